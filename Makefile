@@ -1,0 +1,95 @@
+# devmap. Every target is plain POSIX sh: Go, make and git are all it needs.
+# A machine with no C compiler skips the cgo configurations, and says so.
+
+.POSIX:
+
+GO       = go
+TOOL     = $(GO) tool -modfile=tools.mod
+BENCH    = .
+COUNT    = 1
+FUZZTIME = 20s
+PKG      = ./...
+
+# cgo is 1 where the compiler that Go would call exists, else empty.
+CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
+
+# Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
+GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
+
+.PHONY: help demo build test check lint tidy formatted configurations bench fuzz golden fmt clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
+		printf '%-11s %s\n' "$$name" "$$text"; done
+
+demo: ## Plan Qwen2.5-3B training on four H200
+	$(GO) run ./cmd/devmap plan fixtures/models/qwen2.5-3b \
+		--gpus 4 --gpu h200-141gb --mode train --batch 4 --seq 2048
+
+build: ## Build bin/devmap; its version comes from the build information
+	$(GO) build -trimpath -buildvcs=auto -o bin/devmap ./cmd/devmap
+
+test: formatted configurations ## Formatting, vet, every build configuration, then the tests
+	@$(GO) test $(PKG)
+
+check: lint tidy ## What CI runs: lint, tidy module files, then make test
+	@$(MAKE) --no-print-directory test
+
+lint: ## Run golangci-lint (built on the first call: minutes)
+	@$(TOOL) golangci-lint run ./...
+	@echo 'ok: lint'
+
+tidy: ## Fail if go.mod or go.sum is not tidy
+	@$(GO) mod tidy -diff
+	@echo 'ok: go.mod and go.sum are tidy'
+
+formatted:
+	@gofmt="$$($(GO) env GOROOT)/bin/gofmt"; \
+	unformatted=$$($(GO_FILES) | xargs "$$gofmt" -l) || exit 1; \
+	if [ -n "$$unformatted" ]; then \
+		echo "gofmt would change these files (run 'make fmt'):" >&2; \
+		echo "$$unformatted" >&2; exit 1; \
+	fi
+	@echo 'ok: gofmt'
+
+# Vet type-checks test files too; build links what vet cannot see. A tag that
+# matches no package exits 0, so each backend folder keeps an untagged file.
+configurations:
+	@CGO_ENABLED=0 $(GO) build ./... && CGO_ENABLED=0 $(GO) vet ./...
+	@echo 'ok: build and vet, pure Go'
+	@CGO_ENABLED=0 $(GO) build -tags cuda ./... && CGO_ENABLED=0 $(GO) vet -tags cuda ./...
+	@echo 'ok: build and vet, pure Go asked for cuda'
+	@if $(CGO_FOUND); then \
+		CGO_ENABLED=1 $(GO) build ./... && CGO_ENABLED=1 $(GO) vet ./... || exit 1; \
+		echo 'ok: build and vet, cgo'; \
+		CGO_ENABLED=1 $(GO) build -tags cuda ./... && CGO_ENABLED=1 $(GO) vet -tags cuda ./... || exit 1; \
+		echo 'ok: build and vet, cgo with cuda'; \
+	else \
+		echo "skipped: the cgo configurations (no C compiler: $$($(GO) env CC))"; \
+	fi
+
+bench: ## Run benchmarks: BENCH=regexp COUNT=n, output fit for benchstat
+	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+
+fuzz: ## Run every fuzz target for FUZZTIME each (default 20s)
+	@packages=$$($(GO) list $(PKG)) || exit 1; ran=0; \
+	for package in $$packages; do \
+		listed=$$($(GO) test -list '^Fuzz' "$$package") || { echo "$$listed" >&2; exit 1; }; \
+		for target in $$(echo "$$listed" | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) "$$package" || exit 1; \
+			ran=$$((ran + 1)); \
+		done; \
+	done; \
+	echo "$$ran fuzz targets ran for $(FUZZTIME) each"; [ "$$ran" -gt 0 ]
+
+golden: ## Rewrite golden files (tests that see UPDATE_GOLDEN=1); read the diff
+	@UPDATE_GOLDEN=1 $(GO) test -count=1 $(PKG)
+	@git diff --stat
+
+fmt: ## Format with gofumpt
+	@$(GO_FILES) | xargs $(TOOL) gofumpt -w
+
+clean: ## Remove what was built and measured
+	rm -rf bin
+	find . -path './.?*' -prune -o \( -name '*.test' -o -name '*.prof' -o -name '*.got' \) -type f -exec rm -f {} +

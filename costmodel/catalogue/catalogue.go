@@ -1,0 +1,113 @@
+// Package catalogue holds what is known of GPUs and of the engine's
+// constants on them, as embedded data (gpus.json). Each figure carries its
+// source and the hardware it was seen on.
+package catalogue
+
+import (
+	_ "embed"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// DefaultGPU is planned for where nothing is named or probed.
+const DefaultGPU = "h100-80gb"
+
+// GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense bf16).
+type GPU struct {
+	Name               string  `json:"name"`
+	CapacityBytes      int64   `json:"capacity_bytes"`
+	ReservedBytes      int64   `json:"reserved_bytes"`
+	BF16FLOPS          float64 `json:"bf16_flops"`
+	BytesPerSecond     float64 `json:"bytes_per_second"`
+	LinkBytesPerSecond float64 `json:"link_bytes_per_second"`
+	ComputeCapability  string  `json:"compute_capability"`
+	Source             string  `json:"source"`
+}
+
+type constant struct {
+	Bytes  int64  `json:"bytes"`
+	Source string `json:"source"`
+}
+
+type contextSize struct {
+	TrainBytes int64  `json:"train_bytes"`
+	InferBytes int64  `json:"infer_bytes"`
+	Source     string `json:"source"`
+}
+
+type slackRange struct {
+	Low    float64 `json:"low"`
+	High   float64 `json:"high"`
+	Source string  `json:"source"`
+}
+
+type data struct {
+	GPUs       []GPU                  `json:"gpus"`
+	Workspaces map[string]constant    `json:"workspaces"`
+	Context    map[string]contextSize `json:"context"`
+	Slack      map[string]slackRange  `json:"slack"`
+	Matmul     struct {
+		Efficiency float64 `json:"efficiency"`
+		Source     string  `json:"source"`
+	} `json:"matmul"`
+}
+
+//go:embed gpus.json
+var raw []byte
+
+var load = sync.OnceValue(func() data {
+	var d data
+	if err := json.Unmarshal(raw, &d, json.RejectUnknownMembers(true)); err != nil {
+		panic("catalogue: gpus.json: " + err.Error()) // embedded: a build fault
+	}
+	return d
+})
+
+// Names lists the GPUs.
+func Names() []string {
+	var names []string
+	for _, g := range load().GPUs {
+		names = append(names, g.Name)
+	}
+	return names
+}
+
+// Find returns a GPU by name.
+func Find(name string) (GPU, error) {
+	gpus := load().GPUs
+	i := slices.IndexFunc(gpus, func(g GPU) bool { return g.Name == strings.ToLower(name) })
+	if i < 0 {
+		return GPU{}, fmt.Errorf("unknown GPU %q (known: %s)", name, strings.Join(Names(), ", "))
+	}
+	return gpus[i], nil
+}
+
+// Device is a GPU with the engine's constants for one mode.
+func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
+	d := costmodel.Device{
+		Name: g.Name, CapacityBytes: g.CapacityBytes, ReservedBytes: g.ReservedBytes,
+		WorkspaceBytes: forCapability(load().Workspaces, g.ComputeCapability).Bytes,
+	}
+	size := forCapability(load().Context, g.ComputeCapability)
+	d.ContextBytes, d.FLOPS = size.InferBytes, g.BF16FLOPS*load().Matmul.Efficiency
+	slack := load().Slack[string(mode)]
+	d.Slack = [2]float64{slack.Low, slack.High}
+	if mode == costmodel.Train {
+		d.ContextBytes = size.TrainBytes
+	}
+	return d
+}
+
+// forCapability is the entry of a compute capability, or the default.
+func forCapability[T any](m map[string]T, capability string) T {
+	if v, ok := m[capability]; ok {
+		return v
+	}
+	return m["default"]
+}

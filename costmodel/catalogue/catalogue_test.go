@@ -1,0 +1,31 @@
+package catalogue
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// TestEntries holds every entry to having its figures, units that make sense
+// and a source.
+func TestEntries(t *testing.T) {
+	for _, g := range load().GPUs {
+		if g.CapacityBytes < 16<<30 || g.CapacityBytes > 512<<30 || g.ReservedBytes < 0 || g.ReservedBytes > 1<<30 {
+			t.Errorf("%s: capacity %d, reserved %d", g.Name, g.CapacityBytes, g.ReservedBytes)
+		}
+		if g.BF16FLOPS < 1e13 || g.BytesPerSecond < 1e11 || g.LinkBytesPerSecond < 1e10 || g.ComputeCapability == "" || g.Source == "" {
+			t.Errorf("%s: incomplete: %+v", g.Name, g)
+		}
+		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
+			if d := g.Device(mode); d.Slack[0] < 0 || d.Slack[1] <= d.Slack[0] || d.WorkspaceBytes < 8<<20 || d.ContextBytes < 256<<20 || d.Budget() <= 0 {
+				t.Errorf("%s %s: %+v", g.Name, mode, d)
+			}
+		}
+	}
+	if _, err := Find(DefaultGPU); err != nil {
+		t.Error(err)
+	}
+	if _, err := Find("gtx-1"); err == nil {
+		t.Error("gtx-1 is no entry")
+	}
+}

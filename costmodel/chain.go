@@ -1,0 +1,70 @@
+package costmodel
+
+import "math/bits"
+
+// Chain answers for any stretch of a sequence of units in O(1), after
+// O(n log n) preparation: prefix sums of what is additive, and sparse tables
+// (Bender and Farach-Colton, LATIN 2000, §3) for the two maxima.
+type Chain struct {
+	static, saved, grads, step []int64 // prefix sums, length n+1
+	forward, backward          sparse
+}
+
+// NewChain prepares units in time order.
+func NewChain(units []Unit) *Chain {
+	n := len(units)
+	c := &Chain{
+		static: make([]int64, n+1), saved: make([]int64, n+1),
+		grads: make([]int64, n+1), step: make([]int64, n+1),
+	}
+	fwd, bwd := make([]int64, n), make([]int64, n)
+	for i := range units {
+		r := units[i].Run()
+		c.static[i+1] = c.static[i] + r.Static
+		c.saved[i+1] = c.saved[i] + r.Saved
+		c.grads[i+1] = c.grads[i] + r.Grads
+		c.step[i+1] = c.step[i] + r.StepTransient
+		// The terms of Run's maxima that depend on l alone.
+		fwd[i] = c.saved[i] + r.Forward
+		bwd[i] = c.saved[i] - c.grads[i+1] + r.Backward
+	}
+	c.forward, c.backward = newSparse(fwd), newSparse(bwd)
+	return c
+}
+
+// Run is the closed form of units [a, b).
+func (c *Chain) Run(a, b int) Run {
+	if a >= b {
+		return Run{}
+	}
+	return Run{
+		Static:        c.static[b] - c.static[a],
+		Saved:         c.saved[b] - c.saved[a],
+		Grads:         c.grads[b] - c.grads[a],
+		StepTransient: c.step[b] - c.step[a],
+		Forward:       c.forward.max(a, b) - c.saved[a],
+		Backward:      c.backward.max(a, b) - c.saved[a] + c.grads[b],
+	}
+}
+
+// sparse holds, per power of two, the maxima of all stretches of that length.
+type sparse [][]int64
+
+func newSparse(v []int64) sparse {
+	s := sparse{v}
+	for w := 1; 2*w <= len(v); w *= 2 {
+		prev := s[len(s)-1]
+		next := make([]int64, len(v)-2*w+1)
+		for i := range next {
+			next[i] = max(prev[i], prev[i+w])
+		}
+		s = append(s, next)
+	}
+	return s
+}
+
+// max is the maximum of [a, b), a < b.
+func (s sparse) max(a, b int) int64 {
+	k := bits.Len(uint(b-a)) - 1
+	return max(s[k][a], s[k][b-(1<<k)])
+}

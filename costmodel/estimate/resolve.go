@@ -1,0 +1,95 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// DefaultSeq is the sequence length where none is given and the model takes
+// it.
+const DefaultSeq = 2048
+
+// maxTokens bounds a workload so that no product of sizes overflows.
+const maxTokens = 1 << 32
+
+// WorkloadError is a workload that contradicts itself or the model.
+type WorkloadError struct{ Flag, Msg string }
+
+// Error implements error.
+func (e *WorkloadError) Error() string { return "--" + e.Flag + ": " + e.Msg }
+
+// Resolve fills in what the workload leaves open for this model: lengths and
+// precision. Faults are [*WorkloadError].
+func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, error) {
+	if w.Seq == 0 {
+		w.Seq = DefaultSeq
+		if g.MaxSeq > 0 {
+			w.Seq = min(w.Seq, g.MaxSeq)
+		}
+	}
+	if w.TargetSeq == 0 {
+		w.TargetSeq = w.Seq
+	}
+	w.Batch, w.MicroBatches = max(1, w.Batch), max(1, w.MicroBatches)
+	if w.Precision == "" {
+		w.Precision = costmodel.PrecisionOf(mainType(g))
+		w.StoredTypes = true
+	}
+	if w.Mode == costmodel.Load {
+		w.Seq, w.TargetSeq = 0, 0
+	}
+	return w, check(&w)
+}
+
+func check(w *costmodel.Workload) error {
+	for _, v := range []struct {
+		flag string
+		n    int64
+	}{{"batch", w.Batch}, {"micro-batches", w.MicroBatches}, {"seq", w.Seq}, {"target-seq", w.TargetSeq}, {"new-tokens", w.NewTokens}, {"images", w.Images}} {
+		if v.n < 0 || v.n > maxTokens {
+			return &WorkloadError{v.flag, fmt.Sprintf("%d is not between 0 and 2^32", v.n)}
+		}
+	}
+	if w.Batch%w.MicroBatches != 0 {
+		return &WorkloadError{"micro-batches", fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, nearestDivisors(w.Batch, w.MicroBatches))}
+	}
+	if w.Seq > 0 && w.MicroBatch() > maxTokens/max(w.Seq, w.TargetSeq) {
+		return &WorkloadError{"batch", fmt.Sprintf("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
+	}
+	if w.NewTokens > 0 && w.Mode != costmodel.Infer {
+		return &WorkloadError{"new-tokens", "only --mode infer generates tokens"}
+	}
+	return nil
+}
+
+func nearestDivisors(n, d int64) string {
+	below, above := d, d
+	for ; below > 1 && n%below != 0; below-- {
+	}
+	for ; above < n && n%above != 0; above++ {
+	}
+	return fmt.Sprintf("%d and %d do", below, min(above, n))
+}
+
+// mainType is the type the config names, else that of most parameter bytes.
+func mainType(g *modelgraph.Graph) modelgraph.DType {
+	if g.DType.Float() {
+		return g.DType
+	}
+	size := make(map[modelgraph.DType]int64)
+	best := modelgraph.BF16
+	for i := range g.Layers {
+		for j := range g.Layers[i].Params {
+			t := &g.Layers[i].Params[j]
+			if t.DType.Float() {
+				size[t.DType] += t.Bytes()
+				if size[t.DType] > size[best] {
+					best = t.DType
+				}
+			}
+		}
+	}
+	return best
+}

@@ -1,0 +1,125 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Table is the cost of every unit of g under a workload, which [Resolve] has
+// completed.
+func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
+	if err := check(&w); err != nil {
+		return nil, err
+	}
+	e := estimator{g: g, w: w, grads: gradients(g, &w), costs: make([]ops.Cost, len(g.Layers))}
+	for i := range g.Layers {
+		e.costs[i] = e.layer(i)
+	}
+	t := &costmodel.Table{Workload: w, Additive: w.Mode == costmodel.Load}
+	for u := range g.Units {
+		t.Units = append(t.Units, e.unit(u))
+	}
+	if w.Mode != costmodel.Load {
+		t.OutputBytes = e.outputs()
+		t.Workspaces = 1
+	}
+	if w.Mode == costmodel.Train {
+		t.Workspaces = 2 // the autograd thread has its own cuBLAS handle
+	}
+	t.Warnings = e.warnings
+	return t, nil
+}
+
+type estimator struct {
+	g        *modelgraph.Graph
+	w        costmodel.Workload
+	grads    []gradient
+	costs    []ops.Cost
+	warnings []string
+	unknown  int
+}
+
+// layer is the cost of one layer's op, or its declared cost.
+func (e *estimator) layer(i int) ops.Cost {
+	l := &e.g.Layers[i]
+	if e.w.Mode == costmodel.Load {
+		return ops.Cost{}
+	}
+	s := e.shape(i)
+	c := ops.Of(l.Op, &s)
+	if l.Declared != nil {
+		e.declared(&c, l.Declared, &s)
+	}
+	if !c.Known && len(l.Params) > 0 {
+		c.Step.Grads = s.NewGrads
+		e.unknown++
+		if e.unknown == 1 {
+			e.warnings = append(e.warnings, fmt.Sprintf("no operation or cost is known for layer %q and perhaps others: their activations are not counted", l.Name))
+		}
+	}
+	c.Step.Layer = l.Name
+	return c
+}
+
+func (e *estimator) shape(i int) ops.Shape {
+	l := &e.g.Layers[i]
+	tokens, length := e.w.Tokens(l.Stream)
+	s := ops.Shape{
+		Tokens: tokens, Length: length, Batch: e.w.MicroBatch(),
+		Cache: length + e.w.NewTokens, Logits: tokens,
+		Train: e.w.Mode == costmodel.Train, Precision: e.w.Precision,
+		NewGrads: e.grads[i].first, SecondGrads: e.grads[i].second, Weights: l.ParamCount(),
+	}
+	if e.w.NewTokens > 0 {
+		s.Logits = s.Batch // generation projects the last position alone
+	}
+	if in := l.InputLayers(); len(in) > 0 {
+		s.Encoder, _ = e.w.Tokens(e.g.Layers[in[len(in)-1]].Stream)
+	}
+	return s
+}
+
+// declared lays the figures of the model file over the op's.
+func (e *estimator) declared(c *ops.Cost, d *modelgraph.Declared, s *ops.Shape) {
+	if d.ActivationBytes >= 0 || d.WorkspaceBytes >= 0 {
+		act, work := max(0, d.ActivationBytes), max(0, d.WorkspaceBytes)
+		c.Known = true
+		c.Step.Forward = act + work
+		if s.Train {
+			c.Step.Saved = act
+			c.Step.Backward, c.Step.BackwardGrads = work+s.NewGrads, s.NewGrads
+		}
+	}
+	if d.ParamsBytes >= 0 {
+		c.Known = true
+	}
+	if s.Train {
+		c.Step.Grads = s.NewGrads
+		if c.Step.Backward < s.NewGrads {
+			c.Step.Backward, c.Step.BackwardGrads = s.NewGrads, s.NewGrads
+		}
+	}
+	if d.OutputBytes >= 0 {
+		c.Output = d.OutputBytes
+	}
+}
+
+// outputs is what the model returns: the outputs that no layer reads.
+func (e *estimator) outputs() int64 {
+	read := make([]bool, len(e.g.Layers))
+	for i := range e.g.Layers {
+		for _, j := range e.g.Layers[i].InputLayers() {
+			read[j] = true
+		}
+	}
+	var n int64
+	for i := range e.g.Layers {
+		if _, rotary := e.g.Layers[i].Op.(modelgraph.Rotary); !read[i] && !rotary {
+			n += e.costs[i].Output
+		}
+	}
+	return n
+}

@@ -1,0 +1,27 @@
+package costmodel
+
+// Memory is bytes by category, as a plan reports them.
+type Memory struct {
+	Params         int64 // weights and the model's buffers
+	Grads          int64
+	OptimizerState int64
+	Activations    int64 // saved for backward, transients, logits
+	KVCache        int64
+	Workspace      int64 // scratch of libraries, from the engine's allocator
+	CommBuffers    int64
+}
+
+// Total is the sum.
+func (m Memory) Total() int64 {
+	return m.Params + m.Grads + m.OptimizerState + m.Activations + m.KVCache + m.Workspace + m.CommBuffers
+}
+
+// Origin says where a number comes from.
+type Origin string
+
+// The origins, strongest last.
+const (
+	Analytic Origin = "analytic" // from the op's dimensions, by a formula
+	Declared Origin = "declared" // from the model file
+	Measured Origin = "measured" // from a profile
+)

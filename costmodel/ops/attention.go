@@ -1,0 +1,114 @@
+package ops
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// attention follows modeling_llama.py LlamaAttention with SDPA's flash
+// kernel: q and k after rotation, v, the output, and the fp32 log-sum-exp.
+func attention(op modelgraph.Attention, s *Shape) Cost {
+	g := geometry(op, s)
+	e, n := s.e(), s.Tokens
+	c := Cost{Known: true, Output: s.r() * op.Dim * n}
+	c.FLOPs = g.flops
+	c.Step.Saved = e*n*g.q + e*g.kvTokens*(g.k+g.v) + e*n*g.out + 4*op.Heads*n + 2*512
+	if op.Fused && op.Rope {
+		// v is a slice that keeps the whole fused projection; the rotated q
+		// makes flash's output need a copy (Phi-3).
+		c.Step.Saved += e*n*(g.q+g.k) + e*n*g.out
+	}
+	if op.QKNorm != "" {
+		// fp32 input and 16-bit normalised tensor of q and k.
+		c.Step.Saved += (4+e)*n*(g.q+g.k) + 4*n*(op.Heads+op.KVHeads)
+	}
+	if op.Rope {
+		// cos and sin arrive as a copy per layer on every GPU but the
+		// rotary's (AlignDevicesHook).
+		c.Step.Saved += 2 * s.r() * s.Length * op.HeadDim
+	}
+	if op.Eager {
+		c.Step.Saved += g.scores * (4 + e) // fp32 softmax and its cast
+	}
+	if op.LayerScale {
+		c.Step.Saved += s.r() * op.Dim * n // the projection's output, for the vector's gradient
+	}
+	inputs := int64(3)
+	if op.Fused {
+		inputs = 1
+	}
+	c.Step.Saved += s.casts(inputs, op.Dim, s.Weights)
+	if !op.Bidirectional {
+		c.Step.KV = g.cache * e
+	}
+	c.attentionPeaks(op, g, s)
+	return c
+}
+
+func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
+	e, n := s.e(), s.Tokens
+	stream := s.r() * op.Dim * n
+	// Rotation holds q's product, its rotated half and that one's product
+	// beside q, k and v; the kernel holds its output instead.
+	rope := e * n * (3*g.q + g.k)
+	work := e*n*g.q + e*g.kvTokens*(g.k+g.v) + max(rope, e*n*(g.out+op.Dim))
+	if op.Eager {
+		work += g.scores * (4 + 2*e)
+	}
+	if s.Train {
+		work = max(work, c.Step.Saved+e*n*op.Dim)
+	}
+	c.Step.Forward = 2*stream + e*n*op.Dim + work + c.Step.KV
+	if !s.Train {
+		return
+	}
+	// flash backward: gradients of out, q, k, v, an fp32 accumulator of dq,
+	// expanded dk and dv under grouped queries.
+	back := e*n*(g.out+g.q) + e*g.kvTokens*(g.k+g.v) + 4*n*g.q + 4*op.Heads*n
+	if op.KVHeads < op.Heads {
+		back += 2 * e * n * g.q
+	}
+	if op.Eager {
+		back += g.scores * (4 + 2*e)
+	}
+	c.peak(
+		moment{stream + back, min(s.NewGrads, s.w()*g.out*op.Dim)},
+		moment{2*stream + e*n*(g.q+op.Dim), s.NewGrads},
+	)
+}
+
+// geo is attention's widths and counts.
+type geo struct {
+	q, k, v, out int64 // widths of q, k, v and the output, all heads
+	kvTokens     int64 // tokens that k and v are made of
+	cache        int64 // elements kept in the KV cache
+	scores       int64 // elements of the score matrix
+	flops        float64
+}
+
+func geometry(op modelgraph.Attention, s *Shape) geo {
+	vd := op.ValueDim
+	if vd == 0 {
+		vd = op.HeadDim
+	}
+	g := geo{
+		q: op.Heads * op.HeadDim, k: op.KVHeads * op.HeadDim, v: op.KVHeads * vd,
+		out: op.Heads * vd, kvTokens: s.Tokens,
+	}
+	length, cached := s.Length, s.Cache
+	if op.Cross {
+		g.kvTokens = s.Encoder
+		length = s.Encoder / max(1, s.Batch)
+		cached = length
+	}
+	if op.Window > 0 {
+		length, cached = min(length, op.Window), min(cached, op.Window)
+	}
+	g.cache = s.Batch * cached * (g.k + g.v)
+	g.scores = op.Heads * s.Tokens * length
+	seen := float64(length)
+	if !op.Bidirectional && !op.Cross && op.Window == 0 {
+		seen /= 2 // the causal half
+	}
+	g.flops = 2*float64(s.Tokens)*float64(op.Dim)*float64(g.q+g.out) +
+		2*float64(g.kvTokens)*float64(op.Dim)*float64(g.k+g.v) +
+		2*float64(s.Tokens)*seen*float64(g.q+g.out)
+	return g
+}

@@ -1,0 +1,23 @@
+package ops
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// embedding follows torch.nn.Embedding with a dense gradient. From 3072
+// tokens on, embedding_dense_backward (Embedding.cu) sorts the tokens and
+// adds partial sums in fp32, about one in ten tokens and each distinct one.
+func embedding(op modelgraph.Embedding, s *Shape) Cost {
+	n := s.Tokens
+	out := s.r() * op.Dim * n
+	c := Cost{Known: true, Output: out, FLOPs: float64(op.Dim * n)}
+	c.Step.Saved = 8 * n // the indices
+	c.Step.Forward = out + 8*n
+	if op.Scaled {
+		c.Step.Forward += out
+	}
+	var sums int64
+	if n > 3072 {
+		sums = 4*op.Dim*(n/10+min(n, op.Vocab)) + 3*8*n
+	}
+	c.peak(moment{out + sums, s.NewGrads + s.SecondGrads})
+	return c
+}

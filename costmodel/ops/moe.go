@@ -1,0 +1,33 @@
+package ops
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// moe follows integrations/moe.py's grouped_mm path: each token's TopK copies
+// pass gate_up and down of their experts. Under autocast grouped_mm stays in
+// fp32.
+func moe(op modelgraph.MoE, s *Shape) Cost {
+	e, n := s.r(), s.Tokens
+	rows := op.TopK * n
+	stream := s.r() * op.Dim * n
+	c := Cost{Known: true, Output: stream}
+	c.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(n)*float64(op.Dim*op.Experts)
+	// Gathered input, gate and up, activation, product, expert output; then
+	// the router's softmax, indices, permutations and weights.
+	c.Step.Saved = rows*(2*e*op.Dim+4*e*op.Hidden) + n*(4*op.Experts+41*op.TopK+4) + 512
+	work := rows * (2*e*op.Dim + 4*e*op.Hidden)
+	if op.SharedHidden > 0 {
+		shared := mlp(modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true, Activation: op.Activation}, s)
+		c.Step.Saved += shared.Step.Saved
+		c.FLOPs += shared.FLOPs
+	}
+	c.Step.Forward = 2*stream + e*op.Dim*n + work
+	if s.Train {
+		c.Step.Forward = max(c.Step.Forward, 2*stream+c.Step.Saved)
+	}
+	down := s.w() * op.Experts * op.Dim * op.Hidden
+	c.peak(
+		moment{stream + rows*e*(2*op.Hidden+op.Dim), down},
+		moment{3*stream - rows*e*(op.Dim+4*op.Hidden), s.NewGrads},
+	)
+	return c
+}

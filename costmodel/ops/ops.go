@@ -1,0 +1,114 @@
+package ops
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Shape is one micro-batch as a layer sees it.
+type Shape struct {
+	Tokens int64 // N
+	Length int64 // tokens of one sequence
+	Batch  int64 // sequences
+	// Encoder is the number of tokens that cross-attention reads.
+	Encoder int64
+	// Cache is the number of tokens a sequence's KV cache ends with.
+	Cache int64
+	// Logits is the number of positions that the head projects.
+	Logits int64
+
+	Train     bool
+	Precision costmodel.Precision
+
+	// NewGrads are the gradients that the layer's backward makes and leaves;
+	// SecondGrads those it makes for a parameter that already has one (a tied
+	// parameter, used again later in forward) and adds to it.
+	NewGrads, SecondGrads int64
+	// Weights is the number of parameters in the layer.
+	Weights int64
+}
+
+// Cost is a layer's step with its FLOPs and the size of its output.
+type Cost struct {
+	Step   costmodel.Step
+	FLOPs  float64 // of one forward
+	Output int64
+	// Known is false where nothing but the tensors is known.
+	Known bool
+}
+
+// Of is the cost of an op. A layer that sees no tokens costs nothing but its
+// weights, and gets no gradients.
+func Of(op modelgraph.Op, s *Shape) Cost {
+	if s.Tokens == 0 {
+		return Cost{Known: true}
+	}
+	c := kernel(op, s)
+	if !s.Train {
+		c.Step.Saved, c.Step.Backward, c.Step.BackwardGrads = 0, 0, 0
+		return c
+	}
+	c.Step.Grads = s.NewGrads
+	return c
+}
+
+func kernel(op modelgraph.Op, s *Shape) Cost {
+	switch op := op.(type) {
+	case modelgraph.Embedding:
+		return embedding(op, s)
+	case modelgraph.Norm:
+		return norm(op, s)
+	case modelgraph.Attention:
+		if op.KVRank > 0 {
+			return latentAttention(op, s)
+		}
+		return attention(op, s)
+	case modelgraph.MLP:
+		return mlp(op, s)
+	case modelgraph.MoE:
+		return moe(op, s)
+	case modelgraph.Head:
+		return head(op, s)
+	case modelgraph.Linear:
+		return linear(op, s)
+	case modelgraph.Conv:
+		return conv(op, s)
+	case modelgraph.StateSpace:
+		return stateSpace(op, s)
+	case modelgraph.Rotary:
+		return rotary(op, s)
+	}
+	return Cost{}
+}
+
+// e is the size of an element in matrix products, r in the residual stream.
+func (s *Shape) e() int64 { return s.Precision.ComputeBytes() }
+func (s *Shape) r() int64 { return s.Precision.StreamBytes() }
+
+// w is the size of a weight and of its gradient.
+func (s *Shape) w() int64 { return s.Precision.WeightBytes() }
+
+// half reports a 16-bit residual stream, where fp32 inside a norm is a copy.
+func (s *Shape) half() bool { return s.r() == 2 }
+
+// casts is what autocast keeps for n linear layers on an input of width dim:
+// a 16-bit copy of the input each, and of the weights.
+func (s *Shape) casts(n, dim, weights int64) int64 {
+	if !s.Precision.Mixed() || !s.Train {
+		return 0
+	}
+	return 2*n*dim*s.Tokens + 2*weights
+}
+
+// moment is one point of a backward pass: activations above what is saved,
+// and the layer's own gradients that exist by then.
+type moment struct{ activations, grads int64 }
+
+// peak sets the step's backward to the largest of its moments.
+func (c *Cost) peak(moments ...moment) {
+	for _, m := range moments {
+		if t := m.activations + m.grads; t > c.Step.Backward {
+			c.Step.Backward, c.Step.BackwardGrads = t, m.grads
+		}
+	}
+}

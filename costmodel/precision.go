@@ -1,0 +1,72 @@
+package costmodel
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Precision is PyTorch Lightning's name for the types of weights and compute.
+type Precision string
+
+// The precisions. AsStored keeps each tensor's own type.
+const (
+	AsStored  Precision = "as-stored"
+	BF16True  Precision = "bf16-true"
+	FP16True  Precision = "16-true"
+	FP32True  Precision = "32-true"
+	BF16Mixed Precision = "bf16-mixed"
+	FP16Mixed Precision = "16-mixed"
+)
+
+// PrecisionOf is the true precision of weights of a type.
+func PrecisionOf(d modelgraph.DType) Precision {
+	switch d {
+	case modelgraph.F32:
+		return FP32True
+	case modelgraph.F16:
+		return FP16True
+	default:
+		return BF16True
+	}
+}
+
+// ParsePrecision reads a precision by name.
+func ParsePrecision(s string) (Precision, error) {
+	switch p := Precision(s); p {
+	case BF16True, FP16True, FP32True, BF16Mixed, FP16Mixed:
+		return p, nil
+	}
+	return "", fmt.Errorf("unknown precision %q (known: bf16-true, bf16-mixed, 16-mixed, 16-true, 32-true)", s)
+}
+
+// Mixed reports whether compute runs under autocast on fp32 weights.
+func (p Precision) Mixed() bool { return p == BF16Mixed || p == FP16Mixed }
+
+// WeightBytes is the size of one weight, gradient or optimizer state.
+func (p Precision) WeightBytes() int64 {
+	if p == FP32True || p.Mixed() {
+		return 4
+	}
+	return 2
+}
+
+// ComputeBytes is the size of one element in matrix products.
+func (p Precision) ComputeBytes() int64 {
+	if p == FP32True {
+		return 4
+	}
+	return 2
+}
+
+// StreamBytes is the size of one element of the residual stream.
+func (p Precision) StreamBytes() int64 { return p.WeightBytes() }
+
+// Stored is the size of a tensor once loaded: floating-point tensors are cast
+// to the weights' type, quantised ones and those of a fixed type stay.
+func (p Precision) Stored(t *modelgraph.Tensor) int64 {
+	if p == AsStored || !t.DType.Float() {
+		return t.Bytes()
+	}
+	return t.Numel() * p.WeightBytes()
+}

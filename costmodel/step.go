@@ -1,0 +1,51 @@
+package costmodel
+
+// Step is what running one layer does to the memory of its device. All
+// figures are bytes for one micro-batch.
+type Step struct {
+	Layer string
+	// Saved is kept from the layer's forward to its backward.
+	Saved int64
+	// KV is kept from its forward to the end of the step.
+	KV int64
+	// Forward is the most alive at once during the layer's forward, above
+	// what was there before; its own Saved and KV are in it.
+	Forward int64
+	// Backward is the most alive at once during its backward, above the
+	// saved activations (its own in them) and the gradients that were there
+	// before; BackwardGrads of it are the layer's own new gradients.
+	Backward, BackwardGrads int64
+	// Grads are the gradients that its backward leaves.
+	Grads int64
+	// Loss marks the layer where the loss is computed.
+	Loss bool
+}
+
+// Unit is what one wrap unit costs whatever its place.
+type Unit struct {
+	Name string
+	// Params and Buffers are loaded sizes, tied parameters at their owner.
+	Params, Buffers int64
+	OptimizerState  int64
+	// HeldGrads are gradients that stay from one micro-batch to the next
+	// (gradient accumulation): alive throughout.
+	HeldGrads int64
+	// StepTransient is what the optimizer's step adds for the unit.
+	StepTransient int64
+	// Steps are the layers in the order they run.
+	Steps []Step
+	// Recompute: forward keeps only Input, backward runs the steps again.
+	Recompute bool
+	Input     int64
+	// Output is what crosses to the next unit.
+	Output int64
+	// FLOPs of one forward of a micro-batch.
+	FLOPs  float64
+	Origin Origin
+}
+
+// Static is what the unit holds at every moment.
+func (u *Unit) Static() int64 { return u.Params + u.Buffers + u.OptimizerState + u.HeldGrads }
+
+// ActivationBytes is what the unit keeps for backward, or as KV cache.
+func (u *Unit) ActivationBytes() int64 { r := u.Run(); return r.Saved }

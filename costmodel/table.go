@@ -1,0 +1,47 @@
+package costmodel
+
+// Table is the cost of every unit of a model under one workload.
+type Table struct {
+	Workload Workload
+	// Units stand in the graph's unit order, which is the order they run in.
+	Units []Unit
+	// Workspaces is the number of library workspaces that a device holds
+	// while it runs the model: one per thread that calls the library.
+	Workspaces int64
+	// OutputBytes is the size of the model's outputs, which the engine copies
+	// to the device that the input is on (InputDevice).
+	OutputBytes int64
+	InputDevice int
+	// Additive: a device's peak is the sum over its units (no activations).
+	Additive bool
+	// Warnings say what the figures leave out.
+	Warnings []string
+}
+
+// Kept is what device d of that kind holds besides its units; nothing where
+// it holds no unit.
+func (t *Table) Kept(d int, dev *Device) Kept {
+	if t.Workload.Mode == Load {
+		return Kept{}
+	}
+	k := Kept{Workspace: t.Workspaces * dev.WorkspaceBytes}
+	if d == t.InputDevice {
+		k.Output = t.OutputBytes
+	}
+	return k
+}
+
+// Overhead is what a device that runs the model holds outside the engine's
+// allocator.
+func (t *Table) Overhead(dev *Device) int64 { return dev.ContextBytes }
+
+// Largest is the index of the unit that is largest by itself on dev.
+func (t *Table) Largest(dev *Device) int {
+	best, at := int64(-1), 0
+	for i := range t.Units {
+		if p := t.Units[i].Run().Peak(t.Kept(-1, dev)); p > best {
+			best, at = p, i
+		}
+	}
+	return at
+}

@@ -1,0 +1,150 @@
+package costmodel
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TopologyVersion is the format of a topology file.
+const TopologyVersion = "devmap.topology/v1"
+
+// Topology is the devices and the links between them.
+type Topology struct {
+	Devices []Device
+	Links   []Link
+}
+
+// Device is one GPU.
+type Device struct {
+	Name string `json:"name"`
+	// CapacityBytes is all its memory; ReservedBytes of it is held by others,
+	// by the driver, or set aside.
+	CapacityBytes int64 `json:"capacity_bytes"`
+	ReservedBytes int64 `json:"reserved_bytes"`
+	// WorkspaceBytes is one cuBLAS workspace, ContextBytes the context with
+	// loaded kernels.
+	WorkspaceBytes int64 `json:"workspace_bytes"`
+	ContextBytes   int64 `json:"context_bytes"`
+	// FLOPS is the rate of 16-bit matrix products, in FLOP/s; 0: unknown.
+	FLOPS float64 `json:"flops,omitzero"`
+	// Slack is the least and most that the allocator's pool takes beyond a
+	// peak, as a fraction of it.
+	Slack [2]float64 `json:"slack,omitzero"`
+}
+
+// Budget is what a device may hold: capacity less what is reserved.
+func (d *Device) Budget() int64 { return d.CapacityBytes - d.ReservedBytes }
+
+// Link joins two devices.
+type Link struct {
+	From           int     `json:"from"`
+	To             int     `json:"to"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	LatencySeconds float64 `json:"latency_seconds"`
+}
+
+// maxCapacity and MaxDevices bound a topology so that sums stay in an int64.
+const maxCapacity = 1 << 50
+
+// MaxDevices bounds a topology.
+const MaxDevices = 4096
+
+// Check reports a topology on which nothing can be placed.
+func (t *Topology) Check() error {
+	if len(t.Devices) == 0 || len(t.Devices) > MaxDevices {
+		return fmt.Errorf("devices: %d devices, not 1 to %d", len(t.Devices), MaxDevices)
+	}
+	for i := range t.Devices {
+		d := &t.Devices[i]
+		switch {
+		case d.CapacityBytes <= 0:
+			return fmt.Errorf("devices[%d]: a capacity of %d bytes holds nothing", i, d.CapacityBytes)
+		case d.ReservedBytes < 0 || d.WorkspaceBytes < 0 || d.ContextBytes < 0:
+			return fmt.Errorf("devices[%d]: a negative size (reserved %d, workspace %d, context %d bytes)", i, d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
+		case d.CapacityBytes > maxCapacity:
+			return fmt.Errorf("devices[%d]: a capacity of %d bytes is more than 2^50", i, d.CapacityBytes)
+		case d.Budget() <= 0:
+			return fmt.Errorf("devices[%d]: %v of %v is reserved: nothing is left", i, Bytes(d.ReservedBytes), Bytes(d.CapacityBytes))
+		}
+	}
+	for i, l := range t.Links {
+		if l.From < 0 || l.To < 0 || l.From >= len(t.Devices) || l.To >= len(t.Devices) || l.From == l.To {
+			return fmt.Errorf("links[%d]: from %d to %d is no link between two of the %d devices", i, l.From, l.To, len(t.Devices))
+		}
+		if !(l.BytesPerSecond > 0) || l.LatencySeconds < 0 || l.BytesPerSecond > 1e18 {
+			return fmt.Errorf("links[%d]: %v bytes/s with %v s latency is no link", i, l.BytesPerSecond, l.LatencySeconds)
+		}
+	}
+	return nil
+}
+
+type fileTopology struct {
+	FormatVersion string       `json:"format_version"`
+	Devices       []fileDevice `json:"devices"`
+	Links         []Link       `json:"links,omitzero"`
+}
+
+type fileDevice struct {
+	Name           string `json:"name"`
+	CapacityBytes  int64  `json:"capacity_bytes"`
+	ReservedBytes  int64  `json:"reserved_bytes,omitzero"`
+	WorkspaceBytes *int64 `json:"workspace_bytes,omitzero"`
+	ContextBytes   *int64 `json:"context_bytes,omitzero"`
+}
+
+// ReadTopology reads a devmap.topology/v1 file. base gives the constants of a
+// GPU by name, for fields that the file leaves out.
+func ReadTopology(path string, base func(name string) Device) (*Topology, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	const most = 16 << 20
+	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	if err != nil || len(data) > most {
+		return nil, fmt.Errorf("reading %q: larger than %d bytes or unreadable: %v", path, most, err)
+	}
+	return ParseTopology(path, data, base)
+}
+
+// ParseTopology is [ReadTopology] of bytes; file stands in errors.
+func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
+	var ft fileTopology
+	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {
+		return nil, err
+	}
+	if ft.FormatVersion != TopologyVersion {
+		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", ft.FormatVersion, TopologyVersion)}
+	}
+	t := &Topology{Links: ft.Links}
+	for _, fd := range ft.Devices {
+		d := base(fd.Name)
+		d.Name, d.CapacityBytes, d.ReservedBytes = fd.Name, fd.CapacityBytes, fd.ReservedBytes
+		if fd.WorkspaceBytes != nil {
+			d.WorkspaceBytes = *fd.WorkspaceBytes
+		}
+		if fd.ContextBytes != nil {
+			d.ContextBytes = *fd.ContextBytes
+		}
+		t.Devices = append(t.Devices, d)
+	}
+	if err := t.Check(); err != nil {
+		return nil, &modelgraph.SyntaxError{File: file, Msg: err.Error()}
+	}
+	return t, nil
+}
+
+// MarshalJSON writes the topology in the form that ReadTopology reads.
+func (t Topology) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		FormatVersion string   `json:"format_version"`
+		Devices       []Device `json:"devices"`
+		Links         []Link   `json:"links,omitzero"`
+	}{TopologyVersion, t.Devices, t.Links})
+}

@@ -1,0 +1,99 @@
+package costmodel
+
+// Peak is the moment when a device holds most.
+type Peak struct {
+	Memory Memory // by category, at that moment
+	At     string // "loss backward", "forward of model.layers.3", …
+}
+
+// Walk goes through a step on one device, layer by layer, and returns its
+// peak. It is the plain form of the timeline: [Run] and [Chain] are tested
+// against it, and a map's check uses it. units stand in time order.
+func Walk(mode Mode, units []*Unit, k Kept) Peak {
+	w := walker{}
+	for _, u := range units {
+		w.now.Params += u.Params + u.Buffers
+		w.now.OptimizerState += u.OptimizerState
+		w.now.Grads += u.HeldGrads
+	}
+	w.now.Workspace = k.Workspace
+	w.see("weights", 0, 0)
+	if mode == Load {
+		return w.peak
+	}
+	for _, u := range units {
+		w.forward(u)
+	}
+	w.now.Activations += k.Output
+	w.see("end of forward", 0, 0)
+	if mode == Train {
+		for i := len(units) - 1; i >= 0; i-- {
+			w.backward(units[i])
+		}
+		var step int64
+		for _, u := range units {
+			step += u.StepTransient
+		}
+		w.see("optimizer step", step, 0)
+	}
+	return w.peak
+}
+
+type walker struct {
+	now  Memory
+	peak Peak
+}
+
+// see notes a moment with transient activations and gradients on top.
+func (w *walker) see(at string, activations, grads int64) {
+	m := w.now
+	m.Activations += activations
+	m.Grads += grads
+	if w.peak.At == "" || m.Total() > w.peak.Memory.Total() {
+		w.peak = Peak{Memory: m, At: at}
+	}
+}
+
+func (w *walker) forward(u *Unit) {
+	if u.Recompute {
+		w.now.Activations += u.Input
+		var inner int64
+		for i := range u.Steps {
+			w.see("forward of "+u.Steps[i].Layer, inner+u.Steps[i].Forward, 0)
+			inner += u.Steps[i].Saved
+		}
+		return
+	}
+	for i := range u.Steps {
+		s := &u.Steps[i]
+		at := "forward of " + s.Layer
+		if s.Loss {
+			at = "loss forward"
+		}
+		w.see(at, s.Forward-s.KV, 0)
+		w.now.Activations += s.Saved
+		w.now.KVCache += s.KV
+	}
+}
+
+func (w *walker) backward(u *Unit) {
+	if u.Recompute {
+		for i := range u.Steps {
+			w.see("recompute of "+u.Steps[i].Layer, u.Steps[i].Forward, 0)
+			w.now.Activations += u.Steps[i].Saved
+		}
+	}
+	for i := len(u.Steps) - 1; i >= 0; i-- {
+		s := &u.Steps[i]
+		at := "backward of " + s.Layer
+		if s.Loss {
+			at = "loss backward"
+		}
+		w.see(at, s.Backward-s.BackwardGrads, s.BackwardGrads)
+		w.now.Activations -= s.Saved
+		w.now.Grads += s.Grads
+	}
+	if u.Recompute {
+		w.now.Activations -= u.Input
+	}
+}

@@ -1,0 +1,82 @@
+package modelgraph
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// DecodeJSON reads one strict JSON value into v: no duplicate keys, no bad
+// UTF-8, nothing after the value; unknown fields are refused where strict is
+// set (our own formats). Faults are [*SyntaxError] with the file, the place
+// and the value.
+func DecodeJSON(file string, data []byte, v any, strict bool) error {
+	err := json.Unmarshal(data, v, json.RejectUnknownMembers(strict))
+	if err == nil {
+		return nil
+	}
+	var own *SyntaxError
+	if errors.As(err, &own) && own.File != "" {
+		return own
+	}
+	var syn *jsontext.SyntacticError
+	if errors.As(err, &syn) {
+		return &SyntaxError{File: file, Place: place(data, syn.ByteOffset, syn.JSONPointer), Msg: strings.TrimPrefix(syn.Err.Error(), "jsontext: ")}
+	}
+	var sem *json.SemanticError
+	if errors.As(err, &sem) {
+		return &SyntaxError{File: file, Place: place(data, sem.ByteOffset, sem.JSONPointer), Msg: semanticText(sem)}
+	}
+	return &SyntaxError{File: file, Msg: err.Error()}
+}
+
+func semanticText(e *json.SemanticError) string {
+	value := ""
+	if len(e.JSONValue) > 0 {
+		value = " " + shorten(string(e.JSONValue))
+	}
+	switch {
+	case errors.Is(e.Err, json.ErrUnknownName):
+		return fmt.Sprintf("unknown field %q", e.JSONPointer.LastToken())
+	case e.Err != nil:
+		return strings.TrimSpace(value + " " + e.Err.Error())
+	case e.GoType != nil:
+		return fmt.Sprintf("cannot read %v%s as %v", e.JSONKind, value, e.GoType)
+	}
+	return e.Error()
+}
+
+// place renders a JSON pointer as layers[3].inputs[0] with line and column.
+func place(data []byte, offset int64, ptr jsontext.Pointer) string {
+	var b strings.Builder
+	for tok := range ptr.Tokens() {
+		if tok != "" && strings.Trim(tok, "0123456789") == "" {
+			fmt.Fprintf(&b, "[%s]", tok)
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('.')
+		}
+		b.WriteString(shorten(tok))
+	}
+	before := data[:min(int(offset), len(data))]
+	line := 1 + bytes.Count(before, []byte("\n"))
+	col := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
+	pos := fmt.Sprintf("line %d, column %d", line, col)
+	if b.Len() == 0 {
+		return pos
+	}
+	return fmt.Sprintf("%s (%s)", b.String(), pos)
+}
+
+func shorten(s string) string {
+	const most = 80
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:most], "") + "…"
+}

@@ -1,0 +1,129 @@
+package modelgraph
+
+import "fmt"
+
+// DType is the element type of a tensor. Its text form is the name that
+// safetensors gives it ("BF16"); [ParseDType] also reads PyTorch's names
+// ("bfloat16") and the short ones of model.json ("bf16").
+type DType uint8
+
+// The element types that safetensors 0.7 knows (tensor.rs, enum Dtype).
+const (
+	InvalidDType DType = iota
+	Bool
+	F4
+	F6E2M3
+	F6E3M2
+	U8
+	I8
+	F8E5M2
+	F8E4M3
+	F8E8M0
+	F8E5M2FNUZ
+	F8E4M3FNUZ
+	I16
+	U16
+	F16
+	BF16
+	I32
+	U32
+	F32
+	C64
+	F64
+	I64
+	U64
+)
+
+type dtypeInfo struct {
+	name    string
+	bits    int64
+	aliases []string
+}
+
+var dtypes = [...]dtypeInfo{
+	Bool:       {"BOOL", 8, []string{"bool"}},
+	F4:         {"F4", 4, []string{"float4_e2m1fn_x2"}},
+	F6E2M3:     {"F6_E2M3", 6, nil},
+	F6E3M2:     {"F6_E3M2", 6, nil},
+	U8:         {"U8", 8, []string{"uint8"}},
+	I8:         {"I8", 8, []string{"int8"}},
+	F8E5M2:     {"F8_E5M2", 8, []string{"float8_e5m2"}},
+	F8E4M3:     {"F8_E4M3", 8, []string{"float8_e4m3fn", "fp8"}},
+	F8E8M0:     {"F8_E8M0", 8, []string{"float8_e8m0fnu"}},
+	F8E5M2FNUZ: {"F8_E5M2FNUZ", 8, []string{"float8_e5m2fnuz"}},
+	F8E4M3FNUZ: {"F8_E4M3FNUZ", 8, []string{"float8_e4m3fnuz"}},
+	I16:        {"I16", 16, []string{"int16", "short"}},
+	U16:        {"U16", 16, []string{"uint16"}},
+	F16:        {"F16", 16, []string{"float16", "fp16", "half"}},
+	BF16:       {"BF16", 16, []string{"bfloat16"}},
+	I32:        {"I32", 32, []string{"int32", "int"}},
+	U32:        {"U32", 32, []string{"uint32"}},
+	F32:        {"F32", 32, []string{"float32", "fp32", "float"}},
+	C64:        {"C64", 64, []string{"complex64"}},
+	F64:        {"F64", 64, []string{"float64", "fp64", "double"}},
+	I64:        {"I64", 64, []string{"int64", "long"}},
+	U64:        {"U64", 64, []string{"uint64"}},
+}
+
+var dtypeByName = func() map[string]DType {
+	m := make(map[string]DType, 3*len(dtypes))
+	for d := Bool; int(d) < len(dtypes); d++ {
+		m[dtypes[d].name] = d
+		m[lowerASCII(dtypes[d].name)] = d
+		for _, a := range dtypes[d].aliases {
+			m[a] = d
+		}
+	}
+	return m
+}()
+
+// ParseDType reads a type name in any of the three spellings.
+func ParseDType(s string) (DType, error) {
+	if d, ok := dtypeByName[s]; ok {
+		return d, nil
+	}
+	return InvalidDType, fmt.Errorf("unknown dtype %q (known: BOOL, U8, I8, F8_E4M3, F16, BF16, F32, … as safetensors names them)", s)
+}
+
+// String is the safetensors name.
+func (d DType) String() string {
+	if d == InvalidDType || int(d) >= len(dtypes) {
+		return "INVALID"
+	}
+	return dtypes[d].name
+}
+
+// Bits is the width of one element.
+func (d DType) Bits() int64 {
+	if int(d) >= len(dtypes) {
+		return 0
+	}
+	return dtypes[d].bits
+}
+
+// Float reports whether a framework casts the type when it loads a model in
+// another precision: F16, BF16, F32 and F64. Quantised types stay as stored.
+func (d DType) Float() bool { return d == F16 || d == BF16 || d == F32 || d == F64 }
+
+// MarshalText implements encoding.TextMarshaler.
+func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (d *DType) UnmarshalText(b []byte) error {
+	v, err := ParseDType(string(b))
+	if err != nil {
+		return err
+	}
+	*d = v
+	return nil
+}
+
+func lowerASCII(s string) string {
+	b := []byte(s)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}

@@ -1,0 +1,105 @@
+package modelgraph
+
+// Graph is a checked layer graph in module order.
+type Graph struct {
+	Name   string
+	Source string // the path it was read from; empty for one built in code
+	Family string // model_type, where a framework names one
+	Class  string // the framework's class, e.g. LlamaForCausalLM
+	// DType is the type the weights are kept in where the source says so.
+	DType DType
+	// MaxSeq is the longest sequence the model takes; 0: unknown.
+	MaxSeq   int64
+	Layers   []Layer
+	Units    []Unit
+	Ties     []TieGroup
+	// Hollow are modules outside the units that hold no tensor (a dropout):
+	// a device map may name them and need not.
+	Hollow   []string
+	Warnings []string
+
+	layerIndex map[string]int
+}
+
+// Unit is a wrap unit: consecutive layers that one device holds.
+type Unit struct {
+	Name string
+	// Keys are the module paths (or bare parameter names) that stand for the
+	// unit in a device map: its own, or those of its layers where no single
+	// module holds them all.
+	Keys        []string
+	First, End  int   // layers [First, End)
+	Inputs      []int // units whose outputs it reads, ascending
+	Tie         int   // index in Graph.Ties, or -1
+	exec        []int // layers in the order they run
+	declaredAll bool
+}
+
+// TieGroup is one parameter under several names.
+type TieGroup struct {
+	// Tensors are the full names; the first owns the storage.
+	Tensors []string
+	// Units are the indexes of the units that hold them, ascending.
+	Units []int
+}
+
+// Exec lists the unit's layers in the order they run.
+func (u *Unit) Exec() []int { return u.exec }
+
+// LayerIndex finds a layer by name.
+func (g *Graph) LayerIndex(name string) (int, bool) {
+	i, ok := g.layerIndex[name]
+	return i, ok
+}
+
+// UnitIndex finds a unit by name or by one of its device-map keys.
+func (g *Graph) UnitIndex(name string) (int, bool) {
+	for i := range g.Units {
+		if g.Units[i].Name == name {
+			return i, true
+		}
+		for _, k := range g.Units[i].Keys {
+			if k == name {
+				return i, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// ParamCount is the number of parameters, tied ones once.
+func (g *Graph) ParamCount() int64 { return g.sum((*Layer).ParamCount) }
+
+// BufferCount is the number of elements in buffers.
+func (g *Graph) BufferCount() int64 { return g.sum((*Layer).BufferCount) }
+
+// ParamBytes is the stored size of all parameters, tied ones once.
+func (g *Graph) ParamBytes() int64 { return g.sum((*Layer).ParamBytes) }
+
+func (g *Graph) sum(f func(*Layer) int64) int64 {
+	var n int64
+	for i := range g.Layers {
+		n += f(&g.Layers[i])
+	}
+	return n
+}
+
+// UnitParamCount is the number of parameters that unit u owns.
+func (g *Graph) UnitParamCount(u int) int64 {
+	var n int64
+	for i := g.Units[u].First; i < g.Units[u].End; i++ {
+		n += g.Layers[i].ParamCount()
+	}
+	return n
+}
+
+// DeclaredOnly reports whether every layer has declared costs and no known
+// operation, so that nothing can be derived from dimensions.
+func (g *Graph) DeclaredOnly() bool {
+	for i := range g.Units {
+		if !g.Units[i].declaredAll {
+			return false
+		}
+	}
+	return true
+}

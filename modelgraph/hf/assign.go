@@ -1,0 +1,4 @@
+package hf
+
+// conversion turns checkpoint names into module names.
+type conversion struct{}

@@ -1,0 +1,69 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// This file holds what the families older than Llama share: LayerNorms with
+// weight and bias, heads of equal width, positions in a table.
+
+// equalHeads reads the number of heads under the given spellings. As in the
+// framework, they must divide the hidden size.
+func equalHeads(c *config, hidden, def int64, names ...string) modelgraph.Attention {
+	heads := c.pos(def, names...)
+	if hidden%heads != 0 {
+		c.fail(c.pick(names), "%d heads do not divide the hidden size %d", heads, hidden)
+	}
+	return modelgraph.Attention{Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: max(1, hidden/heads)}
+}
+
+// sizeProduct multiplies sizes and bounds the result like one; name is the
+// field to blame.
+func sizeProduct(c *config, name string, factors ...int64) int64 {
+	n := int64(1)
+	for _, f := range factors {
+		n = c.product(name, n, f)
+	}
+	return n
+}
+
+// addLayerNorm adds nn.LayerNorm over dim with weight and bias, and returns
+// its name.
+func addLayerNorm(b *builder, name string, dim int64, input string) string {
+	op := modelgraph.Norm{Dim: dim, Style: modelgraph.LayerNorm}
+	return b.add(name, op, []string{input}, normParams("", dim, true)...).Name
+}
+
+// addTable adds an embedding table [rows, dim] whose rows are added to input,
+// and returns its name. The first table of a model has no input.
+func addTable(b *builder, name string, rows, dim int64, input string) string {
+	op := modelgraph.Embedding{Vocab: rows, Dim: dim}
+	return b.add(name, op, []string{input}, tensor("weight", rows, dim)).Name
+}
+
+// addVocabHead adds a projection of the hidden state to the vocabulary, its
+// weight tied to the parameter named tied unless that is empty.
+func addVocabHead(b *builder, name string, dim, vocab int64, tied string) {
+	b.add(name, modelgraph.Head{Dim: dim, Vocab: vocab}, []string{b.hidden}, linear("", dim, vocab, false)...)
+	if tied != "" {
+		b.tie(tied, dot(name, "weight"))
+	}
+}
+
+// addClassHead adds a projection of input to classes, with bias.
+func addClassHead(b *builder, name string, dim, classes int64, pooled bool, input string) {
+	op := modelgraph.Head{Dim: dim, Vocab: classes, Pooled: pooled}
+	b.add(name, op, []string{input}, linear("", dim, classes, true)...)
+}
+
+// addDecoderTask adds the head of a decoder's task class, if class is one:
+// score (no bias; of the last token), classifier, or qa_outputs (start, end).
+func addDecoderTask(b *builder, c *config, class string, dim int64) {
+	switch {
+	case isTask(class, sequenceClassification):
+		n := c.labels()
+		b.add("score", modelgraph.Head{Dim: dim, Vocab: n, Pooled: true}, []string{b.hidden}, linear("", dim, n, false)...)
+	case isTask(class, tokenClassification):
+		addClassHead(b, "classifier", dim, c.labels(), false, b.hidden)
+	case isTask(class, questionAnswering):
+		addClassHead(b, "qa_outputs", dim, 2, false, b.hidden)
+	}
+}

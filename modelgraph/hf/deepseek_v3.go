@@ -1,0 +1,61 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+func init() {
+	register(family{
+		types:   []string{"deepseek_v3"},
+		class:   "DeepseekV3ForCausalLM",
+		classes: causalClasses("DeepseekV3", sequenceClassification, tokenClassification),
+		build: func(b *builder, c *config, class string) {
+			deepseekV3(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
+		},
+	})
+}
+
+// deepseekV3 reads a DeepseekV3Config (configuration_deepseek_v3.py). The
+// layers for multi-token prediction are no part of the module, and
+// moe_layer_freq is not read (modeling_deepseek_v3.py:
+// DeepseekV3DecoderLayer).
+func deepseekV3(c *config) *decoder {
+	h := c.pos(7168, "hidden_size")
+	a := latentAttention(c, h)
+	dense := gatedMLP(c, h, 18432, "silu")
+	experts := deepseekExperts(c, h, dense.activation)
+	first := c.dim(3, "first_k_dense_replace")
+	return &decoder{
+		hidden: h, vocab: c.pos(129280, "vocab_size"), layers: c.count(61, "num_hidden_layers"),
+		norm:      modelgraph.RMSNorm,
+		attention: func(int64) part { return a.part() },
+		ffn: func(i int64) part {
+			if i < first {
+				return dense.part()
+			}
+			return experts.deepseek()
+		},
+		rotary: rotary(a.rope),
+	}
+}
+
+// deepseekExperts reads the experts; n_shared_experts of them, side by side,
+// take every token.
+func deepseekExperts(c *config, h int64, activation string) moe {
+	m := moe{
+		dim: h, hidden: c.pos(2048, "moe_intermediate_size"),
+		experts: c.pos(256, "num_local_experts", "n_routed_experts"), activation: activation,
+	}
+	m.shared = c.product("n_shared_experts", m.hidden, c.dim(1, "n_shared_experts"))
+	return routed(c, m, 8)
+}
+
+// deepseek orders the parts as DeepseekV3MoE does. The router's correction
+// bias is a buffer that checkpoints hold, fp32 whatever the model's type
+// (_keep_in_fp32_modules_strict).
+func (m moe) deepseek() part {
+	shared := mlp{dim: m.dim, hidden: m.shared, activation: m.activation}
+	return part{
+		op:      m.op(),
+		params:  join(m.stacked(), m.router(), shared.params("shared_experts")),
+		buffers: []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, m.experts)},
+	}
+}

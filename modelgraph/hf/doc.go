@@ -1,0 +1,10 @@
+// Package hf reads models as Hugging Face lays them out: config.json, alone
+// or with safetensors headers beside it.
+//
+// From the config alone it derives the exact parameter names, shapes and
+// ties that the framework's module has (Transformers 5.17), by the rules of
+// the model's family; config files as Transformers 4 wrote them are read too.
+// A family is one file that fills a [builder]; register adds it to the table.
+// Where a checkpoint is present its tensors are assigned to the module's
+// (assign.go), so that sizes come from the files.
+package hf

@@ -1,0 +1,55 @@
+package hf
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+func init() {
+	register(family{
+		types:   []string{"gemma3"},
+		class:   "Gemma3ForConditionalGeneration",
+		classes: []string{"Gemma3ForConditionalGeneration", "Gemma3Model", "Gemma3ForSequenceClassification"},
+		build: func(b *builder, c *config, class string) {
+			gemma3VL(c).build(b, c, class)
+		},
+		maxSeq: textMaxSeq,
+	})
+}
+
+// gemma3VL reads a Gemma3Config: SigLIP, a pooling projector, Gemma 3.
+func gemma3VL(c *config) *multimodal {
+	tower := siglipTower(c.sub("vision_config"))
+	text := gemma3Text(c.sub("text_config"))
+	tokens := gemma3Tokens(c, tower.grid)
+	return &multimodal{
+		text: text,
+		tied: c.bool(true, "tie_word_embeddings"),
+		features: func(b *builder, path string) string {
+			image := tower.build(b, dot(path, "vision_tower"))
+			projector := dot(path, "multi_modal_projector")
+			weight, norm := dot(projector, "mm_input_projection_weight"), dot(projector, "mm_soft_emb_norm")
+			// The patches are averaged, normed and multiplied by a matrix,
+			// which is a bare parameter and so stands before the norm.
+			b.on(imageStream(tokens), func() {
+				b.add(weight, modelgraph.Linear{In: tower.dim, Out: text.hidden}, []string{norm}, tensor("", tower.dim, text.hidden))
+				b.add(norm, modelgraph.Norm{Dim: tower.dim, Style: modelgraph.GemmaRMSNorm}, []string{image}, tensor("weight", tower.dim))
+			})
+			return weight
+		},
+	}
+}
+
+// gemma3Tokens is the number of tokens an image after average pooling
+// (modeling_gemma3.py: Gemma3MultiModalProjector).
+func gemma3Tokens(c *config, g patchGrid) int64 {
+	n := c.pos(256, "mm_tokens_per_image")
+	perSide := int64(math.Sqrt(float64(n)))
+	kernel := g.columns / max(1, perSide)
+	if kernel == 0 {
+		c.fail("mm_tokens_per_image", "%d tokens are more than the %d patches of an image", n, g.count())
+		return 1
+	}
+	return (g.rows / kernel) * (g.columns / kernel)
+}

@@ -1,0 +1,34 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// mlp is gate_proj, up_proj, down_proj; fused, the first two are one
+// gate_up_proj.
+type mlp struct {
+	dim, hidden int64
+	bias, fused bool
+	activation  string
+}
+
+// gatedMLP reads intermediate_size and hidden_act with the family's defaults.
+func gatedMLP(c *config, dim, hidden int64, activation string) mlp {
+	return mlp{dim: dim, hidden: c.pos(hidden, "intermediate_size"), activation: c.str(activation, "hidden_act")}
+}
+
+func (m mlp) part() part {
+	return part{
+		op:     modelgraph.MLP{Dim: m.dim, Hidden: m.hidden, Gated: true, Fused: m.fused, Activation: m.activation},
+		params: m.params(""),
+	}
+}
+
+// params are the weights of an mlp at a module path.
+func (m mlp) params(path string) []modelgraph.Tensor {
+	down := linear(dot(path, "down_proj"), m.hidden, m.dim, m.bias)
+	if m.fused {
+		return join(linear(dot(path, "gate_up_proj"), m.dim, 2*m.hidden, m.bias), down)
+	}
+	return join(
+		linear(dot(path, "gate_proj"), m.dim, m.hidden, m.bias),
+		linear(dot(path, "up_proj"), m.dim, m.hidden, m.bias), down)
+}

@@ -1,0 +1,38 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// moe is a router and experts whose weights are stacked in one tensor per
+// projection (modeling_mixtral.py: MixtralExperts and its siblings). Families
+// register the parts in different orders.
+type moe struct {
+	dim, hidden, experts, topK, shared int64
+	activation                         string
+}
+
+// routed reads num_experts_per_tok and checks it against the experts.
+func routed(c *config, m moe, topK int64) moe {
+	m.topK = c.pos(topK, "num_experts_per_tok")
+	if m.experts > 0 && m.topK > m.experts {
+		c.fail("num_experts_per_tok", "a token cannot go to %d of %d experts", m.topK, m.experts)
+	}
+	return m
+}
+
+func (m moe) op() modelgraph.MoE {
+	return modelgraph.MoE{
+		Dim: m.dim, Hidden: m.hidden, Experts: m.experts, TopK: m.topK,
+		SharedHidden: m.shared, Activation: m.activation,
+	}
+}
+
+// router is gate.weight.
+func (m moe) router() []modelgraph.Tensor { return linear("gate", m.dim, m.experts, false) }
+
+// stacked are the experts' weights.
+func (m moe) stacked() []modelgraph.Tensor {
+	return []modelgraph.Tensor{
+		tensor("experts.gate_up_proj", m.experts, 2*m.hidden, m.dim),
+		tensor("experts.down_proj", m.experts, m.dim, m.hidden),
+	}
+}

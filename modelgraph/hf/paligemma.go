@@ -1,0 +1,82 @@
+package hf
+
+import (
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+func init() {
+	register(family{
+		types:   []string{"paligemma"},
+		class:   "PaliGemmaForConditionalGeneration",
+		classes: []string{"PaliGemmaForConditionalGeneration", "PaliGemmaModel"},
+		build: func(b *builder, c *config, class string) {
+			paligemma(c).build(b, c, class)
+		},
+		maxSeq: textMaxSeq,
+	})
+}
+
+// The parts of a PaliGemmaConfig that names none (configuration_paligemma.py).
+var (
+	paligemmaVision = map[string]jsontext.Value{
+		"hidden_size": jsontext.Value("1152"), "intermediate_size": jsontext.Value("4096"),
+		"num_hidden_layers": jsontext.Value("27"), "num_attention_heads": jsontext.Value("16"),
+		"patch_size": jsontext.Value("14"), "image_size": jsontext.Value("224"),
+		"vision_use_head": jsontext.Value("false"),
+	}
+	paligemmaText = map[string]jsontext.Value{
+		"hidden_size": jsontext.Value("2048"), "intermediate_size": jsontext.Value("16384"),
+		"num_hidden_layers": jsontext.Value("18"), "num_attention_heads": jsontext.Value("8"),
+		"num_key_value_heads": jsontext.Value("1"), "vocab_size": jsontext.Value("257152"),
+	}
+)
+
+// paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or
+// Gemma 2. The vocabulary is text_config's; the config's own vocab_size
+// counts only where there is no text_config.
+func paligemma(c *config) *multimodal {
+	vision, text := c.sub("vision_config"), c.sub("text_config")
+	if !c.has("vision_config") {
+		vision.m = paligemmaVision
+	}
+	if !c.has("text_config") {
+		text.m = paligemmaText
+		if c.has("vocab_size") {
+			text = text.with("vocab_size", c.m["vocab_size"])
+		}
+	}
+	// The image and the prompt see each other whole, but only while they are
+	// read in: the model is causal and has a KV cache, whatever this says.
+	text = text.with("use_bidirectional_attention", jsontext.Value("false"))
+	tower := siglipTower(vision)
+	out := c.pos(2048, "projection_dim")
+	return &multimodal{
+		text: textModel(text, "gemma"),
+		tied: c.bool(true, "tie_word_embeddings"),
+		features: func(b *builder, path string) string {
+			image := tower.build(b, dot(path, "vision_tower"))
+			unit := dot(path, "multi_modal_projector") // a no-split class
+			name := dot(unit, "linear")
+			b.unit(unit, func() {
+				b.on(imageStream(tower.grid.count()), func() {
+					b.add(name, modelgraph.Linear{In: tower.dim, Out: out}, []string{image}, linear("", tower.dim, out, true)...)
+				})
+			})
+			return name
+		},
+	}
+}
+
+// with is the object with one field set.
+func (c *config) with(name string, v jsontext.Value) *config {
+	out := *c
+	out.m = map[string]jsontext.Value{name: v}
+	for k, old := range c.m {
+		if k != name {
+			out.m[k] = old
+		}
+	}
+	return &out
+}

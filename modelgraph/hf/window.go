@@ -1,0 +1,55 @@
+package hf
+
+import "fmt"
+
+// The entries of layer_types that the families here know
+// (configuration_utils.py: ALLOWED_ATTN_LAYER_TYPES has more).
+const (
+	slidingAttention = "sliding_attention"
+	fullAttention    = "full_attention"
+)
+
+// window reads sliding_window: def where absent, 0 (all tokens) where null.
+func window(c *config, def int64) int64 {
+	if c.null("sliding_window") {
+		return 0
+	}
+	return c.dim(def, "sliding_window")
+}
+
+// layerTypes reads layer_types, one entry a layer; where the config has none,
+// sliding tells the layers with a window.
+func layerTypes(c *config, layers int64, sliding func(layer int64) bool) []string {
+	types := make([]string, layers)
+	given := c.strs("layer_types")
+	if c.has("layer_types") && int64(len(given)) != layers {
+		c.fail("layer_types", "%d entries for num_hidden_layers %d", len(given), layers)
+		given = nil
+	}
+	for i := range types {
+		switch {
+		case given == nil && sliding(int64(i)):
+			types[i] = slidingAttention
+		case given == nil, given[i] == fullAttention:
+			types[i] = fullAttention
+		case given[i] == slidingAttention:
+			types[i] = slidingAttention
+		default:
+			c.fail(fmt.Sprintf("layer_types[%d]", i), "%q is not %s or %s", given[i], slidingAttention, fullAttention)
+		}
+	}
+	return types
+}
+
+// windows is the attention per layer: a window where its type slides.
+func (a attention) windows(types []string, window int64) func(layer int64) part {
+	return func(i int64) part {
+		if types[i] == slidingAttention {
+			return a.at(window)
+		}
+		return a.at(0)
+	}
+}
+
+// alternate slides on the even layers (Gemma 2, gpt-oss).
+func alternate(layer int64) bool { return layer%2 == 0 }

@@ -1,0 +1,93 @@
+package modelgraph
+
+// Layer is the smallest named node of the graph.
+type Layer struct {
+	// Name is the module path as the framework has it. For a bare parameter
+	// (one held by a module that has children) it is the parameter's name.
+	Name string
+	Op   Op
+	// Params and Buffers have names relative to Name.
+	Params  []Tensor
+	Buffers []Tensor
+	// Inputs name the layers whose outputs this one reads. The first is what
+	// it transforms, a second the residual added to its result, a third an
+	// encoder's output. Nil means the layer before; empty means none.
+	Inputs []string
+	// Unit names the wrap unit; empty makes the layer a unit of its own.
+	Unit string
+	// Stream says which tokens the layer works on.
+	Stream Stream
+	// Declared holds costs written in the model file, or nil.
+	Declared *Declared
+
+	inputs []int
+	unit   int
+}
+
+// Stream is the token sequence that a layer works on. The zero value is the
+// text of the workload: batch × seq tokens.
+type Stream struct {
+	Kind StreamKind `json:"kind,omitzero"`
+	// Tokens a sequence (Fixed) or an image (Image).
+	Tokens int64 `json:"tokens,omitzero"`
+}
+
+// StreamKind tells token sequences apart.
+type StreamKind string
+
+// The kinds of [Stream].
+const (
+	Text   StreamKind = ""       // seq tokens a sequence; an encoder–decoder's encoder
+	Target StreamKind = "target" // target-seq tokens: an encoder–decoder's decoder
+	Fixed  StreamKind = "fixed"  // Tokens a sequence, whatever seq is (ViT, Whisper's encoder)
+	Image  StreamKind = "image"  // Tokens an image; no images, no run
+)
+
+// Declared is the cost of a layer as its model file states it. Activation
+// bytes are per micro-batch. A negative field means "not given".
+type Declared struct {
+	ParamsBytes     int64
+	ActivationBytes int64
+	WorkspaceBytes  int64
+	OutputBytes     int64
+	ForwardSeconds  float64
+	BackwardSeconds float64
+}
+
+// NotDeclared returns a Declared with no field given.
+func NotDeclared() Declared {
+	return Declared{-1, -1, -1, -1, -1, -1}
+}
+
+// InputLayers are the indexes of the layers that Inputs name.
+func (l *Layer) InputLayers() []int { return l.inputs }
+
+// UnitIndex is the index of the layer's unit in [Graph.Units].
+func (l *Layer) UnitIndex() int { return l.unit }
+
+// ParamBytes is the stored size of the parameters that the layer owns.
+func (l *Layer) ParamBytes() int64 {
+	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
+		return l.Declared.ParamsBytes
+	}
+	return sumOwned(l.Params, (*Tensor).Bytes)
+}
+
+// BufferBytes is the size of the layer's buffers.
+func (l *Layer) BufferBytes() int64 { return sumOwned(l.Buffers, (*Tensor).Bytes) }
+
+// ParamCount is the number of parameters that the layer owns, in elements.
+func (l *Layer) ParamCount() int64 { return sumOwned(l.Params, (*Tensor).Numel) }
+
+// BufferCount is the number of elements in the layer's buffers.
+func (l *Layer) BufferCount() int64 { return sumOwned(l.Buffers, (*Tensor).Numel) }
+
+func sumOwned(ts []Tensor, size func(*Tensor) int64) int64 {
+	var n int64
+	for i := range ts {
+		if !ts[i].Tied() {
+			n += size(&ts[i])
+		}
+	}
+	return n
+}

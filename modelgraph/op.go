@@ -1,0 +1,171 @@
+package modelgraph
+
+// Op is what a layer computes, with its dimensions. Dimensions are element
+// counts; zero means "has none".
+type Op interface {
+	// Kind is the op's name in model.json.
+	Kind() string
+}
+
+// Embedding looks rows up in a table [Vocab, Dim].
+type Embedding struct {
+	Vocab int64 `json:"vocab"`
+	Dim   int64 `json:"dim"`
+	// Scaled: the rows are multiplied by a constant (Gemma).
+	Scaled bool `json:"scaled,omitzero"`
+}
+
+// NormStyle tells normalisations apart that keep different tensors alive.
+type NormStyle string
+
+// The styles of [Norm].
+const (
+	RMSNorm      NormStyle = "rms"       // Llama: fp32 inside, weight × x
+	GemmaRMSNorm NormStyle = "gemma-rms" // (1 + weight) × x in fp32
+	LayerNorm    NormStyle = "layer"     // one kernel, weight and bias
+)
+
+// Norm normalises the last dimension.
+type Norm struct {
+	Dim   int64     `json:"dim"`
+	Style NormStyle `json:"style,omitzero"` // RMSNorm where empty
+	// Post: the result is only added to the residual stream (Gemma 2).
+	Post bool `json:"post,omitzero"`
+}
+
+// Attention is self-attention, or attention to an encoder's output.
+type Attention struct {
+	Dim     int64 `json:"dim"`
+	Heads   int64 `json:"heads"`
+	KVHeads int64 `json:"kv_heads"`
+	HeadDim int64 `json:"head_dim"`
+	// ValueDim is a head's width in V where it differs from HeadDim.
+	ValueDim int64 `json:"value_dim,omitzero"`
+	// QRank, KVRank and RopeDim are the latent ranks and the rotary part of
+	// a head of multi-head latent attention (DeepSeek); QRank 0: direct.
+	QRank   int64 `json:"q_rank,omitzero"`
+	KVRank  int64 `json:"kv_rank,omitzero"`
+	RopeDim int64 `json:"rope_dim,omitzero"`
+	// Window is the number of tokens a query looks back; 0: all.
+	Window int64 `json:"window,omitzero"`
+	// Rope: positions enter by rotating q and k.
+	Rope bool `json:"rope,omitzero"`
+	// QKNorm is the style of the norms on q and k; empty: none.
+	QKNorm NormStyle `json:"qk_norm,omitzero"`
+	// Fused: one projection makes q, k and v, which are views of it.
+	Fused bool `json:"fused,omitzero"`
+	// Cross: keys and values come from an encoder's output.
+	Cross bool `json:"cross,omitzero"`
+	// Bidirectional: no causal mask, and no KV cache.
+	Bidirectional bool `json:"bidirectional,omitzero"`
+	// Eager: a bias on the scores (T5, BLOOM's ALiBi) or a soft cap forces
+	// the score matrix into memory.
+	Eager bool `json:"eager,omitzero"`
+	// LayerScale: the result is multiplied by a learned vector before it
+	// joins the residual stream (InternViT), which keeps the result alive.
+	LayerScale bool `json:"layer_scale,omitzero"`
+}
+
+// MLP is a feed-forward network Dim → Hidden → Dim.
+type MLP struct {
+	Dim    int64 `json:"dim"`
+	Hidden int64 `json:"hidden"`
+	Gated  bool  `json:"gated,omitzero"` // two up projections, one through the activation
+	Fused  bool  `json:"fused,omitzero"` // both in one matrix
+	// Activation is the framework's name: silu, gelu, gelu_new, relu, …
+	Activation string `json:"activation,omitzero"`
+	// LayerScale is as in [Attention].
+	LayerScale bool `json:"layer_scale,omitzero"`
+}
+
+// MoE is a mixture of expert MLPs behind a router.
+type MoE struct {
+	Dim     int64 `json:"dim"`
+	Hidden  int64 `json:"hidden"` // of one expert
+	Experts int64 `json:"experts"`
+	TopK    int64 `json:"top_k"`
+	// SharedHidden is the width of the experts that every token passes.
+	SharedHidden int64 `json:"shared_hidden,omitzero"`
+	// Activation is the framework's name.
+	Activation string `json:"activation,omitzero"`
+}
+
+// Head projects to the vocabulary (or to classes) and meets the loss.
+type Head struct {
+	Dim   int64 `json:"dim"`
+	Vocab int64 `json:"vocab"`
+	// SoftCap: logits pass through a scaled tanh (Gemma 2).
+	SoftCap bool `json:"soft_cap,omitzero"`
+	// Pooled: one position a sequence, not every token (classifiers).
+	Pooled bool `json:"pooled,omitzero"`
+}
+
+// Linear is one projection outside a block: a projector, a pooler.
+type Linear struct {
+	In         int64  `json:"in"`
+	Out        int64  `json:"out"`
+	Activation string `json:"activation,omitzero"` // applied to the output
+	Pooled     bool   `json:"pooled,omitzero"`     // one position a sequence
+}
+
+// Conv is a convolution; its output has Out channels a token.
+type Conv struct {
+	In     int64 `json:"in"`
+	Out    int64 `json:"out"`
+	Kernel int64 `json:"kernel"` // product of the kernel's sides
+	// TokenRatio is tokens out per token of the layer's stream (Whisper's
+	// first convolution runs at twice the rate); 0 means 1.
+	TokenRatio int64  `json:"token_ratio,omitzero"`
+	Activation string `json:"activation,omitzero"`
+}
+
+// StateSpace is a selective state-space mixer (Mamba).
+type StateSpace struct {
+	Dim    int64 `json:"dim"`
+	Inner  int64 `json:"inner"`
+	State  int64 `json:"state"`
+	Kernel int64 `json:"kernel"`
+	DtRank int64 `json:"dt_rank"`
+}
+
+// Rotary computes the cosines and sines of rotary positions, HeadDim wide.
+type Rotary struct {
+	HeadDim int64 `json:"head_dim"`
+}
+
+// Opaque is anything whose structure is not known: only its tensors and
+// declared costs count.
+type Opaque struct{}
+
+// Kind implements [Op].
+func (Embedding) Kind() string { return "embedding" }
+
+// Kind implements [Op].
+func (Norm) Kind() string { return "norm" }
+
+// Kind implements [Op].
+func (Attention) Kind() string { return "attention" }
+
+// Kind implements [Op].
+func (MLP) Kind() string { return "mlp" }
+
+// Kind implements [Op].
+func (MoE) Kind() string { return "moe" }
+
+// Kind implements [Op].
+func (Head) Kind() string { return "head" }
+
+// Kind implements [Op].
+func (Linear) Kind() string { return "linear" }
+
+// Kind implements [Op].
+func (Conv) Kind() string { return "conv" }
+
+// Kind implements [Op].
+func (StateSpace) Kind() string { return "state-space" }
+
+// Kind implements [Op].
+func (Rotary) Kind() string { return "rotary" }
+
+// Kind implements [Op].
+func (Opaque) Kind() string { return "opaque" }

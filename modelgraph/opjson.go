@@ -1,0 +1,105 @@
+package modelgraph
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"sort"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// opTypes maps the kind of an op in model.json to its Go type.
+var opTypes = func() map[string]reflect.Type {
+	m := make(map[string]reflect.Type)
+	for _, op := range []Op{
+		Embedding{}, Norm{}, Attention{}, MLP{}, MoE{}, Head{}, Linear{},
+		Conv{}, StateSpace{}, Rotary{}, Opaque{},
+	} {
+		m[op.Kind()] = reflect.TypeOf(op)
+	}
+	return m
+}()
+
+// maxDim bounds a dimension so that products of three stay in an int64.
+const maxDim = 1 << 40
+
+// decodeOp reads {"kind": "embedding", "vocab": 32000, …}.
+func decodeOp(raw jsontext.Value) (Op, error) {
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return nil, err
+	}
+	var kind string
+	if err := json.Unmarshal(members["kind"], &kind); err != nil {
+		return nil, fmt.Errorf("an op needs a kind (known: %s)", strings.Join(opKinds(), ", "))
+	}
+	typ, ok := opTypes[kind]
+	if !ok {
+		return nil, fmt.Errorf("unknown op kind %q (known: %s)", kind, strings.Join(opKinds(), ", "))
+	}
+	delete(members, "kind") // no op type has the field
+	body, err := json.Marshal(members)
+	if err != nil {
+		return nil, err
+	}
+	v := reflect.New(typ)
+	if err := json.Unmarshal(body, v.Interface(), json.RejectUnknownMembers(true)); err != nil {
+		var sem *json.SemanticError
+		if errors.As(err, &sem) {
+			return nil, fmt.Errorf("op %q: %s", kind, semanticText(sem))
+		}
+		return nil, fmt.Errorf("op %q: %w", kind, err)
+	}
+	op, _ := v.Elem().Interface().(Op)
+	return op, CheckOp(op)
+}
+
+// CheckOp reports a dimension that is negative or out of range.
+func CheckOp(op Op) error {
+	v := reflect.ValueOf(op)
+	for i := range v.NumField() {
+		if v.Field(i).Kind() != reflect.Int64 {
+			continue
+		}
+		if n := v.Field(i).Int(); n < 0 || n > maxDim {
+			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.Kind(), fieldName(v.Type().Field(i)), n)
+		}
+	}
+	if n, ok := op.(Norm); ok && n.Style != "" && n.Style != RMSNorm && n.Style != GemmaRMSNorm && n.Style != LayerNorm {
+		return fmt.Errorf("op %q: unknown style %q (known: rms, gemma-rms, layer)", op.Kind(), n.Style)
+	}
+	return nil
+}
+
+func encodeOp(op Op) (jsontext.Value, error) {
+	body, err := json.Marshal(op)
+	if err != nil {
+		return nil, err
+	}
+	kind := fmt.Sprintf(`{"kind":%q`, op.Kind())
+	if len(body) > 2 {
+		kind += ","
+	}
+	return append(jsontext.Value(kind), body[1:]...), nil
+}
+
+func opKinds() []string {
+	names := make([]string, 0, len(opTypes))
+	for k := range opTypes {
+		names = append(names, k)
+	}
+	sort.Strings(names)
+	return names
+}
+
+func fieldName(f reflect.StructField) string {
+	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return name
+}
+
+// finite reports whether v can stand in a cost.
+func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }

@@ -1,0 +1,194 @@
+package modelgraph
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// FormatVersion is the format of a native model file.
+const FormatVersion = "devmap.model/v1"
+
+// maxModelBytes bounds a model.json: a chain of 100,000 layers takes 30 MB.
+const maxModelBytes = 256 << 20
+
+type fileModel struct {
+	FormatVersion string      `json:"format_version"`
+	Name          string      `json:"name"`
+	MaxSeq        int64       `json:"max_seq,omitzero"`
+	Layers        []fileLayer `json:"layers"`
+	Ties          [][]string  `json:"ties,omitzero"`
+}
+
+type fileLayer struct {
+	Name     string         `json:"name"`
+	Op       jsontext.Value `json:"op,omitzero"`
+	Params   []fileTensor   `json:"params,omitzero"`
+	Buffers  []fileTensor   `json:"buffers,omitzero"`
+	Inputs   []string       `json:"inputs,omitzero"`
+	Unit     string         `json:"unit,omitzero"`
+	Stream   *Stream        `json:"stream,omitzero"`
+	Declared *fileDeclared  `json:"declared,omitzero"`
+}
+
+type fileTensor struct {
+	Name  string  `json:"name"`
+	Shape []int64 `json:"shape"`
+	DType string  `json:"dtype"`
+}
+
+type fileDeclared struct {
+	ParamsBytes     *int64   `json:"params_bytes,omitzero"`
+	ActivationBytes *int64   `json:"activation_bytes,omitzero"`
+	WorkspaceBytes  *int64   `json:"workspace_bytes,omitzero"`
+	OutputBytes     *int64   `json:"output_bytes,omitzero"`
+	ForwardSeconds  *float64 `json:"forward_seconds,omitzero"`
+	BackwardSeconds *float64 `json:"backward_seconds,omitzero"`
+}
+
+// ReadFile reads a native model file.
+func ReadFile(path string) (*Graph, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	return Read(f, path)
+}
+
+// Read reads a native model (devmap.model/v1); name stands in errors.
+func Read(r io.Reader, name string) (*Graph, error) {
+	data, err := io.ReadAll(io.LimitReader(r, maxModelBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", name, err)
+	}
+	if len(data) > maxModelBytes {
+		return nil, &SyntaxError{File: name, Msg: fmt.Sprintf("larger than the %d MiB that a model file may have", maxModelBytes>>20)}
+	}
+	var f fileModel
+	if err := DecodeJSON(name, data, &f, true); err != nil {
+		return nil, err
+	}
+	g, err := f.graph()
+	if err != nil {
+		var syn *SyntaxError
+		if errors.As(err, &syn) {
+			return nil, syn.At(name)
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	g.Source = name
+	return g, nil
+}
+
+func (f *fileModel) graph() (*Graph, error) {
+	if f.FormatVersion != FormatVersion {
+		return nil, placeError("format_version", "%q is not %q", f.FormatVersion, FormatVersion)
+	}
+	if f.MaxSeq < 0 || f.MaxSeq > maxDim {
+		return nil, placeError("max_seq", "%d is not a sequence length", f.MaxSeq)
+	}
+	layers := make([]Layer, len(f.Layers))
+	for i := range f.Layers {
+		l, err := f.Layers[i].layer(fmt.Sprintf("layers[%d]", i))
+		if err != nil {
+			return nil, err
+		}
+		layers[i] = l
+	}
+	g, err := New(f.Name, layers, f.Ties)
+	if err != nil {
+		return nil, err
+	}
+	g.MaxSeq = f.MaxSeq
+	return g, nil
+}
+
+func (f *fileLayer) layer(place string) (Layer, error) {
+	l := Layer{Name: f.Name, Inputs: f.Inputs, Unit: f.Unit, Op: Opaque{}}
+	var err error
+	if f.Op != nil {
+		if l.Op, err = decodeOp(f.Op); err != nil {
+			return l, placeError(place+".op", "%v", err)
+		}
+	}
+	if f.Stream != nil {
+		l.Stream = *f.Stream
+		if err := checkStream(l.Stream); err != nil {
+			return l, placeError(place+".stream", "%v", err)
+		}
+	}
+	if l.Params, err = tensors(f.Params, place+".params"); err != nil {
+		return l, err
+	}
+	if l.Buffers, err = tensors(f.Buffers, place+".buffers"); err != nil {
+		return l, err
+	}
+	if f.Declared != nil {
+		l.Declared, err = f.Declared.declared(place + ".declared")
+	}
+	return l, err
+}
+
+func checkStream(s Stream) error {
+	switch s.Kind {
+	case Text, Target, Fixed, Image:
+	default:
+		return fmt.Errorf("unknown kind %q (known: target, fixed, image; absent: text)", s.Kind)
+	}
+	if s.Tokens < 0 || s.Tokens > maxDim {
+		return fmt.Errorf("%d is not a number of tokens", s.Tokens)
+	}
+	return nil
+}
+
+func tensors(fs []fileTensor, place string) ([]Tensor, error) {
+	ts := make([]Tensor, 0, len(fs))
+	for i, f := range fs {
+		d, err := ParseDType(f.DType)
+		if err != nil {
+			return nil, placeError(fmt.Sprintf("%s[%d].dtype", place, i), "%v", err)
+		}
+		ts = append(ts, Tensor{Name: f.Name, Shape: f.Shape, DType: d})
+	}
+	return ts, nil
+}
+
+func (f *fileDeclared) declared(place string) (*Declared, error) {
+	d := NotDeclared()
+	for _, v := range []struct {
+		name string
+		from *int64
+		to   *int64
+	}{
+		{"params_bytes", f.ParamsBytes, &d.ParamsBytes},
+		{"activation_bytes", f.ActivationBytes, &d.ActivationBytes},
+		{"workspace_bytes", f.WorkspaceBytes, &d.WorkspaceBytes},
+		{"output_bytes", f.OutputBytes, &d.OutputBytes},
+	} {
+		if v.from == nil {
+			continue
+		}
+		if *v.from < 0 {
+			return nil, placeError(place+"."+v.name, "%d is negative", *v.from)
+		}
+		*v.to = *v.from
+	}
+	for _, v := range []struct {
+		name string
+		from *float64
+		to   *float64
+	}{{"forward_seconds", f.ForwardSeconds, &d.ForwardSeconds}, {"backward_seconds", f.BackwardSeconds, &d.BackwardSeconds}} {
+		if v.from == nil {
+			continue
+		}
+		if *v.from < 0 || !finite(*v.from) {
+			return nil, placeError(place+"."+v.name, "%v is not a time", *v.from)
+		}
+		*v.to = *v.from
+	}
+	return &d, nil
+}

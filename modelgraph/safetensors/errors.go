@@ -1,0 +1,85 @@
+package safetensors
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// A SyntaxError is a fault in what a file says.
+type SyntaxError struct {
+	File string // name of the file, relative to the folder when there is one
+
+	// Where is the place: a tensor ("tensor \"a.b\""), an entry of the
+	// index, or a byte offset in the file with a JSON pointer. The fault is
+	// at that byte or right after it. Empty for the file as a whole.
+	Where string
+
+	Msg string // what is wrong, with the value
+}
+
+func (e *SyntaxError) Error() string {
+	if e.Where == "" {
+		return printable(e.File) + ": " + e.Msg
+	}
+	return printable(e.File) + ": " + e.Where + ": " + e.Msg
+}
+
+// A RefusedError is a file or folder that this package will not read whatever
+// its content: a link that leaves the folder, a FIFO, an unclear choice.
+type RefusedError struct {
+	File string // file or folder as the caller or the index named it
+	Msg  string // why, and what to do about it
+}
+
+func (e *RefusedError) Error() string { return printable(e.File) + ": " + e.Msg }
+
+// quote shows a string from a file on one line and at bounded length.
+func quote(s string) string {
+	if len(s) <= maxQuoted {
+		return strconv.Quote(s)
+	}
+	return fmt.Sprintf("%s (%d bytes)", strconv.Quote(s[:maxQuoted]+"…"), len(s))
+}
+
+// quoteSome lists names and says how many it left out.
+func quoteSome(names []string) string {
+	const shown = 3
+	var b strings.Builder
+	for i, n := range names {
+		if i == shown {
+			fmt.Fprintf(&b, " and %d more", len(names)-shown)
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(quote(n))
+	}
+	return b.String()
+}
+
+// printable quotes a file name only when it would garble the line.
+func printable(name string) string {
+	if q := quote(name); q != `"`+name+`"` {
+		return q
+	}
+	return name
+}
+
+// joinErrors joins errs, one a line, and counts the ones past maxErrors.
+func joinErrors(errs []error) error {
+	if n := len(errs) - maxErrors; n > 0 {
+		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more errors", n))
+	}
+	return errors.Join(errs...)
+}
+
+// clip is quote for a number, which needs no marks.
+func clip(s string) string {
+	if len(s) <= maxQuoted {
+		return s
+	}
+	return fmt.Sprintf("%s… (%d bytes)", s[:maxQuoted], len(s))
+}

@@ -1,0 +1,147 @@
+package safetensors
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// A Checkpoint is the tensors of a folder. It is not modified after it is read.
+type Checkpoint struct {
+	Dir      string
+	Files    []File   // shards that are read, by name
+	Tensors  []Tensor // by File, then in the order of the file
+	Warnings []string // what was ignored or is not as declared, one line each
+	byName   map[string]int
+}
+
+// A File is one shard.
+type File struct {
+	Name string // relative to Checkpoint.Dir, slash-separated
+	Size int64  // bytes
+}
+
+// Tensor returns the tensor of that name.
+func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
+	i, ok := c.byName[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	return c.Tensors[i], true
+}
+
+// ReadFolder reads the headers of the checkpoint in dir: of the shards that
+// model.safetensors.index.json names, else of model.safetensors, else of the
+// diffusers files, else of the only index or the only file there is. A folder
+// with several files and no index gives a [*RefusedError].
+//
+// The index decides which tensors there are. One that a shard holds and the
+// index does not name is left out with a warning; one that the index names and
+// its shard does not hold is an error, as is a name in two shards. All faults
+// are reported, in the order of the files, up to a limit.
+//
+// Files are opened by the rule of [OpenBeneath].
+func ReadFolder(dir string) (*Checkpoint, error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.close()
+	names, err := f.list()
+	if err != nil {
+		return nil, err
+	}
+	start, err := choose(dir, names)
+	if err != nil {
+		return nil, err
+	}
+	idx := &index{files: []string{start}}
+	if isIndex(start) {
+		if idx, err = f.readIndex(start); err != nil {
+			return nil, err
+		}
+	}
+	idx.sortFiles()
+	headers, files, err := f.readShards(idx)
+	if err != nil {
+		return nil, err
+	}
+	c := &Checkpoint{Dir: dir, Files: files, byName: map[string]int{}}
+	if err := c.merge(idx, headers); err != nil {
+		return nil, err
+	}
+	c.warnUnread(start, names)
+	return c, nil
+}
+
+// list returns the names in the folder, sorted.
+func (f *folder) list() ([]string, error) {
+	entries, err := os.ReadDir(f.home.path)
+	if err != nil {
+		return nil, fmt.Errorf("listing folder: %w", err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}
+
+func (f *folder) readIndex(name string) (*index, error) {
+	file, info, err := f.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if info.Size() > maxIndexSize {
+		return nil, &SyntaxError{File: name, Msg: fmt.Sprintf("index of %d bytes: at most %d are read", info.Size(), maxIndexSize)}
+	}
+	return readIndex(io.NewSectionReader(file, 0, info.Size()), name)
+}
+
+// readShards reads the headers of all files, several at once.
+func (f *folder) readShards(idx *index) ([]*Header, []File, error) {
+	n := len(idx.files)
+	headers, files, errs := make([]*Header, n), make([]File, n), make([]error, n)
+	var next, tensors atomic.Int64
+	var wg sync.WaitGroup
+	for range min(maxReaders, n) {
+		wg.Go(func() {
+			for {
+				i := int(next.Add(1)) - 1
+				// A million links to one large file would pass every
+				// other limit, so that the sum is bounded too.
+				if i >= n || tensors.Load() > maxTensors {
+					return
+				}
+				headers[i], files[i], errs[i] = f.readShard(idx.files[i], idx.name)
+				if errs[i] == nil {
+					tensors.Add(int64(len(headers[i].Tensors)))
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if tensors.Load() > maxTensors {
+		return nil, nil, &RefusedError{f.dir, fmt.Sprintf("more than %d tensors in all files", maxTensors)}
+	}
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	return headers, files, joinErrors(errs)
+}
+
+// readShard reads one header; index is the file that names it, if one does.
+func (f *folder) readShard(name, index string) (*Header, File, error) {
+	file, info, err := f.open(name)
+	if err != nil {
+		if index != "" {
+			err = fmt.Errorf("%w (named by %s)", err, printable(index))
+		}
+		return nil, File{}, err
+	}
+	defer file.Close()
+	h, err := ReadHeader(file, info.Size(), name)
+	return h, File{name, info.Size()}, err
+}

@@ -1,0 +1,141 @@
+package safetensors
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// A Header is what a file says about its tensors. It is not modified after it
+// is read.
+type Header struct {
+	Metadata map[string]string // __metadata__; nil when absent
+	Tensors  []Tensor          // by Begin, then End, then Name
+	byName   map[string]int    // index in Tensors
+}
+
+// Tensor returns the tensor of that name.
+func (h *Header) Tensor(name string) (Tensor, bool) {
+	i, ok := h.byName[name]
+	if !ok {
+		return Tensor{}, false
+	}
+	return h.Tensors[i], true
+}
+
+// ReadFile reads the header of the file at path, which must be a regular file
+// or a link to one. For a file that a checkpoint names, use [OpenBeneath].
+func ReadFile(path string) (*Header, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, fmt.Errorf("opening safetensors file: %w", err)
+	}
+	defer f.Close()
+	info, err := statRegular(f, path)
+	if err != nil {
+		return nil, err
+	}
+	return ReadHeader(f, info.Size(), path)
+}
+
+// ReadHeader reads the header of a file of size bytes; name is for errors. It
+// follows tensor.rs, SafeTensors::read_metadata. A malformed file gives a
+// [*SyntaxError], a failing r its own error wrapped.
+//
+// The tensors of an accepted header follow each other without gap from the end
+// of the header to the end of the file.
+func ReadHeader(r io.ReaderAt, size int64, name string) (*Header, error) {
+	n, err := headerSize(r, size, name)
+	if err != nil {
+		return nil, err
+	}
+	p := headerParser{
+		scanner:   newScanner(io.NewSectionReader(r, 8, n), name, 8),
+		dataBegin: 8 + n,
+		dataLen:   size - 8 - n,
+	}
+	if err := p.parse(); err != nil {
+		return nil, err
+	}
+	return p.header()
+}
+
+// headerSize reads and checks the 8-byte length in front of the header.
+func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
+	fault := func(format string, args ...any) (int64, error) {
+		return 0, &SyntaxError{name, "byte 0", fmt.Sprintf(format, args...)}
+	}
+	if size < 8 {
+		return fault("file of %d bytes is too short for the 8-byte header length", size)
+	}
+	var b [8]byte
+	if _, err := io.ReadFull(io.NewSectionReader(r, 0, 8), b[:]); err != nil {
+		return 0, fmt.Errorf("%s: reading header length: %w", printable(name), err)
+	}
+	n := binary.LittleEndian.Uint64(b[:])
+	switch {
+	case string(b[:]) == "version ":
+		return fault("this is a Git LFS pointer, not the file: run git lfs pull")
+	case n > maxHeaderSize:
+		return fault("header length %d: the format allows %d bytes", n, maxHeaderSize)
+	case int64(n) > size-8:
+		return fault("header length %d: only %d bytes follow", n, size-8)
+	}
+	return int64(n), nil
+}
+
+// header orders the parsed tensors and checks that they tile the data.
+func (p *headerParser) header() (*Header, error) {
+	slices.SortFunc(p.tensors, func(a, b Tensor) int {
+		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Name, b.Name))
+	})
+	h := &Header{Metadata: p.metadata, Tensors: p.tensors, byName: make(map[string]int, len(p.tensors))}
+	next := p.dataBegin
+	for i, t := range h.Tensors {
+		switch {
+		case t.Begin > next && i == 0:
+			return nil, p.fault(t, "first tensor does not begin at 0")
+		case t.Begin > next:
+			return nil, p.fault(t, "hole after %s, which ends at %d", quote(h.Tensors[i-1].Name), next-p.dataBegin)
+		case t.Begin < next:
+			return nil, p.fault(t, "overlaps %s, which ends at %d", quote(h.Tensors[i-1].Name), next-p.dataBegin)
+		}
+		next = t.End
+		h.byName[t.Name] = i
+	}
+	if rest := p.dataBegin + p.dataLen - next; rest != 0 {
+		where := fmt.Sprintf("byte %d", next)
+		return nil, &SyntaxError{p.file, where, fmt.Sprintf("%d bytes after the last tensor", rest)}
+	}
+	return h, nil
+}
+
+// parse reads the JSON of the header.
+func (p *headerParser) parse() error {
+	if err := p.skip(jsontext.KindBeginObject); err != nil {
+		return err
+	}
+	for p.more() {
+		key, err := p.str()
+		if err != nil {
+			return err
+		}
+		if key == "__metadata__" {
+			err = p.readMetadata()
+		} else {
+			err = p.readTensor(key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := p.skip(jsontext.KindEndObject); err != nil {
+		return err
+	}
+	return p.eof()
+}

@@ -1,0 +1,17 @@
+package safetensors
+
+const (
+	// maxHeaderSize is in bytes: tensor.rs, MAX_HEADER_SIZE.
+	maxHeaderSize = 100_000_000
+
+	// The format sets no limit on what follows. These are one power of ten
+	// or more above any published checkpoint, and bound time and memory.
+	maxTensors   = 1_000_000 // of one file, of one index and of one folder
+	maxMetadata  = 100_000   // entries of __metadata__
+	maxRank      = 64        // dimensions; NumPy 2 has the same limit
+	maxIndexSize = 256 << 20 // bytes: maxTensors entries of 268 bytes
+
+	maxReaders = 8  // shards read at once
+	maxErrors  = 10 // faults reported for one folder
+	maxQuoted  = 96 // bytes of a name or value shown in an error
+)

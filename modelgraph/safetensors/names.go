@@ -1,0 +1,51 @@
+package safetensors
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// nameFault says why name cannot be a file beneath a folder, or "".
+func nameFault(name string) string {
+	switch {
+	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+		return "control character in a file name"
+	case strings.Contains(name, `\`):
+		return "backslash in a file name: separate folders by /"
+	case strings.HasPrefix(name, "/"):
+		return "absolute path: want a file of the folder"
+	case name == "." || !fs.ValidPath(name) || !filepath.IsLocal(filepath.FromSlash(name)):
+		return `not a plain relative path: "..", "." and empty parts are refused`
+	}
+	return ""
+}
+
+// statRegular describes an open file and refuses any but a regular one.
+func statRegular(f *os.File, name string) (fs.FileInfo, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("reading size: %w", err)
+	}
+	return info, regular(info, name)
+}
+
+func regular(info fs.FileInfo, name string) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	kind := "not a regular file"
+	switch m := info.Mode(); {
+	case m.IsDir():
+		kind = "a directory"
+	case m&fs.ModeNamedPipe != 0:
+		kind = "a FIFO"
+	case m&fs.ModeSocket != 0:
+		kind = "a socket"
+	case m&fs.ModeDevice != 0:
+		kind = "a device"
+	}
+	return &RefusedError{name, kind + ": want a regular file"}
+}

@@ -1,0 +1,151 @@
+package safetensors
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// OpenBeneath opens the regular file name, slash-separated, of the folder dir
+// for reading. The file may be a symbolic link, or lie behind one, if that
+// ends inside dir or inside the blobs folder of the download cache that dir is
+// part of. The cache is the nearest folder, up to three levels above dir, that
+// has a "blobs" folder of its own:
+//
+//	Hugging Face  models--ORG--NAME/snapshots/REV/FILE -> ../../blobs/SHA
+//	ModelScope    keeps plain files in models/ORG/NAME; the link "Qwen2.5" ->
+//	              "Qwen2___5" beside them is followed as part of dir
+//
+// dir itself is the caller's word and may be reached through any link. Hard
+// links are read like any file.
+//
+// A name that could leave dir, a link that does and anything but a regular
+// file give a [*RefusedError]; a missing file gives an error that
+// [fs.ErrNotExist] matches.
+func OpenBeneath(dir, name string) (*os.File, fs.FileInfo, error) {
+	f, err := openFolder(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer f.close()
+	return f.open(name)
+}
+
+// folder is a directory whose files are opened by the rule of OpenBeneath.
+type folder struct {
+	dir   string // as the caller wrote it
+	home  place
+	blobs *place // nil outside a download cache
+}
+
+// place is a directory by its absolute path free of links. Opening through
+// the os.Root holds even if a link is swapped after its path was checked.
+type place struct {
+	path string
+	root *os.Root
+}
+
+func openPlace(path string) (place, error) {
+	root, err := os.OpenRoot(path)
+	return place{path, root}, err
+}
+
+func openFolder(dir string) (*folder, error) {
+	path, err := filepath.Abs(dir)
+	if err == nil {
+		path, err = filepath.EvalSymlinks(path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("opening folder: %w", err)
+	}
+	f := &folder{dir: dir}
+	if f.home, err = openPlace(path); err != nil {
+		return nil, fmt.Errorf("opening folder: %w", err)
+	}
+	if path := findBlobs(path); path != "" {
+		blobs, err := openPlace(path)
+		if err != nil {
+			f.close()
+			return nil, fmt.Errorf("opening cache of %s: %w", printable(dir), err)
+		}
+		f.blobs = &blobs
+	}
+	return f, nil
+}
+
+func (f *folder) close() {
+	f.home.root.Close()
+	if f.blobs != nil {
+		f.blobs.root.Close()
+	}
+}
+
+// findBlobs looks for the blobs folder of the cache that dir is part of. Three
+// levels reach it from a component of a diffusers snapshot.
+func findBlobs(dir string) string {
+	for range 3 {
+		dir = filepath.Dir(dir)
+		path := filepath.Join(dir, "blobs")
+		if info, err := os.Lstat(path); err == nil && info.IsDir() {
+			return path
+		}
+	}
+	return ""
+}
+
+func (f *folder) open(name string) (*os.File, fs.FileInfo, error) {
+	if fault := nameFault(name); fault != "" {
+		return nil, nil, &RefusedError{name, fault}
+	}
+	target, err := filepath.EvalSymlinks(filepath.Join(f.home.path, filepath.FromSlash(name)))
+	if err != nil {
+		return nil, nil, f.wrap(name, err)
+	}
+	in, rel := f.locate(target)
+	if in == nil {
+		return nil, nil, &RefusedError{name, fmt.Sprintf("link to %s, outside %s and outside any download cache it is part of", quote(target), quote(f.dir))}
+	}
+	// Before opening, because opening a device can act on it. After opening
+	// it is asked again, of the file that was opened.
+	info, err := in.root.Stat(rel)
+	if err != nil {
+		return nil, nil, f.wrap(name, err)
+	}
+	if err := regular(info, name); err != nil {
+		return nil, nil, err
+	}
+	file, err := in.root.OpenFile(rel, os.O_RDONLY|openNonblock, 0)
+	if err != nil {
+		return nil, nil, f.wrap(name, err)
+	}
+	info, err = statRegular(file, name)
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
+}
+
+// locate finds the place that target, free of links, lies in.
+func (f *folder) locate(target string) (*place, string) {
+	for _, p := range []*place{&f.home, f.blobs} {
+		if p == nil {
+			continue
+		}
+		if rel, err := filepath.Rel(p.path, target); err == nil && filepath.IsLocal(rel) {
+			return p, rel
+		}
+	}
+	return nil, ""
+}
+
+// wrap names the file as the caller does, not by the path it resolves to.
+func (f *folder) wrap(name string, err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		err = pe.Err
+	}
+	return fmt.Errorf("%s: opening in %s: %w", printable(name), printable(f.dir), err)
+}

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package safetensors
+
+const openNonblock = 0

@@ -1,0 +1,44 @@
+package safetensors
+
+import (
+	"math/bits"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// A Tensor is one stored tensor and the place of its data.
+type Tensor struct {
+	Name  string
+	DType modelgraph.DType
+	Shape []int64 // empty for a scalar
+
+	// Begin and End bound the data as byte offsets in the FILE: the header
+	// and its 8-byte length are counted, unlike in data_offsets.
+	Begin, End int64
+
+	File int // index in Checkpoint.Files; 0 in a Header
+}
+
+// Bytes is the length of the data in the file.
+func (t Tensor) Bytes() int64 { return t.End - t.Begin }
+
+// dataBytes is the size that dtype and shape ask for, or why there is none.
+// The arithmetic is tensor.rs, Metadata::validate, on u64.
+func dataBytes(d modelgraph.DType, shape []int64) (size uint64, fault string) {
+	n := uint64(1)
+	for _, dim := range shape {
+		hi, lo := bits.Mul64(n, uint64(dim))
+		if hi != 0 {
+			return 0, "element count overflows"
+		}
+		n = lo
+	}
+	hi, nbits := bits.Mul64(n, uint64(d.Bits()))
+	if hi != 0 {
+		return 0, "size in bits overflows"
+	}
+	if nbits%8 != 0 {
+		return 0, "size is not a whole number of bytes"
+	}
+	return nbits / 8, ""
+}

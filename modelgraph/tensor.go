@@ -1,0 +1,86 @@
+package modelgraph
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Tensor is a parameter or buffer of a layer.
+type Tensor struct {
+	// Name is relative to the layer's module path. It is empty for a bare
+	// parameter, whose layer carries the parameter's own name.
+	Name  string
+	Shape []int64
+	DType DType
+	// Parts are the checkpoint tensors that this one is read from, in order
+	// of concatenation; empty where no checkpoint was read.
+	Parts []Part
+	// Owner is the full name of the tensor that this one is tied to; empty
+	// for a tensor that owns its storage.
+	Owner string
+
+	numel, bytes int64
+}
+
+// Part is a tensor in a checkpoint file.
+type Part struct {
+	Name       string // as the checkpoint spells it
+	File       string
+	DType      DType
+	Begin, End int64 // byte offsets in the file
+}
+
+// maxBytes keeps sums of many tensors far from overflow.
+const maxBytes = int64(1) << 56
+
+// NewTensor returns a tensor with its size worked out. A negative dimension
+// or more than 2^56 bytes is an error.
+func NewTensor(name string, dtype DType, shape ...int64) (Tensor, error) {
+	t := Tensor{Name: name, Shape: shape, DType: dtype}
+	err := t.measure()
+	return t, err
+}
+
+// measure works out the element count and byte size from shape and type.
+func (t *Tensor) measure() error {
+	if t.DType.Bits() == 0 {
+		return fmt.Errorf("tensor %q has no dtype", t.Name)
+	}
+	n := uint64(1)
+	for _, d := range t.Shape {
+		if d < 0 {
+			return fmt.Errorf("tensor %q has a negative dimension in shape %v", t.Name, t.Shape)
+		}
+		hi, lo := bits.Mul64(n, uint64(d))
+		if hi != 0 || lo > uint64(maxBytes) {
+			return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", t.Name, t.Shape)
+		}
+		n = lo
+	}
+	hi, lo := bits.Mul64(n, uint64(t.DType.Bits()))
+	if size := lo/8 + (lo%8+7)/8; hi != 0 || size > uint64(maxBytes) {
+		return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", t.Name, t.Shape)
+	}
+	t.numel, t.bytes = int64(n), int64(lo/8+(lo%8+7)/8)
+	return nil
+}
+
+// Numel is the number of elements.
+func (t *Tensor) Numel() int64 { return t.numel }
+
+// Bytes is the stored size.
+func (t *Tensor) Bytes() int64 { return t.bytes }
+
+// Tied reports whether another tensor owns the storage.
+func (t *Tensor) Tied() bool { return t.Owner != "" }
+
+// FullName joins a layer's module path and a tensor's name.
+func FullName(layer, tensor string) string {
+	switch {
+	case tensor == "":
+		return layer
+	case layer == "":
+		return tensor
+	}
+	return layer + "." + tensor
+}

@@ -1,0 +1,126 @@
+package modelgraph
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// group makes the wrap units: consecutive layers of the same unit name.
+func (g *Graph) group() error {
+	seen := make(map[string]int)
+	for i := range g.Layers {
+		l := &g.Layers[i]
+		name := l.Unit
+		if name == "" {
+			name = l.Name
+		}
+		if n := len(g.Units); n > 0 && g.Units[n-1].Name == name {
+			g.Units[n-1].End = i + 1
+			l.unit = n - 1
+			continue
+		}
+		if j, ok := seen[name]; ok {
+			return placeError(fmt.Sprintf("layers[%d].unit", i), "%q is not consecutive: unit %d ended before %q", name, j, g.Layers[i-1].Name)
+		}
+		seen[name] = len(g.Units)
+		l.unit = len(g.Units)
+		g.Units = append(g.Units, Unit{Name: name, First: i, End: i + 1, Tie: -1})
+	}
+	for u := range g.Units {
+		g.Units[u].Keys = g.unitKeys(u)
+		g.Units[u].Inputs = g.unitInputs(u)
+		g.Units[u].declaredAll = g.unitDeclared(u)
+	}
+	return nil
+}
+
+// unitKeys is the unit's own name where that is a module holding all its
+// layers, else the layers' names.
+func (g *Graph) unitKeys(u int) []string {
+	unit := &g.Units[u]
+	whole := true
+	for i := unit.First; i < unit.End; i++ {
+		n := g.Layers[i].Name
+		whole = whole && (n == unit.Name || strings.HasPrefix(n, unit.Name+"."))
+	}
+	if whole {
+		return []string{unit.Name}
+	}
+	var keys []string
+	for i := unit.First; i < unit.End; i++ {
+		keys = append(keys, g.Layers[i].Name)
+	}
+	return keys
+}
+
+func (g *Graph) unitInputs(u int) []int {
+	var in []int
+	for i := g.Units[u].First; i < g.Units[u].End; i++ {
+		for _, j := range g.Layers[i].inputs {
+			if v := g.Layers[j].unit; v != u {
+				in = append(in, v)
+			}
+		}
+	}
+	slices.Sort(in)
+	return slices.Compact(in)
+}
+
+func (g *Graph) unitDeclared(u int) bool {
+	for i := g.Units[u].First; i < g.Units[u].End; i++ {
+		_, opaque := g.Layers[i].Op.(Opaque)
+		if !opaque || g.Layers[i].Declared == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// joinTies merges tie groups that meet in a unit, since the unit cannot be
+// split, and notes each unit's group.
+func (g *Graph) joinTies() {
+	for t := range g.Ties {
+		slices.Sort(g.Ties[t].Units)
+		g.Ties[t].Units = slices.Compact(g.Ties[t].Units)
+	}
+	for t, group := range g.Ties {
+		for _, u := range group.Units {
+			if old := g.Units[u].Tie; old >= 0 {
+				g.retie(old, t)
+			}
+			g.Units[u].Tie = t
+		}
+	}
+}
+
+func (g *Graph) retie(from, to int) {
+	for u := range g.Units {
+		if g.Units[u].Tie == from {
+			g.Units[u].Tie = to
+		}
+	}
+}
+
+// TiedUnits lists, per set of units that must share a device because they
+// share parameters, the units in it, ascending. A single unit that shares
+// only with itself makes no set.
+func (g *Graph) TiedUnits() [][]int {
+	byTie := make(map[int][]int)
+	var order []int
+	for u := range g.Units {
+		if t := g.Units[u].Tie; t >= 0 {
+			if byTie[t] == nil {
+				order = append(order, t)
+			}
+			byTie[t] = append(byTie[t], u)
+		}
+	}
+	var sets [][]int
+	for _, t := range order {
+		if len(byTie[t]) > 1 {
+			sets = append(sets, byTie[t])
+		}
+	}
+	return sets
+}

@@ -1,0 +1,30 @@
+package chain
+
+import "fmt"
+
+// ConflictError says that no map satisfies the pins: two items are claimed by
+// devices that the order of the chain, or a group, does not allow together.
+type ConflictError struct {
+	Items   [2]int // in chain order; equal when one item is claimed twice
+	Devices [2]int // the device that claims each
+	Groups  [2]int // the group an item follows to that device; -1: its own pin
+	Across  int    // the group that keeps both items on one device; -1: none
+}
+
+func (e *ConflictError) Error() string {
+	claim := func(i int) string {
+		s := fmt.Sprintf("item %d on device %d", e.Items[i], e.Devices[i])
+		if e.Groups[i] >= 0 {
+			s += fmt.Sprintf(" (follows group %d)", e.Groups[i])
+		}
+		return s
+	}
+	s := "chain: pins conflict: " + claim(0) + ", " + claim(1)
+	switch {
+	case e.Across >= 0:
+		s += fmt.Sprintf(", but group %d keeps both on one device", e.Across)
+	case e.Items[0] != e.Items[1]:
+		s += ", but the chain runs in device order"
+	}
+	return s
+}

@@ -1,0 +1,68 @@
+package chain
+
+import "slices"
+
+// sweeps bounds the descent. It ends by itself when a sweep gains nothing,
+// which it does after two or three; the bound is for the time, not the result.
+const sweeps = 8
+
+// descend places more clusters than a probe can leave free at once. It solves
+// with the largest few free and the others left out, whose bound holds for
+// the whole problem, then adds the others one by one, each where it raises
+// the largest share least, and moves single clusters while that helps. The
+// chain is cut anew and exactly at every step. It returns the task with every
+// cluster fixed; this is a heuristic unless the bound is met.
+func (in *instance) descend(r *run) (*task, incumbent, bounds) {
+	order := make([]int, len(in.clusters))
+	where := make([]int, len(in.clusters))
+	for i := range order {
+		order[i], where[i] = i, absent
+	}
+	bare := newTask(in, where)
+	slices.SortStableFunc(order, func(i, j int) int {
+		return bare.alone(in.clusters[j]).Cmp(bare.alone(in.clusters[i]))
+	})
+	heavy := order[:r.freeGroups()]
+	for _, i := range heavy {
+		where[i] = free
+	}
+	t := newTask(in, where)
+	b := t.bounds()
+	inc := t.seed(r, b.lower(), b.guess())
+	t.bisect(r, &inc)
+	lower := inc.lower
+	for _, i := range heavy {
+		where[i] = inc.deviceOf(in.clusters[i])
+	}
+	for _, i := range order[len(heavy):] {
+		where[i] = free
+		t = newTask(in, where)
+		inc = t.seed(r, lower, inc.value)
+		t.bisect(r, &inc)
+		where[i] = inc.deviceOf(in.clusters[i])
+	}
+	for gained, n := true, 0; gained && n < sweeps; n++ {
+		gained = false
+		for _, i := range order {
+			if !lower.less(inc.value) || r.stop() {
+				break
+			}
+			where[i] = free
+			t = newTask(in, where)
+			try := inc
+			try.lower = lower
+			t.undercut(inc.value)
+			if t.improve(r, &try) {
+				t.bisect(r, &try)
+				inc, gained = try, true
+			}
+			where[i] = inc.deviceOf(in.clusters[i])
+		}
+	}
+	inc.lower = lower
+	return newTask(in, where), inc, b
+}
+
+func (m placement) deviceOf(c cluster) int {
+	return slices.IndexFunc(m.groups, func(g uint64) bool { return g&c.groups == c.groups })
+}

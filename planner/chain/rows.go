@@ -1,0 +1,75 @@
+package chain
+
+// pass is one step of the dynamic program: columns are the cuts before the
+// device, rows the cuts after it. An entry is the sum before the device plus
+// the square of its share, absent where the run would not fit or be reversed.
+type pass struct {
+	*squares
+	d, take  int
+	from, to span
+}
+
+// scan fills the rows [lo, hi] column by column from the right. Both the
+// peak and the loss against the best possible sum grow to the left, which
+// ends most rows early: sums never fall along from, since a map up to a later
+// cut becomes one up to an earlier cut by shrinking its runs.
+func (p *pass) scan(lo, hi int) {
+	for b := lo; b <= hi && !p.quit; b++ {
+		if p.Additive || p.rough {
+			p.divide(b, hi, p.from.lo, p.from.hi())
+			return
+		}
+		p.row(b, p.from.lo, p.from.hi())
+		p.poll()
+	}
+}
+
+// divide fills the rows [lo, hi], given that the columns [left, right] hold
+// the best of each. The middle row's best column splits the rest in two, so
+// O(log) looks at each column do.
+//
+// That is exact when squares of shares satisfy the quadrangle inequality
+// w(a,b) + w(a',b') <= w(a,b') + w(a',b) for a < a', b < b', which a convex
+// function of an additive peak does. Absent entries, taken as infinite, keep
+// it: if [a,b) or [a',b') does not fit, neither does [a,b'), which contains
+// them; if either is reversed, so is [a',b). Hence the last best column of a
+// row never lies left of that of the row above, among rows with any entry at
+// all, and step leaves out the others. Each row finds an entry in its
+// columns: they start at or before the row's own cut, and end at or after the
+// first that fits, both by the choice of the neighbours.
+func (p *pass) divide(lo, hi, left, right int) {
+	for lo <= hi && !p.quit {
+		mid := int(uint(lo+hi) / 2)
+		best := p.row(mid, left, right)
+		p.poll()
+		p.divide(lo, mid-1, left, best)
+		lo, left = mid+1, best
+	}
+}
+
+// row fills row b from the columns [left, right] and returns the last column
+// that is best among them.
+func (p *pass) row(b, left, right int) (best int) {
+	least := uint64(unreached)
+	floor := p.from.sums[left-p.from.lo]
+	a := min(right, b)
+	best = a
+	for ; a >= left; a-- {
+		peak := p.Peak(p.d, a, b, p.base[p.d]|p.groups[p.take])
+		p.cells++
+		if peak > p.caps[p.d] {
+			break
+		}
+		square := p.square(p.d, peak)
+		if sum := p.from.sums[a-p.from.lo] + square; sum < least {
+			least, best = sum, a
+		}
+		if floor+square >= least {
+			break
+		}
+	}
+	if sum := &p.to.sums[b-p.to.lo]; least < *sum {
+		*sum = least
+	}
+	return best
+}

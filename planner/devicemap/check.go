@@ -1,0 +1,125 @@
+package devicemap
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Report is what a check worked out: as much as the map allows.
+type Report struct {
+	Map       Map // Nowhere where a unit has no single device
+	Devices   []Prediction
+	Imbalance float64
+	Faults    []Fault
+	Warnings  []string
+}
+
+// Check judges any flat device map for a model, a table of its costs and the
+// devices. It reports all faults at once; faults are those of reading, to
+// which the others are added.
+func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, flat Flat, faults []Fault) *Report {
+	c := checker{g: g, index: newIndex(g), entries: make(map[string]Device, len(flat)), devices: len(topo.Devices)}
+	c.faults = slices.Clone(faults)
+	c.keys(flat)
+	c.overlaps(flat)
+	c.place()
+	c.ties()
+	r := &Report{Map: c.m, Devices: Predict(t, topo, c.m), Warnings: c.warnings}
+	r.Imbalance = Imbalance(r.Devices)
+	c.fit(r.Devices)
+	r.Faults = c.faults
+	return r
+}
+
+// CheckMap is [Check] of a map by unit: the re-check of a solver's answer.
+func CheckMap(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, m Map) *Report {
+	return Check(g, t, topo, m.Flatten(g), nil)
+}
+
+type checker struct {
+	g        *modelgraph.Graph
+	index    *index
+	entries  map[string]Device
+	devices  int
+	m        Map
+	faults   []Fault
+	warnings []string
+}
+
+func (c *checker) fault(kind FaultKind, module, format string, args ...any) {
+	c.faults = append(c.faults, Fault{Kind: kind, Module: module, Message: fmt.Sprintf(format, args...)})
+}
+
+// keys takes the entries in, and reports those that name no module or a
+// device outside the topology.
+func (c *checker) keys(flat Flat) {
+	for _, e := range flat {
+		c.entries[e.Key] = e.Device
+		if !c.index.real(e.Key) {
+			f := Fault{Kind: UnknownModule, Module: e.Key, Message: "the model has no such module"}
+			f.Nearest = c.index.nearest(e.Key)
+			c.faults = append(c.faults, f)
+		}
+		if int(e.Device) >= c.devices {
+			c.fault(UnknownDevice, e.Key, "device %d is not among the %d devices (0 to %d)", e.Device, c.devices, c.devices-1)
+		}
+	}
+}
+
+// overlaps reports keys inside other keys: an engine that expands the map
+// lets the later one win.
+func (c *checker) overlaps(flat Flat) {
+	for _, e := range flat {
+		for outer := range ancestors(e.Key) {
+			if d, ok := c.entries[outer]; ok {
+				c.fault(Overlap, e.Key, "it lies inside %q, which the map puts on device %v; keep one of the two", outer, d)
+			}
+		}
+	}
+}
+
+// ancestors yields the modules that hold a path, the root "" last.
+func ancestors(path string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for path != "" {
+			path = path[:max(0, strings.LastIndexByte(path, '.'))]
+			if !yield(path) {
+				return
+			}
+		}
+	}
+}
+
+// deviceOf is the device of a tensor or module: its own key or the nearest
+// module's around it.
+func (c *checker) deviceOf(path string) (Device, bool) {
+	if d, ok := c.entries[path]; ok {
+		return d, true
+	}
+	for outer := range ancestors(path) {
+		if d, ok := c.entries[outer]; ok {
+			return d, true
+		}
+	}
+	return Nowhere, false
+}
+
+// fit reports devices that would hold more than their budget.
+func (c *checker) fit(ps []Prediction) {
+	for i := range ps {
+		p := &ps[i]
+		name := fmt.Sprintf("device %d", p.Device)
+		switch need := p.Predicted.PeakAllocatedBytes + p.Predicted.OverheadBytes; {
+		case p.HeadroomBytes < 0:
+			c.fault(DoesNotFit, name, "it would hold %v at its peak (%s), %v more than its budget of %v",
+				costmodel.Bytes(need), p.Predicted.PeakAt, costmodel.Bytes(-p.HeadroomBytes), costmodel.Bytes(p.Budget()))
+		case p.HeadroomBytes < p.Predicted.SlackBytes[1]:
+			c.warnings = append(c.warnings, fmt.Sprintf("%s: it fits with %v to spare, but the allocator's pool may take up to %v beyond the peak",
+				name, costmodel.Bytes(p.HeadroomBytes), costmodel.Bytes(p.Predicted.SlackBytes[1])))
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package devicemap
+
+import (
+	"slices"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// index knows every module path and tensor name of a model.
+type index struct {
+	paths   map[string]bool
+	sorted  []string
+	lookups int
+}
+
+// maxLookups bounds the searches for a nearest name: a map of another model
+// is told apart after some, and each search compares with every module.
+const maxLookups = 50
+
+func newIndex(g *modelgraph.Graph) *index {
+	x := &index{paths: map[string]bool{"": true}}
+	add := func(path string) {
+		for p := range ancestors(path) {
+			x.paths[p] = true
+		}
+		x.paths[path] = true
+	}
+	for i := range g.Layers {
+		l := &g.Layers[i]
+		add(l.Name)
+		for _, ts := range [][]modelgraph.Tensor{l.Params, l.Buffers} {
+			for j := range ts {
+				add(modelgraph.FullName(l.Name, ts[j].Name))
+			}
+		}
+	}
+	for u := range g.Units {
+		for _, k := range g.Units[u].Keys {
+			add(k)
+		}
+	}
+	for _, h := range g.Hollow {
+		add(h)
+	}
+	return x
+}
+
+func (x *index) real(path string) bool { return x.paths[path] }
+
+// nearest is the real path with the least edit distance, or empty after many
+// searches. Ties go to the first in order.
+func (x *index) nearest(path string) string {
+	if x.lookups++; x.lookups > maxLookups || len(path) > 1000 {
+		return ""
+	}
+	if x.sorted == nil {
+		for p := range x.paths {
+			if p != "" {
+				x.sorted = append(x.sorted, p)
+			}
+		}
+		slices.Sort(x.sorted)
+	}
+	best, at := len(path)+1, ""
+	for _, p := range x.sorted {
+		if abs(len(p)-len(path)) >= best {
+			continue
+		}
+		if d := levenshtein.ComputeDistance(path, p); d < best {
+			best, at = d, p
+		}
+	}
+	return at
+}
+
+func abs(n int) int { return max(n, -n) }

@@ -1,0 +1,111 @@
+package devicemap
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Device is a device index, or one of the tiers below the GPUs.
+type Device int
+
+// The tiers, and a unit without a place.
+const (
+	CPU     Device = -1
+	Disk    Device = -2
+	Nowhere Device = -3
+)
+
+// String is the index or the tier's name.
+func (d Device) String() string {
+	switch d {
+	case CPU:
+		return "cpu"
+	case Disk:
+		return "disk"
+	case Nowhere:
+		return "no device"
+	}
+	return fmt.Sprint(int(d))
+}
+
+// Map gives each unit of a graph, by index, its device.
+type Map []Device
+
+// Entry is one line of a flat device map.
+type Entry struct {
+	Key    string
+	Device Device
+}
+
+// Flat is a device map as engines read it: module path → device, in module
+// order, disjoint, covering every parameter and buffer.
+type Flat []Entry
+
+// Flatten spells a map out in the framework's module paths.
+func (m Map) Flatten(g *modelgraph.Graph) Flat {
+	var f Flat
+	for u := range g.Units {
+		for _, k := range g.Units[u].Keys {
+			f = append(f, Entry{k, m[u]})
+		}
+	}
+	return f
+}
+
+// MarshalJSON writes an object in the map's order: numbers for devices,
+// "cpu" and "disk" for tiers.
+func (f Flat) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, e := range f {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		key, err := jsontext.AppendQuote(nil, e.Key)
+		if err != nil {
+			return nil, err
+		}
+		b.Write(key)
+		b.WriteByte(':')
+		if e.Device < 0 {
+			fmt.Fprintf(&b, "%q", e.Device.String())
+		} else {
+			fmt.Fprint(&b, int(e.Device))
+		}
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
+
+// Stage is a stretch of units that follow each other on one device.
+type Stage struct {
+	Stage  int      `json:"stage"`
+	Device Device   `json:"device"`
+	Units  []string `json:"units"`
+}
+
+// MarshalJSON writes the index or the tier's name.
+func (d Device) MarshalJSON() ([]byte, error) {
+	if d < 0 {
+		return json.Marshal(d.String())
+	}
+	return json.Marshal(int(d))
+}
+
+// Stages cuts a map where the device changes, in order of execution.
+func (m Map) Stages(g *modelgraph.Graph) []Stage {
+	var out []Stage
+	for u := range g.Units {
+		if n := len(out); n == 0 || out[n-1].Device != m[u] {
+			out = append(out, Stage{Stage: n, Device: m[u]})
+		}
+		last := &out[len(out)-1]
+		last.Units = append(last.Units, g.Units[u].Name)
+	}
+	return out
+}

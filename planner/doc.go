@@ -1,0 +1,15 @@
+// Package planner places the units of a model on devices so that the largest
+// share of any device's budget is as small as it can be, and proves how close
+// to the optimum the answer is.
+//
+// [Solve] takes a [Problem] (graph, costs, devices, constraints) and returns
+// a [Solution]: the map, its value, a lower bound that no map can beat, and
+// whether the two meet. The units that share a parameter are one group, which
+// may sit on any device; the others form a chain in module order, of which
+// each device takes one stretch. Among maps of the same largest share the one
+// with the smallest sum of squared shares is taken, so that no device idles
+// while another could be relieved. Package chain holds the algorithm.
+//
+// Every answer is checked again by package devicemap, which shares the
+// definition of costs and nothing else.
+package planner

@@ -1,0 +1,154 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/chain"
+)
+
+// InfeasibleError says that no map fits, or that none was found that does.
+type InfeasibleError struct {
+	Best *Solution // the map that comes nearest
+	// Proved: no map of this form fits at all.
+	Proved bool
+	// Needed and Budget are those of the worst device.
+	Worst          int
+	Needed, Budget int64
+	// TooLarge is a unit that fits on no device by itself; empty otherwise.
+	TooLarge string
+	// Devices is the least number of devices like the first on which it
+	// fits; 0: not even on many.
+	Devices int
+}
+
+// Error implements error: the arithmetic, and the ways out that the planner
+// knows.
+func (e *InfeasibleError) Error() string {
+	var b strings.Builder
+	n := len(e.Best.Devices)
+	if e.Proved {
+		fmt.Fprintf(&b, "it does not fit on %d devices, however it is placed: ", n)
+	} else {
+		fmt.Fprintf(&b, "no map that fits on %d devices was found: ", n)
+	}
+	w := &e.Best.Devices[e.Worst]
+	fmt.Fprintf(&b, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
+		e.Worst, costmodel.Bytes(e.Needed), w.Predicted.PeakAt, costmodel.Bytes(e.Budget), costmodel.Bytes(e.Needed-e.Budget))
+	switch {
+	case e.TooLarge != "":
+		fmt.Fprintf(&b, "; %q alone is larger than any device", e.TooLarge)
+	case e.Devices > 0:
+		fmt.Fprintf(&b, "; %d such devices are enough", e.Devices)
+	}
+	return b.String()
+}
+
+// infeasible works out what would be enough.
+func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
+	w := &s.Devices[s.Bottleneck]
+	e := &InfeasibleError{
+		Best: s, Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
+		Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
+	}
+	e.TooLarge = p.tooLarge()
+	if e.TooLarge == "" && len(p.Pins) == 0 {
+		e.Devices = p.enough(ctx)
+	}
+	return e
+}
+
+// tooLarge names a set of units that must share a device and fit on none.
+func (p *Problem) tooLarge() string {
+	joined, err := p.together()
+	if err != nil {
+		return ""
+	}
+	l := newLayout(p, joined)
+	alone := func(a, b int, groups uint64) bool {
+		for d := range l.device {
+			if l.peak(d, a, b, groups) <= p.Topology.Devices[d].Budget() {
+				return true
+			}
+		}
+		return false
+	}
+	for g, units := range l.groups {
+		if !alone(0, 0, 1<<g) {
+			return p.Graph.Units[units[len(units)-1]].Name
+		}
+	}
+	for i := range len(l.start) - 1 {
+		if !alone(i, i+1, 0) {
+			return p.Graph.Units[l.order[l.start[i]]].Name
+		}
+	}
+	return ""
+}
+
+// enough finds the least number of devices like the first that would do: it
+// doubles, then bisects, as one more device never makes it worse.
+func (p *Problem) enough(ctx context.Context) int {
+	fits := func(n int) bool {
+		q := *p
+		q.Topology = &costmodel.Topology{Devices: make([]costmodel.Device, n)}
+		for d := range q.Topology.Devices {
+			q.Topology.Devices[d] = p.Topology.Devices[0]
+		}
+		joined, err := q.together()
+		if err != nil {
+			return false
+		}
+		l := newLayout(&q, joined)
+		r, err := chain.Solve(ctx, l.problem(&pins{}), chain.Settings{Cells: 1})
+		return err == nil && r.Value.Float() <= 1
+	}
+	lo := len(p.Topology.Devices)
+	hi := 2 * lo
+	for ; !fits(hi); hi *= 2 {
+		if hi > 1024 || ctx.Err() != nil {
+			return 0
+		}
+		lo = hi
+	}
+	for lo+1 < hi {
+		if mid := (lo + hi) / 2; fits(mid) {
+			hi = mid
+		} else {
+			lo = mid
+		}
+	}
+	return hi
+}
+
+// ConflictError says which pins contradict each other, in the model's names.
+type ConflictError struct {
+	Units   [2]string
+	Devices [2]int
+	Reason  string
+}
+
+// Error implements error.
+func (e *ConflictError) Error() string {
+	return fmt.Sprintf("%q on device %d and %q on device %d contradict each other: %s", e.Units[0], e.Devices[0], e.Units[1], e.Devices[1], e.Reason)
+}
+
+func (l *layout) explainConflict(err error) error {
+	var c *chain.ConflictError
+	if !errors.As(err, &c) {
+		return err
+	}
+	name := func(i int) string { return l.p.Graph.Units[l.order[l.start[i]]].Name }
+	out := &ConflictError{
+		Units: [2]string{name(c.Items[0]), name(c.Items[1])}, Devices: c.Devices,
+		Reason: "each device takes one stretch of the model, in device order",
+	}
+	if c.Across >= 0 {
+		units := l.groups[c.Across]
+		out.Reason = fmt.Sprintf("%q shares a parameter across both and must be on one device", l.p.Graph.Units[units[0]].Name)
+	}
+	return out
+}

@@ -1,0 +1,101 @@
+package planner
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/chain"
+)
+
+// layout turns units into the items and groups of a chain problem.
+type layout struct {
+	p *Problem
+	// items are stretches of order: item i is order[start[i]:start[i+1]].
+	// order lists the units of the chain, those of groups left out.
+	order []int
+	start []int
+	// groups are the units of each tie group, merged where a together-group
+	// joins them; groupOf is a unit's group, or -1.
+	groups  [][]int
+	groupOf []int
+	// follow are the items that must sit with a group.
+	follow [][]int
+
+	costs  *costmodel.Chain // of order
+	tied   []tiedUnit       // units of groups, ascending
+	device []costmodel.Kept
+	extra  []int64 // overhead per device
+}
+
+// tiedUnit is a unit of a group: its place in the chain's order, and its run.
+type tiedUnit struct {
+	group, position int
+	run             costmodel.Run
+}
+
+// newLayout finds groups and items. joined lists sets of units that must
+// share a device.
+func newLayout(p *Problem, joined [][]int) *layout {
+	l := &layout{p: p, groupOf: make([]int, len(p.Graph.Units))}
+	free, follow := anchor(p.Graph.TiedUnits())
+	joined = append(follow, joined...)
+	l.makeGroups(free, joined)
+	l.makeItems(joined)
+	units := make([]costmodel.Unit, len(l.order))
+	for i, u := range l.order {
+		units[i] = p.Costs.Units[u]
+	}
+	l.costs = costmodel.NewChain(units)
+	position := 0
+	for u, g := range l.groupOf {
+		if g < 0 {
+			position++
+			continue
+		}
+		l.tied = append(l.tied, tiedUnit{g, position, p.Costs.Units[u].Run()})
+	}
+	for d := range p.Topology.Devices {
+		dev := &p.Topology.Devices[d]
+		l.device = append(l.device, p.Costs.Kept(d, dev))
+		l.extra = append(l.extra, p.Costs.Overhead(dev))
+	}
+	return l
+}
+
+// peak is what device d needs at its peak with items [a, b) and a set of
+// groups: the chain's stretches and the groups' units joined in the order
+// they run. Overhead counts on an idle device too, so that leaving one idle
+// gains nothing.
+func (l *layout) peak(d, a, b int, groups uint64) int64 {
+	if a >= b && groups == 0 {
+		return l.extra[d]
+	}
+	at, end := l.start[a], l.start[b]
+	var r costmodel.Run
+	if groups != 0 {
+		for i := range l.tied {
+			t := &l.tied[i]
+			if groups>>t.group&1 == 0 {
+				continue
+			}
+			if next := min(t.position, end); next > at {
+				r = r.Join(l.costs.Run(at, next))
+				at = next
+			}
+			r = r.Join(t.run)
+		}
+	}
+	r = r.Join(l.costs.Run(at, end))
+	return r.Peak(l.device[d]) + l.extra[d]
+}
+
+// problem is the chain problem of the layout.
+func (l *layout) problem(pins *pins) chain.Problem {
+	budgets := make([]int64, len(l.p.Topology.Devices))
+	for d := range budgets {
+		budgets[d] = l.p.Topology.Devices[d].Budget()
+	}
+	return chain.Problem{
+		Items: len(l.start) - 1, Budgets: budgets, Groups: len(l.groups), Peak: l.peak,
+		Pins: pins.items, GroupPins: pins.groups, Follow: l.follow,
+		Additive: l.p.Costs.Additive,
+	}
+}

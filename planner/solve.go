@@ -1,0 +1,106 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Solve returns the best map it can prove or find in the time. An answer that
+// fits on no device is an [*InfeasibleError]; constraints that contradict
+// each other are a [*PatternError] or [*ConflictError].
+func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
+	defer cancel()
+	joined, err := p.together()
+	if err != nil {
+		return nil, err
+	}
+	l := newLayout(&p, joined)
+	fixed, err := l.pins()
+	if err != nil {
+		return nil, err
+	}
+	r, err := chain.Solve(ctx, l.problem(fixed), chain.Settings{Probes: s.Probes, Progress: s.Progress})
+	if err != nil {
+		return nil, l.explainConflict(err)
+	}
+	sol := l.solution(&r)
+	if err := sol.verify(&p); err != nil {
+		return nil, err
+	}
+	if sol.Value > 1 {
+		return sol, p.infeasible(ctx, sol)
+	}
+	return sol, nil
+}
+
+func (p *Problem) check() error {
+	if p.Graph == nil || p.Costs == nil || p.Topology == nil {
+		return errors.New("planner: a problem needs Graph, Costs and Topology")
+	}
+	if len(p.Costs.Units) != len(p.Graph.Units) {
+		return fmt.Errorf("planner: the table has %d units and the graph %d", len(p.Costs.Units), len(p.Graph.Units))
+	}
+	return p.Topology.Check()
+}
+
+// solution turns cuts and group devices back into a map of units.
+func (l *layout) solution(r *chain.Result) *Solution {
+	m := make(devicemap.Map, len(l.groupOf))
+	for d := range l.device {
+		for _, u := range l.order[l.start[r.Cuts[d]]:l.start[r.Cuts[d+1]]] {
+			m[u] = devicemap.Device(d)
+		}
+	}
+	for g, units := range l.groups {
+		for _, u := range units {
+			m[u] = devicemap.Device(r.GroupDevice[g])
+		}
+	}
+	sol := &Solution{
+		Map: m, Devices: devicemap.Predict(l.p.Costs, l.p.Topology, m),
+		Value: r.Value.Float(), LowerBound: r.LowerBound.Float(), Bound: string(r.Bound),
+		Even: r.SquaresOptimal, Bottleneck: r.Bottleneck, Probes: r.Probes,
+		Warnings: l.p.Costs.Warnings,
+	}
+	switch {
+	case r.Optimal:
+		sol.Status = Optimal
+	case r.Stopped:
+		sol.Status = LimitReached
+	default:
+		sol.Status = Feasible
+	}
+	if !sol.Even && sol.Status == Optimal {
+		sol.Warnings = append(sol.Warnings, "the largest share is proved smallest; that the others are as even as they can be is not")
+	}
+	return sol
+}
+
+// verify re-checks the answer by the walk. A difference is a fault of ours,
+// never the user's.
+func (s *Solution) verify(p *Problem) error {
+	r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, s.Map)
+	for _, f := range r.Faults {
+		if f.Kind != devicemap.DoesNotFit {
+			return fmt.Errorf("planner: the solver's map fails the check (please report this): %s", f)
+		}
+	}
+	var value float64
+	for i := range r.Devices {
+		value = max(value, r.Devices[i].Share())
+	}
+	// Idle devices count overhead in the solver and not in the walk.
+	if diff := s.Value - value; diff < -1e-9 || diff > 1e-9 && s.Devices[s.Bottleneck].Units > 0 {
+		return fmt.Errorf("planner: the solver says the largest share is %v, the walk %v (please report this)", s.Value, value)
+	}
+	return nil
+}
