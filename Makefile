@@ -22,9 +22,10 @@ help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
 		printf '%-11s %s\n' "$$name" "$$text"; done
 
-demo: ## Plan Qwen2.5-3B training on four H200
-	$(GO) run ./cmd/devmap plan fixtures/models/qwen2.5-3b \
-		--gpus 4 --gpu h200-141gb --mode train --batch 4 --seq 2048
+demo: build ## Plan Qwen2.5-3B training on four H200: the table, then the map
+	bin/devmap plan fixtures/models/qwen2.5-3b --gpus 4 --gpu h200-141gb \
+		--mode train --batch 4 --seq 2048 -o bin/qwen2.5-3b.plan.json
+	bin/devmap emit bin/qwen2.5-3b.plan.json --for accelerate
 
 build: ## Build bin/devmap; its version comes from the build information
 	$(GO) build -trimpath -buildvcs=auto -o bin/devmap ./cmd/devmap
@@ -68,8 +69,9 @@ configurations:
 		echo "skipped: the cgo configurations (no C compiler: $$($(GO) env CC))"; \
 	fi
 
-bench: ## Run benchmarks: BENCH=regexp COUNT=n, output fit for benchstat
+bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
+	@if [ '$(BENCH)' = . ]; then $(GO) run ./fixtures/peers/compare -python "$${PYTHON:-python3}"; fi
 
 fuzz: ## Run every fuzz target for FUZZTIME each (default 20s)
 	@packages=$$($(GO) list $(PKG)) || exit 1; ran=0; \

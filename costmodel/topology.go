@@ -66,6 +66,10 @@ func (t *Topology) Check() error {
 			return fmt.Errorf("devices[%d]: a capacity of %d bytes holds nothing", i, d.CapacityBytes)
 		case d.ReservedBytes < 0 || d.WorkspaceBytes < 0 || d.ContextBytes < 0:
 			return fmt.Errorf("devices[%d]: a negative size (reserved %d, workspace %d, context %d bytes)", i, d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
+		case !(d.FLOPS >= 0 && d.FLOPS < 1e21 && d.Slack[0] >= 0 && d.Slack[1] >= d.Slack[0] && d.Slack[1] < 100):
+			return fmt.Errorf("devices[%d]: flops %v or slack %v makes no sense", i, d.FLOPS, d.Slack)
+		case d.WorkspaceBytes > maxCapacity || d.ContextBytes > maxCapacity:
+			return fmt.Errorf("devices[%d]: a workspace or context of more than 2^50 bytes", i)
 		case d.CapacityBytes > maxCapacity:
 			return fmt.Errorf("devices[%d]: a capacity of %d bytes is more than 2^50", i, d.CapacityBytes)
 		case d.Budget() <= 0:
@@ -90,11 +94,31 @@ type fileTopology struct {
 }
 
 type fileDevice struct {
-	Name           string `json:"name"`
-	CapacityBytes  int64  `json:"capacity_bytes"`
-	ReservedBytes  int64  `json:"reserved_bytes,omitzero"`
-	WorkspaceBytes *int64 `json:"workspace_bytes,omitzero"`
-	ContextBytes   *int64 `json:"context_bytes,omitzero"`
+	Name           string      `json:"name"`
+	CapacityBytes  int64       `json:"capacity_bytes"`
+	ReservedBytes  int64       `json:"reserved_bytes,omitzero"`
+	WorkspaceBytes *int64      `json:"workspace_bytes,omitzero"`
+	ContextBytes   *int64      `json:"context_bytes,omitzero"`
+	FLOPS          *float64    `json:"flops,omitzero"`
+	Slack          *[2]float64 `json:"slack,omitzero"`
+}
+
+// over lays the fields that the file gives over a known GPU's.
+func (f *fileDevice) over(d Device) Device {
+	d.Name, d.CapacityBytes, d.ReservedBytes = f.Name, f.CapacityBytes, f.ReservedBytes
+	if f.WorkspaceBytes != nil {
+		d.WorkspaceBytes = *f.WorkspaceBytes
+	}
+	if f.ContextBytes != nil {
+		d.ContextBytes = *f.ContextBytes
+	}
+	if f.FLOPS != nil {
+		d.FLOPS = *f.FLOPS
+	}
+	if f.Slack != nil {
+		d.Slack = *f.Slack
+	}
+	return d
 }
 
 // ReadTopology reads a devmap.topology/v1 file. base gives the constants of a
@@ -107,8 +131,11 @@ func ReadTopology(path string, base func(name string) Device) (*Topology, error)
 	defer f.Close() //nolint:errcheck // opened for reading
 	const most = 16 << 20
 	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil || len(data) > most {
-		return nil, fmt.Errorf("reading %q: larger than %d bytes or unreadable: %v", path, most, err)
+	if err != nil {
+		return nil, fmt.Errorf("reading %q: %w", path, err)
+	}
+	if len(data) > most {
+		return nil, &modelgraph.SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that a topology may have", most>>20)}
 	}
 	return ParseTopology(path, data, base)
 }
@@ -124,14 +151,7 @@ func ParseTopology(file string, data []byte, base func(name string) Device) (*To
 	}
 	t := &Topology{Links: ft.Links}
 	for _, fd := range ft.Devices {
-		d := base(fd.Name)
-		d.Name, d.CapacityBytes, d.ReservedBytes = fd.Name, fd.CapacityBytes, fd.ReservedBytes
-		if fd.WorkspaceBytes != nil {
-			d.WorkspaceBytes = *fd.WorkspaceBytes
-		}
-		if fd.ContextBytes != nil {
-			d.ContextBytes = *fd.ContextBytes
-		}
+		d := fd.over(base(fd.Name))
 		t.Devices = append(t.Devices, d)
 	}
 	if err := t.Check(); err != nil {

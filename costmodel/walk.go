@@ -70,9 +70,9 @@ func (w *walker) forward(u *Unit) {
 		if s.Loss {
 			at = "loss forward"
 		}
+		w.now.KVCache += s.KV // Forward counts it, and it stays
 		w.see(at, s.Forward-s.KV, 0)
 		w.now.Activations += s.Saved
-		w.now.KVCache += s.KV
 	}
 }
 

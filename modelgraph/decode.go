@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"reflect"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -35,19 +38,42 @@ func DecodeJSON(file string, data []byte, v any, strict bool) error {
 }
 
 func semanticText(e *json.SemanticError) string {
-	value := ""
-	if len(e.JSONValue) > 0 {
-		value = " " + shorten(string(e.JSONValue))
+	if errors.Is(e.Err, json.ErrUnknownName) {
+		return fmt.Sprintf("unknown field %q", shorten(e.JSONPointer.LastToken()))
 	}
+	value := e.JSONValue.Clone()
+	if len(value) > 0 && value.Compact() != nil {
+		value = nil
+	}
+	text := shorten(string(value))
 	switch {
-	case errors.Is(e.Err, json.ErrUnknownName):
-		return fmt.Sprintf("unknown field %q", e.JSONPointer.LastToken())
 	case e.Err != nil:
-		return strings.TrimSpace(value + " " + e.Err.Error())
+		return strings.TrimPrefix(text+": "+e.Err.Error(), ": ")
 	case e.GoType != nil:
-		return fmt.Sprintf("cannot read %v%s as %v", e.JSONKind, value, e.GoType)
+		return strings.Join(strings.Fields(fmt.Sprintf("cannot read %s %s as %s", kindName(e.JSONKind), text, typeName(e.GoType))), " ")
 	}
 	return e.Error()
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case '[':
+		return "array"
+	case '{':
+		return "object"
+	}
+	return k.String()
+}
+
+// typeName is what JSON calls a Go type of ours.
+func typeName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Struct, reflect.Map:
+		return "object"
+	case reflect.Slice, reflect.Array:
+		return "array"
+	}
+	return t.Kind().String()
 }
 
 // place renders a JSON pointer as layers[3].inputs[0] with line and column.
@@ -61,7 +87,7 @@ func place(data []byte, offset int64, ptr jsontext.Pointer) string {
 		if b.Len() > 0 {
 			b.WriteByte('.')
 		}
-		b.WriteString(shorten(tok))
+		b.WriteString(printable(shorten(tok)))
 	}
 	before := data[:min(int(offset), len(data))]
 	line := 1 + bytes.Count(before, []byte("\n"))
@@ -71,6 +97,14 @@ func place(data []byte, offset int64, ptr jsontext.Pointer) string {
 		return pos
 	}
 	return fmt.Sprintf("%s (%s)", b.String(), pos)
+}
+
+// printable quotes a key that would break an error's one line.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }
 
 func shorten(s string) string {

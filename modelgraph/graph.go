@@ -9,10 +9,10 @@ type Graph struct {
 	// DType is the type the weights are kept in where the source says so.
 	DType DType
 	// MaxSeq is the longest sequence the model takes; 0: unknown.
-	MaxSeq   int64
-	Layers   []Layer
-	Units    []Unit
-	Ties     []TieGroup
+	MaxSeq int64
+	Layers []Layer
+	Units  []Unit
+	Ties   []TieGroup
 	// Hollow are modules outside the units that hold no tensor (a dropout):
 	// a device map may name them and need not.
 	Hollow   []string

@@ -48,25 +48,35 @@ func (g *Graph) measure() error {
 		if l.Op == nil {
 			l.Op = Opaque{}
 		}
-		for kind, ts := range map[string][]Tensor{"params": l.Params, "buffers": l.Buffers} {
-			for j := range ts {
-				if err := ts[j].measure(); err != nil {
-					return placeError(fmt.Sprintf("layers[%d].%s[%d]", i, kind, j), "%v", err)
+		for _, list := range []struct {
+			kind string
+			of   []Tensor
+		}{{"params", l.Params}, {"buffers", l.Buffers}} {
+			for j := range list.of {
+				t := &list.of[j]
+				if err := t.measure(); err != nil {
+					return placeError(fmt.Sprintf("layers[%d].%s[%d]", i, list.kind, j), "%v", err)
 				}
-				total += ts[j].Bytes()
+				if total += t.Bytes(); total > maxBytes {
+					return tooLarge(i, l)
+				}
 			}
 		}
 		if err := checkDeclared(l.Declared); err != nil {
 			return placeError(fmt.Sprintf("layers[%d].declared", i), "%v", err)
 		}
-		if l.Declared != nil {
-			total += max(0, l.Declared.ParamsBytes) + max(0, l.Declared.ActivationBytes) + max(0, l.Declared.WorkspaceBytes)
+		if d := l.Declared; d != nil {
+			total += max(0, d.ParamsBytes) + max(0, d.ActivationBytes) + max(0, d.WorkspaceBytes) + max(0, d.OutputBytes)
 		}
 		if total > maxBytes {
-			return placeError(fmt.Sprintf("layers[%d]", i), "the layers up to %q add up to more than 2^56 bytes", l.Name)
+			return tooLarge(i, l)
 		}
 	}
 	return nil
+}
+
+func tooLarge(i int, l *Layer) error {
+	return placeError(fmt.Sprintf("layers[%d]", i), "the layers up to %q add up to more than 2^56 bytes", l.Name)
 }
 
 func checkDeclared(d *Declared) error {
@@ -106,16 +116,42 @@ func (g *Graph) link() error {
 	return nil
 }
 
-// tie marks shared tensors and joins their units.
-func (g *Graph) tie(ties [][]string) error {
-	byName := make(map[string]*Tensor)
-	layerOf := make(map[string]int)
+// names finds the parameters by full name, and refuses a name that two tensors
+// have.
+func (g *Graph) names() (params map[string]*Tensor, layerOf map[string]int, err error) {
+	params, layerOf = make(map[string]*Tensor), make(map[string]int)
 	for i := range g.Layers {
-		for j := range g.Layers[i].Params {
-			full := FullName(g.Layers[i].Name, g.Layers[i].Params[j].Name)
-			byName[full], layerOf[full] = &g.Layers[i].Params[j], i
+		l := &g.Layers[i]
+		add := func(kind string, j int, t *Tensor) error {
+			full := FullName(l.Name, t.Name)
+			if k, ok := layerOf[full]; ok {
+				return placeError(fmt.Sprintf("layers[%d].%s[%d].name", i, kind, j), "%q is already a tensor of layers[%d]", full, k)
+			}
+			layerOf[full] = i
+			return nil
+		}
+		for j := range l.Params {
+			if err := add("params", j, &l.Params[j]); err != nil {
+				return nil, nil, err
+			}
+			params[FullName(l.Name, l.Params[j].Name)] = &l.Params[j]
+		}
+		for j := range l.Buffers {
+			if err := add("buffers", j, &l.Buffers[j]); err != nil {
+				return nil, nil, err
+			}
 		}
 	}
+	return params, layerOf, nil
+}
+
+// tie marks shared tensors and joins their units.
+func (g *Graph) tie(ties [][]string) error {
+	byName, layerOf, err := g.names()
+	if err != nil {
+		return err
+	}
+	owns := make(map[string]bool) // of a group before
 	for t, names := range ties {
 		if len(names) < 2 {
 			return placeError(fmt.Sprintf("ties[%d]", t), "a tie needs two names or more, it has %d", len(names))
@@ -127,7 +163,7 @@ func (g *Graph) tie(ties [][]string) error {
 			switch {
 			case !ok:
 				return placeError(place, "%q is not a parameter of the model", name)
-			case p.Tied() || (j > 0 && name == names[0]):
+			case p.Tied() || j > 0 && (name == names[0] || owns[name]):
 				return placeError(place, "%q is tied twice", name)
 			case p.numel != byName[names[0]].numel:
 				return placeError(place, "%q has %d elements and %q has %d: they cannot share storage", name, p.numel, names[0], byName[names[0]].numel)
@@ -137,6 +173,7 @@ func (g *Graph) tie(ties [][]string) error {
 			}
 			group.Units = append(group.Units, g.Layers[layerOf[name]].unit)
 		}
+		owns[names[0]] = true
 		g.Ties = append(g.Ties, group)
 	}
 	g.joinTies()

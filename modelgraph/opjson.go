@@ -69,10 +69,18 @@ func CheckOp(op Op) error {
 			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.Kind(), fieldName(v.Type().Field(i)), n)
 		}
 	}
-	if n, ok := op.(Norm); ok && n.Style != "" && n.Style != RMSNorm && n.Style != GemmaRMSNorm && n.Style != LayerNorm {
-		return fmt.Errorf("op %q: unknown style %q (known: rms, gemma-rms, layer)", op.Kind(), n.Style)
+	style := RMSNorm
+	switch op := op.(type) {
+	case Norm:
+		style = op.Style
+	case Attention:
+		style = op.QKNorm
 	}
-	return nil
+	switch style {
+	case "", RMSNorm, GemmaRMSNorm, LayerNorm:
+		return nil
+	}
+	return fmt.Errorf("op %q: unknown norm style %q (known: rms, gemma-rms, layer)", op.Kind(), style)
 }
 
 func encodeOp(op Op) (jsontext.Value, error) {

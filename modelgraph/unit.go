@@ -27,31 +27,91 @@ func (g *Graph) group() error {
 		l.unit = len(g.Units)
 		g.Units = append(g.Units, Unit{Name: name, First: i, End: i + 1, Tie: -1})
 	}
+	holder := g.holders()
 	for u := range g.Units {
-		g.Units[u].Keys = g.unitKeys(u)
+		keys, err := g.unitKeys(u, holder)
+		if err != nil {
+			return err
+		}
+		g.Units[u].Keys = keys
 		g.Units[u].Inputs = g.unitInputs(u)
 		g.Units[u].declaredAll = g.unitDeclared(u)
 	}
 	return nil
 }
 
+// holders maps each module path to the unit that has all layers inside it, or
+// -1 where several units do.
+func (g *Graph) holders() map[string]int {
+	holder := make(map[string]int, 2*len(g.Layers))
+	for i := range g.Layers {
+		u := g.Layers[i].unit
+		for path := g.Layers[i].Name; path != ""; path = parent(path) {
+			if v, ok := holder[path]; ok && v != u {
+				u = -1
+			}
+			holder[path] = u
+		}
+	}
+	return holder
+}
+
+func parent(path string) string { return path[:max(0, strings.LastIndexByte(path, '.'))] }
+
 // unitKeys is the unit's own name where that is a module holding all its
-// layers, else the layers' names.
-func (g *Graph) unitKeys(u int) []string {
+// layers and no others, else the layers' names, else those of their tensors:
+// keys that stand for this unit alone.
+func (g *Graph) unitKeys(u int, holder map[string]int) ([]string, error) {
 	unit := &g.Units[u]
-	whole := true
+	own, ok := holder[unit.Name]
+	whole := ok && own == u
 	for i := unit.First; i < unit.End; i++ {
 		n := g.Layers[i].Name
 		whole = whole && (n == unit.Name || strings.HasPrefix(n, unit.Name+"."))
 	}
 	if whole {
-		return []string{unit.Name}
+		return []string{unit.Name}, nil
 	}
 	var keys []string
 	for i := unit.First; i < unit.End; i++ {
-		keys = append(keys, g.Layers[i].Name)
+		l := &g.Layers[i]
+		switch own := tensorKeys(l, holder); {
+		case g.insideSibling(l, u, holder):
+		case holder[l.Name] == u:
+			keys = append(keys, l.Name)
+		case own == nil:
+			return nil, placeError(fmt.Sprintf("layers[%d].name", i), "layers of other units lie inside %q: no key of a device map means it alone", l.Name)
+		default:
+			keys = append(keys, own...)
+		}
+	}
+	return keys, nil
+}
+
+// tensorKeys are the names of a layer's tensors; none where other layers lie
+// inside one of those.
+func tensorKeys(l *Layer, holder map[string]int) []string {
+	var keys []string
+	for _, ts := range [][]Tensor{l.Params, l.Buffers} {
+		for j := range ts {
+			full := FullName(l.Name, ts[j].Name)
+			if _, ok := holder[full]; ok {
+				return nil
+			}
+			keys = append(keys, full)
+		}
 	}
 	return keys
+}
+
+// insideSibling reports a layer that lies inside another layer of its unit.
+func (g *Graph) insideSibling(l *Layer, u int, holder map[string]int) bool {
+	for path := parent(l.Name); path != ""; path = parent(path) {
+		if _, ok := g.layerIndex[path]; ok && holder[path] == u {
+			return true
+		}
+	}
+	return false
 }
 
 func (g *Graph) unitInputs(u int) []int {

@@ -40,7 +40,7 @@ func (e *InfeasibleError) Error() string {
 		e.Worst, costmodel.Bytes(e.Needed), w.Predicted.PeakAt, costmodel.Bytes(e.Budget), costmodel.Bytes(e.Needed-e.Budget))
 	switch {
 	case e.TooLarge != "":
-		fmt.Fprintf(&b, "; %q alone is larger than any device", e.TooLarge)
+		fmt.Fprintf(&b, "; %q alone needs more than any device has", e.TooLarge)
 	case e.Devices > 0:
 		fmt.Fprintf(&b, "; %d such devices are enough", e.Devices)
 	}

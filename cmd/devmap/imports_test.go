@@ -60,7 +60,8 @@ var allowed = map[string][]string{
 	"executor":          {"executor/program", "executor/backend"},
 	"executor/report":   {"costmodel", "planner/devicemap", "executor"},
 
-	"fixtures": {},
+	"fixtures":               {},
+	"fixtures/peers/compare": {},
 }
 
 // machinePath matches an absolute path of somebody's machine.

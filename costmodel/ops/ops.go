@@ -48,6 +48,8 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 		c.Step.Saved, c.Step.Backward, c.Step.BackwardGrads = 0, 0, 0
 		return c
 	}
+	c.Step.Forward -= c.Step.KV // training keeps no cache
+	c.Step.KV = 0
 	c.Step.Grads = s.NewGrads
 	return c
 }

@@ -14,9 +14,6 @@ func stateSpace(op modelgraph.StateSpace, s *Shape) Cost {
 	c.FLOPs = 2*float64(n)*float64(3*op.Dim*op.Inner+op.Inner*(op.DtRank+2*op.State)+op.DtRank*op.Inner) + 9*float64(inner)*float64(op.State)
 	c.Step.Saved = 2*states + e*inner*8 + s.casts(1, op.Dim, s.Weights)
 	c.Step.KV = s.Batch * op.Inner * (4*op.State + e*op.Kernel) // the recurrent state
-	if s.Train {
-		c.Step.KV = 0
-	}
 	c.Step.Forward = 2*s.r()*op.Dim*n + 3*states + e*inner*8 + c.Step.KV
 	c.peak(moment{s.r()*op.Dim*n + 2*states + 4*e*inner, s.NewGrads})
 	return c

@@ -20,10 +20,6 @@ type family struct {
 	build func(b *builder, c *config, class string)
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
 	maxSeq func(c *config) int64
-	// conversions turn checkpoint names into module names (assign.go).
-	conversions []conversion
-	// ignore are checkpoint tensors that the framework does not load.
-	ignore []string
 }
 
 var families = make(map[string]*family)

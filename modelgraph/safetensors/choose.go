@@ -6,12 +6,14 @@ import (
 	"strings"
 )
 
-// preferred are the files that transformers and diffusers write.
+// preferred are the files that transformers and diffusers write, the single
+// file before the index, as transformers looks for them
+// (modeling_utils.py: _get_resolved_checkpoint_files).
 var preferred = []string{
-	"model.safetensors.index.json",
 	"model.safetensors",
-	"diffusion_pytorch_model.safetensors.index.json",
+	"model.safetensors.index.json",
 	"diffusion_pytorch_model.safetensors",
+	"diffusion_pytorch_model.safetensors.index.json",
 }
 
 // choose picks the file that a folder's checkpoint starts from: an index, or

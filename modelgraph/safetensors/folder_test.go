@@ -41,8 +41,8 @@ var folders = map[string]struct {
 	},
 	"index and single": {
 		files:   map[string]string{"model.safetensors.index.json": weightMap("s.safetensors"), "s.safetensors": bytesOf("t"), "model.safetensors": bytesOf("u")},
-		tensors: "s.safetensors:t",
-		warning: `model.safetensors.index.json: 1 other .safetensors files of the folder are ignored: "model.safetensors"`,
+		tensors: "model.safetensors:u",
+		warning: `model.safetensors: 1 other .safetensors files of the folder are ignored: "s.safetensors"`,
 	},
 	"diffusers": {
 		files:   map[string]string{"diffusion_pytorch_model.safetensors": bytesOf("a"), "diffusion_pytorch_model.fp16.safetensors": bytesOf("a")},

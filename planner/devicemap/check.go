@@ -76,10 +76,17 @@ func (c *checker) overlaps(flat Flat) {
 	for _, e := range flat {
 		for outer := range ancestors(e.Key) {
 			if d, ok := c.entries[outer]; ok {
-				c.fault(Overlap, e.Key, "it lies inside %q, which the map puts on device %v; keep one of the two", outer, d)
+				c.fault(Overlap, e.Key, "it lies inside %q, which has %s in the map; keep one of the two", outer, placed(d))
 			}
 		}
 	}
+}
+
+func placed(d Device) string {
+	if d == Nowhere {
+		return "no valid device"
+	}
+	return "device " + d.String()
 }
 
 // ancestors yields the modules that hold a path, the root "" last.

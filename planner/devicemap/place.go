@@ -48,6 +48,8 @@ func (c *checker) unit(u int) Device {
 	case len(without) > 0 && needed:
 		c.fault(NoDevice, c.missing(unit, without, len(on) > 0), "no key of the map covers it")
 		return Nowhere
+	case slices.Contains(on, Nowhere): // its key has a fault of its own
+		return Nowhere
 	case len(on) > 1:
 		c.fault(SplitUnit, unit.Name, "it is split over devices %s; its class must stay on one device", names(on))
 		return Nowhere

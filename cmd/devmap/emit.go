@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+func newEmit() *cobra.Command {
+	var engine, out string
+	cmd := &cobra.Command{
+		Use:   "emit PLAN --for ENGINE",
+		Short: "Write the plan in the form an engine reads",
+		Example: `  devmap emit plan.json --for accelerate -o device_map.json
+  devmap emit plan.json --for ms-swift -o device_map.json`,
+		Args: exactly(1, "one PLAN"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if engine == "" {
+				return usagef("--for is needed: %s", strings.Join(emit.Engines(), ", "))
+			}
+			e, err := emit.Parse(engine)
+			if err != nil {
+				return usageError{err}
+			}
+			plan, err := devicemap.ReadPlan(args[0])
+			if err != nil {
+				return err
+			}
+			if err := writeOut(cmd.OutOrStdout(), out, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", e, emit.Usage(e))
+			return err
+		},
+	}
+	cmd.Flags().StringVar(&engine, "for", "", "the engine: "+strings.Join(emit.Engines(), ", "))
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to a file")
+	return cmd
+}

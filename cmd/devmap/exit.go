@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// The exit statuses of the contract.
+const (
+	exitDone       = 0
+	exitError      = 1
+	exitUsage      = 2
+	exitInfeasible = 3
+	exitCheck      = 4
+)
+
+// usageError is a fault in how the command was called.
+type usageError struct{ err error }
+
+func (e usageError) Error() string { return e.err.Error() }
+func (e usageError) Unwrap() error { return e.err }
+
+// infeasible is a plan that fits nowhere, with what would help.
+type infeasible struct {
+	err   *planner.InfeasibleError
+	helps []string
+}
+
+func (e *infeasible) Error() string { return e.err.Error() }
+func (e *infeasible) Unwrap() error { return e.err }
+
+// errCheck is a device map with faults, which were printed.
+var errCheck = errors.New("the check failed")
+
+// report prints an error and turns it into an exit status.
+func report(stderr io.Writer, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	if errors.Is(err, errCheck) {
+		return exitCheck
+	}
+	fmt.Fprintf(stderr, "devmap: %s\n", strings.TrimSpace(err.Error()))
+	var inf *infeasible
+	var workload *estimate.WorkloadError
+	var pattern *planner.PatternError
+	var conflict *planner.ConflictError
+	var unsupported *load.UnsupportedError
+	var usage usageError
+	switch {
+	case errors.As(err, &inf):
+		for _, h := range inf.helps {
+			fmt.Fprintf(stderr, "  %s\n", h)
+		}
+		return exitInfeasible
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &unsupported):
+		return exitUsage
+	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no type for it
+		return exitUsage
+	}
+	return exitError
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+)
+
+// devices builds the topology that the flags name: a file, a count, or a list
+// of capacities. count stands in where no flag says how many.
+func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
+	gpu, err := catalogue.Find(s.gpu)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	var t *costmodel.Topology
+	switch {
+	case s.topology != "" && s.gpus != "":
+		return nil, usagef("--topology and --gpus both say what the devices are: give one")
+	case s.topology != "":
+		t, err = costmodel.ReadTopology(s.topology, func(name string) costmodel.Device {
+			if named, err := catalogue.Find(name); err == nil {
+				return named.Device(mode)
+			}
+			return gpu.Device(mode)
+		})
+	default:
+		t, err = s.listed(gpu.Device(mode), count)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := s.setAside(t); err != nil {
+		return nil, err
+	}
+	if err := t.Check(); err != nil {
+		return nil, usageError{err}
+	}
+	return t, nil
+}
+
+func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
+	t := &costmodel.Topology{}
+	switch {
+	case s.gpus == "" && count == 0:
+		return nil, usagef("--gpus is needed: a count, or a list of capacities such as 80GiB,80GiB,24GiB")
+	case s.gpus == "auto":
+		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
+	case s.gpus != "":
+		n, err := strconv.Atoi(s.gpus)
+		if err != nil {
+			return s.capacities(gpu)
+		}
+		count = n
+	}
+	if count < 1 || count > costmodel.MaxDevices {
+		return nil, usagef("--gpus %d: it must be 1 to %d", count, costmodel.MaxDevices)
+	}
+	for range count {
+		t.Devices = append(t.Devices, gpu)
+	}
+	return t, nil
+}
+
+// capacities reads 80GiB,80GiB,24GiB: what the user may use, whole.
+func (s *shared) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
+	t := &costmodel.Topology{}
+	for _, v := range strings.Split(s.gpus, ",") {
+		c, err := costmodel.ParseBytes(v)
+		if err != nil {
+			return nil, usagef("--gpus %q: it is neither a count nor a list of capacities: %w", s.gpus, err)
+		}
+		d := gpu
+		d.CapacityBytes, d.ReservedBytes = int64(c), 0
+		t.Devices = append(t.Devices, d)
+	}
+	return t, nil
+}
+
+// setAside adds --reserve to what is reserved.
+func (s *shared) setAside(t *costmodel.Topology) error {
+	for _, r := range s.reserve {
+		parts := strings.Split(r, ",")
+		if len(parts) != 1 && len(parts) != len(t.Devices) {
+			return usagef("--reserve %q has %d sizes for %d devices: give one, or one each", r, len(parts), len(t.Devices))
+		}
+		for d := range t.Devices {
+			b, err := costmodel.ParseBytes(parts[min(d, len(parts)-1)])
+			if err != nil {
+				return usagef("--reserve %q: %w", r, err)
+			}
+			t.Devices[d].ReservedBytes += int64(b)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// readModel reads the MODEL argument.
+func readModel(arg string) (*modelgraph.Graph, error) {
+	return load.Model(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
+}
+
+// costs resolves the workload for a model and works out its table.
+func costs(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
+	w, err := estimate.Resolve(g, w)
+	if err != nil {
+		return nil, err
+	}
+	t, err := estimate.Table(g, w)
+	if err != nil {
+		return nil, fmt.Errorf("counting %q: %w", g.Name, err)
+	}
+	return t, nil
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+type planCommand struct {
+	shared
+	out       string
+	timeLimit time.Duration
+	explain   bool
+}
+
+func newPlan() *cobra.Command {
+	c := &planCommand{}
+	cmd := &cobra.Command{
+		Use:   "plan MODEL --gpus N",
+		Short: "Find the balanced placement, with its proof",
+		Long: `Find the placement whose largest share of a GPU's budget is smallest, and among
+those the most even one. The plan goes to stdout as JSON (-o writes a file), a
+table to stderr.`,
+		Example: `  devmap plan model.json --gpus 4
+  devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
+		Args: exactly(1, "one MODEL"),
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	c.workload(f)
+	c.devices(f)
+	c.placement(f)
+	c.later(f)
+	f.BoolVar(&c.json, "json", false, "no table")
+	f.StringVarP(&c.out, "output", "o", "", "write the plan to a file")
+	f.DurationVar(&c.timeLimit, "time-limit", planner.DefaultTimeLimit, "then the best map, with its proven gap")
+	f.BoolVar(&c.explain, "explain", false, "say which device and moment bind, and what would help")
+	return cmd
+}
+
+func (c *planCommand) run(cmd *cobra.Command, arg string) error {
+	if err := c.refuse(cmd); err != nil {
+		return err
+	}
+	if c.timeLimit <= 0 {
+		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
+	}
+	w, err := c.parse()
+	if err != nil {
+		return err
+	}
+	topo, err := c.buildTopology(w.Mode, 0)
+	if err != nil {
+		return err
+	}
+	g, err := readModel(arg)
+	if err != nil {
+		return err
+	}
+	table, err := costs(g, w)
+	if err != nil {
+		return err
+	}
+	p := planner.Problem{Graph: g, Costs: table, Topology: topo}
+	if err := c.constraints(&p); err != nil {
+		return err
+	}
+	sol, err := c.solve(cmd.Context(), cmd.ErrOrStderr(), p)
+	if err != nil {
+		return err
+	}
+	return c.show(cmd, p, sol)
+}
+
+func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem) (*planner.Solution, error) {
+	s := planner.Settings{TimeLimit: c.timeLimit}
+	done := func() {}
+	if !c.json {
+		s.Progress, done = progress(stderr)
+	}
+	sol, err := planner.Solve(ctx, p, s)
+	done()
+	var inf *planner.InfeasibleError
+	if errors.As(err, &inf) {
+		return nil, &infeasible{err: inf, helps: remedies(ctx, p, inf)}
+	}
+	return sol, err
+}
+
+func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.Solution) error {
+	plan := planOf(p, sol)
+	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, sol)...)
+	if !c.json {
+		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
+		t.devices(sol.Map, sol.Devices)
+		t.certificate(sol)
+		if c.explain {
+			t.explain(sol)
+		}
+		t.warnings(plan.Warnings)
+	}
+	return writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) })
+}
+
+// planOf is the plan file of a solution.
+func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
+	return &devicemap.Plan{
+		FormatVersion: devicemap.PlanVersion, Model: devicemap.ModelOf(p.Graph),
+		Workload: p.Costs.Workload, Topology: *p.Topology,
+		DeviceMap: sol.Map.Flatten(p.Graph), Stages: sol.Map.Stages(p.Graph), Devices: sol.Devices,
+		Objective: devicemap.Objective{
+			Name: "memory", Value: sol.Value, LowerBound: sol.LowerBound, Gap: sol.Gap(),
+			Status: string(sol.Status), Bound: sol.Bound,
+		},
+		Imbalance:   sol.Imbalance(),
+		StepSeconds: devicemap.StepSeconds(p.Costs, p.Topology, sol.Map),
+		Warnings:    allWarnings(p.Graph, sol.Warnings),
+	}
+}
+
+func allWarnings(g *modelgraph.Graph, more []string) []string {
+	return slices.Concat([]string{}, g.Warnings, more)
+}
+
+// sized prints a size against another.
+func sized(part, of int64) string {
+	return fmt.Sprintf("%v of %v", costmodel.Bytes(part), costmodel.Bytes(of))
+}

@@ -1,0 +1,124 @@
+package hf
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// stored is a tensor of a test checkpoint. Its data is fill, repeated.
+type stored struct {
+	name  string
+	dtype modelgraph.DType
+	shape []int64
+	fill  byte
+}
+
+func (s stored) bytes() int64 { return elements(s.shape) * s.dtype.Bits() / 8 }
+
+// writeFile writes a safetensors file.
+func writeFile(t testing.TB, path string, tensors []stored) {
+	t.Helper()
+	header := make(map[string]any)
+	var at int64
+	for _, s := range tensors {
+		shape := s.shape
+		if shape == nil {
+			shape = []int64{}
+		}
+		header[s.name] = map[string]any{"dtype": s.dtype.String(), "shape": shape, "data_offsets": []int64{at, at + s.bytes()}}
+		at += s.bytes()
+	}
+	text, err := json.Marshal(header)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
+	out = append(out, text...)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, out, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(path, int64(len(out))+at); err != nil {
+		t.Fatal(err)
+	}
+	writeFills(t, path, int64(len(out)), tensors)
+}
+
+// writeFills writes the data of tensors that have a fill; the rest is a hole.
+func writeFills(t testing.TB, path string, at int64, tensors []stored) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, s := range tensors {
+		if s.fill != 0 {
+			data := make([]byte, s.bytes())
+			for i := range data {
+				data[i] = s.fill
+			}
+			if _, err := f.WriteAt(data, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+		at += s.bytes()
+	}
+}
+
+// writeShards spreads the tensors over n files with an index.
+func writeShards(t testing.TB, dir string, tensors []stored, n int) {
+	t.Helper()
+	weightMap := make(map[string]string)
+	for i := range n {
+		name := fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, n)
+		part := tensors[len(tensors)*i/n : len(tensors)*(i+1)/n]
+		writeFile(t, filepath.Join(dir, name), part)
+		for _, s := range part {
+			weightMap[s.name] = name
+		}
+	}
+	text, err := json.Marshal(map[string]any{"weight_map": weightMap})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "model.safetensors.index.json"), text)
+}
+
+func write(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkpointOf lists the parameters and saved buffers of a graph under their
+// module names.
+func checkpointOf(g *modelgraph.Graph, d modelgraph.DType) []stored {
+	var out []stored
+	for i := range g.Layers {
+		l := &g.Layers[i]
+		for _, p := range l.Params {
+			if !p.Tied() {
+				out = append(out, stored{name: modelgraph.FullName(l.Name, p.Name), dtype: d, shape: p.Shape})
+			}
+		}
+		for _, b := range l.Buffers {
+			if persistent(b.Name) {
+				out = append(out, stored{name: modelgraph.FullName(l.Name, b.Name), dtype: d, shape: b.Shape})
+			}
+		}
+	}
+	return out
+}

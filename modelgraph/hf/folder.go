@@ -1,0 +1,117 @@
+package hf
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// FromFolder reads a folder as Hugging Face lays it out: config.json and
+// safetensors files, of which only the headers are read, or one of the two.
+// The parameters get the types, sizes and places that the files give them
+// ([modelgraph.Tensor.Parts]); tensors that belong to no module, and
+// parameters that no file holds, are warnings.
+//
+// Without a config, or with one of a family that is not known, the structure
+// is read from the tensor names ([FromSafetensors]). Files that fill less than
+// half of the config's model give a [*MismatchError].
+func FromFolder(dir string) (*modelgraph.Graph, error) {
+	names, err := list(dir)
+	if err != nil {
+		return nil, err
+	}
+	weights := slices.ContainsFunc(names, isWeights)
+	if !slices.Contains(names, ConfigName) {
+		if !weights {
+			return nil, noModel(dir, names)
+		}
+		return genericFolder(dir, "there is no "+ConfigName)
+	}
+	data, err := readConfig(dir)
+	if err != nil {
+		return nil, err
+	}
+	g, f, c, err := fromConfig(filepath.Join(dir, ConfigName), data)
+	switch reason := unknown(err); {
+	case reason != "" && weights:
+		return genericFolder(dir, reason)
+	case err != nil:
+		return nil, err
+	}
+	g.Name, g.Source = folderName(dir), dir
+	if !weights {
+		g.Warnings = append(g.Warnings, otherWeights(names)...)
+		return g, nil
+	}
+	return withWeights(dir, g, f, c)
+}
+
+// withWeights joins the graph that the config makes with the files.
+func withWeights(dir string, g *modelgraph.Graph, f *family, c *config) (*modelgraph.Graph, error) {
+	ck, err := readFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNames(ck); err != nil {
+		return nil, err
+	}
+	g.Warnings = slices.DeleteFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "from the config alone") })
+	out, a, err := assign(g, c, ck)
+	modelType := c.str("", "model_type")
+	if guessed := families[modelType] != f; guessed && (err != nil || !a.exact()) {
+		return generic(folderName(dir), dir, ck, fmt.Sprintf("model_type %q is not known, and the files are not those of a llama with its fields", modelType))
+	}
+	return out, err
+}
+
+// unknown says why the config makes no graph where the tensor names still
+// can: its family or its class is not known.
+func unknown(err error) string {
+	var family *UnknownFamilyError
+	var syn *modelgraph.SyntaxError
+	switch {
+	case errors.As(err, &family):
+		return fmt.Sprintf("model_type %q is not known", family.ModelType)
+	case errors.As(err, &syn) && syn.Place == "architectures[0]":
+		return syn.Msg
+	}
+	return ""
+}
+
+// readConfig reads the folder's config.json by the rule of
+// [safetensors.OpenBeneath].
+func readConfig(dir string) ([]byte, error) {
+	f, info, err := safetensors.OpenBeneath(dir, ConfigName)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	if info.Size() > maxConfigBytes {
+		return nil, &modelgraph.SyntaxError{File: filepath.Join(dir, ConfigName), Msg: fmt.Sprintf("%d bytes is more than a config has", info.Size())}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", filepath.Join(dir, ConfigName), err)
+	}
+	return data, nil
+}
+
+// list is the names in a folder, sorted.
+func list(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing folder: %w", err)
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names, nil
+}

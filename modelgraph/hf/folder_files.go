@@ -1,0 +1,80 @@
+package hf
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// isWeights reports whether a file makes a folder a safetensors checkpoint.
+func isWeights(name string) bool {
+	return strings.HasSuffix(name, ".safetensors") ||
+		strings.HasSuffix(name, ".json") && strings.Contains(name, ".safetensors.index.")
+}
+
+// isOther reports whether a file holds weights in a form that is not read.
+func isOther(name string) bool {
+	return slices.Contains([]string{".bin", ".pt", ".pth", ".ckpt", ".h5", ".msgpack", ".npz", ".gguf", ".onnx"}, filepath.Ext(name)) &&
+		name != "training_args.bin" && name != "optimizer.pt" && name != "scheduler.pt"
+}
+
+// otherWeights warns of weights that are there and are not read.
+func otherWeights(names []string) []string {
+	for _, n := range names {
+		if isOther(n) {
+			return []string{fmt.Sprintf("%q holds weights in a form that is not read: sizes are the config's; convert it to safetensors to have the stored ones", clipName(n))}
+		}
+	}
+	return nil
+}
+
+// NoModelError is a folder with neither config.json nor safetensors files.
+type NoModelError struct{ Dir, Hint string }
+
+// Error implements error.
+func (e *NoModelError) Error() string {
+	return fmt.Sprintf("%s: no %s and no .safetensors file in the folder: %s", e.Dir, ConfigName, e.Hint)
+}
+
+func noModel(dir string, names []string) error {
+	hint := "it holds no model"
+	for _, n := range names {
+		switch {
+		case n == "model_index.json":
+			return &NoModelError{dir, "it is a diffusers pipeline; give one of its components, such as " + filepath.Join(dir, "transformer")}
+		case isOther(n):
+			hint = fmt.Sprintf("%q is not read on its own; put the model's %s beside it", clipName(n), ConfigName)
+		}
+	}
+	return &NoModelError{dir, hint}
+}
+
+// folderName is what a model in a folder is called: NAME in a Hugging Face
+// cache (models--ORG--NAME/snapshots/REV), with the dots back in a ModelScope
+// cache (Qwen2___5), else the folder's name.
+func folderName(dir string) string {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		abs = filepath.Clean(dir)
+	}
+	name := filepath.Base(abs)
+	if up := filepath.Dir(abs); filepath.Base(up) == "snapshots" {
+		if repo, ok := strings.CutPrefix(filepath.Base(filepath.Dir(up)), "models--"); ok {
+			_, name = cutRepo(repo)
+		}
+	}
+	name = strings.ReplaceAll(name, "___", ".")
+	if name == "" || name == string(filepath.Separator) || name == "." {
+		return "model"
+	}
+	return name
+}
+
+// cutRepo splits ORG--NAME; a repository may have no ORG.
+func cutRepo(repo string) (org, name string) {
+	if i := strings.LastIndex(repo, "--"); i >= 0 {
+		return repo[:i], repo[i+2:]
+	}
+	return "", repo
+}

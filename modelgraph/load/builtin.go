@@ -1,0 +1,104 @@
+package load
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// builtIn reads the built-in config of that name, in any case of letters:
+// ORG/NAME, or NAME where one of the two gives no ORG.
+func builtIn(name string, fsys fs.FS) (g *modelgraph.Graph, ok bool, err error) {
+	files := builtInFiles(fsys)
+	entry := ""
+	for e := range files {
+		switch {
+		case strings.EqualFold(e, name):
+			entry = e
+		case entry != "" && strings.EqualFold(entry, name):
+		case strings.EqualFold(lastPart(e), lastPart(name)) && !(strings.Contains(e, "/") && strings.Contains(name, "/")):
+			if entry == "" || e < entry {
+				entry = e
+			}
+		}
+	}
+	if entry == "" {
+		return nil, false, nil
+	}
+	data, err := fs.ReadFile(fsys, files[entry])
+	if err != nil {
+		return nil, true, fmt.Errorf("reading the built-in config of %s: %w", entry, err)
+	}
+	if g, err = fromBytes(files[entry], data); err != nil {
+		return nil, true, err
+	}
+	g.Name = lastPart(entry)
+	return g, true, nil
+}
+
+// builtInFiles maps names to the files that describe them.
+func builtInFiles(fsys fs.FS) map[string]string {
+	files := make(map[string]string)
+	if fsys == nil {
+		return files
+	}
+	//nolint:errcheck // what cannot be walked is not there
+	_ = fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(p) != ".json" {
+			return nil //nolint:nilerr // as above
+		}
+		name := strings.TrimSuffix(p, ".json")
+		if path.Base(p) == "config.json" {
+			name = path.Dir(p)
+		}
+		files[name] = p
+		return nil
+	})
+	return files
+}
+
+// nearest are up to five built-in names that are like name, nearest first.
+func nearest(name string, fsys fs.FS) []string {
+	type scored struct {
+		name     string
+		distance int
+	}
+	var all []scored
+	want := strings.ToLower(lastPart(name))
+	for n := range builtInFiles(fsys) {
+		all = append(all, scored{n, distance(want, strings.ToLower(lastPart(n)))})
+	}
+	slices.SortFunc(all, func(a, b scored) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
+	})
+	var near []string
+	for _, s := range all[:min(5, len(all))] {
+		near = append(near, s.name)
+	}
+	return near
+}
+
+// distance is Levenshtein's: insertions, deletions and replacements.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

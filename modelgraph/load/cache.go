@@ -1,0 +1,115 @@
+package load
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// cache is a place where a download tool may have put a model.
+type cache struct {
+	where string        // for the message
+	find  func() string // the model's folder, or ""
+}
+
+// caches lists where a model of that name would be, first choice first.
+func caches(name string, env func(string) string) []cache {
+	var cs []cache
+	if hub := hubCache(env); hub != "" {
+		repo := filepath.Join(hub, "models--"+strings.ReplaceAll(name, "/", "--"))
+		cs = append(cs, cache{repo, func() string { return snapshot(repo) }})
+	}
+	for _, dir := range scopeFolders(name, env) {
+		cs = append(cs, cache{dir, func() string {
+			if holdsModel(dir) {
+				return dir
+			}
+			return ""
+		}})
+	}
+	return cs
+}
+
+// hubCache is the Hugging Face cache (huggingface_hub/constants.py).
+func hubCache(env func(string) string) string {
+	for _, v := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"} {
+		if dir := env(v); dir != "" {
+			return expand(dir, env)
+		}
+	}
+	if dir := env("HF_HOME"); dir != "" {
+		return filepath.Join(expand(dir, env), "hub")
+	}
+	if dir := env("XDG_CACHE_HOME"); dir != "" {
+		return filepath.Join(expand(dir, env), "huggingface", "hub")
+	}
+	return home(env, ".cache", "huggingface", "hub")
+}
+
+// snapshot is the folder of the revision that refs/main names, else the
+// newest one.
+func snapshot(repo string) string {
+	if f, _, err := safetensors.OpenBeneath(repo, "refs/main"); err == nil {
+		defer f.Close() //nolint:errcheck // opened for reading
+		rev, _ := io.ReadAll(io.LimitReader(f, 256))
+		name := strings.TrimSpace(string(rev))
+		dir := filepath.Join(repo, "snapshots", name)
+		if name != "" && !strings.ContainsAny(name, `/\`) && filepath.IsLocal(name) && holdsModel(dir) {
+			return dir
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(repo, "snapshots"))
+	if err != nil {
+		return ""
+	}
+	best, newest := "", int64(0)
+	for _, e := range entries {
+		dir := filepath.Join(repo, "snapshots", e.Name())
+		info, err := e.Info()
+		if err != nil || !holdsModel(dir) {
+			continue
+		}
+		if at := info.ModTime().UnixNano(); best == "" || at > newest {
+			best, newest = dir, at
+		}
+	}
+	return best
+}
+
+// scopeFolders are the places of ModelScope's cache, which writes the dots of
+// a name as "___" and has had two layouts.
+func scopeFolders(name string, env func(string) string) []string {
+	var roots []string
+	if dir := env("MODELSCOPE_CACHE"); dir != "" {
+		dir = expand(dir, env)
+		roots = []string{filepath.Join(dir, "models"), dir, filepath.Join(dir, "hub", "models"), filepath.Join(dir, "hub")}
+	} else if dir := home(env, ".cache", "modelscope", "hub"); dir != "" {
+		roots = []string{filepath.Join(dir, "models"), dir}
+	}
+	org, model, ok := strings.Cut(name, "/")
+	if !ok {
+		return nil // every model has an owner there
+	}
+	var dirs []string
+	for _, root := range roots {
+		dirs = append(dirs, filepath.Join(root, org, strings.ReplaceAll(model, ".", "___")))
+		if strings.Contains(model, ".") {
+			dirs = append(dirs, filepath.Join(root, org, model))
+		}
+	}
+	return dirs
+}
+
+// holdsModel reports whether a folder has a config or weights, so that a
+// download that was cut off early is passed over.
+func holdsModel(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
+		return e.Name() == hf.ConfigName || strings.HasSuffix(e.Name(), ".safetensors")
+	})
+}

@@ -1,0 +1,44 @@
+package load
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// UnsupportedError is a file in a form that is known and not read.
+type UnsupportedError struct {
+	Path string
+	Form string // "GGUF"
+}
+
+// Error implements error.
+func (e *UnsupportedError) Error() string {
+	return fmt.Sprintf("%s: reading %s is not built yet; known: model.json, config.json, .safetensors, a folder with them, ORG/NAME of a model in a local cache",
+		e.Path, e.Form)
+}
+
+var forms = map[string]string{
+	".gguf": "GGUF", ".onnx": "ONNX",
+	".bin": "PyTorch weights (pickle)", ".pt": "PyTorch weights (pickle)", ".pth": "PyTorch weights (pickle)", ".ckpt": "PyTorch weights (pickle)", ".pkl": "PyTorch weights (pickle)",
+	".h5": "TensorFlow weights", ".msgpack": "Flax weights", ".npz": "NumPy weights", ".tflite": "TensorFlow Lite",
+}
+
+// formOf names the form that a file's ending stands for, if it is known.
+func formOf(name string) string { return forms[strings.ToLower(filepath.Ext(name))] }
+
+// NotFoundError is a name that is in no cache and not built in.
+type NotFoundError struct {
+	Name   string
+	Looked []string // folders that would have held it
+	Near   []string // built-in names like it, nearest first
+}
+
+// Error implements error.
+func (e *NotFoundError) Error() string {
+	s := fmt.Sprintf("%s: no such file or folder, and no model of that name in %s or among the built-in configs", e.Name, strings.Join(e.Looked, ", "))
+	if len(e.Near) > 0 {
+		s += "; built in: " + strings.Join(e.Near, ", ")
+	}
+	return s + "; give a folder or a config.json"
+}

@@ -1,0 +1,103 @@
+package load
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// maxFileBytes bounds a file that is read whole.
+const maxFileBytes = 256 << 20
+
+// readFile reads a regular file whole: a FIFO or device is not opened, a huge
+// file not read.
+func readFile(path string) ([]byte, error) {
+	f, size, err := openRegular(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	start := make([]byte, 4)
+	n, _ := f.ReadAt(start, 0)
+	if string(start[:n]) == "GGUF" {
+		return nil, &UnsupportedError{path, "GGUF"}
+	}
+	if size > maxFileBytes {
+		return nil, fmt.Errorf("%s: %d bytes is more than the %d MiB that a model.json or config.json may have", path, size, maxFileBytes>>20)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxFileBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
+	return data, nil
+}
+
+// fromBytes reads a JSON file by what is in it.
+func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
+	top := sniff(data)
+	version, ours := top["format_version"]
+	switch {
+	case !top.object():
+		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json", path)
+	case ours && !strings.HasPrefix(version, "devmap.model/") && strings.HasPrefix(version, "devmap."):
+		return nil, fmt.Errorf("%s: format_version: %q is not a model; give the model that it was made from (its model.source)", path, version)
+	case ours || top.has("layers") && !top.has("model_type"):
+		return modelgraph.Read(bytes.NewReader(data), path)
+	case top.has("weight_map"):
+		if filepath.Dir(path) == path || !strings.Contains(filepath.Base(path), ".index.") {
+			return nil, errors.New(path + ": an index of shards; give the folder that holds them")
+		}
+		return hf.FromFolder(filepath.Dir(path))
+	case top.has("peft_type"):
+		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and --lora-rank", path)
+	}
+	return hf.FromConfig(path, data)
+}
+
+// topLevel are the members of a JSON object, strings with their value.
+type topLevel map[string]string
+
+func (t topLevel) object() bool         { return t != nil }
+func (t topLevel) has(name string) bool { _, ok := t[name]; return ok }
+
+// sniff lists the members of the object, up to the first fault: the reader
+// that gets the file reports it. It is nil for anything but an object.
+func sniff(data []byte) topLevel {
+	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if d.PeekKind() != jsontext.KindBeginObject {
+		return nil
+	}
+	top := make(topLevel)
+	if _, err := d.ReadToken(); err != nil {
+		return top
+	}
+	const most = 10_000
+	for len(top) < most && d.PeekKind() == jsontext.KindString {
+		name, err := d.ReadToken()
+		if err != nil {
+			return top
+		}
+		key := name.String()
+		if d.PeekKind() == jsontext.KindString {
+			value, err := d.ReadToken()
+			if err != nil {
+				return top
+			}
+			top[key] = value.String()
+			continue
+		}
+		top[key] = ""
+		if d.SkipValue() != nil {
+			return top
+		}
+	}
+	return top
+}

@@ -1,0 +1,111 @@
+package load
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// Options are what Model looks at beside the path. The zero value reads the
+// environment of the process and knows no built-in configs.
+type Options struct {
+	// BuiltIn holds NAME.json or NAME/config.json files, NAME with or without
+	// ORG/ before it.
+	BuiltIn fs.FS
+	// Env replaces os.Getenv.
+	Env func(string) string
+}
+
+// nativeName is our own model file in a folder.
+const nativeName = "model.json"
+
+// Model reads the model that path names. A path that exists wins over a name.
+// The graph's Source is path. A form that is not read gives an
+// [*UnsupportedError], a name that is nowhere a [*NotFoundError]; other faults
+// are those of the readers.
+func Model(path string, o Options) (*modelgraph.Graph, error) {
+	if path == "" {
+		return nil, errors.New("the model's path is empty")
+	}
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	g, err := read(path, o)
+	if err != nil {
+		return nil, err
+	}
+	g.Source = path
+	return g, nil
+}
+
+func read(path string, o Options) (*modelgraph.Graph, error) {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		if !isName(path) {
+			return nil, fmt.Errorf("%s: no such file or folder", path)
+		}
+		return named(path, o)
+	case err != nil:
+		return nil, err
+	case info.IsDir():
+		return folder(path)
+	}
+	return file(path)
+}
+
+// folder reads a folder; ours is one with a model.json and no config.json.
+func folder(dir string) (*modelgraph.Graph, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing folder: %w", err)
+	}
+	holds := func(name string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+	}
+	if holds(nativeName) && !holds(hf.ConfigName) {
+		f, _, err := safetensors.OpenBeneath(dir, nativeName)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close() //nolint:errcheck // opened for reading
+		return modelgraph.Read(f, filepath.Join(dir, nativeName))
+	}
+	g, err := hf.FromFolder(dir)
+	var none *hf.NoModelError
+	if errors.As(err, &none) {
+		for _, e := range entries {
+			if form := formOf(e.Name()); form == "GGUF" || form == "ONNX" {
+				return nil, &UnsupportedError{filepath.Join(dir, e.Name()), form}
+			}
+		}
+	}
+	return g, err
+}
+
+// file reads one file by its ending, or by its first bytes where the ending
+// says nothing.
+func file(path string) (*modelgraph.Graph, error) {
+	switch ending := strings.ToLower(filepath.Ext(path)); ending {
+	case ".safetensors":
+		return hf.FromSafetensors(path)
+	case ".json", "":
+	default:
+		if form := formOf(path); form != "" {
+			return nil, &UnsupportedError{path, form}
+		}
+	}
+	data, err := readFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return fromBytes(path, data)
+}

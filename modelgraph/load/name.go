@@ -1,0 +1,74 @@
+package load
+
+import (
+	"path/filepath"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// isName reports whether s can be NAME or ORG/NAME of a model: the letters
+// that Hugging Face and ModelScope allow, and no file ending that we know.
+func isName(s string) bool {
+	parts := strings.Split(s, "/")
+	if len(parts) > 2 || formOf(s) != "" {
+		return false
+	}
+	for _, ending := range []string{".json", ".safetensors"} {
+		if strings.HasSuffix(strings.ToLower(s), ending) {
+			return false
+		}
+	}
+	for _, p := range parts {
+		if p == "" || p[0] == '.' || strings.Contains(p, "--") || strings.Contains(p, "..") || strings.Trim(p, nameLetters) != "" {
+			return false
+		}
+	}
+	return true
+}
+
+const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
+
+// named finds a model by name.
+func named(name string, o Options) (*modelgraph.Graph, error) {
+	looked := make([]string, 0, 4)
+	for _, c := range caches(name, o.Env) {
+		looked = append(looked, c.where)
+		if dir := c.find(); dir != "" {
+			g, err := hf.FromFolder(dir)
+			if err == nil {
+				g.Name = lastPart(name)
+			}
+			return g, err
+		}
+	}
+	if o.BuiltIn != nil {
+		if g, ok, err := builtIn(name, o.BuiltIn); ok {
+			return g, err
+		}
+	}
+	return nil, &NotFoundError{Name: name, Looked: looked, Near: nearest(name, o.BuiltIn)}
+}
+
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
+
+// home is a folder below the user's, or "" where there is none.
+func home(env func(string) string, parts ...string) string {
+	dir := env("HOME")
+	if dir == "" {
+		dir = env("USERPROFILE")
+	}
+	if dir == "" {
+		return ""
+	}
+	return filepath.Join(append([]string{dir}, parts...)...)
+}
+
+// expand replaces a leading ~, as huggingface_hub does.
+func expand(dir string, env func(string) string) string {
+	if dir == "~" || strings.HasPrefix(dir, "~/") {
+		return home(env, strings.TrimPrefix(dir[1:], "/"))
+	}
+	return dir
+}

@@ -1,0 +1,151 @@
+package devicemap
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// PlanVersion is the format of a plan file.
+const PlanVersion = "devmap.plan/v1"
+
+// Plan is the plan file: the map, what it was made for, and its certificate.
+type Plan struct {
+	FormatVersion string             `json:"format_version"`
+	Model         Model              `json:"model"`
+	Workload      costmodel.Workload `json:"workload"`
+	Topology      costmodel.Topology `json:"topology"`
+	DeviceMap     Flat               `json:"device_map,omitzero"`
+	Stages        []Stage            `json:"stages,omitzero"`
+	Devices       []Prediction       `json:"devices"`
+	Objective     Objective          `json:"objective"`
+	Imbalance     float64            `json:"imbalance"`
+	StepSeconds   *float64           `json:"step_seconds"`
+	Warnings      []string           `json:"warnings"`
+}
+
+// Model names the model that a plan is for.
+type Model struct {
+	Name    string `json:"name"`
+	Source  string `json:"source"`
+	Digest  string `json:"digest"`
+	Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
+	Buffers int64  `json:"buffers"` // elements in buffers
+}
+
+// ModelOf describes a graph.
+func ModelOf(g *modelgraph.Graph) Model {
+	return Model{Name: g.Name, Source: g.Source, Digest: g.Digest(), Params: g.ParamCount(), Buffers: g.BufferCount()}
+}
+
+// Objective is what was minimised and what is proved.
+type Objective struct {
+	Name       string  `json:"name"`
+	Value      float64 `json:"value"`
+	LowerBound float64 `json:"lower_bound"`
+	Gap        float64 `json:"gap"`
+	Status     string  `json:"status"`
+	Bound      string  `json:"bound"`
+}
+
+// WriteJSON writes any of the contract's documents, indented.
+func WriteJSON(w io.Writer, v any) error {
+	if err := json.MarshalWrite(w, v, json.FormatNilSliceAsNull(false), jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// maxMapBytes bounds a device map or plan: 100,000 modules take 10 MB.
+const maxMapBytes = 256 << 20
+
+// ReadMap reads a plan or any flat device map. plan is nil for the latter.
+func ReadMap(path string) (flat Flat, plan *Plan, faults []Fault, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	info, err := f.Stat()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, nil, nil, &modelgraph.SyntaxError{File: path, Msg: "not a regular file"}
+	}
+	data, err := io.ReadAll(io.LimitReader(f, maxMapBytes+1))
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("reading %q: %w", path, err)
+	}
+	if len(data) > maxMapBytes {
+		return nil, nil, nil, &modelgraph.SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that a device map may have", maxMapBytes>>20)}
+	}
+	return ParseMap(path, data)
+}
+
+// ParseMap is [ReadMap] of bytes; file stands in errors.
+func ParseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
+	var head map[string]jsontext.Value
+	if err := modelgraph.DecodeJSON(file, data, &head, false); err != nil {
+		return nil, nil, nil, err
+	}
+	if _, ok := head["format_version"]; !ok {
+		flat, faults, err := ReadFlat(file, data)
+		return flat, nil, faults, err
+	}
+	plan, faults, err := parsePlan(file, data)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	return plan.DeviceMap, plan, faults, nil
+}
+
+// ReadPlan reads a plan file and nothing else.
+func ReadPlan(path string) (*Plan, error) {
+	_, plan, faults, err := ReadMap(path)
+	switch {
+	case err != nil:
+		return nil, err
+	case plan == nil:
+		return nil, &modelgraph.SyntaxError{File: path, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", PlanVersion)}
+	case len(faults) > 0:
+		return nil, &modelgraph.SyntaxError{File: path, Place: "device_map", Msg: faults[0].String()}
+	}
+	return plan, nil
+}
+
+func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
+	var p struct {
+		Plan
+		RawMap      jsontext.Value `json:"device_map,omitzero"`
+		RawTopology jsontext.Value `json:"topology,omitzero"`
+		RawStages   jsontext.Value `json:"stages,omitzero"`
+	}
+	if err := modelgraph.DecodeJSON(file, data, &p, true); err != nil {
+		return nil, nil, err
+	}
+	if p.FormatVersion != PlanVersion {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", p.FormatVersion, PlanVersion)}
+	}
+	if p.RawTopology == nil {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "topology", Msg: "missing"}
+	}
+	topo, err := costmodel.ParseTopology(file, p.RawTopology, func(string) costmodel.Device { return costmodel.Device{} })
+	if err != nil {
+		return nil, nil, err
+	}
+	p.Topology = *topo
+	if p.RawMap == nil {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: "missing"}
+	}
+	flat, faults, err := ReadFlat(file, p.RawMap)
+	p.DeviceMap = flat
+	return &p.Plan, faults, err
+}

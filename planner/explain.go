@@ -1,0 +1,65 @@
+package planner
+
+import (
+	"context"
+	"math"
+	"sort"
+	"strings"
+
+	"github.com/devmap-dev/devmap/planner/chain"
+)
+
+// Alone names the unit, or the units that share a parameter, which by itself
+// sets the largest share: the bottleneck device holds nothing else of weight
+// and the bound is the largest unit. Empty where it is not so.
+func (s *Solution) Alone(p *Problem) string {
+	if s.Bound != string(chain.BoundUnit) || s.Status != Optimal || len(s.Devices) < 2 {
+		return ""
+	}
+	var names []string
+	for u, d := range s.Map {
+		if int(d) == s.Bottleneck && p.Costs.Units[u].Run().Peak(p.Costs.Kept(-1, &p.Topology.Devices[d])) > 0 {
+			names = append(names, p.Graph.Units[u].Name)
+		}
+	}
+	const most = 4
+	if len(names) == 0 || len(names) > most {
+		return ""
+	}
+	return strings.Join(names, " + ")
+}
+
+// FewerDevices is the least number of devices, from the first on, that reach
+// the same largest share; 0 where all are needed. One device more never makes
+// it worse, so it bisects.
+func (p *Problem) FewerDevices(ctx context.Context, s *Solution) int {
+	n := len(p.Topology.Devices)
+	least := 1 + sort.Search(n-1, func(i int) bool { return p.valueOn(ctx, i+1) <= s.Value })
+	if least == n {
+		return 0
+	}
+	return least
+}
+
+// valueOn is the largest share on the first n devices; +Inf where the
+// constraints need more.
+func (p *Problem) valueOn(ctx context.Context, n int) float64 {
+	q := *p
+	topo := *p.Topology
+	topo.Devices = topo.Devices[:n]
+	q.Topology = &topo
+	joined, err := q.together()
+	if err != nil {
+		return math.Inf(1)
+	}
+	l := newLayout(&q, joined)
+	fixed, err := l.pins()
+	if err != nil {
+		return math.Inf(1)
+	}
+	r, err := chain.Solve(ctx, l.problem(fixed), chain.Settings{Cells: 1})
+	if err != nil {
+		return math.Inf(1)
+	}
+	return r.Value.Float()
+}
