@@ -13,7 +13,8 @@ type Step struct {
 	Forward int64
 	// Backward is the most alive at once during its backward, above the
 	// saved activations (its own in them) and the gradients that were there
-	// before; BackwardGrads of it are the layer's own new gradients.
+	// before; BackwardGrads of it are the layer's own new gradients. With
+	// Saved it is at least Grads.
 	Backward, BackwardGrads int64
 	// Grads are the gradients that its backward leaves.
 	Grads int64

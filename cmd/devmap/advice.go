@@ -4,35 +4,42 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 )
 
+// adviceTime bounds each trial plan: advice must not take longer than the
+// answer.
+const adviceTime = time.Second
+
 // advice says, where one unit alone sets the peak, which it is and what would
-// lower it, each tried out.
+// lower it, each tried out; empty where it is not so.
 func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []string {
 	alone := s.Alone(&p)
 	if alone == "" {
 		return nil
 	}
-	d := &s.Devices[s.Bottleneck]
-	out := []string{fmt.Sprintf("%s alone sets the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
-		alone, s.Bottleneck, costmodel.Bytes(d.Predicted.PeakAllocatedBytes), d.Predicted.PeakAt)}
-	if n := p.FewerDevices(ctx, s); n > 0 {
-		out = append(out, fmt.Sprintf("%d GPUs reach the same peak", n))
+	verb := "sets"
+	if strings.Contains(alone, " + ") {
+		verb = "set"
 	}
-	return append(out, tried(ctx, p, s.Value)...)
+	d := &s.Devices[s.Bottleneck]
+	msg := fmt.Sprintf("%s alone %s the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
+		alone, verb, s.Bottleneck, costmodel.Bytes(d.Predicted.PeakAllocatedBytes), d.Predicted.PeakAt)
+	if n := p.FewerDevices(ctx, s); n > 0 {
+		msg += fmt.Sprintf("; %s would do as well", plural(n, "GPU"))
+	}
+	if helps := tried(ctx, p, s.Value); len(helps) > 0 {
+		msg += "; what would lower it: " + strings.Join(helps, "; ")
+	}
+	return []string{msg}
 }
 
-// remedies are changes under which an infeasible problem gets better, each
-// tried out.
-func remedies(ctx context.Context, p planner.Problem, inf *planner.InfeasibleError) []string {
-	return tried(ctx, p, inf.Best.Value)
-}
-
-// tried plans again under small changes of the workload and tells those that
-// lower the largest share.
+// tried plans again under small changes and tells those that lower the
+// largest share.
 func tried(ctx context.Context, p planner.Problem, value float64) []string {
 	var out []string
 	for _, c := range changes(p.Costs.Workload) {
@@ -42,57 +49,33 @@ func tried(ctx context.Context, p planner.Problem, value float64) []string {
 			continue
 		}
 		q.Costs = t
-		s, err := planner.Solve(ctx, q, planner.Settings{})
-		var inf *planner.InfeasibleError
-		if errors.As(err, &inf) {
-			s = inf.Best
-		} else if err != nil {
-			continue
-		}
-		if s.Value < 0.995*value {
-			fits := "fits"
-			if s.Value > 1 {
-				fits = "does not fit yet"
-			}
-			d := &s.Devices[s.Bottleneck]
-			out = append(out, fmt.Sprintf("%s: largest GPU %v, %s", c.what, costmodel.Bytes(d.Predicted.PeakAllocatedBytes), fits))
+		if s := attempt(ctx, q); s != nil && s.Value < 0.995*value {
+			out = append(out, c.what+": "+outcome(s))
 		}
 	}
 	return out
 }
 
-type change struct {
-	what string
-	work costmodel.Workload
-}
-
-// changes are the small steps that a user can take.
-func changes(w costmodel.Workload) []change {
-	var out []change
-	add := func(what string, edit func(*costmodel.Workload)) {
-		c := change{what, w}
-		edit(&c.work)
-		out = append(out, c)
-	}
-	if w.Mode == costmodel.Load {
+// attempt is the best map of a changed problem, whether it fits or not; nil
+// where there is none.
+func attempt(ctx context.Context, p planner.Problem) *planner.Solution {
+	s, err := planner.Solve(ctx, p, planner.Settings{TimeLimit: adviceTime})
+	var inf *planner.InfeasibleError
+	switch {
+	case errors.As(err, &inf):
+		return inf.Best
+	case err != nil:
 		return nil
 	}
-	if w.Mode == costmodel.Train && w.Recompute == costmodel.RecomputeNone {
-		add("--recompute full", func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
+	return s
+}
+
+// outcome is what a changed problem comes to.
+func outcome(s *planner.Solution) string {
+	fits := "fits"
+	if s.Value > 1 {
+		fits = "does not fit yet"
 	}
-	if w.Mode == costmodel.Train && w.Optimizer == costmodel.AdamW {
-		add("--optimizer adamw-8bit", func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit })
-	}
-	if w.Mode == costmodel.Train && w.MicroBatches == 1 && w.Batch > 1 {
-		add(fmt.Sprintf("--micro-batches %d (gradient accumulation)", w.Batch), func(w *costmodel.Workload) { w.MicroBatches = w.Batch })
-	}
-	if w.Batch > 1 {
-		add(fmt.Sprintf("--batch %d", w.Batch/2), func(w *costmodel.Workload) { w.Batch, w.MicroBatches = w.Batch/2, 1 })
-	}
-	if w.Seq > 512 {
-		add(fmt.Sprintf("--seq %d", w.Seq/2), func(w *costmodel.Workload) {
-			w.Seq, w.TargetSeq = w.Seq/2, w.TargetSeq/2
-		})
-	}
-	return out
+	d := &s.Devices[s.Bottleneck]
+	return fmt.Sprintf("largest GPU %v, %s", costmodel.Bytes(d.Predicted.PeakAllocatedBytes), fits)
 }

@@ -3,10 +3,13 @@ package main
 import (
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -28,16 +31,34 @@ devices along; flags override them.`,
 	c.workload(cmd.Flags())
 	c.devices(cmd.Flags())
 	c.later(cmd.Flags())
+	c.placement(cmd.Flags())
+	cmd.Flags().DurationVar(new(time.Duration), "time-limit", planner.DefaultTimeLimit, "for plan")
+	for _, name := range searchFlags {
+		if err := cmd.Flags().MarkHidden(name); err != nil {
+			panic(err) // the flag was made above
+		}
+	}
 	cmd.Flags().BoolVar(&c.json, "json", false, "the machine form on stdout, no table")
 	return cmd
 }
+
+// searchFlags are taken so that one set of flags serves plan and check; the
+// map is judged as it is.
+var searchFlags = []string{"objective", "pin", "together", "contiguous", "offload", "time-limit"}
 
 // checkOutput is what check --json prints.
 type checkOutput struct {
 	Devices   []devicemap.Prediction `json:"devices"`
 	Imbalance float64                `json:"imbalance"`
-	Faults    []devicemap.Fault      `json:"faults"`
-	Warnings  []string               `json:"warnings"`
+	Faults    []fault                `json:"faults"`
+}
+
+// fault is a [devicemap.Fault] with all its fields, the empty ones too.
+type fault struct {
+	Kind    devicemap.FaultKind `json:"kind"`
+	Module  string              `json:"module"`
+	Message string              `json:"message"`
+	Nearest string              `json:"nearest"`
 }
 
 func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
@@ -61,22 +82,35 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	r := devicemap.Check(g, table, topo, flat, faults)
-	warnings := allWarnings(g, r.Warnings)
-	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
-		warnings = append(warnings, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
-	}
-	if !c.json {
-		c.table(cmd.OutOrStdout(), g.Name, r)
-		t := newTable(cmd.ErrOrStderr(), g, table.Workload)
-		t.devices(r.Map, r.Devices)
-		t.warnings(warnings)
-	} else if err := devicemap.WriteJSON(cmd.OutOrStdout(), checkOutput{r.Devices, r.Imbalance, append([]devicemap.Fault{}, r.Faults...), warnings}); err != nil {
+	if err := c.show(cmd, g, table.Workload, r); err != nil {
 		return err
 	}
+	notes := allWarnings(g, r.Warnings)
+	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
+		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
+	}
+	if anyChanged(cmd, "pin", "together") {
+		notes = append(notes, "--pin and --together are for plan: check judges the map as it is")
+	}
+	newTable(cmd.ErrOrStderr(), g, table.Workload).warnings(notes)
 	if len(r.Faults) > 0 {
 		return errCheck
 	}
 	return nil
+}
+
+// show prints the report, for people or for programs.
+func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
+	if !c.json {
+		c.table(cmd.OutOrStdout(), g.Name, r)
+		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
+		return nil
+	}
+	out := checkOutput{Devices: r.Devices, Imbalance: r.Imbalance}
+	for _, f := range r.Faults {
+		out.Faults = append(out.Faults, fault(f))
+	}
+	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
 }
 
 // setting takes workload and devices from the flags, else from the plan,
@@ -118,5 +152,5 @@ func (c *checkCommand) table(w io.Writer, name string, r *devicemap.Report) {
 	for _, f := range r.Faults {
 		fmt.Fprintln(w, f)
 	}
-	fmt.Fprintf(w, "%d faults\n", len(r.Faults))
+	fmt.Fprintln(w, plural(len(r.Faults), "fault"))
 }

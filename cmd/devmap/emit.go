@@ -21,11 +21,11 @@ func newEmit() *cobra.Command {
 		Args: exactly(1, "one PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if engine == "" {
-				return usagef("--for is needed: %s", strings.Join(emit.Engines(), ", "))
+				return usagef("--for is needed, as in: --for %s (known: %s)", emit.Engines()[0], strings.Join(emit.Engines(), ", "))
 			}
 			e, err := emit.Parse(engine)
 			if err != nil {
-				return usageError{err}
+				return usagef("--for: %w", err)
 			}
 			plan, err := devicemap.ReadPlan(args[0])
 			if err != nil {
@@ -39,6 +39,6 @@ func newEmit() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&engine, "for", "", "the engine: "+strings.Join(emit.Engines(), ", "))
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to a file")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to a file, which appears whole or not at all")
 	return cmd
 }

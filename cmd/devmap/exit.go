@@ -61,8 +61,6 @@ func report(stderr io.Writer, err error) int {
 		return exitInfeasible
 	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &unsupported):
 		return exitUsage
-	case strings.HasPrefix(err.Error(), "unknown command"): // cobra has no type for it
-		return exitUsage
 	}
 	return exitError
 }

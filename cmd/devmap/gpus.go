@@ -13,7 +13,7 @@ import (
 func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
 	gpu, err := catalogue.Find(s.gpu)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, usagef("--gpu: %w", err)
 	}
 	var t *costmodel.Topology
 	switch {
@@ -36,7 +36,7 @@ func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topol
 		return nil, err
 	}
 	if err := t.Check(); err != nil {
-		return nil, usageError{err}
+		return nil, usagef("the GPUs asked for: %w", err)
 	}
 	return t, nil
 }
@@ -45,7 +45,7 @@ func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, e
 	t := &costmodel.Topology{}
 	switch {
 	case s.gpus == "" && count == 0:
-		return nil, usagef("--gpus is needed: a count, or a list of capacities such as 80GiB,80GiB,24GiB")
+		return nil, usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
 	case s.gpus == "auto":
 		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
 	case s.gpus != "":

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -32,22 +33,21 @@ func newInspect() *cobra.Command {
 
 // inspectOutput is what inspect --json prints (devmap.inspect/v1).
 type inspectOutput struct {
-	FormatVersion string             `json:"format_version"`
-	Model         devicemap.Model    `json:"model"`
-	Workload      costmodel.Workload `json:"workload"`
-	Units         []inspectUnit      `json:"units"`
-	Warnings      []string           `json:"warnings"`
+	FormatVersion string          `json:"format_version"`
+	Model         devicemap.Model `json:"model"`
+	Units         []inspectUnit   `json:"units"`
 }
 
 type inspectUnit struct {
-	Name            string           `json:"name"`
-	Params          int64            `json:"params"`
-	ParamsBytes     int64            `json:"params_bytes"`
-	Buffers         int64            `json:"buffers"`
-	FLOPs           float64          `json:"flops"`
-	ActivationBytes int64            `json:"activation_bytes"`
-	Origin          costmodel.Origin `json:"origin"`
-	Inputs          []string         `json:"inputs"`
+	Name            string   `json:"name"`
+	Params          int64    `json:"params"`
+	ParamsBytes     int64    `json:"params_bytes"`
+	FLOPs           float64  `json:"flops"`
+	ActivationBytes int64    `json:"activation_bytes"`
+	Inputs          []string `json:"inputs"`
+
+	buffers int64
+	origin  costmodel.Origin
 }
 
 func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
@@ -66,18 +66,15 @@ func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	out := inspectOutput{
-		FormatVersion: "devmap.inspect/v1", Model: devicemap.ModelOf(g), Workload: t.Workload,
-		Units: inspectUnits(g, t), Warnings: allWarnings(g, t.Warnings),
-	}
+	out := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(g), inspectUnits(g, t)}
+	people := newTable(cmd.ErrOrStderr(), g, t.Workload)
 	if c.json {
-		return devicemap.WriteJSON(cmd.OutOrStdout(), out)
+		err = devicemap.WriteJSON(cmd.OutOrStdout(), out)
+	} else {
+		err = inspectTable(cmd.OutOrStdout(), people, &out)
 	}
-	if err := inspectTable(cmd.OutOrStdout(), g, &out); err != nil {
-		return err
-	}
-	newTable(cmd.ErrOrStderr(), g, t.Workload).warnings(out.Warnings)
-	return nil
+	people.warnings(allWarnings(g, t.Warnings))
+	return err
 }
 
 func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
@@ -86,10 +83,10 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 		unit, cost := &g.Units[u], &t.Units[u]
 		out[u] = inspectUnit{
 			Name: unit.Name, Params: g.UnitParamCount(u), ParamsBytes: cost.Params,
-			FLOPs: cost.FLOPs, ActivationBytes: cost.ActivationBytes(), Origin: cost.Origin, Inputs: []string{},
+			FLOPs: cost.FLOPs, ActivationBytes: cost.ActivationBytes(), Inputs: []string{}, origin: cost.Origin,
 		}
 		for i := unit.First; i < unit.End; i++ {
-			out[u].Buffers += g.Layers[i].BufferCount()
+			out[u].buffers += g.Layers[i].BufferCount()
 		}
 		for _, in := range unit.Inputs {
 			out[u].Inputs = append(out[u].Inputs, g.Units[in].Name)
@@ -98,23 +95,26 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 	return out
 }
 
-func inspectTable(w io.Writer, g *modelgraph.Graph, out *inspectOutput) error {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.Style().Options.DrawBorder = false
-	t.AppendHeader(table.Row{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations"})
-	right := text.AlignRight
-	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: right}, {Number: 3, Align: right}, {Number: 4, Align: right}, {Number: 5, Align: right}, {Number: 6, Align: right}})
-	for i := range out.Units {
-		u := &out.Units[i]
-		t.AppendRow(table.Row{u.Name, grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.Buffers), fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes)})
+func inspectTable(w io.Writer, t *tables, out *inspectOutput) error {
+	rows := newWriter()
+	rows.AppendHeader(table.Row{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations", "costs are"})
+	var configs []table.ColumnConfig
+	for c := 2; c <= 6; c++ {
+		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
+	rows.SetColumnConfigs(configs)
 	var bytes int64
 	for i := range out.Units {
-		bytes += out.Units[i].ParamsBytes
+		u := &out.Units[i]
+		bytes += u.ParamsBytes
+		rows.AppendRow(table.Row{
+			u.Name, grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.buffers),
+			fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes), u.origin,
+		})
 	}
-	_, err := fmt.Fprintf(w, "%s  %s  %s parameters in %d units (%v), %s buffer elements\n%s\n",
-		g.Name, g.Class, grouped(out.Model.Params), len(out.Units), costmodel.Bytes(bytes), grouped(out.Model.Buffers), t.Render())
+	_, err := fmt.Fprintf(w, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
+		strings.TrimSpace(t.g.Name+" "+t.g.Class), grouped(out.Model.Params), costmodel.Bytes(bytes),
+		plural(len(out.Units), "unit"), grouped(out.Model.Buffers), t.doing(), trimmed(rows.Render()))
 	return err
 }
 

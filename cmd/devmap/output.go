@@ -1,47 +1,74 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
 
 // writeOut runs write on stdout, or on a file that appears whole or not at
 // all.
-func writeOut(stdout io.Writer, path string, write func(io.Writer) error) (err error) {
+func writeOut(stdout io.Writer, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(stdout)
 	}
-	if real, err := filepath.EvalSymlinks(path); err == nil {
-		path = real // a link stays, and what it names is replaced
+	target, err := followLinks(path)
+	if err == nil {
+		err = writeFile(target, write)
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return writeTo(path, write)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".devmap-*")
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
+		return fmt.Errorf("writing %q: %w", path, withoutName(err))
+	}
+	return nil
+}
+
+// followLinks is the file that a path names, which need not exist: a link
+// stays, and what it names is written.
+func followLinks(path string) (string, error) {
+	const most = 40 // as Linux follows
+	for range most {
+		to, err := os.Readlink(path)
+		if err != nil { // no link, or nothing there yet
+			return path, nil //nolint:nilerr // writing tells what is wrong
+		}
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
+	return "", errors.New("too many links")
+}
+
+func writeFile(path string, write func(io.Writer) error) (err error) {
+	mode := fs.FileMode(0o666) // less the umask
+	if info, err := os.Stat(path); err == nil {
+		if !info.Mode().IsRegular() {
+			return writeTo(path, write)
+		}
+		mode = info.Mode().Perm()
+	}
+	temp := filepath.Join(filepath.Dir(path), ".devmap-"+rand.Text())
+	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return err
 	}
 	defer func() {
 		if err != nil {
-			f.Close()           //nolint:errcheck // the first error counts
-			os.Remove(f.Name()) //nolint:errcheck // likewise
-			err = fmt.Errorf("writing %q: %w", path, err)
+			f.Close()       //nolint:errcheck // the first error counts
+			os.Remove(temp) //nolint:errcheck // likewise
 		}
 	}()
 	if err := write(f); err != nil {
 		return err
 	}
-	const readable = 0o644
-	if err := f.Chmod(readable); err != nil {
-		return err
-	}
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	return os.Rename(temp, path)
 }
 
 // writeTo writes to what is no regular file (a pipe, /dev/null): replacing it
@@ -49,7 +76,21 @@ func writeOut(stdout io.Writer, path string, write func(io.Writer) error) (err e
 func writeTo(path string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return fmt.Errorf("writing %q: %w", path, err)
+		return err
 	}
 	return errors.Join(write(f), f.Close())
+}
+
+// withoutName leaves out the names that the error of a file operation
+// carries: the temporary one says nothing to anybody.
+func withoutName(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
 }

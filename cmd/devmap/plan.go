@@ -33,7 +33,7 @@ those the most even one. The plan goes to stdout as JSON (-o writes a file), a
 table to stderr.`,
 		Example: `  devmap plan model.json --gpus 4
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
-		Args: exactly(1, "one MODEL"),
+		Args: exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
@@ -92,7 +92,7 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 	done()
 	var inf *planner.InfeasibleError
 	if errors.As(err, &inf) {
-		return nil, &infeasible{err: inf, helps: remedies(ctx, p, inf)}
+		return nil, &infeasible{err: inf, helps: tried(ctx, p, inf.Best.Value)}
 	}
 	return sol, err
 }
@@ -100,16 +100,22 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.Solution) error {
 	plan := planOf(p, sol)
 	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, sol)...)
+	// The plan first: on a terminal the table then stands last, in sight.
+	if err := writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
+		return err
+	}
+	t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
 	if !c.json {
-		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
 		t.devices(sol.Map, sol.Devices)
 		t.certificate(sol)
-		if c.explain {
-			t.explain(sol)
-		}
+	}
+	if c.explain {
+		t.explain(cmd.Context(), p, sol)
+	}
+	if !c.json {
 		t.warnings(plan.Warnings)
 	}
-	return writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) })
+	return nil
 }
 
 // planOf is the plan file of a solution.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -17,12 +18,66 @@ with the smallest peak and proves how close it is to the optimum.
 Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          cobra.NoArgs,
+		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(newPlan(), newCheck(), newInspect(), newEmit(), newVersion())
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w (devmap help %s)", err, cmd.Name())
+	})
+	for _, cmd := range []*cobra.Command{newPlan(), newCheck(), newInspect(), newEmit(), newVersion()} {
+		root.AddCommand(complete(cmd))
+	}
+	for _, name := range []string{"estimate", "simulate", "run", "probe", "watch"} {
+		root.AddCommand(newLater(name))
+	}
+	strict(root)
 	return root
+}
+
+// newLater stands for a command that the contract has and this version has
+// not.
+func newLater(name string) *cobra.Command {
+	return &cobra.Command{
+		Use: name, Hidden: true, DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("%s is not built yet (built: plan, check, inspect, emit, version, completion)", name)
+		},
+	}
+}
+
+// strict makes cobra's own commands refuse what they do not know: they would
+// print their help and succeed.
+func strict(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, cmd := range root.Commands() {
+		switch cmd.Name() {
+		case "completion":
+			cmd.Args = noCommand
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+		case "help":
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, err := root.Find(args); err != nil || len(rest) > 0 {
+					return noCommand(found, rest)
+				}
+				return nil
+			}
+		}
+	}
+}
+
+// noCommand refuses an argument where a command is expected.
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(names, c.Name())
+		}
+	}
+	return usagef("unknown command %q of %s (known: %s)", args[0], cmd.CommandPath(), strings.Join(names, ", "))
 }
 
 // exactly asks for n arguments, with the usage status.
@@ -31,7 +86,7 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) == n {
 			return nil
 		}
-		return usagef("%s takes %s, %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())
+		return usagef("%s takes %s; %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())
 	}
 }
 

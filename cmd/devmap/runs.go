@@ -7,7 +7,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// runs says what a device holds: numbered modules as layers 0–7, others by
+// nothing is what runs on a device without units.
+const nothing = "nothing"
+
+// runs says what a device holds: numbered modules as layers.0–7 (8), others by
 // their last name.
 func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 	var parts []string
@@ -17,9 +20,9 @@ func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 		if first < 0 {
 			return
 		}
-		s := fmt.Sprintf("%s %d", container, first)
+		s := fmt.Sprintf("%s.%d", container, first)
 		if last > first {
-			s = fmt.Sprintf("%s %d–%d (%d)", container, first, last, last-first+1)
+			s = fmt.Sprintf("%s.%d–%d (%d)", container, first, last, last-first+1)
 		}
 		parts = append(parts, s)
 		first = -1
@@ -42,7 +45,7 @@ func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 	}
 	flush()
 	if len(parts) == 0 {
-		return "nothing"
+		return nothing
 	}
 	return strings.Join(parts, ", ")
 }

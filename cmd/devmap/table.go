@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
 
@@ -20,118 +19,71 @@ type tables struct {
 	w      io.Writer
 	g      *modelgraph.Graph
 	work   costmodel.Workload
+	width  int
 	colour bool
 }
 
+// defaultWidth holds where the output is no terminal; below leastWidth no
+// table is readable.
+const defaultWidth, leastWidth = 120, 100
+
 func newTable(w io.Writer, g *modelgraph.Graph, work costmodel.Workload) *tables {
-	return &tables{w: w, g: g, work: work, colour: terminal(w) && os.Getenv("NO_COLOR") == ""}
+	t := &tables{w: w, g: g, work: work, width: defaultWidth}
+	if f, ok := w.(*os.File); ok && terminal(w) {
+		t.colour = os.Getenv("NO_COLOR") == ""
+		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
+			t.width = max(columns, leastWidth)
+		}
+	}
+	return t
 }
 
 // terminal reports whether w is one.
 func terminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd())) //nolint:gosec // a file descriptor fits an int
+	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// category is one part of a device's peak: its heading, the letter and colour
-// of its stretch in the bar.
+// category is one part of a device's peak: its name and its heading, the
+// letter and colour of its stretch in the bar.
 type category struct {
-	name   string
-	letter rune
-	colour text.Color
-	of     func(*devicemap.Predicted) int64
+	name, heading string
+	letter        rune
+	colour        text.Color
+	of            func(*devicemap.Predicted) int64
 }
 
 var categories = []category{
-	{"weights", 'w', text.FgBlue, func(p *devicemap.Predicted) int64 { return p.ParamsBytes }},
-	{"gradients", 'g', text.FgGreen, func(p *devicemap.Predicted) int64 { return p.GradsBytes }},
-	{"optimizer", 'o', text.FgCyan, func(p *devicemap.Predicted) int64 { return p.OptimizerStateBytes }},
-	{"activations", 'a', text.FgYellow, func(p *devicemap.Predicted) int64 { return p.ActivationsBytes }},
-	{"KV cache", 'k', text.FgMagenta, func(p *devicemap.Predicted) int64 { return p.KVCacheBytes }},
-	{"workspace", 's', text.FgRed, func(p *devicemap.Predicted) int64 { return p.WorkspaceBytes }},
-	{"overhead", 'x', text.FgHiBlack, func(p *devicemap.Predicted) int64 { return p.OverheadBytes }},
-}
-
-// devices prints a row per GPU: what runs there, the bytes at its peak by
-// category, a bar of its budget, and what is left. Categories that no GPU has
-// are left out.
-func (t *tables) devices(m devicemap.Map, ds []devicemap.Prediction) {
-	used := make([]bool, len(categories))
-	for c := range categories {
-		for d := range ds {
-			used[c] = used[c] || categories[c].of(&ds[d].Predicted) > 0
-		}
-	}
-	var most int64
-	for d := range ds {
-		most = max(most, ds[d].Predicted.PeakAllocatedBytes+ds[d].Predicted.OverheadBytes)
-	}
-	unit := scaleFor(most)
-	w := table.NewWriter()
-	w.SetStyle(table.StyleLight)
-	w.Style().Options.DrawBorder = false
-	w.Style().Format.Header = text.FormatDefault
-	w.AppendHeader(deviceHead(used))
-	w.SetColumnConfigs(deviceColumns(used))
-	for d := range ds {
-		p := &ds[d]
-		row := table.Row{d, t.runs(m, devicemap.Device(d))}
-		for c := range categories {
-			if used[c] {
-				row = append(row, unit.print(categories[c].of(&p.Predicted)))
-			}
-		}
-		w.AppendRow(append(row, unit.print(p.Predicted.PeakAllocatedBytes), t.bar(p, most), unit.print(p.HeadroomBytes)))
-	}
-	t.printf("%s, %s (%s)\n%s\n%s\n", t.g.Name, t.doing(), unit.name, w.Render(), t.legend(used))
-	for _, tier := range []devicemap.Device{devicemap.CPU, devicemap.Disk} {
-		if s := t.runs(m, tier); s != "nothing" {
-			t.printf("on the %v: %s\n", tier, s)
-		}
-	}
-}
-
-func deviceHead(used []bool) table.Row {
-	head := table.Row{"GPU", "runs"}
-	for c := range categories {
-		if used[c] {
-			head = append(head, categories[c].name)
-		}
-	}
-	return append(head, "peak", "share of its budget", "headroom")
-}
-
-func deviceColumns(used []bool) []table.ColumnConfig {
-	const runs = 44 // wide enough for an embedding, a run of blocks and a head
-	configs := []table.ColumnConfig{{Number: 2, WidthMax: runs, WidthMaxEnforcer: text.WrapSoft}}
-	n := len(deviceHead(used))
-	for c := 3; c <= n; c++ {
-		if c != n-1 { // the bar
-			configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
-		}
-	}
-	return configs
+	{"weights", "weights", 'w', text.FgBlue, func(p *devicemap.Predicted) int64 { return p.ParamsBytes }},
+	{"gradients", "gradi-\nents", 'g', text.FgGreen, func(p *devicemap.Predicted) int64 { return p.GradsBytes }},
+	{"optimizer", "opti-\nmizer", 'o', text.FgCyan, func(p *devicemap.Predicted) int64 { return p.OptimizerStateBytes }},
+	{"activations", "activa-\ntions", 'a', text.FgYellow, func(p *devicemap.Predicted) int64 { return p.ActivationsBytes }},
+	{"KV cache", "KV\ncache", 'k', text.FgMagenta, func(p *devicemap.Predicted) int64 { return p.KVCacheBytes }},
+	{"workspace", "work-\nspace", 's', text.FgRed, func(p *devicemap.Predicted) int64 { return p.WorkspaceBytes }},
+	{"communication", "commu-\nnication", 'c', text.FgHiRed, func(p *devicemap.Predicted) int64 { return p.CommBuffersBytes }},
+	{"overhead", "over-\nhead", 'x', text.FgHiBlack, func(p *devicemap.Predicted) int64 { return p.OverheadBytes }},
 }
 
 // scale is the one unit of a table.
 type scale struct {
-	name string
-	size float64
+	name   string
+	size   float64
+	digits int
 }
 
 // scaleFor picks the unit by the largest figure.
 func scaleFor(most int64) scale {
 	if most >= 1<<30 {
-		return scale{"GiB", 1 << 30}
+		return scale{"GiB", 1 << 30, 2}
 	}
-	return scale{"MiB", 1 << 20}
+	return scale{"MiB", 1 << 20, 1}
 }
 
 func (s scale) print(b int64) string {
 	if b == 0 {
 		return "–"
 	}
-	return fmt.Sprintf("%.2f", float64(b)/s.size)
+	return fmt.Sprintf("%.*f", s.digits, float64(b)/s.size)
 }
 
 // doing is the workload in a few words.
@@ -142,6 +94,9 @@ func (t *tables) doing() string {
 		return fmt.Sprintf("weights only, %s", w.Precision)
 	case costmodel.Train:
 		s := fmt.Sprintf("training %d × %d tokens, %s, %s", w.Batch, w.Seq, w.Precision, w.Optimizer)
+		if w.MicroBatches > 1 {
+			s += fmt.Sprintf(", %d micro-batches", w.MicroBatches)
+		}
 		if w.Recompute != costmodel.RecomputeNone {
 			s += ", recompute " + string(w.Recompute)
 		}
@@ -150,7 +105,7 @@ func (t *tables) doing() string {
 	}
 	s := fmt.Sprintf("inference of %d × %d tokens, %s", w.Batch, w.Seq, w.Precision)
 	if w.NewTokens > 0 {
-		s += fmt.Sprintf(", %d new tokens", w.NewTokens)
+		s += fmt.Sprintf(", %s", plural(w.NewTokens, "new token"))
 	}
 	return s
 }
@@ -163,13 +118,6 @@ func (t *tables) certificate(s *planner.Solution) {
 		s.Imbalance(), 100*s.LowerBound, s.Bound, s.Status)
 }
 
-// explain says what binds.
-func (t *tables) explain(s *planner.Solution) {
-	d := &s.Devices[s.Bottleneck]
-	t.printf("GPU %d binds at its peak, %q: %s\n", s.Bottleneck, d.Predicted.PeakAt, t.runs(s.Map, devicemap.Device(s.Bottleneck)))
-	t.printf("the bound is tight by: %s; %d targets were tried\n", s.Bound, s.Probes)
-}
-
 // warnings are footnotes.
 func (t *tables) warnings(ws []string) {
 	for _, w := range ws {
@@ -179,4 +127,12 @@ func (t *tables) warnings(ws []string) {
 
 func (t *tables) printf(format string, args ...any) {
 	fmt.Fprintf(t.w, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+}
+
+// plural prints 1 fault, 2 faults.
+func plural[T int | int64](n T, what string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s", what)
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -51,6 +51,8 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 	c.Step.Forward -= c.Step.KV // training keeps no cache
 	c.Step.KV = 0
 	c.Step.Grads = s.NewGrads
+	// At the end all that was saved is gone and every gradient is there.
+	c.peak(moment{-c.Step.Saved, s.NewGrads})
 	return c
 }
 

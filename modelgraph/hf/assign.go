@@ -48,37 +48,6 @@ type piece struct {
 	stored *safetensors.Tensor
 }
 
-// tally counts tensors for a warning.
-type tally struct {
-	count int
-	bytes int64
-	first []string
-}
-
-func (t *tally) add(name string, bytes int64) {
-	t.count++
-	t.bytes += bytes
-	if len(t.first) < 3 {
-		t.first = append(t.first, fmt.Sprintf("%q", clipName(name)))
-	}
-}
-
-// names are the first few, and how many more there are.
-func (t *tally) names() string {
-	s := strings.Join(t.first, ", ")
-	if n := t.count - len(t.first); n > 0 {
-		s += fmt.Sprintf(" and %d more", n)
-	}
-	return s
-}
-
-func clipName(s string) string {
-	if len(s) > 120 {
-		return s[:120] + "…"
-	}
-	return s
-}
-
 // assign fills the graph's tensors from the checkpoint and returns the graph
 // as the checkpoint has it.
 func assign(g *modelgraph.Graph, c *config, ck *safetensors.Checkpoint) (*modelgraph.Graph, *assignment, error) {
@@ -94,9 +63,7 @@ func assign(g *modelgraph.Graph, c *config, ck *safetensors.Checkpoint) (*modelg
 	if err := a.fill(); err != nil {
 		return nil, nil, err
 	}
-	if err := a.share(); err != nil {
-		return nil, nil, err
-	}
+	a.share()
 	if err := a.findMissing(); err != nil {
 		return nil, nil, err
 	}

@@ -30,15 +30,13 @@ func (a *assignment) fill() error {
 
 func (a *assignment) fillOne(f *filling) error {
 	a.choose(f)
-	shape := composed(f.pieces)
-	t := f.tensor
+	t, shape, stored := f.tensor, composed(f.pieces), a.storedType(f)
 	if !slices.Equal(shape, t.Shape) {
-		if !a.quantised[f.module] {
+		if !a.quantised[f.module] || !packs(stored) {
 			return a.misfit(f, shape)
 		}
 		t.Shape = shape
 	}
-	stored := a.storedType(f)
 	// A type other than the model's is one that the framework keeps
 	// (_keep_in_fp32_modules); the parts say what is stored.
 	model, _ := modelDType(a.config)

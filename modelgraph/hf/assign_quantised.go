@@ -24,12 +24,18 @@ func quantisedName(name string) bool {
 		slices.ContainsFunc(quantisedSuffixes, func(s string) bool { return strings.HasSuffix(name, s) })
 }
 
+// packs reports whether quantised formats put several weights into an element
+// of the type, so that the stored shape is not the weight's.
+func packs(d modelgraph.DType) bool {
+	return slices.Contains([]modelgraph.DType{modelgraph.U8, modelgraph.I8, modelgraph.I32, modelgraph.U32, modelgraph.I64}, d)
+}
+
 // placeExtra takes a tensor that fills nothing as part of the deepest module
 // above it, if it belongs to quantised storage: its name says so, or the
 // config does and the module has weights of its own.
 func (a *assignment) placeExtra(s slot, t *safetensors.Tensor) bool {
 	module, layer, ok := a.moduleAbove(s.name)
-	if !ok || !(quantisedName(s.name) || a.configured && parent(s.name) == module) {
+	if !ok || !quantisedName(s.name) && (!a.configured || parent(s.name) != module) {
 		return false
 	}
 	a.quantised[module] = true

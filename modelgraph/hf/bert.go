@@ -83,5 +83,6 @@ func (m *bert) pooler(b *builder, path, class string) string {
 		return ""
 	}
 	op := modelgraph.Linear{In: m.hidden, Out: m.hidden, Activation: "tanh", Pooled: true}
+	b.empty(dot(path, "pooler.activation"))
 	return b.add(dot(path, "pooler.dense"), op, []string{b.hidden}, linear("", m.hidden, m.hidden, true)...).Name
 }

@@ -50,6 +50,7 @@ func (m *bert) predictions(b *builder) {
 	b.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", m.vocab))
 	op := modelgraph.Linear{In: h, Out: h, Activation: m.mlp.Activation}
 	dense := b.add(dot(name, "transform.dense"), op, []string{b.hidden}, linear("", h, h, true)...).Name
+	b.empty(dot(name, "transform.transform_act_fn"))
 	normed := addLayerNorm(b, dot(name, "transform.LayerNorm"), h, dense)
 	addClassHead(b, decoder, h, m.vocab, false, normed)
 	if m.tied {

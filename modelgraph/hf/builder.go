@@ -17,6 +17,8 @@ type builder struct {
 	// hidden names the layer whose output is the hidden state so far, the
 	// residual stream included.
 	hidden string
+	// hollow are modules without tensors outside the units (a dropout).
+	hollow []string
 }
 
 // unit gathers the layers that f adds into one wrap unit (an instance of a
@@ -55,6 +57,10 @@ func (b *builder) add(name string, op modelgraph.Op, inputs []string, params ...
 
 // tie shares the tensor named first with the others.
 func (b *builder) tie(names ...string) { b.ties = append(b.ties, names) }
+
+// empty notes a module without tensors outside the units: Accelerate's maps
+// name it where they split the module around it.
+func (b *builder) empty(name string) { b.hollow = append(b.hollow, name) }
 
 // tensor is one parameter [shape].
 func tensor(name string, shape ...int64) modelgraph.Tensor {
@@ -115,5 +121,9 @@ func (b *builder) graph(name string, d modelgraph.DType) (*modelgraph.Graph, err
 			}
 		}
 	}
-	return modelgraph.New(name, b.layers, b.ties)
+	g, err := modelgraph.New(name, b.layers, b.ties)
+	if err == nil {
+		g.Hollow = b.hollow
+	}
+	return g, err
 }

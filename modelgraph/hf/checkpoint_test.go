@@ -22,8 +22,8 @@ type stored struct {
 func (s stored) bytes() int64 { return elements(s.shape) * s.dtype.Bits() / 8 }
 
 // writeFile writes a safetensors file.
-func writeFile(t testing.TB, path string, tensors []stored) {
-	t.Helper()
+func writeFile(tb testing.TB, path string, tensors []stored) {
+	tb.Helper()
 	header := make(map[string]any)
 	var at int64
 	for _, s := range tensors {
@@ -36,28 +36,28 @@ func writeFile(t testing.TB, path string, tensors []stored) {
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	out := binary.LittleEndian.AppendUint64(nil, uint64(len(text)))
 	out = append(out, text...)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(path, out, 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.Truncate(path, int64(len(out))+at); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	writeFills(t, path, int64(len(out)), tensors)
+	writeFills(tb, path, int64(len(out)), tensors)
 }
 
 // writeFills writes the data of tensors that have a fill; the rest is a hole.
-func writeFills(t testing.TB, path string, at int64, tensors []stored) {
-	t.Helper()
+func writeFills(tb testing.TB, path string, at int64, tensors []stored) {
+	tb.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	for _, s := range tensors {
@@ -67,7 +67,7 @@ func writeFills(t testing.TB, path string, at int64, tensors []stored) {
 				data[i] = s.fill
 			}
 			if _, err := f.WriteAt(data, at); err != nil {
-				t.Fatal(err)
+				tb.Fatal(err)
 			}
 		}
 		at += s.bytes()
@@ -75,31 +75,31 @@ func writeFills(t testing.TB, path string, at int64, tensors []stored) {
 }
 
 // writeShards spreads the tensors over n files with an index.
-func writeShards(t testing.TB, dir string, tensors []stored, n int) {
-	t.Helper()
+func writeShards(tb testing.TB, dir string, tensors []stored, n int) {
+	tb.Helper()
 	weightMap := make(map[string]string)
 	for i := range n {
 		name := fmt.Sprintf("model-%05d-of-%05d.safetensors", i+1, n)
 		part := tensors[len(tensors)*i/n : len(tensors)*(i+1)/n]
-		writeFile(t, filepath.Join(dir, name), part)
+		writeFile(tb, filepath.Join(dir, name), part)
 		for _, s := range part {
 			weightMap[s.name] = name
 		}
 	}
 	text, err := json.Marshal(map[string]any{"weight_map": weightMap})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	write(t, filepath.Join(dir, "model.safetensors.index.json"), text)
+	write(tb, filepath.Join(dir, "model.safetensors.index.json"), text)
 }
 
-func write(t testing.TB, path string, data []byte) {
-	t.Helper()
+func write(tb testing.TB, path string, data []byte) {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(path, data, 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

@@ -25,7 +25,7 @@ type config struct {
 // no product overflows and no loop runs away.
 const (
 	maxDim    = 1 << 40
-	maxLayers = 100_000
+	maxLayers = 10_000
 )
 
 func parseConfig(file string, data []byte) (*config, error) {

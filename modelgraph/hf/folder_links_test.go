@@ -56,7 +56,9 @@ func TestCacheLinks(t *testing.T) {
 	if err != nil {
 		t.Fatalf("a part does not open: %v", err)
 	}
-	f.Close()
+	if err := f.Close(); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestHostileLinks: neither the config nor the weights may lie elsewhere.

@@ -81,6 +81,15 @@ func TestQuantisedOnlyNearby(t *testing.T) {
 	paramOf(t, g, "model.layers.1.mlp.up_proj.weight")
 }
 
+// TestQuantisedMisfit: eight-bit floats are one a weight, so that a wrong
+// shape is a wrong config.
+func TestQuantisedMisfit(t *testing.T) {
+	_, err := FromFolder(llamaFolder(t, tinyLlama, quantised(st(up+"weight", modelgraph.F8E4M3, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
+	if err == nil || !strings.Contains(err.Error(), "F8_E4M3[24 8] does not fill") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestMXFP4: gpt_oss keeps blocks and scales in place of the experts.
 func TestMXFP4(t *testing.T) {
 	config := `{"model_type":"gpt_oss","hidden_size":64,"intermediate_size":64,"num_hidden_layers":1,"num_attention_heads":2,"head_dim":8,

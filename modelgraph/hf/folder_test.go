@@ -166,18 +166,26 @@ var folderFaults = map[string]struct {
 	err, say string
 }{
 	"missing one": {edit: without("layers.1.mlp.up_proj.weight"), say: `1 parameters of LlamaForCausalLM (128 elements) are in no file and are newly initialised: "model.layers.1.mlp.up_proj.weight"`},
-	"unknown": {edit: with(stored{name: "vision.proj", dtype: modelgraph.F32, shape: []int64{4}}),
-		say: `1 checkpoint tensors (16 bytes) belong to no module of LlamaForCausalLM and are not loaded: "vision.proj"`},
-	"old rotary": {edit: with(stored{name: "model.layers.0.self_attn.rotary_emb.inv_freq", dtype: modelgraph.F32, shape: []int64{2}})},
-	"much ignored": {edit: with(stored{name: "model.layers.0.self_attn.rotary_emb.inv_freq", dtype: modelgraph.F32, shape: []int64{1 << 20}}),
-		say: "1 checkpoint tensors (4194304 bytes) are left out on purpose by LlamaForCausalLM"},
-	"wrong shape": {edit: func(ts []stored) []stored { ts[0].shape = []int64{31, 8}; return ts },
-		err: `model.safetensors: tensor "model.embed_tokens.weight": BF16[31 8] does not fill "model.embed_tokens.weight" [32 8]: is config.json the config of these files?`},
-	"transposed": {edit: func(ts []stored) []stored { ts[0].shape = []int64{8, 32}; return ts }, err: "[8 32] does not fill"},
-	"other model": {edit: func([]stored) []stored {
-		return []stored{{name: "conv.weight", dtype: modelgraph.F32, shape: []int64{2}}}
+	"unknown": {
+		edit: with(stored{name: "vision.proj", dtype: modelgraph.F32, shape: []int64{4}}),
+		say:  `1 checkpoint tensors (16 bytes) belong to no module of LlamaForCausalLM and are not loaded: "vision.proj"`,
 	},
-		err: `the files fill 0 of the 1704 parameter elements`},
+	"old rotary": {edit: with(stored{name: "model.layers.0.self_attn.rotary_emb.inv_freq", dtype: modelgraph.F32, shape: []int64{2}})},
+	"much ignored": {
+		edit: with(stored{name: "model.layers.0.self_attn.rotary_emb.inv_freq", dtype: modelgraph.F32, shape: []int64{1 << 20}}),
+		say:  "1 checkpoint tensors (4194304 bytes) are left out on purpose by LlamaForCausalLM",
+	},
+	"wrong shape": {
+		edit: func(ts []stored) []stored { ts[0].shape = []int64{31, 8}; return ts },
+		err:  `model.safetensors: tensor "model.embed_tokens.weight": BF16[31 8] does not fill "model.embed_tokens.weight" [32 8]: is config.json the config of these files?`,
+	},
+	"transposed": {edit: func(ts []stored) []stored { ts[0].shape = []int64{8, 32}; return ts }, err: "[8 32] does not fill"},
+	"other model": {
+		edit: func([]stored) []stored {
+			return []stored{{name: "conv.weight", dtype: modelgraph.F32, shape: []int64{2}}}
+		},
+		err: `the files fill 0 of the 1704 parameter elements`,
+	},
 	"twice":    {edit: with(stored{name: "embed_tokens.weight", dtype: modelgraph.BF16, shape: []int64{32, 8}}), say: `"model.embed_tokens.weight" is stored 2 times`},
 	"bad name": {edit: with(stored{name: "a..b", dtype: modelgraph.F32, shape: []int64{2}}), err: `tensor "a..b": the name is not a module path`},
 }
@@ -217,16 +225,16 @@ func TestTies(t *testing.T) {
 	tied := strings.Replace(tinyLlama, "{", `{"tie_word_embeddings":true,`, 1)
 	head := stored{name: "lm_head.weight", dtype: modelgraph.BF16, shape: []int64{32, 8}}
 	other := head
-	other.fill = 7
+	other.dtype = modelgraph.F32
 	for name, c := range map[string]struct {
 		edit   func([]stored) []stored
 		params int64
 		ties   int
 	}{
-		"embedding only": {func(ts []stored) []stored { return ts }, 1448, 1},
-		"head only":      {func(ts []stored) []stored { ts[0].name = "lm_head.weight"; return ts }, 1448, 1},
-		"both the same":  {with(head), 1448, 1},
-		"both differ":    {with(other), 1704, 0},
+		"embedding only":  {func(ts []stored) []stored { return ts }, 1448, 1},
+		"head only":       {func(ts []stored) []stored { ts[0].name = "lm_head.weight"; return ts }, 1448, 1},
+		"both alike":      {with(head), 1448, 1},
+		"both, two types": {with(other), 1704, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, err := FromFolder(llamaFolder(t, tied, c.edit))

@@ -34,6 +34,7 @@ func gemma3VL(c *config) *multimodal {
 			// which is a bare parameter and so stands before the norm.
 			b.on(imageStream(tokens), func() {
 				b.add(weight, modelgraph.Linear{In: tower.dim, Out: text.hidden}, []string{norm}, tensor("", tower.dim, text.hidden))
+				b.empty(dot(projector, "avg_pool"))
 				b.add(norm, modelgraph.Norm{Dim: tower.dim, Style: modelgraph.GemmaRMSNorm}, []string{image}, tensor("weight", tower.dim))
 			})
 			return weight
@@ -42,14 +43,12 @@ func gemma3VL(c *config) *multimodal {
 }
 
 // gemma3Tokens is the number of tokens an image after average pooling
-// (modeling_gemma3.py: Gemma3MultiModalProjector).
+// (modeling_gemma3.py: Gemma3MultiModalProjector). The family's own defaults
+// ask for more tokens than their image has patches: the module can be made,
+// with no pooling to speak of.
 func gemma3Tokens(c *config, g patchGrid) int64 {
 	n := c.pos(256, "mm_tokens_per_image")
 	perSide := int64(math.Sqrt(float64(n)))
-	kernel := g.columns / max(1, perSide)
-	if kernel == 0 {
-		c.fail("mm_tokens_per_image", "%d tokens are more than the %d patches of an image", n, g.count())
-		return 1
-	}
+	kernel := max(1, g.columns/max(1, perSide))
 	return (g.rows / kernel) * (g.columns / kernel)
 }

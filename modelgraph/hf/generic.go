@@ -113,7 +113,8 @@ func storedFile(ck *safetensors.Checkpoint, t *safetensors.Tensor) string {
 	return filepath.Join(ck.Dir, filepath.FromSlash(ck.Files[t.File].Name))
 }
 
-// storedPart is where a tensor lies.
+// storedPart is where a tensor lies; File is a path that opens from here, the
+// folder as it was given joined with the name in it.
 func storedPart(ck *safetensors.Checkpoint, t *safetensors.Tensor) modelgraph.Part {
 	return modelgraph.Part{Name: t.Name, File: storedFile(ck, t), DType: t.DType, Begin: t.Begin, End: t.End}
 }

@@ -81,6 +81,7 @@ func (g *gpt2) summary(b *builder, c *config) {
 func (g *gpt2) stack(b *builder, path string) {
 	b.hidden = addTable(b, dot(path, "wte"), g.vocab, g.hidden, "")
 	b.hidden = addTable(b, dot(path, "wpe"), g.positions, g.hidden, b.hidden)
+	b.empty(dot(path, "drop"))
 	for i := range g.layers {
 		name := indexed(dot(path, "h"), i)
 		b.unit(name, func() { g.block(b, name) })

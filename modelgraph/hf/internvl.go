@@ -40,6 +40,7 @@ func internVL(c *config) *multimodal {
 			b.on(imageStream(max(1, tower.grid.count()/(shuffle*shuffle))), func() {
 				image = addLayerNorm(b, dot(projector, "layer_norm"), wide, image)
 				image = addLinear(b, dot(projector, "linear_1"), wide, text.hidden, activation, image)
+				b.empty(dot(projector, "act"))
 				image = addLinear(b, dot(projector, "linear_2"), text.hidden, text.hidden, "", image)
 			})
 			return image

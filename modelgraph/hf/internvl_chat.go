@@ -110,6 +110,7 @@ func (m *internVLChat) build(b *builder) {
 	b.on(imageStream(max(1, m.tower.image.count()/(m.shuffle*m.shuffle))), func() {
 		image = addLayerNorm(b, "mlp1.0", m.wide, image)
 		image = addLinear(b, "mlp1.1", m.wide, m.out, "gelu", image)
+		b.empty("mlp1.2") // GELU
 		image = addLinear(b, "mlp1.3", m.out, m.out, "", image)
 	})
 	feed(b, from, embed, image)

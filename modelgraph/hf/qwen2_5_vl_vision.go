@@ -85,6 +85,7 @@ func (t *qwenTower) build(b *builder, path string) string {
 	})
 	b.on(imageStream(t.tokens), func() {
 		b.hidden = addLinear(b, dot(path, "merger.mlp.0"), t.wide, t.wide, "gelu", b.hidden)
+		b.empty(dot(path, "merger.mlp.1")) // GELU
 		b.hidden = addLinear(b, dot(path, "merger.mlp.2"), t.wide, t.out, "", b.hidden)
 	})
 	return b.hidden

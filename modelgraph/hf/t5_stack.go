@@ -12,6 +12,7 @@ func (t *t5) stack(b *builder, path string, layers int64, encoder string) {
 	}
 	final := dot(path, "final_layer_norm")
 	t.norm(b, final, b.hidden)
+	b.empty(dot(path, "dropout"))
 	b.hidden = final
 }
 

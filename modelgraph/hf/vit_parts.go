@@ -86,6 +86,7 @@ func (v *vit) pooler(b *builder, c *config) {
 		out = v.hidden
 	}
 	op := modelgraph.Linear{In: v.hidden, Out: out, Activation: c.str("tanh", "pooler_act"), Pooled: true}
+	b.empty("pooler.activation")
 	b.add("pooler.dense", op, []string{b.hidden}, linear("", v.hidden, out, true)...)
 }
 

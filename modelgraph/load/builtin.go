@@ -21,7 +21,7 @@ func builtIn(name string, fsys fs.FS) (g *modelgraph.Graph, ok bool, err error) 
 		case strings.EqualFold(e, name):
 			entry = e
 		case entry != "" && strings.EqualFold(entry, name):
-		case strings.EqualFold(lastPart(e), lastPart(name)) && !(strings.Contains(e, "/") && strings.Contains(name, "/")):
+		case strings.EqualFold(lastPart(e), lastPart(name)) && (!strings.Contains(e, "/") || !strings.Contains(name, "/")):
 			if entry == "" || e < entry {
 				entry = e
 			}
@@ -47,7 +47,7 @@ func builtInFiles(fsys fs.FS) map[string]string {
 	if fsys == nil {
 		return files
 	}
-	//nolint:errcheck // what cannot be walked is not there
+	// What cannot be walked is not there.
 	_ = fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path.Ext(p) != ".json" {
 			return nil //nolint:nilerr // as above

@@ -26,13 +26,13 @@ func net() string {
 	return string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "12345678"
 }
 
-func write(t testing.TB, path, data string) {
-	t.Helper()
+func write(tb testing.TB, path, data string) {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte(data), 0o644); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 

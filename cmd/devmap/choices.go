@@ -1,0 +1,78 @@
+package main
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+// choice is a flag with named values: those that are built, and those that
+// the contract has and this version has not.
+type choice struct {
+	flag         string
+	built, later []string
+}
+
+var choices = []choice{
+	{"mode", []string{"infer", "train", "load"}, nil},
+	{"strategy", []string{"device-map"}, []string{"pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"}},
+	{"runtime", []string{"accelerate"}, []string{"deepspeed", "torch", "megatron", "jax", "vllm", "llamacpp", "devmap"}},
+	{"schedule", []string{"1f1b"}, []string{"gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v"}},
+	{"precision", []string{"bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"}, nil},
+	{"optimizer", []string{"adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"}, nil},
+	{"recompute", []string{"none", "full"}, []string{"selective"}},
+	{"objective", []string{"memory"}, []string{"time", "front"}},
+	{"offload", []string{"none"}, []string{"cpu", "disk"}},
+	{"sequence-parallel", []string{"off"}, []string{"on"}},
+	{"quantize", []string{"off"}, []string{"nf4", "int8"}},
+	{"gpu", catalogue.Names(), nil},
+	{"for", emit.Engines(), nil},
+}
+
+// check refuses a value that is not built, and one that is unknown.
+func (c *choice) check(value string) error {
+	switch {
+	case slices.Contains(c.built, value):
+		return nil
+	case slices.Contains(c.later, value):
+		return notBuilt(c.flag, value, c.names())
+	}
+	return usagef("--%s %q is unknown (known: %s)", c.flag, value, strings.Join(slices.Concat(c.built, c.later), ", "))
+}
+
+func (c *choice) names() string { return strings.Join(c.built, ", ") }
+
+// checkChoices checks every flag with named values that the user gave.
+func checkChoices(cmd *cobra.Command) error {
+	for i := range choices {
+		if f := cmd.Flags().Lookup(choices[i].flag); f != nil && f.Changed {
+			if err := choices[i].check(f.Value.String()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// complete lets shells complete the named values of a command's flags.
+func complete(cmd *cobra.Command) *cobra.Command {
+	for i := range choices {
+		if cmd.Flags().Lookup(choices[i].flag) == nil {
+			continue
+		}
+		if err := cmd.RegisterFlagCompletionFunc(choices[i].flag, cobra.FixedCompletions(choices[i].built, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // the flag is there, and has no other completion
+		}
+	}
+	return cmd
+}
+
+// values are the built values of a flag, as its help lists them.
+func values(flag string) string {
+	i := slices.IndexFunc(choices, func(c choice) bool { return c.flag == flag })
+	return choices[i].names()
+}

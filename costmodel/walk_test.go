@@ -1,0 +1,128 @@
+package costmodel_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// randomUnits draws units as an engine makes them: training keeps no KV
+// cache, inference saves nothing for backward and recomputes nothing.
+func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
+	size := func() int64 {
+		if rng.IntN(4) == 0 {
+			return 0
+		}
+		return rng.Int64N(1000)
+	}
+	units := make([]costmodel.Unit, rng.IntN(9))
+	for i := range units {
+		u := &units[i]
+		u.Params, u.Buffers = size(), size()
+		for range rng.IntN(4) {
+			s := costmodel.Step{Layer: "l", Loss: rng.IntN(4) == 0}
+			if mode == costmodel.Train {
+				s.Saved, s.Grads = size(), size()
+				s.Backward = max(0, s.Grads-s.Saved) + size()
+				s.BackwardGrads = rng.Int64N(s.Backward + 1)
+			} else {
+				s.KV = size()
+			}
+			s.Forward = s.Saved + s.KV + size()
+			u.Steps = append(u.Steps, s)
+		}
+		if mode == costmodel.Train {
+			u.OptimizerState, u.HeldGrads, u.StepTransient = size(), size(), size()
+			if rng.IntN(2) == 0 {
+				u.Recompute, u.Input = true, size()
+			}
+		}
+	}
+	return units
+}
+
+// TestWalkJudgesRun: the plain walk, the fold of runs and the O(1) query give
+// every stretch the same peak.
+func TestWalkJudgesRun(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	moments := map[string]int{}
+	for range 2000 {
+		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
+		units := randomUnits(rng, mode)
+		k := costmodel.Kept{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000)}
+		chain := costmodel.NewChain(units)
+		for a := range len(units) + 1 {
+			for b := a; b <= len(units); b++ {
+				var fold costmodel.Run
+				var held []*costmodel.Unit
+				for i := a; i < b; i++ {
+					fold = fold.Join(units[i].Run())
+					held = append(held, &units[i])
+				}
+				if got := chain.Run(a, b); got != fold {
+					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
+				}
+				walk := costmodel.Walk(mode, held, k)
+				if walk.Memory.Total() != fold.Peak(k) {
+					t.Fatalf("%s [%d, %d): the walk holds %d at %s, the run %d\n%+v", mode, a, b, walk.Memory.Total(), walk.At, fold.Peak(k), units[a:b])
+				}
+				if m := walk.Memory; min(m.Params, m.Grads, m.OptimizerState, m.Activations, m.KVCache) < 0 {
+					t.Fatalf("%s [%d, %d): a negative category in %+v", mode, a, b, m)
+				}
+				moments[walk.At]++
+			}
+		}
+	}
+	for _, at := range []string{"forward of l", "loss forward", "end of forward", "recompute of l", "backward of l", "loss backward", "optimizer step"} {
+		if moments[at] == 0 {
+			t.Errorf("no peak at %q was drawn", at)
+		}
+	}
+}
+
+// TestJoin: runs are a monoid, and a device that holds more never peaks lower.
+func TestJoin(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	k := costmodel.Kept{Workspace: 7, Output: 300}
+	for range 2000 {
+		units := randomUnits(rng, costmodel.Train)
+		for len(units) < 3 {
+			units = append(units, randomUnits(rng, costmodel.Train)...)
+		}
+		r, s, u := units[0].Run(), units[1].Run(), units[2].Run()
+		if left, right := r.Join(s).Join(u), r.Join(s.Join(u)); left != right {
+			t.Fatalf("(rs)u %+v, r(su) %+v", left, right)
+		}
+		if r.Join(costmodel.Run{}) != r || (costmodel.Run{}).Join(r) != r {
+			t.Fatalf("the empty run changes %+v", r)
+		}
+		c := costmodel.NewChain(units)
+		for a := range len(units) {
+			for b := a; b < len(units); b++ {
+				p := c.Run(a, b).Peak(k)
+				if wider := c.Run(a, b+1).Peak(k); wider < p {
+					t.Fatalf("[%d, %d) holds %d, one more unit behind it %d", a, b, p, wider)
+				}
+				if a > 0 && c.Run(a-1, b).Peak(k) < p {
+					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, p, c.Run(a-1, b).Peak(k))
+				}
+			}
+		}
+	}
+}
+
+// TestWalkByHand is one step worked out on paper: weights 10 + 5, states 20,
+// gradients that stay from backward, and the loss behind two layers.
+func TestWalkByHand(t *testing.T) {
+	block := &costmodel.Unit{Params: 10, OptimizerState: 20, Steps: []costmodel.Step{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
+	head := &costmodel.Unit{Params: 5, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
+	got := costmodel.Walk(costmodel.Train, []*costmodel.Unit{block, head}, costmodel.Kept{Workspace: 3, Output: 2})
+	want := costmodel.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := costmodel.Walk(costmodel.Load, []*costmodel.Unit{block, head}, costmodel.Kept{}); got.Memory.Total() != 35 || got.At != "weights" {
+		t.Errorf("load: %+v", got)
+	}
+}

@@ -1,0 +1,52 @@
+package hf
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// TestTensors holds the public models to what Transformers 5.17 registers for
+// their full configs (fixtures/tensors): totals, names, shapes, order, ties,
+// buffers and no-split instances. The configs name no class.
+func TestTensors(t *testing.T) {
+	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
+	if err != nil || len(files) != 18 {
+		t.Fatalf("%d tensor files, want 18: %v", len(files), err)
+	}
+	for _, file := range files {
+		c := readTensors(t, file)
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			c.check(t)
+		})
+	}
+}
+
+func readTensors(t *testing.T, file string) *oracleCase {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := new(oracleCase)
+	if err := json.NewDecoder(z).Decode(c); err != nil {
+		t.Fatal(file, err)
+	}
+	for _, b := range c.Buffers { // the files count no elements of buffers
+		n := int64(1)
+		shape, _ := b[1].([]any)
+		for _, d := range shape {
+			size, _ := d.(float64)
+			n *= int64(size)
+		}
+		c.BuffersNumel += n
+	}
+	return c
+}
