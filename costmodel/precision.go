@@ -36,8 +36,9 @@ func ParsePrecision(s string) (Precision, error) {
 	switch p := Precision(s); p {
 	case BF16True, FP16True, FP32True, BF16Mixed, FP16Mixed:
 		return p, nil
+	default:
+		return "", fmt.Errorf("unknown precision %q (known: bf16-true, bf16-mixed, 16-mixed, 16-true, 32-true)", s)
 	}
-	return "", fmt.Errorf("unknown precision %q (known: bf16-true, bf16-mixed, 16-mixed, 16-true, 32-true)", s)
 }
 
 // Mixed reports whether compute runs under autocast on fp32 weights.

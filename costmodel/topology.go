@@ -1,6 +1,7 @@
 package costmodel
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -60,29 +61,45 @@ func (t *Topology) Check() error {
 		return fmt.Errorf("devices: %d devices, not 1 to %d", len(t.Devices), MaxDevices)
 	}
 	for i := range t.Devices {
-		d := &t.Devices[i]
-		switch {
-		case d.CapacityBytes <= 0:
-			return fmt.Errorf("devices[%d]: a capacity of %d bytes holds nothing", i, d.CapacityBytes)
-		case d.ReservedBytes < 0 || d.WorkspaceBytes < 0 || d.ContextBytes < 0:
-			return fmt.Errorf("devices[%d]: a negative size (reserved %d, workspace %d, context %d bytes)", i, d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
-		case !(d.FLOPS >= 0 && d.FLOPS < 1e21 && d.Slack[0] >= 0 && d.Slack[1] >= d.Slack[0] && d.Slack[1] < 100):
-			return fmt.Errorf("devices[%d]: flops %v or slack %v makes no sense", i, d.FLOPS, d.Slack)
-		case d.WorkspaceBytes > maxCapacity || d.ContextBytes > maxCapacity:
-			return fmt.Errorf("devices[%d]: a workspace or context of more than 2^50 bytes", i)
-		case d.CapacityBytes > maxCapacity:
-			return fmt.Errorf("devices[%d]: a capacity of %d bytes is more than 2^50", i, d.CapacityBytes)
-		case d.Budget() <= 0:
-			return fmt.Errorf("devices[%d]: %v of %v is reserved: nothing is left", i, Bytes(d.ReservedBytes), Bytes(d.CapacityBytes))
+		if err := t.Devices[i].check(); err != nil {
+			return fmt.Errorf("devices[%d]: %w", i, err)
 		}
 	}
-	for i, l := range t.Links {
-		if l.From < 0 || l.To < 0 || l.From >= len(t.Devices) || l.To >= len(t.Devices) || l.From == l.To {
-			return fmt.Errorf("links[%d]: from %d to %d is no link between two of the %d devices", i, l.From, l.To, len(t.Devices))
+	for i := range t.Links {
+		if err := t.Links[i].check(len(t.Devices)); err != nil {
+			return fmt.Errorf("links[%d]: %w", i, err)
 		}
-		if !(l.BytesPerSecond > 0) || l.LatencySeconds < 0 || l.BytesPerSecond > 1e18 {
-			return fmt.Errorf("links[%d]: %v bytes/s with %v s latency is no link", i, l.BytesPerSecond, l.LatencySeconds)
-		}
+	}
+	return nil
+}
+
+func (d *Device) check() error {
+	switch {
+	case d.CapacityBytes <= 0:
+		return fmt.Errorf("a capacity of %d bytes holds nothing", d.CapacityBytes)
+	case min(d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes) < 0:
+		return fmt.Errorf("a negative size (reserved %d, workspace %d, context %d bytes)", d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
+	case !within(d.FLOPS, 0, 1e21) || !within(d.Slack[0], 0, 100) || !within(d.Slack[1], d.Slack[0], 100):
+		return fmt.Errorf("flops %v or slack %v makes no sense", d.FLOPS, d.Slack)
+	case max(d.WorkspaceBytes, d.ContextBytes) > maxCapacity:
+		return errors.New("a workspace or context of more than 2^50 bytes")
+	case d.CapacityBytes > maxCapacity:
+		return fmt.Errorf("a capacity of %d bytes is more than 2^50", d.CapacityBytes)
+	case d.Budget() <= 0:
+		return fmt.Errorf("%v of %v is reserved: nothing is left", Bytes(d.ReservedBytes), Bytes(d.CapacityBytes))
+	}
+	return nil
+}
+
+// within is false for NaN.
+func within(v, low, high float64) bool { return v >= low && v < high }
+
+func (l *Link) check(devices int) error {
+	if min(l.From, l.To) < 0 || max(l.From, l.To) >= devices || l.From == l.To {
+		return fmt.Errorf("from %d to %d is no link between two of the %d devices", l.From, l.To, devices)
+	}
+	if l.BytesPerSecond == 0 || !within(l.BytesPerSecond, 0, 1e18) || !within(l.LatencySeconds, 0, 1e9) {
+		return fmt.Errorf("%v bytes/s with %v s latency is no link", l.BytesPerSecond, l.LatencySeconds)
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func TestJoin(t *testing.T) {
 			t.Fatalf("the empty run changes %+v", r)
 		}
 		c := costmodel.NewChain(units)
-		for a := range len(units) {
+		for a := range units {
 			for b := a; b < len(units); b++ {
 				p := c.Run(a, b).Peak(k)
 				if wider := c.Run(a, b+1).Peak(k); wider < p {

@@ -61,8 +61,9 @@ func kindName(k jsontext.Kind) string {
 		return "array"
 	case '{':
 		return "object"
+	default:
+		return k.String()
 	}
-	return k.String()
 }
 
 // typeName is what JSON calls a Go type of ours.
@@ -72,8 +73,9 @@ func typeName(t reflect.Type) string {
 		return "object"
 	case reflect.Slice, reflect.Array:
 		return "array"
+	default:
+		return t.Kind().String()
 	}
-	return t.Kind().String()
 }
 
 // place renders a JSON pointer as layers[3].inputs[0] with line and column.

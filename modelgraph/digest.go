@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"io"
+	"hash"
 )
 
 // Digest names what the model is: names, shapes, types and ties, not where
@@ -26,7 +26,7 @@ func (g *Graph) Digest() string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-func digestTensors(h io.Writer, kind string, ts []Tensor) {
+func digestTensors(h hash.Hash, kind string, ts []Tensor) {
 	for i := range ts {
 		fmt.Fprintf(h, "%s %q %v %v\n", kind, ts[i].Name, ts[i].Shape, ts[i].DType)
 	}

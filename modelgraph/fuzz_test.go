@@ -18,7 +18,8 @@ func rewrite(t interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
-}, g *modelgraph.Graph) {
+}, g *modelgraph.Graph,
+) {
 	t.Helper()
 	var first, second bytes.Buffer
 	if err := modelgraph.Write(&first, g); err != nil {
@@ -108,9 +109,13 @@ func TestRoundTrip(t *testing.T) {
 		for i := range n {
 			l := modelgraph.Layer{Name: string(rune('a'+i)) + rapid.SampledFrom([]string{"", ".x", "é\n\"", "€.0"}).Draw(t, "name")}
 			l.Op = rapid.SampledFrom([]modelgraph.Op{
-				nil, modelgraph.Opaque{}, modelgraph.Norm{Dim: 3, Style: modelgraph.GemmaRMSNorm, Post: true}, modelgraph.Rotary{HeadDim: 8},
+				nil,
+				modelgraph.Opaque{},
+				modelgraph.Norm{Dim: 3, Style: modelgraph.GemmaRMSNorm, Post: true},
+				modelgraph.Rotary{HeadDim: 8},
 				modelgraph.Attention{Dim: 8, Heads: 2, KVHeads: 1, HeadDim: 4, Rope: true, QKNorm: modelgraph.RMSNorm},
-				modelgraph.MoE{Dim: 8, Hidden: 4, Experts: 2, TopK: 1}, modelgraph.Conv{In: 1, Out: 2, Kernel: 3, Activation: "gelu"},
+				modelgraph.MoE{Dim: 8, Hidden: 4, Experts: 2, TopK: 1},
+				modelgraph.Conv{In: 1, Out: 2, Kernel: 3, Activation: "gelu"},
 			}).Draw(t, "op")
 			if rapid.Bool().Draw(t, "weight") {
 				l.Params = []modelgraph.Tensor{{Name: "weight", Shape: []int64{2, 3}, DType: rapid.SampledFrom([]modelgraph.DType{modelgraph.BF16, modelgraph.F8E4M3}).Draw(t, "type")}}

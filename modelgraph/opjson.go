@@ -16,8 +16,17 @@ import (
 var opTypes = func() map[string]reflect.Type {
 	m := make(map[string]reflect.Type)
 	for _, op := range []Op{
-		Embedding{}, Norm{}, Attention{}, MLP{}, MoE{}, Head{}, Linear{},
-		Conv{}, StateSpace{}, Rotary{}, Opaque{},
+		Embedding{},
+		Norm{},
+		Attention{},
+		MLP{},
+		MoE{},
+		Head{},
+		Linear{},
+		Conv{},
+		StateSpace{},
+		Rotary{},
+		Opaque{},
 	} {
 		m[op.Kind()] = reflect.TypeOf(op)
 	}

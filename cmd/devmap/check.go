@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -102,9 +103,9 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 // show prints the report, for people or for programs.
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
 	if !c.json {
-		c.table(cmd.OutOrStdout(), g.Name, r)
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(g.Name, r.Faults))
 		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
-		return nil
+		return err
 	}
 	out := checkOutput{Devices: r.Devices, Imbalance: r.Imbalance}
 	for _, f := range r.Faults {
@@ -113,44 +114,14 @@ func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel
 	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
 }
 
-// setting takes workload and devices from the flags, else from the plan,
-// else as many devices as the map names.
-func (c *checkCommand) setting(cmd *cobra.Command, plan *devicemap.Plan, flat devicemap.Flat) (costmodel.Workload, *costmodel.Topology, error) {
-	w, err := c.parse()
-	if err != nil {
-		return w, nil, err
+// verdict is the faults, one a line, or that there are none.
+func verdict(name string, faults []devicemap.Fault) string {
+	if len(faults) == 0 {
+		return name + ": the device map is right: every module has one device, and it fits\n"
 	}
-	if plan != nil && !anyChanged(cmd, "mode", "batch", "micro-batches", "seq", "target-seq", "new-tokens", "precision", "optimizer", "recompute") {
-		w = plan.Workload
+	var b strings.Builder
+	for _, f := range faults {
+		b.WriteString(f.String() + "\n")
 	}
-	if plan != nil && !anyChanged(cmd, "gpus", "gpu", "topology", "reserve") {
-		return w, &plan.Topology, nil
-	}
-	count := 1
-	for _, e := range flat {
-		count = max(count, min(int(e.Device)+1, costmodel.MaxDevices))
-	}
-	topo, err := c.buildTopology(w.Mode, count)
-	return w, topo, err
-}
-
-func anyChanged(cmd *cobra.Command, names ...string) bool {
-	for _, n := range names {
-		if cmd.Flags().Changed(n) {
-			return true
-		}
-	}
-	return false
-}
-
-// table prints the faults, one a line, or that there are none.
-func (c *checkCommand) table(w io.Writer, name string, r *devicemap.Report) {
-	if len(r.Faults) == 0 {
-		fmt.Fprintf(w, "%s: the device map is right: every module has one device, and it fits\n", name)
-		return
-	}
-	for _, f := range r.Faults {
-		fmt.Fprintln(w, f)
-	}
-	fmt.Fprintln(w, plural(len(r.Faults), "fault"))
+	return b.String() + plural(len(faults), "fault") + "\n"
 }

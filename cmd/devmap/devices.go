@@ -54,7 +54,8 @@ func (t *deviceTable) render() string {
 	w.AppendHeader(t.head())
 	for d := 0; d < len(t.ds); {
 		end := d + 1
-		for ; end < len(t.ds) && t.idle(d, end); end++ {
+		for end < len(t.ds) && t.idle(d, end) {
+			end++
 		}
 		w.AppendRow(t.row(d, end))
 		d = end

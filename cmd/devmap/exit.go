@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strings"
 
@@ -46,7 +45,8 @@ func report(stderr io.Writer, err error) int {
 	if errors.Is(err, errCheck) {
 		return exitCheck
 	}
-	fmt.Fprintf(stderr, "devmap: %s\n", strings.TrimSpace(err.Error()))
+	say := func(s string) { io.WriteString(stderr, s+"\n") } //nolint:errcheck // nobody is left to tell
+	say("devmap: " + strings.TrimSpace(err.Error()))
 	var inf *infeasible
 	var workload *estimate.WorkloadError
 	var pattern *planner.PatternError
@@ -56,7 +56,7 @@ func report(stderr io.Writer, err error) int {
 	switch {
 	case errors.As(err, &inf):
 		for _, h := range inf.helps {
-			fmt.Fprintf(stderr, "  %s\n", h)
+			say("  " + h)
 		}
 		return exitInfeasible
 	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &unsupported):

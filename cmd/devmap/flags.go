@@ -58,11 +58,18 @@ func (s *shared) placement(f *pflag.FlagSet) {
 // later are flags of the contract that this version takes only at their
 // default. Those with named values are checked as choices.
 var later = []struct{ name, def, what string }{
-	{"schedule", "1f1b", "pipeline schedule"}, {"virtual-stages", "2", "runs a device (interleaved)"},
-	{"shard-degree", "0", "devices a parameter is sharded over"}, {"tp", "1", "tensor parallel degree"},
-	{"pp", "1", "pipeline parallel degree"}, {"dp", "1", "data parallel degree"}, {"cp", "1", "context parallel degree"},
-	{"ep", "1", "expert parallel degree"}, {"sequence-parallel", "off", "sequence parallelism"},
-	{"lora-rank", "0", "rank of LoRA adapters"}, {"lora-targets", "", "modules that get adapters"}, {"quantize", "off", "nf4, int8"},
+	{"schedule", "1f1b", "pipeline schedule"},
+	{"virtual-stages", "2", "runs a device (interleaved)"},
+	{"shard-degree", "0", "devices a parameter is sharded over"},
+	{"tp", "1", "tensor parallel degree"},
+	{"pp", "1", "pipeline parallel degree"},
+	{"dp", "1", "data parallel degree"},
+	{"cp", "1", "context parallel degree"},
+	{"ep", "1", "expert parallel degree"},
+	{"sequence-parallel", "off", "sequence parallelism"},
+	{"lora-rank", "0", "rank of LoRA adapters"},
+	{"lora-targets", "", "modules that get adapters"},
+	{"quantize", "off", "nf4, int8"},
 }
 
 func (s *shared) later(f *pflag.FlagSet) {

@@ -97,7 +97,7 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 
 func inspectTable(w io.Writer, t *tables, out *inspectOutput) error {
 	rows := newWriter()
-	rows.AppendHeader(table.Row{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations", "costs are"})
+	rows.AppendHeader(table.Row{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are"})
 	var configs []table.ColumnConfig
 	for c := 2; c <= 6; c++ {
 		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})

@@ -27,8 +27,12 @@ func writeOut(stdout io.Writer, path string, write func(io.Writer) error) error 
 }
 
 // followLinks is the file that a path names, which need not exist: a link
-// stays, and what it names is written.
+// stays, and what it names is written. A pipe has no name of its own, so the
+// path to it is kept.
 func followLinks(path string) (string, error) {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return path, nil
+	}
 	const most = 40 // as Linux follows
 	for range most {
 		to, err := os.Readlink(path)

@@ -81,7 +81,7 @@ func Names() []string {
 // Find returns a GPU by name.
 func Find(name string) (GPU, error) {
 	gpus := load().GPUs
-	i := slices.IndexFunc(gpus, func(g GPU) bool { return g.Name == strings.ToLower(name) })
+	i := slices.IndexFunc(gpus, func(g GPU) bool { return strings.EqualFold(g.Name, name) })
 	if i < 0 {
 		return GPU{}, fmt.Errorf("unknown GPU %q (known: %s)", name, strings.Join(Names(), ", "))
 	}

@@ -46,8 +46,9 @@ func (e *estimator) stateOf(t *modelgraph.Tensor, size int64) (state, transient 
 			return size, 3 * 2 * numel // Newton–Schulz: bf16 copies
 		}
 		return 2 * size, 0
+	default: // AdamW
+		return 2 * size, 0
 	}
-	return 2 * size, 0
 }
 
 // adafactor keeps a row and a column of second moments in fp32 for a matrix,

@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -32,7 +33,7 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if w.TargetSeq == 0 {
 		w.TargetSeq = w.Seq
 	}
-	w.Batch, w.MicroBatches = max(1, w.Batch), max(1, w.MicroBatches)
+	w.Batch, w.MicroBatches = cmp.Or(w.Batch, 1), cmp.Or(w.MicroBatches, 1)
 	if w.Precision == "" {
 		w.Precision = costmodel.PrecisionOf(mainType(g))
 		w.StoredTypes = true
@@ -40,7 +41,8 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if w.Mode == costmodel.Load {
 		w.Seq, w.TargetSeq = 0, 0
 	}
-	return w, check(&w)
+	err := check(&w)
+	return w, err
 }
 
 func check(w *costmodel.Workload) error {
@@ -51,6 +53,9 @@ func check(w *costmodel.Workload) error {
 		if v.n < 0 || v.n > maxTokens {
 			return &WorkloadError{v.flag, fmt.Sprintf("%d is not between 0 and 2^32", v.n)}
 		}
+	}
+	if w.Batch == 0 || w.MicroBatches == 0 {
+		return &WorkloadError{"batch", fmt.Sprintf("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
 	}
 	if w.Batch%w.MicroBatches != 0 {
 		return &WorkloadError{"micro-batches", fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, nearestDivisors(w.Batch, w.MicroBatches))}
@@ -66,9 +71,11 @@ func check(w *costmodel.Workload) error {
 
 func nearestDivisors(n, d int64) string {
 	below, above := d, d
-	for ; below > 1 && n%below != 0; below-- {
+	for below > 1 && n%below != 0 {
+		below--
 	}
-	for ; above < n && n%above != 0; above++ {
+	for above < n && n%above != 0 {
+		above++
 	}
 	return fmt.Sprintf("%d and %d do", below, min(above, n))
 }

@@ -14,7 +14,13 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if err := check(&w); err != nil {
 		return nil, err
 	}
+	if err := checkStreams(g, &w); err != nil {
+		return nil, err
+	}
 	e := estimator{g: g, w: w, grads: gradients(g, &w), costs: make([]ops.Cost, len(g.Layers))}
+	if err := e.bound(); err != nil {
+		return nil, err
+	}
 	for i := range g.Layers {
 		e.costs[i] = e.layer(i)
 	}

@@ -46,10 +46,12 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 	c := kernel(op, s)
 	if !s.Train {
 		c.Step.Saved, c.Step.Backward, c.Step.BackwardGrads = 0, 0, 0
+		c.Step.Forward = max(c.Step.Forward, c.Step.KV)
 		return c
 	}
 	c.Step.Forward -= c.Step.KV // training keeps no cache
 	c.Step.KV = 0
+	c.Step.Forward = max(c.Step.Forward, c.Step.Saved)
 	c.Step.Grads = s.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
 	c.peak(moment{-c.Step.Saved, s.NewGrads})

@@ -52,7 +52,8 @@ func (x *index) real(path string) bool { return x.paths[path] }
 // nearest is the real path with the least edit distance, or empty after many
 // searches. Ties go to the first in order.
 func (x *index) nearest(path string) string {
-	if x.lookups++; x.lookups > maxLookups || len(path) > 1000 {
+	x.lookups++
+	if x.lookups > maxLookups || len(path) > 1000 {
 		return ""
 	}
 	if x.sorted == nil {

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"devmap": main})
+}
+
+// TestScripts runs the command as users do. UPDATE_GOLDEN=1 rewrites the files
+// that cmp compares with.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("testdata", "script"),
+		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") == "1",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status":         status,
+			"lines":          lines,
+			"mksafetensors":  mksafetensors,
+			"rawsafetensors": rawsafetensors,
+		},
+	})
+}
+
+// status runs `status N COMMAND ARG…` and holds the command to its exit
+// status.
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: status N COMMAND ARG…")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit interface{ ExitCode() int }
+		var ok bool
+		if exit, ok = err.(interface{ ExitCode() int }); !ok { //nolint:errorlint // as os/exec returns it
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit status %d, not %d", got, want)
+	}
+}
+
+// lines runs `lines N FILE` and holds the file (or stdout, stderr) to N lines.
+func lines(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: lines N FILE")
+	}
+	if got := strings.Count(ts.ReadFile(args[1]), "\n"); strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%s has %d lines, not %s", args[1], got, args[0])
+	}
+}
+
+type tensor struct {
+	DType   string   `json:"dtype"`
+	Shape   []int64  `json:"shape"`
+	Offsets [2]int64 `json:"data_offsets"`
+}
+
+// mksafetensors runs `mksafetensors FILE NAME:DTYPE:2x3…`, where @LIST stands
+// for the words of a file. The data is a hole.
+func mksafetensors(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: mksafetensors FILE NAME:DTYPE:SHAPE…")
+	}
+	header := map[string]tensor{}
+	var end int64
+	for _, word := range expandLists(ts, args[1:]) {
+		parts := strings.Split(word, ":")
+		if len(parts) != 3 {
+			ts.Fatalf("%q is not NAME:DTYPE:SHAPE", word)
+		}
+		t := tensor{DType: parts[1]}
+		size := map[string]int64{"F32": 4, "BF16": 2, "F16": 2, "U8": 1}[parts[1]]
+		for n := range strings.SplitSeq(parts[2], "x") {
+			dim, err := strconv.ParseInt(n, 10, 64)
+			ts.Check(err)
+			t.Shape = append(t.Shape, dim)
+			size *= dim
+		}
+		t.Offsets = [2]int64{end, end + size}
+		end += size
+		header[parts[0]] = t
+	}
+	text, err := json.Marshal(header)
+	ts.Check(err)
+	writeSafetensors(ts, args[0], text, end, len(text))
+}
+
+func expandLists(ts *testscript.TestScript, args []string) []string {
+	var words []string
+	for _, arg := range args {
+		if list, ok := strings.CutPrefix(arg, "@"); ok {
+			words = slices.Concat(words, strings.Fields(ts.ReadFile(list)))
+			continue
+		}
+		words = append(words, arg)
+	}
+	return words
+}
+
+// rawsafetensors runs `rawsafetensors FILE HEADER DATABYTES [LENGTH]`: the
+// header as a file has it, with the length it has or claims to have.
+func rawsafetensors(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 || len(args) > 4 {
+		ts.Fatalf("usage: rawsafetensors FILE HEADER DATABYTES [LENGTH]")
+	}
+	text := strings.TrimSuffix(ts.ReadFile(args[1]), "\n")
+	data, err := strconv.ParseInt(args[2], 10, 64)
+	ts.Check(err)
+	length := len(text)
+	if len(args) == 4 {
+		length, err = strconv.Atoi(args[3])
+		ts.Check(err)
+	}
+	writeSafetensors(ts, args[0], []byte(text), data, length)
+}
+
+func writeSafetensors(ts *testscript.TestScript, name string, header []byte, data int64, length int) {
+	path := ts.MkAbs(name)
+	ts.Check(os.MkdirAll(filepath.Dir(path), 0o777))
+	ts.Check(os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(length)), header...), 0o666))
+	ts.Check(os.Truncate(path, int64(8+len(header))+data))
+	ts.Logf("%s", fmt.Sprintf("%s: a header of %d bytes, %d bytes of data", name, len(header), data))
+}

@@ -1,0 +1,47 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// maxCost bounds the sum of all layers' figures, so that no sum of costs
+// overflows an int64.
+const maxCost = 1 << 60
+
+// checkStreams refuses token streams whose length times the batch is out of
+// range.
+func checkStreams(g *modelgraph.Graph, w *costmodel.Workload) error {
+	for i := range g.Layers {
+		s := g.Layers[i].Stream
+		tokens, flag := float64(w.MicroBatch())*float64(s.Tokens), "batch"
+		if s.Kind == modelgraph.Image {
+			tokens, flag = tokens*float64(w.Images), "images"
+		}
+		if tokens > maxTokens {
+			return &WorkloadError{flag, fmt.Sprintf("layer %q would see %.3g tokens, more than 2^32", g.Layers[i].Name, tokens)}
+		}
+	}
+	return nil
+}
+
+// bound refuses sizes that would overflow, before any cost is worked out.
+func (e *estimator) bound() error {
+	if e.w.Mode == costmodel.Load {
+		return nil // bounded by modelgraph.New
+	}
+	sum := 0.
+	for i := range e.g.Layers {
+		s := e.shape(i)
+		if s.Tokens > 0 {
+			sum += ops.Bound(e.g.Layers[i].Op, &s)
+		}
+		if sum > maxCost {
+			return &WorkloadError{"batch", fmt.Sprintf("with %d tokens the layers up to %q would take more than 2^60 bytes", s.Tokens, e.g.Layers[i].Name)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,119 @@
+package estimate_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// weights is a model of one layer per type, of so many elements.
+func weights(t *testing.T, types ...modelgraph.DType) *modelgraph.Graph {
+	t.Helper()
+	var layers []modelgraph.Layer
+	for i, d := range types {
+		layers = append(layers, modelgraph.Layer{Name: string(rune('a' + i)), Params: []modelgraph.Tensor{{Name: "w", Shape: []int64{100}, DType: d}}})
+	}
+	g, err := modelgraph.New("m", layers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestResolveDefaults(t *testing.T) {
+	long, short := weights(t, modelgraph.F16), weights(t, modelgraph.F32)
+	long.MaxSeq, short.MaxSeq = 131072, 512
+	mixed := weights(t, modelgraph.BF16, modelgraph.F32, modelgraph.U8)
+	for _, c := range []struct {
+		name string
+		g    *modelgraph.Graph
+		in   costmodel.Workload
+		want costmodel.Workload
+	}{
+		{"a long model", long, costmodel.Workload{Mode: costmodel.Infer}, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, MicroBatches: 1, Seq: 2048, TargetSeq: 2048, Precision: costmodel.FP16True, StoredTypes: true}},
+		{"a short model", short, costmodel.Workload{Mode: costmodel.Train}, costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 1, Seq: 512, TargetSeq: 512, Precision: costmodel.FP32True, StoredTypes: true}},
+		{"most bytes win", mixed, costmodel.Workload{Mode: costmodel.Infer, Seq: 9, TargetSeq: 5}, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, MicroBatches: 1, Seq: 9, TargetSeq: 5, Precision: costmodel.FP32True, StoredTypes: true}},
+		{"given stays", long, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, Precision: costmodel.BF16Mixed}, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, TargetSeq: 64, Precision: costmodel.BF16Mixed}},
+		{"load has no tokens", long, costmodel.Workload{Mode: costmodel.Load}, costmodel.Workload{Mode: costmodel.Load, Batch: 1, MicroBatches: 1, Precision: costmodel.FP16True, StoredTypes: true}},
+	} {
+		if got, err := estimate.Resolve(c.g, c.in); err != nil || got != c.want {
+			t.Errorf("%s: %v\n got %+v\nwant %+v", c.name, err, got, c.want)
+		}
+	}
+}
+
+func TestResolveRefuses(t *testing.T) {
+	g := weights(t, modelgraph.BF16)
+	for _, c := range []struct {
+		in   costmodel.Workload
+		want string
+	}{
+		{costmodel.Workload{Batch: -1}, "--batch: -1 is not between 0 and 2^32"},
+		{costmodel.Workload{Batch: 1<<32 + 1}, "--batch: 4294967297 is not between 0 and 2^32"},
+		{costmodel.Workload{MicroBatches: -2}, "--micro-batches: -2 is not between 0 and 2^32"},
+		{costmodel.Workload{Seq: -5}, "--seq: -5 is not between 0 and 2^32"},
+		{costmodel.Workload{TargetSeq: -5}, "--target-seq: -5 is not between 0 and 2^32"},
+		{costmodel.Workload{Images: -1}, "--images: -1 is not between 0 and 2^32"},
+		{costmodel.Workload{NewTokens: -1}, "--new-tokens: -1 is not between 0 and 2^32"},
+		{costmodel.Workload{Batch: 12, MicroBatches: 5}, "--micro-batches: 5 does not divide the batch of 12 (4 and 6 do)"},
+		{costmodel.Workload{Batch: 1 << 20, Seq: 1 << 13}, "--batch: 1048576 sequences of 8192 tokens are more than 2^32 tokens"},
+		{costmodel.Workload{NewTokens: 5}, "--new-tokens: only --mode infer generates tokens"},
+	} {
+		c.in.Mode = costmodel.Train
+		_, err := estimate.Resolve(g, c.in)
+		var bad *estimate.WorkloadError
+		if !errors.As(err, &bad) || err.Error() != c.want {
+			t.Errorf("%+v: error %v, want %s", c.in, err, c.want)
+		}
+	}
+	if _, err := estimate.Table(g, costmodel.Workload{Mode: costmodel.Train}); err == nil {
+		t.Error("a workload that is not resolved is taken")
+	}
+}
+
+// TestOverflow: sizes whose product no integer holds are refused, not wrapped.
+func TestOverflow(t *testing.T) {
+	for _, c := range []struct {
+		layer modelgraph.Layer
+		w     costmodel.Workload
+		want  string
+	}{
+		{
+			modelgraph.Layer{Name: "a", Op: modelgraph.MLP{Dim: 1 << 40, Hidden: 1 << 40}},
+			costmodel.Workload{Seq: 1 << 20},
+			`--batch: with 1048576 tokens the layers up to "a" would take more than 2^60 bytes`,
+		},
+		{
+			modelgraph.Layer{Name: "a", Stream: modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1 << 40}},
+			costmodel.Workload{},
+			`--batch: layer "a" would see 1.1e+12 tokens, more than 2^32`,
+		},
+		{
+			modelgraph.Layer{Name: "a", Stream: modelgraph.Stream{Kind: modelgraph.Image, Tokens: 256}},
+			costmodel.Workload{Images: 1 << 32},
+			`--images: layer "a" would see 1.1e+12 tokens, more than 2^32`,
+		},
+		{
+			modelgraph.Layer{Name: "a", Op: modelgraph.Attention{Dim: 64, Heads: 1 << 20, KVHeads: 1, HeadDim: 1, Eager: true}},
+			costmodel.Workload{Seq: 1 << 30},
+			`--batch: with 1073741824 tokens the layers up to "a" would take more than 2^60 bytes`,
+		},
+	} {
+		g, err := modelgraph.New("m", []modelgraph.Layer{c.layer}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c.w.Mode = range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
+			w, err := estimate.Resolve(g, c.w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err = estimate.Table(g, w); err == nil || err.Error() != c.want {
+				t.Errorf("%s: error %v, want %s", c.w.Mode, err, c.want)
+			}
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package estimate_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+func table(t *testing.T, g *modelgraph.Graph, w costmodel.Workload) *costmodel.Table {
+	t.Helper()
+	w, err := estimate.Resolve(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// TestOptimizers: states and the step's temporaries of a matrix [64, 100] and
+// of a bias [5000], in bf16, worked out by hand.
+func TestOptimizers(t *testing.T) {
+	const matrix, bias = 64 * 100, 5000
+	g, err := modelgraph.New("m", []modelgraph.Layer{{Name: "a", Op: modelgraph.Linear{In: 100, Out: 64}, Params: []modelgraph.Tensor{
+		{Name: "weight", Shape: []int64{64, 100}, DType: modelgraph.BF16},
+		{Name: "bias", Shape: []int64{bias}, DType: modelgraph.BF16},
+		{Name: "codes", Shape: []int64{1000}, DType: modelgraph.U8}, // quantised: not trained
+	}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		optimizer        costmodel.Optimizer
+		precision        costmodel.Precision
+		state, transient int64
+	}{
+		{costmodel.AdamW, costmodel.BF16True, 4 * (matrix + bias), 0},
+		{costmodel.AdamW, costmodel.FP32True, 8 * (matrix + bias), 0},
+		{costmodel.AdamW, costmodel.BF16Mixed, 8 * (matrix + bias), 0},
+		{costmodel.AdamWForeach, costmodel.BF16True, 4 * (matrix + bias), 2 * (matrix + bias)},
+		{costmodel.AdamW8bit, costmodel.BF16True, 2*(matrix+4*25) + 2*(bias+4*20), 0},
+		{costmodel.SGD, costmodel.BF16True, 0, 0},
+		{costmodel.SGDMomentum, costmodel.BF16True, 2 * (matrix + bias), 0},
+		{costmodel.Adafactor, costmodel.BF16True, 4*(64+100) + 4*bias, 4 * (matrix + bias)},
+		{costmodel.Muon, costmodel.BF16True, 2*matrix + 4*bias, 6 * matrix},
+	} {
+		u := table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: c.precision, Optimizer: c.optimizer}).Units[0]
+		if u.OptimizerState != c.state || u.StepTransient != c.transient {
+			t.Errorf("%s %s: state %d, transient %d, want %d and %d", c.optimizer, c.precision, u.OptimizerState, u.StepTransient, c.state, c.transient)
+		}
+	}
+}
+
+// fromConfig is a small model of a family.
+func fromConfig(t *testing.T, config string) *modelgraph.Graph {
+	t.Helper()
+	g, err := hf.FromConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+const tiny = `"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 4, "vocab_size": 1000`
+
+// sums adds up a table's gradients: those that backward leaves, and those that
+// stay between micro-batches.
+func sums(tab *costmodel.Table) (params, grads, held, state int64) {
+	for i := range tab.Units {
+		u := &tab.Units[i]
+		params, held, state = params+u.Params, held+u.HeldGrads, state+u.OptimizerState
+		grads += u.Run().Grads
+	}
+	return params, grads, held, state
+}
+
+// TestGradients: as many bytes as the weights, a tied one once, and alive
+// throughout where gradients are accumulated.
+func TestGradients(t *testing.T) {
+	for _, tied := range []string{"true", "false"} {
+		g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": `+tied+`, `+tiny+`}`)
+		w := costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+		params, grads, held, state := sums(table(t, g, w))
+		if params != 2*g.ParamCount() || grads != params || held != 0 || state != 2*params {
+			t.Errorf("tied %s: %d bytes of weights, %d of gradients, %d held, %d of state", tied, params, grads, held, state)
+		}
+		w.MicroBatches = 2
+		if _, grads, held, _ := sums(table(t, g, w)); grads != 0 || held != params {
+			t.Errorf("tied %s, accumulated: %d of gradients, %d held, want 0 and %d", tied, grads, held, params)
+		}
+		w.Mode, w.MicroBatches = costmodel.Infer, 1
+		if _, grads, held, state := sums(table(t, g, w)); grads+held+state != 0 {
+			t.Errorf("tied %s, infer: %d of gradients, %d held, %d of state", tied, grads, held, state)
+		}
+	}
+}
+
+// TestAccumulation halves the activations with the micro-batch.
+func TestAccumulation(t *testing.T) {
+	g := fromConfig(t, `{"model_type": "llama", `+tiny+`}`)
+	w := costmodel.Workload{Mode: costmodel.Train, Batch: 8, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+	u, _ := g.UnitIndex("model.layers.0")
+	tab := table(t, g, w)
+	whole, flops := tab.Units[u].ActivationBytes(), tab.Units[u].FLOPs
+	w.MicroBatches = 2
+	tab = table(t, g, w)
+	constants := int64(2*512 + 2*2*16*16) // Philox seed and offset; cosines and sines of a sequence
+	if half := tab.Units[u].ActivationBytes(); 2*(half-constants) != whole-constants || tab.Units[u].FLOPs != flops/2 {
+		t.Errorf("a batch of 8 keeps %d bytes, of 4 %d", whole, half)
+	}
+}
+
+// TestVisionTower: a tower that sees no image holds weights and nothing else.
+func TestVisionTower(t *testing.T) {
+	g := fromConfig(t, `{"model_type": "paligemma", "text_config": {"model_type": "gemma", "head_dim": 16, `+tiny+`},
+		"vision_config": {"model_type": "siglip_vision_model", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "image_size": 28, "patch_size": 14}}`)
+	w := costmodel.Workload{Mode: costmodel.Train, Batch: 2, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+	check := func(tab *costmodel.Table, runs bool) {
+		t.Helper()
+		tower := 0
+		for i := range g.Units {
+			if g.Layers[g.Units[i].First].Stream.Kind != modelgraph.Image || tab.Units[i].Params == 0 {
+				continue
+			}
+			tower++
+			u := &tab.Units[i]
+			if r := u.Run(); (u.OptimizerState > 0) != runs || (r.Grads > 0) != runs || (r.Saved > 0) != runs || (u.FLOPs > 0) != runs {
+				t.Errorf("%s, runs %t: state %d, %+v", u.Name, runs, u.OptimizerState, r)
+			}
+		}
+		if tower < 3 {
+			t.Errorf("%d units of a vision tower", tower)
+		}
+	}
+	check(table(t, g, w), false)
+	w.Images = 1
+	check(table(t, g, w), true)
+}
+
+// TestDeclared: the figures of a model file stand as they are.
+func TestDeclared(t *testing.T) {
+	costs := func(params, act, work, out int64) *modelgraph.Declared {
+		return &modelgraph.Declared{ParamsBytes: params, ActivationBytes: act, WorkspaceBytes: work, OutputBytes: out, ForwardSeconds: -1, BackwardSeconds: -1}
+	}
+	g, err := modelgraph.New("m", []modelgraph.Layer{{Name: "a", Declared: costs(100, 30, 7, 11)}, {Name: "b", Declared: costs(50, 20, 5, 13)}}, nil)
+	if err != nil || !g.DeclaredOnly() {
+		t.Fatal(err)
+	}
+	tab := table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
+	want := costmodel.Run{Static: 300, Saved: 30, Grads: 100, Forward: 37, Backward: 30 + 7 + 100}
+	if r := tab.Units[0].Run(); r != want || tab.Units[0].Origin != costmodel.Declared || tab.OutputBytes != 13 || len(tab.Warnings) > 0 {
+		t.Errorf("%+v (%s), want %+v; output %d, warnings %q", r, tab.Units[0].Origin, want, tab.OutputBytes, tab.Warnings)
+	}
+	tab = table(t, g, costmodel.Workload{Mode: costmodel.Infer, Seq: 1, Precision: costmodel.BF16True})
+	if r := tab.Units[0].Run(); r != (costmodel.Run{Static: 100, Forward: 37}) {
+		t.Errorf("infer: %+v", r)
+	}
+	tab = table(t, g, costmodel.Workload{Mode: costmodel.Load})
+	if r := tab.Units[1].Run(); r != (costmodel.Run{Static: 50}) || !tab.Additive {
+		t.Errorf("load: %+v", r)
+	}
+	if tab := table(t, weights(t, modelgraph.BF16, modelgraph.BF16), costmodel.Workload{Mode: costmodel.Train, Seq: 1}); len(tab.Warnings) != 1 {
+		t.Errorf("warnings %q, want one on activations that are not known", tab.Warnings)
+	}
+}

@@ -1,0 +1,81 @@
+package ops_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// randomOp draws an op with dimensions up to 2^bits.
+func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
+	n := func() int64 { return 1 << rng.IntN(bits+1) }
+	yes := func() bool { return rng.IntN(2) == 0 }
+	act := []string{"silu", "gelu_new", "relu2", ""}[rng.IntN(4)]
+	style := []modelgraph.NormStyle{"", modelgraph.RMSNorm, modelgraph.GemmaRMSNorm, modelgraph.LayerNorm}[rng.IntN(4)]
+	attention := modelgraph.Attention{
+		Dim: n(), Heads: n(), KVHeads: n(), HeadDim: n(), ValueDim: n(), Window: n(), Rope: yes(), QKNorm: style, Fused: yes(),
+		Cross: yes(), Bidirectional: yes(), Eager: yes(), LayerScale: yes(),
+	}
+	latent := attention
+	latent.QRank, latent.KVRank, latent.RopeDim = n(), n(), n()
+	latent.HeadDim += latent.RopeDim // it is part of the head
+	return []modelgraph.Op{
+		modelgraph.Embedding{Vocab: n(), Dim: n(), Scaled: yes()},
+		modelgraph.Norm{Dim: n(), Style: style, Post: yes()},
+		attention, latent,
+		modelgraph.MLP{Dim: n(), Hidden: n(), Gated: yes(), Fused: yes(), Activation: act, LayerScale: yes()},
+		modelgraph.MoE{Dim: n(), Hidden: n(), Experts: n(), TopK: n(), SharedHidden: n(), Activation: act},
+		modelgraph.Head{Dim: n(), Vocab: n(), SoftCap: yes(), Pooled: yes()},
+		modelgraph.Linear{In: n(), Out: n(), Activation: act, Pooled: yes()},
+		modelgraph.Conv{In: n(), Out: n(), Kernel: n(), TokenRatio: n(), Activation: act},
+		modelgraph.StateSpace{Dim: n(), Inner: n(), State: n(), Kernel: n(), DtRank: n()},
+		modelgraph.Rotary{HeadDim: n()},
+		modelgraph.Opaque{},
+	}[rng.IntN(12)]
+}
+
+// TestBound: whatever passes the bound has costs between 0 and it, and what
+// backward leaves was there at its peak.
+func TestBound(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 8))
+	passed := 0
+	for range 50000 {
+		op := randomOp(rng, 1+rng.IntN(40))
+		s := ops.Shape{
+			Length: 1 << rng.IntN(17), Batch: 1 << rng.IntN(16), Train: rng.IntN(2) == 0,
+			NewGrads: 1 << rng.IntN(50), SecondGrads: 1 << rng.IntN(50), Weights: 1 << rng.IntN(50),
+			Precision: []costmodel.Precision{costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True}[rng.IntN(3)],
+		}
+		s.Tokens, s.Encoder, s.Logits = s.Length*s.Batch, s.Batch<<rng.IntN(17), s.Length*s.Batch
+		s.Cache = s.Length + rng.Int64N(1<<16)
+		most := ops.Bound(op, &s)
+		if most > 1<<60 {
+			continue
+		}
+		passed++
+		c := ops.Of(op, &s)
+		for name, v := range map[string]int64{
+			"saved": c.Step.Saved, "KV cache": c.Step.KV, "forward": c.Step.Forward, "backward": c.Step.Backward,
+			"gradients": c.Step.Grads, "output": c.Output, "backward's gradients": c.Step.BackwardGrads,
+		} {
+			if v < 0 || float64(v) > most {
+				t.Fatalf("%#v\n%+v\n%s is %d, the bound %g", op, s, name, v, most)
+			}
+		}
+		switch {
+		case math.IsInf(c.FLOPs, 0) || c.FLOPs < 0:
+			t.Fatalf("%#v: %v FLOPs", op, c.FLOPs)
+		case c.Step.Forward < c.Step.Saved+c.Step.KV && c.Known:
+			t.Fatalf("%#v\n%+v\nforward's peak of %d is less than the %d it keeps", op, s, c.Step.Forward, c.Step.Saved+c.Step.KV)
+		case c.Step.Saved+c.Step.Backward < c.Step.Grads:
+			t.Fatalf("%#v\n%+v\nbackward's peak of %d is less than the gradients of %d", op, s, c.Step.Saved+c.Step.Backward, c.Step.Grads)
+		}
+	}
+	if passed < 10000 {
+		t.Errorf("%d of 50000 passed", passed)
+	}
+}

@@ -1,0 +1,172 @@
+package devicemap_test
+
+import (
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// small is a model of an embedding, blocks of two layers and a tied head.
+func small(tb testing.TB) *modelgraph.Graph {
+	tb.Helper()
+	weight := func(n int64) []modelgraph.Tensor {
+		return []modelgraph.Tensor{{Name: "weight", Shape: []int64{n}, DType: modelgraph.BF16}}
+	}
+	layers := []modelgraph.Layer{{Name: "m.embed", Params: weight(100)}}
+	for i := range 4 {
+		unit := fmt.Sprintf("m.h.%d", i)
+		layers = append(layers, modelgraph.Layer{Name: unit + ".attn", Unit: unit, Params: weight(40)}, modelgraph.Layer{Name: unit + ".mlp", Unit: unit, Params: weight(60)})
+	}
+	layers = append(layers, modelgraph.Layer{Name: "m.norm", Params: weight(1)}, modelgraph.Layer{Name: "head", Params: weight(100)})
+	g, err := modelgraph.New("small", layers, [][]string{{"m.embed.weight", "head.weight"}})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+func load(tb testing.TB, g *modelgraph.Graph, capacity int64, devices int) (*costmodel.Table, *costmodel.Topology) {
+	tb.Helper()
+	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Load})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	topo := &costmodel.Topology{Devices: make([]costmodel.Device, devices)}
+	for i := range topo.Devices {
+		topo.Devices[i].CapacityBytes = capacity
+	}
+	return table, topo
+}
+
+// TestAllFaultsAtOnce: one map that is wrong in every way there is.
+func TestAllFaultsAtOnce(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 450, 2)
+	const file = `{"m.embed": 0, "m.h.0": 0, "m.h.1.attn": 0, "m.h.1.mlp": 1, "m.h.2": "0", "m.h.2.attn": 1, "m.h.3": 7, "m.h.9": 1, "head": 1, "x": -1}`
+	flat, faults, err := devicemap.ReadFlat("map.json", []byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	flat = append(flat, devicemap.Entry{Key: "m.h.0.mlp", Device: 0})
+	r := devicemap.Check(g, table, topo, flat, faults)
+	var got []string
+	for _, f := range r.Faults {
+		got = append(got, f.String())
+	}
+	want := []string{
+		`device-not-a-number: "m.h.2": "0" is a string: write the number 0`,
+		`unknown-device: "x": device -1 is negative`,
+		`unknown-device: "m.h.3": device 7 is not among the 2 devices (0 to 1)`,
+		`unknown-module: "m.h.9": the model has no such module; the nearest is "m.h.0"`,
+		`unknown-module: "x": the model has no such module; the nearest is "m"`,
+		`overlap: "m.h.2.attn": it lies inside "m.h.2", which has no valid device in the map; keep one of the two`,
+		`overlap: "m.h.0.mlp": it lies inside "m.h.0", which has device 0 in the map; keep one of the two`,
+		`split-unit: "m.h.1": it is split over devices 0, 1; its class must stay on one device`,
+		`no-device: "m.norm": no key of the map covers it`,
+		`ties-apart: "m.embed": units that share a parameter are apart: "m.embed" on 0, "head" on 1; the copies would train apart and take twice the memory`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("faults (-want +got):\n%s", d)
+	}
+	topo.Devices[0].CapacityBytes = 300
+	r = devicemap.Check(g, table, topo, flat, faults)
+	last := r.Faults[len(r.Faults)-1].String()
+	if len(r.Faults) != len(want)+1 || last != `does-not-fit: "device 0": it would hold 400 B at its peak (weights), 100 B more than its budget of 300 B` {
+		t.Errorf("%d faults, the last %s", len(r.Faults), last)
+	}
+}
+
+// TestGoodMaps: what engines write for this model has no fault.
+func TestGoodMaps(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 1<<30, 2)
+	for _, file := range []string{
+		`{"": 1}`,
+		`{"m": 0, "head": 0}`,
+		`{"m.embed": 0, "m.h": 1, "m.norm": "cuda:1", "head": "cuda"}`,
+		`{"m.embed": "cpu", "m.h.0": "disk", "m.h.1": 1, "m.h.2": 0, "m.h.3": 1, "m.norm": 0, "head": "cpu"}`,
+		`{"m.embed.weight": 0, "m.h.0.attn": 1, "m.h.0.mlp": 1, "m.h.1": 1, "m.h.2": 1, "m.h.3": 1, "m.norm": 1, "head": 0}`,
+	} {
+		flat, faults, err := devicemap.ReadFlat("map.json", []byte(file))
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		r := devicemap.Check(g, table, topo, flat, faults)
+		if len(r.Faults) > 0 || slices.Contains(r.Map, devicemap.Nowhere) {
+			t.Errorf("%s: %v, map %v", file, r.Faults, r.Map)
+		}
+	}
+}
+
+// TestAccelerateMaps: the maps that Accelerate 1.15 makes for public models
+// name only modules that are real and miss none.
+func TestAccelerateMaps(t *testing.T) {
+	files, err := filepath.Glob("../../fixtures/tensors/*.json.gz")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no tensor files: %v", err)
+	}
+	for _, file := range files {
+		config, maps := readMaps(t, file)
+		g, err := hf.FromConfig("config.json", config)
+		if err != nil {
+			t.Fatal(file, err)
+		}
+		for n, text := range maps {
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".json.gz")+"/"+n, func(t *testing.T) {
+				flat, faults, err := devicemap.ReadFlat(file, text)
+				if err != nil {
+					t.Fatal(err)
+				}
+				table, topo := load(t, g, 1<<49, 8)
+				for _, f := range devicemap.Check(g, table, topo, flat, faults).Faults {
+					t.Error(f)
+				}
+			})
+		}
+	}
+}
+
+func readMaps(t *testing.T, file string) (config []byte, maps map[string][]byte) {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var c struct {
+		Config json.RawMessage
+		Maps   map[string]struct{ Map json.RawMessage } `json:"accelerate_maps"`
+	}
+	if err := json.NewDecoder(z).Decode(&c); err != nil {
+		t.Fatal(file, err)
+	}
+	maps = map[string][]byte{}
+	for n, m := range c.Maps {
+		maps[n] = m.Map
+	}
+	if len(maps) != 3 {
+		t.Fatalf("%s has %d maps", file, len(maps))
+	}
+	return c.Config, maps
+}

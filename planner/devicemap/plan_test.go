@@ -1,0 +1,176 @@
+package devicemap_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// planOf is a plan for the small model.
+func planOf(tb testing.TB, m devicemap.Map) *devicemap.Plan {
+	tb.Helper()
+	g := small(tb)
+	table, topo := load(tb, g, 1000, 2)
+	r := devicemap.CheckMap(g, table, topo, m)
+	for i := range r.Devices {
+		r.Devices[i].Units = 0 // not in the file
+	}
+	return &devicemap.Plan{
+		FormatVersion: devicemap.PlanVersion, Model: devicemap.ModelOf(g), Workload: table.Workload, Topology: *topo,
+		DeviceMap: m.Flatten(g), Stages: m.Stages(g), Devices: r.Devices, Imbalance: r.Imbalance,
+		Objective: devicemap.Objective{Name: "memory", Value: .6, LowerBound: .5, Gap: 1. / 6, Status: "feasible", Bound: "average"},
+		Warnings:  []string{"one"},
+	}
+}
+
+func TestPlanRoundTrip(t *testing.T) {
+	want := planOf(t, devicemap.Map{0, 0, 0, devicemap.CPU, devicemap.Disk, 1, 0})
+	path := filepath.Join(t.TempDir(), "plan.json")
+	var b bytes.Buffer
+	if err := devicemap.WriteJSON(&b, want); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, err := devicemap.ReadPlan(path)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, b.Bytes())
+	}
+	want.Stages = got.Stages // checked below: made from the map
+	if d := cmp.Diff(want, got); d != "" {
+		t.Errorf("(-written +read):\n%s", d)
+	}
+	if !strings.Contains(b.String(), `"step_seconds": null`) || !strings.Contains(b.String(), `"m.h.2": "cpu"`) {
+		t.Errorf("the plan is\n%s", b.Bytes())
+	}
+}
+
+// TestTampered: a plan whose map was edited fails the check.
+func TestTampered(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 1000, 2)
+	var b bytes.Buffer
+	if err := devicemap.WriteJSON(&b, planOf(t, devicemap.Map{0, 0, 0, 1, 1, 1, 0})); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		from, to string
+		kind     devicemap.FaultKind // empty: no fault
+	}{
+		{"", "", ""},
+		{`"m.h.3": 1`, `"m.h.3": 2`, devicemap.UnknownDevice},
+		{`"m.h.3": 1`, `"m.h.3": "1"`, devicemap.DeviceNotANumber},
+		{`"m.h.3": 1`, `"m.h.33": 1`, devicemap.UnknownModule},
+		{`"head": 0`, `"head": 1`, devicemap.TiesApart},
+	} {
+		text := strings.Replace(b.String(), c.from, c.to, 1)
+		flat, plan, faults, err := devicemap.ParseMap("plan.json", []byte(text))
+		if err != nil || plan == nil {
+			t.Fatal(c.to, err)
+		}
+		r := devicemap.Check(g, table, topo, flat, faults)
+		if (len(r.Faults) == 0) != (c.kind == "") || len(r.Faults) > 0 && r.Faults[0].Kind != c.kind {
+			t.Errorf("%s becomes %s: %v, want %q", c.from, c.to, r.Faults, c.kind)
+		}
+	}
+}
+
+func TestParseMapRefuses(t *testing.T) {
+	for _, c := range []struct{ in, want string }{
+		{``, `map.json: line 1, column 1: unexpected EOF`},
+		{`[]`, `map.json: line 1, column 1: cannot read array as object`},
+		{`{"a": 0, "a": 1}`, `map.json: a (line 1, column 10): duplicate object member name`},
+		{`{"a": 0} x`, `map.json: line 1, column 10: invalid character 'x' after top-level value`},
+		{`{"a": 0`, `map.json: line 1, column 8: unexpected EOF`},
+		{`{"format_version": "devmap.plan/v2"}`, `map.json: format_version: "devmap.plan/v2" is not "devmap.plan/v1"`},
+		{`{"format_version": "devmap.plan/v1"}`, `map.json: topology: missing`},
+		{`{"format_version": "devmap.plan/v1", "colour": 1}`, `map.json: colour (line 1, column 38): unknown field "colour"`},
+		{`{"format_version": "devmap.plan/v1", "topology": {"format_version": "devmap.topology/v1", "devices": [{"name": "x", "capacity_bytes": 5}]}}`, `map.json: device_map: missing`},
+	} {
+		_, _, _, err := devicemap.ParseMap("map.json", []byte(c.in))
+		if err == nil || err.Error() != c.want {
+			t.Errorf("%s\n error %v\n  want %s", c.in, err, c.want)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "map.json")
+	if err := os.WriteFile(path, []byte(`{"a": 0}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devicemap.ReadPlan(path); err == nil || !strings.Contains(err.Error(), "format_version: missing: this is no plan") {
+		t.Errorf("a flat map as a plan: %v", err)
+	}
+	if _, _, _, err := devicemap.ReadMap(filepath.Dir(path)); err == nil || !strings.HasSuffix(err.Error(), ": not a regular file") {
+		t.Errorf("a folder: %v", err)
+	}
+}
+
+// FuzzParseMap: anything is refused in one line, or checked without a panic;
+// a map without faults covers the model and, written, reads back the same.
+func FuzzParseMap(f *testing.F) {
+	g := small(f)
+	table, topo := load(f, g, 1000, 2)
+	var plan bytes.Buffer
+	if err := devicemap.WriteJSON(&plan, planOf(f, devicemap.Map{0, 0, 0, 1, 1, 1, 0})); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(plan.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		flat, _, faults, err := devicemap.ParseMap("map.json", data)
+		if err != nil {
+			if s := err.Error(); !strings.HasPrefix(s, "map.json: ") || strings.ContainsFunc(s, unicode.IsControl) {
+				t.Fatalf("error %q", s)
+			}
+			return
+		}
+		r := devicemap.Check(g, table, topo, flat, faults)
+		for _, fault := range r.Faults {
+			if s := fault.String(); strings.ContainsFunc(s, unicode.IsControl) {
+				t.Fatalf("fault %q", s)
+			}
+		}
+		if len(r.Faults) > 0 {
+			return
+		}
+		for u, d := range r.Map {
+			if d == devicemap.Nowhere || int(d) >= len(topo.Devices) {
+				t.Fatalf("no fault, and unit %d is on %v", u, d)
+			}
+		}
+		if r.Map[0] != r.Map[len(r.Map)-1] {
+			t.Fatalf("no fault, and the tied units are apart: %v", r.Map)
+		}
+		out, err := flat.MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, _, err := devicemap.ReadFlat("map.json", out)
+		if d := cmp.Diff(flat, again); err != nil || d != "" {
+			t.Fatalf("%v (-before +after):\n%s", err, d)
+		}
+	})
+}
+
+// TestImbalance: idle devices count.
+func TestImbalance(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 1000, 4)
+	all := make(devicemap.Map, len(g.Units))
+	if got := devicemap.Imbalance(devicemap.Predict(table, topo, all)); got != 4 {
+		t.Errorf("all on one of four: %v, want 4", got)
+	}
+	if got := devicemap.Imbalance([]devicemap.Prediction{{}, {}}); got != 1 {
+		t.Errorf("nothing anywhere: %v, want 1", got)
+	}
+	if s := devicemap.StepSeconds(&costmodel.Table{Workload: costmodel.Workload{Mode: costmodel.Load}}, topo, nil); s != nil {
+		t.Errorf("loading takes a step of %v s", *s)
+	}
+}

@@ -1,0 +1,79 @@
+package emit_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+var plan = &devicemap.Plan{DeviceMap: devicemap.Flat{
+	{Key: "model.embed_tokens", Device: 0},
+	{Key: "model.layers.0", Device: 0},
+	{Key: "model.layers.1", Device: 10},
+	{Key: "model.norm", Device: devicemap.CPU},
+	{Key: "lm_head", Device: devicemap.Disk},
+	{Key: `odd"naïve`, Device: 1},
+}}
+
+// TestGolden holds each engine's file to the committed one, byte for byte,
+// and reads it as the engines do: an object of numbers, "cpu" and "disk".
+func TestGolden(t *testing.T) {
+	for _, engine := range emit.Engines() {
+		t.Run(engine, func(t *testing.T) {
+			e, err := emit.Parse(engine)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := emit.Write(&b, e, plan); err != nil {
+				t.Fatal(err)
+			}
+			golden := filepath.Join("testdata", engine+".json")
+			if os.Getenv("UPDATE_GOLDEN") == "1" {
+				if err := os.WriteFile(golden, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(b.Bytes(), want) {
+				t.Errorf("%s is\n%s, want\n%s", golden, b.Bytes(), want)
+			}
+			var read map[string]any
+			if err := json.Unmarshal(b.Bytes(), &read); err != nil {
+				t.Fatal(err)
+			}
+			if len(read) != len(plan.DeviceMap) || read["model.layers.1"] != 10.0 || read["model.norm"] != "cpu" || read["lm_head"] != "disk" {
+				t.Errorf("it reads as %v", read)
+			}
+			if !strings.Contains(emit.Usage(e), "device_map.json") {
+				t.Errorf("usage %q names no file", emit.Usage(e))
+			}
+		})
+	}
+	if len(emit.Engines()) != 2 {
+		t.Errorf("engines %v: add the golden file of a new one", emit.Engines())
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	if _, err := emit.Parse("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, ms-swift)` {
+		t.Errorf("error %v", err)
+	}
+	if err := emit.Write(new(bytes.Buffer), "vllm", plan); err == nil {
+		t.Error("an unknown engine is written")
+	}
+	sharded := &devicemap.Plan{Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.FSDP}}
+	if err := emit.Write(new(bytes.Buffer), emit.Accelerate, sharded); err == nil || err.Error() != `the plan for "m" has no device map: its strategy is fsdp` {
+		t.Errorf("error %v", err)
+	}
+}

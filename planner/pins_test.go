@@ -1,0 +1,68 @@
+package planner_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// TestPins: patterns name units, modules around them, layers in them, or
+// beginnings; the rest stays as even as the pins allow.
+func TestPins(t *testing.T) {
+	sizes := []int64{10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10, 10}
+	for _, c := range []struct {
+		pins     []planner.Pin
+		together [][]string
+		want     string
+	}{
+		{nil, nil, "[0 0 0 0 1 1 1 1 2 2 2 2]"},
+		{[]planner.Pin{{Pattern: "h.1", Device: 1}}, nil, "[0 1 1 1 1 1 1 2 2 2 2 2]"},
+		{[]planner.Pin{{Pattern: "h.1*", Device: 2}}, nil, ""}, // h.1 and h.10 pull all between along
+		{[]planner.Pin{{Pattern: "h", Device: 1}}, nil, "[1 1 1 1 1 1 1 1 1 1 1 1]"},
+		{nil, [][]string{{"h.0", "h.5"}}, "[0 0 0 0 0 0 1 1 1 2 2 2]"},
+		{[]planner.Pin{{Pattern: "h.11", Device: 0}}, nil, "[0 0 0 0 0 0 0 0 0 0 0 0]"},
+	} {
+		p := chainOf(t, sizes, 1000, 1000, 1000)
+		p.Pins, p.Together = c.pins, c.together
+		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+		if err != nil {
+			t.Errorf("%v %v: %v", c.pins, c.together, err)
+			continue
+		}
+		if got := fmt.Sprint(sol.Map); c.want != "" && got != c.want {
+			t.Errorf("%v %v: %s, want %s", c.pins, c.together, got, c.want)
+		}
+		for _, pin := range c.pins {
+			if u, ok := p.Graph.UnitIndex(pin.Pattern); ok && int(sol.Map[u]) != pin.Device {
+				t.Errorf("%v: %s is on %v", c.pins, pin.Pattern, sol.Map[u])
+			}
+		}
+	}
+}
+
+func TestPinsRefused(t *testing.T) {
+	for _, c := range []struct {
+		pins     []planner.Pin
+		together [][]string
+		want     string
+	}{
+		{[]planner.Pin{{Pattern: "h.33", Device: 0}}, nil, `pin "h.33": no module matches; the nearest is "h.3"`},
+		{nil, [][]string{{"h.0", "k.1"}}, `together "k.1": no module matches; the nearest is "h.1"`},
+		{[]planner.Pin{{Pattern: "h.0", Device: 3}}, nil, `pin "h.0": device 3 is not among the 3 devices`},
+		{[]planner.Pin{{Pattern: "h.0", Device: -1}}, nil, `pin "h.0": device -1 is not among the 3 devices`},
+		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.0", Device: 1}}, nil, `pin "h.0": "h.0" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0`},
+		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.3", Device: 1}}, [][]string{{"h.0", "h.4"}}, `pin "h.3": "h.3" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0`},
+		{[]planner.Pin{{Pattern: "h.1", Device: 2}, {Pattern: "h.4", Device: 0}}, nil, `"h.1" on device 2 and "h.4" on device 0 contradict each other: each device takes one stretch of the model, in device order`},
+	} {
+		p := chainOf(t, []int64{1, 2, 3, 4, 5}, 100, 100, 100)
+		p.Pins, p.Together = c.pins, c.together
+		_, err := planner.Solve(t.Context(), p, planner.Settings{})
+		var pattern *planner.PatternError
+		var conflict *planner.ConflictError
+		if err == nil || err.Error() != c.want || !errors.As(err, &pattern) && !errors.As(err, &conflict) {
+			t.Errorf("%v %v\n error %v\n  want %s", c.pins, c.together, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package planner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// chainOf is a problem of units that hold so many bytes, on devices of a
+// capacity each.
+func chainOf(t *testing.T, sizes []int64, capacities ...int64) planner.Problem {
+	t.Helper()
+	var layers []modelgraph.Layer
+	for i, n := range sizes {
+		d := modelgraph.NotDeclared()
+		d.ParamsBytes = n
+		layers = append(layers, modelgraph.Layer{Name: fmt.Sprintf("h.%d", i), Declared: &d})
+	}
+	g, err := modelgraph.New("chain", layers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return loadOn(t, g, capacities...)
+}
+
+func loadOn(t *testing.T, g *modelgraph.Graph, capacities ...int64) planner.Problem {
+	t.Helper()
+	p := planner.Problem{Graph: g, Costs: tableOf(t, g, costmodel.Workload{Mode: costmodel.Load}), Topology: &costmodel.Topology{}}
+	for _, c := range capacities {
+		p.Topology.Devices = append(p.Topology.Devices, costmodel.Device{CapacityBytes: c})
+	}
+	return p
+}
+
+// TestChains: the inputs on which a popular balancer fails (style.md §5.1),
+// read from their files.
+func TestChains(t *testing.T) {
+	for _, c := range []struct {
+		file    string
+		devices int
+		want    int64
+	}{{"near-equal-8", 2, 42}, {"near-equal-32", 4, 802}, {"range-not-max", 3, 8}} {
+		g, err := modelgraph.ReadFile("../fixtures/chains/" + c.file + ".json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		capacities := make([]int64, c.devices)
+		for i := range capacities {
+			capacities[i] = 10000
+		}
+		sol, err := planner.Solve(t.Context(), loadOn(t, g, capacities...), planner.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := sol.Devices[sol.Bottleneck].Predicted.PeakAllocatedBytes; got != c.want || sol.Status != planner.Optimal || sol.Gap() != 0 {
+			t.Errorf("%s: bottleneck %d, want %d (%s)", c.file, got, c.want, sol.Status)
+		}
+	}
+}
+
+// TestEarlyStop: a search that is cut off says so, and its bound still holds.
+func TestEarlyStop(t *testing.T) {
+	sizes := make([]int64, 60)
+	for i := range sizes {
+		sizes[i] = int64(100 + 37*i%91 + 500*(i%7/6))
+	}
+	p := chainOf(t, sizes, 9000, 4000, 7000, 2500, 8000)
+	best, err := planner.Solve(t.Context(), p, planner.Settings{})
+	if err != nil || best.Status != planner.Optimal {
+		t.Fatal(err, best.Status)
+	}
+	sol, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sol.Status != planner.LimitReached || sol.Probes != 1 || sol.LowerBound > best.Value || sol.Value < best.Value || sol.Gap() <= 0 {
+		t.Errorf("%s after %d probes: %v to %v, the optimum is %v", sol.Status, sol.Probes, sol.LowerBound, sol.Value, best.Value)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if sol, err = planner.Solve(ctx, p, planner.Settings{}); err != nil || sol.Status != planner.LimitReached || sol.LowerBound > best.Value {
+		t.Errorf("cancelled: %v, %+v", err, sol)
+	}
+}
+
+// TestInfeasible: the refusal shows its arithmetic, and the number of devices
+// that it names is the least that does.
+func TestInfeasible(t *testing.T) {
+	g := readModel(t, "llama-3.1-8b")
+	gpu, err := catalogue.Find("a100-40gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	on := func(n int) planner.Problem {
+		p := planner.Problem{Graph: g, Topology: &costmodel.Topology{}}
+		p.Costs = tableOf(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW})
+		for range n {
+			p.Topology.Devices = append(p.Topology.Devices, gpu.Device(costmodel.Train))
+		}
+		return p
+	}
+	sol, err := planner.Solve(t.Context(), on(2), planner.Settings{})
+	var no *planner.InfeasibleError
+	if !errors.As(err, &no) {
+		t.Fatalf("%v is no refusal", err)
+	}
+	if !no.Proved || no.Best != sol || no.TooLarge != "" || no.Needed <= no.Budget || no.Budget != gpu.CapacityBytes-gpu.ReservedBytes || no.Worst != sol.Bottleneck {
+		t.Errorf("%+v", no)
+	}
+	for _, want := range []string{"does not fit on 2 devices, however it is placed", fmt.Sprintf("device %d needs", no.Worst), "are missing", fmt.Sprintf("; %d such devices are enough", no.Devices)} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+	if no.Devices <= 2 {
+		t.Fatalf("%d devices are enough?", no.Devices)
+	}
+	if _, err := planner.Solve(t.Context(), on(no.Devices), planner.Settings{}); err != nil {
+		t.Errorf("on %d devices: %v", no.Devices, err)
+	}
+	if _, err := planner.Solve(t.Context(), on(no.Devices-1), planner.Settings{}); !errors.As(err, &no) {
+		t.Errorf("on %d devices: %v, so fewer are enough", no.Devices-1, err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	_, err := planner.Solve(t.Context(), chainOf(t, []int64{10, 500, 10}, 100, 200), planner.Settings{})
+	var no *planner.InfeasibleError
+	if !errors.As(err, &no) || no.TooLarge != "h.1" || no.Devices != 0 || !no.Proved || no.Needed != 510 || no.Budget != 200 {
+		t.Fatalf("%v: %+v", err, no)
+	}
+	const want = `it does not fit on 2 devices, however it is placed: in the best map device 1 needs 510 B at its peak (weights) and may hold 200 B, so 310 B are missing; "h.1" alone needs more than any device has`
+	if err.Error() != want {
+		t.Errorf("error\n%s, want\n%s", err, want)
+	}
+}
