@@ -39,14 +39,12 @@ func (u *Unit) Run() Run {
 	for i := range u.Steps {
 		r = r.Join(u.Steps[i].Run())
 	}
-	if u.Recompute {
-		// Backward first runs forward again on the saved input; the inner
-		// peaks come on top of it.
-		r = Run{
-			Saved: u.Input, Grads: r.Grads,
-			Forward:  u.Input + r.Forward,
-			Backward: u.Input + max(r.Forward, r.Backward),
-		}
+	if u.Recompute { // backward runs forward again first
+		r = Run{Grads: r.Grads, Forward: r.Forward, Backward: max(r.Forward, r.Backward)}
+	}
+	if u.Handed > 0 { // gone once the unit's own backward starts
+		r.Saved += u.Handed
+		r.Forward, r.Backward = max(r.Forward, r.Saved), max(r.Backward, r.Saved)
 	}
 	r.Static, r.StepTransient = u.Static(), u.StepTransient
 	return r

@@ -35,9 +35,11 @@ type Unit struct {
 	StepTransient int64
 	// Steps are the layers in the order they run.
 	Steps []Step
-	// Recompute: forward keeps only Input, backward runs the steps again.
+	// Recompute: forward keeps nothing of the steps, backward runs them again.
 	Recompute bool
-	Input     int64
+	// Handed is the unit's output where the next unit is recomputed from it:
+	// it stays on this device until that one's backward is done.
+	Handed int64
 	// Output is what crosses to the next unit.
 	Output int64
 	// FLOPs of one forward of a micro-batch.

@@ -18,13 +18,16 @@ type Table struct {
 	Warnings []string
 }
 
-// Kept is what device d of that kind holds besides its units; nothing where
-// it holds no unit.
-func (t *Table) Kept(d int, dev *Device) Kept {
+// Kept is what device d holds besides its units. The input's device gets the
+// outputs even where it holds no unit: the caller put the input there.
+func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
+	var k Kept
 	if t.Workload.Mode == Load {
-		return Kept{}
+		return k
 	}
-	k := Kept{Workspace: t.Workspaces * dev.WorkspaceBytes}
+	if !idle {
+		k.Workspace = t.Workspaces * dev.WorkspaceBytes
+	}
 	if d == t.InputDevice {
 		k.Output = t.OutputBytes
 	}
@@ -39,7 +42,7 @@ func (t *Table) Overhead(dev *Device) int64 { return dev.ContextBytes }
 func (t *Table) Largest(dev *Device) int {
 	best, at := int64(-1), 0
 	for i := range t.Units {
-		if p := t.Units[i].Run().Peak(t.Kept(-1, dev)); p > best {
+		if p := t.Units[i].Run().Peak(t.Kept(-1, dev, false)); p > best {
 			best, at = p, i
 		}
 	}

@@ -55,8 +55,11 @@ func (w *walker) see(at string, activations, grads int64) {
 }
 
 func (w *walker) forward(u *Unit) {
+	defer func() {
+		w.now.Activations += u.Handed
+		w.see("forward of "+u.Name, 0, 0)
+	}()
 	if u.Recompute {
-		w.now.Activations += u.Input
 		var inner int64
 		for i := range u.Steps {
 			w.see("forward of "+u.Steps[i].Layer, inner+u.Steps[i].Forward, 0)
@@ -77,6 +80,7 @@ func (w *walker) forward(u *Unit) {
 }
 
 func (w *walker) backward(u *Unit) {
+	w.now.Activations -= u.Handed
 	if u.Recompute {
 		for i := range u.Steps {
 			w.see("recompute of "+u.Steps[i].Layer, u.Steps[i].Forward, 0)
@@ -92,8 +96,5 @@ func (w *walker) backward(u *Unit) {
 		w.see(at, s.Backward-s.BackwardGrads, s.BackwardGrads)
 		w.now.Activations -= s.Saved
 		w.now.Grads += s.Grads
-	}
-	if u.Recompute {
-		w.now.Activations -= u.Input
 	}
 }

@@ -35,8 +35,9 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 		if mode == costmodel.Train {
 			u.OptimizerState, u.HeldGrads, u.StepTransient = size(), size(), size()
 			if rng.IntN(2) == 0 {
-				u.Recompute, u.Input = true, size()
+				u.Recompute = true
 			}
+			u.Handed = size()
 		}
 	}
 	return units

@@ -18,7 +18,7 @@ func (s *Solution) Alone(p *Problem) string {
 	}
 	var names []string
 	for u, d := range s.Map {
-		if int(d) == s.Bottleneck && p.Costs.Units[u].Run().Peak(p.Costs.Kept(-1, &p.Topology.Devices[d])) > 0 {
+		if int(d) == s.Bottleneck && p.Costs.Units[u].Run().Peak(p.Costs.Kept(-1, &p.Topology.Devices[d], false)) > 0 {
 			names = append(names, p.Graph.Units[u].Name)
 		}
 	}

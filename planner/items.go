@@ -23,6 +23,7 @@ type layout struct {
 	tied   []tiedUnit       // units of groups, ascending
 	device []costmodel.Kept
 	extra  []int64 // overhead per device
+	idle   []int64 // what a device without units needs
 }
 
 // tiedUnit is a unit of a group: its place in the chain's order, and its run.
@@ -54,8 +55,9 @@ func newLayout(p *Problem, joined [][]int) *layout {
 	}
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]
-		l.device = append(l.device, p.Costs.Kept(d, dev))
+		l.device = append(l.device, p.Costs.Kept(d, dev, false))
 		l.extra = append(l.extra, p.Costs.Overhead(dev))
+		l.idle = append(l.idle, costmodel.Run{}.Peak(p.Costs.Kept(d, dev, true))+l.extra[d])
 	}
 	return l
 }
@@ -66,7 +68,7 @@ func newLayout(p *Problem, joined [][]int) *layout {
 // gains nothing.
 func (l *layout) peak(d, a, b int, groups uint64) int64 {
 	if a >= b && groups == 0 {
-		return l.extra[d]
+		return l.idle[d]
 	}
 	at, end := l.start[a], l.start[b]
 	var r costmodel.Run

@@ -28,6 +28,7 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	for u := range g.Units {
 		t.Units = append(t.Units, e.unit(u))
 	}
+	e.handOver(t.Units)
 	if w.Mode != costmodel.Load {
 		t.OutputBytes = e.outputs()
 		t.Workspaces = 1

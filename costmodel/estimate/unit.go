@@ -36,7 +36,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		out.Output = c.Output
 	}
 	if train && e.w.Recompute == costmodel.RecomputeFull && len(out.Steps) > 1 {
-		out.Recompute, out.Input = true, e.input(unit)
+		out.Recompute = true
 	}
 	return out
 }
@@ -65,14 +65,30 @@ func (e *estimator) params(l *modelgraph.Layer) int64 {
 	return n
 }
 
-// input is the size of the hidden state that enters a unit.
-func (e *estimator) input(u *modelgraph.Unit) int64 {
+// handOver charges the input of every recomputed unit to the unit that makes
+// it, on whose device it stays: the engine checkpoints the tensor that a block
+// is called with, before the hook copies it (GradientCheckpointingLayer wraps
+// the hooked forward).
+func (e *estimator) handOver(units []costmodel.Unit) {
+	for u := range units {
+		if !units[u].Recompute {
+			continue
+		}
+		if from := e.input(&e.g.Units[u]); from >= 0 {
+			maker := &units[e.g.Layers[from].UnitIndex()]
+			maker.Handed = max(maker.Handed, e.costs[from].Output)
+		}
+	}
+}
+
+// input is the layer outside a unit whose output enters it, or -1.
+func (e *estimator) input(u *modelgraph.Unit) int {
 	for _, i := range u.Exec() {
 		for _, j := range e.g.Layers[i].InputLayers() {
 			if j < u.First || j >= u.End {
-				return e.costs[j].Output
+				return j
 			}
 		}
 	}
-	return 0
+	return -1
 }

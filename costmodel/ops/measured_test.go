@@ -78,8 +78,9 @@ func TestMeasuredBlocks(t *testing.T) {
 	}
 }
 
-// blockBytes is what the second block of a model keeps after forward, and the
-// size of an element of its residual stream.
+// blockBytes is what the first block of a model keeps after forward (its
+// output, where the second is recomputed from it), and the size of an element
+// of its residual stream.
 func blockBytes(t *testing.T, model string, batch, seq int64, mode string) (saved, stream int64) {
 	t.Helper()
 	g, err := hf.FromConfig("config.json", []byte(blockConfigs[model]))
@@ -100,9 +101,9 @@ func blockBytes(t *testing.T, model string, batch, seq int64, mode string) (save
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, ok := g.UnitIndex("model.layers.1")
+	u, ok := g.UnitIndex("model.layers.0")
 	if !ok {
-		t.Fatal("no second block")
+		t.Fatal("no first block")
 	}
 	return table.Units[u].ActivationBytes(), w.Precision.StreamBytes()
 }

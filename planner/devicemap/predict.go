@@ -58,8 +58,9 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 
 func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
 	p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
-	if len(units) > 0 {
-		peak := costmodel.Walk(t.Workload.Mode, units, t.Kept(d, dev))
+	kept := t.Kept(d, dev, len(units) == 0)
+	if len(units) > 0 || kept.Output > 0 {
+		peak := costmodel.Walk(t.Workload.Mode, units, kept)
 		p.Predicted = predicted(peak, t.Overhead(dev), dev.Slack)
 	}
 	p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
