@@ -14,7 +14,7 @@ func init() {
 		types:   []string{"internvl_vision"},
 		class:   "InternVLVisionModel",
 		classes: []string{"InternVLVisionModel"},
-		build: func(b *builder, c *config, class string) {
+		build: func(b *builder, c *config, _ string) {
 			internVLVision(c).build(b, "")
 		},
 		maxSeq: func(*config) int64 { return 0 },

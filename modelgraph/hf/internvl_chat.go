@@ -11,7 +11,7 @@ func init() {
 		types:   []string{"internvl_chat"},
 		class:   "InternVLChatModel",
 		classes: []string{"InternVLChatModel"},
-		build: func(b *builder, c *config, class string) {
+		build: func(b *builder, c *config, _ string) {
 			readInternVLChat(c).build(b)
 		},
 		maxSeq: func(c *config) int64 { return c.sub("llm_config").dim(0, "max_position_embeddings") },

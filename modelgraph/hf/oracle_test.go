@@ -55,6 +55,7 @@ var refusedHere = map[string]string{
 }
 
 func (c *oracleCase) check(t *testing.T) {
+	t.Helper()
 	g, err := FromConfig("config.json", c.Config)
 	if why, ok := refusedHere[c.Case]; ok {
 		if err == nil {

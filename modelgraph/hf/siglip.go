@@ -52,7 +52,8 @@ func (s *siglip) embed(b *builder, path string) {
 	patch := s.grid.embed(b, dot(path, "patch_embedding"), s.channels, s.dim)
 	b.hidden = addTable(b, dot(path, "position_embedding"), n, s.dim, patch)
 	b.add(dot(path, "position_ids"), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{
-		buffer("", modelgraph.I64, 1, n)}
+		buffer("", modelgraph.I64, 1, n),
+	}
 }
 
 // pool adds the attention of one learned query to all patches

@@ -78,7 +78,7 @@ func (m *multimodal) build(b *builder, c *config, class string) {
 func feed(b *builder, from int, embed, image string) {
 	for i := from; i < len(b.layers); i++ {
 		if in := b.layers[i].Inputs; len(in) > 0 && in[0] == embed {
-			b.layers[i].Inputs = append(in, image)
+			b.layers[i].Inputs = append(slices.Clone(in), image)
 			return
 		}
 	}

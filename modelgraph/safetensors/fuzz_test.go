@@ -32,6 +32,7 @@ func FuzzReadHeader(f *testing.F) {
 
 // checkAgainstJSON reads the header in the obvious way.
 func checkAgainstJSON(t *testing.T, h *Header, data []byte) {
+	t.Helper()
 	n := binary.LittleEndian.Uint64(data)
 	var entries map[string]json.RawMessage
 	if err := json.Unmarshal(data[8:8+n], &entries); err != nil {

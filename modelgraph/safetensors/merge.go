@@ -30,8 +30,10 @@ func (c *Checkpoint) merge(idx *index, headers []*Header) error {
 	for i, h := range headers {
 		for _, t := range h.Tensors {
 			if first, ok := holder[t.Name]; ok {
-				errs = append(errs, &SyntaxError{c.Files[i].Name, "tensor " + quote(t.Name),
-					"also in " + printable(c.Files[first].Name)})
+				errs = append(errs, &SyntaxError{
+					c.Files[i].Name, "tensor " + quote(t.Name),
+					"also in " + printable(c.Files[first].Name),
+				})
 				continue
 			}
 			holder[t.Name] = i

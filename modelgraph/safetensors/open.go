@@ -76,9 +76,9 @@ func openFolder(dir string) (*folder, error) {
 }
 
 func (f *folder) close() {
-	f.home.root.Close()
+	f.home.root.Close() //nolint:errcheck // opened for reading
 	if f.blobs != nil {
-		f.blobs.root.Close()
+		f.blobs.root.Close() //nolint:errcheck // likewise
 	}
 }
 
@@ -122,7 +122,7 @@ func (f *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	}
 	info, err = statRegular(file, name)
 	if err != nil {
-		file.Close()
+		file.Close() //nolint:errcheck // the first error counts
 		return nil, nil, err
 	}
 	return file, info, nil

@@ -38,7 +38,7 @@ func wantRefused(t *testing.T, dir, name, msg string) {
 	t.Helper()
 	f, _, err := OpenBeneath(dir, name)
 	if err == nil {
-		f.Close()
+		f.Close() //nolint:errcheck // opened for reading
 	}
 	var refused *RefusedError
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), msg) {

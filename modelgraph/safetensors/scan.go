@@ -35,7 +35,7 @@ func (s *scanner) at(offset int64, p jsontext.Pointer) string {
 func (s *scanner) wrap(err error) error {
 	var syn *jsontext.SyntacticError
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return &SyntaxError{s.file, s.at(0, ""), "no JSON value"}
 	case !errors.As(err, &syn):
 		return fmt.Errorf("%s: reading JSON: %w", printable(s.file), err)
@@ -113,7 +113,7 @@ func (s *scanner) eof() error {
 	s.last = s.dec.InputOffset()
 	_, err := s.dec.ReadToken()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
 		return s.wrap(err)
