@@ -31,9 +31,9 @@ func (e *InfeasibleError) Error() string {
 	var b strings.Builder
 	n := len(e.Best.Devices)
 	if e.Proved {
-		fmt.Fprintf(&b, "it does not fit on %d devices, however it is placed: ", n)
+		fmt.Fprintf(&b, "it does not fit on %s, however it is placed: ", devices(n))
 	} else {
-		fmt.Fprintf(&b, "no map that fits on %d devices was found: ", n)
+		fmt.Fprintf(&b, "no map that fits on %s was found: ", devices(n))
 	}
 	w := &e.Best.Devices[e.Worst]
 	fmt.Fprintf(&b, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
@@ -45,6 +45,13 @@ func (e *InfeasibleError) Error() string {
 		fmt.Fprintf(&b, "; %d such devices are enough", e.Devices)
 	}
 	return b.String()
+}
+
+func devices(n int) string {
+	if n == 1 {
+		return "1 device"
+	}
+	return fmt.Sprintf("%d devices", n)
 }
 
 // infeasible works out what would be enough.

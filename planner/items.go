@@ -23,7 +23,10 @@ type layout struct {
 	tied   []tiedUnit       // units of groups, ascending
 	device []costmodel.Kept
 	extra  []int64 // overhead per device
-	idle   []int64 // what a device without units needs
+	idle   []int64 // what a device without units counts
+	// additive: peaks are sums, with the same part of a device added whether
+	// it is idle or not.
+	additive bool
 }
 
 // tiedUnit is a unit of a group: its place in the chain's order, and its run.
@@ -35,7 +38,7 @@ type tiedUnit struct {
 // newLayout finds groups and items. joined lists sets of units that must
 // share a device.
 func newLayout(p *Problem, joined [][]int) *layout {
-	l := &layout{p: p, groupOf: make([]int, len(p.Graph.Units))}
+	l := &layout{p: p, groupOf: make([]int, len(p.Graph.Units)), additive: p.Costs.Additive}
 	free, follow := anchor(p.Graph.TiedUnits())
 	joined = append(follow, joined...)
 	l.makeGroups(free, joined)
@@ -89,6 +92,16 @@ func (l *layout) peak(d, a, b int, groups uint64) int64 {
 	return r.Peak(l.device[d]) + l.extra[d]
 }
 
+// countNothingIdle takes overhead off devices that hold nothing.
+func (l *layout) countNothingIdle() {
+	for d := range l.idle {
+		if l.idle[d] == l.extra[d] {
+			l.idle[d] = 0
+		}
+	}
+	l.additive = false
+}
+
 // problem is the chain problem of the layout.
 func (l *layout) problem(pins *pins) chain.Problem {
 	budgets := make([]int64, len(l.p.Topology.Devices))
@@ -98,6 +111,6 @@ func (l *layout) problem(pins *pins) chain.Problem {
 	return chain.Problem{
 		Items: len(l.start) - 1, Budgets: budgets, Groups: len(l.groups), Peak: l.peak,
 		Pins: pins.items, GroupPins: pins.groups, Follow: l.follow,
-		Additive: l.p.Costs.Additive,
+		Additive: l.additive,
 	}
 }

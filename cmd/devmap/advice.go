@@ -70,12 +70,12 @@ func attempt(ctx context.Context, p planner.Problem) *planner.Solution {
 	return s
 }
 
-// outcome is what a changed problem comes to.
+// outcome is what a changed problem comes to, counted as the share is.
 func outcome(s *planner.Solution) string {
 	fits := "fits"
 	if s.Value > 1 {
 		fits = "does not fit yet"
 	}
 	d := &s.Devices[s.Bottleneck]
-	return fmt.Sprintf("largest GPU %v, %s", costmodel.Bytes(d.Predicted.PeakAllocatedBytes), fits)
+	return fmt.Sprintf("fullest GPU %s, %s", sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()), fits)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -11,37 +12,37 @@ import (
 const nothing = "nothing"
 
 // runs says what a device holds: numbered modules as layers.0–7 (8), others by
-// their last name.
+// name.
 func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 	var parts []string
 	var container string
 	first, last := -1, -1
 	flush := func() {
-		if first < 0 {
+		switch {
+		case first < 0:
 			return
+		case last > first:
+			parts = append(parts, fmt.Sprintf("%s.%d–%d (%d)", t.short[container], first, last, last-first+1))
+		default:
+			parts = append(parts, fmt.Sprintf("%s.%d", t.short[container], first))
 		}
-		s := fmt.Sprintf("%s.%d", container, first)
-		if last > first {
-			s = fmt.Sprintf("%s.%d–%d (%d)", container, first, last, last-first+1)
-		}
-		parts = append(parts, s)
 		first = -1
 	}
 	for u, on := range m {
 		if on != d {
 			continue
 		}
-		path, number, ok := numbered(t.g.Units[u].Name)
-		if ok && first >= 0 && path == container && number == last+1 {
+		name, number := numbered(t.g.Units[u].Name)
+		if number >= 0 && first >= 0 && name == container && number == last+1 {
 			last = number
 			continue
 		}
 		flush()
-		if ok {
-			container, first, last = path, number, number
+		if number >= 0 {
+			container, first, last = name, number, number
 			continue
 		}
-		parts = append(parts, t.g.Units[u].Name[strings.LastIndexByte(t.g.Units[u].Name, '.')+1:])
+		parts = append(parts, t.short[name])
 	}
 	flush()
 	if len(parts) == 0 {
@@ -50,18 +51,46 @@ func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 	return strings.Join(parts, ", ")
 }
 
-// numbered splits model.layers.7 into layers and 7.
-func numbered(name string) (container string, n int, ok bool) {
-	parts := strings.Split(name, ".")
-	if len(parts) < 2 {
-		return "", 0, false
+// shortNames gives each unit's path, or that of the list it is in, the ending
+// that no other has: lm_head, but encoder.layers and decoder.layers.
+func shortNames(g *modelgraph.Graph) map[string]string {
+	full := make(map[string]bool)
+	for u := range g.Units {
+		name, _ := numbered(g.Units[u].Name)
+		full[name] = true
 	}
-	last := parts[len(parts)-1]
-	if last == "" || len(last) > 9 || strings.Trim(last, "0123456789") != "" {
-		return "", 0, false
+	users := make(map[string]int) // how many paths have an ending
+	for name := range full {
+		for at := len(name); at >= 0; at = strings.LastIndexByte(name[:at], '.') {
+			users[name[at:]]++
+		}
 	}
-	for _, c := range last {
+	short := make(map[string]string)
+	for name := range full {
+		short[name] = name
+		for at := strings.LastIndexByte(name, '.'); at >= 0; at = strings.LastIndexByte(name[:at], '.') {
+			if users[name[at:]] == 1 && !full[name[at+1:]] {
+				short[name] = name[at+1:]
+				break
+			}
+		}
+	}
+	return short
+}
+
+// numbered splits model.layers.7 into model.layers and 7; -1 where the path
+// has no number.
+func numbered(name string) (container string, n int) {
+	at := strings.LastIndexByte(name, '.')
+	if at < 0 {
+		return name, -1
+	}
+	digits := name[at+1:]
+	if digits == "" || len(digits) > 9 || strings.Trim(digits, "0123456789") != "" {
+		return name, -1
+	}
+	for _, c := range digits {
 		n = 10*n + int(c-'0')
 	}
-	return parts[len(parts)-2], n, true
+	return name[:at], n
 }

@@ -19,6 +19,7 @@ type tables struct {
 	w      io.Writer
 	g      *modelgraph.Graph
 	work   costmodel.Workload
+	short  map[string]string // unit paths as the tables name them
 	width  int
 	colour bool
 }
@@ -28,7 +29,7 @@ type tables struct {
 const defaultWidth, leastWidth = 120, 100
 
 func newTable(w io.Writer, g *modelgraph.Graph, work costmodel.Workload) *tables {
-	t := &tables{w: w, g: g, work: work, width: defaultWidth}
+	t := &tables{w: w, g: g, work: work, short: shortNames(g), width: defaultWidth}
 	if f, ok := w.(*os.File); ok && terminal(w) {
 		t.colour = os.Getenv("NO_COLOR") == ""
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {

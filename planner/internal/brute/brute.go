@@ -20,9 +20,11 @@ type Best struct {
 // units of a together-group; pinned units are where their pin says; the units
 // outside the tie groups stand in device order, with the first unit of a tie
 // group among them unless it opens the chain. Patterns of pins and
-// together-groups are names of units here.
-func Solve(p *planner.Problem) Best {
-	s := search{p: p, m: make(devicemap.Map, len(p.Graph.Units)), shares: map[string]float64{}}
+// together-groups are names of units here. idle says whether an idle device
+// counts its overhead; the answer for a model smaller than a context is the
+// one without.
+func Solve(p *planner.Problem, idle bool) Best {
+	s := search{p: p, idle: idle, m: make(devicemap.Map, len(p.Graph.Units)), shares: map[string]float64{}}
 	s.chained = make([]bool, len(s.m))
 	for u := range s.chained {
 		s.chained[u] = true
@@ -49,6 +51,7 @@ type search struct {
 	m        devicemap.Map
 	chained  []bool // the unit stands in device order
 	together [][]int
+	idle     bool
 	best     Best
 	shares   map[string]float64 // of a device with a set of units: most of the cost
 }
@@ -103,7 +106,7 @@ func (s *search) judge() {
 	if !s.allowed() {
 		return
 	}
-	value, squares := Score(s.p, s.m, s.shares)
+	value, squares := Score(s.p, s.m, s.idle, s.shares)
 	if s.best.Maps == 0 || value < s.best.Value || value == s.best.Value && squares < s.best.Squares {
 		s.best.Value, s.best.Squares = value, squares
 		s.best.Map = append(s.best.Map[:0], s.m...)
@@ -111,10 +114,10 @@ func (s *search) judge() {
 	s.best.Maps++
 }
 
-// Score is the largest share of a map and the sum of squared shares. An idle
-// device counts its overhead, so that leaving one idle gains nothing. seen, if
-// not nil, remembers the share of a device with a set of units.
-func Score(p *planner.Problem, m devicemap.Map, seen map[string]float64) (value, squares float64) {
+// Score is the largest share of a map and the sum of squared shares. With idle
+// an idle device counts its overhead, so that leaving one idle gains nothing.
+// seen, if not nil, remembers the share of a device with a set of units.
+func Score(p *planner.Problem, m devicemap.Map, idle bool, seen map[string]float64) (value, squares float64) {
 	for d := range p.Topology.Devices {
 		key := make([]byte, 1+len(m))
 		key[0] = byte(d)
@@ -125,7 +128,7 @@ func Score(p *planner.Problem, m devicemap.Map, seen map[string]float64) (value,
 		}
 		share, ok := seen[string(key)]
 		if !ok {
-			share = shareOf(p, m, d)
+			share = shareOf(p, m, d, idle)
 			if seen != nil {
 				seen[string(key)] = share
 			}
@@ -136,9 +139,9 @@ func Score(p *planner.Problem, m devicemap.Map, seen map[string]float64) (value,
 	return value, squares
 }
 
-func shareOf(p *planner.Problem, m devicemap.Map, d int) float64 {
+func shareOf(p *planner.Problem, m devicemap.Map, d int, idle bool) float64 {
 	got := devicemap.Predict(p.Costs, p.Topology, m)[d]
-	if got.Units == 0 {
+	if got.Units == 0 && idle {
 		return float64(p.Costs.Overhead(&p.Topology.Devices[d])) / float64(got.Budget())
 	}
 	return got.Share()
