@@ -5,9 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // PatternError is a pin or together-group that cannot be kept.
@@ -42,13 +41,11 @@ func match(g *modelgraph.Graph, flag, pattern string) ([]int, error) {
 }
 
 func nearest(g *modelgraph.Graph, pattern string) string {
-	best, at := 1<<30, ""
+	names := make([]string, len(g.Layers))
 	for i := range g.Layers {
-		if d := levenshtein.ComputeDistance(pattern, g.Layers[i].Name); d < best {
-			best, at = d, g.Layers[i].Name
-		}
+		names[i] = g.Layers[i].Name
 	}
-	return at
+	return devicemap.Nearest(pattern, names)
 }
 
 // together resolves the together-groups to units.

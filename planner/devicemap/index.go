@@ -3,8 +3,6 @@ package devicemap
 import (
 	"slices"
 
-	"github.com/agnivade/levenshtein"
-
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -49,8 +47,7 @@ func newIndex(g *modelgraph.Graph) *index {
 
 func (x *index) real(path string) bool { return x.paths[path] }
 
-// nearest is the real path with the least edit distance, or empty after many
-// searches. Ties go to the first in order.
+// nearest is the closest real path, or empty after many searches.
 func (x *index) nearest(path string) string {
 	x.lookups++
 	if x.lookups > maxLookups || len(path) > 1000 {
@@ -64,16 +61,5 @@ func (x *index) nearest(path string) string {
 		}
 		slices.Sort(x.sorted)
 	}
-	best, at := len(path)+1, ""
-	for _, p := range x.sorted {
-		if abs(len(p)-len(path)) >= best {
-			continue
-		}
-		if d := levenshtein.ComputeDistance(path, p); d < best {
-			best, at = d, p
-		}
-	}
-	return at
+	return Nearest(path, x.sorted)
 }
-
-func abs(n int) int { return max(n, -n) }
