@@ -16,7 +16,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check lint tidy formatted configurations bench fuzz golden fmt clean
+.PHONY: help demo build test check accuracy lint tidy formatted configurations bench fuzz golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -72,6 +72,10 @@ configurations:
 bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@if [ '$(BENCH)' = . ]; then $(GO) run ./fixtures/peers/compare -python "$${PYTHON:-python3}"; fi
+
+accuracy: ## Predicted against measured peaks, with the error of each GPU
+	@out=$$($(GO) test -count=1 -run '^TestAccuracy$$' -v ./planner) && status=0 || status=1; \
+	echo "$$out" | sed -e '/^=== /d' -e 's/^        //'; exit $$status
 
 fuzz: ## Run every fuzz target for FUZZTIME each (default 20s)
 	@packages=$$($(GO) list $(PKG)) || exit 1; ran=0; \

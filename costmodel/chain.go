@@ -4,10 +4,11 @@ import "math/bits"
 
 // Chain answers for any stretch of a sequence of units in O(1), after
 // O(n log n) preparation: prefix sums of what is additive, and sparse tables
-// (Bender and Farach-Colton, LATIN 2000, §3) for the two maxima.
+// (Bender and Farach-Colton, LATIN 2000, §3) for the maxima.
 type Chain struct {
 	static, saved, grads, step []int64 // prefix sums, length n+1
-	forward, backward          sparse
+	held, grown, products      []int64 // also; products counts units
+	forward, backward, late    sparse
 }
 
 // NewChain prepares units in time order.
@@ -16,19 +17,27 @@ func NewChain(units []Unit) *Chain {
 	c := &Chain{
 		static: make([]int64, n+1), saved: make([]int64, n+1),
 		grads: make([]int64, n+1), step: make([]int64, n+1),
+		held: make([]int64, n+1), grown: make([]int64, n+1), products: make([]int64, n+1),
 	}
-	fwd, bwd := make([]int64, n), make([]int64, n)
+	fwd, bwd, late := make([]int64, n), make([]int64, n), make([]int64, n)
 	for i := range units {
 		r := units[i].Run()
 		c.static[i+1] = c.static[i] + r.Static
 		c.saved[i+1] = c.saved[i] + r.Saved
 		c.grads[i+1] = c.grads[i] + r.Grads
 		c.step[i+1] = c.step[i] + r.StepTransient
+		c.held[i+1] = c.held[i] + r.Held
+		c.grown[i+1] = c.grown[i] + r.Grown
+		c.products[i+1] = c.products[i]
+		if r.Products {
+			c.products[i+1]++
+		}
 		// The terms of Run's maxima that depend on l alone.
-		fwd[i] = c.saved[i] + r.Forward
+		fwd[i] = c.saved[i] + c.held[i] + r.Forward
 		bwd[i] = c.saved[i] - c.grads[i+1] + r.Backward
+		late[i] = r.Late
 	}
-	c.forward, c.backward = newSparse(fwd), newSparse(bwd)
+	c.forward, c.backward, c.late = newSparse(fwd), newSparse(bwd), newSparse(late)
 	return c
 }
 
@@ -42,8 +51,12 @@ func (c *Chain) Run(a, b int) Run {
 		Saved:         c.saved[b] - c.saved[a],
 		Grads:         c.grads[b] - c.grads[a],
 		StepTransient: c.step[b] - c.step[a],
-		Forward:       c.forward.max(a, b) - c.saved[a],
+		Forward:       c.forward.max(a, b) - c.saved[a] - c.held[a],
 		Backward:      c.backward.max(a, b) - c.saved[a] + c.grads[b],
+		Held:          c.held[b] - c.held[a],
+		Grown:         c.grown[b] - c.grown[a],
+		Late:          c.late.max(a, b),
+		Products:      c.products[b] > c.products[a],
 	}
 }
 

@@ -7,7 +7,7 @@ type Memory struct {
 	OptimizerState int64
 	Activations    int64 // saved for backward, transients, logits
 	KVCache        int64
-	Workspace      int64 // scratch of libraries, from the engine's allocator
+	Workspace      int64 // scratch of libraries, from the engine's allocator, and its rounding of parameters
 	CommBuffers    int64
 }
 

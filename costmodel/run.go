@@ -5,7 +5,7 @@ package costmodel
 //
 // With saved(i) and grads(i) of layer i, over a stretch [a, b):
 //
-//	Forward  = max over l of  saved(a..l−1) + forward(l)
+//	Forward  = max over l of  saved(a..l−1) + held(a..l−1) + forward(l)
 //	Backward = max over l of  saved(a..l) + grads(l+1..b−1) + backward(l)
 type Run struct {
 	Static        int64 // alive throughout
@@ -14,6 +14,10 @@ type Run struct {
 	Forward       int64 // peak of forward, above Static
 	Backward      int64 // peak of backward, above Static
 	StepTransient int64
+	Held          int64 // kept to the end of the model's body
+	Grown         int64 // what the KV cache gains after the prompt
+	Late          int64 // peak when all of Saved and Grown is there, above them
+	Products      bool  // anything in it runs matrix products
 }
 
 // Join is the run of r followed by s on the same device.
@@ -22,15 +26,22 @@ func (r Run) Join(s Run) Run {
 		Static:        r.Static + s.Static,
 		Saved:         r.Saved + s.Saved,
 		Grads:         r.Grads + s.Grads,
-		Forward:       max(r.Forward, r.Saved+s.Forward),
+		Forward:       max(r.Forward, r.Saved+r.Held+s.Forward),
 		Backward:      max(r.Saved+s.Backward, s.Grads+r.Backward),
 		StepTransient: r.StepTransient + s.StepTransient,
+		Held:          r.Held + s.Held,
+		Grown:         r.Grown + s.Grown,
+		Late:          max(r.Late, s.Late),
+		Products:      r.Products || s.Products,
 	}
 }
 
 // Run is the closed form of one layer.
 func (s *Step) Run() Run {
-	return Run{Saved: s.Saved + s.KV, Grads: s.Grads, Forward: s.Forward, Backward: s.Saved + s.KV + s.Backward}
+	return Run{
+		Saved: s.Saved + s.KV, Grads: s.Grads, Forward: s.Forward, Backward: s.Saved + s.KV + s.Backward,
+		Held: s.Held, Grown: s.Grown, Late: s.Late,
+	}
 }
 
 // Run is the closed form of one unit.
@@ -46,18 +57,27 @@ func (u *Unit) Run() Run {
 		r.Saved += u.Handed
 		r.Forward, r.Backward = max(r.Forward, r.Saved), max(r.Backward, r.Saved)
 	}
-	r.Static, r.StepTransient = u.Static(), u.StepTransient
+	r.Static, r.StepTransient, r.Products = u.Static(), u.StepTransient, u.Products
 	return r
 }
 
 // Kept is what a device holds besides its units.
 type Kept struct {
-	Workspace int64 // throughout, where the device runs anything
+	Workspace int64 // throughout, where the device runs matrix products
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
+	// OutputDropped: Output is gone before backward begins.
+	OutputDropped bool
 }
 
 // Peak is the most that a device with this run holds at once.
 func (r Run) Peak(k Kept) int64 {
-	phases := max(r.Forward, r.Saved+k.Output, r.Backward+k.Output, r.Grads+r.StepTransient+k.Output)
-	return r.Static + k.Workspace + phases
+	kept := k.Output // in backward and the step
+	if k.OutputDropped {
+		kept = 0
+	}
+	phases := max(r.Forward, r.Saved+r.Grown+max(r.Late, k.Output), r.Backward+kept, r.Grads+r.StepTransient+kept)
+	if r.Products {
+		phases += k.Workspace
+	}
+	return r.Static + phases
 }

@@ -6,8 +6,15 @@ type Step struct {
 	Layer string
 	// Saved is kept from the layer's forward to its backward.
 	Saved int64
-	// KV is kept from its forward to the end of the step.
-	KV int64
+	// KV is kept from its forward to the end of the step; Grown is what the
+	// cache gains while tokens are generated after the prompt.
+	KV, Grown int64
+	// Held is kept from its forward to the end of the model's body, in
+	// inference; the head runs without it.
+	Held int64
+	// Late is the most alive at once when every cache is complete, above
+	// that: in the head's forward and in the last token's, in inference.
+	Late int64
 	// Forward is the most alive at once during the layer's forward, above
 	// what was there before; its own Saved and KV are in it.
 	Forward int64
@@ -25,9 +32,15 @@ type Step struct {
 // Unit is what one wrap unit costs whatever its place.
 type Unit struct {
 	Name string
+	// Products: it runs matrix products, for which its device holds the
+	// library's workspaces.
+	Products bool
 	// Params and Buffers are loaded sizes, tied parameters at their owner.
 	Params, Buffers int64
 	OptimizerState  int64
+	// Padding is what the engine's allocator adds to the parameters: rounding
+	// of their blocks. It is no part of Params.
+	Padding int64
 	// HeldGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
 	HeldGrads int64
@@ -48,7 +61,9 @@ type Unit struct {
 }
 
 // Static is what the unit holds at every moment.
-func (u *Unit) Static() int64 { return u.Params + u.Buffers + u.OptimizerState + u.HeldGrads }
+func (u *Unit) Static() int64 {
+	return u.Params + u.Buffers + u.OptimizerState + u.HeldGrads + u.Padding
+}
 
 // ActivationBytes is what the unit keeps for backward, or as KV cache.
 func (u *Unit) ActivationBytes() int64 { r := u.Run(); return r.Saved }

@@ -12,6 +12,10 @@ type Table struct {
 	// to the device that the input is on (InputDevice).
 	OutputBytes int64
 	InputDevice int
+	// OutputsDropped: the caller keeps the loss alone, so that the outputs
+	// are gone before backward begins. By default it keeps them to the end of
+	// the step.
+	OutputsDropped bool
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Warnings say what the figures leave out.
@@ -29,7 +33,7 @@ func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
 		k.Workspace = t.Workspaces * dev.WorkspaceBytes
 	}
 	if d == t.InputDevice {
-		k.Output = t.OutputBytes
+		k.Output, k.OutputDropped = t.OutputBytes, t.OutputsDropped
 	}
 	return k
 }

@@ -11,12 +11,17 @@ type Peak struct {
 // against it, and a map's check uses it. units stand in time order.
 func Walk(mode Mode, units []*Unit, k Kept) Peak {
 	w := walker{}
+	products := false
 	for _, u := range units {
 		w.now.Params += u.Params + u.Buffers
 		w.now.OptimizerState += u.OptimizerState
 		w.now.Grads += u.HeldGrads
+		w.now.Workspace += u.Padding // allocator rounding of parameters
+		products = products || u.Products
 	}
-	w.now.Workspace = k.Workspace
+	if products {
+		w.now.Workspace += k.Workspace
+	}
 	w.see("weights", 0, 0)
 	if mode == Load {
 		return w.peak
@@ -24,8 +29,12 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 	for _, u := range units {
 		w.forward(u)
 	}
+	w.late(units)
 	w.now.Activations += k.Output
 	w.see("end of forward", 0, 0)
+	if k.OutputDropped {
+		w.now.Activations -= k.Output
+	}
 	if mode == Train {
 		for i := len(units) - 1; i >= 0; i-- {
 			w.backward(units[i])
@@ -75,7 +84,32 @@ func (w *walker) forward(u *Unit) {
 		}
 		w.now.KVCache += s.KV // Forward counts it, and it stays
 		w.see(at, s.Forward-s.KV, 0)
-		w.now.Activations += s.Saved
+		w.now.Activations += s.Saved + s.Held
+	}
+}
+
+// late ends a forward of inference: the body's own tensors go, and the head
+// runs; where tokens are generated, once more with caches that have grown.
+func (w *walker) late(units []*Unit) {
+	grown := false
+	for _, u := range units {
+		for i := range u.Steps {
+			w.now.Activations -= u.Steps[i].Held
+			w.now.KVCache += u.Steps[i].Grown
+			grown = grown || u.Steps[i].Grown > 0
+		}
+	}
+	for _, u := range units {
+		for i := range u.Steps {
+			s := &u.Steps[i]
+			switch {
+			case s.Late == 0:
+			case grown:
+				w.see("last token in "+s.Layer, s.Late, 0)
+			default:
+				w.see("forward of "+s.Layer, s.Late, 0)
+			}
+		}
 	}
 }
 

@@ -19,7 +19,8 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 	units := make([]costmodel.Unit, rng.IntN(9))
 	for i := range units {
 		u := &units[i]
-		u.Params, u.Buffers = size(), size()
+		u.Params, u.Buffers, u.Padding = size(), size(), size()
+		u.Products = rng.IntN(2) == 0
 		for range rng.IntN(4) {
 			s := costmodel.Step{Layer: "l", Loss: rng.IntN(4) == 0}
 			if mode == costmodel.Train {
@@ -27,9 +28,9 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 				s.Backward = max(0, s.Grads-s.Saved) + size()
 				s.BackwardGrads = rng.Int64N(s.Backward + 1)
 			} else {
-				s.KV = size()
+				s.KV, s.Grown, s.Held, s.Late = size(), size(), size(), 4*size()
 			}
-			s.Forward = s.Saved + s.KV + size()
+			s.Forward = s.Saved + s.KV + s.Held + size()
 			u.Steps = append(u.Steps, s)
 		}
 		if mode == costmodel.Train {
@@ -51,7 +52,7 @@ func TestWalkJudgesRun(t *testing.T) {
 	for range 2000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
-		k := costmodel.Kept{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000)}
+		k := costmodel.Kept{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0}
 		chain := costmodel.NewChain(units)
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {
@@ -75,7 +76,7 @@ func TestWalkJudgesRun(t *testing.T) {
 			}
 		}
 	}
-	for _, at := range []string{"forward of l", "loss forward", "end of forward", "recompute of l", "backward of l", "loss backward", "optimizer step"} {
+	for _, at := range []string{"forward of l", "loss forward", "end of forward", "recompute of l", "backward of l", "loss backward", "optimizer step", "last token in l"} {
 		if moments[at] == 0 {
 			t.Errorf("no peak at %q was drawn", at)
 		}
@@ -87,10 +88,12 @@ func TestJoin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	k := costmodel.Kept{Workspace: 7, Output: 300}
 	for range 2000 {
-		units := randomUnits(rng, costmodel.Train)
+		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
+		units := randomUnits(rng, mode)
 		for len(units) < 3 {
-			units = append(units, randomUnits(rng, costmodel.Train)...)
+			units = append(units, randomUnits(rng, mode)...)
 		}
+		k.OutputDropped = rng.IntN(2) == 0
 		r, s, u := units[0].Run(), units[1].Run(), units[2].Run()
 		if left, right := r.Join(s).Join(u), r.Join(s.Join(u)); left != right {
 			t.Fatalf("(rs)u %+v, r(su) %+v", left, right)
@@ -116,10 +119,30 @@ func TestJoin(t *testing.T) {
 // TestWalkByHand is one step worked out on paper: weights 10 + 5, states 20,
 // gradients that stay from backward, and the loss behind two layers.
 func TestWalkByHand(t *testing.T) {
-	block := &costmodel.Unit{Params: 10, OptimizerState: 20, Steps: []costmodel.Step{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
+	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Steps: []costmodel.Step{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
 	got := costmodel.Walk(costmodel.Train, []*costmodel.Unit{block, head}, costmodel.Kept{Workspace: 3, Output: 2})
 	want := costmodel.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
+	if got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// Generation: weights 10, a body that holds 30 of the embedding, a cache of
+	// 50 that grows by 40 with 25 beside it in the last token; outputs of 9.
+	embed := &costmodel.Unit{Params: 10, Steps: []costmodel.Step{{Layer: "embed", Held: 30, Forward: 30}}}
+	for grown, want := range map[int64]costmodel.Peak{
+		0:  {At: "forward of a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 50, Activations: 30 + 20}},
+		40: {At: "last token in a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 90, Activations: 25}},
+	} {
+		body := &costmodel.Unit{Products: true, Steps: []costmodel.Step{{Layer: "a", KV: 50, Grown: grown, Late: 25, Forward: 70}}}
+		if got := costmodel.Walk(costmodel.Infer, []*costmodel.Unit{embed, body}, costmodel.Kept{Workspace: 3, Output: 9}); got != want {
+			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
+		}
+	}
+	// Nothing but lookups: no workspace. Outputs of which the caller drops all
+	// but the loss are gone when the gradients come.
+	lookup := &costmodel.Unit{Params: 10, Padding: 2, Steps: []costmodel.Step{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
+	got = costmodel.Walk(costmodel.Train, []*costmodel.Unit{lookup}, costmodel.Kept{Workspace: 3, Output: 20, OutputDropped: true})
+	want = costmodel.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}

@@ -18,6 +18,7 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 		return nil, err
 	}
 	e := estimator{g: g, w: w, grads: gradients(g, &w), costs: make([]ops.Cost, len(g.Layers))}
+	e.alone, e.inputs = headAlone(g), inputs(g)
 	if err := e.bound(); err != nil {
 		return nil, err
 	}
@@ -45,6 +46,8 @@ type estimator struct {
 	w        costmodel.Workload
 	grads    []gradient
 	costs    []ops.Cost
+	alone    []bool // by layer: ops.Shape.HeadAlone
+	inputs   int    // the layer with ops.Shape.Inputs, or -1
 	warnings []string
 	unknown  int
 }
@@ -79,6 +82,7 @@ func (e *estimator) shape(i int) ops.Shape {
 		Cache: length + e.w.NewTokens, Logits: tokens,
 		Train: e.w.Mode == costmodel.Train, Precision: e.w.Precision,
 		NewGrads: e.grads[i].first, SecondGrads: e.grads[i].second, Weights: l.ParamCount(),
+		HeadAlone: e.alone[i], Inputs: i == e.inputs,
 	}
 	if e.w.NewTokens > 0 {
 		s.Logits = s.Batch // generation projects the last position alone

@@ -152,12 +152,12 @@ func TestDeclared(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
-	want := costmodel.Run{Static: 300, Saved: 30, Grads: 100, Forward: 37, Backward: 30 + 7 + 100}
+	want := costmodel.Run{Static: 300, Saved: 30, Grads: 100, Forward: 37, Backward: 30 + 7 + 100, Products: true}
 	if r := tab.Units[0].Run(); r != want || tab.Units[0].Origin != costmodel.Declared || tab.OutputBytes != 13 || len(tab.Warnings) > 0 {
 		t.Errorf("%+v (%s), want %+v; output %d, warnings %q", r, tab.Units[0].Origin, want, tab.OutputBytes, tab.Warnings)
 	}
 	tab = table(t, g, costmodel.Workload{Mode: costmodel.Infer, Seq: 1, Precision: costmodel.BF16True})
-	if r := tab.Units[0].Run(); r != (costmodel.Run{Static: 100, Forward: 37}) {
+	if r := tab.Units[0].Run(); r != (costmodel.Run{Static: 100, Forward: 37, Products: true}) {
 		t.Errorf("infer: %+v", r)
 	}
 	tab = table(t, g, costmodel.Workload{Mode: costmodel.Load})

@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -10,6 +11,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	unit := &e.g.Units[u]
 	out := costmodel.Unit{Name: unit.Name, Origin: costmodel.Analytic}
 	train := e.w.Mode == costmodel.Train
+	var arguments int64
 	for _, i := range unit.Exec() {
 		l, c := &e.g.Layers[i], &e.costs[i]
 		out.Params += e.params(l)
@@ -20,6 +22,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		if e.w.Mode == costmodel.Load {
 			continue
 		}
+		out.Padding += e.padding(l)
 		step := c.Step
 		if train && e.runs(i) {
 			state, transient := e.optimizer(l)
@@ -31,12 +34,17 @@ func (e *estimator) unit(u int) costmodel.Unit {
 				step.Grads, step.BackwardGrads = 0, 0
 			}
 		}
+		out.Products = out.Products || e.runs(i) && ops.Products(l.Op)
+		arguments += c.Arguments
 		out.Steps = append(out.Steps, step)
 		out.FLOPs += c.FLOPs
 		out.Output = c.Output
 	}
 	if train && e.w.Recompute == costmodel.RecomputeFull && len(out.Steps) > 1 {
 		out.Recompute = true
+	}
+	for i := range out.Steps {
+		out.Steps[i].Forward += arguments // copies that the hook made for the call
 	}
 	return out
 }
@@ -52,17 +60,21 @@ func (e *estimator) params(l *modelgraph.Layer) int64 {
 	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
 		return l.Declared.ParamsBytes
 	}
-	p := e.w.Precision
-	if e.w.StoredTypes {
-		p = costmodel.AsStored
-	}
 	var n int64
 	for i := range l.Params {
 		if t := &l.Params[i]; !t.Tied() {
-			n += p.Stored(t)
+			n += e.stored(t)
 		}
 	}
 	return n
+}
+
+// stored is the loaded size of a tensor.
+func (e *estimator) stored(t *modelgraph.Tensor) int64 {
+	if e.w.StoredTypes {
+		return costmodel.AsStored.Stored(t)
+	}
+	return e.w.Precision.Stored(t)
 }
 
 // handOver charges the input of every recomputed unit to the unit that makes

@@ -23,6 +23,12 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
 		c.Step.Saved += 2 * s.r() * s.Length * op.HeadDim
+		c.Arguments = 2 * s.r() * s.Length * op.HeadDim
+		if s.Cache > s.Length && !op.Bidirectional {
+			// generate() makes position_ids of the mask, a row a sequence
+			// (prepare_inputs_for_generation), and cosines and sines of them.
+			c.Arguments *= s.Batch
+		}
 	}
 	if op.Eager {
 		c.Step.Saved += g.scores * (4 + e) // fp32 softmax and its cast
@@ -36,10 +42,20 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 	}
 	c.Step.Saved += s.casts(inputs, op.Dim, s.Weights)
 	if !op.Bidirectional {
-		c.Step.KV = g.cache * e
+		c.cache(g, s)
 	}
 	c.attentionPeaks(op, g, s)
 	return c
+}
+
+// cache is the KV cache of the prompt, what it grows by, and the new keys or
+// values beside the old ones in torch.cat (cache_utils.py DynamicLayer.update).
+func (c *Cost) cache(g geo, s *Shape) {
+	e := s.e()
+	c.Step.KV, c.Step.Grown = g.prompt*e, (g.cache-g.prompt)*e
+	if g.cache > g.prompt {
+		c.Step.Late = g.cache / max(1, g.k+g.v) * max(g.k, g.v) * e
+	}
 }
 
 func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
@@ -78,7 +94,8 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 type geo struct {
 	q, k, v, out int64 // widths of q, k, v and the output, all heads
 	kvTokens     int64 // tokens that k and v are made of
-	cache        int64 // elements kept in the KV cache
+	prompt       int64 // elements kept in the KV cache after the prompt
+	cache        int64 // and after the last token
 	scores       int64 // elements of the score matrix
 	flops        float64
 }
@@ -101,7 +118,8 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
-	g.cache = s.Batch * cached * (g.k + g.v)
+	g.prompt = s.Batch * length * (g.k + g.v)
+	g.cache = max(g.prompt, s.Batch*cached*(g.k+g.v))
 	g.scores = op.Heads * s.Tokens * length
 	seen := float64(length)
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {

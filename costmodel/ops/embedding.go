@@ -14,6 +14,11 @@ func embedding(op modelgraph.Embedding, s *Shape) Cost {
 	if op.Scaled {
 		c.Step.Forward += out
 	}
+	if s.Inputs {
+		// inputs_embeds, a variable of LlamaModel.forward and its like. The
+		// first block's input is the same tensor, and counts twice there.
+		c.Step.Held = out
+	}
 	var sums int64
 	if n > 3072 {
 		sums = 4*op.Dim*(n/10+min(n, op.Vocab)) + 3*8*n

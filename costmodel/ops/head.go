@@ -20,6 +20,11 @@ func head(op modelgraph.Head, s *Shape) Cost {
 	}
 	c.Step.Loss = true
 	c.Step.Saved = 4*nV + 8*positions + s.casts(1, op.Dim, s.Weights)
+	if s.HeadAlone && !s.Precision.Mixed() {
+		// The input, for the weight's gradient: where the norm is on another
+		// device, the hook's copy of it.
+		c.Step.Saved += e * in
+	}
 	if op.SoftCap {
 		c.Step.Saved += e * nV // tanh's output
 	}

@@ -14,12 +14,12 @@ func latentAttention(op modelgraph.Attention, s *Shape) Cost {
 	expanded := e * n * op.Heads * (nope + op.ValueDim)  // v is a slice of it
 	c.Step.Saved = latent + expanded + e*n*(g.q+op.Heads*op.HeadDim) + e*n*g.out + 4*op.Heads*n + 2*512 +
 		2*s.r()*s.Length*op.RopeDim + s.casts(4, op.Dim, s.Weights)
-	c.Step.KV = g.cache * e
-	q := 2 * float64(n) * float64(op.Dim*op.QRank+op.QRank*g.q)
+	c.cache(g, s)
+	q := 2 * float64(n) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(g.q))
 	if op.QRank == 0 {
 		q = 2 * float64(n) * float64(op.Dim*g.q)
 	}
-	kv := 2 * float64(n) * float64(op.Dim*(op.KVRank+op.RopeDim)+op.KVRank*op.Heads*(nope+op.ValueDim))
+	kv := 2 * float64(n) * (float64(op.Dim)*float64(op.KVRank+op.RopeDim) + float64(op.KVRank)*float64(op.Heads)*float64(nope+op.ValueDim))
 	c.FLOPs = q + kv + 2*float64(n)*float64(g.out*op.Dim) + float64(n)*float64(s.Length)*float64(g.q+g.out)
 	c.attentionPeaks(op, g, s)
 	return c

@@ -46,8 +46,10 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 	}
 	matrix := s.w() * op.Dim * op.Hidden
 	c.peak(
-		// the product's gradient, when gradients of both factors are made
-		moment{stream + 2*e*fN, matrix},
+		// the product's gradient, when gradients of both factors are made;
+		// under autocast down's backward (AddmmBackward0, MmBackward0) has
+		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
+		moment{stream + 2*e*fN - s.casts(0, 0, op.Dim*op.Hidden), matrix},
 		// every matrix has its gradient, the saved tensors are gone
 		moment{3*stream - e*tensors*fN, s.NewGrads},
 	)

@@ -10,8 +10,8 @@ func norm(op modelgraph.Norm, s *Shape) Cost {
 	hN := op.Dim * s.Tokens
 	c := Cost{Known: true, FLOPs: 5 * float64(hN), Output: s.r() * hN}
 	out := s.e() * hN // the next linear layer's input
-	if s.Precision.Mixed() || op.Post {
-		out = 0 // cast once per linear layer there; a post-norm is only added
+	if s.Precision.Mixed() || op.Post || s.HeadAlone {
+		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:

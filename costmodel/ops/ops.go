@@ -17,6 +17,12 @@ type Shape struct {
 	// Logits is the number of positions that the head projects.
 	Logits int64
 
+	// HeadAlone: the layer is the norm before the head, or the head behind
+	// one: its input is kept where the head is.
+	HeadAlone bool
+	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
+	// its output in a variable.
+	Inputs    bool
 	Train     bool
 	Precision costmodel.Precision
 
@@ -33,6 +39,9 @@ type Cost struct {
 	Step   costmodel.Step
 	FLOPs  float64 // of one forward
 	Output int64
+	// Arguments are what the call of the wrap unit around the layer holds
+	// until it returns, in inference.
+	Arguments int64
 	// Known is false where nothing but the tensors is known.
 	Known bool
 }
@@ -46,11 +55,14 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 	c := kernel(op, s)
 	if !s.Train {
 		c.Step.Saved, c.Step.Backward, c.Step.BackwardGrads = 0, 0, 0
+		if _, ok := op.(modelgraph.Head); ok { // when the body has returned
+			c.Step.Forward, c.Step.Late = 0, c.Step.Forward
+		}
 		c.Step.Forward = max(c.Step.Forward, c.Step.KV)
 		return c
 	}
 	c.Step.Forward -= c.Step.KV // training keeps no cache
-	c.Step.KV = 0
+	c.Step.KV, c.Step.Grown, c.Step.Late, c.Step.Held, c.Arguments = 0, 0, 0, 0, 0
 	c.Step.Forward = max(c.Step.Forward, c.Step.Saved)
 	c.Step.Grads = s.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
@@ -85,6 +97,16 @@ func kernel(op modelgraph.Op, s *Shape) Cost {
 		return rotary(op, s)
 	}
 	return Cost{}
+}
+
+// Products reports whether an op runs matrix products, which take a workspace
+// of cuBLAS on its device; of what is not known, yes.
+func Products(op modelgraph.Op) bool {
+	switch op.(type) {
+	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary:
+		return false
+	}
+	return true
 }
 
 // e is the size of an element in matrix products, r in the residual stream.

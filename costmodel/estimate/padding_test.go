@@ -1,0 +1,41 @@
+package estimate_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestPadding: blocks of the allocator, in training and inference; the sizes
+// that a plan reports as weights are the tensors' own.
+func TestPadding(t *testing.T) {
+	const mib = 1 << 20
+	for _, c := range []struct{ elements, want int64 }{
+		{1, 510},                        // a quantum of 512 B
+		{256, 0},                        // just one
+		{9*mib/2 + 1, 510},              // from a segment of 20 MiB, which others share
+		{43 * mib / 2, mib},             // a segment of 44 MiB with 1 MiB over: not split
+		{43*mib/2 - 256, 0},             // more than 1 MiB would remain: split
+		{44*mib/2 - 1, 2},               // rounded twice
+		{10*mib/2 + 1, 510},             // 10 MiB of 12 and a little: split
+		{(11*mib + mib/2) / 2, mib / 2}, // 11.5 MiB of 12
+	} {
+		g, err := modelgraph.New("m", []modelgraph.Layer{{Name: "a", Op: modelgraph.Linear{In: 1, Out: c.elements}, Params: []modelgraph.Tensor{
+			{Name: "weight", Shape: []int64{c.elements}, DType: modelgraph.BF16},
+		}}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer, costmodel.Load} {
+			want := c.want
+			if mode == costmodel.Load {
+				want = 0
+			}
+			u := table(t, g, costmodel.Workload{Mode: mode, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}).Units[0]
+			if u.Padding != want || u.Params != 2*c.elements {
+				t.Errorf("%s, %d elements: %d B of weights, %d of padding, want %d", mode, c.elements, u.Params, u.Padding, want)
+			}
+		}
+	}
+}
