@@ -64,6 +64,8 @@ type Attention struct {
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`
+	// Dropout: in training the result passes a dropout, which keeps a mask.
+	Dropout bool `json:"dropout,omitzero"`
 }
 
 // MLP is a feed-forward network Dim → Hidden → Dim.
@@ -76,6 +78,8 @@ type MLP struct {
 	Activation string `json:"activation,omitzero"`
 	// LayerScale is as in [Attention].
 	LayerScale bool `json:"layer_scale,omitzero"`
+	// Dropout is as in [Attention].
+	Dropout bool `json:"dropout,omitzero"`
 }
 
 // MoE is a mixture of expert MLPs behind a router.

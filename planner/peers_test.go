@@ -41,6 +41,7 @@ type row struct {
 	// dropped: the caller kept the loss alone (measure_more.py), not the
 	// outputs (measure_peer.py).
 	dropped bool
+	config  string // else peerConfigs
 	// extra is held on every GPU by what ran before in the same process.
 	extra int64
 }
@@ -75,7 +76,7 @@ func workload(mode string, batch, seq int64) costmodel.Workload {
 // measuredRows are the rows of fixtures/measured under device maps.
 func measuredRows(t *testing.T) []row {
 	t.Helper()
-	return slices.Concat(peerRows(t), plannedRows(t), moreRows(t), visionRows(t))
+	return slices.Concat(peerRows(t), plannedRows(t), moreRows(t), visionRows(t), familyRows(t))
 }
 
 // peerRows ran under the maps that Accelerate made. Prefill is a model's
@@ -176,6 +177,25 @@ func visionRows(t *testing.T) []row {
 	}
 	read(t, "../fixtures/measured/vl.json", &f)
 	return []row{{source: "seeds", model: model, mode: "train", w: workload("train", 2, 2048), flat: flatten(t, f[model].DeviceMap), peak: f[model].Peak}}
+}
+
+// familyRows are other families under maps that devmap planned.
+func familyRows(t *testing.T) []row {
+	t.Helper()
+	var f struct {
+		Runs []struct {
+			measuredRun
+			Model     string
+			Config    json.RawMessage
+			DeviceMap map[string]any `json:"device_map"`
+		}
+	}
+	read(t, "../fixtures/measured/families.json", &f)
+	var rows []row
+	for _, r := range f.Runs {
+		rows = append(rows, row{source: "families", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak})
+	}
+	return rows
 }
 
 func read(t *testing.T, file string, into any) {

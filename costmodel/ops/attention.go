@@ -17,7 +17,11 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 	}
 	if op.QKNorm != "" {
 		// fp32 input and 16-bit normalised tensor of q and k.
-		c.Step.Saved += (4+e)*n*(g.q+g.k) + 4*n*(op.Heads+op.KVHeads)
+		normed := e
+		if op.QKNorm == modelgraph.GemmaRMSNorm {
+			normed = 4 // (1 + weight) multiplies in fp32
+		}
+		c.Step.Saved += (4+normed)*n*(g.q+g.k) + 4*n*(op.Heads+op.KVHeads)
 	}
 	if op.Rope {
 		// cos and sin arrive as a copy per layer on every GPU but the
@@ -36,6 +40,10 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 	if op.LayerScale {
 		c.Step.Saved += s.r() * op.Dim * n // the projection's output, for the vector's gradient
 	}
+	if op.Dropout {
+		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
+	}
+	c.Step.Saved += g.masked * e
 	inputs := int64(3)
 	if op.Fused {
 		inputs = 1
@@ -65,6 +73,7 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 	// beside q, k and v; the kernel holds its output instead.
 	rope := e * n * (3*g.q + g.k)
 	work := e*n*g.q + e*g.kvTokens*(g.k+g.v) + max(rope, e*n*(g.out+op.Dim))
+	work += g.masked * e
 	if op.Eager {
 		work += g.scores * (4 + 2*e)
 	}
@@ -97,7 +106,11 @@ type geo struct {
 	prompt       int64 // elements kept in the KV cache after the prompt
 	cache        int64 // and after the last token
 	scores       int64 // elements of the score matrix
-	flops        float64
+	// masked are the elements that a sliding window costs where the sequence
+	// is longer: with a mask SDPA is given repeated keys and values, and a
+	// bias [length, length] (sdpa_attention.py: use_gqa_in_sdpa).
+	masked int64
+	flops  float64
 }
 
 func geometry(op modelgraph.Attention, s *Shape) geo {
@@ -110,6 +123,9 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 		out: op.Heads * vd, kvTokens: s.Tokens,
 	}
 	length, cached := s.Length, s.Cache
+	if op.Window > 0 && s.Length > op.Window && !op.Bidirectional && !op.Cross {
+		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Length*s.Length
+	}
 	if op.Cross {
 		g.kvTokens = s.Encoder
 		length = s.Encoder / max(1, s.Batch)

@@ -18,7 +18,7 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	style := []modelgraph.NormStyle{"", modelgraph.RMSNorm, modelgraph.GemmaRMSNorm, modelgraph.LayerNorm}[rng.IntN(4)]
 	attention := modelgraph.Attention{
 		Dim: n(), Heads: n(), KVHeads: n(), HeadDim: n(), ValueDim: n(), Window: n(), Rope: yes(), QKNorm: style, Fused: yes(),
-		Cross: yes(), Bidirectional: yes(), Eager: yes(), LayerScale: yes(),
+		Cross: yes(), Bidirectional: yes(), Eager: yes(), LayerScale: yes(), Dropout: yes(),
 	}
 	latent := attention
 	latent.QRank, latent.KVRank, latent.RopeDim = n(), n(), n()
@@ -27,7 +27,7 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 		modelgraph.Embedding{Vocab: n(), Dim: n(), Scaled: yes()},
 		modelgraph.Norm{Dim: n(), Style: style, Post: yes()},
 		attention, latent,
-		modelgraph.MLP{Dim: n(), Hidden: n(), Gated: yes(), Fused: yes(), Activation: act, LayerScale: yes()},
+		modelgraph.MLP{Dim: n(), Hidden: n(), Gated: yes(), Fused: yes(), Activation: act, LayerScale: yes(), Dropout: yes()},
 		modelgraph.MoE{Dim: n(), Hidden: n(), Experts: n(), TopK: n(), SharedHidden: n(), Activation: act},
 		modelgraph.Head{Dim: n(), Vocab: n(), SoftCap: yes(), Pooled: yes()},
 		modelgraph.Linear{In: n(), Out: n(), Activation: act, Pooled: yes()},

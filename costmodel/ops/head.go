@@ -16,6 +16,9 @@ func head(op modelgraph.Head, s *Shape) Cost {
 	c := Cost{Known: true, Output: e * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
 	if !s.Train {
 		c.Step.Forward = e * (nV + in)
+		if op.SoftCap { // logits / cap, tanh and × cap each make a new tensor
+			c.Step.Forward += e * nV
+		}
 		return c
 	}
 	c.Step.Loss = true

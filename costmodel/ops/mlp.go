@@ -44,6 +44,9 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 	if op.LayerScale {
 		c.Step.Saved += s.r() * op.Dim * n
 	}
+	if op.Dropout {
+		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
+	}
 	matrix := s.w() * op.Dim * op.Hidden
 	c.peak(
 		// the product's gradient, when gradients of both factors are made;

@@ -15,7 +15,8 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 	// the router's softmax, indices, permutations and weights.
 	c.Step.Saved = rows*(2*e*op.Dim+4*e*op.Hidden) + n*(4*op.Experts+41*op.TopK+4) + 512
 	c.Step.Saved += s.casts(1, op.Dim, op.Dim*op.Experts) // the router is a linear layer
-	work := rows * (2*e*op.Dim + 4*e*op.Hidden)
+	// The experts' output comes when gate and up are gone.
+	work := rows * (e*op.Dim + 4*e*op.Hidden)
 	if op.SharedHidden > 0 {
 		own := *s
 		own.Weights = 3 * op.Dim * op.SharedHidden

@@ -37,6 +37,8 @@ func readBERT(c *config) *bert {
 		cross:     c.bool(false, "add_cross_attention"),
 		tied:      c.bool(true, "tie_word_embeddings"),
 	}
+	m.attention.Dropout = c.float(0.1, "hidden_dropout_prob") > 0
+	m.mlp.Dropout = m.attention.Dropout
 	decoder := c.bool(false, "is_decoder")
 	m.attention.Bidirectional = !decoder
 	if m.cross && !decoder {

@@ -103,13 +103,13 @@ func TestClassicFlow(t *testing.T) {
 	}{
 		{
 			`{"model_type": "t5"}`, "decoder.block.1.layer.1.EncDecAttention",
-			modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 8, HeadDim: 64, Cross: true, Eager: true},
+			modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 8, HeadDim: 64, Cross: true, Eager: true, Dropout: true},
 			[]string{"decoder.block.1.layer.1.layer_norm", "decoder.block.1.layer.0.SelfAttention", "encoder.final_layer_norm"},
 			target,
 		},
 		{
 			`{"model_type": "t5", "feed_forward_proj": "gated-gelu"}`, "encoder.block.0.layer.1.DenseReluDense",
-			modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "gelu_new"},
+			modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "gelu_new", Dropout: true},
 			[]string{"encoder.block.0.layer.1.layer_norm", "encoder.block.0.layer.0.SelfAttention"},
 			modelgraph.Stream{},
 		},
@@ -133,7 +133,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "bert"}`, "bert.encoder.layer.1.attention",
-			modelgraph.Attention{Dim: 768, Heads: 12, KVHeads: 12, HeadDim: 64, Bidirectional: true},
+			modelgraph.Attention{Dim: 768, Heads: 12, KVHeads: 12, HeadDim: 64, Bidirectional: true, Dropout: true},
 			[]string{"bert.encoder.layer.0.output.LayerNorm", "bert.encoder.layer.0.output.LayerNorm"},
 			modelgraph.Stream{},
 		},

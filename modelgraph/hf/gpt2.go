@@ -38,6 +38,8 @@ func readGPT2(c *config) *gpt2 {
 		tied:      c.bool(true, "tie_word_embeddings"),
 	}
 	g.attention.Fused = true
+	g.attention.Dropout = c.float(0.1, "resid_pdrop") > 0
+	g.mlp.Dropout = g.attention.Dropout
 	return g
 }
 

@@ -26,6 +26,8 @@ func readOPT(c *config) *opt {
 	h := c.pos(768, "hidden_size")
 	before := c.bool(true, "do_layer_norm_before")
 	bias := c.bool(true, "enable_bias")
+	attention := equalHeads(c, h, 12, "num_attention_heads")
+	attention.Dropout = c.float(0.1, "dropout") > 0
 	return &opt{
 		hidden: h, vocab: c.pos(50272, "vocab_size"),
 		positions: c.pos(2048, "max_position_embeddings"),
@@ -34,8 +36,8 @@ func readOPT(c *config) *opt {
 		finalNorm: before && !c.bool(false, "_remove_final_layer_norm"),
 		tied:      c.bool(true, "tie_word_embeddings"),
 		block: fairseqBlock{
-			attention: equalHeads(c, h, 12, "num_attention_heads"),
-			mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(3072, "ffn_dim"), Activation: c.str("relu", "activation_function")},
+			attention: attention,
+			mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(3072, "ffn_dim"), Activation: c.str("relu", "activation_function"), Dropout: attention.Dropout},
 			bias:      bias, keyBias: bias, postNorm: !before,
 			affine: c.bool(true, "layer_norm_elementwise_affine"),
 		},

@@ -49,6 +49,8 @@ func readT5(c *config) *t5 {
 	}
 	c.product(c.pick([]string{"head_dim", "d_kv"}), heads, t.attention.HeadDim)
 	t.mlp.Activation, t.mlp.Gated = t5Activation(c)
+	t.mlp.Dropout = c.float(0.1, "dropout_rate") > 0
+	t.attention.Dropout = t.mlp.Dropout
 	if d, _ := modelDType(c); d == modelgraph.F16 {
 		t.wo = modelgraph.F32 // _keep_in_fp32_modules, which acts on fp16 only
 	}
