@@ -90,6 +90,9 @@ type MoE struct {
 	TopK    int64 `json:"top_k"`
 	// SharedHidden is the width of the experts that every token passes.
 	SharedHidden int64 `json:"shared_hidden,omitzero"`
+	// FP32Routing: the router runs in fp32 and its weights stay so, which
+	// makes the weighted experts' output fp32 (DeepSeek-V3).
+	FP32Routing bool `json:"fp32_routing,omitzero"`
 	// Activation is the framework's name.
 	Activation string `json:"activation,omitzero"`
 }

@@ -53,17 +53,12 @@ var bounds = map[string]struct{ worst, median float64 }{
 	"vision":    {2, 2},
 	// Families whose code was read for the terms that matter, not line by line.
 	"families": {3.5, .5},
-	// DeepSeek-V3's attention and experts keep some 50 kB a token and block
-	// more than is counted; the cause is not found.
-	"deepseek": {10, 10},
 }
 
 func (r *row) group() string {
 	switch {
 	case r.source == "seeds":
 		return "vision"
-	case strings.HasPrefix(r.model, "deepseek"):
-		return "deepseek"
 	case r.source == "families":
 		return "families"
 	case r.infers():
@@ -110,7 +105,7 @@ func TestAccuracy(t *testing.T) {
 			name = ""
 		}
 	}
-	for _, group := range []string{"training", "inference", "vision", "families", "deepseek"} {
+	for _, group := range []string{"training", "inference", "vision", "families"} {
 		list := off[group]
 		slices.SortFunc(list, cmp.Compare)
 		if len(list) == 0 {

@@ -3,18 +3,24 @@ package ops
 import "github.com/devmap-dev/devmap/modelgraph"
 
 // latentAttention follows modeling_deepseek_v3.py DeepseekV3Attention: the
-// latents are normalised, then expanded to full heads before the kernel, and
-// the cache holds the expanded keys and values.
+// latents are normalised, then expanded to full heads before the kernel. The
+// cache holds the latents and the rotated part that all heads share.
 func latentAttention(op modelgraph.Attention, s *Shape) Cost {
 	g := geometry(op, s)
 	e, n := s.e(), s.Tokens
 	nope := op.HeadDim - op.RopeDim
 	c := Cost{Known: true, Output: s.r() * op.Dim * n}
-	latent := (8 + 2*e) * n * (op.QRank + op.KVRank) / 2 // as a norm keeps them
-	expanded := e * n * op.Heads * (nope + op.ValueDim)  // v is a slice of it
+	latent := (4 + 2*e) * n * (op.QRank + op.KVRank)    // as a norm keeps them
+	expanded := e * n * op.Heads * (nope + op.ValueDim) // v is a slice of it
 	c.Step.Saved = latent + expanded + e*n*(g.q+op.Heads*op.HeadDim) + e*n*g.out + 4*op.Heads*n + 2*512 +
 		2*s.r()*s.Length*op.RopeDim + s.casts(4, op.Dim, s.Weights)
-	c.cache(g, s)
+	cached := g
+	each := max(1, g.k+g.v)
+	cached.prompt, cached.cache = g.prompt/each, g.cache/each // tokens
+	cached.k, cached.v = op.KVRank, op.RopeDim
+	cached.prompt *= cached.k + cached.v
+	cached.cache *= cached.k + cached.v
+	c.cache(cached, s)
 	q := 2 * float64(n) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(g.q))
 	if op.QRank == 0 {
 		q = 2 * float64(n) * float64(op.Dim*g.q)

@@ -28,6 +28,14 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 	if s.Train {
 		c.Step.Forward = max(c.Step.Forward, 2*stream+c.Step.Saved)
 	}
+	if op.FP32Routing {
+		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
+		// fp32 input and weight. Going back through the weighted sum, three
+		// fp32 tensors of the experts' output exist at once: the gradient put
+		// back in order, that of the output, and its product with the output.
+		c.Step.Saved += 4 * op.Dim * (n + op.Experts)
+		c.peak(moment{stream + 12*rows*op.Dim, 0})
+	}
 	down := s.w() * op.Experts * op.Dim * op.Hidden
 	c.peak(
 		moment{stream + rows*e*(2*op.Hidden+op.Dim), down},

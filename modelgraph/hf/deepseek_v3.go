@@ -41,7 +41,8 @@ func deepseekV3(c *config) *decoder {
 // take every token.
 func deepseekExperts(c *config, h int64, activation string) moe {
 	m := moe{
-		dim: h, hidden: c.pos(2048, "moe_intermediate_size"),
+		fp32Routing: true,
+		dim:         h, hidden: c.pos(2048, "moe_intermediate_size"),
 		experts: c.pos(256, "num_local_experts", "n_routed_experts"), activation: activation,
 	}
 	m.shared = c.product("n_shared_experts", m.hidden, c.dim(1, "n_shared_experts"))

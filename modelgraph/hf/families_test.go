@@ -157,7 +157,7 @@ func TestFeedForwardOps(t *testing.T) {
 	if got := len(ops[modelgraph.MLP](t, deepseek)); got != 1 {
 		t.Errorf("deepseek_v3: %d dense layers", got)
 	}
-	want := modelgraph.MoE{Dim: 64, Hidden: 48, Experts: 256, TopK: 2, SharedHidden: 96, Activation: "silu"}
+	want := modelgraph.MoE{Dim: 64, Hidden: 48, Experts: 256, TopK: 2, SharedHidden: 96, Activation: "silu", FP32Routing: true}
 	if d := cmp.Diff(want, ops[modelgraph.MoE](t, deepseek)[0]); d != "" {
 		t.Errorf("deepseek_v3 (-want +got):\n%s", d)
 	}

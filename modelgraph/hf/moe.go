@@ -8,6 +8,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 type moe struct {
 	dim, hidden, experts, topK, shared int64
 	activation                         string
+	fp32Routing                        bool
 }
 
 // routed reads num_experts_per_tok and checks it against the experts.
@@ -22,7 +23,7 @@ func routed(c *config, m moe, topK int64) moe {
 func (m moe) op() modelgraph.MoE {
 	return modelgraph.MoE{
 		Dim: m.dim, Hidden: m.hidden, Experts: m.experts, TopK: m.topK,
-		SharedHidden: m.shared, Activation: m.activation,
+		SharedHidden: m.shared, Activation: m.activation, FP32Routing: m.fp32Routing,
 	}
 }
 
