@@ -147,3 +147,17 @@ func TestDigest(t *testing.T) {
 		t.Error("the digest changes with the place")
 	}
 }
+
+// TestNewChecksOps: a graph built in code is held to the rules of the file.
+func TestNewChecksOps(t *testing.T) {
+	for want, op := range map[string]modelgraph.Op{
+		`layers[0].op: op "mlp": hidden is -1`:     modelgraph.MLP{Dim: 4, Hidden: -1},
+		`layers[0].op: op "linear" is a ptr`:       &modelgraph.Linear{In: 4, Out: 4},
+		`layers[0].op: op "norm": unknown norm st`: modelgraph.Norm{Dim: 4, Style: "odd"},
+	} {
+		_, err := modelgraph.New("m", []modelgraph.Layer{{Name: "a", Op: op}}, nil)
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s…", err, want)
+		}
+	}
+}

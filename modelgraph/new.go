@@ -48,6 +48,9 @@ func (g *Graph) measure() error {
 		if l.Op == nil {
 			l.Op = Opaque{}
 		}
+		if err := CheckOp(l.Op); err != nil {
+			return placeError(fmt.Sprintf("layers[%d].op", i), "%v", err)
+		}
 		for _, list := range []struct {
 			kind string
 			of   []Tensor

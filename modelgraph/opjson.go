@@ -33,7 +33,8 @@ var opTypes = func() map[string]reflect.Type {
 	return m
 }()
 
-// maxDim bounds a dimension so that products of three stay in an int64.
+// maxDim bounds a dimension. Products are bounded where costs are worked out
+// (costmodel/ops: Bound).
 const maxDim = 1 << 40
 
 // decodeOp reads {"kind": "embedding", "vocab": 32000, …}.
@@ -70,6 +71,9 @@ func decodeOp(raw jsontext.Value) (Op, error) {
 // CheckOp reports a dimension that is negative or out of range.
 func CheckOp(op Op) error {
 	v := reflect.ValueOf(op)
+	if v.Kind() != reflect.Struct {
+		return fmt.Errorf("op %q is a %v: give the struct itself", op.Kind(), v.Kind())
+	}
 	for i := range v.NumField() {
 		if v.Field(i).Kind() != reflect.Int64 {
 			continue
