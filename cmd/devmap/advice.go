@@ -29,6 +29,9 @@ func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []strin
 	d := &s.Devices[s.Bottleneck]
 	msg := fmt.Sprintf("%s alone %s the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
 		alone, verb, s.Bottleneck, costmodel.Bytes(d.Predicted.PeakAllocatedBytes), d.Predicted.PeakAt)
+	if verb == "set" && len(p.Graph.TiedUnits()) > 0 {
+		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
+	}
 	if n := p.FewerDevices(ctx, s); n > 0 {
 		msg += fmt.Sprintf("; %s would do as well", plural(n, "GPU"))
 	}
