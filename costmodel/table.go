@@ -41,14 +41,3 @@ func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
 // Overhead is what a device that runs the model holds outside the engine's
 // allocator.
 func (t *Table) Overhead(dev *Device) int64 { return dev.ContextBytes }
-
-// Largest is the index of the unit that is largest by itself on dev.
-func (t *Table) Largest(dev *Device) int {
-	best, at := int64(-1), 0
-	for i := range t.Units {
-		if p := t.Units[i].Run().Peak(t.Kept(-1, dev, false)); p > best {
-			best, at = p, i
-		}
-	}
-	return at
-}

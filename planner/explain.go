@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/chain"
 )
 
@@ -34,26 +35,19 @@ func (s *Solution) Alone(p *Problem) string {
 // it worse, so it bisects.
 func (p *Problem) FewerDevices(ctx context.Context, s *Solution) int {
 	n := len(p.Topology.Devices)
-	least := 1 + sort.Search(n-1, func(i int) bool { return p.valueOn(ctx, i+1) <= s.Value })
+	least := 1 + sort.Search(n-1, func(i int) bool { return p.valueOn(ctx, p.Topology.Devices[:i+1]) <= s.Value })
 	if least == n {
 		return 0
 	}
 	return least
 }
 
-// valueOn is the largest share on the first n devices; +Inf where the
-// constraints need more.
-func (p *Problem) valueOn(ctx context.Context, n int) float64 {
+// valueOn is the largest share on other devices; +Inf where the constraints
+// need more of them.
+func (p *Problem) valueOn(ctx context.Context, devices []costmodel.Device) float64 {
 	q := *p
-	topo := *p.Topology
-	topo.Devices = topo.Devices[:n]
-	q.Topology = &topo
-	joined, err := q.together()
-	if err != nil {
-		return math.Inf(1)
-	}
-	l := newLayout(&q, joined)
-	fixed, err := l.pins()
+	q.Topology = &costmodel.Topology{Devices: devices, Links: p.Topology.Links}
+	l, fixed, err := q.layout()
 	if err != nil {
 		return math.Inf(1)
 	}

@@ -61,14 +61,7 @@ func readModel(tb testing.TB, name string) *modelgraph.Graph {
 func plan(tb testing.TB, name string, w costmodel.Workload, gpus int, capacity int64) *planner.Solution {
 	tb.Helper()
 	g := readModel(tb, name)
-	w, err := estimate.Resolve(g, w)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	table := tableOf(tb, g, w)
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		tb.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -70,11 +71,10 @@ func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
 
 // tooLarge names a set of units that must share a device and fit on none.
 func (p *Problem) tooLarge() string {
-	joined, err := p.together()
+	l, _, err := p.layout()
 	if err != nil {
 		return ""
 	}
-	l := newLayout(p, joined)
 	alone := func(a, b int, groups uint64) bool {
 		for d := range l.device {
 			if l.peak(d, a, b, groups) <= p.Topology.Devices[d].Budget() {
@@ -100,18 +100,7 @@ func (p *Problem) tooLarge() string {
 // doubles, then bisects, as one more device never makes it worse.
 func (p *Problem) enough(ctx context.Context) int {
 	fits := func(n int) bool {
-		q := *p
-		q.Topology = &costmodel.Topology{Devices: make([]costmodel.Device, n)}
-		for d := range q.Topology.Devices {
-			q.Topology.Devices[d] = p.Topology.Devices[0]
-		}
-		joined, err := q.together()
-		if err != nil {
-			return false
-		}
-		l := newLayout(&q, joined)
-		r, err := chain.Solve(ctx, l.problem(&pins{}), chain.Settings{Cells: 1})
-		return err == nil && r.Value.Float() <= 1
+		return p.valueOn(ctx, slices.Repeat(p.Topology.Devices[:1], n)) <= 1
 	}
 	lo := len(p.Topology.Devices)
 	hi := 2 * lo

@@ -20,12 +20,7 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	joined, err := p.together()
-	if err != nil {
-		return nil, err
-	}
-	l := newLayout(&p, joined)
-	fixed, err := l.pins()
+	l, fixed, err := p.layout()
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +35,17 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 		return sol, p.infeasible(ctx, sol)
 	}
 	return sol, nil
+}
+
+// layout turns the problem into items, groups and their pins.
+func (p *Problem) layout() (*layout, *pins, error) {
+	joined, err := p.together()
+	if err != nil {
+		return nil, nil, err
+	}
+	l := newLayout(p, joined)
+	fixed, err := l.pins()
+	return l, fixed, err
 }
 
 func (p *Problem) check() error {

@@ -50,19 +50,20 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 	}
 	c.Step.Saved += s.casts(inputs, op.Dim, s.Weights)
 	if !op.Bidirectional {
-		c.cache(g, s)
+		c.cache(g, g.k, g.v, s)
 	}
 	c.attentionPeaks(op, g, s)
 	return c
 }
 
 // cache is the KV cache of the prompt, what it grows by, and the new keys or
-// values beside the old ones in torch.cat (cache_utils.py DynamicLayer.update).
-func (c *Cost) cache(g geo, s *Shape) {
-	e := s.e()
-	c.Step.KV, c.Step.Grown = g.prompt*e, (g.cache-g.prompt)*e
-	if g.cache > g.prompt {
-		c.Step.Late = g.cache / max(1, g.k+g.v) * max(g.k, g.v) * e
+// values beside the old ones in torch.cat (cache_utils.py DynamicLayer.update),
+// with k and v elements a token.
+func (c *Cost) cache(g geo, k, v int64, s *Shape) {
+	token := (k + v) * s.e()
+	c.Step.KV, c.Step.Grown = g.prompt*token, (g.cached-g.prompt)*token
+	if g.cached > g.prompt {
+		c.Step.Late = g.cached * max(k, v) * s.e()
 	}
 }
 
@@ -103,8 +104,8 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 type geo struct {
 	q, k, v, out int64 // widths of q, k, v and the output, all heads
 	kvTokens     int64 // tokens that k and v are made of
-	prompt       int64 // elements kept in the KV cache after the prompt
-	cache        int64 // and after the last token
+	prompt       int64 // tokens in the KV caches after the prompt
+	cached       int64 // and after the last token
 	scores       int64 // elements of the score matrix
 	// masked are the elements that a sliding window costs where the sequence
 	// is longer: with a mask SDPA is given repeated keys and values, and a
@@ -134,8 +135,8 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
-	g.prompt = s.Batch * length * (g.k + g.v)
-	g.cache = max(g.prompt, s.Batch*cached*(g.k+g.v))
+	g.prompt = s.Batch * length
+	g.cached = max(g.prompt, s.Batch*cached)
 	g.scores = op.Heads * s.Tokens * length
 	seen := float64(length)
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {

@@ -14,13 +14,7 @@ func latentAttention(op modelgraph.Attention, s *Shape) Cost {
 	expanded := e * n * op.Heads * (nope + op.ValueDim) // v is a slice of it
 	c.Step.Saved = latent + expanded + e*n*(g.q+op.Heads*op.HeadDim) + e*n*g.out + 4*op.Heads*n + 2*512 +
 		2*s.r()*s.Length*op.RopeDim + s.casts(4, op.Dim, s.Weights)
-	cached := g
-	each := max(1, g.k+g.v)
-	cached.prompt, cached.cache = g.prompt/each, g.cache/each // tokens
-	cached.k, cached.v = op.KVRank, op.RopeDim
-	cached.prompt *= cached.k + cached.v
-	cached.cache *= cached.k + cached.v
-	c.cache(cached, s)
+	c.cache(g, op.KVRank, op.RopeDim, s)
 	q := 2 * float64(n) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(g.q))
 	if op.QRank == 0 {
 		q = 2 * float64(n) * float64(op.Dim*g.q)

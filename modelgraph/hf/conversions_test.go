@@ -1,9 +1,7 @@
 package hf
 
 import (
-	"compress/gzip"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -102,18 +100,7 @@ func oracleConfigs(t *testing.T) map[string]json.RawMessage {
 
 func readNames(t *testing.T) []nameRecord {
 	t.Helper()
-	f, err := os.Open("../../fixtures/oracle/names.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var records []nameRecord
-	if err := json.NewDecoder(z).Decode(&records); err != nil {
-		t.Fatal(err)
-	}
+	readGzip(t, "../../fixtures/oracle/names.json.gz", &records)
 	return records
 }

@@ -192,6 +192,14 @@ func graphTies(g *modelgraph.Graph) []string {
 
 func readOracle(t *testing.T, file string) []oracleCase {
 	t.Helper()
+	var cases []oracleCase
+	readGzip(t, file, &cases)
+	return cases
+}
+
+// readGzip reads a gzip'd JSON fixture.
+func readGzip(t *testing.T, file string, into any) {
+	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
 		t.Fatal(err)
@@ -201,11 +209,9 @@ func readOracle(t *testing.T, file string) []oracleCase {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []oracleCase
-	if err := json.NewDecoder(z).Decode(&cases); err != nil {
+	if err := json.NewDecoder(z).Decode(into); err != nil {
 		t.Fatal(file, err)
 	}
-	return cases
 }
 
 func clip(s string) string {

@@ -1,9 +1,6 @@
 package hf
 
 import (
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -26,19 +23,8 @@ func TestTensors(t *testing.T) {
 
 func readTensors(t *testing.T, file string) *oracleCase {
 	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := new(oracleCase)
-	if err := json.NewDecoder(z).Decode(c); err != nil {
-		t.Fatal(file, err)
-	}
+	readGzip(t, file, c)
 	for _, b := range c.Buffers { // the files count no elements of buffers
 		n := int64(1)
 		shape, _ := b[1].([]any)
