@@ -67,6 +67,8 @@ type Kept struct {
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
 	// OutputDropped: Output is gone before backward begins.
 	OutputDropped bool
+	// Buckets are buffers for communication, throughout.
+	Buckets int64
 }
 
 // Peak is the most that a device with this run holds at once.
@@ -79,5 +81,5 @@ func (r Run) Peak(k Kept) int64 {
 	if r.Products {
 		phases += k.Workspace
 	}
-	return r.Static + phases
+	return r.Static + k.Buckets + phases
 }

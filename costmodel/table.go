@@ -16,6 +16,8 @@ type Table struct {
 	// are gone before backward begins. By default it keeps them to the end of
 	// the step.
 	OutputsDropped bool
+	// Buckets are DDP's buffers of gradients, on every GPU.
+	Buckets int64
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Warnings say what the figures leave out.
@@ -32,6 +34,7 @@ func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
 	if !idle {
 		k.Workspace = t.Workspaces * dev.WorkspaceBytes
 	}
+	k.Buckets = t.Buckets
 	if d == t.InputDevice {
 		k.Output, k.OutputDropped = t.OutputBytes, t.OutputsDropped
 	}
@@ -41,3 +44,13 @@ func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
 // Overhead is what a device that runs the model holds outside the engine's
 // allocator.
 func (t *Table) Overhead(dev *Device) int64 { return dev.ContextBytes }
+
+// Replica is the peak of one GPU that runs the whole model on its own data
+// ([Strategy.Replicated]).
+func (t *Table) Replica(dev *Device) Peak {
+	units := make([]*Unit, len(t.Units))
+	for i := range units {
+		units[i] = &t.Units[i]
+	}
+	return Walk(t.Workload.Mode, units, t.Kept(t.InputDevice, dev, false))
+}

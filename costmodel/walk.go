@@ -22,6 +22,7 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 	if products {
 		w.now.Workspace += k.Workspace
 	}
+	w.now.CommBuffers += k.Buckets
 	w.see("weights", 0, 0)
 	if mode == Load {
 		return w.peak

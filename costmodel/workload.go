@@ -19,6 +19,28 @@ type Workload struct {
 	StoredTypes bool      `json:"stored_types,omitzero"`
 	Optimizer   Optimizer `json:"optimizer"`
 	Recompute   Recompute `json:"recompute"`
+
+	// World is the number of GPUs that work together where each runs the
+	// whole model (ddp, zero, fsdp, hsdp) or a stage of it (pipeline).
+	World int64 `json:"world,omitzero"`
+	// Schedule and VirtualStages, the runs a device, are a pipeline's.
+	Schedule      ScheduleKind `json:"schedule,omitzero"`
+	VirtualStages int64        `json:"virtual_stages,omitzero"`
+	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp).
+	ShardDegree int64 `json:"shard_degree,omitzero"`
+
+	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
+	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
+	Quantize    Quantize `json:"quantize,omitzero"`     // of the frozen base
+
+	Loss      Loss            `json:"loss,omitzero"`
+	Attention AttentionKernel `json:"attention,omitzero"`
+	// LossOnly: the caller keeps the loss alone, so that the outputs are gone
+	// before backward begins.
+	LossOnly bool `json:"loss_only,omitzero"`
+	// GradientViews: DDP's gradients are views of its buckets.
+	GradientViews bool `json:"gradient_as_bucket_view,omitzero"`
+	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 }
 
 // MicroBatch is the number of sequences that run at once.
@@ -52,27 +74,6 @@ const (
 	Load  Mode = "load"  // weights and buffers only
 )
 
-// Strategy is how the model is spread.
-type Strategy string
-
-// The strategies of the contract.
-const (
-	DeviceMap Strategy = "device-map"
-	Pipeline  Strategy = "pipeline"
-	DDP       Strategy = "ddp"
-	Zero1     Strategy = "zero1"
-	Zero2     Strategy = "zero2"
-	Zero3     Strategy = "zero3"
-	FSDP      Strategy = "fsdp"
-	HSDP      Strategy = "hsdp"
-)
-
-// Runtime is the engine whose tensors are counted.
-type Runtime string
-
-// Accelerate is Hugging Face Accelerate's naive model parallelism.
-const Accelerate Runtime = "accelerate"
-
 // Optimizer is the update rule.
 type Optimizer string
 
@@ -95,4 +96,32 @@ const (
 	RecomputeNone      Recompute = "none"
 	RecomputeFull      Recompute = "full" // every wrap unit
 	RecomputeSelective Recompute = "selective"
+)
+
+// Quantize is how the frozen weights of linear layers are stored.
+type Quantize string
+
+// The quantisations; the zero value is none.
+const (
+	NF4  Quantize = "nf4"  // bitsandbytes, 4 bits with nested statistics
+	Int8 Quantize = "int8" // bitsandbytes LLM.int8()
+)
+
+// Loss is how the language model's loss is computed.
+type Loss string
+
+// The losses; the zero value is LossEager.
+const (
+	LossEager   Loss = "eager"   // all logits, upcast to fp32 (Transformers)
+	LossChunked Loss = "chunked" // a part of the tokens at a time
+	LossFused   Loss = "fused"   // one kernel makes loss and gradients (Liger)
+)
+
+// AttentionKernel is which kernel computes attention.
+type AttentionKernel string
+
+// The kernels; the zero value is SDPA.
+const (
+	SDPA           AttentionKernel = "sdpa"  // PyTorch's choice: flash where types and masks allow
+	EagerAttention AttentionKernel = "eager" // the score matrix in memory
 )

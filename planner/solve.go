@@ -18,6 +18,9 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	if p.Costs.Workload.Strategy.Replicated() {
+		return p.replicas()
+	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
 	defer cancel()
 	l, fixed, err := p.layout()

@@ -78,6 +78,10 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
+	if w.Strategy.Replicated() {
+		return usagef("--strategy %s has no device map to check: every GPU runs the whole model (devmap plan predicts it)", w.Strategy)
+	}
+	w.World = world(w.Strategy, topo)
 	table, err := costs(g, w)
 	if err != nil {
 		return err

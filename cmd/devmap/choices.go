@@ -19,16 +19,18 @@ type choice struct {
 
 var choices = []choice{
 	{"mode", []string{"infer", "train", "load"}, nil},
-	{"strategy", []string{"device-map"}, []string{"pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"}},
-	{"runtime", []string{"accelerate"}, []string{"deepspeed", "torch", "megatron", "jax", "vllm", "llamacpp", "devmap"}},
-	{"schedule", []string{"1f1b"}, []string{"gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v"}},
+	{"strategy", []string{"device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"}, nil},
+	{"runtime", []string{"accelerate", "deepspeed", "torch", "lightning"}, []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}},
+	{"schedule", []string{"1f1b", "gpipe", "interleaved"}, []string{"zb-h1", "zb-h2", "zb-v"}},
+	{"loss", []string{"eager", "chunked", "fused"}, nil},
+	{"attention", []string{"sdpa", "eager"}, nil},
 	{"precision", []string{"bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"}, nil},
 	{"optimizer", []string{"adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"}, nil},
-	{"recompute", []string{"none", "full"}, []string{"selective"}},
+	{"recompute", []string{"none", "full", "selective"}, nil},
 	{"objective", []string{"memory"}, []string{"time", "front"}},
 	{"offload", []string{"none"}, []string{"cpu", "disk"}},
 	{"sequence-parallel", []string{"off"}, []string{"on"}},
-	{"quantize", []string{"off"}, []string{"nf4", "int8"}},
+	{"quantize", []string{"off", "nf4", "int8"}, nil},
 	{"gpu", catalogue.Names(), nil},
 	{"for", emit.Engines(), nil},
 }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"strconv"
-
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -20,6 +18,12 @@ type shared struct {
 	batch, microBatches, seq int64
 	targetSeq, newTokens     int64
 	images                   int64
+	schedule, quantize       string
+	loss, attention          string
+	virtualStages            int64
+	shardDegree, loraRank    int64
+	loraTargets              []string
+	lossOnly, views, ema     bool
 	contiguous               bool
 	pins, together, reserve  []string
 	json                     bool
@@ -37,7 +41,18 @@ func (s *shared) workload(f *pflag.FlagSet) {
 	f.StringVar(&s.optimizer, "optimizer", "adamw", values("optimizer"))
 	f.StringVar(&s.recompute, "recompute", "none", "activations computed again in backward: "+values("recompute"))
 	f.StringVar(&s.strategy, "strategy", "device-map", "how the model is spread: "+values("strategy"))
-	f.StringVar(&s.runtime, "runtime", "accelerate", "whose tensors are counted: "+values("runtime"))
+	f.StringVar(&s.runtime, "runtime", "", "whose tensors are counted: "+values("runtime")+" (accelerate for device-map, deepspeed for zero1–3, else torch)")
+	f.StringVar(&s.schedule, "schedule", "", "of a pipeline: "+values("schedule")+" (1f1b)")
+	f.Int64Var(&s.virtualStages, "virtual-stages", 0, "runs a GPU, interleaved (2)")
+	f.Int64Var(&s.shardDegree, "shard-degree", 0, "GPUs that a parameter is cut over (all; hsdp: half)")
+	f.Int64Var(&s.loraRank, "lora-rank", 0, "rank of LoRA adapters, fp32 as PEFT makes them; the model is frozen (none)")
+	f.StringSliceVar(&s.loraTargets, "lora-targets", nil, "modules that get adapters, by the end of their names: q_proj,v_proj")
+	f.StringVar(&s.quantize, "quantize", "off", "storage of the frozen linear layers: "+values("quantize"))
+	f.StringVar(&s.loss, "loss", "eager", "how the loss is computed: "+values("loss"))
+	f.StringVar(&s.attention, "attention", "sdpa", "attention kernel: "+values("attention"))
+	f.BoolVar(&s.lossOnly, "loss-only", false, "the caller keeps the loss alone, not the logits (always so under torch's engines)")
+	f.BoolVar(&s.views, "gradient-as-bucket-view", false, "DDP's gradients are views of its buckets")
+	f.BoolVar(&s.ema, "ema", false, "a moving average of the trained weights stays on the GPU")
 }
 
 func (s *shared) devices(f *pflag.FlagSet) {
@@ -58,18 +73,12 @@ func (s *shared) placement(f *pflag.FlagSet) {
 // later are flags of the contract that this version takes only at their
 // default. Those with named values are checked as choices.
 var later = []struct{ name, def, what string }{
-	{"schedule", "1f1b", "pipeline schedule"},
-	{"virtual-stages", "2", "runs a device (interleaved)"},
-	{"shard-degree", "0", "devices a parameter is sharded over"},
 	{"tp", "1", "tensor parallel degree"},
 	{"pp", "1", "pipeline parallel degree"},
 	{"dp", "1", "data parallel degree"},
 	{"cp", "1", "context parallel degree"},
 	{"ep", "1", "expert parallel degree"},
 	{"sequence-parallel", "off", "sequence parallelism"},
-	{"lora-rank", "0", "rank of LoRA adapters"},
-	{"lora-targets", "", "modules that get adapters"},
-	{"quantize", "off", "nf4, int8"},
 }
 
 func (s *shared) later(f *pflag.FlagSet) {
@@ -97,11 +106,8 @@ func (s *shared) refuse(cmd *cobra.Command) error {
 			return notBuilt(l.name, f.Value.String(), built)
 		}
 	}
-	switch {
-	case cmd.Flags().Lookup("contiguous") != nil && !s.contiguous:
+	if cmd.Flags().Lookup("contiguous") != nil && !s.contiguous {
 		return notBuilt("contiguous", "false", "true")
-	case s.images != 0:
-		return notBuilt("images", strconv.FormatInt(s.images, 10), "0: a vision tower holds its weights and does not run")
 	}
 	return nil
 }

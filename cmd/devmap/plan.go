@@ -63,6 +63,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	w.World = world(w.Strategy, topo)
 	g, err := readModel(arg)
 	if err != nil {
 		return err
@@ -120,10 +121,9 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.S
 
 // planOf is the plan file of a solution.
 func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
-	return &devicemap.Plan{
+	plan := &devicemap.Plan{
 		FormatVersion: devicemap.PlanVersion, Model: devicemap.ModelOf(p.Graph),
-		Workload: p.Costs.Workload, Topology: *p.Topology,
-		DeviceMap: sol.Map.Flatten(p.Graph), Stages: sol.Map.Stages(p.Graph), Devices: sol.Devices,
+		Workload: p.Costs.Workload, Topology: *p.Topology, Devices: sol.Devices,
 		Objective: devicemap.Objective{
 			Name: "memory", Value: sol.Value, LowerBound: sol.LowerBound, Gap: sol.Gap(),
 			Status: string(sol.Status), Bound: sol.Bound,
@@ -132,6 +132,10 @@ func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
 		StepSeconds: devicemap.StepSeconds(p.Costs, p.Topology, sol.Map),
 		Warnings:    allWarnings(p.Graph, sol.Warnings),
 	}
+	if sol.Map != nil {
+		plan.DeviceMap, plan.Stages = sol.Map.Flatten(p.Graph), sol.Map.Stages(p.Graph)
+	}
+	return plan
 }
 
 func allWarnings(g *modelgraph.Graph, more []string) []string {

@@ -14,6 +14,9 @@ const nothing = "nothing"
 // runs says what a device holds: numbered modules as layers.0–7 (8), others by
 // name.
 func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
+	if m == nil {
+		return "the whole model"
+	}
 	var parts []string
 	var container string
 	first, last := -1, -1

@@ -56,6 +56,20 @@ func (c *checkCommand) over(cmd *cobra.Command, planned, flags costmodel.Workloa
 		{"precision", func() { w.Precision, w.StoredTypes = flags.Precision, false }},
 		{"optimizer", func() { w.Optimizer = flags.Optimizer }},
 		{"recompute", func() { w.Recompute = flags.Recompute }},
+		{"images", func() { w.Images = flags.Images }},
+		{"strategy", func() { w.Strategy, w.Runtime = flags.Strategy, flags.Runtime }},
+		{"runtime", func() { w.Runtime = flags.Runtime }},
+		{"schedule", func() { w.Schedule, w.VirtualStages = flags.Schedule, flags.VirtualStages }},
+		{"virtual-stages", func() { w.VirtualStages = flags.VirtualStages }},
+		{"shard-degree", func() { w.ShardDegree = flags.ShardDegree }},
+		{"lora-rank", func() { w.LoRARank = flags.LoRARank }},
+		{"lora-targets", func() { w.LoRATargets = flags.LoRATargets }},
+		{"quantize", func() { w.Quantize = flags.Quantize }},
+		{"loss", func() { w.Loss = flags.Loss }},
+		{"attention", func() { w.Attention = flags.Attention }},
+		{"loss-only", func() { w.LossOnly = flags.LossOnly }},
+		{"gradient-as-bucket-view", func() { w.GradientViews = flags.GradientViews }},
+		{"ema", func() { w.EMA = flags.EMA }},
 	} {
 		if anyChanged(cmd, f.name) {
 			f.take()

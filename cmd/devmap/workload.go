@@ -11,9 +11,21 @@ import (
 // parse is the workload that the flags ask for.
 func (s *shared) parse() (costmodel.Workload, error) {
 	w := costmodel.Workload{
-		Mode: costmodel.Mode(s.mode), Strategy: costmodel.DeviceMap, Runtime: costmodel.Accelerate,
+		Mode: costmodel.Mode(s.mode), Strategy: costmodel.Strategy(s.strategy), Runtime: costmodel.Runtime(s.runtime),
 		Batch: s.batch, MicroBatches: s.microBatches, Seq: s.seq, TargetSeq: s.targetSeq, NewTokens: s.newTokens,
-		Optimizer: costmodel.Optimizer(s.optimizer), Recompute: costmodel.Recompute(s.recompute),
+		Images: s.images, Optimizer: costmodel.Optimizer(s.optimizer), Recompute: costmodel.Recompute(s.recompute),
+		Schedule: costmodel.ScheduleKind(s.schedule), VirtualStages: s.virtualStages, ShardDegree: s.shardDegree,
+		LoRARank: s.loraRank, LoRATargets: s.loraTargets,
+		LossOnly: s.lossOnly, GradientViews: s.views, EMA: s.ema,
+	}
+	if s.loss != string(costmodel.LossEager) {
+		w.Loss = costmodel.Loss(s.loss)
+	}
+	if s.attention != string(costmodel.SDPA) {
+		w.Attention = costmodel.AttentionKernel(s.attention)
+	}
+	if s.quantize != "off" {
+		w.Quantize = costmodel.Quantize(s.quantize)
 	}
 	for _, v := range []struct {
 		flag string
@@ -51,4 +63,13 @@ func (s *shared) constraints(p *planner.Problem) error {
 		p.Together = append(p.Together, names)
 	}
 	return nil
+}
+
+// world is the number of GPUs that work together, 0 under a device map, where
+// one process owns them all.
+func world(s costmodel.Strategy, topo *costmodel.Topology) int64 {
+	if s == costmodel.DeviceMap {
+		return 0
+	}
+	return int64(len(topo.Devices))
 }

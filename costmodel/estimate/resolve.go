@@ -41,6 +41,7 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if w.Mode == costmodel.Load {
 		w.Seq, w.TargetSeq = 0, 0
 	}
+	resolveStrategy(&w)
 	err := check(&w)
 	return w, err
 }
@@ -66,7 +67,7 @@ func check(w *costmodel.Workload) error {
 	if w.NewTokens > 0 && w.Mode != costmodel.Infer {
 		return &WorkloadError{"new-tokens", "only --mode infer generates tokens"}
 	}
-	return nil
+	return checkStrategy(w)
 }
 
 func nearestDivisors(n, d int64) string {

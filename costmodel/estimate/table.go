@@ -17,7 +17,9 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if err := checkStreams(g, &w); err != nil {
 		return nil, err
 	}
-	e := estimator{g: g, w: w, grads: gradients(g, &w), costs: make([]ops.Cost, len(g.Layers))}
+	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers))}
+	e.compute = e.engine.compute(w.Precision)
+	e.grads = e.gradients()
 	e.alone, e.inputs = headAlone(g), inputs(g)
 	if err := e.bound(); err != nil {
 		return nil, err
@@ -31,8 +33,9 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	}
 	e.handOver(t.Units)
 	if w.Mode != costmodel.Load {
-		t.OutputBytes = e.outputs()
 		t.Workspaces = 1
+		t.OutputsDropped = w.LossOnly
+		e.engine.finish(&e, t)
 	}
 	if w.Mode == costmodel.Train {
 		t.Workspaces = 2 // the autograd thread has its own cuBLAS handle
@@ -42,8 +45,12 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 }
 
 type estimator struct {
-	g        *modelgraph.Graph
-	w        costmodel.Workload
+	g      *modelgraph.Graph
+	w      costmodel.Workload
+	engine engine
+	// compute is the precision that the ops see; weights between steps have
+	// w.Precision's.
+	compute  costmodel.Precision
 	grads    []gradient
 	costs    []ops.Cost
 	alone    []bool // by layer: ops.Shape.HeadAlone
@@ -80,7 +87,7 @@ func (e *estimator) shape(i int) ops.Shape {
 	s := ops.Shape{
 		Tokens: tokens, Length: length, Batch: e.w.MicroBatch(),
 		Cache: length + e.w.NewTokens, Logits: tokens,
-		Train: e.w.Mode == costmodel.Train, Precision: e.w.Precision,
+		Train: e.w.Mode == costmodel.Train, Precision: e.compute, RotaryCopies: e.engine.rotaryCopies,
 		NewGrads: e.grads[i].first, SecondGrads: e.grads[i].second, Weights: l.ParamCount(),
 		HeadAlone: e.alone[i], Inputs: i == e.inputs,
 	}

@@ -23,7 +23,7 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 		}
 		c.Step.Saved += (4+normed)*n*(g.q+g.k) + 4*n*(op.Heads+op.KVHeads)
 	}
-	if op.Rope {
+	if op.Rope && s.RotaryCopies {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
 		c.Step.Saved += 2 * s.r() * s.Length * op.HeadDim

@@ -36,11 +36,14 @@ func dense(in, out, act int64, flops float64, s *Shape) Cost {
 	return c
 }
 
-// rotary makes cos and sin [length, head width] once a forward; each
-// attention layer counts its own copy.
+// rotary makes cos and sin [length, head width] once a forward. Where layers
+// get no copies of their own, they are kept here, once.
 func rotary(op modelgraph.Rotary, s *Shape) Cost {
 	size := s.Length * op.HeadDim
 	c := Cost{Known: true, Output: 2 * s.r() * size, FLOPs: 4 * float64(size)}
 	c.Step.Forward = (3*4 + 2*s.r()) * size
+	if !s.RotaryCopies {
+		c.Step.Saved, c.Step.Held = c.Output, c.Output
+	}
 	return c
 }

@@ -22,9 +22,11 @@ type Shape struct {
 	HeadAlone bool
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
-	Inputs    bool
-	Train     bool
-	Precision costmodel.Precision
+	Inputs bool
+	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.
+	RotaryCopies bool
+	Train        bool
+	Precision    costmodel.Precision
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied

@@ -56,6 +56,20 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 	return out
 }
 
+// PredictReplicas is every GPU's prediction where each runs the whole model
+// ([costmodel.Strategy.Replicated]).
+func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction {
+	out := make([]Prediction, len(topo.Devices))
+	for d := range out {
+		dev := &topo.Devices[d]
+		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
+		p.Predicted = predicted(t.Replica(dev), t.Overhead(dev), dev.Slack)
+		p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
+		out[d] = p
+	}
+	return out
+}
+
 func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
 	p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
 	kept := t.Kept(d, dev, len(units) == 0)
