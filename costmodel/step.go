@@ -23,6 +23,10 @@ type Step struct {
 	// before; BackwardGrads of it are the layer's own new gradients. With
 	// Saved it is at least Grads.
 	Backward, BackwardGrads int64
+	// Again is the most alive at once during a backward when the layer's
+	// parameters have gradients already, above the same: what is new is added
+	// to them and dropped, matrix by matrix.
+	Again int64
 	// Grads are the gradients that its backward leaves.
 	Grads int64
 	// Loss marks the layer where the loss is computed.
@@ -56,7 +60,9 @@ type Unit struct {
 	// Output is what crosses to the next unit.
 	Output int64
 	// FLOPs of one forward of a micro-batch.
-	FLOPs  float64
+	FLOPs float64
+	// Work is what its step time and its communication are made of.
+	Work   Work
 	Origin Origin
 }
 

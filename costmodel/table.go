@@ -18,6 +18,12 @@ type Table struct {
 	OutputsDropped bool
 	// Buckets are DDP's buffers of gradients, on every GPU.
 	Buckets int64
+	// Comm and Slack are what a GPU holds beyond the engine's allocated peak.
+	Comm  Comm
+	Slack Slack
+	// Groups are parameters that are cut over ranks and gathered for use
+	// (fsdp, hsdp); units then hold one rank's part.
+	Groups []Group
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Warnings say what the figures leave out.
@@ -41,10 +47,6 @@ func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
 	return k
 }
 
-// Overhead is what a device that runs the model holds outside the engine's
-// allocator.
-func (t *Table) Overhead(dev *Device) int64 { return dev.ContextBytes }
-
 // Replica is the peak of one GPU that runs the whole model on its own data
 // ([Strategy.Replicated]).
 func (t *Table) Replica(dev *Device) Peak {
@@ -52,5 +54,9 @@ func (t *Table) Replica(dev *Device) Peak {
 	for i := range units {
 		units[i] = &t.Units[i]
 	}
-	return Walk(t.Workload.Mode, units, t.Kept(t.InputDevice, dev, false))
+	kept := t.Kept(t.InputDevice, dev, false)
+	if len(t.Groups) > 0 {
+		return t.sharded(units, kept)
+	}
+	return Walk(t.Workload.Mode, units, kept)
 }

@@ -33,6 +33,8 @@ type Device struct {
 	ContextBytes   int64 `json:"context_bytes"`
 	// FLOPS is the rate of 16-bit matrix products, in FLOP/s; 0: unknown.
 	FLOPS float64 `json:"flops,omitzero"`
+	// Rates are the others; 0: unknown, and what needs them counts nothing.
+	Rates
 	// Slack is the least and most that the allocator's pool takes beyond a
 	// peak, as a fraction of it.
 	Slack [2]float64 `json:"slack,omitzero"`
@@ -81,6 +83,8 @@ func (d *Device) check() error {
 		return fmt.Errorf("a negative size (reserved %d, workspace %d, context %d bytes)", d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
 	case !within(d.FLOPS, 0, 1e21) || !within(d.Slack[0], 0, 100) || !within(d.Slack[1], d.Slack[0], 100):
 		return fmt.Errorf("flops %v or slack %v makes no sense", d.FLOPS, d.Slack)
+	case !d.Rates.sane():
+		return fmt.Errorf("the rates %+v make no sense", d.Rates)
 	case max(d.WorkspaceBytes, d.ContextBytes) > maxCapacity:
 		return errors.New("a workspace or context of more than 2^50 bytes")
 	case d.CapacityBytes > maxCapacity:
@@ -118,6 +122,7 @@ type fileDevice struct {
 	ContextBytes   *int64      `json:"context_bytes,omitzero"`
 	FLOPS          *float64    `json:"flops,omitzero"`
 	Slack          *[2]float64 `json:"slack,omitzero"`
+	Rates
 }
 
 // over lays the fields that the file gives over a known GPU's.
@@ -135,6 +140,7 @@ func (f *fileDevice) over(d Device) Device {
 	if f.Slack != nil {
 		d.Slack = *f.Slack
 	}
+	d.Rates = f.Rates.over(d.Rates)
 	return d
 }
 

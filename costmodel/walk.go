@@ -11,19 +11,7 @@ type Peak struct {
 // against it, and a map's check uses it. units stand in time order.
 func Walk(mode Mode, units []*Unit, k Kept) Peak {
 	w := walker{}
-	products := false
-	for _, u := range units {
-		w.now.Params += u.Params + u.Buffers
-		w.now.OptimizerState += u.OptimizerState
-		w.now.Grads += u.HeldGrads
-		w.now.Workspace += u.Padding // allocator rounding of parameters
-		products = products || u.Products
-	}
-	if products {
-		w.now.Workspace += k.Workspace
-	}
-	w.now.CommBuffers += k.Buckets
-	w.see("weights", 0, 0)
+	w.start(units, &k)
 	if mode == Load {
 		return w.peak
 	}
@@ -52,6 +40,23 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 type walker struct {
 	now  Memory
 	peak Peak
+}
+
+// start is what is there throughout.
+func (w *walker) start(units []*Unit, k *Kept) {
+	products := false
+	for _, u := range units {
+		w.now.Params += u.Params + u.Buffers
+		w.now.OptimizerState += u.OptimizerState
+		w.now.Grads += u.HeldGrads
+		w.now.Workspace += u.Padding // allocator rounding of parameters
+		products = products || u.Products
+	}
+	if products {
+		w.now.Workspace += k.Workspace
+	}
+	w.now.CommBuffers += k.Buckets
+	w.see("weights", 0, 0)
 }
 
 // see notes a moment with transient activations and gradients on top.
@@ -92,7 +97,15 @@ func (w *walker) forward(u *Unit) {
 // late ends a forward of inference: the body's own tensors go, and the head
 // runs; where tokens are generated, once more with caches that have grown.
 func (w *walker) late(units []*Unit) {
-	grown := false
+	grown := w.ripen(units)
+	for _, u := range units {
+		w.lateIn(u, grown)
+	}
+}
+
+// ripen drops what the body held and completes the caches; it reports whether
+// they grow.
+func (w *walker) ripen(units []*Unit) (grown bool) {
 	for _, u := range units {
 		for i := range u.Steps {
 			w.now.Activations -= u.Steps[i].Held
@@ -100,16 +113,18 @@ func (w *walker) late(units []*Unit) {
 			grown = grown || u.Steps[i].Grown > 0
 		}
 	}
-	for _, u := range units {
-		for i := range u.Steps {
-			s := &u.Steps[i]
-			switch {
-			case s.Late == 0:
-			case grown:
-				w.see("last token in "+s.Layer, s.Late, 0)
-			default:
-				w.see("forward of "+s.Layer, s.Late, 0)
-			}
+	return grown
+}
+
+func (w *walker) lateIn(u *Unit, grown bool) {
+	for i := range u.Steps {
+		s := &u.Steps[i]
+		switch {
+		case s.Late == 0:
+		case grown:
+			w.see("last token in "+s.Layer, s.Late, 0)
+		default:
+			w.see("forward of "+s.Layer, s.Late, 0)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func newLayout(p *Problem, joined [][]int) *layout {
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]
 		l.device = append(l.device, p.Costs.Kept(d, dev, false))
-		l.extra = append(l.extra, p.Costs.Overhead(dev))
+		l.extra = append(l.extra, p.Costs.Overhead(d, dev))
 		l.idle = append(l.idle, costmodel.Run{}.Peak(p.Costs.Kept(d, dev, true))+l.extra[d])
 	}
 	return l

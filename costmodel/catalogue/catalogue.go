@@ -18,12 +18,14 @@ import (
 // DefaultGPU is planned for where nothing is named or probed.
 const DefaultGPU = "h100-80gb"
 
-// GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense bf16).
+// GPU is one entry: sizes in bytes, rates in bytes/s and FLOP/s (dense), as the
+// data sheet has them.
 type GPU struct {
 	Name               string  `json:"name"`
 	CapacityBytes      int64   `json:"capacity_bytes"`
 	ReservedBytes      int64   `json:"reserved_bytes"`
 	BF16FLOPS          float64 `json:"bf16_flops"`
+	FP32FLOPS          float64 `json:"fp32_flops"` // without TF32
 	BytesPerSecond     float64 `json:"bytes_per_second"`
 	LinkBytesPerSecond float64 `json:"link_bytes_per_second"`
 	ComputeCapability  string  `json:"compute_capability"`
@@ -41,21 +43,20 @@ type contextSize struct {
 	Source     string `json:"source"`
 }
 
-type slackRange struct {
-	Low    float64 `json:"low"`
-	High   float64 `json:"high"`
-	Source string  `json:"source"`
-}
-
 type data struct {
 	GPUs       []GPU                  `json:"gpus"`
 	Workspaces map[string]constant    `json:"workspaces"`
 	Context    map[string]contextSize `json:"context"`
-	Slack      map[string]slackRange  `json:"slack"`
-	Matmul     struct {
-		Efficiency float64 `json:"efficiency"`
-		Source     string  `json:"source"`
-	} `json:"matmul"`
+	Matmul     efficiency             `json:"matmul"`
+	Attention  map[string]efficiency  `json:"attention"`
+	Memory     efficiency             `json:"memory"`
+	Link       efficiency             `json:"link"`
+}
+
+// efficiency is what part of a data sheet's rate is achieved.
+type efficiency struct {
+	Efficiency float64 `json:"efficiency"`
+	Source     string  `json:"source"`
 }
 
 //go:embed gpus.json
@@ -96,8 +97,12 @@ func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
 	}
 	size := forCapability(load().Context, g.ComputeCapability)
 	d.ContextBytes, d.FLOPS = size.InferBytes, g.BF16FLOPS*load().Matmul.Efficiency
-	slack := load().Slack[string(mode)]
-	d.Slack = [2]float64{slack.Low, slack.High}
+	d.Rates = costmodel.Rates{
+		FP32FLOPS:          g.FP32FLOPS * load().Matmul.Efficiency,
+		AttentionFLOPS:     g.BF16FLOPS * forCapability(load().Attention, g.ComputeCapability).Efficiency,
+		BytesPerSecond:     g.BytesPerSecond * load().Memory.Efficiency,
+		LinkBytesPerSecond: g.LinkBytesPerSecond * load().Link.Efficiency,
+	}
 	if mode == costmodel.Train {
 		d.ContextBytes = size.TrainBytes
 	}

@@ -6,8 +6,10 @@ import (
 )
 
 // gradient is what a layer's backward makes: first gradients, and second ones
-// for parameters that a later layer gave one already.
-type gradient struct{ first, second int64 }
+// for parameters that a later layer gave one already. waits are those that
+// wait, in the engine's buffer before AccumulateGrad, for a tied parameter's
+// other gradients: negative where the last of these comes and they go.
+type gradient struct{ first, second, waits int64 }
 
 // gradients shares out the gradient of each parameter: a tied one is made
 // first by the layer that runs last.
@@ -17,7 +19,8 @@ func (e *estimator) gradients() []gradient {
 	if w.Mode != costmodel.Train {
 		return out
 	}
-	last := make(map[string]int) // owner → the layer that uses it last
+	last := make(map[string]int)   // owner → the layer that uses it last
+	lowest := make(map[string]int) // and first
 	each := func(f func(i int, owner string, size int64)) {
 		for i := range g.Layers {
 			if n, _ := w.Tokens(g.Layers[i].Stream); n == 0 {
@@ -40,12 +43,25 @@ func (e *estimator) gradients() []gradient {
 			}
 		}
 	}
-	each(func(i int, owner string, _ int64) { last[owner] = max(last[owner], i) })
+	each(func(i int, owner string, _ int64) {
+		if _, ok := lowest[owner]; !ok {
+			lowest[owner] = i
+		}
+		last[owner] = max(last[owner], i)
+	})
 	each(func(i int, owner string, size int64) {
 		if last[owner] == i {
 			out[i].first += size
 		} else {
 			out[i].second += size
+		}
+		if last[owner] != lowest[owner] {
+			switch i {
+			case last[owner]:
+				out[i].waits += size
+			case lowest[owner]:
+				out[i].waits -= size
+			}
 		}
 	})
 	return out

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -40,6 +41,7 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if w.Mode == costmodel.Train {
 		t.Workspaces = 2 // the autograd thread has its own cuBLAS handle
 	}
+	t.Comm, t.Slack = catalogue.Comm(&w), catalogue.Slack(&w)
 	t.Warnings = e.warnings
 	return t, nil
 }
@@ -109,6 +111,7 @@ func (e *estimator) declared(c *ops.Cost, d *modelgraph.Declared, s *ops.Shape) 
 		if s.Train {
 			c.Step.Saved = act
 			c.Step.Backward, c.Step.BackwardGrads = work+s.NewGrads, s.NewGrads
+			c.Step.Again = work + s.NewGrads
 		}
 	}
 	if d.ParamsBytes >= 0 {
@@ -118,6 +121,7 @@ func (e *estimator) declared(c *ops.Cost, d *modelgraph.Declared, s *ops.Shape) 
 		c.Step.Grads = s.NewGrads
 		if c.Step.Backward < s.NewGrads {
 			c.Step.Backward, c.Step.BackwardGrads = s.NewGrads, s.NewGrads
+			c.Step.Again = s.NewGrads
 		}
 	}
 	if d.OutputBytes >= 0 {

@@ -28,10 +28,9 @@ func (e *estimator) unit(u int) costmodel.Unit {
 			state, transient := e.optimizer(l)
 			out.OptimizerState += state
 			out.StepTransient += transient
-			if e.w.MicroBatches > 1 { // gradients stay between micro-batches
+			if e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline {
 				out.HeldGrads += step.Grads
-				step.Backward -= step.BackwardGrads
-				step.Grads, step.BackwardGrads = 0, 0
+				step = accumulating(step, e.grads[i].waits)
 			}
 		}
 		out.Products = out.Products || e.runs(i) && ops.Products(l.Op)
@@ -47,6 +46,16 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		out.Steps[i].Forward += arguments // copies that the hook made for the call
 	}
 	return out
+}
+
+// accumulating is a step when its parameters have gradients already, from
+// micro-batches before: the peak is in one of these, as all gradients exist
+// throughout it. waits is a tied parameter's new gradient, kept for the others.
+func accumulating(step costmodel.Step, waits int64) costmodel.Step {
+	step.Grads = waits
+	step.Backward = step.Again
+	step.BackwardGrads = 0
+	return step
 }
 
 // runs reports whether a layer sees any token, so that it gets gradients.

@@ -94,9 +94,12 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 	if op.Eager {
 		back += g.scores * (4 + 2*e)
 	}
+	c.back = back
 	c.peak(
-		moment{stream + back, min(s.NewGrads, s.w()*g.out*op.Dim)},
-		moment{2*stream + e*n*(g.q+op.Dim), s.NewGrads},
+		moment{stream + back, min(s.NewGrads, s.w()*g.out*op.Dim), 0},
+		// the output's projection, then the queries'
+		moment{stream + e*n*g.out, min(s.NewGrads, s.w()*g.out*op.Dim), min(s.NewGrads, s.w()*g.out*op.Dim)},
+		moment{2*stream + e*n*(g.q+op.Dim), s.NewGrads, min(s.NewGrads, s.w()*g.q*op.Dim)},
 	)
 }
 
@@ -112,6 +115,7 @@ type geo struct {
 	// bias [length, length] (sdpa_attention.py: use_gqa_in_sdpa).
 	masked int64
 	flops  float64
+	kernel float64 // of them, the products of queries, keys and values
 }
 
 func geometry(op modelgraph.Attention, s *Shape) geo {
@@ -142,8 +146,9 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {
 		seen /= 2 // the causal half
 	}
+	g.kernel = 2 * float64(s.Tokens) * seen * float64(g.q+g.out)
 	g.flops = 2*float64(s.Tokens)*float64(op.Dim)*float64(g.q+g.out) +
 		2*float64(g.kvTokens)*float64(op.Dim)*float64(g.k+g.v) +
-		2*float64(s.Tokens)*seen*float64(g.q+g.out)
+		g.kernel
 	return g
 }

@@ -23,6 +23,7 @@ func embedding(op modelgraph.Embedding, s *Shape) Cost {
 	if n > 3072 {
 		sums = 4*op.Dim*(n/10+min(n, op.Vocab)) + 3*8*n
 	}
-	c.peak(moment{out + sums, s.NewGrads + s.SecondGrads})
+	grads := s.NewGrads + s.SecondGrads
+	c.peak(moment{out + sums, grads, grads})
 	return c
 }

@@ -33,9 +33,9 @@ func head(op modelgraph.Head, s *Shape) Cost {
 	}
 	c.Step.Forward = c.Step.Saved + (e+4)*nV
 	c.peak(
-		moment{8 * nV, 0},
+		moment{8 * nV, 0, 0},
 		// The logits' gradient, the input's, and the weight's.
-		moment{e*nV + s.r()*in - 4*nV, s.NewGrads + s.SecondGrads},
+		moment{e*nV + s.r()*in - 4*nV, s.NewGrads + s.SecondGrads, s.NewGrads + s.SecondGrads},
 	)
 	return c
 }

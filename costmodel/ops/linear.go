@@ -32,7 +32,7 @@ func dense(in, out, act int64, flops float64, s *Shape) Cost {
 	c := Cost{Known: true, Output: s.r() * out, FLOPs: flops}
 	c.Step.Saved = e * (in + act*out)
 	c.Step.Forward = e*(in+(1+act)*out) + s.r()*out
-	c.peak(moment{e * (in + 2*out), s.NewGrads})
+	c.peak(moment{e * (in + 2*out), s.NewGrads, s.NewGrads})
 	return c
 }
 

@@ -1,109 +1,135 @@
 package ops_test
 
 import (
+	"cmp"
+	"encoding/json"
 	"fmt"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
-// blockConfigs are models of two layers of the dimensions of
-// measured/how/measure_layers.py.
-var blockConfigs = map[string]string{
-	"llama-3.1-8b": `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 2, "num_attention_heads": 32,
-		"num_key_value_heads": 8, "vocab_size": 128256}`,
-	"qwen2.5-3b": `{"model_type": "qwen2", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 2, "num_attention_heads": 16,
-		"num_key_value_heads": 2, "vocab_size": 151936}`,
-	"gemma-2b": `{"model_type": "gemma", "hidden_size": 2048, "intermediate_size": 16384, "num_hidden_layers": 2, "num_attention_heads": 8,
-		"num_key_value_heads": 1, "head_dim": 256, "vocab_size": 257152}`,
-	"qwen3-8b": `{"model_type": "qwen3", "hidden_size": 4096, "intermediate_size": 12288, "num_hidden_layers": 2, "num_attention_heads": 32,
-		"num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936}`,
-	"mixtral-8x7b": `{"model_type": "mixtral", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 2, "num_attention_heads": 32,
-		"num_key_value_heads": 8, "num_local_experts": 8, "num_experts_per_tok": 2, "vocab_size": 32000}`,
+// families are the model types of measure_layers.py.
+var families = map[string]string{
+	"llama-3.1-8b": "llama", "qwen2.5-3b": "qwen2", "gemma-2b": "gemma", "qwen3-8b": "qwen3", "mixtral-8x7b": "mixtral", "gpt2-xl": "gpt2",
 }
 
-// headDims are the widths of a head, for the copy of cosines and sines.
-var headDims = map[string]int64{"llama-3.1-8b": 128, "qwen2.5-3b": 128, "gemma-2b": 256, "qwen3-8b": 128, "mixtral-8x7b": 128}
-
-// TestMeasuredBlocks holds what a decoder block keeps for backward, in bytes a
-// token, to the measured rows of layers.json (torch 2.11, Transformers 5.17,
-// one H200; torch-memory.md §1). The rows were taken on one GPU, where all
-// layers share the rotary's cosines and sines; the model of costs counts the
-// copy that each layer gets on every other GPU, so it is taken off first.
-func TestMeasuredBlocks(t *testing.T) {
-	const tolerance = .01 // first order; most rows are exact to some bytes a token
-	for _, c := range []struct {
-		model      string
-		batch, seq int64
-		mode       string
-		want       float64
-	}{
-		{"llama-3.1-8b", 2, 2048, "bf16", 200840.25},
-		{"llama-3.1-8b", 1, 8192, "bf16", 200840.125},
-		{"llama-3.1-8b", 2, 2048, "amp", 348296.25},
-		{"llama-3.1-8b", 2, 2048, "ckpt", 8192},
-		{"qwen2.5-3b", 2, 2048, "bf16", 130120.25},
-		{"qwen2.5-3b", 1, 8192, "bf16", 130120.125},
-		{"qwen2.5-3b", 2, 2048, "amp", 188232.25},
-		{"qwen2.5-3b", 2, 2048, "ckpt", 4096},
-		{"gemma-2b", 2, 2048, "bf16", 181292.25},
-		{"gemma-2b", 1, 8192, "bf16", 181290.125},
-		{"gemma-2b", 2, 2048, "amp", 247340.25},
-		{"gemma-2b", 2, 2048, "ckpt", 4096},
-		{"qwen3-8b", 2, 2048, "bf16", 215336.25},
-		{"qwen3-8b", 1, 8192, "bf16", 215336.125},
-		{"qwen3-8b", 2, 2048, "amp", 350504.25},
-		{"qwen3-8b", 2, 2048, "ckpt", 8192},
-		{"mixtral-8x7b", 2, 2048, "bf16", 348414.375},
-		{"mixtral-8x7b", 1, 8192, "bf16", 348414.1875},
-		{"mixtral-8x7b", 2, 2048, "amp", 663822.375},
-		{"mixtral-8x7b", 2, 2048, "ckpt", 8192},
-	} {
-		t.Run(fmt.Sprintf("%s/%dx%d/%s", c.model, c.batch, c.seq, c.mode), func(t *testing.T) {
-			saved, stream := blockBytes(t, c.model, c.batch, c.seq, c.mode)
-			if c.mode != "ckpt" {
-				rotaryCopy := 2 * stream * c.seq * headDims[c.model]
-				saved -= rotaryCopy
-			}
-			got := float64(saved) / float64(c.batch*c.seq)
-			off := got/c.want - 1
-			t.Logf("%.2f bytes a token, measured %.2f, %+.2f %%", got, c.want, 100*off)
-			if math.Abs(off) > tolerance {
-				t.Errorf("off by %+.2f %%", 100*off)
-			}
-		})
+// layerRow is a row of layers.json: models of one and of three layers on one
+// GPU, with bytes above the weights.
+type layerRow struct {
+	Model      string
+	Batch, Seq int64
+	Mode       string
+	Saved      float64 `json:"saved_per_token_layer"`
+	LossSaved  int64   `json:"loss_saved"`
+	LossFwd    int64   `json:"loss_fwd_peak"`
+	LossBwd    int64   `json:"loss_bwd_peak"`
+	One, Three struct {
+		Saved int64
+		Fwd   int64 `json:"fwd_peak"`
+		Bwd   int64 `json:"bwd_peak_over_fwd_end"`
+		Grads int64
 	}
+	Config map[string]any
 }
 
-// blockBytes is what the first block of a model keeps after forward (its
-// output, where the second is recomputed from it), and the size of an element
-// of its residual stream.
-func blockBytes(t *testing.T, model string, batch, seq int64, mode string) (saved, stream int64) {
+func (r *layerRow) name() string {
+	return fmt.Sprintf("%s/%dx%d/%s", r.Model, r.Batch, r.Seq, r.Mode)
+}
+
+func layerRows(t *testing.T) []layerRow {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(blockConfigs[model]))
+	data, err := os.ReadFile(cmp.Or(os.Getenv("ROWS"), "../../fixtures/measured/layers.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := costmodel.Workload{
-		Mode: costmodel.Train, Batch: batch, MicroBatches: 1, Seq: seq, TargetSeq: seq,
-		Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
+	var f struct{ Rows []layerRow }
+	if err := json.Unmarshal(data, &f); err != nil {
+		t.Fatal(err)
 	}
-	switch mode {
+	return f.Rows
+}
+
+// model is the row's model with n layers.
+func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
+	t.Helper()
+	config := map[string]any{"model_type": families[r.Model]}
+	for k, v := range r.Config {
+		config[k] = v
+	}
+	layers := "num_hidden_layers"
+	if r.Model == "gpt2-xl" {
+		layers = "n_layer"
+	}
+	config[layers] = n
+	data, err := json.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := hf.FromConfig("config.json", data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// workload is one GPU without an engine around the model: every layer shares
+// the rotary's cosines and sines.
+func (r *layerRow) workload() costmodel.Workload {
+	w := costmodel.Workload{
+		Mode: costmodel.Train, Runtime: costmodel.Torch, Batch: r.Batch, MicroBatches: 1, Seq: r.Seq, TargetSeq: r.Seq,
+		Precision: costmodel.BF16True, Optimizer: costmodel.SGD,
+	}
+	switch r.Mode {
 	case "amp":
 		w.Precision = costmodel.BF16Mixed
 	case "ckpt":
 		w.Recompute = costmodel.RecomputeFull
 	}
-	table, err := estimate.Table(g, w)
+	return w
+}
+
+func (r *layerRow) table(t *testing.T, layers int) (*modelgraph.Graph, *costmodel.Table) {
+	t.Helper()
+	g := r.model(t, layers)
+	table, err := estimate.Table(g, r.workload())
 	if err != nil {
 		t.Fatal(err)
 	}
-	u, ok := g.UnitIndex("model.layers.0")
-	if !ok {
-		t.Fatal("no first block")
+	return g, table
+}
+
+func TestX(t *testing.T) {
+	for _, r := range layerRows(t) {
+		for _, n := range []int{1, 3} {
+			m := r.One
+			if n == 3 {
+				m = r.Three
+			}
+			g, table := r.table(t, n)
+			last := len(table.Units) - 1
+			run := costmodel.NewChain(table.Units).Run(0, last)
+			off := func(got, want int64) string {
+				return fmt.Sprintf("%+.3f%% (%+.2f MiB)", 100*(float64(got)/float64(want)-1), float64(got-want)/(1<<20))
+			}
+			fmt.Printf("%-28s %d body saved %s fwd %s bwd %s grads %s\n", r.name(), n, off(run.Saved, m.Saved), off(run.Forward, m.Fwd), off(run.Backward, m.Saved+m.Bwd), off(run.Grads, m.Grads))
+			if n > 1 {
+				continue
+			}
+			run = costmodel.NewChain(table.Units).Run(0, last+1)
+			out := int64(0)
+			for i := range g.Layers {
+				if h, ok := g.Layers[i].Op.(modelgraph.Head); ok {
+					out = 2 * r.Batch * r.Seq * h.Vocab
+				}
+			}
+			fmt.Printf("%-28s loss saved %s fwd %s bwd %s\n", r.name(), off(run.Saved+out, r.LossSaved), off(run.Forward, r.LossFwd), off(run.Backward+out, r.LossBwd))
+		}
 	}
-	return table.Units[u].ActivationBytes(), w.Precision.StreamBytes()
+	_ = math.Abs
 }

@@ -47,14 +47,29 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 	if op.Dropout {
 		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
 	}
-	matrix := s.w() * op.Dim * op.Hidden
+	matrix := min(s.NewGrads, s.w()*op.Dim*op.Hidden)
+	in := matrix // of the first linear layer, the last to get a gradient
+	if op.Fused {
+		in = min(s.NewGrads, 2*matrix)
+	}
 	c.peak(
+		// down's own backward
+		moment{stream + e*fN, matrix, matrix},
 		// the product's gradient, when gradients of both factors are made;
 		// under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
-		moment{stream + 2*e*fN - s.casts(0, 0, op.Dim*op.Hidden), matrix},
+		moment{stream + 2*e*fN - s.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
 		// every matrix has its gradient, the saved tensors are gone
-		moment{3*stream - e*tensors*fN, s.NewGrads},
+		moment{3*stream - e*tensors*fN, s.NewGrads, in},
 	)
+	if op.Gated && !op.Fused {
+		// up's backward: product, up and activation are gone, the gradients of
+		// the latter two there; then gate's, with its own left of the three; under
+		// autocast a linear layer's casts go with its backward
+		c.peak(
+			moment{2*stream - e*fN - s.casts(0, 0, op.Dim*op.Hidden), min(s.NewGrads, 2*matrix), matrix},
+			moment{3*stream + e*fN - e*tensors*fN - s.casts(1, op.Dim, 2*op.Dim*op.Hidden), s.NewGrads, matrix},
+		)
+	}
 	return c
 }

@@ -34,12 +34,12 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 		// fp32 tensors of the experts' output exist at once: the gradient put
 		// back in order, that of the output, and its product with the output.
 		c.Step.Saved += 4 * op.Dim * (n + op.Experts)
-		c.peak(moment{stream + 12*rows*op.Dim, 0})
+		c.peak(moment{stream + 12*rows*op.Dim, 0, 0})
 	}
-	down := s.w() * op.Experts * op.Dim * op.Hidden
+	down := min(s.NewGrads, s.w()*op.Experts*op.Dim*op.Hidden)
 	c.peak(
-		moment{stream + rows*e*(2*op.Hidden+op.Dim), down},
-		moment{3*stream - rows*e*(op.Dim+4*op.Hidden), s.NewGrads},
+		moment{stream + rows*e*(2*op.Hidden+op.Dim), down, down},
+		moment{3*stream - rows*e*(op.Dim+4*op.Hidden), s.NewGrads, min(s.NewGrads, 2*down)},
 	)
 	return c
 }

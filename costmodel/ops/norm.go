@@ -17,7 +17,7 @@ func norm(op modelgraph.Norm, s *Shape) Cost {
 	case modelgraph.LayerNorm:
 		c.Step.Saved = s.r()*hN + 8*s.Tokens + out
 		c.Step.Forward = c.Step.Saved + 2*s.r()*hN
-		c.peak(moment{3 * s.r() * hN, s.NewGrads})
+		c.peak(moment{3 * s.r() * hN, s.NewGrads, 0})
 		return c
 	case modelgraph.GemmaRMSNorm:
 		c.Step.Saved = 8*hN + 4*s.Tokens + out + 4*op.Dim
@@ -31,6 +31,6 @@ func norm(op modelgraph.Norm, s *Shape) Cost {
 	c.Step.Forward = max(c.Step.Saved, 8*hN) + s.r()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.
-	c.peak(moment{s.r()*hN + 16*hN, s.NewGrads})
+	c.peak(moment{s.r()*hN + 16*hN, s.NewGrads, 0})
 	return c
 }

@@ -34,6 +34,12 @@ type Shape struct {
 	NewGrads, SecondGrads int64
 	// Weights is the number of parameters in the layer.
 	Weights int64
+
+	// Frozen: the weights take no gradient, so that what they alone need is
+	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
+	Frozen, InputGrad bool
+	Adapters          []Adapter
+	Quantize          costmodel.Quantize // of the linear layers' weights
 }
 
 // Cost is a layer's step with its FLOPs and the size of its output.
@@ -46,6 +52,8 @@ type Cost struct {
 	Arguments int64
 	// Known is false where nothing but the tensors is known.
 	Known bool
+	// back is what an attention kernel's backward holds.
+	back int64
 }
 
 // Of is the cost of an op. A layer that sees no tokens costs nothing but its
@@ -60,15 +68,18 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 		if _, ok := op.(modelgraph.Head); ok { // when the body has returned
 			c.Step.Forward, c.Step.Late = 0, c.Step.Forward
 		}
-		c.Step.Forward = max(c.Step.Forward, c.Step.KV)
+		c.Step.Forward = max(c.Step.Forward, c.Step.KV) + s.work()
 		return c
 	}
 	c.Step.Forward -= c.Step.KV // training keeps no cache
 	c.Step.KV, c.Step.Grown, c.Step.Late, c.Step.Held, c.Arguments = 0, 0, 0, 0, 0
+	if s.Frozen {
+		c.freeze(op, s)
+	}
 	c.Step.Forward = max(c.Step.Forward, c.Step.Saved)
 	c.Step.Grads = s.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
-	c.peak(moment{-c.Step.Saved, s.NewGrads})
+	c.peak(moment{-c.Step.Saved, s.NewGrads, 0})
 	return c
 }
 
@@ -127,16 +138,23 @@ func (s *Shape) casts(n, dim, weights int64) int64 {
 	if !s.Precision.Mixed() || !s.Train {
 		return 0
 	}
+	if s.Frozen {
+		n = 0 // an input is kept for its weight's gradient
+	}
 	return 2*n*dim*s.Tokens + 2*weights
 }
 
 // moment is one point of a backward pass: activations above what is saved,
-// and the layer's own gradients that exist by then.
-type moment struct{ activations, grads int64 }
+// and the layer's own gradients that exist by then. fresh of them were just
+// made; where the parameters had gradients already they alone exist, as a
+// gradient is added to the one that is there, in place, before the next node
+// runs (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
+type moment struct{ activations, grads, fresh int64 }
 
 // peak sets the step's backward to the largest of its moments.
 func (c *Cost) peak(moments ...moment) {
 	for _, m := range moments {
+		c.Step.Again = max(c.Step.Again, m.activations+m.fresh)
 		if t := m.activations + m.grads; t > c.Step.Backward {
 			c.Step.Backward, c.Step.BackwardGrads = t, m.grads
 		}

@@ -15,6 +15,6 @@ func stateSpace(op modelgraph.StateSpace, s *Shape) Cost {
 	c.Step.Saved = 2*states + e*inner*8 + s.casts(1, op.Dim, s.Weights)
 	c.Step.KV = s.Batch * op.Inner * (4*op.State + e*op.Kernel) // the recurrent state
 	c.Step.Forward = 2*s.r()*op.Dim*n + 3*states + e*inner*8 + c.Step.KV
-	c.peak(moment{s.r()*op.Dim*n + 2*states + 4*e*inner, s.NewGrads})
+	c.peak(moment{s.r()*op.Dim*n + 2*states + 4*e*inner, s.NewGrads, s.NewGrads})
 	return c
 }

@@ -2,6 +2,7 @@ package devicemap
 
 import (
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -63,7 +64,7 @@ func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction 
 	for d := range out {
 		dev := &topo.Devices[d]
 		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
-		p.Predicted = predicted(t.Replica(dev), t.Overhead(dev), dev.Slack)
+		p.Predicted = predicted(t.Replica(dev), t.Overhead(d, dev), t.SlackOf(dev, true))
 		p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
 		out[d] = p
 	}
@@ -75,10 +76,17 @@ func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmode
 	kept := t.Kept(d, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
 		peak := costmodel.Walk(t.Workload.Mode, units, kept)
-		p.Predicted = predicted(peak, t.Overhead(dev), dev.Slack)
+		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, kept.Output > 0 || endsModel(units)))
 	}
 	p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
 	return p
+}
+
+// endsModel reports that a device computes the loss or the logits.
+func endsModel(units []*costmodel.Unit) bool {
+	return slices.ContainsFunc(units, func(u *costmodel.Unit) bool {
+		return slices.ContainsFunc(u.Steps, func(s costmodel.Step) bool { return s.Loss || s.Late > 0 && s.KV == 0 })
+	})
 }
 
 func predicted(peak costmodel.Peak, overhead int64, slack [2]float64) Predicted {

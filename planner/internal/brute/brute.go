@@ -142,7 +142,7 @@ func Score(p *planner.Problem, m devicemap.Map, idle bool, seen map[string]float
 func shareOf(p *planner.Problem, m devicemap.Map, d int, idle bool) float64 {
 	got := devicemap.Predict(p.Costs, p.Topology, m)[d]
 	if got.Units == 0 && idle {
-		return float64(p.Costs.Overhead(&p.Topology.Devices[d])) / float64(got.Budget())
+		return float64(p.Costs.Overhead(d, &p.Topology.Devices[d])) / float64(got.Budget())
 	}
 	return got.Share()
 }

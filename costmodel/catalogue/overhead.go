@@ -1,0 +1,81 @@
+package catalogue
+
+import (
+	_ "embed"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+type overhead struct {
+	NCCL struct {
+		World constant `json:"world"`
+		Mesh  constant `json:"mesh"`
+		P2P   constant `json:"p2p"`
+		Peer  constant `json:"peer"`
+	} `json:"nccl"`
+	Slack struct {
+		Source string                     `json:"source"`
+		Kinds  map[string]costmodel.Slack `json:"kinds"`
+	} `json:"slack"`
+}
+
+//go:embed overhead.json
+var rawOverhead []byte
+
+var loadOverhead = sync.OnceValue(func() overhead {
+	var o overhead
+	if err := json.Unmarshal(rawOverhead, &o, json.RejectUnknownMembers(true)); err != nil {
+		panic("catalogue: overhead.json: " + err.Error()) // embedded: a build fault
+	}
+	return o
+})
+
+// Comm is what NCCL holds on a GPU under a workload, outside the engine's
+// allocator. One process that owns all GPUs (a device map) has no NCCL.
+func Comm(w *costmodel.Workload) costmodel.Comm {
+	if w.Strategy == costmodel.DeviceMap || w.World < 2 || w.Mode == costmodel.Load {
+		return costmodel.Comm{}
+	}
+	n := loadOverhead().NCCL
+	c := costmodel.Comm{World: n.World.Bytes}
+	switch w.Strategy {
+	case costmodel.HSDP:
+		c.World += n.Mesh.Bytes
+	case costmodel.Pipeline:
+		c.World += n.P2P.Bytes
+		c.Peer, c.Ring = n.Peer.Bytes, w.Schedule == costmodel.Interleaved
+	}
+	return c
+}
+
+// Slack is how far the allocator's pool went beyond the peak in measured runs
+// of the workload's kind; of the nearest kind where none was measured.
+func Slack(w *costmodel.Workload) costmodel.Slack {
+	kinds := loadOverhead().Slack.Kinds
+	switch {
+	case w.Mode == costmodel.Load:
+		return kinds["load"]
+	case w.Mode == costmodel.Infer && w.NewTokens > 0:
+		return kinds["generate"]
+	case w.Mode == costmodel.Infer:
+		return kinds["infer"]
+	}
+	kind := string(w.Strategy)
+	switch w.Strategy {
+	case costmodel.Zero1, costmodel.Zero2:
+		kind = string(costmodel.DDP)
+	case costmodel.Zero3:
+		kind = string(costmodel.FSDP)
+	case costmodel.DeviceMap:
+		if w.LoRARank > 0 {
+			kind += " lora"
+		}
+	}
+	if s, ok := kinds[kind+" recompute"]; ok && w.Recompute == costmodel.RecomputeFull {
+		return s
+	}
+	return kinds[kind]
+}

@@ -1,0 +1,46 @@
+package estimate_test
+
+import (
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+)
+
+// TestZeroPaper holds the formulas to every cell of the paper's Table 1, in
+// GB as it prints them.
+func TestZeroPaper(t *testing.T) {
+	models := []float64{7.5e9, 128e9, 1e12}
+	for d, rows := range map[int64][3][3]string{
+		1:    {{"120", "120", "120"}, {"2048", "2048", "2048"}, {"16000", "16000", "16000"}},
+		4:    {{"52.5", "41.3", "30"}, {"896", "704", "512"}, {"7000", "5500", "4000"}},
+		16:   {{"35.6", "21.6", "7.5"}, {"608", "368", "128"}, {"4750", "2875", "1000"}},
+		64:   {{"31.4", "16.6", "1.88"}, {"536", "284", "32"}, {"4187", "2218", "250"}},
+		256:  {{"30.4", "15.4", "0.47"}, {"518", "263", "8"}, {"4046", "2054", "62.5"}},
+		1024: {{"30.1", "15.1", "0.12"}, {"513", "257", "2"}, {"4011", "2013", "15.6"}},
+	} {
+		for m, params := range models {
+			for stage := 1; stage <= 3; stage++ {
+				want := rows[m][stage-1]
+				if got := asInPaper(estimate.ZeroPaper(stage, params, d) / 1e9); got != want {
+					t.Errorf("%g parameters on %d GPUs, stage %d: %s GB, the paper says %s", params, d, stage, got, want)
+				}
+			}
+		}
+	}
+}
+
+// asInPaper prints three digits, rounded below 100 GB; from there on the
+// table cuts to whole GB (4187.5 is 4187).
+func asInPaper(gb float64) string {
+	switch {
+	case gb >= 100:
+		gb = math.Floor(gb)
+	case gb >= 10:
+		gb = math.Floor(gb*10+.5) / 10
+	default:
+		gb = math.Floor(gb*100+.5) / 100
+	}
+	return strconv.FormatFloat(gb, 'f', -1, 64)
+}

@@ -1,0 +1,46 @@
+package estimate
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestUnload: 64 bf16 matrices of 8192² over 4 GPUs after a step and
+// `del model`: the shards and their gradients stay, beside two cuBLAS
+// workspaces of 32 MiB (main and autograd thread), as the row fsdp_unload of
+// measured/seeds.json says to the MiB.
+func TestUnload(t *testing.T) {
+	g := &modelgraph.Graph{}
+	for range 64 {
+		w, err := modelgraph.NewTensor("weight", modelgraph.BF16, 8192, 8192)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.Layers = append(g.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{w}})
+	}
+	w := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: costmodel.Torch, World: 4, ShardDegree: 4, Precision: costmodel.BF16True}
+	e := estimator{g: g, w: w, engine: engineOf(&w)}
+	shards, grads := e.leftAfterUnload()
+	const workspaces = 2 * 32 << 20
+	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows struct {
+		Unload string `json:"fsdp_unload"`
+	}
+	if err := json.Unmarshal(data, &rows); err != nil {
+		t.Fatal(err)
+	}
+	if got := (shards + grads + workspaces) >> 20; got != 4160 || strings.Count(rows.Unload, "alloc MiB 4160") != 2 || !strings.HasSuffix(rows.Unload, "alloc 4160") {
+		t.Errorf("%d MiB stay, measured: %s", got, rows.Unload)
+	}
+	if e.warnUnload(); len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "4.00 GiB stay") {
+		t.Errorf("%q", e.warnings)
+	}
+}

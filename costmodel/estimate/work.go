@@ -1,0 +1,104 @@
+package estimate
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// work is what a unit takes of its device's time, and what of it crosses the
+// links.
+func (e *estimator) work(u int) costmodel.Work {
+	unit := &e.g.Units[u]
+	var w costmodel.Work
+	layers := 0
+	for _, i := range unit.Exec() {
+		l := &e.g.Layers[i]
+		w.Weights += l.ParamCount()
+		if e.w.Mode == costmodel.Load {
+			continue
+		}
+		layers++
+		s := e.shape(i)
+		f, b := ops.Passes(l.Op, &s, e.costs[i].FLOPs, e.w.LoRARank > 0)
+		w.Forward, w.Backward = w.Forward.Add(f), w.Backward.Add(b)
+		w.Output = e.costs[i].Output
+		if e.w.Mode == costmodel.Train && e.runs(i) {
+			w.Trained += e.trained(l)
+		}
+		if e.w.NewTokens > 0 && e.runs(i) {
+			w.Token = w.Token.Add(e.token(i))
+		}
+	}
+	w.Block = layers > 1
+	w.Update = float64(w.Trained) * e.update()
+	if e.w.Mode == costmodel.Train && e.w.Recompute == costmodel.RecomputeFull && w.Block {
+		w.Backward = w.Backward.Add(w.Forward)
+	}
+	if e.w.MicroBatches > 1 { // each gradient is added to the one that is there
+		w.Backward.Traffic += 3 * float64(w.Trained*e.compute.WeightBytes())
+	}
+	return w
+}
+
+// trained is the elements of a layer's own parameters that get gradients:
+// all, or its adapters alone: two matrices a target, Rank wide.
+func (e *estimator) trained(l *modelgraph.Layer) int64 {
+	if e.w.LoRARank > 0 {
+		i := e.index(l)
+		return (e.grads[i].first + e.grads[i].second) / 4 // PEFT's are fp32
+	}
+	var n int64
+	for i := range l.Params {
+		if t := &l.Params[i]; !t.Tied() && t.DType.Float() {
+			n += t.Numel()
+		}
+	}
+	return n
+}
+
+func (e *estimator) index(l *modelgraph.Layer) int {
+	for i := range e.g.Layers {
+		if &e.g.Layers[i] == l {
+			return i
+		}
+	}
+	return -1
+}
+
+// update is the bytes an element that the optimizer reads and writes: the
+// gradient read, the weight and each state read and written. DeepSpeed's
+// 16-bit weights are written from the fp32 ones (stage_1_and_2.py step).
+func (e *estimator) update() float64 {
+	w := float64(e.w.Precision.WeightBytes())
+	state := 2 * w // AdamW
+	switch e.w.Optimizer {
+	case costmodel.AdamW8bit:
+		state = 2
+	case costmodel.SGD:
+		state = 0
+	case costmodel.SGDMomentum, costmodel.Muon:
+		state = w
+	case costmodel.Adafactor:
+		state = 4 // the update itself, made and read
+	case costmodel.AdamW, costmodel.AdamWForeach:
+	}
+	if e.w.EMA {
+		state += w
+	}
+	return w + 2*w + 2*state
+}
+
+// token is one forward of one token a sequence: a product reads every weight
+// once, attention the cache, half grown.
+func (e *estimator) token(i int) costmodel.Pass {
+	c := &e.costs[i]
+	share := float64(max(1, e.w.MicroBatch())) / float64(max(1, e.shape(i).Tokens))
+	if _, ok := e.g.Layers[i].Op.(modelgraph.Head); ok {
+		share = 1 // it projects one position a sequence in any case
+	}
+	return costmodel.Pass{
+		Products: c.FLOPs * share,
+		Traffic:  float64(e.params(&e.g.Layers[i]) + c.Step.KV + c.Step.Grown/2),
+	}
+}

@@ -1,0 +1,51 @@
+package ops
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// dequantised is the 16-bit weight that a product with a 4-bit one makes: in
+// forward (bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback, where
+// many tokens come) and in backward (MatMul4Bit.backward), beside its
+// statistics in fp32 (functional.py, dequantize_4bit).
+func dequantised(q costmodel.Quantize, in, out int64) int64 {
+	n := 2 * in * out
+	if q == costmodel.NF4 {
+		n += 4 * ((in*out + 63) / 64)
+	}
+	return n
+}
+
+// quantForward is what a product with a quantised weight holds beside its
+// output and what it keeps.
+func (s *Shape) quantForward(in, out int64) int64 {
+	switch s.Quantize {
+	case costmodel.NF4:
+		n := dequantised(s.Quantize, in, out)
+		if s.e() == 4 {
+			n += 2 * (in + out) * s.Tokens // Linear4bit.forward computes in bf16
+		}
+		return n
+	case costmodel.Int8:
+		// The input's int8 rows, and the product in int32 and fp16
+		// (int8_linear_matmul, int8_mm_dequant); the weight stays as it is.
+		return (in + 6*out) * s.Tokens
+	}
+	return 0
+}
+
+// quantBackward is what going back to the input holds: the weight in 16 bits
+// (MatMul8bitLt.backward makes it of all rows at once), and in an fp32 stream
+// both gradients in 16 bits.
+func (s *Shape) quantBackward(in, out int64) int64 {
+	if s.Quantize == "" {
+		return 0
+	}
+	n := dequantised(s.Quantize, in, out)
+	if s.e() == 4 {
+		n += 2 * (in + out) * s.Tokens
+	}
+	return n
+}
+
+// keepsInputs: LLM.int8() keeps its input as an attribute of the node, for
+// as long as the graph lives (MatMul8bitLt.forward: ctx.tensors).
+func (s *Shape) keepsInputs() bool { return s.Quantize == costmodel.Int8 }

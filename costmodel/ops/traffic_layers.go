@@ -1,0 +1,137 @@
+package ops
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// normTraffic is bytes an element. RMSNorm forward (modeling_llama.py
+// LlamaRMSNorm): the cast to fp32, pow, mean, the product with 1/σ, the cast
+// back, the product with the weight; backward the same nodes, where the
+// product makes two gradients and sums one of them, pow's backward runs three
+// kernels, and the fp32 input collects two gradients.
+func normTraffic(style modelgraph.NormStyle, s *Shape) (forward, backward float64) {
+	r := float64(s.r())
+	if style == modelgraph.LayerNorm { // one kernel forward; backward one more for weight and bias
+		return 2 * r, 5 * r
+	}
+	cast := 0.
+	if s.half() {
+		cast = 2 + 4
+	}
+	const (
+		pow, mean, product = 4 + 4, 4, 4 + 4
+		productBack        = 8 + 12 + 4 // x's gradient, 1/σ's, its sum
+		meanBack, powBack  = 4, 8 + 8 + 12
+		collect            = 12
+	)
+	weight, weightBack := 2*r, 3*r+r+2*r // its gradient, that one's sum, the input's
+	if style == modelgraph.GemmaRMSNorm {
+		weight, weightBack = 8, 12+4+8
+	}
+	forward = cast + pow + mean + product + cast + weight
+	backward = weightBack + cast + productBack + meanBack + powBack + collect + cast
+	return forward, backward
+}
+
+// attentionTraffic is the rotation (modeling_llama.py apply_rotary_pos_emb:
+// two products, rotate_half's negation and cat, a sum), norms of q and k, the
+// residual's sum, and the sums of gradients: of the inputs of q, k and v, and
+// of repeated heads.
+func attentionTraffic(op modelgraph.Attention, s *Shape) (forward, backward float64) {
+	g := geometry(op, s)
+	n, e, r := float64(s.Tokens), float64(s.e()), float64(s.r())
+	heads := n * float64(g.q+g.k)
+	stream := n * float64(op.Dim)
+	forward = 3 * r * stream
+	if !op.Fused {
+		backward += 2 * 3 * r * stream
+	}
+	if op.Rope {
+		forward += (2 + 2 + 2 + 2 + 3 - 1) * e * heads
+		// Slices go back as zeros, a copy and a sum each; then q and k are
+		// made contiguous for their projections.
+		backward += (2 + 2 + 1 + 4 + 6 + 2) * e * heads
+	}
+	if op.QKNorm != "" {
+		f, b := normTraffic(op.QKNorm, s)
+		forward, backward = forward+f*heads, backward+b*heads
+	}
+	backward += (4 + 4 + e) * n * float64(g.q) // flash's fp32 gradient of q: zeroed, added to, cast
+	if op.KVHeads < op.Heads {
+		backward += 2 * e * (n*float64(g.q) + float64(g.kvTokens*g.k))
+	}
+	if s.Precision.Mixed() { // a cast of the input for each projection, and back
+		forward, backward = forward+3*6*stream, backward+3*6*stream
+	}
+	if op.Dropout {
+		forward, backward = forward+2*r*stream, backward+2*r*stream
+	}
+	return forward, backward
+}
+
+// mlpTraffic is the activation, gate × up, the residual's sum, and the sum of
+// the gradients of the inputs of gate and up.
+func mlpTraffic(op modelgraph.MLP, s *Shape) (forward, backward float64) {
+	n, e, r := float64(s.Tokens), float64(s.e()), float64(s.r())
+	hidden, stream := n*float64(op.Hidden), n*float64(op.Dim)
+	f, b := activationTraffic(op.Activation)
+	linears := 1.
+	if op.Gated {
+		f, b = f+3, b+6
+		linears = 2
+	}
+	forward = f*e*hidden + 3*r*stream
+	backward = b*e*hidden + (linears-1)*3*r*stream
+	if s.Precision.Mixed() {
+		forward, backward = forward+linears*6*stream, backward+linears*6*stream
+	}
+	if op.Dropout {
+		forward, backward = forward+2*r*stream, backward+2*r*stream
+	}
+	return forward, backward
+}
+
+// activationTraffic is tensors of the hidden width read and written: a fused
+// kernel's two and three; those written in Python (activations.py) a kernel
+// an operation.
+func activationTraffic(name string) (forward, backward float64) {
+	switch activationExtra(name) {
+	case 4: // pow, two products, tanh, three sums, the last product
+		return 18, 30
+	case 2: // sigmoid(1.702 x) × x
+		return 7, 12
+	}
+	return 2, 3
+}
+
+// moeTraffic is the rows gathered, the experts' activations, and the rows
+// weighted and put back (integrations/moe.py).
+func moeTraffic(op modelgraph.MoE, s *Shape) (forward, backward float64) {
+	e := float64(s.r())
+	rows := float64(op.TopK * s.Tokens)
+	width, hidden := rows*float64(op.Dim), rows*float64(op.Hidden)
+	stream := float64(s.r()*op.Dim) * float64(s.Tokens)
+	forward = e*((2+2+3)*width+5*hidden) + 3*stream
+	backward = e*((2+3+6)*width+9*hidden) + 3*stream
+	return forward, backward
+}
+
+// headTraffic is the loss (loss_utils.py ForCausalLMLoss): logits cast to
+// fp32, log-softmax (SoftMax.cu reads a row three times: its maximum, its sum,
+// its output), backward the gradient of the likelihood filled in, log-softmax
+// (a sum, then the gradient), and the cast back.
+func headTraffic(op modelgraph.Head, s *Shape) (forward, backward float64) {
+	logits := float64(s.Logits) * float64(op.Vocab)
+	if op.Pooled {
+		logits = float64(s.Batch) * float64(op.Vocab)
+	}
+	cast := 0.
+	if s.e() == 2 {
+		cast = 2 + 4
+	}
+	if op.SoftCap {
+		forward, backward = 6*float64(s.e())*logits, 8*float64(s.e())*logits
+	}
+	if !s.Train {
+		return forward, 0
+	}
+	return forward + (cast+3*4+4)*logits, backward + (4+4+8+4+cast)*logits
+}

@@ -1,0 +1,49 @@
+package costmodel
+
+// Slack is the least and most that the allocator's pool takes beyond a peak,
+// as fractions of it: on GPUs with the loss or the model's outputs (Head), and
+// on the others.
+type Slack struct {
+	Body [2]float64 `json:"body"`
+	Head [2]float64 `json:"head"`
+}
+
+// Comm is what the communication library holds on a GPU outside the engine's
+// allocator, in bytes.
+type Comm struct {
+	World int64 // on every GPU
+	Peer  int64 // for each neighbour in a pipeline
+	Ring  bool  // the last stage sends to the first too
+}
+
+// of is rank's part.
+func (c *Comm) of(rank int, world int64) int64 {
+	peers := int64(2)
+	switch {
+	case world < 2:
+		peers = 0
+	case world == 2:
+		peers = 1
+	case !c.Ring && (rank == 0 || int64(rank) == world-1):
+		peers = 1
+	}
+	return c.World + peers*c.Peer
+}
+
+// Overhead is what device d, which runs the model, holds outside the engine's
+// allocator: the context with loaded kernels, and the communication library.
+func (t *Table) Overhead(d int, dev *Device) int64 {
+	return dev.ContextBytes + t.Comm.of(d, t.Workload.World)
+}
+
+// SlackOf is the range of the pool beyond the peak on a device: the
+// topology's where it says one.
+func (t *Table) SlackOf(dev *Device, head bool) [2]float64 {
+	switch {
+	case dev.Slack != [2]float64{}:
+		return dev.Slack
+	case head:
+		return t.Slack.Head
+	}
+	return t.Slack.Body
+}

@@ -1,0 +1,110 @@
+package costmodel
+
+import "slices"
+
+// Seconds is the time of a pass on a device: its kernels run one after the
+// other, products at the rate of their type, all else as fast as memory is
+// read and written. Rates that are not known take no time.
+func (d *Device) Seconds(p Pass, precision Precision) float64 {
+	products, attention := d.FLOPS, d.AttentionFLOPS
+	if precision.ComputeBytes() == 4 && d.FP32FLOPS > 0 {
+		products = d.FP32FLOPS // PyTorch uses TF32 only where it is told to
+	}
+	if attention <= 0 {
+		attention = products
+	}
+	return over(p.Products, products) + over(p.Attention, attention) + over(p.Traffic, d.BytesPerSecond)
+}
+
+func over(amount, rate float64) float64 {
+	if rate <= 0 {
+		return 0
+	}
+	return amount / rate
+}
+
+// StepSeconds is the time of one step where unit u is on device place[u];
+// place is nil where every GPU runs the whole model. Nil in load mode, where
+// a unit has no device, and where a device's rates are unknown.
+//
+// Not in it: the Python that issues kernels, which the GPU hides in all but
+// the smallest workloads, data loading, and collectives' use of the memory and
+// the processors that they share with kernels.
+func (t *Table) StepSeconds(topo *Topology, place []int) *float64 {
+	if t.Workload.Mode == Load {
+		return nil
+	}
+	for i := range topo.Devices {
+		if topo.Devices[i].FLOPS <= 0 {
+			return nil
+		}
+	}
+	for _, d := range place {
+		if d < 0 || d >= len(topo.Devices) {
+			return nil
+		}
+	}
+	s := timing{t: t, topo: topo, place: place}
+	var seconds float64
+	switch w := &t.Workload; {
+	case place == nil:
+		seconds = s.replica()
+	case w.Strategy == Pipeline:
+		seconds = s.pipeline()
+	default:
+		seconds = s.inTurn()
+	}
+	return &seconds
+}
+
+// timing works out one step.
+type timing struct {
+	t     *Table
+	topo  *Topology
+	place []int
+}
+
+func (s *timing) work(u int) *Work { return &s.t.Units[u].Work }
+
+func (s *timing) seconds(d int, p Pass) float64 {
+	return s.topo.Devices[d].Seconds(p, s.t.Workload.Precision)
+}
+
+// microBatches is how often a unit runs forward and backward in a step.
+func (s *timing) microBatches() float64 { return float64(max(1, s.t.Workload.MicroBatches)) }
+
+// tokens is how many tokens are generated after the first.
+func (s *timing) tokens() float64 { return float64(s.t.Workload.NewTokens) }
+
+// inTurn is a device map: one device works at a time.
+func (s *timing) inTurn() float64 {
+	total := 0.
+	update := make([]float64, len(s.topo.Devices))
+	for u, d := range s.place {
+		w := s.work(u)
+		pass := s.seconds(d, w.Forward)
+		cross := 0.
+		if u > 0 && s.place[u-1] != d {
+			cross = s.send(s.place[u-1], d, s.work(u-1).Output)
+		}
+		if s.t.Workload.Mode == Train {
+			pass += s.seconds(d, w.Backward)
+			cross *= 2 // and the gradient back
+		}
+		total += s.microBatches()*(pass+cross) + s.tokens()*(s.seconds(d, w.Token)+cross/float64(max(1, s.t.Workload.Seq)))
+		update[d] += over(w.Update, s.topo.Devices[d].BytesPerSecond)
+	}
+	return total + slices.Max(update) // kernels are issued to all devices at once
+}
+
+// send is the time of a copy between two devices.
+func (s *timing) send(from, to int, bytes int64) float64 {
+	for i := range s.topo.Links {
+		l := &s.topo.Links[i]
+		if l.From == from && l.To == to {
+			return l.LatencySeconds + float64(bytes)/l.BytesPerSecond
+		}
+	}
+	rate := min(s.topo.Devices[from].LinkBytesPerSecond, s.topo.Devices[to].LinkBytesPerSecond)
+	return over(float64(bytes), rate)
+}

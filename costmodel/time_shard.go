@@ -1,0 +1,128 @@
+package costmodel
+
+// sharded is one step of FSDP2, HSDP or ZeRO-3 on device d. A unit is gathered
+// while the one before it runs; gradients are scattered while the next
+// unit's backward runs. All collectives of a group go through one stream
+// (ProcessGroupNCCL), HSDP's all-reduce through another group's. From
+// torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py: unshard,
+// wait_for_unshard, _prefetch_unshard, post_backward.
+func (s *timing) sharded(d int) float64 {
+	g := s.gather(d)
+	w := &s.t.Workload
+	total, update := 0., 0.
+	for u := range s.t.Units {
+		update += over(s.work(u).Update, s.topo.Devices[d].BytesPerSecond)
+	}
+	total = s.microBatches() * g.pass(func(w *Work) Pass { return w.Forward }, w.Mode == Train)
+	if w.NewTokens > 0 {
+		total += s.tokens() * g.pass(func(w *Work) Pass { return w.Token }, false)
+	}
+	if w.Mode == Train {
+		total += update / float64(g.degree)
+	}
+	return total
+}
+
+// gatherer runs a sharded pass over the units.
+type gatherer struct {
+	s              *timing
+	d              int
+	degree         int64 // GPUs that a parameter is cut over
+	replicas       int64 // HSDP: groups of them
+	compute, grads int64 // bytes an element, gathered and reduced
+	root           int64 // elements of the units that are in no block
+	now            float64
+	stream, reduce float64 // when the groups' streams are free
+}
+
+func (s *timing) gather(d int) *gatherer {
+	w := &s.t.Workload
+	n := int64(len(s.topo.Devices))
+	g := &gatherer{s: s, d: d, degree: min(n, max(1, w.ShardDegree)), compute: w.wire(), grads: w.reduced()}
+	g.replicas = n / g.degree
+	for u := range s.t.Units {
+		if !s.work(u).Block {
+			g.root += s.work(u).Weights
+		}
+	}
+	return g
+}
+
+// pass is one micro-batch: forward, and backward where it trains. The root's
+// parameters are gathered first and stay to the end.
+func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
+	g.now, g.stream, g.reduce = 0, 0, 0
+	g.unshard(g.root)
+	g.opened(g.stream, g.root)
+	units := g.s.t.Units
+	ready := g.prefetched(0, 1)
+	for u := range units {
+		w := &units[u].Work
+		if w.Block {
+			g.opened(ready, w.Weights)
+			ready = g.prefetched(u+1, 1)
+		}
+		g.now += g.s.seconds(g.d, forward(w))
+	}
+	if !train {
+		return g.now
+	}
+	ready = g.prefetched(len(units)-1, -1)
+	for u := len(units) - 1; u >= 0; u-- {
+		w := &units[u].Work
+		if w.Block {
+			g.opened(ready, w.Weights)
+			ready = g.prefetched(u-1, -1)
+		}
+		g.now += g.s.seconds(g.d, w.Backward)
+		if w.Block {
+			g.scatter(w.Trained)
+		}
+	}
+	var rest int64
+	for u := range units {
+		if w := &units[u].Work; !w.Block {
+			rest += w.Trained
+		}
+	}
+	g.scatter(rest)
+	return max(g.now, g.stream, g.reduce)
+}
+
+// prefetched issues the all-gather of the next block from u on, and is when
+// it ends.
+func (g *gatherer) prefetched(u, step int) float64 {
+	for ; u >= 0 && u < len(g.s.t.Units); u += step {
+		if w := g.s.work(u); w.Block {
+			g.unshard(w.Weights)
+			break
+		}
+	}
+	return g.stream
+}
+
+func (g *gatherer) unshard(weights int64) {
+	g.stream = max(g.stream, g.now) + g.s.collective(ringShare(g.degree)*float64(weights*g.compute), g.degree)
+}
+
+// opened waits for a gathered unit and copies it out to its parameters
+// (_fsdp_collectives.py foreach_all_gather_copy_out).
+func (g *gatherer) opened(ready float64, weights int64) {
+	g.now = max(g.now, ready)
+	if g.degree > 1 {
+		g.now += over(2*float64(weights*g.compute), g.s.topo.Devices[g.d].BytesPerSecond)
+	}
+}
+
+// scatter copies gradients to the reduction's input (_fsdp_collectives.py
+// foreach_reduce_scatter_copy_in), reduces them and, under HSDP, sums the
+// parts over the replicas.
+func (g *gatherer) scatter(trained int64) {
+	g.now += over(float64(trained*(g.compute+g.grads)), g.s.topo.Devices[g.d].BytesPerSecond)
+	bytes := float64(trained * g.grads)
+	g.stream = max(g.stream, g.now) + g.s.collective(ringShare(g.degree)*bytes, g.degree)
+	if g.replicas > 1 {
+		part := bytes / float64(g.degree)
+		g.reduce = max(g.reduce, g.stream) + g.s.collective(2*ringShare(g.replicas)*part, g.replicas)
+	}
+}

@@ -1,0 +1,35 @@
+package costmodel
+
+// Pass is what running a unit once takes of a device: forward, or backward,
+// of one micro-batch.
+type Pass struct {
+	Products  float64 // FLOPs of matrix products
+	Attention float64 // FLOPs of the fused attention kernel
+	Traffic   float64 // bytes read and written in memory by all other kernels
+}
+
+// Add is both passes, one after the other.
+func (p Pass) Add(q Pass) Pass {
+	return Pass{p.Products + q.Products, p.Attention + q.Attention, p.Traffic + q.Traffic}
+}
+
+// Work is what a unit takes of its device in a step, whatever its place.
+type Work struct {
+	// Forward and Backward are of one micro-batch; Backward runs forward
+	// again where the unit is recomputed.
+	Forward, Backward Pass
+	// Token is one forward of one token a sequence, in generation, when half
+	// of the new tokens are there.
+	Token Pass
+	// Weights are the elements of its parameters, tied ones at their owner;
+	// Trained of them get gradients.
+	Weights, Trained int64
+	// Update is what the optimizer's step reads and writes, in bytes, for all
+	// of Trained.
+	Update float64
+	// Output is what crosses to the next unit, in bytes a micro-batch.
+	Output int64
+	// Block: the unit is gathered by itself where parameters are sharded;
+	// the others are in the root and gathered together.
+	Block bool
+}
