@@ -51,7 +51,8 @@ func (u *Unit) Run() Run {
 		r = r.Join(u.Steps[i].Run())
 	}
 	if u.Recompute { // backward runs forward again first
-		r = Run{Grads: r.Grads, Forward: r.Forward, Backward: max(r.Forward, r.Backward)}
+		kept, again := u.again()
+		r = Run{Grads: r.Grads, Saved: kept, Forward: max(r.Forward, kept), Backward: max(again, r.Backward, kept)}
 	}
 	if u.Handed > 0 { // gone once the unit's own backward starts
 		r.Saved += u.Handed
@@ -59,6 +60,23 @@ func (u *Unit) Run() Run {
 	}
 	r.Static, r.StepTransient, r.Products = u.Static(), u.StepTransient, u.Products
 	return r
+}
+
+// again is what a recomputed unit keeps until its backward, and the peak while
+// it runs again, layer by layer: what it kept of a layer goes, what the layer
+// saves comes.
+func (u *Unit) again() (kept, peak int64) {
+	for i := range u.Steps {
+		kept += u.Steps[i].Kept
+	}
+	now := kept
+	for i := range u.Steps {
+		s := &u.Steps[i]
+		now -= s.Kept
+		peak = max(peak, now+s.Forward)
+		now += s.Saved
+	}
+	return kept, peak
 }
 
 // Kept is what a device holds besides its units.

@@ -64,7 +64,11 @@ func (s *shardedWalker) arrive(g *Group, pending []*Group) []*Group {
 // new input, and the output becomes the sharded gradients
 // (_fsdp_collectives.py foreach_reduce).
 func (s *shardedWalker) reduceGrads(g *Group) {
-	s.comm(-g.Gathered - s.reduce)
+	s.comm(-g.Gathered)
+	if g.Reduce == 0 {
+		return // nothing in it is trained
+	}
+	s.comm(-s.reduce)
 	s.reduce = g.Reduce
 	s.comm(g.Reduce)
 	at := "reduce-scatter of " + g.Name

@@ -8,13 +8,14 @@ func (s *shardedWalker) runForward() {
 		s.leave(s.groups[i])
 		s.passes(u)
 	}
+	s.stream = 0 // the outputs are in the head's figures
 }
 
 // passes notes what u hands to the next unit, where no unit's figures hold it
 // already.
 func (s *shardedWalker) passes(u *Unit) {
 	s.stream = 0
-	if u.Handed == 0 && s.t.Workload.Mode != Load {
+	if u.Handed == 0 {
 		s.stream = u.Output
 	}
 }

@@ -6,6 +6,9 @@ type Step struct {
 	Layer string
 	// Saved is kept from the layer's forward to its backward.
 	Saved int64
+	// Kept is what of it, or of its transients, stays where the unit is
+	// recomputed (selective), until the layer runs again.
+	Kept int64
 	// KV is kept from its forward to the end of the step; Grown is what the
 	// cache gains while tokens are generated after the prompt.
 	KV, Grown int64
@@ -52,13 +55,19 @@ type Unit struct {
 	StepTransient int64
 	// Steps are the layers in the order they run.
 	Steps []Step
-	// Recompute: forward keeps nothing of the steps, backward runs them again.
+	// Recompute: forward keeps nothing of the steps but what is Kept, backward
+	// runs them again.
 	Recompute bool
 	// Handed is the unit's output where the next unit is recomputed from it:
 	// it stays on this device until that one's backward is done.
 	Handed int64
 	// Output is what crosses to the next unit.
 	Output int64
+	// Entry is the part of the first step's Saved that is the unit's input
+	// itself. Tail is the number of last steps through whose backward the
+	// gradient of Output stays as it came.
+	Entry int64
+	Tail  int
 	// FLOPs of one forward of a micro-batch.
 	FLOPs float64
 	// Work is what its step time and its communication are made of.

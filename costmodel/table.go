@@ -24,6 +24,11 @@ type Table struct {
 	// Groups are parameters that are cut over ranks and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
+	// Pipe is what a pipeline's stage adds; nil under other strategies.
+	Pipe *StageCosts
+	// Band is how far a peak may be off, as a part of it, where the family's
+	// modelling code is unread; 0: as exact as the operations.
+	Band float64
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Warnings say what the figures leave out.

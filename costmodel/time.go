@@ -13,7 +13,7 @@ func (d *Device) Seconds(p Pass, precision Precision) float64 {
 	if attention <= 0 {
 		attention = products
 	}
-	return over(p.Products, products) + over(p.Attention, attention) + over(p.Traffic, d.BytesPerSecond)
+	return over(p.Products, products) + over(p.Attention, attention) + over(p.Traffic, d.BytesPerSecond) + p.Kernels*d.KernelSeconds
 }
 
 func over(amount, rate float64) float64 {
@@ -28,8 +28,7 @@ func over(amount, rate float64) float64 {
 // a unit has no device, and where a device's rates are unknown.
 //
 // Not in it: the Python that issues kernels, which the GPU hides in all but
-// the smallest workloads, data loading, and collectives' use of the memory and
-// the processors that they share with kernels.
+// the smallest workloads, and data loading.
 func (t *Table) StepSeconds(topo *Topology, place []int) *float64 {
 	if t.Workload.Mode == Load {
 		return nil

@@ -1,5 +1,7 @@
 package costmodel
 
+import "cmp"
+
 // stage is a run of units on one device.
 type stage struct {
 	device            int
@@ -29,9 +31,7 @@ func (s *timing) stages() []stage {
 // weights.
 func (s *timing) pipeline() float64 {
 	stages := s.stages()
-	m := int(s.microBatches())
-	train := s.t.Workload.Mode == Train
-	end := s.play(stages, s.orders(stages, m, train), m)
+	end := s.play(stages, s.orders(stages))
 	slowest, token := 0., 0.
 	for d := range end {
 		slowest = max(slowest, end[d]+s.updateOn(d))
@@ -40,6 +40,36 @@ func (s *timing) pipeline() float64 {
 		token += stages[i].token
 	}
 	return slowest + s.tokens()*token
+}
+
+// orders are the actions of each device in the order of its schedule; a
+// device without a stage has none.
+func (s *timing) orders(stages []stage) [][]action {
+	held := make([][]int, len(s.topo.Devices)) // stages of a device
+	var ranks []int                            // devices in the order of their first stage
+	chunks := 1
+	for i := range stages {
+		d := stages[i].device
+		if len(held[d]) == 0 {
+			ranks = append(ranks, d)
+		}
+		held[d] = append(held[d], i)
+		chunks = max(chunks, len(held[d]))
+	}
+	w := &s.t.Workload
+	schedule := Schedule{cmp.Or(w.Schedule, OneFOneB), int64(len(ranks)), int64(chunks), max(1, w.MicroBatches)}
+	if chunks > 1 {
+		schedule.Kind = Interleaved
+	}
+	out := make([][]action, len(held))
+	for rank, d := range ranks {
+		for _, a := range schedule.Order(int64(rank)) {
+			if a.Chunk < int64(len(held[d])) && (w.Mode == Train || !a.Backward) {
+				out[d] = append(out[d], action{held[d][a.Chunk], int(a.MicroBatch), a.Backward})
+			}
+		}
+	}
+	return out
 }
 
 func (s *timing) updateOn(d int) float64 {
@@ -59,7 +89,7 @@ type action struct {
 }
 
 // play runs every device's actions in order and is when each device ends.
-func (s *timing) play(stages []stage, orders [][]action, m int) []float64 {
+func (s *timing) play(stages []stage, orders [][]action) []float64 {
 	done := map[action]float64{}
 	end := make([]float64, len(orders))
 	at := make([]int, len(orders))

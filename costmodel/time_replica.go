@@ -1,5 +1,7 @@
 package costmodel
 
+import "math"
+
 // replica is one step where every GPU runs the whole model: all take the same
 // time, that of the slowest device.
 func (s *timing) replica() float64 {
@@ -58,7 +60,9 @@ func (s *timing) ddpBackward(d int) float64 {
 		copied := over(2*grads, s.topo.Devices[d].BytesPerSecond)
 		now += s.seconds(d, work.Backward) + copied
 		if grads > 0 {
-			link = max(link, now) + s.collective(2*ringShare(n)*grads, n)
+			reduce := s.collective(2*ringShare(n)*grads, n)
+			link = max(link, now) + reduce
+			now += reduce * s.topo.Devices[d].CollectiveShare // its processors are lost to kernels
 		}
 		if !w.GradientViews {
 			back += copied // from the bucket to the gradient
@@ -77,9 +81,9 @@ func (s *timing) collective(bytes float64, n int64) float64 {
 	if n < 2 {
 		return 0
 	}
-	rate, latency := s.topo.Devices[0].LinkBytesPerSecond, 0.
+	rate, latency := math.Inf(1), 0.
 	for i := range s.topo.Devices {
-		rate = min(rate, s.topo.Devices[i].LinkBytesPerSecond)
+		rate = min(rate, s.topo.Devices[i].CollectiveBytesPerSecond)
 	}
 	for i := range s.topo.Links {
 		rate = min(rate, s.topo.Links[i].BytesPerSecond)

@@ -102,7 +102,16 @@ func (g *gatherer) prefetched(u, step int) float64 {
 }
 
 func (g *gatherer) unshard(weights int64) {
-	g.stream = max(g.stream, g.now) + g.s.collective(ringShare(g.degree)*float64(weights*g.compute), g.degree)
+	g.stream = g.run(g.stream, ringShare(g.degree)*float64(weights*g.compute), g.degree)
+}
+
+// run is when a collective ends that starts when its stream is free; the
+// processors that it occupies are lost to kernels.
+func (g *gatherer) run(free, bytes float64, n int64) float64 {
+	seconds := g.s.collective(bytes, n)
+	end := max(free, g.now) + seconds
+	g.now += seconds * g.s.topo.Devices[g.d].CollectiveShare
+	return end
 }
 
 // opened waits for a gathered unit and copies it out to its parameters
@@ -120,9 +129,9 @@ func (g *gatherer) opened(ready float64, weights int64) {
 func (g *gatherer) scatter(trained int64) {
 	g.now += over(float64(trained*(g.compute+g.grads)), g.s.topo.Devices[g.d].BytesPerSecond)
 	bytes := float64(trained * g.grads)
-	g.stream = max(g.stream, g.now) + g.s.collective(ringShare(g.degree)*bytes, g.degree)
+	g.stream = g.run(g.stream, ringShare(g.degree)*bytes, g.degree)
 	if g.replicas > 1 {
 		part := bytes / float64(g.degree)
-		g.reduce = max(g.reduce, g.stream) + g.s.collective(2*ringShare(g.replicas)*part, g.replicas)
+		g.reduce = g.run(max(g.reduce, g.stream), 2*ringShare(g.replicas)*part, g.replicas)
 	}
 }

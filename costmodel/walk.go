@@ -80,6 +80,9 @@ func (w *walker) forward(u *Unit) {
 			w.see("forward of "+u.Steps[i].Layer, inner+u.Steps[i].Forward, 0)
 			inner += u.Steps[i].Saved
 		}
+		for i := range u.Steps {
+			w.now.Activations += u.Steps[i].Kept
+		}
 		return
 	}
 	for i := range u.Steps {
@@ -133,6 +136,7 @@ func (w *walker) backward(u *Unit) {
 	w.now.Activations -= u.Handed
 	if u.Recompute {
 		for i := range u.Steps {
+			w.now.Activations -= u.Steps[i].Kept // Forward counts it
 			w.see("recompute of "+u.Steps[i].Layer, u.Steps[i].Forward, 0)
 			w.now.Activations += u.Steps[i].Saved
 		}

@@ -37,6 +37,9 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 			u.OptimizerState, u.HeldGrads, u.StepTransient = size(), size(), size()
 			if rng.IntN(2) == 0 {
 				u.Recompute = true
+				for j := range u.Steps {
+					u.Steps[j].Kept = rng.Int64N(u.Steps[j].Forward + 1)
+				}
 			}
 			u.Handed = size()
 		}

@@ -6,11 +6,12 @@ type Pass struct {
 	Products  float64 // FLOPs of matrix products
 	Attention float64 // FLOPs of the fused attention kernel
 	Traffic   float64 // bytes read and written in memory by all other kernels
+	Kernels   float64 // how many kernels run
 }
 
 // Add is both passes, one after the other.
 func (p Pass) Add(q Pass) Pass {
-	return Pass{p.Products + q.Products, p.Attention + q.Attention, p.Traffic + q.Traffic}
+	return Pass{p.Products + q.Products, p.Attention + q.Attention, p.Traffic + q.Traffic, p.Kernels + q.Kernels}
 }
 
 // Work is what a unit takes of its device in a step, whatever its place.

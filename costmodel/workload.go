@@ -4,16 +4,19 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 // Workload is what the model is asked to do: the resolved flags.
 type Workload struct {
-	Mode         Mode      `json:"mode"`
-	Strategy     Strategy  `json:"strategy"`
-	Runtime      Runtime   `json:"runtime"`
-	Batch        int64     `json:"batch"`         // sequences a step
-	MicroBatches int64     `json:"micro_batches"` // equal parts of the batch
-	Seq          int64     `json:"seq"`           // tokens a sequence
-	TargetSeq    int64     `json:"target_seq"`    // decoder tokens of an encoder–decoder
-	NewTokens    int64     `json:"new_tokens"`    // generated after the prompt; 0: one forward
-	Images       int64     `json:"images"`        // a sequence
-	Precision    Precision `json:"precision"`
+	Mode         Mode     `json:"mode"`
+	Strategy     Strategy `json:"strategy"`
+	Runtime      Runtime  `json:"runtime"`
+	Batch        int64    `json:"batch"`         // sequences a step
+	MicroBatches int64    `json:"micro_batches"` // equal parts of the batch
+	Seq          int64    `json:"seq"`           // tokens a sequence
+	TargetSeq    int64    `json:"target_seq"`    // decoder tokens of an encoder–decoder
+	NewTokens    int64    `json:"new_tokens"`    // generated after the prompt; 0: one forward
+	Images       int64    `json:"images"`        // a sequence; their tokens are part of Seq
+	// ImageSize is the side of the images, squares, in pixels; 0: the model's
+	// own ([modelgraph.Stream]).
+	ImageSize int64     `json:"image_size,omitzero"`
+	Precision Precision `json:"precision"`
 	// StoredTypes: no precision was asked for, so that tensors keep the
 	// types they are stored in; Precision is that of most of them.
 	StoredTypes bool      `json:"stored_types,omitzero"`
@@ -58,7 +61,8 @@ func (w *Workload) Tokens(s modelgraph.Stream) (tokens, length int64) {
 	case modelgraph.Fixed:
 		return b * s.Tokens, s.Tokens
 	case modelgraph.Image:
-		return b * w.Images * s.Tokens, s.Tokens
+		n := s.ImageTokens(w.ImageSize)
+		return b * w.Images * n, n
 	case modelgraph.Text:
 	}
 	return b * w.Seq, w.Seq

@@ -113,6 +113,7 @@ func TestRoundTrip(t *testing.T) {
 				modelgraph.Opaque{},
 				modelgraph.Norm{Dim: 3, Style: modelgraph.GemmaRMSNorm, Post: true},
 				modelgraph.Rotary{HeadDim: 8},
+				modelgraph.Parameter{},
 				modelgraph.Attention{Dim: 8, Heads: 2, KVHeads: 1, HeadDim: 4, Rope: true, QKNorm: modelgraph.RMSNorm},
 				modelgraph.MoE{Dim: 8, Hidden: 4, Experts: 2, TopK: 1},
 				modelgraph.Conv{In: 1, Out: 2, Kernel: 3, Activation: "gelu"},

@@ -30,6 +30,22 @@ type Stream struct {
 	Kind StreamKind `json:"kind,omitzero"`
 	// Tokens a sequence (Fixed) or an image (Image).
 	Tokens int64 `json:"tokens,omitzero"`
+	// Side and Multiple, in pixels, are those of a tower that takes images of
+	// any size: the side of the square that a token covers, and what sides of
+	// images are rounded to. Zero: the model fixes the size.
+	Side     int64 `json:"side,omitzero"`
+	Multiple int64 `json:"multiple,omitzero"`
+}
+
+// ImageTokens is the number of tokens that a square image gives, of which
+// size is the side in pixels; 0 is the size that Tokens stands for.
+func (s Stream) ImageTokens(size int64) int64 {
+	if size == 0 || s.Side == 0 {
+		return s.Tokens
+	}
+	unit := max(1, s.Multiple)
+	side := max(1, (size+unit/2)/unit) * unit / s.Side
+	return side * side
 }
 
 // StreamKind tells token sequences apart.

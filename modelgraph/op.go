@@ -50,8 +50,18 @@ type Attention struct {
 	Window int64 `json:"window,omitzero"`
 	// Rope: positions enter by rotating q and k.
 	Rope bool `json:"rope,omitzero"`
+	// RopeRows: the cosines and sines have a row a sequence, not one for all
+	// (Qwen2.5-VL's positions in three dimensions).
+	RopeRows bool `json:"rope_rows,omitzero"`
+	// Packed: all images lie in one row of tokens, which is rotated in fp32
+	// and cut into images, or into windows of Window tokens, each one call of
+	// the kernel; the outputs are joined (Qwen2.5-VL's tower).
+	Packed bool `json:"packed,omitzero"`
 	// QKNorm is the style of the norms on q and k; empty: none.
 	QKNorm NormStyle `json:"qk_norm,omitzero"`
+	// QKNormWhole: the norms go over all heads at once (InternViT), not over
+	// each.
+	QKNormWhole bool `json:"qk_norm_whole,omitzero"`
 	// Fused: one projection makes q, k and v, which are views of it.
 	Fused bool `json:"fused,omitzero"`
 	// Cross: keys and values come from an encoder's output.
@@ -120,6 +130,9 @@ type Conv struct {
 	In     int64 `json:"in"`
 	Out    int64 `json:"out"`
 	Kernel int64 `json:"kernel"` // product of the kernel's sides
+	// Stride is positions of the input per token out (the product of the
+	// strides), where no position is read twice (patches); 0 means 1.
+	Stride int64 `json:"stride,omitzero"`
 	// TokenRatio is tokens out per token of the layer's stream (Whisper's
 	// first convolution runs at twice the rate); 0 means 1.
 	TokenRatio int64  `json:"token_ratio,omitzero"`
@@ -138,7 +151,15 @@ type StateSpace struct {
 // Rotary computes the cosines and sines of rotary positions, HeadDim wide.
 type Rotary struct {
 	HeadDim int64 `json:"head_dim"`
+	// Rows is as RopeRows in [Attention].
+	Rows bool `json:"rows,omitzero"`
+	// Packed: a row a token of all images, kept in fp32 ([Attention]).
+	Packed bool `json:"packed,omitzero"`
 }
+
+// Parameter is a bare parameter that other layers read: a class token, a
+// table of positions, a vector that scales a residual.
+type Parameter struct{}
 
 // Opaque is anything whose structure is not known: only its tensors and
 // declared costs count.
@@ -173,6 +194,9 @@ func (StateSpace) Kind() string { return "state-space" }
 
 // Kind implements [Op].
 func (Rotary) Kind() string { return "rotary" }
+
+// Kind implements [Op].
+func (Parameter) Kind() string { return "parameter" }
 
 // Kind implements [Op].
 func (Opaque) Kind() string { return "opaque" }

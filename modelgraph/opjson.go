@@ -26,6 +26,7 @@ var opTypes = func() map[string]reflect.Type {
 		Conv{},
 		StateSpace{},
 		Rotary{},
+		Parameter{},
 		Opaque{},
 	} {
 		m[op.Kind()] = reflect.TypeOf(op)

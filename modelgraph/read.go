@@ -142,6 +142,9 @@ func checkStream(s Stream) error {
 	if s.Tokens < 0 || s.Tokens > maxDim {
 		return fmt.Errorf("%d is not a number of tokens", s.Tokens)
 	}
+	if min(s.Side, s.Multiple) < 0 || max(s.Side, s.Multiple) > maxDim {
+		return fmt.Errorf("side %d and multiple %d are not sides in pixels", s.Side, s.Multiple)
+	}
 	return nil
 }
 

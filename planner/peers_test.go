@@ -37,7 +37,7 @@ type row struct {
 	source, model, mode string
 	w                   costmodel.Workload
 	flat                devicemap.Flat
-	peak                []int64
+	peak, reserved      []int64
 	// dropped: the caller kept the loss alone (measure_more.py), not the
 	// outputs (measure_peer.py).
 	dropped bool
@@ -81,7 +81,7 @@ func measuredRows(t *testing.T) []row {
 
 // peerRows ran under the maps that Accelerate made. Prefill is a model's
 // first run, so after the other models' trainings but for qwen2.5-3b, which
-// measure_peer.py has first.
+// measure_peer.py had first, as internlm2-20b was in a later process.
 func peerRows(t *testing.T) []row {
 	t.Helper()
 	files, err := filepath.Glob("../fixtures/measured/peer_*.json")
@@ -97,8 +97,8 @@ func peerRows(t *testing.T) []row {
 		}
 		read(t, file, &p)
 		for _, r := range p.Runs {
-			one := row{source: "peer", model: p.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, p.DeviceMap), peak: r.Peak}
-			if one.infers() && p.Model != "qwen2.5-3b" {
+			one := row{source: "peer", model: p.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, p.DeviceMap), peak: r.Peak, reserved: r.Reserved}
+			if one.infers() && p.Model != "qwen2.5-3b" && p.Model != "internlm2-20b" {
 				one.extra = autogradWorkspace
 			}
 			rows = append(rows, one)
@@ -111,6 +111,7 @@ type measuredRun struct {
 	Mode       string
 	Batch, Seq int64
 	Peak       []int64 `json:"peak_allocated"`
+	Reserved   []int64 `json:"peak_reserved"`
 }
 
 // plannedRows ran under maps that devmap planned, each in its own process: a
@@ -127,7 +128,7 @@ func plannedRows(t *testing.T) []row {
 	read(t, "../fixtures/measured/planned_maps.json", &f)
 	var rows []row
 	for _, r := range f.Runs {
-		rows = append(rows, row{source: "planned", model: r.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak})
+		rows = append(rows, row{source: "planned", model: r.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved})
 	}
 	return rows
 }
@@ -152,7 +153,7 @@ func moreRows(t *testing.T) []row {
 		if r.What == "lora" {
 			continue
 		}
-		one := row{source: "more", model: r.Model, mode: r.What, w: workload(r.What, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak}
+		one := row{source: "more", model: r.Model, mode: r.What, w: workload(r.What, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved}
 		one.w.NewTokens = r.Opts.New
 		if one.infers() {
 			one.extra = autogradWorkspace
@@ -193,7 +194,7 @@ func familyRows(t *testing.T) []row {
 	read(t, "../fixtures/measured/families.json", &f)
 	var rows []row
 	for _, r := range f.Runs {
-		rows = append(rows, row{source: "families", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak})
+		rows = append(rows, row{source: "families", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved})
 	}
 	return rows
 }

@@ -17,7 +17,7 @@ type shared struct {
 	offload                  string
 	batch, microBatches, seq int64
 	targetSeq, newTokens     int64
-	images                   int64
+	images, imageSize        int64
 	schedule, quantize       string
 	loss, attention          string
 	virtualStages            int64
@@ -36,7 +36,8 @@ func (s *shared) workload(f *pflag.FlagSet) {
 	f.Int64Var(&s.seq, "seq", 0, "tokens a sequence (2048, or the model's maximum if smaller)")
 	f.Int64Var(&s.targetSeq, "target-seq", 0, "decoder tokens of an encoder–decoder (as --seq)")
 	f.Int64Var(&s.newTokens, "new-tokens", 0, "tokens generated after the prompt (infer)")
-	f.Int64Var(&s.images, "images", 0, "images a sequence")
+	f.Int64Var(&s.images, "images", 0, "images a sequence (tiles, where a model cuts them up); their tokens are part of --seq")
+	f.Int64Var(&s.imageSize, "image-size", 0, "side of the images in pixels, where the model takes any (1 megapixel)")
 	f.StringVar(&s.precision, "precision", "", values("precision")+" (as the checkpoint or config says)")
 	f.StringVar(&s.optimizer, "optimizer", "adamw", values("optimizer"))
 	f.StringVar(&s.recompute, "recompute", "none", "activations computed again in backward: "+values("recompute"))

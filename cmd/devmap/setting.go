@@ -57,6 +57,7 @@ func (c *checkCommand) over(cmd *cobra.Command, planned, flags costmodel.Workloa
 		{"optimizer", func() { w.Optimizer = flags.Optimizer }},
 		{"recompute", func() { w.Recompute = flags.Recompute }},
 		{"images", func() { w.Images = flags.Images }},
+		{"image-size", func() { w.ImageSize = flags.ImageSize }},
 		{"strategy", func() { w.Strategy, w.Runtime = flags.Strategy, flags.Runtime }},
 		{"runtime", func() { w.Runtime = flags.Runtime }},
 		{"schedule", func() { w.Schedule, w.VirtualStages = flags.Schedule, flags.VirtualStages }},

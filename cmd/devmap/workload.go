@@ -13,7 +13,7 @@ func (s *shared) parse() (costmodel.Workload, error) {
 	w := costmodel.Workload{
 		Mode: costmodel.Mode(s.mode), Strategy: costmodel.Strategy(s.strategy), Runtime: costmodel.Runtime(s.runtime),
 		Batch: s.batch, MicroBatches: s.microBatches, Seq: s.seq, TargetSeq: s.targetSeq, NewTokens: s.newTokens,
-		Images: s.images, Optimizer: costmodel.Optimizer(s.optimizer), Recompute: costmodel.Recompute(s.recompute),
+		Images: s.images, ImageSize: s.imageSize, Optimizer: costmodel.Optimizer(s.optimizer), Recompute: costmodel.Recompute(s.recompute),
 		Schedule: costmodel.ScheduleKind(s.schedule), VirtualStages: s.virtualStages, ShardDegree: s.shardDegree,
 		LoRARank: s.loraRank, LoRATargets: s.loraTargets,
 		LossOnly: s.lossOnly, GradientViews: s.views, EMA: s.ema,

@@ -51,11 +51,17 @@ type data struct {
 	Attention  map[string]efficiency  `json:"attention"`
 	Memory     efficiency             `json:"memory"`
 	Link       efficiency             `json:"link"`
+	Collective map[string]efficiency  `json:"collective"`
+	Kernel     struct {
+		Seconds float64 `json:"seconds"`
+		Source  string  `json:"source"`
+	} `json:"kernel"`
 }
 
 // efficiency is what part of a data sheet's rate is achieved.
 type efficiency struct {
 	Efficiency float64 `json:"efficiency"`
+	Share      float64 `json:"share,omitzero"` // of the device's processors
 	Source     string  `json:"source"`
 }
 
@@ -97,11 +103,15 @@ func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
 	}
 	size := forCapability(load().Context, g.ComputeCapability)
 	d.ContextBytes, d.FLOPS = size.InferBytes, g.BF16FLOPS*load().Matmul.Efficiency
+	ring := forCapability(load().Collective, g.ComputeCapability)
 	d.Rates = costmodel.Rates{
-		FP32FLOPS:          g.FP32FLOPS * load().Matmul.Efficiency,
-		AttentionFLOPS:     g.BF16FLOPS * forCapability(load().Attention, g.ComputeCapability).Efficiency,
-		BytesPerSecond:     g.BytesPerSecond * load().Memory.Efficiency,
-		LinkBytesPerSecond: g.LinkBytesPerSecond * load().Link.Efficiency,
+		FP32FLOPS:                g.FP32FLOPS * load().Matmul.Efficiency,
+		AttentionFLOPS:           g.BF16FLOPS * forCapability(load().Attention, g.ComputeCapability).Efficiency,
+		BytesPerSecond:           g.BytesPerSecond * load().Memory.Efficiency,
+		KernelSeconds:            load().Kernel.Seconds,
+		LinkBytesPerSecond:       g.LinkBytesPerSecond * load().Link.Efficiency,
+		CollectiveBytesPerSecond: g.LinkBytesPerSecond * ring.Efficiency,
+		CollectiveShare:          ring.Share,
 	}
 	if mode == costmodel.Train {
 		d.ContextBytes = size.TrainBytes

@@ -17,7 +17,7 @@ const maxCost = 1 << 60
 func checkStreams(g *modelgraph.Graph, w *costmodel.Workload) error {
 	for i := range g.Layers {
 		s := g.Layers[i].Stream
-		tokens, flag := float64(w.MicroBatch())*float64(s.Tokens), "batch"
+		tokens, flag := float64(w.MicroBatch())*float64(s.ImageTokens(w.ImageSize)), "batch"
 		if s.Kind == modelgraph.Image {
 			tokens, flag = tokens*float64(w.Images), "images"
 		}

@@ -10,6 +10,12 @@ type engine struct {
 	rotaryCopies bool
 	// compute is the precision that ops see, of that of the weights.
 	compute func(costmodel.Precision) costmodel.Precision
+	// weights is the precision of the weights that the ops read, where the
+	// engine keeps others for the optimizer; nil: the weights' own.
+	weights func(costmodel.Precision) costmodel.Precision
+	// cut: parameters, gradients and states are cut over ShardDegree GPUs, and
+	// gradients are reduced in every micro-batch.
+	cut bool
 	// finish sets what the engine holds besides the units.
 	finish func(*estimator, *costmodel.Table)
 }

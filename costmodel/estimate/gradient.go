@@ -19,6 +19,14 @@ func (e *estimator) gradients() []gradient {
 	if w.Mode != costmodel.Train {
 		return out
 	}
+	if e.frozen() {
+		for i := range g.Layers {
+			if n, _ := w.Tokens(g.Layers[i].Stream); n > 0 {
+				out[i].first, _ = e.adapterParams(&g.Layers[i])
+			}
+		}
+		return out
+	}
 	last := make(map[string]int)   // owner → the layer that uses it last
 	lowest := make(map[string]int) // and first
 	each := func(f func(i int, owner string, size int64)) {

@@ -8,25 +8,49 @@ import (
 // optimizer is the state that a layer's parameters have between steps and
 // the temporaries of one step, in bytes.
 func (e *estimator) optimizer(l *modelgraph.Layer) (state, transient int64) {
+	each := e.w.Precision.WeightBytes()
+	if e.frozen() {
+		return e.adapterStates(l)
+	}
 	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
-		return e.stateOf(nil, l.Declared.ParamsBytes)
+		return e.stateOf(nil, l.Declared.ParamsBytes/each, each)
 	}
 	for i := range l.Params {
 		t := &l.Params[i]
 		if t.Tied() || !t.DType.Float() {
 			continue // counted at its owner; quantised weights are not trained
 		}
-		s, tr := e.stateOf(t, t.Numel()*e.w.Precision.WeightBytes())
+		s, tr := e.stateOf(t.Shape, t.Numel(), each)
 		state += s
 		transient += tr
 	}
 	return state, transient
 }
 
-// stateOf is one tensor's. size is that of the weights, whose type the states
-// have (torch.optim: zeros_like(param)).
-func (e *estimator) stateOf(t *modelgraph.Tensor, size int64) (state, transient int64) {
-	numel := size / e.w.Precision.WeightBytes()
+// stateOf is one tensor's, of weights of so many bytes each, with its moving
+// average.
+func (e *estimator) stateOf(shape []int64, numel, each int64) (state, transient int64) {
+	state, transient = e.rule(shape, numel, each)
+	if e.w.EMA {
+		state += numel * e.averaged(each)
+	}
+	return state, transient
+}
+
+// averaged is an element of the moving average: a copy of the weights in their
+// type (torch.optim.swa_utils.AveragedModel deep-copies the module; OpenPI's
+// ema_params are a copy of params).
+func (e *estimator) averaged(each int64) int64 {
+	if e.engine.weights != nil {
+		return e.engine.weights(e.w.Precision).WeightBytes()
+	}
+	return each
+}
+
+// rule is what the optimizer keeps of a tensor, in the type of the weights
+// (torch.optim: zeros_like(param)).
+func (e *estimator) rule(shape []int64, numel, each int64) (state, transient int64) {
+	size := numel * each
 	switch e.w.Optimizer {
 	case costmodel.AdamWForeach:
 		return 2 * size, size // _foreach_sqrt's list
@@ -40,9 +64,9 @@ func (e *estimator) stateOf(t *modelgraph.Tensor, size int64) (state, transient 
 	case costmodel.SGDMomentum:
 		return size, 0
 	case costmodel.Adafactor:
-		return adafactor(t, numel), 4 * numel // the fp32 update
+		return adafactor(shape, numel), 4 * numel // the fp32 update
 	case costmodel.Muon:
-		if t != nil && len(t.Shape) == 2 {
+		if len(shape) == 2 {
 			return size, 3 * 2 * numel // Newton–Schulz: bf16 copies
 		}
 		return 2 * size, 0
@@ -53,12 +77,12 @@ func (e *estimator) stateOf(t *modelgraph.Tensor, size int64) (state, transient 
 
 // adafactor keeps a row and a column of second moments in fp32 for a matrix,
 // all of them otherwise (Shazeer and Stern 2018, §3).
-func adafactor(t *modelgraph.Tensor, numel int64) int64 {
-	if t == nil || len(t.Shape) < 2 {
+func adafactor(shape []int64, numel int64) int64 {
+	if len(shape) < 2 {
 		return 4 * numel
 	}
-	cols := max(1, t.Shape[len(t.Shape)-1])
-	rows := max(1, t.Shape[len(t.Shape)-2])
+	cols := max(1, shape[len(shape)-1])
+	rows := max(1, shape[len(shape)-2])
 	outer := numel / (rows * cols)
 	return 4 * outer * (rows + cols)
 }

@@ -7,11 +7,19 @@ func (e *estimator) padding(l *modelgraph.Layer) int64 {
 	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
 		return 0
 	}
-	var n int64
+	_, n := e.adapterParams(l)
 	for i := range l.Params {
-		if t := &l.Params[i]; !t.Tied() {
-			n += rounding(e.stored(t))
+		t := &l.Params[i]
+		if t.Tied() {
+			continue
 		}
+		if parts := e.quantised(t); parts != nil {
+			for _, size := range parts {
+				n += rounding(size)
+			}
+			continue
+		}
+		n += rounding(e.stored(t))
 	}
 	return n
 }

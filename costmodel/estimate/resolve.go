@@ -42,8 +42,10 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 		w.Seq, w.TargetSeq = 0, 0
 	}
 	resolveStrategy(&w)
-	err := check(&w)
-	return w, err
+	if err := check(&w); err != nil {
+		return w, err
+	}
+	return w, checkFrozen(g, &w)
 }
 
 func check(w *costmodel.Workload) error {

@@ -28,6 +28,9 @@ func resolveStrategy(w *costmodel.Workload) {
 
 // checkStrategy refuses combinations that no engine runs.
 func checkStrategy(w *costmodel.Workload) error {
+	if err := checkSelective(w); err != nil {
+		return err
+	}
 	runtimes := w.Strategy.Runtimes()
 	switch {
 	case w.Strategy == "" || w.Strategy == costmodel.DeviceMap:

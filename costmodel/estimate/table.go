@@ -18,8 +18,24 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if err := checkStreams(g, &w); err != nil {
 		return nil, err
 	}
-	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers))}
-	e.compute = e.engine.compute(w.Precision)
+	if err := checkImages(g, &w); err != nil {
+		return nil, err
+	}
+	if err := checkFrozen(g, &w); err != nil {
+		return nil, err
+	}
+	if w.Strategy == costmodel.Pipeline {
+		g = untied(g)
+	}
+	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g)}
+	prepare(&e.w)
+	return e.table(w)
+}
+
+func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
+	g := e.g
+	e.compute = e.engine.compute(e.w.Precision)
+	e.adapt()
 	e.grads = e.gradients()
 	e.alone, e.inputs = headAlone(g), inputs(g)
 	if err := e.bound(); err != nil {
@@ -36,12 +52,13 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if w.Mode != costmodel.Load {
 		t.Workspaces = 1
 		t.OutputsDropped = w.LossOnly
-		e.engine.finish(&e, t)
+		e.engine.finish(e, t)
 	}
 	if w.Mode == costmodel.Train {
 		t.Workspaces = 2 // the autograd thread has its own cuBLAS handle
 	}
 	t.Comm, t.Slack = catalogue.Comm(&w), catalogue.Slack(&w)
+	e.situations(t)
 	t.Warnings = e.warnings
 	return t, nil
 }
@@ -59,6 +76,11 @@ type estimator struct {
 	inputs   int    // the layer with ops.Shape.Inputs, or -1
 	warnings []string
 	unknown  int
+
+	linears   map[*modelgraph.Tensor]linear
+	adapters  map[*modelgraph.Layer][]ops.Adapter
+	inputGrad []bool // by layer, under adapters: gradients go on to its input
+	flat      bool   // NF4 without nested statistics
 }
 
 // layer is the cost of one layer's op, or its declared cost.
@@ -92,10 +114,16 @@ func (e *estimator) shape(i int) ops.Shape {
 		Train: e.w.Mode == costmodel.Train, Precision: e.compute, RotaryCopies: e.engine.rotaryCopies,
 		NewGrads: e.grads[i].first, SecondGrads: e.grads[i].second, Weights: l.ParamCount(),
 		HeadAlone: e.alone[i], Inputs: i == e.inputs,
+		Attention: e.w.Attention, Loss: e.w.Loss,
+	}
+	s.Adapters, s.Quantize = e.adapters[l], e.w.Quantize
+	if e.frozen() {
+		s.Frozen, s.InputGrad = true, e.inputGrad[i]
 	}
 	if e.w.NewTokens > 0 {
 		s.Logits = s.Batch // generation projects the last position alone
 	}
+	s.Scatter, s.InputKept = s.Inputs && e.w.Images > 0, e.keepsOutput(l)
 	if in := l.InputLayers(); len(in) > 0 {
 		s.Encoder, _ = e.w.Tokens(e.g.Layers[in[len(in)-1]].Stream)
 	}

@@ -13,7 +13,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	train := e.w.Mode == costmodel.Train
 	var arguments int64
 	for _, i := range unit.Exec() {
-		l, c := &e.g.Layers[i], &e.costs[i]
+		l, c := e.held(i), &e.costs[i]
 		out.Params += e.params(l)
 		out.Buffers += l.BufferBytes()
 		if l.Declared != nil {
@@ -28,7 +28,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 			state, transient := e.optimizer(l)
 			out.OptimizerState += state
 			out.StepTransient += transient
-			if e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline {
+			if e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
 				out.HeldGrads += step.Grads
 				step = accumulating(step, e.grads[i].waits)
 			}
@@ -39,12 +39,14 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		out.FLOPs += c.FLOPs
 		out.Output = c.Output
 	}
-	if train && e.w.Recompute == costmodel.RecomputeFull && len(out.Steps) > 1 {
+	if train && e.recomputes() && len(out.Steps) > 1 {
 		out.Recompute = true
 	}
+	out.Work = e.work(u)
 	for i := range out.Steps {
 		out.Steps[i].Forward += arguments // copies that the hook made for the call
 	}
+	e.keepSelected(u, &out)
 	return out
 }
 
@@ -66,10 +68,10 @@ func (e *estimator) runs(i int) bool {
 
 // params is the loaded size of a layer's parameters.
 func (e *estimator) params(l *modelgraph.Layer) int64 {
+	n, _ := e.adapterParams(l)
 	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
-		return l.Declared.ParamsBytes
+		return n + l.Declared.ParamsBytes
 	}
-	var n int64
 	for i := range l.Params {
 		if t := &l.Params[i]; !t.Tied() {
 			n += e.stored(t)
@@ -80,8 +82,18 @@ func (e *estimator) params(l *modelgraph.Layer) int64 {
 
 // stored is the loaded size of a tensor.
 func (e *estimator) stored(t *modelgraph.Tensor) int64 {
+	if parts := e.quantised(t); parts != nil {
+		var n int64
+		for _, size := range parts {
+			n += size
+		}
+		return n
+	}
 	if e.w.StoredTypes {
 		return costmodel.AsStored.Stored(t)
+	}
+	if e.engine.weights != nil {
+		return e.engine.weights(e.w.Precision).Stored(t)
 	}
 	return e.w.Precision.Stored(t)
 }

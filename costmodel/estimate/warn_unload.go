@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // leftAfterUnload is what stays allocated on the first rank after `del model`
@@ -29,17 +28,12 @@ func (e *estimator) leftAfterUnload() (shards, grads int64) {
 				n = n / t.Shape[0] * rows
 			}
 			shards += n
-			if e.w.Mode == costmodel.Train && e.trains(l, t) {
+			if e.w.Mode == costmodel.Train && t.DType.Float() && !e.frozen() {
 				grads += n
 			}
 		}
 	}
 	return shards, grads
-}
-
-// trains reports whether a tensor gets a gradient.
-func (e *estimator) trains(_ *modelgraph.Layer, t *modelgraph.Tensor) bool {
-	return t.DType.Float()
 }
 
 // warnUnload applies to FSDP, whose modules point to each other.

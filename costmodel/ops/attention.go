@@ -2,40 +2,36 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// attention follows modeling_llama.py LlamaAttention with SDPA's flash
-// kernel: q and k after rotation, v, the output, and the fp32 log-sum-exp.
+// attention follows modeling_llama.py LlamaAttention: q and k after rotation,
+// v, the output, and what the kernel keeps ([kernelSaved]).
 func attention(op modelgraph.Attention, s *Shape) Cost {
 	g := geometry(op, s)
 	e, n := s.e(), s.Tokens
 	c := Cost{Known: true, Output: s.r() * op.Dim * n}
 	c.FLOPs = g.flops
-	c.Step.Saved = e*n*g.q + e*g.kvTokens*(g.k+g.v) + e*n*g.out + 4*op.Heads*n + 2*512
-	if op.Fused && op.Rope {
-		// v is a slice that keeps the whole fused projection; the rotated q
-		// makes flash's output need a copy (Phi-3).
-		c.Step.Saved += e*n*(g.q+g.k) + e*n*g.out
-	}
+	c.Step.Saved = kernelSaved(op, &g, s)
 	if op.QKNorm != "" {
 		// fp32 input and 16-bit normalised tensor of q and k.
 		normed := e
 		if op.QKNorm == modelgraph.GemmaRMSNorm {
 			normed = 4 // (1 + weight) multiplies in fp32
 		}
-		c.Step.Saved += (4+normed)*n*(g.q+g.k) + 4*n*(op.Heads+op.KVHeads)
+		c.Step.Saved += (4+normed)*n*(g.q+g.k) + 4*n*normRows(op)
 	}
-	if op.Rope && s.RotaryCopies {
+	if op.Rope && s.RotaryCopies && !op.Packed {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
-		c.Step.Saved += 2 * s.r() * s.Length * op.HeadDim
-		c.Arguments = 2 * s.r() * s.Length * op.HeadDim
-		if s.Cache > s.Length && !op.Bidirectional {
+		rows := s.Length
+		if op.RopeRows {
+			rows = s.Tokens
+		}
+		c.Step.Saved += 2 * s.r() * rows * op.HeadDim
+		c.Arguments = 2 * s.r() * rows * op.HeadDim
+		if s.Cache > s.Length && !op.Bidirectional && !op.RopeRows {
 			// generate() makes position_ids of the mask, a row a sequence
 			// (prepare_inputs_for_generation), and cosines and sines of them.
 			c.Arguments *= s.Batch
 		}
-	}
-	if op.Eager {
-		c.Step.Saved += g.scores * (4 + e) // fp32 softmax and its cast
 	}
 	if op.LayerScale {
 		c.Step.Saved += s.r() * op.Dim * n // the projection's output, for the vector's gradient
@@ -43,12 +39,12 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 	if op.Dropout {
 		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
 	}
-	c.Step.Saved += g.masked * e
 	inputs := int64(3)
 	if op.Fused {
 		inputs = 1
 	}
-	c.Step.Saved += s.casts(inputs, op.Dim, s.Weights)
+	// Biases and the norms of q and k are cast too, but not kept.
+	c.Step.Saved += s.casts(inputs, op.Dim, op.Dim*(g.q+g.k+g.v+g.out))
 	if !op.Bidirectional {
 		c.cache(g, g.k, g.v, s)
 	}
@@ -74,26 +70,21 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 	// beside q, k and v; the kernel holds its output instead.
 	rope := e * n * (3*g.q + g.k)
 	work := e*n*g.q + e*g.kvTokens*(g.k+g.v) + max(rope, e*n*(g.out+op.Dim))
-	work += g.masked * e
-	if op.Eager {
-		work += g.scores * (4 + 2*e)
+	switch g.by {
+	case efficientKernel:
+		work += g.masked * e
+	case scoresInMemory:
+		work += g.repeated*e + g.scores*(6+e)
+	case flashKernel:
 	}
 	if s.Train {
-		work = max(work, c.Step.Saved+e*n*op.Dim)
+		work = max(work, c.Step.Saved+max(e*n*op.Dim, kernelForward(op, &g, s)))
 	}
 	c.Step.Forward = 2*stream + e*n*op.Dim + work + c.Step.KV
 	if !s.Train {
 		return
 	}
-	// flash backward: gradients of out, q, k, v, an fp32 accumulator of dq,
-	// expanded dk and dv under grouped queries.
-	back := e*n*(g.out+g.q) + e*g.kvTokens*(g.k+g.v) + 4*n*g.q + 4*op.Heads*n
-	if op.KVHeads < op.Heads {
-		back += 2 * e * n * g.q
-	}
-	if op.Eager {
-		back += g.scores * (4 + 2*e)
-	}
+	back := kernelBackward(op, &g, s)
 	c.back = back
 	c.peak(
 		moment{stream + back, min(s.NewGrads, s.w()*g.out*op.Dim), 0},
@@ -114,8 +105,12 @@ type geo struct {
 	// is longer: with a mask SDPA is given repeated keys and values, and a
 	// bias [length, length] (sdpa_attention.py: use_gqa_in_sdpa).
 	masked int64
-	flops  float64
-	kernel float64 // of them, the products of queries, keys and values
+	// repeated are the elements that repeated keys and values have more than
+	// those of the KV heads (repeat_kv).
+	repeated int64
+	by       attentionKernel
+	flops    float64
+	kernel   float64 // of them, the products of queries, keys and values
 }
 
 func geometry(op modelgraph.Attention, s *Shape) geo {
@@ -136,6 +131,8 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 		length = s.Encoder / max(1, s.Batch)
 		cached = length
 	}
+	full := length
+	g.repeated = g.kvTokens * (g.q + g.out - g.k - g.v)
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
@@ -150,5 +147,8 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	g.flops = 2*float64(s.Tokens)*float64(op.Dim)*float64(g.q+g.out) +
 		2*float64(g.kvTokens)*float64(op.Dim)*float64(g.k+g.v) +
 		g.kernel
+	if g.by = kernelOf(op, &g, s); g.by == scoresInMemory {
+		g.scores = op.Heads * s.Tokens * full // a window masks, it saves nothing
+	}
 	return g
 }

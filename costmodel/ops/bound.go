@@ -30,6 +30,10 @@ func Bound(op modelgraph.Op, s *Shape) float64 {
 	case modelgraph.Rotary:
 		b.width = float64(op.HeadDim)
 	}
+	for i := range s.Adapters {
+		a := &s.Adapters[i]
+		b.width += float64(a.In) + float64(a.Out) + float64(a.Rank)
+	}
 	tokens := max(float64(s.Tokens), float64(s.Encoder), float64(s.Length), float64(s.Batch)*float64(s.Cache), float64(s.Logits))
 	weights := float64(s.NewGrads) + float64(s.SecondGrads) + 8*float64(s.Weights)
 	return 64*(tokens+1)*(b.width+64) + 16*b.scores + 8*b.matrix + 2*weights

@@ -14,6 +14,9 @@ func embedding(op modelgraph.Embedding, s *Shape) Cost {
 	if op.Scaled {
 		c.Step.Forward += out
 	}
+	if s.Scatter {
+		c.Step.Forward += scattered(op.Dim, s)
+	}
 	if s.Inputs {
 		// inputs_embeds, a variable of LlamaModel.forward and its like. The
 		// first block's input is the same tensor, and counts twice there.

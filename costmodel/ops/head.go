@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // head follows loss_utils.py ForCausalLMLoss: logits, their fp32 copy, and
 // log-softmax (kept for backward); backward makes the gradients of the
@@ -22,7 +25,22 @@ func head(op modelgraph.Head, s *Shape) Cost {
 		return c
 	}
 	c.Step.Loss = true
-	c.Step.Saved = 4*nV + 8*positions + s.casts(1, op.Dim, s.Weights)
+	switch { // classifiers have one loss, that of their few logits
+	case op.Pooled || s.Loss == "" || s.Loss == costmodel.LossEager:
+		c.eagerLoss(op, s, nV, in)
+	case s.Loss == costmodel.LossChunked:
+		c.chunkedLoss(op, s)
+	default:
+		c.fusedLoss(op, s)
+	}
+	return c
+}
+
+// eagerLoss is ForCausalLMLoss on all logits, nV elements, from in elements of
+// input.
+func (c *Cost) eagerLoss(op modelgraph.Head, s *Shape, nV, in int64) {
+	e := s.e()
+	c.Step.Saved = 4*nV + 8*in/max(1, op.Dim) + s.casts(1, op.Dim, op.Dim*op.Vocab)
 	if s.HeadAlone && !s.Precision.Mixed() {
 		// The input, for the weight's gradient: where the norm is on another
 		// device, the hook's copy of it.
@@ -32,10 +50,12 @@ func head(op modelgraph.Head, s *Shape) Cost {
 		c.Step.Saved += e * nV // tanh's output
 	}
 	c.Step.Forward = c.Step.Saved + (e+4)*nV
+	if s.Precision.Mixed() {
+		c.Step.Forward += s.r() * in // the norm's output, a variable of the model's forward
+	}
 	c.peak(
 		moment{8 * nV, 0, 0},
 		// The logits' gradient, the input's, and the weight's.
 		moment{e*nV + s.r()*in - 4*nV, s.NewGrads + s.SecondGrads, s.NewGrads + s.SecondGrads},
 	)
-	return c
 }

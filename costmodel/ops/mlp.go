@@ -36,7 +36,13 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 		}
 	}
 	c := Cost{Known: true, Output: stream, FLOPs: 2 * float64(n) * float64(mats*op.Dim*op.Hidden)}
-	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, s.Weights)
+	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, mats*op.Dim*op.Hidden) // biases are cast, but not kept
+	if op.Activation == "gelu_new" && s.Precision.Mixed() {
+		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
+		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
+		// cast in 2.
+		c.Step.Saved += 6 * fN
+	}
 	c.Step.Forward = 2*stream + e*op.Dim*n + e*working*fN
 	if s.Train {
 		c.Step.Forward = max(c.Step.Forward, 2*stream+e*op.Dim*n+c.Step.Saved)
@@ -52,13 +58,17 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 	if op.Fused {
 		in = min(s.NewGrads, 2*matrix)
 	}
+	factors := int64(2)
+	if !op.Gated && act <= 1 {
+		factors = 1 // one kernel with one input
+	}
 	c.peak(
 		// down's own backward
 		moment{stream + e*fN, matrix, matrix},
 		// the product's gradient, when gradients of both factors are made;
 		// under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
-		moment{stream + 2*e*fN - s.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
+		moment{stream + factors*e*fN - s.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
 		// every matrix has its gradient, the saved tensors are gone
 		moment{3*stream - e*tensors*fN, s.NewGrads, in},
 	)

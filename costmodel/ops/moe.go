@@ -26,7 +26,8 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 	}
 	c.Step.Forward = 2*stream + e*op.Dim*n + work
 	if s.Train {
-		c.Step.Forward = max(c.Step.Forward, 2*stream+c.Step.Saved)
+		// The experts' output times the fp32 weights, and that put back in order.
+		c.Step.Forward = max(c.Step.Forward, stream+c.Step.Saved+8*rows*op.Dim)
 	}
 	if op.FP32Routing {
 		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
@@ -39,6 +40,9 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 	down := min(s.NewGrads, s.w()*op.Experts*op.Dim*op.Hidden)
 	c.peak(
 		moment{stream + rows*e*(2*op.Hidden+op.Dim), down, down},
+		// gate_up's backward: its output's gradient and its input's, and the
+		// gathered input, are alive of all that the experts kept
+		moment{stream - 2*rows*e*op.Hidden, min(s.NewGrads, 3*down), min(s.NewGrads, 2*down)},
 		moment{3*stream - rows*e*(op.Dim+4*op.Hidden), s.NewGrads, min(s.NewGrads, 2*down)},
 	)
 	return c

@@ -23,10 +23,16 @@ type Shape struct {
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
 	Inputs bool
+	// Scatter: image features take the places of tokens in the layer's output.
+	Scatter bool
+	// InputKept: the layer that made the input keeps it.
+	InputKept bool
 	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.
 	RotaryCopies bool
 	Train        bool
 	Precision    costmodel.Precision
+	Attention    costmodel.AttentionKernel
+	Loss         costmodel.Loss
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied
@@ -108,6 +114,8 @@ func kernel(op modelgraph.Op, s *Shape) Cost {
 		return stateSpace(op, s)
 	case modelgraph.Rotary:
 		return rotary(op, s)
+	case modelgraph.Parameter:
+		return Cost{Known: true}
 	}
 	return Cost{}
 }
@@ -116,7 +124,7 @@ func kernel(op modelgraph.Op, s *Shape) Cost {
 // of cuBLAS on its device; of what is not known, yes.
 func Products(op modelgraph.Op) bool {
 	switch op.(type) {
-	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary:
+	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
 		return false
 	}
 	return true

@@ -17,6 +17,7 @@ func Passes(op modelgraph.Op, s *Shape, flops float64, frozen bool) (forward, ba
 		forward.Products = flops
 	}
 	forward.Traffic, backward.Traffic = traffic(op, s)
+	forward.Kernels, backward.Kernels = kernels(op, s)
 	if a, ok := op.(modelgraph.Attention); ok && a.KVRank == 0 {
 		attentionPass(a, s, &forward, &backward)
 	}

@@ -10,6 +10,7 @@ type attention struct {
 	sinks                                bool                 // a learned logit per head (gpt-oss)
 	qkNorm                               modelgraph.NormStyle // q_norm, k_norm over headDim
 	bidirectional, eager                 bool
+	ropeRows                             bool // positions in three dimensions (Qwen2.5-VL)
 }
 
 // headDefaults are a family's defaults for head counts and width; kv 0: as
@@ -67,7 +68,7 @@ func (a attention) part() part {
 func (a attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: a.dim, Heads: a.heads, KVHeads: a.kvHeads, HeadDim: a.headDim,
-		Window: a.window, Rope: true, QKNorm: a.qkNorm, Fused: a.fused,
+		Window: a.window, Rope: true, RopeRows: a.ropeRows, QKNorm: a.qkNorm, Fused: a.fused,
 		Bidirectional: a.bidirectional, Eager: a.eager,
 	}
 }

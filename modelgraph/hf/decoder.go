@@ -107,6 +107,14 @@ func rotary(headDim int64) modelgraph.Layer {
 	}}
 }
 
+// rotaryRows is a rotary embedding that makes a row of cosines and sines for
+// every sequence.
+func rotaryRows(headDim int64) modelgraph.Layer {
+	l := rotary(headDim)
+	l.Op = modelgraph.Rotary{HeadDim: headDim, Rows: true}
+	return l
+}
+
 // causal adds the decoder and the head of a class (modeling_layers.py:
 // GenericForSequenceClassification and its siblings).
 func (d *decoder) causal(b *builder, c *config, class string, tied bool) {

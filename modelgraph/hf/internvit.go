@@ -21,7 +21,7 @@ func readInternViT(c *config, force int64) *remoteInternViT {
 	op.Fused, op.LayerScale = true, true
 	params := linear("qkv", h, 3*h, c.bool(false, "qkv_bias"))
 	if c.bool(true, "qk_normalization") {
-		op.QKNorm = modelgraph.RMSNorm // over all heads at once
+		op.QKNorm, op.QKNormWhole = modelgraph.RMSNorm, true
 		params = append(params, tensor("q_norm.weight", h), tensor("k_norm.weight", h))
 	}
 	params = join(params, linear("proj", h, h, true))
@@ -50,8 +50,8 @@ func (v *remoteInternViT) build(b *builder, path string) []string {
 	b.on(imageStream(v.image.count()+1), func() { // the class token comes first
 		b.unit(path, func() {
 			embeddings := dot(path, "embeddings")
-			class := b.add(dot(embeddings, "class_embedding"), modelgraph.Opaque{}, nil, tensor("", 1, 1, v.dim)).Name
-			positions := b.add(dot(embeddings, "position_embedding"), modelgraph.Opaque{}, nil,
+			class := b.add(dot(embeddings, "class_embedding"), modelgraph.Parameter{}, nil, tensor("", 1, 1, v.dim)).Name
+			positions := b.add(dot(embeddings, "position_embedding"), modelgraph.Parameter{}, nil,
 				tensor("", 1, v.table.count()+1, v.dim)).Name
 			b.hidden = v.image.embed(b, dot(embeddings, "patch_embedding"), 3, v.dim)
 			states = v.stack.build(b, dot(path, "encoder.layers"), false, class, positions)

@@ -21,7 +21,7 @@ func internVLVision(c *config) *internViT {
 	params := join(linear("q_proj", h, h, bias), linear("k_proj", h, h, bias),
 		linear("v_proj", h, h, bias), linear("projection_layer", h, h, true))
 	if c.bool(false, "use_qk_norm") {
-		op.QKNorm = modelgraph.RMSNorm // over all heads at once
+		op.QKNorm, op.QKNormWhole = modelgraph.RMSNorm, true
 		params = append(params, tensor("q_norm.weight", h), tensor("k_norm.weight", h))
 	}
 	return &internViT{
@@ -47,7 +47,7 @@ func (v *internViT) build(b *builder, path string) []string {
 	b.on(imageStream(v.grid.count()+1), func() { // the class token comes first
 		embeddings := dot(path, "embeddings")
 		bare := func(name string, rows int64) string {
-			return b.add(dot(embeddings, name), modelgraph.Opaque{}, nil, tensor("", 1, rows, v.dim)).Name
+			return b.add(dot(embeddings, name), modelgraph.Parameter{}, nil, tensor("", 1, rows, v.dim)).Name
 		}
 		extra := []string{bare("cls_token", 1)}
 		if v.maskToken { // stands for hidden patches in pre-training only

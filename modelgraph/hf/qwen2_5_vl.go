@@ -41,7 +41,7 @@ func qwenVLDecoder(c *config) *decoder {
 	a := groupedAttention(c, h, headDefaults{q: 64, kv: 8})
 	c.dividesHidden(h, a.heads)
 	rotaryDim := a.headDim
-	a.headDim, a.bias = max(1, h/a.heads), true
+	a.headDim, a.bias, a.ropeRows = max(1, h/a.heads), true, true
 	mlp := gatedMLP(c, h, 29568, "silu")
 	layers, w := c.count(80, "num_hidden_layers"), qwenWindow(c)
 	from := c.dim(80, "max_window_layers")
@@ -51,6 +51,6 @@ func qwenVLDecoder(c *config) *decoder {
 		norm:      modelgraph.RMSNorm,
 		attention: a.windows(types, w),
 		ffn:       func(int64) part { return mlp.part() },
-		rotary:    rotary(rotaryDim),
+		rotary:    rotaryRows(rotaryDim),
 	}
 }

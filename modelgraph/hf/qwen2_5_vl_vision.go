@@ -17,6 +17,7 @@ const qwenImagePixels = 28 * 28 * 1280
 type qwenTower struct {
 	dim, channels, out int64
 	patch, frames      int64 // a patch in pixels and frames
+	merge              int64 // patches along a token's side
 	merged, tokens     int64 // patches joined in a token; tokens an image
 	wide               int64 // channels of a token before the merger
 	rotaryDim          int64
@@ -30,13 +31,13 @@ func qwenVision(c *config) *qwenTower {
 	merge := side(c, 2, "spatial_merge_size")
 	t := &qwenTower{
 		dim: h, channels: c.pos(3, "in_channels"), out: c.pos(3584, "out_hidden_size"),
-		patch: side(c, 14, "patch_size"), frames: side(c, 2, "temporal_patch_size"), merged: merge * merge,
+		patch: side(c, 14, "patch_size"), frames: side(c, 2, "temporal_patch_size"), merge: merge, merged: merge * merge,
 	}
 	token := t.patch * merge // a token's side in pixels
 	t.wide = c.product("spatial_merge_size", t.merged, h)
 	t.tokens = max(1, qwenImagePixels/token/token)
 	op := visionAttention(c, h, 16, "num_heads")
-	op.Fused, op.Rope = true, true
+	op.Fused, op.Rope, op.Packed = true, true, true
 	t.rotaryDim = c.orNull(0, op.HeadDim, "head_dim")
 	mlp := gatedMLP(c, h, 3420, "silu")
 	mlp.bias = true
@@ -71,19 +72,28 @@ func qwenWindowed(c *config, op modelgraph.Attention, token, merged int64) func(
 	}
 }
 
+// pixels is what the convolution reads a patch and channel.
+func (t *qwenTower) pixels() int64 { return t.frames * t.patch * t.patch }
+
 // build adds the tower at path and names its last layer. The blocks are a
 // no-split class.
 func (t *qwenTower) build(b *builder, path string) string {
-	b.on(imageStream(t.tokens*t.merged), func() {
+	token := t.patch * t.merge
+	anySize := func(tokens, side int64) modelgraph.Stream {
+		s := imageStream(tokens)
+		s.Side, s.Multiple = side, token
+		return s
+	}
+	b.on(anySize(t.tokens*t.merged, t.patch), func() {
 		b.hidden = b.add(dot(path, "patch_embed.proj"),
-			modelgraph.Conv{In: t.channels, Out: t.dim, Kernel: t.frames * t.patch * t.patch}, nil,
+			modelgraph.Conv{In: t.channels, Out: t.dim, Kernel: t.pixels(), Stride: t.pixels()}, nil,
 			tensor("weight", t.dim, t.channels, t.frames, t.patch, t.patch)).Name
-		b.add(dot(path, "rotary_pos_emb"), modelgraph.Rotary{HeadDim: t.rotaryDim}, nil).Buffers = axialRotary(t.rotaryDim)
+		b.add(dot(path, "rotary_pos_emb"), modelgraph.Rotary{HeadDim: t.rotaryDim, Packed: true}, nil).Buffers = axialRotary(t.rotaryDim)
 		t.stack.build(b, dot(path, "blocks"), true)
 		b.hidden = b.add(dot(path, "merger.ln_q"), modelgraph.Norm{Dim: t.dim, Style: modelgraph.RMSNorm},
 			[]string{b.hidden}, tensor("weight", t.dim)).Name
 	})
-	b.on(imageStream(t.tokens), func() {
+	b.on(anySize(t.tokens, token), func() {
 		b.hidden = addLinear(b, dot(path, "merger.mlp.0"), t.wide, t.wide, "gelu", b.hidden)
 		b.empty(dot(path, "merger.mlp.1")) // GELU
 		b.hidden = addLinear(b, dot(path, "merger.mlp.2"), t.wide, t.out, "", b.hidden)

@@ -59,7 +59,7 @@ func (s *siglip) embed(b *builder, path string) {
 // pool adds the attention of one learned query to all patches
 // (SiglipMultiheadAttentionPoolingHead).
 func (s *siglip) pool(b *builder, path, patches string) {
-	probe := b.add(dot(path, "probe"), modelgraph.Opaque{}, nil, tensor("", 1, 1, s.dim)).Name
+	probe := b.add(dot(path, "probe"), modelgraph.Parameter{}, nil, tensor("", 1, 1, s.dim)).Name
 	op, _ := s.stack.attention(0).op.(modelgraph.Attention)
 	op.Cross = true
 	attn := b.add(dot(path, "attention"), op, []string{probe, patches}, join([]modelgraph.Tensor{

@@ -67,7 +67,7 @@ func (g patchGrid) count() int64 { return g.rows * g.columns }
 func (g patchGrid) embed(b *builder, name string, channels, dim int64) string {
 	var conv *modelgraph.Layer
 	b.on(imageStream(g.count()), func() {
-		conv = b.add(name, modelgraph.Conv{In: channels, Out: dim, Kernel: g.height * g.width}, nil,
+		conv = b.add(name, modelgraph.Conv{In: channels, Out: dim, Kernel: g.height * g.width, Stride: g.height * g.width}, nil,
 			tensor("weight", dim, channels, g.height, g.width), tensor("bias", dim))
 	})
 	return conv.Name

@@ -42,7 +42,7 @@ func (v *visionStack) build(b *builder, path string, split bool, extra ...string
 
 func (v *visionStack) block(b *builder, name string, i int64, extra []string) {
 	for _, s := range v.scales {
-		b.add(dot(name, s), modelgraph.Opaque{}, nil, tensor("", v.dim))
+		b.add(dot(name, s), modelgraph.Parameter{}, nil, tensor("", v.dim))
 	}
 	attn, residual := v.attention(i), b.hidden
 	norm := part{op: modelgraph.Norm{Dim: v.dim, Style: v.norm}, params: styleParams(v.norm, v.dim)}

@@ -27,7 +27,11 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	c.keys(flat)
 	c.overlaps(flat)
 	c.place()
-	c.ties()
+	if t.Workload.Strategy == costmodel.Pipeline { // a tied parameter has a copy on each stage
+		c.pipeline(g, stagesOf(t, c.m, len(topo.Devices)))
+	} else {
+		c.ties()
+	}
 	r := &Report{Map: c.m, Devices: Predict(t, topo, c.m), Warnings: c.warnings}
 	r.Imbalance = Imbalance(r.Devices)
 	c.fit(r.Devices)

@@ -32,6 +32,9 @@ type Predicted struct {
 	SlackBytes          [2]int64 `json:"slack_bytes"`
 	DeviceUsedBytes     int64    `json:"device_used_bytes"`
 	PeakAt              string   `json:"peak_at"`
+	// PeakRangeBytes are the least and the most that the peak may be, where it
+	// is not one figure.
+	PeakRangeBytes []int64 `json:"peak_range_bytes,omitzero"`
 }
 
 // Budget is capacity less what is reserved.
@@ -44,6 +47,9 @@ func (p *Prediction) Share() float64 {
 
 // Predict walks through a step on every device of the topology.
 func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
+	if t.Workload.Strategy == costmodel.Pipeline {
+		return stagesOf(t, m, len(topo.Devices)).predict(t, topo)
+	}
 	out := make([]Prediction, len(topo.Devices))
 	held := make([][]*costmodel.Unit, len(topo.Devices))
 	for u, d := range m {
@@ -65,6 +71,7 @@ func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction 
 		dev := &topo.Devices[d]
 		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
 		p.Predicted = predicted(t.Replica(dev), t.Overhead(d, dev), t.SlackOf(dev, true))
+		p.Predicted.widen(t.Band)
 		p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
 		out[d] = p
 	}
@@ -77,6 +84,7 @@ func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmode
 	if len(units) > 0 || kept.Output > 0 {
 		peak := costmodel.Walk(t.Workload.Mode, units, kept)
 		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, kept.Output > 0 || endsModel(units)))
+		p.Predicted.widen(t.Band)
 	}
 	p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
 	return p
@@ -118,28 +126,25 @@ func Imbalance(ps []Prediction) float64 {
 	return float64(most) * float64(len(ps)) / float64(sum)
 }
 
-// StepSeconds is the time of one step: every device works in turn, so the
-// units' products at the device's rate add up. Memory-bound work and launch
-// gaps are not in it. Nil in load mode or where the rate is unknown.
+// StepSeconds is [costmodel.Table.StepSeconds] of a placement; m is nil where
+// every GPU runs the whole model.
 func StepSeconds(t *costmodel.Table, topo *costmodel.Topology, m Map) *float64 {
-	if t.Workload.Mode == costmodel.Load {
+	return t.StepSeconds(topo, m.places())
+}
+
+// Communication is [costmodel.Table.Communication] of a placement.
+func Communication(t *costmodel.Table, topo *costmodel.Topology, m Map) int64 {
+	return t.Communication(topo, m.places())
+}
+
+// places are the device indices of the units.
+func (m Map) places() []int {
+	if m == nil {
 		return nil
 	}
-	passes := 1.0
-	if t.Workload.Mode == costmodel.Train {
-		passes = 3 // backward is two products for each of forward
-	}
-	var s float64
+	out := make([]int, len(m))
 	for u, d := range m {
-		if d < 0 || int(d) >= len(topo.Devices) || topo.Devices[d].FLOPS <= 0 {
-			return nil
-		}
-		p := passes
-		if t.Units[u].Recompute {
-			p++
-		}
-		s += p * t.Units[u].FLOPs / topo.Devices[d].FLOPS
+		out[u] = int(d)
 	}
-	s *= float64(t.Workload.MicroBatches)
-	return &s
+	return out
 }

@@ -1,0 +1,73 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// checkImages refuses images that the model cannot take. As in the
+// processors, which put placeholders into input_ids, the tokens of images are
+// part of the sequence.
+func checkImages(g *modelgraph.Graph, w *costmodel.Workload) error {
+	if w.Mode == costmodel.Load || w.Images == 0 && w.ImageSize == 0 {
+		return nil
+	}
+	tower, free := false, false
+	for i := range g.Layers {
+		s := g.Layers[i].Stream
+		tower = tower || s.Kind == modelgraph.Image
+		free = free || s.Side > 0
+	}
+	switch {
+	case !tower && w.Images > 0:
+		return &WorkloadError{"images", "the model has no vision tower that reads images beside text"}
+	case w.ImageSize == 0:
+	case w.ImageSize < 0 || w.ImageSize > maxImageSize:
+		return &WorkloadError{"image-size", fmt.Sprintf("%d is not a side from 1 to %d pixels", w.ImageSize, maxImageSize)}
+	case w.Images == 0:
+		return &WorkloadError{"image-size", "there is no image without --images"}
+	case !free:
+		return &WorkloadError{"image-size", "the model's images have one size; a larger picture is cut into tiles, of which each is one of --images"}
+	}
+	return checkImageTokens(g, w)
+}
+
+// maxImageSize bounds the side of an image, in pixels.
+const maxImageSize = 1 << 16
+
+// checkImageTokens holds the image features that text layers read to the
+// length of a sequence.
+func checkImageTokens(g *modelgraph.Graph, w *costmodel.Workload) error {
+	for i := range g.Layers {
+		if g.Layers[i].Stream.Kind != modelgraph.Text {
+			continue
+		}
+		for _, j := range g.Layers[i].InputLayers() {
+			s := g.Layers[j].Stream
+			each := s.ImageTokens(w.ImageSize)
+			if s.Kind != modelgraph.Image || w.Images == 0 || each <= w.Seq/w.Images {
+				continue
+			}
+			return &WorkloadError{"images", fmt.Sprintf("%d of %d tokens each are more than the --seq of %d, which they are part of (%d fit)", w.Images, each, w.Seq, w.Seq/each)}
+		}
+	}
+	return nil
+}
+
+// keepsOutput reports that what a layer reads is kept by the layer that made
+// it: a norm counts its output, and a projection what its activation makes.
+func (e *estimator) keepsOutput(l *modelgraph.Layer) bool {
+	in := l.InputLayers()
+	if len(in) == 0 {
+		return false
+	}
+	switch op := e.g.Layers[in[0]].Op.(type) {
+	case modelgraph.Norm:
+		return !op.Post && !e.compute.Mixed()
+	case modelgraph.Linear:
+		return op.Activation != ""
+	}
+	return false
+}

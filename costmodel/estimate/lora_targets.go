@@ -1,0 +1,104 @@
+package estimate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// allLinear is PEFT's shorthand for every linear layer but the output head.
+const allLinear = "all-linear"
+
+// maxRank keeps sizes far from overflow.
+const maxRank = 1 << 16
+
+// targeted is PEFT's rule (peft/tuners/tuners_utils.py,
+// check_target_module_exists): a target names the module, or its end behind a
+// dot.
+func targeted(targets []string, n linear) bool {
+	for _, t := range targets {
+		if strings.EqualFold(t, allLinear) && !n.head || n.module == t || strings.HasSuffix(n.module, "."+t) {
+			return true
+		}
+	}
+	return false
+}
+
+// loraDefaults are PEFT's targets where none are given
+// (peft/utils/constants.py, TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING).
+var loraDefaults = map[string]string{
+	"t5": "q,v", "gpt2": "c_attn", "bloom": "query_key_value", "falcon": "query_key_value", "bert": "query,value",
+	"opt": "q_proj,v_proj", "bart": "q_proj,v_proj", "llama": "q_proj,v_proj", "mistral": "q_proj,v_proj",
+	"mixtral": "q_proj,v_proj", "gemma": "q_proj,v_proj", "gemma2": "q_proj,v_proj", "gemma3_text": "q_proj,v_proj",
+	"qwen2": "q_proj,v_proj", "qwen3": "q_proj,v_proj", "phi": "q_proj,v_proj,fc1,fc2",
+}
+
+// checkFrozen refuses adapters and quantised weights that cannot be trained,
+// and targets that are not in the model.
+func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload) error {
+	switch {
+	case w.LoRARank < 0 || w.LoRARank > maxRank:
+		return &WorkloadError{"lora-rank", fmt.Sprintf("%d is not between 0 (none) and %d", w.LoRARank, maxRank)}
+	case w.LoRARank == 0 && len(w.LoRATargets) > 0:
+		return &WorkloadError{"lora-targets", fmt.Sprintf("%s need a rank: add --lora-rank 16", strings.Join(w.LoRATargets, ","))}
+	case w.LoRARank > 0 && len(w.LoRATargets) == 0:
+		if d, ok := loraDefaults[g.Family]; ok {
+			return &WorkloadError{"lora-targets", fmt.Sprintf("no modules are named; PEFT's default for %s is --lora-targets %s", g.Family, d)}
+		}
+		return &WorkloadError{"lora-targets", fmt.Sprintf("no modules are named; this model has %s, and %s means all of them", suffixes(g, ""), allLinear)}
+	case w.Quantize != "" && w.Mode == costmodel.Train && w.LoRARank == 0:
+		return &WorkloadError{"quantize", fmt.Sprintf("%s weights take no gradients, so the model cannot be trained in full: add --lora-rank 16 --lora-targets %s, or leave --quantize out", w.Quantize, allLinear)}
+	}
+	all := linears(g)
+	for _, t := range w.LoRATargets {
+		found := false
+		for _, n := range all {
+			found = found || targeted([]string{t}, n)
+		}
+		if !found {
+			return &WorkloadError{"lora-targets", fmt.Sprintf("%q ends no linear layer's name; nearest: %s", t, suffixes(g, t))}
+		}
+	}
+	return nil
+}
+
+// suffixes are the last parts of linear layers' names, those nearest to a
+// word first.
+func suffixes(g *modelgraph.Graph, word string) string {
+	var names []string
+	for _, n := range linears(g) {
+		names = append(names, n.module[strings.LastIndexByte(n.module, '.')+1:])
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	if len(names) == 0 {
+		return "none (it has no linear layers)"
+	}
+	word = word[strings.LastIndexByte(word, '.')+1:]
+	slices.SortStableFunc(names, func(a, b string) int { return distance(a, word) - distance(b, word) })
+	return strings.Join(names[:min(len(names), 8)], ", ")
+}
+
+// distance is the number of letters to insert, drop or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0]++
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}

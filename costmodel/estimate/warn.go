@@ -1,0 +1,14 @@
+package estimate
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// situations adds the warnings that no figure of a unit raises: each in its
+// own file.
+func (e *estimator) situations(t *costmodel.Table) {
+	e.warnFamily(t)
+	if e.w.Mode == costmodel.Load {
+		return
+	}
+	e.warnGPU0()
+	e.warnUnload()
+}

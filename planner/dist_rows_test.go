@@ -1,0 +1,98 @@
+package planner_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// distRank is one rank of a run under torchrun (measure_dist.py).
+type distRank struct {
+	Case         string
+	Bounds       [][2]int  // layers of each stage
+	MicroBatches int64     `json:"micro_batches"`
+	Peak         int64     `json:"peak_allocated"`
+	Reserved     int64     `json:"peak_reserved"`
+	NVML         int64     `json:"nvml_end"`
+	Seconds      []float64 `json:"step_seconds"`
+}
+
+// distRow is one run: a rank each GPU.
+type distRow struct {
+	name, engine, model string
+	ranks               []distRank
+	w                   costmodel.Workload
+	// shared: taken in one process after runs of other kinds, whose
+	// communicators were still there.
+	shared bool
+}
+
+// distRows are the rows of fixtures/measured/dist_*.json. Those of
+// dist_more.json were taken on 2026-11-21, after the predictions.
+func distRows(t *testing.T) []distRow {
+	t.Helper()
+	runs := map[string][]distRank{}
+	read(t, "../fixtures/measured/dist_more.json", &runs)
+	files, err := filepath.Glob("../fixtures/measured/dist_*_*.json")
+	if err != nil || len(files) < 7 {
+		t.Fatalf("%d files: %v", len(files), err)
+	}
+	var rows []distRow
+	for _, file := range files {
+		var ranks []distRank
+		read(t, file, &ranks)
+		rows = append(rows, newDistRow(t, ranks))
+	}
+	for _, ranks := range runs {
+		r := newDistRow(t, ranks)
+		r.shared = true
+		rows = append(rows, r)
+	}
+	slices.SortFunc(rows, func(a, b distRow) int { return strings.Compare(a.name, b.name) })
+	return rows
+}
+
+// newDistRow reads engine:model:batch:seq:opt,opt.
+func newDistRow(t *testing.T, ranks []distRank) distRow {
+	t.Helper()
+	parts := append(strings.Split(ranks[0].Case, ":"), "")
+	batch, err := strconv.ParseInt(parts[2], 10, 64)
+	if err != nil {
+		t.Fatal(ranks[0].Case, err)
+	}
+	seq, err := strconv.ParseInt(parts[3], 10, 64)
+	if err != nil {
+		t.Fatal(ranks[0].Case, err)
+	}
+	opts := strings.Split(parts[4], ",")
+	r := distRow{name: ranks[0].Case, engine: parts[0], model: parts[1], ranks: ranks}
+	r.w = costmodel.Workload{
+		Mode: costmodel.Train, Batch: batch, Seq: seq, World: int64(len(ranks)), Precision: costmodel.FP32True,
+		Optimizer: costmodel.AdamW, GradientViews: slices.Contains(opts, "gbv"), LossOnly: true,
+	}
+	switch {
+	case slices.Contains(opts, "bf16"):
+		r.w.Precision = costmodel.BF16True
+	case slices.Contains(opts, "mp"):
+		r.w.Precision = costmodel.BF16Mixed
+	}
+	if slices.Contains(opts, "ckpt") {
+		r.w.Recompute = costmodel.RecomputeFull
+	}
+	switch r.engine {
+	case "ddp":
+		r.w.Strategy = costmodel.DDP
+	case "fsdp2":
+		r.w.Strategy = costmodel.FSDP
+	case "hsdp":
+		r.w.Strategy = costmodel.HSDP
+	default:
+		r.w.Strategy, r.w.Precision, r.w.MicroBatches = costmodel.Pipeline, costmodel.BF16True, ranks[0].MicroBatches
+		r.w.Schedule = map[string]costmodel.ScheduleKind{"gpipe": costmodel.GPipe, "1f1b": costmodel.OneFOneB, "i1f1b": costmodel.Interleaved}[r.engine]
+	}
+	return r
+}

@@ -1,0 +1,68 @@
+package planner_test
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// loraRows are the runs of measure_more.py with PEFT's adapters.
+func loraRows(t *testing.T, file string) []row {
+	t.Helper()
+	var runs []struct {
+		measuredRun
+		Model     string
+		What      string
+		DeviceMap map[string]any `json:"device_map"`
+		Opts      struct {
+			R       int64
+			Targets []string
+			Ckpt    int
+			Quant   string
+			Prep    int
+		}
+	}
+	read(t, file, &runs)
+	var rows []row
+	for _, r := range runs {
+		if r.What != "lora" || r.Opts.Quant != "" && r.Opts.Prep == 0 {
+			continue
+		}
+		one := row{source: "lora", model: r.Model, mode: fmt.Sprintf("r%d×%d", r.Opts.R, len(r.Opts.Targets)), w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, dropped: true}
+		one.w.LoRARank, one.w.LoRATargets = r.Opts.R, r.Opts.Targets
+		if r.Opts.Ckpt > 0 {
+			one.w.Recompute = costmodel.RecomputeFull
+			one.mode += "-ckpt"
+		}
+		if r.Opts.Quant != "" {
+			one.w.Quantize = costmodel.NF4
+			one.mode += "-nf4"
+		}
+		rows = append(rows, one)
+	}
+	return rows
+}
+
+// TestLoRA predicts every GPU of the runs with adapters.
+func TestLoRA(t *testing.T) {
+	const worst = 1
+	var table strings.Builder
+	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
+	for _, r := range slices.Concat(loraRows(t, "../fixtures/measured/more.json"), loraRows(t, "../fixtures/measured/more2.json")) {
+		devices := predictRow(t, &r)
+		for d, measured := range r.peak {
+			got := devices[d].Predicted
+			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
+			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
+				costmodel.Bytes(got.PeakAllocatedBytes).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
+			if math.Abs(percent) > worst {
+				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %d %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)
+			}
+		}
+	}
+	t.Log(table.String())
+}
