@@ -58,6 +58,8 @@ func (u *Unit) Run() Run {
 		r.Saved += u.Handed
 		r.Forward, r.Backward = max(r.Forward, r.Saved), max(r.Backward, r.Saved)
 	}
+	r.Held += u.Cached
+	r.Forward = max(r.Forward, r.Saved+r.Held)
 	r.Static, r.StepTransient, r.Products = u.Static(), u.StepTransient, u.Products
 	return r
 }
@@ -87,6 +89,8 @@ type Kept struct {
 	OutputDropped bool
 	// Buckets are buffers for communication, throughout.
 	Buckets int64
+	// LastGradients: gradients of the step before are there until backward.
+	LastGradients bool
 }
 
 // Peak is the most that a device with this run holds at once.
@@ -95,7 +99,11 @@ func (r Run) Peak(k Kept) int64 {
 	if k.OutputDropped {
 		kept = 0
 	}
-	phases := max(r.Forward, r.Saved+r.Grown+max(r.Late, k.Output), r.Backward+kept, r.Grads+r.StepTransient+kept)
+	var last int64
+	if k.LastGradients {
+		last = r.Grads
+	}
+	phases := max(last+r.Forward, last+r.Saved+r.Grown+max(r.Late, k.Output), r.Backward+kept, r.Grads+r.StepTransient+kept)
 	if r.Products {
 		phases += k.Workspace
 	}

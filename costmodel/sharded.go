@@ -41,6 +41,9 @@ func (t *Table) sharded(units []*Unit, k Kept) Peak {
 		}
 	}
 	s.start(units, &k)
+	if t.Workload.Mode == Load {
+		return s.peak
+	}
 	if t.accumulates() {
 		s.now.Grads += s.reduced // of the micro-batches before
 	}

@@ -69,7 +69,7 @@ func (t *Table) staged(u int, received, sent bool) Unit {
 		unit.Steps[0].Saved -= unit.Entry
 		for i := range unit.Steps {
 			s := &unit.Steps[i]
-			s.Forward = max(s.Forward-in, s.Saved)
+			s.Forward, s.Late = max(s.Forward-in, s.Saved), max(s.Late-in, 0)
 		}
 	}
 	if sent {

@@ -89,6 +89,7 @@ func (r *ranker) infer(c *chunk) {
 		}
 	}
 	r.now.Activations += c.output
+	r.see("end of forward", 0, 0)
 }
 
 // runBack is one backward of a chunk.
@@ -117,6 +118,7 @@ func (r *ranker) runBack(k int) {
 
 // end concatenates the last stage's outputs, then runs the optimizer.
 func (r *ranker) end(units []*Unit, m int64) {
+	r.now.Activations -= r.sent // a variable of _step_microbatches
 	for i := range r.chunks {
 		if c := &r.chunks[i]; c.last && len(c.first) > 0 {
 			r.see("merging of outputs", m*c.output, 0)
@@ -125,7 +127,6 @@ func (r *ranker) end(units []*Unit, m int64) {
 	if !r.train {
 		return
 	}
-	r.now.Activations -= r.sent
 	var step int64
 	for _, u := range units {
 		step += u.StepTransient

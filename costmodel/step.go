@@ -61,6 +61,10 @@ type Unit struct {
 	// Handed is the unit's output where the next unit is recomputed from it:
 	// it stays on this device until that one's backward is done.
 	Handed int64
+	// Cached are autocast's 16-bit copies of a recomputed unit's weights: its
+	// cache keeps them to the end of forward (autocast_mode.cpp, cached_cast;
+	// cleared where the autocast region ends).
+	Cached int64
 	// Output is what crosses to the next unit.
 	Output int64
 	// Entry is the part of the first step's Saved that is the unit's input

@@ -18,6 +18,10 @@ type Table struct {
 	OutputsDropped bool
 	// Buckets are DDP's buffers of gradients, on every GPU.
 	Buckets int64
+	// SecondBuckets is what some GPUs may hold besides: DDP's first buckets.
+	SecondBuckets int64
+	// LastGradients: the last step's gradients are alive until backward.
+	LastGradients bool
 	// Comm and Slack are what a GPU holds beyond the engine's allocated peak.
 	Comm  Comm
 	Slack Slack
@@ -45,7 +49,7 @@ func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
 	if !idle {
 		k.Workspace = t.Workspaces * dev.WorkspaceBytes
 	}
-	k.Buckets = t.Buckets
+	k.Buckets, k.LastGradients = t.Buckets, t.LastGradients
 	if d == t.InputDevice {
 		k.Output, k.OutputDropped = t.OutputBytes, t.OutputsDropped
 	}

@@ -15,12 +15,14 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 	if mode == Load {
 		return w.peak
 	}
+	last := w.last(units, &k)
 	for _, u := range units {
 		w.forward(u)
 	}
 	w.late(units)
 	w.now.Activations += k.Output
 	w.see("end of forward", 0, 0)
+	w.now.Grads -= last
 	if k.OutputDropped {
 		w.now.Activations -= k.Output
 	}
@@ -59,6 +61,22 @@ func (w *walker) start(units []*Unit, k *Kept) {
 	w.see("weights", 0, 0)
 }
 
+// last adds the gradients that the step before left, where they stay.
+func (w *walker) last(units []*Unit, k *Kept) int64 {
+	if !k.LastGradients {
+		return 0
+	}
+	var n int64
+	for _, u := range units {
+		for i := range u.Steps {
+			n += u.Steps[i].Grads
+		}
+	}
+	w.now.Grads += n
+	w.see("weights", 0, 0)
+	return n
+}
+
 // see notes a moment with transient activations and gradients on top.
 func (w *walker) see(at string, activations, grads int64) {
 	m := w.now
@@ -71,7 +89,7 @@ func (w *walker) see(at string, activations, grads int64) {
 
 func (w *walker) forward(u *Unit) {
 	defer func() {
-		w.now.Activations += u.Handed
+		w.now.Activations += u.Handed + u.Cached
 		w.see("forward of "+u.Name, 0, 0)
 	}()
 	if u.Recompute {
@@ -110,6 +128,7 @@ func (w *walker) late(units []*Unit) {
 // they grow.
 func (w *walker) ripen(units []*Unit) (grown bool) {
 	for _, u := range units {
+		w.now.Activations -= u.Cached
 		for i := range u.Steps {
 			w.now.Activations -= u.Steps[i].Held
 			w.now.KVCache += u.Steps[i].Grown

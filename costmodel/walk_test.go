@@ -41,7 +41,7 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 					u.Steps[j].Kept = rng.Int64N(u.Steps[j].Forward + 1)
 				}
 			}
-			u.Handed = size()
+			u.Handed, u.Cached = size(), size()
 		}
 	}
 	return units
@@ -55,7 +55,7 @@ func TestWalkJudgesRun(t *testing.T) {
 	for range 2000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
-		k := costmodel.Kept{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0}
+		k := costmodel.Kept{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
 		chain := costmodel.NewChain(units)
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {

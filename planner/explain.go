@@ -35,6 +35,9 @@ func (s *Solution) Alone(p *Problem) string {
 // it worse, so it bisects.
 func (p *Problem) FewerDevices(ctx context.Context, s *Solution) int {
 	n := len(p.Topology.Devices)
+	if p.piped() { // with fewer stages others are in flight
+		return 0
+	}
 	least := 1 + sort.Search(n-1, func(i int) bool { return p.valueOn(ctx, p.Topology.Devices[:i+1]) <= s.Value })
 	if least == n {
 		return 0
@@ -50,6 +53,9 @@ func (p *Problem) valueOn(ctx context.Context, devices []costmodel.Device) float
 	l, fixed, err := q.layout()
 	if err != nil {
 		return math.Inf(1)
+	}
+	if q.piped() && q.schedule().Chunks > 1 {
+		return l.loopedValue(ctx)
 	}
 	r, err := chain.Solve(ctx, l.problem(fixed), chain.Settings{Cells: 1})
 	if err != nil {

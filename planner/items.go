@@ -27,6 +27,8 @@ type layout struct {
 	// additive: peaks are sums, with the same part of a device added whether
 	// it is idle or not.
 	additive bool
+	// stages answers for a pipeline's stages; nil under a device map.
+	stages *costmodel.StageChain
 }
 
 // tiedUnit is a unit of a group: its place in the chain's order, and its run.
@@ -39,7 +41,12 @@ type tiedUnit struct {
 // share a device.
 func newLayout(p *Problem, joined [][]int) *layout {
 	l := &layout{p: p, groupOf: make([]int, len(p.Graph.Units)), additive: p.Costs.Additive}
-	free, follow := anchor(p.Graph.TiedUnits())
+	tied := p.Graph.TiedUnits()
+	if p.piped() { // a tied parameter has a copy on each stage
+		tied, joined = nil, append(p.passing(), joined...)
+		l.stages = costmodel.NewStageChain(p.Costs)
+	}
+	free, follow := anchor(tied)
 	joined = append(follow, joined...)
 	l.makeGroups(free, joined)
 	l.makeItems(joined)
@@ -72,6 +79,9 @@ func newLayout(p *Problem, joined [][]int) *layout {
 func (l *layout) peak(d, a, b int, groups uint64) int64 {
 	if a >= b && groups == 0 {
 		return l.idle[d]
+	}
+	if l.stages != nil {
+		return l.stagePeak(d, a, b)
 	}
 	at, end := l.start[a], l.start[b]
 	var r costmodel.Run

@@ -27,6 +27,9 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p.piped() && p.schedule().Chunks > 1 {
+		return p.looped(ctx, l)
+	}
 	sol, err := l.solve(ctx, fixed, chain.Settings{Probes: s.Probes, Progress: s.Progress})
 	if err != nil {
 		return nil, l.explainConflict(err)
@@ -48,6 +51,11 @@ func (p *Problem) layout() (*layout, *pins, error) {
 	}
 	l := newLayout(p, joined)
 	fixed, err := l.pins()
+	if err == nil && p.piped() {
+		if err = l.checkStages(); err == nil {
+			err = l.pinEnds(fixed)
+		}
+	}
 	return l, fixed, err
 }
 
@@ -68,6 +76,13 @@ func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*Sol
 	r, err := chain.Solve(ctx, l.problem(fixed), s)
 	if err != nil {
 		return nil, err
+	}
+	if l.stages != nil {
+		if err := l.fill(&r, fixed); err != nil {
+			return nil, err
+		}
+		r.Optimal = r.Optimal && l.uniform()
+		return l.solution(&r), nil
 	}
 	sol := l.solution(&r)
 	if sol.Value > sol.largest()+tolerance {

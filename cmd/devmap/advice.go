@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // adviceTime bounds each trial plan: advice must not take longer than the
@@ -44,17 +45,15 @@ func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []strin
 // tried plans again under small changes and tells those that lower the
 // largest share.
 func tried(ctx context.Context, p planner.Problem, value float64) []string {
+	q := strategy.Problem{Graph: p.Graph, Workload: p.Costs.Workload, Topology: p.Topology, Pins: p.Pins, Together: p.Together}
+	return changeLines(strategy.Tried(ctx, &q, value))
+}
+
+// changeLines tells each change and what it comes to.
+func changeLines(changes []strategy.Change) []string {
 	var out []string
-	for _, c := range changes(p.Costs.Workload) {
-		q := p
-		t, err := costs(p.Graph, c.work)
-		if err != nil {
-			continue
-		}
-		q.Costs = t
-		if s := attempt(ctx, q); s != nil && s.Value < 0.995*value {
-			out = append(out, c.what+": "+outcome(s))
-		}
+	for i := range changes {
+		out = append(out, changes[i].What+": "+outcome(changes[i].Row.Solution))
 	}
 	return out
 }

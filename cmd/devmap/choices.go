@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
 
@@ -40,6 +41,8 @@ func (c *choice) check(value string) error {
 	switch {
 	case slices.Contains(c.built, value):
 		return nil
+	case c.flag == "runtime" && value == "jax":
+		return usagef("%w; %s", notBuilt(c.flag, value, c.names()), estimate.JAXAdvice())
 	case slices.Contains(c.later, value):
 		return notBuilt(c.flag, value, c.names())
 	}

@@ -63,6 +63,7 @@ type (
 		SlackBytes          []int64 `json:"slack_bytes"`
 		DeviceUsedBytes     int64   `json:"device_used_bytes"`
 		PeakAt              string  `json:"peak_at"`
+		PeakRangeBytes      []int64 `json:"peak_range_bytes,omitempty"` // where it is not one figure
 	}
 	contractObjective struct {
 		Name       string  `json:"name"`
@@ -211,6 +212,9 @@ func checkDevices(t *testing.T, ds []contractDevice) {
 		}
 		if want := p.PeakAllocatedBytes + p.OverheadBytes + (p.SlackBytes[0]+p.SlackBytes[1])/2; p.DeviceUsedBytes != want {
 			t.Errorf("devices[%d]: device_used %d, not %d", i, p.DeviceUsedBytes, want)
+		}
+		if r := p.PeakRangeBytes; r != nil && (len(r) != 2 || r[0] > p.PeakAllocatedBytes || r[1] < p.PeakAllocatedBytes) {
+			t.Errorf("devices[%d]: a peak of %d in the range %v", i, p.PeakAllocatedBytes, r)
 		}
 		if (p.PeakAt == "") != (p.PeakAllocatedBytes == 0) {
 			t.Errorf("devices[%d]: peak at %q of %d bytes", i, p.PeakAt, p.PeakAllocatedBytes)

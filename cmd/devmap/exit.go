@@ -25,9 +25,9 @@ type usageError struct{ err error }
 func (e usageError) Error() string { return e.err.Error() }
 func (e usageError) Unwrap() error { return e.err }
 
-// infeasible is a plan that fits nowhere, with what would help.
+// infeasible is a problem that fits nowhere, with what would help.
 type infeasible struct {
-	err   *planner.InfeasibleError
+	err   error
 	helps []string
 }
 

@@ -38,7 +38,7 @@ var allowed = map[string][]string{
 		"modelgraph", "costmodel", "costmodel/ops", "costmodel/shard", "costmodel/catalogue",
 	},
 
-	"planner/devicemap": {"modelgraph", "costmodel"},
+	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/shard"},
 	"planner/chain":     {},
 	"planner":           {"modelgraph", "costmodel", "planner/devicemap", "planner/chain"},
 	"planner/strategy": {

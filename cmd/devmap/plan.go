@@ -11,9 +11,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 type planCommand struct {
@@ -30,7 +32,8 @@ func newPlan() *cobra.Command {
 		Short: "Find the balanced placement, with its proof",
 		Long: `Find the placement whose largest share of a GPU's budget is smallest, and among
 those the most even one. The plan goes to stdout as JSON (-o writes a file), a
-table to stderr.`,
+table to stderr. --strategy auto plans the fastest strategy that fits (devmap
+estimate shows all). Exit status 3: nothing fits; what would is printed.`,
 		Example: `  devmap plan model.json --gpus 4
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
 		Args: exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
@@ -55,35 +58,35 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if c.timeLimit <= 0 {
 		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
 	}
-	w, err := c.parse()
+	asked, err := c.asked(arg)
 	if err != nil {
 		return err
 	}
-	topo, err := c.buildTopology(w.Mode, 0)
+	var notes []string
+	if asked.Workload.Strategy == costmodel.Auto {
+		row, why, err := c.choose(cmd.Context(), asked)
+		if err != nil {
+			return err
+		}
+		asked.Workload, notes = row.Workload, append(notes, why)
+	}
+	w := asked.Workload
+	w.World = world(w.Strategy, asked.Topology)
+	table, err := costs(asked.Graph, w)
 	if err != nil {
 		return err
 	}
-	w.World = world(w.Strategy, topo)
-	g, err := readModel(arg)
+	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
+	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together}
+	sol, err := c.solve(cmd.Context(), cmd.ErrOrStderr(), p, asked)
 	if err != nil {
 		return err
 	}
-	table, err := costs(g, w)
-	if err != nil {
-		return err
-	}
-	p := planner.Problem{Graph: g, Costs: table, Topology: topo}
-	if err := c.constraints(&p); err != nil {
-		return err
-	}
-	sol, err := c.solve(cmd.Context(), cmd.ErrOrStderr(), p)
-	if err != nil {
-		return err
-	}
+	sol.Warnings = slices.Concat(notes, sol.Warnings)
 	return c.show(cmd, p, sol)
 }
 
-func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem) (*planner.Solution, error) {
+func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
 	s := planner.Settings{TimeLimit: c.timeLimit}
 	done := func() {}
 	if !c.json {
@@ -93,7 +96,7 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 	done()
 	var inf *planner.InfeasibleError
 	if errors.As(err, &inf) {
-		return nil, &infeasible{err: inf, helps: tried(ctx, p, inf.Best.Value)}
+		return nil, &infeasible{err: inf, helps: changeLines(strategy.Smallest(ctx, asked))}
 	}
 	return sol, err
 }
@@ -128,6 +131,7 @@ func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
 			Name: "memory", Value: sol.Value, LowerBound: sol.LowerBound, Gap: sol.Gap(),
 			Status: string(sol.Status), Bound: sol.Bound,
 		},
+		Shards:      shard.Of(p.Graph, &p.Costs.Workload),
 		Imbalance:   sol.Imbalance(),
 		StepSeconds: devicemap.StepSeconds(p.Costs, p.Topology, sol.Map),
 		Warnings:    allWarnings(p.Graph, sol.Warnings),

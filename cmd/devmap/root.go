@@ -24,10 +24,10 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w (devmap help %s)", err, cmd.Name())
 	})
-	for _, cmd := range []*cobra.Command{newPlan(), newCheck(), newInspect(), newEmit(), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newVersion()} {
 		root.AddCommand(complete(cmd))
 	}
-	for _, name := range []string{"estimate", "simulate", "run", "probe", "watch"} {
+	for _, name := range []string{"simulate", "run", "probe", "watch"} {
 		root.AddCommand(newLater(name))
 	}
 	strict(root)
@@ -40,7 +40,7 @@ func newLater(name string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Hidden: true, DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("%s is not built yet (built: plan, check, inspect, emit, version, completion)", name)
+			return usagef("%s is not built yet (built: plan, estimate, check, inspect, emit, version, completion)", name)
 		},
 	}
 }

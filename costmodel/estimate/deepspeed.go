@@ -1,6 +1,10 @@
 package estimate
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // deepspeed is DeepSpeed's ZeRO (0.19.8): model states as
 // deepspeed/runtime/zero/stage_1_and_2.py and stage3.py keep them. Under mixed
@@ -8,6 +12,14 @@ import "github.com/devmap-dev/devmap/costmodel"
 // and runs without autocast.
 func deepspeed(w *costmodel.Workload) engine {
 	return engine{compute: gathered, weights: gathered, cut: w.Strategy == costmodel.Zero3, finish: zero}
+}
+
+// checkZero refuses degrees that are no number of GPUs.
+func checkZero(w *costmodel.Workload) error {
+	if w.Runtime == costmodel.DeepSpeed && w.ShardDegree < 1 {
+		return &WorkloadError{"shard-degree", fmt.Sprintf("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
+	}
+	return nil
 }
 
 // zero cuts states over the ranks and adds what ZeRO 3 gathers.

@@ -67,18 +67,17 @@ func (e *estimator) zeroGathered() int64 {
 // warnZero says what is not counted, and what DeepSpeed itself would say.
 func (e *estimator) warnZero() {
 	not := "reduce_bucket_size, 1 GB of bf16 gradients by default, and allgather_bucket_size"
-	states := Zero2ModelStates
 	who := "ZeRO-2 estimator"
 	p, cluster := e.g.ParamCount(), Cluster{GPUsPerNode: e.w.World, Nodes: 1}
-	said := states(p, cluster, false).GPU
-	switch e.w.Strategy {
-	case costmodel.Zero1:
+	said := Zero2ModelStates(p, cluster, false)
+	if e.w.Strategy == costmodel.Zero1 {
 		who += ", for gradients cut as well,"
-	case costmodel.Zero3:
+	}
+	if e.w.Strategy == costmodel.Zero3 {
 		not = "reduce_bucket_size, prefetch_bucket_size, and parameters that stay gathered up to max_live_parameters, 2 GB of bf16 by default"
-		who, said = "ZeRO-3 estimator", Zero3ModelStates(p, LargestLayer(e.g), cluster, Offload{}).GPU
+		who, said = "ZeRO-3 estimator", Zero3ModelStates(p, LargestLayer(e.g), cluster, Offload{})
 	}
 	e.warnings = append(e.warnings,
 		fmt.Sprintf("DeepSpeed's buckets are not counted: %s", not),
-		fmt.Sprintf("DeepSpeed's own %s says %v a GPU for the states without offload: 16-bit weights, both copies of the gradients, fp32 master and states", who, costmodel.Bytes(said)))
+		fmt.Sprintf("DeepSpeed's own %s says %v a GPU for the states without offload: 16-bit weights, both copies of the gradients, fp32 master and states", who, costmodel.Bytes(said.GPU)))
 }

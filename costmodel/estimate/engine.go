@@ -16,6 +16,8 @@ type engine struct {
 	// cut: parameters, gradients and states are cut over ShardDegree GPUs, and
 	// gradients are reduced in every micro-batch.
 	cut bool
+	// views: gradients are views of buffers that stay between steps.
+	views bool
 	// finish sets what the engine holds besides the units.
 	finish func(*estimator, *costmodel.Table)
 }

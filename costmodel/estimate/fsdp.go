@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"fmt"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -19,13 +21,30 @@ func fsdp() engine {
 	}}
 }
 
+// checkFSDP refuses what fully_shard does not take or what is not modelled.
+func checkFSDP(w *costmodel.Workload) error {
+	switch {
+	case w.Strategy != costmodel.FSDP && w.Strategy != costmodel.HSDP:
+		return nil
+	case w.ShardDegree < 1:
+		return &WorkloadError{"shard-degree", fmt.Sprintf("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
+	case w.Quantize != "":
+		// bitsandbytes keeps the statistics of a weight beside it, in blocks
+		// that cutting by rows does not respect.
+		return &WorkloadError{"quantize", fmt.Sprintf("FSDP2 cuts parameters by rows, which %s weights do not survive: use --strategy ddp or device-map", w.Quantize)}
+	case w.LoRARank > 0:
+		return &WorkloadError{"lora-rank", fmt.Sprintf("adapters under --strategy %s are not modelled: ddp, pipeline and device-map are", w.Strategy)}
+	}
+	return nil
+}
+
 // gathered is the precision of gathered weights and so of compute: 16 bits
 // where shards are fp32 (MixedPrecisionPolicy's param_dtype).
 func gathered(p costmodel.Precision) costmodel.Precision {
-	switch p {
-	case costmodel.BF16Mixed:
+	if p == costmodel.BF16Mixed {
 		return costmodel.BF16True
-	case costmodel.FP16Mixed:
+	}
+	if p == costmodel.FP16Mixed {
 		return costmodel.FP16True
 	}
 	return p
@@ -47,6 +66,7 @@ func (e *estimator) held(i int) *modelgraph.Layer {
 		d.ParamsBytes = share(d.ParamsBytes, e.w.ShardDegree)
 		local.Declared = &d
 	}
+	e.carry(l, &local)
 	return &local
 }
 
@@ -77,6 +97,8 @@ func (e *estimator) groups() []costmodel.Group {
 func (e *estimator) gather(g *costmodel.Group, i int) {
 	l, degree := e.held(i), e.w.ShardDegree
 	trained := e.w.Mode == costmodel.Train && e.runs(i)
+	e.gatherAdapters(g, l, trained)
+	trained = trained && !e.frozen()
 	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
 		g.Gathered += degree * l.Declared.ParamsBytes
 		g.Buffer += degree * l.Declared.ParamsBytes
@@ -99,7 +121,7 @@ func (e *estimator) gather(g *costmodel.Group, i int) {
 		}
 		each := e.compute.WeightBytes()
 		if e.compute == e.w.Precision && e.w.StoredTypes {
-			each = int64(t.DType.Bits()) / 8
+			each = t.DType.Bits() / 8
 		}
 		size := degree * t.Numel() * each
 		g.Gathered += size + rounding(size)

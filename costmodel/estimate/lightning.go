@@ -2,5 +2,19 @@ package estimate
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// lightning is PyTorch Lightning's defaults on torch's engines.
-func lightning(w *costmodel.Workload) engine { return torch(w) }
+// lightning is PyTorch Lightning 2.6 on DDP. The optimizer is stepped with a
+// closure that runs training_step, zero_grad and backward in this order
+// (pytorch_lightning/loops/optimization/automatic.py, Closure.closure), so
+// that the last step's gradients are alive during forward and the loss. Its
+// precision plugins are what the precisions are named after: "true" converts
+// the module (plugins/precision/half.py), "mixed" runs training_step under
+// autocast on fp32 weights (plugins/precision/amp.py).
+func lightning(w *costmodel.Workload) engine {
+	e := torch(w)
+	finish := e.finish
+	e.finish = func(e *estimator, t *costmodel.Table) {
+		finish(e, t)
+		t.LastGradients = e.w.Mode == costmodel.Train
+	}
+	return e
+}

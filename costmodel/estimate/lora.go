@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -19,6 +18,7 @@ func (e *estimator) adapt() {
 		return
 	}
 	e.adapters = make(map[*modelgraph.Layer][]ops.Adapter)
+	e.cutBy = make(map[*modelgraph.Layer]int64)
 	for i := range e.g.Layers {
 		l := &e.g.Layers[i]
 		for j := range l.Params {
@@ -57,7 +57,7 @@ func role(op modelgraph.Op, n linear) (output, up bool) {
 func (e *estimator) inputGrads() {
 	e.inputGrad = make([]bool, len(e.g.Layers))
 	out := make([]bool, len(e.g.Layers))
-	if e.w.Recompute != costmodel.RecomputeNone && e.w.Recompute != "" {
+	if e.recomputes() {
 		if i := e.embedding(); i >= 0 {
 			e.inputGrad[i], out[i] = true, true
 		}
@@ -90,24 +90,11 @@ func (e *estimator) embedding() int {
 // frozen reports that the base takes no gradient.
 func (e *estimator) frozen() bool { return e.w.LoRARank > 0 }
 
-// adapterParams is the size of a layer's adapters and what the allocator adds.
-func (e *estimator) adapterParams(l *modelgraph.Layer) (size, padding int64) {
-	for _, a := range e.adapters[l] {
-		for _, n := range [...]int64{adapterBytes * a.Rank * a.In, adapterBytes * a.Rank * a.Out} {
-			size += n
-			padding += rounding(n)
-		}
-	}
-	return size, padding
-}
-
-// adapterStates are the optimizer's, of A [rank, in] and B [out, rank].
-func (e *estimator) adapterStates(l *modelgraph.Layer) (state, transient int64) {
-	for _, a := range e.adapters[l] {
-		for _, shape := range [...][]int64{{a.Rank, a.In}, {a.Out, a.Rank}} {
-			s, t := e.stateOf(shape, shape[0]*shape[1], adapterBytes)
-			state, transient = state+s, transient+t
-		}
-	}
-	return state, transient
+// entersUnit reports a layer that reads what enters a unit of several layers,
+// which a checkpoint keeps.
+func (e *estimator) entersUnit(i int) bool {
+	l := &e.g.Layers[i]
+	unit := &e.g.Units[l.UnitIndex()]
+	in := l.InputLayers()
+	return len(in) > 0 && len(unit.Exec()) > 1 && (in[0] < unit.First || in[0] >= unit.End)
 }

@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -44,5 +46,35 @@ func prepare(w *costmodel.Workload) {
 	w.StoredTypes = false
 	if !w.Precision.Mixed() {
 		w.Precision = costmodel.FP32True
+	}
+}
+
+// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until
+// the loss is dropped: beside what the unit makes again, too. That it stays
+// while the units before run backward is left out: no peak is there.
+func (e *estimator) keepInputs(u int, out *costmodel.Unit) {
+	if !out.Recompute {
+		return
+	}
+	var all int64
+	for k, i := range e.g.Units[u].Exec() {
+		if n := e.costs[i].Stays; n > 0 {
+			out.Steps[k].Kept = n
+			all += n
+		}
+	}
+	if all == 0 {
+		return
+	}
+	for k := range out.Steps {
+		s := &out.Steps[k]
+		s.Forward, s.Backward, s.Again = s.Forward+all, s.Backward+all, s.Again+all
+	}
+	e.warnOnce("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); --quantize nf4 does not")
+}
+
+func (e *estimator) warnOnce(text string) {
+	if !slices.Contains(e.warnings, text) {
+		e.warnings = append(e.warnings, text)
 	}
 }

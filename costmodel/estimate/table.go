@@ -79,8 +79,9 @@ type estimator struct {
 
 	linears   map[*modelgraph.Tensor]linear
 	adapters  map[*modelgraph.Layer][]ops.Adapter
-	inputGrad []bool // by layer, under adapters: gradients go on to its input
-	flat      bool   // NF4 without nested statistics
+	cutBy     map[*modelgraph.Layer]int64 // over how many GPUs a layer's copy is cut
+	inputGrad []bool                      // by layer, under adapters: gradients go on to its input
+	flat      bool                        // NF4 without nested statistics
 }
 
 // layer is the cost of one layer's op, or its declared cost.
@@ -117,13 +118,14 @@ func (e *estimator) shape(i int) ops.Shape {
 		Attention: e.w.Attention, Loss: e.w.Loss,
 	}
 	s.Adapters, s.Quantize = e.adapters[l], e.w.Quantize
-	if e.frozen() {
-		s.Frozen, s.InputGrad = true, e.inputGrad[i]
-	}
 	if e.w.NewTokens > 0 {
 		s.Logits = s.Batch // generation projects the last position alone
 	}
 	s.Scatter, s.InputKept = s.Inputs && e.w.Images > 0, e.keepsOutput(l)
+	if e.frozen() {
+		s.Frozen, s.InputGrad, s.Recompute = true, e.inputGrad[i], e.recomputes()
+		s.InputKept = s.InputKept || s.Recompute && e.entersUnit(i)
+	}
 	if in := l.InputLayers(); len(in) > 0 {
 		s.Encoder, _ = e.w.Tokens(e.g.Layers[in[len(in)-1]].Stream)
 	}

@@ -11,7 +11,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	unit := &e.g.Units[u]
 	out := costmodel.Unit{Name: unit.Name, Origin: costmodel.Analytic}
 	train := e.w.Mode == costmodel.Train
-	var arguments int64
+	var arguments, waiting int64
 	for _, i := range unit.Exec() {
 		l, c := e.held(i), &e.costs[i]
 		out.Params += e.params(l)
@@ -28,25 +28,33 @@ func (e *estimator) unit(u int) costmodel.Unit {
 			state, transient := e.optimizer(l)
 			out.OptimizerState += state
 			out.StepTransient += transient
-			if e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
+			if e.engine.views || e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
 				out.HeldGrads += step.Grads
 				step = accumulating(step, e.grads[i].waits)
 			}
 		}
 		out.Products = out.Products || e.runs(i) && ops.Products(l.Op)
 		arguments += c.Arguments
+		waiting = c.Waiting // of the layer that runs last
 		out.Steps = append(out.Steps, step)
 		out.FLOPs += c.FLOPs
 		out.Output = c.Output
 	}
 	if train && e.recomputes() && len(out.Steps) > 1 {
 		out.Recompute = true
+		for _, i := range unit.Exec() {
+			out.Cached += e.costs[i].Casts
+		}
 	}
 	out.Work = e.work(u)
+	if out.Recompute && waiting > 0 {
+		arguments += waiting // forward runs again beside it
+	}
 	for i := range out.Steps {
 		out.Steps[i].Forward += arguments // copies that the hook made for the call
 	}
 	e.keepSelected(u, &out)
+	e.keepInputs(u, &out)
 	return out
 }
 

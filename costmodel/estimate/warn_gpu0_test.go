@@ -17,7 +17,7 @@ func TestCheckpointOnGPU0(t *testing.T) {
 		t.Errorf("%d MiB predicted, %d measured", got, after-before)
 	}
 	// What remains when the tensors are gone is the contexts.
-	if got := (estimate.CheckpointOnGPU0(4, 0)) >> 20; got != left-before {
+	if got := estimate.CheckpointOnGPU0(4, 0) >> 20; got != left-before {
 		t.Errorf("%d MiB of contexts predicted, %d measured", got, left-before)
 	}
 }

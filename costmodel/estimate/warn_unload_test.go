@@ -40,7 +40,8 @@ func TestUnload(t *testing.T) {
 	if got := (shards + grads + workspaces) >> 20; got != 4160 || strings.Count(rows.Unload, "alloc MiB 4160") != 2 || !strings.HasSuffix(rows.Unload, "alloc 4160") {
 		t.Errorf("%d MiB stay, measured: %s", got, rows.Unload)
 	}
-	if e.warnUnload(); len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "4.00 GiB stay") {
+	e.warnUnload()
+	if len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "4.00 GiB stay") {
 		t.Errorf("%q", e.warnings)
 	}
 }

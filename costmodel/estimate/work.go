@@ -32,7 +32,7 @@ func (e *estimator) work(u int) costmodel.Work {
 	}
 	w.Block = layers > 1
 	w.Update = float64(w.Trained) * e.update()
-	if e.w.Mode == costmodel.Train && e.w.Recompute == costmodel.RecomputeFull && w.Block {
+	if e.w.Mode == costmodel.Train && e.recomputes() && w.Block {
 		w.Backward = w.Backward.Add(w.Forward)
 	}
 	if e.w.MicroBatches > 1 { // each gradient is added to the one that is there
@@ -42,28 +42,21 @@ func (e *estimator) work(u int) costmodel.Work {
 }
 
 // trained is the elements of a layer's own parameters that get gradients:
-// all, or its adapters alone: two matrices a target, Rank wide.
+// all, or its adapters' two matrices alone.
 func (e *estimator) trained(l *modelgraph.Layer) int64 {
-	if e.w.LoRARank > 0 {
-		i := e.index(l)
-		return (e.grads[i].first + e.grads[i].second) / 4 // PEFT's are fp32
-	}
 	var n int64
+	if e.w.LoRARank > 0 {
+		for _, a := range e.adapters[l] {
+			n += a.Rank * (a.In + a.Out)
+		}
+		return n
+	}
 	for i := range l.Params {
 		if t := &l.Params[i]; !t.Tied() && t.DType.Float() {
 			n += t.Numel()
 		}
 	}
 	return n
-}
-
-func (e *estimator) index(l *modelgraph.Layer) int {
-	for i := range e.g.Layers {
-		if &e.g.Layers[i] == l {
-			return i
-		}
-	}
-	return -1
 }
 
 // update is the bytes an element that the optimizer reads and writes: the

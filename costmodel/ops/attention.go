@@ -44,7 +44,8 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 		inputs = 1
 	}
 	// Biases and the norms of q and k are cast too, but not kept.
-	c.Step.Saved += s.casts(inputs, op.Dim, op.Dim*(g.q+g.k+g.v+g.out))
+	c.Casts = s.casts(0, 0, op.Dim*(g.q+g.k+g.v+g.out))
+	c.Step.Saved += s.casts(inputs, op.Dim, 0) + c.Casts
 	if !op.Bidirectional {
 		c.cache(g, g.k, g.v, s)
 	}

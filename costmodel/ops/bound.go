@@ -21,6 +21,7 @@ func Bound(op modelgraph.Op, s *Shape) float64 {
 		b.matrix = float64(op.Experts)*float64(op.Dim)*float64(1+op.Hidden) + float64(op.Dim)*float64(op.SharedHidden)
 	case modelgraph.Head:
 		b.width = float64(op.Dim) + float64(op.Vocab)
+		b.matrix = float64(op.Dim) * float64(op.Vocab)
 	case modelgraph.Linear:
 		b.width = float64(op.In) + 6*float64(op.Out)
 	case modelgraph.Conv:
@@ -45,7 +46,7 @@ type bound struct{ width, scores, matrix float64 }
 func (b *bound) attention(op modelgraph.Attention, s *Shape) {
 	head := float64(op.HeadDim) + float64(op.ValueDim)
 	b.width = float64(op.Dim) + 4*(float64(op.Heads)+float64(op.KVHeads))*(1+head) + float64(op.QRank) + float64(op.KVRank) + float64(op.RopeDim)
-	b.matrix = float64(op.Dim) * float64(op.Heads) * head
+	b.matrix = float64(op.Dim) * (float64(op.Heads) + float64(op.KVHeads)) * head
 	length := max(float64(s.Length), float64(s.Encoder)/float64(max(1, s.Batch)))
 	b.scores = float64(op.Heads) * float64(s.Tokens) * length
 }

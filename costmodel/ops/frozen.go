@@ -12,6 +12,7 @@ func (c *Cost) freeze(op modelgraph.Op, s *Shape) {
 		}
 		return
 	}
+	c.Stays = s.inputsStay(op)
 	switch op := op.(type) {
 	case modelgraph.Embedding:
 		// A leaf whose gradient lives with it (enable_input_require_grads).
@@ -71,6 +72,10 @@ func (c *Cost) frozenNorm(op modelgraph.Norm, s *Shape) {
 	case modelgraph.GemmaRMSNorm:
 		c.Step.Saved += 4 * op.Dim
 	}
+	if s.InputKept && !s.half() {
+		c.Step.Saved -= 4 * hN // no copy of its own
+		back += 4 * hN
+	}
 	if s.keepsInputs() && !op.Post && !s.HeadAlone {
 		c.Step.Saved += s.r() * hN
 	}
@@ -99,12 +104,17 @@ func (c *Cost) frozenHead(op modelgraph.Head, s *Shape) {
 		positions = s.Batch
 	}
 	nV, in := positions*op.Vocab, op.Dim*positions
-	if s.HeadAlone && !s.Precision.Mixed() {
+	eager := s.eager(op)
+	if eager && s.HeadAlone && !s.Precision.Mixed() {
 		c.Step.Saved -= s.e() * in
 		c.Step.Forward -= s.e() * in
 	}
 	c.Step.Saved += s.kept(false)
 	c.Step.Forward += s.kept(false) + s.work()
+	if !eager { // the input's gradient was made in forward
+		c.peak(moment{0, s.NewGrads, s.NewGrads})
+		return
+	}
 	c.peak(
 		moment{8 * nV, 0, 0},
 		moment{s.e()*nV + s.r()*in - 4*nV, s.NewGrads, s.NewGrads},

@@ -54,7 +54,12 @@ func (c *Cost) frozenMLP(op modelgraph.MLP, s *Shape) {
 		}
 		f.add(fN) // the product
 	}
-	f.forward(down)
+	if s.Recompute {
+		f.stop(down)
+	} else {
+		f.forward(down)
+	}
+	c.Waiting = s.waiting(down)
 
 	b := tape{s: s, now: stream, see: func(m moment) { c.peak(m) }}
 	b.backward(down, e)
@@ -87,7 +92,7 @@ func (c *Cost) frozenAttention(op modelgraph.Attention, s *Shape) {
 	g := geometry(op, s)
 	inputs, output := s.adapters()
 	work := c.Step.Forward // above what is there, with the trained op's tensors
-	if op.Fused && op.Rope {
+	if op.Fused && op.Rope && g.by == flashKernel {
 		c.Step.Saved -= e * n * g.out
 	}
 	if op.QKNorm == modelgraph.GemmaRMSNorm {
@@ -98,21 +103,35 @@ func (c *Cost) frozenAttention(op modelgraph.Attention, s *Shape) {
 	if op.LayerScale {
 		c.Step.Saved -= s.r() * op.Dim * n
 	}
-	kernel := e*n*g.q + e*g.kvTokens*(g.k+g.v) + e*n*g.out + 4*op.Heads*n
+	kernel := kernelSaved(op, &g, s)
+	copied := g.by == scoresInMemory // only the projection's input is a copy of the output
+	if copied {
+		c.Step.Saved -= e * n * g.out
+		kernel -= e * n * g.out
+	}
 	if !s.InputGrad && len(inputs) == 0 {
 		c.Step.Saved, kernel = 0, 0
 	}
-	c.Step.Saved += s.kept(true)
+	c.Step.Saved += s.kept(!copied)
 	c.Step.Forward = max(work, 2*s.r()*op.Dim*n+e*op.Dim*n+c.Step.Saved) + s.work()
 
 	b := tape{s: s, now: s.r() * op.Dim * n, see: func(m moment) { c.peak(m) }}
-	b.backward(linearLayer{in: g.out, out: op.Dim, adapter: output, residual: true, shared: true}, e)
+	b.backward(linearLayer{in: g.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, e)
 	if kernel == 0 {
 		return
 	}
-	b.add(c.back - e*n*g.out)
-	b.drop(c.back - e*n*g.q - e*g.kvTokens*(g.k+g.v)) // the gradients of q, k and v stay
-	b.drop(kernel)
+	if grads := e*n*g.q + e*g.kvTokens*(g.k+g.v); g.by == scoresInMemory && e == 4 {
+		b.add(4*g.scores + e*n*g.out)
+		b.drop(2 * e * n * g.out) // the output's gradient; v, which made way for its own
+		b.add(2 * 4 * g.scores)   // softmax's (SoftMax.cu: gradient × result, and the scores')
+		b.drop(3*4*g.scores + e*n*g.out)
+		b.drop(kernel - e*n*g.out)
+		b.add(grads)
+	} else {
+		b.add(c.back - e*n*g.out)
+		b.drop(c.back - grads) // those of q, k and v stay
+		b.drop(kernel)
+	}
 	for i, a := range inputs {
 		b.backward(linearLayer{in: a.In, out: a.Out, adapter: a, shared: i > 0}, s.r())
 		if i > 0 {

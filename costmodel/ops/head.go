@@ -26,7 +26,7 @@ func head(op modelgraph.Head, s *Shape) Cost {
 	}
 	c.Step.Loss = true
 	switch { // classifiers have one loss, that of their few logits
-	case op.Pooled || s.Loss == "" || s.Loss == costmodel.LossEager:
+	case s.eager(op):
 		c.eagerLoss(op, s, nV, in)
 	case s.Loss == costmodel.LossChunked:
 		c.chunkedLoss(op, s)
@@ -49,7 +49,10 @@ func (c *Cost) eagerLoss(op modelgraph.Head, s *Shape, nV, in int64) {
 	if op.SoftCap {
 		c.Step.Saved += e * nV // tanh's output
 	}
-	c.Step.Forward = c.Step.Saved + (e+4)*nV
+	c.Step.Forward = c.Step.Saved + e*nV
+	if e < 4 {
+		c.Step.Forward += 4 * nV // logits.float()
+	}
 	if s.Precision.Mixed() {
 		c.Step.Forward += s.r() * in // the norm's output, a variable of the model's forward
 	}
@@ -58,4 +61,10 @@ func (c *Cost) eagerLoss(op modelgraph.Head, s *Shape, nV, in int64) {
 		// The logits' gradient, the input's, and the weight's.
 		moment{e*nV + s.r()*in - 4*nV, s.NewGrads + s.SecondGrads, s.NewGrads + s.SecondGrads},
 	)
+}
+
+// eager reports that the loss is made of all logits: of a language model's
+// by choice, of a classifier's always.
+func (s *Shape) eager(op modelgraph.Head) bool {
+	return op.Pooled || s.Loss == "" || s.Loss == costmodel.LossEager
 }

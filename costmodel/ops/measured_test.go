@@ -1,7 +1,6 @@
 package ops_test
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -17,9 +16,11 @@ import (
 // families are the model types of measure_layers.py.
 var families = map[string]string{
 	"llama-3.1-8b": "llama", "qwen2.5-3b": "qwen2", "gemma-2b": "gemma", "qwen3-8b": "qwen3", "mixtral-8x7b": "mixtral", "gpt2-xl": "gpt2",
+	"gemma-2-9b": "gemma2", "phi-3-mini": "phi3", "mistral-7b": "mistral", "qwen3-30b-a3b": "qwen3_moe",
 }
 
-// layerRow is a row of layers.json: models of one and of three layers on one
+// layerRow is a row of layers.json or layers2.json (ten families; eager
+// attention and fp32 too): models of one and of three layers on one
 // GPU, with bytes above the weights.
 type layerRow struct {
 	Model      string
@@ -29,13 +30,7 @@ type layerRow struct {
 	LossSaved  int64   `json:"loss_saved"`
 	LossFwd    int64   `json:"loss_fwd_peak"`
 	LossBwd    int64   `json:"loss_bwd_peak"`
-	One, Three struct {
-		Saved int64
-		Fwd   int64 `json:"fwd_peak"`
-		Bwd   int64 `json:"bwd_peak_over_fwd_end"`
-		Grads int64
-	}
-	Config map[string]any
+	Config     map[string]any
 }
 
 func (r *layerRow) name() string {
@@ -44,15 +39,19 @@ func (r *layerRow) name() string {
 
 func layerRows(t *testing.T) []layerRow {
 	t.Helper()
-	data, err := os.ReadFile(cmp.Or(os.Getenv("ROWS"), "../../fixtures/measured/layers.json"))
-	if err != nil {
-		t.Fatal(err)
+	var rows []layerRow
+	for _, file := range []string{"layers.json", "layers2.json"} {
+		data, err := os.ReadFile("../../fixtures/measured/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f struct{ Rows []layerRow }
+		if err := json.Unmarshal(data, &f); err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, f.Rows...)
 	}
-	var f struct{ Rows []layerRow }
-	if err := json.Unmarshal(data, &f); err != nil {
-		t.Fatal(err)
-	}
-	return f.Rows
+	return rows
 }
 
 // model is the row's model with n layers.
@@ -88,6 +87,12 @@ func (r *layerRow) workload() costmodel.Workload {
 	switch r.Mode {
 	case "amp":
 		w.Precision = costmodel.BF16Mixed
+	case "eager":
+		w.Attention = costmodel.EagerAttention
+	case "eager-amp":
+		w.Attention, w.Precision = costmodel.EagerAttention, costmodel.BF16Mixed
+	case "fp32":
+		w.Precision = costmodel.FP32True
 	case "ckpt":
 		w.Recompute = costmodel.RecomputeFull
 	}
@@ -104,32 +109,94 @@ func (r *layerRow) table(t *testing.T, layers int) (*modelgraph.Graph, *costmode
 	return g, table
 }
 
-func TestX(t *testing.T) {
+// keeps is what the model keeps for backward after the loss.
+func keeps(table *costmodel.Table) costmodel.Run {
+	return costmodel.NewChain(table.Units).Run(0, len(table.Units))
+}
+
+// slackOf bounds what the allocator adds to or takes from a row, in bytes a
+// block: of a block of 10 MiB or more up to 1 MiB that remains is not split
+// off (CUDACachingAllocator.cpp, should_split), according to which blocks are
+// cached. GPT-2-XL's width of 1600 alone makes kept tensors that are no
+// multiple of 2 MiB: two norms' inputs and outputs, qkv, attention's output
+// and, under autocast, copies of three weights.
+func slackOf(r *layerRow) float64 {
+	const mib = 1 << 20
+	switch {
+	case r.Model == "gpt2-xl" && r.Mode == "ckpt":
+		return 1 * mib
+	case r.Model == "gpt2-xl" && r.Mode == "amp":
+		return 9 * mib
+	case r.Model == "gpt2-xl":
+		return 6 * mib
+	}
+	return 0
+}
+
+// TestMeasuredBlocks holds what a decoder block keeps for backward, in bytes a
+// token, to the measured rows (torch 2.11, Transformers 5.17, one H200): half
+// of what three layers keep more than one, so that every second layer of
+// Gemma-2 has its part. What is left has these causes:
+//   - GPT-2-XL: the allocator's slack (slackOf).
+//   - Qwen3-MoE: 52 bytes a token; measured without norm_topk_prob, which
+//     costs a copy and a sum, and its weights are 2 bytes; and the slack of 1 MiB
+//     here and there that depends on the experts' sizes.
+func TestMeasuredBlocks(t *testing.T) {
+	const tolerance = .001
 	for _, r := range layerRows(t) {
-		for _, n := range []int{1, 3} {
-			m := r.One
-			if n == 3 {
-				m = r.Three
+		t.Run(r.name(), func(t *testing.T) {
+			_, one := r.table(t, 1)
+			_, three := r.table(t, 3)
+			tokens := float64(r.Batch * r.Seq)
+			got := float64(keeps(three).Saved-keeps(one).Saved) / 2 / tokens
+			t.Logf("%.4f bytes a token, measured %.4f: %+.4f %%, %+.0f B a block", got, r.Saved, 100*(got/r.Saved-1), (got-r.Saved)*tokens)
+			if off := math.Abs(got - r.Saved); off > tolerance*r.Saved && off*tokens > slackOf(&r) {
+				t.Errorf("%.4f bytes a token, measured %.4f: off by %+.4f %%", got, r.Saved, 100*(got/r.Saved-1))
 			}
-			g, table := r.table(t, n)
-			last := len(table.Units) - 1
-			run := costmodel.NewChain(table.Units).Run(0, last)
-			off := func(got, want int64) string {
-				return fmt.Sprintf("%+.3f%% (%+.2f MiB)", 100*(float64(got)/float64(want)-1), float64(got-want)/(1<<20))
+		})
+	}
+}
+
+// TestMeasuredLoss holds what is alive after the loss and its peaks, forward
+// and backward, of a model of one layer whose caller keeps the outputs. What
+// is left is a MiB or two of the allocator's slack on logits and weights.
+func TestMeasuredLoss(t *testing.T) {
+	const tolerance = .005
+	for _, r := range layerRows(t) {
+		t.Run(r.name(), func(t *testing.T) {
+			g, table := r.table(t, 1)
+			run, logits := keeps(table), r.logits(g)
+			body := costmodel.NewChain(table.Units).Run(0, len(table.Units)-1)
+			head := table.Units[len(table.Units)-1].Run()
+			forward := run.Forward
+			if r.Mode == "ckpt" { // forward of a checkpointed block counts what it would keep
+				forward = body.Saved + head.Forward
 			}
-			fmt.Printf("%-28s %d body saved %s fwd %s bwd %s grads %s\n", r.name(), n, off(run.Saved, m.Saved), off(run.Forward, m.Fwd), off(run.Backward, m.Saved+m.Bwd), off(run.Grads, m.Grads))
-			if n > 1 {
-				continue
-			}
-			run = costmodel.NewChain(table.Units).Run(0, last+1)
-			out := int64(0)
-			for i := range g.Layers {
-				if h, ok := g.Layers[i].Op.(modelgraph.Head); ok {
-					out = 2 * r.Batch * r.Seq * h.Vocab
+			for _, c := range []struct {
+				name      string
+				got, want int64
+			}{
+				{"saved", run.Saved + logits, r.LossSaved},
+				{"forward", forward, r.LossFwd},
+				{"backward", run.Backward + logits, r.LossBwd},
+			} {
+				off := float64(c.got)/float64(c.want) - 1
+				t.Logf("%-8s %d B, measured %d B: %+.4f %%", c.name, c.got, c.want, 100*off)
+				if math.Abs(off) > tolerance {
+					t.Errorf("%s: %d B, measured %d B, off by %+.3f %%", c.name, c.got, c.want, 100*off)
 				}
 			}
-			fmt.Printf("%-28s loss saved %s fwd %s bwd %s\n", r.name(), off(run.Saved+out, r.LossSaved), off(run.Forward, r.LossFwd), off(run.Backward+out, r.LossBwd))
+		})
+	}
+}
+
+// logits is the size of the outputs.
+func (r *layerRow) logits(g *modelgraph.Graph) int64 {
+	w := r.workload()
+	for i := range g.Layers {
+		if h, ok := g.Layers[i].Op.(modelgraph.Head); ok {
+			return w.Precision.ComputeBytes() * r.Batch * r.Seq * h.Vocab
 		}
 	}
-	_ = math.Abs
+	return 0
 }

@@ -36,7 +36,9 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 		}
 	}
 	c := Cost{Known: true, Output: stream, FLOPs: 2 * float64(n) * float64(mats*op.Dim*op.Hidden)}
-	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, mats*op.Dim*op.Hidden) // biases are cast, but not kept
+	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, 0)
+	c.Casts = s.casts(0, 0, mats*op.Dim*op.Hidden) // biases are cast, but not kept
+	c.Step.Saved += c.Casts
 	if op.Activation == "gelu_new" && s.Precision.Mixed() {
 		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
 		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's

@@ -14,7 +14,8 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 	// Gathered input, gate and up, activation, product, expert output; then
 	// the router's softmax, indices, permutations and weights.
 	c.Step.Saved = rows*(2*e*op.Dim+4*e*op.Hidden) + n*(4*op.Experts+41*op.TopK+4) + 512
-	c.Step.Saved += s.casts(1, op.Dim, op.Dim*op.Experts) // the router is a linear layer
+	c.Casts = s.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
+	c.Step.Saved += s.casts(1, op.Dim, 0) + c.Casts
 	// The experts' output comes when gate and up are gone.
 	work := rows * (e*op.Dim + 4*e*op.Hidden)
 	if op.SharedHidden > 0 {
@@ -22,6 +23,7 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 		own.Weights = 3 * op.Dim * op.SharedHidden
 		shared := mlp(modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true, Activation: op.Activation}, &own)
 		c.Step.Saved += shared.Step.Saved
+		c.Casts += shared.Casts
 		c.FLOPs += shared.FLOPs
 	}
 	c.Step.Forward = 2*stream + e*op.Dim*n + work

@@ -45,7 +45,10 @@ type Shape struct {
 	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
 	Frozen, InputGrad bool
 	Adapters          []Adapter
-	Quantize          costmodel.Quantize // of the linear layers' weights
+	// Recompute: forward runs again in backward, up to the last tensor that is
+	// kept (torch/utils/checkpoint.py, early_stop).
+	Recompute bool
+	Quantize  costmodel.Quantize // of the linear layers' weights
 }
 
 // Cost is a layer's step with its FLOPs and the size of its output.
@@ -53,11 +56,18 @@ type Cost struct {
 	Step   costmodel.Step
 	FLOPs  float64 // of one forward
 	Output int64
+	// Casts are the 16-bit copies that autocast makes of the layer's weights.
+	Casts int64
 	// Arguments are what the call of the wrap unit around the layer holds
 	// until it returns, in inference.
 	Arguments int64
 	// Known is false where nothing but the tensors is known.
 	Known bool
+	// Waiting is what a frozen block's backward has made before the first
+	// tensor that it needs makes it run forward again.
+	Waiting int64
+	// Stays is what a recomputed block keeps all the same ([Shape.inputsStay]).
+	Stays int64
 	// back is what an attention kernel's backward holds.
 	back int64
 }
@@ -81,6 +91,7 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 	c.Step.KV, c.Step.Grown, c.Step.Late, c.Step.Held, c.Arguments = 0, 0, 0, 0, 0
 	if s.Frozen {
 		c.freeze(op, s)
+		c.Casts = 0 // autocast caches copies of trained weights alone
 	}
 	c.Step.Forward = max(c.Step.Forward, c.Step.Saved)
 	c.Step.Grads = s.NewGrads

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // dequantised is the 16-bit weight that a product with a 4-bit one makes: in
 // forward (bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback, where
@@ -49,3 +52,18 @@ func (s *Shape) quantBackward(in, out int64) int64 {
 // keepsInputs: LLM.int8() keeps its input as an attribute of the node, for
 // as long as the graph lives (MatMul8bitLt.forward: ctx.tensors).
 func (s *Shape) keepsInputs() bool { return s.Quantize == costmodel.Int8 }
+
+// inputsStay are the inputs that 8-bit linear layers keep past a checkpoint:
+// its hooks see saved tensors alone, and these are attributes of the nodes.
+func (s *Shape) inputsStay(op modelgraph.Op) int64 {
+	if !s.keepsInputs() || !s.Recompute || !s.InputGrad {
+		return 0
+	}
+	switch op := op.(type) {
+	case modelgraph.Attention:
+		return s.Tokens * (s.r()*op.Dim + s.e()*op.Heads*max(op.HeadDim, op.ValueDim))
+	case modelgraph.MLP:
+		return s.Tokens * (s.r()*op.Dim + s.e()*op.Hidden)
+	}
+	return 0
+}

@@ -60,6 +60,34 @@ func (t *tape) forward(l linearLayer) {
 	t.turn(sum*l.out*n, e*l.out*n)
 }
 
+// stop runs the last linear layer of a block again, as far as something is
+// kept: its adapter's input and A's output; without one, its weight.
+func (t *tape) stop(l linearLayer) {
+	if l.adapter == nil {
+		return
+	}
+	s := t.s
+	t.add(s.e()*l.out*s.Tokens + s.input(l.adapter, l.shared) + s.inner(l.adapter))
+}
+
+// waiting is what backward of a block's last linear layer holds, besides its
+// output's gradient, when it needs the first tensor that was not kept: the
+// scaled gradient for B's weight and the base's 16-bit one. A 4-bit weight is
+// an attribute of its node, so that without an adapter the input's gradient is
+// made first.
+func (s *Shape) waiting(l linearLayer) int64 {
+	e, n := s.e(), s.Tokens
+	switch {
+	case l.adapter != nil && s.converts() && s.Quantize == "":
+		return (s.ab() + e) * l.out * n
+	case l.adapter != nil:
+		return s.ab() * l.out * n
+	case s.Quantize != "":
+		return e * l.in * n
+	}
+	return 0
+}
+
 // backward goes back through a linear layer. The gradient of its output is
 // alive, and goes unless the residual stream has it too; that of its input,
 // of x bytes an element, stays.

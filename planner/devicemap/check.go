@@ -28,7 +28,7 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	c.overlaps(flat)
 	c.place()
 	if t.Workload.Strategy == costmodel.Pipeline { // a tied parameter has a copy on each stage
-		c.pipeline(g, stagesOf(t, c.m, len(topo.Devices)))
+		c.pipeline(g, stagesOf(t, c.m, len(topo.Devices)), t.Workload.Mode == costmodel.Train)
 	} else {
 		c.ties()
 	}

@@ -84,13 +84,14 @@ func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Devi
 		place.Chunks = append(place.Chunks, costmodel.Stretch{}) // fewer than others have
 	}
 	out.Predicted = predicted(t.StagePeak(place, dev), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
+	out.Predicted.widen(t.Band)
 }
 
 // pipeline reports maps that the schedule cannot run: one stage a device
 // unless interleaved, then chunk c on device c mod p (torch 2.11,
 // distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
 // generate_stage_to_rank_mapping loops).
-func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline) {
+func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline, train bool) {
 	for s, stage := range p.stages {
 		first := p.of[p.device[s]][0]
 		module := g.Units[stage.First].Name
@@ -101,7 +102,7 @@ func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline) {
 			c.fault(SplitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", s, p.device[s], p.device[s%int(p.schedule.Stages)])
 		}
 	}
-	if err := p.schedule.Check(); err != nil {
+	if err := p.schedule.Check(); err != nil && train {
 		c.warnings = append(c.warnings, fmt.Sprintf("the engine refuses this: %v", err))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -23,6 +24,7 @@ type Plan struct {
 	Topology      costmodel.Topology `json:"topology"`
 	DeviceMap     Flat               `json:"device_map,omitzero"`
 	Stages        []Stage            `json:"stages,omitzero"`
+	Shards        *shard.Shards      `json:"shards,omitzero"`
 	Devices       []Prediction       `json:"devices"`
 	Objective     Objective          `json:"objective"`
 	Imbalance     float64            `json:"imbalance"`

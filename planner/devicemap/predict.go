@@ -71,6 +71,9 @@ func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction 
 		dev := &topo.Devices[d]
 		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
 		p.Predicted = predicted(t.Replica(dev), t.Overhead(d, dev), t.SlackOf(dev, true))
+		if t.SecondBuckets > 0 {
+			p.Predicted.PeakRangeBytes = []int64{p.Predicted.PeakAllocatedBytes, p.Predicted.PeakAllocatedBytes + t.SecondBuckets}
+		}
 		p.Predicted.widen(t.Band)
 		p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
 		out[d] = p

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// choose finds the fastest strategy that fits, and says which and why.
+func (c *planCommand) choose(ctx context.Context, p *strategy.Problem) (*strategy.Row, string, error) {
+	rows := strategy.Rows(ctx, p)
+	best := strategy.Best(rows)
+	if best == nil {
+		return nil, "", nothingFits(ctx, p, rows)
+	}
+	return best, reason(rows), nil
+}
+
+// reason says why the first row is chosen.
+func reason(rows []strategy.Row) string {
+	best, fit := &rows[0], 0
+	for i := range rows {
+		if rows[i].Fits() {
+			fit++
+		}
+	}
+	msg := fmt.Sprintf("--strategy auto chose %s (%s)", described(&best.Resolved), best.Resolved.Runtime)
+	if best.StepSeconds == nil {
+		return msg + ": of those that fit it leaves most memory free"
+	}
+	msg += fmt.Sprintf(", the fastest of %d that fit: %s a step of %s", fit, seconds(*best.StepSeconds), plural(best.Tokens(), "token"))
+	if fit > 1 {
+		next := &rows[1]
+		msg += fmt.Sprintf("; next is %s (%s), %.2f times as long a token", described(&next.Resolved), next.Resolved.Runtime, next.SecondsPerToken()/best.SecondsPerToken())
+	}
+	return msg
+}
+
+// nothingFits is the error of a table in which no row fits: what is missing
+// in the nearest, and what would help.
+func nothingFits(ctx context.Context, p *strategy.Problem, rows []strategy.Row) error {
+	near := strategy.Nearest(rows)
+	if near == nil {
+		if len(rows) == 1 {
+			return rows[0].Refused
+		}
+		return usagef("no strategy takes this workload: %s (%s): %w", described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
+	}
+	return &infeasible{
+		err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
+			plural(len(p.Topology.Devices), "GPU"), described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
+		helps: changeLines(strategy.Smallest(ctx, p)),
+	}
+}

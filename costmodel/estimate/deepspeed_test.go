@@ -1,0 +1,129 @@
+package estimate_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+const llamaParams = 8030261248
+
+func zeroTable(t *testing.T, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
+	t.Helper()
+	g, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Mode, w.World = costmodel.Train, 8
+	w, err = estimate.Resolve(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, table
+}
+
+// states are a rank's bytes a parameter of the model.
+type states struct{ weights, grads, optimizer, step float64 }
+
+func statesOf(table *costmodel.Table) states {
+	var s states
+	for i := range table.Units {
+		u := &table.Units[i]
+		s.weights += float64(u.Params) / llamaParams
+		s.optimizer += float64(u.OptimizerState) / llamaParams
+		s.grads += float64(u.HeldGrads) / llamaParams
+		s.step += float64(u.StepTransient) / llamaParams
+		for j := range u.Steps {
+			s.grads += float64(u.Steps[j].Grads) / llamaParams
+		}
+	}
+	return s
+}
+
+func (s states) near(o states) bool {
+	const rounding = 1e-4 // each tensor's part is rounded up
+	return math.Abs(s.weights-o.weights) < rounding && math.Abs(s.grads-o.grads) < rounding &&
+		math.Abs(s.optimizer-o.optimizer) < rounding && math.Abs(s.step-o.step) < rounding
+}
+
+// TestZeroStates: bytes a parameter on one of 8 GPUs, with Adam. Under mixed
+// precision they are the ZeRO paper's.
+func TestZeroStates(t *testing.T) {
+	for _, c := range []struct {
+		strategy  costmodel.Strategy
+		precision costmodel.Precision
+		ema       bool
+		want      states
+	}{
+		{costmodel.Zero1, costmodel.BF16Mixed, false, states{2, 2, 12. / 8, 0}},
+		{costmodel.Zero2, costmodel.BF16Mixed, false, states{2, 2. / 8, 12. / 8, 6. / 8}},
+		{costmodel.Zero3, costmodel.BF16Mixed, false, states{2. / 8, 2. / 8, 12. / 8, 6. / 8}}, // 1.004e9 elements, of which a step takes 1e9
+		{costmodel.Zero2, costmodel.FP16Mixed, false, states{2, 2. / 8, 12. / 8, 6. / 8}},
+		{costmodel.Zero1, costmodel.BF16True, false, states{2, 2, 6. / 8, 0}},
+		{costmodel.Zero2, costmodel.BF16True, false, states{2, 2. / 8, 6. / 8, 2. / 8}},
+		{costmodel.Zero3, costmodel.BF16True, false, states{2. / 8, 2. / 8, 4. / 8, 2. / 8}},
+		{costmodel.Zero2, costmodel.FP32True, false, states{4, 4. / 8, 12. / 8, 4. / 8}},
+		{costmodel.Zero3, costmodel.FP32True, false, states{4. / 8, 4. / 8, 8. / 8, 4. / 8}},
+		// A moving average: of whole weights, but where they are cut too.
+		{costmodel.Zero2, costmodel.BF16Mixed, true, states{2, 2. / 8, 12./8 + 2, 6. / 8}},
+		{costmodel.Zero3, costmodel.BF16Mixed, true, states{2. / 8, 2. / 8, 14. / 8, 6. / 8}},
+	} {
+		_, table := zeroTable(t, costmodel.Workload{Strategy: c.strategy, Precision: c.precision, Optimizer: costmodel.AdamW, EMA: c.ema})
+		got := statesOf(table)
+		if c.strategy == costmodel.Zero3 {
+			c.want.step *= 1e9 / (llamaParams / 8.)
+		}
+		if !got.near(c.want) {
+			t.Errorf("%s, %s, average %t: %+v, want %+v", c.strategy, c.precision, c.ema, got, c.want)
+		}
+		stage := int(c.strategy[4] - '0')
+		if total := got.weights + got.grads + got.optimizer; c.precision == costmodel.BF16Mixed && !c.ema &&
+			math.Abs(total-estimate.ZeroPaper(stage, 1, 8)) > 1e-4 {
+			t.Errorf("%s: %g B a parameter, the paper says %g", c.strategy, total, estimate.ZeroPaper(stage, 1, 8))
+		}
+	}
+}
+
+// TestZeroGathered: ZeRO 3 holds its largest unit whole, here the embedding
+// or the head, and the 65 norms, which are too small to cut for long.
+func TestZeroGathered(t *testing.T) {
+	_, table := zeroTable(t, costmodel.Workload{Strategy: costmodel.Zero3, Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW})
+	if want := int64(2 * (128256*4096 + 65*4096)); table.Buckets != want {
+		t.Errorf("%d bytes are gathered, want %d", table.Buckets, want)
+	}
+	for _, part := range []string{"buckets are not counted", "ZeRO-3 estimator says 18.78 GiB"} {
+		if !slices.ContainsFunc(table.Warnings, func(s string) bool { return strings.Contains(s, part) }) {
+			t.Errorf("no warning says %q: %q", part, table.Warnings)
+		}
+	}
+}
+
+// TestZeroTied: a tied gradient of ZeRO 2 waits whole until its last use has
+// added to it; then a part of it stays.
+func TestZeroTied(t *testing.T) {
+	g := fromConfig(t, `{"model_type": "llama", "tie_word_embeddings": true, `+tiny+`}`)
+	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Zero2, World: 4, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, last := tab.Units[0].Run(), tab.Units[len(tab.Units)-1].Run()
+	size := 2 * g.Layers[0].ParamCount()
+	if first.Grads != size/4-size || last.Grads != size {
+		t.Errorf("the embedding leaves %d, the head %d; the tied gradient has %d bytes", first.Grads, last.Grads, size)
+	}
+}

@@ -1,0 +1,14 @@
+package estimate
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Unprepared is Table for a quantised base that PEFT did not prepare, so that
+// the rest of it stays in 16 bits; flat: NF4 without nested statistics.
+func Unprepared(g *modelgraph.Graph, w costmodel.Workload, flat bool) (*costmodel.Table, error) {
+	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g), flat: flat}
+	return e.table(w)
+}

@@ -1,0 +1,47 @@
+package estimate_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// TestReadFamilies: those that were read have no band, the others ±10 % and a
+// warning that names them; weights alone are exact.
+func TestReadFamilies(t *testing.T) {
+	for model, read := range map[string]bool{
+		"llama-3.1-8b": true, "mistral-7b-v0.1": true, "qwen2.5-3b": true, "qwen3-8b": true, "gemma-2b": true, "gemma-2-9b": true,
+		"phi-3-mini": true, "mixtral-8x7b": true, "qwen3-30b-a3b": true, "gpt2-xl": true, "qwen2.5-vl-3b": true,
+		"opt-13b": false, "bloom-176b": false, "gemma-3-27b": false, "t5-11b": false, "mamba-2.8b": false, "gpt-oss-20b": false,
+	} {
+		g, err := load.Model(model, load.Options{BuiltIn: fixtures.Models()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer, costmodel.Load} {
+			w, err := estimate.Resolve(g, costmodel.Workload{Mode: mode})
+			if err != nil {
+				t.Fatal(err)
+			}
+			table, err := estimate.Table(g, w)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 0.1
+			if read || mode == costmodel.Load {
+				want = 0
+			}
+			warned := slices.ContainsFunc(table.Warnings, func(s string) bool {
+				return strings.Contains(s, "nobody has read") && strings.Contains(s, g.Family)
+			})
+			if table.Band != want || warned != (want > 0) {
+				t.Errorf("%s (%s), %s: a band of %g, warnings %q", model, g.Family, mode, table.Band, table.Warnings)
+			}
+		}
+	}
+}

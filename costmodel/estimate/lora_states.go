@@ -1,0 +1,63 @@
+package estimate
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// matrices are the shapes of a layer's adapters, A [rank, in] and B
+// [out, rank], or of one GPU's rows of them.
+func (e *estimator) matrices(l *modelgraph.Layer) [][]int64 {
+	degree := max(1, e.cutBy[l])
+	var out [][]int64
+	for _, a := range e.adapters[l] {
+		out = append(out, []int64{share(a.Rank, degree), a.In}, []int64{share(a.Out, degree), a.Rank})
+	}
+	return out
+}
+
+// adapterParams is the size of a layer's adapters and what the allocator adds.
+func (e *estimator) adapterParams(l *modelgraph.Layer) (size, padding int64) {
+	for _, m := range e.matrices(l) {
+		n := adapterBytes * m[0] * m[1]
+		size += n
+		padding += rounding(n)
+	}
+	return size, padding
+}
+
+// adapterStates are the optimizer's.
+func (e *estimator) adapterStates(l *modelgraph.Layer) (state, transient int64) {
+	for _, m := range e.matrices(l) {
+		s, t := e.stateOf(m, m[0]*m[1], adapterBytes)
+		state, transient = state+s, transient+t
+	}
+	return state, transient
+}
+
+// carry gives a layer's cut copy what is known of its linear layers.
+func (e *estimator) carry(from, to *modelgraph.Layer) {
+	for j := range from.Params {
+		if n, ok := e.linears[&from.Params[j]]; ok {
+			e.linears[&to.Params[j]] = n
+		}
+	}
+	if a := e.adapters[from]; a != nil {
+		e.adapters[to], e.cutBy[to] = a, e.w.ShardDegree
+	}
+}
+
+// gatherAdapters adds a cut layer's adapters to a group: FSDP2 gathers them
+// with the base, in the type of compute, and reduces their gradients alone.
+func (e *estimator) gatherAdapters(g *costmodel.Group, l *modelgraph.Layer, trained bool) {
+	for _, m := range e.matrices(l) {
+		n := e.w.ShardDegree * m[0] * m[1]
+		size := n * e.compute.WeightBytes()
+		g.Gathered += size + rounding(size)
+		g.Buffer += size
+		if trained {
+			g.Reduce += n * adapterBytes
+			g.LastGrad = size
+		}
+	}
+}

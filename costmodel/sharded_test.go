@@ -1,0 +1,97 @@
+package costmodel_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// twoBlocks is an embedding, two blocks and a head, of round sizes. What is
+// alive at each moment of a step, added up by hand, is in TestSharded.
+func twoBlocks() *costmodel.Table {
+	block := func(name string) costmodel.Unit {
+		return costmodel.Unit{Name: name, Params: 20, OptimizerState: 40, Output: 2, Steps: []costmodel.Step{
+			{Layer: name, Saved: 30, Forward: 35, Backward: 12, BackwardGrads: 8, Grads: 8},
+		}}
+	}
+	gathered := func(name string, unit int) costmodel.Group {
+		return costmodel.Group{Name: name, Units: []int{unit}, Gathered: 40, Buffer: 41, CopyIn: 10, Reduce: 80, Reduced: 20, LastGrad: 1}
+	}
+	return &costmodel.Table{
+		Workload: costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, MicroBatches: 1},
+		Units: []costmodel.Unit{
+			{Name: "embed", Params: 10, Output: 2, Steps: []costmodel.Step{{Layer: "embed", Saved: 1, Forward: 3, Backward: 5, BackwardGrads: 4, Grads: 4}}},
+			block("h.0"), block("h.1"),
+			{Name: "head", Params: 10, Output: 99, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 70, Backward: 45, BackwardGrads: 4, Grads: 4, Loss: true}}},
+		},
+		Groups: []costmodel.Group{
+			{Name: "root", Units: []int{0, 3}, Root: true, Kept: true, Gathered: 100, Buffer: 100, CopyIn: 25, Reduce: 200, Reduced: 50, LastGrad: 4},
+			gathered("h.0", 1), gathered("h.1", 2),
+		},
+	}
+}
+
+// TestSharded works a step out by hand. Above 140 of weights and states:
+//
+//	moment               root  buffers  gathered  saved  gradients  reduce  more  sum
+//	loss forward          100       41               61                       70  412
+//	prefetch for loss     100    41+10              111                           402
+//	loss backward         100       41              111                       45  437
+//	prefetch from h.1     100    41+10        40     61          4             2  398
+//	copy-out of h.0       100       41        40     31       4+20      80     2  458
+//	reduce-scatter, root                                   4+40+50     200        434
+func TestSharded(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		change func(*costmodel.Table)
+		want   int64
+		at     string
+	}{
+		{"a step", func(*costmodel.Table) {}, 458, "gather of h.0"},
+		{"inference", func(t *costmodel.Table) { t.Workload.Mode = costmodel.Infer }, 412, "loss forward"},
+		{"weights alone", func(t *costmodel.Table) { t.Workload.Mode = costmodel.Load }, 140, "weights"},
+		{"a large loss", func(t *costmodel.Table) { t.Units[3].Steps[0].Backward += 100 }, 537, "loss backward"},
+		{"large casts", func(t *costmodel.Table) { t.Groups[1].CopyIn, t.Groups[2].CopyIn = 200, 200 }, 592, "gather of h.1"},
+		{"a large root", func(t *costmodel.Table) { t.Groups[0].Reduce += 100 }, 534, "reduce-scatter of root"},
+		{"a large step", func(t *costmodel.Table) { t.Units[0].StepTransient = 300 }, 140 + 90 + 300, "optimizer step"},
+		{"reduction of h.1", func(t *costmodel.Table) { t.Groups[2].LastGrad, t.Groups[2].Reduced = 8, 70 }, 458 + 50, "gather of h.0"},
+		{"blocks stay gathered", func(t *costmodel.Table) { t.Groups[1].Kept, t.Groups[2].Kept = true, true }, 412 + 80, "loss forward"},
+		// The sharded gradients of the first micro-batch, 90, are there throughout.
+		{"accumulation", func(t *costmodel.Table) { t.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},
+		{"accumulation, all-reduce", func(t *costmodel.Table) {
+			t.Workload.MicroBatches, t.Workload.Strategy = 2, costmodel.HSDP
+		}, 458 + 90, "gather of h.0"},
+		{"nothing trained in a block", func(t *costmodel.Table) {
+			t.Groups[2].Reduce, t.Groups[2].Reduced, t.Groups[2].LastGrad = 0, 0, 0
+			t.Units[2].Steps[0].Grads, t.Units[2].Steps[0].BackwardGrads = 0, 0
+		}, 437, "loss backward"},
+	} {
+		table := twoBlocks()
+		c.change(table)
+		peak := table.Replica(&costmodel.Device{})
+		if peak.Memory.Total() != c.want || peak.At != c.at {
+			t.Errorf("%s: %d at %q, want %d at %q (%+v)", c.name, peak.Memory.Total(), peak.At, c.want, c.at, peak.Memory)
+		}
+	}
+	want := costmodel.Memory{Params: 60, OptimizerState: 80, Grads: 4 + 20, Activations: 31 + 2, CommBuffers: 100 + 41 + 40 + 80}
+	if peak := twoBlocks().Replica(&costmodel.Device{}); peak.Memory != want {
+		t.Errorf("%+v, want %+v", peak.Memory, want)
+	}
+}
+
+// TestShardedRecompute: a block's input is kept by the unit before it, and
+// forward runs again with the parameters gathered.
+func TestShardedRecompute(t *testing.T) {
+	table := twoBlocks()
+	for _, u := range []int{1, 2} {
+		table.Units[u].Recompute, table.Units[u-1].Handed = true, 2
+		table.Units[u].Steps[0].Forward = 500
+	}
+	// In h.0: the root's and its own parameters, the reduction of h.1 and its
+	// sharded gradients, the head's gradient, the embedding's indices, and the
+	// input that h.0 was called with.
+	const want = 140 + 100 + 40 + 80 + 20 + 4 + 1 + 2 + 500
+	if peak := table.Replica(&costmodel.Device{}); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
+		t.Errorf("%d at %q, want %d", peak.Memory.Total(), peak.At, want)
+	}
+}

@@ -1,0 +1,212 @@
+package costmodel
+
+// StageChain answers what a stage of any stretch of the chain peaks at,
+// in O(1) for one stage a device, and in O(actions) for several: [Chain] for
+// the units inside a stretch, and the forms of its first and last unit, which
+// meet the stage's buffers.
+type StageChain struct {
+	table       *Table
+	first       *Chain // with no gradients yet
+	again       *Chain // with all of them
+	firstForms  [4][]Run
+	againForms  [4][]Run
+	rotary      int64
+	train, load bool
+}
+
+// The forms of a unit: whether its input, and its output, is a message.
+const (
+	received = 1 << iota
+	sends
+)
+
+// NewStageChain prepares the units of a table.
+func NewStageChain(t *Table) *StageChain {
+	c := &StageChain{table: t, train: t.Workload.Mode == Train, load: t.Workload.Mode == Load}
+	if t.Pipe != nil {
+		c.rotary = t.Pipe.Rotary
+	}
+	again := make([]Unit, len(t.Units))
+	for u := range t.Units {
+		again[u] = t.Units[u].accumulating()
+		for form := range 4 {
+			var unit Unit
+			if u > 0 || form&received == 0 {
+				unit = t.staged(u, form&received != 0, form&sends != 0)
+			}
+			more := unit.accumulating()
+			c.firstForms[form] = append(c.firstForms[form], unit.Run())
+			c.againForms[form] = append(c.againForms[form], more.Run())
+		}
+	}
+	c.first, c.again = NewChain(t.Units), NewChain(again)
+	return c
+}
+
+// span is a stage's closed form.
+type span struct {
+	first, again Run
+	in, out      int64 // messages
+	own          int64 // of a micro-batch's output, kept to the end of its backward
+	logits       int64 // of the last stage's, kept to the next step
+}
+
+func (c *StageChain) span(s Stretch) span {
+	units := c.table.Units
+	var out span
+	form := 0
+	if s.First > 0 {
+		form = received
+		out.in = units[s.First-1].Output
+	}
+	if s.End < len(units) {
+		form |= sends
+		out.own = units[s.End-1].Output
+		out.out = out.own
+	} else {
+		out.logits = units[s.End-1].Output
+	}
+	out.first = stretch(c.first, &c.firstForms, s, form)
+	out.again = stretch(c.again, &c.againForms, s, form)
+	return out
+}
+
+func stretch(c *Chain, forms *[4][]Run, s Stretch, form int) Run {
+	if s.End-s.First == 1 {
+		return forms[form][s.First]
+	}
+	head, tail := forms[form&received][s.First], forms[form&sends][s.End-1]
+	if s.End-s.First == 2 {
+		return head.Join(tail)
+	}
+	return head.Join(c.Run(s.First+1, s.End-1)).Join(tail)
+}
+
+// kept is what a micro-batch in flight holds.
+func (c *StageChain) kept(s *span) int64 { return s.first.Saved + c.rotary + s.own }
+
+// static is what a stage holds throughout.
+func (c *StageChain) static(s *span, m int64) int64 {
+	n := s.first.Static
+	if c.load {
+		return n
+	}
+	n += m * s.in
+	if c.train {
+		n += m * s.out
+	}
+	return n
+}
+
+// Peak is the peak of a stage that is alone on its device: [Table.StagePeak]
+// of it, by GPipe or 1F1B. The workspace is that of a device that runs
+// products.
+//
+// With w micro-batches in flight, K kept of each, R its cosines and sines, o
+// its output, G the gradients, L the logits of one (last stage):
+//
+//	first forwards   (w−1)(K+L) + R + forward
+//	later forwards   (w−1)K + (m−1)L + G + sent + R + forward
+//	first backward   (w−1)K + wL + R + o + backward
+//	later backwards  (w−1)K + mL + G + sent + R + o + backward again
+func (c *StageChain) Peak(s Schedule, rank int64, at Stretch, workspace int64) int64 {
+	if at.First >= at.End {
+		return 0
+	}
+	p := c.span(at)
+	m, r := s.MicroBatches, p.first
+	var most int64
+	switch {
+	case c.load:
+	case c.train:
+		most = c.training(&p, s, rank)
+	default:
+		each := p.own + p.logits
+		most = max((m-1)*each+c.rotary+max(r.Forward, r.Late), m*each+m*p.logits)
+	}
+	if r.Products && !c.load {
+		most += workspace
+	}
+	return c.static(&p, m) + most
+}
+
+func (c *StageChain) training(p *span, s Schedule, rank int64) int64 {
+	m, w := s.MicroBatches, s.InFlight(rank)
+	r, grads, logits, kept := &p.first, p.first.Grads, p.logits, c.kept(p)
+	most := max(
+		(w-1)*(kept+logits)+c.rotary+r.Forward,
+		w*(kept+logits),
+		(w-1)*kept+w*logits+c.rotary+p.own+r.Backward,
+		grads+2*m*logits, // merging of outputs
+		grads+m*logits+r.StepTransient,
+	)
+	if m == 1 {
+		return most
+	}
+	sent := int64(0)
+	if s.Kind == OneFOneB {
+		sent = p.in
+	}
+	flying := w - 1 // at the second backward
+	if m > w {
+		flying = w
+		most = max(most, (w-1)*kept+(m-1)*logits+grads+sent+c.rotary+r.Forward, w*kept+m*logits+grads+sent)
+	}
+	return max(most, (flying-1)*kept+m*logits+grads+sent+c.rotary+p.own+p.again.Backward)
+}
+
+// Looped is the peak of a rank with several stages, by its actions.
+func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
+	spans := make([]span, len(place.Chunks))
+	var static, now, most int64
+	products := false
+	m := place.Schedule.MicroBatches
+	for i, s := range place.Chunks {
+		if s.First < s.End {
+			spans[i] = c.span(s)
+			static += c.static(&spans[i], m)
+			products = products || spans[i].first.Products
+		}
+	}
+	if c.load {
+		return static
+	}
+	ran := make([]bool, len(spans))
+	var step, logits int64
+	for _, a := range place.Schedule.Order(place.Rank) {
+		p := &spans[a.Chunk]
+		r := &p.first
+		switch {
+		case place.Chunks[a.Chunk].First >= place.Chunks[a.Chunk].End:
+		case !a.Backward && c.train:
+			most = max(most, now+c.rotary+r.Forward, now+c.kept(p)+p.logits)
+			now += c.kept(p) + p.logits
+		case !a.Backward:
+			most = max(most, now+c.rotary+max(r.Forward, r.Late))
+			now += p.own + p.logits
+		case c.train:
+			back := r.Backward
+			if ran[a.Chunk] {
+				back = p.again.Backward
+			}
+			now -= c.kept(p)
+			most = max(most, now+c.rotary+p.own+back)
+			if !ran[a.Chunk] {
+				now += r.Grads
+				ran[a.Chunk] = true
+			}
+		}
+	}
+	for i := range spans {
+		step += spans[i].first.StepTransient
+		logits += m * spans[i].logits
+	}
+	if !c.train {
+		step = 0
+	}
+	most = max(most, now+logits, now+step)
+	if products {
+		static += workspace
+	}
+	return static + most
+}

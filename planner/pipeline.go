@@ -1,0 +1,135 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/chain"
+)
+
+// StageError is a pipeline that has no stages of this form.
+type StageError struct {
+	Flag string
+	// Devices and Units are the GPUs, and the units that can be stages.
+	Devices, Units int
+	Msg            string
+}
+
+// Error implements error.
+func (e *StageError) Error() string { return "--" + e.Flag + ": " + e.Msg }
+
+// schedule is that of the problem's devices.
+func (p *Problem) schedule() costmodel.Schedule {
+	w := &p.Costs.Workload
+	s := costmodel.Schedule{Kind: w.Schedule, Stages: int64(len(p.Topology.Devices)), Chunks: 1, MicroBatches: max(1, w.MicroBatches)}
+	if s.Kind == "" {
+		s.Kind = costmodel.OneFOneB
+	}
+	if s.Kind == costmodel.Interleaved {
+		s.Chunks = max(2, w.VirtualStages)
+	}
+	return s
+}
+
+// piped reports a problem of stages.
+func (p *Problem) piped() bool { return p.Costs.Workload.Strategy == costmodel.Pipeline }
+
+// passing lists sets of units that one stage holds: a unit without parameters
+// (the rotary, of which every stage has its own) goes with the next.
+func (p *Problem) passing() [][]int {
+	var sets [][]int
+	for u := range len(p.Costs.Units) - 1 {
+		if p.Costs.Units[u].Params == 0 {
+			sets = append(sets, []int{u, u + 1})
+		}
+	}
+	return sets
+}
+
+// checkStages refuses what no pipeline runs.
+func (l *layout) checkStages() error {
+	s, items := l.p.schedule(), len(l.start)-1
+	if stages := int(s.Stages * s.Chunks); stages > items {
+		e := &StageError{"gpus", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", stages, items, items/int(s.Chunks))}
+		if s.Chunks > 1 {
+			e.Flag, e.Msg = "virtual-stages", fmt.Sprintf("a pipeline with more stages than units: %d GPUs × %d runs are %d stages, and %d units can be one; at most %d runs a GPU, or %d GPUs, work",
+				s.Stages, s.Chunks, stages, items, items/int(s.Stages), items/int(s.Chunks))
+		}
+		return e
+	}
+	if l.p.Costs.Workload.Mode != costmodel.Train {
+		return nil // forward only: every schedule takes any number
+	}
+	if err := s.Check(); err != nil {
+		return &StageError{"micro-batches", int(s.Stages), items, err.Error()}
+	}
+	return nil
+}
+
+// stagePeak is what stage d holds at its peak with items [a, b), in O(1).
+func (l *layout) stagePeak(d, a, b int) int64 {
+	at := costmodel.Stretch{First: l.start[a], End: l.start[b]}
+	return l.stages.Peak(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
+}
+
+// pinEnds holds the chain's ends on the first and the last device, as a
+// pipeline's stages are in device order and none is empty.
+func (l *layout) pinEnds(fixed *pins) error {
+	last := len(l.device) - 1
+	for item, d := range map[int]int{0: 0, len(fixed.items) - 1: last} {
+		if old := fixed.items[item]; old >= 0 && old != d {
+			name := l.p.Graph.Units[l.order[l.start[item]]].Name
+			return &PatternError{"pin", fixed.by[l.order[l.start[item]]].Pattern, fmt.Sprintf("%q cannot be on device %d: a pipeline's stages are in device order, so that it is on device %d", name, old, d)}
+		}
+		fixed.items[item] = d
+	}
+	return nil
+}
+
+// fill gives every stage an item, where the solver left some empty as another
+// sets the largest share anyway.
+func (l *layout) fill(r *chain.Result, fixed *pins) error {
+	k := len(r.Cuts) - 1
+	moved := false
+	for d := 1; d < k; d++ {
+		if r.Cuts[d] <= r.Cuts[d-1] {
+			r.Cuts[d], moved = r.Cuts[d-1]+1, true
+		}
+	}
+	for d := k - 1; d > 0; d-- {
+		if r.Cuts[d] >= r.Cuts[d+1] {
+			r.Cuts[d], moved = r.Cuts[d+1]-1, true
+		}
+	}
+	if !moved {
+		return nil
+	}
+	value := chain.Share{Peak: 0, Budget: 1}
+	for d := range k {
+		for i := r.Cuts[d]; i < r.Cuts[d+1]; i++ {
+			if pin := fixed.items[i]; pin >= 0 && pin != d {
+				return &StageError{"pin", k, len(fixed.items), fmt.Sprintf("no map was found that keeps the pins and has a unit on each of the %d stages", k)}
+			}
+		}
+		r.Peaks[d] = l.stagePeak(d, r.Cuts[d], r.Cuts[d+1])
+		if share := (chain.Share{Peak: r.Peaks[d], Budget: l.p.Topology.Devices[d].Budget()}); value.Cmp(share) < 0 {
+			value, r.Bottleneck = share, d
+		}
+	}
+	r.Optimal = r.Optimal && value.Cmp(r.Value) <= 0
+	r.SquaresOptimal = false
+	r.Value = value
+	return nil
+}
+
+// uniform reports that all messages between stages have one size, so that a
+// stage never holds less with more units: what the solver's proofs rest on.
+func (l *layout) uniform() bool {
+	units := l.p.Costs.Units
+	for u := range max(0, len(units)-1) {
+		if units[u].Output != units[0].Output {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,103 @@
+package strategy
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Row is one strategy under one runtime.
+type Row struct {
+	// Workload asks for the row and no other; Resolved is what it comes to.
+	Workload, Resolved costmodel.Workload
+	// Refused is why there is no answer: the model or the workload does not
+	// go with the strategy. All below is then empty.
+	Refused error
+	// Solution is the best placement, whether it fits or not.
+	Solution *planner.Solution
+	// Infeasible is why it does not fit, nil where it does.
+	Infeasible *planner.InfeasibleError
+	// Communication is the bytes that the busiest GPU sends in a step.
+	Communication int64
+	// StepSeconds is nil where it is not known.
+	StepSeconds *float64
+	Warnings    []string
+
+	gpus int64
+}
+
+// Fits reports that every GPU holds its share.
+func (r *Row) Fits() bool { return r.Refused == nil && r.Solution.Value <= 1 }
+
+// Peaks are the allocated peaks of the GPUs, in bytes.
+func (r *Row) Peaks() []int64 {
+	out := []int64{}
+	if r.Solution != nil {
+		for i := range r.Solution.Devices {
+			out = append(out, r.Solution.Devices[i].Predicted.PeakAllocatedBytes)
+		}
+	}
+	return out
+}
+
+// Headroom is the least that a GPU has left, in bytes; negative where it
+// lacks memory.
+func (r *Row) Headroom() int64 {
+	if r.Solution == nil {
+		return 0
+	}
+	return slices.MinFunc(r.Solution.Devices, func(a, b devicemap.Prediction) int {
+		return cmp.Compare(a.HeadroomBytes, b.HeadroomBytes)
+	}).HeadroomBytes
+}
+
+// Tokens are what all GPUs together work on in a step: --batch is the whole
+// batch for a device map and a pipeline, each GPU's own for the others.
+func (r *Row) Tokens() int64 {
+	w := &r.Resolved
+	n := w.Batch * (w.Seq + w.NewTokens)
+	if w.Strategy.Replicated() {
+		n *= r.gpus
+	}
+	return n
+}
+
+// SecondsPerToken makes steps of different batches comparable: seconds over
+// the tokens of all GPUs. +Inf where the time is not known.
+func (r *Row) SecondsPerToken() float64 {
+	if r.StepSeconds == nil || r.Tokens() == 0 {
+		return math.Inf(1)
+	}
+	return *r.StepSeconds / float64(r.Tokens())
+}
+
+// compare puts the best first: those that fit by time a token, then by what
+// is left; then those that do not by what is missing; then those refused.
+func compare(a, b *Row) int {
+	return cmp.Or(
+		cmp.Compare(rank(a), rank(b)),
+		cmp.Compare(order(a), order(b)),
+		cmp.Compare(b.Headroom(), a.Headroom()),
+	)
+}
+
+func rank(r *Row) int {
+	switch {
+	case r.Refused != nil:
+		return 2
+	case !r.Fits():
+		return 1
+	}
+	return 0
+}
+
+func order(r *Row) float64 {
+	if rank(r) > 0 {
+		return 0
+	}
+	return r.SecondsPerToken()
+}

@@ -1,0 +1,121 @@
+package strategy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+)
+
+// leastHSDP is the least number of GPUs that make two groups of two.
+const leastHSDP = 4
+
+// Rows are every strategy under every runtime, the best first.
+func Rows(ctx context.Context, p *Problem) []Row {
+	var out []Row
+	for _, w := range p.variants() {
+		if err := p.refuse(&w); err != nil {
+			out = append(out, Row{Workload: w, Refused: err, gpus: p.gpus()})
+			continue
+		}
+		out = append(out, p.row(ctx, w))
+	}
+	slices.SortStableFunc(out, func(a, b Row) int { return compare(&a, &b) })
+	return out
+}
+
+// variants are the workloads to try, each with its strategy, runtime and
+// schedule.
+func (p *Problem) variants() []costmodel.Workload {
+	var out []costmodel.Workload
+	for _, s := range costmodel.Strategies() {
+		if asked := p.Workload.Strategy; asked != "" && asked != costmodel.Auto && asked != s {
+			continue
+		}
+		for _, r := range s.Runtimes() {
+			if asked := p.Workload.Runtime; asked != "" && asked != r {
+				continue
+			}
+			w := p.of(s, r)
+			if s != costmodel.Pipeline {
+				out = append(out, w)
+				continue
+			}
+			for _, kind := range schedules(&p.Workload) {
+				w.Schedule = kind
+				out = append(out, w)
+			}
+		}
+	}
+	return out
+}
+
+// of is the workload under a strategy: what another strategy's flags say is
+// left out.
+func (p *Problem) of(s costmodel.Strategy, r costmodel.Runtime) costmodel.Workload {
+	w := p.Workload
+	w.Strategy, w.Runtime, w.World = s, r, p.gpus()
+	if s == costmodel.DeviceMap {
+		w.World = 0 // one process owns all GPUs
+	}
+	if s != costmodel.Pipeline {
+		w.Schedule, w.VirtualStages = "", 0
+	} else if w.MicroBatches <= 1 {
+		w.MicroBatches = microBatches(w.Batch, p.gpus())
+	}
+	if !s.Replicated() || s == costmodel.DDP {
+		w.ShardDegree = 0
+	}
+	return w
+}
+
+// microBatches is as many as fill a pipeline without making parts small:
+// twice the stages, or the next number below that divides the batch.
+func microBatches(batch, gpus int64) int64 {
+	n := max(1, min(batch, 2*gpus))
+	for batch%n != 0 {
+		n--
+	}
+	return n
+}
+
+func schedules(w *costmodel.Workload) []costmodel.ScheduleKind {
+	switch {
+	case w.Schedule != "":
+		return []costmodel.ScheduleKind{w.Schedule}
+	case w.Mode != costmodel.Train: // without backward all are one
+		return []costmodel.ScheduleKind{costmodel.GPipe}
+	}
+	return []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}
+}
+
+// refuse names the rows that make no sense on these GPUs.
+func (p *Problem) refuse(w *costmodel.Workload) error {
+	n := p.gpus()
+	switch {
+	case w.Strategy == costmodel.HSDP && n < leastHSDP:
+		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", leastHSDP, n)}
+	case (w.Strategy == costmodel.Zero1 || w.Strategy == costmodel.Zero2) && w.Mode != costmodel.Train:
+		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("%s shards what training adds; --mode %s has none of it (zero3 and fsdp shard the weights)", w.Strategy, w.Mode)}
+	}
+	return nil
+}
+
+// Best is the fastest row that fits, or nil.
+func Best(rows []Row) *Row {
+	if len(rows) == 0 || !rows[0].Fits() {
+		return nil
+	}
+	return &rows[0]
+}
+
+// Nearest is the row that lacks least of those that do not fit, or nil.
+func Nearest(rows []Row) *Row {
+	i := slices.IndexFunc(rows, func(r Row) bool { return r.Refused == nil && !r.Fits() })
+	if i < 0 {
+		return nil
+	}
+	return &rows[i]
+}

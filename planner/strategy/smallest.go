@@ -1,0 +1,89 @@
+package strategy
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Smallest are the changes that make the problem fit: single ones, each with
+// what it comes to, another strategy and more GPUs among them. Where none of
+// those that train the same is enough, they include several together.
+func Smallest(ctx context.Context, p *Problem) []Change {
+	var out []Change
+	batches, same := false, false
+	all := edits(&p.Workload)
+	for _, e := range all {
+		if batches && changesBatch(&e) {
+			continue // the largest that fits came first
+		}
+		if r, ok := p.edited(ctx, e); ok && r.Fits() {
+			out = append(out, p.change(e.what, r))
+			batches, same = batches || changesBatch(&e), same || !changesTraining(&e)
+		}
+	}
+	others := p.others(ctx)
+	if !same && len(others) == 0 {
+		others = p.together(ctx, slices.DeleteFunc(slices.Clone(all), func(e edit) bool { return changesTraining(&e) }))
+	}
+	if len(out)+len(others) == 0 {
+		others = p.together(ctx, all)
+	}
+	return slices.Concat(out, others, p.moreGPUs(ctx))
+}
+
+// change names the strategy too where the user left it open.
+func (p *Problem) change(what string, r Row) Change {
+	if p.open() {
+		what = strings.TrimSpace(what + " --strategy " + string(r.Workload.Strategy))
+	}
+	return Change{what, r}
+}
+
+func (p *Problem) open() bool {
+	return p.Workload.Strategy == "" || p.Workload.Strategy == costmodel.Auto
+}
+
+// others is the fastest other strategy that fits as the workload stands.
+func (p *Problem) others(ctx context.Context) []Change {
+	if p.open() {
+		return nil
+	}
+	q := *p
+	q.Workload.Strategy, q.Workload.Runtime, q.Workload.Schedule, q.Workload.ShardDegree = "", "", "", 0
+	r := Best(Rows(ctx, &q))
+	if r == nil {
+		return nil
+	}
+	return []Change{q.change("", *r)}
+}
+
+// together adds one of the edits to the other until the problem fits, then takes back
+// each that it fits without, the most intrusive first.
+func (p *Problem) together(ctx context.Context, all []edit) []Change {
+	var applied []edit
+	var found Row
+	ok := false
+	for _, e := range all {
+		applied = append(applied, e)
+		if found, ok = p.edited(ctx, applied...); ok && found.Fits() {
+			break
+		}
+	}
+	if !ok || !found.Fits() {
+		return nil
+	}
+	for i := len(applied) - 2; i >= 0; i-- { // the last was needed
+		fewer := slices.Delete(slices.Clone(applied), i, i+1)
+		if r, ok := p.edited(ctx, fewer...); ok && r.Fits() {
+			applied, found = fewer, r
+		}
+	}
+	var what []string
+	for _, e := range applied {
+		what = append(what, e.what)
+	}
+	return []Change{p.change(strings.Join(what, " "), found)}
+}
