@@ -23,8 +23,8 @@ func (w *Workload) reduced() int64 {
 // Communication is the bytes that the busiest GPU sends to others in a step.
 // place[u] is the device of unit u, nil where every GPU runs the whole model.
 // With Ψ the bytes of all parameters (ZeRO, arXiv 1910.02054, section 7):
-// DDP and ZeRO 1–2 send 2(n−1)/n·Ψ, ZeRO-3 and FSDP 3(n−1)/n·Ψ, a forward
-// alone (n−1)/n·Ψ, and HSDP that over a group, with an all-reduce of each
+// DDP and ZeRO 1–2 send 2(n−1)/n·Ψ, ZeRO-3 3(n−1)/n·Ψ and FSDP that less the
+// root's second gathering, a forward alone (n−1)/n·Ψ, and HSDP that over a group, with an all-reduce of each
 // part between the groups.
 func (t *Table) Communication(topo *Topology, place []int) int64 {
 	n := int64(len(topo.Devices))
@@ -34,48 +34,57 @@ func (t *Table) Communication(topo *Topology, place []int) int64 {
 	if place != nil {
 		return t.crossing(topo, place)
 	}
+	if t.Workload.Strategy.Sharded() {
+		return int64(t.gathering(n))
+	}
+	return int64(t.reducing(n))
+}
+
+// gathering is FSDP's, HSDP's and ZeRO-3's: parameters gathered for forward
+// and again for backward, where FSDP2's root is still gathered, and gradients
+// reduced, for every micro-batch.
+func (t *Table) gathering(n int64) float64 {
 	w := &t.Workload
-	var weights, blocks, trained int64
+	var weights, again, trained int64
 	for u := range t.Units {
 		work := &t.Units[u].Work
 		weights += work.Weights
 		trained += work.Trained
-		if work.Block {
-			blocks += work.Weights
+		if work.Block || w.Runtime == DeepSpeed {
+			again += work.Weights
 		}
 	}
 	m := max(1, w.MicroBatches)
-	if w.Strategy.Sharded() {
-		passes := float64(weights * w.wire())
-		degree := min(n, max(1, w.ShardDegree))
-		bytes := ringShare(degree) * passes * float64(m+w.NewTokens)
-		if w.Mode == Train {
-			// Gathered again for backward (the root stays gathered under
-			// FSDP2), and reduced.
-			again := blocks
-			if w.Runtime == DeepSpeed {
-				again = weights
-			}
-			bytes += float64(m) * ringShare(degree) * float64(again*w.wire()+trained*w.reduced())
-			bytes += float64(m) * 2 * ringShare(n/degree) * float64(trained*w.reduced()) / float64(degree)
-		}
-		return int64(bytes)
+	degree := min(n, max(1, w.ShardDegree))
+	bytes := ringShare(degree) * float64((m+w.NewTokens)*weights*w.wire())
+	if w.Mode == Train {
+		grads := float64(trained * w.reduced())
+		bytes += float64(m) * ringShare(degree) * (float64(again*w.wire()) + grads)
+		bytes += float64(m) * 2 * ringShare(n/degree) * grads / float64(degree)
 	}
+	return bytes
+}
+
+// reducing is DDP's and ZeRO 1–2's. In inference each GPU serves its own
+// requests.
+func (t *Table) reducing(n int64) float64 {
+	w := &t.Workload
 	if w.Mode != Train {
-		return 0 // each GPU serves its own requests
+		return 0
 	}
-	grads := w.Precision.WeightBytes()
-	if w.Strategy != DDP {
-		grads = w.wire()
+	var trained int64
+	for u := range t.Units {
+		trained += t.Units[u].Work.Trained
 	}
-	reduce := ringShare(n) * float64(trained*grads)
-	switch w.Strategy {
-	case Zero1:
-		return int64(reduce + ringShare(n)*float64(trained*w.wire()))
-	case Zero2: // stage 2 keeps a part of the gradients, so it reduces every micro-batch
-		return int64(float64(m)*reduce + ringShare(n)*float64(trained*w.wire()))
+	if w.Strategy == DDP {
+		return 2 * ringShare(n) * float64(trained*w.Precision.WeightBytes())
 	}
-	return int64(2 * reduce)
+	part := ringShare(n) * float64(trained*w.wire())
+	reductions := int64(1)
+	if w.Strategy == Zero2 { // it keeps a part of the gradients, so it reduces every micro-batch
+		reductions = max(1, w.MicroBatches)
+	}
+	return float64(reductions)*part + part // and the weights gathered
 }
 
 // crossing is what the busiest device of a placement sends: outputs of units

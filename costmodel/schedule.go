@@ -67,6 +67,8 @@ func (s Schedule) Check() error {
 			e.Above = t.MicroBatches + 1
 		}
 		return e
+	default:
+		return nil
 	}
 	return nil
 }
@@ -86,8 +88,9 @@ func (s Schedule) InFlight(rank int64) int64 {
 		return min(s.MicroBatches, s.Stages-rank)
 	case Interleaved:
 		return min(s.warmUp(rank)+1, s.Chunks*s.MicroBatches)
+	default:
+		return s.MicroBatches
 	}
-	return s.MicroBatches
 }
 
 // warmUp is schedules.py _get_warmup_ops with its multiply_factor of 2.

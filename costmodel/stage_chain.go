@@ -11,6 +11,7 @@ type StageChain struct {
 	firstForms  [4][]Run
 	againForms  [4][]Run
 	rotary      int64
+	padding     []int64 // prefix sums of StatePadding
 	train, load bool
 }
 
@@ -27,7 +28,9 @@ func NewStageChain(t *Table) *StageChain {
 		c.rotary = t.Pipe.Rotary
 	}
 	again := make([]Unit, len(t.Units))
+	c.padding = make([]int64, len(t.Units)+1)
 	for u := range t.Units {
+		c.padding[u+1] = c.padding[u] + t.Units[u].StatePadding
 		again[u] = t.Units[u].accumulating()
 		for form := range 4 {
 			var unit Unit
@@ -49,6 +52,8 @@ type span struct {
 	in, out      int64 // messages
 	own          int64 // of a micro-batch's output, kept to the end of its backward
 	logits       int64 // of the last stage's, kept to the next step
+	last         bool
+	padding      int64 // of gradients and states, but where the loss is
 }
 
 func (c *StageChain) span(s Stretch) span {
@@ -64,8 +69,9 @@ func (c *StageChain) span(s Stretch) span {
 		out.own = units[s.End-1].Output
 		out.out = out.own
 	} else {
-		out.logits = units[s.End-1].Output
+		out.logits, out.last = units[s.End-1].Output, true
 	}
+	out.padding = c.padding[s.End] - c.padding[s.First]
 	out.first = stretch(c.first, &c.firstForms, s, form)
 	out.again = stretch(c.again, &c.againForms, s, form)
 	return out
@@ -127,6 +133,9 @@ func (c *StageChain) Peak(s Schedule, rank int64, at Stretch, workspace int64) i
 	if r.Products && !c.load {
 		most += workspace
 	}
+	if !p.last && !c.load {
+		most += p.padding
+	}
 	return c.static(&p, m) + most
 }
 
@@ -158,14 +167,15 @@ func (c *StageChain) training(p *span, s Schedule, rank int64) int64 {
 // Looped is the peak of a rank with several stages, by its actions.
 func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 	spans := make([]span, len(place.Chunks))
-	var static, now, most int64
-	products := false
+	var static, now, most, padding int64
+	products, loss := false, false
 	m := place.Schedule.MicroBatches
 	for i, s := range place.Chunks {
 		if s.First < s.End {
 			spans[i] = c.span(s)
 			static += c.static(&spans[i], m)
-			products = products || spans[i].first.Products
+			products, loss = products || spans[i].first.Products, loss || spans[i].last
+			padding += spans[i].padding
 		}
 	}
 	if c.load {
@@ -207,6 +217,9 @@ func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 	most = max(most, now+logits, now+step)
 	if products {
 		static += workspace
+	}
+	if !loss {
+		static += padding
 	}
 	return static + most
 }

@@ -14,7 +14,7 @@ func randomStages(rng *rand.Rand, n int, mode Mode) *Table {
 	}
 	for range n {
 		u := Unit{
-			Params: 1 + size(1000), OptimizerState: size(2000), Padding: size(10), StepTransient: size(400), Output: size(200),
+			Params: 1 + size(1000), OptimizerState: size(2000), Padding: size(10), StatePadding: size(20), StepTransient: size(400), Output: size(200),
 			Products: rng.IntN(3) > 0, Recompute: mode == Train && rng.IntN(3) == 0, Tail: rng.IntN(3),
 		}
 		if rng.IntN(2) == 0 {

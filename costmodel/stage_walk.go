@@ -53,11 +53,20 @@ type ranker struct {
 }
 
 func (r *ranker) buffers(m int64) {
+	loss, padding := false, int64(0)
 	for i := range r.chunks {
+		c := &r.chunks[i]
+		loss = loss || c.last && len(c.first) > 0
+		for u := range c.first {
+			padding += c.first[u].StatePadding
+		}
 		r.now.CommBuffers += m * r.chunks[i].in
 		if r.train {
 			r.now.CommBuffers += m * r.chunks[i].out
 		}
+	}
+	if !loss {
+		r.now.Workspace += padding
 	}
 	r.see("receive buffers", 0, 0)
 }

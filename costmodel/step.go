@@ -48,6 +48,9 @@ type Unit struct {
 	// Padding is what the engine's allocator adds to the parameters: rounding
 	// of their blocks. It is no part of Params.
 	Padding int64
+	// StatePadding is the same of its gradients and optimizer states on a
+	// pipeline's rank without the loss, whose logits leave larger blocks.
+	StatePadding int64
 	// HeldGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
 	HeldGrads int64

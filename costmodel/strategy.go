@@ -28,8 +28,9 @@ func (s Strategy) Replicated() bool {
 	switch s {
 	case DDP, Zero1, Zero2, Zero3, FSDP, HSDP:
 		return true
+	default:
+		return false
 	}
-	return false
 }
 
 // Sharded reports that parameters are cut over GPUs and gathered for use.
@@ -55,6 +56,7 @@ func (s Strategy) Runtimes() []Runtime {
 		return []Runtime{DeepSpeed}
 	case DDP:
 		return []Runtime{Torch, Lightning}
+	default:
+		return []Runtime{Torch}
 	}
-	return []Runtime{Torch}
 }

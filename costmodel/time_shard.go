@@ -9,11 +9,11 @@ package costmodel
 func (s *timing) sharded(d int) float64 {
 	g := s.gather(d)
 	w := &s.t.Workload
-	total, update := 0., 0.
+	var update float64
 	for u := range s.t.Units {
 		update += over(s.work(u).Update, s.topo.Devices[d].BytesPerSecond)
 	}
-	total = s.microBatches() * g.pass(func(w *Work) Pass { return w.Forward }, w.Mode == Train)
+	total := s.microBatches() * g.pass(func(w *Work) Pass { return w.Forward }, w.Mode == Train)
 	if w.NewTokens > 0 {
 		total += s.tokens() * g.pass(func(w *Work) Pass { return w.Token }, false)
 	}

@@ -83,7 +83,7 @@ func (d *Device) check() error {
 		return fmt.Errorf("a negative size (reserved %d, workspace %d, context %d bytes)", d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
 	case !within(d.FLOPS, 0, 1e21) || !within(d.Slack[0], 0, 100) || !within(d.Slack[1], d.Slack[0], 100):
 		return fmt.Errorf("flops %v or slack %v makes no sense", d.FLOPS, d.Slack)
-	case !d.Rates.sane():
+	case !d.sane():
 		return fmt.Errorf("the rates %+v make no sense", d.Rates)
 	case max(d.WorkspaceBytes, d.ContextBytes) > maxCapacity:
 		return errors.New("a workspace or context of more than 2^50 bytes")

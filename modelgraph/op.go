@@ -57,6 +57,9 @@ type Attention struct {
 	// and cut into images, or into windows of Window tokens, each one call of
 	// the kernel; the outputs are joined (Qwen2.5-VL's tower).
 	Packed bool `json:"packed,omitzero"`
+	// ImageMask: with images, a mask lets their tokens see each other (Gemma 3,
+	// PaliGemma).
+	ImageMask bool `json:"image_mask,omitzero"`
 	// QKNorm is the style of the norms on q and k; empty: none.
 	QKNorm NormStyle `json:"qk_norm,omitzero"`
 	// QKNormWhole: the norms go over all heads at once (InternViT), not over

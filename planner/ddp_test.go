@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -88,14 +89,17 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 }
 
 // TestDDPAccuracy predicts the allocated peak of every GPU under DDP and under
-// Lightning, and prints it beside the measured one. A GPU that kept a part of
-// DDP's first buckets lies between the predicted figure and the end of its
-// range.
+// Lightning, and prints it beside the measured one. In each run a GPU that
+// kept nothing of DDP's first buckets holds the predicted figure; others lie
+// between it and the end of its range. What is left:
+//   - Qwen2.5-3B in 16 bits: optimizer states of 43 MiB pay 1 MiB each where no
+//     larger block is cached to cut them from; all of them under Lightning, at
+//     2048 tokens, come to 108 MiB more than is counted.
+//   - 1 to 6 MiB that are not located (torch-memory.md §5).
 func TestDDPAccuracy(t *testing.T) {
 	const worst = .005 // the bound
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-40s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
-	base := 0
 	for _, r := range ddpRows(t) {
 		got := r.predict(t)
 		if len(got.PeakRangeBytes) != 2 || got.PeakRangeBytes[0] != got.PeakAllocatedBytes {
@@ -105,17 +109,13 @@ func TestDDPAccuracy(t *testing.T) {
 		name := r.name
 		for d, peak := range r.peak {
 			m := float64(peak)
-			off := low/m - 1
-			note := ""
-			if high-m < m-low { // nearer to the end with both sets
-				off, note = high/m-1, " with a second set of buckets"
-			}
-			if inside := m > low && m < high; inside && math.Abs(off) > worst {
-				note = fmt.Sprintf(" with %.2f of a second set", (m-low)/(high-low))
-				off = 0
-			}
-			if note == "" {
-				base++
+			kept := max(0, (m-low)/(high-low)) // of the first buckets
+			off, note := low/m-1, ""
+			switch {
+			case kept > .9:
+				off, note = high/m-1, " and all of the first buckets"
+			case kept > .1:
+				off, note = 0, fmt.Sprintf(" and %.2f of the first buckets", kept)
 			}
 			fmt.Fprintf(&table, "%-40s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s%s\n", name, d,
 				costmodel.Bytes(low).GiB(), costmodel.Bytes(m).GiB(), 100*off, off*m/(1<<20), got.PeakAt, note)
@@ -124,9 +124,9 @@ func TestDDPAccuracy(t *testing.T) {
 			}
 			name = ""
 		}
+		if least := float64(slices.Min(r.peak)); math.Abs(low/least-1) > worst {
+			t.Errorf("%s: predicted %.0f B, the least of the GPUs holds %.0f B", r.name, low, least)
+		}
 	}
 	t.Log(table.String())
-	if base < 20 {
-		t.Errorf("%d GPUs lie at the predicted figure", base)
-	}
 }

@@ -10,7 +10,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// loraRows are the runs of measure_more.py with PEFT's adapters.
+// loraRows are the runs of measure_more.py with PEFT's adapters, and those with
+// bitsandbytes' optimizer. Bases that PEFT did not prepare are held to their
+// rows in costmodel/estimate.
 func loraRows(t *testing.T, file string) []row {
 	t.Helper()
 	var runs []struct {
@@ -24,11 +26,17 @@ func loraRows(t *testing.T, file string) []row {
 			Ckpt    int
 			Quant   string
 			Prep    int
+			Opt     string
 		}
 	}
 	read(t, file, &runs)
 	var rows []row
 	for _, r := range runs {
+		if r.Opts.Opt == "adamw8" {
+			one := row{source: "more2", model: r.Model, mode: "train-adamw8", w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, dropped: true}
+			one.w.Optimizer = costmodel.AdamW8bit
+			rows = append(rows, one)
+		}
 		if r.What != "lora" || r.Opts.Quant != "" && r.Opts.Prep == 0 {
 			continue
 		}
@@ -47,9 +55,16 @@ func loraRows(t *testing.T, file string) []row {
 	return rows
 }
 
-// TestLoRA predicts every GPU of the runs with adapters.
+// TestLoRA predicts every GPU of the runs with adapters. What is left:
+//   - Qwen2.5-3B: a third of its 43 MiB weights found blocks of that size in a
+//     process that had run another model, and paid no 1 MiB each ("loaded" in
+//     the row; torch-memory.md §2.14).
+//   - Blocks on the rotary's own GPU share its cosines and sines; each counts a
+//     copy.
+//   - Up to 10 MiB a GPU under checkpoints, not located.
 func TestLoRA(t *testing.T) {
-	const worst = 1
+	const worst, middle = .2, .1 // percent
+	var off []float64
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
 	for _, r := range slices.Concat(loraRows(t, "../fixtures/measured/more.json"), loraRows(t, "../fixtures/measured/more2.json")) {
@@ -59,10 +74,15 @@ func TestLoRA(t *testing.T) {
 			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
 			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
 				costmodel.Bytes(got.PeakAllocatedBytes).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
+			off = append(off, math.Abs(percent))
 			if math.Abs(percent) > worst {
-				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %d %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)
+				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)
 			}
 		}
+	}
+	slices.Sort(off)
+	if median := off[len(off)/2]; median > middle {
+		t.Errorf("a median of %.3f %%; the bound is %g %%", median, middle)
 	}
 	t.Log(table.String())
 }

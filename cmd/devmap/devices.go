@@ -34,7 +34,7 @@ func (t *tables) devices(m devicemap.Map, ds []devicemap.Prediction) {
 		dt.most = max(dt.most, ds[d].Predicted.PeakAllocatedBytes+ds[d].Predicted.OverheadBytes)
 	}
 	dt.unit = scaleFor(dt.most)
-	t.printf("%s, %s (%s)\n%s\n%s", t.g.Name, t.doing(), dt.unit.name, trimmed(dt.render()), dt.legend())
+	t.printf("%s, %s%s (%s)\n%s\n%s", t.g.Name, t.doing(), t.how(), dt.unit.name, trimmed(dt.render()), dt.legend())
 	for _, tier := range []devicemap.Device{devicemap.CPU, devicemap.Disk, devicemap.Nowhere} {
 		if s := t.runs(m, tier); m != nil && s != nothing {
 			t.printf("on %s: %s\n", tierName(tier), s)

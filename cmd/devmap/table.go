@@ -111,6 +111,29 @@ func (t *tables) doing() string {
 	return s
 }
 
+// how is the strategy and what is trained, where they are not the usual.
+func (t *tables) how() string {
+	w := &t.work
+	var s string
+	switch w.Strategy {
+	case costmodel.DeviceMap:
+	case costmodel.Pipeline:
+		s = fmt.Sprintf(", pipeline %s (%s)", w.Schedule, w.Runtime)
+	default:
+		s = fmt.Sprintf(", %s (%s)", w.Strategy, w.Runtime)
+	}
+	if w.LoRARank > 0 {
+		s += fmt.Sprintf(", LoRA of rank %d", w.LoRARank)
+	}
+	if w.Quantize != "" {
+		s += fmt.Sprintf(" on %s", w.Quantize)
+	}
+	if w.Images > 0 {
+		s += ", " + plural(w.Images, "image") + " a sequence"
+	}
+	return s
+}
+
 // certificate is the line that says how good the map is.
 func (t *tables) certificate(s *planner.Solution) {
 	d := &s.Devices[s.Bottleneck]

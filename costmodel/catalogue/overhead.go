@@ -47,6 +47,7 @@ func Comm(w *costmodel.Workload) costmodel.Comm {
 	case costmodel.Pipeline:
 		c.World += n.P2P.Bytes
 		c.Peer, c.Ring = n.Peer.Bytes, w.Schedule == costmodel.Interleaved
+	default: // one communicator
 	}
 	return c
 }
@@ -73,6 +74,7 @@ func Slack(w *costmodel.Workload) costmodel.Slack {
 		if w.LoRARank > 0 {
 			kind += " lora"
 		}
+	default: // measured under its own name
 	}
 	if s, ok := kinds[kind+" recompute"]; ok && w.Recompute == costmodel.RecomputeFull {
 		return s

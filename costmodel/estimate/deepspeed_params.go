@@ -77,7 +77,9 @@ func (e *estimator) warnZero() {
 		not = "reduce_bucket_size, prefetch_bucket_size, and parameters that stay gathered up to max_live_parameters, 2 GB of bf16 by default"
 		who, said = "ZeRO-3 estimator", Zero3ModelStates(p, LargestLayer(e.g), cluster, Offload{})
 	}
-	e.warnings = append(e.warnings,
-		fmt.Sprintf("DeepSpeed's buckets are not counted: %s", not),
-		fmt.Sprintf("DeepSpeed's own %s says %v a GPU for the states without offload: 16-bit weights, both copies of the gradients, fp32 master and states", who, costmodel.Bytes(said.GPU)))
+	e.warnings = append(e.warnings, "DeepSpeed's buckets are not counted: "+not)
+	if p == 0 {
+		return // declared bytes alone: nothing for the estimator to count
+	}
+	e.warnings = append(e.warnings, fmt.Sprintf("DeepSpeed's own %s says %v a GPU for the states without offload: 16-bit weights, both copies of the gradients, fp32 master and states", who, costmodel.Bytes(said.GPU)))
 }

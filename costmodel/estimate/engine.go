@@ -30,8 +30,9 @@ func engineOf(w *costmodel.Workload) engine {
 		return lightning(w)
 	case costmodel.DeepSpeed:
 		return deepspeed(w)
+	default:
+		return accelerate()
 	}
-	return accelerate()
 }
 
 // asWeights: ops run in the precision of the weights.

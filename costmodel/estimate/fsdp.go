@@ -32,8 +32,6 @@ func checkFSDP(w *costmodel.Workload) error {
 		// bitsandbytes keeps the statistics of a weight beside it, in blocks
 		// that cutting by rows does not respect.
 		return &WorkloadError{"quantize", fmt.Sprintf("FSDP2 cuts parameters by rows, which %s weights do not survive: use --strategy ddp or device-map", w.Quantize)}
-	case w.LoRARank > 0:
-		return &WorkloadError{"lora-rank", fmt.Sprintf("adapters under --strategy %s are not modelled: ddp, pipeline and device-map are", w.Strategy)}
 	}
 	return nil
 }

@@ -20,11 +20,7 @@ func (e *estimator) gradients() []gradient {
 		return out
 	}
 	if e.frozen() {
-		for i := range g.Layers {
-			if n, _ := w.Tokens(g.Layers[i].Stream); n > 0 {
-				out[i].first, _ = e.adapterParams(&g.Layers[i])
-			}
-		}
+		e.adapterGradients(out)
 		return out
 	}
 	last := make(map[string]int)   // owner → the layer that uses it last
@@ -73,4 +69,14 @@ func (e *estimator) gradients() []gradient {
 		}
 	})
 	return out
+}
+
+// adapterGradients are those of a frozen model: its adapters' alone.
+func (e *estimator) adapterGradients(out []gradient) {
+	for i := range e.g.Layers {
+		if e.runs(i) {
+			size, _ := e.adapterParams(&e.g.Layers[i])
+			out[i].first = size / adapterBytes * e.adapterCompute()
+		}
+	}
 }

@@ -35,6 +35,15 @@ func (e *estimator) adapterStates(l *modelgraph.Layer) (state, transient int64) 
 	return state, transient
 }
 
+// adapterCompute is the size of an adapter's parameter as the ops read it, and
+// of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
+func (e *estimator) adapterCompute() int64 {
+	if e.engine.cut && e.compute != e.w.Precision {
+		return e.compute.WeightBytes()
+	}
+	return adapterBytes
+}
+
 // carry gives a layer's cut copy what is known of its linear layers.
 func (e *estimator) carry(from, to *modelgraph.Layer) {
 	for j := range from.Params {
@@ -52,7 +61,7 @@ func (e *estimator) carry(from, to *modelgraph.Layer) {
 func (e *estimator) gatherAdapters(g *costmodel.Group, l *modelgraph.Layer, trained bool) {
 	for _, m := range e.matrices(l) {
 		n := e.w.ShardDegree * m[0] * m[1]
-		size := n * e.compute.WeightBytes()
+		size := n * e.adapterCompute()
 		g.Gathered += size + rounding(size)
 		g.Buffer += size
 		if trained {

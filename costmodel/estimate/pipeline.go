@@ -39,6 +39,9 @@ func pipeline(e *estimator, t *costmodel.Table) {
 				s.Saved = 0
 			}
 		}
+		if e.w.Mode == costmodel.Train {
+			t.Units[u].StatePadding = e.statePadding(unit)
+		}
 		if u > 0 && besideChain(e.g, unit) {
 			t.Units[u].Output = t.Units[u-1].Output
 		}

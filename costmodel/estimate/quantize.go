@@ -39,13 +39,15 @@ func nf4(n int64, flat bool) []int64 {
 // prepare is PEFT's prepare_model_for_kbit_training (peft/utils/other.py),
 // which adapters on a quantised base are trained with: all that is not
 // quantised becomes fp32, and with the embedding the residual stream does.
-func prepare(w *costmodel.Workload) {
+func (e *estimator) prepare() {
+	w := &e.w
 	if w.Mode != costmodel.Train || w.Quantize == "" {
 		return
 	}
 	w.StoredTypes = false
 	if !w.Precision.Mixed() {
 		w.Precision = costmodel.FP32True
+		e.warnOnce("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with --precision bf16-mixed")
 	}
 }
 

@@ -75,7 +75,7 @@ type quantRow struct {
 // TestUnprepared holds 4-bit and 8-bit bases in a 16-bit stream to measured
 // peaks (bitsandbytes 0.50, threshold 0).
 func TestUnprepared(t *testing.T) {
-	const worst = 1 // percent
+	const worst = .2 // percent; 4 bits: statistics of 3.5 MiB take the 4 MiB that a weight's copy left
 	data, err := os.ReadFile("../../fixtures/measured/more2.json")
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@ func resolveStrategy(w *costmodel.Workload) {
 		w.ShardDegree = cmp.Or(w.ShardDegree, w.World)
 	case costmodel.HSDP:
 		w.ShardDegree = cmp.Or(w.ShardDegree, max(1, w.World/2))
+	default: // nothing is cut
 	}
 }
 

@@ -28,7 +28,7 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 		g = untied(g)
 	}
 	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g)}
-	prepare(&e.w)
+	e.prepare()
 	return e.table(w)
 }
 
@@ -115,15 +115,17 @@ func (e *estimator) shape(i int) ops.Shape {
 		Train: e.w.Mode == costmodel.Train, Precision: e.compute, RotaryCopies: e.engine.rotaryCopies,
 		NewGrads: e.grads[i].first, SecondGrads: e.grads[i].second, Weights: l.ParamCount(),
 		HeadAlone: e.alone[i], Inputs: i == e.inputs,
-		Attention: e.w.Attention, Loss: e.w.Loss,
+		Attention: e.w.Attention, Loss: e.w.Loss, Recompute: e.recomputes(),
 	}
 	s.Adapters, s.Quantize = e.adapters[l], e.w.Quantize
 	if e.w.NewTokens > 0 {
 		s.Logits = s.Batch // generation projects the last position alone
 	}
-	s.Scatter, s.InputKept = s.Inputs && e.w.Images > 0, e.keepsOutput(l)
+	s.Images, s.InputKept = e.w.Images > 0, e.keepsOutput(l)
+	s.Scatter = s.Inputs && s.Images
 	if e.frozen() {
-		s.Frozen, s.InputGrad, s.Recompute = true, e.inputGrad[i], e.recomputes()
+		s.Frozen, s.InputGrad = true, e.inputGrad[i]
+		s.Adapters16 = e.adapterCompute() == 2
 		s.InputKept = s.InputKept || s.Recompute && e.entersUnit(i)
 	}
 	if in := l.InputLayers(); len(in) > 0 {

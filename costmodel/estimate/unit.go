@@ -28,6 +28,10 @@ func (e *estimator) unit(u int) costmodel.Unit {
 			state, transient := e.optimizer(l)
 			out.OptimizerState += state
 			out.StepTransient += transient
+			states, grads := e.matrixPadding(i)
+			out.Padding += states
+			step.Grads += grads
+			step.Backward = max(step.Backward, step.Grads-step.Saved)
 			if e.engine.views || e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
 				out.HeldGrads += step.Grads
 				step = accumulating(step, e.grads[i].waits)

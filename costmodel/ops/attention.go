@@ -104,7 +104,9 @@ type geo struct {
 	scores       int64 // elements of the score matrix
 	// masked are the elements that a sliding window costs where the sequence
 	// is longer: with a mask SDPA is given repeated keys and values, and a
-	// bias [length, length] (sdpa_attention.py: use_gqa_in_sdpa).
+	// bias [batch, length, length], which at::where makes of the boolean mask
+	// (sdpa_attention.py: use_gqa_in_sdpa; attention.cpp:
+	// convert_boolean_attn_mask).
 	masked int64
 	// repeated are the elements that repeated keys and values have more than
 	// those of the KV heads (repeat_kv).
@@ -125,7 +127,7 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	}
 	length, cached := s.Length, s.Cache
 	if op.Window > 0 && s.Length > op.Window && !op.Bidirectional && !op.Cross {
-		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Length*s.Length
+		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
 	}
 	if op.Cross {
 		g.kvTokens = s.Encoder

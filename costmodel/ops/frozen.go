@@ -71,6 +71,7 @@ func (c *Cost) frozenNorm(op modelgraph.Norm, s *Shape) {
 		back = 3 * s.r() * hN
 	case modelgraph.GemmaRMSNorm:
 		c.Step.Saved += 4 * op.Dim
+	case modelgraph.RMSNorm:
 	}
 	if s.InputKept && !s.half() {
 		c.Step.Saved -= 4 * hN // no copy of its own

@@ -27,9 +27,9 @@ func (s *Shape) adapters() (inputs []*Adapter, output *Adapter) {
 }
 
 // ab is the size of an element in an adapter's products: autocast runs them
-// in 16 bits.
+// in 16 bits, and so does a gathered copy of that type.
 func (s *Shape) ab() int64 {
-	if s.Precision.Mixed() {
+	if s.Precision.Mixed() || s.Adapters16 {
 		return 2
 	}
 	return 4
@@ -81,4 +81,12 @@ func (s *Shape) work() int64 {
 		n = max(n, s.input(a, true)+s.inner(a)+2*s.ab()*a.Out*s.Tokens)
 	}
 	return n
+}
+
+// gradBytes is the size of an element of an adapter's gradient.
+func (s *Shape) gradBytes() int64 {
+	if s.Adapters16 {
+		return 2
+	}
+	return 4
 }

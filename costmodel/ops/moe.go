@@ -41,7 +41,9 @@ func moe(op modelgraph.MoE, s *Shape) Cost {
 	}
 	down := min(s.NewGrads, s.w()*op.Experts*op.Dim*op.Hidden)
 	c.peak(
-		moment{stream + rows*e*(2*op.Hidden+op.Dim), down, down},
+		// the product's gradient, and those of both factors; the experts' output
+		// and the product are gone
+		moment{stream + rows*e*(2*op.Hidden-op.Dim), down, down},
 		// gate_up's backward: its output's gradient and its input's, and the
 		// gathered input, are alive of all that the experts kept
 		moment{stream - 2*rows*e*op.Hidden, min(s.NewGrads, 3*down), min(s.NewGrads, 2*down)},

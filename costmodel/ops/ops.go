@@ -23,6 +23,8 @@ type Shape struct {
 	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
 	// its output in a variable.
 	Inputs bool
+	// Images: sequences have images.
+	Images bool
 	// Scatter: image features take the places of tokens in the layer's output.
 	Scatter bool
 	// InputKept: the layer that made the input keeps it.
@@ -45,6 +47,7 @@ type Shape struct {
 	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
 	Frozen, InputGrad bool
 	Adapters          []Adapter
+	Adapters16        bool // they are gathered in 16 bits (FSDP2)
 	// Recompute: forward runs again in backward, up to the last tensor that is
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
@@ -84,7 +87,11 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 		if _, ok := op.(modelgraph.Head); ok { // when the body has returned
 			c.Step.Forward, c.Step.Late = 0, c.Step.Forward
 		}
-		c.Step.Forward = max(c.Step.Forward, c.Step.KV) + s.work()
+		c.Step.Forward = max(c.Step.Forward, c.Step.KV)
+		if work := s.quantInfer(op); work > 0 { // beside input, residual and normed input
+			c.Step.Forward = max(c.Step.Forward, 3*c.Output+c.Step.KV+work)
+		}
+		c.Step.Forward += s.work()
 		return c
 	}
 	c.Step.Forward -= c.Step.KV // training keeps no cache
@@ -92,6 +99,8 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 	if s.Frozen {
 		c.freeze(op, s)
 		c.Casts = 0 // autocast caches copies of trained weights alone
+	} else {
+		c.Step.Saved += slack(op, s)
 	}
 	c.Step.Forward = max(c.Step.Forward, c.Step.Saved)
 	c.Step.Grads = s.NewGrads

@@ -18,12 +18,12 @@ func dequantised(q costmodel.Quantize, in, out int64) int64 {
 }
 
 // quantForward is what a product with a quantised weight holds beside its
-// output and what it keeps.
-func (s *Shape) quantForward(in, out int64) int64 {
+// output, of e bytes an element, and what it keeps.
+func (s *Shape) quantForward(in, out, e int64) int64 {
 	switch s.Quantize {
 	case costmodel.NF4:
 		n := dequantised(s.Quantize, in, out)
-		if s.e() == 4 {
+		if e == 4 {
 			n += 2 * (in + out) * s.Tokens // Linear4bit.forward computes in bf16
 		}
 		return n
@@ -38,12 +38,12 @@ func (s *Shape) quantForward(in, out int64) int64 {
 // quantBackward is what going back to the input holds: the weight in 16 bits
 // (MatMul8bitLt.backward makes it of all rows at once), and in an fp32 stream
 // both gradients in 16 bits.
-func (s *Shape) quantBackward(in, out int64) int64 {
+func (s *Shape) quantBackward(in, out, e int64) int64 {
 	if s.Quantize == "" {
 		return 0
 	}
 	n := dequantised(s.Quantize, in, out)
-	if s.e() == 4 {
+	if e == 4 {
 		n += 2 * (in + out) * s.Tokens
 	}
 	return n
@@ -63,7 +63,35 @@ func (s *Shape) inputsStay(op modelgraph.Op) int64 {
 	case modelgraph.Attention:
 		return s.Tokens * (s.r()*op.Dim + s.e()*op.Heads*max(op.HeadDim, op.ValueDim))
 	case modelgraph.MLP:
-		return s.Tokens * (s.r()*op.Dim + s.e()*op.Hidden)
+		return s.Tokens * (s.r()*op.Dim + s.wide()*op.Hidden)
+	}
+	return 0
+}
+
+// wide is the size of an element between a feed-forward's linear layers: a
+// quantised one gives its output the type of its input, under autocast too
+// (Linear4bit.forward: inp_dtype; MatMul8bitLt: A.dtype).
+func (s *Shape) wide() int64 {
+	if s.Quantize != "" && s.Precision.Mixed() {
+		return s.r()
+	}
+	return s.e()
+}
+
+// quantInfer is what the quantised products of an op hold at most in a
+// forward without backward, above the op's input and residual stream.
+func (s *Shape) quantInfer(op modelgraph.Op) int64 {
+	if s.Quantize == "" {
+		return 0
+	}
+	n := s.Tokens
+	switch op := op.(type) {
+	case modelgraph.Attention:
+		q := op.Heads * op.HeadDim
+		return s.e()*n*(q+2*op.KVHeads*op.HeadDim) + s.quantForward(op.Dim, q, s.e())
+	case modelgraph.MLP:
+		fN := s.wide() * op.Hidden * n
+		return max(2*fN+s.quantForward(op.Dim, op.Hidden, s.wide()), fN+s.wide()*op.Dim*n+s.quantForward(op.Hidden, op.Dim, s.wide()))
 	}
 	return 0
 }

@@ -4,6 +4,7 @@ package ops
 // which they happen: what is alive, and the adapters' gradients.
 type tape struct {
 	s          *Shape
+	e          int64 // bytes an element of the linear layers' outputs
 	now, grads int64
 	see        func(moment)
 }
@@ -26,7 +27,7 @@ func (t *tape) grad(n, matrix int64) {
 	t.see(moment{t.now, t.grads, matrix})
 }
 
-// linear is a frozen linear layer and its adapter, or nil.
+// linearLayer is a frozen linear layer and its adapter, or nil.
 type linearLayer struct {
 	in, out int64
 	adapter *Adapter
@@ -40,8 +41,8 @@ type linearLayer struct {
 // before the sum). The output stays, and what the adapter keeps.
 func (t *tape) forward(l linearLayer) {
 	s := t.s
-	e, ab, n := s.e(), s.ab(), s.Tokens
-	work := s.quantForward(l.in, l.out)
+	e, ab, n := t.e, s.ab(), s.Tokens
+	work := s.quantForward(l.in, l.out, e)
 	t.add(e*l.out*n + work)
 	t.drop(work)
 	if l.adapter == nil {
@@ -67,7 +68,7 @@ func (t *tape) stop(l linearLayer) {
 		return
 	}
 	s := t.s
-	t.add(s.e()*l.out*s.Tokens + s.input(l.adapter, l.shared) + s.inner(l.adapter))
+	t.add(t.e*l.out*s.Tokens + s.input(l.adapter, l.shared) + s.inner(l.adapter))
 }
 
 // waiting is what backward of a block's last linear layer holds, besides its
@@ -75,8 +76,8 @@ func (t *tape) stop(l linearLayer) {
 // scaled gradient for B's weight and the base's 16-bit one. A 4-bit weight is
 // an attribute of its node, so that without an adapter the input's gradient is
 // made first.
-func (s *Shape) waiting(l linearLayer) int64 {
-	e, n := s.e(), s.Tokens
+func (t *tape) waiting(l linearLayer) int64 {
+	s, e, n := t.s, t.e, t.s.Tokens
 	switch {
 	case l.adapter != nil && s.converts() && s.Quantize == "":
 		return (s.ab() + e) * l.out * n
@@ -93,7 +94,7 @@ func (s *Shape) waiting(l linearLayer) int64 {
 // of x bytes an element, stays.
 func (t *tape) backward(l linearLayer, x int64) {
 	s := t.s
-	e, n := s.e(), s.Tokens
+	e, n := t.e, s.Tokens
 	if l.residual && s.r() != e { // autocast: a cast of the stream's gradient
 		t.add(e * l.out * n)
 		l.residual = false
@@ -101,7 +102,7 @@ func (t *tape) backward(l linearLayer, x int64) {
 	if l.adapter != nil {
 		l.residual = t.adapter(&l, x)
 	}
-	work := s.quantBackward(l.in, l.out)
+	work := s.quantBackward(l.in, l.out, e)
 	t.add(e*l.in*n + work)
 	t.drop(work)
 	if !l.residual {
@@ -119,8 +120,8 @@ func (t *tape) backward(l linearLayer, x int64) {
 // (torch/csrc/autograd/engine.cpp, validate_outputs).
 func (t *tape) adapter(l *linearLayer, x int64) bool {
 	s, a := t.s, l.adapter
-	e, ab, n := s.e(), s.ab(), s.Tokens
-	convert, residual := s.converts(), l.residual
+	e, ab, n := t.e, s.ab(), s.Tokens
+	convert, residual := e != ab, l.residual
 	if convert {
 		t.add(ab * l.out * n)
 		if s.Quantize == "" {
@@ -136,9 +137,9 @@ func (t *tape) adapter(l *linearLayer, x int64) bool {
 		t.drop(ab * l.out * n)
 	}
 	inner := ab * a.Rank * n
-	t.grad(inner, 4*l.out*a.Rank)
+	t.grad(inner, s.gradBytes()*l.out*a.Rank)
 	t.drop(ab*l.out*n + s.inner(a))
-	t.grad(ab*l.in*n, 4*l.in*a.Rank)
+	t.grad(ab*l.in*n, s.gradBytes()*l.in*a.Rank)
 	t.drop(inner + s.input(a, l.shared))
 	t.turn(ab*l.in*n, x*l.in*n)
 	return residual

@@ -21,7 +21,7 @@ func init() {
 // gemma3VL reads a Gemma3Config: SigLIP, a pooling projector, Gemma 3.
 func gemma3VL(c *config) *multimodal {
 	tower := siglipTower(c.sub("vision_config"))
-	text := gemma3Text(c.sub("text_config"))
+	text := gemma3Text(c.sub("text_config")).masked()
 	tokens := gemma3Tokens(c, tower.grid)
 	return &multimodal{
 		text: text,

@@ -60,6 +60,8 @@ func (v *internViT) build(b *builder, path string) []string {
 		states = v.stack.build(b, dot(path, "encoder.layer"), true, extra...)
 		if v.ln {
 			states[len(states)-1] = addLayerNorm(b, dot(path, "layernorm"), v.dim, b.hidden)
+		} else {
+			b.empty(dot(path, "layernorm")) // nn.Identity
 		}
 	})
 	return states

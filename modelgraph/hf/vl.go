@@ -45,6 +45,21 @@ type multimodal struct {
 	tied     bool // lm_head shares the embedding
 }
 
+// masked is a decoder that is given a mask where there are images
+// (modeling_gemma3.py, modeling_paligemma.py: create_causal_mask_mapping).
+func (d *decoder) masked() *decoder {
+	attention := d.attention
+	d.attention = func(layer int64) part {
+		p := attention(layer)
+		if op, ok := p.op.(modelgraph.Attention); ok {
+			op.ImageMask = true
+			p.op = op
+		}
+		return p
+	}
+	return d
+}
+
 // build adds the modules of a class.
 func (m *multimodal) build(b *builder, c *config, class string) {
 	path := "model"

@@ -144,6 +144,9 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 		return nil, nil, err
 	}
 	p.Topology = *topo
+	if p.RawMap == nil && p.Workload.Strategy.Replicated() {
+		return &p.Plan, nil, nil // every GPU runs the whole model
+	}
 	if p.RawMap == nil {
 		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: "missing"}
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // Change is a step away from a problem, and the row that it leads to.
@@ -30,7 +31,11 @@ const (
 // edits are the single changes that take memory away, the least intrusive
 // first: those that change no result, then the optimizer, then the work
 // itself, then what is trained.
-func edits(w *costmodel.Workload) []edit {
+func (p *Problem) edits() []edit {
+	w := p.Workload
+	if r, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: w.Mode, Seq: w.Seq, Batch: w.Batch}); err == nil {
+		w.Seq, w.Batch = r.Seq, r.Batch // what the model takes where nothing was asked for
+	}
 	var out []edit
 	add := func(when bool, what string, apply func(*costmodel.Workload)) {
 		if when {
@@ -57,8 +62,9 @@ func edits(w *costmodel.Workload) []edit {
 		})
 	}
 	const shortest = 512
-	add(w.Seq > shortest, fmt.Sprintf("--seq %d", w.Seq/2),
-		func(w *costmodel.Workload) { w.Seq, w.TargetSeq = w.Seq/2, w.TargetSeq/2 })
+	seq := w.Seq / 2
+	add(w.Seq > shortest, fmt.Sprintf("--seq %d", seq),
+		func(w *costmodel.Workload) { w.Seq, w.TargetSeq = seq, w.TargetSeq/2 })
 	add(train && w.LoRARank == 0, fmt.Sprintf("--lora-rank %d --lora-targets %s (the model itself frozen)", loraRank, loraTargets),
 		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = loraRank, []string{loraTargets} })
 	return out
@@ -70,7 +76,7 @@ func edits(w *costmodel.Workload) []edit {
 func Tried(ctx context.Context, p *Problem, value float64) []Change {
 	var out []Change
 	batches := false
-	for _, e := range edits(&p.Workload) {
+	for _, e := range p.edits() {
 		batch := changesBatch(&e)
 		if batch && batches || changesTraining(&e) {
 			continue

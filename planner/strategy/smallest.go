@@ -14,7 +14,7 @@ import (
 func Smallest(ctx context.Context, p *Problem) []Change {
 	var out []Change
 	batches, same := false, false
-	all := edits(&p.Workload)
+	all := p.edits()
 	for _, e := range all {
 		if batches && changesBatch(&e) {
 			continue // the largest that fits came first
@@ -26,12 +26,26 @@ func Smallest(ctx context.Context, p *Problem) []Change {
 	}
 	others := p.others(ctx)
 	if !same && len(others) == 0 {
-		others = p.together(ctx, slices.DeleteFunc(slices.Clone(all), func(e edit) bool { return changesTraining(&e) }))
-	}
-	if len(out)+len(others) == 0 {
-		others = p.together(ctx, all)
+		full, adapters := split(all)
+		others = p.together(ctx, full)
+		if len(out) == 0 && len(adapters) > 0 {
+			others = append(others, p.together(ctx, slices.Concat(adapters, full))...)
+		}
 	}
 	return slices.Concat(out, others, p.moreGPUs(ctx))
+}
+
+// split tells the changes that train the same from those that freeze the
+// model.
+func split(all []edit) (full, adapters []edit) {
+	for _, e := range all {
+		if changesTraining(&e) {
+			adapters = append(adapters, e)
+		} else {
+			full = append(full, e)
+		}
+	}
+	return full, adapters
 }
 
 // change names the strategy too where the user left it open.

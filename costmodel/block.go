@@ -1,0 +1,19 @@
+package costmodel
+
+// Rounding is the size of the block that a tensor takes less its own, as
+// CUDACachingAllocator.cpp (torch 2.11) cuts them: requests are rounded to
+// 512 B (round_size); one of 10 MiB or more gets a segment of a multiple of
+// 2 MiB (get_allocation_size), of which it takes all unless more than 1 MiB
+// would remain (should_split): a tensor of 43 MiB costs 44. Tensors that come
+// before anything is cached pay it always, others where the cached block that
+// fits best is such a one (torch-memory.md §2.14).
+func Rounding(size int64) int64 {
+	const quantum, large, segment, split = 512, 10 << 20, 2 << 20, 1 << 20
+	block := (size + quantum - 1) / quantum * quantum
+	if block >= large {
+		if whole := (block + segment - 1) / segment * segment; whole-block <= split {
+			block = whole
+		}
+	}
+	return block - size
+}

@@ -1,0 +1,135 @@
+package estimate_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+)
+
+const mixtral = `{"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+	"num_key_value_heads": 2, "num_local_experts": 4, "num_experts_per_tok": 2, "vocab_size": 1000}`
+
+// lora is a training of adapters of rank 8.
+func lora(targets ...string) costmodel.Workload {
+	return costmodel.Workload{
+		Mode: costmodel.Train, Batch: 4, Seq: 64, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
+		LoRARank: 8, LoRATargets: targets,
+	}
+}
+
+func tableOf(t *testing.T, model string, w costmodel.Workload) *costmodel.Table {
+	t.Helper()
+	g := config(t, model)
+	w, err := estimate.Resolve(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// frozenSums adds up what all units hold throughout, and the gradients.
+func frozenSums(table *costmodel.Table) (params, states, grads int64) {
+	for i := range table.Units {
+		u := &table.Units[i]
+		params, states, grads = params+u.Params, states+u.OptimizerState, grads+u.HeldGrads
+		for _, s := range u.Steps {
+			grads += s.Grads
+		}
+	}
+	return params, states, grads
+}
+
+// TestAdapterStates: r·(in + out) fp32 parameters a target, gradients and two
+// states of the same size, and nothing for the base.
+func TestAdapterStates(t *testing.T) {
+	full := lora()
+	full.LoRARank = 0
+	base, _, _ := frozenSums(tableOf(t, mixtral, full))
+	const qv = 2 * 8 * ((64 + 64) + (64 + 32)) // q_proj and v_proj of two layers
+	const all = qv + 2*8*((64+32)+(64+64))     // and k_proj, o_proj; routers and stacked experts are no Linear
+	for _, c := range []struct {
+		targets []string
+		want    int64
+	}{
+		{[]string{"q_proj", "v_proj"}, qv},
+		{[]string{"all-linear"}, all},
+		{[]string{"model.layers.1.self_attn.q_proj"}, 8 * (64 + 64)},
+		{[]string{"self_attn.q_proj"}, 2 * 8 * (64 + 64)},
+	} {
+		for _, micro := range []int64{1, 4} {
+			w := lora(c.targets...)
+			w.MicroBatches = micro
+			params, states, grads := frozenSums(tableOf(t, mixtral, w))
+			if params-base != 4*c.want || states != 8*c.want || grads != 4*c.want {
+				t.Errorf("%v, %d micro-batches: %d of parameters, %d of states, %d of gradients; want %d adapter elements", c.targets, micro, params-base, states, grads, c.want)
+			}
+		}
+	}
+}
+
+// TestFirstAdapter: before the first adapter nothing is kept, but with
+// checkpoints, where the embedding's output is made to require a gradient.
+func TestFirstAdapter(t *testing.T) {
+	w := lora("model.layers.1.self_attn.q_proj")
+	if got := tableOf(t, mixtral, w); got.Units[1].ActivationBytes() != 0 || got.Units[2].ActivationBytes() == 0 {
+		t.Errorf("the first block keeps %d bytes, the second %d", got.Units[1].ActivationBytes(), got.Units[2].ActivationBytes())
+	}
+	w.Recompute = costmodel.RecomputeFull
+	if got := tableOf(t, mixtral, w); got.Units[1].Steps[0].Saved == 0 {
+		t.Error("a recomputed first block makes no gradient for its input")
+	}
+}
+
+// TestFrozenFaults holds the text of refusals to what they must name.
+func TestFrozenFaults(t *testing.T) {
+	g := config(t, mixtral)
+	for _, c := range []struct {
+		name, flag string
+		change     func(*costmodel.Workload)
+		says       []string
+	}{
+		{"a target that is not there", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_porj"} }, []string{`"q_porj"`, "q_proj"}},
+		{"an expert", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"gate_up_proj"} }, []string{`"gate_up_proj"`}},
+		{"one of two", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_proj", "up"} }, []string{`"up"`}},
+		{"no targets", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = nil }, []string{"q_proj,v_proj", "mixtral"}},
+		{"no rank", "lora-targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"--lora-rank"}},
+		{"a negative rank", "lora-rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},
+		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, costmodel.NF4 }, []string{"--lora-rank"}},
+	} {
+		w := lora("q_proj")
+		c.change(&w)
+		_, err := estimate.Resolve(g, w)
+		var fault *estimate.WorkloadError
+		if !errors.As(err, &fault) || fault.Flag != c.flag {
+			t.Errorf("%s: %v, want a fault of --%s", c.name, err, c.flag)
+			continue
+		}
+		for _, s := range c.says {
+			if !strings.Contains(fault.Msg, s) {
+				t.Errorf("%s: %q does not say %q", c.name, fault.Msg, s)
+			}
+		}
+	}
+}
+
+// TestEightBitKeepsInputs: LLM.int8() keeps its inputs past a checkpoint.
+func TestEightBitKeepsInputs(t *testing.T) {
+	w := lora("all-linear")
+	w.Recompute, w.Quantize = costmodel.RecomputeFull, costmodel.Int8
+	table := tableOf(t, llama2, w)
+	const tokens = 4 * 64
+	var kept int64
+	for _, s := range table.Units[5].Steps {
+		kept += s.Kept
+	}
+	if want := int64(tokens * 4 * (3*4096 + 11008)); kept != want { // fp32: norms' outputs, attention's, the product
+		t.Errorf("a block keeps %d bytes, want %d", kept, want)
+	}
+}

@@ -1,0 +1,42 @@
+package estimate
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// matrixPadding is what the allocator adds to optimizer states and gradients
+// of an MLP's matrices where every GPU runs the whole model. States come in
+// the first step, after a backward: where it freed wider activations, they
+// are cut from those and pay nothing; where activations are no wider, or
+// recomputed, so that those of one block alone are there, each takes a segment
+// and pays as its weight did. A gradient is made when its own layer's
+// activations have just been freed, recomputed or not.
+func (e *estimator) matrixPadding(i int) (states, grads int64) {
+	l := &e.g.Layers[i]
+	op, ok := l.Op.(modelgraph.MLP)
+	if !ok || e.w.Strategy != costmodel.DDP || e.frozen() {
+		return 0, 0
+	}
+	tokens, _ := e.w.Tokens(l.Stream)
+	width := e.compute.ComputeBytes() * op.Hidden * tokens
+	width += rounding(width)
+	each := e.w.Precision.WeightBytes()
+	for j := range l.Params {
+		t := &l.Params[j]
+		size := t.Numel() * each
+		pad := rounding(size)
+		if t.Tied() || !t.DType.Float() || pad < 512 {
+			continue
+		}
+		wider := width > size+pad
+		if !wider || e.recomputes() {
+			state, _ := e.stateOf(t.Shape, t.Numel(), each)
+			states += state / size * pad
+		}
+		if !wider {
+			grads += pad
+		}
+	}
+	return states, grads
+}

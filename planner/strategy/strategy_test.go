@@ -1,0 +1,173 @@
+package strategy_test
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// problem is a built-in model on n GPUs of the catalogue.
+func problem(t *testing.T, model, gpu string, n int, w costmodel.Workload) *strategy.Problem {
+	t.Helper()
+	g, err := load.Model(model, load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry, err := catalogue.Find(gpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{entry.Device(w.Mode)}, n)}
+	return &strategy.Problem{Graph: g, Workload: w, Topology: topo}
+}
+
+func training(batch int64) costmodel.Workload {
+	return costmodel.Workload{Mode: costmodel.Train, Batch: batch, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}
+}
+
+// TestRows holds the table to its strategies and its order.
+func TestRows(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(4))
+	rows := strategy.Rows(t.Context(), p)
+	seen := map[costmodel.Strategy]map[costmodel.Runtime]bool{}
+	for i := range rows {
+		w := &rows[i].Workload
+		if seen[w.Strategy] == nil {
+			seen[w.Strategy] = map[costmodel.Runtime]bool{}
+		}
+		seen[w.Strategy][w.Runtime] = true
+	}
+	for _, s := range costmodel.Strategies() {
+		for _, r := range s.Runtimes() {
+			if !seen[s][r] {
+				t.Errorf("no row of %s under %s", s, r)
+			}
+		}
+	}
+	fits := 0
+	for i := range rows {
+		r := &rows[i]
+		if r.Fits() {
+			fits++
+			if r.Headroom() < 0 || slices.Max(r.Peaks()) > p.Topology.Devices[0].Budget() {
+				t.Errorf("%s fits with peaks of %d and %d left", r.Workload.Strategy, r.Peaks(), r.Headroom())
+			}
+		}
+		if i == 0 {
+			continue
+		}
+		switch before := &rows[i-1]; {
+		case before.Refused != nil && r.Refused == nil, !before.Fits() && r.Fits():
+			t.Errorf("%s stands before %s", before.Workload.Strategy, r.Workload.Strategy)
+		case r.Fits() && before.SecondsPerToken() > r.SecondsPerToken():
+			t.Errorf("%s is slower than %s and stands before it", before.Workload.Strategy, r.Workload.Strategy)
+		case !before.Fits() && r.Refused == nil && before.Headroom() < r.Headroom():
+			t.Errorf("%s lacks more than %s and stands before it", before.Workload.Strategy, r.Workload.Strategy)
+		}
+	}
+	if fits == 0 || fits == len(rows) {
+		t.Errorf("%d of %d rows fit: the order is not tested", fits, len(rows))
+	}
+}
+
+// TestTokens: --batch is each GPU's own where every GPU runs the whole model.
+func TestTokens(t *testing.T) {
+	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 4, training(8))
+	p.Workload.Seq = 1024
+	for _, r := range strategy.Rows(t.Context(), p) {
+		if r.Refused != nil {
+			continue
+		}
+		want := int64(8 * 1024)
+		if r.Workload.Strategy.Replicated() {
+			want *= 4
+		}
+		if r.Tokens() != want {
+			t.Errorf("%s: %d tokens a step, not %d", r.Workload.Strategy, r.Tokens(), want)
+		}
+		if w := &r.Workload; w.Strategy == costmodel.Pipeline && w.MicroBatches != 8 {
+			t.Errorf("%d micro-batches for a batch of 8 on 4 stages, not 8", w.MicroBatches)
+		}
+	}
+}
+
+// TestRefused: what goes with no GPU count or mode stays in the table, with
+// the rule.
+func TestRefused(t *testing.T) {
+	tests := []struct {
+		name string
+		w    costmodel.Workload
+		gpus int
+		rule map[costmodel.Strategy]string
+	}{
+		{"two GPUs", training(2), 2, map[costmodel.Strategy]string{costmodel.HSDP: "takes 4 GPUs or more"}},
+		{"inference", costmodel.Workload{Mode: costmodel.Infer}, 4, map[costmodel.Strategy]string{costmodel.Zero1: "shards what training adds", costmodel.Zero2: "shards what training adds"}},
+		{"one sequence", training(1), 4, map[costmodel.Strategy]string{costmodel.Pipeline: "micro-batches"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			found := map[costmodel.Strategy]bool{}
+			for _, r := range strategy.Rows(t.Context(), problem(t, "qwen2.5-0.5b", "h100-80gb", test.gpus, test.w)) {
+				if rule, ok := test.rule[r.Workload.Strategy]; ok && r.Refused != nil && strings.Contains(r.Refused.Error(), rule) {
+					found[r.Workload.Strategy] = true
+				}
+			}
+			for s, rule := range test.rule {
+				if !found[s] {
+					t.Errorf("%s is not refused with %q", s, rule)
+				}
+			}
+		})
+	}
+}
+
+// TestRestricted: a strategy or runtime that is asked for leaves no others.
+func TestRestricted(t *testing.T) {
+	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 4, training(4))
+	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, costmodel.Lightning
+	rows := strategy.Rows(t.Context(), p)
+	if len(rows) != 1 || rows[0].Resolved.Runtime != costmodel.Lightning {
+		t.Errorf("%d rows: %+v", len(rows), rows)
+	}
+}
+
+// TestCommunication holds bytes a step to ZeRO's closed forms (arXiv
+// 1910.02054, section 7). Ψ are the bytes of all parameters, in bf16; FSDP2
+// keeps the root, embedding, norm and head here, gathered through backward.
+func TestCommunication(t *testing.T) {
+	const (
+		params = 8030261248
+		root   = 2*128256*4096 + 4096
+		n      = 4
+	)
+	part := func(times, elements float64) float64 { return times * (n - 1) / n * 2 * elements }
+	want := map[costmodel.Strategy]float64{
+		costmodel.DDP:   part(2, params),
+		costmodel.Zero1: part(2, params),
+		costmodel.Zero2: part(2, params),
+		costmodel.Zero3: part(3, params),
+		costmodel.FSDP:  part(3, params) - part(1, root),
+		// Two groups of two: 3·½ inside, and an all-reduce of each half between.
+		costmodel.HSDP: 3*params - root + 2*0.5*params,
+		// A hidden state over each cut, and its gradient back.
+		costmodel.Pipeline: 2 * 4 * 2048 * 4096 * 2,
+	}
+	got := map[costmodel.Strategy]int64{}
+	for _, r := range strategy.Rows(t.Context(), problem(t, "llama-3.1-8b", "h200-141gb", n, training(4))) {
+		if r.Refused == nil && r.Workload.Schedule != costmodel.Interleaved {
+			got[r.Workload.Strategy] = r.Communication
+		}
+	}
+	for s, w := range want {
+		if math.Abs(float64(got[s])-w) > 1 {
+			t.Errorf("%s sends %d B a step, not %.0f", s, got[s], w)
+		}
+	}
+}
