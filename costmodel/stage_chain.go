@@ -164,6 +164,19 @@ func (c *StageChain) training(p *span, s Schedule, rank int64) int64 {
 	return max(most, (flying-1)*kept+m*logits+grads+sent+c.rotary+p.own+p.again.Backward)
 }
 
+// atEnd is what the merging of the outputs or the optimizer's step adds.
+func (c *StageChain) atEnd(spans []span, m int64) int64 {
+	var step, logits int64
+	for i := range spans {
+		step += spans[i].first.StepTransient
+		logits += m * spans[i].logits
+	}
+	if !c.train {
+		step = 0
+	}
+	return max(step, logits)
+}
+
 // Looped is the peak of a rank with several stages, by its actions.
 func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 	spans := make([]span, len(place.Chunks))
@@ -182,7 +195,6 @@ func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 		return static
 	}
 	ran := make([]bool, len(spans))
-	var step, logits int64
 	for _, a := range place.Schedule.Order(place.Rank) {
 		p := &spans[a.Chunk]
 		r := &p.first
@@ -195,26 +207,16 @@ func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 			most = max(most, now+c.rotary+max(r.Forward, r.Late))
 			now += p.own + p.logits
 		case c.train:
-			back := r.Backward
-			if ran[a.Chunk] {
-				back = p.again.Backward
+			back, grads := p.again.Backward, int64(0)
+			if !ran[a.Chunk] {
+				back, grads, ran[a.Chunk] = r.Backward, r.Grads, true
 			}
 			now -= c.kept(p)
 			most = max(most, now+c.rotary+p.own+back)
-			if !ran[a.Chunk] {
-				now += r.Grads
-				ran[a.Chunk] = true
-			}
+			now += grads
 		}
 	}
-	for i := range spans {
-		step += spans[i].first.StepTransient
-		logits += m * spans[i].logits
-	}
-	if !c.train {
-		step = 0
-	}
-	most = max(most, now+logits, now+step)
+	most = max(most, now+c.atEnd(spans, m))
 	if products {
 		static += workspace
 	}

@@ -20,7 +20,10 @@ import (
 // rows of one model that differ by more than a fifth in the right order.
 const (
 	timeBound = 0.25
-	sureApart = 1.20
+	// laterBound is for rows taken afterwards, blind: launches of small kernels
+	// and the rates of small products are not modelled.
+	laterBound = 0.31
+	sureApart  = 1.20
 )
 
 // timed are the rows whose steps devmap predicts, without FSDP2's
@@ -121,8 +124,12 @@ func TestStepTime(t *testing.T) {
 		measured[i], predicted[i] = r.seconds(), r.stepSeconds(t)
 		off := predicted[i]/measured[i] - 1
 		fmt.Fprintf(&table, "%-40s %9.4f %9.4f %+7.1f%%\n", r.name, predicted[i], measured[i], 100*off)
-		if math.Abs(off) > timeBound {
-			t.Errorf("%s: %.4f s predicted, %.4f s measured, off by %+.1f %%; the bound is %g %%", r.name, predicted[i], measured[i], 100*off, 100*timeBound)
+		bound := timeBound
+		if r.shared {
+			bound = laterBound
+		}
+		if math.Abs(off) > bound {
+			t.Errorf("%s: %.4f s predicted, %.4f s measured, off by %+.1f %%; the bound is %g %%", r.name, predicted[i], measured[i], 100*off, 100*bound)
 		}
 	}
 	pairs, wrong := 0, 0

@@ -213,7 +213,7 @@ func checkDevices(t *testing.T, ds []contractDevice) {
 		if want := p.PeakAllocatedBytes + p.OverheadBytes + (p.SlackBytes[0]+p.SlackBytes[1])/2; p.DeviceUsedBytes != want {
 			t.Errorf("devices[%d]: device_used %d, not %d", i, p.DeviceUsedBytes, want)
 		}
-		if r := p.PeakRangeBytes; r != nil && (len(r) != 2 || r[0] > p.PeakAllocatedBytes || r[1] < p.PeakAllocatedBytes) {
+		if r := p.PeakRangeBytes; len(r) > 0 && (len(r) != 2 || r[0] > p.PeakAllocatedBytes || r[1] < p.PeakAllocatedBytes) {
 			t.Errorf("devices[%d]: a peak of %d in the range %v", i, p.PeakAllocatedBytes, r)
 		}
 		if (p.PeakAt == "") != (p.PeakAllocatedBytes == 0) {

@@ -45,7 +45,10 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if err := check(&w); err != nil {
 		return w, err
 	}
-	return w, checkFrozen(g, &w)
+	if err := checkFrozen(g, &w); err != nil {
+		return w, err
+	}
+	return w, nil
 }
 
 func check(w *costmodel.Workload) error {

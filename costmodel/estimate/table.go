@@ -32,6 +32,27 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	return e.table(w)
 }
 
+type estimator struct {
+	g      *modelgraph.Graph
+	w      costmodel.Workload
+	engine engine
+	// compute is the precision that the ops see; weights between steps have
+	// w.Precision's.
+	compute  costmodel.Precision
+	grads    []gradient
+	costs    []ops.Cost
+	alone    []bool // by layer: ops.Shape.HeadAlone
+	inputs   int    // the layer with ops.Shape.Inputs, or -1
+	warnings []string
+	unknown  int
+
+	linears   map[*modelgraph.Tensor]linear
+	adapters  map[*modelgraph.Layer][]ops.Adapter
+	cutBy     map[*modelgraph.Layer]int64 // over how many GPUs a layer's copy is cut
+	inputGrad []bool                      // by layer, under adapters: gradients go on to its input
+	flat      bool                        // NF4 without nested statistics
+}
+
 func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
 	g := e.g
 	e.compute = e.engine.compute(e.w.Precision)
@@ -61,27 +82,6 @@ func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
 	e.situations(t)
 	t.Warnings = e.warnings
 	return t, nil
-}
-
-type estimator struct {
-	g      *modelgraph.Graph
-	w      costmodel.Workload
-	engine engine
-	// compute is the precision that the ops see; weights between steps have
-	// w.Precision's.
-	compute  costmodel.Precision
-	grads    []gradient
-	costs    []ops.Cost
-	alone    []bool // by layer: ops.Shape.HeadAlone
-	inputs   int    // the layer with ops.Shape.Inputs, or -1
-	warnings []string
-	unknown  int
-
-	linears   map[*modelgraph.Tensor]linear
-	adapters  map[*modelgraph.Layer][]ops.Adapter
-	cutBy     map[*modelgraph.Layer]int64 // over how many GPUs a layer's copy is cut
-	inputGrad []bool                      // by layer, under adapters: gradients go on to its input
-	flat      bool                        // NF4 without nested statistics
 }
 
 // layer is the cost of one layer's op, or its declared cost.

@@ -25,17 +25,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		out.Padding += e.padding(l)
 		step := c.Step
 		if train && e.runs(i) {
-			state, transient := e.optimizer(l)
-			out.OptimizerState += state
-			out.StepTransient += transient
-			states, grads := e.matrixPadding(i)
-			out.Padding += states
-			step.Grads += grads
-			step.Backward = max(step.Backward, step.Grads-step.Saved)
-			if e.engine.views || e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
-				out.HeldGrads += step.Grads
-				step = accumulating(step, e.grads[i].waits)
-			}
+			step = e.trainStep(&out, i, l, step)
 		}
 		out.Products = out.Products || e.runs(i) && ops.Products(l.Op)
 		arguments += c.Arguments
@@ -60,6 +50,23 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	e.keepSelected(u, &out)
 	e.keepInputs(u, &out)
 	return out
+}
+
+// trainStep adds what training keeps of a layer, and changes its step where
+// gradients stay from one micro-batch to the next.
+func (e *estimator) trainStep(out *costmodel.Unit, i int, l *modelgraph.Layer, step costmodel.Step) costmodel.Step {
+	state, transient := e.optimizer(l)
+	out.OptimizerState += state
+	out.StepTransient += transient
+	states, grads := e.matrixPadding(i)
+	out.Padding += states
+	step.Grads += grads
+	step.Backward = max(step.Backward, step.Grads-step.Saved)
+	if e.engine.views || e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
+		out.HeldGrads += step.Grads
+		step = accumulating(step, e.grads[i].waits)
+	}
+	return step
 }
 
 // accumulating is a step when its parameters have gradients already, from

@@ -39,9 +39,6 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, 0)
 	c.Casts = s.casts(0, 0, mats*op.Dim*op.Hidden) // biases are cast, but not kept
 	c.Step.Saved += c.Casts
-	if s.Precision.Mixed() && s.Train && !s.Recompute && !s.Frozen {
-		c.Step.Saved += mats * remainder(2*op.Dim*op.Hidden) // of the copies, as slack says of the rest
-	}
 	if op.Activation == "gelu_new" && s.Precision.Mixed() {
 		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
 		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
