@@ -147,15 +147,3 @@ func (s Schedule) Bubble() float64 {
 	p := float64(s.Stages)
 	return (p - 1) / (float64(max(1, s.Chunks)*s.MicroBatches) + p - 1)
 }
-
-// Schedule is the workload's, 1F1B where it names none.
-func (w *Workload) schedule() Schedule {
-	s := Schedule{w.Schedule, max(1, w.World), 1, max(1, w.MicroBatches)}
-	if s.Kind == "" {
-		s.Kind = OneFOneB
-	}
-	if s.Kind == Interleaved {
-		s.Chunks = max(1, w.VirtualStages)
-	}
-	return s
-}
