@@ -126,6 +126,9 @@ type Linear struct {
 	Out        int64  `json:"out"`
 	Activation string `json:"activation,omitzero"` // applied to the output
 	Pooled     bool   `json:"pooled,omitzero"`     // one position a sequence
+	// Returned: the model returns the result beside its own (the features of
+	// images, image_hidden_states).
+	Returned bool `json:"returned,omitzero"`
 }
 
 // Conv is a convolution; its output has Out channels a token.

@@ -75,6 +75,9 @@ func (p *Problem) tooLarge() string {
 	if err != nil {
 		return ""
 	}
+	if p.piped() && p.schedule().Chunks > 1 {
+		return "" // no unit is alone on a device that has several runs
+	}
 	alone := func(a, b int, groups uint64) bool {
 		for d := range l.device {
 			if l.peak(d, a, b, groups) <= p.Topology.Devices[d].Budget() {
@@ -90,7 +93,7 @@ func (p *Problem) tooLarge() string {
 	}
 	for i := range len(l.start) - 1 {
 		if !alone(i, i+1, 0) {
-			return p.Graph.Units[l.order[l.start[i]]].Name
+			return p.Graph.Units[l.nameOf(i)].Name
 		}
 	}
 	return ""

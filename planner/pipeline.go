@@ -1,7 +1,9 @@
 package planner
 
 import (
+	"context"
 	"fmt"
+	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/chain"
@@ -57,6 +59,9 @@ func (l *layout) checkStages() error {
 		}
 		return e
 	}
+	if s.Stages == 1 && s.Chunks > 1 {
+		return &StageError{"schedule", 1, items, "interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule"}
+	}
 	if l.p.Costs.Workload.Mode != costmodel.Train {
 		return nil // forward only: every schedule takes any number
 	}
@@ -78,17 +83,33 @@ func (l *layout) pinEnds(fixed *pins) error {
 	last := len(l.device) - 1
 	for item, d := range map[int]int{0: 0, len(fixed.items) - 1: last} {
 		if old := fixed.items[item]; old >= 0 && old != d {
-			name := l.p.Graph.Units[l.order[l.start[item]]].Name
-			return &PatternError{"pin", fixed.by[l.order[l.start[item]]].Pattern, fmt.Sprintf("%q cannot be on device %d: a pipeline's stages are in device order, so that it is on device %d", name, old, d)}
+			u := l.order[l.start[item]]
+			for _, v := range l.order[l.start[item]:l.start[item+1]] {
+				if _, ok := fixed.by[v]; ok {
+					u = v
+				}
+			}
+			name := l.p.Graph.Units[u].Name
+			return &PatternError{"pin", fixed.by[u].Pattern, fmt.Sprintf("%q cannot be on device %d: a pipeline's stages are in device order, so that it is on device %d", name, old, d)}
 		}
 		fixed.items[item] = d
 	}
 	return nil
 }
 
+// nameOf is the unit that an item is known by: under a pipeline its last, as
+// what passes along comes first.
+func (l *layout) nameOf(item int) int {
+	if l.stages != nil {
+		return l.order[l.start[item+1]-1]
+	}
+	return l.order[l.start[item]]
+}
+
 // fill gives every stage an item, where the solver left some empty as another
-// sets the largest share anyway.
-func (l *layout) fill(r *chain.Result, fixed *pins) error {
+// sets the largest share anyway: it moves the cuts apart, and then searches
+// from there.
+func (l *layout) fill(ctx context.Context, r *chain.Result, fixed *pins) error {
 	k := len(r.Cuts) - 1
 	moved := false
 	for d := 1; d < k; d++ {
@@ -104,21 +125,24 @@ func (l *layout) fill(r *chain.Result, fixed *pins) error {
 	if !moved {
 		return nil
 	}
-	value := chain.Share{Peak: 0, Budget: 1}
+	s := l.newLooped()
+	s.pins = fixed.items
+	copy(s.cuts, r.Cuts)
+	best, exact, stopped := s.search(ctx)
+	if math.IsInf(best.most, 1) {
+		return &StageError{"pin", k, len(fixed.items), fmt.Sprintf("no map was found that keeps the pins and has a unit on each of the %d stages", k)}
+	}
+	r.Cuts, r.Optimal, r.SquaresOptimal, r.Stopped = s.cuts, exact, exact, r.Stopped || stopped
+	r.Value = chain.Share{Peak: 0, Budget: 1}
 	for d := range k {
-		for i := r.Cuts[d]; i < r.Cuts[d+1]; i++ {
-			if pin := fixed.items[i]; pin >= 0 && pin != d {
-				return &StageError{"pin", k, len(fixed.items), fmt.Sprintf("no map was found that keeps the pins and has a unit on each of the %d stages", k)}
-			}
-		}
 		r.Peaks[d] = l.stagePeak(d, r.Cuts[d], r.Cuts[d+1])
-		if share := (chain.Share{Peak: r.Peaks[d], Budget: l.p.Topology.Devices[d].Budget()}); value.Cmp(share) < 0 {
-			value, r.Bottleneck = share, d
+		if share := (chain.Share{Peak: r.Peaks[d], Budget: l.p.Topology.Devices[d].Budget()}); r.Value.Cmp(share) < 0 {
+			r.Value, r.Bottleneck = share, d
 		}
 	}
-	r.Optimal = r.Optimal && value.Cmp(r.Value) <= 0
-	r.SquaresOptimal = false
-	r.Value = value
+	if exact {
+		r.LowerBound, r.Bound = r.Value, chain.BoundSearch
+	}
 	return nil
 }
 

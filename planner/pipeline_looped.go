@@ -13,7 +13,7 @@ import (
 // allCuts is the number of ways to cut up to which all are tried.
 const allCuts = 5000
 
-// looped is the search for cuts of an interleaved pipeline, where run c of the
+// looped is the search for cuts of a pipeline by trial, where run c of the
 // chain is on device c mod p (torch 2.11, distributed/pipelining/_utils.py,
 // generate_stage_to_rank_mapping).
 type looped struct {
@@ -22,6 +22,7 @@ type looped struct {
 	cuts     []int // of items, length p·v + 1
 	share    []float64
 	tried    int
+	pins     []int // device of each item, -1 where free; nil: all are
 }
 
 // score orders cuts: the largest share, then the sum of squares.
@@ -98,6 +99,9 @@ func (s *looped) even() {
 // rank is a device's share.
 func (s *looped) rank(d int) float64 {
 	p := int(s.schedule.Stages)
+	if s.schedule.Chunks == 1 {
+		return float64(s.l.stagePeak(d, s.cuts[d], s.cuts[d+1])) / float64(s.l.p.Topology.Devices[d].Budget())
+	}
 	place := costmodel.StagePlace{Schedule: s.schedule, Rank: int64(d)}
 	for c := d; c < len(s.cuts)-1; c += p {
 		place.Chunks = append(place.Chunks, costmodel.Stretch{First: s.l.start[s.cuts[c]], End: s.l.start[s.cuts[c+1]]})
@@ -108,6 +112,9 @@ func (s *looped) rank(d int) float64 {
 
 func (s *looped) score() score {
 	s.tried++
+	if !s.keepsPins() {
+		return score{math.Inf(1), 0}
+	}
 	var out score
 	for d := range s.share {
 		s.share[d] = s.rank(d)
@@ -115,6 +122,17 @@ func (s *looped) score() score {
 		out.squares += s.share[d] * s.share[d]
 	}
 	return out
+}
+
+func (s *looped) keepsPins() bool {
+	for c := range len(s.cuts) - 1 {
+		for i := s.cuts[c]; i < s.cuts[c+1] && s.pins != nil; i++ {
+			if pin := s.pins[i]; pin >= 0 && pin != c%int(s.schedule.Stages) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (s *looped) search(ctx context.Context) (best score, exact, stopped bool) {
@@ -127,7 +145,9 @@ func (s *looped) search(ctx context.Context) (best score, exact, stopped bool) {
 				best, kept = got, slices.Clone(s.cuts)
 			}
 		})
-		s.cuts = kept
+		if kept != nil {
+			s.cuts = kept
+		}
 		return best, true, false
 	}
 	best = s.score()
@@ -192,19 +212,60 @@ func (s *looped) unitMap() devicemap.Map {
 	return m
 }
 
-// weightBound is a share that no placement is below: what is there throughout
-// against all budgets, and the largest item's against the largest budget.
+// weightBound is a share that no cuts are below. At one moment of its own
+// each device has at least f micro-batches of every chunk in flight, so that
+// together they hold what is there throughout and f times what the units save;
+// where all chunks have run back once, their gradients too. The largest item
+// is on some device by itself.
 func (l *layout) weightBound() float64 {
-	var all, most, budgets, budget int64
+	var static, saved, grads, most, budgets, budget int64
 	for i := range len(l.start) - 1 {
-		n := l.costs.Run(l.start[i], l.start[i+1]).Static
-		all, most = all+n, max(most, n)
+		r := l.costs.Run(l.start[i], l.start[i+1])
+		static, saved, grads, most = static+r.Static, saved+l.bareSaved(i), grads+r.Grads, max(most, r.Static)
 	}
 	for d := range l.device {
 		b := l.p.Topology.Devices[d].Budget()
-		all, budgets, budget = all+l.extra[d], budgets+b, max(budget, b)
+		static, budgets, budget = static+l.extra[d], budgets+b, max(budget, b)
+	}
+	all := static
+	if l.p.Costs.Workload.Mode == costmodel.Train {
+		before, after := flying(l.p.schedule())
+		all = max(static+before*saved, static+grads+after*saved, static+grads)
 	}
 	return max(float64(all)/float64(budgets), float64(most+slices.Min(l.extra))/float64(budget))
+}
+
+// bareSaved is what an item's units save wherever a cut is: without inputs
+// that might be a stage's buffer, and outputs handed on.
+func (l *layout) bareSaved(item int) int64 {
+	var n int64
+	for _, u := range l.order[l.start[item]:l.start[item+1]] {
+		unit := &l.p.Costs.Units[u]
+		n += max(0, unit.Run().Saved-unit.Handed-unit.Entry)
+	}
+	return n
+}
+
+// flying is, of the device with the least, the most micro-batches that every
+// chunk has in flight at one moment: at any, and when all have gradients.
+func flying(s costmodel.Schedule) (before, after int64) {
+	before, after = math.MaxInt64, math.MaxInt64
+	for rank := range s.Stages {
+		count, ran := make([]int64, s.Chunks), make([]int64, s.Chunks)
+		var b, a int64
+		for _, action := range s.Order(rank) {
+			if action.Backward {
+				count[action.Chunk]--
+				ran[action.Chunk] = 1
+				continue
+			}
+			count[action.Chunk]++
+			b = max(b, slices.Min(count))
+			a = max(a, slices.Min(count)*slices.Min(ran))
+		}
+		before, after = min(before, b), min(after, a)
+	}
+	return before, after
 }
 
 // choose is n over k, cut off above allCuts.

@@ -14,6 +14,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -147,4 +148,171 @@ func TestPipelineAccuracy(t *testing.T) {
 	slices.Sort(off)
 	fmt.Fprintf(&table, "pipelines  %2d peaks: median error %.3f %%, worst %.3f %%\n", len(off), off[len(off)/2], off[len(off)-1])
 	t.Log(table.String())
+}
+
+// pipelineProblem is a built-in model to train or run as a pipeline.
+func pipelineProblem(t *testing.T, model string, gpus int, w costmodel.Workload) planner.Problem {
+	t.Helper()
+	g, err := hf.FromConfig("config.json", []byte(peerConfigs[model]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
+	if w.Mode == costmodel.Train {
+		w.Optimizer = costmodel.AdamW
+	}
+	w, err = estimate.Resolve(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topo := &costmodel.Topology{}
+	for range gpus {
+		topo.Devices = append(topo.Devices, gpu.Device(w.Mode))
+	}
+	return planner.Problem{Graph: g, Costs: table, Topology: topo}
+}
+
+// TestPipelineBest: the solver's map is as good as the best of all cuts, by
+// the walk, for a few units on few devices.
+func TestPipelineBest(t *testing.T) {
+	const small = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
+	peerConfigs["small"] = small
+	defer delete(peerConfigs, "small")
+	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
+		gpus, chunks := 3, 1
+		if kind == costmodel.Interleaved {
+			gpus, chunks = 2, 2
+		}
+		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
+			p := pipelineProblem(t, "small", gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
+			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			best := math.Inf(1)
+			cutAll(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+				m := make(devicemap.Map, len(p.Graph.Units))
+				for c := range len(cuts) - 1 {
+					if cuts[c+1] == cuts[c]+1 && p.Costs.Units[cuts[c]].Params == 0 {
+						return // the rotary alone is no stage
+					}
+					for u := cuts[c]; u < cuts[c+1]; u++ {
+						m[u] = devicemap.Device(c % gpus)
+					}
+				}
+				r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m)
+				if len(r.Faults) > 0 {
+					t.Fatal(r.Faults)
+				}
+				share := 0.
+				for d := range r.Devices {
+					share = max(share, r.Devices[d].Share())
+				}
+				best = min(best, share)
+			})
+			if math.Abs(sol.Value-best) > 1e-9 || sol.Status != planner.Optimal || sol.LowerBound > sol.Value {
+				t.Errorf("%s %s: %v (%s), the best of all cuts is %v", kind, mode, sol.Value, sol.Status, best)
+			}
+		}
+	}
+}
+
+// cutAll calls f with all ways to cut n units into k runs.
+func cutAll(n, k int, cuts []int, f func([]int)) {
+	if cuts == nil {
+		cuts = []int{0}
+	}
+	if len(cuts) == k {
+		f(append(slices.Clone(cuts), n))
+		return
+	}
+	for at := cuts[len(cuts)-1] + 1; at <= n-(k-len(cuts)); at++ {
+		cutAll(n, k, append(slices.Clone(cuts), at), f)
+	}
+}
+
+// TestPipelinePlans: every GPU has a stage, in order, the parts of a tied
+// parameter are on both ends, and the bound is below the value.
+func TestPipelinePlans(t *testing.T) {
+	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
+		for _, gpus := range []int{1, 2, 4, 8} {
+			if kind == costmodel.Interleaved && gpus == 1 {
+				continue
+			}
+			p := pipelineProblem(t, "qwen2.5-3b", gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
+			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			stages := sol.Map.Stages(p.Graph)
+			want := gpus
+			if kind == costmodel.Interleaved {
+				want = 2 * gpus
+			}
+			if len(stages) != want || sol.LowerBound > sol.Value || sol.LowerBound <= 0 {
+				t.Errorf("%s on %d: %d stages, value %v, bound %v", kind, gpus, len(stages), sol.Value, sol.LowerBound)
+			}
+			for i := range stages {
+				if int(stages[i].Device) != i%gpus {
+					t.Errorf("%s on %d: stage %d is on device %d", kind, gpus, i, stages[i].Device)
+				}
+			}
+		}
+	}
+}
+
+// TestPipelineRefused: what no engine runs, with what works.
+func TestPipelineRefused(t *testing.T) {
+	train := func(kind costmodel.ScheduleKind, m int64) costmodel.Workload {
+		return costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: m, MicroBatches: m, Seq: 64}
+	}
+	for _, c := range []struct {
+		gpus int
+		w    costmodel.Workload
+		pin  []planner.Pin
+		want string
+	}{
+		{4, train(costmodel.OneFOneB, 2), nil, "--micro-batches: 2 micro-batches on 4 stages: 1f1b takes at least as many micro-batches as stages (4 works)"},
+		{1, train(costmodel.Interleaved, 4), nil, "--schedule: interleaved runs go round the GPUs, and there is 1: 2 work"},
+		{4, train(costmodel.Interleaved, 9), nil, "(8 and 10 work)"},
+		{64, train(costmodel.GPipe, 64), nil, "--gpus: a pipeline with more stages than units: 64 stages and 39 units that can be one; at most 39 GPUs work"},
+		{30, train(costmodel.Interleaved, 30), nil, "--virtual-stages: a pipeline with more stages than units: 30 GPUs × 2 runs are 60 stages, and 39 units"},
+		{4, train(costmodel.GPipe, 4), []planner.Pin{{Pattern: "lm_head", Device: 1}}, `pin "lm_head": "lm_head" cannot be on device 1: a pipeline's stages are in device order, so that it is on device 3`},
+		{4, train(costmodel.Interleaved, 4), []planner.Pin{{Pattern: "lm_head", Device: 3}}, `pin "lm_head"`},
+	} {
+		p := pipelineProblem(t, "qwen2.5-3b", c.gpus, c.w)
+		p.Pins = c.pin
+		if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%d GPUs, %+v: %v", c.gpus, c.w, err)
+		}
+	}
+}
+
+// TestPipelineFaults: stages that the schedule cannot run.
+func TestPipelineFaults(t *testing.T) {
+	p := pipelineProblem(t, "qwen2.5-3b", 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
+	m := make(devicemap.Map, len(p.Graph.Units))
+	for u := range m {
+		m[u] = devicemap.Device(u / 5 % 4)
+	}
+	for kind, want := range map[costmodel.ScheduleKind]int{costmodel.OneFOneB: 4, costmodel.Interleaved: 0} {
+		p.Costs.Workload.Schedule = kind
+		r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m)
+		if len(r.Faults) != want {
+			t.Errorf("%s: %v", kind, r.Faults)
+		}
+	}
+	p.Costs.Workload.Schedule = costmodel.Interleaved
+	m[len(m)-1] = 0
+	if r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m); len(r.Faults) != 0 {
+		t.Errorf("a ninth stage on device 0: %v", r.Faults)
+	}
 }

@@ -78,7 +78,7 @@ func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*Sol
 		return nil, err
 	}
 	if l.stages != nil {
-		if err := l.fill(&r, fixed); err != nil {
+		if err := l.fill(ctx, &r, fixed); err != nil {
 			return nil, err
 		}
 		r.Optimal = r.Optimal && l.uniform()

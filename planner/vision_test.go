@@ -1,12 +1,16 @@
 package planner_test
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // imageConfigs are the models of measured/how/measure_vlimg.py that
@@ -27,7 +31,7 @@ var imageConfigs = map[string]string{
 // imageRow is a row of vlimg.json.
 type imageRow struct {
 	row
-	images, side int64
+	images int64
 }
 
 // imageRows ran under the maps that Accelerate made, all of a model in one
@@ -50,7 +54,6 @@ func imageRows(t *testing.T) []imageRow {
 		}, images: r.Images}
 		one.w.Images = r.Images
 		if strings.HasPrefix(r.Model, "qwen") {
-			one.side = r.Px
 			one.w.ImageSize = r.Px
 		}
 		if one.infers() {
@@ -61,13 +64,34 @@ func imageRows(t *testing.T) []imageRow {
 	return rows
 }
 
+// leftover is what GPU d holds from the runs before in the same process: in
+// rows without images on a GPU that only has the tower, the workspaces of both
+// threads.
+func (r *imageRow) leftover(d int) int64 {
+	if !r.infers() && r.images == 0 && r.model == "internvl-small" && d == 0 {
+		return 2 * autogradWorkspace
+	}
+	return r.extra
+}
+
+// misses are peaks whose cause is not in the model: the bound in percent.
+var misses = map[string]float64{
+	// Not located. Replayed through an allocator, both fall short by about
+	// 0.69 MB an image and channel of the patch embedding, which would fit a
+	// workspace of its weight's gradient (cudnn/Conv_v8.cpp takes what cuDNN's
+	// plan asks for); it was not measured alone.
+	"internvl-small/train, 2 images, GPU 0": 2,
+	// There the embedding is on the tower's GPU too: its backward comes after
+	// the tower's, and is walked before it.
+	"internvl2.5-26b/train, 1 images, GPU 0": 5,
+}
+
 // TestImages predicts every GPU's allocated peak of the runs with images.
+// What is left of Qwen2.5-VL on GPU 0 is 5 to 8 MiB of the allocator's blocks
+// of 20 MiB, of which weights of 3 and 8 MiB leave up to 1 MiB unsplit; on the
+// others up to 1 MiB for each optimizer state of a weight of 43 MiB.
 func TestImages(t *testing.T) {
-	// Percent. The rows of a model ran in one process: those after the first
-	// hold up to 66 MiB of the ones before, 7 % of a GPU that has a tower at
-	// rest and little else; and 4.5 % of the 26B tower's training peak is not
-	// explained.
-	worst := map[string]float64{"qwen2.5-vl-3b": 2, "internvl-small": 7.2, "internvl2.5-26b": 4.6}
+	const worst = 1 // percent
 	var table strings.Builder
 	for _, r := range imageRows(t) {
 		devices := predictRow(t, &r.row)
@@ -75,15 +99,59 @@ func TestImages(t *testing.T) {
 			got := devices[d].Predicted
 			total := got.PeakAllocatedBytes
 			if total > 0 {
-				total += r.extra
+				total += r.leftover(d)
 			}
 			percent := 100 * (float64(total)/float64(measured) - 1)
-			fmt.Fprintf(&table, "%-40s %d × %4d px, GPU %d %9.3f %9.3f GiB %+7.3f %% %+8.2f MiB  %s\n", r.name(), r.images, r.side, d,
+			name := fmt.Sprintf("%s/%s, %d images, GPU %d", r.model, r.mode, r.images, d)
+			fmt.Fprintf(&table, "%-48s %4d px %9.3f %9.3f GiB %+7.3f %% %+8.2f MiB  %s\n", name, r.w.ImageSize,
 				costmodel.Bytes(total).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(total-measured)/(1<<20), got.PeakAt)
-			if math.Abs(percent) > worst[r.model] {
-				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, total, measured, percent, worst[r.model])
+			if bound := max(worst, misses[name]); math.Abs(percent) > bound {
+				t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", name, total, measured, percent, bound)
 			}
 		}
 	}
 	t.Log("\n" + table.String())
+}
+
+// TestTowersKeep holds what towers keep for backward to what autograd kept of
+// them in Transformers' code (measured/how/trace_towers.py: the features and
+// the pixels left out).
+func TestTowersKeep(t *testing.T) {
+	const tolerance = 1e-4 // window indexes, masks
+	for _, c := range []struct {
+		model        string
+		side, images int64
+		want         int64
+	}{
+		{"qwen2.5-vl-3b", 448, 1, 2174055424},
+		{"qwen2.5-vl-3b", 896, 1, 8696206336},
+		{"internvl-small", 0, 1, 915200000},
+		{"internvl-small", 0, 4, 3660541952},
+	} {
+		g, err := hf.FromConfig("config.json", []byte(cmp.Or(imageConfigs[c.model], peerConfigs[c.model])))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := workload("train", 1, 2048)
+		w.Images, w.ImageSize = c.images, c.side
+		if w, err = estimate.Resolve(g, w); err != nil {
+			t.Fatal(err)
+		}
+		table, err := estimate.Table(g, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int64
+		for u := range table.Units {
+			for k, i := range g.Units[u].Exec() {
+				_, pixels := g.Layers[i].Op.(modelgraph.Conv)
+				if g.Layers[i].Stream.Kind == modelgraph.Image && !pixels {
+					got += table.Units[u].Steps[k].Saved
+				}
+			}
+		}
+		if off := float64(got)/float64(c.want) - 1; math.Abs(off) > tolerance {
+			t.Errorf("%s, %d images of %d px: %d B kept, autograd keeps %d (%+.3f %%)", c.model, c.images, c.side, got, c.want, 100*off)
+		}
+	}
 }

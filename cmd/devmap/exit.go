@@ -51,6 +51,7 @@ func report(stderr io.Writer, err error) int {
 	var workload *estimate.WorkloadError
 	var pattern *planner.PatternError
 	var conflict *planner.ConflictError
+	var stage *planner.StageError
 	var unsupported *load.UnsupportedError
 	var usage usageError
 	switch {
@@ -59,7 +60,7 @@ func report(stderr io.Writer, err error) int {
 			say("  " + h)
 		}
 		return exitInfeasible
-	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &unsupported):
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &unsupported):
 		return exitUsage
 	}
 	return exitError

@@ -7,6 +7,6 @@ import "github.com/devmap-dev/devmap/costmodel"
 // module's device, outputs to the input's (io_same_device).
 func accelerate() engine {
 	return engine{rotaryCopies: true, compute: asWeights, finish: func(e *estimator, t *costmodel.Table) {
-		t.OutputBytes = e.outputs()
+		t.OutputBytes = e.outputs() + e.pixels()
 	}}
 }

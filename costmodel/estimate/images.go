@@ -71,3 +71,20 @@ func (e *estimator) keepsOutput(l *modelgraph.Layer) bool {
 	}
 	return false
 }
+
+// pixels is the size of the images in inference, which stay where the caller
+// put them: on the input's device. In training the convolution keeps them.
+func (e *estimator) pixels() int64 {
+	if e.w.Mode != costmodel.Infer {
+		return 0
+	}
+	var n int64
+	for i := range e.g.Layers {
+		l := &e.g.Layers[i]
+		if conv, ok := l.Op.(modelgraph.Conv); ok && l.Stream.Kind == modelgraph.Image && len(l.InputLayers()) == 0 {
+			patches, _ := e.w.Tokens(l.Stream)
+			n += patches * conv.In * max(1, conv.Stride) * e.compute.ComputeBytes()
+		}
+	}
+	return n
+}

@@ -7,6 +7,14 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// checkPipeline refuses what the engine cannot run: its stages keep no cache.
+func checkPipeline(w *costmodel.Workload) error {
+	if w.Strategy == costmodel.Pipeline && w.NewTokens > 0 {
+		return &WorkloadError{"new-tokens", "torch.distributed.pipelining runs one forward and generates no tokens (--strategy device-map does; 0 works here)"}
+	}
+	return nil
+}
+
 // untied is the graph as a pipeline holds it: every stage that uses a tied
 // parameter has a copy of its own, with its own gradient and states.
 func untied(g *modelgraph.Graph) *modelgraph.Graph {

@@ -43,6 +43,9 @@ func checkStrategy(w *costmodel.Workload) error {
 	case w.ShardDegree > 0 && w.World%w.ShardDegree != 0:
 		return &WorkloadError{"shard-degree", fmt.Sprintf("%d does not divide the %d GPUs (%s)", w.ShardDegree, w.World, nearestDivisors(w.World, w.ShardDegree))}
 	}
+	if err := checkPipeline(w); err != nil {
+		return err
+	}
 	if err := checkZero(w); err != nil {
 		return err
 	}

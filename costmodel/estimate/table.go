@@ -15,10 +15,10 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if err := check(&w); err != nil {
 		return nil, err
 	}
-	if err := checkStreams(g, &w); err != nil {
+	if err := checkImages(g, &w); err != nil {
 		return nil, err
 	}
-	if err := checkImages(g, &w); err != nil {
+	if err := checkStreams(g, &w); err != nil {
 		return nil, err
 	}
 	if err := checkFrozen(g, &w); err != nil {
@@ -51,6 +51,9 @@ type estimator struct {
 	cutBy     map[*modelgraph.Layer]int64 // over how many GPUs a layer's copy is cut
 	inputGrad []bool                      // by layer, under adapters: gradients go on to its input
 	flat      bool                        // NF4 without nested statistics
+	// lossBlocks is what is left of the loss's blocks while states are laid
+	// out ([estimator.matrixPadding]).
+	lossBlocks int64
 }
 
 func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
@@ -66,6 +69,7 @@ func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
 		e.costs[i] = e.layer(i)
 	}
 	t := &costmodel.Table{Workload: w, Additive: w.Mode == costmodel.Load}
+	e.lossBlocks = e.freedByLoss()
 	for u := range g.Units {
 		t.Units = append(t.Units, e.unit(u))
 	}
@@ -171,7 +175,8 @@ func (e *estimator) outputs() int64 {
 	}
 	var n int64
 	for i := range e.g.Layers {
-		if _, rotary := e.g.Layers[i].Op.(modelgraph.Rotary); !read[i] && !rotary {
+		linear, _ := e.g.Layers[i].Op.(modelgraph.Linear)
+		if _, rotary := e.g.Layers[i].Op.(modelgraph.Rotary); linear.Returned || !read[i] && !rotary {
 			n += e.costs[i].Output
 		}
 	}

@@ -11,7 +11,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	unit := &e.g.Units[u]
 	out := costmodel.Unit{Name: unit.Name, Origin: costmodel.Analytic}
 	train := e.w.Mode == costmodel.Train
-	var arguments, waiting int64
+	var arguments, waiting, casts int64
 	for _, i := range unit.Exec() {
 		l, c := e.held(i), &e.costs[i]
 		out.Params += e.params(l)
@@ -25,10 +25,10 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		out.Padding += e.padding(l)
 		step := c.Step
 		if train && e.runs(i) {
-			step = e.trainStep(&out, i, l, step)
+			step = e.trains(&out, i)
 		}
 		out.Products = out.Products || e.runs(i) && ops.Products(l.Op)
-		arguments += c.Arguments
+		arguments, casts = arguments+c.Arguments, casts+c.Casts
 		waiting = c.Waiting // of the layer that runs last
 		out.Steps = append(out.Steps, step)
 		out.FLOPs += c.FLOPs
@@ -36,9 +36,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	}
 	if train && e.recomputes() && len(out.Steps) > 1 {
 		out.Recompute = true
-		for _, i := range unit.Exec() {
-			out.Cached += e.costs[i].Casts
-		}
+		out.Cached = casts
 	}
 	out.Work = e.work(u)
 	if out.Recompute && waiting > 0 {
@@ -52,10 +50,11 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	return out
 }
 
-// trainStep adds what training keeps of a layer, and changes its step where
-// gradients stay from one micro-batch to the next.
-func (e *estimator) trainStep(out *costmodel.Unit, i int, l *modelgraph.Layer, step costmodel.Step) costmodel.Step {
-	state, transient := e.optimizer(l)
+// trains adds what the optimizer has of a layer to its unit, and is the
+// layer's step with the gradients that it leaves.
+func (e *estimator) trains(out *costmodel.Unit, i int) costmodel.Step {
+	step := e.costs[i].Step
+	state, transient := e.optimizer(e.held(i))
 	out.OptimizerState += state
 	out.StepTransient += transient
 	states, grads := e.matrixPadding(i)

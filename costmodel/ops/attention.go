@@ -129,6 +129,9 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	if op.Window > 0 && s.Length > op.Window && !op.Bidirectional && !op.Cross {
 		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
 	}
+	if op.ImageMask && s.Images {
+		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
+	}
 	if op.Cross {
 		g.kvTokens = s.Encoder
 		length = s.Encoder / max(1, s.Batch)

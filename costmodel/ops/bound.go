@@ -25,7 +25,7 @@ func Bound(op modelgraph.Op, s *Shape) float64 {
 	case modelgraph.Linear:
 		b.width = float64(op.In) + 6*float64(op.Out)
 	case modelgraph.Conv:
-		b.width = float64(max(1, op.TokenRatio)) * (float64(op.In) + 6*float64(op.Out))
+		b.width = float64(max(1, op.TokenRatio)) * (float64(op.In)*float64(max(1, op.Stride)) + 6*float64(op.Out))
 	case modelgraph.StateSpace:
 		b.width = float64(op.Dim) + float64(op.Inner)*(8+float64(op.State)+float64(op.Kernel))
 	case modelgraph.Rotary:

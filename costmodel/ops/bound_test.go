@@ -18,7 +18,7 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	style := []modelgraph.NormStyle{"", modelgraph.RMSNorm, modelgraph.GemmaRMSNorm, modelgraph.LayerNorm}[rng.IntN(4)]
 	attention := modelgraph.Attention{
 		Dim: n(), Heads: n(), KVHeads: n(), HeadDim: n(), ValueDim: n(), Window: n(), Rope: yes(), QKNorm: style, Fused: yes(),
-		Cross: yes(), Bidirectional: yes(), Eager: yes(), LayerScale: yes(), Dropout: yes(),
+		Cross: yes(), Bidirectional: yes(), Eager: yes(), RopeRows: yes(), Packed: yes(), QKNormWhole: yes(), ImageMask: yes(), LayerScale: yes(), Dropout: yes(),
 	}
 	latent := attention
 	latent.QRank, latent.KVRank, latent.RopeDim = n(), n(), n()
@@ -31,11 +31,12 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 		modelgraph.MoE{Dim: n(), Hidden: n(), Experts: n(), TopK: n(), SharedHidden: n(), Activation: act},
 		modelgraph.Head{Dim: n(), Vocab: n(), SoftCap: yes(), Pooled: yes()},
 		modelgraph.Linear{In: n(), Out: n(), Activation: act, Pooled: yes()},
-		modelgraph.Conv{In: n(), Out: n(), Kernel: n(), TokenRatio: n(), Activation: act},
+		modelgraph.Conv{In: n(), Out: n(), Kernel: n(), Stride: n(), TokenRatio: n(), Activation: act},
 		modelgraph.StateSpace{Dim: n(), Inner: n(), State: n(), Kernel: n(), DtRank: n()},
-		modelgraph.Rotary{HeadDim: n()},
+		modelgraph.Rotary{HeadDim: n(), Rows: yes(), Packed: yes()},
+		modelgraph.Parameter{},
 		modelgraph.Opaque{},
-	}[rng.IntN(12)]
+	}[rng.IntN(13)]
 }
 
 // TestBound: whatever passes the bound has costs between 0 and it, and what
@@ -46,7 +47,7 @@ func TestBound(t *testing.T) {
 	for range 50000 {
 		op := randomOp(rng, 1+rng.IntN(40))
 		s := ops.Shape{
-			Length: 1 << rng.IntN(17), Batch: 1 << rng.IntN(16), Train: rng.IntN(2) == 0, HeadAlone: rng.IntN(2) == 0, Inputs: rng.IntN(2) == 0,
+			Length: 1 << rng.IntN(17), Batch: 1 << rng.IntN(16), Train: rng.IntN(2) == 0, HeadAlone: rng.IntN(2) == 0, Inputs: rng.IntN(2) == 0, Images: rng.IntN(2) == 0, Scatter: rng.IntN(2) == 0,
 			NewGrads: 1 << rng.IntN(50), SecondGrads: 1 << rng.IntN(50), Weights: 1 << rng.IntN(50),
 			Attention: []costmodel.AttentionKernel{"", costmodel.EagerAttention}[rng.IntN(2)],
 			Loss:      []costmodel.Loss{"", costmodel.LossChunked, costmodel.LossFused}[rng.IntN(3)],

@@ -18,20 +18,24 @@ func (c *Cost) chunkedLoss(op modelgraph.Head, s *Shape) {
 	e, in := s.e(), op.Dim*s.Logits
 	nV := (s.Logits + lossChunks - 1) / lossChunks * op.Vocab
 	grads := s.NewGrads + s.SecondGrads
-	casts := int64(0)
-	if s.Precision.Mixed() {
-		casts = 2*op.Dim*op.Vocab + 2*in/lossChunks
-	}
 	c.Output = 0
 	c.Step.Saved = s.r()*in + grads + 8*s.Logits
-	// The input, which the detached chunks are views of, an fp32 buffer of
-	// its gradient, the head's gradient and one more that a chunk adds to it;
-	// of a chunk the logits, log-softmax and two gradients in fp32.
-	chunk := (e + 4 + 8) * nV
-	if op.SoftCap {
-		chunk += e * nV
+	// Of a chunk the logits, their fp32 copy's log-softmax and two gradients;
+	// then, beside the logits and their gradient, the weight's of this chunk,
+	// which is added to that of the chunks before.
+	loss := grads + (e+12)*nV
+	weight := 2*grads + 2*e*nV
+	casts := int64(0)
+	if s.Precision.Mixed() {
+		casts = 2*op.Dim*op.Vocab + e*in/lossChunks
+		weight += 2*op.Dim*op.Vocab - e*nV // in 16 bits first, beside its fp32 copy
 	}
-	c.Step.Forward = s.r()*in + 4*in + 8*s.Logits + max(grads+chunk, 2*grads+2*e*nV) + casts
+	if op.SoftCap {
+		loss += e * nV
+	}
+	// Throughout, the input, which the detached chunks are views of, and an
+	// fp32 buffer of its gradient.
+	c.Step.Forward = (s.r()+4)*in + 8*s.Logits + max(loss, weight+s.r()*in/lossChunks) + casts
 	c.Step.Forward = max(c.Step.Forward, s.r()*in+4*in+c.Step.Saved) // the buffer's cast
 	c.peak(moment{-grads, grads, grads})
 }

@@ -37,14 +37,7 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 	}
 	c := Cost{Known: true, Output: stream, FLOPs: 2 * float64(n) * float64(mats*op.Dim*op.Hidden)}
 	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, 0)
-	c.Casts = s.casts(0, 0, mats*op.Dim*op.Hidden) // biases are cast, but not kept
-	c.Step.Saved += c.Casts
-	if op.Activation == "gelu_new" && s.Precision.Mixed() {
-		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
-		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
-		// cast in 2.
-		c.Step.Saved += 6 * fN
-	}
+	c.mlpCasts(op, s, mats)
 	c.Step.Forward = 2*stream + e*op.Dim*n + e*working*fN
 	if s.Train {
 		c.Step.Forward = max(c.Step.Forward, 2*stream+e*op.Dim*n+c.Step.Saved)
@@ -84,4 +77,25 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 		)
 	}
 	return c
+}
+
+// mlpCasts is what autocast makes a layer of mats matrices keep besides: their
+// 16-bit copies (biases are cast, but not kept), with what the allocator adds
+// to these, as slack does for the rest.
+func (c *Cost) mlpCasts(op modelgraph.MLP, s *Shape, mats int64) {
+	if !s.Precision.Mixed() || !s.Train {
+		return
+	}
+	matrix := op.Dim * op.Hidden
+	c.Casts = s.casts(0, 0, mats*matrix)
+	c.Step.Saved += c.Casts
+	if !s.Recompute && !s.Frozen {
+		c.Step.Saved += mats * remainder(2*matrix)
+	}
+	if op.Activation == "gelu_new" {
+		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
+		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
+		// cast in 2.
+		c.Step.Saved += 6 * op.Hidden * s.Tokens
+	}
 }

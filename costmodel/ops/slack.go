@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // slack is what PyTorch's allocator adds to the large tensors that a layer
 // keeps: in a step like the last each finds the block it had, with what was
@@ -38,16 +41,10 @@ func attentionSlack(op modelgraph.Attention, s *Shape) int64 {
 	return 2*remainder(q) + 2*remainder(k)
 }
 
-// remainder is what a block has beside a tensor of 10 MiB or more, as
-// CUDACachingAllocator.cpp (torch 2.11) makes it: in segments of a multiple
-// of 2 MiB (get_allocation_size), not split where 1 MiB or less would remain
-// (should_split).
+// remainder is what the block of a large tensor has beside it
+// ([costmodel.Rounding]); what is rounded to 512 B is left out.
 func remainder(size int64) int64 {
-	const large, segment, split = 10 << 20, 2 << 20, 1 << 20
-	if size < large {
-		return 0
-	}
-	if r := (segment - size%segment) % segment; r <= split {
+	if r := costmodel.Rounding(size); r >= 512 {
 		return r
 	}
 	return 0

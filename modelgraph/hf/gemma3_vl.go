@@ -24,7 +24,7 @@ func gemma3VL(c *config) *multimodal {
 	text := gemma3Text(c.sub("text_config")).masked()
 	tokens := gemma3Tokens(c, tower.grid)
 	return &multimodal{
-		text: text,
+		text: text, returned: true,
 		tied: c.bool(true, "tie_word_embeddings"),
 		features: func(b *builder, path string) string {
 			image := tower.build(b, dot(path, "vision_tower"))

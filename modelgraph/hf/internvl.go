@@ -31,7 +31,7 @@ func internVL(c *config) *multimodal {
 	wide := c.product("downsample_ratio", shuffle*shuffle, tower.dim)
 	activation := c.str("gelu", "projector_hidden_act")
 	return &multimodal{
-		text: text,
+		text: text, returned: true,
 		tied: c.bool(true, "tie_word_embeddings"), // text_config's does not count
 		features: func(b *builder, path string) string {
 			states := tower.build(b, dot(path, "vision_tower"))

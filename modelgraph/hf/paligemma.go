@@ -53,7 +53,7 @@ func paligemma(c *config) *multimodal {
 	tower := siglipTower(vision)
 	out := c.pos(2048, "projection_dim")
 	return &multimodal{
-		text: textModel(text, "gemma").masked(),
+		text: textModel(text, "gemma").masked(), returned: true,
 		tied: c.bool(true, "tie_word_embeddings"),
 		features: func(b *builder, path string) string {
 			image := tower.build(b, dot(path, "vision_tower"))

@@ -43,6 +43,7 @@ type multimodal struct {
 	features func(b *builder, path string) string
 	text     *decoder
 	tied     bool // lm_head shares the embedding
+	returned bool // the outputs have the features (image_hidden_states)
 }
 
 // masked is a decoder that is given a mask where there are images
@@ -67,6 +68,9 @@ func (m *multimodal) build(b *builder, c *config, class string) {
 		path = ""
 	}
 	image := m.features(b, path)
+	if m.returned {
+		returned(b, image)
+	}
 	text := dot(path, "language_model")
 	from := len(b.layers)
 	m.text.build(b, text)
@@ -84,6 +88,16 @@ func (m *multimodal) build(b *builder, c *config, class string) {
 			owner = dot(embed, "weight")
 		}
 		addVocabHead(b, "lm_head", h, m.text.vocab, owner)
+	}
+}
+
+// returned marks a projection whose result the model returns.
+func returned(b *builder, name string) {
+	for i := range b.layers {
+		if op, ok := b.layers[i].Op.(modelgraph.Linear); ok && b.layers[i].Name == name {
+			op.Returned = true
+			b.layers[i].Op = op
+		}
 	}
 }
 

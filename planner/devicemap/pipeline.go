@@ -13,6 +13,7 @@ type pipeline struct {
 	schedule costmodel.Schedule
 	stages   []costmodel.Stretch
 	device   []int   // of each stage
+	opens    []int   // the first unit with parameters of each
 	of       [][]int // stages of each device
 }
 
@@ -30,6 +31,7 @@ func stagesOf(t *costmodel.Table, m Map, devices int) *pipeline {
 		default:
 			p.of[d] = append(p.of[d], n)
 			p.stages, p.device = append(p.stages, costmodel.Stretch{First: begin}), append(p.device, int(d))
+			p.opens = append(p.opens, u)
 			n++
 		}
 		begin = u + 1
@@ -92,9 +94,9 @@ func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Devi
 // distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
 // generate_stage_to_rank_mapping loops).
 func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline, train bool) {
-	for s, stage := range p.stages {
+	for s := range p.stages {
 		first := p.of[p.device[s]][0]
-		module := g.Units[stage.First].Name
+		module := g.Units[p.opens[s]].Name
 		switch {
 		case p.schedule.Kind != costmodel.Interleaved && first != s:
 			c.fault(SplitUnit, module, "it begins a second run on device %d; %s takes one stage a device (--schedule interleaved takes several)", p.device[s], p.schedule.Kind)

@@ -1,0 +1,54 @@
+package estimate
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// TestAccumulate: with gradients from micro-batches before, all exist
+// throughout, a matrix's new one is dropped at once, and a tied parameter's
+// waits from the head to the embedding.
+func TestAccumulate(t *testing.T) {
+	g, err := hf.FromConfig("config.json", []byte(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2,
+		"num_attention_heads": 4, "vocab_size": 1000, "tie_word_embeddings": true}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	units := func(microBatches int64) []costmodel.Unit {
+		w, err := Resolve(g, costmodel.Workload{Mode: costmodel.Train, Batch: microBatches, MicroBatches: microBatches, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := Table(g, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return table.Units
+	}
+	once, more := units(1), units(4)
+	var held, left int64
+	for u := range more {
+		held += more[u].HeldGrads
+		left += more[u].Run().Grads
+		if first, again := once[u].Run(), more[u].Run(); again.Backward > first.Backward+1000*64*2 {
+			t.Errorf("%s: %d with gradients, %d without", more[u].Name, again.Backward, first.Backward)
+		}
+	}
+	if held != 2*g.ParamCount() || left != 0 {
+		t.Errorf("%d B of gradients held, %d left; want %d and 0", held, left, 2*g.ParamCount())
+	}
+	head, _ := g.UnitIndex("lm_head")
+	embed, _ := g.UnitIndex("model.embed_tokens")
+	if h, e := more[head].Steps[0].Grads, more[embed].Steps[0].Grads; h != 1000*64*2 || e != -h {
+		t.Errorf("the tied gradient: %d waits, %d goes", h, e)
+	}
+	block, _ := g.UnitIndex("model.layers.0")
+	for i := range more[block].Steps {
+		a, b := &more[block].Steps[i], &once[block].Steps[i]
+		if a.Backward > b.Backward || a.Backward != b.Again {
+			t.Errorf("%s: %d with gradients, %d without, %d said", a.Layer, a.Backward, b.Backward, b.Again)
+		}
+	}
+}

@@ -1,0 +1,73 @@
+package ops_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// lossShape is a head's micro-batch of 2 × 2048 tokens with a trained weight.
+func lossShape(op modelgraph.Head, p costmodel.Precision, l costmodel.Loss) ops.Shape {
+	const n = 2 * 2048
+	return ops.Shape{
+		Tokens: n, Length: 2048, Batch: 2, Logits: n, Train: true, HeadAlone: true, Precision: p, Loss: l,
+		NewGrads: p.WeightBytes() * op.Dim * op.Vocab, Weights: op.Dim * op.Vocab,
+	}
+}
+
+// TestChunkedLoss: the peak above what the body keeps and the head's input,
+// as counted tensor by tensor when the loop of torchtitan's ChunkedLossWrapper
+// ran on fake tensors (torch 2.11) behind a model of one layer.
+func TestChunkedLoss(t *testing.T) {
+	const tolerance = .01
+	llama, qwen := modelgraph.Head{Dim: 4096, Vocab: 128256}, modelgraph.Head{Dim: 2048, Vocab: 151936}
+	for _, c := range []struct {
+		op   modelgraph.Head
+		p    costmodel.Precision
+		want float64
+	}{{llama, costmodel.BF16True, 2435319296}, {qwen, costmodel.BF16True, 1744963072}, {llama, costmodel.BF16Mixed, 6544426496}} {
+		s := lossShape(c.op, c.p, costmodel.LossChunked)
+		got := ops.Of(c.op, &s)
+		input := c.p.StreamBytes() * c.op.Dim * s.Logits
+		peak := float64(got.Step.Forward - input)
+		if off := peak/c.want - 1; math.Abs(off) > tolerance {
+			t.Errorf("%+v %s: %.0f B, counted %.0f B, off by %+.2f %%", c.op, c.p, peak, c.want, 100*off)
+		}
+		if got.Output != 0 || got.Step.Saved != input+s.NewGrads+8*s.Logits {
+			t.Errorf("%+v %s: keeps %d B, outputs of %d B", c.op, c.p, got.Step.Saved, got.Output)
+		}
+	}
+}
+
+// TestFusedLoss by hand: 128256/4096 makes 32 parts of 128 tokens; kept are
+// the gradients of the input and of the weight, and no logits.
+func TestFusedLoss(t *testing.T) {
+	const n, h, v = 4096, 4096, 128256
+	op := modelgraph.Head{Dim: h, Vocab: v}
+	s := lossShape(op, costmodel.BF16True, costmodel.LossFused)
+	got := ops.Of(op, &s).Step
+	if want := int64(2*n*h + 2*v*h); got.Saved != want {
+		t.Errorf("keeps %d B, want %d B", got.Saved, want)
+	}
+	if want := int64(2*n*h + 2*n*h + 2*v*h + (2*v+12)*128 + 12*n); got.Forward != want {
+		t.Errorf("a peak of %d B, want %d B", got.Forward, want)
+	}
+	if got.Saved+got.Backward < got.Grads || got.Grads != s.NewGrads {
+		t.Errorf("backward of %d B leaves %d B of gradients", got.Backward, got.Grads)
+	}
+}
+
+// TestClassifierLoss: a pooled head ignores how the loss of tokens is made.
+func TestClassifierLoss(t *testing.T) {
+	op := modelgraph.Head{Dim: 1024, Vocab: 1000, Pooled: true}
+	eager := lossShape(op, costmodel.BF16True, "")
+	for _, l := range []costmodel.Loss{costmodel.LossChunked, costmodel.LossFused} {
+		s := lossShape(op, costmodel.BF16True, l)
+		if got, want := ops.Of(op, &s).Step, ops.Of(op, &eager).Step; got != want {
+			t.Errorf("%s: %+v, want %+v", l, got, want)
+		}
+	}
+}

@@ -1,0 +1,75 @@
+package costmodel
+
+// Looped is the peak of a rank with several stages, by its actions and the
+// closed form of each stage: [Table.StagePeak] without its units.
+func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
+	l := looped{c: c, spans: make([]span, len(place.Chunks)), ran: make([]bool, len(place.Chunks))}
+	var all int64
+	var sum span // of all chunks
+	for i, s := range place.Chunks {
+		if s.First >= s.End {
+			continue
+		}
+		l.spans[i] = c.span(s)
+		p := &l.spans[i]
+		all += c.static(p, place.Schedule.MicroBatches)
+		sum.logits += p.logits
+		sum.padding += p.padding
+		sum.last = sum.last || p.last
+		sum.first.Products = sum.first.Products || p.first.Products
+		sum.first.StepTransient += p.first.StepTransient
+	}
+	if c.load {
+		return all
+	}
+	for _, a := range place.Schedule.Order(place.Rank) {
+		if s := place.Chunks[a.Chunk]; s.First < s.End {
+			l.run(a)
+		}
+	}
+	l.see(place.Schedule.MicroBatches * sum.logits)
+	if c.train {
+		l.see(sum.first.StepTransient)
+	}
+	if sum.first.Products {
+		all += workspace
+	}
+	if !sum.last {
+		all += sum.padding
+	}
+	return all + l.most
+}
+
+// looped is a rank at one moment: now above what is there throughout.
+type looped struct {
+	c         *StageChain
+	spans     []span
+	ran       []bool // by chunk: its parameters have gradients
+	now, most int64
+}
+
+func (l *looped) see(more int64) { l.most = max(l.most, l.now+more) }
+
+func (l *looped) run(a Action) {
+	p := &l.spans[a.Chunk]
+	kept, r := l.c.kept(p), &p.first
+	switch {
+	case !l.c.train && !a.Backward:
+		l.see(l.c.rotary + max(r.Forward, r.Late))
+		l.now += p.own + p.logits
+		l.see(0)
+	case !l.c.train:
+	case !a.Backward:
+		l.see(l.c.rotary + r.Forward)
+		l.now += kept + p.logits
+		l.see(0)
+	case l.ran[a.Chunk]:
+		l.now -= kept
+		l.see(l.c.rotary + p.own + p.again.Backward)
+	default:
+		l.now -= kept
+		l.see(l.c.rotary + p.own + r.Backward)
+		l.now += r.Grads
+		l.ran[a.Chunk] = true
+	}
+}
