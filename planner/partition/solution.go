@@ -1,0 +1,24 @@
+package partition
+
+// Solution is an assignment with its certificate.
+type Solution struct {
+	// Place is the device of each node.
+	Place []int
+	// Largest is the largest load, as Score finds it. LowerBound is what no
+	// assignment of this form can be below, Bound the argument for it.
+	Largest, LowerBound float64
+	Bound               string
+	// Optimal: the two meet. Stopped: the search was cut short.
+	Optimal, Stopped bool
+	// Method names the algorithm that found the assignment, and why it was
+	// taken.
+	Method string
+}
+
+// Gap is (Largest − LowerBound) / Largest.
+func (s *Solution) Gap() float64 {
+	if s.Largest <= 0 {
+		return 0
+	}
+	return (s.Largest - s.LowerBound) / s.Largest
+}
