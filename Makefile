@@ -9,6 +9,8 @@ BENCH    = .
 COUNT    = 1
 FUZZTIME = 20s
 PKG      = ./...
+ONLY     =
+HIGHS_LIMIT = 20s
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -16,7 +18,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint tidy formatted configurations bench fuzz golden fmt clean
+.PHONY: help demo build test check accuracy lint tidy formatted configurations bench workloads fuzz golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -72,6 +74,9 @@ configurations:
 bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@if [ '$(BENCH)' = . ]; then $(GO) run ./fixtures/peers/compare -python "$${PYTHON:-python3}"; fi
+
+workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s; long)
+	@$(GO) run ./fixtures/workloads/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT)
 
 accuracy: ## Predicted against measured peaks, with the error of each GPU
 	@out=$$($(GO) test -count=1 -run 'Accuracy|Overhead|Slack|FSDP|DDP|LoRA|Images|StepTime|Layers' -v ./planner ./costmodel/ops) && status=0 || status=1; \

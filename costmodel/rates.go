@@ -19,10 +19,13 @@ type Rates struct {
 	LinkBytesPerSecond       float64 `json:"link_bytes_per_second,omitzero"`
 	CollectiveBytesPerSecond float64 `json:"collective_bytes_per_second,omitzero"`
 	CollectiveShare          float64 `json:"collective_share,omitzero"`
+	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each,
+	// where no link says otherwise.
+	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
 }
 
 func (r *Rates) sane() bool {
-	for _, v := range []float64{r.FP32FLOPS, r.AttentionFLOPS, r.BytesPerSecond, r.KernelSeconds, r.LinkBytesPerSecond, r.CollectiveBytesPerSecond} {
+	for _, v := range []float64{r.FP32FLOPS, r.AttentionFLOPS, r.BytesPerSecond, r.KernelSeconds, r.LinkBytesPerSecond, r.CollectiveBytesPerSecond, r.HostBytesPerSecond} {
 		if !within(v, 0, 1e21) {
 			return false
 		}
@@ -40,5 +43,6 @@ func (r Rates) over(base Rates) Rates {
 		LinkBytesPerSecond:       cmp.Or(r.LinkBytesPerSecond, base.LinkBytesPerSecond),
 		CollectiveBytesPerSecond: cmp.Or(r.CollectiveBytesPerSecond, base.CollectiveBytesPerSecond),
 		CollectiveShare:          cmp.Or(r.CollectiveShare, base.CollectiveShare),
+		HostBytesPerSecond:       cmp.Or(r.HostBytesPerSecond, base.HostBytesPerSecond),
 	}
 }

@@ -32,6 +32,9 @@ type Step struct {
 	Again int64
 	// Grads are the gradients that its backward leaves.
 	Grads int64
+	// Weights are the parameters that its forward reads, tied ones too: what
+	// is copied for it where the unit is offloaded.
+	Weights int64
 	// Loss marks the layer where the loss is computed.
 	Loss bool
 }
@@ -51,6 +54,9 @@ type Unit struct {
 	// StatePadding is the same of its gradients and optimizer states on a
 	// pipeline's rank without the loss, whose logits leave larger blocks.
 	StatePadding int64
+	// Travels is what is copied to the device for one forward of the unit
+	// where it is offloaded: the parameters of all its layers, tied ones too.
+	Travels int64
 	// HeldGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
 	HeldGrads int64

@@ -13,7 +13,7 @@ func (d *Device) Seconds(p Pass, precision Precision) float64 {
 	if attention <= 0 {
 		attention = products
 	}
-	return over(p.Products, products) + over(p.Attention, attention) + over(p.Traffic, d.BytesPerSecond) + p.Kernels*d.KernelSeconds
+	return over(p.Products, products) + over(p.Attention, attention) + over(p.Traffic, d.BytesPerSecond) + p.Kernels*d.KernelSeconds + p.Profiled
 }
 
 func over(amount, rate float64) float64 {
@@ -82,28 +82,36 @@ func (s *timing) inTurn() float64 {
 	for u, d := range s.place {
 		w := s.work(u)
 		pass := s.seconds(d, w.Forward)
-		cross := 0.
-		if u > 0 && s.place[u-1] != d {
-			cross = s.send(s.place[u-1], d, s.work(u-1).Output)
-		}
 		if s.t.Workload.Mode == Train {
 			pass += s.seconds(d, w.Backward)
-			cross *= 2 // and the gradient back
 		}
-		total += s.microBatches()*(pass+cross) + s.tokens()*(s.seconds(d, w.Token)+cross/float64(max(1, s.t.Workload.Seq)))
+		if u > 0 && s.place[u-1] != d {
+			total += s.cross(s.place[u-1], d, u-1)
+		}
+		total += s.microBatches()*pass + s.tokens()*s.seconds(d, w.Token)
 		update[d] += over(w.Update, s.topo.Devices[d].BytesPerSecond)
 	}
 	return total + slices.Max(update) // kernels are issued to all devices at once
 }
 
+// cross is the time of a step that unit u's output takes to the next one's
+// device.
+func (s *timing) cross(from, to, u int) float64 {
+	once := s.send(from, to, s.work(u).Output)
+	if s.t.Workload.Mode == Train {
+		once += s.send(to, from, s.work(u).Output) // the gradient back
+	}
+	return once * (s.microBatches() + s.tokens()/float64(max(1, s.t.Workload.Seq)))
+}
+
 // send is the time of a copy between two devices.
 func (s *timing) send(from, to int, bytes int64) float64 {
-	for i := range s.topo.Links {
-		l := &s.topo.Links[i]
-		if l.From == from && l.To == to {
-			return l.LatencySeconds + float64(bytes)/l.BytesPerSecond
-		}
+	if l := s.topo.link(from, to); l != nil {
+		return l.LatencySeconds + float64(bytes)/l.BytesPerSecond
 	}
-	rate := min(s.topo.Devices[from].LinkBytesPerSecond, s.topo.Devices[to].LinkBytesPerSecond)
-	return over(float64(bytes), rate)
+	a, b := &s.topo.Devices[from], &s.topo.Devices[to]
+	if s.topo.apart(from, to) {
+		return over(float64(bytes), min(a.HostBytesPerSecond, b.HostBytesPerSecond))
+	}
+	return over(float64(bytes), min(a.LinkBytesPerSecond, b.LinkBytesPerSecond))
 }

@@ -84,6 +84,9 @@ func (s *timing) collective(bytes float64, n int64) float64 {
 	rate, latency := math.Inf(1), 0.
 	for i := range s.topo.Devices {
 		rate = min(rate, s.topo.Devices[i].CollectiveBytesPerSecond)
+		if s.topo.apart(0, i) { // the ring passes between hosts
+			rate = min(rate, s.topo.Devices[i].HostBytesPerSecond)
+		}
 	}
 	for i := range s.topo.Links {
 		rate = min(rate, s.topo.Links[i].BytesPerSecond)

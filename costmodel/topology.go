@@ -18,6 +18,9 @@ const TopologyVersion = "devmap.topology/v1"
 type Topology struct {
 	Devices []Device
 	Links   []Link
+	// HostMemoryBytes is what offloaded units may take of the host's memory;
+	// 0: no bound is known.
+	HostMemoryBytes int64
 }
 
 // Device is one GPU.
@@ -38,6 +41,8 @@ type Device struct {
 	// Slack is the least and most that the allocator's pool takes beyond a
 	// peak, as a fraction of it.
 	Slack [2]float64 `json:"slack,omitzero"`
+	// Host names the machine that the device is in; empty: all are in one.
+	Host string `json:"host,omitzero"`
 }
 
 // Budget is what a device may hold: capacity less what is reserved.
@@ -61,6 +66,9 @@ const MaxDevices = 4096
 func (t *Topology) Check() error {
 	if len(t.Devices) == 0 || len(t.Devices) > MaxDevices {
 		return fmt.Errorf("devices: %d devices, not 1 to %d", len(t.Devices), MaxDevices)
+	}
+	if t.HostMemoryBytes < 0 {
+		return fmt.Errorf("host_memory_bytes: %d is negative", t.HostMemoryBytes)
 	}
 	for i := range t.Devices {
 		if err := t.Devices[i].check(); err != nil {
@@ -112,6 +120,7 @@ type fileTopology struct {
 	FormatVersion string       `json:"format_version"`
 	Devices       []fileDevice `json:"devices"`
 	Links         []Link       `json:"links,omitzero"`
+	HostMemory    int64        `json:"host_memory_bytes,omitzero"`
 }
 
 type fileDevice struct {
@@ -122,12 +131,13 @@ type fileDevice struct {
 	ContextBytes   *int64      `json:"context_bytes,omitzero"`
 	FLOPS          *float64    `json:"flops,omitzero"`
 	Slack          *[2]float64 `json:"slack,omitzero"`
+	Host           string      `json:"host,omitzero"`
 	Rates
 }
 
 // over lays the fields that the file gives over a known GPU's.
 func (f *fileDevice) over(d Device) Device {
-	d.Name, d.CapacityBytes, d.ReservedBytes = f.Name, f.CapacityBytes, f.ReservedBytes
+	d.Name, d.CapacityBytes, d.ReservedBytes, d.Host = f.Name, f.CapacityBytes, f.ReservedBytes, f.Host
 	if f.WorkspaceBytes != nil {
 		d.WorkspaceBytes = *f.WorkspaceBytes
 	}
@@ -172,7 +182,7 @@ func ParseTopology(file string, data []byte, base func(name string) Device) (*To
 	if ft.FormatVersion != TopologyVersion {
 		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", ft.FormatVersion, TopologyVersion)}
 	}
-	t := &Topology{Links: ft.Links}
+	t := &Topology{Links: ft.Links, HostMemoryBytes: ft.HostMemory}
 	for _, fd := range ft.Devices {
 		d := fd.over(base(fd.Name))
 		t.Devices = append(t.Devices, d)
@@ -189,5 +199,6 @@ func (t Topology) MarshalJSON() ([]byte, error) {
 		FormatVersion string   `json:"format_version"`
 		Devices       []Device `json:"devices"`
 		Links         []Link   `json:"links,omitzero"`
-	}{TopologyVersion, t.Devices, t.Links})
+		HostMemory    int64    `json:"host_memory_bytes,omitzero"`
+	}{TopologyVersion, t.Devices, t.Links, t.HostMemoryBytes})
 }

@@ -7,11 +7,12 @@ type Pass struct {
 	Attention float64 // FLOPs of the fused attention kernel
 	Traffic   float64 // bytes read and written in memory by all other kernels
 	Kernels   float64 // how many kernels run
+	Profiled  float64 // seconds that the model declares, on any device
 }
 
 // Add is both passes, one after the other.
 func (p Pass) Add(q Pass) Pass {
-	return Pass{p.Products + q.Products, p.Attention + q.Attention, p.Traffic + q.Traffic, p.Kernels + q.Kernels}
+	return Pass{p.Products + q.Products, p.Attention + q.Attention, p.Traffic + q.Traffic, p.Kernels + q.Kernels, p.Profiled + q.Profiled}
 }
 
 // Work is what a unit takes of its device in a step, whatever its place.

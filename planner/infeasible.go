@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,6 +22,10 @@ type InfeasibleError struct {
 	Needed, Budget int64
 	// TooLarge is a unit that fits on no device by itself; empty otherwise.
 	TooLarge string
+	// TooLargeNeeds is what it needs at least, MostBudget the largest budget.
+	TooLargeNeeds, MostBudget int64
+	// Offload says what is missing though units may leave the devices.
+	Offload string
 	// Devices is the least number of devices like the first on which it
 	// fits; 0: not even on many.
 	Devices int
@@ -39,13 +44,23 @@ func (e *InfeasibleError) Error() string {
 	w := &e.Best.Devices[e.Worst]
 	fmt.Fprintf(&b, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
 		e.Worst, costmodel.Bytes(e.Needed), w.Predicted.PeakAt, costmodel.Bytes(e.Budget), costmodel.Bytes(e.Needed-e.Budget))
+	if e.Offload != "" {
+		b.WriteString("; " + e.Offload)
+	}
 	switch {
 	case e.TooLarge != "":
 		fmt.Fprintf(&b, "; %q alone needs more than any device has", e.TooLarge)
+		if e.TooLargeNeeds > 0 {
+			fmt.Fprintf(&b, ": %v, and the largest budget is %v", costmodel.Bytes(e.TooLargeNeeds), costmodel.Bytes(e.MostBudget))
+		}
 	case e.Devices > 0:
 		fmt.Fprintf(&b, "; %d such devices are enough", e.Devices)
 	}
 	return b.String()
+}
+
+func costText(device int, need, budget int64) string {
+	return fmt.Sprintf("device %d still needs %v and may hold %v, so %v are missing", device, costmodel.Bytes(need), costmodel.Bytes(budget), costmodel.Bytes(need-budget))
 }
 
 func devices(n int) string {
@@ -62,41 +77,45 @@ func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
 		Best: s, Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
 		Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
 	}
-	e.TooLarge = p.tooLarge()
+	e.TooLarge, e.TooLargeNeeds = p.tooLarge()
+	for d := range p.Topology.Devices {
+		e.MostBudget = max(e.MostBudget, p.Topology.Devices[d].Budget())
+	}
 	if e.TooLarge == "" && len(p.Pins) == 0 {
 		e.Devices = p.enough(ctx)
 	}
 	return e
 }
 
-// tooLarge names a set of units that must share a device and fit on none.
-func (p *Problem) tooLarge() string {
+// tooLarge names a set of units that must share a device and fit on none, and
+// the least that they need on one.
+func (p *Problem) tooLarge() (string, int64) {
 	l, _, err := p.layout()
 	if err != nil {
-		return ""
+		return "", 0
 	}
 	if p.piped() && p.schedule().Chunks > 1 {
-		return "" // no unit is alone on a device that has several runs
+		return "", 0 // no unit is alone on a device that has several runs
 	}
-	alone := func(a, b int, groups uint64) bool {
+	alone := func(a, b int, groups uint64) (need int64, fits bool) {
+		need = math.MaxInt64
 		for d := range l.device {
-			if l.peak(d, a, b, groups) <= p.Topology.Devices[d].Budget() {
-				return true
-			}
+			peak := l.peak(d, a, b, groups)
+			need, fits = min(need, peak), fits || peak <= p.Topology.Devices[d].Budget()
 		}
-		return false
+		return need, fits
 	}
 	for g, units := range l.groups {
-		if !alone(0, 0, 1<<g) {
-			return p.Graph.Units[units[len(units)-1]].Name
+		if need, fits := alone(0, 0, 1<<g); !fits {
+			return p.Graph.Units[units[len(units)-1]].Name, need
 		}
 	}
 	for i := range len(l.start) - 1 {
-		if !alone(i, i+1, 0) {
-			return p.Graph.Units[l.nameOf(i)].Name
+		if need, fits := alone(i, i+1, 0); !fits {
+			return p.Graph.Units[l.nameOf(i)].Name, need
 		}
 	}
-	return ""
+	return "", 0
 }
 
 // enough finds the least number of devices like the first that would do: it

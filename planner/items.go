@@ -46,7 +46,10 @@ func newLayout(p *Problem, joined [][]int) *layout {
 		tied, joined = nil, append(p.passing(), joined...)
 		l.stages = costmodel.NewStageChain(p.Costs)
 	}
-	free, follow := anchor(tied)
+	free, follow := anchor(staying(tied, p.offloaded))
+	if len(p.offloaded) > 0 {
+		free = append(free, p.offloaded)
+	}
 	joined = append(follow, joined...)
 	l.makeGroups(free, joined)
 	l.makeItems(joined)

@@ -19,6 +19,16 @@ type Problem struct {
 	// Together lists patterns whose units must share a device. As each device
 	// takes one stretch of the chain, the units between them go along.
 	Together [][]string
+	// Anywhere: any unit may be on any device, whatever the order (device
+	// maps only). Then a together-group takes no units between along.
+	Anywhere bool
+	// Offload is the tier that units may leave the devices for where not all
+	// fit: as few bytes as can be then travel in a forward. Empty: none.
+	Offload Tier
+	// offloaded are the units that have left, while the rest is placed.
+	offloaded []int
+	// Objective is what is minimised; empty: [Memory].
+	Objective Objective
 }
 
 // Pin fixes the units that a pattern names to a device.

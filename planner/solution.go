@@ -16,18 +16,26 @@ const (
 type Solution struct {
 	Map     devicemap.Map
 	Devices []devicemap.Prediction
-	// Value is the largest share of a budget, LowerBound what no map can be
-	// below, Bound the argument for it.
+	// Objective is what Value is of; empty: [Memory].
+	Objective Objective
+	// Value is the largest share of a budget, or under [Time] the seconds of
+	// a step; LowerBound is what no map can be below, Bound the argument.
 	Value, LowerBound float64
 	Bound             string
 	Status            Status
+	// Offloaded is what left the devices; nil where nothing did.
+	Offloaded *Offloaded
 	// Even reports that the sum of squared shares is proved smallest among
 	// maps with this Value.
 	Even bool
 	// Bottleneck is the device with the largest share.
 	Bottleneck int
 	Probes     int
-	Warnings   []string
+	// Method is how the map was found, and why so; Bounds are the arguments
+	// for the lower bound, where more than one was worked out.
+	Method   string
+	Bounds   []BoundValue
+	Warnings []string
 }
 
 // Gap is (Value − LowerBound) / Value.

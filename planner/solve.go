@@ -13,16 +13,42 @@ import (
 
 // Solve returns the best map it can prove or find in the time. An answer that
 // fits on no device is an [*InfeasibleError]; constraints that contradict
-// each other are a [*PatternError] or [*ConflictError].
+// each other are a [*PatternError] or [*ConflictError], in a
+// [*ContradictionError] where several are in it.
 func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 	if err := p.check(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
+	defer cancel()
+	switch p.Objective {
+	case Time:
+		sol, err := p.solveTime(ctx, s)
+		return sol, p.contradicted(err)
+	case Memory, "":
+		sol, err := p.solveMemory(ctx, s)
+		if err != nil && p.Offload != "" {
+			sol, err = p.offload(ctx, s, sol, err)
+		}
+		if sol != nil {
+			sol.Method = cmp.Or(sol.Method, p.method())
+		}
+		if err == nil {
+			err = p.linked(sol.Map)
+		}
+		return sol, p.contradicted(err)
+	}
+	return nil, fmt.Errorf("planner: objective %q is unknown", p.Objective)
+}
+
+// solveMemory finds the smallest largest share.
+func (p *Problem) solveMemory(ctx context.Context, s Settings) (*Solution, error) {
 	if p.Costs.Workload.Strategy.Replicated() {
 		return p.replicas()
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
-	defer cancel()
+	if p.Anywhere && !p.piped() {
+		return p.anywhere(ctx, s)
+	}
 	l, fixed, err := p.layout()
 	if err != nil {
 		return nil, err
@@ -34,7 +60,7 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 	if err != nil {
 		return nil, l.explainConflict(err)
 	}
-	if err := sol.verify(&p); err != nil {
+	if err := sol.verify(p); err != nil {
 		return nil, err
 	}
 	if sol.Value > 1 {
@@ -65,6 +91,9 @@ func (p *Problem) check() error {
 	}
 	if len(p.Costs.Units) != len(p.Graph.Units) {
 		return fmt.Errorf("planner: the table has %d units and the graph %d", len(p.Costs.Units), len(p.Graph.Units))
+	}
+	if err := finite(p.Costs); err != nil {
+		return err
 	}
 	return p.Topology.Check()
 }

@@ -136,7 +136,7 @@ func TestTooLarge(t *testing.T) {
 	if !errors.As(err, &no) || no.TooLarge != "h.1" || no.Devices != 0 || !no.Proved || no.Needed != 510 || no.Budget != 200 {
 		t.Fatalf("%v: %+v", err, no)
 	}
-	const want = `it does not fit on 2 devices, however it is placed: in the best map device 1 needs 510 B at its peak (weights) and may hold 200 B, so 310 B are missing; "h.1" alone needs more than any device has`
+	const want = `it does not fit on 2 devices, however it is placed: in the best map device 1 needs 510 B at its peak (weights) and may hold 200 B, so 310 B are missing; "h.1" alone needs more than any device has: 500 B, and the largest budget is 200 B`
 	if err.Error() != want {
 		t.Errorf("error\n%s, want\n%s", err, want)
 	}

@@ -2,19 +2,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
-
-// adviceTime bounds each trial plan: advice must not take longer than the
-// answer.
-const adviceTime = time.Second
 
 // advice says, where one unit alone sets the peak, which it is and what would
 // lower it, each tried out; empty where it is not so.
@@ -36,7 +30,7 @@ func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []strin
 	if n := p.FewerDevices(ctx, s); n > 0 {
 		msg += fmt.Sprintf("; %s would do as well", plural(n, "GPU"))
 	}
-	if helps := tried(ctx, p, s.Value); len(helps) > 0 {
+	if helps := tried(ctx, p, s.LargestShare()); len(helps) > 0 {
 		msg += "; what would lower it: " + strings.Join(helps, "; ")
 	}
 	return []string{msg}
@@ -45,8 +39,7 @@ func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []strin
 // tried plans again under small changes and tells those that lower the
 // largest share.
 func tried(ctx context.Context, p planner.Problem, value float64) []string {
-	q := strategy.Problem{Graph: p.Graph, Workload: p.Costs.Workload, Topology: p.Topology, Pins: p.Pins, Together: p.Together}
-	return changeLines(strategy.Tried(ctx, &q, value))
+	return changeLines(strategy.Tried(ctx, asProblem(p), value))
 }
 
 // changeLines tells each change and what it comes to.
@@ -58,24 +51,10 @@ func changeLines(changes []strategy.Change) []string {
 	return out
 }
 
-// attempt is the best map of a changed problem, whether it fits or not; nil
-// where there is none.
-func attempt(ctx context.Context, p planner.Problem) *planner.Solution {
-	s, err := planner.Solve(ctx, p, planner.Settings{TimeLimit: adviceTime})
-	var inf *planner.InfeasibleError
-	switch {
-	case errors.As(err, &inf):
-		return inf.Best
-	case err != nil:
-		return nil
-	}
-	return s
-}
-
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(s *planner.Solution) string {
 	fits := "fits"
-	if s.Value > 1 {
+	if s.LargestShare() > 1 {
 		fits = "does not fit yet"
 	}
 	d := &s.Devices[s.Bottleneck]

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"slices"
 
@@ -76,8 +77,11 @@ type estimateRefused struct {
 }
 
 func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.refuse(cmd); err != nil {
+	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
 		return err
+	}
+	if c.objective == front {
+		return usagef("--objective front is a table of its own: devmap plan prints it")
 	}
 	p, err := c.asked(arg)
 	if err != nil {
@@ -88,7 +92,7 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	}
 	rows := strategy.Rows(cmd.Context(), p)
 	if c.json || c.out != "" {
-		out := estimateOf(rows, c.deviceFlags(cmd.Flags()))
+		out := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
 		if err := writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
 			return err
 		}
@@ -123,10 +127,10 @@ func (s *shared) asked(arg string) (*strategy.Problem, error) {
 	if err := s.constraints(&fixed); err != nil {
 		return nil, err
 	}
-	return &strategy.Problem{Graph: g, Workload: w, Topology: topo, Pins: fixed.Pins, Together: fixed.Together}, nil
+	return &strategy.Problem{Graph: g, Workload: w, Topology: topo, Pins: fixed.Pins, Together: fixed.Together, Anywhere: !s.contiguous, Objective: s.minimised()}, nil
 }
 
-func estimateOf(rows []strategy.Row, devices []string) estimateOutput {
+func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOutput {
 	out := estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}}
 	for i := range rows {
 		r := &rows[i]
@@ -136,7 +140,7 @@ func estimateOf(rows []strategy.Row, devices []string) estimateOutput {
 		}
 		out.Rows = append(out.Rows, estimateRow{
 			r.Resolved.Strategy, r.Resolved.Runtime, r.Fits(), r.Peaks(), r.Headroom(), r.Communication, r.StepSeconds,
-			slices.Concat(devices, strategy.Flags(&r.Workload)),
+			slices.Concat(devices, strategy.Flags(&r.Workload), anywhereFlag(r, anywhere)),
 		})
 	}
 	return out
@@ -145,7 +149,7 @@ func estimateOf(rows []strategy.Row, devices []string) estimateOutput {
 // deviceFlags are the flags that say what the GPUs are, as the user gave them.
 func (s *shared) deviceFlags(f *pflag.FlagSet) []string {
 	var out []string
-	for _, name := range []string{"gpus", "gpu", "topology", "reserve", "pin", "together"} {
+	for _, name := range []string{"gpus", "gpu", "topology", "reserve", "pin", "together", "objective"} {
 		flag := f.Lookup(name)
 		if flag == nil || !flag.Changed {
 			continue

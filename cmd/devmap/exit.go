@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -53,6 +54,8 @@ func report(stderr io.Writer, err error) int {
 	var conflict *planner.ConflictError
 	var stage *planner.StageError
 	var unsupported *load.UnsupportedError
+	var timed *costmodel.TimeError
+	var offload *planner.OffloadError
 	var usage usageError
 	switch {
 	case errors.As(err, &inf):
@@ -60,7 +63,7 @@ func report(stderr io.Writer, err error) int {
 			say("  " + h)
 		}
 		return exitInfeasible
-	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &unsupported):
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &timed), errors.As(err, &offload), errors.As(err, &unsupported):
 		return exitUsage
 	}
 	return exitError

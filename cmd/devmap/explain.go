@@ -3,25 +3,63 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// explain says what binds, why no map is better, and the next-best changes,
-// each tried out.
+// explain says what binds, how the map was found, why no map is better, and
+// the next-best changes, each tried out.
 func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solution) {
 	d := &s.Devices[s.Bottleneck]
-	t.printf("binding: GPU %d at its peak, %s; it runs %s\n", s.Bottleneck, d.Predicted.PeakAt, t.runs(s.Map, devicemap.Device(s.Bottleneck)))
+	t.printf("binding: GPU %d at its peak, %s: %s; it runs %s\n",
+		s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), t.runs(s.Map, devicemap.Device(s.Bottleneck)))
+	t.printf("method: %s\n", s.Method)
 	t.printf("bound: %s, after %s\n", boundReason(s), plural(s.Probes, "target"))
-	helps := slices.Concat(devicesTried(ctx, p), tried(ctx, p, s.Value))
-	for _, h := range helps {
-		t.printf("change: %s\n", h)
+	for _, b := range s.Arguments(&p) {
+		tight := ""
+		if b.Name == s.Bound {
+			tight = ", the tight one"
+		}
+		t.printf("bound by %s: %.2f%% (%s)%s\n", b.Name, 100*b.Value, b.What, tight)
 	}
-	if len(helps) == 0 {
+	if ctx.Err() != nil {
+		t.printf("change: none was tried, as the search was interrupted\n")
+		return
+	}
+	changes := strategy.Next(ctx, asProblem(p), s.Value)
+	for i := range changes {
+		t.printf("change: %s: %s\n", changes[i].What, largestShare(changes[i].Row.Solution))
+	}
+	if len(changes) == 0 {
 		t.printf("change: none was found that lowers the largest share\n")
+	}
+}
+
+// parts are the categories at a device's peak, and its overhead.
+func parts(p *devicemap.Predicted) string {
+	var out []string
+	for i := range categories {
+		if b := categories[i].of(p); b > 0 {
+			out = append(out, fmt.Sprintf("%s %v", categories[i].name, costmodel.Bytes(b)))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// largestShare is what a changed problem comes to, with the largest share.
+func largestShare(s *planner.Solution) string {
+	return fmt.Sprintf("largest share %.2f%%, %s", 100*s.Value, outcome(s))
+}
+
+// asProblem is the problem as the strategies take it.
+func asProblem(p planner.Problem) *strategy.Problem {
+	return &strategy.Problem{
+		Graph: p.Graph, Workload: p.Costs.Workload, Topology: p.Topology,
+		Pins: p.Pins, Together: p.Together, Anywhere: p.Anywhere,
 	}
 }
 
@@ -31,31 +69,11 @@ func boundReason(s *planner.Solution) string {
 	case "largest unit":
 		return "largest unit (one unit, or one tie group, takes that much by itself)"
 	case "average":
-		return "average (all bytes over all budgets)"
+		return "average (all bytes of a moment over all budgets)"
 	case "search":
 		return "search (every smaller share was refuted)"
+	case "relaxed search":
+		return "relaxed search (every smaller share was refuted with units that differ little counted as the least of them)"
 	}
 	return s.Bound
-}
-
-// devicesTried plans for one GPU fewer and one more.
-func devicesTried(ctx context.Context, p planner.Problem) []string {
-	var out []string
-	n := len(p.Topology.Devices)
-	for _, count := range []int{n - 1, n + 1} {
-		if count < 1 || count > costmodel.MaxDevices {
-			continue
-		}
-		q := p
-		topo := costmodel.Topology{Devices: slices.Clone(p.Topology.Devices)}
-		if count > n {
-			topo.Devices = append(topo.Devices, topo.Devices[n-1])
-		}
-		topo.Devices = topo.Devices[:count]
-		q.Topology = &topo
-		if s := attempt(ctx, q); s != nil {
-			out = append(out, fmt.Sprintf("%s: %s", plural(count, "GPU"), outcome(s)))
-		}
-	}
-	return out
 }

@@ -67,7 +67,7 @@ func (s *shared) placement(f *pflag.FlagSet) {
 	f.StringVar(&s.objective, "objective", "memory", "what is minimised: "+values("objective"))
 	f.StringArrayVar(&s.pins, "pin", nil, "LAYER=DEVICE; the layer may end in *")
 	f.StringArrayVar(&s.together, "together", nil, "A,B: layers that share a device")
-	f.BoolVar(&s.contiguous, "contiguous", true, "one run of the chain a device")
+	f.BoolVar(&s.contiguous, "contiguous", true, "one run of the chain a device; false: any unit on any device (device-map)")
 	f.StringVar(&s.offload, "offload", "none", "units that may leave the GPUs: "+values("offload"))
 }
 
@@ -107,8 +107,5 @@ func (s *shared) refuse(cmd *cobra.Command) error {
 			return notBuilt(l.name, f.Value.String(), built)
 		}
 	}
-	if cmd.Flags().Lookup("contiguous") != nil && !s.contiguous {
-		return notBuilt("contiguous", "false", "true")
-	}
-	return nil
+	return s.refuseAnywhere(cmd)
 }

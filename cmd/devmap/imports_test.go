@@ -26,8 +26,9 @@ var allowed = map[string][]string{
 	"modelgraph/hf":          {"modelgraph", "modelgraph/safetensors"},
 	"modelgraph/gguf":        {"modelgraph"},
 	"modelgraph/onnx":        {"modelgraph"},
+	"modelgraph/workloads":   {"modelgraph"},
 	"modelgraph/load": {
-		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx",
+		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/workloads",
 	},
 
 	"costmodel":           {"modelgraph"},
@@ -40,7 +41,12 @@ var allowed = map[string][]string{
 
 	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/shard"},
 	"planner/chain":     {},
-	"planner":           {"modelgraph", "costmodel", "planner/devicemap", "planner/chain"},
+	"planner/assign":    {},
+	"planner/highs":     {},
+	"planner/partition": {},
+	"planner/stages":    {},
+	"planner/workloads": {"modelgraph", "modelgraph/workloads", "planner/partition", "planner/stages"},
+	"planner":           {"modelgraph", "costmodel", "planner/devicemap", "planner/chain", "planner/assign"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/ops", "costmodel/shard", "costmodel/catalogue",
 		"costmodel/estimate", "planner", "planner/devicemap",
@@ -62,6 +68,10 @@ var allowed = map[string][]string{
 
 	"fixtures":               {},
 	"fixtures/peers/compare": {},
+	"fixtures/workloads/compare": {
+		"fixtures", "modelgraph", "modelgraph/workloads", "planner/assign", "planner/highs",
+		"planner/partition", "planner/stages", "planner/workloads",
+	},
 }
 
 // machinePath matches an absolute path of somebody's machine.
@@ -213,6 +223,8 @@ func refuse(file goFile, target string, reach map[string][]string) string {
 		return ""
 	case under(local, "executor/cuda") && !inCmd && !inCuda:
 		return file.pkg + " imports " + local + ": only cmd/devmap may"
+	case local == "planner/highs" && !file.test && !under(file.pkg, "fixtures") && file.pkg != local:
+		return file.pkg + " imports " + local + ": only tests and programs in fixtures may"
 	case file.test || isFree(file.pkg):
 		return ""
 	case isTestSupport(local):
@@ -328,6 +340,13 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 		"cuda in another backend's test": {
 			map[string]string{"executor/cpu/a_test.go": local + `executor/cuda"`, "cmd/devmap/run.go": local + `executor/cuda"`},
 			[]string{"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only cmd/devmap may"},
+		},
+		"HiGHS outside tests": {
+			map[string]string{"cmd/devmap/a.go": local + `planner/highs"`, "planner/a_test.go": local + `planner/highs"`, "planner/a.go": local + `planner/highs"`},
+			[]string{
+				"cmd/devmap/a.go:2: cmd/devmap imports planner/highs: only tests and programs in fixtures may",
+				"planner/a.go:2: planner imports planner/highs: only tests and programs in fixtures may",
+			},
 		},
 		"cgo": {
 			map[string]string{"executor/cuda/a.go": `import "C"`, "executor/nvml/a.go": `import "C"`, "planner/a_test.go": `import "C"`},

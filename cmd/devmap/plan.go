@@ -31,7 +31,9 @@ func newPlan() *cobra.Command {
 		Use:   "plan MODEL --gpus N",
 		Short: "Find the balanced placement, with its proof",
 		Long: `Find the placement whose largest share of a GPU's budget is smallest, and among
-those the most even one. The plan goes to stdout as JSON (-o writes a file), a
+those the most even one; with --objective time the one with the shortest
+predicted step that fits; with --objective front all those between the two, as
+a table and one JSON document (devmap.front/v1). The plan goes to stdout as JSON (-o writes a file), a
 table to stderr. --strategy auto plans the fastest strategy that fits (devmap
 estimate shows all). Exit status 3: nothing fits; what would is printed.`,
 		Example: `  devmap plan model.json --gpus 4
@@ -52,7 +54,7 @@ estimate shows all). Exit status 3: nothing fits; what would is printed.`,
 }
 
 func (c *planCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.refuse(cmd); err != nil {
+	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
 		return err
 	}
 	if c.timeLimit <= 0 {
@@ -77,7 +79,10 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
-	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together}
+	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: c.tier()}
+	if c.objective == front {
+		return c.front(cmd, p, asked, notes)
+	}
 	sol, err := c.solve(cmd.Context(), cmd.ErrOrStderr(), p, asked)
 	if err != nil {
 		return err
@@ -94,11 +99,18 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 	}
 	sol, err := planner.Solve(ctx, p, s)
 	done()
+	return sol, withHelps(ctx, err, asked)
+}
+
+// withHelps adds what would help to an answer that does not fit.
+func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	var inf *planner.InfeasibleError
-	if errors.As(err, &inf) {
-		return nil, &infeasible{err: inf, helps: changeLines(strategy.Smallest(ctx, asked))}
+	if !errors.As(err, &inf) {
+		return err
 	}
-	return sol, err
+	q := *asked
+	q.Objective = planner.Memory
+	return &infeasible{err: inf, helps: changeLines(strategy.Smallest(ctx, &q))}
 }
 
 func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.Solution) error {
@@ -112,6 +124,7 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.S
 	if !c.json {
 		t.devices(sol.Map, sol.Devices)
 		t.certificate(sol)
+		t.offloaded(sol)
 	}
 	if c.explain {
 		t.explain(cmd.Context(), p, sol)
@@ -127,10 +140,8 @@ func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
 	plan := &devicemap.Plan{
 		FormatVersion: devicemap.PlanVersion, Model: devicemap.ModelOf(p.Graph),
 		Workload: p.Costs.Workload, Topology: *p.Topology, Devices: sol.Devices,
-		Objective: devicemap.Objective{
-			Name: "memory", Value: sol.Value, LowerBound: sol.LowerBound, Gap: sol.Gap(),
-			Status: string(sol.Status), Bound: sol.Bound,
-		},
+		Objective:   objectiveOf(sol),
+		Offload:     offloadOf(sol),
 		Shards:      shard.Of(p.Graph, &p.Costs.Workload),
 		Imbalance:   sol.Imbalance(),
 		StepSeconds: devicemap.StepSeconds(p.Costs, p.Topology, sol.Map),

@@ -137,6 +137,12 @@ func (t *tables) how() string {
 // certificate is the line that says how good the map is.
 func (t *tables) certificate(s *planner.Solution) {
 	d := &s.Devices[s.Bottleneck]
+	if s.Objective == planner.Time {
+		t.printf("step %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
+			seconds(s.Value), seconds(s.LowerBound), s.Bound, s.Status, 100*s.LargestShare(), s.Bottleneck,
+			sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()), s.Imbalance())
+		return
+	}
 	t.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · lower bound %.2f%% (%s) · %s\n",
 		100*s.Value, s.Bottleneck, sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()),
 		s.Imbalance(), 100*s.LowerBound, s.Bound, s.Status)

@@ -16,6 +16,8 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		l, c := e.held(i), &e.costs[i]
 		out.Params += e.params(l)
 		out.Buffers += l.BufferBytes()
+		weights := e.read(l)
+		out.Travels += weights
 		if l.Declared != nil {
 			out.Origin = costmodel.Declared
 		}
@@ -24,6 +26,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 		}
 		out.Padding += e.padding(l)
 		step := c.Step
+		step.Weights = weights
 		if train && e.runs(i) {
 			step = e.trains(&out, i)
 		}
@@ -92,6 +95,20 @@ func (e *estimator) params(l *modelgraph.Layer) int64 {
 	}
 	for i := range l.Params {
 		if t := &l.Params[i]; !t.Tied() {
+			n += e.stored(t)
+		}
+	}
+	return n
+}
+
+// read is the loaded size of the parameters that a layer's forward reads.
+func (e *estimator) read(l *modelgraph.Layer) int64 {
+	n := e.params(l)
+	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
+		return n
+	}
+	for i := range l.Params {
+		if t := &l.Params[i]; t.Tied() {
 			n += e.stored(t)
 		}
 	}

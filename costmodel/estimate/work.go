@@ -21,6 +21,7 @@ func (e *estimator) work(u int) costmodel.Work {
 		layers++
 		s := e.shape(i)
 		f, b := ops.Passes(l.Op, &s, e.costs[i].FLOPs, e.w.LoRARank > 0)
+		f, b = profiled(l, f, b)
 		w.Forward, w.Backward = w.Forward.Add(f), w.Backward.Add(b)
 		w.Output = e.costs[i].Output
 		if e.w.Mode == costmodel.Train && e.runs(i) {
@@ -39,6 +40,18 @@ func (e *estimator) work(u int) costmodel.Work {
 		w.Backward.Traffic += 3 * float64(w.Trained*e.compute.WeightBytes())
 	}
 	return w
+}
+
+// profiled puts the seconds that a layer declares in the place of its
+// operations.
+func profiled(l *modelgraph.Layer, f, b costmodel.Pass) (forward, backward costmodel.Pass) {
+	if d := l.Declared; d != nil && d.ForwardSeconds >= 0 {
+		f = costmodel.Pass{Profiled: d.ForwardSeconds}
+	}
+	if d := l.Declared; d != nil && d.BackwardSeconds >= 0 {
+		b = costmodel.Pass{Profiled: d.BackwardSeconds}
+	}
+	return f, b
 }
 
 // trained is the elements of a layer's own parameters that get gradients:

@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/modelgraph/workloads"
 )
 
 // maxFileBytes bounds a file that is read whole.
@@ -40,13 +41,20 @@ func readFile(path string) ([]byte, error) {
 	return data, nil
 }
 
-// fromBytes reads a JSON file by what is in it.
+// fromBytes reads a file by what is in it.
 func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	top := sniff(data)
 	version, ours := top["format_version"]
+	has := top.has
+	if !top.object() {
+		has = nil
+	}
+	if form := workloads.FormOf(data, has); form != nil && !ours {
+		return form(path, data)
+	}
 	switch {
 	case !top.object():
-		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json", path)
+		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json, and not a graph.txt of PipeDream", path)
 	case ours && !strings.HasPrefix(version, "devmap.model/") && strings.HasPrefix(version, "devmap."):
 		return nil, fmt.Errorf("%s: format_version: %q is not a model; give the model that it was made from (its model.source)", path, version)
 	case ours || top.has("layers") && !top.has("model_type"):

@@ -27,6 +27,7 @@ type Plan struct {
 	Shards        *shard.Shards      `json:"shards,omitzero"`
 	Devices       []Prediction       `json:"devices"`
 	Objective     Objective          `json:"objective"`
+	Offload       *Offload           `json:"offload,omitzero"`
 	Imbalance     float64            `json:"imbalance"`
 	StepSeconds   *float64           `json:"step_seconds"`
 	Warnings      []string           `json:"warnings"`
@@ -54,6 +55,15 @@ type Objective struct {
 	Gap        float64 `json:"gap"`
 	Status     string  `json:"status"`
 	Bound      string  `json:"bound"`
+}
+
+// Offload is what left the GPUs, where anything did. Bytes are copied to the
+// first GPU for a forward, FromDiskBytes of them read from disk; no map has
+// less than LowerBoundBytes to copy.
+type Offload struct {
+	Bytes           int64 `json:"bytes"`
+	FromDiskBytes   int64 `json:"from_disk_bytes"`
+	LowerBoundBytes int64 `json:"lower_bound_bytes"`
 }
 
 // WriteJSON writes any of the contract's documents, indented.

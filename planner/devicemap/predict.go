@@ -52,9 +52,14 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 	}
 	out := make([]Prediction, len(topo.Devices))
 	held := make([][]*costmodel.Unit, len(topo.Devices))
+	main := mainDevice(t, m)
 	for u, d := range m {
-		if d >= 0 && int(d) < len(held) {
+		switch {
+		case d >= 0 && int(d) < len(held):
 			held[d] = append(held[d], &t.Units[u])
+		case (d == CPU || d == Disk) && main >= 0 && main < len(held):
+			streamed := t.Units[u].Streamed()
+			held[main] = append(held[main], &streamed)
 		}
 	}
 	for d := range out {

@@ -70,6 +70,7 @@ func (p *Problem) Check() error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
+	wrong(len(p.Nodes) == 0, "no nodes")
 	wrong(p.Devices() == 0, "no devices")
 	for i, k := range p.Kinds {
 		wrong(k.Count < 0, "kinds[%d]: %d devices", i, k.Count)

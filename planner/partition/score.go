@@ -37,7 +37,8 @@ func (p *Problem) Score(place []int) (loads []Load, largest float64, err error) 
 	p.transfers(place, loads)
 	for d := range loads {
 		largest = max(largest, loads[d].Total())
-		if c := p.Kinds[p.KindOf(d)].Capacity; loads[d].Size > c {
+		// Sums of fractions may round; sizes in bytes are whole and do not.
+		if c := p.Kinds[p.KindOf(d)].Capacity; loads[d].Size > c*(1+1e-12) {
 			err = fmt.Errorf("device %d holds %.0f bytes and may hold %.0f", d, loads[d].Size, c)
 		}
 	}

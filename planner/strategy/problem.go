@@ -23,6 +23,11 @@ type Problem struct {
 	// Pins and Together hold where there is a device map.
 	Pins     []planner.Pin
 	Together [][]string
+	// Anywhere lets a device map put any unit on any device.
+	Anywhere bool
+	// Objective is what is minimised where there is a choice of maps; empty:
+	// [planner.Memory].
+	Objective planner.Objective
 	// TimeLimit ends the search for one map; 0: a second.
 	TimeLimit time.Duration
 }
@@ -36,7 +41,10 @@ func (p *Problem) planned(w costmodel.Workload) (planner.Problem, error) {
 		return planner.Problem{}, err
 	}
 	t, err := estimate.Table(p.Graph, w)
-	return planner.Problem{Graph: p.Graph, Costs: t, Topology: p.Topology, Pins: p.Pins, Together: p.Together}, err
+	return planner.Problem{
+		Graph: p.Graph, Costs: t, Topology: p.Topology, Pins: p.Pins, Together: p.Together,
+		Anywhere: p.Anywhere && w.Strategy == costmodel.DeviceMap, Objective: p.Objective,
+	}, err
 }
 
 // row costs one strategy.

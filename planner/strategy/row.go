@@ -31,7 +31,7 @@ type Row struct {
 }
 
 // Fits reports that every GPU holds its share.
-func (r *Row) Fits() bool { return r.Refused == nil && r.Solution.Value <= 1 }
+func (r *Row) Fits() bool { return r.Refused == nil && r.Solution.LargestShare() <= 1 }
 
 // Peaks are the allocated peaks of the GPUs, in bytes.
 func (r *Row) Peaks() []int64 {

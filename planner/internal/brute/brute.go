@@ -19,20 +19,29 @@ type Best struct {
 // Solve tries every map. The rules: tied units share a device, and so do the
 // units of a together-group; pinned units are where their pin says; the units
 // outside the tie groups stand in device order, with the first unit of a tie
-// group among them unless it opens the chain. Patterns of pins and
+// group among them unless it opens the chain; under Anywhere none of them has
+// to. Patterns of pins and
 // together-groups are names of units here. idle says whether an idle device
 // counts its overhead; the answer for a model smaller than a context is the
 // one without.
 func Solve(p *planner.Problem, idle bool) Best {
 	s := search{p: p, idle: idle, m: make(devicemap.Map, len(p.Graph.Units)), shares: map[string]float64{}}
+	s.rules()
+	s.place(0, 0)
+	return s.best
+}
+
+// rules finds the units of the chain and the sets that share a device.
+func (s *search) rules() {
+	p := s.p
 	s.chained = make([]bool, len(s.m))
 	for u := range s.chained {
-		s.chained[u] = true
+		s.chained[u] = !p.Anywhere
 	}
 	s.together = p.Graph.TiedUnits()
 	for _, tied := range s.together {
 		for i, u := range tied {
-			s.chained[u] = i == 0 && u != 0
+			s.chained[u] = i == 0 && u != 0 && !p.Anywhere
 		}
 	}
 	for _, names := range p.Together {
@@ -42,8 +51,6 @@ func Solve(p *planner.Problem, idle bool) Best {
 		}
 		s.together = append(s.together, set)
 	}
-	s.place(0, 0)
-	return s.best
 }
 
 type search struct {

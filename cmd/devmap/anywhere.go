@@ -1,0 +1,32 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// refuseAnywhere reports --contiguous=false where nothing would heed it. check
+// judges the map as it is, and estimate's other rows have no device map.
+func (s *shared) refuseAnywhere(cmd *cobra.Command) error {
+	f := cmd.Flags().Lookup("contiguous")
+	if f == nil || s.contiguous || cmd.Name() == "check" {
+		return nil
+	}
+	if s.strategy != string(costmodel.DeviceMap) && (cmd.Name() == "plan" || s.strategy != string(costmodel.Auto)) {
+		return usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s.strategy)
+	}
+	if s.objective != "memory" {
+		return usagef("--contiguous=false --objective %s: any assignment is for --objective memory", s.objective)
+	}
+	return nil
+}
+
+// anywhereFlag is what reproduces a row that may use any assignment.
+func anywhereFlag(r *strategy.Row, anywhere bool) []string {
+	if !anywhere || r.Workload.Strategy != costmodel.DeviceMap {
+		return nil
+	}
+	return []string{"--contiguous=false"}
+}

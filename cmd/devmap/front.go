@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// front is the objective that prints several maps.
+const front = "front"
+
+// minimised is what one map is asked for; a front's ends are both.
+func (s *shared) minimised() planner.Objective {
+	if s.objective == string(planner.Time) {
+		return planner.Time
+	}
+	return planner.Memory
+}
+
+// front prints the maps between the shortest step and the smallest largest
+// share.
+func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, notes []string) error {
+	if c.explain {
+		return usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
+	}
+	f, err := planner.SolveFront(cmd.Context(), p, planner.Settings{TimeLimit: c.timeLimit})
+	if err != nil {
+		return withHelps(cmd.Context(), err, asked)
+	}
+	out := frontOf(p, f)
+	out.Warnings = slices.Concat(notes, out.Warnings)
+	if err := writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
+		return err
+	}
+	if !c.json {
+		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
+		t.front(f)
+		t.warnings(out.Warnings)
+	}
+	return nil
+}
+
+// frontOf is the front file.
+func frontOf(p planner.Problem, f *planner.Front) *devicemap.FrontFile {
+	out := &devicemap.FrontFile{
+		FormatVersion: devicemap.FrontVersion, Model: devicemap.ModelOf(p.Graph), Workload: p.Costs.Workload,
+		Topology: *p.Topology, Complete: f.Complete, Warnings: slices.Clone(p.Graph.Warnings),
+	}
+	for _, s := range f.Points {
+		point := devicemap.FrontPoint{
+			StepSeconds: s.Value, LargestShare: s.LargestShare(), Imbalance: s.Imbalance(),
+			Objective: objectiveOf(s), Devices: s.Devices,
+		}
+		if s.Map != nil {
+			point.DeviceMap, point.Stages = s.Map.Flatten(p.Graph), s.Map.Stages(p.Graph)
+		}
+		out.Points = append(out.Points, point)
+		for _, w := range s.Warnings {
+			if !slices.Contains(out.Warnings, w) {
+				out.Warnings = append(out.Warnings, w)
+			}
+		}
+	}
+	return out
+}
+
+func objectiveOf(s *planner.Solution) devicemap.Objective {
+	name := s.Objective
+	if name == "" {
+		name = planner.Memory
+	}
+	return devicemap.Objective{
+		Name: string(name), Value: s.Value, LowerBound: s.LowerBound, Gap: s.Gap(), Status: string(s.Status), Bound: s.Bound,
+	}
+}
+
+// front is a row per point: the two values, what is proved, and what each GPU
+// runs.
+func (t *tables) front(f *planner.Front) {
+	w := newWriter()
+	w.AppendHeader(table.Row{"step", "lower\nbound", "largest\nshare", "of GPU", "proof", "runs"})
+	for _, s := range f.Points {
+		w.AppendRow(table.Row{
+			precise(s.Value), precise(s.LowerBound), fmt.Sprintf("%.2f%%", 100*s.LargestShare()), s.Bottleneck, string(s.Status), t.stages(s),
+		})
+	}
+	var configs []table.ColumnConfig
+	for c := 1; c <= 4; c++ {
+		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	w.SetColumnConfigs(configs)
+	t.printf("%s, %s%s\n%s\n", t.g.Name, t.doing(), t.how(), trimmed(w.Render()))
+	whole := "every point is proved, and there are no others"
+	if !f.Complete {
+		whole = "not all is proved: there may be others, and better ones"
+	}
+	t.printf("%s · %s\n", plural(len(f.Points), "point"), whole)
+}
+
+// precise is a step to as many digits as tell neighbours on a front apart.
+func precise(s float64) string {
+	if s < 1 {
+		return fmt.Sprintf("%.3f ms", 1e3*s)
+	}
+	return fmt.Sprintf("%.4f s", s)
+}
+
+// stages says what runs on each GPU that runs anything.
+func (t *tables) stages(s *planner.Solution) string {
+	if s.Map == nil {
+		return "the whole model on every GPU"
+	}
+	out := ""
+	for d := range s.Devices {
+		if runs := t.runs(s.Map, devicemap.Device(d)); runs != nothing {
+			if out != "" {
+				out += "; "
+			}
+			out += fmt.Sprintf("%d: %s", d, runs)
+		}
+	}
+	return out
+}

@@ -1,0 +1,64 @@
+package costmodel
+
+import "fmt"
+
+// UnitSeconds are the times of one unit on one device, in seconds.
+type UnitSeconds struct {
+	// Forward and Backward are of one micro-batch; Backward is 0 but in
+	// training.
+	Forward, Backward float64
+	Token             float64 // of one generated token
+	Update            float64 // of the optimizer's step
+}
+
+// UnitSeconds are what [Table.StepSeconds] counts for unit u on device d.
+func (t *Table) UnitSeconds(topo *Topology, d, u int) UnitSeconds {
+	s, w := timing{t: t, topo: topo}, &t.Units[u].Work
+	out := UnitSeconds{Forward: s.seconds(d, w.Forward), Token: s.seconds(d, w.Token)}
+	if t.Workload.Mode == Train {
+		out.Backward = s.seconds(d, w.Backward)
+		out.Update = over(w.Update, topo.Devices[d].BytesPerSecond)
+	}
+	return out
+}
+
+// SendSeconds is the time of a copy between two devices: by their link, or
+// by the slower of their ports where no link is given.
+func (topo *Topology) SendSeconds(from, to int, bytes int64) float64 {
+	s := timing{topo: topo}
+	return s.send(from, to, bytes)
+}
+
+// Passes is how often a unit's forward (and backward) runs in a step, and how
+// many tokens are generated after.
+func (t *Table) Passes() (microBatches, tokens float64) {
+	s := timing{t: t}
+	return s.microBatches(), s.tokens()
+}
+
+// CrossSeconds is the time that a device map spends on unit u's output where
+// the next unit is on another device: there, and its gradient back, in every
+// pass of the step.
+func (t *Table) CrossSeconds(topo *Topology, from, to, u int) float64 {
+	s := timing{t: t, topo: topo}
+	return s.cross(from, to, u)
+}
+
+// TimeError says that a step's time is not known.
+type TimeError struct{ Msg string }
+
+// Error implements error.
+func (e *TimeError) Error() string { return e.Msg }
+
+// Timed reports why [Table.StepSeconds] has no answer, nil where it has one.
+func (t *Table) Timed(topo *Topology) error {
+	if t.Workload.Mode == Load {
+		return &TimeError{"the time of a step: nothing runs in --mode load (infer and train work)"}
+	}
+	for d := range topo.Devices {
+		if topo.Devices[d].FLOPS <= 0 {
+			return &TimeError{fmt.Sprintf("the time of a step: device %d (%q) has no \"flops\" in the topology", d, topo.Devices[d].Name)}
+		}
+	}
+	return nil
+}

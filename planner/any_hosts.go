@@ -1,0 +1,140 @@
+package planner
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/chain"
+)
+
+// host is a device as the search sees it.
+type host struct {
+	budget, extra int64
+	kept          costmodel.Kept
+	idle          int64 // what it needs without units
+	like          int   // the first device that is the same and, like it, has no pins; itself where none
+}
+
+func (s *scatter) makeHosts() {
+	p := s.p
+	pinned := make(map[int]bool)
+	for i := range s.items {
+		pinned[s.items[i].pin] = true
+	}
+	for d := range p.Topology.Devices {
+		dev := &p.Topology.Devices[d]
+		h := host{budget: dev.Budget(), extra: p.Costs.Overhead(d, dev), kept: p.Costs.Kept(d, dev, false), like: d}
+		if h.kept.Output > 0 { // it is there without units too
+			h.idle = costmodel.Run{}.Peak(p.Costs.Kept(d, dev, true)) + h.extra
+		}
+		for e := range s.hosts {
+			o := &s.hosts[e]
+			if !pinned[d] && !pinned[e] && o.budget == h.budget && o.extra == h.extra && o.kept == h.kept && o.idle == h.idle {
+				h.like = e
+				break
+			}
+		}
+		s.hosts = append(s.hosts, h)
+	}
+}
+
+// load is what one device holds: how many of each class, and a segment tree
+// of their runs in time order, so that a change costs O(log slots).
+type load struct {
+	s      *scatter
+	device int
+	counts []int
+	items  int // sum of counts
+	tree   []costmodel.Run
+	leaves int
+}
+
+func (s *scatter) newLoad(d int) *load {
+	l := &load{s: s, device: d, counts: make([]int, len(s.classes)), leaves: 1}
+	for l.leaves < len(s.slots) {
+		l.leaves *= 2
+	}
+	l.tree = make([]costmodel.Run, 2*l.leaves)
+	return l
+}
+
+// set makes the device hold n of a class.
+func (l *load) set(c, n int) {
+	if l.counts[c] == n {
+		return
+	}
+	l.items += n - l.counts[c]
+	l.counts[c] = n
+	for _, at := range l.s.classes[c].slots {
+		i := l.leaves + at
+		l.tree[i] = l.s.slots[at].runs[n]
+		for i /= 2; i > 0; i /= 2 {
+			l.tree[i] = l.tree[2*i].Join(l.tree[2*i+1])
+		}
+	}
+}
+
+func (l *load) add(c, n int) { l.set(c, l.counts[c]+n) }
+
+// need is the device's peak and overhead, in bytes.
+func (l *load) need() int64 {
+	h := &l.s.hosts[l.device]
+	if l.items == 0 {
+		return h.idle
+	}
+	return l.tree[1].Peak(h.kept) + h.extra
+}
+
+func (l *load) share() chain.Share {
+	return chain.Share{Peak: l.need(), Budget: l.s.hosts[l.device].budget}
+}
+
+// allows reports whether a class may be on the device.
+func (l *load) allows(c int) bool {
+	pin := l.s.classes[c].pin
+	return pin < 0 || pin == l.device
+}
+
+// largestItem is the class that needs most by itself on the device that takes
+// it best, with the share it has there; −1 where a device needs more without
+// units.
+func (s *scatter) largestItem() (share chain.Share, c int) {
+	share, c = chain.Share{Peak: 0, Budget: 1}, -1
+	best := make([]chain.Share, len(s.classes))
+	for d := range s.hosts {
+		share = larger(share, chain.Share{Peak: s.hosts[d].idle, Budget: s.hosts[d].budget})
+		if s.hosts[d].like != d {
+			continue
+		}
+		l := s.newLoad(d)
+		for i := range s.classes {
+			if !l.allows(i) {
+				continue
+			}
+			l.set(i, 1)
+			if got := l.share(); best[i].Budget == 0 || got.Cmp(best[i]) < 0 {
+				best[i] = got
+			}
+			l.set(i, 0)
+		}
+	}
+	for i := range best {
+		if best[i].Cmp(share) > 0 {
+			share, c = best[i], i
+		}
+	}
+	return share, c
+}
+
+// below is the most bytes of a budget that are a smaller share than v.
+func below(v chain.Share, budget int64) int64 {
+	if v.Peak <= 0 {
+		return -1
+	}
+	q := int64(v.Float() * float64(budget))
+	for (chain.Share{Peak: q, Budget: budget}).Cmp(v) >= 0 {
+		q--
+	}
+	for (chain.Share{Peak: q + 1, Budget: budget}).Cmp(v) < 0 {
+		q++
+	}
+	return q
+}

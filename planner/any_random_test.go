@@ -1,0 +1,71 @@
+package planner_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+)
+
+// TestAnywhereRandom holds the search of any assignment to brute force over
+// every one, on small models with ties, pins and together-groups: the bounds
+// are never above the optimum, the answer is it and never above the
+// contiguous one.
+func TestAnywhereRandom(t *testing.T) {
+	const tolerance = 1e-9 // of bounds in floating point
+	rng := rand.New(rand.NewPCG(7, 8))
+	var solved, infeasible, conflicts, gained, tied int
+	for i := range 1500 {
+		p := randomProblem(t, rng)
+		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
+		p.Anywhere = true
+		best := brute.Solve(&p, false)
+		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+		var no *planner.InfeasibleError
+		var pattern *planner.PatternError
+		switch {
+		case errors.As(err, &pattern):
+			if best.Maps > 0 {
+				t.Fatalf("%d: %v, but %d maps are allowed, such as %v", i, err, best.Maps, best.Map)
+			}
+			conflicts++
+			continue
+		case errors.As(err, &no):
+			if best.Value <= 1 || !no.Proved {
+				t.Fatalf("%d: %v, but the best map has a share of %v", i, err, best.Value)
+			}
+			infeasible++
+		case err != nil:
+			t.Fatalf("%d: %v", i, err)
+		}
+		if best.Maps == 0 {
+			t.Fatalf("%d: map %v, but none is allowed", i, sol.Map)
+		}
+		if value, _ := brute.Score(&p, sol.Map, false, nil); !near(value, best.Value) || !near(sol.Value, best.Value) || sol.Status != planner.Optimal {
+			t.Fatalf("%d: map %v has share %v (%v, %s, bound %v), the best %v has %v", i, sol.Map, value, sol.Value, sol.Status, sol.LowerBound, best.Map, best.Value)
+		}
+		for _, b := range sol.Bounds {
+			if b.Value > best.Value*(1+tolerance) {
+				t.Fatalf("%d: the bound %q (%s) says %v, the best map %v has %v", i, b.Name, b.What, b.Value, best.Map, best.Value)
+			}
+		}
+		solved++
+		if contiguous != nil {
+			if sol.Value > contiguous.Value*(1+tolerance) {
+				t.Fatalf("%d: map %v has share %v, the contiguous %v has %v", i, sol.Map, sol.Value, contiguous.Map, contiguous.Value)
+			}
+			if sol.Value < contiguous.Value*(1-tolerance) {
+				gained++
+			}
+		}
+		if len(p.Graph.TiedUnits()) > 0 {
+			tied++
+		}
+	}
+	t.Logf("%d solved, %d of them infeasible and %d tied, %d conflicts, %d better than contiguous", solved, infeasible, tied, conflicts, gained)
+	if solved < 1000 || infeasible < 50 || conflicts < 20 || tied < 500 || gained < 200 {
+		t.Errorf("the draw is one-sided")
+	}
+}

@@ -1,0 +1,257 @@
+package planner_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+)
+
+// onH200 is a built-in model on so many H200.
+func onH200(t *testing.T, model string, w costmodel.Workload, gpus int) planner.Problem {
+	t.Helper()
+	g := readModel(t, model)
+	p := planner.Problem{Graph: g, Costs: tableOf(t, g, w), Topology: &costmodel.Topology{}}
+	gpu, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range gpus {
+		p.Topology.Devices = append(p.Topology.Devices, gpu.Device(w.Mode))
+	}
+	return p
+}
+
+// best is the best map, whether it fits or not.
+func best(t *testing.T, p planner.Problem) *planner.Solution {
+	t.Helper()
+	s, err := planner.Solve(t.Context(), p, planner.Settings{})
+	var no *planner.InfeasibleError
+	if errors.As(err, &no) {
+		return no.Best
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestAnywhereFigures: any assignment is at or below the contiguous optimum,
+// proved, and sends what it says.
+func TestAnywhereFigures(t *testing.T) {
+	for _, model := range []string{"qwen2.5-vl-3b", "t5-11b"} {
+		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
+			for _, gpus := range []int{2, 4, 8} {
+				t.Run(fmt.Sprintf("%s/%s/%d", model, mode, gpus), func(t *testing.T) {
+					p := onH200(t, model, costmodel.Workload{Mode: mode}, gpus)
+					contiguous := best(t, p)
+					p.Anywhere = true
+					s := best(t, p)
+					if s.Value > contiguous.Value || s.Status != planner.Optimal || s.Gap() != 0 {
+						t.Errorf("largest share %.6f (%s, gap %.4f), the contiguous optimum has %.6f", s.Value, s.Status, s.Gap(), contiguous.Value)
+					}
+					if !p.Contiguous(contiguous.Map) || p.Sent(s.Map) > 0 != (mode != costmodel.Load) {
+						t.Errorf("%v sent; the contiguous map is said to be contiguous: %t", p.Sent(s.Map), p.Contiguous(contiguous.Map))
+					}
+					t.Logf("%.4f%% → %.4f%%, %.3f → %.3f GiB", 100*contiguous.Value, 100*s.Value, largest(contiguous), largest(s))
+				})
+			}
+		}
+	}
+}
+
+// TestAnywhereWeights: the largest GPU in GiB of weights-only plans. With the
+// embedding free and all else in order it would be 3.543, 1.791 and 0.913 for
+// Qwen2.5-VL.
+func TestAnywhereWeights(t *testing.T) {
+	const tolerance = .0006
+	for model, figures := range map[string]map[int]float64{
+		"qwen2.5-vl-3b": {2: 3.497, 4: 1.760, 8: .898},
+		"t5-11b":        {2: 10.561, 4: 5.311, 8: 2.686},
+	} {
+		for gpus, want := range figures {
+			p := onH200(t, model, costmodel.Workload{Mode: costmodel.Load}, gpus)
+			p.Anywhere = true
+			if s := best(t, p); largest(s) > want+tolerance || s.Status != planner.Optimal {
+				t.Errorf("%s on %d: %.3f GiB (%s), want %.3f", model, gpus, largest(s), s.Status, want)
+			}
+		}
+	}
+}
+
+// TestAnywhereSmallModels holds real families, cut to a few layers, to brute
+// force: transients, logits and workspaces are those of the real ones.
+func TestAnywhereSmallModels(t *testing.T) {
+	for _, c := range []struct {
+		model   string
+		replace []string
+	}{
+		{"t5-11b", []string{`"num_layers": 24`, `"num_layers": 2`, `"num_decoder_layers": 24`, `"num_decoder_layers": 2`}},
+		{"llama-3.2-1b", []string{`"num_hidden_layers": 16`, `"num_hidden_layers": 5`}},
+		{"gpt2", []string{`"n_layer": 12`, `"n_layer": 4`}},
+	} {
+		data, err := os.ReadFile("../fixtures/models/" + c.model + "/config.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := hf.FromConfig(c.model, []byte(strings.NewReplacer(c.replace...).Replace(string(data))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(g.Units) > 11 {
+			t.Fatalf("%s has %d units: the config was not cut", c.model, len(g.Units))
+		}
+		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
+			for _, gpus := range []int{2, 3} {
+				p := onH200(t, c.model, costmodel.Workload{Mode: mode}, gpus)
+				p.Graph, p.Costs, p.Anywhere = g, tableOf(t, g, costmodel.Workload{Mode: mode}), true
+				p.Topology.Devices[gpus-1].ReservedBytes += 40 << 30
+				want, s := brute.Solve(&p, false), best(t, p)
+				if !near(s.Value, want.Value) || s.Status != planner.Optimal {
+					t.Errorf("%s, %s, %d GPUs: %v has %v (%s), the best %v has %v", c.model, mode, gpus, s.Map, s.Value, s.Status, want.Map, want.Value)
+				}
+				for _, b := range s.Bounds {
+					if b.Value > want.Value*(1+1e-9) {
+						t.Errorf("%s, %s, %d GPUs: the bound %q is %v, the best map has %v", c.model, mode, gpus, b.Name, b.Value, want.Value)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestAnywhereRelaxed: layers with and without a sliding window, in turn, are
+// as many classes as layers; the relaxed search bounds them.
+func TestAnywhereRelaxed(t *testing.T) {
+	p := onH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
+	contiguous := best(t, p)
+	p.Anywhere = true
+	s := best(t, p)
+	if s.Gap() > .01 || s.Value > contiguous.Value {
+		t.Errorf("largest share %v (bound %v by %s), contiguous %v", s.Value, s.LowerBound, s.Bound, contiguous.Value)
+	}
+}
+
+// TestAnywherePins: pins and together-groups that leave no contiguous map are
+// kept, and no units between go along.
+func TestAnywherePins(t *testing.T) {
+	p := chainOf(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
+	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
+	p.Together = [][]string{{"h.0", "h.3"}}
+	var conflict *planner.ConflictError
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &conflict) {
+		t.Fatalf("a contiguous map keeps the pins: nothing is tested (%v)", err)
+	}
+	p.Anywhere = true
+	s := best(t, p)
+	if s.Map[0] != 2 || s.Map[3] != 2 || s.Map[5] != 0 || s.Value != .06 || s.Status != planner.Optimal {
+		t.Errorf("%v has %v (%s)", s.Map, s.Value, s.Status)
+	}
+	p.Pins = append(p.Pins, planner.Pin{Pattern: "h.3", Device: 1})
+	var pattern *planner.PatternError
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &pattern) || !strings.Contains(err.Error(), "--pin h.0=2") {
+		t.Errorf("h.0 and h.3 together on devices 2 and 1: %v", err)
+	}
+}
+
+// TestAnywhereStopped: a search that is cut short returns a map no worse than
+// the contiguous one, and a bound below it.
+func TestAnywhereStopped(t *testing.T) {
+	p := onH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
+	contiguous := best(t, p)
+	p.Anywhere = true
+	s, err := planner.Solve(t.Context(), p, planner.Settings{TimeLimit: 500 * time.Millisecond})
+	if err != nil || s.Status != planner.LimitReached || s.Value > contiguous.Value || s.LowerBound > s.Value || s.LowerBound <= 0 {
+		t.Fatalf("%v, %s: %v, bound %v, contiguous %v", err, s.Status, s.Value, s.LowerBound, contiguous.Value)
+	}
+	if !strings.Contains(s.Method, "ran out of time") {
+		t.Error(s.Method)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s, err = planner.Solve(ctx, p, planner.Settings{})
+	if s == nil || s.Status != planner.LimitReached || s.LowerBound > s.Value {
+		t.Errorf("interrupted at once: %v", err)
+	}
+}
+
+// TestAnywhereTooLarge: where the tables of a search would be too large, the
+// answer is the contiguous optimum with the bounds of any assignment.
+func TestAnywhereTooLarge(t *testing.T) {
+	sizes := make([]int64, 3000)
+	for i := range sizes {
+		sizes[i] = int64(1000 + i*i%977)
+	}
+	devices := make([]int64, 300)
+	for d := range devices {
+		devices[d] = 1 << 20
+	}
+	p := chainOf(t, sizes, devices...)
+	contiguous := best(t, p)
+	p.Anywhere = true
+	s := best(t, p)
+	if s.Value != contiguous.Value || s.LowerBound <= 0 || s.LowerBound > s.Value || !strings.Contains(s.Method, "too many") {
+		t.Errorf("%v, bound %v, contiguous %v: %s", s.Value, s.LowerBound, contiguous.Value, s.Method)
+	}
+	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 1}, {Pattern: "h.2999", Device: 0}}
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "too many") {
+		t.Errorf("pins against the order: %v", err)
+	}
+}
+
+// TestSent counts by hand: h.0 and h.1 are read by the next one, 8 B and 16 B
+// a micro-batch, and h.2 is the model's output.
+func TestSent(t *testing.T) {
+	p := chainOf(t, []int64{1, 1, 1}, 100, 100)
+	p.Costs.Workload = costmodel.Workload{Mode: costmodel.Train, MicroBatches: 2}
+	p.Costs.OutputBytes = 5
+	for u := range p.Costs.Units {
+		p.Costs.Units[u].Work.Output = 8 << u
+	}
+	for _, c := range []struct {
+		m          devicemap.Map
+		want       int64
+		contiguous bool
+	}{
+		{devicemap.Map{0, 0, 0}, 0, true},
+		{devicemap.Map{0, 0, 1}, 2 * (2*16 + 5), true},
+		{devicemap.Map{0, 1, 0}, 2 * 2 * (8 + 16), false},
+		{devicemap.Map{1, 0, 0}, 2 * 2 * 8, false},
+	} {
+		if got := p.Sent(c.m); got != c.want || p.Contiguous(c.m) != c.contiguous {
+			t.Errorf("%v: %d sent, want %d; contiguous %t", c.m, got, c.want, p.Contiguous(c.m))
+		}
+	}
+}
+
+// TestMethods: every answer says how it was found, and the arguments never
+// exceed what a map has.
+func TestMethods(t *testing.T) {
+	for _, w := range []costmodel.Workload{
+		{Mode: costmodel.Train},
+		{Mode: costmodel.Load},
+		{Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: 4, Batch: 8, MicroBatches: 8, Schedule: costmodel.OneFOneB},
+		{Mode: costmodel.Train, Strategy: costmodel.FSDP, World: 4},
+	} {
+		p := onH200(t, "llama-3.2-1b", w, 4)
+		s := best(t, p)
+		if s.Method == "" {
+			t.Errorf("%s, %s: no method", w.Mode, w.Strategy)
+		}
+		for _, b := range s.Arguments(&p) {
+			if b.Value > s.Value*(1+1e-9) || b.What == "" {
+				t.Errorf("%s, %s: %+v, and the map has %v", w.Mode, w.Strategy, b, s.Value)
+			}
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package assign
+
+import (
+	"math/big"
+	"slices"
+	"sort"
+)
+
+// The arguments for a lower bound.
+const (
+	byAverage = "average"
+	byLargest = "largest item"
+	byCount   = "how many of the largest items fit on a device"
+	byHalves  = "items above half of a device"
+	bySums    = "subset sums"
+	byProgram = "linear program over sets of items"
+	bySearch  = "search"
+	byFixed   = "fixed load"
+)
+
+// average is the share that even loads would have, and not below any fixed
+// load or the largest item where it does least.
+func (it *items) average() (*big.Rat, string) {
+	low, why := new(big.Rat), byAverage
+	raise := func(to *big.Rat, because string) {
+		if to.Cmp(low) > 0 {
+			low, why = to, because
+		}
+	}
+	for d, b := range it.p.Budgets {
+		raise(big.NewRat(it.fixed(d), b), byFixed)
+	}
+	// Devices that are above the level already take nothing: leave them out.
+	level := func(d int) *big.Rat { return big.NewRat(it.fixed(d), it.p.Budgets[d]) }
+	order := make([]int, len(it.p.Budgets))
+	for d := range order {
+		order[d] = d
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return level(a).Cmp(level(b)) })
+	load, budget := big.NewInt(it.total), new(big.Int)
+	load.Mul(load, big.NewInt(it.unit))
+	var even *big.Rat
+	for _, d := range order {
+		if even != nil && level(d).Cmp(even) >= 0 {
+			break
+		}
+		load.Add(load, big.NewInt(it.fixed(d)))
+		budget.Add(budget, big.NewInt(it.p.Budgets[d]))
+		even = new(big.Rat).SetFrac(load, budget)
+	}
+	raise(even, byAverage)
+	if len(it.weight) > 0 {
+		var alone *big.Rat
+		for d, b := range it.p.Budgets {
+			alone = lower(alone, big.NewRat(it.fixed(d)+it.weight[0]*it.unit, b))
+		}
+		raise(alone, byLargest)
+	}
+	return low, why
+}
+
+// refute says by which argument nothing fits under caps; "": by none here.
+func (it *items) refute(caps []int64) string {
+	room, most := int64(0), int64(-1)
+	for _, c := range caps {
+		if c < 0 {
+			return byFixed
+		}
+		room, most = room+min(c, it.total), max(most, c)
+	}
+	switch {
+	case room < it.total:
+		return byAverage
+	case len(it.weight) > 0 && most < it.weight[0]:
+		return byLargest
+	case it.tooMany(caps):
+		return byCount
+	case slices.Min(caps) == most && it.halves(most, len(caps)):
+		return byHalves
+	case it.unreached(caps):
+		return bySums
+	}
+	return ""
+}
+
+// tooMany counts, for each n, how many of the n largest items fit on the
+// devices, which is at most what fits of the smallest of them (for n = jk+1 the
+// bound of Dell'Amico and Martello, §2: the j+1 smallest share a device).
+func (it *items) tooMany(caps []int64) bool {
+	sums := make([]int64, len(it.weight)+1)
+	for i, w := range it.weight {
+		sums[i+1] = sums[i] + w
+	}
+	for n := 1; n <= len(it.weight); n++ {
+		fit, last, of := 0, int64(-1), 0
+		for _, c := range caps {
+			if c != last {
+				last, of = c, n-sort.Search(n, func(i int) bool { return sums[n]-sums[i] <= c })
+			}
+			if fit += of; fit >= n {
+				break
+			}
+		}
+		if fit < n {
+			return true
+		}
+	}
+	return false
+}
+
+// unreached lowers each device's room to the largest subset sum of the items.
+func (it *items) unreached(caps []int64) bool {
+	most := slices.Max(caps)
+	if most > exactSums || len(it.size) == 0 {
+		return false
+	}
+	var r reach
+	r.build(it.size, it.count, most)
+	room := int64(0)
+	for _, c := range caps {
+		room += r.most(c)
+	}
+	return room < it.total
+}

@@ -1,0 +1,40 @@
+package planner
+
+// method says how maps of the problem are found, and why so, where the search
+// itself has no more to say.
+func (p *Problem) method() string {
+	switch {
+	case p.Costs.Workload.Strategy.Replicated():
+		return "none: every GPU runs the whole model, so there is one placement"
+	case !p.piped():
+		return "exact search of the chain: each GPU takes one run of units in order, so a bisection over the largest share with a reach per GPU decides each target"
+	case p.schedule().Chunks > 1:
+		return "cuts by trial: a GPU runs several stages, so that no reach decides a target; all cuts are tried where they are few"
+	}
+	return "exact search of the stages: each GPU runs one stretch of the model, so a bisection over the largest share with a reach per GPU decides each target"
+}
+
+// Arguments are the lower bounds of the largest share that were worked out,
+// those that hold for any assignment of units among them. It works them out
+// anew for a contiguous map.
+func (s *Solution) Arguments(p *Problem) []BoundValue {
+	if s.Bounds != nil || p.piped() || p.Costs.Workload.Strategy.Replicated() {
+		return s.Bounds
+	}
+	sc, err := newScatter(p)
+	if err != nil {
+		return nil
+	}
+	a := anySearch{sc: sc}
+	a.average, a.at = sc.average(sc.moments())
+	out := a.bounds()
+	for i := range out {
+		if out[i].Name == s.Bound && out[i].Value < s.LowerBound { // the form of the map allows more
+			out[i].Value = s.LowerBound
+		}
+	}
+	if s.Bound == "search" {
+		out = append(out, BoundValue{s.Bound, s.LowerBound, "the largest share below which no contiguous map is"})
+	}
+	return out
+}

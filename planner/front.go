@@ -1,0 +1,71 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"errors"
+)
+
+// Front are the maps of which none is better in both the step and the largest
+// share: the shortest step first.
+type Front struct {
+	Points []*Solution
+	// Complete: the sweep came to its end, and every point is proved, so that
+	// no other map is as short a step with as small a largest share.
+	Complete bool
+}
+
+// SolveFront finds the front of step and largest share: the shortest step that
+// fits, the shortest with every share below that map's largest, and so on,
+// until nothing fits (the ε-constraint method: Haimes, Lasdon and Wismer,
+// IEEE Trans. SMC 1, 1971). Settings.TimeLimit is for all of it. Errors are
+// those of [Solve].
+func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
+	s.TimeLimit = cmp.Or(s.TimeLimit, DefaultTimeLimit)
+	ctx, cancel := context.WithTimeout(ctx, s.TimeLimit)
+	defer cancel()
+	p.Objective = Time
+	first, err := Solve(ctx, p, s)
+	if err != nil {
+		return nil, err
+	}
+	out := &Front{Points: []*Solution{first}, Complete: first.proved()}
+	if first.Map == nil { // every GPU runs the whole model: there is no choice
+		return out, nil
+	}
+	solver, err := p.timedSolver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for last := first; ; {
+		if ctx.Err() != nil {
+			out.Complete = false
+			break
+		}
+		a, err := solver.shortest(ctx, p.capsBelow(last.LargestShare(), p.caps(1)))
+		if errors.Is(err, errNone) {
+			out.Complete = out.Complete && ctx.Err() == nil && a.proved
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if last, err = p.timedSolution(a); err != nil {
+			return nil, err
+		}
+		out.add(last)
+	}
+	return out, nil
+}
+
+func (s *Solution) proved() bool { return s.Status == Optimal && s.Even }
+
+// add takes a point in; points before it that are no shorter a step go, as
+// can be where a search was stopped.
+func (f *Front) add(s *Solution) {
+	f.Complete = f.Complete && s.proved()
+	for n := len(f.Points); n > 0 && f.Points[n-1].Value >= s.Value; n = len(f.Points) {
+		f.Points = f.Points[:n-1]
+	}
+	f.Points = append(f.Points, s)
+}

@@ -1,0 +1,119 @@
+package planner_test
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// TestTimePipeline holds the shortest step of a pipeline, and the smallest
+// largest share with it, to every way to cut and, where devices differ, every
+// order of them.
+func TestTimePipeline(t *testing.T) {
+	const small = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
+	peerConfigs["small"] = small
+	defer delete(peerConfigs, "small")
+	rng := rand.New(rand.NewPCG(3, 4))
+	for round := range 12 {
+		for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
+			gpus, chunks := 3, 1
+			if kind == costmodel.Interleaved {
+				gpus, chunks = 2, 2
+			}
+			mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[round%2]
+			m := []int64{4, 6, 16}[round%3]
+			p := pipelineProblem(t, "small", gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
+			if round >= 2 {
+				vary(rng, &p)
+			}
+			p.Objective = planner.Time
+			t.Run(fmt.Sprint(round, kind, mode), func(t *testing.T) { checkPipeline(t, p, gpus, chunks) })
+		}
+	}
+}
+
+// vary draws other times for the units, slow links, and for half of the
+// problems devices that differ.
+func vary(rng *rand.Rand, p *planner.Problem) {
+	for u := range p.Costs.Units {
+		w := &p.Costs.Units[u].Work
+		w.Forward.Products *= 0.5 + 2*rng.Float64()
+		w.Backward.Products *= 0.5 + 2*rng.Float64()
+		w.Update *= 1 + 100*rng.Float64()
+	}
+	slow, different := 1+200*rng.Float64(), rng.IntN(2) == 0
+	for d := range p.Topology.Devices {
+		dev := &p.Topology.Devices[d]
+		dev.LinkBytesPerSecond /= slow
+		if different {
+			dev.FLOPS /= 1 + float64(rng.IntN(2))
+			dev.CapacityBytes = 3<<30 + rng.Int64N(3)<<29
+			dev.ReservedBytes = 0
+		}
+	}
+}
+
+func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
+	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+	seconds, share := math.Inf(1), math.Inf(1)
+	devices := [][]int{[]int{0, 1, 2}[:gpus]}
+	if !alike(p.Topology) {
+		devices = permutations(gpus)
+	}
+	for _, order := range devices {
+		cutAll(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+			m := make(devicemap.Map, len(p.Graph.Units))
+			for c := range len(cuts) - 1 {
+				if p.Costs.Units[cuts[c+1]-1].Params == 0 {
+					return // the rotary goes with what follows it
+				}
+				for u := cuts[c]; u < cuts[c+1]; u++ {
+					m[u] = devicemap.Device(order[c%gpus])
+				}
+			}
+			most := 0.
+			for _, d := range devicemap.Predict(p.Costs, p.Topology, m) {
+				most = max(most, d.Share())
+			}
+			if most > 1 {
+				return
+			}
+			switch got := *devicemap.StepSeconds(p.Costs, p.Topology, m); {
+			case got < seconds*(1-1e-9):
+				seconds, share = got, most
+			case got <= seconds*(1+1e-9):
+				share = min(share, most)
+			}
+		})
+	}
+	switch {
+	case math.IsInf(seconds, 1) && err == nil:
+		t.Errorf("%v, but nothing fits", sol.Map)
+	case math.IsInf(seconds, 1):
+	case err != nil:
+		t.Errorf("%v, but a map fits in %v s", err, seconds)
+	case !close9(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
+		t.Errorf("%v takes %v s (%s, bound %v), the best of all cuts %v", sol.Map, sol.Value, sol.Status, sol.LowerBound, seconds)
+	case sol.Even && !close9(sol.LargestShare(), share):
+		t.Errorf("%v has a share of %v, of all cuts with this step the smallest is %v", sol.Map, sol.LargestShare(), share)
+	}
+}
+
+func permutations(n int) [][]int {
+	if n == 0 {
+		return [][]int{nil}
+	}
+	var out [][]int
+	for _, p := range permutations(n - 1) {
+		for at := range n {
+			q := append(append(append([]int{}, p[:at]...), n-1), p[at:]...)
+			out = append(out, q)
+		}
+	}
+	return out
+}

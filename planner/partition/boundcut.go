@@ -1,0 +1,108 @@
+package partition
+
+import (
+	"context"
+	"math"
+)
+
+// unitBound is the largest of the items' least loads: the load that a device
+// has at least when it holds the item, with whatever company is best. Below it
+// nothing fits, however many devices there are.
+//
+// The load of a set is a submodular function, so the least over the sets that
+// hold an item is a minimum cut (Picard, Management Science 1976): an item
+// outside the set saves its time, a wire that is cut costs.
+func (l *netlist) unitBound(ctx context.Context) (bound float64, item int) {
+	least := make([]float64, len(l.nodes))
+	for v := range least {
+		least[v] = math.Inf(1)
+		for k, n := range l.count {
+			if n > 0 && l.free[k] && l.size[v] <= l.capacity[k] {
+				least[v] = min(least[v], l.time[k][v])
+			}
+		}
+	}
+	flows := make([]*cutNetwork, len(l.count))
+	for k, n := range l.count {
+		if n > 0 && !l.free[k] {
+			flows[k] = l.newCutNetwork(k)
+		}
+	}
+	for v := range least {
+		if ctx.Err() != nil {
+			break
+		}
+		for k, f := range flows {
+			if f == nil || least[v] <= bound || l.size[v] > l.capacity[k] {
+				continue
+			}
+			value, company := f.least(v)
+			// What shares the best set can do as well.
+			for _, u := range company {
+				if l.size[u] <= l.capacity[k] {
+					least[u] = min(least[u], value)
+				}
+			}
+		}
+		if least[v] > bound && !math.IsInf(least[v], 1) {
+			bound, item = least[v], v
+		}
+	}
+	return bound, item
+}
+
+// cutNetwork holds the arcs that are the same for every item.
+type cutNetwork struct {
+	*flow
+	items, sink int
+	fixed       []float64 // capacities without flow
+	toSink      []int     // each item's arc to the sink
+}
+
+// newCutNetwork has a node for each item, two for each wire of three members
+// or more, and a sink. A device's side of the cut is its set.
+func (l *netlist) newCutNetwork(kind int) *cutNetwork {
+	c := &cutNetwork{items: len(l.nodes)}
+	nodes := c.items + 1
+	for _, w := range l.wires {
+		if len(w.members) > 2 {
+			nodes += 2
+		}
+	}
+	c.sink = c.items
+	c.flow = newFlow(nodes)
+	for v, t := range l.time[kind] {
+		c.toSink = append(c.toSink, len(c.head))
+		c.arc(v, c.sink, t, 0)
+	}
+	next := c.items + 1
+	for _, w := range l.wires {
+		if len(w.members) == 2 {
+			c.arc(int(w.members[0]), int(w.members[1]), w.cost, w.cost)
+			continue
+		}
+		in, out := next, next+1
+		next += 2
+		c.arc(in, out, w.cost, 0)
+		for _, m := range w.members {
+			c.arc(int(m), in, math.Inf(1), 0)
+			c.arc(out, int(m), math.Inf(1), 0)
+		}
+	}
+	c.fixed = append([]float64(nil), c.left...)
+	return c
+}
+
+// least is the least load of a set that holds v, and such a set. A flow is
+// never more than a cut, so the value is a lower bound even where rounding
+// ends the search for paths early.
+func (c *cutNetwork) least(v int) (load float64, set []int) {
+	copy(c.left, c.fixed)
+	load = c.run(v, c.sink)
+	for u := range c.items {
+		if c.level[u] >= 0 {
+			set = append(set, u)
+		}
+	}
+	return load, set
+}

@@ -1,0 +1,146 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Contiguous places the nodes so that the largest load is least, where each
+// device takes the difference of two down-sets of the forward graph; backward
+// nodes follow their group. Devices of all kinds may stand anywhere in the
+// chain or stay unused.
+//
+// First the best cuts of a few linear extensions are found, exactly for each;
+// then the whole lattice of down-sets is searched for anything better (see
+// search). With more down-sets than memory is set aside for, the search is
+// confined to those with cheap cuts, and the answer is not proven to be the
+// best. A context or Settings.TimeLimit that ends returns the best so far,
+// Stopped.
+//
+// Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
+// reports, and the context's where it ends before anything is found.
+func Contiguous(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
+	return contiguousWithin(ctx, p, set, limits{few: 100_000, some: 20_000, most: 1_000_000, states: 24 << 20})
+}
+
+// limits bound memory, and with it time.
+type limits struct {
+	// All down-sets are listed, for some 50 bytes each, where they are few;
+	// else first a selection of some, and all only if they are not over most.
+	few, some, most int
+	// states of a search, of 12 bytes.
+	states int
+}
+
+func contiguousWithin(ctx context.Context, p *Problem, set Settings, most limits) (*Solution, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if len(p.Kinds) > maxKinds {
+		return nil, fmt.Errorf("%d kinds of devices; a contiguous placement takes at most %d", len(p.Kinds), maxKinds)
+	}
+	o, err := newOrder(p, true)
+	if err != nil {
+		return nil, err
+	}
+	combinations := 1.0
+	for _, k := range p.Kinds {
+		combinations *= float64(min(k.Count, len(o.nodes)) + 1)
+	}
+	if combinations > maxCombinations {
+		return nil, fmt.Errorf("%.0f combinations of devices of %d kinds; a contiguous placement takes at most %d", combinations-1, len(p.Kinds), maxCombinations)
+	}
+	if err := o.feasible(); err != nil {
+		return nil, err
+	}
+	if set.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
+		defer cancel()
+	}
+	s := &contiguous{order: o, set: set, limits: most, sol: Solution{Largest: math.Inf(1)}}
+	s.firstBounds()
+	err = s.solve(ctx)
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errFull) {
+		s.sol.Stopped = true
+	} else if err != nil {
+		return nil, err
+	}
+	if s.sol.Place == nil {
+		return nil, fmt.Errorf("stopped before any placement was found: %w", err)
+	}
+	return s.finish()
+}
+
+// maxCombinations bounds the states of one down-set.
+const maxCombinations = 100_000
+
+// contiguous is one call's work.
+type contiguous struct {
+	*order
+	limits
+	set Settings
+	sol Solution
+}
+
+// firstBounds are those that need no search.
+func (s *contiguous) firstBounds() {
+	use := make([]bool, len(s.p.Kinds))
+	for k := range use {
+		use[k] = true
+	}
+	_, average := s.average(use)
+	item, time := s.largestItem()
+	s.raise(average*(1-rounding), "average: all times over all devices")
+	s.raise(time, fmt.Sprintf("largest item: %s alone", named(s.names(item))))
+}
+
+func (s *contiguous) names(item int) []string {
+	var names []string
+	for _, v := range s.nodes[item] {
+		names = append(names, s.p.Nodes[v].Name)
+	}
+	return names
+}
+
+func (s *contiguous) raise(bound float64, why string) {
+	if bound > s.sol.LowerBound || s.sol.Bound == "" {
+		s.sol.LowerBound, s.sol.Bound = bound, why
+		s.tell()
+	}
+}
+
+func (s *contiguous) take(place []int, largest float64, method string) {
+	if largest < s.sol.Largest {
+		s.sol.Place, s.sol.Largest, s.sol.Method = place, largest, method
+		s.tell()
+	}
+}
+
+func (s *contiguous) tell() {
+	if s.set.Progress != nil {
+		s.set.Progress(s.sol.Largest, s.sol.LowerBound)
+	}
+}
+
+// proven: the bounds meet, but for rounding.
+func (s *contiguous) proven() bool {
+	return s.sol.Largest*(1-2*rounding) <= s.sol.LowerBound
+}
+
+// finish scores the answer by the definitions.
+func (s *contiguous) finish() (*Solution, error) {
+	_, largest, err := s.p.Score(s.sol.Place)
+	if err != nil {
+		return nil, fmt.Errorf("the answer breaks a rule: %w", err)
+	}
+	if math.Abs(largest-s.sol.Largest) > 1e-6*largest {
+		return nil, fmt.Errorf("the answer's largest load is %v, and was found as %v", largest, s.sol.Largest)
+	}
+	s.sol.Largest = largest
+	s.sol.LowerBound = min(s.sol.LowerBound, largest)
+	s.sol.Optimal = s.proven()
+	return &s.sol, nil
+}

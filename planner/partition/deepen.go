@@ -1,0 +1,147 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// solve finds a first answer and then the best one.
+func (s *contiguous) solve(ctx context.Context) error {
+	for _, items := range s.extensions() {
+		found := "linear extension: the best cuts of one order of the nodes"
+		if err := s.through(ctx, chainLattice(items), false, found); err != nil {
+			return err
+		}
+		if s.proven() {
+			return nil
+		}
+	}
+	if err := s.all(ctx); err != nil || s.proven() || s.loose == nil {
+		return err
+	}
+	// Leaves were joined that may be better apart.
+	fine, err := newOrder(s.p, false)
+	if err != nil {
+		return err
+	}
+	s.order = fine
+	return s.all(ctx)
+}
+
+// all searches every down-set; where they are many, a selection before, and
+// where they are too many, larger and larger ones.
+func (s *contiguous) all(ctx context.Context) error {
+	l, err := s.grow(ctx, s.few)
+	if err != nil {
+		return err
+	}
+	if l != nil {
+		return s.complete(ctx, l)
+	}
+	if err := s.selection(ctx, s.some); err != nil || s.proven() {
+		return err
+	}
+	if l, err = s.grow(ctx, s.most); err != nil {
+		return err
+	}
+	if l != nil {
+		return s.complete(ctx, l)
+	}
+	for limit := 4 * s.some; limit < s.most; limit *= 4 {
+		if err := s.selection(ctx, limit); err != nil {
+			return err
+		}
+	}
+	if s.sol.Place == nil {
+		return fmt.Errorf("no placement was found among %d down-sets with cheap cuts; there are more than can be searched, so there may be one", s.most)
+	}
+	return nil
+}
+
+func (s *contiguous) selection(ctx context.Context, limit int) error {
+	l, err := s.growSome(ctx, limit)
+	if err != nil || l == nil {
+		return err
+	}
+	return s.through(ctx, l, false, fmt.Sprintf("down-sets: the %d with the cheapest cuts, since all are too many", l.len()))
+}
+
+// complete searches a complete lattice: first for an answer, then, where
+// leaves' sizes were joined, without these sizes for the bound.
+func (s *contiguous) complete(ctx context.Context, l *lattice) error {
+	found := fmt.Sprintf("down-sets: all %d, since so many can be searched", l.len())
+	if err := s.through(ctx, l, false, found); err != nil || s.proven() {
+		return err
+	}
+	if s.loose != nil {
+		return s.through(ctx, l, true, found)
+	}
+	if s.sol.Place == nil {
+		return s.nothing()
+	}
+	return nil
+}
+
+// through searches a lattice for an answer that is better than the one at
+// hand, with growing limits: a low one is quick to refute, and each one that
+// is refuted with every down-set there is a bound. Where leaves were joined it
+// is one for the relaxed problem alone, which has the loose sizes.
+func (s *contiguous) through(ctx context.Context, l *lattice, relaxed bool, method string) error {
+	size := s.size
+	if relaxed {
+		size = s.loose
+	}
+	at := newSearch(ctx, s.order, l, size, s.states)
+	proof := l.complete && (relaxed || s.loose == nil)
+	for limit := range rising(s.sol.LowerBound, s.sol.Largest*(1-rounding)) {
+		found, err := at.run(limit)
+		bound := limit
+		if found {
+			place, largest := at.places()
+			if _, _, broken := s.p.Score(place); broken == nil {
+				s.take(place, largest, method)
+			}
+			bound = min(limit, largest*(1-rounding))
+		}
+		if err != nil {
+			return err
+		}
+		if proof && !math.IsInf(bound, 1) {
+			s.raise(bound, fmt.Sprintf("search: smaller loads were refuted for all %d down-sets", l.len()))
+		}
+		if found {
+			return nil
+		}
+	}
+	return nil
+}
+
+// rising goes from a bound to the best answer, or without end.
+func rising(bound, top float64) func(func(float64) bool) {
+	return func(yield func(float64) bool) {
+		if !math.IsInf(top, 1) {
+			_ = yield(bound+0.3*(top-bound)) && yield(top)
+			return
+		}
+		for limit := bound * 1.25; limit < bound*1e4; limit *= 1.5 {
+			if !yield(limit) {
+				return
+			}
+		}
+		yield(math.Inf(1))
+	}
+}
+
+// nothing explains a search without an answer.
+func (s *contiguous) nothing() error {
+	e := &InfeasibleError{Size: sum(s.size)}
+	for _, k := range s.p.Kinds {
+		if k.Count > 0 {
+			e.Capacity += float64(k.Count) * k.Capacity
+		}
+	}
+	e.Reason = fmt.Sprintf("the sizes sum to %.0f bytes of %.0f, but no %d contiguous parts keep every capacity and run where they are",
+		e.Size, e.Capacity, s.p.Devices())
+	return e
+}

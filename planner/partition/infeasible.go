@@ -1,0 +1,94 @@
+package partition
+
+import (
+	"fmt"
+	"math"
+	"strings"
+)
+
+// InfeasibleError says that no placement keeps the rules, and why.
+type InfeasibleError struct {
+	// Nodes must share a device and fit none; empty: each fits, all do not.
+	Nodes []string
+	// Size is theirs, or of all nodes; Capacity is the largest device's, or
+	// that of all devices.
+	Size, Capacity float64
+	Reason         string
+}
+
+func (e *InfeasibleError) Error() string { return "no placement is possible: " + e.Reason }
+
+// feasible tells items that fit no device, and sizes that together do not fit.
+func (in *instance) feasible() error {
+	for i := range in.nodes {
+		if err := in.itemFits(i); err != nil {
+			return err
+		}
+	}
+	room, size := 0.0, sum(in.size)
+	for _, k := range in.p.Kinds {
+		if k.Count > 0 {
+			room += float64(k.Count) * k.Capacity
+		}
+	}
+	if size*(1-rounding) > room {
+		return &InfeasibleError{Size: size, Capacity: room, Reason: fmt.Sprintf(
+			"the nodes' sizes sum to %.0f bytes and the %d devices hold %.0f together", size, in.p.Devices(), room)}
+	}
+	return nil
+}
+
+func (in *instance) itemFits(i int) error {
+	largest, smallest := 0.0, math.Inf(1)
+	var why []string
+	for k, kind := range in.p.Kinds {
+		if kind.Count == 0 {
+			continue
+		}
+		largest, smallest = max(largest, kind.Capacity), min(smallest, kind.Capacity)
+		switch {
+		case math.IsInf(in.time[k][i], 1):
+			why = append(why, fmt.Sprintf("cannot run on %s", kind.label(k)))
+		case in.size[i] > kind.Capacity:
+			why = append(why, fmt.Sprintf("%s holds %.0f", kind.label(k), kind.Capacity))
+		default:
+			return nil
+		}
+	}
+	e := &InfeasibleError{Size: in.size[i], Capacity: largest}
+	for _, v := range in.nodes[i] {
+		e.Nodes = append(e.Nodes, in.p.Nodes[v].Name)
+	}
+	e.Reason = fmt.Sprintf("%s, %.0f bytes, %s no device: %s", named(e.Nodes), e.Size, fits(len(e.Nodes)), strings.Join(why, ", "))
+	return e
+}
+
+func (k *Kind) label(i int) string {
+	if k.Name == "" {
+		return fmt.Sprintf("kind %d", i)
+	}
+	return k.Name
+}
+
+func fits(nodes int) string {
+	if nodes == 1 {
+		return "fits"
+	}
+	return "fit"
+}
+
+func named(names []string) string {
+	if len(names) == 1 {
+		return fmt.Sprintf("node %q", names[0])
+	}
+	const shown = 4
+	quoted := make([]string, 0, shown)
+	for _, n := range names[:min(shown, len(names))] {
+		quoted = append(quoted, fmt.Sprintf("%q", n))
+	}
+	more := ""
+	if n := len(names) - shown; n > 0 {
+		more = fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("nodes %s%s, which must share a device", strings.Join(quoted, ", "), more)
+}

@@ -1,0 +1,59 @@
+package partition
+
+import (
+	"math"
+	"slices"
+)
+
+// extensions are linear extensions of the order, made in different ways: the
+// prefixes of each are down-sets, and the best way through them is an answer.
+func (o *order) extensions() [][]int {
+	depth := o.extend(o.before, o.after, func(free []int) int { return len(free) - 1 })
+	// From the end, and turned round: sinks wait for their last reader.
+	back := o.extend(o.after, o.before, func(free []int) int { return len(free) - 1 })
+	slices.Reverse(back)
+	return [][]int{depth, back, o.cheapest()}
+}
+
+// extend takes free items as pick says.
+func (o *order) extend(before, after [][]int, pick func(free []int) int) []int {
+	waits := make([]int, len(o.nodes))
+	var free, out []int
+	for v := range waits {
+		if waits[v] = len(before[v]); waits[v] == 0 {
+			free = append(free, v)
+		}
+	}
+	for len(free) > 0 {
+		i := pick(free)
+		v := free[i]
+		free = slices.Delete(free, i, i+1)
+		out = append(out, v)
+		for _, w := range after[v] {
+			waits[w]--
+			if waits[w] == 0 {
+				free = append(free, w)
+			}
+		}
+	}
+	return out
+}
+
+// cheapest always takes the item, of those that are free, after which the
+// least crosses the cut; of like ones the latest to come free. Where many are
+// free it looks at the last alone, for time.
+func (o *order) cheapest() []int {
+	set := make([]uint64, (len(o.nodes)+63)/64)
+	return o.extend(o.before, o.after, func(free []int) int {
+		const many = 256
+		at, least := 0, math.Inf(1)
+		for i := max(0, len(free)-many); i < len(free); i++ {
+			if more := o.cutBy(set, free[i]); more <= least {
+				at, least = i, more
+			}
+		}
+		v := free[at]
+		set[v/64] |= 1 << (v % 64)
+		return at
+	})
+}

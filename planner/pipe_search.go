@@ -1,0 +1,188 @@
+package planner
+
+import (
+	"cmp"
+	"context"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// mostBranches ends a branch and bound, mostStretches its tables.
+const (
+	mostBranches  = 4_000_000
+	mostStretches = 100_000_000
+)
+
+// pipeSearch is the branch and bound over the cuts of a pipeline with one
+// stage a device: stage by stage from the first, the most promising end of
+// the stage first, and what the bounds of [pipeBound] exclude left out.
+type pipeSearch struct {
+	*cutter
+	*pipeBound
+	player *player
+	cutoff float64 // maps must be below
+	first  bool    // any will do
+	best   []int
+	cuts   []int
+	nodes  int
+	ended  bool // by the context or mostBranches: not all was looked at
+}
+
+// prefix is the stages cut so far.
+type prefix struct {
+	through, ahead, token float64 // to the next stage, there and back; forward only
+	whole, ends           float64
+	firstUpdate           float64
+}
+
+// newPipeSearch makes the tables for these caps.
+func newPipeSearch(c *pipeCosts, schedule costmodel.Schedule, train bool, caps []int64) *pipeSearch {
+	items, stages := len(c.l.start)-1, int(schedule.Stages)
+	cut := &cutter{pipeCosts: c}
+	for s := range stages {
+		fits := make([]bool, (items+1)*(items+1))
+		to, from := make([]float64, items+1), make([]float64, items+1)
+		for b := s + 1; b <= items-(stages-1-s); b++ {
+			for a := s; a < b; a++ {
+				fits[a*(items+1)+b] = c.barred[s][a] == c.barred[s][b] && c.l.stagePeak(s, a, b) <= caps[s]
+			}
+			if s+1 < stages {
+				to[b], from[b] = c.message(s, s+1, b), c.message(s+1, s, b)
+			}
+		}
+		cut.fits, cut.to, cut.from = append(cut.fits, fits), append(cut.to, to), append(cut.from, from)
+	}
+	return &pipeSearch{
+		cutter: cut, pipeBound: newPipeBound(schedule, train, cut, items),
+		player: newPlayer(schedule, train), cutoff: math.Inf(1), cuts: make([]int, stages+1),
+	}
+}
+
+// root is a step that no cuts are below; +Inf: none fit.
+func (s *pipeSearch) root() float64 { return s.below(prefix{}, 0, 0) }
+
+// below is the bound of a prefix whose next stage begins at an item.
+func (s *pipeSearch) below(p prefix, stage, a int) float64 {
+	return max(
+		max(p.whole, p.through+s.whole[stage][a])+p.firstUpdate,
+		max(p.ends, p.ahead+s.ends[stage][a]),
+	) + p.token + s.token[stage][a]
+}
+
+func (p prefix) with(stage int, v stageView) prefix {
+	out := prefix{
+		through: p.through + v.through, ahead: p.ahead + v.ahead, token: p.token + v.token,
+		whole: max(p.whole, p.through+v.width), ends: max(p.ends, p.ahead+v.width+v.update), firstUpdate: p.firstUpdate,
+	}
+	if stage == 0 {
+		out.firstUpdate = v.update
+	}
+	return out
+}
+
+// search goes through all cuts below the cutoff.
+func (s *pipeSearch) search(ctx context.Context) {
+	s.nodes, s.ended = 0, false
+	s.branch(ctx, prefix{}, 0)
+}
+
+// branched is a way to go on.
+type branched struct {
+	end   int
+	bound float64
+	prefix
+}
+
+func (s *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
+	const often = 1 << 8
+	if s.nodes++; s.nodes%often == 0 && ctx.Err() != nil || s.nodes > mostBranches {
+		s.ended = true
+	}
+	if s.ended || s.first && s.best != nil {
+		return
+	}
+	a := s.cuts[stage]
+	if stage == s.stages {
+		if got := s.step(s.player, s.cuts); got < s.cutoff {
+			s.best, s.cutoff = slices.Clone(s.cuts), got*(1-1e-12)
+		}
+		return
+	}
+	var ways []branched
+	last := s.items - (s.stages - 1 - stage)
+	for b := a + 1; b <= last; b++ {
+		if stage == s.stages-1 && b < last || !s.ok(stage, a, b, s.items) {
+			continue
+		}
+		next := p.with(stage, s.stage(s.cutter, stage, a, b))
+		if bound := s.below(next, stage+1, b); bound < s.cutoff {
+			ways = append(ways, branched{b, bound, next})
+		}
+	}
+	slices.SortStableFunc(ways, func(a, b branched) int { return cmp.Compare(a.bound, b.bound) })
+	for i := range ways {
+		if ways[i].bound >= s.cutoff {
+			return
+		}
+		s.cuts[stage+1] = ways[i].end
+		s.branch(ctx, ways[i].prefix, stage+1)
+	}
+}
+
+// climb improves cuts by moving one, or several together, by an item while
+// that shortens the step.
+func (s *pipeSearch) climb(ctx context.Context, cuts []int) {
+	got := s.step(s.player, cuts)
+	if got >= s.cutoff {
+		return
+	}
+	take := func() { s.best, s.cutoff = slices.Clone(cuts), got*(1-1e-12) }
+	take()
+	moves(len(cuts)-1, func(lo, hi, by int) bool {
+		if ctx.Err() != nil || cuts[lo]+by <= cuts[lo-1] || cuts[hi]+by >= cuts[hi+1] {
+			return false
+		}
+		shift(cuts, lo, hi, by)
+		if s.ok(lo-1, cuts[lo-1], cuts[lo], s.items) && s.ok(hi, cuts[hi], cuts[hi+1], s.items) && s.between(cuts, lo, hi) {
+			if next := s.step(s.player, cuts); next < s.cutoff {
+				got = next
+				take()
+				return true
+			}
+		}
+		shift(cuts, lo, hi, -by)
+		return false
+	})
+}
+
+// between checks the stages that a move shifted whole.
+func (s *pipeSearch) between(cuts []int, lo, hi int) bool {
+	for c := lo; c < hi; c++ {
+		if !s.ok(c, cuts[c], cuts[c+1], s.items) {
+			return false
+		}
+	}
+	return true
+}
+
+// moves tries every stretch of cuts one item down and up, until none helps.
+func moves(k int, try func(lo, hi, by int) bool) {
+	for gained := true; gained; {
+		gained = false
+		for lo := 1; lo < k; lo++ {
+			for hi := lo; hi < k; hi++ {
+				for _, by := range []int{-1, 1} {
+					gained = try(lo, hi, by) || gained
+				}
+			}
+		}
+	}
+}
+
+func shift(cuts []int, lo, hi, by int) {
+	for c := lo; c <= hi; c++ {
+		cuts[c] += by
+	}
+}

@@ -1,0 +1,213 @@
+package stages
+
+import (
+	"context"
+	"fmt"
+	"math"
+)
+
+// precision is how near the bound must be for the answer to be the optimum.
+const precision = 1e-9
+
+// defaultSets is Settings.MaxSets where it is not set: their steps take some
+// 60 MB, and Piper's own program stops at 40,000.
+const defaultSets = 200_000
+
+// solver holds the best pipeline and bound so far.
+type solver struct {
+	p   *Problem // reduced
+	w   *web
+	set Settings
+	Solution
+	// given is the number of nodes before they were reduced.
+	given int
+	// from is where the search goes on: below it there is nothing, or nothing
+	// that it can tell.
+	from float64
+}
+
+// Solve finds the straight pipeline whose slowest stage is the fastest. Faults
+// of the problem come first; no pipeline within the capacity is an
+// [*InfeasibleError]. The end of ctx or of the time limit leaves the best
+// pipeline so far, or ctx's error where there is none.
+func Solve(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	w, err := newWeb(p)
+	if err != nil {
+		return nil, err
+	}
+	if set.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
+		defer cancel()
+	}
+	if set.MaxSets == 0 {
+		set.MaxSets = defaultSets
+	}
+	r := reduce(p, w)
+	rest, err := newWeb(&r.Problem)
+	if err != nil {
+		return nil, err
+	}
+	s := &solver{p: &r.Problem, w: rest, set: set, given: len(p.Nodes)}
+	s.Largest = math.Inf(1)
+	s.bounds()
+	sol, err := s.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	sol.Stage, sol.Choice = r.expand(p, w, sol.Stage, sol.Choice)
+	sol.Loads, sol.Largest, err = p.Score(sol.Stage, sol.Choice)
+	return sol, err
+}
+
+// fewSets are searched at once: there is no need to begin with some of them.
+const fewSets = 20_000
+
+// run searches the prefixes of one order first, which is fast, and then, from
+// the pipeline found, wider and wider bands around it up to as many down-sets
+// as there is room for.
+func (s *solver) run(ctx context.Context) (*Solution, error) {
+	always := context.WithoutCancel(ctx)
+	line := newSearch(s.p, s.w, enumerate(always, s.w, 0, math.MaxInt))
+	s.first(always, line)
+	s.narrow(ctx, line)
+	all, width := line, 0
+	whole := enumerate(ctx, s.w, everything, s.limit())
+	for wider := 4; (whole == nil || whole.len() > fewSets) && wider < len(s.w.order); wider *= 2 {
+		f := enumerate(ctx, s.w, wider, s.limit())
+		if f == nil {
+			break
+		}
+		all, width = newSearch(s.p, s.w, f), wider
+		s.narrow(ctx, all)
+	}
+	if whole != nil {
+		all, width = newSearch(s.p, s.w, whole), everything
+		s.first(ctx, all)
+		s.narrow(ctx, all)
+	}
+	switch {
+	case s.Stage == nil && ctx.Err() != nil:
+		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
+	case s.Stage == nil:
+		return nil, s.explain(ctx, all)
+	}
+	s.Optimal = s.LowerBound >= s.Largest*(1-precision)
+	s.Stopped = !s.Optimal && ctx.Err() != nil
+	s.LowerBound = min(s.LowerBound, s.Largest)
+	if !s.Optimal {
+		s.LowerBound *= 1 - precision
+	}
+	s.describe(all.f, width)
+	return &s.Solution, nil
+}
+
+func (s *solver) describe(f *family, width int) {
+	s.Sets = f.len()
+	why := fmt.Sprintf("because there are more than %d in all", s.limit())
+	if s.Stopped {
+		why = "because the search was cut short"
+	}
+	switch {
+	case f.whole:
+		s.Method = fmt.Sprintf("bisection over all %d down-sets of the graph", f.len())
+	case width > 0:
+		s.Method = fmt.Sprintf("bisection over the %d down-sets within %d places of one order, %s", f.len(), width, why)
+	default:
+		s.Method = fmt.Sprintf("bisection over the %d down-sets of one order, %s", f.len(), why)
+	}
+	if nodes := len(s.w.order); nodes < s.given {
+		s.Method += fmt.Sprintf("; %d nodes that cost nothing set aside", s.given-nodes)
+	}
+}
+
+// limit bounds the down-sets by MaxSets and, in large graphs, by what it takes
+// to list them: about a second.
+func (s *solver) limit() int {
+	return max(1, min(s.set.MaxSets, 70_000_000/len(s.w.order)))
+}
+
+// first looks for a pipeline of any time where there is none yet.
+func (s *solver) first(ctx context.Context, in *search) {
+	if s.Stage == nil {
+		if q := in.ask(ctx, math.Inf(1), s.p.Devices); q.reached() {
+			s.offer(q.pipeline())
+		}
+	}
+}
+
+// narrow halves the distance between the bound and the best pipeline until
+// they meet, or until the family has no better one. Once they are near, it
+// asks just below the best: most often that is the last question.
+func (s *solver) narrow(ctx context.Context, in *search) {
+	s.from = s.LowerBound
+	limit, asked := s.from, false
+	for s.Stage != nil && s.from < s.Largest*(1-precision) {
+		q := in.ask(ctx, limit, s.p.Devices)
+		switch {
+		case q.stopped:
+			return
+		case q.reached():
+			s.offer(q.pipeline())
+			if s.Largest > limit*(1+precision) { // a knapsack was left open
+				s.from = max(s.from, limit)
+			}
+		default:
+			s.from = max(limit, min(q.next, s.Largest))
+			if in.f.whole {
+				s.raise(s.from, "search: no pipeline has its slowest stage below it")
+			}
+		}
+		limit = s.from + (s.Largest-s.from)/2
+		if s.Largest-s.from < near*s.Largest && !asked {
+			limit, asked = s.Largest*(1-precision), true
+		}
+	}
+}
+
+// near is a hundredth: see narrow.
+const near = 0.01
+
+// offer keeps a pipeline if it is the best.
+func (s *solver) offer(stage, choice []int) {
+	loads, largest, err := s.p.Score(stage, choice)
+	if err != nil || largest >= s.Largest {
+		return
+	}
+	s.Stage, s.Choice, s.Loads, s.Largest = stage, choice, loads, largest
+	s.progress()
+}
+
+// raise keeps a bound if it is the highest.
+func (s *solver) raise(bound float64, why string) {
+	if bound > s.LowerBound {
+		s.LowerBound, s.Bound = bound, why
+		s.progress()
+	}
+}
+
+func (s *solver) progress() {
+	if s.set.Progress != nil {
+		s.set.Progress(s.Largest, s.LowerBound)
+	}
+}
+
+// bounds are those that need no search.
+func (s *solver) bounds() {
+	total := 0.0
+	v := newView(s.p, 1)
+	for i := range s.p.Nodes {
+		o := &v.nodes[i]
+		t, _ := o.fastest()
+		total += t
+		c := 0
+		for c < len(o.choice)-1 && o.memory[c] > s.p.Capacity*(1+rounding) {
+			c++
+		}
+		s.raise(o.time[c], fmt.Sprintf("largest node: %q takes it alone", s.p.Nodes[i].Name))
+	}
+	s.raise(total/float64(s.p.Devices)*(1-precision/10), fmt.Sprintf("average: the fastest choices of all nodes over %d devices", s.p.Devices))
+}

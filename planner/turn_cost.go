@@ -1,0 +1,158 @@
+package planner
+
+import (
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// cost is what maps are compared by: the time of a step in ticks, then the
+// bytes that cross at cuts, then the number of cuts. Times are counted in
+// fixed point, so that sums do not depend on their order and equal devices
+// tie.
+type cost struct{ time, bytes, cuts int64 }
+
+func (a cost) plus(b cost) cost  { return cost{a.time + b.time, a.bytes + b.bytes, a.cuts + b.cuts} }
+func (a cost) minus(b cost) cost { return cost{a.time - b.time, a.bytes - b.bytes, a.cuts - b.cuts} }
+
+func (a cost) less(b cost) bool {
+	switch {
+	case a.time != b.time:
+		return a.time < b.time
+	case a.bytes != b.bytes:
+		return a.bytes < b.bytes
+	}
+	return a.cuts < b.cuts
+}
+
+// alsoTicks is a time that counts as the same: 1e-12 of it, the rounding of
+// sums.
+func alsoTicks(time int64) int64 { return time + time>>40 }
+
+// tickBits is how many bits the time of the slowest map takes.
+const tickBits = 50
+
+// turn is the step of a device map as sums: one device works at a time.
+type turn struct {
+	l       *layout
+	pins    *pins
+	devices int
+	items   int
+	scale   float64   // ticks a second
+	unit    [][]int64 // by device and unit, all passes of a step
+	update  [][]int64 // likewise, of the optimizer
+	// size numbers the distinct outputs of units; cross is the time that one
+	// takes from device to device, -1 where no link joins them.
+	size  []int
+	cross [][]int64
+}
+
+// newTurn prepares the sums.
+func newTurn(l *layout, fixed *pins) *turn {
+	p := l.p
+	t := &turn{l: l, pins: fixed, devices: len(p.Topology.Devices), items: len(l.start) - 1}
+	seconds, update := t.seconds()
+	crossing := t.crossings()
+	cuts := float64(t.devices + 2*len(l.tied) + 2)
+	longest := slowest(seconds) + slowest(update) + cuts*largest(crossing)
+	t.scale = math.Ldexp(1, tickBits-math.Ilogb(max(longest, math.SmallestNonzeroFloat32)))
+	t.unit, t.update, t.cross = t.ticks(seconds), t.ticks(update), t.ticks(crossing)
+	return t
+}
+
+// slowest is the sum of the units where each is on its slowest device.
+func slowest(rows [][]float64) float64 {
+	var sum float64
+	for u := range rows[0] {
+		most := 0.
+		for d := range rows {
+			most = max(most, rows[d][u])
+		}
+		sum += most
+	}
+	return sum
+}
+
+func largest(rows [][]float64) float64 {
+	most := 0.
+	for _, row := range rows {
+		most = max(most, slices.Max(row))
+	}
+	return most
+}
+
+func (t *turn) ticks(rows [][]float64) [][]int64 {
+	out := make([][]int64, len(rows))
+	for i, row := range rows {
+		out[i] = make([]int64, len(row))
+		for j, v := range row {
+			if v < 0 {
+				out[i][j] = -1
+				continue
+			}
+			out[i][j] = int64(math.Round(v * t.scale))
+		}
+	}
+	return out
+}
+
+func (t *turn) seconds() (units, update [][]float64) {
+	p := t.l.p
+	passes, tokens := p.Costs.Passes()
+	for d := range t.devices {
+		own, up := make([]float64, len(p.Costs.Units)), make([]float64, len(p.Costs.Units))
+		for u := range own {
+			s := p.Costs.UnitSeconds(p.Topology, d, u)
+			own[u], up[u] = passes*(s.Forward+s.Backward)+tokens*s.Token, s.Update
+		}
+		units, update = append(units, own), append(update, up)
+	}
+	return units, update
+}
+
+// crossings are the times of each distinct output between all devices, -1
+// where they are not joined.
+func (t *turn) crossings() [][]float64 {
+	p := t.l.p
+	seen := map[int64]int{}
+	var out [][]float64
+	for u := range p.Costs.Units {
+		bytes := p.Costs.Units[u].Work.Output
+		at, ok := seen[bytes]
+		if !ok {
+			at = len(out)
+			seen[bytes] = at
+			out = append(out, t.between(p.Costs, u))
+		}
+		t.size = append(t.size, at)
+	}
+	return out
+}
+
+func (t *turn) between(costs *costmodel.Table, u int) []float64 {
+	topo := t.l.p.Topology
+	row := make([]float64, t.devices*t.devices)
+	for from := range t.devices {
+		for to := range t.devices {
+			switch {
+			case from == to:
+			case !topo.Linked(from, to):
+				row[from*t.devices+to] = -1
+			default:
+				row[from*t.devices+to] = costs.CrossSeconds(topo, from, to, u)
+			}
+		}
+	}
+	return row
+}
+
+// crossing is what unit u's output costs on its way to the next unit's
+// device; false where no link joins the two.
+func (t *turn) crossing(from, to, u int) (cost, bool) {
+	if from == to {
+		return cost{}, true
+	}
+	ticks := t.cross[t.size[u]][from*t.devices+to]
+	return cost{ticks, t.l.p.Costs.Units[u].Work.Output, 1}, ticks >= 0
+}
