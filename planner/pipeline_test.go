@@ -145,8 +145,7 @@ func TestPipelineAccuracy(t *testing.T) {
 	if len(off) < 12 {
 		t.Fatalf("%d ranks", len(off))
 	}
-	slices.Sort(off)
-	fmt.Fprintf(&table, "pipelines  %2d peaks: median error %.3f %%, worst %.3f %%\n", len(off), off[len(off)/2], off[len(off)-1])
+	summary(t, &table, "pipelines", off)
 	t.Log(table.String())
 }
 
