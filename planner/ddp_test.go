@@ -68,7 +68,7 @@ func lightningRows(t *testing.T) []ddpRow {
 // predict is what every GPU is predicted to hold.
 func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(peerConfigs[r.model]))
+	g, err := hf.FromConfig("config.json", distConfig(t, r.model))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 // predictSharded is the peak of every rank of a row under FSDP2 or HSDP.
 func predictSharded(t *testing.T, r *distRow) costmodel.Peak {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(peerConfigs[r.model]))
+	g, err := hf.FromConfig("config.json", distConfig(t, r.model))
 	if err != nil {
 		t.Fatal(err)
 	}
