@@ -109,7 +109,7 @@ func distConfig(t *testing.T, model string) []byte {
 	if model == "mistral-7b" {
 		model = "mistral-7b-v0.1"
 	}
-	data, err := os.ReadFile(filepath.Join("../fixtures/models", model, "config.json"))
+	data, err := os.ReadFile("../fixtures/models/" + model + "/config.json")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,6 +102,7 @@ func predictPipeline(t *testing.T, ranks []pipelineRow) *devicemap.Report {
 // stageConfig is the config of what measure_dist.py's stages run: they call the
 // head alone, without the soft cap that Gemma 2's model puts behind it.
 func stageConfig(t *testing.T, model string) []byte {
+	t.Helper()
 	return bytes.Replace(distConfig(t, model), []byte("{"), []byte(`{"final_logit_softcapping": null,`), 1)
 }
 
