@@ -8,7 +8,8 @@ import "math/bits"
 type Chain struct {
 	static, saved, grads, step []int64 // prefix sums, length n+1
 	held, grown, products      []int64 // also; products counts units
-	forward, backward, late    sparse
+	forward, backward          sparse
+	late, last                 sparse
 }
 
 // NewChain prepares units in time order.
@@ -19,7 +20,8 @@ func NewChain(units []Unit) *Chain {
 		grads: make([]int64, n+1), step: make([]int64, n+1),
 		held: make([]int64, n+1), grown: make([]int64, n+1), products: make([]int64, n+1),
 	}
-	fwd, bwd, late := make([]int64, n), make([]int64, n), make([]int64, n)
+	fwd, bwd := make([]int64, n), make([]int64, n)
+	late, last := make([]int64, n), make([]int64, n)
 	for i := range units {
 		r := units[i].Run()
 		c.static[i+1] = c.static[i] + r.Static
@@ -35,9 +37,10 @@ func NewChain(units []Unit) *Chain {
 		// The terms of Run's maxima that depend on l alone.
 		fwd[i] = c.saved[i] + c.held[i] + r.Forward
 		bwd[i] = c.saved[i] - c.grads[i+1] + r.Backward
-		late[i] = r.Late
+		late[i], last[i] = r.Late, r.Last
 	}
-	c.forward, c.backward, c.late = newSparse(fwd), newSparse(bwd), newSparse(late)
+	c.forward, c.backward = newSparse(fwd), newSparse(bwd)
+	c.late, c.last = newSparse(late), newSparse(last)
 	return c
 }
 
@@ -50,6 +53,7 @@ func (c *Chain) Run(a, b int) Run {
 		Static:        c.static[b] - c.static[a],
 		Saved:         c.saved[b] - c.saved[a],
 		Grads:         c.grads[b] - c.grads[a],
+		Last:          c.last.max(a, b),
 		StepTransient: c.step[b] - c.step[a],
 		Forward:       c.forward.max(a, b) - c.saved[a] - c.held[a],
 		Backward:      c.backward.max(a, b) - c.saved[a] + c.grads[b],

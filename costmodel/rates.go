@@ -7,42 +7,65 @@ import "cmp"
 type Rates struct {
 	// FP32FLOPS is the rate of fp32 matrix products without TF32, in FLOP/s.
 	FP32FLOPS float64 `json:"fp32_flops,omitzero"`
+	// UnalignedFLOPS is that of 16-bit products whose rows are no multiple of
+	// 16 bytes, which the tensor memory accelerator cannot load.
+	UnalignedFLOPS float64 `json:"unaligned_flops,omitzero"`
 	// AttentionFLOPS is the rate of the fused attention kernel, in FLOP/s.
 	AttentionFLOPS float64 `json:"attention_flops,omitzero"`
-	// BytesPerSecond is read and written in memory.
-	BytesPerSecond float64 `json:"bytes_per_second,omitzero"`
+	// BytesPerSecond is read and written in memory by kernels that go through
+	// tensors in order; StridedBytesPerSecond by those that broadcast, reduce,
+	// cast up or read slices; UpdateBytesPerSecond by the optimizer's kernel on
+	// 16-bit weights, FP32UpdateBytesPerSecond on 32-bit ones.
+	BytesPerSecond           float64 `json:"bytes_per_second,omitzero"`
+	StridedBytesPerSecond    float64 `json:"strided_bytes_per_second,omitzero"`
+	UpdateBytesPerSecond     float64 `json:"update_bytes_per_second,omitzero"`
+	FP32UpdateBytesPerSecond float64 `json:"fp32_update_bytes_per_second,omitzero"`
 	// KernelSeconds is what each kernel takes besides its arithmetic.
 	KernelSeconds float64 `json:"kernel_seconds,omitzero"`
+	// IssueSeconds is the host's time to issue a kernel of forward, Python's
+	// part in it, BackwardIssueSeconds one of backward. ShardedIssueSeconds is
+	// what FSDP2's hooks take of the host for a parameter of a unit, each way.
+	IssueSeconds         float64 `json:"issue_seconds,omitzero"`
+	BackwardIssueSeconds float64 `json:"backward_issue_seconds,omitzero"`
+	ShardedIssueSeconds  float64 `json:"sharded_issue_seconds,omitzero"`
 	// LinkBytesPerSecond is sent to other GPUs, and received, each;
-	// CollectiveBytesPerSecond the same in a ring of NCCL, which occupies
-	// CollectiveShare of the device's processors as long as it runs.
+	// CollectiveBytesPerSecond the same in a ring of NCCL alone, and
+	// BesideBytesPerSecond in one beside kernels. It occupies
+	// CollectiveShare of the device's processors as long as it runs and takes
+	// CollectiveSeconds besides.
 	LinkBytesPerSecond       float64 `json:"link_bytes_per_second,omitzero"`
 	CollectiveBytesPerSecond float64 `json:"collective_bytes_per_second,omitzero"`
+	BesideBytesPerSecond     float64 `json:"beside_bytes_per_second,omitzero"`
 	CollectiveShare          float64 `json:"collective_share,omitzero"`
+	CollectiveSeconds        float64 `json:"collective_seconds,omitzero"`
 	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each,
 	// where no link says otherwise.
 	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
 }
 
 func (r *Rates) sane() bool {
-	for _, v := range []float64{r.FP32FLOPS, r.AttentionFLOPS, r.BytesPerSecond, r.KernelSeconds, r.LinkBytesPerSecond, r.CollectiveBytesPerSecond, r.HostBytesPerSecond} {
-		if !within(v, 0, 1e21) {
+	for _, v := range r.all() {
+		if !within(*v, 0, 1e21) {
 			return false
 		}
 	}
 	return within(r.CollectiveShare, 0, 1)
 }
 
+func (r *Rates) all() []*float64 {
+	return []*float64{
+		&r.FP32FLOPS, &r.UnalignedFLOPS, &r.AttentionFLOPS,
+		&r.BytesPerSecond, &r.StridedBytesPerSecond, &r.UpdateBytesPerSecond, &r.FP32UpdateBytesPerSecond,
+		&r.KernelSeconds, &r.IssueSeconds, &r.BackwardIssueSeconds, &r.ShardedIssueSeconds,
+		&r.LinkBytesPerSecond, &r.CollectiveBytesPerSecond, &r.BesideBytesPerSecond, &r.CollectiveShare, &r.CollectiveSeconds, &r.HostBytesPerSecond,
+	}
+}
+
 // over lays the rates that are known over others.
 func (r Rates) over(base Rates) Rates {
-	return Rates{
-		FP32FLOPS:                cmp.Or(r.FP32FLOPS, base.FP32FLOPS),
-		AttentionFLOPS:           cmp.Or(r.AttentionFLOPS, base.AttentionFLOPS),
-		BytesPerSecond:           cmp.Or(r.BytesPerSecond, base.BytesPerSecond),
-		KernelSeconds:            cmp.Or(r.KernelSeconds, base.KernelSeconds),
-		LinkBytesPerSecond:       cmp.Or(r.LinkBytesPerSecond, base.LinkBytesPerSecond),
-		CollectiveBytesPerSecond: cmp.Or(r.CollectiveBytesPerSecond, base.CollectiveBytesPerSecond),
-		CollectiveShare:          cmp.Or(r.CollectiveShare, base.CollectiveShare),
-		HostBytesPerSecond:       cmp.Or(r.HostBytesPerSecond, base.HostBytesPerSecond),
+	known, under := r.all(), base.all()
+	for i := range known {
+		*known[i] = cmp.Or(*known[i], *under[i])
 	}
+	return r
 }

@@ -13,6 +13,7 @@ type Run struct {
 	Grads         int64 // left by backward
 	Forward       int64 // peak of forward, above Static
 	Backward      int64 // peak of backward, above Static
+	Last          int64 // peak of a backward after all others, above Grads
 	StepTransient int64
 	Held          int64 // kept to the end of the model's body
 	Grown         int64 // what the KV cache gains after the prompt
@@ -28,6 +29,7 @@ func (r Run) Join(s Run) Run {
 		Grads:         r.Grads + s.Grads,
 		Forward:       max(r.Forward, r.Saved+r.Held+s.Forward),
 		Backward:      max(r.Saved+s.Backward, s.Grads+r.Backward),
+		Last:          max(r.Last, s.Last),
 		StepTransient: r.StepTransient + s.StepTransient,
 		Held:          r.Held + s.Held,
 		Grown:         r.Grown + s.Grown,
@@ -60,7 +62,7 @@ func (u *Unit) Run() Run {
 	}
 	r.Held += u.Cached
 	r.Forward = max(r.Forward, r.Saved+r.Held)
-	r.Static, r.StepTransient, r.Products = u.Static(), u.StepTransient, u.Products
+	r.Static, r.Last, r.StepTransient, r.Products = u.Static(), u.Last, u.StepTransient, u.Products
 	return r
 }
 
@@ -103,7 +105,7 @@ func (r Run) Peak(k Kept) int64 {
 	if k.LastGradients {
 		last = r.Grads
 	}
-	phases := max(last+r.Forward, last+r.Saved+r.Grown+max(r.Late, k.Output), r.Backward+kept, r.Grads+r.StepTransient+kept)
+	phases := max(last+r.Forward, last+r.Saved+r.Grown+max(r.Late, k.Output), r.Backward+kept, r.Grads+max(r.Last, r.StepTransient)+kept)
 	if r.Products {
 		phases += k.Workspace
 	}

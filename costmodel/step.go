@@ -60,6 +60,9 @@ type Unit struct {
 	// HeldGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
 	HeldGrads int64
+	// Last is what the unit's backward takes where it runs after that of every
+	// other unit, above all gradients.
+	Last int64
 	// StepTransient is what the optimizer's step adds for the unit.
 	StepTransient int64
 	// Steps are the layers in the order they run.

@@ -1,6 +1,9 @@
 package costmodel
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Seconds is the time of a pass on a device: its kernels run one after the
 // other, products at the rate of their type, all else as fast as memory is
@@ -13,7 +16,22 @@ func (d *Device) Seconds(p Pass, precision Precision) float64 {
 	if attention <= 0 {
 		attention = products
 	}
-	return over(p.Products, products) + over(p.Attention, attention) + over(p.Traffic, d.BytesPerSecond) + p.Kernels*d.KernelSeconds + p.Profiled
+	unaligned := products
+	if precision.ComputeBytes() == 2 && d.UnalignedFLOPS > 0 {
+		unaligned = d.UnalignedFLOPS
+	}
+	return over(p.Products, products) + over(p.Unaligned, unaligned) + over(p.Attention, attention) +
+		over(p.Traffic, d.BytesPerSecond) + over(p.Strided, cmp.Or(d.StridedBytesPerSecond, d.BytesPerSecond)) + p.Kernels*d.KernelSeconds + p.Profiled
+}
+
+// update is the time of the optimizer's kernels that read and write so many
+// bytes.
+func (d *Device) update(bytes float64, precision Precision) float64 {
+	rate := d.UpdateBytesPerSecond
+	if precision.WeightBytes() == 4 {
+		rate = d.FP32UpdateBytesPerSecond
+	}
+	return over(bytes, cmp.Or(rate, d.BytesPerSecond))
 }
 
 func over(amount, rate float64) float64 {
@@ -27,8 +45,8 @@ func over(amount, rate float64) float64 {
 // place is nil where every GPU runs the whole model. Nil in load mode, where
 // a unit has no device, and where a device's rates are unknown.
 //
-// Not in it: the Python that issues kernels, which the GPU hides in all but
-// the smallest workloads, and data loading.
+// The host issues kernels ahead of the device, which waits for it where
+// kernels are short ([clock]). Not in it: data loading.
 func (t *Table) StepSeconds(topo *Topology, place []int) *float64 {
 	if t.Workload.Mode == Load {
 		return nil
@@ -75,23 +93,35 @@ func (s *timing) microBatches() float64 { return float64(max(1, s.t.Workload.Mic
 // tokens is how many tokens are generated after the first.
 func (s *timing) tokens() float64 { return float64(s.t.Workload.NewTokens) }
 
-// inTurn is a device map: one device works at a time.
+// updates is the time of the optimizer's step over so many bytes on device d.
+func (s *timing) updates(d int, bytes float64) float64 {
+	return s.topo.Devices[d].update(bytes, s.t.Workload.Precision)
+}
+
+// inTurn is a device map: one device works at a time, and one host thread
+// issues to all.
 func (s *timing) inTurn() float64 {
-	total := 0.
+	var micro, token clock
 	update := make([]float64, len(s.topo.Devices))
+	train := s.t.Workload.Mode == Train
 	for u, d := range s.place {
 		w := s.work(u)
-		pass := s.seconds(d, w.Forward)
-		if s.t.Workload.Mode == Train {
-			pass += s.seconds(d, w.Backward)
-		}
+		cross := 0.
 		if u > 0 && s.place[u-1] != d {
-			total += s.cross(s.place[u-1], d, u-1)
+			cross = s.send(s.place[u-1], d, s.work(u-1).Output)
 		}
-		total += s.microBatches()*pass + s.tokens()*s.seconds(d, w.Token)
-		update[d] += over(w.Update, s.topo.Devices[d].BytesPerSecond)
+		micro.run(s.issue(d, w.Forward), s.seconds(d, w.Forward)+cross)
+		token.run(s.issue(d, w.Token), s.seconds(d, w.Token)+cross/float64(max(1, s.t.Workload.Seq)))
+		update[d] += s.updates(d, w.Update)
 	}
-	return total + slices.Max(update) // kernels are issued to all devices at once
+	for u := len(s.place) - 1; u >= 0 && train; u-- {
+		w, d, cross := s.work(u), s.place[u], 0.
+		if u+1 < len(s.place) && s.place[u+1] != d {
+			cross = s.send(s.place[u+1], d, w.Output) // the gradient
+		}
+		micro.run(s.issueBack(d, w.Backward), s.seconds(d, w.Backward)+cross)
+	}
+	return micro.times(s.microBatches()) + s.tokens()*token.device + slices.Max(update) // updates are issued to all devices at once
 }
 
 // cross is the time of a step that unit u's output takes to the next one's

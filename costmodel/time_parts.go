@@ -7,17 +7,21 @@ type UnitSeconds struct {
 	// Forward and Backward are of one micro-batch; Backward is 0 but in
 	// training.
 	Forward, Backward float64
-	Token             float64 // of one generated token
-	Update            float64 // of the optimizer's step
+	// Issue and IssueBack are the host's times to issue them, which run ahead
+	// of the device ([clock]).
+	Issue, IssueBack float64
+	Token            float64 // of one generated token
+	Update           float64 // of the optimizer's step
 }
 
 // UnitSeconds are what [Table.StepSeconds] counts for unit u on device d.
 func (t *Table) UnitSeconds(topo *Topology, d, u int) UnitSeconds {
 	s, w := timing{t: t, topo: topo}, &t.Units[u].Work
-	out := UnitSeconds{Forward: s.seconds(d, w.Forward), Token: s.seconds(d, w.Token)}
+	out := UnitSeconds{Forward: s.seconds(d, w.Forward), Token: s.seconds(d, w.Token), Issue: s.issue(d, w.Forward)}
 	if t.Workload.Mode == Train {
 		out.Backward = s.seconds(d, w.Backward)
-		out.Update = over(w.Update, topo.Devices[d].BytesPerSecond)
+		out.IssueBack = s.issueBack(d, w.Backward)
+		out.Update = s.updates(d, w.Update)
 	}
 	return out
 }

@@ -6,8 +6,17 @@ import "cmp"
 type stage struct {
 	device            int
 	forward, backward float64 // seconds of a micro-batch
-	token             float64
+	issue, issueBack  float64 // the host's, likewise
+	token             clock
 	output            int64
+}
+
+// takes is the host's and the device's time for an action.
+func (g *stage) takes(backward bool) (issue, length float64) {
+	if backward {
+		return g.issueBack, g.backward
+	}
+	return g.issue, g.forward
 }
 
 // stages are the runs of the placement, in the order of the units.
@@ -20,7 +29,9 @@ func (s *timing) stages() []stage {
 		w, last := s.work(u), &out[len(out)-1]
 		last.forward += s.seconds(d, w.Forward)
 		last.backward += s.seconds(d, w.Backward)
-		last.token += s.seconds(d, w.Token)
+		last.issue += s.issue(d, w.Forward)
+		last.issueBack += s.issueBack(d, w.Backward)
+		last.token.run(s.issue(d, w.Token), s.seconds(d, w.Token))
 		last.output = w.Output
 	}
 	return out
@@ -31,22 +42,27 @@ func (s *timing) stages() []stage {
 // weights.
 func (s *timing) pipeline() float64 {
 	stages := s.stages()
-	end := s.play(stages, s.orders(stages))
+	schedule, held, ranks := s.schedule(stages)
+	var end []float64
+	if schedule.Kind == Interleaved {
+		end = s.lockStep(stages, schedule, held, ranks)
+	} else {
+		end = s.play(stages, s.orders(schedule, held, ranks))
+	}
 	slowest, token := 0., 0.
 	for d := range end {
 		slowest = max(slowest, end[d]+s.updateOn(d))
 	}
 	for i := range stages {
-		token += stages[i].token
+		token += stages[i].token.device
 	}
 	return slowest + s.tokens()*token
 }
 
-// orders are the actions of each device in the order of its schedule; a
-// device without a stage has none.
-func (s *timing) orders(stages []stage) [][]action {
-	held := make([][]int, len(s.topo.Devices)) // stages of a device
-	var ranks []int                            // devices in the order of their first stage
+// schedule is the order in which the stages run, the stages that each device
+// holds, and the devices in the order of their first stage.
+func (s *timing) schedule(stages []stage) (_ Schedule, held [][]int, ranks []int) {
+	held = make([][]int, len(s.topo.Devices))
 	chunks := 1
 	for i := range stages {
 		d := stages[i].device
@@ -61,6 +77,13 @@ func (s *timing) orders(stages []stage) [][]action {
 	if chunks > 1 {
 		schedule.Kind = Interleaved
 	}
+	return schedule, held, ranks
+}
+
+// orders are the actions of each device in the order of its schedule; a
+// device without a stage has none.
+func (s *timing) orders(schedule Schedule, held [][]int, ranks []int) [][]action {
+	w := &s.t.Workload
 	out := make([][]action, len(held))
 	for rank, d := range ranks {
 		for _, a := range schedule.Order(int64(rank)) {
@@ -79,7 +102,7 @@ func (s *timing) updateOn(d int) float64 {
 			bytes += s.work(u).Update
 		}
 	}
-	return over(bytes, s.topo.Devices[d].BytesPerSecond)
+	return s.updates(d, bytes)
 }
 
 // action is one forward or backward of a micro-batch on a stage.
@@ -89,9 +112,10 @@ type action struct {
 }
 
 // play runs every device's actions in order and is when each device ends.
+// Hosts do not wait for what a stage receives: streams do.
 func (s *timing) play(stages []stage, orders [][]action) []float64 {
 	done := map[action]float64{}
-	end := make([]float64, len(orders))
+	end, host := make([]float64, len(orders)), make([]float64, len(orders))
 	at := make([]int, len(orders))
 	for moved := true; moved; {
 		moved = false
@@ -102,11 +126,9 @@ func (s *timing) play(stages []stage, orders [][]action) []float64 {
 				if !ok {
 					break
 				}
-				length := stages[a.stage].forward
-				if a.backward {
-					length = stages[a.stage].backward
-				}
-				end[d] = max(end[d], ready) + length
+				issue, length := stages[a.stage].takes(a.backward)
+				host[d] += issue
+				end[d] = max(max(end[d], ready)+length, host[d])
 				done[a] = end[d]
 				at[d]++
 				moved = true

@@ -1,5 +1,7 @@
 package costmodel
 
+import "cmp"
+
 // sharded is one step of FSDP2, HSDP or ZeRO-3 on device d. A unit is gathered
 // while the one before it runs; gradients are scattered while the next
 // unit's backward runs. All collectives of a group go through one stream
@@ -11,7 +13,7 @@ func (s *timing) sharded(d int) float64 {
 	w := &s.t.Workload
 	var update float64
 	for u := range s.t.Units {
-		update += over(s.work(u).Update, s.topo.Devices[d].BytesPerSecond)
+		update += s.updates(d, s.work(u).Update)
 	}
 	total := s.microBatches() * g.pass(func(w *Work) Pass { return w.Forward }, w.Mode == Train)
 	if w.NewTokens > 0 {
@@ -32,6 +34,7 @@ type gatherer struct {
 	compute, grads int64 // bytes an element, gathered and reduced
 	root           int64 // elements of the units that are in no block
 	now            float64
+	host           float64 // when the host has issued what was run so far
 	stream, reduce float64 // when the groups' streams are free
 }
 
@@ -51,7 +54,7 @@ func (s *timing) gather(d int) *gatherer {
 // pass is one micro-batch: forward, and backward where it trains. The root's
 // parameters are gathered first and stay to the end.
 func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
-	g.now, g.stream, g.reduce = 0, 0, 0
+	g.now, g.host, g.stream, g.reduce = 0, 0, 0, 0
 	g.unshard(g.root)
 	g.opened(g.stream, g.root)
 	units := g.s.t.Units
@@ -62,7 +65,7 @@ func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
 			g.opened(ready, w.Weights)
 			ready = g.prefetched(u+1, 1)
 		}
-		g.now += g.s.seconds(g.d, forward(w))
+		g.ran(g.s.issue(g.d, forward(w)), forward(w), w)
 	}
 	if !train {
 		return g.now
@@ -74,7 +77,7 @@ func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
 			g.opened(ready, w.Weights)
 			ready = g.prefetched(u-1, -1)
 		}
-		g.now += g.s.seconds(g.d, w.Backward)
+		g.ran(g.s.issueBack(g.d, w.Backward), w.Backward, w)
 		if w.Block {
 			g.scatter(w.Trained)
 		}
@@ -89,6 +92,15 @@ func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
 	return max(g.now, g.stream, g.reduce)
 }
 
+// ran is a unit's pass, whose kernels and hooks the host issues.
+func (g *gatherer) ran(issue float64, p Pass, w *Work) {
+	g.host += issue
+	if w.Block {
+		g.host += float64(w.Tensors) * g.s.topo.Devices[g.d].ShardedIssueSeconds
+	}
+	g.now = max(g.now+g.s.seconds(g.d, p), g.host)
+}
+
 // prefetched issues the all-gather of the next block from u on, and is when
 // it ends.
 func (g *gatherer) prefetched(u, step int) float64 {
@@ -101,17 +113,26 @@ func (g *gatherer) prefetched(u, step int) float64 {
 	return g.stream
 }
 
+// unshard copies a unit's shards to the gather's input, in the compute
+// precision (_fsdp_collectives.py all_gather_copy_in), and gathers them.
 func (g *gatherer) unshard(weights int64) {
+	copied := float64(weights*(g.compute+g.s.t.Workload.Precision.WeightBytes())) / float64(g.degree)
+	g.stream = max(g.stream, g.now) + over(copied, g.strided())
 	g.stream = g.run(g.stream, ringShare(g.degree)*float64(weights*g.compute), g.degree)
 }
 
 // run is when a collective ends that starts when its stream is free; the
 // processors that it occupies are lost to kernels.
 func (g *gatherer) run(free, bytes float64, n int64) float64 {
-	seconds := g.s.collective(bytes, n)
+	seconds := g.s.beside(bytes, n)
 	end := max(free, g.now) + seconds
 	g.now += seconds * g.s.topo.Devices[g.d].CollectiveShare
 	return end
+}
+
+func (g *gatherer) strided() float64 {
+	d := &g.s.topo.Devices[g.d]
+	return cmp.Or(d.StridedBytesPerSecond, d.BytesPerSecond)
 }
 
 // opened waits for a gathered unit and copies it out to its parameters
@@ -127,7 +148,11 @@ func (g *gatherer) opened(ready float64, weights int64) {
 // foreach_reduce_scatter_copy_in), reduces them and, under HSDP, sums the
 // parts over the replicas.
 func (g *gatherer) scatter(trained int64) {
-	g.now += over(float64(trained*(g.compute+g.grads)), g.s.topo.Devices[g.d].BytesPerSecond)
+	rate := g.s.topo.Devices[g.d].BytesPerSecond
+	if g.compute != g.grads {
+		rate = g.strided() // a cast up
+	}
+	g.now += over(float64(trained*(g.compute+g.grads)), rate)
 	bytes := float64(trained * g.grads)
 	g.stream = g.run(g.stream, ringShare(g.degree)*bytes, g.degree)
 	if g.replicas > 1 {

@@ -33,6 +33,7 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 		var step int64
 		for _, u := range units {
 			step += u.StepTransient
+			w.see("backward of "+u.Name, u.Last, 0)
 		}
 		w.see("optimizer step", step, 0)
 	}

@@ -34,7 +34,7 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 			u.Steps = append(u.Steps, s)
 		}
 		if mode == costmodel.Train {
-			u.OptimizerState, u.HeldGrads, u.StepTransient = size(), size(), size()
+			u.OptimizerState, u.HeldGrads, u.StepTransient, u.Last = size(), size(), size(), size()
 			if rng.IntN(2) == 0 {
 				u.Recompute = true
 				for j := range u.Steps {

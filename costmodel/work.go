@@ -4,15 +4,20 @@ package costmodel
 // of one micro-batch.
 type Pass struct {
 	Products  float64 // FLOPs of matrix products
+	Unaligned float64 // FLOPs of those whose rows are no multiple of 16 bytes
 	Attention float64 // FLOPs of the fused attention kernel
-	Traffic   float64 // bytes read and written in memory by all other kernels
+	Traffic   float64 // bytes read and written in memory, in order, by all other kernels
+	Strided   float64 // bytes of kernels that broadcast, reduce, cast up, or read slices
 	Kernels   float64 // how many kernels run
 	Profiled  float64 // seconds that the model declares, on any device
 }
 
 // Add is both passes, one after the other.
 func (p Pass) Add(q Pass) Pass {
-	return Pass{p.Products + q.Products, p.Attention + q.Attention, p.Traffic + q.Traffic, p.Kernels + q.Kernels, p.Profiled + q.Profiled}
+	return Pass{
+		Products: p.Products + q.Products, Unaligned: p.Unaligned + q.Unaligned, Attention: p.Attention + q.Attention,
+		Traffic: p.Traffic + q.Traffic, Strided: p.Strided + q.Strided, Kernels: p.Kernels + q.Kernels, Profiled: p.Profiled + q.Profiled,
+	}
 }
 
 // Work is what a unit takes of its device in a step, whatever its place.
@@ -26,6 +31,8 @@ type Work struct {
 	// Weights are the elements of its parameters, tied ones at their owner;
 	// Trained of them get gradients.
 	Weights, Trained int64
+	// Tensors is how many parameters those are.
+	Tensors int64
 	// Update is what the optimizer's step reads and writes, in bytes, for all
 	// of Trained.
 	Update float64

@@ -106,16 +106,23 @@ func TestAccuracy(t *testing.T) {
 		}
 	}
 	for _, group := range []string{"training", "inference", "vision", "families"} {
-		list := off[group]
-		slices.SortFunc(list, cmp.Compare)
-		if len(list) == 0 {
-			t.Fatalf("no rows of %s", group)
-		}
-		median, worst := list[len(list)/2], list[len(list)-1]
-		fmt.Fprintf(&table, "%-10s %2d peaks: median error %.3f %%, worst %.3f %%\n", group, len(list), median, worst)
+		median := summary(t, &table, group, off[group])
 		if median > bounds[group].median {
 			t.Errorf("%s: a median of %.3f %%; the bound is %g %%", group, median, bounds[group].median)
 		}
 	}
 	t.Log(table.String())
+}
+
+// summary prints the errors of a group of peaks, in percent, and returns the
+// median.
+func summary(t *testing.T, w *strings.Builder, group string, off []float64) float64 {
+	t.Helper()
+	if len(off) == 0 {
+		t.Fatalf("no rows of %s", group)
+	}
+	slices.Sort(off)
+	median := off[len(off)/2]
+	fmt.Fprintf(w, "%-12s %3d peaks: median error %.3f %%, worst %.3f %%\n", group, len(off), median, off[len(off)-1])
+	return median
 }

@@ -68,7 +68,7 @@ func lightningRows(t *testing.T) []ddpRow {
 // predict is what every GPU is predicted to hold.
 func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(peerConfigs[r.model]))
+	g, err := hf.FromConfig("config.json", distConfig(t, r.model))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,6 +99,7 @@ func TestDDPAccuracy(t *testing.T) {
 	const worst = .005 // the bound
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-40s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
+	var all []float64
 	for _, r := range ddpRows(t) {
 		got := r.predict(t)
 		if len(got.PeakRangeBytes) != 2 || got.PeakRangeBytes[0] != got.PeakAllocatedBytes {
@@ -118,6 +119,7 @@ func TestDDPAccuracy(t *testing.T) {
 			}
 			fmt.Fprintf(&table, "%-40s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s%s\n", name, d,
 				costmodel.Bytes(low).GiB(), costmodel.Bytes(m).GiB(), 100*off, off*m/(1<<20), got.PeakAt, note)
+			all = append(all, 100*math.Abs(off))
 			if math.Abs(off) > worst {
 				t.Errorf("%s, GPU %d: predicted %.0f to %.0f B, measured %.0f B, off by %+.2f %%", r.name, d, low, high, m, 100*off)
 			}
@@ -127,5 +129,6 @@ func TestDDPAccuracy(t *testing.T) {
 			t.Errorf("%s: predicted %.0f B, the least of the GPUs holds %.0f B", r.name, low, least)
 		}
 	}
+	summary(t, &table, "DDP", all)
 	t.Log(table.String())
 }

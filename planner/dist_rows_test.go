@@ -1,6 +1,7 @@
 package planner_test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -32,12 +33,14 @@ type distRow struct {
 }
 
 // distRows are the rows of fixtures/measured/dist_*.json. Those of
-// dist_more.json were taken on 2026-11-21, after the predictions.
+// dist_more.json and dist_families.json were taken on 2026-11-21, after the
+// predictions.
 func distRows(t *testing.T) []distRow {
 	t.Helper()
 	runs := map[string][]distRank{}
 	read(t, "../fixtures/measured/dist_more.json", &runs)
-	files, err := filepath.Glob("../fixtures/measured/dist_*_*.json")
+	read(t, "../fixtures/measured/dist_families.json", &runs)
+	files, err := filepath.Glob("../fixtures/measured/dist_*_*_*_*.json")
 	if err != nil || len(files) < 7 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
@@ -95,4 +98,20 @@ func newDistRow(t *testing.T, ranks []distRank) distRow {
 		r.w.Schedule = map[string]costmodel.ScheduleKind{"gpipe": costmodel.GPipe, "1f1b": costmodel.OneFOneB, "i1f1b": costmodel.Interleaved}[r.engine]
 	}
 	return r
+}
+
+// distConfig is the config of a model that measure_dist.py ran.
+func distConfig(t *testing.T, model string) []byte {
+	t.Helper()
+	if c := peerConfigs[model]; c != "" {
+		return []byte(c)
+	}
+	if model == "mistral-7b" {
+		model = "mistral-7b-v0.1"
+	}
+	data, err := os.ReadFile("../fixtures/models/" + model + "/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
 }

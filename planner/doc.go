@@ -10,6 +10,10 @@
 // with the smallest sum of squared shares is taken, so that no device idles
 // while another could be relieved. Package chain holds the algorithm.
 //
+// With Problem.Anywhere any unit goes on any device: a local search from the
+// contiguous optimum and a branch and bound, with bounds that hold for any
+// assignment.
+//
 // Every answer is checked again by package devicemap, which shares the
 // definition of costs and nothing else.
 package planner

@@ -15,7 +15,7 @@ import (
 // predictSharded is the peak of every rank of a row under FSDP2 or HSDP.
 func predictSharded(t *testing.T, r *distRow) costmodel.Peak {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(peerConfigs[r.model]))
+	g, err := hf.FromConfig("config.json", distConfig(t, r.model))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +54,7 @@ func TestShardedAccuracy(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-40s rank  predicted   measured    error  MiB off  at\n", "row (GiB)")
 	rows := 0
+	var off []float64
 	for _, r := range distRows(t) {
 		if !r.w.Strategy.Sharded() {
 			continue
@@ -66,6 +67,7 @@ func TestShardedAccuracy(t *testing.T) {
 			percent := 100 * (float64(total)/float64(measured) - 1)
 			fmt.Fprintf(&table, "%-40s %4d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name, rank,
 				costmodel.Bytes(total).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(total-measured)/(1<<20), got.At)
+			off = append(off, math.Abs(percent))
 			if !(math.Abs(percent) <= worst) {
 				t.Errorf("%s, rank %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name, rank, total, measured, percent, worst)
 			}
@@ -74,5 +76,6 @@ func TestShardedAccuracy(t *testing.T) {
 	if rows < 17 {
 		t.Errorf("%d rows", rows)
 	}
+	summary(t, &table, "FSDP2, HSDP", off)
 	t.Log(table.String())
 }

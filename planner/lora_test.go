@@ -80,8 +80,7 @@ func TestLoRA(t *testing.T) {
 			}
 		}
 	}
-	slices.Sort(off)
-	if median := off[len(off)/2]; median > middle {
+	if median := summary(t, &table, "LoRA", off); median > middle {
 		t.Errorf("a median of %.3f %%; the bound is %g %%", median, middle)
 	}
 	t.Log(table.String())

@@ -3,6 +3,7 @@ package planner
 import (
 	"container/heap"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -195,7 +196,7 @@ func (s *leaving) run(ctx context.Context, limits Settings) (*left, int64) {
 		}
 		if n > mostLeavings || placed > mostPlacings || ctx.Err() != nil {
 			if bound < 0 {
-				bound = set.bytes
+				bound = max(set.bytes, s.floor())
 			}
 			return s.nearest(ctx, limits), bound
 		}
@@ -208,6 +209,16 @@ func (s *leaving) run(ctx context.Context, limits Settings) (*left, int64) {
 		}
 	}
 	return nil, max(0, bound)
+}
+
+// floor is a number of bytes that every set which frees enough has: what is
+// lacking, at the least bytes for what they free.
+func (s *leaving) floor() int64 {
+	ratio := math.Inf(1)
+	for c := range s.classes {
+		ratio = min(ratio, float64(s.classes[c].bytes)/float64(s.classes[c].frees))
+	}
+	return int64(float64(s.least-s.budgets) * ratio * (1 - tolerance))
 }
 
 // try places what stays where these many of each class left.

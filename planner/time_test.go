@@ -1,7 +1,6 @@
 package planner_test
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -16,23 +15,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Bounds on step time, from the issue: each row within a quarter, and any two
-// rows of one model that differ by more than a fifth in the right order.
+// Bounds on step time: each row within a fifth (the issue asks for a quarter),
+// and any two rows of one model that differ by more than a fifth in the right
+// order.
 const (
-	timeBound = 0.25
+	timeBound = 0.20
 	sureApart = 1.20
 )
-
-// short are rows that fall short of timeBound, with what they may be off by.
-// What all rows lack was not located: kernels are counted at the best rates
-// that were measured, which small ones do not reach, so that steps of few
-// tokens a GPU come out too short most.
-var short = map[string]float64{
-	"hsdp:gemma-2b:2:2048:mp":       .28, // two groups' rings at once
-	"hsdp:llama-3.1-8b:1:2048:bf16": .28, // likewise
-	"1f1b:qwen2.5-3b:16:1024:mb16":  .33, // 1024 tokens at a time: the host issues kernels slower than they run
-	"1f1b:internlm2-20b:8:2048:mb8": .33, // rows of 92,553 logits: no multiple of 8, so that the head's products are slow
-}
 
 // timed are the rows whose steps devmap predicts, without FSDP2's
 // reshard_after_forward=False, which no workload of devmap's has.
@@ -57,6 +46,15 @@ func (r *distRow) seconds() float64 {
 	return slowest
 }
 
+// last is the last iteration of the slowest rank.
+func (r *distRow) last() float64 {
+	slowest := 0.
+	for i := range r.ranks {
+		slowest = max(slowest, r.ranks[i].Seconds[len(r.ranks[i].Seconds)-1])
+	}
+	return slowest
+}
+
 // tokens of all GPUs in a step.
 func (r *distRow) tokens() float64 {
 	n := r.w.Batch * r.w.Seq
@@ -69,11 +67,11 @@ func (r *distRow) tokens() float64 {
 // stepSeconds is the step that devmap expects of the row.
 func (r *distRow) stepSeconds(t *testing.T) float64 {
 	t.Helper()
-	config := cmp.Or(peerConfigs[r.model], map[string]string{
-		"qwen2.5-32b": `{"model_type": "qwen2", "hidden_size": 5120, "intermediate_size": 27648, "num_hidden_layers": 64, "num_attention_heads": 40,
-			"num_key_value_heads": 8, "vocab_size": 152064, "tie_word_embeddings": false}`,
-	}[r.model])
-	g, err := hf.FromConfig("config.json", []byte(config))
+	config := distConfig(t, r.model)
+	if r.w.Strategy == costmodel.Pipeline { // measure_dist.py's Stage.forward has no cap
+		config = stageConfig(t, r.model)
+	}
+	g, err := hf.FromConfig("config.json", config)
 	if err != nil {
 		t.Fatalf("%s: %v", r.name, err)
 	}
@@ -132,15 +130,16 @@ func TestStepTime(t *testing.T) {
 		measured[i], predicted[i] = r.seconds(), r.stepSeconds(t)
 		off := predicted[i]/measured[i] - 1
 		fmt.Fprintf(&table, "%-40s %9.4f %9.4f %+7.1f%%\n", r.name, predicted[i], measured[i], 100*off)
-		if bound := max(timeBound, short[r.name]); math.Abs(off) > bound {
-			t.Errorf("%s: %.4f s predicted, %.4f s measured, off by %+.1f %%; the bound is %g %%", r.name, predicted[i], measured[i], 100*off, 100*bound)
+		if math.Abs(off) > timeBound {
+			t.Errorf("%s: %.4f s predicted, %.4f s measured, off by %+.1f %%; the bound is %g %%", r.name, predicted[i], measured[i], 100*off, 100*timeBound)
 		}
 	}
 	pairs, wrong := 0, 0
 	for i := range rows {
 		for j := range rows {
 			a, b := &rows[i], &rows[j]
-			if a.model != b.model || measured[i]/a.tokens() < sureApart*measured[j]/b.tokens() {
+			apart := min(measured[i]/measured[j], a.last()/b.last()) // in both: the allocator may still grow in the first
+			if a.model != b.model || apart*b.tokens()/a.tokens() < sureApart {
 				continue
 			}
 			pairs++

@@ -49,19 +49,30 @@ type data struct {
 	Context    map[string]contextSize `json:"context"`
 	Matmul     efficiency             `json:"matmul"`
 	Attention  map[string]efficiency  `json:"attention"`
+	Unaligned  map[string]efficiency  `json:"unaligned"`
 	Memory     efficiency             `json:"memory"`
+	Strided    efficiency             `json:"strided"`
+	Update     efficiency             `json:"update"`
+	FP32Update efficiency             `json:"fp32_update"`
 	Link       efficiency             `json:"link"`
 	Collective map[string]efficiency  `json:"collective"`
-	Kernel     struct {
-		Seconds float64 `json:"seconds"`
-		Source  string  `json:"source"`
-	} `json:"kernel"`
+	Kernel     duration               `json:"kernel"`
+	Issue      duration               `json:"issue"`
+	IssueBack  duration               `json:"issue_backward"`
+	IssueShard duration               `json:"issue_sharded"`
+}
+
+type duration struct {
+	Seconds float64 `json:"seconds"`
+	Source  string  `json:"source"`
 }
 
 // efficiency is what part of a data sheet's rate is achieved.
 type efficiency struct {
 	Efficiency float64 `json:"efficiency"`
-	Share      float64 `json:"share,omitzero"` // of the device's processors
+	Share      float64 `json:"share,omitzero"`   // of the device's processors
+	Beside     float64 `json:"beside,omitzero"`  // that part of the rate beside kernels
+	Seconds    float64 `json:"seconds,omitzero"` // that each call takes besides
 	Source     string  `json:"source"`
 }
 
@@ -108,10 +119,19 @@ func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		FP32FLOPS:                g.FP32FLOPS * load().Matmul.Efficiency,
 		AttentionFLOPS:           g.BF16FLOPS * forCapability(load().Attention, g.ComputeCapability).Efficiency,
 		BytesPerSecond:           g.BytesPerSecond * load().Memory.Efficiency,
+		UnalignedFLOPS:           g.BF16FLOPS * forCapability(load().Unaligned, g.ComputeCapability).Efficiency,
+		StridedBytesPerSecond:    g.BytesPerSecond * load().Strided.Efficiency,
+		UpdateBytesPerSecond:     g.BytesPerSecond * load().Update.Efficiency,
+		FP32UpdateBytesPerSecond: g.BytesPerSecond * load().FP32Update.Efficiency,
 		KernelSeconds:            load().Kernel.Seconds,
+		IssueSeconds:             load().Issue.Seconds,
+		BackwardIssueSeconds:     load().IssueBack.Seconds,
+		ShardedIssueSeconds:      load().IssueShard.Seconds,
 		LinkBytesPerSecond:       g.LinkBytesPerSecond * load().Link.Efficiency,
 		CollectiveBytesPerSecond: g.LinkBytesPerSecond * ring.Efficiency,
+		BesideBytesPerSecond:     g.LinkBytesPerSecond * ring.Beside,
 		CollectiveShare:          ring.Share,
+		CollectiveSeconds:        ring.Seconds,
 	}
 	if mode == costmodel.Train {
 		d.ContextBytes = size.TrainBytes

@@ -13,6 +13,7 @@ func printed(b int64) string { return fmt.Sprintf("%.2f", float64(b)/(1<<30)) }
 
 func wantStates(t *testing.T, what string, got estimate.ModelStates, gpu, cpu string) {
 	t.Helper()
+	t.Logf("%s: %s GB a GPU, %s GB of host memory", what, printed(got.GPU), printed(got.CPU))
 	if g, c := printed(got.GPU), printed(got.CPU); g != gpu || c != cpu {
 		t.Errorf("%s: %s GB a GPU and %s GB of host memory, want %s and %s", what, g, c, gpu, cpu)
 	}

@@ -23,7 +23,9 @@ func TestZeroPaper(t *testing.T) {
 		for m, params := range models {
 			for stage := 1; stage <= 3; stage++ {
 				want := rows[m][stage-1]
-				if got := asInPaper(estimate.ZeroPaper(stage, params, d) / 1e9); got != want {
+				got := asInPaper(estimate.ZeroPaper(stage, params, d) / 1e9)
+				t.Logf("ZeRO, table 1: %5g G parameters, %4d GPUs, stage %d: %s GB", params/1e9, d, stage, got)
+				if got != want {
 					t.Errorf("%g parameters on %d GPUs, stage %d: %s GB, the paper says %s", params, d, stage, got, want)
 				}
 			}

@@ -88,3 +88,25 @@ func (e *estimator) pixels() int64 {
 	}
 	return n
 }
+
+// embedsLast is the backward of a text embedding beside a tower. It runs
+// before the tower in forward, though it stands behind it, so that autograd
+// comes to it last (modeling_internvl.py InternVLModel.forward: embeddings,
+// then get_image_features): with a tied head, its gradient and the sum of both
+// are made when the whole tower has its gradients. The sum is a tensor of its
+// own, but for autocast, whose casts autograd may add to (input_buffer.cpp
+// accumulate; seen in fixtures/measured/vl_history.json, layers_time.json).
+func (e *estimator) embedsLast(u int, out *costmodel.Unit) {
+	if e.w.Images == 0 || e.w.Mode != costmodel.Train || out.HeldGrads > 0 {
+		return
+	}
+	for k, i := range e.g.Units[u].Exec() {
+		l := &e.g.Layers[i]
+		if _, ok := l.Op.(modelgraph.Embedding); ok && l.Stream.Kind == modelgraph.Text {
+			out.Last = max(out.Last, out.Steps[k].Backward-out.Steps[k].Grads)
+			if !e.compute.Mixed() {
+				out.Last = max(out.Last, 2*e.grads[i].second)
+			}
+		}
+	}
+}

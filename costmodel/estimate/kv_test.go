@@ -60,6 +60,7 @@ func TestPublishedKVCaches(t *testing.T) {
 		"num_attention_heads": 128, "num_key_value_heads": 128, "n_routed_experts": 256, "n_shared_experts": 1, "num_experts_per_tok": 8, "first_k_dense_replace": 3,
 		"q_lora_rank": 1536, "kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "vocab_size": 129280,
 		"max_position_embeddings": 163840}`, 32768, 0)
+	t.Logf("KV cache, L1: %d + %d MiB; L3: %d MiB", sum(l1[:12])>>20, sum(l1[12:])>>20, sum(l3)>>20)
 	if got := sum(l3); len(l3) != 61 || got != 2196<<20 {
 		t.Errorf("L3: %d layers, %d bytes, want 2196 MiB", len(l3), got)
 	}
@@ -76,7 +77,9 @@ func TestPublishedKVCaches(t *testing.T) {
 		// As one prompt, and grown by generation.
 		for _, prompt := range []int64{c.tokens, 1000} {
 			got := sum(kvBytes(t, c.config, prompt, c.tokens-prompt))
-			if s := fmt.Sprintf("%.2f", float64(got)/(1<<30)); s != c.want {
+			s := fmt.Sprintf("%.2f", float64(got)/(1<<30))
+			t.Logf("KV cache, %s, %d tokens: %s GiB", c.name, c.tokens, s)
+			if s != c.want {
 				t.Errorf("%s, a prompt of %d tokens: %s GiB, want %s", c.name, prompt, s, c.want)
 			}
 		}

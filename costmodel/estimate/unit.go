@@ -48,6 +48,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	for i := range out.Steps {
 		out.Steps[i].Forward += arguments // copies that the hook made for the call
 	}
+	e.embedsLast(u, &out)
 	e.keepSelected(u, &out)
 	e.keepInputs(u, &out)
 	return out

@@ -15,6 +15,11 @@ func (e *estimator) work(u int) costmodel.Work {
 	for _, i := range unit.Exec() {
 		l := &e.g.Layers[i]
 		w.Weights += l.ParamCount()
+		for k := range l.Params {
+			if !l.Params[k].Tied() {
+				w.Tensors++
+			}
+		}
 		if e.w.Mode == costmodel.Load {
 			continue
 		}
@@ -99,6 +104,8 @@ func (e *estimator) update() float64 {
 // once, attention the cache, half grown.
 func (e *estimator) token(i int) costmodel.Pass {
 	c := &e.costs[i]
+	s := e.shape(i)
+	forward, _ := ops.Passes(e.g.Layers[i].Op, &s, c.FLOPs, true)
 	share := float64(max(1, e.w.MicroBatch())) / float64(max(1, e.shape(i).Tokens))
 	if _, ok := e.g.Layers[i].Op.(modelgraph.Head); ok {
 		share = 1 // it projects one position a sequence in any case
@@ -106,5 +113,6 @@ func (e *estimator) token(i int) costmodel.Pass {
 	return costmodel.Pass{
 		Products: c.FLOPs * share,
 		Traffic:  float64(e.params(&e.g.Layers[i]) + c.Step.KV + c.Step.Grown/2),
+		Kernels:  forward.Kernels,
 	}
 }

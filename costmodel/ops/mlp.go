@@ -67,6 +67,18 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 		// every matrix has its gradient, the saved tensors are gone
 		moment{3*stream - e*tensors*fN, s.NewGrads, in},
 	)
+	if biases := s.NewGrads - 2*matrix; !op.Gated && biases > 0 {
+		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
+		// output, which a scale keeps, is gone too
+		left := 2*stream + e*fN - e*tensors*fN
+		if op.LayerScale {
+			left -= stream
+		}
+		c.peak(
+			moment{stream + e*fN + reduceBuffer(n, op.Dim), matrix, matrix},
+			moment{left + reduceBuffer(n, op.Hidden), s.NewGrads, in},
+		)
+	}
 	if op.Gated && !op.Fused {
 		// up's backward: product, up and activation are gone, the gradients of
 		// the latter two there; then gate's, with its own left of the three; under

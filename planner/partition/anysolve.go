@@ -16,8 +16,8 @@ const (
 	kicks       = 16 // in a round
 	kickSteps   = 40_000
 	splitCells  = 400
-	boundSteps  = 50
-	boundEffort = 4_000_000
+	boundEffort = 2_000_000   // labels of one step
+	boundWork   = 150_000_000 // labels of a round's steps
 )
 
 // solve takes turns: a bound that meets an answer saves the rest of the
@@ -27,11 +27,15 @@ func (s *anywhere) solve(ctx context.Context) {
 	for k := range use {
 		use[k] = true
 	}
-	_, average := s.average(use)
+	prices, average := s.average(use)
 	s.raise(average, "average: all times over all devices")
 	unit, item := s.unitBound(ctx)
 	s.raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", named(s.names(item))))
 
+	s.exact(ctx, prices)
+	if ctx.Err() != nil || s.proven() {
+		return
+	}
 	split := newSplitter(s.netlist, splitCells)
 	rng := rand.New(rand.NewPCG(s.set.Seed, 0))
 	var a *annealer
@@ -54,7 +58,7 @@ func (s *anywhere) solve(ctx context.Context) {
 		if sets == nil {
 			continue
 		}
-		sets.improve(ctx, s.sol.Largest, boundSteps)
+		sets.improve(ctx, s.sol.Largest, sets.steps(boundWork))
 		s.raise(sets.bound, "sets: at some prices, all items are worth more than what all devices can take within this load")
 	}
 }

@@ -25,6 +25,7 @@ type setBound struct {
 	// steps aim, stale how many have not helped.
 	step, lead float64
 	stale      int
+	labels     int // that one step may look at
 }
 
 // widestStates bounds a frontier, staleSteps what is tried before the aim is
@@ -51,8 +52,10 @@ func (l *netlist) newSetBound(ctx context.Context, effort int) *setBound {
 		for _, s := range f.states {
 			total += s
 		}
+		cells := max(300, min(2000, effort/total))
 		b.kinds = append(b.kinds, k)
-		b.pricers = append(b.pricers, newPricer(f, l.time[k], max(100, min(4000, effort/total))))
+		b.pricers = append(b.pricers, newPricer(f, l.time[k], cells))
+		b.labels = max(b.labels, total*cells)
 	}
 	b.fronts = make([][]label, len(b.kinds))
 	for v := range b.y {
@@ -69,8 +72,16 @@ func (l *netlist) newSetBound(ctx context.Context, effort int) *setBound {
 	return b
 }
 
+// steps is how many may be made for some millions of labels.
+func (b *setBound) steps(labels int) int {
+	return max(8, min(100, labels/b.labels))
+}
+
 // improve makes steps until the bound reaches the limit or they are used up.
 func (b *setBound) improve(ctx context.Context, limit float64, steps int) {
+	if limit <= 0 {
+		return
+	}
 	for range steps {
 		if !b.price(ctx, limit) || b.bound >= limit {
 			return

@@ -1,0 +1,126 @@
+package partition
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+)
+
+// randomProblem is small enough to try every assignment.
+func randomProblem(r *rand.Rand) *Problem {
+	n := 2 + r.IntN(7)
+	p := &Problem{Kinds: []Kind{{Name: "gpu", Count: 1 + r.IntN(3), Capacity: math.Inf(1)}}}
+	if r.IntN(2) == 0 {
+		p.Kinds[0].Capacity = 8 + 20*r.Float64()
+	}
+	if r.IntN(2) == 0 {
+		p.Kinds = append(p.Kinds, Kind{Name: "cpu", Count: r.IntN(3), Capacity: math.Inf(1), FreeTransfers: r.IntN(3) > 0})
+	}
+	for v := range n {
+		node := Node{Name: fmt.Sprint("n", v), Size: 5 * r.Float64(), Group: v, Transfer: float64(r.IntN(3)) * 4 * r.Float64()}
+		for k := range p.Kinds {
+			t := float64(r.IntN(4)) * r.Float64() * float64(1+3*k)
+			if r.IntN(12) == 0 {
+				t = math.Inf(1)
+			}
+			node.Time = append(node.Time, t)
+		}
+		if v > 0 && r.IntN(5) == 0 {
+			node.Group = r.IntN(v)
+		}
+		for u := range v {
+			if r.IntN(2) == 0 && v-u < 4 {
+				p.Edges = append(p.Edges, [2]int{u, v})
+			}
+		}
+		p.Nodes = append(p.Nodes, node)
+	}
+	return p
+}
+
+// leastOf tries every assignment.
+func leastOf(p *Problem) float64 {
+	place := make([]int, len(p.Nodes))
+	first := make(map[int]int)
+	least := math.Inf(1)
+	var try func(v int)
+	try = func(v int) {
+		if v == len(place) {
+			if _, largest, err := p.Score(place); err == nil {
+				least = min(least, largest)
+			}
+			return
+		}
+		if u, ok := first[p.Nodes[v].Group]; ok {
+			place[v] = place[u]
+			try(v + 1)
+			return
+		}
+		first[p.Nodes[v].Group] = v
+		for d := range p.Devices() {
+			place[v] = d
+			try(v + 1)
+		}
+		delete(first, p.Nodes[v].Group)
+	}
+	try(0)
+	return least
+}
+
+func TestAnyIsBestOfAllAssignments(t *testing.T) {
+	infeasible := 0
+	for seed := range uint64(300) {
+		p := randomProblem(rand.New(rand.NewPCG(seed, 7)))
+		least := leastOf(p)
+		sol, err := Any(context.Background(), p, Settings{Seed: seed})
+		if math.IsInf(least, 1) {
+			if err == nil {
+				t.Errorf("seed %d: an answer of %v where there is none", seed, sol.Largest)
+			}
+			infeasible++
+			continue
+		}
+		if err != nil {
+			t.Errorf("seed %d: %v; %v is possible", seed, err, least)
+			continue
+		}
+		if math.Abs(sol.Largest-least) > 1e-9*least || sol.LowerBound > least*(1+1e-9) || !sol.Optimal {
+			t.Errorf("seed %d: %v, bound %v (%s), optimal %v; the least is %v", seed, sol.Largest, sol.LowerBound, sol.Bound, sol.Optimal, least)
+		}
+	}
+	if infeasible == 0 || infeasible > 150 {
+		t.Errorf("%d of 300 problems have no answer", infeasible)
+	}
+}
+
+// The bounds are what a wrong answer would hide behind, so each is held to the
+// truth alone.
+func TestBoundsStayBelowTheLeast(t *testing.T) {
+	ctx := context.Background()
+	close := 0
+	for seed := range uint64(300) {
+		p := randomProblem(rand.New(rand.NewPCG(seed, 11)))
+		least := leastOf(p)
+		in := newInstance(p, p.groups())
+		if math.IsInf(least, 1) || in.feasible() != nil {
+			continue
+		}
+		l := newNetlist(in)
+		unit, _ := l.unitBound(ctx)
+		sets := l.newSetBound(ctx, 20_000)
+		sets.improve(ctx, least*1.5, 30)
+		for name, bound := range map[string]float64{"unit": unit, "sets": sets.bound} {
+			if bound > least*(1+1e-9) {
+				t.Errorf("seed %d: the bound by %s is %v and %v is possible", seed, name, bound, least)
+			}
+		}
+		if max(unit, sets.bound) > 0.9*least {
+			close++
+		}
+	}
+	if close < 100 {
+		t.Errorf("only %d bounds are within a tenth of the least", close)
+	}
+}

@@ -1,0 +1,152 @@
+package partition
+
+import (
+	"context"
+	"math"
+)
+
+// exact tries every assignment of a small problem, item by item, and turns
+// back where a device is already as busy as the best answer's, or all must be
+// on average. Loads only grow as items are added.
+type exact struct {
+	*netlist
+	kind   []int
+	order  []int32
+	prices prices
+	// rest is the work, at the prices, of the items from a step on.
+	rest []float64
+
+	place       []int32 // −1: not yet placed
+	held        []int32 // as in placement, of the items placed
+	placed      []int32 // members placed, of each wire
+	load, bytes []float64
+	items       []int // on each device
+	best        []int32
+	bestLoad    float64
+	left        int // steps that may still be made
+}
+
+// exactSteps are what the search may take: a fraction of a second.
+const exactSteps = 1_500_000
+
+// exact improves the best answer or proves it, if the problem is small.
+func (s *anywhere) exact(ctx context.Context, p prices) {
+	devices := 0
+	for _, n := range s.count {
+		devices += n
+	}
+	e := &exact{
+		netlist: s.netlist, kind: s.kindOf(), prices: p, left: exactSteps, bestLoad: s.sol.Largest,
+		place: make([]int32, len(s.nodes)), held: make([]int32, len(s.wires)*devices), placed: make([]int32, len(s.wires)),
+		load: make([]float64, devices), bytes: make([]float64, devices), items: make([]int, devices),
+		rest: make([]float64, len(s.nodes)+1),
+	}
+	used := make([]bool, len(s.wires))
+	for w := range used {
+		used[w] = true
+	}
+	e.order = s.thinOrder(used)
+	for i := len(e.order) - 1; i >= 0; i-- {
+		e.rest[i] = e.rest[i+1] + p.work[e.order[i]]
+	}
+	e.search(ctx, 0)
+	if e.best != nil {
+		s.take(e.best, e.bestLoad, "search: the problem is small enough to try every assignment")
+	}
+	if e.left > 0 && s.best != nil {
+		s.raise(s.sol.Largest, "search: every smaller load was refuted")
+	}
+}
+
+// search places the items from a step on.
+func (e *exact) search(ctx context.Context, step int) {
+	if e.left--; e.left <= 0 || (e.left%4096 == 0 && ctx.Err() != nil) {
+		e.left = 0
+		return
+	}
+	if step == len(e.order) {
+		e.bestLoad = 0
+		for _, l := range e.load {
+			e.bestLoad = max(e.bestLoad, l)
+		}
+		e.best = append(e.best[:0], e.place...)
+		return
+	}
+	v := e.order[step]
+	fresh := -1 // the kind whose first empty device was tried: the others are like it
+	for d := range e.load {
+		k := e.kind[d]
+		if e.items[d] == 0 && fresh == k {
+			continue
+		}
+		if e.items[d] == 0 {
+			fresh = k
+		}
+		if math.IsInf(e.time[k][v], 1) || e.bytes[d]+e.size[v] > e.capacity[k] {
+			continue
+		}
+		before := append([]float64(nil), e.load...)
+		if e.put(v, d); e.hopeful(step + 1) {
+			e.search(ctx, step+1)
+		}
+		e.takeBack(v, d)
+		copy(e.load, before)
+		if e.left <= 0 {
+			return
+		}
+	}
+}
+
+// hopeful tells whether the best answer may still be beaten.
+func (e *exact) hopeful(step int) bool {
+	limit := e.bestLoad * (1 - rounding)
+	work := e.rest[step]
+	for d, l := range e.load {
+		if l >= limit {
+			return false
+		}
+		if per := e.prices.per[e.kind[d]]; l > 0 && !math.IsInf(per, 1) {
+			work += per * l
+		}
+	}
+	return work < limit
+}
+
+// put adds v to device d: a wire that has members elsewhere costs d with its
+// first member there, and costs the other device if that had all of them.
+func (e *exact) put(v int32, d int) {
+	devices := len(e.load)
+	for _, w := range e.at[v] {
+		held := e.held[int(w)*devices : int(w+1)*devices]
+		if held[d] == 0 && e.placed[w] > 0 {
+			e.charge(d, e.wires[w].cost)
+			for o, n := range held {
+				if n == e.placed[w] {
+					e.charge(o, e.wires[w].cost)
+				}
+			}
+		}
+		held[d]++
+		e.placed[w]++
+	}
+	e.load[d] += e.time[e.kind[d]][v]
+	e.bytes[d] += e.size[v]
+	e.items[d]++
+	e.place[v] = int32(d)
+}
+
+func (e *exact) charge(d int, cost float64) {
+	if !e.free[e.kind[d]] {
+		e.load[d] += cost
+	}
+}
+
+// takeBack undoes put, but for the loads.
+func (e *exact) takeBack(v int32, d int) {
+	for _, w := range e.at[v] {
+		e.held[int(w)*len(e.load)+d]--
+		e.placed[w]--
+	}
+	e.bytes[d] -= e.size[v]
+	e.items[d]--
+}
