@@ -124,16 +124,6 @@ func (s *timing) inTurn() float64 {
 	return micro.times(s.microBatches()) + s.tokens()*token.device + slices.Max(update) // updates are issued to all devices at once
 }
 
-// cross is the time of a step that unit u's output takes to the next one's
-// device.
-func (s *timing) cross(from, to, u int) float64 {
-	once := s.send(from, to, s.work(u).Output)
-	if s.t.Workload.Mode == Train {
-		once += s.send(to, from, s.work(u).Output) // the gradient back
-	}
-	return once * (s.microBatches() + s.tokens()/float64(max(1, s.t.Workload.Seq)))
-}
-
 // send is the time of a copy between two devices.
 func (s *timing) send(from, to int, bytes int64) float64 {
 	if l := s.topo.link(from, to); l != nil {

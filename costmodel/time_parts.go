@@ -10,14 +10,15 @@ type UnitSeconds struct {
 	// Issue and IssueBack are the host's times to issue them, which run ahead
 	// of the device ([clock]).
 	Issue, IssueBack float64
-	Token            float64 // of one generated token
-	Update           float64 // of the optimizer's step
+	// Token and IssueToken are of one generated token.
+	Token, IssueToken float64
+	Update            float64 // of the optimizer's step
 }
 
 // UnitSeconds are what [Table.StepSeconds] counts for unit u on device d.
 func (t *Table) UnitSeconds(topo *Topology, d, u int) UnitSeconds {
 	s, w := timing{t: t, topo: topo}, &t.Units[u].Work
-	out := UnitSeconds{Forward: s.seconds(d, w.Forward), Token: s.seconds(d, w.Token), Issue: s.issue(d, w.Forward)}
+	out := UnitSeconds{Forward: s.seconds(d, w.Forward), Token: s.seconds(d, w.Token), Issue: s.issue(d, w.Forward), IssueToken: s.issue(d, w.Token)}
 	if t.Workload.Mode == Train {
 		out.Backward = s.seconds(d, w.Backward)
 		out.IssueBack = s.issueBack(d, w.Backward)
@@ -28,8 +29,8 @@ func (t *Table) UnitSeconds(topo *Topology, d, u int) UnitSeconds {
 
 // SendSeconds is the time of a copy between two devices: by their link, or
 // by the slower of their ports where no link is given.
-func (topo *Topology) SendSeconds(from, to int, bytes int64) float64 {
-	s := timing{topo: topo}
+func (t *Topology) SendSeconds(from, to int, bytes int64) float64 {
+	s := timing{topo: t}
 	return s.send(from, to, bytes)
 }
 
@@ -38,14 +39,6 @@ func (topo *Topology) SendSeconds(from, to int, bytes int64) float64 {
 func (t *Table) Passes() (microBatches, tokens float64) {
 	s := timing{t: t}
 	return s.microBatches(), s.tokens()
-}
-
-// CrossSeconds is the time that a device map spends on unit u's output where
-// the next unit is on another device: there, and its gradient back, in every
-// pass of the step.
-func (t *Table) CrossSeconds(topo *Topology, from, to, u int) float64 {
-	s := timing{t: t, topo: topo}
-	return s.cross(from, to, u)
 }
 
 // TimeError says that a step's time is not known.

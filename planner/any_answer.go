@@ -28,7 +28,7 @@ func (a *anySearch) solution(start *Solution) *Solution {
 		}
 	}
 	switch {
-	case sol.LowerBound >= sol.Value*(1-tolerance):
+	case sol.LowerBound >= sol.Value*(1-rounding):
 		sol.LowerBound, sol.Status = sol.Value, Optimal
 	case a.stopped():
 		sol.Status = LimitReached

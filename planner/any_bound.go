@@ -60,25 +60,49 @@ func (m *moment) rooms(s *scatter, caps []int64) (room []int64, gain int64) {
 	return room, min(gain, m.light)
 }
 
-// holds reports whether the devices can hold the moment under caps.
-func (m *moment) holds(s *scatter, caps []int64) bool {
-	room, gain := m.rooms(s, caps)
+// spare is what the devices can hold under caps beyond the moment's bytes;
+// negative where they cannot hold those.
+func (m *moment) spare(s *scatter, caps []int64) int64 {
+	room, spare := m.rooms(s, caps)
 	for _, r := range room {
-		gain += r
+		spare += r
 	}
-	return gain >= m.total
+	return spare - m.total
+}
+
+// caps are more than the bytes that a share allows each device, by less than
+// two.
+func (s *scatter) caps(share float64) []int64 {
+	caps := make([]int64, len(s.hosts))
+	for d := range caps {
+		caps[d] = int64(share*float64(s.hosts[d].budget)) + 1 // past the rounding
+	}
+	return caps
+}
+
+// mostMoments is how many moments a search asks at every node.
+const mostMoments = 8
+
+// tightest are the moments with least to spare at a share.
+func (s *scatter) tightest(moments []moment, share float64) []moment {
+	caps := s.caps(share)
+	part := make([]float64, len(moments))
+	order := make([]int, len(moments))
+	for i := range moments {
+		order[i], part[i] = i, float64(moments[i].spare(s, caps))/float64(moments[i].total+1)
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(part[i], part[j]) })
+	out := make([]moment, 0, mostMoments)
+	for _, i := range order[:min(len(order), mostMoments)] {
+		out = append(out, moments[i])
+	}
+	return out
 }
 
 // average is the largest share that the moments prove no map to be below, and
 // the name of the moment.
 func (s *scatter) average(moments []moment) (share float64, at string) {
-	caps := make([]int64, len(s.hosts))
-	holds := func(m *moment, t float64) bool {
-		for d := range caps {
-			caps[d] = int64(t*float64(s.hosts[d].budget)) + 1 // past the rounding
-		}
-		return m.holds(s, caps)
-	}
+	holds := func(m *moment, t float64) bool { return m.spare(s, s.caps(t)) >= 0 }
 	for i := range moments {
 		m := &moments[i]
 		if holds(m, share) {
@@ -98,33 +122,4 @@ func (s *scatter) average(moments []moment) (share float64, at string) {
 		share, at = lo, m.name
 	}
 	return share, at
-}
-
-// BoundValue is one argument for a lower bound of the largest share, and what
-// it proves.
-type BoundValue struct {
-	Name  string
-	Value float64
-	// What says which unit or moment it rests on.
-	What string
-}
-
-// bounds are all arguments, for --explain.
-func (a *anySearch) bounds() []BoundValue {
-	share, c := a.sc.largestItem()
-	unit := BoundValue{Name: "largest unit", Value: share.Float(), What: "what the devices hold without units"}
-	if c >= 0 {
-		unit.What = a.sc.nameOf(c)
-	}
-	out := []BoundValue{unit, {Name: "average", Value: a.average, What: a.at}}
-	if a.relaxed > 0 {
-		out = append(out, BoundValue{"relaxed search", a.relaxed, "units that differ little counted as the least of them"})
-	}
-	switch {
-	case a.proved:
-		out = append(out, BoundValue{"search", a.value.Float(), "every smaller share was refuted"})
-	case a.refuted > 0:
-		out = append(out, BoundValue{"search", a.refuted, "the largest share that was refuted"})
-	}
-	return out
 }

@@ -29,7 +29,7 @@ func (a *anySearch) evenOut(from, to *load) bool {
 			least, best = s, *v
 		}
 		v.apply(-1)
-		return !a.stopped()
+		return !a.stopped() && (best.from == nil || !a.many())
 	})
 	if best.from == nil {
 		return false

@@ -87,7 +87,7 @@ func (s *scatter) each(ok func(*costmodel.Run) bool) bool {
 }
 
 // thresholds bounds how many sets of heavy units a moment is tried with.
-const thresholds = 8
+const thresholds = 32
 
 // charged is a moment without heavy units, and with those that run products
 // and have at least some transient.

@@ -79,8 +79,11 @@ func (a *anySearch) descend() {
 				if s.Cmp(least) < 0 {
 					least, best = s, *v
 				}
-				return !a.stopped()
+				return !a.stopped() && (best.from == nil || !a.many())
 			})
+			if best.from != nil && a.many() {
+				break
+			}
 		}
 		if best.from == nil {
 			break
@@ -88,6 +91,13 @@ func (a *anySearch) descend() {
 		best.apply(1)
 	}
 	a.keep()
+}
+
+// many reports that there are so many classes that the first move that helps
+// is taken, and not the best of all.
+func (a *anySearch) many() bool {
+	const few = 100
+	return len(a.sc.classes) > few
 }
 
 // seenLike reports that a device before is the same and idle too.

@@ -79,7 +79,7 @@ func (s *scatter) join(r *scatter, at, end int, classOf []int) {
 func least(a, b costmodel.Run) costmodel.Run {
 	return costmodel.Run{
 		Static: min(a.Static, b.Static), Saved: min(a.Saved, b.Saved), Grads: min(a.Grads, b.Grads),
-		Forward: min(a.Forward, b.Forward), Backward: min(a.Backward, b.Backward),
+		Forward: min(a.Forward, b.Forward), Backward: min(a.Backward, b.Backward), Last: min(a.Last, b.Last),
 		StepTransient: min(a.StepTransient, b.StepTransient), Held: min(a.Held, b.Held),
 		Grown: min(a.Grown, b.Grown), Late: min(a.Late, b.Late), Products: a.Products && b.Products,
 	}
@@ -96,6 +96,6 @@ func (a *anySearch) relax() {
 	b.run()
 	a.relaxed = b.lower()
 	if b.proved {
-		a.relaxed = max(a.relaxed, b.value.Float()*(1-tolerance))
+		a.relaxed = max(a.relaxed, b.value.Float())
 	}
 }

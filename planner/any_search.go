@@ -41,8 +41,9 @@ func newAnySearch(ctx context.Context, sc *scatter, s Settings) *anySearch {
 		}
 	}
 	a.unit, _ = sc.largestItem()
-	a.moments = sc.moments()
-	a.average, a.at = sc.average(a.moments)
+	all := sc.moments()
+	a.average, a.at = sc.average(all)
+	a.moments = sc.tightest(all, a.average)
 	return a
 }
 
@@ -53,8 +54,11 @@ func (a *anySearch) lower() float64 { return max(a.unit.Float(), a.average, a.re
 
 // closed reports that no map is better than the best.
 func (a *anySearch) closed() bool {
-	return a.proved || a.unit.Cmp(a.value) >= 0 || a.lower() >= a.value.Float()*(1-tolerance)
+	return a.proved || a.unit.Cmp(a.value) >= 0 || a.lower() >= a.value.Float()*(1-rounding)
 }
+
+// rounding is that of a quotient of two whole numbers of bytes.
+const rounding = 1e-15
 
 // offer takes a map that is better than the best so far.
 func (a *anySearch) offer(counts [][]int) {
@@ -110,6 +114,9 @@ func (a *anySearch) run() {
 	}
 	if a.best == nil {
 		a.greedy()
+	}
+	if a.many() {
+		a.additive()
 	}
 	a.descend()
 	a.shake(kicks)

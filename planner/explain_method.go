@@ -3,6 +3,9 @@ package planner
 // method says how maps of the problem are found, and why so, where the search
 // itself has no more to say.
 func (p *Problem) method() string {
+	if p.Objective == Time && !p.Costs.Workload.Strategy.Replicated() {
+		return p.timeMethod()
+	}
 	switch {
 	case p.Costs.Workload.Strategy.Replicated():
 		return "none: every GPU runs the whole model, so there is one placement"
@@ -14,11 +17,22 @@ func (p *Problem) method() string {
 	return "exact search of the stages: each GPU runs one stretch of the model, so a bisection over the largest share with a reach per GPU decides each target"
 }
 
+// timeMethod is method for the shortest step.
+func (p *Problem) timeMethod() string {
+	switch {
+	case !p.piped():
+		return "dynamic program over the chain and the order of devices: one GPU works at a time, so a step is the sum of its parts, and units and cuts add up"
+	case p.schedule().Chunks > 1:
+		return "search for better cuts: GPUs run several stages in turn, so that a step is no sum over them"
+	}
+	return "branch and bound over the cuts of the stages, for each order of unequal devices: a step depends on all stages together, so it is bounded and not added up"
+}
+
 // Arguments are the lower bounds of the largest share that were worked out,
 // those that hold for any assignment of units among them. It works them out
 // anew for a contiguous map.
 func (s *Solution) Arguments(p *Problem) []BoundValue {
-	if s.Bounds != nil || p.piped() || p.Costs.Workload.Strategy.Replicated() {
+	if s.Bounds != nil || s.Objective == Time || s.Offloaded != nil || p.piped() || p.Costs.Workload.Strategy.Replicated() {
 		return s.Bounds
 	}
 	sc, err := newScatter(p)

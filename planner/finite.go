@@ -16,8 +16,11 @@ func finite(t *costmodel.Table) error {
 			name  string
 			value float64
 		}{
-			{"forward", total(w.Forward)}, {"backward", total(w.Backward)}, {"token", total(w.Token)},
-			{"update", w.Update}, {"FLOPs", t.Units[u].FLOPs},
+			{"forward", total(w.Forward)},
+			{"backward", total(w.Backward)},
+			{"token", total(w.Token)},
+			{"update", w.Update},
+			{"FLOPs", t.Units[u].FLOPs},
 		} {
 			if math.IsNaN(c.value) || math.IsInf(c.value, 0) || c.value < 0 {
 				return fmt.Errorf("planner: unit %q: its %s cost is %v: costs must be finite and not negative", t.Units[u].Name, c.name, c.value)

@@ -59,6 +59,7 @@ func vary(rng *rand.Rand, p *planner.Problem) {
 }
 
 func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
+	t.Helper()
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	seconds, share := math.Inf(1), math.Inf(1)
 	devices := [][]int{[]int{0, 1, 2}[:gpus]}

@@ -130,5 +130,8 @@ func (p *Problem) afterOffload(f *left, bound int64, stopped bool) (*Solution, e
 	default:
 		sol.Status = Feasible
 	}
-	return sol, sol.verify(p)
+	if err := sol.verify(p); err != nil {
+		return nil, err
+	}
+	return sol, nil
 }

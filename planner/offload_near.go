@@ -114,7 +114,8 @@ func (s *leaving) swap(ctx context.Context, all, best []option, found *left, lim
 					continue
 				}
 				seen[in.bytes] = true
-				if tried++; tried > mostSwaps || ctx.Err() != nil {
+				tried++
+				if tried > mostSwaps || ctx.Err() != nil {
 					return found
 				}
 				next := rest

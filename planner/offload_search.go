@@ -20,7 +20,7 @@ const (
 // leaving is the search for the units that leave: sets in the order of what
 // travels, until one leaves a rest that fits. Units with equal costs are a
 // class; of a class, the first leave, next to the first device, which runs
-// them.
+// them, or the last.
 type leaving struct {
 	p       *Problem
 	classes []leavingClass
@@ -223,7 +223,14 @@ func (s *leaving) floor() int64 {
 
 // try places what stays where these many of each class left.
 func (s *leaving) try(ctx context.Context, counts []int, limits Settings) *left {
-	return s.tryUnits(ctx, s.units(counts), limits)
+	front := s.units(counts, false)
+	got := s.tryUnits(ctx, front, limits)
+	if got == nil {
+		if back := s.units(counts, true); !slices.Equal(front, back) {
+			got = s.tryUnits(ctx, back, limits)
+		}
+	}
+	return got
 }
 
 func (s *leaving) tryUnits(ctx context.Context, units []int, limits Settings) *left {
@@ -238,10 +245,15 @@ func (s *leaving) tryUnits(ctx context.Context, units []int, limits Settings) *l
 	return &left{units, sol}
 }
 
-func (s *leaving) units(counts []int) []int {
+// units are the first, or the last, of each class.
+func (s *leaving) units(counts []int, last bool) []int {
 	var out []int
 	for c, n := range counts {
-		for _, set := range s.classes[c].sets[:n] {
+		sets := s.classes[c].sets[:n]
+		if all := s.classes[c].sets; last {
+			sets = all[len(all)-n:]
+		}
+		for _, set := range sets {
 			out = append(out, set...)
 		}
 	}
@@ -258,7 +270,7 @@ func (s *leaving) most(ctx context.Context) string {
 	for c := range all {
 		all[c] = len(s.classes[c].sets)
 	}
-	q := s.p.without(s.units(all))
+	q := s.p.without(s.units(all, false))
 	l, fixed, err := q.layout()
 	if err != nil {
 		return ""
@@ -269,5 +281,8 @@ func (s *leaving) most(ctx context.Context) string {
 	}
 	w := &sol.Devices[sol.Bottleneck]
 	need := w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes
-	return "with all that may leave on the host device " + costText(sol.Bottleneck, need, w.Budget())
+	if need <= w.Budget() {
+		return "with all that may leave on the host, no unit stays on device 0, which would run them"
+	}
+	return "with all that may leave on the host, " + costText(sol.Bottleneck, need, w.Budget())
 }

@@ -67,7 +67,7 @@ func TestOffloadRandom(t *testing.T) {
 		}
 		for d := range p.Topology.Devices {
 			dev := &p.Topology.Devices[d]
-			dev.CapacityBytes, dev.ReservedBytes, dev.WorkspaceBytes, dev.ContextBytes = 150+rng.Int64N(500), rng.Int64N(100), rng.Int64N(10), rng.Int64N(20)
+			dev.FLOPS, dev.CapacityBytes, dev.ReservedBytes, dev.WorkspaceBytes, dev.ContextBytes = 1, 80+rng.Int64N(700), rng.Int64N(60), rng.Int64N(10), rng.Int64N(20)
 		}
 		p.Offload = planner.CPU
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
@@ -75,7 +75,7 @@ func TestOffloadRandom(t *testing.T) {
 		var inf *planner.InfeasibleError
 		if errors.As(err, &inf) {
 			if want < math.MaxInt64 {
-				none++ // not proved, and not said to be
+				none++ // nothing is left for the first device, and not said to be
 			}
 			continue
 		}
@@ -98,7 +98,7 @@ func TestOffloadRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d offloaded, %d the best, %d proved; %d not found", fits, best, proved, none)
-	if fits < 200 || best < 9*fits/10 || proved < fits/10 || none > fits/20 {
+	if fits < 30 || best < 9*fits/10 || proved < fits/10 || none > fits/20 {
 		t.Errorf("%d offloaded, %d the best, %d proved; %d not found", fits, best, proved, none)
 	}
 }
@@ -106,7 +106,7 @@ func TestOffloadRandom(t *testing.T) {
 // TestOffloadTiers: the host's memory is kept, and what it does not hold is
 // read from disk or is missing.
 func TestOffloadTiers(t *testing.T) {
-	p := chainOf(t, []int64{10, 10, 10, 10, 10, 10}, 25, 15)
+	p := chainOf(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
 	p.Offload = planner.Disk
 	p.Topology.HostMemoryBytes = 20
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})

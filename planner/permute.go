@@ -59,13 +59,14 @@ func orders(classes [][]int, most int) [][]int {
 			return
 		}
 		for c := range classes {
-			if used[c] < len(classes[c]) {
-				order = append(order, classes[c][used[c]])
-				used[c]++
-				extend()
-				used[c]--
-				order = order[:len(order)-1]
+			if used[c] == len(classes[c]) {
+				continue
 			}
+			order = append(order, classes[c][used[c]])
+			used[c]++
+			extend()
+			used[c]--
+			order = order[:len(order)-1]
 		}
 	}
 	extend()

@@ -29,6 +29,9 @@ type pipeBound struct {
 	// ends are bounds on the end of the first stage's device after it got
 	// there, and on the last update.
 	around, token, whole, ends [][]float64
+	// host is the least of the longest time in which a stage's host issues
+	// all its kernels, from the start of the step.
+	host [][]float64
 }
 
 // fits says which stretches a stage may hold; seconds of what passes at a cut
@@ -62,7 +65,7 @@ func (p *pipeBound) width(s int, f, b, r float64) float64 {
 
 func newPipeBound(s costmodel.Schedule, train bool, c *cutter, items int) *pipeBound {
 	p := &pipeBound{stages: int(s.Stages), items: items, batches: int(s.MicroBatches), train: train, kind: s.Kind}
-	for _, rows := range []*[][]float64{&p.around, &p.token, &p.whole, &p.ends} {
+	for _, rows := range []*[][]float64{&p.around, &p.token, &p.whole, &p.ends, &p.host} {
 		*rows = make([][]float64, p.stages+1)
 		for s := range *rows {
 			(*rows)[s] = make([]float64, items+1)
@@ -87,6 +90,7 @@ func (p *pipeBound) fill(c *cutter, s, a int) {
 		}
 		v := p.stage(c, s, a, b)
 		p.around[s][a] = min(p.around[s][a], v.through+p.around[s+1][b])
+		p.host[s][a] = min(p.host[s][a], max(v.host, p.host[s+1][b]))
 		p.token[s][a] = min(p.token[s][a], v.token+p.token[s+1][b])
 		p.whole[s][a] = min(p.whole[s][a], max(v.width, v.through+p.whole[s+1][b]))
 		p.ends[s][a] = min(p.ends[s][a], max(v.width+v.update, v.ahead+p.ends[s+1][b]))
@@ -100,6 +104,7 @@ type stageView struct {
 	width   float64
 	update  float64
 	token   float64
+	host    float64 // with the update behind it
 }
 
 func (p *pipeBound) stage(c *cutter, s, a, b int) stageView {
@@ -114,6 +119,11 @@ func (p *pipeBound) stage(c *cutter, s, a, b int) stageView {
 	}
 	return stageView{
 		through: f + back + to + from, ahead: f + to, width: p.width(s, f, back, r),
-		update: c.update[s][b] - c.update[s][a], token: c.tokens * (c.token[s][b] - c.token[s][a]),
+		update: c.update[s][b] - c.update[s][a], host: c.issued(s, a, b, p.batches) + c.update[s][b] - c.update[s][a], token: c.tokens * (c.token[s][b] - c.token[s][a]),
 	}
+}
+
+// issued is the time in which a stage's host issues its kernels of a step.
+func (c *pipeCosts) issued(s, a, b, batches int) float64 {
+	return float64(batches) * (c.issue[s][b] - c.issue[s][a] + c.issueBack[s][b] - c.issueBack[s][a])
 }

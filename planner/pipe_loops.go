@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -48,13 +47,12 @@ func (s *pipes) looped(ctx context.Context, caps []int64) (*answer, error) {
 			return nil, &PatternError{"pin", s.p.Pins[0].Pattern, "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
 		}
 		loop := o.l.newLooped()
-		player := newPlayer(o.p.schedule(), s.p.Costs.Workload.Mode == costmodel.Train)
 		try := func() bool {
 			out.tried++
 			if !o.within(loop, caps) {
 				return false
 			}
-			got := o.costs.step(player, loop.cuts)
+			got := *devicemap.StepSeconds(o.p.Costs, o.p.Topology, loop.unitMap())
 			have := o.share(loop.cuts)
 			if got > step*(1+1e-12) || got >= step*(1-1e-12) && have >= share {
 				return false

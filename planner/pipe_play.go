@@ -6,9 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// player runs a pipeline's schedule as [costmodel.Table.StepSeconds] does: an
-// action starts when its device is free and its input is there. It is the
-// same rule on arrays, as the search plays thousands of cuts.
+// player runs the schedule of a pipeline with one stage a device as
+// [costmodel.Table.StepSeconds] does: an action starts when its device is
+// free and its input is there, and ends no sooner than its kernels are
+// issued. It is the same rule on arrays, as the search plays thousands of
+// cuts.
 type player struct {
 	schedule costmodel.Schedule
 	batches  int
@@ -18,6 +20,7 @@ type player struct {
 	// -1: not yet.
 	done [2][]float64
 	end  []float64 // by rank
+	host []float64 // likewise: what is issued by then
 	at   []int
 }
 
@@ -28,28 +31,29 @@ type play struct {
 }
 
 // stageTimes are the seconds of the stages: of a micro-batch forward and
-// backward, and of the messages to the next stage and back.
-type stageTimes struct{ forward, backward, to, from []float64 }
+// backward, the host's for them, and of the messages to the next stage and
+// back.
+type stageTimes struct{ forward, backward, issue, issueBack, to, from []float64 }
 
 func newPlayer(s costmodel.Schedule, train bool) *player {
 	p := &player{schedule: s, batches: int(s.MicroBatches), train: train}
-	ranks, stages := int(s.Stages), int(s.Stages*s.Chunks)
+	ranks := int(s.Stages)
 	for rank := range ranks {
 		var order []play
 		for _, a := range s.Order(int64(rank)) {
 			switch {
 			case a.Backward && train:
-				order = append(order, play{int(a.Chunk)*ranks + rank, int(a.MicroBatch), 1})
+				order = append(order, play{rank, int(a.MicroBatch), 1})
 			case !a.Backward:
-				order = append(order, play{int(a.Chunk)*ranks + rank, int(a.MicroBatch), 0})
+				order = append(order, play{rank, int(a.MicroBatch), 0})
 			}
 		}
 		p.orders = append(p.orders, order)
 	}
 	for back := range p.done {
-		p.done[back] = make([]float64, stages*p.batches)
+		p.done[back] = make([]float64, ranks*p.batches)
 	}
-	p.end, p.at = make([]float64, ranks), make([]int, ranks)
+	p.end, p.host, p.at = make([]float64, ranks), make([]float64, ranks), make([]int, ranks)
 	return p
 }
 
@@ -61,7 +65,7 @@ func (p *player) run(t *stageTimes) []float64 {
 		}
 	}
 	for rank := range p.end {
-		p.end[rank], p.at[rank] = 0, 0
+		p.end[rank], p.host[rank], p.at[rank] = 0, 0, 0
 	}
 	for moved := true; moved; {
 		moved = false
@@ -72,11 +76,12 @@ func (p *player) run(t *stageTimes) []float64 {
 				if ready < 0 {
 					break
 				}
-				length := t.forward[a.stage]
+				issue, length := t.issue[a.stage], t.forward[a.stage]
 				if a.back == 1 {
-					length = t.backward[a.stage]
+					issue, length = t.issueBack[a.stage], t.backward[a.stage]
 				}
-				p.end[rank] = max(p.end[rank], ready) + length
+				p.host[rank] += issue
+				p.end[rank] = max(max(p.end[rank], ready)+length, p.host[rank])
 				p.done[a.back][a.stage*p.batches+a.batch] = p.end[rank]
 				p.at[rank]++
 				moved = true
@@ -113,7 +118,8 @@ func (p *player) ready(t *stageTimes, a play) float64 {
 type pipeCosts struct {
 	l                                *layout
 	forward, backward, token, update [][]float64 // by rank
-	barred                           [][]int     // prefix counts of items that pins keep off a rank
+	issue, issueBack                 [][]float64
+	barred                           [][]int // prefix counts of items that pins keep off a rank
 	tokens                           float64
 }
 
@@ -122,14 +128,17 @@ func newPipeCosts(l *layout, fixed *pins) *pipeCosts {
 	_, c.tokens = l.p.Costs.Passes()
 	items := len(l.start) - 1
 	for d := range l.device {
-		var f, b, t, up = make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
-		barred := make([]int, items+1)
+		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
+		issue, issueBack, barred := make([]float64, items+1), make([]float64, items+1), make([]int, items+1)
 		for i := range items {
+			issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
 			f[i+1], b[i+1], t[i+1], up[i+1], barred[i+1] = f[i], b[i], t[i], up[i], barred[i]
 			for _, u := range l.order[l.start[i]:l.start[i+1]] {
 				s := l.p.Costs.UnitSeconds(l.p.Topology, d, u)
 				f[i+1] += s.Forward
 				b[i+1] += s.Backward
+				issue[i+1] += s.Issue
+				issueBack[i+1] += s.IssueBack
 				t[i+1] += s.Token
 				up[i+1] += s.Update
 			}
@@ -139,6 +148,7 @@ func newPipeCosts(l *layout, fixed *pins) *pipeCosts {
 		}
 		c.forward, c.backward = append(c.forward, f), append(c.backward, b)
 		c.token, c.update = append(c.token, t), append(c.update, up)
+		c.issue, c.issueBack = append(c.issue, issue), append(c.issueBack, issueBack)
 		c.barred = append(c.barred, barred)
 	}
 	return c
@@ -157,18 +167,19 @@ func (c *pipeCosts) message(from, to, item int) float64 {
 	return p.Topology.SendSeconds(from, to, p.Costs.Units[c.l.order[c.l.start[item]-1]].Work.Output)
 }
 
-// step is the time of a step with these cuts, stage s on rank s mod ranks.
+// step is the time of a step with these cuts, stage s on rank s.
 func (c *pipeCosts) step(p *player, cuts []int) float64 {
-	n, ranks := len(cuts)-1, len(c.forward)
-	t := stageTimes{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
-	token, update := 0., make([]float64, ranks)
+	n := len(cuts) - 1
+	t := stageTimes{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+	token, update := 0., make([]float64, n)
 	for s := range n {
-		d, a, b := s%ranks, cuts[s], cuts[s+1]
-		t.forward[s], t.backward[s] = c.forward[d][b]-c.forward[d][a], c.backward[d][b]-c.backward[d][a]
-		token += c.token[d][b] - c.token[d][a]
-		update[d] += c.update[d][b] - c.update[d][a]
+		a, b := cuts[s], cuts[s+1]
+		t.forward[s], t.backward[s] = c.forward[s][b]-c.forward[s][a], c.backward[s][b]-c.backward[s][a]
+		t.issue[s], t.issueBack[s] = c.issue[s][b]-c.issue[s][a], c.issueBack[s][b]-c.issueBack[s][a]
+		token += c.tokenOf(s, a, b)
+		update[s] = c.update[s][b] - c.update[s][a]
 		if s+1 < n {
-			t.to[s], t.from[s] = c.message(d, (s+1)%ranks, b), c.message((s+1)%ranks, d, b)
+			t.to[s], t.from[s] = c.message(s, s+1, b), c.message(s+1, s, b)
 		}
 	}
 	slowest := 0.
@@ -176,4 +187,19 @@ func (c *pipeCosts) step(p *player, cuts []int) float64 {
 		slowest = max(slowest, end+update[rank])
 	}
 	return slowest + c.tokens*token
+}
+
+// tokenOf is a stage's time of a token: the host starts with it, and the
+// stage's units wait for it one after the other.
+func (c *pipeCosts) tokenOf(d, a, b int) float64 {
+	if c.tokens == 0 {
+		return 0
+	}
+	host, device := 0., 0.
+	for _, u := range c.l.order[c.l.start[a]:c.l.start[b]] {
+		s := c.l.p.Costs.UnitSeconds(c.l.p.Topology, d, u)
+		host += s.IssueToken
+		device = max(device+s.Token, host)
+	}
+	return device
 }

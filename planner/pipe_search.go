@@ -33,7 +33,7 @@ type pipeSearch struct {
 // prefix is the stages cut so far.
 type prefix struct {
 	through, ahead, token float64 // to the next stage, there and back; forward only
-	whole, ends           float64
+	whole, ends, host     float64
 	firstUpdate           float64
 }
 
@@ -68,13 +68,14 @@ func (s *pipeSearch) below(p prefix, stage, a int) float64 {
 	return max(
 		max(p.whole, p.through+s.whole[stage][a])+p.firstUpdate,
 		max(p.ends, p.ahead+s.ends[stage][a]),
+		max(p.host, s.host[stage][a]),
 	) + p.token + s.token[stage][a]
 }
 
 func (p prefix) with(stage int, v stageView) prefix {
 	out := prefix{
 		through: p.through + v.through, ahead: p.ahead + v.ahead, token: p.token + v.token,
-		whole: max(p.whole, p.through+v.width), ends: max(p.ends, p.ahead+v.width+v.update), firstUpdate: p.firstUpdate,
+		whole: max(p.whole, p.through+v.width), ends: max(p.ends, p.ahead+v.width+v.update), host: max(p.host, v.host), firstUpdate: p.firstUpdate,
 	}
 	if stage == 0 {
 		out.firstUpdate = v.update
@@ -96,20 +97,38 @@ type branched struct {
 }
 
 func (s *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
-	const often = 1 << 8
-	if s.nodes++; s.nodes%often == 0 && ctx.Err() != nil || s.nodes > mostBranches {
-		s.ended = true
-	}
-	if s.ended || s.first && s.best != nil {
+	if s.over(ctx) {
 		return
 	}
-	a := s.cuts[stage]
 	if stage == s.stages {
 		if got := s.step(s.player, s.cuts); got < s.cutoff {
 			s.best, s.cutoff = slices.Clone(s.cuts), got*(1-1e-12)
 		}
 		return
 	}
+	ways := s.ways(p, stage)
+	for i := range ways {
+		if ways[i].bound >= s.cutoff {
+			return
+		}
+		s.cuts[stage+1] = ways[i].end
+		s.branch(ctx, ways[i].prefix, stage+1)
+	}
+}
+
+// over counts a node, and says that the search has come to its end.
+func (s *pipeSearch) over(ctx context.Context) bool {
+	const often = 1 << 8
+	s.nodes++
+	if s.nodes%often == 0 && ctx.Err() != nil || s.nodes > mostBranches {
+		s.ended = true
+	}
+	return s.ended || s.first && s.best != nil
+}
+
+// ways are the ends of a stage that may be below the cutoff, best bound first.
+func (s *pipeSearch) ways(p prefix, stage int) []branched {
+	a := s.cuts[stage]
 	var ways []branched
 	last := s.items - (s.stages - 1 - stage)
 	for b := a + 1; b <= last; b++ {
@@ -122,13 +141,7 @@ func (s *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
 		}
 	}
 	slices.SortStableFunc(ways, func(a, b branched) int { return cmp.Compare(a.bound, b.bound) })
-	for i := range ways {
-		if ways[i].bound >= s.cutoff {
-			return
-		}
-		s.cuts[stage+1] = ways[i].end
-		s.branch(ctx, ways[i].prefix, stage+1)
-	}
+	return ways
 }
 
 // climb improves cuts by moving one, or several together, by an item while

@@ -47,18 +47,22 @@ func newPiped(ctx context.Context, l *layout) (timed, error) {
 			out.notes = append(out.notes, fmt.Sprintf("the %d devices can be ordered in more than %d ways: the stages keep the devices in order", n, mostOrders))
 		}
 	}
+	var failed error
 	for _, order := range all {
+		if err := out.add(order); err != nil && failed == nil {
+			failed = err // pins that this order cannot keep leave it out
+		}
 		if ctx.Err() != nil {
 			break
 		}
-		if err := out.add(order); err != nil && len(all) == 1 {
-			return nil, err
-		}
+	}
+	if len(out.orders) == 0 {
+		return nil, failed
 	}
 	return out, nil
 }
 
-// add takes an order in; pins that it cannot keep leave it out.
+// add takes an order in.
 func (s *pipes) add(order []int) error {
 	q := s.p.permuted(order)
 	l, fixed, err := q.layout()
@@ -130,7 +134,7 @@ func (s *pipes) searchOf(i int, caps []int64) *pipeSearch {
 
 // evenOrders is up to how many orders the largest share is made small for a
 // step; above, it is made small for the order that was found.
-const evenOrders = 60
+const evenOrders = 120
 
 // finish lowers the largest share while the step stays, and sets the map.
 func (s *pipes) finish(ctx context.Context, out *answer, found *pipeSearch, at int, caps []int64) {

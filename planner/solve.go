@@ -24,6 +24,9 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 	switch p.Objective {
 	case Time:
 		sol, err := p.solveTime(ctx, s)
+		if sol != nil {
+			sol.Method = p.method()
+		}
 		return sol, p.contradicted(err)
 	case Memory, "":
 		sol, err := p.solveMemory(ctx, s)

@@ -36,7 +36,7 @@ type way struct {
 // newTurnSearch lists the ways; nil where there are too many for this order.
 func newTurnSearch(t *turn, order bool) *turnSearch {
 	s := &turnSearch{turn: t, order: order}
-	s.list(nil)
+	s.list(nil) // which does not depend on the pace
 	sums := 0
 	for i := range s.ways {
 		if s.ways[i].stops == nil {
@@ -51,6 +51,14 @@ func newTurnSearch(t *turn, order bool) *turnSearch {
 	}
 	s.lowest = s.floor()
 	return s
+}
+
+// at is the search with other sums.
+func (s *turnSearch) at(t *turn) *turnSearch {
+	out := *s
+	out.turn, out.tried = t, 0
+	out.lowest = out.floor()
+	return &out
 }
 
 // list adds the ways that begin with the given devices. Of devices that are

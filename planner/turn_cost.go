@@ -13,7 +13,8 @@ import (
 // tie.
 type cost struct{ time, bytes, cuts int64 }
 
-func (a cost) plus(b cost) cost  { return cost{a.time + b.time, a.bytes + b.bytes, a.cuts + b.cuts} }
+func (a cost) plus(b cost) cost { return cost{a.time + b.time, a.bytes + b.bytes, a.cuts + b.cuts} }
+
 func (a cost) minus(b cost) cost { return cost{a.time - b.time, a.bytes - b.bytes, a.cuts - b.cuts} }
 
 func (a cost) less(b cost) bool {
@@ -26,10 +27,6 @@ func (a cost) less(b cost) bool {
 	return a.cuts < b.cuts
 }
 
-// alsoTicks is a time that counts as the same: 1e-12 of it, the rounding of
-// sums.
-func alsoTicks(time int64) int64 { return time + time>>40 }
-
 // tickBits is how many bits the time of the slowest map takes.
 const tickBits = 50
 
@@ -39,19 +36,25 @@ type turn struct {
 	pins    *pins
 	devices int
 	items   int
-	scale   float64   // ticks a second
-	unit    [][]int64 // by device and unit, all passes of a step
-	update  [][]int64 // likewise, of the optimizer
+	train   bool
+	pace    pace
+	// passes are the micro-batches of a step, tokens those generated after it.
+	passes, tokens float64
+
+	scale  float64   // ticks a second
+	unit   [][]int64 // by device and unit, all passes of a step
+	update [][]int64 // likewise, of the optimizer
 	// size numbers the distinct outputs of units; cross is the time that one
 	// takes from device to device, -1 where no link joins them.
 	size  []int
 	cross [][]int64
 }
 
-// newTurn prepares the sums.
-func newTurn(l *layout, fixed *pins) *turn {
+// newTurn prepares the sums for a pace.
+func newTurn(l *layout, fixed *pins, c pace) *turn {
 	p := l.p
-	t := &turn{l: l, pins: fixed, devices: len(p.Topology.Devices), items: len(l.start) - 1}
+	t := &turn{l: l, pins: fixed, devices: len(p.Topology.Devices), items: len(l.start) - 1, pace: c, train: p.Costs.Workload.Mode == costmodel.Train}
+	t.passes, t.tokens = p.Costs.Passes()
 	seconds, update := t.seconds()
 	crossing := t.crossings()
 	cuts := float64(t.devices + 2*len(l.tied) + 2)
@@ -99,12 +102,11 @@ func (t *turn) ticks(rows [][]float64) [][]int64 {
 
 func (t *turn) seconds() (units, update [][]float64) {
 	p := t.l.p
-	passes, tokens := p.Costs.Passes()
 	for d := range t.devices {
 		own, up := make([]float64, len(p.Costs.Units)), make([]float64, len(p.Costs.Units))
 		for u := range own {
 			s := p.Costs.UnitSeconds(p.Topology, d, u)
-			own[u], up[u] = passes*(s.Forward+s.Backward)+tokens*s.Token, s.Update
+			own[u], up[u] = t.pace.weighted(t, u, s), s.Update
 		}
 		units, update = append(units, own), append(update, up)
 	}
@@ -115,22 +117,27 @@ func (t *turn) seconds() (units, update [][]float64) {
 // where they are not joined.
 func (t *turn) crossings() [][]float64 {
 	p := t.l.p
-	seen := map[int64]int{}
+	type kind struct {
+		bytes       int64
+		there, back float64
+	}
+	seen := map[kind]int{}
 	var out [][]float64
 	for u := range p.Costs.Units {
-		bytes := p.Costs.Units[u].Work.Output
-		at, ok := seen[bytes]
+		k := kind{bytes: p.Costs.Units[u].Work.Output}
+		k.there, k.back = t.pace.crossed(t, u)
+		at, ok := seen[k]
 		if !ok {
 			at = len(out)
-			seen[bytes] = at
-			out = append(out, t.between(p.Costs, u))
+			seen[k] = at
+			out = append(out, t.between(k.bytes, k.there, k.back))
 		}
 		t.size = append(t.size, at)
 	}
 	return out
 }
 
-func (t *turn) between(costs *costmodel.Table, u int) []float64 {
+func (t *turn) between(bytes int64, there, back float64) []float64 {
 	topo := t.l.p.Topology
 	row := make([]float64, t.devices*t.devices)
 	for from := range t.devices {
@@ -140,7 +147,7 @@ func (t *turn) between(costs *costmodel.Table, u int) []float64 {
 			case !topo.Linked(from, to):
 				row[from*t.devices+to] = -1
 			default:
-				row[from*t.devices+to] = costs.CrossSeconds(topo, from, to, u)
+				row[from*t.devices+to] = there*topo.SendSeconds(from, to, bytes) + back*topo.SendSeconds(to, from, bytes)
 			}
 		}
 	}

@@ -15,8 +15,12 @@ import (
 // the next-best changes, each tried out.
 func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solution) {
 	d := &s.Devices[s.Bottleneck]
-	t.printf("binding: GPU %d at its peak, %s: %s; it runs %s\n",
-		s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), t.runs(s.Map, devicemap.Device(s.Bottleneck)))
+	what := "binding"
+	if s.Objective == planner.Time {
+		what = "fullest"
+	}
+	t.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
+		what, s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), t.runs(s.Map, devicemap.Device(s.Bottleneck)))
 	t.printf("method: %s\n", s.Method)
 	t.printf("bound: %s, after %s\n", boundReason(s), plural(s.Probes, "target"))
 	for _, b := range s.Arguments(&p) {
@@ -32,7 +36,7 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solu
 	}
 	changes := strategy.Next(ctx, asProblem(p), s.Value)
 	for i := range changes {
-		t.printf("change: %s: %s\n", changes[i].What, largestShare(changes[i].Row.Solution))
+		t.printf("change: %s: %s\n", changes[i].What, comesTo(changes[i].Row.Solution))
 	}
 	if len(changes) == 0 {
 		t.printf("change: none was found that lowers the largest share\n")
@@ -50,8 +54,11 @@ func parts(p *devicemap.Predicted) string {
 	return strings.Join(out, ", ")
 }
 
-// largestShare is what a changed problem comes to, with the largest share.
-func largestShare(s *planner.Solution) string {
+// comesTo is what a changed problem comes to, with its value.
+func comesTo(s *planner.Solution) string {
+	if s.Objective == planner.Time {
+		return fmt.Sprintf("step %s, %s", seconds(s.Value), outcome(s))
+	}
 	return fmt.Sprintf("largest share %.2f%%, %s", 100*s.Value, outcome(s))
 }
 
@@ -59,19 +66,23 @@ func largestShare(s *planner.Solution) string {
 func asProblem(p planner.Problem) *strategy.Problem {
 	return &strategy.Problem{
 		Graph: p.Graph, Workload: p.Costs.Workload, Topology: p.Topology,
-		Pins: p.Pins, Together: p.Together, Anywhere: p.Anywhere,
+		Pins: p.Pins, Together: p.Together, Anywhere: p.Anywhere, Objective: p.Objective,
 	}
 }
 
 // boundReason says which argument the lower bound rests on.
 func boundReason(s *planner.Solution) string {
+	better := "smaller share"
+	if s.Objective == planner.Time {
+		better = "shorter step"
+	}
 	switch s.Bound {
 	case "largest unit":
 		return "largest unit (one unit, or one tie group, takes that much by itself)"
 	case "average":
 		return "average (all bytes of a moment over all budgets)"
 	case "search":
-		return "search (every smaller share was refuted)"
+		return fmt.Sprintf("search (every %s was refuted)", better)
 	case "relaxed search":
 		return "relaxed search (every smaller share was refuted with units that differ little counted as the least of them)"
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -96,6 +97,8 @@ func (t *tables) front(f *planner.Front) {
 	for c := 1; c <= 4; c++ {
 		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
+	const values = 58 // the width of the other columns
+	configs = append(configs, table.ColumnConfig{Number: 6, WidthMax: t.width - values, WidthMaxEnforcer: wrapLines})
 	w.SetColumnConfigs(configs)
 	t.printf("%s, %s%s\n%s\n", t.g.Name, t.doing(), t.how(), trimmed(w.Render()))
 	whole := "every point is proved, and there are no others"
@@ -103,6 +106,15 @@ func (t *tables) front(f *planner.Front) {
 		whole = "not all is proved: there may be others, and better ones"
 	}
 	t.printf("%s · %s\n", plural(len(f.Points), "point"), whole)
+}
+
+// wrapLines wraps each line by itself.
+func wrapLines(s string, width int) string {
+	lines := strings.Split(s, "\n")
+	for i := range lines {
+		lines[i] = text.WrapSoft(lines[i], width)
+	}
+	return strings.Join(lines, "\n")
 }
 
 // precise is a step to as many digits as tell neighbours on a front apart.
@@ -113,19 +125,21 @@ func precise(s float64) string {
 	return fmt.Sprintf("%.4f s", s)
 }
 
-// stages says what runs on each GPU that runs anything.
+// stages says what runs on each GPU that runs anything: a line each, where
+// they are few.
 func (t *tables) stages(s *planner.Solution) string {
 	if s.Map == nil {
 		return "the whole model on every GPU"
 	}
-	out := ""
+	var out []string
 	for d := range s.Devices {
 		if runs := t.runs(s.Map, devicemap.Device(d)); runs != nothing {
-			if out != "" {
-				out += "; "
-			}
-			out += fmt.Sprintf("%d: %s", d, runs)
+			out = append(out, fmt.Sprintf("%d: %s", d, runs))
 		}
 	}
-	return out
+	const few = 8
+	if len(out) <= few {
+		return strings.Join(out, "\n")
+	}
+	return strings.Join(out, "; ")
 }

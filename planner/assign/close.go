@@ -97,14 +97,14 @@ func (s *solver) left() int64 {
 func (s *solver) search(caps []int64, nodes int64, priced bool) verdict {
 	nodes = min(nodes, s.left())
 	find := newSearch(s.ctx, s.it, caps, nodes)
-	if priced && len(find.caps) == 1 {
-		of, most, table, refuted, ok := s.it.dual(s.ctx, find.caps[0], len(caps), &s.known)
+	if priced {
+		of, most, table, refuted, ok := s.it.dual(s.ctx, find.caps, find.left, &s.known)
 		if refuted {
 			s.raise(caps, byProgram)
 			return no
 		}
 		if ok {
-			find.price(of, []int64{most}, table)
+			find.price(of, most, table)
 			find.again, find.known = again, &s.known
 		}
 	}

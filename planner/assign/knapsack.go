@@ -13,7 +13,7 @@ type knapsack struct {
 const (
 	knapsackCells = 8 << 20
 	knapsackWork  = 32 << 20
-	knapsackItems = 1000 // of at most 2 × unitPrice each: sums stay below 2^31
+	knapsackItems = 1000 // of at most unitPrice each: sums stay below 2^31
 )
 
 // newKnapsack makes a table for items under a room, or nil where it would be

@@ -34,9 +34,9 @@ func (s *search) askAgain(lv *level) bool {
 	}
 	lv.asked = true
 	left := &items{size: s.it.size, count: slices.Clone(s.rem), weight: s.it.weight[:s.count]}
-	of, most, table, refuted, ok := left.dual(s.ctx, s.caps[0], s.left[0], s.known)
+	of, most, table, refuted, ok := left.dual(s.ctx, s.caps, s.left, s.known)
 	if ok && !refuted {
-		s.price(of, []int64{most}, table)
+		s.price(of, most, table)
 	}
 	return refuted
 }

@@ -37,7 +37,8 @@ type Solution struct {
 	Value, LowerBound float64
 	Bound             string
 	// Optimal: the two meet, compared as exact fractions. Stopped: the search
-	// was cut short by the context or by Settings.
+	// was cut short by the context or by Settings.Nodes. Where Settings.Gap was
+	// reached first, neither.
 	Optimal, Stopped bool
 	// Nodes is how many devices the search filled.
 	Nodes int64

@@ -8,42 +8,43 @@ import (
 // unitPrice is what a full device is worth in whole numbers, about.
 const unitPrice = 1 << 20
 
-// program is the linear program "the fewest devices of this room, each with a
-// share of the sets that it may hold" (Gilmore and Gomory, Operations Research
-// 9, 1961), by column generation. Its dual values are prices of items: where
-// no set of items that fits is worth more than M, and all items are worth more
-// than k·M, they do not fit on k devices. Only that statement is used, with the
-// prices rounded to whole numbers, so that errors of floating point cannot make
-// it wrong.
+// program is the linear program "for how many times these devices is there
+// work, where each device takes shares of the sets that it may hold" (Gilmore
+// and Gomory, Operations Research 9, 1961), by column generation. Its dual
+// values are prices of items: where all items are worth more than the most
+// valuable sets that the devices can hold, they do not fit. Only that statement
+// is used, with the prices rounded to whole numbers, so that errors of floating
+// point cannot make it wrong.
 type program struct {
 	it    *items
 	table *knapsack
-	room  int64
-	// basis is a set a row; inverse that of their matrix, share how much of
-	// each is used.
-	inverse [][]float64
-	cost    []float64
-	share   []float64
-	prices  []float64
+	// caps and devices are the room and the number of each group of devices.
+	caps, devices []int64
+	total         float64 // devices in all
+	// There is a row for each kind of item, to be covered, and one for each
+	// group, whose sets must not be more than devices times the answer. inverse
+	// is that of the basis, cost and share belong to its columns.
+	inverse             [][]float64
+	cost, share, prices []float64
 	// of are the whole prices that prove most so far: all items are worth
-	// worth, and no set that fits more than most.
+	// worth, and the devices hold no more than most.
 	of          []int64
 	most, worth int64
 }
 
-// dual solves the program under a room and returns whole prices, what the most
-// valuable set costs, and whether they prove that the items do not fit. ok is
+// dual solves the program and returns whole prices, what the most valuable set
+// costs in each group, and whether they prove that the items do not fit. ok is
 // false where the tables would be too large.
-func (it *items) dual(ctx context.Context, room int64, devices int, known *pool) (of []int64, most int64, table *knapsack, refuted, ok bool) {
-	table = newKnapsack(it, room)
+func (it *items) dual(ctx context.Context, caps []int64, left []int, known *pool) (of, most []int64, table *knapsack, refuted, ok bool) {
+	table = newKnapsack(it, caps[0])
 	if table == nil {
-		return nil, 0, nil, false, false
+		return nil, nil, nil, false, false
 	}
-	p := newProgram(it, table, room)
-	for round := 0; round < 40*len(it.size)+400 && ctx.Err() == nil; round++ {
+	p := newProgram(it, table, caps, left)
+	for round := 0; round < 40*len(it.size)+400 && ctx.Err() == nil && p.worth <= p.most; round++ {
 		p.price()
 		if row := p.negative(); row >= 0 {
-			if !p.enter([]taken{{row, 1}}, -1, 0) {
+			if !p.enter([]taken{{row, 1}}, -1) {
 				break
 			}
 			continue
@@ -51,42 +52,66 @@ func (it *items) dual(ctx context.Context, room int64, devices int, known *pool)
 		if p.enterKnown(known) {
 			continue
 		}
-		found, end := p.separate()
-		if p.worth > int64(devices)*p.most {
-			return p.of, p.most, table, true, true
-		}
-		if end || !p.enter(found, 1, 1) {
+		found, group := p.separate()
+		if found == nil || !p.enterSet(found, group) {
 			break
 		}
 		known.add(it, found)
 	}
 	table.fill(it, p.of)
-	return p.of, p.most, table, false, true
+	for _, c := range caps {
+		most = append(most, table.best(0, c))
+	}
+	return p.of, most, table, p.worth > p.most, true
 }
 
-// newProgram starts with the sets of one kind each, as many as fit.
-func newProgram(it *items, table *knapsack, room int64) *program {
-	m := len(it.size)
-	p := &program{it: it, table: table, room: room, cost: make([]float64, m), share: make([]float64, m), prices: make([]float64, m)}
-	p.inverse = make([][]float64, m)
-	for t := range m {
-		n := max(1, min(int64(it.count[t]), room/it.size[t]))
-		p.inverse[t] = make([]float64, m)
-		p.inverse[t][t] = 1 / float64(n)
-		p.cost[t] = 1
-		p.share[t] = float64(it.count[t]) / float64(n)
-		p.prices[t] = float64(it.size[t]) / float64(room)
+// newProgram starts with the sets of one kind each, as many as fit on a device
+// of the first group, and so many times the devices as that takes.
+func newProgram(it *items, table *knapsack, caps []int64, left []int) *program {
+	p := &program{it: it, table: table}
+	for g, n := range left {
+		if n > 0 {
+			p.caps, p.devices = append(p.caps, caps[g]), append(p.devices, int64(n))
+			p.total += float64(n)
+		}
 	}
-	sizes := p.whole(p.prices)
-	table.fill(it, sizes)
-	p.of, p.most = sizes, 1
-	p.keep(sizes, table.best(0, room))
+	m := len(it.size)
+	rows := m + len(p.caps)
+	p.cost, p.share, p.prices = make([]float64, rows), make([]float64, rows), make([]float64, rows)
+	for range rows {
+		p.inverse = append(p.inverse, make([]float64, rows))
+	}
+	first := float64(p.devices[0])
+	for t := range m {
+		n := float64(max(1, min(int64(it.count[t]), p.caps[0]/it.size[t])))
+		p.inverse[t][t] = 1 / n
+		p.share[t] = float64(it.count[t]) / n
+		for g, k := range p.devices {
+			p.inverse[m+g][t] = float64(k) / first / n
+		}
+		p.prices[t] = float64(it.size[t]) / float64(p.caps[0])
+	}
+	p.cost[m] = p.total
+	for g, k := range p.devices {
+		p.inverse[m+g][m] = float64(k) / first
+		p.inverse[m+g][m+g]--
+	}
+	for t := range m { // the first group's row is the answer, times one device
+		p.inverse[m][t] /= first
+		p.share[m] += p.share[t] / first
+	}
+	p.inverse[m][m] = 1 / first
+	for g := 1; g < len(p.devices); g++ {
+		p.share[m+g] = p.share[m] * float64(p.devices[g])
+	}
+	p.of, p.most = p.whole(p.prices), math.MaxInt64
+	p.keep(p.of)
 	return p
 }
 
-// enter brings a set into the basis, by the ratio test; sign −1 takes items out
-// of what must be covered.
-func (p *program) enter(items []taken, sign, cost float64) bool {
+// enter brings a column into the basis, by the ratio test: entries of rows, in
+// the form of items. Sign −1 lets a row be exceeded.
+func (p *program) enter(items []taken, sign float64) bool {
 	m := len(p.cost)
 	step := make([]float64, m)
 	for r, row := range p.inverse {
@@ -110,7 +135,7 @@ func (p *program) enter(items []taken, sign, cost float64) bool {
 	for t := range pivot {
 		pivot[t] /= step[out]
 	}
-	p.share[out], p.cost[out] = least, cost
+	p.share[out], p.cost[out] = least, 0
 	for r, row := range p.inverse {
 		if r == out || step[r] == 0 {
 			continue

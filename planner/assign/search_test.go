@@ -12,7 +12,7 @@ import (
 func TestPrices(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	refuted, fit, searched := 0, 0, 0
-	for range 600 {
+	for trial := range 600 {
 		k := 2 + r.IntN(4)
 		p := Problem{Budgets: slices.Repeat([]int64{1}, k)}
 		most := 5 + r.Int64N(200)
@@ -22,31 +22,41 @@ func TestPrices(t *testing.T) {
 		it := newItems(&p)
 		room := max((it.total+int64(k)-1)/int64(k)+r.Int64N(3), it.weight[0])
 		caps := slices.Repeat([]int64{room}, k)
+		if trial%2 == 1 { // two groups
+			caps[0] += room / 2
+			caps[1] -= room / 2
+		}
 		plain := newSearch(t.Context(), it, caps, 1<<40)
 		want := plain.run()
-		if _, _, _, refutes, _ := it.dual(t.Context(), room, k, &pool{}); refutes {
+		if _, _, _, refutes, _ := it.dual(t.Context(), plain.caps, newSearch(t.Context(), it, caps, 0).left, &pool{}); refutes {
 			refuted++
 			if want == yes {
-				t.Fatalf("%v fit on %d devices of %d, which the program refutes", it.weight, k, room)
+				t.Fatalf("%v fit on %d, which the program refutes", it.weight, caps)
 			}
 		}
-		// Prices of another room prove less here, and leave more to the search.
-		of, _, _, _, ok := it.dual(t.Context(), room+most/4, k, &pool{})
-		table := newKnapsack(it, room)
+		// Prices of other rooms prove less here, and leave more to the search.
+		priced := newSearch(t.Context(), it, caps, 1<<40)
+		of, _, _, _, ok := it.dual(t.Context(), []int64{room + most/4}, []int{k}, &pool{})
+		table := newKnapsack(it, priced.caps[0])
 		if !ok || table == nil {
 			t.Fatal("no tables")
 		}
 		table.fill(it, of)
-		priced := newSearch(t.Context(), it, caps, 1<<40)
-		priced.price(of, []int64{table.best(0, room)}, table)
+		var dearest []int64
+		for _, c := range priced.caps {
+			dearest = append(dearest, table.best(0, c))
+		}
+		priced.price(of, dearest, table)
 		priced.again, priced.known = r.Int64N(3), &pool{}
 		if got := priced.run(); got != want {
-			t.Fatalf("%v on %d devices of %d: %d with prices, %d without", it.weight, k, room, got, want)
+			t.Fatalf("%v on %d: %d with prices, %d without", it.weight, caps, got, want)
 		}
 		if want == yes {
 			fit++
-			if v := it.value(priced.place(caps)); v.Num().Int64() > room*it.unit {
-				t.Fatalf("%v on %d devices of %d: the answer holds %v", it.weight, k, room, v)
+			for d, load := range it.loads(priced.place(caps)) {
+				if load > caps[d]*it.unit {
+					t.Fatalf("%v on %d: device %d holds %d units of %d", it.weight, caps, d, load, it.unit)
+				}
 			}
 		}
 		if priced.count > 0 && priced.nodes < 1<<40-1 {

@@ -19,7 +19,8 @@ import (
 // ends sooner returns the best so far, Stopped.
 //
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
-// reports, and one that says that nothing within the capacities was found.
+// reports, and the context's where it ends before anything is found. The *InfeasibleError
+// says whether it is proven.
 func Any(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
 	if err := p.Check(); err != nil {
 		return nil, err
@@ -47,6 +48,7 @@ type anywhere struct {
 	set  Settings
 	sol  Solution
 	best []int32 // device of each item
+	none bool    // no assignment is within the capacities
 }
 
 // raise takes a lower bound; rounding may have lifted it a little.
@@ -80,10 +82,7 @@ func (s *anywhere) proven() bool {
 // finish scores the answer by the definitions.
 func (s *anywhere) finish(ctx context.Context) (*Solution, error) {
 	if s.best == nil {
-		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("stopped before any assignment within the capacities was found: %w", err)
-		}
-		return nil, fmt.Errorf("found no assignment within the capacities; none is proven to exist, and larger or more devices would help")
+		return nil, s.nothing(ctx)
 	}
 	device := make([]int, len(s.best))
 	for i, d := range s.best {
@@ -102,4 +101,24 @@ func (s *anywhere) finish(ctx context.Context) (*Solution, error) {
 	s.sol.LowerBound = min(s.sol.LowerBound, largest)
 	s.sol.Stopped = ctx.Err() != nil && !s.sol.Optimal
 	return &s.sol, nil
+}
+
+// nothing explains why there is no answer.
+func (s *anywhere) nothing(ctx context.Context) error {
+	if err := ctx.Err(); err != nil && !s.none {
+		return fmt.Errorf("stopped before any assignment within the capacities was found: %w", err)
+	}
+	e := &InfeasibleError{Size: sum(s.size)}
+	for k, n := range s.count {
+		if n > 0 {
+			e.Capacity += float64(n) * s.capacity[k]
+		}
+	}
+	how := "none was found, which is no proof"
+	if s.none {
+		how = "every assignment was tried"
+	}
+	e.Reason = fmt.Sprintf("the sizes sum to %.0f bytes of %.0f, but not in parts that keep every capacity and run where they are: %s",
+		e.Size, e.Capacity, how)
+	return e
 }

@@ -56,11 +56,13 @@ func (s *anywhere) exact(ctx context.Context, p prices) {
 	if e.left > 0 && s.best != nil {
 		s.raise(s.sol.Largest, "search: every smaller load was refuted")
 	}
+	s.none = e.left > 0 && s.best == nil
 }
 
 // search places the items from a step on.
 func (e *exact) search(ctx context.Context, step int) {
-	if e.left--; e.left <= 0 || (e.left%4096 == 0 && ctx.Err() != nil) {
+	e.left--
+	if e.left <= 0 || (e.left%4096 == 0 && ctx.Err() != nil) {
 		e.left = 0
 		return
 	}
@@ -86,7 +88,8 @@ func (e *exact) search(ctx context.Context, step int) {
 			continue
 		}
 		before := append([]float64(nil), e.load...)
-		if e.put(v, d); e.hopeful(step + 1) {
+		e.put(v, d)
+		if e.hopeful(step + 1) {
 			e.search(ctx, step+1)
 		}
 		e.takeBack(v, d)
@@ -110,43 +113,4 @@ func (e *exact) hopeful(step int) bool {
 		}
 	}
 	return work < limit
-}
-
-// put adds v to device d: a wire that has members elsewhere costs d with its
-// first member there, and costs the other device if that had all of them.
-func (e *exact) put(v int32, d int) {
-	devices := len(e.load)
-	for _, w := range e.at[v] {
-		held := e.held[int(w)*devices : int(w+1)*devices]
-		if held[d] == 0 && e.placed[w] > 0 {
-			e.charge(d, e.wires[w].cost)
-			for o, n := range held {
-				if n == e.placed[w] {
-					e.charge(o, e.wires[w].cost)
-				}
-			}
-		}
-		held[d]++
-		e.placed[w]++
-	}
-	e.load[d] += e.time[e.kind[d]][v]
-	e.bytes[d] += e.size[v]
-	e.items[d]++
-	e.place[v] = int32(d)
-}
-
-func (e *exact) charge(d int, cost float64) {
-	if !e.free[e.kind[d]] {
-		e.load[d] += cost
-	}
-}
-
-// takeBack undoes put, but for the loads.
-func (e *exact) takeBack(v int32, d int) {
-	for _, w := range e.at[v] {
-		e.held[int(w)*len(e.load)+d]--
-		e.placed[w]--
-	}
-	e.bytes[d] -= e.size[v]
-	e.items[d]--
 }

@@ -4,24 +4,26 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"time"
 )
 
-// The work: runs of annealing from random starts, then kicks of the best
-// answer, with steps of the bound in between.
+// The work: runs of annealing from random starts, then rounds of kicks to the
+// best answer and steps of the bound.
 const (
 	annealRuns  = 8
-	annealSteps = 1_000_000
+	annealSteps = 4000 // for each item
 	kickRounds  = 12
-	kicks       = 16 // in a round
-	kickSteps   = 40_000
+	kicks       = 16            // in a round
+	kickSteps   = 400           // for each item
+	kickWork    = 1_500_000_000 // of the splits in a round
+	mostItems   = 250           // that steps are made for
 	splitCells  = 400
-	boundEffort = 2_000_000   // labels of one step
+	chainSets   = 2000        // down-sets of the contiguous start
+	boundEffort = 800_000     // labels of one step
+	fineEffort  = 5_000_000   // the same in the second half
 	boundWork   = 150_000_000 // labels of a round's steps
 )
 
-// solve takes turns: a bound that meets an answer saves the rest of the
-// search, a better answer makes the bound's sets smaller.
+// solve does what is cheap first, and ends where a bound meets an answer.
 func (s *anywhere) solve(ctx context.Context) {
 	use := make([]bool, len(s.p.Kinds))
 	for k := range use {
@@ -31,32 +33,44 @@ func (s *anywhere) solve(ctx context.Context) {
 	s.raise(average, "average: all times over all devices")
 	unit, item := s.unitBound(ctx)
 	s.raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", named(s.names(item))))
-
-	s.exact(ctx, prices)
-	if ctx.Err() != nil || s.proven() {
-		return
+	if !s.over(ctx) {
+		s.exact(ctx, prices)
 	}
+	if !s.over(ctx) {
+		s.search(ctx)
+	}
+}
+
+// over tells that there is nothing left to do, or no time.
+func (s *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil || s.proven() }
+
+// search takes turns: a bound that meets an answer saves the rest of the work,
+// a better answer makes the bound's sets smaller.
+func (s *anywhere) search(ctx context.Context) {
 	split := newSplitter(s.netlist, splitCells)
 	rng := rand.New(rand.NewPCG(s.set.Seed, 0))
 	var a *annealer
 	for run := range annealRuns {
 		a = newAnnealer(newPlacement(s.netlist, s.scatter(rng)), rng)
 		s.anneal(ctx, a, split, run)
-		if ctx.Err() != nil || s.proven() {
+		if s.over(ctx) {
 			return
 		}
 	}
 	s.chain(ctx, a, split)
+	if s.over(ctx) || s.best == nil {
+		return
+	}
 	sets := s.newSetBound(ctx, boundEffort)
-	for range kickRounds {
-		if ctx.Err() == nil && !s.proven() && s.best != nil {
+	for round := range kickRounds {
+		if !s.over(ctx) {
 			s.kick(ctx, a, split)
 		}
-		if ctx.Err() != nil || s.proven() {
+		if s.over(ctx) || sets == nil {
 			return
 		}
-		if sets == nil {
-			continue
+		if round == kickRounds/2 {
+			sets.refine(fineEffort)
 		}
 		sets.improve(ctx, s.sol.Largest, sets.steps(boundWork))
 		s.raise(sets.bound, "sets: at some prices, all items are worth more than what all devices can take within this load")
@@ -69,85 +83,4 @@ func (s *anywhere) names(item int) []string {
 		names = append(names, s.p.Nodes[v].Name)
 	}
 	return names
-}
-
-// anneal makes a run from the annealer's start. The power and the unit change
-// from run to run: which suits a problem is not known before.
-func (s *anywhere) anneal(ctx context.Context, a *annealer, split *splitter, run int) {
-	a.squarings = 2 + run%3
-	a.unit = s.sol.LowerBound * 1.05
-	if s.best != nil && run%2 == 1 {
-		a.unit = s.sol.Largest
-	}
-	a.run(ctx, annealSteps, 3, 0.001)
-	s.polish(ctx, a, split, "simulated annealing")
-}
-
-// polish splits pairs of the annealer's best answer anew, and takes it.
-func (s *anywhere) polish(ctx context.Context, a *annealer, split *splitter, method string) {
-	if a.found() {
-		a.refresh(a.best)
-	}
-	split.polish(ctx, a)
-	if a.found() {
-		s.take(a.best, a.bestLoad, method+", and pairs of devices divided anew: any assignment is allowed, too many to try all")
-	}
-}
-
-// chain starts from what contiguous parts can do.
-func (s *anywhere) chain(ctx context.Context, a *annealer, split *splitter) {
-	sol, err := Contiguous(ctx, s.p, Settings{TimeLimit: time.Second})
-	if err != nil {
-		return
-	}
-	for v, d := range sol.Place {
-		a.place[s.itemOf[v]] = int32(d)
-	}
-	a.forget()
-	a.unit = sol.Largest
-	a.refresh(a.place)
-	a.note()
-	s.take(a.best, a.bestLoad, sol.Method)
-	s.polish(ctx, a, split, sol.Method)
-}
-
-// kick shakes an answer a little, lets it settle, and goes on from there if it
-// is nearly as good (iterated local search).
-func (s *anywhere) kick(ctx context.Context, a *annealer, split *splitter) {
-	at, load := append([]int32(nil), s.best...), s.sol.Largest
-	for range kicks {
-		if ctx.Err() != nil || s.proven() {
-			return
-		}
-		a.unit = load
-		a.squarings = 2 + a.rng.IntN(4)
-		hot := [...]float64{0.02, 0.2}[a.rng.IntN(2)]
-		copy(a.place, at)
-		a.refresh(a.place)
-		for range kickSteps / 4 {
-			a.step(hot)
-		}
-		a.forget()
-		a.run(ctx, kickSteps, hot, 0.001)
-		s.polish(ctx, a, split, "iterated local search")
-		if a.found() && a.bestLoad <= load*(1+0.002*a.rng.Float64()) {
-			load = a.bestLoad
-			copy(at, a.best)
-		}
-	}
-}
-
-// scatter puts each item on a random device of the kind that is best for it.
-func (s *anywhere) scatter(rng *rand.Rand) []int32 {
-	place := make([]int32, len(s.nodes))
-	for v := range place {
-		kind := -1
-		for k, n := range s.count {
-			if n > 0 && s.size[v] <= s.capacity[k] && (kind < 0 || s.time[k][v] < s.time[kind][v]) {
-				kind = k
-			}
-		}
-		place[v] = int32(s.first[kind] + rng.IntN(s.count[kind]))
-	}
-	return place
 }

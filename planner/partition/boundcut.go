@@ -13,30 +13,22 @@ import (
 // hold an item is a minimum cut (Picard, Management Science 1976): an item
 // outside the set saves its time, a wire that is cut costs.
 func (l *netlist) unitBound(ctx context.Context) (bound float64, item int) {
-	least := make([]float64, len(l.nodes))
-	for v := range least {
-		least[v] = math.Inf(1)
-		for k, n := range l.count {
-			if n > 0 && l.free[k] && l.size[v] <= l.capacity[k] {
-				least[v] = min(least[v], l.time[k][v])
-			}
-		}
-	}
-	flows := make([]*cutNetwork, len(l.count))
+	least := l.leastFree()
+	networks := make([]*cutNetwork, len(l.count))
 	for k, n := range l.count {
 		if n > 0 && !l.free[k] {
-			flows[k] = l.newCutNetwork(k)
+			networks[k] = l.newCutNetwork(k)
 		}
 	}
 	for v := range least {
 		if ctx.Err() != nil {
 			break
 		}
-		for k, f := range flows {
-			if f == nil || least[v] <= bound || l.size[v] > l.capacity[k] {
+		for k, c := range networks {
+			if c == nil || least[v] <= bound || l.size[v] > l.capacity[k] {
 				continue
 			}
-			value, company := f.least(v)
+			value, company := c.least(v)
 			// What shares the best set can do as well.
 			for _, u := range company {
 				if l.size[u] <= l.capacity[k] {
@@ -49,6 +41,20 @@ func (l *netlist) unitBound(ctx context.Context) (bound float64, item int) {
 		}
 	}
 	return bound, item
+}
+
+// leastFree is each item's least time where transfers are free.
+func (l *netlist) leastFree() []float64 {
+	least := make([]float64, len(l.nodes))
+	for v := range least {
+		least[v] = math.Inf(1)
+		for k, n := range l.count {
+			if n > 0 && l.free[k] && l.size[v] <= l.capacity[k] {
+				least[v] = min(least[v], l.time[k][v])
+			}
+		}
+	}
+	return least
 }
 
 // cutNetwork holds the arcs that are the same for every item.

@@ -18,9 +18,9 @@ type pricer struct {
 	from        []int32
 	// trace are, per step, where each label came from: label before × 2,
 	// plus 1 if the item was taken in.
-	trace         [][]int32
-	labels, after []label
-	start         []int32 // first label of each state
+	trace  [][]int32
+	labels []label
+	start  []int32 // first label of each state
 }
 
 type label struct{ load, worth float64 }

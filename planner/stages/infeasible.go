@@ -14,7 +14,7 @@ type InfeasibleError struct {
 	// there is no pipeline. Otherwise none was found.
 	Proved bool
 	// Enough is the number of devices of this capacity that do; 0: no number
-	// does.
+	// does, or, without a Node, the search for it was cut short.
 	Enough int
 	// Least is the smallest capacity in bytes with which Devices devices do, to
 	// one part in 10⁹; 0 where the search for it was cut short.
@@ -37,9 +37,10 @@ func (e *InfeasibleError) Error() string {
 		what = "found no straight pipeline that keeps"
 	}
 	text := fmt.Sprintf("%s within %s a device on up to %d devices", what, size(e.Capacity), e.Devices)
-	if e.Enough > 0 {
+	switch {
+	case e.Enough > 0:
 		text += fmt.Sprintf("; %d devices of that size do", e.Enough)
-	} else {
+	case e.Node != "":
 		text += fmt.Sprintf(", nor on any number of them: %q needs %s by itself for the micro-batches in flight (%d), %s more than there is",
 			e.Node, size(e.Needs), e.InFlight, size(e.Missing()))
 	}
@@ -61,9 +62,12 @@ func size(b float64) string {
 func (s *solver) explain(ctx context.Context, in *search) error {
 	e := &InfeasibleError{Capacity: s.p.Capacity, Devices: s.p.Devices, Proved: in.f.whole}
 	q := in.ask(ctx, math.Inf(1), len(s.p.Nodes))
-	if q.reached() {
+	switch {
+	case q.stopped:
+		return e
+	case q.reached():
 		e.Enough = int(q.level[in.f.empty])
-	} else {
+	default:
 		q.blocked(e)
 	}
 	low, high := s.p.Capacity, 0.0

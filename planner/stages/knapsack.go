@@ -24,7 +24,7 @@ type knapsack struct {
 
 // searched bounds the branches of one exact search. What it leaves open keeps
 // the relaxation as its bound.
-const searched = 20_000
+const searched = 3_000
 
 // relax returns the bound of the relaxation on the time that saving need bytes
 // takes, and the time of its rounded form: the broken swap taken whole.

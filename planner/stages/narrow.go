@@ -27,8 +27,9 @@ func (s *solver) narrow(ctx context.Context, in *search) {
 		case q.stopped:
 			return
 		case q.reached():
+			before := s.Largest
 			s.offer(q.pipeline())
-			if s.Largest > limit*(1+precision) { // a knapsack was left open
+			if s.Largest == before { // a knapsack was left open
 				s.from = max(s.from, limit)
 			}
 		default:

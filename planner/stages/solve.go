@@ -82,6 +82,7 @@ func (s *solver) run(ctx context.Context) (*Solution, error) {
 			break
 		}
 		all, width = newSearch(s.p, s.w, f), wider
+		s.first(ctx, all)
 		s.narrow(ctx, all)
 	}
 	if whole != nil {

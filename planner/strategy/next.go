@@ -8,10 +8,12 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // Next are the next-best changes, each tried out whether it then fits or not:
-// a GPU less or more, the edits that lower the largest share below value, any
+// a GPU less or more, the edits that lower the largest share (or the step, where
+// that is the objective) below value, any
 // assignment in place of a contiguous map, and the next larger GPU. Those that
 // change what is trained are among them. They stand in the order of what they
 // change, not of what they give.
@@ -34,7 +36,7 @@ func Next(ctx context.Context, p *Problem, value float64) []Change {
 		got := q.tried(ctx, e.what, lower*value)
 		out, batches = append(out, got...), batches || changesBatch(&e) && len(got) > 0
 	}
-	if s := p.Workload.Strategy; !p.Anywhere && (s == costmodel.DeviceMap || s == "") {
+	if s := p.Workload.Strategy; !p.Anywhere && p.Objective != planner.Time && (s == costmodel.DeviceMap || s == "") {
 		q := *p
 		q.Anywhere = true
 		out = append(out, q.tried(ctx, "--contiguous=false", lower*value)...)
@@ -72,6 +74,9 @@ func (p *Problem) on(count int) *Problem {
 	}
 	q := *p
 	q.Topology = &costmodel.Topology{Devices: devices[:count]}
+	if q.Workload.ShardDegree == int64(n) {
+		q.Workload.ShardDegree = 0 // over all
+	}
 	return &q
 }
 

@@ -1,0 +1,56 @@
+package planner_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+)
+
+// TestTimeClocks: where the host is waited for, the step is no sum over
+// units; the bound holds, and mostly meets the shortest step of brute force.
+func TestTimeClocks(t *testing.T) {
+	rng := rand.New(rand.NewPCG(31, 32))
+	var solved, proved, shortest int
+	for i := range 1500 {
+		p := timedProblem(t, rng)
+		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
+			continue // brute force takes too long
+		}
+		p.Objective = planner.Time
+		p.Costs.Workload.MicroBatches = 1 + rng.Int64N(3)
+		for d := range p.Topology.Devices {
+			dev := &p.Topology.Devices[d]
+			dev.IssueSeconds, dev.BackwardIssueSeconds = float64(1+i%5)/2, float64(1+i%3)/2
+		}
+		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+		if err != nil {
+			continue // TestTimeRandom has these
+		}
+		best := brute.Point{Seconds: math.Inf(1)}
+		for _, pt := range brute.Points(&p, !alike(p.Topology)) {
+			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
+				best = pt
+			}
+		}
+		if sol.Value < best.Seconds*(1-1e-9) || sol.LowerBound > best.Seconds*(1+1e-9) {
+			t.Fatalf("%d: %v takes %v s, at least %v; %v takes %v", i, sol.Map, sol.Value, sol.LowerBound, best.Map, best.Seconds)
+		}
+		if sol.Status == planner.Optimal {
+			proved++
+			if !close9(sol.Value, best.Seconds) || sol.Even && !close9(sol.LargestShare(), best.Share) {
+				t.Fatalf("%d: %v takes %v s at %v, proved; %v takes %v at %v", i, sol.Map, sol.Value, sol.LargestShare(), best.Map, best.Seconds, best.Share)
+			}
+		}
+		if close9(sol.Value, best.Seconds) {
+			shortest++
+		}
+		solved++
+	}
+	t.Logf("%d solved, %d the shortest, %d proved", solved, shortest, proved)
+	if solved < 300 || shortest < 95*solved/100 || proved < 80*solved/100 {
+		t.Errorf("%d solved, %d the shortest, %d proved", solved, shortest, proved)
+	}
+}

@@ -1,0 +1,90 @@
+package partition
+
+import (
+	"context"
+	"math/rand/v2"
+)
+
+// anneal makes a run from the annealer's start. The power and the unit change
+// from run to run: which suits a problem is not known before.
+func (s *anywhere) anneal(ctx context.Context, a *annealer, split *splitter, run int) {
+	a.squarings = 2 + run%3
+	if a.unit = s.sol.LowerBound * 1.05; a.unit <= 0 {
+		a.unit = 1
+	}
+	if s.best != nil && run%2 == 1 {
+		a.unit = s.sol.Largest
+	}
+	a.run(ctx, annealSteps*min(len(s.nodes), mostItems), 3, 0.001)
+	s.polish(ctx, a, split, "simulated annealing")
+}
+
+// polish splits pairs of the annealer's best answer anew, and takes it.
+func (s *anywhere) polish(ctx context.Context, a *annealer, split *splitter, method string) {
+	if a.found() {
+		a.refresh(a.best)
+	}
+	split.polish(ctx, a)
+	if a.found() {
+		s.take(a.best, a.bestLoad, method+", and pairs of devices divided anew: any assignment is allowed, too many to try all")
+	}
+}
+
+// chain starts from what contiguous parts can do.
+func (s *anywhere) chain(ctx context.Context, a *annealer, split *splitter) {
+	sol, err := contiguousWithin(ctx, s.p, Settings{}, limits{few: chainSets, some: chainSets, most: chainSets, states: 1 << 20})
+	if err != nil {
+		return
+	}
+	for v, d := range sol.Place {
+		a.place[s.itemOf[v]] = int32(d)
+	}
+	a.forget()
+	a.unit = sol.Largest
+	a.refresh(a.place)
+	a.note()
+	s.take(a.best, a.bestLoad, sol.Method)
+	s.polish(ctx, a, split, sol.Method)
+}
+
+// kick shakes an answer a little, lets it settle, and goes on from there if it
+// is nearly as good (iterated local search).
+func (s *anywhere) kick(ctx context.Context, a *annealer, split *splitter) {
+	at, load := append([]int32(nil), s.best...), s.sol.Largest
+	stop, steps := split.work+kickWork, kickSteps*min(len(s.nodes), mostItems)
+	for range kicks {
+		if s.over(ctx) || split.work > stop {
+			return
+		}
+		a.unit = load
+		a.squarings = 2 + a.rng.IntN(4)
+		hot := [...]float64{0.02, 0.2}[a.rng.IntN(2)]
+		copy(a.place, at)
+		a.refresh(a.place)
+		for range steps / 4 {
+			a.step(hot)
+		}
+		a.forget()
+		a.run(ctx, steps, hot, 0.001)
+		s.polish(ctx, a, split, "iterated local search")
+		if a.found() && a.bestLoad <= load*(1+0.002*a.rng.Float64()) {
+			load = a.bestLoad
+			copy(at, a.best)
+		}
+	}
+}
+
+// scatter puts each item on a random device of the kind that is best for it.
+func (s *anywhere) scatter(rng *rand.Rand) []int32 {
+	place := make([]int32, len(s.nodes))
+	for v := range place {
+		kind := -1
+		for k, n := range s.count {
+			if n > 0 && s.size[v] <= s.capacity[k] && (kind < 0 || s.time[k][v] < s.time[kind][v]) {
+				kind = k
+			}
+		}
+		place[v] = int32(s.first[kind] + rng.IntN(s.count[kind]))
+	}
+	return place
+}

@@ -1,0 +1,97 @@
+package partition
+
+import (
+	"math"
+	"math/rand/v2"
+)
+
+// thinOrder is the best of some greedy orders: next is the item that opens the
+// fewest wires, less those it closes.
+func (l *netlist) thinOrder(used []bool) []int32 {
+	var best []int32
+	least := math.Inf(1)
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range max(1, min(20, 20_000_000/(len(l.nodes)*len(l.nodes)+1))) {
+		if order, work := l.greedyOrder(used, rng); work < least {
+			best, least = order, work
+		}
+	}
+	return best
+}
+
+// thinning is the state of a greedy order.
+type thinning struct {
+	*netlist
+	used []bool
+	// left are the members of each wire that are still to come.
+	left []int
+	open int // wires
+	// near has a member of an open wire, taken is in the order.
+	near, taken []bool
+}
+
+func (l *netlist) greedyOrder(used []bool, rng *rand.Rand) (order []int32, work float64) {
+	t := &thinning{netlist: l, used: used, near: make([]bool, len(l.nodes)), taken: make([]bool, len(l.nodes))}
+	for _, w := range l.wires {
+		t.left = append(t.left, len(w.members))
+	}
+	for len(order) < len(l.nodes) {
+		pick, least, ties := -1, math.MaxInt, 0
+		for v := range t.taken {
+			if t.taken[v] {
+				continue
+			}
+			switch grows := t.grows(v); {
+			case grows < least:
+				pick, least, ties = v, grows, 1
+			case grows == least:
+				ties++
+				if rng.IntN(ties) == 0 {
+					pick = v
+				}
+			default:
+			}
+		}
+		t.take(pick)
+		order = append(order, int32(pick))
+		work += math.Pow(3, float64(min(t.open, 100)))
+	}
+	return order, work
+}
+
+// grows is how many more wires are open after v. What is far from the open
+// wires waits until they are closed.
+func (t *thinning) grows(v int) int {
+	grows := 0
+	for _, w := range t.at[v] {
+		if t.used[w] && t.left[w] == len(t.wires[w].members) {
+			grows++
+		}
+		if t.used[w] && t.left[w] == 1 {
+			grows--
+		}
+	}
+	if !t.near[v] && t.open > 0 {
+		grows += len(t.wires)
+	}
+	return grows
+}
+
+func (t *thinning) take(v int) {
+	t.taken[v] = true
+	for _, w := range t.at[v] {
+		if !t.used[w] {
+			continue
+		}
+		if t.left[w] == len(t.wires[w].members) {
+			t.open++
+			for _, m := range t.wires[w].members {
+				t.near[m] = true
+			}
+		}
+		t.left[w]--
+		if t.left[w] == 0 {
+			t.open--
+		}
+	}
+}

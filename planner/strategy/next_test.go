@@ -1,0 +1,62 @@
+package strategy_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// TestNext: the changes that the issue names are told, a GPU more never costs
+// and what is said to help helps.
+func TestNext(t *testing.T) {
+	p := problem(t, "qwen2.5-vl-3b", "h100-80gb", 4, training(4))
+	p.Workload.Strategy = costmodel.DeviceMap
+	value := strategy.Rows(t.Context(), p)[0].Solution.Value
+	changes := strategy.Next(t.Context(), p, value)
+	for _, want := range []string{
+		"3 GPUs", "5 GPUs", "--recompute full", "--micro-batches 4 (gradient accumulation)", "--optimizer adamw-8bit",
+		"--batch 2", "--seq 1024", "--contiguous=false", "--gpu h100-96gb",
+	} {
+		i := slices.IndexFunc(changes, func(c strategy.Change) bool { return c.What == want })
+		if i < 0 {
+			t.Errorf("no %q among %q", want, whats(changes))
+			continue
+		}
+		if got := changes[i].Row.Solution.Value; (got < value) != (want != "3 GPUs") {
+			t.Errorf("%s: a largest share of %.4f, before %.4f", want, got, value)
+		}
+	}
+	p.Workload = training(1)
+	p.Workload.Strategy = costmodel.DeviceMap
+	value = strategy.Rows(t.Context(), p)[0].Solution.Value
+	if got := whats(strategy.Next(t.Context(), p, value)); !slices.Contains(got, "--lora-rank 16 --lora-targets all-linear (the model itself frozen)") {
+		t.Errorf("no LoRA among %q", got)
+	}
+	p.Anywhere = true
+	for _, c := range strategy.Next(t.Context(), p, value) {
+		if strings.Contains(c.What, "contiguous") {
+			t.Errorf("%q is what the problem has", c.What)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if changes := strategy.Next(ctx, p, value); len(changes) > 0 {
+		t.Errorf("tried after the end: %q", whats(changes))
+	}
+}
+
+// TestNextSharded: parameters are cut over the GPUs that there are.
+func TestNextSharded(t *testing.T) {
+	p := problem(t, "llama-3.2-1b", "h100-80gb", 4, training(1))
+	p.Workload.Strategy, p.Workload.ShardDegree = costmodel.FSDP, 4
+	changes := strategy.Next(t.Context(), p, 1)
+	for i, want := range []string{"3 GPUs", "5 GPUs"} {
+		if changes[i].What != want || len(changes[i].Row.Peaks()) != 3+2*i {
+			t.Errorf("%q on %d GPUs, want %s", changes[i].What, len(changes[i].Row.Peaks()), want)
+		}
+	}
+}
