@@ -11,6 +11,7 @@ FUZZTIME = 20s
 PKG      = ./...
 ONLY     =
 HIGHS_LIMIT = 20s
+DP       =
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -75,8 +76,8 @@ bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate 
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@if [ '$(BENCH)' = . ]; then $(GO) run ./fixtures/peers/compare -python "$${PYTHON:-python3}"; fi
 
-workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s; long)
-	@$(GO) run ./fixtures/workloads/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT)
+workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s DP=authors' dp; long)
+	@$(GO) run ./fixtures/workloads/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)'
 
 accuracy: ## Predicted against measured peaks, with the error of each GPU
 	@out=$$($(GO) test -count=1 -run 'Accuracy|Overhead|Slack|LoRA|Images|StepTime|Measured|Published|DeepSpeedEstimator|ZeroPaper' -v ./planner ./costmodel/ops ./costmodel/estimate) && status=0 || status=1; \

@@ -109,7 +109,7 @@ func (s *pipes) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	}
 	out.stopped = ctx.Err() != nil
 	if best < 0 {
-		out.proved = complete
+		out.proved = complete && len(s.notes) == 0
 		return out, errNone
 	}
 	out.proved = complete && len(s.notes) == 0
@@ -120,6 +120,9 @@ func (s *pipes) shortest(ctx context.Context, caps []int64) (*answer, error) {
 		out.bound = "busiest stage"
 	}
 	s.finish(ctx, out, searches[best], best, caps)
+	if len(s.notes) > 0 {
+		out.settle(ctx, s.p, caps)
+	}
 	return out, nil
 }
 

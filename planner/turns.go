@@ -90,7 +90,7 @@ func (t *turns) shortest(ctx context.Context, caps []int64) (*answer, error) {
 		out.lower, out.stopped = max(out.lower, lower), out.stopped || ctx.Err() != nil
 		if got == nil {
 			if best == nil {
-				out.proved = done
+				out.proved = done && len(t.notes) == 0
 				return out, errNone
 			}
 			break
@@ -108,6 +108,9 @@ func (t *turns) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	out.even = out.even && out.proved
 	if !out.proved {
 		out.bound = "one clock at a time"
+	}
+	if len(t.notes) > 0 && !out.proved {
+		out.settle(ctx, t.l.p, caps)
 	}
 	return out, nil
 }

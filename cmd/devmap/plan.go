@@ -60,6 +60,9 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if c.timeLimit <= 0 {
 		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
 	}
+	if format, data := c.posedFile(arg); format != "" {
+		return c.solvePosed(cmd, arg, format, data)
+	}
 	asked, err := c.asked(arg)
 	if err != nil {
 		return err

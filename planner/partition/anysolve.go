@@ -12,10 +12,10 @@ const (
 	annealRuns  = 8
 	annealSteps = 4000 // for each item
 	kickRounds  = 12
-	kicks       = 16            // in a round
-	kickSteps   = 400           // for each item
-	kickWork    = 1_500_000_000 // of the splits in a round
-	mostItems   = 250           // that steps are made for
+	kicks       = 16          // in a round
+	kickSteps   = 400         // for each item
+	kickWork    = 500_000_000 // of the splits in a round
+	mostItems   = 250         // that steps are made for
 	splitCells  = 400
 	chainSets   = 2000        // down-sets of the contiguous start
 	boundEffort = 800_000     // labels of one step
