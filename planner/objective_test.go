@@ -84,7 +84,7 @@ func alike(topo *costmodel.Topology) bool {
 func TestTimeRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
-	for i := range 3000 {
+	for i := range 1500 {
 		p := timedProblem(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
@@ -128,7 +128,7 @@ func TestTimeRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order", solved, infeasible, unequal, ordered)
-	if solved < 1000 || infeasible < 50 || unequal < 300 || ordered < 100 {
+	if solved < 500 || infeasible < 50 || unequal < 200 || ordered < 50 {
 		t.Errorf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order: the draw is one-sided", solved, infeasible, unequal, ordered)
 	}
 }
@@ -139,7 +139,7 @@ func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.A
 func TestFrontRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	var fronts, longest int
-	for i := range 800 {
+	for i := range 500 {
 		p := timedProblem(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
@@ -169,7 +169,7 @@ func TestFrontRandom(t *testing.T) {
 		fronts++
 		longest = max(longest, len(want))
 	}
-	if fronts < 200 || longest < 4 {
+	if fronts < 120 || longest < 4 {
 		t.Errorf("%d fronts, the longest of %d points: the draw is one-sided", fronts, longest)
 	}
 }

@@ -51,7 +51,7 @@ func leastTravel(p *planner.Problem) int64 {
 func TestOffloadRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	var fits, none, best, proved int
-	for i := range 1500 {
+	for i := range 1200 {
 		p := randomProblem(t, rng)
 		p.Pins, p.Together = nil, nil
 		w := costmodel.Workload{Mode: []costmodel.Mode{costmodel.Infer, costmodel.Load}[i%2], Batch: 1, Seq: 1, Precision: costmodel.BF16True}
@@ -98,7 +98,7 @@ func TestOffloadRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d offloaded, %d the best, %d proved; %d not found", fits, best, proved, none)
-	if fits < 30 || best < 9*fits/10 || proved < fits/10 || none > fits/20 {
+	if fits < 20 || best < 9*fits/10 || proved < fits/10 || none > fits/20 {
 		t.Errorf("%d offloaded, %d the best, %d proved; %d not found", fits, best, proved, none)
 	}
 }

@@ -71,9 +71,7 @@ func (a *shortMap) better(b *shortMap) bool {
 // same reports equal times, but for the rounding of sums.
 func same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
 
-// shortest implements timed. For one pace after the other the shortest map is
-// found; it takes the pace that it has itself next, until a bound is met or
-// nothing is new.
+// shortest implements timed.
 func (t *turns) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	out := &answer{notes: t.notes, bound: "search", even: true}
 	for d, idle := range t.idle {
@@ -82,26 +80,10 @@ func (t *turns) shortest(ctx context.Context, caps []int64) (*answer, error) {
 			return out, errNone
 		}
 	}
-	var best *shortMap
-	var tried []pace
-	for next := (pace{}); len(tried) < mostPaces && !slices.Contains(tried, next); {
-		tried = append(tried, next)
-		got, lower, done := t.atPace(ctx, next, caps, out)
-		out.lower, out.stopped = max(out.lower, lower), out.stopped || ctx.Err() != nil
-		if got == nil {
-			if best == nil {
-				out.proved = done && len(t.notes) == 0
-				return out, errNone
-			}
-			break
-		}
-		if best == nil || got.step < best.step {
-			best = got
-		}
-		if out.proved = best.step*(1-tolerance) <= out.lower; out.proved || ctx.Err() != nil {
-			break
-		}
-		next = t.searches[0].paceOf(places(got.m))
+	best := t.paces(ctx, caps, out)
+	if best == nil {
+		out.proved = out.proved && len(t.notes) == 0
+		return out, errNone
 	}
 	best = t.even(ctx, best, caps, out)
 	out.m = best.m
@@ -113,6 +95,30 @@ func (t *turns) shortest(ctx context.Context, caps []int64) (*answer, error) {
 		out.settle(ctx, t.l.p, caps)
 	}
 	return out, nil
+}
+
+// paces finds the shortest map for one pace after the other, and takes the
+// pace that it has itself next, until a bound is met or nothing is new. Nil
+// where no map is within the caps, which is proved, or was found.
+func (t *turns) paces(ctx context.Context, caps []int64, out *answer) (best *shortMap) {
+	var tried []pace
+	for next := (pace{}); len(tried) < mostPaces && !slices.Contains(tried, next); {
+		tried = append(tried, next)
+		got, lower, done := t.atPace(ctx, next, caps, out)
+		out.lower, out.stopped = max(out.lower, lower), out.stopped || ctx.Err() != nil
+		if got == nil {
+			out.proved = best == nil && done
+			return best
+		}
+		if best == nil || got.step < best.step {
+			best = got
+		}
+		if out.proved = best.step*(1-tolerance) <= out.lower; out.proved || ctx.Err() != nil {
+			return best
+		}
+		next = t.searches[0].paceOf(places(got.m))
+	}
+	return best
 }
 
 // atPace is the map with the shortest sum of a pace, and a step that no map
