@@ -33,13 +33,14 @@ type distRow struct {
 }
 
 // distRows are the rows of fixtures/measured/dist_*.json. Those of
-// dist_more.json and dist_families.json were taken on 2026-11-21, after the
+// dist_more.json, dist_families.json and dist_cuts.json were taken on 2026-11-21, after the
 // predictions.
 func distRows(t *testing.T) []distRow {
 	t.Helper()
 	runs := map[string][]distRank{}
 	read(t, "../fixtures/measured/dist_more.json", &runs)
 	read(t, "../fixtures/measured/dist_families.json", &runs)
+	read(t, "../fixtures/measured/dist_cuts.json", &runs)
 	files, err := filepath.Glob("../fixtures/measured/dist_*_*_*_*.json")
 	if err != nil || len(files) < 7 {
 		t.Fatalf("%d files: %v", len(files), err)

@@ -76,7 +76,7 @@ func workload(mode string, batch, seq int64) costmodel.Workload {
 // measuredRows are the rows of fixtures/measured under device maps.
 func measuredRows(t *testing.T) []row {
 	t.Helper()
-	return slices.Concat(peerRows(t), plannedRows(t), moreRows(t), visionRows(t), familyRows(t))
+	return slices.Concat(peerRows(t), plannedRows(t, "planned"), plannedRows(t, "anywhere"), moreRows(t), visionRows(t), familyRows(t))
 }
 
 // peerRows ran under the maps that Accelerate made. Prefill is a model's
@@ -114,9 +114,9 @@ type measuredRun struct {
 	Reserved   []int64 `json:"peak_reserved"`
 }
 
-// plannedRows ran under maps that devmap planned, each in its own process: a
-// GPU without units holds nothing.
-func plannedRows(t *testing.T) []row {
+// plannedRows ran under maps that devmap planned, each in its own process (but
+// the trainings of "anywhere"): a GPU without units holds nothing.
+func plannedRows(t *testing.T, source string) []row {
 	t.Helper()
 	var f struct {
 		Runs []struct {
@@ -125,10 +125,10 @@ func plannedRows(t *testing.T) []row {
 			DeviceMap map[string]any `json:"device_map"`
 		}
 	}
-	read(t, "../fixtures/measured/planned_maps.json", &f)
+	read(t, "../fixtures/measured/"+source+"_maps.json", &f)
 	var rows []row
 	for _, r := range f.Runs {
-		rows = append(rows, row{source: "planned", model: r.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved})
+		rows = append(rows, row{source: source, model: r.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved, config: string(distConfig(t, r.Model))})
 	}
 	return rows
 }
@@ -215,6 +215,10 @@ func flatten(t *testing.T, m map[string]any) devicemap.Flat {
 	t.Helper()
 	var flat devicemap.Flat
 	for k, v := range m {
+		if v == "cpu" {
+			flat = append(flat, devicemap.Entry{Key: k, Device: devicemap.CPU})
+			continue
+		}
 		d, err := strconv.Atoi(fmt.Sprint(v))
 		if err != nil {
 			t.Fatal(err)

@@ -49,6 +49,7 @@ func pipelineRuns(t *testing.T) [][]pipelineRow {
 	var more map[string][]pipelineRow
 	read(t, "../fixtures/measured/dist_more.json", &more)
 	read(t, "../fixtures/measured/dist_families.json", &more)
+	read(t, "../fixtures/measured/dist_cuts.json", &more)
 	for _, ranks := range more {
 		engine, _, _ := strings.Cut(ranks[0].Case, ":")
 		if _, ok := schedules[engine]; ok && ranks[0].Error == "" {
