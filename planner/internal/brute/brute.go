@@ -31,6 +31,16 @@ func Solve(p *planner.Problem, idle bool) Best {
 	return s.best
 }
 
+type search struct {
+	p        *planner.Problem
+	m        devicemap.Map
+	chained  []bool // the unit stands in device order
+	together [][]int
+	idle     bool
+	best     Best
+	shares   map[string]float64 // of a device with a set of units: most of the cost
+}
+
 // rules finds the units of the chain and the sets that share a device.
 func (s *search) rules() {
 	p := s.p
@@ -51,16 +61,6 @@ func (s *search) rules() {
 		}
 		s.together = append(s.together, set)
 	}
-}
-
-type search struct {
-	p        *planner.Problem
-	m        devicemap.Map
-	chained  []bool // the unit stands in device order
-	together [][]int
-	idle     bool
-	best     Best
-	shares   map[string]float64 // of a device with a set of units: most of the cost
 }
 
 func (s *search) unit(name string) int {
