@@ -1,6 +1,11 @@
 package costmodel
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"strings"
+)
 
 // Rates are how fast a device does what is no 16-bit matrix product, as
 // achieved, not as printed on its data sheet. 0: unknown.
@@ -43,13 +48,19 @@ type Rates struct {
 	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
 }
 
-func (r *Rates) sane() bool {
-	for _, v := range r.all() {
-		if !within(*v, 0, 1e21) {
-			return false
+// check names the first rate that cannot be one, as a topology file has it.
+func (r *Rates) check() error {
+	v := reflect.ValueOf(*r)
+	for i := range v.NumField() {
+		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
+		if rate := v.Field(i).Float(); !within(rate, 0, 1e21) {
+			return fmt.Errorf("%s: %v is not between 0 and 1e21", name, rate)
 		}
 	}
-	return within(r.CollectiveShare, 0, 1)
+	if !within(r.CollectiveShare, 0, 1) {
+		return fmt.Errorf("collective_share: %v is not a share below 1", r.CollectiveShare)
+	}
+	return nil
 }
 
 func (r *Rates) all() []*float64 {

@@ -73,7 +73,7 @@ func (s *timing) steps(schedule Schedule, held []int, rank int64) []*action {
 func (s Schedule) padded(rank int64) []*Action {
 	warm, all := s.warmUp(rank), s.Chunks*s.MicroBatches
 	order := s.interleaved(rank)
-	out := make([]*Action, rank, 3*all)
+	out := make([]*Action, rank, rank+3*all)
 	for i := range order {
 		if int64(i) > 2*all-warm-1 {
 			out = append(out, nil)

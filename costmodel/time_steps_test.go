@@ -33,3 +33,23 @@ func TestPadded(t *testing.T) {
 		}
 	}
 }
+
+// TestPaddedFewer: with fewer micro-batches than ranks a rank's table still
+// begins with as many waits as its number, and has every action.
+func TestPaddedFewer(t *testing.T) {
+	s := Schedule{Interleaved, 8, 2, 1}
+	for rank := range s.Stages {
+		table, actions := s.padded(rank), int64(0)
+		for at, a := range table {
+			if a != nil {
+				actions++
+				if int64(at) < rank {
+					t.Errorf("rank %d has %+v in step %d", rank, *a, at)
+				}
+			}
+		}
+		if want := 2 * s.Chunks * s.MicroBatches; actions != want {
+			t.Errorf("rank %d has %d actions, want %d", rank, actions, want)
+		}
+	}
+}

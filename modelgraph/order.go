@@ -2,7 +2,6 @@ package modelgraph
 
 import (
 	"errors"
-	"slices"
 
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
@@ -44,12 +43,37 @@ func (g *Graph) findCycle() error {
 	if _, err := topo.Sort(d); !errors.As(err, &cyclic) {
 		return err
 	}
-	names := make([]string, 0, len(cyclic[0]))
+	// A strongly connected part may hold many circles: a shortest one through
+	// its first layer is told, in the direction of the data.
+	inside := make(map[int]bool)
+	first := len(g.Layers)
 	for _, n := range cyclic[0] {
-		names = append(names, g.Layers[n.ID()].Name)
+		inside[int(n.ID())] = true
+		first = min(first, int(n.ID()))
 	}
-	slices.Sort(names)
-	return &CycleError{Layers: names}
+	return &CycleError{Layers: g.circle(first, inside)}
+}
+
+// circle walks back over inputs, breadth first, until it is at a layer again.
+func (g *Graph) circle(start int, inside map[int]bool) []string {
+	feeds := map[int]int{} // a layer, and the one after it on the way back
+	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
+		for _, j := range g.Layers[queue[0]].inputs {
+			if _, seen := feeds[j]; seen || !inside[j] {
+				continue
+			}
+			feeds[j] = queue[0]
+			queue = append(queue, j)
+		}
+		if _, closed := feeds[start]; closed {
+			break
+		}
+	}
+	names := []string{g.Layers[start].Name}
+	for i := feeds[start]; i != start; i = feeds[i] {
+		names = append(names, g.Layers[i].Name)
+	}
+	return names
 }
 
 // execOrder sorts a unit's layers so that each follows its inputs, otherwise

@@ -21,7 +21,7 @@ func (p *Problem) anywhere(ctx context.Context, s Settings) (*Solution, error) {
 		return nil, err
 	}
 	if start == nil && sc.tooLarge {
-		return nil, fmt.Errorf("planner: %d units and %d devices are too many for any assignment, and the pins leave no contiguous one", len(p.Graph.Units), len(sc.hosts))
+		return nil, fmt.Errorf("planner: %d units and %d devices are too many for any assignment, and the pins leave no contiguous one", len(p.Graph.Units), len(sc.bins))
 	}
 	a := newAnySearch(ctx, sc, s)
 	if start != nil && a.loads != nil {

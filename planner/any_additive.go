@@ -13,11 +13,11 @@ func (a *anySearch) additive() {
 	if !s.p.Costs.Additive || !s.each(func(r *costmodel.Run) bool { return *r == costmodel.Run{Static: r.Static} }) {
 		return
 	}
-	q := assign.Problem{Fixed: make([]int64, len(s.hosts))}
-	counts := make([][]int, len(s.hosts))
+	q := assign.Problem{Fixed: make([]int64, len(s.bins))}
+	counts := make([][]int, len(s.bins))
 	idle := 0. // the largest share of a device's overhead, which assign counts on idle ones too
-	for d := range s.hosts {
-		h := &s.hosts[d]
+	for d := range s.bins {
+		h := &s.bins[d]
 		if h.kept != (costmodel.Kept{}) {
 			return
 		}

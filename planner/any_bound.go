@@ -30,7 +30,7 @@ func (m *moment) rooms(s *scatter, caps []int64) (room []int64, gain int64) {
 	room = make([]int64, len(caps))
 	charges := make([]int64, len(caps))
 	for d := range caps {
-		h := &s.hosts[d]
+		h := &s.bins[d]
 		free := caps[d] - h.extra - h.kept.Buckets
 		if m.output {
 			free -= h.kept.Output
@@ -73,9 +73,9 @@ func (m *moment) spare(s *scatter, caps []int64) int64 {
 // caps are more than the bytes that a share allows each device, by less than
 // two.
 func (s *scatter) caps(share float64) []int64 {
-	caps := make([]int64, len(s.hosts))
+	caps := make([]int64, len(s.bins))
 	for d := range caps {
-		caps[d] = int64(share*float64(s.hosts[d].budget)) + 1 // past the rounding
+		caps[d] = int64(share*float64(s.bins[d].budget)) + 1 // past the rounding
 	}
 	return caps
 }

@@ -3,7 +3,7 @@ package planner
 import "encoding/binary"
 
 // search fills the devices from order[i] on.
-func (q *quest) search(i int) bool {
+func (q *packing) search(i int) bool {
 	empty := true
 	for _, n := range q.left {
 		empty = empty && n == 0
@@ -29,7 +29,7 @@ func (q *quest) search(i int) bool {
 
 // idle reports whether the devices from order[i] on may stay idle: the
 // input's holds the outputs all the same.
-func (q *quest) idle(i int) bool {
+func (q *packing) idle(i int) bool {
 	for _, d := range q.order[i:] {
 		if q.loads[d].need() > q.caps[d] {
 			return false
@@ -38,7 +38,7 @@ func (q *quest) idle(i int) bool {
 	return true
 }
 
-func (q *quest) key(i int) string {
+func (q *packing) key(i int) string {
 	key := binary.AppendUvarint(make([]byte, 0, 2+len(q.left)), uint64(i))
 	for _, n := range q.left {
 		key = binary.AppendUvarint(key, uint64(n))
@@ -48,7 +48,7 @@ func (q *quest) key(i int) string {
 
 // fill chooses how many of the class classes[j] the device order[i] takes,
 // then of the classes after it, the most first.
-func (q *quest) fill(i, j int) bool {
+func (q *packing) fill(i, j int) bool {
 	l := q.loads[q.order[i]]
 	if j == len(q.classes) {
 		return l.need() <= q.caps[l.device] && !q.room(l) && q.search(i+1)
@@ -79,7 +79,7 @@ func (q *quest) fill(i, j int) bool {
 }
 
 // mostOf is the most of a class that fits on a device beside what it holds.
-func (q *quest) mostOf(l *load, c int) int {
+func (q *packing) mostOf(l *load, c int) int {
 	if !l.allows(c) {
 		return 0
 	}
@@ -98,15 +98,15 @@ func (q *quest) mostOf(l *load, c int) int {
 
 // first reports that device order[i] must hold one of class classes[j]: it is
 // the largest that is left, and all devices that are left are alike.
-func (q *quest) first(i, j int) bool {
+func (q *packing) first(i, j int) bool {
 	for _, c := range q.classes[:j] {
 		if q.left[c] > 0 || q.loads[q.order[i]].counts[c] > 0 {
 			return false
 		}
 	}
-	like := q.a.sc.hosts[q.order[i]].like
+	like := q.a.sc.bins[q.order[i]].like
 	for _, d := range q.order[i:] {
-		if q.a.sc.hosts[d].like != like {
+		if q.a.sc.bins[d].like != like {
 			return false
 		}
 	}
@@ -115,7 +115,7 @@ func (q *quest) first(i, j int) bool {
 
 // takesAll reports that n of the class and all that is left of the classes
 // after it fit together: then fewer than n need not be tried.
-func (q *quest) takesAll(l *load, j, n int) bool {
+func (q *packing) takesAll(l *load, j, n int) bool {
 	c := q.classes[j]
 	was := l.counts[c]
 	l.set(c, n)
@@ -133,7 +133,7 @@ func (q *quest) takesAll(l *load, j, n int) bool {
 }
 
 // room reports that an item that is left would fit beside what a device has.
-func (q *quest) room(l *load) bool {
+func (q *packing) room(l *load) bool {
 	for c, n := range q.left {
 		if n == 0 || !l.allows(c) {
 			continue

@@ -46,7 +46,7 @@ func (a *anySearch) squaresOf(loads ...*load) float64 {
 		if s.Cmp(a.value) > 0 {
 			return math.Inf(1)
 		}
-		h := &a.sc.hosts[l.device]
+		h := &a.sc.bins[l.device]
 		f := max(s.Float(), float64(h.extra)/float64(h.budget))
 		sum += f * f
 	}

@@ -24,7 +24,7 @@ type scatter struct {
 	itemOf  []int
 	classes []class
 	slots   []slot
-	hosts   []host
+	bins    []bin
 	// weightless are the items that hold nothing at any moment.
 	weightless []int
 	// tooLarge: too many units and devices for the tables of a search.
@@ -53,8 +53,8 @@ func newScatter(p *Problem) (*scatter, error) {
 		return nil, err
 	}
 	s.makeSlots()
-	s.makeHosts()
-	s.tooLarge = 2*len(s.slots)*len(s.hosts) > mostNodes
+	s.makeBins()
+	s.tooLarge = 2*len(s.slots)*len(s.bins) > mostNodes
 	return s, nil
 }
 

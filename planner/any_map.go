@@ -8,7 +8,7 @@ import (
 
 // countsOf is how many items of each class a map puts on each device.
 func (s *scatter) countsOf(m devicemap.Map) [][]int {
-	counts := make([][]int, len(s.hosts))
+	counts := make([][]int, len(s.bins))
 	for d := range counts {
 		counts[d] = make([]int, len(s.classes))
 	}
@@ -105,18 +105,18 @@ func (s *scatter) placeWeightless(m devicemap.Map) {
 // relabel numbers devices that are alike in the order in which the model
 // reaches them.
 func (s *scatter) relabel(m devicemap.Map) {
-	to := make([]devicemap.Device, len(s.hosts))
+	to := make([]devicemap.Device, len(s.bins))
 	for d := range to {
 		to[d] = devicemap.Nowhere
 	}
-	next := make([]int, len(s.hosts)) // per kind of device, the next number to give
+	next := make([]int, len(s.bins)) // per kind of device, the next number to give
 	for u := range m {
 		d := m[u]
 		if to[d] >= 0 {
 			continue
 		}
-		like := s.hosts[d].like
-		for next[like] = max(next[like], like); s.hosts[next[like]].like != like; next[like]++ {
+		like := s.bins[d].like
+		for next[like] = max(next[like], like); s.bins[next[like]].like != like; next[like]++ {
 			continue
 		}
 		to[d] = devicemap.Device(next[like])

@@ -106,7 +106,7 @@ func (a *anySearch) seenLike(l *load) bool {
 		return false
 	}
 	for d := range l.device {
-		if a.loads[d].items == 0 && a.sc.hosts[d].like == a.sc.hosts[l.device].like {
+		if a.loads[d].items == 0 && a.sc.bins[d].like == a.sc.bins[l.device].like {
 			return true
 		}
 	}

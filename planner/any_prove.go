@@ -49,7 +49,7 @@ const (
 // ask looks for a map whose shares are all smaller than v.
 func (a *anySearch) ask(v chain.Share, nodes int) verdict {
 	a.targets++
-	q := a.sc.newQuest(a, v, nodes)
+	q := a.sc.newPacking(a, v, nodes)
 	if at := q.unfit(0); at >= 0 && v.Cmp(a.value) <= 0 { // the average alone refutes it
 		a.average, a.at = max(a.average, v.Float()), a.moments[at].name
 		return refuted

@@ -14,6 +14,7 @@ import (
 // are never above the optimum, the answer is it and never above the
 // contiguous one.
 func TestAnywhereRandom(t *testing.T) {
+	t.Parallel()
 	const tolerance = 1e-9 // of bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, conflicts, gained, tied int

@@ -16,7 +16,7 @@ const alikeWithin = 0.1
 // of it is one of the problem; it has few classes, and an exact search soon
 // ends. Nil where no units are alike.
 func (s *scatter) relaxed() *scatter {
-	r := &scatter{p: s.p, items: s.items, itemOf: s.itemOf, hosts: s.hosts}
+	r := &scatter{p: s.p, items: s.items, itemOf: s.itemOf, bins: s.bins}
 	classOf := make([]int, len(s.classes))
 	for c := range classOf {
 		classOf[c] = -1

@@ -36,7 +36,7 @@ type anySearch struct {
 func newAnySearch(ctx context.Context, sc *scatter, s Settings) *anySearch {
 	a := &anySearch{sc: sc, ctx: ctx, progress: s.Progress, rng: rand.New(rand.NewPCG(1, 2))}
 	if !sc.tooLarge {
-		for d := range sc.hosts {
+		for d := range sc.bins {
 			a.loads = append(a.loads, sc.newLoad(d))
 		}
 	}
@@ -97,7 +97,7 @@ func (a *anySearch) score() (value chain.Share, squares float64) {
 		if s.Cmp(value) > 0 {
 			value = s
 		}
-		f := max(s.Float(), float64(a.sc.hosts[d].extra)/float64(a.sc.hosts[d].budget))
+		f := max(s.Float(), float64(a.sc.bins[d].extra)/float64(a.sc.bins[d].budget))
 		squares += f * f
 	}
 	return value, squares

@@ -32,8 +32,40 @@ func finite(t *costmodel.Table) error {
 
 // total is NaN, infinite or negative where a part is.
 func total(p costmodel.Pass) float64 {
-	if low := min(p.Products, p.Attention, p.Traffic, p.Kernels, p.Profiled); low < 0 {
+	if low := min(p.Products, p.Unaligned, p.Attention, p.Traffic, p.Strided, p.Kernels, p.Profiled); low < 0 {
 		return low
 	}
-	return p.Products + p.Attention + p.Traffic + p.Kernels + p.Profiled
+	return p.Products + p.Unaligned + p.Attention + p.Traffic + p.Strided + p.Kernels + p.Profiled
 }
+
+// finiteTimes refuses rates so small, or times so long, that a step has no
+// finite length: no bound and no fixed point would mean anything.
+func (p *Problem) finiteTimes() error {
+	longest := 0.
+	passes, tokens := p.Costs.Passes()
+	for u := range p.Costs.Units {
+		most := 0.
+		for d := range p.Topology.Devices {
+			s := p.Costs.UnitSeconds(p.Topology, d, u)
+			most = max(most, passes*(s.Forward+s.Backward+s.Issue+s.IssueBack)+tokens*(s.Token+s.IssueToken)+s.Update)
+		}
+		longest += most
+	}
+	if !(longest <= longestStep) {
+		return &costmodel.TimeError{Msg: fmt.Sprintf("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
+	}
+	for i := range p.Topology.Links {
+		l := &p.Topology.Links[i]
+		if l.BytesPerSecond < slowestLink {
+			return &costmodel.TimeError{Msg: fmt.Sprintf("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, l.BytesPerSecond, l.From, l.To, slowestLink)}
+		}
+	}
+	return nil
+}
+
+// Bounds of what a step may take and a link may carry, in seconds and bytes a
+// second: far past any machine, and far from the limits of a float64.
+const (
+	longestStep = 1e30
+	slowestLink = 1e-3
+)

@@ -3,10 +3,8 @@ package planner
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Objective is what is minimised.
@@ -29,20 +27,6 @@ type timed interface {
 	shortest(ctx context.Context, caps []int64) (*answer, error)
 }
 
-// answer is a map with what is known of it.
-type answer struct {
-	m devicemap.Map
-	// lower is a step that no map within the caps is below, in seconds.
-	lower float64
-	bound string
-	// proved: no such map has a shorter step; even: nor, with that step, a
-	// smaller largest share.
-	proved, even bool
-	stopped      bool
-	tried        int
-	notes        []string
-}
-
 // errNone says that no map within the caps exists, or was found.
 var errNone = errors.New("planner: no map within the caps")
 
@@ -55,7 +39,7 @@ func (p *Problem) timedSolver(ctx context.Context) (timed, error) {
 	if p.piped() {
 		return newPiped(ctx, l)
 	}
-	return newTurns(l, fixed)
+	return newNaive(l, fixed)
 }
 
 // solveTime finds the shortest step among maps that fit. The memory answer
@@ -63,6 +47,9 @@ func (p *Problem) timedSolver(ctx context.Context) (timed, error) {
 // found.
 func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) {
 	if err := p.Costs.Timed(p.Topology); err != nil {
+		return nil, err
+	}
+	if err := p.finiteTimes(); err != nil {
 		return nil, err
 	}
 	if p.Costs.Workload.Strategy.Replicated() {
@@ -117,60 +104,3 @@ func (p *Problem) capsBelow(s float64, caps []int64) []int64 {
 	}
 	return out
 }
-
-// timedSolution re-scores an answer by the walk and by StepSeconds, which
-// share no code with the solver.
-func (p *Problem) timedSolution(a *answer) (*Solution, error) {
-	sol := &Solution{
-		Map: a.m, Devices: devicemap.Predict(p.Costs, p.Topology, a.m), Bound: a.bound,
-		LowerBound: a.lower, Even: a.even, Probes: a.tried, Warnings: append(append([]string{}, p.Costs.Warnings...), a.notes...),
-	}
-	sol.asTime(p)
-	switch {
-	case a.proved:
-		sol.Status, sol.LowerBound = Optimal, sol.Value
-	case a.stopped:
-		sol.Status = LimitReached
-	default:
-		sol.Status = Feasible
-	}
-	sol.LowerBound = min(sol.LowerBound, sol.Value)
-	for _, f := range devicemap.CheckMap(p.Graph, p.Costs, p.Topology, a.m).Faults {
-		return nil, fmt.Errorf("planner: the solver's map fails the check (please report this): %s", f)
-	}
-	if sol.Status == Optimal && !sol.Even {
-		sol.Warnings = append(sol.Warnings, "the step is proved shortest; that no map with this step has a smaller largest share is not")
-	}
-	return sol, nil
-}
-
-// fallback is the memory answer where the search for a short step ended
-// before it found a map; where that lacks links, so does every map found.
-func (p *Problem) fallback(memory *Solution, a *answer) (*Solution, error) {
-	if err := p.linked(memory.Map); err != nil {
-		return nil, err
-	}
-	out := &answer{m: memory.Map, stopped: true}
-	if a != nil {
-		out.lower, out.bound, out.notes, out.tried = a.lower, a.bound, a.notes, a.tried
-	}
-	return p.timedSolution(out)
-}
-
-// asTime makes the step the value of a solution.
-func (s *Solution) asTime(p *Problem) {
-	s.Objective = Time
-	s.Value = *devicemap.StepSeconds(p.Costs, p.Topology, s.Map)
-	s.Bottleneck = 0
-	for d := range s.Devices {
-		if s.Devices[d].Share() > s.Devices[s.Bottleneck].Share() {
-			s.Bottleneck = d
-		}
-	}
-	if s.Map == nil {
-		s.LowerBound = s.Value
-	}
-}
-
-// LargestShare is the largest share of a budget, whatever the objective.
-func (s *Solution) LargestShare() float64 { return s.largest() }

@@ -12,6 +12,7 @@ import (
 // TestTimeClocks: where the host is waited for, the step is no sum over
 // units; the bound holds, and mostly meets the shortest step of brute force.
 func TestTimeClocks(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(31, 32))
 	var solved, proved, shortest int
 	for i := range 700 {

@@ -2,6 +2,7 @@ package planner_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -66,5 +67,47 @@ func TestTimeStopped(t *testing.T) {
 	f, err := planner.SolveFront(ctx, p, planner.Settings{})
 	if err != nil || f.Complete || len(f.Points) == 0 {
 		t.Errorf("%+v, %v", f, err)
+	}
+}
+
+// TestTimePipelineStopped: a search over orders of devices that may not begin
+// proves nothing.
+func TestTimePipelineStopped(t *testing.T) {
+	p := pipelineProblem(t, "llama-3.1-8b", 4, costmodel.Workload{Mode: costmodel.Infer, Batch: 8, MicroBatches: 8, Seq: 256})
+	p.Objective = planner.Time
+	for d := range p.Topology.Devices {
+		p.Topology.Devices[d].FLOPS /= float64(4 - d) // the fastest last
+		p.Topology.Devices[d].CapacityBytes = 20<<30 - int64(d)<<30
+	}
+	best, err := planner.Solve(t.Context(), p, planner.Settings{})
+	if err != nil || best.Status != planner.Optimal {
+		t.Fatalf("%+v, %v", best, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	sol, err := planner.Solve(ctx, p, planner.Settings{})
+	if err != nil || sol.Status != planner.LimitReached || sol.LowerBound > best.Value*(1+1e-9) {
+		t.Errorf("%s, at least %v, %v; the shortest step is %v", sol.Status, sol.LowerBound, err, best.Value)
+	}
+}
+
+// TestTimeRefused: a link so slow that no step over it has a time is refused,
+// and so are units that declare a time without end.
+func TestTimeRefused(t *testing.T) {
+	var timed *costmodel.TimeError
+	p := timedChain(t, 3, 2)
+	p.Topology.Links = []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 1e-300}}
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &timed) {
+		t.Errorf("%v: a link of 1e-300 B/s", err)
+	}
+	p = timedChain(t, 3, 2)
+	p.Costs.Units[0].Work.Forward.Profiled, p.Costs.Units[1].Work.Forward.Profiled = 1e308, 1e308
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &timed) {
+		t.Errorf("%v: a step of 2e308 s", err)
+	}
+	p = timedChain(t, 3, 2)
+	p.Costs.Units[1].Work.Forward.Strided = -1
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil {
+		t.Error("a negative cost passed")
 	}
 }

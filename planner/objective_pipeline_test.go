@@ -46,6 +46,8 @@ func vary(rng *rand.Rand, p *planner.Problem) {
 		w.Backward.Products *= 0.5 + 2*rng.Float64()
 		w.Update *= 1 + 100*rng.Float64()
 	}
+	p.Costs.Workload.World = int64(len(p.Topology.Devices))
+	p.Costs.Comm = costmodel.Comm{Peer: rng.Int64N(2) << 29} // of which the ranks inside hold two
 	slow, different := 1+200*rng.Float64(), rng.IntN(2) == 0
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]

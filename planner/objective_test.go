@@ -82,6 +82,7 @@ func alike(topo *costmodel.Topology) bool {
 // share, to brute force over every contiguous map: in device order where the
 // devices are alike, in any order where they are not.
 func TestTimeRandom(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
 	for i := range 1500 {
@@ -137,6 +138,7 @@ func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.A
 
 // TestFrontRandom holds the front to brute force.
 func TestFrontRandom(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(17, 18))
 	var fronts, longest int
 	for i := range 500 {

@@ -32,7 +32,11 @@ type Offloaded struct {
 }
 
 // OffloadError says that nothing can be offloaded here.
-type OffloadError struct{ Msg string }
+type OffloadError struct {
+	Msg string
+	// TooLittle: the tier cannot hold what would have to leave.
+	TooLittle bool
+}
 
 // Error implements error.
 func (e *OffloadError) Error() string { return "--offload: " + e.Msg }
@@ -46,9 +50,9 @@ func (p *Problem) offload(ctx context.Context, s Settings, best *Solution, faile
 	case !errors.As(failed, &inf):
 		return best, failed
 	case w.Mode == costmodel.Train:
-		return nil, &OffloadError{"Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)"}
+		return nil, &OffloadError{Msg: "Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)"}
 	case w.Strategy != costmodel.DeviceMap || p.Anywhere:
-		return nil, &OffloadError{"units leave a contiguous device map (--strategy device-map works)"}
+		return nil, &OffloadError{Msg: "units leave a contiguous device map (--strategy device-map works)"}
 	}
 	search, err := newLeaving(p)
 	if err != nil {
@@ -57,6 +61,7 @@ func (p *Problem) offload(ctx context.Context, s Settings, best *Solution, faile
 	found, bound := search.run(ctx, s)
 	if found == nil {
 		inf.Offload = search.most(ctx)
+		inf.Proved = inf.Proved && search.short()
 		return best, failed
 	}
 	return p.afterOffload(found, bound, ctx.Err() != nil)
@@ -120,7 +125,7 @@ func (p *Problem) afterOffload(f *left, bound int64, stopped bool) (*Solution, e
 		}
 	}
 	if most := p.Topology.HostMemoryBytes; p.Offload == CPU && most > 0 && held > most {
-		return nil, &OffloadError{fmt.Sprintf("%v would leave, and the host's memory holds %v, so that %v are missing (--offload disk works)", costmodel.Bytes(held), costmodel.Bytes(most), costmodel.Bytes(held-most))}
+		return nil, &OffloadError{TooLittle: true, Msg: fmt.Sprintf("%v would leave, and the host's memory holds %v, so that %v are missing (--offload disk works)", costmodel.Bytes(held), costmodel.Bytes(most), costmodel.Bytes(held-most))}
 	}
 	sol.Devices = devicemap.Predict(p.Costs, p.Topology, sol.Map)
 	switch {

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// Where the search by bytes comes to its limits, nearest gives so long for a
-// set that is good and not proved, and so many sets to make it better.
+// Where the search by bytes comes to its limits, or the time is up, nearest
+// gives so long at most for some set, as without one there is no answer; and,
+// where there is time, so many sets to make it better.
 const (
-	nearestTime = 3 * time.Second
+	nearestTime = 2 * time.Second
 	mostSwaps   = 400
 )
 
-// leavingSets of one model in the order of the chain.
+// option is a set that may leave.
 type option struct {
 	units        []int
 	bytes, frees int64
@@ -34,7 +35,7 @@ func (s *leaving) options() []option {
 // nearest bisects over how much leaves, from the front of the chain on, and
 // then puts smaller units in the place of larger ones while the rest fits.
 func (s *leaving) nearest(ctx context.Context, limits Settings) *left {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), nearestTime)
+	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), nearestTime)
 	defer cancel()
 	all := s.options()
 	var most int64
@@ -46,7 +47,7 @@ func (s *leaving) nearest(ctx context.Context, limits Settings) *left {
 	for lo, hi := max(1, s.least-s.budgets), most; lo <= hi; {
 		mid := lo + (hi-lo)/2
 		picked := pick(all, mid)
-		if got := s.tryUnits(ctx, unitsOf(picked), limits); got != nil {
+		if got := s.tryUnits(brief, unitsOf(picked), limits); got != nil {
 			best, found = picked, got
 			hi = sum(picked) - 1
 			hi = min(hi, mid-1)
@@ -54,10 +55,10 @@ func (s *leaving) nearest(ctx context.Context, limits Settings) *left {
 		}
 		lo = mid + 1 + (hi-lo)>>6
 	}
-	if found == nil {
-		return nil
+	if found == nil || ctx.Err() != nil {
+		return found
 	}
-	return s.swap(ctx, all, best, found, limits)
+	return s.swap(brief, all, best, found, limits)
 }
 
 // pick takes units from the front until they free enough, the last of them

@@ -49,6 +49,7 @@ func leastTravel(p *planner.Problem) int64 {
 // TestOffloadRandom: what travels is no less than brute force finds, the bound
 // no more, and they meet where it says so.
 func TestOffloadRandom(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(21, 22))
 	var fits, none, best, proved int
 	for i := range 1200 {

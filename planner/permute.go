@@ -7,7 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// permuted is the problem with device order[d] as its device d.
+// permuted is the problem with device order[d] as its device d, which is also
+// its rank: what a rank holds of the communication library goes by the order.
 func (p *Problem) permuted(order []int) *Problem {
 	q, at := *p, make([]int, len(order))
 	topo := &costmodel.Topology{}

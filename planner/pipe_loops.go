@@ -8,40 +8,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// share is the largest share of a pipeline with these cuts.
-func (o *pipeOrder) share(cuts []int) float64 {
-	s := looped{l: o.l, schedule: o.p.schedule(), cuts: cuts}
-	most := 0.
-	for d := range o.p.Topology.Devices {
-		most = max(most, s.rank(d))
-	}
-	return most
-}
-
-func (o *pipeOrder) unitMap(cuts []int) devicemap.Map {
-	s := looped{l: o.l, schedule: o.p.schedule(), cuts: cuts}
-	return s.unitMap()
-}
-
-// within reports that every device keeps its cap.
-func (o *pipeOrder) within(s *looped, caps []int64) bool {
-	for d, old := range o.order {
-		budget := float64(o.p.Topology.Devices[d].Budget())
-		if s.rank(d)*budget > float64(caps[old])+0.5 {
-			return false
-		}
-	}
-	return true
-}
-
 // looped improves cuts of an interleaved pipeline: all of them where these
 // are few, else from the most even ones in memory, and from ones of even
 // time, by moving cuts while that shortens the step.
 func (s *pipes) looped(ctx context.Context, caps []int64) (*answer, error) {
 	out := &answer{bound: "work", notes: s.notes, lower: s.anyOrder()}
 	step, share := math.Inf(1), math.Inf(1)
-	exact := true
+	exact := !s.partly
 	for i := range s.orders {
+		if ctx.Err() != nil {
+			break
+		}
 		o := &s.orders[i]
 		if len(s.p.Pins) > 0 {
 			return nil, &PatternError{"pin", s.p.Pins[0].Pattern, "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
@@ -63,13 +40,15 @@ func (s *pipes) looped(ctx context.Context, caps []int64) (*answer, error) {
 		exact = loop.shorten(ctx, o.costs, try) && exact
 	}
 	out.stopped = ctx.Err() != nil
+	out.proved = exact && !out.stopped && len(s.notes) == 0
 	if out.m == nil {
 		return out, errNone
 	}
-	out.proved = exact && !out.stopped && len(s.notes) == 0
 	out.even = out.proved
 	if out.proved {
 		out.bound = "search"
+	} else {
+		out.proved = step*(1-tolerance) <= out.lower
 	}
 	return out, nil
 }
@@ -78,8 +57,8 @@ func (s *pipes) looped(ctx context.Context, caps []int64) (*answer, error) {
 func (s *looped) shorten(ctx context.Context, costs *pipeCosts, try func() bool) bool {
 	items, k := len(s.l.start)-1, len(s.cuts)-1
 	if choose(items-1, k-1) <= allCuts {
-		s.each(1, func() { try() })
-		return true
+		s.each(ctx, 1, func() { try() })
+		return ctx.Err() == nil
 	}
 	climb := func() {
 		try()

@@ -95,6 +95,7 @@ func randomTopology(rng *rand.Rand) *costmodel.Topology {
 // TestRandom holds the solver to brute force over every map that the rules
 // allow, on thousands of small models.
 func TestRandom(t *testing.T) {
+	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	var solved, infeasible, conflicts, tied, small int
 	for i := range 4000 {

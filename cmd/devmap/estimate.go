@@ -117,6 +117,11 @@ func (s *shared) asked(arg string) (*strategy.Problem, error) {
 	}
 	topo, err := s.buildTopology(w.Mode, 0)
 	if err != nil {
+		if s.gpus == "" && s.topology == "" { // a file that cannot be read may be one that names its own devices
+			if _, unread := readModel(arg); unread != nil {
+				return nil, unread
+			}
+		}
 		return nil, err
 	}
 	g, err := readModel(arg)

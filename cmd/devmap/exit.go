@@ -63,6 +63,8 @@ func report(stderr io.Writer, err error) int {
 			say("  " + h)
 		}
 		return exitInfeasible
+	case errors.As(err, &offload) && offload.TooLittle:
+		return exitInfeasible
 	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &timed), errors.As(err, &offload), errors.As(err, &unsupported):
 		return exitUsage
 	}

@@ -21,6 +21,9 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solu
 	}
 	t.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
 		what, s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), t.runs(s.Map, devicemap.Device(s.Bottleneck)))
+	if s.Offloaded != nil {
+		t.printf("method: units leave until the rest fits, so that few bytes travel; where the rest goes:\n")
+	}
 	t.printf("method: %s\n", s.Method)
 	t.printf("bound: %s, after %s\n", boundReason(s), plural(s.Probes, "target"))
 	for _, b := range s.Arguments(&p) {
@@ -32,6 +35,16 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solu
 	}
 	if ctx.Err() != nil {
 		t.printf("change: none was tried, as the search was interrupted\n")
+		return
+	}
+	if s.Offloaded != nil { // what would make all of it fit
+		changes := strategy.Smallest(ctx, asProblem(p))
+		for i := range changes {
+			t.printf("change: %s: nothing leaves the GPUs, %s\n", changes[i].What, comesTo(changes[i].Row.Solution))
+		}
+		if len(changes) == 0 {
+			t.printf("change: none was found with which nothing leaves the GPUs\n")
+		}
 		return
 	}
 	changes := strategy.Next(ctx, asProblem(p), s.Value)

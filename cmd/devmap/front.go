@@ -83,22 +83,35 @@ func objectiveOf(s *planner.Solution) devicemap.Objective {
 	}
 }
 
-// front is a row per point: the two values, what is proved, and what each GPU
-// runs.
+// front is a row per point: the two values, what is proved where not all is,
+// and what each GPU runs.
 func (t *tables) front(f *planner.Front) {
 	w := newWriter()
-	w.AppendHeader(table.Row{"step", "lower\nbound", "largest\nshare", "of GPU", "proof", "runs"})
+	head := table.Row{"step", "largest\nshare", "of GPU"}
+	runs := 4 // its column
+	if !f.Complete {
+		head = append(head, "lower\nbound", "proof")
+		runs += 2
+	}
+	w.AppendHeader(append(head, "runs"))
+	unit := stepUnit(f.Points)
 	for _, s := range f.Points {
-		w.AppendRow(table.Row{
-			precise(s.Value), precise(s.LowerBound), fmt.Sprintf("%.2f%%", 100*s.LargestShare()), s.Bottleneck, string(s.Status), t.stages(s),
-		})
+		row := table.Row{unit(s.Value), fmt.Sprintf("%.2f%%", 100*s.LargestShare()), s.Bottleneck}
+		if !f.Complete {
+			row = append(row, unit(s.LowerBound), string(s.Status))
+		}
+		w.AppendRow(append(row, t.stages(s)))
 	}
 	var configs []table.ColumnConfig
-	for c := 1; c <= 4; c++ {
+	for c := 1; c <= min(4, runs-1); c++ {
 		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
 	}
-	const values = 58 // the width of the other columns
-	configs = append(configs, table.ColumnConfig{Number: 6, WidthMax: t.width - values, WidthMaxEnforcer: wrapLines})
+	const values, proofs = 32, 58 // the width of the other columns
+	width := t.width - values
+	if !f.Complete {
+		width = t.width - proofs
+	}
+	configs = append(configs, table.ColumnConfig{Number: runs, WidthMax: width, WidthMaxEnforcer: wrapLines})
 	w.SetColumnConfigs(configs)
 	t.printf("%s, %s%s\n%s\n", t.g.Name, t.doing(), t.how(), trimmed(w.Render()))
 	whole := "every point is proved, and there are no others"
@@ -117,12 +130,13 @@ func wrapLines(s string, width int) string {
 	return strings.Join(lines, "\n")
 }
 
-// precise is a step to as many digits as tell neighbours on a front apart.
-func precise(s float64) string {
-	if s < 1 {
-		return fmt.Sprintf("%.3f ms", 1e3*s)
+// stepUnit prints steps in one unit, to as many digits as tell neighbours on
+// a front apart.
+func stepUnit(points []*planner.Solution) func(float64) string {
+	if slices.ContainsFunc(points, func(s *planner.Solution) bool { return s.Value >= 1 }) {
+		return func(s float64) string { return fmt.Sprintf("%.4f s", s) }
 	}
-	return fmt.Sprintf("%.4f s", s)
+	return func(s float64) string { return fmt.Sprintf("%.3f ms", 1e3*s) }
 }
 
 // stages says what runs on each GPU that runs anything: a line each, where

@@ -24,7 +24,9 @@ func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topol
 			if named, err := catalogue.Find(name); err == nil {
 				return named.Device(mode)
 			}
-			return gpu.Device(mode)
+			other := gpu.Device(mode) // its rates stand in, its capacity does not
+			other.CapacityBytes = 0
+			return other
 		})
 	default:
 		t, err = s.listed(gpu.Device(mode), count)

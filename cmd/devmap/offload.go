@@ -51,9 +51,12 @@ func (t *tables) offloaded(s *planner.Solution) {
 		return
 	}
 	from := ""
-	if o.FromDisk > 0 {
+	switch {
+	case o.FromDisk == o.Bytes:
+		from = " from disk"
+	case o.FromDisk > 0:
 		from = " (" + costmodel.Bytes(o.FromDisk).String() + " of it from disk)"
 	}
-	t.printf("offloaded: %s; %v%s travel to the first GPU in each forward, and at least %v must\n",
-		plural(o.Units, "unit"), costmodel.Bytes(o.Bytes), from, costmodel.Bytes(o.LowerBound))
+	t.printf("offloaded: %s; %v%s travel to the first GPU in each forward, and at least %v must · %s\n",
+		plural(o.Units, "unit"), costmodel.Bytes(o.Bytes), from, costmodel.Bytes(o.LowerBound), s.Status)
 }

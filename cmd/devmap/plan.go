@@ -60,6 +60,9 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if c.timeLimit <= 0 {
 		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
 	}
+	if costmodel.Strategy(c.strategy).Replicated() && len(c.pins)+len(c.together) > 0 {
+		return usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
+	}
 	if format, data := c.posedFile(arg); format != "" {
 		return c.solvePosed(cmd, arg, format, data)
 	}

@@ -74,9 +74,12 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 			other = append(other, "--"+f.Name)
 		}
 	})
-	if len(other) > 0 || c.objective == front {
-		return usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s mean nothing here (with --gpus or --topology it is planned as a model)",
-			file, strings.Join(append(other, "--objective "+c.objective), ", "))
+	if c.objective == front {
+		other = append(other, "--objective "+front)
+	}
+	if len(other) > 0 {
+		return usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
+			file, strings.Join(other, ", "))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), c.timeLimit)
 	defer cancel()

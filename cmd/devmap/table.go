@@ -143,9 +143,12 @@ func (t *tables) certificate(s *planner.Solution) {
 			sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()), s.Imbalance())
 		return
 	}
-	t.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · lower bound %.2f%% (%s) · %s\n",
-		100*s.Value, s.Bottleneck, sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()),
-		s.Imbalance(), 100*s.LowerBound, s.Bound, s.Status)
+	proof := fmt.Sprintf("lower bound %.2f%% (%s) · %s", 100*s.LowerBound, s.Bound, s.Status)
+	if s.Offloaded != nil { // the status is that of what left, on the next line
+		proof = fmt.Sprintf("lower bound for what stays %.2f%% (%s)", 100*s.LowerBound, s.Bound)
+	}
+	t.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
+		100*s.Value, s.Bottleneck, sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()), s.Imbalance(), proof)
 }
 
 // warnings are footnotes.

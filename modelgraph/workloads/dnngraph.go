@@ -14,6 +14,13 @@ import (
 // Its size stands for its parameters, since the file does not say what is in
 // it; the times of its forward and its backward nodes are its two passes.
 func (p *DNNPartitioning) Graph(file string) (*modelgraph.Graph, error) {
+	names := make([]string, len(p.Nodes))
+	for v := range p.Nodes {
+		names[v] = p.Nodes[v].Name
+	}
+	if err := circle(file, names, p.Edges); err != nil {
+		return nil, err
+	}
 	part, count := p.parts()
 	nodes := make([]modelgraph.Layer, count)
 	size := make([]float64, count)

@@ -96,7 +96,8 @@ func (r *reading) truth(place string, t *truth) bool {
 
 // ParseDNNPartitioning reads such a file; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. Whether the graph has a cycle is not looked at.
+// over, as its README allows. A circle is named where the edges have another
+// fault; else it is the solver's to find.
 func ParseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	var f dnnFile
 	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
@@ -116,10 +117,18 @@ func ParseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	}
 	index := r.dnnNodes(f.Nodes, p)
 	r.dnnEdges(f.Edges, index, p)
-	if r.err != nil {
-		return nil, r.err
+	if r.err == nil {
+		return p, nil
 	}
-	return p, nil
+	var names []string
+	for i := range p.Nodes {
+		names = append(names, p.Nodes[i].Name)
+	}
+	var ends [][2]*int
+	for _, e := range f.Edges {
+		ends = append(ends, [2]*int{e.From, e.To})
+	}
+	return nil, cmp.Or(circle(name, names, known(ends, index)), r.err)
 }
 
 func (r *reading) devices(place string, v *int) int {

@@ -69,6 +69,9 @@ func readAmount(text string, to *float64) error {
 		}
 		sum += v
 	}
+	if sum > most {
+		return fmt.Errorf("%q sums to more than 2^53", shorten(text))
+	}
 	*to = sum
 	return nil
 }

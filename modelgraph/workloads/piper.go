@@ -86,7 +86,8 @@ type piperEdge struct {
 
 // ParsePiper reads such a file; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. Whether the graph has a cycle is not looked at.
+// over, as its README allows. A circle is named where the edges have another
+// fault; else it is the solver's to find.
 func ParsePiper(name string, data []byte) (*Piper, error) {
 	var f piperFile
 	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
@@ -113,11 +114,20 @@ func ParsePiper(name string, data []byte) (*Piper, error) {
 		p.Nodes = append(p.Nodes, PiperNode{ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id))})
 	}
 	p.Edges = r.piperEdges(f.Edges, index)
+	around := p.around()
 	for i, n := range f.Nodes {
-		p.Nodes[i].Configs = r.piperConfigs(fmt.Sprintf("nodes[%d].TMPCs", i), n.Configs, p.ends(i))
+		p.Nodes[i].Configs = r.piperConfigs(fmt.Sprintf("nodes[%d].TMPCs", i), n.Configs, around[i])
 	}
-	if r.err != nil {
-		return nil, r.err
+	if r.err == nil {
+		return p, nil
 	}
-	return p, nil
+	var names []string
+	for i := range p.Nodes {
+		names = append(names, p.Nodes[i].Name)
+	}
+	var ends [][2]*int
+	for _, e := range f.Edges {
+		ends = append(ends, [2]*int{e.From, e.To})
+	}
+	return nil, cmp.Or(circle(name, names, known(ends, index)), r.err)
 }

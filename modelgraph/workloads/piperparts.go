@@ -25,19 +25,21 @@ func (r *reading) piperEdges(edges []piperEdge, index map[int]int) []PiperEdge {
 	return out
 }
 
-// ends maps the ids of the nodes around a node to edges: those into it, and
-// those out of it.
-func (p *Piper) ends(node int) [2]map[int]int {
-	in, out := make(map[int]int), make(map[int]int)
-	for i, e := range p.Edges {
-		if e.To == node {
-			in[p.Nodes[e.From].ID] = i
-		}
-		if e.From == node {
-			out[p.Nodes[e.To].ID] = i
-		}
+// around maps, for each node, the ids of the nodes around it to edges: those into
+// it, and those out of it.
+func (p *Piper) around() [][2]map[int]int {
+	ends := make([][2]map[int]int, len(p.Nodes))
+	for i := range ends {
+		ends[i] = [2]map[int]int{make(map[int]int), make(map[int]int)}
 	}
-	return [2]map[int]int{in, out}
+	if len(ends) == 0 {
+		return nil
+	}
+	for i, e := range p.Edges {
+		ends[e.To][0][p.Nodes[e.From].ID] = i
+		ends[e.From][1][p.Nodes[e.To].ID] = i
+	}
+	return ends
 }
 
 func (r *reading) piperConfigs(place string, configs map[string][]piperConfig, ends [2]map[int]int) map[int][]PiperConfig {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -111,6 +112,9 @@ func ParseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	if _, ok := head["format_version"]; !ok {
 		flat, faults, err := ReadFlat(file, data)
 		return flat, nil, faults, err
+	}
+	if string(head["format_version"]) == strconv.Quote(FrontVersion) {
+		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q holds several maps: save one of its points' device_map, or plan with --objective time or memory", FrontVersion)}
 	}
 	plan, faults, err := parsePlan(file, data)
 	if err != nil {

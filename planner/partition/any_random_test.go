@@ -75,10 +75,10 @@ func TestSearchFindsTheLeast(t *testing.T) {
 		if math.IsInf(least, 1) || in.feasible() != nil {
 			continue
 		}
-		s := &anywhere{netlist: newNetlist(in), sol: Solution{Largest: math.Inf(1)}}
+		s := newAnywhere(in, Settings{})
 		s.search(ctx)
 		solved++
-		if sol, err := s.finish(ctx); err != nil {
+		if sol, err := s.result(ctx); err != nil {
 			t.Logf("seed %d: %v; %v is possible", seed, err, least)
 		} else if sol.Largest < least*(1-1e-9) || sol.LowerBound > least*(1+1e-9) {
 			t.Errorf("seed %d: %v, bound %v; the least is %v", seed, sol.Largest, sol.LowerBound, least)

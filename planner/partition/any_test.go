@@ -72,8 +72,16 @@ func TestAnyStopsWithTheBestSoFar(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	if sol, err = Any(ctx, p, Settings{}); err != nil || !sol.Stopped || sol.Optimal {
+		t.Errorf("stopped before the start: %+v, %v", sol, err)
+	}
+	// Where one pass leaves a node over.
+	p = &Problem{Kinds: []Kind{{Name: "gpu", Count: 2, Capacity: 6}}}
+	for v, size := range []float64{2, 3, 2, 3, 2} {
+		p.Nodes = append(p.Nodes, Node{Name: fmt.Sprint("n", v), Time: []float64{1}, Size: size, Group: v})
+	}
 	if _, err := Any(ctx, p, Settings{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("stopped before the start: %v", err)
+		t.Errorf("stopped before any answer: %v", err)
 	}
 }
 

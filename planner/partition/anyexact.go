@@ -15,6 +15,8 @@ type exact struct {
 	prices prices
 	// rest is the work, at the prices, of the items from a step on.
 	rest []float64
+	// paid is what all capacity costs.
+	paid float64
 
 	place       []int32 // −1: not yet placed
 	held        []int32 // as in placement, of the items placed
@@ -23,7 +25,7 @@ type exact struct {
 	items       []int // on each device
 	best        []int32
 	bestLoad    float64
-	left        int // steps that may still be made
+	left, calls int // steps that may still be made, and those made
 }
 
 // exactSteps are what the search may take: a fraction of a second.
@@ -45,9 +47,14 @@ func (s *anywhere) exact(ctx context.Context, p prices) {
 	for w := range used {
 		used[w] = true
 	}
-	e.order = s.thinOrder(used)
+	if e.order = s.thinOrder(ctx, used); e.order == nil {
+		return
+	}
 	for i := len(e.order) - 1; i >= 0; i-- {
 		e.rest[i] = e.rest[i+1] + p.work[e.order[i]]
+	}
+	for k := range s.p.Kinds {
+		e.paid += p.space(&s.p.Kinds[k], k) * float64(s.p.Kinds[k].Count)
 	}
 	e.search(ctx, 0)
 	if e.best != nil {
@@ -61,8 +68,9 @@ func (s *anywhere) exact(ctx context.Context, p prices) {
 
 // search places the items from a step on.
 func (e *exact) search(ctx context.Context, step int) {
-	e.left--
-	if e.left <= 0 || (e.left%4096 == 0 && ctx.Err() != nil) {
+	e.left -= max(1, len(e.load)*len(e.load)/64) // loads are copied for each device
+	e.calls++
+	if e.left <= 0 || (e.calls%1024 == 0 && ctx.Err() != nil) {
 		e.left = 0
 		return
 	}
@@ -108,9 +116,11 @@ func (e *exact) hopeful(step int) bool {
 		if l >= limit {
 			return false
 		}
-		if per := e.prices.per[e.kind[d]]; l > 0 && !math.IsInf(per, 1) {
+		k := e.kind[d]
+		work += e.prices.rent[k] * e.bytes[d]
+		if per := e.prices.per[k]; l > 0 && !math.IsInf(per, 1) {
 			work += per * l
 		}
 	}
-	return work < limit
+	return work*(1-rounding) < limit+e.paid
 }

@@ -54,7 +54,7 @@ func newNetlist(in *instance) *netlist {
 	for _, k := range in.p.Kinds {
 		l.first = append(l.first, devices)
 		l.count = append(l.count, k.Count)
-		l.capacity = append(l.capacity, k.Capacity)
+		l.capacity = append(l.capacity, k.room())
 		l.free = append(l.free, k.FreeTransfers)
 		devices += k.Count
 	}

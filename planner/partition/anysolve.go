@@ -25,12 +25,9 @@ const (
 
 // solve does what is cheap first, and ends where a bound meets an answer.
 func (s *anywhere) solve(ctx context.Context) {
-	use := make([]bool, len(s.p.Kinds))
-	for k := range use {
-		use[k] = true
-	}
-	prices, average := s.average(use)
-	s.raise(average, "average: all times over all devices")
+	prices, average := s.average(s.everyKind(), s.size)
+	s.raise(average, byAverage)
+	s.onePass(average)
 	unit, item := s.unitBound(ctx)
 	s.raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", named(s.names(item))))
 	if !s.over(ctx) {
@@ -47,17 +44,20 @@ func (s *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil || s
 // search takes turns: a bound that meets an answer saves the rest of the work,
 // a better answer makes the bound's sets smaller.
 func (s *anywhere) search(ctx context.Context) {
-	split := newSplitter(s.netlist, splitCells)
+	split := newSplitter(ctx, s.netlist, splitCells)
+	if split == nil {
+		return
+	}
 	rng := rand.New(rand.NewPCG(s.set.Seed, 0))
-	var a *annealer
+	a := newAnnealer(newPlacement(s.netlist, s.scatter(rng)), rng)
+	s.chain(ctx, a, split)
 	for run := range annealRuns {
-		a = newAnnealer(newPlacement(s.netlist, s.scatter(rng)), rng)
-		s.anneal(ctx, a, split, run)
 		if s.over(ctx) {
 			return
 		}
+		a = newAnnealer(newPlacement(s.netlist, s.scatter(rng)), rng)
+		s.anneal(ctx, a, split, run)
 	}
-	s.chain(ctx, a, split)
 	if s.over(ctx) || s.best == nil {
 		return
 	}
@@ -75,12 +75,4 @@ func (s *anywhere) search(ctx context.Context) {
 		sets.improve(ctx, s.sol.Largest, sets.steps(boundWork))
 		s.raise(sets.bound, "sets: at some prices, all items are worth more than what all devices can take within this load")
 	}
-}
-
-func (s *anywhere) names(item int) []string {
-	var names []string
-	for _, v := range s.nodes[item] {
-		names = append(names, s.p.Nodes[v].Name)
-	}
-	return names
 }

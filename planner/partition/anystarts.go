@@ -2,6 +2,7 @@ package partition
 
 import (
 	"context"
+	"math"
 	"math/rand/v2"
 )
 
@@ -87,4 +88,35 @@ func (s *anywhere) scatter(rng *rand.Rand) []int32 {
 		place[v] = int32(s.first[kind] + rng.IntN(s.count[kind]))
 	}
 	return place
+}
+
+// onePass goes through the items once, so that there is an answer however soon
+// the end comes: an item joins the one before unless that device then has more
+// than the average, or cannot take it; then it goes where the least is.
+func (s *anywhere) onePass(average float64) {
+	kind := s.kindOf()
+	load, bytes := make([]float64, len(kind)), make([]float64, len(kind))
+	place := make([]int32, len(s.nodes))
+	at := 0
+	for v := range place {
+		can := func(d int) bool {
+			return !math.IsInf(s.time[kind[d]][v], 1) && bytes[d]+s.size[v] <= s.capacity[kind[d]]
+		}
+		if !can(at) || load[at]+s.time[kind[at]][v] > average {
+			least := -1
+			for d := range kind {
+				if can(d) && (least < 0 || load[d]+s.time[kind[d]][v] < load[least]+s.time[kind[least]][v]) {
+					least = d
+				}
+			}
+			if least < 0 {
+				return
+			}
+			at = least
+		}
+		place[v] = int32(at)
+		load[at] += s.time[kind[at]][v]
+		bytes[at] += s.size[v]
+	}
+	s.take(place, 0, "one pass: each item where the one before is, or where the least is")
 }

@@ -3,11 +3,13 @@ package partition
 import (
 	"context"
 	"math"
+	"slices"
 )
 
 // unitBound is the largest of the items' least loads: the load that a device
-// has at least when it holds the item, with whatever company is best. Below it
-// nothing fits, however many devices there are.
+// has at least when it holds the item, with whatever company is best of the
+// items that fit beside it, each for itself. Below it nothing fits, however
+// many devices there are.
 //
 // The load of a set is a submodular function, so the least over the sets that
 // hold an item is a minimum cut (Picard, Management Science 1976): an item
@@ -29,9 +31,10 @@ func (l *netlist) unitBound(ctx context.Context) (bound float64, item int) {
 				continue
 			}
 			value, company := c.least(v)
-			// What shares the best set can do as well.
+			// What shares the best set can do as well, if it leaves the others
+			// as much room.
 			for _, u := range company {
-				if l.size[u] <= l.capacity[k] {
+				if l.size[u] <= l.size[v] || c.roomy {
 					least[u] = min(least[u], value)
 				}
 			}
@@ -63,12 +66,16 @@ type cutNetwork struct {
 	items, sink int
 	fixed       []float64 // capacities without flow
 	toSink      []int     // each item's arc to the sink
+	size        []float64
+	room        float64
+	roomy       bool // any two items fit
 }
 
 // newCutNetwork has a node for each item, two for each wire of three members
 // or more, and a sink. A device's side of the cut is its set.
 func (l *netlist) newCutNetwork(kind int) *cutNetwork {
-	c := &cutNetwork{items: len(l.nodes)}
+	c := &cutNetwork{items: len(l.nodes), size: l.size, room: l.capacity[kind]}
+	c.roomy = 2*slices.Max(l.size) <= c.room
 	nodes := c.items + 1
 	for _, w := range l.wires {
 		if len(w.members) > 2 {
@@ -104,6 +111,11 @@ func (l *netlist) newCutNetwork(kind int) *cutNetwork {
 // ends the search for paths early.
 func (c *cutNetwork) least(v int) (load float64, set []int) {
 	copy(c.left, c.fixed)
+	for u := range c.items {
+		if !c.roomy && u != v && c.size[u]+c.size[v] > c.room {
+			c.left[c.toSink[u]] = math.Inf(1) // the sink's side
+		}
+	}
 	load = c.run(v, c.sink)
 	for u := range c.items {
 		if c.level[u] >= 0 {

@@ -6,9 +6,12 @@ import (
 	"slices"
 )
 
+// leastLoad is what loads must be above to be told apart in cells.
+const leastLoad = 1e-300
+
 // improve makes steps until the bound reaches the limit or they are used up.
 func (b *setBound) improve(ctx context.Context, limit float64, steps int) {
-	if limit <= 0 {
+	if limit < leastLoad {
 		return
 	}
 	for range steps {

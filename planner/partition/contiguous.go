@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 )
 
 // Contiguous places the nodes so that the largest load is least, where each
@@ -60,18 +59,17 @@ func contiguousWithin(ctx context.Context, p *Problem, set Settings, most limits
 		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
 		defer cancel()
 	}
-	s := &contiguous{order: o, set: set, limits: most, sol: Solution{Largest: math.Inf(1)}}
+	s := &contiguous{order: o, limits: most, certificate: newCertificate(p, set)}
 	s.firstBounds()
 	err = s.solve(ctx)
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errFull) {
-		s.sol.Stopped = true
-	} else if err != nil {
+	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errFull)
+	if err != nil && !stopped {
 		return nil, err
 	}
 	if s.sol.Place == nil {
 		return nil, fmt.Errorf("stopped before any placement was found: %w", err)
 	}
-	return s.finish()
+	return s.finish(stopped), nil
 }
 
 // maxCombinations bounds the states of one down-set.
@@ -81,66 +79,17 @@ const maxCombinations = 100_000
 type contiguous struct {
 	*order
 	limits
-	set Settings
-	sol Solution
+	certificate
 }
 
 // firstBounds are those that need no search.
 func (s *contiguous) firstBounds() {
-	use := make([]bool, len(s.p.Kinds))
-	for k := range use {
-		use[k] = true
+	sizes := s.size
+	if s.loose != nil {
+		sizes = s.loose // a leaf may be elsewhere
 	}
-	_, average := s.average(use)
+	_, average := s.average(s.everyKind(), sizes)
 	item, time := s.largestItem()
-	s.raise(average*(1-rounding), "average: all times over all devices")
+	s.raise(average, byAverage)
 	s.raise(time, fmt.Sprintf("largest item: %s alone", named(s.names(item))))
-}
-
-func (s *contiguous) names(item int) []string {
-	var names []string
-	for _, v := range s.nodes[item] {
-		names = append(names, s.p.Nodes[v].Name)
-	}
-	return names
-}
-
-func (s *contiguous) raise(bound float64, why string) {
-	if bound > s.sol.LowerBound || s.sol.Bound == "" {
-		s.sol.LowerBound, s.sol.Bound = bound, why
-		s.tell()
-	}
-}
-
-func (s *contiguous) take(place []int, largest float64, method string) {
-	if largest < s.sol.Largest {
-		s.sol.Place, s.sol.Largest, s.sol.Method = place, largest, method
-		s.tell()
-	}
-}
-
-func (s *contiguous) tell() {
-	if s.set.Progress != nil {
-		s.set.Progress(s.sol.Largest, s.sol.LowerBound)
-	}
-}
-
-// proven: the bounds meet, but for rounding.
-func (s *contiguous) proven() bool {
-	return s.sol.Largest*(1-2*rounding) <= s.sol.LowerBound
-}
-
-// finish scores the answer by the definitions.
-func (s *contiguous) finish() (*Solution, error) {
-	_, largest, err := s.p.Score(s.sol.Place)
-	if err != nil {
-		return nil, fmt.Errorf("the answer breaks a rule: %w", err)
-	}
-	if math.Abs(largest-s.sol.Largest) > 1e-6*largest {
-		return nil, fmt.Errorf("the answer's largest load is %v, and was found as %v", largest, s.sol.Largest)
-	}
-	s.sol.Largest = largest
-	s.sol.LowerBound = min(s.sol.LowerBound, largest)
-	s.sol.Optimal = s.proven()
-	return &s.sol, nil
 }

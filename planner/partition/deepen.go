@@ -78,7 +78,7 @@ func (s *contiguous) complete(ctx context.Context, l *lattice) error {
 		return s.through(ctx, l, true, found)
 	}
 	if s.sol.Place == nil {
-		return s.nothing()
+		return s.nothing(fmt.Sprintf("no %d contiguous parts keep every capacity and run where they are", s.p.Devices()))
 	}
 	return nil
 }
@@ -99,16 +99,14 @@ func (s *contiguous) through(ctx context.Context, l *lattice, relaxed bool, meth
 		bound := limit
 		if found {
 			place, largest := at.places()
-			if _, _, broken := s.p.Score(place); broken == nil {
-				s.take(place, largest, method)
-			}
+			s.take(place, method)
 			bound = min(limit, largest*(1-rounding))
 		}
 		if err != nil {
 			return err
 		}
 		if proof && !math.IsInf(bound, 1) {
-			s.raise(bound, fmt.Sprintf("search: smaller loads were refuted for all %d down-sets", l.len()))
+			s.raise(bound-at.drift, fmt.Sprintf("search: smaller loads were refuted for all %d down-sets", l.len()))
 		}
 		if found {
 			return nil
@@ -131,17 +129,4 @@ func rising(bound, top float64) func(func(float64) bool) {
 		}
 		yield(math.Inf(1))
 	}
-}
-
-// nothing explains a search without an answer.
-func (s *contiguous) nothing() error {
-	e := &InfeasibleError{Size: sum(s.size)}
-	for _, k := range s.p.Kinds {
-		if k.Count > 0 {
-			e.Capacity += float64(k.Count) * k.Capacity
-		}
-	}
-	e.Reason = fmt.Sprintf("the sizes sum to %.0f bytes of %.0f, but no %d contiguous parts keep every capacity and run where they are",
-		e.Size, e.Capacity, s.p.Devices())
-	return e
 }

@@ -43,7 +43,10 @@ func (l *netlist) newFrontier(ctx context.Context, withWires bool) *frontier {
 		used[w] = withWires
 	}
 	for ctx.Err() == nil {
-		order := l.thinOrder(used)
+		order := l.thinOrder(ctx, used)
+		if order == nil {
+			return nil
+		}
 		if f := l.layOut(ctx, order, used, widestStates); f != nil {
 			return f
 		}

@@ -1,18 +1,24 @@
 package partition
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 )
 
 // thinOrder is the best of some greedy orders: next is the item that opens the
-// fewest wires, less those it closes.
-func (l *netlist) thinOrder(used []bool) []int32 {
+// fewest wires, less those it closes. It returns nil where the context ends
+// before the first.
+func (l *netlist) thinOrder(ctx context.Context, used []bool) []int32 {
 	var best []int32
 	least := math.Inf(1)
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range max(1, min(20, 20_000_000/(len(l.nodes)*len(l.nodes)+1))) {
-		if order, work := l.greedyOrder(used, rng); work < least {
+		order, work := l.greedyOrder(ctx, used, rng)
+		if order == nil {
+			break
+		}
+		if work < least {
 			best, least = order, work
 		}
 	}
@@ -30,12 +36,15 @@ type thinning struct {
 	near, taken []bool
 }
 
-func (l *netlist) greedyOrder(used []bool, rng *rand.Rand) (order []int32, work float64) {
+func (l *netlist) greedyOrder(ctx context.Context, used []bool, rng *rand.Rand) (order []int32, work float64) {
 	t := &thinning{netlist: l, used: used, near: make([]bool, len(l.nodes)), taken: make([]bool, len(l.nodes))}
 	for _, w := range l.wires {
 		t.left = append(t.left, len(w.members))
 	}
 	for len(order) < len(l.nodes) {
+		if len(order)%64 == 0 && ctx.Err() != nil {
+			return nil, 0
+		}
 		pick, least, ties := -1, math.MaxInt, 0
 		for v := range t.taken {
 			if t.taken[v] {

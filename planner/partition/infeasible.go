@@ -49,7 +49,7 @@ func (in *instance) itemFits(i int) error {
 		switch {
 		case math.IsInf(in.time[k][i], 1):
 			why = append(why, fmt.Sprintf("cannot run on %s", kind.label(k)))
-		case in.size[i] > kind.Capacity:
+		case in.size[i] > kind.room():
 			why = append(why, fmt.Sprintf("%s holds %.0f", kind.label(k), kind.Capacity))
 		default:
 			return nil

@@ -92,10 +92,14 @@ func (p *Problem) groups() []int {
 }
 
 // places turns devices of items into devices of nodes.
-func (in *instance) places(device []int) []int {
+func (in *instance) places(device []int32) []int {
 	place := make([]int, len(in.itemOf))
 	for v, i := range in.itemOf {
-		place[v] = device[i]
+		place[v] = int(device[i])
 	}
 	return place
+}
+
+func (in *instance) everyKind() []bool {
+	return slices.Repeat([]bool{true}, len(in.p.Kinds))
 }

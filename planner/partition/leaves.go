@@ -74,7 +74,7 @@ func (in *instance) sizesNeverBind() bool { return sum(in.size) <= in.smallest()
 func (in *instance) smallest() float64 {
 	least := math.Inf(1)
 	for _, k := range in.p.Kinds {
-		least = min(least, k.Capacity)
+		least = min(least, k.room())
 	}
 	return least
 }

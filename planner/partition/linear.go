@@ -57,3 +57,22 @@ func (o *order) cheapest() []int {
 		return at
 	})
 }
+
+// cutBy is how much more crosses the edge of a set when an item joins it.
+func (o *order) cutBy(set []uint64, v int) float64 {
+	more := 0.0
+	for _, e := range o.touching[v] {
+		n := &o.nets[e]
+		inside, all := 0, len(n.sinks)+1
+		for _, u := range append([]int{n.source}, n.sinks...) {
+			inside += int(set[u/64] >> (u % 64) & 1)
+		}
+		if inside == 0 {
+			more += n.cost
+		}
+		if inside == all-1 {
+			more -= n.cost
+		}
+	}
+	return more
+}

@@ -19,12 +19,15 @@ type splitter struct {
 	work int
 }
 
-func newSplitter(l *netlist, cells int) *splitter {
+// newSplitter returns nil where the context ends.
+func newSplitter(ctx context.Context, l *netlist, cells int) *splitter {
 	s := &splitter{netlist: l, cells: cells, used: make([]bool, len(l.wires))}
 	for w := range s.used {
 		s.used[w] = true
 	}
-	s.order = l.thinOrder(s.used)
+	if s.order = l.thinOrder(ctx, s.used); s.order == nil {
+		return nil
+	}
 	return s
 }
 
@@ -41,7 +44,7 @@ func (s *splitter) split(ctx context.Context, a *annealer, d, e int32) (items []
 	}
 	f := s.layOut(ctx, items, s.used, splitStates)
 	limit := max(a.load[d], a.load[e]) * (1 - 1e-9)
-	if f == nil || limit <= 0 {
+	if f == nil || limit < leastLoad {
 		return nil, nil
 	}
 	labels := s.walk(ctx, f, s.time[a.kind[d]], s.time[a.kind[e]], a.free[a.kind[d]], a.free[a.kind[e]], limit)

@@ -42,6 +42,11 @@ type Kind struct {
 	FreeTransfers bool
 }
 
+// room is the capacity and what sums of fractions may round by: sizes that are
+// equal to it on paper fit. Score allows twice as much, for its sums have an
+// order of their own.
+func (k *Kind) room() float64 { return k.Capacity * (1 + 0.5e-12) }
+
 // Devices is the number of devices of all kinds.
 func (p *Problem) Devices() int {
 	total := 0

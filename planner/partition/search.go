@@ -21,7 +21,8 @@ type search struct {
 	prices []prices
 	choice []int       // the prices for what is left after a state
 	left   []float64   // a state's devices that are left, in those prices
-	room   []float64   // and their capacity
+	paid   []float64   // and their capacity, in those prices
+	space  []float64   // in bytes
 	rest   [][]float64 // by prices: the work above a down-set
 	weight []float64   // the size above a down-set
 	seen   []int32     // the last set from which a set was walked to
@@ -58,7 +59,7 @@ func (s *search) price() {
 			if n := kinds[k].Count - used[k]; n > 0 {
 				bits |= 1 << k
 				use[k] = true
-				room += float64(n) * kinds[k].Capacity
+				room += float64(n) * kinds[k].room()
 			}
 		}
 		priced := use
@@ -69,17 +70,20 @@ func (s *search) price() {
 		if !known {
 			at = len(s.prices)
 			index[bits] = at
-			w, _ := s.o.average(priced)
+			w, _ := s.o.average(priced, s.size)
 			s.prices = append(s.prices, w)
 			s.rest = append(s.rest, s.above(w.work))
 		}
-		left := 0.0
+		left, paid := 0.0, 0.0
 		for k := range kinds {
 			if use[k] {
-				left += float64(kinds[k].Count-used[k]) * s.prices[at].per[k]
+				n := float64(kinds[k].Count - used[k])
+				left += n * s.prices[at].per[k]
+				paid += n * s.prices[at].space(&kinds[k], k)
 			}
 		}
-		s.choice, s.left, s.room = append(s.choice, at), append(s.left, left), append(s.room, room)
+		s.choice, s.space = append(s.choice, at), append(s.space, room)
+		s.left, s.paid = append(s.left, left), append(s.paid, paid)
 	}
 }
 
@@ -99,11 +103,8 @@ func (s *search) above(of []float64) []float64 {
 	return sums
 }
 
-// rounding covers the difference between sums taken in different orders.
-const rounding = 1e-9
-
 // hopeless: what is above a down-set is too much for the devices left.
 func (s *search) hopeless(state int, set int32) bool {
 	rest := s.rest[s.choice[state]][set]
-	return rest*(1-rounding) > s.limit*s.left[state] || s.weight[set]*(1-rounding) > s.room[state]
+	return rest*(1-rounding) > s.limit*s.left[state]+s.paid[state] || s.weight[set]*(1-rounding) > s.space[state]
 }

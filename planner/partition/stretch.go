@@ -9,6 +9,7 @@ import (
 // device, kept up to date as items come and go.
 type stretch struct {
 	kinds []Kind
+	room  []float64 // capacities
 	time  []float64 // item × kinds
 	size  []float64
 	// The nets an item touches are nets[first[item]:first[item+1]]. Nets that
@@ -18,6 +19,9 @@ type stretch struct {
 	pins        []int32 // how many items a net touches
 	before      []int32 // of these, in the down-set below the stretch
 	inside      []int32 // of these, in the stretch
+	// drift bounds the error of a load, whose transfers come and go: one ulp of
+	// all of them for every net that an item touches.
+	drift float64
 }
 
 // usage is what a stretch costs. Undoing a step restores it exactly.
@@ -64,6 +68,10 @@ func newStretch(in *instance, size []float64) *stretch {
 			s.time = append(s.time, in.time[k][v])
 		}
 	}
+	for _, k := range s.kinds {
+		s.room = append(s.room, k.room())
+	}
+	s.drift = 0x1p-53 * sum(s.cost) * float64(len(s.nets))
 	s.before, s.inside = make([]int32, len(s.cost)), make([]int32, len(s.cost))
 	return s
 }

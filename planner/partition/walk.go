@@ -88,7 +88,7 @@ func (s *search) walk(set int32, u usage) {
 // fits: some device that is left can hold the stretch, and may hold more.
 func (s *search) fits(u *usage) bool {
 	for _, k := range s.open {
-		if _, least := s.load(u, k); least <= s.limit && u.size <= s.kinds[k].Capacity {
+		if _, least := s.load(u, k); least <= s.limit && u.size <= s.room[k] {
 			return true
 		}
 	}
@@ -99,7 +99,7 @@ func (s *search) fits(u *usage) bool {
 func (s *search) record(to int32, u *usage) {
 	for _, k := range s.open {
 		load, _ := s.load(u, k)
-		if !(load <= s.limit) || u.size > s.kinds[k].Capacity {
+		if !(load <= s.limit) || u.size > s.room[k] {
 			continue
 		}
 		for _, at := range s.live {
@@ -127,7 +127,7 @@ func (s *search) places() (place []int, largest float64) {
 		}
 	}
 	largest = s.t.value[base+at]
-	device := make([]int, len(s.o.nodes))
+	device := make([]int32, len(s.o.nodes))
 	for set := full; set != 0; {
 		by := s.t.from[s.t.of(set)+at]
 		at -= s.t.stride[by.kind()]
@@ -136,7 +136,7 @@ func (s *search) places() (place []int, largest float64) {
 			d += s.kinds[k].Count
 		}
 		for _, v := range s.l.members(set) {
-			device[v] = d
+			device[v] = int32(d)
 		}
 		set = by.set()
 	}

@@ -60,7 +60,7 @@ func (p *Problem) Score(stage, choice []int) (loads []Load, largest float64, err
 
 // valid is the number of stages, none of them empty.
 func (p *Problem) valid(stage, choice []int) (count int, err error) {
-	nodes := make([]int, p.Devices)
+	filled := make(map[int]bool)
 	for v, s := range stage {
 		if s < 0 || s >= p.Devices {
 			return 0, fmt.Errorf("node %q: stage %d of %d devices", p.Nodes[v].Name, s, p.Devices)
@@ -68,11 +68,11 @@ func (p *Problem) valid(stage, choice []int) (count int, err error) {
 		if choice[v] < 0 || choice[v] >= len(p.Nodes[v].Choices) {
 			return 0, fmt.Errorf("node %q: there is no choice %d", p.Nodes[v].Name, choice[v])
 		}
-		nodes[s]++
+		filled[s] = true
 		count = max(count, s+1)
 	}
-	for s, n := range nodes[:count] {
-		if n == 0 {
+	for s := 0; len(filled) < count; s++ {
+		if !filled[s] {
 			return 0, fmt.Errorf("stage %d of %d is empty", s, count)
 		}
 	}

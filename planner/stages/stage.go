@@ -51,8 +51,8 @@ func (q *probe) allowed(upper, lower int, transfers float64) bool {
 		q.next = min(q.next, time)
 		return false
 	}
-	need := q.fast[upper] - q.fast[lower] - q.capacity
-	if !(need > rounding*q.capacity) {
+	need := q.fast[upper] - q.fast[lower] - q.capacity*(1+rounding)
+	if !(need > 0) {
 		return true
 	}
 	k := knapsack{view: q.view, member: func(v int) bool { return q.f.has(upper, v) && !q.f.has(lower, v) }}
@@ -100,7 +100,7 @@ func (q *probe) pipeline() (stage, choice []int) {
 		upper, y := int(q.after[at]), int(q.level[at])
 		nodes := q.f.nodes(upper, at)
 		v := q.search.view(y)
-		need := -q.capacity
+		need := -q.capacity * (1 + rounding)
 		for _, n := range nodes {
 			_, m := v.nodes[n].fastest()
 			need += m

@@ -101,8 +101,12 @@ func changesTraining(e *edit) bool {
 	return w.LoRARank > 0
 }
 
-// edited is the best row of a changed problem; false where none is answered.
+// edited is the best row of a changed problem; false where none is answered,
+// or the time is over.
 func (p *Problem) edited(ctx context.Context, es ...edit) (Row, bool) {
+	if ctx.Err() != nil {
+		return Row{}, false
+	}
 	q := *p
 	for _, e := range es {
 		e.apply(&q.Workload)

@@ -42,7 +42,10 @@ func (p *Problem) moreGPUs(ctx context.Context) []Change {
 			low = mid
 		}
 	}
-	r, _ := on(high)
+	r, ok := on(high)
+	if !ok { // interrupted
+		return nil
+	}
 	return []Change{p.change(fmt.Sprintf("%d GPUs", high), r)}
 }
 

@@ -72,8 +72,14 @@ func (p *Problem) on(count int) *Problem {
 	if count > n {
 		devices = append(devices, devices[n-1])
 	}
+	if count > n && len(p.Topology.Links) > 0 {
+		return nil // nobody has said what would join it to the others
+	}
 	q := *p
-	q.Topology = &costmodel.Topology{Devices: devices[:count]}
+	topo := *p.Topology
+	topo.Devices = devices[:count]
+	topo.Links = slices.DeleteFunc(slices.Clone(topo.Links), func(l costmodel.Link) bool { return max(l.From, l.To) >= count })
+	q.Topology = &topo
 	if q.Workload.ShardDegree == int64(n) {
 		q.Workload.ShardDegree = 0 // over all
 	}
@@ -103,6 +109,7 @@ func (p *Problem) larger() (string, *Problem) {
 			return "", nil
 		}
 		topo.Devices[d] = next.Device(p.Workload.Mode)
+		topo.Devices[d].Host, topo.Devices[d].HostBytesPerSecond = p.Topology.Devices[d].Host, p.Topology.Devices[d].HostBytesPerSecond
 		topo.Devices[d].ReservedBytes = max(topo.Devices[d].ReservedBytes, p.Topology.Devices[d].ReservedBytes)
 	}
 	q.Topology = &topo

@@ -10,7 +10,8 @@ import (
 
 // Smallest are the changes that make the problem fit: single ones, each with
 // what it comes to, another strategy and more GPUs among them. Where none of
-// those that train the same is enough, they include several together.
+// those that train the same is enough, they include several together. Once
+// ctx is done nothing more is tried.
 func Smallest(ctx context.Context, p *Problem) []Change {
 	var out []Change
 	batches, same := false, false
@@ -62,7 +63,7 @@ func (p *Problem) open() bool {
 
 // others is the fastest other strategy that fits as the workload stands.
 func (p *Problem) others(ctx context.Context) []Change {
-	if p.open() {
+	if p.open() || ctx.Err() != nil {
 		return nil
 	}
 	q := *p

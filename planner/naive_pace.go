@@ -28,7 +28,7 @@ type pace struct {
 type passTimes = costmodel.UnitSeconds
 
 // weighted is a unit's part of the step.
-func (c pace) weighted(t *turn, u int, s passTimes) float64 {
+func (c pace) weighted(t *naiveStep, u int, s passTimes) float64 {
 	forward, backward := s.Forward, s.Backward
 	if c.waits(u) {
 		forward = s.Issue
@@ -50,11 +50,11 @@ func (c pace) weighted(t *turn, u int, s passTimes) float64 {
 func (c pace) waits(pass int) bool { return pass < c.micro }
 
 // back is the number of unit u's backward among the passes.
-func (t *turn) back(u int) int { return 2*len(t.l.groupOf) - 1 - u }
+func (t *naiveStep) back(u int) int { return 2*len(t.l.groupOf) - 1 - u }
 
 // crossed is how often unit u's output crosses to the next unit in the time
 // that counts: there, and as a gradient back.
-func (c pace) crossed(t *turn, u int) (there, back float64) {
+func (c pace) crossed(t *naiveStep, u int) (there, back float64) {
 	if !c.waits(u + 1) {
 		there = 1
 	}
@@ -75,7 +75,7 @@ func (c pace) crossed(t *turn, u int) (there, back float64) {
 
 // paceOf is the pace of a map: what it waits for, and so the sum that is its
 // step.
-func (t *turn) paceOf(place []int) pace {
+func (t *naiveStep) paceOf(place []int) pace {
 	p := t.l.p
 	var out pace
 	micro, token := waiting{}, waiting{}

@@ -5,15 +5,15 @@ import (
 	"github.com/devmap-dev/devmap/planner/chain"
 )
 
-// host is a device as the search sees it.
-type host struct {
+// bin is a device as the search sees it.
+type bin struct {
 	budget, extra int64
 	kept          costmodel.Kept
 	idle          int64 // what it needs without units
 	like          int   // the first device that is the same and, like it, has no pins; itself where none
 }
 
-func (s *scatter) makeHosts() {
+func (s *scatter) makeBins() {
 	p := s.p
 	pinned := make(map[int]bool)
 	for i := range s.items {
@@ -21,18 +21,18 @@ func (s *scatter) makeHosts() {
 	}
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]
-		h := host{budget: dev.Budget(), extra: p.Costs.Overhead(d, dev), kept: p.Costs.Kept(d, dev, false), like: d}
+		h := bin{budget: dev.Budget(), extra: p.Costs.Overhead(d, dev), kept: p.Costs.Kept(d, dev, false), like: d}
 		if h.kept.Output > 0 { // it is there without units too
 			h.idle = costmodel.Run{}.Peak(p.Costs.Kept(d, dev, true)) + h.extra
 		}
-		for e := range s.hosts {
-			o := &s.hosts[e]
+		for e := range s.bins {
+			o := &s.bins[e]
 			if !pinned[d] && !pinned[e] && o.budget == h.budget && o.extra == h.extra && o.kept == h.kept && o.idle == h.idle {
 				h.like = e
 				break
 			}
 		}
-		s.hosts = append(s.hosts, h)
+		s.bins = append(s.bins, h)
 	}
 }
 
@@ -76,7 +76,7 @@ func (l *load) add(c, n int) { l.set(c, l.counts[c]+n) }
 
 // need is the device's peak and overhead, in bytes.
 func (l *load) need() int64 {
-	h := &l.s.hosts[l.device]
+	h := &l.s.bins[l.device]
 	if l.items == 0 {
 		return h.idle
 	}
@@ -84,7 +84,7 @@ func (l *load) need() int64 {
 }
 
 func (l *load) share() chain.Share {
-	return chain.Share{Peak: l.need(), Budget: l.s.hosts[l.device].budget}
+	return chain.Share{Peak: l.need(), Budget: l.s.bins[l.device].budget}
 }
 
 // allows reports whether a class may be on the device.
@@ -99,9 +99,9 @@ func (l *load) allows(c int) bool {
 func (s *scatter) largestItem() (share chain.Share, c int) {
 	share, c = chain.Share{Peak: 0, Budget: 1}, -1
 	best := make([]chain.Share, len(s.classes))
-	for d := range s.hosts {
-		share = larger(share, chain.Share{Peak: s.hosts[d].idle, Budget: s.hosts[d].budget})
-		if s.hosts[d].like != d {
+	for d := range s.bins {
+		share = larger(share, chain.Share{Peak: s.bins[d].idle, Budget: s.bins[d].budget})
+		if s.bins[d].like != d {
 			continue
 		}
 		l := s.newLoad(d)

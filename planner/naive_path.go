@@ -5,7 +5,7 @@ import "math"
 // path is one dynamic program: the chain's items on devices in an order, with
 // the groups fixed on devices.
 type path struct {
-	*turn
+	*naiveStep
 	stops  []stop
 	groups []int    // device of each group
 	base   []uint64 // groups of each device
@@ -19,8 +19,8 @@ type path struct {
 
 // newPath sums the costs up; false where two groups are not joined by a link
 // that they need.
-func (t *turn) newPath(stops []stop, groups []int) (*path, bool) {
-	p := &path{turn: t, stops: stops, groups: groups, base: make([]uint64, t.devices), held: make([]int64, t.devices)}
+func (t *naiveStep) newPath(stops []stop, groups []int) (*path, bool) {
+	p := &path{naiveStep: t, stops: stops, groups: groups, base: make([]uint64, t.devices), held: make([]int64, t.devices)}
 	for g, d := range groups {
 		p.base[d] |= 1 << g
 	}

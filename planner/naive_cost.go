@@ -2,7 +2,6 @@ package planner
 
 import (
 	"math"
-	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -27,11 +26,8 @@ func (a cost) less(b cost) bool {
 	return a.cuts < b.cuts
 }
 
-// tickBits is how many bits the time of the slowest map takes.
-const tickBits = 50
-
-// turn is the step of a device map as sums: one device works at a time.
-type turn struct {
+// naiveStep is the step of a device map as sums: one device works at a time.
+type naiveStep struct {
 	l       *layout
 	pins    *pins
 	devices int
@@ -50,10 +46,10 @@ type turn struct {
 	cross [][]int64
 }
 
-// newTurn prepares the sums for a pace.
-func newTurn(l *layout, fixed *pins, c pace) *turn {
+// newNaiveStep prepares the sums for a pace.
+func newNaiveStep(l *layout, fixed *pins, c pace) *naiveStep {
 	p := l.p
-	t := &turn{l: l, pins: fixed, devices: len(p.Topology.Devices), items: len(l.start) - 1, pace: c, train: p.Costs.Workload.Mode == costmodel.Train}
+	t := &naiveStep{l: l, pins: fixed, devices: len(p.Topology.Devices), items: len(l.start) - 1, pace: c, train: p.Costs.Workload.Mode == costmodel.Train}
 	t.passes, t.tokens = p.Costs.Passes()
 	seconds, update := t.seconds()
 	crossing := t.crossings()
@@ -64,43 +60,7 @@ func newTurn(l *layout, fixed *pins, c pace) *turn {
 	return t
 }
 
-// slowest is the sum of the units where each is on its slowest device.
-func slowest(rows [][]float64) float64 {
-	var sum float64
-	for u := range rows[0] {
-		most := 0.
-		for d := range rows {
-			most = max(most, rows[d][u])
-		}
-		sum += most
-	}
-	return sum
-}
-
-func largest(rows [][]float64) float64 {
-	most := 0.
-	for _, row := range rows {
-		most = max(most, slices.Max(row))
-	}
-	return most
-}
-
-func (t *turn) ticks(rows [][]float64) [][]int64 {
-	out := make([][]int64, len(rows))
-	for i, row := range rows {
-		out[i] = make([]int64, len(row))
-		for j, v := range row {
-			if v < 0 {
-				out[i][j] = -1
-				continue
-			}
-			out[i][j] = int64(math.Round(v * t.scale))
-		}
-	}
-	return out
-}
-
-func (t *turn) seconds() (units, update [][]float64) {
+func (t *naiveStep) seconds() (units, update [][]float64) {
 	p := t.l.p
 	for d := range t.devices {
 		own, up := make([]float64, len(p.Costs.Units)), make([]float64, len(p.Costs.Units))
@@ -115,7 +75,7 @@ func (t *turn) seconds() (units, update [][]float64) {
 
 // crossings are the times of each distinct output between all devices, -1
 // where they are not joined.
-func (t *turn) crossings() [][]float64 {
+func (t *naiveStep) crossings() [][]float64 {
 	p := t.l.p
 	type kind struct {
 		bytes       int64
@@ -137,7 +97,7 @@ func (t *turn) crossings() [][]float64 {
 	return out
 }
 
-func (t *turn) between(bytes int64, there, back float64) []float64 {
+func (t *naiveStep) between(bytes int64, there, back float64) []float64 {
 	topo := t.l.p.Topology
 	row := make([]float64, t.devices*t.devices)
 	for from := range t.devices {
@@ -156,7 +116,7 @@ func (t *turn) between(bytes int64, there, back float64) []float64 {
 
 // crossing is what unit u's output costs on its way to the next unit's
 // device; false where no link joins the two.
-func (t *turn) crossing(from, to, u int) (cost, bool) {
+func (t *naiveStep) crossing(from, to, u int) (cost, bool) {
 	if from == to {
 		return cost{}, true
 	}

@@ -1,13 +1,6 @@
 package planner
 
-// placed is a device map with its cost.
-type placed struct {
-	items  []int // device of each item
-	groups []int
-	cost   cost  // with the update in its time
-	update int64 // of the slowest device
-	order  int   // how many cuts go down in device number
-}
+import "context"
 
 // reached is the best way to have a stop's device end before an item.
 type reached struct {
@@ -20,8 +13,9 @@ type reached struct {
 //	best[stop][b] = min over stops before and a in [lo(b), b) of
 //	                best[before][a] + crossing(a) + sums[b] − sums[a]
 //
-// As lo never falls, the minimum over a window of a is that of a queue.
-func (p *path) walk(slowest int64) *placed {
+// As lo never falls, the minimum over a window of a is that of a queue. Nil
+// where there is none, and where the context ends.
+func (p *path) walk(ctx context.Context, slowest int64) *placed {
 	for d, held := range p.held {
 		if p.base[d] != 0 && held > slowest {
 			return nil
@@ -30,6 +24,9 @@ func (p *path) walk(slowest int64) *placed {
 	best := make([][]reached, len(p.stops))
 	end, last := reached{stop: -1}, -1
 	for s := range p.stops {
+		if ctx.Err() != nil {
+			return nil
+		}
 		best[s] = make([]reached, p.items+1)
 		for b := range best[s] {
 			best[s][b].stop = -1

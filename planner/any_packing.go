@@ -6,11 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/chain"
 )
 
-// quest is a branch and bound for a map under given peaks: device by device,
+// packing is a branch and bound for a map under given peaks: device by device,
 // with all sets of items that leave no room for another (Martello and Toth,
 // Knapsack Problems, 1990, §8.5: dominance). What was left over for the
 // devices from some one on, and failed, is remembered.
-type quest struct {
+type packing struct {
 	a       *anySearch
 	loads   []*load
 	caps    []int64
@@ -26,22 +26,22 @@ type quest struct {
 // mostFailed bounds the memory of failures, about 100 B each.
 const mostFailed = 2_000_000
 
-func (s *scatter) newQuest(a *anySearch, v chain.Share, nodes int) *quest {
-	q := &quest{a: a, nodes: nodes, classes: a.bySize(), failed: make(map[string]bool), left: make([]int, len(s.classes))}
-	for d := range s.hosts {
+func (s *scatter) newPacking(a *anySearch, v chain.Share, nodes int) *packing {
+	q := &packing{a: a, nodes: nodes, classes: a.bySize(), failed: make(map[string]bool), left: make([]int, len(s.classes))}
+	for d := range s.bins {
 		q.loads = append(q.loads, s.newLoad(d))
-		q.caps = append(q.caps, below(v, s.hosts[d].budget))
+		q.caps = append(q.caps, below(v, s.bins[d].budget))
 		q.order = append(q.order, d)
 	}
 	for c := range s.classes {
 		q.left[c] = len(s.classes[c].items)
 	}
-	alike := make([]int, len(s.hosts))
-	for d := range s.hosts {
-		alike[s.hosts[d].like]++
+	alike := make([]int, len(s.bins))
+	for d := range s.bins {
+		alike[s.bins[d].like]++
 	}
 	slices.SortStableFunc(q.order, func(x, y int) int {
-		x, y = s.hosts[x].like, s.hosts[y].like
+		x, y = s.bins[x].like, s.bins[y].like
 		if alike[x] != alike[y] {
 			return alike[x] - alike[y]
 		}
@@ -59,7 +59,7 @@ func (s *scatter) newQuest(a *anySearch, v chain.Share, nodes int) *quest {
 	return q
 }
 
-func (q *quest) counts() [][]int {
+func (q *packing) counts() [][]int {
 	var out [][]int
 	for _, l := range q.loads {
 		out = append(out, slices.Clone(l.counts))
@@ -69,7 +69,7 @@ func (q *quest) counts() [][]int {
 
 // unfit is the first moment at which what is left does not fit on the devices
 // from order[i] on; −1 where there is none.
-func (q *quest) unfit(i int) int {
+func (q *packing) unfit(i int) int {
 	for k := range q.a.moments {
 		var sum int64
 		for c, n := range q.left {
@@ -83,7 +83,7 @@ func (q *quest) unfit(i int) int {
 }
 
 // spent counts a node, and reports that the search must end.
-func (q *quest) spent() bool {
+func (q *packing) spent() bool {
 	const often = 256
 	q.nodes--
 	if q.nodes <= 0 || q.nodes%often == 0 && q.a.stopped() {

@@ -1,0 +1,94 @@
+package planner
+
+import "math"
+
+// pipeCosts are the seconds of the chain's items on the ranks of a pipeline,
+// as prefix sums.
+type pipeCosts struct {
+	l                                *layout
+	forward, backward, token, update [][]float64 // by rank
+	issue, issueBack                 [][]float64
+	barred                           [][]int // prefix counts of items that pins keep off a rank
+	tokens                           float64
+}
+
+func newPipeCosts(l *layout, fixed *pins) *pipeCosts {
+	c := &pipeCosts{l: l}
+	_, c.tokens = l.p.Costs.Passes()
+	items := len(l.start) - 1
+	for d := range l.device {
+		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
+		issue, issueBack, barred := make([]float64, items+1), make([]float64, items+1), make([]int, items+1)
+		for i := range items {
+			issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
+			f[i+1], b[i+1], t[i+1], up[i+1], barred[i+1] = f[i], b[i], t[i], up[i], barred[i]
+			for _, u := range l.order[l.start[i]:l.start[i+1]] {
+				s := l.p.Costs.UnitSeconds(l.p.Topology, d, u)
+				f[i+1] += s.Forward
+				b[i+1] += s.Backward
+				issue[i+1] += s.Issue
+				issueBack[i+1] += s.IssueBack
+				t[i+1] += s.Token
+				up[i+1] += s.Update
+			}
+			if at := fixed.items[i]; at >= 0 && at != d {
+				barred[i+1]++
+			}
+		}
+		c.forward, c.backward = append(c.forward, f), append(c.backward, b)
+		c.token, c.update = append(c.token, t), append(c.update, up)
+		c.issue, c.issueBack = append(c.issue, issue), append(c.issueBack, issueBack)
+		c.barred = append(c.barred, barred)
+	}
+	return c
+}
+
+// message is the time of what passes at a cut before an item; +Inf where no
+// link joins the two.
+func (c *pipeCosts) message(from, to, item int) float64 {
+	p := c.l.p
+	if from == to {
+		return 0
+	}
+	if !p.Topology.Linked(from, to) {
+		return math.Inf(1)
+	}
+	return p.Topology.SendSeconds(from, to, p.Costs.Units[c.l.order[c.l.start[item]-1]].Work.Output)
+}
+
+// step is the time of a step with these cuts, stage s on rank s.
+func (c *pipeCosts) step(p *player, cuts []int) float64 {
+	n := len(cuts) - 1
+	t := stageTimes{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
+	token, update := 0., make([]float64, n)
+	for s := range n {
+		a, b := cuts[s], cuts[s+1]
+		t.forward[s], t.backward[s] = c.forward[s][b]-c.forward[s][a], c.backward[s][b]-c.backward[s][a]
+		t.issue[s], t.issueBack[s] = c.issue[s][b]-c.issue[s][a], c.issueBack[s][b]-c.issueBack[s][a]
+		token += c.tokenOf(s, a, b)
+		update[s] = c.update[s][b] - c.update[s][a]
+		if s+1 < n {
+			t.to[s], t.from[s] = c.message(s, s+1, b), c.message(s+1, s, b)
+		}
+	}
+	slowest := 0.
+	for rank, end := range p.run(&t) {
+		slowest = max(slowest, end+update[rank])
+	}
+	return slowest + c.tokens*token
+}
+
+// tokenOf is a stage's time of a token: the host starts with it, and the
+// stage's units wait for it one after the other.
+func (c *pipeCosts) tokenOf(d, a, b int) float64 {
+	if c.tokens == 0 {
+		return 0
+	}
+	host, device := 0., 0.
+	for _, u := range c.l.order[c.l.start[a]:c.l.start[b]] {
+		s := c.l.p.Costs.UnitSeconds(c.l.p.Topology, d, u)
+		host += s.IssueToken
+		device = max(device+s.Token, host)
+	}
+	return device
+}

@@ -1,0 +1,109 @@
+package planner
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// mostOrders is up to how many orders of unequal devices a pipeline tries.
+const mostOrders = 720
+
+// pipeOrder is the problem with its devices in another order.
+type pipeOrder struct {
+	order []int
+	p     *Problem
+	l     *layout
+	costs *pipeCosts
+}
+
+func newPiped(ctx context.Context, l *layout) (timed, error) {
+	out := &pipes{p: l.p}
+	n := len(l.device)
+	own := make([]int, n)
+	for d := range own {
+		own[d] = d
+	}
+	all := [][]int{own}
+	if !equal(l.p.Topology) {
+		apart := map[int]bool{}
+		for _, pin := range l.p.Pins {
+			apart[pin.Device] = true
+		}
+		if all = orders(classes(l.p, apart), mostOrders); all == nil {
+			all = [][]int{own}
+			out.notes = append(out.notes, fmt.Sprintf("the %d devices can be ordered in more than %d ways: the stages keep the devices in order", n, mostOrders))
+		}
+	}
+	var failed error
+	for _, order := range all {
+		if err := out.add(order); err != nil && failed == nil {
+			failed = err // pins that this order cannot keep leave it out
+		}
+		if ctx.Err() != nil && len(out.orders) > 0 {
+			out.partly = len(out.orders) < len(all)
+			break
+		}
+	}
+	if len(out.orders) == 0 {
+		return nil, failed
+	}
+	return out, nil
+}
+
+// add takes an order in.
+func (s *pipes) add(order []int) error {
+	q := s.p.permuted(order)
+	l, fixed, err := q.layout()
+	if err != nil {
+		return err
+	}
+	s.orders = append(s.orders, pipeOrder{order, q, l, newPipeCosts(l, fixed)})
+	return nil
+}
+
+// anyOrder is a step that no map is below, whatever the order of devices: a
+// micro-batch through all units, each on its fastest device, and all of the
+// work over all devices.
+func (s *pipes) anyOrder() float64 {
+	c := s.orders[0].costs
+	var sum, token float64
+	for i := range len(c.forward[0]) - 1 {
+		least, tok := math.Inf(1), math.Inf(1)
+		for d := range c.forward {
+			least = min(least, c.forward[d][i+1]-c.forward[d][i]+c.backward[d][i+1]-c.backward[d][i])
+			tok = min(tok, c.token[d][i+1]-c.token[d][i])
+		}
+		sum, token = sum+least, token+tok
+	}
+	m := float64(s.p.schedule().MicroBatches)
+	return (max(sum, sum*m/float64(len(c.forward))) + c.tokens*token) * (1 - tolerance)
+}
+
+// share is the largest share of a pipeline with these cuts.
+func (o *pipeOrder) share(cuts []int) float64 {
+	s := looped{l: o.l, schedule: o.p.schedule(), cuts: cuts}
+	most := 0.
+	for d := range o.p.Topology.Devices {
+		most = max(most, s.rank(d))
+	}
+	return most
+}
+
+func (o *pipeOrder) unitMap(cuts []int) devicemap.Map {
+	s := looped{l: o.l, schedule: o.p.schedule(), cuts: cuts}
+	return s.unitMap()
+}
+
+// within reports that every device keeps its cap.
+func (o *pipeOrder) within(s *looped, caps []int64) bool {
+	for d, old := range o.order {
+		budget := float64(o.p.Topology.Devices[d].Budget())
+		if s.rank(d)*budget > float64(caps[old])+0.5 {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,64 @@
+package planner
+
+import (
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// weightBound is a share that no cuts are below. At one moment of its own
+// each device has at least f micro-batches of every chunk in flight, so that
+// together they hold what is there throughout and f times what the units save;
+// where all chunks have run back once, their gradients too. The largest item
+// is on some device by itself.
+func (l *layout) weightBound() float64 {
+	var static, saved, grads, most, budgets, budget int64
+	for i := range len(l.start) - 1 {
+		r := l.costs.Run(l.start[i], l.start[i+1])
+		static, saved, grads, most = static+r.Static, saved+l.bareSaved(i), grads+r.Grads, max(most, r.Static)
+	}
+	for d := range l.device {
+		b := l.p.Topology.Devices[d].Budget()
+		static, budgets, budget = static+l.extra[d], budgets+b, max(budget, b)
+	}
+	all := static
+	if l.p.Costs.Workload.Mode == costmodel.Train {
+		before, after := flying(l.p.schedule())
+		all = max(static+before*saved, static+grads+after*saved, static+grads)
+	}
+	return max(float64(all)/float64(budgets), float64(most+slices.Min(l.extra))/float64(budget))
+}
+
+// bareSaved is what an item's units save wherever a cut is: without inputs
+// that might be a stage's buffer, and outputs handed on.
+func (l *layout) bareSaved(item int) int64 {
+	var n int64
+	for _, u := range l.order[l.start[item]:l.start[item+1]] {
+		unit := &l.p.Costs.Units[u]
+		n += max(0, unit.Run().Saved-unit.Handed-unit.Entry)
+	}
+	return n
+}
+
+// flying is, of the device with the least, the most micro-batches that every
+// chunk has in flight at one moment: at any, and when all have gradients.
+func flying(s costmodel.Schedule) (before, after int64) {
+	before, after = math.MaxInt64, math.MaxInt64
+	for rank := range s.Stages {
+		count, ran := make([]int64, s.Chunks), make([]int64, s.Chunks)
+		var b, a int64
+		for _, action := range s.Order(rank) {
+			if action.Backward {
+				count[action.Chunk]--
+				ran[action.Chunk] = 1
+				continue
+			}
+			count[action.Chunk]++
+			b = max(b, slices.Min(count))
+			a = max(a, slices.Min(count)*slices.Min(ran))
+		}
+		before, after = min(before, b), min(after, a)
+	}
+	return before, after
+}

@@ -1,0 +1,27 @@
+package strategy_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// TestInterrupted: once the context is done no change is tried, though some
+// would help; the rows themselves are still answered.
+func TestInterrupted(t *testing.T) {
+	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, training(1))
+	p.Workload.Strategy = costmodel.DeviceMap
+	if len(strategy.Smallest(t.Context(), p)) == 0 {
+		t.Fatal("nothing helps, so that nothing is tested")
+	}
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := strategy.Smallest(done, p); len(got) > 0 {
+		t.Errorf("after the end: %q", whats(got))
+	}
+	if rows := strategy.Rows(done, p); len(rows) == 0 || rows[0].Solution == nil {
+		t.Errorf("no row after the end: %+v", rows)
+	}
+}
