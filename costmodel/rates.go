@@ -46,6 +46,10 @@ type Rates struct {
 	// HostBytesPerSecond is sent to GPUs of other hosts, and received, each,
 	// where no link says otherwise.
 	HostBytesPerSecond float64 `json:"host_bytes_per_second,omitzero"`
+	// CPUBytesPerSecond is copied from the host's pageable memory,
+	// DiskBytesPerSecond from its disk: weights that were offloaded.
+	CPUBytesPerSecond  float64 `json:"cpu_bytes_per_second,omitzero"`
+	DiskBytesPerSecond float64 `json:"disk_bytes_per_second,omitzero"`
 }
 
 // check names the first rate that cannot be one, as a topology file has it.
@@ -69,6 +73,7 @@ func (r *Rates) all() []*float64 {
 		&r.BytesPerSecond, &r.StridedBytesPerSecond, &r.UpdateBytesPerSecond, &r.FP32UpdateBytesPerSecond,
 		&r.KernelSeconds, &r.IssueSeconds, &r.BackwardIssueSeconds, &r.ShardedIssueSeconds,
 		&r.LinkBytesPerSecond, &r.CollectiveBytesPerSecond, &r.BesideBytesPerSecond, &r.CollectiveShare, &r.CollectiveSeconds, &r.HostBytesPerSecond,
+		&r.CPUBytesPerSecond, &r.DiskBytesPerSecond,
 	}
 }
 

@@ -43,7 +43,9 @@ func over(amount, rate float64) float64 {
 
 // StepSeconds is the time of one step where unit u is on device place[u];
 // place is nil where every GPU runs the whole model. Nil in load mode, where
-// a unit has no device, and where a device's rates are unknown.
+// a unit has no device, and where a device's rates are unknown. Units on a
+// tier ([OnCPU], [OnDisk]) run on the first device, their parameters copied in
+// every forward.
 //
 // The host issues kernels ahead of the device, which waits for it where
 // kernels are short ([clock]). Not in it: data loading.
@@ -57,11 +59,14 @@ func (t *Table) StepSeconds(topo *Topology, place []int) *float64 {
 		}
 	}
 	for _, d := range place {
-		if d < 0 || d >= len(topo.Devices) {
+		if d < OnDisk || d >= len(topo.Devices) {
 			return nil
 		}
 	}
 	s := timing{t: t, topo: topo, place: place}
+	if !s.tiers() {
+		return nil
+	}
 	var seconds float64
 	switch w := &t.Workload; {
 	case place == nil:
@@ -79,6 +84,8 @@ type timing struct {
 	t     *Table
 	topo  *Topology
 	place []int
+	// copied are the seconds in which each unit's parameters come from a tier.
+	copied []float64
 }
 
 func (s *timing) work(u int) *Work { return &s.t.Units[u].Work }
@@ -110,8 +117,9 @@ func (s *timing) inTurn() float64 {
 		if u > 0 && s.place[u-1] != d {
 			cross = s.send(s.place[u-1], d, s.work(u-1).Output)
 		}
-		micro.run(s.issue(d, w.Forward), s.seconds(d, w.Forward)+cross)
-		token.run(s.issue(d, w.Token), s.seconds(d, w.Token)+cross/float64(max(1, s.t.Workload.Seq)))
+		// The host waits for a copy from its memory, and so does the device.
+		micro.run(s.issue(d, w.Forward)+s.copied[u], s.seconds(d, w.Forward)+cross+s.copied[u])
+		token.run(s.issue(d, w.Token)+s.copied[u], s.seconds(d, w.Token)+cross/float64(max(1, s.t.Workload.Seq))+s.copied[u])
 		update[d] += s.updates(d, w.Update)
 	}
 	for u := len(s.place) - 1; u >= 0 && train; u-- {

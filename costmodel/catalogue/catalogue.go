@@ -60,6 +60,12 @@ type data struct {
 	Issue      duration               `json:"issue"`
 	IssueBack  duration               `json:"issue_backward"`
 	IssueShard duration               `json:"issue_sharded"`
+	CPUCopy    rate                   `json:"cpu_copy"`
+}
+
+type rate struct {
+	BytesPerSecond float64 `json:"bytes_per_second"`
+	Source         string  `json:"source"`
 }
 
 type duration struct {
@@ -132,6 +138,7 @@ func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		BesideBytesPerSecond:     g.LinkBytesPerSecond * ring.Beside,
 		CollectiveShare:          ring.Share,
 		CollectiveSeconds:        ring.Seconds,
+		CPUBytesPerSecond:        load().CPUCopy.BytesPerSecond,
 	}
 	if mode == costmodel.Train {
 		d.ContextBytes = size.TrainBytes
