@@ -10,26 +10,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // predictRow is what every GPU of a row is predicted to hold.
 func predictRow(t *testing.T, r *row) []devicemap.Prediction {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(cmp.Or(r.config, peerConfigs[r.model])))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := estimate.Resolve(g, r.w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	g, table := costsOf(t, []byte(cmp.Or(r.config, peerConfigs[r.model])), r.w)
+	w := table.Workload
 	table.OutputsDropped = r.dropped
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {

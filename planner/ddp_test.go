@@ -10,8 +10,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -68,18 +66,8 @@ func lightningRows(t *testing.T) []ddpRow {
 // predict is what every GPU is predicted to hold.
 func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", distConfig(t, r.model))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := estimate.Resolve(g, r.w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, table := costsOf(t, distConfig(t, r.model), r.w)
+	w := table.Workload
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)

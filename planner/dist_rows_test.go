@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // distRank is one rank of a run under torchrun (measure_dist.py).
@@ -115,4 +117,14 @@ func distConfig(t *testing.T, model string) []byte {
 		t.Fatal(err)
 	}
 	return data
+}
+
+// costsOf is the model of a config and what its units cost.
+func costsOf(t *testing.T, config []byte, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
+	t.Helper()
+	g, err := hf.FromConfig("config.json", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, tableOf(t, g, w)
 }

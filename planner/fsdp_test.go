@@ -8,25 +8,13 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // predictSharded is the peak of every rank of a row under FSDP2 or HSDP.
 func predictSharded(t *testing.T, r *distRow) costmodel.Peak {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", distConfig(t, r.model))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := estimate.Resolve(g, r.w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, table := costsOf(t, distConfig(t, r.model), r.w)
+	w := table.Workload
 	if strings.Contains(r.name, "noreshard") { // reshard_after_forward=False on the blocks
 		for i := range table.Groups {
 			table.Groups[i].Kept = true

@@ -7,8 +7,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -26,23 +24,12 @@ func TestOffloadStepTime(t *testing.T) {
 	}
 	read(t, "../fixtures/measured/offload_time.json", &f)
 	for _, r := range f.Runs {
-		g, err := hf.FromConfig("config.json", distConfig(t, r.Model))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := estimate.Resolve(g, workload("prefill", r.Batch, r.Seq))
-		if err != nil {
-			t.Fatal(err)
-		}
-		table, err := estimate.Table(g, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		g, table := costsOf(t, distConfig(t, r.Model), workload("prefill", r.Batch, r.Seq))
 		gpu, err := catalogue.Find("h200-141gb")
 		if err != nil {
 			t.Fatal(err)
 		}
-		topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(w.Mode)}, 2)}
+		topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(costmodel.Infer)}, 2)}
 		report := devicemap.Check(g, table, topo, flatten(t, r.DeviceMap), nil)
 		for _, fault := range report.Faults {
 			t.Error(fault)

@@ -9,9 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -71,18 +69,8 @@ func (r *distRow) stepSeconds(t *testing.T) float64 {
 	if r.w.Strategy == costmodel.Pipeline { // measure_dist.py's Stage.forward has no cap
 		config = stageConfig(t, r.model)
 	}
-	g, err := hf.FromConfig("config.json", config)
-	if err != nil {
-		t.Fatalf("%s: %v", r.name, err)
-	}
-	w, err := estimate.Resolve(g, r.w)
-	if err != nil {
-		t.Fatalf("%s: %v", r.name, err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		t.Fatalf("%s: %v", r.name, err)
-	}
+	g, table := costsOf(t, config, r.w)
+	w := table.Workload
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
