@@ -94,9 +94,11 @@ func parseDevice(module string, v jsontext.Value) (Device, *Fault) {
 	return fault(DeviceNotANumber, "%q is not a device (an index, \"cpu\" or \"disk\")", s)
 }
 
+// short is a value on one line, cut where it is long.
 func short(v jsontext.Value) string {
-	if len(v) > 40 {
-		return strings.ToValidUTF8(string(v[:40]), "") + "…"
+	line := strings.Join(strings.Fields(string(v)), " ")
+	if len(line) > 40 {
+		return strings.ToValidUTF8(line[:40], "") + "…"
 	}
-	return string(v)
+	return line
 }
