@@ -12,7 +12,7 @@
 //
 // With Problem.Anywhere any unit goes on any device: a local search from the
 // contiguous optimum and a branch and bound, with bounds that hold for any
-// assignment.
+// assignment. So it is with [Time], without the branch and bound.
 //
 // Every answer is checked again by package devicemap, which shares the
 // definition of costs and nothing else.

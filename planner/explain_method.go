@@ -20,6 +20,8 @@ func (p *Problem) method() string {
 // timeMethod is method for the shortest step.
 func (p *Problem) timeMethod() string {
 	switch {
+	case p.Anywhere && !p.piped():
+		return "any assignment: local search from the contiguous optimum (units and stretches moved, units swapped), with bounds that hold for any map"
 	case !p.piped():
 		return "dynamic program over the chain and the order of devices: one GPU works at a time, so a step is the sum of its parts, and units and cuts add up"
 	case p.schedule().Chunks > 1:

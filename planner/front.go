@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Front are the maps of which none is better in both the step and the largest
@@ -25,6 +27,9 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.TimeLimit)
 	defer cancel()
 	p.Objective = Time
+	if p.Anywhere && p.Costs != nil && !p.piped() && !p.Costs.Workload.Strategy.Replicated() {
+		return nil, &costmodel.TimeError{Msg: "the front is searched among contiguous maps: --contiguous=false goes with --objective memory or time"}
+	}
 	first, err := Solve(ctx, p, s)
 	if err != nil {
 		return nil, err

@@ -3,8 +3,6 @@ package planner
 import (
 	"context"
 	"errors"
-
-	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Objective is what is minimised.
@@ -59,8 +57,8 @@ func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) 
 		}
 		return sol, err
 	}
-	if p.Anywhere {
-		return nil, &costmodel.TimeError{Msg: "the shortest step is searched among contiguous maps: --contiguous=false goes with --objective memory"}
+	if p.Anywhere && !p.piped() {
+		return p.timeAnywhere(ctx, s)
 	}
 	memory, failed := p.solveMemory(ctx, s)
 	var inf *InfeasibleError

@@ -17,8 +17,8 @@ func (s *shared) refuseAnywhere(cmd *cobra.Command) error {
 	if s.strategy != string(costmodel.DeviceMap) && (cmd.Name() == "plan" || s.strategy != string(costmodel.Auto)) {
 		return usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s.strategy)
 	}
-	if s.objective != "memory" {
-		return usagef("--contiguous=false --objective %s: any assignment is for --objective memory", s.objective)
+	if s.objective == front {
+		return usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", s.objective)
 	}
 	return nil
 }

@@ -31,7 +31,11 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solu
 		if b.Name == s.Bound {
 			tight = ", the tight one"
 		}
-		t.printf("bound by %s: %.2f%% (%s)%s\n", b.Name, 100*b.Value, b.What, tight)
+		value := fmt.Sprintf("%.2f%%", 100*b.Value)
+		if s.Objective == planner.Time {
+			value = seconds(b.Value)
+		}
+		t.printf("bound by %s: %s (%s)%s\n", b.Name, value, b.What, tight)
 	}
 	if ctx.Err() != nil {
 		t.printf("change: none was tried, as the search was interrupted\n")
