@@ -1,6 +1,9 @@
 package costmodel
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // Chain answers for any stretch of a sequence of units in O(1), after
 // O(n log n) preparation: prefix sums of what is additive, and sparse tables
@@ -40,7 +43,7 @@ func NewChain(units []Unit) *Chain {
 		late[i], last[i] = r.Late, r.Last
 	}
 	c.forward, c.backward = newSparse(fwd), newSparse(bwd)
-	c.late, c.last = newSparse(late), newSparse(last)
+	c.late, c.last = unlessZero(late), unlessZero(last)
 	return c
 }
 
@@ -67,6 +70,14 @@ func (c *Chain) Run(a, b int) Run {
 // sparse holds, per power of two, the maxima of all stretches of that length.
 type sparse [][]int64
 
+// unlessZero is nil where all maxima are 0, as of what only some modes have.
+func unlessZero(v []int64) sparse {
+	if len(v) == 0 || slices.Max(v) <= 0 {
+		return nil
+	}
+	return newSparse(v)
+}
+
 func newSparse(v []int64) sparse {
 	s := sparse{v}
 	for w := 1; 2*w <= len(v); w *= 2 {
@@ -82,6 +93,9 @@ func newSparse(v []int64) sparse {
 
 // max is the maximum of [a, b), a < b.
 func (s sparse) max(a, b int) int64 {
+	if s == nil {
+		return 0
+	}
 	k := bits.Len(uint(b-a)) - 1
 	return max(s[k][a], s[k][b-(1<<k)])
 }

@@ -87,19 +87,20 @@ func (l *layout) peak(d, a, b int, groups uint64) int64 {
 		return l.stagePeak(d, a, b)
 	}
 	at, end := l.start[a], l.start[b]
+	if groups == 0 { // nothing to join: the solver asks this most
+		return l.costs.Run(at, end).Peak(l.device[d]) + l.extra[d]
+	}
 	var r costmodel.Run
-	if groups != 0 {
-		for i := range l.tied {
-			t := &l.tied[i]
-			if groups>>t.group&1 == 0 {
-				continue
-			}
-			if next := min(t.position, end); next > at {
-				r = r.Join(l.costs.Run(at, next))
-				at = next
-			}
-			r = r.Join(t.run)
+	for i := range l.tied {
+		t := &l.tied[i]
+		if groups>>t.group&1 == 0 {
+			continue
 		}
+		if next := min(t.position, end); next > at {
+			r = r.Join(l.costs.Run(at, next))
+			at = next
+		}
+		r = r.Join(t.run)
 	}
 	r = r.Join(l.costs.Run(at, end))
 	return r.Peak(l.device[d]) + l.extra[d]
