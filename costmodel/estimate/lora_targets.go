@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -78,27 +80,8 @@ func suffixes(g *modelgraph.Graph, word string) string {
 		return "none (it has no linear layers)"
 	}
 	word = word[strings.LastIndexByte(word, '.')+1:]
-	slices.SortStableFunc(names, func(a, b string) int { return distance(a, word) - distance(b, word) })
+	slices.SortStableFunc(names, func(a, b string) int {
+		return levenshtein.ComputeDistance(a, word) - levenshtein.ComputeDistance(b, word)
+	})
 	return strings.Join(names[:min(len(names), 8)], ", ")
-}
-
-// distance is the number of letters to insert, drop or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0]++
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agnivade/levenshtein"
+
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -71,7 +73,7 @@ func nearest(name string, fsys fs.FS) []string {
 	var all []scored
 	want := strings.ToLower(lastPart(name))
 	for n := range builtInFiles(fsys) {
-		all = append(all, scored{n, distance(want, strings.ToLower(lastPart(n)))})
+		all = append(all, scored{n, levenshtein.ComputeDistance(want, strings.ToLower(lastPart(n)))})
 	}
 	slices.SortFunc(all, func(a, b scored) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
@@ -81,24 +83,4 @@ func nearest(name string, fsys fs.FS) []string {
 		near = append(near, s.name)
 	}
 	return near
-}
-
-// distance is Levenshtein's: insertions, deletions and replacements.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal, row[j+1] = row[j+1], min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

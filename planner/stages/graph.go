@@ -8,6 +8,8 @@ import (
 	"gonum.org/v1/gonum/graph"
 	"gonum.org/v1/gonum/graph/simple"
 	"gonum.org/v1/gonum/graph/topo"
+
+	"github.com/devmap-dev/devmap/planner/internal/circle"
 )
 
 // web is the problem's graph by neighbours, with a linear order.
@@ -52,33 +54,12 @@ func newWeb(p *Problem) (*web, error) {
 	return w, nil
 }
 
-// cycle names one circle inside a strongly connected component: a walk that
-// stays inside must come back to where it was.
+// cycle is the error that names one circle.
 func (p *Problem) cycle(d *simple.DirectedGraph, component []graph.Node) error {
-	inside := make(map[int64]bool)
-	for _, n := range component {
-		inside[n.ID()] = true
-	}
-	first := make(map[int64]int)
-	var walk []int64
-	for v := component[0].ID(); ; {
-		if at, seen := first[v]; seen {
-			walk = append(walk[at:], v)
-			break
-		}
-		first[v] = len(walk)
-		walk = append(walk, v)
-		next := int64(-1)
-		for to := d.From(v); to.Next(); {
-			if id := to.Node().ID(); inside[id] && (next < 0 || id < next) {
-				next = id
-			}
-		}
-		v = next
-	}
-	names := make([]string, len(walk))
-	for i, v := range walk {
-		names[i] = fmt.Sprintf("%q", p.Nodes[v].Name)
+	walk := circle.In(d, component)
+	var names []string
+	for _, v := range append(walk, walk[0]) {
+		names = append(names, fmt.Sprintf("%q", p.Nodes[v].Name))
 	}
 	return fmt.Errorf("nodes read each other in a circle: %s", strings.Join(names, " → "))
 }
