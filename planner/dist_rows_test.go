@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // distRank is one rank of a run under torchrun (measure_dist.py).
@@ -62,6 +63,8 @@ func distRows(t *testing.T) []distRow {
 	return rows
 }
 
+var schedules = map[string]costmodel.ScheduleKind{"gpipe": costmodel.GPipe, "1f1b": costmodel.OneFOneB, "i1f1b": costmodel.Interleaved}
+
 // newDistRow reads engine:model:batch:seq:opt,opt.
 func newDistRow(t *testing.T, ranks []distRank) distRow {
 	t.Helper()
@@ -98,9 +101,32 @@ func newDistRow(t *testing.T, ranks []distRank) distRow {
 		r.w.Strategy = costmodel.HSDP
 	default:
 		r.w.Strategy, r.w.Precision, r.w.MicroBatches = costmodel.Pipeline, costmodel.BF16True, ranks[0].MicroBatches
-		r.w.Schedule = map[string]costmodel.ScheduleKind{"gpipe": costmodel.GPipe, "1f1b": costmodel.OneFOneB, "i1f1b": costmodel.Interleaved}[r.engine]
+		r.w.Schedule = schedules[r.engine]
 	}
 	return r
+}
+
+// place is the run's map: the embedding on the first stage, what follows the
+// blocks on the last; nil where every GPU runs the whole model.
+func (r *distRow) place(g *modelgraph.Graph) devicemap.Map {
+	if r.w.Strategy.Replicated() {
+		return nil
+	}
+	bounds := r.ranks[0].Bounds
+	m := make(devicemap.Map, len(g.Units))
+	for u := range g.Units {
+		name := g.Units[u].Name
+		stage := 0
+		switch n, ok := strings.CutPrefix(name, "model.layers."); {
+		case ok:
+			i, _ := strconv.Atoi(n)
+			stage = slices.IndexFunc(bounds, func(b [2]int) bool { return i < b[1] })
+		case name != "model.embed_tokens":
+			stage = len(bounds) - 1
+		}
+		m[u] = devicemap.Device(stage % int(r.w.World))
+	}
+	return m
 }
 
 // distConfig is the config of a model that measure_dist.py ran.

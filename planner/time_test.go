@@ -9,7 +9,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -84,26 +83,6 @@ func (r *distRow) stepSeconds(t *testing.T) float64 {
 		t.Fatalf("%s: no step time", r.name)
 	}
 	return *s
-}
-
-// place puts the blocks of each stage on its device, the embedding on the
-// first stage's, norm and head on the last's; nil for replicas.
-func (r *distRow) place(g *modelgraph.Graph) devicemap.Map {
-	if r.w.Strategy.Replicated() {
-		return nil
-	}
-	m := make(devicemap.Map, len(g.Units))
-	blocks := 0
-	for u := range g.Units {
-		if g.Units[u].End-g.Units[u].First > 1 {
-			stage := slices.IndexFunc(r.ranks[0].Bounds, func(b [2]int) bool { return blocks >= b[0] && blocks < b[1] })
-			m[u] = devicemap.Device(stage % int(r.w.World))
-			blocks++
-		} else if blocks > 0 {
-			m[u] = devicemap.Device(r.w.World - 1)
-		}
-	}
-	return m
 }
 
 // TestStepTime predicts the step of every case that was measured on 4 × H200
