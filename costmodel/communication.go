@@ -11,8 +11,9 @@ func (w *Workload) wire() int64 {
 }
 
 // reduced is the size of an element of a gradient as it is reduced: FSDP2
-// reduces mixed precision in fp32 (MixedPrecisionPolicy reduce_dtype as
-// DESIGN's tables have it), DeepSpeed in the type of the weights.
+// reduces mixed precision in fp32 (MixedPrecisionPolicy(param_dtype=bf16,
+// reduce_dtype=fp32), as torchtitan and Accelerate set it), DeepSpeed in the
+// type of the weights.
 func (w *Workload) reduced() int64 {
 	if w.Precision.Mixed() && w.Runtime != DeepSpeed {
 		return 4

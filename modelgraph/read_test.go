@@ -10,7 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// example is the contract's (DESIGN.md §4), with the head that its tie names.
+// example is the least model.json that README shows, with the head that its tie
+// names.
 const example = `{"format_version": "devmap.model/v1", "name": "toy",
  "layers": [
   {"name": "embed", "op": {"kind": "embedding", "vocab": 32000, "dim": 512},

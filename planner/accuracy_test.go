@@ -59,13 +59,13 @@ func (r *row) group() string {
 // measured under Accelerate on 4 × H200, and prints it beside what PyTorch's
 // allocator reported ("make accuracy"). What is left has these causes:
 //   - Qwen2.5-3B: optimizer states and gradients of its 43 MiB weights pay 1 MiB
-//     each too where no cached block fits (torch-memory.md §2.14), which
+//     each too where no cached block fits (costmodel.Rounding), which
 //     depends on the allocator's history; most where checkpointing leaves
 //     little that is cached.
 //   - A block on the rotary's own GPU shares the cosines and sines that others
 //     get a copy of; every block counts a copy.
 //   - 1 or 2 MiB on every GPU of most processes that ran several workloads,
-//     not located (§5).
+//     not located.
 func TestAccuracy(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")

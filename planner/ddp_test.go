@@ -82,9 +82,9 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 // between it and the end of its range. What is left:
 //   - Qwen2.5-3B in 16 bits: some of the optimizer states of 43 MiB pay 1 MiB
 //     more than is counted, or fewer do (estimate/matrixpadding.go).
-//   - 1 to 6 MiB that are not located (torch-memory.md §5).
+//   - 1 to 6 MiB that are not located.
 func TestDDPAccuracy(t *testing.T) {
-	const worst = .005 // the bound
+	const worst = .005 // of the measured peak
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-40s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
 	var all []float64

@@ -36,9 +36,9 @@ func predictSharded(t *testing.T, r *distRow) costmodel.Peak {
 //   - Qwen2.5-3B: shards of 21.5 MiB and states of 43 MiB, by the same rule,
 //     depend on what earlier runs of the process left.
 //   - The optimizer's step counters, 512 B a parameter, and 1 or 2 MiB that
-//     are not located (torch-memory.md §5).
+//     are not located.
 func TestShardedAccuracy(t *testing.T) {
-	const worst = .5 // percent, the bound
+	const worst = .5 // percent
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-40s rank  predicted   measured    error  MiB off  at\n", "row (GiB)")
 	rows := 0

@@ -85,6 +85,6 @@ func TestSlack(t *testing.T) {
 	}
 	t.Logf("%d of %d GPUs within the range, which is on average %.1f %% of the peak wide", held, all, 100*width/float64(all))
 	if all < 200 || float64(held) < .9*float64(all) || width > .15*float64(all) {
-		t.Error("the issue asks for nine in ten within 15 %")
+		t.Error("nine in ten GPUs must lie in a range of at most 15 %")
 	}
 }

@@ -39,8 +39,8 @@ func loadOn(t *testing.T, g *modelgraph.Graph, capacities ...int64) planner.Prob
 	return p
 }
 
-// TestChains: the inputs on which a popular balancer fails (style.md §5.1),
-// read from their files.
+// TestChains: the inputs on which torchgpipe's balancer (blockpartition.solve)
+// fails, read from their files (fixtures/README.md).
 func TestChains(t *testing.T) {
 	for _, c := range []struct {
 		file    string

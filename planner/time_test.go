@@ -12,7 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Bounds on step time: each row within a fifth (the issue asks for a quarter),
+// Bounds on step time: each row within a fifth,
 // and any two rows of one model that differ by more than a fifth in the right
 // order.
 const (

@@ -15,8 +15,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// The contract's documents, written from DESIGN.md §4 and not from the code
-// that prints them.
+// The documents as README promises them to users' scripts, written from that
+// page and not from the code that prints them.
 type (
 	contractPlan struct {
 		FormatVersion string                     `json:"format_version"`

@@ -29,7 +29,8 @@ const (
 )
 
 // TestNF4Weights checks Llama-2-7B's size with nested statistics: 3.866 GB
-// loaded, 4.39 GB when adapters are trained on it (memory-model.md §1.1).
+// loaded; 4.39 GB when adapters are trained on it, where PEFT's
+// prepare_model_for_kbit_training casts what is not quantised to fp32.
 func TestNF4Weights(t *testing.T) {
 	g := config(t, llama2)
 	for _, c := range []struct {

@@ -12,8 +12,9 @@ import (
 )
 
 // TestSelective: bytes a token and block that torchtitan's selective
-// checkpointing keeps: for Llama-3.1-8B wq, wv, w1, w2, attention's output and
-// log-sum-exp, and the block's input, 63,616 (memory-model.md §2.7). Where q, k
+// checkpointing keeps (_apply_ac_to_transformer_block of parallelize_llama.py:
+// every second product): for Llama-3.1-8B wq, wv, w1, w2, attention's output and
+// log-sum-exp, and the block's input, 63,616. Where q, k
 // and v have biases they are addmm: Qwen2 keeps wo and w3. GPT-2's are all.
 func TestSelective(t *testing.T) {
 	for model, want := range map[string]int64{

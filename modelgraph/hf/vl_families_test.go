@@ -42,7 +42,8 @@ func paramsUnder(g *modelgraph.Graph, prefix string) int64 {
 	return n
 }
 
-// The counts of shared/reference/memory-model.md §8, but for InternViT-300M,
+// The counts are those of the modules that OpenGVLab's modelling code makes
+// (modeling_intern_vit.py, modeling_internlm2.py), but for InternViT-300M,
 // which is 304.01M in the tables of OpenGVLab.
 func TestInternVLCounts(t *testing.T) {
 	big := testdataGraph(t, "internvl2_5-26b.json")
@@ -211,7 +212,7 @@ func TestQwenWindows(t *testing.T) {
 	if d := cmp.Diff([]int64{7, 15, 23, 31}, full); d != "" {
 		t.Errorf("blocks without a window (-want +got):\n%s", d)
 	}
-	// memory-model.md §8
+	// Qwen2_5_VisionTransformerPretrainedModel (transformers 5.17), counted on the meta device.
 	if n := paramsUnder(g, "model.visual."); n != 668_684_288 {
 		t.Errorf("the tower has %d parameters", n)
 	}

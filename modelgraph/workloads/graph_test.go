@@ -30,8 +30,8 @@ func read(t *testing.T, name string) *modelgraph.Graph {
 	return g
 }
 
-// TestGraphTotals holds the layers to the totals of the files
-// (planner-peers.md §7): as many as there are units to place, forward and
+// TestGraphTotals holds the layers to the totals of the authors' files, summed
+// apart from the parser: as many as there are units to place, forward and
 // backward times in seconds, bytes.
 func TestGraphTotals(t *testing.T) {
 	t.Parallel()

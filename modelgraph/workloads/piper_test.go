@@ -20,7 +20,8 @@ func open(t *testing.T, name string) []byte {
 	return data
 }
 
-// near compares with a figure of planner-peers.md §7, printed to four digits.
+// near compares with a total of msr-fiddle/piper's files (d7fc8cf), summed apart
+// from the parser and printed to four digits.
 func near(t *testing.T, what string, got, want float64) {
 	t.Helper()
 	if math.Abs(got-want) > 5e-4*want {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestSmallest: each change that is told makes the problem fit when it is
-// made, and the ways out that the issue names are among them.
+// made, and those that a user would try first are among them.
 func TestSmallest(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(2))
 	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, costmodel.Torch

@@ -10,7 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// TestNext: the changes that the issue names are told, a GPU more never costs
+// TestNext: the changes that a user would try first are told, a GPU more never costs
 // and what is said to help helps.
 func TestNext(t *testing.T) {
 	p := problem(t, "qwen2.5-vl-3b", "h100-80gb", 4, training(4))
