@@ -62,7 +62,7 @@ func (p *Problem) inOrder(ctx context.Context, s Settings) (*Solution, error) {
 func (p *Problem) infeasibleAnywhere(ctx context.Context, sc *scatter, s *Solution) error {
 	w := &s.Devices[s.Bottleneck]
 	e := &InfeasibleError{
-		Best: s, Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
+		Best: s, Form: p.form(), Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
 		Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
 	}
 	if share, c := sc.largestItem(); c >= 0 && share.Float() > 1 {

@@ -13,6 +13,9 @@ import (
 // InfeasibleError says that no map fits, or that none was found that does.
 type InfeasibleError struct {
 	Best *Solution // the map that comes nearest
+	// Form says which maps were searched, as words that follow a number of
+	// devices: " in device order, a run of layers each".
+	Form string
 	// Proved: no map of this form fits at all.
 	Proved bool
 	// Needed and Budget are those of the worst device.
@@ -35,9 +38,9 @@ func (e *InfeasibleError) Error() string {
 	var b strings.Builder
 	n := len(e.Best.Devices)
 	if e.Proved {
-		fmt.Fprintf(&b, "it does not fit on %s, however it is placed: ", devices(n))
+		fmt.Fprintf(&b, "it does not fit on %s%s: ", devices(n), e.Form)
 	} else {
-		fmt.Fprintf(&b, "no map that fits on %s was found: ", devices(n))
+		fmt.Fprintf(&b, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(n), e.Form)
 	}
 	w := &e.Best.Devices[e.Worst]
 	fmt.Fprintf(&b, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
@@ -57,6 +60,28 @@ func (e *InfeasibleError) Error() string {
 	return b.String()
 }
 
+// form names the maps that the problem's answer is sought among: a refusal is
+// about these and no others.
+func (p *Problem) form() string {
+	var text string
+	switch {
+	case p.Costs.Workload.Strategy.Replicated():
+		text = ", each of which runs the whole model"
+	case p.piped() && p.schedule().Chunks > 1:
+		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", p.schedule().Chunks)
+	case p.piped():
+		text = " as a pipeline with its stages in device order"
+	case p.Anywhere:
+		text = ", whichever layers each takes"
+	case len(p.Topology.Devices) > 1:
+		text = " in device order, a run of layers each"
+	}
+	if len(p.Pins)+len(p.Together) > 0 {
+		text += " and with what --pin and --together ask for"
+	}
+	return text
+}
+
 func costText(device int, need, budget int64) string {
 	return fmt.Sprintf("device %d still needs %v and may hold %v, so %v are missing", device, costmodel.Bytes(need), costmodel.Bytes(budget), costmodel.Bytes(need-budget))
 }
@@ -72,7 +97,7 @@ func devices(n int) string {
 func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
 	w := &s.Devices[s.Bottleneck]
 	e := &InfeasibleError{
-		Best: s, Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
+		Best: s, Form: p.form(), Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
 		Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
 	}
 	e.TooLarge, e.TooLargeNeeds = p.tooLarge()

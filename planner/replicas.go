@@ -17,7 +17,7 @@ func (p *Problem) replicas() (*Solution, error) {
 	if s.Value > 1 {
 		w := &s.Devices[s.Bottleneck]
 		return s, &InfeasibleError{
-			Best: s, Proved: true, Worst: s.Bottleneck, Budget: w.Budget(),
+			Best: s, Form: p.form(), Proved: true, Worst: s.Bottleneck, Budget: w.Budget(),
 			Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
 		}
 	}

@@ -132,7 +132,7 @@ func (s *shared) asked(arg string) (*strategy.Problem, error) {
 	if err := s.constraints(&fixed); err != nil {
 		return nil, err
 	}
-	return &strategy.Problem{Graph: g, Workload: w, Topology: topo, Pins: fixed.Pins, Together: fixed.Together, Anywhere: !s.contiguous, Objective: s.minimised()}, nil
+	return &strategy.Problem{Graph: g, Workload: w, Topology: topo, Pins: fixed.Pins, Together: fixed.Together, Anywhere: !s.contiguous, Ordered: s.objective == front || s.offload != noOffload, Objective: s.minimised()}, nil
 }
 
 func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOutput {

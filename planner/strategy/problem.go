@@ -25,6 +25,9 @@ type Problem struct {
 	Together [][]string
 	// Anywhere lets a device map put any unit on any device.
 	Anywhere bool
+	// Ordered: what else was asked for goes with maps in device order alone,
+	// so that no other is offered.
+	Ordered bool
 	// Objective is what is minimised where there is a choice of maps; empty:
 	// [planner.Memory].
 	Objective planner.Objective

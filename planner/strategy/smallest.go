@@ -13,8 +13,8 @@ import (
 // those that train the same is enough, they include several together. Once
 // ctx is done nothing more is tried.
 func Smallest(ctx context.Context, p *Problem) []Change {
-	var out []Change
-	batches, same := false, false
+	out := p.outOfOrder(ctx)
+	batches, same := false, len(out) > 0
 	all := p.edits()
 	for _, e := range all {
 		if batches && changesBatch(&e) {
@@ -34,6 +34,21 @@ func Smallest(ctx context.Context, p *Problem) []Change {
 		}
 	}
 	return slices.Concat(out, others, p.moreGPUs(ctx))
+}
+
+// outOfOrder is the device map that puts any layer on any GPU, where it fits
+// and was not what was asked for. It trains the same.
+func (p *Problem) outOfOrder(ctx context.Context) []Change {
+	if s := p.Workload.Strategy; p.Anywhere || p.Ordered || s != costmodel.DeviceMap && !p.open() {
+		return nil
+	}
+	q := *p
+	q.Anywhere, q.Workload.Strategy = true, costmodel.DeviceMap
+	r, ok := q.edited(ctx)
+	if !ok || !r.Fits() {
+		return nil
+	}
+	return []Change{p.change("--contiguous=false", r)}
 }
 
 // split tells the changes that train the same from those that freeze the
