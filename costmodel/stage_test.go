@@ -28,11 +28,12 @@ func randomStages(rng *rand.Rand, n int, mode Mode) *Table {
 				s.Backward = s.Grads + size(900)
 				s.BackwardGrads = s.Grads
 				s.Again = s.Backward - size(1+s.Grads)
+				s.Kept = size(2) * size(1+s.Saved)
 			}
 			u.Steps = append(u.Steps, s)
 		}
 		if mode == Train {
-			u.Entry = size(1 + u.Steps[0].Saved)
+			u.Entry, u.Cached = size(1+u.Steps[0].Saved), size(2)*size(600)
 		} else {
 			u.Handed = 0
 		}

@@ -84,6 +84,9 @@ func (r *ranker) run(c *chunk) {
 	for i := range c.first {
 		r.forward(&c.first[i])
 	}
+	for i := range c.first {
+		r.now.Activations -= c.first[i].Cached // the autocast region is the module's forward
+	}
 	r.now.Activations += c.output
 	r.see("end of forward", 0, 0)
 }

@@ -37,7 +37,9 @@ func pipeline(e *estimator, t *costmodel.Table) {
 	t.Pipe = &costmodel.StageCosts{}
 	for u := range t.Units {
 		unit := &e.g.Units[u]
-		e.entry(&t.Units[u], unit)
+		if e.w.Mode == costmodel.Train { // without backward nothing is saved
+			e.entry(&t.Units[u], unit)
+		}
 		for k, i := range unit.Exec() {
 			l, s := &e.g.Layers[i], &t.Units[u].Steps[k]
 			s.Forward -= s.KV // a stage's forward keeps no cache

@@ -1,0 +1,116 @@
+package planner_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// TestStageForms: the closed form of a pipeline's stage, which the solver
+// asks, is the walk's peak, for drawn stretches of every built-in model under
+// drawn workloads. Random tables ([costmodel.TestStageChain]) hold the two to
+// each other too, but draw only what a table is meant to hold.
+func TestStageForms(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../fixtures/models/*/config.json")
+	if err != nil || len(files) < 30 {
+		t.Fatalf("%d models: %v", len(files), err)
+	}
+	rng := rand.New(rand.NewPCG(11, 12))
+	tried, refused := 0, 0
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := hf.FromConfig("config.json", data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 16 {
+			table, err := stageTable(g, drawStages(rng))
+			var no *estimate.WorkloadError
+			if errors.As(err, &no) { // LoRA on a model without what it targets, say
+				refused++
+				continue
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			tried++
+			compareForms(t, rng, file, table)
+		}
+	}
+	if tried < 400 {
+		t.Errorf("%d workloads tried, %d refused: the draw is one-sided", tried, refused)
+	}
+}
+
+// stageTable is the table of a workload, without images where the model reads
+// none.
+func stageTable(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
+	resolved, err := estimate.Resolve(g, w)
+	if err != nil {
+		return nil, err
+	}
+	table, err := estimate.Table(g, resolved)
+	var no *estimate.WorkloadError
+	if errors.As(err, &no) && no.Flag == "images" {
+		w.Images = 0
+		return stageTable(g, w)
+	}
+	return table, err
+}
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
+
+// drawStages draws the workload of a pipeline.
+func drawStages(rng *rand.Rand) costmodel.Workload {
+	w := costmodel.Workload{
+		Strategy: costmodel.Pipeline, World: 4, Mode: pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load),
+		Precision: pick(rng, "", costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP16Mixed, costmodel.FP32True), Batch: 8, MicroBatches: pick[int64](rng, 1, 4, 8), Seq: 128,
+		Attention: pick(rng, "", costmodel.EagerAttention), Loss: pick(rng, "", costmodel.LossChunked, costmodel.LossFused), Images: rng.Int64N(2),
+	}
+	if w.Mode == costmodel.Train {
+		w.Optimizer = pick(rng, costmodel.AdamW, costmodel.AdamWForeach, costmodel.SGD)
+		w.Recompute = pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeSelective)
+		if rng.IntN(3) == 0 {
+			w.LoRARank, w.LoRATargets = 8, []string{"all-linear"}
+			w.Quantize = pick(rng, "", costmodel.NF4, costmodel.Int8)
+		}
+	}
+	return w
+}
+
+// compareForms compares the two forms on stages drawn from a table.
+func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Table) {
+	t.Helper()
+	chain, n := costmodel.NewStageChain(table), len(table.Units)
+	dev := &costmodel.Device{WorkspaceBytes: 9 << 20}
+	for range 6 {
+		s := costmodel.Schedule{Kind: pick(rng, costmodel.OneFOneB, costmodel.GPipe), Stages: 4, Chunks: 1, MicroBatches: table.Workload.MicroBatches}
+		at := costmodel.Stretch{First: rng.IntN(n)}
+		at.End = at.First + 1 + rng.IntN(n-at.First)
+		place := costmodel.StagePlace{Schedule: s, Rank: rng.Int64N(4), Chunks: []costmodel.Stretch{at}}
+		workspace := table.Workspaces * dev.WorkspaceBytes
+		if walk, got := table.StagePeak(place, dev), chain.Peak(s, place.Rank, at, workspace); got != walk.Memory.Total() {
+			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
+		}
+		if at.End == n || table.Workload.MicroBatches < 4 {
+			continue
+		}
+		place.Schedule.Kind, place.Schedule.Chunks = costmodel.Interleaved, 2
+		first := at.End + rng.IntN(n-at.End)
+		place.Chunks = append(place.Chunks, costmodel.Stretch{First: first, End: first + 1 + rng.IntN(n-first)})
+		if walk, got := table.StagePeak(place, dev), chain.Looped(place, workspace); got != walk.Memory.Total() {
+			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
+		}
+	}
+}
