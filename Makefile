@@ -28,7 +28,8 @@ help: ## List the targets
 demo: build ## Plan Qwen2.5-3B training on four H200: the table, then the map
 	bin/devmap plan fixtures/models/qwen2.5-3b --gpus 4 --gpu h200-141gb \
 		--mode train --batch 4 --seq 2048 -o bin/qwen2.5-3b.plan.json
-	bin/devmap emit bin/qwen2.5-3b.plan.json --for accelerate
+	bin/devmap emit bin/qwen2.5-3b.plan.json --for accelerate -o bin/qwen2.5-3b.device_map.json
+	cat bin/qwen2.5-3b.device_map.json
 
 build: ## Build bin/devmap; its version comes from the build information
 	$(GO) build -trimpath -buildvcs=auto -o bin/devmap ./cmd/devmap

@@ -16,11 +16,20 @@ type step struct {
 
 var fence = regexp.MustCompile("(?s)```(console|sh|text)\n(.*?)```\n")
 
-// TestReadme runs the devmap commands of README.md, in order, in a folder that
-// looks like the repository's, and compares what a console block shows and
-// the table of `make demo`. UPDATE_GOLDEN=1 rewrites what is shown.
-func TestReadme(t *testing.T) {
-	path := filepath.Join("..", "..", "README.md")
+// TestDocuments runs the devmap commands of README.md and FORMATS.md, in order,
+// in a folder that looks like the repository's, and compares what a console
+// block shows and the table of `make demo`. UPDATE_GOLDEN=1 rewrites what is
+// shown.
+func TestDocuments(t *testing.T) {
+	for name, least := range map[string]int{"README.md": 15, "FORMATS.md": 4} {
+		t.Run(name, func(t *testing.T) { testDocument(t, name, least) })
+	}
+}
+
+// testDocument expects at least so many commands.
+func testDocument(t *testing.T, name string, least int) {
+	t.Helper()
+	path := filepath.Join("..", "..", name)
 	old, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -49,11 +58,10 @@ func TestReadme(t *testing.T) {
 			return block
 		}
 		if os.Getenv("UPDATE_GOLDEN") != "1" {
-			t.Errorf("README.md shows\n%s\nit is (UPDATE_GOLDEN=1 rewrites it)\n%s", parts[2], body)
+			t.Errorf("it shows\n%s\nit is (UPDATE_GOLDEN=1 rewrites it)\n%s", parts[2], body)
 		}
 		return "```" + kind + "\n" + body + "```\n"
 	})
-	const least = 5
 	if ran < least {
 		t.Errorf("only %d commands were found", ran)
 	}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// TestFormatsNameEveryField: a field that a file has is in FORMATS.md, op by
+// op in the row of its kind.
+func TestFormatsNameEveryField(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "FORMATS.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{
+		devicemap.Plan{}, devicemap.Model{}, devicemap.Objective{}, devicemap.Offload{}, devicemap.Stage{},
+		devicemap.Prediction{}, devicemap.Predicted{}, modelgraph.Stream{},
+	} {
+		for _, field := range jsonFields(v) {
+			if !strings.Contains(string(text), "`"+field+"`") && !strings.Contains(string(text), `"`+field+`"`) {
+				t.Errorf("FORMATS.md does not explain %q of %T", field, v)
+			}
+		}
+	}
+	for _, op := range []modelgraph.Op{
+		modelgraph.Embedding{}, modelgraph.Norm{}, modelgraph.Attention{}, modelgraph.MLP{}, modelgraph.MoE{}, modelgraph.Head{},
+		modelgraph.Linear{}, modelgraph.Conv{}, modelgraph.StateSpace{}, modelgraph.Rotary{},
+	} {
+		_, row, _ := strings.Cut(string(text), "| `"+op.Kind()+"` |")
+		row, _, _ = strings.Cut(row, "\n")
+		for _, field := range jsonFields(op) {
+			if !strings.Contains(row, "`"+field+"`") {
+				t.Errorf("FORMATS.md: the row of %q lacks %q", op.Kind(), field)
+			}
+		}
+	}
+}
+
+// jsonFields are the names that a struct's fields have in a file.
+func jsonFields(v any) (names []string) {
+	typ := reflect.TypeOf(v)
+	for i := range typ.NumField() {
+		name, _, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
+		if name != "" && name != "-" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
