@@ -34,7 +34,11 @@ func newEmit() *cobra.Command {
 			if err := writeOut(cmd.OutOrStdout(), out, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
 				return err
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", e, emit.Usage(e))
+			usage := emit.Usage(e, out)
+			if out == "" {
+				usage = emit.Usage(e, "device_map.json") + " (written there by -o device_map.json)"
+			}
+			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", e, usage)
 			return err
 		},
 	}

@@ -25,12 +25,12 @@ const (
 
 type target struct {
 	write func(w io.Writer, p *devicemap.Plan) error
-	usage string
+	usage string // with %s for the file's name
 }
 
 var targets = map[Engine]target{
-	Accelerate: {deviceMap, `AutoModelForCausalLM.from_pretrained(MODEL, device_map=json.load(open("device_map.json")))`},
-	MSSwift:    {deviceMap, "swift sft --model MODEL --device_map device_map.json …"},
+	Accelerate: {deviceMap, `AutoModelForCausalLM.from_pretrained(MODEL, device_map=json.load(open(%q)))`},
+	MSSwift:    {deviceMap, "swift sft --model MODEL --device_map %s …"},
 }
 
 // Engines lists the engines, sorted.
@@ -61,8 +61,8 @@ func Write(w io.Writer, e Engine, p *devicemap.Plan) error {
 	return t.write(w, p)
 }
 
-// Usage is how the engine is told to read the file.
-func Usage(e Engine) string { return targets[e].usage }
+// Usage is how the engine is told to read the file that [Write] wrote.
+func Usage(e Engine, file string) string { return fmt.Sprintf(targets[e].usage, file) }
 
 // deviceMap is the plan's map alone: module path → number, "cpu" or "disk".
 func deviceMap(w io.Writer, p *devicemap.Plan) error {

@@ -55,8 +55,8 @@ func TestGolden(t *testing.T) {
 			if len(read) != len(plan.DeviceMap) || read["model.layers.1"] != 10.0 || read["model.norm"] != "cpu" || read["lm_head"] != "disk" {
 				t.Errorf("it reads as %v", read)
 			}
-			if !strings.Contains(emit.Usage(e), "device_map.json") {
-				t.Errorf("usage %q names no file", emit.Usage(e))
+			if usage := emit.Usage(e, "dir/map.json"); strings.Count(usage, "dir/map.json") != 1 {
+				t.Errorf("usage %q does not name the file", usage)
 			}
 		})
 	}
