@@ -9,14 +9,16 @@ import (
 // within the capacities, wherever that puts them: a device's nodes need not be
 // neighbours.
 //
-// Answers come from simulated annealing, and from splitting two devices'
-// nodes anew, the best way, by dynamic programming. The lower bound is the
-// best of three: the average within the capacities of each kind together, the
-// largest unit with its unavoidable transfers (a minimum cut) and the worth of
-// sets (a linear program over all sets that
-// one device could take). Where an answer meets it, the answer is optimal. The
-// work is limited, so Any ends by itself; a context or Settings.TimeLimit that
-// ends sooner returns the best so far, Stopped.
+// Answers come from [Contiguous], whose answer is the first, from simulated
+// annealing, and from splitting two devices' nodes anew, the best way, by
+// dynamic programming. The lower bound is the best of three: the average
+// within the capacities of each kind together, the largest unit with its
+// unavoidable transfers (a minimum cut) and the worth of sets (a linear
+// program over all sets that one device could take). Where an answer meets it,
+// the answer is optimal. With a deadline, of the context or by
+// Settings.TimeLimit, Any goes on until then while there is a gap, and returns
+// the best so far, Stopped; without one the work is limited, so that it ends by
+// itself.
 //
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
 // reports, and the context's where it ends before anything is found. The *InfeasibleError

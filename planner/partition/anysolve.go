@@ -2,8 +2,10 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 )
 
 // The work: runs of annealing from random starts, then rounds of kicks to the
@@ -17,7 +19,6 @@ const (
 	kickWork    = 500_000_000 // of the splits in a round
 	mostItems   = 250         // that steps are made for
 	splitCells  = 400
-	chainSets   = 2000        // down-sets of the contiguous start
 	boundEffort = 800_000     // labels of one step
 	fineEffort  = 5_000_000   // the same in the second half
 	boundWork   = 150_000_000 // labels of a round's steps
@@ -28,14 +29,75 @@ func (s *anywhere) solve(ctx context.Context) {
 	prices, average := s.average(s.everyKind(), s.size)
 	s.raise(average, byAverage)
 	s.onePass(average)
-	unit, item := s.unitBound(ctx)
-	s.raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", named(s.names(item))))
+	if s.proven() {
+		return
+	}
+	s.inOrder(ctx)
+	s.unit(ctx)
+	if s.tooLarge() {
+		s.sol.Method += "; tables for a search of any assignment would be too large"
+		return
+	}
 	if !s.over(ctx) {
 		s.exact(ctx, prices)
 	}
 	if !s.over(ctx) {
 		s.search(ctx)
 	}
+}
+
+// mostHeld bounds the table of what each device holds of each wire, of 4 bytes.
+const mostHeld = 1 << 26
+
+func (s *anywhere) tooLarge() bool { return len(s.wires)*s.p.Devices() > mostHeld }
+
+// inOrder takes the contiguous answer, for which it waits up to half of the
+// time that is left: the search for any assignment goes on from there.
+func (s *anywhere) inOrder(ctx context.Context) {
+	part, cancel := startOf(ctx)
+	defer cancel()
+	sol, err := contiguousWithin(part, s.p, Settings{Seed: s.set.Seed}, standard)
+	if err != nil {
+		return
+	}
+	place := make([]int32, len(s.nodes))
+	for v, d := range sol.Place {
+		place[s.itemOf[v]] = int32(d)
+	}
+	s.take(place, sol.Largest, sol.Method)
+}
+
+// unit finds the bound of the largest unit, in an eighth of the time that is
+// left.
+func (s *anywhere) unit(ctx context.Context) {
+	part, cancel := partOf(ctx, 0.125)
+	defer cancel()
+	if ctx.Err() != nil || s.proven() {
+		return
+	}
+	unit, item := s.unitBound(part)
+	s.raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", named(s.names(item))))
+}
+
+// leastStart is what the contiguous answer is given however short the limit
+// is, so that any assignment is not worse for having had less time for it.
+const leastStart = 100 * time.Millisecond
+
+// startOf ends after half of the time that is left, or leastStart.
+func startOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, timed := ctx.Deadline()
+	if half := time.Until(end) / 2; !timed || half > leastStart || errors.Is(ctx.Err(), context.Canceled) {
+		return partOf(ctx, 0.5)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), leastStart)
+}
+
+// partOf ends after a part of the time that is left, where there is an end.
+func partOf(ctx context.Context, part float64) (context.Context, context.CancelFunc) {
+	if end, timed := ctx.Deadline(); timed {
+		return context.WithTimeout(ctx, time.Duration(part*float64(time.Until(end))))
+	}
+	return context.WithCancel(ctx)
 }
 
 // over tells that there is nothing left to do, or no time.
@@ -51,7 +113,8 @@ func (s *anywhere) search(ctx context.Context) {
 	rng := rand.New(rand.NewPCG(s.set.Seed, 0))
 	a := newAnnealer(newPlacement(s.netlist, s.scatter(rng)), rng)
 	s.chain(ctx, a, split)
-	for run := range annealRuns {
+	_, timed := ctx.Deadline()
+	for run := 0; run < annealRuns || timed && s.best == nil; run++ {
 		if s.over(ctx) {
 			return
 		}
@@ -62,12 +125,15 @@ func (s *anywhere) search(ctx context.Context) {
 		return
 	}
 	sets := s.newSetBound(ctx, boundEffort)
-	for round := range kickRounds {
+	for round := 0; round < kickRounds || timed; round++ {
 		if !s.over(ctx) {
 			s.kick(ctx, a, split)
 		}
-		if s.over(ctx) || sets == nil {
+		if s.over(ctx) {
 			return
+		}
+		if sets == nil {
+			continue
 		}
 		if round == kickRounds/2 {
 			sets.refine(fineEffort)

@@ -33,19 +33,13 @@ func (s *anywhere) polish(ctx context.Context, a *annealer, split *splitter, met
 
 // chain starts from what contiguous parts can do.
 func (s *anywhere) chain(ctx context.Context, a *annealer, split *splitter) {
-	sol, err := contiguousWithin(ctx, s.p, Settings{}, limits{few: chainSets, some: chainSets, most: chainSets, states: 1 << 20})
-	if err != nil {
+	if s.best == nil {
 		return
 	}
-	for v, d := range sol.Place {
-		a.place[s.itemOf[v]] = int32(d)
-	}
-	a.forget()
-	a.unit = sol.Largest
-	a.refresh(a.place)
+	a.unit = s.sol.Largest
+	a.refresh(s.best)
 	a.note()
-	s.take(a.best, a.bestLoad, sol.Method)
-	s.polish(ctx, a, split, sol.Method)
+	s.polish(ctx, a, split, s.sol.Method)
 }
 
 // kick shakes an answer a little, lets it settle, and goes on from there if it

@@ -15,14 +15,20 @@ import (
 // then the whole lattice of down-sets is searched for anything better (see
 // search). With more down-sets than memory is set aside for, the search is
 // confined to those with cheap cuts, and the answer is not proven to be the
-// best. A context or Settings.TimeLimit that ends returns the best so far,
-// Stopped.
+// best; what is left of a context's or Settings.TimeLimit's time then goes
+// into more linear extensions. At their end the best so far is returned,
+// Stopped: greedy cuts of one linear extension at least, which wait for
+// nothing.
 //
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
-// reports, and the context's where it ends before anything is found.
+// reports, and the context's where it ends before anything is found, which
+// is where an order of the nodes has no cuts within the capacities.
 func Contiguous(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
-	return contiguousWithin(ctx, p, set, limits{few: 100_000, some: 20_000, most: 1_000_000, states: 24 << 20})
+	return contiguousWithin(ctx, p, set, standard)
 }
+
+// standard are the limits of Contiguous.
+var standard = limits{few: 100_000, some: 20_000, most: 1_000_000, states: 24 << 20}
 
 // limits bound memory, and with it time.
 type limits struct {
@@ -69,6 +75,9 @@ func contiguousWithin(ctx context.Context, p *Problem, set Settings, most limits
 	if s.sol.Place == nil {
 		return nil, fmt.Errorf("stopped before any placement was found: %w", err)
 	}
+	if s.full && !s.proven() {
+		s.sol.Method += fmt.Sprintf("; a search of all down-sets needs more than the %d states that memory is set aside for", s.states)
+	}
 	return s.finish(stopped), nil
 }
 
@@ -80,6 +89,9 @@ type contiguous struct {
 	*order
 	limits
 	certificate
+	// full: a search had to end for lack of memory. single: the order is a
+	// chain, which has one linear extension.
+	full, single bool
 }
 
 // firstBounds are those that need no search.

@@ -2,19 +2,28 @@ package partition
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 )
 
-// solve finds a first answer and then the best one.
+// solve finds a first answer and then the best one. Where all that it does in
+// turn leaves a gap, it goes on with what time there is.
 func (s *contiguous) solve(ctx context.Context) error {
-	for _, items := range s.extensions() {
-		found := "linear extension: the best cuts of one order of the nodes"
-		if err := s.through(ctx, chainLattice(items), false, found); err != nil {
+	err := s.inTurn(ctx)
+	if s.proven() || err != nil && !errors.Is(err, errFull) {
+		return err
+	}
+	if more := s.more(ctx); more != nil {
+		return more
+	}
+	return err
+}
+
+func (s *contiguous) inTurn(ctx context.Context) error {
+	for items := range s.extensions(ctx) {
+		if err := s.oneOrder(ctx, items); err != nil || s.proven() {
 			return err
-		}
-		if s.proven() {
-			return nil
 		}
 	}
 	if err := s.all(ctx); err != nil || s.proven() || s.loose == nil {
@@ -37,6 +46,7 @@ func (s *contiguous) all(ctx context.Context) error {
 		return err
 	}
 	if l != nil {
+		s.single = l.len() == len(s.nodes)+1
 		return s.complete(ctx, l)
 	}
 	if err := s.selection(ctx, s.some); err != nil || s.proven() {

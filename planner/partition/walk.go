@@ -14,6 +14,9 @@ func (s *search) run(limit float64) (found bool, err error) {
 	clear(s.seen)
 	s.t.value[s.t.of(0)] = 0
 	for set := int32(0); set < full && s.err == nil; set++ {
+		if set%256 == 0 {
+			s.err = s.ctx.Err()
+		}
 		s.live = s.t.live(set, s.limit, s.best, s.live)
 		s.keepHopeful(set)
 		if len(s.live) == 0 {
