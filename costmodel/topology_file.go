@@ -2,8 +2,6 @@ package costmodel
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/go-json-experiment/json"
 
@@ -63,18 +61,10 @@ func (f *fileDevice) over(d Device) Device {
 // GPU by name, for fields that the file leaves out; without a capacity where
 // the name says nothing.
 func ReadTopology(path string, base func(name string) Device) (*Topology, error) {
-	f, err := os.Open(path)
+	const most = 16 << 20
+	data, err := modelgraph.ReadSmall(path, "a topology", most)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	const most = 16 << 20
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
-		return nil, fmt.Errorf("reading %q: %w", path, err)
-	}
-	if len(data) > most {
-		return nil, &modelgraph.SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that a topology may have", most>>20)}
 	}
 	return ParseTopology(path, data, base)
 }

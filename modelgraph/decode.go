@@ -22,6 +22,9 @@ func DecodeJSON(file string, data []byte, v any, strict bool) error {
 	if err == nil {
 		return nil
 	}
+	if what := Foreign(data); what != "" {
+		return &SyntaxError{File: file, Msg: what}
+	}
 	var own *SyntaxError
 	if errors.As(err, &own) && own.File != "" {
 		return own

@@ -1,10 +1,10 @@
 package modelgraph
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -51,12 +51,11 @@ type fileDeclared struct {
 
 // ReadFile reads a native model file.
 func ReadFile(path string) (*Graph, error) {
-	f, err := os.Open(path)
+	data, err := ReadSmall(path, "a model file", maxModelBytes)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	return Read(f, path)
+	return Read(bytes.NewReader(data), path)
 }
 
 // Read reads a native model (devmap.model/v1); name stands in errors.

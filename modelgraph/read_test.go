@@ -65,7 +65,7 @@ func TestReadRefuses(t *testing.T) {
 		return one + `,"params":[{"name":"w","shape":` + shape + `,"dtype":"bf16"}]}]}`
 	}
 	for _, c := range []struct{ name, in, want string }{
-		{"empty", ``, `m.json: line 1, column 1: unexpected EOF`},
+		{"empty", ``, `m.json: the file is empty`},
 		{"not an object", `[]`, `m.json: line 1, column 1: cannot read array as object`},
 		{"truncated", one, `m.json: layers[0] (line 1, column 69): unexpected EOF`},
 		{"another version", `{"format_version":"devmap.model/v2","layers":[]}`, `m.json: format_version: "devmap.model/v2" is not "devmap.model/v1"`},

@@ -70,10 +70,11 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	flat, plan, faults, err := devicemap.ReadMap(path)
+	read, err := interruptible(cmd.Context(), path, func() (*mapFile, error) { return readMap(path) })
 	if err != nil {
 		return err
 	}
+	flat, plan, faults := read.flat, read.plan, read.faults
 	w, topo, err := c.setting(cmd, plan, flat)
 	if err != nil {
 		return err
@@ -104,10 +105,22 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	return nil
 }
 
+// mapFile is what a MAP argument holds; plan is nil where it is a map alone.
+type mapFile struct {
+	flat   devicemap.Flat
+	plan   *devicemap.Plan
+	faults []devicemap.Fault
+}
+
+func readMap(path string) (*mapFile, error) {
+	flat, plan, faults, err := devicemap.ReadMap(path)
+	return &mapFile{flat, plan, faults}, err
+}
+
 // show prints the report, for people or for programs.
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
 	if !c.json {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(g.Name, r.Faults))
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(cell(g.Name), r.Faults))
 		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
 		return err
 	}
@@ -125,7 +138,7 @@ func verdict(name string, faults []devicemap.Fault) string {
 	}
 	var b strings.Builder
 	for _, f := range faults {
-		b.WriteString(f.String() + "\n")
+		b.WriteString(oneLine(f.String()) + "\n")
 	}
 	return b.String() + plural(len(faults), "fault") + "\n"
 }

@@ -34,7 +34,7 @@ func (t *tables) devices(m devicemap.Map, ds []devicemap.Prediction) {
 		dt.most = max(dt.most, ds[d].Predicted.PeakAllocatedBytes+ds[d].Predicted.OverheadBytes)
 	}
 	dt.unit = scaleFor(dt.most)
-	t.printf("%s, %s%s (%s)\n%s\n%s", t.g.Name, t.doing(), t.how(), dt.unit.name, trimmed(dt.render()), dt.legend())
+	t.printf("%s, %s%s (%s)\n%s\n%s", cell(t.g.Name), t.doing(), t.how(), dt.unit.name, trimmed(dt.render()), block(dt.legend()))
 	for _, tier := range []devicemap.Device{devicemap.CPU, devicemap.Disk, devicemap.Nowhere} {
 		if s := t.runs(m, tier); m != nil && s != nothing {
 			t.printf("on %s: %s\n", tierName(tier), s)
@@ -85,12 +85,12 @@ func newWriter() table.Writer {
 }
 
 // trimmed takes the blanks off the ends of lines.
-func trimmed(s string) string {
+func trimmed(s string) block {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	return strings.Join(lines, "\n")
+	return block(strings.Join(lines, "\n"))
 }
 
 // idle reports whether devices a and b both hold nothing and are alike, so

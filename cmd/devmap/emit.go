@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
@@ -27,19 +26,21 @@ func newEmit() *cobra.Command {
 			if err != nil {
 				return usagef("--for: %w", err)
 			}
-			plan, err := devicemap.ReadPlan(args[0])
+			plan, err := interruptible(cmd.Context(), args[0], func() (*devicemap.Plan, error) { return devicemap.ReadPlan(args[0]) })
 			if err != nil {
 				return err
 			}
-			if err := writeOut(cmd.OutOrStdout(), out, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
+			if err := spare(out, plan.Model.Source, args[0]); err != nil {
+				return err
+			}
+			if err := writeOut(cmd, out, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
 				return err
 			}
 			usage := emit.Usage(e, out)
 			if out == "" {
 				usage = emit.Usage(e, "device_map.json") + " (written there by -o device_map.json)"
 			}
-			_, err = fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", e, usage)
-			return err
+			return sayf(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage)
 		},
 	}
 	cmd.Flags().StringVar(&engine, "for", "", "the engine: "+strings.Join(emit.Engines(), ", "))

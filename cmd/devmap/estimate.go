@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -80,10 +81,13 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
 		return err
 	}
+	if err := spare(c.out, arg, arg, c.topology); err != nil {
+		return err
+	}
 	if c.objective == front {
 		return usagef("--objective front is a table of its own: devmap plan prints it")
 	}
-	p, err := c.asked(arg)
+	p, err := c.asked(cmd.Context(), arg)
 	if err != nil {
 		return err
 	}
@@ -93,7 +97,7 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	rows := strategy.Rows(cmd.Context(), p)
 	if c.json || c.out != "" {
 		out := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
-		if err := writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
+		if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
 			return err
 		}
 	}
@@ -110,12 +114,12 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 
 // asked is the problem that the flags of plan or estimate pose, open in what
 // the user left open.
-func (s *shared) asked(arg string) (*strategy.Problem, error) {
+func (s *shared) asked(ctx context.Context, arg string) (*strategy.Problem, error) {
 	w, err := s.parse()
 	if err != nil {
 		return nil, err
 	}
-	topo, err := s.buildTopology(w.Mode, 0)
+	topo, err := s.buildTopology(ctx, w.Mode, 0)
 	if err != nil {
 		if s.gpus == "" && s.topology == "" { // a file that cannot be read may be one that names its own devices
 			if _, unread := readModel(arg); unread != nil {

@@ -19,7 +19,7 @@ func (t *tables) strategies(rows []strategy.Row) {
 	if len(answered) > 0 {
 		t.work = answered[0].Resolved
 		t.work.MicroBatches = 1 // each row has its own
-		t.printf("%s, %s (GiB)\n%s\n", t.g.Name, t.doing(), trimmed(strategyTable(answered)))
+		t.printf("%s, %s (GiB)\n%s\n", cell(t.g.Name), t.doing(), trimmed(strategyTable(answered)))
 	}
 	for i := range rows {
 		if r := &rows[i]; r.Refused != nil {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"io"
-	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
@@ -47,7 +46,7 @@ func report(stderr io.Writer, err error) int {
 		return exitCheck
 	}
 	say := func(s string) { io.WriteString(stderr, s+"\n") } //nolint:errcheck // nobody is left to tell
-	say("devmap: " + strings.TrimSpace(err.Error()))
+	say("devmap: " + errorText(err))
 	var inf *infeasible
 	var workload *estimate.WorkloadError
 	var pattern *planner.PatternError
@@ -60,7 +59,7 @@ func report(stderr io.Writer, err error) int {
 	switch {
 	case errors.As(err, &inf):
 		for _, h := range inf.helps {
-			say("  " + h)
+			say("  " + oneLine(h))
 		}
 		return exitInfeasible
 	case errors.As(err, &offload) && offload.TooLittle:

@@ -38,7 +38,7 @@ func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strate
 	}
 	out := frontOf(p, f)
 	out.Warnings = slices.Concat(notes, out.Warnings)
-	if err := writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
+	if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
 		return err
 	}
 	if !c.json {
@@ -113,7 +113,7 @@ func (t *tables) front(f *planner.Front) {
 	}
 	configs = append(configs, table.ColumnConfig{Number: runs, WidthMax: width, WidthMaxEnforcer: wrapLines})
 	w.SetColumnConfigs(configs)
-	t.printf("%s, %s%s\n%s\n", t.g.Name, t.doing(), t.how(), trimmed(w.Render()))
+	t.printf("%s, %s%s\n%s\n", cell(t.g.Name), t.doing(), t.how(), trimmed(w.Render()))
 	whole := "every point is proved, and there are no others"
 	if !f.Complete {
 		whole = "not all is proved: there may be others, and better ones"

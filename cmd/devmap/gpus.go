@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"strconv"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 
 // devices builds the topology that the flags name: a file, a count, or a list
 // of capacities. count stands in where no flag says how many.
-func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
+func (s *shared) buildTopology(ctx context.Context, mode costmodel.Mode, count int) (*costmodel.Topology, error) {
 	gpu, err := catalogue.Find(s.gpu)
 	if err != nil {
 		return nil, usagef("--gpu: %w", err)
@@ -20,13 +21,8 @@ func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topol
 	case s.topology != "" && s.gpus != "":
 		return nil, usagef("--topology and --gpus both say what the devices are: give one")
 	case s.topology != "":
-		t, err = costmodel.ReadTopology(s.topology, func(name string) costmodel.Device {
-			if named, err := catalogue.Find(name); err == nil {
-				return named.Device(mode)
-			}
-			other := gpu.Device(mode) // its rates stand in, its capacity does not
-			other.CapacityBytes = 0
-			return other
+		t, err = interruptible(ctx, s.topology, func() (*costmodel.Topology, error) {
+			return costmodel.ReadTopology(s.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
 	default:
 		t, err = s.listed(gpu.Device(mode), count)
@@ -41,6 +37,17 @@ func (s *shared) buildTopology(mode costmodel.Mode, count int) (*costmodel.Topol
 		return nil, usagef("the GPUs asked for: %w", err)
 	}
 	return t, nil
+}
+
+// knownDevice is what the catalogue knows of a device in a topology file. Where
+// it knows none, the rates of gpu stand in, its capacity does not.
+func knownDevice(name string, gpu catalogue.GPU, mode costmodel.Mode) costmodel.Device {
+	if named, err := catalogue.Find(name); err == nil {
+		return named.Device(mode)
+	}
+	other := gpu.Device(mode)
+	other.CapacityBytes = 0
+	return other
 }
 
 func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {

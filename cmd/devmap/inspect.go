@@ -108,14 +108,13 @@ func inspectTable(w io.Writer, t *tables, out *inspectOutput) error {
 		u := &out.Units[i]
 		bytes += u.ParamsBytes
 		rows.AppendRow(table.Row{
-			u.Name, grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.buffers),
+			cell(u.Name), grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.buffers),
 			fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes), u.origin,
 		})
 	}
-	_, err := fmt.Fprintf(w, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
-		strings.TrimSpace(t.g.Name+" "+t.g.Class), grouped(out.Model.Params), costmodel.Bytes(bytes),
+	return sayf(w, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
+		cell(strings.TrimSpace(t.g.Name+" "+t.g.Class)), grouped(out.Model.Params), costmodel.Bytes(bytes),
 		plural(len(out.Units), "unit"), grouped(out.Model.Buffers), t.doing(), trimmed(rows.Render()))
-	return err
 }
 
 // grouped prints 8030261248 as 8,030,261,248.

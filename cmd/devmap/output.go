@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -8,22 +9,50 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
 )
 
 // writeOut runs write on stdout, or on a file that appears whole or not at
-// all.
-func writeOut(stdout io.Writer, path string, write func(io.Writer) error) error {
+// all. A FIFO without a reader is waited for until the command is interrupted.
+func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
-		return write(stdout)
+		return write(cmd.OutOrStdout())
 	}
 	target, err := followLinks(path)
-	if err == nil {
+	switch info, missing := os.Stat(target); {
+	case err != nil:
+	case missing == nil && !info.Mode().IsRegular():
+		_, err = interruptible(cmd.Context(), path, func() (struct{}, error) { return struct{}{}, writeTo(target, write) })
+	default:
 		err = writeFile(target, write)
 	}
 	if err != nil {
 		return fmt.Errorf("writing %q: %w", path, withoutName(err))
 	}
 	return nil
+}
+
+// interruptible runs what may wait for another process (the other end of a
+// FIFO) until the command is interrupted; the system call that waits then ends
+// with the process.
+func interruptible[T any](ctx context.Context, path string, wait func() (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	done := make(chan answer, 1)
+	go func() {
+		v, err := wait()
+		done <- answer{v, err}
+	}()
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-ctx.Done():
+		var none T
+		return none, fmt.Errorf("%q: interrupted while waiting for its other end", path)
+	}
 }
 
 // followLinks is the file that a path names, which need not exist: a link
@@ -50,9 +79,6 @@ func followLinks(path string) (string, error) {
 func writeFile(path string, write func(io.Writer) error) (err error) {
 	mode := fs.FileMode(0o666) // less the umask
 	if info, err := os.Stat(path); err == nil {
-		if !info.Mode().IsRegular() {
-			return writeTo(path, write)
-		}
 		mode = info.Mode().Perm()
 	}
 	temp := filepath.Join(filepath.Dir(path), ".devmap-"+rand.Text())

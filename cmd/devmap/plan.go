@@ -57,6 +57,9 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
 		return err
 	}
+	if err := spare(c.out, arg, arg, c.topology); err != nil {
+		return err
+	}
 	if c.timeLimit <= 0 {
 		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
 	}
@@ -66,7 +69,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if format, data := c.posedFile(arg); format != "" {
 		return c.solvePosed(cmd, arg, format, data)
 	}
-	asked, err := c.asked(arg)
+	asked, err := c.asked(cmd.Context(), arg)
 	if err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.S
 	plan := planOf(p, sol)
 	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
-	if err := writeOut(cmd.OutOrStdout(), c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
+	if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
 		return err
 	}
 	t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)

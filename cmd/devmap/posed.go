@@ -80,7 +80,7 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 	if err != nil {
 		return err
 	}
-	if err := writeOut(cmd.OutOrStdout(), c.out, a.write); err != nil {
+	if err := writeOut(cmd, c.out, a.write); err != nil {
 		return err
 	}
 	if !c.json {

@@ -116,8 +116,8 @@ func (a *posed) print(w io.Writer, file string, explain bool) {
 		}
 		t.AppendRow(table.Row{r.device, r.nodes, fmt.Sprintf("%.4f", r.time), fmt.Sprintf("%.4f", r.transfers), fmt.Sprintf("%.4f", r.time+r.transfers), fmt.Sprintf("%.2f", r.size/1e9)})
 	}
-	say := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) } //nolint:errcheck // a message
-	say("%s, %s (%s)\n%s", file, a.form, a.unit, t.Render())
+	say := func(format string, args ...any) { sayf(w, format+"\n", args...) } //nolint:errcheck // a message
+	say("%s, %s (%s)\n%s", cell(file), a.form, a.unit, block(t.Render()))
 	say("largest load %.6g · lower bound %.6g (gap %.2f %%) · %s", a.value, a.bound, 100*a.gap, a.status)
 	if explain {
 		say("method: %s\nbound: %s", a.method, a.argument)

@@ -25,7 +25,7 @@ func progress(stderr io.Writer) (show func(chain.Progress), done func()) {
 			return
 		}
 		if bar == nil {
-			bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(stderr), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(patience))
+			bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(fileOf(stderr)), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(patience))
 		}
 		what := fmt.Sprintf("placing: %d targets tried, best %.4f, bound %.4f", p.Probes, p.Best.Float(), p.Lower.Float())
 		if p.Total > 0 {

@@ -70,10 +70,10 @@ func shortNames(g *modelgraph.Graph) map[string]string {
 	}
 	short := make(map[string]string)
 	for name := range full {
-		short[name] = name
+		short[name] = cell(name)
 		for at := strings.LastIndexByte(name, '.'); at >= 0; at = strings.LastIndexByte(name[:at], '.') {
 			if users[name[at:]] == 1 && !full[name[at+1:]] {
-				short[name] = name[at+1:]
+				short[name] = cell(name[at+1:])
 				break
 			}
 		}

@@ -26,7 +26,7 @@ func (c *checkCommand) setting(cmd *cobra.Command, plan *devicemap.Plan, flat de
 		count = len(plan.Topology.Devices)
 	}
 	if plan == nil || anyChanged(cmd, "gpus", "gpu", "topology") {
-		topo, err := c.buildTopology(w.Mode, count)
+		topo, err := c.buildTopology(cmd.Context(), w.Mode, count)
 		return w, topo, err
 	}
 	topo := plan.Topology

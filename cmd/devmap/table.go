@@ -30,7 +30,7 @@ const defaultWidth, leastWidth = 120, 100
 
 func newTable(w io.Writer, g *modelgraph.Graph, work costmodel.Workload) *tables {
 	t := &tables{w: w, g: g, work: work, short: shortNames(g), width: defaultWidth}
-	if f, ok := w.(*os.File); ok && terminal(w) {
+	if f := fileOf(w); terminal(w) {
 		t.colour = os.Getenv("NO_COLOR") == ""
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			t.width = max(columns, leastWidth)
@@ -41,8 +41,8 @@ func newTable(w io.Writer, g *modelgraph.Graph, work costmodel.Workload) *tables
 
 // terminal reports whether w is one.
 func terminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	f := fileOf(w)
+	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
 // category is one part of a device's peak: its name and its heading, the
@@ -159,7 +159,7 @@ func (t *tables) warnings(ws []string) {
 }
 
 func (t *tables) printf(format string, args ...any) {
-	fmt.Fprintf(t.w, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+	sayf(t.w, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }
 
 // plural prints 1 fault, 2 faults.

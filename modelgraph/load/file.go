@@ -49,12 +49,15 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	if !top.object() {
 		has = nil
 	}
+	if what := modelgraph.Foreign(data); what != "" && !top.object() {
+		return nil, &modelgraph.SyntaxError{File: path, Msg: what}
+	}
 	if form := workloads.FormOf(data, has); form != nil && !ours {
 		return form(path, data)
 	}
 	switch {
 	case !top.object():
-		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json, and not a graph.txt of PipeDream", path)
+		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json, and not a graph.txt of PipeDream; it begins with %q", path, beginning(data))
 	case ours && !strings.HasPrefix(version, "devmap.model/") && strings.HasPrefix(version, "devmap."):
 		return nil, fmt.Errorf("%s: format_version: %q is not a model; give the model that it was made from (its model.source)", path, version)
 	case ours || top.has("layers") && !top.has("model_type"):
@@ -68,6 +71,16 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and --lora-rank", path)
 	}
 	return hf.FromConfig(path, data)
+}
+
+// beginning is the first line of a text, cut where it is long.
+func beginning(data []byte) string {
+	const most = 40
+	line, _, _ := strings.Cut(strings.TrimSpace(string(data[:min(len(data), 1024)])), "\n")
+	if len(line) > most {
+		line = strings.ToValidUTF8(line[:most], "") + "…"
+	}
+	return line
 }
 
 // topLevel are the members of a JSON object, strings with their value.

@@ -46,6 +46,23 @@ func Model(path string, o Options) (*modelgraph.Graph, error) {
 	return g, nil
 }
 
+// Place is the file or folder that Model reads for a path or name, empty for a
+// built-in config and for what is nowhere.
+func Place(path string, o Options) string {
+	if o.Env == nil {
+		o.Env = os.Getenv
+	}
+	if _, err := os.Stat(path); err == nil || !isName(path) {
+		return path
+	}
+	for _, c := range caches(path, o.Env) {
+		if dir := c.find(); dir != "" {
+			return dir
+		}
+	}
+	return ""
+}
+
 func read(path string, o Options) (*modelgraph.Graph, error) {
 	info, err := os.Stat(path)
 	switch {
@@ -58,6 +75,8 @@ func read(path string, o Options) (*modelgraph.Graph, error) {
 		return nil, err
 	case info.IsDir():
 		return folder(path)
+	case info.Mode()&fs.ModeNamedPipe != 0:
+		return nil, fmt.Errorf("%s: a FIFO: a model is read more than once, so save it to a file first", path)
 	}
 	return file(path)
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // A Header is what a file says about its tensors. It is not modified after it
@@ -78,9 +80,16 @@ func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
 		return 0, fmt.Errorf("%s: reading header length: %w", printable(name), err)
 	}
 	n := binary.LittleEndian.Uint64(b[:])
+	if n > maxHeaderSize || int64(n) > size-8 {
+		start := make([]byte, min(size, 1024))
+		if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
+			return 0, fmt.Errorf("%s: reading header length: %w", printable(name), err)
+		}
+		if what := modelgraph.Recognised(start); what != "" {
+			return fault("this is no safetensors file: %s", what)
+		}
+	}
 	switch {
-	case string(b[:]) == "version ":
-		return fault("this is a Git LFS pointer, not the file: run git lfs pull")
 	case n > maxHeaderSize:
 		return fault("header length %d: the format allows %d bytes", n, maxHeaderSize)
 	case int64(n) > size-8:

@@ -1,11 +1,14 @@
 package safetensors
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // index is a *.safetensors.index.json: which shard holds each tensor.
@@ -22,8 +25,14 @@ type index struct {
 // readIndex parses an index. Keys it does not know are passed over. Every file
 // name in the result lies beneath the folder, links aside.
 func readIndex(r io.Reader, name string) (*index, error) {
+	const begin = 1024
+	buffered := bufio.NewReaderSize(r, begin)
+	start, _ := buffered.Peek(begin) // what cannot be read is reported below
+	if what := modelgraph.Foreign(start); what != "" {
+		return nil, &SyntaxError{File: name, Msg: what}
+	}
 	p := indexParser{
-		scanner: newScanner(r, name, 0),
+		scanner: newScanner(buffered, name, 0),
 		idx:     &index{name: name},
 		byFile:  map[string]int{},
 	}

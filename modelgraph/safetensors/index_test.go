@@ -20,7 +20,7 @@ var rejectedIndexes = map[string]struct{ json, err string }{
 	"tensor twice":     {`{"weight_map":{"t":"a","t":"b"}}`, `i: byte 23 at "/weight_map/t": duplicate key`},
 	"weight_map twice": {`{"weight_map":{"t":"a"},"weight_map":{}}`, "duplicate key"},
 	"not JSON":         {`{"weight_map":`, "JSON ends early"},
-	"empty":            {``, "no JSON value"},
+	"empty":            {``, "the file is empty"},
 	"array":            {`[]`, "found [, want {"},
 	"no weight_map":    {`{}`, "i: weight_map is missing or empty"},
 	"empty weight_map": {`{"weight_map":{}}`, "i: weight_map is missing or empty"},

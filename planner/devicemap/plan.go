@@ -3,7 +3,6 @@ package devicemap
 import (
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
@@ -81,24 +80,9 @@ const maxMapBytes = 256 << 20
 
 // ReadMap reads a plan or any flat device map. plan is nil for the latter.
 func ReadMap(path string) (flat Flat, plan *Plan, faults []Fault, err error) {
-	f, err := os.Open(path)
+	data, err := modelgraph.ReadSmall(path, "a device map", maxMapBytes)
 	if err != nil {
 		return nil, nil, nil, err
-	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	info, err := f.Stat()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, nil, nil, &modelgraph.SyntaxError{File: path, Msg: "not a regular file"}
-	}
-	data, err := io.ReadAll(io.LimitReader(f, maxMapBytes+1))
-	if err != nil {
-		return nil, nil, nil, fmt.Errorf("reading %q: %w", path, err)
-	}
-	if len(data) > maxMapBytes {
-		return nil, nil, nil, &modelgraph.SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that a device map may have", maxMapBytes>>20)}
 	}
 	return ParseMap(path, data)
 }

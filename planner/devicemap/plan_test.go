@@ -86,7 +86,7 @@ func TestTampered(t *testing.T) {
 
 func TestParseMapRefuses(t *testing.T) {
 	for _, c := range []struct{ in, want string }{
-		{``, `map.json: line 1, column 1: unexpected EOF`},
+		{``, `map.json: the file is empty`},
 		{`[]`, `map.json: line 1, column 1: cannot read array as object`},
 		{`{"a": 0, "a": 1}`, `map.json: a (line 1, column 10): duplicate object member name`},
 		{`{"a": 0} x`, `map.json: line 1, column 10: invalid character 'x' after top-level value`},
@@ -108,7 +108,7 @@ func TestParseMapRefuses(t *testing.T) {
 	if _, err := devicemap.ReadPlan(path); err == nil || !strings.Contains(err.Error(), "format_version: missing: this is no plan") {
 		t.Errorf("a flat map as a plan: %v", err)
 	}
-	if _, _, _, err := devicemap.ReadMap(filepath.Dir(path)); err == nil || !strings.HasSuffix(err.Error(), ": not a regular file") {
+	if _, _, _, err := devicemap.ReadMap(filepath.Dir(path)); err == nil || !strings.HasSuffix(err.Error(), ": a directory, not a device map") {
 		t.Errorf("a folder: %v", err)
 	}
 }

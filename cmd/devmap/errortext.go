@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of an error on screen. A message quotes what is wrong; a name or a
+// value of a hostile file may be megabytes long.
+const (
+	mostErrorLine  = 1500 // bytes
+	mostErrorLines = 25
+)
+
+// errorText is an error for people: a fault a line, as [errors.Join] has them,
+// no line longer than people read, and no end of a line but those.
+func errorText(err error) string {
+	lines := faultLines(err)
+	if more := len(lines) - mostErrorLines; more > 0 {
+		lines = append(lines[:mostErrorLines:mostErrorLines], fmt.Sprintf("and %d more faults", more))
+	}
+	for i := range lines {
+		lines[i] = shortened(oneLine(lines[i]), mostErrorLine)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// faultLines splits an error where several were joined. What a wrapping error
+// says around them stays around the first and the last.
+func faultLines(err error) []string {
+	text := strings.TrimSpace(err.Error())
+	for inner := err; inner != nil; {
+		switch e := inner.(type) { //nolint:errorlint // one step of the chain at a time
+		case interface{ Unwrap() []error }:
+			before, after, found := strings.Cut(text, strings.TrimSpace(inner.Error()))
+			if !found || len(e.Unwrap()) == 0 || !strings.Contains(inner.Error(), "\n") {
+				return []string{text}
+			}
+			var lines []string
+			for _, part := range e.Unwrap() {
+				lines = append(lines, faultLines(part)...)
+			}
+			lines[0] = before + lines[0]
+			lines[len(lines)-1] += after
+			return lines
+		case interface{ Unwrap() error }:
+			inner = e.Unwrap()
+		default:
+			return []string{text}
+		}
+	}
+	return []string{text}
+}
+
+// shortened keeps the beginning and the end of a long text: an error names the
+// place first and says what to do about it last.
+func shortened(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	head, tail := s[:most*2/3], s[len(s)-most/3:]
+	for !utf8.ValidString(head) {
+		head = head[:len(head)-1]
+	}
+	for !utf8.ValidString(tail) {
+		tail = tail[1:]
+	}
+	return fmt.Sprintf("%s… (%d bytes left out) …%s", head, len(s)-len(head)-len(tail), tail)
+}

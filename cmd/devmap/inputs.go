@@ -1,0 +1,92 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// spare refuses an output that would overwrite a file that is read, or a file
+// of the model's folder that devmap did not write. Files are compared, not
+// names: the links of a download cache give one file several.
+func spare(out, model string, inputs ...string) error {
+	target, err := os.Stat(out)
+	if out == "" || err != nil || !target.Mode().IsRegular() {
+		return nil //nolint:nilerr // nothing is there to overwrite, or writing tells
+	}
+	same := func(path string) bool {
+		info, err := os.Stat(path)
+		return path != "" && err == nil && os.SameFile(info, target)
+	}
+	for _, in := range inputs {
+		if same(in) {
+			return usagef("--output %q is %q, which is read: name another file", out, in)
+		}
+	}
+	for _, file := range modelFiles(model) {
+		if same(file) && !written(file) {
+			return usagef("--output %q is %q, a file of the model: name another file", out, file)
+		}
+	}
+	return nil
+}
+
+// modelFiles are the files that a MODEL argument stands for: one, or all of
+// the folder that holds them.
+func modelFiles(arg string) []string {
+	if arg == "" {
+		return nil
+	}
+	place := load.Place(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
+	info, err := os.Stat(place)
+	if err != nil { // built in, or not there
+		return nil
+	}
+	dir := place
+	if !info.IsDir() {
+		dir = filepath.Dir(place)
+		name := filepath.Base(place)
+		if name != "config.json" && filepath.Ext(name) != ".safetensors" && !strings.Contains(name, ".index.") {
+			return []string{place}
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return []string{place}
+	}
+	files := []string{place}
+	for _, e := range entries {
+		files = append(files, filepath.Join(dir, e.Name()))
+	}
+	return files
+}
+
+// written reports a file as devmap writes it, a plan or a device map, which may
+// be written again. A vocabulary is an object of numbers too, of more numbers
+// than there are devices.
+func written(path string) bool {
+	if filepath.Ext(path) != ".json" {
+		return false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // opened for reading
+	head := make([]byte, 256)
+	n, _ := f.Read(head)
+	for _, kind := range []string{"plan", "front", "estimate"} {
+		if strings.Contains(string(head[:n]), `"format_version": "devmap.`+kind+`/`) {
+			return true
+		}
+	}
+	flat, plan, faults, err := devicemap.ReadMap(path)
+	return err == nil && plan == nil && len(faults) == 0 && len(flat) > 0 &&
+		!slices.ContainsFunc(flat, func(e devicemap.Entry) bool { return int(e.Device) >= costmodel.MaxDevices })
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestOneLine(t *testing.T) {
+	for in, want := range map[string]string{
+		"model.layers.0":        "model.layers.0",
+		"größer – 模型 🙂":         "größer – 模型 🙂",
+		"a\nnote: b\r\tc":       `a\u000anote: b\u000d\u0009c`,
+		"\x1b[31mred":           `\u001b[31mred`,
+		"\u009b31m":             `\u009b31m`,
+		"a\x00\x7fb":            `a\u0000\u007fb`,
+		"abc\u202edef\u2066ghi": `abc\u202edef\u2066ghi`,
+		"p\u2029q\u2028":        `p\u2029q\u2028`,
+		"cut\xe2\x82":           `cut\xe2\x82`,
+	} {
+		if got := oneLine(in); got != want {
+			t.Errorf("%q: %s, not %s", in, got, want)
+		}
+	}
+}
+
+// TestStream: whatever pieces a text comes in, what steers a terminal is
+// spelled out, and letters stay whole.
+func TestStream(t *testing.T) {
+	const text = "é\u202e\x1b[2J\u009b\n\t模\xff🙂"
+	want := "é\\u202e\\u001b[2J\\u009b\n\t模\\xff🙂"
+	for size := 1; size <= len(text); size++ {
+		var b bytes.Buffer
+		s := &stream{w: &b}
+		for at := 0; at < len(text); at += size {
+			if _, err := s.Write([]byte(text[at:min(at+size, len(text))])); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.flush(); err != nil || b.String() != want {
+			t.Errorf("in pieces of %d: %v %s, not %s", size, err, b.String(), want)
+		}
+	}
+}
+
+func TestErrorText(t *testing.T) {
+	joined := errors.Join(errors.New("b\nforged"), errors.New("c"))
+	var many []error
+	for i := range 100 {
+		many = append(many, fmt.Errorf("fault %d", i))
+	}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{errors.New("a\ndevmap: forged"), `a\u000adevmap: forged`},
+		{fmt.Errorf("x\ny: %w", joined), "x\\u000ay: b\\u000aforged\nc"},
+		{fmt.Errorf("x: %w: z", errors.Join(joined, errors.New("d"))), "x: b\\u000aforged\nc\nd: z"},
+		{errors.Join(many...), ""},
+		{errors.New(strings.Repeat("é", 5000) + " end"), ""},
+	} {
+		got := errorText(c.err)
+		if c.want != "" && got != c.want {
+			t.Errorf("%q:\n%s\nnot\n%s", c.err, got, c.want)
+		}
+		if lines := strings.Count(got, "\n") + 1; lines > mostErrorLines+1 || len(got) > mostErrorLine+100 {
+			t.Errorf("%d lines, %d bytes", lines, len(got))
+		}
+	}
+	if got := errorText(errors.Join(many...)); !strings.HasSuffix(got, "\nand 75 more faults") {
+		t.Error(got)
+	}
+	if got := errorText(errors.New(strings.Repeat("x", 5000) + " end")); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, " end") {
+		t.Error(got)
+	}
+}
