@@ -3,7 +3,6 @@ package planner
 import (
 	"context"
 	"math"
-	"sort"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -28,21 +27,6 @@ func (s *Solution) Alone(p *Problem) string {
 		return ""
 	}
 	return strings.Join(names, " + ")
-}
-
-// FewerDevices is the least number of devices, from the first on, that reach
-// the same largest share; 0 where all are needed. One device more never makes
-// it worse, so it bisects.
-func (p *Problem) FewerDevices(ctx context.Context, s *Solution) int {
-	n := len(p.Topology.Devices)
-	if p.piped() { // with fewer stages others are in flight
-		return 0
-	}
-	least := 1 + sort.Search(n-1, func(i int) bool { return p.valueOn(ctx, p.Topology.Devices[:i+1]) <= s.Value })
-	if least == n {
-		return 0
-	}
-	return least
 }
 
 // valueOn is the largest share on other devices; +Inf where the constraints

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // InfeasibleError says that no map fits, or that none was found that does.
@@ -55,7 +56,11 @@ func (e *InfeasibleError) Error() string {
 			fmt.Fprintf(&b, ": %v, and the largest budget is %v", costmodel.Bytes(e.TooLargeNeeds), costmodel.Bytes(e.MostBudget))
 		}
 	case e.Devices > 0:
-		fmt.Fprintf(&b, "; %d such devices are enough", e.Devices)
+		such := "such devices"
+		if first := &e.Best.Devices[0]; slices.ContainsFunc(e.Best.Devices, func(d devicemap.Prediction) bool { return d.Budget() != first.Budget() }) {
+			such = "devices like the first"
+		}
+		fmt.Fprintf(&b, "; %d %s are enough", e.Devices, such)
 	}
 	return b.String()
 }
@@ -104,7 +109,8 @@ func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
 	for d := range p.Topology.Devices {
 		e.MostBudget = max(e.MostBudget, p.Topology.Devices[d].Budget())
 	}
-	if e.TooLarge == "" && len(p.Pins) == 0 {
+	// A cost table is of one number of stages or ranks.
+	if e.TooLarge == "" && len(p.Pins) == 0 && p.Costs.Workload.World == 0 {
 		e.Devices = p.enough(ctx)
 	}
 	return e

@@ -12,7 +12,7 @@ import (
 
 // advice says, where one unit alone sets the peak, which it is and what would
 // lower it, each tried out; empty where it is not so.
-func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []string {
+func advice(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *planner.Solution) []string {
 	alone := s.Alone(&p)
 	if alone == "" {
 		return nil
@@ -27,19 +27,13 @@ func advice(ctx context.Context, p planner.Problem, s *planner.Solution) []strin
 	if verb == "set" && len(p.Graph.TiedUnits()) > 0 {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
-	if n := p.FewerDevices(ctx, s); n > 0 {
-		msg += fmt.Sprintf("; %s would do as well", plural(n, "GPU"))
+	for _, fewer := range strategy.Fewer(ctx, asked, s.LargestShare()) {
+		msg += fmt.Sprintf("; %s would do as well", fewer.What)
 	}
-	if helps := tried(ctx, p, s.LargestShare()); len(helps) > 0 {
+	if helps := changeLines(strategy.Tried(ctx, asked, s.LargestShare())); len(helps) > 0 {
 		msg += "; what would lower it: " + strings.Join(helps, "; ")
 	}
 	return []string{msg}
-}
-
-// tried plans again under small changes and tells those that lower the
-// largest share.
-func tried(ctx context.Context, p planner.Problem, value float64) []string {
-	return changeLines(strategy.Tried(ctx, asProblem(p), value))
 }
 
 // changeLines tells each change and what it comes to.

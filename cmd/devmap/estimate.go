@@ -1,16 +1,15 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
@@ -20,8 +19,9 @@ type estimateCommand struct {
 	out string
 }
 
-func newEstimate() *cobra.Command {
-	c := &estimateCommand{}
+func newEstimate() *cobra.Command { return (&estimateCommand{}).command() }
+
+func (c *estimateCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
 		Short: "Show every strategy side by side: what fits, and how fast",
@@ -35,8 +35,9 @@ table names the tokens of a step. A pipeline without --micro-batches gets as
 many as twice the GPUs, or the next number below that divides the batch.
 
 --strategy, --runtime and --schedule restrict the rows. Communication is what
-the busiest GPU sends in a step. The table goes to stderr; --json prints rows
-to stdout, -o writes them to a file. Exit status 3: nothing fits.`,
+the busiest GPU sends in a step. Rows of the same figures share a line. The
+table goes to stdout; --json prints every row in the machine form in its place,
+-o writes that to a file, and the table to stderr. Exit status 3: nothing fits.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		Args: exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
@@ -78,33 +79,19 @@ type estimateRefused struct {
 }
 
 func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
-	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
+	if err := c.refused(cmd); err != nil {
 		return err
 	}
 	if err := spare(c.out, arg, arg, c.topology); err != nil {
 		return err
 	}
-	if c.objective == front {
-		return usagef("--objective front is a table of its own: devmap plan prints it")
-	}
-	p, err := c.asked(cmd.Context(), arg)
+	p, err := c.asked(cmd, arg)
 	if err != nil {
 		return err
 	}
-	if !cmd.Flags().Changed("strategy") {
-		p.Workload.Strategy = costmodel.Auto
-	}
 	rows := strategy.Rows(cmd.Context(), p)
-	if c.json || c.out != "" {
-		out := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
-		if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
-			return err
-		}
-	}
-	if !c.json {
-		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Workload)
-		t.strategies(rows)
-		t.warnings(common(rows))
+	if err := c.show(cmd, p, rows); err != nil {
+		return err
 	}
 	if strategy.Best(rows) == nil {
 		return nothingFits(cmd.Context(), p, rows)
@@ -112,31 +99,40 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	return nil
 }
 
-// asked is the problem that the flags of plan or estimate pose, open in what
-// the user left open.
-func (s *shared) asked(ctx context.Context, arg string) (*strategy.Problem, error) {
-	w, err := s.parse()
-	if err != nil {
-		return nil, err
-	}
-	topo, err := s.buildTopology(ctx, w.Mode, 0)
-	if err != nil {
-		if s.gpus == "" && s.topology == "" { // a file that cannot be read may be one that names its own devices
-			if _, unread := readModel(arg); unread != nil {
-				return nil, unread
-			}
+// show prints the table, which is the result unless the rows are one: those
+// of --json, and of -o.
+func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []strategy.Row) error {
+	result := cmd.OutOrStdout()
+	if c.json || c.out != "" {
+		out := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
+		if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
+			return err
 		}
-		return nil, err
+		result = cmd.ErrOrStderr()
 	}
-	g, err := readModel(arg)
-	if err != nil {
-		return nil, err
+	if c.json {
+		return nil
 	}
-	var fixed planner.Problem
-	if err := s.constraints(&fixed); err != nil {
-		return nil, err
+	var text strings.Builder
+	t := newTable(result, p.Graph, p.Workload)
+	t.w = &text
+	t.strategies(rows)
+	if _, err := io.WriteString(result, text.String()); err != nil {
+		return err
 	}
-	return &strategy.Problem{Graph: g, Workload: w, Topology: topo, Pins: fixed.Pins, Together: fixed.Together, Anywhere: !s.contiguous, Ordered: s.objective == front || s.offload != noOffload, Objective: s.minimised()}, nil
+	newTable(cmd.ErrOrStderr(), p.Graph, p.Workload).warnings(common(rows))
+	return nil
+}
+
+// refused is the fault of flags that contradict each other.
+func (c *estimateCommand) refused(cmd *cobra.Command) error {
+	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
+		return err
+	}
+	if c.objective == front {
+		return usagef("--objective front is a table of its own: devmap plan prints it")
+	}
+	return nil
 }
 
 func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOutput {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -21,18 +22,45 @@ func (t *tables) strategies(rows []strategy.Row) {
 		t.work.MicroBatches = 1 // each row has its own
 		t.printf("%s, %s (GiB)\n%s\n", cell(t.g.Name), t.doing(), trimmed(strategyTable(answered)))
 	}
+	for _, line := range folded(refusals(rows), ", ") {
+		t.printf("%s: %s\n", line[0], line[1])
+	}
+}
+
+// refusals are the rows without an answer: who, and why.
+func refusals(rows []strategy.Row) [][]string {
+	var out [][]string
 	for i := range rows {
 		if r := &rows[i]; r.Refused != nil {
-			t.printf("%s (%s): %v\n", described(&r.Workload), r.Workload.Runtime, r.Refused)
+			out = append(out, []string{fmt.Sprintf("%s (%s)", described(&r.Workload), r.Workload.Runtime), r.Refused.Error()})
 		}
 	}
+	return out
+}
+
+// folded joins rows that differ in their first cell alone.
+func folded(rows [][]string, sep string) [][]string {
+	var out [][]string
+	for _, row := range rows {
+		i := slices.IndexFunc(out, func(o []string) bool { return slices.Equal(o[1:], row[1:]) })
+		if i < 0 {
+			out = append(out, slices.Clone(row))
+			continue
+		}
+		out[i][0] += sep + row[0]
+	}
+	return out
 }
 
 func strategyTable(rows []strategy.Row) string {
 	w := newWriter()
 	w.AppendHeader(table.Row{"strategy", "runtime", "fits", "largest\npeak", "peak of each GPU", "head-\nroom", "sent\na step", "step", "tokens\na step"})
-	for i := range rows {
-		w.AppendRow(strategyRow(&rows[i]))
+	for _, cells := range alike(rows) {
+		var row table.Row
+		for _, cell := range cells {
+			row = append(row, cell)
+		}
+		w.AppendRow(row)
 	}
 	var configs []table.ColumnConfig
 	for c := 4; c <= 9; c++ {
@@ -44,7 +72,26 @@ func strategyTable(rows []strategy.Row) string {
 	return w.Render()
 }
 
-func strategyRow(r *strategy.Row) table.Row {
+// alike are the cells of the rows. Those with the same figures share a line:
+// strategies of one runtime, and runtimes of one strategy.
+func alike(rows []strategy.Row) [][]string {
+	const strategies, runtimes = 0, 1
+	var cells [][]string
+	for i := range rows {
+		cells = append(cells, strategyRow(&rows[i]))
+	}
+	cells = folded(cells, " / ")
+	for _, c := range cells { // the cell that is folded stands first
+		c[strategies], c[runtimes] = c[runtimes], c[strategies]
+	}
+	cells = folded(cells, " / ")
+	for _, c := range cells {
+		c[strategies], c[runtimes] = c[runtimes], c[strategies]
+	}
+	return cells
+}
+
+func strategyRow(r *strategy.Row) []string {
 	fits, step := "no", "–"
 	if r.Fits() {
 		fits = "yes"
@@ -53,9 +100,9 @@ func strategyRow(r *strategy.Row) table.Row {
 		step = seconds(*r.StepSeconds)
 	}
 	peaks := r.Peaks()
-	return table.Row{
-		described(&r.Resolved), r.Resolved.Runtime, fits, gib(slices.Max(peaks)), runLengths(peaks),
-		gib(r.Headroom()), gib(r.Communication), step, r.Tokens(),
+	return []string{
+		described(&r.Resolved), string(r.Resolved.Runtime), fits, gib(slices.Max(peaks)), runLengths(peaks),
+		gib(r.Headroom()), gib(r.Communication), step, strconv.FormatInt(r.Tokens(), 10),
 	}
 }
 
@@ -63,7 +110,7 @@ func strategyRow(r *strategy.Row) table.Row {
 func described(w *costmodel.Workload) string {
 	s := string(w.Strategy)
 	if w.Strategy == costmodel.Pipeline {
-		s += fmt.Sprintf(" %s, %s", w.Schedule, plural(max(1, w.MicroBatches), "part"))
+		s += fmt.Sprintf(" %s, %s", w.Schedule, plural(max(1, w.MicroBatches), "micro-batch"))
 	}
 	return s
 }

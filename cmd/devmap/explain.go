@@ -13,7 +13,7 @@ import (
 
 // explain says what binds, how the map was found, why no map is better, and
 // the next-best changes, each tried out.
-func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solution) {
+func (t *tables) explain(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *planner.Solution) {
 	d := &s.Devices[s.Bottleneck]
 	what := "binding"
 	if s.Objective == planner.Time {
@@ -42,7 +42,9 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solu
 		return
 	}
 	if s.Offloaded != nil { // what would make all of it fit
-		changes := strategy.Smallest(ctx, asProblem(p))
+		whole := *asked
+		whole.Stay = true
+		changes := strategy.Smallest(ctx, &whole)
 		for i := range changes {
 			t.printf("change: %s: nothing leaves the GPUs, %s\n", changes[i].What, comesTo(changes[i].Row.Solution))
 		}
@@ -51,7 +53,7 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, s *planner.Solu
 		}
 		return
 	}
-	changes := strategy.Next(ctx, asProblem(p), s.Value)
+	changes := strategy.Next(ctx, asked, s.Value)
 	for i := range changes {
 		t.printf("change: %s: %s\n", changes[i].What, comesTo(changes[i].Row.Solution))
 	}
@@ -77,14 +79,6 @@ func comesTo(s *planner.Solution) string {
 		return fmt.Sprintf("step %s, %s", seconds(s.Value), outcome(s))
 	}
 	return fmt.Sprintf("largest share %.2f%%, %s", 100*s.Value, outcome(s))
-}
-
-// asProblem is the problem as the strategies take it.
-func asProblem(p planner.Problem) *strategy.Problem {
-	return &strategy.Problem{
-		Graph: p.Graph, Workload: p.Costs.Workload, Topology: p.Topology,
-		Pins: p.Pins, Together: p.Together, Anywhere: p.Anywhere, Objective: p.Objective,
-	}
 }
 
 // boundReason says which argument the lower bound rests on.

@@ -25,8 +25,9 @@ type planCommand struct {
 	explain   bool
 }
 
-func newPlan() *cobra.Command {
-	c := &planCommand{}
+func newPlan() *cobra.Command { return (&planCommand{}).command() }
+
+func (c *planCommand) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan MODEL --gpus N",
 		Short: "Find the balanced placement, with its proof",
@@ -54,22 +55,16 @@ estimate shows all). Exit status 3: nothing fits; what would is printed.`,
 }
 
 func (c *planCommand) run(cmd *cobra.Command, arg string) error {
-	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
+	if err := c.refused(cmd); err != nil {
 		return err
 	}
 	if err := spare(c.out, arg, arg, c.topology); err != nil {
 		return err
 	}
-	if c.timeLimit <= 0 {
-		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
-	}
-	if costmodel.Strategy(c.strategy).Replicated() && len(c.pins)+len(c.together) > 0 {
-		return usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
-	}
 	if format, data := c.posedFile(arg); format != "" {
 		return c.solvePosed(cmd, arg, format, data)
 	}
-	asked, err := c.asked(cmd.Context(), arg)
+	asked, err := c.asked(cmd, arg)
 	if err != nil {
 		return err
 	}
@@ -88,7 +83,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
-	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: c.tier()}
+	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: asked.Offload}
 	if c.objective == front {
 		return c.front(cmd, p, asked, notes)
 	}
@@ -97,7 +92,21 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	sol.Warnings = slices.Concat(notes, sol.Warnings)
-	return c.show(cmd, p, sol)
+	return c.show(cmd, p, asked, sol)
+}
+
+// refused is the fault of flags that contradict each other.
+func (c *planCommand) refused(cmd *cobra.Command) error {
+	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
+		return err
+	}
+	if c.timeLimit <= 0 {
+		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
+	}
+	if costmodel.Strategy(c.strategy).Replicated() && len(c.pins)+len(c.together) > 0 {
+		return usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
+	}
+	return nil
 }
 
 func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
@@ -114,17 +123,16 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 // withHelps adds what would help to an answer that does not fit.
 func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	var inf *planner.InfeasibleError
-	if !errors.As(err, &inf) {
+	var offload *planner.OffloadError
+	if !errors.As(err, &inf) && !(errors.As(err, &offload) && offload.TooLittle) {
 		return err
 	}
-	q := *asked
-	q.Objective = planner.Memory
-	return &infeasible{err: inf, helps: changeLines(strategy.Smallest(ctx, &q))}
+	return &infeasible{err: err, helps: changeLines(strategy.Smallest(ctx, asked))}
 }
 
-func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.Solution) error {
+func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, sol *planner.Solution) error {
 	plan := planOf(p, sol)
-	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, sol)...)
+	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
 	if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
 		return err
@@ -136,7 +144,7 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, sol *planner.S
 		t.offloaded(sol)
 	}
 	if c.explain {
-		t.explain(cmd.Context(), p, sol)
+		t.explain(cmd.Context(), p, asked, sol)
 	}
 	if !c.json {
 		t.warnings(plan.Warnings)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"golang.org/x/term"
@@ -162,10 +163,13 @@ func (t *tables) printf(format string, args ...any) {
 	sayf(t.w, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }
 
-// plural prints 1 fault, 2 faults.
+// plural prints 1 fault, 2 faults, 4 micro-batches.
 func plural[T int | int64](n T, what string) string {
 	if n == 1 {
 		return fmt.Sprintf("1 %s", what)
+	}
+	if strings.HasSuffix(what, "ch") {
+		return fmt.Sprintf("%d %ses", n, what)
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -3,21 +3,15 @@ package strategy
 import (
 	"cmp"
 	"context"
-	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
-// Change is a step away from a problem, and the row that it leads to.
-type Change struct {
-	What string // as flags of `devmap plan`, with a word on them
-	Row  Row
-}
-
 // edit is a change of a workload.
 type edit struct {
-	what  string
+	note  string // what the flags do not say
 	apply func(*costmodel.Workload)
 }
 
@@ -26,6 +20,11 @@ type edit struct {
 const (
 	loraRank    = 16
 	loraTargets = "all-linear"
+)
+
+const (
+	accumulates = "gradient accumulation"
+	freezes     = "the model itself frozen"
 )
 
 // edits are the single changes that take memory away, the least intrusive
@@ -37,24 +36,23 @@ func (p *Problem) edits() []edit {
 		w.Seq, w.Batch = r.Seq, r.Batch // what the model takes where nothing was asked for
 	}
 	var out []edit
-	add := func(when bool, what string, apply func(*costmodel.Workload)) {
+	add := func(when bool, note string, apply func(*costmodel.Workload)) {
 		if when {
-			out = append(out, edit{what, apply})
+			out = append(out, edit{note, apply})
 		}
 	}
 	train := w.Mode == costmodel.Train
-	micro := max(1, w.MicroBatches)
 	if w.Mode == costmodel.Load {
 		return nil
 	}
-	add(train && cmp.Or(w.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "--recompute full",
+	add(train && cmp.Or(w.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
-	add(train && micro == 1 && w.Batch > 1, fmt.Sprintf("--micro-batches %d (gradient accumulation)", w.Batch),
-		func(w *costmodel.Workload) { w.MicroBatches = w.Batch })
-	add(train && cmp.Or(w.Optimizer, costmodel.AdamW) == costmodel.AdamW && w.LoRARank == 0, "--optimizer adamw-8bit",
+	add(train && max(1, w.MicroBatches) == 1 && w.Batch > 1, accumulates,
+		func(to *costmodel.Workload) { to.MicroBatches = w.Batch })
+	add(train && cmp.Or(w.Optimizer, costmodel.AdamW) == costmodel.AdamW && w.LoRARank == 0, "",
 		func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit })
 	for b := w.Batch / 2; b >= 1; b /= 2 {
-		add(true, fmt.Sprintf("--batch %d", b), func(w *costmodel.Workload) {
+		add(true, "", func(w *costmodel.Workload) {
 			w.Batch, w.MicroBatches = b, max(1, min(w.MicroBatches, b))
 			for w.Batch%w.MicroBatches != 0 {
 				w.MicroBatches--
@@ -63,9 +61,9 @@ func (p *Problem) edits() []edit {
 	}
 	const shortest = 512
 	seq := w.Seq / 2
-	add(w.Seq > shortest, fmt.Sprintf("--seq %d", seq),
+	add(w.Seq > shortest, "",
 		func(w *costmodel.Workload) { w.Seq, w.TargetSeq = seq, w.TargetSeq/2 })
-	add(train && w.LoRARank == 0, fmt.Sprintf("--lora-rank %d --lora-targets %s (the model itself frozen)", loraRank, loraTargets),
+	add(train && w.LoRARank == 0, freezes,
 		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = loraRank, []string{loraTargets} })
 	return out
 }
@@ -81,12 +79,13 @@ func Tried(ctx context.Context, p *Problem, value float64) []Change {
 		if batch && batches || changesTraining(&e) {
 			continue
 		}
-		if r, ok := p.edited(ctx, e); ok && r.Solution.Value < 0.995*value {
-			out = append(out, Change{e.what, r})
+		q := p.edited(e)
+		if r, ok := q.first(ctx); ok && r.Solution.Value < lower*value {
+			out = append(out, p.change(q, &r))
 			batches = batches || batch
 		}
 	}
-	return out
+	return p.told(out)
 }
 
 func changesBatch(e *edit) bool {
@@ -101,17 +100,26 @@ func changesTraining(e *edit) bool {
 	return w.LoRARank > 0
 }
 
-// edited is the best row of a changed problem; false where none is answered,
-// or the time is over.
-func (p *Problem) edited(ctx context.Context, es ...edit) (Row, bool) {
-	if ctx.Err() != nil {
-		return Row{}, false
-	}
+// edited is the problem with a changed workload.
+func (p *Problem) edited(es ...edit) *Problem {
 	q := *p
+	q.notes = slices.Clone(p.notes)
 	for _, e := range es {
 		e.apply(&q.Workload)
+		if e.note != "" {
+			q.notes = append(q.notes, e.note)
+		}
 	}
-	for _, r := range Rows(ctx, &q) {
+	return &q
+}
+
+// first is the best row that is answered; false where none is, or the time is
+// over.
+func (p *Problem) first(ctx context.Context) (Row, bool) {
+	if p == nil || ctx.Err() != nil {
+		return Row{}, false
+	}
+	for _, r := range Rows(ctx, p) {
 		if r.Refused == nil {
 			return r, true
 		}

@@ -46,7 +46,7 @@ func TestSmallestTogether(t *testing.T) {
 	if !changes[i].Row.Fits() {
 		t.Errorf("%s does not fit", changes[i].What)
 	}
-	if more := changes[len(changes)-1]; !strings.HasSuffix(more.What, "GPUs") || !more.Row.Fits() {
+	if more := changes[len(changes)-1]; !strings.HasPrefix(more.What, "--gpus ") || !more.Row.Fits() {
 		t.Errorf("the last change is %q", more.What)
 	}
 }
@@ -58,7 +58,7 @@ func TestMoreGPUs(t *testing.T) {
 	changes := strategy.Smallest(t.Context(), p)
 	last := changes[len(changes)-1]
 	n := len(last.Row.Peaks())
-	if !strings.HasSuffix(last.What, "GPUs") || n < 2 {
+	if !strings.HasPrefix(last.What, "--gpus ") || n < 2 {
 		t.Fatalf("the last change is %q", last.What)
 	}
 	fewer := problem(t, "llama-3.1-8b", "h100-80gb", n-1, p.Workload)

@@ -2,9 +2,9 @@ package strategy
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -18,78 +18,65 @@ import (
 // change what is trained are among them. They stand in the order of what they
 // change, not of what they give.
 func Next(ctx context.Context, p *Problem, value float64) []Change {
-	var out []Change
-	for _, count := range []int{len(p.Topology.Devices) - 1, len(p.Topology.Devices) + 1} {
-		what := fmt.Sprintf("%d GPUs", count)
-		if count == 1 {
-			what = "1 GPU"
-		}
-		out = append(out, p.on(count).tried(ctx, what, math.Inf(1))...)
-	}
+	n := len(p.Topology.Devices)
+	out := slices.Concat(p.tried(ctx, p.on(n-1), math.Inf(1)), p.tried(ctx, p.on(n+1), math.Inf(1)))
 	batches := false // of several batches the first that helps is told
 	for _, e := range p.edits() {
 		if batches && changesBatch(&e) {
 			continue
 		}
-		q := *p
-		e.apply(&q.Workload)
-		got := q.tried(ctx, e.what, lower*value)
+		got := p.tried(ctx, p.edited(e), lower*value)
 		out, batches = append(out, got...), batches || changesBatch(&e) && len(got) > 0
 	}
 	if s := p.Workload.Strategy; !p.Anywhere && p.Objective != planner.Time && (s == costmodel.DeviceMap || s == "") {
 		q := *p
 		q.Anywhere = true
-		out = append(out, q.tried(ctx, "--contiguous=false", lower*value)...)
+		out = append(out, p.tried(ctx, &q, lower*value)...)
 	}
-	name, q := p.larger()
-	return append(out, q.tried(ctx, "--gpu "+name, lower*value)...)
+	return p.told(append(out, p.tried(ctx, p.larger(), lower*value)...))
 }
 
 // tried is the change to a problem, nil where there is none or no answer, or
 // none with a largest share below a value.
-func (p *Problem) tried(ctx context.Context, what string, below float64) []Change {
-	if p == nil || ctx.Err() != nil {
-		return nil
-	}
-	r, ok := p.edited(ctx)
+func (p *Problem) tried(ctx context.Context, q *Problem, below float64) []Change {
+	r, ok := q.first(ctx)
 	if !ok || r.Solution.Value >= below {
 		return nil
 	}
-	return []Change{{what, r}}
+	return []Change{p.change(q, &r)}
+}
+
+// Fewer is the change to the least number of GPUs, from the first on, that
+// reach the same largest share; nil where all are needed, or the command
+// cannot ask for them. One more never makes it worse, so it bisects.
+func Fewer(ctx context.Context, p *Problem, value float64) []Change {
+	if p.Workload.Strategy == costmodel.Pipeline { // with fewer stages others are in flight
+		return nil
+	}
+	n := len(p.Topology.Devices)
+	reaches := func(i int) bool {
+		r, ok := p.on(i + 1).first(ctx)
+		return ok && r.Solution.Value <= value
+	}
+	least := 1 + sort.Search(n-1, reaches)
+	if least == n {
+		return nil
+	}
+	return p.told(p.tried(ctx, p.on(least), math.Inf(1)))
 }
 
 // lower is how far a change must lower the largest share to be told.
 const lower = 0.995
 
-// on is the problem on another number of devices, the last one repeated; nil
-// where that makes none.
-func (p *Problem) on(count int) *Problem {
-	n := len(p.Topology.Devices)
-	if count < 1 || count > costmodel.MaxDevices {
-		return nil
-	}
-	devices := slices.Clone(p.Topology.Devices)
-	if count > n {
-		devices = append(devices, devices[n-1])
-	}
-	if count > n && len(p.Topology.Links) > 0 {
-		return nil // nobody has said what would join it to the others
-	}
-	q := *p
-	topo := *p.Topology
-	topo.Devices = devices[:count]
-	topo.Links = slices.DeleteFunc(slices.Clone(topo.Links), func(l costmodel.Link) bool { return max(l.From, l.To) >= count })
-	q.Topology = &topo
-	if q.Workload.ShardDegree == int64(n) {
-		q.Workload.ShardDegree = 0 // over all
-	}
-	return &q
-}
-
 // larger is the problem on the GPU of the catalogue with the next larger
 // memory; nil where the devices differ, or none is larger.
-func (p *Problem) larger() (string, *Problem) {
+func (p *Problem) larger() *Problem {
 	now := p.Topology.Devices[0]
+	for d := range p.Topology.Devices {
+		if p.Topology.Devices[d].CapacityBytes != now.CapacityBytes {
+			return nil
+		}
+	}
 	var next catalogue.GPU
 	for _, name := range catalogue.Names() {
 		const notable = 1.05
@@ -99,19 +86,7 @@ func (p *Problem) larger() (string, *Problem) {
 		}
 	}
 	if next.Name == "" {
-		return "", nil
+		return nil
 	}
-	q := *p
-	topo := *p.Topology
-	topo.Devices = slices.Clone(p.Topology.Devices)
-	for d := range topo.Devices {
-		if topo.Devices[d].CapacityBytes != now.CapacityBytes {
-			return "", nil
-		}
-		topo.Devices[d] = next.Device(p.Workload.Mode)
-		topo.Devices[d].Host, topo.Devices[d].HostBytesPerSecond = p.Topology.Devices[d].Host, p.Topology.Devices[d].HostBytesPerSecond
-		topo.Devices[d].ReservedBytes = max(topo.Devices[d].ReservedBytes, p.Topology.Devices[d].ReservedBytes)
-	}
-	q.Topology = &topo
-	return next.Name, &q
+	return p.asking(len(p.Topology.Devices), next.Name)
 }

@@ -18,7 +18,7 @@ func TestNext(t *testing.T) {
 	value := strategy.Rows(t.Context(), p)[0].Solution.Value
 	changes := strategy.Next(t.Context(), p, value)
 	for _, want := range []string{
-		"3 GPUs", "5 GPUs", "--recompute full", "--micro-batches 4 (gradient accumulation)", "--optimizer adamw-8bit",
+		"--gpus 3", "--gpus 5", "--recompute full", "--micro-batches 4 (gradient accumulation)", "--optimizer adamw-8bit",
 		"--batch 2", "--seq 1024", "--contiguous=false", "--gpu h100-96gb",
 	} {
 		i := slices.IndexFunc(changes, func(c strategy.Change) bool { return c.What == want })
@@ -26,7 +26,7 @@ func TestNext(t *testing.T) {
 			t.Errorf("no %q among %q", want, whats(changes))
 			continue
 		}
-		if got := changes[i].Row.Solution.Value; (got < value) != (want != "3 GPUs") {
+		if got := changes[i].Row.Solution.Value; (got < value) != (want != "--gpus 3") {
 			t.Errorf("%s: a largest share of %.4f, before %.4f", want, got, value)
 		}
 	}
@@ -54,7 +54,7 @@ func TestNextSharded(t *testing.T) {
 	p := problem(t, "llama-3.2-1b", "h100-80gb", 4, training(1))
 	p.Workload.Strategy, p.Workload.ShardDegree = costmodel.FSDP, 4
 	changes := strategy.Next(t.Context(), p, 1)
-	for i, want := range []string{"3 GPUs", "5 GPUs"} {
+	for i, want := range []string{"--gpus 3 (without --shard-degree)", "--gpus 5 (without --shard-degree)"} {
 		if changes[i].What != want || len(changes[i].Row.Peaks()) != 3+2*i {
 			t.Errorf("%q on %d GPUs, want %s", changes[i].What, len(changes[i].Row.Peaks()), want)
 		}

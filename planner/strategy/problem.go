@@ -31,8 +31,35 @@ type Problem struct {
 	// Objective is what is minimised where there is a choice of maps; empty:
 	// [planner.Memory].
 	Objective planner.Objective
+	// Offload is where units of a device map may leave for, in inference.
+	// Stay: none does all the same, as what fits without is sought.
+	Offload planner.Tier
+	Stay    bool
 	// TimeLimit ends the search for one map; 0: a second.
 	TimeLimit time.Duration
+
+	// Asked is what the user's command asks for, where Workload was chosen
+	// from it: changes are flags over those of the command. Nil: Workload.
+	Asked *costmodel.Workload
+	// On asks for other GPUs in the words of the command: a number of them,
+	// and the name of a kind ("": as they are). False where it cannot say
+	// so. Nil: by --gpus and --gpu.
+	On func(count int, kind string) (GPUs, bool)
+	// MayOffload: the command takes --offload.
+	MayOffload bool
+	// Takes reports that the command with a change asks for the change's row
+	// and nothing else. Nil: it does.
+	Takes func(*Change) bool
+
+	// set and without are flags of a change that are no workload's, notes what
+	// flags do not say.
+	set, without, notes []string
+}
+
+// GPUs are those that a change asks for, and the flags that do.
+type GPUs struct {
+	Topology     *costmodel.Topology
+	Set, Without []string
 }
 
 func (p *Problem) gpus() int64 { return int64(len(p.Topology.Devices)) }
@@ -46,8 +73,16 @@ func (p *Problem) planned(w costmodel.Workload) (planner.Problem, error) {
 	t, err := estimate.Table(p.Graph, w)
 	return planner.Problem{
 		Graph: p.Graph, Costs: t, Topology: p.Topology, Pins: p.Pins, Together: p.Together,
-		Anywhere: p.Anywhere && w.Strategy == costmodel.DeviceMap, Objective: p.Objective,
+		Anywhere: p.Anywhere && w.Strategy == costmodel.DeviceMap, Objective: p.Objective, Offload: p.tier(&w),
 	}, err
+}
+
+// tier is where units may leave for under a strategy.
+func (p *Problem) tier(w *costmodel.Workload) planner.Tier {
+	if w.Strategy != costmodel.DeviceMap || w.Mode == costmodel.Train || p.Anywhere || p.Stay {
+		return ""
+	}
+	return p.Offload
 }
 
 // row costs one strategy.

@@ -95,6 +95,8 @@ func schedules(w *costmodel.Workload) []costmodel.ScheduleKind {
 func (p *Problem) refuse(w *costmodel.Workload) error {
 	n := p.gpus()
 	switch {
+	case w.Strategy.Replicated() && len(p.Pins)+len(p.Together) > 0:
+		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("--pin and --together place layers, and under %s every GPU runs them all", w.Strategy)}
 	case w.Strategy == costmodel.HSDP && n < leastHSDP:
 		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", leastHSDP, n)}
 	case (w.Strategy == costmodel.Zero1 || w.Strategy == costmodel.Zero2) && w.Mode != costmodel.Train:

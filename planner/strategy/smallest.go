@@ -3,9 +3,9 @@ package strategy
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // Smallest are the changes that make the problem fit: single ones, each with
@@ -13,6 +13,15 @@ import (
 // those that train the same is enough, they include several together. Once
 // ctx is done nothing more is tried.
 func Smallest(ctx context.Context, p *Problem) []Change {
+	if p.Objective != planner.Time {
+		return p.told(p.smallest(ctx))
+	}
+	q := *p
+	q.Objective = planner.Memory // what fits at all fits so
+	return p.told(timed(ctx, q.smallest(ctx)))
+}
+
+func (p *Problem) smallest(ctx context.Context) []Change {
 	out := p.outOfOrder(ctx)
 	batches, same := false, len(out) > 0
 	all := p.edits()
@@ -20,20 +29,29 @@ func Smallest(ctx context.Context, p *Problem) []Change {
 		if batches && changesBatch(&e) {
 			continue // the largest that fits came first
 		}
-		if r, ok := p.edited(ctx, e); ok && r.Fits() {
-			out = append(out, p.change(e.what, r))
+		if c, ok := p.fitting(ctx, p.edited(e)); ok {
+			out = append(out, c)
 			batches, same = batches || changesBatch(&e), same || !changesTraining(&e)
 		}
 	}
 	others := p.others(ctx)
 	if !same && len(others) == 0 {
 		full, adapters := split(all)
-		others = p.together(ctx, full)
+		others = p.several(ctx, full)
 		if len(out) == 0 && len(adapters) > 0 {
-			others = append(others, p.together(ctx, slices.Concat(adapters, full))...)
+			others = append(others, p.several(ctx, slices.Concat(adapters, full))...)
 		}
 	}
-	return slices.Concat(out, others, p.moreGPUs(ctx))
+	return slices.Concat(out, others, p.moreGPUs(ctx), p.offloaded(ctx))
+}
+
+// fitting is the change to a problem, false where it does not fit.
+func (p *Problem) fitting(ctx context.Context, q *Problem) (Change, bool) {
+	r, ok := q.first(ctx)
+	if !ok || !r.Fits() {
+		return Change{}, false
+	}
+	return p.change(q, &r), true
 }
 
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
@@ -44,11 +62,28 @@ func (p *Problem) outOfOrder(ctx context.Context) []Change {
 	}
 	q := *p
 	q.Anywhere, q.Workload.Strategy = true, costmodel.DeviceMap
-	r, ok := q.edited(ctx)
-	if !ok || !r.Fits() {
+	if c, ok := p.fitting(ctx, &q); ok {
+		return []Change{c}
+	}
+	return nil
+}
+
+// offloaded is the same map with units that leave for the host, else for disk.
+func (p *Problem) offloaded(ctx context.Context) []Change {
+	w := &p.Workload
+	if !p.MayOffload || p.Stay || p.Anywhere || p.Offload == planner.Disk || w.Mode == costmodel.Train || w.Strategy != costmodel.DeviceMap {
 		return nil
 	}
-	return []Change{p.change("--contiguous=false", r)}
+	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
+		q := *p
+		q.Offload = tier
+		q.set = append(slices.Clone(p.set), "--offload", string(tier))
+		q.notes = append(slices.Clone(p.notes), "slower: weights travel in every forward")
+		if c, ok := p.fitting(ctx, &q); ok {
+			return []Change{c}
+		}
+	}
+	return nil
 }
 
 // split tells the changes that train the same from those that freeze the
@@ -64,56 +99,51 @@ func split(all []edit) (full, adapters []edit) {
 	return full, adapters
 }
 
-// change names the strategy too where the user left it open.
-func (p *Problem) change(what string, r Row) Change {
-	if p.open() {
-		what = strings.TrimSpace(what + " --strategy " + string(r.Workload.Strategy))
-	}
-	return Change{what, r}
-}
-
 func (p *Problem) open() bool {
 	return p.Workload.Strategy == "" || p.Workload.Strategy == costmodel.Auto
 }
 
-// others is the fastest other strategy that fits as the workload stands.
+// others is the fastest other strategy that fits as the workload stands, with
+// the constraints where it can.
 func (p *Problem) others(ctx context.Context) []Change {
 	if p.open() || ctx.Err() != nil {
 		return nil
 	}
 	q := *p
-	q.Workload.Strategy, q.Workload.Runtime, q.Workload.Schedule, q.Workload.ShardDegree = "", "", "", 0
-	r := Best(Rows(ctx, &q))
-	if r == nil {
+	w := &q.Workload
+	w.Strategy, w.Runtime, w.Schedule, w.VirtualStages, w.ShardDegree = "", "", "", 0, 0
+	q.Anywhere, q.Offload = false, "" // they are a device map's
+	c, ok := p.fitting(ctx, &q)
+	if !ok && len(p.Pins)+len(p.Together) > 0 { // which rule out what every GPU runs whole
+		q.Pins, q.Together = nil, nil
+		c, ok = p.fitting(ctx, &q)
+	}
+	if !ok {
 		return nil
 	}
-	return []Change{q.change("", *r)}
+	return []Change{c}
 }
 
-// together adds one of the edits to the other until the problem fits, then takes back
-// each that it fits without, the most intrusive first.
-func (p *Problem) together(ctx context.Context, all []edit) []Change {
+// several adds one of the edits to the other until the problem fits, then
+// takes back each that it fits without, the most intrusive first.
+func (p *Problem) several(ctx context.Context, all []edit) []Change {
 	var applied []edit
-	var found Row
+	var found Change
 	ok := false
 	for _, e := range all {
 		applied = append(applied, e)
-		if found, ok = p.edited(ctx, applied...); ok && found.Fits() {
+		if found, ok = p.fitting(ctx, p.edited(applied...)); ok {
 			break
 		}
 	}
-	if !ok || !found.Fits() {
+	if !ok {
 		return nil
 	}
 	for i := len(applied) - 2; i >= 0; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)
-		if r, ok := p.edited(ctx, fewer...); ok && r.Fits() {
-			applied, found = fewer, r
+		if c, ok := p.fitting(ctx, p.edited(fewer...)); ok {
+			applied, found = fewer, c
 		}
 	}
-	var what []string
-	for _, e := range applied {
-		what = append(what, e.what)
-	}
-	return []Change{p.change(strings.Join(what, " "), found)}
+	return []Change{found}
 }
