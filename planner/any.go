@@ -29,18 +29,18 @@ func (p *Problem) anywhere(ctx context.Context, s Settings) (*Solution, error) {
 	}
 	a.run()
 	sol := a.solution(start)
-	if err := sol.verify(p); err != nil {
+	if err := p.certify(sol.Solution, sol.claim); err != nil {
 		return nil, err
 	}
 	if sol.Value > 1 {
-		return sol, p.infeasibleAnywhere(ctx, sc, sol)
+		return sol.Solution, p.infeasibleAnywhere(ctx, sc, sol.Solution)
 	}
-	return sol, nil
+	return sol.Solution, nil
 }
 
 // inOrder is the contiguous optimum; nil where pins and together-groups leave
 // no contiguous map.
-func (p *Problem) inOrder(ctx context.Context, s Settings) (*Solution, error) {
+func (p *Problem) inOrder(ctx context.Context, s Settings) (*claimed, error) {
 	q := *p
 	q.Anywhere = false
 	l, fixed, err := q.layout()

@@ -4,36 +4,26 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // solution is the best map found, or the contiguous one where it is as good.
-func (a *anySearch) solution(start *Solution) *Solution {
+func (a *anySearch) solution(start *claimed) *claimed {
 	p := a.sc.p
-	m := a.mapOf()
+	m, value := a.mapOf(), a.value.Float()
 	if start != nil && !a.better(m, start.Map) {
-		m = start.Map
+		m, value = start.Map, start.claim.Value
 	}
-	sol := &Solution{Map: m, Devices: devicemap.Predict(p.Costs, p.Topology, m), Probes: a.targets, Method: a.method(start)}
+	sol := &claimed{
+		&Solution{Map: m, Probes: a.targets, Method: a.method(start), Bounds: a.bounds()},
+		certificate.Claim{Value: value, Rounding: certificate.Exact, Stopped: a.stopped()},
+	}
 	sol.Warnings = append(sol.Warnings, p.Costs.Warnings...)
-	for d := range sol.Devices {
-		if share := sol.Devices[d].Share(); share > sol.Value {
-			sol.Value, sol.Bottleneck = share, d
-		}
-	}
-	sol.Bounds = a.bounds()
 	for _, b := range sol.Bounds {
-		if b.Value > sol.LowerBound {
-			sol.LowerBound, sol.Bound = b.Value, b.Name
+		if b.Value > sol.claim.LowerBound {
+			sol.claim.LowerBound, sol.claim.Bound = b.Value, b.Name
 		}
-	}
-	switch {
-	case sol.LowerBound >= sol.Value*(1-rounding):
-		sol.LowerBound, sol.Status = sol.Value, Optimal
-	case a.stopped():
-		sol.Status = LimitReached
-	default:
-		sol.Status = Feasible
 	}
 	if sent := p.sentNote(m, start); sent != "" {
 		sol.Warnings = append(sol.Warnings, sent)
@@ -54,7 +44,7 @@ func (a *anySearch) mapOf() devicemap.Map {
 }
 
 // method says how the map was found, and why so.
-func (a *anySearch) method(start *Solution) string {
+func (a *anySearch) method(start *claimed) string {
 	from := "from the contiguous optimum"
 	if start == nil {
 		from = "from a greedy map (the pins leave no contiguous one)"
@@ -74,13 +64,13 @@ func (a *anySearch) method(start *Solution) string {
 
 // sentNote says what a map that is not contiguous sends more than the
 // contiguous one.
-func (p *Problem) sentNote(m devicemap.Map, start *Solution) string {
+func (p *Problem) sentNote(m devicemap.Map, start *claimed) string {
 	if p.Contiguous(m) || p.Costs.Workload.Mode == costmodel.Load {
 		return ""
 	}
 	s := fmt.Sprintf("not one run of layers a device: %v cross between devices in a step", costmodel.Bytes(p.Sent(m)))
 	if start != nil {
-		s += fmt.Sprintf(", %v under the best contiguous map (largest share %.2f%%)", costmodel.Bytes(p.Sent(start.Map)), 100*start.Value)
+		s += fmt.Sprintf(", %v under the best contiguous map (largest share %.2f%%)", costmodel.Bytes(p.Sent(start.Map)), 100*start.claim.Value)
 	}
 	return s
 }

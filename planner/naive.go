@@ -61,6 +61,7 @@ func (t *naive) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	}
 	best = t.even(ctx, best, caps, out)
 	out.m = best.m
+	out.step = t.searches[0].sumOf(places(best.m))
 	out.even = out.even && out.proved
 	if !out.proved {
 		out.bound = "one clock at a time"

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -71,6 +72,23 @@ func (t *naiveStep) seconds() (units, update [][]float64) {
 		units, update = append(units, own), append(update, up)
 	}
 	return units, update
+}
+
+// sumOf is the step of a map: the sum at its own pace.
+func (t *naiveStep) sumOf(place []int) float64 {
+	at := *t
+	at.pace, at.size = t.paceOf(place), nil
+	units, update := at.seconds()
+	cross := at.crossings()
+	sum, slowest := 0., make([]float64, t.devices)
+	for u, d := range place {
+		sum += units[d][u]
+		slowest[d] += update[d][u]
+		if u > 0 {
+			sum += cross[at.size[u-1]][place[u-1]*t.devices+d]
+		}
+	}
+	return sum + slices.Max(slowest)
 }
 
 // crossings are the times of each distinct output between all devices, -1

@@ -51,11 +51,7 @@ func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) 
 		return nil, err
 	}
 	if p.Costs.Workload.Strategy.Replicated() {
-		sol, err := p.replicas()
-		if err == nil {
-			sol.asTime(p)
-		}
-		return sol, err
+		return p.replicas(Time)
 	}
 	if p.Anywhere && !p.piped() {
 		return p.timeAnywhere(ctx, s)

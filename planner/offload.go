@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/chain"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -24,8 +25,12 @@ const (
 // Offloaded is what left the devices.
 type Offloaded struct {
 	// Bytes are copied to the first device for a forward; no map has less
-	// than LowerBound to copy.
+	// than LowerBound to copy. Status is what is proved of the two.
 	Bytes, LowerBound int64
+	Status            Status
+	// Stays is what is proved of the largest share where these units leave;
+	// the solution's own bound is for whatever leaves.
+	Stays certificate.Certificate
 	// FromDisk of them are read from disk.
 	FromDisk int64
 	Units    int
@@ -64,7 +69,7 @@ func (p *Problem) offload(ctx context.Context, s Settings, best *Solution, faile
 		inf.Proved = inf.Proved && search.short()
 		return best, failed
 	}
-	return p.afterOffload(found, bound, ctx.Err() != nil)
+	return p.afterOffload(found, bound, search.average(), ctx.Err() != nil)
 }
 
 // without is the problem where units have left.
@@ -85,7 +90,7 @@ func staying(tied [][]int, left []int) [][]int {
 
 // place is the best map of what stays; nil where it does not fit, or nothing
 // is left on the device that runs what left.
-func (p *Problem) place(ctx context.Context, s chain.Settings) *Solution {
+func (p *Problem) place(ctx context.Context, s chain.Settings) *claimed {
 	l, fixed, err := p.layout()
 	if err != nil {
 		return nil
@@ -96,7 +101,7 @@ func (p *Problem) place(ctx context.Context, s chain.Settings) *Solution {
 		}
 	}
 	sol, err := l.solve(ctx, fixed, s)
-	if err != nil || sol.Value > 1 {
+	if err != nil || sol.claim.Value > 1 {
 		return nil
 	}
 	for u, d := range sol.Map {
@@ -107,11 +112,12 @@ func (p *Problem) place(ctx context.Context, s chain.Settings) *Solution {
 	return nil
 }
 
-// afterOffload is the solution in which units are on their tiers, scored by
-// the walk.
-func (p *Problem) afterOffload(f *left, bound int64, stopped bool) (*Solution, error) {
-	sol := f.sol
-	sol.Offloaded = &Offloaded{LowerBound: bound, Units: len(f.units)}
+// afterOffload is the solution in which units are on their tiers. Bytes come
+// first: where they are not proved least, the bound of the share is that of
+// whatever else may leave.
+func (p *Problem) afterOffload(f *left, bound int64, average float64, stopped bool) (*Solution, error) {
+	sol, claim := f.sol.Solution, f.sol.claim
+	sol.Offloaded = &Offloaded{Units: len(f.units)}
 	var held int64
 	for _, u := range f.units {
 		unit := &p.Costs.Units[u]
@@ -127,16 +133,18 @@ func (p *Problem) afterOffload(f *left, bound int64, stopped bool) (*Solution, e
 	if most := p.Topology.HostMemoryBytes; p.Offload == CPU && most > 0 && held > most {
 		return nil, &OffloadError{TooLittle: true, Msg: fmt.Sprintf("%v would leave, and the host's memory holds %v, so that %v are missing (--offload disk works)", costmodel.Bytes(held), costmodel.Bytes(most), costmodel.Bytes(held-most))}
 	}
-	sol.Devices = devicemap.Predict(p.Costs, p.Topology, sol.Map)
-	switch {
-	case sol.Offloaded.Bytes <= bound && sol.Status == Optimal:
-	case stopped:
-		sol.Status = LimitReached
-	default:
-		sol.Status = Feasible
+	claim.Stopped = claim.Stopped || stopped
+	bytes, err := certificate.Claim{Value: f.bytes, LowerBound: float64(bound), Rounding: certificate.Exact, Stopped: claim.Stopped}.Certify(float64(sol.Offloaded.Bytes))
+	if err != nil {
+		return nil, fmt.Errorf("planner: what leaves: %w", err)
 	}
-	if err := sol.verify(p); err != nil {
+	sol.Offloaded.LowerBound, sol.Offloaded.Status = bound, bytes.Status
+	if err := p.certify(sol, claim); err != nil {
 		return nil, err
 	}
-	return sol, nil
+	sol.Offloaded.Stays = sol.Certificate
+	if bytes.Status != Optimal {
+		claim.LowerBound, claim.Bound = average, "what must stay"
+	}
+	return sol, p.certify(sol, claim)
 }

@@ -120,10 +120,22 @@ func (s *leaving) needs() {
 
 // short reports that what is held is more than the devices can hold together,
 // whatever leaves: nothing fits, and that is proved.
-func (s *leaving) short() bool {
+func (s *leaving) short() bool { return s.stays() > s.budgets }
+
+// stays is what all devices hold together at least, whatever leaves.
+func (s *leaving) stays() int64 {
 	least := s.least
 	for c := range s.classes {
 		least -= int64(len(s.classes[c].sets)) * s.classes[c].frees
 	}
-	return least > s.budgets
+	return max(0, least)
+}
+
+// average is a largest share that no map is below, whatever leaves.
+func (s *leaving) average() float64 {
+	var budgets int64
+	for d := range s.p.Topology.Devices {
+		budgets += s.p.Topology.Devices[d].Budget()
+	}
+	return float64(s.stays()) / float64(budgets)
 }

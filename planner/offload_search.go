@@ -29,7 +29,8 @@ type leaving struct {
 // left is a set of units that left, and the map of the rest.
 type left struct {
 	units []int
-	sol   *Solution
+	sol   *claimed
+	bytes float64 // by the order of sets; NaN where that was left
 }
 
 // run is the first set, by bytes, whose rest fits; and the bytes that no set
@@ -48,6 +49,7 @@ func (s *leaving) run(ctx context.Context, limits Settings) (*left, int64) {
 			}
 			placed++
 			if got := s.try(ctx, set.counts, limits); got != nil {
+				got.bytes = float64(set.bytes)
 				return got, bound
 			}
 		}
@@ -91,7 +93,7 @@ func (s *leaving) tryUnits(ctx context.Context, units []int, limits Settings) *l
 	if sol == nil {
 		return nil
 	}
-	return &left{units, sol}
+	return &left{units, sol, math.NaN()}
 }
 
 // units are the first, or the last, of each class.

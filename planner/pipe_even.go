@@ -32,7 +32,7 @@ func (s *pipes) finish(ctx context.Context, out *answer, found *pipeSearch, at i
 	}
 	out.even = out.even && ctx.Err() == nil
 	o := &s.orders[at]
-	out.m = restored(o.unitMap(cuts), o.order)
+	out.m, out.step = restored(o.unitMap(cuts), o.order), o.costs.step(found.player, cuts)
 }
 
 // under finds cuts within the caps whose step is below the cutoff, in any of

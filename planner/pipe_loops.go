@@ -44,9 +44,9 @@ func (s *pipes) looped(ctx context.Context, caps []int64) (*answer, error) {
 	if out.m == nil {
 		return out, errNone
 	}
-	out.even = out.proved
-	if out.proved {
-		out.bound = "search"
+	out.step, out.even = step, out.proved
+	if out.proved { // all cuts were played
+		out.lower, out.bound = step, "search"
 	} else {
 		out.proved = step*(1-tolerance) <= out.lower
 	}

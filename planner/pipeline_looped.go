@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -16,25 +17,12 @@ func (p *Problem) looped(ctx context.Context, l *layout) (*Solution, error) {
 	}
 	s := l.newLooped()
 	best, exact, stopped := s.search(ctx)
-	sol := &Solution{Map: s.unitMap(), Value: best.most, Probes: s.tried, Warnings: p.Costs.Warnings, Even: exact}
-	sol.Devices = devicemap.Predict(p.Costs, p.Topology, sol.Map)
-	for d := range sol.Devices {
-		if sol.Devices[d].Share() > sol.Devices[sol.Bottleneck].Share() {
-			sol.Bottleneck = d
-		}
+	sol := &Solution{Map: s.unitMap(), Probes: s.tried, Warnings: p.Costs.Warnings, Even: exact}
+	claim := certificate.Claim{Value: best.most, LowerBound: l.weightBound(), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped}
+	if exact { // all cuts were tried
+		claim.LowerBound, claim.Bound = best.most, "search"
 	}
-	sol.LowerBound, sol.Bound = l.weightBound(), "weights"
-	switch {
-	case exact:
-		sol.Status, sol.LowerBound, sol.Bound = Optimal, sol.Value, "search"
-	case stopped:
-		sol.Status = LimitReached
-	case sol.Value <= sol.LowerBound:
-		sol.Status = Optimal
-	default:
-		sol.Status = Feasible
-	}
-	if err := sol.verify(p); err != nil {
+	if err := p.certify(sol, claim); err != nil {
 		return nil, err
 	}
 	if sol.Value > 1 {

@@ -41,7 +41,11 @@ func (s *pipes) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	if !out.proved && out.bound == "search" {
 		out.bound = "busiest stage"
 	}
-	s.finish(ctx, out, searches[best], searches[best].at, caps)
+	found := searches[best]
+	if out.proved { // every shorter step was refuted
+		out.lower = max(out.lower, found.step(found.player, found.best)*(1-1e-12))
+	}
+	s.finish(ctx, out, found, found.at, caps)
 	if len(s.notes) > 0 {
 		out.settle(ctx, s.p, caps)
 	}

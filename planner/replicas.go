@@ -1,20 +1,23 @@
 package planner
 
-import "github.com/devmap-dev/devmap/planner/devicemap"
+import (
+	"github.com/devmap-dev/devmap/planner/certificate"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
 
-// replicas is the one placement there is where every GPU runs the whole model.
-func (p *Problem) replicas() (*Solution, error) {
-	s := &Solution{
-		Devices: devicemap.PredictReplicas(p.Costs, p.Topology),
-		Bound:   "every GPU runs the whole model", Status: Optimal, Even: true, Warnings: p.Costs.Warnings,
+// replicas is the one placement there is where every GPU runs the whole model:
+// what it comes to is its own bound.
+func (p *Problem) replicas(o Objective) (*Solution, error) {
+	s := &Solution{Devices: devicemap.PredictReplicas(p.Costs, p.Topology), Even: true, Warnings: p.Costs.Warnings}
+	only := s.LargestShare()
+	fits := only <= 1
+	if o == Time && fits {
+		s.Objective, only = Time, *devicemap.StepSeconds(p.Costs, p.Topology, nil)
 	}
-	for d := range s.Devices {
-		if share := s.Devices[d].Share(); share > s.Value {
-			s.Value, s.Bottleneck = share, d
-		}
+	if err := p.certify(s, certificate.Claim{Value: only, LowerBound: only, Bound: "every GPU runs the whole model", Rounding: certificate.Exact}); err != nil {
+		return nil, err
 	}
-	s.LowerBound = s.Value
-	if s.Value > 1 {
+	if !fits {
 		w := &s.Devices[s.Bottleneck]
 		return s, &InfeasibleError{
 			Best: s, Form: p.form(), Proved: true, Worst: s.Bottleneck, Budget: w.Budget(),

@@ -2,7 +2,9 @@ package planner
 
 import (
 	"context"
+	"slices"
 
+	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/chain"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -10,10 +12,23 @@ import (
 // tolerance is the rounding of a share.
 const tolerance = 1e-9
 
+// claimed is an answer before it is certified.
+type claimed struct {
+	*Solution
+	claim certificate.Claim
+}
+
+// sayUneven warns where the value is proved and what comes after it is not.
+func (s *claimed) sayUneven() {
+	if !s.Even && s.Status == Optimal {
+		s.Warnings = append(s.Warnings, "the largest share is proved smallest; that the others are as even as they can be is not")
+	}
+}
+
 // solve asks the chain solver, once more where an idle device's overhead alone
 // came out as the largest share: then, with a model smaller than a context,
 // idle devices count nothing.
-func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*Solution, error) {
+func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*claimed, error) {
 	r, err := chain.Solve(ctx, l.problem(fixed), s)
 	if err != nil {
 		return nil, err
@@ -22,11 +37,13 @@ func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*Sol
 		if err := l.fill(ctx, &r, fixed); err != nil {
 			return nil, err
 		}
-		r.Optimal = r.Optimal && l.uniform()
+		if !l.uniform() { // what the solver's proofs rest on
+			r.LowerBound, r.Bound = chain.Share{Peak: 0, Budget: 1}, "none"
+		}
 		return l.solution(&r), nil
 	}
 	sol := l.solution(&r)
-	if sol.Value > sol.largest()+tolerance {
+	if sol.claim.Value > sol.LargestShare()+tolerance {
 		l.countNothingIdle()
 		if r, err = chain.Solve(ctx, l.problem(fixed), s); err != nil {
 			return nil, err
@@ -37,7 +54,7 @@ func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*Sol
 }
 
 // solution turns cuts and group devices back into a map of units.
-func (l *layout) solution(r *chain.Result) *Solution {
+func (l *layout) solution(r *chain.Result) *claimed {
 	m := make(devicemap.Map, len(l.groupOf))
 	for d := range l.device {
 		for _, u := range l.order[l.start[r.Cuts[d]]:l.start[r.Cuts[d+1]]] {
@@ -49,22 +66,14 @@ func (l *layout) solution(r *chain.Result) *Solution {
 			m[u] = devicemap.Device(r.GroupDevice[g])
 		}
 	}
-	sol := &Solution{
-		Map: m, Devices: devicemap.Predict(l.p.Costs, l.p.Topology, m),
-		Value: r.Value.Float(), LowerBound: r.LowerBound.Float(), Bound: string(r.Bound),
-		Even: r.SquaresOptimal, Bottleneck: r.Bottleneck, Probes: r.Probes,
-		Warnings: l.p.Costs.Warnings,
+	return &claimed{
+		&Solution{
+			Map: m, Devices: devicemap.Predict(l.p.Costs, l.p.Topology, m),
+			Even: r.SquaresOptimal, Bottleneck: r.Bottleneck, Probes: r.Probes, Warnings: slices.Clip(l.p.Costs.Warnings),
+		},
+		certificate.Claim{
+			Value: r.Value.Float(), LowerBound: r.LowerBound.Float(), Bound: string(r.Bound),
+			Rounding: certificate.Exact, Stopped: r.Stopped,
+		},
 	}
-	switch {
-	case r.Optimal:
-		sol.Status = Optimal
-	case r.Stopped:
-		sol.Status = LimitReached
-	default:
-		sol.Status = Feasible
-	}
-	if !sol.Even && sol.Status == Optimal {
-		sol.Warnings = append(sol.Warnings, "the largest share is proved smallest; that the others are as even as they can be is not")
-	}
-	return sol
 }

@@ -58,5 +58,5 @@ func (t *tables) offloaded(s *planner.Solution) {
 		from = " (" + costmodel.Bytes(o.FromDisk).String() + " of it from disk)"
 	}
 	t.printf("offloaded: %s; %v%s travel to the first GPU in each forward, and at least %v must · %s\n",
-		plural(o.Units, "unit"), costmodel.Bytes(o.Bytes), from, costmodel.Bytes(o.LowerBound), s.Status)
+		plural(o.Units, "unit"), costmodel.Bytes(o.Bytes), from, costmodel.Bytes(o.LowerBound), o.Status)
 }

@@ -31,16 +31,6 @@ type posedRow struct {
 	time, transfers, size float64
 }
 
-func statusOf(optimal, stopped bool) planner.Status {
-	switch {
-	case optimal:
-		return planner.Optimal
-	case stopped:
-		return planner.LimitReached
-	}
-	return planner.Feasible
-}
-
 func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*posed, error) {
 	w, err := workloads.ParseDNNPartitioning(file, data)
 	if err != nil {
@@ -64,7 +54,7 @@ func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*
 	}
 	a := &posed{
 		form: form, unit: "ms", value: s.Largest, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
-		status: statusOf(s.Optimal, s.Stopped),
+		status: s.Status,
 		write:  func(to io.Writer) error { return problems.WriteDNNPartitioning(to, w, s.Place) },
 	}
 	for d, l := range loads {
@@ -95,7 +85,7 @@ func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) 
 	}
 	a := &posed{
 		form: "contiguous", unit: "per micro-batch, in the file's unit", value: s.Largest, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
-		status: statusOf(s.Optimal, s.Stopped),
+		status: s.Status,
 		write:  func(to io.Writer) error { return problems.WritePiper(to, w, s) },
 	}
 	for i, l := range s.Loads {

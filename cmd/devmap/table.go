@@ -145,8 +145,8 @@ func (t *tables) certificate(s *planner.Solution) {
 		return
 	}
 	proof := fmt.Sprintf("lower bound %.2f%% (%s) · %s", 100*s.LowerBound, s.Bound, s.Status)
-	if s.Offloaded != nil { // the status is that of what left, on the next line
-		proof = fmt.Sprintf("lower bound for what stays %.2f%% (%s)", 100*s.LowerBound, s.Bound)
+	if o := s.Offloaded; o != nil { // the status is that of what left, on the next line
+		proof = fmt.Sprintf("lower bound for what stays %.2f%% (%s)", 100*o.Stays.LowerBound, o.Stays.Bound)
 	}
 	t.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
 		100*s.Value, s.Bottleneck, sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()), s.Imbalance(), proof)

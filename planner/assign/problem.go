@@ -3,6 +3,8 @@ package assign
 import (
 	"errors"
 	"fmt"
+
+	"github.com/devmap-dev/devmap/planner/certificate"
 )
 
 // Problem is items and the devices they go on. Sizes are in bytes, or any unit
@@ -32,13 +34,11 @@ type Solution struct {
 	// Fixed included.
 	Device []int
 	Load   []int64
-	// Value is the largest (fixed + sizes) / budget, LowerBound what no
-	// assignment is below, Bound the argument for it.
-	Value, LowerBound float64
-	Bound             string
-	// Optimal: the two meet, compared as exact fractions. Stopped: the search
-	// was cut short by the context or by Settings.Nodes. Where Settings.Gap was
-	// reached first, neither.
+	// Value is the largest (fixed + sizes) / budget.
+	certificate.Certificate
+	// Optimal: it meets the bound, as exact fractions do. Stopped: it does not,
+	// and the search was cut short by the context or by Settings.Nodes. Where
+	// Settings.Gap was reached first, neither.
 	Optimal, Stopped bool
 	// Nodes is how many devices the search filled.
 	Nodes int64

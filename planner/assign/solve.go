@@ -2,7 +2,10 @@ package assign
 
 import (
 	"context"
+	"fmt"
 	"math/big"
+
+	"github.com/devmap-dev/devmap/planner/certificate"
 )
 
 // Solve finds the assignment of the least largest share, and proves it. When
@@ -17,7 +20,7 @@ func Solve(ctx context.Context, p Problem, settings Settings) (Solution, error) 
 	s.start()
 	s.climb()
 	s.close()
-	return s.solution(), nil
+	return s.solution()
 }
 
 // solver narrows the range from low, which is proved, to high, which is found.
@@ -131,17 +134,38 @@ func middle(a, b *big.Rat) *big.Rat {
 	return m.Mul(m, big.NewRat(1, 2))
 }
 
-// solution is what is known at the end.
-func (s *solver) solution() Solution {
-	out := Solution{Device: make([]int, len(s.it.p.Sizes)), Load: s.it.loads(s.place), Nodes: s.nodes}
+// solution is what is known at the end, certified.
+func (s *solver) solution() (Solution, error) {
+	out := Solution{Device: make([]int, len(s.it.p.Sizes)), Nodes: s.nodes}
 	for pos, d := range s.place {
 		out.Device[s.it.sorted[pos]] = d
 	}
-	out.Value, _ = s.high.Float64()
-	out.LowerBound, _ = s.low.Float64()
-	out.LowerBound = min(out.LowerBound, out.Value)
-	out.Bound = s.bound
-	out.Optimal = s.low.Cmp(s.high) >= 0
-	out.Stopped = s.stopped
-	return out
+	claim := certificate.Claim{Bound: s.bound, Rounding: certificate.Exact, Stopped: s.stopped}
+	claim.Value, _ = s.high.Float64()
+	claim.LowerBound, _ = s.low.Float64()
+	if s.low.Cmp(s.high) < 0 { // by less than a float64 tells apart, too
+		claim.LowerBound = min(claim.LowerBound, claim.Value*(1-2*certificate.Exact))
+	}
+	var largest float64
+	out.Load, largest = s.it.p.Score(out.Device)
+	var err error
+	if out.Certificate, err = claim.Certify(largest); err != nil {
+		return Solution{}, fmt.Errorf("assign: %w", err)
+	}
+	out.Optimal, out.Stopped = out.Status == certificate.Optimal, out.Status == certificate.LimitReached
+	return out, nil
+}
+
+// Score judges an assignment from the definitions alone: what each device
+// holds, and the largest share.
+func (p *Problem) Score(device []int) (loads []int64, largest float64) {
+	loads = make([]int64, len(p.Budgets))
+	copy(loads, p.Fixed)
+	for i, d := range device {
+		loads[d] += p.Sizes[i]
+	}
+	for d, load := range loads {
+		largest = max(largest, float64(load)/float64(p.Budgets[d]))
+	}
+	return loads, largest
 }

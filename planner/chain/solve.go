@@ -95,9 +95,6 @@ func (res *Result) describe(t *task, inc incumbent) {
 	res.Cuts = inc.cuts
 	res.LowerBound = inc.lower
 	res.Value, res.Bottleneck = t.share(inc.placement)
-	if res.Optimal {
-		res.LowerBound = res.Value
-	}
 	res.GroupDevice = make([]int, t.Groups)
 	for d, b := range t.Budgets {
 		for g := range t.Groups {

@@ -42,10 +42,11 @@ func Any(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
 	s := newAnywhere(newInstance(q, q.groups()), set)
 	s.solve(ctx)
 	sol, err := s.result(ctx)
-	if err == nil {
-		p.renumber(q, sol.Place)
+	if err != nil {
+		return nil, err
 	}
-	return sol, err
+	p.renumber(q, sol.Place)
+	return p.certify(sol, ctx.Err() != nil)
 }
 
 // anywhere is one call's work.
@@ -72,7 +73,7 @@ func (s *anywhere) result(ctx context.Context) (*Solution, error) {
 	if s.best == nil {
 		return nil, s.nothing(ctx)
 	}
-	return s.finish(ctx.Err() != nil), nil
+	return &s.sol, nil
 }
 
 // nothing explains why there is no answer.

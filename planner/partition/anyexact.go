@@ -61,7 +61,7 @@ func (s *anywhere) exact(ctx context.Context, p prices) {
 		s.take(e.best, e.bestLoad, "search: the problem is small enough to try every assignment")
 	}
 	if e.left > 0 && s.best != nil {
-		s.raise(s.sol.Largest, "search: every smaller load was refuted")
+		s.raise(e.bestLoad, "search: every smaller load was refuted")
 	}
 	s.none = e.left > 0 && s.best == nil
 }

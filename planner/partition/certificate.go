@@ -3,6 +3,8 @@ package partition
 import (
 	"fmt"
 	"math"
+
+	proof "github.com/devmap-dev/devmap/planner/certificate"
 )
 
 // certificate is the best answer and the best bound so far.
@@ -47,15 +49,26 @@ func (c *certificate) tell() {
 
 // proven: the bounds meet, but for rounding.
 func (c *certificate) proven() bool {
-	return c.sol.Largest*(1-4*rounding) <= c.sol.LowerBound
+	return c.sol.Largest*(1-meets) <= c.sol.LowerBound
 }
 
-// finish closes the certificate of an answer.
-func (c *certificate) finish(stopped bool) *Solution {
-	c.sol.Optimal = c.proven()
-	c.sol.Stopped = stopped && !c.sol.Optimal
-	c.sol.LowerBound = min(c.sol.LowerBound, c.sol.Largest)
-	return &c.sol
+// meets is how near a bound that [certificate.raise] took must be to be met.
+const meets = 4 * rounding
+
+// certify ends an answer: Score judges it once more, of the problem as it was
+// posed, and the bound is held against what it finds.
+func (p *Problem) certify(s *Solution, stopped bool) (*Solution, error) {
+	_, largest, err := p.Score(s.Place)
+	if err != nil {
+		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
+	}
+	proved, err := proof.Claim{Value: s.Largest, LowerBound: s.LowerBound, Bound: s.Bound, Rounding: meets, Stopped: stopped}.Certify(largest)
+	if err != nil {
+		return nil, err
+	}
+	s.Largest, s.LowerBound, s.Status = proved.Value, proved.LowerBound, proved.Status
+	s.Optimal, s.Stopped = s.Status == proof.Optimal, s.Status == proof.LimitReached
+	return s, nil
 }
 
 // nothing says that the sizes are the trouble, together.

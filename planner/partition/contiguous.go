@@ -78,7 +78,7 @@ func contiguousWithin(ctx context.Context, p *Problem, set Settings, most limits
 	if s.full && !s.proven() {
 		s.sol.Method += fmt.Sprintf("; a search of all down-sets needs more than the %d states that memory is set aside for", s.states)
 	}
-	return s.finish(stopped), nil
+	return p.certify(&s.sol, stopped)
 }
 
 // maxCombinations bounds the states of one down-set.

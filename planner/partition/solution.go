@@ -1,5 +1,7 @@
 package partition
 
+import proof "github.com/devmap-dev/devmap/planner/certificate"
+
 // Solution is an assignment with its certificate.
 type Solution struct {
 	// Place is the device of each node.
@@ -8,7 +10,9 @@ type Solution struct {
 	// assignment of this form can be below, Bound the argument for it.
 	Largest, LowerBound float64
 	Bound               string
-	// Optimal: the two meet. Stopped: the search was cut short.
+	// Status follows from the two. Optimal: they meet. Stopped: they do not,
+	// and the search was cut short.
+	Status           proof.Status
 	Optimal, Stopped bool
 	// Method names the algorithm that found the assignment, and why it was
 	// taken.

@@ -33,7 +33,7 @@ func (s *solver) narrow(ctx context.Context, in *search) {
 				s.from = max(s.from, limit)
 			}
 		default:
-			s.from = max(limit, min(q.next, s.Largest))
+			s.from = max(limit, q.next)
 			if in.f.whole {
 				s.raise(s.from, "search: no pipeline has its slowest stage below it")
 			}

@@ -1,6 +1,10 @@
 package stages
 
-import "time"
+import (
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/certificate"
+)
 
 // Settings are what the solver may be told. The zero value is fine.
 type Settings struct {
@@ -23,8 +27,9 @@ type Solution struct {
 	// what no straight pipeline can be below, Bound the argument for it.
 	Largest, LowerBound float64
 	Bound               string
-	// Optimal: the two meet to one part in 10⁹. Stopped: the search was cut
-	// short.
+	// Status follows from the two. Optimal: they meet. Stopped: they do not,
+	// and the search was cut short.
+	Status           certificate.Status
 	Optimal, Stopped bool
 	// Method names the algorithm, and why it was taken.
 	Method string

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+
+	"github.com/devmap-dev/devmap/planner/certificate"
 )
 
 // precision is how near the bound must be for the answer to be the optimum.
@@ -59,8 +61,23 @@ func Solve(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
 		return nil, err
 	}
 	sol.Stage, sol.Choice = r.expand(p, w, sol.Stage, sol.Choice)
-	sol.Loads, sol.Largest, err = p.Score(sol.Stage, sol.Choice)
-	return sol, err
+	return p.certify(sol, ctx.Err() != nil)
+}
+
+// certify ends an answer: Score judges it once more, of the problem as it was
+// posed, and the bound is held against what it finds.
+func (p *Problem) certify(s *Solution, stopped bool) (*Solution, error) {
+	loads, largest, err := p.Score(s.Stage, s.Choice)
+	if err != nil {
+		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
+	}
+	proved, err := certificate.Claim{Value: s.Largest, LowerBound: s.LowerBound, Bound: s.Bound, Rounding: certificate.Sums, Stopped: stopped}.Certify(largest)
+	if err != nil {
+		return nil, err
+	}
+	s.Loads, s.Largest, s.LowerBound, s.Status = loads, proved.Value, proved.LowerBound, proved.Status
+	s.Optimal, s.Stopped = s.Status == certificate.Optimal, s.Status == certificate.LimitReached
+	return s, nil
 }
 
 // fewSets are searched at once: there is no need to begin with some of them.
@@ -96,20 +113,17 @@ func (s *solver) run(ctx context.Context) (*Solution, error) {
 	case s.Stage == nil:
 		return nil, s.explain(ctx, all)
 	}
-	s.Optimal = s.LowerBound >= s.Largest*(1-precision)
-	s.Stopped = !s.Optimal && ctx.Err() != nil
-	s.LowerBound = min(s.LowerBound, s.Largest)
-	if !s.Optimal {
+	if s.LowerBound < s.Largest*(1-precision) { // an open gap: what sums may round by
 		s.LowerBound *= 1 - precision
 	}
-	s.describe(all.f, width)
+	s.describe(all.f, width, ctx.Err() != nil)
 	return &s.Solution, nil
 }
 
-func (s *solver) describe(f *family, width int) {
+func (s *solver) describe(f *family, width int, stopped bool) {
 	s.Sets = f.len()
 	why := fmt.Sprintf("because there are more than %d in all", s.limit())
-	if s.Stopped {
+	if stopped {
 		why = "because the search was cut short"
 	}
 	switch {

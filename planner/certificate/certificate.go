@@ -1,0 +1,85 @@
+// Package certificate is the one end of every solver's answer: its value is
+// worked out once more, by code that the solver has no part in, its bound is
+// held against that value, and what is proved follows from the two.
+package certificate
+
+import (
+	"fmt"
+	"math"
+)
+
+// Status says what is proved about an answer. It is written here and nowhere
+// else.
+type Status string
+
+// The statuses.
+const (
+	Optimal      Status = "optimal"       // the lower bound meets the value: nothing is better
+	Feasible     Status = "feasible"      // the gap is not closed
+	LimitReached Status = "limit reached" // nor is it, as the search was stopped early
+)
+
+// Certificate is the value of an answer with what is proved about it.
+type Certificate struct {
+	// Value is what is minimised. LowerBound is what no answer can be below,
+	// as the solver proved it, or the value where that meets it to rounding;
+	// Bound is the argument for it.
+	Value, LowerBound float64
+	Bound             string
+	Status            Status
+}
+
+// Gap is (Value − LowerBound) / Value: 0 where the answer is optimal, and only
+// there.
+func (c *Certificate) Gap() float64 {
+	if c.Value <= 0 {
+		return 0
+	}
+	return (c.Value - c.LowerBound) / c.Value
+}
+
+// Roundings that a claim may name, as parts of the value.
+const (
+	// Exact is that of a quotient of two whole numbers.
+	Exact = 1e-15
+	// Sums is that of sums of fractions in another order, by solvers that take
+	// one part in 10⁹ off their bounds to be safe.
+	Sums = 2e-9
+)
+
+// Claim is what a solver says of its answer.
+type Claim struct {
+	// Value is the answer's by the solver's own sums; NaN where it made none.
+	Value float64
+	// LowerBound is the number that the solver proved, never its value for
+	// want of another. Bound is the argument.
+	LowerBound float64
+	Bound      string
+	// Rounding is what these may be off by, as a part of the value.
+	Rounding float64
+	// Stopped: the search was cut short.
+	Stopped bool
+}
+
+// Certify holds a claim against the value that the plain form found. An error
+// is a fault of the solver: its sums are others, or its bound is above an
+// answer that exists.
+func (c Claim) Certify(found float64) (Certificate, error) {
+	slack := c.Rounding * math.Abs(found)
+	switch {
+	case math.IsNaN(found) || math.IsInf(found, 0):
+		return Certificate{}, fmt.Errorf("the answer's value is %v (please report this)", found)
+	case math.Abs(c.Value-found) > slack: // not where it is NaN
+		return Certificate{}, fmt.Errorf("the solver says the answer's value is %v, the plain form %v (please report this)", c.Value, found)
+	case !(c.LowerBound <= found+slack):
+		return Certificate{}, fmt.Errorf("the solver says that nothing is below %v (%s), and its answer is %v (please report this)", c.LowerBound, c.Bound, found)
+	}
+	out := Certificate{Value: found, LowerBound: c.LowerBound, Bound: c.Bound, Status: Feasible}
+	switch {
+	case c.LowerBound >= found-slack: // rounding is no gap
+		out.Status, out.LowerBound = Optimal, found
+	case c.Stopped:
+		out.Status = LimitReached
+	}
+	return out, nil
+}

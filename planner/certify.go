@@ -1,0 +1,51 @@
+package planner
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/planner/certificate"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// certify is the end of every answer: its map is checked, its value worked out
+// by the plain form (the walk, or costmodel's StepSeconds), which shares
+// nothing with the solvers but the table, and the claim held against it. A
+// difference is a fault of ours, never the user's, and no plan is made of it.
+func (p *Problem) certify(sol *Solution, claim certificate.Claim) error {
+	if sol.Map != nil {
+		sol.Devices = devicemap.Predict(p.Costs, p.Topology, sol.Map)
+		for _, f := range devicemap.CheckMap(p.Graph, p.Costs, p.Topology, sol.Map).Faults {
+			if f.Kind != devicemap.DoesNotFit || sol.Objective == Time {
+				return fmt.Errorf("planner: the solver's map fails the check (please report this): %s", f)
+			}
+		}
+	} else {
+		sol.Devices = devicemap.PredictReplicas(p.Costs, p.Topology)
+	}
+	sol.Bottleneck = 0
+	for d := range sol.Devices {
+		if sol.Devices[d].Share() > sol.Devices[sol.Bottleneck].Share() {
+			sol.Bottleneck = d
+		}
+	}
+	value := sol.LargestShare()
+	if sol.Objective == Time {
+		value = *devicemap.StepSeconds(p.Costs, p.Topology, sol.Map)
+	}
+	var err error
+	if sol.Certificate, err = claim.Certify(value); err != nil {
+		return fmt.Errorf("planner: %w", err)
+	}
+	sol.Even = sol.Even && sol.Status == Optimal
+	return nil
+}
+
+// LargestShare is the largest share of a budget by the walk, whatever the
+// objective.
+func (s *Solution) LargestShare() float64 {
+	var value float64
+	for i := range s.Devices {
+		value = max(value, s.Devices[i].Share())
+	}
+	return value
+}
