@@ -100,6 +100,15 @@ func covered(t *testing.T, g *modelgraph.Graph) {
 	}
 }
 
+// weighs reports an operation that needs weights.
+func weighs(op modelgraph.Op) bool {
+	switch op.(type) {
+	case modelgraph.Attention, modelgraph.MoE, modelgraph.Conv:
+		return true
+	}
+	return false
+}
+
 // TestRoundTrip draws graphs built in code.
 func TestRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -108,17 +117,17 @@ func TestRoundTrip(t *testing.T) {
 		var names, tensors []string
 		for i := range n {
 			l := modelgraph.Layer{Name: string(rune('a'+i)) + rapid.SampledFrom([]string{"", ".x", "é\n\"", "€.0"}).Draw(t, "name")}
-			l.Op = rapid.SampledFrom([]modelgraph.Op{
+			l.Op = rapid.SampledFrom([]modelgraph.Op{ // with a weight of [2, 3], or none
 				nil,
 				modelgraph.Opaque{},
-				modelgraph.Norm{Dim: 3, Style: modelgraph.GemmaRMSNorm, Post: true},
+				modelgraph.Norm{Dim: 6, Style: modelgraph.GemmaRMSNorm, Post: true},
 				modelgraph.Rotary{HeadDim: 8},
 				modelgraph.Parameter{},
-				modelgraph.Attention{Dim: 8, Heads: 2, KVHeads: 1, HeadDim: 4, Rope: true, QKNorm: modelgraph.RMSNorm},
-				modelgraph.MoE{Dim: 8, Hidden: 4, Experts: 2, TopK: 1},
+				modelgraph.Attention{Dim: 1, Heads: 1, KVHeads: 2, HeadDim: 1, Rope: true, QKNorm: modelgraph.RMSNorm},
+				modelgraph.MoE{Dim: 3, Hidden: 1, Experts: 1, TopK: 1},
 				modelgraph.Conv{In: 1, Out: 2, Kernel: 3, Activation: "gelu"},
 			}).Draw(t, "op")
-			if rapid.Bool().Draw(t, "weight") {
+			if weighs(l.Op) || rapid.Bool().Draw(t, "weight") {
 				l.Params = []modelgraph.Tensor{{Name: "weight", Shape: []int64{2, 3}, DType: rapid.SampledFrom([]modelgraph.DType{modelgraph.BF16, modelgraph.F8E4M3}).Draw(t, "type")}}
 				tensors = append(tensors, l.Name+".weight")
 			}

@@ -68,6 +68,9 @@ func (g *Graph) measure() error {
 		if err := checkDeclared(l.Declared); err != nil {
 			return placeError(fmt.Sprintf("layers[%d].declared", i), "%v", err)
 		}
+		if err := l.checkWeights(); err != nil {
+			return placeError(fmt.Sprintf("layers[%d]", i), "%v", err)
+		}
 		if d := l.Declared; d != nil {
 			total += max(0, d.ParamsBytes) + max(0, d.ActivationBytes) + max(0, d.WorkspaceBytes) + max(0, d.OutputBytes)
 		}

@@ -40,7 +40,13 @@ func newEmit() *cobra.Command {
 			if out == "" {
 				usage = emit.Usage(e, "device_map.json") + " (written there by -o device_map.json)"
 			}
-			return sayf(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage)
+			if err := sayf(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage); err != nil {
+				return err
+			}
+			// The file goes on without the plan: what limits its meaning is
+			// said once more.
+			(&tables{w: cmd.ErrOrStderr()}).warnings(plan.Warnings)
+			return nil
 		},
 	}
 	cmd.Flags().StringVar(&engine, "for", "", "the engine: "+strings.Join(emit.Engines(), ", "))

@@ -78,13 +78,15 @@ func TestResolveRefuses(t *testing.T) {
 
 // TestOverflow: sizes whose product no integer holds are refused, not wrapped.
 func TestOverflow(t *testing.T) {
+	nothing := modelgraph.NotDeclared()
+	nothing.ParamsBytes = 0
 	for _, c := range []struct {
 		layer modelgraph.Layer
 		w     costmodel.Workload
 		want  string
 	}{
 		{
-			modelgraph.Layer{Name: "a", Op: modelgraph.MLP{Dim: 1 << 40, Hidden: 1 << 40}},
+			modelgraph.Layer{Name: "a", Declared: &nothing, Op: modelgraph.MLP{Dim: 1 << 40, Hidden: 1 << 40}},
 			costmodel.Workload{Seq: 1 << 20},
 			`--batch: with 1048576 tokens the layers up to "a" would take more than 2^60 bytes`,
 		},
@@ -99,7 +101,7 @@ func TestOverflow(t *testing.T) {
 			`--images: layer "a" would see 1.1e+12 tokens, more than 2^32`,
 		},
 		{
-			modelgraph.Layer{Name: "a", Op: modelgraph.Attention{Dim: 64, Heads: 1 << 20, KVHeads: 1, HeadDim: 1, Eager: true}},
+			modelgraph.Layer{Name: "a", Declared: &nothing, Op: modelgraph.Attention{Dim: 64, Heads: 1 << 20, KVHeads: 1, HeadDim: 1, Eager: true}},
 			costmodel.Workload{Seq: 1 << 30},
 			`--batch: with 1073741824 tokens the layers up to "a" would take more than 2^60 bytes`,
 		},

@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/ops"
@@ -44,7 +42,10 @@ type estimator struct {
 	alone    []bool // by layer: ops.Shape.HeadAlone
 	inputs   int    // the layer with ops.Shape.Inputs, or -1
 	warnings []string
-	unknown  int
+	// layers with parameters whose costs are known, and those of which
+	// neither operation nor cost is; the first of these.
+	known, unknown int
+	firstUnknown   string
 
 	linears   map[*modelgraph.Tensor]linear
 	adapters  map[*modelgraph.Layer][]ops.Adapter
@@ -67,6 +68,9 @@ func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
 	}
 	for i := range g.Layers {
 		e.costs[i] = e.layer(i)
+	}
+	if err := e.checkKnown(); err != nil {
+		return nil, err
 	}
 	t := &costmodel.Table{Workload: w, Additive: w.Mode == costmodel.Load}
 	e.lossBlocks = e.freedByLoss()
@@ -101,10 +105,11 @@ func (e *estimator) layer(i int) ops.Cost {
 	}
 	if !c.Known && len(l.Params) > 0 {
 		c.Step.Grads = s.NewGrads
-		e.unknown++
-		if e.unknown == 1 {
-			e.warnings = append(e.warnings, fmt.Sprintf("no operation or cost is known for layer %q and perhaps others: their activations are not counted", l.Name))
+		if e.unknown++; e.unknown == 1 {
+			e.firstUnknown = l.Name
 		}
+	} else if len(l.Params) > 0 {
+		e.known++
 	}
 	c.Step.Layer = l.Name
 	return c

@@ -1,6 +1,7 @@
 package estimate_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -54,6 +55,49 @@ func TestOptimizers(t *testing.T) {
 			t.Errorf("%s %s: state %d, transient %d, want %d and %d", c.optimizer, c.precision, u.OptimizerState, u.StepTransient, c.state, c.transient)
 		}
 	}
+}
+
+// TestSmallStates: bitsandbytes keeps tensors of fewer than 4096 elements in 32
+// bits (optim/optimizer.py, Optimizer2State.init_state: numel < min_8bit_size).
+func TestSmallStates(t *testing.T) {
+	for n, want := range map[int64]int64{4095: 8 * 4095, 4096: 2 * (4096 + 4*16), 4097: 2 * (4097 + 4*17)} {
+		if got := stateOf(t, costmodel.AdamW8bit, n); got != want {
+			t.Errorf("%d elements: %d B, want %d", n, got, want)
+		}
+	}
+}
+
+// TestAdafactorShapes: Transformers' Adafactor (optimization.py,
+// _get_options and step) factors all that has two dimensions or more: means
+// over the last and over the last but one, in fp32; a vector has all moments.
+func TestAdafactorShapes(t *testing.T) {
+	for _, c := range []struct {
+		shape []int64
+		want  int64
+	}{
+		{[]int64{7}, 4 * 7},
+		{[]int64{5, 7}, 4 * (5 + 7)},
+		{[]int64{3, 5, 7}, 4 * (3*5 + 3*7)}, // experts, stacked
+		{[]int64{2, 3, 5, 7}, 4 * (2*3*5 + 2*3*7)},
+		{[]int64{1, 7}, 4 * (1 + 7)},
+	} {
+		if got := stateOf(t, costmodel.Adafactor, c.shape...); got != c.want {
+			t.Errorf("%v: %d B, want %d", c.shape, got, c.want)
+		}
+	}
+}
+
+// stateOf is what an optimizer keeps of one bf16 parameter.
+func stateOf(t *testing.T, o costmodel.Optimizer, shape ...int64) int64 {
+	t.Helper()
+	g, err := modelgraph.New("m", []modelgraph.Layer{
+		{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: shape, DType: modelgraph.BF16}}},
+		{Name: "b", Op: modelgraph.Norm{Dim: 1}, Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{1}, DType: modelgraph.BF16}}},
+	}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: o}).Units[0].OptimizerState
 }
 
 // fromConfig is a small model of a family.
@@ -165,7 +209,45 @@ func TestDeclared(t *testing.T) {
 	if r := tab.Units[1].Run(); r != (costmodel.Run{Static: 50}) || !tab.Additive {
 		t.Errorf("load: %+v", r)
 	}
-	if tab := table(t, weights(t, modelgraph.BF16, modelgraph.BF16), costmodel.Workload{Mode: costmodel.Train, Seq: 1}); len(tab.Warnings) != 1 {
-		t.Errorf("warnings %q, want one on activations that are not known", tab.Warnings)
+}
+
+// TestUnknownOperations: weights without operations can be loaded, are warned
+// of in a forward, and are refused in training; beside known ones they are
+// warned of.
+func TestUnknownOperations(t *testing.T) {
+	bare := modelgraph.Layer{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{4, 4}, DType: modelgraph.BF16}}}
+	known := bare
+	known.Name, known.Op = "b", modelgraph.Linear{In: 4, Out: 4}
+	declared := modelgraph.Layer{Name: "c", Declared: &modelgraph.Declared{ParamsBytes: 8, ActivationBytes: 8, WorkspaceBytes: -1, OutputBytes: -1}}
+	const warned, refused = "no operation or cost is known for layer \"a\"", "--mode: of none of the 1 layers"
+	for _, c := range []struct {
+		layers []modelgraph.Layer
+		mode   costmodel.Mode
+		want   string
+	}{
+		{[]modelgraph.Layer{bare}, costmodel.Train, refused},
+		{[]modelgraph.Layer{bare}, costmodel.Infer, warned},
+		{[]modelgraph.Layer{bare}, costmodel.Load, ""},
+		{[]modelgraph.Layer{bare, known}, costmodel.Train, warned},
+		{[]modelgraph.Layer{known}, costmodel.Train, ""},
+		{[]modelgraph.Layer{declared}, costmodel.Train, ""},
+	} {
+		g, err := modelgraph.New("m", c.layers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := estimate.Resolve(g, costmodel.Workload{Mode: c.mode, Seq: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		if tab, err := estimate.Table(g, w); err != nil {
+			said = err.Error()
+		} else {
+			said = strings.Join(tab.Warnings, "\n")
+		}
+		if !strings.HasPrefix(said, c.want) || (said == "") != (c.want == "") {
+			t.Errorf("%d layers, %s: %q, want %q", len(c.layers), c.mode, said, c.want)
+		}
 	}
 }

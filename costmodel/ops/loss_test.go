@@ -71,3 +71,43 @@ func TestClassifierLoss(t *testing.T) {
 		}
 	}
 }
+
+// TestChunkedLossByHand counts the loop of ChunkedLossWrapper tensor by tensor
+// for 60 positions in eight parts of up to 8, so that no term hides in a
+// tolerance: where a part's logits are most, where the head's gradient is, and
+// where the cast of the input's gradient is, of many positions.
+func TestChunkedLossByHand(t *testing.T) {
+	const n, part, many = 60, 8, 6400
+	for _, c := range []struct {
+		name    string
+		n       int64
+		op      modelgraph.Head
+		p       costmodel.Precision
+		forward int64
+	}{
+		// The input and its gradient's fp32 buffer, labels and weights of all
+		// positions, the head's gradient, and of a part: bf16 logits, and in
+		// fp32 their copy, log-softmax and its gradient.
+		{"logits", n, modelgraph.Head{Dim: 4, Vocab: 100}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12)*part*100},
+		// A soft cap keeps one more.
+		{"cap", n, modelgraph.Head{Dim: 4, Vocab: 100, SoftCap: true}, costmodel.BF16True, (2+4)*4*n + 8*n + 2*4*100 + (2+12+2)*part*100},
+		// The head's gradient twice, this part's and the sum, beside the
+		// logits and their gradient and the part's input gradient.
+		{"weight", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16True, (2+4)*500*n + 8*n + 2*2*500*100 + 2*2*part*100 + 2*500*n/8},
+		// Under autocast the weight's 16-bit copy and the part's input's stay;
+		// its gradient comes in 16 bits before it is cast.
+		{"mixed", n, modelgraph.Head{Dim: 500, Vocab: 100}, costmodel.BF16Mixed, (4+4)*500*n + 8*n + 2*4*500*100 + 2*2*part*100 + (2*500*100 - 2*part*100) + 4*500*n/8 + 2*500*100 + 2*500*n/8},
+		// At the end the buffer is cast beside what stays.
+		{"cast", many, modelgraph.Head{Dim: 4, Vocab: 1}, costmodel.BF16True, (2+4)*4*many + 2*4*many + 2*4 + 8*many},
+	} {
+		grads := c.p.WeightBytes() * c.op.Dim * c.op.Vocab
+		s := ops.Shape{Tokens: c.n, Length: c.n, Batch: 1, Logits: c.n, Train: true, HeadAlone: true, Precision: c.p, Loss: costmodel.LossChunked, NewGrads: grads, Weights: c.op.Dim * c.op.Vocab}
+		got := ops.Of(c.op, &s)
+		if got.Step.Forward != c.forward {
+			t.Errorf("%s: a peak of %d B, want %d", c.name, got.Step.Forward, c.forward)
+		}
+		if want := c.p.StreamBytes()*c.op.Dim*c.n + grads + 8*c.n; got.Step.Saved != want || got.Output != 0 {
+			t.Errorf("%s: keeps %d B and gives %d, want %d and 0", c.name, got.Step.Saved, got.Output, want)
+		}
+	}
+}

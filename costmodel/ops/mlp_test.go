@@ -1,0 +1,66 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// mlpShape is a training micro-batch whose gradients are those of the
+// matrices and, where they have some, of the biases.
+func mlpShape(op modelgraph.MLP, n int64, p costmodel.Precision, biases bool) ops.Shape {
+	matrices := int64(2)
+	if op.Gated {
+		matrices = 3
+	}
+	weights := matrices * op.Dim * op.Hidden
+	if biases {
+		weights += op.Dim + op.Hidden
+	}
+	return ops.Shape{Tokens: n, Length: n, Batch: 1, Train: true, Precision: p, Weights: weights, NewGrads: p.WeightBytes() * weights}
+}
+
+// TestMLPKeeps: what a feed-forward of 32 tokens, 64 → 96 → 64, keeps in bf16
+// beside its input, tensor by tensor.
+func TestMLPKeeps(t *testing.T) {
+	const n, dim, hidden = 32, 64, 96
+	const wide, stream = 2 * n * hidden, 2 * n * dim
+	for _, c := range []struct {
+		op   modelgraph.MLP
+		want int64
+	}{
+		{modelgraph.MLP{Activation: "relu"}, wide},                                           // the result is its own derivative's
+		{modelgraph.MLP{Activation: "gelu"}, 2 * wide},                                       // and the input
+		{modelgraph.MLP{Activation: "gelu_new"}, 5 * wide},                                   // and four steps of the formula
+		{modelgraph.MLP{Activation: "silu", Gated: true}, 4 * wide},                          // gate, its activation, up, the product
+		{modelgraph.MLP{Activation: "silu", Gated: true, Fused: true}, 4 * wide},             // gate and up as views of one
+		{modelgraph.MLP{Activation: "gelu", LayerScale: true}, 2*wide + stream},              // the result, for the scale's gradient
+		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true}, 4*wide + stream}, // the same behind a gate
+		{modelgraph.MLP{Activation: "gelu", Dropout: true}, 2*wide + n*dim},                  // a mask of bytes
+		{modelgraph.MLP{Activation: "silu", Gated: true, LayerScale: true, Dropout: true}, 4*wide + stream + n*dim},
+	} {
+		c.op.Dim, c.op.Hidden = dim, hidden
+		s := mlpShape(c.op, n, costmodel.BF16True, false)
+		if got := ops.Of(c.op, &s).Step.Saved; got != c.want {
+			t.Errorf("%+v keeps %d B, want %d", c.op, got, c.want)
+		}
+	}
+}
+
+// TestScaleInBackward: the tensor that a scale keeps is gone when the
+// largest moment comes, the sum of the first bias's gradient (InternVL's
+// tower, four images of 1025 tokens): with and without a scale, the peak is
+// the same.
+func TestScaleInBackward(t *testing.T) {
+	plain := modelgraph.MLP{Dim: 1024, Hidden: 4096, Activation: "gelu"}
+	scaled := plain
+	scaled.LayerScale = true
+	s := mlpShape(plain, 4100, costmodel.BF16True, true)
+	a, b := ops.Of(plain, &s).Step, ops.Of(scaled, &s).Step
+	if kept := int64(2 * 4100 * 1024); b.Saved != a.Saved+kept || b.Saved+b.Backward != a.Saved+a.Backward {
+		t.Errorf("a scale keeps %d B and adds %d to backward's peak of %d, want %d and 0",
+			b.Saved-a.Saved, b.Saved+b.Backward-a.Saved-a.Backward, a.Saved+a.Backward, kept)
+	}
+}
