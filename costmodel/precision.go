@@ -41,6 +41,18 @@ func ParsePrecision(s string) (Precision, error) {
 	}
 }
 
+// WithMaster is the precision with fp32 master weights of 16-bit weights.
+func (p Precision) WithMaster() Precision {
+	switch p {
+	case BF16True:
+		return BF16Mixed
+	case FP16True:
+		return FP16Mixed
+	default:
+		return p
+	}
+}
+
 // Mixed reports whether compute runs under autocast on fp32 weights.
 func (p Precision) Mixed() bool { return p == BF16Mixed || p == FP16Mixed }
 

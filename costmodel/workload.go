@@ -34,7 +34,9 @@ type Workload struct {
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
-	Quantize    Quantize `json:"quantize,omitzero"`     // of the frozen base
+	// LoRAPrecision is the type of the adapters' weights.
+	LoRAPrecision AdapterPrecision `json:"lora_precision,omitzero"`
+	Quantize      Quantize         `json:"quantize,omitzero"` // of the frozen base
 
 	Loss      Loss            `json:"loss,omitzero"`
 	Attention AttentionKernel `json:"attention,omitzero"`
@@ -109,6 +111,15 @@ type Quantize string
 const (
 	NF4  Quantize = "nf4"  // bitsandbytes, 4 bits with nested statistics
 	Int8 Quantize = "int8" // bitsandbytes LLM.int8()
+)
+
+// AdapterPrecision is the type of LoRA adapters between steps.
+type AdapterPrecision string
+
+// The types of adapters.
+const (
+	AdaptersFP32 AdapterPrecision = "fp32"
+	AdaptersBF16 AdapterPrecision = "bf16" // or fp16, as the base is
 )
 
 // Loss is how the language model's loss is computed.

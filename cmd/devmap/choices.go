@@ -31,6 +31,7 @@ var choices = []choice{
 	{"objective", []string{"memory", "time", "front"}, nil},
 	{"offload", []string{"none", "cpu", "disk"}, nil},
 	{"sequence-parallel", []string{"off"}, []string{"on"}},
+	{"lora-precision", []string{"fp32", "bf16"}, nil},
 	{"quantize", []string{"off", "nf4", "int8"}, nil},
 	{"gpu", catalogue.Names(), nil},
 	{"for", emit.Engines(), nil},

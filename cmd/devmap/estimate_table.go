@@ -20,7 +20,8 @@ func (t *tables) strategies(rows []strategy.Row) {
 	if len(answered) > 0 {
 		t.work = answered[0].Resolved
 		t.work.MicroBatches = 1 // each row has its own
-		t.printf("%s, %s (GiB)\n%s\n", cell(t.g.Name), t.doing(), trimmed(strategyTable(answered)))
+		t.work.Precision = usual(answered)
+		t.printf("%s, %s (GiB)\n%s\n", cell(t.g.Name), t.doing(), trimmed(strategyTable(answered, t.work.Precision)))
 	}
 	for _, line := range folded(refusals(rows), ", ") {
 		t.printf("%s: %s\n", line[0], line[1])
@@ -52,10 +53,23 @@ func folded(rows [][]string, sep string) [][]string {
 	return out
 }
 
-func strategyTable(rows []strategy.Row) string {
+// usual is the precision of most rows: DeepSpeed's default is one of its own.
+func usual(rows []strategy.Row) costmodel.Precision {
+	count := make(map[costmodel.Precision]int)
+	best := rows[0].Resolved.Precision
+	for i := range rows {
+		p := rows[i].Resolved.Precision
+		if count[p]++; count[p] > count[best] {
+			best = p
+		}
+	}
+	return best
+}
+
+func strategyTable(rows []strategy.Row, usual costmodel.Precision) string {
 	w := newWriter()
 	w.AppendHeader(table.Row{"strategy", "runtime", "fits", "largest\npeak", "peak of each GPU", "head-\nroom", "sent\na step", "step", "tokens\na step"})
-	for _, cells := range alike(rows) {
+	for _, cells := range alike(rows, usual) {
 		var row table.Row
 		for _, cell := range cells {
 			row = append(row, cell)
@@ -72,13 +86,18 @@ func strategyTable(rows []strategy.Row) string {
 	return w.Render()
 }
 
-// alike are the cells of the rows. Those with the same figures share a line:
-// strategies of one runtime, and runtimes of one strategy.
-func alike(rows []strategy.Row) [][]string {
+// alike are the cells of the rows, with the precision of those that have
+// another than usual. Those with the same figures share a line: strategies of
+// one runtime, and runtimes of one strategy.
+func alike(rows []strategy.Row, usual costmodel.Precision) [][]string {
 	const strategies, runtimes = 0, 1
 	var cells [][]string
 	for i := range rows {
-		cells = append(cells, strategyRow(&rows[i]))
+		row := strategyRow(&rows[i])
+		if p := rows[i].Resolved.Precision; p != usual {
+			row[runtimes] += ", " + string(p)
+		}
+		cells = append(cells, row)
 	}
 	cells = folded(cells, " / ")
 	for _, c := range cells { // the cell that is folded stands first

@@ -23,6 +23,7 @@ type shared struct {
 	virtualStages            int64
 	shardDegree, loraRank    int64
 	loraTargets              []string
+	loraPrecision            string
 	lossOnly, views, ema     bool
 	contiguous               bool
 	pins, together, reserve  []string
@@ -38,7 +39,7 @@ func (s *shared) workload(f *pflag.FlagSet) {
 	f.Int64Var(&s.newTokens, "new-tokens", 0, "tokens generated after the prompt (infer)")
 	f.Int64Var(&s.images, "images", 0, "images a sequence (tiles, where a model cuts them up); their tokens are part of --seq")
 	f.Int64Var(&s.imageSize, "image-size", 0, "side of the images in pixels, where the model takes any (1 megapixel)")
-	f.StringVar(&s.precision, "precision", "", values("precision")+" (as the checkpoint or config says)")
+	f.StringVar(&s.precision, "precision", "", values("precision")+" (as the checkpoint or config says; under zero1–3 bf16-mixed or 16-mixed)")
 	f.StringVar(&s.optimizer, "optimizer", "adamw", values("optimizer"))
 	f.StringVar(&s.recompute, "recompute", "none", "activations computed again in backward: "+values("recompute"))
 	f.StringVar(&s.strategy, "strategy", "device-map", "how the model is spread: "+values("strategy"))
@@ -46,8 +47,9 @@ func (s *shared) workload(f *pflag.FlagSet) {
 	f.StringVar(&s.schedule, "schedule", "", "of a pipeline: "+values("schedule")+" (1f1b)")
 	f.Int64Var(&s.virtualStages, "virtual-stages", 0, "runs a GPU, interleaved (2)")
 	f.Int64Var(&s.shardDegree, "shard-degree", 0, "GPUs that a parameter is cut over (all; hsdp: half)")
-	f.Int64Var(&s.loraRank, "lora-rank", 0, "rank of LoRA adapters, fp32 as PEFT makes them; the model is frozen (none)")
+	f.Int64Var(&s.loraRank, "lora-rank", 0, "rank of LoRA adapters; the model is frozen (none)")
 	f.StringSliceVar(&s.loraTargets, "lora-targets", nil, "modules that get adapters, by the end of their names: q_proj,v_proj")
+	f.StringVar(&s.loraPrecision, "lora-precision", "", "type of the adapters' weights: "+values("lora-precision")+" (fp32, as PEFT makes them; the base's under fsdp, hsdp and zero1–3)")
 	f.StringVar(&s.quantize, "quantize", "off", "storage of the frozen linear layers: "+values("quantize"))
 	f.StringVar(&s.loss, "loss", "eager", "how the loss is computed: "+values("loss"))
 	f.StringVar(&s.attention, "attention", "sdpa", "attention kernel: "+values("attention"))

@@ -36,7 +36,9 @@ those the most even one; with --objective time the one with the shortest
 predicted step that fits; with --objective front all those between the two, as
 a table and one JSON document (devmap.front/v1). The plan goes to stdout as JSON (-o writes a file), a
 table to stderr. --strategy auto plans the fastest strategy that fits (devmap
-estimate shows all). Exit status 3: nothing fits; what would is printed.`,
+estimate shows all). Exit status 3: nothing fits; what would is printed.
+
+` + precisions,
 		Example: `  devmap plan model.json --gpus 4
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
 		Args: exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),

@@ -15,7 +15,7 @@ func (s *shared) parse() (costmodel.Workload, error) {
 		Batch: s.batch, MicroBatches: s.microBatches, Seq: s.seq, TargetSeq: s.targetSeq, NewTokens: s.newTokens,
 		Images: s.images, ImageSize: s.imageSize, Optimizer: costmodel.Optimizer(s.optimizer), Recompute: costmodel.Recompute(s.recompute),
 		Schedule: costmodel.ScheduleKind(s.schedule), VirtualStages: s.virtualStages, ShardDegree: s.shardDegree,
-		LoRARank: s.loraRank, LoRATargets: s.loraTargets,
+		LoRARank: s.loraRank, LoRATargets: s.loraTargets, LoRAPrecision: costmodel.AdapterPrecision(s.loraPrecision),
 		LossOnly: s.lossOnly, GradientViews: s.views, EMA: s.ema,
 	}
 	if s.loss != string(costmodel.LossEager) {

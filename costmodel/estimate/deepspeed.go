@@ -69,12 +69,13 @@ func (e *estimator) zeroStates(t *costmodel.Table) zeroSum {
 	return z
 }
 
-// zeroState is the optimizer state of a rank's part of one tensor: fp32 master
-// weights under mixed precision and its states, on a flat partition. Without
-// mixed precision ZeRO 1 and 2 keep a copy of the partition none the less
-// (stage_1_and_2.py, single_partition_of_fp32_groups is a clone); ZeRO 3 does
-// not (stage3.py, _create_fp32_partitions). A moving average is of weights,
-// which ZeRO 1 and 2 leave whole.
+// zeroState is the optimizer state of a rank's part of one tensor: master
+// weights and its states, on a flat partition, fp32 under mixed precision.
+// Without it the master is a copy none the less (stage_1_and_2.py,
+// single_partition_of_fp32_groups is a clone; stage3.py,
+// _create_fp32_partitions shares the weights only where tensor.device ==
+// self.device, which compares a torch.device with a string and is false). A
+// moving average is of weights, which ZeRO 1 and 2 leave whole.
 func (e *estimator) zeroState(t updatedTensor, part int64) (state, transient int64) {
 	each := e.w.Precision.WeightBytes()
 	var shape []int64
@@ -82,9 +83,7 @@ func (e *estimator) zeroState(t updatedTensor, part int64) (state, transient int
 		shape = t.shape // its groups are told apart before they are flattened
 	}
 	state, transient = e.stateOf(shape, part, each)
-	if e.w.Precision.Mixed() || e.w.Strategy != costmodel.Zero3 {
-		state += part * each
-	}
+	state += part * each
 	if e.w.EMA && e.w.Strategy != costmodel.Zero3 {
 		state += (t.numel - part) * e.averaged(each)
 	}

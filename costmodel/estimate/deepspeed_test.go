@@ -72,9 +72,12 @@ func TestZeroStates(t *testing.T) {
 		{costmodel.Zero2, costmodel.FP16Mixed, false, states{2, 2. / 8, 12. / 8, 6. / 8}},
 		{costmodel.Zero1, costmodel.BF16True, false, states{2, 2, 6. / 8, 0}},
 		{costmodel.Zero2, costmodel.BF16True, false, states{2, 2. / 8, 6. / 8, 2. / 8}},
-		{costmodel.Zero3, costmodel.BF16True, false, states{2. / 8, 2. / 8, 4. / 8, 2. / 8}},
+		{costmodel.Zero3, costmodel.BF16True, false, states{2. / 8, 2. / 8, 6. / 8, 2. / 8}}, // the master is a copy
 		{costmodel.Zero2, costmodel.FP32True, false, states{4, 4. / 8, 12. / 8, 4. / 8}},
-		{costmodel.Zero3, costmodel.FP32True, false, states{4. / 8, 4. / 8, 8. / 8, 4. / 8}},
+		{costmodel.Zero3, costmodel.FP32True, false, states{4. / 8, 4. / 8, 12. / 8, 4. / 8}},
+		// Without --precision a bf16 model is trained as bf16.enabled does.
+		{costmodel.Zero1, "", false, states{2, 2, 12. / 8, 0}},
+		{costmodel.Zero3, "", false, states{2. / 8, 2. / 8, 12. / 8, 6. / 8}},
 		// A moving average: of whole weights, but where they are cut too.
 		{costmodel.Zero2, costmodel.BF16Mixed, true, states{2, 2. / 8, 12./8 + 2, 6. / 8}},
 		{costmodel.Zero3, costmodel.BF16Mixed, true, states{2. / 8, 2. / 8, 14. / 8, 6. / 8}},

@@ -76,7 +76,7 @@ func (e *estimator) adapterGradients(out []gradient) {
 	for i := range e.g.Layers {
 		if e.runs(i) {
 			size, _ := e.adapterParams(&e.g.Layers[i])
-			out[i].first = size / adapterBytes * e.adapterCompute()
+			out[i].first = size / e.adapterBytes() * e.adapterCompute()
 		}
 	}
 }

@@ -8,10 +8,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// adapterBytes is the size of an adapter's parameter, gradient or state: PEFT
-// makes them fp32 on any base (autocast_adapter_dtype).
-const adapterBytes = 4
-
 // adapt finds the linear layers that get adapters.
 func (e *estimator) adapt() {
 	if e.w.LoRARank == 0 {

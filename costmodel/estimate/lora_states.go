@@ -5,6 +5,15 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// adapterBytes is the size of an element of an adapter's parameter, and of its
+// gradient and states unless DeepSpeed keeps a master.
+func (e *estimator) adapterBytes() int64 {
+	if e.w.LoRAPrecision == costmodel.AdaptersBF16 {
+		return 2
+	}
+	return 4
+}
+
 // matrices are the shapes of a layer's adapters, A [rank, in] and B
 // [out, rank], or of one GPU's rows of them.
 func (e *estimator) matrices(l *modelgraph.Layer) [][]int64 {
@@ -19,7 +28,7 @@ func (e *estimator) matrices(l *modelgraph.Layer) [][]int64 {
 // adapterParams is the size of a layer's adapters and what the allocator adds.
 func (e *estimator) adapterParams(l *modelgraph.Layer) (size, padding int64) {
 	for _, m := range e.matrices(l) {
-		n := adapterBytes * m[0] * m[1]
+		n := e.adapterBytes() * m[0] * m[1]
 		size += n
 		padding += rounding(n)
 	}
@@ -29,7 +38,7 @@ func (e *estimator) adapterParams(l *modelgraph.Layer) (size, padding int64) {
 // adapterStates are the optimizer's.
 func (e *estimator) adapterStates(l *modelgraph.Layer) (state, transient int64) {
 	for _, m := range e.matrices(l) {
-		s, t := e.stateOf(m, m[0]*m[1], adapterBytes)
+		s, t := e.stateOf(m, m[0]*m[1], e.adapterBytes())
 		state, transient = state+s, transient+t
 	}
 	return state, transient
@@ -41,7 +50,7 @@ func (e *estimator) adapterCompute() int64 {
 	if e.engine.cut && e.compute != e.w.Precision {
 		return e.compute.WeightBytes()
 	}
-	return adapterBytes
+	return e.adapterBytes()
 }
 
 // carry gives a layer's cut copy what is known of its linear layers.
@@ -65,7 +74,7 @@ func (e *estimator) gatherAdapters(g *costmodel.Group, l *modelgraph.Layer, trai
 		g.Gathered += size + rounding(size)
 		g.Buffer += size
 		if trained {
-			g.Reduce += n * adapterBytes
+			g.Reduce += n * e.adapterBytes()
 			g.LastGrad = size
 		}
 	}

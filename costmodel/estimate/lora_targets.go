@@ -46,6 +46,10 @@ func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload) error {
 		return &WorkloadError{"lora-rank", fmt.Sprintf("%d is not between 0 (none) and %d", w.LoRARank, maxRank)}
 	case w.LoRARank == 0 && len(w.LoRATargets) > 0:
 		return &WorkloadError{"lora-targets", fmt.Sprintf("%s need a rank: add --lora-rank 16", strings.Join(w.LoRATargets, ","))}
+	case w.LoRARank == 0 && w.LoRAPrecision != "":
+		return &WorkloadError{"lora-precision", fmt.Sprintf("%s is the type of adapters, which need a rank: add --lora-rank 16", w.LoRAPrecision)}
+	case w.Runtime == costmodel.DeepSpeed && w.LoRARank > 0 && w.LoRAPrecision != adaptersAs(gathered(w.Precision)):
+		return &WorkloadError{"lora-precision", fmt.Sprintf("DeepSpeed casts the whole module: under --precision %s its adapters are %s, not %s", w.Precision, adaptersAs(gathered(w.Precision)), w.LoRAPrecision)}
 	case w.LoRARank > 0 && len(w.LoRATargets) == 0:
 		if d, ok := loraDefaults[g.Family]; ok {
 			return &WorkloadError{"lora-targets", fmt.Sprintf("no modules are named; PEFT's default for %s is --lora-targets %s", g.Family, d)}

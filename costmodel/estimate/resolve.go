@@ -34,14 +34,11 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 		w.TargetSeq = w.Seq
 	}
 	w.Batch, w.MicroBatches = cmp.Or(w.Batch, 1), cmp.Or(w.MicroBatches, 1)
-	if w.Precision == "" {
-		w.Precision = costmodel.PrecisionOf(mainType(g))
-		w.StoredTypes = true
-	}
 	if w.Mode == costmodel.Load {
 		w.Seq, w.TargetSeq = 0, 0
 	}
 	resolveStrategy(&w)
+	resolvePrecision(g, &w)
 	if err := check(&w); err != nil {
 		return w, err
 	}

@@ -126,7 +126,7 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 		out: op.Heads * vd, kvTokens: s.Tokens,
 	}
 	length, cached := s.Length, s.Cache
-	if op.Window > 0 && s.Length > op.Window && !op.Bidirectional && !op.Cross {
+	if op.Window > 0 && s.Length >= op.Window && !op.Bidirectional && !op.Cross {
 		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
 	}
 	if op.ImageMask && s.Images {

@@ -1,7 +1,7 @@
 package ops
 
 // Adapter is a LoRA adapter on one linear layer of an op: A [Rank, In] and
-// B [Out, Rank], fp32 (PEFT: autocast_adapter_dtype).
+// B [Out, Rank].
 type Adapter struct {
 	Module        string // path below the layer's: q_proj
 	In, Out, Rank int64

@@ -47,7 +47,7 @@ type Shape struct {
 	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
 	Frozen, InputGrad bool
 	Adapters          []Adapter
-	Adapters16        bool // they are gathered in 16 bits (FSDP2)
+	Adapters16        bool // they are read in 16 bits
 	// Recompute: forward runs again in backward, up to the last tensor that is
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool

@@ -35,6 +35,7 @@ var flags = []flag{
 	{"recompute", string(costmodel.RecomputeNone), func(w *costmodel.Workload) string { return string(w.Recompute) }},
 	{"lora-rank", "0", func(w *costmodel.Workload) string { return number(w.LoRARank) }},
 	{"lora-targets", "", func(w *costmodel.Workload) string { return strings.Join(w.LoRATargets, ",") }},
+	{"lora-precision", "", func(w *costmodel.Workload) string { return string(w.LoRAPrecision) }},
 	{"quantize", "off", func(w *costmodel.Workload) string { return string(w.Quantize) }},
 	{"loss", string(costmodel.LossEager), func(w *costmodel.Workload) string { return string(w.Loss) }},
 	{"attention", string(costmodel.SDPA), func(w *costmodel.Workload) string { return string(w.Attention) }},
