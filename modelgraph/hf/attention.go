@@ -7,6 +7,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 type attention struct {
 	dim, heads, kvHeads, headDim, window int64
 	bias, outBias, fused                 bool
+	packed                               bool                 // q, k and v are W_pack (Baichuan)
 	sinks                                bool                 // a learned logit per head (gpt-oss)
 	qkNorm                               modelgraph.NormStyle // q_norm, k_norm over headDim
 	bidirectional, eager                 bool
@@ -52,9 +53,12 @@ func (a attention) part() part {
 	if a.sinks {
 		params = append(params, tensor("sinks", a.heads))
 	}
-	if a.fused {
+	switch {
+	case a.packed:
+		params = join(params, linear("W_pack", a.dim, q+2*kv, a.bias), linear("o_proj", q, a.dim, a.outBias))
+	case a.fused:
 		params = join(params, linear("o_proj", q, a.dim, a.outBias), linear("qkv_proj", a.dim, q+2*kv, a.bias))
-	} else {
+	default:
 		params = join(params,
 			linear("q_proj", a.dim, q, a.bias), linear("k_proj", a.dim, kv, a.bias),
 			linear("v_proj", a.dim, kv, a.bias), linear("o_proj", q, a.dim, a.outBias))
@@ -68,24 +72,9 @@ func (a attention) part() part {
 func (a attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: a.dim, Heads: a.heads, KVHeads: a.kvHeads, HeadDim: a.headDim,
-		Window: a.window, Rope: true, RopeRows: a.ropeRows, QKNorm: a.qkNorm, Fused: a.fused,
+		Window: a.window, Rope: true, RopeRows: a.ropeRows, QKNorm: a.qkNorm, Fused: a.fused || a.packed,
 		Bidirectional: a.bidirectional, Eager: a.eager,
 	}
-}
-
-// null reports whether the config has the field and it is null.
-func (c *config) null(name string) bool {
-	_, there := c.m[name]
-	return there && !c.has(name)
-}
-
-// orNull is pos where an absent field means def and a null one auto; without
-// a default, both mean auto.
-func (c *config) orNull(def, auto int64, name string) int64 {
-	if def == 0 || c.null(name) {
-		def = auto
-	}
-	return c.pos(def, name)
 }
 
 // dividesHidden faults heads that do not divide the hidden size.

@@ -2,8 +2,6 @@ package hf
 
 import (
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,159 +16,88 @@ type config struct {
 	file   string
 	prefix string // "text_config." inside the object of that name
 	m      map[string]jsontext.Value
-	fault  *error // shared by sub-objects: the first fault
+	shared *reading
 }
 
-// Bounds of what a config may ask for: far above any model, low enough that
-// no product overflows and no loop runs away.
-const (
-	maxDim    = 1 << 40
-	maxLayers = 10_000
-)
+// reading is what a config and the objects inside it share.
+type reading struct {
+	fault error           // the first
+	read  map[string]bool // fields by their full names
+	// assumed are the sizes that a default stood in for, in order.
+	assumed []string
+}
 
 func parseConfig(file string, data []byte) (*config, error) {
-	c := &config{file: file, fault: new(error)}
+	c := &config{file: file, shared: &reading{read: make(map[string]bool)}}
 	if err := modelgraph.DecodeJSON(file, pythonJSON(data), &c.m, false); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
+// again is the config as nobody has read it.
+func (c *config) again() *config {
+	return &config{file: c.file, m: c.m, shared: &reading{read: make(map[string]bool)}}
+}
+
+// fault is the first one, nil where there is none.
+func (c *config) fault() error { return c.shared.fault }
+
 func (c *config) fail(name, format string, args ...any) {
-	if *c.fault == nil {
-		*c.fault = &modelgraph.SyntaxError{File: c.file, Place: c.prefix + name, Msg: fmt.Sprintf(format, args...)}
+	if c.shared.fault == nil {
+		c.shared.fault = &modelgraph.SyntaxError{File: c.file, Place: c.prefix + name, Msg: fmt.Sprintf(format, args...)}
 	}
 }
 
 // has reports whether a field is there and not null.
 func (c *config) has(name string) bool {
+	c.shared.read[c.prefix+name] = true
 	v, ok := c.m[name]
 	return ok && v.Kind() != 'n'
 }
 
-// pick is the first of the names that the config has, else the first name:
-// families have older spellings (n_embd for hidden_size).
+// null reports whether the config has the field and it is null.
+func (c *config) null(name string) bool {
+	_, there := c.m[name]
+	return there && !c.has(name)
+}
+
+// pick is the first of the names that the config has, else the first that it
+// has as null, else the first name: families have older spellings (n_embd for
+// hidden_size).
 func (c *config) pick(names []string) string {
 	for _, n := range names {
-		if c.has(n) {
-			return n
+		c.shared.read[c.prefix+n] = true
+	}
+	for _, there := range []func(string) bool{c.has, c.null} {
+		for _, n := range names {
+			if there(n) {
+				return n
+			}
 		}
 	}
 	return names[0]
 }
 
-// dim reads a size: an integer from 0 to 2^40. names are spellings.
-func (c *config) dim(def int64, names ...string) int64 {
-	name := c.pick(names)
-	if !c.has(name) {
-		return def
+// given picks the field that a getter reads, and reports whether it has a
+// value. A null is at fault, as in Transformers' typed configs, which take
+// one only where the type has None: those fields are asked for with [has],
+// [config.orNull] or [config.optional].
+func (c *config) given(what string, names []string) (name string, ok bool) {
+	name = c.pick(names)
+	switch {
+	case c.has(name):
+		return name, true
+	case c.null(name):
+		c.fail(name, "null is not %s", what)
 	}
-	n, err := integer(c.m[name])
-	if err != nil || n < 0 || n > maxDim {
-		c.fail(name, "%s is not a size (an integer from 0 to 2^40)", short(c.m[name]))
-		return def
-	}
-	return n
-}
-
-// pos is dim without zero.
-func (c *config) pos(def int64, names ...string) int64 {
-	n := c.dim(def, names...)
-	if n == 0 {
-		c.fail(c.pick(names), "0 is not a size: it must be 1 or more")
-		return 1
-	}
-	return n
-}
-
-// count reads a number of layers.
-func (c *config) count(def int64, names ...string) int64 {
-	n := c.dim(def, names...)
-	if n > maxLayers {
-		c.fail(c.pick(names), "%d is more than %d layers", n, maxLayers)
-		return 0
-	}
-	return n
-}
-
-func (c *config) bool(def bool, names ...string) bool {
-	name := c.pick(names)
-	if !c.has(name) {
-		return def
-	}
-	var b bool
-	if json.Unmarshal(c.m[name], &b) != nil {
-		c.fail(name, "%s is not true or false", short(c.m[name]))
-	}
-	return b
-}
-
-func (c *config) str(def string, names ...string) string {
-	name := c.pick(names)
-	if !c.has(name) {
-		return def
-	}
-	var s string
-	if json.Unmarshal(c.m[name], &s) != nil {
-		c.fail(name, "%s is not a string", short(c.m[name]))
-	}
-	return s
-}
-
-func (c *config) float(def float64, names ...string) float64 {
-	name := c.pick(names)
-	if !c.has(name) {
-		return def
-	}
-	var f float64
-	if json.Unmarshal(c.m[name], &f) != nil {
-		c.fail(name, "%s is not a number", short(c.m[name]))
-	}
-	return f
-}
-
-// dims reads a list of sizes; nil where the field is absent. A single number
-// counts as a list of one.
-func (c *config) dims(name string) []int64 {
-	if !c.has(name) {
-		return nil
-	}
-	if c.m[name].Kind() == '0' {
-		return []int64{c.dim(0, name)}
-	}
-	var raw []jsontext.Value
-	if json.Unmarshal(c.m[name], &raw) != nil || len(raw) > maxLayers {
-		c.fail(name, "%s is not a list of sizes", short(c.m[name]))
-		return nil
-	}
-	out := make([]int64, len(raw))
-	for i, v := range raw {
-		n, err := integer(v)
-		if err != nil || n < 0 || n > maxDim {
-			c.fail(fmt.Sprintf("%s[%d]", name, i), "%s is not a size (an integer from 0 to 2^40)", short(v))
-			return nil
-		}
-		out[i] = n
-	}
-	return out
-}
-
-func (c *config) strs(name string) []string {
-	if !c.has(name) {
-		return nil
-	}
-	var out []string
-	if json.Unmarshal(c.m[name], &out) != nil || len(out) > maxLayers {
-		c.fail(name, "%s is not a list of strings", short(c.m[name]))
-		return nil
-	}
-	return out
+	return name, false
 }
 
 // sub is the object of that name; an absent one is empty, so that every
 // getter gives its default.
 func (c *config) sub(name string) *config {
-	s := &config{file: c.file, prefix: c.prefix + name + ".", fault: c.fault}
+	s := &config{file: c.file, prefix: c.prefix + name + ".", shared: c.shared}
 	if c.has(name) && json.Unmarshal(c.m[name], &s.m) != nil {
 		c.fail(name, "%s is not an object", short(c.m[name]))
 	}
@@ -186,13 +113,13 @@ func (c *config) objects(name string) []*config {
 	}
 	out := make([]*config, len(raw))
 	for i, m := range raw {
-		out[i] = &config{file: c.file, prefix: fmt.Sprintf("%s%s[%d].", c.prefix, name, i), m: m, fault: c.fault}
+		out[i] = &config{file: c.file, prefix: fmt.Sprintf("%s%s[%d].", c.prefix, name, i), m: m, shared: c.shared}
 	}
 	return out
 }
 
 // labels is the number of classes of a classifier: num_labels, else the
-// entries of id2label, else 2 (Transformers' PretrainedConfig).
+// entries of id2label, else 2 (Transformers' PreTrainedConfig).
 func (c *config) labels() int64 {
 	if c.has("num_labels") {
 		return c.pos(2, "num_labels")
@@ -205,40 +132,4 @@ func (c *config) labels() int64 {
 		return max(1, int64(len(m)))
 	}
 	return 2
-}
-
-// integer reads 128 and, as some configs have it, 128.0.
-func integer(v jsontext.Value) (int64, error) {
-	s := strings.TrimSuffix(string(v), ".0")
-	return strconv.ParseInt(s, 10, 64)
-}
-
-func short(v jsontext.Value) string {
-	if len(v) > 60 {
-		return strings.ToValidUTF8(string(v[:60]), "") + "…"
-	}
-	return string(v)
-}
-
-// pythonJSON turns the bare words that Python's json module writes for
-// non-finite numbers into null: no dimension is one of them.
-func pythonJSON(data []byte) []byte {
-	out := data
-	inString := false
-	for i := 0; i < len(out); i++ {
-		switch ch := out[i]; {
-		case inString && ch == '\\':
-			i++
-		case ch == '"':
-			inString = !inString
-		case !inString && (ch == 'N' || ch == 'I' || ch == '-'):
-			for _, word := range []string{"NaN", "Infinity", "-Infinity"} {
-				if strings.HasPrefix(string(out[i:min(len(out), i+len(word))]), word) {
-					null := "null" + strings.Repeat(" ", max(0, len(word)-4))
-					out = append(append(append([]byte{}, out[:i]...), null...), out[i+len(word):]...)
-				}
-			}
-		}
-	}
-	return out
 }

@@ -7,6 +7,10 @@ func init() {
 		types:   []string{"deepseek_v3"},
 		class:   "DeepseekV3ForCausalLM",
 		classes: causalClasses("DeepseekV3", sequenceClassification, tokenClassification),
+		unread: []string{
+			"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
+			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
+		},
 		build: func(b *builder, c *config, class string) {
 			deepseekV3(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
 		},
@@ -14,15 +18,16 @@ func init() {
 }
 
 // deepseekV3 reads a DeepseekV3Config (configuration_deepseek_v3.py). The
-// layers for multi-token prediction are no part of the module, and
-// moe_layer_freq is not read (modeling_deepseek_v3.py:
-// DeepseekV3DecoderLayer).
+// layers for multi-token prediction are no part of the module.
+// moe_layer_freq is read by the checkpoints' own code alone: other than 1 it
+// is refused.
 func deepseekV3(c *config) *decoder {
 	h := c.pos(7168, "hidden_size")
 	a := latentAttention(c, h)
 	dense := gatedMLP(c, h, 18432, "silu")
 	experts := deepseekExperts(c, h, dense.activation)
 	first := c.dim(3, "first_k_dense_replace")
+	c.harmlessAs("moe_layer_freq", "1")
 	return &decoder{
 		hidden: h, vocab: c.pos(129280, "vocab_size"), layers: c.count(61, "num_hidden_layers"),
 		norm:      modelgraph.RMSNorm,

@@ -18,12 +18,24 @@ type fields = map[string]any
 func small(t *testing.T, modelType string, more fields) []byte {
 	t.Helper()
 	c := fields{
-		"model_type": modelType, "hidden_size": 64, "intermediate_size": 160, "moe_intermediate_size": 48,
+		"model_type": modelType, "hidden_size": 64, "intermediate_size": 160,
 		"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 256,
-		"q_lora_rank": 48, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 24,
-		"num_experts_per_tok": 2,
+	}
+	switch modelType {
+	case "qwen3_moe", "deepseek_v3":
+		maps.Copy(c, fields{"num_experts_per_tok": 2, "moe_intermediate_size": 48})
+	case "mixtral", "gpt_oss":
+		c["num_experts_per_tok"] = 2
+	}
+	if modelType == "deepseek_v3" {
+		maps.Copy(c, fields{"q_lora_rank": 48, "kv_lora_rank": 32, "qk_nope_head_dim": 16, "qk_rope_head_dim": 8, "v_head_dim": 24})
 	}
 	maps.Copy(c, more)
+	return asJSON(t, c)
+}
+
+func asJSON(t *testing.T, c fields) []byte {
+	t.Helper()
 	data, err := json.Marshal(c)
 	if err != nil {
 		t.Fatal(err)

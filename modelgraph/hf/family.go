@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,6 +19,9 @@ type family struct {
 	classes []string
 	// build adds the modules of class to b.
 	build func(b *builder, c *config, class string)
+	// unread are fields of the family's config class, by themselves or in
+	// the code that its checkpoints bring, that no module's shape depends on.
+	unread []string
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
 	maxSeq func(c *config) int64
 }
@@ -41,57 +45,72 @@ func Families() []string {
 	return names
 }
 
-// UnknownFamilyError is a config whose model_type has no rules here.
-type UnknownFamilyError struct {
-	File, ModelType string
-	Missing         []string // fields that a llama-like reading would need
-}
-
-// Error implements error.
-func (e *UnknownFamilyError) Error() string {
-	what := fmt.Sprintf("model_type %q is not known", e.ModelType)
-	if e.ModelType == "" {
-		what = "there is no model_type"
-	}
-	return fmt.Sprintf("%s: %s, and reading it as llama needs %s; give the folder with its safetensors files, or describe the model in a model.json",
-		e.File, what, strings.Join(e.Missing, ", "))
-}
-
-// llamaFields are what a config must have to be read as llama.
-var llamaFields = []string{"hidden_size", "intermediate_size", "num_hidden_layers", "num_attention_heads", "vocab_size"}
-
-// familyOf finds the rules for a config; the warning says when it is a guess.
-func familyOf(c *config) (f *family, warning string, err error) {
-	modelType := c.str("", "model_type")
-	if *c.fault != nil {
-		return nil, "", *c.fault
+// familyOf finds the rules for a config and the class to build. Where the
+// model_type is not known but architectures names a class that is, that class
+// is used, and foreign is true: the config class, and so its defaults, are
+// another model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
+func familyOf(c *config) (f *family, class string, foreign bool, err error) {
+	modelType, names := c.name("model_type"), c.strs("architectures")
+	if err := c.fault(); err != nil {
+		return nil, "", false, err
 	}
 	if f := families[modelType]; f != nil {
-		return f, "", nil
+		class, err := f.classOf(c, names)
+		return f, class, false, err
 	}
-	var missing []string
-	for _, n := range llamaFields {
-		if !c.has(n) {
-			missing = append(missing, n)
+	if len(names) > 0 {
+		if f := familyWith(names[0]); f != nil && ownCode(c, f.classes) == "" {
+			return f, names[0], true, nil
 		}
 	}
-	if len(missing) > 0 {
-		return nil, "", &UnknownFamilyError{File: c.file, ModelType: modelType, Missing: missing}
-	}
-	return families["llama"], fmt.Sprintf("model_type %q is not known: read as llama, from its fields; names and sizes may differ from the real model's", modelType), nil
+	return nil, "", false, unknownFamily(c, modelType)
 }
 
-// classOf is the class that architectures names, else the family's.
-func (f *family) classOf(c *config, guessed bool) (string, error) {
-	names := c.strs("architectures")
-	if len(names) == 0 || guessed {
-		return f.class, nil
+// familyWith is the family that has a class.
+func familyWith(class string) *family {
+	for _, f := range families {
+		if slices.Contains(f.classes, class) {
+			return f
+		}
 	}
-	if slices.Contains(f.classes, names[0]) {
-		return names[0], nil
+	return nil
+}
+
+// classOf is the class that architectures names first, else the family's.
+func (f *family) classOf(c *config, names []string) (string, error) {
+	class := f.class
+	if len(names) > 0 {
+		class = names[0]
 	}
-	return "", &modelgraph.SyntaxError{File: c.file, Place: "architectures[0]", Msg: fmt.Sprintf(
-		"%q is not a class of %s that is known here (known: %s)", names[0], strings.Join(f.types, "/"), strings.Join(f.classes, ", "))}
+	fault := ""
+	if !slices.Contains(f.classes, class) {
+		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", class, strings.Join(f.types, "/"), strings.Join(f.classes, ", "))
+	} else if own := ownCode(c, f.classes); own != "" {
+		fault = fmt.Sprintf("auto_map says that the model is a %q of its own code, which is not known here (known: %s)", own, strings.Join(f.classes, ", "))
+	}
+	if fault != "" {
+		return "", &modelgraph.SyntaxError{File: c.file, Place: "architectures[0]", Msg: fault}
+	}
+	return class, nil
+}
+
+// ownCode is the class that auto_map loads from code beside the config,
+// unless one of its classes bears a known name: copies of a family's code
+// keep its names (modeling_deepseek.py: DeepseekV3ForCausalLM).
+func ownCode(c *config, known []string) string {
+	own := ""
+	m := c.sub("auto_map")
+	for _, auto := range slices.Sorted(maps.Keys(m.m)) {
+		if !strings.HasPrefix(auto, "AutoModel") || m.m[auto].Kind() != '"' {
+			continue
+		}
+		class := m.str("", auto)
+		if class = class[strings.LastIndexByte(class, '.')+1:]; slices.Contains(known, class) {
+			return ""
+		}
+		own = class
+	}
+	return own
 }
 
 // modelDType is the type that the config gives the weights; BF16 where it

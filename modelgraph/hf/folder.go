@@ -39,22 +39,29 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 		return nil, err
 	}
 	g, f, c, err := fromConfig(filepath.Join(dir, ConfigName), data)
-	switch reason := unknown(err); {
-	case reason != "" && weights:
-		return genericFolder(dir, reason)
-	case err != nil:
+	reason := unknown(err)
+	switch {
+	case err != nil && (reason == "" || !weights):
 		return nil, err
+	case g == nil && errors.As(err, new(*UnknownFamilyError)):
+		g, f = asLlama(c)
+	case err == nil && families[c.name("model_type")] != f:
+		reason = fmt.Sprintf("model_type %q is not known", c.name("model_type"))
+	}
+	if g == nil {
+		return genericFolder(dir, reason)
 	}
 	g.Name, g.Source = folderName(dir), dir
 	if !weights {
 		g.Warnings = append(g.Warnings, otherWeights(names)...)
 		return g, nil
 	}
-	return withWeights(dir, g, f, c)
+	return withWeights(dir, g, f, c, reason)
 }
 
-// withWeights joins the graph that the config makes with the files.
-func withWeights(dir string, g *modelgraph.Graph, f *family, c *config) (*modelgraph.Graph, error) {
+// withWeights joins the graph that the config makes with the files. Where
+// there is a reason to doubt the graph, every tensor must be its.
+func withWeights(dir string, g *modelgraph.Graph, f *family, c *config, doubt string) (*modelgraph.Graph, error) {
 	ck, err := readFolder(dir)
 	if err != nil {
 		return nil, err
@@ -64,21 +71,23 @@ func withWeights(dir string, g *modelgraph.Graph, f *family, c *config) (*modelg
 	}
 	g.Warnings = slices.DeleteFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "from the config alone") })
 	out, a, err := assign(g, c, ck)
-	modelType := c.str("", "model_type")
-	if guessed := families[modelType] != f; guessed && (err != nil || !a.exact()) {
-		return generic(folderName(dir), dir, ck, fmt.Sprintf("model_type %q is not known, and the files are not those of a llama with its fields", modelType))
+	if doubt != "" && (err != nil || !a.exact()) {
+		return generic(folderName(dir), dir, ck, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))
 	}
 	return out, err
 }
 
 // unknown says why the config makes no graph where the tensor names still
-// can: its family or its class is not known.
+// or the files can: its family, its class or a field is not known.
 func unknown(err error) string {
 	var family *UnknownFamilyError
+	var field *UnknownFieldError
 	var syn *modelgraph.SyntaxError
 	switch {
 	case errors.As(err, &family):
 		return fmt.Sprintf("model_type %q is not known", family.ModelType)
+	case errors.As(err, &field):
+		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", field.Field, field.ModelType)
 	case errors.As(err, &syn) && syn.Place == "architectures[0]":
 		return syn.Msg
 	}

@@ -36,6 +36,6 @@ func gemmaAttention(c *config, hidden int64, def headDefaults) attention {
 	a := groupedAttention(c, hidden, def)
 	a.bias = c.bool(false, "attention_bias")
 	a.outBias = a.bias
-	a.bidirectional = c.bool(false, "use_bidirectional_attention")
+	a.bidirectional = c.flag("use_bidirectional_attention")
 	return a
 }

@@ -30,7 +30,7 @@ func gemma3Text(c *config) *decoder {
 	pattern := c.pos(6, "sliding_window_pattern")
 	types := layerTypes(c, d.layers, func(i int64) bool { return (i+1)%pattern != 0 })
 	d.attention = a.windows(types, w)
-	d.softCap = c.float(0, "final_logit_softcapping") != 0
+	d.softCap = c.has("final_logit_softcapping") && c.float(0, "final_logit_softcapping") != 0
 	d.rotary = typedRotary(a.headDim, types)
 	return d
 }

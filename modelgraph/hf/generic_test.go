@@ -84,6 +84,7 @@ func TestGeneric(t *testing.T) {
 func TestWhenGeneric(t *testing.T) {
 	as := func(ts []stored) []stored { return ts }
 	unknown := strings.Replace(tinyLlama, `"llama"`, `"novel"`, 1)
+	nameless := strings.Replace(unknown, "LlamaForCausalLM", "NovelForCausalLM", 1)
 	class := strings.Replace(tinyLlama, "LlamaForCausalLM", "LlamaForRewards", 1)
 	for name, c := range map[string]struct {
 		config string
@@ -92,8 +93,9 @@ func TestWhenGeneric(t *testing.T) {
 		say    string
 	}{
 		"known":             {tinyLlama, as, "LlamaForCausalLM", ""},
-		"read as llama":     {unknown, as, "LlamaForCausalLM", `"novel" is not known: read as llama`},
-		"not quite a llama": {unknown, with(st("model.layers.0.self_attn.q_norm.weight", modelgraph.BF16, 4)), "", "the files are not those of a llama"},
+		"read as llama":     {unknown, as, "LlamaForCausalLM", `"novel" is not known: read as the LlamaForCausalLM`},
+		"proved by files":   {nameless, as, "LlamaForCausalLM", `"novel" is not known: read as llama`},
+		"not quite a llama": {nameless, with(st("model.layers.0.self_attn.q_norm.weight", modelgraph.BF16, 4)), "", "the files are not those of a llama"},
 		"unknown class":     {class, as, "", `"LlamaForRewards" is not a class of llama`},
 	} {
 		t.Run(name, func(t *testing.T) {

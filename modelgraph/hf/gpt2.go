@@ -33,7 +33,7 @@ func readGPT2(c *config) *gpt2 {
 		positions: c.pos(1024, "max_position_embeddings", "n_positions"),
 		layers:    c.count(12, "num_hidden_layers", "n_layer"),
 		attention: equalHeads(c, h, 12, "num_attention_heads", "n_head"),
-		mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(4*h, "n_inner"), Activation: c.str("gelu_new", "activation_function")},
+		mlp:       modelgraph.MLP{Dim: h, Hidden: c.optional(4*h, "n_inner"), Activation: c.str("gelu_new", "activation_function")},
 		cross:     c.bool(false, "add_cross_attention"),
 		tied:      c.bool(true, "tie_word_embeddings"),
 	}
@@ -75,7 +75,7 @@ func (g *gpt2) summary(b *builder, c *config) {
 		addClassHead(b, name, g.hidden, 1, true, b.hidden)
 		return
 	}
-	op := modelgraph.Linear{In: g.hidden, Out: g.hidden, Activation: c.str("", "summary_activation"), Pooled: true}
+	op := modelgraph.Linear{In: g.hidden, Out: g.hidden, Activation: c.name("summary_activation"), Pooled: true}
 	b.add(name, op, []string{b.hidden}, linear("", g.hidden, g.hidden, true)...)
 }
 

@@ -7,6 +7,7 @@ func init() {
 		types:   []string{"gpt_oss"},
 		class:   "GptOssForCausalLM",
 		classes: causalClasses("GptOss", sequenceClassification, tokenClassification),
+		unread:  []string{"experts_per_token", "swiglu_limit", "initial_context_length"},
 		build: func(b *builder, c *config, class string) {
 			gptOSS(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
 		},

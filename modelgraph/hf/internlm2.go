@@ -26,7 +26,7 @@ type internLM2 struct {
 func readInternLM2(c *config) *internLM2 {
 	h, f := c.pos(4096, "hidden_size"), c.pos(11008, "intermediate_size")
 	q := equalHeads(c, h, 32, "num_attention_heads")
-	q.KVHeads = c.pos(q.Heads, "num_key_value_heads")
+	q.KVHeads = c.optional(q.Heads, "num_key_value_heads")
 	if q.Heads%q.KVHeads != 0 {
 		c.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", q.KVHeads, q.Heads)
 	}

@@ -5,6 +5,7 @@ func init() {
 		types:   []string{"internvl"},
 		class:   "InternVLForConditionalGeneration",
 		classes: []string{"InternVLForConditionalGeneration", "InternVLModel"},
+		unread:  []string{"vision_feature_select_strategy", "image_seq_length"},
 		build: func(b *builder, c *config, class string) {
 			internVL(c).build(b, c, class)
 		},

@@ -7,6 +7,7 @@ func init() {
 		types:   []string{"mixtral"},
 		class:   "MixtralForCausalLM",
 		classes: causalClasses("Mixtral", sequenceClassification, tokenClassification, questionAnswering),
+		unread:  []string{"router_jitter_noise"},
 		build: func(b *builder, c *config, class string) {
 			mixtral(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
 		},

@@ -124,6 +124,9 @@ func deciWindow(a *config) int64 {
 	if a.has("num_sink_tokens") && !a.bool(false, "use_prefill_window_in_sink_attention") {
 		return 0
 	}
+	if a.null("window_length") {
+		return 0
+	}
 	return a.dim(0, "window_length")
 }
 

@@ -32,7 +32,7 @@ func readOPT(c *config) *opt {
 		hidden: h, vocab: c.pos(50272, "vocab_size"),
 		positions: c.pos(2048, "max_position_embeddings"),
 		layers:    c.count(12, "num_hidden_layers"),
-		embed:     c.pos(h, "word_embed_proj_dim"),
+		embed:     c.optional(h, "word_embed_proj_dim"),
 		finalNorm: before && !c.bool(false, "_remove_final_layer_norm"),
 		tied:      c.bool(true, "tie_word_embeddings"),
 		block: fairseqBlock{

@@ -7,6 +7,7 @@ func init() {
 		types:   []string{"phi3"},
 		class:   "Phi3ForCausalLM",
 		classes: causalClasses("Phi3", sequenceClassification, tokenClassification),
+		unread:  []string{"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"},
 		build: func(b *builder, c *config, class string) {
 			phi3(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
 		},

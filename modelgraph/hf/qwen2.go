@@ -40,7 +40,7 @@ func qwenWindows(c *config, a attention, layers int64) func(int64) part {
 
 // qwenWindow is sliding_window where use_sliding_window is set.
 func qwenWindow(c *config) int64 {
-	if !c.bool(false, "use_sliding_window") {
+	if !c.flag("use_sliding_window") {
 		return 0
 	}
 	return window(c, 4096)

@@ -11,6 +11,7 @@ func init() {
 		types:   []string{"qwen3_moe"},
 		class:   "Qwen3MoeForCausalLM",
 		classes: causalClasses("Qwen3Moe", sequenceClassification, tokenClassification, questionAnswering),
+		unread:  []string{"norm_topk_prob", "max_window_layers", "shared_expert_intermediate_size"},
 		build: func(b *builder, c *config, class string) {
 			qwen3MoE(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
 		},

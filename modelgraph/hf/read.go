@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -19,9 +20,14 @@ const maxConfigBytes = 64 << 20
 // errors and names the model where the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	g, _, _, err := fromConfig(file, data)
-	return g, err
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
+// fromConfig gives the graph beside an [*UnknownFieldError] too: the files of
+// a folder may prove it right.
 func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}
@@ -30,11 +36,7 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	f, guess, err := familyOf(c)
-	if err != nil {
-		return nil, nil, c, err
-	}
-	class, err := f.classOf(c, guess != "")
+	f, class, foreign, err := familyOf(c)
 	if err != nil {
 		return nil, nil, c, err
 	}
@@ -42,14 +44,16 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if err != nil {
 		return nil, nil, c, err
 	}
-	g.Name, g.Source = modelName(c, file), file
-	if guess != "" {
-		g.Warnings = append(g.Warnings, guess)
+	unknown := f.checkFields(c, foreign)
+	if foreign {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("model_type %q is not known: read as the %s that architectures names", c.name("model_type"), class))
 	}
+	g.MaxSeq = f.longest(c)
+	g.Name, g.Source = modelName(c, file), file
 	if q := c.sub("quantization_config"); q.has("quant_method") {
 		g.Warnings = append(g.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), g.DType))
 	}
-	return g, f, c, nil
+	return g, f, c, cmp.Or(c.fault(), unknown)
 }
 
 // graph builds one class of the family.
@@ -57,8 +61,8 @@ func (f *family) graph(c *config, class string) (*modelgraph.Graph, error) {
 	d, given := modelDType(c)
 	b := new(builder)
 	f.build(b, c, class)
-	if *c.fault != nil {
-		return nil, *c.fault
+	if c.fault() != nil {
+		return nil, c.fault()
 	}
 	g, err := b.graph("", d)
 	if err != nil {
@@ -72,8 +76,7 @@ func (f *family) graph(c *config, class string) (*modelgraph.Graph, error) {
 	if given {
 		g.DType = d
 	}
-	g.MaxSeq = f.longest(c)
-	return g, *c.fault
+	return g, c.fault()
 }
 
 func (f *family) longest(c *config) int64 {
@@ -85,7 +88,7 @@ func (f *family) longest(c *config) int64 {
 
 // modelName is what the config calls the model, else its folder or file.
 func modelName(c *config, file string) string {
-	if n := c.str("", "_name_or_path", "name_or_path"); n != "" && filepath.Base(n) != "." {
+	if n := c.name(c.pick([]string{"_name_or_path", "name_or_path"})); n != "" && filepath.Base(n) != "." {
 		return filepath.Base(n)
 	}
 	base := filepath.Base(file)

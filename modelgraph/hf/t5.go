@@ -37,8 +37,8 @@ func readT5(c *config) *t5 {
 		hidden: h, vocab: c.pos(32128, "vocab_size"),
 		buckets:       c.pos(32, "relative_attention_num_buckets"),
 		encoderLayers: c.count(6, "num_hidden_layers", "num_layers"),
-		// The default is taken before the alias of num_layers is applied.
-		decoderLayers: c.count(c.count(6, "num_layers"), "num_decoder_layers"),
+		// The default, num_layers, is taken before the alias of num_layers is applied.
+		decoderLayers: c.count(6, "num_layers"),
 		attention: modelgraph.Attention{
 			Dim: h, Heads: heads, KVHeads: heads, HeadDim: c.pos(64, "head_dim", "d_kv"),
 			// Every attention gets a position bias as large as the scores, zero
@@ -46,6 +46,9 @@ func readT5(c *config) *t5 {
 			Eager: true,
 		},
 		mlp: modelgraph.MLP{Dim: h, Hidden: c.pos(2048, "d_ff")},
+	}
+	if c.has("num_decoder_layers") {
+		t.decoderLayers = c.count(0, "num_decoder_layers")
 	}
 	c.product(c.pick([]string{"head_dim", "d_kv"}), heads, t.attention.HeadDim)
 	t.mlp.Activation, t.mlp.Gated = t5Activation(c)
@@ -81,6 +84,9 @@ func (t *t5) build(b *builder, c *config, class string) {
 	// The table itself never runs: the stacks look up in theirs, tied to it.
 	b.add(shared, modelgraph.Opaque{}, nil, tensor("weight", t.vocab, t.hidden))
 	tied := []string{dot(shared, "weight"), dot(path, "encoder.embed_tokens.weight")}
+	if c.bool(false, "is_decoder") && (token || class == "T5EncoderModel") {
+		c.fail("is_decoder", "true makes a decoder of the %s, which is not known here", class)
+	}
 	t.stack(b, dot(path, "encoder"), t.encoderLayers, "")
 	switch {
 	case token:

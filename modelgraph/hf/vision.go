@@ -25,7 +25,7 @@ func heightWidth(c *config, def int64, name string) (h, w int64) {
 	ds := c.dims(name)
 	switch len(ds) {
 	case 0:
-		if c.has(name) && *c.fault == nil {
+		if c.has(name) && c.fault() == nil {
 			c.fail(name, "an empty list is not a height and a width")
 		}
 		return def, def

@@ -43,7 +43,7 @@ func vitHeads(c *config, hidden int64) modelgraph.Attention {
 	if hidden < heads && !c.has("head_dim") {
 		c.fail("num_attention_heads", "%d heads leave no width for each in the hidden size %d", heads, hidden)
 	}
-	width := c.pos(max(1, hidden/heads), "head_dim")
+	width := c.optional(max(1, hidden/heads), "head_dim")
 	c.product("head_dim", heads, width)
 	return modelgraph.Attention{Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: width, Bidirectional: true}
 }

@@ -81,9 +81,9 @@ func (v *vit) block(b *builder, name string) {
 // pooler is modeling_vit.py: ViTPooler. A size of 0 stands for the hidden
 // size, as none does.
 func (v *vit) pooler(b *builder, c *config) {
-	out := c.dim(v.hidden, "pooler_output_size")
-	if out == 0 {
-		out = v.hidden
+	out := v.hidden
+	if c.has("pooler_output_size") && c.dim(0, "pooler_output_size") > 0 {
+		out = c.dim(0, "pooler_output_size")
 	}
 	op := modelgraph.Linear{In: v.hidden, Out: out, Activation: c.str("tanh", "pooler_act"), Pooled: true}
 	b.empty("pooler.activation")

@@ -1,0 +1,64 @@
+package hf
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// nonFinite are the bare words that Python's json module writes and reads for
+// numbers that are not finite, longest first.
+var nonFinite = []string{"-Infinity", "Infinity", "NaN"}
+
+// pythonJSON puts those words in quotes, which makes the file JSON: a getter
+// that wants a number refuses them by name, and who does not read the field
+// need not care.
+func pythonJSON(data []byte) []byte {
+	var out []byte
+	inString, done := false, 0
+	for i := 0; i < len(data); i++ {
+		switch ch := data[i]; {
+		case inString && ch == '\\':
+			i++
+		case ch == '"':
+			inString = !inString
+		case !inString && (ch == 'N' || ch == 'I' || ch == '-'):
+			if word := bareWord(data[i:]); word != "" {
+				out = append(append(out, data[done:i]...), `"`+word+`"`...)
+				i += len(word) - 1
+				done = i + 1
+			}
+		}
+	}
+	if done == 0 {
+		return data
+	}
+	return append(out, data[done:]...)
+}
+
+func bareWord(data []byte) string {
+	for _, w := range nonFinite {
+		if bytes.HasPrefix(data, []byte(w)) {
+			return w
+		}
+	}
+	return ""
+}
+
+// short is a value as an error quotes it; the words of [pythonJSON] are bare
+// again.
+func short(v jsontext.Value) string {
+	if v = v.Clone(); v.Compact() != nil { // one line
+		return "the value"
+	}
+	if len(v) > 60 {
+		return strings.ToValidUTF8(string(v[:60]), "") + "…"
+	}
+	for _, w := range nonFinite {
+		if string(v) == `"`+w+`"` {
+			return w
+		}
+	}
+	return string(v)
+}

@@ -1,0 +1,169 @@
+package hf
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Bounds of what a config may ask for: far above any model, low enough that
+// no product overflows and no loop runs away.
+const (
+	maxDim    = 1 << 40
+	maxLayers = 10_000
+)
+
+// aSize is what dim reads. Numbers with a point are none, as in Transformers,
+// whose configs have typed fields (configuration_utils.py, @strict).
+const aSize = "a size (an integer from 0 to 2^40)"
+
+// dim reads a size: an integer from 0 to 2^40. names are spellings.
+func (c *config) dim(def int64, names ...string) int64 {
+	name, ok := c.given(aSize, names)
+	if !ok {
+		c.shared.assumed = append(c.shared.assumed, c.prefix+name)
+		return def
+	}
+	n, err := size(c.m[name])
+	if err != nil {
+		c.fail(name, "%v", err)
+		return def
+	}
+	return n
+}
+
+// pos is dim without zero.
+func (c *config) pos(def int64, names ...string) int64 {
+	n := c.dim(def, names...)
+	if n == 0 {
+		c.fail(c.pick(names), "0 is not a size: it must be 1 or more")
+		return 1
+	}
+	return n
+}
+
+// optional is pos where null means def, as an absent field does.
+func (c *config) optional(def int64, name string) int64 {
+	if c.null(name) {
+		return def
+	}
+	return c.pos(def, name)
+}
+
+// orNull is pos where an absent field means def and a null one auto; without
+// a default, both mean auto.
+func (c *config) orNull(def, auto int64, name string) int64 {
+	if def == 0 && name == "head_dim" && !c.has(name) {
+		return auto // by every family's rule: nothing was assumed
+	}
+	if def == 0 || c.null(name) {
+		def = auto
+	}
+	return c.optional(def, name)
+}
+
+// count reads a number of layers.
+func (c *config) count(def int64, names ...string) int64 {
+	n := c.dim(def, names...)
+	if n > maxLayers {
+		c.fail(c.pick(names), "%d is more than %d layers", n, maxLayers)
+		return 0
+	}
+	return n
+}
+
+func (c *config) bool(def bool, names ...string) bool {
+	name, ok := c.given("true or false", names)
+	if !ok {
+		return def
+	}
+	var b bool
+	if json.Unmarshal(c.m[name], &b) != nil {
+		c.fail(name, "%s is not true or false", short(c.m[name]))
+	}
+	return b
+}
+
+// flag is a bool that is off where it is absent or null.
+func (c *config) flag(name string) bool { return c.has(name) && c.bool(false, name) }
+
+// name is a string that is empty where it is absent or null.
+func (c *config) name(field string) string {
+	if !c.has(field) {
+		return ""
+	}
+	return c.str("", field)
+}
+
+func (c *config) str(def string, names ...string) string {
+	name, ok := c.given("a string", names)
+	if !ok {
+		return def
+	}
+	var s string
+	if json.Unmarshal(c.m[name], &s) != nil {
+		c.fail(name, "%s is not a string", short(c.m[name]))
+	}
+	return s
+}
+
+func (c *config) float(def float64, names ...string) float64 {
+	name, ok := c.given("a number", names)
+	if !ok {
+		return def
+	}
+	var f float64
+	if json.Unmarshal(c.m[name], &f) != nil {
+		c.fail(name, "%s is not a number", short(c.m[name]))
+	}
+	return f
+}
+
+// dims reads a list of sizes; nil where the field is absent or null. A single
+// number counts as a list of one.
+func (c *config) dims(name string) []int64 {
+	if !c.has(name) {
+		return nil
+	}
+	if c.m[name].Kind() == '0' {
+		return []int64{c.dim(0, name)}
+	}
+	var raw []jsontext.Value
+	if json.Unmarshal(c.m[name], &raw) != nil || len(raw) > maxLayers {
+		c.fail(name, "%s is not a list of sizes", short(c.m[name]))
+		return nil
+	}
+	out := make([]int64, len(raw))
+	for i, v := range raw {
+		n, err := size(v)
+		if err != nil {
+			c.fail(fmt.Sprintf("%s[%d]", name, i), "%v", err)
+			return nil
+		}
+		out[i] = n
+	}
+	return out
+}
+
+// strs reads a list of strings; nil where the field is absent or null.
+func (c *config) strs(name string) []string {
+	if !c.has(name) {
+		return nil
+	}
+	var out []string
+	if json.Unmarshal(c.m[name], &out) != nil || len(out) > maxLayers {
+		c.fail(name, "%s is not a list of strings", short(c.m[name]))
+		return nil
+	}
+	return out
+}
+
+func size(v jsontext.Value) (int64, error) {
+	n, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || n < 0 || n > maxDim {
+		return 0, fmt.Errorf("%s is not %s", short(v), aSize)
+	}
+	return n, nil
+}

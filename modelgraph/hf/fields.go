@@ -1,0 +1,85 @@
+package hf
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// checkFields refuses a config whose fields may say of the modules what the
+// family's rules do not hear: the first by name of those that were neither
+// read nor are known to be harmless.
+//
+// Transformers' own classes read no fields but their own, so under a
+// model_type of theirs only the fields count that add modules in another
+// model ([adds]): such a config is not what its model_type says. Under a
+// foreign type, or with code of its own beside it, the code may read any
+// field, so all that are not known count; and so do sizes that a default
+// stood in for, as the defaults are the other config class's.
+func (f *family) checkFields(c *config, foreign bool) error {
+	if foreign {
+		if err := c.assumedField(); err != nil {
+			return err
+		}
+	}
+	own := c.has("auto_map")
+	for _, name := range slices.Sorted(maps.Keys(c.m)) {
+		v := c.m[name]
+		if c.shared.read[c.prefix+name] || harmless[name] || anyToken(name) || slices.Contains(f.unread, name) {
+			continue
+		}
+		if foreign || !empty(v) && (own || adds(name)) {
+			return &UnknownFieldError{File: c.file, Field: name, Value: short(v), ModelType: c.name("model_type"), Class: f.class}
+		}
+	}
+	return nil
+}
+
+// harmlessAs marks a field as read where it has the one value that changes
+// nothing.
+func (c *config) harmlessAs(name, value string) {
+	if string(c.m[name]) == value {
+		c.shared.read[c.prefix+name] = true
+	}
+}
+
+// assumedField is the first size that a foreign config leaves to a default.
+func (c *config) assumedField() error {
+	fields := c.shared.assumed
+	if !c.has("tie_word_embeddings") {
+		fields = append(fields, "tie_word_embeddings")
+	}
+	for _, name := range fields {
+		if !slices.Contains(sizeless, name) {
+			return &UnknownFieldError{File: c.file, Field: name, ModelType: c.name("model_type")}
+		}
+	}
+	return nil
+}
+
+// sizeless are fields whose default may be another's: they size no module.
+var sizeless = []string{"num_experts_per_tok", "sliding_window", "max_window_layers", "sliding_window_pattern"}
+
+// adds reports whether a field of that name adds modules in some family:
+// experts, another tower, adapters, a recurrence, layers unlike each other.
+func adds(name string) bool {
+	return slices.ContainsFunc([]string{
+		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
+		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
+	}, func(part string) bool { return strings.Contains(name, part) })
+}
+
+// anyToken reports whether a field names tokens, or is one of the framework's
+// own: an underscore is in front of what it keeps for itself.
+func anyToken(name string) bool {
+	return strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_token_id") || strings.HasSuffix(name, "_token_ids") ||
+		strings.HasSuffix(name, "_token_index") || strings.HasSuffix(name, "_token")
+}
+
+// empty is a value that adds nothing.
+func empty(v jsontext.Value) bool {
+	v = v.Clone()
+	return v.Compact() == nil && slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
+}

@@ -1,0 +1,102 @@
+package hf
+
+// llamaTypes were compared with Transformers 5.17, tensor by tensor
+// (fixtures/oracle: sweep.py), or, where it has none, with the code in the
+// checkpoints' repositories: baichuan, internlm3, minicpm, xverse.
+var llamaTypes = []*llamaType{
+	{
+		model: "baichuan", name: "Baichuan", // modeling_baichuan.py: Attention
+		classes: []string{"BaichuanForCausalLM", "BaiChuanForCausalLM"},
+		unread:  []string{"gradient_checkpointing"},
+		adapt: func(c *config, a *attention, _ *mlp) {
+			if c.has("num_key_value_heads") && a.kvHeads != a.heads {
+				c.fail("num_key_value_heads", "%d for num_attention_heads %d: a baichuan has as many", a.kvHeads, a.heads)
+			}
+			a.packed = true
+			a.eager = !c.has("max_position_embeddings") // 13B: ALiBi
+		},
+	},
+	{
+		model: "cwm", name: "Cwm", heads: headDefaults{kv: 8, dim: 128},
+		adapt:   func(c *config, _ *attention, m *mlp) { m.bias = c.bool(false, "mlp_bias") },
+		windows: func(*config) func(int64) bool { return func(i int64) bool { return i%4 != 0 } },
+	},
+	{
+		model: "ernie4_5", name: "Ernie4_5", heads: headDefaults{kv: 2, dim: 128}, tied: tied,
+		classes: append(causalClasses("Ernie4_5"), "Ernie4_5_ForCausalLM"), // the name in the first repositories
+		unread:  []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"},
+		adapt: func(c *config, a *attention, m *mlp) {
+			a.bias = c.flag("use_bias")
+			a.outBias, m.bias = a.bias, a.bias
+		},
+	},
+	{
+		model: "eurobert", name: "EuroBert", classes: []string{"EuroBertForMaskedLM", "EuroBertModel"},
+		unread: []string{"classifier_pooling", "clf_pooling", "mask_token"},
+		adapt: func(c *config, a *attention, m *mlp) {
+			llamaBiases(c, a, m)
+			a.bidirectional = true
+		},
+	},
+	{
+		model: "granite", name: "Granite", adapt: llamaBiases,
+		unread: []string{"embedding_multiplier", "logits_scaling", "residual_multiplier", "attention_multiplier"},
+	},
+	{
+		model: "helium", name: "Helium", heads: headDefaults{kv: 20, dim: 128},
+		adapt: func(c *config, a *attention, m *mlp) {
+			llamaBiases(c, a, m)
+			a.outBias = false
+			if a.heads*a.headDim != a.dim {
+				c.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", a.headDim, a.heads, a.dim)
+			}
+		},
+	},
+	{
+		model: "internlm3", name: "InternLM3", heads: headDefaults{kv: 32}, // modeling_internlm3.py
+		adapt: func(c *config, a *attention, m *mlp) {
+			a.bias = c.flag("qkv_bias")
+			a.outBias = c.flag("bias")
+			m.bias = a.outBias
+		},
+	},
+	{
+		model: "minicpm", name: "MiniCPM", tied: mustSay, // modeling_minicpm.py: scaled sums and logits
+		unread: []string{"scale_emb", "dim_model_base", "scale_depth"},
+		adapt: func(c *config, a *attention, _ *mlp) {
+			a.bias = c.bool(false, "attention_bias")
+			a.outBias = a.bias
+		},
+	},
+	{
+		model: "ministral", name: "Ministral", heads: headDefaults{kv: 8},
+		windows: func(c *config) func(int64) bool {
+			slides := !c.null("sliding_window")
+			return func(int64) bool { return slides }
+		},
+	},
+	{model: "ministral3", name: "Ministral3", heads: headDefaults{kv: 8, dim: 128}},
+	{
+		model: "seed_oss", name: "SeedOss", heads: headDefaults{kv: 8, dim: 128},
+		adapt: func(c *config, a *attention, m *mlp) {
+			a.bias = c.bool(true, "attention_bias")
+			a.outBias = c.bool(false, "attention_out_bias")
+			m.bias = c.bool(false, "mlp_bias")
+		},
+	},
+	{
+		model: "smollm3", name: "SmolLM3", heads: headDefaults{kv: 4}, tied: tied, adapt: llamaBiases,
+		unread: []string{"no_rope_layers", "no_rope_layer_interval", "max_window_layers"},
+		windows: func(c *config) func(int64) bool {
+			return func(int64) bool { return false }
+		},
+	},
+	{model: "xverse", name: "Xverse", unread: []string{"max_tokenizer_truncation"}}, // modeling_xverse.py
+}
+
+// llamaBiases are attention_bias and mlp_bias, as a llama has them.
+func llamaBiases(c *config, a *attention, m *mlp) {
+	a.bias = c.bool(false, "attention_bias")
+	a.outBias = a.bias
+	m.bias = c.bool(false, "mlp_bias")
+}
