@@ -22,10 +22,13 @@ func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 	if c.load {
 		return all
 	}
-	for _, a := range place.Schedule.Order(place.Rank) {
-		if s := place.Chunks[a.Chunk]; s.First < s.End {
-			l.run(a)
-		}
+	for _, p := range place.Schedule.Phases(place.Rank) {
+		var before int64
+		p.Ends(func(a Action) {
+			if s := place.Chunks[a.Chunk]; s.First < s.End {
+				l.run(a)
+			}
+		}, func() { before = l.now }, func(times int64) { l.now += times * (l.now - before) })
 	}
 	l.see(place.Schedule.MicroBatches * sum.logits)
 	if c.train {

@@ -1,7 +1,8 @@
 package costmodel
 
-// StagePeak walks through a step of one rank of a pipeline, action by action,
-// and returns its peak. It follows torch 2.11's distributed/pipelining
+// StagePeak walks through a step of one rank of a pipeline, action by action
+// (of a row of like ones the first and the last, see [Phase.Ends]), and returns
+// its peak. It follows torch 2.11's distributed/pipelining
 // (stage.py, schedules.py):
 //   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate
 //     receive buffers for all micro-batches once; they stay.
@@ -15,6 +16,10 @@ package costmodel
 //
 // Chunks of a rank that hold no unit are passed over.
 func (t *Table) StagePeak(place StagePlace, dev *Device) Peak {
+	return t.stagePeak(place, dev, place.Schedule.Phases(place.Rank))
+}
+
+func (t *Table) stagePeak(place StagePlace, dev *Device, phases []Phase) Peak {
 	r := ranker{train: t.Workload.Mode == Train, holds: place.Schedule.Kind == OneFOneB}
 	var units []*Unit
 	for _, s := range place.Chunks {
@@ -30,16 +35,21 @@ func (t *Table) StagePeak(place StagePlace, dev *Device) Peak {
 	}
 	r.buffers(place.Schedule.MicroBatches)
 	r.ran = make([]bool, len(r.chunks))
-	for _, a := range place.Schedule.Order(place.Rank) {
-		switch c := &r.chunks[a.Chunk]; {
-		case !a.Backward:
-			r.run(c)
-		case r.train:
-			r.runBack(int(a.Chunk))
-		}
+	for _, p := range phases {
+		var before Memory
+		p.Ends(r.act, func() { before = r.now }, func(times int64) { r.now = r.now.further(before, times) })
 	}
 	r.end(units, place.Schedule.MicroBatches)
 	return r.peak
+}
+
+func (r *ranker) act(a Action) {
+	switch c := &r.chunks[a.Chunk]; {
+	case !a.Backward:
+		r.run(c)
+	case r.train:
+		r.runBack(int(a.Chunk))
+	}
 }
 
 // ranker is the walk of a rank.

@@ -43,11 +43,13 @@ func (s *timing) stages() []stage {
 func (s *timing) pipeline() float64 {
 	stages := s.stages()
 	schedule, held, ranks := s.schedule(stages)
-	var end []float64
+	end := make([]float64, len(held))
 	if schedule.Kind == Interleaved {
 		end = s.lockStep(stages, schedule, held, ranks)
 	} else {
-		end = s.play(stages, s.orders(schedule, held, ranks))
+		for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == Train, schedule.MicroBatches) {
+			end[ranks[rank]] = t
+		}
 	}
 	slowest, token := 0., 0.
 	for d := range end {
@@ -80,16 +82,16 @@ func (s *timing) schedule(stages []stage) (_ Schedule, held [][]int, ranks []int
 	return schedule, held, ranks
 }
 
-// orders are the actions of each device in the order of its schedule; a
-// device without a stage has none.
-func (s *timing) orders(schedule Schedule, held [][]int, ranks []int) [][]action {
-	w := &s.t.Workload
-	out := make([][]action, len(held))
-	for rank, d := range ranks {
-		for _, a := range schedule.Order(int64(rank)) {
-			if a.Chunk < int64(len(held[d])) && (w.Mode == Train || !a.Backward) {
-				out[d] = append(out[d], action{held[d][a.Chunk], int(a.MicroBatch), a.Backward})
-			}
+// stageSeconds are the times of stages that are on a device each.
+func (s *timing) stageSeconds(stages []stage) *StageSeconds {
+	out := &StageSeconds{}
+	for i := range stages {
+		g := &stages[i]
+		out.Forward, out.Backward = append(out.Forward, g.forward), append(out.Backward, g.backward)
+		out.Issue, out.IssueBack = append(out.Issue, g.issue), append(out.IssueBack, g.issueBack)
+		if i+1 < len(stages) {
+			out.To = append(out.To, s.send(g.device, stages[i+1].device, g.output))
+			out.From = append(out.From, s.send(stages[i+1].device, g.device, g.output))
 		}
 	}
 	return out
@@ -103,57 +105,4 @@ func (s *timing) updateOn(d int) float64 {
 		}
 	}
 	return s.updates(d, bytes)
-}
-
-// action is one forward or backward of a micro-batch on a stage.
-type action struct {
-	stage, batch int
-	backward     bool
-}
-
-// play runs every device's actions in order and is when each device ends.
-// Hosts do not wait for what a stage receives: streams do.
-func (s *timing) play(stages []stage, orders [][]action) []float64 {
-	done := map[action]float64{}
-	end, host := make([]float64, len(orders)), make([]float64, len(orders))
-	at := make([]int, len(orders))
-	for moved := true; moved; {
-		moved = false
-		for d := range orders {
-			for at[d] < len(orders[d]) {
-				a := orders[d][at[d]]
-				ready, ok := s.ready(stages, done, a)
-				if !ok {
-					break
-				}
-				issue, length := stages[a.stage].takes(a.backward)
-				host[d] += issue
-				end[d] = max(max(end[d], ready)+length, host[d])
-				done[a] = end[d]
-				at[d]++
-				moved = true
-			}
-		}
-	}
-	return end
-}
-
-// ready is when an action's input arrives; false while what makes it has not
-// run.
-func (s *timing) ready(stages []stage, done map[action]float64, a action) (float64, bool) {
-	from := action{a.stage - 1, a.batch, false}
-	var output int64
-	switch {
-	case a.backward && a.stage == len(stages)-1:
-		from = action{a.stage, a.batch, false}
-	case a.backward:
-		from = action{a.stage + 1, a.batch, true}
-		output = stages[a.stage].output
-	case a.stage == 0:
-		return 0, true
-	default:
-		output = stages[a.stage-1].output
-	}
-	t, ok := done[from]
-	return t + s.send(stages[from.stage].device, stages[a.stage].device, output), ok
 }

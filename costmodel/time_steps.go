@@ -1,87 +1,135 @@
 package costmodel
 
+import "math"
+
 // lockStep is when each device ends an interleaved schedule. Its ranks go
 // through one table of time steps: after a step a rank sends and receives in
 // one batch whatever it and its neighbours made in that step, and goes on when
 // the batch is through, so that a forward beside a backward waits for it
 // (torch 2.11, distributed/pipelining/schedules.py,
 // PipelineScheduleMulti._step_microbatches).
+//
+// The table has a middle where every rank runs a forward and a backward in
+// turn, its chunks a round of micro-batches each: such rounds are alike
+// ([again]).
 func (s *timing) lockStep(stages []stage, schedule Schedule, held [][]int, ranks []int) []float64 {
-	steps := make([][]*action, len(held))
-	longest := 0
+	k := lockStep{timing: s, stages: stages, held: held}
+	longest, first, last := int64(0), int64(0), int64(math.MaxInt64)
 	for rank, d := range ranks {
-		steps[d] = s.steps(schedule, held[d], int64(rank))
-		longest = max(longest, len(steps[d]))
+		c := schedule.column(int64(rank))
+		k.columns, k.device = append(k.columns, c), append(k.device, d)
+		longest, first, last = max(longest, c.length()), max(first, c.middle), min(last, c.end)
 	}
-	end, host := make([]float64, len(held)), make([]float64, len(held))
-	for t := range longest {
-		for _, d := range ranks {
-			if t < len(steps[d]) && steps[d][t] != nil {
-				a := steps[d][t]
-				issue, length := stages[a.stage].takes(a.backward)
-				host[d] += issue
-				end[d] = max(end[d]+length, host[d])
+	clocks := make([]float64, 2*len(held))
+	round := 2 * schedule.Chunks * schedule.perRound()
+	rounds := max(0, last-first) / round
+	k.steps(clocks, 0, min(first, longest))
+	again(clocks, rounds, round*int64(len(ranks)), func(clocks []float64) { k.steps(clocks, first, first+round) })
+	k.steps(clocks, first+rounds*round, longest)
+	return clocks[:len(held)]
+}
+
+// lockStep is one play. Its clocks are those of the devices, then of their
+// hosts.
+type lockStep struct {
+	*timing
+	stages  []stage
+	held    [][]int
+	columns []column // by rank
+	device  []int    // likewise
+}
+
+func (k *lockStep) steps(clocks []float64, from, to int64) {
+	made := make([]float64, len(k.held))
+	for t := from; t < to; t++ {
+		for rank, d := range k.device {
+			if a, ok := k.at(rank, t); ok {
+				issue, length := k.stages[a.stage].takes(a.backward)
+				host := &clocks[len(k.held)+d]
+				*host += issue
+				clocks[d] = max(clocks[d]+length, *host)
 			}
 		}
-		end = s.exchange(stages, steps, t, end)
+		copy(made, clocks)
+		for rank := range k.device {
+			k.exchange(clocks, made, rank, t)
+		}
 	}
-	return end
 }
 
-// exchange is when each device has sent and received what was made in step t.
-func (s *timing) exchange(stages []stage, steps [][]*action, t int, made []float64) []float64 {
-	through := append([]float64(nil), made...)
-	for d := range steps {
-		if t >= len(steps[d]) || steps[d][t] == nil {
-			continue
-		}
-		a := steps[d][t]
-		to, output := a.stage+1, stages[a.stage].output
-		if a.backward {
-			if to = a.stage - 1; to >= 0 {
-				output = stages[to].output
-			}
-		}
-		if to < 0 || to >= len(stages) || stages[to].device == d {
-			continue
-		}
-		peer := stages[to].device
-		done := max(made[d], made[peer]) + s.send(d, peer, output)
-		through[d], through[peer] = max(through[d], done), max(through[peer], done)
+// exchange has a rank send what it made in step t, and its peer receive it.
+func (k *lockStep) exchange(through, made []float64, rank int, t int64) {
+	a, ok := k.at(rank, t)
+	if !ok {
+		return
 	}
-	return through
+	d, to, output := k.device[rank], a.stage+1, k.stages[a.stage].output
+	if a.backward {
+		if to = a.stage - 1; to >= 0 {
+			output = k.stages[to].output
+		}
+	}
+	if to < 0 || to >= len(k.stages) || k.stages[to].device == d {
+		return
+	}
+	peer := k.stages[to].device
+	done := max(made[d], made[peer]) + k.send(d, peer, output)
+	through[d], through[peer] = max(through[d], done), max(through[peer], done)
 }
 
-// steps is a rank's column of the table, nil where it has nothing to do.
-func (s *timing) steps(schedule Schedule, held []int, rank int64) []*action {
-	var out []*action
-	for _, a := range schedule.padded(rank) {
-		skip := a == nil || a.Chunk >= int64(len(held)) || a.Backward && s.t.Workload.Mode != Train
-		if skip {
-			out = append(out, nil)
-			continue
-		}
-		out = append(out, &action{held[a.Chunk], int(a.MicroBatch), a.Backward})
-	}
-	return out
+// action is a forward or a backward on a stage.
+type action struct {
+	stage    int
+	backward bool
 }
 
-// padded is the order of an interleaved schedule with the steps in which a
-// rank waits, nil (schedules.py _get_1f1b_rank_ops: as many as its rank, then
-// for the first backward to come back, then one before each backward of the
-// end).
-func (s Schedule) padded(rank int64) []*Action {
-	warm, all := s.warmUp(rank), s.Chunks*s.MicroBatches
-	order := s.interleaved(rank)
-	out := make([]*Action, rank, rank+3*all)
-	for i := range order {
-		if int64(i) > 2*all-warm-1 {
-			out = append(out, nil)
-		}
-		out = append(out, &order[i])
-		if int64(i) == warm-1 {
-			out = append(out, make([]*Action, max(0, s.Chunks*s.Stages+2*(s.Stages-1-rank)-warm-rank))...)
-		}
+// at is what a rank does in step t, if anything: a rank may hold fewer chunks
+// than others.
+func (k *lockStep) at(rank int, t int64) (action, bool) {
+	a, ok := k.columns[rank].at(t)
+	held := k.held[k.device[rank]]
+	if !ok || a.Chunk >= int64(len(held)) || a.Backward && k.t.Workload.Mode != Train {
+		return action{}, false
 	}
-	return out
+	return action{held[a.Chunk], a.Backward}, true
+}
+
+// column is what a rank does in each step of an interleaved schedule
+// (schedules.py _get_1f1b_rank_ops): it waits as many as its number, runs its
+// first forwards, waits for the first backward to come back, runs a forward and
+// a backward in turn from step middle to step end, and then a backward in every
+// other step.
+type column struct {
+	Schedule
+	rank, warm, all, middle, end int64
+}
+
+func (s Schedule) column(rank int64) column {
+	c := column{Schedule: s, rank: rank, warm: s.warmUp(rank), all: s.Chunks * s.MicroBatches}
+	wait := int64(0)
+	if c.warm > 0 {
+		wait = max(0, s.Chunks*s.Stages+2*(s.Stages-1-rank)-c.warm-rank)
+	}
+	c.middle = rank + c.warm + wait
+	c.end = c.middle + 2*(c.all-c.warm)
+	return c
+}
+
+// length is the number of steps.
+func (c *column) length() int64 { return c.end + 2*c.warm }
+
+// at is the action of a step; false: it waits.
+func (c *column) at(t int64) (Action, bool) {
+	after := t - c.end
+	switch begun := t - c.middle; {
+	case c.rank <= t && t < c.rank+c.warm:
+		return c.forward(t - c.rank), true
+	case begun >= 0 && t < c.end && begun%2 == 0:
+		return c.forward(c.warm + begun/2), true
+	case begun >= 0 && t < c.end:
+		return c.backward(begun / 2), true
+	case 0 <= after && after < 2*c.warm && after%2 == 1:
+		return c.backward(c.all - c.warm + after/2), true
+	}
+	return Action{}, false
 }

@@ -7,11 +7,11 @@ import "testing"
 // what PipelineScheduleMulti's exchange after each step relies on.
 func TestPadded(t *testing.T) {
 	for _, s := range []Schedule{{Interleaved, 4, 2, 8}, {Interleaved, 4, 2, 16}, {Interleaved, 2, 3, 4}} {
-		made := map[action]int{}
+		made := map[played]int{}
 		for rank := range s.Stages {
 			for at, a := range s.padded(rank) {
 				if a != nil {
-					made[action{int(a.Chunk*s.Stages + rank), int(a.MicroBatch), a.Backward}] = at
+					made[played{int(a.Chunk*s.Stages + rank), int(a.MicroBatch), a.Backward}] = at
 				}
 			}
 		}
@@ -20,11 +20,11 @@ func TestPadded(t *testing.T) {
 		}
 		last := int(s.Stages*s.Chunks) - 1
 		for a, at := range made {
-			needs := action{a.stage - 1, a.batch, false}
+			needs := played{a.stage - 1, a.batch, false}
 			if a.backward {
-				needs = action{a.stage + 1, a.batch, true}
+				needs = played{a.stage + 1, a.batch, true}
 				if a.stage == last {
-					needs = action{last, a.batch, false}
+					needs = played{last, a.batch, false}
 				}
 			}
 			if before, ok := made[needs]; ok && before >= at {

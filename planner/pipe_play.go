@@ -13,6 +13,7 @@ type player struct {
 	schedule costmodel.Schedule
 	batches  int
 	train    bool
+	long     bool     // too many actions for the arrays: costmodel's waves run them
 	orders   [][]play // by rank
 	// done is when a stage's forward, and backward, of a micro-batch ends;
 	// -1: not yet.
@@ -21,6 +22,10 @@ type player struct {
 	host []float64 // likewise: what is issued by then
 	at   []int
 }
+
+// mostPlayed is up to how many micro-batches, on all stages, are played one by
+// one.
+const mostPlayed = 1 << 18
 
 // play is an action of a rank.
 type play struct {
@@ -36,6 +41,9 @@ type stageTimes struct{ forward, backward, issue, issueBack, to, from []float64 
 func newPlayer(s costmodel.Schedule, train bool) *player {
 	p := &player{schedule: s, batches: int(s.MicroBatches), train: train}
 	ranks := int(s.Stages)
+	if p.long = s.Stages > mostPlayed/s.MicroBatches; p.long {
+		return p
+	}
 	for rank := range ranks {
 		var order []play
 		for _, a := range s.Order(int64(rank)) {
@@ -57,6 +65,10 @@ func newPlayer(s costmodel.Schedule, train bool) *player {
 
 // run is when each rank ends; it is good until the next run.
 func (p *player) run(t *stageTimes) []float64 {
+	if p.long {
+		all := costmodel.StageSeconds{Forward: t.forward, Backward: t.backward, Issue: t.issue, IssueBack: t.issueBack, To: t.to, From: t.from}
+		return all.Ends(p.schedule.Kind, p.train, p.schedule.MicroBatches)
+	}
 	for back := range p.done {
 		for i := range p.done[back] {
 			p.done[back][i] = -1

@@ -48,15 +48,22 @@ func flying(s costmodel.Schedule) (before, after int64) {
 	for rank := range s.Stages {
 		count, ran := make([]int64, s.Chunks), make([]int64, s.Chunks)
 		var b, a int64
-		for _, action := range s.Order(rank) {
-			if action.Backward {
-				count[action.Chunk]--
-				ran[action.Chunk] = 1
-				continue
-			}
-			count[action.Chunk]++
-			b = max(b, slices.Min(count))
-			a = max(a, slices.Min(count)*slices.Min(ran))
+		for _, p := range s.Phases(rank) {
+			var second []int64
+			p.Ends(func(action costmodel.Action) {
+				if action.Backward {
+					count[action.Chunk]--
+					ran[action.Chunk] = 1
+					return
+				}
+				count[action.Chunk]++
+				b = max(b, slices.Min(count))
+				a = max(a, slices.Min(count)*slices.Min(ran))
+			}, func() { second = slices.Clone(count) }, func(times int64) {
+				for c := range count {
+					count[c] += times * (count[c] - second[c])
+				}
+			})
 		}
 		before, after = min(before, b), min(after, a)
 	}

@@ -1,0 +1,91 @@
+package costmodel
+
+// Phase is a row of actions that a rank runs Times times over. Their
+// micro-batches are those of the first time; each time after is Advance on.
+// As a schedule of any number of micro-batches is a few phases, what goes by
+// them takes no more time and memory for more micro-batches.
+type Phase struct {
+	Actions []Action
+	Times   int64
+	Advance int64
+}
+
+// Phases are [Schedule.Order] as phases.
+func (s Schedule) Phases(rank int64) []Phase {
+	if s.Kind == Interleaved {
+		return s.interleavedPhases(rank)
+	}
+	warm := s.InFlight(rank)
+	back := s.MicroBatches - warm // the first of the backwards that no forward follows
+	return phases(
+		Phase{[]Action{{false, 0, 0}}, warm, 1},
+		Phase{[]Action{{true, 0, 0}, {false, 0, warm}}, back, 1},
+		Phase{[]Action{{true, 0, back}}, warm, 1},
+	)
+}
+
+// interleavedPhases repeat what a rank does while each of its chunks has a
+// round of micro-batches; what is less than that comes after, once.
+func (s Schedule) interleavedPhases(rank int64) []Phase {
+	round, warm, all := s.Chunks*s.perRound(), s.warmUp(rank), s.Chunks*s.MicroBatches
+	var out []Phase
+	stretch := func(from, to int64, of func(op int64) []Action) {
+		row := func(from, to int64) (actions []Action) {
+			for op := from; op < to; op++ {
+				actions = append(actions, of(op)...)
+			}
+			return actions
+		}
+		whole := (to - from) / round
+		if whole > 0 {
+			out = append(out, Phase{row(from, from+round), whole, s.perRound()})
+		}
+		out = append(out, Phase{row(from+whole*round, to), 1, 0})
+	}
+	stretch(0, warm, func(op int64) []Action { return []Action{s.forward(op)} })
+	stretch(0, all-warm, func(op int64) []Action { return []Action{s.forward(warm + op), s.backward(op)} })
+	stretch(all-warm, all, func(op int64) []Action { return []Action{s.backward(op)} })
+	return phases(out...)
+}
+
+// forward and backward are an interleaved rank's by number: the chunks take
+// turns, a round of micro-batches each (schedules.py, forward_stage_index and
+// backward_stage_index).
+func (s Schedule) forward(op int64) Action {
+	return Action{false, op / s.perRound() % s.Chunks, op/(s.Chunks*s.perRound())*s.perRound() + op%s.perRound()}
+}
+
+func (s Schedule) backward(op int64) Action {
+	a := s.forward(op)
+	return Action{true, s.Chunks - 1 - a.Chunk, a.MicroBatch}
+}
+
+// phases leaves out those that are empty.
+func phases(all ...Phase) (out []Phase) {
+	for _, p := range all {
+		if p.Times > 0 && len(p.Actions) > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Ends runs a phase of which every time from the second on changes what there
+// is by the same amount: the first, the second and the last. It tells before
+// the second, and after it how many times it passes over: what is largest in
+// one of these is so in the second or in the last, as it grows or shrinks
+// evenly.
+func (p *Phase) Ends(run func(Action), second func(), skip func(times int64)) {
+	for n := int64(0); n < p.Times; n++ {
+		if n == 1 {
+			second()
+		}
+		if n == 2 && p.Times > 3 {
+			skip(p.Times - 3)
+			n = p.Times - 1
+		}
+		for _, a := range p.Actions {
+			run(a)
+		}
+	}
+}
