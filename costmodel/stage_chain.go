@@ -5,14 +5,17 @@ package costmodel
 // the units inside a stretch, and the forms of its first and last unit, which
 // meet the stage's buffers.
 type StageChain struct {
-	table       *Table
-	first       *Chain // with no gradients yet
-	again       *Chain // with all of them
-	firstForms  [4][]Run
-	againForms  [4][]Run
-	rotary      int64
-	padding     []int64 // prefix sums of StatePadding
-	train, load bool
+	table      *Table
+	first      *Chain // with no gradients yet
+	again      *Chain // with all of them
+	firstForms [4][]Run
+	againForms [4][]Run
+	rotary     int64
+	padding    []int64 // prefix sums of StatePadding
+	// leastIn and leastOut are the smallest message into a stage that begins
+	// at a unit or before it, and out of one that ends behind it or later.
+	leastIn, leastOut []int64
+	train, load       bool
 }
 
 // The forms of a unit: whether its input, and its output, is a message.
@@ -43,6 +46,7 @@ func NewStageChain(t *Table) *StageChain {
 		}
 	}
 	c.first, c.again = NewChain(t.Units), NewChain(again)
+	c.messages()
 	return c
 }
 
@@ -120,12 +124,16 @@ func (c *StageChain) Peak(s Schedule, rank int64, at Stretch, workspace int64) i
 		return 0
 	}
 	p := c.span(at)
-	m, r := s.MicroBatches, p.first
+	return c.peak(&p, s, rank, workspace)
+}
+
+func (c *StageChain) peak(p *span, s Schedule, rank, workspace int64) int64 {
+	m, r := s.MicroBatches, &p.first
 	var most int64
 	switch {
 	case c.load:
 	case c.train:
-		most = c.training(&p, s, rank)
+		most = c.training(p, s, rank)
 	default:
 		each := p.own + p.logits
 		most = max((m-1)*each+c.rotary+max(r.Forward, r.Late), m*each+m*p.logits)
@@ -136,7 +144,7 @@ func (c *StageChain) Peak(s Schedule, rank int64, at Stretch, workspace int64) i
 	if !p.last && !c.load {
 		most += p.padding
 	}
-	return c.static(&p, m) + most
+	return c.static(p, m) + most
 }
 
 func (c *StageChain) training(p *span, s Schedule, rank int64) int64 {

@@ -130,6 +130,9 @@ func (p *Problem) tooLarge() (string, int64) {
 		need = math.MaxInt64
 		for d := range l.device {
 			peak := l.peak(d, a, b, groups)
+			if l.stages != nil { // a longer stage may hold less
+				peak = l.stageFloor(d, a, b)
+			}
 			need, fits = min(need, peak), fits || peak <= p.Topology.Devices[d].Budget()
 		}
 		return need, fits

@@ -122,9 +122,13 @@ func (l *layout) problem(pins *pins) chain.Problem {
 	for d := range budgets {
 		budgets[d] = l.p.Topology.Devices[d].Budget()
 	}
-	return chain.Problem{
+	p := chain.Problem{
 		Items: len(l.start) - 1, Budgets: budgets, Groups: len(l.groups), Peak: l.peak,
 		Pins: pins.items, GroupPins: pins.groups, Follow: l.follow,
 		Additive: l.additive,
 	}
+	if l.stages != nil {
+		p.Floor = l.stageFloor
+	}
+	return p
 }

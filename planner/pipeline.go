@@ -2,8 +2,10 @@ package planner
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/chain"
 )
 
 // StageError is a pipeline that has no stages of this form.
@@ -34,13 +36,18 @@ func (p *Problem) schedule() costmodel.Schedule {
 func (p *Problem) piped() bool { return p.Costs.Workload.Strategy == costmodel.Pipeline }
 
 // passing lists sets of units that one stage holds: a unit without parameters
-// (the rotary, of which every stage has its own) goes with the next.
+// (the rotary, of which every stage has its own) goes with the next, and at
+// the end of the model with the one before.
 func (p *Problem) passing() [][]int {
 	var sets [][]int
-	for u := range len(p.Costs.Units) - 1 {
-		if p.Costs.Units[u].Params == 0 {
+	units := p.Costs.Units
+	for u := range len(units) - 1 {
+		if units[u].Params == 0 {
 			sets = append(sets, []int{u, u + 1})
 		}
+	}
+	for u := len(units) - 1; u > 0 && units[u].Params == 0; u-- {
+		sets = append(sets, []int{u - 1, u})
 	}
 	return sets
 }
@@ -48,6 +55,9 @@ func (p *Problem) passing() [][]int {
 // checkStages refuses what no pipeline runs.
 func (l *layout) checkStages() error {
 	s, items := l.p.schedule(), len(l.start)-1
+	if !slices.ContainsFunc(l.p.Costs.Units, func(u costmodel.Unit) bool { return u.Params > 0 }) {
+		return &StageError{"strategy", int(s.Stages), 0, "no unit of the model has parameters, and a stage begins at one that has (device-map takes any)"}
+	}
 	if stages := int(s.Stages * s.Chunks); stages > items {
 		e := &StageError{"gpus", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", stages, items, items/int(s.Chunks))}
 		if s.Chunks > 1 {
@@ -74,6 +84,12 @@ func (l *layout) stagePeak(d, a, b int) int64 {
 	return l.stages.Peak(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
 }
 
+// stageFloor is what stage d holds at least, with items [a, b) and any more.
+func (l *layout) stageFloor(d, a, b int) int64 {
+	at := costmodel.Stretch{First: l.start[a], End: l.start[b]}
+	return l.stages.Floor(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
+}
+
 // pinEnds holds the chain's ends on the first and the last device, as a
 // pipeline's stages are in device order and none is empty.
 func (l *layout) pinEnds(fixed *pins) error {
@@ -92,6 +108,12 @@ func (l *layout) pinEnds(fixed *pins) error {
 		fixed.items[item] = d
 	}
 	return nil
+}
+
+// noStage says that the pins leave a stage without a unit.
+func (l *layout) noStage(e *chain.EmptyError) error {
+	n := len(l.device)
+	return &StageError{"pin", n, len(l.start) - 1, fmt.Sprintf("no map keeps the pins and has a unit on each of the %d stages: none is left for device %d", n, e.Device)}
 }
 
 // nameOf is the unit that an item is known by: under a pipeline its last, as

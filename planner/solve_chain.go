@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/devmap-dev/devmap/planner/certificate"
@@ -30,20 +31,15 @@ func (s *claimed) sayUneven() {
 // idle devices count nothing.
 func (l *layout) solve(ctx context.Context, fixed *pins, s chain.Settings) (*claimed, error) {
 	r, err := chain.Solve(ctx, l.problem(fixed), s)
-	if err != nil {
+	var empty *chain.EmptyError
+	switch {
+	case errors.As(err, &empty):
+		return nil, l.noStage(empty)
+	case err != nil:
 		return nil, err
 	}
-	if l.stages != nil {
-		if err := l.fill(ctx, &r, fixed); err != nil {
-			return nil, err
-		}
-		if !l.uniform() { // what the solver's proofs rest on
-			r.LowerBound, r.Bound = chain.Share{Peak: 0, Budget: 1}, "none"
-		}
-		return l.solution(&r), nil
-	}
 	sol := l.solution(&r)
-	if sol.claim.Value > sol.LargestShare()+tolerance {
+	if l.stages == nil && sol.claim.Value > sol.LargestShare()+tolerance {
 		l.countNothingIdle()
 		if r, err = chain.Solve(ctx, l.problem(fixed), s); err != nil {
 			return nil, err

@@ -26,4 +26,9 @@
 //
 // The second objective is a dynamic program over the cuts that can occur in a
 // map of the least largest share (squares.go).
+//
+// Where a peak may fall as a run grows, as that of a pipeline's stage does
+// with a smaller message, both objectives are dynamic programs over the cuts,
+// and the greedy search works on a floor of the peaks that never falls
+// (stages.go, stage_cuts.go).
 package chain

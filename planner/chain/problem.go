@@ -25,6 +25,11 @@ type Problem struct {
 	// a == b it does not depend on a. One Solve calls it from one goroutine.
 	Peak func(d, a, b int, groups uint64) int64
 
+	// Floor, if not nil, is at most Peak and never falls when the run is
+	// widened, in O(1); Peak then may, every device must have an item, and
+	// there are no groups (see stages).
+	Floor func(d, a, b int) int64
+
 	// Pins holds the device of each item, -1 where it is free; nil pins none.
 	Pins []int
 
@@ -49,6 +54,7 @@ func (p *Problem) check() error {
 	f.add(len(p.Budgets) == 0, "no devices")
 	f.add(p.Groups < 0 || p.Groups > 64, "%d groups, want 0 to 64", p.Groups)
 	f.add(p.Peak == nil, "no Peak function")
+	f.add(p.Floor != nil && p.Groups > 0, "%d groups beside a Floor", p.Groups)
 	f.budgets(p.Budgets)
 	f.pins("item", p.Pins, p.Items, len(p.Budgets))
 	f.pins("group", p.GroupPins, p.Groups, len(p.Budgets))

@@ -13,6 +13,7 @@ type shape struct {
 	timeline               bool // peak over a timeline, not a sum
 	perDevice              bool // items weigh differently on each device
 	pins                   bool
+	messages               bool // runs hold what crosses their ends, and none is empty
 }
 
 // random draws a problem of the shape. Half of them have equal budgets, some
@@ -55,10 +56,46 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 		p.Additive = true
 		p.Peak = additive(draw(), draw(), group, factor)
 	}
+	if s.messages {
+		messages(rng, &p, draw(), draw())
+	}
 	if s.pins {
 		pin(rng, &p)
 	}
 	return p
+}
+
+// messages adds what comes in before an item and goes out behind it, so that
+// a peak may fall when a run is widened. Floor is the most that it can be, or
+// the least, or between the two.
+func messages(rng *rand.Rand, p *chain.Problem, in, out []int64) {
+	inside, n, tight := p.Peak, p.Items, rng.IntN(3)
+	p.Additive = false
+	p.Peak = func(d, a, b int, groups uint64) int64 {
+		peak := inside(d, a, b, groups)
+		if a < b && a > 0 {
+			peak += in[a]
+		}
+		if a < b && b < n {
+			peak += out[b-1]
+		}
+		return peak
+	}
+	p.Floor = func(d, a, b int) int64 {
+		if a == b || tight == 0 {
+			return inside(d, a, b, 0)
+		}
+		least := p.Peak(d, a, b, 0)
+		for from := a; from >= 0; from-- {
+			for to := b; to <= n; to++ {
+				least = min(least, p.Peak(d, from, to, 0))
+			}
+		}
+		if tight == 1 {
+			least = (least + inside(d, a, b, 0)) / 2
+		}
+		return least
+	}
 }
 
 func pin(rng *rand.Rand, p *chain.Problem) {

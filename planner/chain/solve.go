@@ -52,7 +52,8 @@ type Result struct {
 
 // Solve returns the best map it can prove or find. When the context ends it
 // returns early with Stopped set; the error is about the problem only: a
-// malformed one, or a *ConflictError for pins that no map satisfies.
+// malformed one, or a *ConflictError (under a Floor an *EmptyError too) for
+// pins that no map satisfies.
 func Solve(ctx context.Context, p Problem, s Settings) (Result, error) {
 	if err := p.check(); err != nil {
 		return Result{}, err
@@ -62,6 +63,9 @@ func Solve(ctx context.Context, p Problem, s Settings) (Result, error) {
 		return Result{}, err
 	}
 	r := &run{ctx: ctx, Settings: s}
+	if p.Floor != nil {
+		return in.stages(r)
+	}
 	var t *task
 	var inc incumbent
 	var b bounds

@@ -48,14 +48,36 @@ func (t *task) even(r *run, limit Share) (m placement, found, proved bool) {
 // squares is the state of the dynamic program.
 type squares struct {
 	*task
-	scale float64
-	inv   []float64 // per device, 1/(budget*limit)
-	cuts  []span    // per state
+	ruler
+	cuts  []span // per state
 	run   *run
 	cells int64 // sums looked at so far
 	polls int64 // cells at the next look at the limits
 	rough bool  // divide is used though it may not be exact
 	quit  bool  // stopped, or out of cells
+}
+
+// ruler measures squared shares in fixed point.
+type ruler struct {
+	scale float64
+	inv   []float64 // per device, 1/(budget*limit)
+}
+
+func newRuler(budgets []int64, limit Share) ruler {
+	r := ruler{scale: math.Ldexp(1, min(52, 62-bits.Len(uint(len(budgets))))), inv: make([]float64, len(budgets))}
+	for d, b := range budgets {
+		if limit.Peak > 0 {
+			r.inv[d] = 1 / (float64(b) * limit.Float())
+		}
+	}
+	return r
+}
+
+// square is the squared share of a peak on device d, in fixed point. The
+// conversions keep the compiler from fusing the products with what follows.
+func (r *ruler) square(d int, peak int64) uint64 {
+	x := float64(float64(peak) * r.inv[d])
+	return uint64(float64(x*x*r.scale) + 0.5)
 }
 
 // span holds the least sums for the cuts [lo, lo+len(sums)) of a state.
@@ -73,15 +95,7 @@ const unreached = math.MaxUint64
 
 // newSquares lays out the windows, nil if they hold more than maxSums cuts.
 func (t *task) newSquares(r *run, limit Share) *squares {
-	sq := &squares{
-		task: t, run: r, scale: math.Ldexp(1, min(52, 62-bits.Len(uint(t.k)))),
-		inv: make([]float64, t.k), cuts: make([]span, len(t.reach)),
-	}
-	for d, b := range t.Budgets {
-		if limit.Peak > 0 {
-			sq.inv[d] = 1 / (float64(b) * limit.Float())
-		}
-	}
+	sq := &squares{task: t, run: r, ruler: newRuler(t.Budgets, limit), cuts: make([]span, len(t.reach))}
 	nearest := t.nearest()
 	size := 0
 	for i, far := range t.reach {
@@ -154,13 +168,6 @@ func (t *task) earliest(d, lo, hi, b, take int) int {
 		}
 	}
 	return lo
-}
-
-// square is the squared share of a peak on device d, in fixed point. The
-// conversions keep the compiler from fusing the products with what follows.
-func (sq *squares) square(d int, peak int64) uint64 {
-	x := float64(float64(peak) * sq.inv[d])
-	return uint64(float64(x*x*sq.scale) + 0.5)
 }
 
 // step carries the sums of state (d, s) over device d, which takes the

@@ -104,12 +104,17 @@ func mask(device []int, d int) (groups uint64) {
 	return groups
 }
 
-// Allowed says whether a map covers the chain in order and satisfies the
-// problem's pins and followers.
+// Allowed says whether a map covers the chain in order, satisfies the
+// problem's pins and followers, and under a Floor gives every device an item.
 func Allowed(p *chain.Problem, cuts, device []int) bool {
 	k := len(p.Budgets)
 	if len(cuts) != k+1 || cuts[0] != 0 || cuts[k] != p.Items || len(device) != p.Groups || !slices.IsSorted(cuts) {
 		return false
+	}
+	for d := range k {
+		if p.Floor != nil && cuts[d] == cuts[d+1] {
+			return false
+		}
 	}
 	return kept(p, cuts, device)
 }

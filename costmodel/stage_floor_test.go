@@ -1,0 +1,50 @@
+package costmodel
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestStageFloor: the floor of a stage is at most the peak of every stage of
+// its rank that holds the same units, and never falls when units are added.
+func TestStageFloor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 10))
+	const workspace = 77
+	tight := 0
+	for range 1500 {
+		n := 2 + rng.IntN(7)
+		table := randomStages(rng, n, []Mode{Train, Train, Infer, Load}[rng.IntN(4)])
+		if rng.IntN(3) == 0 {
+			for u := range table.Units {
+				table.Units[u].Output = 100
+			}
+		}
+		chain := NewStageChain(table)
+		s := Schedule{[]ScheduleKind{OneFOneB, GPipe}[rng.IntN(2)], 1 + rng.Int64N(4), 1, 1 + rng.Int64N(9)}
+		rank := rng.Int64N(s.Stages)
+		outer := Stretch{1 + rng.IntN(n), 0}
+		if rank == 0 {
+			outer.First = 0
+		}
+		outer.End = outer.First + 1 + rng.IntN(n)
+		if rank == s.Stages-1 {
+			outer.End = n
+		}
+		if outer.First >= outer.End || outer.End > n || rank < s.Stages-1 && outer.End == n {
+			continue // another rank has no unit
+		}
+		inner := Stretch{outer.First + rng.IntN(outer.End-outer.First), 0}
+		inner.End = inner.First + 1 + rng.IntN(outer.End-inner.First)
+		low, high := chain.Floor(s, rank, inner, workspace), chain.Floor(s, rank, outer, workspace)
+		peak := chain.Peak(s, rank, outer, workspace)
+		if low > high || high > peak {
+			t.Fatalf("%+v, rank %d: the floor of %v is %d, of %v %d, whose peak is %d", s, rank, inner, low, outer, high, peak)
+		}
+		if high*10 >= peak*9 {
+			tight++
+		}
+	}
+	if tight < 300 {
+		t.Errorf("only %d floors are near the peak", tight)
+	}
+}
