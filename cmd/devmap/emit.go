@@ -36,16 +36,20 @@ func newEmit() *cobra.Command {
 			if err := writeOut(cmd, out, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
 				return err
 			}
-			usage := emit.Usage(e, out)
+			usage := emit.Usage(e, plan, out)
 			if out == "" {
-				usage = emit.Usage(e, "device_map.json") + " (written there by -o device_map.json)"
+				usage = emit.Usage(e, plan, "device_map.json") + " (written there by -o device_map.json)"
 			}
 			if err := sayf(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage); err != nil {
 				return err
 			}
 			// The file goes on without the plan: what limits its meaning is
 			// said once more.
-			(&tables{w: cmd.ErrOrStderr()}).warnings(plan.Warnings)
+			notes := plan.Warnings
+			if n := emit.Note(e, plan); n != "" {
+				notes = append([]string{n}, notes...)
+			}
+			(&tables{w: cmd.ErrOrStderr()}).warnings(notes)
 			return nil
 		},
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -25,12 +26,14 @@ const (
 
 type target struct {
 	write func(w io.Writer, p *devicemap.Plan) error
-	usage string // with %s for the file's name
+	usage func(p *devicemap.Plan, file string) string
+	// notes are what the user must know of this plan under the engine; "" none.
+	notes func(p *devicemap.Plan) string
 }
 
 var targets = map[Engine]target{
-	Accelerate: {deviceMap, `AutoModelForCausalLM.from_pretrained(MODEL, device_map=json.load(open(%q)))`},
-	MSSwift:    {deviceMap, "swift sft --model MODEL --device_map %s …"},
+	Accelerate: {deviceMap, transformers, func(*devicemap.Plan) string { return "" }},
+	MSSwift:    {deviceMap, swift, oneProcess},
 }
 
 // Engines lists the engines, sorted.
@@ -61,13 +64,25 @@ func Write(w io.Writer, e Engine, p *devicemap.Plan) error {
 	return t.write(w, p)
 }
 
-// Usage is how the engine is told to read the file that [Write] wrote.
-func Usage(e Engine, file string) string { return fmt.Sprintf(targets[e].usage, file) }
+// Usage is how the engine is told to read the file that [Write] wrote, and to
+// run what the plan is for.
+func Usage(e Engine, p *devicemap.Plan, file string) string { return targets[e].usage(p, file) }
 
-// deviceMap is the plan's map alone: module path → number, "cpu" or "disk".
+// Note is what the engine would make of the plan elsewhere than in its usage;
+// "" where there is nothing to say.
+func Note(e Engine, p *devicemap.Plan) string { return targets[e].notes(p) }
+
+// deviceMap is the plan's map alone: module path → number, "cpu" or "disk". A
+// pipeline's flat map has the same form and another meaning.
 func deviceMap(w io.Writer, p *devicemap.Plan) error {
-	if len(p.DeviceMap) == 0 {
-		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", p.Model.Name, p.Workload.Strategy)
+	s := p.Workload.Strategy
+	switch {
+	case s == costmodel.Pipeline:
+		return fmt.Errorf("the plan for %q is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with --strategy device-map", p.Model.Name)
+	case len(p.DeviceMap) == 0:
+		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", p.Model.Name, s)
+	case p.Workload.Mode == costmodel.Train && offloads(p):
+		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", p.Model.Name)
 	}
 	return devicemap.WriteJSON(w, p.DeviceMap)
 }

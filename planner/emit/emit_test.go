@@ -55,7 +55,7 @@ func TestGolden(t *testing.T) {
 			if len(read) != len(plan.DeviceMap) || read["model.layers.1"] != 10.0 || read["model.norm"] != "cpu" || read["lm_head"] != "disk" {
 				t.Errorf("it reads as %v", read)
 			}
-			if usage := emit.Usage(e, "dir/map.json"); strings.Count(usage, "dir/map.json") != 1 {
+			if usage := emit.Usage(e, plan, "dir/map.json"); strings.Count(usage, "dir/map.json") != 1 {
 				t.Errorf("usage %q does not name the file", usage)
 			}
 		})
@@ -71,6 +71,16 @@ func TestRefuses(t *testing.T) {
 	}
 	if err := emit.Write(new(bytes.Buffer), "vllm", plan); err == nil {
 		t.Error("an unknown engine is written")
+	}
+	piped := &devicemap.Plan{DeviceMap: plan.DeviceMap, Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.Pipeline}}
+	for _, e := range []emit.Engine{emit.Accelerate, emit.MSSwift} {
+		if err := emit.Write(new(bytes.Buffer), e, piped); err == nil || !strings.Contains(err.Error(), `is a pipeline's: its stages run side by side`) {
+			t.Errorf("%s, pipeline: error %v", e, err)
+		}
+	}
+	trained := &devicemap.Plan{DeviceMap: plan.DeviceMap, Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Mode: costmodel.Train}}
+	if err := emit.Write(new(bytes.Buffer), emit.Accelerate, trained); err == nil || !strings.Contains(err.Error(), "trains units that are on the CPU or disk") {
+		t.Errorf("offload in training: error %v", err)
 	}
 	sharded := &devicemap.Plan{Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.FSDP}}
 	if err := emit.Write(new(bytes.Buffer), emit.Accelerate, sharded); err == nil || err.Error() != `the plan for "m" has no device map: its strategy is fsdp` {
