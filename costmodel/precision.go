@@ -33,12 +33,10 @@ func PrecisionOf(d modelgraph.DType) Precision {
 
 // ParsePrecision reads a precision by name.
 func ParsePrecision(s string) (Precision, error) {
-	switch p := Precision(s); p {
-	case BF16True, FP16True, FP32True, BF16Mixed, FP16Mixed:
-		return p, nil
-	default:
-		return "", fmt.Errorf("unknown precision %q (known: bf16-true, bf16-mixed, 16-mixed, 16-true, 32-true)", s)
+	if _, msg := named("precision", Precision(s), Precisions(), false); msg != "" {
+		return "", fmt.Errorf("precision %s", msg)
 	}
+	return Precision(s), nil
 }
 
 // WithMaster is the precision with fp32 master weights of 16-bit weights.

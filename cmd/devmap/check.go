@@ -1,14 +1,17 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -79,21 +82,29 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	if w.Strategy.Replicated() {
-		return usagef("--strategy %s has no device map to check: every GPU runs the whole model (devmap plan predicts it)", w.Strategy)
+	if err := c.suits(path, w.Strategy, plan); err != nil {
+		return err
 	}
 	w.World = world(w.Strategy, topo)
 	table, err := costs(g, w)
 	if err != nil {
-		return err
+		return c.blame(cmd, path, plan, err)
 	}
-	r := devicemap.Check(g, table, topo, flat, faults)
+	var r *devicemap.Report
+	if w.Strategy.Replicated() {
+		r = devicemap.CheckReplicas(table, topo)
+	} else {
+		r = devicemap.Check(g, table, topo, flat, faults)
+	}
 	if err := c.show(cmd, g, table.Workload, r); err != nil {
 		return err
 	}
 	notes := allWarnings(g, r.Warnings)
 	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
 		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
+	}
+	if note := stale(plan, r.Devices); note != "" && !workloadGiven(cmd) {
+		notes = append(notes, note)
 	}
 	if anyChanged(cmd, "pin", "together") {
 		notes = append(notes, "--pin and --together are for plan: check judges the map as it is")
@@ -103,6 +114,29 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return errCheck
 	}
 	return nil
+}
+
+// suits refuses a strategy that the MAP is not of.
+func (c *checkCommand) suits(path string, s costmodel.Strategy, plan *devicemap.Plan) error {
+	switch {
+	case s == costmodel.Auto:
+		return usagef("--strategy auto is for devmap plan: check judges a map under one strategy")
+	case s.Replicated() && (plan == nil || !plan.Workload.Strategy.Replicated()):
+		return usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", s)
+	case !s.Replicated() && plan != nil && plan.Workload.Strategy.Replicated():
+		return usagef("--strategy %s: %q is a plan for %s and has no device map", s, path, plan.Workload.Strategy)
+	}
+	return nil
+}
+
+// blame says where a workload that no engine runs came from: a flag that was
+// given is a fault of the call, all else one of the plan.
+func (c *checkCommand) blame(cmd *cobra.Command, path string, plan *devicemap.Plan, err error) error {
+	var w *estimate.WorkloadError
+	if plan == nil || !errors.As(err, &w) || cmd.Flags().Changed(w.Flag) {
+		return err
+	}
+	return &modelgraph.SyntaxError{File: path, Place: "workload." + strings.ReplaceAll(w.Flag, "-", "_"), Msg: w.Msg}
 }
 
 // mapFile is what a MAP argument holds; plan is nil where it is a map alone.
@@ -117,10 +151,31 @@ func readMap(path string) (*mapFile, error) {
 	return &mapFile{flat, plan, faults}, err
 }
 
+// workloadGiven reports flags that change what a plan is judged for.
+func workloadGiven(cmd *cobra.Command) bool {
+	given := false
+	cmd.Flags().Visit(func(f *pflag.Flag) { given = given || f.Name != "json" })
+	return given
+}
+
+// stale says where a plan's own figures are not those of today.
+func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
+	if plan == nil || len(plan.Devices) != len(now) {
+		return ""
+	}
+	for d := range now {
+		then, now := plan.Devices[d].Predicted.PeakAllocatedBytes, now[d].Predicted.PeakAllocatedBytes
+		if then != now {
+			return fmt.Sprintf("the plan says that GPU %d peaks at %v, and it is %v: the model, the map or devmap changed since", d, costmodel.Bytes(then), costmodel.Bytes(now))
+		}
+	}
+	return ""
+}
+
 // show prints the report, for people or for programs.
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
 	if !c.json {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(cell(g.Name), r.Faults))
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(cell(g.Name), w.Strategy.Replicated(), r.Faults))
 		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
 		return err
 	}
@@ -132,13 +187,21 @@ func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel
 }
 
 // verdict is the faults, one a line, or that there are none.
-func verdict(name string, faults []devicemap.Fault) string {
+func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 	if len(faults) == 0 {
+		if replicated {
+			return name + ": it fits: every GPU runs the whole model\n"
+		}
 		return name + ": the device map is right: every module has one device, and it fits\n"
 	}
 	var b strings.Builder
-	for _, f := range faults {
-		b.WriteString(oneLine(f.String()) + "\n")
+	const shown = 100 // a map of another model has a fault a module
+	for i, f := range faults {
+		if i == shown {
+			fmt.Fprintf(&b, "and %d more\n", len(faults)-shown)
+			break
+		}
+		b.WriteString(shortened(oneLine(f.String()), mostErrorLine) + "\n")
 	}
 	return b.String() + plural(len(faults), "fault") + "\n"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/emit"
@@ -19,22 +20,31 @@ type choice struct {
 }
 
 var choices = []choice{
-	{"mode", []string{"infer", "train", "load"}, nil},
-	{"strategy", []string{"device-map", "pipeline", "ddp", "zero1", "zero2", "zero3", "fsdp", "hsdp", "auto"}, nil},
-	{"runtime", []string{"accelerate", "deepspeed", "torch", "lightning"}, []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}},
-	{"schedule", []string{"1f1b", "gpipe", "interleaved"}, []string{"zb-h1", "zb-h2", "zb-v"}},
-	{"loss", []string{"eager", "chunked", "fused"}, nil},
-	{"attention", []string{"sdpa", "eager"}, nil},
-	{"precision", []string{"bf16-true", "bf16-mixed", "16-mixed", "16-true", "32-true"}, nil},
-	{"optimizer", []string{"adamw", "adamw-foreach", "adamw-8bit", "sgd", "sgd-momentum", "adafactor", "muon"}, nil},
-	{"recompute", []string{"none", "full", "selective"}, nil},
+	{"mode", names(costmodel.Modes()), nil},
+	{"strategy", append(names(costmodel.Strategies()), string(costmodel.Auto)), nil},
+	{"runtime", names(costmodel.Runtimes()), []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}},
+	{"schedule", names(costmodel.Schedules()), []string{"zb-h1", "zb-h2", "zb-v"}},
+	{"loss", names(costmodel.Losses()), nil},
+	{"attention", names(costmodel.AttentionKernels()), nil},
+	{"precision", names(costmodel.Precisions()), nil},
+	{"optimizer", names(costmodel.Optimizers()), nil},
+	{"recompute", names(costmodel.Recomputes()), nil},
 	{"objective", []string{"memory", "time", "front"}, nil},
 	{"offload", []string{"none", "cpu", "disk"}, nil},
 	{"sequence-parallel", []string{"off"}, []string{"on"}},
-	{"lora-precision", []string{"fp32", "bf16"}, nil},
-	{"quantize", []string{"off", "nf4", "int8"}, nil},
+	{"lora-precision", names(costmodel.AdapterPrecisions()), nil},
+	{"quantize", append([]string{"off"}, names(costmodel.Quantizes())...), nil},
 	{"gpu", catalogue.Names(), nil},
 	{"for", emit.Engines(), nil},
+}
+
+// names are the values as flags have them.
+func names[T ~string](values []T) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = string(v)
+	}
+	return out
 }
 
 // check refuses a value that is not built, and one that is unknown.

@@ -74,7 +74,8 @@ func TestNothingForges(t *testing.T) {
 			t.Errorf("%q printed nothing", args)
 		}
 	}
-	hostile(0, "plan", model, "--gpus", "2", "--mode", "train", "--explain", "-o", plan)
+	hostile(0, "plan", model, "--gpus", "2", "--explain", "-o", plan)
+	hostile(2, "plan", model, "--gpus", "2", "--mode", "train")
 	hostile(0, "plan", model, "--topology", topology, "--mode", "load", "--explain")
 	hostile(0, "plan", model, "--gpus", "2", "--mode", "load", "--contiguous=false", "--explain")
 	hostile(0, "plan", model, "--gpus", "2", "--objective", "front")

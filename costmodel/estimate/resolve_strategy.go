@@ -34,10 +34,10 @@ func checkStrategy(w *costmodel.Workload) error {
 	}
 	runtimes := w.Strategy.Runtimes()
 	switch {
+	case w.Strategy != "" && w.Runtime != "" && !slices.Contains(runtimes, w.Runtime):
+		return &WorkloadError{"runtime", fmt.Sprintf("%s does not run --strategy %s (%v do)", w.Runtime, w.Strategy, runtimes)}
 	case w.Strategy == "" || w.Strategy == costmodel.DeviceMap:
 		return nil
-	case w.Runtime != "" && !slices.Contains(runtimes, w.Runtime):
-		return &WorkloadError{"runtime", fmt.Sprintf("%s does not run --strategy %s (%v do)", w.Runtime, w.Strategy, runtimes)}
 	case w.World < 1:
 		return &WorkloadError{"strategy", fmt.Sprintf("%s needs the number of GPUs", w.Strategy)}
 	case w.ShardDegree > 0 && w.World%w.ShardDegree != 0:

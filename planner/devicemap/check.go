@@ -27,6 +27,7 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	c.keys(flat)
 	c.overlaps(flat)
 	c.place()
+	c.tiers(t.Workload.Strategy, t.Workload.Mode)
 	if t.Workload.Strategy == costmodel.Pipeline { // a tied parameter has a copy on each stage
 		c.pipeline(g, stagesOf(t, c.m, len(topo.Devices)), t.Workload.Mode == costmodel.Train)
 	} else {
@@ -36,6 +37,18 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	r.Imbalance = Imbalance(r.Devices)
 	c.fit(r.Devices)
 	r.Faults = c.faults
+	return r
+}
+
+// CheckReplicas judges devices on which every GPU runs the whole model
+// ([costmodel.Strategy.Replicated]): there is no map, and all that can be
+// wrong is that it does not fit.
+func CheckReplicas(t *costmodel.Table, topo *costmodel.Topology) *Report {
+	var c checker
+	r := &Report{Devices: PredictReplicas(t, topo)}
+	r.Imbalance = Imbalance(r.Devices)
+	c.fit(r.Devices)
+	r.Faults, r.Warnings = c.faults, c.warnings
 	return r
 }
 

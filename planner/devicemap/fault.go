@@ -15,6 +15,9 @@ const (
 	UnknownDevice    FaultKind = "unknown-device"
 	Overlap          FaultKind = "overlap"
 	DoesNotFit       FaultKind = "does-not-fit"
+	// OffloadInTraining is a unit that leaves the GPUs in training, which
+	// Accelerate's hooks cannot do: they drop the weights after forward.
+	OffloadInTraining FaultKind = "offload-in-training"
 )
 
 // Fault is one thing that is wrong with a device map.

@@ -2,6 +2,7 @@ package devicemap
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
@@ -95,6 +96,16 @@ func (d Device) MarshalJSON() ([]byte, error) {
 		return json.Marshal(d.String())
 	}
 	return json.Marshal(int(d))
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (d *Device) UnmarshalJSON(data []byte) error {
+	device, fault := parseDevice("", data)
+	if fault != nil {
+		return errors.New(fault.Message)
+	}
+	*d = device
+	return nil
 }
 
 // Stages cuts a map where the device changes, in order of execution.

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -67,6 +68,19 @@ func (c *checker) missing(unit *modelgraph.Unit, without []string, partly bool) 
 		return without[0]
 	}
 	return unit.Keys[0]
+}
+
+// tiers reports units below the GPUs where no engine runs them from there.
+func (c *checker) tiers(strategy costmodel.Strategy, mode costmodel.Mode) {
+	for u, d := range c.m {
+		switch name := c.g.Units[u].Name; {
+		case d != CPU && d != Disk:
+		case mode == costmodel.Train:
+			c.fault(OffloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (--mode infer works)", d)
+		case strategy == costmodel.Pipeline:
+			c.fault(UnknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", d)
+		}
+	}
 }
 
 // ties reports tie groups on more than one device.

@@ -118,7 +118,7 @@ func ReadPlan(path string) (*Plan, error) {
 	case len(faults) > 0:
 		return nil, &modelgraph.SyntaxError{File: path, Place: "device_map", Msg: faults[0].String()}
 	}
-	return plan, nil
+	return plan, plan.placeable(path)
 }
 
 func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
@@ -126,7 +126,6 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 		Plan
 		RawMap      jsontext.Value `json:"device_map,omitzero"`
 		RawTopology jsontext.Value `json:"topology,omitzero"`
-		RawStages   jsontext.Value `json:"stages,omitzero"`
 	}
 	if err := modelgraph.DecodeJSON(file, data, &p, true); err != nil {
 		return nil, nil, err
@@ -142,11 +141,14 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 		return nil, nil, err
 	}
 	p.Topology = *topo
-	if p.RawMap == nil && p.Workload.Strategy.Replicated() {
-		return &p.Plan, nil, nil // every GPU runs the whole model
-	}
-	if p.RawMap == nil {
+	switch replicated := p.Workload.Strategy.Replicated(); { // every GPU runs the whole model
+	case replicated && p.RawMap != nil:
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: fmt.Sprintf("under %s every GPU runs the whole model: there is none", p.Workload.Strategy)}
+	case !replicated && p.RawMap == nil:
 		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: "missing"}
+	}
+	if err := p.consistent(file); err != nil || p.RawMap == nil {
+		return &p.Plan, nil, err
 	}
 	flat, faults, err := ReadFlat(file, p.RawMap)
 	p.DeviceMap = flat
