@@ -42,6 +42,19 @@ type (
 		Stage  int      `json:"stage"`
 		Device int      `json:"device"`
 		Units  []string `json:"units"`
+		// What a step adds up from (TestStagesAddUp).
+		Forward       float64 `json:"forward_seconds"`
+		Backward      float64 `json:"backward_seconds"`
+		Send          float64 `json:"send_seconds"`
+		SendBack      float64 `json:"send_back_seconds"`
+		IssueForward  float64 `json:"issue_forward_seconds"`
+		IssueBackward float64 `json:"issue_backward_seconds"`
+		AloneForward  float64 `json:"alone_forward_seconds"`
+		AloneBackward float64 `json:"alone_backward_seconds"`
+		Token         float64 `json:"token_seconds,omitempty"` // of generation
+		IssueToken    float64 `json:"issue_token_seconds,omitempty"`
+		AloneToken    float64 `json:"alone_token_seconds,omitempty"`
+		Update        float64 `json:"update_seconds"`
 	}
 	contractDevice struct {
 		Device        int               `json:"device"`

@@ -61,7 +61,7 @@ func frontOf(p planner.Problem, f *planner.Front) *devicemap.FrontFile {
 			Objective: objectiveOf(s), Devices: s.Devices,
 		}
 		if s.Map != nil {
-			point.DeviceMap, point.Stages = s.Map.Flatten(p.Graph), s.Map.Stages(p.Graph)
+			point.DeviceMap, point.Stages = s.Map.Flatten(p.Graph), devicemap.TimedStages(p.Graph, p.Costs, p.Topology, s.Map)
 		}
 		out.Points = append(out.Points, point)
 		for _, w := range s.Warnings {

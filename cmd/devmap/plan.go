@@ -167,7 +167,7 @@ func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
 		Warnings:    allWarnings(p.Graph, sol.Warnings),
 	}
 	if sol.Map != nil {
-		plan.DeviceMap, plan.Stages = sol.Map.Flatten(p.Graph), sol.Map.Stages(p.Graph)
+		plan.DeviceMap, plan.Stages = sol.Map.Flatten(p.Graph), devicemap.TimedStages(p.Graph, p.Costs, p.Topology, sol.Map)
 	}
 	return plan
 }

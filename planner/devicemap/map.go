@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -88,6 +89,8 @@ type Stage struct {
 	Stage  int      `json:"stage"`
 	Device Device   `json:"device"`
 	Units  []string `json:"units"`
+	// The seconds are nil where they are not known or were not asked for.
+	*costmodel.StageTimes
 }
 
 // MarshalJSON writes the index or the tier's name.
@@ -117,6 +120,23 @@ func (m Map) Stages(g *modelgraph.Graph) []Stage {
 		}
 		last := &out[len(out)-1]
 		last.Units = append(last.Units, g.Units[u].Name)
+	}
+	return out
+}
+
+// TimedStages are [Map.Stages] with the seconds of each.
+func TimedStages(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, m Map) []Stage {
+	out := m.Stages(g)
+	at := make([]costmodel.Stretch, len(out))
+	end := 0
+	for i := range out {
+		at[i] = costmodel.Stretch{First: end, End: end + len(out[i].Units)}
+		end = at[i].End
+	}
+	if times := t.StageTimes(topo, m.places(), at); times != nil {
+		for i := range out {
+			out[i].StageTimes = &times[i]
+		}
 	}
 	return out
 }

@@ -1,0 +1,81 @@
+package costmodel
+
+// StageTimes are what a stage takes in seconds: of one micro-batch, of one
+// token generated, and of the optimizer's step. A step ([Table.StepSeconds])
+// adds up from those of all its stages, the schedule and what sets the host's
+// pace; FORMATS.md says how.
+type StageTimes struct {
+	// ForwardSeconds and BackwardSeconds are the device's work.
+	ForwardSeconds  float64 `json:"forward_seconds"`
+	BackwardSeconds float64 `json:"backward_seconds"`
+	// SendSeconds is its output to the next stage's device, SendBackSeconds
+	// its input's gradient to that of the stage before; 0 on one device.
+	SendSeconds     float64 `json:"send_seconds"`
+	SendBackSeconds float64 `json:"send_back_seconds"`
+	// Issue… is the host's time to issue the kernels, which it does ahead of the
+	// device. Alone… is the pass from the host's first call to the device's end
+	// where the device has nothing else to do, and waits for the host.
+	IssueForwardSeconds  float64 `json:"issue_forward_seconds"`
+	IssueBackwardSeconds float64 `json:"issue_backward_seconds"`
+	AloneForwardSeconds  float64 `json:"alone_forward_seconds"`
+	AloneBackwardSeconds float64 `json:"alone_backward_seconds"`
+	// The same of one token after the first.
+	TokenSeconds      float64 `json:"token_seconds,omitzero"`
+	IssueTokenSeconds float64 `json:"issue_token_seconds,omitzero"`
+	AloneTokenSeconds float64 `json:"alone_token_seconds,omitzero"`
+	// UpdateSeconds is the optimizer's step over the stage's parameters.
+	UpdateSeconds float64 `json:"update_seconds"`
+}
+
+// StageTimes are those of stretches of units that follow each other, each on
+// one device or tier: zeros in load mode, where nothing runs, and nil where a
+// step's time is not known ([Table.StepSeconds]).
+func (t *Table) StageTimes(topo *Topology, place []int, stages []Stretch) []StageTimes {
+	out := make([]StageTimes, len(stages))
+	if t.Workload.Mode == Load {
+		return out
+	}
+	s := timing{t: t, topo: topo, place: place}
+	if t.StepSeconds(topo, place) == nil || !s.tiers() {
+		return nil
+	}
+	for i, at := range stages {
+		out[i] = s.stageTimes(at)
+	}
+	for i := 1; i < len(stages); i++ {
+		before := stages[i].First - 1
+		from, to := s.place[before], s.place[before+1]
+		if from == to {
+			continue
+		}
+		out[i-1].SendSeconds = s.send(from, to, s.work(before).Output)
+		if t.Workload.Mode == Train {
+			out[i].SendBackSeconds = s.send(to, from, s.work(before).Output)
+		}
+	}
+	return out
+}
+
+func (s *timing) stageTimes(at Stretch) StageTimes {
+	var forward, backward, token clock
+	var update float64
+	for u := at.First; u < at.End; u++ {
+		d, w, copied := s.place[u], s.work(u), s.copied[u]
+		forward.run(s.issue(d, w.Forward)+copied, s.seconds(d, w.Forward)+copied)
+		token.run(s.issue(d, w.Token)+copied, s.seconds(d, w.Token)+copied)
+		update += s.updates(d, w.Update)
+	}
+	for u := at.End - 1; u >= at.First && s.t.Workload.Mode == Train; u-- {
+		d, w := s.place[u], s.work(u)
+		backward.run(s.issueBack(d, w.Backward), s.seconds(d, w.Backward))
+	}
+	out := StageTimes{
+		ForwardSeconds: forward.work, IssueForwardSeconds: forward.issue, AloneForwardSeconds: forward.device,
+		BackwardSeconds: backward.work, IssueBackwardSeconds: backward.issue, AloneBackwardSeconds: backward.device,
+		UpdateSeconds: update,
+	}
+	if s.tokens() > 0 {
+		out.TokenSeconds, out.IssueTokenSeconds, out.AloneTokenSeconds = token.work, token.issue, token.device
+	}
+	return out
+}
