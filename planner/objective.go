@@ -58,7 +58,7 @@ func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) 
 	}
 	memory, failed := p.solveMemory(ctx, s)
 	var inf *InfeasibleError
-	if failed != nil && (!errors.As(failed, &inf) || equal(p.Topology)) {
+	if failed != nil && (!errors.As(failed, &inf) || equal(p.Topology) && !(p.piped() && p.ordered())) {
 		return nil, failed
 	}
 	solver, err := p.timedSolver(ctx)

@@ -23,6 +23,9 @@ func (s *pipes) looped(ctx context.Context, caps []int64) (*answer, error) {
 		if len(s.p.Pins) > 0 {
 			return nil, &PatternError{"pin", s.p.Pins[0].Pattern, "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
 		}
+		if !o.ring() {
+			continue
+		}
 		loop := o.l.newLooped()
 		try := func() bool {
 			out.tried++

@@ -27,7 +27,7 @@ func newPiped(ctx context.Context, l *layout) (timed, error) {
 		own[d] = d
 	}
 	all := [][]int{own}
-	if !equal(l.p.Topology) {
+	if l.p.ordered() {
 		apart := map[int]bool{}
 		for _, pin := range l.p.Pins {
 			apart[pin.Device] = true
@@ -51,6 +51,22 @@ func newPiped(ctx context.Context, l *layout) (timed, error) {
 		return nil, failed
 	}
 	return out, nil
+}
+
+// ordered reports that the order of a pipeline's devices makes a difference:
+// they, or their links, are unlike, or a unit is pinned to one of them.
+func (p *Problem) ordered() bool { return !equal(p.Topology) || len(p.Pins) > 0 }
+
+// ring reports that each device has a link to the next, and the last to the
+// first: what runs that go round the devices need.
+func (o *pipeOrder) ring() bool {
+	n := len(o.p.Topology.Devices)
+	for d := range n {
+		if !o.p.Topology.Linked(d, (d+1)%n) {
+			return false
+		}
+	}
+	return true
 }
 
 // add takes an order in.
