@@ -96,5 +96,10 @@ func (u *Unit) Static() int64 {
 	return u.Params + u.Buffers + u.OptimizerState + u.HeldGrads + u.Padding
 }
 
+// Passes reports that a pipeline's stage takes the unit along with the next
+// one, as it is no stage by itself: without parameters or costs that a file
+// declares, like the rotary, of which every stage has its own.
+func (u *Unit) Passes() bool { return u.Params == 0 && u.Origin != Declared }
+
 // ActivationBytes is what the unit keeps for backward, or as KV cache.
 func (u *Unit) ActivationBytes() int64 { r := u.Run(); return r.Saved }

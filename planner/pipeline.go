@@ -3,6 +3,7 @@ package planner
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/chain"
@@ -35,18 +36,18 @@ func (p *Problem) schedule() costmodel.Schedule {
 // piped reports a problem of stages.
 func (p *Problem) piped() bool { return p.Costs.Workload.Strategy == costmodel.Pipeline }
 
-// passing lists sets of units that one stage holds: a unit without parameters
-// (the rotary, of which every stage has its own) goes with the next, and at
-// the end of the model with the one before.
+// passing lists sets of units that one stage holds: one that passes goes with
+// the next ([costmodel.Unit.Passes]), and at the end of the model with the one
+// before.
 func (p *Problem) passing() [][]int {
 	var sets [][]int
 	units := p.Costs.Units
 	for u := range len(units) - 1 {
-		if units[u].Params == 0 {
+		if units[u].Passes() {
 			sets = append(sets, []int{u, u + 1})
 		}
 	}
-	for u := len(units) - 1; u > 0 && units[u].Params == 0; u-- {
+	for u := len(units) - 1; u > 0 && units[u].Passes(); u-- {
 		sets = append(sets, []int{u - 1, u})
 	}
 	return sets
@@ -55,16 +56,11 @@ func (p *Problem) passing() [][]int {
 // checkStages refuses what no pipeline runs.
 func (l *layout) checkStages() error {
 	s, items := l.p.schedule(), len(l.start)-1
-	if !slices.ContainsFunc(l.p.Costs.Units, func(u costmodel.Unit) bool { return u.Params > 0 }) {
-		return &StageError{"strategy", int(s.Stages), 0, "no unit of the model has parameters, and a stage begins at one that has (device-map takes any)"}
+	if !slices.ContainsFunc(l.p.Costs.Units, func(u costmodel.Unit) bool { return !u.Passes() }) {
+		return &StageError{"strategy", int(s.Stages), 0, "no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)"}
 	}
-	if stages := int(s.Stages * s.Chunks); stages > items {
-		e := &StageError{"gpus", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", stages, items, items/int(s.Chunks))}
-		if s.Chunks > 1 {
-			e.Flag, e.Msg = "virtual-stages", fmt.Sprintf("a pipeline with more stages than units: %d GPUs × %d runs are %d stages, and %d units can be one; at most %d runs a GPU, or %d GPUs, work",
-				s.Stages, s.Chunks, stages, items, items/int(s.Stages), items/int(s.Chunks))
-		}
-		return e
+	if int(s.Stages*s.Chunks) > items {
+		return tooFew(s, items)
 	}
 	if s.Stages == 1 && s.Chunks > 1 {
 		return &StageError{"schedule", 1, items, "interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule"}
@@ -76,6 +72,30 @@ func (l *layout) checkStages() error {
 		return &StageError{"micro-batches", int(s.Stages), items, err.Error()}
 	}
 	return nil
+}
+
+// tooFew is the error of a model with fewer units than stages, and what works
+// with as many.
+func tooFew(s costmodel.Schedule, items int) error {
+	gpus, runs := items/int(s.Chunks), items/int(s.Stages)
+	if s.Chunks == 1 {
+		return &StageError{"gpus", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", s.Stages, items, gpus)}
+	}
+	var works []string
+	if runs > 1 {
+		works = append(works, fmt.Sprintf("%d runs a GPU", runs))
+	}
+	if gpus > 1 {
+		works = append(works, fmt.Sprintf("%d GPUs", gpus))
+	}
+	if runs > 0 {
+		works = append(works, "another schedule")
+	}
+	e := &StageError{"virtual-stages", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d GPUs × %d runs are %d stages, and %d units can be one", s.Stages, s.Chunks, s.Stages*s.Chunks, items)}
+	if len(works) > 0 {
+		e.Msg += "; what works: " + strings.Join(works, ", or ")
+	}
+	return e
 }
 
 // stagePeak is what stage d holds at its peak with items [a, b), in O(1).

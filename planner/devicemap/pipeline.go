@@ -13,19 +13,19 @@ type pipeline struct {
 	schedule costmodel.Schedule
 	stages   []costmodel.Stretch
 	device   []int   // of each stage
-	opens    []int   // the first unit with parameters of each
+	opens    []int   // the first unit of each that does not pass
 	of       [][]int // stages of each device
 }
 
-// stagesOf reads a map. A unit without parameters (the rotary, which every
-// stage has its own of) or without a device begins no stage.
+// stagesOf reads a map. A unit that passes (the rotary, of which every stage
+// has its own) or has no device begins no stage.
 func stagesOf(t *costmodel.Table, m Map, devices int) *pipeline {
 	p := &pipeline{of: make([][]int, devices)}
 	begin := 0 // of units that the next stage takes along
 	for u, d := range m {
 		n := len(p.stages)
 		switch {
-		case t.Units[u].Params == 0 || d < 0 || int(d) >= devices:
+		case t.Units[u].Passes() || d < 0 || int(d) >= devices:
 			continue
 		case n > 0 && p.device[n-1] == int(d):
 		default:
