@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -99,7 +100,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := c.show(cmd, g, table.Workload, r); err != nil {
 		return err
 	}
-	notes := allWarnings(g, r.Warnings)
+	notes := slices.Concat(allWarnings(g, r.Warnings), c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload))
 	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
 		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
 	}

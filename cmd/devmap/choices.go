@@ -34,7 +34,6 @@ var choices = []choice{
 	{"sequence-parallel", []string{"off"}, []string{"on"}},
 	{"lora-precision", names(costmodel.AdapterPrecisions()), nil},
 	{"quantize", append([]string{"off"}, names(costmodel.Quantizes())...), nil},
-	{"gpu", catalogue.Names(), nil},
 	{"for", emit.Engines(), nil},
 }
 
@@ -57,7 +56,11 @@ func (c *choice) check(value string) error {
 	case slices.Contains(c.later, value):
 		return notBuilt(c.flag, value, c.names())
 	}
-	return usagef("--%s %q is unknown (known: %s)", c.flag, value, strings.Join(slices.Concat(c.built, c.later), ", "))
+	near := ""
+	if g := guess(c.flag, value, c.built); g != "" {
+		near = ": did you mean " + g + "?"
+	}
+	return usagef("--%s %q is unknown (known: %s)%s", c.flag, value, strings.Join(slices.Concat(c.built, c.later), ", "), near)
 }
 
 func (c *choice) names() string { return strings.Join(c.built, ", ") }
@@ -82,6 +85,11 @@ func complete(cmd *cobra.Command) *cobra.Command {
 		}
 		if err := cmd.RegisterFlagCompletionFunc(choices[i].flag, cobra.FixedCompletions(choices[i].built, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic(err) // the flag is there, and has no other completion
+		}
+	}
+	if cmd.Flags().Lookup("gpu") != nil {
+		if err := cmd.RegisterFlagCompletionFunc("gpu", cobra.FixedCompletions(catalogue.Names(), cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // as above
 		}
 	}
 	return cmd

@@ -23,6 +23,9 @@ func newEmit() *cobra.Command {
 				return usagef("--for is needed, as in: --for %s (known: %s)", emit.Engines()[0], strings.Join(emit.Engines(), ", "))
 			}
 			e, err := emit.Parse(engine)
+			if near := guess("for", engine, emit.Engines()); err != nil && near != "" {
+				return usagef("--for: %w: did you mean %s?", err, near)
+			}
 			if err != nil {
 				return usagef("--for: %w", err)
 			}

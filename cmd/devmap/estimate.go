@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"io"
 	"slices"
 	"strings"
@@ -120,13 +120,14 @@ func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []s
 	if _, err := io.WriteString(result, text.String()); err != nil {
 		return err
 	}
-	newTable(cmd.ErrOrStderr(), p.Graph, p.Workload).warnings(common(rows))
+	notes := slices.Concat(c.deviceNotes(cmd.Flags().Changed("gpu"), p.Topology), idleNotes(cmd, &p.Workload), common(rows))
+	newTable(cmd.ErrOrStderr(), p.Graph, p.Workload).warnings(notes)
 	return nil
 }
 
 // refused is the fault of flags that contradict each other.
 func (c *estimateCommand) refused(cmd *cobra.Command) error {
-	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
+	if err := cmp.Or(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
 		return err
 	}
 	if c.objective == front {

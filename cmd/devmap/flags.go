@@ -1,6 +1,10 @@
 package main
 
 import (
+	"cmp"
+
+	"strings"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -59,10 +63,10 @@ func (s *shared) workload(f *pflag.FlagSet) {
 }
 
 func (s *shared) devices(f *pflag.FlagSet) {
-	f.StringVar(&s.gpus, "gpus", "", "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB")
-	f.StringVar(&s.gpu, "gpu", catalogue.DefaultGPU, "GPU of the catalogue: "+values("gpu"))
+	f.StringVar(&s.gpus, "gpus", "", "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB")
+	f.StringVar(&s.gpu, "gpu", catalogue.DefaultGPU, "GPU of the catalogue: "+strings.Join(catalogue.Names(), ", "))
 	f.StringVar(&s.topology, "topology", "", "a topology file, instead of --gpus")
-	f.StringArrayVar(&s.reserve, "reserve", nil, "bytes to leave free: one for all devices, or one each")
+	f.StringArrayVar(&s.reserve, "reserve", nil, "bytes to leave free: one for all devices, or one each; given again, they add up")
 }
 
 func (s *shared) placement(f *pflag.FlagSet) {
@@ -94,10 +98,27 @@ func (s *shared) later(f *pflag.FlagSet) {
 	f.Lookup("sequence-parallel").NoOptDefVal = "on"
 }
 
+// zeros refuses the numbers that count something and were given as nothing:
+// left out, they have a default, which 0 would stand for without a word.
+func zeros(cmd *cobra.Command) error {
+	for _, name := range []string{"seq", "target-seq", "image-size", "virtual-stages", "shard-degree"} {
+		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
+			return usagef("--%s: %s is not 1 or more (left out: %s)", name, f.Value, leftOut[name])
+		}
+	}
+	return nil
+}
+
+// leftOut is what leaving a number out means.
+var leftOut = map[string]string{
+	"seq": "2048, or the model's maximum if smaller", "target-seq": "as --seq", "image-size": "1 megapixel, or the model's own",
+	"virtual-stages": "2", "shard-degree": "all GPUs; hsdp: half of them",
+}
+
 // refuse reports values that are unknown, and values that the contract has and
 // this version has not.
 func (s *shared) refuse(cmd *cobra.Command) error {
-	if err := checkChoices(cmd); err != nil {
+	if err := cmp.Or(checkChoices(cmd), s.named(cmd), zeros(cmd)); err != nil {
 		return err
 	}
 	for _, l := range later {

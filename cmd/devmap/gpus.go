@@ -77,12 +77,12 @@ func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, e
 func (s *shared) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 	t := &costmodel.Topology{}
 	for _, v := range strings.Split(s.gpus, ",") {
-		c, err := costmodel.ParseBytes(v)
+		c, err := size(v)
 		if err != nil {
 			return nil, usagef("--gpus %q: it is neither a count nor a list of capacities: %w", s.gpus, err)
 		}
 		d := gpu
-		d.CapacityBytes, d.ReservedBytes = int64(c), 0
+		d.CapacityBytes, d.ReservedBytes = c, 0
 		t.Devices = append(t.Devices, d)
 	}
 	return t, nil
@@ -96,11 +96,11 @@ func (s *shared) setAside(t *costmodel.Topology) error {
 			return usagef("--reserve %q has %d sizes for %d devices: give one, or one each", r, len(parts), len(t.Devices))
 		}
 		for d := range t.Devices {
-			b, err := costmodel.ParseBytes(parts[min(d, len(parts)-1)])
+			b, err := size(parts[min(d, len(parts)-1)])
 			if err != nil {
 				return usagef("--reserve %q: %w", r, err)
 			}
-			t.Devices[d].ReservedBytes += int64(b)
+			t.Devices[d].ReservedBytes += b
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	} else {
 		err = inspectTable(cmd.OutOrStdout(), people, &out)
 	}
-	people.warnings(allWarnings(g, t.Warnings))
+	people.warnings(append(allWarnings(g, t.Warnings), idleNotes(cmd, &t.Workload)...))
 	return err
 }
 

@@ -10,7 +10,10 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
 
 func main() {
@@ -21,6 +24,18 @@ func main() {
 	os.Exit(code)
 }
 
+// unknownCommand names a command that is none. cobra would parse the flags
+// that follow as the root's own first, and blame one of them.
+func unknownCommand(root *cobra.Command, args []string) error {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") || strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		return nil
+	}
+	if found, _, err := root.Find(args[:1]); err != nil || found == root {
+		return noCommand(root, args)
+	}
+	return nil
+}
+
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out, problems := &stream{w: stdout}, &stream{w: stderr}
@@ -28,7 +43,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(problems)
-	err := root.ExecuteContext(ctx)
+	err := unknownCommand(root, args)
+	if err == nil {
+		err = root.ExecuteContext(ctx)
+	}
 	if unwritten := out.flush(); unwritten != nil {
 		err = fmt.Errorf("writing stdout: %w", withoutName(unwritten))
 	}

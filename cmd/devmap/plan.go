@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -70,7 +71,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	var notes []string
+	notes := c.deviceNotes(cmd.Flags().Changed("gpu"), asked.Topology)
 	if asked.Workload.Strategy == costmodel.Auto {
 		row, why, err := c.choose(cmd.Context(), asked)
 		if err != nil {
@@ -84,6 +85,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	notes = append(notes, idleNotes(cmd, &table.Workload)...)
 	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
 	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: asked.Offload}
 	if c.objective == front {
@@ -99,7 +101,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 
 // refused is the fault of flags that contradict each other.
 func (c *planCommand) refused(cmd *cobra.Command) error {
-	if err := errors.Join(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
+	if err := cmp.Or(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
 		return err
 	}
 	if c.timeLimit <= 0 {

@@ -21,9 +21,9 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 		Args:          noCommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usagef("%w (devmap help %s)", err, cmd.Name())
-	})
+	root.Version = version()
+	root.SetVersionTemplate(versionLine())
+	root.SetFlagErrorFunc(flagError)
 	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newVersion()} {
 		root.AddCommand(complete(cmd))
 	}
@@ -31,6 +31,9 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 		root.AddCommand(newLater(name))
 	}
 	strict(root)
+	for _, cmd := range root.Commands() {
+		single(cmd)
+	}
 	return root
 }
 
@@ -77,7 +80,11 @@ func noCommand(cmd *cobra.Command, args []string) error {
 			names = append(names, c.Name())
 		}
 	}
-	return usagef("unknown command %q of %s (known: %s)", args[0], cmd.CommandPath(), strings.Join(names, ", "))
+	near := ""
+	if did := cmd.SuggestionsFor(args[0]); len(did) > 0 {
+		near = ": did you mean " + strings.Join(did, " or ") + "?"
+	}
+	return usagef("unknown command %q of %s (known: %s)%s", args[0], cmd.CommandPath(), strings.Join(names, ", "), near)
 }
 
 // exactly asks for n arguments, with the usage status.

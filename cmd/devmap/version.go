@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -14,10 +15,14 @@ func newVersion() *cobra.Command {
 		Short: "Print the version",
 		Args:  exactly(0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "devmap %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+			_, err := io.WriteString(cmd.OutOrStdout(), versionLine())
 			return err
 		},
 	}
+}
+
+func versionLine() string {
+	return fmt.Sprintf("devmap %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
 }
 
 // version is the module's, as the build recorded it, with the commit.

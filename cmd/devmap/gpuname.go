@@ -1,0 +1,129 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+)
+
+// named brings --gpu and --gpus into the forms that the rest reads: a GPU by
+// the catalogue's name, 4x24GB as a list.
+func (s *shared) named(cmd *cobra.Command) error {
+	if cmd.Flags().Lookup("gpu") == nil { // a command without devices
+		return nil
+	}
+	gpu, err := gpuNamed(s.gpu)
+	if err != nil {
+		return err
+	}
+	s.gpu = gpu
+	s.gpus = strings.TrimSpace(s.gpus)
+	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(s.gpus), "x")
+	n, err := strconv.Atoi(strings.TrimSpace(count))
+	if !found || err != nil {
+		return nil
+	}
+	size = strings.TrimSpace(size)
+	if n < 1 || n > costmodel.MaxDevices {
+		return usagef("--gpus %q: %d is not 1 to %d", s.gpus, n, costmodel.MaxDevices)
+	}
+	if _, err := costmodel.ParseBytes(size); err != nil {
+		if gpu, err := gpuNamed(size); err == nil {
+			return usagef("--gpus %q: write --gpus %d --gpu %s", s.gpus, n, gpu)
+		}
+		return usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", s.gpus, size)
+	}
+	s.gpus = strings.Join(slices.Repeat([]string{size}, n), ",")
+	return nil
+}
+
+// gpuNamed finds the one GPU of the catalogue that a name means: h200 and
+// 4090 do, h100 means two.
+func gpuNamed(name string) (string, error) {
+	gpu, err := catalogue.Find(strings.TrimSpace(name))
+	if err == nil {
+		return gpu.Name, nil
+	}
+	found := like(name)
+	near := "a topology file describes any other"
+	switch {
+	case len(found) == 1:
+		return found[0], nil
+	case len(found) > 1:
+		near = "did you mean " + strings.Join(found, " or ") + "?"
+	}
+	return "", usagef("--gpu %q is unknown (known: %s): %s", name, strings.Join(catalogue.Names(), ", "), near)
+}
+
+// like are the catalogue's GPUs that a name may mean: those with all of its
+// words, else those that it is a part of.
+func like(name string) []string {
+	low := strings.ToLower(name)
+	for _, maker := range []string{"nvidia", "geforce", "tesla"} {
+		low = strings.ReplaceAll(low, maker, "")
+	}
+	separator := func(r rune) bool { return r == ' ' || r == '-' || r == '_' }
+	words := strings.FieldsFunc(low, separator)
+	compact := strings.Join(words, "")
+	if len(compact) < 2 {
+		return nil
+	}
+	var whole, part []string
+	for _, g := range catalogue.Names() {
+		have := strings.FieldsFunc(g, separator)
+		if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(have, w) }) {
+			whole = append(whole, g)
+		}
+		if strings.Contains(strings.Join(have, ""), compact) {
+			part = append(part, g)
+		}
+	}
+	if len(whole) > 0 {
+		return whole
+	}
+	return part
+}
+
+// leastBytes is the least size that a flag takes without a unit: 80 is meant
+// for 80 GiB, not for bytes.
+const leastBytes = 1 << 20
+
+// size reads a size of a flag's list.
+func size(part string) (int64, error) {
+	n, err := costmodel.ParseBytes(part)
+	if err != nil {
+		return 0, err
+	}
+	if bare := strings.TrimSpace(part); n != 0 && n < leastBytes && strings.Trim(bare, "0123456789.,") == "" {
+		return 0, fmt.Errorf("%q without a unit is bytes: write %sGiB", bare, bare)
+	}
+	return int64(n), nil
+}
+
+// deviceNotes say which GPU stands behind sizes alone, and what several
+// reserves come to.
+func (s *shared) deviceNotes(gpuGiven bool, t *costmodel.Topology) []string {
+	var out []string
+	if _, err := strconv.Atoi(s.gpus); err != nil && s.gpus != "" && s.topology == "" && !gpuGiven {
+		out = append(out, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(s.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
+	}
+	if len(s.reserve) > 1 {
+		least, most := t.Devices[0].ReservedBytes, t.Devices[0].ReservedBytes
+		for i := range t.Devices {
+			least, most = min(least, t.Devices[i].ReservedBytes), max(most, t.Devices[i].ReservedBytes)
+		}
+		sum := costmodel.Bytes(least).String()
+		if most > least {
+			sum += " to " + costmodel.Bytes(most).String()
+		}
+		out = append(out, "--reserve is given "+strconv.Itoa(len(s.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
+	}
+	return out
+}
