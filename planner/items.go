@@ -129,6 +129,26 @@ func (l *layout) problem(pins *pins) chain.Problem {
 	}
 	if l.stages != nil {
 		p.Floor = l.stageFloor
+	} else {
+		p.Alike = l.alikes(budgets)
 	}
 	return p
+}
+
+// alikes numbers the devices by what the chain solver sees of them.
+func (l *layout) alikes(budgets []int64) []int {
+	type figures struct {
+		kept                costmodel.Kept
+		extra, idle, budget int64
+	}
+	known := make(map[figures]int)
+	out := make([]int, len(budgets))
+	for d := range out {
+		f := figures{l.device[d], l.extra[d], l.idle[d], budgets[d]}
+		if _, ok := known[f]; !ok {
+			known[f] = len(known)
+		}
+		out[d] = known[f]
+	}
+	return out
 }

@@ -60,9 +60,10 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// bounds takes O(n k) Peak calls. Clusters left out of the task count for the
-// unit bound only.
-func (t *task) bounds() bounds {
+// bounds takes O(n k) Peak calls, where k counts devices of which each differs
+// from the one before; it ends with the run, as the bounds hold for what it has
+// seen. Clusters left out of the task count for the unit bound only.
+func (t *task) bounds(r *run) bounds {
 	b := bounds{unit: Share{0, 1}, whole: math.MaxInt64}
 	empty := make([]int64, t.k)
 	for d, budget := range t.Budgets {
@@ -76,7 +77,11 @@ func (t *task) bounds() bounds {
 	}
 	items := int64(0)
 	lo, hi := 0, 0 // the devices that the windows allow for item i
+	other := t.others()
 	for i := range t.Items {
+		if i%1024 == 1023 && r.ctx.Err() != nil {
+			break
+		}
 		for t.maxCut[lo+1] <= i {
 			lo++
 		}
@@ -84,7 +89,7 @@ func (t *task) bounds() bounds {
 			hi++
 		}
 		best, least := Share{math.MaxInt64, 1}, int64(math.MaxInt64)
-		for d := lo; d <= hi; d++ {
+		for d := lo; d <= hi; d = other[d] {
 			p := t.peak(d, i, i+1, 0)
 			if s := (Share{p, t.Budgets[d]}); s.less(best) {
 				best = s
@@ -98,6 +103,18 @@ func (t *task) bounds() bounds {
 		b.total = plus(items, t.leastEmpty())
 	}
 	return b
+}
+
+// others is, per device, the next that is not like it.
+func (t *task) others() []int {
+	next := make([]int, t.k)
+	for d := t.k - 1; d >= 0; d-- {
+		next[d] = d + 1
+		if t.Alike != nil && d+1 < t.k && t.Alike[d] == t.Alike[d+1] && t.base[d] == t.base[d+1] {
+			next[d] = next[d+1]
+		}
+	}
+	return next
 }
 
 // alone returns the least share of a device that holds c and its followers.

@@ -27,7 +27,7 @@ func (in *instance) descend(r *run) (*task, incumbent, bounds) {
 		where[i] = free
 	}
 	t := newTask(in, where)
-	b := t.bounds()
+	b := t.bounds(r)
 	inc := t.seed(r, b.lower(), b.guess())
 	t.bisect(r, &inc)
 	lower := inc.lower

@@ -30,6 +30,10 @@ type Problem struct {
 	// there are no groups (see stages).
 	Floor func(d, a, b int) int64
 
+	// Alike, if not nil, numbers the devices so that those of one number have
+	// one budget and one Peak: what is asked of one is not asked of the others.
+	Alike []int
+
 	// Pins holds the device of each item, -1 where it is free; nil pins none.
 	Pins []int
 
@@ -56,6 +60,7 @@ func (p *Problem) check() error {
 	f.add(p.Peak == nil, "no Peak function")
 	f.add(p.Floor != nil && p.Groups > 0, "%d groups beside a Floor", p.Groups)
 	f.budgets(p.Budgets)
+	f.add(p.Alike != nil && len(p.Alike) != len(p.Budgets), "%d numbers of alike devices for %d devices", len(p.Alike), len(p.Budgets))
 	f.pins("item", p.Pins, p.Items, len(p.Budgets))
 	f.pins("group", p.GroupPins, p.Groups, len(p.Budgets))
 	f.add(p.Follow != nil && len(p.Follow) != p.Groups, "%d Follow lists for %d groups", len(p.Follow), p.Groups)

@@ -75,7 +75,7 @@ func Solve(ctx context.Context, p Problem, s Settings) (Result, error) {
 			where[i] = free
 		}
 		t = newTask(in, where)
-		b = t.bounds()
+		b = t.bounds(r)
 		inc = t.seed(r, b.lower(), b.guess())
 		t.bisect(r, &inc)
 	} else {

@@ -45,7 +45,7 @@ func (in *instance) stages(r *run) (Result, error) {
 	below := *in
 	below.Problem = &floor
 	s.task = newTask(&below, nil)
-	b := s.bounds()
+	b := s.bounds(r)
 	low := s.seed(r, b.lower(), b.guess())
 	s.bisect(r, &low)
 	inc.lower = low.lower
@@ -87,7 +87,7 @@ func (in *instance) fillDevices() error {
 func (s *stages) first(in *instance) incumbent {
 	t := newTask(in, nil)
 	s.task = t
-	b := t.bounds()
+	b := t.bounds(s.run)
 	inc := t.seed(s.run, b.lower(), b.guess())
 	t.bisect(s.run, &inc)
 	inc.placement = s.filled(inc.placement)
