@@ -75,9 +75,12 @@ func (t *naiveStep) seconds() (units, update [][]float64) {
 }
 
 // sumOf is the step of a map: the sum at its own pace.
-func (t *naiveStep) sumOf(place []int) float64 {
+func (t *naiveStep) sumOf(place []int) float64 { return t.sumAt(t.paceOf(place), place) }
+
+// sumAt is the sum of a map at a pace: a bound on its step.
+func (t *naiveStep) sumAt(c pace, place []int) float64 {
 	at := *t
-	at.pace, at.size = t.paceOf(place), nil
+	at.pace, at.size = c, nil
 	units, update := at.seconds()
 	cross := at.crossings()
 	sum, slowest := 0., make([]float64, t.devices)
