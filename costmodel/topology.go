@@ -32,6 +32,8 @@ type Device struct {
 	// Slack is the least and most that the allocator's pool takes beyond a
 	// peak, as a fraction of it.
 	Slack [2]float64 `json:"slack,omitzero"`
+	// ComputeCapability is NVIDIA's, as "9.0"; empty: unknown.
+	ComputeCapability string `json:"compute_capability,omitzero"`
 	// Host names the machine that the device is in; empty: all are in one.
 	Host string `json:"host,omitzero"`
 }

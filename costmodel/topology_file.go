@@ -26,6 +26,7 @@ type fileDevice struct {
 	ContextBytes   *int64      `json:"context_bytes,omitzero"`
 	FLOPS          *float64    `json:"flops,omitzero"`
 	Slack          *[2]float64 `json:"slack,omitzero"`
+	Capability     string      `json:"compute_capability,omitzero"`
 	Host           string      `json:"host,omitzero"`
 	Rates
 }
@@ -52,6 +53,9 @@ func (f *fileDevice) over(d Device) Device {
 	}
 	if f.Slack != nil {
 		d.Slack = *f.Slack
+	}
+	if f.Capability != "" {
+		d.ComputeCapability = f.Capability
 	}
 	d.Rates = f.Rates.over(d.Rates)
 	return d

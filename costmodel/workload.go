@@ -19,7 +19,10 @@ type Workload struct {
 	Precision Precision `json:"precision"`
 	// StoredTypes: no precision was asked for, so that tensors keep the
 	// types they are stored in; Precision is that of most of them.
-	StoredTypes bool      `json:"stored_types,omitzero"`
+	StoredTypes bool `json:"stored_types,omitzero"`
+	// Dequantized: the GPUs have no arithmetic for the stored quantised weights,
+	// which are loaded as bf16.
+	Dequantized bool      `json:"dequantized,omitzero"`
 	Optimizer   Optimizer `json:"optimizer"`
 	Recompute   Recompute `json:"recompute"`
 

@@ -8,6 +8,9 @@ type Graph struct {
 	Class  string // the framework's class, e.g. LlamaForCausalLM
 	// DType is the type the weights are kept in where the source says so.
 	DType DType
+	// Quantized is the method by which the stored weights are quantised, as the
+	// config names it (fp8, gptq, …); empty where they are not.
+	Quantized string
 	// MaxSeq is the longest sequence the model takes; 0: unknown.
 	MaxSeq int64
 	Layers []Layer

@@ -82,6 +82,7 @@ func takes(cmd *cobra.Command, file *costmodel.Topology, c *strategy.Change) boo
 	}
 	w := p.Workload
 	w.World = world(w.Strategy, p.Topology)
+	w.Dequantized = estimate.Dequantizes(c.To.Graph, p.Topology)
 	w, err = estimate.Resolve(c.To.Graph, w)
 	return err == nil && reflect.DeepEqual(w, c.Row.Resolved) && reflect.DeepEqual(p.Topology, c.To.Topology) &&
 		slices.Equal(p.Pins, c.To.Pins) && reflect.DeepEqual(p.Together, c.To.Together) &&

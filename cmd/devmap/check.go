@@ -86,7 +86,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := c.suits(path, w.Strategy, plan); err != nil {
 		return err
 	}
-	w.World = world(w.Strategy, topo)
+	w.World, w.Dequantized = world(w.Strategy, topo), estimate.Dequantizes(g, topo)
 	table, err := costs(g, w)
 	if err != nil {
 		return c.blame(cmd, path, plan, err)

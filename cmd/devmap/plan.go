@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
@@ -80,7 +81,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 		asked.Workload, notes = row.Workload, append(notes, why)
 	}
 	w := asked.Workload
-	w.World = world(w.Strategy, asked.Topology)
+	w.World, w.Dequantized = world(w.Strategy, asked.Topology), estimate.Dequantizes(asked.Graph, asked.Topology)
 	table, err := costs(asked.Graph, w)
 	if err != nil {
 		return err

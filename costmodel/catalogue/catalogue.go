@@ -116,7 +116,8 @@ func Find(name string) (GPU, error) {
 func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
 	d := costmodel.Device{
 		Name: g.Name, CapacityBytes: g.CapacityBytes, ReservedBytes: g.ReservedBytes,
-		WorkspaceBytes: forCapability(load().Workspaces, g.ComputeCapability).Bytes,
+		ComputeCapability: g.ComputeCapability,
+		WorkspaceBytes:    forCapability(load().Workspaces, g.ComputeCapability).Bytes,
 	}
 	size := forCapability(load().Context, g.ComputeCapability)
 	d.ContextBytes, d.FLOPS = size.InferBytes, g.BF16FLOPS*load().Matmul.Efficiency

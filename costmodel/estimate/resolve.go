@@ -42,6 +42,9 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if err := check(&w); err != nil {
 		return w, err
 	}
+	if err := checkStored(g, &w); err != nil {
+		return w, err
+	}
 	if err := checkFrozen(g, &w); err != nil {
 		return w, err
 	}

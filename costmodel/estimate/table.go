@@ -22,11 +22,23 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if err := checkFrozen(g, &w); err != nil {
 		return nil, err
 	}
+	if err := checkStored(g, &w); err != nil {
+		return nil, err
+	}
+	stored := g
+	if w.Dequantized {
+		plain, err := dequantised(g)
+		if err != nil {
+			return nil, err
+		}
+		g = plain
+	}
 	if w.Strategy == costmodel.Pipeline {
 		g = untied(g)
 	}
 	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g)}
 	e.prepare()
+	e.warnStored(stored)
 	return e.table(w)
 }
 

@@ -67,8 +67,12 @@ func assign(g *modelgraph.Graph, c *config, ck *safetensors.Checkpoint) (*modelg
 	if err := a.findMissing(); err != nil {
 		return nil, nil, err
 	}
+	weights := g.ParamCount()
 	a.attach()
 	out, err := a.rebuild()
+	if err == nil {
+		a.nameMethod(out, weights)
+	}
 	return out, a, err
 }
 

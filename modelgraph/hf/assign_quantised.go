@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -85,6 +86,36 @@ func (a *assignment) attach() {
 		l := &a.g.Layers[f.layer]
 		l.Params = append(l.Params, a.extraTensor(l.Name, f))
 	}
+}
+
+// nameMethod notes by what method the stored weights are quantised, where they
+// are, and that packed ones are counted by what is stored: the framework
+// registers those tensors, not the weights.
+func (a *assignment) nameMethod(g *modelgraph.Graph, weights int64) {
+	if g.Quantized = quantMethod(a.config, g); g.Quantized == "" {
+		return
+	}
+	if n := g.ParamCount(); n != weights {
+		g.Warnings = append(g.Warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %d, of %s tensors and their tables, stand for %d weights", n, g.Quantized, weights))
+	}
+}
+
+// quantMethod is the config's name of the method, where weights are stored in
+// types that no framework trains; "packed" where it names none.
+func quantMethod(c *config, g *modelgraph.Graph) string {
+	packed := false
+	for i := range g.Layers {
+		packed = packed || slices.ContainsFunc(g.Layers[i].Params, func(t modelgraph.Tensor) bool { return !t.DType.Float() })
+	}
+	if !packed {
+		return ""
+	}
+	for _, key := range []string{"quantization_config", "compression_config"} {
+		if q := c.sub(key); q.has("quant_method") {
+			return q.str("", "quant_method")
+		}
+	}
+	return "packed"
 }
 
 func (a *assignment) extraTensor(layer string, f *filling) modelgraph.Tensor {

@@ -48,8 +48,8 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	case err == nil && families[c.name("model_type")] != f:
 		reason = fmt.Sprintf("model_type %q is not known", c.name("model_type"))
 	}
-	if g == nil {
-		return genericFolder(dir, reason)
+	if g == nil || families[c.name("model_type")] != f && tieInDoubt(c) {
+		return listedFolder(dir, c, reason)
 	}
 	g.Name, g.Source = folderName(dir), dir
 	if !weights {
@@ -72,7 +72,7 @@ func withWeights(dir string, g *modelgraph.Graph, f *family, c *config, doubt st
 	g.Warnings = slices.DeleteFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "from the config alone") })
 	out, a, err := assign(g, c, ck)
 	if doubt != "" && (err != nil || !a.exact()) {
-		return generic(folderName(dir), dir, ck, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))
+		return listedFolder(dir, c, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))
 	}
 	return out, err
 }

@@ -51,9 +51,15 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	g.MaxSeq = f.longest(c)
 	g.Name, g.Source = modelName(c, file), file
 	if q := c.sub("quantization_config"); q.has("quant_method") {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), g.DType))
+		g.Warnings = append(g.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(c)))
 	}
 	return g, f, c, cmp.Or(c.fault(), unknown)
+}
+
+// loaded is the type that weights of a config alone are counted in.
+func loaded(c *config) modelgraph.DType {
+	d, _ := modelDType(c)
+	return d
 }
 
 // graph builds one class of the family.

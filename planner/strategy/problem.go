@@ -66,6 +66,7 @@ func (p *Problem) gpus() int64 { return int64(len(p.Topology.Devices)) }
 
 // planned is the planner's problem of one strategy.
 func (p *Problem) planned(w costmodel.Workload) (planner.Problem, error) {
+	w.Dequantized = estimate.Dequantizes(p.Graph, p.Topology)
 	w, err := estimate.Resolve(p.Graph, w)
 	if err != nil {
 		return planner.Problem{}, err

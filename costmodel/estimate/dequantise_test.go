@@ -1,0 +1,126 @@
+package estimate_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// packedModel is a block of weights stored by a method: fp8 with its scales, or
+// mxfp4 in blocks of 16 bytes for 32 values.
+func packedModel(t *testing.T, method string) *modelgraph.Graph {
+	t.Helper()
+	tensor := func(name string, d modelgraph.DType, shape ...int64) modelgraph.Tensor {
+		out, err := modelgraph.NewTensor(name, d, shape...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	block := modelgraph.Layer{Name: "h.0", Params: []modelgraph.Tensor{
+		tensor("q.weight", modelgraph.F8E4M3, 256, 128), tensor("q.weight_scale_inv", modelgraph.F32, 2, 1), tensor("norm", modelgraph.BF16, 128),
+	}}
+	if method == "mxfp4" {
+		block.Params = []modelgraph.Tensor{
+			tensor("up_blocks", modelgraph.U8, 4, 64, 2, 16), tensor("up_scales", modelgraph.U8, 4, 64, 2), tensor("norm", modelgraph.BF16, 128),
+		}
+	}
+	head := modelgraph.Layer{Name: "head", Op: modelgraph.Head{Dim: 8, Vocab: 8}, Params: []modelgraph.Tensor{tensor("weight", modelgraph.BF16, 8, 8)}}
+	g, err := modelgraph.New("m", []modelgraph.Layer{block, head}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Quantized = method
+	return g
+}
+
+// TestDequantizes: by the capability of the first GPU, as Transformers asks
+// torch.cuda.get_device_capability().
+func TestDequantizes(t *testing.T) {
+	for _, c := range []struct {
+		method string
+		gpus   []string
+		want   bool
+	}{
+		{"fp8", []string{"a100-80gb"}, true},
+		{"fp8", []string{"a10g-24gb"}, true},
+		{"fp8", []string{"rtx-3090"}, true},
+		{"fp8", []string{"l4-24gb"}, false}, // 8.9 itself has it
+		{"fp8", []string{"rtx-4090"}, false},
+		{"fp8", []string{"h100-80gb"}, false},
+		{"fp8", []string{"b200-180gb"}, false}, // 10.0, not 1.0
+		{"fp8", []string{"a100-40gb", "h100-80gb"}, true},
+		{"fp8", []string{"h100-80gb", "a100-40gb"}, false},
+		{"mxfp4", []string{"a100-80gb"}, false},
+		{"gptq", []string{"a100-80gb"}, false},
+		{"", []string{"a100-80gb"}, false},
+	} {
+		var topo costmodel.Topology
+		for _, n := range c.gpus {
+			gpu, err := catalogue.Find(n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			topo.Devices = append(topo.Devices, gpu.Device(costmodel.Infer))
+		}
+		if got := estimate.Dequantizes(packedModel(t, c.method), &topo); got != c.want {
+			t.Errorf("%q on %v: %t", c.method, c.gpus, got)
+		}
+	}
+	for capability, want := range map[string]bool{"7.0": true, "7.5": false, "": false} {
+		topo := costmodel.Topology{Devices: []costmodel.Device{{ComputeCapability: capability}}}
+		if got := estimate.Dequantizes(packedModel(t, "mxfp4"), &topo); got != want {
+			t.Errorf("mxfp4 on %q: %t", capability, got)
+		}
+	}
+}
+
+// TestDequantised: two bytes a weight, no scales, gradients and states as of
+// any weight; else as stored, and not trained.
+func TestDequantised(t *testing.T) {
+	const norm = 2 * 128
+	for _, c := range []struct {
+		method        string
+		stored, plain int64
+		warned        bool // without being dequantised
+	}{{"fp8", 256*128 + 8 + norm, 2*256*128 + norm, false}, {"mxfp4", 4*64*2*16 + 4*64*2 + norm, 2*4*64*2*32 + norm, true}} {
+		g := packedModel(t, c.method)
+		w := costmodel.Workload{Mode: costmodel.Load}
+		tab := table(t, g, w)
+		if got := tab.Units[0].Params; got != c.stored || (len(tab.Warnings) > 0) != c.warned {
+			t.Errorf("%s: %d B, want %d; %q", c.method, got, c.stored, tab.Warnings)
+		}
+		w.Dequantized = true
+		tab = table(t, g, w)
+		if got := tab.Units[0].Params; got != c.plain || len(tab.Warnings) != 1 || !strings.Contains(tab.Warnings[0], "into bf16 as it loads them") {
+			t.Errorf("%s dequantised: %d B, want %d; %q", c.method, got, c.plain, tab.Warnings)
+		}
+		w = costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Dequantized: true}
+		if u := table(t, g, w).Units[0]; u.OptimizerState != 2*c.plain || u.Run().Grads != c.plain {
+			t.Errorf("%s dequantised, trained: %d B of states, %d of gradients, want %d and %d", c.method, u.OptimizerState, u.Run().Grads, 2*c.plain, c.plain)
+		}
+		w.Dequantized = false
+		if _, err := estimate.Resolve(g, w); err == nil || !strings.HasPrefix(err.Error(), "--mode: the weights are stored as "+c.method+"; these take no gradients") {
+			t.Errorf("%s, trained: %v", c.method, err)
+		}
+		w.LoRARank, w.LoRATargets = 16, []string{"all-linear"}
+		if _, err := estimate.Resolve(g, w); err == nil || !strings.Contains(err.Error(), "are packed, so that adapters") {
+			t.Errorf("%s, adapters: %v", c.method, err)
+		}
+	}
+}
+
+// TestDequantisedKeeps: the graph of the files is not changed.
+func TestDequantisedKeeps(t *testing.T) {
+	g := packedModel(t, "fp8")
+	digest, params := g.Digest(), slices.Clone(g.Layers[0].Params)
+	table(t, g, costmodel.Workload{Mode: costmodel.Load, Dequantized: true})
+	if g.Digest() != digest || len(g.Layers[0].Params) != len(params) || g.Layers[0].Params[0].DType != modelgraph.F8E4M3 {
+		t.Error("the graph of the files is changed")
+	}
+}

@@ -1,0 +1,153 @@
+package hf
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// tie adds the tensors that are not stored because they are others
+// (modeling_utils.py: tie_weights), and marks stored ones that may be.
+func (l *listed) tie() error {
+	for _, group := range slices.Concat(l.class.AlwaysTied, l.class.Ties) {
+		var here, missing []string
+		for _, name := range group {
+			switch {
+			case l.held[name] != nil:
+				here = append(here, name)
+			case !strings.Contains(name, "*"):
+				missing = append(missing, name)
+			case !l.any(name):
+				return &UnprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, name)}
+			}
+		}
+		if len(here) == 0 {
+			continue // what must be there is asked for below
+		}
+		always := slices.ContainsFunc(l.class.AlwaysTied, func(g []string) bool { return slices.Equal(g, group) })
+		l.tieGroup(here, missing, always)
+	}
+	return nil
+}
+
+// any reports whether a tensor of the pattern is stored.
+func (l *listed) any(pattern string) bool {
+	for name := range l.held {
+		if l.pats.match(name) == pattern {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *listed) tieGroup(here, missing []string, always bool) {
+	if slices.ContainsFunc(l.ties, func(g []string) bool { return slices.Contains(g, here[0]) }) {
+		return // a group that is always tied stands among the others too
+	}
+	source := l.held[here[0]]
+	tied := []string{source.name}
+	for _, name := range here[1:] {
+		t, u := source.pieces[0], l.held[name].pieces[0]
+		if !always && !l.tied || t.DType != u.DType || !slices.Equal(t.Shape, u.Shape) {
+			continue
+		}
+		l.held[name].like = source
+		tied = append(tied, name)
+		l.warnings = append(l.warnings, fmt.Sprintf("%q and %q may be tied and are both stored: counted once (the framework counts them apart if their values differ, which headers do not tell)", source.name, name))
+	}
+	for _, name := range missing {
+		l.held[name] = &heldTensor{name: name, like: source}
+		l.note(name)
+		tied = append(tied, name)
+	}
+	if len(tied) > 1 {
+		l.ties = append(l.ties, tied)
+	}
+}
+
+// complete refuses files that lack what the class always has, where no key of
+// the map would stand for it, and adds the modules that hold buffers alone.
+func (l *listed) complete(buffers []string) error {
+	optional := make(map[int]bool, len(l.class.Optional))
+	for _, i := range l.class.Optional {
+		optional[i] = true
+	}
+	for i, pattern := range l.class.Params {
+		if !optional[i] && !l.covered(pattern) {
+			return l.lacks(pattern)
+		}
+	}
+	for _, pattern := range buffers {
+		if l.covered(pattern) {
+			continue
+		}
+		if l.class.Buffers[pattern] && !strings.Contains(pattern, "*") && l.inUnit(pattern) == "" {
+			// Small, and in the state dict: the key alone is needed.
+			l.held[pattern] = &heldTensor{name: pattern}
+			continue
+		}
+		for _, name := range l.instances(pattern) {
+			l.held[name] = &heldTensor{name: name}
+		}
+	}
+	return nil
+}
+
+func (l *listed) lacks(pattern string) error {
+	return &UnprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers 5.17", pattern, l.class.Class)}
+}
+
+// covered reports whether a key of the map stands for a tensor of the pattern:
+// it is stored, or lies in a module of which something is, or in one that is
+// not split.
+func (l *listed) covered(pattern string) bool {
+	if l.held[pattern] != nil {
+		return true
+	}
+	if unit := l.inUnit(pattern); unit != "" {
+		return len(l.counted[unit]) > 0 || l.modulesBelow(unit)
+	}
+	module := parent(pattern)
+	if module == "" || l.hasModules(module) { // a bare one has a key of its own
+		return l.any(pattern)
+	}
+	return l.modules[module]
+}
+
+func (l *listed) modulesBelow(unit string) bool {
+	for m := range l.modules {
+		if m == unit || strings.HasPrefix(m, unit+".") {
+			return true
+		}
+	}
+	return false
+}
+
+// instances are the names that a pattern has, by the members of its lists that
+// are stored.
+func (l *listed) instances(pattern string) []string {
+	star := strings.LastIndexByte(pattern, '*')
+	if star < 0 {
+		return []string{pattern}
+	}
+	var out []string
+	for _, prefix := range l.counted[pattern[:star+1]] {
+		out = append(out, prefix+pattern[star+1:])
+	}
+	return out
+}
+
+// hasModules reports whether a module, or a pattern of one, has modules below
+// it, so that its own tensors have keys of their own.
+func (l *listed) hasModules(module string) bool {
+	nodes := l.pats.walk(module)
+	if len(nodes) != strings.Count(module, ".")+1 {
+		return false
+	}
+	for _, child := range nodes[len(nodes)-1].children {
+		if len(child.children) > 0 {
+			return true
+		}
+	}
+	return false
+}

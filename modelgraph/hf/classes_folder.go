@@ -1,0 +1,284 @@
+package hf
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// UnprovenError is a folder of a family that has no reader here, whose files
+// do not tell for certain which modules the framework will make of them: a
+// device map made of their names might lack some.
+type UnprovenError struct{ Dir, Reason string }
+
+// Error implements error.
+func (e *UnprovenError) Error() string {
+	return fmt.Sprintf("%s: %s: a device map could lack modules that the framework makes; describe the model in a model.json", e.Dir, e.Reason)
+}
+
+// listed joins the files of a folder with what Transformers makes of a class
+// that has no reader here: names, ties, modules that are not split. What the
+// operations are is not known.
+type listed struct {
+	class *listedClass
+	ck    *safetensors.Checkpoint
+	dir   string
+	tied  bool // word embeddings may be
+	names *loading
+	pats  *patterns
+	split map[string]bool // patterns of modules that are not
+
+	held     map[string]*heldTensor // by name in the module tree
+	modules  map[string]bool        // patterns of modules that hold a stored tensor
+	counted  map[string][]string    // by pattern that ends in a star: the names it has
+	ties     [][]string
+	warnings []string
+	strange  tally // stored, and not known of the class
+}
+
+// heldTensor is a tensor of the module tree and what it is read from.
+type heldTensor struct {
+	name   string
+	pieces []*safetensors.Tensor
+	like   *heldTensor // of a tied one that is not stored
+}
+
+// listedFolder reads a folder by the table of classes.
+func listedFolder(dir string, c *config, reason string) (*modelgraph.Graph, error) {
+	ck, err := readFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkNames(ck); err != nil {
+		return nil, err
+	}
+	class, err := classOf(dir, c, reason)
+	if err != nil {
+		return nil, err
+	}
+	l := &listed{class: class, ck: ck, dir: dir, tied: mayTie(c), split: make(map[string]bool), held: make(map[string]*heldTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
+	if err := l.read(); err != nil {
+		return nil, err
+	}
+	layers, err := l.layers()
+	if err != nil {
+		return nil, err
+	}
+	g, err := modelgraph.New(folderName(dir), layers, l.ties)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	g.Source, g.Class, g.DType = dir, class.Class, mostlyFloat(g)
+	if g.Quantized = quantMethod(c, g); g.Quantized != "" {
+		l.warnings = append(l.warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %s tensors and their tables, of which some hold several weights an element", g.Quantized))
+	}
+	g.Warnings = slices.Concat(ck.Warnings, l.warnings, []string{fmt.Sprintf(
+		"%s: the modules are those of %s in Transformers 5.17; only what is stored is counted, no activations", reason, class.Class)})
+	return g, nil
+}
+
+// classOf finds the class that architectures names.
+func classOf(dir string, c *config, reason string) (*listedClass, error) {
+	names, modelType := c.strs("architectures"), c.name("model_type")
+	if err := c.fault(); err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, &UnprovenError{dir, reason + ", and " + ConfigName + " names no class in architectures"}
+	}
+	class, ok, err := findClass(names[0], modelType)
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, &UnprovenError{dir, fmt.Sprintf("%s, and %q with model_type %q is not a class of Transformers 5.17 whose modules are known here", reason, clipName(names[0]), clipName(modelType))}
+	}
+	return class, nil
+}
+
+// mayTie reports whether the config lets word embeddings be tied: absent does
+// not mean false, as classes have defaults of their own.
+func mayTie(c *config) bool {
+	subs := []*config{c}
+	for _, key := range []string{"text_config", "llm_config", "language_config", "decoder", "encoder"} {
+		subs = append(subs, c.sub(key))
+	}
+	said := false
+	for _, s := range subs {
+		if s.has("tie_word_embeddings") {
+			if s.bool(true, "tie_word_embeddings") {
+				return true
+			}
+			said = true
+		}
+	}
+	return !said
+}
+
+// tieInDoubt reports a class that ties its word embeddings unless the config
+// says that it does not, so that files which hold both do not tell.
+func tieInDoubt(c *config) bool {
+	names := c.strs("architectures")
+	if len(names) == 0 || c.has("tie_word_embeddings") {
+		return false
+	}
+	class, ok, err := findClass(names[0], c.name("model_type"))
+	return err == nil && ok && len(class.Ties) > 0
+}
+
+// read places every stored tensor, then what the framework makes besides.
+func (l *listed) read() error {
+	buffers := make([]string, 0, len(l.class.Buffers))
+	for b := range l.class.Buffers {
+		buffers = append(buffers, b)
+	}
+	slices.Sort(buffers)
+	l.pats = newPatterns(slices.Concat(l.class.Params, buffers))
+	for _, n := range l.class.NoSplit {
+		l.split[n] = true
+	}
+	l.names = &loading{prefix: l.class.Prefix, renames: append([]rename{l.rename}, legacy...)}
+	for _, expr := range append(slices.Clone(l.class.Ignored), `rotary_emb\.inv_freq`, `(^|\.)position_ids$`) {
+		if re, err := regexp.Compile(expr); err == nil { // Go has no lookahead: such a name is then a strange one
+			l.names.ignore = append(l.names.ignore, re)
+		}
+	}
+	for i := range l.ck.Tensors {
+		if err := l.place(&l.ck.Tensors[i]); err != nil {
+			return err
+		}
+	}
+	if err := l.tie(); err != nil {
+		return err
+	}
+	if err := l.complete(buffers); err != nil {
+		return err
+	}
+	if l.strange.count > 0 {
+		l.warnings = append(l.warnings, fmt.Sprintf("%d checkpoint tensors (%d bytes) are not known of %s: they are counted, and may be left out: %s",
+			l.strange.count, l.strange.bytes, l.class.Class, l.strange.names()))
+	}
+	return nil
+}
+
+func (l *listed) rename(name string) string {
+	if to, ok := l.class.Renames[starred(name)]; ok {
+		return filled(to, numbers(name))
+	}
+	return name
+}
+
+func (l *listed) has(name string) bool { return l.pats.match(name) != "" }
+
+// place finds the tensor that a stored one becomes.
+func (l *listed) place(t *safetensors.Tensor) error {
+	s, ok := l.names.module(t.Name, l.has)
+	switch {
+	case ok:
+		return l.hold(s.name, t)
+	case l.names.ignored(s.name):
+		return nil
+	}
+	for _, base := range weightsBehind(t.Name) { // beside the weight whose storage it is part of
+		if s, ok := l.names.module(base, l.has); ok {
+			return l.hold(parent(s.name)+"."+storageLeaf(t.Name), t)
+		}
+	}
+	// A bias that the config switches on lies in a module that is known.
+	if up, last := cutLast(t.Name); last == "bias" {
+		if s, ok := l.names.module(up+".weight", l.has); ok {
+			return l.hold(parent(s.name)+".bias", t)
+		}
+	}
+	if l.class.Converted {
+		return &UnprovenError{l.dir, fmt.Sprintf("%q is not a name that %s in Transformers 5.17 is known to read", clipName(t.Name), l.class.Class)}
+	}
+	l.strange.add(t.Name, t.Bytes())
+	return l.hold(t.Name, t)
+}
+
+// weightsBehind are the weights whose quantised storage a name may be part of.
+func weightsBehind(name string) []string {
+	if base, _, ok := strings.Cut(name, ".quant_state."); ok {
+		return []string{base}
+	}
+	var out []string
+	for _, suffix := range quantisedSuffixes {
+		if base, ok := strings.CutSuffix(name, suffix); ok {
+			out = append(out, base, base+".weight")
+		}
+	}
+	return out
+}
+
+// storageLeaf is a name of its own beside the weight's: the last parts of the
+// stored one, with the expert's number.
+func storageLeaf(stored string) string {
+	parts := strings.Split(stored, ".")
+	return strings.Join(parts[max(0, len(parts)-3):], "_")
+}
+
+// hold notes a stored tensor under its name in the module tree.
+func (l *listed) hold(name string, t *safetensors.Tensor) error {
+	h := l.held[name]
+	if h == nil {
+		h = &heldTensor{name: name}
+		l.held[name] = h
+		l.note(name)
+	} else if _, joined := l.class.Renames[starred(t.Name)]; !joined {
+		return &UnprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(h.pieces[0].Name), clipName(t.Name), clipName(name))}
+	}
+	h.pieces = append(h.pieces, t)
+	return nil
+}
+
+// note remembers the modules and the list members on a name's path.
+func (l *listed) note(name string) {
+	at := 0
+	nodes := l.pats.walk(name)
+	for i, n := range nodes {
+		end := strings.IndexByte(name[at:], '.')
+		if end < 0 {
+			break
+		}
+		at += end
+		if prefix := name[:at]; n.isStar() && !slices.Contains(l.counted[n.path], prefix) {
+			l.counted[n.path] = append(l.counted[n.path], prefix)
+		}
+		if i == strings.Count(name, ".")-1 {
+			l.modules[n.path] = true
+		}
+		at++
+	}
+}
+
+// unitOf is the outermost module on a name's path that is not split, or "".
+func (l *listed) unitOf(name string) string {
+	parts := strings.Split(name, ".")
+	for i, n := range l.pats.walk(name) {
+		if l.split[n.path] {
+			return strings.Join(parts[:i+1], ".")
+		}
+	}
+	return ""
+}
+
+// inUnit is the pattern of the module that is not split and holds a pattern.
+func (l *listed) inUnit(pattern string) string {
+	for i := range len(pattern) + 1 {
+		if (i == len(pattern) || pattern[i] == '.') && l.split[pattern[:i]] {
+			return pattern[:i]
+		}
+	}
+	return ""
+}
+
+// part is where a stored tensor lies, as a path that opens from here.
+func (l *listed) part(t *safetensors.Tensor) modelgraph.Part {
+	return modelgraph.Part{Name: t.Name, File: filepath.Join(l.ck.Dir, filepath.FromSlash(l.ck.Files[t.File].Name)), DType: t.DType, Begin: t.Begin, End: t.End}
+}

@@ -1,0 +1,83 @@
+package hf
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// layers makes a layer for each module that holds tensors, in module order;
+// outside a unit, a tensor of a module that has modules is a layer of its own.
+// A class that names no modules which are not split has the members of its
+// outermost lists for units.
+func (l *listed) layers() ([]modelgraph.Layer, error) {
+	names := slices.SortedFunc(maps.Keys(l.held), l.pats.compare)
+	unit := l.unitOf
+	if len(l.split) == 0 {
+		t := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(names))}
+		for i, n := range names {
+			t.Tensors[i].Name = n
+		}
+		lists := newTree(t)
+		unit = func(name string) string { return lists.unit(parent(name)) }
+		l.warnings = append(l.warnings, "Transformers does not say which modules of "+l.class.Class+" must not be split: those of its outermost lists are kept whole")
+	}
+	at := make(map[string]int)
+	var layers []modelgraph.Layer
+	for _, name := range names {
+		h, u := l.held[name], unit(name)
+		module := parent(name)
+		if u == "" && (module == "" || l.hasModules(module)) {
+			module = name
+		}
+		if u != "" && !strings.HasPrefix(name, u+".") {
+			module = u
+		}
+		i, ok := at[module]
+		if !ok {
+			i = len(layers)
+			at[module] = i
+			layers = append(layers, modelgraph.Layer{Name: module, Op: modelgraph.Opaque{}, Unit: u})
+		}
+		if !h.stands() {
+			continue
+		}
+		t := l.tensor(h, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
+		if _, buffer := l.class.Buffers[l.pats.match(name)]; buffer {
+			layers[i].Buffers = append(layers[i].Buffers, t)
+		} else {
+			layers[i].Params = append(layers[i].Params, t)
+		}
+	}
+	return inOrder(layers), nil
+}
+
+// stands reports a tensor that is stored or is another that is; else it is a
+// buffer of which only the key is needed.
+func (h *heldTensor) stands() bool { return len(h.pieces) > 0 || h.like != nil }
+
+// tensor is what a stored or tied one is loaded as; several stored ones that
+// are joined make a flat list of their elements, of the widest type.
+func (l *listed) tensor(h *heldTensor, name string) modelgraph.Tensor {
+	from := h
+	if h.like != nil {
+		from = h.like
+	}
+	first := from.pieces[0]
+	t := modelgraph.Tensor{Name: name, Shape: slices.Clone(first.Shape), DType: first.DType}
+	var total int64
+	for _, p := range from.pieces {
+		t.Parts = append(t.Parts, l.part(p))
+		total += elements(p.Shape)
+		if p.DType.Bits() > t.DType.Bits() {
+			t.DType = p.DType
+		}
+	}
+	if len(from.pieces) > 1 {
+		t.Shape = []int64{total}
+	}
+	return t
+}

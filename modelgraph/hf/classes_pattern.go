@@ -1,0 +1,119 @@
+package hf
+
+import (
+	"cmp"
+	"strings"
+)
+
+// patterns is a tree of names with stars, by their parts.
+type patterns struct {
+	root *patternNode
+}
+
+type patternNode struct {
+	children map[string]*patternNode
+	first    int    // where its first name stands in the list
+	name     string // the pattern, where a tensor ends here
+	path     string // the pattern up to here
+}
+
+func newPatterns(names []string) *patterns {
+	p := &patterns{root: &patternNode{}}
+	for i, n := range names {
+		p.add(n, i)
+	}
+	return p
+}
+
+func (p *patterns) add(name string, at int) {
+	node := p.root
+	for part := range strings.SplitSeq(name, ".") {
+		next := node.children[part]
+		if next == nil {
+			next = &patternNode{first: at, path: strings.TrimPrefix(node.path+"."+part, ".")}
+			if node.children == nil {
+				node.children = make(map[string]*patternNode)
+			}
+			node.children[part] = next
+		}
+		node = next
+	}
+	node.name = name
+}
+
+// walk follows a name as far as the patterns go: a part as it is spelled
+// before a star. nodes has one node for each part that was followed.
+func (p *patterns) walk(name string) (nodes []*patternNode) {
+	node := p.root
+	for part := range strings.SplitSeq(name, ".") {
+		next := node.children[part]
+		if next == nil && decimal(part) {
+			next = node.children["*"]
+		}
+		if next == nil {
+			return nodes
+		}
+		nodes, node = append(nodes, next), next
+	}
+	return nodes
+}
+
+// match is the pattern of a tensor's name, or "".
+func (p *patterns) match(name string) string {
+	nodes := p.walk(name)
+	if len(nodes) != strings.Count(name, ".")+1 {
+		return ""
+	}
+	return nodes[len(nodes)-1].name
+}
+
+// compare puts names in the order of modules: lists by their numbers, else as
+// the patterns stand; what no pattern has comes last.
+func (p *patterns) compare(x, y string) int {
+	a, b := p.walk(x), p.walk(y)
+	xs, ys := strings.Split(x, "."), strings.Split(y, ".")
+	for i := range min(len(a), len(b)) {
+		if a[i] != b[i] {
+			return cmp.Or(cmp.Compare(a[i].first, b[i].first), strings.Compare(xs[i], ys[i]))
+		}
+		if c := compareNumbers(xs[i], ys[i]); a[i].isStar() && c != 0 {
+			return c
+		}
+	}
+	return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(x, y))
+}
+
+func (n *patternNode) isStar() bool { return n.path == "*" || strings.HasSuffix(n.path, ".*") }
+
+// numbers are the parts of a name that are numbers.
+func numbers(name string) []string {
+	var out []string
+	for part := range strings.SplitSeq(name, ".") {
+		if decimal(part) {
+			out = append(out, part)
+		}
+	}
+	return out
+}
+
+// starred is a name with a star for every number.
+func starred(name string) string {
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		if decimal(part) {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+// filled is a pattern with numbers in place of its stars.
+func filled(pattern string, numbers []string) string {
+	parts := strings.Split(pattern, ".")
+	for i, part := range parts {
+		if part == "*" && len(numbers) > 0 {
+			parts[i], numbers = numbers[0], numbers[1:]
+		}
+	}
+	return strings.Join(parts, ".")
+}

@@ -1,0 +1,76 @@
+package hf
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+)
+
+// classesGz holds what the module tree of every model class of Transformers
+// 5.17 looks like, one class a line (fixtures/oracle/classes.py made it from
+// Transformers itself).
+//
+//go:embed classes.jsonl.gz
+var classesGz []byte
+
+// listedClass is one line. Names are patterns: a star stands for a number that
+// a list of modules counts.
+type listedClass struct {
+	Class  string   `json:"class"`
+	Type   string   `json:"type"`   // model_type
+	Prefix string   `json:"prefix"` // base_model_prefix
+	Params []string `json:"params"` // in module order
+	// Optional are indexes in Params of those that some configurations lack.
+	Optional []int `json:"optional"`
+	// Ties are the names of one parameter each, where word embeddings are
+	// tied; AlwaysTied those that are one whatever the configuration says.
+	Ties       [][]string `json:"ties"`
+	AlwaysTied [][]string `json:"always_tied"`
+	// Buffers says which are stored.
+	Buffers map[string]bool `json:"buffers"`
+	// NoSplit are the modules that one device must hold whole.
+	NoSplit []string `json:"no_split"`
+	// Ignored are expressions for stored names that are left out.
+	Ignored []string `json:"ignored"`
+	// Renames are stored names, with a star for every number, and what they
+	// become; the numbers stand in order, those that are over are dropped
+	// (experts that are stacked).
+	Renames map[string]string `json:"renames"`
+	// Converted: Transformers has rules for the names of this class, so that
+	// one which is not known here may become any other.
+	Converted bool `json:"converted"`
+}
+
+// findClass looks a class up; ok is false where Transformers 5.17 has no such
+// class for the model type, or it was not built for the table.
+func findClass(class, modelType string) (c *listedClass, ok bool, err error) {
+	z, err := gzip.NewReader(bytes.NewReader(classesGz))
+	if err != nil {
+		return nil, false, fmt.Errorf("classes.jsonl.gz: %w", err) // embedded: a build fault
+	}
+	head := fmt.Appendf(nil, `{"class":%q,"type":%q,`, class, modelType)
+	r := bufio.NewReaderSize(z, 1<<16)
+	for {
+		line, err := r.ReadSlice('\n')
+		long := slices.Clone(line)
+		for err == bufio.ErrBufferFull {
+			line, err = r.ReadSlice('\n')
+			long = append(long, line...)
+		}
+		if bytes.HasPrefix(long, head) {
+			c = new(listedClass)
+			if err := json.Unmarshal(long, c, json.RejectUnknownMembers(true)); err != nil {
+				return nil, false, fmt.Errorf("classes.jsonl.gz: %s: %w", class, err)
+			}
+			return c, true, nil
+		}
+		if err != nil { // the end
+			return nil, false, nil
+		}
+	}
+}

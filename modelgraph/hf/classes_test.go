@@ -1,0 +1,213 @@
+package hf
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// listedFolderCase is what Transformers 5.17 saves of a small model, and what
+// its device map must cover (fixtures/oracle/classes.py: folder_of).
+type listedFolderCase struct {
+	Config  map[string]any `json:"config"`
+	Saved   []string       `json:"saved"`
+	State   []string       `json:"state"`
+	Tied    [][]string     `json:"tied"`
+	NoSplit []string       `json:"no_split"`
+}
+
+func (c *listedFolderCase) class() string {
+	name, _ := c.Config["architectures"].([]any)[0].(string)
+	return name
+}
+
+// TestListed reads the folders of families that have no reader: of each, what
+// accelerate's check_device_map asks for (a key for every tensor of the state
+// dict), tied tensors on one device, and no module cut that must not be.
+func TestListed(t *testing.T) {
+	cases := slices.DeleteFunc(listedCases(t), func(c *listedFolderCase) bool {
+		name, _ := c.Config["model_type"].(string)
+		return families[name] != nil // TestOracle's
+	})
+	if len(cases) < 30 {
+		t.Fatalf("%d folders", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.class(), func(t *testing.T) {
+			g, err := FromFolder(c.folder(t, c.Saved))
+			if why := refusedListed[c.class()]; why != "" {
+				if err == nil || !strings.Contains(err.Error(), why) {
+					t.Errorf("%v, want %q", err, why)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.check(t, g)
+		})
+	}
+}
+
+// refusedListed are classes whose folders are not read, with the reason.
+var refusedListed = map[string]string{
+	"Zamba2ForCausalLM": "to another, and the files do not tell how many there are",
+}
+
+func listedCases(t *testing.T) []*listedFolderCase {
+	t.Helper()
+	f, err := os.Open("../../fixtures/oracle/folders.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []*listedFolderCase
+	lines := bufio.NewScanner(z)
+	lines.Buffer(nil, 1<<24)
+	for lines.Scan() {
+		c := new(listedFolderCase)
+		if err := json.Unmarshal(lines.Bytes(), c); err != nil {
+			t.Fatal(err)
+		}
+		cases = append(cases, c)
+	}
+	return cases
+}
+
+// folder writes the config and a file with tensors of two elements.
+func (c *listedFolderCase) folder(t *testing.T, names []string) string {
+	t.Helper()
+	dir := t.TempDir()
+	config, err := json.Marshal(c.Config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, ConfigName), config)
+	var tensors []stored
+	for _, n := range names {
+		tensors = append(tensors, st(n, modelgraph.BF16, 2))
+	}
+	writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
+	return dir
+}
+
+// check holds the graph's units to what Transformers has.
+func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
+	t.Helper()
+	set := make(map[int]int) // units that share a device
+	for _, units := range g.TiedUnits() {
+		for _, u := range units {
+			set[u] = units[0] + 1
+		}
+	}
+	keys := make(map[string]int)
+	for u := range g.Units {
+		for _, k := range g.Units[u].Keys {
+			keys[k] = u
+		}
+	}
+	device := func(name string) int {
+		for n := name; n != ""; n = parent(n) {
+			if u, ok := keys[n]; ok {
+				if s := set[u]; s > 0 {
+					return s - 1
+				}
+				return u
+			}
+		}
+		t.Errorf("no key stands for %q", name)
+		return -1
+	}
+	for _, n := range c.State {
+		device(n)
+	}
+	for _, names := range c.Tied {
+		for _, n := range names[1:] {
+			if device(n) != device(names[0]) {
+				t.Errorf("%q and %q are one tensor, on two devices", names[0], n)
+			}
+		}
+	}
+	for _, module := range c.NoSplit {
+		at := -1
+		for _, n := range c.State {
+			if !strings.HasPrefix(n, module+".") {
+				continue
+			}
+			if d := device(n); at >= 0 && d != at {
+				t.Errorf("%q is split at %q", module, n)
+				break
+			} else {
+				at = d
+			}
+		}
+	}
+	var elements int64
+	for range c.Saved {
+		elements += 2
+	}
+	if n := g.ParamCount() + g.BufferCount(); n != elements {
+		t.Errorf("%d elements of the %d that are stored", n, elements)
+	}
+}
+
+// TestListedRefuses: what the files do not prove is refused, by the name that
+// is not known or not there.
+func TestListedRefuses(t *testing.T) {
+	for _, c := range listedCases(t) {
+		var names []string
+		var want string
+		switch c.class() {
+		case "BartForConditionalGeneration": // a whole module is missing
+			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "layernorm_embedding") }), "layernorm_embedding"
+		case "GPTNeoXForCausalLM": // names of which one is not known of a class that renames some
+			names, want = append(slices.Clone(c.Saved), "gpt_neox.more.weight"), `"gpt_neox.more.weight" is not a name that GPTNeoXForCausalLM`
+		case "CohereForCausalLM": // the embedding is not there, and what is tied to it neither
+			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "embed") }), `"model.embed_tokens.weight"`
+		case "LlavaForConditionalGeneration": // of the language model alone
+			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return !strings.HasPrefix(n, "language_model") }), "no file holds"
+		default:
+			continue
+		}
+		_, err := FromFolder(c.folder(t, names))
+		if _, ok := errors.AsType[*UnprovenError](err); !ok || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", c.class(), err, want)
+		}
+	}
+}
+
+// TestListedTies: a head that is stored beside the embedding is tied to it
+// unless the config says that it is not.
+func TestListedTies(t *testing.T) {
+	for _, c := range listedCases(t) {
+		if c.class() != "CohereForCausalLM" {
+			continue
+		}
+		for _, said := range []struct {
+			tied any
+			ties int
+		}{{nil, 1}, {true, 1}, {false, 0}} {
+			if c.Config["tie_word_embeddings"] = said.tied; said.tied == nil {
+				delete(c.Config, "tie_word_embeddings")
+			}
+			g, err := FromFolder(c.folder(t, append(slices.Clone(c.Saved), "lm_head.weight")))
+			if err != nil || len(g.Ties) != said.ties {
+				t.Errorf("tie_word_embeddings %v: %v, ties %v", said.tied, err, g.Ties)
+			}
+		}
+		return
+	}
+	t.Fatal("no folder of Cohere")
+}
