@@ -12,6 +12,10 @@ PKG      = ./...
 ONLY     =
 HIGHS_LIMIT = 20s
 DP       =
+SWEEP_TIME = 3m
+SEED     = $$(date +%s)
+SWEEP_CASE =
+PIPELINES = 5000
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -19,7 +23,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint tidy formatted configurations bench workloads fuzz golden fmt clean
+.PHONY: help demo build test check accuracy lint tidy formatted configurations bench workloads fuzz sweep golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -95,6 +99,14 @@ fuzz: ## Run every fuzz target for FUZZTIME each (default 20s)
 		done; \
 	done; \
 	echo "$$ran fuzz targets ran for $(FUZZTIME) each"; [ "$$ran" -gt 0 ]
+
+sweep: ## Random commands and pipelines from a seed, each answer held to its word (SWEEP_TIME=3m SEED=n SWEEP_CASE=one PIPELINES=5000)
+	@seed=$(SEED); status=0; \
+	SWEEP_TIME=$(SWEEP_TIME) SEED=$$seed SWEEP_CASE=$(SWEEP_CASE) \
+		$(GO) test -count=1 -timeout 0 -run '^TestSweep$$' -v ./cmd/devmap || status=1; \
+	if [ -z '$(SWEEP_CASE)' ]; then \
+		$(GO) test ./planner -count=1 -timeout 0 -run RandomPipelines -v -pipelines $(PIPELINES) -pipeline-seed $$seed || status=1; \
+	fi; exit $$status
 
 golden: ## Rewrite golden files (tests that see UPDATE_GOLDEN=1); read the diff
 	@UPDATE_GOLDEN=1 $(GO) test -count=1 $(PKG)

@@ -42,7 +42,11 @@ func (e *ScheduleError) Error() string {
 	if e.Below > 0 {
 		works = fmt.Sprintf("%d and %d work", e.Below, e.Above)
 	}
-	return fmt.Sprintf("%d micro-batches on %d stages: %s %s (%s)", e.Schedule.MicroBatches, e.Schedule.Stages, e.Schedule.Kind, e.Rule, works)
+	parts := "micro-batches"
+	if e.Schedule.MicroBatches == 1 {
+		parts = "micro-batch"
+	}
+	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", e.Schedule.MicroBatches, parts, e.Schedule.Stages, e.Schedule.Kind, e.Rule, works)
 }
 
 // Check refuses what torch's classes refuse (torch 2.11,

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -69,7 +70,7 @@ func (l *layout) checkStages() error {
 		return nil // forward only: every schedule takes any number
 	}
 	if err := s.Check(); err != nil {
-		return &StageError{"micro-batches", int(s.Stages), items, err.Error()}
+		return &StageError{"micro-batches", int(s.Stages), items, l.refusedParts(err)}
 	}
 	return nil
 }
@@ -96,6 +97,17 @@ func tooFew(s costmodel.Schedule, items int) error {
 		e.Msg += "; what works: " + strings.Join(works, ", or ")
 	}
 	return e
+}
+
+// refusedParts is the error of a number of micro-batches, with those that
+// divide the batch too where the numbers in it do not.
+func (l *layout) refusedParts(err error) string {
+	batch := l.p.Costs.Workload.Batch
+	var e *costmodel.ScheduleError
+	if errors.As(err, &e) && batch%e.Above == 0 && (e.Below == 0 || batch%e.Below == 0) {
+		return err.Error()
+	}
+	return fmt.Sprintf("%v, and a divisor of the batch of %d (%s)", err, batch, l.p.schedule().Parts(batch))
 }
 
 // stagePeak is what stage d holds at its peak with items [a, b), in O(1).

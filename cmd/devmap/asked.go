@@ -48,6 +48,9 @@ func (s *shared) posing(cmd *cobra.Command, file *costmodel.Topology) (*strategy
 	if cmd.Name() == "estimate" && !cmd.Flags().Changed("strategy") {
 		w.Strategy = costmodel.Auto
 	}
+	if !cmd.Flags().Changed("micro-batches") {
+		w.MicroBatches = 0 // as many as the strategy takes
+	}
 	topo := file
 	if s.topology == "" || file == nil {
 		if topo, err = s.buildTopology(cmd.Context(), w.Mode, 0); err != nil {

@@ -64,7 +64,7 @@ func check(w *costmodel.Workload) error {
 		return &WorkloadError{"batch", fmt.Sprintf("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
 	}
 	if w.Batch%w.MicroBatches != 0 {
-		return &WorkloadError{"micro-batches", fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, nearestDivisors(w.Batch, w.MicroBatches))}
+		return &WorkloadError{"micro-batches", fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))}
 	}
 	if w.Seq > 0 && w.MicroBatch() > maxTokens/max(w.Seq, w.TargetSeq) {
 		return &WorkloadError{"batch", fmt.Sprintf("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
@@ -75,15 +75,14 @@ func check(w *costmodel.Workload) error {
 	return checkStrategy(w)
 }
 
-func nearestDivisors(n, d int64) string {
-	below, above := d, d
-	for below > 1 && n%below != 0 {
-		below--
+// partsOf names numbers of micro-batches that divide the batch, of those that
+// the workload's schedule takes.
+func partsOf(w *costmodel.Workload) string {
+	if w.Strategy != costmodel.Pipeline || w.Mode != costmodel.Train {
+		return costmodel.Nearest(w.MicroBatches, costmodel.Divisors(w.Batch), func(int64) bool { return true })
 	}
-	for above < n && n%above != 0 {
-		above++
-	}
-	return fmt.Sprintf("%d and %d do", below, min(above, n))
+	s := costmodel.Schedule{Kind: w.Schedule, Stages: max(1, w.World), Chunks: max(1, w.VirtualStages), MicroBatches: w.MicroBatches}
+	return s.Parts(w.Batch)
 }
 
 // mainType is the type the config names, else that of most parameter bytes.

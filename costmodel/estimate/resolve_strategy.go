@@ -41,7 +41,7 @@ func checkStrategy(w *costmodel.Workload) error {
 	case w.World < 1:
 		return &WorkloadError{"strategy", fmt.Sprintf("%s needs the number of GPUs", w.Strategy)}
 	case w.ShardDegree > 0 && w.World%w.ShardDegree != 0:
-		return &WorkloadError{"shard-degree", fmt.Sprintf("%d does not divide the %d GPUs (%s)", w.ShardDegree, w.World, nearestDivisors(w.World, w.ShardDegree))}
+		return &WorkloadError{"shard-degree", fmt.Sprintf("%d does not divide the %d GPUs (%s)", w.ShardDegree, w.World, costmodel.Nearest(w.ShardDegree, costmodel.Divisors(w.World), func(int64) bool { return true }))}
 	}
 	if err := checkPipeline(w); err != nil {
 		return err

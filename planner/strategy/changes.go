@@ -53,8 +53,8 @@ func (p *Problem) edits() []edit {
 		func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit })
 	for b := w.Batch / 2; b >= 1; b /= 2 {
 		add(true, "", func(w *costmodel.Workload) {
-			w.Batch, w.MicroBatches = b, max(1, min(w.MicroBatches, b))
-			for w.Batch%w.MicroBatches != 0 {
+			w.Batch, w.MicroBatches = b, min(w.MicroBatches, b)
+			for w.MicroBatches > 0 && b%w.MicroBatches != 0 {
 				w.MicroBatches--
 			}
 		})

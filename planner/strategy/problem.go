@@ -17,7 +17,8 @@ import (
 type Problem struct {
 	Graph *modelgraph.Graph
 	// Workload is as it was asked for, not resolved: a strategy, runtime or
-	// schedule in it restricts the rows, [costmodel.Auto] and none do not.
+	// schedule in it restricts the rows, [costmodel.Auto] and none do not, and
+	// 0 micro-batches are as many as fill a pipeline.
 	Workload costmodel.Workload
 	Topology *costmodel.Topology
 	// Pins and Together hold where there is a device map.

@@ -62,7 +62,7 @@ func (p *Problem) of(s costmodel.Strategy, r costmodel.Runtime) costmodel.Worklo
 	}
 	if s != costmodel.Pipeline {
 		w.Schedule, w.VirtualStages = "", 0
-	} else if w.MicroBatches <= 1 {
+	} else if w.MicroBatches == 0 {
 		w.MicroBatches = microBatches(w.Batch, p.gpus())
 	}
 	if !s.Replicated() || s == costmodel.DDP {

@@ -112,6 +112,9 @@ func (p *Problem) others(ctx context.Context) []Change {
 	q := *p
 	w := &q.Workload
 	w.Strategy, w.Runtime, w.Schedule, w.VirtualStages, w.ShardDegree = "", "", "", 0, 0
+	if w.MicroBatches == 1 {
+		w.MicroBatches = 0 // a pipeline would stand idle
+	}
 	q.Anywhere, q.Offload = false, "" // they are a device map's
 	c, ok := p.fitting(ctx, &q)
 	if !ok && len(p.Pins)+len(p.Together) > 0 { // which rule out what every GPU runs whole

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+// The sweep draws commands from a seed and holds every answer to its word:
+// no internal error, an exit status of the contract, sums that add up, a check
+// that agrees with the plan to the byte, and every change that is told works
+// as it is printed. SWEEP_TIME makes it long (make sweep), SEED draws others,
+// SWEEP_CASE repeats one.
+
+// shortSweep is how many commands a test run draws.
+const shortSweep = 70
+
+func TestSweep(t *testing.T) {
+	s := &sweep{t: t, dir: t.TempDir(), models: sweptModels(t), seed: environment(t, "SEED", 1), seen: map[string]int{}, faults: map[string]int{}}
+	limit, long := time.Duration(0), false
+	if text := os.Getenv("SWEEP_TIME"); text != "" {
+		var err error
+		if limit, err = time.ParseDuration(text); err != nil {
+			t.Fatal(err)
+		}
+		long = true
+	}
+	t.Logf("seed %d", s.seed)
+	first, end := uint64(0), uint64(shortSweep)
+	if os.Getenv("SWEEP_CASE") != "" {
+		first = environment(t, "SWEEP_CASE", 0)
+		end = first + 1
+	} else if long {
+		end = 1 << 40
+	}
+	start := time.Now()
+	n := 0
+	for i := first; i < end && (!long || time.Since(start) < limit); i++ {
+		s.one(i)
+		n++
+	}
+	t.Logf("slowest, %v: devmap %s", s.slowest.Round(time.Millisecond), s.slow)
+	t.Logf("%d cases in %v: %s", n, time.Since(start).Round(time.Millisecond), s.summary())
+	if n >= shortSweep && (s.seen["plan 0"] < n/4 || s.seen["plan 3"] == 0 || s.seen["hints"] == 0 || s.seen["rows"] == 0) {
+		t.Error("too little is drawn that fits, that does not, or that has hints: the sweep tests nothing")
+	}
+}
+
+func environment(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return n
+}
+
+type sweep struct {
+	t      *testing.T
+	dir    string
+	models []sweptModel
+	seed   uint64
+	seen   map[string]int // counts for the summary
+	faults map[string]int
+	now    uint64 // the case
+
+	slowest time.Duration
+	slow    string // the command that took it
+	*drawing
+}
+
+func (s *sweep) summary() string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(s.seen)) {
+		out = append(out, fmt.Sprintf("%s: %d", name, s.seen[name]))
+	}
+	faults := 0
+	for _, n := range s.faults {
+		faults += n
+	}
+	return strings.Join(append(out, fmt.Sprintf("faults: %d", faults)), ", ")
+}
+
+// fault reports what is wrong with a command, and how to repeat it.
+func (s *sweep) fault(args []string, err error) {
+	if err == nil {
+		return
+	}
+	s.faults[args[0]]++
+	s.t.Errorf("devmap %s\n  %v\n  (SEED=%d SWEEP_CASE=%d)", shellWords(args), err, s.seed, s.now)
+}
+
+func shellWords(args []string) string {
+	var out []string
+	for _, a := range args {
+		if strings.ContainsAny(a, "*() ") {
+			a = "'" + a + "'"
+		}
+		out = append(out, a)
+	}
+	return strings.Join(out, " ")
+}
+
+// call runs a command line in this process. What no user should read is a
+// fault, and so is a status other than those expected.
+func (s *sweep) call(args []string, expected ...int) (status int, stdout []byte, stderr string) {
+	var out, errs bytes.Buffer
+	start := time.Now()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	func() {
+		defer func() {
+			if p := recover(); p != nil {
+				status = -1
+				s.fault(args, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
+			}
+		}()
+		status = run(ctx, args, &out, &errs)
+	}()
+	s.seen[fmt.Sprintf("%s %d", args[0], status)]++
+	if took := time.Since(start); took > s.slowest {
+		s.slowest, s.slow = took, shellWords(args)
+	}
+	// A map that the file's links do not join is the file's fault.
+	unlinked := status == exitError && strings.Contains(errs.String(), "links missing between")
+	if status >= 0 && !slices.Contains(expected, status) && !unlinked {
+		s.fault(args, fmt.Errorf("exit status %d, not one of %v: %s", status, expected, tail(errs.String())))
+	}
+	s.fault2(args, internal(errs.String()), internal(out.String()))
+	if ctx.Err() != nil {
+		s.fault(args, errors.New("it took more than a minute"))
+	}
+	return status, out.Bytes(), errs.String()
+}
+
+func (s *sweep) fault2(args []string, errs ...error) { s.fault(args, errors.Join(errs...)) }
+
+func tail(text string) string {
+	if len(text) > 600 {
+		return "…" + text[len(text)-600:]
+	}
+	return text
+}
+
+// one draws a command and follows what it leads to.
+func (s *sweep) one(i uint64) {
+	s.now = i
+	s.drawing = draw(rand.New(rand.NewPCG(s.seed, i)), s.models, s.dir)
+	if s.chance(0.2) {
+		s.estimate()
+		return
+	}
+	args := slices.Concat([]string{"plan", s.model.name, "--time-limit", "300ms"}, words(s.flags))
+	if explain := s.chance(0.15) && !slices.Contains(s.flags, setting{"objective", "front"}); explain {
+		args = append(args, "--explain")
+	}
+	if s.chance(0.8) {
+		args = append(args, "--json")
+	}
+	switch status, out, errs := s.call(args, exitDone, exitUsage, exitInfeasible); status {
+	case exitDone:
+		if slices.Contains(s.flags, setting{"objective", "front"}) {
+			s.front(args, out)
+			return
+		}
+		s.planned(args, out, errs)
+	case exitInfeasible:
+		if len(out) > 0 {
+			s.fault(args, errors.New("nothing fits, and something is on stdout"))
+		}
+		s.hints("plan", args, remedies(errs))
+	case exitUsage:
+		s.refusal(args, errs)
+	}
+}
+
+// planned judges a plan, and has it checked and emitted.
+func (s *sweep) planned(args []string, out []byte, errs string) {
+	p, err := readPlan(out)
+	if err != nil {
+		s.fault(args, err)
+		return
+	}
+	s.fault(args, p.judge())
+	s.hints("plan", args, advised(errs, p.Warnings))
+	file := s.file("plan", out)
+	s.checked(args, []string{"check", s.model.name, file, "--json"}, p)
+	if p.DeviceMap != nil {
+		flags := slices.DeleteFunc(slices.Clone(s.flags), func(f setting) bool {
+			return f.name == "strategy" && f.value == "auto"
+		})
+		if len(flags) == len(s.flags) { // else the map's strategy is not among them
+			s.checked(args, slices.Concat([]string{"check", s.model.name, s.file("map", p.DeviceMap), "--json"}, words(flags)), p)
+		}
+	}
+	engine := emit.Engines()[s.IntN(len(emit.Engines()))]
+	s.call([]string{"emit", file, "--for", engine}, exitDone, exitError, exitUsage)
+	if s.chance(0.1) {
+		s.call([]string{"inspect", s.model.name, "--json"}, exitDone)
+	}
+}
+
+// checked holds check to the plan, byte for byte.
+func (s *sweep) checked(plan, args []string, p *sweptPlan) {
+	status, out, _ := s.call(args, exitDone)
+	if status != exitDone {
+		return
+	}
+	var c map[string]json.RawMessage
+	if err := json.Unmarshal(out, &c); err != nil {
+		s.fault(args, err)
+		return
+	}
+	if !sameJSON(c["devices"], p.raw["devices"]) || !sameJSON(c["imbalance"], p.raw["imbalance"]) {
+		s.fault(args, fmt.Errorf("check and plan (devmap %s) differ", shellWords(plan)))
+	}
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y bytes.Buffer
+	return errors.Join(json.Compact(&x, a), json.Compact(&y, b)) == nil && bytes.Equal(x.Bytes(), y.Bytes())
+}
+
+func (s *sweep) file(kind string, data []byte) string {
+	name := filepath.Join(s.dir, kind+".json")
+	if err := os.WriteFile(name, data, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	return name
+}
+
+// front judges every point.
+func (s *sweep) front(args []string, out []byte) {
+	var doc struct {
+		Points []struct {
+			Objective   contractObjective `json:"objective"`
+			StepSeconds float64           `json:"step_seconds"`
+			Share       float64           `json:"largest_share"`
+		} `json:"points"`
+	}
+	if err := json.Unmarshal(out, &doc); err != nil || len(doc.Points) == 0 {
+		s.fault(args, fmt.Errorf("a front of %d points: %w", len(doc.Points), err))
+		return
+	}
+	for i, p := range doc.Points {
+		s.fault(args, p.Objective.judge(false))
+		if i > 0 && (p.StepSeconds <= doc.Points[i-1].StepSeconds || p.Share >= doc.Points[i-1].Share) || p.Share > 1 {
+			s.fault(args, fmt.Errorf("point %d is no better than the one before it", i))
+		}
+	}
+}
+
+// hints runs every hint as it is printed; a short sweep runs one of them.
+func (s *sweep) hints(command string, args []string, hints []hint) {
+	if len(hints) > 1 && os.Getenv("SWEEP_TIME") == "" {
+		hints = hints[s.IntN(len(hints)):][:1]
+	}
+	for _, h := range hints {
+		s.seen["hints"]++
+		flags, err := follow(s.flags, h)
+		if err != nil {
+			s.fault(args, err)
+			continue
+		}
+		if command == "estimate" { // which says no more than that something fits
+			s.call(slices.Concat([]string{"estimate", s.model.name, "--json"}, flags), exitDone)
+		}
+		again := slices.Concat([]string{"plan", s.model.name, "--json"}, flags)
+		want := exitDone
+		if !h.fits {
+			want = exitInfeasible
+		}
+		status, out, _ := s.call(again, want)
+		if status != want {
+			s.fault(args, fmt.Errorf("it says %q, which does not hold", h.flags))
+			continue
+		}
+		s.follows(args, again, h, out)
+	}
+}
+
+// follows compares a plan with the figure of the hint that led to it. Those of
+// searches that time ends may be better than the hint said.
+func (s *sweep) follows(args, again []string, h hint, out []byte) {
+	searched := slices.ContainsFunc(again, func(w string) bool { return slices.Contains([]string{"--contiguous=false", "time", "front"}, w) })
+	if h.figure == "" || !h.fits || searched {
+		return
+	}
+	p, err := readPlan(out)
+	if err != nil {
+		s.fault(again, err)
+	} else if !slices.Contains(p.figures(), h.figure) {
+		s.fault(args, fmt.Errorf("it says %q: fullest GPU %s; devmap %s says %v", h.flags, h.figure, shellWords(again), p.figures()))
+	}
+}
