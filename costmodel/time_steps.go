@@ -15,9 +15,13 @@ import "math"
 func (s *timing) lockStep(stages []stage, schedule Schedule, held [][]int, ranks []int) []float64 {
 	k := lockStep{timing: s, stages: stages, held: held}
 	longest, first, last := int64(0), int64(0), int64(math.MaxInt64)
-	for rank, d := range ranks {
+	k.device = ranks
+	if schedule.perRound() < schedule.Stages {
+		return k.waiting(schedule)
+	}
+	for rank := range ranks {
 		c := schedule.column(int64(rank))
-		k.columns, k.device = append(k.columns, c), append(k.device, d)
+		k.columns = append(k.columns, c)
 		longest, first, last = max(longest, c.length()), max(first, c.middle), min(last, c.end)
 	}
 	clocks := make([]float64, 2*len(held))
@@ -35,8 +39,9 @@ type lockStep struct {
 	*timing
 	stages  []stage
 	held    [][]int
-	columns []column // by rank
-	device  []int    // likewise
+	columns []column  // by rank
+	device  []int     // likewise
+	step    []*action // likewise, of the one step that is played; nil: columns say
 }
 
 func (k *lockStep) steps(clocks []float64, from, to int64) {
@@ -86,6 +91,13 @@ type action struct {
 // at is what a rank does in step t, if anything: a rank may hold fewer chunks
 // than others.
 func (k *lockStep) at(rank int, t int64) (action, bool) {
+	if k.step != nil {
+		a := k.step[rank]
+		if a == nil {
+			return action{}, false
+		}
+		return *a, true
+	}
 	a, ok := k.columns[rank].at(t)
 	held := k.held[k.device[rank]]
 	if !ok || a.Chunk >= int64(len(held)) || a.Backward && k.t.Workload.Mode != Train {

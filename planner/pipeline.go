@@ -66,8 +66,9 @@ func (l *layout) checkStages() error {
 	if s.Stages == 1 && s.Chunks > 1 {
 		return &StageError{"schedule", 1, items, "interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule"}
 	}
-	if l.p.Costs.Workload.Mode != costmodel.Train {
-		return nil // forward only: every schedule takes any number
+	mode := l.p.Costs.Workload.Mode
+	if mode == costmodel.Load || mode == costmodel.Infer && s.Kind != costmodel.Interleaved {
+		return nil // forward only: a run a GPU takes any number
 	}
 	if err := s.Check(); err != nil {
 		return &StageError{"micro-batches", int(s.Stages), items, l.refusedParts(err)}

@@ -104,7 +104,7 @@ func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline, train bool) {
 			c.fault(SplitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", s, p.device[s], p.device[s%int(p.schedule.Stages)])
 		}
 	}
-	if err := p.schedule.Check(); err != nil && train {
+	if err := p.schedule.Check(); err != nil && (train || p.schedule.Kind == costmodel.Interleaved) {
 		c.warnings = append(c.warnings, fmt.Sprintf("the engine refuses this: %v", err))
 	}
 }
