@@ -282,7 +282,7 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 	switch {
 	case errors.As(err, &stage), errors.As(err, &pattern), errors.As(err, &conflict):
 		c.refused++
-		if want.maps > 0 && runs(p) {
+		if want.maps > 0 && taken(p) {
 			c.errors++
 			return fmt.Sprintf("refused: %v, but %d maps are allowed", err, want.maps)
 		}
@@ -313,8 +313,8 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 	return c.compare(p, sol, &want)
 }
 
-// runs reports that the engine takes so many micro-batches.
-func runs(p *planner.Problem) bool {
+// taken reports that the engine takes so many micro-batches.
+func taken(p *planner.Problem) bool {
 	w := &p.Costs.Workload
 	s := costmodel.Schedule{Kind: w.Schedule, Stages: int64(len(p.Topology.Devices)), Chunks: max(1, w.VirtualStages), MicroBatches: w.MicroBatches}
 	return s.Check() == nil || w.Mode == costmodel.Infer && w.Schedule != costmodel.Interleaved
