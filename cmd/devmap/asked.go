@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
@@ -29,6 +30,9 @@ func (s *shared) asked(cmd *cobra.Command, arg string) (*strategy.Problem, error
 	if p.Graph, err = readModel(arg); err != nil {
 		return nil, err
 	}
+	if err := s.lengths(cmd, p.Graph); err != nil {
+		return nil, err
+	}
 	given := p.Workload
 	p.Asked = &given
 	p.On = func(count int, kind string) (strategy.GPUs, bool) {
@@ -36,6 +40,14 @@ func (s *shared) asked(cmd *cobra.Command, arg string) (*strategy.Problem, error
 	}
 	p.Takes = func(c *strategy.Change) bool { return takes(cmd, p.Topology, c) }
 	return p, nil
+}
+
+// lengths refuses lengths that the model does not read.
+func (s *shared) lengths(cmd *cobra.Command, g *modelgraph.Graph) error {
+	if s.mode == string(costmodel.Load) {
+		return nil
+	}
+	return estimate.CheckLengths(g, cmd.Flags().Changed("seq"), cmd.Flags().Changed("target-seq"))
 }
 
 // posing is what the flags say, of any model. A topology file that was read
@@ -50,6 +62,9 @@ func (s *shared) posing(cmd *cobra.Command, file *costmodel.Topology) (*strategy
 	}
 	if !cmd.Flags().Changed("micro-batches") {
 		w.MicroBatches = 0 // as many as the strategy takes
+	}
+	if err := estimate.CheckPlaced(&w); err != nil {
+		return nil, err
 	}
 	topo := file
 	if s.topology == "" || file == nil {

@@ -86,6 +86,9 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := c.suits(path, w.Strategy, plan); err != nil {
 		return err
 	}
+	if err := c.lengths(cmd, g); err != nil {
+		return err
+	}
 	w.World, w.Dequantized = world(w.Strategy, topo), estimate.Dequantizes(g, topo)
 	table, err := costs(g, w)
 	if err != nil {

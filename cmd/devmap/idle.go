@@ -44,6 +44,13 @@ var idles = []idle{
 		"the loops of its engine keep the loss alone in any case",
 	},
 	{
+		[]string{"schedule", "virtual-stages"},
+		func(w *costmodel.Workload) bool {
+			return w.Strategy != costmodel.Pipeline && w.Strategy != costmodel.Auto && w.Mode != costmodel.Load
+		},
+		"a pipeline alone has a schedule",
+	},
+	{
 		[]string{"schedule"},
 		func(w *costmodel.Workload) bool { return w.Mode == costmodel.Infer && w.Strategy == costmodel.Pipeline },
 		"without backward all schedules are one",

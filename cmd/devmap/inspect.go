@@ -62,6 +62,9 @@ func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	if err := c.lengths(cmd, g); err != nil {
+		return err
+	}
 	t, err := costs(g, w)
 	if err != nil {
 		return err

@@ -59,7 +59,10 @@ func (c *checkCommand) over(cmd *cobra.Command, planned, flags costmodel.Workloa
 		{"images", func() { w.Images = flags.Images }},
 		{"image-size", func() { w.ImageSize = flags.ImageSize }},
 		// What an engine makes of adapters follows it.
-		{"strategy", func() { w.Strategy, w.Runtime, w.LoRAPrecision = flags.Strategy, flags.Runtime, "" }},
+		{"strategy", func() {
+			w.Strategy, w.Runtime, w.LoRAPrecision = flags.Strategy, flags.Runtime, ""
+			w.Schedule, w.VirtualStages, w.ShardDegree = "", 0, 0
+		}},
 		{"runtime", func() { w.Runtime, w.LoRAPrecision = flags.Runtime, "" }},
 		{"schedule", func() { w.Schedule, w.VirtualStages = flags.Schedule, flags.VirtualStages }},
 		{"virtual-stages", func() { w.VirtualStages = flags.VirtualStages }},

@@ -29,6 +29,7 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 		if g.MaxSeq > 0 {
 			w.Seq = min(w.Seq, g.MaxSeq)
 		}
+		w.Seq = roomBefore(g, w.Seq, w.NewTokens)
 	}
 	if w.TargetSeq == 0 {
 		w.TargetSeq = w.Seq
@@ -43,6 +44,9 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 		return w, err
 	}
 	if err := checkStored(g, &w); err != nil {
+		return w, err
+	}
+	if err := checkPositions(g, &w); err != nil {
 		return w, err
 	}
 	if err := checkFrozen(g, &w); err != nil {

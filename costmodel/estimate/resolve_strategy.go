@@ -13,11 +13,17 @@ import (
 func resolveStrategy(w *costmodel.Workload) {
 	w.Strategy = cmp.Or(w.Strategy, costmodel.DeviceMap)
 	w.Runtime = cmp.Or(w.Runtime, w.Strategy.Runtimes()[0])
+	if w.Strategy != costmodel.Pipeline && w.Schedule == costmodel.OneFOneB {
+		w.Schedule = ""
+	}
+	if w.Schedule != costmodel.Interleaved && w.VirtualStages == defaultStages {
+		w.VirtualStages = 0
+	}
 	switch w.Strategy {
 	case costmodel.Pipeline:
 		w.Schedule = cmp.Or(w.Schedule, costmodel.OneFOneB)
 		if w.Schedule == costmodel.Interleaved {
-			w.VirtualStages = cmp.Or(w.VirtualStages, 2)
+			w.VirtualStages = cmp.Or(w.VirtualStages, defaultStages)
 		}
 	case costmodel.Zero1, costmodel.Zero2, costmodel.Zero3, costmodel.FSDP:
 		w.ShardDegree = cmp.Or(w.ShardDegree, w.World)
@@ -29,6 +35,9 @@ func resolveStrategy(w *costmodel.Workload) {
 
 // checkStrategy refuses combinations that no engine runs.
 func checkStrategy(w *costmodel.Workload) error {
+	if err := CheckPlaced(w); err != nil {
+		return err
+	}
 	if err := checkSelective(w); err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ func (e *estimator) situations(t *costmodel.Table) {
 	if e.w.Mode == costmodel.Load {
 		return
 	}
+	e.warnLength()
 	e.warnGPU0()
 	e.warnUnload()
 }

@@ -44,7 +44,10 @@ func (p *Problem) variants() []costmodel.Workload {
 				continue
 			}
 			for _, kind := range schedules(&p.Workload) {
-				w.Schedule = kind
+				w.Schedule, w.VirtualStages = kind, 0
+				if kind == costmodel.Interleaved {
+					w.VirtualStages = p.Workload.VirtualStages
+				}
 				out = append(out, w)
 			}
 		}

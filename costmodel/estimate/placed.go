@@ -1,0 +1,41 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// defaultStages is the runs a GPU where stages are interleaved.
+const defaultStages = 2
+
+// CheckPlaced refuses the numbers of another strategy than the workload's:
+// they would change nothing. A strategy that is open yet (auto) takes all, and
+// defaults may be written out.
+func CheckPlaced(w *costmodel.Workload) error {
+	open := w.Strategy == costmodel.Auto || w.Strategy == ""
+	schedule := w.Schedule
+	if schedule == "" && !open {
+		schedule = costmodel.OneFOneB
+	}
+	switch {
+	case w.VirtualStages < 0:
+		return &WorkloadError{"virtual-stages", fmt.Sprintf("%d is no number of runs a GPU", w.VirtualStages)}
+	case w.ShardDegree < 0:
+		return &WorkloadError{"shard-degree", fmt.Sprintf("%d is no number of GPUs", w.ShardDegree)}
+	case !open && w.Strategy != costmodel.Pipeline && w.Schedule != "" && w.Schedule != costmodel.OneFOneB:
+		return &WorkloadError{"schedule", fmt.Sprintf("%s is a pipeline's, and --strategy %s has none (--strategy pipeline does)", w.Schedule, w.Strategy)}
+	case w.VirtualStages == defaultStages || w.VirtualStages == 0:
+	case !open && w.Strategy != costmodel.Pipeline:
+		return &WorkloadError{"virtual-stages", fmt.Sprintf("%d is a pipeline's, and --strategy %s has none (--strategy pipeline --schedule interleaved does)", w.VirtualStages, w.Strategy)}
+	case schedule != "" && schedule != costmodel.Interleaved:
+		return &WorkloadError{"virtual-stages", fmt.Sprintf("%s runs one stage a GPU (--schedule interleaved takes %d)", schedule, w.VirtualStages)}
+	}
+	if !open && w.ShardDegree > 0 && !cuts(w.Strategy) {
+		return &WorkloadError{"shard-degree", fmt.Sprintf("--strategy %s cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", w.Strategy)}
+	}
+	return nil
+}
+
+// cuts reports that a strategy has a degree of sharding.
+func cuts(s costmodel.Strategy) bool { return s.Replicated() && s != costmodel.DDP }
