@@ -103,7 +103,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := c.show(cmd, g, table.Workload, r); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(g, r.Warnings), c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload))
+	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload))
 	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
 		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
 	}

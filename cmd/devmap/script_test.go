@@ -88,7 +88,7 @@ func mksafetensors(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%q is not NAME:DTYPE:SHAPE", word)
 		}
 		t := tensor{DType: parts[1]}
-		size := map[string]int64{"F32": 4, "BF16": 2, "F16": 2, "U8": 1}[parts[1]]
+		size := map[string]int64{"F32": 4, "BF16": 2, "F16": 2, "U8": 1, "F8_E4M3": 1, "I32": 4}[parts[1]]
 		for n := range strings.SplitSeq(parts[2], "x") {
 			dim, err := strconv.ParseInt(n, 10, 64)
 			ts.Check(err)
