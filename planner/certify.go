@@ -7,6 +7,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// FaultError is an answer that fails its own check: a fault of ours.
+type FaultError = certificate.FaultError
+
 // certify is the end of every answer: its map is checked, its value worked out
 // by the plain form (the walk, or costmodel's StepSeconds), which shares
 // nothing with the solvers but the table, and the claim held against it. A
@@ -16,7 +19,7 @@ func (p *Problem) certify(sol *Solution, claim certificate.Claim) error {
 		sol.Devices = devicemap.Predict(p.Costs, p.Topology, sol.Map)
 		for _, f := range devicemap.CheckMap(p.Graph, p.Costs, p.Topology, sol.Map).Faults {
 			if f.Kind != devicemap.DoesNotFit || sol.Objective == Time {
-				return fmt.Errorf("planner: the solver's map fails the check (please report this): %s", f)
+				return fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", f)})
 			}
 		}
 	} else {

@@ -15,7 +15,11 @@ func (c *planCommand) choose(ctx context.Context, p *strategy.Problem) (*strateg
 	if best == nil {
 		return nil, "", nothingFits(ctx, p, rows)
 	}
-	return best, reason(rows), nil
+	why := reason(rows)
+	if err := strategy.Fault(rows); err != nil {
+		why += "; " + err.Error()
+	}
+	return best, why, nil
 }
 
 // reason says why the first row is chosen.

@@ -93,6 +93,9 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := c.show(cmd, p, rows); err != nil {
 		return err
 	}
+	if err := strategy.Fault(rows); err != nil {
+		return err
+	}
 	if strategy.Best(rows) == nil {
 		return nothingFits(cmd.Context(), p, rows)
 	}

@@ -61,18 +61,27 @@ type Claim struct {
 	Stopped bool
 }
 
+// FaultError is an answer that fails its own check: a fault of the solver's,
+// never the user's.
+type FaultError struct{ Msg string }
+
+// Error implements error.
+func (e *FaultError) Error() string { return e.Msg + " (please report this)" }
+
+func fault(format string, args ...any) error { return &FaultError{fmt.Sprintf(format, args...)} }
+
 // Certify holds a claim against the value that the plain form found. An error
-// is a fault of the solver: its sums are others, or its bound is above an
+// is a [*FaultError]: the solver's sums are others, or its bound is above an
 // answer that exists.
 func (c Claim) Certify(found float64) (Certificate, error) {
 	slack := c.Rounding * math.Abs(found)
 	switch {
 	case math.IsNaN(found) || math.IsInf(found, 0):
-		return Certificate{}, fmt.Errorf("the answer's value is %v (please report this)", found)
+		return Certificate{}, fault("the answer's value is %v", found)
 	case math.Abs(c.Value-found) > slack: // not where it is NaN
-		return Certificate{}, fmt.Errorf("the solver says the answer's value is %v, the plain form %v (please report this)", c.Value, found)
+		return Certificate{}, fault("the solver says the answer's value is %v, the plain form %v", c.Value, found)
 	case !(c.LowerBound <= found+slack):
-		return Certificate{}, fmt.Errorf("the solver says that nothing is below %v (%s), and its answer is %v (please report this)", c.LowerBound, c.Bound, found)
+		return Certificate{}, fault("the solver says that nothing is below %v (%s), and its answer is %v", c.LowerBound, c.Bound, found)
 	}
 	out := Certificate{Value: found, LowerBound: c.LowerBound, Bound: c.Bound, Status: Feasible}
 	switch {

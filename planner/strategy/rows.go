@@ -2,11 +2,14 @@ package strategy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // leastHSDP is the least number of GPUs that make two groups of two.
@@ -104,6 +107,18 @@ func (p *Problem) refuse(w *costmodel.Workload) error {
 		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", leastHSDP, n)}
 	case (w.Strategy == costmodel.Zero1 || w.Strategy == costmodel.Zero2) && w.Mode != costmodel.Train:
 		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("%s shards what training adds; --mode %s has none of it (zero3 and fsdp shard the weights)", w.Strategy, w.Mode)}
+	}
+	return nil
+}
+
+// Fault is that of the first row whose answer failed its own check; nil where
+// none did. It is no refusal, and no row is lost without a word.
+func Fault(rows []Row) error {
+	for i := range rows {
+		var fault *planner.FaultError
+		if w := &rows[i].Workload; errors.As(rows[i].Refused, &fault) {
+			return fmt.Errorf("no answer for %s (%s): %w", strings.TrimSpace(fmt.Sprint(w.Strategy, " ", w.Schedule)), w.Runtime, rows[i].Refused)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,26 @@
+package strategy_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// TestFault: a row whose answer failed its own check is told from one that the
+// workload rules out.
+func TestFault(t *testing.T) {
+	rows := []strategy.Row{{Refused: errors.New("the model has no such layers")}}
+	if err := strategy.Fault(rows); err != nil {
+		t.Errorf("a refusal is told as a fault: %v", err)
+	}
+	w := costmodel.Workload{Strategy: costmodel.Pipeline, Runtime: costmodel.Torch, Schedule: costmodel.GPipe}
+	rows = append(rows, strategy.Row{Workload: w, Refused: fmt.Errorf("planner: %w", &planner.FaultError{Msg: "1 is not 2"})})
+	if err := strategy.Fault(rows); err == nil || !strings.Contains(err.Error(), "no answer for pipeline gpipe (torch): planner: 1 is not 2 (please report this)") {
+		t.Errorf("%v", err)
+	}
+}
