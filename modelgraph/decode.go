@@ -101,7 +101,16 @@ func place(data []byte, offset int64, ptr jsontext.Pointer) string {
 	if b.Len() == 0 {
 		return pos
 	}
-	return fmt.Sprintf("%s (%s)", b.String(), pos)
+	return fmt.Sprintf("%s (%s)", middle(b.String()), pos)
+}
+
+// middle leaves out the middle of a long path: JSON may be nested 10,000 deep.
+func middle(path string) string {
+	const most = 240
+	if len(path) <= most {
+		return path
+	}
+	return strings.ToValidUTF8(path[:most/2], "") + "…" + strings.ToValidUTF8(path[len(path)-most/2:], "")
 }
 
 // printable quotes a key that would break an error's one line.

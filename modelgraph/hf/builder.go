@@ -19,6 +19,8 @@ type builder struct {
 	hidden string
 	// hollow are modules without tensors outside the units (a dropout).
 	hollow []string
+	// warnings are those of the graph.
+	warnings []string
 }
 
 // unit gathers the layers that f adds into one wrap unit (an instance of a
@@ -123,7 +125,7 @@ func (b *builder) graph(name string, d modelgraph.DType) (*modelgraph.Graph, err
 	}
 	g, err := modelgraph.New(name, b.layers, b.ties)
 	if err == nil {
-		g.Hollow = b.hollow
+		g.Hollow, g.Warnings = b.hollow, b.warnings
 	}
 	return g, err
 }

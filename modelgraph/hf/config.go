@@ -2,6 +2,8 @@ package hf
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -21,8 +23,9 @@ type config struct {
 
 // reading is what a config and the objects inside it share.
 type reading struct {
-	fault error           // the first
-	read  map[string]bool // fields by their full names
+	fault  error           // the first
+	read   map[string]bool // fields by their full names
+	opened []*config       // objects inside the file that were read
 	// assumed are the sizes that a default stood in for, in order.
 	assumed []string
 }
@@ -44,9 +47,15 @@ func (c *config) again() *config {
 func (c *config) fault() error { return c.shared.fault }
 
 func (c *config) fail(name, format string, args ...any) {
-	if c.shared.fault == nil {
-		c.shared.fault = &modelgraph.SyntaxError{File: c.file, Place: c.prefix + name, Msg: fmt.Sprintf(format, args...)}
+	if c.shared.fault != nil {
+		return
 	}
+	const most = 1000 // a value may be of any length
+	msg := fmt.Sprintf(format, args...)
+	if len(msg) > most {
+		msg = strings.ToValidUTF8(msg[:most], "") + "…"
+	}
+	c.shared.fault = &modelgraph.SyntaxError{File: c.file, Place: c.prefix + name, Msg: msg}
 }
 
 // has reports whether a field is there and not null.
@@ -101,7 +110,16 @@ func (c *config) sub(name string) *config {
 	if c.has(name) && json.Unmarshal(c.m[name], &s.m) != nil {
 		c.fail(name, "%s is not an object", short(c.m[name]))
 	}
+	c.shared.opened = append(c.shared.opened, s)
 	return s
+}
+
+// kind refuses an object whose model_type is another than those that the
+// caller reads.
+func (c *config) kind(known ...string) {
+	if t := c.name("model_type"); t != "" && !slices.Contains(known, t) {
+		c.fail("model_type", "%q is not known here in its place (known: %s)", t, strings.Join(known, ", "))
+	}
 }
 
 // objects reads a list of objects.

@@ -2,7 +2,9 @@ package hf
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -53,12 +55,20 @@ func short(v jsontext.Value) string {
 		return "the value"
 	}
 	if len(v) > 60 {
-		return strings.ToValidUTF8(string(v[:60]), "") + "…"
+		return onOneLine(strings.ToValidUTF8(string(v[:60]), "")) + "…"
 	}
 	for _, w := range nonFinite {
 		if string(v) == `"`+w+`"` {
 			return w
 		}
 	}
-	return string(v)
+	return onOneLine(string(v))
+}
+
+// onOneLine quotes text that a terminal would not print as it stands.
+func onOneLine(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
 }

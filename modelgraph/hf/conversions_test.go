@@ -3,7 +3,6 @@ package hf
 import (
 	"encoding/json"
 	"path/filepath"
-	"strings"
 	"testing"
 )
 
@@ -88,7 +87,7 @@ func oracleConfigs(t *testing.T) map[string]json.RawMessage {
 	}
 	configs := make(map[string]json.RawMessage)
 	for _, file := range files {
-		if base := filepath.Base(file); strings.HasPrefix(base, "names.") || strings.HasPrefix(base, "refused.") {
+		if notCases[filepath.Base(file)] {
 			continue
 		}
 		for _, c := range readOracle(t, file) {

@@ -82,14 +82,15 @@ func (f *family) classOf(c *config, names []string) (string, error) {
 	if len(names) > 0 {
 		class = names[0]
 	}
-	fault := ""
+	place, fault := "architectures[0]", ""
 	if !slices.Contains(f.classes, class) {
-		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", class, strings.Join(f.types, "/"), strings.Join(f.classes, ", "))
+		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.classes, ", "))
 	} else if own := ownCode(c, f.classes); own != "" {
-		fault = fmt.Sprintf("auto_map says that the model is a %q of its own code, which is not known here (known: %s)", own, strings.Join(f.classes, ", "))
+		place = "auto_map"
+		fault = fmt.Sprintf("it says that the model is a %q of its own code, which is not known here (known: %s)", clipName(own), strings.Join(f.classes, ", "))
 	}
 	if fault != "" {
-		return "", &modelgraph.SyntaxError{File: c.file, Place: "architectures[0]", Msg: fault}
+		return "", &modelgraph.SyntaxError{File: c.file, Place: place, Msg: fault + "; " + wayOut}
 	}
 	return class, nil
 }

@@ -24,17 +24,32 @@ func (f *family) checkFields(c *config, foreign bool) error {
 			return err
 		}
 	}
-	own := c.has("auto_map")
-	for _, name := range slices.Sorted(maps.Keys(c.m)) {
+	for _, name := range c.unread(f) {
 		v := c.m[name]
-		if c.shared.read[c.prefix+name] || harmless[name] || anyToken(name) || slices.Contains(f.unread, name) {
-			continue
-		}
-		if foreign || !empty(v) && (own || adds(name)) {
+		if foreign || !empty(v) && (c.has("auto_map") || adds(name)) {
 			return &UnknownFieldError{File: c.file, Field: name, Value: short(v), ModelType: c.name("model_type"), Class: f.class}
 		}
 	}
+	for _, s := range c.shared.opened {
+		for _, name := range s.unread(slices.Collect(maps.Values(families))...) {
+			if adds(name) && !empty(s.m[name]) && !plain[s.prefix] {
+				return &UnknownFieldError{File: c.file, Field: s.prefix + name, Value: short(s.m[name]), ModelType: c.name("model_type"), Class: f.class}
+			}
+		}
+	}
 	return nil
+}
+
+// plain are objects that hold no part of the model.
+var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
+
+// unread are the fields, sorted, that nobody read and that neither all
+// families nor these ones know to be harmless.
+func (c *config) unread(of ...*family) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.m)), func(name string) bool {
+		return c.shared.read[c.prefix+name] || harmless[name] || anyToken(name) ||
+			slices.ContainsFunc(of, func(f *family) bool { return slices.Contains(f.unread, name) })
+	})
 }
 
 // harmlessAs marks a field as read where it has the one value that changes

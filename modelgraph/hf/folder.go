@@ -46,7 +46,7 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	case g == nil && errors.As(err, new(*UnknownFamilyError)):
 		g, f = asLlama(c)
 	case err == nil && families[c.name("model_type")] != f:
-		reason = fmt.Sprintf("model_type %q is not known", c.name("model_type"))
+		reason = unknownType(c.name("model_type"))
 	}
 	if g == nil || families[c.name("model_type")] != f && tieInDoubt(c) {
 		return listedFolder(dir, c, reason)
@@ -85,11 +85,11 @@ func unknown(err error) string {
 	var syn *modelgraph.SyntaxError
 	switch {
 	case errors.As(err, &family):
-		return fmt.Sprintf("model_type %q is not known", family.ModelType)
+		return unknownType(family.ModelType)
 	case errors.As(err, &field):
-		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", field.Field, field.ModelType)
-	case errors.As(err, &syn) && syn.Place == "architectures[0]":
-		return syn.Msg
+		return fmt.Sprintf("the field %s is not known to be harmless for model_type %q", plainName(field.Field), clipName(field.ModelType))
+	case errors.As(err, &syn) && (syn.Place == "architectures[0]" || syn.Place == "auto_map"):
+		return strings.TrimSuffix(syn.Msg, "; "+wayOut)
 	}
 	return ""
 }

@@ -21,7 +21,9 @@ func init() {
 // gemma3VL reads a Gemma3Config: SigLIP, a pooling projector, Gemma 3.
 func gemma3VL(c *config) *multimodal {
 	tower := siglipTower(c.sub("vision_config"))
-	text := gemma3Text(c.sub("text_config")).masked()
+	language := c.sub("text_config")
+	language.kind("gemma3_text")
+	text := gemma3Text(language).masked()
 	tokens := gemma3Tokens(c, tower.grid)
 	return &multimodal{
 		text: text, returned: true,

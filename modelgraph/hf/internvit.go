@@ -16,6 +16,7 @@ type remoteInternViT struct {
 // force, unless 0, is the side of the images: the model stretches the table
 // of positions to it.
 func readInternViT(c *config, force int64) *remoteInternViT {
+	c.kind("intern_vit_6b", "intern_vit_300m")
 	h := c.pos(3200, "hidden_size")
 	op := visionAttention(c, h, 25, "num_attention_heads")
 	op.Fused, op.LayerScale = true, true

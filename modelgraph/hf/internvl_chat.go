@@ -11,6 +11,10 @@ func init() {
 		types:   []string{"internvl_chat"},
 		class:   "InternVLChatModel",
 		classes: []string{"InternVLChatModel"},
+		unread: []string{
+			"template", "dynamic_image_size", "use_thumbnail", "ps_version", "min_dynamic_patch", "max_dynamic_patch",
+			"pad2square", "image_fold", "hidden_size", "system_message", "use_backbone_lora", "use_llm_lora",
+		},
 		build: func(b *builder, c *config, _ string) {
 			readInternVLChat(c).build(b)
 		},

@@ -13,6 +13,7 @@ type internViT struct {
 
 // internVLVision reads an InternVLVisionConfig.
 func internVLVision(c *config) *internViT {
+	c.kind("internvl_vision")
 	h := c.pos(1024, "hidden_size")
 	norm := internNorm(c, "layer_norm")
 	op := visionAttention(c, h, 16, "num_attention_heads")

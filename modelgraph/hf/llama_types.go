@@ -18,6 +18,7 @@ type llamaType struct {
 	// windows are the layers that slide where layer_types does not say; nil
 	// where the type has no windows.
 	windows func(c *config) func(layer int64) bool
+	window  int64 // the default of sliding_window; 0: none
 }
 
 // tying is what an absent tie_word_embeddings means.
@@ -54,13 +55,13 @@ func (t *llamaType) build(b *builder, c *config, class string) {
 		}
 	}
 	if missing != "" {
-		c.fail(missing, "it is absent, and a %s without it is not known here", t.model)
+		c.fail(missing, "it is absent, and the default of a %s is not known here: write it into the file", t.model)
 	}
 	tie := t.tied == tied
 	if t.tied != mustSay || c.has("tie_word_embeddings") {
 		tie = c.bool(tie, "tie_word_embeddings")
 	} else if !baseClass(class) {
-		c.fail("tie_word_embeddings", "it is absent, and a %s with or without a tied head is known", t.model)
+		c.fail("tie_word_embeddings", "it is absent, and copies of the code of a %s differ in what that means: write true or false into the file", t.model)
 	}
 	if t.model == "eurobert" && !baseClass(class) && c.bool(false, "mlp_bias") {
 		c.fail("mlp_bias", "a head with a bias is not known here")
@@ -86,7 +87,7 @@ func (t *llamaType) decoder(c *config) *decoder {
 	}
 	if t.windows != nil {
 		slides := t.windows(c)
-		d.attention = a.windows(layerTypes(c, layers, slides), window(c, 0))
+		d.attention = a.windows(layerTypes(c, layers, slides), window(c, t.window))
 	}
 	if t.model == "baichuan" {
 		d.rotary = modelgraph.Layer{} // in every block, and nothing is saved

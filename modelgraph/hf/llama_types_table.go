@@ -17,7 +17,7 @@ var llamaTypes = []*llamaType{
 		},
 	},
 	{
-		model: "cwm", name: "Cwm", heads: headDefaults{kv: 8, dim: 128},
+		model: "cwm", name: "Cwm", heads: headDefaults{kv: 8, dim: 128}, window: 8192,
 		adapt:   func(c *config, _ *attention, m *mlp) { m.bias = c.bool(false, "mlp_bias") },
 		windows: func(*config) func(int64) bool { return func(i int64) bool { return i%4 != 0 } },
 	},
@@ -69,13 +69,19 @@ var llamaTypes = []*llamaType{
 		},
 	},
 	{
-		model: "ministral", name: "Ministral", heads: headDefaults{kv: 8},
+		model: "ministral", name: "Ministral", heads: headDefaults{kv: 8}, window: 4096,
 		windows: func(c *config) func(int64) bool {
 			slides := !c.null("sliding_window")
 			return func(int64) bool { return slides }
 		},
 	},
-	{model: "ministral3", name: "Ministral3", heads: headDefaults{kv: 8, dim: 128}},
+	{
+		model: "ministral3", name: "Ministral3", heads: headDefaults{kv: 8, dim: 128},
+		windows: func(c *config) func(int64) bool {
+			slides := c.has("sliding_window")
+			return func(int64) bool { return slides }
+		},
+	},
 	{
 		model: "seed_oss", name: "SeedOss", heads: headDefaults{kv: 8, dim: 128},
 		adapt: func(c *config, a *attention, m *mlp) {

@@ -7,6 +7,7 @@ func init() {
 		types:   []string{"mamba"},
 		class:   "MambaForCausalLM",
 		classes: causalClasses("Mamba"),
+		unread:  []string{"use_mambapy"},
 		build:   func(b *builder, c *config, class string) { readMamba(c).build(b, class) },
 		// A recurrence: nothing bounds the sequence.
 		maxSeq: func(*config) int64 { return 0 },

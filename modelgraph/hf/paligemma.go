@@ -1,6 +1,8 @@
 package hf
 
 import (
+	"strconv"
+
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -29,7 +31,7 @@ var (
 	paligemmaText = map[string]jsontext.Value{
 		"hidden_size": jsontext.Value("2048"), "intermediate_size": jsontext.Value("16384"),
 		"num_hidden_layers": jsontext.Value("18"), "num_attention_heads": jsontext.Value("8"),
-		"num_key_value_heads": jsontext.Value("1"), "vocab_size": jsontext.Value("257152"),
+		"num_key_value_heads": jsontext.Value("1"),
 	}
 )
 
@@ -43,9 +45,8 @@ func paligemma(c *config) *multimodal {
 	}
 	if !c.has("text_config") {
 		text.m = paligemmaText
-		if c.has("vocab_size") {
-			text = text.with("vocab_size", c.m["vocab_size"])
-		}
+		vocab := c.pos(257152, "vocab_size")
+		text = text.with("vocab_size", jsontext.Value(strconv.FormatInt(vocab, 10)))
 	}
 	// The image and the prompt see each other whole, but only while they are
 	// read in: the model is causal and has a KV cache, whatever this says.

@@ -37,6 +37,7 @@ func qwenVLText(c *config) *config {
 // qwenVLDecoder reads a Qwen2_5_VLTextConfig: a Qwen 2 with positions in
 // three dimensions. head_dim sizes the rotary embedding alone.
 func qwenVLDecoder(c *config) *decoder {
+	c.kind("qwen2_5_vl", "qwen2_5_vl_text")
 	h := c.pos(8192, "hidden_size")
 	a := groupedAttention(c, h, headDefaults{q: 64, kv: 8})
 	c.dividesHidden(h, a.heads)

@@ -27,6 +27,7 @@ type qwenTower struct {
 // qwenVision reads a Qwen2_5_VLVisionConfig. in_chans, which published
 // configs have, is not read by the framework.
 func qwenVision(c *config) *qwenTower {
+	c.kind("qwen2_5_vl", "qwen2_5_vl_vision")
 	h := c.pos(3584, "hidden_size")
 	merge := side(c, 2, "spatial_merge_size")
 	t := &qwenTower{

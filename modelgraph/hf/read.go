@@ -46,7 +46,7 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	}
 	unknown := f.checkFields(c, foreign)
 	if foreign {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("model_type %q is not known: read as the %s that architectures names", c.name("model_type"), class))
+		g.Warnings = append(g.Warnings, unknownType(c.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
 	}
 	g.MaxSeq = f.longest(c)
 	g.Name, g.Source = modelName(c, file), file

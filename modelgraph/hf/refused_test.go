@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -13,34 +14,86 @@ import (
 
 // badSizes are values that no size may have.
 var badSizes = []string{
-	"null", "NaN", "Infinity", "-Infinity", `"4096"`, "4096.0", "4096.5", "1e3", "-1", "0", "true",
+	"null", "NaN", `"4096"`, "4096.0", "-1", "0", "Infinity", "-Infinity", "4096.5", "1e3", "true",
 	"1099511627777", "9223372036854775808", "[4096]", `{"a": 1}`,
 }
 
+// nullable are the sizes that may be null: Transformers' config classes give
+// them None (or, in remote code, a default of None).
+var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size")
+
 // TestBadSizes: a size that is none is refused at its field, with the value,
-// in every family; a default never takes its place.
+// in every family and every field that a default may stand in for; a default
+// never takes its place.
 func TestBadSizes(t *testing.T) {
-	fields := map[string]string{
-		"gpt2": "n_embd", "t5": "d_model", "whisper": "d_model", "gemma3": "text_config.hidden_size", "internvl": "text_config.hidden_size",
-		"paligemma": "text_config.hidden_size", "internvl_chat": "vision_config.hidden_size", "qwen2_5_vl": "vision_config.hidden_size",
-	}
 	for _, family := range Families() {
-		place := fields[family]
-		if place == "" {
-			place = "hidden_size"
+		base := fields{"model_type": family}
+		if slices.ContainsFunc(llamaTypes, func(l *llamaType) bool { return l.model == family }) {
+			base = asFields(t, small(t, family, fields{"tie_word_embeddings": true}))
 		}
-		for _, bad := range badSizes {
-			field := `"` + place + `": ` + bad
-			if object, name, ok := strings.Cut(place, "."); ok {
-				field = `"` + object + `": {"` + name + `": ` + bad + `}`
+		if family == "nemotron-nas" {
+			base = asFields(t, small(t, family, oneBlock(fields{"no_op": true}, fields{"no_op": true})))
+		}
+		c, err := parseConfig("config.json", asJSON(t, base))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = families[family].graph(c, families[family].class)
+		sizes := append(slices.Clone(c.shared.assumed), "hidden_size", "vocab_size")
+		slices.Sort(sizes)
+		for _, place := range slices.Compact(sizes) {
+			bads := badSizes
+			if !strings.HasSuffix(place, "hidden_size") { // a few, to be quick
+				bads = bads[:6]
 			}
-			_, err := FromConfig("config.json", []byte(`{"model_type": "`+family+`", `+field+`}`))
-			var syn *modelgraph.SyntaxError
-			if !errors.As(err, &syn) || syn.Place != place || !strings.Contains(syn.Msg, strings.ReplaceAll(bad, " ", "")) {
-				t.Errorf("%s: %s: %v", family, field, err)
+			for _, bad := range bads {
+				_, name, inside := strings.Cut(place, ".")
+				if !c.shared.read[place] || bad == "null" && (nullable[place] || inside && nullable[name]) {
+					continue
+				}
+				checkBadSize(t, base, place, bad)
 			}
 		}
 	}
+}
+
+// checkBadSize sets one field, inside an object where its name has a point.
+// Zero and lists are sizes to some fields; what is read is not at fault.
+func checkBadSize(t *testing.T, base fields, place, bad string) {
+	t.Helper()
+	value := json.RawMessage(bad)
+	if slices.Contains(nonFinite, bad) {
+		value = json.RawMessage(`"` + bad + `"`)
+	}
+	c := having(base, place, value)
+	if object, name, inside := strings.Cut(place, "."); inside {
+		c = having(base, object, fields{name: value})
+	}
+	_, err := FromConfig("config.json", []byte(strings.ReplaceAll(string(asJSON(t, c)), string(asQuoted(bad)), bad)))
+	if err == nil && (bad == "0" || bad == "[4096]") {
+		return
+	}
+	var syn *modelgraph.SyntaxError
+	if !errors.As(err, &syn) || bad != "0" && bad != "[4096]" && (syn.Place != place || !strings.Contains(syn.Msg, strings.ReplaceAll(bad, " ", ""))) {
+		t.Errorf("%s: %s: %s: %v", base["model_type"], place, bad, err)
+	}
+}
+
+// asQuoted is a word that is no JSON as the test's encoder has to write it.
+func asQuoted(bad string) string {
+	if slices.Contains(nonFinite, bad) {
+		return `"` + bad + `"`
+	}
+	return bad
+}
+
+func asFields(t *testing.T, data []byte) fields {
+	t.Helper()
+	var c fields
+	if err := json.Unmarshal(data, &c); err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 // TestNotFinite: words that are no JSON harm only where a number is read.
@@ -102,20 +155,30 @@ func TestUnknownFields(t *testing.T) {
 		"a copy of the code":     {having(llama, "auto_map", code("LlamaForCausalLM")), ""},
 		"a copy with a field":    {having(having(llama, "auto_map", code("LlamaForCausalLM")), "some_note", 7), "some_note: 7: "},
 
-		"unknown":               {novel, `model_type: "novel" is not known, and its fields alone`},
-		"unknown with fields":   {having(having(novel, "num_experts", 8), "clip_qkv", 6), `a llama has no num_experts 8, clip_qkv 6`},
+		"another tower":       {fields{"model_type": "gemma3", "vision_config": fields{"model_type": "clip_vision_model"}}, `vision_config.model_type: "clip_vision_model"`},
+		"another text model":  {fields{"model_type": "gemma3", "text_config": fields{"model_type": "gemma2"}}, `text_config.model_type: "gemma2"`},
+		"experts in the text": {fields{"model_type": "gemma3", "text_config": fields{"num_experts": 8}}, `text_config.num_experts: 8: `},
+
+		"unknown":               {novel, `model_type "novel" is not known, and its fields alone`},
+		"unknown with fields":   {having(having(novel, "num_experts", 8), "clip_qkv", 6), `num_experts 8, clip_qkv 6 are no fields of a llama`},
 		"no type":               {having(llama, "model_type", nil), "there is no model_type"},
 		"another's class":       {named, ""},
 		"another's, not tied":   {lacking(named, "tie_word_embeddings"), "tie_word_embeddings: it is absent, and its default for model_type \"novel\""},
 		"another's, no KV":      {lacking(named, "num_key_value_heads"), "num_key_value_heads: it is absent"},
 		"another's, a field":    {having(named, "some_note", 7), "some_note: 7: "},
-		"another's, own code":   {having(named, "auto_map", code("NovelForCausalLM")), `model_type: "novel" is not known`},
+		"another's, own code":   {having(named, "auto_map", code("NovelForCausalLM")), `model_type "novel" is not known`},
 		"against its own type":  {having(llama, "architectures", []string{"Qwen2ForCausalLM"}), `"Qwen2ForCausalLM" is not a class of llama`},
+		"a field to be quoted":  {having(novel, "num_experts\u009b\n"+strings.Repeat("x", 1_000_000), 8), `"num_experts\u009b\nxxx`},
+		"a long name":           {having(llama, "model_type", strings.Repeat("x", 1_000_000)), `xxx…" is not known`},
+		"a long class":          {having(llama, "architectures", []string{strings.Repeat("x", 1_000_000)}), `xxx…`},
 		"Kimi-K2":               {kimi, ""},
 		"Kimi-K2, other layers": {having(kimi, "moe_layer_freq", 2), "moe_layer_freq: 2: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := FromConfig("config.json", asJSON(t, c.config))
+			if len(fmt.Sprint(err)) > 3000 {
+				t.Errorf("an error of %d bytes", len(err.Error()))
+			}
 			if got := fmt.Sprint(err); c.want == "" && err != nil || !strings.Contains(got, c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}

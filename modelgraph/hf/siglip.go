@@ -12,6 +12,7 @@ type siglip struct {
 
 // siglipTower reads a SiglipVisionConfig.
 func siglipTower(c *config) *siglip {
+	c.kind("siglip_vision_model")
 	h := c.pos(768, "hidden_size")
 	mlp := denseMLP(c, h, 3072, "gelu_pytorch_tanh")
 	attn := part{op: visionAttention(c, h, 12, "num_attention_heads"), params: join(

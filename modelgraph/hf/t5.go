@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -104,6 +105,9 @@ func (t *t5) build(b *builder, c *config, class string) {
 	}
 	// tie_word_embeddings does not matter: T5Config forces it on.
 	b.tie(tied...)
+	if class == "T5ForConditionalGeneration" && !c.bool(true, "tie_word_embeddings") {
+		b.warnings = append(b.warnings, fmt.Sprintf("tie_word_embeddings is false, which T5Config overrides: from the config alone the head shares the embedding; files that hold lm_head.weight (T5 v1.1, Flan-T5) load it apart, %d parameters more", t.vocab*t.hidden))
+	}
 }
 
 // head adds what follows the decoder.

@@ -22,20 +22,26 @@ type UnknownFamilyError struct {
 
 // Error implements error.
 func (e *UnknownFamilyError) Error() string {
-	what := fmt.Sprintf("model_type: %q is not known", e.ModelType)
-	if e.ModelType == "" {
-		what = "there is no model_type"
-	}
+	what := unknownType(e.ModelType)
 	const most = 3
 	switch n := len(e.Fields); {
-	case n > most:
-		what += fmt.Sprintf(", and a llama has no %s or %d more of its fields", strings.Join(e.Fields[:most], ", "), n-most)
-	case n > 0:
-		what += ", and a llama has no " + strings.Join(e.Fields, ", ")
-	default:
+	case n == 0:
 		what += ", and its fields alone do not say what its layers hold"
+	case n == 1:
+		what += fmt.Sprintf(", and %s is no field of a llama", e.Fields[0])
+	case n > most:
+		what += fmt.Sprintf(", and %s and %d more are no fields of a llama", strings.Join(e.Fields[:most], ", "), n-most)
+	default:
+		what += fmt.Sprintf(", and %s are no fields of a llama", strings.Join(e.Fields, ", "))
 	}
 	return fmt.Sprintf("%s: %s; %s", e.File, what, wayOut)
+}
+
+func unknownType(modelType string) string {
+	if modelType == "" {
+		return "there is no model_type"
+	}
+	return fmt.Sprintf("model_type %q is not known", clipName(modelType))
 }
 
 // unknownFamily lists the fields that say that the model is no llama.
@@ -49,9 +55,9 @@ func unknownFamily(c *config, modelType string) error {
 		if fresh.shared.read[name] || harmless[name] || anyToken(name) || name == "tie_word_embeddings" || empty(v) {
 			continue
 		}
-		field := name + " " + short(v)
+		field := plainName(name) + " " + short(v)
 		if v.Kind() == '{' || v.Kind() == '[' || len(v) > 20 {
-			field = name
+			field = plainName(name)
 		}
 		if adds(name) {
 			e.Fields = append(e.Fields, field)
@@ -81,7 +87,7 @@ func asLlama(c *config) (*modelgraph.Graph, *family) {
 		return nil, nil
 	}
 	g.MaxSeq = f.longest(fresh)
-	g.Warnings = append(g.Warnings, fmt.Sprintf("model_type %q is not known: read as llama, whose names and shapes its files have; what its layers compute may differ", c.name("model_type")))
+	g.Warnings = append(g.Warnings, unknownType(c.name("model_type"))+": read as llama, whose names and shapes its files have; what its layers compute may differ")
 	return g, f
 }
 
@@ -95,8 +101,13 @@ type UnknownFieldError struct {
 // Error implements error.
 func (e *UnknownFieldError) Error() string {
 	if e.Value == "" {
-		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known; write it into the file, or %s", e.File, e.Field, e.ModelType, wayOut)
+		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known; write it into the file, or %s", e.File, e.Field, clipName(e.ModelType), wayOut)
 	}
 	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
-		e.File, e.Field, e.Value, e.Class, e.ModelType, wayOut)
+		e.File, plainName(e.Field), e.Value, e.Class, clipName(e.ModelType), wayOut)
+}
+
+// plainName is a field's name as an error has it: short, on one line.
+func plainName(name string) string {
+	return onOneLine(clipName(name))
 }

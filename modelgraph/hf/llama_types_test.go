@@ -1,0 +1,83 @@
+package hf
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestRemoteLlamas: the types that Transformers does not have hold what the
+// code in their repositories makes.
+func TestRemoteLlamas(t *testing.T) {
+	const norms = " input_layernorm.weight[64] post_attention_layernorm.weight[64]"
+	for _, tt := range []struct {
+		modelType string
+		more      fields
+		want      string // the first block's tensors
+	}{
+		{"baichuan", fields{"num_key_value_heads": 4, "max_position_embeddings": 64},
+			"self_attn.W_pack.weight[192 64] self_attn.o_proj.weight[64 64] mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms},
+		{"internlm3", fields{"qkv_bias": true, "head_dim": 8},
+			"self_attn.q_proj.weight[32 64] self_attn.q_proj.bias[32] self_attn.k_proj.weight[16 64] self_attn.k_proj.bias[16] " +
+				"self_attn.v_proj.weight[16 64] self_attn.v_proj.bias[16] self_attn.o_proj.weight[64 32] " +
+				"mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms},
+		{"internlm3", fields{"bias": true},
+			"self_attn.q_proj.weight[64 64] self_attn.k_proj.weight[32 64] self_attn.v_proj.weight[32 64] self_attn.o_proj.weight[64 64] self_attn.o_proj.bias[64] " +
+				"mlp.gate_proj.weight[160 64] mlp.gate_proj.bias[160] mlp.up_proj.weight[160 64] mlp.up_proj.bias[160] mlp.down_proj.weight[64 160] mlp.down_proj.bias[64]" + norms},
+		{"minicpm", fields{"tie_word_embeddings": true},
+			"self_attn.q_proj.weight[64 64] self_attn.k_proj.weight[32 64] self_attn.v_proj.weight[32 64] self_attn.o_proj.weight[64 64] " +
+				"mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms},
+	} {
+		g, err := FromConfig("config.json", small(t, tt.modelType, tt.more))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		var got []string
+		for _, line := range graphTensors(g, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params }) {
+			if name, ok := strings.CutPrefix(line, "model.layers.0."); ok {
+				got = append(got, strings.NewReplacer(" ", "", ",", " ").Replace(name))
+			}
+		}
+		if d := cmp.Diff(tt.want, strings.Join(got, " ")); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.modelType, d)
+		}
+	}
+}
+
+// TestLlamaTypeCosts: what tells the types apart beside their tensors.
+func TestLlamaTypeCosts(t *testing.T) {
+	alibi := fields{"num_key_value_heads": 4}
+	for _, tt := range []struct {
+		modelType string
+		more      fields
+		want      modelgraph.Attention
+	}{
+		{"baichuan", alibi, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 16, Rope: true, Fused: true, Eager: true}},
+		{"eurobert", nil, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Bidirectional: true}},
+		{"cwm", fields{"sliding_window": 9, "layer_types": []string{"sliding_attention", "full_attention", "full_attention", "full_attention"}},
+			modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 128, Rope: true, Window: 9}},
+		{"cwm", fields{"num_hidden_layers": 1}, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 128, Rope: true}},
+		{"ministral", nil, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Window: 4096}},
+		{"ministral", fields{"sliding_window": nil}, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true}},
+		{"ministral3", nil, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 128, Rope: true}},
+		{"ministral", fields{"sliding_window": 9}, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Window: 9}},
+	} {
+		if d := cmp.Diff(tt.want, ops[modelgraph.Attention](t, small(t, tt.modelType, tt.more))[0]); d != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.modelType, d)
+		}
+	}
+}
+
+// TestUntiedT5: a head that the class ties and the files do not is said.
+func TestUntiedT5(t *testing.T) {
+	for tied, want := range map[bool]int{true: 0, false: 1} {
+		g, err := FromConfig("config.json", asJSON(t, fields{"model_type": "t5", "tie_word_embeddings": tied}))
+		if err != nil || len(g.Warnings) != want {
+			t.Errorf("tied %v: %v, %q", tied, err, g.Warnings)
+		}
+	}
+}
