@@ -9,7 +9,7 @@ import (
 // tie adds the tensors that are not stored because they are others
 // (modeling_utils.py: tie_weights), and marks stored ones that may be.
 func (l *listed) tie() error {
-	for _, group := range slices.Concat(l.class.AlwaysTied, l.class.Ties) {
+	for _, group := range joined(slices.Concat(l.class.Ties, l.class.AlwaysTied)) {
 		var here, missing []string
 		for _, name := range group {
 			switch {
@@ -21,13 +21,39 @@ func (l *listed) tie() error {
 				return &UnprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, name)}
 			}
 		}
-		if len(here) == 0 {
-			continue // what must be there is asked for below
+		if len(here) > 0 { // else what must be there is asked for by complete
+			l.tieGroup(here, missing)
 		}
-		always := slices.ContainsFunc(l.class.AlwaysTied, func(g []string) bool { return slices.Equal(g, group) })
-		l.tieGroup(here, missing, always)
 	}
 	return nil
+}
+
+// joined are the groups, those that share a name as one.
+func joined(groups [][]string) [][]string {
+	var out [][]string
+	for _, group := range groups {
+		at := slices.IndexFunc(out, func(g []string) bool {
+			return slices.ContainsFunc(group, func(n string) bool { return slices.Contains(g, n) })
+		})
+		if at < 0 {
+			out = append(out, slices.Clone(group))
+			continue
+		}
+		for _, n := range group {
+			if !slices.Contains(out[at], n) {
+				out[at] = append(out[at], n)
+			}
+		}
+	}
+	if len(out) < len(groups) {
+		return joined(out) // a joined group may meet another
+	}
+	return out
+}
+
+// always reports two names that are one tensor whatever the config says.
+func (l *listed) always(x, y string) bool {
+	return slices.ContainsFunc(l.class.AlwaysTied, func(g []string) bool { return slices.Contains(g, x) && slices.Contains(g, y) })
 }
 
 // any reports whether a tensor of the pattern is stored.
@@ -40,15 +66,12 @@ func (l *listed) any(pattern string) bool {
 	return false
 }
 
-func (l *listed) tieGroup(here, missing []string, always bool) {
-	if slices.ContainsFunc(l.ties, func(g []string) bool { return slices.Contains(g, here[0]) }) {
-		return // a group that is always tied stands among the others too
-	}
+func (l *listed) tieGroup(here, missing []string) {
 	source := l.held[here[0]]
 	tied := []string{source.name}
 	for _, name := range here[1:] {
 		t, u := source.pieces[0], l.held[name].pieces[0]
-		if !always && !l.tied || t.DType != u.DType || !slices.Equal(t.Shape, u.Shape) {
+		if !l.tied && !l.always(source.name, name) || t.DType != u.DType || !slices.Equal(t.Shape, u.Shape) {
 			continue
 		}
 		l.held[name].like = source

@@ -91,6 +91,9 @@ func classOf(dir string, c *config, reason string) (*listedClass, error) {
 	if len(names) == 0 {
 		return nil, &UnprovenError{dir, reason + ", and " + ConfigName + " names no class in architectures"}
 	}
+	if own := ownCode(c, names[:1]); own != "" {
+		return nil, &UnprovenError{dir, fmt.Sprintf("%s, and auto_map says that the model is a %q of its own code", reason, clipName(own))}
+	}
 	class, ok, err := findClass(names[0], modelType)
 	if err != nil {
 		return nil, err

@@ -211,3 +211,34 @@ func TestListedTies(t *testing.T) {
 	}
 	t.Fatal("no folder of Cohere")
 }
+
+// TestJoined: names of one tensor that two configurations tie are one group.
+func TestJoined(t *testing.T) {
+	got := joined([][]string{{"a", "b"}, {"c", "d"}, {"e", "f"}, {"b", "c", "g"}, {"e", "f"}})
+	if want := [][]string{{"a", "b", "c", "g", "d"}, {"e", "f"}}; !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestPatterns: a part as it is spelled goes before a star, which stands for
+// numbers alone; names stand in the order of modules.
+func TestPatterns(t *testing.T) {
+	p := newPatterns([]string{"embed.weight", "layers.*.0.weight", "layers.*.norm.weight", "head.2.weight"})
+	for name, want := range map[string]string{
+		"embed.weight": "embed.weight", "layers.7.0.weight": "layers.*.0.weight", "layers.7.1.weight": "", "layers.x.0.weight": "",
+		"head.2.weight": "head.2.weight", "head.3.weight": "", "layers.7": "", "layers.7.0.weight.more": "", "": "",
+	} {
+		if got := p.match(name); got != want {
+			t.Errorf("%q is %q, want %q", name, got, want)
+		}
+	}
+	names := []string{"zebra", "head.2.weight", "layers.10.0.weight", "layers.9.norm.weight", "layers.9.0.weight", "embed.weight", "layers.9.0.more"}
+	slices.SortFunc(names, p.compare)
+	want := "embed.weight layers.9.0.weight layers.9.0.more layers.9.norm.weight layers.10.0.weight head.2.weight zebra"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	if got := filled("a.*.b.*.c", []string{"3", "4", "5"}); got != "a.3.b.4.c" || starred("a.3.b.44.c") != "a.*.b.*.c" {
+		t.Errorf("%s, %s", got, starred("a.3.b.44.c"))
+	}
+}
