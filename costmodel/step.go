@@ -10,7 +10,8 @@ type Step struct {
 	// recomputed (selective), until the layer runs again.
 	Kept int64
 	// KV is kept from its forward to the end of the step; Grown is what the
-	// cache gains while tokens are generated after the prompt.
+	// cache gains while tokens are generated after the prompt, negative where a
+	// window drops some.
 	KV, Grown int64
 	// Held is kept from its forward to the end of the model's body, in
 	// inference; the head runs without it.

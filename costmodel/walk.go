@@ -133,7 +133,7 @@ func (w *walker) ripen(units []*Unit) (grown bool) {
 		for i := range u.Steps {
 			w.now.Activations -= u.Steps[i].Held
 			w.now.KVCache += u.Steps[i].Grown
-			grown = grown || u.Steps[i].Grown > 0
+			grown = grown || u.Steps[i].Grown != 0
 		}
 	}
 	return grown

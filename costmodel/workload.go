@@ -142,4 +142,5 @@ type AttentionKernel string
 const (
 	SDPA           AttentionKernel = "sdpa"  // PyTorch's choice: flash where types and masks allow
 	EagerAttention AttentionKernel = "eager" // the score matrix in memory
+	FlashAttention AttentionKernel = "flash" // the flash-attn package, versions 2 and 3
 )

@@ -42,7 +42,9 @@ func AdapterPrecisions() []AdapterPrecision { return []AdapterPrecision{Adapters
 func Losses() []Loss { return []Loss{LossEager, LossChunked, LossFused} }
 
 // AttentionKernels are those of [Workload.Attention].
-func AttentionKernels() []AttentionKernel { return []AttentionKernel{SDPA, EagerAttention} }
+func AttentionKernels() []AttentionKernel {
+	return []AttentionKernel{SDPA, EagerAttention, FlashAttention}
+}
 
 // Fault is the first field of a resolved workload, as a plan file has it, that
 // is no value of its kind: its name there and what is wrong. Whether the

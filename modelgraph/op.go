@@ -74,6 +74,9 @@ type Attention struct {
 	// Eager: a bias on the scores (T5, BLOOM's ALiBi) or a soft cap forces
 	// the score matrix into memory.
 	Eager bool `json:"eager,omitzero"`
+	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
+	// eager and flash, not SDPA (Gemma 2).
+	SoftCap bool `json:"soft_cap,omitzero"`
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`

@@ -52,6 +52,9 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if err := checkFrozen(g, &w); err != nil {
 		return w, err
 	}
+	if err := checkFlash(g, &w); err != nil {
+		return w, err
+	}
 	return w, nil
 }
 

@@ -22,6 +22,9 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 	if err := checkFrozen(g, &w); err != nil {
 		return nil, err
 	}
+	if err := checkFlash(g, &w); err != nil {
+		return nil, err
+	}
 	if err := checkStored(g, &w); err != nil {
 		return nil, err
 	}
@@ -84,6 +87,7 @@ func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
 	if err := e.checkKnown(); err != nil {
 		return nil, err
 	}
+	e.holdMasks()
 	t := &costmodel.Table{Workload: w, Additive: w.Mode == costmodel.Load}
 	e.lossBlocks = e.freedByLoss()
 	for u := range g.Units {

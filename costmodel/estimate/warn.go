@@ -6,6 +6,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // own file.
 func (e *estimator) situations(t *costmodel.Table) {
 	e.warnFamily(t)
+	e.warnFlash(t)
 	if e.w.Mode == costmodel.Load {
 		return
 	}

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // attention follows modeling_llama.py LlamaAttention: q and k after rotation,
 // v, the output, and what the kernel keeps ([kernelSaved]).
@@ -46,6 +49,9 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 	// Biases and the norms of q and k are cast too, but not kept.
 	c.Casts = s.casts(0, 0, op.Dim*(g.q+g.k+g.v+g.out))
 	c.Step.Saved += s.casts(inputs, op.Dim, 0) + c.Casts
+	if s.RotaryCopies && g.by != flashKernel && !op.Packed {
+		c.Arguments += maskBytes(op, &g, s)
+	}
 	if !op.Bidirectional {
 		c.cache(g, g.k, g.v, s)
 	}
@@ -59,7 +65,7 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 func (c *Cost) cache(g geo, k, v int64, s *Shape) {
 	token := (k + v) * s.e()
 	c.Step.KV, c.Step.Grown = g.prompt*token, (g.cached-g.prompt)*token
-	if g.cached > g.prompt {
+	if s.Cache > s.Length {
 		c.Step.Late = g.cached * max(k, v) * s.e()
 	}
 }
@@ -83,6 +89,12 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 	}
 	c.Step.Forward = 2*stream + e*n*op.Dim + work + c.Step.KV
 	if !s.Train {
+		if result, cast := scoreTypes(op, s); written(op, s) && cast > 0 && !s.Precision.Mixed() {
+			// softmax beside the scores, and those in its type (Softmax.cpp,
+			// softmax: toType, but for fp16); no output yet.
+			softmax := (cast+2*result)*g.scores + g.repeated*e
+			c.Step.Forward = max(c.Step.Forward, stream+e*n*(op.Dim+g.q)+e*g.kvTokens*(g.k+g.v)+softmax+c.Step.KV)
+		}
 		return
 	}
 	back := kernelBackward(op, &g, s)
@@ -99,13 +111,16 @@ func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
 type geo struct {
 	q, k, v, out int64 // widths of q, k, v and the output, all heads
 	kvTokens     int64 // tokens that k and v are made of
-	prompt       int64 // tokens in the KV caches after the prompt
-	cached       int64 // and after the last token
-	scores       int64 // elements of the score matrix
+	// prompt is the tokens in the KV caches after the prompt, cached after the
+	// last token. A window's cache is a view of the prompt's whole keys and
+	// values until the first new token cuts it down (cache_utils.py,
+	// DynamicSlidingWindowLayer.update: torch.cat, then a slice).
+	prompt, cached int64
+	scores         int64 // elements of the score matrix
 	// masked are the elements that a sliding window costs where the sequence
-	// is longer: with a mask SDPA is given repeated keys and values, and a
+	// fills it: with a mask SDPA is given repeated keys and values, and a
 	// bias [batch, length, length], which at::where makes of the boolean mask
-	// (sdpa_attention.py: use_gqa_in_sdpa; attention.cpp:
+	// in each layer (sdpa_attention.py: use_gqa_in_sdpa; attention.cpp:
 	// convert_boolean_attn_mask).
 	masked int64
 	// repeated are the elements that repeated keys and values have more than
@@ -126,10 +141,7 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 		out: op.Heads * vd, kvTokens: s.Tokens,
 	}
 	length, cached := s.Length, s.Cache
-	if op.Window > 0 && s.Length >= op.Window && !op.Bidirectional && !op.Cross {
-		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
-	}
-	if op.ImageMask && s.Images {
+	if windowed(op, s) || op.ImageMask && s.Images && s.Attention != costmodel.FlashAttention {
 		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
 	}
 	if op.Cross {
@@ -142,8 +154,10 @@ func geometry(op modelgraph.Attention, s *Shape) geo {
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
-	g.prompt = s.Batch * length
-	g.cached = max(g.prompt, s.Batch*cached)
+	g.prompt, g.cached = s.Batch*full, s.Batch*cached
+	if s.Cache <= s.Length {
+		g.cached = g.prompt
+	}
 	g.scores = op.Heads * s.Tokens * length
 	seen := float64(length)
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {

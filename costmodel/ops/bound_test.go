@@ -18,7 +18,7 @@ func randomOp(rng *rand.Rand, bits int) modelgraph.Op {
 	style := []modelgraph.NormStyle{"", modelgraph.RMSNorm, modelgraph.GemmaRMSNorm, modelgraph.LayerNorm}[rng.IntN(4)]
 	attention := modelgraph.Attention{
 		Dim: n(), Heads: n(), KVHeads: n(), HeadDim: n(), ValueDim: n(), Window: n(), Rope: yes(), QKNorm: style, Fused: yes(),
-		Cross: yes(), Bidirectional: yes(), Eager: yes(), RopeRows: yes(), Packed: yes(), QKNormWhole: yes(), ImageMask: yes(), LayerScale: yes(), Dropout: yes(),
+		Cross: yes(), Bidirectional: yes(), Eager: yes(), SoftCap: yes(), RopeRows: yes(), Packed: yes(), QKNormWhole: yes(), ImageMask: yes(), LayerScale: yes(), Dropout: yes(),
 	}
 	latent := attention
 	latent.QRank, latent.KVRank, latent.RopeDim = n(), n(), n()
@@ -49,7 +49,7 @@ func TestBound(t *testing.T) {
 		s := ops.Shape{
 			Length: 1 << rng.IntN(17), Batch: 1 << rng.IntN(16), Train: rng.IntN(2) == 0, HeadAlone: rng.IntN(2) == 0, Inputs: rng.IntN(2) == 0, Images: rng.IntN(2) == 0, Scatter: rng.IntN(2) == 0,
 			NewGrads: 1 << rng.IntN(50), SecondGrads: 1 << rng.IntN(50), Weights: 1 << rng.IntN(50),
-			Attention: []costmodel.AttentionKernel{"", costmodel.EagerAttention}[rng.IntN(2)],
+			Attention: []costmodel.AttentionKernel{"", costmodel.EagerAttention, costmodel.FlashAttention}[rng.IntN(3)],
 			Loss:      []costmodel.Loss{"", costmodel.LossChunked, costmodel.LossFused}[rng.IntN(3)],
 			Precision: []costmodel.Precision{costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True}[rng.IntN(3)],
 		}
@@ -62,7 +62,7 @@ func TestBound(t *testing.T) {
 		passed++
 		c := ops.Of(op, &s)
 		for name, v := range map[string]int64{
-			"saved": c.Step.Saved, "KV cache": c.Step.KV, "forward": c.Step.Forward, "held": c.Step.Held, "grown cache": c.Step.Grown, "late": c.Step.Late, "arguments": c.Arguments, "backward": c.Step.Backward,
+			"saved": c.Step.Saved, "KV cache": c.Step.KV, "forward": c.Step.Forward, "held": c.Step.Held, "grown cache": c.Step.KV + c.Step.Grown, "late": c.Step.Late, "arguments": c.Arguments, "backward": c.Step.Backward,
 			"gradients": c.Step.Grads, "output": c.Output, "backward's gradients": c.Step.BackwardGrads,
 		} {
 			if v < 0 || float64(v) > most {

@@ -36,12 +36,20 @@ func (c *Cost) frozenAttention(op modelgraph.Attention, s *Shape) {
 	if kernel == 0 {
 		return
 	}
-	if grads := e*n*g.q + e*g.kvTokens*(g.k+g.v); g.by == scoresInMemory && e == 4 {
-		b.add(4*g.scores + e*n*g.out)
-		b.drop(2 * e * n * g.out) // the output's gradient; v, which made way for its own
-		b.add(2 * 4 * g.scores)   // softmax's (SoftMax.cu: gradient × result, and the scores')
-		b.drop(3*4*g.scores + e*n*g.out)
-		b.drop(kernel - e*n*g.out)
+	if grads := e*n*g.q + e*g.kvTokens*(g.k+g.v); g.by == scoresInMemory {
+		result, cast := scoreTypes(op, s)
+		first := result // the gradient of what multiplied v
+		if cast > 0 {
+			first = cast
+		}
+		b.add(first*g.scores + e*n*g.out)
+		b.drop(2*e*n*g.out + cast*g.scores) // the output's gradient; v, which made way for its own; the cast
+		if cast > 0 {
+			b.turn(cast*g.scores, result*g.scores)
+		}
+		b.add(2 * result * g.scores) // softmax's (SoftMax.cu: gradient × result, and the scores')
+		b.drop(3*result*g.scores + e*n*g.out)
+		b.drop(kernel - e*n*g.out - cast*g.scores)
 		b.add(grads)
 	} else {
 		b.add(c.back - e*n*g.out)

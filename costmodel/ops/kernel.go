@@ -9,7 +9,8 @@ import (
 type attentionKernel int
 
 const (
-	// flashKernel takes 16-bit types, grouped queries, and no mask.
+	// flashKernel takes 16-bit types, grouped queries, and no mask; PyTorch's
+	// copy of it, or the flash-attn package's own, which takes windows.
 	flashKernel attentionKernel = iota
 	// efficientKernel is the memory-efficient one: fp32 and masks, but no
 	// grouped queries.
@@ -23,11 +24,13 @@ const (
 // sdp_utils.cpp: use_flash_attention wants fp16 or bf16 and no mask,
 // use_mem_efficient_attention instantiates
 // check_batch_size_and_num_heads_dense without grouped queries), or the eager
-// function that --attention eager asks for.
+// function that --attention eager asks for, or the flash-attn package.
 func kernelOf(op modelgraph.Attention, g *geo, s *Shape) attentionKernel {
 	switch {
 	case op.Eager || s.Attention == costmodel.EagerAttention:
 		return scoresInMemory
+	case s.Attention == costmodel.FlashAttention:
+		return flashKernel
 	case g.masked > 0:
 		return efficientKernel // of repeated keys and values
 	case s.e() < 4:
@@ -45,7 +48,7 @@ func kernelSaved(op modelgraph.Attention, g *geo, s *Shape) int64 {
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
 	switch g.by {
 	case flashKernel:
-		saved += 4*op.Heads*n + philox*kernelCalls(op, s)
+		saved += 4*op.Heads*n + seeds(s)*kernelCalls(op, s)
 		if fused {
 			// The rotated q is laid out by heads, and so is flash's output,
 			// which .contiguous() then copies.
@@ -61,6 +64,9 @@ func kernelSaved(op modelgraph.Attention, g *geo, s *Shape) int64 {
 	case scoresInMemory:
 		saved += g.repeated * e
 		saved += g.scores * scoreBytes(op, s)
+		if op.SoftCap {
+			saved += g.scores * e // tanh's output (modeling_gemma2.py, eager_attention_forward)
+		}
 		if fused && s.Batch == 1 {
 			// With more sequences bmm reads a contiguous copy of the slice.
 			saved += e * n * (g.q + g.k)
@@ -75,11 +81,18 @@ func kernelSaved(op modelgraph.Attention, g *geo, s *Shape) int64 {
 // one). GPT-2's softmax runs in the type of the scores, fp32 under autocast
 // (modeling_gpt2.py).
 func scoreBytes(op modelgraph.Attention, s *Shape) int64 {
+	result, cast := scoreTypes(op, s)
+	return result + cast
+}
+
+// scoreTypes are the sizes of an element of softmax's result and of its cast,
+// 0 where the result itself multiplies v.
+func scoreTypes(op modelgraph.Attention, s *Shape) (result, cast int64) {
 	e := s.e()
 	if op.Fused && !op.Rope && !op.Eager && !s.Precision.Mixed() || e == 4 {
-		return e
+		return e, 0
 	}
-	return 4 + e
+	return 4, e
 }
 
 // kernelForward is what the kernel holds at most in forward above what it
@@ -115,10 +128,12 @@ func kernelBackward(op modelgraph.Attention, g *geo, s *Shape) int64 {
 			back += 4 * n * g.q
 		}
 	case scoresInMemory:
-		// softmax's backward: the gradients of its result and of its input in
-		// fp32; the cast that multiplied v, and v, are gone.
-		cast := scoreBytes(op, s) - 4
-		back = 2*e*n*g.out + (8-max(0, cast))*g.scores
+		// softmax's backward: the gradient of its result, their product, and
+		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out),
+		// beside v's. The cast that multiplied v, v, and what the output's
+		// projection kept are gone.
+		result, cast := scoreTypes(op, s)
+		back = (3*result-cast)*g.scores - e*n*g.out - s.casts(0, 0, op.Dim*g.out)
 	}
 	return back
 }

@@ -31,6 +31,15 @@ func norm(op modelgraph.Norm, s *Shape) Cost {
 	c.Step.Forward = max(c.Step.Saved, 8*hN) + s.r()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.
-	c.peak(moment{s.r()*hN + 16*hN, s.NewGrads, 0})
+	residual := s.r() * hN
+	if op.Style == modelgraph.GemmaRMSNorm {
+		if s.HeadAlone {
+			residual = 0 // the head's gradient is cast and goes
+		}
+		// The gradient in fp32, that of the normalised tensor, and its product
+		// with it, which is summed over the rows for 1 + weight.
+		c.peak(moment{residual + 12*hN + reduceBuffer(s.Tokens, op.Dim), s.NewGrads, 0})
+	}
+	c.peak(moment{residual + 16*hN, s.NewGrads, 0})
 	return c
 }

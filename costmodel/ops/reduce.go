@@ -6,8 +6,8 @@ const (
 	processorThreads = 2048
 )
 
-// reduceBuffer is where the sum over rows of a [rows, columns] tensor, a bias's
-// gradient, puts the parts that its blocks make: ATen/native/cuda/Reduce.cuh,
+// reduceBuffer is where the sum over rows of a [rows, columns] tensor, the
+// gradient of a bias or of a norm's weight, puts the parts that its blocks make: ATen/native/cuda/Reduce.cuh,
 // setReduceConfig and ReduceConfig::global_memory_size. A block has 128
 // threads, 32 along the columns with 4 columns each; the rows are cut over
 // blocks where a thread would have 256 values or more.

@@ -55,7 +55,7 @@ func attentionPass(op modelgraph.Attention, s *Shape, forward, backward *costmod
 	g := geometry(op, s)
 	kernel := g.kernel
 	forward.Products -= kernel
-	if !op.Eager && s.e() == 2 {
+	if g.by != scoresInMemory && s.e() == 2 {
 		forward.Attention, backward.Attention = kernel, 2.5*kernel
 		return
 	}

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // kernels counts what a layer's forward and backward run: the operations that
 // traffic names, and the products.
@@ -29,7 +32,7 @@ func kernels(op modelgraph.Op, s *Shape) (forward, backward float64) {
 		if op.QKNorm != "" {
 			forward, backward = forward+2*7, backward+2*14
 		}
-		if op.Eager || s.e() == 4 {
+		if op.Eager || s.Attention == costmodel.EagerAttention || s.e() == 4 {
 			forward, backward = forward+4, backward+6
 		}
 		return forward, backward

@@ -1,17 +1,29 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // philox is the seed and the offset that one call of the flash kernel keeps,
 // a block of the allocator each (attention.cu, _flash_attention_forward).
 const philox = 2 * 512
+
+// seeds are those of one call: the flash-attn package keeps both in one tensor
+// (flash_attn_interface.py, FlashAttnFunc: rng_state).
+func seeds(s *Shape) int64 {
+	if s.Attention == costmodel.FlashAttention {
+		return philox / 2
+	}
+	return philox
+}
 
 // kernelCalls is how many times the attention kernel is called: once, or where
 // images lie packed, for each window or image (modeling_qwen2_5_vl.py
 // Qwen2_5_VLVisionAttention.forward: torch.split by cu_seqlens; a window at
 // the image's edge may be smaller, and counts in the mean).
 func kernelCalls(op modelgraph.Attention, s *Shape) int64 {
-	if !op.Packed {
+	if !op.Packed || s.Attention == costmodel.FlashAttention { // which takes cu_seqlens
 		return 1
 	}
 	chunk := s.Length
@@ -45,7 +57,7 @@ func conv(op modelgraph.Conv, s *Shape) Cost {
 	if op.Activation != "" {
 		act = activationExtra(op.Activation) + 1
 	}
-	return dense(op.In*max(1, op.Stride)*n, op.Out*n, act, 2*float64(n)*float64(op.In*op.Kernel)*float64(op.Out), s)
+	return dense(op.In*max(1, op.Stride)*n, op.Out*n, act, 2*float64(n)*float64(op.In)*float64(op.Kernel)*float64(op.Out), s)
 }
 
 // rotary makes cos and sin [rows, head width] once a forward. Where layers

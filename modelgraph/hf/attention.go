@@ -10,7 +10,7 @@ type attention struct {
 	packed                               bool                 // q, k and v are W_pack (Baichuan)
 	sinks                                bool                 // a learned logit per head (gpt-oss)
 	qkNorm                               modelgraph.NormStyle // q_norm, k_norm over headDim
-	bidirectional, eager                 bool
+	bidirectional, eager, softCap        bool
 	ropeRows                             bool // positions in three dimensions (Qwen2.5-VL)
 }
 
@@ -73,7 +73,7 @@ func (a attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: a.dim, Heads: a.heads, KVHeads: a.kvHeads, HeadDim: a.headDim,
 		Window: a.window, Rope: true, RopeRows: a.ropeRows, QKNorm: a.qkNorm, Fused: a.fused || a.packed,
-		Bidirectional: a.bidirectional, Eager: a.eager,
+		Bidirectional: a.bidirectional, Eager: a.eager, SoftCap: a.softCap,
 	}
 }
 

@@ -142,7 +142,7 @@ func TestAttentionOps(t *testing.T) {
 		"qwen2":       gqa,
 		"qwen3":       with(func(a *modelgraph.Attention) { a.HeadDim, a.QKNorm = 128, modelgraph.RMSNorm }),
 		"gemma":       with(func(a *modelgraph.Attention) { a.HeadDim = 256 }),
-		"gemma2":      with(func(a *modelgraph.Attention) { a.HeadDim, a.Window = 256, 4096 }),
+		"gemma2":      with(func(a *modelgraph.Attention) { a.HeadDim, a.Window, a.SoftCap = 256, 4096, true }),
 		"gemma3_text": with(func(a *modelgraph.Attention) { a.HeadDim, a.Window, a.QKNorm = 256, 4096, modelgraph.GemmaRMSNorm }),
 		"phi3":        with(func(a *modelgraph.Attention) { a.Fused = true }),
 		"gpt_oss":     with(func(a *modelgraph.Attention) { a.HeadDim, a.Window, a.Eager = 64, 128, true }),

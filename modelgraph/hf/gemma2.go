@@ -21,6 +21,7 @@ func init() {
 // (modeling_gemma2.py: _supports_sdpa; sdpa_attention.py takes no softcap).
 func gemma2(c *config) *decoder {
 	d, a := gemmaSandwich(c, 256000)
+	a.softCap = !c.null("attn_logit_softcapping") && c.float(50, "attn_logit_softcapping") != 0
 	d.attention = a.windows(layerTypes(c, d.layers, alternate), window(c, 4096))
 	d.softCap = !c.null("final_logit_softcapping") && c.float(30, "final_logit_softcapping") != 0
 	d.rotary = rotary(a.headDim)

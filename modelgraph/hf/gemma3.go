@@ -23,6 +23,7 @@ func init() {
 func gemma3Text(c *config) *decoder {
 	d, a := gemmaSandwich(c, 262208)
 	a.qkNorm = modelgraph.GemmaRMSNorm
+	a.softCap = c.float(0, "attn_logit_softcapping") != 0
 	w := window(c, 4096)
 	if a.bidirectional {
 		w = w/2 + 1 // the window is on both sides (Gemma3TextConfig)

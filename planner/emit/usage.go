@@ -44,10 +44,14 @@ func loaded(w *costmodel.Workload) string {
 
 // attention is Transformers' name of a kernel that is not its default.
 func attention(w *costmodel.Workload) string {
-	if w.Attention == costmodel.SDPA {
+	switch w.Attention {
+	case costmodel.EagerAttention:
+		return "eager"
+	case costmodel.FlashAttention:
+		return "flash_attention_2"
+	default:
 		return ""
 	}
-	return string(w.Attention)
 }
 
 // swift is ms-swift's whole command: its own defaults are LoRA and

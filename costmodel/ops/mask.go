@@ -1,0 +1,56 @@
+package ops
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// windowed reports that the layer is called with a mask for its sliding
+// window: a sequence that just fills the window has one, though it hides
+// nothing (transformers/masking_utils.py, _ignore_causal_mask_sdpa: kv_length
+// >= local_attention_size). The flash-attn package takes the window as a
+// number instead (flash_attention_mask).
+func windowed(op modelgraph.Attention, s *Shape) bool {
+	return op.Window > 0 && s.Length >= op.Window && !op.Bidirectional && !op.Cross && s.Attention != costmodel.FlashAttention
+}
+
+// maskBytes is the mask as a layer on another GPU than the embedding's is
+// called with it, a copy by AlignDevicesHook that goes when the call returns:
+// boolean under SDPA, where at::where makes a bias of it; of the compute's
+// type under the eager function, which all layers of text need (eager_mask).
+func maskBytes(op modelgraph.Attention, g *geo, s *Shape) int64 {
+	switch {
+	case op.Bidirectional || op.Cross:
+		return 0
+	case written(op, s):
+		return s.e() * s.Tokens * s.Length
+	case g.masked > 0:
+		return s.Tokens * s.Length
+	}
+	return 0
+}
+
+// MaskHeld is what checkpoints keep of an attention's mask until backward, on
+// the embedding's GPU, where all layers of its kind share it
+// (GradientCheckpointingLayer: a partial with the block's arguments). The
+// boolean mask is of one sequence and only looks like the batch
+// (masking_utils.py, sdpa_mask: expand); eager_mask's torch.where writes all
+// of it. windowed tells the two kinds apart.
+func MaskHeld(op modelgraph.Attention, s *Shape) (size int64, kind bool) {
+	if op.Bidirectional || op.Cross || s.Tokens == 0 {
+		return 0, false
+	}
+	switch {
+	case written(op, s):
+		return s.e() * s.Tokens * s.Length, op.Window > 0
+	case windowed(op, s):
+		return s.Length * s.Length, true
+	}
+	return 0, false
+}
+
+// written reports the eager function of the modelling code, which adds the
+// mask to its scores.
+func written(op modelgraph.Attention, s *Shape) bool {
+	return op.Eager || s.Attention == costmodel.EagerAttention
+}
