@@ -58,8 +58,8 @@ func TestKnapsackBounds(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(91, 92))
 	ended, open := 0, 0
-	for i := range 600 {
-		p := hard(rng, 1+rng.IntN(40))
+	for i := range 1500 {
+		p := hard(rng, 1+rng.IntN(2+38*rng.IntN(2)))
 		most := 0
 		for v := range p.Nodes {
 			most += int(p.Nodes[v].Choices[0].Fixed - p.Nodes[v].Choices[len(p.Nodes[v].Choices)-1].Fixed)
@@ -67,6 +67,9 @@ func TestKnapsackBounds(t *testing.T) {
 		need := 1 + rng.IntN(most+1)
 		want := leastTime(p, need)
 		k := knapsack{view: newView(p, 1), member: func(int) bool { return true }}
+		if i%2 == 0 {
+			k.budget = 1 + rng.IntN(60)
+		}
 		low, high := k.relax(float64(need))
 		lower, upper, option := k.solve(float64(need))
 		if math.IsInf(want, 1) {
@@ -130,6 +133,17 @@ func TestAskIsABound(t *testing.T) {
 				}
 			}
 		}
+		q := s.ask(context.Background(), math.Inf(1), p.Devices) // by the memory alone
+		if q.reached() == math.IsInf(best, 1) {
+			t.Fatalf("%d: whether some pipeline fits is said to be %t, and the best takes %v", i, q.reached(), best)
+		}
+		if !q.reached() && q.nextMemory > p.Capacity {
+			more := *p
+			more.Capacity = q.nextMemory - 0.5
+			if least := leastOf(&more); !math.IsInf(least, 1) {
+				t.Fatalf("%d: nothing is said to fit under %v B, and %v B are enough", i, q.nextMemory, more.Capacity)
+			}
+		}
 		v := &solver{p: p, w: w}
 		v.Largest = math.Inf(1)
 		v.bounds()
@@ -147,7 +161,7 @@ func TestAskIsABound(t *testing.T) {
 func drawStages(rng *rand.Rand) *Problem {
 	p := &Problem{Devices: 1 + rng.IntN(3), Capacity: math.Inf(1)}
 	if rng.IntN(2) == 0 {
-		p.Capacity = float64(5 + rng.IntN(50))
+		p.Capacity = float64(3 + rng.IntN(10+30*rng.IntN(2)))
 	}
 	free := rng.IntN(2) == 0
 	for v := range 1 + rng.IntN(5) {

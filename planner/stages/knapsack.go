@@ -19,7 +19,7 @@ type knapsack struct {
 	taken  []int // option of each item
 	best   []int
 	value  float64
-	budget int
+	budget int // branches yet, set to searched where it is 0
 }
 
 // searched bounds the branches of one exact search. What it leaves open keeps
@@ -72,9 +72,11 @@ func (k *knapsack) solve(need float64) (lower, upper float64, option map[int]int
 		return lower, upper, nil
 	}
 	k.taken, k.best = make([]int, len(k.items)), k.rounded(need)
-	k.value, k.budget = upper, searched
+	if k.value = upper; k.budget == 0 {
+		k.budget = searched
+	}
 	k.branch(0, need, 0)
-	if k.budget > 0 {
+	if k.budget > 0 { // else some branch was not looked at
 		lower = k.value
 	}
 	for i, v := range k.items {
