@@ -3,8 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -16,10 +19,27 @@ func (c *planCommand) choose(ctx context.Context, p *strategy.Problem) (*strateg
 		return nil, "", nothingFits(ctx, p, rows)
 	}
 	why := reason(rows)
+	if never := estimate.Unmeasured(&best.Resolved); never != "" {
+		why += "; " + never + " was never measured: its figures rest on the engine's code alone"
+	}
 	if err := strategy.Fault(rows); err != nil {
 		why += "; " + err.Error()
 	}
 	return best, why, nil
+}
+
+// unmeasured says of which rows with an answer nobody measured the like.
+func unmeasured(rows []strategy.Row) []string {
+	var never []string
+	for i := range rows {
+		if word := estimate.Unmeasured(&rows[i].Resolved); rows[i].Refused == nil && word != "" && !slices.Contains(never, word) {
+			never = append(never, word)
+		}
+	}
+	if len(never) == 0 {
+		return nil
+	}
+	return []string{"never measured: " + strings.Join(never, ", ") + ": these figures rest on the engines' code alone"}
 }
 
 // reason says why the first row is chosen.

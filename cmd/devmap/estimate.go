@@ -123,7 +123,7 @@ func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []s
 	if _, err := io.WriteString(result, text.String()); err != nil {
 		return err
 	}
-	notes := slices.Concat(c.deviceNotes(cmd.Flags().Changed("gpu"), p.Topology), idleNotes(cmd, &p.Workload), common(rows))
+	notes := slices.Concat(c.deviceNotes(cmd.Flags().Changed("gpu"), p.Topology), idleNotes(cmd, &p.Workload), unmeasured(rows), common(rows))
 	newTable(cmd.ErrOrStderr(), p.Graph, p.Workload).warnings(notes)
 	return nil
 }

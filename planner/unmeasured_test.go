@@ -1,0 +1,68 @@
+package planner_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+)
+
+// TestMeasuredKinds: of every strategy, engine, mode and precision the word
+// that it was never measured is given where no row has it, and only there.
+func TestMeasuredKinds(t *testing.T) {
+	type kind struct {
+		s costmodel.Strategy
+		r costmodel.Runtime
+		m costmodel.Mode
+		p costmodel.Precision
+	}
+	rows := make(map[kind]bool)
+	see := func(w costmodel.Workload) {
+		g := readModel(t, "llama-3.2-1b")
+		w.LoRATargets = w.LoRATargets[:min(1, len(w.LoRATargets))]
+		w, err := estimate.Resolve(g, w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows[kind{w.Strategy, w.Runtime, w.Mode, w.Precision}] = true
+		if word := estimate.Unmeasured(&w); word != "" {
+			t.Errorf("%q was measured", word)
+		}
+	}
+	for _, r := range slices.Concat(measuredRows(t), loraRows(t, "../fixtures/measured/more2.json"), maskRows(t)) {
+		see(r.w)
+	}
+	for _, r := range distRows(t) {
+		see(r.w)
+	}
+	for _, r := range ddpRows(t) {
+		see(r.w)
+	}
+	for _, r := range fakeRows(t, "../fixtures/measured/fake_group_h200.jsonl") {
+		see(r.w)
+	}
+	for _, s := range costmodel.Strategies() {
+		for _, r := range s.Runtimes() {
+			for _, m := range costmodel.Modes() {
+				for _, p := range costmodel.Precisions() {
+					w := costmodel.Workload{Strategy: s, Runtime: r, Mode: m, Precision: p, Optimizer: costmodel.AdamW}
+					if got := estimate.Unmeasured(&w) == ""; got != (rows[kind{s, r, m, p}] || m == costmodel.Load) {
+						t.Errorf("%s, %s, %s, %s: called measured: %t", s, r, m, p, got)
+					}
+				}
+			}
+		}
+	}
+	for _, change := range []func(*costmodel.Workload){
+		func(w *costmodel.Workload) { w.Optimizer = costmodel.Muon },
+		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeSelective },
+		func(w *costmodel.Workload) { w.EMA = true },
+		func(w *costmodel.Workload) { w.Loss = costmodel.LossFused },
+	} {
+		w := costmodel.Workload{Strategy: costmodel.FSDP, Runtime: costmodel.Torch, Mode: costmodel.Train, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+		if change(&w); estimate.Unmeasured(&w) == "" {
+			t.Errorf("%+v is called measured", w)
+		}
+	}
+}
