@@ -3,7 +3,7 @@ package costmodel
 // StageChain answers what a stage of any stretch of the chain peaks at,
 // in O(1) for one stage a device, and in O(actions) for several: [Chain] for
 // the units inside a stretch, and the forms of its first and last unit, which
-// meet the stage's buffers.
+// meet the stage's buffers. One goroutine may ask it at a time.
 type StageChain struct {
 	table      *Table
 	first      *Chain // with no gradients yet
@@ -16,6 +16,7 @@ type StageChain struct {
 	// at a unit or before it, and out of one that ends behind it or later.
 	leastIn, leastOut []int64
 	train, load       bool
+	made              map[ranked][]Phase
 }
 
 // The forms of a unit: whether its input, and its output, is a message.

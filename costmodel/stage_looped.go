@@ -3,6 +3,17 @@ package costmodel
 // Looped is the peak of a rank with several stages, by its actions and the
 // closed form of each stage: [Table.StagePeak] without its units.
 func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
+	return c.looped(place, workspace, true)
+}
+
+// LoopedFloor is at most [StageChain.Looped] of the same stages with others in
+// the place of empty ones: whether the loss, which changes the allocator's
+// rounding, is among those is not known.
+func (c *StageChain) LoopedFloor(place StagePlace, workspace int64) int64 {
+	return c.looped(place, workspace, false)
+}
+
+func (c *StageChain) looped(place StagePlace, workspace int64, padded bool) int64 {
 	l := looped{c: c, spans: make([]span, len(place.Chunks)), ran: make([]bool, len(place.Chunks))}
 	var all int64
 	var sum span // of all chunks
@@ -22,7 +33,7 @@ func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 	if c.load {
 		return all
 	}
-	for _, p := range place.Schedule.Phases(place.Rank) {
+	for _, p := range c.phases(place.Schedule, place.Rank) {
 		var before int64
 		p.Ends(func(a Action) {
 			if s := place.Chunks[a.Chunk]; s.First < s.End {
@@ -37,10 +48,31 @@ func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
 	if sum.first.Products {
 		all += workspace
 	}
-	if !sum.last {
+	if padded && !sum.last {
 		all += sum.padding
 	}
 	return all + l.most
+}
+
+// ranked is a rank of a schedule.
+type ranked struct {
+	Schedule
+	rank int64
+}
+
+// phases are [Schedule.Phases], made once: a search asks for the same ranks
+// over and over.
+func (c *StageChain) phases(s Schedule, rank int64) []Phase {
+	key := ranked{s, rank}
+	if c.made == nil {
+		c.made = map[ranked][]Phase{}
+	}
+	p, ok := c.made[key]
+	if !ok {
+		p = s.Phases(rank)
+		c.made[key] = p
+	}
+	return p
 }
 
 // looped is a rank at one moment: now above what is there throughout.

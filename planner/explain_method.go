@@ -12,7 +12,7 @@ func (p *Problem) method() string {
 	case !p.piped():
 		return "exact search of the chain: each GPU takes one run of units in order, so a bisection over the largest share with a reach per GPU decides each target"
 	case p.schedule().Chunks > 1:
-		return "cuts by trial: a GPU runs several stages, so that no reach decides a target; all cuts are tried where they are few"
+		return "cuts by trial: a GPU runs several stages, so that no reach decides a target; all cuts are tried where they are few, else they are moved from two beginnings and from places beside the best"
 	}
 	return "exact search of the stages: a dynamic program over the cuts, as a stage may hold less with a unit more where that one hands on less; a bisection over what a stage holds at least leaves out cuts that are on no better map"
 }

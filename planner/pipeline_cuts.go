@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -21,7 +22,7 @@ type looped struct {
 	cuts     []int // of items, length p·v + 1
 	share    []float64
 	tried    int
-	pins     []int // device of each item, -1 where free; nil: all are
+	floor    float64 // no cuts have a largest share below it; set by search
 }
 
 // score orders cuts: the largest share, then the sum of squares.
@@ -69,27 +70,33 @@ func (s *looped) search(ctx context.Context) (best score, exact, stopped bool) {
 		}
 		return best, ctx.Err() == nil, ctx.Err() != nil
 	}
-	best = s.score()
-	for gained := true; gained; {
-		gained = false
-		for lo := 1; lo < k; lo++ {
-			for hi := lo; hi < k; hi++ {
-				for _, by := range []int{-1, 1} {
-					if ctx.Err() != nil {
-						return best, false, true
-					}
-					if s.move(lo, hi, by) {
-						if got := s.score(); got.less(best) {
-							best, gained = got, true
-							continue
-						}
-						s.shift(lo, hi, -by)
-					}
-				}
-			}
+	best, stopped = s.climb(ctx)
+	return best, false, stopped
+}
+
+// climb descends from two beginnings and then from places beside the best.
+func (s *looped) climb(ctx context.Context) (best score, stopped bool) {
+	best = score{math.Inf(1), 0}
+	var kept []int
+	for _, start := range []func(){s.even, func() { s.floor = s.level(ctx) }} {
+		start()
+		if got := s.descend(ctx); got.less(best) {
+			best, kept = got, slices.Clone(s.cuts)
 		}
 	}
-	return best, false, false
+	rng := rand.New(rand.NewPCG(1, 1)) // the same cuts every time
+	for range restarts {
+		if ctx.Err() != nil || best.most <= s.floor {
+			break
+		}
+		copy(s.cuts, kept)
+		s.kick(rng)
+		if got := s.descend(ctx); got.less(best) {
+			best, kept = got, slices.Clone(s.cuts)
+		}
+	}
+	s.cuts = kept
+	return best, ctx.Err() != nil
 }
 
 // each calls f with every way to place the cuts from c on, until the context

@@ -2,7 +2,6 @@ package planner
 
 import (
 	"context"
-	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/certificate"
@@ -10,7 +9,7 @@ import (
 )
 
 // looped solves an interleaved pipeline: every way to cut where these are
-// few, else from runs of even weight by moving cuts while that helps.
+// few, else by a search for better cuts ([looped.search]).
 func (p *Problem) looped(ctx context.Context, l *layout) (*Solution, error) {
 	if len(p.Pins) > 0 {
 		return nil, &PatternError{"pin", p.Pins[0].Pattern, "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
@@ -19,6 +18,9 @@ func (p *Problem) looped(ctx context.Context, l *layout) (*Solution, error) {
 	best, exact, stopped := s.search(ctx)
 	sol := &Solution{Map: s.unitMap(), Probes: s.tried, Warnings: p.Costs.Warnings, Even: exact}
 	claim := certificate.Claim{Value: best.most, LowerBound: l.weightBound(), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped}
+	if s.floor > claim.LowerBound {
+		claim.LowerBound, claim.Bound = s.floor, "largest run"
+	}
 	if exact { // all cuts were tried
 		claim.LowerBound, claim.Bound = best.most, "search"
 	}
@@ -52,28 +54,20 @@ func (s *looped) rank(d int) float64 {
 }
 
 func (s *looped) score() score {
-	s.tried++
-	if !s.keepsPins() {
-		return score{math.Inf(1), 0}
-	}
-	var out score
 	for d := range s.share {
 		s.share[d] = s.rank(d)
-		out.most = max(out.most, s.share[d])
-		out.squares += s.share[d] * s.share[d]
 	}
-	return out
+	return s.sum()
 }
 
-func (s *looped) keepsPins() bool {
-	for c := range len(s.cuts) - 1 {
-		for i := s.cuts[c]; i < s.cuts[c+1] && s.pins != nil; i++ {
-			if pin := s.pins[i]; pin >= 0 && pin != c%int(s.schedule.Stages) {
-				return false
-			}
-		}
+// sum is the score of the devices' shares.
+func (s *looped) sum() (out score) {
+	s.tried++
+	for _, share := range s.share {
+		out.most = max(out.most, share)
+		out.squares += share * share
 	}
-	return true
+	return out
 }
 
 func (s *looped) unitMap() devicemap.Map {

@@ -230,11 +230,12 @@ func (j *judged) take(p *planner.Problem, m devicemap.Map, ordered bool) {
 type tally struct {
 	drawn, refused, infeasible, unlinked, solved, optimal, even int
 	crashes, errors, wrong, bounds, notFit                      int
+	loops, climbed                                              int
 }
 
 func (c *tally) String() string {
-	return fmt.Sprintf("%d random pipelines: %d crashes, %d errors, %d wrong values, %d bounds above brute force, %d false \"does not fit\"; %d solved, of them %d proved optimal (%.1f %%) and %d even; %d do not fit, %d lack a link, %d refused",
-		c.drawn, c.crashes, c.errors, c.wrong, c.bounds, c.notFit, c.solved, c.optimal, 100*float64(c.optimal)/float64(max(1, c.solved)), c.even, c.infeasible, c.unlinked, c.refused)
+	return fmt.Sprintf("%d random pipelines: %d crashes, %d errors, %d wrong values, %d bounds above brute force, %d false \"does not fit\"; %d solved, of them %d proved optimal (%.1f %%) and %d even; %d do not fit, %d lack a link, %d refused; without trying all cuts the best was found in %d of %d interleaved",
+		c.drawn, c.crashes, c.errors, c.wrong, c.bounds, c.notFit, c.solved, c.optimal, 100*float64(c.optimal)/float64(max(1, c.solved)), c.even, c.infeasible, c.unlinked, c.refused, c.climbed, c.loops)
 }
 
 // TestRandomPipelines holds the solvers of pipelines to every map there is.
@@ -310,7 +311,35 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 		return err.Error()
 	}
 	c.solved++
+	if fault := c.looped(ctx, p, &want); fault != "" {
+		return fault
+	}
 	return c.compare(p, sol, &want)
+}
+
+// looped holds the bounds of an interleaved pipeline, and what is found where
+// not all cuts are tried, to the best of all.
+func (c *tally) looped(ctx context.Context, p *planner.Problem, want *judged) string {
+	if p.Costs.Workload.Schedule != costmodel.Interleaved {
+		return ""
+	}
+	weights, run, found, err := p.LoopedBounds(ctx)
+	switch {
+	case err != nil:
+		c.errors++
+		return err.Error()
+	case max(weights, run) > want.share*(1+1e-12):
+		c.bounds++
+		return fmt.Sprintf("bounds %v (weights) and %v (largest run), but the best of all maps is %v", weights, run, want.share)
+	case found < want.share*(1-1e-12):
+		c.wrong++
+		return fmt.Sprintf("found %v, below the best of all maps, %v", found, want.share)
+	}
+	c.loops++
+	if found <= want.share*(1+1e-9) {
+		c.climbed++
+	}
+	return ""
 }
 
 // taken reports that the engine takes so many micro-batches.
