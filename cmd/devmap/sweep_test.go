@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/planner/emit"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // The sweep draws commands from a seed and holds every answer to its word:
@@ -188,6 +189,9 @@ func (s *sweep) one(i uint64) {
 			s.fault(args, errors.New("nothing fits, and something is on stdout"))
 		}
 		s.hints("plan", args, remedies(errs))
+		if s.chance(0.3) {
+			s.kept(args)
+		}
 	case exitUsage:
 		s.refusal(args, errs)
 	}
@@ -296,6 +300,33 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 		}
 		s.follows(args, again, h, out)
 	}
+}
+
+// kept finds changes that fit and are not told, as the command with their
+// flags would ask for something else: a flag that is missing.
+func (s *sweep) kept(args []string) {
+	c := &planCommand{}
+	cmd := c.command()
+	cmd.SetContext(s.t.Context())
+	if err := cmd.ParseFlags(words(s.flags)); err != nil {
+		s.fault(args, err)
+		return
+	}
+	p, err := c.asked(cmd, s.model.name)
+	if err != nil {
+		s.fault(args, err)
+		return
+	}
+	takes := p.Takes
+	p.Takes = func(change *strategy.Change) bool {
+		s.seen["kept"]++
+		ok := takes(change)
+		if !ok {
+			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", change.What))
+		}
+		return ok
+	}
+	strategy.Smallest(s.t.Context(), p)
 }
 
 // follows compares a plan with the figure of the hint that led to it. Those of

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -125,6 +126,24 @@ func TestRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPinned: what every GPU runs whole has no place for a pin.
+func TestPinned(t *testing.T) {
+	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 2, training(4))
+	p.Pins = []planner.Pin{{Pattern: "lm_head", Device: 1}}
+	answered := 0
+	for _, r := range strategy.Rows(t.Context(), p) {
+		if r.Refused != nil {
+			continue
+		}
+		if answered++; r.Workload.Strategy.Replicated() {
+			t.Errorf("%s takes a pin", r.Workload.Strategy)
+		}
+	}
+	if answered == 0 {
+		t.Error("no row is answered")
 	}
 }
 

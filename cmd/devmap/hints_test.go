@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// TestHints: each change that is told is run as it is printed, exits 0 where
+// it fits, and comes to what it said.
+func TestHints(t *testing.T) {
+	for name, c := range map[string]struct {
+		flags string
+		want  []string // beginnings of hints that are told
+	}{
+		"a batch brings its parts":             {"--gpus 2 --gpu rtx-4090 --mode train --batch 16 --micro-batches 16 --pin lm_head=1", []string{"--batch 1 --micro-batches 1 --seq 1024 --optimizer adamw-8bit:"}},
+		"a runtime that the strategy has not":  {"--gpus 4 --gpu a100-40gb --mode train --batch 2 --strategy ddp --runtime lightning", []string{"--micro-batches 2 --strategy pipeline --runtime torch --schedule "}},
+		"a schedule that the strategy has not": {"--gpus 4 --gpu a100-40gb --mode train --batch 16 --micro-batches 16 --strategy pipeline --schedule gpipe", []string{"--batch 4 --micro-batches 4", "--strategy fsdp (without --schedule)"}},
+		"capacities":                           {"--gpus 16GiB,20GiB --reserve 1GiB,2GiB --mode train --recompute full", []string{"--gpus 16GiB,20GiB,20GiB"}},
+		"pins":                                 {"--gpus 4 --gpu a100-40gb --mode train --pin lm_head=0 --batch 2", []string{"--contiguous=false", "--micro-batches 2 --strategy pipeline --schedule interleaved (without --pin)"}},
+		"inference":                            {"--gpus 12GiB --batch 8", []string{"--gpus 12GiB,12GiB", "--offload cpu"}},
+		"the shortest step":                    {"--gpus 2 --gpu rtx-4090 --mode train --objective time", []string{"--lora-rank 16", "--gpus 3"}},
+	} {
+		t.Run(name, func(t *testing.T) { followAll(t, "plan", "llama-3.1-8b", strings.Fields(c.flags), c.want) })
+	}
+	t.Run("estimate", func(t *testing.T) {
+		followAll(t, "estimate", "llama-3.1-8b", strings.Fields("--gpus 2 --gpu rtx-4090 --mode train --batch 4"), []string{"--gpus "})
+	})
+	t.Run("explained", func(t *testing.T) {
+		followAll(t, "plan", "gpt2", strings.Fields("--gpus 4 --mode train --strategy auto --batch 4 --explain"), []string{"--gpus 3", "--recompute full"})
+	})
+}
+
+// settings are flags as they are typed, each a flag or a flag and its value.
+func settings(typed []string) []setting {
+	var out []setting
+	for i, w := range typed {
+		name, isFlag := strings.CutPrefix(w, "--")
+		if !isFlag {
+			continue
+		}
+		name, value, joined := strings.Cut(name, "=")
+		if !joined && i+1 < len(typed) && !strings.HasPrefix(typed[i+1], "--") {
+			value = typed[i+1]
+		}
+		out = append(out, setting{name, value})
+	}
+	return out
+}
+
+func followAll(t *testing.T, command, model string, typed, want []string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status := run(t.Context(), slices.Concat([]string{command, model, "--json"}, typed), &out, &errs)
+	hints := remedies(errs.String())
+	if status == exitDone {
+		p, err := readPlan(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		hints = advised(errs.String(), p.Warnings)
+	}
+	for _, w := range want {
+		if !slices.ContainsFunc(hints, func(h hint) bool { return strings.HasPrefix(h.flags+":", w) }) {
+			t.Errorf("no %q among %+v", w, hints)
+		}
+	}
+	if len(hints) == 0 {
+		t.Fatalf("exit status %d and no hint: %s", status, &errs)
+	}
+	for _, h := range hints {
+		flags, err := follow(settings(typed), h)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		flags = slices.DeleteFunc(flags, func(w string) bool { return w == "--explain" })
+		var errs bytes.Buffer
+		if command == "estimate" && run(t.Context(), slices.Concat([]string{"estimate", model}, flags), &out, &errs) != exitDone {
+			t.Errorf("%s: %s", h.flags, &errs)
+		}
+		out.Reset()
+		again := slices.Concat([]string{"plan", model, "--json"}, flags)
+		if status := run(t.Context(), again, &out, &errs); h.fits && status != exitDone || !h.fits && status != exitInfeasible {
+			t.Errorf("it says %q; devmap %s exits with %d: %s", h.flags, strings.Join(again, " "), status, &errs)
+			continue
+		}
+		if !h.fits || h.figure == "" || strings.Contains(h.flags, "contiguous") {
+			continue
+		}
+		p, err := readPlan(out.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Contains(p.figures(), h.figure) {
+			t.Errorf("it says %q comes to %s; devmap %s says %v", h.flags, h.figure, strings.Join(again, " "), p.figures())
+		}
+	}
+}
+
+// TestTakes: a change is not told where its flags ask for something else than
+// was tried.
+func TestTakes(t *testing.T) {
+	c := &planCommand{}
+	cmd := c.command()
+	cmd.SetContext(t.Context())
+	if err := cmd.ParseFlags(strings.Fields("--gpus 2 --gpu rtx-4090 --mode train --batch 4 --micro-batches 4 --strategy ddp --pin lm_head=1")); err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.asked(cmd, "llama-3.2-1b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Workload.Strategy = costmodel.DeviceMap
+	p.Pins, p.Takes = nil, nil
+	change := strategy.Next(t.Context(), p, 9)[0]
+	change.Without = append(change.Without, "pin")
+	if !slices.Equal(change.Set, []string{"--gpus", "1", "--strategy", "device-map"}) || !takes(cmd, p.Topology, &change) {
+		t.Fatalf("%q is not taken", change.What)
+	}
+	for what, tamper := range map[string]func(*strategy.Change){
+		"a flag is missing":       func(c *strategy.Change) { c.Set = c.Set[:2] },
+		"another value":           func(c *strategy.Change) { c.Set = []string{"--gpus", "1", "--strategy", "device-map", "--seq", "64"} },
+		"other GPUs":              func(c *strategy.Change) { c.Set = c.Set[2:] },
+		"a constraint is kept":    func(c *strategy.Change) { c.Without = nil },
+		"any assignment":          func(c *strategy.Change) { c.Set = append(slices.Clone(c.Set), "--contiguous=false") },
+		"it contradicts the rest": func(c *strategy.Change) { c.Set = append(slices.Clone(c.Set), "--offload", "cpu") },
+		"no such flag":            func(c *strategy.Change) { c.Set = []string{"--gpu-count", "1"} },
+	} {
+		wrong := change
+		if tamper(&wrong); takes(cmd, p.Topology, &wrong) {
+			t.Errorf("%s: %q without %q is taken", what, wrong.Set, wrong.Without)
+		}
+	}
+}
