@@ -19,6 +19,8 @@ func TestWeights(t *testing.T) {
 	packed := weight("qweight", 1024, 8192)
 	packed.DType = modelgraph.I32
 	attention := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16}
+	cross := attention
+	cross.Cross = true
 	latent := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 24, ValueDim: 16, QRank: 48, KVRank: 32, RopeDim: 8}
 	moe := modelgraph.MoE{Dim: 64, Hidden: 48, Experts: 4, TopK: 2}
 	shared := moe
@@ -54,6 +56,8 @@ func TestWeights(t *testing.T) {
 		{attention, tensors{weight("q", 64, 64), weight("k", 32, 64), weight("v", 32, 64), weight("o", 64, 64), weight("position", 32, 4)}, ""},
 		{attention, tensors{weight("q", 64, 64), weight("k", 64, 64), weight("v", 64, 64), weight("o", 64, 64)}, "there are 16384"},
 		{attention, tensors{weight("qkv", 128, 64)}, "there are 8192"},
+		{cross, tensors{weight("q", 64, 64), weight("k", 32, 96), weight("v", 32, 96), weight("o", 64, 64)}, ""}, // of an encoder 96 wide
+		{cross, tensors{weight("q", 64, 64)}, "there are 4096"},
 		{latent, tensors{weight("q_a", 48, 64), weight("q_b", 96, 48), weight("kv_a", 40, 64), weight("kv_b", 128, 32), weight("o", 64, 64)}, ""},
 		{latent, tensors{weight("q_a", 48, 64), weight("q_b", 96, 48), weight("kv_a", 32, 64), weight("kv_b", 128, 32), weight("o", 64, 64)}, "op attention"},
 		{moe, tensors{weight("gate_up", 4, 96, 64), weight("down", 4, 64, 48), weight("gate", 4, 64)}, ""},

@@ -79,6 +79,9 @@ func (l *listed) tieGroup(here, missing []string) {
 		l.warnings = append(l.warnings, fmt.Sprintf("%q and %q may be tied and are both stored: counted once (the framework counts them apart if their values differ, which headers do not tell)", source.name, name))
 	}
 	for _, name := range missing {
+		if !l.tied && !l.always(source.name, name) {
+			continue // newly initialised, or not there: complete asks
+		}
 		l.held[name] = &heldTensor{name: name, like: source}
 		l.note(name)
 		tied = append(tied, name)

@@ -28,7 +28,7 @@ type listed struct {
 	class *listedClass
 	ck    *safetensors.Checkpoint
 	dir   string
-	tied  bool // word embeddings may be
+	tied  bool // word embeddings are
 	names *loading
 	pats  *patterns
 	split map[string]bool // patterns of modules that are not
@@ -61,7 +61,7 @@ func listedFolder(dir string, c *config, reason string) (*modelgraph.Graph, erro
 	if err != nil {
 		return nil, err
 	}
-	l := &listed{class: class, ck: ck, dir: dir, tied: mayTie(c), split: make(map[string]bool), held: make(map[string]*heldTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
+	l := &listed{class: class, ck: ck, dir: dir, tied: tiesWords(c, class), split: make(map[string]bool), held: make(map[string]*heldTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
 	if err := l.read(); err != nil {
 		return nil, err
 	}
@@ -104,9 +104,9 @@ func classOf(dir string, c *config, reason string) (*listedClass, error) {
 	return class, nil
 }
 
-// mayTie reports whether the config lets word embeddings be tied: absent does
-// not mean false, as classes have defaults of their own.
-func mayTie(c *config) bool {
+// tiesWords reports whether word embeddings are tied: as the config says of the
+// model or of a part of it, else as the class does by default.
+func tiesWords(c *config, class *listedClass) bool {
 	subs := []*config{c}
 	for _, key := range []string{"text_config", "llm_config", "language_config", "decoder", "encoder"} {
 		subs = append(subs, c.sub(key))
@@ -120,18 +120,7 @@ func mayTie(c *config) bool {
 			said = true
 		}
 	}
-	return !said
-}
-
-// tieInDoubt reports a class that ties its word embeddings unless the config
-// says that it does not, so that files which hold both do not tell.
-func tieInDoubt(c *config) bool {
-	names := c.strs("architectures")
-	if len(names) == 0 || c.has("tie_word_embeddings") {
-		return false
-	}
-	class, ok, err := findClass(names[0], c.name("model_type"))
-	return err == nil && ok && len(class.Ties) > 0
+	return !said && class.Tied
 }
 
 // read places every stored tensor, then what the framework makes besides.

@@ -28,8 +28,10 @@ type listedClass struct {
 	// Optional are indexes in Params of those that some configurations lack.
 	Optional []int `json:"optional"`
 	// Ties are the names of one parameter each, where word embeddings are
-	// tied; AlwaysTied those that are one whatever the configuration says.
+	// tied, as they are by default where Tied is true; AlwaysTied those that
+	// are one whatever the configuration says.
 	Ties       [][]string `json:"ties"`
+	Tied       bool       `json:"tied"`
 	AlwaysTied [][]string `json:"always_tied"`
 	// Buffers says which are stored.
 	Buffers map[string]bool `json:"buffers"`

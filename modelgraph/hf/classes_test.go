@@ -20,6 +20,7 @@ type listedFolderCase struct {
 	Config  map[string]any `json:"config"`
 	Saved   []string       `json:"saved"`
 	State   []string       `json:"state"`
+	Buffers []string       `json:"buffers"` // beside the state dict
 	Tied    [][]string     `json:"tied"`
 	NoSplit []string       `json:"no_split"`
 }
@@ -130,7 +131,7 @@ func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 		t.Errorf("no key stands for %q", name)
 		return -1
 	}
-	for _, n := range c.State {
+	for _, n := range slices.Concat(c.State, c.Buffers) {
 		device(n)
 	}
 	for _, names := range c.Tied {
@@ -178,6 +179,8 @@ func TestListedRefuses(t *testing.T) {
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.Contains(n, "embed") }), `"model.embed_tokens.weight"`
 		case "LlavaForConditionalGeneration": // of the language model alone
 			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return !strings.HasPrefix(n, "language_model") }), "no file holds"
+		case "BlipForConditionalGeneration", "Blip2ForConditionalGeneration": // no block of the tower
+			names, want = slices.DeleteFunc(slices.Clone(c.Saved), func(n string) bool { return strings.HasPrefix(n, "vision_model.encoder.layers") }), `no file holds "vision_model.encoder.layers.*`
 		default:
 			continue
 		}
@@ -188,8 +191,9 @@ func TestListedRefuses(t *testing.T) {
 	}
 }
 
-// TestListedTies: a head that is stored beside the embedding is tied to it
-// unless the config says that it is not.
+// TestListedTies: a head is tied as the config says, else as the class does by
+// default (Cohere's does); stored beside the embedding in another type it is
+// apart, and where it is neither tied nor stored the folder is refused.
 func TestListedTies(t *testing.T) {
 	for _, c := range listedCases(t) {
 		if c.class() != "CohereForCausalLM" {
@@ -198,14 +202,25 @@ func TestListedTies(t *testing.T) {
 		for _, said := range []struct {
 			tied any
 			ties int
-		}{{nil, 1}, {true, 1}, {false, 0}} {
+			head modelgraph.DType
+		}{{nil, 1, modelgraph.BF16}, {true, 1, modelgraph.BF16}, {false, 0, modelgraph.BF16}, {true, 0, modelgraph.F32}} {
 			if c.Config["tie_word_embeddings"] = said.tied; said.tied == nil {
 				delete(c.Config, "tie_word_embeddings")
 			}
-			g, err := FromFolder(c.folder(t, append(slices.Clone(c.Saved), "lm_head.weight")))
+			dir := c.folder(t, nil)
+			tensors := []stored{st("lm_head.weight", said.head, 2)}
+			for _, n := range c.Saved {
+				tensors = append(tensors, st(n, modelgraph.BF16, 2))
+			}
+			writeFile(t, filepath.Join(dir, "model.safetensors"), tensors)
+			g, err := FromFolder(dir)
 			if err != nil || len(g.Ties) != said.ties {
 				t.Errorf("tie_word_embeddings %v: %v, ties %v", said.tied, err, g.Ties)
 			}
+		}
+		c.Config["tie_word_embeddings"] = false
+		if _, err := FromFolder(c.folder(t, c.Saved)); err == nil || !strings.Contains(err.Error(), `no file holds "lm_head.weight"`) {
+			t.Errorf("untied, and not stored: %v", err)
 		}
 		return
 	}

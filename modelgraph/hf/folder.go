@@ -48,7 +48,7 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	case err == nil && families[c.name("model_type")] != f:
 		reason = unknownType(c.name("model_type"))
 	}
-	if g == nil || families[c.name("model_type")] != f && tieInDoubt(c) {
+	if g == nil {
 		return listedFolder(dir, c, reason)
 	}
 	g.Name, g.Source = folderName(dir), dir
