@@ -15,6 +15,10 @@ const FormatVersion = "devmap.model/v1"
 // maxModelBytes bounds a model.json: a chain of 100,000 layers takes 30 MB.
 const maxModelBytes = 256 << 20
 
+// mostLayers bounds the memory of what is made of layers: several KB each, from
+// here to a plan.
+const mostLayers = 250_000
+
 type fileModel struct {
 	FormatVersion string      `json:"format_version"`
 	Name          string      `json:"name"`
@@ -89,6 +93,9 @@ func (f *fileModel) graph() (*Graph, error) {
 	}
 	if f.MaxSeq < 0 || f.MaxSeq > maxDim {
 		return nil, placeError("max_seq", "%d is not a sequence length", f.MaxSeq)
+	}
+	if len(f.Layers) > mostLayers {
+		return nil, placeError("layers", "%d layers are more than the %d that a model may have", len(f.Layers), mostLayers)
 	}
 	layers := make([]Layer, len(f.Layers))
 	for i := range f.Layers {

@@ -80,7 +80,7 @@ func TestReadIndexTooManyEntries(t *testing.T) {
 	}
 	b.WriteString(`}}`)
 	_, err := readIndex(strings.NewReader(b.String()), "i")
-	if err == nil || !strings.Contains(err.Error(), "more than 1000000 entries") {
+	if err == nil || !strings.Contains(err.Error(), "more than 250000 entries") {
 		t.Errorf("error is %v", err)
 	}
 }

@@ -74,11 +74,15 @@ func (c *checker) fault(kind FaultKind, module, format string, args ...any) {
 // keys takes the entries in, and reports those that name no module or a
 // device outside the topology.
 func (c *checker) keys(flat Flat) {
+	const mostNearest = 1000
+	unknown := 0
 	for _, e := range flat {
 		c.entries[e.Key] = e.Device
 		if !c.index.real(e.Key) {
 			f := Fault{Kind: UnknownModule, Module: e.Key, Message: "the model has no such module"}
-			f.Nearest = c.index.nearest(e.Key)
+			if unknown++; unknown <= mostNearest { // each is compared with every module
+				f.Nearest = c.index.nearest(e.Key)
+			}
 			c.faults = append(c.faults, f)
 		}
 		if int(e.Device) >= c.devices {
