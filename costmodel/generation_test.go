@@ -1,0 +1,107 @@
+package costmodel_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// generating is two units in generation, whose prompt is 4 tokens: outputs of
+// 8 bytes for it, 2 for a token.
+func generating(newTokens, microBatches int64) *costmodel.Table {
+	return &costmodel.Table{
+		Workload: costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.DeviceMap, Seq: 4, NewTokens: newTokens, MicroBatches: microBatches, Precision: costmodel.BF16True},
+		Units: []costmodel.Unit{
+			{Name: "a", Work: costmodel.Work{Forward: costmodel.Pass{Products: 10}, Token: costmodel.Pass{Products: 1}, Output: 8}},
+			{Name: "b", Work: costmodel.Work{Forward: costmodel.Pass{Products: 20}, Token: costmodel.Pass{Products: 2}, Output: 8}},
+		},
+		OutputBytes: 100,
+	}
+}
+
+func slowPair() *costmodel.Topology {
+	return &costmodel.Topology{Devices: []costmodel.Device{{FLOPS: 1, Rates: costmodel.Rates{LinkBytesPerSecond: 1}}, {FLOPS: 1, Rates: costmodel.Rates{LinkBytesPerSecond: 1}}}}
+}
+
+// TestTokenCrosses: a token's share of an output crosses with every token, and
+// takes that share of the prompt's time.
+func TestTokenCrosses(t *testing.T) {
+	for _, c := range []struct {
+		tokens int64
+		place  []int
+		want   float64
+	}{
+		{0, []int{0, 0}, 10 + 20},
+		{0, []int{0, 1}, 10 + 8 + 20},
+		{3, []int{0, 0}, 10 + 20 + 3*(1+2)},
+		{3, []int{0, 1}, 10 + 8 + 20 + 3*(1+8./4+2)},
+	} {
+		if got := generating(c.tokens, 1).StepSeconds(slowPair(), c.place); got == nil || *got != c.want {
+			t.Errorf("%d tokens on %v: %v s, want %v", c.tokens, c.place, *got, c.want)
+		}
+	}
+}
+
+// TestGenerationSends: each micro-batch sends its prompt's output and then
+// every token's part of it, and the model's outputs go back to the input.
+func TestGenerationSends(t *testing.T) {
+	for _, c := range []struct {
+		tokens, micro int64
+		place         []int
+		want          int64
+	}{
+		{0, 1, []int{0, 0}, 0},
+		{0, 1, []int{1, 0}, 8}, // the outputs are where the input is
+		{3, 1, []int{1, 0}, 8 + 3*2},
+		{3, 5, []int{1, 0}, 5 * (8 + 3*2)},
+		{3, 5, []int{0, 1}, 5 * 100}, // the busiest sends the outputs back
+	} {
+		if got := generating(c.tokens, c.micro).Communication(slowPair(), c.place); got != c.want {
+			t.Errorf("%d tokens of %d micro-batches on %v: %d B, want %d", c.tokens, c.micro, c.place, got, c.want)
+		}
+	}
+}
+
+// TestGenerationGathers: ZeRO-3 gathers all weights for the prompt and again
+// for every token; of n ranks each sends (n−1)/n of them.
+func TestGenerationGathers(t *testing.T) {
+	table := generating(3, 1)
+	table.Workload.Strategy, table.Workload.Runtime, table.Workload.ShardDegree = costmodel.Zero3, costmodel.DeepSpeed, 2
+	table.Units[0].Work.Weights, table.Units[1].Work.Weights = 30, 50
+	if got, want := table.Communication(slowPair(), nil), int64(4*80*2/2); got != want { // in bf16
+		t.Errorf("%d B, want %d", got, want)
+	}
+}
+
+// TestStreamedLate: the parameters of a unit that left are on the device while
+// it runs, when caches are complete too; nothing of them stays.
+func TestStreamedLate(t *testing.T) {
+	u := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Steps: []costmodel.Step{
+		{Layer: "attention", Weights: 60, Forward: 70, KV: 50, Grown: 40, Late: 25},
+		{Layer: "mlp", Weights: 40, Forward: 30},
+	}}
+	s := u.Streamed()
+	kept := costmodel.Kept{}
+	peak := func(u *costmodel.Unit) int64 {
+		p := costmodel.Walk(costmodel.Infer, []*costmodel.Unit{u}, kept)
+		return p.Memory.Total()
+	}
+	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a
+	// token on top. Streamed: the caches, the token's 25 and the 60 that it reads.
+	if got, want := peak(&u), int64(107+50+40+25); got != want {
+		t.Errorf("at home %d B, want %d", got, want)
+	}
+	if got, want := peak(&s), int64(50+40+25+60); got != want {
+		t.Errorf("streamed %d B, want %d", got, want)
+	}
+	if s.Steps[1].Late != 0 || u.Steps[0].Late != 25 {
+		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Steps[1].Late, u.Steps[0].Late)
+	}
+	first := costmodel.Unit{Name: "first", Params: 100, Steps: []costmodel.Step{{Layer: "mlp", Weights: 100, Forward: 30}}}
+	if out := first.Streamed(); peak(&out) != 30+100 {
+		t.Errorf("streamed, a unit whose forward takes 30 B and reads 100 holds %d B", peak(&out))
+	}
+	if s.Run().Peak(kept) != peak(&s) {
+		t.Errorf("the closed form says %d B, the walk %d", s.Run().Peak(kept), peak(&s))
+	}
+}

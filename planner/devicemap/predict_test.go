@@ -1,0 +1,97 @@
+package devicemap_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// The pool beyond the peak is another on the device that computes the loss or
+// the logits than on one that runs blocks only: here 50 % of it against 10 %.
+func endsTable(mode costmodel.Mode, steps ...costmodel.Step) *costmodel.Table {
+	t := &costmodel.Table{Workload: costmodel.Workload{Mode: mode, Strategy: costmodel.DeviceMap, MicroBatches: 1}}
+	t.Slack.Body, t.Slack.Head = [2]float64{0, .1}, [2]float64{0, .5}
+	for i := range steps {
+		steps[i].Layer = fmt.Sprint("u", i)
+		t.Units = append(t.Units, costmodel.Unit{Name: steps[i].Layer, Params: 1000, Steps: steps[i : i+1]})
+	}
+	t.InputDevice = -1 // none holds the model's outputs, unless a test says so
+	return t
+}
+
+// TestEnds: which devices have the head's pool.
+func TestEnds(t *testing.T) {
+	attention := costmodel.Step{Forward: 20, KV: 20, Grown: 4, Late: 30} // complete caches, but no logits
+	head := costmodel.Step{Forward: 20, Late: 30}
+	loss := costmodel.Step{Forward: 20, Saved: 10, Backward: 10, Loss: true}
+	block := costmodel.Step{Forward: 20, Saved: 10, Backward: 10}
+	for _, c := range []struct {
+		name  string
+		mode  costmodel.Mode
+		steps []costmodel.Step
+		place devicemap.Map
+		input int // device of the outputs; −1 none
+		heads []bool
+	}{
+		{"logits in inference", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
+		{"the loss in training", costmodel.Train, []costmodel.Step{block, block, loss}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
+		{"a loss that is not last", costmodel.Train, []costmodel.Step{block, loss, block}, devicemap.Map{0, 1, 2}, -1, []bool{false, true, false}},
+		{"outputs come back to the input", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{0, 1, 2}, 0, []bool{true, false, true}},
+		{"outputs on a device that runs nothing", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{1, 1, 2}, 0, []bool{true, false, true}},
+		{"blocks beside the head", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{1, 0, 0}, -1, []bool{true, false, false}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			table := endsTable(c.mode, c.steps...)
+			if c.input >= 0 {
+				table.InputDevice, table.OutputBytes = c.input, 40
+			}
+			topo := &costmodel.Topology{Devices: make([]costmodel.Device, 3)}
+			for d, got := range devicemap.Predict(table, topo, c.place) {
+				if c.input == d && got.Predicted.PeakAllocatedBytes < 40 {
+					t.Errorf("device %d holds %d B, and the outputs are 40", d, got.Predicted.PeakAllocatedBytes)
+				}
+				want := 0.1
+				if c.heads[d] {
+					want = 0.5
+				}
+				if peak := float64(got.Predicted.PeakAllocatedBytes); float64(got.Predicted.SlackBytes[1]) < want*peak-1 || float64(got.Predicted.SlackBytes[1]) > want*peak+1 {
+					t.Errorf("device %d: %v B beyond a peak of %v, want %v of it", d, got.Predicted.SlackBytes, peak, want)
+				}
+			}
+		})
+	}
+}
+
+// TestLastStage: what passes along behind the last unit with parameters is the
+// last stage's, and the head's pool is on its device and no other, whatever
+// device the stages end on.
+func TestLastStage(t *testing.T) {
+	block := costmodel.Step{Forward: 20, Saved: 10, Backward: 10}
+	table := endsTable(costmodel.Train, block, block, block, block)
+	table.Workload.Strategy, table.Workload.Schedule = costmodel.Pipeline, costmodel.GPipe
+	behind := costmodel.Step{Layer: "behind", Forward: 500, Saved: 400, Backward: 10}
+	table.Units = append(table.Units, costmodel.Unit{Name: "behind", Steps: []costmodel.Step{behind}})
+	between := behind // goes with the stage that follows it, whatever a map says
+	between.Layer, between.Saved, between.Forward = "between", 100, 200
+	table.Units = slices.Insert(table.Units, 2, costmodel.Unit{Name: "between", Steps: []costmodel.Step{between}})
+	topo := &costmodel.Topology{Devices: make([]costmodel.Device, 2)}
+	for _, last := range []devicemap.Device{0, 1} {
+		first := 1 - last
+		ps := devicemap.Predict(table, topo, devicemap.Map{first, first, first, last, last, last})
+		if ps[first].Units != 2 || ps[last].Units != 4 {
+			t.Errorf("%d and %d units, want 2 and 4", ps[first].Units, ps[last].Units)
+		}
+		if grown := ps[last].Predicted.PeakAllocatedBytes - ps[first].Predicted.PeakAllocatedBytes; grown < 500 {
+			t.Errorf("the last stage holds %d B more than the first, and two units of it save 500", grown)
+		}
+		for d, part := range map[devicemap.Device]float64{first: .1, last: .5} {
+			p := ps[d].Predicted
+			if got := float64(p.SlackBytes[1]); got < part*float64(p.PeakAllocatedBytes)-1 || got > part*float64(p.PeakAllocatedBytes)+1 {
+				t.Errorf("last stage on %d: device %d has %v B beyond %d, want %v of it", last, d, got, p.PeakAllocatedBytes, part)
+			}
+		}
+	}
+}

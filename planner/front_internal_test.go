@@ -1,0 +1,53 @@
+package planner
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner/certificate"
+)
+
+// TestFrontTies: each point has smaller shares than those before it, so that
+// one before it whose step is as long, or longer, is beaten and goes; one with
+// a shorter step stays. The front is complete as long as all that came is
+// proved, what went included.
+func TestFrontTies(t *testing.T) {
+	point := func(step float64, status certificate.Status, even bool) *Solution {
+		return &Solution{Certificate: certificate.Certificate{Value: step, LowerBound: step, Status: status}, Even: even}
+	}
+	for _, c := range []struct {
+		name     string
+		points   []*Solution
+		want     []float64
+		complete bool
+	}{
+		{"longer and longer", []*Solution{point(1, Optimal, true), point(2, Optimal, true), point(4, Optimal, true)}, []float64{1, 2, 4}, true},
+		{"a tie", []*Solution{point(1, Optimal, true), point(2, LimitReached, true), point(2, Optimal, true)}, []float64{1, 2}, false},
+		{"ties of several", []*Solution{point(2, Optimal, true), point(3, Optimal, true), point(3, Optimal, true), point(3, Optimal, true)}, []float64{2, 3}, true},
+		{"a tie with the first", []*Solution{point(2, Optimal, false), point(2, Optimal, true)}, []float64{2}, false},
+		{"shorter than two before", []*Solution{point(1, Optimal, true), point(3, LimitReached, false), point(4, Feasible, false), point(2, Optimal, true)}, []float64{1, 2}, false},
+		{"not even", []*Solution{point(1, Optimal, true), point(2, Optimal, false)}, []float64{1, 2}, false},
+		{"not proved", []*Solution{point(1, Optimal, true), point(2, Feasible, true)}, []float64{1, 2}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := &Front{Points: c.points[:1:1], Complete: c.points[0].proved()}
+			for _, p := range c.points[1:] {
+				f.add(p)
+			}
+			var got []float64
+			for i, p := range f.Points {
+				got = append(got, p.Value)
+				if last := c.points[len(c.points)-1]; i == len(f.Points)-1 && p != last {
+					t.Errorf("the last to come, of %v s, is not the last point", last.Value)
+				}
+			}
+			if len(got) != len(c.want) || f.Complete != c.complete {
+				t.Fatalf("%v (complete %t), want %v (%t)", got, f.Complete, c.want, c.complete)
+			}
+			for i := range got {
+				if got[i] != c.want[i] {
+					t.Errorf("%v, want %v", got, c.want)
+				}
+			}
+		})
+	}
+}
