@@ -1,7 +1,6 @@
 package hf
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -11,110 +10,6 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
-
-// badSizes are values that no size may have.
-var badSizes = []string{
-	"null", "NaN", `"4096"`, "4096.0", "-1", "0", "Infinity", "-Infinity", "4096.5", "1e3", "true",
-	"1099511627777", "9223372036854775808", "[4096]", `{"a": 1}`,
-}
-
-// nullable are the sizes that may be null: Transformers' config classes give
-// them None (or, in remote code, a default of None).
-var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size")
-
-// TestBadSizes: a size that is none is refused at its field, with the value,
-// in every family and every field that a default may stand in for; a default
-// never takes its place.
-func TestBadSizes(t *testing.T) {
-	for _, family := range Families() {
-		base := fields{"model_type": family}
-		if slices.ContainsFunc(llamaTypes, func(l *llamaType) bool { return l.model == family }) {
-			base = asFields(t, small(t, family, fields{"tie_word_embeddings": true}))
-		}
-		if family == "nemotron-nas" {
-			base = asFields(t, small(t, family, oneBlock(fields{"no_op": true}, fields{"no_op": true})))
-		}
-		c, err := parseConfig("config.json", asJSON(t, base))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, _ = families[family].graph(c, families[family].class)
-		sizes := append(slices.Clone(c.shared.assumed), "hidden_size", "vocab_size")
-		slices.Sort(sizes)
-		for _, place := range slices.Compact(sizes) {
-			bads := badSizes
-			if !strings.HasSuffix(place, "hidden_size") { // a few, to be quick
-				bads = bads[:6]
-			}
-			for _, bad := range bads {
-				_, name, inside := strings.Cut(place, ".")
-				if !c.shared.read[place] || bad == "null" && (nullable[place] || inside && nullable[name]) {
-					continue
-				}
-				checkBadSize(t, base, place, bad)
-			}
-		}
-	}
-}
-
-// checkBadSize sets one field, inside an object where its name has a point.
-// Zero and lists are sizes to some fields; what is read is not at fault.
-func checkBadSize(t *testing.T, base fields, place, bad string) {
-	t.Helper()
-	value := json.RawMessage(bad)
-	if slices.Contains(nonFinite, bad) {
-		value = json.RawMessage(`"` + bad + `"`)
-	}
-	c := having(base, place, value)
-	if object, name, inside := strings.Cut(place, "."); inside {
-		c = having(base, object, fields{name: value})
-	}
-	_, err := FromConfig("config.json", []byte(strings.ReplaceAll(string(asJSON(t, c)), string(asQuoted(bad)), bad)))
-	if err == nil && (bad == "0" || bad == "[4096]") {
-		return
-	}
-	var syn *modelgraph.SyntaxError
-	if !errors.As(err, &syn) || bad != "0" && bad != "[4096]" && (syn.Place != place || !strings.Contains(syn.Msg, strings.ReplaceAll(bad, " ", ""))) {
-		t.Errorf("%s: %s: %s: %v", base["model_type"], place, bad, err)
-	}
-}
-
-// asQuoted is a word that is no JSON as the test's encoder has to write it.
-func asQuoted(bad string) string {
-	if slices.Contains(nonFinite, bad) {
-		return `"` + bad + `"`
-	}
-	return bad
-}
-
-func asFields(t *testing.T, data []byte) fields {
-	t.Helper()
-	var c fields
-	if err := json.Unmarshal(data, &c); err != nil {
-		t.Fatal(err)
-	}
-	return c
-}
-
-// TestNotFinite: words that are no JSON harm only where a number is read.
-func TestNotFinite(t *testing.T) {
-	for text, want := range map[string]string{
-		`[NaN,Infinity,-Infinity,-1]`:    `["NaN","Infinity","-Infinity",-1]`,
-		`{"NaN":"Infinity \" NaN"}`:      `{"NaN":"Infinity \" NaN"}`,
-		`{"a":NaN}`:                      `{"a":"NaN"}`,
-		`NaN`:                            `"NaN"`,
-		`[Nan, -Inf, Inf]`:               `[Nan, -Inf, Inf]`,
-		`"\\" NaN`:                       `"\\" "NaN"`,
-		strings.Repeat("NaN ", 1_000_00): strings.Repeat(`"NaN" `, 1_000_00),
-	} {
-		if got := string(pythonJSON([]byte(text))); got != want {
-			t.Errorf("%.40s becomes %.40s, want %.40s", text, got, want)
-		}
-	}
-	if _, err := FromConfig("config.json", small(t, "llama", fields{"rope_theta": "NaN"})); err != nil {
-		t.Error(err)
-	}
-}
 
 // kimi is the language model of Kimi-K2, with other sizes.
 var kimi = fields{
@@ -215,4 +110,17 @@ func lacking(c fields, name string) fields {
 	out := maps.Clone(c)
 	delete(out, name)
 	return out
+}
+
+// TestClassesDiffer: a class is one family's, so that its name finds it.
+func TestClassesDiffer(t *testing.T) {
+	owner := map[string]*family{}
+	for _, f := range families {
+		for _, class := range f.classes {
+			if o := owner[class]; o != nil && o != f {
+				t.Errorf("%s is a class of %v and %v", class, o.types, f.types)
+			}
+			owner[class] = f
+		}
+	}
 }

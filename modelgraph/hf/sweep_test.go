@@ -43,7 +43,7 @@ func TestSweep(t *testing.T) {
 		}
 		read[modelType]++
 	}
-	if len(types) < 300 || len(read) < 25 {
+	if len(types) < 450 || len(read) < 33 {
 		t.Errorf("%d types, %d of them read: the sweep has lost some", len(types), len(read))
 	}
 	for modelType := range types {
