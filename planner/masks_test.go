@@ -29,6 +29,7 @@ func maskRows(t *testing.T) []row {
 			Config        json.RawMessage
 			DeviceMap     map[string]any `json:"device_map"`
 			Attention     costmodel.AttentionKernel
+			NewTokens     int64                      `json:"new_tokens"`
 			LoRARank      int64                      `json:"lora_rank"`
 			LoRATargets   []string                   `json:"lora_targets"`
 			LoRAPrecision costmodel.AdapterPrecision `json:"lora_precision"`
@@ -37,7 +38,7 @@ func maskRows(t *testing.T) []row {
 			t.Fatal(err)
 		}
 		one := row{source: "masks", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak}
-		one.w.Attention, one.w.LoRARank, one.w.LoRATargets, one.w.LoRAPrecision = r.Attention, r.LoRARank, r.LoRATargets, r.LoRAPrecision
+		one.w.NewTokens, one.w.Attention, one.w.LoRARank, one.w.LoRATargets, one.w.LoRAPrecision = r.NewTokens, r.Attention, r.LoRARank, r.LoRATargets, r.LoRAPrecision
 		if r.Attention != costmodel.SDPA {
 			one.mode += "-" + string(r.Attention)
 		}
@@ -51,12 +52,12 @@ func maskRows(t *testing.T) []row {
 
 // TestMaskAccuracy predicts them ("make accuracy"). What is left:
 //   - Blocks on the rotary's own GPU share its cosines and sines, and on the
-//     embedding's GPU the mask; each counts a copy.
-//   - Under checkpoints the gradient of Gemma's last norm does not meet that
-//     of the residual (21 MiB at 8192 tokens).
+//     embedding's GPU the mask; each counts a copy. Gemma 3 has cosines and
+//     sines of two kinds there, and a copy is of one.
 //   - A capped head without the norm on its GPU has let go of its input.
+//   - Up to 20 MiB of Gemma 3, and of LoRA with eager attention, not located.
 func TestMaskAccuracy(t *testing.T) {
-	const worst, middle = .3, .05 // percent
+	const middle = .05 // percent
 	var off []float64
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-48s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
@@ -68,6 +69,10 @@ func TestMaskAccuracy(t *testing.T) {
 			fmt.Fprintf(&table, "%-48s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
 				costmodel.Bytes(got.PeakAllocatedBytes).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
 			off = append(off, math.Abs(percent))
+			worst := .25
+			if r.infers() {
+				worst = .45
+			}
 			if math.Abs(percent) > worst {
 				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)
 			}

@@ -37,8 +37,15 @@ func norm(op modelgraph.Norm, s *Shape) Cost {
 			residual = 0 // the head's gradient is cast and goes
 		}
 		// The gradient in fp32, that of the normalised tensor, and its product
-		// with it, which is summed over the rows for 1 + weight.
-		c.peak(moment{residual + 12*hN + reduceBuffer(s.Tokens, op.Dim), s.NewGrads, 0})
+		// with it, which is summed over the rows for 1 + weight. A checkpoint
+		// has let go of the normalised tensor by then: what it makes again
+		// lives as long as the node's apply, the sum comes after
+		// (torch/csrc/autograd/engine.cpp, validate_outputs).
+		summed := 12 * hN
+		if s.Recompute && !s.HeadAlone {
+			summed -= 4 * hN
+		}
+		c.peak(moment{residual + summed + reduceBuffer(s.Tokens, op.Dim), s.NewGrads, 0})
 	}
 	c.peak(moment{residual + 16*hN, s.NewGrads, 0})
 	return c

@@ -1,0 +1,79 @@
+package ops_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestMask: which mask a layer is called with, what checkpoints keep of it,
+// and what the kernel keeps of it for backward.
+func TestMask(t *testing.T) {
+	const b, length, d, heads = 2, 64, 8, 4
+	const n = b * length
+	op := modelgraph.Attention{Dim: d * heads, Heads: heads, KVHeads: 2, HeadDim: d, Rope: true}
+	with := func(f func(*modelgraph.Attention)) modelgraph.Attention {
+		o := op
+		f(&o)
+		return o
+	}
+	window := func(w int64) modelgraph.Attention { return with(func(o *modelgraph.Attention) { o.Window = w }) }
+	for _, c := range []struct {
+		name      string
+		op        modelgraph.Attention
+		attention costmodel.AttentionKernel
+		argument  int64 // of the call
+		held      int64 // by checkpoints
+		windowed  bool
+		bias      bool // in the type of the compute, with repeated keys and values
+	}{
+		{"causal", op, costmodel.SDPA, 0, 0, false, false},
+		{"longer window", window(length + 1), costmodel.SDPA, 0, 0, false, false},
+		{"a window just filled", window(length), costmodel.SDPA, n * length, length * length, true, true},
+		{"a window passed", window(length / 2), costmodel.SDPA, n * length, length * length, true, true},
+		{"two-sided", with(func(o *modelgraph.Attention) { o.Window, o.Bidirectional = 8, true }), costmodel.SDPA, 0, 0, false, false},
+		{"flash", window(8), costmodel.FlashAttention, 0, 0, false, false},
+		{"eager", op, costmodel.EagerAttention, 2 * n * length, 2 * n * length, false, false},
+		{"eager window", window(8), costmodel.EagerAttention, 2 * n * length, 2 * n * length, true, false},
+		{"made eager", with(func(o *modelgraph.Attention) { o.Eager = true }), costmodel.SDPA, 2 * n * length, 2 * n * length, false, false},
+	} {
+		s := ops.Shape{Tokens: n, Length: length, Batch: b, Cache: length, Precision: costmodel.BF16True, Attention: c.attention}
+		plain := ops.Of(c.op, &s)
+		s.RotaryCopies = true
+		hooked := ops.Of(c.op, &s)
+		const rotary = 2 * 2 * length * d
+		if got := hooked.Arguments - plain.Arguments - rotary; got != c.argument {
+			t.Errorf("%s: called with a mask of %d B, want %d", c.name, got, c.argument)
+		}
+		if size, windowed := ops.MaskHeld(c.op, &s); size != c.held || windowed != c.windowed {
+			t.Errorf("%s: checkpoints hold %d B, of a window %t; want %d, %t", c.name, size, windowed, c.held, c.windowed)
+		}
+		s.RotaryCopies, s.Train = false, true
+		kept := ops.Of(c.op, &s).Step.Saved
+		if c.attention == costmodel.EagerAttention || c.op.Eager {
+			continue
+		}
+		want := int64(2*n*(2*heads*d+2*2*d) + 4*heads*n + 1024) // q, output, k, v, log-sum-exp, seeds
+		if c.attention == costmodel.FlashAttention {
+			want -= 512 // one tensor of seed and offset
+		}
+		if c.bias {
+			want += 2*n*2*(heads-2)*d + 2*n*length
+		}
+		if kept != want {
+			t.Errorf("%s: %d B are kept for backward, want %d", c.name, kept, want)
+		}
+	}
+	capped := with(func(o *modelgraph.Attention) { o.SoftCap = true })
+	for _, c := range []struct {
+		attention costmodel.AttentionKernel
+		tanh      int64
+	}{{costmodel.SDPA, 0}, {costmodel.FlashAttention, 0}, {costmodel.EagerAttention, 2 * heads * n * length}} {
+		s := ops.Shape{Tokens: n, Length: length, Batch: b, Train: true, Precision: costmodel.BF16True, Attention: c.attention}
+		if got := ops.Of(capped, &s).Step.Saved - ops.Of(op, &s).Step.Saved; got != c.tanh {
+			t.Errorf("%s: the cap keeps %d B, want %d", c.attention, got, c.tanh)
+		}
+	}
+}
