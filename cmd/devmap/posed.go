@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -75,7 +76,7 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 	var tooLittle *partition.InfeasibleError
 	var noStages *stages.InfeasibleError
 	if errors.As(err, &tooLittle) || errors.As(err, &noStages) {
-		return &infeasible{err: err}
+		return &infeasible{err: err, helps: c.outOfOrder(ctx, tooLittle, file, data)}
 	}
 	if err != nil {
 		return err
@@ -87,4 +88,19 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 		a.print(cmd.ErrOrStderr(), file, c.explain)
 	}
 	return nil
+}
+
+// outOfOrder offers any assignment where it was contiguous placements alone
+// that do not fit, and it does.
+func (c *planCommand) outOfOrder(ctx context.Context, no *partition.InfeasibleError, file string, data []byte) []string {
+	if no == nil || !no.InOrder {
+		return nil
+	}
+	other := *c
+	other.contiguous = false
+	a, err := other.posedDNN(ctx, file, data)
+	if err != nil {
+		return nil
+	}
+	return []string{fmt.Sprintf("--contiguous=false: largest load %.6g %s, fits", a.value, a.unit)}
 }

@@ -81,9 +81,11 @@ func (s *anywhere) nothing(ctx context.Context) error {
 	if err := ctx.Err(); err != nil && !s.none {
 		return fmt.Errorf("stopped before any assignment within the capacities was found: %w", err)
 	}
-	how := "none was found, which is no proof"
+	how := ""
 	if s.none {
-		how = "every assignment was tried"
+		how = ": every assignment was tried"
 	}
-	return s.instance.nothing("not in parts that keep every capacity and run where they are: " + how)
+	e := s.instance.nothing("not in parts that keep every capacity and run where they are" + how)
+	e.Unproved = !s.none
+	return e
 }

@@ -97,7 +97,7 @@ func TestAnyErrors(t *testing.T) {
 		p    *Problem
 		want string
 	}{
-		{"three of 6 bytes on two of 10", three, "every assignment was tried"},
+		{"three of 6 bytes on two of 10", three, "no placement is possible: the sizes sum to 18 bytes of 20, but not in parts that keep every capacity and run where they are: every assignment was tried"},
 		{"cycle", cycle, "cycle"},
 		{"no devices", &Problem{}, "no devices"},
 	} {

@@ -72,7 +72,7 @@ func (p *Problem) certify(s *Solution, stopped bool) (*Solution, error) {
 }
 
 // nothing says that the sizes are the trouble, together.
-func (in *instance) nothing(how string) error {
+func (in *instance) nothing(how string) *InfeasibleError {
 	e := &InfeasibleError{Size: sum(in.size)}
 	for _, k := range in.p.Kinds {
 		if k.Count > 0 {

@@ -76,7 +76,7 @@ func TestContiguousErrors(t *testing.T) {
 		{"a node that runs nowhere", `node "n1", 1 bytes, fits no device: cannot run on GPU`, edit(path(2, 1, 1), func(p *Problem) { p.Nodes[1].Time[0] = math.Inf(1) }), true},
 		{"a group too large", `nodes "n0", "n1", which must share a device, 12 bytes, fit no device: GPU holds 10`, sized(0, 6, 6), true},
 		{"too much together", "the nodes' sizes sum to 21 bytes and the 2 devices hold 20 together", sized(1, 7, 7, 7), true},
-		{"no two parts", "no 2 contiguous parts keep every capacity", sized(1, 6, 5, 6), true},
+		{"no two parts", "no contiguous placement is possible: the sizes sum to 17 bytes of 20, but no 2 contiguous parts keep every capacity", sized(1, 6, 5, 6), true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Contiguous(context.Background(), c.p, Settings{})

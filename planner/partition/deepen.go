@@ -88,7 +88,9 @@ func (s *contiguous) complete(ctx context.Context, l *lattice) error {
 		return s.through(ctx, l, true, found)
 	}
 	if s.sol.Place == nil {
-		return s.nothing(fmt.Sprintf("no %d contiguous parts keep every capacity and run where they are", s.p.Devices()))
+		e := s.nothing(fmt.Sprintf("no %d contiguous parts keep every capacity and run where they are", s.p.Devices()))
+		e.InOrder = true
+		return e
 	}
 	return nil
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// InfeasibleError says that no placement keeps the rules, and why.
+// InfeasibleError says that no placement keeps the rules, or that none was
+// found, and why.
 type InfeasibleError struct {
 	// Nodes must share a device and fit none; empty: each fits, all do not.
 	Nodes []string
@@ -14,9 +15,20 @@ type InfeasibleError struct {
 	// that of all devices.
 	Size, Capacity float64
 	Reason         string
+	// InOrder: it is said of contiguous placements, and another may keep the
+	// rules. Unproved: the search was not exhaustive, and one may be there.
+	InOrder, Unproved bool
 }
 
-func (e *InfeasibleError) Error() string { return "no placement is possible: " + e.Reason }
+func (e *InfeasibleError) Error() string {
+	switch {
+	case e.Unproved:
+		return "no placement was found, which is no proof that there is none: " + e.Reason
+	case e.InOrder:
+		return "no contiguous placement is possible: " + e.Reason
+	}
+	return "no placement is possible: " + e.Reason
+}
 
 // feasible tells items that fit no device, and sizes that together do not fit.
 func (in *instance) feasible() error {
