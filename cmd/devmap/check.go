@@ -30,8 +30,9 @@ reported at once; with any, the exit status is 4. A plan brings its workload and
 devices along; flags override them.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
-		Args: exactly(2, "MODEL and MAP"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
+		ValidArgsFunction: completeModel,
+		Args:              exactly(2, "MODEL and MAP"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
 	}
 	c.workload(cmd.Flags())
 	c.devices(cmd.Flags())

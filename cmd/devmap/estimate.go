@@ -40,8 +40,9 @@ table goes to stdout; --json prints every row in the machine form in its place,
 -o writes that to a file, and the table to stderr. Exit status 3: nothing fits.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
-		Args: exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		ValidArgsFunction: completeModel,
+		Args:              exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
 	c.workload(f)

@@ -19,11 +19,12 @@ type inspectCommand struct{ shared }
 func newInspect() *cobra.Command {
 	c := &inspectCommand{}
 	cmd := &cobra.Command{
-		Use:     "inspect MODEL",
-		Short:   "Show units, parameters, bytes, FLOPs and activation bytes",
-		Example: "  devmap inspect config.json --mode train --batch 4",
-		Args:    exactly(1, "one MODEL"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		Use:               "inspect MODEL",
+		Short:             "Show units, parameters, bytes, FLOPs and activation bytes",
+		Example:           "  devmap inspect config.json --mode train --batch 4",
+		ValidArgsFunction: completeModel,
+		Args:              exactly(1, "one MODEL"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	c.workload(cmd.Flags())
 	c.later(cmd.Flags())

@@ -43,8 +43,9 @@ estimate shows all). Exit status 3: nothing fits; what would is printed.
 ` + precisions,
 		Example: `  devmap plan model.json --gpus 4
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
-		Args: exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		ValidArgsFunction: completeModel,
+		Args:              exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
+		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
 	f := cmd.Flags()
 	c.workload(f)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -42,6 +43,9 @@ func builtIn(name string, fsys fs.FS) (g *modelgraph.Graph, ok bool, err error) 
 	g.Name = lastPart(entry)
 	return g, true, nil
 }
+
+// Names are those of the built-in configs, sorted.
+func Names(fsys fs.FS) []string { return slices.Sorted(maps.Keys(builtInFiles(fsys))) }
 
 // builtInFiles maps names to the files that describe them.
 func builtInFiles(fsys fs.FS) map[string]string {

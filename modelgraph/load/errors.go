@@ -32,12 +32,18 @@ type NotFoundError struct {
 	Name   string
 	Looked []string // folders that would have held it
 	Near   []string // built-in names like it, nearest first
+	// Base is the built-in config that the name is a tuned or packed form of
+	// by its ending (-Instruct, -Chat, -AWQ); empty where there is none. Whether
+	// the shape is the same is not known.
+	Base string
 }
 
 // Error implements error.
 func (e *NotFoundError) Error() string {
 	s := fmt.Sprintf("%s: no such file or folder, and no model of that name in %s or among the built-in configs", e.Name, strings.Join(e.Looked, ", "))
-	if len(e.Near) > 0 {
+	if e.Base != "" {
+		s += fmt.Sprintf("; did you mean %s, whose config is built in? (a tuned model most often has the shape of its base; its own config.json says)", e.Base)
+	} else if len(e.Near) > 0 {
 		s += "; built in: " + strings.Join(e.Near, ", ")
 	}
 	return s + "; give a folder or a config.json"

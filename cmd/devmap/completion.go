@@ -1,0 +1,52 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// completeModel completes the MODEL argument: built-in configs, and the files
+// and folders that a model may be. What follows it is a file (MAP).
+func completeModel(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveDefault
+	}
+	var found []cobra.Completion
+	for _, name := range load.Names(fixtures.Models()) {
+		if strings.HasPrefix(name, strings.ToLower(begun)) {
+			found = append(found, name)
+		}
+	}
+	dir, _ := filepath.Split(begun)
+	entries, _ := os.ReadDir(filepath.Join(".", dir)) // what cannot be listed is not offered
+	if filepath.IsAbs(begun) {
+		entries, _ = os.ReadDir(dir)
+	}
+	directive := cobra.ShellCompDirectiveNoFileComp
+	for _, e := range entries {
+		path := dir + e.Name()
+		switch info, err := os.Stat(path); {
+		case err != nil || !strings.HasPrefix(path, begun) || strings.HasPrefix(e.Name(), "."):
+		case info.IsDir():
+			found, directive = append(found, path+"/"), directive|cobra.ShellCompDirectiveNoSpace
+		case modelEnding(path):
+			found = append(found, path)
+		}
+	}
+	return found, directive
+}
+
+// modelEnding reports the endings of files that describe a model.
+func modelEnding(path string) bool {
+	switch filepath.Ext(path) {
+	case ".json", ".safetensors", ".txt":
+		return true
+	}
+	return false
+}
