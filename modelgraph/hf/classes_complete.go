@@ -91,15 +91,12 @@ func (l *listed) tieGroup(here, missing []string) {
 	}
 }
 
-// complete refuses files that lack what the class always has, where no key of
-// the map would stand for it, and adds the modules that hold buffers alone.
+// complete refuses files that lack what the class has by default, where no key
+// of the map would stand for it, and adds the modules that hold buffers alone.
+// A configuration may lack it rightly; the files do not prove that.
 func (l *listed) complete(buffers []string) error {
-	optional := make(map[int]bool, len(l.class.Optional))
-	for _, i := range l.class.Optional {
-		optional[i] = true
-	}
-	for i, pattern := range l.class.Params {
-		if !optional[i] && !l.covered(pattern) {
+	for _, pattern := range l.class.Params[:l.class.Default] {
+		if !l.covered(pattern) {
 			return l.lacks(pattern)
 		}
 	}

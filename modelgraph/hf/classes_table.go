@@ -25,8 +25,8 @@ type listedClass struct {
 	Type   string   `json:"type"`   // model_type
 	Prefix string   `json:"prefix"` // base_model_prefix
 	Params []string `json:"params"` // in module order
-	// Optional are indexes in Params of those that some configurations lack.
-	Optional []int `json:"optional"`
+	// Default is how many of Params, the first, the default configuration has.
+	Default int `json:"default"`
 	// Ties are the names of one parameter each, where word embeddings are
 	// tied, as they are by default where Tied is true; AlwaysTied those that
 	// are one whatever the configuration says.
