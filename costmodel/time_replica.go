@@ -9,8 +9,12 @@ import (
 // time, that of the slowest device.
 func (s *timing) replica() float64 {
 	slowest := 0.
-	for d := range s.topo.Devices {
-		slowest = max(slowest, s.replicaOn(d))
+	seen := make(map[Device]bool)
+	for d, dev := range s.topo.Devices {
+		if !seen[dev] { // thousands may be alike
+			seen[dev] = true
+			slowest = max(slowest, s.replicaOn(d))
+		}
 	}
 	return slowest
 }

@@ -43,9 +43,10 @@ func total(p costmodel.Pass) float64 {
 func (p *Problem) finiteTimes() error {
 	longest := 0.
 	passes, tokens := p.Costs.Passes()
+	unlike := p.unlike()
 	for u := range p.Costs.Units {
 		most := 0.
-		for d := range p.Topology.Devices {
+		for _, d := range unlike {
 			s := p.Costs.UnitSeconds(p.Topology, d, u)
 			most = max(most, passes*(s.Forward+s.Backward+s.Issue+s.IssueBack)+tokens*(s.Token+s.IssueToken)+s.Update)
 		}

@@ -105,7 +105,7 @@ func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
 		Best: s, Form: p.form(), Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
 		Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
 	}
-	e.TooLarge, e.TooLargeNeeds = p.tooLarge()
+	e.TooLarge, e.TooLargeNeeds = p.tooLarge(ctx)
 	for d := range p.Topology.Devices {
 		e.MostBudget = max(e.MostBudget, p.Topology.Devices[d].Budget())
 	}
@@ -117,8 +117,8 @@ func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
 }
 
 // tooLarge names a set of units that must share a device and fit on none, and
-// the least that they need on one.
-func (p *Problem) tooLarge() (string, int64) {
+// the least that they need on one; none where the context ends before.
+func (p *Problem) tooLarge(ctx context.Context) (string, int64) {
 	l, _, err := p.layout()
 	if err != nil {
 		return "", 0
@@ -133,9 +133,11 @@ func (p *Problem) tooLarge() (string, int64) {
 			if l.stages != nil { // a longer stage may hold less
 				peak = l.stageFloor(d, a, b)
 			}
-			need, fits = min(need, peak), fits || peak <= p.Topology.Devices[d].Budget()
+			if need = min(need, peak); peak <= p.Topology.Devices[d].Budget() {
+				return need, true
+			}
 		}
-		return need, fits
+		return need, false
 	}
 	for g, units := range l.groups {
 		if need, fits := alone(0, 0, 1<<g); !fits {
@@ -143,6 +145,9 @@ func (p *Problem) tooLarge() (string, int64) {
 		}
 	}
 	for i := range len(l.start) - 1 {
+		if i%64 == 63 && ctx.Err() != nil {
+			break
+		}
 		if need, fits := alone(i, i+1, 0); !fits {
 			return p.Graph.Units[l.nameOf(i)].Name, need
 		}

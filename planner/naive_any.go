@@ -23,6 +23,10 @@ func (p *Problem) timeAnywhere(ctx context.Context, s Settings) (*Solution, erro
 	if err != nil {
 		return nil, err
 	}
+	if start != nil && p.fewerDevices() < len(p.Topology.Devices) {
+		start.Warnings = append(start.Warnings, "any assignment was not searched: the units and devices are too many for its tables")
+		return start, nil // its bound is that of each unit on its fastest device, which holds for any
+	}
 	var from devicemap.Map
 	if start != nil {
 		from = start.Map

@@ -3,6 +3,8 @@ package planner
 import (
 	"context"
 	"errors"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Objective is what is minimised.
@@ -36,6 +38,9 @@ func (p *Problem) timedSolver(ctx context.Context) (timed, error) {
 	}
 	if p.piped() {
 		return newPiped(ctx, l)
+	}
+	if n := p.fewerDevices(); n < len(p.Topology.Devices) {
+		return &fewer{p, n}, nil
 	}
 	return newNaive(l, fixed)
 }
@@ -73,6 +78,9 @@ func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) 
 		return p.fallback(memory, a)
 	case err != nil:
 		return nil, err
+	}
+	if step := devicemap.StepSeconds(p.Costs, p.Topology, a.m); failed == nil && !a.proved && *devicemap.StepSeconds(p.Costs, p.Topology, memory.Map) < *step {
+		return p.fallback(memory, a) // a search that was cut short may find less than there is
 	}
 	return p.timedSolution(a)
 }

@@ -22,6 +22,9 @@ type pipeOrder struct {
 func newPiped(ctx context.Context, l *layout) (timed, error) {
 	out := &pipes{p: l.p}
 	n := len(l.device)
+	if n > mostTimed/max(1, len(l.start)) {
+		return untimed{}, nil
+	}
 	own := make([]int, n)
 	for d := range own {
 		own[d] = d

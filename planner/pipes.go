@@ -23,9 +23,8 @@ func (s *pipes) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	if s.p.schedule().Chunks > 1 {
 		return s.looped(ctx, caps)
 	}
-	items := len(s.orders[0].l.start) - 1
-	if len(s.orders)*len(caps)*items*items > mostStretches {
-		return &answer{notes: []string{"the pipeline has too many stretches for a search for its shortest step"}, bound: "none"}, errNone
+	if items := len(s.orders[0].l.start) - 1; len(s.orders)*len(caps)*items*items > mostStretches {
+		return s.balanced(ctx, caps)
 	}
 	out := &answer{bound: "search", notes: s.notes}
 	searches, complete := s.searches(ctx, caps, out)

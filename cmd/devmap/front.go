@@ -32,7 +32,7 @@ func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strate
 	if c.explain {
 		return usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
 	}
-	f, err := planner.SolveFront(cmd.Context(), p, planner.Settings{TimeLimit: c.timeLimit})
+	f, err := planner.SolveFront(cmd.Context(), p, planner.Settings{TimeLimit: c.left()})
 	if err != nil {
 		return withHelps(cmd.Context(), err, asked)
 	}

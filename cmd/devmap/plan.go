@@ -24,6 +24,7 @@ type planCommand struct {
 	shared
 	out       string
 	timeLimit time.Duration
+	end       time.Time // of the search
 	explain   bool
 }
 
@@ -73,9 +74,12 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	defer c.begin(cmd)()
 	notes := c.deviceNotes(cmd.Flags().Changed("gpu"), asked.Topology)
 	if asked.Workload.Strategy == costmodel.Auto {
-		row, why, err := c.choose(cmd.Context(), asked)
+		half, cancel := context.WithTimeout(cmd.Context(), c.timeLimit/2)
+		row, why, err := c.choose(half, asked)
+		cancel()
 		if err != nil {
 			return err
 		}
@@ -115,8 +119,23 @@ func (c *planCommand) refused(cmd *cobra.Command) error {
 	return nil
 }
 
+// afterwards is what remarks and remedies may take once the limit is reached.
+const afterwards = time.Second
+
+// begin starts the clock of --time-limit, which all that is searched runs by:
+// the strategy, the map, and what would help.
+func (c *planCommand) begin(cmd *cobra.Command) (end func()) {
+	c.end = time.Now().Add(c.timeLimit)
+	ctx, cancel := context.WithDeadline(cmd.Context(), c.end.Add(afterwards))
+	cmd.SetContext(ctx)
+	return cancel
+}
+
+// left is the time left to the search for a map.
+func (c *planCommand) left() time.Duration { return max(time.Until(c.end), time.Nanosecond) }
+
 func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
-	s := planner.Settings{TimeLimit: c.timeLimit}
+	s := planner.Settings{TimeLimit: c.left()}
 	done := func() {}
 	if !c.json {
 		s.Progress, done = progress(stderr)

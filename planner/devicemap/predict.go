@@ -72,10 +72,16 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 // ([costmodel.Strategy.Replicated]).
 func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction {
 	out := make([]Prediction, len(topo.Devices))
+	peaks := make(map[costmodel.Device]costmodel.Peak) // of devices that are alike: thousands may be
 	for d := range out {
 		dev := &topo.Devices[d]
 		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
-		p.Predicted = predicted(t.Replica(dev), t.Overhead(d, dev), t.SlackOf(dev, true))
+		peak, known := peaks[*dev]
+		if !known {
+			peak = t.Replica(dev)
+			peaks[*dev] = peak
+		}
+		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, true))
 		if t.SecondBuckets > 0 {
 			p.Predicted.PeakRangeBytes = []int64{p.Predicted.PeakAllocatedBytes, p.Predicted.PeakAllocatedBytes + t.SecondBuckets}
 		}
