@@ -14,11 +14,7 @@ func TestStageFloor(t *testing.T) {
 	for range 1500 {
 		n := 2 + rng.IntN(7)
 		table := randomStages(rng, n, []Mode{Train, Train, Infer, Load}[rng.IntN(4)])
-		if rng.IntN(3) == 0 {
-			for u := range table.Units {
-				table.Units[u].Output = 100
-			}
-		}
+		vary(rng, table)
 		chain := NewStageChain(table)
 		s := Schedule{[]ScheduleKind{OneFOneB, GPipe}[rng.IntN(2)], 1 + rng.Int64N(4), 1, 1 + rng.Int64N(9)}
 		rank := rng.Int64N(s.Stages)
@@ -46,5 +42,45 @@ func TestStageFloor(t *testing.T) {
 	}
 	if tight < 300 {
 		t.Errorf("only %d floors are near the peak", tight)
+	}
+}
+
+// vary draws messages of one size for some tables, and for others padding that
+// the end of the model takes away.
+func vary(rng *rand.Rand, t *Table) {
+	even, padded := rng.IntN(3) == 0, rng.IntN(3) == 0
+	for u := range t.Units {
+		if even {
+			t.Units[u].Output = 100
+		}
+		if padded {
+			t.Units[u].StatePadding = rng.Int64N(3000)
+		}
+	}
+}
+
+// TestLoopedFloor: what some stages of a rank hold at least is at most what
+// they hold with others.
+func TestLoopedFloor(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 12))
+	for range 1500 {
+		table := randomStages(rng, 12, []Mode{Train, Train, Infer, Load}[rng.IntN(4)])
+		vary(rng, table)
+		s := Schedule{Interleaved, 1 + rng.Int64N(3), 3, 1 + rng.Int64N(9)}
+		for s.Check() != nil {
+			s.MicroBatches++
+		}
+		all := StagePlace{Schedule: s, Rank: rng.Int64N(s.Stages), Chunks: []Stretch{{0, 1 + rng.IntN(4)}, {5, 6 + rng.IntN(3)}, {9, 12}}}
+		some := all
+		some.Chunks = append([]Stretch(nil), all.Chunks...)
+		for c := range some.Chunks {
+			if rng.IntN(2) == 0 {
+				some.Chunks[c] = Stretch{}
+			}
+		}
+		chain := NewStageChain(table)
+		if low, peak := chain.LoopedFloor(some, 77), chain.Looped(all, 77); low > peak {
+			t.Fatalf("%+v holds %d at least, and %+v %d", some, low, all, peak)
+		}
 	}
 }

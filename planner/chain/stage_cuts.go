@@ -91,6 +91,9 @@ func (s *stages) ended() bool {
 		return false
 	}
 	s.polls = s.cells + 1<<14
+	if s.most > 0 {
+		s.polls = min(s.polls, s.most+1)
+	}
 	return s.run.cancelled() || s.most > 0 && s.cells > s.most
 }
 

@@ -54,3 +54,26 @@ func TestStagesEnded(t *testing.T) {
 		t.Errorf("%d proved, %d open: the draw is one-sided", proved, open)
 	}
 }
+
+// TestStagesRough runs the second objective out of cells: the largest share is
+// proved, the sum of squares is not.
+func TestStagesRough(t *testing.T) {
+	rough := 0
+	for seed := range uint64(100) {
+		p := random(rand.New(rand.NewPCG(seed, 9)), shape{items: 40, devices: 5, cost: 50, messages: true})
+		full, err := chain.Solve(t.Context(), p, chain.Settings{})
+		if err != nil {
+			continue
+		}
+		res := solve(t, p, chain.Settings{Cells: 1})
+		if !res.Optimal || res.Value.Cmp(full.Value) != 0 || res.Squares < full.Squares*(1-1e-12) {
+			t.Fatalf("seed %d: %v, squares %v; in full %v, squares %v", seed, res.Value, res.Squares, full.Value, full.Squares)
+		}
+		if !res.SquaresOptimal {
+			rough++
+		}
+	}
+	if rough < 50 {
+		t.Errorf("only %d ran out of cells", rough)
+	}
+}

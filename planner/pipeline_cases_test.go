@@ -1,0 +1,125 @@
+package planner_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// layer is one of a chain of declared layers: bytes of its parameters, and of
+// what it hands on.
+type layer struct{ params, output int64 }
+
+// chainOn is a pipeline of declared layers on equal devices.
+func chainOn(t *testing.T, layers []layer, devices int, capacity int64, w costmodel.Workload) planner.Problem {
+	t.Helper()
+	var ls []modelgraph.Layer
+	for i, l := range layers {
+		d := modelgraph.NotDeclared()
+		d.ParamsBytes, d.OutputBytes, d.ActivationBytes, d.WorkspaceBytes = l.params, l.output, 0, 0
+		d.ForwardSeconds, d.BackwardSeconds = .001, .002
+		ls = append(ls, modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &d})
+	}
+	g, err := modelgraph.New("chain", ls, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(devices), costmodel.BF16True
+	table := tableOf(t, g, w)
+	table.Comm = costmodel.Comm{}
+	device := costmodel.Device{CapacityBytes: capacity, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}}
+	return planner.Problem{Graph: g, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, devices)}}
+}
+
+func infer(kind costmodel.ScheduleKind, m int64) costmodel.Workload {
+	return costmodel.Workload{Mode: costmodel.Infer, Schedule: kind, Batch: m, MicroBatches: m}
+}
+
+// TestPipelineUneven: five layers of which the ends hand on much and the
+// middle little, with no cut that the greedy search of a chain can reach.
+func TestPipelineUneven(t *testing.T) {
+	layers := []layer{{1e6, 2e8}, {1e6, 1}, {1e6, 1}, {1e6, 2e8}, {1e6, 1}}
+	for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
+		w := infer(costmodel.GPipe, 2)
+		w.Mode = mode
+		p := chainOn(t, layers, 2, 1<<30, w)
+		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := judgePipeline(&p)
+		if sol.Status != planner.Optimal || !near(sol.Value, want.share) || !sol.Even {
+			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.share)
+		}
+	}
+}
+
+// TestPipelineRing: interleaved runs go from the last device to the first
+// again, and need that link.
+func TestPipelineRing(t *testing.T) {
+	layers := slices.Repeat([]layer{{1e6, 1e3}}, 7)
+	for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+		p := chainOn(t, layers, 3, 1<<30, infer(costmodel.Interleaved, 3))
+		p.Objective = objective
+		p.Topology.Links = []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 1e9}, {From: 1, To: 2, BytesPerSecond: 1e9}}
+		var link *planner.LinkError
+		if sol, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &link) {
+			t.Errorf("%s: %v, %v; devices 2 and 0 have no link", objective, sol, err)
+		}
+	}
+}
+
+// TestPipelinePinnedOrder: under --objective time devices may be in any order,
+// which a pin makes different even where they are alike.
+func TestPipelinePinnedOrder(t *testing.T) {
+	p := chainOn(t, []layer{{60e6, 1}, {60e6, 1}, {1e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
+	p.Objective, p.Pins = planner.Time, []planner.Pin{{Pattern: "u1", Device: 0}}
+	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+	if err != nil || sol.Map[0] != 1 || sol.Map[1] != 0 {
+		t.Errorf("%v, %v; u0 fits on device 1, and u1 with u2 on device 0", sol, err)
+	}
+}
+
+// TestPipelineTooLarge: a unit that is too large as a stage of its own, with
+// all that it receives and sends, is not so in every stage.
+func TestPipelineTooLarge(t *testing.T) {
+	p := chainOn(t, []layer{{20e6, 1}, {40e6, 60e6}, {30e6, 60e6}, {40e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
+	_, err := planner.Solve(t.Context(), p, planner.Settings{})
+	var no *planner.InfeasibleError
+	if !errors.As(err, &no) || !no.Proved || no.TooLarge != "" {
+		t.Errorf("%v, want a proof that names no unit", err)
+	}
+	p = chainOn(t, []layer{{60e6, 50e6}, {110e6, 50e6}, {60e6, 1}}, 2, 100e6, infer(costmodel.GPipe, 1))
+	if _, err = planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &no) || no.TooLarge != "u1" {
+		t.Errorf("%v, want one that names u1", err)
+	}
+}
+
+// TestPipelineNoStage: pins that leave a stage without a unit, and a model
+// without any unit that can be a stage.
+func TestPipelineNoStage(t *testing.T) {
+	p := chainOn(t, slices.Repeat([]layer{{1e6, 1}}, 6), 4, 1<<30, infer(costmodel.GPipe, 1))
+	p.Pins = []planner.Pin{{Pattern: "u2", Device: 1}, {Pattern: "u3", Device: 3}}
+	var stage *planner.StageError
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Flag != "pin" {
+		t.Errorf("%v, want that device 2 is left without a unit", err)
+	}
+	g, err := modelgraph.New("bare", []modelgraph.Layer{{Name: "a"}, {Name: "b"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := estimate.Resolve(g, p.Costs.Workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = planner.Problem{Graph: g, Costs: &costmodel.Table{Workload: w, Units: make([]costmodel.Unit, len(g.Units))}, Topology: p.Topology}
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Flag != "strategy" {
+		t.Errorf("%v, want that no unit can be a stage", err)
+	}
+}
