@@ -8,7 +8,8 @@ package costmodel
 //
 // The units inside are what they are in any longer stage. The first and the
 // last are the least of what they are at a message and away from one, and the
-// messages are the smallest that a longer stage can have.
+// messages are the smallest that a longer stage can have. There is no padding,
+// as a longer stage may end the model.
 func (c *StageChain) Floor(s Schedule, rank int64, at Stretch, workspace int64) int64 {
 	if at.First >= at.End {
 		return 0
@@ -32,7 +33,6 @@ func (c *StageChain) Floor(s Schedule, rank int64, at Stretch, workspace int64) 
 	case at.End == n:
 		p.logits = c.table.Units[n-1].Output
 	}
-	p.last = true // a longer stage may end the model: no padding
 	p.first = floorOf(c.first, &c.firstForms, at, head, tail)
 	p.again = floorOf(c.again, &c.againForms, at, head, tail)
 	return c.peak(&p, s, rank, workspace)
