@@ -24,7 +24,8 @@ type planCommand struct {
 	shared
 	out       string
 	timeLimit time.Duration
-	end       time.Time // of the search
+	end       time.Time                    // of the search
+	told      func(largest, bound float64) // where the search of a posed problem stands; nil: nobody looks
 	explain   bool
 }
 

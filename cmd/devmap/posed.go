@@ -63,16 +63,21 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), c.timeLimit)
 	defer cancel()
-	var a *posed
-	var err error
+	solve := c.posedDNN
 	switch format {
 	case workloads.DNNPartitioningFormat:
-		a, err = c.posedDNN(ctx, file, data)
 	case workloads.PiperFormat:
-		a, err = c.posedPiper(ctx, file, data)
+		solve = c.posedPiper
 	default:
 		return usagef("%s names no devices: add --gpus N", file)
 	}
+	done := func() {}
+	if !c.json {
+		c.told, done = posedProgress(cmd.ErrOrStderr())
+	}
+	a, err := solve(ctx, file, data)
+	done()
+	c.told = nil
 	var tooLittle *partition.InfeasibleError
 	var noStages *stages.InfeasibleError
 	if errors.As(err, &tooLittle) || errors.As(err, &noStages) {

@@ -40,7 +40,7 @@ func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*
 	if !c.contiguous {
 		solve, form = partition.Any, "any assignment"
 	}
-	s, err := solve(ctx, p, partition.Settings{})
+	s, err := solve(ctx, p, partition.Settings{Progress: c.told})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -75,7 +75,7 @@ func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	s, err := stages.Solve(ctx, p, stages.Settings{})
+	s, err := stages.Solve(ctx, p, stages.Settings{Progress: c.told})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}

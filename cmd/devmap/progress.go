@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"math"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -15,28 +16,69 @@ const patience = 300 * time.Millisecond
 
 // progress shows a long search on a terminal; done clears it.
 func progress(stderr io.Writer) (show func(chain.Progress), done func()) {
-	if !terminal(stderr) {
-		return nil, func() {}
+	say, done := searching(stderr)
+	if say == nil {
+		return nil, done
 	}
-	start := time.Now()
-	var bar *progressbar.ProgressBar
-	show = func(p chain.Progress) {
-		if time.Since(start) < patience {
-			return
-		}
-		if bar == nil {
-			bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(fileOf(stderr)), progressbar.OptionClearOnFinish(), progressbar.OptionThrottle(patience))
-		}
+	return func(p chain.Progress) {
 		what := fmt.Sprintf("placing: %d targets tried, best %.4f, bound %.4f", p.Probes, p.Best.Float(), p.Lower.Float())
 		if p.Total > 0 {
 			what = fmt.Sprintf("evening out: device %d of %d", p.Done, p.Total)
 		}
-		bar.Describe(what)
-		bar.Add(1) //nolint:errcheck // only the picture suffers
+		say(what)
+	}, done
+}
+
+// posedProgress is that of a problem that a file poses.
+func posedProgress(stderr io.Writer) (show func(largest, bound float64), done func()) {
+	say, done := searching(stderr)
+	if say == nil {
+		return nil, done
 	}
-	return show, func() {
-		if bar != nil {
-			bar.Finish() //nolint:errcheck // likewise
+	return func(largest, bound float64) {
+		if math.IsInf(largest, 1) {
+			say(fmt.Sprintf("placing: bound %.6g", bound))
+			return
 		}
+		say(fmt.Sprintf("placing: largest load %.6g, bound %.6g", largest, bound))
+	}, done
+}
+
+// searching shows on a terminal what was said last, from when a search has
+// taken a while until it is done, and moves though nothing new is said. say is
+// nil where there is no terminal.
+func searching(stderr io.Writer) (say func(string), done func()) {
+	if !terminal(stderr) {
+		return nil, func() {}
 	}
+	return paint(fileOf(stderr), patience)
+}
+
+// paint draws every so often, in a goroutine that done ends and waits for.
+func paint(to io.Writer, often time.Duration) (say func(string), done func()) {
+	words, over, gone := make(chan string), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(gone)
+		tick := time.NewTicker(often)
+		defer tick.Stop()
+		var bar *progressbar.ProgressBar
+		for what := "placing"; ; {
+			select {
+			case what = <-words:
+				continue
+			case <-tick.C:
+			case <-over:
+				if bar != nil {
+					bar.Finish() //nolint:errcheck // only the picture suffers
+				}
+				return
+			}
+			if bar == nil {
+				bar = progressbar.NewOptions(-1, progressbar.OptionSetWriter(to), progressbar.OptionClearOnFinish())
+			}
+			bar.Describe(what)
+			bar.Add(1) //nolint:errcheck // likewise
+		}
+	}()
+	return func(what string) { words <- what }, func() { close(over); <-gone }
 }
