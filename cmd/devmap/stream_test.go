@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 func TestOneLine(t *testing.T) {
@@ -75,4 +76,24 @@ func TestErrorText(t *testing.T) {
 	if got := errorText(errors.New(strings.Repeat("x", 5000) + " end")); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, " end") {
 		t.Error(got)
 	}
+}
+
+// FuzzOneLine: whatever the bytes, the line is valid UTF-8, one line and free
+// of what steers a terminal, and a line that was so stays as it is.
+func FuzzOneLine(f *testing.F) {
+	for _, s := range []string{"", "plain", "a\nb", "\x1b]0;t\x07", "\u202e", "\xf0\x9f", "é🙂"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		line := oneLine(s)
+		if !utf8.ValidString(line) || strings.ContainsFunc(line, unsafeRune) {
+			t.Errorf("%q: %q", s, line)
+		}
+		if again := oneLine(line); again != line {
+			t.Errorf("%q: %q, and again %q", s, line, again)
+		}
+		if short := shortened(line, 50); len(short) > 50+40 || !utf8.ValidString(short) {
+			t.Errorf("%q: %d bytes", s, len(short))
+		}
+	})
 }

@@ -155,7 +155,7 @@ func (t *tables) certificate(s *planner.Solution) {
 // warnings are footnotes.
 func (t *tables) warnings(ws []string) {
 	for _, w := range ws {
-		t.printf("note: %s\n", w)
+		t.printf("note: %s\n", shortened(oneLine(w), mostErrorLine))
 	}
 }
 

@@ -100,6 +100,10 @@ func ParseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	if string(head["format_version"]) == strconv.Quote(FrontVersion) {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q holds several maps: save one of its points' device_map, or plan with --objective time or memory", FrontVersion)}
 	}
+	var version string
+	if json.Unmarshal(head["format_version"], &version) == nil && version != PlanVersion {
+		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", version, PlanVersion)}
+	}
 	plan, faults, err := parsePlan(file, data)
 	if err != nil {
 		return nil, nil, nil, err
