@@ -112,4 +112,7 @@ func TestNotFinite(t *testing.T) {
 	if _, err := FromConfig("config.json", small(t, "llama", fields{"rope_theta": "NaN"})); err != nil {
 		t.Error(err)
 	}
+	if _, err := FromConfig("config.json", []byte("{\"model_type\": \"llama\", \"hidden_size\": [\n1]}")); err == nil || strings.Contains(err.Error(), "\n") {
+		t.Errorf("%q is not on one line", err)
+	}
 }

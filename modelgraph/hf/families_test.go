@@ -71,6 +71,8 @@ func TestFaults(t *testing.T) {
 		{"deepseek_v3", fields{"q_lora_rank": 0}, "q_lora_rank"},
 		{"deepseek_v3", fields{"qk_rope_head_dim": 0}, "qk_rope_head_dim"},
 		{"deepseek_v3", fields{"n_shared_experts": 1 << 40}, "n_shared_experts"},
+		{"eurobert", fields{"mlp_bias": true}, "mlp_bias"},
+		{"internvl_vision", fields{"norm_type": strings.Repeat("x", 100_000)}, "norm_type"},
 		{"nemotron-nas", nil, "block_configs"},
 		{"nemotron-nas", oneBlock(fields{"n_heads_in_group": 0}, fields{"no_op": true}), "block_configs[0].attention.n_heads_in_group"},
 		{"nemotron-nas", oneBlock(fields{"n_heads_in_group": 3}, fields{"no_op": true}), "block_configs[0].attention.n_heads_in_group"},
@@ -84,6 +86,9 @@ func TestFaults(t *testing.T) {
 			var syn *modelgraph.SyntaxError
 			if !errors.As(err, &syn) {
 				t.Fatalf("error %v, want a SyntaxError", err)
+			}
+			if len(err.Error()) > 2000 {
+				t.Errorf("an error of %d bytes", len(err.Error()))
 			}
 			if syn.Place != tt.place {
 				t.Errorf("fault at %q, want %q: %v", syn.Place, tt.place, err)

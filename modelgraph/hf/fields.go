@@ -90,7 +90,7 @@ func adds(name string) bool {
 // own: an underscore is in front of what it keeps for itself.
 func anyToken(name string) bool {
 	return strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_token_id") || strings.HasSuffix(name, "_token_ids") ||
-		strings.HasSuffix(name, "_token_index") || strings.HasSuffix(name, "_token")
+		strings.HasSuffix(name, "_token_index")
 }
 
 // empty is a value that adds nothing.

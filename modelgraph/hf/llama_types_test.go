@@ -72,6 +72,28 @@ func TestLlamaTypeCosts(t *testing.T) {
 	}
 }
 
+// TestLlamaTypeDefaults: heads that a config does not give are the type's
+// own (its config class in Transformers, or in its repository).
+func TestLlamaTypeDefaults(t *testing.T) {
+	defaults := map[string][2]int64{
+		"baichuan": {160, 10}, "cwm": {8, 128}, "ernie4_5": {2, 128}, "eurobert": {160, 10}, "granite": {160, 10},
+		"helium": {20, 0}, "internlm3": {32, 10}, "minicpm": {160, 10}, "ministral": {8, 10}, "ministral3": {8, 128},
+		"seed_oss": {8, 128}, "smollm3": {4, 10}, "xverse": {160, 10},
+	}
+	for _, l := range llamaTypes {
+		c := asFields(t, small(t, l.model, fields{"hidden_size": 1600, "num_attention_heads": 160, "tie_word_embeddings": false}))
+		delete(c, "num_key_value_heads")
+		want, ok := defaults[l.model]
+		if want[1] == 0 { // helium's 128 must be hidden_size over heads
+			c["head_dim"], want[1] = 10, 10
+		}
+		a := ops[modelgraph.Attention](t, asJSON(t, c))[0]
+		if got := [2]int64{a.KVHeads, a.HeadDim}; !ok || got != want {
+			t.Errorf("%s: %d KV heads of %d, want %v", l.model, a.KVHeads, a.HeadDim, want)
+		}
+	}
+}
+
 // TestUntiedT5: a head that the class ties and the files do not is said.
 func TestUntiedT5(t *testing.T) {
 	for tied, want := range map[bool]int{true: 0, false: 1} {
