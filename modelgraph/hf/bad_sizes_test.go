@@ -67,7 +67,7 @@ func checkBadSize(t *testing.T, base fields, place, bad string) {
 	if object, name, inside := strings.Cut(place, "."); inside {
 		c = having(base, object, fields{name: value})
 	}
-	_, err := FromConfig("config.json", []byte(strings.ReplaceAll(string(asJSON(t, c)), string(asQuoted(bad)), bad)))
+	_, err := FromConfig("config.json", []byte(strings.ReplaceAll(string(asJSON(t, c)), asQuoted(bad), bad)))
 	if err == nil && (bad == "0" || bad == "[4096]") {
 		return
 	}

@@ -93,7 +93,7 @@ var llamaTypes = []*llamaType{
 	{
 		model: "smollm3", name: "SmolLM3", heads: headDefaults{kv: 4}, tied: tied, adapt: llamaBiases,
 		unread: []string{"no_rope_layers", "no_rope_layer_interval", "max_window_layers"},
-		windows: func(c *config) func(int64) bool {
+		windows: func(*config) func(int64) bool {
 			return func(int64) bool { return false }
 		},
 	},

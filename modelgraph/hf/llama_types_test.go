@@ -18,18 +18,30 @@ func TestRemoteLlamas(t *testing.T) {
 		more      fields
 		want      string // the first block's tensors
 	}{
-		{"baichuan", fields{"num_key_value_heads": 4, "max_position_embeddings": 64},
-			"self_attn.W_pack.weight[192 64] self_attn.o_proj.weight[64 64] mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms},
-		{"internlm3", fields{"qkv_bias": true, "head_dim": 8},
+		{
+			"baichuan",
+			fields{"num_key_value_heads": 4, "max_position_embeddings": 64},
+			"self_attn.W_pack.weight[192 64] self_attn.o_proj.weight[64 64] mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms,
+		},
+		{
+			"internlm3",
+			fields{"qkv_bias": true, "head_dim": 8},
 			"self_attn.q_proj.weight[32 64] self_attn.q_proj.bias[32] self_attn.k_proj.weight[16 64] self_attn.k_proj.bias[16] " +
 				"self_attn.v_proj.weight[16 64] self_attn.v_proj.bias[16] self_attn.o_proj.weight[64 32] " +
-				"mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms},
-		{"internlm3", fields{"bias": true},
+				"mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms,
+		},
+		{
+			"internlm3",
+			fields{"bias": true},
 			"self_attn.q_proj.weight[64 64] self_attn.k_proj.weight[32 64] self_attn.v_proj.weight[32 64] self_attn.o_proj.weight[64 64] self_attn.o_proj.bias[64] " +
-				"mlp.gate_proj.weight[160 64] mlp.gate_proj.bias[160] mlp.up_proj.weight[160 64] mlp.up_proj.bias[160] mlp.down_proj.weight[64 160] mlp.down_proj.bias[64]" + norms},
-		{"minicpm", fields{"tie_word_embeddings": true},
+				"mlp.gate_proj.weight[160 64] mlp.gate_proj.bias[160] mlp.up_proj.weight[160 64] mlp.up_proj.bias[160] mlp.down_proj.weight[64 160] mlp.down_proj.bias[64]" + norms,
+		},
+		{
+			"minicpm",
+			fields{"tie_word_embeddings": true},
 			"self_attn.q_proj.weight[64 64] self_attn.k_proj.weight[32 64] self_attn.v_proj.weight[32 64] self_attn.o_proj.weight[64 64] " +
-				"mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms},
+				"mlp.gate_proj.weight[160 64] mlp.up_proj.weight[160 64] mlp.down_proj.weight[64 160]" + norms,
+		},
 	} {
 		g, err := FromConfig("config.json", small(t, tt.modelType, tt.more))
 		if err != nil {
@@ -58,8 +70,11 @@ func TestLlamaTypeCosts(t *testing.T) {
 	}{
 		{"baichuan", alibi, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 16, Rope: true, Fused: true, Eager: true}},
 		{"eurobert", nil, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Bidirectional: true}},
-		{"cwm", fields{"sliding_window": 9, "layer_types": []string{"sliding_attention", "full_attention", "full_attention", "full_attention"}},
-			modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 128, Rope: true, Window: 9}},
+		{
+			"cwm",
+			fields{"sliding_window": 9, "layer_types": []string{"sliding_attention", "full_attention", "full_attention", "full_attention"}},
+			modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 128, Rope: true, Window: 9},
+		},
 		{"cwm", fields{"num_hidden_layers": 1}, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 128, Rope: true}},
 		{"ministral", nil, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Window: 4096}},
 		{"ministral", fields{"sliding_window": nil}, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true}},
