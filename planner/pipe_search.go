@@ -46,11 +46,14 @@ func newPipeSearch(c *pipeCosts, schedule costmodel.Schedule, train bool, caps [
 		fits := make([]bool, (items+1)*(items+1))
 		to, from := make([]float64, items+1), make([]float64, items+1)
 		for b := s + 1; b <= items-(stages-1-s); b++ {
-			for a := s; a < b; a++ {
-				fits[a*(items+1)+b] = c.barred[s][a] == c.barred[s][b] && c.l.stagePeak(s, a, b) <= caps[s]
-			}
 			if s+1 < stages {
 				to[b], from[b] = c.message(s, s+1, b), c.message(s+1, s, b)
+			}
+			if math.IsInf(to[b], 1) || math.IsInf(from[b], 1) {
+				continue // no link, and no time to reckon with
+			}
+			for a := s; a < b; a++ {
+				fits[a*(items+1)+b] = c.barred[s][a] == c.barred[s][b] && c.l.stagePeak(s, a, b) <= caps[s]
 			}
 		}
 		cut.fits, cut.to, cut.from = append(cut.fits, fits), append(cut.to, to), append(cut.from, from)

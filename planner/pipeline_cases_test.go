@@ -123,3 +123,22 @@ func TestPipelineNoStage(t *testing.T) {
 		t.Errorf("%v, want that no unit can be a stage", err)
 	}
 }
+
+// TestPipelineUnlinked: an order of devices without a link is none, however few
+// micro-batches there are to wait for it.
+func TestPipelineUnlinked(t *testing.T) {
+	w := infer(costmodel.OneFOneB, 4)
+	w.Mode, w.Optimizer = costmodel.Train, costmodel.SGD
+	p := chainOn(t, slices.Repeat([]layer{{1e6, 1e3}}, 5), 4, 1<<30, w)
+	p.Objective = planner.Time
+	for _, pair := range [][2]int{{0, 1}, {1, 3}, {3, 2}} {
+		p.Topology.Links = append(p.Topology.Links, costmodel.Link{From: pair[0], To: pair[1], BytesPerSecond: 1e9})
+	}
+	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := judgePipeline(&p); sol.Status != planner.Optimal || !close9(sol.Value, want.seconds) {
+		t.Errorf("%v takes %v s (%s), the best of all maps %v", sol.Map, sol.Value, sol.Status, want.seconds)
+	}
+}
