@@ -1,5 +1,18 @@
 package costmodel
 
+import (
+	"math"
+	"slices"
+)
+
+// whole is a number of bytes, cut off at the largest int64.
+func whole(bytes float64) int64 {
+	if bytes >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(bytes)
+}
+
 // wire is the size of an element of a weight as it is gathered: sharding
 // engines send what they compute with (FSDP2's param_dtype, DeepSpeed's
 // 16-bit weights).
@@ -36,9 +49,9 @@ func (t *Table) Communication(topo *Topology, place []int) int64 {
 		return t.crossing(topo, place)
 	}
 	if t.Workload.Strategy.Sharded() {
-		return int64(t.gathering(n))
+		return whole(t.gathering(n))
 	}
-	return int64(t.reducing(n))
+	return whole(t.reducing(n))
 }
 
 // gathering is FSDP's, HSDP's and ZeRO-3's: parameters gathered for forward
@@ -57,7 +70,7 @@ func (t *Table) gathering(n int64) float64 {
 	}
 	m := max(1, w.MicroBatches)
 	degree := min(n, max(1, w.ShardDegree))
-	bytes := ringShare(degree) * float64((m+w.NewTokens)*weights*w.wire())
+	bytes := ringShare(degree) * float64(m+w.NewTokens) * float64(weights*w.wire())
 	if w.Mode == Train {
 		grads := float64(trained * w.reduced())
 		bytes += float64(m) * ringShare(degree) * (float64(again*w.wire()) + grads)
@@ -93,17 +106,17 @@ func (t *Table) reducing(n int64) float64 {
 // device.
 func (t *Table) crossing(topo *Topology, place []int) int64 {
 	w := &t.Workload
-	sent := make([]int64, len(topo.Devices))
-	m := max(1, w.MicroBatches)
+	sent := make([]float64, len(topo.Devices)) // whole numbers, which may be past an int64
+	m := float64(max(1, w.MicroBatches))
 	for u := 1; u < len(place); u++ {
 		a, b := place[u-1], place[u]
 		if a == b || a < 0 || b < 0 {
 			continue
 		}
-		output := t.Units[u-1].Work.Output
+		output := float64(t.Units[u-1].Work.Output)
 		bytes := m * output
 		if w.Seq > 0 {
-			bytes += w.NewTokens * m * output / w.Seq
+			bytes += math.Floor(float64(w.NewTokens) * m * output / float64(w.Seq))
 		}
 		sent[a] += bytes
 		if w.Mode == Train {
@@ -111,11 +124,7 @@ func (t *Table) crossing(topo *Topology, place []int) int64 {
 		}
 	}
 	if last := len(place) - 1; last >= 0 && place[last] >= 0 && place[last] != t.InputDevice {
-		sent[place[last]] += m * t.OutputBytes
+		sent[place[last]] += m * float64(t.OutputBytes)
 	}
-	var most int64
-	for _, b := range sent {
-		most = max(most, b)
-	}
-	return most
+	return whole(slices.Max(sent))
 }

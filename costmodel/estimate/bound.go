@@ -43,5 +43,9 @@ func (e *estimator) bound() error {
 			return &WorkloadError{"batch", fmt.Sprintf("with %d tokens the layers up to %q would take more than 2^60 bytes", s.Tokens, e.g.Layers[i].Name)}
 		}
 	}
+	// A pipeline keeps something of every micro-batch until the step ends.
+	if m := e.w.MicroBatches; e.w.Strategy == costmodel.Pipeline && sum*float64(m) > maxCost {
+		return &WorkloadError{"micro-batches", fmt.Sprintf("%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", m, sum, int64(maxCost/sum))}
+	}
 	return nil
 }
