@@ -46,10 +46,6 @@ func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload) error {
 		return &WorkloadError{"lora-rank", fmt.Sprintf("%d is not between 0 (none) and %d", w.LoRARank, maxRank)}
 	case w.LoRARank == 0 && len(w.LoRATargets) > 0:
 		return &WorkloadError{"lora-targets", fmt.Sprintf("%s need a rank: add --lora-rank 16", strings.Join(w.LoRATargets, ","))}
-	case w.LoRARank == 0 && w.LoRAPrecision != "":
-		return &WorkloadError{"lora-precision", fmt.Sprintf("%s is the type of adapters, which need a rank: add --lora-rank 16", w.LoRAPrecision)}
-	case w.Runtime == costmodel.DeepSpeed && w.LoRARank > 0 && w.LoRAPrecision != adaptersAs(gathered(w.Precision)):
-		return &WorkloadError{"lora-precision", fmt.Sprintf("DeepSpeed casts the whole module: under --precision %s its adapters are %s, not %s", w.Precision, adaptersAs(gathered(w.Precision)), w.LoRAPrecision)}
 	case w.LoRARank > 0 && len(w.LoRATargets) == 0:
 		if d, ok := loraDefaults[g.Family]; ok {
 			return &WorkloadError{"lora-targets", fmt.Sprintf("no modules are named; PEFT's default for %s is --lora-targets %s", g.Family, d)}
@@ -57,6 +53,9 @@ func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload) error {
 		return &WorkloadError{"lora-targets", fmt.Sprintf("no modules are named; this model has %s, and %s means all of them", suffixes(g, ""), allLinear)}
 	case w.Quantize != "" && w.Mode == costmodel.Train && w.LoRARank == 0:
 		return &WorkloadError{"quantize", fmt.Sprintf("%s weights take no gradients, so the model cannot be trained in full: add --lora-rank 16 --lora-targets %s, or leave --quantize out", w.Quantize, allLinear)}
+	}
+	if err := checkAdapterType(w); err != nil {
+		return err
 	}
 	all := linears(g)
 	for _, t := range w.LoRATargets {
@@ -88,4 +87,15 @@ func suffixes(g *modelgraph.Graph, word string) string {
 		return levenshtein.ComputeDistance(a, word) - levenshtein.ComputeDistance(b, word)
 	})
 	return strings.Join(names[:min(len(names), 8)], ", ")
+}
+
+// checkAdapterType refuses a type of adapters that the engine does not keep.
+func checkAdapterType(w *costmodel.Workload) error {
+	switch {
+	case w.LoRARank == 0 && w.LoRAPrecision != "":
+		return &WorkloadError{"lora-precision", fmt.Sprintf("%s is the type of adapters, which need a rank: add --lora-rank 16", w.LoRAPrecision)}
+	case w.Runtime == costmodel.DeepSpeed && w.LoRARank > 0 && w.LoRAPrecision != adaptersAs(gathered(w.Precision)):
+		return &WorkloadError{"lora-precision", fmt.Sprintf("DeepSpeed casts the whole module: under --precision %s its adapters are %s, not %s", w.Precision, adaptersAs(gathered(w.Precision)), w.LoRAPrecision)}
+	}
+	return nil
 }

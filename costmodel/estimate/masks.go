@@ -16,15 +16,17 @@ func (e *estimator) holdMasks() {
 	}
 	var held [2]int64
 	for i := range e.g.Layers {
-		if op, ok := e.g.Layers[i].Op.(modelgraph.Attention); ok && e.g.Layers[i].Stream.Kind == modelgraph.Text {
-			s := e.shape(i)
-			size, window := ops.MaskHeld(op, &s)
-			kind := 0
-			if window {
-				kind = 1
-			}
-			held[kind] = max(held[kind], size)
+		op, ok := e.g.Layers[i].Op.(modelgraph.Attention)
+		if !ok || e.g.Layers[i].Stream.Kind != modelgraph.Text {
+			continue
 		}
+		s := e.shape(i)
+		size, window := ops.MaskHeld(op, &s)
+		kind := 0
+		if window {
+			kind = 1
+		}
+		held[kind] = max(held[kind], size)
 	}
 	c := &e.costs[at].Step
 	c.Saved += held[0] + held[1]

@@ -21,7 +21,34 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 		}
 		c.Step.Saved += (4+normed)*n*(g.q+g.k) + 4*n*normRows(op)
 	}
-	if op.Rope && s.RotaryCopies && !op.Packed {
+	c.copied(op, &g, s)
+	if op.LayerScale {
+		c.Step.Saved += s.r() * op.Dim * n // the projection's output, for the vector's gradient
+	}
+	if op.Dropout {
+		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
+	}
+	inputs := int64(3)
+	if op.Fused {
+		inputs = 1
+	}
+	// Biases and the norms of q and k are cast too, but not kept.
+	c.Casts = s.casts(0, 0, op.Dim*(g.q+g.k+g.v+g.out))
+	c.Step.Saved += s.casts(inputs, op.Dim, 0) + c.Casts
+	if !op.Bidirectional {
+		c.cache(g, g.k, g.v, s)
+	}
+	c.attentionPeaks(op, g, s)
+	return c
+}
+
+// copied are the arguments that the hook copies for the call: the rotation's,
+// which stay for backward, and the mask.
+func (c *Cost) copied(op modelgraph.Attention, g *geo, s *Shape) {
+	if !s.RotaryCopies || op.Packed {
+		return
+	}
+	if op.Rope {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
 		rows := s.Length
@@ -36,27 +63,9 @@ func attention(op modelgraph.Attention, s *Shape) Cost {
 			c.Arguments *= s.Batch
 		}
 	}
-	if op.LayerScale {
-		c.Step.Saved += s.r() * op.Dim * n // the projection's output, for the vector's gradient
+	if g.by != flashKernel {
+		c.Arguments += maskBytes(op, g, s)
 	}
-	if op.Dropout {
-		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
-	}
-	inputs := int64(3)
-	if op.Fused {
-		inputs = 1
-	}
-	// Biases and the norms of q and k are cast too, but not kept.
-	c.Casts = s.casts(0, 0, op.Dim*(g.q+g.k+g.v+g.out))
-	c.Step.Saved += s.casts(inputs, op.Dim, 0) + c.Casts
-	if s.RotaryCopies && g.by != flashKernel && !op.Packed {
-		c.Arguments += maskBytes(op, &g, s)
-	}
-	if !op.Bidirectional {
-		c.cache(g, g.k, g.v, s)
-	}
-	c.attentionPeaks(op, g, s)
-	return c
 }
 
 // cache is the KV cache of the prompt, what it grows by, and the new keys or

@@ -37,18 +37,7 @@ func (c *Cost) frozenAttention(op modelgraph.Attention, s *Shape) {
 		return
 	}
 	if grads := e*n*g.q + e*g.kvTokens*(g.k+g.v); g.by == scoresInMemory {
-		result, cast := scoreTypes(op, s)
-		first := result // the gradient of what multiplied v
-		if cast > 0 {
-			first = cast
-		}
-		b.add(first*g.scores + e*n*g.out)
-		b.drop(2*e*n*g.out + cast*g.scores) // the output's gradient; v, which made way for its own; the cast
-		if cast > 0 {
-			b.turn(cast*g.scores, result*g.scores)
-		}
-		b.add(2 * result * g.scores) // softmax's (SoftMax.cu: gradient × result, and the scores')
-		b.drop(3*result*g.scores + e*n*g.out)
+		cast := b.softmax(op, &g)
 		b.drop(kernel - e*n*g.out - cast*g.scores)
 		b.add(grads)
 	} else {
@@ -62,4 +51,23 @@ func (c *Cost) frozenAttention(op modelgraph.Attention, s *Shape) {
 			b.drop(s.r() * a.In * n) // added up in place
 		}
 	}
+}
+
+// softmax goes back through the product with v and softmax, and is the size of
+// the cast that went with it.
+func (t *tape) softmax(op modelgraph.Attention, g *geo) int64 {
+	result, cast := scoreTypes(op, t.s)
+	out := t.e * t.s.Tokens * g.out
+	first := result // the gradient of what multiplied v
+	if cast > 0 {
+		first = cast
+	}
+	t.add(first*g.scores + out)
+	t.drop(2*out + cast*g.scores) // the output's gradient; v, which made way for its own; the cast
+	if cast > 0 {
+		t.turn(cast*g.scores, result*g.scores)
+	}
+	t.add(2 * result * g.scores) // softmax's (SoftMax.cu: gradient × result, and the scores')
+	t.drop(3*result*g.scores + out)
+	return cast
 }

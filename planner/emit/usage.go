@@ -109,6 +109,7 @@ func swiftPrecision(w *costmodel.Workload) []string {
 		out = append(out, "--fp16 true")
 	case costmodel.FP32True, costmodel.FP16True: // Trainer's loss scale refuses fp16 gradients
 		out = append(out, "--fp16 false --bf16 false")
+	default:
 	}
 	return out
 }
