@@ -132,7 +132,8 @@ func TestTakes(t *testing.T) {
 		"no such flag":            func(c *strategy.Change) { c.Set = []string{"--gpu-count", "1"} },
 	} {
 		wrong := change
-		if tamper(&wrong); takes(cmd, p.Topology, &wrong) {
+		tamper(&wrong)
+		if takes(cmd, p.Topology, &wrong) {
 			t.Errorf("%s: %q without %q is taken", what, wrong.Set, wrong.Without)
 		}
 	}

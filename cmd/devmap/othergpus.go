@@ -47,6 +47,11 @@ func (s *shared) otherGPUs(ctx context.Context, now *costmodel.Topology, mode co
 	if err != nil {
 		return strategy.GPUs{}, false
 	}
+	return s.insteadBy(&q, topo), true
+}
+
+// insteadBy are the flags that make the command's GPUs those of another.
+func (s *shared) insteadBy(q *shared, topo *costmodel.Topology) strategy.GPUs {
 	out := strategy.GPUs{Topology: topo}
 	set := func(name, was, is string) {
 		if is != was {
@@ -66,7 +71,7 @@ func (s *shared) otherGPUs(ctx context.Context, now *costmodel.Topology, mode co
 			out.Set = append(out.Set, "--reserve", r)
 		}
 	}
-	return out, true
+	return out
 }
 
 // unfiled puts flags in place of a topology file: GPUs of the catalogue as

@@ -150,10 +150,10 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	var inf *planner.InfeasibleError
 	var offload *planner.OffloadError
-	if !errors.As(err, &inf) && !(errors.As(err, &offload) && offload.TooLittle) {
-		return err
+	if errors.As(err, &inf) || errors.As(err, &offload) && offload.TooLittle {
+		return &infeasible{err: err, helps: changeLines(strategy.Smallest(ctx, asked))}
 	}
-	return &infeasible{err: err, helps: changeLines(strategy.Smallest(ctx, asked))}
+	return err
 }
 
 func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, sol *planner.Solution) error {

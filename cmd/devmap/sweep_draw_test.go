@@ -43,7 +43,7 @@ type sweptModel struct {
 }
 
 // sweptModels are all that are built in, from the smallest on.
-func sweptModels(t testing.TB) []sweptModel {
+func sweptModels(t *testing.T) []sweptModel {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join("..", "..", "fixtures", "models"))
 	if err != nil {

@@ -15,7 +15,7 @@ type hint struct {
 }
 
 var (
-	remedyLine = regexp.MustCompile(`(?m)^  (\S.*): fullest GPU (.*), fits$`)
+	remedyLine = regexp.MustCompile(`(?m)^ {2}(\S.*): fullest GPU (.*), fits$`)
 	changeLine = regexp.MustCompile(`(?m)^change: (.*?): (?:nothing leaves the GPUs, )?(?:largest share|step) .*, fullest GPU (.*), (fits|does not fit yet)$`)
 	wouldLower = regexp.MustCompile(`; what would lower it: (.*)$`)
 	lowers     = regexp.MustCompile(`^(.*): fullest GPU (.*), (fits|does not fit yet)$`)

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
 	"maps"
 	"math/rand/v2"
 	"os"

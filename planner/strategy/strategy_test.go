@@ -138,7 +138,8 @@ func TestPinned(t *testing.T) {
 		if r.Refused != nil {
 			continue
 		}
-		if answered++; r.Workload.Strategy.Replicated() {
+		answered++
+		if r.Workload.Strategy.Replicated() {
 			t.Errorf("%s takes a pin", r.Workload.Strategy)
 		}
 	}
