@@ -2,10 +2,12 @@ package planner_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -412,5 +414,70 @@ func TestLeavingAverage(t *testing.T) {
 	}
 	if tried < 300 || close < 10 {
 		t.Errorf("%d problems, in %d the bound is half of the best share", tried, close)
+	}
+}
+
+// TestRefutes: a limit below the best share of any assignment is refuted, one
+// above it is not; what is then said of all maps holds, and that the map at
+// hand is the best is said only where nothing below it itself was asked for.
+func TestRefutes(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(73, 74))
+	tried := 0
+	for i := range 500 {
+		p := randomProblem(t, rng)
+		p.Anywhere, p.Pins = true, nil
+		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 600 {
+			continue
+		}
+		best := brute.Solve(&p, false)
+		for _, part := range []float64{0.5, 0.9, 0.999, 1.001} {
+			no, bound, proved, err := p.Refutes(t.Context(), part*best.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if no != (part < 1) || bound > best.Value*(1+1e-12) || proved && part < 0.999 {
+				t.Fatalf("%d: the best share is %v; below %v of it nothing is said to be: %t, nothing below %v at all, and the map at hand is the best: %t", i, best.Value, part, no, bound, proved)
+			}
+			tried++
+		}
+	}
+	if tried < 700 {
+		t.Errorf("%d questions", tried)
+	}
+}
+
+// TestNotFoundIsNotImpossible: a search that ends early, with a map that does
+// not fit where another does, says that none was found and no more.
+func TestNotFoundIsNotImpossible(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(75, 76))
+	missed, proved := 0, 0
+	for i := range 500 {
+		p := randomProblem(t, rng)
+		_, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
+		var no *planner.InfeasibleError
+		if !errors.As(err, &no) {
+			continue
+		}
+		_, err = planner.Solve(t.Context(), p, planner.Settings{})
+		fits := err == nil
+		said := "it does not fit on "
+		if !no.Proved {
+			said = "no placement that fits was found (on "
+		}
+		switch {
+		case fits && no.Proved:
+			t.Fatalf("%d: %v, and it fits", i, no)
+		case !strings.HasPrefix(no.Error(), said) || no.Proved == strings.Contains(no.Error(), "that there is none is not proved"):
+			t.Fatalf("%d: proved %t, and said: %v", i, no.Proved, no)
+		case fits:
+			missed++
+		case no.Proved:
+			proved++
+		}
+	}
+	if missed < 3 || proved < 50 {
+		t.Errorf("%d that fit were not found, %d were refuted", missed, proved)
 	}
 }

@@ -3,6 +3,8 @@ package planner
 import (
 	"context"
 	"math"
+
+	"github.com/devmap-dev/devmap/planner/chain"
 )
 
 // What the tests of bounds ask of the solvers' parts, so that each is held to
@@ -103,4 +105,19 @@ func (p *Problem) BareSaved() (items []int, saved []int64, err error) {
 		saved = append(saved, l.bareSaved(i))
 	}
 	return l.start, saved, nil
+}
+
+// Refutes asks whether some map of any form has all shares below a limit, and
+// gives what is then said of every map: its bound, and whether the best map
+// that was known before is said to be the best there is.
+func (p *Problem) Refutes(ctx context.Context, limit float64) (no bool, bound float64, proved bool, err error) {
+	sc, err := newScatter(p)
+	if err != nil {
+		return false, 0, false, err
+	}
+	a := newAnySearch(ctx, sc, Settings{})
+	a.greedy()
+	const one = 1 << 40
+	v := a.ask(chain.Share{Peak: int64(limit * one), Budget: one}, 1_000_000)
+	return v == refuted, max(a.average, a.refuted), a.proved, nil
 }
