@@ -1,6 +1,7 @@
 package modelgraph_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,5 +92,27 @@ func TestDeclaredWeights(t *testing.T) {
 	d.ParamsBytes = 1 << 27
 	if _, err := modelgraph.New("m", []modelgraph.Layer{l}, nil); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestHalfBytes: four-bit elements fill bytes, the last one too.
+func TestHalfBytes(t *testing.T) {
+	for n, want := range map[int64]int64{0: 0, 1: 1, 2: 1, 3: 2} {
+		tensor, err := modelgraph.NewTensor("t", modelgraph.F4, n)
+		if err != nil || tensor.Bytes() != want {
+			t.Errorf("%d elements take %d B, want %d (%v)", n, tensor.Bytes(), want, err)
+		}
+	}
+}
+
+// TestTiedUnitsAscend, whatever order the tie names them in.
+func TestTiedUnitsAscend(t *testing.T) {
+	g, err := modelgraph.New("m", []modelgraph.Layer{
+		{Name: "a", Params: []modelgraph.Tensor{weight("w", 4)}},
+		{Name: "b", Params: []modelgraph.Tensor{weight("w", 4)}},
+		{Name: "c", Params: []modelgraph.Tensor{weight("w", 4)}},
+	}, [][]string{{"c.w", "a.w", "b.w"}})
+	if err != nil || !slices.Equal(g.Ties[0].Units, []int{0, 1, 2}) || g.Layers[0].Params[0].Owner != "c.w" {
+		t.Errorf("units %v (%v)", g.Ties[0].Units, err)
 	}
 }

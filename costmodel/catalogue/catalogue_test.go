@@ -29,3 +29,15 @@ func TestEntries(t *testing.T) {
 		t.Error("gtx-1 is no entry")
 	}
 }
+
+// TestContextByMode: training loads more kernels than inference; both sizes
+// were measured on Hopper (gpus.json).
+func TestContextByMode(t *testing.T) {
+	gpu, err := Find("h100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if train, infer := gpu.Device(costmodel.Train).ContextBytes, gpu.Device(costmodel.Infer).ContextBytes; train != 808255488 || infer != 730660864 {
+		t.Errorf("a context of %d B in training, %d in inference", train, infer)
+	}
+}

@@ -12,3 +12,6 @@ func Unprepared(g *modelgraph.Graph, w costmodel.Workload, flat bool) (*costmode
 	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g), flat: flat}
 	return e.table(w)
 }
+
+// NF4 is nf4.
+func NF4(n int64, flat bool) []int64 { return nf4(n, flat) }

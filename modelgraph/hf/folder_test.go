@@ -186,6 +186,13 @@ var folderFaults = map[string]struct {
 		},
 		err: `the files fill 0 of the 1704 parameter elements`,
 	},
+	// 800 of 1704 elements are less than half.
+	"less than half": {
+		edit: func(ts []stored) []stored {
+			return slices.DeleteFunc(ts, func(s stored) bool { return strings.Contains(s.name, "mlp") || strings.HasPrefix(s.name, "lm_head") })
+		},
+		err: "of the 1704 parameter elements",
+	},
 	"twice":    {edit: with(stored{name: "embed_tokens.weight", dtype: modelgraph.BF16, shape: []int64{32, 8}}), say: `"model.embed_tokens.weight" is stored 2 times`},
 	"bad name": {edit: with(stored{name: "a..b", dtype: modelgraph.F32, shape: []int64{2}}), err: `tensor "a..b": the name is not a module path`},
 }
