@@ -27,7 +27,8 @@ func newCheck() *cobra.Command {
 		Short: "Judge an existing device map: every fault, and each GPU's peak",
 		Long: `MAP is a plan or any flat device map (module path → device). All faults are
 reported at once; with any, the exit status is 4. A plan brings its workload and
-devices along; flags override them.`,
+devices along; flags override them. Under ddp, zero, fsdp and hsdp a plan has no
+map: whether each GPU holds the whole model is judged.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
 		ValidArgsFunction: completeModel,
