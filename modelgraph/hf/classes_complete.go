@@ -10,15 +10,18 @@ import (
 // (modeling_utils.py: tie_weights), and marks stored ones that may be.
 func (l *listed) tie() error {
 	for _, group := range joined(slices.Concat(l.class.Ties, l.class.AlwaysTied)) {
+		if i := slices.IndexFunc(group, func(n string) bool { return strings.Contains(n, "*") }); i >= 0 {
+			if l.tied || l.always(group[i], group[i]) {
+				return &UnprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, group[i])}
+			}
+			continue
+		}
 		var here, missing []string
 		for _, name := range group {
-			switch {
-			case l.held[name] != nil:
+			if l.held[name] != nil {
 				here = append(here, name)
-			case !strings.Contains(name, "*"):
+			} else {
 				missing = append(missing, name)
-			case !l.any(name):
-				return &UnprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, name)}
 			}
 		}
 		if len(here) > 0 { // else what must be there is asked for by complete
