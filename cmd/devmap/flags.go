@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-
 	"strings"
 
 	"github.com/spf13/cobra"

@@ -28,7 +28,7 @@ func (s *shared) named(cmd *cobra.Command) error {
 	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(s.gpus), "x")
 	n, err := strconv.Atoi(strings.TrimSpace(count))
 	if !found || err != nil {
-		return nil
+		return nil //nolint:nilerr // a count, or a list
 	}
 	size = strings.TrimSpace(size)
 	if n < 1 || n > costmodel.MaxDevices {

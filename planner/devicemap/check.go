@@ -80,7 +80,8 @@ func (c *checker) keys(flat Flat) {
 		c.entries[e.Key] = e.Device
 		if !c.index.real(e.Key) {
 			f := Fault{Kind: UnknownModule, Module: e.Key, Message: "the model has no such module"}
-			if unknown++; unknown <= mostNearest { // each is compared with every module
+			unknown++
+			if unknown <= mostNearest { // each is compared with every module
 				f.Nearest = c.index.nearest(e.Key)
 			}
 			c.faults = append(c.faults, f)

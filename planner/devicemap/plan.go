@@ -122,7 +122,8 @@ func ReadPlan(path string) (*Plan, error) {
 	case len(faults) > 0:
 		return nil, &modelgraph.SyntaxError{File: path, Place: "device_map", Msg: faults[0].String()}
 	}
-	return plan, plan.placeable(path)
+	err = plan.placeable(path)
+	return plan, err
 }
 
 func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
