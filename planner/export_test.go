@@ -121,3 +121,29 @@ func (p *Problem) Refutes(ctx context.Context, limit float64) (no bool, bound fl
 	v := a.ask(chain.Share{Peak: int64(limit * one), Budget: one}, 1_000_000)
 	return v == refuted, max(a.average, a.refuted), a.proved, nil
 }
+
+// Rough is the answer where the tables of the search for the shortest step
+// would be too large, and the search's own.
+func (p *Problem) Rough(ctx context.Context, devices int) (rough, searched *Solution, err error) {
+	solver, err := p.timedSolver(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := solver.shortest(ctx, p.caps(1))
+	if err != nil {
+		return nil, nil, err
+	}
+	if searched, err = p.timedSolution(a); err != nil {
+		return nil, nil, err
+	}
+	if pipes, ok := solver.(*pipes); ok {
+		a, err = pipes.balanced(ctx, p.caps(1))
+	} else {
+		a, err = (&fewer{p, devices}).shortest(ctx, p.caps(1))
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	rough, err = p.timedSolution(a)
+	return rough, searched, err
+}
