@@ -105,3 +105,35 @@ func TestStreamedLate(t *testing.T) {
 		t.Errorf("the closed form says %d B, the walk %d", s.Run().Peak(kept), peak(&s))
 	}
 }
+
+// TestSlowerHost: a copy between hosts goes at the pace of the slower of the
+// two, whichever sends.
+func TestSlowerHost(t *testing.T) {
+	topo := slowPair()
+	topo.Devices[1].Host = "b"
+	topo.Devices[0].HostBytesPerSecond, topo.Devices[1].HostBytesPerSecond = 4, 2
+	for _, from := range []int{0, 1} {
+		if got := topo.SendSeconds(from, 1-from, 8); got != 4 {
+			t.Errorf("from %d: %v s, want 8 bytes at 2 a second", from, got)
+		}
+	}
+}
+
+// TestStreamedFirst: what left runs on the first device that holds a unit,
+// wherever in the model that unit is.
+func TestStreamedFirst(t *testing.T) {
+	table := generating(0, 1)
+	table.Units = append(table.Units, table.Units[1])
+	table.Units[0].Params = 6
+	topo := slowPair()
+	topo.Devices[0].CPUBytesPerSecond, topo.Devices[1].CPUBytesPerSecond = 2, 1
+	// Copied in 3 s to device 0, which runs it in 10; its output crosses in 8,
+	// 20 s on device 1, back in 8, and 20.
+	if got := table.StepSeconds(topo, []int{costmodel.OnCPU, 1, 0}); got == nil || *got != 3+10+8+20+8+20 {
+		t.Errorf("%v s, want 69", *got)
+	}
+	// The last unit is on the other device: the first is still device 0.
+	if got := table.StepSeconds(topo, []int{costmodel.OnCPU, 0, 1}); got == nil || *got != 3+10+20+8+20 {
+		t.Errorf("%v s, want 61", *got)
+	}
+}
