@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -63,11 +64,13 @@ func (e *estimator) keepsOutput(l *modelgraph.Layer) bool {
 	if len(in) == 0 {
 		return false
 	}
+	// Frozen linear layers keep no input, but those of LLM.int8().
+	reads := !e.frozen() || e.w.Quantize == costmodel.Int8
 	switch op := e.g.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
-		return !op.Post && !e.compute.Mixed()
+		return reads && !op.Post && !e.compute.Mixed()
 	case modelgraph.Linear:
-		return op.Activation != ""
+		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
 	}
 	return false
 }

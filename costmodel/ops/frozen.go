@@ -48,8 +48,11 @@ func (c *Cost) freeze(op modelgraph.Op, s *Shape) {
 // frozenOther adds adapters to an op whose backward is not followed event by
 // event: a moment for the widest adapter on top of the input's and the
 // output's gradients.
-func (c *Cost) frozenOther(s *Shape) {
-	c.Step.Saved += s.kept(false)
+func (c *Cost) frozenOther(s *Shape) { c.adapted(s, s.kept(false)) }
+
+// adapted is [Cost.frozenOther] with what the adapters keep.
+func (c *Cost) adapted(s *Shape, kept int64) {
+	c.Step.Saved += kept
 	c.Step.Forward = max(c.Step.Forward, c.Step.Saved) + s.work()
 	work := 2 * c.Output
 	for i := range s.Adapters {
@@ -83,19 +86,28 @@ func (c *Cost) frozenNorm(op modelgraph.Norm, s *Shape) {
 	c.peak(moment{back, 0, 0})
 }
 
-// frozenDense is one linear layer or convolution.
+// frozenDense is one linear layer or convolution: its input is kept by an
+// adapter alone, and the output of its activation by the activation itself or
+// by what reads it.
 func (c *Cost) frozenDense(op modelgraph.Op, s *Shape) {
-	n := s.Tokens
-	if l, ok := op.(modelgraph.Linear); ok {
-		if l.Pooled {
+	n, kept := s.Tokens, s.kept(false)
+	switch op := op.(type) {
+	case modelgraph.Linear:
+		if op.Pooled {
 			n = s.Batch
 		}
-		c.Step.Saved -= s.e() * l.In * n
+		if op.Activation != "" && !KeepsOutput(op.Activation) && !s.keepsInputs() {
+			c.Step.Saved -= s.e() * op.Out * n
+		}
+		if !s.InputKept {
+			c.Step.Saved -= s.e() * op.In * n
+		} else if inputs, _ := s.adapters(); len(inputs) > 0 { // linear took it off
+			kept -= s.input(inputs[0], false) - s.input(inputs[0], true)
+		}
+	case modelgraph.Conv:
+		c.Step.Saved -= s.e() * op.In * n * max(1, op.TokenRatio)
 	}
-	if v, ok := op.(modelgraph.Conv); ok {
-		c.Step.Saved -= s.e() * v.In * n * max(1, v.TokenRatio)
-	}
-	c.frozenOther(s)
+	c.adapted(s, kept)
 }
 
 // frozenHead keeps what the loss does, but no input.

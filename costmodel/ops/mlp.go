@@ -18,6 +18,13 @@ func activationExtra(name string) int64 {
 	return 1
 }
 
+// KeepsOutput reports that an activation's backward needs its output
+// (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
+// is kept whoever reads it.
+func KeepsOutput(activation string) bool {
+	return activation == "relu" || activation == "tanh" || activation == "sigmoid"
+}
+
 // mlp follows modeling_llama.py LlamaMLP, down(act(gate(x)) · up(x)), and for
 // Gated false fc2(act(fc1(x))).
 func mlp(op modelgraph.MLP, s *Shape) Cost {

@@ -1,0 +1,71 @@
+package estimate_test
+
+import (
+	"os"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// TestSavedIsNoDebt: no layer saves less than nothing, whatever is frozen,
+// stored or computed again. A debt would be a tensor taken off twice, and make
+// a longer run of units need less than a shorter one, on which the solvers'
+// proofs for device maps rest.
+func TestSavedIsNoDebt(t *testing.T) {
+	const models = "../../fixtures/models/"
+	entries, err := os.ReadDir(models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables := 0
+	for _, entry := range entries {
+		g, err := load.Model(models+entry.Name(), load.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range tunings() {
+			resolved, err := estimate.Resolve(g, w)
+			if err != nil {
+				continue // images for a model without a tower
+			}
+			table, err := estimate.Table(g, resolved)
+			if err != nil {
+				continue // targets that the model lacks
+			}
+			tables++
+			for u := range table.Units {
+				for _, s := range table.Units[u].Steps {
+					if s.Saved < 0 {
+						t.Errorf("%s, %+v: %s saves %d bytes", entry.Name(), w, s.Layer, s.Saved)
+					}
+				}
+			}
+		}
+	}
+	if tables < 100 {
+		t.Errorf("only %d tables were made", tables)
+	}
+}
+
+// tunings are trainings, most with adapters on a frozen base.
+func tunings() (all []costmodel.Workload) {
+	for _, w := range []costmodel.Workload{
+		{},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}},
+		{LoRARank: 8, LoRATargets: []string{"q_proj"}},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}, LoRAPrecision: costmodel.AdaptersBF16},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}, Quantize: costmodel.NF4},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}, Quantize: costmodel.NF4, LoRAPrecision: costmodel.AdaptersBF16},
+		{LoRARank: 8, LoRATargets: []string{"q_proj"}, Quantize: costmodel.Int8},
+	} {
+		for _, images := range []int64{0, 2} {
+			for _, recompute := range []costmodel.Recompute{costmodel.RecomputeNone, costmodel.RecomputeFull} {
+				w.Mode, w.Optimizer, w.Batch, w.Images, w.Recompute = costmodel.Train, costmodel.AdamW, 2, images, recompute
+				all = append(all, w)
+			}
+		}
+	}
+	return all
+}
