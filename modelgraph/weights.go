@@ -31,8 +31,22 @@ func (l *Layer) checkWeights() error {
 		return fmt.Errorf("%q: op %s of %s has weights, and the layer has no params: give their shapes, or declared params_bytes", l.Name, l.Op.Kind(), w.what)
 	}
 	flat := !slices.ContainsFunc(l.Params, func(t Tensor) bool { return len(t.Shape) > 1 })
-	var total, beside int64
-	largest := &l.Params[0]
+	total, beside, largest := l.matrices(&w, flat)
+	switch {
+	case total < w.least || total-beside > w.most:
+		return fmt.Errorf("%q: op %s of %s has weights of %d elements, but with %q %v there are %d: op and params are of different sizes",
+			l.Name, l.Op.Kind(), w.what, w.least, FullName(l.Name, largest.Name), largest.Shape, total)
+	case flat || len(w.bias) == 0:
+		return nil
+	}
+	return l.vectors(w.bias...)
+}
+
+// matrices counts the elements of the parameters that are matrices, or of all
+// where they are flat; those of the matrices that may come on top; and names
+// the largest.
+func (l *Layer) matrices(w *weights, flat bool) (total, beside int64, largest *Tensor) {
+	largest = &l.Params[0]
 	for i := range l.Params {
 		t := &l.Params[i]
 		if len(t.Shape) < 2 && !flat { // a bias; all in one vector is FSDP1's flat parameter
@@ -49,14 +63,7 @@ func (l *Layer) checkWeights() error {
 	if w.table {
 		total = largest.numel // a class token may lie beside the table
 	}
-	switch {
-	case total < w.least || total-beside > w.most:
-		return fmt.Errorf("%q: op %s of %s has weights of %d elements, but with %q %v there are %d: op and params are of different sizes",
-			l.Name, l.Op.Kind(), w.what, w.least, FullName(l.Name, largest.Name), largest.Shape, total)
-	case flat || len(w.bias) == 0:
-		return nil
-	}
-	return l.vectors(w.bias...)
+	return total, beside, largest
 }
 
 // vectors checks that parameters of one dimension have one of the lengths.

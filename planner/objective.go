@@ -63,9 +63,15 @@ func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) 
 	}
 	memory, failed := p.solveMemory(ctx, s)
 	var inf *InfeasibleError
-	if failed != nil && (!errors.As(failed, &inf) || equal(p.Topology) && !(p.piped() && p.ordered())) {
+	if failed != nil && (!errors.As(failed, &inf) || equal(p.Topology) && (!p.piped() || !p.ordered())) {
 		return nil, failed
 	}
+	return p.solveShortest(ctx, memory, failed)
+}
+
+// solveShortest is the map with the shortest step, or what the memory answer
+// says where the search finds none or less.
+func (p *Problem) solveShortest(ctx context.Context, memory *Solution, failed error) (*Solution, error) {
 	solver, err := p.timedSolver(ctx)
 	if err != nil {
 		return nil, err

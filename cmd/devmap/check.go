@@ -105,7 +105,17 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := c.show(cmd, g, table.Workload, r); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload))
+	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload), unlikeNotes(cmd, g, plan, r))
+	newTable(cmd.ErrOrStderr(), g, table.Workload).warnings(notes)
+	if len(r.Faults) > 0 {
+		return errCheck
+	}
+	return nil
+}
+
+// unlikeNotes say where the map, or the call, is not what is judged.
+func unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, r *devicemap.Report) []string {
+	var notes []string
 	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
 		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
 	}
@@ -115,11 +125,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if anyChanged(cmd, "pin", "together") {
 		notes = append(notes, "--pin and --together are for plan: check judges the map as it is")
 	}
-	newTable(cmd.ErrOrStderr(), g, table.Workload).warnings(notes)
-	if len(r.Faults) > 0 {
-		return errCheck
-	}
-	return nil
+	return notes
 }
 
 // suits refuses a strategy that the MAP is not of.

@@ -57,8 +57,13 @@ func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload) error {
 	if err := checkAdapterType(w); err != nil {
 		return err
 	}
+	return checkTargets(g, w.LoRATargets)
+}
+
+// checkTargets refuses a target that no linear layer is.
+func checkTargets(g *modelgraph.Graph, targets []string) error {
 	all := linears(g)
-	for _, t := range w.LoRATargets {
+	for _, t := range targets {
 		found := false
 		for _, n := range all {
 			found = found || targeted([]string{t}, n)

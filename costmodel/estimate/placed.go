@@ -14,10 +14,6 @@ const defaultStages = 2
 // defaults may be written out.
 func CheckPlaced(w *costmodel.Workload) error {
 	open := w.Strategy == costmodel.Auto || w.Strategy == ""
-	schedule := w.Schedule
-	if schedule == "" && !open {
-		schedule = costmodel.OneFOneB
-	}
 	switch {
 	case w.VirtualStages < 0:
 		return &WorkloadError{"virtual-stages", fmt.Sprintf("%d is no number of runs a GPU", w.VirtualStages)}
@@ -25,14 +21,29 @@ func CheckPlaced(w *costmodel.Workload) error {
 		return &WorkloadError{"shard-degree", fmt.Sprintf("%d is no number of GPUs", w.ShardDegree)}
 	case !open && w.Strategy != costmodel.Pipeline && w.Schedule != "" && w.Schedule != costmodel.OneFOneB:
 		return &WorkloadError{"schedule", fmt.Sprintf("%s is a pipeline's, and --strategy %s has none (--strategy pipeline does)", w.Schedule, w.Strategy)}
+	}
+	if err := checkVirtual(w, open); err != nil {
+		return err
+	}
+	if !open && w.ShardDegree > 0 && !cuts(w.Strategy) {
+		return &WorkloadError{"shard-degree", fmt.Sprintf("--strategy %s cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", w.Strategy)}
+	}
+	return nil
+}
+
+// checkVirtual refuses runs a GPU that the strategy or the schedule does not
+// have, as far as these are chosen.
+func checkVirtual(w *costmodel.Workload, open bool) error {
+	schedule := w.Schedule
+	if schedule == "" && !open {
+		schedule = costmodel.OneFOneB
+	}
+	switch {
 	case w.VirtualStages == defaultStages || w.VirtualStages == 0:
 	case !open && w.Strategy != costmodel.Pipeline:
 		return &WorkloadError{"virtual-stages", fmt.Sprintf("%d is a pipeline's, and --strategy %s has none (--strategy pipeline --schedule interleaved does)", w.VirtualStages, w.Strategy)}
 	case schedule != "" && schedule != costmodel.Interleaved:
 		return &WorkloadError{"virtual-stages", fmt.Sprintf("%s runs one stage a GPU (--schedule interleaved takes %d)", schedule, w.VirtualStages)}
-	}
-	if !open && w.ShardDegree > 0 && !cuts(w.Strategy) {
-		return &WorkloadError{"shard-degree", fmt.Sprintf("--strategy %s cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", w.Strategy)}
 	}
 	return nil
 }

@@ -19,23 +19,7 @@ func kernels(op modelgraph.Op, s *Shape) (forward, backward float64) {
 		}
 		return 7, 15 // the residual's gradient in the latter
 	case modelgraph.Attention:
-		linears, rotation := 4., 0.
-		if op.Fused {
-			linears = 2
-		}
-		if op.Rope {
-			rotation = 2 * 5
-		}
-		// The kernel is four going back: the sum over rows, itself, the cast,
-		// the zeros; repeated heads sum theirs.
-		forward, backward = linears*(1+casts)+rotation+2, linears*(2+casts)+2.6*rotation+4+3
-		if op.QKNorm != "" {
-			forward, backward = forward+2*7, backward+2*14
-		}
-		if op.Eager || s.Attention == costmodel.EagerAttention || s.e() == 4 {
-			forward, backward = forward+4, backward+6
-		}
-		return forward, backward
+		return attentionKernels(op, s, casts)
 	case modelgraph.MLP:
 		linears, f, b := 2., 2., 2.
 		if op.Gated {
@@ -51,4 +35,26 @@ func kernels(op modelgraph.Op, s *Shape) (forward, backward float64) {
 		return 20, 40
 	}
 	return 2, 4
+}
+
+// attentionKernels counts those of an attention block, with so many casts for
+// each linear layer.
+func attentionKernels(op modelgraph.Attention, s *Shape, casts float64) (forward, backward float64) {
+	linears, rotation := 4., 0.
+	if op.Fused {
+		linears = 2
+	}
+	if op.Rope {
+		rotation = 2 * 5
+	}
+	// The kernel is four going back: the sum over rows, itself, the cast,
+	// the zeros; repeated heads sum theirs.
+	forward, backward = linears*(1+casts)+rotation+2, linears*(2+casts)+2.6*rotation+4+3
+	if op.QKNorm != "" {
+		forward, backward = forward+2*7, backward+2*14
+	}
+	if op.Eager || s.Attention == costmodel.EagerAttention || s.e() == 4 {
+		forward, backward = forward+4, backward+6
+	}
+	return forward, backward
 }

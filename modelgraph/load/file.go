@@ -63,14 +63,19 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	case ours || top.has("layers") && !top.has("model_type"):
 		return modelgraph.Read(bytes.NewReader(data), path)
 	case top.has("weight_map"):
-		if filepath.Dir(path) == path || !strings.Contains(filepath.Base(path), ".index.") {
-			return nil, errors.New(path + ": an index of shards; give the folder that holds them")
-		}
-		return hf.FromFolder(filepath.Dir(path))
+		return fromIndex(path)
 	case top.has("peft_type"):
 		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and --lora-rank", path)
 	}
 	return hf.FromConfig(path, data)
+}
+
+// fromIndex reads the folder that an index of shards lies in.
+func fromIndex(path string) (*modelgraph.Graph, error) {
+	if filepath.Dir(path) == path || !strings.Contains(filepath.Base(path), ".index.") {
+		return nil, errors.New(path + ": an index of shards; give the folder that holds them")
+	}
+	return hf.FromFolder(filepath.Dir(path))
 }
 
 // beginning is the first line of a text, cut where it is long.
