@@ -65,11 +65,7 @@ func listedFolder(dir string, c *config, reason string) (*modelgraph.Graph, erro
 	if err := l.read(); err != nil {
 		return nil, err
 	}
-	layers, err := l.layers()
-	if err != nil {
-		return nil, err
-	}
-	g, err := modelgraph.New(folderName(dir), layers, l.ties)
+	g, err := modelgraph.New(folderName(dir), l.layers(), l.ties)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}

@@ -13,7 +13,7 @@ import (
 // outside a unit, a tensor of a module that has modules is a layer of its own.
 // A class that names no modules which are not split has the members of its
 // outermost lists for units.
-func (l *listed) layers() ([]modelgraph.Layer, error) {
+func (l *listed) layers() []modelgraph.Layer {
 	names := slices.SortedFunc(maps.Keys(l.held), l.pats.compare)
 	unit := l.unitOf
 	if len(l.split) == 0 {
@@ -52,7 +52,7 @@ func (l *listed) layers() ([]modelgraph.Layer, error) {
 			layers[i].Params = append(layers[i].Params, t)
 		}
 	}
-	return inOrder(layers), nil
+	return inOrder(layers)
 }
 
 // stands reports a tensor that is stored or is another that is; else it is a

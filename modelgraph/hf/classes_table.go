@@ -5,8 +5,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	_ "embed"
+	"errors"
 	"fmt"
-	"slices"
+	"io"
 
 	"github.com/go-json-experiment/json"
 )
@@ -58,21 +59,19 @@ func findClass(class, modelType string) (c *listedClass, ok bool, err error) {
 	head := fmt.Appendf(nil, `{"class":%q,"type":%q,`, class, modelType)
 	r := bufio.NewReaderSize(z, 1<<16)
 	for {
-		line, err := r.ReadSlice('\n')
-		long := slices.Clone(line)
-		for err == bufio.ErrBufferFull {
-			line, err = r.ReadSlice('\n')
-			long = append(long, line...)
-		}
-		if bytes.HasPrefix(long, head) {
+		line, err := r.ReadBytes('\n')
+		if bytes.HasPrefix(line, head) {
 			c = new(listedClass)
-			if err := json.Unmarshal(long, c, json.RejectUnknownMembers(true)); err != nil {
+			if err := json.Unmarshal(line, c, json.RejectUnknownMembers(true)); err != nil {
 				return nil, false, fmt.Errorf("classes.jsonl.gz: %s: %w", class, err)
 			}
 			return c, true, nil
 		}
-		if err != nil { // the end
+		switch {
+		case errors.Is(err, io.EOF):
 			return nil, false, nil
+		case err != nil:
+			return nil, false, fmt.Errorf("classes.jsonl.gz: %w", err) // embedded: a build fault
 		}
 	}
 }

@@ -147,12 +147,12 @@ func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 			if !strings.HasPrefix(n, module+".") {
 				continue
 			}
-			if d := device(n); at >= 0 && d != at {
+			d := device(n)
+			if at >= 0 && d != at {
 				t.Errorf("%q is split at %q", module, n)
 				break
-			} else {
-				at = d
 			}
+			at = d
 		}
 	}
 	var elements int64
