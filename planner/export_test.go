@@ -2,6 +2,7 @@ package planner
 
 import (
 	"context"
+	"fmt"
 	"math"
 
 	"github.com/devmap-dev/devmap/planner/chain"
@@ -40,7 +41,10 @@ func (p *Problem) NaiveBounds() (steps []float64, update float64, err error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	n := solver.(*naive)
+	n, ok := solver.(*naive)
+	if !ok {
+		return nil, 0, fmt.Errorf("%T is no search for a device map", solver)
+	}
 	units := len(p.Costs.Units)
 	for _, c := range []pace{{}, {host: true}, {micro: 2 * units, token: units, host: true}, {micro: units / 2, token: units / 2}} {
 		s := n.searches[0].at(newNaiveStep(n.l, n.pins, c))
