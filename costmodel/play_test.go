@@ -282,7 +282,8 @@ func TestAgain(t *testing.T) {
 		for range n {
 			step(want)
 		}
-		if again(got, n, fewTimes, step); !equalFloats(got, want) {
+		again(got, n, fewTimes, step)
+		if !equalFloats(got, want) {
 			t.Fatalf("%d times: %v, want %v", n, got, want)
 		}
 	}

@@ -43,15 +43,6 @@ func (t *Table) stagePeak(place StagePlace, dev *Device, phases []Phase) Peak {
 	return r.peak
 }
 
-func (r *ranker) act(a Action) {
-	switch c := &r.chunks[a.Chunk]; {
-	case !a.Backward:
-		r.run(c)
-	case r.train:
-		r.runBack(int(a.Chunk))
-	}
-}
-
 // ranker is the walk of a rank.
 type ranker struct {
 	walker
@@ -60,6 +51,15 @@ type ranker struct {
 	holds  bool   // a sent gradient stays to the end of the next backward
 	sent   int64  // such a gradient
 	ran    []bool // by chunk: its parameters have gradients
+}
+
+func (r *ranker) act(a Action) {
+	switch c := &r.chunks[a.Chunk]; {
+	case !a.Backward:
+		r.run(c)
+	case r.train:
+		r.runBack(int(a.Chunk))
+	}
 }
 
 func (r *ranker) buffers(m int64) {

@@ -90,10 +90,17 @@ func (w *Workload) badNumber() (field, msg string) {
 		field    string
 		n, least int64
 	}{
-		{"batch", w.Batch, 1}, {"micro_batches", w.MicroBatches, 1},
-		{"seq", w.Seq, 0}, {"target_seq", w.TargetSeq, 0}, {"new_tokens", w.NewTokens, 0},
-		{"images", w.Images, 0}, {"image_size", w.ImageSize, 0}, {"world", w.World, 0},
-		{"virtual_stages", w.VirtualStages, 0}, {"shard_degree", w.ShardDegree, 0}, {"lora_rank", w.LoRARank, 0},
+		{"batch", w.Batch, 1},
+		{"micro_batches", w.MicroBatches, 1},
+		{"seq", w.Seq, 0},
+		{"target_seq", w.TargetSeq, 0},
+		{"new_tokens", w.NewTokens, 0},
+		{"images", w.Images, 0},
+		{"image_size", w.ImageSize, 0},
+		{"world", w.World, 0},
+		{"virtual_stages", w.VirtualStages, 0},
+		{"shard_degree", w.ShardDegree, 0},
+		{"lora_rank", w.LoRARank, 0},
 	} {
 		if v.n < v.least || v.n > most {
 			return v.field, fmt.Sprintf("%d is not between %d and 2^32", v.n, v.least)

@@ -145,7 +145,7 @@ func TestPipeBound(t *testing.T) {
 			played := p.play(cuts)
 			best = min(best, played)
 			prefix := prefix{}
-			for stage := range len(cuts) {
+			for stage := range cuts {
 				if got := s.below(prefix, stage, cuts[stage]); got > played*(1+1e-12) {
 					t.Fatalf("%d: %+v, train %t, cuts %v: with %d stages cut the bound is %v, the step takes %v", i, p.schedule, p.train, cuts, stage, got, played)
 				}

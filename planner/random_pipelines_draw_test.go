@@ -99,7 +99,7 @@ func drawDevices(rng *rand.Rand, t *costmodel.Table, n int) *costmodel.Topology 
 		missing := rng.IntN(3) == 0
 		for a := range n {
 			for b := range n {
-				if a != b && !(missing && rng.IntN(4) == 0) {
+				if a != b && (!missing || rng.IntN(4) != 0) {
 					topo.Links = append(topo.Links, costmodel.Link{From: a, To: b, BytesPerSecond: math.Exp2(24 + 12*rng.Float64()), LatencySeconds: 1e-5 * rng.Float64()})
 				}
 			}

@@ -59,7 +59,8 @@ func usual(rows []strategy.Row) costmodel.Precision {
 	best := rows[0].Resolved.Precision
 	for i := range rows {
 		p := rows[i].Resolved.Precision
-		if count[p]++; count[p] > count[best] {
+		count[p]++
+		if count[p] > count[best] {
 			best = p
 		}
 	}

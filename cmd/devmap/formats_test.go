@@ -19,8 +19,14 @@ func TestFormatsNameEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, v := range []any{
-		devicemap.Plan{}, devicemap.Model{}, devicemap.Objective{}, devicemap.Offload{}, devicemap.Stage{},
-		devicemap.Prediction{}, devicemap.Predicted{}, modelgraph.Stream{},
+		devicemap.Plan{},
+		devicemap.Model{},
+		devicemap.Objective{},
+		devicemap.Offload{},
+		devicemap.Stage{},
+		devicemap.Prediction{},
+		devicemap.Predicted{},
+		modelgraph.Stream{},
 	} {
 		for _, field := range jsonFields(v) {
 			if !strings.Contains(string(text), "`"+field+"`") && !strings.Contains(string(text), `"`+field+`"`) {
@@ -29,8 +35,16 @@ func TestFormatsNameEveryField(t *testing.T) {
 		}
 	}
 	for _, op := range []modelgraph.Op{
-		modelgraph.Embedding{}, modelgraph.Norm{}, modelgraph.Attention{}, modelgraph.MLP{}, modelgraph.MoE{}, modelgraph.Head{},
-		modelgraph.Linear{}, modelgraph.Conv{}, modelgraph.StateSpace{}, modelgraph.Rotary{},
+		modelgraph.Embedding{},
+		modelgraph.Norm{},
+		modelgraph.Attention{},
+		modelgraph.MLP{},
+		modelgraph.MoE{},
+		modelgraph.Head{},
+		modelgraph.Linear{},
+		modelgraph.Conv{},
+		modelgraph.StateSpace{},
+		modelgraph.Rotary{},
 	} {
 		_, row, _ := strings.Cut(string(text), "| `"+op.Kind()+"` |")
 		row, _, _ = strings.Cut(row, "\n")

@@ -15,11 +15,14 @@ import (
 // its own, colour the terminal and turn the direction of reading.
 const forged = "x\nFORGED: all is well\x1b[31m\u009b1m\u202e\x00y"
 
+// broken ends a name that is forged by its line alone.
+const broken = "\nFORGED"
+
 // TestNothingForges: no name in a file, a flag, a path or the environment
 // reaches the terminal raw, whatever command prints it.
 func TestNothingForges(t *testing.T) {
 	dir := t.TempDir()
-	t.Setenv("HF_HUB_CACHE", filepath.Join(dir, "hub\nFORGED"))
+	t.Setenv("HF_HUB_CACHE", filepath.Join(dir, "hub"+broken))
 	put := func(name, format string, args ...any) string {
 		for i, a := range args {
 			text, err := json.Marshal(a)
@@ -46,12 +49,12 @@ func TestNothingForges(t *testing.T) {
 	flat := put("map\nFORGED.json", `{%s:0,%s:1,"b":%s,"c":7}`, forged+"3", forged+".a", forged)
 	topology := put("topology.json", `{"format_version":"devmap.topology/v1","devices":[{"name":%s,"host":%s,"capacity_bytes":8589934592},{"name":"b","host":%s,"capacity_bytes":8589934592}]}`, forged, forged, forged)
 	nameless := put("nameless.json", `{"format_version":"devmap.topology/v1","devices":[{"name":%s}]}`, forged)
-	plan := filepath.Join(dir, "plan\nFORGED.json")
+	plan := filepath.Join(dir, "plan"+broken+".json")
 	header, err := json.Marshal(map[string]any{forged: map[string]any{"dtype": "F32", "shape": []int{2}, "data_offsets": []int{0, 8}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tensors := filepath.Join(dir, "t\nFORGED.safetensors")
+	tensors := filepath.Join(dir, "t"+broken+".safetensors")
 	raw := append([]byte{byte(len(header)), byte(len(header) >> 8), 0, 0, 0, 0, 0, 0}, header...)
 	if err := os.WriteFile(tensors, append(raw, "12345678"...), 0o600); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,7 @@ func TestNothingForges(t *testing.T) {
 	hostile(1, "emit", flat, "--for", "accelerate")
 	hostile(0, "inspect", tensors)
 	hostile(0, "plan", tensors, "--gpus", "1", "--mode", "load")
-	for _, bad := range []string{cycle, unknown, config, filepath.Dir(config), filepath.Join(dir, "none\nFORGED"), "a\nFORGED", "a/b"} {
+	for _, bad := range []string{cycle, unknown, config, filepath.Dir(config), filepath.Join(dir, "none"+broken), "a\nFORGED", "a/b"} {
 		hostile(1, "inspect", bad)
 	}
 	hostile(1, "plan", model, "--topology", nameless)
@@ -111,5 +114,5 @@ func TestNothingForges(t *testing.T) {
 	hostile(2, "plan", model, forged)
 	hostile(2, "emit", plan, "--for", forged)
 	hostile(2, "plan", model, "--gpus", "2", "-o", model)
-	hostile(1, "plan", model, "--gpus", "2", "-o", filepath.Join(dir, "no\nFORGED", "x"))
+	hostile(1, "plan", model, "--gpus", "2", "-o", filepath.Join(dir, "no"+broken, "x"))
 }

@@ -20,7 +20,7 @@ func (h heard) Write(b []byte) (int, error) {
 
 // TestPaint: what was said last is drawn, again and again though nothing new
 // is said, and nothing more once it is done.
-func TestPaint(t *testing.T) {
+func TestPaint(_ *testing.T) {
 	out := make(heard, 1000)
 	say, done := paint(out, time.Millisecond)
 	say("placing: bound 3")

@@ -228,11 +228,12 @@ func (p *timedPlan) lockStep(ranks []any, held map[any][]int) map[any]float64 {
 		first := min((chunks-1)*round+2*(n-1-r), chunks*m)
 		forward, backward := 0, 0
 		pass := func(back bool) {
-			op, chunk := &forward, 0
+			op := &forward
 			if back {
 				op = &backward
 			}
-			if chunk = *op / round % chunks; back {
+			chunk := *op / round % chunks
+			if back {
 				chunk = chunks - 1 - chunk
 			}
 			table[r] = append(table[r], &done{held[d][chunk], *op, back})

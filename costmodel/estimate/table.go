@@ -121,7 +121,8 @@ func (e *estimator) layer(i int) ops.Cost {
 	}
 	if !c.Known && len(l.Params) > 0 {
 		c.Step.Grads = s.NewGrads
-		if e.unknown++; e.unknown == 1 {
+		e.unknown++
+		if e.unknown == 1 {
 			e.firstUnknown = l.Name
 		}
 	} else if len(l.Params) > 0 {

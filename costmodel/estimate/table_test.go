@@ -240,7 +240,7 @@ func TestUnknownOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := ""
+		var said string
 		if tab, err := estimate.Table(g, w); err != nil {
 			said = err.Error()
 		} else {

@@ -22,7 +22,8 @@ func TestStagesEnded(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		looks, peak := rng.IntN(400), p.Peak
 		p.Peak = func(d, a, b int, groups uint64) int64 {
-			if looks--; looks < 0 {
+			looks--
+			if looks < 0 {
 				cancel()
 			}
 			return peak(d, a, b, groups)

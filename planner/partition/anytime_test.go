@@ -83,9 +83,9 @@ func TestAnyIsNeverWorseThanContiguous(t *testing.T) {
 		} {
 			contiguous, err := Contiguous(how.ctx, p, how.set)
 			want := scored(t, p, contiguous, err)
-			any, err := Any(how.ctx, p, how.set)
-			if got := scored(t, p, any, err); got > want {
-				t.Errorf("seed %d, %s: any %v (%s), contiguous %v (%s)", seed, how.name, got, any.Method, want, contiguous.Method)
+			anywhere, err := Any(how.ctx, p, how.set)
+			if got := scored(t, p, anywhere, err); got > want {
+				t.Errorf("seed %d, %s: any %v (%s), contiguous %v (%s)", seed, how.name, got, anywhere.Method, want, contiguous.Method)
 			}
 		}
 	}
@@ -101,7 +101,8 @@ type countdown struct {
 func (c *countdown) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
 
 func (c *countdown) Err() error {
-	if c.left--; c.left < 0 {
+	c.left--
+	if c.left < 0 {
 		return context.DeadlineExceeded
 	}
 	return nil
@@ -113,7 +114,8 @@ func TestContiguousUsesItsTime(t *testing.T) {
 	p := nearChain(rand.New(rand.NewPCG(5, 5)), 60, 60, Kind{Count: 5, Capacity: math.Inf(1)})
 	few := limits{few: 3, some: 6, most: 12, states: 1 << 20}
 	first, err := contiguousWithin(context.Background(), p, Settings{}, few)
-	if scored(t, p, first, err); first.Stopped || first.Optimal {
+	scored(t, p, first, err)
+	if first.Stopped || first.Optimal {
 		t.Fatalf("%+v", first)
 	}
 	later, err := contiguousWithin(&countdown{context.Background(), 20_000}, p, Settings{}, few)

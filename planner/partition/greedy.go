@@ -111,12 +111,13 @@ func (g *greedy) scan(ctx context.Context, i, end, k int, limit float64) int {
 	var u usage
 	to, at := i, i
 	for ; at < end; at++ {
-		if g.steps++; g.steps%1024 == 0 && ctx.Err() != nil {
+		g.steps++
+		if g.steps%1024 == 0 && ctx.Err() != nil {
 			break
 		}
 		v := g.items[at]
-		u.time[k] += g.stretch.time[v*len(g.kinds)+k]
-		u.size += g.stretch.size[v]
+		u.time[k] += g.time[v*len(g.kinds)+k]
+		u.size += g.size[v]
 		g.push(int32(v), &u)
 		if load, _ := g.load(&u, k); load <= limit && u.size <= g.room[k] {
 			to = at + 1
