@@ -8,6 +8,7 @@ import (
 )
 
 func newRoot() *cobra.Command {
+	var asked bool // for the version
 	root := &cobra.Command{
 		Use:   "devmap",
 		Short: "Plan how a neural network is spread over GPUs, and prove it",
@@ -19,10 +20,16 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noCommand,
-		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asked {
+				return printVersion(cmd)
+			}
+			return cmd.Help()
+		},
 	}
-	root.Version = version()
-	root.SetVersionTemplate(versionLine())
+	// Not cobra's: its template would link text/template, and with it every
+	// method of every type (6 MB).
+	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(flagError)
 	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newVersion()} {
 		root.AddCommand(complete(cmd))

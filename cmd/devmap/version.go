@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"runtime"
 	"runtime/debug"
 
@@ -14,15 +13,13 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  exactly(0, "no argument"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := io.WriteString(cmd.OutOrStdout(), versionLine())
-			return err
-		},
+		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
 	}
 }
 
-func versionLine() string {
-	return fmt.Sprintf("devmap %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+func printVersion(cmd *cobra.Command) error {
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "devmap %s %s/%s %s\n", version(), runtime.GOOS, runtime.GOARCH, runtime.Version())
+	return err
 }
 
 // version is the module's, as the build recorded it, with the commit.
