@@ -28,7 +28,7 @@ func newCheck() *cobra.Command {
 		Long: `MAP is a plan or any flat device map (module path → device). All faults are
 reported at once; with any, the exit status is 4. A plan brings its workload and
 devices along; flags override them. Under ddp, zero, fsdp and hsdp a plan has no
-map: whether each GPU holds the whole model is judged.`,
+map: each GPU's peak is judged.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
 		ValidArgsFunction: completeModel,
@@ -76,7 +76,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	read, err := interruptible(cmd.Context(), path, func() (*mapFile, error) { return readMap(path) })
+	read, err := interruptible(cmd.Context(), 0, path, func() (*mapFile, error) { return readMap(path) })
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func newEmit() *cobra.Command {
 			if err != nil {
 				return usagef("--for: %w", err)
 			}
-			plan, err := interruptible(cmd.Context(), args[0], func() (*devicemap.Plan, error) { return devicemap.ReadPlan(args[0]) })
+			plan, err := interruptible(cmd.Context(), 0, args[0], func() (*devicemap.Plan, error) { return devicemap.ReadPlan(args[0]) })
 			if err != nil {
 				return err
 			}

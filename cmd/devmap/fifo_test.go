@@ -5,10 +5,14 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
+	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/spf13/cobra"
 )
 
 // TestInterruptedFIFO: a FIFO without another end ends with the command's
@@ -32,6 +36,35 @@ func TestInterruptedFIFO(t *testing.T) {
 		var out, problems bytes.Buffer
 		if code := run(ctx, args, &out, &problems); code != exitError || !strings.Contains(problems.String(), "interrupted while waiting") {
 			t.Errorf("%v: status %d, %s", args, code, problems.String())
+		}
+	}
+}
+
+// TestLateOutput: the answer of a search that was interrupted, or whose time
+// ended (that is the command's context and not its root's), is still written.
+func TestLateOutput(t *testing.T) {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, interrupted := range []context.Context{context.Background(), ended} {
+		fifo := filepath.Join(t.TempDir(), "fifo")
+		if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+			t.Skip(err)
+		}
+		read := make(chan string, 1)
+		go func() {
+			got, _ := os.ReadFile(fifo) //nolint:errcheck // what was not read is missed below
+			read <- string(got)
+		}()
+		root, cmd := &cobra.Command{}, &cobra.Command{}
+		root.AddCommand(cmd)
+		root.SetContext(interrupted)
+		cmd.SetContext(ended)
+		err := writeOut(cmd, fifo, func(w io.Writer) error { _, err := io.WriteString(w, "the plan"); return err })
+		if err != nil {
+			t.Fatalf("%v (%v)", err, interrupted.Err())
+		}
+		if got := <-read; got != "the plan" {
+			t.Errorf("the reader got %q (%v)", got, interrupted.Err())
 		}
 	}
 }

@@ -21,7 +21,7 @@ func (s *shared) buildTopology(ctx context.Context, mode costmodel.Mode, count i
 	case s.topology != "" && s.gpus != "":
 		return nil, usagef("--topology and --gpus both say what the devices are: give one")
 	case s.topology != "":
-		t, err = interruptible(ctx, s.topology, func() (*costmodel.Topology, error) {
+		t, err = interruptible(ctx, 0, s.topology, func() (*costmodel.Topology, error) {
 			return costmodel.ReadTopology(s.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
 	default:

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 // writeOut runs write on stdout, or on a file that appears whole or not at
-// all. A FIFO without a reader is waited for until the command is interrupted.
+// all. A FIFO without a reader is waited for until the command is interrupted;
+// that is the root's context, as plan's own also ends with --time-limit.
 func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(cmd.OutOrStdout())
@@ -23,7 +25,7 @@ func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	switch info, missing := os.Stat(target); {
 	case err != nil:
 	case missing == nil && !info.Mode().IsRegular():
-		_, err = interruptible(cmd.Context(), path, func() (struct{}, error) { return struct{}{}, writeTo(target, write) })
+		_, err = interruptible(cmd.Root().Context(), toWrite, path, func() (struct{}, error) { return struct{}{}, writeTo(target, write) })
 	default:
 		err = writeFile(target, write)
 	}
@@ -33,10 +35,14 @@ func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	return nil
 }
 
+// toWrite is for the other end that is there: who interrupts a search gets
+// its best answer, which still has to be written.
+const toWrite = time.Second
+
 // interruptible runs what may wait for another process (the other end of a
-// FIFO) until the command is interrupted; the system call that waits then ends
-// with the process.
-func interruptible[T any](ctx context.Context, path string, wait func() (T, error)) (T, error) {
+// FIFO) until the command is interrupted, and so much longer; the system call
+// that waits then ends with the process.
+func interruptible[T any](ctx context.Context, longer time.Duration, path string, wait func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error
@@ -50,6 +56,11 @@ func interruptible[T any](ctx context.Context, path string, wait func() (T, erro
 	case a := <-done:
 		return a.value, a.err
 	case <-ctx.Done():
+	}
+	select {
+	case a := <-done:
+		return a.value, a.err
+	case <-time.After(longer):
 		var none T
 		return none, fmt.Errorf("%q: interrupted while waiting for its other end", path)
 	}

@@ -38,9 +38,10 @@ func (c *planCommand) command() *cobra.Command {
 		Long: `Find the placement whose largest share of a GPU's budget is smallest, and among
 those the most even one; with --objective time the one with the shortest
 predicted step that fits; with --objective front all those between the two, as
-a table and one JSON document (devmap.front/v1). The plan goes to stdout as JSON (-o writes a file), a
-table to stderr. --strategy auto plans the fastest strategy that fits (devmap
-estimate shows all). Exit status 3: nothing fits; what would is printed.
+a table and one JSON document (devmap.front/v1). The plan goes to stdout as
+JSON (-o writes a file), a table to stderr. --strategy auto plans the fastest
+strategy that fits (devmap estimate shows all). Exit status 3: nothing fits;
+what would is printed.
 
 ` + precisions,
 		Example: `  devmap plan model.json --gpus 4
