@@ -34,14 +34,9 @@ func TestWeightBound(t *testing.T) {
 		}
 		best := math.Inf(1)
 		cutAll(len(p.Costs.Units), gpus*chunks, nil, func(cuts []int) {
-			m := make(devicemap.Map, len(p.Costs.Units))
-			for c := range len(cuts) - 1 {
-				if p.Costs.Units[cuts[c+1]-1].Params == 0 {
-					return // the rotary goes with what follows it
-				}
-				for u := cuts[c]; u < cuts[c+1]; u++ {
-					m[u] = devicemap.Device(c % gpus)
-				}
+			m := loopedMap(&p, cuts, []int{0, 1}[:gpus])
+			if m == nil {
+				return
 			}
 			best = min(best, largestShare(&p, m))
 		})

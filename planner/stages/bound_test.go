@@ -117,7 +117,7 @@ func TestAskIsABound(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := newSearch(p, w, enumerate(context.Background(), w, everything, math.MaxInt))
-		best := leastOf(p)
+		best := LeastOf(p)
 		for range 4 {
 			limit := float64(rng.IntN(40)) / 2
 			q := s.ask(context.Background(), limit, p.Devices)
@@ -140,7 +140,7 @@ func TestAskIsABound(t *testing.T) {
 		if !q.reached() && q.nextMemory > p.Capacity {
 			more := *p
 			more.Capacity = q.nextMemory - 0.5
-			if least := leastOf(&more); !math.IsInf(least, 1) {
+			if least := LeastOf(&more); !math.IsInf(least, 1) {
 				t.Fatalf("%d: nothing is said to fit under %v B, and %v B are enough", i, q.nextMemory, more.Capacity)
 			}
 		}
@@ -183,8 +183,8 @@ func drawStages(rng *rand.Rand) *Problem {
 	return p
 }
 
-// leastOf tries every stage and choice of every node.
-func leastOf(p *Problem) float64 {
+// LeastOf tries every stage and choice of every node.
+func LeastOf(p *Problem) float64 {
 	best := math.Inf(1)
 	stage, choice := make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
 	var put func(v int)

@@ -43,33 +43,11 @@ func small(t *rapid.T) *stages.Problem {
 	return p
 }
 
-// brute tries every stage and every choice of every node.
-func brute(p *stages.Problem) float64 {
-	best := math.Inf(1)
-	stage, choice := make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
-	var place func(v int)
-	place = func(v int) {
-		if v == len(p.Nodes) {
-			if _, largest, err := p.Score(stage, choice); err == nil {
-				best = min(best, largest)
-			}
-			return
-		}
-		for stage[v] = range p.Devices {
-			for choice[v] = range p.Nodes[v].Choices {
-				place(v + 1)
-			}
-		}
-	}
-	place(0)
-	return best
-}
-
 func TestSolveAgainstBruteForce(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := small(t)
-		want := brute(p)
+		want := stages.LeastOf(p)
 		got, err := stages.Solve(context.Background(), p, stages.Settings{})
 		var none *stages.InfeasibleError
 		switch {
@@ -106,11 +84,11 @@ func checkNone(t *rapid.T, p *stages.Problem, e *stages.InfeasibleError) {
 	}
 	more := *p
 	more.Capacity = e.Least * (1 + 1e-9)
-	if math.IsInf(brute(&more), 1) {
+	if math.IsInf(stages.LeastOf(&more), 1) {
 		t.Fatalf("nothing fits %v bytes on %d devices either", e.Least, e.Devices)
 	}
 	more.Capacity = e.Least * (1 - 1e-6)
-	if !math.IsInf(brute(&more), 1) {
+	if !math.IsInf(stages.LeastOf(&more), 1) {
 		t.Fatalf("less than %v bytes do on %d devices", e.Least, e.Devices)
 	}
 	more = *p
@@ -118,8 +96,8 @@ func checkNone(t *rapid.T, p *stages.Problem, e *stages.InfeasibleError) {
 	if e.Enough > 0 {
 		more.Devices = e.Enough
 	}
-	if more.Devices <= 4 && math.IsInf(brute(&more), 1) != (e.Enough == 0) {
-		t.Fatalf("enough %d; brute force on %d devices: %v", e.Enough, more.Devices, brute(&more))
+	if more.Devices <= 4 && math.IsInf(stages.LeastOf(&more), 1) != (e.Enough == 0) {
+		t.Fatalf("enough %d; brute force on %d devices: %v", e.Enough, more.Devices, stages.LeastOf(&more))
 	}
 	if e.Enough == 0 && !(e.Needs > e.Capacity && e.Node != "" && e.InFlight > 0) {
 		t.Fatalf("%+v", e)
@@ -131,7 +109,7 @@ func TestBandIsHonest(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		p := small(t)
-		want := brute(p)
+		want := stages.LeastOf(p)
 		got, err := stages.Solve(context.Background(), p, stages.Settings{MaxSets: rapid.IntRange(1, 8).Draw(t, "sets")})
 		var none *stages.InfeasibleError
 		switch {
