@@ -42,7 +42,10 @@ type (
 		Stage  int      `json:"stage"`
 		Device int      `json:"device"`
 		Units  []string `json:"units"`
-		// What a step adds up from (TestStagesAddUp).
+		contractTimes
+	}
+	// contractTimes are what a step adds up from (TestStagesAddUp).
+	contractTimes struct {
 		Forward       float64 `json:"forward_seconds"`
 		Backward      float64 `json:"backward_seconds"`
 		Send          float64 `json:"send_seconds"`

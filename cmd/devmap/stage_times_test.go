@@ -24,19 +24,8 @@ type timedPlan struct {
 }
 
 type timedStage struct {
-	Device        any
-	Forward       float64 `json:"forward_seconds"`
-	Backward      float64 `json:"backward_seconds"`
-	Send          float64 `json:"send_seconds"`
-	SendBack      float64 `json:"send_back_seconds"`
-	IssueForward  float64 `json:"issue_forward_seconds"`
-	IssueBackward float64 `json:"issue_backward_seconds"`
-	AloneForward  float64 `json:"alone_forward_seconds"`
-	AloneBackward float64 `json:"alone_backward_seconds"`
-	Token         float64 `json:"token_seconds"`
-	IssueToken    float64 `json:"issue_token_seconds"`
-	AloneToken    float64 `json:"alone_token_seconds"`
-	Update        float64 `json:"update_seconds"`
+	Device any
+	contractTimes
 }
 
 // TestStagesAddUp: a step is the sum of what the plan's stages say, by code
