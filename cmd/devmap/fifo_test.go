@@ -19,9 +19,11 @@ import (
 // context, which a signal cancels.
 func TestInterruptedFIFO(t *testing.T) {
 	dir := t.TempDir()
-	fifo := filepath.Join(dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Skip(err)
+	fifo, unread := filepath.Join(dir, "fifo"), filepath.Join(dir, "unread")
+	for _, path := range []string{fifo, unread} { // those that wait to read go on waiting
+		if err := syscall.Mkfifo(path, 0o600); err != nil {
+			t.Skip(err)
+		}
 	}
 	toy := filepath.Join("testdata", "toy.json")
 	ctx, cancel := context.WithCancel(context.Background())
@@ -31,7 +33,7 @@ func TestInterruptedFIFO(t *testing.T) {
 		{"plan", toy, "--topology", fifo},
 		{"estimate", toy, "--topology", fifo},
 		{"emit", fifo, "--for", "accelerate"},
-		{"plan", toy, "--gpus", "2", "--mode", "load", "--json", "-o", fifo},
+		{"plan", toy, "--gpus", "2", "--mode", "load", "--json", "-o", unread},
 	} {
 		var out, problems bytes.Buffer
 		if code := run(ctx, args, &out, &problems); code != exitError || !strings.Contains(problems.String(), "interrupted while waiting") {
