@@ -18,7 +18,7 @@ func TestAnywhereRandom(t *testing.T) {
 	const tolerance = 1e-9 // of bounds in floating point
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, conflicts, gained, tied int
-	for i := range 1500 {
+	for i := range 700 {
 		p := randomProblem(t, rng)
 		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
 		p.Anywhere = true
@@ -66,7 +66,7 @@ func TestAnywhereRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d of them infeasible and %d tied, %d conflicts, %d better than contiguous", solved, infeasible, tied, conflicts, gained)
-	if solved < 1000 || infeasible < 50 || conflicts < 20 || tied < 500 || gained < 200 {
-		t.Errorf("the draw is one-sided")
+	if solved < 500 || infeasible < 25 || conflicts < 8 || tied < 250 || gained < 80 {
+		t.Errorf("%d solved, %d infeasible, %d conflicts, %d gained, %d tied: the draw is one-sided", solved, infeasible, conflicts, gained, tied)
 	}
 }

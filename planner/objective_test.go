@@ -85,7 +85,7 @@ func TestTimeRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
-	for i := range 1500 {
+	for i := range 700 {
 		p := timedProblem(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
@@ -129,7 +129,7 @@ func TestTimeRandom(t *testing.T) {
 		}
 	}
 	t.Logf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order", solved, infeasible, unequal, ordered)
-	if solved < 500 || infeasible < 50 || unequal < 200 || ordered < 50 {
+	if solved < 250 || infeasible < 20 || unequal < 100 || ordered < 25 {
 		t.Errorf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order: the draw is one-sided", solved, infeasible, unequal, ordered)
 	}
 }

@@ -93,12 +93,12 @@ func randomTopology(rng *rand.Rand) *costmodel.Topology {
 }
 
 // TestRandom holds the solver to brute force over every map that the rules
-// allow, on thousands of small models.
+// allow, on many small models.
 func TestRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(5, 6))
 	var solved, infeasible, conflicts, tied, small int
-	for i := range 4000 {
+	for i := range 1500 {
 		p := randomProblem(t, rng)
 		best, idle := brute.Solve(&p, true), true
 		if best.Maps > 0 {
@@ -141,7 +141,7 @@ func TestRandom(t *testing.T) {
 			tied++
 		}
 	}
-	if solved < 3000 || infeasible < 100 || conflicts < 100 || tied < 1000 || small < 10 {
+	if solved < 1100 || infeasible < 40 || conflicts < 40 || tied < 400 || small < 4 {
 		t.Errorf("%d solved, %d of them infeasible and %d tied, %d conflicts, %d smaller than a context: the draw is one-sided", solved, infeasible, tied, conflicts, small)
 	}
 }

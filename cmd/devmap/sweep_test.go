@@ -28,7 +28,7 @@ import (
 // SWEEP_CASE repeats one.
 
 // shortSweep is how many commands a test run draws.
-const shortSweep = 70
+const shortSweep = 50
 
 func TestSweep(t *testing.T) {
 	s := &sweep{t: t, dir: t.TempDir(), models: sweptModels(t), seed: environment(t, "SEED", 1), seen: map[string]int{}, faults: map[string]int{}}
@@ -169,7 +169,13 @@ func (s *sweep) one(i uint64) {
 		s.estimate()
 		return
 	}
-	args := slices.Concat([]string{"plan", s.model.name, "--time-limit", "300ms"}, words(s.flags))
+	// Where a search has no end, its limit is short; where it has, load may not
+	// be what ends it: a hint's figure would not be that of the whole search.
+	limit := "30s"
+	if searched(words(s.flags)) {
+		limit = "300ms"
+	}
+	args := slices.Concat([]string{"plan", s.model.name, "--time-limit", limit}, words(s.flags))
 	if explain := s.chance(0.15) && !slices.Contains(s.flags, setting{"objective", "front"}); explain {
 		args = append(args, "--explain")
 	}
@@ -292,8 +298,12 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 		if !h.fits {
 			want = exitInfeasible
 		}
-		status, out, _ := s.call(again, want)
-		if status != want {
+		expected := []int{want}
+		if !h.fits && (searched(args) || searched(again)) {
+			expected = append(expected, exitDone) // given more time, it may fit
+		}
+		status, out, _ := s.call(again, expected...)
+		if !slices.Contains(expected, status) {
 			s.fault(args, fmt.Errorf("it says %q, which does not hold", h.flags))
 			continue
 		}
@@ -328,17 +338,24 @@ func (s *sweep) kept(args []string) {
 	strategy.Smallest(s.t.Context(), p)
 }
 
-// follows compares a plan with the figure of the hint that led to it. Those of
-// searches that time ends may be better than the hint said.
+// searched says whether time ends the search for a command's answer: even the
+// same command may do better the next time.
+func searched(args []string) bool {
+	return slices.ContainsFunc(args, func(w string) bool { return slices.Contains([]string{"--contiguous=false", "time", "front"}, w) })
+}
+
+// follows compares a plan with the figure of the hint that led to it, where
+// time ended neither search.
 func (s *sweep) follows(args, again []string, h hint, out []byte) {
-	searched := slices.ContainsFunc(again, func(w string) bool { return slices.Contains([]string{"--contiguous=false", "time", "front"}, w) })
-	if h.figure == "" || !h.fits || searched {
+	if h.figure == "" || !h.fits || searched(args) || searched(again) {
 		return
 	}
 	p, err := readPlan(out)
-	if err != nil {
+	switch {
+	case err != nil:
 		s.fault(again, err)
-	} else if !slices.Contains(p.figures(), h.figure) {
+	case p.Objective.Status == "limit reached":
+	case !slices.Contains(p.figures(), h.figure):
 		s.fault(args, fmt.Errorf("it says %q: fullest GPU %s; devmap %s says %v", h.flags, h.figure, shellWords(again), p.figures()))
 	}
 }

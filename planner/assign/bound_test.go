@@ -88,7 +88,7 @@ func TestAverage(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(83, 84))
 	met := 0
-	for i := range 1500 {
+	for i := range 600 {
 		it := drawAssign(rng)
 		best := leastShare(it)
 		low, why := it.average()
@@ -120,7 +120,7 @@ func TestAverage(t *testing.T) {
 		}
 	}
 	if met < 150 {
-		t.Errorf("the average is met in %d of 1500", met)
+		t.Errorf("the average is met in %d of 600", met)
 	}
 }
 
