@@ -54,7 +54,7 @@ func TestLateOutput(t *testing.T) {
 		}
 		read := make(chan string, 1)
 		go func() {
-			got, _ := os.ReadFile(fifo) //nolint:errcheck // what was not read is missed below
+			got, _ := os.ReadFile(fifo) // what was not read is missed below
 			read <- string(got)
 		}()
 		root, cmd := &cobra.Command{}, &cobra.Command{}
