@@ -54,8 +54,8 @@ func advised(stderr string, warnings []string) []hint {
 }
 
 // follow is the user's command with a hint's flags set in place of its own of
-// the same name, and without those that it names so: what DESIGN calls a
-// remedy, read as a user would read it.
+// the same name, and without those that it names so: a remedy, read as a user
+// would read it.
 func follow(flags []setting, h hint) ([]string, error) {
 	drop := map[string]bool{}
 	text := inBrackets.ReplaceAllStringFunc(h.flags, func(m string) string {
