@@ -28,7 +28,7 @@ import (
 // SWEEP_CASE repeats one.
 
 // shortSweep is how many commands a test run draws.
-const shortSweep = 50
+const shortSweep = 36
 
 func TestSweep(t *testing.T) {
 	s := &sweep{t: t, dir: t.TempDir(), models: sweptModels(t), seed: environment(t, "SEED", 1), seen: map[string]int{}, faults: map[string]int{}}
