@@ -74,17 +74,20 @@ func (c *config) count(def int64, names ...string) int64 {
 	return n
 }
 
-func (c *config) bool(def bool, names ...string) bool {
-	name, ok := c.given("true or false", names)
+// value reads a field of any JSON type, of which what is the name in errors.
+func value[T any](c *config, def T, what string, names []string) T {
+	name, ok := c.given(what, names)
 	if !ok {
 		return def
 	}
-	var b bool
-	if json.Unmarshal(c.m[name], &b) != nil {
-		c.fail(name, "%s is not true or false", short(c.m[name]))
+	var v T
+	if json.Unmarshal(c.m[name], &v) != nil {
+		c.fail(name, "%s is not %s", short(c.m[name]), what)
 	}
-	return b
+	return v
 }
+
+func (c *config) bool(def bool, names ...string) bool { return value(c, def, "true or false", names) }
 
 // flag is a bool that is off where it is absent or null.
 func (c *config) flag(name string) bool { return c.has(name) && c.bool(false, name) }
@@ -97,29 +100,9 @@ func (c *config) name(field string) string {
 	return c.str("", field)
 }
 
-func (c *config) str(def string, names ...string) string {
-	name, ok := c.given("a string", names)
-	if !ok {
-		return def
-	}
-	var s string
-	if json.Unmarshal(c.m[name], &s) != nil {
-		c.fail(name, "%s is not a string", short(c.m[name]))
-	}
-	return s
-}
+func (c *config) str(def string, names ...string) string { return value(c, def, "a string", names) }
 
-func (c *config) float(def float64, names ...string) float64 {
-	name, ok := c.given("a number", names)
-	if !ok {
-		return def
-	}
-	var f float64
-	if json.Unmarshal(c.m[name], &f) != nil {
-		c.fail(name, "%s is not a number", short(c.m[name]))
-	}
-	return f
-}
+func (c *config) float(def float64, names ...string) float64 { return value(c, def, "a number", names) }
 
 func size(v jsontext.Value) (int64, error) {
 	n, err := strconv.ParseInt(string(v), 10, 64)

@@ -31,11 +31,14 @@ type Certificate struct {
 
 // Gap is (Value − LowerBound) / Value: 0 where the answer is optimal, and only
 // there.
-func (c *Certificate) Gap() float64 {
-	if c.Value <= 0 {
+func (c *Certificate) Gap() float64 { return Gap(c.Value, c.LowerBound) }
+
+// Gap is (value − lowerBound) / value, 0 where the value is.
+func Gap(value, lowerBound float64) float64 {
+	if value <= 0 {
 		return 0
 	}
-	return (c.Value - c.LowerBound) / c.Value
+	return (value - lowerBound) / value
 }
 
 // Roundings that a claim may name, as parts of the value.

@@ -20,9 +20,4 @@ type Solution struct {
 }
 
 // Gap is (Largest − LowerBound) / Largest.
-func (s *Solution) Gap() float64 {
-	if s.Largest <= 0 {
-		return 0
-	}
-	return (s.Largest - s.LowerBound) / s.Largest
-}
+func (s *Solution) Gap() float64 { return proof.Gap(s.Largest, s.LowerBound) }
