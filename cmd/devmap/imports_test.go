@@ -32,11 +32,10 @@ var allowed = map[string][]string{
 	},
 
 	"costmodel":           {"modelgraph"},
-	"costmodel/ops":       {"modelgraph", "costmodel"},
 	"costmodel/shard":     {"modelgraph", "costmodel"},
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/estimate": {
-		"modelgraph", "costmodel", "costmodel/ops", "costmodel/shard", "costmodel/catalogue",
+		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 	},
 
 	"planner/devicemap":   {"modelgraph", "costmodel", "costmodel/shard"},
@@ -49,14 +48,14 @@ var allowed = map[string][]string{
 	"planner/workloads":   {"modelgraph", "modelgraph/workloads", "planner/partition", "planner/stages"},
 	"planner":             {"modelgraph", "costmodel", "planner/devicemap", "planner/chain", "planner/assign", "planner/certificate"},
 	"planner/strategy": {
-		"modelgraph", "costmodel", "costmodel/ops", "costmodel/shard", "costmodel/catalogue",
+		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 		"costmodel/estimate", "planner", "planner/devicemap",
 	},
 	"planner/emit": {"modelgraph", "costmodel", "planner/devicemap"},
 
 	"executor/program": {"modelgraph", "costmodel"},
 	"executor/schedule": {
-		"modelgraph", "costmodel", "costmodel/ops", "costmodel/shard", "planner/devicemap", "executor/program",
+		"modelgraph", "costmodel", "costmodel/shard", "planner/devicemap", "executor/program",
 	},
 	"executor/simulate": {"costmodel", "executor/program"},
 	"executor/weights":  {"modelgraph", "modelgraph/safetensors", "executor/program"},

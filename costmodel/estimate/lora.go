@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 

@@ -3,7 +3,7 @@ package estimate
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 

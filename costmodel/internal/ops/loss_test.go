@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 

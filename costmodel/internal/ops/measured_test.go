@@ -46,7 +46,7 @@ func layerRows(t *testing.T) []layerRow {
 	t.Helper()
 	var rows []layerRow
 	for _, file := range []string{"layers.json", "layers2.json"} {
-		data, err := os.ReadFile("../../fixtures/measured/" + file)
+		data, err := os.ReadFile("../../../fixtures/measured/" + file)
 		if err != nil {
 			t.Fatal(err)
 		}
