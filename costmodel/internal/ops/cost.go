@@ -1,0 +1,41 @@
+package ops
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// Cost is a layer's step with its FLOPs and the size of its output.
+type Cost struct {
+	Step   costmodel.Step
+	FLOPs  float64 // of one forward
+	Output int64
+	// Casts are the 16-bit copies that autocast makes of the layer's weights.
+	Casts int64
+	// Arguments are what the call of the wrap unit around the layer holds
+	// until it returns, in inference.
+	Arguments int64
+	// Known is false where nothing but the tensors is known.
+	Known bool
+	// Waiting is what a frozen block's backward has made before the first
+	// tensor that it needs makes it run forward again.
+	Waiting int64
+	// Stays is what a recomputed block keeps all the same ([Shape.inputsStay]).
+	Stays int64
+	// back is what an attention kernel's backward holds.
+	back int64
+}
+
+// moment is one point of a backward pass: activations above what is saved,
+// and the layer's own gradients that exist by then. fresh of them were just
+// made; where the parameters had gradients already they alone exist, as a
+// gradient is added to the one that is there, in place, before the next node
+// runs (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
+type moment struct{ activations, grads, fresh int64 }
+
+// peak sets the step's backward to the largest of its moments.
+func (c *Cost) peak(moments ...moment) {
+	for _, m := range moments {
+		c.Step.Again = max(c.Step.Again, m.activations+m.fresh)
+		if t := m.activations + m.grads; t > c.Step.Backward {
+			c.Step.Backward, c.Step.BackwardGrads = t, m.grads
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package ops
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// Shape is one micro-batch as a layer sees it.
+type Shape struct {
+	Tokens int64 // N
+	Length int64 // tokens of one sequence
+	Batch  int64 // sequences
+	// Encoder is the number of tokens that cross-attention reads.
+	Encoder int64
+	// Cache is the number of tokens a sequence's KV cache ends with.
+	Cache int64
+	// Logits is the number of positions that the head projects.
+	Logits int64
+
+	// HeadAlone: the layer is the norm before the head, or the head behind
+	// one: its input is kept where the head is.
+	HeadAlone bool
+	// Inputs: the layer embeds a decoder's tokens; the model's forward keeps
+	// its output in a variable.
+	Inputs bool
+	// Images: sequences have images.
+	Images bool
+	// Scatter: image features take the places of tokens in the layer's output.
+	Scatter bool
+	// InputKept: the layer that made the input keeps it.
+	InputKept bool
+	// RotaryCopies: the layer gets a copy of the cosines and sines of its own.
+	RotaryCopies bool
+	Train        bool
+	Precision    costmodel.Precision
+	Attention    costmodel.AttentionKernel
+	Loss         costmodel.Loss
+
+	// NewGrads are the gradients that the layer's backward makes and leaves;
+	// SecondGrads those it makes for a parameter that already has one (a tied
+	// parameter, used again later in forward) and adds to it.
+	NewGrads, SecondGrads int64
+	// Weights is the number of parameters in the layer.
+	Weights int64
+
+	// Frozen: the weights take no gradient, so that what they alone need is
+	// not kept; Adapters do. InputGrad: gradients go on to the layer's input.
+	Frozen, InputGrad bool
+	Adapters          []Adapter
+	Adapters16        bool // they are read in 16 bits
+	// Recompute: forward runs again in backward, up to the last tensor that is
+	// kept (torch/utils/checkpoint.py, early_stop).
+	Recompute bool
+	Quantize  costmodel.Quantize // of the linear layers' weights
+}
+
+// e is the size of an element in matrix products, r in the residual stream.
+func (s *Shape) e() int64 { return s.Precision.ComputeBytes() }
+func (s *Shape) r() int64 { return s.Precision.StreamBytes() }
+
+// w is the size of a weight and of its gradient.
+func (s *Shape) w() int64 { return s.Precision.WeightBytes() }
+
+// half reports a 16-bit residual stream, where fp32 inside a norm is a copy.
+func (s *Shape) half() bool { return s.r() == 2 }
+
+// casts is what autocast keeps for n linear layers on an input of width dim:
+// a 16-bit copy of the input each, and of the weights.
+func (s *Shape) casts(n, dim, weights int64) int64 {
+	if !s.Precision.Mixed() || !s.Train {
+		return 0
+	}
+	if s.Frozen {
+		n = 0 // an input is kept for its weight's gradient
+	}
+	return 2*n*dim*s.Tokens + 2*weights
+}
