@@ -79,10 +79,10 @@ configurations:
 
 bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
-	@if [ '$(BENCH)' = . ]; then $(GO) run ./fixtures/peers/compare -python "$${PYTHON:-python3}"; fi
+	@if [ '$(BENCH)' = . ]; then $(GO) run ./cmd/devmap/internal/peers -python "$${PYTHON:-python3}"; fi
 
 workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s DP=authors' dp; long)
-	@$(GO) run ./fixtures/workloads/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)'
+	@$(GO) run ./planner/internal/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)'
 
 accuracy: ## Predicted against measured peaks, with the error of each GPU
 	@out=$$($(GO) test -count=1 -run 'Accuracy|Overhead|Slack|LoRA|Images|StepTime|Measured|Published|DeepSpeedEstimator|ZeroPaper' -v ./planner ./costmodel/internal/ops ./costmodel/estimate) && status=0 || status=1; \

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // anywhere places units on any device (Problem.Anywhere): it starts from the

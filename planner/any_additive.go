@@ -2,7 +2,7 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/assign"
+	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
 )
 
 // additive solves problems in which a device's peak is the sum of its units

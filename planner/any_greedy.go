@@ -3,7 +3,7 @@ package planner
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // greedy puts the largest items first, each where it raises the largest share

@@ -1,7 +1,7 @@
 package planner
 
 import (
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // move takes out of one device n of class give, and out of another m of class

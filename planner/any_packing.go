@@ -3,7 +3,7 @@ package planner
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // packing is a branch and bound for a map under given peaks: device by device,

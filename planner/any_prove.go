@@ -1,7 +1,7 @@
 package planner
 
 import (
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // firstNodes is the budget of the first attempts to refute a share; each

@@ -3,8 +3,8 @@ package planner
 import (
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // FaultError is an answer that fails its own check: a fault of ours.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // ConflictError says which pins contradict each other, in the model's names.

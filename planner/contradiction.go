@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // ContradictionError is pins and together-groups that no map keeps all of:

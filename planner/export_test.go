@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // What the tests of bounds ask of the solvers' parts, so that each is held to

@@ -3,7 +3,7 @@ package planner
 import (
 	"testing"
 
-	"github.com/devmap-dev/devmap/planner/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // TestFrontTies: each point has smaller shares than those before it, so that

@@ -3,8 +3,8 @@ package planner
 import (
 	"math"
 
-	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // answer is a map with what is known of it.

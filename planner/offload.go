@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/certificate"
-	"github.com/devmap-dev/devmap/planner/chain"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // Tier is where units go that leave the devices.

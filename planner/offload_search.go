@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // Bounds of the search for what leaves: sets looked at, and sets for which

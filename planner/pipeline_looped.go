@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // looped solves an interleaved pipeline: every way to cut where these are

@@ -5,7 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // Problem is what is to be placed, what it costs, and where it can go.
@@ -45,8 +45,11 @@ type Settings struct {
 	// Probes ends the search after so many probes of a target; 0: no limit.
 	Probes int
 	// Progress, if not nil, is told how the search stands.
-	Progress func(chain.Progress)
+	Progress func(Progress)
 }
+
+// Progress is where the search for the largest share stands.
+type Progress = chain.Progress
 
 // DefaultTimeLimit is used where Settings give none.
 const DefaultTimeLimit = 10 * time.Second

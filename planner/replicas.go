@@ -1,8 +1,8 @@
 package planner
 
 import (
-	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // replicas is the one placement there is where every GPU runs the whole model:

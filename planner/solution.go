@@ -1,8 +1,8 @@
 package planner
 
 import (
-	"github.com/devmap-dev/devmap/planner/certificate"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // Status says what is proved about a solution.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // Solve returns the best map it can prove or find in the time. An answer that

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/devmap-dev/devmap/planner/certificate"
-	"github.com/devmap-dev/devmap/planner/chain"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // tolerance is the rounding of a share.

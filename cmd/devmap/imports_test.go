@@ -26,9 +26,9 @@ var allowed = map[string][]string{
 	"modelgraph/hf":          {"modelgraph", "modelgraph/safetensors"},
 	"modelgraph/gguf":        {"modelgraph"},
 	"modelgraph/onnx":        {"modelgraph"},
-	"modelgraph/workloads":   {"modelgraph"},
+	"modelgraph/benchfile":   {"modelgraph"},
 	"modelgraph/load": {
-		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/workloads",
+		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/benchfile",
 	},
 
 	"costmodel":           {"modelgraph"},
@@ -38,15 +38,9 @@ var allowed = map[string][]string{
 		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 	},
 
-	"planner/devicemap":   {"modelgraph", "costmodel", "costmodel/shard"},
-	"planner/chain":       {},
-	"planner/certificate": {},
-	"planner/assign":      {"planner/certificate"},
-	"planner/highs":       {},
-	"planner/partition":   {"planner/certificate"},
-	"planner/stages":      {"planner/certificate"},
-	"planner/workloads":   {"modelgraph", "modelgraph/workloads", "planner/partition", "planner/stages"},
-	"planner":             {"modelgraph", "costmodel", "planner/devicemap", "planner/chain", "planner/assign", "planner/certificate"},
+	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/shard"},
+	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
+	"planner":           {"modelgraph", "costmodel", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 		"costmodel/estimate", "planner", "planner/devicemap",
@@ -66,13 +60,16 @@ var allowed = map[string][]string{
 	"executor":          {"executor/program", "executor/backend"},
 	"executor/report":   {"costmodel", "planner/devicemap", "executor"},
 
-	"fixtures":               {},
-	"fixtures/peers/compare": {},
-	"fixtures/workloads/compare": {
-		"fixtures", "modelgraph", "modelgraph/workloads", "planner/assign", "planner/highs",
-		"planner/partition", "planner/stages", "planner/workloads",
-	},
+	"fixtures": {},
 }
+
+// What the rules name besides: the solvers of numbers, HiGHS among them as the
+// judge of the others, and the program that sets it beside them.
+const (
+	solvers    = "planner/internal/solve"
+	highs      = solvers + "/highs"
+	comparison = "planner/internal/compare"
+)
 
 // machinePath matches an absolute path of somebody's machine.
 var machinePath = regexp.MustCompile(`(^|[^\w.])/(work|root)/`)
@@ -223,8 +220,10 @@ func refuse(file goFile, target string, reach map[string][]string) string {
 		return ""
 	case under(local, "executor/cuda") && !inCmd && !inCuda:
 		return file.pkg + " imports " + local + ": only cmd/devmap may"
-	case local == "planner/highs" && !file.test && !under(file.pkg, "fixtures") && file.pkg != local:
-		return file.pkg + " imports " + local + ": only tests and programs in fixtures may"
+	case local == highs && !file.test && file.pkg != comparison:
+		return file.pkg + " imports " + local + ": only tests and " + comparison + " may"
+	case under(file.pkg, solvers) && !under(local, solvers) && !file.test:
+		return file.pkg + " imports " + local + ": the solvers know numbers only"
 	case file.test || isFree(file.pkg):
 		return ""
 	case isTestSupport(local):
@@ -342,11 +341,21 @@ func TestImportRulesCatchBreaks(t *testing.T) {
 			[]string{"executor/cpu/a_test.go:2: executor/cpu imports executor/cuda: only cmd/devmap may"},
 		},
 		"HiGHS outside tests": {
-			map[string]string{"cmd/devmap/a.go": local + `planner/highs"`, "planner/a_test.go": local + `planner/highs"`, "planner/a.go": local + `planner/highs"`},
-			[]string{
-				"cmd/devmap/a.go:2: cmd/devmap imports planner/highs: only tests and programs in fixtures may",
-				"planner/a.go:2: planner imports planner/highs: only tests and programs in fixtures may",
+			map[string]string{
+				"planner/a.go": local + highs + `"`, "planner/a_test.go": local + highs + `"`,
+				comparison + "/a.go": local + highs + `"`, solvers + "/assign/a.go": local + highs + `"`,
 			},
+			[]string{
+				"planner/a.go:2: planner imports " + highs + ": only tests and " + comparison + " may",
+				solvers + "/assign/a.go:2: " + solvers + "/assign imports " + highs + ": only tests and " + comparison + " may",
+			},
+		},
+		"a solver that knows more than numbers": {
+			map[string]string{
+				solvers + "/chain/a.go": local + `costmodel"`, solvers + "/chain/a_test.go": local + `costmodel"`,
+				solvers + "/assign/a.go": local + solvers + `/certificate"`,
+			},
+			[]string{solvers + "/chain/a.go:2: " + solvers + "/chain imports costmodel: the solvers know numbers only"},
 		},
 		"cgo": {
 			map[string]string{"executor/cuda/a.go": `import "C"`, "executor/nvml/a.go": `import "C"`, "planner/a_test.go": `import "C"`},

@@ -13,9 +13,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/devmap-dev/devmap/modelgraph/workloads"
-	"github.com/devmap-dev/devmap/planner/partition"
-	"github.com/devmap-dev/devmap/planner/stages"
+	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/posed"
 )
 
 // A file of a public partitioning problem names its own devices. Without
@@ -26,7 +25,7 @@ const maxPosedBytes = 256 << 20
 
 // posedFile is the format and content of a file that poses a problem of its
 // own; any other file, and what cannot be read, is a model's.
-func (c *planCommand) posedFile(arg string) (format workloads.Format, data []byte) {
+func (c *planCommand) posedFile(arg string) (format benchfile.Format, data []byte) {
 	if c.gpus != "" || c.topology != "" {
 		return "", nil
 	}
@@ -41,13 +40,13 @@ func (c *planCommand) posedFile(arg string) (format workloads.Format, data []byt
 	if json.Unmarshal(data, &top) != nil {
 		return "", nil
 	}
-	return workloads.FormatOf(data, func(member string) bool { _, ok := top[member]; return ok }), data
+	return benchfile.FormatOf(data, func(member string) bool { _, ok := top[member]; return ok }), data
 }
 
 // posedFlags are those that mean something here.
 var posedFlags = []string{"contiguous", "time-limit", "json", "output", "explain", "objective"}
 
-func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloads.Format, data []byte) error {
+func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format benchfile.Format, data []byte) error {
 	var other []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(posedFlags, f.Name) {
@@ -65,8 +64,8 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 	defer cancel()
 	solve := c.posedDNN
 	switch format {
-	case workloads.DNNPartitioningFormat:
-	case workloads.PiperFormat:
+	case benchfile.DNNPartitioningFormat:
+	case benchfile.PiperFormat:
 		solve = c.posedPiper
 	default:
 		return usagef("%s names no devices: add --gpus N", file)
@@ -78,8 +77,8 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 	a, err := solve(ctx, file, data)
 	done()
 	c.told = nil
-	var tooLittle *partition.InfeasibleError
-	var noStages *stages.InfeasibleError
+	var tooLittle *posed.GraphTooLittle
+	var noStages *posed.PipelineTooLittle
 	if errors.As(err, &tooLittle) || errors.As(err, &noStages) {
 		return &infeasible{err: err, helps: c.outOfOrder(ctx, tooLittle, file, data)}
 	}
@@ -97,7 +96,7 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format workloa
 
 // outOfOrder offers any assignment where it was contiguous placements alone
 // that do not fit, and it does.
-func (c *planCommand) outOfOrder(ctx context.Context, no *partition.InfeasibleError, file string, data []byte) []string {
+func (c *planCommand) outOfOrder(ctx context.Context, no *posed.GraphTooLittle, file string, data []byte) []string {
 	if no == nil || !no.InOrder {
 		return nil
 	}

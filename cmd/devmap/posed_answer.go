@@ -7,15 +7,13 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"github.com/devmap-dev/devmap/modelgraph/workloads"
+	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/partition"
-	"github.com/devmap-dev/devmap/planner/stages"
-	problems "github.com/devmap-dev/devmap/planner/workloads"
+	"github.com/devmap-dev/devmap/planner/posed"
 )
 
-// posed is the answer to a file that poses a problem of its own.
-type posed struct {
+// posedAnswer is the answer to a file that poses a problem of its own.
+type posedAnswer struct {
 	rows              []posedRow
 	form, unit        string // of the placement; of time
 	value, bound, gap float64
@@ -31,16 +29,16 @@ type posedRow struct {
 	time, transfers, size float64
 }
 
-func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*posed, error) {
-	w, err := workloads.ParseDNNPartitioning(file, data)
+func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*posedAnswer, error) {
+	w, err := benchfile.ParseDNNPartitioning(file, data)
 	if err != nil {
 		return nil, err
 	}
-	p, solve, form := problems.DNNPartitioning(w), partition.Contiguous, "contiguous"
+	p, solve, form := posed.DNNPartitioning(w), posed.Contiguous, "contiguous"
 	if !c.contiguous {
-		solve, form = partition.Any, "any assignment"
+		solve, form = posed.Any, "any assignment"
 	}
-	s, err := solve(ctx, p, partition.Settings{Progress: c.told})
+	s, err := solve(ctx, p, posed.GraphSettings{Progress: c.told})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -52,10 +50,10 @@ func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*
 	for _, d := range s.Place {
 		held[d]++
 	}
-	a := &posed{
+	a := &posedAnswer{
 		form: form, unit: "ms", value: s.Largest, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
 		status: s.Status,
-		write:  func(to io.Writer) error { return problems.WriteDNNPartitioning(to, w, s.Place) },
+		write:  func(to io.Writer) error { return posed.WriteDNNPartitioning(to, w, s.Place) },
 	}
 	for d, l := range loads {
 		a.rows = append(a.rows, posedRow{fmt.Sprintf("%d %s", d, p.Kinds[p.KindOf(d)].Name), held[d], l.Time, l.Transfers, l.Size})
@@ -63,19 +61,19 @@ func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*
 	return a, nil
 }
 
-func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) (*posed, error) {
-	w, err := workloads.ParsePiper(file, data)
+func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) (*posedAnswer, error) {
+	w, err := benchfile.ParsePiper(file, data)
 	if err != nil {
 		return nil, err
 	}
 	if !c.contiguous {
 		return nil, usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
 	}
-	p, err := problems.Piper(w, w.MaxDevices, w.MaxMemory, w.Bandwidth)
+	p, err := posed.Piper(w, w.MaxDevices, w.MaxMemory, w.Bandwidth)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	s, err := stages.Solve(ctx, p, stages.Settings{Progress: c.told})
+	s, err := posed.SolvePipeline(ctx, p, posed.PipelineSettings{Progress: c.told})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -83,10 +81,10 @@ func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) 
 	for _, d := range s.Stage {
 		held[d]++
 	}
-	a := &posed{
+	a := &posedAnswer{
 		form: "contiguous", unit: "per micro-batch, in the file's unit", value: s.Largest, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
 		status: s.Status,
-		write:  func(to io.Writer) error { return problems.WritePiper(to, w, s) },
+		write:  func(to io.Writer) error { return posed.WritePiper(to, w, s) },
 	}
 	for i, l := range s.Loads {
 		a.rows = append(a.rows, posedRow{fmt.Sprintf("stage %d", i), held[i], l.Time, l.Transfers, l.Memory})
@@ -95,7 +93,7 @@ func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) 
 }
 
 // print is the table and the certificate.
-func (a *posed) print(w io.Writer, file string, explain bool) {
+func (a *posedAnswer) print(w io.Writer, file string, explain bool) {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)
 	t.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})

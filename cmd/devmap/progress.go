@@ -8,19 +8,19 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"github.com/devmap-dev/devmap/planner/chain"
+	"github.com/devmap-dev/devmap/planner"
 )
 
 // patience is how long a search goes on before it shows itself.
 const patience = 300 * time.Millisecond
 
 // progress shows a long search on a terminal; done clears it.
-func progress(stderr io.Writer) (show func(chain.Progress), done func()) {
+func progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	say, done := searching(stderr)
 	if say == nil {
 		return nil, done
 	}
-	return func(p chain.Progress) {
+	return func(p planner.Progress) {
 		what := fmt.Sprintf("placing: %d targets tried, best %.4f, bound %.4f", p.Probes, p.Best.Float(), p.Lower.Float())
 		if p.Total > 0 {
 			what = fmt.Sprintf("evening out: device %d of %d", p.Done, p.Total)

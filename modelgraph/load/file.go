@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
-	"github.com/devmap-dev/devmap/modelgraph/workloads"
 )
 
 // maxFileBytes bounds a file that is read whole.
@@ -52,7 +52,7 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	if what := modelgraph.Foreign(data); what != "" && !top.object() {
 		return nil, &modelgraph.SyntaxError{File: path, Msg: what}
 	}
-	if form := workloads.FormOf(data, has); form != nil && !ours {
+	if form := benchfile.FormOf(data, has); form != nil && !ours {
 		return form(path, data)
 	}
 	switch {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// runs is how many processes the median is of, after one that is not counted.
+const runs = 9
+
+// measured is what devmap makes of a job.
+type measured struct {
+	gib float64 // largest GPU
+	ms  float64 // median of whole processes
+}
+
+// plan is what peers needs of devmap.plan/v1.
+type plan struct {
+	Objective struct {
+		Status string `json:"status"`
+	} `json:"objective"`
+	Devices []struct {
+		Predicted struct {
+			PeakAllocatedBytes float64 `json:"peak_allocated_bytes"`
+		} `json:"predicted"`
+	} `json:"devices"`
+}
+
+func measure(binary string, j job) (measured, error) {
+	var m measured
+	times := make([]time.Duration, 0, runs)
+	for i := range runs + 1 {
+		var stdout, stderr bytes.Buffer
+		config := "fixtures/models/" + j.model + "/config.json"
+		gpus := strings.Repeat("1TiB,", j.gpus-1) + "1TiB"
+		cmd := exec.Command(binary, "plan", config, "--mode", "load", "--gpus", gpus) //nolint:gosec // what run built
+		cmd.Stdout, cmd.Stderr = &stdout, &stderr
+		begin := time.Now()
+		err := cmd.Run()
+		if i > 0 {
+			times = append(times, time.Since(begin))
+		}
+		if err != nil {
+			return m, fmt.Errorf("planning %q: %w: %s", j.model, err, &stderr)
+		}
+		if m.gib, err = largest(stdout.Bytes()); err != nil {
+			return m, fmt.Errorf("planning %q: %w", j.model, err)
+		}
+	}
+	slices.Sort(times)
+	m.ms = times[runs/2].Seconds() * 1e3
+	return m, nil
+}
+
+// largest is the largest GPU of a plan in GiB; a plan without proof is an error.
+func largest(data []byte) (float64, error) {
+	var p plan
+	if err := json.Unmarshal(data, &p); err != nil {
+		return 0, err
+	}
+	if p.Objective.Status != "optimal" {
+		return 0, fmt.Errorf("the plan is %q, not optimal", p.Objective.Status)
+	}
+	var most float64
+	for i := range p.Devices {
+		most = max(most, p.Devices[i].Predicted.PeakAllocatedBytes)
+	}
+	return most / (1 << 30), nil
+}

@@ -1,0 +1,120 @@
+// Command peers plans the models of the README's table with devmap and with
+// Accelerate on the same configs, weights only, each GPU large enough for all
+// of it, and prints the two side by side. Run it from the repository's root:
+//
+//	go run ./cmd/devmap/internal/peers -python python3
+//
+// devmap is timed as a whole process; Accelerate is given its two calls alone,
+// with its import beside them. Where the Python has no Accelerate, devmap's
+// columns stand alone.
+package main
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+var models = []string{
+	"llama-3.1-8b", "llama-3.2-1b", "gemma-2b", "mixtral-8x7b", "deepseek-v3", "qwen2.5-vl-3b",
+	"llama-3_1-nemotron-ultra-253b-v1", "llama-3.1-405b",
+}
+
+var gpuCounts = []int{2, 4, 8}
+
+// job is one row of the table.
+type job struct {
+	model string
+	gpus  int
+}
+
+func main() {
+	python := flag.String("python", cmp.Or(os.Getenv("PYTHON"), "python3"), "a Python that has Accelerate")
+	flag.Parse()
+	if err := run(os.Stdout, *python); err != nil {
+		fmt.Fprintln(os.Stderr, "peers:", err)
+		os.Exit(1) //nolint:forbidigo // main
+	}
+}
+
+func run(stdout io.Writer, python string) error {
+	dir, err := os.MkdirTemp("", "peers")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // a temporary folder
+	binary := filepath.Join(dir, "devmap")
+	build := exec.Command("go", "build", "-o", binary, "./cmd/devmap") //nolint:gosec // a path of ours
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building devmap: %w\n%s", err, out)
+	}
+	peer, why := accelerate(python)
+	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "model\tGPUs\tdevmap GiB\tAccelerate GiB\tratio\tdevmap ms\tAccelerate ms\tratio\tbuild s\timport s\t")
+	for _, m := range models {
+		for _, n := range gpuCounts {
+			j := job{m, n}
+			own, err := measure(binary, j)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(w, row(j, own, peer[j]))
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(stdout, cmp.Or(why, "GiB is the largest GPU; devmap ms is a whole process, Accelerate ms its map in-process, after build and import"))
+	return err
+}
+
+// row is the line of a job; theirs are the fields after its name, or none.
+// The ratios are Accelerate's figure over devmap's.
+func row(j job, own measured, theirs []string) string {
+	if theirs == nil {
+		return fmt.Sprintf("%s\t%d\t%.3f\t–\t–\t%.1f\t–\t–\t–\t–\t", j.model, j.gpus, own.gib, own.ms)
+	}
+	gib, ms := theirs[0], theirs[2]
+	return fmt.Sprintf("%s\t%d\t%.3f\t%s\t%s\t%.1f\t%s\t%s\t%s\t%s\t", j.model, j.gpus,
+		own.gib, gib, over(gib, own.gib), own.ms, ms, over(ms, own.ms), theirs[3], theirs[4])
+}
+
+func over(theirs string, own float64) string {
+	v, err := strconv.ParseFloat(theirs, 64)
+	if err != nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.3f", v/own)
+}
+
+// accelerate runs the peer; what it cannot, it explains in one line.
+func accelerate(python string) (rows map[job][]string, why string) {
+	cmd := exec.Command(python, append([]string{"fixtures/peers/accelerate_plan.py"}, models...)...) //nolint:gosec // the user names the Python
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
+		return nil, "Accelerate skipped, " + cmp.Or(lines[len(lines)-1], err.Error()+": set PYTHON to a Python that has it")
+	}
+	rows = map[job][]string{}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if len(fields) != 7 {
+			return nil, fmt.Sprintf("Accelerate skipped, its line has %d fields, not 7: %q", len(fields), line)
+		}
+		gpus, err := strconv.Atoi(fields[1])
+		if err != nil {
+			return nil, fmt.Sprintf("Accelerate skipped, its line has no number of GPUs: %q", line)
+		}
+		rows[job{fields[0], gpus}] = fields[2:]
+	}
+	return rows, ""
+}

@@ -1,0 +1,80 @@
+package benchfile
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+)
+
+// layers turns nodes and the edges between them into a graph, in the order in
+// which they can run, as near to the order given as that goes.
+func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.Graph, error) {
+	d := simple.NewDirectedGraph()
+	inputs := make([][]int, len(nodes))
+	for i := range nodes {
+		d.AddNode(simple.Node(i))
+	}
+	for _, e := range edges {
+		if !d.HasEdgeFromTo(int64(e[0]), int64(e[1])) {
+			d.SetEdge(d.NewEdge(simple.Node(e[0]), simple.Node(e[1])))
+			inputs[e[1]] = append(inputs[e[1]], e[0])
+		}
+	}
+	order, err := topo.SortStabilized(d, nil)
+	var cyclic topo.Unorderable
+	if errors.As(err, &cyclic) { // the graph's own check names the circle
+		order = order[:0]
+		for i := range nodes {
+			order = append(order, simple.Node(i))
+		}
+	} else if err != nil {
+		return nil, err
+	}
+	name(nodes)
+	sorted := make([]modelgraph.Layer, 0, len(nodes))
+	for _, n := range order {
+		l := nodes[n.ID()]
+		l.Op, l.Inputs = modelgraph.Opaque{}, []string{} // none, unless there are some
+		for _, from := range inputs[n.ID()] {
+			l.Inputs = append(l.Inputs, nodes[from].Name)
+		}
+		sorted = append(sorted, l)
+	}
+	base := file[strings.LastIndexAny(file, `/\`)+1:]
+	g, err := modelgraph.New(strings.TrimSuffix(strings.TrimSuffix(base, ".json"), ".graph.txt"), sorted, nil)
+	var fault *modelgraph.SyntaxError
+	if errors.As(err, &fault) {
+		return nil, fault.At(file)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	g.Source = file
+	return g, nil
+}
+
+// name makes the names of layers module paths of one part, each its own.
+func name(nodes []modelgraph.Layer) {
+	times := make(map[string]int)
+	for i := range nodes {
+		nodes[i].Name = strings.ReplaceAll(nodes[i].Name, ".", "_")
+		times[nodes[i].Name]++
+	}
+	taken := make(map[string]bool)
+	for i := range nodes {
+		n := nodes[i].Name
+		for k := i; times[n] > 1 || taken[n]; k++ {
+			n = fmt.Sprintf("%s#%d", nodes[i].Name, k)
+		}
+		nodes[i].Name = n
+		taken[n] = true
+	}
+}
+
+// bytes is a size of a file in whole bytes.
+func bytes(v float64) int64 { return int64(math.Round(v)) }

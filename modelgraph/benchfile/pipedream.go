@@ -1,0 +1,76 @@
+package benchfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// PipeDream is a profile as PipeDream's profiler writes it (msr-fiddle/
+// pipedream, graph/graph.py): one line a node, one line an edge.
+type PipeDream struct {
+	Nodes []PipeDreamNode
+	// Edges join nodes by their index.
+	Edges [][2]int
+}
+
+// PipeDreamNode is an operation of a training step.
+type PipeDreamNode struct {
+	ID          string // "node12"
+	Description string // "Conv2d(3, 64, …)"
+	// Forward and Backward are milliseconds a mini-batch.
+	Forward, Backward float64
+	// Activation and Parameters are bytes; several outputs add up.
+	Activation, Parameters float64
+	// Stage is the stage that a planner put it in, or -1.
+	Stage int
+}
+
+const (
+	fieldMark = " -- "
+	timesMark = fieldMark + "forward_compute_time="
+	stageMark = fieldMark + "stage_id="
+)
+
+// ParsePipeDream reads a profile; name stands in errors, which are
+// [*modelgraph.SyntaxError]. Whether the graph has a cycle is not looked at.
+func ParsePipeDream(name string, data []byte) (*PipeDream, error) {
+	g := &PipeDream{}
+	index := make(map[string]int)
+	var edges []string
+	var lines []int
+	for i, line := range strings.Split(string(data), "\n") {
+		line = strings.TrimRight(line, " \r")
+		switch {
+		case strings.TrimSpace(line) == "":
+		case strings.HasPrefix(line, "\t"): // nodes may come after their edges
+			edges, lines = append(edges, line), append(lines, i+1)
+		default:
+			n, err := pipeDreamNode(strings.TrimSpace(line))
+			if j, known := index[n.ID]; err == nil && known {
+				err = fmt.Errorf("%q is already a node, with the description %q", n.ID, g.Nodes[j].Description)
+			}
+			if err != nil {
+				return nil, lineError(name, i+1, err)
+			}
+			index[n.ID] = len(g.Nodes)
+			g.Nodes = append(g.Nodes, n)
+		}
+	}
+	if len(g.Nodes) == 0 {
+		return nil, &modelgraph.SyntaxError{File: name, Msg: "no nodes: not a graph.txt of PipeDream's profiler"}
+	}
+	for i, line := range edges {
+		e, err := pipeDreamEdge(line, index)
+		if err != nil {
+			return nil, lineError(name, lines[i], err)
+		}
+		g.Edges = append(g.Edges, e)
+	}
+	return g, nil
+}
+
+func lineError(name string, line int, err error) error {
+	return &modelgraph.SyntaxError{File: name, Place: fmt.Sprintf("line %d", line), Msg: err.Error()}
+}

@@ -1,0 +1,133 @@
+package benchfile
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Piper is an input of Piper's planner (msr-fiddle/piper, README "Input
+// format"): a training graph with, per node and degree of tensor parallelism,
+// the ways to run it.
+type Piper struct {
+	// MaxMemory is what a device holds in bytes, Bandwidth bytes a second from
+	// each device to the others. Their planner overrides both, and the number
+	// of devices, for its figures.
+	MaxMemory  float64
+	MaxDevices int
+	Bandwidth  float64
+	// MicroBatches in a batch.
+	MicroBatches int
+	Nodes        []PiperNode
+	Edges        []PiperEdge
+}
+
+// PiperNode is a layer.
+type PiperNode struct {
+	ID   int
+	Name string
+	// Configs are the ways to run it, by the degree of tensor parallelism.
+	Configs map[int][]PiperConfig
+}
+
+// PiperConfig is one way to run a layer, Piper's TMPC. Times are per
+// micro-batch, forward and backward, in the unit of the file (seconds for
+// BERT, milliseconds for the others).
+type PiperConfig struct {
+	ID   string // "vanilla", "activation recomp"
+	Time float64
+	// Parameters are the weights' bytes. The layer holds PerMicroBatch bytes
+	// for each micro-batch in flight and Fixed bytes besides.
+	Parameters, PerMicroBatch, Fixed float64
+	// SyncForward and SyncBackward are bytes that an edge costs besides its
+	// own, by the index in Edges of an edge into and out of the layer.
+	SyncForward, SyncBackward map[int]float64
+}
+
+// PiperEdge joins nodes by their index; it carries Bytes.
+type PiperEdge struct {
+	From, To int
+	Bytes    float64
+}
+
+type piperFile struct {
+	MaxMemory    *float64    `json:"maxMemoryPerDevice"`
+	MaxDevices   *int        `json:"maxDevices"`
+	Bandwidth    *float64    `json:"bandwidth"`
+	MicroBatches *int        `json:"mbsInBatch"`
+	MaxBatchSize *int        `json:"maxBatchSize"` // the README's name
+	Nodes        []piperNode `json:"nodes"`
+	Edges        []piperEdge `json:"edges"`
+}
+
+type piperNode struct {
+	ID      *int                     `json:"id"`
+	Name    string                   `json:"name"`
+	Configs map[string][]piperConfig `json:"TMPCs"`
+}
+
+type piperConfig struct {
+	ID           string             `json:"id"`
+	Time         *float64           `json:"timePerSample"`
+	Parameters   *float64           `json:"parameterSize"`
+	A            *float64           `json:"memoryUsageA"`
+	B            *float64           `json:"memoryUsageB"`
+	SyncForward  map[string]float64 `json:"syncTimeFw"`
+	SyncBackward map[string]float64 `json:"syncTimeBw"`
+}
+
+type piperEdge struct {
+	From  *int     `json:"sourceId"`
+	To    *int     `json:"destId"`
+	Bytes *float64 `json:"communicationCost"`
+}
+
+// ParsePiper reads such a file; name stands in errors, which are
+// [*modelgraph.SyntaxError]. Members that the format does not know are passed
+// over, as its README allows. A circle is named where the edges have another
+// fault; else it is the solver's to find.
+func ParsePiper(name string, data []byte) (*Piper, error) {
+	var f piperFile
+	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
+		return nil, err
+	}
+	r := &reading{file: name}
+	p := &Piper{
+		MaxMemory:    r.positive("maxMemoryPerDevice", f.MaxMemory),
+		MaxDevices:   r.count("maxDevices", f.MaxDevices),
+		Bandwidth:    r.positive("bandwidth", f.Bandwidth),
+		MicroBatches: r.count("mbsInBatch", cmp.Or(f.MicroBatches, f.MaxBatchSize)),
+	}
+	index := make(map[int]int)
+	if len(f.Nodes) == 0 {
+		r.fault("nodes", "there are none")
+	}
+	for i, n := range f.Nodes {
+		place := fmt.Sprintf("nodes[%d]", i)
+		id := r.whole(place+".id", n.ID)
+		if j, known := index[id]; known {
+			r.fault(place+".id", "%d is also the id of nodes[%d]", id, j)
+		}
+		index[id] = i
+		p.Nodes = append(p.Nodes, PiperNode{ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id))})
+	}
+	p.Edges = r.piperEdges(f.Edges, index)
+	around := p.around()
+	for i, n := range f.Nodes {
+		p.Nodes[i].Configs = r.piperConfigs(fmt.Sprintf("nodes[%d].TMPCs", i), n.Configs, around[i])
+	}
+	if r.err == nil {
+		return p, nil
+	}
+	var names []string
+	for i := range p.Nodes {
+		names = append(names, p.Nodes[i].Name)
+	}
+	var ends [][2]*int
+	for _, e := range f.Edges {
+		ends = append(ends, [2]*int{e.From, e.To})
+	}
+	return nil, cmp.Or(circle(name, names, known(ends, index)), r.err)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/posed"
+)
+
+// authors runs the authors' throughput-dp/dp.cpp on a file, for at most the
+// time that devmap has, and says what it took.
+func (s *settings) authors(ctx context.Context, path string) string {
+	if s.dp == "" {
+		return "-"
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.dp) //nolint:gosec // the user's own program
+	in, err := os.Open(path)
+	if err != nil {
+		return err.Error()
+	}
+	defer in.Close() //nolint:errcheck // read only
+	cmd.Stdin = in
+	out, err := cmd.Output()
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Sprintf("> %.0f", s.limit.Seconds())
+	case err != nil:
+		return err.Error()
+	}
+	took := fmt.Sprintf("%.2f", cmd.ProcessState.UserTime().Seconds())
+	if bytes.Contains(out, []byte("FAIL")) {
+		took += " (fails its own check)"
+	}
+	return took
+}
+
+// judge has the authors' checker score a placement. It merges all CPUs into
+// one, so files with several are left out.
+func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNPartitioning, place []int) error {
+	if s.dp == "" || w.CPUs > 1 {
+		return nil
+	}
+	split, err := os.CreateTemp("", "split*.json")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(split.Name()) //nolint:errcheck // a temporary file
+	err = errors.Join(posed.WriteDNNPartitioning(split, w, place), split.Close())
+	if err != nil {
+		return err
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer in.Close()                                               //nolint:errcheck // read only
+	cmd := exec.CommandContext(ctx, s.dp, "-expert", split.Name()) //nolint:gosec // the user's own program
+	cmd.Stdin = in
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("the authors' checker: %w", err)
+	}
+	_, largest, err := posed.DNNPartitioning(w).Score(place)
+	if err != nil {
+		return err
+	}
+	_, after, found := strings.Cut(string(said), "max-load of the split: ")
+	line, _, _ := strings.Cut(after, "\n")
+	theirs, err := strconv.ParseFloat(strings.TrimSpace(line), 64)
+	if !found || err != nil || bytes.Contains(said, []byte("too much memory")) || theirs > largest*(1+1e-5) || theirs < largest*(1-1e-5) {
+		return fmt.Errorf("the authors' checker gives %q where we have %v: %w", line, largest, err)
+	}
+	return nil
+}
+
+// cpuTime is what this process has used.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano())
+}

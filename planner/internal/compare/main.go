@@ -1,0 +1,100 @@
+// Command compare prints devmap's figures on public problems beside the peers',
+// one section a kind of problem. Run it from the repository's root:
+//
+//	go run ./planner/internal/compare -only minmax -highs-limit 20s
+//
+// All times are wall times of this process on one core, taken one after the
+// other.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"time"
+)
+
+// settings are the limits that sections share.
+type settings struct {
+	limit      time.Duration // of devmap, a problem
+	highsLimit time.Duration // of HiGHS, a model
+	dnn        string        // folder of dnn-partitioning files
+	dp         string        // the authors' program, built
+}
+
+// section is one table. Its file holds the run function alone; a new one adds
+// its line to sections.
+type section struct {
+	name string
+	run  func(context.Context, io.Writer, settings) error
+}
+
+var sections = []section{
+	{"contiguous", contiguous},
+	{"any", anyAssignment},
+	{"minmax", minMax},
+	{"piper", piper},
+	{"pipedream", pipeDream},
+}
+
+func main() {
+	var s settings
+	only := flag.String("only", "", "sections to run, with commas between; empty: all ("+strings.Join(names(), ", ")+")")
+	flag.DurationVar(&s.limit, "limit", time.Minute, "time limit of devmap for one problem")
+	flag.DurationVar(&s.highsLimit, "highs-limit", time.Minute, "time limit of HiGHS for one model")
+	flag.StringVar(&s.dnn, "dnn", "fixtures/workloads/dnn-partitioning", "folder of dnn-partitioning files")
+	flag.StringVar(&s.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, *only, s); err != nil {
+		fmt.Fprintln(os.Stderr, "compare:", err)
+		os.Exit(1) //nolint:forbidigo,gocritic // main
+	}
+}
+
+func names() []string {
+	var all []string
+	for _, s := range sections {
+		all = append(all, s.name)
+	}
+	return all
+}
+
+func run(ctx context.Context, w io.Writer, only string, s settings) error {
+	wanted := names()
+	if only != "" {
+		wanted = strings.Split(only, ",")
+	}
+	for _, name := range wanted {
+		i := slices.IndexFunc(sections, func(s section) bool { return s.name == name })
+		if i < 0 {
+			return fmt.Errorf("no section %q; there are %s", name, strings.Join(names(), ", "))
+		}
+		if err := sections[i].run(ctx, w, s); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if _, err := fmt.Fprintln(w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// table prints line by line, as some lines take a minute, and keeps the first
+// error.
+type table struct {
+	w   io.Writer
+	err error
+}
+
+func (t *table) printf(format string, args ...any) {
+	if t.err == nil {
+		_, t.err = fmt.Fprintf(t.w, format, args...)
+	}
+}

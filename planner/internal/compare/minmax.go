@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
+	"github.com/devmap-dev/devmap/planner/internal/solve/highs"
+)
+
+// minMax proves min–max assignments with internal/solve/assign and with HiGHS.
+func minMax(ctx context.Context, out io.Writer, s settings) error {
+	instances, err := fixtures.MinMaxInstances()
+	if err != nil {
+		return err
+	}
+	t := &table{w: out}
+	t.printf("min-max assignment: seconds to the proof; HiGHS 1.15 (WebAssembly) on two models, the sooner counts, cut at %v each\n", s.highsLimit)
+	if err := warm(ctx); err != nil {
+		return err
+	}
+	const form = "%4s %4v %3v %9v %9v %9s %8s %8s %8s %-6s  %s\n"
+	t.printf(form, "kind", "n", "k", "value MiB", "bound", "devmap s", "HiGHS s", "by item", "by size", "sooner", "tight bound")
+	var ours []time.Duration
+	sooner, proved, theirs := 0, 0, 0
+	for _, m := range instances {
+		own, took, err := minMaxOwn(ctx, m, s.limit)
+		if err != nil {
+			return err
+		}
+		byItem, bySize, err := minMaxHighs(ctx, m, s.highsLimit)
+		if err != nil {
+			return err
+		}
+		for _, h := range []answer{byItem, bySize} {
+			if err := h.agrees(own); err != nil {
+				return fmt.Errorf("%s of %d items on %d devices: %w", m.Kind, len(m.Sizes), m.Devices, err)
+			}
+		}
+		best := byItem.sooner(bySize)
+		won := own.Optimal && (!best.proved || took < best.took)
+		ours = append(ours, took)
+		sooner, proved, theirs = sooner+one(won), proved+one(own.Optimal), theirs+one(best.proved)
+		t.printf(form, m.Kind, len(m.Sizes), m.Devices, int64(own.Value)/mib, int64(own.LowerBound)/mib,
+			seconds(took, own.Optimal), best, byItem, bySize, mark(won), own.Bound)
+	}
+	slices.Sort(ours)
+	t.printf("proved: devmap %d, HiGHS %d of %d; devmap sooner on %d of %d; devmap's median %.1f ms, longest %.2f s\n",
+		proved, theirs, len(instances), sooner, len(instances), ours[len(ours)/2].Seconds()*1e3, ours[len(ours)-1].Seconds())
+	return t.err
+}
+
+const mib = 1 << 20
+
+// warm makes HiGHS compile outside the timing.
+func warm(ctx context.Context) error {
+	_, err := highs.Solve(ctx, &highs.Model{Columns: []highs.Column{{Upper: 1}}}, highs.Options{})
+	return err
+}
+
+func minMaxOwn(ctx context.Context, m fixtures.MinMax, limit time.Duration) (assign.Solution, time.Duration, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	begin := time.Now()
+	p := assign.Problem{Sizes: m.Sizes, Budgets: slices.Repeat([]int64{1}, m.Devices)}
+	s, err := assign.Solve(ctx, p, assign.Settings{})
+	return s, time.Since(begin), err
+}
+
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func mark(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// seconds prints a time; a time without proof is more than that.
+func seconds(d time.Duration, proved bool) string {
+	if !proved {
+		return fmt.Sprintf("> %.0f", d.Seconds())
+	}
+	return fmt.Sprintf("%.4f", d.Seconds())
+}

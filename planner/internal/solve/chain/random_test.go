@@ -1,0 +1,162 @@
+package chain_test
+
+import (
+	"math/rand/v2"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// shape says what a random problem may have.
+type shape struct {
+	items, devices, groups int // at most
+	cost                   int64
+	timeline               bool // peak over a timeline, not a sum
+	perDevice              bool // items weigh differently on each device
+	pins                   bool
+	messages               bool // runs hold what crosses their ends, and none is empty
+}
+
+// random draws a problem of the shape. Half of them have equal budgets, some
+// items and groups are empty.
+func random(rng *rand.Rand, s shape) chain.Problem {
+	n, k := rng.IntN(s.items+1), 1+rng.IntN(s.devices)
+	p := chain.Problem{Items: n, Groups: rng.IntN(s.groups + 1), Budgets: make([]int64, k)}
+	same := 1 + rng.Int64N(3*s.cost)
+	for d := range p.Budgets {
+		p.Budgets[d] = same
+	}
+	if rng.IntN(2) == 0 {
+		for d := range p.Budgets {
+			p.Budgets[d] = 1 + rng.Int64N(3*s.cost)
+		}
+	}
+	group := make([]int64, p.Groups)
+	for g := range group {
+		group[g] = rng.Int64N(3 * s.cost)
+	}
+	draw := func() []int64 {
+		c := make([]int64, n)
+		for i := range c {
+			if rng.IntN(5) > 0 {
+				c[i] = rng.Int64N(s.cost)
+			}
+		}
+		return c
+	}
+	factor := make([]int64, k) // in-flight copies, as under 1F1B
+	for d := range factor {
+		factor[d] = 1
+		if s.perDevice {
+			factor[d] = int64(1 + rng.IntN(k))
+		}
+	}
+	if s.timeline {
+		p.Peak = timeline(draw(), draw(), draw(), draw(), group, factor)
+	} else {
+		p.Additive = true
+		p.Peak = additive(draw(), draw(), group, factor)
+	}
+	if s.messages {
+		messages(rng, &p, draw(), draw())
+	}
+	if s.pins {
+		pin(rng, &p)
+	}
+	return p
+}
+
+// messages adds what comes in before an item and goes out behind it, so that
+// a peak may fall when a run is widened. Floor is the most that it can be, or
+// the least, or between the two.
+func messages(rng *rand.Rand, p *chain.Problem, in, out []int64) {
+	inside, n, tight := p.Peak, p.Items, rng.IntN(3)
+	p.Additive = false
+	p.Peak = func(d, a, b int, groups uint64) int64 {
+		peak := inside(d, a, b, groups)
+		if a < b && a > 0 {
+			peak += in[a]
+		}
+		if a < b && b < n {
+			peak += out[b-1]
+		}
+		return peak
+	}
+	p.Floor = func(d, a, b int) int64 {
+		if a == b || tight == 0 {
+			return inside(d, a, b, 0)
+		}
+		least := p.Peak(d, a, b, 0)
+		for from := a; from >= 0; from-- {
+			for to := b; to <= n; to++ {
+				least = min(least, p.Peak(d, from, to, 0))
+			}
+		}
+		if tight == 1 {
+			least = (least + inside(d, a, b, 0)) / 2
+		}
+		return least
+	}
+}
+
+func pin(rng *rand.Rand, p *chain.Problem) {
+	k := len(p.Budgets)
+	p.Pins, p.GroupPins, p.Follow = make([]int, p.Items), make([]int, p.Groups), make([][]int, p.Groups)
+	for i := range p.Pins {
+		p.Pins[i] = -1
+		if rng.IntN(6) == 0 {
+			// Near the diagonal, so that not all of them conflict.
+			p.Pins[i] = min(k-1, max(0, i*k/p.Items+rng.IntN(3)-1))
+		}
+	}
+	for g := range p.GroupPins {
+		p.GroupPins[g] = -1
+		if rng.IntN(4) == 0 {
+			p.GroupPins[g] = rng.IntN(k)
+		}
+		for range rng.IntN(3) {
+			if p.Items > 0 {
+				p.Follow[g] = append(p.Follow[g], rng.IntN(p.Items))
+			}
+		}
+	}
+}
+
+func prefix(c []int64) []int64 {
+	sum := make([]int64, len(c)+1)
+	for i, x := range c {
+		sum[i+1] = sum[i] + x
+	}
+	return sum
+}
+
+func sumOf(groups uint64, size []int64) (sum int64) {
+	for g, x := range size {
+		if groups>>g&1 != 0 {
+			sum += x
+		}
+	}
+	return sum
+}
+
+// additive is static(a,b) + factor*saved(a,b) + groups.
+func additive(static, saved, group, factor []int64) func(d, a, b int, groups uint64) int64 {
+	st, sv := prefix(static), prefix(saved)
+	return func(d, a, b int, groups uint64) int64 {
+		return st[b] - st[a] + factor[d]*(sv[b]-sv[a]) + sumOf(groups, group)
+	}
+}
+
+// timeline is static(a,b) plus the peak of a backward pass: while it is at
+// item l, what items a..l saved is still held, and the gradients of l..b
+// already, and l's transient. Not O(1), but these are small.
+func timeline(static, saved, grads, transient, group, factor []int64) func(d, a, b int, groups uint64) int64 {
+	st, sv, gr := prefix(static), prefix(saved), prefix(grads)
+	return func(d, a, b int, groups uint64) int64 {
+		top := int64(0)
+		for l := a; l < b; l++ {
+			top = max(top, factor[d]*(sv[l+1]-sv[a])+gr[b]-gr[l]+transient[l])
+		}
+		// Groups share one buffer: their part is not a sum either.
+		return max(st[b]-st[a]+top+sumOf(groups, group), 2*sumOf(groups, group))
+	}
+}
