@@ -29,12 +29,12 @@ func errorText(err error) string {
 // faultLines splits an error where several were joined. What a wrapping error
 // says around them stays around the first and the last.
 func faultLines(err error) []string {
-	text := strings.TrimSpace(err.Error())
+	text := strings.TrimSpace(spoken(err))
 	for inner := err; inner != nil; {
 		switch e := inner.(type) { //nolint:errorlint // one step of the chain at a time
 		case interface{ Unwrap() []error }:
-			before, after, found := strings.Cut(text, strings.TrimSpace(inner.Error()))
-			if !found || len(e.Unwrap()) == 0 || !strings.Contains(inner.Error(), "\n") {
+			before, after, found := strings.Cut(text, strings.TrimSpace(spoken(inner)))
+			if !found || len(e.Unwrap()) == 0 || !strings.Contains(spoken(inner), "\n") {
 				return []string{text}
 			}
 			var lines []string

@@ -145,7 +145,7 @@ func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOu
 	for i := range rows {
 		r := &rows[i]
 		if r.Refused != nil {
-			out.Refused = append(out.Refused, estimateRefused{r.Workload.Strategy, r.Workload.Runtime, r.Refused.Error()})
+			out.Refused = append(out.Refused, estimateRefused{r.Workload.Strategy, r.Workload.Runtime, spoken(r.Refused)})
 			continue
 		}
 		out.Rows = append(out.Rows, estimateRow{

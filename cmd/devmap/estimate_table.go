@@ -33,7 +33,7 @@ func refusals(rows []strategy.Row) [][]string {
 	var out [][]string
 	for i := range rows {
 		if r := &rows[i]; r.Refused != nil {
-			out = append(out, []string{fmt.Sprintf("%s (%s)", described(&r.Workload), r.Workload.Runtime), r.Refused.Error()})
+			out = append(out, []string{fmt.Sprintf("%s (%s)", described(&r.Workload), r.Workload.Runtime), spoken(r.Refused)})
 		}
 	}
 	return out

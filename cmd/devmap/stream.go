@@ -80,7 +80,7 @@ func sayf(w io.Writer, format string, args ...any) error {
 		case string:
 			safe[i] = oneLine(v)
 		case error:
-			safe[i] = oneLine(v.Error())
+			safe[i] = oneLine(spoken(v))
 		case fmt.Stringer:
 			safe[i] = oneLine(v.String())
 		default:

@@ -1,0 +1,48 @@
+package costmodel
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Setting is a field of what is asked for and a value of it, as a plan file
+// names them: what an error finds fault with, what works in its place, or what
+// a change sets. Whoever talks to people says how they set it: a command has
+// flags. Value is empty where the field alone is meant.
+type Setting struct{ Field, Value string }
+
+// String is field=value, or the field.
+func (s Setting) String() string {
+	if s.Value == "" {
+		return s.Field
+	}
+	return s.Field + "=" + s.Value
+}
+
+// Message is a text that names settings: the text of an error of the library.
+type Message struct {
+	format string
+	args   []any
+}
+
+// Messagef makes a message of [fmt]'s verbs. Arguments of type [Setting] and
+// [Message] are put into words where the message is told; take %v or %s for
+// them.
+func Messagef(format string, args ...any) Message { return Message{format, args} }
+
+// Words is the message with its settings as name says them.
+func (m Message) Words(name func(Setting) string) string {
+	args := slices.Clone(m.args)
+	for i, arg := range args {
+		switch part := arg.(type) {
+		case Setting:
+			args[i] = name(part)
+		case Message:
+			args[i] = part.Words(name)
+		}
+	}
+	return fmt.Sprintf(m.format, args...)
+}
+
+// String is the message with its settings as [Setting.String] has them.
+func (m Message) String() string { return m.Words(Setting.String) }
