@@ -73,39 +73,6 @@ func TestGenerationGathers(t *testing.T) {
 	}
 }
 
-// TestStreamedLate: the parameters of a unit that left are on the device while
-// it runs, when caches are complete too; nothing of them stays.
-func TestStreamedLate(t *testing.T) {
-	u := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Steps: []costmodel.Step{
-		{Layer: "attention", Weights: 60, Forward: 70, KV: 50, Grown: 40, Late: 25},
-		{Layer: "mlp", Weights: 40, Forward: 30},
-	}}
-	s := u.Streamed()
-	kept := costmodel.Kept{}
-	peak := func(u *costmodel.Unit) int64 {
-		p := costmodel.Walk(costmodel.Infer, []*costmodel.Unit{u}, kept)
-		return p.Memory.Total()
-	}
-	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a
-	// token on top. Streamed: the caches, the token's 25 and the 60 that it reads.
-	if got, want := peak(&u), int64(107+50+40+25); got != want {
-		t.Errorf("at home %d B, want %d", got, want)
-	}
-	if got, want := peak(&s), int64(50+40+25+60); got != want {
-		t.Errorf("streamed %d B, want %d", got, want)
-	}
-	if s.Steps[1].Late != 0 || u.Steps[0].Late != 25 {
-		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Steps[1].Late, u.Steps[0].Late)
-	}
-	first := costmodel.Unit{Name: "first", Params: 100, Steps: []costmodel.Step{{Layer: "mlp", Weights: 100, Forward: 30}}}
-	if out := first.Streamed(); peak(&out) != 30+100 {
-		t.Errorf("streamed, a unit whose forward takes 30 B and reads 100 holds %d B", peak(&out))
-	}
-	if s.Run().Peak(kept) != peak(&s) {
-		t.Errorf("the closed form says %d B, the walk %d", s.Run().Peak(kept), peak(&s))
-	}
-}
-
 // TestSlowerHost: a copy between hosts goes at the pace of the slower of the
 // two, whichever sends.
 func TestSlowerHost(t *testing.T) {

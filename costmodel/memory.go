@@ -16,19 +16,6 @@ func (m Memory) Total() int64 {
 	return m.Params + m.Grads + m.OptimizerState + m.Activations + m.KVCache + m.Workspace + m.CommBuffers
 }
 
-// further is m after so many more steps like that from before to m.
-func (m Memory) further(before Memory, times int64) Memory {
-	return Memory{
-		Params:         m.Params + times*(m.Params-before.Params),
-		Grads:          m.Grads + times*(m.Grads-before.Grads),
-		OptimizerState: m.OptimizerState + times*(m.OptimizerState-before.OptimizerState),
-		Activations:    m.Activations + times*(m.Activations-before.Activations),
-		KVCache:        m.KVCache + times*(m.KVCache-before.KVCache),
-		Workspace:      m.Workspace + times*(m.Workspace-before.Workspace),
-		CommBuffers:    m.CommBuffers + times*(m.CommBuffers-before.CommBuffers),
-	}
-}
-
 // Origin says where a number comes from.
 type Origin string
 

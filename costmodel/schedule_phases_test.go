@@ -43,30 +43,3 @@ func TestPhases(t *testing.T) {
 		}
 	}
 }
-
-// TestStagePeakOfPhases: what a walk of a few times of each phase finds is
-// what a walk of every action finds.
-func TestStagePeakOfPhases(t *testing.T) {
-	rng := rand.New(rand.NewPCG(2, 9))
-	dev := &Device{WorkspaceBytes: 77}
-	for range 1500 {
-		table := randomStages(rng, 12, []Mode{Train, Train, Infer}[rng.IntN(3)])
-		place := StagePlace{Schedule: randomSchedule(rng, 40)}
-		place.Rank = rng.Int64N(place.Schedule.Stages)
-		end := 0
-		for range place.Schedule.Chunks {
-			first := end + rng.IntN(2)
-			end = first + 1 + rng.IntN(2)
-			place.Chunks = append(place.Chunks, Stretch{first, end})
-		}
-		want := table.stagePeak(place, dev, []Phase{{place.Schedule.Order(place.Rank), 1, 0}})
-		if got := table.StagePeak(place, dev); got != want {
-			t.Fatalf("%+v: %+v, want %+v", place, got, want)
-		}
-		if place.Schedule.Kind == Interleaved {
-			if got := NewStageChain(table).Looped(place, 2*77); got != want.Memory.Total() {
-				t.Fatalf("%+v: looped %d, want %d", place, got, want.Memory.Total())
-			}
-		}
-	}
-}

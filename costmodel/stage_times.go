@@ -30,7 +30,7 @@ type StageTimes struct {
 // StageTimes are those of stretches of units that follow each other, each on
 // one device or tier: zeros in load mode, where nothing runs, and nil where a
 // step's time is not known ([Table.StepSeconds]).
-func (t *Table) StageTimes(topo *Topology, place []int, stages []Stretch) []StageTimes {
+func (t *Table) StageTimes(topo *Topology, place []int, stages []Interval) []StageTimes {
 	out := make([]StageTimes, len(stages))
 	if t.Workload.Mode == Load {
 		return out
@@ -56,7 +56,7 @@ func (t *Table) StageTimes(topo *Topology, place []int, stages []Stretch) []Stag
 	return out
 }
 
-func (s *timing) stageTimes(at Stretch) StageTimes {
+func (s *timing) stageTimes(at Interval) StageTimes {
 	var forward, backward, token clock
 	var update float64
 	for u := at.First; u < at.End; u++ {

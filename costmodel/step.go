@@ -101,6 +101,3 @@ func (u *Unit) Static() int64 {
 // one, as it is no stage by itself: without parameters or costs that a file
 // declares, like the rotary, of which every stage has its own.
 func (u *Unit) Passes() bool { return u.Params == 0 && u.Origin != Declared }
-
-// ActivationBytes is what the unit keeps for backward, or as KV cache.
-func (u *Unit) ActivationBytes() int64 { r := u.Run(); return r.Saved }

@@ -38,34 +38,3 @@ type Table struct {
 	// Warnings say what the figures leave out.
 	Warnings []string
 }
-
-// Kept is what device d holds besides its units. The input's device gets the
-// outputs even where it holds no unit: the caller put the input there.
-func (t *Table) Kept(d int, dev *Device, idle bool) Kept {
-	var k Kept
-	if t.Workload.Mode == Load {
-		return k
-	}
-	if !idle {
-		k.Workspace = t.Workspaces * dev.WorkspaceBytes
-	}
-	k.Buckets, k.LastGradients = t.Buckets, t.LastGradients
-	if d == t.InputDevice {
-		k.Output, k.OutputDropped = t.OutputBytes, t.OutputsDropped
-	}
-	return k
-}
-
-// Replica is the peak of one GPU that runs the whole model on its own data
-// ([Strategy.Replicated]).
-func (t *Table) Replica(dev *Device) Peak {
-	units := make([]*Unit, len(t.Units))
-	for i := range units {
-		units[i] = &t.Units[i]
-	}
-	kept := t.Kept(t.InputDevice, dev, false)
-	if len(t.Groups) > 0 {
-		return t.sharded(units, kept)
-	}
-	return Walk(t.Workload.Mode, units, kept)
-}

@@ -1,7 +1,7 @@
 package planner
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
 )
 
@@ -10,7 +10,7 @@ import (
 // assign has the bounds and the search for it.
 func (a *anySearch) additive() {
 	s := a.sc
-	if !s.p.Costs.Additive || !s.each(func(r *costmodel.Run) bool { return *r == costmodel.Run{Static: r.Static} }) {
+	if !s.p.Costs.Additive || !s.each(func(r *timeline.Summary) bool { return *r == timeline.Summary{Static: r.Static} }) {
 		return
 	}
 	q := assign.Problem{Fixed: make([]int64, len(s.bins))}
@@ -18,7 +18,7 @@ func (a *anySearch) additive() {
 	idle := 0. // the largest share of a device's overhead, which assign counts on idle ones too
 	for d := range s.bins {
 		h := &s.bins[d]
-		if h.kept != (costmodel.Kept{}) {
+		if h.kept != (timeline.Resident{}) {
 			return
 		}
 		q.Budgets = append(q.Budgets, h.budget)

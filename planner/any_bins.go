@@ -1,14 +1,14 @@
 package planner
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // bin is a device as the search sees it.
 type bin struct {
 	budget, extra int64
-	kept          costmodel.Kept
+	kept          timeline.Resident
 	idle          int64 // what it needs without units
 	like          int   // the first device that is the same and, like it, has no pins; itself where none
 }
@@ -21,9 +21,9 @@ func (s *scatter) makeBins() {
 	}
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]
-		h := bin{budget: dev.Budget(), extra: p.Costs.Overhead(d, dev), kept: p.Costs.Kept(d, dev, false), like: d}
+		h := bin{budget: dev.Budget(), extra: p.Costs.Overhead(d, dev), kept: timeline.ResidentOn(p.Costs, d, dev, false), like: d}
 		if h.kept.Output > 0 { // it is there without units too
-			h.idle = costmodel.Run{}.Peak(p.Costs.Kept(d, dev, true)) + h.extra
+			h.idle = timeline.Summary{}.Peak(timeline.ResidentOn(p.Costs, d, dev, true)) + h.extra
 		}
 		for e := range s.bins {
 			o := &s.bins[e]
@@ -43,7 +43,7 @@ type load struct {
 	device int
 	counts []int
 	items  int // sum of counts
-	tree   []costmodel.Run
+	tree   []timeline.Summary
 	leaves int
 }
 
@@ -52,7 +52,7 @@ func (s *scatter) newLoad(d int) *load {
 	for l.leaves < len(s.slots) {
 		l.leaves *= 2
 	}
-	l.tree = make([]costmodel.Run, 2*l.leaves)
+	l.tree = make([]timeline.Summary, 2*l.leaves)
 	return l
 }
 

@@ -4,15 +4,15 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // TestLeast: the relaxation takes the least of every figure of a run, of those
 // too that a later version adds.
 func TestLeast(t *testing.T) {
-	var one, two costmodel.Run
-	for i := range reflect.TypeFor[costmodel.Run]().NumField() {
+	var one, two timeline.Summary
+	for i := range reflect.TypeFor[timeline.Summary]().NumField() {
 		a, b := reflect.ValueOf(&one).Elem().Field(i), reflect.ValueOf(&two).Elem().Field(i)
 		if a.Kind() == reflect.Bool {
 			b.SetBool(true)

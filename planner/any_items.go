@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // item is a set of units that share a device: one unit, or those that ties
@@ -41,7 +41,7 @@ type class struct {
 // slot is a place in time: units of one class that run one after the other.
 type slot struct {
 	class int
-	runs  []costmodel.Run // of 0, 1, 2, … of them
+	runs  []timeline.Summary // of 0, 1, 2, … of them
 }
 
 // mostNodes bounds the nodes of all devices' trees, 100 B each.

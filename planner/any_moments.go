@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // holding is what one unit of a slot holds at a moment: full if it is heavy or
@@ -12,32 +13,32 @@ import (
 type holding struct{ full, sure, transient int64 }
 
 // moments lists the moments of a step that may bind. Each rests on
-// costmodel.Run.Peak: a maximum is at least each of its terms.
+// timeline.Summary.Peak: a maximum is at least each of its terms.
 func (s *scatter) moments() []moment {
 	t := s.p.Costs
 	if t.Workload.Mode == costmodel.Load {
-		return s.charged("weights", false, func(_ int, r *costmodel.Run) holding { return holding{r.Static, r.Static, 0} })
+		return s.charged("weights", false, func(_ int, r *timeline.Summary) holding { return holding{r.Static, r.Static, 0} })
 	}
-	base := func(r *costmodel.Run) int64 {
+	base := func(r *timeline.Summary) int64 {
 		if t.LastGradients {
 			return r.Static + r.Grads
 		}
 		return r.Static
 	}
 	// At the end of forward, saved activations and caches of all units.
-	out := s.charged("end of forward", true, func(_ int, r *costmodel.Run) holding {
+	out := s.charged("end of forward", true, func(_ int, r *timeline.Summary) holding {
 		v := base(r) + r.Saved + r.Grown
 		return holding{v, v, 0}
 	})
-	if s.each(func(r *costmodel.Run) bool { return r.Forward >= r.Saved+r.Held }) {
+	if s.each(func(r *timeline.Summary) bool { return r.Forward >= r.Saved+r.Held }) {
 		// In the last heavy unit's forward all before it is kept.
-		out = append(out, s.charged("forward", false, func(_ int, r *costmodel.Run) holding {
+		out = append(out, s.charged("forward", false, func(_ int, r *timeline.Summary) holding {
 			return holding{base(r) + r.Saved + r.Held, base(r), r.Forward - r.Saved - r.Held}
 		})...)
 	}
 	kept := !t.OutputsDropped
 	if t.Workload.Mode == costmodel.Train {
-		out = append(out, s.charged("optimizer step", kept, func(_ int, r *costmodel.Run) holding {
+		out = append(out, s.charged("optimizer step", kept, func(_ int, r *timeline.Summary) holding {
 			v := r.Static + r.Grads + r.StepTransient
 			return holding{v, v, 0}
 		})...)
@@ -50,7 +51,7 @@ func (s *scatter) moments() []moment {
 // before still hold their activations, those after have their gradients. Of
 // all, the first, the last and the one that holds most.
 func (s *scatter) backwards(kept bool) []moment {
-	if !s.each(func(r *costmodel.Run) bool { return r.Backward >= max(r.Saved, r.Grads) }) {
+	if !s.each(func(r *timeline.Summary) bool { return r.Backward >= max(r.Saved, r.Grads) }) {
 		return nil
 	}
 	var now, most int64
@@ -65,7 +66,7 @@ func (s *scatter) backwards(kept bool) []moment {
 	name := map[int]string{at: "backward", 0: "end of backward", len(s.slots): "start of backward"}
 	var out []moment
 	for x, what := range name {
-		out = append(out, s.charged(what, kept, func(i int, r *costmodel.Run) holding {
+		out = append(out, s.charged(what, kept, func(i int, r *timeline.Summary) holding {
 			v := holding{r.Static + r.Grads, r.Static + min(r.Saved, r.Grads), r.Backward - r.Grads}
 			if i < x {
 				v.full, v.transient = r.Static+r.Saved, r.Backward-r.Saved
@@ -77,7 +78,7 @@ func (s *scatter) backwards(kept bool) []moment {
 	return out
 }
 
-func (s *scatter) each(ok func(*costmodel.Run) bool) bool {
+func (s *scatter) each(ok func(*timeline.Summary) bool) bool {
 	for i := range s.slots {
 		if !ok(&s.slots[i].runs[1]) {
 			return false
@@ -91,7 +92,7 @@ const thresholds = 32
 
 // charged is a moment without heavy units, and with those that run products
 // and have at least some transient.
-func (s *scatter) charged(name string, output bool, of func(i int, r *costmodel.Run) holding) []moment {
+func (s *scatter) charged(name string, output bool, of func(i int, r *timeline.Summary) holding) []moment {
 	units := make([]holding, len(s.slots))
 	var least []int64 // transients of those that run products
 	for i := range s.slots {

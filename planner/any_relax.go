@@ -3,7 +3,7 @@ package planner
 import (
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // alikeWithin is how far the bytes of units may be apart that the relaxation
@@ -67,7 +67,7 @@ func (s *scatter) join(r *scatter, at, end int, classOf []int) {
 		run = least(run, s.slots[i].runs[1])
 		r.classes[c].items = append(r.classes[c].items, s.classes[s.slots[i].class].items...)
 	}
-	runs := []costmodel.Run{{}}
+	runs := []timeline.Summary{{}}
 	for range r.classes[c].items {
 		runs = append(runs, runs[len(runs)-1].Join(run))
 	}
@@ -76,8 +76,8 @@ func (s *scatter) join(r *scatter, at, end int, classOf []int) {
 }
 
 // least is the run that is at most both in every figure.
-func least(a, b costmodel.Run) costmodel.Run {
-	return costmodel.Run{
+func least(a, b timeline.Summary) timeline.Summary {
+	return timeline.Summary{
 		Static: min(a.Static, b.Static), Saved: min(a.Saved, b.Saved), Grads: min(a.Grads, b.Grads),
 		Forward: min(a.Forward, b.Forward), Backward: min(a.Backward, b.Backward), Last: min(a.Last, b.Last),
 		StepTransient: min(a.StepTransient, b.StepTransient), Held: min(a.Held, b.Held),

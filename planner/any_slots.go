@@ -1,6 +1,6 @@
 package planner
 
-import "github.com/devmap-dev/devmap/costmodel"
+import "github.com/devmap-dev/devmap/costmodel/timeline"
 
 // makeSlots finds the classes and their places in time.
 func (s *scatter) makeSlots() {
@@ -11,9 +11,9 @@ func (s *scatter) makeSlots() {
 	last := -1 // the class of the slot before, where it can be joined
 	for u := range s.itemOf {
 		i := s.itemOf[u]
-		run := s.p.Costs.Units[u].Run()
+		run := timeline.Of(&s.p.Costs.Units[u])
 		it := &s.items[i]
-		if run == (costmodel.Run{}) && (len(it.units) > 1 || it.pin < 0) {
+		if run == (timeline.Summary{}) && (len(it.units) > 1 || it.pin < 0) {
 			if len(it.units) == 1 {
 				s.weightless = append(s.weightless, i)
 			}
@@ -31,7 +31,7 @@ func (s *scatter) makeSlots() {
 			s.classes = append(s.classes, class{items: []int{i}, pin: it.pin})
 		}
 		s.classes[c].slots = append(s.classes[c].slots, len(s.slots))
-		s.slots = append(s.slots, slot{class: c, runs: []costmodel.Run{{}, run}})
+		s.slots = append(s.slots, slot{class: c, runs: []timeline.Summary{{}, run}})
 		if last = -1; single {
 			last = c
 		}

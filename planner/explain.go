@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -18,7 +19,7 @@ func (s *Solution) Alone(p *Problem) string {
 	}
 	var names []string
 	for u, d := range s.Map {
-		if int(d) == s.Bottleneck && p.Costs.Units[u].Run().Peak(p.Costs.Kept(-1, &p.Topology.Devices[d], false)) > 0 {
+		if int(d) == s.Bottleneck && timeline.Of(&p.Costs.Units[u]).Peak(timeline.ResidentOn(p.Costs, -1, &p.Topology.Devices[d], false)) > 0 {
 			names = append(names, p.Graph.Units[u].Name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // fakeRow is one rank of a run of many, measured on one GPU under torch's fake
@@ -100,7 +101,7 @@ func predictFake(t *testing.T, r *fakeRow) (int64, string) {
 		t.Fatal(err)
 	}
 	dev := gpu.Device(r.w.Mode)
-	p := table.Replica(&dev)
+	p := timeline.Replica(table, &dev)
 	return p.Memory.Total(), p.At
 }
 

@@ -8,10 +8,11 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // predictSharded is the peak of every rank of a row under FSDP2 or HSDP.
-func predictSharded(t *testing.T, r *distRow) costmodel.Peak {
+func predictSharded(t *testing.T, r *distRow) timeline.Peak {
 	t.Helper()
 	_, table := costsOf(t, distConfig(t, r.model), r.w)
 	w := table.Workload
@@ -25,7 +26,7 @@ func predictSharded(t *testing.T, r *distRow) costmodel.Peak {
 		t.Fatal(err)
 	}
 	dev := gpu.Device(w.Mode)
-	return table.Replica(&dev)
+	return timeline.Replica(table, &dev)
 }
 
 // TestShardedAccuracy predicts the allocated peak of every rank under FSDP2

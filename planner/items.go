@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -19,22 +20,22 @@ type layout struct {
 	// follow are the items that must sit with a group.
 	follow [][]int
 
-	costs  *costmodel.Chain // of order
-	tied   []tiedUnit       // units of groups, ascending
-	device []costmodel.Kept
+	costs  *timeline.Chain // of order
+	tied   []tiedUnit      // units of groups, ascending
+	device []timeline.Resident
 	extra  []int64 // overhead per device
 	idle   []int64 // what a device without units counts
 	// additive: peaks are sums, with the same part of a device added whether
 	// it is idle or not.
 	additive bool
 	// stages answers for a pipeline's stages; nil under a device map.
-	stages *costmodel.StageChain
+	stages *timeline.StageChain
 }
 
 // tiedUnit is a unit of a group: its place in the chain's order, and its run.
 type tiedUnit struct {
 	group, position int
-	run             costmodel.Run
+	run             timeline.Summary
 }
 
 // newLayout finds groups and items. joined lists sets of units that must
@@ -44,7 +45,7 @@ func newLayout(p *Problem, joined [][]int) *layout {
 	tied := p.Graph.TiedUnits()
 	if p.piped() { // a tied parameter has a copy on each stage
 		tied, joined = nil, append(p.passing(), joined...)
-		l.stages = costmodel.NewStageChain(p.Costs)
+		l.stages = timeline.NewStageChain(p.Costs)
 	}
 	free, follow := anchor(staying(tied, p.offloaded))
 	if len(p.offloaded) > 0 {
@@ -57,20 +58,20 @@ func newLayout(p *Problem, joined [][]int) *layout {
 	for i, u := range l.order {
 		units[i] = p.Costs.Units[u]
 	}
-	l.costs = costmodel.NewChain(units)
+	l.costs = timeline.NewChain(units)
 	position := 0
 	for u, g := range l.groupOf {
 		if g < 0 {
 			position++
 			continue
 		}
-		l.tied = append(l.tied, tiedUnit{g, position, p.Costs.Units[u].Run()})
+		l.tied = append(l.tied, tiedUnit{g, position, timeline.Of(&p.Costs.Units[u])})
 	}
 	for d := range p.Topology.Devices {
 		dev := &p.Topology.Devices[d]
-		l.device = append(l.device, p.Costs.Kept(d, dev, false))
+		l.device = append(l.device, timeline.ResidentOn(p.Costs, d, dev, false))
 		l.extra = append(l.extra, p.Costs.Overhead(d, dev))
-		l.idle = append(l.idle, costmodel.Run{}.Peak(p.Costs.Kept(d, dev, true))+l.extra[d])
+		l.idle = append(l.idle, timeline.Summary{}.Peak(timeline.ResidentOn(p.Costs, d, dev, true))+l.extra[d])
 	}
 	return l
 }
@@ -88,21 +89,21 @@ func (l *layout) peak(d, a, b int, groups uint64) int64 {
 	}
 	at, end := l.start[a], l.start[b]
 	if groups == 0 { // nothing to join: the solver asks this most
-		return l.costs.Run(at, end).Peak(l.device[d]) + l.extra[d]
+		return l.costs.Summary(at, end).Peak(l.device[d]) + l.extra[d]
 	}
-	var r costmodel.Run
+	var r timeline.Summary
 	for i := range l.tied {
 		t := &l.tied[i]
 		if groups>>t.group&1 == 0 {
 			continue
 		}
 		if next := min(t.position, end); next > at {
-			r = r.Join(l.costs.Run(at, next))
+			r = r.Join(l.costs.Summary(at, next))
 			at = next
 		}
 		r = r.Join(t.run)
 	}
-	r = r.Join(l.costs.Run(at, end))
+	r = r.Join(l.costs.Summary(at, end))
 	return r.Peak(l.device[d]) + l.extra[d]
 }
 
@@ -138,7 +139,7 @@ func (l *layout) problem(pins *pins) chain.Problem {
 // alikes numbers the devices by what the chain solver sees of them.
 func (l *layout) alikes(budgets []int64) []int {
 	type figures struct {
-		kept                costmodel.Kept
+		kept                timeline.Resident
 		extra, idle, budget int64
 	}
 	known := make(map[figures]int)

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // reaches are, for each unit, where the longest stretch that ends before it
@@ -18,7 +18,7 @@ func (a *anyStep) reaches(ctx context.Context) []int {
 		if ctx.Err() != nil {
 			return nil
 		}
-		var run costmodel.Run
+		var run timeline.Summary
 		at := end
 		for at > first[end-1] {
 			if run = a.runs[at-1].Join(run); !a.someHolds(&run) {
@@ -31,7 +31,7 @@ func (a *anyStep) reaches(ctx context.Context) []int {
 	return first
 }
 
-func (a *anyStep) someHolds(run *costmodel.Run) bool {
+func (a *anyStep) someHolds(run *timeline.Summary) bool {
 	for d := range a.sc.bins {
 		h := &a.sc.bins[d]
 		if h.like == d && run.Peak(h.kept)+h.extra <= h.budget {

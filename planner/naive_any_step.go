@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -12,11 +13,11 @@ type anyStep struct {
 	sums  *naiveStep // for paces; it has no layout but the problem
 	units [][]passTimes
 	send  [][]float64 // by kind of output, -1 where no link joins two devices
-	runs  []costmodel.Run
+	runs  []timeline.Summary
 	micro float64 // bytes of a token's output to those of a micro-batch
 	sent  *sender
 	// held and used are scratch, by device.
-	held   []costmodel.Run
+	held   []timeline.Summary
 	used   []bool
 	update []float64
 }
@@ -27,7 +28,7 @@ func newAnyStep(sc *scatter) *anyStep {
 	a := &anyStep{
 		sc: sc, sums: &naiveStep{l: &layout{p: p, groupOf: make([]int, n)}, devices: devices, train: p.Costs.Workload.Mode == costmodel.Train},
 		micro: 1 / float64(max(1, p.Costs.Workload.Seq)), sent: newSender(p),
-		held: make([]costmodel.Run, devices), used: make([]bool, devices), update: make([]float64, devices),
+		held: make([]timeline.Summary, devices), used: make([]bool, devices), update: make([]float64, devices),
 	}
 	a.sums.passes, a.sums.tokens = p.Costs.Passes()
 	a.sums.crossings() // numbers the kinds of outputs
@@ -35,7 +36,7 @@ func newAnyStep(sc *scatter) *anyStep {
 		if k := a.sums.size[u]; k == len(a.send) {
 			a.send = append(a.send, a.sums.between(p.Costs.Units[u].Work.Output, 1, 0))
 		}
-		a.runs = append(a.runs, p.Costs.Units[u].Run())
+		a.runs = append(a.runs, timeline.Of(&p.Costs.Units[u]))
 	}
 	for d := range devices {
 		row := make([]passTimes, n)

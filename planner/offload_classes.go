@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // leavingClass are sets of units that leave together and are alike.
@@ -22,7 +23,7 @@ func newLeaving(p *Problem) (*leaving, error) {
 	s := &leaving{p: p}
 	type key struct {
 		bytes, frees int64
-		run          costmodel.Run
+		run          timeline.Summary
 		alone        int
 	}
 	at := map[key]int{}
@@ -37,7 +38,7 @@ func newLeaving(p *Problem) (*leaving, error) {
 			continue
 		}
 		if len(set) == 1 {
-			k.run, k.alone = p.Costs.Units[set[0]].Run(), -1
+			k.run, k.alone = timeline.Of(&p.Costs.Units[set[0]]), -1
 		}
 		c, ok := at[k]
 		if !ok || len(s.classes[c].sets) == math.MaxUint16 { // what a count holds
@@ -103,14 +104,14 @@ func (p *Problem) leavingSets() ([][]int, error) {
 // Each device that is used has its context besides.
 func (s *leaving) needs() {
 	t := s.p.Costs
-	var r costmodel.Run
+	var r timeline.Summary
 	for u := range t.Units {
-		r = r.Join(t.Units[u].Run())
+		r = r.Join(timeline.Of(&t.Units[u]))
 	}
 	r.Products = false // a workspace is on some devices, and not on others
 	s.least = r.Static
 	if t.Workload.Mode != costmodel.Load {
-		s.least = r.Peak(costmodel.Kept{Output: t.OutputBytes})
+		s.least = r.Peak(timeline.Resident{Output: t.OutputBytes})
 	}
 	for d := range s.p.Topology.Devices {
 		dev := &s.p.Topology.Devices[d]

@@ -113,13 +113,13 @@ func (l *layout) refusedParts(err error) string {
 
 // stagePeak is what stage d holds at its peak with items [a, b), in O(1).
 func (l *layout) stagePeak(d, a, b int) int64 {
-	at := costmodel.Stretch{First: l.start[a], End: l.start[b]}
+	at := costmodel.Interval{First: l.start[a], End: l.start[b]}
 	return l.stages.Peak(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
 }
 
 // stageFloor is what stage d holds at least, with items [a, b) and any more.
 func (l *layout) stageFloor(d, a, b int) int64 {
-	at := costmodel.Stretch{First: l.start[a], End: l.start[b]}
+	at := costmodel.Interval{First: l.start[a], End: l.start[b]}
 	return l.stages.Floor(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
 }
 

@@ -44,7 +44,7 @@ func (s *looped) even() {
 	items, k := len(s.l.start)-1, int(s.schedule.Stages*s.schedule.Chunks)
 	weight := make([]int64, items+1)
 	for i := range items {
-		weight[i+1] = weight[i] + s.l.costs.Run(s.l.start[i], s.l.start[i+1]).Static
+		weight[i+1] = weight[i] + s.l.costs.Summary(s.l.start[i], s.l.start[i+1]).Static
 	}
 	s.cuts = make([]int, k+1)
 	s.cuts[k] = items

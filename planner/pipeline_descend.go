@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // restarts is how often the search for cuts begins anew beside the best that
@@ -105,8 +106,8 @@ func (s *looped) level(ctx context.Context) float64 {
 // other runs.
 func (s *looped) alone(c, a, b int) float64 {
 	p := int(s.schedule.Stages)
-	place := costmodel.StagePlace{Schedule: s.schedule, Rank: int64(c % p), Chunks: make([]costmodel.Stretch, s.schedule.Chunks)}
-	place.Chunks[c/p] = costmodel.Stretch{First: s.l.start[a], End: s.l.start[b]}
+	place := timeline.Rank{Schedule: s.schedule, Index: int64(c % p), Chunks: make([]costmodel.Interval, s.schedule.Chunks)}
+	place.Chunks[c/p] = costmodel.Interval{First: s.l.start[a], End: s.l.start[b]}
 	need := s.l.stages.LoopedFloor(place, s.l.device[c%p].Workspace) + s.l.extra[c%p]
 	return float64(need) / float64(s.l.p.Topology.Devices[c%p].Budget())
 }

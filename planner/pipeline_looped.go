@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
@@ -45,9 +46,9 @@ func (s *looped) rank(d int) float64 {
 	if s.schedule.Chunks == 1 {
 		return float64(s.l.stagePeak(d, s.cuts[d], s.cuts[d+1])) / float64(s.l.p.Topology.Devices[d].Budget())
 	}
-	place := costmodel.StagePlace{Schedule: s.schedule, Rank: int64(d)}
+	place := timeline.Rank{Schedule: s.schedule, Index: int64(d)}
 	for c := d; c < len(s.cuts)-1; c += p {
-		place.Chunks = append(place.Chunks, costmodel.Stretch{First: s.l.start[s.cuts[c]], End: s.l.start[s.cuts[c+1]]})
+		place.Chunks = append(place.Chunks, costmodel.Interval{First: s.l.start[s.cuts[c]], End: s.l.start[s.cuts[c+1]]})
 	}
 	need := s.l.stages.Looped(place, s.l.device[d].Workspace) + s.l.extra[d]
 	return float64(need) / float64(s.l.p.Topology.Devices[d].Budget())

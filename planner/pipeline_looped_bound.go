@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // weightBound is a share that no cuts are below. At one moment of its own
@@ -15,7 +16,7 @@ import (
 func (l *layout) weightBound() float64 {
 	var static, saved, grads, most, budgets, budget int64
 	for i := range len(l.start) - 1 {
-		r := l.costs.Run(l.start[i], l.start[i+1])
+		r := l.costs.Summary(l.start[i], l.start[i+1])
 		static, saved, grads, most = static+r.Static, saved+l.bareSaved(i), grads+r.Grads, max(most, r.Static)
 	}
 	for d := range l.device {
@@ -36,7 +37,7 @@ func (l *layout) bareSaved(item int) int64 {
 	var n int64
 	for _, u := range l.order[l.start[item]:l.start[item+1]] {
 		unit := &l.p.Costs.Units[u]
-		n += max(0, unit.Run().Saved-unit.Handed-unit.Entry)
+		n += max(0, timeline.Of(unit).Saved-unit.Handed-unit.Entry)
 	}
 	return n
 }

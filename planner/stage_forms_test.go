@@ -9,6 +9,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -92,15 +93,15 @@ func drawStages(rng *rand.Rand) costmodel.Workload {
 // compareForms compares the two forms on stages drawn from a table.
 func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Table) {
 	t.Helper()
-	chain, n := costmodel.NewStageChain(table), len(table.Units)
+	chain, n := timeline.NewStageChain(table), len(table.Units)
 	dev := &costmodel.Device{WorkspaceBytes: 9 << 20}
 	for range 6 {
 		s := costmodel.Schedule{Kind: pick(rng, costmodel.OneFOneB, costmodel.GPipe), Stages: 4, Chunks: 1, MicroBatches: table.Workload.MicroBatches}
-		at := costmodel.Stretch{First: rng.IntN(n)}
+		at := costmodel.Interval{First: rng.IntN(n)}
 		at.End = at.First + 1 + rng.IntN(n-at.First)
-		place := costmodel.StagePlace{Schedule: s, Rank: rng.Int64N(4), Chunks: []costmodel.Stretch{at}}
+		place := timeline.Rank{Schedule: s, Index: rng.Int64N(4), Chunks: []costmodel.Interval{at}}
 		workspace := table.Workspaces * dev.WorkspaceBytes
-		if walk, got := table.StagePeak(place, dev), chain.Peak(s, place.Rank, at, workspace); got != walk.Memory.Total() {
+		if walk, got := timeline.StagePeak(table, place, dev), chain.Peak(s, place.Index, at, workspace); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
 		}
 		if at.End == n || table.Workload.MicroBatches < 4 {
@@ -108,8 +109,8 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 		}
 		place.Schedule.Kind, place.Schedule.Chunks = costmodel.Interleaved, 2
 		first := at.End + rng.IntN(n-at.End)
-		place.Chunks = append(place.Chunks, costmodel.Stretch{First: first, End: first + 1 + rng.IntN(n-first)})
-		if walk, got := table.StagePeak(place, dev), chain.Looped(place, workspace); got != walk.Memory.Total() {
+		place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: first + 1 + rng.IntN(n-first)})
+		if walk, got := timeline.StagePeak(table, place, dev), chain.Looped(place, workspace); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, %+v: closed form %d, walk %d (%s)", file, table.Workload, place, got, walk.Memory.Total(), walk.At)
 		}
 	}

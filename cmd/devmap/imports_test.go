@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/benchfile",
 	},
 
+	"costmodel/timeline":  {"costmodel"},
 	"costmodel":           {"modelgraph"},
 	"costmodel/shard":     {"modelgraph", "costmodel"},
 	"costmodel/catalogue": {"costmodel"},
@@ -38,9 +39,9 @@ var allowed = map[string][]string{
 		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 	},
 
-	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/shard"},
+	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/shard"},
 	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
-	"planner":           {"modelgraph", "costmodel", "planner/devicemap"},
+	"planner":           {"modelgraph", "costmodel", "costmodel/timeline", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 		"costmodel/estimate", "planner", "planner/devicemap",

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -87,7 +88,7 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 		unit, cost := &g.Units[u], &t.Units[u]
 		out[u] = inspectUnit{
 			Name: unit.Name, Params: g.UnitParamCount(u), ParamsBytes: cost.Params,
-			FLOPs: cost.FLOPs, ActivationBytes: cost.ActivationBytes(), Inputs: []string{}, origin: cost.Origin,
+			FLOPs: cost.FLOPs, ActivationBytes: timeline.Of(cost).Saved, Inputs: []string{}, origin: cost.Origin,
 		}
 		for i := unit.First; i < unit.End; i++ {
 			out[u].buffers += g.Layers[i].BufferCount()

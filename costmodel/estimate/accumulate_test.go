@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -31,8 +32,8 @@ func TestAccumulate(t *testing.T) {
 	var held, left int64
 	for u := range more {
 		held += more[u].HeldGrads
-		left += more[u].Run().Grads
-		if first, again := once[u].Run(), more[u].Run(); again.Backward > first.Backward+1000*64*2 {
+		left += timeline.Of(&more[u]).Grads
+		if first, again := timeline.Of(&once[u]), timeline.Of(&more[u]); again.Backward > first.Backward+1000*64*2 {
 			t.Errorf("%s: %d with gradients, %d without", more[u].Name, again.Backward, first.Backward)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
@@ -124,7 +125,7 @@ func TestZeroTied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, last := tab.Units[0].Run(), tab.Units[len(tab.Units)-1].Run()
+	first, last := timeline.Of(&tab.Units[0]), timeline.Of(&tab.Units[len(tab.Units)-1])
 	size := 2 * g.Layers[0].ParamCount()
 	if first.Grads != size/4-size || last.Grads != size {
 		t.Errorf("the embedding leaves %d, the head %d; the tied gradient has %d bytes", first.Grads, last.Grads, size)

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -101,8 +102,8 @@ func TestDequantised(t *testing.T) {
 			t.Errorf("%s dequantised: %d B, want %d; %q", c.method, got, c.plain, tab.Warnings)
 		}
 		w = costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Dequantized: true}
-		if u := table(t, g, w).Units[0]; u.OptimizerState != 2*c.plain || u.Run().Grads != c.plain {
-			t.Errorf("%s dequantised, trained: %d B of states, %d of gradients, want %d and %d", c.method, u.OptimizerState, u.Run().Grads, 2*c.plain, c.plain)
+		if u := table(t, g, w).Units[0]; u.OptimizerState != 2*c.plain || timeline.Of(&u).Grads != c.plain {
+			t.Errorf("%s dequantised, trained: %d B of states, %d of gradients, want %d and %d", c.method, u.OptimizerState, timeline.Of(&u).Grads, 2*c.plain, c.plain)
 		}
 		w.Dequantized = false
 		if _, err := estimate.Resolve(g, w); err == nil || !strings.HasPrefix(err.Error(), "--mode: the weights are stored as "+c.method+"; these take no gradients") {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // TestGeneration: the cache after the prompt and after the last token, and
@@ -14,15 +15,15 @@ func TestGeneration(t *testing.T) {
 	tab := table(t, g, w)
 	u, _ := g.UnitIndex("model.layers.0")
 	const token = 2 * 2 * 64 * 2 // keys and values of two sequences in bf16
-	if r := tab.Units[u].Run(); r.Saved != 16*token || r.Grown != 8*token || r.Late != 24*token/2 || !r.Products {
+	if r := timeline.Of(&tab.Units[u]); r.Saved != 16*token || r.Grown != 8*token || r.Late != 24*token/2 || !r.Products {
 		t.Errorf("%+v", r)
 	}
 	u, _ = g.UnitIndex("model.embed_tokens")
-	if r := tab.Units[u].Run(); r.Held != 2*2*16*64 || r.Saved != 0 || r.Products {
+	if r := timeline.Of(&tab.Units[u]); r.Held != 2*2*16*64 || r.Saved != 0 || r.Products {
 		t.Errorf("%+v", r)
 	}
 	u, _ = g.UnitIndex("lm_head")
-	if r := tab.Units[u].Run(); r.Forward != 0 || r.Late != 2*2*(1000+64) {
+	if r := timeline.Of(&tab.Units[u]); r.Forward != 0 || r.Late != 2*2*(1000+64) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -34,10 +35,10 @@ func TestHeadAlone(t *testing.T) {
 	const n, h, v = 2 * 16, 64, 1000
 	norm, _ := g.UnitIndex("model.norm")
 	head, _ := g.UnitIndex("lm_head")
-	if got := tab.Units[norm].ActivationBytes(); got != (4+2)*h*n+4*n {
+	if got := timeline.Of(&tab.Units[norm]).Saved; got != (4+2)*h*n+4*n {
 		t.Errorf("the norm keeps %d", got)
 	}
-	if got := tab.Units[head].ActivationBytes(); got != 2*h*n+4*n*v+8*n {
+	if got := timeline.Of(&tab.Units[head]).Saved; got != 2*h*n+4*n*v+8*n {
 		t.Errorf("the head keeps %d", got)
 	}
 }

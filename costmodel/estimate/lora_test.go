@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 const mixtral = `{"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -78,8 +79,8 @@ func TestAdapterStates(t *testing.T) {
 // checkpoints, where the embedding's output is made to require a gradient.
 func TestFirstAdapter(t *testing.T) {
 	w := lora("model.layers.1.self_attn.q_proj")
-	if got := tableOf(t, mixtral, w); got.Units[1].ActivationBytes() != 0 || got.Units[2].ActivationBytes() == 0 {
-		t.Errorf("the first block keeps %d bytes, the second %d", got.Units[1].ActivationBytes(), got.Units[2].ActivationBytes())
+	if got := tableOf(t, mixtral, w); timeline.Of(&got.Units[1]).Saved != 0 || timeline.Of(&got.Units[2]).Saved == 0 {
+		t.Errorf("the first block keeps %d bytes, the second %d", timeline.Of(&got.Units[1]).Saved, timeline.Of(&got.Units[2]).Saved)
 	}
 	w.Recompute = costmodel.RecomputeFull
 	if got := tableOf(t, mixtral, w); got.Units[1].Steps[0].Saved == 0 {

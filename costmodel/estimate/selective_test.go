@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
@@ -43,7 +44,7 @@ func TestSelective(t *testing.T) {
 			t.Fatalf("%s has no second block", model)
 		}
 		const philox = 1024 // the kernel's seeds, once a block
-		if got := tab.Units[block].Run().Saved - philox; got != want*2048 || model == "llama-3.1-8b" && want != 63616 {
+		if got := timeline.Of(&tab.Units[block]).Saved - philox; got != want*2048 || model == "llama-3.1-8b" && want != 63616 {
 			t.Errorf("%s: %.2f bytes a token, want %d", model, float64(got)/2048, want)
 		}
 	}
@@ -68,7 +69,7 @@ func TestSelectiveOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := tab.Replica(&costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
+		p := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
 		return p.Memory.Total()
 	}
 	full, selective, none := peak(costmodel.RecomputeFull), peak(costmodel.RecomputeSelective), peak(costmodel.RecomputeNone)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -118,7 +119,7 @@ func sums(tab *costmodel.Table) (params, grads, held, state int64) {
 	for i := range tab.Units {
 		u := &tab.Units[i]
 		params, held, state = params+u.Params, held+u.HeldGrads, state+u.OptimizerState
-		grads += u.Run().Grads
+		grads += timeline.Of(u).Grads
 	}
 	return params, grads, held, state
 }
@@ -150,11 +151,11 @@ func TestAccumulation(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Batch: 8, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	u, _ := g.UnitIndex("model.layers.0")
 	tab := table(t, g, w)
-	whole, flops := tab.Units[u].ActivationBytes(), tab.Units[u].FLOPs
+	whole, flops := timeline.Of(&tab.Units[u]).Saved, tab.Units[u].FLOPs
 	w.MicroBatches = 2
 	tab = table(t, g, w)
 	constants := int64(2*512 + 2*2*16*16) // Philox seed and offset; cosines and sines of a sequence
-	if half := tab.Units[u].ActivationBytes(); 2*(half-constants) != whole-constants || tab.Units[u].FLOPs != flops/2 {
+	if half := timeline.Of(&tab.Units[u]).Saved; 2*(half-constants) != whole-constants || tab.Units[u].FLOPs != flops/2 {
 		t.Errorf("a batch of 8 keeps %d bytes, of 4 %d", whole, half)
 	}
 }
@@ -173,10 +174,10 @@ func TestVisionTower(t *testing.T) {
 			}
 			tower++
 			u := &tab.Units[i]
-			if r := u.Run(); (u.OptimizerState > 0) != runs || (r.Grads > 0) != runs || (u.FLOPs > 0) != runs {
+			if r := timeline.Of(u); (u.OptimizerState > 0) != runs || (r.Grads > 0) != runs || (u.FLOPs > 0) != runs {
 				t.Errorf("%s, runs %t: state %d, %+v", u.Name, runs, u.OptimizerState, r)
 			}
-			saved += u.Run().Saved // the projector's input is its norm's
+			saved += timeline.Of(u).Saved // the projector's input is its norm's
 		}
 		if tower < 3 || (saved > 0) != runs {
 			t.Errorf("%d units of a vision tower keep %d B, runs %t", tower, saved, runs)
@@ -197,16 +198,16 @@ func TestDeclared(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
-	want := costmodel.Run{Static: 300, Saved: 30, Grads: 100, Forward: 37, Backward: 30 + 7 + 100, Products: true}
-	if r := tab.Units[0].Run(); r != want || tab.Units[0].Origin != costmodel.Declared || tab.OutputBytes != 13 || len(tab.Warnings) > 0 {
+	want := timeline.Summary{Static: 300, Saved: 30, Grads: 100, Forward: 37, Backward: 30 + 7 + 100, Products: true}
+	if r := timeline.Of(&tab.Units[0]); r != want || tab.Units[0].Origin != costmodel.Declared || tab.OutputBytes != 13 || len(tab.Warnings) > 0 {
 		t.Errorf("%+v (%s), want %+v; output %d, warnings %q", r, tab.Units[0].Origin, want, tab.OutputBytes, tab.Warnings)
 	}
 	tab = table(t, g, costmodel.Workload{Mode: costmodel.Infer, Seq: 1, Precision: costmodel.BF16True})
-	if r := tab.Units[0].Run(); r != (costmodel.Run{Static: 100, Forward: 37, Products: true}) {
+	if r := timeline.Of(&tab.Units[0]); r != (timeline.Summary{Static: 100, Forward: 37, Products: true}) {
 		t.Errorf("infer: %+v", r)
 	}
 	tab = table(t, g, costmodel.Workload{Mode: costmodel.Load})
-	if r := tab.Units[1].Run(); r != (costmodel.Run{Static: 50}) || !tab.Additive {
+	if r := timeline.Of(&tab.Units[1]); r != (timeline.Summary{Static: 50}) || !tab.Additive {
 		t.Errorf("load: %+v", r)
 	}
 }

@@ -127,10 +127,10 @@ func (m Map) Stages(g *modelgraph.Graph) []Stage {
 // TimedStages are [Map.Stages] with the seconds of each.
 func TimedStages(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, m Map) []Stage {
 	out := m.Stages(g)
-	at := make([]costmodel.Stretch, len(out))
+	at := make([]costmodel.Interval, len(out))
 	end := 0
 	for i := range out {
-		at[i] = costmodel.Stretch{First: end, End: end + len(out[i].Units)}
+		at[i] = costmodel.Interval{First: end, End: end + len(out[i].Units)}
 		end = at[i].End
 	}
 	if times := t.StageTimes(topo, m.places(), at); times != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -11,7 +12,7 @@ import (
 // execute, that are on one device.
 type pipeline struct {
 	schedule costmodel.Schedule
-	stages   []costmodel.Stretch
+	stages   []costmodel.Interval
 	device   []int   // of each stage
 	opens    []int   // the first unit of each that does not pass
 	of       [][]int // stages of each device
@@ -30,7 +31,7 @@ func stagesOf(t *costmodel.Table, m Map, devices int) *pipeline {
 		case n > 0 && p.device[n-1] == int(d):
 		default:
 			p.of[d] = append(p.of[d], n)
-			p.stages, p.device = append(p.stages, costmodel.Stretch{First: begin}), append(p.device, int(d))
+			p.stages, p.device = append(p.stages, costmodel.Interval{First: begin}), append(p.device, int(d))
 			p.opens = append(p.opens, u)
 			n++
 		}
@@ -75,7 +76,7 @@ func (p *pipeline) predict(t *costmodel.Table, topo *costmodel.Topology) []Predi
 }
 
 func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Device, rank int64) {
-	place := costmodel.StagePlace{Schedule: p.schedule, Rank: rank}
+	place := timeline.Rank{Schedule: p.schedule, Index: rank}
 	head := false
 	for _, s := range p.of[out.Device] {
 		place.Chunks = append(place.Chunks, p.stages[s])
@@ -83,9 +84,9 @@ func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Devi
 		head = head || s == len(p.stages)-1
 	}
 	for len(place.Chunks) < int(p.schedule.Chunks) {
-		place.Chunks = append(place.Chunks, costmodel.Stretch{}) // fewer than others have
+		place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
 	}
-	out.Predicted = predicted(t.StagePeak(place, dev), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
+	out.Predicted = predicted(timeline.StagePeak(t, place, dev), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
 	out.Predicted.widen(t.Band)
 }
 

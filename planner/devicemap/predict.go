@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // Prediction is what one device will hold.
@@ -72,13 +73,13 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 // ([costmodel.Strategy.Replicated]).
 func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction {
 	out := make([]Prediction, len(topo.Devices))
-	peaks := make(map[costmodel.Device]costmodel.Peak) // of devices that are alike: thousands may be
+	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
 	for d := range out {
 		dev := &topo.Devices[d]
 		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
 		peak, known := peaks[*dev]
 		if !known {
-			peak = t.Replica(dev)
+			peak = timeline.Replica(t, dev)
 			peaks[*dev] = peak
 		}
 		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, true))
@@ -94,9 +95,9 @@ func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction 
 
 func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
 	p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
-	kept := t.Kept(d, dev, len(units) == 0)
+	kept := timeline.ResidentOn(t, d, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
-		peak := costmodel.Walk(t.Workload.Mode, units, kept)
+		peak := timeline.Walk(t.Workload.Mode, units, kept)
 		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, kept.Output > 0 || endsModel(units)))
 		p.Predicted.widen(t.Band)
 	}
@@ -111,7 +112,7 @@ func endsModel(units []*costmodel.Unit) bool {
 	})
 }
 
-func predicted(peak costmodel.Peak, overhead int64, slack [2]float64) Predicted {
+func predicted(peak timeline.Peak, overhead int64, slack [2]float64) Predicted {
 	m := peak.Memory
 	total := m.Total()
 	p := Predicted{

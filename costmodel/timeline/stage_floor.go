@@ -1,4 +1,6 @@
-package costmodel
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // Floor is at most [StageChain.Peak] of the same stage, and of every stage of
 // the rank that holds these units and more: what a search may rest on where
@@ -10,7 +12,7 @@ package costmodel
 // last are the least of what they are at a message and away from one, and the
 // messages are the smallest that a longer stage can have. There is no padding,
 // as a longer stage may end the model.
-func (c *StageChain) Floor(s Schedule, rank int64, at Stretch, workspace int64) int64 {
+func (c *StageChain) Floor(s costmodel.Schedule, rank int64, at costmodel.Interval, workspace int64) int64 {
 	if at.First >= at.End {
 		return 0
 	}
@@ -62,7 +64,7 @@ func (c *StageChain) messages() {
 
 // floorOf is [stretch] with the first and the last unit the least of their
 // forms: head and tail are [received] and [sends] where the unit may have it.
-func floorOf(c *Chain, forms *[4][]Run, s Stretch, head, tail int) Run {
+func floorOf(c *Chain, forms *[4][]Summary, s costmodel.Interval, head, tail int) Summary {
 	if s.End-s.First == 1 {
 		u := s.First
 		return least(least(forms[0][u], forms[head][u]), least(forms[tail][u], forms[head|tail][u]))
@@ -71,12 +73,12 @@ func floorOf(c *Chain, forms *[4][]Run, s Stretch, head, tail int) Run {
 	if s.End-s.First == 2 {
 		return first.Join(last)
 	}
-	return first.Join(c.Run(s.First+1, s.End-1)).Join(last)
+	return first.Join(c.Summary(s.First+1, s.End-1)).Join(last)
 }
 
 // least is below both runs, figure by figure. What depends on no message is
 // the same in both.
-func least(r, s Run) Run {
+func least(r, s Summary) Summary {
 	r.Saved, r.Grads = min(r.Saved, s.Saved), min(r.Grads, s.Grads)
 	r.Forward, r.Backward, r.Late = min(r.Forward, s.Forward), min(r.Backward, s.Backward), min(r.Late, s.Late)
 	return r

@@ -1,4 +1,6 @@
-package costmodel
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // runBackward goes through the groups from the last to the first. The
 // gradient of the loss reaches the root's hook first, which prefetches the
@@ -27,8 +29,8 @@ func (s *shardedWalker) runBackward() {
 }
 
 // order are the groups that a backward gathers again, the last first.
-func (s *shardedWalker) order() []*Group {
-	var out []*Group
+func (s *shardedWalker) order() []*costmodel.Group {
+	var out []*costmodel.Group
 	for i := len(s.units) - 1; i >= 0; i-- {
 		if s.groups[i] != nil {
 			out = append(out, s.groups[i])
@@ -39,7 +41,7 @@ func (s *shardedWalker) order() []*Group {
 
 // prefetch issues the all-gather of the next group in backward's order, of
 // which the rest is returned.
-func (s *shardedWalker) prefetch(next []*Group) []*Group {
+func (s *shardedWalker) prefetch(next []*costmodel.Group) []*costmodel.Group {
 	if len(next) > 0 && !next[0].Kept {
 		s.gather(next[0])
 		s.buffer = next[0].Buffer
@@ -49,7 +51,7 @@ func (s *shardedWalker) prefetch(next []*Group) []*Group {
 
 // arrive is a group's pre_backward: its parameters are copied out of the
 // prefetched buffer, which is freed, and the group before it is prefetched.
-func (s *shardedWalker) arrive(g *Group, pending []*Group) []*Group {
+func (s *shardedWalker) arrive(g *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
 	if !g.Kept {
 		s.comm(g.Gathered)
 		s.at("gather of " + g.Name)
@@ -63,7 +65,7 @@ func (s *shardedWalker) arrive(g *Group, pending []*Group) []*Group {
 // input of the reduce-scatter before, then the gradients are copied into a
 // new input, and the output becomes the sharded gradients
 // (_fsdp_collectives.py foreach_reduce).
-func (s *shardedWalker) reduceGrads(g *Group) {
+func (s *shardedWalker) reduceGrads(g *costmodel.Group) {
 	s.comm(-g.Gathered)
 	if g.Reduce == 0 {
 		return // nothing in it is trained
@@ -77,13 +79,13 @@ func (s *shardedWalker) reduceGrads(g *Group) {
 	s.now.Grads += g.Reduced
 	s.at(at)
 	s.now.Grads -= g.LastGrad
-	if s.t.accumulates() && s.t.Workload.Strategy != HSDP {
+	if accumulates(s.t) && s.t.Workload.Strategy != costmodel.HSDP {
 		s.now.Grads -= g.Reduced // added to what was there; HSDP's all-reduce holds it to the end
 	}
 }
 
 // whole are the gradients that the group's backward left.
-func (s *shardedWalker) whole(g *Group) int64 {
+func (s *shardedWalker) whole(g *costmodel.Group) int64 {
 	var n int64
 	for _, u := range g.Units {
 		for i := range s.units[u].Steps {
@@ -97,7 +99,7 @@ func (s *shardedWalker) whole(g *Group) int64 {
 func (s *shardedWalker) finish() {
 	s.comm(-s.reduce)
 	s.reduce = 0
-	if s.t.accumulates() && s.t.Workload.Strategy == HSDP {
+	if accumulates(s.t) && s.t.Workload.Strategy == costmodel.HSDP {
 		s.now.Grads -= s.reduced
 	}
 	var step int64

@@ -1,8 +1,10 @@
-package costmodel
+package timeline
 
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // TestStageFloor: the floor of a stage is at most the peak of every stage of
@@ -13,12 +15,12 @@ func TestStageFloor(t *testing.T) {
 	tight := 0
 	for range 1500 {
 		n := 2 + rng.IntN(7)
-		table := randomStages(rng, n, []Mode{Train, Train, Infer, Load}[rng.IntN(4)])
+		table := randomStages(rng, n, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
 		chain := NewStageChain(table)
-		s := Schedule{[]ScheduleKind{OneFOneB, GPipe}[rng.IntN(2)], 1 + rng.Int64N(4), 1, 1 + rng.Int64N(9)}
+		s := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(4), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
 		rank := rng.Int64N(s.Stages)
-		outer := Stretch{1 + rng.IntN(n), 0}
+		outer := costmodel.Interval{First: 1 + rng.IntN(n), End: 0}
 		if rank == 0 {
 			outer.First = 0
 		}
@@ -29,7 +31,7 @@ func TestStageFloor(t *testing.T) {
 		if outer.First >= outer.End || outer.End > n || rank < s.Stages-1 && outer.End == n {
 			continue // another rank has no unit
 		}
-		inner := Stretch{outer.First + rng.IntN(outer.End-outer.First), 0}
+		inner := costmodel.Interval{First: outer.First + rng.IntN(outer.End-outer.First), End: 0}
 		inner.End = inner.First + 1 + rng.IntN(outer.End-inner.First)
 		low, high := chain.Floor(s, rank, inner, workspace), chain.Floor(s, rank, outer, workspace)
 		peak := chain.Peak(s, rank, outer, workspace)
@@ -47,7 +49,7 @@ func TestStageFloor(t *testing.T) {
 
 // vary draws messages of one size for some tables, and for others padding that
 // the end of the model takes away.
-func vary(rng *rand.Rand, t *Table) {
+func vary(rng *rand.Rand, t *costmodel.Table) {
 	even, padded := rng.IntN(3) == 0, rng.IntN(3) == 0
 	for u := range t.Units {
 		if even {
@@ -64,18 +66,18 @@ func vary(rng *rand.Rand, t *Table) {
 func TestLoopedFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
 	for range 1500 {
-		table := randomStages(rng, 12, []Mode{Train, Train, Infer, Load}[rng.IntN(4)])
+		table := randomStages(rng, 12, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
-		s := Schedule{Interleaved, 1 + rng.Int64N(3), 3, 1 + rng.Int64N(9)}
+		s := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 3, MicroBatches: 1 + rng.Int64N(9)}
 		for s.Check() != nil {
 			s.MicroBatches++
 		}
-		all := StagePlace{Schedule: s, Rank: rng.Int64N(s.Stages), Chunks: []Stretch{{0, 1 + rng.IntN(4)}, {5, 6 + rng.IntN(3)}, {9, 12}}}
+		all := Rank{Schedule: s, Index: rng.Int64N(s.Stages), Chunks: []costmodel.Interval{{First: 0, End: 1 + rng.IntN(4)}, {First: 5, End: 6 + rng.IntN(3)}, {First: 9, End: 12}}}
 		some := all
-		some.Chunks = append([]Stretch(nil), all.Chunks...)
+		some.Chunks = append([]costmodel.Interval(nil), all.Chunks...)
 		for c := range some.Chunks {
 			if rng.IntN(2) == 0 {
-				some.Chunks[c] = Stretch{}
+				some.Chunks[c] = costmodel.Interval{}
 			}
 		}
 		chain := NewStageChain(table)

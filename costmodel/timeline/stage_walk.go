@@ -1,7 +1,9 @@
-package costmodel
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // StagePeak walks through a step of one rank of a pipeline, action by action
-// (of a row of like ones the first and the last, see [Phase.Ends]), and returns
+// (of a row of like ones the first and the last, see [costmodel.Phase.Ends]), and returns
 // its peak. It follows torch 2.11's distributed/pipelining
 // (stage.py, schedules.py):
 //   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate
@@ -15,29 +17,29 @@ package costmodel
 //   - The first backward of a stage makes its gradients, later ones add to them.
 //
 // Chunks of a rank that hold no unit are passed over.
-func (t *Table) StagePeak(place StagePlace, dev *Device) Peak {
-	return t.stagePeak(place, dev, place.Schedule.Phases(place.Rank))
+func StagePeak(t *costmodel.Table, place Rank, dev *costmodel.Device) Peak {
+	return stagePeak(t, place, dev, place.Schedule.Phases(place.Index))
 }
 
-func (t *Table) stagePeak(place StagePlace, dev *Device, phases []Phase) Peak {
-	r := ranker{train: t.Workload.Mode == Train, holds: place.Schedule.Kind == OneFOneB}
-	var units []*Unit
+func stagePeak(t *costmodel.Table, place Rank, dev *costmodel.Device, phases []costmodel.Phase) Peak {
+	r := ranker{train: t.Workload.Mode == costmodel.Train, holds: place.Schedule.Kind == costmodel.OneFOneB}
+	var units []*costmodel.Unit
 	for _, s := range place.Chunks {
-		c := t.chunk(s)
+		c := stageChunk(t, s)
 		r.chunks = append(r.chunks, c)
 		for i := range c.first {
 			units = append(units, &c.first[i])
 		}
 	}
-	r.start(units, &Kept{Workspace: t.Workspaces * dev.WorkspaceBytes})
-	if t.Workload.Mode == Load || len(units) == 0 {
+	r.start(units, &Resident{Workspace: t.Workspaces * dev.WorkspaceBytes})
+	if t.Workload.Mode == costmodel.Load || len(units) == 0 {
 		return r.peak
 	}
 	r.buffers(place.Schedule.MicroBatches)
 	r.ran = make([]bool, len(r.chunks))
 	for _, p := range phases {
-		var before Memory
-		p.Ends(r.act, func() { before = r.now }, func(times int64) { r.now = r.now.further(before, times) })
+		var before costmodel.Memory
+		p.Ends(r.act, func() { before = r.now }, func(times int64) { r.now = further(r.now, before, times) })
 	}
 	r.end(units, place.Schedule.MicroBatches)
 	return r.peak
@@ -53,7 +55,7 @@ type ranker struct {
 	ran    []bool // by chunk: its parameters have gradients
 }
 
-func (r *ranker) act(a Action) {
+func (r *ranker) act(a costmodel.Action) {
 	switch c := &r.chunks[a.Chunk]; {
 	case !a.Backward:
 		r.run(c)
@@ -139,7 +141,7 @@ func (r *ranker) runBack(k int) {
 }
 
 // end concatenates the last stage's outputs, then runs the optimizer.
-func (r *ranker) end(units []*Unit, m int64) {
+func (r *ranker) end(units []*costmodel.Unit, m int64) {
 	r.now.Activations -= r.sent // a variable of _step_microbatches
 	for i := range r.chunks {
 		if c := &r.chunks[i]; c.last && len(c.first) > 0 {
@@ -154,4 +156,17 @@ func (r *ranker) end(units []*Unit, m int64) {
 		step += u.StepTransient
 	}
 	r.see("optimizer step", step, 0)
+}
+
+// further is m after so many more steps like that from before to m.
+func further(m, before costmodel.Memory, times int64) costmodel.Memory {
+	return costmodel.Memory{
+		Params:         m.Params + times*(m.Params-before.Params),
+		Grads:          m.Grads + times*(m.Grads-before.Grads),
+		OptimizerState: m.OptimizerState + times*(m.OptimizerState-before.OptimizerState),
+		Activations:    m.Activations + times*(m.Activations-before.Activations),
+		KVCache:        m.KVCache + times*(m.KVCache-before.KVCache),
+		Workspace:      m.Workspace + times*(m.Workspace-before.Workspace),
+		CommBuffers:    m.CommBuffers + times*(m.CommBuffers-before.CommBuffers),
+	}
 }

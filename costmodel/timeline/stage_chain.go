@@ -1,22 +1,24 @@
-package costmodel
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // StageChain answers what a stage of any stretch of the chain peaks at,
 // in O(1) for one stage a device, and in O(actions) for several: [Chain] for
 // the units inside a stretch, and the forms of its first and last unit, which
 // meet the stage's buffers. One goroutine may ask it at a time.
 type StageChain struct {
-	table      *Table
+	table      *costmodel.Table
 	first      *Chain // with no gradients yet
 	again      *Chain // with all of them
-	firstForms [4][]Run
-	againForms [4][]Run
+	firstForms [4][]Summary
+	againForms [4][]Summary
 	rotary     int64
 	padding    []int64 // prefix sums of StatePadding
 	// leastIn and leastOut are the smallest message into a stage that begins
 	// at a unit or before it, and out of one that ends behind it or later.
 	leastIn, leastOut []int64
 	train, load       bool
-	made              map[ranked][]Phase
+	made              map[ranked][]costmodel.Phase
 }
 
 // The forms of a unit: whether its input, and its output, is a message.
@@ -26,24 +28,24 @@ const (
 )
 
 // NewStageChain prepares the units of a table.
-func NewStageChain(t *Table) *StageChain {
-	c := &StageChain{table: t, train: t.Workload.Mode == Train, load: t.Workload.Mode == Load}
+func NewStageChain(t *costmodel.Table) *StageChain {
+	c := &StageChain{table: t, train: t.Workload.Mode == costmodel.Train, load: t.Workload.Mode == costmodel.Load}
 	if t.Pipe != nil {
 		c.rotary = t.Pipe.Rotary
 	}
-	again := make([]Unit, len(t.Units))
+	again := make([]costmodel.Unit, len(t.Units))
 	c.padding = make([]int64, len(t.Units)+1)
 	for u := range t.Units {
 		c.padding[u+1] = c.padding[u] + t.Units[u].StatePadding
-		again[u] = t.Units[u].accumulating()
+		again[u] = accumulating(&t.Units[u])
 		for form := range 4 {
-			var unit Unit
+			var unit costmodel.Unit
 			if u > 0 || form&received == 0 {
-				unit = t.staged(u, form&received != 0, form&sends != 0)
+				unit = staged(t, u, form&received != 0, form&sends != 0)
 			}
-			more := unit.accumulating()
-			c.firstForms[form] = append(c.firstForms[form], unit.Run())
-			c.againForms[form] = append(c.againForms[form], more.Run())
+			more := accumulating(&unit)
+			c.firstForms[form] = append(c.firstForms[form], Of(&unit))
+			c.againForms[form] = append(c.againForms[form], Of(&more))
 		}
 	}
 	c.first, c.again = NewChain(t.Units), NewChain(again)
@@ -53,7 +55,7 @@ func NewStageChain(t *Table) *StageChain {
 
 // span is a stage's closed form.
 type span struct {
-	first, again Run
+	first, again Summary
 	in, out      int64 // messages
 	own          int64 // of a micro-batch's output, kept to the end of its backward
 	logits       int64 // of the last stage's, kept to the next step
@@ -61,7 +63,7 @@ type span struct {
 	padding      int64 // of gradients and states, but where the loss is
 }
 
-func (c *StageChain) span(s Stretch) span {
+func (c *StageChain) span(s costmodel.Interval) span {
 	units := c.table.Units
 	var out span
 	form := 0
@@ -82,7 +84,7 @@ func (c *StageChain) span(s Stretch) span {
 	return out
 }
 
-func stretch(c *Chain, forms *[4][]Run, s Stretch, form int) Run {
+func stretch(c *Chain, forms *[4][]Summary, s costmodel.Interval, form int) Summary {
 	if s.End-s.First == 1 {
 		return forms[form][s.First]
 	}
@@ -90,7 +92,7 @@ func stretch(c *Chain, forms *[4][]Run, s Stretch, form int) Run {
 	if s.End-s.First == 2 {
 		return head.Join(tail)
 	}
-	return head.Join(c.Run(s.First+1, s.End-1)).Join(tail)
+	return head.Join(c.Summary(s.First+1, s.End-1)).Join(tail)
 }
 
 // kept is what a micro-batch in flight holds.
@@ -109,7 +111,7 @@ func (c *StageChain) static(s *span, m int64) int64 {
 	return n
 }
 
-// Peak is the peak of a stage that is alone on its device: [Table.StagePeak]
+// Peak is the peak of a stage that is alone on its device: [StagePeak]
 // of it, by GPipe or 1F1B. The workspace is that of a device that runs
 // products.
 //
@@ -120,7 +122,7 @@ func (c *StageChain) static(s *span, m int64) int64 {
 //	later forwards   (w−1)K + (m−1)L + G + sent + R + forward
 //	first backward   (w−1)K + wL + R + o + backward
 //	later backwards  (w−1)K + mL + G + sent + R + o + backward again
-func (c *StageChain) Peak(s Schedule, rank int64, at Stretch, workspace int64) int64 {
+func (c *StageChain) Peak(s costmodel.Schedule, rank int64, at costmodel.Interval, workspace int64) int64 {
 	if at.First >= at.End {
 		return 0
 	}
@@ -128,7 +130,7 @@ func (c *StageChain) Peak(s Schedule, rank int64, at Stretch, workspace int64) i
 	return c.peak(&p, s, rank, workspace)
 }
 
-func (c *StageChain) peak(p *span, s Schedule, rank, workspace int64) int64 {
+func (c *StageChain) peak(p *span, s costmodel.Schedule, rank, workspace int64) int64 {
 	m, r := s.MicroBatches, &p.first
 	var most int64
 	switch {
@@ -148,7 +150,7 @@ func (c *StageChain) peak(p *span, s Schedule, rank, workspace int64) int64 {
 	return c.static(p, m) + most
 }
 
-func (c *StageChain) training(p *span, s Schedule, rank int64) int64 {
+func (c *StageChain) training(p *span, s costmodel.Schedule, rank int64) int64 {
 	m, w := s.MicroBatches, s.InFlight(rank)
 	r, grads, logits, kept := &p.first, p.first.Grads, p.logits, c.kept(p)
 	most := max(
@@ -162,7 +164,7 @@ func (c *StageChain) training(p *span, s Schedule, rank int64) int64 {
 		return most
 	}
 	sent := int64(0)
-	if s.Kind == OneFOneB {
+	if s.Kind == costmodel.OneFOneB {
 		sent = p.in
 	}
 	flying := w - 1 // at the second backward

@@ -1,19 +1,21 @@
-package costmodel
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // Looped is the peak of a rank with several stages, by its actions and the
-// closed form of each stage: [Table.StagePeak] without its units.
-func (c *StageChain) Looped(place StagePlace, workspace int64) int64 {
+// closed form of each stage: [StagePeak] without its units.
+func (c *StageChain) Looped(place Rank, workspace int64) int64 {
 	return c.looped(place, workspace, true)
 }
 
 // LoopedFloor is at most [StageChain.Looped] of the same stages with others in
 // the place of empty ones: whether the loss, which changes the allocator's
 // rounding, is among those is not known.
-func (c *StageChain) LoopedFloor(place StagePlace, workspace int64) int64 {
+func (c *StageChain) LoopedFloor(place Rank, workspace int64) int64 {
 	return c.looped(place, workspace, false)
 }
 
-func (c *StageChain) looped(place StagePlace, workspace int64, padded bool) int64 {
+func (c *StageChain) looped(place Rank, workspace int64, padded bool) int64 {
 	l := looped{c: c, spans: make([]span, len(place.Chunks)), ran: make([]bool, len(place.Chunks))}
 	var all int64
 	var sum span // of all chunks
@@ -33,9 +35,9 @@ func (c *StageChain) looped(place StagePlace, workspace int64, padded bool) int6
 	if c.load {
 		return all
 	}
-	for _, p := range c.phases(place.Schedule, place.Rank) {
+	for _, p := range c.phases(place.Schedule, place.Index) {
 		var before int64
-		p.Ends(func(a Action) {
+		p.Ends(func(a costmodel.Action) {
 			if s := place.Chunks[a.Chunk]; s.First < s.End {
 				l.run(a)
 			}
@@ -56,16 +58,16 @@ func (c *StageChain) looped(place StagePlace, workspace int64, padded bool) int6
 
 // ranked is a rank of a schedule.
 type ranked struct {
-	Schedule
+	costmodel.Schedule
 	rank int64
 }
 
-// phases are [Schedule.Phases], made once: a search asks for the same ranks
+// phases are [costmodel.Schedule.Phases], made once: a search asks for the same ranks
 // over and over.
-func (c *StageChain) phases(s Schedule, rank int64) []Phase {
+func (c *StageChain) phases(s costmodel.Schedule, rank int64) []costmodel.Phase {
 	key := ranked{s, rank}
 	if c.made == nil {
-		c.made = map[ranked][]Phase{}
+		c.made = map[ranked][]costmodel.Phase{}
 	}
 	p, ok := c.made[key]
 	if !ok {
@@ -85,7 +87,7 @@ type looped struct {
 
 func (l *looped) see(more int64) { l.most = max(l.most, l.now+more) }
 
-func (l *looped) run(a Action) {
+func (l *looped) run(a costmodel.Action) {
 	p := &l.spans[a.Chunk]
 	kept, r := l.c.kept(p), &p.first
 	switch {

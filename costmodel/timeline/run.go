@@ -1,13 +1,15 @@
-package costmodel
+package timeline
 
-// Run is the closed form of the timeline of a stretch of layers on one
-// device. It is a monoid under [Run.Join]; the zero Run is empty.
+import "github.com/devmap-dev/devmap/costmodel"
+
+// Summary is the closed form of the timeline of a stretch of layers on one
+// device. It is a monoid under [Summary.Join]; the zero Summary is empty.
 //
 // With saved(i) and grads(i) of layer i, over a stretch [a, b):
 //
 //	Forward  = max over l of  saved(a..l−1) + held(a..l−1) + forward(l)
 //	Backward = max over l of  saved(a..l) + grads(l+1..b−1) + backward(l)
-type Run struct {
+type Summary struct {
 	Static        int64 // alive throughout
 	Saved         int64 // kept after forward: activations and KV cache
 	Grads         int64 // left by backward
@@ -22,8 +24,8 @@ type Run struct {
 }
 
 // Join is the run of r followed by s on the same device.
-func (r Run) Join(s Run) Run {
-	return Run{
+func (r Summary) Join(s Summary) Summary {
+	return Summary{
 		Static:        r.Static + s.Static,
 		Saved:         r.Saved + s.Saved,
 		Grads:         r.Grads + s.Grads,
@@ -38,23 +40,23 @@ func (r Run) Join(s Run) Run {
 	}
 }
 
-// Run is the closed form of one layer.
-func (s *Step) Run() Run {
-	return Run{
+// ofStep is the closed form of one layer.
+func ofStep(s *costmodel.Step) Summary {
+	return Summary{
 		Saved: s.Saved + s.KV, Grads: s.Grads, Forward: s.Forward, Backward: s.Saved + s.KV + s.Backward,
 		Held: s.Held, Grown: s.Grown, Late: s.Late,
 	}
 }
 
-// Run is the closed form of one unit.
-func (u *Unit) Run() Run {
-	var r Run
+// Of is the closed form of one unit.
+func Of(u *costmodel.Unit) Summary {
+	var r Summary
 	for i := range u.Steps {
-		r = r.Join(u.Steps[i].Run())
+		r = r.Join(ofStep(&u.Steps[i]))
 	}
 	if u.Recompute { // backward runs forward again first
-		kept, again := u.again()
-		r = Run{Grads: r.Grads, Saved: kept, Forward: max(r.Forward, kept), Backward: max(again, r.Backward, kept)}
+		kept, again := recomputed(u)
+		r = Summary{Grads: r.Grads, Saved: kept, Forward: max(r.Forward, kept), Backward: max(again, r.Backward, kept)}
 	}
 	if u.Handed > 0 { // gone once the unit's own backward starts
 		r.Saved += u.Handed
@@ -66,10 +68,10 @@ func (u *Unit) Run() Run {
 	return r
 }
 
-// again is what a recomputed unit keeps until its backward, and the peak while
+// recomputed is what a recomputed unit keeps until its backward, and the peak while
 // it runs again, layer by layer: what it kept of a layer goes, what the layer
 // saves comes.
-func (u *Unit) again() (kept, peak int64) {
+func recomputed(u *costmodel.Unit) (kept, peak int64) {
 	for i := range u.Steps {
 		kept += u.Steps[i].Kept
 	}
@@ -83,8 +85,8 @@ func (u *Unit) again() (kept, peak int64) {
 	return kept, peak
 }
 
-// Kept is what a device holds besides its units.
-type Kept struct {
+// Resident is what a device holds besides its units.
+type Resident struct {
 	Workspace int64 // throughout, where the device runs matrix products
 	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
 	// OutputDropped: Output is gone before backward begins.
@@ -96,7 +98,7 @@ type Kept struct {
 }
 
 // Peak is the most that a device with this run holds at once.
-func (r Run) Peak(k Kept) int64 {
+func (r Summary) Peak(k Resident) int64 {
 	kept := k.Output // in backward and the step
 	if k.OutputDropped {
 		kept = 0

@@ -1,10 +1,11 @@
-package costmodel_test
+package timeline_test
 
 import (
 	"math/rand/v2"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // randomUnits draws units as an engine makes them: training keeps no KV
@@ -55,20 +56,20 @@ func TestWalkJudgesRun(t *testing.T) {
 	for range 2000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
-		k := costmodel.Kept{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
-		chain := costmodel.NewChain(units)
+		k := timeline.Resident{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
+		chain := timeline.NewChain(units)
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {
-				var fold costmodel.Run
+				var fold timeline.Summary
 				var held []*costmodel.Unit
 				for i := a; i < b; i++ {
-					fold = fold.Join(units[i].Run())
+					fold = fold.Join(timeline.Of(&units[i]))
 					held = append(held, &units[i])
 				}
-				if got := chain.Run(a, b); got != fold {
+				if got := chain.Summary(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				walk := costmodel.Walk(mode, held, k)
+				walk := timeline.Walk(mode, held, k)
 				if walk.Memory.Total() != fold.Peak(k) {
 					t.Fatalf("%s [%d, %d): the walk holds %d at %s, the run %d\n%+v", mode, a, b, walk.Memory.Total(), walk.At, fold.Peak(k), units[a:b])
 				}
@@ -89,7 +90,7 @@ func TestWalkJudgesRun(t *testing.T) {
 // TestJoin: runs are a monoid, and a device that holds more never peaks lower.
 func TestJoin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	k := costmodel.Kept{Workspace: 7, Output: 300}
+	k := timeline.Resident{Workspace: 7, Output: 300}
 	for range 2000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
@@ -97,22 +98,22 @@ func TestJoin(t *testing.T) {
 			units = append(units, randomUnits(rng, mode)...)
 		}
 		k.OutputDropped = rng.IntN(2) == 0
-		r, s, u := units[0].Run(), units[1].Run(), units[2].Run()
+		r, s, u := timeline.Of(&units[0]), timeline.Of(&units[1]), timeline.Of(&units[2])
 		if left, right := r.Join(s).Join(u), r.Join(s.Join(u)); left != right {
 			t.Fatalf("(rs)u %+v, r(su) %+v", left, right)
 		}
-		if r.Join(costmodel.Run{}) != r || (costmodel.Run{}).Join(r) != r {
+		if r.Join(timeline.Summary{}) != r || (timeline.Summary{}).Join(r) != r {
 			t.Fatalf("the empty run changes %+v", r)
 		}
-		c := costmodel.NewChain(units)
+		c := timeline.NewChain(units)
 		for a := range units {
 			for b := a; b < len(units); b++ {
-				p := c.Run(a, b).Peak(k)
-				if wider := c.Run(a, b+1).Peak(k); wider < p {
+				p := c.Summary(a, b).Peak(k)
+				if wider := c.Summary(a, b+1).Peak(k); wider < p {
 					t.Fatalf("[%d, %d) holds %d, one more unit behind it %d", a, b, p, wider)
 				}
-				if a > 0 && c.Run(a-1, b).Peak(k) < p {
-					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, p, c.Run(a-1, b).Peak(k))
+				if a > 0 && c.Summary(a-1, b).Peak(k) < p {
+					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, p, c.Summary(a-1, b).Peak(k))
 				}
 			}
 		}
@@ -124,32 +125,65 @@ func TestJoin(t *testing.T) {
 func TestWalkByHand(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Steps: []costmodel.Step{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
-	got := costmodel.Walk(costmodel.Train, []*costmodel.Unit{block, head}, costmodel.Kept{Workspace: 3, Output: 2})
-	want := costmodel.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
+	got := timeline.Walk(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2})
+	want := timeline.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// Generation: weights 10, a body that holds 30 of the embedding, a cache of
 	// 50 that grows by 40 with 25 beside it in the last token; outputs of 9.
 	embed := &costmodel.Unit{Params: 10, Steps: []costmodel.Step{{Layer: "embed", Held: 30, Forward: 30}}}
-	for grown, want := range map[int64]costmodel.Peak{
+	for grown, want := range map[int64]timeline.Peak{
 		0:  {At: "forward of a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 50, Activations: 30 + 20}},
 		40: {At: "last token in a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 90, Activations: 25}},
 	} {
 		body := &costmodel.Unit{Products: true, Steps: []costmodel.Step{{Layer: "a", KV: 50, Grown: grown, Late: 25, Forward: 70}}}
-		if got := costmodel.Walk(costmodel.Infer, []*costmodel.Unit{embed, body}, costmodel.Kept{Workspace: 3, Output: 9}); got != want {
+		if got := timeline.Walk(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9}); got != want {
 			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
 		}
 	}
 	// Nothing but lookups: no workspace. Outputs of which the caller drops all
 	// but the loss are gone when the gradients come.
 	lookup := &costmodel.Unit{Params: 10, Padding: 2, Steps: []costmodel.Step{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
-	got = costmodel.Walk(costmodel.Train, []*costmodel.Unit{lookup}, costmodel.Kept{Workspace: 3, Output: 20, OutputDropped: true})
-	want = costmodel.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
+	got = timeline.Walk(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true})
+	want = timeline.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := costmodel.Walk(costmodel.Load, []*costmodel.Unit{block, head}, costmodel.Kept{}); got.Memory.Total() != 35 || got.At != "weights" {
+	if got := timeline.Walk(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{}); got.Memory.Total() != 35 || got.At != "weights" {
 		t.Errorf("load: %+v", got)
+	}
+}
+
+// TestStreamedLate: the parameters of a unit that left are on the device while
+// it runs, when caches are complete too; nothing of them stays.
+func TestStreamedLate(t *testing.T) {
+	u := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Steps: []costmodel.Step{
+		{Layer: "attention", Weights: 60, Forward: 70, KV: 50, Grown: 40, Late: 25},
+		{Layer: "mlp", Weights: 40, Forward: 30},
+	}}
+	s := u.Streamed()
+	kept := timeline.Resident{}
+	peak := func(u *costmodel.Unit) int64 {
+		p := timeline.Walk(costmodel.Infer, []*costmodel.Unit{u}, kept)
+		return p.Memory.Total()
+	}
+	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a
+	// token on top. Streamed: the caches, the token's 25 and the 60 that it reads.
+	if got, want := peak(&u), int64(107+50+40+25); got != want {
+		t.Errorf("at home %d B, want %d", got, want)
+	}
+	if got, want := peak(&s), int64(50+40+25+60); got != want {
+		t.Errorf("streamed %d B, want %d", got, want)
+	}
+	if s.Steps[1].Late != 0 || u.Steps[0].Late != 25 {
+		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Steps[1].Late, u.Steps[0].Late)
+	}
+	first := costmodel.Unit{Name: "first", Params: 100, Steps: []costmodel.Step{{Layer: "mlp", Weights: 100, Forward: 30}}}
+	if out := first.Streamed(); peak(&out) != 30+100 {
+		t.Errorf("streamed, a unit whose forward takes 30 B and reads 100 holds %d B", peak(&out))
+	}
+	if timeline.Of(&s).Peak(kept) != peak(&s) {
+		t.Errorf("the closed form says %d B, the walk %d", timeline.Of(&s).Peak(kept), peak(&s))
 	}
 }

@@ -1,9 +1,10 @@
-package costmodel_test
+package timeline_test
 
 import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // twoBlocks is an embedding, two blocks and a head, of round sizes. What is
@@ -68,13 +69,13 @@ func TestSharded(t *testing.T) {
 	} {
 		table := twoBlocks()
 		c.change(table)
-		peak := table.Replica(&costmodel.Device{})
+		peak := timeline.Replica(table, &costmodel.Device{})
 		if peak.Memory.Total() != c.want || peak.At != c.at {
 			t.Errorf("%s: %d at %q, want %d at %q (%+v)", c.name, peak.Memory.Total(), peak.At, c.want, c.at, peak.Memory)
 		}
 	}
 	want := costmodel.Memory{Params: 60, OptimizerState: 80, Grads: 4 + 20, Activations: 31 + 2, CommBuffers: 100 + 41 + 40 + 80}
-	if peak := twoBlocks().Replica(&costmodel.Device{}); peak.Memory != want {
+	if peak := timeline.Replica(twoBlocks(), &costmodel.Device{}); peak.Memory != want {
 		t.Errorf("%+v, want %+v", peak.Memory, want)
 	}
 }
@@ -91,7 +92,7 @@ func TestShardedRecompute(t *testing.T) {
 	// sharded gradients, the head's gradient, the embedding's indices, and the
 	// input that h.0 was called with.
 	const want = 140 + 100 + 40 + 80 + 20 + 4 + 1 + 2 + 500
-	if peak := table.Replica(&costmodel.Device{}); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
+	if peak := timeline.Replica(table, &costmodel.Device{}); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
 		t.Errorf("%d at %q, want %d", peak.Memory.Total(), peak.At, want)
 	}
 }

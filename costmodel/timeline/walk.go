@@ -1,18 +1,20 @@
-package costmodel
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // Peak is the moment when a device holds most.
 type Peak struct {
-	Memory Memory // by category, at that moment
-	At     string // "loss backward", "forward of model.layers.3", …
+	Memory costmodel.Memory // by category, at that moment
+	At     string           // "loss backward", "forward of model.layers.3", …
 }
 
 // Walk goes through a step on one device, layer by layer, and returns its
 // peak. It is the plain form of the timeline: [Run] and [Chain] are tested
 // against it, and a map's check uses it. units stand in time order.
-func Walk(mode Mode, units []*Unit, k Kept) Peak {
+func Walk(mode costmodel.Mode, units []*costmodel.Unit, k Resident) Peak {
 	w := walker{}
 	w.start(units, &k)
-	if mode == Load {
+	if mode == costmodel.Load {
 		return w.peak
 	}
 	last := w.last(units, &k)
@@ -26,7 +28,7 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 	if k.OutputDropped {
 		w.now.Activations -= k.Output
 	}
-	if mode == Train {
+	if mode == costmodel.Train {
 		for i := len(units) - 1; i >= 0; i-- {
 			w.backward(units[i])
 		}
@@ -41,12 +43,12 @@ func Walk(mode Mode, units []*Unit, k Kept) Peak {
 }
 
 type walker struct {
-	now  Memory
+	now  costmodel.Memory
 	peak Peak
 }
 
 // start is what is there throughout.
-func (w *walker) start(units []*Unit, k *Kept) {
+func (w *walker) start(units []*costmodel.Unit, k *Resident) {
 	products := false
 	for _, u := range units {
 		w.now.Params += u.Params + u.Buffers
@@ -63,7 +65,7 @@ func (w *walker) start(units []*Unit, k *Kept) {
 }
 
 // last adds the gradients that the step before left, where they stay.
-func (w *walker) last(units []*Unit, k *Kept) int64 {
+func (w *walker) last(units []*costmodel.Unit, k *Resident) int64 {
 	if !k.LastGradients {
 		return 0
 	}
@@ -88,7 +90,7 @@ func (w *walker) see(at string, activations, grads int64) {
 	}
 }
 
-func (w *walker) forward(u *Unit) {
+func (w *walker) forward(u *costmodel.Unit) {
 	defer func() {
 		w.now.Activations += u.Handed + u.Cached
 		w.see("forward of "+u.Name, 0, 0)
@@ -118,7 +120,7 @@ func (w *walker) forward(u *Unit) {
 
 // late ends a forward of inference: the body's own tensors go, and the head
 // runs; where tokens are generated, once more with caches that have grown.
-func (w *walker) late(units []*Unit) {
+func (w *walker) late(units []*costmodel.Unit) {
 	grown := w.ripen(units)
 	for _, u := range units {
 		w.lateIn(u, grown)
@@ -127,7 +129,7 @@ func (w *walker) late(units []*Unit) {
 
 // ripen drops what the body held and completes the caches; it reports whether
 // they grow.
-func (w *walker) ripen(units []*Unit) (grown bool) {
+func (w *walker) ripen(units []*costmodel.Unit) (grown bool) {
 	for _, u := range units {
 		w.now.Activations -= u.Cached
 		for i := range u.Steps {
@@ -139,7 +141,7 @@ func (w *walker) ripen(units []*Unit) (grown bool) {
 	return grown
 }
 
-func (w *walker) lateIn(u *Unit, grown bool) {
+func (w *walker) lateIn(u *costmodel.Unit, grown bool) {
 	for i := range u.Steps {
 		s := &u.Steps[i]
 		switch {
@@ -152,7 +154,7 @@ func (w *walker) lateIn(u *Unit, grown bool) {
 	}
 }
 
-func (w *walker) backward(u *Unit) {
+func (w *walker) backward(u *costmodel.Unit) {
 	w.now.Activations -= u.Handed
 	if u.Recompute {
 		for i := range u.Steps {

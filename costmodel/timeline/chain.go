@@ -1,8 +1,10 @@
-package costmodel
+package timeline
 
 import (
 	"math/bits"
 	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Chain answers for any stretch of a sequence of units in O(1), after
@@ -16,7 +18,7 @@ type Chain struct {
 }
 
 // NewChain prepares units in time order.
-func NewChain(units []Unit) *Chain {
+func NewChain(units []costmodel.Unit) *Chain {
 	n := len(units)
 	c := &Chain{
 		static: make([]int64, n+1), saved: make([]int64, n+1),
@@ -26,7 +28,7 @@ func NewChain(units []Unit) *Chain {
 	fwd, bwd := make([]int64, n), make([]int64, n)
 	late, last := make([]int64, n), make([]int64, n)
 	for i := range units {
-		r := units[i].Run()
+		r := Of(&units[i])
 		c.static[i+1] = c.static[i] + r.Static
 		c.saved[i+1] = c.saved[i] + r.Saved
 		c.grads[i+1] = c.grads[i] + r.Grads
@@ -37,7 +39,7 @@ func NewChain(units []Unit) *Chain {
 		if r.Products {
 			c.products[i+1]++
 		}
-		// The terms of Run's maxima that depend on l alone.
+		// The terms of Summary's maxima that depend on l alone.
 		fwd[i] = c.saved[i] + c.held[i] + r.Forward
 		bwd[i] = c.saved[i] - c.grads[i+1] + r.Backward
 		late[i], last[i] = r.Late, r.Last
@@ -47,12 +49,12 @@ func NewChain(units []Unit) *Chain {
 	return c
 }
 
-// Run is the closed form of units [a, b).
-func (c *Chain) Run(a, b int) Run {
+// Summary is the closed form of units [a, b).
+func (c *Chain) Summary(a, b int) Summary {
 	if a >= b {
-		return Run{}
+		return Summary{}
 	}
-	return Run{
+	return Summary{
 		Static:        c.static[b] - c.static[a],
 		Saved:         c.saved[b] - c.saved[a],
 		Grads:         c.grads[b] - c.grads[a],

@@ -1,0 +1,25 @@
+package costmodel
+
+// Group is parameters that are gathered for use and whose gradients are
+// reduced together: FSDP2's parameter group (torch 2.11,
+// _fsdp_param_group.py FSDPParamGroup). Sizes are bytes on one rank; all
+// count the padding that makes the parts of all ranks equal.
+type Group struct {
+	Name  string
+	Units []int // in Table.Units, those of the group that run
+	// Gathered are the whole parameters in the type of compute.
+	Gathered int64
+	// Buffer is the all-gather's output, from which they are copied; CopyIn
+	// the rank's own part of it, where that must be cast first.
+	Buffer, CopyIn int64
+	// Reduce is the reduce-scatter's input, Reduced its output, of which the
+	// sharded gradients are views.
+	Reduce, Reduced int64
+	// LastGrad is the gradient that is copied into Reduce last: a loop
+	// variable of foreach_reduce keeps it while Reduced is made.
+	LastGrad int64
+	// Root: the group of the whole model, gathered throughout.
+	Root bool
+	// Kept: it stays gathered from forward to backward.
+	Kept bool
+}
