@@ -20,8 +20,8 @@ func (t *Topology) sameHost(a, b int) bool {
 	return t.Devices[a].Host != "" && t.Devices[a].Host == t.Devices[b].Host
 }
 
-// apart reports devices on two hosts whose rate between hosts is known.
-func (t *Topology) apart(a, b int) bool {
+// Apart reports devices on two hosts whose rate between hosts is known.
+func (t *Topology) Apart(a, b int) bool {
 	x, y := &t.Devices[a], &t.Devices[b]
 	return x.Host != y.Host && min(x.HostBytesPerSecond, y.HostBytesPerSecond) > 0
 }
@@ -34,7 +34,25 @@ func (t *Topology) Linked(from, to int) bool {
 	case from == to || t.link(from, to) != nil:
 		return true
 	case t.Devices[from].Host != t.Devices[to].Host:
-		return t.apart(from, to)
+		return t.Apart(from, to)
 	}
 	return len(t.Links) == 0 || t.sameHost(from, to)
+}
+
+// SendSeconds is the time of a copy between two devices: by their link, or
+// by the slower of their ports where no link is given; 0 where their rates are
+// not known.
+func (t *Topology) SendSeconds(from, to int, bytes int64) float64 {
+	if l := t.link(from, to); l != nil {
+		return l.LatencySeconds + float64(bytes)/l.BytesPerSecond
+	}
+	a, b := &t.Devices[from], &t.Devices[to]
+	rate := min(a.LinkBytesPerSecond, b.LinkBytesPerSecond)
+	if t.Apart(from, to) {
+		rate = min(a.HostBytesPerSecond, b.HostBytesPerSecond)
+	}
+	if rate <= 0 {
+		return 0
+	}
+	return float64(bytes) / rate
 }

@@ -50,3 +50,18 @@ func must(data []byte, err error) []byte {
 	}
 	return data
 }
+
+// TestSlowerHost: a copy between hosts goes at the pace of the slower of the
+// two, whichever sends.
+func TestSlowerHost(t *testing.T) {
+	topo := &costmodel.Topology{Devices: []costmodel.Device{{}, {Host: "b"}}}
+	for d := range topo.Devices {
+		topo.Devices[d].LinkBytesPerSecond = 1
+	}
+	topo.Devices[0].HostBytesPerSecond, topo.Devices[1].HostBytesPerSecond = 4, 2
+	for _, from := range []int{0, 1} {
+		if got := topo.SendSeconds(from, 1-from, 8); got != 4 {
+			t.Errorf("from %d: %v s, want 8 bytes at 2 a second", from, got)
+		}
+	}
+}

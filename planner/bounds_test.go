@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
@@ -133,7 +134,7 @@ func TestNaiveBounds(t *testing.T) {
 func updateOf(p *planner.Problem, m devicemap.Map) float64 {
 	sums, slowest := make([]float64, len(p.Topology.Devices)), 0.
 	for u, d := range m {
-		sums[d] += p.Costs.UnitSeconds(p.Topology, int(d), u).Update
+		sums[d] += steptime.Unit(p.Costs, p.Topology, int(d), u).Update
 		slowest = max(slowest, sums[d])
 	}
 	return slowest

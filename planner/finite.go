@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // finite refuses costs that are no numbers, or negative: sums and comparisons
@@ -42,23 +43,23 @@ func total(p costmodel.Pass) float64 {
 // finite length: no bound and no fixed point would mean anything.
 func (p *Problem) finiteTimes() error {
 	longest := 0.
-	passes, tokens := p.Costs.Passes()
+	passes, tokens := steptime.Passes(p.Costs)
 	unlike := p.unlike()
 	for u := range p.Costs.Units {
 		most := 0.
 		for _, d := range unlike {
-			s := p.Costs.UnitSeconds(p.Topology, d, u)
+			s := steptime.Unit(p.Costs, p.Topology, d, u)
 			most = max(most, passes*(s.Forward+s.Backward+s.Issue+s.IssueBack)+tokens*(s.Token+s.IssueToken)+s.Update)
 		}
 		longest += most
 	}
 	if !(longest <= longestStep) {
-		return &costmodel.TimeError{Msg: fmt.Sprintf("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
+		return &steptime.Error{Msg: fmt.Sprintf("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
 	}
 	for i := range p.Topology.Links {
 		l := &p.Topology.Links[i]
 		if l.BytesPerSecond < slowestLink {
-			return &costmodel.TimeError{Msg: fmt.Sprintf("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, l.BytesPerSecond, l.From, l.To, slowestLink)}
+			return &steptime.Error{Msg: fmt.Sprintf("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, l.BytesPerSecond, l.From, l.To, slowestLink)}
 		}
 	}
 	return nil

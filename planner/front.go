@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // Front are the maps of which none is better in both the step and the largest
@@ -28,7 +28,7 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	defer cancel()
 	p.Objective = Time
 	if p.Anywhere && p.Costs != nil && !p.piped() && !p.Costs.Workload.Strategy.Replicated() {
-		return nil, &costmodel.TimeError{Msg: "the front is searched among contiguous maps: --contiguous=false goes with --objective memory or time"}
+		return nil, &steptime.Error{Msg: "the front is searched among contiguous maps: --contiguous=false goes with --objective memory or time"}
 	}
 	first, err := Solve(ctx, p, s)
 	if err != nil {

@@ -2,12 +2,13 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // anyStep scores maps of any form: the step by tables of what
-// costmodel.Table.StepSeconds counts, and the peaks by joining runs.
+// steptime.Step counts, and the peaks by joining runs.
 type anyStep struct {
 	sc    *scatter
 	sums  *naiveStep // for paces; it has no layout but the problem
@@ -30,7 +31,7 @@ func newAnyStep(sc *scatter) *anyStep {
 		micro: 1 / float64(max(1, p.Costs.Workload.Seq)), sent: newSender(p),
 		held: make([]timeline.Summary, devices), used: make([]bool, devices), update: make([]float64, devices),
 	}
-	a.sums.passes, a.sums.tokens = p.Costs.Passes()
+	a.sums.passes, a.sums.tokens = steptime.Passes(p.Costs)
 	a.sums.crossings() // numbers the kinds of outputs
 	for u := range n {
 		if k := a.sums.size[u]; k == len(a.send) {
@@ -41,7 +42,7 @@ func newAnyStep(sc *scatter) *anyStep {
 	for d := range devices {
 		row := make([]passTimes, n)
 		for u := range row {
-			row[u] = p.Costs.UnitSeconds(p.Topology, d, u)
+			row[u] = steptime.Unit(p.Costs, p.Topology, d, u)
 		}
 		a.units = append(a.units, row)
 	}

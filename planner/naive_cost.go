@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // cost is what maps are compared by: the time of a step in ticks, then the
@@ -51,7 +52,7 @@ type naiveStep struct {
 func newNaiveStep(l *layout, fixed *pins, c pace) *naiveStep {
 	p := l.p
 	t := &naiveStep{l: l, pins: fixed, devices: len(p.Topology.Devices), items: len(l.start) - 1, pace: c, train: p.Costs.Workload.Mode == costmodel.Train}
-	t.passes, t.tokens = p.Costs.Passes()
+	t.passes, t.tokens = steptime.Passes(p.Costs)
 	seconds, update := t.seconds()
 	crossing := t.crossings()
 	cuts := float64(t.devices + 2*len(l.tied) + 2)
@@ -66,7 +67,7 @@ func (t *naiveStep) seconds() (units, update [][]float64) {
 	for d := range t.devices {
 		own, up := make([]float64, len(p.Costs.Units)), make([]float64, len(p.Costs.Units))
 		for u := range own {
-			s := p.Costs.UnitSeconds(p.Topology, d, u)
+			s := steptime.Unit(p.Costs, p.Topology, d, u)
 			own[u], up[u] = t.pace.weighted(t, u, s), s.Update
 		}
 		units, update = append(units, own), append(update, up)

@@ -3,7 +3,7 @@ package planner
 import (
 	"math"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // pace says who is waited for in a step of a device map. The host issues
@@ -25,7 +25,7 @@ type pace struct {
 }
 
 // passTimes are the seconds of one unit's passes on one device.
-type passTimes = costmodel.UnitSeconds
+type passTimes = steptime.UnitSeconds
 
 // weighted is a unit's part of the step.
 func (c pace) weighted(t *naiveStep, u int, s passTimes) float64 {
@@ -87,7 +87,7 @@ func (t *naiveStep) paceOf(place []int) pace {
 	}
 	units := make([]passTimes, len(place))
 	for u, d := range place {
-		units[u] = p.Costs.UnitSeconds(p.Topology, d, u)
+		units[u] = steptime.Unit(p.Costs, p.Topology, d, u)
 		in := 0.
 		if u > 0 {
 			in = cross(place[u-1], d, u-1)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -49,7 +50,7 @@ func (p *Problem) timedSolver(ctx context.Context) (timed, error) {
 // says whether any does, and stands in where the time ends before another is
 // found.
 func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) {
-	if err := p.Costs.Timed(p.Topology); err != nil {
+	if err := steptime.Check(p.Costs, p.Topology); err != nil {
 		return nil, err
 	}
 	if err := p.finiteTimes(); err != nil {

@@ -1,6 +1,10 @@
 package planner
 
-import "math"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+)
 
 // pipeCosts are the seconds of the chain's items on the ranks of a pipeline,
 // as prefix sums.
@@ -14,7 +18,7 @@ type pipeCosts struct {
 
 func newPipeCosts(l *layout, fixed *pins) *pipeCosts {
 	c := &pipeCosts{l: l}
-	_, c.tokens = l.p.Costs.Passes()
+	_, c.tokens = steptime.Passes(l.p.Costs)
 	items := len(l.start) - 1
 	for d := range l.device {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
@@ -23,7 +27,7 @@ func newPipeCosts(l *layout, fixed *pins) *pipeCosts {
 			issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
 			f[i+1], b[i+1], t[i+1], up[i+1], barred[i+1] = f[i], b[i], t[i], up[i], barred[i]
 			for _, u := range l.order[l.start[i]:l.start[i+1]] {
-				s := l.p.Costs.UnitSeconds(l.p.Topology, d, u)
+				s := steptime.Unit(l.p.Costs, l.p.Topology, d, u)
 				f[i+1] += s.Forward
 				b[i+1] += s.Backward
 				issue[i+1] += s.Issue
@@ -86,7 +90,7 @@ func (c *pipeCosts) tokenOf(d, a, b int) float64 {
 	}
 	host, device := 0., 0.
 	for _, u := range c.l.order[c.l.start[a]:c.l.start[b]] {
-		s := c.l.p.Costs.UnitSeconds(c.l.p.Topology, d, u)
+		s := steptime.Unit(c.l.p.Costs, c.l.p.Topology, d, u)
 		host += s.IssueToken
 		device = max(device+s.Token, host)
 	}

@@ -2,10 +2,11 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // player runs the schedule of a pipeline with one stage a device as
-// [costmodel.Table.StepSeconds] does: an action starts when its device is
+// [steptime.Step] does: an action starts when its device is
 // free and its input is there, and ends no sooner than its kernels are
 // issued. It is the same rule on arrays, as the search plays thousands of
 // cuts.
@@ -66,7 +67,7 @@ func newPlayer(s costmodel.Schedule, train bool) *player {
 // run is when each rank ends; it is good until the next run.
 func (p *player) run(t *stageTimes) []float64 {
 	if p.long {
-		all := costmodel.StageSeconds{Forward: t.forward, Backward: t.backward, Issue: t.issue, IssueBack: t.issueBack, To: t.to, From: t.from}
+		all := steptime.StageSeconds{Forward: t.forward, Backward: t.backward, Issue: t.issue, IssueBack: t.issueBack, To: t.to, From: t.from}
 		return all.Ends(p.schedule.Kind, p.train, p.schedule.MicroBatches)
 	}
 	for back := range p.done {

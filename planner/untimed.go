@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // Bounds of the tables of a search for the shortest step: items × devices, of
@@ -68,12 +69,12 @@ func (s *fewer) shortest(ctx context.Context, caps []int64) (*answer, error) {
 // fastest is a step that no map is below: every unit on its fastest device,
 // whose work comes in turn.
 func (p *Problem) fastest() float64 {
-	passes, tokens := p.Costs.Passes()
+	passes, tokens := steptime.Passes(p.Costs)
 	sum, devices := 0., p.unlike()
 	for u := range p.Costs.Units {
 		least := math.Inf(1)
 		for _, d := range devices {
-			s := p.Costs.UnitSeconds(p.Topology, d, u)
+			s := steptime.Unit(p.Costs, p.Topology, d, u)
 			least = min(least, passes*(s.Forward+s.Backward)+tokens*s.Token)
 		}
 		sum += least

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"io"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
 )
@@ -53,7 +53,7 @@ func report(stderr io.Writer, err error) int {
 	var conflict *planner.ConflictError
 	var stage *planner.StageError
 	var unsupported *load.UnsupportedError
-	var timed *costmodel.TimeError
+	var timed *steptime.Error
 	var offload *planner.OffloadError
 	var usage usageError
 	switch {

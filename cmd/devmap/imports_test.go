@@ -33,15 +33,16 @@ var allowed = map[string][]string{
 
 	"costmodel/timeline":  {"costmodel"},
 	"costmodel":           {"modelgraph"},
+	"costmodel/steptime":  {"modelgraph", "costmodel"},
 	"costmodel/shard":     {"modelgraph", "costmodel"},
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/estimate": {
 		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 	},
 
-	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/shard"},
+	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/shard", "costmodel/steptime"},
 	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
-	"planner":           {"modelgraph", "costmodel", "costmodel/timeline", "planner/devicemap"},
+	"planner":           {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
 		"costmodel/estimate", "planner", "planner/devicemap",

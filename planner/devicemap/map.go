@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -90,7 +91,7 @@ type Stage struct {
 	Device Device   `json:"device"`
 	Units  []string `json:"units"`
 	// The seconds are nil where they are not known or were not asked for.
-	*costmodel.StageTimes
+	*steptime.StageTimes
 }
 
 // MarshalJSON writes the index or the tier's name.
@@ -133,7 +134,7 @@ func TimedStages(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topolo
 		at[i] = costmodel.Interval{First: end, End: end + len(out[i].Units)}
 		end = at[i].End
 	}
-	if times := t.StageTimes(topo, m.places(), at); times != nil {
+	if times := steptime.Stages(t, topo, m.places(), at); times != nil {
 		for i := range out {
 			out[i].StageTimes = &times[i]
 		}

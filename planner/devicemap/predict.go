@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
@@ -141,15 +142,15 @@ func Imbalance(ps []Prediction) float64 {
 	return float64(most) * float64(len(ps)) / float64(sum)
 }
 
-// StepSeconds is [costmodel.Table.StepSeconds] of a placement; m is nil where
+// StepSeconds is [steptime.Step] of a placement; m is nil where
 // every GPU runs the whole model.
 func StepSeconds(t *costmodel.Table, topo *costmodel.Topology, m Map) *float64 {
-	return t.StepSeconds(topo, m.places())
+	return steptime.Step(t, topo, m.places())
 }
 
 // Communication is [costmodel.Table.Communication] of a placement.
 func Communication(t *costmodel.Table, topo *costmodel.Topology, m Map) int64 {
-	return t.Communication(topo, m.places())
+	return steptime.Communication(t, topo, m.places())
 }
 
 // places are the device indices of the units.

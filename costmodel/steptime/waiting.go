@@ -1,4 +1,6 @@
-package costmodel
+package steptime
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // waiting is [timing.lockStep] where a round has fewer micro-batches than
 // there are ranks: a rank then comes to its next chunk before its input went
@@ -6,12 +8,12 @@ package costmodel
 // waits for the receive). Each rank goes through its actions, one in a step,
 // as soon as what an action needs was made in a step before. As there are
 // few micro-batches, there are few steps.
-func (k *lockStep) waiting(schedule Schedule) []float64 {
+func (k *lockStep) waiting(schedule costmodel.Schedule) []float64 {
 	clocks := make([]float64, 2*len(k.held))
 	orders := make([][]made, len(k.device))
 	for rank, d := range k.device {
 		for _, a := range schedule.Order(int64(rank)) {
-			if a.Chunk < int64(len(k.held[d])) && (!a.Backward || k.t.Workload.Mode == Train) {
+			if a.Chunk < int64(len(k.held[d])) && (!a.Backward || k.t.Workload.Mode == costmodel.Train) {
 				orders[rank] = append(orders[rank], made{action{k.held[d][a.Chunk], a.Backward}, a.MicroBatch})
 			}
 		}

@@ -1,7 +1,9 @@
-package costmodel
+package steptime
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // StageTimes are what a stage takes in seconds: of one micro-batch, of one
-// token generated, and of the optimizer's step. A step ([Table.StepSeconds])
+// token generated, and of the optimizer's step. A step ([Step])
 // adds up from those of all its stages, the schedule and what sets the host's
 // pace; FORMATS.md says how.
 type StageTimes struct {
@@ -27,16 +29,16 @@ type StageTimes struct {
 	UpdateSeconds float64 `json:"update_seconds"`
 }
 
-// StageTimes are those of stretches of units that follow each other, each on
+// Stages are the times of stretches of units that follow each other, each on
 // one device or tier: zeros in load mode, where nothing runs, and nil where a
-// step's time is not known ([Table.StepSeconds]).
-func (t *Table) StageTimes(topo *Topology, place []int, stages []Interval) []StageTimes {
+// step's time is not known ([Step]).
+func Stages(t *costmodel.Table, topo *costmodel.Topology, place []int, stages []costmodel.Interval) []StageTimes {
 	out := make([]StageTimes, len(stages))
-	if t.Workload.Mode == Load {
+	if t.Workload.Mode == costmodel.Load {
 		return out
 	}
 	s := timing{t: t, topo: topo, place: place}
-	if t.StepSeconds(topo, place) == nil || !s.tiers() {
+	if Step(t, topo, place) == nil || !s.tiers() {
 		return nil
 	}
 	for i, at := range stages {
@@ -48,15 +50,15 @@ func (t *Table) StageTimes(topo *Topology, place []int, stages []Interval) []Sta
 		if from == to {
 			continue
 		}
-		out[i-1].SendSeconds = s.send(from, to, s.work(before).Output)
-		if t.Workload.Mode == Train {
-			out[i].SendBackSeconds = s.send(to, from, s.work(before).Output)
+		out[i-1].SendSeconds = s.topo.SendSeconds(from, to, s.work(before).Output)
+		if t.Workload.Mode == costmodel.Train {
+			out[i].SendBackSeconds = s.topo.SendSeconds(to, from, s.work(before).Output)
 		}
 	}
 	return out
 }
 
-func (s *timing) stageTimes(at Interval) StageTimes {
+func (s *timing) stageTimes(at costmodel.Interval) StageTimes {
 	var forward, backward, token clock
 	var update float64
 	for u := at.First; u < at.End; u++ {
@@ -65,7 +67,7 @@ func (s *timing) stageTimes(at Interval) StageTimes {
 		token.run(s.issue(d, w.Token)+copied, s.seconds(d, w.Token)+copied)
 		update += s.updates(d, w.Update)
 	}
-	for u := at.End - 1; u >= at.First && s.t.Workload.Mode == Train; u-- {
+	for u := at.End - 1; u >= at.First && s.t.Workload.Mode == costmodel.Train; u-- {
 		d, w := s.place[u], s.work(u)
 		backward.run(s.issueBack(d, w.Backward), s.seconds(d, w.Backward))
 	}

@@ -1,4 +1,6 @@
-package costmodel
+package steptime
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // clock is where a host and the device that it issues kernels to have got.
 // The host does not wait: a pass ends when the device is through with it, and
@@ -24,12 +26,12 @@ func (c *clock) times(n float64) float64 {
 }
 
 // issue is the host's time to issue a forward.
-func (s *timing) issue(d int, p Pass) float64 {
+func (s *timing) issue(d int, p costmodel.Pass) float64 {
 	return p.Kernels * s.topo.Devices[d].IssueSeconds
 }
 
 // issueBack is the host's time to issue a backward: autograd's engine calls
 // kernels without Python.
-func (s *timing) issueBack(d int, p Pass) float64 {
+func (s *timing) issueBack(d int, p costmodel.Pass) float64 {
 	return p.Kernels * s.topo.Devices[d].BackwardIssueSeconds
 }

@@ -1,8 +1,10 @@
-package costmodel
+package steptime
 
 import (
 	"math"
 	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // StageSeconds are the times of a pipeline's stages in seconds, one stage a
@@ -20,7 +22,7 @@ type StageSeconds struct{ Forward, Backward, Issue, IssueBack, To, From []float6
 // the one before. All that one wave leaves to the next are the clocks of the
 // ranks and of their hosts, and the waves in which all stages run both are
 // alike ([again]): any number of micro-batches takes the same memory.
-func (s *StageSeconds) Ends(kind ScheduleKind, train bool, microBatches int64) []float64 {
+func (s *StageSeconds) Ends(kind costmodel.ScheduleKind, train bool, microBatches int64) []float64 {
 	p := len(s.Forward)
 	w := waves{StageSeconds: s, stages: p, before: make([]float64, p)}
 	for _, times := range [][]float64{s.Forward, s.Backward, s.Issue, s.IssueBack, s.To, s.From} {
@@ -30,7 +32,7 @@ func (s *StageSeconds) Ends(kind ScheduleKind, train bool, microBatches int64) [
 	}
 	clocks := make([]float64, 2*p)
 	switch m, last := microBatches, int64(p-1); {
-	case !train || kind != OneFOneB:
+	case !train || kind != costmodel.OneFOneB:
 		again(clocks, m, int64(p), w.forwards)
 		if train {
 			again(clocks, m, int64(p), w.backwards)

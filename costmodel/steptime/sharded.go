@@ -1,6 +1,10 @@
-package costmodel
+package steptime
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // sharded is one step of FSDP2, HSDP or ZeRO-3 on device d. A unit is gathered
 // while the one before it runs; gradients are scattered while the next
@@ -15,11 +19,11 @@ func (s *timing) sharded(d int) float64 {
 	for u := range s.t.Units {
 		update += s.updates(d, s.work(u).Update)
 	}
-	total := s.microBatches() * g.pass(func(w *Work) Pass { return w.Forward }, w.Mode == Train)
+	total := s.microBatches() * g.pass(func(w *costmodel.Work) costmodel.Pass { return w.Forward }, w.Mode == costmodel.Train)
 	if w.NewTokens > 0 {
-		total += s.tokens() * g.pass(func(w *Work) Pass { return w.Token }, false)
+		total += s.tokens() * g.pass(func(w *costmodel.Work) costmodel.Pass { return w.Token }, false)
 	}
-	if w.Mode == Train {
+	if w.Mode == costmodel.Train {
 		total += update / float64(g.degree)
 	}
 	return total
@@ -41,7 +45,7 @@ type gatherer struct {
 func (s *timing) gather(d int) *gatherer {
 	w := &s.t.Workload
 	n := int64(len(s.topo.Devices))
-	g := &gatherer{s: s, d: d, degree: min(n, max(1, w.ShardDegree)), compute: w.wire(), grads: w.reduced()}
+	g := &gatherer{s: s, d: d, degree: min(n, max(1, w.ShardDegree)), compute: wire(w), grads: reduced(w)}
 	g.replicas = n / g.degree
 	for u := range s.t.Units {
 		if !s.work(u).Block {
@@ -53,7 +57,7 @@ func (s *timing) gather(d int) *gatherer {
 
 // pass is one micro-batch: forward, and backward where it trains. The root's
 // parameters are gathered first and stay to the end.
-func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
+func (g *gatherer) pass(forward func(*costmodel.Work) costmodel.Pass, train bool) float64 {
 	g.now, g.host, g.stream, g.reduce = 0, 0, 0, 0
 	g.unshard(g.root)
 	g.opened(g.stream, g.root)
@@ -93,7 +97,7 @@ func (g *gatherer) pass(forward func(*Work) Pass, train bool) float64 {
 }
 
 // ran is a unit's pass, whose kernels and hooks the host issues.
-func (g *gatherer) ran(issue float64, p Pass, w *Work) {
+func (g *gatherer) ran(issue float64, p costmodel.Pass, w *costmodel.Work) {
 	g.host += issue
 	if w.Block {
 		g.host += float64(w.Tensors) * g.s.topo.Devices[g.d].ShardedIssueSeconds

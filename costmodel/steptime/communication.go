@@ -1,8 +1,10 @@
-package costmodel
+package steptime
 
 import (
 	"math"
 	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // whole is a number of bytes, cut off at the largest int64.
@@ -16,7 +18,7 @@ func whole(bytes float64) int64 {
 // wire is the size of an element of a weight as it is gathered: sharding
 // engines send what they compute with (FSDP2's param_dtype, DeepSpeed's
 // 16-bit weights).
-func (w *Workload) wire() int64 {
+func wire(w *costmodel.Workload) int64 {
 	if w.Precision.Mixed() {
 		return 2
 	}
@@ -27,11 +29,11 @@ func (w *Workload) wire() int64 {
 // reduces mixed precision in fp32 (MixedPrecisionPolicy(param_dtype=bf16,
 // reduce_dtype=fp32), as torchtitan and Accelerate set it), DeepSpeed in the
 // type of the weights.
-func (w *Workload) reduced() int64 {
-	if w.Precision.Mixed() && w.Runtime != DeepSpeed {
+func reduced(w *costmodel.Workload) int64 {
+	if w.Precision.Mixed() && w.Runtime != costmodel.DeepSpeed {
 		return 4
 	}
-	return w.wire()
+	return wire(w)
 }
 
 // Communication is the bytes that the busiest GPU sends to others in a step.
@@ -40,40 +42,40 @@ func (w *Workload) reduced() int64 {
 // DDP and ZeRO 1–2 send 2(n−1)/n·Ψ, ZeRO-3 3(n−1)/n·Ψ and FSDP that less the
 // root's second gathering, a forward alone (n−1)/n·Ψ, and HSDP that over a group, with an all-reduce of each
 // part between the groups.
-func (t *Table) Communication(topo *Topology, place []int) int64 {
+func Communication(t *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
 	n := int64(len(topo.Devices))
-	if t.Workload.Mode == Load || n < 2 {
+	if t.Workload.Mode == costmodel.Load || n < 2 {
 		return 0
 	}
 	if place != nil {
-		return t.crossing(topo, place)
+		return crossing(t, topo, place)
 	}
 	if t.Workload.Strategy.Sharded() {
-		return whole(t.gathering(n))
+		return whole(gathering(t, n))
 	}
-	return whole(t.reducing(n))
+	return whole(reducing(t, n))
 }
 
 // gathering is FSDP's, HSDP's and ZeRO-3's: parameters gathered for forward
 // and again for backward, where FSDP2's root is still gathered, and gradients
 // reduced, for every micro-batch.
-func (t *Table) gathering(n int64) float64 {
+func gathering(t *costmodel.Table, n int64) float64 {
 	w := &t.Workload
 	var weights, again, trained int64
 	for u := range t.Units {
 		work := &t.Units[u].Work
 		weights += work.Weights
 		trained += work.Trained
-		if work.Block || w.Runtime == DeepSpeed {
+		if work.Block || w.Runtime == costmodel.DeepSpeed {
 			again += work.Weights
 		}
 	}
 	m := max(1, w.MicroBatches)
 	degree := min(n, max(1, w.ShardDegree))
-	bytes := ringShare(degree) * float64(m+w.NewTokens) * float64(weights*w.wire())
-	if w.Mode == Train {
-		grads := float64(trained * w.reduced())
-		bytes += float64(m) * ringShare(degree) * (float64(again*w.wire()) + grads)
+	bytes := ringShare(degree) * float64(m+w.NewTokens) * float64(weights*wire(w))
+	if w.Mode == costmodel.Train {
+		grads := float64(trained * reduced(w))
+		bytes += float64(m) * ringShare(degree) * (float64(again*wire(w)) + grads)
 		bytes += float64(m) * 2 * ringShare(n/degree) * grads / float64(degree)
 	}
 	return bytes
@@ -81,21 +83,21 @@ func (t *Table) gathering(n int64) float64 {
 
 // reducing is DDP's and ZeRO 1–2's. In inference each GPU serves its own
 // requests.
-func (t *Table) reducing(n int64) float64 {
+func reducing(t *costmodel.Table, n int64) float64 {
 	w := &t.Workload
-	if w.Mode != Train {
+	if w.Mode != costmodel.Train {
 		return 0
 	}
 	var trained int64
 	for u := range t.Units {
 		trained += t.Units[u].Work.Trained
 	}
-	if w.Strategy == DDP {
+	if w.Strategy == costmodel.DDP {
 		return 2 * ringShare(n) * float64(trained*w.Precision.WeightBytes())
 	}
-	part := ringShare(n) * float64(trained*w.wire())
+	part := ringShare(n) * float64(trained*wire(w))
 	reductions := int64(1)
-	if w.Strategy == Zero2 { // it keeps a part of the gradients, so it reduces every micro-batch
+	if w.Strategy == costmodel.Zero2 { // it keeps a part of the gradients, so it reduces every micro-batch
 		reductions = max(1, w.MicroBatches)
 	}
 	return float64(reductions)*part + part // and the weights gathered
@@ -104,7 +106,7 @@ func (t *Table) reducing(n int64) float64 {
 // crossing is what the busiest device of a placement sends: outputs of units
 // to the next, their gradients back, and the model's outputs to the input's
 // device.
-func (t *Table) crossing(topo *Topology, place []int) int64 {
+func crossing(t *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
 	w := &t.Workload
 	sent := make([]float64, len(topo.Devices)) // whole numbers, which may be past an int64
 	m := float64(max(1, w.MicroBatches))
@@ -119,7 +121,7 @@ func (t *Table) crossing(topo *Topology, place []int) int64 {
 			bytes += math.Floor(float64(w.NewTokens) * m * output / float64(w.Seq))
 		}
 		sent[a] += bytes
-		if w.Mode == Train {
+		if w.Mode == costmodel.Train {
 			sent[b] += bytes
 		}
 	}

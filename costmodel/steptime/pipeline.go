@@ -1,6 +1,10 @@
-package costmodel
+package steptime
 
-import "cmp"
+import (
+	"cmp"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // stage is a run of units on one device.
 type stage struct {
@@ -44,10 +48,10 @@ func (s *timing) pipeline() float64 {
 	stages := s.stages()
 	schedule, held, ranks := s.schedule(stages)
 	end := make([]float64, len(held))
-	if schedule.Kind == Interleaved {
+	if schedule.Kind == costmodel.Interleaved {
 		end = s.lockStep(stages, schedule, held, ranks)
 	} else {
-		for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == Train, schedule.MicroBatches) {
+		for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == costmodel.Train, schedule.MicroBatches) {
 			end[ranks[rank]] = t
 		}
 	}
@@ -63,7 +67,7 @@ func (s *timing) pipeline() float64 {
 
 // schedule is the order in which the stages run, the stages that each device
 // holds, and the devices in the order of their first stage.
-func (s *timing) schedule(stages []stage) (_ Schedule, held [][]int, ranks []int) {
+func (s *timing) schedule(stages []stage) (_ costmodel.Schedule, held [][]int, ranks []int) {
 	held = make([][]int, len(s.topo.Devices))
 	chunks := 1
 	for i := range stages {
@@ -75,9 +79,9 @@ func (s *timing) schedule(stages []stage) (_ Schedule, held [][]int, ranks []int
 		chunks = max(chunks, len(held[d]))
 	}
 	w := &s.t.Workload
-	schedule := Schedule{cmp.Or(w.Schedule, OneFOneB), int64(len(ranks)), int64(chunks), max(1, w.MicroBatches)}
+	schedule := costmodel.Schedule{Kind: cmp.Or(w.Schedule, costmodel.OneFOneB), Stages: int64(len(ranks)), Chunks: int64(chunks), MicroBatches: max(1, w.MicroBatches)}
 	if chunks > 1 {
-		schedule.Kind = Interleaved
+		schedule.Kind = costmodel.Interleaved
 	}
 	return schedule, held, ranks
 }
@@ -90,8 +94,8 @@ func (s *timing) stageSeconds(stages []stage) *StageSeconds {
 		out.Forward, out.Backward = append(out.Forward, g.forward), append(out.Backward, g.backward)
 		out.Issue, out.IssueBack = append(out.Issue, g.issue), append(out.IssueBack, g.issueBack)
 		if i+1 < len(stages) {
-			out.To = append(out.To, s.send(g.device, stages[i+1].device, g.output))
-			out.From = append(out.From, s.send(stages[i+1].device, g.device, g.output))
+			out.To = append(out.To, s.topo.SendSeconds(g.device, stages[i+1].device, g.output))
+			out.From = append(out.From, s.topo.SendSeconds(stages[i+1].device, g.device, g.output))
 		}
 	}
 	return out

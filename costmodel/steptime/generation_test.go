@@ -1,9 +1,10 @@
-package costmodel_test
+package steptime_test
 
 import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
 // generating is two units in generation, whose prompt is 4 tokens: outputs of
@@ -36,7 +37,7 @@ func TestTokenCrosses(t *testing.T) {
 		{3, []int{0, 0}, 10 + 20 + 3*(1+2)},
 		{3, []int{0, 1}, 10 + 8 + 20 + 3*(1+8./4+2)},
 	} {
-		if got := generating(c.tokens, 1).StepSeconds(slowPair(), c.place); got == nil || *got != c.want {
+		if got := steptime.Step(generating(c.tokens, 1), slowPair(), c.place); got == nil || *got != c.want {
 			t.Errorf("%d tokens on %v: %v s, want %v", c.tokens, c.place, *got, c.want)
 		}
 	}
@@ -56,7 +57,7 @@ func TestGenerationSends(t *testing.T) {
 		{3, 5, []int{1, 0}, 5 * (8 + 3*2)},
 		{3, 5, []int{0, 1}, 5 * 100}, // the busiest sends the outputs back
 	} {
-		if got := generating(c.tokens, c.micro).Communication(slowPair(), c.place); got != c.want {
+		if got := steptime.Communication(generating(c.tokens, c.micro), slowPair(), c.place); got != c.want {
 			t.Errorf("%d tokens of %d micro-batches on %v: %d B, want %d", c.tokens, c.micro, c.place, got, c.want)
 		}
 	}
@@ -68,21 +69,8 @@ func TestGenerationGathers(t *testing.T) {
 	table := generating(3, 1)
 	table.Workload.Strategy, table.Workload.Runtime, table.Workload.ShardDegree = costmodel.Zero3, costmodel.DeepSpeed, 2
 	table.Units[0].Work.Weights, table.Units[1].Work.Weights = 30, 50
-	if got, want := table.Communication(slowPair(), nil), int64(4*80*2/2); got != want { // in bf16
+	if got, want := steptime.Communication(table, slowPair(), nil), int64(4*80*2/2); got != want { // in bf16
 		t.Errorf("%d B, want %d", got, want)
-	}
-}
-
-// TestSlowerHost: a copy between hosts goes at the pace of the slower of the
-// two, whichever sends.
-func TestSlowerHost(t *testing.T) {
-	topo := slowPair()
-	topo.Devices[1].Host = "b"
-	topo.Devices[0].HostBytesPerSecond, topo.Devices[1].HostBytesPerSecond = 4, 2
-	for _, from := range []int{0, 1} {
-		if got := topo.SendSeconds(from, 1-from, 8); got != 4 {
-			t.Errorf("from %d: %v s, want 8 bytes at 2 a second", from, got)
-		}
 	}
 }
 
@@ -96,11 +84,11 @@ func TestStreamedFirst(t *testing.T) {
 	topo.Devices[0].CPUBytesPerSecond, topo.Devices[1].CPUBytesPerSecond = 2, 1
 	// Copied in 3 s to device 0, which runs it in 10; its output crosses in 8,
 	// 20 s on device 1, back in 8, and 20.
-	if got := table.StepSeconds(topo, []int{costmodel.OnCPU, 1, 0}); got == nil || *got != 3+10+8+20+8+20 {
+	if got := steptime.Step(table, topo, []int{costmodel.OnCPU, 1, 0}); got == nil || *got != 3+10+8+20+8+20 {
 		t.Errorf("%v s, want 69", *got)
 	}
 	// The last unit is on the other device: the first is still device 0.
-	if got := table.StepSeconds(topo, []int{costmodel.OnCPU, 0, 1}); got == nil || *got != 3+10+20+8+20 {
+	if got := steptime.Step(table, topo, []int{costmodel.OnCPU, 0, 1}); got == nil || *got != 3+10+20+8+20 {
 		t.Errorf("%v s, want 61", *got)
 	}
 }

@@ -1,9 +1,11 @@
-package costmodel
+package steptime
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // The obvious forms: every action of every micro-batch in its turn. They judge
@@ -11,12 +13,12 @@ import (
 
 // orders are the actions of each device in the order of its schedule; a
 // device without a stage has none.
-func (s *timing) orders(schedule Schedule, held [][]int, ranks []int) [][]played {
+func (s *timing) orders(schedule costmodel.Schedule, held [][]int, ranks []int) [][]played {
 	w := &s.t.Workload
 	out := make([][]played, len(held))
 	for rank, d := range ranks {
 		for _, a := range schedule.Order(int64(rank)) {
-			if a.Chunk < int64(len(held[d])) && (w.Mode == Train || !a.Backward) {
+			if a.Chunk < int64(len(held[d])) && (w.Mode == costmodel.Train || !a.Backward) {
 				out[d] = append(out[d], played{held[d][a.Chunk], int(a.MicroBatch), a.Backward})
 			}
 		}
@@ -74,7 +76,7 @@ func (s *timing) ready(stages []stage, done map[played]float64, a played) (float
 		output = stages[a.stage-1].output
 	}
 	t, ok := done[from]
-	return t + s.send(stages[from.stage].device, stages[a.stage].device, output), ok
+	return t + s.topo.SendSeconds(stages[from.stage].device, stages[a.stage].device, output), ok
 }
 
 // lockStepInFull is when each device ends an interleaved schedule. Its ranks go
@@ -83,7 +85,7 @@ func (s *timing) ready(stages []stage, done map[played]float64, a played) (float
 // the batch is through, so that a forward beside a backward waits for it
 // (torch 2.11, distributed/pipelining/schedules.py,
 // PipelineScheduleMulti._step_microbatches).
-func (s *timing) lockStepInFull(stages []stage, schedule Schedule, held [][]int, ranks []int) []float64 {
+func (s *timing) lockStepInFull(stages []stage, schedule costmodel.Schedule, held [][]int, ranks []int) []float64 {
 	steps := make([][]*played, len(held))
 	longest := 0
 	for rank, d := range ranks {
@@ -123,50 +125,41 @@ func (s *timing) exchange(stages []stage, steps [][]*played, t int, made []float
 			continue
 		}
 		peer := stages[to].device
-		done := max(made[d], made[peer]) + s.send(d, peer, output)
+		done := max(made[d], made[peer]) + s.topo.SendSeconds(d, peer, output)
 		through[d], through[peer] = max(through[d], done), max(through[peer], done)
 	}
 	return through
 }
 
 // steps is a rank's column of the table, nil where it has nothing to do.
-func (s *timing) steps(schedule Schedule, held []int, rank int64) []*played {
-	var out []*played
-	for _, a := range schedule.padded(rank) {
-		skip := a == nil || a.Chunk >= int64(len(held)) || a.Backward && s.t.Workload.Mode != Train
-		if skip {
-			out = append(out, nil)
-			continue
+func (s *timing) steps(schedule costmodel.Schedule, held []int, rank int64) []*played {
+	column := schedule.Column(rank)
+	out := make([]*played, column.Length())
+	for step := range out {
+		a, ok := column.At(int64(step))
+		if ok && a.Chunk < int64(len(held)) && (s.t.Workload.Mode == costmodel.Train || !a.Backward) {
+			out[step] = &played{held[a.Chunk], int(a.MicroBatch), a.Backward}
 		}
-		out = append(out, &played{held[a.Chunk], int(a.MicroBatch), a.Backward})
 	}
 	return out
 }
 
-// padded is the order of an interleaved schedule with the steps in which a
-// rank waits, nil (schedules.py _get_1f1b_rank_ops: as many as its rank, then
-// for the first backward to come back, then one before each backward of the
-// end).
-func (s Schedule) padded(rank int64) []*Action {
-	warm, all := s.warmUp(rank), s.Chunks*s.MicroBatches
-	order := s.interleaved(rank)
-	out := make([]*Action, rank, rank+3*all)
-	for i := range order {
-		if int64(i) > 2*all-warm-1 {
-			out = append(out, nil)
-		}
-		out = append(out, &order[i])
-		if int64(i) == warm-1 {
-			out = append(out, make([]*Action, max(0, s.Chunks*s.Stages+2*(s.Stages-1-rank)-warm-rank))...)
-		}
+// randomSchedule is one that its engine takes.
+func randomSchedule(rng *rand.Rand, batches int64) costmodel.Schedule {
+	s := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}[rng.IntN(3)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(batches)}
+	if s.Kind == costmodel.Interleaved {
+		s.Chunks = 1 + rng.Int64N(4)
 	}
-	return out
+	for s.Check() != nil {
+		s.MicroBatches++
+	}
+	return s
 }
 
 // randomTiming is a pipeline of stages that take random times, one or several a
 // device.
-func randomTiming(rng *rand.Rand, s Schedule) (*timing, []stage, [][]int, []int) {
-	t := &timing{t: &Table{Workload: Workload{Mode: []Mode{Train, Train, Infer}[rng.IntN(3)], Schedule: s.Kind, MicroBatches: s.MicroBatches}}, topo: &Topology{}}
+func randomTiming(rng *rand.Rand, s costmodel.Schedule) (*timing, []stage, [][]int, []int) {
+	t := &timing{t: &costmodel.Table{Workload: costmodel.Workload{Mode: []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer}[rng.IntN(3)], Schedule: s.Kind, MicroBatches: s.MicroBatches}}, topo: &costmodel.Topology{}}
 	var stages []stage
 	held, ranks := make([][]int, s.Stages+1), []int{}
 	of := rng.Perm(int(s.Stages) + 1)
@@ -180,17 +173,17 @@ func randomTiming(rng *rand.Rand, s Schedule) (*timing, []stage, [][]int, []int)
 		stages = append(stages, stage{device: d, forward: 1 + whole(9), backward: whole(20), issue: whole(12), issueBack: whole(4), output: rng.Int64N(9)})
 	}
 	for range s.Stages + 1 {
-		t.topo.Devices = append(t.topo.Devices, Device{Rates: Rates{LinkBytesPerSecond: 1}})
+		t.topo.Devices = append(t.topo.Devices, costmodel.Device{Rates: costmodel.Rates{LinkBytesPerSecond: 1}})
 	}
 	return t, stages, held, ranks
 }
 
-func (s *timing) endsOf(schedule Schedule, stages []stage, held [][]int, ranks []int) []float64 {
-	if schedule.Kind == Interleaved {
+func (s *timing) endsOf(schedule costmodel.Schedule, stages []stage, held [][]int, ranks []int) []float64 {
+	if schedule.Kind == costmodel.Interleaved {
 		return s.lockStep(stages, schedule, held, ranks)
 	}
 	end := make([]float64, len(held))
-	for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == Train, schedule.MicroBatches) {
+	for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == costmodel.Train, schedule.MicroBatches) {
 		end[ranks[rank]] = t
 	}
 	return end
@@ -202,13 +195,13 @@ func TestEnds(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for n := range 3000 {
 		s := randomSchedule(rng, 30)
-		if s.Kind == OneFOneB && n%2 == 0 { // fewer micro-batches than stages
+		if s.Kind == costmodel.OneFOneB && n%2 == 0 { // fewer micro-batches than stages
 			s.MicroBatches = 1 + rng.Int64N(s.Stages)
 		}
 		x, stages, held, ranks := randomTiming(rng, s)
 		want := x.play(stages, x.orders(s, held, ranks))
 		got := x.endsOf(s, stages, held, ranks)
-		if s.Kind == Interleaved && s.MicroBatches < s.Stages { // inputs are waited for, and neighbours
+		if s.Kind == costmodel.Interleaved && s.MicroBatches < s.Stages { // inputs are waited for, and neighbours
 			for d := range got {
 				if got[d] < want[d] {
 					t.Fatalf("%+v, %s, %+v: %v, but without waits for neighbours %v", s, x.t.Workload.Mode, stages, got, want)
@@ -216,7 +209,7 @@ func TestEnds(t *testing.T) {
 			}
 			continue
 		}
-		if s.Kind == Interleaved {
+		if s.Kind == costmodel.Interleaved {
 			want = x.lockStepInFull(stages, s, held, ranks)
 		}
 		if !equalFloats(got, want) {

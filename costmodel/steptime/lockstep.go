@@ -1,6 +1,10 @@
-package costmodel
+package steptime
 
-import "math"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // lockStep is when each device ends an interleaved schedule. Its ranks go
 // through one table of time steps: after a step a rank sends and receives in
@@ -12,20 +16,20 @@ import "math"
 // The table has a middle where every rank runs a forward and a backward in
 // turn, its chunks a round of micro-batches each: such rounds are alike
 // ([again]).
-func (s *timing) lockStep(stages []stage, schedule Schedule, held [][]int, ranks []int) []float64 {
+func (s *timing) lockStep(stages []stage, schedule costmodel.Schedule, held [][]int, ranks []int) []float64 {
 	k := lockStep{timing: s, stages: stages, held: held}
 	longest, first, last := int64(0), int64(0), int64(math.MaxInt64)
 	k.device = ranks
-	if schedule.perRound() < schedule.Stages {
+	if schedule.MicroBatches < schedule.Stages {
 		return k.waiting(schedule)
 	}
 	for rank := range ranks {
-		c := schedule.column(int64(rank))
+		c := schedule.Column(int64(rank))
 		k.columns = append(k.columns, c)
-		longest, first, last = max(longest, c.length()), max(first, c.middle), min(last, c.end)
+		longest, first, last = max(longest, c.Length()), max(first, c.Middle), min(last, c.End)
 	}
 	clocks := make([]float64, 2*len(held))
-	round := 2 * schedule.Chunks * schedule.perRound()
+	round := k.columns[0].Round
 	rounds := max(0, last-first) / round
 	k.steps(clocks, 0, min(first, longest))
 	again(clocks, rounds, round*int64(len(ranks)), func(clocks []float64) { k.steps(clocks, first, first+round) })
@@ -39,9 +43,9 @@ type lockStep struct {
 	*timing
 	stages  []stage
 	held    [][]int
-	columns []column  // by rank
-	device  []int     // likewise
-	step    []*action // likewise, of the one step that is played; nil: columns say
+	columns []costmodel.Column // by rank
+	device  []int              // likewise
+	step    []*action          // likewise, of the one step that is played; nil: columns say
 }
 
 func (k *lockStep) steps(clocks []float64, from, to int64) {
@@ -78,7 +82,7 @@ func (k *lockStep) exchange(through, made []float64, rank int, t int64) {
 		return
 	}
 	peer := k.stages[to].device
-	done := max(made[d], made[peer]) + k.send(d, peer, output)
+	done := max(made[d], made[peer]) + k.topo.SendSeconds(d, peer, output)
 	through[d], through[peer] = max(through[d], done), max(through[peer], done)
 }
 
@@ -98,50 +102,10 @@ func (k *lockStep) at(rank int, t int64) (action, bool) {
 		}
 		return *a, true
 	}
-	a, ok := k.columns[rank].at(t)
+	a, ok := k.columns[rank].At(t)
 	held := k.held[k.device[rank]]
-	if !ok || a.Chunk >= int64(len(held)) || a.Backward && k.t.Workload.Mode != Train {
+	if !ok || a.Chunk >= int64(len(held)) || a.Backward && k.t.Workload.Mode != costmodel.Train {
 		return action{}, false
 	}
 	return action{held[a.Chunk], a.Backward}, true
-}
-
-// column is what a rank does in each step of an interleaved schedule
-// (schedules.py _get_1f1b_rank_ops): it waits as many as its number, runs its
-// first forwards, waits for the first backward to come back, runs a forward and
-// a backward in turn from step middle to step end, and then a backward in every
-// other step.
-type column struct {
-	Schedule
-	rank, warm, all, middle, end int64
-}
-
-func (s Schedule) column(rank int64) column {
-	c := column{Schedule: s, rank: rank, warm: s.warmUp(rank), all: s.Chunks * s.MicroBatches}
-	wait := int64(0)
-	if c.warm > 0 {
-		wait = max(0, s.Chunks*s.Stages+2*(s.Stages-1-rank)-c.warm-rank)
-	}
-	c.middle = rank + c.warm + wait
-	c.end = c.middle + 2*(c.all-c.warm)
-	return c
-}
-
-// length is the number of steps.
-func (c *column) length() int64 { return c.end + 2*c.warm }
-
-// at is the action of a step; false: it waits.
-func (c *column) at(t int64) (Action, bool) {
-	after := t - c.end
-	switch begun := t - c.middle; {
-	case c.rank <= t && t < c.rank+c.warm:
-		return c.forward(t - c.rank), true
-	case begun >= 0 && t < c.end && begun%2 == 0:
-		return c.forward(c.warm + begun/2), true
-	case begun >= 0 && t < c.end:
-		return c.backward(begun / 2), true
-	case 0 <= after && after < 2*c.warm && after%2 == 1:
-		return c.backward(c.all - c.warm + after/2), true
-	}
-	return Action{}, false
 }

@@ -1,15 +1,17 @@
-package costmodel
+package steptime
 
 import (
 	"cmp"
 	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // replica is one step where every GPU runs the whole model: all take the same
 // time, that of the slowest device.
 func (s *timing) replica() float64 {
 	slowest := 0.
-	seen := make(map[Device]bool)
+	seen := make(map[costmodel.Device]bool)
 	for d, dev := range s.topo.Devices {
 		if !seen[dev] { // thousands may be alike
 			seen[dev] = true
@@ -35,7 +37,7 @@ func (s *timing) replicaOn(d int) float64 {
 		trained += work.Trained
 	}
 	m := s.microBatches()
-	if w.Mode != Train {
+	if w.Mode != costmodel.Train {
 		return forward.times(m) + s.tokens()*token.device
 	}
 	both = forward
@@ -43,16 +45,16 @@ func (s *timing) replicaOn(d int) float64 {
 		p := s.work(u).Backward
 		both.run(s.issueBack(d, p), s.seconds(d, p))
 	}
-	if w.Strategy == DDP {
+	if w.Strategy == costmodel.DDP {
 		return both.times(m) - both.device + s.ddpBackward(d, forward) + update
 	}
 	// DeepSpeed reduces between kernels (overlap_comm is off by default in
 	// stages 1 and 2), stage 2 after every micro-batch; each GPU updates its
 	// part, and all gather the weights again.
 	n := int64(len(s.topo.Devices))
-	grads, weights := w.wire(), w.wire()
+	grads, weights := wire(w), wire(w)
 	reduce := s.collective(ringShare(n)*float64(trained*grads), n)
-	if w.Strategy == Zero2 {
+	if w.Strategy == costmodel.Zero2 {
 		reduce *= m
 	}
 	return both.times(m) + reduce + update/float64(n) + s.collective(ringShare(n)*float64(trained*weights), n)
@@ -90,23 +92,23 @@ func ringShare(n int64) float64 { return float64(n-1) / float64(max(1, n)) }
 // collective is the time in which each of n GPUs sends so many bytes round a
 // ring, as slow as its slowest link.
 func (s *timing) collective(bytes float64, n int64) float64 {
-	return s.ring(bytes, n, func(r *Rates) float64 { return r.CollectiveBytesPerSecond })
+	return s.ring(bytes, n, func(r *costmodel.Rates) float64 { return r.CollectiveBytesPerSecond })
 }
 
 // beside is that of a collective beside kernels, which compete with it for
 // processors and memory.
 func (s *timing) beside(bytes float64, n int64) float64 {
-	return s.ring(bytes, n, func(r *Rates) float64 { return cmp.Or(r.BesideBytesPerSecond, r.CollectiveBytesPerSecond) })
+	return s.ring(bytes, n, func(r *costmodel.Rates) float64 { return cmp.Or(r.BesideBytesPerSecond, r.CollectiveBytesPerSecond) })
 }
 
-func (s *timing) ring(bytes float64, n int64, of func(*Rates) float64) float64 {
+func (s *timing) ring(bytes float64, n int64, of func(*costmodel.Rates) float64) float64 {
 	if n < 2 {
 		return 0
 	}
 	rate, latency, call := math.Inf(1), 0., 0.
 	for i := range s.topo.Devices {
 		rate = min(rate, of(&s.topo.Devices[i].Rates))
-		if s.topo.apart(0, i) { // the ring passes between hosts
+		if s.topo.Apart(0, i) { // the ring passes between hosts
 			rate = min(rate, s.topo.Devices[i].HostBytesPerSecond)
 		}
 		call = max(call, s.topo.Devices[i].CollectiveSeconds)
