@@ -1,10 +1,6 @@
 package costmodel
 
-import (
-	"fmt"
-
-	"github.com/devmap-dev/devmap/modelgraph"
-)
+import "github.com/devmap-dev/devmap/modelgraph"
 
 // Precision is PyTorch Lightning's name for the types of weights and compute.
 type Precision string
@@ -29,14 +25,6 @@ func PrecisionOf(d modelgraph.DType) Precision {
 	default:
 		return BF16True
 	}
-}
-
-// ParsePrecision reads a precision by name.
-func ParsePrecision(s string) (Precision, error) {
-	if _, msg := named("precision", Precision(s), Precisions(), false); msg != "" {
-		return "", fmt.Errorf("precision %s", msg)
-	}
-	return Precision(s), nil
 }
 
 // WithMaster is the precision with fp32 master weights of 16-bit weights.

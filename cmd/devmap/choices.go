@@ -20,30 +20,28 @@ type choice struct {
 }
 
 var choices = []choice{
-	{"mode", names(costmodel.Modes()), nil},
-	{"strategy", append(names(costmodel.Strategies()), string(costmodel.Auto)), nil},
-	{"runtime", names(costmodel.Runtimes()), []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}},
-	{"schedule", names(costmodel.Schedules()), []string{"zb-h1", "zb-h2", "zb-v"}},
-	{"loss", names(costmodel.Losses()), nil},
-	{"attention", names(costmodel.AttentionKernels()), nil},
-	{"precision", names(costmodel.Precisions()), nil},
-	{"optimizer", names(costmodel.Optimizers()), nil},
-	{"recompute", names(costmodel.Recomputes()), nil},
+	{"mode", known("mode"), nil},
+	{"strategy", append(known("strategy"), string(costmodel.Auto)), nil},
+	{"runtime", known("runtime"), []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}},
+	{"schedule", known("schedule"), []string{"zb-h1", "zb-h2", "zb-v"}},
+	{"loss", known("loss"), nil},
+	{"attention", known("attention"), nil},
+	{"precision", known("precision"), nil},
+	{"optimizer", known("optimizer"), nil},
+	{"recompute", known("recompute"), nil},
 	{"objective", []string{"memory", "time", "front"}, nil},
 	{"offload", []string{"none", "cpu", "disk"}, nil},
 	{"sequence-parallel", []string{"off"}, []string{"on"}},
-	{"lora-precision", names(costmodel.AdapterPrecisions()), nil},
-	{"quantize", append([]string{"off"}, names(costmodel.Quantizes())...), nil},
+	{"lora-precision", known("lora_precision"), nil},
+	{"quantize", append([]string{"off"}, known("quantize")...), nil},
 	{"for", emit.Engines(), nil},
 }
 
-// names are the values as flags have them.
-func names[T ~string](values []T) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = string(v)
-	}
-	return out
+// known are the named values of a field.
+func known(field string) []string {
+	fields := costmodel.Fields()
+	i := slices.IndexFunc(fields, func(f costmodel.Field) bool { return f.Name == field })
+	return fields[i].Values
 }
 
 // check refuses a value that is not built, and one that is unknown.

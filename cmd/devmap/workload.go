@@ -36,11 +36,7 @@ func (s *shared) parse() (costmodel.Workload, error) {
 		}
 	}
 	if s.precision != "" {
-		p, err := costmodel.ParsePrecision(s.precision)
-		if err != nil {
-			return w, usageError{err}
-		}
-		w.Precision = p
+		w.Precision = costmodel.Precision(s.precision)
 	}
 	return w, nil
 }
