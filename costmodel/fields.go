@@ -80,7 +80,7 @@ var fields = []Field{
 	toggle("ema", func(w *Workload) *bool { return &w.EMA }),
 	named("strategy", "", Strategies(), func(w *Workload) *Strategy { return &w.Strategy }),
 	byStrategy(named("runtime", "", []Runtime{Accelerate, DeepSpeed, Torch, Lightning}, func(w *Workload) *Runtime { return &w.Runtime }),
-		func(w *Workload) bool { return w.Runtime == w.Strategy.Runtimes()[0] }),
+		func(w *Workload) bool { return slices.Index(w.Strategy.Traits().Runtimes, w.Runtime) == 0 }),
 	byStrategy(optional(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(w *Workload) *ScheduleKind { return &w.Schedule })),
 		func(w *Workload) bool { return w.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(w *Workload) *int64 { return &w.VirtualStages }),

@@ -17,25 +17,6 @@ const (
 	Auto Strategy = "auto"
 )
 
-// Strategies are those that can be planned, in the contract's order.
-func Strategies() []Strategy {
-	return []Strategy{DeviceMap, Pipeline, DDP, Zero1, Zero2, Zero3, FSDP, HSDP}
-}
-
-// Replicated reports that every GPU runs the whole model on its own data, so
-// that there is no device map.
-func (s Strategy) Replicated() bool {
-	switch s {
-	case DDP, Zero1, Zero2, Zero3, FSDP, HSDP:
-		return true
-	default:
-		return false
-	}
-}
-
-// Sharded reports that parameters are cut over GPUs and gathered for use.
-func (s Strategy) Sharded() bool { return s == Zero3 || s == FSDP || s == HSDP }
-
 // Runtime is the engine whose tensors are counted.
 type Runtime string
 
@@ -47,16 +28,66 @@ const (
 	DeepSpeed  Runtime = "deepspeed"  // ZeRO's states
 )
 
-// Runtimes are those that run the strategy, the default first.
-func (s Strategy) Runtimes() []Runtime {
-	switch s {
-	case DeviceMap:
-		return []Runtime{Accelerate}
-	case Zero1, Zero2, Zero3:
-		return []Runtime{DeepSpeed}
-	case DDP:
-		return []Runtime{Torch, Lightning}
-	default:
-		return []Runtime{Torch}
+// Traits are what follows from a strategy. All that depends on the strategy
+// asks for one of them, so that a strategy is a row of the table.
+type Traits struct {
+	// Open: no strategy is chosen yet.
+	Open bool
+	// Sequential: one process owns all GPUs, which run one after another.
+	Sequential bool
+	// Staged: each GPU runs a stage of the layers, on micro-batches in turn.
+	Staged bool
+	// Replicated: every GPU runs the whole model on its own data, so that
+	// there is no device map.
+	Replicated bool
+	// ZeroStage is what replicas cut over [Workload.ShardDegree] GPUs, as ZeRO
+	// counts it (arXiv 1910.02054, section 5): 1 optimizer states, 2 gradients
+	// too, 3 parameters too. 0: nothing.
+	ZeroStage int
+	// Sharded is ZeRO's stage 3: parameters are gathered for use. ByBlock: a
+	// block at a time and cut tensor by tensor (FSDP2); else a module at a
+	// time and cut flat (DeepSpeed).
+	Sharded, ByBlock bool
+	// Groups of GPUs that hold all parts each, and reduce between them, where
+	// the degree of sharding is open.
+	Groups int64
+	// MinGPUs is the least number of GPUs that the strategy makes sense on.
+	MinGPUs int64
+	// Runtimes run it, the default first. None: it is open, or unknown.
+	Runtimes []Runtime
+}
+
+// strategies is the table, in the contract's order.
+var strategies = []struct {
+	name   Strategy
+	traits Traits
+}{
+	{DeviceMap, Traits{Sequential: true, Runtimes: []Runtime{Accelerate}}},
+	{Pipeline, Traits{Staged: true, Runtimes: []Runtime{Torch}}},
+	{DDP, Traits{Replicated: true, Runtimes: []Runtime{Torch, Lightning}}},
+	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []Runtime{DeepSpeed}}},
+	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []Runtime{DeepSpeed}}},
+	{Zero3, Traits{Replicated: true, ZeroStage: 3, Sharded: true, Groups: 1, Runtimes: []Runtime{DeepSpeed}}},
+	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []Runtime{Torch}}},
+	// Groups of one GPU would be DDP, so that two groups of two are the least.
+	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []Runtime{Torch}}},
+}
+
+// Strategies are those that can be planned, in the contract's order.
+func Strategies() []Strategy {
+	out := make([]Strategy, len(strategies))
+	for i := range strategies {
+		out[i] = strategies[i].name
 	}
+	return out
+}
+
+// Traits is the strategy's row of the table; empty for an unknown one.
+func (s Strategy) Traits() Traits {
+	for i := range strategies {
+		if strategies[i].name == s {
+			return strategies[i].traits
+		}
+	}
+	return Traits{Open: s == "" || s == Auto}
 }

@@ -109,7 +109,7 @@ func newDistRow(t *testing.T, ranks []distRank) distRow {
 // place is the run's map: the embedding on the first stage, what follows the
 // blocks on the last; nil where every GPU runs the whole model.
 func (r *distRow) place(g *modelgraph.Graph) devicemap.Map {
-	if r.w.Strategy.Replicated() {
+	if r.w.Strategy.Traits().Replicated {
 		return nil
 	}
 	bounds := r.ranks[0].Bounds

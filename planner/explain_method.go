@@ -3,11 +3,11 @@ package planner
 // method says how maps of the problem are found, and why so, where the search
 // itself has no more to say.
 func (p *Problem) method() string {
-	if p.Objective == Time && !p.Costs.Workload.Strategy.Replicated() {
+	if p.Objective == Time && !p.Costs.Workload.Strategy.Traits().Replicated {
 		return p.timeMethod()
 	}
 	switch {
-	case p.Costs.Workload.Strategy.Replicated():
+	case p.Costs.Workload.Strategy.Traits().Replicated:
 		return "none: every GPU runs the whole model, so there is one placement"
 	case !p.piped():
 		return "exact search of the chain: each GPU takes one run of units in order, so a bisection over the largest share with a reach per GPU decides each target"
@@ -34,7 +34,7 @@ func (p *Problem) timeMethod() string {
 // those that hold for any assignment of units among them. It works them out
 // anew for a contiguous map.
 func (s *Solution) Arguments(p *Problem) []BoundValue {
-	if s.Bounds != nil || s.Objective == Time || s.Offloaded != nil || p.piped() || p.Costs.Workload.Strategy.Replicated() {
+	if s.Bounds != nil || s.Objective == Time || s.Offloaded != nil || p.piped() || p.Costs.Workload.Strategy.Traits().Replicated {
 		return s.Bounds
 	}
 	sc, err := newScatter(p)

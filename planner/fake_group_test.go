@@ -91,7 +91,7 @@ func predictFake(t *testing.T, r *fakeRow) (int64, string) {
 	case r.w.Strategy == costmodel.Pipeline:
 		p := predictPipeline(t, &r.distRow).Devices[r.rank].Predicted
 		return p.PeakAllocatedBytes, p.PeakAt
-	case r.w.Strategy.Sharded() && r.w.Strategy != costmodel.Zero3:
+	case r.w.Strategy.Traits().Sharded && r.w.Strategy != costmodel.Zero3:
 		p := predictSharded(t, &r.distRow)
 		return p.Memory.Total(), p.At
 	}

@@ -27,7 +27,7 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.TimeLimit)
 	defer cancel()
 	p.Objective = Time
-	if p.Anywhere && p.Costs != nil && !p.piped() && !p.Costs.Workload.Strategy.Replicated() {
+	if p.Anywhere && p.Costs != nil && !p.piped() && !p.Costs.Workload.Strategy.Traits().Replicated {
 		return nil, &steptime.Error{Msg: "the front is searched among contiguous maps: --contiguous=false goes with --objective memory or time"}
 	}
 	first, err := Solve(ctx, p, s)

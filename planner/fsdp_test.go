@@ -45,7 +45,7 @@ func TestShardedAccuracy(t *testing.T) {
 	rows := 0
 	var off []float64
 	for _, r := range distRows(t) {
-		if !r.w.Strategy.Sharded() {
+		if !r.w.Strategy.Traits().Sharded {
 			continue
 		}
 		rows++

@@ -70,7 +70,7 @@ func (e *InfeasibleError) Error() string {
 func (p *Problem) form() string {
 	var text string
 	switch {
-	case p.Costs.Workload.Strategy.Replicated():
+	case p.Costs.Workload.Strategy.Traits().Replicated:
 		text = ", each of which runs the whole model"
 	case p.piped() && p.schedule().Chunks > 1:
 		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", p.schedule().Chunks)

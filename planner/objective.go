@@ -56,7 +56,7 @@ func (p *Problem) solveTime(ctx context.Context, s Settings) (*Solution, error) 
 	if err := p.finiteTimes(); err != nil {
 		return nil, err
 	}
-	if p.Costs.Workload.Strategy.Replicated() {
+	if p.Costs.Workload.Strategy.Traits().Replicated {
 		return p.replicas(Time)
 	}
 	if p.Anywhere && !p.piped() {

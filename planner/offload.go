@@ -56,7 +56,7 @@ func (p *Problem) offload(ctx context.Context, s Settings, best *Solution, faile
 		return best, failed
 	case w.Mode == costmodel.Train:
 		return nil, &OffloadError{Msg: "Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)"}
-	case w.Strategy != costmodel.DeviceMap || p.Anywhere:
+	case !w.Strategy.Traits().Sequential || p.Anywhere:
 		return nil, &OffloadError{Msg: "units leave a contiguous device map (--strategy device-map works)"}
 	}
 	search, err := newLeaving(p)

@@ -35,7 +35,7 @@ func (p *Problem) schedule() costmodel.Schedule {
 }
 
 // piped reports a problem of stages.
-func (p *Problem) piped() bool { return p.Costs.Workload.Strategy == costmodel.Pipeline }
+func (p *Problem) piped() bool { return p.Costs.Workload.Strategy.Traits().Staged }
 
 // passing lists sets of units that one stage holds: one that passes goes with
 // the next ([costmodel.Unit.Passes]), and at the end of the model with the one

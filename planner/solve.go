@@ -44,7 +44,7 @@ func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
 
 // solveMemory finds the smallest largest share.
 func (p *Problem) solveMemory(ctx context.Context, s Settings) (*Solution, error) {
-	if p.Costs.Workload.Strategy.Replicated() {
+	if p.Costs.Workload.Strategy.Traits().Replicated {
 		return p.replicas(Memory)
 	}
 	if p.Anywhere && !p.piped() {

@@ -37,7 +37,7 @@ func TestStageForms(t *testing.T) {
 		}
 		for range 7 {
 			table, err := stageTable(g, drawStages(rng))
-			var no *estimate.WorkloadError
+			var no *costmodel.FieldError
 			if errors.As(err, &no) { // LoRA on a model without what it targets, say
 				refused++
 				continue
@@ -62,8 +62,8 @@ func stageTable(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, er
 		return nil, err
 	}
 	table, err := estimate.Table(g, resolved)
-	var no *estimate.WorkloadError
-	if errors.As(err, &no) && no.Flag == "images" {
+	var no *costmodel.FieldError
+	if errors.As(err, &no) && no.Field == "images" {
 		w.Images = 0
 		return stageTable(g, w)
 	}

@@ -55,7 +55,7 @@ func (r *distRow) last() float64 {
 // tokens of all GPUs in a step.
 func (r *distRow) tokens() float64 {
 	n := r.w.Batch * r.w.Seq
-	if r.w.Strategy.Replicated() {
+	if r.w.Strategy.Traits().Replicated {
 		n *= r.w.World
 	}
 	return float64(n)

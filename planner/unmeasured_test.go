@@ -43,7 +43,7 @@ func TestMeasuredKinds(t *testing.T) {
 		see(r.w)
 	}
 	for _, s := range costmodel.Strategies() {
-		for _, r := range s.Runtimes() {
+		for _, r := range s.Traits().Runtimes {
 			for _, m := range []costmodel.Mode{costmodel.Infer, costmodel.Train, costmodel.Load} {
 				for _, p := range []costmodel.Precision{costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP16Mixed, costmodel.FP16True, costmodel.FP32True} {
 					w := costmodel.Workload{Strategy: s, Runtime: r, Mode: m, Precision: p, Optimizer: costmodel.AdamW}

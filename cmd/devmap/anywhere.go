@@ -25,7 +25,7 @@ func (s *shared) refuseAnywhere(cmd *cobra.Command) error {
 
 // anywhereFlag is what reproduces a row that may use any assignment.
 func anywhereFlag(r *strategy.Row, anywhere bool) []string {
-	if !anywhere || r.Workload.Strategy != costmodel.DeviceMap {
+	if !anywhere || !r.Workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	return []string{"--contiguous=false"}

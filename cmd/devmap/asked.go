@@ -104,7 +104,7 @@ func takes(cmd *cobra.Command, file *costmodel.Topology, c *strategy.Change) boo
 	w, err = estimate.Resolve(c.To.Graph, w)
 	return err == nil && reflect.DeepEqual(w, c.Row.Resolved) && reflect.DeepEqual(p.Topology, c.To.Topology) &&
 		slices.Equal(p.Pins, c.To.Pins) && reflect.DeepEqual(p.Together, c.To.Together) &&
-		p.Anywhere == (c.To.Anywhere && w.Strategy == costmodel.DeviceMap) && p.Offload == c.To.Offload
+		p.Anywhere == (c.To.Anywhere && w.Strategy.Traits().Sequential) && p.Offload == c.To.Offload
 }
 
 // blank is a command as nobody has called it yet.

@@ -97,7 +97,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return c.blame(cmd, path, plan, err)
 	}
 	var r *devicemap.Report
-	if w.Strategy.Replicated() {
+	if w.Strategy.Traits().Replicated {
 		r = devicemap.CheckReplicas(table, topo)
 	} else {
 		r = devicemap.Check(g, table, topo, flat, faults)
@@ -131,11 +131,11 @@ func unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, 
 // suits refuses a strategy that the MAP is not of.
 func (c *checkCommand) suits(path string, s costmodel.Strategy, plan *devicemap.Plan) error {
 	switch {
-	case s == costmodel.Auto:
+	case s.Traits().Open:
 		return usagef("--strategy auto is for devmap plan: check judges a map under one strategy")
-	case s.Replicated() && (plan == nil || !plan.Workload.Strategy.Replicated()):
+	case s.Traits().Replicated && (plan == nil || !plan.Workload.Strategy.Traits().Replicated):
 		return usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", s)
-	case !s.Replicated() && plan != nil && plan.Workload.Strategy.Replicated():
+	case !s.Traits().Replicated && plan != nil && plan.Workload.Strategy.Traits().Replicated:
 		return usagef("--strategy %s: %q is a plan for %s and has no device map", s, path, plan.Workload.Strategy)
 	}
 	return nil
@@ -144,11 +144,11 @@ func (c *checkCommand) suits(path string, s costmodel.Strategy, plan *devicemap.
 // blame says where a workload that no engine runs came from: a flag that was
 // given is a fault of the call, all else one of the plan.
 func (c *checkCommand) blame(cmd *cobra.Command, path string, plan *devicemap.Plan, err error) error {
-	var w *estimate.WorkloadError
-	if plan == nil || !errors.As(err, &w) || cmd.Flags().Changed(w.Flag) {
+	var w *costmodel.FieldError
+	if plan == nil || !errors.As(err, &w) || cmd.Flags().Changed(strings.ReplaceAll(w.Field, "_", "-")) {
 		return err
 	}
-	return &modelgraph.SyntaxError{File: path, Place: "workload." + strings.ReplaceAll(w.Flag, "-", "_"), Msg: w.Msg}
+	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg}
 }
 
 // mapFile is what a MAP argument holds; plan is nil where it is a map alone.
@@ -187,7 +187,7 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 // show prints the report, for people or for programs.
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
 	if !c.json {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(cell(g.Name), w.Strategy.Replicated(), r.Faults))
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(cell(g.Name), w.Strategy.Traits().Replicated, r.Faults))
 		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
 		return err
 	}

@@ -129,7 +129,7 @@ func strategyRow(r *strategy.Row) []string {
 // described is a strategy with its schedule.
 func described(w *costmodel.Workload) string {
 	s := string(w.Strategy)
-	if w.Strategy == costmodel.Pipeline {
+	if w.Strategy.Traits().Staged {
 		s += fmt.Sprintf(" %s, %s", w.Schedule, plural(max(1, w.MicroBatches), "micro-batch"))
 	}
 	return s

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
@@ -48,7 +48,7 @@ func report(stderr io.Writer, err error) int {
 	say := func(s string) { io.WriteString(stderr, s+"\n") } //nolint:errcheck // nobody is left to tell
 	say("devmap: " + errorText(err))
 	var inf *infeasible
-	var workload *estimate.WorkloadError
+	var workload *costmodel.FieldError
 	var pattern *planner.PatternError
 	var conflict *planner.ConflictError
 	var stage *planner.StageError

@@ -32,27 +32,28 @@ var idles = []idle{
 	{
 		[]string{"gradient-as-bucket-view"},
 		func(w *costmodel.Workload) bool {
-			return w.Mode == costmodel.Train && w.Strategy != costmodel.DDP && w.Strategy != costmodel.Auto
+			traits := w.Strategy.Traits()
+			return w.Mode == costmodel.Train && !traits.Open && (!traits.Replicated || traits.ZeroStage > 0)
 		},
 		"DDP alone has buckets",
 	},
 	{
 		[]string{"loss-only"},
 		func(w *costmodel.Workload) bool {
-			return w.Mode == costmodel.Train && w.Strategy != costmodel.DeviceMap && w.Strategy != costmodel.Auto
+			return w.Mode == costmodel.Train && !w.Strategy.Traits().Sequential && !w.Strategy.Traits().Open
 		},
 		"the loops of its engine keep the loss alone in any case",
 	},
 	{
 		[]string{"schedule", "virtual-stages"},
 		func(w *costmodel.Workload) bool {
-			return w.Strategy != costmodel.Pipeline && w.Strategy != costmodel.Auto && w.Mode != costmodel.Load
+			return !w.Strategy.Traits().Staged && !w.Strategy.Traits().Open && w.Mode != costmodel.Load
 		},
 		"a pipeline alone has a schedule",
 	},
 	{
 		[]string{"schedule"},
-		func(w *costmodel.Workload) bool { return w.Mode == costmodel.Infer && w.Strategy == costmodel.Pipeline },
+		func(w *costmodel.Workload) bool { return w.Mode == costmodel.Infer && w.Strategy.Traits().Staged },
 		"without backward all schedules are one",
 	},
 }

@@ -78,7 +78,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	}
 	defer c.begin(cmd)()
 	notes := c.deviceNotes(cmd.Flags().Changed("gpu"), asked.Topology)
-	if asked.Workload.Strategy == costmodel.Auto {
+	if asked.Workload.Strategy.Traits().Open {
 		half, cancel := context.WithTimeout(cmd.Context(), c.timeLimit/2)
 		row, why, err := c.choose(half, asked)
 		cancel()
@@ -115,7 +115,7 @@ func (c *planCommand) refused(cmd *cobra.Command) error {
 	if c.timeLimit <= 0 {
 		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
 	}
-	if costmodel.Strategy(c.strategy).Replicated() && len(c.pins)+len(c.together) > 0 {
+	if costmodel.Strategy(c.strategy).Traits().Replicated && len(c.pins)+len(c.together) > 0 {
 		return usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
 	}
 	return nil

@@ -64,7 +64,7 @@ func (s *shared) constraints(p *planner.Problem) error {
 // world is the number of GPUs that work together, 0 under a device map, where
 // one process owns them all.
 func world(s costmodel.Strategy, topo *costmodel.Topology) int64 {
-	if s == costmodel.DeviceMap {
+	if s.Traits().Sequential {
 		return 0
 	}
 	return int64(len(topo.Devices))

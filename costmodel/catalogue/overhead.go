@@ -36,18 +36,18 @@ var loadOverhead = sync.OnceValue(func() overhead {
 // Comm is what NCCL holds on a GPU under a workload, outside the engine's
 // allocator. One process that owns all GPUs (a device map) has no NCCL.
 func Comm(w *costmodel.Workload) costmodel.Comm {
-	if w.Strategy == costmodel.DeviceMap || w.World < 2 || w.Mode == costmodel.Load {
+	traits := w.Strategy.Traits()
+	if traits.Sequential || w.World < 2 || w.Mode == costmodel.Load {
 		return costmodel.Comm{}
 	}
 	n := loadOverhead().NCCL
 	c := costmodel.Comm{World: n.World.Bytes}
-	switch w.Strategy {
-	case costmodel.HSDP:
+	switch {
+	case traits.Groups > 1:
 		c.World += n.Mesh.Bytes
-	case costmodel.Pipeline:
+	case traits.Staged:
 		c.World += n.P2P.Bytes
 		c.Peer, c.Ring = n.Peer.Bytes, w.Schedule == costmodel.Interleaved
-	default: // one communicator
 	}
 	return c
 }
@@ -65,16 +65,13 @@ func Slack(w *costmodel.Workload) costmodel.Slack {
 		return kinds["infer"]
 	}
 	kind := string(w.Strategy)
-	switch w.Strategy {
-	case costmodel.Zero1, costmodel.Zero2:
-		kind = string(costmodel.DDP)
-	case costmodel.Zero3:
+	switch traits := w.Strategy.Traits(); {
+	case traits.Sharded && !traits.ByBlock:
 		kind = string(costmodel.FSDP)
-	case costmodel.DeviceMap:
-		if w.LoRARank > 0 {
-			kind += " lora"
-		}
-	default: // measured under its own name
+	case traits.ZeroStage > 0 && !traits.Sharded:
+		kind = string(costmodel.DDP)
+	case traits.Sequential && w.LoRARank > 0:
+		kind += " lora"
 	}
 	if s, ok := kinds[kind+" recompute"]; ok && w.Recompute == costmodel.RecomputeFull {
 		return s

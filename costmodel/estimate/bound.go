@@ -17,12 +17,12 @@ const maxCost = 1 << 60
 func checkStreams(g *modelgraph.Graph, w *costmodel.Workload) error {
 	for i := range g.Layers {
 		s := g.Layers[i].Stream
-		tokens, flag := float64(w.MicroBatch())*float64(s.ImageTokens(w.ImageSize)), "batch"
+		tokens, field := float64(w.MicroBatch())*float64(s.ImageTokens(w.ImageSize)), "batch"
 		if s.Kind == modelgraph.Image {
-			tokens, flag = tokens*float64(w.Images), "images"
+			tokens, field = tokens*float64(w.Images), "images"
 		}
 		if tokens > maxTokens {
-			return &WorkloadError{flag, fmt.Sprintf("layer %q would see %.3g tokens, more than 2^32", g.Layers[i].Name, tokens)}
+			return &costmodel.FieldError{Field: field, Msg: fmt.Sprintf("layer %q would see %.3g tokens, more than 2^32", g.Layers[i].Name, tokens)}
 		}
 	}
 	return nil
@@ -40,12 +40,12 @@ func (e *estimator) bound() error {
 			sum += ops.Bound(e.g.Layers[i].Op, &s)
 		}
 		if sum > maxCost {
-			return &WorkloadError{"batch", fmt.Sprintf("with %d tokens the layers up to %q would take more than 2^60 bytes", s.Tokens, e.g.Layers[i].Name)}
+			return &costmodel.FieldError{Field: "batch", Msg: fmt.Sprintf("with %d tokens the layers up to %q would take more than 2^60 bytes", s.Tokens, e.g.Layers[i].Name)}
 		}
 	}
 	// A pipeline keeps something of every micro-batch until the step ends.
-	if m := e.w.MicroBatches; e.w.Strategy == costmodel.Pipeline && sum*float64(m) > maxCost {
-		return &WorkloadError{"micro-batches", fmt.Sprintf("%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", m, sum, int64(maxCost/sum))}
+	if m := e.w.MicroBatches; e.w.Strategy.Traits().Staged && sum*float64(m) > maxCost {
+		return &costmodel.FieldError{Field: "micro_batches", Msg: fmt.Sprintf("%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", m, sum, int64(maxCost/sum))}
 	}
 	return nil
 }

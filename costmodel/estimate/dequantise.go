@@ -85,6 +85,6 @@ func checkStored(g *modelgraph.Graph, w *costmodel.Workload) error {
 	if w.LoRARank > 0 {
 		what = "are packed, so that adapters on them cannot be counted from the files"
 	}
-	return &WorkloadError{"mode", fmt.Sprintf("the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (--quantize nf4 --lora-rank 16 --lora-targets %s) or in full",
+	return &costmodel.FieldError{Field: "mode", Msg: fmt.Sprintf("the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (--quantize nf4 --lora-rank 16 --lora-targets %s) or in full",
 		g.Quantized, what, allLinear)}
 }

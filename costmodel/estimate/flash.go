@@ -18,7 +18,7 @@ func checkFlash(g *modelgraph.Graph, w *costmodel.Workload) error {
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
-		return &WorkloadError{"attention", "flash-attn " + fmt.Sprintf(format, args...) + ": --attention sdpa takes it"}
+		return &costmodel.FieldError{Field: "attention", Msg: "flash-attn " + fmt.Sprintf(format, args...) + ": --attention sdpa takes it"}
 	}
 	switch {
 	case w.Precision == costmodel.FP32True:
@@ -31,7 +31,7 @@ func checkFlash(g *modelgraph.Graph, w *costmodel.Workload) error {
 		switch {
 		case !ok:
 		case op.Eager:
-			return &WorkloadError{"attention", fmt.Sprintf("flash-attn has no place for what layer %q adds to its scores: --attention eager is what the model has", g.Layers[i].Name)}
+			return &costmodel.FieldError{Field: "attention", Msg: fmt.Sprintf("flash-attn has no place for what layer %q adds to its scores: --attention eager is what the model has", g.Layers[i].Name)}
 		case op.KVRank > 0:
 			return refuse("is not modelled for the latent attention of layer %q", g.Layers[i].Name)
 		case op.HeadDim > widestFlash:

@@ -24,14 +24,14 @@ func fsdp() engine {
 // checkFSDP refuses what fully_shard does not take or what is not modelled.
 func checkFSDP(w *costmodel.Workload) error {
 	switch {
-	case w.Strategy != costmodel.FSDP && w.Strategy != costmodel.HSDP:
+	case !w.Strategy.Traits().ByBlock:
 		return nil
 	case w.ShardDegree < 1:
-		return &WorkloadError{"shard-degree", fmt.Sprintf("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
 	case w.Quantize != "":
 		// bitsandbytes keeps the statistics of a weight beside it, in blocks
 		// that cutting by rows does not respect.
-		return &WorkloadError{"quantize", fmt.Sprintf("FSDP2 cuts parameters by rows, which %s weights do not survive: use --strategy ddp or device-map", w.Quantize)}
+		return &costmodel.FieldError{Field: "quantize", Msg: fmt.Sprintf("FSDP2 cuts parameters by rows, which %s weights do not survive: use --strategy ddp or device-map", w.Quantize)}
 	}
 	return nil
 }

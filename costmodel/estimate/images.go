@@ -23,14 +23,14 @@ func checkImages(g *modelgraph.Graph, w *costmodel.Workload) error {
 	}
 	switch {
 	case !tower && w.Images > 0:
-		return &WorkloadError{"images", "the model has no vision tower that reads images beside text"}
+		return &costmodel.FieldError{Field: "images", Msg: "the model has no vision tower that reads images beside text"}
 	case w.ImageSize == 0:
 	case w.ImageSize < 0 || w.ImageSize > maxImageSize:
-		return &WorkloadError{"image-size", fmt.Sprintf("%d is not a side from 1 to %d pixels", w.ImageSize, maxImageSize)}
+		return &costmodel.FieldError{Field: "image_size", Msg: fmt.Sprintf("%d is not a side from 1 to %d pixels", w.ImageSize, maxImageSize)}
 	case w.Images == 0:
-		return &WorkloadError{"image-size", "there is no image without --images"}
+		return &costmodel.FieldError{Field: "image_size", Msg: "there is no image without --images"}
 	case !free:
-		return &WorkloadError{"image-size", "the model's images have one size; a larger picture is cut into tiles, of which each is one of --images"}
+		return &costmodel.FieldError{Field: "image_size", Msg: "the model's images have one size; a larger picture is cut into tiles, of which each is one of --images"}
 	}
 	return checkImageTokens(g, w)
 }
@@ -51,7 +51,7 @@ func checkImageTokens(g *modelgraph.Graph, w *costmodel.Workload) error {
 			if s.Kind != modelgraph.Image || w.Images == 0 || each <= w.Seq/w.Images {
 				continue
 			}
-			return &WorkloadError{"images", fmt.Sprintf("%d of %d tokens each are more than the --seq of %d, which they are part of (%d fit)", w.Images, each, w.Seq, w.Seq/each)}
+			return &costmodel.FieldError{Field: "images", Msg: fmt.Sprintf("%d of %d tokens each are more than the --seq of %d, which they are part of (%d fit)", w.Images, each, w.Seq, w.Seq/each)}
 		}
 	}
 	return nil

@@ -96,19 +96,19 @@ func TestFrozenFaults(t *testing.T) {
 		change     func(*costmodel.Workload)
 		says       []string
 	}{
-		{"a target that is not there", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_porj"} }, []string{`"q_porj"`, "q_proj"}},
-		{"an expert", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"gate_up_proj"} }, []string{`"gate_up_proj"`}},
-		{"one of two", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_proj", "up"} }, []string{`"up"`}},
-		{"no targets", "lora-targets", func(w *costmodel.Workload) { w.LoRATargets = nil }, []string{"q_proj,v_proj", "mixtral"}},
-		{"no rank", "lora-targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"--lora-rank"}},
-		{"a negative rank", "lora-rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},
+		{"a target that is not there", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_porj"} }, []string{`"q_porj"`, "q_proj"}},
+		{"an expert", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"gate_up_proj"} }, []string{`"gate_up_proj"`}},
+		{"one of two", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_proj", "up"} }, []string{`"up"`}},
+		{"no targets", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = nil }, []string{"q_proj,v_proj", "mixtral"}},
+		{"no rank", "lora_targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"--lora-rank"}},
+		{"a negative rank", "lora_rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},
 		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, costmodel.NF4 }, []string{"--lora-rank"}},
 	} {
 		w := lora("q_proj")
 		c.change(&w)
 		_, err := estimate.Resolve(g, w)
-		var fault *estimate.WorkloadError
-		if !errors.As(err, &fault) || fault.Flag != c.flag {
+		var fault *costmodel.FieldError
+		if !errors.As(err, &fault) || fault.Field != c.flag {
 			t.Errorf("%s: %v, want a fault of --%s", c.name, err, c.flag)
 			continue
 		}

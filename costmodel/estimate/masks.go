@@ -11,7 +11,7 @@ import (
 // stages of a pipeline make their own.
 func (e *estimator) holdMasks() {
 	at := e.embedding()
-	if at < 0 || e.w.Mode != costmodel.Train || !e.recomputes() || e.w.Strategy == costmodel.Pipeline {
+	if at < 0 || e.w.Mode != costmodel.Train || !e.recomputes() || e.w.Strategy.Traits().Staged {
 		return
 	}
 	var held [2]int64

@@ -9,8 +9,8 @@ import (
 
 // checkPipeline refuses what the engine cannot run: its stages keep no cache.
 func checkPipeline(w *costmodel.Workload) error {
-	if w.Strategy == costmodel.Pipeline && w.NewTokens > 0 {
-		return &WorkloadError{"new-tokens", "torch.distributed.pipelining runs one forward and generates no tokens (--strategy device-map does; 0 works here)"}
+	if w.Strategy.Traits().Staged && w.NewTokens > 0 {
+		return &costmodel.FieldError{Field: "new_tokens", Msg: "torch.distributed.pipelining runs one forward and generates no tokens (--strategy device-map does; 0 works here)"}
 	}
 	return nil
 }

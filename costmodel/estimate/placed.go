@@ -13,20 +13,21 @@ const defaultStages = 2
 // they would change nothing. A strategy that is open yet (auto) takes all, and
 // defaults may be written out.
 func CheckPlaced(w *costmodel.Workload) error {
-	open := w.Strategy == costmodel.Auto || w.Strategy == ""
+	traits := w.Strategy.Traits()
+	open := traits.Open
 	switch {
 	case w.VirtualStages < 0:
-		return &WorkloadError{"virtual-stages", fmt.Sprintf("%d is no number of runs a GPU", w.VirtualStages)}
+		return &costmodel.FieldError{Field: "virtual_stages", Msg: fmt.Sprintf("%d is no number of runs a GPU", w.VirtualStages)}
 	case w.ShardDegree < 0:
-		return &WorkloadError{"shard-degree", fmt.Sprintf("%d is no number of GPUs", w.ShardDegree)}
-	case !open && w.Strategy != costmodel.Pipeline && w.Schedule != "" && w.Schedule != costmodel.OneFOneB:
-		return &WorkloadError{"schedule", fmt.Sprintf("%s is a pipeline's, and --strategy %s has none (--strategy pipeline does)", w.Schedule, w.Strategy)}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("%d is no number of GPUs", w.ShardDegree)}
+	case !open && !w.Strategy.Traits().Staged && w.Schedule != "" && w.Schedule != costmodel.OneFOneB:
+		return &costmodel.FieldError{Field: "schedule", Msg: fmt.Sprintf("%s is a pipeline's, and --strategy %s has none (--strategy pipeline does)", w.Schedule, w.Strategy)}
 	}
 	if err := checkVirtual(w, open); err != nil {
 		return err
 	}
-	if !open && w.ShardDegree > 0 && !cuts(w.Strategy) {
-		return &WorkloadError{"shard-degree", fmt.Sprintf("--strategy %s cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", w.Strategy)}
+	if !open && w.ShardDegree > 0 && traits.ZeroStage == 0 {
+		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("--strategy %s cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", w.Strategy)}
 	}
 	return nil
 }
@@ -40,13 +41,10 @@ func checkVirtual(w *costmodel.Workload, open bool) error {
 	}
 	switch {
 	case w.VirtualStages == defaultStages || w.VirtualStages == 0:
-	case !open && w.Strategy != costmodel.Pipeline:
-		return &WorkloadError{"virtual-stages", fmt.Sprintf("%d is a pipeline's, and --strategy %s has none (--strategy pipeline --schedule interleaved does)", w.VirtualStages, w.Strategy)}
+	case !open && !w.Strategy.Traits().Staged:
+		return &costmodel.FieldError{Field: "virtual_stages", Msg: fmt.Sprintf("%d is a pipeline's, and --strategy %s has none (--strategy pipeline --schedule interleaved does)", w.VirtualStages, w.Strategy)}
 	case schedule != "" && schedule != costmodel.Interleaved:
-		return &WorkloadError{"virtual-stages", fmt.Sprintf("%s runs one stage a GPU (--schedule interleaved takes %d)", schedule, w.VirtualStages)}
+		return &costmodel.FieldError{Field: "virtual_stages", Msg: fmt.Sprintf("%s runs one stage a GPU (--schedule interleaved takes %d)", schedule, w.VirtualStages)}
 	}
 	return nil
 }
-
-// cuts reports that a strategy has a degree of sharding.
-func cuts(s costmodel.Strategy) bool { return s.Replicated() && s != costmodel.DDP }

@@ -14,28 +14,28 @@ import (
 func TestPlaced(t *testing.T) {
 	for _, s := range append(costmodel.Strategies(), costmodel.Auto) {
 		pipeline, open := s == costmodel.Pipeline, s == costmodel.Auto
-		cut := s.Replicated() && s != costmodel.DDP
+		cut := s == costmodel.Zero1 || s == costmodel.Zero2 || s == costmodel.Zero3 || s == costmodel.FSDP || s == costmodel.HSDP
 		for _, c := range []struct {
-			w    costmodel.Workload
-			flag string
-			ok   bool
+			w     costmodel.Workload
+			field string
+			ok    bool
 		}{
 			{costmodel.Workload{}, "", true},
 			{costmodel.Workload{Schedule: costmodel.OneFOneB}, "schedule", true},
-			{costmodel.Workload{VirtualStages: 2}, "virtual-stages", true},
+			{costmodel.Workload{VirtualStages: 2}, "virtual_stages", true},
 			{costmodel.Workload{Schedule: costmodel.GPipe}, "schedule", pipeline || open},
-			{costmodel.Workload{VirtualStages: 3}, "virtual-stages", open},
+			{costmodel.Workload{VirtualStages: 3}, "virtual_stages", open},
 			{costmodel.Workload{Schedule: costmodel.Interleaved}, "schedule", pipeline || open},
 			{costmodel.Workload{Schedule: costmodel.Interleaved, VirtualStages: 3}, "schedule", pipeline || open},
 			{costmodel.Workload{Schedule: costmodel.GPipe, VirtualStages: 3}, "", false},
-			{costmodel.Workload{ShardDegree: 2}, "shard-degree", cut || open},
-			{costmodel.Workload{VirtualStages: -1}, "virtual-stages", false},
-			{costmodel.Workload{ShardDegree: -1}, "shard-degree", false},
+			{costmodel.Workload{ShardDegree: 2}, "shard_degree", cut || open},
+			{costmodel.Workload{VirtualStages: -1}, "virtual_stages", false},
+			{costmodel.Workload{ShardDegree: -1}, "shard_degree", false},
 		} {
 			c.w.Strategy = s
 			err := estimate.CheckPlaced(&c.w)
-			var fault *estimate.WorkloadError
-			if (err == nil) != c.ok || err != nil && (!errors.As(err, &fault) || c.flag != "" && fault.Flag != c.flag) {
+			var fault *costmodel.FieldError
+			if (err == nil) != c.ok || err != nil && (!errors.As(err, &fault) || c.field != "" && fault.Field != c.field) {
 				t.Errorf("%+v: %v", c.w, err)
 			}
 		}
@@ -64,33 +64,33 @@ func TestPositions(t *testing.T) {
 	rotary := model("llama", 100, table("wte", 50, ""))
 	unread := model("", 0, table("wpe", 100, ""))
 	for name, c := range map[string]struct {
-		g    *modelgraph.Graph
-		w    costmodel.Workload
-		flag string // of the fault; empty: none
-		seq  int64
+		g     *modelgraph.Graph
+		w     costmodel.Workload
+		field string // of the fault; empty: none
+		seq   int64
 	}{
 		"full":            {gpt, costmodel.Workload{Seq: 100}, "", 100},
 		"one more":        {gpt, costmodel.Workload{Seq: 101}, "seq", 0},
 		"default":         {gpt, costmodel.Workload{}, "", 100},
 		"room":            {gpt, costmodel.Workload{NewTokens: 30}, "", 70},
-		"no room":         {gpt, costmodel.Workload{NewTokens: 100}, "new-tokens", 0},
-		"generated":       {gpt, costmodel.Workload{Seq: 90, NewTokens: 11}, "new-tokens", 0},
+		"no room":         {gpt, costmodel.Workload{NewTokens: 100}, "new_tokens", 0},
+		"generated":       {gpt, costmodel.Workload{Seq: 90, NewTokens: 11}, "new_tokens", 0},
 		"just generated":  {gpt, costmodel.Workload{Seq: 90, NewTokens: 10}, "", 90},
 		"offset":          {opt, costmodel.Workload{Seq: 99}, "seq", 0},
-		"decoder":         {both, costmodel.Workload{Seq: 10, TargetSeq: 41}, "target-seq", 0},
+		"decoder":         {both, costmodel.Workload{Seq: 10, TargetSeq: 41}, "target_seq", 0},
 		"decoder as seq":  {both, costmodel.Workload{}, "", 40},
-		"decoder goes on": {both, costmodel.Workload{Seq: 9, TargetSeq: 30, NewTokens: 11}, "new-tokens", 0},
+		"decoder goes on": {both, costmodel.Workload{Seq: 9, TargetSeq: 30, NewTokens: 11}, "new_tokens", 0},
 		"rotary":          {rotary, costmodel.Workload{Seq: 1000}, "", 1000},
 		"unread":          {unread, costmodel.Workload{Seq: 1000}, "", 1000},
 	} {
 		c.w.Mode = costmodel.Infer
 		w, err := estimate.Resolve(c.g, c.w)
-		var fault *estimate.WorkloadError
+		var fault *costmodel.FieldError
 		switch {
-		case c.flag == "" && (err != nil || w.Seq != c.seq):
+		case c.field == "" && (err != nil || w.Seq != c.seq):
 			t.Errorf("%s: %d tokens, %v", name, w.Seq, err)
-		case c.flag != "" && (!errors.As(err, &fault) || fault.Flag != c.flag):
-			t.Errorf("%s: %v, want a fault of --%s", name, err, c.flag)
+		case c.field != "" && (!errors.As(err, &fault) || fault.Field != c.field):
+			t.Errorf("%s: %v, want a fault of %s", name, err, c.field)
 		}
 		if c.w.Mode = costmodel.Load; c.w.NewTokens == 0 {
 			if _, err := estimate.Resolve(c.g, c.w); err != nil {

@@ -15,14 +15,8 @@ const DefaultSeq = 2048
 // maxTokens bounds a workload so that no product of sizes overflows.
 const maxTokens = 1 << 32
 
-// WorkloadError is a workload that contradicts itself or the model.
-type WorkloadError struct{ Flag, Msg string }
-
-// Error implements error.
-func (e *WorkloadError) Error() string { return "--" + e.Flag + ": " + e.Msg }
-
 // Resolve fills in what the workload leaves open for this model: lengths and
-// precision. Faults are [*WorkloadError].
+// precision. Faults are [*costmodel.FieldError].
 func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, error) {
 	if w.Seq == 0 {
 		w.Seq = DefaultSeq
@@ -60,24 +54,24 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 
 func check(w *costmodel.Workload) error {
 	for _, v := range []struct {
-		flag string
-		n    int64
-	}{{"batch", w.Batch}, {"micro-batches", w.MicroBatches}, {"seq", w.Seq}, {"target-seq", w.TargetSeq}, {"new-tokens", w.NewTokens}, {"images", w.Images}} {
+		field string
+		n     int64
+	}{{"batch", w.Batch}, {"micro_batches", w.MicroBatches}, {"seq", w.Seq}, {"target_seq", w.TargetSeq}, {"new_tokens", w.NewTokens}, {"images", w.Images}} {
 		if v.n < 0 || v.n > maxTokens {
-			return &WorkloadError{v.flag, fmt.Sprintf("%d is not between 0 and 2^32", v.n)}
+			return &costmodel.FieldError{Field: v.field, Msg: fmt.Sprintf("%d is not between 0 and 2^32", v.n)}
 		}
 	}
 	if w.Batch == 0 || w.MicroBatches == 0 {
-		return &WorkloadError{"batch", fmt.Sprintf("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
+		return &costmodel.FieldError{Field: "batch", Msg: fmt.Sprintf("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
 	}
 	if w.Batch%w.MicroBatches != 0 {
-		return &WorkloadError{"micro-batches", fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))}
+		return &costmodel.FieldError{Field: "micro_batches", Msg: fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))}
 	}
 	if w.Seq > 0 && w.MicroBatch() > maxTokens/max(w.Seq, w.TargetSeq) {
-		return &WorkloadError{"batch", fmt.Sprintf("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
+		return &costmodel.FieldError{Field: "batch", Msg: fmt.Sprintf("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
 	}
 	if w.NewTokens > 0 && w.Mode != costmodel.Infer {
-		return &WorkloadError{"new-tokens", "only --mode infer generates tokens"}
+		return &costmodel.FieldError{Field: "new_tokens", Msg: "only --mode infer generates tokens"}
 	}
 	return checkStrategy(w)
 }
@@ -85,7 +79,7 @@ func check(w *costmodel.Workload) error {
 // partsOf names numbers of micro-batches that divide the batch, of those that
 // the workload's schedule takes.
 func partsOf(w *costmodel.Workload) string {
-	if w.Strategy != costmodel.Pipeline || w.Mode != costmodel.Train {
+	if !w.Strategy.Traits().Staged || w.Mode != costmodel.Train {
 		return costmodel.Nearest(w.MicroBatches, costmodel.Divisors(w.Batch), func(int64) bool { return true })
 	}
 	s := costmodel.Schedule{Kind: w.Schedule, Stages: max(1, w.World), Chunks: max(1, w.VirtualStages), MicroBatches: w.MicroBatches}

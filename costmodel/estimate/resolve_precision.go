@@ -31,7 +31,7 @@ func resolveAdapters(w *costmodel.Workload) {
 	case w.LoRARank == 0 || w.LoRAPrecision != "":
 	case w.Runtime == costmodel.DeepSpeed:
 		w.LoRAPrecision = adaptersAs(gathered(w.Precision))
-	case w.Strategy.Sharded():
+	case w.Strategy.Traits().Sharded:
 		w.LoRAPrecision = adaptersAs(w.Precision)
 	default:
 		w.LoRAPrecision = costmodel.AdaptersFP32

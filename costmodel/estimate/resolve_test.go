@@ -66,7 +66,7 @@ func TestResolveRefuses(t *testing.T) {
 	} {
 		c.in.Mode = costmodel.Train
 		_, err := estimate.Resolve(g, c.in)
-		var bad *estimate.WorkloadError
+		var bad *costmodel.FieldError
 		if !errors.As(err, &bad) || err.Error() != c.want {
 			t.Errorf("%+v: error %v, want %s", c.in, err, c.want)
 		}

@@ -16,7 +16,7 @@ func checkSelective(w *costmodel.Workload) error {
 	if w.Recompute != costmodel.RecomputeSelective || w.Mode != costmodel.Train || w.Runtime == costmodel.Torch {
 		return nil
 	}
-	return &WorkloadError{"recompute", fmt.Sprintf(
+	return &costmodel.FieldError{Field: "recompute", Msg: fmt.Sprintf(
 		"selective is torchtitan's (of a block, attention's output and every second product are kept); under --runtime %s blocks are recomputed whole: full and none work, or selective with --strategy fsdp, hsdp, ddp or pipeline and --runtime torch", w.Runtime)}
 }
 

@@ -36,7 +36,7 @@ func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) 
 		}
 		g = plain
 	}
-	if w.Strategy == costmodel.Pipeline {
+	if w.Strategy.Traits().Staged {
 		g = untied(g)
 	}
 	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g)}

@@ -65,7 +65,7 @@ func (e *estimator) trains(out *costmodel.Unit, i int) costmodel.Step {
 	out.Padding += states
 	step.Grads += grads
 	step.Backward = max(step.Backward, step.Grads-step.Saved)
-	if e.engine.views || e.w.MicroBatches > 1 && e.w.Strategy != costmodel.Pipeline && !e.engine.cut {
+	if e.engine.views || e.w.MicroBatches > 1 && !e.w.Strategy.Traits().Staged && !e.engine.cut {
 		out.HeldGrads += step.Grads
 		step = accumulating(step, e.grads[i].waits)
 	}

@@ -52,7 +52,7 @@ func Unmeasured(w *costmodel.Workload) string {
 		return ""
 	}
 	known := measuredOptimizers
-	if w.Strategy != costmodel.DeviceMap {
+	if !w.Strategy.Traits().Sequential {
 		known = known[:1]
 	}
 	switch {

@@ -23,7 +23,7 @@ func CheckpointOnGPU0(ranks, checkpoint int64) int64 {
 
 // warnGPU0 applies where every rank loads the whole model.
 func (e *estimator) warnGPU0() {
-	if ranks := e.w.World; e.w.Strategy.Replicated() && ranks > 1 {
+	if ranks := e.w.World; e.w.Strategy.Traits().Replicated && ranks > 1 {
 		size := e.g.ParamBytes()
 		e.warnings = append(e.warnings, fmt.Sprintf(
 			"a checkpoint saved from cuda:0 that all %d ranks load without map_location puts %v on GPU 0 (%d copies of %v, %d more contexts): pass map_location=\"cpu\"",

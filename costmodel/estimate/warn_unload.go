@@ -38,7 +38,7 @@ func (e *estimator) leftAfterUnload() (shards, grads int64) {
 
 // warnUnload applies to FSDP, whose modules point to each other.
 func (e *estimator) warnUnload() {
-	if e.w.Strategy != costmodel.FSDP && e.w.Strategy != costmodel.HSDP || e.w.ShardDegree < 1 {
+	if !e.w.Strategy.Traits().ByBlock || e.w.ShardDegree < 1 {
 		return
 	}
 	shards, grads := e.leftAfterUnload()

@@ -37,7 +37,7 @@ type Param struct {
 // another. Layers that are known by declared bytes alone have no parameters
 // to list.
 func Of(g *modelgraph.Graph, w *costmodel.Workload) *Shards {
-	if !w.Strategy.Sharded() || w.ShardDegree < 1 {
+	if !w.Strategy.Traits().Sharded || w.ShardDegree < 1 {
 		return nil
 	}
 	rule := RuleOf(w.Strategy)
@@ -75,7 +75,7 @@ func (s *Shards) layer(unit *Unit, l *modelgraph.Layer, rule Rule) {
 // parameters module by module (partitioned_param_coordinator.py), so that
 // each unit of the graph stands alone.
 func gathered(g *modelgraph.Graph, s costmodel.Strategy) []Group {
-	if s != costmodel.Zero3 {
+	if s.Traits().ByBlock {
 		return Groups(g)
 	}
 	var out []Group

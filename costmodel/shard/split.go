@@ -24,10 +24,10 @@ const (
 
 // RuleOf is a strategy's rule.
 func RuleOf(s costmodel.Strategy) Rule {
-	if s == costmodel.Zero3 {
-		return Flat
+	if s.Traits().ByBlock {
+		return Rows
 	}
-	return Rows
+	return Flat
 }
 
 // Local is the shape of the part of a parameter that each of degree ranks

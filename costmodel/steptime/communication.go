@@ -50,7 +50,7 @@ func Communication(t *costmodel.Table, topo *costmodel.Topology, place []int) in
 	if place != nil {
 		return crossing(t, topo, place)
 	}
-	if t.Workload.Strategy.Sharded() {
+	if t.Workload.Strategy.Traits().Sharded {
 		return whole(gathering(t, n))
 	}
 	return whole(reducing(t, n))
@@ -92,12 +92,12 @@ func reducing(t *costmodel.Table, n int64) float64 {
 	for u := range t.Units {
 		trained += t.Units[u].Work.Trained
 	}
-	if w.Strategy == costmodel.DDP {
+	if w.Strategy.Traits().ZeroStage == 0 {
 		return 2 * ringShare(n) * float64(trained*w.Precision.WeightBytes())
 	}
 	part := ringShare(n) * float64(trained*wire(w))
 	reductions := int64(1)
-	if w.Strategy == costmodel.Zero2 { // it keeps a part of the gradients, so it reduces every micro-batch
+	if w.Strategy.Traits().ZeroStage == 2 { // it keeps a part of the gradients, so it reduces every micro-batch
 		reductions = max(1, w.MicroBatches)
 	}
 	return float64(reductions)*part + part // and the weights gathered

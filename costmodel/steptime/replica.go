@@ -23,7 +23,7 @@ func (s *timing) replica() float64 {
 
 func (s *timing) replicaOn(d int) float64 {
 	w := &s.t.Workload
-	if w.Strategy.Sharded() {
+	if w.Strategy.Traits().Sharded {
 		return s.sharded(d)
 	}
 	var forward, both, token clock
@@ -45,7 +45,7 @@ func (s *timing) replicaOn(d int) float64 {
 		p := s.work(u).Backward
 		both.run(s.issueBack(d, p), s.seconds(d, p))
 	}
-	if w.Strategy == costmodel.DDP {
+	if w.Strategy.Traits().ZeroStage == 0 {
 		return both.times(m) - both.device + s.ddpBackward(d, forward) + update
 	}
 	// DeepSpeed reduces between kernels (overlap_comm is off by default in
@@ -54,7 +54,7 @@ func (s *timing) replicaOn(d int) float64 {
 	n := int64(len(s.topo.Devices))
 	grads, weights := wire(w), wire(w)
 	reduce := s.collective(ringShare(n)*float64(trained*grads), n)
-	if w.Strategy == costmodel.Zero2 {
+	if w.Strategy.Traits().ZeroStage == 2 {
 		reduce *= m
 	}
 	return both.times(m) + reduce + update/float64(n) + s.collective(ringShare(n)*float64(trained*weights), n)

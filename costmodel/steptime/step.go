@@ -73,7 +73,7 @@ func Step(t *costmodel.Table, topo *costmodel.Topology, place []int) *float64 {
 	switch w := &t.Workload; {
 	case place == nil:
 		seconds = s.replica()
-	case w.Strategy == costmodel.Pipeline:
+	case w.Strategy.Traits().Staged:
 		seconds = s.pipeline()
 	default:
 		seconds = s.inTurn()

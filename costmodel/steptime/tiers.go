@@ -22,7 +22,7 @@ func (s *timing) tiers() bool {
 		if d >= 0 {
 			continue
 		}
-		if main < 0 || s.t.Workload.Mode == costmodel.Train || s.t.Workload.Strategy == costmodel.Pipeline {
+		if main < 0 || s.t.Workload.Mode == costmodel.Train || s.t.Workload.Strategy.Traits().Staged {
 			return false
 		}
 		dev := &s.topo.Devices[main]

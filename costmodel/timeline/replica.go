@@ -20,7 +20,7 @@ func ResidentOn(t *costmodel.Table, d int, dev *costmodel.Device, idle bool) Res
 }
 
 // Replica is the peak of one GPU that runs the whole model on its own data
-// ([costmodel.Strategy.Replicated]).
+// ([costmodel.Traits]).
 func Replica(t *costmodel.Table, dev *costmodel.Device) Peak {
 	units := make([]*costmodel.Unit, len(t.Units))
 	for i := range units {

@@ -79,7 +79,7 @@ func (s *shardedWalker) reduceGrads(g *costmodel.Group) {
 	s.now.Grads += g.Reduced
 	s.at(at)
 	s.now.Grads -= g.LastGrad
-	if accumulates(s.t) && s.t.Workload.Strategy != costmodel.HSDP {
+	if accumulates(s.t) && s.t.Workload.Strategy.Traits().Groups < 2 {
 		s.now.Grads -= g.Reduced // added to what was there; HSDP's all-reduce holds it to the end
 	}
 }
@@ -99,7 +99,7 @@ func (s *shardedWalker) whole(g *costmodel.Group) int64 {
 func (s *shardedWalker) finish() {
 	s.comm(-s.reduce)
 	s.reduce = 0
-	if accumulates(s.t) && s.t.Workload.Strategy == costmodel.HSDP {
+	if accumulates(s.t) && s.t.Workload.Strategy.Traits().Groups > 1 {
 		s.now.Grads -= s.reduced
 	}
 	var step int64

@@ -28,7 +28,7 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	c.overlaps(flat)
 	c.place()
 	c.tiers(t.Workload.Strategy, t.Workload.Mode)
-	if t.Workload.Strategy == costmodel.Pipeline { // a tied parameter has a copy on each stage
+	if t.Workload.Strategy.Traits().Staged { // a tied parameter has a copy on each stage
 		c.pipeline(g, stagesOf(t, c.m, len(topo.Devices)), t.Workload.Mode == costmodel.Train)
 	} else {
 		c.ties()
@@ -41,7 +41,7 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 }
 
 // CheckReplicas judges devices on which every GPU runs the whole model
-// ([costmodel.Strategy.Replicated]): there is no map, and all that can be
+// ([costmodel.Traits]): there is no map, and all that can be
 // wrong is that it does not fit.
 func CheckReplicas(t *costmodel.Table, topo *costmodel.Topology) *Report {
 	var c checker

@@ -77,7 +77,7 @@ func (c *checker) tiers(strategy costmodel.Strategy, mode costmodel.Mode) {
 		case d != CPU && d != Disk:
 		case mode == costmodel.Train:
 			c.fault(OffloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (--mode infer works)", d)
-		case strategy == costmodel.Pipeline:
+		case strategy.Traits().Staged:
 			c.fault(UnknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", d)
 		}
 	}

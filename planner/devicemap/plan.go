@@ -146,7 +146,7 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 		return nil, nil, err
 	}
 	p.Topology = *topo
-	switch replicated := p.Workload.Strategy.Replicated(); { // every GPU runs the whole model
+	switch replicated := p.Workload.Strategy.Traits().Replicated; { // every GPU runs the whole model
 	case replicated && p.RawMap != nil:
 		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: fmt.Sprintf("under %s every GPU runs the whole model: there is none", p.Workload.Strategy)}
 	case !replicated && p.RawMap == nil:

@@ -49,7 +49,7 @@ func (p *Prediction) Share() float64 {
 
 // Predict walks through a step on every device of the topology.
 func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
-	if t.Workload.Strategy == costmodel.Pipeline {
+	if t.Workload.Strategy.Traits().Staged {
 		return stagesOf(t, m, len(topo.Devices)).predict(t, topo)
 	}
 	out := make([]Prediction, len(topo.Devices))
@@ -71,7 +71,7 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 }
 
 // PredictReplicas is every GPU's prediction where each runs the whole model
-// ([costmodel.Strategy.Replicated]).
+// ([costmodel.Traits]).
 func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction {
 	out := make([]Prediction, len(topo.Devices))
 	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be

@@ -77,7 +77,7 @@ func Note(e Engine, p *devicemap.Plan) string { return targets[e].notes(p) }
 func deviceMap(w io.Writer, p *devicemap.Plan) error {
 	s := p.Workload.Strategy
 	switch {
-	case s == costmodel.Pipeline:
+	case s.Traits().Staged:
 		return fmt.Errorf("the plan for %q is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with --strategy device-map", p.Model.Name)
 	case len(p.DeviceMap) == 0:
 		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", p.Model.Name, s)

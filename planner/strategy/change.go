@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 )
 
@@ -33,7 +32,7 @@ func (p *Problem) change(q *Problem, r *Row) Change {
 		asked = *p.Asked
 	}
 	set, without := difference(&asked, &r.Workload)
-	ordered := r.Workload.Strategy != costmodel.DeviceMap
+	ordered := !r.Workload.Strategy.Traits().Sequential
 	if q.Anywhere && !p.Anywhere {
 		set = append(set, "--contiguous=false")
 	}
@@ -62,7 +61,7 @@ func (c *Change) text(notes []string) string {
 			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
 		}
 	}
-	if c.Row.Workload.Strategy == costmodel.Pipeline { // its parts run side by side
+	if c.Row.Workload.Strategy.Traits().Staged { // its parts run side by side
 		notes = slices.DeleteFunc(slices.Clone(notes), func(n string) bool { return n == accumulates })
 	}
 	if len(notes) > 0 {

@@ -128,7 +128,7 @@ func difference(from, to *costmodel.Workload) (set, without []string) {
 func implied(name string, w *costmodel.Workload) bool {
 	switch name {
 	case "runtime":
-		return w.Runtime == w.Strategy.Runtimes()[0]
+		return slices.Index(w.Strategy.Traits().Runtimes, w.Runtime) == 0
 	case "schedule":
 		return w.Schedule == costmodel.OneFOneB
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"sort"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/planner"
 )
@@ -28,7 +27,7 @@ func Next(ctx context.Context, p *Problem, value float64) []Change {
 		got := p.tried(ctx, p.edited(e), lower*value)
 		out, batches = append(out, got...), batches || changesBatch(&e) && len(got) > 0
 	}
-	if s := p.Workload.Strategy; !p.Anywhere && p.Objective != planner.Time && (s == costmodel.DeviceMap || s == "") {
+	if s := p.Workload.Strategy; !p.Anywhere && p.Objective != planner.Time && (s.Traits().Sequential || s == "") {
 		q := *p
 		q.Anywhere = true
 		out = append(out, p.tried(ctx, &q, lower*value)...)
@@ -50,7 +49,7 @@ func (p *Problem) tried(ctx context.Context, q *Problem, below float64) []Change
 // reach the same largest share; nil where all are needed, or the command
 // cannot ask for them. One more never makes it worse, so it bisects.
 func Fewer(ctx context.Context, p *Problem, value float64) []Change {
-	if p.Workload.Strategy == costmodel.Pipeline { // with fewer stages others are in flight
+	if p.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
 		return nil
 	}
 	n := len(p.Topology.Devices)

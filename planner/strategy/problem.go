@@ -75,13 +75,13 @@ func (p *Problem) planned(w costmodel.Workload) (planner.Problem, error) {
 	t, err := estimate.Table(p.Graph, w)
 	return planner.Problem{
 		Graph: p.Graph, Costs: t, Topology: p.Topology, Pins: p.Pins, Together: p.Together,
-		Anywhere: p.Anywhere && w.Strategy == costmodel.DeviceMap, Objective: p.Objective, Offload: p.tier(&w),
+		Anywhere: p.Anywhere && w.Strategy.Traits().Sequential, Objective: p.Objective, Offload: p.tier(&w),
 	}, err
 }
 
 // tier is where units may leave for under a strategy.
 func (p *Problem) tier(w *costmodel.Workload) planner.Tier {
-	if w.Strategy != costmodel.DeviceMap || w.Mode == costmodel.Train || p.Anywhere || p.Stay {
+	if !w.Strategy.Traits().Sequential || w.Mode == costmodel.Train || p.Anywhere || p.Stay {
 		return ""
 	}
 	return p.Offload

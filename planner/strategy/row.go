@@ -60,7 +60,7 @@ func (r *Row) Headroom() int64 {
 func (r *Row) Tokens() int64 {
 	w := &r.Resolved
 	n := w.Batch * (w.Seq + w.NewTokens)
-	if w.Strategy.Replicated() {
+	if w.Strategy.Traits().Replicated {
 		n *= r.gpus
 	}
 	return n

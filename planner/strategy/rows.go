@@ -8,12 +8,8 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 )
-
-// leastHSDP is the least number of GPUs that make two groups of two.
-const leastHSDP = 4
 
 // Rows are every strategy under every runtime, the best first.
 func Rows(ctx context.Context, p *Problem) []Row {
@@ -34,15 +30,15 @@ func Rows(ctx context.Context, p *Problem) []Row {
 func (p *Problem) variants() []costmodel.Workload {
 	var out []costmodel.Workload
 	for _, s := range costmodel.Strategies() {
-		if asked := p.Workload.Strategy; asked != "" && asked != costmodel.Auto && asked != s {
+		if asked := p.Workload.Strategy; !asked.Traits().Open && asked != s {
 			continue
 		}
-		for _, r := range s.Runtimes() {
+		for _, r := range s.Traits().Runtimes {
 			if asked := p.Workload.Runtime; asked != "" && asked != r {
 				continue
 			}
 			w := p.of(s, r)
-			if s != costmodel.Pipeline {
+			if !s.Traits().Staged {
 				out = append(out, w)
 				continue
 			}
@@ -63,15 +59,15 @@ func (p *Problem) variants() []costmodel.Workload {
 func (p *Problem) of(s costmodel.Strategy, r costmodel.Runtime) costmodel.Workload {
 	w := p.Workload
 	w.Strategy, w.Runtime, w.World = s, r, p.gpus()
-	if s == costmodel.DeviceMap {
+	if s.Traits().Sequential {
 		w.World = 0 // one process owns all GPUs
 	}
-	if s != costmodel.Pipeline {
+	if !s.Traits().Staged {
 		w.Schedule, w.VirtualStages = "", 0
 	} else if w.MicroBatches == 0 {
 		w.MicroBatches = microBatches(w.Batch, p.gpus())
 	}
-	if !s.Replicated() || s == costmodel.DDP {
+	if s.Traits().ZeroStage == 0 {
 		w.ShardDegree = 0
 	}
 	return w
@@ -99,14 +95,14 @@ func schedules(w *costmodel.Workload) []costmodel.ScheduleKind {
 
 // refuse names the rows that make no sense on these GPUs.
 func (p *Problem) refuse(w *costmodel.Workload) error {
-	n := p.gpus()
+	n, traits := p.gpus(), w.Strategy.Traits()
 	switch {
-	case w.Strategy.Replicated() && len(p.Pins)+len(p.Together) > 0:
-		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("--pin and --together place layers, and under %s every GPU runs them all", w.Strategy)}
-	case w.Strategy == costmodel.HSDP && n < leastHSDP:
-		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", leastHSDP, n)}
-	case (w.Strategy == costmodel.Zero1 || w.Strategy == costmodel.Zero2) && w.Mode != costmodel.Train:
-		return &estimate.WorkloadError{Flag: "strategy", Msg: fmt.Sprintf("%s shards what training adds; --mode %s has none of it (zero3 and fsdp shard the weights)", w.Strategy, w.Mode)}
+	case traits.Replicated && len(p.Pins)+len(p.Together) > 0:
+		return &costmodel.FieldError{Field: "strategy", Msg: fmt.Sprintf("--pin and --together place layers, and under %s every GPU runs them all", w.Strategy)}
+	case n < traits.MinGPUs:
+		return &costmodel.FieldError{Field: "strategy", Msg: fmt.Sprintf("hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", traits.MinGPUs, n)}
+	case traits.ZeroStage > 0 && !traits.Sharded && w.Mode != costmodel.Train:
+		return &costmodel.FieldError{Field: "strategy", Msg: fmt.Sprintf("%s shards what training adds; --mode %s has none of it (zero3 and fsdp shard the weights)", w.Strategy, w.Mode)}
 	}
 	return nil
 }

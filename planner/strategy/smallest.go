@@ -57,7 +57,7 @@ func (p *Problem) fitting(ctx context.Context, q *Problem) (Change, bool) {
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
 // and was not what was asked for. It trains the same.
 func (p *Problem) outOfOrder(ctx context.Context) []Change {
-	if s := p.Workload.Strategy; p.Anywhere || p.Ordered || s != costmodel.DeviceMap && !p.open() {
+	if s := p.Workload.Strategy; p.Anywhere || p.Ordered || !s.Traits().Sequential && !p.open() {
 		return nil
 	}
 	q := *p
@@ -71,7 +71,7 @@ func (p *Problem) outOfOrder(ctx context.Context) []Change {
 // offloaded is the same map with units that leave for the host, else for disk.
 func (p *Problem) offloaded(ctx context.Context) []Change {
 	w := &p.Workload
-	if !p.MayOffload || p.Stay || p.Anywhere || p.Offload == planner.Disk || w.Mode == costmodel.Train || w.Strategy != costmodel.DeviceMap {
+	if !p.MayOffload || p.Stay || p.Anywhere || p.Offload == planner.Disk || w.Mode == costmodel.Train || !w.Strategy.Traits().Sequential {
 		return nil
 	}
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
@@ -100,7 +100,7 @@ func split(all []edit) (full, adapters []edit) {
 }
 
 func (p *Problem) open() bool {
-	return p.Workload.Strategy == "" || p.Workload.Strategy == costmodel.Auto
+	return p.Workload.Strategy.Traits().Open
 }
 
 // others is the fastest other strategy that fits as the workload stands, with

@@ -46,7 +46,7 @@ func TestRows(t *testing.T) {
 		seen[w.Strategy][w.Runtime] = true
 	}
 	for _, s := range costmodel.Strategies() {
-		for _, r := range s.Runtimes() {
+		for _, r := range s.Traits().Runtimes {
 			if !seen[s][r] {
 				t.Errorf("no row of %s under %s", s, r)
 			}
@@ -87,7 +87,7 @@ func TestTokens(t *testing.T) {
 			continue
 		}
 		want := int64(8 * 1024)
-		if r.Workload.Strategy.Replicated() {
+		if r.Workload.Strategy.Traits().Replicated {
 			want *= 4
 		}
 		if r.Tokens() != want {
@@ -139,7 +139,7 @@ func TestPinned(t *testing.T) {
 			continue
 		}
 		answered++
-		if r.Workload.Strategy.Replicated() {
+		if r.Workload.Strategy.Traits().Replicated {
 			t.Errorf("%s takes a pin", r.Workload.Strategy)
 		}
 	}
