@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
 // DecodeJSON reads one strict JSON value into v: no duplicate keys, no bad
@@ -22,7 +24,7 @@ func DecodeJSON(file string, data []byte, v any, strict bool) error {
 	if err == nil {
 		return nil
 	}
-	if what := Foreign(data); what != "" {
+	if what := filekind.NotText(data); what != "" {
 		return &SyntaxError{File: file, Msg: what}
 	}
 	var own *SyntaxError

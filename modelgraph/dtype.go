@@ -4,34 +4,36 @@ import "fmt"
 
 // DType is the element type of a tensor. Its text form is the name that
 // safetensors gives it ("BF16"); [ParseDType] also reads PyTorch's names
-// ("bfloat16") and the short ones of model.json ("bf16").
+// ("bfloat16") and the short ones of model.json ("bf16"). The zero value is no
+// type.
 type DType uint8
 
-// The element types that safetensors 0.7 knows (tensor.rs, enum Dtype).
+// The element types that safetensors 0.7 knows (tensor.rs, enum Dtype); those
+// that no reader asks for by name are not exported.
 const (
-	InvalidDType DType = iota
-	Bool
-	F4
-	F6E2M3
-	F6E3M2
+	invalidDType DType = iota
+	boolean
+	f4
+	f6e2m3
+	f6e3m2
 	U8
 	I8
 	F8E5M2
 	F8E4M3
-	F8E8M0
-	F8E5M2FNUZ
-	F8E4M3FNUZ
-	I16
-	U16
+	f8e8m0
+	f8e5m2fnuz
+	f8e4m3fnuz
+	i16
+	u16
 	F16
 	BF16
 	I32
 	U32
 	F32
-	C64
-	F64
+	c64
+	f64
 	I64
-	U64
+	u64
 )
 
 type dtypeInfo struct {
@@ -41,33 +43,33 @@ type dtypeInfo struct {
 }
 
 var dtypes = [...]dtypeInfo{
-	Bool:       {"BOOL", 8, []string{"bool"}},
-	F4:         {"F4", 4, []string{"float4_e2m1fn_x2"}},
-	F6E2M3:     {"F6_E2M3", 6, nil},
-	F6E3M2:     {"F6_E3M2", 6, nil},
+	boolean:    {"BOOL", 8, []string{"bool"}},
+	f4:         {"F4", 4, []string{"float4_e2m1fn_x2"}},
+	f6e2m3:     {"F6_E2M3", 6, nil},
+	f6e3m2:     {"F6_E3M2", 6, nil},
 	U8:         {"U8", 8, []string{"uint8"}},
 	I8:         {"I8", 8, []string{"int8"}},
 	F8E5M2:     {"F8_E5M2", 8, []string{"float8_e5m2"}},
 	F8E4M3:     {"F8_E4M3", 8, []string{"float8_e4m3fn", "fp8"}},
-	F8E8M0:     {"F8_E8M0", 8, []string{"float8_e8m0fnu"}},
-	F8E5M2FNUZ: {"F8_E5M2FNUZ", 8, []string{"float8_e5m2fnuz"}},
-	F8E4M3FNUZ: {"F8_E4M3FNUZ", 8, []string{"float8_e4m3fnuz"}},
-	I16:        {"I16", 16, []string{"int16", "short"}},
-	U16:        {"U16", 16, []string{"uint16"}},
+	f8e8m0:     {"F8_E8M0", 8, []string{"float8_e8m0fnu"}},
+	f8e5m2fnuz: {"F8_E5M2FNUZ", 8, []string{"float8_e5m2fnuz"}},
+	f8e4m3fnuz: {"F8_E4M3FNUZ", 8, []string{"float8_e4m3fnuz"}},
+	i16:        {"I16", 16, []string{"int16", "short"}},
+	u16:        {"U16", 16, []string{"uint16"}},
 	F16:        {"F16", 16, []string{"float16", "fp16", "half"}},
 	BF16:       {"BF16", 16, []string{"bfloat16"}},
 	I32:        {"I32", 32, []string{"int32", "int"}},
 	U32:        {"U32", 32, []string{"uint32"}},
 	F32:        {"F32", 32, []string{"float32", "fp32", "float"}},
-	C64:        {"C64", 64, []string{"complex64"}},
-	F64:        {"F64", 64, []string{"float64", "fp64", "double"}},
+	c64:        {"C64", 64, []string{"complex64"}},
+	f64:        {"F64", 64, []string{"float64", "fp64", "double"}},
 	I64:        {"I64", 64, []string{"int64", "long"}},
-	U64:        {"U64", 64, []string{"uint64"}},
+	u64:        {"U64", 64, []string{"uint64"}},
 }
 
 var dtypeByName = func() map[string]DType {
 	m := make(map[string]DType, 3*len(dtypes))
-	for d := Bool; int(d) < len(dtypes); d++ {
+	for d := boolean; int(d) < len(dtypes); d++ {
 		m[dtypes[d].name] = d
 		m[lowerASCII(dtypes[d].name)] = d
 		for _, a := range dtypes[d].aliases {
@@ -82,12 +84,12 @@ func ParseDType(s string) (DType, error) {
 	if d, ok := dtypeByName[s]; ok {
 		return d, nil
 	}
-	return InvalidDType, fmt.Errorf("unknown dtype %q (known: BOOL, U8, I8, F8_E4M3, F16, BF16, F32, … as safetensors names them)", s)
+	return invalidDType, fmt.Errorf("unknown dtype %q (known: BOOL, U8, I8, F8_E4M3, F16, BF16, F32, … as safetensors names them)", s)
 }
 
 // String is the safetensors name.
 func (d DType) String() string {
-	if d == InvalidDType || int(d) >= len(dtypes) {
+	if d == invalidDType || int(d) >= len(dtypes) {
 		return "INVALID"
 	}
 	return dtypes[d].name
@@ -103,20 +105,7 @@ func (d DType) Bits() int64 {
 
 // Float reports whether a framework casts the type when it loads a model in
 // another precision: F16, BF16, F32 and F64. Quantised types stay as stored.
-func (d DType) Float() bool { return d == F16 || d == BF16 || d == F32 || d == F64 }
-
-// MarshalText implements encoding.TextMarshaler.
-func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (d *DType) UnmarshalText(b []byte) error {
-	v, err := ParseDType(string(b))
-	if err != nil {
-		return err
-	}
-	*d = v
-	return nil
-}
+func (d DType) Float() bool { return d == F16 || d == BF16 || d == F32 || d == f64 }
 
 func lowerASCII(s string) string {
 	b := []byte(s)

@@ -24,13 +24,6 @@ func (e *SyntaxError) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// At returns e with the file set, for readers that know it.
-func (e *SyntaxError) At(file string) *SyntaxError {
-	c := *e
-	c.File = file
-	return &c
-}
-
 // CycleError lists layers that read each other in a circle.
 type CycleError struct{ Layers []string }
 

@@ -74,10 +74,10 @@ func covered(t *testing.T, g *modelgraph.Graph) {
 	keys := map[string]bool{}
 	for u := range g.Units {
 		unit := &g.Units[u]
-		if unit.First != next || unit.End <= unit.First || len(unit.Exec()) != unit.End-unit.First {
-			t.Fatalf("unit %d: layers %d to %d, %v run", u, unit.First, unit.End, unit.Exec())
+		if unit.First != next || unit.End <= unit.First || len(unit.Exec) != unit.End-unit.First {
+			t.Fatalf("unit %d: layers %d to %d, %v run", u, unit.First, unit.End, unit.Exec)
 		}
-		next, ran = unit.End, ran+len(unit.Exec())
+		next, ran = unit.End, ran+len(unit.Exec)
 		for _, k := range unit.Keys {
 			if keys[k] {
 				t.Fatalf("key %q twice", k)

@@ -30,12 +30,12 @@ type Unit struct {
 	// Keys are the module paths (or bare parameter names) that stand for the
 	// unit in a device map: its own, or those of its layers where no single
 	// module holds them all.
-	Keys        []string
-	First, End  int   // layers [First, End)
-	Inputs      []int // units whose outputs it reads, ascending
-	Tie         int   // index in Graph.Ties, or -1
-	exec        []int // layers in the order they run
-	declaredAll bool
+	Keys       []string
+	First, End int   // layers [First, End)
+	Inputs     []int // units whose outputs it reads, ascending
+	Tie        int   // index in Graph.Ties, or -1
+	// Exec are the layers in the order they run.
+	Exec []int
 }
 
 // TieGroup is one parameter under several names.
@@ -44,15 +44,6 @@ type TieGroup struct {
 	Tensors []string
 	// Units are the indexes of the units that hold them, ascending.
 	Units []int
-}
-
-// Exec lists the unit's layers in the order they run.
-func (u *Unit) Exec() []int { return u.exec }
-
-// LayerIndex finds a layer by name.
-func (g *Graph) LayerIndex(name string) (int, bool) {
-	i, ok := g.layerIndex[name]
-	return i, ok
 }
 
 // UnitIndex finds a unit by name or by one of its device-map keys.
@@ -77,7 +68,7 @@ func (g *Graph) ParamCount() int64 { return g.sum((*Layer).ParamCount) }
 func (g *Graph) BufferCount() int64 { return g.sum((*Layer).BufferCount) }
 
 // ParamBytes is the stored size of all parameters, tied ones once.
-func (g *Graph) ParamBytes() int64 { return g.sum((*Layer).ParamBytes) }
+func (g *Graph) ParamBytes() int64 { return g.sum((*Layer).paramBytes) }
 
 func (g *Graph) sum(f func(*Layer) int64) int64 {
 	var n int64
@@ -85,24 +76,4 @@ func (g *Graph) sum(f func(*Layer) int64) int64 {
 		n += f(&g.Layers[i])
 	}
 	return n
-}
-
-// UnitParamCount is the number of parameters that unit u owns.
-func (g *Graph) UnitParamCount(u int) int64 {
-	var n int64
-	for i := g.Units[u].First; i < g.Units[u].End; i++ {
-		n += g.Layers[i].ParamCount()
-	}
-	return n
-}
-
-// DeclaredOnly reports whether every layer has declared costs and no known
-// operation, so that nothing can be derived from dimensions.
-func (g *Graph) DeclaredOnly() bool {
-	for i := range g.Units {
-		if !g.Units[i].declaredAll {
-			return false
-		}
-	}
-	return true
 }

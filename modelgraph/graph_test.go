@@ -39,7 +39,7 @@ func TestExecOrder(t *testing.T) {
 		layer("head", "", 1, "h.mlp"))
 	var got []string
 	for u := range g.Units {
-		for _, i := range g.Units[u].Exec() {
+		for _, i := range g.Units[u].Exec {
 			got = append(got, g.Layers[i].Name)
 		}
 	}

@@ -81,8 +81,8 @@ func (l *Layer) InputLayers() []int { return l.inputs }
 // UnitIndex is the index of the layer's unit in [Graph.Units].
 func (l *Layer) UnitIndex() int { return l.unit }
 
-// ParamBytes is the stored size of the parameters that the layer owns.
-func (l *Layer) ParamBytes() int64 {
+// paramBytes is the stored size of the parameters that the layer owns.
+func (l *Layer) paramBytes() int64 {
 	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
 		return l.Declared.ParamsBytes
 	}

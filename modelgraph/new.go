@@ -48,7 +48,7 @@ func (g *Graph) measure() error {
 		if l.Op == nil {
 			l.Op = Opaque{}
 		}
-		if err := CheckOp(l.Op); err != nil {
+		if err := checkOp(l.Op); err != nil {
 			return placeError(fmt.Sprintf("layers[%d].op", i), "%v", err)
 		}
 		for _, list := range []struct {

@@ -1,10 +1,9 @@
 package modelgraph
 
-// Op is what a layer computes, with its dimensions. Dimensions are element
-// counts; zero means "has none".
+// Op is what a layer computes, with its dimensions: one of the types below, by
+// value. Dimensions are element counts; zero means "has none".
 type Op interface {
-	// Kind is the op's name in model.json.
-	Kind() string
+	kind() string // its name in model.json
 }
 
 // Embedding looks rows up in a table [Vocab, Dim].
@@ -174,38 +173,15 @@ type Parameter struct{}
 // declared costs count.
 type Opaque struct{}
 
-// Kind implements [Op].
-func (Embedding) Kind() string { return "embedding" }
-
-// Kind implements [Op].
-func (Norm) Kind() string { return "norm" }
-
-// Kind implements [Op].
-func (Attention) Kind() string { return "attention" }
-
-// Kind implements [Op].
-func (MLP) Kind() string { return "mlp" }
-
-// Kind implements [Op].
-func (MoE) Kind() string { return "moe" }
-
-// Kind implements [Op].
-func (Head) Kind() string { return "head" }
-
-// Kind implements [Op].
-func (Linear) Kind() string { return "linear" }
-
-// Kind implements [Op].
-func (Conv) Kind() string { return "conv" }
-
-// Kind implements [Op].
-func (StateSpace) Kind() string { return "state-space" }
-
-// Kind implements [Op].
-func (Rotary) Kind() string { return "rotary" }
-
-// Kind implements [Op].
-func (Parameter) Kind() string { return "parameter" }
-
-// Kind implements [Op].
-func (Opaque) Kind() string { return "opaque" }
+func (Embedding) kind() string  { return "embedding" }
+func (Norm) kind() string       { return "norm" }
+func (Attention) kind() string  { return "attention" }
+func (MLP) kind() string        { return "mlp" }
+func (MoE) kind() string        { return "moe" }
+func (Head) kind() string       { return "head" }
+func (Linear) kind() string     { return "linear" }
+func (Conv) kind() string       { return "conv" }
+func (StateSpace) kind() string { return "state-space" }
+func (Rotary) kind() string     { return "rotary" }
+func (Parameter) kind() string  { return "parameter" }
+func (Opaque) kind() string     { return "opaque" }

@@ -29,13 +29,13 @@ var opTypes = func() map[string]reflect.Type {
 		Parameter{},
 		Opaque{},
 	} {
-		m[op.Kind()] = reflect.TypeOf(op)
+		m[op.kind()] = reflect.TypeOf(op)
 	}
 	return m
 }()
 
 // maxDim bounds a dimension. Products are bounded where costs are worked out
-// (costmodel/ops: Bound).
+// (costmodel/internal/ops: Bound).
 const maxDim = 1 << 40
 
 // decodeOp reads {"kind": "embedding", "vocab": 32000, …}.
@@ -66,21 +66,21 @@ func decodeOp(raw jsontext.Value) (Op, error) {
 		return nil, fmt.Errorf("op %q: %w", kind, err)
 	}
 	op, _ := v.Elem().Interface().(Op)
-	return op, CheckOp(op)
+	return op, checkOp(op)
 }
 
-// CheckOp reports a dimension that is negative or out of range.
-func CheckOp(op Op) error {
+// checkOp reports a dimension that is negative or out of range.
+func checkOp(op Op) error {
 	v := reflect.ValueOf(op)
 	if v.Kind() != reflect.Struct {
-		return fmt.Errorf("op %q is a %v: give the struct itself", op.Kind(), v.Kind())
+		return fmt.Errorf("op %q is a %v: give the struct itself", op.kind(), v.Kind())
 	}
 	for i := range v.NumField() {
 		if v.Field(i).Kind() != reflect.Int64 {
 			continue
 		}
 		if n := v.Field(i).Int(); n < 0 || n > maxDim {
-			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.Kind(), fieldName(v.Type().Field(i)), n)
+			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.kind(), fieldName(v.Type().Field(i)), n)
 		}
 	}
 	style := RMSNorm
@@ -94,7 +94,7 @@ func CheckOp(op Op) error {
 	case "", RMSNorm, GemmaRMSNorm, LayerNorm:
 		return nil
 	}
-	return fmt.Errorf("op %q: unknown norm style %q (known: rms, gemma-rms, layer)", op.Kind(), style)
+	return fmt.Errorf("op %q: unknown norm style %q (known: rms, gemma-rms, layer)", op.kind(), style)
 }
 
 func encodeOp(op Op) (jsontext.Value, error) {
@@ -102,7 +102,7 @@ func encodeOp(op Op) (jsontext.Value, error) {
 	if err != nil {
 		return nil, err
 	}
-	kind := fmt.Sprintf(`{"kind":%q`, op.Kind())
+	kind := fmt.Sprintf(`{"kind":%q`, op.kind())
 	if len(body) > 2 {
 		kind += ","
 	}

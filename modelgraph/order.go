@@ -24,7 +24,7 @@ func (g *Graph) order() error {
 		}
 	}
 	for u := range g.Units {
-		g.Units[u].exec = g.execOrder(u)
+		g.Units[u].Exec = g.execOrder(u)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package modelgraph
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +8,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FormatVersion is the format of a native model file.
-const FormatVersion = "devmap.model/v1"
+// formatVersion is the format of a native model file.
+const formatVersion = "devmap.model/v1"
 
 // maxModelBytes bounds a model.json: a chain of 100,000 layers takes 30 MB.
 const maxModelBytes = 256 << 20
@@ -53,15 +52,6 @@ type fileDeclared struct {
 	BackwardSeconds *float64 `json:"backward_seconds,omitzero"`
 }
 
-// ReadFile reads a native model file.
-func ReadFile(path string) (*Graph, error) {
-	data, err := ReadSmall(path, "a model file", maxModelBytes)
-	if err != nil {
-		return nil, err
-	}
-	return Read(bytes.NewReader(data), path)
-}
-
 // Read reads a native model (devmap.model/v1); name stands in errors.
 func Read(r io.Reader, name string) (*Graph, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxModelBytes+1))
@@ -79,7 +69,7 @@ func Read(r io.Reader, name string) (*Graph, error) {
 	if err != nil {
 		var syn *SyntaxError
 		if errors.As(err, &syn) {
-			return nil, syn.At(name)
+			return nil, &SyntaxError{File: name, Place: syn.Place, Msg: syn.Msg}
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
@@ -88,8 +78,8 @@ func Read(r io.Reader, name string) (*Graph, error) {
 }
 
 func (f *fileModel) graph() (*Graph, error) {
-	if f.FormatVersion != FormatVersion {
-		return nil, placeError("format_version", "%q is not %q", f.FormatVersion, FormatVersion)
+	if f.FormatVersion != formatVersion {
+		return nil, placeError("format_version", "%q is not %q", f.FormatVersion, formatVersion)
 	}
 	if f.MaxSeq < 0 || f.MaxSeq > maxDim {
 		return nil, placeError("max_seq", "%d is not a sequence length", f.MaxSeq)

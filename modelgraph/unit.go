@@ -35,7 +35,6 @@ func (g *Graph) group() error {
 		}
 		g.Units[u].Keys = keys
 		g.Units[u].Inputs = g.unitInputs(u)
-		g.Units[u].declaredAll = g.unitDeclared(u)
 	}
 	return nil
 }
@@ -125,16 +124,6 @@ func (g *Graph) unitInputs(u int) []int {
 	}
 	slices.Sort(in)
 	return slices.Compact(in)
-}
-
-func (g *Graph) unitDeclared(u int) bool {
-	for i := g.Units[u].First; i < g.Units[u].End; i++ {
-		_, opaque := g.Layers[i].Op.(Opaque)
-		if !opaque || g.Layers[i].Declared == nil {
-			return false
-		}
-	}
-	return true
 }
 
 // joinTies merges tie groups that meet in a unit, since the unit cannot be

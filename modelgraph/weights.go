@@ -28,14 +28,14 @@ func (l *Layer) checkWeights() error {
 		return nil
 	}
 	if len(l.Params) == 0 {
-		return fmt.Errorf("%q: op %s of %s has weights, and the layer has no params: give their shapes, or declared params_bytes", l.Name, l.Op.Kind(), w.what)
+		return fmt.Errorf("%q: op %s of %s has weights, and the layer has no params: give their shapes, or declared params_bytes", l.Name, l.Op.kind(), w.what)
 	}
 	flat := !slices.ContainsFunc(l.Params, func(t Tensor) bool { return len(t.Shape) > 1 })
 	total, beside, largest := l.matrices(&w, flat)
 	switch {
 	case total < w.least || total-beside > w.most:
 		return fmt.Errorf("%q: op %s of %s has weights of %d elements, but with %q %v there are %d: op and params are of different sizes",
-			l.Name, l.Op.Kind(), w.what, w.least, FullName(l.Name, largest.Name), largest.Shape, total)
+			l.Name, l.Op.kind(), w.what, w.least, FullName(l.Name, largest.Name), largest.Shape, total)
 	case flat || len(w.bias) == 0:
 		return nil
 	}
@@ -72,7 +72,7 @@ func (l *Layer) vectors(lengths ...int64) error {
 		t := &l.Params[i]
 		if _, norm := l.Op.(Norm); (norm || len(t.Shape) == 1) && !slices.Contains(lengths, t.numel) {
 			return fmt.Errorf("%q: op %s is %d wide, but %q is %v: op and params are of different sizes",
-				l.Name, l.Op.Kind(), lengths[0], FullName(l.Name, t.Name), t.Shape)
+				l.Name, l.Op.kind(), lengths[0], FullName(l.Name, t.Name), t.Shape)
 		}
 	}
 	return nil

@@ -97,8 +97,12 @@ func TestDeclaredWeights(t *testing.T) {
 
 // TestHalfBytes: four-bit elements fill bytes, the last one too.
 func TestHalfBytes(t *testing.T) {
+	half, err := modelgraph.ParseDType("F4")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for n, want := range map[int64]int64{0: 0, 1: 1, 2: 1, 3: 2} {
-		tensor, err := modelgraph.NewTensor("t", modelgraph.F4, n)
+		tensor, err := modelgraph.NewTensor("t", half, n)
 		if err != nil || tensor.Bytes() != want {
 			t.Errorf("%d elements take %d B, want %d (%v)", n, tensor.Bytes(), want, err)
 		}

@@ -10,7 +10,7 @@ import (
 // Write writes the graph as a native model file that [Read] reads back.
 // Where tensors lie in a checkpoint is not kept.
 func Write(w io.Writer, g *Graph) error {
-	f := fileModel{FormatVersion: FormatVersion, Name: g.Name, MaxSeq: g.MaxSeq}
+	f := fileModel{FormatVersion: formatVersion, Name: g.Name, MaxSeq: g.MaxSeq}
 	for i := range g.Layers {
 		l, err := writeLayer(&g.Layers[i])
 		if err != nil {

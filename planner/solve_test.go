@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
 )
 
@@ -47,7 +48,7 @@ func TestChains(t *testing.T) {
 		devices int
 		want    int64
 	}{{"near-equal-8", 2, 42}, {"near-equal-32", 4, 802}, {"range-not-max", 3, 8}} {
-		g, err := modelgraph.ReadFile("../fixtures/chains/" + c.file + ".json")
+		g, err := load.Model("../fixtures/chains/"+c.file+".json", load.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

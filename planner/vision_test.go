@@ -133,7 +133,7 @@ func TestTowersKeep(t *testing.T) {
 		}
 		var got int64
 		for u := range table.Units {
-			for k, i := range g.Units[u].Exec() {
+			for k, i := range g.Units[u].Exec {
 				_, pixels := g.Layers[i].Op.(modelgraph.Conv)
 				if g.Layers[i].Stream.Kind == modelgraph.Image && !pixels {
 					got += table.Units[u].Steps[k].Saved

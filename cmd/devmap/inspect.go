@@ -87,10 +87,11 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 	for u := range g.Units {
 		unit, cost := &g.Units[u], &t.Units[u]
 		out[u] = inspectUnit{
-			Name: unit.Name, Params: g.UnitParamCount(u), ParamsBytes: cost.Params,
+			Name: unit.Name, ParamsBytes: cost.Params,
 			FLOPs: cost.FLOPs, ActivationBytes: timeline.Of(cost).Saved, Inputs: []string{}, origin: cost.Origin,
 		}
 		for i := unit.First; i < unit.End; i++ {
+			out[u].Params += g.Layers[i].ParamCount()
 			out[u].buffers += g.Layers[i].BufferCount()
 		}
 		for _, in := range unit.Inputs {

@@ -51,7 +51,7 @@ func (e *estimator) zeroStates(t *costmodel.Table) zeroSum {
 	for u := range t.Units {
 		unit, g := &t.Units[u], &e.g.Units[u]
 		unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded by itself
-		for _, i := range g.Exec() {
+		for _, i := range g.Exec {
 			if !e.runs(i) {
 				continue
 			}
@@ -64,7 +64,7 @@ func (e *estimator) zeroStates(t *costmodel.Table) zeroSum {
 				z.whole += tensor.numel
 			}
 		}
-		e.zeroGradients(unit, g.Exec())
+		e.zeroGradients(unit, g.Exec)
 	}
 	return z
 }

@@ -44,7 +44,7 @@ func (e *estimator) zeroGathered() int64 {
 	var small, most int64
 	for u := range e.g.Units {
 		var whole, stays int64
-		for _, i := range e.g.Units[u].Exec() {
+		for _, i := range e.g.Units[u].Exec {
 			l := &e.g.Layers[i]
 			if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
 				whole += l.Declared.ParamsBytes

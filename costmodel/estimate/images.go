@@ -103,7 +103,7 @@ func (e *estimator) embedsLast(u int, out *costmodel.Unit) {
 	if e.w.Images == 0 || e.w.Mode != costmodel.Train || out.HeldGrads > 0 {
 		return
 	}
-	for k, i := range e.g.Units[u].Exec() {
+	for k, i := range e.g.Units[u].Exec {
 		l := &e.g.Layers[i]
 		if _, ok := l.Op.(modelgraph.Embedding); ok && l.Stream.Kind == modelgraph.Text {
 			out.Last = max(out.Last, out.Steps[k].Backward-out.Steps[k].Grads)

@@ -92,5 +92,5 @@ func (e *estimator) entersUnit(i int) bool {
 	l := &e.g.Layers[i]
 	unit := &e.g.Units[l.UnitIndex()]
 	in := l.InputLayers()
-	return len(in) > 0 && len(unit.Exec()) > 1 && (in[0] < unit.First || in[0] >= unit.End)
+	return len(in) > 0 && len(unit.Exec) > 1 && (in[0] < unit.First || in[0] >= unit.End)
 }

@@ -40,7 +40,7 @@ func pipeline(e *estimator, t *costmodel.Table) {
 		if e.w.Mode == costmodel.Train { // without backward nothing is saved
 			e.entry(&t.Units[u], unit)
 		}
-		for k, i := range unit.Exec() {
+		for k, i := range unit.Exec {
 			l, s := &e.g.Layers[i], &t.Units[u].Steps[k]
 			s.Forward -= s.KV // a stage's forward keeps no cache
 			s.KV, s.Grown, s.Held = 0, 0, 0
@@ -72,7 +72,7 @@ func besideChain(g *modelgraph.Graph, unit *modelgraph.Unit) bool {
 // of its output goes as it came: a block's second residual carries it past
 // the feed-forward layers to their norm.
 func (e *estimator) entry(out *costmodel.Unit, unit *modelgraph.Unit) {
-	exec := unit.Exec()
+	exec := unit.Exec
 	if len(exec) == 0 {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 // alloc_block). The widest activations are those of the feed-forward layers.
 func (e *estimator) statePadding(unit *modelgraph.Unit) int64 {
 	var n, widest int64
-	for _, i := range unit.Exec() {
+	for _, i := range unit.Exec {
 		if op, ok := e.g.Layers[i].Op.(modelgraph.MLP); ok {
 			s := e.shape(i)
 			widest = max(widest, s.Precision.ComputeBytes()*s.Tokens*op.Hidden)
@@ -20,7 +20,7 @@ func (e *estimator) statePadding(unit *modelgraph.Unit) int64 {
 	if widest == 0 || e.frozen() || e.recomputes() {
 		return 0 // not a block of layers, or blocks that depend on the history
 	}
-	for _, i := range unit.Exec() {
+	for _, i := range unit.Exec {
 		l := &e.g.Layers[i]
 		for j := range l.Params {
 			t := &l.Params[j]

@@ -59,7 +59,7 @@ func (e *estimator) keepInputs(u int, out *costmodel.Unit) {
 		return
 	}
 	var all int64
-	for k, i := range e.g.Units[u].Exec() {
+	for k, i := range e.g.Units[u].Exec {
 		if n := e.costs[i].Stays; n > 0 {
 			out.Steps[k].Kept = n
 			all += n

@@ -31,7 +31,7 @@ func (e *estimator) keepSelected(u int, out *costmodel.Unit) {
 		return
 	}
 	var c ops.Selective
-	for n, i := range e.g.Units[u].Exec() {
+	for n, i := range e.g.Units[u].Exec {
 		s := e.shape(i)
 		if s.Tokens > 0 {
 			out.Steps[n].Kept = min(c.Kept(e.g.Layers[i].Op, &s, biases(&e.g.Layers[i])), out.Steps[n].Forward)

@@ -12,7 +12,7 @@ func (e *estimator) unit(u int) costmodel.Unit {
 	out := costmodel.Unit{Name: unit.Name, Origin: costmodel.Analytic}
 	train := e.w.Mode == costmodel.Train
 	var arguments, waiting, casts int64
-	for _, i := range unit.Exec() {
+	for _, i := range unit.Exec {
 		l, c := e.held(i), &e.costs[i]
 		out.Params += e.params(l)
 		out.Buffers += l.BufferBytes()
@@ -152,7 +152,7 @@ func (e *estimator) handOver(units []costmodel.Unit) {
 
 // input is the layer outside a unit whose output enters it, or -1.
 func (e *estimator) input(u *modelgraph.Unit) int {
-	for _, i := range u.Exec() {
+	for _, i := range u.Exec {
 		for _, j := range e.g.Layers[i].InputLayers() {
 			if j < u.First || j >= u.End {
 				return j

@@ -12,7 +12,7 @@ func (e *estimator) work(u int) costmodel.Work {
 	unit := &e.g.Units[u]
 	var w costmodel.Work
 	layers := 0
-	for _, i := range unit.Exec() {
+	for _, i := range unit.Exec {
 		l := &e.g.Layers[i]
 		w.Weights += l.ParamCount()
 		for k := range l.Params {

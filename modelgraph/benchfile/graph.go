@@ -49,7 +49,7 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	g, err := modelgraph.New(strings.TrimSuffix(strings.TrimSuffix(base, ".json"), ".graph.txt"), sorted, nil)
 	var fault *modelgraph.SyntaxError
 	if errors.As(err, &fault) {
-		return nil, fault.At(file)
+		return nil, &modelgraph.SyntaxError{File: file, Place: fault.Place, Msg: fault.Msg}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)

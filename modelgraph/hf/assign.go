@@ -142,7 +142,7 @@ func (a *assignment) rebuild() (*modelgraph.Graph, error) {
 	}
 	g.Source, g.Family, g.Class, g.MaxSeq = a.g.Source, a.g.Family, a.g.Class, a.g.MaxSeq
 	g.DType = a.g.DType
-	if g.DType == modelgraph.InvalidDType {
+	if g.DType == noType {
 		g.DType = mostlyFloat(g)
 	}
 	g.Warnings = slices.Concat(a.g.Warnings, a.ck.Warnings, a.warnings, a.leftOver())
@@ -152,7 +152,7 @@ func (a *assignment) rebuild() (*modelgraph.Graph, error) {
 // mostlyFloat is the float type that most parameter bytes have.
 func mostlyFloat(g *modelgraph.Graph) modelgraph.DType {
 	bytes := make(map[modelgraph.DType]int64)
-	best := modelgraph.InvalidDType
+	best := noType
 	for i := range g.Layers {
 		for j := range g.Layers[i].Params {
 			t := &g.Layers[i].Params[j]

@@ -64,6 +64,9 @@ func (b *builder) tie(names ...string) { b.ties = append(b.ties, names) }
 // name it where they split the module around it.
 func (b *builder) empty(name string) { b.hollow = append(b.hollow, name) }
 
+// noType is what a tensor has before the model's type is known.
+var noType modelgraph.DType
+
 // tensor is one parameter [shape].
 func tensor(name string, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape}
@@ -117,7 +120,7 @@ func (b *builder) graph(name string, d modelgraph.DType) (*modelgraph.Graph, err
 	for i := range b.layers {
 		for _, ts := range [][]modelgraph.Tensor{b.layers[i].Params, b.layers[i].Buffers} {
 			for j := range ts {
-				if ts[j].DType == modelgraph.InvalidDType {
+				if ts[j].DType == noType {
 					ts[j].DType = d
 				}
 			}

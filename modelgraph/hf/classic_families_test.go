@@ -157,7 +157,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 	} {
 		g := classicGraph(t, tt.config)
-		i, ok := g.LayerIndex(tt.layer)
+		i, ok := layerNamed(g, tt.layer)
 		if !ok {
 			t.Errorf("%s: no layer %q", tt.config, tt.layer)
 			continue
@@ -178,7 +178,7 @@ func TestT5KeepsFP32(t *testing.T) {
 		"float16": modelgraph.F32, "bfloat16": modelgraph.BF16, "float32": modelgraph.F32,
 	} {
 		g := classicGraph(t, `{"model_type": "t5", "torch_dtype": "`+name+`"}`)
-		i, _ := g.LayerIndex("encoder.block.0.layer.1.DenseReluDense")
+		i, _ := layerNamed(g, "encoder.block.0.layer.1.DenseReluDense")
 		if got := g.Layers[i].Params[1]; got.Name != "wo.weight" || got.DType != want {
 			t.Errorf("%s: %s is %v, want wo.weight in %v", name, got.Name, got.DType, want)
 		}

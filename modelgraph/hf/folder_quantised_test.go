@@ -60,7 +60,7 @@ func TestQuantised(t *testing.T) {
 			if others(t, g) != nil {
 				t.Error(g.Warnings)
 			}
-			i, _ := g.LayerIndex("model.layers.0.mlp")
+			i, _ := layerNamed(g, "model.layers.0.mlp")
 			var got, want int64
 			var names []string
 			for _, p := range g.Layers[i].Params {
@@ -119,7 +119,7 @@ func TestMXFP4(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	i, _ := g.LayerIndex("model.layers.0.mlp")
+	i, _ := layerNamed(g, "model.layers.0.mlp")
 	var names []string
 	for _, p := range g.Layers[i].Params {
 		names = append(names, p.Name)

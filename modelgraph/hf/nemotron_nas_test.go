@@ -79,7 +79,7 @@ func TestNemotronUltraUnits(t *testing.T) {
 		"model.layers.13.input_layernorm": {"model.layers.8.mlp"},
 		"model.layers.134.mlp":            {"model.layers.134.post_attention_layernorm", "model.layers.125.mlp"},
 	} {
-		i, ok := g.LayerIndex(name)
+		i, ok := layerNamed(g, name)
 		if !ok {
 			t.Errorf("no layer %s", name)
 			continue

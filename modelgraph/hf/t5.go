@@ -28,7 +28,7 @@ type t5 struct {
 
 	attention modelgraph.Attention
 	mlp       modelgraph.MLP
-	wo        modelgraph.DType // of wo.weight; InvalidDType: the model's
+	wo        modelgraph.DType // of wo.weight; noType: the model's
 }
 
 func readT5(c *config) *t5 {

@@ -2,7 +2,10 @@ package hf
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // TestTensors holds the public models to what Transformers 5.17 registers for
@@ -35,4 +38,10 @@ func readTensors(t *testing.T, file string) *oracleCase {
 		c.BuffersNumel += n
 	}
 	return c
+}
+
+// layerNamed is the index of the layer of that name.
+func layerNamed(g *modelgraph.Graph, name string) (int, bool) {
+	i := slices.IndexFunc(g.Layers, func(l modelgraph.Layer) bool { return l.Name == name })
+	return i, i >= 0
 }

@@ -124,7 +124,7 @@ func TestInternVLChatNames(t *testing.T) {
 		t.Errorf("ties %v, want none", g.Ties)
 	}
 	// Each block of InternVL's copy caches 32768 × 128 cosines and sines.
-	i, _ := g.LayerIndex("language_model.model.layers.0.attention")
+	i, _ := layerNamed(g, "language_model.model.layers.0.attention")
 	if n := g.Layers[i].BufferBytes(); n != 2*2*32768*128+4*64 {
 		t.Errorf("%d bytes of buffers in a block", n)
 	}
@@ -179,7 +179,7 @@ func TestImageEdges(t *testing.T) {
 			t.Errorf("%s: inputs of the first block (-want +got):\n%s", c.config, d)
 		}
 		image, _ := g.UnitIndex(c.image)
-		tower, _ := g.LayerIndex(c.tower)
+		tower, _ := layerNamed(g, c.tower)
 		for _, s := range []struct {
 			at   int
 			want int64
@@ -200,7 +200,7 @@ func TestQwenWindows(t *testing.T) {
 	g := testGraph(t, []byte(`{"model_type":"qwen2_5_vl","num_hidden_layers":1,"vision_config":{"hidden_size":1280,"out_hidden_size":2048}}`))
 	var full []int64
 	for b := range int64(32) {
-		i, _ := g.LayerIndex(indexed("model.visual.blocks", b) + ".attn")
+		i, _ := layerNamed(g, indexed("model.visual.blocks", b)+".attn")
 		switch a, _ := g.Layers[i].Op.(modelgraph.Attention); a.Window {
 		case 0:
 			full = append(full, b)
@@ -228,7 +228,7 @@ func TestSelectLayer(t *testing.T) {
 		"1": "vision_model.encoder.layers.0.mlp",
 	} {
 		g := testGraph(t, []byte(`{"model_type":"internvl_chat","select_layer":`+layer+`,"vision_config":{"num_hidden_layers":3},"llm_config":{"architectures":["LlamaForCausalLM"],"num_hidden_layers":1}}`))
-		i, _ := g.LayerIndex("mlp1.0")
+		i, _ := layerNamed(g, "mlp1.0")
 		if got := g.Layers[i].Inputs; len(got) != 1 || got[0] != want {
 			t.Errorf("select_layer %s: mlp1.0 reads %v, want %s", layer, got, want)
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
 // maxFileBytes bounds a file that is read whole.
@@ -49,7 +50,7 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	if !top.object() {
 		has = nil
 	}
-	if what := modelgraph.Foreign(data); what != "" && !top.object() {
+	if what := filekind.NotText(data); what != "" && !top.object() {
 		return nil, &modelgraph.SyntaxError{File: path, Msg: what}
 	}
 	if form := benchfile.FormOf(data, has); form != nil && !ours {

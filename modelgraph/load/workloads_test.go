@@ -21,7 +21,7 @@ func TestWorkloads(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if len(g.Layers) != layers || !g.DeclaredOnly() || g.Source != folder+name {
+		if len(g.Layers) != layers || g.Source != folder+name {
 			t.Errorf("%s: %d layers, want %d; source %q", name, len(g.Layers), layers, g.Source)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
 // A Header is what a file says about its tensors. It is not modified after it
@@ -85,7 +85,7 @@ func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
 		if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
 			return 0, fmt.Errorf("%s: reading header length: %w", printable(name), err)
 		}
-		if what := modelgraph.Recognised(start); what != "" {
+		if what := filekind.Recognised(start); what != "" {
 			return fault("this is no safetensors file: %s", what)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
 // index is a *.safetensors.index.json: which shard holds each tensor.
@@ -28,7 +28,7 @@ func readIndex(r io.Reader, name string) (*index, error) {
 	const begin = 1024
 	buffered := bufio.NewReaderSize(r, begin)
 	start, _ := buffered.Peek(begin) // what cannot be read is reported below
-	if what := modelgraph.Foreign(start); what != "" {
+	if what := filekind.NotText(start); what != "" {
 		return nil, &SyntaxError{File: name, Msg: what}
 	}
 	p := indexParser{
