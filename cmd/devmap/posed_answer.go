@@ -51,7 +51,7 @@ func (c *planCommand) posedDNN(ctx context.Context, file string, data []byte) (*
 		held[d]++
 	}
 	a := &posedAnswer{
-		form: form, unit: "ms", value: s.Largest, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
+		form: form, unit: "ms", value: s.Value, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
 		status: s.Status,
 		write:  func(to io.Writer) error { return posed.WriteDNNPartitioning(to, w, s.Place) },
 	}
@@ -82,7 +82,7 @@ func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) 
 		held[d]++
 	}
 	a := &posedAnswer{
-		form: "contiguous", unit: "per micro-batch, in the file's unit", value: s.Largest, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
+		form: "contiguous", unit: "per micro-batch, in the file's unit", value: s.Value, bound: s.LowerBound, gap: s.Gap(), argument: s.Bound, method: s.Method,
 		status: s.Status,
 		write:  func(to io.Writer) error { return posed.WritePiper(to, w, s) },
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/internal/solve/partition"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -14,10 +14,10 @@ import (
 // DNNPartitioning is the problem that a dnn-partitioning file poses: the least
 // largest load, in the file's unit (milliseconds). Accelerators come first;
 // CPUs have no bound on sizes and pay for no transfers.
-func DNNPartitioning(w *benchfile.DNNPartitioning) *partition.Problem {
-	p := &partition.Problem{
+func DNNPartitioning(w *benchfile.DNNPartitioning) *graph.Problem {
+	p := &graph.Problem{
 		Edges: w.Edges,
-		Kinds: []partition.Kind{
+		Kinds: []graph.Kind{
 			{Name: "accelerator", Count: w.Accelerators, Capacity: w.MaxSize},
 			{Name: "CPU", Count: w.CPUs, Capacity: math.Inf(1), FreeTransfers: true},
 		},
@@ -28,7 +28,7 @@ func DNNPartitioning(w *benchfile.DNNPartitioning) *partition.Problem {
 		if !n.Supported {
 			time = math.Inf(1)
 		}
-		p.Nodes = append(p.Nodes, partition.Node{
+		p.Nodes = append(p.Nodes, graph.Node{
 			Name: n.Name, Time: []float64{time, n.CPUTime}, Size: n.Size,
 			Transfer: n.Transfer, Group: n.Group, Backward: n.Backward,
 		})

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/devmap-dev/devmap/planner/internal/solve/partition"
+	"github.com/devmap-dev/devmap/planner/internal/solve/anyplace"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 )
 
 // The largest loads in milliseconds that 45 s of simulated annealing found
@@ -27,14 +28,14 @@ func TestDNNPartitioningAny(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			p := DNNPartitioning(readDNN(t, c.file))
-			s, err := partition.Any(context.Background(), p, partition.Settings{})
+			s, err := anyplace.Solve(context.Background(), p, graph.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if s.Largest > c.atMost*(1+1e-4) || s.Optimal != c.optimal {
-				t.Errorf("largest load %v, bound %v (%s), optimal %v; want %v", s.Largest, s.LowerBound, s.Bound, s.Optimal, c.atMost)
+			if s.Value > c.atMost*(1+1e-4) || s.Optimal() != c.optimal {
+				t.Errorf("largest load %v, bound %v (%s), optimal %v; want %v", s.Value, s.LowerBound, s.Bound, s.Optimal(), c.atMost)
 			}
-			if _, largest, err := p.Score(s.Place); err != nil || largest != s.Largest {
+			if _, largest, err := p.Score(s.Place); err != nil || largest != s.Value {
 				t.Errorf("the score is %v, %v", largest, err)
 			}
 		})
@@ -44,13 +45,13 @@ func TestDNNPartitioningAny(t *testing.T) {
 // A memory cap that binds, and a search that is cut short.
 func TestDNNPartitioningAnyWithinCaps(t *testing.T) {
 	p := DNNPartitioning(readDNN(t, "latency/LayerGraphs/bert24_inference"))
-	s, err := partition.Any(context.Background(), p, partition.Settings{TimeLimit: 2 * time.Second})
+	s, err := anyplace.Solve(context.Background(), p, graph.Settings{TimeLimit: 2 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	loads, largest, err := p.Score(s.Place)
-	if err != nil || largest != s.Largest || largest > 22.0351*(1+1e-4) || s.LowerBound > largest {
-		t.Errorf("largest load %v, scored %v, %v; bound %v; contiguous parts reach 22.0351", s.Largest, largest, err, s.LowerBound)
+	if err != nil || largest != s.Value || largest > 22.0351*(1+1e-4) || s.LowerBound > largest {
+		t.Errorf("largest load %v, scored %v, %v; bound %v; contiguous parts reach 22.0351", s.Value, largest, err, s.LowerBound)
 	}
 	for d := range p.Kinds[0].Count {
 		if loads[d].Size > p.Kinds[0].Capacity || math.IsNaN(loads[d].Time) {

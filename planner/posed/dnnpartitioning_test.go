@@ -9,7 +9,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/internal/solve/partition"
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/go-json-experiment/json"
 )
 
@@ -50,14 +51,14 @@ func TestDNNPartitioningContiguous(t *testing.T) {
 	} {
 		t.Run(c.file, func(t *testing.T) {
 			p := DNNPartitioning(readDNN(t, c.file))
-			s, err := partition.Contiguous(context.Background(), p, partition.Settings{})
+			s, err := downset.Solve(context.Background(), p, graph.Settings{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if math.Abs(s.Largest-c.want) > 1e-4*c.want || !s.Optimal || s.Gap() > 1e-8 {
-				t.Errorf("largest load %v, bound %v (%s), optimal %v; want %v", s.Largest, s.LowerBound, s.Bound, s.Optimal, c.want)
+			if math.Abs(s.Value-c.want) > 1e-4*c.want || !s.Optimal() || s.Gap() > 1e-8 {
+				t.Errorf("largest load %v, bound %v (%s), optimal %v; want %v", s.Value, s.LowerBound, s.Bound, s.Optimal(), c.want)
 			}
-			if _, largest, err := p.Score(s.Place); err != nil || largest != s.Largest {
+			if _, largest, err := p.Score(s.Place); err != nil || largest != s.Value {
 				t.Errorf("the score is %v, %v", largest, err)
 			}
 		})

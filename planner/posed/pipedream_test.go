@@ -42,11 +42,11 @@ func TestPipeDream(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, largest, err := p.Score(s.Stage, s.Choice); err != nil || largest != s.Largest {
-				t.Errorf("scored %v (%v), said %v", largest, err, s.Largest)
+			if _, largest, err := p.Score(s.Stage, s.Choice); err != nil || largest != s.Value {
+				t.Errorf("scored %v (%v), said %v", largest, err, s.Value)
 			}
-			if s.Largest > want.time+1e-5 || !s.Optimal {
-				t.Errorf("slowest stage %v s (optimal %v), want at most %v", s.Largest, s.Optimal, want.time)
+			if s.Value > want.time+1e-5 || !s.Optimal() {
+				t.Errorf("slowest stage %v s (optimal %v), want at most %v", s.Value, s.Optimal(), want.time)
 			}
 		})
 	}

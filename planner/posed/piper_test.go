@@ -59,11 +59,11 @@ func TestPiperBERT32(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, largest, err := p.Score(s.Stage, s.Choice); err != nil || largest != s.Largest {
-				t.Errorf("scored %v (%v), said %v", largest, err, s.Largest)
+			if _, largest, err := p.Score(s.Stage, s.Choice); err != nil || largest != s.Value {
+				t.Errorf("scored %v (%v), said %v", largest, err, s.Value)
 			}
-			if s.Largest > want.time+1e-6 || !s.Optimal {
-				t.Errorf("%v s a sample (optimal %v), want at most %v", s.Largest, s.Optimal, want.time)
+			if s.Value > want.time+1e-6 || !s.Optimal() {
+				t.Errorf("%v s a sample (optimal %v), want at most %v", s.Value, s.Optimal(), want.time)
 			}
 		})
 	}
@@ -112,7 +112,7 @@ func TestPiperUnits(t *testing.T) {
 	}
 	s, err := stages.Solve(context.Background(), p, stages.Settings{})
 	// Piper's program in these units: 0.17542468416.
-	if err != nil || s.Largest > 0.17542468416+1e-9 || s.Largest < 0.165856 || !s.Optimal {
+	if err != nil || s.Value > 0.17542468416+1e-9 || s.Value < 0.165856 || !s.Optimal() {
 		t.Errorf("%+v, %v", s, err)
 	}
 }

@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/internal/solve/partition"
+	"github.com/devmap-dev/devmap/planner/internal/solve/anyplace"
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/posed"
 )
 
-// solver is partition.Contiguous or partition.Any.
-type solver func(context.Context, *partition.Problem, partition.Settings) (*partition.Solution, error)
+// solver is downset.Solve or anyplace.Solve.
+type solver func(context.Context, *graph.Problem, graph.Settings) (*graph.Solution, error)
 
 // contiguous proves the least largest load of every dnn-partitioning file,
 // beside the authors' program where -dp names it.
@@ -30,13 +32,13 @@ func contiguous(ctx context.Context, out io.Writer, s settings) error {
 	const form = "%-46s %9s %9s %8s %-9s %7s %9s %s\n"
 	t.printf(form, "file", "devmap", "bound", "gap", "status", "CPU s", "authors", "their CPU s (-dp)")
 	return s.eachDNN(ctx, func(path string, w *benchfile.DNNPartitioning) error {
-		a, err := solveDNN(ctx, partition.Contiguous, w, s)
+		a, err := solveDNN(ctx, downset.Solve, w, s)
 		if err != nil {
 			return err
 		}
 		p := publishedLoads[workloadName(path)]
 		theirs := s.authors(ctx, path)
-		t.printf(form, workloadName(path), load(a.Largest), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.2f", a.cpu.Seconds()), load(p.contiguous), theirs)
+		t.printf(form, workloadName(path), load(a.Value), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.2f", a.cpu.Seconds()), load(p.contiguous), theirs)
 		return errors.Join(t.err, s.judge(ctx, path, w, a.Place))
 	})
 }
@@ -52,14 +54,14 @@ func anyAssignment(ctx context.Context, out io.Writer, s settings) error {
 		if strings.HasPrefix(workloadName(path), "latency/") {
 			return nil
 		}
-		a, err := solveDNN(ctx, partition.Any, w, s)
+		a, err := solveDNN(ctx, anyplace.Solve, w, s)
 		if err != nil {
 			return err
 		}
 		files++
 		within += one(a.Gap() <= .05)
 		p := publishedLoads[workloadName(path)]
-		t.printf(form, workloadName(path), load(a.Largest), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.1f", a.wall.Seconds()), load(p.annealed), load(cmp.Or(p.contiguous, p.linear)), a.Bound)
+		t.printf(form, workloadName(path), load(a.Value), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.1f", a.wall.Seconds()), load(p.annealed), load(cmp.Or(p.contiguous, p.linear)), a.Bound)
 		return errors.Join(t.err, s.judge(ctx, path, w, a.Place))
 	})
 	t.printf("a gap of at most 5 %% on %d of %d files\n", within, files)
@@ -68,15 +70,15 @@ func anyAssignment(ctx context.Context, out io.Writer, s settings) error {
 
 // dnnAnswer is a solution and what it took.
 type dnnAnswer struct {
-	*partition.Solution
+	*graph.Solution
 	cpu, wall time.Duration
 }
 
 func (a *dnnAnswer) status() string {
 	switch {
-	case a.Optimal:
+	case a.Optimal():
 		return "optimal"
-	case a.Stopped:
+	case a.Early():
 		return "stopped"
 	}
 	return "feasible"
@@ -87,14 +89,14 @@ func solveDNN(ctx context.Context, solve solver, w *benchfile.DNNPartitioning, s
 	defer cancel()
 	p := posed.DNNPartitioning(w)
 	begin, used := time.Now(), cpuTime()
-	sol, err := solve(ctx, p, partition.Settings{})
+	sol, err := solve(ctx, p, graph.Settings{})
 	if err != nil {
 		return nil, err
 	}
 	a := &dnnAnswer{sol, cpuTime() - used, time.Since(begin)}
 	_, largest, err := p.Score(sol.Place)
-	if err != nil || math.Abs(largest-sol.Largest) > 1e-9*largest {
-		return nil, fmt.Errorf("the score says %v, the solver %v: %w", largest, sol.Largest, err)
+	if err != nil || math.Abs(largest-sol.Value) > 1e-9*largest {
+		return nil, fmt.Errorf("the score says %v, the solver %v: %w", largest, sol.Value, err)
 	}
 	return a, nil
 }

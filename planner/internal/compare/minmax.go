@@ -42,11 +42,11 @@ func minMax(ctx context.Context, out io.Writer, s settings) error {
 			}
 		}
 		best := byItem.sooner(bySize)
-		won := own.Optimal && (!best.proved || took < best.took)
+		won := own.Optimal() && (!best.proved || took < best.took)
 		ours = append(ours, took)
-		sooner, proved, theirs = sooner+one(won), proved+one(own.Optimal), theirs+one(best.proved)
+		sooner, proved, theirs = sooner+one(won), proved+one(own.Optimal()), theirs+one(best.proved)
 		t.printf(form, m.Kind, len(m.Sizes), m.Devices, int64(own.Value)/mib, int64(own.LowerBound)/mib,
-			seconds(took, own.Optimal), best, byItem, bySize, mark(won), own.Bound)
+			seconds(took, own.Optimal()), best, byItem, bySize, mark(won), own.Bound)
 	}
 	slices.Sort(ours)
 	t.printf("proved: devmap %d, HiGHS %d of %d; devmap sooner on %d of %d; devmap's median %.1f ms, longest %.2f s\n",

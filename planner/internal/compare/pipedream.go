@@ -41,7 +41,7 @@ func pipeDream(ctx context.Context, out io.Writer, s settings) error {
 		if err != nil {
 			return err
 		}
-		t.printf("%-9s %3d %9.6f %9.6f %9.5f %8.1f  %s; %s\n", row.name, row.devices, got.Largest, got.LowerBound, row.theirs,
+		t.printf("%-9s %3d %9.6f %9.6f %9.5f %8.1f  %s; %s\n", row.name, row.devices, got.Value, got.LowerBound, row.theirs,
 			time.Since(begin).Seconds()*1e3, pipelineProof(got), got.Bound)
 	}
 	return t.err

@@ -55,7 +55,7 @@ func piper(ctx context.Context, out io.Writer, s settings) error {
 		case err != nil:
 			return err
 		default:
-			t.printf("%4d %4d %10.6f %10.6f %10.6f %8.1f  %s; %s\n", row.memory, row.devices, got.Largest, got.LowerBound, row.theirs, ms, pipelineProof(got), got.Bound)
+			t.printf("%4d %4d %10.6f %10.6f %10.6f %8.1f  %s; %s\n", row.memory, row.devices, got.Value, got.LowerBound, row.theirs, ms, pipelineProof(got), got.Bound)
 		}
 	}
 	return t.err
@@ -63,7 +63,7 @@ func piper(ctx context.Context, out io.Writer, s settings) error {
 
 // pipelineProof is how good a pipeline is known to be.
 func pipelineProof(s *stages.Solution) string {
-	if s.Optimal {
+	if s.Optimal() {
 		return "optimal"
 	}
 	return fmt.Sprintf("gap %.2f %%", 100*s.Gap())

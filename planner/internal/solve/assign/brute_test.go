@@ -55,8 +55,8 @@ func check(t *testing.T, p assign.Problem, s assign.Solution) {
 	if len(s.Device) != len(p.Sizes) || s.Value != worst {
 		t.Errorf("value %v, the loads give %v", s.Value, worst)
 	}
-	if s.LowerBound > s.Value || s.Optimal && s.LowerBound != s.Value {
-		t.Errorf("value %v, bound %v, optimal %v", s.Value, s.LowerBound, s.Optimal)
+	if s.LowerBound > s.Value || s.Optimal() && s.LowerBound != s.Value {
+		t.Errorf("value %v, bound %v, optimal %v", s.Value, s.LowerBound, s.Optimal())
 	}
 }
 
@@ -106,7 +106,7 @@ func TestAgainstBruteForce(t *testing.T) {
 				if s.Nodes > 0 {
 					searched++
 				}
-				if want, _ := brute(p).Float64(); !s.Optimal || s.Value != want {
+				if want, _ := brute(p).Float64(); !s.Optimal() || s.Value != want {
 					t.Fatalf("%+v\ngot  %+v\nwant %v", p, s, want)
 				}
 			}

@@ -34,12 +34,11 @@ type Solution struct {
 	// Fixed included.
 	Device []int
 	Load   []int64
-	// Value is the largest (fixed + sizes) / budget.
+	// Value is the largest (fixed + sizes) / budget. It is optimal where it
+	// meets the bound, as exact fractions do; the search ended early where the
+	// context or Settings.Nodes cut it short. Where Settings.Gap was reached
+	// first, neither.
 	certificate.Certificate
-	// Optimal: it meets the bound, as exact fractions do. Stopped: it does not,
-	// and the search was cut short by the context or by Settings.Nodes. Where
-	// Settings.Gap was reached first, neither.
-	Optimal, Stopped bool
 	// Nodes is how many devices the search filled.
 	Nodes int64
 }

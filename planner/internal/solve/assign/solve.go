@@ -152,7 +152,6 @@ func (s *solver) solution() (Solution, error) {
 	if out.Certificate, err = claim.Certify(largest); err != nil {
 		return Solution{}, fmt.Errorf("assign: %w", err)
 	}
-	out.Optimal, out.Stopped = out.Status == certificate.Optimal, out.Status == certificate.LimitReached
 	return out, nil
 }
 

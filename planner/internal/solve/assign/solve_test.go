@@ -39,10 +39,10 @@ func TestFixtures(t *testing.T) {
 	for _, m := range instances {
 		p := equal(m.Sizes, m.Devices)
 		s := solve(t, p, assign.Settings{Nodes: 60_000})
-		if s.Optimal {
+		if s.Optimal() {
 			proved++
-		} else if !s.Stopped || (s.Value-s.LowerBound)/s.Value > 1e-3 {
-			t.Errorf("%s %d/%d: %v over %v, stopped %v", m.Kind, len(m.Sizes), m.Devices, s.Value, s.LowerBound, s.Stopped)
+		} else if !s.Early() || (s.Value-s.LowerBound)/s.Value > 1e-3 {
+			t.Errorf("%s %d/%d: %v over %v, stopped %v", m.Kind, len(m.Sizes), m.Devices, s.Value, s.LowerBound, s.Early())
 		}
 		if s.Nodes < 5000 {
 			if again := solve(t, p, assign.Settings{Nodes: 60_000}); !reflect.DeepEqual(s, again) {
@@ -100,7 +100,7 @@ func TestKnown(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			s := solve(t, test.problem, assign.Settings{})
-			if s.Value != test.value || !s.Optimal || s.Bound != test.bound {
+			if s.Value != test.value || !s.Optimal() || s.Bound != test.bound {
 				t.Errorf("got %+v, want %v by %q", s, test.value, test.bound)
 			}
 		})
@@ -121,8 +121,8 @@ func TestStops(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(t, equal(sizes, 7), s)
-	if s.Optimal || !s.Stopped || (s.Value-s.LowerBound)/s.Value > 1e-3 {
-		t.Errorf("value %v, bound %v, optimal %v, stopped %v", s.Value, s.LowerBound, s.Optimal, s.Stopped)
+	if s.Optimal() || !s.Early() || (s.Value-s.LowerBound)/s.Value > 1e-3 {
+		t.Errorf("value %v, bound %v, optimal %v, stopped %v", s.Value, s.LowerBound, s.Optimal(), s.Early())
 	}
 }
 

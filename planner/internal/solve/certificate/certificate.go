@@ -29,6 +29,12 @@ type Certificate struct {
 	Status            Status
 }
 
+// Optimal: the bound meets the value.
+func (c *Certificate) Optimal() bool { return c.Status == Optimal }
+
+// Early: the search was cut short, with a gap left.
+func (c *Certificate) Early() bool { return c.Status == LimitReached }
+
 // Gap is (Value − LowerBound) / Value: 0 where the answer is optimal, and only
 // there.
 func (c *Certificate) Gap() float64 { return Gap(c.Value, c.LowerBound) }

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
 	"github.com/devmap-dev/devmap/planner/internal/solve/highs"
-	"github.com/devmap-dev/devmap/planner/internal/solve/partition"
 )
 
 // TestAssign holds package assign to the assignment model, on devices alike
@@ -43,21 +43,21 @@ func TestAssign(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Status != highs.Optimal || !s.Optimal || !near(r.Objective, s.Value) {
+		if r.Status != highs.Optimal || !s.Optimal() || !near(r.Objective, s.Value) {
 			t.Errorf("%+v\nHiGHS %s %v, devmap %v", p, r.Status, r.Objective, s.Value)
 		}
 	}
 }
 
-// TestPartition holds a model of partition.Problem's transfers to its Score
+// TestPartition holds a model of graph.Problem's transfers to its Score
 // over all assignments.
 func TestPartition(t *testing.T) {
 	random := rand.New(rand.NewPCG(4, 3))
 	for range 4 {
 		const n, k = 5, 3
-		p := &partition.Problem{Kinds: []partition.Kind{{Count: k, Capacity: inf}}}
+		p := &graph.Problem{Kinds: []graph.Kind{{Count: k, Capacity: inf}}}
 		for v := range n {
-			p.Nodes = append(p.Nodes, partition.Node{
+			p.Nodes = append(p.Nodes, graph.Node{
 				Time: []float64{float64(1 + random.IntN(20))}, Transfer: float64(random.IntN(6)), Group: v,
 			})
 			for u := range v {
@@ -86,7 +86,7 @@ func TestPartition(t *testing.T) {
 
 // transfers is the model: x[v][d] says that v is on d, sent and read that v's
 // output leaves d or is read there from elsewhere.
-func transfers(p *partition.Problem) *highs.Model {
+func transfers(p *graph.Problem) *highs.Model {
 	m := &highs.Model{}
 	most := m.Column(highs.Column{Cost: 1, Upper: inf})
 	once := make([][]highs.Term, len(p.Nodes))

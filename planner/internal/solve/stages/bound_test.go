@@ -145,7 +145,7 @@ func TestAskIsABound(t *testing.T) {
 			}
 		}
 		v := &solver{p: p, w: w}
-		v.Largest = math.Inf(1)
+		v.Value = math.Inf(1)
 		v.bounds()
 		if v.LowerBound > best {
 			t.Fatalf("%d: %s says that nothing is below %v, and the best takes %v", i, v.Bound, v.LowerBound, best)

@@ -21,15 +21,15 @@ func (s *solver) first(ctx context.Context, in *search) {
 func (s *solver) narrow(ctx context.Context, in *search) {
 	s.from = s.LowerBound
 	limit, asked := s.from, false
-	for s.Stage != nil && s.from < s.Largest*(1-precision) {
+	for s.Stage != nil && s.from < s.Value*(1-precision) {
 		q := in.ask(ctx, limit, s.p.Devices)
 		switch {
 		case q.stopped:
 			return
 		case q.reached():
-			before := s.Largest
+			before := s.Value
 			s.offer(q.pipeline())
-			if s.Largest == before { // a knapsack was left open
+			if s.Value == before { // a knapsack was left open
 				s.from = max(s.from, limit)
 			}
 		default:
@@ -38,9 +38,9 @@ func (s *solver) narrow(ctx context.Context, in *search) {
 				s.raise(s.from, "search: no pipeline has its slowest stage below it")
 			}
 		}
-		limit = s.from + (s.Largest-s.from)/2
-		if s.Largest-s.from < near*s.Largest && !asked {
-			limit, asked = s.Largest*(1-precision), true
+		limit = s.from + (s.Value-s.from)/2
+		if s.Value-s.from < near*s.Value && !asked {
+			limit, asked = s.Value*(1-precision), true
 		}
 	}
 }
@@ -51,10 +51,10 @@ const near = 0.01
 // offer keeps a pipeline if it is the best.
 func (s *solver) offer(stage, choice []int) {
 	loads, largest, err := s.p.Score(stage, choice)
-	if err != nil || largest >= s.Largest {
+	if err != nil || largest >= s.Value {
 		return
 	}
-	s.Stage, s.Choice, s.Loads, s.Largest = stage, choice, loads, largest
+	s.Stage, s.Choice, s.Loads, s.Value = stage, choice, loads, largest
 	s.progress()
 }
 
@@ -68,7 +68,7 @@ func (s *solver) raise(bound float64, why string) {
 
 func (s *solver) progress() {
 	if s.set.Progress != nil {
-		s.set.Progress(s.Largest, s.LowerBound)
+		s.set.Progress(s.Value, s.LowerBound)
 	}
 }
 

@@ -59,11 +59,11 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 		case err != nil:
 			t.Fatal(err)
 		case math.IsInf(want, 1):
-			t.Fatalf("%v; brute force finds nothing", got.Largest)
+			t.Fatalf("%v; brute force finds nothing", got.Value)
 		default:
 			check(t, p, got)
-			if !got.Optimal || math.Abs(got.Largest-want) > 1e-9 {
-				t.Fatalf("%v (optimal %v), brute force %v", got.Largest, got.Optimal, want)
+			if !got.Optimal() || math.Abs(got.Value-want) > 1e-9 {
+				t.Fatalf("%v (optimal %v), brute force %v", got.Value, got.Optimal(), want)
 			}
 		}
 	})
@@ -72,8 +72,8 @@ func TestSolveAgainstBruteForce(t *testing.T) {
 // check re-scores a solution.
 func check(t *rapid.T, p *stages.Problem, s *stages.Solution) {
 	_, largest, err := p.Score(s.Stage, s.Choice)
-	if err != nil || largest != s.Largest || s.LowerBound > largest*(1+1e-9) {
-		t.Fatalf("score %v (%v), largest %v, bound %v", largest, err, s.Largest, s.LowerBound)
+	if err != nil || largest != s.Value || s.LowerBound > largest*(1+1e-9) {
+		t.Fatalf("score %v (%v), largest %v, bound %v", largest, err, s.Value, s.LowerBound)
 	}
 }
 
@@ -121,8 +121,8 @@ func TestBandIsHonest(t *testing.T) {
 			t.Fatal(err)
 		default:
 			check(t, p, got)
-			if got.LowerBound > want*(1+1e-9) || got.Largest < want-1e-9 || got.Optimal && got.Largest > want+1e-9 {
-				t.Fatalf("%v ≥ %v (optimal %v), brute force %v", got.Largest, got.LowerBound, got.Optimal, want)
+			if got.LowerBound > want*(1+1e-9) || got.Value < want-1e-9 || got.Optimal() && got.Value > want+1e-9 {
+				t.Fatalf("%v ≥ %v (optimal %v), brute force %v", got.Value, got.LowerBound, got.Optimal(), want)
 			}
 		}
 	})

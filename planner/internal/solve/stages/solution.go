@@ -18,24 +18,15 @@ type Settings struct {
 	Progress func(largest, lowerBound float64)
 }
 
-// Solution is a pipeline with its certificate.
+// Solution is a pipeline, certified: its value is the slowest stage's time, as
+// Score finds it.
 type Solution struct {
+	certificate.Certificate
 	// Stage and Choice are those of each node; stages count from the first.
 	Stage, Choice []int
 	Loads         []Load
-	// Largest is the slowest stage's time, as Score finds it. LowerBound is
-	// what no straight pipeline can be below, Bound the argument for it.
-	Largest, LowerBound float64
-	Bound               string
-	// Status follows from the two. Optimal: they meet. Stopped: they do not,
-	// and the search was cut short.
-	Status           certificate.Status
-	Optimal, Stopped bool
 	// Method names the algorithm, and why it was taken.
 	Method string
 	// Sets is the number of down-sets searched.
 	Sets int
 }
-
-// Gap is (Largest − LowerBound) / Largest.
-func (s *Solution) Gap() float64 { return certificate.Gap(s.Largest, s.LowerBound) }

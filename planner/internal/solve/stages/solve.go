@@ -54,7 +54,7 @@ func Solve(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
 		return nil, err
 	}
 	s := &solver{p: &r.Problem, w: rest, set: set, given: len(p.Nodes)}
-	s.Largest = math.Inf(1)
+	s.Value = math.Inf(1)
 	s.bounds()
 	sol, err := s.run(ctx)
 	if err != nil {
@@ -71,12 +71,11 @@ func (p *Problem) certify(s *Solution, stopped bool) (*Solution, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
 	}
-	proved, err := certificate.Claim{Value: s.Largest, LowerBound: s.LowerBound, Bound: s.Bound, Rounding: certificate.Sums, Stopped: stopped}.Certify(largest)
-	if err != nil {
+	claim := certificate.Claim{Value: s.Value, LowerBound: s.LowerBound, Bound: s.Bound, Rounding: certificate.Sums, Stopped: stopped}
+	if s.Certificate, err = claim.Certify(largest); err != nil {
 		return nil, err
 	}
-	s.Loads, s.Largest, s.LowerBound, s.Status = loads, proved.Value, proved.LowerBound, proved.Status
-	s.Optimal, s.Stopped = s.Status == certificate.Optimal, s.Status == certificate.LimitReached
+	s.Loads = loads
 	return s, nil
 }
 
@@ -113,7 +112,7 @@ func (s *solver) run(ctx context.Context) (*Solution, error) {
 	case s.Stage == nil:
 		return nil, s.explain(ctx, all)
 	}
-	if s.LowerBound < s.Largest*(1-precision) { // an open gap: what sums may round by
+	if s.LowerBound < s.Value*(1-precision) { // an open gap: what sums may round by
 		s.LowerBound *= 1 - precision
 	}
 	s.describe(all.f, width, ctx.Err() != nil)

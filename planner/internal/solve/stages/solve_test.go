@@ -49,7 +49,7 @@ func TestKnapsack(t *testing.T) {
 			}
 			return
 		}
-		if err != nil || !got.Optimal || math.Abs(got.Largest-want) > 1e-9 {
+		if err != nil || !got.Optimal() || math.Abs(got.Value-want) > 1e-9 {
 			t.Fatalf("%+v (%v), brute force %v", got, err, want)
 		}
 	})
@@ -123,17 +123,17 @@ func TestStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, largest, err := p.Score(s.Stage, s.Choice); err != nil || largest != s.Largest || !s.Stopped || s.Optimal {
-		t.Errorf("%v (%v), said %v; stopped %v, optimal %v", largest, err, s.Largest, s.Stopped, s.Optimal)
+	if _, largest, err := p.Score(s.Stage, s.Choice); err != nil || largest != s.Value || !s.Early() || s.Optimal() {
+		t.Errorf("%v (%v), said %v; stopped %v, optimal %v", largest, err, s.Value, s.Early(), s.Optimal())
 	}
-	if s.LowerBound <= 0 || s.LowerBound > s.Largest || s.Bound == "" || s.Gap() <= 0 {
-		t.Errorf("bound %v (%s) of %v", s.LowerBound, s.Bound, s.Largest)
+	if s.LowerBound <= 0 || s.LowerBound > s.Value || s.Bound == "" || s.Gap() <= 0 {
+		t.Errorf("bound %v (%s) of %v", s.LowerBound, s.Bound, s.Value)
 	}
 	better, err := stages.Solve(context.Background(), p, stages.Settings{MaxSets: 2000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if better.Stopped || better.Largest > s.Largest || better.Sets > 2000 || better.LowerBound > better.Largest {
+	if better.Early() || better.Value > s.Value || better.Sets > 2000 || better.LowerBound > better.Value {
 		t.Errorf("%+v", better)
 	}
 }
@@ -149,7 +149,7 @@ func TestProgress(t *testing.T) {
 			values = append(values, largest)
 		},
 	})
-	if err != nil || s.Largest != 11 || !s.Optimal || len(values) == 0 || values[len(values)-1] != 11 {
+	if err != nil || s.Value != 11 || !s.Optimal() || len(values) == 0 || values[len(values)-1] != 11 {
 		t.Errorf("%+v, %v, %v", s, err, values)
 	}
 }

@@ -1,0 +1,82 @@
+package downset
+
+import (
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+)
+
+// leaves joins an item that costs nothing by itself and has one neighbour to
+// that neighbour. It loses nothing: on the neighbour's device the item adds no
+// time, no edge that was inside crosses, and nothing else is in order with it.
+// Its size may count; then it joins only where coarse says so and one device
+// of any kind holds both.
+func leaves(in *graph.Instance, edges [][2]int, coarse bool) []int {
+	near := neighbours(in, edges)
+	room, roomy := smallest(in), sizesNeverBind(in)
+	size := slices.Clone(in.Size)
+	part := make([]int, len(in.Nodes))
+	var queue []int
+	for i := range part {
+		part[i] = i
+		queue = append(queue, i)
+	}
+	for ; len(queue) > 0; queue = queue[1:] {
+		i := queue[0]
+		if len(near[i]) != 1 || part[i] != i || !timeless(in, i) {
+			continue
+		}
+		for j := range near[i] {
+			if free := size[i] == 0 || roomy; !free && !(coarse && size[i]+size[j] <= room) {
+				continue
+			}
+			part[i] = j
+			size[j] += size[i]
+			delete(near[j], i)
+			queue = append(queue, j)
+		}
+	}
+	for i := range part {
+		for part[i] != part[part[i]] {
+			part[i] = part[part[i]]
+		}
+	}
+	return part
+}
+
+func neighbours(in *graph.Instance, edges [][2]int) []map[int]bool {
+	near := make([]map[int]bool, len(in.Nodes))
+	for i := range near {
+		near[i] = make(map[int]bool)
+	}
+	for _, e := range edges {
+		near[e[0]][e[1]], near[e[1]][e[0]] = true, true
+	}
+	for _, n := range in.Nets {
+		for _, s := range n.Sinks {
+			near[n.Source][s], near[s][n.Source] = true, true
+		}
+	}
+	return near
+}
+
+func timeless(in *graph.Instance, i int) bool {
+	for k := range in.Time {
+		if in.Time[k][i] != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// sizesNeverBind: everything together fits every device.
+func sizesNeverBind(in *graph.Instance) bool { return graph.Sum(in.Size) <= smallest(in) }
+
+func smallest(in *graph.Instance) float64 {
+	least := math.Inf(1)
+	for _, k := range in.Problem.Kinds {
+		least = min(least, k.Room())
+	}
+	return least
+}

@@ -1,0 +1,121 @@
+package downset
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"gonum.org/v1/gonum/graph/simple"
+	"gonum.org/v1/gonum/graph/topo"
+)
+
+// order is an instance with the order that contiguous placements keep: the
+// forward edges between its items, without cycles.
+type order struct {
+	*graph.Instance
+	before, after [][]int // direct neighbours, ascending
+	// loose, if set, are sizes without those of leaves that were joined for
+	// speed: with them in place of the sizes the order is a relaxation.
+	loose []float64
+}
+
+// newOrder contracts groups, and then what the order cannot tell apart: the
+// strongly connected components of the forward graph (the rule of
+// msr-fiddle/dnn-partitioning, throughput-dp), and leaves that may as well be
+// where their neighbour is. With coarse set, leaves join though their size
+// might be better elsewhere.
+func newOrder(p *graph.Problem, coarse bool) (*order, error) {
+	if err := p.Acyclic(); err != nil {
+		return nil, err
+	}
+	in := graph.NewInstance(p, p.Groups())
+	edges, err := forward(in)
+	if err != nil {
+		return nil, err
+	}
+	in, edges, _ = contract(in, components(in, edges), edges)
+	part := leaves(in, edges, coarse)
+	in, edges, loose := contract(in, part, edges)
+	out := &order{Instance: in, before: make([][]int, len(in.Nodes)), after: make([][]int, len(in.Nodes))}
+	for _, e := range edges {
+		out.after[e[0]] = append(out.after[e[0]], e[1])
+		out.before[e[1]] = append(out.before[e[1]], e[0])
+	}
+	if coarse && !slices.Equal(loose, in.Size) {
+		out.loose = loose
+	}
+	return out, nil
+}
+
+// contract joins the items of each part. own is the size of the item that
+// gives a joined one its number.
+func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Instance, kept [][2]int, own []float64) {
+	join := make([]int, len(in.ItemOf))
+	for v, i := range in.ItemOf {
+		join[v] = part[i]
+	}
+	next = graph.NewInstance(in.Problem, join)
+	own = make([]float64, len(next.Nodes))
+	for i := range part {
+		if part[i] == i {
+			own[next.ItemOf[in.Nodes[i][0]]] = in.Size[i]
+		}
+	}
+	return next, carry(edges, in, next), own
+}
+
+// forward are the edges that order the items. An item of backward nodes alone
+// takes its place by its backward edges, turned round.
+func forward(in *graph.Instance) ([][2]int, error) {
+	orphan := make([]bool, len(in.Nodes))
+	for i, nodes := range in.Nodes {
+		orphan[i] = !slices.ContainsFunc(nodes, func(v int) bool { return !in.Problem.Nodes[v].Backward })
+	}
+	var edges [][2]int
+	for i, e := range in.Problem.Edges {
+		tail, head := &in.Problem.Nodes[e[0]], &in.Problem.Nodes[e[1]]
+		from, to := in.ItemOf[e[0]], in.ItemOf[e[1]]
+		switch {
+		case tail.Backward && !head.Backward:
+			return nil, fmt.Errorf("edges[%d]: the backward node %q feeds the forward node %q; a contiguous placement has no order for that", i, tail.Name, head.Name)
+		case !tail.Backward && !head.Backward:
+			edges = append(edges, [2]int{from, to})
+		case tail.Backward && head.Backward && (orphan[from] || orphan[to]):
+			edges = append(edges, [2]int{to, from})
+		}
+	}
+	return carry(edges, in, in), nil
+}
+
+// carry renames edges between one instance's items to those of a coarser one,
+// without loops and repetitions.
+func carry(edges [][2]int, from, to *graph.Instance) [][2]int {
+	var out [][2]int
+	for _, e := range edges {
+		a, b := to.ItemOf[from.Nodes[e[0]][0]], to.ItemOf[from.Nodes[e[1]][0]]
+		if a != b {
+			out = append(out, [2]int{a, b})
+		}
+	}
+	slices.SortFunc(out, func(a, b [2]int) int { return cmp.Or(a[0]-b[0], a[1]-b[1]) })
+	return slices.Compact(out)
+}
+
+// components numbers the strongly connected components.
+func components(in *graph.Instance, edges [][2]int) []int {
+	g := simple.NewDirectedGraph()
+	for i := range in.Nodes {
+		g.AddNode(simple.Node(i))
+	}
+	for _, e := range edges {
+		g.SetEdge(g.NewEdge(simple.Node(e[0]), simple.Node(e[1])))
+	}
+	part := make([]int, len(in.Nodes))
+	for c, nodes := range topo.TarjanSCC(g) {
+		for _, n := range nodes {
+			part[n.ID()] = c
+		}
+	}
+	return part
+}

@@ -1,0 +1,122 @@
+// Package downset places a graph's nodes on devices in contiguous parts: every
+// device takes the difference of two down-sets of the forward graph, as a
+// pipeline's stages do.
+//
+// It is the dynamic program over down-sets of Tarnawski et al., "Efficient
+// Algorithms for Device Placement of DNN Graph Operators" (NeurIPS 2020),
+// with a limit on the loads that is raised until there is an answer: each limit
+// refuted over all down-sets is a lower bound. Its time grows with the pairs of
+// down-sets that one device can hold within the limit, its memory with the
+// down-sets alone (search.go, walk.go). Before that, the best cuts of a few
+// linear extensions are a first answer (linear.go, oneorder.go, greedy.go); and
+// where the down-sets are too many to list (grow.go), those with cheap cuts are
+// searched alone, and the answer is not proven.
+package downset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+)
+
+// Solve places the nodes so that the largest load is least, where each
+// device takes the difference of two down-sets of the forward graph; backward
+// nodes follow their group. Devices of all kinds may stand anywhere in the
+// chain or stay unused.
+//
+// First the best cuts of a few linear extensions are found, exactly for each;
+// then the whole lattice of down-sets is searched for anything better (see
+// search). With more down-sets than memory is set aside for, the search is
+// confined to those with cheap cuts, and the answer is not proven to be the
+// best; what is left of a context's or Settings.TimeLimit's time then goes
+// into more linear extensions. At their end the best so far is returned,
+// Stopped: greedy cuts of one linear extension at least, which wait for
+// nothing.
+//
+// Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
+// reports, and the context's where it ends before anything is found, which
+// is where an order of the nodes has no cuts within the capacities.
+func Solve(ctx context.Context, p *graph.Problem, set graph.Settings) (*graph.Solution, error) {
+	return solveWithin(ctx, p, set, standard)
+}
+
+// standard are the limits of Solve.
+var standard = limits{few: 100_000, some: 20_000, most: 1_000_000, states: 24 << 20}
+
+// limits bound memory, and with it time.
+type limits struct {
+	// All down-sets are listed, for some 50 bytes each, where they are few;
+	// else first a selection of some, and all only if they are not over most.
+	few, some, most int
+	// states of a search, of 12 bytes.
+	states int
+}
+
+func solveWithin(ctx context.Context, p *graph.Problem, set graph.Settings, most limits) (*graph.Solution, error) {
+	if err := p.Check(); err != nil {
+		return nil, err
+	}
+	if len(p.Kinds) > maxKinds {
+		return nil, fmt.Errorf("%d kinds of devices; a contiguous placement takes at most %d", len(p.Kinds), maxKinds)
+	}
+	o, err := newOrder(p, true)
+	if err != nil {
+		return nil, err
+	}
+	combinations := 1.0
+	for _, k := range p.Kinds {
+		combinations *= float64(min(k.Count, len(o.Nodes)) + 1)
+	}
+	if combinations > maxCombinations {
+		return nil, fmt.Errorf("%.0f combinations of devices of %d kinds; a contiguous placement takes at most %d", combinations-1, len(p.Kinds), maxCombinations)
+	}
+	if err := o.Feasible(); err != nil {
+		return nil, err
+	}
+	if set.TimeLimit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
+		defer cancel()
+	}
+	s := &contiguous{order: o, limits: most, Incumbent: graph.NewIncumbent(p, set)}
+	s.firstBounds()
+	err = s.solve(ctx)
+	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errFull)
+	if err != nil && !stopped {
+		return nil, err
+	}
+	if s.Answer.Place == nil {
+		return nil, fmt.Errorf("stopped before any placement was found: %w", err)
+	}
+	if s.full && !s.Proven() {
+		s.Answer.Method += fmt.Sprintf("; a search of all down-sets needs more than the %d states that memory is set aside for", s.states)
+	}
+	return p.Certify(&s.Answer, stopped)
+}
+
+// maxCombinations bounds the states of one down-set.
+const maxCombinations = 100_000
+
+// contiguous is one call's work.
+type contiguous struct {
+	*order
+	limits
+	graph.Incumbent
+	// full: a search had to end for lack of memory. single: the order is a
+	// chain, which has one linear extension.
+	full, single bool
+}
+
+// firstBounds are those that need no search.
+func (s *contiguous) firstBounds() {
+	sizes := s.Size
+	if s.loose != nil {
+		sizes = s.loose // a leaf may be elsewhere
+	}
+	_, average := s.Average(s.EveryKind(), sizes)
+	item, time := s.LargestItem()
+	s.Raise(average, graph.ByAverage)
+	s.Raise(time, fmt.Sprintf("largest item: %s alone", graph.Named(s.Names(item))))
+}

@@ -1,0 +1,45 @@
+package downset
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph/graphtest"
+)
+
+// countdown is a context that ends after so many looks at it, whatever the
+// machine is busy with.
+type countdown struct {
+	context.Context //nolint:containedctx // it is one
+	left            int
+}
+
+func (c *countdown) Deadline() (time.Time, bool) { return time.Now().Add(time.Hour), true }
+
+func (c *countdown) Err() error {
+	c.left--
+	if c.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// While a gap is open the time given is used up; without an end to wait for the
+// search ends by itself.
+func TestContiguousUsesItsTime(t *testing.T) {
+	p := graphtest.NearChain(rand.New(rand.NewPCG(5, 5)), 60, 60, graph.Kind{Count: 5, Capacity: math.Inf(1)})
+	few := limits{few: 3, some: 6, most: 12, states: 1 << 20}
+	first, err := solveWithin(context.Background(), p, graph.Settings{}, few)
+	graphtest.Scored(t, p, first, err)
+	if first.Early() || first.Optimal() {
+		t.Fatalf("%+v", first)
+	}
+	later, err := solveWithin(&countdown{context.Background(), 20_000}, p, graph.Settings{}, few)
+	if got := graphtest.Scored(t, p, later, err); !later.Early() || got >= first.Value {
+		t.Errorf("%+v, without time %v", later, first.Value)
+	}
+}

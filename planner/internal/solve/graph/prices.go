@@ -1,0 +1,178 @@
+package graph
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const ByAverage = "average: all times over all devices, within the capacities of each kind together"
+
+// A set of prices, one for a unit of each kind's time and one for a byte of
+// its capacity, turns a set of items into work: each item at the cheapest kind.
+// What devices can do within a limit is their time's price times the limit and
+// their capacity's price, so work less what all capacity costs, over what all
+// time costs, is a lower bound on the largest load, whatever the prices. The
+// best prices solve the dual of the linear program that lets items be shared
+// out freely, with capacities summed over the devices of a kind.
+type Prices struct {
+	PerTime []float64 // +Inf: the kind is used up
+	Rent    []float64 // 0 but for one kind: see rents
+	Work    []float64 // of each item
+	// bound is the lower bound for all devices of the kinds in use.
+	bound float64
+}
+
+// Average finds good prices for the devices of the kinds in use, and the
+// bound they give: for like devices it is the sum of times over devices. Sizes
+// may be less than the items' own.
+func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
+	w := make([]float64, 0, len(use))
+	var kinds []int
+	for k, n := range in.Problem.Kinds {
+		if use[k] && n.Count > 0 {
+			kinds = append(kinds, k)
+			w = append(w, 1)
+		}
+	}
+	// The bound is concave in the weights: one pair at a time, a few rounds.
+	// Two kinds are one pair.
+	pairs := 3 * len(w)
+	if len(w) <= 2 {
+		pairs = len(w) - 1
+	}
+	for pair := range pairs {
+		a := pair % len(w)
+		b := (a + 1) % len(w)
+		both := w[a] + w[b]
+		at := func(share float64) float64 {
+			w[a], w[b] = both*share, both*(1-share)
+			return in.priced(kinds, w, sizes).bound
+		}
+		lo, hi := 0.0, 1.0
+		for range 50 {
+			left, right := (2*lo+hi)/3, (lo+2*hi)/3
+			if at(left) < at(right) {
+				lo = left
+			} else {
+				hi = right
+			}
+		}
+		at((lo + hi) / 2)
+	}
+	best := in.priced(kinds, w, sizes)
+	return best, best.bound
+}
+
+// priced are the prices at which the devices of a kind together cost its
+// share of the weights, with the rent that proves most.
+func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
+	per := make([]float64, len(in.Problem.Kinds))
+	for k := range per {
+		per[k] = math.Inf(1)
+	}
+	for i, k := range kinds {
+		per[k] = weights[i] / Sum(weights) / float64(in.Problem.Kinds[k].Count)
+	}
+	best := in.rented(per, -1, sizes)
+	size := Sum(sizes)
+	for _, k := range kinds {
+		if in.Problem.Kinds[k].capacity() < size {
+			if p := in.rented(per, k, sizes); p.bound > best.bound {
+				best = p
+			}
+		}
+	}
+	return best
+}
+
+// Space is what a device's capacity costs; it may be infinite where it is free.
+func (p *Prices) Space(kind *Kind, k int) float64 {
+	if p.Rent[k] == 0 {
+		return 0
+	}
+	return p.Rent[k] * kind.Room()
+}
+
+// capacity is that of a kind's devices together.
+func (k *Kind) capacity() float64 { return float64(k.Count) * k.Room() }
+
+func Sum(values []float64) float64 {
+	total := 0.0
+	for _, v := range values {
+		total += v
+	}
+	return total
+}
+
+// LargestItem is the longest of the items' shortest times.
+func (in *Instance) LargestItem() (item int, time float64) {
+	for i := range in.Nodes {
+		shortest := math.Inf(1)
+		for k := range in.Problem.Kinds {
+			if in.Problem.Kinds[k].Count > 0 && in.Size[i] <= in.Problem.Kinds[k].Room() {
+				shortest = min(shortest, in.Time[k][i])
+			}
+		}
+		if i == 0 || shortest > time {
+			item, time = i, shortest
+		}
+	}
+	return item, time
+}
+
+// rented sets the rent of a byte on one kind, −1: on none, so that the bound
+// is highest for these prices of time. Items move from that kind to the next
+// cheapest as the rent rises, those first that lose least a byte, and the bound
+// is highest where what stays just fits: the fractional knapsack (Dantzig,
+// Operations Research 5, 1957).
+func (in *Instance) rented(per []float64, kind int, sizes []float64) Prices {
+	p := Prices{PerTime: per, Rent: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
+	here, elsewhere := make([]float64, len(in.Nodes)), p.Work
+	for i := range elsewhere {
+		here[i], elsewhere[i] = math.Inf(1), math.Inf(1)
+		for k, price := range per {
+			t := in.Time[k][i]
+			switch {
+			case math.IsInf(price, 1) || math.IsInf(t, 1):
+			case k == kind:
+				here[i] = price * t
+			default:
+				elsewhere[i] = min(elsewhere[i], price*t)
+			}
+		}
+	}
+	if kind >= 0 {
+		p.Rent[kind] = rentOf(in.Problem.Kinds[kind].capacity(), sizes, here, elsewhere)
+		for i := range p.Work {
+			p.Work[i] = min(elsewhere[i], here[i]+p.Rent[kind]*sizes[i])
+		}
+		p.bound = -p.Rent[kind] * in.Problem.Kinds[kind].capacity()
+	}
+	p.bound += Sum(p.Work) * (1 - 1e-12) // the difference of sums may be small
+	return p
+}
+
+// rentOf is the least at which the items that stay on a kind fit it together;
+// 0 where some cannot be elsewhere and do not fit by themselves.
+func rentOf(room float64, sizes, here, elsewhere []float64) float64 {
+	size := 0.0
+	var stay []int
+	for i := range here {
+		if sizes[i] > 0 && here[i] < elsewhere[i] {
+			size += sizes[i]
+			stay = append(stay, i)
+		}
+	}
+	loss := func(i int) float64 { return (elsewhere[i] - here[i]) / sizes[i] }
+	slices.SortFunc(stay, func(a, b int) int { return cmp.Compare(loss(a), loss(b)) })
+	rent := 0.0
+	for _, i := range stay {
+		if size <= room || math.IsInf(loss(i), 1) {
+			break
+		}
+		rent = loss(i)
+		size -= sizes[i]
+	}
+	return rent
+}
