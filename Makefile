@@ -23,7 +23,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint tidy formatted configurations bench workloads fuzz sweep golden fmt clean
+.PHONY: help demo build test check accuracy lint tidy formatted configurations bench workloads fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -113,6 +113,9 @@ sweep: ## Random commands and pipelines from a seed, each answer held to its wor
 	if [ -z '$(SWEEP_CASE)' ]; then \
 		$(GO) test ./planner -count=1 -timeout 0 -run RandomPipelines -v -pipelines $(PIPELINES) -pipeline-seed $$seed || status=1; \
 	fi; exit $$status
+
+corpus: ## 1,500 recorded commands over all models and strategies: status, output and files as they were
+	@CORPUS=all $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap
 
 golden: ## Rewrite golden files (tests that see UPDATE_GOLDEN=1); read the diff
 	@UPDATE_GOLDEN=1 $(GO) test -count=1 $(PKG)

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// The corpus is a record of what the program said: commands over all models,
+// strategies, precisions and objectives, with the sums of what they printed and
+// wrote. A change of the inside changes none of them. CORPUS=all runs all
+// (make corpus), else SEED draws a sample. UPDATE_GOLDEN=1 records anew.
+
+// shortCorpus is how many sessions a test run draws.
+const shortCorpus = 24
+
+// session is commands run in one folder, in order: a later one may read what an
+// earlier one wrote.
+type session struct {
+	Files    map[string]string `json:"files,omitempty"` // name in the folder → path in fixtures
+	Slow     bool              `json:"slow,omitempty"`  // not for the sample
+	Commands []recorded        `json:"commands"`
+}
+
+// recorded is a command and what came of it, each text as its sum.
+type recorded struct {
+	Args   []string          `json:"args"`
+	Status int               `json:"status"`
+	Stdout string            `json:"stdout"`
+	Stderr string            `json:"stderr"`
+	Wrote  map[string]string `json:"wrote,omitempty"` // file → sum
+}
+
+func TestCorpus(t *testing.T) {
+	if runtime.GOARCH != "amd64" {
+		t.Skip("recorded on amd64: elsewhere Go may fuse a product with a sum, and last digits differ")
+	}
+	fixtures, err := filepath.Abs(filepath.Join("..", "..", "fixtures"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(fixtures, "corpus", "corpus.jsonl")
+	sessions := readCorpus(t, file)
+	updating := os.Getenv("UPDATE_GOLDEN") == "1"
+	all := updating || os.Getenv("CORPUS") == "all"
+	chosen := sample(sessions, environment(t, "SEED", 1))
+	if all {
+		chosen = sessions
+	}
+	commands := 0
+	for _, recording := range chosen {
+		recording.replay(t, fixtures, updating)
+		commands += len(recording.Commands)
+	}
+	t.Logf("%d commands in %d sessions", commands, len(chosen))
+	if updating {
+		writeCorpus(t, file, sessions)
+	}
+}
+
+// sample is some of the fast sessions.
+func sample(sessions []*session, seed uint64) []*session {
+	fast := slices.DeleteFunc(slices.Clone(sessions), func(s *session) bool { return s.Slow })
+	random := rand.New(rand.NewPCG(seed, 0))
+	random.Shuffle(len(fast), func(i, j int) { fast[i], fast[j] = fast[j], fast[i] })
+	return fast[:min(shortCorpus, len(fast))]
+}
+
+// replay runs the commands in a fresh folder, and compares or records.
+func (s *session) replay(t *testing.T, fixtures string, updating bool) {
+	t.Helper()
+	dir := t.TempDir()
+	for name, path := range s.Files {
+		text, err := os.ReadFile(filepath.Join(fixtures, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Chdir(dir)
+	before := filesOf(t, dir)
+	for i := range s.Commands {
+		var out, errs bytes.Buffer
+		now := recorded{Args: s.Commands[i].Args}
+		now.Status = run(t.Context(), now.Args, &out, &errs)
+		now.Stdout, now.Stderr = sum(out.Bytes()), sum(errs.Bytes())
+		after := filesOf(t, dir)
+		for name, text := range after {
+			if before[name] != text {
+				if now.Wrote == nil {
+					now.Wrote = map[string]string{}
+				}
+				now.Wrote[name] = text
+			}
+		}
+		before = after
+		if updating {
+			s.Commands[i] = now
+			continue
+		}
+		if differing := s.Commands[i].differs(&now); len(differing) > 0 {
+			t.Errorf("devmap %s\n  not as recorded: %s; now, with status %d:\n%s",
+				shellWords(now.Args), differing, now.Status, tail(errs.String()))
+			return // what follows in the session follows from it
+		}
+	}
+}
+
+// differs names what is not as recorded.
+func (r *recorded) differs(now *recorded) []string {
+	var out []string
+	if r.Status != now.Status {
+		out = append(out, fmt.Sprintf("the status %d", r.Status))
+	}
+	if r.Stdout != now.Stdout {
+		out = append(out, "stdout")
+	}
+	if r.Stderr != now.Stderr {
+		out = append(out, "stderr")
+	}
+	if !maps.Equal(r.Wrote, now.Wrote) {
+		out = append(out, "what it wrote")
+	}
+	return out
+}
+
+// filesOf is the sum of each file of a folder.
+func filesOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, e := range entries {
+		text, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[e.Name()] = sum(text)
+	}
+	return out
+}
+
+// sum is the first half of the SHA-256: enough to tell texts apart that nobody
+// forges.
+func sum(text []byte) string {
+	hash := sha256.Sum256(text)
+	return hex.EncodeToString(hash[:len(hash)/2])
+}
+
+func readCorpus(t *testing.T, file string) []*session {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []*session
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var s session
+		if err := json.Unmarshal(lines.Bytes(), &s); err != nil {
+			t.Fatalf("%s: line %d: %v", file, len(out)+1, err)
+		}
+		out = append(out, &s)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+func writeCorpus(t *testing.T, file string, sessions []*session) {
+	t.Helper()
+	var out bytes.Buffer
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	for _, s := range sessions {
+		if err := encoder.Encode(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(file, out.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
