@@ -24,7 +24,7 @@ func (p *DNNPartitioning) Graph(file string) (*modelgraph.Graph, error) {
 	part, count := p.parts()
 	nodes := make([]modelgraph.Layer, count)
 	size := make([]float64, count)
-	trains := slices.ContainsFunc(p.Nodes, func(n DNNNode) bool { return n.Backward })
+	trains := slices.ContainsFunc(p.Nodes, func(n dnnLayer) bool { return n.Backward })
 	for v := range p.Nodes {
 		n, l := &p.Nodes[v], &nodes[part[v]]
 		if !n.Supported {

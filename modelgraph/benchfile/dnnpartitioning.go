@@ -18,13 +18,13 @@ type DNNPartitioning struct {
 	// MaxSize is what an accelerator holds in bytes; a CPU has no bound.
 	MaxSize            float64
 	Accelerators, CPUs int
-	Nodes              []DNNNode
+	Nodes              []dnnLayer
 	// Edges join nodes by their index.
 	Edges [][2]int
 }
 
-// DNNNode is a layer or operator. Times are in the file's unit, milliseconds.
-type DNNNode struct {
+// dnnLayer is a layer or operator. Times are in the file's unit, milliseconds.
+type dnnLayer struct {
 	ID   int
 	Name string
 	// Time is that on an accelerator, where Supported says it can run.
@@ -169,7 +169,7 @@ func (r *reading) dnnNodes(nodes []dnnNode, p *DNNPartitioning) (index map[int]i
 		if n.Size != nil {
 			size = r.amount(place+".size", n.Size)
 		}
-		p.Nodes = append(p.Nodes, DNNNode{
+		p.Nodes = append(p.Nodes, dnnLayer{
 			ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id)), Group: group, Size: size,
 			Time: r.amount(place+".fpgaLatency", n.FPGA), CPUTime: r.amount(place+".cpuLatency", n.CPU),
 			Supported: r.truth(place+".supportedOnFpga", n.Supported), Backward: r.truth(place+".isBackwardNode", n.Backward),

@@ -20,22 +20,22 @@ type Piper struct {
 	Bandwidth  float64
 	// MicroBatches in a batch.
 	MicroBatches int
-	Nodes        []PiperNode
-	Edges        []PiperEdge
+	Nodes        []piperLayer
+	Edges        []piperTransfer
 }
 
-// PiperNode is a layer.
-type PiperNode struct {
+// piperLayer is a layer.
+type piperLayer struct {
 	ID   int
 	Name string
 	// Configs are the ways to run it, by the degree of tensor parallelism.
-	Configs map[int][]PiperConfig
+	Configs map[int][]piperWay
 }
 
-// PiperConfig is one way to run a layer, Piper's TMPC. Times are per
+// piperWay is one way to run a layer, Piper's TMPC. Times are per
 // micro-batch, forward and backward, in the unit of the file (seconds for
 // BERT, milliseconds for the others).
-type PiperConfig struct {
+type piperWay struct {
 	ID   string // "vanilla", "activation recomp"
 	Time float64
 	// Parameters are the weights' bytes. The layer holds PerMicroBatch bytes
@@ -46,8 +46,8 @@ type PiperConfig struct {
 	SyncForward, SyncBackward map[int]float64
 }
 
-// PiperEdge joins nodes by their index; it carries Bytes.
-type PiperEdge struct {
+// piperTransfer joins nodes by their index; it carries Bytes.
+type piperTransfer struct {
 	From, To int
 	Bytes    float64
 }
@@ -111,7 +111,7 @@ func ParsePiper(name string, data []byte) (*Piper, error) {
 			r.fault(place+".id", "%d is also the id of nodes[%d]", id, j)
 		}
 		index[id] = i
-		p.Nodes = append(p.Nodes, PiperNode{ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id))})
+		p.Nodes = append(p.Nodes, piperLayer{ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id))})
 	}
 	p.Edges = r.piperEdges(f.Edges, index)
 	around := p.around()

@@ -54,7 +54,7 @@ func (p *Piper) Graph(file string) (*modelgraph.Graph, error) {
 }
 
 // config finds a configuration without tensor parallelism.
-func (n *PiperNode) config(id string) *PiperConfig {
+func (n *piperLayer) config(id string) *piperWay {
 	for i := range n.Configs[1] {
 		if n.Configs[1][i].ID == id {
 			return &n.Configs[1][i]

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-func (r *reading) piperEdges(edges []piperEdge, index map[int]int) []PiperEdge {
-	var out []PiperEdge
+func (r *reading) piperEdges(edges []piperEdge, index map[int]int) []piperTransfer {
+	var out []piperTransfer
 	seen := make(map[[2]int]int)
 	for i, e := range edges {
 		place := fmt.Sprintf("edges[%d]", i)
@@ -20,7 +20,7 @@ func (r *reading) piperEdges(edges []piperEdge, index map[int]int) []PiperEdge {
 			r.fault(place, "from node %d to itself", r.whole(place, e.From))
 		}
 		seen[[2]int{from, to}] = i
-		out = append(out, PiperEdge{from, to, r.amount(place+".communicationCost", e.Bytes)})
+		out = append(out, piperTransfer{from, to, r.amount(place+".communicationCost", e.Bytes)})
 	}
 	return out
 }
@@ -42,8 +42,8 @@ func (p *Piper) around() [][2]map[int]int {
 	return ends
 }
 
-func (r *reading) piperConfigs(place string, configs map[string][]piperConfig, ends [2]map[int]int) map[int][]PiperConfig {
-	out := make(map[int][]PiperConfig)
+func (r *reading) piperConfigs(place string, configs map[string][]piperConfig, ends [2]map[int]int) map[int][]piperWay {
+	out := make(map[int][]piperWay)
 	for _, key := range slices.Sorted(maps.Keys(configs)) {
 		at := fmt.Sprintf("%s[%q]", place, key)
 		degree, err := strconv.Atoi(key)
@@ -56,7 +56,7 @@ func (r *reading) piperConfigs(place string, configs map[string][]piperConfig, e
 			if c.ID == "" {
 				r.fault(at+".id", "a configuration needs a name")
 			}
-			out[degree] = append(out[degree], PiperConfig{
+			out[degree] = append(out[degree], piperWay{
 				ID: c.ID, Time: r.amount(at+".timePerSample", c.Time), Parameters: r.amount(at+".parameterSize", c.Parameters),
 				PerMicroBatch: r.amount(at+".memoryUsageA", c.A), Fixed: r.amount(at+".memoryUsageB", c.B),
 				SyncForward:  r.syncs(at+".syncTimeFw", c.SyncForward, ends[0]),

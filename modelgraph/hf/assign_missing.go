@@ -28,22 +28,22 @@ func (a *assignment) findMissing() error {
 		return nil
 	}
 	if 2*filled < total || filled == 0 && total > 0 {
-		return &MismatchError{Dir: a.ck.Dir, Class: a.g.Class, Filled: filled, Total: total, Missing: a.missing.names(), Unexpected: a.unexpected.names()}
+		return &mismatchError{Dir: a.ck.Dir, Class: a.g.Class, Filled: filled, Total: total, Missing: a.missing.names(), Unexpected: a.unexpected.names()}
 	}
 	a.warn("%d parameters of %s (%d elements) are in no file and are newly initialised: %s",
 		a.missing.count, a.g.Class, a.missing.bytes, a.missing.names())
 	return nil
 }
 
-// MismatchError is a folder whose config and files are of different models.
-type MismatchError struct {
+// mismatchError is a folder whose config and files are of different models.
+type mismatchError struct {
 	Dir, Class          string
 	Filled, Total       int64 // elements of parameters
 	Missing, Unexpected string
 }
 
 // Error implements error.
-func (e *MismatchError) Error() string {
+func (e *mismatchError) Error() string {
 	s := fmt.Sprintf("%s: the files fill %d of the %d parameter elements that %s makes of %s; missing: %s",
 		e.Dir, e.Filled, e.Total, ConfigName, e.Class, e.Missing)
 	if e.Unexpected != "" {

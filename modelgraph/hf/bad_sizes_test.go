@@ -3,6 +3,7 @@ package hf
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +25,7 @@ var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word
 // in every family and every field that a default may stand in for; a default
 // never takes its place.
 func TestBadSizes(t *testing.T) {
-	for _, family := range Families() {
+	for _, family := range slices.Sorted(maps.Keys(families)) {
 		base := fields{"model_type": family}
 		if slices.ContainsFunc(llamaTypes, func(l *llamaType) bool { return l.model == family }) {
 			base = asFields(t, small(t, family, fields{"tie_word_embeddings": true}))

@@ -12,7 +12,7 @@ func (l *listed) tie() error {
 	for _, group := range joined(slices.Concat(l.class.Ties, l.class.AlwaysTied)) {
 		if i := slices.IndexFunc(group, func(n string) bool { return strings.Contains(n, "*") }); i >= 0 {
 			if l.tied || l.always(group[i], group[i]) {
-				return &UnprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, group[i])}
+				return &unprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, group[i])}
 			}
 			continue
 		}
@@ -120,7 +120,7 @@ func (l *listed) complete(buffers []string) error {
 }
 
 func (l *listed) lacks(pattern string) error {
-	return &UnprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers 5.17", pattern, l.class.Class)}
+	return &unprovenError{l.dir, fmt.Sprintf("no file holds %q, which %s has in Transformers 5.17", pattern, l.class.Class)}
 }
 
 // covered reports whether a key of the map stands for a tensor of the pattern:

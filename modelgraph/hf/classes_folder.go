@@ -11,13 +11,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
-// UnprovenError is a folder of a family that has no reader here, whose files
+// unprovenError is a folder of a family that has no reader here, whose files
 // do not tell for certain which modules the framework will make of them: a
 // device map made of their names might lack some.
-type UnprovenError struct{ Dir, Reason string }
+type unprovenError struct{ Dir, Reason string }
 
 // Error implements error.
-func (e *UnprovenError) Error() string {
+func (e *unprovenError) Error() string {
 	return fmt.Sprintf("%s: %s: a device map could lack modules that the framework makes; describe the model in a model.json", e.Dir, e.Reason)
 }
 
@@ -85,17 +85,17 @@ func classOf(dir string, c *config, reason string) (*listedClass, error) {
 		return nil, err
 	}
 	if len(names) == 0 {
-		return nil, &UnprovenError{dir, reason + ", and " + ConfigName + " names no class in architectures"}
+		return nil, &unprovenError{dir, reason + ", and " + ConfigName + " names no class in architectures"}
 	}
 	if own := ownCode(c, names[:1]); own != "" {
-		return nil, &UnprovenError{dir, fmt.Sprintf("%s, and auto_map says that the model is a %q of its own code", reason, clipName(own))}
+		return nil, &unprovenError{dir, fmt.Sprintf("%s, and auto_map says that the model is a %q of its own code", reason, clipName(own))}
 	}
 	class, ok, err := findClass(names[0], modelType)
 	if err != nil {
 		return nil, err
 	}
 	if !ok {
-		return nil, &UnprovenError{dir, fmt.Sprintf("%s, and %q with model_type %q is not a class of Transformers 5.17 whose modules are known here", reason, clipName(names[0]), clipName(modelType))}
+		return nil, &unprovenError{dir, fmt.Sprintf("%s, and %q with model_type %q is not a class of Transformers 5.17 whose modules are known here", reason, clipName(names[0]), clipName(modelType))}
 	}
 	return class, nil
 }
@@ -184,7 +184,7 @@ func (l *listed) place(t *safetensors.Tensor) error {
 		}
 	}
 	if l.class.Converted {
-		return &UnprovenError{l.dir, fmt.Sprintf("%q is not a name that %s in Transformers 5.17 is known to read", clipName(t.Name), l.class.Class)}
+		return &unprovenError{l.dir, fmt.Sprintf("%q is not a name that %s in Transformers 5.17 is known to read", clipName(t.Name), l.class.Class)}
 	}
 	l.strange.add(t.Name, t.Bytes())
 	return l.hold(t.Name, t)
@@ -219,7 +219,7 @@ func (l *listed) hold(name string, t *safetensors.Tensor) error {
 		l.held[name] = h
 		l.note(name)
 	} else if _, joined := l.class.Renames[starred(t.Name)]; !joined {
-		return &UnprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(h.pieces[0].Name), clipName(t.Name), clipName(name))}
+		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(h.pieces[0].Name), clipName(t.Name), clipName(name))}
 	}
 	h.pieces = append(h.pieces, t)
 	return nil

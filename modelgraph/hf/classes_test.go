@@ -187,7 +187,7 @@ func TestListedRefuses(t *testing.T) {
 			continue
 		}
 		_, err := FromFolder(c.folder(t, names))
-		if _, ok := errors.AsType[*UnprovenError](err); !ok || !strings.Contains(err.Error(), want) {
+		if _, ok := errors.AsType[*unprovenError](err); !ok || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", c.class(), err, want)
 		}
 	}

@@ -35,16 +35,6 @@ func register(f family) {
 	}
 }
 
-// Families lists the model types that can be built from a config alone.
-func Families() []string {
-	names := make([]string, 0, len(families))
-	for n := range families {
-		names = append(names, n)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // familyOf finds the rules for a config and the class to build. Where the
 // model_type is not known but architectures names a class that is, that class
 // is used, and foreign is true: the config class, and so its defaults, are

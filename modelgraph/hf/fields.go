@@ -27,13 +27,13 @@ func (f *family) checkFields(c *config, foreign bool) error {
 	for _, name := range c.unread(f) {
 		v := c.m[name]
 		if foreign || !empty(v) && (c.has("auto_map") || adds(name)) {
-			return &UnknownFieldError{File: c.file, Field: name, Value: short(v), ModelType: c.name("model_type"), Class: f.class}
+			return &unknownFieldError{File: c.file, Field: name, Value: short(v), ModelType: c.name("model_type"), Class: f.class}
 		}
 	}
 	for _, s := range c.shared.opened {
 		for _, name := range s.unread(slices.Collect(maps.Values(families))...) {
 			if adds(name) && !empty(s.m[name]) && !plain[s.prefix] {
-				return &UnknownFieldError{File: c.file, Field: s.prefix + name, Value: short(s.m[name]), ModelType: c.name("model_type"), Class: f.class}
+				return &unknownFieldError{File: c.file, Field: s.prefix + name, Value: short(s.m[name]), ModelType: c.name("model_type"), Class: f.class}
 			}
 		}
 	}
@@ -68,7 +68,7 @@ func (c *config) assumedField() error {
 	}
 	for _, name := range fields {
 		if !slices.Contains(sizeless, name) {
-			return &UnknownFieldError{File: c.file, Field: name, ModelType: c.name("model_type")}
+			return &unknownFieldError{File: c.file, Field: name, ModelType: c.name("model_type")}
 		}
 	}
 	return nil

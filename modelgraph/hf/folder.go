@@ -21,7 +21,7 @@ import (
 //
 // Without a config, or with one of a family that is not known, the structure
 // is read from the tensor names ([FromSafetensors]). Files that fill less than
-// half of the config's model give a [*MismatchError].
+// half of the config's model are refused.
 func FromFolder(dir string) (*modelgraph.Graph, error) {
 	names, err := list(dir)
 	if err != nil {
@@ -43,7 +43,7 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	switch {
 	case err != nil && (reason == "" || !weights):
 		return nil, err
-	case g == nil && errors.As(err, new(*UnknownFamilyError)):
+	case g == nil && errors.As(err, new(*unknownFamilyError)):
 		g, f = asLlama(c)
 	case err == nil && families[c.name("model_type")] != f:
 		reason = unknownType(c.name("model_type"))
@@ -80,8 +80,8 @@ func withWeights(dir string, g *modelgraph.Graph, f *family, c *config, doubt st
 // unknown says why the config makes no graph where the tensor names still
 // or the files can: its family, its class or a field is not known.
 func unknown(err error) string {
-	var family *UnknownFamilyError
-	var field *UnknownFieldError
+	var family *unknownFamilyError
+	var field *unknownFieldError
 	var syn *modelgraph.SyntaxError
 	switch {
 	case errors.As(err, &family):

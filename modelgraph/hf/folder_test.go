@@ -222,9 +222,9 @@ func TestFolderFaults(t *testing.T) {
 
 func TestMismatchIsTyped(t *testing.T) {
 	_, err := FromFolder(llamaFolder(t, tinyLlama, folderFaults["other model"].edit))
-	var m *MismatchError
+	var m *mismatchError
 	if !errors.As(err, &m) || m.Total != 1704 {
-		t.Fatalf("%v is no MismatchError", err)
+		t.Fatalf("%v is no mismatchError", err)
 	}
 }
 

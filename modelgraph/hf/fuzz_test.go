@@ -1,6 +1,8 @@
 package hf
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -9,7 +11,7 @@ import (
 // graph with units and sizes that can be added up.
 func FuzzFromConfig(f *testing.F) {
 	f.Add([]byte(tinyLlama))
-	for _, name := range Families() {
+	for _, name := range slices.Sorted(maps.Keys(families)) {
 		f.Add([]byte(`{"model_type":"` + name + `"}`))
 	}
 	f.Add([]byte(`{"model_type":"llama","num_hidden_layers":1000000,"hidden_size":1e3,"x":NaN}`))

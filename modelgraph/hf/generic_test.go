@@ -110,7 +110,7 @@ func TestWhenGeneric(t *testing.T) {
 				}
 				g, err := read(path)
 				if c.class == "" {
-					if _, ok := errors.AsType[*UnprovenError](err); !ok || !strings.Contains(err.Error(), c.say) {
+					if _, ok := errors.AsType[*unprovenError](err); !ok || !strings.Contains(err.Error(), c.say) {
 						t.Errorf("%v, want %q", err, c.say)
 					}
 					continue

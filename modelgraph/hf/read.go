@@ -26,7 +26,7 @@ func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
 	return g, nil
 }
 
-// fromConfig gives the graph beside an [*UnknownFieldError] too: the files of
+// fromConfig gives the graph beside an [*unknownFieldError] too: the files of
 // a folder may prove it right.
 func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, error) {
 	if len(data) > maxConfigBytes {

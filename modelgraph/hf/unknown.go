@@ -12,8 +12,8 @@ import (
 // wayOut is what to do where a config alone does not give the model.
 const wayOut = "give the folder with its safetensors files, or describe the model in a model.json"
 
-// UnknownFamilyError is a config whose model_type has no rules here.
-type UnknownFamilyError struct {
+// unknownFamilyError is a config whose model_type has no rules here.
+type unknownFamilyError struct {
 	File, ModelType string
 	// Fields are those that a llama has not, with their values, the ones
 	// that add modules first: they say what the model is.
@@ -21,7 +21,7 @@ type UnknownFamilyError struct {
 }
 
 // Error implements error.
-func (e *UnknownFamilyError) Error() string {
+func (e *unknownFamilyError) Error() string {
 	what := unknownType(e.ModelType)
 	const most = 3
 	switch n := len(e.Fields); {
@@ -48,7 +48,7 @@ func unknownType(modelType string) string {
 func unknownFamily(c *config, modelType string) error {
 	fresh := c.again()
 	llama(fresh)
-	e := &UnknownFamilyError{File: c.file, ModelType: modelType}
+	e := &unknownFamilyError{File: c.file, ModelType: modelType}
 	var rest []string
 	for _, name := range slices.Sorted(maps.Keys(c.m)) {
 		v := c.m[name]
@@ -91,15 +91,15 @@ func asLlama(c *config) (*modelgraph.Graph, *family) {
 	return g, f
 }
 
-// UnknownFieldError is a config with a field that the rules of its family do
+// unknownFieldError is a config with a field that the rules of its family do
 // not know to be harmless, or, where Value is empty, without a field whose
 // default is not known.
-type UnknownFieldError struct {
+type unknownFieldError struct {
 	File, Field, Value, ModelType, Class string
 }
 
 // Error implements error.
-func (e *UnknownFieldError) Error() string {
+func (e *unknownFieldError) Error() string {
 	if e.Value == "" {
 		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known; write it into the file, or %s", e.File, e.Field, clipName(e.ModelType), wayOut)
 	}

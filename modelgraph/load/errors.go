@@ -27,8 +27,8 @@ var forms = map[string]string{
 // formOf names the form that a file's ending stands for, if it is known.
 func formOf(name string) string { return forms[strings.ToLower(filepath.Ext(name))] }
 
-// NotFoundError is a name that is in no cache and not built in.
-type NotFoundError struct {
+// notFoundError is a name that is in no cache and not built in.
+type notFoundError struct {
 	Name   string
 	Looked []string // folders that would have held it
 	Near   []string // built-in names like it, nearest first
@@ -39,7 +39,7 @@ type NotFoundError struct {
 }
 
 // Error implements error.
-func (e *NotFoundError) Error() string {
+func (e *notFoundError) Error() string {
 	s := fmt.Sprintf("%s: no such file or folder, and no model of that name in %s or among the built-in configs", e.Name, strings.Join(e.Looked, ", "))
 	if e.Base != "" {
 		s += fmt.Sprintf("; did you mean %s, whose config is built in? (a tuned model most often has the shape of its base; its own config.json says)", e.Base)

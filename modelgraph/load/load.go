@@ -29,8 +29,7 @@ const nativeName = "model.json"
 
 // Model reads the model that path names. A path that exists wins over a name.
 // The graph's Source is path. A form that is not read gives an
-// [*UnsupportedError], a name that is nowhere a [*NotFoundError]; other faults
-// are those of the readers.
+// [*UnsupportedError]; other faults are those of the readers.
 func Model(path string, o Options) (*modelgraph.Graph, error) {
 	if path == "" {
 		return nil, errors.New("the model's path is empty")

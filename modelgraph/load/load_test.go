@@ -190,9 +190,9 @@ func TestBuiltIn(t *testing.T) {
 		}
 	}
 	_, err := Model("other/Qwen3-8B", Options{Env: none, BuiltIn: fsys})
-	var nf *NotFoundError
+	var nf *notFoundError
 	if !errors.As(err, &nf) || len(nf.Near) != 4 || nf.Near[0] != "Qwen/Qwen3-8B" {
-		t.Errorf("%v: want a NotFoundError with the nearest names", err)
+		t.Errorf("%v: want a notFoundError with the nearest names", err)
 	}
 }
 

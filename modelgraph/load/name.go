@@ -48,7 +48,7 @@ func named(name string, o Options) (*modelgraph.Graph, error) {
 			return g, err
 		}
 	}
-	return nil, &NotFoundError{Name: name, Looked: looked, Near: nearest(name, o.BuiltIn), Base: baseOf(name, o.BuiltIn)}
+	return nil, &notFoundError{Name: name, Looked: looked, Near: nearest(name, o.BuiltIn), Base: baseOf(name, o.BuiltIn)}
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }

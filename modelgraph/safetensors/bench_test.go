@@ -32,7 +32,7 @@ func BenchmarkReadHeader721(b *testing.B) {
 	r := bytes.NewReader(f)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := ReadHeader(r, int64(len(f))+data, "f"); err != nil {
+		if _, err := readHeader(r, int64(len(f))+data, "f"); err != nil {
 			b.Fatal(err)
 		}
 	}

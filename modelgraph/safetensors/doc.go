@@ -1,5 +1,5 @@
 // Package safetensors reads where the tensors of a checkpoint are, without
-// reading their data: the header of one file ([ReadHeader], [ReadFile]) or of
+// reading their data: the header of one file ([ReadFile]) or of
 // every shard of a folder ([ReadFolder]).
 //
 // A file is accepted when safetensors' own reader accepts it (tensor.rs at

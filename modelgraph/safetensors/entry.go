@@ -27,7 +27,7 @@ func (p *headerParser) fault(t Tensor, format string, args ...any) error {
 }
 
 func (p *headerParser) faultIn(tensor, format string, args ...any) error {
-	return &SyntaxError{p.file, "tensor " + quote(tensor), fmt.Sprintf(format, args...)}
+	return &syntaxError{p.file, "tensor " + quote(tensor), fmt.Sprintf(format, args...)}
 }
 
 // readMetadata reads __metadata__: null, or an object of strings.

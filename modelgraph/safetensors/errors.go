@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// A SyntaxError is a fault in what a file says.
-type SyntaxError struct {
+// A syntaxError is a fault in what a file says.
+type syntaxError struct {
 	File string // name of the file, relative to the folder when there is one
 
 	// Where is the place: a tensor ("tensor \"a.b\""), an entry of the
@@ -19,7 +19,7 @@ type SyntaxError struct {
 	Msg string // what is wrong, with the value
 }
 
-func (e *SyntaxError) Error() string {
+func (e *syntaxError) Error() string {
 	if e.Where == "" {
 		return printable(e.File) + ": " + e.Msg
 	}

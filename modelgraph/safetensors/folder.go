@@ -15,22 +15,12 @@ type Checkpoint struct {
 	Files    []File   // shards that are read, by name
 	Tensors  []Tensor // by File, then in the order of the file
 	Warnings []string // what was ignored or is not as declared, one line each
-	byName   map[string]int
 }
 
 // A File is one shard.
 type File struct {
 	Name string // relative to Checkpoint.Dir, slash-separated
 	Size int64  // bytes
-}
-
-// Tensor returns the tensor of that name.
-func (c *Checkpoint) Tensor(name string) (Tensor, bool) {
-	i, ok := c.byName[name]
-	if !ok {
-		return Tensor{}, false
-	}
-	return c.Tensors[i], true
 }
 
 // ReadFolder reads the headers of the checkpoint in dir: of the shards that
@@ -69,7 +59,7 @@ func ReadFolder(dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{Dir: dir, Files: files, byName: map[string]int{}}
+	c := &Checkpoint{Dir: dir, Files: files}
 	if err := c.merge(idx, headers); err != nil {
 		return nil, err
 	}
@@ -97,7 +87,7 @@ func (f *folder) readIndex(name string) (*index, error) {
 	}
 	defer file.Close()
 	if info.Size() > maxIndexSize {
-		return nil, &SyntaxError{File: name, Msg: fmt.Sprintf("index of %d bytes: at most %d are read", info.Size(), maxIndexSize)}
+		return nil, &syntaxError{File: name, Msg: fmt.Sprintf("index of %d bytes: at most %d are read", info.Size(), maxIndexSize)}
 	}
 	return readIndex(io.NewSectionReader(file, 0, info.Size()), name)
 }
@@ -142,6 +132,6 @@ func (f *folder) readShard(name, index string) (*Header, File, error) {
 		return nil, File{}, err
 	}
 	defer file.Close()
-	h, err := ReadHeader(file, info.Size(), name)
+	h, err := readHeader(file, info.Size(), name)
 	return h, File{name, info.Size()}, err
 }

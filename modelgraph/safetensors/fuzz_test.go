@@ -18,7 +18,7 @@ func FuzzReadHeader(f *testing.F) {
 		f.Add([]byte(c.file))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		h, err := ReadHeader(bytes.NewReader(data), int64(len(data)), "f")
+		h, err := readHeader(bytes.NewReader(data), int64(len(data)), "f")
 		if err != nil {
 			if strings.Contains(err.Error(), "\n") {
 				t.Errorf("error of several lines: %q", err)

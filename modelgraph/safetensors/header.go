@@ -18,16 +18,6 @@ import (
 type Header struct {
 	Metadata map[string]string // __metadata__; nil when absent
 	Tensors  []Tensor          // by Begin, then End, then Name
-	byName   map[string]int    // index in Tensors
-}
-
-// Tensor returns the tensor of that name.
-func (h *Header) Tensor(name string) (Tensor, bool) {
-	i, ok := h.byName[name]
-	if !ok {
-		return Tensor{}, false
-	}
-	return h.Tensors[i], true
 }
 
 // ReadFile reads the header of the file at path, which must be a regular file
@@ -42,16 +32,16 @@ func ReadFile(path string) (*Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ReadHeader(f, info.Size(), path)
+	return readHeader(f, info.Size(), path)
 }
 
-// ReadHeader reads the header of a file of size bytes; name is for errors. It
+// readHeader reads the header of a file of size bytes; name is for errors. It
 // follows tensor.rs, SafeTensors::read_metadata. A malformed file gives a
-// [*SyntaxError], a failing r its own error wrapped.
+// [*syntaxError], a failing reader its own error wrapped.
 //
 // The tensors of an accepted header follow each other without gap from the end
 // of the header to the end of the file.
-func ReadHeader(r io.ReaderAt, size int64, name string) (*Header, error) {
+func readHeader(r io.ReaderAt, size int64, name string) (*Header, error) {
 	n, err := headerSize(r, size, name)
 	if err != nil {
 		return nil, err
@@ -70,7 +60,7 @@ func ReadHeader(r io.ReaderAt, size int64, name string) (*Header, error) {
 // headerSize reads and checks the 8-byte length in front of the header.
 func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
 	fault := func(format string, args ...any) (int64, error) {
-		return 0, &SyntaxError{name, "byte 0", fmt.Sprintf(format, args...)}
+		return 0, &syntaxError{name, "byte 0", fmt.Sprintf(format, args...)}
 	}
 	if size < 8 {
 		return fault("file of %d bytes is too short for the 8-byte header length", size)
@@ -103,7 +93,7 @@ func (p *headerParser) header() (*Header, error) {
 	slices.SortFunc(p.tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Name, b.Name))
 	})
-	h := &Header{Metadata: p.metadata, Tensors: p.tensors, byName: make(map[string]int, len(p.tensors))}
+	h := &Header{Metadata: p.metadata, Tensors: p.tensors}
 	next := p.dataBegin
 	for i, t := range h.Tensors {
 		switch {
@@ -115,11 +105,10 @@ func (p *headerParser) header() (*Header, error) {
 			return nil, p.fault(t, "overlaps %s, which ends at %d", quote(h.Tensors[i-1].Name), next-p.dataBegin)
 		}
 		next = t.End
-		h.byName[t.Name] = i
 	}
 	if rest := p.dataBegin + p.dataLen - next; rest != 0 {
 		where := fmt.Sprintf("byte %d", next)
-		return nil, &SyntaxError{p.file, where, fmt.Sprintf("%d bytes after the last tensor", rest)}
+		return nil, &syntaxError{p.file, where, fmt.Sprintf("%d bytes after the last tensor", rest)}
 	}
 	return h, nil
 }

@@ -29,7 +29,7 @@ func readIndex(r io.Reader, name string) (*index, error) {
 	buffered := bufio.NewReaderSize(r, begin)
 	start, _ := buffered.Peek(begin) // what cannot be read is reported below
 	if what := filekind.NotText(start); what != "" {
-		return nil, &SyntaxError{File: name, Msg: what}
+		return nil, &syntaxError{File: name, Msg: what}
 	}
 	p := indexParser{
 		scanner: newScanner(buffered, name, 0),
@@ -40,7 +40,7 @@ func readIndex(r io.Reader, name string) (*index, error) {
 		return nil, err
 	}
 	if len(p.idx.shard) == 0 {
-		return nil, &SyntaxError{File: name, Msg: "weight_map is missing or empty"}
+		return nil, &syntaxError{File: name, Msg: "weight_map is missing or empty"}
 	}
 	return p.idx, nil
 }
@@ -99,7 +99,7 @@ func (p *indexParser) weightMap() error {
 		if !known {
 			if fault := nameFault(file); fault != "" {
 				where := "weight_map " + quote(tensor)
-				return &SyntaxError{p.file, where, fmt.Sprintf("file %s: %s", quote(file), fault)}
+				return &syntaxError{p.file, where, fmt.Sprintf("file %s: %s", quote(file), fault)}
 			}
 			i = len(p.idx.files)
 			p.byFile[file] = i

@@ -34,7 +34,7 @@ func TestReadIndexRejects(t *testing.T) {
 	for name, c := range rejectedIndexes {
 		t.Run(name, func(t *testing.T) {
 			_, err := readIndex(strings.NewReader(c.json), "i")
-			var syn *SyntaxError
+			var syn *syntaxError
 			if !errors.As(err, &syn) || !strings.Contains(err.Error(), c.err) {
 				t.Errorf("error is %T %v, want a *SyntaxError with %s", err, err, c.err)
 			}

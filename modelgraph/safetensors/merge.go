@@ -30,7 +30,7 @@ func (c *Checkpoint) merge(idx *index, headers []*Header) error {
 	for i, h := range headers {
 		for _, t := range h.Tensors {
 			if first, ok := holder[t.Name]; ok {
-				errs = append(errs, &SyntaxError{
+				errs = append(errs, &syntaxError{
 					c.Files[i].Name, "tensor " + quote(t.Name),
 					"also in " + printable(c.Files[first].Name),
 				})
@@ -43,7 +43,6 @@ func (c *Checkpoint) merge(idx *index, headers []*Header) error {
 			}
 			t.File = i
 			total += t.Bytes()
-			c.byName[t.Name] = len(c.Tensors)
 			c.Tensors = append(c.Tensors, t)
 		}
 	}
@@ -73,7 +72,7 @@ func (c *Checkpoint) absent(idx *index, holder map[string]int) []error {
 		if ok {
 			msg += ", but in " + printable(c.Files[got].Name)
 		}
-		errs = append(errs, &SyntaxError{idx.name, "weight_map " + quote(name), msg})
+		errs = append(errs, &syntaxError{idx.name, "weight_map " + quote(name), msg})
 	}
 	return errs
 }

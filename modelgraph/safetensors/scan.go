@@ -36,21 +36,21 @@ func (s *scanner) wrap(err error) error {
 	var syn *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.EOF):
-		return &SyntaxError{s.file, s.at(0, ""), "no JSON value"}
+		return &syntaxError{s.file, s.at(0, ""), "no JSON value"}
 	case !errors.As(err, &syn):
 		return fmt.Errorf("%s: reading JSON: %w", printable(s.file), err)
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &SyntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), "duplicate key"}
+		return &syntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), "duplicate key"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &SyntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), "JSON ends early"}
+		return &syntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), "JSON ends early"}
 	}
-	return &SyntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), syn.Err.Error()}
+	return &syntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), syn.Err.Error()}
 }
 
 // fail reports a fault of the token just read.
 func (s *scanner) fail(format string, args ...any) error {
 	where := s.at(s.last, s.dec.StackPointer())
-	return &SyntaxError{s.file, where, fmt.Sprintf(format, args...)}
+	return &syntaxError{s.file, where, fmt.Sprintf(format, args...)}
 }
 
 // expect reads one token of kind k. The token lasts until the next call.
