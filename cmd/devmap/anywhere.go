@@ -5,6 +5,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // refuseAnywhere reports --contiguous=false where nothing would heed it. check
@@ -15,10 +17,10 @@ func (s *shared) refuseAnywhere(cmd *cobra.Command) error {
 		return nil
 	}
 	if s.strategy != string(costmodel.DeviceMap) && (cmd.Name() == "plan" || s.strategy != string(costmodel.Auto)) {
-		return usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s.strategy)
+		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s.strategy)
 	}
 	if s.objective == front {
-		return usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", s.objective)
+		return out.Usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", s.objective)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // choose finds the fastest strategy that fits, and says which and why.
@@ -70,11 +72,11 @@ func nothingFits(ctx context.Context, p *strategy.Problem, rows []strategy.Row) 
 		if len(rows) == 1 {
 			return rows[0].Refused
 		}
-		return usagef("no strategy takes this workload: %s (%s): %w", described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
+		return out.Usagef("no strategy takes this workload: %s (%s): %w", described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
 	}
-	return &infeasible{
-		err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
+	return &out.Infeasible{
+		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
 			plural(len(p.Topology.Devices), "GPU"), described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
-		helps: changeLines(strategy.Smallest(ctx, p)),
+		Helps: changeLines(strategy.Smallest(ctx, p)),
 	}
 }

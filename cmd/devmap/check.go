@@ -16,6 +16,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type checkCommand struct{ shared }
@@ -76,7 +78,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return err
 	}
-	read, err := interruptible(cmd.Context(), 0, path, func() (*mapFile, error) { return readMap(path) })
+	read, err := out.Interruptible(cmd.Context(), 0, path, func() (*mapFile, error) { return readMap(path) })
 	if err != nil {
 		return err
 	}
@@ -108,7 +110,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload), unlikeNotes(cmd, g, plan, r))
 	newTable(cmd.ErrOrStderr(), g, table.Workload).warnings(notes)
 	if len(r.Faults) > 0 {
-		return errCheck
+		return out.ErrCheck
 	}
 	return nil
 }
@@ -132,11 +134,11 @@ func unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, 
 func (c *checkCommand) suits(path string, s costmodel.Strategy, plan *devicemap.Plan) error {
 	switch {
 	case s.Traits().Open:
-		return usagef("--strategy auto is for devmap plan: check judges a map under one strategy")
+		return out.Usagef("--strategy auto is for devmap plan: check judges a map under one strategy")
 	case s.Traits().Replicated && (plan == nil || !plan.Workload.Strategy.Traits().Replicated):
-		return usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", s)
+		return out.Usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", s)
 	case !s.Traits().Replicated && plan != nil && plan.Workload.Strategy.Traits().Replicated:
-		return usagef("--strategy %s: %q is a plan for %s and has no device map", s, path, plan.Workload.Strategy)
+		return out.Usagef("--strategy %s: %q is a plan for %s and has no device map", s, path, plan.Workload.Strategy)
 	}
 	return nil
 }
@@ -187,7 +189,7 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 // show prints the report, for people or for programs.
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
 	if !c.json {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(cell(g.Name), w.Strategy.Traits().Replicated, r.Faults))
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(g.Name), w.Strategy.Traits().Replicated, r.Faults))
 		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
 		return err
 	}
@@ -213,7 +215,7 @@ func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 			fmt.Fprintf(&b, "and %d more\n", len(faults)-shown)
 			break
 		}
-		b.WriteString(shortened(oneLine(f.String()), mostErrorLine) + "\n")
+		b.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
 	}
 	return b.String() + plural(len(faults), "fault") + "\n"
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/emit"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // choice is a flag with named values: those that are built, and those that
@@ -50,7 +52,7 @@ func (c *choice) check(value string) error {
 	case slices.Contains(c.built, value):
 		return nil
 	case c.flag == "runtime" && value == "jax":
-		return usagef("%w; %s", notBuilt(c.flag, value, c.names()), estimate.JAXAdvice())
+		return out.Usagef("%w; %s", notBuilt(c.flag, value, c.names()), estimate.JAXAdvice())
 	case slices.Contains(c.later, value):
 		return notBuilt(c.flag, value, c.names())
 	}
@@ -58,7 +60,7 @@ func (c *choice) check(value string) error {
 	if g := guess(c.flag, value, c.built); g != "" {
 		near = ": did you mean " + g + "?"
 	}
-	return usagef("--%s %q is unknown (known: %s)%s", c.flag, value, strings.Join(slices.Concat(c.built, c.later), ", "), near)
+	return out.Usagef("--%s %q is unknown (known: %s)%s", c.flag, value, strings.Join(slices.Concat(c.built, c.later), ", "), near)
 }
 
 func (c *choice) names() string { return strings.Join(c.built, ", ") }

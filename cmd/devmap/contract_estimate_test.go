@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type (
@@ -35,7 +37,7 @@ func TestEstimateContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var doc contractEstimate
-			decode(t, devmap(t, exitDone, append([]string{"estimate", "--json"}, args...)...), &doc)
+			decode(t, devmap(t, out.ExitDone, append([]string{"estimate", "--json"}, args...)...), &doc)
 			if doc.FormatVersion != "devmap.estimate/v1" || len(doc.Rows) < 3 {
 				t.Fatalf("format %q, %d rows", doc.FormatVersion, len(doc.Rows))
 			}
@@ -56,7 +58,7 @@ func checkRow(t *testing.T, model string, r *contractRow) {
 	}
 	var p contractPlan
 	// The plan's own form is tested elsewhere.
-	if err := json.Unmarshal(devmap(t, exitDone, append([]string{"plan", "--json", model}, r.Flags...)...), &p); err != nil {
+	if err := json.Unmarshal(devmap(t, out.ExitDone, append([]string{"plan", "--json", model}, r.Flags...)...), &p); err != nil {
 		t.Fatal(err)
 	}
 	var peaks, left []int64

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // A plan where every GPU runs the whole model and holds a part of each
@@ -56,7 +58,7 @@ func TestShardsContract(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var p contractSharded
-			decode(t, devmap(t, exitDone, append([]string{"plan", "--json"}, c.args...)...), &p)
+			decode(t, devmap(t, out.ExitDone, append([]string{"plan", "--json"}, c.args...)...), &p)
 			checkModel(t, &p.Model, c.args[0])
 			checkDevices(t, p.Devices)
 			checkShards(t, &p, c.degree)
@@ -99,9 +101,9 @@ func TestShardedRefusals(t *testing.T) {
 		{"--strategy hsdp --shard-degree -1", "shard-degree"},
 		{"--strategy fsdp --quantize nf4", "use --strategy ddp or device-map"},
 	} {
-		var out, errs strings.Builder
+		var document, errs strings.Builder
 		args := append([]string{"plan", "qwen2.5-3b", "--gpus", "4"}, strings.Fields(c.flags)...)
-		if got := run(t.Context(), args, &out, &errs); got != exitUsage || !strings.Contains(errs.String(), c.want) {
+		if got := run(t.Context(), args, &document, &errs); got != out.ExitUsage || !strings.Contains(errs.String(), c.want) {
 			t.Errorf("%s: exit status %d, %q, want %q", c.flags, got, errs.String(), c.want)
 		}
 	}

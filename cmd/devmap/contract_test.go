@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // The documents as README promises them to users' scripts, written from that
@@ -181,7 +183,7 @@ func TestPlanContract(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			data := devmap(t, exitDone, append([]string{"plan", "--json"}, args...)...)
+			data := devmap(t, out.ExitDone, append([]string{"plan", "--json"}, args...)...)
 			var p contractPlan
 			decode(t, data, &p)
 			if p.FormatVersion != "devmap.plan/v1" || p.Objective.Name != "memory" || p.Warnings == nil {
@@ -345,12 +347,12 @@ func checkAgain(t *testing.T, model string, plan []byte, p *contractPlan) {
 		t.Fatal(err)
 	}
 	var c contractCheck
-	decode(t, devmap(t, exitDone, "check", model, file, "--json"), &c)
+	decode(t, devmap(t, out.ExitDone, "check", model, file, "--json"), &c)
 	if !reflect.DeepEqual(c.Devices, p.Devices) || c.Imbalance != p.Imbalance || c.Faults == nil || len(c.Faults) > 0 {
 		t.Errorf("check says\n%+v\nthe plan\n%+v", c, p.Devices)
 	}
 	var emitted map[string]json.RawMessage
-	decode(t, devmap(t, exitDone, "emit", file, "--for", "accelerate"), &emitted)
+	decode(t, devmap(t, out.ExitDone, "emit", file, "--for", "accelerate"), &emitted)
 	if !reflect.DeepEqual(emitted, p.DeviceMap) {
 		t.Errorf("emit writes %s", emitted)
 	}
@@ -363,7 +365,7 @@ func TestCheckContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c contractCheck
-	decode(t, devmap(t, exitCheck, "check", "llama-3.1-8b", file, "--json", "--gpus", "8GiB,8GiB"), &c)
+	decode(t, devmap(t, out.ExitCheck, "check", "llama-3.1-8b", file, "--json", "--gpus", "8GiB,8GiB"), &c)
 	checkDevices(t, c.Devices)
 	kinds := map[string]contractFault{}
 	for _, f := range c.Faults {
@@ -393,7 +395,7 @@ func TestInspectContract(t *testing.T) {
 				t.Fatal(err)
 			}
 			var doc contractInspect
-			decode(t, devmap(t, exitDone, "inspect", "--json", args[0]), &doc)
+			decode(t, devmap(t, out.ExitDone, "inspect", "--json", args[0]), &doc)
 			if doc.FormatVersion != "devmap.inspect/v1" || len(doc.Units) != len(g.Units) {
 				t.Fatalf("format %q, %d units of %d", doc.FormatVersion, len(doc.Units), len(g.Units))
 			}

@@ -9,6 +9,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // deviceTable is a row per GPU: what runs there, the bytes at its peak by
@@ -34,7 +36,7 @@ func (t *tables) devices(m devicemap.Map, ds []devicemap.Prediction) {
 		dt.most = max(dt.most, ds[d].Predicted.PeakAllocatedBytes+ds[d].Predicted.OverheadBytes)
 	}
 	dt.unit = scaleFor(dt.most)
-	t.printf("%s, %s%s (%s)\n%s\n%s", cell(t.g.Name), t.doing(), t.how(), dt.unit.name, trimmed(dt.render()), block(dt.legend()))
+	t.printf("%s, %s%s (%s)\n%s\n%s", out.Cell(t.g.Name), t.doing(), t.how(), dt.unit.name, trimmed(dt.render()), out.Block(dt.legend()))
 	for _, tier := range []devicemap.Device{devicemap.CPU, devicemap.Disk, devicemap.Nowhere} {
 		if s := t.runs(m, tier); m != nil && s != nothing {
 			t.printf("on %s: %s\n", tierName(tier), s)
@@ -85,12 +87,12 @@ func newWriter() table.Writer {
 }
 
 // trimmed takes the blanks off the ends of lines.
-func trimmed(s string) block {
+func trimmed(s string) out.Block {
 	lines := strings.Split(s, "\n")
 	for i := range lines {
 		lines[i] = strings.TrimRight(lines[i], " ")
 	}
-	return block(strings.Join(lines, "\n"))
+	return out.Block(strings.Join(lines, "\n"))
 }
 
 // idle reports whether devices a and b both hold nothing and are alike, so

@@ -8,10 +8,12 @@ import (
 
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 func newEmit() *cobra.Command {
-	var engine, out string
+	var engine, file string
 	cmd := &cobra.Command{
 		Use:   "emit PLAN --for ENGINE",
 		Short: "Write the plan in the form an engine reads",
@@ -20,30 +22,30 @@ func newEmit() *cobra.Command {
 		Args: exactly(1, "one PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if engine == "" {
-				return usagef("--for is needed, as in: --for %s (known: %s)", emit.Engines()[0], strings.Join(emit.Engines(), ", "))
+				return out.Usagef("--for is needed, as in: --for %s (known: %s)", emit.Engines()[0], strings.Join(emit.Engines(), ", "))
 			}
 			e, err := emit.Parse(engine)
 			if near := guess("for", engine, emit.Engines()); err != nil && near != "" {
-				return usagef("--for: %w: did you mean %s?", err, near)
+				return out.Usagef("--for: %w: did you mean %s?", err, near)
 			}
 			if err != nil {
-				return usagef("--for: %w", err)
+				return out.Usagef("--for: %w", err)
 			}
-			plan, err := interruptible(cmd.Context(), 0, args[0], func() (*devicemap.Plan, error) { return devicemap.ReadPlan(args[0]) })
+			plan, err := out.Interruptible(cmd.Context(), 0, args[0], func() (*devicemap.Plan, error) { return devicemap.ReadPlan(args[0]) })
 			if err != nil {
 				return err
 			}
-			if err := spare(out, plan.Model.Source, args[0]); err != nil {
+			if err := out.Spare(file, plan.Model.Source, args[0]); err != nil {
 				return err
 			}
-			if err := writeOut(cmd, out, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
+			if err := out.Write(cmd, file, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
 				return err
 			}
-			usage := emit.Usage(e, plan, out)
-			if out == "" {
+			usage := emit.Usage(e, plan, file)
+			if file == "" {
 				usage = emit.Usage(e, plan, "device_map.json") + " (written there by -o device_map.json)"
 			}
-			if err := sayf(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage); err != nil {
+			if err := out.Say(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage); err != nil {
 				return err
 			}
 			// The file goes on without the plan: what limits its meaning is
@@ -57,6 +59,6 @@ func newEmit() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&engine, "for", "", "the engine: "+strings.Join(emit.Engines(), ", "))
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to a file, which appears whole or not at all")
+	cmd.Flags().StringVarP(&file, "output", "o", "", "write to a file, which appears whole or not at all")
 	return cmd
 }

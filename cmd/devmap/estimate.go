@@ -12,6 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type estimateCommand struct {
@@ -83,7 +85,7 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := c.refused(cmd); err != nil {
 		return err
 	}
-	if err := spare(c.out, arg, arg, c.topology); err != nil {
+	if err := out.Spare(c.out, arg, arg, c.topology); err != nil {
 		return err
 	}
 	p, err := c.asked(cmd, arg)
@@ -108,8 +110,8 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []strategy.Row) error {
 	result := cmd.OutOrStdout()
 	if c.json || c.out != "" {
-		out := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
-		if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
+		document := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
+		if err := out.Write(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
 			return err
 		}
 		result = cmd.ErrOrStderr()
@@ -135,7 +137,7 @@ func (c *estimateCommand) refused(cmd *cobra.Command) error {
 		return err
 	}
 	if c.objective == front {
-		return usagef("--objective front is a table of its own: devmap plan prints it")
+		return out.Usagef("--objective front is a table of its own: devmap plan prints it")
 	}
 	return nil
 }

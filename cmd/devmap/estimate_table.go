@@ -11,6 +11,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // strategies is a row per strategy and runtime, the best first, and why the
@@ -21,7 +23,7 @@ func (t *tables) strategies(rows []strategy.Row) {
 		t.work = answered[0].Resolved
 		t.work.MicroBatches = 1 // each row has its own
 		t.work.Precision = usual(answered)
-		t.printf("%s, %s (GiB)\n%s\n", cell(t.g.Name), t.doing(), trimmed(strategyTable(answered, t.work.Precision)))
+		t.printf("%s, %s (GiB)\n%s\n", out.Cell(t.g.Name), t.doing(), trimmed(strategyTable(answered, t.work.Precision)))
 	}
 	for _, line := range folded(refusals(rows), ", ") {
 		t.printf("%s: %s\n", line[0], line[1])

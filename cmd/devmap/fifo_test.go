@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // TestInterruptedFIFO: a FIFO without another end ends with the command's
@@ -35,8 +37,8 @@ func TestInterruptedFIFO(t *testing.T) {
 		{"emit", fifo, "--for", "accelerate"},
 		{"plan", toy, "--gpus", "2", "--mode", "load", "--json", "-o", unread},
 	} {
-		var out, problems bytes.Buffer
-		if code := run(ctx, args, &out, &problems); code != exitError || !strings.Contains(problems.String(), "interrupted while waiting") {
+		var document, problems bytes.Buffer
+		if code := run(ctx, args, &document, &problems); code != out.ExitError || !strings.Contains(problems.String(), "interrupted while waiting") {
 			t.Errorf("%v: status %d, %s", args, code, problems.String())
 		}
 	}
@@ -61,7 +63,7 @@ func TestLateOutput(t *testing.T) {
 		root.AddCommand(cmd)
 		root.SetContext(interrupted)
 		cmd.SetContext(ended)
-		err := writeOut(cmd, fifo, func(w io.Writer) error { _, err := io.WriteString(w, "the plan"); return err })
+		err := out.Write(cmd, fifo, func(w io.Writer) error { _, err := io.WriteString(w, "the plan"); return err })
 		if err != nil {
 			t.Fatalf("%v (%v)", err, interrupted.Err())
 		}

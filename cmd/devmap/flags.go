@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // shared are the flags of plan, check and inspect that say what the model is
@@ -102,7 +104,7 @@ func (s *shared) later(f *pflag.FlagSet) {
 func zeros(cmd *cobra.Command) error {
 	for _, name := range []string{"seq", "target-seq", "image-size", "virtual-stages", "shard-degree"} {
 		if f := cmd.Flags().Lookup(name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
-			return usagef("--%s: %s is not 1 or more (left out: %s)", name, f.Value, leftOut[name])
+			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", name, f.Value, leftOut[name])
 		}
 	}
 	return nil

@@ -13,6 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // front is the objective that prints several maps.
@@ -30,21 +32,21 @@ func (s *shared) minimised() planner.Objective {
 // share.
 func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, notes []string) error {
 	if c.explain {
-		return usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
+		return out.Usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
 	}
 	f, err := planner.SolveFront(cmd.Context(), p, planner.Settings{TimeLimit: c.left()})
 	if err != nil {
 		return withHelps(cmd.Context(), err, asked)
 	}
-	out := frontOf(p, f)
-	out.Warnings = slices.Concat(notes, out.Warnings)
-	if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, out) }); err != nil {
+	document := frontOf(p, f)
+	document.Warnings = slices.Concat(notes, document.Warnings)
+	if err := out.Write(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
 		return err
 	}
 	if !c.json {
 		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
 		t.front(f)
-		t.warnings(out.Warnings)
+		t.warnings(document.Warnings)
 	}
 	return nil
 }
@@ -113,7 +115,7 @@ func (t *tables) front(f *planner.Front) {
 	}
 	configs = append(configs, table.ColumnConfig{Number: runs, WidthMax: width, WidthMaxEnforcer: wrapLines})
 	w.SetColumnConfigs(configs)
-	t.printf("%s, %s%s\n%s\n", cell(t.g.Name), t.doing(), t.how(), trimmed(w.Render()))
+	t.printf("%s, %s%s\n%s\n", out.Cell(t.g.Name), t.doing(), t.how(), trimmed(w.Render()))
 	whole := "every point is proved, and there are no others"
 	if !f.Complete {
 		whole = "not all is proved: there may be others, and better ones"

@@ -11,6 +11,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // named brings --gpu and --gpus into the forms that the rest reads: a GPU by
@@ -32,13 +34,13 @@ func (s *shared) named(cmd *cobra.Command) error {
 	}
 	size = strings.TrimSpace(size)
 	if n < 1 || n > costmodel.MaxDevices {
-		return usagef("--gpus %q: %d is not 1 to %d", s.gpus, n, costmodel.MaxDevices)
+		return out.Usagef("--gpus %q: %d is not 1 to %d", s.gpus, n, costmodel.MaxDevices)
 	}
 	if _, err := costmodel.ParseBytes(size); err != nil {
 		if gpu, err := gpuNamed(size); err == nil {
-			return usagef("--gpus %q: write --gpus %d --gpu %s", s.gpus, n, gpu)
+			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", s.gpus, n, gpu)
 		}
-		return usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", s.gpus, size)
+		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", s.gpus, size)
 	}
 	s.gpus = strings.Join(slices.Repeat([]string{size}, n), ",")
 	return nil
@@ -59,7 +61,7 @@ func gpuNamed(name string) (string, error) {
 	case len(found) > 1:
 		near = "did you mean " + strings.Join(found, " or ") + "?"
 	}
-	return "", usagef("--gpu %q is unknown (known: %s): %s", name, strings.Join(catalogue.Names(), ", "), near)
+	return "", out.Usagef("--gpu %q is unknown (known: %s): %s", name, strings.Join(catalogue.Names(), ", "), near)
 }
 
 // like are the catalogue's GPUs that a name may mean: those with all of its

@@ -7,6 +7,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // devices builds the topology that the flags name: a file, a count, or a list
@@ -14,14 +16,14 @@ import (
 func (s *shared) buildTopology(ctx context.Context, mode costmodel.Mode, count int) (*costmodel.Topology, error) {
 	gpu, err := catalogue.Find(s.gpu)
 	if err != nil {
-		return nil, usagef("--gpu: %w", err)
+		return nil, out.Usagef("--gpu: %w", err)
 	}
 	var t *costmodel.Topology
 	switch {
 	case s.topology != "" && s.gpus != "":
-		return nil, usagef("--topology and --gpus both say what the devices are: give one")
+		return nil, out.Usagef("--topology and --gpus both say what the devices are: give one")
 	case s.topology != "":
-		t, err = interruptible(ctx, 0, s.topology, func() (*costmodel.Topology, error) {
+		t, err = out.Interruptible(ctx, 0, s.topology, func() (*costmodel.Topology, error) {
 			return costmodel.ReadTopology(s.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
 	default:
@@ -34,7 +36,7 @@ func (s *shared) buildTopology(ctx context.Context, mode costmodel.Mode, count i
 		return nil, err
 	}
 	if err := t.Check(); err != nil {
-		return nil, usagef("the GPUs asked for: %w", err)
+		return nil, out.Usagef("the GPUs asked for: %w", err)
 	}
 	return t, nil
 }
@@ -54,7 +56,7 @@ func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, e
 	t := &costmodel.Topology{}
 	switch {
 	case s.gpus == "" && count == 0:
-		return nil, usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
+		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
 	case s.gpus == "auto":
 		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
 	case s.gpus != "":
@@ -65,7 +67,7 @@ func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, e
 		count = n
 	}
 	if count < 1 || count > costmodel.MaxDevices {
-		return nil, usagef("--gpus %d: it must be 1 to %d", count, costmodel.MaxDevices)
+		return nil, out.Usagef("--gpus %d: it must be 1 to %d", count, costmodel.MaxDevices)
 	}
 	for range count {
 		t.Devices = append(t.Devices, gpu)
@@ -79,7 +81,7 @@ func (s *shared) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 	for _, v := range strings.Split(s.gpus, ",") {
 		c, err := size(v)
 		if err != nil {
-			return nil, usagef("--gpus %q: it is neither a count nor a list of capacities: %w", s.gpus, err)
+			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", s.gpus, err)
 		}
 		d := gpu
 		d.CapacityBytes, d.ReservedBytes = c, 0
@@ -93,12 +95,12 @@ func (s *shared) setAside(t *costmodel.Topology) error {
 	for _, r := range s.reserve {
 		parts := strings.Split(r, ",")
 		if len(parts) != 1 && len(parts) != len(t.Devices) {
-			return usagef("--reserve %q has %d sizes for %d devices: give one, or one each", r, len(parts), len(t.Devices))
+			return out.Usagef("--reserve %q has %d sizes for %d devices: give one, or one each", r, len(parts), len(t.Devices))
 		}
 		for d := range t.Devices {
 			b, err := size(parts[min(d, len(parts)-1)])
 			if err != nil {
-				return usagef("--reserve %q: %w", r, err)
+				return out.Usagef("--reserve %q: %w", r, err)
 			}
 			t.Devices[d].ReservedBytes += b
 		}

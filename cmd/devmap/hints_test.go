@@ -8,6 +8,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // TestHints: each change that is told is run as it is printed, exits 0 where
@@ -54,11 +56,11 @@ func settings(typed []string) []setting {
 
 func followAll(t *testing.T, command, model string, typed, want []string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	status := run(t.Context(), slices.Concat([]string{command, model, "--json"}, typed), &out, &errs)
+	var document, errs bytes.Buffer
+	status := run(t.Context(), slices.Concat([]string{command, model, "--json"}, typed), &document, &errs)
 	hints := remedies(errs.String())
-	if status == exitDone {
-		p, err := readPlan(out.Bytes())
+	if status == out.ExitDone {
+		p, err := readPlan(document.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,19 +82,19 @@ func followAll(t *testing.T, command, model string, typed, want []string) {
 		}
 		flags = slices.DeleteFunc(flags, func(w string) bool { return w == "--explain" })
 		var errs bytes.Buffer
-		if command == "estimate" && run(t.Context(), slices.Concat([]string{"estimate", model}, flags), &out, &errs) != exitDone {
+		if command == "estimate" && run(t.Context(), slices.Concat([]string{"estimate", model}, flags), &document, &errs) != out.ExitDone {
 			t.Errorf("%s: %s", h.flags, &errs)
 		}
-		out.Reset()
+		document.Reset()
 		again := slices.Concat([]string{"plan", model, "--json"}, flags)
-		if status := run(t.Context(), again, &out, &errs); h.fits && status != exitDone || !h.fits && status != exitInfeasible {
+		if status := run(t.Context(), again, &document, &errs); h.fits && status != out.ExitDone || !h.fits && status != out.ExitInfeasible {
 			t.Errorf("it says %q; devmap %s exits with %d: %s", h.flags, strings.Join(again, " "), status, &errs)
 			continue
 		}
 		if !h.fits || h.figure == "" || strings.Contains(h.flags, "contiguous") {
 			continue
 		}
-		p, err := readPlan(out.Bytes())
+		p, err := readPlan(document.Bytes())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // forged is a name that, printed as it is, would end a line and begin one of
@@ -103,9 +105,9 @@ func TestNothingForges(t *testing.T) {
 		if !strings.HasPrefix(flag, "--gpus") && !strings.HasPrefix(flag, "--topology") {
 			args = append(args, "--gpus", "2")
 		}
-		code := exitUsage
+		code := out.ExitUsage
 		if strings.HasPrefix(flag, "--topology") {
-			code = exitError
+			code = out.ExitError
 		}
 		hostile(code, args...)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type inspectCommand struct{ shared }
@@ -101,7 +103,7 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 	return out
 }
 
-func inspectTable(w io.Writer, t *tables, out *inspectOutput) error {
+func inspectTable(w io.Writer, t *tables, document *inspectOutput) error {
 	rows := newWriter()
 	rows.AppendHeader(table.Row{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are"})
 	var configs []table.ColumnConfig
@@ -110,17 +112,17 @@ func inspectTable(w io.Writer, t *tables, out *inspectOutput) error {
 	}
 	rows.SetColumnConfigs(configs)
 	var bytes int64
-	for i := range out.Units {
-		u := &out.Units[i]
+	for i := range document.Units {
+		u := &document.Units[i]
 		bytes += u.ParamsBytes
 		rows.AppendRow(table.Row{
-			cell(u.Name), grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.buffers),
+			out.Cell(u.Name), grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.buffers),
 			fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes), u.origin,
 		})
 	}
-	return sayf(w, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
-		cell(strings.TrimSpace(t.g.Name+" "+t.g.Class)), grouped(out.Model.Params), costmodel.Bytes(bytes),
-		plural(len(out.Units), "unit"), grouped(out.Model.Buffers), t.doing(), trimmed(rows.Render()))
+	return out.Say(w, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
+		out.Cell(strings.TrimSpace(t.g.Name+" "+t.g.Class)), grouped(document.Model.Params), costmodel.Bytes(bytes),
+		plural(len(document.Units), "unit"), grouped(document.Model.Buffers), t.doing(), trimmed(rows.Render()))
 }
 
 // grouped prints 8030261248 as 8,030,261,248.

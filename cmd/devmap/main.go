@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 func main() {
@@ -38,17 +40,17 @@ func unknownCommand(root *cobra.Command, args []string) error {
 
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	out, problems := &stream{w: stdout}, &stream{w: stderr}
+	results, problems := out.NewStream(stdout), out.NewStream(stderr)
 	root := newRoot()
 	root.SetArgs(args)
-	root.SetOut(out)
+	root.SetOut(results)
 	root.SetErr(problems)
 	err := unknownCommand(root, args)
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
-	if unwritten := out.flush(); unwritten != nil {
-		err = fmt.Errorf("writing stdout: %w", withoutName(unwritten))
+	if unwritten := results.Flush(); unwritten != nil {
+		err = fmt.Errorf("writing stdout: %w", unwritten)
 	}
-	return report(problems, err)
+	return out.Report(problems, err, spoken)
 }

@@ -6,6 +6,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 const noOffload = "none"
@@ -24,15 +26,15 @@ func (s *shared) refuseOffload(cmd *cobra.Command) error {
 	case s.offload == noOffload:
 		return nil
 	case cmd.Name() != "plan":
-		return usagef("--offload %s: it is for devmap plan", s.offload)
+		return out.Usagef("--offload %s: it is for devmap plan", s.offload)
 	case s.objective != string(planner.Memory):
-		return usagef("--offload %s --objective %s: what is minimised is the bytes that travel, so that offload goes with --objective memory", s.offload, s.objective)
+		return out.Usagef("--offload %s --objective %s: what is minimised is the bytes that travel, so that offload goes with --objective memory", s.offload, s.objective)
 	case s.mode == string(costmodel.Train):
-		return usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", s.offload)
+		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", s.offload)
 	case s.strategy != string(costmodel.DeviceMap):
-		return usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", s.offload, s.strategy)
+		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", s.offload, s.strategy)
 	case !s.contiguous:
-		return usagef("--offload %s --contiguous=false: units leave a contiguous map", s.offload)
+		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", s.offload)
 	}
 	return nil
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // once is a flag that takes one value: of two, pflag keeps the last without a
@@ -60,13 +62,13 @@ func flagError(cmd *cobra.Command, err error) error {
 			err = fmt.Errorf("invalid argument %q for \"--%s\" flag: %s", invalid.GetValue(), invalid.GetFlag().Name, why)
 		}
 	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.HasAvailableSubCommands():
-		return usagef("%w: flags follow the command, as in devmap plan MODEL --gpus 4 (devmap help)", err)
+		return out.Usagef("%w: flags follow the command, as in devmap plan MODEL --gpus 4 (devmap help)", err)
 	case errors.As(err, &unknown):
 		if ours := elsewhere[unknown.GetSpecifiedName()]; ours != "" && cmd.Flags().Lookup(ours) != nil {
 			err = fmt.Errorf("%w: did you mean --%s?", err, ours)
 		}
 	}
-	return usagef("%w (devmap help %s)", err, cmd.Name())
+	return out.Usagef("%w (devmap help %s)", err, cmd.Name())
 }
 
 // unreadable says why a value is none of its flag's type; empty where pflag's

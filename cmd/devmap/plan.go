@@ -18,6 +18,8 @@ import (
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type planCommand struct {
@@ -66,7 +68,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := c.refused(cmd); err != nil {
 		return err
 	}
-	if err := spare(c.out, arg, arg, c.topology); err != nil {
+	if err := out.Spare(c.out, arg, arg, c.topology); err != nil {
 		return err
 	}
 	if format, data := c.posedFile(arg); format != "" {
@@ -113,10 +115,10 @@ func (c *planCommand) refused(cmd *cobra.Command) error {
 		return err
 	}
 	if c.timeLimit <= 0 {
-		return usagef("--time-limit %v: it must be more than 0", c.timeLimit)
+		return out.Usagef("--time-limit %v: it must be more than 0", c.timeLimit)
 	}
 	if costmodel.Strategy(c.strategy).Traits().Replicated && len(c.pins)+len(c.together) > 0 {
-		return usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
+		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
 	}
 	return nil
 }
@@ -140,7 +142,7 @@ func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Pro
 	s := planner.Settings{TimeLimit: c.left()}
 	done := func() {}
 	if !c.json {
-		s.Progress, done = progress(stderr)
+		s.Progress, done = out.Progress(stderr)
 	}
 	sol, err := planner.Solve(ctx, p, s)
 	done()
@@ -152,7 +154,7 @@ func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	var inf *planner.InfeasibleError
 	var offload *planner.OffloadError
 	if errors.As(err, &inf) || errors.As(err, &offload) && offload.TooLittle {
-		return &infeasible{err: err, helps: changeLines(strategy.Smallest(ctx, asked))}
+		return &out.Infeasible{Err: err, Helps: changeLines(strategy.Smallest(ctx, asked))}
 	}
 	return err
 }
@@ -161,7 +163,7 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strateg
 	plan := planOf(p, sol)
 	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
-	if err := writeOut(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
+	if err := out.Write(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
 		return err
 	}
 	t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/posed"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // A file of a public partitioning problem names its own devices. Without
@@ -57,7 +59,7 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format benchfi
 		other = append(other, "--objective "+front)
 	}
 	if len(other) > 0 {
-		return usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
+		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), c.timeLimit)
@@ -68,11 +70,11 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format benchfi
 	case benchfile.PiperFormat:
 		solve = c.posedPiper
 	default:
-		return usagef("%s names no devices: add --gpus N", file)
+		return out.Usagef("%s names no devices: add --gpus N", file)
 	}
 	done := func() {}
 	if !c.json {
-		c.told, done = posedProgress(cmd.ErrOrStderr())
+		c.told, done = out.PosedProgress(cmd.ErrOrStderr())
 	}
 	a, err := solve(ctx, file, data)
 	done()
@@ -80,12 +82,12 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format benchfi
 	var tooLittle *posed.GraphTooLittle
 	var noStages *posed.PipelineTooLittle
 	if errors.As(err, &tooLittle) || errors.As(err, &noStages) {
-		return &infeasible{err: err, helps: c.outOfOrder(ctx, tooLittle, file, data)}
+		return &out.Infeasible{Err: err, Helps: c.outOfOrder(ctx, tooLittle, file, data)}
 	}
 	if err != nil {
 		return err
 	}
-	if err := writeOut(cmd, c.out, a.write); err != nil {
+	if err := out.Write(cmd, c.out, a.write); err != nil {
 		return err
 	}
 	if !c.json {

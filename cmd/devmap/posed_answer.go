@@ -10,6 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/posed"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // posedAnswer is the answer to a file that poses a problem of its own.
@@ -67,7 +69,7 @@ func (c *planCommand) posedPiper(ctx context.Context, file string, data []byte) 
 		return nil, err
 	}
 	if !c.contiguous {
-		return nil, usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
+		return nil, out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
 	}
 	p, err := posed.Piper(w, w.MaxDevices, w.MaxMemory, w.Bandwidth)
 	if err != nil {
@@ -104,8 +106,8 @@ func (a *posedAnswer) print(w io.Writer, file string, explain bool) {
 		}
 		t.AppendRow(table.Row{r.device, r.nodes, fmt.Sprintf("%.4f", r.time), fmt.Sprintf("%.4f", r.transfers), fmt.Sprintf("%.4f", r.time+r.transfers), fmt.Sprintf("%.2f", r.size/1e9)})
 	}
-	say := func(format string, args ...any) { sayf(w, format+"\n", args...) } //nolint:errcheck // a message
-	say("%s, %s (%s)\n%s", cell(file), a.form, a.unit, block(t.Render()))
+	say := func(format string, args ...any) { out.Say(w, format+"\n", args...) } //nolint:errcheck // a message
+	say("%s, %s (%s)\n%s", out.Cell(file), a.form, a.unit, out.Block(t.Render()))
 	say("largest load %.6g · lower bound %.6g (gap %.2f %%) · %s", a.value, a.bound, 100*a.gap, a.status)
 	if explain {
 		say("method: %s\nbound: %s", a.method, a.argument)

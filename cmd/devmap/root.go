@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 func newRoot() *cobra.Command {
@@ -50,7 +51,7 @@ func newLater(name string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Hidden: true, DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("%s is not built yet (built: plan, estimate, check, inspect, emit, version, completion)", name)
+			return out.Usagef("%s is not built yet (built: plan, estimate, check, inspect, emit, version, completion)", name)
 		},
 	}
 }
@@ -91,7 +92,7 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if did := cmd.SuggestionsFor(args[0]); len(did) > 0 {
 		near = ": did you mean " + strings.Join(did, " or ") + "?"
 	}
-	return usagef("unknown command %q of %s (known: %s)%s", args[0], cmd.CommandPath(), strings.Join(names, ", "), near)
+	return out.Usagef("unknown command %q of %s (known: %s)%s", args[0], cmd.CommandPath(), strings.Join(names, ", "), near)
 }
 
 // exactly asks for n arguments, with the usage status.
@@ -100,13 +101,11 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		if len(args) == n {
 			return nil
 		}
-		return usagef("%s takes %s; %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())
+		return out.Usagef("%s takes %s; %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())
 	}
 }
 
 // notBuilt refuses a value that the contract has and this version has not.
 func notBuilt(flag, value, built string) error {
-	return usagef("--%s %s is not built yet (built: %s)", flag, value, built)
+	return out.Usagef("--%s %s is not built yet (built: %s)", flag, value, built)
 }
-
-func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // nothing is what runs on a device without units.
@@ -70,10 +72,10 @@ func shortNames(g *modelgraph.Graph) map[string]string {
 	}
 	short := make(map[string]string)
 	for name := range full {
-		short[name] = cell(name)
+		short[name] = out.Cell(name)
 		for at := strings.LastIndexByte(name, '.'); at >= 0; at = strings.LastIndexByte(name[:at], '.') {
 			if users[name[at:]] == 1 && !full[name[at+1:]] {
-				short[name] = cell(name[at+1:])
+				short[name] = out.Cell(name[at+1:])
 				break
 			}
 		}

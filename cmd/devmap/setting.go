@@ -7,6 +7,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // setting takes workload and devices from the plan, each flag that is given
@@ -35,7 +37,7 @@ func (c *checkCommand) setting(cmd *cobra.Command, plan *devicemap.Plan, flat de
 		return w, nil, err
 	}
 	if err := topo.Check(); err != nil {
-		return w, nil, usagef("the GPUs of the plan: %w", err)
+		return w, nil, out.Usagef("the GPUs of the plan: %w", err)
 	}
 	return w, &topo, nil
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type fieldError struct{ costmodel.Message }
@@ -26,7 +28,7 @@ func TestSpoken(t *testing.T) {
 		{fmt.Errorf("mode=train: %w: z", field), "mode=train: " + flags + ": z"},
 		{fmt.Errorf("a: %w", fmt.Errorf("b: %w", field)), "a: b: " + flags},
 		{errors.Join(errors.New("x"), field, field), "x\n" + flags + "\n" + flags},
-		{usagef("%w", field), flags},
+		{out.Usagef("%w", field), flags},
 	} {
 		if got := spoken(c.err); got != c.want {
 			t.Errorf("%q: %q, not %q", c.err, got, c.want)

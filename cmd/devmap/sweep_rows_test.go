@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // estimate judges a table, and has the flags of its rows planned.
@@ -15,18 +17,18 @@ func (s *sweep) estimate() {
 		return f.name == "offload" || f == setting{"objective", "front"}
 	})
 	args := slices.Concat([]string{"estimate", s.model.name, "--json"}, words(s.flags))
-	status, out, errs := s.call(args, exitDone, exitUsage, exitInfeasible)
-	if status == exitUsage {
+	status, document, errs := s.call(args, out.ExitDone, out.ExitUsage, out.ExitInfeasible)
+	if status == out.ExitUsage {
 		s.refusal(args, errs)
 		return
 	}
 	var doc contractEstimate
-	if err := json.Unmarshal(out, &doc); err != nil {
+	if err := json.Unmarshal(document, &doc); err != nil {
 		s.fault(args, err)
 		return
 	}
 	fits := slices.ContainsFunc(doc.Rows, func(r contractRow) bool { return r.Fits })
-	if fits != (status == exitDone) {
+	if fits != (status == out.ExitDone) {
 		s.fault(args, fmt.Errorf("exit status %d, and rows that fit: %v", status, fits))
 	}
 	for i := range doc.Rows {
@@ -43,9 +45,9 @@ func (s *sweep) estimate() {
 // row plans with the flags of a row.
 func (s *sweep) row(r *contractRow) error {
 	s.seen["rows"]++
-	want := exitDone
+	want := out.ExitDone
 	if !r.Fits {
-		want = exitInfeasible
+		want = out.ExitInfeasible
 	}
 	again := slices.Concat([]string{"plan", s.model.name, "--json"}, r.Flags)
 	status, out, _ := s.call(again, want)
@@ -107,8 +109,8 @@ func (s *sweep) refusal(args []string, errs string) {
 			s.fault(args, err)
 			continue
 		}
-		status, _, text := s.call(slices.Concat(args[:2], again), exitDone, exitUsage, exitInfeasible)
-		if status == exitUsage && regexp.MustCompile(`--`+flag+`\b`).MatchString(text) {
+		status, _, text := s.call(slices.Concat(args[:2], again), out.ExitDone, out.ExitUsage, out.ExitInfeasible)
+		if status == out.ExitUsage && regexp.MustCompile(`--`+flag+`\b`).MatchString(text) {
 			s.fault(args, fmt.Errorf("it offers %s, which is refused: %s", h, text))
 		}
 	}

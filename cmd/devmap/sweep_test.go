@@ -19,6 +19,8 @@ import (
 
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // The sweep draws commands from a seed and holds every answer to its word:
@@ -123,7 +125,7 @@ func shellWords(args []string) string {
 // call runs a command line in this process. What no user should read is a
 // fault, and so is a status other than those expected.
 func (s *sweep) call(args []string, expected ...int) (status int, stdout []byte, stderr string) {
-	var out, errs bytes.Buffer
+	var document, errs bytes.Buffer
 	start := time.Now()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -134,22 +136,22 @@ func (s *sweep) call(args []string, expected ...int) (status int, stdout []byte,
 				s.fault(args, fmt.Errorf("panic: %v\n%s", p, debug.Stack()))
 			}
 		}()
-		status = run(ctx, args, &out, &errs)
+		status = run(ctx, args, &document, &errs)
 	}()
 	s.seen[fmt.Sprintf("%s %d", args[0], status)]++
 	if took := time.Since(start); took > s.slowest {
 		s.slowest, s.slow = took, shellWords(args)
 	}
 	// A map that the file's links do not join is the file's fault.
-	unlinked := status == exitError && strings.Contains(errs.String(), "links missing between")
+	unlinked := status == out.ExitError && strings.Contains(errs.String(), "links missing between")
 	if status >= 0 && !slices.Contains(expected, status) && !unlinked {
 		s.fault(args, fmt.Errorf("exit status %d, not one of %v: %s", status, expected, tail(errs.String())))
 	}
-	s.fault2(args, internal(errs.String()), internal(out.String()))
+	s.fault2(args, internal(errs.String()), internal(document.String()))
 	if ctx.Err() != nil {
 		s.fault(args, errors.New("it took more than a minute"))
 	}
-	return status, out.Bytes(), errs.String()
+	return status, document.Bytes(), errs.String()
 }
 
 func (s *sweep) fault2(args []string, errs ...error) { s.fault(args, errors.Join(errs...)) }
@@ -182,36 +184,36 @@ func (s *sweep) one(i uint64) {
 	if s.chance(0.8) {
 		args = append(args, "--json")
 	}
-	switch status, out, errs := s.call(args, exitDone, exitUsage, exitInfeasible); status {
-	case exitDone:
+	switch status, document, errs := s.call(args, out.ExitDone, out.ExitUsage, out.ExitInfeasible); status {
+	case out.ExitDone:
 		if slices.Contains(s.flags, setting{"objective", "front"}) {
-			s.front(args, out)
+			s.front(args, document)
 			return
 		}
-		s.planned(args, out, errs)
-	case exitInfeasible:
-		if len(out) > 0 {
+		s.planned(args, document, errs)
+	case out.ExitInfeasible:
+		if len(document) > 0 {
 			s.fault(args, errors.New("nothing fits, and something is on stdout"))
 		}
 		s.hints("plan", args, remedies(errs))
 		if s.chance(0.3) {
 			s.kept(args)
 		}
-	case exitUsage:
+	case out.ExitUsage:
 		s.refusal(args, errs)
 	}
 }
 
 // planned judges a plan, and has it checked and emitted.
-func (s *sweep) planned(args []string, out []byte, errs string) {
-	p, err := readPlan(out)
+func (s *sweep) planned(args []string, text []byte, errs string) {
+	p, err := readPlan(text)
 	if err != nil {
 		s.fault(args, err)
 		return
 	}
 	s.fault(args, p.judge())
 	s.hints("plan", args, advised(errs, p.Warnings))
-	file := s.file("plan", out)
+	file := s.file("plan", text)
 	s.checked(args, []string{"check", s.model.name, file, "--json"}, p)
 	if p.DeviceMap != nil {
 		flags := slices.DeleteFunc(slices.Clone(s.flags), func(f setting) bool {
@@ -222,20 +224,20 @@ func (s *sweep) planned(args []string, out []byte, errs string) {
 		}
 	}
 	engine := emit.Engines()[s.IntN(len(emit.Engines()))]
-	s.call([]string{"emit", file, "--for", engine}, exitDone, exitError, exitUsage)
+	s.call([]string{"emit", file, "--for", engine}, out.ExitDone, out.ExitError, out.ExitUsage)
 	if s.chance(0.1) {
-		s.call([]string{"inspect", s.model.name, "--json"}, exitDone)
+		s.call([]string{"inspect", s.model.name, "--json"}, out.ExitDone)
 	}
 }
 
 // checked holds check to the plan, byte for byte.
 func (s *sweep) checked(plan, args []string, p *sweptPlan) {
-	status, out, _ := s.call(args, exitDone)
-	if status != exitDone {
+	status, text, _ := s.call(args, out.ExitDone)
+	if status != out.ExitDone {
 		return
 	}
 	var c map[string]json.RawMessage
-	if err := json.Unmarshal(out, &c); err != nil {
+	if err := json.Unmarshal(text, &c); err != nil {
 		s.fault(args, err)
 		return
 	}
@@ -291,16 +293,16 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 			continue
 		}
 		if command == "estimate" { // which says no more than that something fits
-			s.call(slices.Concat([]string{"estimate", s.model.name, "--json"}, flags), exitDone)
+			s.call(slices.Concat([]string{"estimate", s.model.name, "--json"}, flags), out.ExitDone)
 		}
 		again := slices.Concat([]string{"plan", s.model.name, "--json"}, flags)
-		want := exitDone
+		want := out.ExitDone
 		if !h.fits {
-			want = exitInfeasible
+			want = out.ExitInfeasible
 		}
 		expected := []int{want}
 		if !h.fits && (searched(args) || searched(again)) {
-			expected = append(expected, exitDone) // given more time, it may fit
+			expected = append(expected, out.ExitDone) // given more time, it may fit
 		}
 		status, out, _ := s.call(again, expected...)
 		if !slices.Contains(expected, status) {

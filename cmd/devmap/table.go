@@ -13,6 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // tables prints what people read.
@@ -31,19 +33,13 @@ const defaultWidth, leastWidth = 120, 100
 
 func newTable(w io.Writer, g *modelgraph.Graph, work costmodel.Workload) *tables {
 	t := &tables{w: w, g: g, work: work, short: shortNames(g), width: defaultWidth}
-	if f := fileOf(w); terminal(w) {
+	if f := out.FileOf(w); out.Terminal(w) {
 		t.colour = os.Getenv("NO_COLOR") == ""
 		if columns, _, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 {
 			t.width = max(columns, leastWidth)
 		}
 	}
 	return t
-}
-
-// terminal reports whether w is one.
-func terminal(w io.Writer) bool {
-	f := fileOf(w)
-	return f != nil && term.IsTerminal(int(f.Fd()))
 }
 
 // category is one part of a device's peak: its name and its heading, the
@@ -155,12 +151,12 @@ func (t *tables) certificate(s *planner.Solution) {
 // warnings are footnotes.
 func (t *tables) warnings(ws []string) {
 	for _, w := range ws {
-		t.printf("note: %s\n", shortened(oneLine(w), mostErrorLine))
+		t.printf("note: %s\n", out.Shortened(out.OneLine(w), out.MaxLine))
 	}
 }
 
 func (t *tables) printf(format string, args ...any) {
-	sayf(t.w, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+	out.Say(t.w, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }
 
 // plural prints 1 fault, 2 faults, 4 micro-batches.

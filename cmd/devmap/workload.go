@@ -6,6 +6,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // parse is the workload that the flags ask for.
@@ -32,7 +34,7 @@ func (s *shared) parse() (costmodel.Workload, error) {
 		n    int64
 	}{{"batch", s.batch}, {"micro-batches", s.microBatches}} {
 		if v.n < 1 {
-			return w, usagef("--%s %d: it must be 1 or more", v.flag, v.n)
+			return w, out.Usagef("--%s %d: it must be 1 or more", v.flag, v.n)
 		}
 	}
 	if s.precision != "" {
@@ -47,14 +49,14 @@ func (s *shared) constraints(p *planner.Problem) error {
 		layer, device, ok := strings.Cut(v, "=")
 		d, err := strconv.Atoi(device)
 		if !ok || layer == "" || err != nil {
-			return usagef("--pin %q is not LAYER=DEVICE with a device index", v)
+			return out.Usagef("--pin %q is not LAYER=DEVICE with a device index", v)
 		}
 		p.Pins = append(p.Pins, planner.Pin{Pattern: layer, Device: d})
 	}
 	for _, v := range s.together {
 		names := strings.Split(v, ",")
 		if len(names) < 2 {
-			return usagef("--together %q names one layer: it takes A,B", v)
+			return out.Usagef("--together %q names one layer: it takes A,B", v)
 		}
 		p.Together = append(p.Together, names)
 	}

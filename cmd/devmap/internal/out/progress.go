@@ -1,4 +1,4 @@
-package main
+package out
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 // patience is how long a search goes on before it shows itself.
 const patience = 300 * time.Millisecond
 
-// progress shows a long search on a terminal; done clears it.
-func progress(stderr io.Writer) (show func(planner.Progress), done func()) {
+// Progress shows a long search on a terminal; done clears it.
+func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	say, done := searching(stderr)
 	if say == nil {
 		return nil, done
@@ -29,8 +29,8 @@ func progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	}, done
 }
 
-// posedProgress is that of a problem that a file poses.
-func posedProgress(stderr io.Writer) (show func(largest, bound float64), done func()) {
+// PosedProgress is that of a problem that a file poses.
+func PosedProgress(stderr io.Writer) (show func(largest, bound float64), done func()) {
 	say, done := searching(stderr)
 	if say == nil {
 		return nil, done
@@ -48,10 +48,10 @@ func posedProgress(stderr io.Writer) (show func(largest, bound float64), done fu
 // taken a while until it is done, and moves though nothing new is said. say is
 // nil where there is no terminal.
 func searching(stderr io.Writer) (say func(string), done func()) {
-	if !terminal(stderr) {
+	if !Terminal(stderr) {
 		return nil, func() {}
 	}
-	return paint(fileOf(stderr), patience)
+	return paint(FileOf(stderr), patience)
 }
 
 // paint draws every so often, in a goroutine that done ends and waits for.

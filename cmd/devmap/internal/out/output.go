@@ -1,4 +1,4 @@
-package main
+package out
 
 import (
 	"context"
@@ -14,10 +14,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// writeOut runs write on stdout, or on a file that appears whole or not at
+// Write runs write on stdout, or on a file that appears whole or not at
 // all. A FIFO without a reader is waited for until the command is interrupted;
 // that is the root's context, as plan's own also ends with --time-limit.
-func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) error {
+func Write(cmd *cobra.Command, path string, write func(io.Writer) error) error {
 	if path == "" {
 		return write(cmd.OutOrStdout())
 	}
@@ -25,7 +25,7 @@ func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 	switch info, missing := os.Stat(target); {
 	case err != nil:
 	case missing == nil && !info.Mode().IsRegular():
-		_, err = interruptible(cmd.Root().Context(), toWrite, path, func() (struct{}, error) { return struct{}{}, writeTo(target, write) })
+		_, err = Interruptible(cmd.Root().Context(), toWrite, path, func() (struct{}, error) { return struct{}{}, writeTo(target, write) })
 	default:
 		err = writeFile(target, write)
 	}
@@ -39,10 +39,10 @@ func writeOut(cmd *cobra.Command, path string, write func(io.Writer) error) erro
 // its best answer, which still has to be written.
 const toWrite = time.Second
 
-// interruptible runs what may wait for another process (the other end of a
+// Interruptible runs what may wait for another process (the other end of a
 // FIFO) until the command is interrupted, and so much longer; the system call
 // that waits then ends with the process.
-func interruptible[T any](ctx context.Context, longer time.Duration, path string, wait func() (T, error)) (T, error) {
+func Interruptible[T any](ctx context.Context, longer time.Duration, path string, wait func() (T, error)) (T, error) {
 	type answer struct {
 		value T
 		err   error

@@ -1,4 +1,4 @@
-package main
+package out
 
 import (
 	"fmt"
@@ -7,20 +7,25 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 )
 
-// stream is stdout or stderr. It keeps the first error of writing, which
+// Stream is stdout or stderr. It keeps the first error of writing, which
 // cobra's help and version do not look at, and is the last net for what would
-// steer a terminal: whatever slipped through [oneLine] is written as \u001b,
+// steer a terminal: whatever slipped through [OneLine] is written as \u001b,
 // which means the same inside a string of JSON.
-type stream struct {
+type Stream struct {
 	w    io.Writer
 	err  error
 	part []byte // the beginning of a character whose end is still to come
 }
 
+// NewStream is the stream that ends in a writer.
+func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
+
 // Write implements io.Writer.
-func (s *stream) Write(p []byte) (int, error) {
+func (s *Stream) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
@@ -34,18 +39,22 @@ func (s *stream) Write(p []byte) (int, error) {
 	return len(p), s.err
 }
 
-// flush writes what is left, once all is written.
-func (s *stream) flush() error {
+// Flush writes what is left, once all is written, and returns the first error
+// of writing.
+func (s *Stream) Flush() error {
 	if len(s.part) > 0 && s.err == nil {
 		_, s.err = io.WriteString(s.w, escaped(string(s.part), s.kept))
 	}
-	return s.err
+	if s.err != nil {
+		return withoutName(s.err)
+	}
+	return nil
 }
 
 // kept reports the control characters that devmap writes itself: the ends of
 // lines, the tabs of completion scripts, and colours on a terminal.
-func (s *stream) kept(r rune) bool {
-	return r == '\n' || r == '\t' || r == '\x1b' && terminal(s.w)
+func (s *Stream) kept(r rune) bool {
+	return r == '\n' || r == '\t' || r == '\x1b' && Terminal(s.w)
 }
 
 // wholeCharacters is the length of p less a character that is cut off at its
@@ -62,27 +71,27 @@ func wholeCharacters(p []byte) int {
 	return len(p)
 }
 
-// oneLine is a string from a file, a flag or the environment as it may stand
+// OneLine is a string from a file, a flag or the environment as it may stand
 // in a line of text: nothing in it ends the line, steers the terminal or turns
 // the reading direction.
-func oneLine(s string) string { return escaped(s, func(rune) bool { return false }) }
+func OneLine(s string) string { return escaped(s, func(rune) bool { return false }) }
 
-// block is text of several lines that devmap laid out itself, each cell of it
-// by [cell].
-type block string
+// Block is text of several lines that devmap laid out itself, each cell of it
+// by [Cell].
+type Block string
 
-// sayf prints for people. Strings, and what prints itself, are one line each,
+// Say prints for people. Strings, and what prints itself, are one line each,
 // so that no name in a file forges a line; a block stays as it is.
-func sayf(w io.Writer, format string, args ...any) error {
+func Say(w io.Writer, format string, args ...any) error {
 	safe := make([]any, len(args))
 	for i, a := range args {
 		switch v := a.(type) {
 		case string:
-			safe[i] = oneLine(v)
+			safe[i] = OneLine(v)
 		case error:
-			safe[i] = oneLine(spoken(v))
+			safe[i] = OneLine(v.Error())
 		case fmt.Stringer:
-			safe[i] = oneLine(v.String())
+			safe[i] = OneLine(v.String())
 		default:
 			safe[i] = a
 		}
@@ -91,10 +100,10 @@ func sayf(w io.Writer, format string, args ...any) error {
 	return err
 }
 
-// cell is a name in a table: on one line, and cut where nobody would read on.
-func cell(name string) string {
+// Cell is a name in a table: on one line, and cut where nobody would read on.
+func Cell(name string) string {
 	const most = 200
-	return shortened(oneLine(name), most)
+	return Shortened(OneLine(name), most)
 }
 
 // escaped writes what is unsafe as \u001b, and bytes that are no UTF-8 as \xff.
@@ -126,11 +135,17 @@ func unsafeRune(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
-// fileOf is the file behind a writer, nil where there is none.
-func fileOf(w io.Writer) *os.File {
-	if s, ok := w.(*stream); ok {
+// FileOf is the file behind a writer, nil where there is none.
+func FileOf(w io.Writer) *os.File {
+	if s, ok := w.(*Stream); ok {
 		w = s.w
 	}
 	f, _ := w.(*os.File)
 	return f
+}
+
+// Terminal reports whether a writer is one.
+func Terminal(w io.Writer) bool {
+	f := FileOf(w)
+	return f != nil && term.IsTerminal(int(f.Fd()))
 }

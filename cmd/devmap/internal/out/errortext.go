@@ -1,4 +1,4 @@
-package main
+package out
 
 import (
 	"fmt"
@@ -9,37 +9,37 @@ import (
 // Bounds of an error on screen. A message quotes what is wrong; a name or a
 // value of a hostile file may be megabytes long.
 const (
-	mostErrorLine  = 1500 // bytes
-	mostErrorLines = 25
+	MaxLine  = 1500 // bytes
+	maxLines = 25
 )
 
-// errorText is an error for people: a fault a line, as [errors.Join] has them,
+// errorText is an error for people, in the words that say tells errors in: a fault a line, as [errors.Join] has them,
 // no line longer than people read, and no end of a line but those.
-func errorText(err error) string {
-	lines := faultLines(err)
-	if more := len(lines) - mostErrorLines; more > 0 {
-		lines = append(lines[:mostErrorLines:mostErrorLines], fmt.Sprintf("and %d more faults", more))
+func errorText(err error, say func(error) string) string {
+	lines := faultLines(err, say)
+	if more := len(lines) - maxLines; more > 0 {
+		lines = append(lines[:maxLines:maxLines], fmt.Sprintf("and %d more faults", more))
 	}
 	for i := range lines {
-		lines[i] = shortened(oneLine(lines[i]), mostErrorLine)
+		lines[i] = Shortened(OneLine(lines[i]), MaxLine)
 	}
 	return strings.Join(lines, "\n")
 }
 
 // faultLines splits an error where several were joined. What a wrapping error
 // says around them stays around the first and the last.
-func faultLines(err error) []string {
-	text := strings.TrimSpace(spoken(err))
+func faultLines(err error, say func(error) string) []string {
+	text := strings.TrimSpace(say(err))
 	for inner := err; inner != nil; {
 		switch e := inner.(type) { //nolint:errorlint // one step of the chain at a time
 		case interface{ Unwrap() []error }:
-			before, after, found := strings.Cut(text, strings.TrimSpace(spoken(inner)))
-			if !found || len(e.Unwrap()) == 0 || !strings.Contains(spoken(inner), "\n") {
+			before, after, found := strings.Cut(text, strings.TrimSpace(say(inner)))
+			if !found || len(e.Unwrap()) == 0 || !strings.Contains(say(inner), "\n") {
 				return []string{text}
 			}
 			var lines []string
 			for _, part := range e.Unwrap() {
-				lines = append(lines, faultLines(part)...)
+				lines = append(lines, faultLines(part, say)...)
 			}
 			lines[0] = before + lines[0]
 			lines[len(lines)-1] += after
@@ -53,9 +53,9 @@ func faultLines(err error) []string {
 	return []string{text}
 }
 
-// shortened keeps the beginning and the end of a long text: an error names the
+// Shortened keeps the beginning and the end of a long text: an error names the
 // place first and says what to do about it last.
-func shortened(s string, most int) string {
+func Shortened(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

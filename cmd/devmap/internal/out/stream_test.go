@@ -1,4 +1,4 @@
-package main
+package out
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ func TestOneLine(t *testing.T) {
 		"p\u2029q\u2028":        `p\u2029q\u2028`,
 		"cut\xe2\x82":           `cut\xe2\x82`,
 	} {
-		if got := oneLine(in); got != want {
+		if got := OneLine(in); got != want {
 			t.Errorf("%q: %s, not %s", in, got, want)
 		}
 	}
@@ -34,13 +34,13 @@ func TestStream(t *testing.T) {
 	want := "é\\u202e\\u001b[2J\\u009b\n\t模\\xff🙂"
 	for size := 1; size <= len(text); size++ {
 		var b bytes.Buffer
-		s := &stream{w: &b}
+		s := NewStream(&b)
 		for at := 0; at < len(text); at += size {
 			if _, err := s.Write([]byte(text[at:min(at+size, len(text))])); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := s.flush(); err != nil || b.String() != want {
+		if err := s.Flush(); err != nil || b.String() != want {
 			t.Errorf("in pieces of %d: %v %s, not %s", size, err, b.String(), want)
 		}
 	}
@@ -62,18 +62,18 @@ func TestErrorText(t *testing.T) {
 		{errors.Join(many...), ""},
 		{errors.New(strings.Repeat("é", 5000) + " end"), ""},
 	} {
-		got := errorText(c.err)
+		got := errorText(c.err, error.Error)
 		if c.want != "" && got != c.want {
 			t.Errorf("%q:\n%s\nnot\n%s", c.err, got, c.want)
 		}
-		if lines := strings.Count(got, "\n") + 1; lines > mostErrorLines+1 || len(got) > mostErrorLine+100 {
+		if lines := strings.Count(got, "\n") + 1; lines > maxLines+1 || len(got) > MaxLine+100 {
 			t.Errorf("%d lines, %d bytes", lines, len(got))
 		}
 	}
-	if got := errorText(errors.Join(many...)); !strings.HasSuffix(got, "\nand 75 more faults") {
+	if got := errorText(errors.Join(many...), error.Error); !strings.HasSuffix(got, "\nand 75 more faults") {
 		t.Error(got)
 	}
-	if got := errorText(errors.New(strings.Repeat("x", 5000) + " end")); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, " end") {
+	if got := errorText(errors.New(strings.Repeat("x", 5000)+" end"), error.Error); !strings.Contains(got, "bytes left out") || !strings.HasSuffix(got, " end") {
 		t.Error(got)
 	}
 }
@@ -85,14 +85,14 @@ func FuzzOneLine(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		line := oneLine(s)
+		line := OneLine(s)
 		if !utf8.ValidString(line) || strings.ContainsFunc(line, unsafeRune) {
 			t.Errorf("%q: %q", s, line)
 		}
-		if again := oneLine(line); again != line {
+		if again := OneLine(line); again != line {
 			t.Errorf("%q: %q, and again %q", s, line, again)
 		}
-		if short := shortened(line, 50); len(short) > 50+40 || !utf8.ValidString(short) {
+		if short := Shortened(line, 50); len(short) > 50+40 || !utf8.ValidString(short) {
 			t.Errorf("%q: %d bytes", s, len(short))
 		}
 	})

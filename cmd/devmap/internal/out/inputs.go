@@ -1,4 +1,4 @@
-package main
+package out
 
 import (
 	"os"
@@ -12,10 +12,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// spare refuses an output that would overwrite a file that is read, or a file
+// Spare refuses an output that would overwrite a file that is read, or a file
 // of the model's folder that devmap did not write. Files are compared, not
 // names: the links of a download cache give one file several.
-func spare(out, model string, inputs ...string) error {
+func Spare(out, model string, inputs ...string) error {
 	target, err := os.Stat(out)
 	if out == "" || err != nil || !target.Mode().IsRegular() {
 		return nil //nolint:nilerr // nothing is there to overwrite, or writing tells
@@ -26,12 +26,12 @@ func spare(out, model string, inputs ...string) error {
 	}
 	for _, in := range inputs {
 		if same(in) {
-			return usagef("--output %q is %q, which is read: name another file", out, in)
+			return Usagef("--output %q is %q, which is read: name another file", out, in)
 		}
 	}
 	for _, file := range modelFiles(model) {
 		if same(file) && !written(file) {
-			return usagef("--output %q is %q, a file of the model: name another file", out, file)
+			return Usagef("--output %q is %q, a file of the model: name another file", out, file)
 		}
 	}
 	return nil

@@ -1,0 +1,76 @@
+package out
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// The exit statuses of the contract.
+const (
+	ExitDone       = 0
+	ExitError      = 1
+	ExitUsage      = 2
+	ExitInfeasible = 3
+	ExitCheck      = 4
+)
+
+// UsageError is a fault in how the command was called.
+type UsageError struct{ err error }
+
+func (e UsageError) Error() string { return e.err.Error() }
+func (e UsageError) Unwrap() error { return e.err }
+
+// Usagef is a [UsageError] of a text.
+func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
+
+// Infeasible is a problem that fits nowhere, with what would help.
+type Infeasible struct {
+	Err   error
+	Helps []string // a line each
+}
+
+func (e *Infeasible) Error() string { return e.Err.Error() }
+func (e *Infeasible) Unwrap() error { return e.Err }
+
+// ErrCheck is a device map with faults, which were printed.
+var ErrCheck = errors.New("the check failed")
+
+// Report prints an error, in the words that words tells errors in, and turns it
+// into an exit status.
+func Report(stderr io.Writer, err error, words func(error) string) int {
+	if err == nil {
+		return ExitDone
+	}
+	if errors.Is(err, ErrCheck) {
+		return ExitCheck
+	}
+	say := func(s string) { io.WriteString(stderr, s+"\n") } //nolint:errcheck // nobody is left to tell
+	say("devmap: " + errorText(err, words))
+	var inf *Infeasible
+	var workload *costmodel.FieldError
+	var pattern *planner.PatternError
+	var conflict *planner.ConflictError
+	var stage *planner.StageError
+	var unsupported *load.UnsupportedError
+	var timed *steptime.Error
+	var offload *planner.OffloadError
+	var usage UsageError
+	switch {
+	case errors.As(err, &inf):
+		for _, h := range inf.Helps {
+			say("  " + OneLine(h))
+		}
+		return ExitInfeasible
+	case errors.As(err, &offload) && offload.TooLittle:
+		return ExitInfeasible
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &timed), errors.As(err, &offload), errors.As(err, &unsupported):
+		return ExitUsage
+	}
+	return ExitError
+}
