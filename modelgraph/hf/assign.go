@@ -113,8 +113,6 @@ func (a *assignment) register(layer int, t *modelgraph.Tensor, buffer bool) {
 func persistent(name string) bool { return strings.HasSuffix(name, "e_score_correction_bias") }
 
 // parent is the path of the module that holds a tensor.
-func parent(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
-
 // place finds what a checkpoint tensor is for.
 func (a *assignment) place(t *safetensors.Tensor) {
 	s, ok := a.names.module(t.Name, func(n string) bool { return a.state[n] != nil })
@@ -147,23 +145,4 @@ func (a *assignment) rebuild() (*modelgraph.Graph, error) {
 	}
 	g.Warnings = slices.Concat(a.g.Warnings, a.ck.Warnings, a.warnings, a.leftOver())
 	return g, nil
-}
-
-// mostlyFloat is the float type that most parameter bytes have.
-func mostlyFloat(g *modelgraph.Graph) modelgraph.DType {
-	bytes := make(map[modelgraph.DType]int64)
-	best := noType
-	for i := range g.Layers {
-		for j := range g.Layers[i].Params {
-			t := &g.Layers[i].Params[j]
-			if !t.DType.Float() {
-				continue
-			}
-			bytes[t.DType] += t.Bytes()
-			if bytes[t.DType] > bytes[best] {
-				best = t.DType
-			}
-		}
-	}
-	return best
 }

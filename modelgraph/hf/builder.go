@@ -1,10 +1,6 @@
 package hf
 
-import (
-	"fmt"
-
-	"github.com/devmap-dev/devmap/modelgraph"
-)
+import "github.com/devmap-dev/devmap/modelgraph"
 
 // builder collects a module tree in the framework's module order. Tensors
 // are given without a type and get the model's.
@@ -103,17 +99,6 @@ func join(lists ...[]modelgraph.Tensor) []modelgraph.Tensor {
 	}
 	return out
 }
-
-// dot joins the parts of a module path, leaving out empty ones.
-func dot(parts ...string) string {
-	out := ""
-	for _, p := range parts {
-		out = modelgraph.FullName(out, p)
-	}
-	return out
-}
-
-func indexed(prefix string, i int64) string { return fmt.Sprintf("%s.%d", prefix, i) }
 
 // graph finishes the module tree in the given type.
 func (b *builder) graph(name string, d modelgraph.DType) (*modelgraph.Graph, error) {

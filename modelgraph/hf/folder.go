@@ -59,6 +59,41 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	return withWeights(dir, g, f, c, reason)
 }
 
+// FromSafetensors reads one file. Where it is the whole checkpoint of a folder
+// that has a config.json, the folder is read ([FromFolder]). Otherwise the
+// structure is read from the tensor names: a layer for each module that holds
+// tensors, a wrap unit for each member of the outermost numbered lists
+// (layers.0, layers.1, …), every operation opaque, in the order of the file
+// with numbered units ascending. Only weights can be counted then, and a
+// warning says so.
+func FromSafetensors(path string) (*modelgraph.Graph, error) {
+	dir, base := filepath.Split(path)
+	if dir == "" {
+		dir = "."
+	}
+	reason := "there is no " + ConfigName + " beside the file"
+	if _, err := os.Stat(filepath.Join(dir, ConfigName)); err == nil {
+		if ck, err := safetensors.ReadFolder(dir); err == nil && len(ck.Files) == 1 && ck.Files[0].Name == base {
+			g, err := FromFolder(dir)
+			if err == nil {
+				g.Source = path
+			}
+			return g, err
+		}
+		reason = "the file is not the whole checkpoint of its folder, whose " + ConfigName + " is not used"
+	}
+	h, err := safetensors.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	ck := &safetensors.Checkpoint{Dir: dir, Files: []safetensors.File{{Name: base}}, Tensors: h.Tensors}
+	name := strings.TrimSuffix(base, filepath.Ext(base))
+	if name == "model" {
+		name = folderName(dir)
+	}
+	return generic(name, path, ck, reason)
+}
+
 // withWeights joins the graph that the config makes with the files. Where
 // there is a reason to doubt the graph, every tensor must be its.
 func withWeights(dir string, g *modelgraph.Graph, f *family, c *config, doubt string) (*modelgraph.Graph, error) {

@@ -3,7 +3,6 @@ package hf
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -37,10 +36,4 @@ func inOrder(layers []modelgraph.Layer) []modelgraph.Layer {
 		out[i] = layers[k.layer]
 	}
 	return out
-}
-
-// compareNumbers orders decimal numbers of any length.
-func compareNumbers(x, y string) int {
-	a, b := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
-	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b), strings.Compare(x, y))
 }

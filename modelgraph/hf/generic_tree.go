@@ -102,10 +102,3 @@ func (t *tree) layers() []modelgraph.Layer {
 	}
 	return inOrder(layers)
 }
-
-func cutLast(path string) (up, last string) {
-	up = parent(path)
-	return up, strings.TrimPrefix(path[len(up):], ".")
-}
-
-func decimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }

@@ -80,6 +80,27 @@ func read(path string, o Options) (*modelgraph.Graph, error) {
 	return file(path)
 }
 
+// named finds a model by name.
+func named(name string, o Options) (*modelgraph.Graph, error) {
+	looked := make([]string, 0, 4)
+	for _, c := range caches(name, o.Env) {
+		looked = append(looked, c.where)
+		if dir := c.find(); dir != "" {
+			g, err := hf.FromFolder(dir)
+			if err == nil {
+				g.Name = lastPart(name)
+			}
+			return g, err
+		}
+	}
+	if o.BuiltIn != nil {
+		if g, ok, err := builtIn(name, o.BuiltIn); ok {
+			return g, err
+		}
+	}
+	return nil, &notFoundError{Name: name, Looked: looked, Near: nearest(name, o.BuiltIn), Base: baseOf(name, o.BuiltIn)}
+}
+
 // folder reads a folder; ours is one with a model.json and no config.json.
 func folder(dir string) (*modelgraph.Graph, error) {
 	entries, err := os.ReadDir(dir)

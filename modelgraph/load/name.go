@@ -3,9 +3,6 @@ package load
 import (
 	"path/filepath"
 	"strings"
-
-	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // isName reports whether s can be NAME or ORG/NAME of a model: the letters
@@ -30,27 +27,7 @@ func isName(s string) bool {
 
 const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
-// named finds a model by name.
-func named(name string, o Options) (*modelgraph.Graph, error) {
-	looked := make([]string, 0, 4)
-	for _, c := range caches(name, o.Env) {
-		looked = append(looked, c.where)
-		if dir := c.find(); dir != "" {
-			g, err := hf.FromFolder(dir)
-			if err == nil {
-				g.Name = lastPart(name)
-			}
-			return g, err
-		}
-	}
-	if o.BuiltIn != nil {
-		if g, ok, err := builtIn(name, o.BuiltIn); ok {
-			return g, err
-		}
-	}
-	return nil, &notFoundError{Name: name, Looked: looked, Near: nearest(name, o.BuiltIn), Base: baseOf(name, o.BuiltIn)}
-}
-
+// lastPart is NAME of ORG/NAME.
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '/')+1:] }
 
 // home is a folder below the user's, or "" where there is none.

@@ -1,0 +1,37 @@
+package hf
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// dot joins the parts of a module path, leaving out empty ones.
+func dot(parts ...string) string {
+	out := ""
+	for _, p := range parts {
+		out = modelgraph.FullName(out, p)
+	}
+	return out
+}
+
+func indexed(prefix string, i int64) string { return fmt.Sprintf("%s.%d", prefix, i) }
+
+// parent is the module that a path lies in, "" at the top.
+func parent(name string) string { return name[:max(0, strings.LastIndexByte(name, '.'))] }
+
+// cutLast takes the last part off a path.
+func cutLast(path string) (up, last string) {
+	up = parent(path)
+	return up, strings.TrimPrefix(path[len(up):], ".")
+}
+
+func decimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+
+// compareNumbers orders decimal numbers of any length.
+func compareNumbers(x, y string) int {
+	a, b := strings.TrimLeft(x, "0"), strings.TrimLeft(y, "0")
+	return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b), strings.Compare(x, y))
+}

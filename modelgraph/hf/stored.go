@@ -1,0 +1,76 @@
+package hf
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// readFolder names the folder in errors about its files.
+func readFolder(dir string) (*safetensors.Checkpoint, error) {
+	ck, err := safetensors.ReadFolder(dir)
+	var refused *safetensors.RefusedError
+	if err == nil || errors.As(err, &refused) && refused.File == dir {
+		return ck, err
+	}
+	return nil, fmt.Errorf("%s: %w", dir, err)
+}
+
+// Bounds of a tensor name, far above any model's: paths are taken apart
+// component by component.
+const (
+	maxNameBytes = 1024
+	maxNameDepth = 64
+)
+
+// checkNames refuses tensor names that are no module path.
+func checkNames(ck *safetensors.Checkpoint) error {
+	for i := range ck.Tensors {
+		t := &ck.Tensors[i]
+		fault := ""
+		switch n := t.Name; {
+		case n == "" || strings.HasPrefix(n, ".") || strings.HasSuffix(n, ".") || strings.Contains(n, ".."):
+			fault = "the name is not a module path: it has an empty part"
+		case len(n) > maxNameBytes || strings.Count(n, ".") >= maxNameDepth:
+			fault = fmt.Sprintf("the name is longer than %d bytes or deeper than %d modules", maxNameBytes, maxNameDepth)
+		}
+		if fault != "" {
+			return fmt.Errorf("%s: tensor %q: %s", storedFile(ck, t), clipName(t.Name), fault)
+		}
+	}
+	return nil
+}
+
+// storedFile is the path of the file that holds a tensor.
+func storedFile(ck *safetensors.Checkpoint, t *safetensors.Tensor) string {
+	return filepath.Join(ck.Dir, filepath.FromSlash(ck.Files[t.File].Name))
+}
+
+// storedPart is where a tensor lies; File is a path that opens from here, the
+// folder as it was given joined with the name in it.
+func storedPart(ck *safetensors.Checkpoint, t *safetensors.Tensor) modelgraph.Part {
+	return modelgraph.Part{Name: t.Name, File: storedFile(ck, t), DType: t.DType, Begin: t.Begin, End: t.End}
+}
+
+// mostlyFloat is the float type that most parameter bytes have.
+func mostlyFloat(g *modelgraph.Graph) modelgraph.DType {
+	bytes := make(map[modelgraph.DType]int64)
+	best := noType
+	for i := range g.Layers {
+		for j := range g.Layers[i].Params {
+			t := &g.Layers[i].Params[j]
+			if !t.DType.Float() {
+				continue
+			}
+			bytes[t.DType] += t.Bytes()
+			if bytes[t.DType] > bytes[best] {
+				best = t.DType
+			}
+		}
+	}
+	return best
+}
