@@ -47,14 +47,14 @@ func Nearest(n int64, among []int64, works func(int64) bool) string {
 
 // Parts says which numbers of micro-batches of a batch the schedule takes, the
 // nearest to its own; where none is, which batch would do.
-func (s Schedule) Parts(batch int64) string {
+func (s Schedule) Parts(batch int64) Message {
 	takes := func(m int64) bool {
 		s.MicroBatches = m
 		return s.Check() == nil
 	}
 	if near := Nearest(s.MicroBatches, Divisors(batch), takes); near != "" {
-		return near
+		return Messagef("%s", near)
 	}
 	m := s.Stages // one round, which every schedule takes
-	return fmt.Sprintf("--batch %d --micro-batches %d do", (batch+m-1)/m*m, m)
+	return Messagef("%v %v do", Set("batch", (batch+m-1)/m*m), Set("micro_batches", m))
 }

@@ -91,15 +91,15 @@ func TestScheduleCheck(t *testing.T) {
 	}{
 		{Schedule{OneFOneB, 4, 1, 2}, 0, 4, 12, "4 does"},
 		{Schedule{OneFOneB, 4, 1, 3}, 0, 4, 6, "6 does"},
-		{Schedule{OneFOneB, 4, 1, 1}, 0, 4, 1, "--batch 4 --micro-batches 4 do"},
-		{Schedule{OneFOneB, 4, 1, 1}, 0, 4, 3, "--batch 4 --micro-batches 4 do"},
+		{Schedule{OneFOneB, 4, 1, 1}, 0, 4, 1, "batch=4 micro_batches=4 do"},
+		{Schedule{OneFOneB, 4, 1, 1}, 0, 4, 3, "batch=4 micro_batches=4 do"},
 		{Schedule{OneFOneB, 4, 1, 1}, 0, 4, 4_294_967_291, "4294967291 does"}, // a prime
 		{Schedule{Interleaved, 4, 2, 9}, 8, 10, 9, "3 does"},
 		{Schedule{Interleaved, 4, 2, 9}, 8, 10, 720, "8 and 10 do"},
 		{Schedule{Interleaved, 4, 2, 13}, 12, 15, 156, "12 and 52 do"},
 	} {
 		var e *ScheduleError
-		if err := c.s.Check(); !errors.As(err, &e) || e.Below != c.below || e.Above != c.above || c.s.Parts(c.batch) != c.parts {
+		if err := c.s.Check(); !errors.As(err, &e) || e.Below != c.below || e.Above != c.above || c.s.Parts(c.batch).String() != c.parts {
 			t.Errorf("%+v of %d: %v (%s)", c.s, c.batch, err, c.s.Parts(c.batch))
 		}
 	}

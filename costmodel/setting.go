@@ -19,6 +19,9 @@ func (s Setting) String() string {
 	return s.Field + "=" + s.Value
 }
 
+// Set is a setting with a value of any kind.
+func Set(field string, value any) Setting { return Setting{field, fmt.Sprint(value)} }
+
 // Message is a text that names settings: the text of an error of the library.
 type Message struct {
 	format string

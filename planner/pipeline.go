@@ -12,14 +12,20 @@ import (
 
 // StageError is a pipeline that has no stages of this form.
 type StageError struct {
-	Flag string
+	// Field is at fault, as a plan file or a topology names it.
+	Field string
 	// Devices and Units are the GPUs, and the units that can be stages.
 	Devices, Units int
-	Msg            string
+	Msg            costmodel.Message
 }
 
 // Error implements error.
-func (e *StageError) Error() string { return "--" + e.Flag + ": " + e.Msg }
+func (e *StageError) Error() string { return e.Words(costmodel.Setting.String) }
+
+// Words is the error with its settings as name says them.
+func (e *StageError) Words(name func(costmodel.Setting) string) string {
+	return name(costmodel.Setting{Field: e.Field}) + ": " + e.Msg.Words(name)
+}
 
 // schedule is that of the problem's devices.
 func (p *Problem) schedule() costmodel.Schedule {
@@ -58,20 +64,20 @@ func (p *Problem) passing() [][]int {
 func (l *layout) checkStages() error {
 	s, items := l.p.schedule(), len(l.start)-1
 	if !slices.ContainsFunc(l.p.Costs.Units, func(u costmodel.Unit) bool { return !u.Passes() }) {
-		return &StageError{"strategy", int(s.Stages), 0, "no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)"}
+		return &StageError{"strategy", int(s.Stages), 0, costmodel.Messagef("no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)")}
 	}
 	if int(s.Stages*s.Chunks) > items {
 		return tooFew(s, items)
 	}
 	if s.Stages == 1 && s.Chunks > 1 {
-		return &StageError{"schedule", 1, items, "interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule"}
+		return &StageError{"schedule", 1, items, costmodel.Messagef("interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule")}
 	}
 	mode := l.p.Costs.Workload.Mode
 	if mode == costmodel.Load || mode == costmodel.Infer && s.Kind != costmodel.Interleaved {
 		return nil // forward only: a run a GPU takes any number
 	}
 	if err := s.Check(); err != nil {
-		return &StageError{"micro-batches", int(s.Stages), items, l.refusedParts(err)}
+		return &StageError{"micro_batches", int(s.Stages), items, l.refusedParts(err)}
 	}
 	return nil
 }
@@ -81,7 +87,7 @@ func (l *layout) checkStages() error {
 func tooFew(s costmodel.Schedule, items int) error {
 	gpus, runs := items/int(s.Chunks), items/int(s.Stages)
 	if s.Chunks == 1 {
-		return &StageError{"gpus", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", s.Stages, items, gpus)}
+		return &StageError{"gpus", int(s.Stages), items, costmodel.Messagef("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", s.Stages, items, gpus)}
 	}
 	var works []string
 	if runs > 1 {
@@ -93,22 +99,22 @@ func tooFew(s costmodel.Schedule, items int) error {
 	if runs > 0 {
 		works = append(works, "another schedule")
 	}
-	e := &StageError{"virtual-stages", int(s.Stages), items, fmt.Sprintf("a pipeline with more stages than units: %d GPUs × %d runs are %d stages, and %d units can be one", s.Stages, s.Chunks, s.Stages*s.Chunks, items)}
+	e := &StageError{"virtual_stages", int(s.Stages), items, costmodel.Messagef("a pipeline with more stages than units: %d GPUs × %d runs are %d stages, and %d units can be one", s.Stages, s.Chunks, s.Stages*s.Chunks, items)}
 	if len(works) > 0 {
-		e.Msg += "; what works: " + strings.Join(works, ", or ")
+		e.Msg = costmodel.Messagef("%v; what works: %s", e.Msg, strings.Join(works, ", or "))
 	}
 	return e
 }
 
 // refusedParts is the error of a number of micro-batches, with those that
 // divide the batch too where the numbers in it do not.
-func (l *layout) refusedParts(err error) string {
+func (l *layout) refusedParts(err error) costmodel.Message {
 	batch := l.p.Costs.Workload.Batch
 	var e *costmodel.ScheduleError
 	if errors.As(err, &e) && batch%e.Above == 0 && (e.Below == 0 || batch%e.Below == 0) {
-		return err.Error()
+		return costmodel.Messagef("%v", err)
 	}
-	return fmt.Sprintf("%v, and a divisor of the batch of %d (%s)", err, batch, l.p.schedule().Parts(batch))
+	return costmodel.Messagef("%v, and a divisor of the batch of %d (%s)", err, batch, l.p.schedule().Parts(batch))
 }
 
 // stagePeak is what stage d holds at its peak with items [a, b), in O(1).
@@ -146,7 +152,7 @@ func (l *layout) pinEnds(fixed *pins) error {
 // noStage says that the pins leave a stage without a unit.
 func (l *layout) noStage(e *chain.EmptyError) error {
 	n := len(l.device)
-	return &StageError{"pin", n, len(l.start) - 1, fmt.Sprintf("no map keeps the pins and has a unit on each of the %d stages: none is left for device %d", n, e.Device)}
+	return &StageError{"pin", n, len(l.start) - 1, costmodel.Messagef("no map keeps the pins and has a unit on each of the %d stages: none is left for device %d", n, e.Device)}
 }
 
 // nameOf is the unit that an item is known by: under a pipeline its last, as

@@ -107,7 +107,7 @@ func TestPipelineNoStage(t *testing.T) {
 	p := chainOn(t, slices.Repeat([]layer{{1e6, 1}}, 6), 4, 1<<30, infer(costmodel.GPipe, 1))
 	p.Pins = []planner.Pin{{Pattern: "u2", Device: 1}, {Pattern: "u3", Device: 3}}
 	var stage *planner.StageError
-	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Flag != "pin" {
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Field != "pin" {
 		t.Errorf("%v, want that device 2 is left without a unit", err)
 	}
 	g, err := modelgraph.New("bare", []modelgraph.Layer{{Name: "a"}, {Name: "b"}}, nil)
@@ -119,7 +119,7 @@ func TestPipelineNoStage(t *testing.T) {
 		t.Fatal(err)
 	}
 	p = planner.Problem{Graph: g, Costs: &costmodel.Table{Workload: w, Units: make([]costmodel.Unit, len(g.Units))}, Topology: p.Topology}
-	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Flag != "strategy" {
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &stage) || stage.Field != "strategy" {
 		t.Errorf("%v, want that no unit can be a stage", err)
 	}
 }

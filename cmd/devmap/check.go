@@ -150,7 +150,7 @@ func (c *checkCommand) blame(cmd *cobra.Command, path string, plan *devicemap.Pl
 	if plan == nil || !errors.As(err, &w) || cmd.Flags().Changed(strings.ReplaceAll(w.Field, "_", "-")) {
 		return err
 	}
-	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg}
+	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg.Words(asFlag)}
 }
 
 // mapFile is what a MAP argument holds; plan is nil where it is a map alone.

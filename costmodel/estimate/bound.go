@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -22,7 +20,7 @@ func checkStreams(g *modelgraph.Graph, w *costmodel.Workload) error {
 			tokens, field = tokens*float64(w.Images), "images"
 		}
 		if tokens > maxTokens {
-			return &costmodel.FieldError{Field: field, Msg: fmt.Sprintf("layer %q would see %.3g tokens, more than 2^32", g.Layers[i].Name, tokens)}
+			return &costmodel.FieldError{Field: field, Msg: costmodel.Messagef("layer %q would see %.3g tokens, more than 2^32", g.Layers[i].Name, tokens)}
 		}
 	}
 	return nil
@@ -40,12 +38,12 @@ func (e *estimator) bound() error {
 			sum += ops.Bound(e.g.Layers[i].Op, &s)
 		}
 		if sum > maxCost {
-			return &costmodel.FieldError{Field: "batch", Msg: fmt.Sprintf("with %d tokens the layers up to %q would take more than 2^60 bytes", s.Tokens, e.g.Layers[i].Name)}
+			return &costmodel.FieldError{Field: "batch", Msg: costmodel.Messagef("with %d tokens the layers up to %q would take more than 2^60 bytes", s.Tokens, e.g.Layers[i].Name)}
 		}
 	}
 	// A pipeline keeps something of every micro-batch until the step ends.
 	if m := e.w.MicroBatches; e.w.Strategy.Traits().Staged && sum*float64(m) > maxCost {
-		return &costmodel.FieldError{Field: "micro_batches", Msg: fmt.Sprintf("%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", m, sum, int64(maxCost/sum))}
+		return &costmodel.FieldError{Field: "micro_batches", Msg: costmodel.Messagef("%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", m, sum, int64(maxCost/sum))}
 	}
 	return nil
 }

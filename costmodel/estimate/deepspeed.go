@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
@@ -17,7 +15,7 @@ func deepspeed(w *costmodel.Workload) engine {
 // checkZero refuses degrees that are no number of GPUs.
 func checkZero(w *costmodel.Workload) error {
 	if w.Runtime == costmodel.DeepSpeed && w.ShardDegree < 1 {
-		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: costmodel.Messagef("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
 	}
 	return nil
 }

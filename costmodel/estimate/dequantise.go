@@ -85,6 +85,5 @@ func checkStored(g *modelgraph.Graph, w *costmodel.Workload) error {
 	if w.LoRARank > 0 {
 		what = "are packed, so that adapters on them cannot be counted from the files"
 	}
-	return &costmodel.FieldError{Field: "mode", Msg: fmt.Sprintf("the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (--quantize nf4 --lora-rank 16 --lora-targets %s) or in full",
-		g.Quantized, what, allLinear)}
+	return &costmodel.FieldError{Field: "mode", Msg: costmodel.Messagef("the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full", g.Quantized, what, costmodel.Set("quantize", "nf4"), costmodel.Set("lora_rank", "16"), costmodel.Set("lora_targets", allLinear))}
 }

@@ -106,7 +106,7 @@ func TestDequantised(t *testing.T) {
 			t.Errorf("%s dequantised, trained: %d B of states, %d of gradients, want %d and %d", c.method, u.OptimizerState, timeline.Of(&u).Grads, 2*c.plain, c.plain)
 		}
 		w.Dequantized = false
-		if _, err := estimate.Resolve(g, w); err == nil || !strings.HasPrefix(err.Error(), "--mode: the weights are stored as "+c.method+"; these take no gradients") {
+		if _, err := estimate.Resolve(g, w); err == nil || !strings.HasPrefix(err.Error(), "mode: the weights are stored as "+c.method+"; these take no gradients") {
 			t.Errorf("%s, trained: %v", c.method, err)
 		}
 		w.LoRARank, w.LoRATargets = 16, []string{"all-linear"}

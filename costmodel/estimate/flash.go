@@ -18,7 +18,7 @@ func checkFlash(g *modelgraph.Graph, w *costmodel.Workload) error {
 		return nil
 	}
 	refuse := func(format string, args ...any) error {
-		return &costmodel.FieldError{Field: "attention", Msg: "flash-attn " + fmt.Sprintf(format, args...) + ": --attention sdpa takes it"}
+		return &costmodel.FieldError{Field: "attention", Msg: costmodel.Messagef("flash-attn %s: %v takes it", fmt.Sprintf(format, args...), costmodel.Set("attention", "sdpa"))}
 	}
 	switch {
 	case w.Precision == costmodel.FP32True:
@@ -31,7 +31,7 @@ func checkFlash(g *modelgraph.Graph, w *costmodel.Workload) error {
 		switch {
 		case !ok:
 		case op.Eager:
-			return &costmodel.FieldError{Field: "attention", Msg: fmt.Sprintf("flash-attn has no place for what layer %q adds to its scores: --attention eager is what the model has", g.Layers[i].Name)}
+			return &costmodel.FieldError{Field: "attention", Msg: costmodel.Messagef("flash-attn has no place for what layer %q adds to its scores: %v is what the model has", g.Layers[i].Name, costmodel.Set("attention", "eager"))}
 		case op.KVRank > 0:
 			return refuse("is not modelled for the latent attention of layer %q", g.Layers[i].Name)
 		case op.HeadDim > widestFlash:

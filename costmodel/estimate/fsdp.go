@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -27,11 +25,11 @@ func checkFSDP(w *costmodel.Workload) error {
 	case !w.Strategy.Traits().ByBlock:
 		return nil
 	case w.ShardDegree < 1:
-		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: costmodel.Messagef("%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)}
 	case w.Quantize != "":
 		// bitsandbytes keeps the statistics of a weight beside it, in blocks
 		// that cutting by rows does not respect.
-		return &costmodel.FieldError{Field: "quantize", Msg: fmt.Sprintf("FSDP2 cuts parameters by rows, which %s weights do not survive: use --strategy ddp or device-map", w.Quantize)}
+		return &costmodel.FieldError{Field: "quantize", Msg: costmodel.Messagef("FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", w.Quantize, costmodel.Set("strategy", "ddp"))}
 	}
 	return nil
 }

@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -23,14 +21,14 @@ func checkImages(g *modelgraph.Graph, w *costmodel.Workload) error {
 	}
 	switch {
 	case !tower && w.Images > 0:
-		return &costmodel.FieldError{Field: "images", Msg: "the model has no vision tower that reads images beside text"}
+		return &costmodel.FieldError{Field: "images", Msg: costmodel.Messagef("the model has no vision tower that reads images beside text")}
 	case w.ImageSize == 0:
 	case w.ImageSize < 0 || w.ImageSize > maxImageSize:
-		return &costmodel.FieldError{Field: "image_size", Msg: fmt.Sprintf("%d is not a side from 1 to %d pixels", w.ImageSize, maxImageSize)}
+		return &costmodel.FieldError{Field: "image_size", Msg: costmodel.Messagef("%d is not a side from 1 to %d pixels", w.ImageSize, maxImageSize)}
 	case w.Images == 0:
-		return &costmodel.FieldError{Field: "image_size", Msg: "there is no image without --images"}
+		return &costmodel.FieldError{Field: "image_size", Msg: costmodel.Messagef("there is no image without %v", costmodel.Setting{Field: "images"})}
 	case !free:
-		return &costmodel.FieldError{Field: "image_size", Msg: "the model's images have one size; a larger picture is cut into tiles, of which each is one of --images"}
+		return &costmodel.FieldError{Field: "image_size", Msg: costmodel.Messagef("the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})}
 	}
 	return checkImageTokens(g, w)
 }
@@ -51,7 +49,7 @@ func checkImageTokens(g *modelgraph.Graph, w *costmodel.Workload) error {
 			if s.Kind != modelgraph.Image || w.Images == 0 || each <= w.Seq/w.Images {
 				continue
 			}
-			return &costmodel.FieldError{Field: "images", Msg: fmt.Sprintf("%d of %d tokens each are more than the --seq of %d, which they are part of (%d fit)", w.Images, each, w.Seq, w.Seq/each)}
+			return &costmodel.FieldError{Field: "images", Msg: costmodel.Messagef("%d of %d tokens each are more than the %v of %d, which they are part of (%d fit)", w.Images, each, costmodel.Setting{Field: "seq"}, w.Seq, w.Seq/each)}
 		}
 	}
 	return nil

@@ -24,15 +24,15 @@ func TestImageWorkloads(t *testing.T) {
 	}{
 		{anySize, 1, 0, 2048, ""},
 		{anySize, 8, 448, 2048, ""},
-		{anySize, 2, 0, 2048, "--images: 2 of 1280 tokens each are more than the --seq of 2048, which they are part of (1 fit)"},
-		{anySize, 9, 448, 2048, "--images: 9 of 256 tokens each are more than the --seq of 2048, which they are part of (8 fit)"},
-		{anySize, 0, 448, 2048, "--image-size: there is no image without --images"},
-		{anySize, 1, -1, 2048, "--image-size: -1 is not a side from 1 to 65536 pixels"},
-		{anySize, 1, 1 << 20, 2048, "--image-size: 1048576 is not a side from 1 to 65536 pixels"},
+		{anySize, 2, 0, 2048, "images: 2 of 1280 tokens each are more than the seq of 2048, which they are part of (1 fit)"},
+		{anySize, 9, 448, 2048, "images: 9 of 256 tokens each are more than the seq of 2048, which they are part of (8 fit)"},
+		{anySize, 0, 448, 2048, "image_size: there is no image without images"},
+		{anySize, 1, -1, 2048, "image_size: -1 is not a side from 1 to 65536 pixels"},
+		{anySize, 1, 1 << 20, 2048, "image_size: 1048576 is not a side from 1 to 65536 pixels"},
 		{tiles, 8, 0, 2048, ""},
-		{tiles, 9, 0, 2048, "--images: 9 of 256 tokens each are more than the --seq of 2048, which they are part of (8 fit)"},
-		{tiles, 1, 896, 2048, "--image-size: the model's images have one size; a larger picture is cut into tiles, of which each is one of --images"},
-		{noTower, 1, 0, 2048, "--images: the model has no vision tower that reads images beside text"},
+		{tiles, 9, 0, 2048, "images: 9 of 256 tokens each are more than the seq of 2048, which they are part of (8 fit)"},
+		{tiles, 1, 896, 2048, "image_size: the model's images have one size; a larger picture is cut into tiles, of which each is one of images"},
+		{noTower, 1, 0, 2048, "images: the model has no vision tower that reads images beside text"},
 	} {
 		w := costmodel.Workload{Mode: costmodel.Train, Batch: 1, Seq: c.seq, Images: c.images, ImageSize: c.size, Optimizer: costmodel.AdamW}
 		g := fromConfig(t, c.config)

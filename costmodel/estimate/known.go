@@ -16,8 +16,7 @@ func (e *estimator) checkKnown() error {
 		return nil
 	}
 	if e.w.Mode == costmodel.Train && e.known == 0 {
-		return &costmodel.FieldError{Field: "mode", Msg: fmt.Sprintf("of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: plan the weights with --mode load, or describe the operations in a model.json",
-			e.unknown, e.firstUnknown)}
+		return &costmodel.FieldError{Field: "mode", Msg: costmodel.Messagef("of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: plan the weights with %v, or describe the operations in a model.json", e.unknown, e.firstUnknown, costmodel.Set("mode", "load"))}
 	}
 	e.warnings = append(e.warnings, fmt.Sprintf("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds",
 		e.firstUnknown, more(e.unknown-1)))

@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
@@ -43,16 +42,16 @@ var loraDefaults = map[string]string{
 func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload) error {
 	switch {
 	case w.LoRARank < 0 || w.LoRARank > maxRank:
-		return &costmodel.FieldError{Field: "lora_rank", Msg: fmt.Sprintf("%d is not between 0 (none) and %d", w.LoRARank, maxRank)}
+		return &costmodel.FieldError{Field: "lora_rank", Msg: costmodel.Messagef("%d is not between 0 (none) and %d", w.LoRARank, maxRank)}
 	case w.LoRARank == 0 && len(w.LoRATargets) > 0:
-		return &costmodel.FieldError{Field: "lora_targets", Msg: fmt.Sprintf("%s need a rank: add --lora-rank 16", strings.Join(w.LoRATargets, ","))}
+		return &costmodel.FieldError{Field: "lora_targets", Msg: costmodel.Messagef("%s need a rank: add %v", strings.Join(w.LoRATargets, ","), costmodel.Set("lora_rank", "16"))}
 	case w.LoRARank > 0 && len(w.LoRATargets) == 0:
 		if d, ok := loraDefaults[g.Family]; ok {
-			return &costmodel.FieldError{Field: "lora_targets", Msg: fmt.Sprintf("no modules are named; PEFT's default for %s is --lora-targets %s", g.Family, d)}
+			return &costmodel.FieldError{Field: "lora_targets", Msg: costmodel.Messagef("no modules are named; PEFT's default for %s is %v", g.Family, costmodel.Set("lora_targets", d))}
 		}
-		return &costmodel.FieldError{Field: "lora_targets", Msg: fmt.Sprintf("no modules are named; this model has %s, and %s means all of them", suffixes(g, ""), allLinear)}
+		return &costmodel.FieldError{Field: "lora_targets", Msg: costmodel.Messagef("no modules are named; this model has %s, and %s means all of them", suffixes(g, ""), allLinear)}
 	case w.Quantize != "" && w.Mode == costmodel.Train && w.LoRARank == 0:
-		return &costmodel.FieldError{Field: "quantize", Msg: fmt.Sprintf("%s weights take no gradients, so the model cannot be trained in full: add --lora-rank 16 --lora-targets %s, or leave --quantize out", w.Quantize, allLinear)}
+		return &costmodel.FieldError{Field: "quantize", Msg: costmodel.Messagef("%s weights take no gradients, so the model cannot be trained in full: add %v %v, or leave %v out", w.Quantize, costmodel.Set("lora_rank", "16"), costmodel.Set("lora_targets", allLinear), costmodel.Setting{Field: "quantize"})}
 	}
 	if err := checkAdapterType(w); err != nil {
 		return err
@@ -69,7 +68,7 @@ func checkTargets(g *modelgraph.Graph, targets []string) error {
 			found = found || targeted([]string{t}, n)
 		}
 		if !found {
-			return &costmodel.FieldError{Field: "lora_targets", Msg: fmt.Sprintf("%q ends no linear layer's name; nearest: %s", t, suffixes(g, t))}
+			return &costmodel.FieldError{Field: "lora_targets", Msg: costmodel.Messagef("%q ends no linear layer's name; nearest: %s", t, suffixes(g, t))}
 		}
 	}
 	return nil
@@ -98,9 +97,9 @@ func suffixes(g *modelgraph.Graph, word string) string {
 func checkAdapterType(w *costmodel.Workload) error {
 	switch {
 	case w.LoRARank == 0 && w.LoRAPrecision != "":
-		return &costmodel.FieldError{Field: "lora_precision", Msg: fmt.Sprintf("%s is the type of adapters, which need a rank: add --lora-rank 16", w.LoRAPrecision)}
+		return &costmodel.FieldError{Field: "lora_precision", Msg: costmodel.Messagef("%s is the type of adapters, which need a rank: add %v", w.LoRAPrecision, costmodel.Set("lora_rank", "16"))}
 	case w.Runtime == costmodel.DeepSpeed && w.LoRARank > 0 && w.LoRAPrecision != adaptersAs(gathered(w.Precision)):
-		return &costmodel.FieldError{Field: "lora_precision", Msg: fmt.Sprintf("DeepSpeed casts the whole module: under --precision %s its adapters are %s, not %s", w.Precision, adaptersAs(gathered(w.Precision)), w.LoRAPrecision)}
+		return &costmodel.FieldError{Field: "lora_precision", Msg: costmodel.Messagef("DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", w.Precision), adaptersAs(gathered(w.Precision)), w.LoRAPrecision)}
 	}
 	return nil
 }

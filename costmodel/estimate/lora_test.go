@@ -100,9 +100,9 @@ func TestFrozenFaults(t *testing.T) {
 		{"an expert", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"gate_up_proj"} }, []string{`"gate_up_proj"`}},
 		{"one of two", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = []string{"q_proj", "up"} }, []string{`"up"`}},
 		{"no targets", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = nil }, []string{"q_proj,v_proj", "mixtral"}},
-		{"no rank", "lora_targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"--lora-rank"}},
+		{"no rank", "lora_targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"lora_rank=16"}},
 		{"a negative rank", "lora_rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},
-		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, costmodel.NF4 }, []string{"--lora-rank"}},
+		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, costmodel.NF4 }, []string{"lora_rank=16"}},
 	} {
 		w := lora("q_proj")
 		c.change(&w)
@@ -113,8 +113,8 @@ func TestFrozenFaults(t *testing.T) {
 			continue
 		}
 		for _, s := range c.says {
-			if !strings.Contains(fault.Msg, s) {
-				t.Errorf("%s: %q does not say %q", c.name, fault.Msg, s)
+			if !strings.Contains(fault.Msg.String(), s) {
+				t.Errorf("%s: %q does not say %q", c.name, fault.Msg.String(), s)
 			}
 		}
 	}

@@ -10,7 +10,7 @@ import (
 // checkPipeline refuses what the engine cannot run: its stages keep no cache.
 func checkPipeline(w *costmodel.Workload) error {
 	if w.Strategy.Traits().Staged && w.NewTokens > 0 {
-		return &costmodel.FieldError{Field: "new_tokens", Msg: "torch.distributed.pipelining runs one forward and generates no tokens (--strategy device-map does; 0 works here)"}
+		return &costmodel.FieldError{Field: "new_tokens", Msg: costmodel.Messagef("torch.distributed.pipelining runs one forward and generates no tokens (%v does; 0 works here)", costmodel.Set("strategy", "device-map"))}
 	}
 	return nil
 }

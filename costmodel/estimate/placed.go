@@ -1,8 +1,6 @@
 package estimate
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
@@ -17,17 +15,17 @@ func CheckPlaced(w *costmodel.Workload) error {
 	open := traits.Open
 	switch {
 	case w.VirtualStages < 0:
-		return &costmodel.FieldError{Field: "virtual_stages", Msg: fmt.Sprintf("%d is no number of runs a GPU", w.VirtualStages)}
+		return &costmodel.FieldError{Field: "virtual_stages", Msg: costmodel.Messagef("%d is no number of runs a GPU", w.VirtualStages)}
 	case w.ShardDegree < 0:
-		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("%d is no number of GPUs", w.ShardDegree)}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: costmodel.Messagef("%d is no number of GPUs", w.ShardDegree)}
 	case !open && !w.Strategy.Traits().Staged && w.Schedule != "" && w.Schedule != costmodel.OneFOneB:
-		return &costmodel.FieldError{Field: "schedule", Msg: fmt.Sprintf("%s is a pipeline's, and --strategy %s has none (--strategy pipeline does)", w.Schedule, w.Strategy)}
+		return &costmodel.FieldError{Field: "schedule", Msg: costmodel.Messagef("%s is a pipeline's, and %v has none (%v does)", w.Schedule, costmodel.Set("strategy", w.Strategy), costmodel.Set("strategy", "pipeline"))}
 	}
 	if err := checkVirtual(w, open); err != nil {
 		return err
 	}
 	if !open && w.ShardDegree > 0 && traits.ZeroStage == 0 {
-		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("--strategy %s cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", w.Strategy)}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: costmodel.Messagef("%v cuts no parameters (zero1, zero2, zero3, fsdp and hsdp do)", costmodel.Set("strategy", w.Strategy))}
 	}
 	return nil
 }
@@ -42,9 +40,9 @@ func checkVirtual(w *costmodel.Workload, open bool) error {
 	switch {
 	case w.VirtualStages == defaultStages || w.VirtualStages == 0:
 	case !open && !w.Strategy.Traits().Staged:
-		return &costmodel.FieldError{Field: "virtual_stages", Msg: fmt.Sprintf("%d is a pipeline's, and --strategy %s has none (--strategy pipeline --schedule interleaved does)", w.VirtualStages, w.Strategy)}
+		return &costmodel.FieldError{Field: "virtual_stages", Msg: costmodel.Messagef("%d is a pipeline's, and %v has none (%v %v does)", w.VirtualStages, costmodel.Set("strategy", w.Strategy), costmodel.Set("strategy", "pipeline"), costmodel.Set("schedule", "interleaved"))}
 	case schedule != "" && schedule != costmodel.Interleaved:
-		return &costmodel.FieldError{Field: "virtual_stages", Msg: fmt.Sprintf("%s runs one stage a GPU (--schedule interleaved takes %d)", schedule, w.VirtualStages)}
+		return &costmodel.FieldError{Field: "virtual_stages", Msg: costmodel.Messagef("%s runs one stage a GPU (%v takes %d)", schedule, costmodel.Set("schedule", "interleaved"), w.VirtualStages)}
 	}
 	return nil
 }

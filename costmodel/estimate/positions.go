@@ -79,9 +79,9 @@ func checkPositions(g *modelgraph.Graph, w *costmodel.Workload) error {
 		room := fmt.Sprintf("more than the %d that the position table %q of %d rows has room for", t.most, t.name, t.rows)
 		switch {
 		case length > t.most:
-			return &costmodel.FieldError{Field: field, Msg: fmt.Sprintf("%d tokens are %s", length, room)}
+			return &costmodel.FieldError{Field: field, Msg: costmodel.Messagef("%d tokens are %s", length, room)}
 		case t.generates(g) && length+w.NewTokens > t.most:
-			return &costmodel.FieldError{Field: "new_tokens", Msg: fmt.Sprintf("%d after %d tokens are %s", w.NewTokens, length, room)}
+			return &costmodel.FieldError{Field: "new_tokens", Msg: costmodel.Messagef("%d after %d tokens are %s", w.NewTokens, length, room)}
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func CheckLengths(g *modelgraph.Graph, seq, targetSeq bool) error {
 	target := hasTarget(g)
 	switch {
 	case targetSeq && !target:
-		return &costmodel.FieldError{Field: "target_seq", Msg: "the model has no decoder beside an encoder: --seq is the length of all that it reads"}
+		return &costmodel.FieldError{Field: "target_seq", Msg: costmodel.Messagef("the model has no decoder beside an encoder: %v is the length of all that it reads", costmodel.Setting{Field: "seq"})}
 	case !seq || g.Family == "" || target && !targetSeq: // what --target-seq leaves open is as --seq
 		return nil
 	}
@@ -124,5 +124,5 @@ func CheckLengths(g *modelgraph.Graph, seq, targetSeq bool) error {
 	if tokens == 0 {
 		return nil
 	}
-	return &costmodel.FieldError{Field: "seq", Msg: fmt.Sprintf("the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)}
+	return &costmodel.FieldError{Field: "seq", Msg: costmodel.Messagef("the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)}
 }

@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"cmp"
-	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -58,29 +57,29 @@ func check(w *costmodel.Workload) error {
 		n     int64
 	}{{"batch", w.Batch}, {"micro_batches", w.MicroBatches}, {"seq", w.Seq}, {"target_seq", w.TargetSeq}, {"new_tokens", w.NewTokens}, {"images", w.Images}} {
 		if v.n < 0 || v.n > maxTokens {
-			return &costmodel.FieldError{Field: v.field, Msg: fmt.Sprintf("%d is not between 0 and 2^32", v.n)}
+			return &costmodel.FieldError{Field: v.field, Msg: costmodel.Messagef("%d is not between 0 and 2^32", v.n)}
 		}
 	}
 	if w.Batch == 0 || w.MicroBatches == 0 {
-		return &costmodel.FieldError{Field: "batch", Msg: fmt.Sprintf("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
+		return &costmodel.FieldError{Field: "batch", Msg: costmodel.Messagef("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
 	}
 	if w.Batch%w.MicroBatches != 0 {
-		return &costmodel.FieldError{Field: "micro_batches", Msg: fmt.Sprintf("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))}
+		return &costmodel.FieldError{Field: "micro_batches", Msg: costmodel.Messagef("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))}
 	}
 	if w.Seq > 0 && w.MicroBatch() > maxTokens/max(w.Seq, w.TargetSeq) {
-		return &costmodel.FieldError{Field: "batch", Msg: fmt.Sprintf("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
+		return &costmodel.FieldError{Field: "batch", Msg: costmodel.Messagef("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
 	}
 	if w.NewTokens > 0 && w.Mode != costmodel.Infer {
-		return &costmodel.FieldError{Field: "new_tokens", Msg: "only --mode infer generates tokens"}
+		return &costmodel.FieldError{Field: "new_tokens", Msg: costmodel.Messagef("only %v generates tokens", costmodel.Set("mode", "infer"))}
 	}
 	return checkStrategy(w)
 }
 
 // partsOf names numbers of micro-batches that divide the batch, of those that
 // the workload's schedule takes.
-func partsOf(w *costmodel.Workload) string {
+func partsOf(w *costmodel.Workload) costmodel.Message {
 	if !w.Strategy.Traits().Staged || w.Mode != costmodel.Train {
-		return costmodel.Nearest(w.MicroBatches, costmodel.Divisors(w.Batch), func(int64) bool { return true })
+		return costmodel.Messagef("%s", costmodel.Nearest(w.MicroBatches, costmodel.Divisors(w.Batch), func(int64) bool { return true }))
 	}
 	s := costmodel.Schedule{Kind: w.Schedule, Stages: max(1, w.World), Chunks: max(1, w.VirtualStages), MicroBatches: w.MicroBatches}
 	return s.Parts(w.Batch)

@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -44,13 +43,13 @@ func checkStrategy(w *costmodel.Workload) error {
 	runtimes := w.Strategy.Traits().Runtimes
 	switch {
 	case w.Strategy != "" && w.Runtime != "" && !slices.Contains(runtimes, w.Runtime):
-		return &costmodel.FieldError{Field: "runtime", Msg: fmt.Sprintf("%s does not run --strategy %s (%v do)", w.Runtime, w.Strategy, runtimes)}
+		return &costmodel.FieldError{Field: "runtime", Msg: costmodel.Messagef("%s does not run %v (%v do)", w.Runtime, costmodel.Set("strategy", w.Strategy), runtimes)}
 	case w.Strategy == "" || w.Strategy.Traits().Sequential:
 		return nil
 	case w.World < 1:
-		return &costmodel.FieldError{Field: "strategy", Msg: fmt.Sprintf("%s needs the number of GPUs", w.Strategy)}
+		return &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%s needs the number of GPUs", w.Strategy)}
 	case w.ShardDegree > 0 && w.World%w.ShardDegree != 0:
-		return &costmodel.FieldError{Field: "shard_degree", Msg: fmt.Sprintf("%d does not divide the %d GPUs (%s)", w.ShardDegree, w.World, costmodel.Nearest(w.ShardDegree, costmodel.Divisors(w.World), func(int64) bool { return true }))}
+		return &costmodel.FieldError{Field: "shard_degree", Msg: costmodel.Messagef("%d does not divide the %d GPUs (%s)", w.ShardDegree, w.World, costmodel.Nearest(w.ShardDegree, costmodel.Divisors(w.World), func(int64) bool { return true }))}
 	}
 	if err := checkPipeline(w); err != nil {
 		return err

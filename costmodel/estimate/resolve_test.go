@@ -53,16 +53,16 @@ func TestResolveRefuses(t *testing.T) {
 		in   costmodel.Workload
 		want string
 	}{
-		{costmodel.Workload{Batch: -1}, "--batch: -1 is not between 0 and 2^32"},
-		{costmodel.Workload{Batch: 1<<32 + 1}, "--batch: 4294967297 is not between 0 and 2^32"},
-		{costmodel.Workload{MicroBatches: -2}, "--micro-batches: -2 is not between 0 and 2^32"},
-		{costmodel.Workload{Seq: -5}, "--seq: -5 is not between 0 and 2^32"},
-		{costmodel.Workload{TargetSeq: -5}, "--target-seq: -5 is not between 0 and 2^32"},
-		{costmodel.Workload{Images: -1}, "--images: -1 is not between 0 and 2^32"},
-		{costmodel.Workload{NewTokens: -1}, "--new-tokens: -1 is not between 0 and 2^32"},
-		{costmodel.Workload{Batch: 12, MicroBatches: 5}, "--micro-batches: 5 does not divide the batch of 12 (4 and 6 do)"},
-		{costmodel.Workload{Batch: 1 << 20, Seq: 1 << 13}, "--batch: 1048576 sequences of 8192 tokens are more than 2^32 tokens"},
-		{costmodel.Workload{NewTokens: 5}, "--new-tokens: only --mode infer generates tokens"},
+		{costmodel.Workload{Batch: -1}, "batch: -1 is not between 0 and 2^32"},
+		{costmodel.Workload{Batch: 1<<32 + 1}, "batch: 4294967297 is not between 0 and 2^32"},
+		{costmodel.Workload{MicroBatches: -2}, "micro_batches: -2 is not between 0 and 2^32"},
+		{costmodel.Workload{Seq: -5}, "seq: -5 is not between 0 and 2^32"},
+		{costmodel.Workload{TargetSeq: -5}, "target_seq: -5 is not between 0 and 2^32"},
+		{costmodel.Workload{Images: -1}, "images: -1 is not between 0 and 2^32"},
+		{costmodel.Workload{NewTokens: -1}, "new_tokens: -1 is not between 0 and 2^32"},
+		{costmodel.Workload{Batch: 12, MicroBatches: 5}, "micro_batches: 5 does not divide the batch of 12 (4 and 6 do)"},
+		{costmodel.Workload{Batch: 1 << 20, Seq: 1 << 13}, "batch: 1048576 sequences of 8192 tokens are more than 2^32 tokens"},
+		{costmodel.Workload{NewTokens: 5}, "new_tokens: only mode=infer generates tokens"},
 	} {
 		c.in.Mode = costmodel.Train
 		_, err := estimate.Resolve(g, c.in)
@@ -88,22 +88,22 @@ func TestOverflow(t *testing.T) {
 		{
 			modelgraph.Layer{Name: "a", Declared: &nothing, Op: modelgraph.MLP{Dim: 1 << 40, Hidden: 1 << 40}},
 			costmodel.Workload{Seq: 1 << 20},
-			`--batch: with 1048576 tokens the layers up to "a" would take more than 2^60 bytes`,
+			`batch: with 1048576 tokens the layers up to "a" would take more than 2^60 bytes`,
 		},
 		{
 			modelgraph.Layer{Name: "a", Stream: modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1 << 40}},
 			costmodel.Workload{},
-			`--batch: layer "a" would see 1.1e+12 tokens, more than 2^32`,
+			`batch: layer "a" would see 1.1e+12 tokens, more than 2^32`,
 		},
 		{
 			modelgraph.Layer{Name: "a", Stream: modelgraph.Stream{Kind: modelgraph.Image, Tokens: 256}},
 			costmodel.Workload{Images: 1 << 32},
-			`--images: layer "a" would see 1.1e+12 tokens, more than 2^32`,
+			`images: layer "a" would see 1.1e+12 tokens, more than 2^32`,
 		},
 		{
 			modelgraph.Layer{Name: "a", Declared: &nothing, Op: modelgraph.Attention{Dim: 64, Heads: 1 << 20, KVHeads: 1, HeadDim: 1, Eager: true}},
 			costmodel.Workload{Seq: 1 << 30},
-			`--batch: with 1073741824 tokens the layers up to "a" would take more than 2^60 bytes`,
+			`batch: with 1073741824 tokens the layers up to "a" would take more than 2^60 bytes`,
 		},
 	} {
 		g, err := modelgraph.New("m", []modelgraph.Layer{c.layer}, nil)

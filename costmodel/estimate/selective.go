@@ -1,7 +1,6 @@
 package estimate
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -16,8 +15,7 @@ func checkSelective(w *costmodel.Workload) error {
 	if w.Recompute != costmodel.RecomputeSelective || w.Mode != costmodel.Train || w.Runtime == costmodel.Torch {
 		return nil
 	}
-	return &costmodel.FieldError{Field: "recompute", Msg: fmt.Sprintf(
-		"selective is torchtitan's (of a block, attention's output and every second product are kept); under --runtime %s blocks are recomputed whole: full and none work, or selective with --strategy fsdp, hsdp, ddp or pipeline and --runtime torch", w.Runtime)}
+	return &costmodel.FieldError{Field: "recompute", Msg: costmodel.Messagef("selective is torchtitan's (of a block, attention's output and every second product are kept); under %v blocks are recomputed whole: full and none work, or selective with %v, hsdp, ddp or pipeline and %v", costmodel.Set("runtime", w.Runtime), costmodel.Set("strategy", "fsdp"), costmodel.Set("runtime", "torch"))}
 }
 
 // recomputes reports that blocks run again in backward.

@@ -88,7 +88,7 @@ func TestSelectiveRefused(t *testing.T) {
 	for _, s := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.Zero2} {
 		_, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: s, World: 2, Recompute: costmodel.RecomputeSelective, Precision: costmodel.BF16True})
 		var fault *costmodel.FieldError
-		if !errors.As(err, &fault) || fault.Field != "recompute" || !strings.Contains(fault.Msg, "full and none work") {
+		if !errors.As(err, &fault) || fault.Field != "recompute" || !strings.Contains(fault.Msg.String(), "full and none work") {
 			t.Errorf("%s: %v", s, err)
 		}
 	}
