@@ -26,8 +26,7 @@ type planCommand struct {
 	shared
 	out       string
 	timeLimit time.Duration
-	end       time.Time                    // of the search
-	told      func(largest, bound float64) // where the search of a posed problem stands; nil: nobody looks
+	end       time.Time // of the search
 	explain   bool
 }
 
@@ -71,8 +70,8 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err := out.Spare(c.out, arg, arg, c.topology); err != nil {
 		return err
 	}
-	if format, data := c.posedFile(arg); format != "" {
-		return c.solvePosed(cmd, arg, format, data)
+	if read, data := c.posedFile(arg); read != nil {
+		return c.solvePosed(cmd, arg, read, data)
 	}
 	asked, err := c.asked(cmd, arg)
 	if err != nil {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -25,30 +27,32 @@ import (
 
 const maxPosedBytes = 256 << 20
 
-// posedFile is the format and content of a file that poses a problem of its
-// own; any other file, and what cannot be read, is a model's.
-func (c *planCommand) posedFile(arg string) (format benchfile.Format, data []byte) {
+// posedFile is what reads a file that poses a problem of its own, and its
+// content; nil for any other file and what cannot be read, which are a model's.
+func (c *planCommand) posedFile(arg string) (read posedReader, data []byte) {
 	if c.gpus != "" || c.topology != "" {
-		return "", nil
+		return nil, nil
 	}
 	info, err := os.Stat(arg)
 	if err != nil || !info.Mode().IsRegular() || info.Size() > maxPosedBytes {
-		return "", nil
+		return nil, nil
 	}
 	if data, err = os.ReadFile(arg); err != nil {
-		return "", nil
+		return nil, nil
 	}
 	var top map[string]jsontext.Value
 	if json.Unmarshal(data, &top) != nil {
-		return "", nil
+		return nil, nil
 	}
-	return benchfile.FormatOf(data, func(member string) bool { _, ok := top[member]; return ok }), data
+	return benchfile.Reader(data, func(member string) bool { _, ok := top[member]; return ok }), data
 }
+
+type posedReader func(name string, data []byte) (benchfile.File, error)
 
 // posedFlags are those that mean something here.
 var posedFlags = []string{"contiguous", "time-limit", "json", "output", "explain", "objective"}
 
-func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format benchfile.Format, data []byte) error {
+func (c *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
 	var other []string
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		if !slices.Contains(posedFlags, f.Name) {
@@ -64,49 +68,70 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, format benchfi
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), c.timeLimit)
 	defer cancel()
-	solve := c.posedDNN
-	switch format {
-	case benchfile.DNNPartitioningFormat:
-	case benchfile.PiperFormat:
-		solve = c.posedPiper
-	default:
-		return out.Usagef("%s names no devices: add --gpus N", file)
+	problem, err := read(file, data)
+	if err != nil {
+		return err
 	}
-	done := func() {}
+	if _, piper := problem.(*benchfile.Piper); piper && !c.contiguous {
+		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
+	}
+	set, done := posed.Settings{Anywhere: !c.contiguous}, func() {}
 	if !c.json {
-		c.told, done = out.PosedProgress(cmd.ErrOrStderr())
+		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr())
 	}
-	a, err := solve(ctx, file, data)
+	answer, err := posed.Solve(ctx, problem, set)
 	done()
-	c.told = nil
-	var tooLittle *posed.GraphTooLittle
-	var noStages *posed.PipelineTooLittle
-	if errors.As(err, &tooLittle) || errors.As(err, &noStages) {
-		return &out.Infeasible{Err: err, Helps: c.outOfOrder(ctx, tooLittle, file, data)}
+	if err != nil {
+		err = fmt.Errorf("%s: %w", file, err)
+	}
+	var none *posed.InfeasibleError
+	if errors.As(err, &none) {
+		return &out.Infeasible{Err: err, Helps: outOfOrder(ctx, none, problem)}
 	}
 	if err != nil {
 		return err
 	}
-	if err := out.Write(cmd, c.out, a.write); err != nil {
+	if err := out.Write(cmd, c.out, answer.Write); err != nil {
 		return err
 	}
 	if !c.json {
-		a.print(cmd.ErrOrStderr(), file, c.explain)
+		showPosed(cmd.ErrOrStderr(), file, answer, c.explain)
 	}
 	return nil
 }
 
 // outOfOrder offers any assignment where it was contiguous placements alone
 // that do not fit, and it does.
-func (c *planCommand) outOfOrder(ctx context.Context, no *posed.GraphTooLittle, file string, data []byte) []string {
-	if no == nil || !no.InOrder {
+func outOfOrder(ctx context.Context, no *posed.InfeasibleError, problem benchfile.File) []string {
+	if !no.Contiguous {
 		return nil
 	}
-	other := *c
-	other.contiguous = false
-	a, err := other.posedDNN(ctx, file, data)
+	answer, err := posed.Solve(ctx, problem, posed.Settings{Anywhere: true})
 	if err != nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("--contiguous=false: largest load %.6g %s, fits", a.value, a.unit)}
+	return []string{fmt.Sprintf("--contiguous=false: largest load %.6g %s, fits", answer.Value, answer.Unit)}
+}
+
+// showPosed is the table and the certificate.
+func showPosed(w io.Writer, file string, answer *posed.Answer, explain bool) {
+	t := table.NewWriter()
+	t.SetStyle(table.StyleLight)
+	t.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})
+	for _, d := range answer.Devices {
+		if d.Nodes == 0 {
+			t.AppendRow(table.Row{d.Name, "–"})
+			continue
+		}
+		t.AppendRow(table.Row{
+			d.Name, d.Nodes, fmt.Sprintf("%.4f", d.Time), fmt.Sprintf("%.4f", d.Transfers),
+			fmt.Sprintf("%.4f", d.Time+d.Transfers), fmt.Sprintf("%.2f", d.Bytes/1e9),
+		})
+	}
+	say := func(format string, args ...any) { out.Say(w, format+"\n", args...) } //nolint:errcheck // a message
+	say("%s, %s (%s)\n%s", out.Cell(file), answer.Form, answer.Unit, out.Block(t.Render()))
+	say("largest load %.6g · lower bound %.6g (gap %.2f %%) · %s", answer.Value, answer.LowerBound, 100*answer.Gap(), answer.Status)
+	if explain {
+		say("method: %s\nbound: %s", answer.Method, answer.Bound)
+	}
 }

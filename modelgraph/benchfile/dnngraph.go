@@ -9,16 +9,16 @@ import (
 	"gonum.org/v1/gonum/graph/topo"
 )
 
-// Graph is the workload as a model with declared costs, on accelerators: a
+// graph is the workload as a model with declared costs, on accelerators: a
 // layer is a colour class, or several where a pipeline cannot take them apart.
 // Its size stands for its parameters, since the file does not say what is in
 // it; the times of its forward and its backward nodes are its two passes.
-func (p *DNNPartitioning) Graph(file string) (*modelgraph.Graph, error) {
+func (p *DNNPartitioning) graph(file string) (*modelgraph.Graph, error) {
 	names := make([]string, len(p.Nodes))
 	for v := range p.Nodes {
 		names[v] = p.Nodes[v].Name
 	}
-	if err := circle(file, names, p.Edges); err != nil {
+	if err := cycle(file, names, p.Edges); err != nil {
 		return nil, err
 	}
 	part, count := p.parts()
@@ -83,7 +83,7 @@ func (p *DNNPartitioning) ordering() [][2]int {
 }
 
 // parts numbers what has to stay together: colour classes, and classes that
-// read each other in a circle, in the order of the file.
+// read each other in a cycle, in the order of the file.
 func (p *DNNPartitioning) parts() (part []int, count int) {
 	d := simple.NewDirectedGraph()
 	for v := range p.Nodes {

@@ -94,11 +94,11 @@ func (r *reading) truth(place string, t *truth) bool {
 	return bool(*t)
 }
 
-// ParseDNNPartitioning reads such a file; name stands in errors, which are
+// parseDNNPartitioning reads such a file; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. A circle is named where the edges have another
+// over, as its README allows. A cycle is named where the edges have another
 // fault; else it is the solver's to find.
-func ParseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
+func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	var f dnnFile
 	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func ParseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	for _, e := range f.Edges {
 		ends = append(ends, [2]*int{e.From, e.To})
 	}
-	return nil, cmp.Or(circle(name, names, known(ends, index)), r.err)
+	return nil, cmp.Or(cycle(name, names, known(ends, index)), r.err)
 }
 
 func (r *reading) devices(place string, v *int) int {

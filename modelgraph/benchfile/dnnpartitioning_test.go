@@ -38,7 +38,7 @@ func TestParseDNNPartitioning(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := ParseDNNPartitioning(file, data)
+		p, err := parseDNNPartitioning(file, data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ const smallDNN = `{"maxSizePerFPGA": 8, "maxFPGAs": 2, "maxCPUs": 0, "nodes": [
 	"edges": [{"sourceId": 7, "destId": 5, "cost": 0.5, "size": 9}, {"sourceId": 7, "destId": 6, "cost": 0.5}]}`
 
 func TestParseDNNPartitioningFields(t *testing.T) {
-	p, err := ParseDNNPartitioning("f", []byte(smallDNN))
+	p, err := parseDNNPartitioning("f", []byte(smallDNN))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestParseDNNPartitioningFaults(t *testing.T) {
 		{`"nodes"`, `"knots"`, "nodes: there are none"},
 	} {
 		text := strings.Replace(smallDNN, c.old, c.new, 1)
-		_, err := ParseDNNPartitioning("f.json", []byte(text))
+		_, err := parseDNNPartitioning("f.json", []byte(text))
 		var syntax *modelgraph.SyntaxError
 		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "f.json") {
 			t.Errorf("%s: %v; want %q", c.new, err, c.want)
@@ -104,7 +104,7 @@ func FuzzParseDNNPartitioning(f *testing.F) {
 	f.Add([]byte(smallDNN))
 	f.Add([]byte(`{"nodes": [{}], "edges": [{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := ParseDNNPartitioning("f", data)
+		p, err := parseDNNPartitioning("f", data)
 		if err != nil {
 			var syntax *modelgraph.SyntaxError
 			if !errors.As(err, &syntax) {

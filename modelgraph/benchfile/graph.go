@@ -27,7 +27,7 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	}
 	order, err := topo.SortStabilized(d, nil)
 	var cyclic topo.Unorderable
-	if errors.As(err, &cyclic) { // the graph's own check names the circle
+	if errors.As(err, &cyclic) { // the graph's own check names the cycle
 		order = order[:0]
 		for i := range nodes {
 			order = append(order, simple.Node(i))

@@ -1,4 +1,4 @@
-package benchfile_test
+package benchfile
 
 import (
 	"encoding/json"
@@ -7,10 +7,9 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 )
 
-// read finds the form of a file as modelgraph/load does.
+// read finds what reads a file, as modelgraph/load does.
 func read(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
 	data := open(t, name)
@@ -19,11 +18,15 @@ func read(t *testing.T, name string) *modelgraph.Graph {
 	if json.Unmarshal(data, &members) == nil {
 		has = func(m string) bool { _, ok := members[m]; return ok }
 	}
-	form := benchfile.FormOf(data, has)
-	if form == nil {
+	reader := Reader(data, has)
+	if reader == nil {
 		t.Fatalf("%s: not recognised", name)
 	}
-	g, err := form(name, data)
+	file, err := reader(name, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := Graph(name, file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,11 +79,11 @@ func TestGraphTotals(t *testing.T) {
 
 func TestGraphKeepsEdges(t *testing.T) {
 	t.Parallel()
-	w, err := benchfile.ParsePipeDream("f", []byte(strings.ReplaceAll(dreamText, "node2", "no.de")))
+	w, err := parsePipeDream("f", []byte(strings.ReplaceAll(dreamText, "node2", "no.de")))
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, err := w.Graph("dir/f.graph.txt")
+	g, err := w.graph("dir/f.graph.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,16 +93,16 @@ func TestGraphKeepsEdges(t *testing.T) {
 		t.Errorf("%+v, %+v", g.Layers[1], d)
 	}
 	w.Edges = append(w.Edges, [2]int{1, 0})
-	if _, err := w.Graph("f"); err == nil || !strings.Contains(err.Error(), "circle") {
-		t.Errorf("a circle: %v", err)
+	if _, err := w.graph("f"); err == nil || !strings.Contains(err.Error(), "circle") {
+		t.Errorf("a cycle: %v", err)
 	}
 }
 
-func TestFormOfOthers(t *testing.T) {
+func TestReaderOfOthers(t *testing.T) {
 	t.Parallel()
 	none := func(string) bool { return false }
 	for _, data := range []string{"", "a -- b", "{}", "[]"} {
-		if benchfile.FormOf([]byte(data), nil) != nil || benchfile.FormOf([]byte(data), none) != nil {
+		if Reader([]byte(data), nil) != nil || Reader([]byte(data), none) != nil {
 			t.Errorf("%q is taken for a workload", data)
 		}
 	}

@@ -33,9 +33,9 @@ const (
 	stageMark = fieldMark + "stage_id="
 )
 
-// ParsePipeDream reads a profile; name stands in errors, which are
+// parsePipeDream reads a profile; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Whether the graph has a cycle is not looked at.
-func ParsePipeDream(name string, data []byte) (*PipeDream, error) {
+func parsePipeDream(name string, data []byte) (*PipeDream, error) {
 	g := &PipeDream{}
 	index := make(map[string]int)
 	var edges []string
@@ -73,4 +73,18 @@ func ParsePipeDream(name string, data []byte) (*PipeDream, error) {
 
 func lineError(name string, line int, err error) error {
 	return &modelgraph.SyntaxError{File: name, Place: fmt.Sprintf("line %d", line), Msg: err.Error()}
+}
+
+// graph is the profile as a model with declared costs: a layer a node. What a
+// node puts out is also what it keeps for the backward pass.
+func (g *PipeDream) graph(file string) (*modelgraph.Graph, error) {
+	nodes := make([]modelgraph.Layer, len(g.Nodes))
+	for i := range g.Nodes {
+		n := &g.Nodes[i]
+		d := modelgraph.NotDeclared()
+		d.ParamsBytes, d.ActivationBytes, d.OutputBytes = bytes(n.Parameters), bytes(n.Activation), bytes(n.Activation)
+		d.ForwardSeconds, d.BackwardSeconds = n.Forward/1000, n.Backward/1000
+		nodes[i] = modelgraph.Layer{Name: n.ID, Declared: &d}
+	}
+	return layers(file, nodes, g.Edges)
 }

@@ -1,10 +1,8 @@
-package benchfile_test
+package benchfile
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 )
 
 func TestParsePipeDream(t *testing.T) {
@@ -13,7 +11,7 @@ func TestParsePipeDream(t *testing.T) {
 	// line has none.
 	for name, lines := range map[string]int{"vgg16": 81, "resnet50": 369, "gnmt": 105} {
 		name = "pipedream/" + name + ".graph.txt"
-		g, err := benchfile.ParsePipeDream(name, open(t, name))
+		g, err := parsePipeDream(name, open(t, name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -29,11 +27,11 @@ const dreamText = "  node1 -- Input0 -- forward_compute_time=0.000, backward_com
 
 func TestParsePipeDreamLine(t *testing.T) {
 	t.Parallel()
-	g, err := benchfile.ParsePipeDream("f", []byte(dreamText))
+	g, err := parsePipeDream("f", []byte(dreamText))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := benchfile.PipeDreamNode{ID: "node2", Description: "LSTM(2048, 1024 (a -- b))", Forward: 3.5, Backward: 5, Activation: 9.5, Parameters: 8, Stage: 3}
+	want := PipeDreamNode{ID: "node2", Description: "LSTM(2048, 1024 (a -- b))", Forward: 3.5, Backward: 5, Activation: 9.5, Parameters: 8, Stage: 3}
 	if g.Nodes[1] != want || g.Nodes[0].ID != "node1" || g.Nodes[0].Stage != -1 || len(g.Edges) != 1 || g.Edges[0] != [2]int{0, 1} {
 		t.Errorf("%+v", g)
 	}
@@ -59,7 +57,7 @@ func TestParsePipeDreamFaults(t *testing.T) {
 		{dreamText, "\n", "f: no nodes"},
 	} {
 		text := strings.Replace(dreamText, c.old, c.with, 1)
-		if _, err := benchfile.ParsePipeDream("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := parsePipeDream("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%q for %q: %v, want %s", c.with, c.old, err, c.want)
 		}
 	}
@@ -70,7 +68,7 @@ func FuzzParsePipeDream(f *testing.F) {
 	f.Add([]byte("\tnode1 -- node2"))
 	f.Add([]byte("a --  -- forward_compute_time=[], backward_compute_time=[;], activation_size=0, parameter_size=1e9"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		g, err := benchfile.ParsePipeDream("f", data)
+		g, err := parsePipeDream("f", data)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "f: ") {
 				t.Errorf("%v names no place", err)
@@ -82,6 +80,6 @@ func FuzzParsePipeDream(f *testing.F) {
 				t.Errorf("edge %v of %d nodes", e, len(g.Nodes))
 			}
 		}
-		_, _ = g.Graph("f")
+		_, _ = g.graph("f")
 	})
 }

@@ -84,11 +84,11 @@ type piperEdge struct {
 	Bytes *float64 `json:"communicationCost"`
 }
 
-// ParsePiper reads such a file; name stands in errors, which are
+// parsePiper reads such a file; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
-// over, as its README allows. A circle is named where the edges have another
+// over, as its README allows. A cycle is named where the edges have another
 // fault; else it is the solver's to find.
-func ParsePiper(name string, data []byte) (*Piper, error) {
+func parsePiper(name string, data []byte) (*Piper, error) {
 	var f piperFile
 	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
 		return nil, err
@@ -129,5 +129,5 @@ func ParsePiper(name string, data []byte) (*Piper, error) {
 	for _, e := range f.Edges {
 		ends = append(ends, [2]*int{e.From, e.To})
 	}
-	return nil, cmp.Or(circle(name, names, known(ends, index)), r.err)
+	return nil, cmp.Or(cycle(name, names, known(ends, index)), r.err)
 }

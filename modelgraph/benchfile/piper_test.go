@@ -1,12 +1,10 @@
-package benchfile_test
+package benchfile
 
 import (
 	"math"
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 )
 
 const fixtures = "../../fixtures/workloads/"
@@ -32,7 +30,7 @@ func near(t *testing.T, what string, got, want float64) {
 func TestParsePiper(t *testing.T) {
 	t.Parallel()
 	const name = "piper/bert32a100.json"
-	p, err := benchfile.ParsePiper(name, open(t, name))
+	p, err := parsePiper(name, open(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +63,10 @@ func piperText(old, with string) []byte {
 
 func TestParsePiperFaults(t *testing.T) {
 	t.Parallel()
-	if _, err := benchfile.ParsePiper("f", piperText("", "")); err != nil {
+	if _, err := parsePiper("f", piperText("", "")); err != nil {
 		t.Fatal(err)
 	}
-	if p, err := benchfile.ParsePiper("f", piperText("mbsInBatch", "maxBatchSize")); err != nil || p.MicroBatches != 8 {
+	if p, err := parsePiper("f", piperText("mbsInBatch", "maxBatchSize")); err != nil || p.MicroBatches != 8 {
 		t.Errorf("the README's name of mbsInBatch: %v", err)
 	}
 	for _, c := range []struct{ old, with, want string }{
@@ -90,7 +88,7 @@ func TestParsePiperFaults(t *testing.T) {
 		{`"maxDevices":2`, `"maxDevices":2,"maxDevices":2`, "f: maxDevices"},
 		{`"nodes"`, `"vertices"`, "f: nodes: there are none"},
 	} {
-		if _, err := benchfile.ParsePiper("f", piperText(c.old, c.with)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
+		if _, err := parsePiper("f", piperText(c.old, c.with)); err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%s for %s: %v, want %s", c.with, c.old, err, c.want)
 		}
 	}
@@ -101,7 +99,7 @@ func FuzzParsePiper(f *testing.F) {
 	f.Add(piperText(`"3":1`, `"3":null`))
 	f.Add([]byte(`{"nodes":[{"TMPCs":{"1":[{}]}}],"edges":[{}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		p, err := benchfile.ParsePiper("f", data)
+		p, err := parsePiper("f", data)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "f: ") {
 				t.Errorf("%v names no place", err)
@@ -113,6 +111,6 @@ func FuzzParsePiper(f *testing.F) {
 				t.Errorf("edge %+v", e)
 			}
 		}
-		_, _ = p.Graph("f")
+		_, _ = p.graph("f")
 	})
 }

@@ -12,12 +12,12 @@ const (
 	recompute = "activation recomp"
 )
 
-// Graph is the workload as a model with declared costs: each node as it runs
+// graph is the workload as a model with declared costs: each node as it runs
 // without tensor parallelism and without recomputation, times taken for
 // seconds. A file gives forward and backward together; recomputation adds a
 // forward pass, which tells the two apart, and where it is not given forward
 // is taken for a third.
-func (p *Piper) Graph(file string) (*modelgraph.Graph, error) {
+func (p *Piper) graph(file string) (*modelgraph.Graph, error) {
 	nodes := make([]modelgraph.Layer, len(p.Nodes))
 	output := make([]float64, len(p.Nodes))
 	edges := make([][2]int, len(p.Edges))

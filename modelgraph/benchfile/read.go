@@ -6,58 +6,47 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Form is a kind of file that this package reads.
-type Form func(file string, data []byte) (*modelgraph.Graph, error)
+// File is a parsed file: a [*DNNPartitioning], a [*Piper] or a [*PipeDream].
+type File interface {
+	graph(name string) (*modelgraph.Graph, error)
+}
 
-// Format names a kind of file.
-type Format string
+// Graph is a problem as a model with declared costs; name is the file's, for
+// the model's name and for errors, which are [*modelgraph.SyntaxError].
+//
+// A dnn-partitioning file's layers are its colour classes, or several where a
+// pipeline cannot take them apart. A Piper file's nodes run without tensor
+// parallelism and without recomputation, its times taken for seconds. A
+// PipeDream profile's layers are its nodes.
+func Graph(name string, file File) (*modelgraph.Graph, error) { return file.graph(name) }
 
-// The formats; the empty one is anything else.
-const (
-	PipeDreamFormat       Format = "PipeDream graph.txt"
-	DNNPartitioningFormat Format = "dnn-partitioning"
-	PiperFormat           Format = "Piper"
-)
-
-// FormatOf recognises a file by what is in it: has says which members a JSON
-// object has, and is nil where the file is no such object.
-func FormatOf(data []byte, has func(member string) bool) Format {
+// Reader is what reads a file, found by what is in it; nil: it is none of
+// these. has says which members a JSON object has, and is nil where the file is
+// no such object.
+//
+// What the reader returns are the file's own numbers, ids and units. name
+// stands in its errors, which are [*modelgraph.SyntaxError].
+func Reader(data []byte, has func(member string) bool) func(name string, data []byte) (File, error) {
 	switch {
 	case has == nil:
 		if start, _, _ := strings.Cut(strings.TrimSpace(string(data[:min(len(data), 64<<10)])), "\n"); strings.Contains(start, timesMark) {
-			return PipeDreamFormat
+			return fileOf(parsePipeDream)
 		}
 	case has("maxSizePerFPGA") || has("maxFPGAs"):
-		return DNNPartitioningFormat
+		return fileOf(parseDNNPartitioning)
 	case has("maxMemoryPerDevice") || has("mbsInBatch"):
-		return PiperFormat
+		return fileOf(parsePiper)
 	}
-	return ""
+	return nil
 }
 
-// FormOf is the reader of a file, nil for what is not read here; see
-// [FormatOf].
-func FormOf(data []byte, has func(member string) bool) Form {
-	switch FormatOf(data, has) {
-	case PipeDreamFormat:
-		return graphOf(ParsePipeDream)
-	case DNNPartitioningFormat:
-		return graphOf(ParseDNNPartitioning)
-	case PiperFormat:
-		return graphOf(ParsePiper)
-	default:
-		return nil
-	}
-}
-
-func graphOf[T interface {
-	Graph(file string) (*modelgraph.Graph, error)
-}](parse func(string, []byte) (T, error)) Form {
-	return func(file string, data []byte) (*modelgraph.Graph, error) {
-		w, err := parse(file, data)
+// fileOf keeps a nil pointer from becoming a File that is not nil.
+func fileOf[T File](parse func(string, []byte) (T, error)) func(string, []byte) (File, error) {
+	return func(name string, data []byte) (File, error) {
+		file, err := parse(name, data)
 		if err != nil {
 			return nil, err
 		}
-		return w.Graph(file)
+		return file, nil
 	}
 }

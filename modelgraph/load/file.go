@@ -53,8 +53,12 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	if what := filekind.NotText(data); what != "" && !top.object() {
 		return nil, &modelgraph.SyntaxError{File: path, Msg: what}
 	}
-	if form := benchfile.FormOf(data, has); form != nil && !ours {
-		return form(path, data)
+	if reader := benchfile.Reader(data, has); reader != nil && !ours {
+		file, err := reader(path, data)
+		if err != nil {
+			return nil, err
+		}
+		return benchfile.Graph(path, file)
 	}
 	switch {
 	case !top.object():

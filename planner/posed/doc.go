@@ -1,3 +1,4 @@
-// Package posed turns the public partitioning problems that
-// modelgraph/benchfile reads into the problems that their authors pose.
+// Package posed answers the problems that files of public benchmarks pose
+// (package modelgraph/benchfile): the least largest load on the devices that the
+// file names, with a proof, in the form of the file's authors.
 package posed

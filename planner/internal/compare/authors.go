@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
-	"github.com/devmap-dev/devmap/planner/posed"
+	"github.com/devmap-dev/devmap/planner/internal/pose"
 )
 
 // authors runs the authors' throughput-dp/dp.cpp on a file, for at most the
@@ -56,7 +56,7 @@ func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNParti
 		return err
 	}
 	defer os.Remove(split.Name()) //nolint:errcheck // a temporary file
-	err = errors.Join(posed.WriteDNNPartitioning(split, w, place), split.Close())
+	err = errors.Join(pose.WriteDNNPartitioning(split, w, place), split.Close())
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNParti
 	if err != nil {
 		return fmt.Errorf("the authors' checker: %w", err)
 	}
-	_, largest, err := posed.DNNPartitioning(w).Score(place)
+	_, largest, err := pose.DNNPartitioning(w).Score(place)
 	if err != nil {
 		return err
 	}

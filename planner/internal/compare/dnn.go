@@ -15,10 +15,10 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/internal/pose"
 	"github.com/devmap-dev/devmap/planner/internal/solve/anyplace"
 	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
 	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
-	"github.com/devmap-dev/devmap/planner/posed"
 )
 
 // solver is downset.Solve or anyplace.Solve.
@@ -87,7 +87,7 @@ func (a *dnnAnswer) status() string {
 func solveDNN(ctx context.Context, solve solver, w *benchfile.DNNPartitioning, s settings) (*dnnAnswer, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.limit)
 	defer cancel()
-	p := posed.DNNPartitioning(w)
+	p := pose.DNNPartitioning(w)
 	begin, used := time.Now(), cpuTime()
 	sol, err := solve(ctx, p, graph.Settings{})
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *settings) eachDNN(ctx context.Context, f func(string, *benchfile.DNNPar
 		if err != nil {
 			return err
 		}
-		w, err := benchfile.ParseDNNPartitioning(path, data)
+		w, err := pose.Read[*benchfile.DNNPartitioning](path, data)
 		if err == nil {
 			err = f(path, w)
 		}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/internal/pose"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
-	"github.com/devmap-dev/devmap/planner/posed"
 )
 
 // pipeDream cuts profiles into straight pipelines by compute alone.
@@ -32,12 +32,12 @@ func pipeDream(ctx context.Context, out io.Writer, s settings) error {
 		if err != nil {
 			return err
 		}
-		w, err := benchfile.ParsePipeDream(file, data)
+		w, err := pose.Read[*benchfile.PipeDream](file, data)
 		if err != nil {
 			return err
 		}
 		begin := time.Now()
-		got, err := stages.Solve(ctx, posed.PipeDream(w, row.devices), stages.Settings{TimeLimit: s.limit})
+		got, err := stages.Solve(ctx, pose.PipeDream(w, row.devices), stages.Settings{TimeLimit: s.limit})
 		if err != nil {
 			return err
 		}

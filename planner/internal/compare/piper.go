@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/internal/pose"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
-	"github.com/devmap-dev/devmap/planner/posed"
 )
 
 // piper cuts BERT-32 into straight pipelines, recomputation chosen per layer.
@@ -21,7 +21,7 @@ func piper(ctx context.Context, out io.Writer, s settings) error {
 	if err != nil {
 		return err
 	}
-	w, err := benchfile.ParsePiper(file, data)
+	w, err := pose.Read[*benchfile.Piper](file, data)
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func piper(ctx context.Context, out io.Writer, s settings) error {
 		{1, 64, 0},
 		{2, 64, 0},
 	} {
-		p, err := posed.Piper(w, row.devices, float64(row.memory)*gib, 25*gib)
+		p, err := pose.Piper(w, row.devices, float64(row.memory)*gib, 25*gib)
 		if err != nil {
 			return err
 		}

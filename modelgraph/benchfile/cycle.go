@@ -6,9 +6,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// circle names a circle of nodes, nil where there is none. It is asked before
+// cycle names a cycle of nodes, nil where there is none. It is asked before
 // other faults of the edges: an edge too many often breaks more than one rule.
-func circle(file string, names []string, edges [][2]int) error {
+func cycle(file string, names []string, edges [][2]int) error {
 	nodes := make([]modelgraph.Layer, len(names))
 	for i := range nodes {
 		d := modelgraph.NotDeclared()

@@ -1,4 +1,4 @@
-package posed
+package pose
 
 import (
 	"bytes"
@@ -16,12 +16,12 @@ import (
 
 func readDNN(t *testing.T, name string) *benchfile.DNNPartitioning {
 	t.Helper()
-	file := filepath.Join("..", "..", "fixtures", "workloads", "dnn-partitioning", name+".json")
+	file := filepath.Join("..", "..", "..", "fixtures", "workloads", "dnn-partitioning", name+".json")
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := benchfile.ParseDNNPartitioning(file, data)
+	w, err := Read[*benchfile.DNNPartitioning](file, data)
 	if err != nil {
 		t.Fatal(err)
 	}

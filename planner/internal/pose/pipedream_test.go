@@ -1,4 +1,4 @@
-package posed_test
+package pose
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
-	"github.com/devmap-dev/devmap/planner/posed"
 )
 
 // TestPipeDream holds the solver to PipeDream's straight pipelines
@@ -28,16 +27,16 @@ func TestPipeDream(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s on %d", want.name, want.devices), func(t *testing.T) {
 			t.Parallel()
-			file := "../../fixtures/workloads/pipedream/" + want.name + ".graph.txt"
+			file := "../../../fixtures/workloads/pipedream/" + want.name + ".graph.txt"
 			data, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := benchfile.ParsePipeDream(file, data)
+			w, err := Read[*benchfile.PipeDream](file, data)
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := posed.PipeDream(w, want.devices)
+			p := PipeDream(w, want.devices)
 			s, err := stages.Solve(context.Background(), p, stages.Settings{})
 			if err != nil {
 				t.Fatal(err)

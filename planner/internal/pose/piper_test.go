@@ -1,4 +1,4 @@
-package posed_test
+package pose
 
 import (
 	"bytes"
@@ -12,7 +12,6 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
-	"github.com/devmap-dev/devmap/planner/posed"
 )
 
 // gib is the unit of the published figures, of memory and of bandwidth.
@@ -20,12 +19,12 @@ const gib = 1 << 30
 
 func bert(t *testing.T) *benchfile.Piper {
 	t.Helper()
-	const file = "../../fixtures/workloads/piper/bert32a100.json"
+	const file = "../../../fixtures/workloads/piper/bert32a100.json"
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := benchfile.ParsePiper(file, data)
+	w, err := Read[*benchfile.Piper](file, data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +50,7 @@ func TestPiperBERT32(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%d of %v GiB", want.devices, want.memory), func(t *testing.T) {
 			t.Parallel()
-			p, err := posed.Piper(w, want.devices, want.memory*gib, 25*gib)
+			p, err := Piper(w, want.devices, want.memory*gib, 25*gib)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -76,7 +75,7 @@ func TestPiperBERT32TooSmall(t *testing.T) {
 	w := bert(t)
 	for memory := 1.0; memory <= 2; memory++ {
 		for _, devices := range []int{1, 8, 64} {
-			p, err := posed.Piper(w, devices, memory*gib, 25*gib)
+			p, err := Piper(w, devices, memory*gib, 25*gib)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -106,7 +105,7 @@ func TestPiperBERT32TooSmall(t *testing.T) {
 func TestPiperUnits(t *testing.T) {
 	t.Parallel()
 	w := bert(t)
-	p, err := posed.Piper(w, 8, 8e9, w.Bandwidth)
+	p, err := Piper(w, 8, 8e9, w.Bandwidth)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +119,7 @@ func TestPiperUnits(t *testing.T) {
 func TestWritePiper(t *testing.T) {
 	t.Parallel()
 	w := bert(t)
-	p, err := posed.Piper(w, 4, 80*gib, 25*gib)
+	p, err := Piper(w, 4, 80*gib, 25*gib)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +128,7 @@ func TestWritePiper(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
-	if err := posed.WritePiper(&text, w, s); err != nil {
+	if err := WritePiper(&text, w, s); err != nil {
 		t.Fatal(err)
 	}
 	var got struct {
@@ -158,11 +157,11 @@ func TestPiperSyncs(t *testing.T) {
 	t.Parallel()
 	w := bert(t)
 	w.Nodes[1].Configs[1][0].SyncForward = map[int]float64{0: 5}
-	if _, err := posed.Piper(w, 4, 80*gib, 25*gib); err == nil {
+	if _, err := Piper(w, 4, 80*gib, 25*gib); err == nil {
 		t.Error("configurations that synchronise differently: no error")
 	}
 	delete(w.Nodes[1].Configs, 1)
-	if _, err := posed.Piper(w, 4, 80*gib, 25*gib); err == nil {
+	if _, err := Piper(w, 4, 80*gib, 25*gib); err == nil {
 		t.Error("no configuration of degree 1: no error")
 	}
 }

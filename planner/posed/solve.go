@@ -1,0 +1,143 @@
+package posed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/planner/internal/pose"
+	"github.com/devmap-dev/devmap/planner/internal/solve/anyplace"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/downset"
+	"github.com/devmap-dev/devmap/planner/internal/solve/graph"
+	"github.com/devmap-dev/devmap/planner/internal/solve/stages"
+)
+
+// Settings are what [Solve] may be told. The zero value is fine.
+type Settings struct {
+	// Anywhere lets a device's nodes be anywhere in the graph of a
+	// dnn-partitioning file; else each device takes contiguous ones. The stages
+	// of a Piper file are contiguous always.
+	Anywhere bool
+	// Progress, if not nil, hears of every better answer and bound, from the
+	// goroutine that solves. The largest load is +Inf before the first answer.
+	Progress func(largest, lowerBound float64)
+}
+
+// Answer is a placement with its certificate. Its Value is the largest load, in
+// Unit; LowerBound, Bound, Status and Gap say what is proved of it.
+type Answer struct {
+	certificate.Certificate
+	// Form is that of the placement, "contiguous" or "any assignment"; Method
+	// the algorithm that found it, and why it was taken.
+	Form, Method string
+	// Unit is that of all times, as the file has them.
+	Unit    string
+	Devices []Device
+	// Write writes the answer as the file's authors do, for their programs.
+	Write func(io.Writer) error
+}
+
+// Device is one device and what it has to do; one without nodes is idle.
+type Device struct {
+	Name  string
+	Nodes int
+	// Time is that of its nodes, Transfers that of what it sends and receives,
+	// in the answer's unit; its load is their sum.
+	Time, Transfers float64
+	Bytes           float64
+}
+
+// InfeasibleError says that no placement keeps the file's rules, or that none
+// was found, and why.
+type InfeasibleError struct {
+	// Contiguous: it is said of contiguous placements alone; with
+	// [Settings.Anywhere] there may be one.
+	Contiguous bool
+
+	error
+}
+
+// Solve places the nodes of a dnn-partitioning or a Piper file so that the
+// largest load is the least there is. A PipeDream profile names no devices, and
+// is an error.
+//
+// The end of ctx leaves the best placement so far, with its bound, or ctx's
+// error where there is none. A file whose rules no placement keeps is an
+// [*InfeasibleError].
+func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, error) {
+	switch f := file.(type) {
+	case *benchfile.DNNPartitioning:
+		return solveDNN(ctx, f, set)
+	case *benchfile.Piper:
+		return solvePiper(ctx, f, set)
+	}
+	return nil, fmt.Errorf("a %T names no devices: there is nothing to solve", file)
+}
+
+func solveDNN(ctx context.Context, f *benchfile.DNNPartitioning, set Settings) (*Answer, error) {
+	problem, solve, form := pose.DNNPartitioning(f), downset.Solve, "contiguous"
+	if set.Anywhere {
+		solve, form = anyplace.Solve, "any assignment"
+	}
+	found, err := solve(ctx, problem, graph.Settings{Progress: set.Progress})
+	var none *graph.InfeasibleError
+	if errors.As(err, &none) {
+		return nil, &InfeasibleError{none.InOrder, err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	loads, _, err := problem.Score(found.Place)
+	if err != nil {
+		return nil, err
+	}
+	answer := &Answer{
+		Certificate: found.Certificate, Form: form, Method: found.Method, Unit: "ms",
+		Write: func(to io.Writer) error { return pose.WriteDNNPartitioning(to, f, found.Place) },
+	}
+	nodes := count(found.Place, len(loads))
+	for d, load := range loads {
+		name := fmt.Sprintf("%d %s", d, problem.Kinds[problem.KindOf(d)].Name)
+		answer.Devices = append(answer.Devices, Device{name, nodes[d], load.Time, load.Transfers, load.Size})
+	}
+	return answer, nil
+}
+
+func solvePiper(ctx context.Context, f *benchfile.Piper, set Settings) (*Answer, error) {
+	if set.Anywhere {
+		return nil, errors.New("the stages are a pipeline's, each the difference of two down-sets: not anywhere")
+	}
+	problem, err := pose.Piper(f, f.MaxDevices, f.MaxMemory, f.Bandwidth)
+	if err != nil {
+		return nil, err
+	}
+	found, err := stages.Solve(ctx, problem, stages.Settings{Progress: set.Progress})
+	var none *stages.InfeasibleError
+	if errors.As(err, &none) {
+		return nil, &InfeasibleError{false, err}
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer := &Answer{
+		Certificate: found.Certificate, Form: "contiguous", Method: found.Method, Unit: "per micro-batch, in the file's unit",
+		Write: func(to io.Writer) error { return pose.WritePiper(to, f, found) },
+	}
+	nodes := count(found.Stage, len(found.Loads))
+	for i, load := range found.Loads {
+		answer.Devices = append(answer.Devices, Device{fmt.Sprintf("stage %d", i), nodes[i], load.Time, load.Transfers, load.Memory})
+	}
+	return answer, nil
+}
+
+// count is how many of the nodes each device has.
+func count(place []int, devices int) []int {
+	nodes := make([]int, devices)
+	for _, d := range place {
+		nodes[d]++
+	}
+	return nodes
+}
