@@ -127,7 +127,7 @@ func (p *Problem) contradiction() error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // the first map is all that is asked for
-	_, err = chain.Solve(ctx, l.problem(fixed), chain.Settings{Probes: 1, Cells: 1})
+	_, err = chain.Solve(ctx, l.problem(fixed), chain.Settings{Probes: 1, NoSquares: true})
 	var conflict *chain.ConflictError
 	if errors.As(err, &conflict) {
 		return l.explainConflict(err)

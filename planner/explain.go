@@ -42,7 +42,7 @@ func (p *Problem) valueOn(ctx context.Context, devices []costmodel.Device) float
 	if q.piped() && q.schedule().Chunks > 1 {
 		return l.loopedValue(ctx)
 	}
-	r, err := chain.Solve(ctx, l.problem(fixed), chain.Settings{Cells: 1})
+	r, err := chain.Solve(ctx, l.problem(fixed), chain.Settings{NoSquares: true})
 	if err != nil {
 		return math.Inf(1)
 	}

@@ -86,7 +86,7 @@ func (s *leaving) try(ctx context.Context, counts []uint16, limits Settings) *le
 
 func (s *leaving) tryUnits(ctx context.Context, units []int, limits Settings) *left {
 	q := s.p.without(units)
-	if q.place(ctx, chain.Settings{Cells: 1, Probes: limits.Probes}) == nil {
+	if q.place(ctx, chain.Settings{NoSquares: true, Probes: limits.Probes}) == nil {
 		return nil
 	}
 	sol := q.place(ctx, chain.Settings{Probes: limits.Probes, Progress: limits.Progress})
@@ -126,7 +126,7 @@ func (s *leaving) most(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	sol, err := l.solve(ctx, fixed, chain.Settings{Cells: 1})
+	sol, err := l.solve(ctx, fixed, chain.Settings{})
 	if err != nil {
 		return ""
 	}

@@ -188,6 +188,29 @@ func TestRough(t *testing.T) {
 	}
 }
 
+// TestNoSquares: the largest share is proved all the same, and nothing is said
+// of the others, with and without a Floor.
+func TestNoSquares(t *testing.T) {
+	uneven := 0
+	for seed := range uint64(150) {
+		p := random(rand.New(rand.NewPCG(seed, 14)), shape{items: 40, devices: 5, cost: 50, messages: seed%2 == 0})
+		full, err := chain.Solve(t.Context(), p, chain.Settings{})
+		if err != nil {
+			continue
+		}
+		res := solve(t, p, chain.Settings{NoSquares: true})
+		if !res.Optimal || res.SquaresOptimal || res.Value.Cmp(full.Value) != 0 {
+			t.Errorf("seed %d: %v (optimal %v, squares %v), in full %v", seed, res.Value, res.Optimal, res.SquaresOptimal, full.Value)
+		}
+		if res.Squares > full.Squares*(1+1e-9) {
+			uneven++
+		}
+	}
+	if uneven < 10 {
+		t.Errorf("only %d maps are less even", uneven)
+	}
+}
+
 // TestDivide compares the two ways to the second objective on chains that
 // brute force cannot reach.
 func TestDivide(t *testing.T) {

@@ -12,6 +12,10 @@ type Settings struct {
 	// searched exactly, at a cost of 3^FreeGroups; default 6, at most 12.
 	FreeGroups int
 
+	// NoSquares leaves the second objective out: any map of the least largest
+	// share will do.
+	NoSquares bool
+
 	// Cells bounds the work on the sum of squares: exact for any Peak up to
 	// so many cells, then, as always for an additive Peak, by divide and
 	// conquer up to 8 times as many. The default of 1<<27 is a second or two
@@ -82,7 +86,7 @@ func Solve(ctx context.Context, p Problem, s Settings) (Result, error) {
 		t, inc, b = in.descend(r)
 	}
 	res := Result{Optimal: inc.proved()}
-	if !r.stopped {
+	if !r.stopped && !r.NoSquares {
 		if m, found, proved := t.even(r, inc.value); found {
 			inc.placement = m
 			res.SquaresOptimal = proved && res.Optimal && len(in.clusters) <= r.freeGroups()

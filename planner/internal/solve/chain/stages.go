@@ -56,7 +56,7 @@ func (in *instance) stages(r *run) (Result, error) {
 		s.better(&inc)
 	}
 	even := false
-	if !r.stopped {
+	if !r.stopped && !r.NoSquares {
 		if m, found := s.evenOut(inc.value); found {
 			inc.placement, even = m, inc.proved()
 		}
