@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // attention is grouped-query attention with separate projections q_proj,
 // k_proj, v_proj, o_proj; fused, o_proj and one qkv_proj.
@@ -48,25 +52,17 @@ func (a attention) at(window int64) part {
 }
 
 func (a attention) part() part {
-	q, kv := a.heads*a.headDim, a.kvHeads*a.headDim
-	var params []modelgraph.Tensor
+	p := part{op: a.op()}
+	if a.packed {
+		q, kv := a.heads*a.headDim, a.kvHeads*a.headDim
+		p.params = join(linear("W_pack", a.dim, q+2*kv, a.bias), linear("o_proj", q, a.dim, a.outBias))
+		return p
+	}
+	p.params = modelgraph.Params(p.op, func(linear string) bool { return linear == "o_proj" && a.outBias || linear != "o_proj" && a.bias })
 	if a.sinks {
-		params = append(params, tensor("sinks", a.heads))
+		p.params = slices.Insert(p.params, 0, tensor("sinks", a.heads))
 	}
-	switch {
-	case a.packed:
-		params = join(params, linear("W_pack", a.dim, q+2*kv, a.bias), linear("o_proj", q, a.dim, a.outBias))
-	case a.fused:
-		params = join(params, linear("o_proj", q, a.dim, a.outBias), linear("qkv_proj", a.dim, q+2*kv, a.bias))
-	default:
-		params = join(params,
-			linear("q_proj", a.dim, q, a.bias), linear("k_proj", a.dim, kv, a.bias),
-			linear("v_proj", a.dim, kv, a.bias), linear("o_proj", q, a.dim, a.outBias))
-	}
-	if a.qkNorm != "" {
-		params = append(params, tensor("q_norm.weight", a.headDim), tensor("k_norm.weight", a.headDim))
-	}
-	return part{op: a.op(), params: params}
+	return p
 }
 
 func (a attention) op() modelgraph.Attention {

@@ -54,14 +54,15 @@ func deepseekExperts(c *config, h int64, activation string) moe {
 	return routed(c, m, 8)
 }
 
-// deepseek orders the parts as DeepseekV3MoE does. The router's correction
+// deepseek is DeepseekV3MoE. The router's correction
 // bias is a buffer that checkpoints hold, fp32 whatever the model's type
 // (_keep_in_fp32_modules_strict).
 func (m moe) deepseek() part {
-	shared := mlp{dim: m.dim, hidden: m.shared, activation: m.activation}
-	return part{
-		op:      m.op(),
-		params:  join(m.stacked(), m.router(), shared.params("shared_experts")),
-		buffers: []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, m.experts)},
+	p := m.part()
+	if m.shared == 0 { // a module of empty matrices
+		p.params = join(p.params, linear("shared_experts.gate_proj", m.dim, 0, false),
+			linear("shared_experts.up_proj", m.dim, 0, false), linear("shared_experts.down_proj", 0, m.dim, false))
 	}
+	p.buffers = []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, m.experts)}
+	return p
 }

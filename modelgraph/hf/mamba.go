@@ -76,22 +76,13 @@ func (m *mamba) build(b *builder, class string) {
 	addVocabHead(b, "lm_head", m.hidden, m.vocab, tied)
 }
 
-// block is modeling_mamba.py: MambaBlock, MambaMixer. The mixer's own
-// parameters stand before those of its modules.
+// block is modeling_mamba.py: MambaBlock, MambaMixer.
 func (m *mamba) block(b *builder, name string) {
-	x, residual := m.mixer, b.hidden
+	residual := b.hidden
 	norm := m.norm(b, dot(name, "norm"))
-	conv := []modelgraph.Tensor{tensor("conv1d.weight", x.Inner, 1, x.Kernel)}
-	if m.convBias {
-		conv = append(conv, tensor("conv1d.bias", x.Inner))
-	}
-	b.hidden = b.add(dot(name, "mixer"), x, []string{norm, residual}, join(
-		[]modelgraph.Tensor{tensor("A_log", x.Inner, x.State), tensor("D", x.Inner)},
-		conv,
-		linear("in_proj", x.Dim, 2*x.Inner, m.bias),
-		linear("x_proj", x.Inner, x.DtRank+2*x.State, false),
-		linear("dt_proj", x.DtRank, x.Inner, true),
-		linear("out_proj", x.Inner, x.Dim, m.bias))...).Name
+	biased := map[string]bool{"conv1d": m.convBias, "in_proj": m.bias, "out_proj": m.bias}
+	params := modelgraph.Params(m.mixer, func(linear string) bool { return biased[linear] })
+	b.hidden = b.add(dot(name, "mixer"), m.mixer, []string{norm, residual}, params...).Name
 }
 
 func (m *mamba) norm(b *builder, name string) string {

@@ -30,7 +30,10 @@ func mixtral(c *config) *decoder {
 		norm:      modelgraph.RMSNorm,
 		attention: func(int64) part { return a.part() },
 		ffn: func(int64) part {
-			return part{op: experts.op(), params: join(experts.router(), experts.stacked())}
+			p := experts.part()
+			router := len(p.params) - 1 // stands first (MixtralSparseMoeBlock)
+			p.params = append(p.params[router:], p.params[:router]...)
+			return p
 		},
 		rotary: rotary(a.headDim),
 	}

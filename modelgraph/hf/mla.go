@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // latent is multi-head latent attention (modeling_deepseek_v3.py:
 // DeepseekV3Attention): keys and values come out of a latent of kvRank, q out
@@ -28,22 +32,10 @@ func latentAttention(c *config, hidden int64) latent {
 }
 
 func (a latent) part() part {
-	qk := a.nope + a.rope
-	var q []modelgraph.Tensor
-	if a.qRank == 0 {
-		q = linear("q_proj", a.dim, a.heads*qk, false)
-	} else {
-		q = join(linear("q_a_proj", a.dim, a.qRank, a.bias), normParams("q_a_layernorm", a.qRank, false),
-			linear("q_b_proj", a.qRank, a.heads*qk, false))
+	op := modelgraph.Attention{
+		Dim: a.dim, Heads: a.heads, KVHeads: a.heads, HeadDim: a.nope + a.rope, ValueDim: a.value,
+		QRank: a.qRank, KVRank: a.kvRank, RopeDim: a.rope, Rope: true,
 	}
-	return part{
-		op: modelgraph.Attention{
-			Dim: a.dim, Heads: a.heads, KVHeads: a.heads, HeadDim: qk, ValueDim: a.value,
-			QRank: a.qRank, KVRank: a.kvRank, RopeDim: a.rope, Rope: true,
-		},
-		params: join(q,
-			linear("kv_a_proj_with_mqa", a.dim, a.kvRank+a.rope, a.bias), normParams("kv_a_layernorm", a.kvRank, false),
-			linear("kv_b_proj", a.kvRank, a.heads*(a.nope+a.value), false),
-			linear("o_proj", a.heads*a.value, a.dim, a.bias)),
-	}
+	biased := []string{"q_a_proj", "kv_a_proj_with_mqa", "o_proj"}
+	return part{op: op, params: modelgraph.Params(op, func(linear string) bool { return a.bias && slices.Contains(biased, linear) })}
 }

@@ -16,19 +16,6 @@ func gatedMLP(c *config, dim, hidden int64, activation string) mlp {
 }
 
 func (m mlp) part() part {
-	return part{
-		op:     modelgraph.MLP{Dim: m.dim, Hidden: m.hidden, Gated: true, Fused: m.fused, Activation: m.activation},
-		params: m.params(""),
-	}
-}
-
-// params are the weights of an mlp at a module path.
-func (m mlp) params(path string) []modelgraph.Tensor {
-	down := linear(dot(path, "down_proj"), m.hidden, m.dim, m.bias)
-	if m.fused {
-		return join(linear(dot(path, "gate_up_proj"), m.dim, 2*m.hidden, m.bias), down)
-	}
-	return join(
-		linear(dot(path, "gate_proj"), m.dim, m.hidden, m.bias),
-		linear(dot(path, "up_proj"), m.dim, m.hidden, m.bias), down)
+	op := modelgraph.MLP{Dim: m.dim, Hidden: m.hidden, Gated: true, Fused: m.fused, Activation: m.activation}
+	return part{op: op, params: modelgraph.Params(op, func(string) bool { return m.bias })}
 }

@@ -4,7 +4,8 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 // moe is a router and experts whose weights are stacked in one tensor per
 // projection (modeling_mixtral.py: MixtralExperts and its siblings). Families
-// register the parts in different orders.
+// register the parts in different orders ([modelgraph.Params] in Qwen3's and
+// DeepSeek-V3's).
 type moe struct {
 	dim, hidden, experts, topK, shared int64
 	activation                         string
@@ -27,13 +28,5 @@ func (m moe) op() modelgraph.MoE {
 	}
 }
 
-// router is gate.weight.
-func (m moe) router() []modelgraph.Tensor { return linear("gate", m.dim, m.experts, false) }
-
-// stacked are the experts' weights.
-func (m moe) stacked() []modelgraph.Tensor {
-	return []modelgraph.Tensor{
-		tensor("experts.gate_up_proj", m.experts, 2*m.hidden, m.dim),
-		tensor("experts.down_proj", m.experts, m.dim, m.hidden),
-	}
-}
+// part has the experts before the router, and after it what every token passes.
+func (m moe) part() part { return part{op: m.op(), params: modelgraph.Params(m.op(), nil)} }

@@ -49,6 +49,6 @@ func qwen3MoEBlocks(c *config, h int64) func(int64) part {
 		if experts.experts == 0 || (i+1)%step != 0 || slices.Contains(only, i) {
 			return dense.part()
 		}
-		return part{op: experts.op(), params: join(experts.stacked(), experts.router())}
+		return experts.part()
 	}
 }

@@ -1,0 +1,216 @@
+package modelgraph
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// A Builder makes a graph from operations alone: the tensors of each layer
+// follow from its op's dimensions ([Params]), so that the two cannot
+// contradict each other, and a layer reads what is as wide as it takes. The
+// first fault is kept and told by [Builder.Build].
+//
+// Models with encoders, towers or tensors of their own are made by [New].
+type Builder struct {
+	// Bias: the linear layers inside ops that are added from here on have a
+	// bias; a [Head] has none.
+	Bias bool
+
+	name   string
+	dtype  DType
+	layers []Layer
+	ties   [][]string
+	unit   string // of the block that is being added, "" between blocks
+	last   string // the layer whose output is the hidden state so far
+	fault  error
+}
+
+// NewBuilder starts a model whose weights are of one type.
+func NewBuilder(name string, dtype DType) *Builder { return &Builder{name: name, dtype: dtype} }
+
+// Add adds a layer and returns its full name: in a block the block's name goes
+// before it. inputs are full names of layers, also of such that follow: what
+// the layer transforms, then the residual added to its result. Without any it
+// reads the layer that was added before it; an [Embedding] reads the tokens, a
+// [Rotary] nothing.
+func (b *Builder) Add(name string, op Op, inputs ...string) string {
+	layer := Layer{Name: FullName(b.unit, name), Op: op, Inputs: inputs, Unit: b.unit}
+	if len(inputs) == 0 {
+		layer.Inputs = b.before(op)
+	}
+	if err := checkDims(op); err != nil {
+		b.fail(placeError(fmt.Sprintf("layers[%d].op", len(b.layers)), "%q: %v", layer.Name, err))
+		return layer.Name
+	}
+	_, head := op.(Head)
+	bias := b.Bias && !head
+	layer.Params = Params(op, func(string) bool { return bias })
+	for i := range layer.Params {
+		layer.Params[i].DType = b.dtype
+	}
+	if rotary, ok := op.(Rotary); ok {
+		layer.Buffers = frequencies(rotary)
+	} else {
+		b.last = layer.Name
+	}
+	b.layers = append(b.layers, layer)
+	return layer.Name
+}
+
+// before is what an op reads where no inputs are given.
+func (b *Builder) before(op Op) []string {
+	switch op.(type) {
+	case Embedding, Rotary:
+		return []string{}
+	}
+	if b.last == "" {
+		return []string{}
+	}
+	return []string{b.last}
+}
+
+// frequencies are the buffers of a rotary embedding, which computes cosines
+// and sines in fp32 (modeling_rope_utils.py: inv_freq, original_inv_freq).
+func frequencies(op Rotary) []Tensor {
+	n := (op.HeadDim + 1) / 2
+	return []Tensor{
+		{Name: "inv_freq", Shape: []int64{n}, DType: F32},
+		{Name: "original_inv_freq", Shape: []int64{n}, DType: F32},
+	}
+}
+
+// Block gathers the layers that add adds into one wrap unit, which stays on
+// one device.
+func (b *Builder) Block(name string, add func()) {
+	if b.unit != "" {
+		b.fail(placeError(fmt.Sprintf("layers[%d].unit", len(b.layers)), "block %q lies inside block %q: end that one first", name, b.unit))
+		return
+	}
+	b.unit = name
+	add()
+	b.unit = ""
+}
+
+// Transformer adds a block of a decoder: attention and then a feed-forward
+// ([MLP] or [MoE]), each behind a norm and added to the residual stream, under
+// the names and in the order that Transformers gives them
+// (modeling_llama.py, LlamaDecoderLayer).
+func (b *Builder) Transformer(name string, style NormStyle, attention Attention, feedForward Op) {
+	residual := b.last
+	norm := Norm{Dim: attention.Dim, Style: style}
+	b.Block(name, func() {
+		middle := FullName(name, "self_attn")
+		b.Add("self_attn", attention, FullName(name, "input_layernorm"), residual)
+		b.Add("mlp", feedForward, FullName(name, "post_attention_layernorm"), middle)
+		b.Add("input_layernorm", norm, residual)
+		b.Add("post_attention_layernorm", norm, middle)
+	})
+	b.last = FullName(name, "mlp")
+}
+
+// Tie shares the tensor named first, by its full name, with the others.
+func (b *Builder) Tie(tensors ...string) { b.ties = append(b.ties, tensors) }
+
+// Build checks the model and returns its graph. Faults are [*SyntaxError] or
+// [*CycleError].
+func (b *Builder) Build() (*Graph, error) {
+	if b.fault != nil {
+		return nil, b.fault
+	}
+	g, err := New(b.name, b.layers, b.ties)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.checkWidths(); err != nil {
+		return nil, err
+	}
+	g.DType = b.dtype
+	return g, nil
+}
+
+func (b *Builder) fail(err error) {
+	if b.fault == nil {
+		b.fault = err
+	}
+}
+
+// checkWidths compares what layers take with what their inputs give: the first
+// input is transformed, a second is added to the result.
+func (g *Graph) checkWidths() error {
+	for i := range g.Layers {
+		l := &g.Layers[i]
+		takes, gives := widths(l.Op)
+		for j, want := range []int64{takes, gives} {
+			if j >= len(l.inputs) {
+				break
+			}
+			from := &g.Layers[l.inputs[j]]
+			if _, got := widths(from.Op); got > 0 && want > 0 && got != want {
+				return placeError(fmt.Sprintf("layers[%d].inputs[%d]", i, j), "%q gives %d values a token, and %q takes %d: make their dimensions equal",
+					from.Name, got, l.Name, want)
+			}
+		}
+	}
+	return nil
+}
+
+// widths are the values a token that an operation takes and gives; 0: any, or
+// not known.
+func widths(op Op) (takes, gives int64) {
+	switch op := op.(type) {
+	case Embedding:
+		return 0, op.Dim
+	case Norm:
+		return op.Dim, op.Dim
+	case Attention:
+		return op.Dim, op.Dim
+	case MLP:
+		return op.Dim, op.Dim
+	case MoE:
+		return op.Dim, op.Dim
+	case StateSpace:
+		return op.Dim, op.Dim
+	case Head:
+		return op.Dim, op.Vocab
+	case Linear:
+		return op.In, op.Out
+	case Conv:
+		return 0, op.Out
+	}
+	return 0, 0
+}
+
+// checkDims refuses an op that lacks a dimension which its kind cannot do
+// without, or whose dimensions contradict each other.
+func checkDims(op Op) error {
+	switch op := op.(type) {
+	case nil:
+		return fmt.Errorf("there is no op: give one of this package's")
+	case Parameter, Opaque:
+		return fmt.Errorf("op %s has no dimensions that tensors follow from: give the tensors to New", op.kind())
+	case Attention:
+		if op.KVHeads > 0 && op.Heads%op.KVHeads != 0 {
+			return fmt.Errorf("op attention: %d KV heads do not divide %d heads", op.KVHeads, op.Heads)
+		}
+		if op.RopeDim > op.HeadDim {
+			return fmt.Errorf("op attention: rope_dim %d is more than head_dim %d", op.RopeDim, op.HeadDim)
+		}
+	case MoE:
+		if op.TopK > op.Experts {
+			return fmt.Errorf("op moe: a token cannot go to %d of %d experts", op.TopK, op.Experts)
+		}
+	}
+	v := reflect.ValueOf(op)
+	if v.Kind() != reflect.Struct {
+		return nil // New says what is wrong with it
+	}
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		needed := v.Field(i).Kind() == reflect.Int64 && !strings.Contains(field.Tag.Get("json"), "omitzero")
+		if needed && v.Field(i).Int() == 0 {
+			return fmt.Errorf("op %s needs %s: it is 0", op.kind(), fieldName(field))
+		}
+	}
+	return nil
+}
