@@ -54,12 +54,12 @@ func (p *Problem) finiteTimes() error {
 		longest += most
 	}
 	if !(longest <= longestStep) {
-		return &steptime.Error{Msg: fmt.Sprintf("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
+		return &steptime.Error{Msg: costmodel.Messagef("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
 	}
 	for i := range p.Topology.Links {
 		l := &p.Topology.Links[i]
 		if l.BytesPerSecond < slowestLink {
-			return &steptime.Error{Msg: fmt.Sprintf("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, l.BytesPerSecond, l.From, l.To, slowestLink)}
+			return &steptime.Error{Msg: costmodel.Messagef("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, l.BytesPerSecond, l.From, l.To, slowestLink)}
 		}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
@@ -28,7 +29,8 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	defer cancel()
 	p.Objective = Time
 	if p.Anywhere && p.Costs != nil && !p.piped() && !p.Costs.Workload.Strategy.Traits().Replicated {
-		return nil, &steptime.Error{Msg: "the front is searched among contiguous maps: --contiguous=false goes with --objective memory or time"}
+		return nil, &steptime.Error{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
+			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}
 	first, err := Solve(ctx, p, s)
 	if err != nil {

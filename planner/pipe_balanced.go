@@ -20,7 +20,6 @@ func (s *pipes) balanced(ctx context.Context, caps []int64) (*answer, error) {
 		high += work[len(work)-1]
 	}
 	best, step := []int(nil), math.Inf(1)
-	play := newPlayer(o.p.schedule(), s.p.Costs.Workload.Mode == "train")
 	for n := 0; n < balances && (n == 0 || ctx.Err() == nil); n++ {
 		limit := high // the first time whatever fits
 		if n > 0 {
@@ -36,7 +35,7 @@ func (s *pipes) balanced(ctx context.Context, caps []int64) (*answer, error) {
 			continue
 		}
 		high = limit
-		if got := o.costs.step(play, cuts); got < step {
+		if got := o.costs.step(cuts); got < step {
 			best, step = cuts, got
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // climb improves cuts by moving one, or several together, by an item while
 // that shortens the step.
 func (s *pipeSearch) climb(ctx context.Context, cuts []int) {
-	got := s.step(s.player, cuts)
+	got := s.step(cuts)
 	if got >= s.cutoff {
 		return
 	}
@@ -20,7 +20,7 @@ func (s *pipeSearch) climb(ctx context.Context, cuts []int) {
 		}
 		shift(cuts, lo, hi, by)
 		if s.ok(lo-1, cuts[lo-1], cuts[lo], s.items) && s.ok(hi, cuts[hi], cuts[hi+1], s.items) && s.between(cuts, lo, hi) {
-			if next := s.step(s.player, cuts); next < s.cutoff {
+			if next := s.step(cuts); next < s.cutoff {
 				got = next
 				take()
 				return true

@@ -3,6 +3,7 @@ package planner
 import (
 	"math"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
@@ -10,6 +11,8 @@ import (
 // as prefix sums.
 type pipeCosts struct {
 	l                                *layout
+	schedule                         costmodel.Schedule
+	train                            bool
 	forward, backward, token, update [][]float64 // by rank
 	issue, issueBack                 [][]float64
 	barred                           [][]int // prefix counts of items that pins keep off a rank
@@ -17,7 +20,7 @@ type pipeCosts struct {
 }
 
 func newPipeCosts(l *layout, fixed *pins) *pipeCosts {
-	c := &pipeCosts{l: l}
+	c := &pipeCosts{l: l, schedule: l.p.schedule(), train: l.p.Costs.Workload.Mode == costmodel.Train}
 	_, c.tokens = steptime.Passes(l.p.Costs)
 	items := len(l.start) - 1
 	for d := range l.device {
@@ -61,23 +64,24 @@ func (c *pipeCosts) message(from, to, item int) float64 {
 }
 
 // step is the time of a step with these cuts, stage s on rank s.
-func (c *pipeCosts) step(p *player, cuts []int) float64 {
+func (c *pipeCosts) step(cuts []int) float64 {
 	n := len(cuts) - 1
-	t := stageTimes{make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n), make([]float64, n)}
-	token, update := 0., make([]float64, n)
-	for s := range n {
+	stages, token, update := make([]steptime.Stage, n), 0., make([]float64, n)
+	for s := range stages {
 		a, b := cuts[s], cuts[s+1]
-		t.forward[s], t.backward[s] = c.forward[s][b]-c.forward[s][a], c.backward[s][b]-c.backward[s][a]
-		t.issue[s], t.issueBack[s] = c.issue[s][b]-c.issue[s][a], c.issueBack[s][b]-c.issueBack[s][a]
+		stages[s] = steptime.Stage{
+			Rank: s, Forward: c.forward[s][b] - c.forward[s][a], Backward: c.backward[s][b] - c.backward[s][a],
+			Issue: c.issue[s][b] - c.issue[s][a], IssueBack: c.issueBack[s][b] - c.issueBack[s][a],
+		}
 		token += c.tokenOf(s, a, b)
 		update[s] = c.update[s][b] - c.update[s][a]
 		if s+1 < n {
-			t.to[s], t.from[s] = c.message(s, s+1, b), c.message(s+1, s, b)
+			stages[s].To, stages[s].From = c.message(s, s+1, b), c.message(s+1, s, b)
 		}
 	}
 	slowest := 0.
-	for rank, end := range p.run(&t) {
-		slowest = max(slowest, end+update[rank])
+	for rank, clock := range steptime.Play(c.schedule, c.train, stages) {
+		slowest = max(slowest, clock.Device+update[rank])
 	}
 	return slowest + c.tokens*token
 }
@@ -85,14 +89,13 @@ func (c *pipeCosts) step(p *player, cuts []int) float64 {
 // tokenOf is a stage's time of a token: the host starts with it, and the
 // stage's units wait for it one after the other.
 func (c *pipeCosts) tokenOf(d, a, b int) float64 {
+	var clock steptime.Clock
 	if c.tokens == 0 {
 		return 0
 	}
-	host, device := 0., 0.
 	for _, u := range c.l.order[c.l.start[a]:c.l.start[b]] {
 		s := steptime.Unit(c.l.p.Costs, c.l.p.Topology, d, u)
-		host += s.IssueToken
-		device = max(device+s.Token, host)
+		clock.Run(s.IssueToken, s.Token)
 	}
-	return device
+	return clock.Device
 }

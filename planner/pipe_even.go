@@ -8,7 +8,7 @@ const evenOrders = 120
 
 // finish lowers the largest share while the step stays, and sets the map.
 func (s *pipes) finish(ctx context.Context, out *answer, found *pipeSearch, at int, caps []int64) {
-	cuts, cutoff := found.best, found.step(found.player, found.best)*(1+1e-12)
+	cuts, cutoff := found.best, found.step(found.best)*(1+1e-12)
 	lo, hi := 0., s.orders[at].share(cuts)
 	others := []int{at}
 	out.even = true
@@ -32,7 +32,7 @@ func (s *pipes) finish(ctx context.Context, out *answer, found *pipeSearch, at i
 	}
 	out.even = out.even && ctx.Err() == nil
 	o := &s.orders[at]
-	out.m, out.step = restored(o.unitMap(cuts), o.order), o.costs.step(found.player, cuts)
+	out.m, out.step = restored(o.unitMap(cuts), o.order), o.costs.step(cuts)
 }
 
 // under finds cuts within the caps whose step is below the cutoff, in any of

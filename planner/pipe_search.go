@@ -21,7 +21,6 @@ const (
 type pipeSearch struct {
 	*cutter
 	*pipeBound
-	player *player
 	at     int     // the number of its order of devices
 	cutoff float64 // maps must be below
 	first  bool    // any will do
@@ -60,7 +59,7 @@ func newPipeSearch(c *pipeCosts, schedule costmodel.Schedule, train bool, caps [
 	}
 	return &pipeSearch{
 		cutter: cut, pipeBound: newPipeBound(schedule, train, cut, items),
-		player: newPlayer(schedule, train), cutoff: math.Inf(1), cuts: make([]int, stages+1),
+		cutoff: math.Inf(1), cuts: make([]int, stages+1),
 	}
 }
 
@@ -105,7 +104,7 @@ func (s *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
 		return
 	}
 	if stage == s.stages {
-		if got := s.step(s.player, s.cuts); got < s.cutoff {
+		if got := s.step(s.cuts); got < s.cutoff {
 			s.best, s.cutoff = slices.Clone(s.cuts), got*(1-1e-12)
 		}
 		return

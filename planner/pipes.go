@@ -42,7 +42,7 @@ func (s *pipes) shortest(ctx context.Context, caps []int64) (*answer, error) {
 	}
 	found := searches[best]
 	if out.proved { // every shorter step was refuted
-		out.lower = max(out.lower, found.step(found.player, found.best)*(1-1e-12))
+		out.lower = max(out.lower, found.step(found.best)*(1-1e-12))
 	}
 	s.finish(ctx, out, found, found.at, caps)
 	if len(s.notes) > 0 {

@@ -19,8 +19,11 @@ type settingError interface {
 // asFlag is a setting as words of a command line.
 func asFlag(s costmodel.Setting) string {
 	flag := "--" + strings.ReplaceAll(s.Field, "_", "-")
-	if s.Value == "" {
+	switch s.Value {
+	case "":
 		return flag
+	case "true", "false": // a switch takes its value with a sign
+		return flag + "=" + s.Value
 	}
 	return flag + " " + s.Value
 }

@@ -1,37 +1,45 @@
 package steptime
 
-import "github.com/devmap-dev/devmap/costmodel"
+// Clock is where a device, and the host that issues kernels to it, have got in
+// seconds. The host does not wait: it issues kernels ahead of the device, which
+// runs them one after the other.
+type Clock struct{ Host, Device float64 }
 
-// clock is where a host and the device that it issues kernels to have got.
-// The host does not wait: a pass ends when the device is through with it, and
-// not before the host has issued its last kernel.
-type clock struct {
-	host, device float64
-	issue, work  float64 // sums
+// Run is a pass that the host issues in issue seconds, and that takes the
+// device length seconds. It ends when the device is through with it, and not
+// before the host has issued its last kernel.
+func (c *Clock) Run(issue, length float64) {
+	c.Host += issue
+	c.Device = max(c.Device+length, c.Host)
 }
 
-// run is a pass that the host issues in issue seconds and the device works on
-// for length.
-func (c *clock) run(issue, length float64) {
-	c.host += issue
-	c.device = max(c.device+length, c.host)
-	c.issue += issue
-	c.work += length
+// Await is an input that the device, but not its host, waits for.
+func (c *Clock) Await(ready float64) { c.Device = max(c.Device, ready) }
+
+// round is passes that follow each other on one clock: those of a micro-batch,
+// or of a token. It begins where the clock stands at 0.
+type round struct {
+	Clock
+	issued, worked float64 // sums over the passes
+	passes         int
+	// waited is how many passes had begun when the device waited for the host
+	// last, by more than sums are rounded.
+	waited int
 }
 
-// times is the end of n rounds like the one that was run: from the second on,
-// the slower of host and device sets the pace.
-func (c *clock) times(n float64) float64 {
-	return c.device + (n-1)*max(c.issue, c.work)
+func (r *round) run(issue, length float64) {
+	through := r.Device + length
+	r.Run(issue, length)
+	r.issued += issue
+	r.worked += length
+	r.passes++
+	if r.Host-through > 1e-15*r.Host {
+		r.waited = r.passes
+	}
 }
 
-// issue is the host's time to issue a forward.
-func (s *timing) issue(d int, p costmodel.Pass) float64 {
-	return p.Kernels * s.topo.Devices[d].IssueSeconds
-}
-
-// issueBack is the host's time to issue a backward: autograd's engine calls
-// kernels without Python.
-func (s *timing) issueBack(d int, p costmodel.Pass) float64 {
-	return p.Kernels * s.topo.Devices[d].BackwardIssueSeconds
+// repeated is the end of n rounds like this: from the second on, the slower of
+// host and device sets the pace.
+func (r *round) repeated(n float64) float64 {
+	return r.Device + (n-1)*max(r.issued, r.worked)
 }

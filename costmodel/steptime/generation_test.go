@@ -37,8 +37,8 @@ func TestTokenCrosses(t *testing.T) {
 		{3, []int{0, 0}, 10 + 20 + 3*(1+2)},
 		{3, []int{0, 1}, 10 + 8 + 20 + 3*(1+8./4+2)},
 	} {
-		if got := steptime.Step(generating(c.tokens, 1), slowPair(), c.place); got == nil || *got != c.want {
-			t.Errorf("%d tokens on %v: %v s, want %v", c.tokens, c.place, *got, c.want)
+		if got, err := steptime.Step(generating(c.tokens, 1), slowPair(), c.place); err != nil || got != c.want {
+			t.Errorf("%d tokens on %v: %v s (%v), want %v", c.tokens, c.place, got, err, c.want)
 		}
 	}
 }
@@ -84,11 +84,11 @@ func TestStreamedFirst(t *testing.T) {
 	topo.Devices[0].CPUBytesPerSecond, topo.Devices[1].CPUBytesPerSecond = 2, 1
 	// Copied in 3 s to device 0, which runs it in 10; its output crosses in 8,
 	// 20 s on device 1, back in 8, and 20.
-	if got := steptime.Step(table, topo, []int{costmodel.OnCPU, 1, 0}); got == nil || *got != 3+10+8+20+8+20 {
-		t.Errorf("%v s, want 69", *got)
+	if got, err := steptime.Step(table, topo, []int{costmodel.OnCPU, 1, 0}); err != nil || got != 3+10+8+20+8+20 {
+		t.Errorf("%v s (%v), want 69", got, err)
 	}
 	// The last unit is on the other device: the first is still device 0.
-	if got := steptime.Step(table, topo, []int{costmodel.OnCPU, 0, 1}); got == nil || *got != 3+10+20+8+20 {
-		t.Errorf("%v s, want 61", *got)
+	if got, err := steptime.Step(table, topo, []int{costmodel.OnCPU, 0, 1}); err != nil || got != 3+10+20+8+20 {
+		t.Errorf("%v s (%v), want 61", got, err)
 	}
 }

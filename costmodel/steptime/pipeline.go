@@ -6,97 +6,62 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// stage is a run of units on one device.
-type stage struct {
-	device            int
-	forward, backward float64 // seconds of a micro-batch
-	issue, issueBack  float64 // the host's, likewise
-	token             clock
-	output            int64
-}
-
-// takes is the host's and the device's time for an action.
-func (g *stage) takes(backward bool) (issue, length float64) {
-	if backward {
-		return g.issueBack, g.backward
-	}
-	return g.issue, g.forward
-}
-
-// stages are the runs of the placement, in the order of the units.
-func (s *timing) stages() []stage {
-	var out []stage
-	for u, d := range s.place {
-		if len(out) == 0 || out[len(out)-1].device != d {
-			out = append(out, stage{device: d})
-		}
-		w, last := s.work(u), &out[len(out)-1]
-		last.forward += s.seconds(d, w.Forward)
-		last.backward += s.seconds(d, w.Backward)
-		last.issue += s.issue(d, w.Forward)
-		last.issueBack += s.issueBack(d, w.Backward)
-		last.token.run(s.issue(d, w.Token), s.seconds(d, w.Token))
-		last.output = w.Output
-	}
-	return out
-}
-
-// pipeline runs the schedule: an action starts when its device is free and
-// its input is there. The step ends when the last device has updated its
-// weights.
+// pipeline plays the schedule on the runs of the placement, in the order of
+// the units. The step ends when the last device has updated its weights.
 func (s *timing) pipeline() float64 {
-	stages := s.stages()
-	schedule, held, ranks := s.schedule(stages)
-	end := make([]float64, len(held))
-	if schedule.Kind == costmodel.Interleaved {
-		end = s.lockStep(stages, schedule, held, ranks)
-	} else {
-		for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == costmodel.Train, schedule.MicroBatches) {
-			end[ranks[rank]] = t
-		}
+	stages, devices, token := s.stages()
+	end := make([]float64, len(s.topo.Devices))
+	for rank, clock := range Play(s.schedule(stages, devices), s.trains(), stages) {
+		end[devices[rank]] = clock.Device
 	}
-	slowest, token := 0., 0.
+	slowest := 0.
 	for d := range end {
 		slowest = max(slowest, end[d]+s.updateOn(d))
 	}
-	for i := range stages {
-		token += stages[i].token.device
-	}
-	return slowest + s.tokens()*token
+	return slowest + float64(s.table.Workload.NewTokens)*token
 }
 
-// schedule is the order in which the stages run, the stages that each device
-// holds, and the devices in the order of their first stage.
-func (s *timing) schedule(stages []stage) (_ costmodel.Schedule, held [][]int, ranks []int) {
-	held = make([][]int, len(s.topo.Devices))
-	chunks := 1
-	for i := range stages {
-		d := stages[i].device
-		if len(held[d]) == 0 {
-			ranks = append(ranks, d)
+// stages are the runs of the placement, the devices by rank, which is in the
+// order of their first stage, and the time of a token through all of them.
+func (s *timing) stages() (stages []Stage, devices []int, token float64) {
+	rankOf := make(map[int]int)
+	var tokens round
+	for u, d := range s.place {
+		if u == 0 || s.place[u-1] != d {
+			if _, ok := rankOf[d]; !ok {
+				rankOf[d] = len(devices)
+				devices = append(devices, d)
+			}
+			if u > 0 {
+				before := s.place[u-1]
+				last := &stages[len(stages)-1]
+				last.To, last.From = s.send(u-1, before, d), s.send(u-1, d, before)
+			}
+			stages = append(stages, Stage{Rank: rankOf[d]})
+			token += tokens.Device
+			tokens = round{}
 		}
-		held[d] = append(held[d], i)
-		chunks = max(chunks, len(held[d]))
+		t, last := Unit(s.table, s.topo, d, u), &stages[len(stages)-1]
+		last.Forward += t.Forward
+		last.Backward += t.Backward
+		last.Issue += t.Issue
+		last.IssueBack += t.IssueBack
+		tokens.run(t.IssueToken, t.Token)
 	}
-	w := &s.t.Workload
-	schedule := costmodel.Schedule{Kind: cmp.Or(w.Schedule, costmodel.OneFOneB), Stages: int64(len(ranks)), Chunks: int64(chunks), MicroBatches: max(1, w.MicroBatches)}
+	return stages, devices, token + tokens.Device
+}
+
+// schedule is the order in which the stages run: where a device holds several,
+// interleaved, whatever was asked for.
+func (s *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
+	w, held, chunks := &s.table.Workload, make([]int64, len(devices)), int64(1)
+	for i := range stages {
+		held[stages[i].Rank]++
+		chunks = max(chunks, held[stages[i].Rank])
+	}
+	out := costmodel.Schedule{Kind: cmp.Or(w.Schedule, costmodel.OneFOneB), Stages: int64(len(devices)), Chunks: chunks, MicroBatches: max(1, w.MicroBatches)}
 	if chunks > 1 {
-		schedule.Kind = costmodel.Interleaved
-	}
-	return schedule, held, ranks
-}
-
-// stageSeconds are the times of stages that are on a device each.
-func (s *timing) stageSeconds(stages []stage) *StageSeconds {
-	out := &StageSeconds{}
-	for i := range stages {
-		g := &stages[i]
-		out.Forward, out.Backward = append(out.Forward, g.forward), append(out.Backward, g.backward)
-		out.Issue, out.IssueBack = append(out.Issue, g.issue), append(out.IssueBack, g.issueBack)
-		if i+1 < len(stages) {
-			out.To = append(out.To, s.topo.SendSeconds(g.device, stages[i+1].device, g.output))
-			out.From = append(out.From, s.topo.SendSeconds(stages[i+1].device, g.device, g.output))
-		}
+		out.Kind = costmodel.Interleaved
 	}
 	return out
 }
@@ -105,8 +70,8 @@ func (s *timing) updateOn(d int) float64 {
 	var bytes float64
 	for u, on := range s.place {
 		if on == d {
-			bytes += s.work(u).Update
+			bytes += s.table.Units[u].Work.Update
 		}
 	}
-	return s.updates(d, bytes)
+	return updateSeconds(&s.topo.Devices[d], bytes, s.table.Workload.Precision)
 }

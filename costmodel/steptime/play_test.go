@@ -3,25 +3,27 @@ package steptime
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // The obvious forms: every action of every micro-batch in its turn. They judge
-// the forms that take the time and memory of a few.
+// the forms that take the time and memory of a few, and share nothing with them
+// but the schedule.
 
-// orders are the actions of each device in the order of its schedule; a
-// device without a stage has none.
-func (s *timing) orders(schedule costmodel.Schedule, held [][]int, ranks []int) [][]played {
-	w := &s.t.Workload
-	out := make([][]played, len(held))
-	for rank, d := range ranks {
-		for _, a := range schedule.Order(int64(rank)) {
-			if a.Chunk < int64(len(held[d])) && (w.Mode == costmodel.Train || !a.Backward) {
-				out[d] = append(out[d], played{held[d][a.Chunk], int(a.MicroBatch), a.Backward})
-			}
-		}
+// pipe is a schedule on stages.
+type pipe struct {
+	costmodel.Schedule
+	train  bool
+	stages []Stage
+}
+
+func (p *pipe) ends() []float64 {
+	var out []float64
+	for _, c := range Play(p.Schedule, p.train, p.stages) {
+		out = append(out, c.Device)
 	}
 	return out
 }
@@ -32,27 +34,50 @@ type played struct {
 	backward     bool
 }
 
-// play runs every device's actions in order and is when each device ends.
+// own is the action of a rank; nil where it leaves it out.
+func (p *pipe) own(rank int, a costmodel.Action) *played {
+	chunk := int64(0)
+	for i := range p.stages {
+		if p.stages[i].Rank != rank {
+			continue
+		}
+		if chunk == a.Chunk && (p.train || !a.Backward) {
+			return &played{i, int(a.MicroBatch), a.Backward}
+		}
+		chunk++
+	}
+	return nil
+}
+
+// inOrder runs every rank's actions in order and is when each rank ends.
 // Hosts do not wait for what a stage receives: streams do.
-func (s *timing) play(stages []stage, orders [][]played) []float64 {
+func (p *pipe) inOrder() []float64 {
 	done := map[played]float64{}
-	end, host := make([]float64, len(orders)), make([]float64, len(orders))
-	at := make([]int, len(orders))
+	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
+	orders := make([][]*played, p.Stages)
+	for rank := range orders {
+		for _, a := range p.Order(int64(rank)) {
+			if own := p.own(rank, a); own != nil {
+				orders[rank] = append(orders[rank], own)
+			}
+		}
+	}
 	for moved := true; moved; {
 		moved = false
-		for d := range orders {
-			for at[d] < len(orders[d]) {
-				a := orders[d][at[d]]
-				ready, ok := s.ready(stages, done, a)
+		for rank := range orders {
+			for len(orders[rank]) > 0 {
+				a := *orders[rank][0]
+				ready, ok := p.ready(done, a)
 				if !ok {
 					break
 				}
-				issue, length := stages[a.stage].takes(a.backward)
-				host[d] += issue
-				end[d] = max(max(end[d], ready)+length, host[d])
-				done[a] = end[d]
-				at[d]++
-				moved = true
+				issue, length := p.stages[a.stage].Issue, p.stages[a.stage].Forward
+				if a.backward {
+					issue, length = p.stages[a.stage].IssueBack, p.stages[a.stage].Backward
+				}
+				host[rank] += issue
+				end[rank] = max(max(end[rank], ready)+length, host[rank])
+				done[a], orders[rank], moved = end[rank], orders[rank][1:], true
 			}
 		}
 	}
@@ -61,87 +86,77 @@ func (s *timing) play(stages []stage, orders [][]played) []float64 {
 
 // ready is when an action's input arrives; false while what makes it has not
 // run.
-func (s *timing) ready(stages []stage, done map[played]float64, a played) (float64, bool) {
-	from := played{a.stage - 1, a.batch, false}
-	var output int64
+func (p *pipe) ready(done map[played]float64, a played) (float64, bool) {
+	from, message := played{a.stage - 1, a.batch, false}, 0.
 	switch {
-	case a.backward && a.stage == len(stages)-1:
+	case a.backward && a.stage == len(p.stages)-1:
 		from = played{a.stage, a.batch, false}
 	case a.backward:
-		from = played{a.stage + 1, a.batch, true}
-		output = stages[a.stage].output
+		from, message = played{a.stage + 1, a.batch, true}, p.stages[a.stage].From
 	case a.stage == 0:
 		return 0, true
 	default:
-		output = stages[a.stage-1].output
+		message = p.stages[a.stage-1].To
 	}
 	t, ok := done[from]
-	return t + s.topo.SendSeconds(stages[from.stage].device, stages[a.stage].device, output), ok
+	return t + message, ok
 }
 
-// lockStepInFull is when each device ends an interleaved schedule. Its ranks go
-// through one table of time steps: after a step a rank sends and receives in
-// one batch whatever it and its neighbours made in that step, and goes on when
-// the batch is through, so that a forward beside a backward waits for it
-// (torch 2.11, distributed/pipelining/schedules.py,
-// PipelineScheduleMulti._step_microbatches).
-func (s *timing) lockStepInFull(stages []stage, schedule costmodel.Schedule, held [][]int, ranks []int) []float64 {
-	steps := make([][]*played, len(held))
-	longest := 0
-	for rank, d := range ranks {
-		steps[d] = s.steps(schedule, held[d], int64(rank))
-		longest = max(longest, len(steps[d]))
-	}
-	end, host := make([]float64, len(held)), make([]float64, len(held))
-	for t := range longest {
-		for _, d := range ranks {
-			if t < len(steps[d]) && steps[d][t] != nil {
-				a := steps[d][t]
-				issue, length := stages[a.stage].takes(a.backward)
-				host[d] += issue
-				end[d] = max(end[d]+length, host[d])
+// lockStepInFull is when each rank ends an interleaved schedule by the whole
+// of its table.
+func (p *pipe) lockStepInFull() []float64 {
+	steps, longest := make([][]*played, p.Stages), 0
+	for rank := range steps {
+		column := p.Column(int64(rank))
+		steps[rank] = make([]*played, column.Length())
+		for step := range steps[rank] {
+			if a, ok := column.At(int64(step)); ok {
+				steps[rank][step] = p.own(rank, a)
 			}
 		}
-		end = s.exchange(stages, steps, t, end)
+		longest = max(longest, len(steps[rank]))
+	}
+	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
+	for step := range longest {
+		now := make([]*played, p.Stages)
+		for rank := range now {
+			if step < len(steps[rank]) {
+				now[rank] = steps[rank][step]
+			}
+			if a := now[rank]; a != nil && a.backward {
+				host[rank] += p.stages[a.stage].IssueBack
+				end[rank] = max(end[rank]+p.stages[a.stage].Backward, host[rank])
+			} else if a != nil {
+				host[rank] += p.stages[a.stage].Issue
+				end[rank] = max(end[rank]+p.stages[a.stage].Forward, host[rank])
+			}
+		}
+		end = p.exchanged(now, end)
 	}
 	return end
 }
 
-// exchange is when each device has sent and received what was made in step t.
-func (s *timing) exchange(stages []stage, steps [][]*played, t int, made []float64) []float64 {
-	through := append([]float64(nil), made...)
-	for d := range steps {
-		if t >= len(steps[d]) || steps[d][t] == nil {
+// exchanged is when each rank has sent and received what was made in a step.
+func (p *pipe) exchanged(now []*played, made []float64) []float64 {
+	through := slices.Clone(made)
+	for rank, a := range now {
+		if a == nil {
 			continue
 		}
-		a := steps[d][t]
-		to, output := a.stage+1, stages[a.stage].output
+		to, message := a.stage+1, p.stages[a.stage].To
 		if a.backward {
 			if to = a.stage - 1; to >= 0 {
-				output = stages[to].output
+				message = p.stages[to].From
 			}
 		}
-		if to < 0 || to >= len(stages) || stages[to].device == d {
+		if to < 0 || to >= len(p.stages) || p.stages[to].Rank == rank {
 			continue
 		}
-		peer := stages[to].device
-		done := max(made[d], made[peer]) + s.topo.SendSeconds(d, peer, output)
-		through[d], through[peer] = max(through[d], done), max(through[peer], done)
+		peer := p.stages[to].Rank
+		done := max(made[rank], made[peer]) + message
+		through[rank], through[peer] = max(through[rank], done), max(through[peer], done)
 	}
 	return through
-}
-
-// steps is a rank's column of the table, nil where it has nothing to do.
-func (s *timing) steps(schedule costmodel.Schedule, held []int, rank int64) []*played {
-	column := schedule.Column(rank)
-	out := make([]*played, column.Length())
-	for step := range out {
-		a, ok := column.At(int64(step))
-		if ok && a.Chunk < int64(len(held)) && (s.t.Workload.Mode == costmodel.Train || !a.Backward) {
-			out[step] = &played{held[a.Chunk], int(a.MicroBatch), a.Backward}
-		}
-	}
-	return out
 }
 
 // randomSchedule is one that its engine takes.
@@ -156,75 +171,79 @@ func randomSchedule(rng *rand.Rand, batches int64) costmodel.Schedule {
 	return s
 }
 
-// randomTiming is a pipeline of stages that take random times, one or several a
-// device.
-func randomTiming(rng *rand.Rand, s costmodel.Schedule) (*timing, []stage, [][]int, []int) {
-	t := &timing{t: &costmodel.Table{Workload: costmodel.Workload{Mode: []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer}[rng.IntN(3)], Schedule: s.Kind, MicroBatches: s.MicroBatches}}, topo: &costmodel.Topology{}}
-	var stages []stage
-	held, ranks := make([][]int, s.Stages+1), []int{}
-	of := rng.Perm(int(s.Stages) + 1)
-	for rank := range s.Stages {
-		ranks = append(ranks, of[rank])
-	}
+// randomPipe is a pipeline of stages that take random times, one or several a
+// rank.
+func randomPipe(rng *rand.Rand, s costmodel.Schedule) *pipe {
+	p := &pipe{Schedule: s, train: rng.IntN(3) > 0}
+	whole := func(top int) float64 { return float64(rng.IntN(top)) } // sums of whole numbers do not round
 	for i := range s.Stages * s.Chunks {
-		d := of[i%s.Stages]
-		held[d] = append(held[d], len(stages))
-		whole := func(top int) float64 { return float64(rng.IntN(top)) } // sums of whole numbers do not round
-		stages = append(stages, stage{device: d, forward: 1 + whole(9), backward: whole(20), issue: whole(12), issueBack: whole(4), output: rng.Int64N(9)})
+		p.stages = append(p.stages, Stage{Rank: int(i % s.Stages), Forward: 1 + whole(9), Backward: whole(20), Issue: whole(12), IssueBack: whole(4), To: whole(9), From: whole(9)})
 	}
-	for range s.Stages + 1 {
-		t.topo.Devices = append(t.topo.Devices, costmodel.Device{Rates: costmodel.Rates{LinkBytesPerSecond: 1}})
-	}
-	return t, stages, held, ranks
+	return p
 }
 
-func (s *timing) endsOf(schedule costmodel.Schedule, stages []stage, held [][]int, ranks []int) []float64 {
-	if schedule.Kind == costmodel.Interleaved {
-		return s.lockStep(stages, schedule, held, ranks)
-	}
-	end := make([]float64, len(held))
-	for rank, t := range s.stageSeconds(stages).Ends(schedule.Kind, s.t.Workload.Mode == costmodel.Train, schedule.MicroBatches) {
-		end[ranks[rank]] = t
-	}
-	return end
-}
-
-// TestEnds: by waves and by columns every device ends when it does action by
+// TestPlay: by waves and by columns every rank ends when it does action by
 // action.
-func TestEnds(t *testing.T) {
+func TestPlay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 9))
 	for n := range 3000 {
 		s := randomSchedule(rng, 30)
 		if s.Kind == costmodel.OneFOneB && n%2 == 0 { // fewer micro-batches than stages
 			s.MicroBatches = 1 + rng.Int64N(s.Stages)
 		}
-		x, stages, held, ranks := randomTiming(rng, s)
-		want := x.play(stages, x.orders(s, held, ranks))
-		got := x.endsOf(s, stages, held, ranks)
+		p := randomPipe(rng, s)
+		got, want := p.ends(), p.inOrder()
 		if s.Kind == costmodel.Interleaved && s.MicroBatches < s.Stages { // inputs are waited for, and neighbours
-			for d := range got {
-				if got[d] < want[d] {
-					t.Fatalf("%+v, %s, %+v: %v, but without waits for neighbours %v", s, x.t.Workload.Mode, stages, got, want)
+			for rank := range got {
+				if got[rank] < want[rank] {
+					t.Fatalf("%+v: %v, but without waits for neighbours %v", p, got, want)
 				}
 			}
 			continue
 		}
 		if s.Kind == costmodel.Interleaved {
-			want = x.lockStepInFull(stages, s, held, ranks)
+			want = p.lockStepInFull()
 		}
-		if !equalFloats(got, want) {
-			t.Fatalf("%+v, %s, %+v: %v, want %v", s, x.t.Workload.Mode, stages, got, want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%+v: %v, want %v", p, got, want)
 		}
 	}
 }
 
-func equalFloats(a, b []float64) bool {
-	for i := range a {
-		if a[i] != b[i] {
-			return false
+// TestPlayMissing: of stages that are fewer than the chunks of all ranks, those
+// that are there run.
+func TestPlayMissing(t *testing.T) {
+	rng := rand.New(rand.NewPCG(9, 9))
+	for range 500 {
+		s := randomSchedule(rng, 30)
+		if s.Kind != costmodel.Interleaved || s.MicroBatches < s.Stages {
+			continue
+		}
+		p := randomPipe(rng, s)
+		p.stages = p.stages[:int(s.Stages)+rng.IntN(len(p.stages)-int(s.Stages)+1)]
+		if got, want := p.ends(), p.lockStepInFull(); !slices.Equal(got, want) {
+			t.Fatalf("%+v: %v, want %v", p, got, want)
 		}
 	}
-	return len(a) == len(b)
+}
+
+// TestPlayNoLink: what no link carries does not arrive, and neither does a step
+// of an order that nothing here plays end.
+func TestPlayNoLink(t *testing.T) {
+	s := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 2, Chunks: 1, MicroBatches: 2}
+	stages := []Stage{{Forward: 1, Backward: 1}, {Rank: 1, Forward: 1, Backward: 1}}
+	if got := (&pipe{s, true, stages}).ends(); !slices.Equal(got, []float64{6, 5}) {
+		t.Errorf("%v, want 6 and 5 s", got)
+	}
+	unknown := s
+	unknown.Kind = costmodel.ZBV
+	apart := slices.Clone(stages)
+	apart[0].From = math.Inf(1)
+	for _, p := range []*pipe{{s, true, apart}, {unknown, true, stages}} {
+		if got := p.ends(); !math.IsInf(got[0], 1) || !math.IsInf(got[1], 1) {
+			t.Errorf("%+v: %v", p, got)
+		}
+	}
 }
 
 // TestManyMicroBatches: by powers, so many as no play could run end when the
@@ -235,48 +254,49 @@ func TestManyMicroBatches(t *testing.T) {
 	for range 300 {
 		s := randomSchedule(rng, 30)
 		s.MicroBatches = 1_000_000 / s.Stages * s.Stages
-		x, stages, held, ranks := randomTiming(rng, s)
+		p := randomPipe(rng, s)
 		const period = 60 * 7 * 8 // all numbers of stages and chunks, and what they make of each other
-		at := func(m int64) []float64 {
-			q := s
-			q.MicroBatches = m
-			return x.endsOf(q, stages, held, ranks)
+		at := func(batches int64) []float64 {
+			more := *p
+			more.MicroBatches = batches
+			return more.ends()
 		}
 		a, b, far := at(s.MicroBatches), at(s.MicroBatches+period*s.Stages), at(s.MicroBatches+1000*period*s.Stages)
-		for d := range a {
-			if want := a[d] + 1000*(b[d]-a[d]); far[d] != want || b[d] < a[d] {
-				t.Fatalf("%+v, %s, device %d: %v, want %v", s, x.t.Workload.Mode, d, far[d], want)
+		for rank := range a {
+			if want := a[rank] + 1000*(b[rank]-a[rank]); far[rank] != want || b[rank] < a[rank] {
+				t.Fatalf("%+v, rank %d: %v, want %v", p, rank, far[rank], want)
 			}
 		}
 	}
 }
 
-// TestAgain: the power of a step is the step so many times over.
-func TestAgain(t *testing.T) {
+// TestRepeat: the power of a step is the step so many times over.
+func TestRepeat(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 9))
 	for range 200 {
-		size := 1 + rng.IntN(6)
-		add := make([]float64, size*size)
+		ranks := 1 + rng.IntN(3)
+		order := 2 * ranks
+		add := make([]float64, order*order)
 		for i := range add {
 			if add[i] = float64(rng.IntN(50)); rng.IntN(2) == 0 {
 				add[i] = math.Inf(-1)
 			}
 		}
-		step := func(clocks []float64) {
-			before := append([]float64(nil), clocks...)
-			for i := range clocks {
-				for j := range before {
-					clocks[i] = max(clocks[i], before[j]+add[i*size+j])
+		step := func(clocks []Clock) {
+			before := slices.Clone(clocks)
+			for i := range order {
+				for j := range order {
+					*entry(clocks, i) = max(*entry(clocks, i), *entry(before, j)+add[i*order+j])
 				}
 			}
 		}
 		n := rng.Int64N(2000)
-		want, got := make([]float64, size), make([]float64, size)
+		want, got := make([]Clock, ranks), make([]Clock, ranks)
 		for range n {
 			step(want)
 		}
-		again(got, n, fewTimes, step)
-		if !equalFloats(got, want) {
+		repeat(got, n, maxAdditions, step)
+		if !slices.Equal(got, want) {
 			t.Fatalf("%d times: %v, want %v", n, got, want)
 		}
 	}

@@ -2,34 +2,31 @@ package steptime
 
 import "math"
 
-// fewTimes is up to how many additions a step is simply run again and again,
-// and mostPlaces up to how many clocks its matrix is made.
+// maxAdditions is up to how many additions a step is simply run again and
+// again, and maxOrder up to which order its matrix is made.
 const (
-	fewTimes   = 1 << 20
-	mostPlaces = 512
+	maxAdditions = 1 << 20
+	maxOrder     = 512
 )
 
-// again runs a step n times on clocks that it changes by adding constants and
+// repeat runs a step n times on clocks that it changes by adding constants and
 // taking the latest. Such steps are linear over (max, +), so that n of them are
 // the n-th power of one matrix, found by squaring (Baccelli, Cohen, Olsder and
 // Quadrat, Synchronization and Linearity, 1992, §3): any n takes the time of
 // its binary digits, and is exact but for the rounding of fewer sums than n
 // steps would take. cost is how many additions a step takes.
-func again(clocks []float64, n, cost int64, step func([]float64)) {
-	size := len(clocks)
-	if n <= fewTimes/max(1, cost) || size > mostPlaces {
+func repeat(clocks []Clock, n, cost int64, step func([]Clock)) {
+	order := 2 * len(clocks)
+	if n <= maxAdditions/max(1, cost) || order > maxOrder {
 		for range n {
 			step(clocks)
 		}
 		return
 	}
-	power := make([][]float64, size) // by column
+	power := make([][]Clock, order) // by column: the clocks after the step where all but one began at −∞
 	for j := range power {
-		power[j] = make([]float64, size)
-		for i := range power[j] {
-			power[j][i] = math.Inf(-1)
-		}
-		power[j][j] = 0
+		power[j] = never(len(clocks))
+		*entry(power[j], j) = 0
 		step(power[j])
 	}
 	for {
@@ -39,7 +36,7 @@ func again(clocks []float64, n, cost int64, step func([]float64)) {
 		if n >>= 1; n == 0 {
 			return
 		}
-		square := make([][]float64, size)
+		square := make([][]Clock, order)
 		for j := range square {
 			square[j] = times(power, power[j])
 		}
@@ -47,18 +44,34 @@ func again(clocks []float64, n, cost int64, step func([]float64)) {
 	}
 }
 
-// times is the product of a matrix, by columns, and a vector over (max, +).
-func times(matrix [][]float64, vector []float64) []float64 {
-	out := make([]float64, len(vector))
-	for i := range out {
-		out[i] = math.Inf(-1)
+// never is the zero vector of (max, +).
+func never(ranks int) []Clock {
+	out := make([]Clock, ranks)
+	for rank := range out {
+		out[rank] = Clock{Host: math.Inf(-1), Device: math.Inf(-1)}
 	}
-	for j, v := range vector {
-		if math.IsInf(v, -1) {
+	return out
+}
+
+// entry is number i of the clocks as a vector: the devices', then the hosts'.
+func entry(clocks []Clock, i int) *float64 {
+	if i < len(clocks) {
+		return &clocks[i].Device
+	}
+	return &clocks[i-len(clocks)].Host
+}
+
+// times is the product of a matrix, by columns, and a vector over (max, +).
+func times(matrix [][]Clock, vector []Clock) []Clock {
+	out := never(len(vector))
+	for j, column := range matrix {
+		by := *entry(vector, j)
+		if math.IsInf(by, -1) {
 			continue
 		}
-		for i, w := range matrix[j] {
-			out[i] = max(out[i], v+w)
+		for rank, c := range column {
+			out[rank].Host = max(out[rank].Host, by+c.Host)
+			out[rank].Device = max(out[rank].Device, by+c.Device)
 		}
 	}
 	return out

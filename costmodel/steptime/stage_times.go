@@ -30,16 +30,16 @@ type StageTimes struct {
 }
 
 // Stages are the times of stretches of units that follow each other, each on
-// one device or tier: zeros in load mode, where nothing runs, and nil where a
-// step's time is not known ([Step]).
-func Stages(t *costmodel.Table, topo *costmodel.Topology, place []int, stages []costmodel.Interval) []StageTimes {
+// one device or tier: zeros in load mode, where nothing runs. Errors are those
+// of [Step].
+func Stages(table *costmodel.Table, topo *costmodel.Topology, place []int, stages []costmodel.Interval) ([]StageTimes, error) {
 	out := make([]StageTimes, len(stages))
-	if t.Workload.Mode == costmodel.Load {
-		return out
+	if table.Workload.Mode == costmodel.Load {
+		return out, nil
 	}
-	s := timing{t: t, topo: topo, place: place}
-	if Step(t, topo, place) == nil || !s.tiers() {
-		return nil
+	s, err := newTiming(table, topo, place)
+	if err != nil {
+		return nil, err
 	}
 	for i, at := range stages {
 		out[i] = s.stageTimes(at)
@@ -50,34 +50,34 @@ func Stages(t *costmodel.Table, topo *costmodel.Topology, place []int, stages []
 		if from == to {
 			continue
 		}
-		out[i-1].SendSeconds = s.topo.SendSeconds(from, to, s.work(before).Output)
-		if t.Workload.Mode == costmodel.Train {
-			out[i].SendBackSeconds = s.topo.SendSeconds(to, from, s.work(before).Output)
+		out[i-1].SendSeconds = s.send(before, from, to)
+		if s.trains() {
+			out[i].SendBackSeconds = s.send(before, to, from)
 		}
 	}
-	return out
+	return out, nil
 }
 
 func (s *timing) stageTimes(at costmodel.Interval) StageTimes {
-	var forward, backward, token clock
+	var forward, backward, token round
 	var update float64
 	for u := at.First; u < at.End; u++ {
-		d, w, copied := s.place[u], s.work(u), s.copied[u]
-		forward.run(s.issue(d, w.Forward)+copied, s.seconds(d, w.Forward)+copied)
-		token.run(s.issue(d, w.Token)+copied, s.seconds(d, w.Token)+copied)
-		update += s.updates(d, w.Update)
+		t := s.unit(u, s.place[u])
+		forward.run(t.Issue+t.Copied, t.Forward+t.Copied)
+		token.run(t.IssueToken+t.Copied, t.Token+t.Copied)
+		update += t.Update
 	}
-	for u := at.End - 1; u >= at.First && s.t.Workload.Mode == costmodel.Train; u-- {
-		d, w := s.place[u], s.work(u)
-		backward.run(s.issueBack(d, w.Backward), s.seconds(d, w.Backward))
+	for u := at.End - 1; u >= at.First && s.trains(); u-- {
+		t := s.unit(u, s.place[u])
+		backward.run(t.IssueBack, t.Backward)
 	}
 	out := StageTimes{
-		ForwardSeconds: forward.work, IssueForwardSeconds: forward.issue, AloneForwardSeconds: forward.device,
-		BackwardSeconds: backward.work, IssueBackwardSeconds: backward.issue, AloneBackwardSeconds: backward.device,
+		ForwardSeconds: forward.worked, IssueForwardSeconds: forward.issued, AloneForwardSeconds: forward.Device,
+		BackwardSeconds: backward.worked, IssueBackwardSeconds: backward.issued, AloneBackwardSeconds: backward.Device,
 		UpdateSeconds: update,
 	}
 	if s.tokens() > 0 {
-		out.TokenSeconds, out.IssueTokenSeconds, out.AloneTokenSeconds = token.work, token.issue, token.device
+		out.TokenSeconds, out.IssueTokenSeconds, out.AloneTokenSeconds = token.worked, token.issued, token.Device
 	}
 	return out
 }

@@ -134,7 +134,7 @@ func TimedStages(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topolo
 		at[i] = costmodel.Interval{First: end, End: end + len(out[i].Units)}
 		end = at[i].End
 	}
-	if times := steptime.Stages(t, topo, m.places(), at); times != nil {
+	if times, err := steptime.Stages(t, topo, m.places(), at); err == nil {
 		for i := range out {
 			out[i].StageTimes = &times[i]
 		}

@@ -145,7 +145,11 @@ func Imbalance(ps []Prediction) float64 {
 // StepSeconds is [steptime.Step] of a placement; m is nil where
 // every GPU runs the whole model.
 func StepSeconds(t *costmodel.Table, topo *costmodel.Topology, m Map) *float64 {
-	return steptime.Step(t, topo, m.places())
+	seconds, err := steptime.Step(t, topo, m.places())
+	if err != nil {
+		return nil
+	}
+	return &seconds
 }
 
 // Communication is [costmodel.Table.Communication] of a placement.

@@ -1,0 +1,61 @@
+package steptime
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Stage are the times of a pipeline's stage in seconds: of a micro-batch
+// forward and backward, the host's to issue them ([Clock]), and of the messages
+// to the next stage and of gradients from it back.
+type Stage struct {
+	// Rank holds the stage.
+	Rank                                int
+	Forward, Backward, Issue, IssueBack float64
+	To, From                            float64
+}
+
+// takes is the host's and the device's time for an action.
+func (g *Stage) takes(backward bool) (issue, length float64) {
+	if backward {
+		return g.IssueBack, g.Backward
+	}
+	return g.Issue, g.Forward
+}
+
+// Play runs a schedule on stages in the order of the chain, as many as the
+// schedule has chunks on each of its ranks or fewer, and is where the clock of
+// each rank stands at the end; in inference backwards are left out. A message
+// of +Inf, where no link is, is never through, and a schedule of a kind that is
+// not played never ends.
+//
+// Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
+// free and its input is there. The ranks of an interleaved schedule go by one
+// table of time steps ([costmodel.Schedule.Column]), and exchange what they made
+// after each. Any number of micro-batches takes the memory of a few, and the
+// time of its digits.
+func Play(schedule costmodel.Schedule, train bool, stages []Stage) []Clock {
+	clocks := make([]Clock, schedule.Stages)
+	endless := !plays(schedule.Kind)
+	for i := range stages {
+		endless = endless || math.IsInf(max(stages[i].To, stages[i].From), 1)
+	}
+	if endless {
+		for rank := range clocks {
+			clocks[rank].Device = math.Inf(1)
+		}
+		return clocks
+	}
+	play := playWaves
+	if schedule.Kind == costmodel.Interleaved {
+		play = playLockStep
+	}
+	play(clocks, schedule, train, stages)
+	return clocks
+}
+
+// plays reports an order that is played.
+func plays(kind costmodel.ScheduleKind) bool {
+	return kind == costmodel.GPipe || kind == costmodel.OneFOneB || kind == costmodel.Interleaved
+}

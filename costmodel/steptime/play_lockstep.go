@@ -1,0 +1,160 @@
+package steptime
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// playLockStep plays an interleaved schedule. Its ranks go through one table of
+// time steps: after a step a rank sends and receives in one batch whatever it
+// and its neighbours made in that step, and goes on when the batch is through,
+// so that a forward beside a backward waits for it (torch 2.11,
+// distributed/pipelining/schedules.py,
+// PipelineScheduleMulti._step_microbatches).
+//
+// The table has a middle where every rank runs a forward and a backward in
+// turn, its chunks a round of micro-batches each: such rounds are alike
+// ([repeat]).
+func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stages []Stage) {
+	k := lockStep{train: train, stages: stages, held: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
+	for i := range stages {
+		k.held[stages[i].Rank] = append(k.held[stages[i].Rank], i)
+	}
+	if schedule.MicroBatches < schedule.Stages {
+		k.inputsAwaited(clocks, schedule)
+		return
+	}
+	longest, first, last := int64(0), int64(0), int64(math.MaxInt64)
+	for rank := range schedule.Stages {
+		c := schedule.Column(rank)
+		k.columns = append(k.columns, c)
+		longest, first, last = max(longest, c.Length()), max(first, c.Middle), min(last, c.End)
+	}
+	round := k.columns[0].Round
+	rounds := max(0, last-first) / round
+	k.steps(clocks, 0, min(first, longest))
+	repeat(clocks, rounds, round*schedule.Stages, func(clocks []Clock) { k.steps(clocks, first, first+round) })
+	k.steps(clocks, first+rounds*round, longest)
+}
+
+// lockStep is one play.
+type lockStep struct {
+	train   bool
+	stages  []Stage
+	held    [][]int            // by rank, the stages of its chunks
+	columns []costmodel.Column // by rank
+	now     []*action          // likewise, of the step that is played; nil: it waits
+	made    []Clock            // likewise, before what was made is exchanged
+}
+
+// action is a forward or a backward of a micro-batch on a stage.
+type action struct {
+	stage    int
+	backward bool
+	batch    int64
+}
+
+// actionOf is a rank's action on the stage that it holds; false where it holds
+// fewer chunks than others, and for backwards in inference.
+func (k *lockStep) actionOf(rank int, a costmodel.Action) (action, bool) {
+	if held := k.held[rank]; a.Chunk < int64(len(held)) && (k.train || !a.Backward) {
+		return action{held[a.Chunk], a.Backward, a.MicroBatch}, true
+	}
+	return action{}, false
+}
+
+// steps plays rows of the table.
+func (k *lockStep) steps(clocks []Clock, from, to int64) {
+	actions := make([]action, len(clocks))
+	for t := from; t < to; t++ {
+		for rank := range k.columns {
+			k.now[rank] = nil
+			if a, ok := k.columns[rank].At(t); ok {
+				if actions[rank], ok = k.actionOf(rank, a); ok {
+					k.now[rank] = &actions[rank]
+				}
+			}
+		}
+		k.step(clocks)
+	}
+}
+
+// step plays the row of now.
+func (k *lockStep) step(clocks []Clock) {
+	for rank, a := range k.now {
+		if a != nil {
+			clocks[rank].Run(k.stages[a.stage].takes(a.backward))
+		}
+	}
+	copy(k.made, clocks)
+	for rank, a := range k.now {
+		if a != nil {
+			k.exchange(clocks, rank, a)
+		}
+	}
+}
+
+// exchange has a rank send what it made, and its peer receive it.
+func (k *lockStep) exchange(clocks []Clock, rank int, a *action) {
+	to, message := a.stage+1, k.stages[a.stage].To
+	if a.backward {
+		if to = a.stage - 1; to >= 0 {
+			message = k.stages[to].From
+		}
+	}
+	if to < 0 || to >= len(k.stages) || k.stages[to].Rank == rank {
+		return
+	}
+	peer := k.stages[to].Rank
+	through := max(k.made[rank].Device, k.made[peer].Device) + message
+	clocks[rank].Await(through)
+	clocks[peer].Await(through)
+}
+
+// inputsAwaited is the play where a round has fewer micro-batches than there
+// are ranks: a rank then comes to its next chunk before its input went round
+// the others, and waits for it (_PipelineScheduleRuntime._perform_action waits
+// for the receive). Each rank goes through its actions, one in a step, as soon
+// as what an action needs was made in a step before. As there are few
+// micro-batches, there are few steps.
+func (k *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
+	orders := make([][]action, len(clocks))
+	for rank := range orders {
+		for _, a := range schedule.Order(int64(rank)) {
+			if own, ok := k.actionOf(rank, a); ok {
+				orders[rank] = append(orders[rank], own)
+			}
+		}
+	}
+	done := map[action]bool{}
+	for {
+		ran := false
+		for rank, order := range orders {
+			k.now[rank] = nil
+			if len(order) > 0 && k.ready(done, order[0]) {
+				k.now[rank], orders[rank], ran = &order[0], order[1:], true
+			}
+		}
+		if !ran {
+			return
+		}
+		k.step(clocks)
+		for _, a := range k.now {
+			if a != nil {
+				done[*a] = true
+			}
+		}
+	}
+}
+
+// ready reports that what an action needs was made.
+func (k *lockStep) ready(done map[action]bool, a action) bool {
+	switch {
+	case a.backward && a.stage == len(k.stages)-1:
+		return done[action{a.stage, false, a.batch}]
+	case a.backward:
+		return done[action{a.stage + 1, true, a.batch}]
+	}
+	return a.stage == 0 || done[action{a.stage - 1, false, a.batch}]
+}
