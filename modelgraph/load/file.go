@@ -54,11 +54,7 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 		return nil, &modelgraph.SyntaxError{File: path, Msg: what}
 	}
 	if reader := benchfile.Reader(data, has); reader != nil && !ours {
-		file, err := reader(path, data)
-		if err != nil {
-			return nil, err
-		}
-		return benchfile.Graph(path, file)
+		return fromBenchmark(path, data, reader)
 	}
 	switch {
 	case !top.object():
@@ -73,6 +69,15 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and --lora-rank", path)
 	}
 	return hf.FromConfig(path, data)
+}
+
+// fromBenchmark reads a public file of a placement problem as a graph.
+func fromBenchmark(path string, data []byte, reader func(name string, data []byte) (benchfile.File, error)) (*modelgraph.Graph, error) {
+	file, err := reader(path, data)
+	if err != nil {
+		return nil, err
+	}
+	return benchfile.Graph(path, file)
 }
 
 // fromIndex reads the folder that an index of shards lies in.
