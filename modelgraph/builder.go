@@ -21,13 +21,16 @@ type Builder struct {
 	dtype  DType
 	layers []Layer
 	ties   [][]string
-	unit   string // of the block that is being added, "" between blocks
-	last   string // the layer whose output is the hidden state so far
+	unit   string         // of the block that is being added, "" between blocks
+	blocks map[string]int // by path, how many Decoder added
+	last   string         // the layer whose output is the hidden state so far
 	fault  error
 }
 
 // NewBuilder starts a model whose weights are of one type.
-func NewBuilder(name string, dtype DType) *Builder { return &Builder{name: name, dtype: dtype} }
+func NewBuilder(name string, dtype DType) *Builder {
+	return &Builder{name: name, dtype: dtype, blocks: map[string]int{}}
+}
 
 // Add adds a layer and returns its full name: in a block the block's name goes
 // before it. inputs are full names of layers, also of such that follow: what
@@ -92,21 +95,27 @@ func (b *Builder) Block(name string, add func()) {
 	b.unit = ""
 }
 
-// Transformer adds a block of a decoder: attention and then a feed-forward
-// ([MLP] or [MoE]), each behind a norm and added to the residual stream, under
-// the names and in the order that Transformers gives them
-// (modeling_llama.py, LlamaDecoderLayer).
-func (b *Builder) Transformer(name string, style NormStyle, attention Attention, feedForward Op) {
-	residual := b.last
-	norm := Norm{Dim: attention.Dim, Style: style}
-	b.Block(name, func() {
-		middle := FullName(name, "self_attn")
-		b.Add("self_attn", attention, FullName(name, "input_layernorm"), residual)
-		b.Add("mlp", feedForward, FullName(name, "post_attention_layernorm"), middle)
+// Decoder adds so many blocks path.0, path.1, … (a later call goes on from
+// there) of attention and then a feed-forward ([MLP] or [MoE]), each behind a
+// norm and added to the residual stream, under the names and in the order that
+// Transformers gives them (modeling_llama.py, LlamaDecoderLayer).
+func (b *Builder) Decoder(path string, blocks int, style NormStyle, attention Attention, feedForward Op) {
+	first := b.blocks[path]
+	b.blocks[path] += blocks
+	for i := range blocks {
+		b.decoder(fmt.Sprintf("%s.%d", path, first+i), Norm{Dim: attention.Dim, Style: style}, attention, feedForward)
+	}
+}
+
+func (b *Builder) decoder(block string, norm Norm, attention Attention, feedForward Op) {
+	residual, middle := b.last, block+".self_attn"
+	b.Block(block, func() {
+		b.Add("self_attn", attention, block+".input_layernorm", residual)
+		b.Add("mlp", feedForward, block+".post_attention_layernorm", middle)
 		b.Add("input_layernorm", norm, residual)
 		b.Add("post_attention_layernorm", norm, middle)
 	})
-	b.last = FullName(name, "mlp")
+	b.last = block + ".mlp"
 }
 
 // Tie shares the tensor named first, by its full name, with the others.

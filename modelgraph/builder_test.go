@@ -2,7 +2,6 @@ package modelgraph_test
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"testing"
 
@@ -16,8 +15,8 @@ func buildLlama() *modelgraph.Builder {
 	const width, vocab = 2048, 128256
 	b := modelgraph.NewBuilder("llama-3.2-1b", modelgraph.BF16)
 	b.Add("model.embed_tokens", modelgraph.Embedding{Vocab: vocab, Dim: width})
-	for i := range 16 {
-		b.Transformer(fmt.Sprintf("model.layers.%d", i), modelgraph.RMSNorm,
+	for _, blocks := range []int{7, 9} {
+		b.Decoder("model.layers", blocks, modelgraph.RMSNorm,
 			modelgraph.Attention{Dim: width, Heads: 32, KVHeads: 8, HeadDim: 64, Rope: true},
 			modelgraph.MLP{Dim: width, Hidden: 8192, Gated: true, Activation: "silu"})
 	}

@@ -11,11 +11,9 @@ func ExampleBuilder() {
 	const width, vocab = 1024, 32000
 	b := modelgraph.NewBuilder("mine", modelgraph.BF16)
 	b.Add("embed", modelgraph.Embedding{Vocab: vocab, Dim: width})
-	for i := range 2 {
-		b.Transformer(fmt.Sprintf("blocks.%d", i), modelgraph.RMSNorm,
-			modelgraph.Attention{Dim: width, Heads: 16, KVHeads: 4, HeadDim: 64, Rope: true},
-			modelgraph.MLP{Dim: width, Hidden: 4096, Gated: true, Activation: "silu"})
-	}
+	b.Decoder("blocks", 2, modelgraph.RMSNorm,
+		modelgraph.Attention{Dim: width, Heads: 16, KVHeads: 4, HeadDim: 64, Rope: true},
+		modelgraph.MLP{Dim: width, Hidden: 4096, Gated: true, Activation: "silu"})
 	b.Add("norm", modelgraph.Norm{Dim: width})
 	b.Add("head", modelgraph.Head{Dim: width, Vocab: vocab})
 	b.Tie("embed.weight", "head.weight")
