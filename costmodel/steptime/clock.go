@@ -8,13 +8,13 @@ type Clock struct{ Host, Device float64 }
 // Run is a pass that the host issues in issue seconds, and that takes the
 // device length seconds. It ends when the device is through with it, and not
 // before the host has issued its last kernel.
-func (c *Clock) Run(issue, length float64) {
-	c.Host += issue
-	c.Device = max(c.Device+length, c.Host)
+func (clock *Clock) Run(issue, length float64) {
+	clock.Host += issue
+	clock.Device = max(clock.Device+length, clock.Host)
 }
 
 // Await is an input that the device, but not its host, waits for.
-func (c *Clock) Await(ready float64) { c.Device = max(c.Device, ready) }
+func (clock *Clock) Await(ready float64) { clock.Device = max(clock.Device, ready) }
 
 // round is passes that follow each other on one clock: those of a micro-batch,
 // or of a token. It begins where the clock stands at 0.
@@ -38,8 +38,8 @@ func (r *round) run(issue, length float64) {
 	}
 }
 
-// repeated is the end of n rounds like this: from the second on, the slower of
-// host and device sets the pace.
-func (r *round) repeated(n float64) float64 {
-	return r.Device + (n-1)*max(r.issued, r.worked)
+// repeated is the end of so many rounds like this: from the second on, the
+// slower of host and device sets the pace.
+func (r *round) repeated(rounds float64) float64 {
+	return r.Device + (rounds-1)*max(r.issued, r.worked)
 }

@@ -23,62 +23,62 @@ func whole(bytes float64) int64 {
 // group, with an all-reduce of each part between the groups. It is 0 in load
 // mode.
 func Communication(table *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
-	n := int64(len(topo.Devices))
-	if table.Workload.Mode == costmodel.Load || n < 2 {
+	gpus := int64(len(topo.Devices))
+	if table.Workload.Mode == costmodel.Load || gpus < 2 {
 		return 0
 	}
 	if place != nil {
 		return crossing(table, topo, place)
 	}
 	if table.Workload.Strategy.Traits().Sharded {
-		return whole(gathering(table, n))
+		return whole(gathering(table, gpus))
 	}
-	return whole(reducing(table, n))
+	return whole(reducing(table, gpus))
 }
 
 // gathering is FSDP's, HSDP's and ZeRO-3's: parameters gathered for forward
 // and again for backward, where FSDP2's root is still gathered, and gradients
 // reduced, for every micro-batch.
-func gathering(table *costmodel.Table, n int64) float64 {
-	w := &table.Workload
+func gathering(table *costmodel.Table, gpus int64) float64 {
+	workload := &table.Workload
 	var weights, again, trained int64
-	for u := range table.Units {
-		work := &table.Units[u].Work
+	for unit := range table.Units {
+		work := &table.Units[unit].Work
 		weights += work.Weights
 		trained += work.Trained
-		if work.Block || w.Runtime == costmodel.DeepSpeed {
+		if work.Block || workload.Runtime == costmodel.DeepSpeed {
 			again += work.Weights
 		}
 	}
-	m := max(1, w.MicroBatches)
-	degree := min(n, max(1, w.ShardDegree))
-	bytes := ringPart(degree) * float64(m+w.NewTokens) * float64(weights*wire(w))
-	if w.Mode == costmodel.Train {
-		grads := float64(trained * reduced(w))
-		bytes += float64(m) * ringPart(degree) * (float64(again*wire(w)) + grads)
-		bytes += float64(m) * 2 * ringPart(n/degree) * grads / float64(degree)
+	microBatches := max(1, workload.MicroBatches)
+	degree := min(gpus, max(1, workload.ShardDegree))
+	bytes := ringPart(degree) * float64(microBatches+workload.NewTokens) * float64(weights*wire(workload))
+	if workload.Mode == costmodel.Train {
+		grads := float64(trained * reduced(workload))
+		bytes += float64(microBatches) * ringPart(degree) * (float64(again*wire(workload)) + grads)
+		bytes += float64(microBatches) * 2 * ringPart(gpus/degree) * grads / float64(degree)
 	}
 	return bytes
 }
 
 // reducing is DDP's and ZeRO 1–2's. In inference each GPU serves its own
 // requests.
-func reducing(table *costmodel.Table, n int64) float64 {
-	w := &table.Workload
-	if w.Mode != costmodel.Train {
+func reducing(table *costmodel.Table, gpus int64) float64 {
+	workload := &table.Workload
+	if workload.Mode != costmodel.Train {
 		return 0
 	}
 	var trained int64
-	for u := range table.Units {
-		trained += table.Units[u].Work.Trained
+	for unit := range table.Units {
+		trained += table.Units[unit].Work.Trained
 	}
-	if w.Strategy.Traits().ZeroStage == 0 {
-		return 2 * ringPart(n) * float64(trained*w.Precision.WeightBytes())
+	if workload.Strategy.Traits().ZeroStage == 0 {
+		return 2 * ringPart(gpus) * float64(trained*workload.Precision.WeightBytes())
 	}
-	part := ringPart(n) * float64(trained*wire(w))
+	part := ringPart(gpus) * float64(trained*wire(workload))
 	reductions := int64(1)
-	if w.Strategy.Traits().ZeroStage == 2 { // it keeps a part of the gradients, so it reduces every micro-batch
-		reductions = max(1, w.MicroBatches)
+	if workload.Strategy.Traits().ZeroStage == 2 { // it keeps a part of the gradients, so it reduces every micro-batch
+		reductions = max(1, workload.MicroBatches)
 	}
 	return float64(reductions)*part + part // and the weights gathered
 }
@@ -87,26 +87,26 @@ func reducing(table *costmodel.Table, n int64) float64 {
 // to the next, their gradients back, and the model's outputs to the input's
 // device.
 func crossing(table *costmodel.Table, topo *costmodel.Topology, place []int) int64 {
-	w := &table.Workload
+	workload := &table.Workload
 	sent := make([]float64, len(topo.Devices)) // whole numbers, which may be past an int64
-	m := float64(max(1, w.MicroBatches))
-	for u := 1; u < len(place); u++ {
-		a, b := place[u-1], place[u]
+	microBatches := float64(max(1, workload.MicroBatches))
+	for unit := 1; unit < len(place); unit++ {
+		a, b := place[unit-1], place[unit]
 		if a == b || a < 0 || b < 0 {
 			continue
 		}
-		output := float64(table.Units[u-1].Work.Output)
-		bytes := m * output
-		if w.Seq > 0 {
-			bytes += math.Floor(float64(w.NewTokens) * m * output / float64(w.Seq))
+		output := float64(table.Units[unit-1].Work.Output)
+		bytes := microBatches * output
+		if workload.Seq > 0 {
+			bytes += math.Floor(float64(workload.NewTokens) * microBatches * output / float64(workload.Seq))
 		}
 		sent[a] += bytes
-		if w.Mode == costmodel.Train {
+		if workload.Mode == costmodel.Train {
 			sent[b] += bytes
 		}
 	}
 	if last := len(place) - 1; last >= 0 && place[last] >= 0 && place[last] != table.InputDevice {
-		sent[place[last]] += m * float64(table.OutputBytes)
+		sent[place[last]] += microBatches * float64(table.OutputBytes)
 	}
 	return whole(slices.Max(sent))
 }

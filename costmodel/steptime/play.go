@@ -17,11 +17,11 @@ type Stage struct {
 }
 
 // takes is the host's and the device's time for an action.
-func (g *Stage) takes(backward bool) (issue, length float64) {
+func (stage *Stage) takes(backward bool) (issue, length float64) {
 	if backward {
-		return g.IssueBack, g.Backward
+		return stage.IssueBack, stage.Backward
 	}
-	return g.Issue, g.Forward
+	return stage.Issue, stage.Forward
 }
 
 // Play runs a schedule on stages in the order of the chain, as many as the

@@ -17,25 +17,25 @@ import (
 // turn, its chunks a round of micro-batches each: such rounds are alike
 // ([repeat]).
 func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stages []Stage) {
-	k := lockStep{train: train, stages: stages, held: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
+	lock := lockStep{train: train, stages: stages, held: make([][]int, schedule.Stages), made: make([]Clock, schedule.Stages), now: make([]*action, schedule.Stages)}
 	for i := range stages {
-		k.held[stages[i].Rank] = append(k.held[stages[i].Rank], i)
+		lock.held[stages[i].Rank] = append(lock.held[stages[i].Rank], i)
 	}
 	if schedule.MicroBatches < schedule.Stages {
-		k.inputsAwaited(clocks, schedule)
+		lock.inputsAwaited(clocks, schedule)
 		return
 	}
 	longest, first, last := int64(0), int64(0), int64(math.MaxInt64)
 	for rank := range schedule.Stages {
-		c := schedule.Column(rank)
-		k.columns = append(k.columns, c)
-		longest, first, last = max(longest, c.Length()), max(first, c.Middle), min(last, c.End)
+		column := schedule.Column(rank)
+		lock.columns = append(lock.columns, column)
+		longest, first, last = max(longest, column.Length()), max(first, column.Middle), min(last, column.End)
 	}
-	round := k.columns[0].Round
+	round := lock.columns[0].Round
 	rounds := max(0, last-first) / round
-	k.steps(clocks, 0, min(first, longest))
-	repeat(clocks, rounds, round*schedule.Stages, func(clocks []Clock) { k.steps(clocks, first, first+round) })
-	k.steps(clocks, first+rounds*round, longest)
+	lock.steps(clocks, 0, min(first, longest))
+	repeat(clocks, rounds, round*schedule.Stages, func(clocks []Clock) { lock.steps(clocks, first, first+round) })
+	lock.steps(clocks, first+rounds*round, longest)
 }
 
 // lockStep is one play.
@@ -57,57 +57,57 @@ type action struct {
 
 // actionOf is a rank's action on the stage that it holds; false where it holds
 // fewer chunks than others, and for backwards in inference.
-func (k *lockStep) actionOf(rank int, a costmodel.Action) (action, bool) {
-	if held := k.held[rank]; a.Chunk < int64(len(held)) && (k.train || !a.Backward) {
+func (lock *lockStep) actionOf(rank int, a costmodel.Action) (action, bool) {
+	if held := lock.held[rank]; a.Chunk < int64(len(held)) && (lock.train || !a.Backward) {
 		return action{held[a.Chunk], a.Backward, a.MicroBatch}, true
 	}
 	return action{}, false
 }
 
 // steps plays rows of the table.
-func (k *lockStep) steps(clocks []Clock, from, to int64) {
+func (lock *lockStep) steps(clocks []Clock, from, to int64) {
 	actions := make([]action, len(clocks))
-	for t := from; t < to; t++ {
-		for rank := range k.columns {
-			k.now[rank] = nil
-			if a, ok := k.columns[rank].At(t); ok {
-				if actions[rank], ok = k.actionOf(rank, a); ok {
-					k.now[rank] = &actions[rank]
+	for turn := from; turn < to; turn++ {
+		for rank := range lock.columns {
+			lock.now[rank] = nil
+			if a, ok := lock.columns[rank].At(turn); ok {
+				if actions[rank], ok = lock.actionOf(rank, a); ok {
+					lock.now[rank] = &actions[rank]
 				}
 			}
 		}
-		k.step(clocks)
+		lock.step(clocks)
 	}
 }
 
 // step plays the row of now.
-func (k *lockStep) step(clocks []Clock) {
-	for rank, a := range k.now {
+func (lock *lockStep) step(clocks []Clock) {
+	for rank, a := range lock.now {
 		if a != nil {
-			clocks[rank].Run(k.stages[a.stage].takes(a.backward))
+			clocks[rank].Run(lock.stages[a.stage].takes(a.backward))
 		}
 	}
-	copy(k.made, clocks)
-	for rank, a := range k.now {
+	copy(lock.made, clocks)
+	for rank, a := range lock.now {
 		if a != nil {
-			k.exchange(clocks, rank, a)
+			lock.exchange(clocks, rank, a)
 		}
 	}
 }
 
 // exchange has a rank send what it made, and its peer receive it.
-func (k *lockStep) exchange(clocks []Clock, rank int, a *action) {
-	to, message := a.stage+1, k.stages[a.stage].To
+func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
+	to, message := a.stage+1, lock.stages[a.stage].To
 	if a.backward {
 		if to = a.stage - 1; to >= 0 {
-			message = k.stages[to].From
+			message = lock.stages[to].From
 		}
 	}
-	if to < 0 || to >= len(k.stages) || k.stages[to].Rank == rank {
+	if to < 0 || to >= len(lock.stages) || lock.stages[to].Rank == rank {
 		return
 	}
-	peer := k.stages[to].Rank
-	through := max(k.made[rank].Device, k.made[peer].Device) + message
+	peer := lock.stages[to].Rank
+	through := max(lock.made[rank].Device, lock.made[peer].Device) + message
 	clocks[rank].Await(through)
 	clocks[peer].Await(through)
 }
@@ -118,11 +118,11 @@ func (k *lockStep) exchange(clocks []Clock, rank int, a *action) {
 // for the receive). Each rank goes through its actions, one in a step, as soon
 // as what an action needs was made in a step before. As there are few
 // micro-batches, there are few steps.
-func (k *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
+func (lock *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
 	orders := make([][]action, len(clocks))
 	for rank := range orders {
 		for _, a := range schedule.Order(int64(rank)) {
-			if own, ok := k.actionOf(rank, a); ok {
+			if own, ok := lock.actionOf(rank, a); ok {
 				orders[rank] = append(orders[rank], own)
 			}
 		}
@@ -131,16 +131,16 @@ func (k *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
 	for {
 		ran := false
 		for rank, order := range orders {
-			k.now[rank] = nil
-			if len(order) > 0 && k.ready(done, order[0]) {
-				k.now[rank], orders[rank], ran = &order[0], order[1:], true
+			lock.now[rank] = nil
+			if len(order) > 0 && lock.ready(done, order[0]) {
+				lock.now[rank], orders[rank], ran = &order[0], order[1:], true
 			}
 		}
 		if !ran {
 			return
 		}
-		k.step(clocks)
-		for _, a := range k.now {
+		lock.step(clocks)
+		for _, a := range lock.now {
 			if a != nil {
 				done[*a] = true
 			}
@@ -149,9 +149,9 @@ func (k *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
 }
 
 // ready reports that what an action needs was made.
-func (k *lockStep) ready(done map[action]bool, a action) bool {
+func (lock *lockStep) ready(done map[action]bool, a action) bool {
 	switch {
-	case a.backward && a.stage == len(k.stages)-1:
+	case a.backward && a.stage == len(lock.stages)-1:
 		return done[action{a.stage, false, a.batch}]
 	case a.backward:
 		return done[action{a.stage + 1, true, a.batch}]

@@ -18,12 +18,12 @@ func playWaves(clocks []Clock, schedule costmodel.Schedule, train bool, stages [
 			repeat(clocks, w.batches, ranks, w.backwards)
 		}
 	default:
-		for t := range min(last, w.batches+last) {
-			w.wave(clocks, t)
+		for turn := range min(last, w.batches+last) {
+			w.wave(clocks, turn)
 		}
 		repeat(clocks, max(0, w.batches-last), 2*ranks, func(clocks []Clock) { w.wave(clocks, last) })
-		for t := max(last, w.batches); t < w.batches+last; t++ {
-			w.wave(clocks, t)
+		for turn := max(last, w.batches); turn < w.batches+last; turn++ {
+			w.wave(clocks, turn)
 		}
 	}
 }
@@ -35,42 +35,42 @@ type waves struct {
 	before  []Clock // of the wave before
 }
 
-func (w *waves) forward(clocks []Clock, s int) {
-	if s > 0 {
-		clocks[s].Await(clocks[s-1].Device + w.stages[s-1].To)
+func (w *waves) forward(clocks []Clock, stage int) {
+	if stage > 0 {
+		clocks[stage].Await(clocks[stage-1].Device + w.stages[stage-1].To)
 	}
-	clocks[s].Run(w.stages[s].Issue, w.stages[s].Forward)
+	clocks[stage].Run(w.stages[stage].Issue, w.stages[stage].Forward)
 }
 
 // backward runs a backward whose gradient leaves the next stage's clock.
-func (w *waves) backward(clocks []Clock, s int, next []Clock) {
-	if s+1 < len(w.stages) {
-		clocks[s].Await(next[s+1].Device + w.stages[s].From)
+func (w *waves) backward(clocks []Clock, stage int, next []Clock) {
+	if stage+1 < len(w.stages) {
+		clocks[stage].Await(next[stage+1].Device + w.stages[stage].From)
 	}
-	clocks[s].Run(w.stages[s].IssueBack, w.stages[s].Backward)
+	clocks[stage].Run(w.stages[stage].IssueBack, w.stages[stage].Backward)
 }
 
 func (w *waves) forwards(clocks []Clock) {
-	for s := range w.stages {
-		w.forward(clocks, s)
+	for stage := range w.stages {
+		w.forward(clocks, stage)
 	}
 }
 
 func (w *waves) backwards(clocks []Clock) {
-	for s := len(w.stages) - 1; s >= 0; s-- {
-		w.backward(clocks, s, clocks)
+	for stage := len(w.stages) - 1; stage >= 0; stage-- {
+		w.backward(clocks, stage, clocks)
 	}
 }
 
 // wave is the t-th of 1F1B's.
-func (w *waves) wave(clocks []Clock, t int64) {
+func (w *waves) wave(clocks []Clock, turn int64) {
 	copy(w.before, clocks)
-	for s := 0; s < len(w.stages) && t < w.batches; s++ {
-		w.forward(clocks, s)
+	for stage := 0; stage < len(w.stages) && turn < w.batches; stage++ {
+		w.forward(clocks, stage)
 	}
-	for s := range w.stages {
-		if i := t - int64(len(w.stages)-1-s); 0 <= i && i < w.batches {
-			w.backward(clocks, s, w.before)
+	for stage := range w.stages {
+		if i := turn - int64(len(w.stages)-1-stage); 0 <= i && i < w.batches {
+			w.backward(clocks, stage, w.before)
 		}
 	}
 }

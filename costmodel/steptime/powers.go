@@ -9,16 +9,17 @@ const (
 	maxOrder     = 512
 )
 
-// repeat runs a step n times on clocks that it changes by adding constants and
-// taking the latest. Such steps are linear over (max, +), so that n of them are
-// the n-th power of one matrix, found by squaring (Baccelli, Cohen, Olsder and
-// Quadrat, Synchronization and Linearity, 1992, §3): any n takes the time of
-// its binary digits, and is exact but for the rounding of fewer sums than n
-// steps would take. cost is how many additions a step takes.
-func repeat(clocks []Clock, n, cost int64, step func([]Clock)) {
+// repeat runs a step so many times on clocks that it changes by adding
+// constants and taking the latest. Such steps are linear over (max, +), so that
+// n of them are the n-th power of one matrix, found by squaring (Baccelli,
+// Cohen, Olsder and Quadrat, Synchronization and Linearity, 1992, §3): any
+// number takes the time of its binary digits, and is exact but for the rounding
+// of fewer sums than so many steps would take. cost is how many additions a
+// step takes.
+func repeat(clocks []Clock, count, cost int64, step func([]Clock)) {
 	order := 2 * len(clocks)
-	if n <= maxAdditions/max(1, cost) || order > maxOrder {
-		for range n {
+	if count <= maxAdditions/max(1, cost) || order > maxOrder {
+		for range count {
 			step(clocks)
 		}
 		return
@@ -30,10 +31,10 @@ func repeat(clocks []Clock, n, cost int64, step func([]Clock)) {
 		step(power[j])
 	}
 	for {
-		if n&1 == 1 {
+		if count&1 == 1 {
 			copy(clocks, times(power, clocks))
 		}
-		if n >>= 1; n == 0 {
+		if count >>= 1; count == 0 {
 			return
 		}
 		square := make([][]Clock, order)
@@ -69,9 +70,9 @@ func times(matrix [][]Clock, vector []Clock) []Clock {
 		if math.IsInf(by, -1) {
 			continue
 		}
-		for rank, c := range column {
-			out[rank].Host = max(out[rank].Host, by+c.Host)
-			out[rank].Device = max(out[rank].Device, by+c.Device)
+		for rank, clock := range column {
+			out[rank].Host = max(out[rank].Host, by+clock.Host)
+			out[rank].Device = max(out[rank].Device, by+clock.Device)
 		}
 	}
 	return out

@@ -9,30 +9,30 @@ import (
 // passSeconds is the time of a pass on a device: its kernels run one after the
 // other, products at the rate of their type, all else as fast as memory is
 // read and written. Rates that are not known take no time.
-func passSeconds(d *costmodel.Device, p costmodel.Pass, precision costmodel.Precision) float64 {
-	products, attention := d.FLOPS, d.AttentionFLOPS
-	if precision.ComputeBytes() == 4 && d.FP32FLOPS > 0 {
-		products = d.FP32FLOPS // PyTorch uses TF32 only where it is told to
+func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
+	products, attention := device.FLOPS, device.AttentionFLOPS
+	if precision.ComputeBytes() == 4 && device.FP32FLOPS > 0 {
+		products = device.FP32FLOPS // PyTorch uses TF32 only where it is told to
 	}
 	if attention <= 0 {
 		attention = products
 	}
 	unaligned := products
-	if precision.ComputeBytes() == 2 && d.UnalignedFLOPS > 0 {
-		unaligned = d.UnalignedFLOPS
+	if precision.ComputeBytes() == 2 && device.UnalignedFLOPS > 0 {
+		unaligned = device.UnalignedFLOPS
 	}
-	return over(p.Products, products) + over(p.Unaligned, unaligned) + over(p.Attention, attention) +
-		over(p.Traffic, d.BytesPerSecond) + over(p.Strided, cmp.Or(d.StridedBytesPerSecond, d.BytesPerSecond)) + p.Kernels*d.KernelSeconds + p.Profiled
+	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention) +
+		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + pass.Kernels*device.KernelSeconds + pass.Profiled
 }
 
 // updateSeconds is the time of the optimizer's kernels that read and write so many
 // bytes.
-func updateSeconds(d *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
-	rate := d.UpdateBytesPerSecond
+func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
+	rate := device.UpdateBytesPerSecond
 	if precision.WeightBytes() == 4 {
-		rate = d.FP32UpdateBytesPerSecond
+		rate = device.FP32UpdateBytesPerSecond
 	}
-	return over(bytes, cmp.Or(rate, d.BytesPerSecond))
+	return over(bytes, cmp.Or(rate, device.BytesPerSecond))
 }
 
 func over(amount, rate float64) float64 {
@@ -43,10 +43,12 @@ func over(amount, rate float64) float64 {
 }
 
 // issueSeconds is the host's time to issue a forward.
-func issueSeconds(d *costmodel.Device, p costmodel.Pass) float64 { return p.Kernels * d.IssueSeconds }
+func issueSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
+	return pass.Kernels * device.IssueSeconds
+}
 
 // issueBackSeconds is the host's time to issue a backward: autograd's engine
 // calls kernels without Python.
-func issueBackSeconds(d *costmodel.Device, p costmodel.Pass) float64 {
-	return p.Kernels * d.BackwardIssueSeconds
+func issueBackSeconds(device *costmodel.Device, pass costmodel.Pass) float64 {
+	return pass.Kernels * device.BackwardIssueSeconds
 }

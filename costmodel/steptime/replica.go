@@ -4,79 +4,79 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // replicas is one step where every GPU runs the whole model: all take the same
 // time, that of the slowest device.
-func (s *timing) replicas() float64 {
-	on := s.replicaOn
-	if s.table.Workload.Strategy.Traits().Sharded {
-		on = s.sharded
+func (step *timing) replicas() float64 {
+	on := step.replicaOn
+	if step.table.Workload.Strategy.Traits().Sharded {
+		on = step.sharded
 	}
 	slowest := 0.
 	seen := make(map[costmodel.Device]bool)
-	for d, device := range s.topo.Devices {
+	for deviceIndex, device := range step.topo.Devices {
 		if !seen[device] { // thousands may be alike
 			seen[device] = true
-			slowest = max(slowest, on(d))
+			slowest = max(slowest, on(deviceIndex))
 		}
 	}
 	return slowest
 }
 
-// replicaOn is DDP's and ZeRO 1–2's step on device d.
-func (s *timing) replicaOn(d int) float64 {
-	w := &s.table.Workload
+// replicaOn is DDP's and ZeRO 1–2's step on device.
+func (step *timing) replicaOn(device int) float64 {
+	workload := &step.table.Workload
 	var forward, both, token round
 	var update float64
 	var trained int64
-	for u := range s.table.Units {
-		t := Unit(s.table, s.topo, d, u)
-		forward.run(t.Issue, t.Forward)
-		token.run(t.IssueToken, t.Token)
-		update += t.Update
-		trained += s.table.Units[u].Work.Trained
+	for unit := range step.table.Units {
+		seconds := Unit(step.table, step.topo, device, unit)
+		forward.run(seconds.Issue, seconds.Forward)
+		token.run(seconds.IssueToken, seconds.Token)
+		update += seconds.Update
+		trained += step.table.Units[unit].Work.Trained
 	}
-	m := s.microBatches()
-	if !s.trains() {
-		return forward.repeated(m) + s.tokens()*token.Device
+	microBatches := step.microBatches()
+	if !step.trains() {
+		return forward.repeated(microBatches) + step.tokens()*token.Device
 	}
 	both = forward
-	for u := len(s.table.Units) - 1; u >= 0; u-- {
-		t := Unit(s.table, s.topo, d, u)
-		both.run(t.IssueBack, t.Backward)
+	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
+		seconds := Unit(step.table, step.topo, device, unit)
+		both.run(seconds.IssueBack, seconds.Backward)
 	}
-	stage := w.Strategy.Traits().ZeroStage
+	stage := workload.Strategy.Traits().ZeroStage
 	if stage == 0 {
-		return both.repeated(m) - both.Device + s.ddpBackward(d, forward.Clock) + update
+		return both.repeated(microBatches) - both.Device + step.ddpBackward(device, forward.Clock) + update
 	}
 	// DeepSpeed reduces between kernels (overlap_comm is off by default in
 	// stages 1 and 2), stage 2 after every micro-batch; each GPU updates its
 	// part, and all gather the weights again.
-	n := int64(len(s.topo.Devices))
-	once := s.collective(ringPart(n)*float64(trained*wire(w)), n)
+	gpus := int64(len(step.topo.Devices))
+	once := step.collective(ringPart(gpus)*float64(trained*wire(workload)), gpus)
 	reduce := once
 	if stage == 2 {
-		reduce *= m
+		reduce *= microBatches
 	}
-	return both.repeated(m) + reduce + update/float64(n) + once
+	return both.repeated(microBatches) + reduce + update/float64(gpus) + once
 }
 
 // ddpBackward is the end of the last micro-batch, whose forward ends at clock:
 // a gradient is copied to its bucket, and the bucket's all-reduce runs beside
 // the kernels that follow (torch/csrc/distributed/c10d/reducer.cpp
 // mark_variable_ready, finalize_backward). Units stand for buckets of 25 MiB.
-func (s *timing) ddpBackward(d int, clock Clock) float64 {
-	w, device := &s.table.Workload, &s.topo.Devices[d]
-	n, size := int64(len(s.topo.Devices)), w.Precision.WeightBytes()
+func (step *timing) ddpBackward(deviceIndex int, clock Clock) float64 {
+	workload, device := &step.table.Workload, &step.topo.Devices[deviceIndex]
+	gpus, size := int64(len(step.topo.Devices)), workload.Precision.WeightBytes()
 	var link, back float64
-	for u := len(s.table.Units) - 1; u >= 0; u-- {
-		t := Unit(s.table, s.topo, d, u)
-		grads := float64(s.table.Units[u].Work.Trained * size)
+	for unit := len(step.table.Units) - 1; unit >= 0; unit-- {
+		seconds := Unit(step.table, step.topo, deviceIndex, unit)
+		grads := float64(step.table.Units[unit].Work.Trained * size)
 		copied := over(2*grads, device.BytesPerSecond)
-		clock.Run(t.IssueBack, t.Backward+copied)
+		clock.Run(seconds.IssueBack, seconds.Backward+copied)
 		if grads > 0 {
-			reduce := s.beside(2*ringPart(n)*grads, n)
+			reduce := step.beside(2*ringPart(gpus)*grads, gpus)
 			link = max(link, clock.Device) + reduce
 			clock.Device += reduce * device.CollectiveShare // its processors are lost to kernels
 		}
-		if !w.GradientViews {
+		if !workload.GradientViews {
 			back += copied // from the bucket to the gradient
 		}
 	}

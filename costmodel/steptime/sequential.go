@@ -8,46 +8,46 @@ import (
 
 // Sequential is the time of a step of a device map, in which one device works
 // at a time and one host thread issues to all (naive model parallelism), and
-// who is waited for in it. Unit u is on device place[u]; unit says what it
+// who is waited for in it. Unit u is on device place[u]; seconds says what it
 // takes there, and send what its output, or the gradient of it, takes from one
 // device to another: [Unit] and [costmodel.Topology.SendSeconds], or a search's
 // tables of them.
-func Sequential[D ~int](w *costmodel.Workload, place []D, unit func(u, device int) UnitSeconds, send func(u, from, to int) float64) (float64, Waits) {
+func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(unit, device int) UnitSeconds, send func(unit, from, to int) float64) (float64, Waits) {
 	var micro, token round
-	cross := func(u int, from, to D) float64 {
+	cross := func(unit int, from, to D) float64 {
 		if from == to {
 			return 0
 		}
-		return send(u, int(from), int(to))
+		return send(unit, int(from), int(to))
 	}
 	update := []float64{0} // by device
-	for u, d := range place {
-		s, in := unit(u, int(d)), 0.
-		if u > 0 {
-			in = cross(u-1, place[u-1], d)
+	for unit, device := range place {
+		took, in := seconds(unit, int(device)), 0.
+		if unit > 0 {
+			in = cross(unit-1, place[unit-1], device)
 		}
 		// The host waits for a copy from its memory, and so does the device.
-		micro.run(s.Issue+s.Copied, s.Forward+in+s.Copied)
-		token.run(s.IssueToken+s.Copied, s.Token+in/tokensOf(w)+s.Copied)
-		if more := int(d) + 1 - len(update); more > 0 {
+		micro.run(took.Issue+took.Copied, took.Forward+in+took.Copied)
+		token.run(took.IssueToken+took.Copied, took.Token+in/tokensOf(workload)+took.Copied)
+		if more := int(device) + 1 - len(update); more > 0 {
 			update = append(update, make([]float64, more)...)
 		}
-		update[d] += s.Update
+		update[device] += took.Update
 	}
-	for u := len(place) - 1; u >= 0 && w.Mode == costmodel.Train; u-- {
-		s, in := unit(u, int(place[u])), 0.
-		if u+1 < len(place) {
-			in = cross(u, place[u+1], place[u]) // the gradient
+	for unit := len(place) - 1; unit >= 0 && workload.Mode == costmodel.Train; unit-- {
+		took, in := seconds(unit, int(place[unit])), 0.
+		if unit+1 < len(place) {
+			in = cross(unit, place[unit+1], place[unit]) // the gradient
 		}
-		micro.run(s.IssueBack, s.Backward+in)
+		micro.run(took.IssueBack, took.Backward+in)
 	}
 	// Updates are issued to all devices at once.
-	seconds := micro.repeated(float64(max(1, w.MicroBatches))) + float64(w.NewTokens)*token.Device + slices.Max(update)
-	return seconds, Waits{Micro: micro.waited, Token: token.waited, Host: micro.issued > micro.worked}
+	step := micro.repeated(float64(max(1, workload.MicroBatches))) + float64(workload.NewTokens)*token.Device + slices.Max(update)
+	return step, Waits{Micro: micro.waited, Token: token.waited, Host: micro.issued > micro.worked}
 }
 
 // tokensOf is how many tokens' outputs a micro-batch's output is.
-func tokensOf(w *costmodel.Workload) float64 { return float64(max(1, w.Seq)) }
+func tokensOf(workload *costmodel.Workload) float64 { return float64(max(1, workload.Seq)) }
 
 // Waits says who is waited for in a step of a device map. As a pass ends no
 // sooner than its last kernel is issued, a micro-batch ends at the largest,
@@ -68,47 +68,47 @@ type Waits struct {
 	Host bool
 }
 
-// Unit is unit u's part of the sum, without its update.
-func (a Waits) Unit(w *costmodel.Workload, units, u int, s UnitSeconds) float64 {
-	forward, backward := s.Forward, s.Backward
-	if u < a.Micro {
-		forward = s.Issue
+// Unit is unit's part of the sum, without its update.
+func (waits Waits) Unit(workload *costmodel.Workload, units, unit int, seconds UnitSeconds) float64 {
+	forward, backward := seconds.Forward, seconds.Backward
+	if unit < waits.Micro {
+		forward = seconds.Issue
 	}
-	if backwardOf(units, u) < a.Micro {
-		backward = s.IssueBack
+	if backwardOf(units, unit) < waits.Micro {
+		backward = seconds.IssueBack
 	}
-	more := s.Forward + s.Backward
-	if a.Host {
-		more = s.Issue + s.IssueBack
+	more := seconds.Forward + seconds.Backward
+	if waits.Host {
+		more = seconds.Issue + seconds.IssueBack
 	}
-	token := s.Token
-	if u < a.Token {
-		token = s.IssueToken
+	token := seconds.Token
+	if unit < waits.Token {
+		token = seconds.IssueToken
 	}
-	return forward + backward + (float64(max(1, w.MicroBatches))-1)*more + float64(w.NewTokens)*token
+	return forward + backward + (float64(max(1, workload.MicroBatches))-1)*more + float64(workload.NewTokens)*token
 }
 
-// Crossings is how often the output of unit u, where it crosses to another
+// Crossings is how often the output of unit, where it crosses to another
 // device, counts in the sum: on its way there, and as a gradient back.
-func (a Waits) Crossings(w *costmodel.Workload, units, u int) (there, back float64) {
-	train, passes := w.Mode == costmodel.Train, float64(max(1, w.MicroBatches))
-	if u+1 >= a.Micro {
+func (waits Waits) Crossings(workload *costmodel.Workload, units, unit int) (there, back float64) {
+	train, passes := workload.Mode == costmodel.Train, float64(max(1, workload.MicroBatches))
+	if unit+1 >= waits.Micro {
 		there = 1
 	}
-	if train && backwardOf(units, u) >= a.Micro {
+	if train && backwardOf(units, unit) >= waits.Micro {
 		back = 1
 	}
-	if !a.Host {
+	if !waits.Host {
 		there += passes - 1
 		if train {
 			back += passes - 1
 		}
 	}
-	if u+1 >= a.Token {
-		there += float64(w.NewTokens) / tokensOf(w)
+	if unit+1 >= waits.Token {
+		there += float64(workload.NewTokens) / tokensOf(workload)
 	}
 	return there, back
 }
 
-// backwardOf is the number of unit u's backward among the passes.
-func backwardOf(units, u int) int { return 2*units - 1 - u }
+// backwardOf is the number of unit's backward among the passes.
+func backwardOf(units, unit int) int { return 2*units - 1 - unit }

@@ -37,46 +37,46 @@ func Stages(table *costmodel.Table, topo *costmodel.Topology, place []int, stage
 	if table.Workload.Mode == costmodel.Load {
 		return out, nil
 	}
-	s, err := newTiming(table, topo, place)
+	step, err := newTiming(table, topo, place)
 	if err != nil {
 		return nil, err
 	}
 	for i, at := range stages {
-		out[i] = s.stageTimes(at)
+		out[i] = step.stageTimes(at)
 	}
 	for i := 1; i < len(stages); i++ {
 		before := stages[i].First - 1
-		from, to := s.place[before], s.place[before+1]
+		from, to := step.place[before], step.place[before+1]
 		if from == to {
 			continue
 		}
-		out[i-1].SendSeconds = s.send(before, from, to)
-		if s.trains() {
-			out[i].SendBackSeconds = s.send(before, to, from)
+		out[i-1].SendSeconds = step.send(before, from, to)
+		if step.trains() {
+			out[i].SendBackSeconds = step.send(before, to, from)
 		}
 	}
 	return out, nil
 }
 
-func (s *timing) stageTimes(at costmodel.Interval) StageTimes {
+func (step *timing) stageTimes(at costmodel.Interval) StageTimes {
 	var forward, backward, token round
 	var update float64
-	for u := at.First; u < at.End; u++ {
-		t := s.unit(u, s.place[u])
-		forward.run(t.Issue+t.Copied, t.Forward+t.Copied)
-		token.run(t.IssueToken+t.Copied, t.Token+t.Copied)
-		update += t.Update
+	for unit := at.First; unit < at.End; unit++ {
+		seconds := step.unit(unit, step.place[unit])
+		forward.run(seconds.Issue+seconds.Copied, seconds.Forward+seconds.Copied)
+		token.run(seconds.IssueToken+seconds.Copied, seconds.Token+seconds.Copied)
+		update += seconds.Update
 	}
-	for u := at.End - 1; u >= at.First && s.trains(); u-- {
-		t := s.unit(u, s.place[u])
-		backward.run(t.IssueBack, t.Backward)
+	for unit := at.End - 1; unit >= at.First && step.trains(); unit-- {
+		seconds := step.unit(unit, step.place[unit])
+		backward.run(seconds.IssueBack, seconds.Backward)
 	}
 	out := StageTimes{
 		ForwardSeconds: forward.worked, IssueForwardSeconds: forward.issued, AloneForwardSeconds: forward.Device,
 		BackwardSeconds: backward.worked, IssueBackwardSeconds: backward.issued, AloneBackwardSeconds: backward.Device,
 		UpdateSeconds: update,
 	}
-	if s.tokens() > 0 {
+	if step.tokens() > 0 {
 		out.TokenSeconds, out.IssueTokenSeconds, out.AloneTokenSeconds = token.worked, token.issued, token.Device
 	}
 	return out

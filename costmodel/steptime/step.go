@@ -13,7 +13,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // An [*Error] says why the time is not known: nothing runs in load mode, a
 // device's rates are not given, or no rule is known for the strategy.
 func Step(table *costmodel.Table, topo *costmodel.Topology, place []int) (float64, error) {
-	s, err := newTiming(table, topo, place)
+	step, err := newTiming(table, topo, place)
 	if err != nil {
 		return 0, err
 	}
@@ -21,10 +21,10 @@ func Step(table *costmodel.Table, topo *costmodel.Topology, place []int) (float6
 	case runs.Replicated == (place != nil):
 		return 0, errorf("a map of units under %s", table.Workload.Strategy)
 	case runs.Replicated:
-		return s.replicas(), nil
+		return step.replicas(), nil
 	case runs.Staged:
-		return s.pipeline(), nil
+		return step.pipeline(), nil
 	}
-	seconds, _ := Sequential(&table.Workload, s.place, s.unit, s.send)
+	seconds, _ := Sequential(&table.Workload, step.place, step.unit, step.send)
 	return seconds, nil
 }

@@ -23,51 +23,56 @@ func newTiming(table *costmodel.Table, topo *costmodel.Topology, place []int) (*
 	if err := Check(table, topo); err != nil {
 		return nil, err
 	}
-	s := &timing{table: table, topo: topo, place: slices.Clone(place), copied: make([]float64, len(place))}
+	step := &timing{table: table, topo: topo, place: slices.Clone(place), copied: make([]float64, len(place))}
 	main := -1
-	for u, d := range place {
-		if d < costmodel.OnDisk || d >= len(topo.Devices) {
-			return nil, errorf("unit %d is on device %d of %d", u, d, len(topo.Devices))
+	for unit, device := range place {
+		if device < costmodel.OnDisk || device >= len(topo.Devices) {
+			return nil, errorf("unit %d is on device %d of %d", unit, device, len(topo.Devices))
 		}
-		if d >= 0 && (main < 0 || d < main) {
-			main = d
+		if device >= 0 && (main < 0 || device < main) {
+			main = device
 		}
 	}
-	for u, d := range place {
-		if d >= 0 {
+	for unit, device := range place {
+		if device >= 0 {
 			continue
 		}
-		if w := &table.Workload; main < 0 || w.Mode == costmodel.Train || !w.Strategy.Traits().Sequential {
-			return nil, errorf("unit %d left the devices, which infer under %s does where others stay", u, costmodel.DeviceMap)
+		if workload := &table.Workload; main < 0 || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
+			return nil, errorf("unit %d left the devices, which infer under %s does where others stay", unit, costmodel.DeviceMap)
 		}
-		rate := topo.Devices[main].CPUBytesPerSecond
-		if d == costmodel.OnDisk {
-			rate = topo.Devices[main].DiskBytesPerSecond
-		}
+		rate := copyRate(&topo.Devices[main], device)
 		if rate <= 0 {
-			return nil, errorf("unit %d left device %d, to which the rate of copies is not known", u, main)
+			return nil, errorf("unit %d left device %d, to which the rate of copies is not known", unit, main)
 		}
-		s.place[u], s.copied[u] = main, float64(table.Units[u].Params)/rate
+		step.place[unit], step.copied[unit] = main, float64(table.Units[unit].Params)/rate
 	}
-	return s, nil
+	return step, nil
+}
+
+// copyRate is how fast a device copies from a tier, in bytes a second.
+func copyRate(device *costmodel.Device, tier int) float64 {
+	if tier == costmodel.OnDisk {
+		return device.DiskBytesPerSecond
+	}
+	return device.CPUBytesPerSecond
 }
 
 // unit is what a unit takes where it runs.
-func (s *timing) unit(u, d int) UnitSeconds {
-	out := Unit(s.table, s.topo, d, u)
-	out.Copied = s.copied[u]
+func (step *timing) unit(unit, device int) UnitSeconds {
+	out := Unit(step.table, step.topo, device, unit)
+	out.Copied = step.copied[unit]
 	return out
 }
 
 // send is the time of a unit's output, or of its gradient, between devices.
-func (s *timing) send(u, from, to int) float64 {
-	return s.topo.SendSeconds(from, to, s.table.Units[u].Work.Output)
+func (step *timing) send(unit, from, to int) float64 {
+	return step.topo.SendSeconds(from, to, step.table.Units[unit].Work.Output)
 }
 
-func (s *timing) trains() bool { return s.table.Workload.Mode == costmodel.Train }
+func (step *timing) trains() bool { return step.table.Workload.Mode == costmodel.Train }
 
 // microBatches is how often a unit runs forward and backward in a step.
-func (s *timing) microBatches() float64 { return float64(max(1, s.table.Workload.MicroBatches)) }
+func (step *timing) microBatches() float64 { return float64(max(1, step.table.Workload.MicroBatches)) }
 
 // tokens is how many tokens are generated after the first.
-func (s *timing) tokens() float64 { return float64(s.table.Workload.NewTokens) }
+func (step *timing) tokens() float64 { return float64(step.table.Workload.NewTokens) }

@@ -18,16 +18,16 @@ type UnitSeconds struct {
 	Copied float64
 }
 
-// Unit is what [Step] counts for unit u on device d.
-func Unit(table *costmodel.Table, topo *costmodel.Topology, d, u int) UnitSeconds {
-	device, work, precision := &topo.Devices[d], &table.Units[u].Work, table.Workload.Precision
+// Unit is what [Step] counts for a unit on a device.
+func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) UnitSeconds {
+	on, work, precision := &topo.Devices[device], &table.Units[unit].Work, table.Workload.Precision
 	out := UnitSeconds{
-		Forward: passSeconds(device, work.Forward, precision), Issue: issueSeconds(device, work.Forward),
-		Token: passSeconds(device, work.Token, precision), IssueToken: issueSeconds(device, work.Token),
-		Update: updateSeconds(device, work.Update, precision),
+		Forward: passSeconds(on, work.Forward, precision), Issue: issueSeconds(on, work.Forward),
+		Token: passSeconds(on, work.Token, precision), IssueToken: issueSeconds(on, work.Token),
+		Update: updateSeconds(on, work.Update, precision),
 	}
 	if table.Workload.Mode == costmodel.Train {
-		out.Backward, out.IssueBack = passSeconds(device, work.Backward, precision), issueBackSeconds(device, work.Backward)
+		out.Backward, out.IssueBack = passSeconds(on, work.Backward, precision), issueBackSeconds(on, work.Backward)
 	}
 	return out
 }
