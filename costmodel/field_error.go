@@ -5,13 +5,15 @@ package costmodel
 type FieldError struct {
 	// Field is at fault, as a plan file names it: micro_batches.
 	Field string
-	// Value is what it was, where a value is at fault.
+	// Value is what it was; empty where it was left out.
 	Value string
 	// Msg says why, and what works.
 	Msg Message
-	// Works are values that are taken in its place, the nearest first, where
-	// they can be listed.
-	Works []string
+}
+
+// Refuse is the error that a setting is at fault, in the verbs of [Messagef].
+func Refuse(fault Setting, format string, args ...any) *FieldError {
+	return &FieldError{fault.Field, fault.Value, Messagef(format, args...)}
 }
 
 // Error implements error.

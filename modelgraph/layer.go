@@ -1,5 +1,7 @@
 package modelgraph
 
+import "iter"
+
 // Layer is the smallest named node of the graph.
 type Layer struct {
 	// Name is the module path as the framework has it. For a bare parameter
@@ -97,6 +99,18 @@ func (l *Layer) ParamCount() int64 { return sumOwned(l.Params, (*Tensor).Numel) 
 
 // BufferCount is the number of elements in the layer's buffers.
 func (l *Layer) BufferCount() int64 { return sumOwned(l.Buffers, (*Tensor).Numel) }
+
+// Owned are the parameters that the layer owns, by their index in Params: a
+// tied one counts at its owner alone.
+func (l *Layer) Owned() iter.Seq2[int, *Tensor] {
+	return func(yield func(int, *Tensor) bool) {
+		for i := range l.Params {
+			if !l.Params[i].Tied() && !yield(i, &l.Params[i]) {
+				return
+			}
+		}
+	}
+}
 
 func sumOwned(ts []Tensor, size func(*Tensor) int64) int64 {
 	var n int64

@@ -51,8 +51,8 @@ func (c *choice) check(value string) error {
 	switch {
 	case slices.Contains(c.built, value):
 		return nil
-	case c.flag == "runtime" && value == "jax":
-		return out.Usagef("%w; %s", notBuilt(c.flag, value, c.names()), estimate.JAXAdvice())
+	case c.flag == "runtime" && estimate.Advice(costmodel.Runtime(value)) != "":
+		return out.Usagef("%w; %s", notBuilt(c.flag, value, c.names()), estimate.Advice(costmodel.Runtime(value)))
 	case slices.Contains(c.later, value):
 		return notBuilt(c.flag, value, c.names())
 	}

@@ -4,8 +4,6 @@ import (
 	"math"
 	"strconv"
 	"testing"
-
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // TestZeroPaper holds the formulas to every cell of the paper's Table 1, in
@@ -23,7 +21,7 @@ func TestZeroPaper(t *testing.T) {
 		for m, params := range models {
 			for stage := 1; stage <= 3; stage++ {
 				want := rows[m][stage-1]
-				got := asInPaper(estimate.ZeroPaper(stage, params, d) / 1e9)
+				got := asInPaper(zeroPaper(stage, params, d) / 1e9)
 				t.Logf("ZeRO, table 1: %5g G parameters, %4d GPUs, stage %d: %s GB", params/1e9, d, stage, got)
 				if got != want {
 					t.Errorf("%g parameters on %d GPUs, stage %d: %s GB, the paper says %s", params, d, stage, got, want)
@@ -45,4 +43,22 @@ func asInPaper(gb float64) string {
 		gb = math.Floor(gb*100+.5) / 100
 	}
 	return strconv.FormatFloat(gb, 'f', -1, 64)
+}
+
+// zeroPaper is bytes of model states a GPU by the formulas of Rajbhandari et
+// al., "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models"
+// (SC 2020, §3.1 and §5): 2Ψ of 16-bit parameters, 2Ψ of 16-bit gradients and
+// KΨ of optimizer states, K = 12 for Adam in mixed precision (fp32 parameters,
+// momentum and variance). Stage 1 cuts the states over d GPUs, stage 2 the
+// gradients also, stage 3 the parameters also.
+func zeroPaper(stage int, params float64, d int64) float64 {
+	const k = 12
+	whole, cut := 4., float64(k)
+	if stage >= 2 {
+		whole, cut = 2, k+2
+	}
+	if stage >= 3 {
+		whole, cut = 0, k+4
+	}
+	return whole*params + cut*params/float64(d)
 }

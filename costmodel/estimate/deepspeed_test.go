@@ -93,8 +93,8 @@ func TestZeroStates(t *testing.T) {
 		}
 		stage := int(c.strategy[4] - '0')
 		if total := got.weights + got.grads + got.optimizer; c.precision == costmodel.BF16Mixed && !c.ema &&
-			math.Abs(total-estimate.ZeroPaper(stage, 1, 8)) > 1e-4 {
-			t.Errorf("%s: %g B a parameter, the paper says %g", c.strategy, total, estimate.ZeroPaper(stage, 1, 8))
+			math.Abs(total-zeroPaper(stage, 1, 8)) > 1e-4 {
+			t.Errorf("%s: %g B a parameter, the paper says %g", c.strategy, total, zeroPaper(stage, 1, 8))
 		}
 	}
 }

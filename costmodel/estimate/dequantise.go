@@ -61,14 +61,14 @@ func dequantised(g *modelgraph.Graph) (*modelgraph.Graph, error) {
 }
 
 // warnStored says what becomes of stored quantised weights.
-func (e *estimator) warnStored(stored *modelgraph.Graph) {
+func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	switch method := stored.Quantized; {
-	case e.w.Dequantized:
-		e.warnings = append(e.warnings, fmt.Sprintf("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
-			leastCapability[method], method, costmodel.Bytes(e.g.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
+	case table.Workload.Dequantized:
+		table.Warnings = append(table.Warnings, fmt.Sprintf("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
+			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 	case method == "mxfp4":
 		if plain, err := dequantised(stored); err == nil {
-			e.warnings = append(e.warnings, fmt.Sprintf("mxfp4 weights stay packed where Triton 3.4 or later and the kernels package are installed; without them Transformers turns them into bf16: %v in place of %v",
+			table.Warnings = append(table.Warnings, fmt.Sprintf("mxfp4 weights stay packed where Triton 3.4 or later and the kernels package are installed; without them Transformers turns them into bf16: %v in place of %v",
 				costmodel.Bytes(plain.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 		}
 	}
@@ -85,5 +85,6 @@ func checkStored(g *modelgraph.Graph, w *costmodel.Workload) error {
 	if w.LoRARank > 0 {
 		what = "are packed, so that adapters on them cannot be counted from the files"
 	}
-	return &costmodel.FieldError{Field: "mode", Msg: costmodel.Messagef("the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full", g.Quantized, what, costmodel.Set("quantize", "nf4"), costmodel.Set("lora_rank", "16"), costmodel.Set("lora_targets", allLinear))}
+	return refuse("mode", w.Mode, "the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full",
+		g.Quantized, what, costmodel.Set("quantize", costmodel.NF4), usualRank, allLinear)
 }

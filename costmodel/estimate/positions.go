@@ -79,9 +79,9 @@ func checkPositions(g *modelgraph.Graph, w *costmodel.Workload) error {
 		room := fmt.Sprintf("more than the %d that the position table %q of %d rows has room for", t.most, t.name, t.rows)
 		switch {
 		case length > t.most:
-			return &costmodel.FieldError{Field: field, Msg: costmodel.Messagef("%d tokens are %s", length, room)}
+			return refuse(field, length, "%d tokens are %s", length, room)
 		case t.generates(g) && length+w.NewTokens > t.most:
-			return &costmodel.FieldError{Field: "new_tokens", Msg: costmodel.Messagef("%d after %d tokens are %s", w.NewTokens, length, room)}
+			return refuse("new_tokens", w.NewTokens, "%d after %d tokens are %s", w.NewTokens, length, room)
 		}
 	}
 	return nil
@@ -101,14 +101,15 @@ func hasTarget(g *modelgraph.Graph) bool {
 	return slices.ContainsFunc(g.Layers, func(l modelgraph.Layer) bool { return l.Stream.Kind == modelgraph.Target })
 }
 
-// CheckLengths refuses lengths that were asked for, by --seq or --target-seq,
-// and that no layer of the model reads.
+// CheckLengths refuses lengths that were asked for, of sequences or of a
+// decoder's, and that no layer of the model reads. A fault is a
+// [*costmodel.FieldError].
 func CheckLengths(g *modelgraph.Graph, seq, targetSeq bool) error {
 	target := hasTarget(g)
 	switch {
 	case targetSeq && !target:
-		return &costmodel.FieldError{Field: "target_seq", Msg: costmodel.Messagef("the model has no decoder beside an encoder: %v is the length of all that it reads", costmodel.Setting{Field: "seq"})}
-	case !seq || g.Family == "" || target && !targetSeq: // what --target-seq leaves open is as --seq
+		return refuse("target_seq", "", "the model has no decoder beside an encoder: %v is the length of all that it reads", costmodel.Setting{Field: "seq"})
+	case !seq || g.Family == "" || target && !targetSeq: // what a decoder's length leaves open is as the other
 		return nil
 	}
 	var tokens int64
@@ -124,5 +125,5 @@ func CheckLengths(g *modelgraph.Graph, seq, targetSeq bool) error {
 	if tokens == 0 {
 		return nil
 	}
-	return &costmodel.FieldError{Field: "seq", Msg: costmodel.Messagef("the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)}
+	return refuse("seq", "", "the model reads no text: its position table has room for %d tokens, and as many it always reads", tokens)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -151,7 +152,7 @@ func TestNF4Tables(t *testing.T) {
 		{64 * 256, false, []int64{8192, 256, 64, 4, 4, 1024}},
 		{64*256 + 1, false, []int64{8193, 257, 64, 8, 4, 1024}},
 	} {
-		if got := estimate.NF4(c.n, c.flat); !slices.Equal(got, c.want) {
+		if got := layers.NF4(c.n, c.flat); !slices.Equal(got, c.want) {
 			t.Errorf("%d weights, flat %t: %v, want %v", c.n, c.flat, got, c.want)
 		}
 	}

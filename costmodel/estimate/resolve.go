@@ -4,21 +4,29 @@ import (
 	"cmp"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// DefaultSeq is the sequence length where none is given and the model takes
+// defaultSeq is the sequence length where none is given and the model takes
 // it.
-const DefaultSeq = 2048
+const defaultSeq = 2048
 
 // maxTokens bounds a workload so that no product of sizes overflows.
 const maxTokens = 1 << 32
 
-// Resolve fills in what the workload leaves open for this model: lengths and
-// precision. Faults are [*costmodel.FieldError].
+// refuse is the error that a field has a value which does not go with the rest
+// of the workload or with the model.
+func refuse(field string, value any, format string, args ...any) error {
+	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
+}
+
+// Resolve fills in what the workload leaves open for this model: lengths,
+// precision, and what follows from the strategy and its engine. Faults are
+// [*costmodel.FieldError].
 func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, error) {
 	if w.Seq == 0 {
-		w.Seq = DefaultSeq
+		w.Seq = defaultSeq
 		if g.MaxSeq > 0 {
 			w.Seq = min(w.Seq, g.MaxSeq)
 		}
@@ -32,8 +40,14 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 		w.Seq, w.TargetSeq = 0, 0
 	}
 	resolveStrategy(&w)
-	resolvePrecision(g, &w)
-	if err := check(&w); err != nil {
+	runtime, _ := engine.Of(&w) // one that is not built is refused below
+	if w.Precision == "" {
+		w.Precision, w.StoredTypes = runtime.Precision(costmodel.PrecisionOf(mainType(g)))
+	}
+	if w.LoRARank != 0 && w.LoRAPrecision == "" {
+		w.LoRAPrecision, _ = runtime.Adapters(&w) // what it has, it takes
+	}
+	if _, err := check(&w); err != nil {
 		return w, err
 	}
 	if err := checkStored(g, &w); err != nil {
@@ -42,37 +56,42 @@ func Resolve(g *modelgraph.Graph, w costmodel.Workload) (costmodel.Workload, err
 	if err := checkPositions(g, &w); err != nil {
 		return w, err
 	}
-	if err := checkFrozen(g, &w); err != nil {
+	if err := checkFrozen(g, &w, runtime); err != nil {
 		return w, err
 	}
-	if err := checkFlash(g, &w); err != nil {
-		return w, err
-	}
-	return w, nil
+	return w, checkFlash(g, &w)
 }
 
-func check(w *costmodel.Workload) error {
-	for _, v := range []struct {
-		field string
-		n     int64
-	}{{"batch", w.Batch}, {"micro_batches", w.MicroBatches}, {"seq", w.Seq}, {"target_seq", w.TargetSeq}, {"new_tokens", w.NewTokens}, {"images", w.Images}} {
-		if v.n < 0 || v.n > maxTokens {
-			return &costmodel.FieldError{Field: v.field, Msg: costmodel.Messagef("%d is not between 0 and 2^32", v.n)}
-		}
-	}
-	if w.Batch == 0 || w.MicroBatches == 0 {
-		return &costmodel.FieldError{Field: "batch", Msg: costmodel.Messagef("a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)}
-	}
-	if w.Batch%w.MicroBatches != 0 {
-		return &costmodel.FieldError{Field: "micro_batches", Msg: costmodel.Messagef("%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))}
-	}
-	if w.Seq > 0 && w.MicroBatch() > maxTokens/max(w.Seq, w.TargetSeq) {
-		return &costmodel.FieldError{Field: "batch", Msg: costmodel.Messagef("%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))}
+// check refuses a workload that contradicts itself, of any model; else it is
+// the engine that runs it.
+func check(w *costmodel.Workload) (engine.Engine, error) {
+	if err := checkNumbers(w); err != nil {
+		return nil, err
 	}
 	if w.NewTokens > 0 && w.Mode != costmodel.Infer {
-		return &costmodel.FieldError{Field: "new_tokens", Msg: costmodel.Messagef("only %v generates tokens", costmodel.Set("mode", "infer"))}
+		return nil, refuse("new_tokens", w.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	}
 	return checkStrategy(w)
+}
+
+func checkNumbers(w *costmodel.Workload) error {
+	for _, number := range []struct {
+		field string
+		value int64
+	}{{"batch", w.Batch}, {"micro_batches", w.MicroBatches}, {"seq", w.Seq}, {"target_seq", w.TargetSeq}, {"new_tokens", w.NewTokens}, {"images", w.Images}} {
+		if number.value < 0 || number.value > maxTokens {
+			return refuse(number.field, number.value, "%d is not between 0 and 2^32", number.value)
+		}
+	}
+	switch {
+	case w.Batch == 0 || w.MicroBatches == 0:
+		return refuse("batch", w.Batch, "a batch of %d in %d micro-batches is no work", w.Batch, w.MicroBatches)
+	case w.Batch%w.MicroBatches != 0:
+		return refuse("micro_batches", w.MicroBatches, "%d does not divide the batch of %d (%s)", w.MicroBatches, w.Batch, partsOf(w))
+	case w.Seq > 0 && w.MicroBatch() > maxTokens/max(w.Seq, w.TargetSeq):
+		return refuse("batch", w.Batch, "%d sequences of %d tokens are more than 2^32 tokens", w.Batch, max(w.Seq, w.TargetSeq))
+	}
+	return nil
 }
 
 // partsOf names numbers of micro-batches that divide the batch, of those that
@@ -94,11 +113,11 @@ func mainType(g *modelgraph.Graph) modelgraph.DType {
 	best := modelgraph.BF16
 	for i := range g.Layers {
 		for j := range g.Layers[i].Params {
-			t := &g.Layers[i].Params[j]
-			if t.DType.Float() {
-				size[t.DType] += t.Bytes()
-				if size[t.DType] > size[best] {
-					best = t.DType
+			tensor := &g.Layers[i].Params[j]
+			if tensor.DType.Float() {
+				size[tensor.DType] += tensor.Bytes()
+				if size[tensor.DType] > size[best] {
+					best = tensor.DType
 				}
 			}
 		}

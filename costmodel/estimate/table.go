@@ -1,206 +1,124 @@
 package estimate
 
 import (
+	"fmt"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // Table is the cost of every unit of g under a workload, which [Resolve] has
-// completed.
+// completed. Faults are [*costmodel.FieldError].
 func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
-	if err := check(&w); err != nil {
+	runtime, err := check(&w)
+	if err != nil {
 		return nil, err
 	}
-	if err := checkImages(g, &w); err != nil {
-		return nil, err
-	}
-	if err := checkStreams(g, &w); err != nil {
-		return nil, err
-	}
-	if err := checkFrozen(g, &w); err != nil {
-		return nil, err
-	}
-	if err := checkFlash(g, &w); err != nil {
-		return nil, err
-	}
-	if err := checkStored(g, &w); err != nil {
-		return nil, err
-	}
-	stored := g
-	if w.Dequantized {
-		plain, err := dequantised(g)
-		if err != nil {
+	for _, fault := range []func() error{
+		func() error { return checkImages(g, &w) },
+		func() error { return checkStreams(g, &w) },
+		func() error { return checkFrozen(g, &w, runtime) },
+		func() error { return checkFlash(g, &w) },
+		func() error { return checkStored(g, &w) },
+	} {
+		if err := fault(); err != nil {
 			return nil, err
 		}
-		g = plain
 	}
-	if w.Strategy.Traits().Staged {
-		g = untied(g)
-	}
-	e := estimator{g: g, w: w, engine: engineOf(&w), costs: make([]ops.Cost, len(g.Layers)), linears: linears(g)}
-	e.prepare()
-	e.warnStored(stored)
-	return e.table(w)
-}
-
-type estimator struct {
-	g      *modelgraph.Graph
-	w      costmodel.Workload
-	engine engine
-	// compute is the precision that the ops see; weights between steps have
-	// w.Precision's.
-	compute  costmodel.Precision
-	grads    []gradient
-	costs    []ops.Cost
-	alone    []bool // by layer: ops.Shape.HeadAlone
-	inputs   int    // the layer with ops.Shape.Inputs, or -1
-	warnings []string
-	// layers with parameters whose costs are known, and those of which
-	// neither operation nor cost is; the first of these.
-	known, unknown int
-	firstUnknown   string
-
-	linears   map[*modelgraph.Tensor]linear
-	adapters  map[*modelgraph.Layer][]ops.Adapter
-	cutBy     map[*modelgraph.Layer]int64 // over how many GPUs a layer's copy is cut
-	inputGrad []bool                      // by layer, under adapters: gradients go on to its input
-	flat      bool                        // NF4 without nested statistics
-	// lossBlocks is what is left of the loss's blocks while states are laid
-	// out ([estimator.matrixPadding]).
-	lossBlocks int64
-}
-
-func (e *estimator) table(w costmodel.Workload) (*costmodel.Table, error) {
-	g := e.g
-	e.compute = e.engine.compute(e.w.Precision)
-	e.adapt()
-	e.grads = e.gradients()
-	e.alone, e.inputs = headAlone(g), inputs(g)
-	if err := e.bound(); err != nil {
-		return nil, err
-	}
-	for i := range g.Layers {
-		e.costs[i] = e.layer(i)
-	}
-	if err := e.checkKnown(); err != nil {
-		return nil, err
-	}
-	e.holdMasks()
-	t := &costmodel.Table{Workload: w, Additive: w.Mode == costmodel.Load}
-	e.lossBlocks = e.freedByLoss()
-	for u := range g.Units {
-		t.Units = append(t.Units, e.unit(u))
-	}
-	e.handOver(t.Units)
-	if w.Mode != costmodel.Load {
-		t.Workspaces = 1
-		t.OutputsDropped = w.LossOnly
-		e.engine.finish(e, t)
-	}
-	if w.Mode == costmodel.Train {
-		t.Workspaces = 2 // the autograd thread has its own cuBLAS handle
-	}
-	t.Comm, t.Slack = catalogue.Comm(&w), catalogue.Slack(&w)
-	e.situations(t)
-	t.Warnings = e.warnings
-	return t, nil
-}
-
-// layer is the cost of one layer's op, or its declared cost.
-func (e *estimator) layer(i int) ops.Cost {
-	l := &e.g.Layers[i]
-	if e.w.Mode == costmodel.Load {
-		return ops.Cost{}
-	}
-	s := e.shape(i)
-	c := ops.Of(l.Op, &s)
-	if l.Declared != nil {
-		e.declared(&c, l.Declared, &s)
-	}
-	if !c.Known && len(l.Params) > 0 {
-		c.Step.Grads = s.NewGrads
-		e.unknown++
-		if e.unknown == 1 {
-			e.firstUnknown = l.Name
-		}
-	} else if len(l.Params) > 0 {
-		e.known++
-	}
-	c.Step.Layer = l.Name
-	return c
-}
-
-func (e *estimator) shape(i int) ops.Shape {
-	l := &e.g.Layers[i]
-	tokens, length := e.w.Tokens(l.Stream)
-	s := ops.Shape{
-		Tokens: tokens, Length: length, Batch: e.w.MicroBatch(),
-		Cache: length + e.w.NewTokens, Logits: tokens,
-		Train: e.w.Mode == costmodel.Train, Precision: e.compute, RotaryCopies: e.engine.rotaryCopies,
-		NewGrads: e.grads[i].first, SecondGrads: e.grads[i].second, Weights: l.ParamCount(),
-		HeadAlone: e.alone[i], Inputs: i == e.inputs,
-		Attention: e.w.Attention, Loss: e.w.Loss, Recompute: e.recomputes(),
-	}
-	s.Adapters, s.Quantize = e.adapters[l], e.w.Quantize
-	if e.w.NewTokens > 0 {
-		s.Logits = s.Batch // generation projects the last position alone
-	}
-	s.Images, s.InputKept = e.w.Images > 0, e.keepsOutput(l)
-	s.Scatter = s.Inputs && s.Images
-	if e.frozen() {
-		s.Frozen, s.InputGrad = true, e.inputGrad[i]
-		s.Adapters16 = e.adapterCompute() == 2
-		s.InputKept = s.InputKept || s.Recompute && e.entersUnit(i)
-	}
-	if in := l.InputLayers(); len(in) > 0 {
-		s.Encoder, _ = e.w.Tokens(e.g.Layers[in[len(in)-1]].Stream)
-	}
-	return s
-}
-
-// declared lays the figures of the model file over the op's.
-func (e *estimator) declared(c *ops.Cost, d *modelgraph.Declared, s *ops.Shape) {
-	if d.ActivationBytes >= 0 || d.WorkspaceBytes >= 0 {
-		act, work := max(0, d.ActivationBytes), max(0, d.WorkspaceBytes)
-		c.Known = true
-		c.Step.Forward = act + work
-		if s.Train {
-			c.Step.Saved = act
-			c.Step.Backward, c.Step.BackwardGrads = work+s.NewGrads, s.NewGrads
-			c.Step.Again = work + s.NewGrads
+	loaded := g
+	if w.Dequantized {
+		if loaded, err = dequantised(g); err != nil {
+			return nil, err
 		}
 	}
-	if d.ParamsBytes >= 0 {
-		c.Known = true
+	table := &costmodel.Table{Workload: w}
+	run := w
+	if asFP32(&run) {
+		table.Warnings = append(table.Warnings, "what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with --precision bf16-mixed")
 	}
-	if s.Train {
-		c.Step.Grads = s.NewGrads
-		if c.Step.Backward < s.NewGrads {
-			c.Step.Backward, c.Step.BackwardGrads = s.NewGrads, s.NewGrads
-			c.Step.Again = s.NewGrads
-		}
-	}
-	if d.OutputBytes >= 0 {
-		c.Output = d.OutputBytes
-	}
+	warnStored(table, g, loaded)
+	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
 }
 
-// outputs is what the model returns: the outputs that no layer reads.
-func (e *estimator) outputs() int64 {
-	read := make([]bool, len(e.g.Layers))
-	for i := range e.g.Layers {
-		for _, j := range e.g.Layers[i].InputLayers() {
-			read[j] = true
+// fill works out a table of a graph as it is loaded and a workload as it runs.
+func fill(table *costmodel.Table, g *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine, rules layers.Rules) error {
+	model, err := layers.New(g, *run, rules)
+	if err != nil {
+		return err
+	}
+	if err := checkKnown(table, model); err != nil {
+		return err
+	}
+	var said []string
+	table.Units, said = units.Of(model)
+	table.Warnings = append(table.Warnings, said...)
+	table.Additive = run.Mode == costmodel.Load
+	if !table.Additive {
+		table.Workspaces = 1
+		table.OutputsDropped = run.LossOnly
+		runtime.Finish(model, table)
+	}
+	if model.Train {
+		table.Workspaces = 2 // the autograd thread has its own cuBLAS handle
+	}
+	table.Comm, table.Slack = catalogue.Comm(&table.Workload), catalogue.Slack(&table.Workload)
+	warnings(table, model)
+	return nil
+}
+
+// asFP32 is PEFT's prepare_model_for_kbit_training (peft/utils/other.py),
+// which adapters on a quantised base are trained with: all that is not
+// quantised becomes fp32, and with the embedding the residual stream does. It
+// reports whether that is not what was asked for.
+func asFP32(run *costmodel.Workload) bool {
+	if run.Mode != costmodel.Train || run.Quantize == "" {
+		return false
+	}
+	run.StoredTypes = false
+	if run.Precision.Mixed() {
+		return false
+	}
+	run.Precision = costmodel.FP32True
+	return true
+}
+
+// checkKnown refuses to train a model of which no layer's operation or cost
+// is known, as a checkpoint read by its tensor names alone: its activations,
+// logits and loss, most of a training peak, would be counted as nothing, and
+// the answer be called optimal. A forward is weights before all; it and a
+// model of which some layers are known get a warning.
+func checkKnown(table *costmodel.Table, model *layers.Model) error {
+	if model.Workload.Mode == costmodel.Load {
+		return nil
+	}
+	known, unknown, first := 0, 0, ""
+	for i := range model.Layers {
+		switch layer := &model.Layers[i]; {
+		case len(layer.Params) == 0:
+		case layer.Cost.Known:
+			known++
+		default:
+			unknown++
+			if unknown == 1 {
+				first = layer.Name
+			}
 		}
 	}
-	var n int64
-	for i := range e.g.Layers {
-		linear, _ := e.g.Layers[i].Op.(modelgraph.Linear)
-		if _, rotary := e.g.Layers[i].Op.(modelgraph.Rotary); linear.Returned || !read[i] && !rotary {
-			n += e.costs[i].Output
-		}
+	switch {
+	case unknown == 0:
+		return nil
+	case model.Train && known == 0:
+		return refuse("mode", costmodel.Train, "of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: plan the weights with %v, or describe the operations in a model.json",
+			unknown, first, costmodel.Set("mode", costmodel.Load))
 	}
-	return n
+	more := ""
+	if unknown > 1 {
+		more = fmt.Sprintf(" and %d more", unknown-1)
+	}
+	table.Warnings = append(table.Warnings, fmt.Sprintf("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds", first, more))
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 )
 
 // run is what an engine was measured doing.
@@ -67,3 +68,7 @@ func Unmeasured(w *costmodel.Workload) string {
 	}
 	return ""
 }
+
+// Advice is what is known of an engine that is not built, for those who ask
+// for it; empty of others.
+func Advice(runtime costmodel.Runtime) string { return engine.Advice(runtime) }

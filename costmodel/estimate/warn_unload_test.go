@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -24,8 +25,11 @@ func TestUnload(t *testing.T) {
 		g.Layers = append(g.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{w}})
 	}
 	w := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: costmodel.Torch, World: 4, ShardDegree: 4, Precision: costmodel.BF16True}
-	e := estimator{g: g, w: w, engine: engineOf(&w)}
-	shards, grads := e.leftAfterUnload()
+	model, err := layers.New(g, w, layers.Rules{Compute: w.Precision, Cut: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shards, grads := leftAfterUnload(model)
 	const workspaces = 2 * 32 << 20
 	data, err := os.ReadFile("../../fixtures/measured/seeds.json")
 	if err != nil {
@@ -40,8 +44,7 @@ func TestUnload(t *testing.T) {
 	if got := (shards + grads + workspaces) >> 20; got != 4160 || strings.Count(rows.Unload, "alloc MiB 4160") != 2 || !strings.HasSuffix(rows.Unload, "alloc 4160") {
 		t.Errorf("%d MiB stay, measured: %s", got, rows.Unload)
 	}
-	e.warnUnload()
-	if len(e.warnings) != 1 || !strings.Contains(e.warnings[0], "4.00 GiB stay") {
-		t.Errorf("%q", e.warnings)
+	if said := afterUnload(nil, model); !strings.Contains(said, "4.00 GiB stay") {
+		t.Errorf("%q", said)
 	}
 }

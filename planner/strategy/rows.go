@@ -98,11 +98,11 @@ func (p *Problem) refuse(w *costmodel.Workload) error {
 	n, traits := p.gpus(), w.Strategy.Traits()
 	switch {
 	case traits.Replicated && len(p.Pins)+len(p.Together) > 0:
-		return &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%v and %v place layers, and under %s every GPU runs them all", costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"}, w.Strategy)}
+		return costmodel.Refuse(costmodel.Set("strategy", w.Strategy), "%v and %v place layers, and under %s every GPU runs them all", costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"}, w.Strategy)
 	case n < traits.MinGPUs:
-		return &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", traits.MinGPUs, n)}
+		return costmodel.Refuse(costmodel.Set("strategy", w.Strategy), "hsdp shards in groups and repeats the groups: it takes %d GPUs or more, not %d", traits.MinGPUs, n)
 	case traits.ZeroStage > 0 && !traits.Sharded && w.Mode != costmodel.Train:
-		return &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%s shards what training adds; %v has none of it (zero3 and fsdp shard the weights)", w.Strategy, costmodel.Set("mode", w.Mode))}
+		return costmodel.Refuse(costmodel.Set("strategy", w.Strategy), "%s shards what training adds; %v has none of it (zero3 and fsdp shard the weights)", w.Strategy, costmodel.Set("mode", w.Mode))
 	}
 	return nil
 }

@@ -87,7 +87,7 @@ func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
 // the rotary's cosines and sines.
 func (r *layerRow) workload() costmodel.Workload {
 	w := costmodel.Workload{
-		Mode: costmodel.Train, Runtime: costmodel.Torch, Batch: r.Batch, MicroBatches: 1, Seq: r.Seq, TargetSeq: r.Seq,
+		Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: costmodel.Torch, World: 1, Batch: r.Batch, MicroBatches: 1, Seq: r.Seq, TargetSeq: r.Seq,
 		Precision: costmodel.BF16True, Optimizer: costmodel.SGD,
 	}
 	switch r.Mode {

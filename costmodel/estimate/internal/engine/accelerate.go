@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// accelerate is Hugging Face Accelerate's naive model parallelism
+// (accelerate/hooks.py, AlignDevicesHook): arguments are copied to each
+// module's device, outputs to the input's (io_same_device).
+type accelerate struct{ base }
+
+func (accelerate) Rules(w *costmodel.Workload) layers.Rules {
+	rules := base{}.Rules(w)
+	rules.RotaryCopies = true
+	return rules
+}
+
+func (accelerate) Finish(model *layers.Model, table *costmodel.Table) {
+	table.OutputBytes = outputs(model) + pixels(model)
+}
+
+// outputs is what the model returns: the outputs that no layer reads.
+func outputs(model *layers.Model) int64 {
+	read := make([]bool, len(model.Layers))
+	for i := range model.Layers {
+		for _, j := range model.Layers[i].InputLayers() {
+			read[j] = true
+		}
+	}
+	var n int64
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		linear, _ := layer.Op.(modelgraph.Linear)
+		if _, rotary := layer.Op.(modelgraph.Rotary); linear.Returned || !read[i] && !rotary {
+			n += layer.Cost.Output
+		}
+	}
+	return n
+}
+
+// pixels is the size of the images in inference, which stay where the caller
+// put them: on the input's device. In training the convolution keeps them.
+func pixels(model *layers.Model) int64 {
+	if model.Workload.Mode != costmodel.Infer {
+		return 0
+	}
+	var n int64
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers()) == 0 {
+			n += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * model.Rules.Compute.ComputeBytes()
+		}
+	}
+	return n
+}

@@ -1,0 +1,48 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+)
+
+// ddp is torch.nn.parallel.DistributedDataParallel. Its buckets hold every
+// gradient a second time, in the gradients' type (reducer.cpp,
+// Reducer::initialize_buckets: one flat tensor a bucket); no_sync makes no
+// difference to memory. With gradient_as_bucket_view the gradients are views
+// of them, so that there is one set, and it stays between steps
+// (Reducer::mark_variable_ready_dense copies each new gradient in): as where
+// gradients are accumulated.
+type ddp struct{ base }
+
+func (ddp) Rules(w *costmodel.Workload) layers.Rules {
+	rules := base{}.Rules(w)
+	rules.GradsStay = rules.GradsStay || w.GradientViews
+	rules.Padding = true
+	return rules
+}
+
+// Finish adds the buckets, and says that a second set may be alive. At the start of
+// the second iteration Reducer::rebuild_buckets allocates buckets in the order
+// in which gradients became ready and drops the first ones; what still refers
+// to those then keeps them. On some ranks they stayed, in whole or in part, to
+// the peak of that iteration, in 4-byte and in 2-byte types, with views and
+// without (measured/dist_more.json); what refers to them is not known (the
+// all-reduces that ProcessGroupNCCL.cpp's watchdog has not cleared would).
+func (ddp) Finish(model *layers.Model, table *costmodel.Table) {
+	table.OutputsDropped = true
+	var set int64
+	for i := range model.Layers {
+		set += model.Layers[i].Grads.First
+	}
+	if !model.Train {
+		return
+	}
+	if !model.Workload.GradientViews {
+		table.Buckets = set
+	}
+	if set == 0 || model.Workload.World < 2 {
+		return
+	}
+	table.SecondBuckets = set
+	warn(table, "DDP rebuilds its buckets in the second iteration, and some GPUs keep the old ones of %v through it: their peak is up to that much higher", costmodel.Bytes(set))
+}

@@ -1,0 +1,239 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+)
+
+// deepspeed is DeepSpeed's ZeRO (0.19.8): model states as
+// deepspeed/runtime/zero/stage_1_and_2.py and stage3.py keep them. Under mixed
+// precision the module itself is cast (engine.py, _configure_distributed_model)
+// and runs without autocast.
+type deepspeed struct{ base }
+
+// Precision follows what DeepSpeed's users write: "bf16": {"enabled": true}
+// for a bf16 model and "fp16": {"enabled": true} for an fp16 one, under which
+// the whole module is cast to 16 bits (deepspeed/runtime/engine.py,
+// _configure_distributed_model) and fp32 master weights and states are kept.
+func (deepspeed) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
+	if stored == costmodel.FP32True {
+		return stored, true
+	}
+	return stored.WithMaster(), false
+}
+
+// Adapters are cast with the module.
+func (deepspeed) Adapters(w *costmodel.Workload) (costmodel.AdapterPrecision, error) {
+	kept := adaptersAs(gathered(w.Precision))
+	if w.LoRAPrecision == "" || w.LoRAPrecision == kept {
+		return kept, nil
+	}
+	return kept, costmodel.Refuse(costmodel.Set("lora_precision", w.LoRAPrecision),
+		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", w.Precision), kept, w.LoRAPrecision)
+}
+
+func (deepspeed) Refuse(w *costmodel.Workload) error { return checkDegree(w) }
+
+func (deepspeed) Rules(w *costmodel.Workload) layers.Rules {
+	cut := w.Strategy.Traits().Sharded
+	return layers.Rules{Compute: gathered(w.Precision), Masters: true, Cut: cut, GradsStay: w.MicroBatches > 1 && !cut}
+}
+
+// Finish cuts states over the ranks and adds what ZeRO 3 gathers.
+func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
+	table.OutputsDropped = true
+	stage := model.Workload.Strategy.Traits().ZeroStage
+	if stage == 3 {
+		table.Buckets += gatheredWhole(model)
+	}
+	if model.Train {
+		sum := zeroSum{model: model, stage: stage, grad: model.Rules.Compute.WeightBytes(), master: model.Workload.Precision.Mixed()}
+		for u := range table.Units {
+			sum.states(&table.Units[u], model.Unit(u))
+		}
+		table.Units[0].StepTransient = sum.step()
+		warnZero(model, table, stage)
+	}
+}
+
+// zeroSum adds up what the optimizer's step of a rank works on.
+type zeroSum struct {
+	model     *layers.Model
+	stage     int
+	part      int64 // trained elements of the rank
+	whole     int64 // and of all ranks
+	grad      int64 // bytes of a gradient's element
+	master    bool  // the gradients are copied to fp32
+	transient int64 // of the optimizer itself
+}
+
+// states sets a unit's states to those of one rank.
+func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
+	unit.OptimizerState, unit.StepTransient, unit.Padding = 0, 0, 0 // flat buffers: no tensor is rounded by itself
+	for _, i := range exec {
+		if !sum.model.Layers[i].Runs {
+			continue
+		}
+		for _, tensor := range updated(&sum.model.Layers[i].Whole, sum.model) {
+			part := sum.share(tensor.numel)
+			state, transient := sum.state(tensor, part)
+			unit.OptimizerState += state
+			sum.transient += transient
+			sum.part += part
+			sum.whole += tensor.numel
+		}
+	}
+	sum.gradients(unit, exec)
+}
+
+// state is the optimizer state of a rank's part of one tensor: master
+// weights and its states, on a flat partition, fp32 under mixed precision.
+// Without it the master is a copy none the less (stage_1_and_2.py,
+// single_partition_of_fp32_groups is a clone; stage3.py,
+// _create_fp32_partitions shares the weights only where tensor.device ==
+// self.device, which compares a torch.device with a string and is false). A
+// moving average is of weights, which ZeRO 1 and 2 leave whole.
+func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient int64) {
+	rule, each := &sum.model.Optimizer, sum.model.Workload.Precision.WeightBytes()
+	var shape []int64
+	if rule.Kind == costmodel.Muon {
+		shape = tensor.shape // its groups are told apart before they are flattened
+	}
+	state, transient = rule.State(shape, part, each)
+	state += part * each
+	if rule.EMA && sum.stage < 3 {
+		state += rule.Averaged(tensor.numel-part, each)
+	}
+	return state, transient
+}
+
+// gradients sets what a unit's backward leaves. ZeRO 1 reduces when
+// backward is done, so that all gradients are there by then. ZeRO 2 reduces as
+// they come and keeps the rank's part, beside the sum of earlier
+// micro-batches (stage_1_and_2.py, independent_gradient_partition_epilogue:
+// all_grad_tensors). ZeRO 3 has a flat buffer for its part throughout
+// (stage3.py, grad_partitions_flat_buffer).
+func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
+	if sum.stage == 1 {
+		return
+	}
+	unit.HeldGrads = 0
+	for k, i := range exec {
+		grads := &sum.model.Layers[i].Grads
+		part := sum.share(grads.First - grads.Waits) // a tied gradient waits whole for its last use
+		if sum.stage == 3 {
+			unit.HeldGrads += part
+			part = 0
+		} else if sum.model.Workload.MicroBatches > 1 {
+			unit.HeldGrads += part
+		}
+		unit.Steps[k].Grads = part + grads.Waits
+	}
+}
+
+// step is what the optimizer's step takes beside the gradients that backward
+// left (stage_1_and_2.py and stage3.py, step): the rank's gradients are
+// flattened, and copied to fp32 under mixed precision; then the 16-bit ones
+// go, and the optimizer runs. ZeRO 3 does so for sub_group_size elements at a
+// time.
+func (sum *zeroSum) step() int64 {
+	const subGroup = 1e9
+	group, kept := sum.part, sum.part*sum.grad
+	if sum.stage == 3 {
+		group = min(group, subGroup)
+	}
+	flat, fp32 := group*sum.grad, int64(0)
+	if sum.master {
+		fp32 = 4 * group
+	}
+	updating := max(flat, fp32) + sum.transient*group/max(1, sum.part)
+	if sum.stage != 3 {
+		updating -= kept // averaged_gradients go before the update
+	}
+	peak := max(flat+fp32, updating)
+	if sum.stage == 1 { // the walk still counts all ranks' gradients
+		peak += kept - sum.whole*sum.grad
+	}
+	return max(0, peak)
+}
+
+// share is a rank's part of n elements or bytes, rounded up.
+func (sum *zeroSum) share(n int64) int64 { return share(n, sum.model.Workload.ShardDegree) }
+
+// persistent is the most elements of a parameter that stays whole on every
+// rank once it was gathered (zero/config.py, param_persistence_threshold).
+const persistent = 1e5
+
+// updatedTensor is a parameter that gets gradients.
+type updatedTensor struct {
+	shape []int64
+	numel int64
+}
+
+// updated lists the parameters of a layer that get gradients.
+func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
+	var out []updatedTensor
+	if model.Frozen {
+		for _, matrix := range whole.Matrices() {
+			out = append(out, updatedTensor{matrix.Shape(), matrix.Numel()})
+		}
+		return out
+	}
+	if bytes, ok := whole.DeclaredBytes(); ok {
+		return []updatedTensor{{nil, bytes / model.Workload.Precision.WeightBytes()}}
+	}
+	for _, tensor := range whole.Owned() {
+		if tensor.DType.Float() {
+			out = append(out, updatedTensor{tensor.Shape, tensor.Numel()})
+		}
+	}
+	return out
+}
+
+// gatheredWhole is what a rank holds whole beside its parts: the largest unit,
+// and all small parameters of the others, which stay
+// (zero/parameter_offload.py, mark_persistent_parameters).
+func gatheredWhole(model *layers.Model) int64 {
+	var small, largest int64
+	for u := range model.Graph.Units {
+		var whole, stays int64
+		for _, i := range model.Unit(u) {
+			part := &model.Layers[i].Whole
+			if bytes, ok := part.DeclaredBytes(); ok {
+				whole += bytes
+				continue
+			}
+			for j := range part.Params {
+				whole += part.Stored(j) // a tied head gathers the embedding's
+			}
+			for j, tensor := range part.Owned() {
+				if tensor.Numel() <= persistent {
+					stays += part.Stored(j)
+				}
+			}
+		}
+		small += stays
+		largest = max(largest, whole-stays)
+	}
+	return small + largest
+}
+
+// warnZero says what is not counted, and what DeepSpeed itself would say.
+func warnZero(model *layers.Model, table *costmodel.Table, stage int) {
+	not := "reduce_bucket_size, 1 GB of bf16 gradients by default, and allgather_bucket_size"
+	who := "ZeRO-2 estimator"
+	params, cluster := model.Graph.ParamCount(), Cluster{GPUsPerNode: model.Workload.World, Nodes: 1}
+	said := Zero2ModelStates(params, cluster, false)
+	switch stage {
+	case 1:
+		who += ", for gradients cut as well,"
+	case 3:
+		not = "reduce_bucket_size, prefetch_bucket_size, and parameters that stay gathered up to max_live_parameters, 2 GB of bf16 by default"
+		who, said = "ZeRO-3 estimator", Zero3ModelStates(params, LargestLayer(model.Graph), cluster, Offload{})
+	}
+	warn(table, "DeepSpeed's buckets are not counted: %s", not)
+	if params == 0 {
+		return // declared bytes alone: nothing for the estimator to count
+	}
+	warn(table, "DeepSpeed's own %s says %v a GPU for the states without offload: 16-bit weights, both copies of the gradients, fp32 master and states", who, costmodel.Bytes(said.GPU))
+}

@@ -1,0 +1,133 @@
+// Package engine is what each engine does with tensors that the ops do not
+// say: one type in one file an engine, behind one interface.
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+)
+
+// Engine is a runtime under one of the strategies that it runs. An engine
+// embeds [base] and says what it does otherwise.
+type Engine interface {
+	// Precision is that of weights for which none was asked, of the one that
+	// they are stored in; asStored: each tensor keeps its own type.
+	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
+	// Adapters is the type in which the engine keeps adapters unless asked
+	// otherwise; an error where another was asked for and it has none but this.
+	Adapters(w *costmodel.Workload) (costmodel.AdapterPrecision, error)
+	// Refuse names what of a resolved workload the engine does not run, and
+	// what is not modelled, as a [*costmodel.FieldError].
+	Refuse(w *costmodel.Workload) error
+	// Rules are what it does with every layer's tensors.
+	Rules(w *costmodel.Workload) layers.Rules
+	// Finish sets what a GPU holds besides its units, and warns of what the
+	// figures leave out. It is not asked where weights are loaded alone.
+	Finish(model *layers.Model, table *costmodel.Table)
+}
+
+// key is a strategy under a runtime.
+type key struct {
+	strategy costmodel.Strategy
+	runtime  costmodel.Runtime
+}
+
+// engines is the table of all that are built.
+var engines = map[key]Engine{
+	{costmodel.DeviceMap, costmodel.Accelerate}: accelerate{},
+	{costmodel.Pipeline, costmodel.Torch}:       pipeline{},
+	{costmodel.DDP, costmodel.Torch}:            ddp{},
+	{costmodel.DDP, costmodel.Lightning}:        lightning{},
+	{costmodel.FSDP, costmodel.Torch}:           fsdp{},
+	{costmodel.HSDP, costmodel.Torch}:           fsdp{},
+	{costmodel.Zero1, costmodel.DeepSpeed}:      deepspeed{},
+	{costmodel.Zero2, costmodel.DeepSpeed}:      deepspeed{},
+	{costmodel.Zero3, costmodel.DeepSpeed}:      deepspeed{},
+}
+
+// Of is the engine of a workload. Where none is built it is an error that
+// names the field, and the engine has the defaults of most.
+func Of(w *costmodel.Workload) (Engine, error) {
+	if found, ok := engines[key{w.Strategy, w.Runtime}]; ok {
+		return found, nil
+	}
+	runtimes := w.Strategy.Traits().Runtimes
+	if len(runtimes) == 0 {
+		return base{}, costmodel.Refuse(costmodel.Set("strategy", w.Strategy),
+			"%q is unknown (known: %s)", w.Strategy, names(costmodel.Strategies()))
+	}
+	return base{}, costmodel.Refuse(costmodel.Set("runtime", w.Runtime),
+		"%s does not run %v (%v do)", w.Runtime, costmodel.Set("strategy", w.Strategy), runtimes)
+}
+
+func names[T ~string](values []T) string {
+	var out []string
+	for _, value := range values {
+		out = append(out, string(value))
+	}
+	return strings.Join(out, ", ")
+}
+
+// base is what most engines do: they compute in the type of the weights, and
+// keep gradients where there are several micro-batches.
+type base struct{}
+
+func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { return stored, true }
+
+// Adapters are fp32 on any base (peft/tuners/tuners_utils.py,
+// cast_adapter_dtype).
+func (base) Adapters(*costmodel.Workload) (costmodel.AdapterPrecision, error) {
+	return costmodel.AdaptersFP32, nil
+}
+
+func (base) Refuse(*costmodel.Workload) error { return nil }
+
+func (base) Rules(w *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: w.Precision, GradsStay: w.MicroBatches > 1}
+}
+
+func (base) Finish(*layers.Model, *costmodel.Table) {}
+
+// gathered is the precision of gathered weights and so of compute: 16 bits
+// where shards are fp32 (FSDP2: MixedPrecisionPolicy's param_dtype).
+func gathered(p costmodel.Precision) costmodel.Precision {
+	switch p {
+	case costmodel.BF16Mixed:
+		return costmodel.BF16True
+	case costmodel.FP16Mixed:
+		return costmodel.FP16True
+	default:
+		return p
+	}
+}
+
+// adaptersAs is the type of adapters that are stored as weights are.
+func adaptersAs(p costmodel.Precision) costmodel.AdapterPrecision {
+	if p.WeightBytes() < 4 {
+		return costmodel.AdaptersBF16
+	}
+	return costmodel.AdaptersFP32
+}
+
+// checkDegree refuses degrees of sharding that are no number of GPUs.
+func checkDegree(w *costmodel.Workload) error {
+	if w.ShardDegree < 1 {
+		return costmodel.Refuse(costmodel.Set("shard_degree", w.ShardDegree),
+			"%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)
+	}
+	return nil
+}
+
+// warn adds a warning to a table once.
+func warn(table *costmodel.Table, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(table.Warnings, text) {
+		table.Warnings = append(table.Warnings, text)
+	}
+}
+
+// share is one of n equal parts, rounded up.
+func share(size, n int64) int64 { return (size + n - 1) / n }

@@ -1,0 +1,148 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/shard"
+)
+
+// fsdp is PyTorch's FSDP2, on one group of GPUs or, as HSDP, on several that
+// all-reduce: fully_shard on every block and on the model. Examples keep the
+// loss alone.
+type fsdp struct{ base }
+
+// Adapters are given in the base's type: FSDP2's groups have one type of
+// trained parameters (torch/distributed/fsdp/_fully_shard/
+// _fsdp_param_group.py, _init_mp_dtypes).
+func (fsdp) Adapters(w *costmodel.Workload) (costmodel.AdapterPrecision, error) {
+	return adaptersAs(w.Precision), nil
+}
+
+// Refuse names what fully_shard does not take or what is not modelled.
+func (fsdp) Refuse(w *costmodel.Workload) error {
+	if err := checkDegree(w); err != nil {
+		return err
+	}
+	if w.Quantize != "" {
+		// bitsandbytes keeps the statistics of a weight beside it, in blocks
+		// that cutting by rows does not respect.
+		return costmodel.Refuse(costmodel.Set("quantize", w.Quantize),
+			"FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", w.Quantize, costmodel.Set("strategy", costmodel.DDP))
+	}
+	return nil
+}
+
+func (fsdp) Rules(w *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: gathered(w.Precision), Cut: true}
+}
+
+func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
+	table.OutputsDropped = true
+	for _, wrapped := range shard.Groups(model.Graph) {
+		group := groupOf(model, &wrapped)
+		if len(group.Units) > 0 {
+			table.Groups = append(table.Groups, group.Group)
+		}
+	}
+	if model.Train && model.Workload.MicroBatches > 1 {
+		warn(table, "FSDP2's defaults: gradients are reduced in every micro-batch, and their sharded sum is held")
+	}
+}
+
+// fsdpGroup adds up one of FSDP2's parameter groups.
+type fsdpGroup struct {
+	costmodel.Group
+	model  *layers.Model
+	degree int64
+}
+
+// groupOf is a group of the layers that run.
+func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
+	group := fsdpGroup{
+		Group: costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, Kept: wrapped.Root},
+		model: model, degree: model.Workload.ShardDegree,
+	}
+	for _, u := range wrapped.Units {
+		runs := false
+		for i := model.Graph.Units[u].First; i < model.Graph.Units[u].End; i++ {
+			runs = runs || model.Layers[i].Runs
+			group.gather(&model.Layers[i])
+		}
+		if runs {
+			group.Units = append(group.Units, u)
+		}
+	}
+	group.exchange()
+	return group
+}
+
+// gather adds a layer's parameters to a group: whole, in the type of compute,
+// and the gradients that are reduced.
+func (group *fsdpGroup) gather(layer *layers.Layer) {
+	compute, workload := group.model.Rules.Compute, &group.model.Workload
+	trained := group.model.Train && layer.Runs
+	group.adapters(layer, trained)
+	trained = trained && !group.model.Frozen
+	if bytes, ok := layer.Held.DeclaredBytes(); ok {
+		group.Gathered += group.degree * bytes
+		group.Buffer += group.degree * bytes
+		if trained {
+			group.Reduce += group.degree * bytes
+			group.LastGrad = layer.Declared.ParamsBytes
+		}
+		return
+	}
+	for j, part := range layer.Held.Owned() {
+		if !part.DType.Float() {
+			group.add(group.degree * part.Bytes())
+			continue
+		}
+		each := compute.WeightBytes()
+		if compute == workload.Precision && workload.StoredTypes {
+			each = part.DType.Bits() / 8
+		}
+		group.add(group.degree * part.Numel() * each)
+		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
+			group.Reduce += group.degree * part.Numel() * workload.Precision.WeightBytes()
+			group.LastGrad = layer.Params[j].Numel() * compute.WeightBytes()
+		}
+	}
+}
+
+// adapters adds a layer's adapters to a group: FSDP2 gathers them with the
+// base, in the type of compute, and reduces their gradients alone.
+func (group *fsdpGroup) adapters(layer *layers.Layer, trained bool) {
+	for _, matrix := range layer.Held.Matrices() {
+		numel := group.degree * matrix.Numel()
+		size := numel * group.model.AdapterCompute()
+		group.add(size)
+		if trained {
+			group.Reduce += numel * group.model.AdapterReduce()
+			group.LastGrad = size
+		}
+	}
+}
+
+// add gathers a tensor.
+func (group *fsdpGroup) add(size int64) {
+	group.Gathered += size + costmodel.Rounding(size)
+	group.Buffer += size
+}
+
+// exchange sizes a group's buffers. Buffer and Reduced come from pools of
+// their own streams, where nothing else is cached, so that they pay the
+// allocator's rounding; the gathered parameters are the first to be allocated
+// and find their own blocks again. A group of one GPU copies instead of
+// gathering (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
+func (group *fsdpGroup) exchange() {
+	group.Reduced = group.Reduce / group.degree
+	group.Reduced += costmodel.Rounding(group.Reduced)
+	if group.degree == 1 {
+		group.Buffer, group.LastGrad = 0, 0
+		return
+	}
+	if group.model.Rules.Compute != group.model.Workload.Precision { // _get_param_all_gather_inputs: one flat cast copy
+		group.CopyIn = group.Buffer / group.degree
+	}
+	group.Buffer += costmodel.Rounding(group.Buffer)
+}

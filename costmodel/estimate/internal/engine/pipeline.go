@@ -1,0 +1,119 @@
+package engine
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// pipeline is torch.distributed.pipelining: the loss is the caller's
+// (loss_fn), and each stage computes the rotary's cosines and sines itself,
+// for every micro-batch. Every stage that uses a tied parameter has a copy.
+type pipeline struct{ base }
+
+// Refuse names what stages cannot run: they keep no cache.
+func (pipeline) Refuse(w *costmodel.Workload) error {
+	if w.NewTokens > 0 {
+		return costmodel.Refuse(costmodel.Set("new_tokens", w.NewTokens),
+			"torch.distributed.pipelining runs one forward and generates no tokens (%v does; 0 works here)", costmodel.Set("strategy", costmodel.DeviceMap))
+	}
+	return nil
+}
+
+func (pipeline) Rules(w *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: w.Precision, Untied: true}
+}
+
+func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
+	table.Pipe = &costmodel.StageCosts{}
+	for u := range table.Units {
+		out, exec := &table.Units[u], model.Unit(u)
+		if model.Train { // without backward nothing is saved
+			entry(model, exec, out)
+			out.StatePadding = statePadding(model, exec)
+		}
+		for k, i := range exec {
+			step := &out.Steps[k]
+			step.Forward -= step.KV // a stage's forward keeps no cache
+			step.KV, step.Grown, step.Held = 0, 0, 0
+			if _, ok := model.Layers[i].Op.(modelgraph.Rotary); ok {
+				table.Pipe.Rotary += model.Layers[i].Cost.Output
+				step.Saved = 0
+			}
+		}
+		if u > 0 && besideChain(model, exec) {
+			out.Output = table.Units[u-1].Output
+		}
+	}
+}
+
+// besideChain reports a unit that the hidden states do not pass: the rotary.
+func besideChain(model *layers.Model, exec []int) bool {
+	for _, i := range exec {
+		if _, ok := model.Layers[i].Op.(modelgraph.Rotary); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// entry finds what a unit saves of its input, and how far back the gradient
+// of its output goes as it came: a block's second residual carries it past
+// the feed-forward layers to their norm.
+func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
+	if len(exec) == 0 {
+		return
+	}
+	first := &model.Layers[exec[0]]
+	stream := first.Shape.Precision.StreamBytes()
+	switch op := first.Op.(type) {
+	case modelgraph.Norm:
+		// x.to(float32) of an fp32 tensor is that tensor; layer_norm saves
+		// its input as it is.
+		if op.Style == modelgraph.LayerNorm || stream == 4 {
+			out.Entry = stream * op.Dim * first.Shape.Tokens
+		}
+	case modelgraph.Head:
+		if first.Shape.HeadAlone && !first.Shape.Precision.Mixed() {
+			out.Entry = first.Shape.Precision.ComputeBytes() * op.Dim * first.Shape.Tokens
+		}
+	}
+	out.Tail = 1
+	for len(exec) > 1 && out.Tail < len(exec) {
+		if _, ok := model.Layers[exec[len(exec)-1-out.Tail]].Op.(modelgraph.Attention); ok {
+			break
+		}
+		out.Tail++
+	}
+}
+
+// statePadding is what the allocator adds to a unit's gradients and optimizer
+// states. They are made in the first step, beside the blocks that activations
+// left; one that fits none of these takes a new segment, and pays for it as
+// its weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
+// alloc_block). The widest activations are those of the feed-forward layers.
+func statePadding(model *layers.Model, exec []int) int64 {
+	var n, widest int64
+	for _, i := range exec {
+		if op, ok := model.Layers[i].Op.(modelgraph.MLP); ok {
+			shape := &model.Layers[i].Shape
+			widest = max(widest, shape.Precision.ComputeBytes()*shape.Tokens*op.Hidden)
+		}
+	}
+	if widest == 0 || model.Frozen || model.Recomputes {
+		return 0 // not a block of layers, or blocks that depend on the history
+	}
+	const segment = 10 << 20 // larger tensors have segments of their own
+	each := model.Workload.Precision.WeightBytes()
+	for _, i := range exec {
+		for _, tensor := range model.Layers[i].Owned() {
+			size := tensor.Numel() * each
+			if !tensor.DType.Float() || size < segment || size <= widest {
+				continue
+			}
+			state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel(), each)
+			n += (1 + state/size) * costmodel.Rounding(size)
+		}
+	}
+	return n
+}

@@ -1,0 +1,77 @@
+package layers
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Matrices are those of the part's adapters: A [rank, in] and B [out, rank], or
+// one GPU's rows of them.
+func (part *Part) Matrices() []Matrix {
+	var out []Matrix
+	for _, a := range part.Adapters {
+		out = append(out, Matrix{share(a.Rank, part.degree), a.In}, Matrix{share(a.Out, part.degree), a.Rank})
+	}
+	return out
+}
+
+// AdapterBytes is the size of the adapters and what the allocator adds.
+func (part *Part) AdapterBytes() (size, padding int64) {
+	for _, m := range part.Matrices() {
+		n := part.model.adapterWeight() * m.Numel()
+		size += n
+		padding += costmodel.Rounding(n)
+	}
+	return size, padding
+}
+
+// adapterWeight is the size of an element of an adapter's parameter, and of its
+// gradient and states unless DeepSpeed keeps a master.
+func (model *Model) adapterWeight() int64 {
+	if model.Workload.LoRAPrecision == costmodel.AdaptersBF16 {
+		return 2
+	}
+	return 4
+}
+
+// AdapterReduce is the size of an element of an adapter's gradient as it is
+// reduced.
+func (model *Model) AdapterReduce() int64 { return model.adapterWeight() }
+
+// AdapterCompute is the size of an adapter's parameter as the ops read it, and
+// of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
+func (model *Model) AdapterCompute() int64 {
+	if model.Rules.Cut && model.Rules.Compute != model.Workload.Precision {
+		return model.Rules.Compute.WeightBytes()
+	}
+	return model.adapterWeight()
+}
+
+// inputGrads finds the layers that gradients reach, by layer: those behind an
+// adapter, and with checkpoints all behind the embedding, whose output is made
+// to require one (PEFT: enable_input_require_grads).
+func (model *Model) inputGrads() []bool {
+	reached := make([]bool, len(model.Layers))
+	out := make([]bool, len(model.Layers)) // the layer's output requires one
+	if model.Recomputes {
+		if i := embedding(model.Graph); i >= 0 {
+			reached[i], out[i] = true, true
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range model.Layers {
+			layer := &model.Layers[i]
+			if _, rotary := layer.Op.(modelgraph.Rotary); rotary || out[i] {
+				continue
+			}
+			for _, j := range layer.InputLayers() {
+				reached[i] = reached[i] || out[j]
+			}
+			if reached[i] || len(layer.Whole.Adapters) > 0 {
+				out[i], changed = true, true
+			}
+		}
+	}
+	return reached
+}

@@ -1,0 +1,100 @@
+package layers
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// cost is that of the layer's op, or its declared cost.
+func (layer *Layer) cost() {
+	cost := ops.Of(layer.Op, &layer.Shape)
+	if layer.Declared != nil {
+		declared(&cost, layer.Declared, &layer.Shape)
+	}
+	if !cost.Known && len(layer.Params) > 0 {
+		cost.Step.Grads = layer.Shape.NewGrads
+	}
+	cost.Step.Layer = layer.Name
+	layer.Cost = cost
+}
+
+// declared lays the figures of the model file over the op's.
+func declared(cost *ops.Cost, figures *modelgraph.Declared, shape *ops.Shape) {
+	step := &cost.Step
+	if figures.ActivationBytes >= 0 || figures.WorkspaceBytes >= 0 {
+		activations, work := max(0, figures.ActivationBytes), max(0, figures.WorkspaceBytes)
+		cost.Known = true
+		step.Forward = activations + work
+		if shape.Train {
+			step.Saved = activations
+			step.Backward, step.BackwardGrads = work+shape.NewGrads, shape.NewGrads
+			step.Again = work + shape.NewGrads
+		}
+	}
+	if figures.ParamsBytes >= 0 {
+		cost.Known = true
+	}
+	if shape.Train {
+		step.Grads = shape.NewGrads
+		if step.Backward < shape.NewGrads {
+			step.Backward, step.BackwardGrads = shape.NewGrads, shape.NewGrads
+			step.Again = shape.NewGrads
+		}
+	}
+	if figures.OutputBytes >= 0 {
+		cost.Output = figures.OutputBytes
+	}
+}
+
+// maxCost bounds the sum of all layers' figures, so that no sum of costs
+// overflows an int64.
+const maxCost = 1 << 60
+
+// bound refuses sizes that would overflow, before any cost is worked out.
+func (model *Model) bound() error {
+	sum := 0.
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		if layer.Runs {
+			sum += ops.Bound(layer.Op, &layer.Shape)
+		}
+		if sum > maxCost {
+			return costmodel.Refuse(costmodel.Set("batch", model.Workload.Batch),
+				"with %d tokens the layers up to %q would take more than 2^60 bytes", layer.Shape.Tokens, layer.Name)
+		}
+	}
+	// A pipeline keeps something of every micro-batch until the step ends.
+	if parts := model.Workload.MicroBatches; model.Workload.Strategy.Traits().Staged && sum*float64(parts) > maxCost {
+		return costmodel.Refuse(costmodel.Set("micro_batches", parts),
+			"%d micro-batches of up to %.3g bytes in a pipeline would take more than 2^60 bytes; at most %d can be counted", parts, sum, int64(maxCost/sum))
+	}
+	return nil
+}
+
+// holdMasks keeps the masks of recomputed blocks where the tokens are
+// embedded: one for all layers with a window, one for those without. The
+// stages of a pipeline make their own.
+func (model *Model) holdMasks() {
+	at := embedding(model.Graph)
+	if at < 0 || !model.Train || !model.Recomputes || model.Workload.Strategy.Traits().Staged {
+		return
+	}
+	var held [2]int64
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		op, ok := layer.Op.(modelgraph.Attention)
+		if !ok || layer.Stream.Kind != modelgraph.Text {
+			continue
+		}
+		size, window := ops.MaskHeld(op, &layer.Shape)
+		kind := 0
+		if window {
+			kind = 1
+		}
+		held[kind] = max(held[kind], size)
+	}
+	step := &model.Layers[at].Cost.Step
+	step.Saved += held[0] + held[1]
+	step.Forward += held[0] + held[1]
+}

@@ -1,0 +1,78 @@
+package layers
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// Gradient is what a layer's backward makes: First gradients, and Second ones
+// for parameters that a later layer gave one already. Waits are those that
+// wait, in the engine's buffer before AccumulateGrad, for a tied parameter's
+// other gradients: negative where the last of these comes and they go.
+type Gradient struct{ First, Second, Waits int64 }
+
+// gradients shares out the gradient of each parameter: a tied one is made
+// first by the layer that runs last.
+func (model *Model) gradients() {
+	if model.Frozen {
+		model.adapterGradients()
+		return
+	}
+	last := make(map[string]int)   // owner → the layer that uses it last
+	lowest := make(map[string]int) // and first
+	model.eachGradient(func(i int, owner string, _ int64) {
+		if _, ok := lowest[owner]; !ok {
+			lowest[owner] = i
+		}
+		last[owner] = max(last[owner], i)
+	})
+	model.eachGradient(func(i int, owner string, size int64) {
+		grads := &model.Layers[i].Grads
+		if last[owner] == i {
+			grads.First += size
+		} else {
+			grads.Second += size
+		}
+		if last[owner] != lowest[owner] {
+			switch i {
+			case last[owner]:
+				grads.Waits += size
+			case lowest[owner]:
+				grads.Waits -= size
+			}
+		}
+	})
+	for i := range model.Layers {
+		if bytes, ok := model.Layers[i].Whole.DeclaredBytes(); ok && model.Layers[i].Runs {
+			model.Layers[i].Grads = Gradient{First: bytes}
+		}
+	}
+}
+
+// eachGradient visits the parameters that get gradients, with the name of
+// their owner, in module order.
+func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		if _, declared := layer.Whole.DeclaredBytes(); declared || !layer.Runs {
+			continue
+		}
+		for j := range layer.Params {
+			tensor := &layer.Params[j]
+			owner := tensor.Owner
+			if owner == "" {
+				owner = modelgraph.FullName(layer.Name, tensor.Name)
+			}
+			if tensor.DType.Float() {
+				visit(i, owner, tensor.Numel()*model.Rules.Compute.WeightBytes())
+			}
+		}
+	}
+}
+
+// adapterGradients are those of a frozen model: its adapters' alone.
+func (model *Model) adapterGradients() {
+	for i := range model.Layers {
+		if layer := &model.Layers[i]; layer.Runs {
+			size, _ := layer.Whole.AdapterBytes()
+			layer.Grads.First = size / model.adapterWeight() * model.AdapterCompute()
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package layers
+
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/shard"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Part is what of a layer's parameters one GPU stores: all of them, or its
+// part of each.
+type Part struct {
+	*modelgraph.Layer
+	// Adapters are those of the layer, whole.
+	Adapters []ops.Adapter
+
+	degree int64                    // over how many GPUs it is cut
+	linear []*modelgraph.Projection // by parameter: the linear layer it is the weight of
+	model  *Model
+}
+
+// Matrix is one of an adapter's two, or one GPU's rows of it.
+type Matrix struct{ Rows, Columns int64 }
+
+// Numel is the number of elements.
+func (m Matrix) Numel() int64 { return m.Rows * m.Columns }
+
+// Shape is that of the tensor.
+func (m Matrix) Shape() []int64 { return []int64{m.Rows, m.Columns} }
+
+// parts makes both views of a layer's parameters.
+func (model *Model) parts(i int) {
+	layer, workload := &model.Layers[i], &model.Workload
+	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*modelgraph.Projection, len(layer.Params))}
+	for _, linear := range model.Graph.Projections(i) {
+		whole.linear[linear.Param] = &linear
+		if workload.LoRARank > 0 && Targeted(workload.LoRATargets, &linear) {
+			whole.Adapters = append(whole.Adapters, ops.Adapter{
+				Module: linear.Below, In: linear.In, Out: linear.Out, Rank: workload.LoRARank, Output: linear.Output, Up: linear.Up,
+			})
+		}
+	}
+	layer.Whole, layer.Held = whole, whole
+	if model.Rules.Cut {
+		layer.Held = whole.cut(shard.RuleOf(workload.Strategy), workload.ShardDegree)
+	}
+}
+
+// cut is one GPU's part.
+func (part Part) cut(rule shard.Rule, degree int64) Part {
+	local := *part.Layer
+	local.Params = make([]modelgraph.Tensor, len(part.Params))
+	for j := range part.Params {
+		local.Params[j] = rule.Tensor(&part.Params[j], degree)
+	}
+	if bytes, ok := part.DeclaredBytes(); ok {
+		declared := *part.Declared
+		declared.ParamsBytes = share(bytes, degree)
+		local.Declared = &declared
+	}
+	part.Layer, part.degree = &local, degree
+	return part
+}
+
+// share is one of n equal parts, rounded up.
+func share(size, n int64) int64 { return (size + n - 1) / n }
+
+// allLinear is PEFT's shorthand for every linear layer but the output head.
+const allLinear = "all-linear"
+
+// Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
+// check_target_module_exists): a target names the module, or its end behind a
+// dot.
+func Targeted(targets []string, linear *modelgraph.Projection) bool {
+	for _, target := range targets {
+		if strings.EqualFold(target, allLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
+			return true
+		}
+	}
+	return false
+}
+
+// DeclaredBytes are those of the parameters, where the model file declares
+// them in place of tensors.
+func (part *Part) DeclaredBytes() (int64, bool) {
+	if part.Declared == nil || part.Declared.ParamsBytes < 0 {
+		return 0, false
+	}
+	return part.Declared.ParamsBytes, true
+}
+
+// Bytes is the loaded size of the parameters.
+func (part *Part) Bytes() int64 {
+	n, _ := part.AdapterBytes()
+	if bytes, ok := part.DeclaredBytes(); ok {
+		return n + bytes
+	}
+	for j := range part.Owned() {
+		n += part.Stored(j)
+	}
+	return n
+}
+
+// ReadBytes is the loaded size of the parameters that the layer's forward
+// reads: of tied ones too.
+func (part *Part) ReadBytes() int64 {
+	n := part.Bytes()
+	if _, ok := part.DeclaredBytes(); ok {
+		return n
+	}
+	for j := range part.Params {
+		if part.Params[j].Tied() {
+			n += part.Stored(j)
+		}
+	}
+	return n
+}
+
+// Stored is the loaded size of parameter j.
+func (part *Part) Stored(j int) int64 {
+	if parts := part.quantised(j); parts != nil {
+		var n int64
+		for _, size := range parts {
+			n += size
+		}
+		return n
+	}
+	workload, rules := &part.model.Workload, &part.model.Rules
+	switch {
+	case workload.StoredTypes:
+		return costmodel.AsStored.Stored(&part.Params[j])
+	case rules.Masters:
+		return rules.Compute.Stored(&part.Params[j])
+	default:
+		return workload.Precision.Stored(&part.Params[j])
+	}
+}
+
+// Padding is what PyTorch's allocator adds to the parameters.
+func (part *Part) Padding() int64 {
+	if _, ok := part.DeclaredBytes(); ok {
+		return 0
+	}
+	_, n := part.AdapterBytes()
+	for j := range part.Owned() {
+		if parts := part.quantised(j); parts != nil {
+			for _, size := range parts {
+				n += costmodel.Rounding(size)
+			}
+			continue
+		}
+		n += costmodel.Rounding(part.Stored(j))
+	}
+	return n
+}
+
+// States are what the optimizer has of the layer between steps, and the
+// temporaries of one step.
+func (part *Part) States() (state, transient int64) {
+	rule, each := &part.model.Optimizer, part.model.Workload.Precision.WeightBytes()
+	if part.model.Frozen {
+		for _, m := range part.Matrices() {
+			s, t := rule.State(m.Shape(), m.Numel(), part.model.adapterWeight())
+			state, transient = state+s, transient+t
+		}
+		return state, transient
+	}
+	if bytes, ok := part.DeclaredBytes(); ok {
+		return rule.State(nil, bytes/each, each)
+	}
+	for _, tensor := range part.Owned() {
+		if tensor.DType.Float() { // quantised weights are not trained
+			s, t := rule.State(tensor.Shape, tensor.Numel(), each)
+			state, transient = state+s, transient+t
+		}
+	}
+	return state, transient
+}

@@ -1,0 +1,33 @@
+package layers
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// quantised are the tensors that stand for parameter j where its weight is
+// quantised, in bytes, or nil where it keeps its type. Every linear layer but
+// the output head is quantised (transformers/integrations/bitsandbytes.py,
+// replace_with_bnb_linear).
+func (part *Part) quantised(j int) []int64 {
+	tensor, linear := &part.Params[j], part.linear[j]
+	if linear == nil || linear.Head || tensor.Tied() {
+		return nil
+	}
+	switch part.model.Workload.Quantize {
+	case costmodel.NF4:
+		return NF4(tensor.Numel(), part.model.Rules.FlatNF4)
+	case costmodel.Int8:
+		return []int64{tensor.Numel(), 4 * linear.Out} // rows and their scales (Int8Params.CB, SCB)
+	}
+	return nil
+}
+
+// NF4 is bitsandbytes/functional.py quantize_4bit of so many weights: two
+// values a byte, an absolute maximum per 64 of them with the table of the 16
+// values; nested, the maxima are bytes, with an fp32 maximum per 256, their
+// mean and a table of 256.
+func NF4(weights int64, flat bool) []int64 {
+	blocks := (weights + 63) / 64
+	if flat {
+		return []int64{(weights + 1) / 2, 4 * blocks, 16 * 4}
+	}
+	return []int64{(weights + 1) / 2, blocks, 16 * 4, 4 * ((blocks + 255) / 256), 4, 256 * 4}
+}

@@ -1,0 +1,29 @@
+package layers
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// Rules are what an engine does with tensors that the ops do not say.
+type Rules struct {
+	// RotaryCopies: every block gets a copy of the rotary's cosines and sines
+	// of its own; else all share those that the rotary made.
+	RotaryCopies bool
+	// Compute is the precision that the ops see; weights between steps have
+	// the workload's.
+	Compute costmodel.Precision
+	// Masters: the optimizer has weights of the workload's precision to itself,
+	// and the ops read others, in the precision of Compute.
+	Masters bool
+	// Cut: parameters, gradients and states are cut over ShardDegree GPUs, and
+	// gradients are reduced in every micro-batch.
+	Cut bool
+	// GradsStay: gradients stay from one micro-batch to the next, or from one
+	// step to the next.
+	GradsStay bool
+	// Untied: every user of a tied parameter has a copy of its own.
+	Untied bool
+	// Padding: the allocator's rounding of what the optimizer has of an MLP is
+	// counted layer by layer; else the engine counts it, or nobody can say it.
+	Padding bool
+	// FlatNF4 keeps the statistics of 4-bit weights as they are, not nested.
+	FlatNF4 bool
+}

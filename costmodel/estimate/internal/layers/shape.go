@@ -1,0 +1,119 @@
+package layers
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// shapes is one micro-batch as every layer sees it.
+func (model *Model) shapes() {
+	alone, inputs := headAlone(model.Graph), inputs(model.Graph)
+	var reached []bool
+	if model.Frozen {
+		reached = model.inputGrads()
+	}
+	for i := range model.Layers {
+		shape := model.shape(i)
+		shape.HeadAlone, shape.Inputs = alone[i], i == inputs
+		shape.Scatter = shape.Inputs && shape.Images
+		if model.Frozen {
+			shape.Frozen, shape.InputGrad = true, reached[i]
+			shape.Adapters16 = model.AdapterCompute() == 2
+			shape.InputKept = shape.InputKept || shape.Recompute && model.entersUnit(i)
+		}
+		model.Layers[i].Shape = shape
+	}
+}
+
+// shape is what follows from the layer and the workload alone.
+func (model *Model) shape(i int) ops.Shape {
+	layer, workload := &model.Layers[i], &model.Workload
+	tokens, length := workload.Tokens(layer.Stream)
+	shape := ops.Shape{
+		Tokens: tokens, Length: length, Batch: workload.MicroBatch(),
+		Cache: length + workload.NewTokens, Logits: tokens,
+		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
+		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: layer.ParamCount(),
+		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
+		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
+		Images: workload.Images > 0, InputKept: model.inputKept(i),
+	}
+	if workload.NewTokens > 0 {
+		shape.Logits = shape.Batch // generation projects the last position alone
+	}
+	if in := layer.InputLayers(); len(in) > 0 {
+		shape.Encoder, _ = workload.Tokens(model.Layers[in[len(in)-1]].Stream)
+	}
+	return shape
+}
+
+// inputKept reports that what a layer reads is kept by the layer that made it:
+// a norm counts its output, and a projection what its activation makes.
+func (model *Model) inputKept(i int) bool {
+	in := model.Layers[i].InputLayers()
+	if len(in) == 0 {
+		return false
+	}
+	// Frozen linear layers keep no input, but those of LLM.int8().
+	reads := !model.Frozen || model.Workload.Quantize == costmodel.Int8
+	switch op := model.Layers[in[0]].Op.(type) {
+	case modelgraph.Norm:
+		return reads && !op.Post && !model.Rules.Compute.Mixed()
+	case modelgraph.Linear:
+		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
+	}
+	return false
+}
+
+// entersUnit reports a layer that reads what enters a unit of several layers,
+// which a checkpoint keeps.
+func (model *Model) entersUnit(i int) bool {
+	layer := &model.Layers[i]
+	unit := &model.Graph.Units[layer.UnitIndex()]
+	in := layer.InputLayers()
+	return len(in) > 0 && len(unit.Exec) > 1 && (in[0] < unit.First || in[0] >= unit.End)
+}
+
+// headAlone marks the norms that only a head in another unit reads, and those
+// heads.
+func headAlone(graph *modelgraph.Graph) []bool {
+	out := make([]bool, len(graph.Layers))
+	readers := make([]int, len(graph.Layers))
+	for i := range graph.Layers {
+		for _, j := range graph.Layers[i].InputLayers() {
+			readers[j]++
+		}
+	}
+	for i := range graph.Layers {
+		in := graph.Layers[i].InputLayers()
+		if head, ok := graph.Layers[i].Op.(modelgraph.Head); !ok || head.Pooled || len(in) != 1 {
+			continue
+		}
+		_, norm := graph.Layers[in[0]].Op.(modelgraph.Norm)
+		if norm && readers[in[0]] == 1 && graph.Layers[in[0]].UnitIndex() != graph.Layers[i].UnitIndex() {
+			out[i], out[in[0]] = true, true
+		}
+	}
+	return out
+}
+
+// inputs is the layer that embeds the tokens of a decoder, one all of whose
+// attention to text looks back, or -1.
+func inputs(graph *modelgraph.Graph) int {
+	decoder := false
+	for i := range graph.Layers {
+		attention, ok := graph.Layers[i].Op.(modelgraph.Attention)
+		if !ok || graph.Layers[i].Stream.Kind != modelgraph.Text {
+			continue
+		}
+		if attention.Bidirectional || attention.Cross {
+			return -1
+		}
+		decoder = true
+	}
+	if !decoder {
+		return -1
+	}
+	return embedding(graph)
+}

@@ -1,0 +1,68 @@
+package units
+
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// keepSelected notes what stays of a recomputed unit's layers.
+func (unit *adder) keepSelected() {
+	if unit.Workload.Recompute != costmodel.RecomputeSelective || !unit.out.Recompute {
+		return
+	}
+	var selective ops.Selective
+	for k, i := range unit.Unit(unit.u) {
+		layer, step := &unit.Layers[i], &unit.out.Steps[k]
+		if layer.Runs {
+			step.Kept = min(selective.Kept(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
+		}
+	}
+}
+
+// biases counts the linear layers of a layer that have one.
+func biases(layer *modelgraph.Layer) int {
+	n := 0
+	for j := range layer.Params {
+		below, bias := strings.CutSuffix(layer.Params[j].Name, "bias")
+		if bias && !strings.Contains(below, "norm") && len(layer.Params[j].Shape) == 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// keepInputs keeps what 8-bit linear layers hold of a recomputed unit until
+// the loss is dropped: beside what the unit makes again, too. That it stays
+// while the units before run backward is left out: no peak is there.
+func (unit *adder) keepInputs() {
+	if !unit.out.Recompute {
+		return
+	}
+	var all int64
+	for k, i := range unit.Unit(unit.u) {
+		if stays := unit.Layers[i].Cost.Stays; stays > 0 {
+			unit.out.Steps[k].Kept = stays
+			all += stays
+		}
+	}
+	for k := range unit.out.Steps {
+		step := &unit.out.Steps[k]
+		step.Forward, step.Backward, step.Again = step.Forward+all, step.Backward+all, step.Again+all
+	}
+}
+
+// keptInputs reports that a recomputed unit has such inputs.
+func keptInputs(model *layers.Model, units []costmodel.Unit) bool {
+	for u := range units {
+		for _, i := range model.Unit(u) {
+			if units[u].Recompute && model.Layers[i].Cost.Stays > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,153 @@
+// Package units adds up the layers of each wrap unit: what it stores, the steps
+// it runs, and what it takes of its device's time.
+package units
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Of are the units of a model, in the graph's order, and what is to be said of
+// them.
+func Of(model *layers.Model) (units []costmodel.Unit, warnings []string) {
+	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
+	for u := range model.Graph.Units {
+		unit := adder{Model: model, u: u}
+		unit.add(&states)
+		units = append(units, unit.out)
+	}
+	handOver(model, units)
+	if keptInputs(model, units) {
+		warnings = append(warnings, "linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); --quantize nf4 does not")
+	}
+	return units, warnings
+}
+
+// adder adds up one unit.
+type adder struct {
+	*layers.Model
+	u   int
+	out costmodel.Unit
+}
+
+func (unit *adder) add(states *matrixStates) {
+	out := &unit.out
+	*out = costmodel.Unit{Name: unit.Graph.Units[unit.u].Name, Origin: costmodel.Analytic}
+	var arguments, waiting, casts int64
+	for _, i := range unit.Unit(unit.u) {
+		layer := &unit.Layers[i]
+		weights := unit.stores(layer)
+		if unit.Workload.Mode == costmodel.Load {
+			continue
+		}
+		out.Padding += layer.Held.Padding()
+		step := layer.Cost.Step
+		step.Weights = weights
+		if unit.Train && layer.Runs {
+			step = unit.trains(layer, states)
+		}
+		out.Products = out.Products || layer.Runs && ops.Products(layer.Op)
+		arguments, casts = arguments+layer.Cost.Arguments, casts+layer.Cost.Casts
+		waiting = layer.Cost.Waiting // of the layer that runs last
+		out.Steps = append(out.Steps, step)
+		out.FLOPs += layer.Cost.FLOPs
+		out.Output = layer.Cost.Output
+	}
+	if unit.Train && unit.Recomputes && len(out.Steps) > 1 {
+		out.Recompute = true
+		out.Cached = casts
+		if waiting > 0 {
+			arguments += waiting // forward runs again beside it
+		}
+	}
+	out.Work = work(unit.Model, unit.u)
+	for k := range out.Steps {
+		out.Steps[k].Forward += arguments // copies that the hook made for the call
+	}
+	unit.embedsLast()
+	unit.keepSelected()
+	unit.keepInputs()
+}
+
+// stores adds what is there at every moment, and is the size of what the
+// layer's forward reads.
+func (unit *adder) stores(layer *layers.Layer) int64 {
+	out := &unit.out
+	out.Params += layer.Held.Bytes()
+	out.Buffers += layer.BufferBytes()
+	weights := layer.Held.ReadBytes()
+	out.Travels += weights
+	if layer.Declared != nil {
+		out.Origin = costmodel.Declared
+	}
+	return weights
+}
+
+// trains adds what the optimizer has of a layer to its unit, and is the
+// layer's step with the gradients that it leaves.
+func (unit *adder) trains(layer *layers.Layer, states *matrixStates) costmodel.Step {
+	out, step := &unit.out, layer.Cost.Step
+	state, transient := layer.Held.States()
+	out.OptimizerState += state
+	out.StepTransient += transient
+	padding, grads := states.padding(layer)
+	out.Padding += padding
+	step.Grads += grads
+	step.Backward = max(step.Backward, step.Grads-step.Saved)
+	if unit.Rules.GradsStay {
+		out.HeldGrads += step.Grads
+		step = accumulating(step, layer.Grads.Waits)
+	}
+	return step
+}
+
+// accumulating is a step when its parameters have gradients already, from
+// micro-batches before: the peak is in one of these, as all gradients exist
+// throughout it. waits is a tied parameter's new gradient, kept for the others.
+func accumulating(step costmodel.Step, waits int64) costmodel.Step {
+	step.Grads = waits
+	step.Backward = step.Again
+	step.BackwardGrads = 0
+	return step
+}
+
+// embedsLast is the backward of a text embedding beside a tower. It runs
+// before the tower in forward, though it stands behind it, so that autograd
+// comes to it last (modeling_internvl.py InternVLModel.forward: embeddings,
+// then get_image_features): with a tied head, its gradient and the sum of both
+// are made when the whole tower has its gradients. The sum is a tensor of its
+// own, but for autocast, whose casts autograd may add to (input_buffer.cpp
+// accumulate; seen in fixtures/measured/vl_history.json, layers_time.json).
+func (unit *adder) embedsLast() {
+	out := &unit.out
+	if unit.Workload.Images == 0 || !unit.Train || out.HeldGrads > 0 {
+		return
+	}
+	for k, i := range unit.Unit(unit.u) {
+		layer := &unit.Layers[i]
+		if _, ok := layer.Op.(modelgraph.Embedding); ok && layer.Stream.Kind == modelgraph.Text {
+			out.Last = max(out.Last, out.Steps[k].Backward-out.Steps[k].Grads)
+			if !unit.Rules.Compute.Mixed() {
+				out.Last = max(out.Last, 2*layer.Grads.Second)
+			}
+		}
+	}
+}
+
+// handOver charges the input of every recomputed unit to the unit that makes
+// it, on whose device it stays: the engine checkpoints the tensor that a block
+// is called with, before the hook copies it (GradientCheckpointingLayer wraps
+// the hooked forward).
+func handOver(model *layers.Model, units []costmodel.Unit) {
+	for u := range units {
+		if !units[u].Recompute {
+			continue
+		}
+		if from := model.Reads(u); from >= 0 {
+			maker := &units[model.Layers[from].UnitIndex()]
+			maker.Handed = max(maker.Handed, model.Layers[from].Cost.Output)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package units
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// work is what a unit takes of its device's time, and what of it crosses the
+// links.
+func work(model *layers.Model, u int) costmodel.Work {
+	var out costmodel.Work
+	workload, run := &model.Workload, 0
+	for _, i := range model.Unit(u) {
+		layer := &model.Layers[i]
+		out.Weights += layer.ParamCount()
+		for range layer.Owned() {
+			out.Tensors++
+		}
+		if workload.Mode == costmodel.Load {
+			continue
+		}
+		run++
+		forward, backward := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs, model.Frozen)
+		forward, backward = profiled(layer.Declared, forward, backward)
+		out.Forward, out.Backward = out.Forward.Add(forward), out.Backward.Add(backward)
+		out.Output = layer.Cost.Output
+		if model.Train && layer.Runs {
+			out.Trained += trained(model, layer)
+		}
+		if workload.NewTokens > 0 && layer.Runs {
+			out.Token = out.Token.Add(token(layer, workload.MicroBatch()))
+		}
+	}
+	out.Block = run > 1
+	out.Update = float64(out.Trained) * model.Optimizer.Traffic(workload.Precision.WeightBytes())
+	if model.Train && model.Recomputes && out.Block {
+		out.Backward = out.Backward.Add(out.Forward)
+	}
+	if workload.MicroBatches > 1 { // each gradient is added to the one that is there
+		out.Backward.Traffic += 3 * float64(out.Trained*model.Rules.Compute.WeightBytes())
+	}
+	return out
+}
+
+// profiled puts the seconds that a layer declares in the place of its
+// operations.
+func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (_, _ costmodel.Pass) {
+	if declared != nil && declared.ForwardSeconds >= 0 {
+		forward = costmodel.Pass{Profiled: declared.ForwardSeconds}
+	}
+	if declared != nil && declared.BackwardSeconds >= 0 {
+		backward = costmodel.Pass{Profiled: declared.BackwardSeconds}
+	}
+	return forward, backward
+}
+
+// trained is the elements of a layer's own parameters that get gradients:
+// all, or its adapters' two matrices alone.
+func trained(model *layers.Model, layer *layers.Layer) int64 {
+	var n int64
+	if model.Frozen {
+		for k := range layer.Whole.Adapters {
+			n += layer.Whole.Adapters[k].Weights()
+		}
+		return n
+	}
+	for _, tensor := range layer.Owned() {
+		if tensor.DType.Float() {
+			n += tensor.Numel()
+		}
+	}
+	return n
+}
+
+// token is one forward of one token a sequence: a product reads every weight
+// once, attention the cache, half grown.
+func token(layer *layers.Layer, sequences int64) costmodel.Pass {
+	forward, _ := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs, true)
+	part := float64(max(1, sequences)) / float64(max(1, layer.Shape.Tokens))
+	if _, ok := layer.Op.(modelgraph.Head); ok {
+		part = 1 // it projects one position a sequence in any case
+	}
+	return costmodel.Pass{
+		Products: layer.Cost.FLOPs * part,
+		Traffic:  float64(layer.Whole.Bytes() + layer.Cost.Step.KV + layer.Cost.Step.Grown/2),
+		Kernels:  forward.Kernels,
+	}
+}
