@@ -23,7 +23,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint tidy formatted configurations bench workloads fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -41,12 +41,16 @@ build: ## Build bin/devmap; its version comes from the build information
 test: formatted configurations ## Formatting, vet, every build configuration, then the tests
 	@$(GO) test $(PKG)
 
-check: lint tidy ## What CI runs: lint, tidy module files, then make test
+check: house lint tidy ## What CI runs: house, lint, tidy module files, then make test
 	@$(MAKE) --no-print-directory test
 
 lint: ## Run golangci-lint (built on the first call: minutes)
 	@$(TOOL) golangci-lint run ./...
 	@echo 'ok: lint'
+
+house: ## Circles of files, files a package, exported names, examples, one-letter names: each with its limit
+	@$(GO) run ./cmd/devmap/internal/house
+	@echo 'ok: house'
 
 tidy: ## Fail if go.mod or go.sum is not tidy
 	@$(GO) mod tidy -diff

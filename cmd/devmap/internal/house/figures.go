@@ -1,0 +1,165 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// figure is one thing measured, with its limit and where it is largest.
+type figure struct {
+	name  string
+	value int
+	limit int
+	least bool // the limit is a least, not a most
+	unit  string
+	where string
+}
+
+func (result *figure) beyond() bool {
+	if result.least {
+		return result.value < result.limit
+	}
+	return result.value > result.limit
+}
+
+// measured prints the figures of a module, and reports whether one is beyond
+// its limit.
+func measured(root string, out io.Writer) (bool, error) {
+	tree, err := parseTree(root)
+	if err != nil {
+		return false, err
+	}
+	circle, err := largestCircle(root)
+	if err != nil {
+		return false, err
+	}
+	figures := []figure{
+		{name: "largest circle of files in one package", value: len(circle.files), limit: 12, where: circle.describe()},
+		tree.mostFiles(),
+		tree.exportedNames(),
+		tree.exampleCount(),
+		tree.withoutExample(),
+		tree.fileLength(),
+		tree.oneLetter(),
+	}
+	beyond := false
+	for i := range figures {
+		result := &figures[i]
+		mark, side := "", "at most"
+		if result.least {
+			side = "at least"
+		}
+		if result.beyond() {
+			mark, beyond = "  BEYOND", true
+		}
+		fmt.Fprintf(out, "%-46s %4d%s (%s %d%s)%s\n", result.name, result.value, result.unit, side, result.limit, result.unit, mark)
+		if result.where != "" {
+			fmt.Fprintf(out, "    %s\n", result.where)
+		}
+	}
+	return beyond, nil
+}
+
+// many are the packages whose files are one kind of model each: their number
+// is the number of kinds.
+var many = []string{"modelgraph/hf"}
+
+// mostFiles is the number of files of the package that has most.
+func (module *tree) mostFiles() figure {
+	result := figure{name: "files in one package", limit: 30}
+	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
+		if count := len(module.folders[dir].sources); count > result.value && !slices.Contains(many, dir) {
+			result.value, result.where = count, dir
+		}
+	}
+	return result
+}
+
+// library are the folders whose packages others may import.
+var library = []string{"modelgraph", "costmodel", "planner", "fixtures"}
+
+// public reports a package that is API: in the library, not internal, no
+// program.
+func (pkg *folder) public() bool {
+	top, _, _ := strings.Cut(pkg.dir, "/")
+	return slices.Contains(library, top) && !strings.Contains("/"+pkg.dir+"/", "/internal/") && !pkg.program
+}
+
+// exportedNames counts the functions, methods, types, variables and constants
+// that the library offers.
+func (module *tree) exportedNames() figure {
+	result := figure{name: "exported names outside internal", limit: 300}
+	var parts []string
+	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
+		pkg := module.folders[dir]
+		if !pkg.public() {
+			continue
+		}
+		count := 0
+		for _, source := range pkg.sources {
+			count += exported(source)
+		}
+		result.value += count
+		parts = append(parts, fmt.Sprintf("%s %d", dir, count))
+	}
+	result.where = strings.Join(parts, ", ")
+	return result
+}
+
+// exampleCount is how many examples have an output that a test compares.
+func (module *tree) exampleCount() figure {
+	result := figure{name: "examples with their output", limit: 8, least: true}
+	for _, pkg := range module.folders {
+		result.value += pkg.examples
+	}
+	return result
+}
+
+// withoutExample counts the public packages that show no use of theirs.
+func (module *tree) withoutExample() figure {
+	result := figure{name: "public packages without an example"}
+	var missing []string
+	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
+		if pkg := module.folders[dir]; pkg.public() && len(pkg.sources) > 0 && pkg.examples == 0 {
+			missing = append(missing, dir)
+		}
+	}
+	result.value, result.where = len(missing), strings.Join(missing, ", ")
+	return result
+}
+
+// fileLength is the length that 95 of 100 files keep to.
+func (module *tree) fileLength() figure {
+	var lengths []int
+	for _, pkg := range module.folders {
+		for _, source := range pkg.sources {
+			lengths = append(lengths, source.lines)
+		}
+	}
+	slices.Sort(lengths)
+	result := figure{name: "length of a file, 95th percentile", limit: 250, unit: " lines"}
+	if len(lengths) > 0 {
+		result.value = lengths[int(0.95*float64(len(lengths)-1)+0.5)]
+	}
+	return result
+}
+
+// oneLetter is the share of locals, parameters, receivers and fields that one
+// letter names.
+func (module *tree) oneLetter() figure {
+	short, all := 0, 0
+	for _, pkg := range module.folders {
+		for _, source := range pkg.sources {
+			one, names := localNames(source.file)
+			short, all = short+one, all+names
+		}
+	}
+	result := figure{name: "locals, parameters and fields of one letter", limit: 28, unit: " %"}
+	if all > 0 {
+		result.value = (100*short + all/2) / all
+	}
+	return result
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// small is a module with one of each thing that is measured.
+var small = map[string]string{
+	"go.mod": "module example.org/small\n\ngo 1.26\n",
+	"modelgraph/a.go": `package modelgraph
+
+type Tree struct{ n, count int }
+
+func (t *Tree) Grow() { t.n += step(t.count) }
+
+func (t *Tree) shrink() {}
+`,
+	"modelgraph/b.go": `package modelgraph
+
+const Least, most = 1, 2
+
+func step(count int) int { var t Tree; t.shrink(); return count }
+`,
+	"modelgraph/c.go": `package modelgraph
+
+func Both() *Tree { out := &Tree{}; return out }
+`,
+	"modelgraph/example_test.go": `package modelgraph
+
+import "fmt"
+
+func ExampleTree() {
+	fmt.Println(1)
+	// Output: 1
+}
+
+func ExampleBoth() { fmt.Println(2) }
+`,
+	"modelgraph/internal/deep/deep.go": "package deep\n\nfunc Exported() {}\n",
+	"planner/planner.go":               "package planner\n\nimport _ \"example.org/small/modelgraph\"\n\nfunc Plan() {}\n",
+	"cmd/small/main.go":                "package main\n\nfunc Exported() {}\n\nfunc main() {}\n",
+	"testdata/broken.go":               "package\n",
+}
+
+func TestMeasured(t *testing.T) {
+	root := t.TempDir()
+	for name, text := range small {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Setenv("GOFLAGS", "") // no -mod of the caller's
+	var out bytes.Buffer
+	beyond, err := measured(root, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !beyond {
+		t.Error("one example of eight is not beyond the limit")
+	}
+	// Of n, count; t, t; count; out: the constants and package-level names are
+	// none, var declares none.
+	for _, line := range []string{
+		"largest circle of files in one package            2 (at most 12)\n    example.org/small/modelgraph: a.go b.go\n",
+		"files in one package                              3 (at most 30)\n    modelgraph\n",
+		"exported names outside internal                   5 (at most 300)\n    modelgraph 4, planner 1\n",
+		"examples with their output                        1 (at least 8)  BEYOND\n",
+		"public packages without an example                1 (at most 0)  BEYOND\n    planner\n",
+		"length of a file, 95th percentile                 7 lines (at most 250 lines)\n",
+		"locals, parameters and fields of one letter      50 % (at most 28 %)  BEYOND\n",
+	} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("it does not say\n%s\nbut\n%s", line, &out)
+		}
+	}
+}
+
+func TestComponents(t *testing.T) {
+	// 0 → 1 → 2 → 0, 3 → 2, 4 alone, 5 ⇄ 6.
+	found := components([][]int{{1}, {2}, {0}, {2}, {}, {6}, {5}})
+	for _, members := range found {
+		slices.Sort(members)
+	}
+	slices.SortFunc(found, slices.Compare)
+	want := [][]int{{0, 1, 2}, {3}, {4}, {5, 6}}
+	if !slices.EqualFunc(found, want, slices.Equal) {
+		t.Errorf("components %v, want %v", found, want)
+	}
+}
