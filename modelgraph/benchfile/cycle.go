@@ -11,8 +11,8 @@ import (
 func cycle(file string, names []string, edges [][2]int) error {
 	nodes := make([]modelgraph.Layer, len(names))
 	for i := range nodes {
-		d := modelgraph.NotDeclared()
-		nodes[i] = modelgraph.Layer{Name: names[i], Declared: &d}
+		declared := modelgraph.NotDeclared()
+		nodes[i] = modelgraph.Layer{Name: names[i], Declared: &declared}
 	}
 	_, err := layers(file, nodes, edges)
 	var cyclic *modelgraph.CycleError
@@ -25,12 +25,12 @@ func cycle(file string, names []string, edges [][2]int) error {
 // known are the edges between two nodes that the file has.
 func known(ends [][2]*int, index map[int]int) [][2]int {
 	var out [][2]int
-	for _, e := range ends {
-		if e[0] == nil || e[1] == nil {
+	for _, end := range ends {
+		if end[0] == nil || end[1] == nil {
 			continue
 		}
-		from, first := index[*e[0]]
-		to, second := index[*e[1]]
+		from, first := index[*end[0]]
+		to, second := index[*end[1]]
 		if first && second && from != to {
 			out = append(out, [2]int{from, to})
 		}

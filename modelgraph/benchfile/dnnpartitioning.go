@@ -70,25 +70,25 @@ type dnnEdge struct {
 type truth bool
 
 // UnmarshalJSONFrom reads it.
-func (t *truth) UnmarshalJSONFrom(d *jsontext.Decoder) error {
-	v, err := d.ReadValue()
+func (t *truth) UnmarshalJSONFrom(decoder *jsontext.Decoder) error {
+	value, err := decoder.ReadValue()
 	if err != nil {
 		return err
 	}
-	switch string(v) {
+	switch string(value) {
 	case "true", "1":
 		*t = true
 	case "false", "0":
 		*t = false
 	default:
-		return &json.SemanticError{JSONPointer: d.StackPointer(), Err: fmt.Errorf("%s is none of true, false, 1 and 0", shorten(string(v)))}
+		return &json.SemanticError{JSONPointer: decoder.StackPointer(), Err: fmt.Errorf("%s is none of true, false, 1 and 0", shorten(string(value)))}
 	}
 	return nil
 }
 
-func (r *reading) truth(place string, t *truth) bool {
+func (read *reading) truth(place string, t *truth) bool {
 	if t == nil {
-		r.fault(place, "missing; it is true, false, 1 or 0")
+		read.fault(place, "missing; it is true, false, 1 or 0")
 		return false
 	}
 	return bool(*t)
@@ -99,25 +99,25 @@ func (r *reading) truth(place string, t *truth) bool {
 // over, as its README allows. A cycle is named where the edges have another
 // fault; else it is the solver's to find.
 func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
-	var f dnnFile
-	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
+	var file dnnFile
+	if err := modelgraph.DecodeJSON(name, data, &file, false); err != nil {
 		return nil, err
 	}
-	r := &reading{file: name}
+	read := &reading{file: name}
 	p := &DNNPartitioning{
-		MaxSize:      r.positive("maxSizePerFPGA", f.MaxSize),
-		Accelerators: r.devices("maxFPGAs", f.FPGAs),
-		CPUs:         r.devices("maxCPUs", f.CPUs),
+		MaxSize:      read.positive("maxSizePerFPGA", file.MaxSize),
+		Accelerators: read.devices("maxFPGAs", file.FPGAs),
+		CPUs:         read.devices("maxCPUs", file.CPUs),
 	}
 	if p.Accelerators+p.CPUs == 0 {
-		r.fault("maxFPGAs", "0 and maxCPUs 0: there are no devices")
+		read.fault("maxFPGAs", "0 and maxCPUs 0: there are no devices")
 	}
-	if len(f.Nodes) == 0 {
-		r.fault("nodes", "there are none")
+	if len(file.Nodes) == 0 {
+		read.fault("nodes", "there are none")
 	}
-	index := r.dnnNodes(f.Nodes, p)
-	r.dnnEdges(f.Edges, index, p)
-	if r.err == nil {
+	index := read.dnnNodes(file.Nodes, p)
+	read.dnnEdges(file.Edges, index, p)
+	if read.err == nil {
 		return p, nil
 	}
 	var names []string
@@ -125,54 +125,54 @@ func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 		names = append(names, p.Nodes[i].Name)
 	}
 	var ends [][2]*int
-	for _, e := range f.Edges {
-		ends = append(ends, [2]*int{e.From, e.To})
+	for _, edge := range file.Edges {
+		ends = append(ends, [2]*int{edge.From, edge.To})
 	}
-	return nil, cmp.Or(cycle(name, names, known(ends, index)), r.err)
+	return nil, cmp.Or(cycle(name, names, known(ends, index)), read.err)
 }
 
-func (r *reading) devices(place string, v *int) int {
-	n := r.whole(place, v)
-	if n < 0 || n > mostDevices {
-		r.fault(place, "%d is not between 0 and %d", n, mostDevices)
+func (read *reading) devices(place string, value *int) int {
+	count := read.whole(place, value)
+	if count < 0 || count > maxDevices {
+		read.fault(place, "%d is not between 0 and %d", count, maxDevices)
 		return 0
 	}
-	return n
+	return count
 }
 
-// mostDevices bounds what a file can ask for.
-const mostDevices = 1 << 16
+// maxDevices bounds what a file can ask for.
+const maxDevices = 1 << 16
 
-func (r *reading) dnnNodes(nodes []dnnNode, p *DNNPartitioning) (index map[int]int) {
+func (read *reading) dnnNodes(nodes []dnnNode, file *DNNPartitioning) (index map[int]int) {
 	index = make(map[int]int)
 	groups, fresh := make(map[int]int), 0
 	for i := range nodes {
-		n := &nodes[i]
+		node := &nodes[i]
 		place := fmt.Sprintf("nodes[%d]", i)
-		id := r.whole(place+".id", n.ID)
+		id := read.whole(place+".id", node.ID)
 		if j, known := index[id]; known {
-			r.fault(place+".id", "%d is also the id of nodes[%d]", id, j)
+			read.fault(place+".id", "%d is also the id of nodes[%d]", id, j)
 		}
 		index[id] = i
 		group, known := fresh, false
-		if n.Color != nil {
-			group, known = groups[*n.Color]
+		if node.Color != nil {
+			group, known = groups[*node.Color]
 		}
 		if !known {
 			group = fresh
 			fresh++
 		}
-		if n.Color != nil {
-			groups[*n.Color] = group
+		if node.Color != nil {
+			groups[*node.Color] = group
 		}
 		size := 0.0
-		if n.Size != nil {
-			size = r.amount(place+".size", n.Size)
+		if node.Size != nil {
+			size = read.amount(place+".size", node.Size)
 		}
-		p.Nodes = append(p.Nodes, dnnLayer{
-			ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id)), Group: group, Size: size,
-			Time: r.amount(place+".fpgaLatency", n.FPGA), CPUTime: r.amount(place+".cpuLatency", n.CPU),
-			Supported: r.truth(place+".supportedOnFpga", n.Supported), Backward: r.truth(place+".isBackwardNode", n.Backward),
+		file.Nodes = append(file.Nodes, dnnLayer{
+			ID: id, Name: cmp.Or(node.Name, "node"+strconv.Itoa(id)), Group: group, Size: size,
+			Time: read.amount(place+".fpgaLatency", node.FPGA), CPUTime: read.amount(place+".cpuLatency", node.CPU),
+			Supported: read.truth(place+".supportedOnFpga", node.Supported), Backward: read.truth(place+".isBackwardNode", node.Backward),
 		})
 	}
 	return index
@@ -180,24 +180,24 @@ func (r *reading) dnnNodes(nodes []dnnNode, p *DNNPartitioning) (index map[int]i
 
 // dnnEdges checks that a node's edges agree on its cost, to the 1e-6 that the
 // authors' own reader allows.
-func (r *reading) dnnEdges(edges []dnnEdge, index map[int]int, p *DNNPartitioning) {
+func (read *reading) dnnEdges(edges []dnnEdge, index map[int]int, file *DNNPartitioning) {
 	first := make(map[int]int)
-	for i, e := range edges {
+	for i, edge := range edges {
 		place := fmt.Sprintf("edges[%d]", i)
-		from, to := r.node(place+".sourceId", e.From, index), r.node(place+".destId", e.To, index)
-		cost := r.amount(place+".cost", e.Cost)
-		if r.err != nil {
+		from, to := read.node(place+".sourceId", edge.From, index), read.node(place+".destId", edge.To, index)
+		cost := read.amount(place+".cost", edge.Cost)
+		if read.err != nil {
 			return
 		}
 		if from == to {
-			r.fault(place, "from node %d to itself", *e.From)
+			read.fault(place, "from node %d to itself", *edge.From)
 		}
 		if j, known := first[from]; !known {
 			first[from] = i
-			p.Nodes[from].Transfer = cost
-		} else if have := p.Nodes[from].Transfer; math.Abs(cost-have) > 1e-6 {
-			r.fault(place+".cost", "%v, but edges[%d] from the same node %d costs %v; an output has one cost", cost, j, *e.From, have)
+			file.Nodes[from].Transfer = cost
+		} else if have := file.Nodes[from].Transfer; math.Abs(cost-have) > 1e-6 {
+			read.fault(place+".cost", "%v, but edges[%d] from the same node %d costs %v; an output has one cost", cost, j, *edge.From, have)
 		}
-		p.Edges = append(p.Edges, [2]int{from, to})
+		file.Edges = append(file.Edges, [2]int{from, to})
 	}
 }

@@ -14,18 +14,18 @@ import (
 // layers turns nodes and the edges between them into a graph, in the order in
 // which they can run, as near to the order given as that goes.
 func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.Graph, error) {
-	d := simple.NewDirectedGraph()
+	directed := simple.NewDirectedGraph()
 	inputs := make([][]int, len(nodes))
 	for i := range nodes {
-		d.AddNode(simple.Node(i))
+		directed.AddNode(simple.Node(i))
 	}
-	for _, e := range edges {
-		if !d.HasEdgeFromTo(int64(e[0]), int64(e[1])) {
-			d.SetEdge(d.NewEdge(simple.Node(e[0]), simple.Node(e[1])))
-			inputs[e[1]] = append(inputs[e[1]], e[0])
+	for _, edge := range edges {
+		if !directed.HasEdgeFromTo(int64(edge[0]), int64(edge[1])) {
+			directed.SetEdge(directed.NewEdge(simple.Node(edge[0]), simple.Node(edge[1])))
+			inputs[edge[1]] = append(inputs[edge[1]], edge[0])
 		}
 	}
-	order, err := topo.SortStabilized(d, nil)
+	order, err := topo.SortStabilized(directed, nil)
 	var cyclic topo.Unorderable
 	if errors.As(err, &cyclic) { // the graph's own check names the cycle
 		order = order[:0]
@@ -37,16 +37,16 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	}
 	name(nodes)
 	sorted := make([]modelgraph.Layer, 0, len(nodes))
-	for _, n := range order {
-		l := nodes[n.ID()]
-		l.Op, l.Inputs = modelgraph.Opaque{}, []string{} // none, unless there are some
-		for _, from := range inputs[n.ID()] {
-			l.Inputs = append(l.Inputs, nodes[from].Name)
+	for _, node := range order {
+		layer := nodes[node.ID()]
+		layer.Op, layer.Inputs = modelgraph.Opaque{}, []string{} // none, unless there are some
+		for _, from := range inputs[node.ID()] {
+			layer.Inputs = append(layer.Inputs, nodes[from].Name)
 		}
-		sorted = append(sorted, l)
+		sorted = append(sorted, layer)
 	}
 	base := file[strings.LastIndexAny(file, `/\`)+1:]
-	g, err := modelgraph.New(strings.TrimSuffix(strings.TrimSuffix(base, ".json"), ".graph.txt"), sorted, nil)
+	graph, err := modelgraph.New(strings.TrimSuffix(strings.TrimSuffix(base, ".json"), ".graph.txt"), sorted, nil)
 	var fault *modelgraph.SyntaxError
 	if errors.As(err, &fault) {
 		return nil, &modelgraph.SyntaxError{File: file, Place: fault.Place, Msg: fault.Msg}
@@ -54,8 +54,8 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	g.Source = file
-	return g, nil
+	graph.Source = file
+	return graph, nil
 }
 
 // name makes the names of layers module paths of one part, each its own.
@@ -77,4 +77,4 @@ func name(nodes []modelgraph.Layer) {
 }
 
 // bytes is a size of a file in whole bytes.
-func bytes(v float64) int64 { return int64(math.Round(v)) }
+func bytes(value float64) int64 { return int64(math.Round(value)) }

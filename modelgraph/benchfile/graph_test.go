@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// read finds what reads a file, as modelgraph/load does.
-func read(t *testing.T, name string) *modelgraph.Graph {
+// graphOf finds what reads a file, as modelgraph/load does.
+func graphOf(t *testing.T, name string) *modelgraph.Graph {
 	t.Helper()
 	data := open(t, name)
 	var members map[string]any
@@ -50,7 +50,7 @@ func TestGraphTotals(t *testing.T) {
 		{"dnn-partitioning/throughput/OperatorGraphs/bert_l-3_training.json", 0, 0, 0.122987, 3.30e9},
 		{"pipedream/vgg16.graph.txt", 41, 0, 0, 0},
 	} {
-		g := read(t, want.name)
+		g := graphOf(t, want.name)
 		var forward, passes, params float64
 		for i := range g.Layers {
 			d := g.Layers[i].Declared

@@ -36,7 +36,7 @@ const (
 // parsePipeDream reads a profile; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Whether the graph has a cycle is not looked at.
 func parsePipeDream(name string, data []byte) (*PipeDream, error) {
-	g := &PipeDream{}
+	file := &PipeDream{}
 	index := make(map[string]int)
 	var edges []string
 	var lines []int
@@ -47,28 +47,28 @@ func parsePipeDream(name string, data []byte) (*PipeDream, error) {
 		case strings.HasPrefix(line, "\t"): // nodes may come after their edges
 			edges, lines = append(edges, line), append(lines, i+1)
 		default:
-			n, err := pipeDreamNode(strings.TrimSpace(line))
-			if j, known := index[n.ID]; err == nil && known {
-				err = fmt.Errorf("%q is already a node, with the description %q", n.ID, g.Nodes[j].Description)
+			node, err := pipeDreamNode(strings.TrimSpace(line))
+			if j, known := index[node.ID]; err == nil && known {
+				err = fmt.Errorf("%q is already a node, with the description %q", node.ID, file.Nodes[j].Description)
 			}
 			if err != nil {
 				return nil, lineError(name, i+1, err)
 			}
-			index[n.ID] = len(g.Nodes)
-			g.Nodes = append(g.Nodes, n)
+			index[node.ID] = len(file.Nodes)
+			file.Nodes = append(file.Nodes, node)
 		}
 	}
-	if len(g.Nodes) == 0 {
+	if len(file.Nodes) == 0 {
 		return nil, &modelgraph.SyntaxError{File: name, Msg: "no nodes: not a graph.txt of PipeDream's profiler"}
 	}
 	for i, line := range edges {
-		e, err := pipeDreamEdge(line, index)
+		edge, err := pipeDreamEdge(line, index)
 		if err != nil {
 			return nil, lineError(name, lines[i], err)
 		}
-		g.Edges = append(g.Edges, e)
+		file.Edges = append(file.Edges, edge)
 	}
-	return g, nil
+	return file, nil
 }
 
 func lineError(name string, line int, err error) error {
@@ -77,14 +77,14 @@ func lineError(name string, line int, err error) error {
 
 // graph is the profile as a model with declared costs: a layer a node. What a
 // node puts out is also what it keeps for the backward pass.
-func (g *PipeDream) graph(file string) (*modelgraph.Graph, error) {
-	nodes := make([]modelgraph.Layer, len(g.Nodes))
-	for i := range g.Nodes {
-		n := &g.Nodes[i]
-		d := modelgraph.NotDeclared()
-		d.ParamsBytes, d.ActivationBytes, d.OutputBytes = bytes(n.Parameters), bytes(n.Activation), bytes(n.Activation)
-		d.ForwardSeconds, d.BackwardSeconds = n.Forward/1000, n.Backward/1000
-		nodes[i] = modelgraph.Layer{Name: n.ID, Declared: &d}
+func (file *PipeDream) graph(name string) (*modelgraph.Graph, error) {
+	nodes := make([]modelgraph.Layer, len(file.Nodes))
+	for i := range file.Nodes {
+		node := &file.Nodes[i]
+		declared := modelgraph.NotDeclared()
+		declared.ParamsBytes, declared.ActivationBytes, declared.OutputBytes = bytes(node.Parameters), bytes(node.Activation), bytes(node.Activation)
+		declared.ForwardSeconds, declared.BackwardSeconds = node.Forward/1000, node.Backward/1000
+		nodes[i] = modelgraph.Layer{Name: node.ID, Declared: &declared}
 	}
-	return layers(file, nodes, g.Edges)
+	return layers(name, nodes, file.Edges)
 }

@@ -89,36 +89,36 @@ type piperEdge struct {
 // over, as its README allows. A cycle is named where the edges have another
 // fault; else it is the solver's to find.
 func parsePiper(name string, data []byte) (*Piper, error) {
-	var f piperFile
-	if err := modelgraph.DecodeJSON(name, data, &f, false); err != nil {
+	var file piperFile
+	if err := modelgraph.DecodeJSON(name, data, &file, false); err != nil {
 		return nil, err
 	}
-	r := &reading{file: name}
+	read := &reading{file: name}
 	p := &Piper{
-		MaxMemory:    r.positive("maxMemoryPerDevice", f.MaxMemory),
-		MaxDevices:   r.count("maxDevices", f.MaxDevices),
-		Bandwidth:    r.positive("bandwidth", f.Bandwidth),
-		MicroBatches: r.count("mbsInBatch", cmp.Or(f.MicroBatches, f.MaxBatchSize)),
+		MaxMemory:    read.positive("maxMemoryPerDevice", file.MaxMemory),
+		MaxDevices:   read.count("maxDevices", file.MaxDevices),
+		Bandwidth:    read.positive("bandwidth", file.Bandwidth),
+		MicroBatches: read.count("mbsInBatch", cmp.Or(file.MicroBatches, file.MaxBatchSize)),
 	}
 	index := make(map[int]int)
-	if len(f.Nodes) == 0 {
-		r.fault("nodes", "there are none")
+	if len(file.Nodes) == 0 {
+		read.fault("nodes", "there are none")
 	}
-	for i, n := range f.Nodes {
+	for i, node := range file.Nodes {
 		place := fmt.Sprintf("nodes[%d]", i)
-		id := r.whole(place+".id", n.ID)
+		id := read.whole(place+".id", node.ID)
 		if j, known := index[id]; known {
-			r.fault(place+".id", "%d is also the id of nodes[%d]", id, j)
+			read.fault(place+".id", "%d is also the id of nodes[%d]", id, j)
 		}
 		index[id] = i
-		p.Nodes = append(p.Nodes, piperLayer{ID: id, Name: cmp.Or(n.Name, "node"+strconv.Itoa(id))})
+		p.Nodes = append(p.Nodes, piperLayer{ID: id, Name: cmp.Or(node.Name, "node"+strconv.Itoa(id))})
 	}
-	p.Edges = r.piperEdges(f.Edges, index)
+	p.Edges = read.piperEdges(file.Edges, index)
 	around := p.around()
-	for i, n := range f.Nodes {
-		p.Nodes[i].Configs = r.piperConfigs(fmt.Sprintf("nodes[%d].TMPCs", i), n.Configs, around[i])
+	for i, node := range file.Nodes {
+		p.Nodes[i].Configs = read.piperConfigs(fmt.Sprintf("nodes[%d].TMPCs", i), node.Configs, around[i])
 	}
-	if r.err == nil {
+	if read.err == nil {
 		return p, nil
 	}
 	var names []string
@@ -126,8 +126,8 @@ func parsePiper(name string, data []byte) (*Piper, error) {
 		names = append(names, p.Nodes[i].Name)
 	}
 	var ends [][2]*int
-	for _, e := range f.Edges {
-		ends = append(ends, [2]*int{e.From, e.To})
+	for _, edge := range file.Edges {
+		ends = append(ends, [2]*int{edge.From, edge.To})
 	}
-	return nil, cmp.Or(cycle(name, names, known(ends, index)), r.err)
+	return nil, cmp.Or(cycle(name, names, known(ends, index)), read.err)
 }

@@ -17,22 +17,22 @@ const (
 // seconds. A file gives forward and backward together; recomputation adds a
 // forward pass, which tells the two apart, and where it is not given forward
 // is taken for a third.
-func (p *Piper) graph(file string) (*modelgraph.Graph, error) {
-	nodes := make([]modelgraph.Layer, len(p.Nodes))
-	output := make([]float64, len(p.Nodes))
-	edges := make([][2]int, len(p.Edges))
-	for i, e := range p.Edges {
-		edges[i] = [2]int{e.From, e.To}
-		output[e.From] = max(output[e.From], e.Bytes)
+func (file *Piper) graph(name string) (*modelgraph.Graph, error) {
+	nodes := make([]modelgraph.Layer, len(file.Nodes))
+	output := make([]float64, len(file.Nodes))
+	edges := make([][2]int, len(file.Edges))
+	for i, edge := range file.Edges {
+		edges[i] = [2]int{edge.From, edge.To}
+		output[edge.From] = max(output[edge.From], edge.Bytes)
 	}
 	guessed := 0
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		plain, again := n.config(vanilla), n.config(recompute)
+	for i := range file.Nodes {
+		node := &file.Nodes[i]
+		plain, again := node.config(vanilla), node.config(recompute)
 		if plain == nil {
 			return nil, &modelgraph.SyntaxError{
-				File: file, Place: fmt.Sprintf("nodes[%d].TMPCs", i),
-				Msg: fmt.Sprintf("%q has no configuration %q without tensor parallelism, [\"1\"]", n.Name, vanilla),
+				File: name, Place: fmt.Sprintf("nodes[%d].TMPCs", i),
+				Msg: fmt.Sprintf("%q has no configuration %q without tensor parallelism, [\"1\"]", node.Name, vanilla),
 			}
 		}
 		forward := plain.Time / 3
@@ -41,23 +41,23 @@ func (p *Piper) graph(file string) (*modelgraph.Graph, error) {
 		} else {
 			guessed++
 		}
-		d := modelgraph.NotDeclared()
-		d.ParamsBytes, d.ActivationBytes, d.OutputBytes = bytes(plain.Parameters), bytes(plain.PerMicroBatch), bytes(output[i])
-		d.ForwardSeconds, d.BackwardSeconds = forward, plain.Time-forward
-		nodes[i] = modelgraph.Layer{Name: n.Name, Declared: &d}
+		declared := modelgraph.NotDeclared()
+		declared.ParamsBytes, declared.ActivationBytes, declared.OutputBytes = bytes(plain.Parameters), bytes(plain.PerMicroBatch), bytes(output[i])
+		declared.ForwardSeconds, declared.BackwardSeconds = forward, plain.Time-forward
+		nodes[i] = modelgraph.Layer{Name: node.Name, Declared: &declared}
 	}
-	g, err := layers(file, nodes, edges)
+	graph, err := layers(name, nodes, edges)
 	if err == nil && guessed > 0 {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("%s: the forward time of %d nodes is taken for a third of the whole, which is all that the file gives", file, guessed))
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("%s: the forward time of %d nodes is taken for a third of the whole, which is all that the file gives", name, guessed))
 	}
-	return g, err
+	return graph, err
 }
 
 // config finds a configuration without tensor parallelism.
-func (n *piperLayer) config(id string) *piperWay {
-	for i := range n.Configs[1] {
-		if n.Configs[1][i].ID == id {
-			return &n.Configs[1][i]
+func (node *piperLayer) config(id string) *piperWay {
+	for i := range node.Configs[1] {
+		if node.Configs[1][i].ID == id {
+			return &node.Configs[1][i]
 		}
 	}
 	return nil

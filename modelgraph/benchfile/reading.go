@@ -13,61 +13,61 @@ type reading struct {
 	err  error
 }
 
-func (r *reading) fault(place, format string, args ...any) {
-	if r.err == nil {
-		r.err = &modelgraph.SyntaxError{File: r.file, Place: place, Msg: fmt.Sprintf(format, args...)}
+func (read *reading) fault(place, format string, args ...any) {
+	if read.err == nil {
+		read.err = &modelgraph.SyntaxError{File: read.file, Place: place, Msg: fmt.Sprintf(format, args...)}
 	}
 }
 
-// most bounds amounts, so that sums stay finite and sizes in bytes whole.
-const most = 1 << 53
+// maxAmount bounds amounts, so that sums stay finite and sizes in bytes whole.
+const maxAmount = 1 << 53
 
 // amount is a finite number, 0 or more.
-func (r *reading) amount(place string, v *float64) float64 {
+func (read *reading) amount(place string, value *float64) float64 {
 	switch {
-	case v == nil:
-		r.fault(place, "missing")
+	case value == nil:
+		read.fault(place, "missing")
 		return 0
-	case !(*v >= 0) || *v > most:
-		r.fault(place, "%v is not between 0 and 2^53", *v)
+	case !(*value >= 0) || *value > maxAmount:
+		read.fault(place, "%v is not between 0 and 2^53", *value)
 		return 0
 	}
-	return *v
+	return *value
 }
 
 // positive is an amount above 0.
-func (r *reading) positive(place string, v *float64) float64 {
-	a := r.amount(place, v)
-	if a == 0 {
-		r.fault(place, "%v is not above 0", a)
+func (read *reading) positive(place string, value *float64) float64 {
+	amount := read.amount(place, value)
+	if amount == 0 {
+		read.fault(place, "%v is not above 0", amount)
 	}
-	return a
+	return amount
 }
 
-func (r *reading) whole(place string, v *int) int {
-	if v == nil {
-		r.fault(place, "missing")
+func (read *reading) whole(place string, value *int) int {
+	if value == nil {
+		read.fault(place, "missing")
 		return 0
 	}
-	return *v
+	return *value
 }
 
 // count is a whole number from 1 on.
-func (r *reading) count(place string, v *int) int {
-	n := r.whole(place, v)
-	if n < 1 || n > math.MaxInt32 {
-		r.fault(place, "%d is not between 1 and 2^31-1", n)
+func (read *reading) count(place string, value *int) int {
+	count := read.whole(place, value)
+	if count < 1 || count > math.MaxInt32 {
+		read.fault(place, "%d is not between 1 and 2^31-1", count)
 		return 1
 	}
-	return n
+	return count
 }
 
 // node is the index of the node with that id.
-func (r *reading) node(place string, id *int, index map[int]int) int {
-	n := r.whole(place, id)
-	i, known := index[n]
+func (read *reading) node(place string, id *int, index map[int]int) int {
+	number := read.whole(place, id)
+	i, known := index[number]
 	if !known {
-		r.fault(place, "there is no node %d", n)
+		read.fault(place, "there is no node %d", number)
 	}
 	return i
 }

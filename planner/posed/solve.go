@@ -77,8 +77,8 @@ func Solve(ctx context.Context, file benchfile.File, set Settings) (*Answer, err
 	return nil, fmt.Errorf("a %T names no devices: there is nothing to solve", file)
 }
 
-func solveDNN(ctx context.Context, f *benchfile.DNNPartitioning, set Settings) (*Answer, error) {
-	problem, solve, form := pose.DNNPartitioning(f), downset.Solve, "contiguous"
+func solveDNN(ctx context.Context, file *benchfile.DNNPartitioning, set Settings) (*Answer, error) {
+	problem, solve, form := pose.DNNPartitioning(file), downset.Solve, "contiguous"
 	if set.Anywhere {
 		solve, form = anyplace.Solve, "any assignment"
 	}
@@ -96,21 +96,21 @@ func solveDNN(ctx context.Context, f *benchfile.DNNPartitioning, set Settings) (
 	}
 	answer := &Answer{
 		Certificate: found.Certificate, Form: form, Method: found.Method, Unit: "ms",
-		Write: func(to io.Writer) error { return pose.WriteDNNPartitioning(to, f, found.Place) },
+		Write: func(to io.Writer) error { return pose.WriteDNNPartitioning(to, file, found.Place) },
 	}
 	nodes := count(found.Place, len(loads))
-	for d, load := range loads {
-		name := fmt.Sprintf("%d %s", d, problem.Kinds[problem.KindOf(d)].Name)
-		answer.Devices = append(answer.Devices, Device{name, nodes[d], load.Time, load.Transfers, load.Size})
+	for device, load := range loads {
+		name := fmt.Sprintf("%d %s", device, problem.Kinds[problem.KindOf(device)].Name)
+		answer.Devices = append(answer.Devices, Device{name, nodes[device], load.Time, load.Transfers, load.Size})
 	}
 	return answer, nil
 }
 
-func solvePiper(ctx context.Context, f *benchfile.Piper, set Settings) (*Answer, error) {
+func solvePiper(ctx context.Context, file *benchfile.Piper, set Settings) (*Answer, error) {
 	if set.Anywhere {
 		return nil, errors.New("the stages are a pipeline's, each the difference of two down-sets: not anywhere")
 	}
-	problem, err := pose.Piper(f, f.MaxDevices, f.MaxMemory, f.Bandwidth)
+	problem, err := pose.Piper(file, file.MaxDevices, file.MaxMemory, file.Bandwidth)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func solvePiper(ctx context.Context, f *benchfile.Piper, set Settings) (*Answer,
 	}
 	answer := &Answer{
 		Certificate: found.Certificate, Form: "contiguous", Method: found.Method, Unit: "per micro-batch, in the file's unit",
-		Write: func(to io.Writer) error { return pose.WritePiper(to, f, found) },
+		Write: func(to io.Writer) error { return pose.WritePiper(to, file, found) },
 	}
 	nodes := count(found.Stage, len(found.Loads))
 	for i, load := range found.Loads {
@@ -136,8 +136,8 @@ func solvePiper(ctx context.Context, f *benchfile.Piper, set Settings) (*Answer,
 // count is how many of the nodes each device has.
 func count(place []int, devices int) []int {
 	nodes := make([]int, devices)
-	for _, d := range place {
-		nodes[d]++
+	for _, device := range place {
+		nodes[device]++
 	}
 	return nodes
 }

@@ -18,13 +18,13 @@ import (
 
 // authors runs the authors' throughput-dp/dp.cpp on a file, for at most the
 // time that devmap has, and says what it took.
-func (s *settings) authors(ctx context.Context, path string) string {
-	if s.dp == "" {
+func (given *settings) authors(ctx context.Context, path string) string {
+	if given.dp == "" {
 		return "-"
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
+	ctx, cancel := context.WithTimeout(ctx, given.limit)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, s.dp) //nolint:gosec // the user's own program
+	cmd := exec.CommandContext(ctx, given.dp) //nolint:gosec // the user's own program
 	in, err := os.Open(path)
 	if err != nil {
 		return err.Error()
@@ -34,7 +34,7 @@ func (s *settings) authors(ctx context.Context, path string) string {
 	out, err := cmd.Output()
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Sprintf("> %.0f", s.limit.Seconds())
+		return fmt.Sprintf("> %.0f", given.limit.Seconds())
 	case err != nil:
 		return err.Error()
 	}
@@ -47,8 +47,8 @@ func (s *settings) authors(ctx context.Context, path string) string {
 
 // judge has the authors' checker score a placement. It merges all CPUs into
 // one, so files with several are left out.
-func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNPartitioning, place []int) error {
-	if s.dp == "" || w.CPUs > 1 {
+func (given *settings) judge(ctx context.Context, path string, file *benchfile.DNNPartitioning, place []int) error {
+	if given.dp == "" || file.CPUs > 1 {
 		return nil
 	}
 	split, err := os.CreateTemp("", "split*.json")
@@ -56,7 +56,7 @@ func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNParti
 		return err
 	}
 	defer os.Remove(split.Name()) //nolint:errcheck // a temporary file
-	err = errors.Join(pose.WriteDNNPartitioning(split, w, place), split.Close())
+	err = errors.Join(pose.WriteDNNPartitioning(split, file, place), split.Close())
 	if err != nil {
 		return err
 	}
@@ -64,14 +64,14 @@ func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNParti
 	if err != nil {
 		return err
 	}
-	defer in.Close()                                               //nolint:errcheck // read only
-	cmd := exec.CommandContext(ctx, s.dp, "-expert", split.Name()) //nolint:gosec // the user's own program
+	defer in.Close()                                                   //nolint:errcheck // read only
+	cmd := exec.CommandContext(ctx, given.dp, "-expert", split.Name()) //nolint:gosec // the user's own program
 	cmd.Stdin = in
 	said, err := cmd.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("the authors' checker: %w", err)
 	}
-	_, largest, err := pose.DNNPartitioning(w).Score(place)
+	_, largest, err := pose.DNNPartitioning(file).Score(place)
 	if err != nil {
 		return err
 	}
@@ -86,9 +86,9 @@ func (s *settings) judge(ctx context.Context, path string, w *benchfile.DNNParti
 
 // cpuTime is what this process has used.
 func cpuTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+	var rusage syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &rusage) != nil {
 		return 0
 	}
-	return time.Duration(u.Utime.Nano())
+	return time.Duration(rusage.Utime.Nano())
 }

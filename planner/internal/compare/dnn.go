@@ -26,46 +26,46 @@ type solver func(context.Context, *graph.Problem, graph.Settings) (*graph.Soluti
 
 // contiguous proves the least largest load of every dnn-partitioning file,
 // beside the authors' program where -dp names it.
-func contiguous(ctx context.Context, out io.Writer, s settings) error {
-	t := &table{w: out}
-	t.printf("dnn-partitioning, contiguous: largest load in ms; CPU seconds\n")
+func contiguous(ctx context.Context, out io.Writer, given settings) error {
+	grid := &table{writer: out}
+	grid.printf("dnn-partitioning, contiguous: largest load in ms; CPU seconds\n")
 	const form = "%-46s %9s %9s %8s %-9s %7s %9s %s\n"
-	t.printf(form, "file", "devmap", "bound", "gap", "status", "CPU s", "authors", "their CPU s (-dp)")
-	return s.eachDNN(ctx, func(path string, w *benchfile.DNNPartitioning) error {
-		a, err := solveDNN(ctx, downset.Solve, w, s)
+	grid.printf(form, "file", "devmap", "bound", "gap", "status", "CPU s", "authors", "their CPU s (-dp)")
+	return given.eachDNN(ctx, func(path string, file *benchfile.DNNPartitioning) error {
+		a, err := solveDNN(ctx, downset.Solve, file, given)
 		if err != nil {
 			return err
 		}
 		p := publishedLoads[workloadName(path)]
-		theirs := s.authors(ctx, path)
-		t.printf(form, workloadName(path), load(a.Value), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.2f", a.cpu.Seconds()), load(p.contiguous), theirs)
-		return errors.Join(t.err, s.judge(ctx, path, w, a.Place))
+		theirs := given.authors(ctx, path)
+		grid.printf(form, workloadName(path), load(a.Value), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.2f", a.cpu.Seconds()), load(p.contiguous), theirs)
+		return errors.Join(grid.err, given.judge(ctx, path, file, a.Place))
 	})
 }
 
 // anyAssignment finds and bounds the least largest load without contiguity.
-func anyAssignment(ctx context.Context, out io.Writer, s settings) error {
-	t := &table{w: out}
-	t.printf("dnn-partitioning, any assignment: largest load in ms, at most %v each\n", s.limit)
+func anyAssignment(ctx context.Context, out io.Writer, given settings) error {
+	grid := &table{writer: out}
+	grid.printf("dnn-partitioning, any assignment: largest load in ms, at most %v each\n", given.limit)
 	const form = "%-46s %9s %9s %8s %-9s %7s %10s %10s  %s\n"
-	t.printf(form, "file", "devmap", "bound", "gap", "status", "wall s", "annealing", "contiguous", "tight bound")
+	grid.printf(form, "file", "devmap", "bound", "gap", "status", "wall s", "annealing", "contiguous", "tight bound")
 	within, files := 0, 0
-	err := s.eachDNN(ctx, func(path string, w *benchfile.DNNPartitioning) error {
+	err := given.eachDNN(ctx, func(path string, file *benchfile.DNNPartitioning) error {
 		if strings.HasPrefix(workloadName(path), "latency/") {
 			return nil
 		}
-		a, err := solveDNN(ctx, anyplace.Solve, w, s)
+		a, err := solveDNN(ctx, anyplace.Solve, file, given)
 		if err != nil {
 			return err
 		}
 		files++
 		within += one(a.Gap() <= .05)
 		p := publishedLoads[workloadName(path)]
-		t.printf(form, workloadName(path), load(a.Value), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.1f", a.wall.Seconds()), load(p.annealed), load(cmp.Or(p.contiguous, p.linear)), a.Bound)
-		return errors.Join(t.err, s.judge(ctx, path, w, a.Place))
+		grid.printf(form, workloadName(path), load(a.Value), load(a.LowerBound), percent(a.Gap()), a.status(), fmt.Sprintf("%.1f", a.wall.Seconds()), load(p.annealed), load(cmp.Or(p.contiguous, p.linear)), a.Bound)
+		return errors.Join(grid.err, given.judge(ctx, path, file, a.Place))
 	})
-	t.printf("a gap of at most 5 %% on %d of %d files\n", within, files)
-	return errors.Join(err, t.err)
+	grid.printf("a gap of at most 5 %% on %d of %d files\n", within, files)
+	return errors.Join(err, grid.err)
 }
 
 // dnnAnswer is a solution and what it took.
@@ -84,17 +84,17 @@ func (a *dnnAnswer) status() string {
 	return "feasible"
 }
 
-func solveDNN(ctx context.Context, solve solver, w *benchfile.DNNPartitioning, s settings) (*dnnAnswer, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.limit)
+func solveDNN(ctx context.Context, solve solver, file *benchfile.DNNPartitioning, given settings) (*dnnAnswer, error) {
+	ctx, cancel := context.WithTimeout(ctx, given.limit)
 	defer cancel()
-	p := pose.DNNPartitioning(w)
+	problem := pose.DNNPartitioning(file)
 	begin, used := time.Now(), cpuTime()
-	sol, err := solve(ctx, p, graph.Settings{})
+	sol, err := solve(ctx, problem, graph.Settings{})
 	if err != nil {
 		return nil, err
 	}
 	a := &dnnAnswer{sol, cpuTime() - used, time.Since(begin)}
-	_, largest, err := p.Score(sol.Place)
+	_, largest, err := problem.Score(sol.Place)
 	if err != nil || math.Abs(largest-sol.Value) > 1e-9*largest {
 		return nil, fmt.Errorf("the score says %v, the solver %v: %w", largest, sol.Value, err)
 	}
@@ -102,10 +102,10 @@ func solveDNN(ctx context.Context, solve solver, w *benchfile.DNNPartitioning, s
 }
 
 // eachDNN reads every file below -dnn in the order of its name.
-func (s *settings) eachDNN(ctx context.Context, f func(string, *benchfile.DNNPartitioning) error) error {
+func (given *settings) eachDNN(ctx context.Context, f func(string, *benchfile.DNNPartitioning) error) error {
 	var paths []string
-	err := filepath.WalkDir(s.dnn, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && filepath.Ext(path) == ".json" {
+	err := filepath.WalkDir(given.dnn, func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Ext(path) == ".json" {
 			paths = append(paths, filepath.ToSlash(path))
 		}
 		return err
@@ -119,9 +119,9 @@ func (s *settings) eachDNN(ctx context.Context, f func(string, *benchfile.DNNPar
 		if err != nil {
 			return err
 		}
-		w, err := pose.Read[*benchfile.DNNPartitioning](path, data)
+		file, err := pose.Read[*benchfile.DNNPartitioning](path, data)
 		if err == nil {
-			err = f(path, w)
+			err = f(path, file)
 		}
 		if err != nil || ctx.Err() != nil {
 			return errors.Join(err, ctx.Err())
@@ -130,11 +130,11 @@ func (s *settings) eachDNN(ctx context.Context, f func(string, *benchfile.DNNPar
 	return nil
 }
 
-func load(v float64) string {
-	if v == 0 {
+func load(value float64) string {
+	if value == 0 {
 		return "-"
 	}
-	return fmt.Sprintf("%.4f", v)
+	return fmt.Sprintf("%.4f", value)
 }
 
-func percent(v float64) string { return fmt.Sprintf("%.2f %%", 100*v) }
+func percent(value float64) string { return fmt.Sprintf("%.2f %%", 100*value) }

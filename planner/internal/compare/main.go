@@ -43,16 +43,16 @@ var sections = []section{
 }
 
 func main() {
-	var s settings
+	var given settings
 	only := flag.String("only", "", "sections to run, with commas between; empty: all ("+strings.Join(names(), ", ")+")")
-	flag.DurationVar(&s.limit, "limit", time.Minute, "time limit of devmap for one problem")
-	flag.DurationVar(&s.highsLimit, "highs-limit", time.Minute, "time limit of HiGHS for one model")
-	flag.StringVar(&s.dnn, "dnn", "fixtures/workloads/dnn-partitioning", "folder of dnn-partitioning files")
-	flag.StringVar(&s.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
+	flag.DurationVar(&given.limit, "limit", time.Minute, "time limit of devmap for one problem")
+	flag.DurationVar(&given.highsLimit, "highs-limit", time.Minute, "time limit of HiGHS for one model")
+	flag.StringVar(&given.dnn, "dnn", "fixtures/workloads/dnn-partitioning", "folder of dnn-partitioning files")
+	flag.StringVar(&given.dp, "dp", "", "the authors' throughput-dp/dp.cpp, built: it is run beside devmap and judges its answers")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Stdout, *only, s); err != nil {
+	if err := run(ctx, os.Stdout, *only, given); err != nil {
 		fmt.Fprintln(os.Stderr, "compare:", err)
 		os.Exit(1) //nolint:forbidigo,gocritic // main
 	}
@@ -66,7 +66,7 @@ func names() []string {
 	return all
 }
 
-func run(ctx context.Context, w io.Writer, only string, s settings) error {
+func run(ctx context.Context, writer io.Writer, only string, given settings) error {
 	wanted := names()
 	if only != "" {
 		wanted = strings.Split(only, ",")
@@ -76,10 +76,10 @@ func run(ctx context.Context, w io.Writer, only string, s settings) error {
 		if i < 0 {
 			return fmt.Errorf("no section %q; there are %s", name, strings.Join(names(), ", "))
 		}
-		if err := sections[i].run(ctx, w, s); err != nil {
+		if err := sections[i].run(ctx, writer, given); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		if _, err := fmt.Fprintln(w); err != nil {
+		if _, err := fmt.Fprintln(writer); err != nil {
 			return err
 		}
 	}
@@ -89,12 +89,12 @@ func run(ctx context.Context, w io.Writer, only string, s settings) error {
 // table prints line by line, as some lines take a minute, and keeps the first
 // error.
 type table struct {
-	w   io.Writer
-	err error
+	writer io.Writer
+	err    error
 }
 
-func (t *table) printf(format string, args ...any) {
-	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format, args...)
+func (grid *table) printf(format string, args ...any) {
+	if grid.err == nil {
+		_, grid.err = fmt.Fprintf(grid.writer, format, args...)
 	}
 }

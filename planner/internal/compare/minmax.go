@@ -13,45 +13,45 @@ import (
 )
 
 // minMax proves min–max assignments with internal/solve/assign and with HiGHS.
-func minMax(ctx context.Context, out io.Writer, s settings) error {
+func minMax(ctx context.Context, out io.Writer, given settings) error {
 	instances, err := fixtures.MinMaxInstances()
 	if err != nil {
 		return err
 	}
-	t := &table{w: out}
-	t.printf("min-max assignment: seconds to the proof; HiGHS 1.15 (WebAssembly) on two models, the sooner counts, cut at %v each\n", s.highsLimit)
+	grid := &table{writer: out}
+	grid.printf("min-max assignment: seconds to the proof; HiGHS 1.15 (WebAssembly) on two models, the sooner counts, cut at %v each\n", given.highsLimit)
 	if err := warm(ctx); err != nil {
 		return err
 	}
 	const form = "%4s %4v %3v %9v %9v %9s %8s %8s %8s %-6s  %s\n"
-	t.printf(form, "kind", "n", "k", "value MiB", "bound", "devmap s", "HiGHS s", "by item", "by size", "sooner", "tight bound")
+	grid.printf(form, "kind", "n", "k", "value MiB", "bound", "devmap s", "HiGHS s", "by item", "by size", "sooner", "tight bound")
 	var ours []time.Duration
 	sooner, proved, theirs := 0, 0, 0
-	for _, m := range instances {
-		own, took, err := minMaxOwn(ctx, m, s.limit)
+	for _, instance := range instances {
+		own, took, err := minMaxOwn(ctx, instance, given.limit)
 		if err != nil {
 			return err
 		}
-		byItem, bySize, err := minMaxHighs(ctx, m, s.highsLimit)
+		byItem, bySize, err := minMaxHighs(ctx, instance, given.highsLimit)
 		if err != nil {
 			return err
 		}
 		for _, h := range []answer{byItem, bySize} {
 			if err := h.agrees(own); err != nil {
-				return fmt.Errorf("%s of %d items on %d devices: %w", m.Kind, len(m.Sizes), m.Devices, err)
+				return fmt.Errorf("%s of %d items on %d devices: %w", instance.Kind, len(instance.Sizes), instance.Devices, err)
 			}
 		}
 		best := byItem.sooner(bySize)
 		won := own.Optimal() && (!best.proved || took < best.took)
 		ours = append(ours, took)
 		sooner, proved, theirs = sooner+one(won), proved+one(own.Optimal()), theirs+one(best.proved)
-		t.printf(form, m.Kind, len(m.Sizes), m.Devices, int64(own.Value)/mib, int64(own.LowerBound)/mib,
+		grid.printf(form, instance.Kind, len(instance.Sizes), instance.Devices, int64(own.Value)/mib, int64(own.LowerBound)/mib,
 			seconds(took, own.Optimal()), best, byItem, bySize, mark(won), own.Bound)
 	}
 	slices.Sort(ours)
-	t.printf("proved: devmap %d, HiGHS %d of %d; devmap sooner on %d of %d; devmap's median %.1f ms, longest %.2f s\n",
+	grid.printf("proved: devmap %d, HiGHS %d of %d; devmap sooner on %d of %d; devmap's median %.1f ms, longest %.2f s\n",
 		proved, theirs, len(instances), sooner, len(instances), ours[len(ours)/2].Seconds()*1e3, ours[len(ours)-1].Seconds())
-	return t.err
+	return grid.err
 }
 
 const mib = 1 << 20
@@ -62,13 +62,13 @@ func warm(ctx context.Context) error {
 	return err
 }
 
-func minMaxOwn(ctx context.Context, m fixtures.MinMax, limit time.Duration) (assign.Solution, time.Duration, error) {
+func minMaxOwn(ctx context.Context, instance fixtures.MinMax, limit time.Duration) (assign.Solution, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begin := time.Now()
-	p := assign.Problem{Sizes: m.Sizes, Budgets: slices.Repeat([]int64{1}, m.Devices)}
-	s, err := assign.Solve(ctx, p, assign.Settings{})
-	return s, time.Since(begin), err
+	problem := assign.Problem{Sizes: instance.Sizes, Budgets: slices.Repeat([]int64{1}, instance.Devices)}
+	solution, err := assign.Solve(ctx, problem, assign.Settings{})
+	return solution, time.Since(begin), err
 }
 
 func one(b bool) int {
@@ -86,9 +86,9 @@ func mark(b bool) string {
 }
 
 // seconds prints a time; a time without proof is more than that.
-func seconds(d time.Duration, proved bool) string {
+func seconds(duration time.Duration, proved bool) string {
 	if !proved {
-		return fmt.Sprintf("> %.0f", d.Seconds())
+		return fmt.Sprintf("> %.0f", duration.Seconds())
 	}
-	return fmt.Sprintf("%.4f", d.Seconds())
+	return fmt.Sprintf("%.4f", duration.Seconds())
 }

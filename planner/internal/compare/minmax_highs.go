@@ -41,11 +41,11 @@ func (a answer) agrees(own assign.Solution) error {
 
 // minMaxHighs solves both models, each to an absolute gap below 1 MiB, the unit
 // of all sizes.
-func minMaxHighs(ctx context.Context, m fixtures.MinMax, limit time.Duration) (byItem, bySize answer, err error) {
-	if byItem, err = timed(ctx, itemModel(m), limit); err != nil {
+func minMaxHighs(ctx context.Context, instance fixtures.MinMax, limit time.Duration) (byItem, bySize answer, err error) {
+	if byItem, err = timed(ctx, itemModel(instance), limit); err != nil {
 		return byItem, bySize, err
 	}
-	bySize, err = timed(ctx, sizeModel(m), limit)
+	bySize, err = timed(ctx, sizeModel(instance), limit)
 	return byItem, bySize, err
 }
 
@@ -55,27 +55,27 @@ func timed(ctx context.Context, model *highs.Model, limit time.Duration) (answer
 	hard, cancel := context.WithTimeout(ctx, 2*limit)
 	defer cancel()
 	begin := time.Now()
-	r, err := highs.Solve(hard, model, highs.Options{TimeLimit: limit, AbsoluteGap: 0.999})
+	result, err := highs.Solve(hard, model, highs.Options{TimeLimit: limit, AbsoluteGap: 0.999})
 	if hard.Err() != nil && ctx.Err() == nil {
 		return answer{value: math.Inf(1), took: time.Since(begin)}, nil
 	}
-	return answer{r.Objective, r.Bound, time.Since(begin), r.Status == highs.Optimal}, err
+	return answer{result.Objective, result.Bound, time.Since(begin), result.Status == highs.Optimal}, err
 }
 
 // itemModel has a column 0 or 1 for each item and device, and none for item i
 // on a device above i, which breaks the symmetry of like devices. Items are in
 // falling order, the largest load is whole.
-func itemModel(m fixtures.MinMax) *highs.Model {
-	sizes := falling(m)
+func itemModel(instance fixtures.MinMax) *highs.Model {
+	sizes := falling(instance)
 	model := &highs.Model{}
 	most := model.Column(highs.Column{Cost: 1, Upper: math.Inf(1), Integer: true})
-	loads := make([][]highs.Term, m.Devices)
+	loads := make([][]highs.Term, instance.Devices)
 	for i, size := range sizes {
 		var once []highs.Term
-		for d := range min(i+1, m.Devices) {
+		for device := range min(i+1, instance.Devices) {
 			x := model.Column(highs.Column{Upper: 1, Integer: true})
 			once = append(once, highs.Term{Column: x, Coefficient: 1})
-			loads[d] = append(loads[d], highs.Term{Column: x, Coefficient: float64(size)})
+			loads[device] = append(loads[device], highs.Term{Column: x, Coefficient: float64(size)})
 		}
 		model.Row(1, 1, once...)
 	}
@@ -84,24 +84,24 @@ func itemModel(m fixtures.MinMax) *highs.Model {
 }
 
 // sizeModel has a whole column for each size and device: how many.
-func sizeModel(m fixtures.MinMax) *highs.Model {
-	sizes := falling(m)
+func sizeModel(instance fixtures.MinMax) *highs.Model {
+	sizes := falling(instance)
 	model := &highs.Model{}
 	most := model.Column(highs.Column{Cost: 1, Upper: math.Inf(1), Integer: true})
-	loads := make([][]highs.Term, m.Devices)
+	loads := make([][]highs.Term, instance.Devices)
 	for i := 0; i < len(sizes); {
-		n := 0
-		for i+n < len(sizes) && sizes[i+n] == sizes[i] {
-			n++
+		total := 0
+		for i+total < len(sizes) && sizes[i+total] == sizes[i] {
+			total++
 		}
 		var all []highs.Term
-		for d := range loads {
-			y := model.Column(highs.Column{Upper: float64(n), Integer: true})
+		for device := range loads {
+			y := model.Column(highs.Column{Upper: float64(total), Integer: true})
 			all = append(all, highs.Term{Column: y, Coefficient: 1})
-			loads[d] = append(loads[d], highs.Term{Column: y, Coefficient: float64(sizes[i])})
+			loads[device] = append(loads[device], highs.Term{Column: y, Coefficient: float64(sizes[i])})
 		}
-		model.Row(float64(n), float64(n), all...)
-		i += n
+		model.Row(float64(total), float64(total), all...)
+		i += total
 	}
 	capped(model, most, loads)
 	return model
@@ -114,10 +114,10 @@ func capped(model *highs.Model, most int, loads [][]highs.Term) {
 	}
 }
 
-func falling(m fixtures.MinMax) []int64 {
-	sizes := make([]int64, len(m.Sizes))
-	for i, s := range m.Sizes {
-		sizes[i] = s / mib
+func falling(instance fixtures.MinMax) []int64 {
+	sizes := make([]int64, len(instance.Sizes))
+	for i, size := range instance.Sizes {
+		sizes[i] = size / mib
 	}
 	slices.Sort(sizes)
 	slices.Reverse(sizes)

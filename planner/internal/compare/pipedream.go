@@ -13,10 +13,10 @@ import (
 )
 
 // pipeDream cuts profiles into straight pipelines by compute alone.
-func pipeDream(ctx context.Context, out io.Writer, s settings) error {
-	t := &table{w: out}
-	t.printf("PipeDream's straight pipelines: seconds of compute of the slowest stage, forward and backward\n")
-	t.printf("%-9s %3s %9s %9s %9s %8s  %s\n", "graph", "k", "devmap", "bound", "PipeDream", "ms", "")
+func pipeDream(ctx context.Context, out io.Writer, given settings) error {
+	grid := &table{writer: out}
+	grid.printf("PipeDream's straight pipelines: seconds of compute of the slowest stage, forward and backward\n")
+	grid.printf("%-9s %3s %9s %9s %9s %8s  %s\n", "graph", "k", "devmap", "bound", "PipeDream", "ms", "")
 	for _, row := range []struct {
 		name    string
 		devices int
@@ -37,12 +37,12 @@ func pipeDream(ctx context.Context, out io.Writer, s settings) error {
 			return err
 		}
 		begin := time.Now()
-		got, err := stages.Solve(ctx, pose.PipeDream(w, row.devices), stages.Settings{TimeLimit: s.limit})
+		got, err := stages.Solve(ctx, pose.PipeDream(w, row.devices), stages.Settings{TimeLimit: given.limit})
 		if err != nil {
 			return err
 		}
-		t.printf("%-9s %3d %9.6f %9.6f %9.5f %8.1f  %s; %s\n", row.name, row.devices, got.Value, got.LowerBound, row.theirs,
+		grid.printf("%-9s %3d %9.6f %9.6f %9.5f %8.1f  %s; %s\n", row.name, row.devices, got.Value, got.LowerBound, row.theirs,
 			time.Since(begin).Seconds()*1e3, pipelineProof(got), got.Bound)
 	}
-	return t.err
+	return grid.err
 }

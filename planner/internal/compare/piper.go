@@ -15,7 +15,7 @@ import (
 )
 
 // piper cuts BERT-32 into straight pipelines, recomputation chosen per layer.
-func piper(ctx context.Context, out io.Writer, s settings) error {
+func piper(ctx context.Context, out io.Writer, given settings) error {
 	const file, gib = "fixtures/workloads/piper/bert32a100.json", 1 << 30
 	data, err := os.ReadFile(filepath.FromSlash(file))
 	if err != nil {
@@ -25,9 +25,9 @@ func piper(ctx context.Context, out io.Writer, s settings) error {
 	if err != nil {
 		return err
 	}
-	t := &table{w: out}
-	t.printf("Piper BERT-32, straight pipelines, 25 GiB/s: seconds a sample; Piper's with both parallelisms off\n")
-	t.printf("%4s %4s %10s %10s %10s %8s  %s\n", "GiB", "k", "devmap", "bound", "Piper", "ms", "")
+	grid := &table{writer: out}
+	grid.printf("Piper BERT-32, straight pipelines, 25 GiB/s: seconds a sample; Piper's with both parallelisms off\n")
+	grid.printf("%4s %4s %10s %10s %10s %8s  %s\n", "GiB", "k", "devmap", "bound", "Piper", "ms", "")
 	for _, row := range []struct {
 		memory, devices int
 		theirs          float64 // 0: it finds none
@@ -41,30 +41,30 @@ func piper(ctx context.Context, out io.Writer, s settings) error {
 		{1, 64, 0},
 		{2, 64, 0},
 	} {
-		p, err := pose.Piper(w, row.devices, float64(row.memory)*gib, 25*gib)
+		problem, err := pose.Piper(w, row.devices, float64(row.memory)*gib, 25*gib)
 		if err != nil {
 			return err
 		}
 		begin := time.Now()
-		got, err := stages.Solve(ctx, p, stages.Settings{TimeLimit: s.limit})
+		got, err := stages.Solve(ctx, problem, stages.Settings{TimeLimit: given.limit})
 		ms := time.Since(begin).Seconds() * 1e3
 		var none *stages.InfeasibleError
 		switch {
 		case errors.As(err, &none):
-			t.printf("%4d %4d %10s %10s %10s %8.1f  %v\n", row.memory, row.devices, "none", "", "none", ms, err)
+			grid.printf("%4d %4d %10s %10s %10s %8.1f  %v\n", row.memory, row.devices, "none", "", "none", ms, err)
 		case err != nil:
 			return err
 		default:
-			t.printf("%4d %4d %10.6f %10.6f %10.6f %8.1f  %s; %s\n", row.memory, row.devices, got.Value, got.LowerBound, row.theirs, ms, pipelineProof(got), got.Bound)
+			grid.printf("%4d %4d %10.6f %10.6f %10.6f %8.1f  %s; %s\n", row.memory, row.devices, got.Value, got.LowerBound, row.theirs, ms, pipelineProof(got), got.Bound)
 		}
 	}
-	return t.err
+	return grid.err
 }
 
 // pipelineProof is how good a pipeline is known to be.
-func pipelineProof(s *stages.Solution) string {
-	if s.Optimal() {
+func pipelineProof(solution *stages.Solution) string {
+	if solution.Optimal() {
 		return "optimal"
 	}
-	return fmt.Sprintf("gap %.2f %%", 100*s.Gap())
+	return fmt.Sprintf("gap %.2f %%", 100*solution.Gap())
 }

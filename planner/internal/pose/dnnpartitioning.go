@@ -14,26 +14,26 @@ import (
 // DNNPartitioning is the problem that a dnn-partitioning file poses: the least
 // largest load, in the file's unit (milliseconds). Accelerators come first;
 // CPUs have no bound on sizes and pay for no transfers.
-func DNNPartitioning(w *benchfile.DNNPartitioning) *graph.Problem {
-	p := &graph.Problem{
-		Edges: w.Edges,
+func DNNPartitioning(file *benchfile.DNNPartitioning) *graph.Problem {
+	problem := &graph.Problem{
+		Edges: file.Edges,
 		Kinds: []graph.Kind{
-			{Name: "accelerator", Count: w.Accelerators, Capacity: w.MaxSize},
-			{Name: "CPU", Count: w.CPUs, Capacity: math.Inf(1), FreeTransfers: true},
+			{Name: "accelerator", Count: file.Accelerators, Capacity: file.MaxSize},
+			{Name: "CPU", Count: file.CPUs, Capacity: math.Inf(1), FreeTransfers: true},
 		},
 	}
-	for i := range w.Nodes {
-		n := &w.Nodes[i]
-		time := n.Time
-		if !n.Supported {
+	for i := range file.Nodes {
+		node := &file.Nodes[i]
+		time := node.Time
+		if !node.Supported {
 			time = math.Inf(1)
 		}
-		p.Nodes = append(p.Nodes, graph.Node{
-			Name: n.Name, Time: []float64{time, n.CPUTime}, Size: n.Size,
-			Transfer: n.Transfer, Group: n.Group, Backward: n.Backward,
+		problem.Nodes = append(problem.Nodes, graph.Node{
+			Name: node.Name, Time: []float64{time, node.CPUTime}, Size: node.Size,
+			Transfer: node.Transfer, Group: node.Group, Backward: node.Backward,
 		})
 	}
-	return p
+	return problem
 }
 
 type dnnResult struct {
@@ -50,22 +50,22 @@ type dnnDevice struct {
 // WriteDNNPartitioning writes a placement as the authors' programs do, so that
 // they can judge it (dp -expert, greedy -computeLatency). Devices that hold
 // nothing are left out, as they do.
-func WriteDNNPartitioning(to io.Writer, w *benchfile.DNNPartitioning, place []int) error {
-	p := DNNPartitioning(w)
-	loads, largest, err := p.Score(place)
+func WriteDNNPartitioning(to io.Writer, file *benchfile.DNNPartitioning, place []int) error {
+	problem := DNNPartitioning(file)
+	loads, largest, err := problem.Score(place)
 	if err != nil {
 		return fmt.Errorf("the placement breaks a rule: %w", err)
 	}
 	devices := make([]dnnDevice, len(loads))
-	for v, d := range place {
-		devices[d].Nodes = append(devices[d].Nodes, w.Nodes[v].ID)
+	for node, device := range place {
+		devices[device].Nodes = append(devices[device].Nodes, file.Nodes[node].ID)
 	}
 	out := dnnResult{MaxLoad: largest, FPGAs: []dnnDevice{}, CPUs: []dnnDevice{}}
-	for d, held := range devices {
-		held.Load = loads[d].Total()
+	for device, held := range devices {
+		held.Load = loads[device].Total()
 		switch {
 		case len(held.Nodes) == 0:
-		case d < w.Accelerators:
+		case device < file.Accelerators:
 			out.FPGAs = append(out.FPGAs, held)
 		default:
 			out.CPUs = append(out.CPUs, held)

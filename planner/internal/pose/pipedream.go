@@ -13,22 +13,22 @@ import (
 // without transfers and without a bound on memory. As there, the graph's inputs
 // ("Input0" and so on) cost nothing: no planner has a say in where they are
 // (optimizer_graph_hierarchical.py, main).
-func PipeDream(w *benchfile.PipeDream, devices int) *stages.Problem {
-	p := &stages.Problem{Devices: devices, Capacity: math.Inf(1)}
-	reads := make([]bool, len(w.Nodes))
-	for _, e := range w.Edges {
-		reads[e[1]] = true
+func PipeDream(file *benchfile.PipeDream, devices int) *stages.Problem {
+	problem := &stages.Problem{Devices: devices, Capacity: math.Inf(1)}
+	reads := make([]bool, len(file.Nodes))
+	for _, edge := range file.Edges {
+		reads[edge[1]] = true
 	}
-	for i := range w.Nodes {
-		n := &w.Nodes[i]
-		c := stages.Choice{Time: (n.Forward + n.Backward) / 1000, InFlight: n.Activation, Fixed: n.Parameters}
-		if !reads[i] && strings.HasPrefix(n.Description, "Input") {
-			c = stages.Choice{}
+	for i := range file.Nodes {
+		node := &file.Nodes[i]
+		choice := stages.Choice{Time: (node.Forward + node.Backward) / 1000, InFlight: node.Activation, Fixed: node.Parameters}
+		if !reads[i] && strings.HasPrefix(node.Description, "Input") {
+			choice = stages.Choice{}
 		}
-		p.Nodes = append(p.Nodes, stages.Node{Name: n.ID, Choices: []stages.Choice{c}})
+		problem.Nodes = append(problem.Nodes, stages.Node{Name: node.ID, Choices: []stages.Choice{choice}})
 	}
-	for _, e := range w.Edges {
-		p.Edges = append(p.Edges, stages.Edge{From: e[0], To: e[1]})
+	for _, edge := range file.Edges {
+		problem.Edges = append(problem.Edges, stages.Edge{From: edge[0], To: edge[1]})
 	}
-	return p
+	return problem
 }

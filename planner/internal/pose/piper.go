@@ -19,15 +19,15 @@ import (
 //
 // A crossing edge takes its bytes twice, forward and backward, from both of
 // its stages (algo.cpp, getTPSForResult).
-func Piper(w *benchfile.Piper, devices int, memory, bandwidth float64) (*stages.Problem, error) {
-	p := &stages.Problem{Devices: min(devices, w.MicroBatches), Capacity: memory}
-	send, receive := make([]float64, len(w.Edges)), make([]float64, len(w.Edges))
+func Piper(file *benchfile.Piper, devices int, memory, bandwidth float64) (*stages.Problem, error) {
+	problem := &stages.Problem{Devices: min(devices, file.MicroBatches), Capacity: memory}
+	send, receive := make([]float64, len(file.Edges)), make([]float64, len(file.Edges))
 	names := make(map[string]int)
-	for i := range w.Nodes {
-		names[w.Nodes[i].Name]++
+	for i := range file.Nodes {
+		names[file.Nodes[i].Name]++
 	}
-	for i := range w.Nodes {
-		n := &w.Nodes[i]
+	for i := range file.Nodes {
+		n := &file.Nodes[i]
 		configs := n.Configs[1]
 		if len(configs) == 0 {
 			return nil, fmt.Errorf("nodes[%d] %q: no configuration without tensor parallelism, TMPCs[\"1\"]", i, n.Name)
@@ -36,29 +36,29 @@ func Piper(w *benchfile.Piper, devices int, memory, bandwidth float64) (*stages.
 		if names[n.Name] > 1 { // BERT's layers are all of one name
 			node.Name = fmt.Sprintf("%s (id %d)", n.Name, n.ID)
 		}
-		for c := range configs {
-			o := &configs[c]
-			node.Choices = append(node.Choices, stages.Choice{Name: o.ID, Time: o.Time, InFlight: o.PerMicroBatch, Fixed: o.Fixed})
-			if !maps.Equal(o.SyncForward, configs[0].SyncForward) || !maps.Equal(o.SyncBackward, configs[0].SyncBackward) {
+		for config := range configs {
+			way := &configs[config]
+			node.Choices = append(node.Choices, stages.Choice{Name: way.ID, Time: way.Time, InFlight: way.PerMicroBatch, Fixed: way.Fixed})
+			if !maps.Equal(way.SyncForward, configs[0].SyncForward) || !maps.Equal(way.SyncBackward, configs[0].SyncBackward) {
 				return nil, fmt.Errorf("nodes[%d] %q: %q and %q synchronise their edges differently, which is not supported without tensor parallelism",
-					i, n.Name, configs[0].ID, o.ID)
+					i, n.Name, configs[0].ID, way.ID)
 			}
 		}
-		for e, bytes := range configs[0].SyncForward {
-			receive[e] = bytes
+		for edge, bytes := range configs[0].SyncForward {
+			receive[edge] = bytes
 		}
-		for e, bytes := range configs[0].SyncBackward {
-			send[e] = bytes
+		for edge, bytes := range configs[0].SyncBackward {
+			send[edge] = bytes
 		}
-		p.Nodes = append(p.Nodes, node)
+		problem.Nodes = append(problem.Nodes, node)
 	}
-	for i, e := range w.Edges {
-		p.Edges = append(p.Edges, stages.Edge{
-			From: e.From, To: e.To,
-			Send: 2 * (e.Bytes + send[i]) / bandwidth, Receive: 2 * (e.Bytes + receive[i]) / bandwidth,
+	for i, edge := range file.Edges {
+		problem.Edges = append(problem.Edges, stages.Edge{
+			From: edge.From, To: edge.To,
+			Send: 2 * (edge.Bytes + send[i]) / bandwidth, Receive: 2 * (edge.Bytes + receive[i]) / bandwidth,
 		})
 	}
-	return p, nil
+	return problem, nil
 }
 
 type piperResult struct {
@@ -74,15 +74,15 @@ type piperStage struct {
 
 // WritePiper writes a pipeline as Piper's program holds its own results
 // (algo.cpp, to_json of Result), with the ids of the file.
-func WritePiper(to io.Writer, w *benchfile.Piper, s *stages.Solution) error {
-	out := piperResult{Stages: make([]piperStage, len(s.Loads))}
+func WritePiper(to io.Writer, file *benchfile.Piper, solution *stages.Solution) error {
+	out := piperResult{Stages: make([]piperStage, len(solution.Loads))}
 	for i := range out.Stages {
 		out.Stages[i].Data, out.Stages[i].Tensor = 1, 1
 	}
-	for v := range w.Nodes {
-		stage := &out.Stages[s.Stage[v]]
-		stage.Nodes = append(stage.Nodes, w.Nodes[v].ID)
-		stage.Configs = append(stage.Configs, [2]any{w.Nodes[v].ID, w.Nodes[v].Configs[1][s.Choice[v]].ID})
+	for node := range file.Nodes {
+		stage := &out.Stages[solution.Stage[node]]
+		stage.Nodes = append(stage.Nodes, file.Nodes[node].ID)
+		stage.Configs = append(stage.Configs, [2]any{file.Nodes[node].ID, file.Nodes[node].Configs[1][solution.Choice[node]].ID})
 	}
 	return json.MarshalWrite(to, &out)
 }

@@ -56,19 +56,19 @@ func run(stdout io.Writer, python string) error {
 		return fmt.Errorf("building devmap: %w\n%s", err, out)
 	}
 	peer, why := accelerate(python)
-	w := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "model\tGPUs\tdevmap GiB\tAccelerate GiB\tratio\tdevmap ms\tAccelerate ms\tratio\tbuild s\timport s\t")
-	for _, m := range models {
-		for _, n := range gpuCounts {
-			j := job{m, n}
+	writer := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(writer, "model\tGPUs\tdevmap GiB\tAccelerate GiB\tratio\tdevmap ms\tAccelerate ms\tratio\tbuild s\timport s\t")
+	for _, model := range models {
+		for _, count := range gpuCounts {
+			j := job{model, count}
 			own, err := measure(binary, j)
 			if err != nil {
 				return err
 			}
-			fmt.Fprintln(w, row(j, own, peer[j]))
+			fmt.Fprintln(writer, row(j, own, peer[j]))
 		}
 	}
-	if err := w.Flush(); err != nil {
+	if err := writer.Flush(); err != nil {
 		return err
 	}
 	_, err = fmt.Fprintln(stdout, cmp.Or(why, "GiB is the largest GPU; devmap ms is a whole process, Accelerate ms its map in-process, after build and import"))
@@ -87,11 +87,11 @@ func row(j job, own measured, theirs []string) string {
 }
 
 func over(theirs string, own float64) string {
-	v, err := strconv.ParseFloat(theirs, 64)
+	value, err := strconv.ParseFloat(theirs, 64)
 	if err != nil {
 		return "–"
 	}
-	return fmt.Sprintf("%.3f", v/own)
+	return fmt.Sprintf("%.3f", value/own)
 }
 
 // accelerate runs the peer; what it cannot, it explains in one line.

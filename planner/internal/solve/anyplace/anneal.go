@@ -26,51 +26,51 @@ type annealer struct {
 	chunk    []int32
 }
 
-func newAnnealer(s *placement, rng *rand.Rand) *annealer {
+func newAnnealer(placed *placement, rng *rand.Rand) *annealer {
 	return &annealer{
-		placement: s, rng: rng, squarings: 3, bestLoad: math.Inf(1),
-		best: make([]int32, len(s.place)), energies: make([]float64, s.devices), mark: make([]int32, len(s.place)),
+		placement: placed, rng: rng, squarings: 3, bestLoad: math.Inf(1),
+		best: make([]int32, len(placed.place)), energies: make([]float64, placed.devices), mark: make([]int32, len(placed.place)),
 	}
 }
 
 // energy of a device with that load and those bytes. Bytes over the capacity
 // count like ten times the same excess of load, and at least a tenth.
-func (a *annealer) energy(d int32, load, bytes float64) float64 {
-	x := load / a.unit
-	if c := a.Capacity[a.kind[d]]; bytes > c {
-		x += 0.1 + 10*(bytes-c)/c
+func (anneal *annealer) energy(device int32, load, bytes float64) float64 {
+	scaled := load / anneal.unit
+	if capacity := anneal.Capacity[anneal.kind[device]]; bytes > capacity {
+		scaled += 0.1 + 10*(bytes-capacity)/capacity
 	}
-	for range a.squarings {
-		x *= x
+	for range anneal.squarings {
+		scaled *= scaled
 	}
-	return x
+	return scaled
 }
 
 // note remembers the assignment if it is the best so far.
-func (a *annealer) note() {
-	if load, fits := a.largest(); fits && load < a.bestLoad*(1-1e-12) {
-		a.bestLoad = load
-		copy(a.best, a.place)
+func (anneal *annealer) note() {
+	if load, fits := anneal.largest(); fits && load < anneal.bestLoad*(1-1e-12) {
+		anneal.bestLoad = load
+		copy(anneal.best, anneal.place)
 	}
 }
 
 // forget drops the best answer; found tells whether there is one.
-func (a *annealer) forget()     { a.bestLoad = math.Inf(1) }
-func (a *annealer) found() bool { return !math.IsInf(a.bestLoad, 1) }
+func (anneal *annealer) forget()     { anneal.bestLoad = math.Inf(1) }
+func (anneal *annealer) found() bool { return !math.IsInf(anneal.bestLoad, 1) }
 
 // refresh removes what rounding has added to the loads.
-func (a *annealer) refresh(place []int32) {
-	a.reset(place)
-	for d := range a.energies {
-		a.energies[d] = a.energy(int32(d), a.load[d], a.bytes[d])
+func (anneal *annealer) refresh(place []int32) {
+	anneal.reset(place)
+	for device := range anneal.energies {
+		anneal.energies[device] = anneal.energy(int32(device), anneal.load[device], anneal.bytes[device])
 	}
 }
 
 // run makes the given number of steps while the temperature falls
 // geometrically.
-func (a *annealer) run(ctx context.Context, steps int, hot, cold float64) {
-	a.refresh(a.place)
-	a.note()
+func (anneal *annealer) run(ctx context.Context, steps int, hot, cold float64) {
+	anneal.refresh(anneal.place)
+	anneal.note()
 	temperature := hot
 	const block = 1024
 	cool := math.Pow(cold/hot, block/float64(steps))
@@ -78,51 +78,51 @@ func (a *annealer) run(ctx context.Context, steps int, hot, cold float64) {
 		if ctx.Err() != nil {
 			return
 		}
-		a.refresh(a.place)
+		anneal.refresh(anneal.place)
 		for range block {
-			a.step(temperature)
+			anneal.step(temperature)
 		}
 		temperature *= cool
 	}
 }
 
-func (a *annealer) step(temperature float64) {
-	v := int32(a.rng.IntN(len(a.place)))
-	switch r := a.rng.IntN(16); {
-	case r < 11:
-		a.try([]int32{v}, a.neighbour(v), temperature)
-	case r < 12:
-		a.try([]int32{v}, int32(a.rng.IntN(a.devices)), temperature)
-	case r < 14:
-		a.swap(v, int32(a.rng.IntN(len(a.place))), temperature)
+func (anneal *annealer) step(temperature float64) {
+	item := int32(anneal.rng.IntN(len(anneal.place)))
+	switch roll := anneal.rng.IntN(16); {
+	case roll < 11:
+		anneal.try([]int32{item}, anneal.neighbour(item), temperature)
+	case roll < 12:
+		anneal.try([]int32{item}, int32(anneal.rng.IntN(anneal.devices)), temperature)
+	case roll < 14:
+		anneal.swap(item, int32(anneal.rng.IntN(len(anneal.place))), temperature)
 	default:
-		a.grow(v, 2+a.rng.IntN(12))
-		a.try(a.chunk, a.neighbour(a.chunk[a.rng.IntN(len(a.chunk))]), temperature)
+		anneal.grow(item, 2+anneal.rng.IntN(12))
+		anneal.try(anneal.chunk, anneal.neighbour(anneal.chunk[anneal.rng.IntN(len(anneal.chunk))]), temperature)
 	}
 }
 
-// neighbour is the device of an item that shares a wire with v.
-func (a *annealer) neighbour(v int32) int32 {
-	if n := len(a.WiresOf[v]); n > 0 {
-		members := a.Wires[a.WiresOf[v][a.rng.IntN(n)]].Members
-		if d := a.place[members[a.rng.IntN(len(members))]]; d != a.place[v] {
-			return d
+// neighbour is the device of an item that shares a wire with the one given.
+func (anneal *annealer) neighbour(item int32) int32 {
+	if count := len(anneal.WiresOf[item]); count > 0 {
+		members := anneal.Wires[anneal.WiresOf[item][anneal.rng.IntN(count)]].Members
+		if device := anneal.place[members[anneal.rng.IntN(len(members))]]; device != anneal.place[item] {
+			return device
 		}
 	}
-	return int32(a.rng.IntN(a.devices))
+	return int32(anneal.rng.IntN(anneal.devices))
 }
 
-// grow collects a connected chunk of the items of v's device.
-func (a *annealer) grow(v int32, size int) {
-	a.stamp++
-	a.chunk = append(a.chunk[:0], v)
-	a.mark[v] = a.stamp
-	for i := 0; i < len(a.chunk) && len(a.chunk) < size; i++ {
-		for _, w := range a.WiresOf[a.chunk[i]] {
-			for _, u := range a.Wires[w].Members {
-				if a.mark[u] != a.stamp && a.place[u] == a.place[v] && len(a.chunk) < size {
-					a.mark[u] = a.stamp
-					a.chunk = append(a.chunk, u)
+// grow collects a connected chunk of items around one, on its device.
+func (anneal *annealer) grow(item int32, size int) {
+	anneal.stamp++
+	anneal.chunk = append(anneal.chunk[:0], item)
+	anneal.mark[item] = anneal.stamp
+	for i := 0; i < len(anneal.chunk) && len(anneal.chunk) < size; i++ {
+		for _, wire := range anneal.WiresOf[anneal.chunk[i]] {
+			for _, other := range anneal.Wires[wire].Members {
+				if anneal.mark[other] != anneal.stamp && anneal.place[other] == anneal.place[item] && len(anneal.chunk) < size {
+					anneal.mark[other] = anneal.stamp
+					anneal.chunk = append(anneal.chunk, other)
 				}
 			}
 		}
@@ -130,75 +130,75 @@ func (a *annealer) grow(v int32, size int) {
 }
 
 // try moves items of one device to another, and back if that is refused.
-func (a *annealer) try(items []int32, to int32, temperature float64) {
-	from := a.place[items[0]]
+func (anneal *annealer) try(items []int32, to int32, temperature float64) {
+	from := anneal.place[items[0]]
 	if from == to {
 		return
 	}
 	if len(items) == 1 {
-		v := items[0]
-		dFrom, dTo := a.change(v, from, to)
-		if math.IsInf(dTo, 1) || !a.accept(from, to, dFrom, dTo, a.Size[v], temperature) {
+		item := items[0]
+		dFrom, dTo := anneal.change(item, from, to)
+		if math.IsInf(dTo, 1) || !anneal.accept(from, to, dFrom, dTo, anneal.Size[item], temperature) {
 			return
 		}
-		a.move(v, to)
-		a.settle(from, to)
+		anneal.move(item, to)
+		anneal.settle(from, to)
 		return
 	}
-	loadFrom, loadTo, bytes := a.load[from], a.load[to], 0.0
-	for _, v := range items {
-		if math.IsInf(a.Time[a.kind[to]][v], 1) {
+	loadFrom, loadTo, bytes := anneal.load[from], anneal.load[to], 0.0
+	for _, item := range items {
+		if math.IsInf(anneal.Time[anneal.kind[to]][item], 1) {
 			return
 		}
-		bytes += a.Size[v]
+		bytes += anneal.Size[item]
 	}
-	for _, v := range items {
-		a.move(v, to)
+	for _, item := range items {
+		anneal.move(item, to)
 	}
-	dFrom, dTo := a.load[from]-loadFrom, a.load[to]-loadTo
-	a.load[from], a.load[to] = loadFrom, loadTo
-	a.bytes[from] += bytes
-	a.bytes[to] -= bytes
-	ok := a.accept(from, to, dFrom, dTo, bytes, temperature)
-	a.load[from], a.load[to] = loadFrom+dFrom, loadTo+dTo
-	a.bytes[from] -= bytes
-	a.bytes[to] += bytes
+	dFrom, dTo := anneal.load[from]-loadFrom, anneal.load[to]-loadTo
+	anneal.load[from], anneal.load[to] = loadFrom, loadTo
+	anneal.bytes[from] += bytes
+	anneal.bytes[to] -= bytes
+	ok := anneal.accept(from, to, dFrom, dTo, bytes, temperature)
+	anneal.load[from], anneal.load[to] = loadFrom+dFrom, loadTo+dTo
+	anneal.bytes[from] -= bytes
+	anneal.bytes[to] += bytes
 	if ok {
-		a.settle(from, to)
+		anneal.settle(from, to)
 		return
 	}
-	for _, v := range items {
-		a.move(v, from)
+	for _, item := range items {
+		anneal.move(item, from)
 	}
 }
 
 // swap exchanges two items.
-func (a *annealer) swap(v, u int32, temperature float64) {
-	from, to := a.place[v], a.place[u]
-	if from == to || math.IsInf(a.Time[a.kind[to]][v], 1) || math.IsInf(a.Time[a.kind[from]][u], 1) {
+func (anneal *annealer) swap(item, other int32, temperature float64) {
+	from, to := anneal.place[item], anneal.place[other]
+	if from == to || math.IsInf(anneal.Time[anneal.kind[to]][item], 1) || math.IsInf(anneal.Time[anneal.kind[from]][other], 1) {
 		return
 	}
-	before := a.energies[from] + a.energies[to]
-	a.move(v, to)
-	a.move(u, from)
-	after := a.energy(from, a.load[from], a.bytes[from]) + a.energy(to, a.load[to], a.bytes[to])
-	if after <= before || a.rng.Float64() < math.Exp((before-after)/temperature) {
-		a.settle(from, to)
+	before := anneal.energies[from] + anneal.energies[to]
+	anneal.move(item, to)
+	anneal.move(other, from)
+	after := anneal.energy(from, anneal.load[from], anneal.bytes[from]) + anneal.energy(to, anneal.load[to], anneal.bytes[to])
+	if after <= before || anneal.rng.Float64() < math.Exp((before-after)/temperature) {
+		anneal.settle(from, to)
 		return
 	}
-	a.move(u, to)
-	a.move(v, from)
+	anneal.move(other, to)
+	anneal.move(item, from)
 }
 
-func (a *annealer) accept(from, to int32, dFrom, dTo, bytes, temperature float64) bool {
-	before := a.energies[from] + a.energies[to]
-	after := a.energy(from, a.load[from]+dFrom, a.bytes[from]-bytes) + a.energy(to, a.load[to]+dTo, a.bytes[to]+bytes)
-	return after <= before || a.rng.Float64() < math.Exp((before-after)/temperature)
+func (anneal *annealer) accept(from, to int32, dFrom, dTo, bytes, temperature float64) bool {
+	before := anneal.energies[from] + anneal.energies[to]
+	after := anneal.energy(from, anneal.load[from]+dFrom, anneal.bytes[from]-bytes) + anneal.energy(to, anneal.load[to]+dTo, anneal.bytes[to]+bytes)
+	return after <= before || anneal.rng.Float64() < math.Exp((before-after)/temperature)
 }
 
 // settle takes over the loads of two devices after a move.
-func (a *annealer) settle(from, to int32) {
-	a.energies[from] = a.energy(from, a.load[from], a.bytes[from])
-	a.energies[to] = a.energy(to, a.load[to], a.bytes[to])
-	a.note()
+func (anneal *annealer) settle(from, to int32) {
+	anneal.energies[from] = anneal.energy(from, anneal.load[from], anneal.bytes[from])
+	anneal.energies[to] = anneal.energy(to, anneal.load[to], anneal.bytes[to])
+	anneal.note()
 }

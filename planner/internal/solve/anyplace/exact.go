@@ -35,134 +35,134 @@ type exact struct {
 const exactSteps = 1_500_000
 
 // exact improves the best answer or proves it, if the problem is small.
-func (s *anywhere) exact(ctx context.Context, p graph.Prices) {
+func (call *anywhere) exact(ctx context.Context, prices graph.Prices) {
 	devices := 0
-	for _, n := range s.Count {
-		devices += n
+	for _, count := range call.Count {
+		devices += count
 	}
-	e := &exact{
-		Netlist: s.Netlist, kind: s.KindOf(), prices: p, left: exactSteps, bestLoad: s.Answer.Value,
-		place: make([]int32, len(s.Nodes)), held: make([]int32, len(s.Wires)*devices), placed: make([]int32, len(s.Wires)),
+	tree := &exact{
+		Netlist: call.Netlist, kind: call.KindOf(), prices: prices, left: exactSteps, bestLoad: call.Answer.Value,
+		place: make([]int32, len(call.Nodes)), held: make([]int32, len(call.Wires)*devices), placed: make([]int32, len(call.Wires)),
 		load: make([]float64, devices), bytes: make([]float64, devices), items: make([]int, devices),
-		rest: make([]float64, len(s.Nodes)+1),
+		rest: make([]float64, len(call.Nodes)+1),
 	}
-	used := make([]bool, len(s.Wires))
-	for w := range used {
-		used[w] = true
+	used := make([]bool, len(call.Wires))
+	for wire := range used {
+		used[wire] = true
 	}
-	if e.order = s.ThinOrder(ctx, used); e.order == nil {
+	if tree.order = call.ThinOrder(ctx, used); tree.order == nil {
 		return
 	}
-	for i := len(e.order) - 1; i >= 0; i-- {
-		e.rest[i] = e.rest[i+1] + p.Work[e.order[i]]
+	for i := len(tree.order) - 1; i >= 0; i-- {
+		tree.rest[i] = tree.rest[i+1] + prices.Work[tree.order[i]]
 	}
-	for k := range s.Problem.Kinds {
-		e.paid += p.Space(&s.Problem.Kinds[k], k) * float64(s.Problem.Kinds[k].Count)
+	for kind := range call.Problem.Kinds {
+		tree.paid += prices.Space(&call.Problem.Kinds[kind], kind) * float64(call.Problem.Kinds[kind].Count)
 	}
-	e.search(ctx, 0)
-	if e.best != nil {
-		s.take(e.best, e.bestLoad, "search: the problem is small enough to try every assignment")
+	tree.search(ctx, 0)
+	if tree.best != nil {
+		call.take(tree.best, tree.bestLoad, "search: the problem is small enough to try every assignment")
 	}
-	if e.left > 0 && s.best != nil {
-		s.Raise(e.bestLoad, "search: every smaller load was refuted")
+	if tree.left > 0 && call.best != nil {
+		call.Raise(tree.bestLoad, "search: every smaller load was refuted")
 	}
-	s.none = e.left > 0 && s.best == nil
+	call.none = tree.left > 0 && call.best == nil
 }
 
 // search places the items from a step on.
-func (e *exact) search(ctx context.Context, step int) {
-	e.left -= max(1, len(e.load)*len(e.load)/64) // loads are copied for each device
-	e.calls++
-	if e.left <= 0 || (e.calls%1024 == 0 && ctx.Err() != nil) {
-		e.left = 0
+func (tree *exact) search(ctx context.Context, step int) {
+	tree.left -= max(1, len(tree.load)*len(tree.load)/64) // loads are copied for each device
+	tree.calls++
+	if tree.left <= 0 || (tree.calls%1024 == 0 && ctx.Err() != nil) {
+		tree.left = 0
 		return
 	}
-	if step == len(e.order) {
-		e.bestLoad = 0
-		for _, l := range e.load {
-			e.bestLoad = max(e.bestLoad, l)
+	if step == len(tree.order) {
+		tree.bestLoad = 0
+		for _, load := range tree.load {
+			tree.bestLoad = max(tree.bestLoad, load)
 		}
-		e.best = append(e.best[:0], e.place...)
+		tree.best = append(tree.best[:0], tree.place...)
 		return
 	}
-	v := e.order[step]
+	item := tree.order[step]
 	fresh := -1 // the kind whose first empty device was tried: the others are like it
-	for d := range e.load {
-		k := e.kind[d]
-		if e.items[d] == 0 && fresh == k {
+	for device := range tree.load {
+		kind := tree.kind[device]
+		if tree.items[device] == 0 && fresh == kind {
 			continue
 		}
-		if e.items[d] == 0 {
-			fresh = k
+		if tree.items[device] == 0 {
+			fresh = kind
 		}
-		if math.IsInf(e.Time[k][v], 1) || e.bytes[d]+e.Size[v] > e.Capacity[k] {
+		if math.IsInf(tree.Time[kind][item], 1) || tree.bytes[device]+tree.Size[item] > tree.Capacity[kind] {
 			continue
 		}
-		before := append([]float64(nil), e.load...)
-		e.put(v, d)
-		if e.hopeful(step + 1) {
-			e.search(ctx, step+1)
+		before := append([]float64(nil), tree.load...)
+		tree.put(item, device)
+		if tree.hopeful(step + 1) {
+			tree.search(ctx, step+1)
 		}
-		e.takeBack(v, d)
-		copy(e.load, before)
-		if e.left <= 0 {
+		tree.takeBack(item, device)
+		copy(tree.load, before)
+		if tree.left <= 0 {
 			return
 		}
 	}
 }
 
 // hopeful tells whether the best answer may still be beaten.
-func (e *exact) hopeful(step int) bool {
-	limit := e.bestLoad * (1 - graph.Rounding)
-	work := e.rest[step]
-	for d, l := range e.load {
-		if l >= limit {
+func (tree *exact) hopeful(step int) bool {
+	limit := tree.bestLoad * (1 - graph.Rounding)
+	work := tree.rest[step]
+	for device, load := range tree.load {
+		if load >= limit {
 			return false
 		}
-		k := e.kind[d]
-		work += e.prices.Rent[k] * e.bytes[d]
-		if per := e.prices.PerTime[k]; l > 0 && !math.IsInf(per, 1) {
-			work += per * l
+		kind := tree.kind[device]
+		work += tree.prices.Rent[kind] * tree.bytes[device]
+		if per := tree.prices.PerTime[kind]; load > 0 && !math.IsInf(per, 1) {
+			work += per * load
 		}
 	}
-	return work*(1-graph.Rounding) < limit+e.paid
+	return work*(1-graph.Rounding) < limit+tree.paid
 }
 
-// put adds v to device d: a wire that has members elsewhere costs d with its
-// first member there, and costs the other device if that had all of them.
-func (e *exact) put(v int32, d int) {
-	devices := len(e.load)
-	for _, w := range e.WiresOf[v] {
-		held := e.held[int(w)*devices : int(w+1)*devices]
-		if held[d] == 0 && e.placed[w] > 0 {
-			e.charge(d, e.Wires[w].Cost)
-			for o, n := range held {
-				if n == e.placed[w] {
-					e.charge(o, e.Wires[w].Cost)
+// put adds an item to a device: a wire that has members elsewhere costs the
+// device with its first member there, and the other if that had all of them.
+func (tree *exact) put(item int32, device int) {
+	devices := len(tree.load)
+	for _, wire := range tree.WiresOf[item] {
+		held := tree.held[int(wire)*devices : int(wire+1)*devices]
+		if held[device] == 0 && tree.placed[wire] > 0 {
+			tree.charge(device, tree.Wires[wire].Cost)
+			for other, count := range held {
+				if count == tree.placed[wire] {
+					tree.charge(other, tree.Wires[wire].Cost)
 				}
 			}
 		}
-		held[d]++
-		e.placed[w]++
+		held[device]++
+		tree.placed[wire]++
 	}
-	e.load[d] += e.Time[e.kind[d]][v]
-	e.bytes[d] += e.Size[v]
-	e.items[d]++
-	e.place[v] = int32(d)
+	tree.load[device] += tree.Time[tree.kind[device]][item]
+	tree.bytes[device] += tree.Size[item]
+	tree.items[device]++
+	tree.place[item] = int32(device)
 }
 
-func (e *exact) charge(d int, cost float64) {
-	if !e.Free[e.kind[d]] {
-		e.load[d] += cost
+func (tree *exact) charge(device int, cost float64) {
+	if !tree.Free[tree.kind[device]] {
+		tree.load[device] += cost
 	}
 }
 
 // takeBack undoes put, but for the loads.
-func (e *exact) takeBack(v int32, d int) {
-	for _, w := range e.WiresOf[v] {
-		e.held[int(w)*len(e.load)+d]--
-		e.placed[w]--
+func (tree *exact) takeBack(item int32, device int) {
+	for _, wire := range tree.WiresOf[item] {
+		tree.held[int(wire)*len(tree.load)+device]--
+		tree.placed[wire]--
 	}
-	e.bytes[d] -= e.Size[v]
-	e.items[d]--
+	tree.bytes[device] -= tree.Size[item]
+	tree.items[device]--
 }

@@ -14,92 +14,92 @@ type placement struct {
 	devices     int
 }
 
-func newPlacement(l *netlist.Netlist, place []int32) *placement {
-	s := &placement{Netlist: l, kind: l.KindOf()}
-	s.devices = len(s.kind)
-	s.held = make([]int32, len(l.Wires)*s.devices)
-	s.load = make([]float64, s.devices)
-	s.bytes = make([]float64, s.devices)
-	s.place = make([]int32, len(place))
-	s.reset(place)
-	return s
+func newPlacement(nets *netlist.Netlist, place []int32) *placement {
+	placed := &placement{Netlist: nets, kind: nets.KindOf()}
+	placed.devices = len(placed.kind)
+	placed.held = make([]int32, len(nets.Wires)*placed.devices)
+	placed.load = make([]float64, placed.devices)
+	placed.bytes = make([]float64, placed.devices)
+	placed.place = make([]int32, len(place))
+	placed.reset(place)
+	return placed
 }
 
 // reset takes another assignment and adds everything up anew.
-func (s *placement) reset(place []int32) {
-	copy(s.place, place)
-	clear(s.held)
-	clear(s.load)
-	clear(s.bytes)
-	for v, d := range s.place {
-		s.load[d] += s.Time[s.kind[d]][v]
-		s.bytes[d] += s.Size[v]
-		for _, w := range s.WiresOf[v] {
-			s.held[int(w)*s.devices+int(d)]++
+func (placed *placement) reset(place []int32) {
+	copy(placed.place, place)
+	clear(placed.held)
+	clear(placed.load)
+	clear(placed.bytes)
+	for item, device := range placed.place {
+		placed.load[device] += placed.Time[placed.kind[device]][item]
+		placed.bytes[device] += placed.Size[item]
+		for _, wire := range placed.WiresOf[item] {
+			placed.held[int(wire)*placed.devices+int(device)]++
 		}
 	}
-	for w := range s.Wires {
-		for d := range s.devices {
-			if n := int(s.held[w*s.devices+d]); n > 0 && n < len(s.Wires[w].Members) && !s.Free[s.kind[d]] {
-				s.load[d] += s.Wires[w].Cost
+	for wire := range placed.Wires {
+		for device := range placed.devices {
+			if count := int(placed.held[wire*placed.devices+device]); count > 0 && count < len(placed.Wires[wire].Members) && !placed.Free[placed.kind[device]] {
+				placed.load[device] += placed.Wires[wire].Cost
 			}
 		}
 	}
 }
 
-// change is what the loads of two devices gain when item v moves from one to
+// change is what the loads of two devices gain when item moves from one to
 // the other. A wire's other devices pay as before: they hold a part of it.
-func (s *placement) change(v, from, to int32) (dFrom, dTo float64) {
+func (placed *placement) change(item, from, to int32) (dFrom, dTo float64) {
 	wiresFrom, wiresTo := 0.0, 0.0
-	for _, w := range s.WiresOf[v] {
-		n := int32(len(s.Wires[w].Members))
-		held := s.held[int(w)*s.devices : int(w+1)*s.devices]
+	for _, wire := range placed.WiresOf[item] {
+		count := int32(len(placed.Wires[wire].Members))
+		held := placed.held[int(wire)*placed.devices : int(wire+1)*placed.devices]
 		switch held[from] {
-		case n:
-			wiresFrom += s.Wires[w].Cost
+		case count:
+			wiresFrom += placed.Wires[wire].Cost
 		case 1:
-			wiresFrom -= s.Wires[w].Cost
+			wiresFrom -= placed.Wires[wire].Cost
 		default:
 		}
 		switch held[to] {
 		case 0:
-			wiresTo += s.Wires[w].Cost
-		case n - 1:
-			wiresTo -= s.Wires[w].Cost
+			wiresTo += placed.Wires[wire].Cost
+		case count - 1:
+			wiresTo -= placed.Wires[wire].Cost
 		default:
 		}
 	}
-	kf, kt := s.kind[from], s.kind[to]
-	if s.Free[kf] {
+	kf, kt := placed.kind[from], placed.kind[to]
+	if placed.Free[kf] {
 		wiresFrom = 0
 	}
-	if s.Free[kt] {
+	if placed.Free[kt] {
 		wiresTo = 0
 	}
-	return wiresFrom - s.Time[kf][v], wiresTo + s.Time[kt][v]
+	return wiresFrom - placed.Time[kf][item], wiresTo + placed.Time[kt][item]
 }
 
 // move carries out a change.
-func (s *placement) move(v, to int32) {
-	from := s.place[v]
-	dFrom, dTo := s.change(v, from, to)
-	s.load[from] += dFrom
-	s.load[to] += dTo
-	s.bytes[from] -= s.Size[v]
-	s.bytes[to] += s.Size[v]
-	s.place[v] = to
-	for _, w := range s.WiresOf[v] {
-		s.held[int(w)*s.devices+int(from)]--
-		s.held[int(w)*s.devices+int(to)]++
+func (placed *placement) move(item, to int32) {
+	from := placed.place[item]
+	dFrom, dTo := placed.change(item, from, to)
+	placed.load[from] += dFrom
+	placed.load[to] += dTo
+	placed.bytes[from] -= placed.Size[item]
+	placed.bytes[to] += placed.Size[item]
+	placed.place[item] = to
+	for _, wire := range placed.WiresOf[item] {
+		placed.held[int(wire)*placed.devices+int(from)]--
+		placed.held[int(wire)*placed.devices+int(to)]++
 	}
 }
 
 // largest is the largest load; fits tells whether every capacity holds.
-func (s *placement) largest() (load float64, fits bool) {
+func (placed *placement) largest() (load float64, fits bool) {
 	fits = true
-	for d := range s.load {
-		load = max(load, s.load[d])
-		fits = fits && s.bytes[d] <= s.Capacity[s.kind[d]]
+	for device := range placed.load {
+		load = max(load, placed.load[device])
+		fits = fits && placed.bytes[device] <= placed.Capacity[placed.kind[device]]
 	}
 	return load, fits
 }

@@ -35,14 +35,14 @@ import (
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
 // reports, and the context's where it ends before anything is found. The
 // *InfeasibleError says whether it is proven.
-func Solve(ctx context.Context, p *graph.Problem, set graph.Settings) (*graph.Solution, error) {
-	if err := p.Check(); err != nil {
+func Solve(ctx context.Context, problem *graph.Problem, set graph.Settings) (*graph.Solution, error) {
+	if err := problem.Check(); err != nil {
 		return nil, err
 	}
-	if err := p.Acyclic(); err != nil {
+	if err := problem.Acyclic(); err != nil {
 		return nil, err
 	}
-	if err := graph.NewInstance(p, p.Groups()).Feasible(); err != nil {
+	if err := graph.NewInstance(problem, problem.Groups()).Feasible(); err != nil {
 		return nil, err
 	}
 	if set.TimeLimit > 0 {
@@ -50,15 +50,15 @@ func Solve(ctx context.Context, p *graph.Problem, set graph.Settings) (*graph.So
 		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
 		defer cancel()
 	}
-	q := trimmed(p)
-	s := newAnywhere(graph.NewInstance(q, q.Groups()), set)
-	s.solve(ctx)
-	sol, err := s.result(ctx)
+	smaller := trimmed(problem)
+	call := newAnywhere(graph.NewInstance(smaller, smaller.Groups()), set)
+	call.solve(ctx)
+	sol, err := call.result(ctx)
 	if err != nil {
 		return nil, err
 	}
-	renumber(p, q, sol.Place)
-	return p.Certify(sol, ctx.Err() != nil)
+	renumber(problem, smaller, sol.Place)
+	return problem.Certify(sol, ctx.Err() != nil)
 }
 
 // anywhere is one call's work.
@@ -74,30 +74,30 @@ func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {
 }
 
 // take takes an assignment of the items if it is better by more than rounding.
-func (s *anywhere) take(place []int32, largest float64, method string) {
-	if largest < s.Answer.Value*(1-1e-12) && s.Incumbent.Take(s.Places(place), method) {
-		s.best = append(s.best[:0], place...)
+func (call *anywhere) take(place []int32, largest float64, method string) {
+	if largest < call.Answer.Value*(1-1e-12) && call.Incumbent.Take(call.Places(place), method) {
+		call.best = append(call.best[:0], place...)
 	}
 }
 
 // result is the answer, or why there is none.
-func (s *anywhere) result(ctx context.Context) (*graph.Solution, error) {
-	if s.best == nil {
-		return nil, s.nothing(ctx)
+func (call *anywhere) result(ctx context.Context) (*graph.Solution, error) {
+	if call.best == nil {
+		return nil, call.nothing(ctx)
 	}
-	return &s.Answer, nil
+	return &call.Answer, nil
 }
 
 // nothing explains why there is no answer.
-func (s *anywhere) nothing(ctx context.Context) error {
-	if err := ctx.Err(); err != nil && !s.none {
+func (call *anywhere) nothing(ctx context.Context) error {
+	if err := ctx.Err(); err != nil && !call.none {
 		return fmt.Errorf("stopped before any assignment within the capacities was found: %w", err)
 	}
 	how := ""
-	if s.none {
+	if call.none {
 		how = ": every assignment was tried"
 	}
-	e := s.Instance.TooLittle("not in parts that keep every capacity and run where they are" + how)
-	e.Unproved = !s.none
-	return e
+	fault := call.Instance.TooLittle("not in parts that keep every capacity and run where they are" + how)
+	fault.Unproved = !call.none
+	return fault
 }

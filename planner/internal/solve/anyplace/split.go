@@ -25,38 +25,38 @@ type splitter struct {
 }
 
 // newSplitter returns nil where the context ends.
-func newSplitter(ctx context.Context, l *netlist.Netlist, cells int) *splitter {
-	s := &splitter{Netlist: l, cells: cells, used: make([]bool, len(l.Wires))}
-	for w := range s.used {
-		s.used[w] = true
+func newSplitter(ctx context.Context, nets *netlist.Netlist, cells int) *splitter {
+	divide := &splitter{Netlist: nets, cells: cells, used: make([]bool, len(nets.Wires))}
+	for wire := range divide.used {
+		divide.used[wire] = true
 	}
-	if s.order = l.ThinOrder(ctx, s.used); s.order == nil {
+	if divide.order = nets.ThinOrder(ctx, divide.used); divide.order == nil {
 		return nil
 	}
-	return s
+	return divide
 }
 
 // splitStates bounds the work: wider pairs are left to annealing.
 const splitStates = 300
 
-// split finds sides for the items of devices d and e, true for d, that make
-// the largest of their loads less than it is.
-func (s *splitter) split(ctx context.Context, a *annealer, d, e int32) (items []int32, side []bool) {
-	for _, v := range s.order {
-		if a.place[v] == d || a.place[v] == e {
-			items = append(items, v)
+// split finds sides for the items of two devices, true for the first, that make
+// the larger of their loads less than it is.
+func (divide *splitter) split(ctx context.Context, anneal *annealer, device, other int32) (items []int32, side []bool) {
+	for _, item := range divide.order {
+		if anneal.place[item] == device || anneal.place[item] == other {
+			items = append(items, item)
 		}
 	}
-	f := s.LayOut(ctx, items, s.used, splitStates)
-	limit := max(a.load[d], a.load[e]) * (1 - 1e-9)
-	if f == nil || limit < netlist.LeastLoad {
+	frontier := divide.LayOut(ctx, items, divide.used, splitStates)
+	limit := max(anneal.load[device], anneal.load[other]) * (1 - 1e-9)
+	if frontier == nil || limit < netlist.MinLoad {
 		return nil, nil
 	}
-	labels := s.walk(ctx, f, s.Time[a.kind[d]], s.Time[a.kind[e]], a.Free[a.kind[d]], a.Free[a.kind[e]], limit)
-	best, least := -1, a.energies[d]+a.energies[e]
-	for i, l := range labels {
-		if x := a.energy(d, l[0], 0) + a.energy(e, l[1], 0); x < least*(1-1e-9) {
-			best, least = i, x
+	labels := divide.walk(ctx, frontier, divide.Time[anneal.kind[device]], divide.Time[anneal.kind[other]], anneal.Free[anneal.kind[device]], anneal.Free[anneal.kind[other]], limit)
+	best, least := -1, anneal.energies[device]+anneal.energies[other]
+	for i, label := range labels {
+		if here := anneal.energy(device, label[0], 0) + anneal.energy(other, label[1], 0); here < least*(1-1e-9) {
+			best, least = i, here
 		}
 	}
 	if best < 0 {
@@ -65,7 +65,7 @@ func (s *splitter) split(ctx context.Context, a *annealer, d, e int32) (items []
 	side = make([]bool, len(items))
 	j := int32(best)
 	for i := len(items) - 1; i >= 0; i-- {
-		from := s.trace[i][j]
+		from := divide.trace[i][j]
 		side[i] = from&1 == 1
 		j = from >> 1
 	}
@@ -73,32 +73,32 @@ func (s *splitter) split(ctx context.Context, a *annealer, d, e int32) (items []
 }
 
 // polish splits pair after pair until none can be split better.
-func (s *splitter) polish(ctx context.Context, a *annealer) (better bool) {
+func (divide *splitter) polish(ctx context.Context, anneal *annealer) (better bool) {
 	for changed := true; changed; {
 		changed = false
-		for d := range int32(a.devices) {
-			for e := range d {
+		for device := range int32(anneal.devices) {
+			for other := range device {
 				if ctx.Err() != nil {
 					return better
 				}
-				items, side := s.split(ctx, a, d, e)
+				items, side := divide.split(ctx, anneal, device, other)
 				if items == nil {
 					continue
 				}
-				before := append([]int32(nil), a.place...)
-				total := a.energies[d] + a.energies[e]
-				for i, v := range items {
-					to := e
+				before := append([]int32(nil), anneal.place...)
+				total := anneal.energies[device] + anneal.energies[other]
+				for i, item := range items {
+					to := other
 					if side[i] {
-						to = d
+						to = device
 					}
-					if a.place[v] != to {
-						a.move(v, to)
+					if anneal.place[item] != to {
+						anneal.move(item, to)
 					}
 				}
-				a.settle(d, e)
-				if a.energies[d]+a.energies[e] >= total {
-					a.refresh(before) // a capacity is in the way
+				anneal.settle(device, other)
+				if anneal.energies[device]+anneal.energies[other] >= total {
+					anneal.refresh(before) // a capacity is in the way
 					continue
 				}
 				changed, better = true, true
@@ -110,75 +110,75 @@ func (s *splitter) polish(ctx context.Context, a *annealer) (better bool) {
 
 // walk returns the pairs of loads, both within the limit, at the end;
 // none where the context ends.
-func (s *splitter) walk(ctx context.Context, f *netlist.Frontier, one, two []float64, freeOne, freeTwo bool, limit float64) [][2]float64 {
-	s.makeRoom(f)
+func (divide *splitter) walk(ctx context.Context, frontier *netlist.Frontier, one, two []float64, freeOne, freeTwo bool, limit float64) [][2]float64 {
+	divide.makeRoom(frontier)
 	labels, start := [][2]float64{{}}, []int32{0, 1}
-	scale := float64(s.cells) / limit * (1 - 1e-12)
-	for i, v := range f.Order {
+	scale := float64(divide.cells) / limit * (1 - 1e-12)
+	for i, item := range frontier.Order {
 		if ctx.Err() != nil {
 			return nil
 		}
-		for state, arcs := range f.Arcs[i] {
-			for choice, a := range arcs {
-				x, y := a.In, a.Out
+		for state, arcs := range frontier.Arcs[i] {
+			for choice, arc := range arcs {
+				here, there := arc.In, arc.Out
 				if freeOne {
-					x = 0
+					here = 0
 				}
 				if freeTwo {
-					y = 0
+					there = 0
 				}
 				if choice == 1 {
-					x += one[v]
+					here += one[item]
 				} else {
-					y += two[v]
+					there += two[item]
 				}
-				base := int(a.To) * s.cells
+				base := int(arc.To) * divide.cells
 				for j := start[state]; j < start[state+1]; j++ {
-					p, q := labels[j][0]+x, labels[j][1]+y
-					if p > limit || q > limit {
+					first, second := labels[j][0]+here, labels[j][1]+there
+					if first > limit || second > limit {
 						continue
 					}
-					if at := base + min(int(p*scale), s.cells-1); q < s.two[at] || (q == s.two[at] && p < s.one[at]) {
-						s.one[at], s.two[at], s.from[at] = p, q, 2*j+int32(choice)
+					if at := base + min(int(first*scale), divide.cells-1); second < divide.two[at] || (second == divide.two[at] && first < divide.one[at]) {
+						divide.one[at], divide.two[at], divide.from[at] = first, second, 2*j+int32(choice)
 					}
 				}
 			}
 		}
-		s.work += 200*len(f.Arcs[i]) + 10*len(labels) + s.cells*f.States[i]
-		labels, start = s.collect(i, f.States[i], labels, start)
+		divide.work += 200*len(frontier.Arcs[i]) + 10*len(labels) + divide.cells*frontier.States[i]
+		labels, start = divide.collect(i, frontier.States[i], labels, start)
 	}
 	return labels
 }
 
 // collect takes the labels that no other beats in both loads.
-func (s *splitter) collect(step, states int, labels [][2]float64, start []int32) ([][2]float64, []int32) {
-	labels, start, s.trace[step] = labels[:0], start[:0], s.trace[step][:0]
+func (divide *splitter) collect(step, states int, labels [][2]float64, start []int32) ([][2]float64, []int32) {
+	labels, start, divide.trace[step] = labels[:0], start[:0], divide.trace[step][:0]
 	for state := range states {
 		start = append(start, int32(len(labels)))
 		least := math.Inf(1)
-		for at := state * s.cells; at < (state+1)*s.cells; at++ {
-			if s.two[at] < least {
-				least = s.two[at]
-				labels = append(labels, [2]float64{s.one[at], least})
-				s.trace[step] = append(s.trace[step], s.from[at])
+		for at := state * divide.cells; at < (state+1)*divide.cells; at++ {
+			if divide.two[at] < least {
+				least = divide.two[at]
+				labels = append(labels, [2]float64{divide.one[at], least})
+				divide.trace[step] = append(divide.trace[step], divide.from[at])
 			}
-			s.one[at], s.two[at] = math.Inf(1), math.Inf(1)
+			divide.one[at], divide.two[at] = math.Inf(1), math.Inf(1)
 		}
 	}
 	return labels, append(start, int32(len(labels)))
 }
 
-func (s *splitter) makeRoom(f *netlist.Frontier) {
+func (divide *splitter) makeRoom(frontier *netlist.Frontier) {
 	widest := 0
-	for _, n := range f.States {
-		widest = max(widest, n)
+	for _, count := range frontier.States {
+		widest = max(widest, count)
 	}
-	for len(s.two) < widest*s.cells {
-		s.one = append(s.one, math.Inf(1))
-		s.two = append(s.two, math.Inf(1))
-		s.from = append(s.from, 0)
+	for len(divide.two) < widest*divide.cells {
+		divide.one = append(divide.one, math.Inf(1))
+		divide.two = append(divide.two, math.Inf(1))
+		divide.from = append(divide.from, 0)
 	}
-	for len(s.trace) < len(f.Order) {
-		s.trace = append(s.trace, nil)
+	for len(divide.trace) < len(frontier.Order) {
+		divide.trace = append(divide.trace, nil)
 	}
 }

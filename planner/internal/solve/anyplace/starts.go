@@ -8,78 +8,78 @@ import (
 
 // anneal makes a run from the annealer's start. The power and the unit change
 // from run to run: which suits a problem is not known before.
-func (s *anywhere) anneal(ctx context.Context, a *annealer, split *splitter, run int) {
-	a.squarings = 2 + run%3
-	if a.unit = s.Answer.LowerBound * 1.05; a.unit <= 0 {
-		a.unit = 1
+func (call *anywhere) anneal(ctx context.Context, anneal *annealer, split *splitter, run int) {
+	anneal.squarings = 2 + run%3
+	if anneal.unit = call.Answer.LowerBound * 1.05; anneal.unit <= 0 {
+		anneal.unit = 1
 	}
-	if s.best != nil && run%2 == 1 {
-		a.unit = s.Answer.Value
+	if call.best != nil && run%2 == 1 {
+		anneal.unit = call.Answer.Value
 	}
-	a.run(ctx, annealSteps*min(len(s.Nodes), mostItems), 3, 0.001)
-	s.polish(ctx, a, split, "simulated annealing")
+	anneal.run(ctx, annealSteps*min(len(call.Nodes), maxItems), 3, 0.001)
+	call.polish(ctx, anneal, split, "simulated annealing")
 }
 
 // polish splits pairs of the annealer's best answer anew, and takes it.
-func (s *anywhere) polish(ctx context.Context, a *annealer, split *splitter, method string) {
-	if a.found() {
-		a.refresh(a.best)
+func (call *anywhere) polish(ctx context.Context, anneal *annealer, split *splitter, method string) {
+	if anneal.found() {
+		anneal.refresh(anneal.best)
 	}
-	split.polish(ctx, a)
-	if a.found() {
-		s.take(a.best, a.bestLoad, method+", and pairs of devices divided anew: any assignment is allowed, too many to try all")
+	split.polish(ctx, anneal)
+	if anneal.found() {
+		call.take(anneal.best, anneal.bestLoad, method+", and pairs of devices divided anew: any assignment is allowed, too many to try all")
 	}
 }
 
 // chain starts from what contiguous parts can do.
-func (s *anywhere) chain(ctx context.Context, a *annealer, split *splitter) {
-	if s.best == nil {
+func (call *anywhere) chain(ctx context.Context, anneal *annealer, split *splitter) {
+	if call.best == nil {
 		return
 	}
-	a.unit = s.Answer.Value
-	a.refresh(s.best)
-	a.note()
-	s.polish(ctx, a, split, s.Answer.Method)
+	anneal.unit = call.Answer.Value
+	anneal.refresh(call.best)
+	anneal.note()
+	call.polish(ctx, anneal, split, call.Answer.Method)
 }
 
 // kick shakes an answer a little, lets it settle, and goes on from there if it
 // is nearly as good (iterated local search).
-func (s *anywhere) kick(ctx context.Context, a *annealer, split *splitter) {
-	at, load := append([]int32(nil), s.best...), s.Answer.Value
-	stop, steps := split.work+kickWork, kickSteps*min(len(s.Nodes), mostItems)
+func (call *anywhere) kick(ctx context.Context, anneal *annealer, split *splitter) {
+	at, load := append([]int32(nil), call.best...), call.Answer.Value
+	stop, steps := split.work+kickWork, kickSteps*min(len(call.Nodes), maxItems)
 	for range kicks {
-		if s.over(ctx) || split.work > stop {
+		if call.over(ctx) || split.work > stop {
 			return
 		}
-		a.unit = load
-		a.squarings = 2 + a.rng.IntN(4)
-		hot := [...]float64{0.02, 0.2}[a.rng.IntN(2)]
-		copy(a.place, at)
-		a.refresh(a.place)
+		anneal.unit = load
+		anneal.squarings = 2 + anneal.rng.IntN(4)
+		hot := [...]float64{0.02, 0.2}[anneal.rng.IntN(2)]
+		copy(anneal.place, at)
+		anneal.refresh(anneal.place)
 		for range steps / 4 {
-			a.step(hot)
+			anneal.step(hot)
 		}
-		a.forget()
-		a.run(ctx, steps, hot, 0.001)
-		s.polish(ctx, a, split, "iterated local search")
-		if a.found() && a.bestLoad <= load*(1+0.002*a.rng.Float64()) {
-			load = a.bestLoad
-			copy(at, a.best)
+		anneal.forget()
+		anneal.run(ctx, steps, hot, 0.001)
+		call.polish(ctx, anneal, split, "iterated local search")
+		if anneal.found() && anneal.bestLoad <= load*(1+0.002*anneal.rng.Float64()) {
+			load = anneal.bestLoad
+			copy(at, anneal.best)
 		}
 	}
 }
 
 // scatter puts each item on a random device of the kind that is best for it.
-func (s *anywhere) scatter(rng *rand.Rand) []int32 {
-	place := make([]int32, len(s.Nodes))
-	for v := range place {
+func (call *anywhere) scatter(rng *rand.Rand) []int32 {
+	place := make([]int32, len(call.Nodes))
+	for item := range place {
 		kind := -1
-		for k, n := range s.Count {
-			if n > 0 && s.Size[v] <= s.Capacity[k] && (kind < 0 || s.Time[k][v] < s.Time[kind][v]) {
+		for k, count := range call.Count {
+			if count > 0 && call.Size[item] <= call.Capacity[k] && (kind < 0 || call.Time[k][item] < call.Time[kind][item]) {
 				kind = k
 			}
 		}
-		place[v] = int32(s.First[kind] + rng.IntN(s.Count[kind]))
+		place[item] = int32(call.First[kind] + rng.IntN(call.Count[kind]))
 	}
 	return place
 }
@@ -87,20 +87,20 @@ func (s *anywhere) scatter(rng *rand.Rand) []int32 {
 // onePass goes through the items once, so that there is an answer however soon
 // the end comes: an item joins the one before unless that device then has more
 // than the average, or cannot take it; then it goes where the least is.
-func (s *anywhere) onePass(average float64) {
-	kind := s.KindOf()
+func (call *anywhere) onePass(average float64) {
+	kind := call.KindOf()
 	load, bytes := make([]float64, len(kind)), make([]float64, len(kind))
-	place := make([]int32, len(s.Nodes))
+	place := make([]int32, len(call.Nodes))
 	at := 0
-	for v := range place {
-		can := func(d int) bool {
-			return !math.IsInf(s.Time[kind[d]][v], 1) && bytes[d]+s.Size[v] <= s.Capacity[kind[d]]
+	for item := range place {
+		can := func(device int) bool {
+			return !math.IsInf(call.Time[kind[device]][item], 1) && bytes[device]+call.Size[item] <= call.Capacity[kind[device]]
 		}
-		if !can(at) || load[at]+s.Time[kind[at]][v] > average {
+		if !can(at) || load[at]+call.Time[kind[at]][item] > average {
 			least := -1
-			for d := range kind {
-				if can(d) && (least < 0 || load[d]+s.Time[kind[d]][v] < load[least]+s.Time[kind[least]][v]) {
-					least = d
+			for device := range kind {
+				if can(device) && (least < 0 || load[device]+call.Time[kind[device]][item] < load[least]+call.Time[kind[least]][item]) {
+					least = device
 				}
 			}
 			if least < 0 {
@@ -108,9 +108,9 @@ func (s *anywhere) onePass(average float64) {
 			}
 			at = least
 		}
-		place[v] = int32(at)
-		load[at] += s.Time[kind[at]][v]
-		bytes[at] += s.Size[v]
+		place[item] = int32(at)
+		load[at] += call.Time[kind[at]][item]
+		bytes[at] += call.Size[item]
 	}
-	s.take(place, 0, "one pass: each item where the one before is, or where the least is")
+	call.take(place, 0, "one pass: each item where the one before is, or where the least is")
 }

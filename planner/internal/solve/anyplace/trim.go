@@ -4,20 +4,20 @@ import "github.com/devmap-dev/devmap/planner/internal/solve/graph"
 
 // trimmed leaves out devices beyond one for each node: a file may ask for many
 // thousand, and tables have a row for each.
-func trimmed(p *graph.Problem) *graph.Problem {
-	q := &graph.Problem{Nodes: p.Nodes, Edges: p.Edges}
-	for _, k := range p.Kinds {
-		k.Count = min(k.Count, len(p.Nodes))
-		q.Kinds = append(q.Kinds, k)
+func trimmed(problem *graph.Problem) *graph.Problem {
+	smaller := &graph.Problem{Nodes: problem.Nodes, Edges: problem.Edges}
+	for _, kind := range problem.Kinds {
+		kind.Count = min(kind.Count, len(problem.Nodes))
+		smaller.Kinds = append(smaller.Kinds, kind)
 	}
-	return q
+	return smaller
 }
 
-// renumber turns devices of the trimmed problem q into those of p.
-func renumber(p, q *graph.Problem, place []int) {
-	for v, d := range place {
-		for k := range q.KindOf(d) {
-			place[v] += p.Kinds[k].Count - q.Kinds[k].Count
+// renumber turns devices of the trimmed problem into those of the whole one.
+func renumber(problem, smaller *graph.Problem, place []int) {
+	for node, device := range place {
+		for kind := range smaller.KindOf(device) {
+			place[node] += problem.Kinds[kind].Count - smaller.Kinds[kind].Count
 		}
 	}
 }

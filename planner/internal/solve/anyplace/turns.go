@@ -22,7 +22,7 @@ const (
 	kicks       = 16          // in a round
 	kickSteps   = 400         // for each item
 	kickWork    = 500_000_000 // of the splits in a round
-	mostItems   = 250         // that steps are made for
+	maxItems    = 250         // that steps are made for
 	splitCells  = 400
 	boundEffort = 800_000     // labels of one step
 	fineEffort  = 5_000_000   // the same in the second half
@@ -30,71 +30,71 @@ const (
 )
 
 // solve does what is cheap first, and ends where a bound meets an answer.
-func (s *anywhere) solve(ctx context.Context) {
-	prices, average := s.Average(s.EveryKind(), s.Size)
-	s.Raise(average, graph.ByAverage)
-	s.onePass(average)
-	if s.Proven() {
+func (call *anywhere) solve(ctx context.Context) {
+	prices, average := call.Average(call.EveryKind(), call.Size)
+	call.Raise(average, graph.ByAverage)
+	call.onePass(average)
+	if call.Proven() {
 		return
 	}
-	s.inOrder(ctx)
-	s.unit(ctx)
-	if s.tooLarge() {
-		s.Answer.Method += "; tables for a search of any assignment would be too large"
+	call.inOrder(ctx)
+	call.unit(ctx)
+	if call.tooLarge() {
+		call.Answer.Method += "; tables for a search of any assignment would be too large"
 		return
 	}
-	if !s.over(ctx) {
-		s.exact(ctx, prices)
+	if !call.over(ctx) {
+		call.exact(ctx, prices)
 	}
-	if !s.over(ctx) {
-		s.search(ctx)
+	if !call.over(ctx) {
+		call.search(ctx)
 	}
 }
 
-// mostHeld bounds the table of what each device holds of each wire, of 4 bytes.
-const mostHeld = 1 << 26
+// maxHeld bounds the table of what each device holds of each wire, of 4 bytes.
+const maxHeld = 1 << 26
 
-func (s *anywhere) tooLarge() bool { return len(s.Wires)*s.Problem.Devices() > mostHeld }
+func (call *anywhere) tooLarge() bool { return len(call.Wires)*call.Problem.Devices() > maxHeld }
 
 // inOrder takes the contiguous answer, for which it waits up to half of the
 // time that is left: the search for any assignment goes on from there.
-func (s *anywhere) inOrder(ctx context.Context) {
+func (call *anywhere) inOrder(ctx context.Context) {
 	part, cancel := startOf(ctx)
 	defer cancel()
-	sol, err := downset.Solve(part, s.Problem, graph.Settings{Seed: s.Settings.Seed})
+	sol, err := downset.Solve(part, call.Problem, graph.Settings{Seed: call.Settings.Seed})
 	if err != nil {
 		return
 	}
-	place := make([]int32, len(s.Nodes))
-	for v, d := range sol.Place {
-		place[s.ItemOf[v]] = int32(d)
+	place := make([]int32, len(call.Nodes))
+	for item, device := range sol.Place {
+		place[call.ItemOf[item]] = int32(device)
 	}
-	s.take(place, sol.Value, sol.Method)
+	call.take(place, sol.Value, sol.Method)
 }
 
 // unit finds the bound of the largest unit, in an eighth of the time that is
 // left.
-func (s *anywhere) unit(ctx context.Context) {
+func (call *anywhere) unit(ctx context.Context) {
 	part, cancel := partOf(ctx, 0.125)
 	defer cancel()
-	if ctx.Err() != nil || s.Proven() {
+	if ctx.Err() != nil || call.Proven() {
 		return
 	}
-	unit, item := boundcut.Unit(part, s.Netlist)
-	s.Raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", graph.Named(s.Names(item))))
+	unit, item := boundcut.Unit(part, call.Netlist)
+	call.Raise(unit, fmt.Sprintf("largest unit: %s, with the transfers that it cannot avoid in any company", graph.Named(call.Names(item))))
 }
 
-// leastStart is what the contiguous answer is given however short the limit
+// minStart is what the contiguous answer is given however short the limit
 // is, so that any assignment is not worse for having had less time for it.
-const leastStart = 100 * time.Millisecond
+const minStart = 100 * time.Millisecond
 
-// startOf ends after half of the time that is left, or leastStart.
+// startOf ends after half of the time that is left, or minStart.
 func startOf(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, timed := ctx.Deadline()
-	if half := time.Until(end) / 2; !timed || half > leastStart || errors.Is(ctx.Err(), context.Canceled) {
+	if half := time.Until(end) / 2; !timed || half > minStart || errors.Is(ctx.Err(), context.Canceled) {
 		return partOf(ctx, 0.5)
 	}
-	return context.WithTimeout(context.WithoutCancel(ctx), leastStart)
+	return context.WithTimeout(context.WithoutCancel(ctx), minStart)
 }
 
 // partOf ends after a part of the time that is left, where there is an end.
@@ -106,35 +106,35 @@ func partOf(ctx context.Context, part float64) (context.Context, context.CancelF
 }
 
 // over tells that there is nothing left to do, or no time.
-func (s *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil || s.Proven() }
+func (call *anywhere) over(ctx context.Context) bool { return ctx.Err() != nil || call.Proven() }
 
 // search takes turns: a bound that meets an answer saves the rest of the work,
 // a better answer makes the bound's sets smaller.
-func (s *anywhere) search(ctx context.Context) {
-	split := newSplitter(ctx, s.Netlist, splitCells)
+func (call *anywhere) search(ctx context.Context) {
+	split := newSplitter(ctx, call.Netlist, splitCells)
 	if split == nil {
 		return
 	}
-	rng := rand.New(rand.NewPCG(s.Settings.Seed, 0))
-	a := newAnnealer(newPlacement(s.Netlist, s.scatter(rng)), rng)
-	s.chain(ctx, a, split)
+	rng := rand.New(rand.NewPCG(call.Settings.Seed, 0))
+	anneal := newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
+	call.chain(ctx, anneal, split)
 	_, timed := ctx.Deadline()
-	for run := 0; run < annealRuns || timed && s.best == nil; run++ {
-		if s.over(ctx) {
+	for run := 0; run < annealRuns || timed && call.best == nil; run++ {
+		if call.over(ctx) {
 			return
 		}
-		a = newAnnealer(newPlacement(s.Netlist, s.scatter(rng)), rng)
-		s.anneal(ctx, a, split, run)
+		anneal = newAnnealer(newPlacement(call.Netlist, call.scatter(rng)), rng)
+		call.anneal(ctx, anneal, split, run)
 	}
-	if s.over(ctx) || s.best == nil {
+	if call.over(ctx) || call.best == nil {
 		return
 	}
-	sets := boundprice.New(ctx, s.Netlist, boundEffort)
+	sets := boundprice.New(ctx, call.Netlist, boundEffort)
 	for round := 0; round < kickRounds || timed; round++ {
-		if !s.over(ctx) {
-			s.kick(ctx, a, split)
+		if !call.over(ctx) {
+			call.kick(ctx, anneal, split)
 		}
-		if s.over(ctx) {
+		if call.over(ctx) {
 			return
 		}
 		if sets == nil {
@@ -143,7 +143,7 @@ func (s *anywhere) search(ctx context.Context) {
 		if round == kickRounds/2 {
 			sets.Refine(fineEffort)
 		}
-		sets.Improve(ctx, s.Answer.Value, sets.Steps(boundWork))
-		s.Raise(sets.Bound, "sets: at some prices, all items are worth more than what all devices can take within this load")
+		sets.Improve(ctx, call.Answer.Value, sets.Steps(boundWork))
+		call.Raise(sets.Bound, "sets: at some prices, all items are worth more than what all devices can take within this load")
 	}
 }

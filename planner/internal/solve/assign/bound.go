@@ -27,32 +27,32 @@ func (it *items) average() (*big.Rat, string) {
 			low, why = to, because
 		}
 	}
-	for d, b := range it.p.Budgets {
-		raise(big.NewRat(it.fixed(d), b), byFixed)
+	for device, budget := range it.problem.Budgets {
+		raise(big.NewRat(it.fixed(device), budget), byFixed)
 	}
 	// Devices that are above the level already take nothing: leave them out.
-	level := func(d int) *big.Rat { return big.NewRat(it.fixed(d), it.p.Budgets[d]) }
-	order := make([]int, len(it.p.Budgets))
-	for d := range order {
-		order[d] = d
+	level := func(device int) *big.Rat { return big.NewRat(it.fixed(device), it.problem.Budgets[device]) }
+	order := make([]int, len(it.problem.Budgets))
+	for device := range order {
+		order[device] = device
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return level(a).Cmp(level(b)) })
 	load, budget := big.NewInt(it.total), new(big.Int)
 	load.Mul(load, big.NewInt(it.unit))
 	var even *big.Rat
-	for _, d := range order {
-		if even != nil && level(d).Cmp(even) >= 0 {
+	for _, device := range order {
+		if even != nil && level(device).Cmp(even) >= 0 {
 			break
 		}
-		load.Add(load, big.NewInt(it.fixed(d)))
-		budget.Add(budget, big.NewInt(it.p.Budgets[d]))
+		load.Add(load, big.NewInt(it.fixed(device)))
+		budget.Add(budget, big.NewInt(it.problem.Budgets[device]))
 		even = new(big.Rat).SetFrac(load, budget)
 	}
 	raise(even, byAverage)
 	if len(it.weight) > 0 {
 		var alone *big.Rat
-		for d, b := range it.p.Budgets {
-			alone = lower(alone, big.NewRat(it.fixed(d)+it.weight[0]*it.unit, b))
+		for device, budget := range it.problem.Budgets {
+			alone = lower(alone, big.NewRat(it.fixed(device)+it.weight[0]*it.unit, budget))
 		}
 		raise(alone, byLargest)
 	}
@@ -62,11 +62,11 @@ func (it *items) average() (*big.Rat, string) {
 // refute says by which argument nothing fits under caps; "": by none here.
 func (it *items) refute(caps []int64) string {
 	room, most := int64(0), int64(-1)
-	for _, c := range caps {
-		if c < 0 {
+	for _, capacity := range caps {
+		if capacity < 0 {
 			return byFixed
 		}
-		room, most = room+min(c, it.total), max(most, c)
+		room, most = room+min(capacity, it.total), max(most, capacity)
 	}
 	switch {
 	case room < it.total:
@@ -88,20 +88,20 @@ func (it *items) refute(caps []int64) string {
 // bound of Dell'Amico and Martello, §2: the j+1 smallest share a device).
 func (it *items) tooMany(caps []int64) bool {
 	sums := make([]int64, len(it.weight)+1)
-	for i, w := range it.weight {
-		sums[i+1] = sums[i] + w
+	for i, weight := range it.weight {
+		sums[i+1] = sums[i] + weight
 	}
-	for n := 1; n <= len(it.weight); n++ {
+	for count := 1; count <= len(it.weight); count++ {
 		fit, last, of := 0, int64(-1), 0
-		for _, c := range caps {
-			if c != last {
-				last, of = c, n-sort.Search(n, func(i int) bool { return sums[n]-sums[i] <= c })
+		for _, capacity := range caps {
+			if capacity != last {
+				last, of = capacity, count-sort.Search(count, func(i int) bool { return sums[count]-sums[i] <= capacity })
 			}
-			if fit += of; fit >= n {
+			if fit += of; fit >= count {
 				break
 			}
 		}
-		if fit < n {
+		if fit < count {
 			return true
 		}
 	}
@@ -114,11 +114,11 @@ func (it *items) unreached(caps []int64) bool {
 	if most > exactSums || len(it.size) == 0 {
 		return false
 	}
-	var r reach
-	r.build(it.size, it.count, most)
+	var reachable reach
+	reachable.build(it.size, it.count, most)
 	room := int64(0)
-	for _, c := range caps {
-		room += r.most(c)
+	for _, capacity := range caps {
+		room += reachable.most(capacity)
 	}
 	return room < it.total
 }

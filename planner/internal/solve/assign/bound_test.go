@@ -54,11 +54,11 @@ func TestRefute(t *testing.T) {
 	said, missed := map[string]int{}, 0
 	for i := range 30_000 {
 		it := drawAssign(rng)
-		caps := make([]int64, len(it.p.Budgets))
+		caps := make([]int64, len(it.problem.Budgets))
 		even := it.total/int64(len(caps)) + rng.Int64N(8)
 		for d := range caps {
 			caps[d] = even
-			if it.p.Fixed != nil {
+			if it.problem.Fixed != nil {
 				caps[d] += rng.Int64N(21) - 11
 			}
 		}
@@ -93,7 +93,7 @@ func TestAverage(t *testing.T) {
 		best := leastShare(it)
 		low, why := it.average()
 		if low.Cmp(best) > 0 {
-			t.Fatalf("%d: %v on %v beside %v: no share is said to be below %v (%s), and one is %v", i, it.p.Sizes, it.p.Budgets, it.p.Fixed, low, why, best)
+			t.Fatalf("%d: %v on %v beside %v: no share is said to be below %v (%s), and one is %v", i, it.problem.Sizes, it.problem.Budgets, it.problem.Fixed, low, why, best)
 		}
 		if low.Cmp(best) == 0 {
 			met++
@@ -107,7 +107,7 @@ func TestAverage(t *testing.T) {
 			t.Fatalf("%d: under a limit of %v everything fits into %v, and the least share is %v", i, limit, caps, best)
 		}
 		for d, c := range it.room(limit, true) { // the most units that are a share below it
-			load := func(c int64) *big.Rat { return big.NewRat(it.fixed(d)+c*it.unit, it.p.Budgets[d]) }
+			load := func(c int64) *big.Rat { return big.NewRat(it.fixed(d)+c*it.unit, it.problem.Budgets[d]) }
 			if c >= 0 && load(c).Cmp(limit) >= 0 || c < it.total && load(c+1).Cmp(limit) < 0 {
 				t.Fatalf("%d: %d units of device %d are said to be the most below %v", i, c, d, limit)
 			}
@@ -126,17 +126,17 @@ func TestAverage(t *testing.T) {
 
 // leastShare is the least largest share of all assignments.
 func leastShare(it *items) *big.Rat {
-	loads := slices.Clone(it.p.Fixed)
+	loads := slices.Clone(it.problem.Fixed)
 	if loads == nil {
-		loads = make([]int64, len(it.p.Budgets))
+		loads = make([]int64, len(it.problem.Budgets))
 	}
 	var best *big.Rat
 	var put func(i int)
 	put = func(i int) {
-		if i == len(it.p.Sizes) {
+		if i == len(it.problem.Sizes) {
 			most := new(big.Rat)
 			for d, load := range loads {
-				if share := big.NewRat(load, it.p.Budgets[d]); share.Cmp(most) > 0 {
+				if share := big.NewRat(load, it.problem.Budgets[d]); share.Cmp(most) > 0 {
 					most = share
 				}
 			}
@@ -144,9 +144,9 @@ func leastShare(it *items) *big.Rat {
 			return
 		}
 		for d := range loads {
-			loads[d] += it.p.Sizes[i]
+			loads[d] += it.problem.Sizes[i]
 			put(i + 1)
-			loads[d] -= it.p.Sizes[i]
+			loads[d] -= it.problem.Sizes[i]
 		}
 	}
 	put(0)

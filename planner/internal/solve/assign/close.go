@@ -11,10 +11,10 @@ const short, again = 5000, 2000
 // close asks for limits between the bound and the value whether all items fit,
 // until none is left between. Questions that are long to answer are passed over
 // and asked again with more time once the others are answered.
-func (s *solver) close() {
-	for nodes := int64(4 * short); !s.done(); nodes *= 4 {
-		if !s.round(nodes) {
-			s.stopped = true
+func (call *solver) close() {
+	for nodes := int64(4 * short); !call.done(); nodes *= 4 {
+		if !call.round(nodes) {
+			call.stopped = true
 			return
 		}
 	}
@@ -25,34 +25,34 @@ func (s *solver) close() {
 // under it nothing is left to prove (iterative weakening; Schreiber, Korf and
 // Moffitt, J. ACM 65, 2018). Once something new was found it halves the range.
 // It returns false when the search is over.
-func (s *solver) round(nodes int64) bool {
-	low := s.low // as if what was passed over had been refuted
+func (call *solver) round(nodes int64) bool {
+	low := call.low // as if what was passed over had been refuted
 	step := new(big.Rat)
 	halve := false
-	for !s.done() && low.Cmp(s.high) < 0 {
+	for !call.done() && low.Cmp(call.high) < 0 {
 		limit := new(big.Rat).Add(low, step)
 		if halve {
-			limit = middle(low, s.high)
+			limit = middle(low, call.high)
 		}
-		caps := s.it.room(limit, false)
-		if limit.Cmp(s.high) >= 0 || fits(s.it.room(s.high, true), caps) {
-			caps = s.it.room(s.high, true)
+		caps := call.it.room(limit, false)
+		if limit.Cmp(call.high) >= 0 || fits(call.it.room(call.high, true), caps) {
+			caps = call.it.room(call.high, true)
 		}
-		switch s.decide(caps, nodes) {
+		switch call.decide(caps, nodes) {
 		case yes:
 			halve = true
 			continue
 		case stopped:
-			if s.ctx.Err() != nil || s.spent() {
+			if call.ctx.Err() != nil || call.spent() {
 				return false
 			}
 		case no:
 		}
-		if next := s.it.next(caps); next != nil && next.Cmp(low) > 0 {
+		if next := call.it.next(caps); next != nil && next.Cmp(low) > 0 {
 			low = next
 		}
 		if step.Sign() == 0 {
-			step.SetFrac64(s.it.unit, slices.Max(s.it.p.Budgets))
+			step.SetFrac64(call.it.unit, slices.Max(call.it.problem.Budgets))
 		} else {
 			step.Add(step, step)
 		}
@@ -62,8 +62,8 @@ func (s *solver) round(nodes int64) bool {
 
 // fits says that no device may hold more under a than under b.
 func fits(a, b []int64) bool {
-	for d := range a {
-		if a[d] > b[d] {
+	for device := range a {
+		if a[device] > b[device] {
 			return false
 		}
 	}
@@ -71,51 +71,51 @@ func fits(a, b []int64) bool {
 }
 
 // decide answers for one limit and takes the answer in.
-func (s *solver) decide(caps []int64, nodes int64) verdict {
-	if why := s.it.refute(caps); why != "" {
-		s.raise(caps, why)
+func (call *solver) decide(caps []int64, nodes int64) verdict {
+	if why := call.it.refute(caps); why != "" {
+		call.raise(caps, why)
 		return no
 	}
-	v := s.search(caps, short, false)
-	if v == stopped && s.ctx.Err() == nil && !s.spent() {
-		v = s.search(caps, nodes, true)
+	answer := call.search(caps, short, false)
+	if answer == stopped && call.ctx.Err() == nil && !call.spent() {
+		answer = call.search(caps, nodes, true)
 	}
-	return v
+	return answer
 }
 
-func (s *solver) spent() bool { return s.settings.Nodes > 0 && s.nodes >= s.settings.Nodes }
+func (call *solver) spent() bool { return call.settings.Nodes > 0 && call.nodes >= call.settings.Nodes }
 
 // left is how many nodes may still be spent.
-func (s *solver) left() int64 {
-	if s.settings.Nodes <= 0 {
+func (call *solver) left() int64 {
+	if call.settings.Nodes <= 0 {
 		return 1 << 60
 	}
-	return max(s.settings.Nodes-s.nodes, 0)
+	return max(call.settings.Nodes-call.nodes, 0)
 }
 
 // search fills at most nodes devices, with the linear program's prices if asked.
-func (s *solver) search(caps []int64, nodes int64, priced bool) verdict {
-	nodes = min(nodes, s.left())
-	find := newSearch(s.ctx, s.it, caps, nodes)
+func (call *solver) search(caps []int64, nodes int64, priced bool) verdict {
+	nodes = min(nodes, call.left())
+	find := newSearch(call.ctx, call.it, caps, nodes)
 	if priced {
-		of, most, table, refuted, ok := s.it.dual(s.ctx, find.caps, find.left, &s.known)
+		of, most, table, refuted, ok := call.it.dual(call.ctx, find.caps, find.left, &call.known)
 		if refuted {
-			s.raise(caps, byProgram)
+			call.raise(caps, byProgram)
 			return no
 		}
 		if ok {
 			find.price(of, most, table)
-			find.again, find.known = again, &s.known
+			find.again, find.known = again, &call.known
 		}
 	}
-	v := find.run()
-	s.nodes += nodes - max(find.nodes, 0)
-	switch v {
+	answer := find.run()
+	call.nodes += nodes - max(find.nodes, 0)
+	switch answer {
 	case yes:
-		s.offer(find.place(caps))
+		call.offer(find.place(caps))
 	case no:
-		s.raise(caps, bySearch)
+		call.raise(caps, bySearch)
 	case stopped:
 	}
-	return v
+	return answer
 }

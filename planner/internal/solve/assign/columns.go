@@ -14,8 +14,8 @@ type pool struct {
 
 func (k *pool) add(it *items, found []taken) {
 	load := int64(0)
-	for _, t := range found {
-		load += int64(t.n) * it.size[t.kind]
+	for _, take := range found {
+		load += int64(take.count) * it.size[take.kind]
 	}
 	k.sets, k.loads = append(k.sets, set{items: found}), append(k.loads, load)
 }
@@ -24,35 +24,35 @@ func (k *pool) add(it *items, found []taken) {
 const gain = 1e-6
 
 // enterKnown enters the known set that gains most.
-func (p *program) enterKnown(known *pool) bool {
+func (lp *program) enterKnown(known *pool) bool {
 	most, best, group := gain, -1, 0
-	costs := p.prices[len(p.it.size):]
+	costs := lp.prices[len(lp.it.size):]
 	for i := range known.sets {
-		if worth := p.valued(known.sets[i].items); worth > most {
-			for g, c := range p.caps {
-				if known.loads[i] <= c && worth-costs[g] > most {
+		if worth := lp.valued(known.sets[i].items); worth > most {
+			for g, capacity := range lp.caps {
+				if known.loads[i] <= capacity && worth-costs[g] > most {
 					most, best, group = worth-costs[g], i, g
 				}
 			}
 		}
 	}
-	return best >= 0 && p.enterSet(known.sets[best].items, group)
+	return best >= 0 && lp.enterSet(known.sets[best].items, group)
 }
 
 // enterSet brings a set into the basis, on a device of a group.
-func (p *program) enterSet(items []taken, group int) bool {
-	return p.enter(append(slices.Clip(items), taken{len(p.it.size) + group, -1}), 1)
+func (lp *program) enterSet(items []taken, group int) bool {
+	return lp.enter(append(slices.Clip(items), taken{len(lp.it.size) + group, -1}), 1)
 }
 
 // valued is what a set is worth at the basis's prices; 0 where not all of it is
 // left.
-func (p *program) valued(items []taken) float64 {
+func (lp *program) valued(items []taken) float64 {
 	worth := 0.0
-	for _, t := range items {
-		if t.n > p.it.count[t.kind] {
+	for _, take := range items {
+		if take.count > lp.it.count[take.kind] {
 			return 0
 		}
-		worth += float64(t.n) * p.prices[t.kind]
+		worth += float64(take.count) * lp.prices[take.kind]
 	}
 	return worth
 }
@@ -61,20 +61,20 @@ func (p *program) valued(items []taken) float64 {
 // the basis and the best so far, which wander less (Wentges, International
 // Transactions in Operational Research 4, 1997), and under the basis's own
 // where that finds nothing. found is nil where no set gains.
-func (p *program) separate() (found []taken, group int) {
+func (lp *program) separate() (found []taken, group int) {
 	const near = 0.7
-	kinds := len(p.it.size)
+	kinds := len(lp.it.size)
 	between := make([]float64, kinds)
-	for t := range between {
-		between[t] = (1-near)*p.prices[t] + near*p.total*float64(p.of[t])/float64(p.most)
+	for kind := range between {
+		between[kind] = (1-near)*lp.prices[kind] + near*lp.total*float64(lp.of[kind])/float64(lp.most)
 	}
-	for _, at := range [][]float64{between, p.prices[:kinds]} {
-		whole := p.whole(at)
-		p.keep(whole)
+	for _, at := range [][]float64{between, lp.prices[:kinds]} {
+		whole := lp.whole(at)
+		lp.keep(whole)
 		most := gain
-		for g, c := range p.caps {
-			items := p.table.set(p.it, whole, c)
-			if gained := p.valued(items) - p.prices[kinds+g]; gained > most {
+		for g, capacity := range lp.caps {
+			items := lp.table.set(lp.it, whole, capacity)
+			if gained := lp.valued(items) - lp.prices[kinds+g]; gained > most {
 				most, found, group = gained, items, g
 			}
 		}
@@ -87,48 +87,48 @@ func (p *program) separate() (found []taken, group int) {
 
 // keep fills the table with prices and notes them if they prove more than the
 // best so far.
-func (p *program) keep(of []int64) {
-	p.table.fill(p.it, of)
+func (lp *program) keep(of []int64) {
+	lp.table.fill(lp.it, of)
 	worth, most := int64(0), int64(0)
-	for t, n := range p.it.count {
-		worth += int64(n) * of[t]
+	for kind, count := range lp.it.count {
+		worth += int64(count) * of[kind]
 	}
-	for g, c := range p.caps {
-		most += p.devices[g] * p.table.best(0, c)
+	for group, capacity := range lp.caps {
+		most += lp.devices[group] * lp.table.best(0, capacity)
 	}
-	if most > 0 && float64(worth)*float64(p.most) > float64(p.worth)*float64(most) {
-		p.of, p.most, p.worth = of, most, worth
+	if most > 0 && float64(worth)*float64(lp.most) > float64(lp.worth)*float64(most) {
+		lp.of, lp.most, lp.worth = of, most, worth
 	}
 }
 
 // price finds the items' prices in this basis.
-func (p *program) price() {
-	clear(p.prices)
-	for r, row := range p.inverse {
-		if p.cost[r] > 0 {
-			for t, x := range row {
-				p.prices[t] += p.cost[r] * x
+func (lp *program) price() {
+	clear(lp.prices)
+	for r, row := range lp.inverse {
+		if lp.cost[r] > 0 {
+			for kind, x := range row {
+				lp.prices[kind] += lp.cost[r] * x
 			}
 		}
 	}
 }
 
 // whole rounds prices; below 0 is 0, and the highest is at most unitPrice.
-func (p *program) whole(prices []float64) []int64 {
-	of := make([]int64, len(p.it.size))
+func (lp *program) whole(prices []float64) []int64 {
+	of := make([]int64, len(lp.it.size))
 	unit := unitPrice / max(1, slices.Max(prices[:len(of)]))
-	for t := range of {
-		of[t] = int64(math.Round(max(0, prices[t]) * unit))
+	for kind := range of {
+		of[kind] = int64(math.Round(max(0, prices[kind]) * unit))
 	}
 	return of
 }
 
 // negative finds the row of lowest price below 0: exceeding it pays.
-func (p *program) negative() int {
+func (lp *program) negative() int {
 	row, lowest := -1, -1e-7
-	for t, x := range p.prices {
+	for kind, x := range lp.prices {
 		if x < lowest {
-			row, lowest = t, x
+			row, lowest = kind, x
 		}
 	}
 	return row

@@ -15,7 +15,7 @@ type set struct {
 // outside would still fit: what the larger one leaves behind then fits where it
 // was (the dominance of Martello and Toth, Knapsack Problems, 1990, chapter 8).
 type filler struct {
-	s       *search
+	search  *search
 	reach   *reach
 	group   int
 	first   int
@@ -29,95 +29,95 @@ type filler struct {
 	bought  []int64 // value of the set being built at each price
 }
 
-func (f *filler) start(s *search, r *reach, group, first int) {
-	f.s, f.reach, f.group, f.first, f.resumed = s, r, group, first, false
-	if f.counts == nil {
-		f.counts, f.from = make([]int, len(s.rem)), make([]int, len(s.rem))
+func (fill *filler) start(find *search, reachable *reach, group, first int) {
+	fill.search, fill.reach, fill.group, fill.first, fill.resumed = find, reachable, group, first, false
+	if fill.counts == nil {
+		fill.counts, fill.from = make([]int, len(find.rem)), make([]int, len(find.rem))
 	}
-	clear(f.counts)
+	clear(fill.counts)
 }
 
 // next lists the next chunk; more says that there may be another.
-func (f *filler) next() (sets []set, more bool) {
-	f.sets, f.full, f.chunk = make([]set, 0, firstChunk), false, firstChunk
-	if f.resumed {
-		f.chunk = laterChunk
+func (fill *filler) next() (sets []set, more bool) {
+	fill.sets, fill.full, fill.chunk = make([]set, 0, firstChunk), false, firstChunk
+	if fill.resumed {
+		fill.chunk = laterChunk
 	}
-	f.bought = make([]int64, len(f.s.prices))
-	size := &f.s.prices[0]
-	room := f.s.caps[f.group]
-	f.walk(f.first, room, room-size.most[f.group]+size.slack, math.MaxInt64, f.resumed)
-	f.resumed = true
-	return f.sets, f.full
+	fill.bought = make([]int64, len(fill.search.prices))
+	size := &fill.search.prices[0]
+	room := fill.search.caps[fill.group]
+	fill.walk(fill.first, room, room-size.most[fill.group]+size.slack, math.MaxInt64, fill.resumed)
+	fill.resumed = true
+	return fill.sets, fill.full
 }
 
-// walk decides kind t. room is what is left on the device, waste how much may
+// walk decides kind. room is what is left on the device, waste how much may
 // stay empty, outside the smallest size left outside so far. tight: all counts
 // so far are those of the last set listed.
-func (f *filler) walk(t int, room, waste, outside int64, tight bool) {
-	s := f.s
-	for t < len(s.rem) && s.rem[t] == 0 {
-		t++
+func (fill *filler) walk(kind int, room, waste, outside int64, tight bool) {
+	find := fill.search
+	for kind < len(find.rem) && find.rem[kind] == 0 {
+		kind++
 	}
-	if f.stop() || waste < 0 {
+	if fill.stop() || waste < 0 {
 		return
 	}
-	if t == len(s.rem) {
-		f.leaf(room, waste, tight)
+	if kind == len(find.rem) {
+		fill.leaf(room, waste, tight)
 		return
 	}
-	if !f.reach.any(t, room-waste, room) || f.poor(t, room) {
+	if !fill.reach.any(kind, room-waste, room) || fill.poor(kind, room) {
 		return
 	}
-	size := s.it.size[t]
-	high := int(min(int64(s.rem[t]), room/size))
+	size := find.it.size[kind]
+	high := int(min(int64(find.rem[kind]), room/size))
 	if tight {
-		high = f.from[t]
+		high = fill.from[kind]
 	}
 	low := 0
-	if t == f.first {
+	if kind == fill.first {
 		low = 1
 	}
-	for n := high; n >= low; n-- {
+	for count := high; count >= low; count-- {
 		allowed, smallest := waste, outside
-		if n > 0 { // not to be exchanged for what stays outside
+		if count > 0 { // not to be exchanged for what stays outside
 			allowed = min(allowed, outside-size-1)
 		}
-		if n < s.rem[t] { // one more must not fit
+		if count < find.rem[kind] { // one more must not fit
 			allowed, smallest = min(allowed, size-1), size
 		}
-		f.counts[t] = n
-		f.buy(t, n)
-		f.walk(t+1, room-int64(n)*size, allowed, smallest, tight && n == high)
-		f.buy(t, -n)
-		if f.full {
+		fill.counts[kind] = count
+		fill.buy(kind, count)
+		fill.walk(kind+1, room-int64(count)*size, allowed, smallest, tight && count == high)
+		fill.buy(kind, -count)
+		if fill.full {
 			return
 		}
 	}
-	f.counts[t] = 0
+	fill.counts[kind] = 0
 }
 
 // stop says that the chunk is full, or that the context ended.
-func (f *filler) stop() bool {
-	f.s.steps++
-	if f.s.steps&1023 == 0 && f.s.ctx.Err() != nil {
-		f.s.cut, f.full = true, true
+func (fill *filler) stop() bool {
+	fill.search.steps++
+	if fill.search.steps&1023 == 0 && fill.search.ctx.Err() != nil {
+		fill.search.cut, fill.full = true, true
 	}
-	return f.full
+	return fill.full
 }
 
-func (f *filler) buy(t, n int) {
-	for i := range f.bought {
-		f.bought[i] += int64(n) * f.s.prices[i].of[t]
+func (fill *filler) buy(kind, count int) {
+	for i := range fill.bought {
+		fill.bought[i] += int64(count) * fill.search.prices[i].of[kind]
 	}
 }
 
 // poor says that no end of this set is worth enough for the rest to fit on the
 // other devices.
-func (f *filler) poor(t int, room int64) bool {
-	for i := range f.s.prices {
-		p := &f.s.prices[i]
-		if p.table != nil && f.bought[i]+p.table.best(t, room) < p.most[f.group]-p.slack {
+func (fill *filler) poor(kind int, room int64) bool {
+	for i := range fill.search.prices {
+		cost := &fill.search.prices[i]
+		if cost.table != nil && fill.bought[i]+cost.table.best(kind, room) < cost.most[fill.group]-cost.slack {
 			return true
 		}
 	}

@@ -9,11 +9,11 @@ import (
 // items is a problem in units of the sizes' greatest common divisor. Items of
 // size 0 are left out.
 type items struct {
-	p      *Problem
-	unit   int64
-	sorted []int   // items, largest first
-	weight []int64 // their sizes in units
-	total  int64
+	problem *Problem
+	unit    int64
+	sorted  []int   // items, largest first
+	weight  []int64 // their sizes in units
+	total   int64
 	// Equal sizes together, largest first: kind t has count[t] items of size[t],
 	// which are sorted[first[t]:first[t]+count[t]].
 	size  []int64
@@ -21,24 +21,24 @@ type items struct {
 	first []int
 }
 
-func newItems(p *Problem) *items {
-	it := &items{p: p}
-	for i, s := range p.Sizes {
-		if s > 0 {
+func newItems(problem *Problem) *items {
+	it := &items{problem: problem}
+	for i, size := range problem.Sizes {
+		if size > 0 {
 			it.sorted = append(it.sorted, i)
-			it.unit = gcd(it.unit, s)
+			it.unit = gcd(it.unit, size)
 		}
 	}
-	slices.SortStableFunc(it.sorted, func(a, b int) int { return cmp.Compare(p.Sizes[b], p.Sizes[a]) })
+	slices.SortStableFunc(it.sorted, func(a, b int) int { return cmp.Compare(problem.Sizes[b], problem.Sizes[a]) })
 	for pos, i := range it.sorted {
-		w := p.Sizes[i] / it.unit
-		it.weight = append(it.weight, w)
-		it.total += w
-		if last := len(it.size) - 1; last >= 0 && it.size[last] == w {
+		weight := problem.Sizes[i] / it.unit
+		it.weight = append(it.weight, weight)
+		it.total += weight
+		if last := len(it.size) - 1; last >= 0 && it.size[last] == weight {
 			it.count[last]++
 			continue
 		}
-		it.size, it.count, it.first = append(it.size, w), append(it.count, 1), append(it.first, pos)
+		it.size, it.count, it.first = append(it.size, weight), append(it.count, 1), append(it.first, pos)
 	}
 	it.unit = max(it.unit, 1)
 	return it
@@ -51,21 +51,21 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-func (it *items) fixed(d int) int64 {
-	if it.p.Fixed == nil {
+func (it *items) fixed(device int) int64 {
+	if it.problem.Fixed == nil {
 		return 0
 	}
-	return it.p.Fixed[d]
+	return it.problem.Fixed[device]
 }
 
 // loads are the devices' loads in bytes under place, the devices of it.sorted.
 func (it *items) loads(place []int) []int64 {
-	loads := make([]int64, len(it.p.Budgets))
-	for d := range loads {
-		loads[d] = it.fixed(d)
+	loads := make([]int64, len(it.problem.Budgets))
+	for device := range loads {
+		loads[device] = it.fixed(device)
 	}
-	for pos, d := range place {
-		loads[d] += it.weight[pos] * it.unit
+	for pos, device := range place {
+		loads[device] += it.weight[pos] * it.unit
 	}
 	return loads
 }
@@ -73,8 +73,8 @@ func (it *items) loads(place []int) []int64 {
 // value is the largest share, exactly.
 func (it *items) value(place []int) *big.Rat {
 	most := new(big.Rat)
-	for d, load := range it.loads(place) {
-		if share := big.NewRat(load, it.p.Budgets[d]); share.Cmp(most) > 0 {
+	for device, load := range it.loads(place) {
+		if share := big.NewRat(load, it.problem.Budgets[device]); share.Cmp(most) > 0 {
 			most = share
 		}
 	}
@@ -84,19 +84,19 @@ func (it *items) value(place []int) *big.Rat {
 // room is how many units each device may take for a share of at most limit, or
 // below it where strict; negative where what is fixed is already too much.
 func (it *items) room(limit *big.Rat, strict bool) []int64 {
-	caps := make([]int64, len(it.p.Budgets))
+	caps := make([]int64, len(it.problem.Budgets))
 	var load, rest big.Int
-	for d, b := range it.p.Budgets {
-		load.Mul(limit.Num(), big.NewInt(b))
+	for device, budget := range it.problem.Budgets {
+		load.Mul(limit.Num(), big.NewInt(budget))
 		load.DivMod(&load, limit.Denom(), &rest)
 		if strict && rest.Sign() == 0 {
 			load.Sub(&load, big.NewInt(1))
 		}
-		load.Sub(&load, big.NewInt(it.fixed(d)))
+		load.Sub(&load, big.NewInt(it.fixed(device)))
 		load.Div(&load, big.NewInt(it.unit)) // towards −∞
-		caps[d] = it.total
+		caps[device] = it.total
 		if load.IsInt64() {
-			caps[d] = max(min(load.Int64(), it.total), -1)
+			caps[device] = max(min(load.Int64(), it.total), -1)
 		}
 	}
 	return caps
@@ -106,13 +106,13 @@ func (it *items) room(limit *big.Rat, strict bool) []int64 {
 // fits, a device must hold one unit more than it may.
 func (it *items) next(caps []int64) *big.Rat {
 	var least *big.Rat
-	for d, c := range caps {
-		if c < 0 { // its fixed load alone is above the limit
-			least = lower(least, big.NewRat(it.fixed(d), it.p.Budgets[d]))
+	for device, capacity := range caps {
+		if capacity < 0 { // its fixed load alone is above the limit
+			least = lower(least, big.NewRat(it.fixed(device), it.problem.Budgets[device]))
 			continue
 		}
-		if c < it.total {
-			least = lower(least, big.NewRat(it.fixed(d)+(c+1)*it.unit, it.p.Budgets[d]))
+		if capacity < it.total {
+			least = lower(least, big.NewRat(it.fixed(device)+(capacity+1)*it.unit, it.problem.Budgets[device]))
 		}
 	}
 	return least

@@ -19,34 +19,36 @@ const (
 // newKnapsack makes a table for items under a room, or nil where it would be
 // large.
 func newKnapsack(it *items, room int64) *knapsack {
-	k := &knapsack{quantum: 1}
+	sack := &knapsack{quantum: 1}
 	if room > exactSums {
-		k.quantum = (room + exactSums - 1) / exactSums
+		sack.quantum = (room + exactSums - 1) / exactSums
 	}
-	k.columns = int(room/k.quantum) + 1
-	if len(it.weight) > knapsackItems || (len(it.size)+1)*k.columns > knapsackCells || len(it.weight)*k.columns > knapsackWork {
+	sack.columns = int(room/sack.quantum) + 1
+	if len(it.weight) > knapsackItems || (len(it.size)+1)*sack.columns > knapsackCells || len(it.weight)*sack.columns > knapsackWork {
 		return nil
 	}
-	k.value = make([]int32, (len(it.size)+1)*k.columns)
-	return k
+	sack.value = make([]int32, (len(it.size)+1)*sack.columns)
+	return sack
 }
 
-func (k *knapsack) row(t int) []int32 { return k.value[t*k.columns : (t+1)*k.columns] }
+func (sack *knapsack) row(kind int) []int32 {
+	return sack.value[kind*sack.columns : (kind+1)*sack.columns]
+}
 
-func (k *knapsack) best(t int, room int64) int64 {
-	return int64(k.value[t*k.columns+int(room/k.quantum)])
+func (sack *knapsack) best(kind int, room int64) int64 {
+	return int64(sack.value[kind*sack.columns+int(room/sack.quantum)])
 }
 
 // fill fills the table for these values of an item of each kind.
-func (k *knapsack) fill(it *items, of []int64) {
-	for t := len(it.size) - 1; t >= 0; t-- {
-		row := k.row(t)
-		copy(row, k.row(t+1))
-		size, value := int(it.size[t]/k.quantum), int32(of[t])
+func (sack *knapsack) fill(it *items, of []int64) {
+	for kind := len(it.size) - 1; kind >= 0; kind-- {
+		row := sack.row(kind)
+		copy(row, sack.row(kind+1))
+		size, value := int(it.size[kind]/sack.quantum), int32(of[kind])
 		if value <= 0 || size >= len(row) {
 			continue
 		}
-		for range min(it.count[t], len(row)/max(size, 1)) {
+		for range min(it.count[kind], len(row)/max(size, 1)) {
 			for r := len(row) - 1; r >= size; r-- {
 				row[r] = max(row[r], row[r-size]+value)
 			}
@@ -55,17 +57,17 @@ func (k *knapsack) fill(it *items, of []int64) {
 }
 
 // set is a most valuable set for a room, as a number of each kind.
-func (k *knapsack) set(it *items, of []int64, room int64) []taken {
+func (sack *knapsack) set(it *items, of []int64, room int64) []taken {
 	var items []taken
-	r := int(room / k.quantum)
-	for t := range it.size {
-		size, n := int(it.size[t]/k.quantum), 0
-		for of[t] > 0 && int64(k.row(t)[r]) != int64(k.row(t + 1)[r-n*size])+int64(n)*of[t] {
-			n++
+	row := int(room / sack.quantum)
+	for kind := range it.size {
+		size, total := int(it.size[kind]/sack.quantum), 0
+		for of[kind] > 0 && int64(sack.row(kind)[row]) != int64(sack.row(kind + 1)[row-total*size])+int64(total)*of[kind] {
+			total++
 		}
-		r -= n * size
-		if n > 0 {
-			items = append(items, taken{t, n})
+		row -= total * size
+		if total > 0 {
+			items = append(items, taken{kind, total})
 		}
 	}
 	return items

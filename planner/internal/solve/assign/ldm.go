@@ -21,17 +21,17 @@ type list struct {
 // partition is k parts, largest first.
 type partition []part
 
-func (p partition) spread() int64 { return p[0].load - p[len(p)-1].load }
+func (parts partition) spread() int64 { return parts[0].load - parts[len(parts)-1].load }
 
 type partitions []partition
 
-func (h partitions) Len() int           { return len(h) }
-func (h partitions) Less(i, j int) bool { return h[i].spread() > h[j].spread() }
-func (h partitions) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *partitions) Push(x any)        { *h = append(*h, x.(partition)) } //nolint:errcheck // heap's own
-func (h *partitions) Pop() any {
-	last := (*h)[len(*h)-1]
-	*h = (*h)[:len(*h)-1]
+func (parts partitions) Len() int           { return len(parts) }
+func (parts partitions) Less(i, j int) bool { return parts[i].spread() > parts[j].spread() }
+func (parts partitions) Swap(i, j int)      { parts[i], parts[j] = parts[j], parts[i] }
+func (parts *partitions) Push(x any)        { *parts = append(*parts, x.(partition)) } //nolint:errcheck // heap's own
+func (parts *partitions) Pop() any {
+	last := (*parts)[len(*parts)-1]
+	*parts = (*parts)[:len(*parts)-1]
 	return last
 }
 
@@ -39,27 +39,27 @@ func (h *partitions) Pop() any {
 // 82/113, 1982) for k parts: join the two partitions of widest spread, large
 // parts with small. It takes the devices for alike.
 func (it *items) ldm() []int {
-	k := len(it.p.Budgets)
-	h := make(partitions, len(it.weight))
-	for pos, w := range it.weight {
-		h[pos] = make(partition, k)
-		h[pos][0] = part{w, &list{item: pos}}
+	k := len(it.problem.Budgets)
+	parts := make(partitions, len(it.weight))
+	for pos, weight := range it.weight {
+		parts[pos] = make(partition, k)
+		parts[pos][0] = part{weight, &list{item: pos}}
 	}
-	heap.Init(&h)
-	for len(h) > 1 {
-		a, _ := heap.Pop(&h).(partition)
-		b := h[0]
-		for d := range a {
-			a[d] = part{a[d].load + b[k-1-d].load, join(a[d].items, b[k-1-d].items)}
+	heap.Init(&parts)
+	for len(parts) > 1 {
+		a, _ := heap.Pop(&parts).(partition)
+		b := parts[0]
+		for device := range a {
+			a[device] = part{a[device].load + b[k-1-device].load, join(a[device].items, b[k-1-device].items)}
 		}
 		slices.SortStableFunc(a, func(x, y part) int { return cmp.Compare(y.load, x.load) })
-		h[0] = a
-		heap.Fix(&h, 0)
+		parts[0] = a
+		heap.Fix(&parts, 0)
 	}
 	place := make([]int, len(it.weight))
-	if len(h) == 1 {
-		for d, p := range h[0] {
-			p.items.each(func(pos int) { place[pos] = d })
+	if len(parts) == 1 {
+		for device, p := range parts[0] {
+			p.items.each(func(pos int) { place[pos] = device })
 		}
 	}
 	return place

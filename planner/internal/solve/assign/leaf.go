@@ -7,40 +7,40 @@ import "sort"
 const firstChunk, laterChunk = 16, 256
 
 // leaf lists the set that was built.
-func (f *filler) leaf(room, waste int64, tight bool) {
-	if tight || room > waste || f.exchangeable(room) {
+func (fill *filler) leaf(room, waste int64, tight bool) {
+	if tight || room > waste || fill.exchangeable(room) {
 		return
 	}
-	for i := range f.s.prices {
-		if p := &f.s.prices[i]; f.bought[i] < p.most[f.group]-p.slack {
+	for i := range fill.search.prices {
+		if cost := &fill.search.prices[i]; fill.bought[i] < cost.most[fill.group]-cost.slack {
 			return
 		}
 	}
 	items := make([]taken, 0, 8)
-	for t, n := range f.counts {
-		if n > 0 {
-			items = append(items, taken{t, n})
+	for kind, count := range fill.counts {
+		if count > 0 {
+			items = append(items, taken{kind, count})
 		}
 	}
-	f.sets = append(f.sets, set{items, room})
-	if len(f.sets) == f.chunk {
-		copy(f.from, f.counts)
-		f.full = true
+	fill.sets = append(fill.sets, set{items, room})
+	if len(fill.sets) == fill.chunk {
+		copy(fill.from, fill.counts)
+		fill.full = true
 	}
 }
 
 // exchangeable says whether two items inside are together no larger than one
 // outside that would fit in their place.
-func (f *filler) exchangeable(room int64) bool {
-	f.inside = f.inside[:0]
-	for t, n := range f.counts {
-		if n > 0 {
-			f.inside = append(f.inside, t)
+func (fill *filler) exchangeable(room int64) bool {
+	fill.inside = fill.inside[:0]
+	for kind, count := range fill.counts {
+		if count > 0 {
+			fill.inside = append(fill.inside, kind)
 		}
 	}
-	for i, a := range f.inside {
-		for _, b := range f.inside[i:] {
-			if (a != b || f.counts[a] > 1) && f.outside(f.s.it.size[a]+f.s.it.size[b], room) {
+	for i, a := range fill.inside {
+		for _, b := range fill.inside[i:] {
+			if (a != b || fill.counts[a] > 1) && fill.outside(fill.search.it.size[a]+fill.search.it.size[b], room) {
 				return true
 			}
 		}
@@ -49,11 +49,11 @@ func (f *filler) exchangeable(room int64) bool {
 }
 
 // outside says whether an item from sum to sum+room is left outside.
-func (f *filler) outside(sum, room int64) bool {
-	size := f.s.it.size
-	from := sort.Search(len(size), func(t int) bool { return size[t] <= sum+room })
-	for t := from; t < len(size) && size[t] >= sum; t++ {
-		if f.counts[t] < f.s.rem[t] {
+func (fill *filler) outside(sum, room int64) bool {
+	size := fill.search.it.size
+	from := sort.Search(len(size), func(kind int) bool { return size[kind] <= sum+room })
+	for kind := from; kind < len(size) && size[kind] >= sum; kind++ {
+		if fill.counts[kind] < fill.search.rem[kind] {
 			return true
 		}
 	}

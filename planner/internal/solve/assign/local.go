@@ -9,8 +9,8 @@ import (
 // rising orders devices by room.
 func rising(caps []int64) []int {
 	order := make([]int, len(caps))
-	for d := range order {
-		order[d] = d
+	for device := range order {
+		order[device] = device
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(caps[a], caps[b]) })
 	return order
@@ -21,29 +21,29 @@ func rising(caps []int64) []int {
 // context lasts. It changes place. It stops early with the context.
 func (it *items) improve(ctx context.Context, place []int) {
 	loads := it.loads(place)
-	share := func(d int, change int64) float64 {
-		return float64(loads[d]+change*it.unit) / float64(it.p.Budgets[d])
+	share := func(device int, change int64) float64 {
+		return float64(loads[device]+change*it.unit) / float64(it.problem.Budgets[device])
 	}
 	for range 4 * len(place) {
 		if ctx.Err() != nil {
 			return
 		}
 		worst := 0
-		for d := range loads {
-			if share(d, 0) > share(worst, 0) {
-				worst = d
+		for device := range loads {
+			if share(device, 0) > share(worst, 0) {
+				worst = device
 			}
 		}
 		best := share(worst, 0)
 		give, take, to := -1, -1, -1
-		try := func(a, b, d int, change int64) {
+		try := func(a, b, device int, change int64) {
 			// change goes from worst to d; b is what comes back, or −1
-			if after := max(share(worst, -change), share(d, change)); after < best {
-				best, give, take, to = after, a, b, d
+			if after := max(share(worst, -change), share(device, change)); after < best {
+				best, give, take, to = after, a, b, device
 			}
 		}
-		for a, d := range place {
-			if d == worst {
+		for a, device := range place {
+			if device == worst {
 				it.exchanges(place, a, try)
 			}
 		}
@@ -55,10 +55,10 @@ func (it *items) improve(ctx context.Context, place []int) {
 }
 
 // exchanges tries item a with every device and with every smaller item elsewhere.
-func (it *items) exchanges(place []int, a int, try func(a, b, d int, change int64)) {
-	for d := range it.p.Budgets {
-		if d != place[a] {
-			try(a, -1, d, it.weight[a])
+func (it *items) exchanges(place []int, a int, try func(a, b, device int, change int64)) {
+	for device := range it.problem.Budgets {
+		if device != place[a] {
+			try(a, -1, device, it.weight[a])
 		}
 	}
 	for b := a + 1; b < len(place); b++ {

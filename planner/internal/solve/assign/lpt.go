@@ -7,16 +7,16 @@ import "math/big"
 func (it *items) lpt() []int {
 	place := make([]int, len(it.weight))
 	loads := it.loads(nil)
-	for pos, w := range it.weight {
+	for pos, weight := range it.weight {
 		best, least := 0, 0.0
-		for d, load := range loads {
-			share := float64(load+w*it.unit) / float64(it.p.Budgets[d])
-			if d == 0 || share < least {
-				best, least = d, share
+		for device, load := range loads {
+			share := float64(load+weight*it.unit) / float64(it.problem.Budgets[device])
+			if device == 0 || share < least {
+				best, least = device, share
 			}
 		}
 		place[pos] = best
-		loads[best] += w * it.unit
+		loads[best] += weight * it.unit
 	}
 	return place
 }
@@ -44,12 +44,12 @@ func (it *items) multifit(low, high *big.Rat) []int {
 func (it *items) firstFit(caps []int64) []int {
 	order := rising(caps)
 	place := make([]int, len(it.weight))
-	for pos, w := range it.weight {
+	for pos, weight := range it.weight {
 		found := false
-		for _, d := range order {
-			if caps[d] >= w {
-				place[pos], found = d, true
-				caps[d] -= w
+		for _, device := range order {
+			if caps[device] >= weight {
+				place[pos], found = device, true
+				caps[device] -= weight
 				break
 			}
 		}

@@ -14,49 +14,49 @@ type price struct {
 }
 
 // price adds a price.
-func (s *search) price(of, most []int64, table *knapsack) {
-	p := price{of: of, most: most, table: table}
-	for g, m := range most {
-		p.slack += int64(s.left[g]) * m
+func (find *search) price(of, most []int64, table *knapsack) {
+	cost := price{of: of, most: most, table: table}
+	for group, m := range most {
+		cost.slack += int64(find.left[group]) * m
 	}
-	for t, n := range s.rem {
-		p.slack -= int64(n) * of[t]
+	for kind, count := range find.rem {
+		cost.slack -= int64(count) * of[kind]
 	}
-	s.prices = append(s.prices, p)
+	find.prices = append(find.prices, cost)
 }
 
 // askAgain solves the linear program for what is left at a node that turned
 // out to be long. It says whether that ends the node; else the prices help for
 // the rest of it.
-func (s *search) askAgain(lv *level) bool {
-	if s.again == 0 || lv.asked || lv.begin-s.nodes < s.again {
+func (find *search) askAgain(lv *level) bool {
+	if find.again == 0 || lv.asked || lv.begin-find.nodes < find.again {
 		return false
 	}
 	lv.asked = true
-	left := &items{size: s.it.size, count: slices.Clone(s.rem), weight: s.it.weight[:s.count]}
-	of, most, table, refuted, ok := left.dual(s.ctx, s.caps, s.left, s.known)
+	left := &items{size: find.it.size, count: slices.Clone(find.rem), weight: find.it.weight[:find.count]}
+	of, most, table, refuted, ok := left.dual(find.ctx, find.caps, find.left, find.known)
 	if ok && !refuted {
-		s.price(of, most, table)
+		find.price(of, most, table)
 	}
 	return refuted
 }
 
 // place turns the sets of a search that said yes into the devices of
 // it.sorted, given each device's room.
-func (s *search) place(caps []int64) []int {
-	place := make([]int, len(s.it.weight))
+func (find *search) place(caps []int64) []int {
+	place := make([]int, len(find.it.weight))
 	used := make([]bool, len(caps))
-	next := slices.Clone(s.it.first)
-	for _, c := range s.chosen {
-		d := 0
-		for used[d] || caps[d] != s.caps[c.group] {
-			d++
+	next := slices.Clone(find.it.first)
+	for _, c := range find.chosen {
+		device := 0
+		for used[device] || caps[device] != find.caps[c.group] {
+			device++
 		}
-		used[d] = true
-		for _, t := range c.items {
-			for range t.n {
-				place[next[t.kind]] = d
-				next[t.kind]++
+		used[device] = true
+		for _, take := range c.items {
+			for range take.count {
+				place[next[take.kind]] = device
+				next[take.kind]++
 			}
 		}
 	}

@@ -47,30 +47,30 @@ type Solution struct {
 const limit = int64(1) << 60
 
 // Check reports every fault of the problem's form.
-func (p *Problem) Check() error {
+func (problem *Problem) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	wrong(len(p.Budgets) == 0, "no devices: Budgets is empty")
-	wrong(p.Fixed != nil && len(p.Fixed) != len(p.Budgets), "%d fixed loads for %d devices", len(p.Fixed), len(p.Budgets))
+	wrong(len(problem.Budgets) == 0, "no devices: Budgets is empty")
+	wrong(problem.Fixed != nil && len(problem.Fixed) != len(problem.Budgets), "%d fixed loads for %d devices", len(problem.Fixed), len(problem.Budgets))
 	total := int64(0)
 	add := func(x int64) {
 		if x > 0 {
 			total = min(total+min(x, limit), limit)
 		}
 	}
-	for i, s := range p.Sizes {
-		wrong(s < 0, "sizes[%d]: %d is negative", i, s)
-		add(s)
+	for i, size := range problem.Sizes {
+		wrong(size < 0, "sizes[%d]: %d is negative", i, size)
+		add(size)
 	}
-	for d, b := range p.Budgets {
-		wrong(b <= 0, "budgets[%d]: %d is not positive", d, b)
+	for device, budget := range problem.Budgets {
+		wrong(budget <= 0, "budgets[%d]: %d is not positive", device, budget)
 	}
-	for d, f := range p.Fixed {
-		wrong(f < 0, "fixed[%d]: %d is negative", d, f)
+	for device, f := range problem.Fixed {
+		wrong(f < 0, "fixed[%d]: %d is negative", device, f)
 		add(f)
 	}
 	wrong(total >= limit, "sizes and fixed loads add up to 2^60 or more; use a larger unit")

@@ -40,109 +40,109 @@ func (it *items) dual(ctx context.Context, caps []int64, left []int, known *pool
 	if table == nil {
 		return nil, nil, nil, false, false
 	}
-	p := newProgram(it, table, caps, left)
-	for round := 0; round < 40*len(it.size)+400 && ctx.Err() == nil && p.worth <= p.most; round++ {
-		p.price()
-		if row := p.negative(); row >= 0 {
-			if !p.enter([]taken{{row, 1}}, -1) {
+	lp := newProgram(it, table, caps, left)
+	for round := 0; round < 40*len(it.size)+400 && ctx.Err() == nil && lp.worth <= lp.most; round++ {
+		lp.price()
+		if row := lp.negative(); row >= 0 {
+			if !lp.enter([]taken{{row, 1}}, -1) {
 				break
 			}
 			continue
 		}
-		if p.enterKnown(known) {
+		if lp.enterKnown(known) {
 			continue
 		}
-		found, group := p.separate()
-		if found == nil || !p.enterSet(found, group) {
+		found, group := lp.separate()
+		if found == nil || !lp.enterSet(found, group) {
 			break
 		}
 		known.add(it, found)
 	}
-	table.fill(it, p.of)
-	for _, c := range caps {
-		most = append(most, table.best(0, c))
+	table.fill(it, lp.of)
+	for _, capacity := range caps {
+		most = append(most, table.best(0, capacity))
 	}
-	return p.of, most, table, p.worth > p.most, true
+	return lp.of, most, table, lp.worth > lp.most, true
 }
 
 // newProgram starts with the sets of one kind each, as many as fit on a device
 // of the first group, and so many times the devices as that takes.
 func newProgram(it *items, table *knapsack, caps []int64, left []int) *program {
-	p := &program{it: it, table: table}
-	for g, n := range left {
-		if n > 0 {
-			p.caps, p.devices = append(p.caps, caps[g]), append(p.devices, int64(n))
-			p.total += float64(n)
+	lp := &program{it: it, table: table}
+	for group, count := range left {
+		if count > 0 {
+			lp.caps, lp.devices = append(lp.caps, caps[group]), append(lp.devices, int64(count))
+			lp.total += float64(count)
 		}
 	}
 	m := len(it.size)
-	rows := m + len(p.caps)
-	p.cost, p.share, p.prices = make([]float64, rows), make([]float64, rows), make([]float64, rows)
+	rows := m + len(lp.caps)
+	lp.cost, lp.share, lp.prices = make([]float64, rows), make([]float64, rows), make([]float64, rows)
 	for range rows {
-		p.inverse = append(p.inverse, make([]float64, rows))
+		lp.inverse = append(lp.inverse, make([]float64, rows))
 	}
-	first := float64(p.devices[0])
-	for t := range m {
-		n := float64(max(1, min(int64(it.count[t]), p.caps[0]/it.size[t])))
-		p.inverse[t][t] = 1 / n
-		p.share[t] = float64(it.count[t]) / n
-		for g, k := range p.devices {
-			p.inverse[m+g][t] = float64(k) / first / n
+	first := float64(lp.devices[0])
+	for kind := range m {
+		amount := float64(max(1, min(int64(it.count[kind]), lp.caps[0]/it.size[kind])))
+		lp.inverse[kind][kind] = 1 / amount
+		lp.share[kind] = float64(it.count[kind]) / amount
+		for group, k := range lp.devices {
+			lp.inverse[m+group][kind] = float64(k) / first / amount
 		}
-		p.prices[t] = float64(it.size[t]) / float64(p.caps[0])
+		lp.prices[kind] = float64(it.size[kind]) / float64(lp.caps[0])
 	}
-	p.cost[m] = p.total
-	for g, k := range p.devices {
-		p.inverse[m+g][m] = float64(k) / first
-		p.inverse[m+g][m+g]--
+	lp.cost[m] = lp.total
+	for group, k := range lp.devices {
+		lp.inverse[m+group][m] = float64(k) / first
+		lp.inverse[m+group][m+group]--
 	}
-	for t := range m { // the first group's row is the answer, times one device
-		p.inverse[m][t] /= first
-		p.share[m] += p.share[t] / first
+	for kind := range m { // the first group's row is the answer, times one device
+		lp.inverse[m][kind] /= first
+		lp.share[m] += lp.share[kind] / first
 	}
-	p.inverse[m][m] = 1 / first
-	for g := 1; g < len(p.devices); g++ {
-		p.share[m+g] = p.share[m] * float64(p.devices[g])
+	lp.inverse[m][m] = 1 / first
+	for group := 1; group < len(lp.devices); group++ {
+		lp.share[m+group] = lp.share[m] * float64(lp.devices[group])
 	}
-	p.of, p.most = p.whole(p.prices), math.MaxInt64
-	p.keep(p.of)
-	return p
+	lp.of, lp.most = lp.whole(lp.prices), math.MaxInt64
+	lp.keep(lp.of)
+	return lp
 }
 
 // enter brings a column into the basis, by the ratio test: entries of rows, in
 // the form of items. Sign −1 lets a row be exceeded.
-func (p *program) enter(items []taken, sign float64) bool {
-	m := len(p.cost)
+func (lp *program) enter(items []taken, sign float64) bool {
+	m := len(lp.cost)
 	step := make([]float64, m)
-	for r, row := range p.inverse {
-		for _, t := range items {
-			step[r] += sign * float64(t.n) * row[t.kind]
+	for r, row := range lp.inverse {
+		for _, take := range items {
+			step[r] += sign * float64(take.count) * row[take.kind]
 		}
 	}
 	out, least := -1, math.Inf(1)
-	for r := range m {
-		if step[r] <= 1e-9 {
+	for row := range m {
+		if step[row] <= 1e-9 {
 			continue
 		}
-		if ratio := max(p.share[r], 0) / step[r]; ratio < least-1e-12 || ratio < least+1e-12 && step[r] > step[out] {
-			out, least = r, ratio
+		if ratio := max(lp.share[row], 0) / step[row]; ratio < least-1e-12 || ratio < least+1e-12 && step[row] > step[out] {
+			out, least = row, ratio
 		}
 	}
 	if out < 0 {
 		return false
 	}
-	pivot := p.inverse[out]
-	for t := range pivot {
-		pivot[t] /= step[out]
+	pivot := lp.inverse[out]
+	for kind := range pivot {
+		pivot[kind] /= step[out]
 	}
-	p.share[out], p.cost[out] = least, 0
-	for r, row := range p.inverse {
+	lp.share[out], lp.cost[out] = least, 0
+	for r, row := range lp.inverse {
 		if r == out || step[r] == 0 {
 			continue
 		}
-		p.share[r] -= step[r] * least
-		for t := range row {
-			row[t] -= step[r] * pivot[t]
+		lp.share[r] -= step[r] * least
+		for kind := range row {
+			row[kind] -= step[r] * pivot[kind]
 		}
 	}
 	return true

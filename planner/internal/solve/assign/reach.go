@@ -19,37 +19,39 @@ type reach struct {
 }
 
 // build takes sums up to most.
-func (r *reach) build(size []int64, count []int, most int64) {
+func (reachable *reach) build(size []int64, count []int, most int64) {
 	kinds := len(size)
 	keep := min(exactSums, sumBits/int64(kinds+1))
-	r.quantum = max(1, (most+keep-1)/keep)
-	r.words = int(most/r.quantum)/64 + 1
-	if need := (kinds + 1) * r.words; cap(r.rows) < need {
-		r.rows = make([]uint64, need)
-		r.slack = make([]int64, kinds+1)
+	reachable.quantum = max(1, (most+keep-1)/keep)
+	reachable.words = int(most/reachable.quantum)/64 + 1
+	if need := (kinds + 1) * reachable.words; cap(reachable.rows) < need {
+		reachable.rows = make([]uint64, need)
+		reachable.slack = make([]int64, kinds+1)
 	} else {
-		r.rows = r.rows[:need]
+		reachable.rows = reachable.rows[:need]
 	}
-	last := r.row(kinds)
+	last := reachable.row(kinds)
 	clear(last)
 	last[0] = 1
-	r.slack[kinds] = 0
-	for t := kinds - 1; t >= 0; t-- {
-		row := r.row(t)
-		copy(row, r.row(t+1))
-		r.slack[t] = r.slack[t+1]
-		if r.quantum > 1 {
-			r.slack[t] += int64(count[t])
+	reachable.slack[kinds] = 0
+	for kind := kinds - 1; kind >= 0; kind-- {
+		row := reachable.row(kind)
+		copy(row, reachable.row(kind+1))
+		reachable.slack[kind] = reachable.slack[kind+1]
+		if reachable.quantum > 1 {
+			reachable.slack[kind] += int64(count[kind])
 		}
-		// n copies by 1, 2, 4, … and the rest.
-		for n, step := count[t], 1; n > 0; n, step = n-step, 2*step {
-			step = min(step, n)
-			shiftOr(row, size[t]/r.quantum*int64(step))
+		// So many copies by 1, 2, 4, … and the rest.
+		for number, step := count[kind], 1; number > 0; number, step = number-step, 2*step {
+			step = min(step, number)
+			shiftOr(row, size[kind]/reachable.quantum*int64(step))
 		}
 	}
 }
 
-func (r *reach) row(t int) []uint64 { return r.rows[t*r.words : (t+1)*r.words] }
+func (reachable *reach) row(kind int) []uint64 {
+	return reachable.rows[kind*reachable.words : (kind+1)*reachable.words]
+}
 
 // shiftOr adds to a set of sums those that are by more.
 func shiftOr(row []uint64, by int64) {
@@ -66,14 +68,14 @@ func shiftOr(row []uint64, by int64) {
 	}
 }
 
-// any says whether items of kinds from t on may have a sum from low to high.
-func (r *reach) any(t int, low, high int64) bool {
-	from := max(low, 0)/r.quantum - r.slack[t]
+// any says whether items of kinds from kind on may have a sum from low to high.
+func (reachable *reach) any(kind int, low, high int64) bool {
+	from := max(low, 0)/reachable.quantum - reachable.slack[kind]
 	if from <= 0 {
 		return true // the sum 0
 	}
-	row := r.row(t)
-	to := min(high/r.quantum, int64(len(row))*64-1)
+	row := reachable.row(kind)
+	to := min(high/reachable.quantum, int64(len(row))*64-1)
 	if to < from {
 		return false
 	}
@@ -90,11 +92,11 @@ func (r *reach) any(t int, low, high int64) bool {
 
 // most is the largest sum of all kinds that is at most high; high itself where
 // sums are not kept one by one.
-func (r *reach) most(high int64) int64 {
-	if r.quantum > 1 || high < 0 {
+func (reachable *reach) most(high int64) int64 {
+	if reachable.quantum > 1 || high < 0 {
 		return high
 	}
-	row := r.row(0)
+	row := reachable.row(0)
 	at := min(high, int64(len(row))*64-1)
 	word := row[at/64] & (^uint64(0) >> uint(63-at%64))
 	for i := int(at / 64); ; i-- {

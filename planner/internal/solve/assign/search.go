@@ -47,7 +47,7 @@ type filled struct {
 }
 
 // taken is a number of items of one kind.
-type taken struct{ kind, n int }
+type taken struct{ kind, count int }
 
 // level is what one depth of the search keeps for reuse.
 type level struct {
@@ -58,70 +58,70 @@ type level struct {
 }
 
 // run answers for what is left.
-func (s *search) run() verdict { return s.node(0) }
+func (find *search) run() verdict { return find.node(0) }
 
-func (s *search) node(depth int) verdict {
-	if s.count == 0 {
+func (find *search) node(depth int) verdict {
+	if find.count == 0 {
 		return yes
 	}
-	for i := range s.prices {
-		if s.prices[i].slack < 0 {
+	for i := range find.prices {
+		if find.prices[i].slack < 0 {
 			return no
 		}
 	}
-	if s.cut = s.cut || s.nodes <= 0 || s.ctx.Err() != nil; s.cut {
+	if find.cut = find.cut || find.nodes <= 0 || find.ctx.Err() != nil; find.cut {
 		return stopped
 	}
-	s.nodes--
-	key := s.state()
-	if _, known := s.failed[string(key)]; known {
+	find.nodes--
+	key := find.state()
+	if _, known := find.failed[string(key)]; known {
 		return no
 	}
 	kept := string(key)
-	for len(s.levels) <= depth {
-		s.levels = append(s.levels, &level{})
+	for len(find.levels) <= depth {
+		find.levels = append(find.levels, &level{})
 	}
-	lv := s.levels[depth]
-	lv.reach.build(s.it.size, s.rem, s.caps[0])
-	first := slices.IndexFunc(s.rem, func(n int) bool { return n > 0 })
-	lv.begin, lv.asked = s.nodes, false
-	known := len(s.prices)
-	defer func() { s.prices = s.prices[:known] }()
-	for g, n := range s.left {
-		if n == 0 || s.caps[g] < s.it.size[first] {
+	lv := find.levels[depth]
+	lv.reach.build(find.it.size, find.rem, find.caps[0])
+	first := slices.IndexFunc(find.rem, func(count int) bool { return count > 0 })
+	lv.begin, lv.asked = find.nodes, false
+	known := len(find.prices)
+	defer func() { find.prices = find.prices[:known] }()
+	for group, count := range find.left {
+		if count == 0 || find.caps[group] < find.it.size[first] {
 			continue
 		}
-		if v := s.branch(depth, g, first); v != no {
-			return v
+		if answer := find.branch(depth, group, first); answer != no {
+			return answer
 		}
 	}
-	if s.failedSize+len(kept) < failedBytes {
-		s.failed[kept] = struct{}{}
-		s.failedSize += len(kept) + 48
+	if find.failedSize+len(kept) < failedBytes {
+		find.failed[kept] = struct{}{}
+		find.failedSize += len(kept) + 48
 	}
 	return no
 }
 
-// branch fills one device of group g with the largest item left and every set
+// branch fills one device of group with the largest item left and every set
 // that may go with it, fullest first.
-func (s *search) branch(depth, g, first int) verdict {
-	f := &s.levels[depth].fill
-	f.start(s, &s.levels[depth].reach, g, first)
+func (find *search) branch(depth, group, first int) verdict {
+	f := &find.levels[depth].fill
+	f.start(find, &find.levels[depth].reach, group, first)
 	for {
 		sets, more := f.next()
-		if s.cut {
+		if find.cut {
 			return stopped
 		}
 		slices.SortStableFunc(sets, func(a, b set) int { return cmp.Compare(a.waste, b.waste) })
 		for _, c := range sets {
-			s.apply(g, c.items, 1)
-			s.chosen = append(s.chosen, filled{g, c.items})
-			if v := s.node(depth + 1); v != no {
-				return v
+			find.apply(group, c.items, 1)
+			find.chosen = append(find.chosen, filled{group, c.items})
+			if answer := find.node(depth + 1); answer != no {
+				return answer
 			}
-			s.chosen = s.chosen[:len(s.chosen)-1]
-			s.apply(g, c.items, -1)
-			if s.askAgain(s.levels[depth]) {
+			find.chosen = find.chosen[:len(find.chosen)-1]
+			find.apply(group, c.items, -1)
+			if find.askAgain(find.levels[depth]) {
 				return no
 			}
 		}
@@ -132,16 +132,16 @@ func (s *search) branch(depth, g, first int) verdict {
 }
 
 // apply takes items out for a device of group g (sign 1), or back (−1).
-func (s *search) apply(g int, items []taken, sign int) {
-	s.left[g] -= sign
-	for i := range s.prices {
-		s.prices[i].slack -= int64(sign) * s.prices[i].most[g]
+func (find *search) apply(group int, items []taken, sign int) {
+	find.left[group] -= sign
+	for i := range find.prices {
+		find.prices[i].slack -= int64(sign) * find.prices[i].most[group]
 	}
-	for _, t := range items {
-		s.rem[t.kind] -= sign * t.n
-		s.count -= sign * t.n
-		for i := range s.prices {
-			s.prices[i].slack += int64(sign*t.n) * s.prices[i].of[t.kind]
+	for _, take := range items {
+		find.rem[take.kind] -= sign * take.count
+		find.count -= sign * take.count
+		for i := range find.prices {
+			find.prices[i].slack += int64(sign*take.count) * find.prices[i].of[take.kind]
 		}
 	}
 }

@@ -11,16 +11,16 @@ import (
 // Solve finds the assignment of the least largest share, and proves it. When
 // the context ends, or Settings.Nodes is used up, it returns the best it has
 // with Stopped set. The error is that of Problem.Check.
-func Solve(ctx context.Context, p Problem, settings Settings) (Solution, error) {
-	if err := p.Check(); err != nil {
+func Solve(ctx context.Context, problem Problem, settings Settings) (Solution, error) {
+	if err := problem.Check(); err != nil {
 		return Solution{}, err
 	}
-	s := &solver{ctx: ctx, it: newItems(&p), settings: settings}
-	s.low, s.bound = s.it.average()
-	s.start()
-	s.climb()
-	s.close()
-	return s.solution()
+	call := &solver{ctx: ctx, it: newItems(&problem), settings: settings}
+	call.low, call.bound = call.it.average()
+	call.start()
+	call.climb()
+	call.close()
+	return call.solution()
 }
 
 // solver narrows the range from low, which is proved, to high, which is found.
@@ -37,52 +37,52 @@ type solver struct {
 }
 
 // offer takes a better assignment.
-func (s *solver) offer(place []int) {
+func (call *solver) offer(place []int) {
 	if place == nil {
 		return
 	}
-	if v := s.it.value(place); s.high == nil || v.Cmp(s.high) < 0 {
-		s.place, s.high = place, v
+	if v := call.it.value(place); call.high == nil || v.Cmp(call.high) < 0 {
+		call.place, call.high = place, v
 	}
 }
 
 // done says that nothing is left to find, or that it is near enough.
-func (s *solver) done() bool {
-	if s.low.Cmp(s.high) >= 0 {
+func (call *solver) done() bool {
+	if call.low.Cmp(call.high) >= 0 {
 		return true
 	}
-	if s.settings.Gap <= 0 {
+	if call.settings.Gap <= 0 {
 		return false
 	}
-	gap := new(big.Rat).Sub(s.high, s.low)
-	g, _ := gap.Quo(gap, s.high).Float64()
-	return g <= s.settings.Gap
+	gap := new(big.Rat).Sub(call.high, call.low)
+	gradient, _ := gap.Quo(gap, call.high).Float64()
+	return gradient <= call.settings.Gap
 }
 
 // start finds assignments without proof.
-func (s *solver) start() {
-	s.improved(s.it.lpt())
-	if s.done() {
+func (call *solver) start() {
+	call.improved(call.it.lpt())
+	if call.done() {
 		return
 	}
-	s.improved(s.it.multifit(s.low, s.high))
-	if s.done() || !s.alike() {
+	call.improved(call.it.multifit(call.low, call.high))
+	if call.done() || !call.alike() {
 		return
 	}
-	s.improved(s.it.ldm())
+	call.improved(call.it.ldm())
 }
 
-func (s *solver) improved(place []int) {
+func (call *solver) improved(place []int) {
 	if place != nil {
-		s.it.improve(s.ctx, place)
-		s.offer(place)
+		call.it.improve(call.ctx, place)
+		call.offer(place)
 	}
 }
 
 // alike says that all devices are.
-func (s *solver) alike() bool {
-	for d, b := range s.it.p.Budgets {
-		if b != s.it.p.Budgets[0] || s.it.fixed(d) != s.it.fixed(0) {
+func (call *solver) alike() bool {
+	for device, budget := range call.it.problem.Budgets {
+		if budget != call.it.problem.Budgets[0] || call.it.fixed(device) != call.it.fixed(0) {
 			return false
 		}
 	}
@@ -90,30 +90,30 @@ func (s *solver) alike() bool {
 }
 
 // raise notes that nothing fits under caps.
-func (s *solver) raise(caps []int64, why string) {
-	if next := s.it.next(caps); next != nil && next.Cmp(s.low) > 0 {
-		s.low, s.bound = next, why
+func (call *solver) raise(caps []int64, why string) {
+	if next := call.it.next(caps); next != nil && next.Cmp(call.low) > 0 {
+		call.low, call.bound = next, why
 	}
 }
 
 // climb bisects for the highest limit that the bounds refute.
-func (s *solver) climb() {
-	top := s.high
-	for first := true; s.low.Cmp(top) < 0 && s.ctx.Err() == nil; first = false {
-		limit := s.low
+func (call *solver) climb() {
+	top := call.high
+	for first := true; call.low.Cmp(top) < 0 && call.ctx.Err() == nil; first = false {
+		limit := call.low
 		if !first {
-			limit = middle(s.low, top)
+			limit = middle(call.low, top)
 		}
-		caps := s.it.room(limit, false)
-		if why := s.it.refute(caps); why != "" {
-			s.raise(caps, why)
+		caps := call.it.room(limit, false)
+		if why := call.it.refute(caps); why != "" {
+			call.raise(caps, why)
 			continue
 		}
-		if first || s.it.next(caps) == nil {
+		if first || call.it.next(caps) == nil {
 			return
 		}
 		// The same caps below limit: go on under the shares that give them.
-		if low := s.it.room(s.low, false); same(low, caps) {
+		if low := call.it.room(call.low, false); same(low, caps) {
 			return
 		}
 		top = limit
@@ -135,19 +135,19 @@ func middle(a, b *big.Rat) *big.Rat {
 }
 
 // solution is what is known at the end, certified.
-func (s *solver) solution() (Solution, error) {
-	out := Solution{Device: make([]int, len(s.it.p.Sizes)), Nodes: s.nodes}
-	for pos, d := range s.place {
-		out.Device[s.it.sorted[pos]] = d
+func (call *solver) solution() (Solution, error) {
+	out := Solution{Device: make([]int, len(call.it.problem.Sizes)), Nodes: call.nodes}
+	for pos, device := range call.place {
+		out.Device[call.it.sorted[pos]] = device
 	}
-	claim := certificate.Claim{Bound: s.bound, Rounding: certificate.Exact, Stopped: s.stopped}
-	claim.Value, _ = s.high.Float64()
-	claim.LowerBound, _ = s.low.Float64()
-	if s.low.Cmp(s.high) < 0 { // by less than a float64 tells apart, too
+	claim := certificate.Claim{Bound: call.bound, Rounding: certificate.Exact, Stopped: call.stopped}
+	claim.Value, _ = call.high.Float64()
+	claim.LowerBound, _ = call.low.Float64()
+	if call.low.Cmp(call.high) < 0 { // by less than a float64 tells apart, too
 		claim.LowerBound = min(claim.LowerBound, claim.Value*(1-2*certificate.Exact))
 	}
 	var largest float64
-	out.Load, largest = s.it.p.Score(out.Device)
+	out.Load, largest = call.it.problem.Score(out.Device)
 	var err error
 	if out.Certificate, err = claim.Certify(largest); err != nil {
 		return Solution{}, fmt.Errorf("assign: %w", err)
@@ -157,14 +157,14 @@ func (s *solver) solution() (Solution, error) {
 
 // Score judges an assignment from the definitions alone: what each device
 // holds, and the largest share.
-func (p *Problem) Score(device []int) (loads []int64, largest float64) {
-	loads = make([]int64, len(p.Budgets))
-	copy(loads, p.Fixed)
-	for i, d := range device {
-		loads[d] += p.Sizes[i]
+func (problem *Problem) Score(device []int) (loads []int64, largest float64) {
+	loads = make([]int64, len(problem.Budgets))
+	copy(loads, problem.Fixed)
+	for i, deviceIndex := range device {
+		loads[deviceIndex] += problem.Sizes[i]
 	}
-	for d, load := range loads {
-		largest = max(largest, float64(load)/float64(p.Budgets[d]))
+	for deviceIndex, load := range loads {
+		largest = max(largest, float64(load)/float64(problem.Budgets[deviceIndex]))
 	}
 	return loads, largest
 }

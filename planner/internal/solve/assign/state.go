@@ -8,37 +8,37 @@ import (
 
 // newSearch asks about caps and fills at most nodes devices.
 func newSearch(ctx context.Context, it *items, caps []int64, nodes int64) *search {
-	s := &search{ctx: ctx, it: it, rem: slices.Clone(it.count), count: len(it.weight), nodes: nodes}
-	s.failed = make(map[string]struct{})
+	find := &search{ctx: ctx, it: it, rem: slices.Clone(it.count), count: len(it.weight), nodes: nodes}
+	find.failed = make(map[string]struct{})
 	sorted := slices.Sorted(slices.Values(caps))
 	slices.Reverse(sorted)
-	for _, c := range sorted {
-		if last := len(s.caps) - 1; last >= 0 && s.caps[last] == c {
-			s.left[last]++
+	for _, capacity := range sorted {
+		if last := len(find.caps) - 1; last >= 0 && find.caps[last] == capacity {
+			find.left[last]++
 			continue
 		}
-		s.caps, s.left = append(s.caps, c), append(s.left, 1)
+		find.caps, find.left = append(find.caps, capacity), append(find.left, 1)
 	}
-	most := slices.Clone(s.caps)
-	if s.caps[0] <= exactSums {
-		var r reach
-		r.build(it.size, it.count, s.caps[0])
-		for g := range most {
-			most[g] = r.most(s.caps[g])
+	most := slices.Clone(find.caps)
+	if find.caps[0] <= exactSums {
+		var reachable reach
+		reachable.build(it.size, it.count, find.caps[0])
+		for group := range most {
+			most[group] = reachable.most(find.caps[group])
 		}
 	}
-	s.price(it.size, most, nil)
-	return s
+	find.price(it.size, most, nil)
+	return find
 }
 
 // state names what is left, exactly.
-func (s *search) state() []byte {
-	s.key = s.key[:0]
-	for _, n := range s.left {
-		s.key = binary.AppendUvarint(s.key, uint64(n))
+func (find *search) state() []byte {
+	find.key = find.key[:0]
+	for _, count := range find.left {
+		find.key = binary.AppendUvarint(find.key, uint64(count))
 	}
-	for _, n := range s.rem {
-		s.key = binary.AppendUvarint(s.key, uint64(n))
+	for _, count := range find.rem {
+		find.key = binary.AppendUvarint(find.key, uint64(count))
 	}
-	return s.key
+	return find.key
 }

@@ -17,11 +17,11 @@ func newFlow(nodes int) *flow {
 }
 
 // arc adds an arc and its reverse.
-func (f *flow) arc(from, to int, forth, back float64) {
-	f.out[from] = append(f.out[from], int32(len(f.head)))
-	f.out[to] = append(f.out[to], int32(len(f.head)+1))
-	f.head = append(f.head, int32(to), int32(from))
-	f.left = append(f.left, forth, back)
+func (flowing *flow) arc(from, to int, forth, back float64) {
+	flowing.out[from] = append(flowing.out[from], int32(len(flowing.head)))
+	flowing.out[to] = append(flowing.out[to], int32(len(flowing.head)+1))
+	flowing.head = append(flowing.head, int32(to), int32(from))
+	flowing.left = append(flowing.left, forth, back)
 }
 
 // tiny is what an arc must be able to carry to count: less is rounding.
@@ -29,12 +29,12 @@ const tiny = 1e-12
 
 // run sends what it can and returns its amount. It is +Inf where nothing
 // limits it.
-func (f *flow) run(source, sink int) float64 {
+func (flowing *flow) run(source, sink int) float64 {
 	total := 0.0
-	for f.levels(source, sink) {
-		clear(f.next)
+	for flowing.levels(source, sink) {
+		clear(flowing.next)
 		for {
-			sent := f.send(source, sink, math.Inf(1))
+			sent := flowing.send(source, sink, math.Inf(1))
 			if sent <= 0 {
 				break
 			}
@@ -48,38 +48,38 @@ func (f *flow) run(source, sink int) float64 {
 }
 
 // levels measures distances and tells whether the sink is reached.
-func (f *flow) levels(source, sink int) bool {
-	for v := range f.level {
-		f.level[v] = -1
+func (flowing *flow) levels(source, sink int) bool {
+	for node := range flowing.level {
+		flowing.level[node] = -1
 	}
-	f.level[source] = 0
-	f.queue = append(f.queue[:0], int32(source))
-	for i := 0; i < len(f.queue); i++ {
-		v := f.queue[i]
-		for _, a := range f.out[v] {
-			if u := f.head[a]; f.left[a] > tiny && f.level[u] < 0 {
-				f.level[u] = f.level[v] + 1
-				f.queue = append(f.queue, u)
+	flowing.level[source] = 0
+	flowing.queue = append(flowing.queue[:0], int32(source))
+	for i := 0; i < len(flowing.queue); i++ {
+		node := flowing.queue[i]
+		for _, arc := range flowing.out[node] {
+			if next := flowing.head[arc]; flowing.left[arc] > tiny && flowing.level[next] < 0 {
+				flowing.level[next] = flowing.level[node] + 1
+				flowing.queue = append(flowing.queue, next)
 			}
 		}
 	}
-	return f.level[sink] >= 0
+	return flowing.level[sink] >= 0
 }
 
 // send pushes at most room along one path of ever higher levels.
-func (f *flow) send(v, sink int, room float64) float64 {
-	if v == sink {
+func (flowing *flow) send(node, sink int, room float64) float64 {
+	if node == sink {
 		return room
 	}
-	for ; f.next[v] < len(f.out[v]); f.next[v]++ {
-		a := f.out[v][f.next[v]]
-		u := f.head[a]
-		if f.left[a] <= tiny || f.level[u] != f.level[v]+1 {
+	for ; flowing.next[node] < len(flowing.out[node]); flowing.next[node]++ {
+		a := flowing.out[node][flowing.next[node]]
+		next := flowing.head[a]
+		if flowing.left[a] <= tiny || flowing.level[next] != flowing.level[node]+1 {
 			continue
 		}
-		if sent := f.send(int(u), sink, min(room, f.left[a])); sent > 0 {
-			f.left[a] -= sent
-			f.left[a^1] += sent
+		if sent := flowing.send(int(next), sink, min(room, flowing.left[a])); sent > 0 {
+			flowing.left[a] -= sent
+			flowing.left[a^1] += sent
 			return sent
 		}
 	}

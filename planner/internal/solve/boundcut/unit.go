@@ -22,46 +22,46 @@ import (
 // The load of a set is a submodular function, so the least over the sets that
 // hold an item is a minimum cut (Picard, Management Science 1976): an item
 // outside the set saves its time, a wire that is cut costs.
-func Unit(ctx context.Context, l *netlist.Netlist) (bound float64, item int) {
-	least := leastFree(l)
-	networks := make([]*cutNetwork, len(l.Count))
-	for k, n := range l.Count {
-		if n > 0 && !l.Free[k] {
-			networks[k] = newCutNetwork(l, k)
+func Unit(ctx context.Context, nets *netlist.Netlist) (bound float64, item int) {
+	least := leastFree(nets)
+	networks := make([]*cutNetwork, len(nets.Count))
+	for kind, count := range nets.Count {
+		if count > 0 && !nets.Free[kind] {
+			networks[kind] = newCutNetwork(nets, kind)
 		}
 	}
-	for v := range least {
+	for unit := range least {
 		if ctx.Err() != nil {
 			break
 		}
-		for k, c := range networks {
-			if c == nil || least[v] <= bound || l.Size[v] > l.Capacity[k] {
+		for kind, network := range networks {
+			if network == nil || least[unit] <= bound || nets.Size[unit] > nets.Capacity[kind] {
 				continue
 			}
-			value, company := c.least(v)
+			value, company := network.least(unit)
 			// What shares the best set can do as well, if it leaves the others
 			// as much room.
-			for _, u := range company {
-				if l.Size[u] <= l.Size[v] || c.roomy {
-					least[u] = min(least[u], value)
+			for _, other := range company {
+				if nets.Size[other] <= nets.Size[unit] || network.roomy {
+					least[other] = min(least[other], value)
 				}
 			}
 		}
-		if least[v] > bound && !math.IsInf(least[v], 1) {
-			bound, item = least[v], v
+		if least[unit] > bound && !math.IsInf(least[unit], 1) {
+			bound, item = least[unit], unit
 		}
 	}
 	return bound, item
 }
 
 // leastFree is each item's least time where transfers are free.
-func leastFree(l *netlist.Netlist) []float64 {
-	least := make([]float64, len(l.Nodes))
-	for v := range least {
-		least[v] = math.Inf(1)
-		for k, n := range l.Count {
-			if n > 0 && l.Free[k] && l.Size[v] <= l.Capacity[k] {
-				least[v] = min(least[v], l.Time[k][v])
+func leastFree(nets *netlist.Netlist) []float64 {
+	least := make([]float64, len(nets.Nodes))
+	for item := range least {
+		least[item] = math.Inf(1)
+		for kind, count := range nets.Count {
+			if count > 0 && nets.Free[kind] && nets.Size[item] <= nets.Capacity[kind] {
+				least[item] = min(least[item], nets.Time[kind][item])
 			}
 		}
 	}
@@ -81,53 +81,53 @@ type cutNetwork struct {
 
 // newCutNetwork has a node for each item, two for each wire of three members
 // or more, and a sink. A device's side of the cut is its set.
-func newCutNetwork(l *netlist.Netlist, kind int) *cutNetwork {
-	c := &cutNetwork{items: len(l.Nodes), size: l.Size, room: l.Capacity[kind]}
-	c.roomy = 2*slices.Max(l.Size) <= c.room
-	nodes := c.items + 1
-	for _, w := range l.Wires {
-		if len(w.Members) > 2 {
+func newCutNetwork(nets *netlist.Netlist, kind int) *cutNetwork {
+	network := &cutNetwork{items: len(nets.Nodes), size: nets.Size, room: nets.Capacity[kind]}
+	network.roomy = 2*slices.Max(nets.Size) <= network.room
+	nodes := network.items + 1
+	for _, wire := range nets.Wires {
+		if len(wire.Members) > 2 {
 			nodes += 2
 		}
 	}
-	c.sink = c.items
-	c.flow = newFlow(nodes)
-	for v, t := range l.Time[kind] {
-		c.toSink = append(c.toSink, len(c.head))
-		c.arc(v, c.sink, t, 0)
+	network.sink = network.items
+	network.flow = newFlow(nodes)
+	for item, time := range nets.Time[kind] {
+		network.toSink = append(network.toSink, len(network.head))
+		network.arc(item, network.sink, time, 0)
 	}
-	next := c.items + 1
-	for _, w := range l.Wires {
-		if len(w.Members) == 2 {
-			c.arc(int(w.Members[0]), int(w.Members[1]), w.Cost, w.Cost)
+	next := network.items + 1
+	for _, wire := range nets.Wires {
+		if len(wire.Members) == 2 {
+			network.arc(int(wire.Members[0]), int(wire.Members[1]), wire.Cost, wire.Cost)
 			continue
 		}
 		in, out := next, next+1
 		next += 2
-		c.arc(in, out, w.Cost, 0)
-		for _, m := range w.Members {
-			c.arc(int(m), in, math.Inf(1), 0)
-			c.arc(out, int(m), math.Inf(1), 0)
+		network.arc(in, out, wire.Cost, 0)
+		for _, member := range wire.Members {
+			network.arc(int(member), in, math.Inf(1), 0)
+			network.arc(out, int(member), math.Inf(1), 0)
 		}
 	}
-	c.fixed = append([]float64(nil), c.left...)
-	return c
+	network.fixed = append([]float64(nil), network.left...)
+	return network
 }
 
-// least is the least load of a set that holds v, and such a set. A flow is
+// least is the least load of a set that holds an item, and such a set. A flow is
 // never more than a cut, so the value is a lower bound even where rounding
 // ends the search for paths early.
-func (c *cutNetwork) least(v int) (load float64, set []int) {
-	copy(c.left, c.fixed)
-	for u := range c.items {
-		if !c.roomy && u != v && c.size[u]+c.size[v] > c.room {
-			c.left[c.toSink[u]] = math.Inf(1) // the sink's side
+func (network *cutNetwork) least(item int) (load float64, set []int) {
+	copy(network.left, network.fixed)
+	for other := range network.items {
+		if !network.roomy && other != item && network.size[other]+network.size[item] > network.room {
+			network.left[network.toSink[other]] = math.Inf(1) // the sink's side
 		}
 	}
-	load = c.run(v, c.sink)
-	for u := range c.items {
-		if c.level[u] >= 0 {
-			set = append(set, u)
+	load = network.run(item, network.sink)
+	for other := range network.items {
+		if network.level[other] >= 0 {
+			set = append(set, other)
 		}
 	}
 	return load, set

@@ -27,89 +27,89 @@ type pricer struct {
 
 type label struct{ load, worth float64 }
 
-func newPricer(f *netlist.Frontier, time []float64, cells int) *pricer {
+func newPricer(frontier *netlist.Frontier, time []float64, cells int) *pricer {
 	widest := 0
-	for _, n := range f.States {
-		widest = max(widest, n)
+	for _, count := range frontier.States {
+		widest = max(widest, count)
 	}
-	c := &pricer{
-		Frontier: f, time: time, cells: cells,
+	pricing := &pricer{
+		Frontier: frontier, time: time, cells: cells,
 		worth: make([]float64, widest*cells), load: make([]float64, widest*cells),
-		from: make([]int32, widest*cells), trace: make([][]int32, len(f.Order)),
+		from: make([]int32, widest*cells), trace: make([][]int32, len(frontier.Order)),
 	}
-	for i := range c.worth {
-		c.worth[i] = math.Inf(-1)
-		c.load[i] = math.Inf(1)
+	for i := range pricing.worth {
+		pricing.worth[i] = math.Inf(-1)
+		pricing.load[i] = math.Inf(1)
 	}
-	return c
+	return pricing
 }
 
 // price returns labels of ascending load and worth: no set of load l has more
 // worth than the last label of load up to l. Loads over limit are left out. It
 // returns nil where the context ends.
-func (c *pricer) price(ctx context.Context, y []float64, limit float64) []label {
-	c.labels = append(c.labels[:0], label{})
-	c.start = append(c.start[:0], 0, 1)
-	scale := float64(c.cells) / limit * (1 - 1e-12)
-	for i, v := range c.Order {
+func (pricing *pricer) price(ctx context.Context, prices []float64, limit float64) []label {
+	pricing.labels = append(pricing.labels[:0], label{})
+	pricing.start = append(pricing.start[:0], 0, 1)
+	scale := float64(pricing.cells) / limit * (1 - 1e-12)
+	for i, item := range pricing.Order {
 		if ctx.Err() != nil {
 			return nil
 		}
-		for s, arcs := range c.Arcs[i] {
-			for choice, a := range arcs {
-				extra, gain := a.In, 0.0
+		for state, arcs := range pricing.Arcs[i] {
+			for choice, arc := range arcs {
+				extra, gain := arc.In, 0.0
 				if choice == 1 {
-					extra += c.time[v]
-					gain = y[v]
+					extra += pricing.time[item]
+					gain = prices[item]
 				}
-				base := int(a.To) * c.cells
-				for j := c.start[s]; j < c.start[s+1]; j++ {
-					load := c.labels[j].load + extra
+				base := int(arc.To) * pricing.cells
+				for j := pricing.start[state]; j < pricing.start[state+1]; j++ {
+					load := pricing.labels[j].load + extra
 					if load > limit {
 						break
 					}
-					at := base + min(int(load*scale), c.cells-1)
-					if load < c.load[at] {
-						c.load[at] = load
+					at := base + min(int(load*scale), pricing.cells-1)
+					if load < pricing.load[at] {
+						pricing.load[at] = load
 					}
-					if worth := c.labels[j].worth + gain; worth > c.worth[at] {
-						c.worth[at] = worth
-						c.from[at] = 2*j + int32(choice)
+					if worth := pricing.labels[j].worth + gain; worth > pricing.worth[at] {
+						pricing.worth[at] = worth
+						pricing.from[at] = 2*j + int32(choice)
 					}
 				}
 			}
 		}
-		c.collect(i)
+		pricing.collect(i)
 	}
-	return c.labels
+	return pricing.labels
 }
 
 // collect takes the labels out of the cells that are worth more than all of
 // less load, and empties the cells.
-func (c *pricer) collect(step int) {
-	c.labels, c.start, c.trace[step] = c.labels[:0], c.start[:0], c.trace[step][:0]
-	for s := range c.States[step] {
-		c.start = append(c.start, int32(len(c.labels)))
+func (pricing *pricer) collect(step int) {
+	pricing.labels, pricing.start, pricing.trace[step] = pricing.labels[:0], pricing.start[:0], pricing.trace[step][:0]
+	for state := range pricing.States[step] {
+		pricing.start = append(pricing.start, int32(len(pricing.labels)))
 		best := math.Inf(-1)
-		for at := s * c.cells; at < (s+1)*c.cells; at++ {
-			if c.worth[at] > best {
-				best = c.worth[at]
-				c.labels = append(c.labels, label{c.load[at], best})
-				c.trace[step] = append(c.trace[step], c.from[at])
+		for at := state * pricing.cells; at < (state+1)*pricing.cells; at++ {
+			if pricing.worth[at] > best {
+				best = pricing.worth[at]
+				pricing.labels = append(pricing.labels, label{pricing.load[at], best})
+				pricing.trace[step] = append(pricing.trace[step], pricing.from[at])
 			}
-			c.worth[at], c.load[at] = math.Inf(-1), math.Inf(1)
+			pricing.worth[at], pricing.load[at] = math.Inf(-1), math.Inf(1)
 		}
 	}
-	c.start = append(c.start, int32(len(c.labels)))
+	pricing.start = append(pricing.start, int32(len(pricing.labels)))
 }
 
 // set marks the items behind one of the last labels with the given amount.
-func (c *pricer) set(last int, mark []float64, amount float64) {
+func (pricing *pricer) set(last int, mark []float64, amount float64) {
 	j := int32(last)
-	for i := len(c.Order) - 1; i >= 0; i-- {
-		from := c.trace[i][j]
+	for i := len(pricing.Order) - 1; i >= 0; i-- {
+		from := pricing.trace[i][j]
 		if from&1 == 1 {
-			mark[c.Order[i]] += amount
+			mark[pricing.Order[i]] += amount
 		}
 		j = from >> 1
 	}

@@ -26,10 +26,10 @@ type SetBound struct {
 	kinds   []int // in use
 	pricers []*pricer
 	fronts  [][]label
-	// y are the prices, best those behind the bound, g the subgradient, scale
-	// what an item's price may differ by.
-	y, best, g, scale []float64
-	Bound             float64
+	// prices are the items', best those behind the bound, gradient is the
+	// subgradient, scale what an item's price may differ by.
+	prices, best, gradient, scale []float64
+	Bound                         float64
 	// step is a fraction of Polyak's length, lead how far above the bound the
 	// steps aim, stale how many have not helped.
 	step, lead float64
@@ -37,146 +37,146 @@ type SetBound struct {
 	labels     int // that one step may look at
 }
 
-// staleSteps are tried before the aim is lowered, to leastLead in the end;
+// staleSteps are tried before the aim is lowered, to minLead in the end;
 // refining is how many finer cells a cell becomes.
 const (
 	staleSteps = 20
-	leastLead  = 0.002
+	minLead    = 0.002
 	refining   = 4
 )
 
-func New(ctx context.Context, l *netlist.Netlist, effort int) *SetBound {
-	b := &SetBound{
-		Netlist: l, step: 1, lead: 0.05,
-		y: make([]float64, len(l.Nodes)), g: make([]float64, len(l.Nodes)), scale: make([]float64, len(l.Nodes)),
+func New(ctx context.Context, nets *netlist.Netlist, effort int) *SetBound {
+	bound := &SetBound{
+		Netlist: nets, step: 1, lead: 0.05,
+		prices: make([]float64, len(nets.Nodes)), gradient: make([]float64, len(nets.Nodes)), scale: make([]float64, len(nets.Nodes)),
 	}
-	for k, n := range l.Count {
-		if n == 0 {
+	for kind, count := range nets.Count {
+		if count == 0 {
 			continue
 		}
-		f := l.NewFrontier(ctx, !l.Free[k])
-		if f == nil {
+		frontier := nets.NewFrontier(ctx, !nets.Free[kind])
+		if frontier == nil {
 			return nil
 		}
 		total := 0
-		for _, s := range f.States {
-			total += s
+		for _, state := range frontier.States {
+			total += state
 		}
 		cells := max(300, min(2000, effort/total))
-		b.kinds = append(b.kinds, k)
-		b.pricers = append(b.pricers, newPricer(f, l.Time[k], cells))
-		b.labels = max(b.labels, total*cells)
+		bound.kinds = append(bound.kinds, kind)
+		bound.pricers = append(bound.pricers, newPricer(frontier, nets.Time[kind], cells))
+		bound.labels = max(bound.labels, total*cells)
 	}
-	b.fronts = make([][]label, len(b.kinds))
-	for v := range b.y {
-		b.y[v] = math.Inf(1)
-		for _, k := range b.kinds {
-			b.y[v] = min(b.y[v], l.Time[k][v])
+	bound.fronts = make([][]label, len(bound.kinds))
+	for item := range bound.prices {
+		bound.prices[item] = math.Inf(1)
+		for _, kind := range bound.kinds {
+			bound.prices[item] = min(bound.prices[item], nets.Time[kind][item])
 		}
-		b.scale[v] = b.y[v]
-		for _, w := range l.WiresOf[v] {
-			b.scale[v] += l.Wires[w].Cost / float64(len(l.Wires[w].Members))
+		bound.scale[item] = bound.prices[item]
+		for _, wire := range nets.WiresOf[item] {
+			bound.scale[item] += nets.Wires[wire].Cost / float64(len(nets.Wires[wire].Members))
 		}
 	}
-	b.best = append(b.best, b.y...)
-	return b
+	bound.best = append(bound.best, bound.prices...)
+	return bound
 }
 
 // Refine makes the cells of load finer, where the work allows it.
-func (b *SetBound) Refine(effort int) {
-	if b.labels*refining > effort {
+func (bound *SetBound) Refine(effort int) {
+	if bound.labels*refining > effort {
 		return
 	}
-	for j, c := range b.pricers {
-		b.pricers[j] = newPricer(c.Frontier, c.time, c.cells*refining)
+	for j, pricing := range bound.pricers {
+		bound.pricers[j] = newPricer(pricing.Frontier, pricing.time, pricing.cells*refining)
 	}
-	b.labels *= refining
+	bound.labels *= refining
 }
 
 // Steps is how many may be made for some millions of labels.
-func (b *SetBound) Steps(labels int) int {
-	return max(8, min(100, labels/b.labels))
+func (bound *SetBound) Steps(labels int) int {
+	return max(8, min(100, labels/bound.labels))
 }
 
 // Improve makes steps until the bound reaches the limit or they are used up.
-func (b *SetBound) Improve(ctx context.Context, limit float64, steps int) {
-	if limit < netlist.LeastLoad {
+func (bound *SetBound) Improve(ctx context.Context, limit float64, steps int) {
+	if limit < netlist.MinLoad {
 		return
 	}
 	for range steps {
-		if !b.price(ctx, limit) || b.Bound >= limit {
+		if !bound.price(ctx, limit) || bound.Bound >= limit {
 			return
 		}
-		if b.stale > staleSteps {
-			b.stale = 0
-			b.lead = max(b.lead/2, leastLead)
-			b.step = max(b.step*0.7, 0.05)
-			copy(b.y, b.best)
-			if !b.price(ctx, limit) {
+		if bound.stale > staleSteps {
+			bound.stale = 0
+			bound.lead = max(bound.lead/2, minLead)
+			bound.step = max(bound.step*0.7, 0.05)
+			copy(bound.prices, bound.best)
+			if !bound.price(ctx, limit) {
 				return
 			}
 		}
-		if !b.move(min(b.Bound*(1+b.lead), limit)) {
+		if !bound.move(min(bound.Bound*(1+bound.lead), limit)) {
 			return
 		}
 	}
 }
 
 // price finds what devices can take at the present prices, and the bound.
-func (b *SetBound) price(ctx context.Context, limit float64) bool {
+func (bound *SetBound) price(ctx context.Context, limit float64) bool {
 	total, size := 0.0, 0.0
-	for _, y := range b.y {
-		total += y
-		size += math.Abs(y)
+	for _, price := range bound.prices {
+		total += price
+		size += math.Abs(price)
 	}
-	for j, c := range b.pricers {
-		if b.fronts[j] = c.price(ctx, b.y, limit); b.fronts[j] == nil {
+	for j, pricing := range bound.pricers {
+		if bound.fronts[j] = pricing.price(ctx, bound.prices, limit); bound.fronts[j] == nil {
 			return false
 		}
 	}
-	b.stale++
-	if t := b.refuted(total-graph.Rounding*size, limit); t > b.Bound {
-		if t > b.Bound*(1+1e-4) {
-			b.stale = 0
+	bound.stale++
+	if load := bound.refuted(total-graph.Rounding*size, limit); load > bound.Bound {
+		if load > bound.Bound*(1+1e-4) {
+			bound.stale = 0
 		}
-		b.Bound = t
-		copy(b.best, b.y)
+		bound.Bound = load
+		copy(bound.best, bound.prices)
 	}
 	return true
 }
 
 // move changes the prices along the subgradient, at the aim, of what devices
 // can take less what there is: up where no device's best set holds the item.
-func (b *SetBound) move(aim float64) bool {
+func (bound *SetBound) move(aim float64) bool {
 	excess, total := 0.0, 0.0
-	for v, y := range b.y {
-		b.g[v] = -1
-		total += y
+	for item, price := range bound.prices {
+		bound.gradient[item] = -1
+		total += price
 	}
-	for j, k := range b.kinds {
-		n := float64(b.Count[k])
-		last := within(b.fronts[j], aim)
-		excess += n * b.fronts[j][last].worth
-		b.pricers[j].set(last, b.g, n)
+	for j, kind := range bound.kinds {
+		amount := float64(bound.Count[kind])
+		last := within(bound.fronts[j], aim)
+		excess += amount * bound.fronts[j][last].worth
+		bound.pricers[j].set(last, bound.gradient, amount)
 	}
 	norm := 0.0
-	for v, g := range b.g {
-		norm += g * g * b.scale[v] * b.scale[v]
+	for item, slope := range bound.gradient {
+		norm += slope * slope * bound.scale[item] * bound.scale[item]
 	}
 	if norm == 0 {
 		return false
 	}
-	length := b.step * (max(excess-total, 0) + 0.001*total) / norm
-	for v, g := range b.g {
-		b.y[v] -= length * g * b.scale[v] * b.scale[v]
+	length := bound.step * (max(excess-total, 0) + 0.001*total) / norm
+	for item, slope := range bound.gradient {
+		bound.prices[item] -= length * slope * bound.scale[item] * bound.scale[item]
 	}
 	return true
 }
 
-// within is the last label of load up to t.
-func within(front []label, t float64) int {
-	i, _ := slices.BinarySearchFunc(front, t, func(a label, t float64) int {
-		if a.load <= t {
+// within is the last label of a load up to the one given.
+func within(front []label, load float64) int {
+	i, _ := slices.BinarySearchFunc(front, load, func(at label, most float64) int {
+		if at.load <= most {
 			return -1
 		}
 		return 1
@@ -186,27 +186,27 @@ func within(front []label, t float64) int {
 
 // refuted is the least load at which the devices together can take what all
 // items are worth, or the limit.
-func (b *SetBound) refuted(total, limit float64) float64 {
-	next := make([]int, len(b.fronts))
+func (bound *SetBound) refuted(total, limit float64) float64 {
+	next := make([]int, len(bound.fronts))
 	worth := 0.0
-	for j, front := range b.fronts {
-		worth += float64(b.Count[b.kinds[j]]) * front[0].worth
+	for j, front := range bound.fronts {
+		worth += float64(bound.Count[bound.kinds[j]]) * front[0].worth
 	}
-	t := 0.0
+	load := 0.0
 	for worth < total {
 		pick := -1
-		for j, front := range b.fronts {
-			if next[j]+1 < len(front) && (pick < 0 || front[next[j]+1].load < b.fronts[pick][next[pick]+1].load) {
+		for j, front := range bound.fronts {
+			if next[j]+1 < len(front) && (pick < 0 || front[next[j]+1].load < bound.fronts[pick][next[pick]+1].load) {
 				pick = j
 			}
 		}
 		if pick < 0 {
 			return limit
 		}
-		a, z := b.fronts[pick][next[pick]], b.fronts[pick][next[pick]+1]
-		worth += float64(b.Count[b.kinds[pick]]) * (z.worth - a.worth)
-		t = z.load
+		here, above := bound.fronts[pick][next[pick]], bound.fronts[pick][next[pick]+1]
+		worth += float64(bound.Count[bound.kinds[pick]]) * (above.worth - here.worth)
+		load = above.load
 		next[pick]++
 	}
-	return t * (1 - 1e-9)
+	return load * (1 - 1e-9)
 }

@@ -30,14 +30,14 @@ type Certificate struct {
 }
 
 // Optimal: the bound meets the value.
-func (c *Certificate) Optimal() bool { return c.Status == Optimal }
+func (certificate *Certificate) Optimal() bool { return certificate.Status == Optimal }
 
 // Early: the search was cut short, with a gap left.
-func (c *Certificate) Early() bool { return c.Status == LimitReached }
+func (certificate *Certificate) Early() bool { return certificate.Status == LimitReached }
 
 // Gap is (Value − LowerBound) / Value: 0 where the answer is optimal, and only
 // there.
-func (c *Certificate) Gap() float64 { return Gap(c.Value, c.LowerBound) }
+func (certificate *Certificate) Gap() float64 { return Gap(certificate.Value, certificate.LowerBound) }
 
 // Gap is (value − lowerBound) / value, 0 where the value is.
 func Gap(value, lowerBound float64) float64 {
@@ -75,28 +75,28 @@ type Claim struct {
 type FaultError struct{ Msg string }
 
 // Error implements error.
-func (e *FaultError) Error() string { return e.Msg + " (please report this)" }
+func (err *FaultError) Error() string { return err.Msg + " (please report this)" }
 
 func fault(format string, args ...any) error { return &FaultError{fmt.Sprintf(format, args...)} }
 
 // Certify holds a claim against the value that the plain form found. An error
 // is a [*FaultError]: the solver's sums are others, or its bound is above an
 // answer that exists.
-func (c Claim) Certify(found float64) (Certificate, error) {
-	slack := c.Rounding * math.Abs(found)
+func (claim Claim) Certify(found float64) (Certificate, error) {
+	slack := claim.Rounding * math.Abs(found)
 	switch {
 	case math.IsNaN(found) || math.IsInf(found, 0):
 		return Certificate{}, fault("the answer's value is %v", found)
-	case math.Abs(c.Value-found) > slack: // not where it is NaN
-		return Certificate{}, fault("the solver says the answer's value is %v, the plain form %v", c.Value, found)
-	case !(c.LowerBound <= found+slack):
-		return Certificate{}, fault("the solver says that nothing is below %v (%s), and its answer is %v", c.LowerBound, c.Bound, found)
+	case math.Abs(claim.Value-found) > slack: // not where it is NaN
+		return Certificate{}, fault("the solver says the answer's value is %v, the plain form %v", claim.Value, found)
+	case !(claim.LowerBound <= found+slack):
+		return Certificate{}, fault("the solver says that nothing is below %v (%s), and its answer is %v", claim.LowerBound, claim.Bound, found)
 	}
-	out := Certificate{Value: found, LowerBound: c.LowerBound, Bound: c.Bound, Status: Feasible}
+	out := Certificate{Value: found, LowerBound: claim.LowerBound, Bound: claim.Bound, Status: Feasible}
 	switch {
-	case c.LowerBound >= found-slack: // rounding is no gap
+	case claim.LowerBound >= found-slack: // rounding is no gap
 		out.Status, out.LowerBound = Optimal, found
-	case c.Stopped:
+	case claim.Stopped:
 		out.Status = LimitReached
 	}
 	return out, nil

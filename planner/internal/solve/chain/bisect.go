@@ -13,19 +13,19 @@ func (inc *incumbent) proved() bool { return !inc.lower.less(inc.value) }
 
 // seed returns a first map with two probes: at the guess, and if that fails
 // with no limit at all, which always succeeds.
-func (t *task) seed(r *run, lower, guess Share) incumbent {
+func (job *task) seed(limits *run, lower, guess Share) incumbent {
 	inc := incumbent{lower: lower}
-	t.limit(guess)
-	ok, bid := t.probe()
-	r.probes++
+	job.limit(guess)
+	ok, bid := job.probe()
+	limits.probes++
 	if !ok {
 		inc.lower = maxShare(lower, bid)
-		t.limit(Share{math.MaxInt64, 1})
-		t.probe()
-		r.probes++
+		job.limit(Share{math.MaxInt64, 1})
+		job.probe()
+		limits.probes++
 	}
-	inc.placement = t.trace()
-	inc.value, _ = t.share(inc.placement)
+	inc.placement = job.trace()
+	inc.value, _ = job.share(inc.placement)
 	return inc
 }
 
@@ -36,45 +36,45 @@ func (t *task) seed(r *run, lower, guess Share) incumbent {
 // a bid, which becomes lower. The caps are held between those of lower and
 // those just below value, so every probe moves one end strictly, and the last
 // one refutes every share below value.
-func (t *task) bisect(r *run, inc *incumbent) {
-	for !inc.proved() && !r.stop() {
+func (job *task) bisect(limits *run, inc *incumbent) {
+	for !inc.proved() && !limits.stop() {
 		mid := inc.lower.Float() + (inc.value.Float()-inc.lower.Float())/2
-		for d, b := range t.Budgets {
-			c := int64(math.MaxInt64)
-			if x := mid * float64(b); x < math.MaxInt64 {
-				c = int64(x)
+		for device, budget := range job.Budgets {
+			capacity := int64(math.MaxInt64)
+			if x := mid * float64(budget); x < math.MaxInt64 {
+				capacity = int64(x)
 			}
-			t.caps[d] = max(inc.lower.within(b), min(c, inc.value.below(b)))
+			job.caps[device] = max(inc.lower.within(budget), min(capacity, inc.value.below(budget)))
 		}
-		t.improve(r, inc)
+		job.improve(limits, inc)
 	}
 }
 
 // improve probes at the caps, which lie below value and not below lower, and
 // takes over what it learns: a better map or a better bound.
-func (t *task) improve(r *run, inc *incumbent) bool {
-	ok, bid := t.probe()
-	r.probes++
+func (job *task) improve(limits *run, inc *incumbent) bool {
+	ok, bid := job.probe()
+	limits.probes++
 	if ok {
-		inc.placement = t.trace()
-		inc.value, _ = t.share(inc.placement)
+		inc.placement = job.trace()
+		inc.value, _ = job.share(inc.placement)
 	} else {
 		inc.lower = bid
 	}
-	r.report(Progress{Best: inc.value, Lower: inc.lower})
+	limits.report(Progress{Best: inc.value, Lower: inc.lower})
 	return ok
 }
 
-// limit sets the caps to the peaks whose share is at most s.
-func (t *task) limit(s Share) {
-	for d, b := range t.Budgets {
-		t.caps[d] = s.within(b)
+// limit sets the caps to the peaks whose share is at most the one given.
+func (job *task) limit(share Share) {
+	for device, budget := range job.Budgets {
+		job.caps[device] = share.within(budget)
 	}
 }
 
-// undercut sets the caps to the peaks whose share is less than s.
-func (t *task) undercut(s Share) {
-	for d, b := range t.Budgets {
-		t.caps[d] = s.below(b)
+// undercut sets the caps to the peaks whose share is less.
+func (job *task) undercut(share Share) {
+	for device, budget := range job.Budgets {
+		job.caps[device] = share.below(budget)
 	}
 }

@@ -20,32 +20,32 @@ type bounds struct {
 	whole int64 // least peak of the whole chain on one device
 }
 
-func (b bounds) lower() Share { return maxShare(b.unit, Share{b.total, b.sum}) }
+func (known bounds) lower() Share { return maxShare(known.unit, Share{known.total, known.sum}) }
 
 // guess is a share that greedy reaches with equal budgets, no pins and an
 // additive Peak: a device that cannot take its next item already holds more
 // than the average. Elsewhere it is only a place to start.
-func (b bounds) guess() Share {
+func (known bounds) guess() Share {
 	const one = 1 << 32
-	g := b.unit.Float() + float64(max(b.total, b.whole))/float64(b.sum)
-	if g >= math.MaxInt64/one {
+	start := known.unit.Float() + float64(max(known.total, known.whole))/float64(known.sum)
+	if start >= math.MaxInt64/one {
 		return Share{math.MaxInt64, 1}
 	}
-	return Share{int64(math.Ceil(g * one)), one}
+	return Share{int64(math.Ceil(start * one)), one}
 }
 
-// name says which argument proves s, the least of the bounds that reach it.
-// The average argument is that of whole bytes: the largest peaks below s do
-// not add up to the total.
-func (b bounds) name(s Share, budgets []int64) Bound {
-	if !b.unit.less(s) {
+// name says which argument proves a share, the least of the bounds that reach
+// it. The average argument is that of whole bytes: the largest peaks below the
+// share do not add up to the total.
+func (known bounds) name(share Share, budgets []int64) Bound {
+	if !known.unit.less(share) {
 		return BoundUnit
 	}
 	room := int64(0)
 	for _, budget := range budgets {
-		room = plus(room, max(s.below(budget), 0))
+		room = plus(room, max(share.below(budget), 0))
 	}
-	if room < b.total {
+	if room < known.total {
 		return BoundAverage
 	}
 	return BoundSearch
@@ -63,70 +63,70 @@ func plus(a, b int64) int64 {
 // bounds takes O(n k) Peak calls, where k counts devices of which each differs
 // from the one before; it ends with the run, as the bounds hold for what it has
 // seen. Clusters left out of the task count for the unit bound only.
-func (t *task) bounds(r *run) bounds {
-	b := bounds{unit: Share{0, 1}, whole: math.MaxInt64}
-	empty := make([]int64, t.k)
-	for d, budget := range t.Budgets {
-		empty[d] = t.peak(d, 0, 0, 0)
-		b.unit = maxShare(b.unit, Share{empty[d], budget})
-		b.whole = min(b.whole, t.peak(d, 0, t.Items, 0))
-		b.sum += budget
+func (job *task) bounds(limits *run) bounds {
+	known := bounds{unit: Share{0, 1}, whole: math.MaxInt64}
+	empty := make([]int64, job.k)
+	for device, budget := range job.Budgets {
+		empty[device] = job.peak(device, 0, 0, 0)
+		known.unit = maxShare(known.unit, Share{empty[device], budget})
+		known.whole = min(known.whole, job.peak(device, 0, job.Items, 0))
+		known.sum += budget
 	}
-	for _, c := range t.clusters {
-		b.unit = maxShare(b.unit, t.alone(c))
+	for _, group := range job.clusters {
+		known.unit = maxShare(known.unit, job.alone(group))
 	}
 	items := int64(0)
 	lo, hi := 0, 0 // the devices that the windows allow for item i
-	other := t.others()
-	for i := range t.Items {
-		if i%1024 == 1023 && r.ctx.Err() != nil {
+	other := job.others()
+	for i := range job.Items {
+		if i%1024 == 1023 && limits.ctx.Err() != nil {
 			break
 		}
-		for t.maxCut[lo+1] <= i {
+		for job.maxCut[lo+1] <= i {
 			lo++
 		}
-		for hi+1 < t.k && t.minCut[hi+1] <= i {
+		for hi+1 < job.k && job.minCut[hi+1] <= i {
 			hi++
 		}
 		best, least := Share{math.MaxInt64, 1}, int64(math.MaxInt64)
-		for d := lo; d <= hi; d = other[d] {
-			p := t.peak(d, i, i+1, 0)
-			if s := (Share{p, t.Budgets[d]}); s.less(best) {
-				best = s
+		for device := lo; device <= hi; device = other[device] {
+			peak := job.peak(device, i, i+1, 0)
+			if share := (Share{peak, job.Budgets[device]}); share.less(best) {
+				best = share
 			}
-			least = min(least, p-empty[d])
+			least = min(least, peak-empty[device])
 		}
-		b.unit = maxShare(b.unit, best)
+		known.unit = maxShare(known.unit, best)
 		items = plus(items, least)
 	}
-	if t.Additive {
-		b.total = plus(items, t.leastEmpty())
+	if job.Additive {
+		known.total = plus(items, job.leastEmpty())
 	}
-	return b
+	return known
 }
 
 // others is, per device, the next that is not like it.
-func (t *task) others() []int {
-	next := make([]int, t.k)
-	for d := t.k - 1; d >= 0; d-- {
-		next[d] = d + 1
-		if t.Alike != nil && d+1 < t.k && t.Alike[d] == t.Alike[d+1] && t.base[d] == t.base[d+1] {
-			next[d] = next[d+1]
+func (job *task) others() []int {
+	next := make([]int, job.k)
+	for device := job.k - 1; device >= 0; device-- {
+		next[device] = device + 1
+		if job.Alike != nil && device+1 < job.k && job.Alike[device] == job.Alike[device+1] && job.base[device] == job.base[device+1] {
+			next[device] = next[device+1]
 		}
 	}
 	return next
 }
 
-// alone returns the least share of a device that holds c and its followers.
-func (t *task) alone(c cluster) Share {
+// alone returns the least share of a device that holds a group and its followers.
+func (job *task) alone(group cluster) Share {
 	best := Share{math.MaxInt64, 1}
-	for d, budget := range t.Budgets {
-		if c.follows() && (t.minCut[d] > c.first || t.maxCut[d+1] <= c.last) {
+	for device, budget := range job.Budgets {
+		if group.follows() && (job.minCut[device] > group.first || job.maxCut[device+1] <= group.last) {
 			continue
 		}
-		s := Share{t.Peak(d, c.first, c.last+1, t.base[d]|c.groups), budget}
-		if s.less(best) {
-			best = s
+		share := Share{job.Peak(device, group.first, group.last+1, job.base[device]|group.groups), budget}
+		if share.less(best) {
+			best = share
 		}
 	}
 	return best
@@ -135,24 +135,24 @@ func (t *task) alone(c cluster) Share {
 // leastEmpty returns the least sum of the devices' peaks without items, over
 // the ways to place the free clusters. Groups need not add up, so it looks at
 // every one, subset by subset.
-func (t *task) leastEmpty() int64 {
-	sums := make([]int64, t.sets)
-	for s := range sums {
-		sums[s] = math.MaxInt64
+func (job *task) leastEmpty() int64 {
+	sums := make([]int64, job.sets)
+	for set := range sums {
+		sums[set] = math.MaxInt64
 	}
 	sums[0] = 0
-	for d := range t.k {
+	for device := range job.k {
 		// Downwards, so that sums[s&^take] is still that of the device before.
-		for s := t.sets - 1; s >= 0; s-- {
+		for set := job.sets - 1; set >= 0; set-- {
 			best := int64(math.MaxInt64)
-			for take := s; ; take = (take - 1) & s {
-				best = min(best, plus(sums[s&^take], t.peak(d, 0, 0, take)))
+			for take := set; ; take = (take - 1) & set {
+				best = min(best, plus(sums[set&^take], job.peak(device, 0, 0, take)))
 				if take == 0 {
 					break
 				}
 			}
-			sums[s] = best
+			sums[set] = best
 		}
 	}
-	return sums[t.sets-1]
+	return sums[job.sets-1]
 }

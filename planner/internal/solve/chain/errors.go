@@ -11,19 +11,19 @@ type ConflictError struct {
 	Across  int    // the group that keeps both items on one device; -1: none
 }
 
-func (e *ConflictError) Error() string {
+func (err *ConflictError) Error() string {
 	claim := func(i int) string {
-		s := fmt.Sprintf("item %d on device %d", e.Items[i], e.Devices[i])
-		if e.Groups[i] >= 0 {
-			s += fmt.Sprintf(" (follows group %d)", e.Groups[i])
+		text := fmt.Sprintf("item %d on device %d", err.Items[i], err.Devices[i])
+		if err.Groups[i] >= 0 {
+			text += fmt.Sprintf(" (follows group %d)", err.Groups[i])
 		}
-		return s
+		return text
 	}
 	s := "chain: pins conflict: " + claim(0) + ", " + claim(1)
 	switch {
-	case e.Across >= 0:
-		s += fmt.Sprintf(", but group %d keeps both on one device", e.Across)
-	case e.Items[0] != e.Items[1]:
+	case err.Across >= 0:
+		s += fmt.Sprintf(", but group %d keeps both on one device", err.Across)
+	case err.Items[0] != err.Items[1]:
 		s += ", but the chain runs in device order"
 	}
 	return s

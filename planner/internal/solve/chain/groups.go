@@ -12,7 +12,7 @@ const sweeps = 8
 // the largest share least, and moves single clusters while that helps. The
 // chain is cut anew and exactly at every step. It returns the task with every
 // cluster fixed; this is a heuristic unless the bound is met.
-func (in *instance) descend(r *run) (*task, incumbent, bounds) {
+func (in *instance) descend(limits *run) (*task, incumbent, bounds) {
 	order := make([]int, len(in.clusters))
 	where := make([]int, len(in.clusters))
 	for i := range order {
@@ -22,47 +22,47 @@ func (in *instance) descend(r *run) (*task, incumbent, bounds) {
 	slices.SortStableFunc(order, func(i, j int) int {
 		return bare.alone(in.clusters[j]).Cmp(bare.alone(in.clusters[i]))
 	})
-	heavy := order[:r.freeGroups()]
+	heavy := order[:limits.freeGroups()]
 	for _, i := range heavy {
 		where[i] = free
 	}
-	t := newTask(in, where)
-	b := t.bounds(r)
-	inc := t.seed(r, b.lower(), b.guess())
-	t.bisect(r, &inc)
+	job := newTask(in, where)
+	known := job.bounds(limits)
+	inc := job.seed(limits, known.lower(), known.guess())
+	job.bisect(limits, &inc)
 	lower := inc.lower
 	for _, i := range heavy {
 		where[i] = inc.deviceOf(in.clusters[i])
 	}
 	for _, i := range order[len(heavy):] {
 		where[i] = free
-		t = newTask(in, where)
-		inc = t.seed(r, lower, inc.value)
-		t.bisect(r, &inc)
+		job = newTask(in, where)
+		inc = job.seed(limits, lower, inc.value)
+		job.bisect(limits, &inc)
 		where[i] = inc.deviceOf(in.clusters[i])
 	}
-	for gained, n := true, 0; gained && n < sweeps; n++ {
+	for gained, sweep := true, 0; gained && sweep < sweeps; sweep++ {
 		gained = false
 		for _, i := range order {
-			if !lower.less(inc.value) || r.stop() {
+			if !lower.less(inc.value) || limits.stop() {
 				break
 			}
 			where[i] = free
-			t = newTask(in, where)
+			job = newTask(in, where)
 			try := inc
 			try.lower = lower
-			t.undercut(inc.value)
-			if t.improve(r, &try) {
-				t.bisect(r, &try)
+			job.undercut(inc.value)
+			if job.improve(limits, &try) {
+				job.bisect(limits, &try)
 				inc, gained = try, true
 			}
 			where[i] = inc.deviceOf(in.clusters[i])
 		}
 	}
 	inc.lower = lower
-	return newTask(in, where), inc, b
+	return newTask(in, where), inc, known
 }
 
-func (m placement) deviceOf(c cluster) int {
-	return slices.IndexFunc(m.groups, func(g uint64) bool { return g&c.groups == c.groups })
+func (placed placement) deviceOf(group cluster) int {
+	return slices.IndexFunc(placed.groups, func(g uint64) bool { return g&group.groups == group.groups })
 }

@@ -12,7 +12,7 @@ type cluster struct {
 	first, last int // the items [first, last] go with it; first > last: none
 }
 
-func (c cluster) follows() bool { return c.first <= c.last }
+func (group cluster) follows() bool { return group.first <= group.last }
 
 // instance is a problem with its pins worked out: what is fixed lies in the
 // windows of the cuts and in base, what is free in clusters. Some map exists.
@@ -26,44 +26,44 @@ type instance struct {
 // claim says that an item must sit on a device.
 type claim struct{ item, device, group int }
 
-func newInstance(p *Problem) (*instance, error) {
-	k := len(p.Budgets)
-	in := &instance{Problem: p, base: make([]uint64, k)}
+func newInstance(problem *Problem) (*instance, error) {
+	k := len(problem.Budgets)
+	in := &instance{Problem: problem, base: make([]uint64, k)}
 	claims, err := in.claims()
 	if err != nil {
 		return nil, err
 	}
 	in.minCut, in.maxCut = make([]int, k+1), make([]int, k+1)
-	for d := range in.maxCut {
-		in.maxCut[d] = p.Items
+	for device := range in.maxCut {
+		in.maxCut[device] = problem.Items
 	}
-	in.maxCut[0], in.minCut[k] = 0, p.Items
-	for _, c := range claims {
-		clamp(in.minCut, in.maxCut, c.device, c.item, c.item)
+	in.maxCut[0], in.minCut[k] = 0, problem.Items
+	for _, pinned := range claims {
+		clamp(in.minCut, in.maxCut, pinned.device, pinned.item, pinned.item)
 	}
-	for _, c := range in.freeClusters() {
-		d, err := c.claimed(claims)
+	for _, group := range in.freeClusters() {
+		device, err := group.claimed(claims)
 		switch {
 		case err != nil:
 			return nil, err
-		case d >= 0:
-			in.base[d] |= c.groups
-			clamp(in.minCut, in.maxCut, d, c.first, c.last)
+		case device >= 0:
+			in.base[device] |= group.groups
+			clamp(in.minCut, in.maxCut, device, group.first, group.last)
 		default:
-			in.clusters = append(in.clusters, c)
+			in.clusters = append(in.clusters, group)
 		}
 	}
 	return in, nil
 }
 
-// clamp narrows the windows to the maps that put the items [first, last] on
-// device d: the cuts up to d lie before them, the later ones after.
-func clamp(minCut, maxCut []int, d, first, last int) {
-	for e := range minCut {
-		if e <= d {
-			maxCut[e] = min(maxCut[e], first)
+// clamp narrows the windows to the maps that put the items [first, last] on a
+// device: the cuts up to it lie before them, the later ones after.
+func clamp(minCut, maxCut []int, device, first, last int) {
+	for cut := range minCut {
+		if cut <= device {
+			maxCut[cut] = min(maxCut[cut], first)
 		} else {
-			minCut[e] = max(minCut[e], last+1)
+			minCut[cut] = max(minCut[cut], last+1)
 		}
 	}
 }
@@ -72,25 +72,25 @@ func clamp(minCut, maxCut []int, d, first, last int) {
 // pinned groups to base. Devices may not go down along the chain.
 func (in *instance) claims() ([]claim, error) {
 	var cs []claim
-	for i, d := range in.Pins {
-		if d >= 0 {
-			cs = append(cs, claim{i, d, -1})
+	for i, device := range in.Pins {
+		if device >= 0 {
+			cs = append(cs, claim{i, device, -1})
 		}
 	}
-	for g, d := range in.GroupPins {
-		if d < 0 {
+	for group, device := range in.GroupPins {
+		if device < 0 {
 			continue
 		}
-		in.base[d] |= 1 << g
-		for _, i := range in.followers(g) {
-			cs = append(cs, claim{i, d, g})
+		in.base[device] |= 1 << group
+		for _, i := range in.followers(group) {
+			cs = append(cs, claim{i, device, group})
 		}
 	}
 	slices.SortStableFunc(cs, func(a, b claim) int { return cmp.Compare(a.item, b.item) })
 	for i := 1; i < len(cs); i++ {
-		a, b := cs[i-1], cs[i]
-		if a.device > b.device || a.item == b.item && a.device != b.device {
-			return nil, conflict(a, b, -1)
+		before, after := cs[i-1], cs[i]
+		if before.device > after.device || before.item == after.item && before.device != after.device {
+			return nil, conflict(before, after, -1)
 		}
 	}
 	return cs, nil
@@ -105,11 +105,11 @@ func conflict(a, b claim, across int) error {
 	}
 }
 
-func (in *instance) followers(g int) []int {
+func (in *instance) followers(group int) []int {
 	if in.Follow == nil {
 		return nil
 	}
-	return in.Follow[g]
+	return in.Follow[group]
 }
 
 // freeClusters joins the groups that no pin fixes where the stretches of
@@ -125,25 +125,25 @@ func (in *instance) freeClusters() []cluster {
 		if pinned>>g&1 != 0 {
 			continue
 		}
-		c := cluster{groups: 1 << g, id: g, first: 0, last: -1}
-		if f := in.followers(g); len(f) > 0 {
-			c.first, c.last = slices.Min(f), slices.Max(f)
-			bound = append(bound, c)
+		group := cluster{groups: 1 << g, id: g, first: 0, last: -1}
+		if followers := in.followers(g); len(followers) > 0 {
+			group.first, group.last = slices.Min(followers), slices.Max(followers)
+			bound = append(bound, group)
 		} else {
-			loose = append(loose, c)
+			loose = append(loose, group)
 		}
 	}
 	slices.SortStableFunc(bound, func(a, b cluster) int { return cmp.Compare(a.first, b.first) })
 	var joined []cluster
-	for _, c := range bound {
-		if end := len(joined) - 1; end >= 0 && c.first <= joined[end].last {
+	for _, group := range bound {
+		if end := len(joined) - 1; end >= 0 && group.first <= joined[end].last {
 			j := &joined[end]
-			j.groups |= c.groups
-			j.id = min(j.id, c.id)
-			j.last = max(j.last, c.last)
+			j.groups |= group.groups
+			j.id = min(j.id, group.id)
+			j.last = max(j.last, group.last)
 			continue
 		}
-		joined = append(joined, c)
+		joined = append(joined, group)
 	}
 	loose = append(loose, joined...)
 	slices.SortFunc(loose, func(a, b cluster) int { return cmp.Compare(a.id, b.id) })
@@ -152,15 +152,15 @@ func (in *instance) freeClusters() []cluster {
 
 // claimed returns the device of the claims inside the cluster's stretch, -1
 // if there are none.
-func (c cluster) claimed(claims []claim) (int, error) {
+func (group cluster) claimed(claims []claim) (int, error) {
 	var in *claim
 	for i, cl := range claims {
 		switch {
-		case cl.item < c.first || cl.item > c.last:
+		case cl.item < group.first || cl.item > group.last:
 		case in == nil:
 			in = &claims[i]
 		case in.device != cl.device:
-			return 0, conflict(*in, cl, c.id)
+			return 0, conflict(*in, cl, group.id)
 		}
 	}
 	if in == nil {

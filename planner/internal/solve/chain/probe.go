@@ -15,21 +15,21 @@ package chain
 // When it fails, bid is the least share at which some device could have gone
 // farther: any limit below it leaves every step as it was, so no map is
 // better than bid (Pinar and Aykanat's bidding).
-func (t *task) probe() (ok bool, bid Share) {
-	for i := range t.reach {
-		t.reach[i] = -1
+func (job *task) probe() (ok bool, bid Share) {
+	for i := range job.reach {
+		job.reach[i] = -1
 	}
-	t.reach[0] = 0
+	job.reach[0] = 0
 	bid = Share{-1, 1}
-	for d := range t.k {
-		for s := range t.sets {
-			a := t.reach[d*t.sets+s]
+	for device := range job.k {
+		for set := range job.sets {
+			a := job.reach[device*job.sets+set]
 			if a < 0 {
 				continue
 			}
-			rest := t.sets - 1 - s
+			rest := job.sets - 1 - set
 			for take := rest; ; take = (take - 1) & rest {
-				if next := t.advance(d, s, a, take); next.Peak >= 0 && (bid.Peak < 0 || next.less(bid)) {
+				if next := job.advance(device, set, a, take); next.Peak >= 0 && (bid.Peak < 0 || next.less(bid)) {
 					bid = next
 				}
 				if take == 0 {
@@ -38,38 +38,38 @@ func (t *task) probe() (ok bool, bid Share) {
 			}
 		}
 	}
-	return t.reach[len(t.reach)-1] >= 0, bid
+	return job.reach[len(job.reach)-1] >= 0, bid
 }
 
-// advance gives device d the clusters in take and the longest run from a. It
+// advance gives device the clusters in take and the longest run from a. It
 // returns the share at which it would go one item farther, a negative one if
 // nothing stops it but its window.
-func (t *task) advance(d, s, a, take int) (bid Share) {
+func (job *task) advance(device, set, a, take int) (bid Share) {
 	bid.Peak = -1
-	if !t.allows(d+1, s|take) {
+	if !job.allows(device+1, set|take) {
 		return bid
 	}
-	to := (d+1)*t.sets + s | take
-	lo, hi := t.window(d+1, s|take)
+	to := (device+1)*job.sets + set | take
+	lo, hi := job.window(device+1, set|take)
 	// Nothing is gained by stopping where another way has come already.
-	lo = max(lo, a, t.reach[to]+1)
+	lo = max(lo, a, job.reach[to]+1)
 	if lo > hi {
 		return bid
 	}
-	b := t.farthest(d, a, lo, hi, take)
+	b := job.farthest(device, a, lo, hi, take)
 	if b >= lo {
-		t.reach[to], t.took[to] = b, take
+		job.reach[to], job.took[to] = b, take
 	}
 	if b < hi {
-		bid = Share{t.peak(d, a, b+1, take), t.Budgets[d]}
+		bid = Share{job.peak(device, a, b+1, take), job.Budgets[device]}
 	}
 	return bid
 }
 
-// farthest returns the largest b in [lo, hi] with [a, b) within the cap of
-// device d, lo-1 if there is none. It gallops, then halves.
-func (t *task) farthest(d, a, lo, hi, take int) int {
-	fits := func(b int) bool { return t.peak(d, a, b, take) <= t.caps[d] }
+// farthest returns the largest b in [lo, hi] with [a, b) within the cap of a
+// device, lo-1 if there is none. It gallops, then halves.
+func (job *task) farthest(device, a, lo, hi, take int) int {
+	fits := func(b int) bool { return job.peak(device, a, b, take) <= job.caps[device] }
 	if !fits(lo) {
 		return lo - 1
 	}
@@ -93,14 +93,14 @@ func (t *task) farthest(d, a, lo, hi, take int) int {
 }
 
 // trace returns the map behind the last probe, which succeeded.
-func (t *task) trace() placement {
-	m := placement{cuts: make([]int, t.k+1), groups: make([]uint64, t.k)}
-	s := t.sets - 1
-	for d := t.k; d > 0; d-- {
-		m.cuts[d] = t.reach[d*t.sets+s]
-		take := t.took[d*t.sets+s]
-		m.groups[d-1] = t.base[d-1] | t.groups[take]
-		s &^= take
+func (job *task) trace() placement {
+	placed := placement{cuts: make([]int, job.k+1), groups: make([]uint64, job.k)}
+	set := job.sets - 1
+	for device := job.k; device > 0; device-- {
+		placed.cuts[device] = job.reach[device*job.sets+set]
+		take := job.took[device*job.sets+set]
+		placed.groups[device-1] = job.base[device-1] | job.groups[take]
+		set &^= take
 	}
-	return m
+	return placed
 }

@@ -5,8 +5,8 @@ package chain
 // the square of its share, absent where the run would not fit or be reversed.
 type pass struct {
 	*squares
-	d, take  int
-	from, to span
+	device, take int
+	from, to     span
 }
 
 // scan fills the rows [lo, hi] column by column from the right. Both the
@@ -55,12 +55,12 @@ func (p *pass) row(b, left, right int) (best int) {
 	a := min(right, b)
 	best = a
 	for ; a >= left; a-- {
-		peak := p.Peak(p.d, a, b, p.base[p.d]|p.groups[p.take])
+		peak := p.Peak(p.device, a, b, p.base[p.device]|p.groups[p.take])
 		p.cells++
-		if peak > p.caps[p.d] {
+		if peak > p.caps[p.device] {
 			break
 		}
-		square := p.square(p.d, peak)
+		square := p.square(p.device, peak)
 		if sum := p.from.sums[a-p.from.lo] + square; sum < least {
 			least, best = sum, a
 		}

@@ -11,10 +11,10 @@ type Share struct {
 	Peak, Budget int64
 }
 
-// Cmp compares s and t exactly: -1, 0 or +1.
-func (s Share) Cmp(t Share) int {
-	hi1, lo1 := bits.Mul64(uint64(s.Peak), uint64(t.Budget))
-	hi2, lo2 := bits.Mul64(uint64(t.Peak), uint64(s.Budget))
+// Cmp compares share and other exactly: -1, 0 or +1.
+func (share Share) Cmp(other Share) int {
+	hi1, lo1 := bits.Mul64(uint64(share.Peak), uint64(other.Budget))
+	hi2, lo2 := bits.Mul64(uint64(other.Peak), uint64(share.Budget))
 	switch {
 	case hi1 < hi2 || hi1 == hi2 && lo1 < lo2:
 		return -1
@@ -25,30 +25,30 @@ func (s Share) Cmp(t Share) int {
 }
 
 // Float returns the share as a number.
-func (s Share) Float() float64 { return float64(s.Peak) / float64(s.Budget) }
+func (share Share) Float() float64 { return float64(share.Peak) / float64(share.Budget) }
 
-func (s Share) String() string { return fmt.Sprintf("%d/%d", s.Peak, s.Budget) }
+func (share Share) String() string { return fmt.Sprintf("%d/%d", share.Peak, share.Budget) }
 
-func (s Share) less(t Share) bool { return s.Cmp(t) < 0 }
+func (share Share) less(other Share) bool { return share.Cmp(other) < 0 }
 
-func maxShare(s, t Share) Share {
-	if s.less(t) {
-		return t
+func maxShare(share, other Share) Share {
+	if share.less(other) {
+		return other
 	}
-	return s
+	return share
 }
 
-// within returns the largest peak whose share of budget is at most s, cut off
-// at the largest int64.
-func (s Share) within(budget int64) int64 {
-	quo, _ := s.times(budget)
+// within returns the largest peak whose share of the budget is at most this
+// one, cut off at the largest int64.
+func (share Share) within(budget int64) int64 {
+	quo, _ := share.times(budget)
 	return quo
 }
 
-// below returns the largest peak whose share of budget is less than s, -1 if
+// below returns the largest peak whose share of the budget is less, -1 if
 // there is none.
-func (s Share) below(budget int64) int64 {
-	quo, rem := s.times(budget)
+func (share Share) below(budget int64) int64 {
+	quo, rem := share.times(budget)
 	if rem == 0 {
 		quo--
 	}
@@ -57,12 +57,12 @@ func (s Share) below(budget int64) int64 {
 
 // times divides Peak*budget by Budget. A quotient past int64 comes back as
 // the largest int64 with a remainder: every peak lies below it.
-func (s Share) times(budget int64) (quo int64, rem uint64) {
-	hi, lo := bits.Mul64(uint64(s.Peak), uint64(budget))
-	if hi >= uint64(s.Budget) {
+func (share Share) times(budget int64) (quo int64, rem uint64) {
+	hi, lo := bits.Mul64(uint64(share.Peak), uint64(budget))
+	if hi >= uint64(share.Budget) {
 		return math.MaxInt64, 1
 	}
-	q, r := bits.Div64(hi, lo, uint64(s.Budget))
+	q, r := bits.Div64(hi, lo, uint64(share.Budget))
 	if q > math.MaxInt64 {
 		return math.MaxInt64, 1
 	}

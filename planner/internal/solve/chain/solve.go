@@ -58,62 +58,62 @@ type Result struct {
 // returns early with Stopped set; the error is about the problem only: a
 // malformed one, or a *ConflictError (under a Floor an *EmptyError too) for
 // pins that no map satisfies.
-func Solve(ctx context.Context, p Problem, s Settings) (Result, error) {
-	if err := p.check(); err != nil {
+func Solve(ctx context.Context, problem Problem, settings Settings) (Result, error) {
+	if err := problem.check(); err != nil {
 		return Result{}, err
 	}
-	in, err := newInstance(&p)
+	in, err := newInstance(&problem)
 	if err != nil {
 		return Result{}, err
 	}
-	r := &run{ctx: ctx, Settings: s}
-	if p.Floor != nil {
-		return in.stages(r)
+	limits := &run{ctx: ctx, Settings: settings}
+	if problem.Floor != nil {
+		return in.stages(limits)
 	}
-	var t *task
+	var job *task
 	var inc incumbent
-	var b bounds
-	if len(in.clusters) <= r.freeGroups() {
+	var known bounds
+	if len(in.clusters) <= limits.freeGroups() {
 		where := make([]int, len(in.clusters))
 		for i := range where {
 			where[i] = free
 		}
-		t = newTask(in, where)
-		b = t.bounds(r)
-		inc = t.seed(r, b.lower(), b.guess())
-		t.bisect(r, &inc)
+		job = newTask(in, where)
+		known = job.bounds(limits)
+		inc = job.seed(limits, known.lower(), known.guess())
+		job.bisect(limits, &inc)
 	} else {
-		t, inc, b = in.descend(r)
+		job, inc, known = in.descend(limits)
 	}
 	res := Result{Optimal: inc.proved()}
-	if !r.stopped && !r.NoSquares {
-		if m, found, proved := t.even(r, inc.value); found {
-			inc.placement = m
-			res.SquaresOptimal = proved && res.Optimal && len(in.clusters) <= r.freeGroups()
+	if !limits.stopped && !limits.NoSquares {
+		if placed, found, proved := job.even(limits, inc.value); found {
+			inc.placement = placed
+			res.SquaresOptimal = proved && res.Optimal && len(in.clusters) <= limits.freeGroups()
 		}
 	}
-	res.Stopped, res.Probes = r.stopped, r.probes
-	res.Bound = b.name(inc.lower, p.Budgets)
-	res.describe(t, inc)
+	res.Stopped, res.Probes = limits.stopped, limits.probes
+	res.Bound = known.name(inc.lower, problem.Budgets)
+	res.describe(job, inc)
 	return res, nil
 }
 
 // describe fills in what follows from the map alone.
-func (res *Result) describe(t *task, inc incumbent) {
+func (res *Result) describe(job *task, inc incumbent) {
 	res.Cuts = inc.cuts
 	res.LowerBound = inc.lower
-	res.Value, res.Bottleneck = t.share(inc.placement)
-	res.GroupDevice = make([]int, t.Groups)
-	for d, b := range t.Budgets {
-		for g := range t.Groups {
-			if inc.groups[d]>>g&1 != 0 {
-				res.GroupDevice[g] = d
+	res.Value, res.Bottleneck = job.share(inc.placement)
+	res.GroupDevice = make([]int, job.Groups)
+	for device, budget := range job.Budgets {
+		for group := range job.Groups {
+			if inc.groups[device]>>group&1 != 0 {
+				res.GroupDevice[group] = device
 			}
 		}
-		peak := t.Peak(d, inc.cuts[d], inc.cuts[d+1], inc.groups[d])
+		peak := job.Peak(device, inc.cuts[device], inc.cuts[device+1], inc.groups[device])
 		res.Peaks = append(res.Peaks, peak)
-		s := Share{peak, b}.Float()
-		res.Squares += float64(s * s)
+		share := Share{peak, budget}.Float()
+		res.Squares += float64(share * share)
 	}
 }
 
@@ -126,37 +126,37 @@ type run struct {
 }
 
 // stop says whether to end the search for the largest share.
-func (r *run) stop() bool {
-	r.stopped = r.stopped || r.Probes > 0 && r.probes >= r.Probes
-	return r.cancelled() || r.stopped
+func (limits *run) stop() bool {
+	limits.stopped = limits.stopped || limits.Probes > 0 && limits.probes >= limits.Probes
+	return limits.cancelled() || limits.stopped
 }
 
-func (r *run) cancelled() bool {
-	r.stopped = r.stopped || r.ctx.Err() != nil
-	return r.stopped
+func (limits *run) cancelled() bool {
+	limits.stopped = limits.stopped || limits.ctx.Err() != nil
+	return limits.stopped
 }
 
-func (r *run) freeGroups() int {
-	if r.FreeGroups <= 0 {
+func (limits *run) freeGroups() int {
+	if limits.FreeGroups <= 0 {
 		return 6
 	}
-	return min(r.FreeGroups, 12)
+	return min(limits.FreeGroups, 12)
 }
 
 // divideFactor is how many more cells divide may use than scan: it is there
 // for chains that are too long for scan.
 const divideFactor = 8
 
-func (r *run) cells() int64 {
-	if r.Cells <= 0 {
+func (limits *run) cells() int64 {
+	if limits.Cells <= 0 {
 		return 1 << 27
 	}
-	return r.Cells
+	return limits.Cells
 }
 
-func (r *run) report(p Progress) {
-	if r.Progress != nil {
-		p.Probes = r.probes
-		r.Progress(p)
+func (limits *run) report(progress Progress) {
+	if limits.Progress != nil {
+		progress.Probes = limits.probes
+		limits.Progress(progress)
 	}
 }

@@ -20,27 +20,27 @@ import (
 //
 // Among ties, the last device gets the fewest groups (the least set as a
 // number), then the fewest items; then the device before it, and so on.
-func (t *task) even(r *run, limit Share) (m placement, found, proved bool) {
-	t.limit(limit)
-	t.probe()
-	sq := t.newSquares(r, limit)
+func (job *task) even(limits *run, limit Share) (placed placement, found, proved bool) {
+	job.limit(limit)
+	job.probe()
+	sq := job.newSquares(limits, limit)
 	if sq == nil {
-		return m, false, false
+		return placed, false, false
 	}
-	for d := range t.k {
-		for s := range t.sets {
-			rest := t.sets - 1 - s
+	for device := range job.k {
+		for set := range job.sets {
+			rest := job.sets - 1 - set
 			for take := rest; ; take = (take - 1) & rest {
-				sq.step(d, s, take)
+				sq.step(device, set, take)
 				if take == 0 {
 					break
 				}
 			}
 		}
-		if sq.quit || r.cancelled() {
-			return m, false, false
+		if sq.quit || limits.cancelled() {
+			return placed, false, false
 		}
-		r.report(Progress{Best: limit, Lower: limit, Done: d + 1, Total: t.k})
+		limits.report(Progress{Best: limit, Lower: limit, Done: device + 1, Total: job.k})
 	}
 	return sq.trace(), true, !sq.rough
 }
@@ -64,20 +64,20 @@ type ruler struct {
 }
 
 func newRuler(budgets []int64, limit Share) ruler {
-	r := ruler{scale: math.Ldexp(1, min(52, 62-bits.Len(uint(len(budgets))))), inv: make([]float64, len(budgets))}
-	for d, b := range budgets {
+	scale := ruler{scale: math.Ldexp(1, min(52, 62-bits.Len(uint(len(budgets))))), inv: make([]float64, len(budgets))}
+	for device, budget := range budgets {
 		if limit.Peak > 0 {
-			r.inv[d] = 1 / (float64(b) * limit.Float())
+			scale.inv[device] = 1 / (float64(budget) * limit.Float())
 		}
 	}
-	return r
+	return scale
 }
 
-// square is the squared share of a peak on device d, in fixed point. The
+// square is the squared share of a peak on device, in fixed point. The
 // conversions keep the compiler from fusing the products with what follows.
-func (r *ruler) square(d int, peak int64) uint64 {
-	x := float64(float64(peak) * r.inv[d])
-	return uint64(float64(x*x*r.scale) + 0.5)
+func (scale *ruler) square(device int, peak int64) uint64 {
+	x := float64(float64(peak) * scale.inv[device])
+	return uint64(float64(x*x*scale.scale) + 0.5)
 }
 
 // span holds the least sums for the cuts [lo, lo+len(sums)) of a state.
@@ -86,7 +86,7 @@ type span struct {
 	sums []uint64
 }
 
-func (c span) hi() int { return c.lo + len(c.sums) - 1 }
+func (part span) hi() int { return part.lo + len(part.sums) - 1 }
 
 // maxSums keeps the sums under 256 MiB.
 const maxSums = 1 << 25
@@ -94,11 +94,11 @@ const maxSums = 1 << 25
 const unreached = math.MaxUint64
 
 // newSquares lays out the windows, nil if they hold more than maxSums cuts.
-func (t *task) newSquares(r *run, limit Share) *squares {
-	sq := &squares{task: t, run: r, ruler: newRuler(t.Budgets, limit), cuts: make([]span, len(t.reach))}
-	nearest := t.nearest()
+func (job *task) newSquares(limits *run, limit Share) *squares {
+	sq := &squares{task: job, run: limits, ruler: newRuler(job.Budgets, limit), cuts: make([]span, len(job.reach))}
+	nearest := job.nearest()
 	size := 0
-	for i, far := range t.reach {
+	for i, far := range job.reach {
 		if near := nearest[i]; near >= 0 && near <= far {
 			size += far - near + 1
 		}
@@ -110,7 +110,7 @@ func (t *task) newSquares(r *run, limit Share) *squares {
 	for i := range store {
 		store[i] = unreached
 	}
-	for i, far := range t.reach {
+	for i, far := range job.reach {
 		if near := nearest[i]; near >= 0 && near <= far {
 			w := far - near + 1
 			sq.cuts[i] = span{near, store[:w:w]}
@@ -123,23 +123,23 @@ func (t *task) newSquares(r *run, limit Share) *squares {
 
 // nearest is probe run backwards: per state the first cut from which the
 // devices from d on can take the rest, -1 if there is none.
-func (t *task) nearest() []int {
-	near := make([]int, len(t.reach))
+func (job *task) nearest() []int {
+	near := make([]int, len(job.reach))
 	for i := range near {
 		near[i] = -1
 	}
-	near[len(near)-1] = t.Items
-	for d := t.k - 1; d >= 0; d-- {
-		for s := range t.sets {
-			if !t.allows(d, s) {
+	near[len(near)-1] = job.Items
+	for device := job.k - 1; device >= 0; device-- {
+		for set := range job.sets {
+			if !job.allows(device, set) {
 				continue
 			}
-			at := d*t.sets + s
-			lo, hi := t.window(d, s)
-			rest := t.sets - 1 - s
+			at := device*job.sets + set
+			lo, hi := job.window(device, set)
+			rest := job.sets - 1 - set
 			for take := rest; ; take = (take - 1) & rest {
-				if b := near[(d+1)*t.sets+s|take]; b >= 0 {
-					a := t.earliest(d, lo, min(hi, b), b, take)
+				if b := near[(device+1)*job.sets+set|take]; b >= 0 {
+					a := job.earliest(device, lo, min(hi, b), b, take)
 					if a >= 0 && (near[at] < 0 || a < near[at]) {
 						near[at] = a
 					}
@@ -153,15 +153,15 @@ func (t *task) nearest() []int {
 	return near
 }
 
-// earliest returns the least a in [lo, hi] with [a, b) within the cap of
-// device d, -1 if there is none.
-func (t *task) earliest(d, lo, hi, b, take int) int {
-	if lo > hi || t.peak(d, hi, b, take) > t.caps[d] {
+// earliest returns the least a in [lo, hi] with [a, b) within the cap of a
+// device, -1 if there is none.
+func (job *task) earliest(device, lo, hi, b, take int) int {
+	if lo > hi || job.peak(device, hi, b, take) > job.caps[device] {
 		return -1
 	}
 	for lo < hi {
 		mid := int(uint(lo+hi) / 2)
-		if t.peak(d, mid, b, take) <= t.caps[d] {
+		if job.peak(device, mid, b, take) <= job.caps[device] {
 			hi = mid
 		} else {
 			lo = mid + 1
@@ -170,19 +170,19 @@ func (t *task) earliest(d, lo, hi, b, take int) int {
 	return lo
 }
 
-// step carries the sums of state (d, s) over device d, which takes the
+// step carries the sums of state (device, set) over device, which takes the
 // clusters in take.
-func (sq *squares) step(d, s, take int) {
-	from, to := sq.cuts[d*sq.sets+s], sq.cuts[(d+1)*sq.sets+s|take]
-	if sq.quit || len(from.sums) == 0 || len(to.sums) == 0 || sq.peak(d, from.lo, from.lo, take) > sq.caps[d] {
+func (sq *squares) step(device, set, take int) {
+	from, to := sq.cuts[device*sq.sets+set], sq.cuts[(device+1)*sq.sets+set|take]
+	if sq.quit || len(from.sums) == 0 || len(to.sums) == 0 || sq.peak(device, from.lo, from.lo, take) > sq.caps[device] {
 		return
 	}
 	// The rows [lo, hi] are the cuts that some cut of from reaches.
 	lo, hi := max(to.lo, from.lo), to.hi()
 	if a := from.hi(); a < hi {
-		hi = sq.farthest(d, a, max(lo, a), hi, take)
+		hi = sq.farthest(device, a, max(lo, a), hi, take)
 	}
-	p := pass{squares: sq, d: d, take: take, from: from, to: to}
+	p := pass{squares: sq, device: device, take: take, from: from, to: to}
 	p.scan(lo, hi)
 }
 
@@ -199,28 +199,28 @@ func (sq *squares) poll() {
 
 // trace walks back from the last cut along the least sums.
 func (sq *squares) trace() placement {
-	m := placement{cuts: make([]int, sq.k+1), groups: make([]uint64, sq.k)}
-	b, s := sq.Items, sq.sets-1
-	for d := sq.k - 1; d >= 0; d-- {
-		m.cuts[d+1] = b
+	placed := placement{cuts: make([]int, sq.k+1), groups: make([]uint64, sq.k)}
+	b, set := sq.Items, sq.sets-1
+	for device := sq.k - 1; device >= 0; device-- {
+		placed.cuts[device+1] = b
 		least, bestA, bestTake := uint64(unreached), 0, 0
 		for take := range sq.sets {
-			if take&^s != 0 {
+			if take&^set != 0 {
 				continue
 			}
-			from := sq.cuts[d*sq.sets+s&^take]
+			from := sq.cuts[device*sq.sets+set&^take]
 			for a := min(from.hi(), b); a >= from.lo && len(from.sums) > 0; a-- {
-				p := sq.peak(d, a, b, take)
-				if p > sq.caps[d] {
+				peak := sq.peak(device, a, b, take)
+				if peak > sq.caps[device] {
 					break
 				}
-				if sum := from.sums[a-from.lo] + sq.square(d, p); sum < least {
+				if sum := from.sums[a-from.lo] + sq.square(device, peak); sum < least {
 					least, bestA, bestTake = sum, a, take
 				}
 			}
 		}
-		m.groups[d] = sq.base[d] | sq.groups[bestTake]
-		b, s = bestA, s&^bestTake
+		placed.groups[device] = sq.base[device] | sq.groups[bestTake]
+		b, set = bestA, set&^bestTake
 	}
-	return m
+	return placed
 }

@@ -5,33 +5,33 @@ import (
 	"slices"
 )
 
-// mostCuts keeps the windows, with what is known at each cut, under 400 MiB.
-const mostCuts = 1 << 24
+// maxCuts keeps the windows, with what is known at each cut, under 400 MiB.
+const maxCuts = 1 << 24
 
 // windows are the cuts before and after every device that lie on a map within
 // the caps, by Floor. None: there is no such map. False: they hold too many.
-func (s *stages) windows() (ws []window, fits bool) {
-	if ok, _ := s.probe(); !ok {
+func (search *stages) windows() (ws []window, fits bool) {
+	if ok, _ := search.probe(); !ok {
 		return nil, true
 	}
-	near := s.nearest()
+	near := search.nearest()
 	total := 0
-	for d := range near {
-		hi := min(s.reach[d], s.maxCut[d])
-		if d > 0 { // an item at least after the window before
-			near[d] = max(near[d], near[d-1]+1)
+	for device := range near {
+		hi := min(search.reach[device], search.maxCut[device])
+		if device > 0 { // an item at least after the window before
+			near[device] = max(near[device], near[device-1]+1)
 		}
-		if near[d] < 0 || near[d] > hi {
+		if near[device] < 0 || near[device] > hi {
 			return nil, true
 		}
-		s.reach[d] = hi
-		total += hi - near[d] + 1
+		search.reach[device] = hi
+		total += hi - near[device] + 1
 	}
-	if total > mostCuts {
+	if total > maxCuts {
 		return nil, false
 	}
-	for d, lo := range near {
-		ws = append(ws, window{lo: lo, from: make([]int32, s.reach[d]-lo+1)})
+	for device, lo := range near {
+		ws = append(ws, window{lo: lo, from: make([]int32, search.reach[device]-lo+1)})
 	}
 	return ws, true
 }
@@ -43,65 +43,65 @@ type window struct {
 	from []int32
 }
 
-func (w window) hi() int { return w.lo + len(w.from) - 1 }
+func (cuts window) hi() int { return cuts.lo + len(cuts.from) - 1 }
 
 // cuts follows the best starts back from the end.
-func (s *stages) cuts(ws []window) placement {
-	m := placement{cuts: make([]int, s.k+1), groups: s.base}
-	m.cuts[s.k] = s.Items
-	for d := s.k; d > 0; d-- {
-		m.cuts[d-1] = int(ws[d].from[m.cuts[d]-ws[d].lo])
+func (search *stages) cuts(ws []window) placement {
+	placed := placement{cuts: make([]int, search.k+1), groups: search.base}
+	placed.cuts[search.k] = search.Items
+	for device := search.k; device > 0; device-- {
+		placed.cuts[device-1] = int(ws[device].from[placed.cuts[device]-ws[device].lo])
 	}
-	return m
+	return placed
 }
 
 // walk is the dynamic program over the windows: for each device and each cut
 // b after it, it calls row, which calls visit with the start of every run
 // [a, b) within the cap, from the right. False where it was ended.
-func (s *stages) walk(ws []window, best Share, row func(d, b int, runs func(visit func(a int, peak int64)))) bool {
-	for d := range s.k {
-		for b := ws[d+1].lo; b <= ws[d+1].hi(); b++ {
-			row(d, b, func(visit func(a int, peak int64)) { s.runs(d, ws[d], b, visit) })
-			if s.ended() {
+func (search *stages) walk(ws []window, best Share, row func(device, b int, runs func(visit func(a int, peak int64)))) bool {
+	for device := range search.k {
+		for b := ws[device+1].lo; b <= ws[device+1].hi(); b++ {
+			row(device, b, func(visit func(a int, peak int64)) { search.runs(device, ws[device], b, visit) })
+			if search.ended() {
 				return false
 			}
 		}
-		s.run.report(Progress{Best: best, Lower: best, Done: d + 1, Total: s.k})
+		search.run.report(Progress{Best: best, Lower: best, Done: device + 1, Total: search.k})
 	}
 	return true
 }
 
 // runs visits the runs [a, b) of a device that begin in a window and are
 // within the cap.
-func (s *stages) runs(d int, w window, b int, visit func(a int, peak int64)) {
-	for a := min(w.hi(), b-1); a >= w.lo; a-- {
-		s.cells++
-		peak := s.exact(d, a, b)
-		if peak <= s.caps[d] {
+func (search *stages) runs(device int, cuts window, b int, visit func(a int, peak int64)) {
+	for a := min(cuts.hi(), b-1); a >= cuts.lo; a-- {
+		search.cells++
+		peak := search.exact(device, a, b)
+		if peak <= search.caps[device] {
 			visit(a, peak)
-		} else if s.Floor(d, a, b) > s.caps[d] {
+		} else if search.Floor(device, a, b) > search.caps[device] {
 			return
 		}
 	}
 }
 
 // ended looks at the limits once in a while.
-func (s *stages) ended() bool {
-	if s.cells < s.polls {
+func (search *stages) ended() bool {
+	if search.cells < search.polls {
 		return false
 	}
-	s.polls = s.cells + 1<<14
-	if s.most > 0 {
-		s.polls = min(s.polls, s.most+1)
+	search.polls = search.cells + 1<<14
+	if search.most > 0 {
+		search.polls = min(search.polls, search.most+1)
 	}
-	return s.run.cancelled() || s.most > 0 && s.cells > s.most
+	return search.run.cancelled() || search.most > 0 && search.cells > search.most
 }
 
 // better looks for the best map below the incumbent. Where it ends by itself
 // the incumbent is the least there is.
-func (s *stages) better(inc *incumbent) {
-	s.undercut(inc.value)
-	ws, fits := s.windows()
+func (search *stages) better(inc *incumbent) {
+	search.undercut(inc.value)
+	ws, fits := search.windows()
 	if ws == nil {
 		if fits { // not even by Floor
 			inc.lower = inc.value
@@ -109,61 +109,61 @@ func (s *stages) better(inc *incumbent) {
 		return
 	}
 	none := Share{math.MaxInt64, 1}
-	least := make([][]Share, s.k+1) // by cut: of the maps so far, the least largest share
+	least := make([][]Share, search.k+1) // by cut: of the maps so far, the least largest share
 	least[0] = []Share{{0, 1}}
-	for d := 1; d <= s.k; d++ {
-		least[d] = slices.Repeat([]Share{none}, len(ws[d].from))
+	for device := 1; device <= search.k; device++ {
+		least[device] = slices.Repeat([]Share{none}, len(ws[device].from))
 	}
-	done := s.walk(ws, inc.value, func(d, b int, runs func(func(int, int64))) {
-		to := &least[d+1][b-ws[d+1].lo]
+	done := search.walk(ws, inc.value, func(device, b int, runs func(func(int, int64))) {
+		to := &least[device+1][b-ws[device+1].lo]
 		runs(func(a int, peak int64) {
-			before := least[d][a-ws[d].lo]
+			before := least[device][a-ws[device].lo]
 			if !before.less(*to) {
 				return
 			}
-			if here := maxShare(before, Share{peak, s.Budgets[d]}); here.less(*to) {
-				*to, ws[d+1].from[b-ws[d+1].lo] = here, int32(a)
+			if here := maxShare(before, Share{peak, search.Budgets[device]}); here.less(*to) {
+				*to, ws[device+1].from[b-ws[device+1].lo] = here, int32(a)
 			}
 		})
 	})
 	if !done {
 		return
 	}
-	if got := least[s.k][0]; got.less(inc.value) {
-		inc.placement, inc.value = s.cuts(ws), got
+	if got := least[search.k][0]; got.less(inc.value) {
+		inc.placement, inc.value = search.cuts(ws), got
 	}
 	inc.lower = inc.value
 }
 
 // evenOut is [task.even] for stages: of the maps within limit the one with the
 // least sum of squared shares, ties broken alike. False where it was ended.
-func (s *stages) evenOut(limit Share) (m placement, found bool) {
-	s.limit(limit)
-	ws, _ := s.windows()
+func (search *stages) evenOut(limit Share) (placed placement, found bool) {
+	search.limit(limit)
+	ws, _ := search.windows()
 	if ws == nil {
-		return m, false
+		return placed, false
 	}
-	s.most, s.polls = s.cells+s.run.cells(), s.cells
-	scale := newRuler(s.Budgets, limit)
-	sums := make([][]uint64, s.k+1)
+	search.most, search.polls = search.cells+search.run.cells(), search.cells
+	scale := newRuler(search.Budgets, limit)
+	sums := make([][]uint64, search.k+1)
 	sums[0] = []uint64{0}
-	for d := 1; d <= s.k; d++ {
-		sums[d] = slices.Repeat([]uint64{unreached}, len(ws[d].from))
+	for device := 1; device <= search.k; device++ {
+		sums[device] = slices.Repeat([]uint64{unreached}, len(ws[device].from))
 	}
-	done := s.walk(ws, limit, func(d, b int, runs func(func(int, int64))) {
-		to := &sums[d+1][b-ws[d+1].lo]
+	done := search.walk(ws, limit, func(device, b int, runs func(func(int, int64))) {
+		to := &sums[device+1][b-ws[device+1].lo]
 		runs(func(a int, peak int64) {
-			before := sums[d][a-ws[d].lo]
+			before := sums[device][a-ws[device].lo]
 			if before == unreached {
 				return
 			}
-			if here := before + scale.square(d, peak); here < *to {
-				*to, ws[d+1].from[b-ws[d+1].lo] = here, int32(a)
+			if here := before + scale.square(device, peak); here < *to {
+				*to, ws[device+1].from[b-ws[device+1].lo] = here, int32(a)
 			}
 		})
 	})
 	if !done {
-		return m, false
+		return placed, false
 	}
-	return s.cuts(ws), true
+	return search.cuts(ws), true
 }

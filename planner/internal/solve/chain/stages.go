@@ -9,8 +9,8 @@ import (
 // where each must have one (Problem.Floor).
 type EmptyError struct{ Device int }
 
-func (e *EmptyError) Error() string {
-	return fmt.Sprintf("chain: the pins leave no item for device %d", e.Device)
+func (err *EmptyError) Error() string {
+	return fmt.Sprintf("chain: the pins leave no item for device %d", err.Device)
 }
 
 // stages is the search where Peak may fall when a run is widened, and every
@@ -27,42 +27,42 @@ func (e *EmptyError) Error() string {
 type stages struct {
 	*task // of Floor
 	run   *run
-	exact func(d, a, b int) int64
+	exact func(device, a, b int) int64
 	cells int64 // runs looked at so far
 	most  int64 // then it ends
 	polls int64
 }
 
 // stages solves a problem that has a Floor.
-func (in *instance) stages(r *run) (Result, error) {
+func (in *instance) stages(limits *run) (Result, error) {
 	if err := in.fillDevices(); err != nil {
 		return Result{}, err
 	}
-	s := &stages{run: r, exact: func(d, a, b int) int64 { return in.Peak(d, a, b, 0) }}
-	inc := s.first(in)
+	search := &stages{run: limits, exact: func(device, a, b int) int64 { return in.Peak(device, a, b, 0) }}
+	inc := search.first(in)
 	floor := *in.Problem
-	floor.Peak = func(d, a, b int, _ uint64) int64 { return in.Floor(d, a, b) }
+	floor.Peak = func(device, a, b int, _ uint64) int64 { return in.Floor(device, a, b) }
 	below := *in
 	below.Problem = &floor
-	s.task = newTask(&below, nil)
-	b := s.bounds(r)
-	low := s.seed(r, b.lower(), b.guess())
-	s.bisect(r, &low)
+	search.task = newTask(&below, nil)
+	known := search.bounds(limits)
+	low := search.seed(limits, known.lower(), known.guess())
+	search.bisect(limits, &low)
 	inc.lower = low.lower
-	if m := s.filled(low.placement); s.worth(m).less(inc.value) {
-		inc.placement, inc.value = m, s.worth(m)
+	if placed := search.filled(low.placement); search.worth(placed).less(inc.value) {
+		inc.placement, inc.value = placed, search.worth(placed)
 	}
-	if !inc.proved() && !r.stopped {
-		s.better(&inc)
+	if !inc.proved() && !limits.stopped {
+		search.better(&inc)
 	}
 	even := false
-	if !r.stopped && !r.NoSquares {
-		if m, found := s.evenOut(inc.value); found {
-			inc.placement, even = m, inc.proved()
+	if !limits.stopped && !limits.NoSquares {
+		if placed, found := search.evenOut(inc.value); found {
+			inc.placement, even = placed, inc.proved()
 		}
 	}
-	res := Result{Optimal: inc.proved(), SquaresOptimal: even, Stopped: r.stopped, Probes: r.probes}
-	res.Bound = b.name(inc.lower, in.Budgets)
+	res := Result{Optimal: inc.proved(), SquaresOptimal: even, Stopped: limits.stopped, Probes: limits.probes}
+	res.Bound = known.name(inc.lower, in.Budgets)
 	res.describe(newTask(in, nil), inc)
 	return res, nil
 }
@@ -70,46 +70,46 @@ func (in *instance) stages(r *run) (Result, error) {
 // fillDevices narrows the windows to maps in which every device has an item.
 func (in *instance) fillDevices() error {
 	k := len(in.Budgets)
-	for d := 1; d <= k; d++ {
-		in.minCut[d] = max(in.minCut[d], in.minCut[d-1]+1)
-		if in.minCut[d] > in.maxCut[d] {
-			return &EmptyError{d - 1}
+	for device := 1; device <= k; device++ {
+		in.minCut[device] = max(in.minCut[device], in.minCut[device-1]+1)
+		if in.minCut[device] > in.maxCut[device] {
+			return &EmptyError{device - 1}
 		}
 	}
-	for d := k - 1; d >= 0; d-- {
-		in.maxCut[d] = min(in.maxCut[d], in.maxCut[d+1]-1)
+	for device := k - 1; device >= 0; device-- {
+		in.maxCut[device] = min(in.maxCut[device], in.maxCut[device+1]-1)
 	}
 	return nil
 }
 
 // first is a map to begin with: that of the plain search, which takes Peak as
 // if it never fell. Its bound means nothing.
-func (s *stages) first(in *instance) incumbent {
-	t := newTask(in, nil)
-	s.task = t
-	b := t.bounds(s.run)
-	inc := t.seed(s.run, b.lower(), b.guess())
-	t.bisect(s.run, &inc)
-	inc.placement = s.filled(inc.placement)
-	inc.value = s.worth(inc.placement)
+func (search *stages) first(in *instance) incumbent {
+	job := newTask(in, nil)
+	search.task = job
+	known := job.bounds(search.run)
+	inc := job.seed(search.run, known.lower(), known.guess())
+	job.bisect(search.run, &inc)
+	inc.placement = search.filled(inc.placement)
+	inc.value = search.worth(inc.placement)
 	return inc
 }
 
 // filled moves cuts up where a device would have no item. The windows rise by
 // one at least, so that it stays in them.
-func (s *stages) filled(m placement) placement {
-	m.cuts = slices.Clone(m.cuts)
-	for d := 1; d < s.k; d++ {
-		m.cuts[d] = max(m.cuts[d], m.cuts[d-1]+1)
+func (search *stages) filled(placed placement) placement {
+	placed.cuts = slices.Clone(placed.cuts)
+	for device := 1; device < search.k; device++ {
+		placed.cuts[device] = max(placed.cuts[device], placed.cuts[device-1]+1)
 	}
-	return m
+	return placed
 }
 
 // worth is the largest share of a map, by Peak.
-func (s *stages) worth(m placement) Share {
+func (search *stages) worth(placed placement) Share {
 	worst := Share{0, 1}
-	for d, b := range s.Budgets {
-		worst = maxShare(worst, Share{s.exact(d, m.cuts[d], m.cuts[d+1]), b})
+	for device, budget := range search.Budgets {
+		worst = maxShare(worst, Share{search.exact(device, placed.cuts[device], placed.cuts[device+1]), budget})
 	}
 	return worst
 }

@@ -29,62 +29,62 @@ const (
 
 func newTask(in *instance, where []int) *task {
 	k := len(in.Budgets)
-	t := &task{
+	job := &task{
 		instance: in, k: k, caps: make([]int64, k),
 		base:   append([]uint64(nil), in.base...),
 		minCut: append([]int(nil), in.minCut...),
 		maxCut: append([]int(nil), in.maxCut...),
 		groups: []uint64{0}, minSet: []int{0}, maxSet: []int{in.Items},
 	}
-	for i, c := range in.clusters {
-		switch d := where[i]; d {
+	for i, group := range in.clusters {
+		switch device := where[i]; device {
 		case absent:
 		case free:
-			t.addFree(c)
+			job.addFree(group)
 		default:
-			t.base[d] |= c.groups
-			if c.follows() {
-				clamp(t.minCut, t.maxCut, d, c.first, c.last)
+			job.base[device] |= group.groups
+			if group.follows() {
+				clamp(job.minCut, job.maxCut, device, group.first, group.last)
 			}
 		}
 	}
-	t.sets = len(t.groups)
-	t.reach = make([]int, (k+1)*t.sets)
-	t.took = make([]int, (k+1)*t.sets)
-	return t
+	job.sets = len(job.groups)
+	job.reach = make([]int, (k+1)*job.sets)
+	job.took = make([]int, (k+1)*job.sets)
+	return job
 }
 
-// addFree doubles the subsets: those so far lack c, their copies have it.
-func (t *task) addFree(c cluster) {
-	for s := range len(t.groups) {
-		lo, hi := t.minSet[s], t.maxSet[s]
-		if c.follows() {
-			t.maxSet[s] = min(hi, c.first)
-			lo = max(lo, c.last+1)
+// addFree doubles the subsets: those so far lack the group, their copies have it.
+func (job *task) addFree(group cluster) {
+	for set := range len(job.groups) {
+		lo, hi := job.minSet[set], job.maxSet[set]
+		if group.follows() {
+			job.maxSet[set] = min(hi, group.first)
+			lo = max(lo, group.last+1)
 		}
-		t.groups = append(t.groups, t.groups[s]|c.groups)
-		t.minSet = append(t.minSet, lo)
-		t.maxSet = append(t.maxSet, hi)
+		job.groups = append(job.groups, job.groups[set]|group.groups)
+		job.minSet = append(job.minSet, lo)
+		job.maxSet = append(job.maxSet, hi)
 	}
 }
 
-// window returns the cuts state (d, s) allows, none if lo > hi.
-func (t *task) window(d, s int) (lo, hi int) {
-	return max(t.minCut[d], t.minSet[s]), min(t.maxCut[d], t.maxSet[s])
+// window returns the cuts state (device, set) allows, none if lo > hi.
+func (job *task) window(device, set int) (lo, hi int) {
+	return max(job.minCut[device], job.minSet[set]), min(job.maxCut[device], job.maxSet[set])
 }
 
 // allows is false for the states that no complete map passes.
-func (t *task) allows(d, s int) bool {
-	if d == 0 && s != 0 || d == t.k && s != t.sets-1 {
+func (job *task) allows(device, set int) bool {
+	if device == 0 && set != 0 || device == job.k && set != job.sets-1 {
 		return false
 	}
-	lo, hi := t.window(d, s)
+	lo, hi := job.window(device, set)
 	return lo <= hi
 }
 
 // peak is Peak with the free clusters in take and the fixed ones.
-func (t *task) peak(d, a, b, take int) int64 {
-	return t.Peak(d, a, b, t.base[d]|t.groups[take])
+func (job *task) peak(device, a, b, take int) int64 {
+	return job.Peak(device, a, b, job.base[device]|job.groups[take])
 }
 
 // placement is a complete map.
@@ -94,11 +94,11 @@ type placement struct {
 }
 
 // share returns the largest share of the map and the first device that has it.
-func (t *task) share(m placement) (worst Share, device int) {
-	for d, b := range t.Budgets {
-		s := Share{t.Peak(d, m.cuts[d], m.cuts[d+1], m.groups[d]), b}
-		if d == 0 || worst.less(s) {
-			worst, device = s, d
+func (job *task) share(placed placement) (worst Share, device int) {
+	for at, budget := range job.Budgets {
+		share := Share{job.Peak(at, placed.cuts[at], placed.cuts[at+1], placed.groups[at]), budget}
+		if at == 0 || worst.less(share) {
+			worst, device = share, at
 		}
 	}
 	return worst, device

@@ -7,27 +7,27 @@ import "gonum.org/v1/gonum/graph"
 // more than one node, each feeding the next and the last the first. It walks
 // from the component's least node, always to the least successor inside, until
 // it is where it has been.
-func In(g graph.Directed, component []graph.Node) []int {
+func In(directed graph.Directed, component []graph.Node) []int {
 	inside := make(map[int64]bool)
-	v := component[0].ID()
-	for _, n := range component {
-		inside[n.ID()] = true
-		v = min(v, n.ID())
+	value := component[0].ID()
+	for _, node := range component {
+		inside[node.ID()] = true
+		value = min(value, node.ID())
 	}
 	at := make(map[int64]int)
 	var walk []int
 	for {
-		if first, seen := at[v]; seen {
+		if first, seen := at[value]; seen {
 			return walk[first:]
 		}
-		at[v] = len(walk)
-		walk = append(walk, int(v))
+		at[value] = len(walk)
+		walk = append(walk, int(value))
 		next := int64(-1)
-		for to := g.From(v); to.Next(); {
+		for to := directed.From(value); to.Next(); {
 			if id := to.Node().ID(); inside[id] && (next < 0 || id < next) {
 				next = id
 			}
 		}
-		v = next
+		value = next
 	}
 }

@@ -11,88 +11,88 @@ import (
 
 // solve finds a first answer and then the best one. Where all that it does in
 // turn leaves a gap, it goes on with what time there is.
-func (s *contiguous) solve(ctx context.Context) error {
-	err := s.inTurn(ctx)
-	if s.Proven() || err != nil && !errors.Is(err, errFull) {
+func (call *contiguous) solve(ctx context.Context) error {
+	err := call.inTurn(ctx)
+	if call.Proven() || err != nil && !errors.Is(err, errFull) {
 		return err
 	}
-	if more := s.more(ctx); more != nil {
+	if more := call.more(ctx); more != nil {
 		return more
 	}
 	return err
 }
 
-func (s *contiguous) inTurn(ctx context.Context) error {
-	for items := range s.extensions(ctx) {
-		if err := s.oneOrder(ctx, items); err != nil || s.Proven() {
+func (call *contiguous) inTurn(ctx context.Context) error {
+	for items := range call.extensions(ctx) {
+		if err := call.oneOrder(ctx, items); err != nil || call.Proven() {
 			return err
 		}
 	}
-	if err := s.all(ctx); err != nil || s.Proven() || s.loose == nil {
+	if err := call.all(ctx); err != nil || call.Proven() || call.loose == nil {
 		return err
 	}
 	// Leaves were joined that may be better apart.
-	fine, err := newOrder(s.Problem, false)
+	fine, err := newOrder(call.Problem, false)
 	if err != nil {
 		return err
 	}
-	s.order = fine
-	return s.all(ctx)
+	call.order = fine
+	return call.all(ctx)
 }
 
 // all searches every down-set; where they are many, a selection before, and
 // where they are too many, larger and larger ones.
-func (s *contiguous) all(ctx context.Context) error {
-	l, err := s.grow(ctx, s.few)
+func (call *contiguous) all(ctx context.Context) error {
+	sets, err := call.grow(ctx, call.few)
 	if err != nil {
 		return err
 	}
-	if l != nil {
-		s.single = l.len() == len(s.Nodes)+1
-		return s.complete(ctx, l)
+	if sets != nil {
+		call.single = sets.len() == len(call.Nodes)+1
+		return call.complete(ctx, sets)
 	}
-	if err := s.selection(ctx, s.some); err != nil || s.Proven() {
+	if err := call.selection(ctx, call.some); err != nil || call.Proven() {
 		return err
 	}
-	if l, err = s.grow(ctx, s.most); err != nil {
+	if sets, err = call.grow(ctx, call.most); err != nil {
 		return err
 	}
-	if l != nil {
-		return s.complete(ctx, l)
+	if sets != nil {
+		return call.complete(ctx, sets)
 	}
-	for limit := 4 * s.some; limit < s.most; limit *= 4 {
-		if err := s.selection(ctx, limit); err != nil {
+	for limit := 4 * call.some; limit < call.most; limit *= 4 {
+		if err := call.selection(ctx, limit); err != nil {
 			return err
 		}
 	}
-	if s.Answer.Place == nil {
-		return fmt.Errorf("no placement was found among %d down-sets with cheap cuts; there are more than can be searched, so there may be one", s.most)
+	if call.Answer.Place == nil {
+		return fmt.Errorf("no placement was found among %d down-sets with cheap cuts; there are more than can be searched, so there may be one", call.most)
 	}
 	return nil
 }
 
-func (s *contiguous) selection(ctx context.Context, limit int) error {
-	l, err := s.growSome(ctx, limit)
-	if err != nil || l == nil {
+func (call *contiguous) selection(ctx context.Context, limit int) error {
+	sets, err := call.growSome(ctx, limit)
+	if err != nil || sets == nil {
 		return err
 	}
-	return s.through(ctx, l, false, fmt.Sprintf("down-sets: the %d with the cheapest cuts, since all are too many", l.len()))
+	return call.through(ctx, sets, false, fmt.Sprintf("down-sets: the %d with the cheapest cuts, since all are too many", sets.len()))
 }
 
 // complete searches a complete lattice: first for an answer, then, where
 // leaves' sizes were joined, without these sizes for the bound.
-func (s *contiguous) complete(ctx context.Context, l *lattice) error {
-	found := fmt.Sprintf("down-sets: all %d, since so many can be searched", l.len())
-	if err := s.through(ctx, l, false, found); err != nil || s.Proven() {
+func (call *contiguous) complete(ctx context.Context, sets *lattice) error {
+	found := fmt.Sprintf("down-sets: all %d, since so many can be searched", sets.len())
+	if err := call.through(ctx, sets, false, found); err != nil || call.Proven() {
 		return err
 	}
-	if s.loose != nil {
-		return s.through(ctx, l, true, found)
+	if call.loose != nil {
+		return call.through(ctx, sets, true, found)
 	}
-	if s.Answer.Place == nil {
-		e := s.TooLittle(fmt.Sprintf("no %d contiguous parts keep every capacity and run where they are", s.Problem.Devices()))
-		e.InOrder = true
-		return e
+	if call.Answer.Place == nil {
+		err := call.TooLittle(fmt.Sprintf("no %d contiguous parts keep every capacity and run where they are", call.Problem.Devices()))
+		err.InOrder = true
+		return err
 	}
 	return nil
 }
@@ -101,26 +101,26 @@ func (s *contiguous) complete(ctx context.Context, l *lattice) error {
 // hand, with growing limits: a low one is quick to refute, and each one that
 // is refuted with every down-set there is a bound. Where leaves were joined it
 // is one for the relaxed problem alone, which has the loose sizes.
-func (s *contiguous) through(ctx context.Context, l *lattice, relaxed bool, method string) error {
-	size := s.Size
+func (call *contiguous) through(ctx context.Context, sets *lattice, relaxed bool, method string) error {
+	size := call.Size
 	if relaxed {
-		size = s.loose
+		size = call.loose
 	}
-	at := newSearch(ctx, s.order, l, size, s.states)
-	proof := l.complete && (relaxed || s.loose == nil)
-	for limit := range rising(s.Answer.LowerBound, s.Answer.Value*(1-graph.Rounding)) {
+	at := newSearch(ctx, call.order, sets, size, call.states)
+	proof := sets.complete && (relaxed || call.loose == nil)
+	for limit := range rising(call.Answer.LowerBound, call.Answer.Value*(1-graph.Rounding)) {
 		found, err := at.run(limit)
 		bound := limit
 		if found {
 			place, largest := at.places()
-			s.Take(place, method)
+			call.Take(place, method)
 			bound = min(limit, largest*(1-graph.Rounding))
 		}
 		if err != nil {
 			return err
 		}
 		if proof && !math.IsInf(bound, 1) {
-			s.Raise(bound-at.drift, fmt.Sprintf("search: smaller loads were refuted for all %d down-sets", l.len()))
+			call.Raise(bound-at.drift, fmt.Sprintf("search: smaller loads were refuted for all %d down-sets", sets.len()))
 		}
 		if found {
 			return nil

@@ -15,9 +15,9 @@ import (
 // answer where there is no time or memory for any other.
 type greedy struct {
 	*stretch
-	o     *order
-	items []int
-	t     *states
+	ordered *order
+	items   []int
+	table   *states
 	// times, by kind, and sizes are prefix sums over the extension; barred is,
 	// by kind and place, the first place from there that cannot run on it.
 	times  [][]float64
@@ -30,118 +30,118 @@ type greedy struct {
 	steps int
 }
 
-func newGreedy(o *order, items []int) *greedy {
-	g := &greedy{stretch: newStretch(o.Instance, o.Size), o: o, items: items, t: newStates(o.Problem.Kinds, len(items), 0)}
-	n := len(items)
-	g.sizes = make([]float64, n+1)
-	for i, v := range items {
-		g.sizes[i+1] = g.sizes[i] + o.Size[v]
+func newGreedy(ordered *order, items []int) *greedy {
+	cuts := &greedy{stretch: newStretch(ordered.Instance, ordered.Size), ordered: ordered, items: items, table: newStates(ordered.Problem.Kinds, len(items), 0)}
+	count := len(items)
+	cuts.sizes = make([]float64, count+1)
+	for i, item := range items {
+		cuts.sizes[i+1] = cuts.sizes[i] + ordered.Size[item]
 	}
-	for k := range o.Problem.Kinds {
-		times, barred := make([]float64, n+1), make([]int, n+1)
-		for i, v := range items {
+	for kind := range ordered.Problem.Kinds {
+		times, barred := make([]float64, count+1), make([]int, count+1)
+		for i, item := range items {
 			times[i+1] = times[i]
-			if t := o.Time[k][v]; !math.IsInf(t, 1) {
-				times[i+1] += t
+			if time := ordered.Time[kind][item]; !math.IsInf(time, 1) {
+				times[i+1] += time
 			}
 		}
-		barred[n] = n
-		for i := n - 1; i >= 0; i-- {
-			if barred[i] = barred[i+1]; math.IsInf(o.Time[k][items[i]], 1) {
+		barred[count] = count
+		for i := count - 1; i >= 0; i-- {
+			if barred[i] = barred[i+1]; math.IsInf(ordered.Time[kind][items[i]], 1) {
 				barred[i] = i
 			}
 		}
-		g.times, g.barred, g.far = append(g.times, times), append(g.barred, barred), append(g.far, make([]int32, n+1))
+		cuts.times, cuts.barred, cuts.far = append(cuts.times, times), append(cuts.barred, barred), append(cuts.far, make([]int32, count+1))
 	}
-	g.reach, g.from = make([]int32, g.t.count), make([]int8, g.t.count)
-	return g
+	cuts.reach, cuts.from = make([]int32, cuts.table.count), make([]int8, cuts.table.count)
+	return cuts
 }
 
 // cut finds cuts with loads within a limit, or without a look at transfers
 // where they are not to be counted; nil where it finds none or the context
 // ends.
-func (g *greedy) cut(ctx context.Context, limit float64, transfers bool) []int {
-	for k := range g.far {
-		for i := range g.far[k] {
-			g.far[k][i] = -1
+func (cuts *greedy) cut(ctx context.Context, limit float64, transfers bool) []int {
+	for kind := range cuts.far {
+		for i := range cuts.far[kind] {
+			cuts.far[kind][i] = -1
 		}
 	}
-	for s := range g.t.count {
-		if s%1024 == 0 && ctx.Err() != nil {
+	for at := range cuts.table.count {
+		if at%1024 == 0 && ctx.Err() != nil {
 			return nil
 		}
-		g.reach[s] = 0
-		for k, stride := range g.t.stride {
-			if g.t.used[s][k] == 0 {
+		cuts.reach[at] = 0
+		for kind, stride := range cuts.table.stride {
+			if cuts.table.used[at][kind] == 0 {
 				continue
 			}
-			if to := g.furthest(ctx, g.reach[s-stride], k, limit, transfers); to >= g.reach[s] {
-				g.reach[s], g.from[s] = to, int8(k)
+			if to := cuts.furthest(ctx, cuts.reach[at-stride], kind, limit, transfers); to >= cuts.reach[at] {
+				cuts.reach[at], cuts.from[at] = to, int8(kind)
 			}
 		}
-		if int(g.reach[s]) == len(g.items) {
-			return g.places(s)
+		if int(cuts.reach[at]) == len(cuts.items) {
+			return cuts.places(at)
 		}
 	}
 	return nil
 }
 
 // furthest is the end of the longest stretch from a place that a device takes.
-func (g *greedy) furthest(ctx context.Context, at int32, k int, limit float64, transfers bool) int32 {
-	if to := g.far[k][at]; to >= 0 {
+func (cuts *greedy) furthest(ctx context.Context, at int32, kind int, limit float64, transfers bool) int32 {
+	if to := cuts.far[kind][at]; to >= 0 {
 		return to
 	}
-	i, end := int(at), g.barred[k][at]
-	n := sort.Search(end-i, func(n int) bool {
-		to := i + n + 1
-		return g.times[k][to]-g.times[k][i] > limit || g.sizes[to]-g.sizes[i] > g.room[k]
+	i, end := int(at), cuts.barred[kind][at]
+	count := sort.Search(end-i, func(number int) bool {
+		to := i + number + 1
+		return cuts.times[kind][to]-cuts.times[kind][i] > limit || cuts.sizes[to]-cuts.sizes[i] > cuts.room[kind]
 	})
-	to := i + n
+	to := i + count
 	if transfers {
-		to = g.scan(ctx, i, to, k, limit)
+		to = cuts.scan(ctx, i, to, kind, limit)
 	}
-	g.far[k][at] = int32(to)
+	cuts.far[kind][at] = int32(to)
 	return int32(to)
 }
 
 // scan is the last place up to end at which a stretch from i, with what
 // crosses its edges, is within the limit. Sums are taken item by item, for
 // those of prefixes round.
-func (g *greedy) scan(ctx context.Context, i, end, k int, limit float64) int {
-	var u usage
+func (cuts *greedy) scan(ctx context.Context, i, end, kind int, limit float64) int {
+	var used usage
 	to, at := i, i
 	for ; at < end; at++ {
-		g.steps++
-		if g.steps%1024 == 0 && ctx.Err() != nil {
+		cuts.steps++
+		if cuts.steps%1024 == 0 && ctx.Err() != nil {
 			break
 		}
-		v := g.items[at]
-		u.time[k] += g.time[v*len(g.kinds)+k]
-		u.size += g.size[v]
-		g.push(int32(v), &u)
-		if load, _ := g.load(&u, k); load <= limit && u.size <= g.room[k] {
+		item := cuts.items[at]
+		used.time[kind] += cuts.time[item*len(cuts.kinds)+kind]
+		used.size += cuts.size[item]
+		cuts.push(int32(item), &used)
+		if load, _ := cuts.load(&used, kind); load <= limit && used.size <= cuts.room[kind] {
 			to = at + 1
 		}
 	}
 	for ; at > i; at-- {
-		g.pop(int32(g.items[at-1]))
+		cuts.pop(int32(cuts.items[at-1]))
 	}
 	return to
 }
 
 // places follows a state's devices back.
-func (g *greedy) places(s int) []int {
-	device := make([]int32, len(g.items))
-	for end := int(g.reach[s]); s > 0; {
-		k := int(g.from[s])
-		s -= g.t.stride[k]
-		d := g.t.used[s][k]
-		for i := range k {
-			d += g.o.Problem.Kinds[i].Count
+func (cuts *greedy) places(at int) []int {
+	device := make([]int32, len(cuts.items))
+	for end := int(cuts.reach[at]); at > 0; {
+		kind := int(cuts.from[at])
+		at -= cuts.table.stride[kind]
+		d := cuts.table.used[at][kind]
+		for i := range kind {
+			d += cuts.ordered.Problem.Kinds[i].Count
 		}
-		for ; end > int(g.reach[s]); end-- {
-			device[g.items[end-1]] = int32(d)
+		for ; end > int(cuts.reach[at]); end-- {
+			device[cuts.items[end-1]] = int32(d)
 		}
 	}
-	return g.o.Places(device)
+	return cuts.ordered.Places(device)
 }

@@ -12,25 +12,25 @@ type lattice struct {
 	complete bool
 }
 
-func (l *lattice) len() int { return len(l.parent) }
+func (sets *lattice) len() int { return len(sets.parent) }
 
 // members lists a set's items, the last first.
-func (l *lattice) members(set int32) []int32 {
+func (sets *lattice) members(set int32) []int32 {
 	var items []int32
-	for ; set != 0; set = l.parent[set] {
-		items = append(items, l.via[set])
+	for ; set != 0; set = sets.parent[set] {
+		items = append(items, sets.via[set])
 	}
 	return items
 }
 
 // chainLattice holds the prefixes of one linear extension.
 func chainLattice(items []int) *lattice {
-	l := &lattice{first: []int32{0}, parent: []int32{-1}, via: []int32{-1}}
-	for i, v := range items {
-		l.next, l.item = append(l.next, int32(i+1)), append(l.item, int32(v))
-		l.first = append(l.first, int32(i+1))
-		l.parent, l.via = append(l.parent, int32(i)), append(l.via, int32(v))
+	sets := &lattice{first: []int32{0}, parent: []int32{-1}, via: []int32{-1}}
+	for i, item := range items {
+		sets.next, sets.item = append(sets.next, int32(i+1)), append(sets.item, int32(item))
+		sets.first = append(sets.first, int32(i+1))
+		sets.parent, sets.via = append(sets.parent, int32(i)), append(sets.via, int32(item))
 	}
-	l.first = append(l.first, int32(len(items)))
-	return l
+	sets.first = append(sets.first, int32(len(items)))
+	return sets
 }

@@ -50,20 +50,20 @@ func neighbours(in *graph.Instance, edges [][2]int) []map[int]bool {
 	for i := range near {
 		near[i] = make(map[int]bool)
 	}
-	for _, e := range edges {
-		near[e[0]][e[1]], near[e[1]][e[0]] = true, true
+	for _, edge := range edges {
+		near[edge[0]][edge[1]], near[edge[1]][edge[0]] = true, true
 	}
-	for _, n := range in.Nets {
-		for _, s := range n.Sinks {
-			near[n.Source][s], near[s][n.Source] = true, true
+	for _, net := range in.Nets {
+		for _, sink := range net.Sinks {
+			near[net.Source][sink], near[sink][net.Source] = true, true
 		}
 	}
 	return near
 }
 
 func timeless(in *graph.Instance, i int) bool {
-	for k := range in.Time {
-		if in.Time[k][i] != 0 {
+	for kind := range in.Time {
+		if in.Time[kind][i] != 0 {
 			return false
 		}
 	}
@@ -75,8 +75,8 @@ func sizesNeverBind(in *graph.Instance) bool { return graph.Sum(in.Size) <= smal
 
 func smallest(in *graph.Instance) float64 {
 	least := math.Inf(1)
-	for _, k := range in.Problem.Kinds {
-		least = min(least, k.Room())
+	for _, kind := range in.Problem.Kinds {
+		least = min(least, kind.Room())
 	}
 	return least
 }

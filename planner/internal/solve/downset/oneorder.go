@@ -14,19 +14,19 @@ const manyItems = 4000
 // oneOrder finds the best cuts of one linear extension, and some cuts at
 // least, whatever the end of the context or the memory set aside leave of the
 // search for the best.
-func (s *contiguous) oneOrder(ctx context.Context, items []int) error {
+func (call *contiguous) oneOrder(ctx context.Context, items []int) error {
 	if len(items) > manyItems {
-		s.greedily(ctx, items)
-		if s.Proven() {
+		call.greedily(ctx, items)
+		if call.Proven() {
 			return nil
 		}
 	}
-	err := s.through(ctx, chainLattice(items), false, "linear extension: the best cuts of one order of the nodes")
-	if s.Answer.Place == nil && err != nil {
-		s.greedily(ctx, items)
+	err := call.through(ctx, chainLattice(items), false, "linear extension: the best cuts of one order of the nodes")
+	if call.Answer.Place == nil && err != nil {
+		call.greedily(ctx, items)
 	}
 	if errors.Is(err, errFull) {
-		s.full = true
+		call.full = true
 		return nil // the next order may do with less, and greedy cuts need none
 	}
 	return err
@@ -34,25 +34,25 @@ func (s *contiguous) oneOrder(ctx context.Context, items []int) error {
 
 // greedily cuts an order without a table. The first cuts do not wait for
 // anything: they are the answer where the time is over.
-func (s *contiguous) greedily(ctx context.Context, items []int) {
+func (call *contiguous) greedily(ctx context.Context, items []int) {
 	const found = "linear extension: greedy cuts of one order of the nodes"
-	g := newGreedy(s.order, items)
-	if always := context.WithoutCancel(ctx); s.Answer.Place == nil {
-		for above := 0.001; s.Answer.Place == nil && above < 1000; above *= 2 {
-			s.takeCuts(g.cut(always, s.Answer.LowerBound*(1+above), false), found)
+	cuts := newGreedy(call.order, items)
+	if always := context.WithoutCancel(ctx); call.Answer.Place == nil {
+		for above := 0.001; call.Answer.Place == nil && above < 1000; above *= 2 {
+			call.takeCuts(cuts.cut(always, call.Answer.LowerBound*(1+above), false), found)
 		}
 		for _, summed := range []bool{false, true} { // one by one where sums of prefixes round
-			if s.Answer.Place == nil {
-				s.takeCuts(g.cut(always, math.Inf(1), summed), found)
+			if call.Answer.Place == nil {
+				call.takeCuts(cuts.cut(always, math.Inf(1), summed), found)
 			}
 		}
 	}
-	low := s.Answer.LowerBound
-	for high := s.Answer.Value; s.Answer.Place != nil && high-low > greedyGap*high && ctx.Err() == nil; {
+	low := call.Answer.LowerBound
+	for high := call.Answer.Value; call.Answer.Place != nil && high-low > greedyGap*high && ctx.Err() == nil; {
 		limit := low + (high-low)/2
-		if place := g.cut(ctx, limit, true); place != nil {
-			s.takeCuts(place, found)
-			high = min(limit, s.Answer.Value)
+		if place := cuts.cut(ctx, limit, true); place != nil {
+			call.takeCuts(place, found)
+			high = min(limit, call.Answer.Value)
 		} else {
 			low = limit
 		}
@@ -62,30 +62,30 @@ func (s *contiguous) greedily(ctx context.Context, items []int) {
 // greedyGap is how near two limits are that greedy cuts tell apart.
 const greedyGap = 1e-4
 
-func (s *contiguous) takeCuts(place []int, method string) {
+func (call *contiguous) takeCuts(place []int, method string) {
 	if place != nil {
-		s.Take(place, method)
+		call.Take(place, method)
 	}
 }
 
 // more cuts other orders, near the best answer's own, for as long as there is
 // time. Without an end to wait for it does nothing, and neither where one
 // order is all there is.
-func (s *contiguous) more(ctx context.Context) error {
-	if _, timed := ctx.Deadline(); !timed || s.single {
+func (call *contiguous) more(ctx context.Context) error {
+	if _, timed := ctx.Deadline(); !timed || call.single {
 		return nil
 	}
-	rng := rand.New(rand.NewPCG(s.Settings.Seed, 1))
-	for ctx.Err() == nil && !s.Proven() {
-		items := s.shuffled(ctx, rng)
+	rng := rand.New(rand.NewPCG(call.Settings.Seed, 1))
+	for ctx.Err() == nil && !call.Proven() {
+		items := call.shuffled(ctx, rng)
 		if items == nil {
 			break
 		}
-		s.greedily(ctx, items)
-		if s.full || s.Proven() {
+		call.greedily(ctx, items)
+		if call.full || call.Proven() {
 			continue
 		}
-		if err := s.through(ctx, chainLattice(items), false, "linear extension: the best cuts of one of many orders of the nodes"); err != nil {
+		if err := call.through(ctx, chainLattice(items), false, "linear extension: the best cuts of one of many orders of the nodes"); err != nil {
 			return err
 		}
 	}
@@ -95,17 +95,17 @@ func (s *contiguous) more(ctx context.Context) error {
 // shuffled is a linear extension that runs through the best answer's parts one
 // after the other, so that its cuts are among those of the extension, and is
 // random inside each: more or less, from one time to the next.
-func (s *contiguous) shuffled(ctx context.Context, rng *rand.Rand) []int {
-	rank := s.ranks()
+func (call *contiguous) shuffled(ctx context.Context, rng *rand.Rand) []int {
+	rank := call.ranks()
 	deep := [...]float64{0, 0.5, 0.9}[rng.IntN(3)] // the chance to go on with the last that came free
-	return s.extend(s.before, s.after, func(free []int) int {
+	return call.extend(call.before, call.after, func(free []int) int {
 		if ctx.Err() != nil {
 			return -1
 		}
 		least, pick, ties := math.MaxInt, 0, 0
 		last := rng.Float64() < deep
-		for i, v := range free {
-			switch r := rank[v]; {
+		for i, item := range free {
+			switch r := rank[item]; {
 			case r < least:
 				least, pick, ties = r, i, 1
 			case r == least:
@@ -123,26 +123,26 @@ func (s *contiguous) shuffled(ctx context.Context, rng *rand.Rand) []int {
 // ranks are the places of the items' devices along the best answer's chain; all
 // 0 where there is no answer. Parts are differences of down-sets, so that
 // devices can be put in order as items are.
-func (s *contiguous) ranks() []int {
-	rank := make([]int, len(s.Nodes))
-	if s.Answer.Place == nil {
+func (call *contiguous) ranks() []int {
+	rank := make([]int, len(call.Nodes))
+	if call.Answer.Place == nil {
 		return rank
 	}
-	before, after := make([][]int, s.Problem.Devices()), make([][]int, s.Problem.Devices())
-	device := func(item int) int { return s.Answer.Place[s.Nodes[item][0]] }
-	for v := range s.Nodes {
-		for _, u := range s.before[v] {
-			if from, to := device(u), device(v); from != to {
+	before, after := make([][]int, call.Problem.Devices()), make([][]int, call.Problem.Devices())
+	device := func(item int) int { return call.Answer.Place[call.Nodes[item][0]] }
+	for item := range call.Nodes {
+		for _, other := range call.before[item] {
+			if from, to := device(other), device(item); from != to {
 				before[to], after[from] = append(before[to], from), append(after[from], to)
 			}
 		}
 	}
 	place := make([]int, len(before))
-	for i, d := range s.extend(before, after, func(free []int) int { return len(free) - 1 }) {
+	for i, d := range call.extend(before, after, func(free []int) int { return len(free) - 1 }) {
 		place[d] = i
 	}
-	for v := range rank {
-		rank[v] = place[device(v)]
+	for item := range rank {
+		rank[item] = place[device(item)]
 	}
 	return rank
 }

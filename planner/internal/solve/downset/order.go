@@ -25,11 +25,11 @@ type order struct {
 // msr-fiddle/dnn-partitioning, throughput-dp), and leaves that may as well be
 // where their neighbour is. With coarse set, leaves join though their size
 // might be better elsewhere.
-func newOrder(p *graph.Problem, coarse bool) (*order, error) {
-	if err := p.Acyclic(); err != nil {
+func newOrder(problem *graph.Problem, coarse bool) (*order, error) {
+	if err := problem.Acyclic(); err != nil {
 		return nil, err
 	}
-	in := graph.NewInstance(p, p.Groups())
+	in := graph.NewInstance(problem, problem.Groups())
 	edges, err := forward(in)
 	if err != nil {
 		return nil, err
@@ -38,9 +38,9 @@ func newOrder(p *graph.Problem, coarse bool) (*order, error) {
 	part := leaves(in, edges, coarse)
 	in, edges, loose := contract(in, part, edges)
 	out := &order{Instance: in, before: make([][]int, len(in.Nodes)), after: make([][]int, len(in.Nodes))}
-	for _, e := range edges {
-		out.after[e[0]] = append(out.after[e[0]], e[1])
-		out.before[e[1]] = append(out.before[e[1]], e[0])
+	for _, edge := range edges {
+		out.after[edge[0]] = append(out.after[edge[0]], edge[1])
+		out.before[edge[1]] = append(out.before[edge[1]], edge[0])
 	}
 	if coarse && !slices.Equal(loose, in.Size) {
 		out.loose = loose
@@ -52,8 +52,8 @@ func newOrder(p *graph.Problem, coarse bool) (*order, error) {
 // gives a joined one its number.
 func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Instance, kept [][2]int, own []float64) {
 	join := make([]int, len(in.ItemOf))
-	for v, i := range in.ItemOf {
-		join[v] = part[i]
+	for item, i := range in.ItemOf {
+		join[item] = part[i]
 	}
 	next = graph.NewInstance(in.Problem, join)
 	own = make([]float64, len(next.Nodes))
@@ -70,12 +70,12 @@ func contract(in *graph.Instance, part []int, edges [][2]int) (next *graph.Insta
 func forward(in *graph.Instance) ([][2]int, error) {
 	orphan := make([]bool, len(in.Nodes))
 	for i, nodes := range in.Nodes {
-		orphan[i] = !slices.ContainsFunc(nodes, func(v int) bool { return !in.Problem.Nodes[v].Backward })
+		orphan[i] = !slices.ContainsFunc(nodes, func(item int) bool { return !in.Problem.Nodes[item].Backward })
 	}
 	var edges [][2]int
-	for i, e := range in.Problem.Edges {
-		tail, head := &in.Problem.Nodes[e[0]], &in.Problem.Nodes[e[1]]
-		from, to := in.ItemOf[e[0]], in.ItemOf[e[1]]
+	for i, edge := range in.Problem.Edges {
+		tail, head := &in.Problem.Nodes[edge[0]], &in.Problem.Nodes[edge[1]]
+		from, to := in.ItemOf[edge[0]], in.ItemOf[edge[1]]
 		switch {
 		case tail.Backward && !head.Backward:
 			return nil, fmt.Errorf("edges[%d]: the backward node %q feeds the forward node %q; a contiguous placement has no order for that", i, tail.Name, head.Name)
@@ -92,8 +92,8 @@ func forward(in *graph.Instance) ([][2]int, error) {
 // without loops and repetitions.
 func carry(edges [][2]int, from, to *graph.Instance) [][2]int {
 	var out [][2]int
-	for _, e := range edges {
-		a, b := to.ItemOf[from.Nodes[e[0]][0]], to.ItemOf[from.Nodes[e[1]][0]]
+	for _, edge := range edges {
+		a, b := to.ItemOf[from.Nodes[edge[0]][0]], to.ItemOf[from.Nodes[edge[1]][0]]
 		if a != b {
 			out = append(out, [2]int{a, b})
 		}
@@ -104,17 +104,17 @@ func carry(edges [][2]int, from, to *graph.Instance) [][2]int {
 
 // components numbers the strongly connected components.
 func components(in *graph.Instance, edges [][2]int) []int {
-	g := simple.NewDirectedGraph()
+	directed := simple.NewDirectedGraph()
 	for i := range in.Nodes {
-		g.AddNode(simple.Node(i))
+		directed.AddNode(simple.Node(i))
 	}
-	for _, e := range edges {
-		g.SetEdge(g.NewEdge(simple.Node(e[0]), simple.Node(e[1])))
+	for _, edge := range edges {
+		directed.SetEdge(directed.NewEdge(simple.Node(edge[0]), simple.Node(edge[1])))
 	}
 	part := make([]int, len(in.Nodes))
-	for c, nodes := range topo.TarjanSCC(g) {
-		for _, n := range nodes {
-			part[n.ID()] = c
+	for component, nodes := range topo.TarjanSCC(directed) {
+		for _, node := range nodes {
+			part[node.ID()] = component
 		}
 	}
 	return part

@@ -16,52 +16,52 @@ import (
 // as far as one device can go within the limit.
 type search struct {
 	*stretch
-	o      *order
-	l      *lattice
-	t      *states
-	limit  float64 // on every load
-	prices []graph.Prices
-	choice []int       // the prices for what is left after a state
-	left   []float64   // a state's devices that are left, in those prices
-	paid   []float64   // and their capacity, in those prices
-	space  []float64   // in bytes
-	rest   [][]float64 // by prices: the work above a down-set
-	weight []float64   // the size above a down-set
-	seen   []int32     // the last set from which a set was walked to
-	best   []float64
-	live   []state
-	open   []int // kinds of which a live state has one left
-	from   int32
-	steps  int
-	most   int             // states
-	ctx    context.Context //nolint:containedctx // one call's
-	err    error
+	ordered *order
+	sets    *lattice
+	table   *states
+	limit   float64 // on every load
+	prices  []graph.Prices
+	choice  []int       // the prices for what is left after a state
+	left    []float64   // a state's devices that are left, in those prices
+	paid    []float64   // and their capacity, in those prices
+	space   []float64   // in bytes
+	rest    [][]float64 // by prices: the work above a down-set
+	weight  []float64   // the size above a down-set
+	seen    []int32     // the last set from which a set was walked to
+	best    []float64
+	live    []state
+	open    []int // kinds of which a live state has one left
+	from    int32
+	steps   int
+	most    int             // states
+	ctx     context.Context //nolint:containedctx // one call's
+	err     error
 }
 
-func newSearch(ctx context.Context, o *order, l *lattice, size []float64, most int) *search {
-	s := &search{stretch: newStretch(o.Instance, size), o: o, l: l, most: most, ctx: ctx}
-	s.t = newStates(o.Problem.Kinds, len(o.Nodes), l.len())
-	s.best = make([]float64, s.t.count)
-	s.seen = make([]int32, l.len())
-	s.price()
-	s.weight = s.above(size)
-	return s
+func newSearch(ctx context.Context, ordered *order, sets *lattice, size []float64, most int) *search {
+	dp := &search{stretch: newStretch(ordered.Instance, size), ordered: ordered, sets: sets, most: most, ctx: ctx}
+	dp.table = newStates(ordered.Problem.Kinds, len(ordered.Nodes), sets.len())
+	dp.best = make([]float64, dp.table.count)
+	dp.seen = make([]int32, sets.len())
+	dp.price()
+	dp.weight = dp.above(size)
+	return dp
 }
 
 // price prepares the test whether what is above a down-set can still be done:
 // with the kinds alone that a state has left, or, where the kinds are many,
 // as if every kind were there, of which those that are used up have no more.
-func (s *search) price() {
-	kinds := s.o.Problem.Kinds
+func (dp *search) price() {
+	kinds := dp.ordered.Problem.Kinds
 	index := make(map[int]int) // by the kinds left, as bits
-	for _, used := range s.t.used {
+	for _, used := range dp.table.used {
 		bits, room := 0, 0.0
 		use := make([]bool, len(kinds))
-		for k := range kinds {
-			if n := kinds[k].Count - used[k]; n > 0 {
-				bits |= 1 << k
-				use[k] = true
-				room += float64(n) * kinds[k].Room()
+		for kind := range kinds {
+			if count := kinds[kind].Count - used[kind]; count > 0 {
+				bits |= 1 << kind
+				use[kind] = true
+				room += float64(count) * kinds[kind].Room()
 			}
 		}
 		priced := use
@@ -70,22 +70,22 @@ func (s *search) price() {
 		}
 		at, known := index[bits]
 		if !known {
-			at = len(s.prices)
+			at = len(dp.prices)
 			index[bits] = at
-			w, _ := s.o.Average(priced, s.size)
-			s.prices = append(s.prices, w)
-			s.rest = append(s.rest, s.above(w.Work))
+			prices, _ := dp.ordered.Average(priced, dp.size)
+			dp.prices = append(dp.prices, prices)
+			dp.rest = append(dp.rest, dp.above(prices.Work))
 		}
 		left, paid := 0.0, 0.0
-		for k := range kinds {
-			if use[k] {
-				n := float64(kinds[k].Count - used[k])
-				left += n * s.prices[at].PerTime[k]
-				paid += n * s.prices[at].Space(&kinds[k], k)
+		for kind := range kinds {
+			if use[kind] {
+				amount := float64(kinds[kind].Count - used[kind])
+				left += amount * dp.prices[at].PerTime[kind]
+				paid += amount * dp.prices[at].Space(&kinds[kind], kind)
 			}
 		}
-		s.choice, s.space = append(s.choice, at), append(s.space, room)
-		s.left, s.paid = append(s.left, left), append(s.paid, paid)
+		dp.choice, dp.space = append(dp.choice, at), append(dp.space, room)
+		dp.left, dp.paid = append(dp.left, left), append(dp.paid, paid)
 	}
 }
 
@@ -94,19 +94,19 @@ const fewKinds = 3
 
 // above sums a quantity over the items that a down-set lacks; +Inf where the
 // full set cannot be reached from it.
-func (s *search) above(of []float64) []float64 {
-	sums := make([]float64, s.l.len())
+func (dp *search) above(of []float64) []float64 {
+	sums := make([]float64, dp.sets.len())
 	for i := len(sums) - 2; i >= 0; i-- {
 		sums[i] = math.Inf(1)
-		for e := s.l.first[i]; e < s.l.first[i+1]; e++ {
-			sums[i] = min(sums[i], sums[s.l.next[e]]+of[s.l.item[e]])
+		for edge := dp.sets.first[i]; edge < dp.sets.first[i+1]; edge++ {
+			sums[i] = min(sums[i], sums[dp.sets.next[edge]]+of[dp.sets.item[edge]])
 		}
 	}
 	return sums
 }
 
 // hopeless: what is above a down-set is too much for the devices left.
-func (s *search) hopeless(state int, set int32) bool {
-	rest := s.rest[s.choice[state]][set]
-	return rest*(1-graph.Rounding) > s.limit*s.left[state]+s.paid[state] || s.weight[set]*(1-graph.Rounding) > s.space[state]
+func (dp *search) hopeless(state int, set int32) bool {
+	rest := dp.rest[dp.choice[state]][set]
+	return rest*(1-graph.Rounding) > dp.limit*dp.left[state]+dp.paid[state] || dp.weight[set]*(1-graph.Rounding) > dp.space[state]
 }

@@ -38,8 +38,8 @@ import (
 // Errors: a *CycleError, an *InfeasibleError, the faults that Problem.Check
 // reports, and the context's where it ends before anything is found, which
 // is where an order of the nodes has no cuts within the capacities.
-func Solve(ctx context.Context, p *graph.Problem, set graph.Settings) (*graph.Solution, error) {
-	return solveWithin(ctx, p, set, standard)
+func Solve(ctx context.Context, problem *graph.Problem, set graph.Settings) (*graph.Solution, error) {
+	return solveWithin(ctx, problem, set, standard)
 }
 
 // standard are the limits of Solve.
@@ -54,25 +54,25 @@ type limits struct {
 	states int
 }
 
-func solveWithin(ctx context.Context, p *graph.Problem, set graph.Settings, most limits) (*graph.Solution, error) {
-	if err := p.Check(); err != nil {
+func solveWithin(ctx context.Context, problem *graph.Problem, set graph.Settings, most limits) (*graph.Solution, error) {
+	if err := problem.Check(); err != nil {
 		return nil, err
 	}
-	if len(p.Kinds) > maxKinds {
-		return nil, fmt.Errorf("%d kinds of devices; a contiguous placement takes at most %d", len(p.Kinds), maxKinds)
+	if len(problem.Kinds) > maxKinds {
+		return nil, fmt.Errorf("%d kinds of devices; a contiguous placement takes at most %d", len(problem.Kinds), maxKinds)
 	}
-	o, err := newOrder(p, true)
+	ordered, err := newOrder(problem, true)
 	if err != nil {
 		return nil, err
 	}
 	combinations := 1.0
-	for _, k := range p.Kinds {
-		combinations *= float64(min(k.Count, len(o.Nodes)) + 1)
+	for _, kind := range problem.Kinds {
+		combinations *= float64(min(kind.Count, len(ordered.Nodes)) + 1)
 	}
 	if combinations > maxCombinations {
-		return nil, fmt.Errorf("%.0f combinations of devices of %d kinds; a contiguous placement takes at most %d", combinations-1, len(p.Kinds), maxCombinations)
+		return nil, fmt.Errorf("%.0f combinations of devices of %d kinds; a contiguous placement takes at most %d", combinations-1, len(problem.Kinds), maxCombinations)
 	}
-	if err := o.Feasible(); err != nil {
+	if err := ordered.Feasible(); err != nil {
 		return nil, err
 	}
 	if set.TimeLimit > 0 {
@@ -80,20 +80,20 @@ func solveWithin(ctx context.Context, p *graph.Problem, set graph.Settings, most
 		ctx, cancel = context.WithTimeout(ctx, set.TimeLimit)
 		defer cancel()
 	}
-	s := &contiguous{order: o, limits: most, Incumbent: graph.NewIncumbent(p, set)}
-	s.firstBounds()
-	err = s.solve(ctx)
+	call := &contiguous{order: ordered, limits: most, Incumbent: graph.NewIncumbent(problem, set)}
+	call.firstBounds()
+	err = call.solve(ctx)
 	stopped := errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errFull)
 	if err != nil && !stopped {
 		return nil, err
 	}
-	if s.Answer.Place == nil {
+	if call.Answer.Place == nil {
 		return nil, fmt.Errorf("stopped before any placement was found: %w", err)
 	}
-	if s.full && !s.Proven() {
-		s.Answer.Method += fmt.Sprintf("; a search of all down-sets needs more than the %d states that memory is set aside for", s.states)
+	if call.full && !call.Proven() {
+		call.Answer.Method += fmt.Sprintf("; a search of all down-sets needs more than the %d states that memory is set aside for", call.states)
 	}
-	return p.Certify(&s.Answer, stopped)
+	return problem.Certify(&call.Answer, stopped)
 }
 
 // maxCombinations bounds the states of one down-set.
@@ -110,13 +110,13 @@ type contiguous struct {
 }
 
 // firstBounds are those that need no search.
-func (s *contiguous) firstBounds() {
-	sizes := s.Size
-	if s.loose != nil {
-		sizes = s.loose // a leaf may be elsewhere
+func (call *contiguous) firstBounds() {
+	sizes := call.Size
+	if call.loose != nil {
+		sizes = call.loose // a leaf may be elsewhere
 	}
-	_, average := s.Average(s.EveryKind(), sizes)
-	item, time := s.LargestItem()
-	s.Raise(average, graph.ByAverage)
-	s.Raise(time, fmt.Sprintf("largest item: %s alone", graph.Named(s.Names(item))))
+	_, average := call.Average(call.EveryKind(), sizes)
+	item, time := call.LargestItem()
+	call.Raise(average, graph.ByAverage)
+	call.Raise(time, fmt.Sprintf("largest item: %s alone", graph.Named(call.Names(item))))
 }

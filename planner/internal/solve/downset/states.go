@@ -25,42 +25,42 @@ type step uint32
 
 func newStep(set int32, kind int) step { return step(set)*maxKinds + step(kind) }
 
-func (s step) set() int32 { return int32(s / maxKinds) }
-func (s step) kind() int  { return int(s % maxKinds) }
+func (by step) set() int32 { return int32(by / maxKinds) }
+func (by step) kind() int  { return int(by % maxKinds) }
 
 // newStates is for as many devices as there are items, for each holds one.
 func newStates(kinds []graph.Kind, items, sets int) *states {
-	t := &states{count: 1}
-	for _, k := range kinds {
-		n := min(k.Count, items)
-		t.stride = append(t.stride, t.count)
-		t.most = append(t.most, n)
-		t.count *= n + 1
+	table := &states{count: 1}
+	for _, kind := range kinds {
+		count := min(kind.Count, items)
+		table.stride = append(table.stride, table.count)
+		table.most = append(table.most, count)
+		table.count *= count + 1
 	}
-	for s := range t.count {
+	for at := range table.count {
 		used := make([]int, len(kinds))
-		for k, n := range t.most {
-			used[k] = s / t.stride[k] % (n + 1)
+		for kind, count := range table.most {
+			used[kind] = at / table.stride[kind] % (count + 1)
 		}
-		t.used = append(t.used, used)
+		table.used = append(table.used, used)
 	}
-	t.block = make([]int32, sets)
-	for i := range t.block {
-		t.block[i] = -1
+	table.block = make([]int32, sets)
+	for i := range table.block {
+		table.block[i] = -1
 	}
-	return t
+	return table
 }
 
 // of finds or makes a down-set's states.
-func (t *states) of(set int32) int {
-	if t.block[set] < 0 {
-		t.block[set] = int32(len(t.value) / t.count)
-		for range t.count {
-			t.value = append(t.value, math.Inf(1))
-			t.from = append(t.from, 0)
+func (table *states) of(set int32) int {
+	if table.block[set] < 0 {
+		table.block[set] = int32(len(table.value) / table.count)
+		for range table.count {
+			table.value = append(table.value, math.Inf(1))
+			table.from = append(table.from, 0)
 		}
 	}
-	return int(t.block[set]) * t.count
+	return int(table.block[set]) * table.count
 }
 
 // state is one live state of the down-set at hand.
@@ -71,32 +71,32 @@ type state struct {
 
 // live lists a down-set's states within a limit that no state with fewer
 // devices equals.
-func (t *states) live(set int32, limit float64, best []float64, out []state) []state {
+func (table *states) live(set int32, limit float64, best []float64, out []state) []state {
 	out = out[:0]
-	if t.block[set] < 0 {
+	if table.block[set] < 0 {
 		return out
 	}
-	base := t.of(set)
-	for s := range t.count {
+	base := table.of(set)
+	for at := range table.count {
 		fewer := math.Inf(1)
-		for k, d := range t.stride {
-			if t.used[s][k] > 0 {
-				fewer = min(fewer, best[s-d])
+		for kind, stride := range table.stride {
+			if table.used[at][kind] > 0 {
+				fewer = min(fewer, best[at-stride])
 			}
 		}
-		v := t.value[base+s]
-		best[s] = min(v, fewer)
-		if v <= limit && v < fewer {
-			out = append(out, state{s, v})
+		value := table.value[base+at]
+		best[at] = min(value, fewer)
+		if value <= limit && value < fewer {
+			out = append(out, state{at, value})
 		}
 	}
 	return out
 }
 
 // reset forgets what was reached.
-func (t *states) reset() {
-	for i := range t.block {
-		t.block[i] = -1
+func (table *states) reset() {
+	for i := range table.block {
+		table.block[i] = -1
 	}
-	t.value, t.from = t.value[:0], t.from[:0]
+	table.value, table.from = table.value[:0], table.from[:0]
 }

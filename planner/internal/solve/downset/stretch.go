@@ -39,84 +39,84 @@ type usage struct {
 const maxKinds = 8
 
 func newStretch(in *graph.Instance, size []float64) *stretch {
-	s := &stretch{kinds: in.Problem.Kinds, size: size}
+	part := &stretch{kinds: in.Problem.Kinds, size: size}
 	touching := make([][]int32, len(in.Nodes))
 	known := make(map[string]int32)
 	for i := range in.Nets {
-		n := &in.Nets[i]
-		items := append([]int{n.Source}, n.Sinks...)
+		net := &in.Nets[i]
+		items := append([]int{net.Source}, net.Sinks...)
 		slices.Sort(items)
 		var key []byte
-		for _, v := range items {
-			key = binary.LittleEndian.AppendUint32(key, uint32(v))
+		for _, item := range items {
+			key = binary.LittleEndian.AppendUint32(key, uint32(item))
 		}
 		at, found := known[string(key)]
 		if !found {
-			at = int32(len(s.cost))
+			at = int32(len(part.cost))
 			known[string(key)] = at
-			s.cost = append(s.cost, 0)
-			s.pins = append(s.pins, int32(len(items)))
-			for _, v := range items {
-				touching[v] = append(touching[v], at)
+			part.cost = append(part.cost, 0)
+			part.pins = append(part.pins, int32(len(items)))
+			for _, item := range items {
+				touching[item] = append(touching[item], at)
 			}
 		}
-		s.cost[at] += n.Cost
+		part.cost[at] += net.Cost
 	}
-	s.first = []int32{0}
-	for v := range touching {
-		s.nets = append(s.nets, touching[v]...)
-		s.first = append(s.first, int32(len(s.nets)))
-		for k := range in.Time {
-			s.time = append(s.time, in.Time[k][v])
+	part.first = []int32{0}
+	for item := range touching {
+		part.nets = append(part.nets, touching[item]...)
+		part.first = append(part.first, int32(len(part.nets)))
+		for kind := range in.Time {
+			part.time = append(part.time, in.Time[kind][item])
 		}
 	}
-	for _, k := range s.kinds {
-		s.room = append(s.room, k.Room())
+	for _, kind := range part.kinds {
+		part.room = append(part.room, kind.Room())
 	}
-	s.drift = 0x1p-53 * graph.Sum(s.cost) * float64(len(s.nets))
-	s.before, s.inside = make([]int32, len(s.cost)), make([]int32, len(s.cost))
-	return s
+	part.drift = 0x1p-53 * graph.Sum(part.cost) * float64(len(part.nets))
+	part.before, part.inside = make([]int32, len(part.cost)), make([]int32, len(part.cost))
+	return part
 }
 
 // start empties the stretch, above the down-set of these items.
-func (s *stretch) start(below []int32) {
-	clear(s.before)
-	for _, v := range below {
-		for _, e := range s.nets[s.first[v]:s.first[v+1]] {
-			s.before[e]++
+func (part *stretch) start(below []int32) {
+	clear(part.before)
+	for _, item := range below {
+		for _, edge := range part.nets[part.first[item]:part.first[item+1]] {
+			part.before[edge]++
 		}
 	}
 }
 
 // push adds an item to the nets' counts.
-func (s *stretch) push(v int32, u *usage) {
-	for _, e := range s.nets[s.first[v]:s.first[v+1]] {
-		n := s.inside[e] + 1
-		s.inside[e] = n
-		if n == 1 {
-			u.transfers += s.cost[e]
-			if s.before[e] > 0 {
-				u.settled += s.cost[e]
+func (part *stretch) push(item int32, used *usage) {
+	for _, edge := range part.nets[part.first[item]:part.first[item+1]] {
+		count := part.inside[edge] + 1
+		part.inside[edge] = count
+		if count == 1 {
+			used.transfers += part.cost[edge]
+			if part.before[edge] > 0 {
+				used.settled += part.cost[edge]
 			}
 		}
-		if n == s.pins[e] {
-			u.transfers -= s.cost[e]
+		if count == part.pins[edge] {
+			used.transfers -= part.cost[edge]
 		}
 	}
 }
 
 // pop takes it out again.
-func (s *stretch) pop(v int32) {
-	for _, e := range s.nets[s.first[v]:s.first[v+1]] {
-		s.inside[e]--
+func (part *stretch) pop(item int32) {
+	for _, edge := range part.nets[part.first[item]:part.first[item+1]] {
+		part.inside[edge]--
 	}
 }
 
 // load is what the stretch costs a device of a kind, least what it will cost
 // however it grows.
-func (s *stretch) load(u *usage, k int) (load, least float64) {
-	if s.kinds[k].FreeTransfers {
-		return u.time[k], u.time[k]
+func (part *stretch) load(used *usage, kind int) (load, least float64) {
+	if part.kinds[kind].FreeTransfers {
+		return used.time[kind], used.time[kind]
 	}
-	return u.time[k] + u.transfers, u.time[k] + u.settled
+	return used.time[kind] + used.transfers, used.time[kind] + used.settled
 }

@@ -11,91 +11,91 @@ var errFull = errors.New("more states than memory is set aside for")
 // run looks for the best way with loads up to a limit. found is false where
 // there is none, which proves the limit a lower bound if the lattice is
 // complete.
-func (s *search) run(limit float64) (found bool, err error) {
-	s.limit = limit
-	full := int32(s.l.len() - 1)
-	s.t.reset()
-	clear(s.seen)
-	s.t.value[s.t.of(0)] = 0
-	for set := int32(0); set < full && s.err == nil; set++ {
+func (dp *search) run(limit float64) (found bool, err error) {
+	dp.limit = limit
+	full := int32(dp.sets.len() - 1)
+	dp.table.reset()
+	clear(dp.seen)
+	dp.table.value[dp.table.of(0)] = 0
+	for set := int32(0); set < full && dp.err == nil; set++ {
 		if set%256 == 0 {
-			s.err = s.ctx.Err()
+			dp.err = dp.ctx.Err()
 		}
-		s.live = s.t.live(set, s.limit, s.best, s.live)
-		s.keepHopeful(set)
-		if len(s.live) == 0 {
+		dp.live = dp.table.live(set, dp.limit, dp.best, dp.live)
+		dp.keepHopeful(set)
+		if len(dp.live) == 0 {
 			continue
 		}
-		s.start(s.l.members(set))
-		s.from = set
-		s.walk(set, usage{})
+		dp.start(dp.sets.members(set))
+		dp.from = set
+		dp.walk(set, usage{})
 	}
-	return len(s.t.live(full, limit, s.best, nil)) > 0, s.err
+	return len(dp.table.live(full, limit, dp.best, nil)) > 0, dp.err
 }
 
 // keepHopeful drops live states that cannot be finished, and notes the kinds
 // that the others have left.
-func (s *search) keepHopeful(set int32) {
-	kept := s.live[:0]
-	s.open = s.open[:0]
+func (dp *search) keepHopeful(set int32) {
+	kept := dp.live[:0]
+	dp.open = dp.open[:0]
 	var open [maxKinds]bool
-	for _, at := range s.live {
-		if s.hopeless(at.at, set) {
+	for _, at := range dp.live {
+		if dp.hopeless(at.at, set) {
 			continue
 		}
 		kept = append(kept, at)
-		for k := range s.kinds {
-			open[k] = open[k] || s.t.used[at.at][k] < s.t.most[k]
+		for kind := range dp.kinds {
+			open[kind] = open[kind] || dp.table.used[at.at][kind] < dp.table.most[kind]
 		}
 	}
-	s.live = kept
-	for k := range s.kinds {
-		if open[k] {
-			s.open = append(s.open, k)
+	dp.live = kept
+	for kind := range dp.kinds {
+		if open[kind] {
+			dp.open = append(dp.open, kind)
 		}
 	}
 }
 
 // walk visits the sets above one, each once, whatever the way.
-func (s *search) walk(set int32, u usage) {
-	s.steps++
-	if s.steps%1024 == 0 && s.err == nil {
-		if s.err = s.ctx.Err(); len(s.t.value) > s.most {
-			s.err = errFull
+func (dp *search) walk(set int32, used usage) {
+	dp.steps++
+	if dp.steps%1024 == 0 && dp.err == nil {
+		if dp.err = dp.ctx.Err(); len(dp.table.value) > dp.most {
+			dp.err = errFull
 		}
 	}
-	if s.err != nil {
+	if dp.err != nil {
 		return
 	}
-	for e := s.l.first[set]; e < s.l.first[set+1]; e++ {
-		to, v := s.l.next[e], s.l.item[e]
+	for edge := dp.sets.first[set]; edge < dp.sets.first[set+1]; edge++ {
+		to, item := dp.sets.next[edge], dp.sets.item[edge]
 		// A set's number is above that of the set it is walked to from, so a
 		// mark is never mistaken for one of set 0.
-		if s.seen[to] == s.from+1 {
+		if dp.seen[to] == dp.from+1 {
 			continue
 		}
-		s.seen[to] = s.from + 1
-		w := u
-		for k := range s.kinds {
-			w.time[k] += s.time[int(v)*len(s.kinds)+k]
+		dp.seen[to] = dp.from + 1
+		w := used
+		for kind := range dp.kinds {
+			w.time[kind] += dp.time[int(item)*len(dp.kinds)+kind]
 		}
-		w.size += s.size[v]
-		if !s.fits(&w) {
+		w.size += dp.size[item]
+		if !dp.fits(&w) {
 			continue
 		}
-		s.push(v, &w)
-		if s.fits(&w) {
-			s.record(to, &w)
-			s.walk(to, w)
+		dp.push(item, &w)
+		if dp.fits(&w) {
+			dp.record(to, &w)
+			dp.walk(to, w)
 		}
-		s.pop(v)
+		dp.pop(item)
 	}
 }
 
 // fits: some device that is left can hold the stretch, and may hold more.
-func (s *search) fits(u *usage) bool {
-	for _, k := range s.open {
-		if _, least := s.load(u, k); least <= s.limit && u.size <= s.room[k] {
+func (dp *search) fits(used *usage) bool {
+	for _, kind := range dp.open {
+		if _, least := dp.load(used, kind); least <= dp.limit && used.size <= dp.room[kind] {
 			return true
 		}
 	}
@@ -103,21 +103,21 @@ func (s *search) fits(u *usage) bool {
 }
 
 // record puts the stretch on a device of each kind that can hold it.
-func (s *search) record(to int32, u *usage) {
-	for _, k := range s.open {
-		load, _ := s.load(u, k)
-		if !(load <= s.limit) || u.size > s.room[k] {
+func (dp *search) record(to int32, used *usage) {
+	for _, kind := range dp.open {
+		load, _ := dp.load(used, kind)
+		if !(load <= dp.limit) || used.size > dp.room[kind] {
 			continue
 		}
-		for _, at := range s.live {
-			next := at.at + s.t.stride[k]
-			if s.t.used[at.at][k] == s.t.most[k] || s.hopeless(next, to) {
+		for _, at := range dp.live {
+			next := at.at + dp.table.stride[kind]
+			if dp.table.used[at.at][kind] == dp.table.most[kind] || dp.hopeless(next, to) {
 				continue
 			}
-			if i, v := s.t.of(to)+next, max(at.value, load); v < s.t.value[i] {
-				s.t.value[i], s.t.from[i] = v, newStep(s.from, k)
-				if int(to) == s.l.len()-1 {
-					s.limit = min(s.limit, v*(1-graph.Rounding))
+			if i, value := dp.table.of(to)+next, max(at.value, load); value < dp.table.value[i] {
+				dp.table.value[i], dp.table.from[i] = value, newStep(dp.from, kind)
+				if int(to) == dp.sets.len()-1 {
+					dp.limit = min(dp.limit, value*(1-graph.Rounding))
 				}
 			}
 		}
@@ -125,27 +125,27 @@ func (s *search) record(to int32, u *usage) {
 }
 
 // places follows the steps back from the full set.
-func (s *search) places() (place []int, largest float64) {
-	full := int32(s.l.len() - 1)
-	base, at := s.t.of(full), 0
-	for i := range s.t.count {
-		if s.t.value[base+i] < s.t.value[base+at] {
+func (dp *search) places() (place []int, largest float64) {
+	full := int32(dp.sets.len() - 1)
+	base, at := dp.table.of(full), 0
+	for i := range dp.table.count {
+		if dp.table.value[base+i] < dp.table.value[base+at] {
 			at = i
 		}
 	}
-	largest = s.t.value[base+at]
-	device := make([]int32, len(s.o.Nodes))
+	largest = dp.table.value[base+at]
+	device := make([]int32, len(dp.ordered.Nodes))
 	for set := full; set != 0; {
-		by := s.t.from[s.t.of(set)+at]
-		at -= s.t.stride[by.kind()]
-		d := s.t.used[at][by.kind()]
-		for k := range by.kind() {
-			d += s.kinds[k].Count
+		by := dp.table.from[dp.table.of(set)+at]
+		at -= dp.table.stride[by.kind()]
+		d := dp.table.used[at][by.kind()]
+		for kind := range by.kind() {
+			d += dp.kinds[kind].Count
 		}
-		for _, v := range s.l.members(set) {
-			device[v] = int32(d)
+		for _, item := range dp.sets.members(set) {
+			device[item] = int32(d)
 		}
 		set = by.set()
 	}
-	return s.o.Places(device), largest
+	return dp.ordered.Places(device), largest
 }

@@ -18,26 +18,26 @@ type CycleError struct {
 	Names []string
 }
 
-func (e *CycleError) Error() string {
-	return fmt.Sprintf("the graph has a cycle: %s → %s", strings.Join(e.Names, " → "), e.Names[0])
+func (err *CycleError) Error() string {
+	return fmt.Sprintf("the graph has a cycle: %s → %s", strings.Join(err.Names, " → "), err.Names[0])
 }
 
 // Acyclic looks for a cycle in the nodes' own edges, before groups are formed.
-func (p *Problem) Acyclic() error {
-	g := simple.NewDirectedGraph()
-	for v := range p.Nodes {
-		g.AddNode(simple.Node(v))
+func (problem *Problem) Acyclic() error {
+	directed := simple.NewDirectedGraph()
+	for node := range problem.Nodes {
+		directed.AddNode(simple.Node(node))
 	}
-	for _, e := range p.Edges {
-		g.SetEdge(g.NewEdge(simple.Node(e[0]), simple.Node(e[1])))
+	for _, edge := range problem.Edges {
+		directed.SetEdge(directed.NewEdge(simple.Node(edge[0]), simple.Node(edge[1])))
 	}
 	var cyclic topo.Unorderable
-	if _, err := topo.Sort(g); !errors.As(err, &cyclic) {
+	if _, err := topo.Sort(directed); !errors.As(err, &cyclic) {
 		return err
 	}
 	var names []string
-	for _, v := range cycle.In(g, cyclic[0]) {
-		names = append(names, p.Nodes[v].Name)
+	for _, node := range cycle.In(directed, cyclic[0]) {
+		names = append(names, problem.Nodes[node].Name)
 	}
 	return &CycleError{names}
 }
@@ -56,14 +56,14 @@ type InfeasibleError struct {
 	InOrder, Unproved bool
 }
 
-func (e *InfeasibleError) Error() string {
+func (err *InfeasibleError) Error() string {
 	switch {
-	case e.Unproved:
-		return "no placement was found, which is no proof that there is none: " + e.Reason
-	case e.InOrder:
-		return "no contiguous placement is possible: " + e.Reason
+	case err.Unproved:
+		return "no placement was found, which is no proof that there is none: " + err.Reason
+	case err.InOrder:
+		return "no contiguous placement is possible: " + err.Reason
 	}
-	return "no placement is possible: " + e.Reason
+	return "no placement is possible: " + err.Reason
 }
 
 // Feasible tells items that fit no device, and sizes that together do not fit.
@@ -74,9 +74,9 @@ func (in *Instance) Feasible() error {
 		}
 	}
 	room, size := 0.0, Sum(in.Size)
-	for _, k := range in.Problem.Kinds {
-		if k.Count > 0 {
-			room += float64(k.Count) * k.Capacity
+	for _, kind := range in.Problem.Kinds {
+		if kind.Count > 0 {
+			room += float64(kind.Count) * kind.Capacity
 		}
 	}
 	if size*(1-Rounding) > room {
@@ -103,19 +103,19 @@ func (in *Instance) itemFits(i int) error {
 			return nil
 		}
 	}
-	e := &InfeasibleError{Size: in.Size[i], Capacity: largest}
-	for _, v := range in.Nodes[i] {
-		e.Nodes = append(e.Nodes, in.Problem.Nodes[v].Name)
+	err := &InfeasibleError{Size: in.Size[i], Capacity: largest}
+	for _, node := range in.Nodes[i] {
+		err.Nodes = append(err.Nodes, in.Problem.Nodes[node].Name)
 	}
-	e.Reason = fmt.Sprintf("%s, %.0f bytes, %s no device: %s", Named(e.Nodes), e.Size, fits(len(e.Nodes)), strings.Join(why, ", "))
-	return e
+	err.Reason = fmt.Sprintf("%s, %.0f bytes, %s no device: %s", Named(err.Nodes), err.Size, fits(len(err.Nodes)), strings.Join(why, ", "))
+	return err
 }
 
-func (k *Kind) label(i int) string {
-	if k.Name == "" {
+func (kind *Kind) label(i int) string {
+	if kind.Name == "" {
 		return fmt.Sprintf("kind %d", i)
 	}
-	return k.Name
+	return kind.Name
 }
 
 func fits(nodes int) string {
@@ -131,12 +131,12 @@ func Named(names []string) string {
 	}
 	const shown = 4
 	quoted := make([]string, 0, shown)
-	for _, n := range names[:min(shown, len(names))] {
-		quoted = append(quoted, fmt.Sprintf("%q", n))
+	for _, name := range names[:min(shown, len(names))] {
+		quoted = append(quoted, fmt.Sprintf("%q", name))
 	}
 	more := ""
-	if n := len(names) - shown; n > 0 {
-		more = fmt.Sprintf(" and %d more", n)
+	if count := len(names) - shown; count > 0 {
+		more = fmt.Sprintf(" and %d more", count)
 	}
 	return fmt.Sprintf("nodes %s%s, which must share a device", strings.Join(quoted, ", "), more)
 }

@@ -30,29 +30,29 @@ type Net struct {
 }
 
 // NewInstance contracts the nodes that join maps to the same number.
-func NewInstance(p *Problem, join []int) *Instance {
-	in := &Instance{Problem: p, ItemOf: make([]int, len(p.Nodes))}
+func NewInstance(problem *Problem, join []int) *Instance {
+	in := &Instance{Problem: problem, ItemOf: make([]int, len(problem.Nodes))}
 	seen := make(map[int]int)
-	for v, g := range join {
-		i, ok := seen[g]
+	for node, group := range join {
+		i, ok := seen[group]
 		if !ok {
 			i = len(in.Nodes)
-			seen[g] = i
+			seen[group] = i
 			in.Nodes = append(in.Nodes, nil)
 		}
-		in.ItemOf[v] = i
-		in.Nodes[i] = append(in.Nodes[i], v)
+		in.ItemOf[node] = i
+		in.Nodes[i] = append(in.Nodes[i], node)
 	}
 	in.Size = make([]float64, len(in.Nodes))
-	in.Time = make([][]float64, len(p.Kinds))
-	for k := range in.Time {
-		in.Time[k] = make([]float64, len(in.Nodes))
+	in.Time = make([][]float64, len(problem.Kinds))
+	for kind := range in.Time {
+		in.Time[kind] = make([]float64, len(in.Nodes))
 	}
-	for v := range p.Nodes {
-		i := in.ItemOf[v]
-		in.Size[i] += p.Nodes[v].Size
-		for k, t := range p.Nodes[v].Time {
-			in.Time[k][i] += t
+	for node := range problem.Nodes {
+		i := in.ItemOf[node]
+		in.Size[i] += problem.Nodes[node].Size
+		for kind, time := range problem.Nodes[node].Time {
+			in.Time[kind][i] += time
 		}
 	}
 	in.makeNets()
@@ -61,32 +61,32 @@ func NewInstance(p *Problem, join []int) *Instance {
 
 func (in *Instance) makeNets() {
 	sinks := make([]map[int]bool, len(in.Problem.Nodes))
-	for _, e := range in.Problem.Edges {
-		if from, to := in.ItemOf[e[0]], in.ItemOf[e[1]]; from != to && in.Problem.Nodes[e[0]].Transfer > 0 {
-			if sinks[e[0]] == nil {
-				sinks[e[0]] = make(map[int]bool)
+	for _, edge := range in.Problem.Edges {
+		if from, to := in.ItemOf[edge[0]], in.ItemOf[edge[1]]; from != to && in.Problem.Nodes[edge[0]].Transfer > 0 {
+			if sinks[edge[0]] == nil {
+				sinks[edge[0]] = make(map[int]bool)
 			}
-			sinks[e[0]][to] = true
+			sinks[edge[0]][to] = true
 		}
 	}
 	in.Touching = make([][]int, len(in.Nodes))
-	for v, items := range sinks {
+	for node, items := range sinks {
 		if len(items) == 0 {
 			continue
 		}
-		n := Net{in.Problem.Nodes[v].Transfer, in.ItemOf[v], slices.Sorted(maps.Keys(items))}
-		for _, i := range append([]int{n.Source}, n.Sinks...) {
+		net := Net{in.Problem.Nodes[node].Transfer, in.ItemOf[node], slices.Sorted(maps.Keys(items))}
+		for _, i := range append([]int{net.Source}, net.Sinks...) {
 			in.Touching[i] = append(in.Touching[i], len(in.Nets))
 		}
-		in.Nets = append(in.Nets, n)
+		in.Nets = append(in.Nets, net)
 	}
 }
 
 // Groups numbers the nodes by their groups alone.
-func (p *Problem) Groups() []int {
-	join := make([]int, len(p.Nodes))
-	for v := range p.Nodes {
-		join[v] = p.Nodes[v].Group
+func (problem *Problem) Groups() []int {
+	join := make([]int, len(problem.Nodes))
+	for node := range problem.Nodes {
+		join[node] = problem.Nodes[node].Group
 	}
 	return join
 }
@@ -94,8 +94,8 @@ func (p *Problem) Groups() []int {
 // Places turns devices of items into devices of nodes.
 func (in *Instance) Places(device []int32) []int {
 	place := make([]int, len(in.ItemOf))
-	for v, i := range in.ItemOf {
-		place[v] = int(device[i])
+	for node, i := range in.ItemOf {
+		place[node] = int(device[i])
 	}
 	return place
 }

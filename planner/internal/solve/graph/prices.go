@@ -27,27 +27,27 @@ type Prices struct {
 // bound they give: for like devices it is the sum of times over devices. Sizes
 // may be less than the items' own.
 func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
-	w := make([]float64, 0, len(use))
+	weights := make([]float64, 0, len(use))
 	var kinds []int
-	for k, n := range in.Problem.Kinds {
-		if use[k] && n.Count > 0 {
+	for k, kind := range in.Problem.Kinds {
+		if use[k] && kind.Count > 0 {
 			kinds = append(kinds, k)
-			w = append(w, 1)
+			weights = append(weights, 1)
 		}
 	}
 	// The bound is concave in the weights: one pair at a time, a few rounds.
 	// Two kinds are one pair.
-	pairs := 3 * len(w)
-	if len(w) <= 2 {
-		pairs = len(w) - 1
+	pairs := 3 * len(weights)
+	if len(weights) <= 2 {
+		pairs = len(weights) - 1
 	}
 	for pair := range pairs {
-		a := pair % len(w)
-		b := (a + 1) % len(w)
-		both := w[a] + w[b]
+		a := pair % len(weights)
+		b := (a + 1) % len(weights)
+		both := weights[a] + weights[b]
 		at := func(share float64) float64 {
-			w[a], w[b] = both*share, both*(1-share)
-			return in.priced(kinds, w, sizes).bound
+			weights[a], weights[b] = both*share, both*(1-share)
+			return in.priced(kinds, weights, sizes).bound
 		}
 		lo, hi := 0.0, 1.0
 		for range 50 {
@@ -60,7 +60,7 @@ func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 		}
 		at((lo + hi) / 2)
 	}
-	best := in.priced(kinds, w, sizes)
+	best := in.priced(kinds, weights, sizes)
 	return best, best.bound
 }
 
@@ -68,18 +68,18 @@ func (in *Instance) Average(use []bool, sizes []float64) (Prices, float64) {
 // share of the weights, with the rent that proves most.
 func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 	per := make([]float64, len(in.Problem.Kinds))
-	for k := range per {
-		per[k] = math.Inf(1)
+	for kind := range per {
+		per[kind] = math.Inf(1)
 	}
-	for i, k := range kinds {
-		per[k] = weights[i] / Sum(weights) / float64(in.Problem.Kinds[k].Count)
+	for i, kind := range kinds {
+		per[kind] = weights[i] / Sum(weights) / float64(in.Problem.Kinds[kind].Count)
 	}
 	best := in.rented(per, -1, sizes)
 	size := Sum(sizes)
-	for _, k := range kinds {
-		if in.Problem.Kinds[k].capacity() < size {
-			if p := in.rented(per, k, sizes); p.bound > best.bound {
-				best = p
+	for _, kind := range kinds {
+		if in.Problem.Kinds[kind].capacity() < size {
+			if prices := in.rented(per, kind, sizes); prices.bound > best.bound {
+				best = prices
 			}
 		}
 	}
@@ -87,20 +87,20 @@ func (in *Instance) priced(kinds []int, weights, sizes []float64) Prices {
 }
 
 // Space is what a device's capacity costs; it may be infinite where it is free.
-func (p *Prices) Space(kind *Kind, k int) float64 {
-	if p.Rent[k] == 0 {
+func (prices *Prices) Space(kind *Kind, k int) float64 {
+	if prices.Rent[k] == 0 {
 		return 0
 	}
-	return p.Rent[k] * kind.Room()
+	return prices.Rent[k] * kind.Room()
 }
 
 // capacity is that of a kind's devices together.
-func (k *Kind) capacity() float64 { return float64(k.Count) * k.Room() }
+func (kind *Kind) capacity() float64 { return float64(kind.Count) * kind.Room() }
 
 func Sum(values []float64) float64 {
 	total := 0.0
-	for _, v := range values {
-		total += v
+	for _, value := range values {
+		total += value
 	}
 	return total
 }
@@ -109,9 +109,9 @@ func Sum(values []float64) float64 {
 func (in *Instance) LargestItem() (item int, time float64) {
 	for i := range in.Nodes {
 		shortest := math.Inf(1)
-		for k := range in.Problem.Kinds {
-			if in.Problem.Kinds[k].Count > 0 && in.Size[i] <= in.Problem.Kinds[k].Room() {
-				shortest = min(shortest, in.Time[k][i])
+		for kind := range in.Problem.Kinds {
+			if in.Problem.Kinds[kind].Count > 0 && in.Size[i] <= in.Problem.Kinds[kind].Room() {
+				shortest = min(shortest, in.Time[kind][i])
 			}
 		}
 		if i == 0 || shortest > time {
@@ -127,30 +127,30 @@ func (in *Instance) LargestItem() (item int, time float64) {
 // is highest where what stays just fits: the fractional knapsack (Dantzig,
 // Operations Research 5, 1957).
 func (in *Instance) rented(per []float64, kind int, sizes []float64) Prices {
-	p := Prices{PerTime: per, Rent: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
-	here, elsewhere := make([]float64, len(in.Nodes)), p.Work
+	prices := Prices{PerTime: per, Rent: make([]float64, len(per)), Work: make([]float64, len(in.Nodes))}
+	here, elsewhere := make([]float64, len(in.Nodes)), prices.Work
 	for i := range elsewhere {
 		here[i], elsewhere[i] = math.Inf(1), math.Inf(1)
 		for k, price := range per {
-			t := in.Time[k][i]
+			time := in.Time[k][i]
 			switch {
-			case math.IsInf(price, 1) || math.IsInf(t, 1):
+			case math.IsInf(price, 1) || math.IsInf(time, 1):
 			case k == kind:
-				here[i] = price * t
+				here[i] = price * time
 			default:
-				elsewhere[i] = min(elsewhere[i], price*t)
+				elsewhere[i] = min(elsewhere[i], price*time)
 			}
 		}
 	}
 	if kind >= 0 {
-		p.Rent[kind] = rentOf(in.Problem.Kinds[kind].capacity(), sizes, here, elsewhere)
-		for i := range p.Work {
-			p.Work[i] = min(elsewhere[i], here[i]+p.Rent[kind]*sizes[i])
+		prices.Rent[kind] = rentOf(in.Problem.Kinds[kind].capacity(), sizes, here, elsewhere)
+		for i := range prices.Work {
+			prices.Work[i] = min(elsewhere[i], here[i]+prices.Rent[kind]*sizes[i])
 		}
-		p.bound = -p.Rent[kind] * in.Problem.Kinds[kind].capacity()
+		prices.bound = -prices.Rent[kind] * in.Problem.Kinds[kind].capacity()
 	}
-	p.bound += Sum(p.Work) * (1 - 1e-12) // the difference of sums may be small
-	return p
+	prices.bound += Sum(prices.Work) * (1 - 1e-12) // the difference of sums may be small
+	return prices
 }
 
 // rentOf is the least at which the items that stay on a kind fit it together;

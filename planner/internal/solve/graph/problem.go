@@ -45,22 +45,22 @@ type Kind struct {
 // Room is the capacity and what sums of fractions may round by: sizes that are
 // equal to it on paper fit. Score allows twice as much, for its sums have an
 // order of their own.
-func (k *Kind) Room() float64 { return k.Capacity * (1 + 0.5e-12) }
+func (kind *Kind) Room() float64 { return kind.Capacity * (1 + 0.5e-12) }
 
 // Devices is the number of devices of all kinds.
-func (p *Problem) Devices() int {
+func (problem *Problem) Devices() int {
 	total := 0
-	for _, k := range p.Kinds {
-		total += k.Count
+	for _, kind := range problem.Kinds {
+		total += kind.Count
 	}
 	return total
 }
 
 // KindOf is the kind of a device; devices are numbered kind by kind.
-func (p *Problem) KindOf(device int) int {
-	for k := range p.Kinds {
-		if device -= p.Kinds[k].Count; device < 0 {
-			return k
+func (problem *Problem) KindOf(device int) int {
+	for kind := range problem.Kinds {
+		if device -= problem.Kinds[kind].Count; device < 0 {
+			return kind
 		}
 	}
 	return -1
@@ -68,31 +68,31 @@ func (p *Problem) KindOf(device int) int {
 
 // Check reports every fault of the problem's form; a cycle is found later,
 // where order matters.
-func (p *Problem) Check() error {
+func (problem *Problem) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	wrong(len(p.Nodes) == 0, "no nodes")
-	wrong(p.Devices() == 0, "no devices")
-	for i, k := range p.Kinds {
-		wrong(k.Count < 0, "kinds[%d]: %d devices", i, k.Count)
-		wrong(!(k.Capacity > 0), "kinds[%d]: a capacity of %v bytes", i, k.Capacity)
+	wrong(len(problem.Nodes) == 0, "no nodes")
+	wrong(problem.Devices() == 0, "no devices")
+	for i, kind := range problem.Kinds {
+		wrong(kind.Count < 0, "kinds[%d]: %d devices", i, kind.Count)
+		wrong(!(kind.Capacity > 0), "kinds[%d]: a capacity of %v bytes", i, kind.Capacity)
 	}
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		wrong(len(n.Time) != len(p.Kinds), "nodes[%d] %q: %d times for %d kinds of devices", i, n.Name, len(n.Time), len(p.Kinds))
-		for k, t := range n.Time {
-			wrong(!(t >= 0), "nodes[%d] %q: a time of %v on kind %d", i, n.Name, t, k)
+	for i := range problem.Nodes {
+		node := &problem.Nodes[i]
+		wrong(len(node.Time) != len(problem.Kinds), "nodes[%d] %q: %d times for %d kinds of devices", i, node.Name, len(node.Time), len(problem.Kinds))
+		for kind, time := range node.Time {
+			wrong(!(time >= 0), "nodes[%d] %q: a time of %v on kind %d", i, node.Name, time, kind)
 		}
-		wrong(!(n.Size >= 0) || math.IsInf(n.Size, 1), "nodes[%d] %q: a size of %v bytes", i, n.Name, n.Size)
-		wrong(!(n.Transfer >= 0) || math.IsInf(n.Transfer, 1), "nodes[%d] %q: a transfer of %v", i, n.Name, n.Transfer)
+		wrong(!(node.Size >= 0) || math.IsInf(node.Size, 1), "nodes[%d] %q: a size of %v bytes", i, node.Name, node.Size)
+		wrong(!(node.Transfer >= 0) || math.IsInf(node.Transfer, 1), "nodes[%d] %q: a transfer of %v", i, node.Name, node.Transfer)
 	}
-	for i, e := range p.Edges {
-		wrong(min(e[0], e[1]) < 0 || max(e[0], e[1]) >= len(p.Nodes) || e[0] == e[1],
-			"edges[%d]: from %d to %d joins no two of the %d nodes", i, e[0], e[1], len(p.Nodes))
+	for i, edge := range problem.Edges {
+		wrong(min(edge[0], edge[1]) < 0 || max(edge[0], edge[1]) >= len(problem.Nodes) || edge[0] == edge[1],
+			"edges[%d]: from %d to %d joins no two of the %d nodes", i, edge[0], edge[1], len(problem.Nodes))
 	}
 	return errors.Join(faults...)
 }

@@ -21,10 +21,14 @@ var clock = time.Now()
 // ends by exception or exit, and files that are not there.
 func (e *engine) host(ctx context.Context) error {
 	functions := map[string]api.GoModuleFunc{
-		"___cxa_throw":            func(context.Context, api.Module, []uint64) { panic(errThrown) },
-		"__abort_js":              func(context.Context, api.Module, []uint64) { panic(errors.New("HiGHS aborted")) },
-		"_exit":                   func(_ context.Context, _ api.Module, s []uint64) { panic(fmt.Errorf("HiGHS left with %d", s[0])) },
-		"_proc_exit":              func(_ context.Context, _ api.Module, s []uint64) { panic(fmt.Errorf("HiGHS left with %d", s[0])) },
+		"___cxa_throw": func(context.Context, api.Module, []uint64) { panic(errThrown) },
+		"__abort_js":   func(context.Context, api.Module, []uint64) { panic(errors.New("HiGHS aborted")) },
+		"_exit": func(_ context.Context, _ api.Module, stack []uint64) {
+			panic(fmt.Errorf("HiGHS left with %d", stack[0]))
+		},
+		"_proc_exit": func(_ context.Context, _ api.Module, stack []uint64) {
+			panic(fmt.Errorf("HiGHS left with %d", stack[0]))
+		},
 		"_emscripten_resize_heap": growHeap,
 		"_clock_time_get":         clockTime,
 		"_emscripten_date_now":    milliseconds,
@@ -46,11 +50,11 @@ func (e *engine) host(ctx context.Context) error {
 	builder := e.runtime.NewHostModuleBuilder("a")
 	for _, def := range e.module.ImportedFunctions() {
 		_, short, _ := def.Import()
-		f := functions[e.names.Imports[short]]
-		if f == nil {
+		goModuleFunc := functions[e.names.Imports[short]]
+		if goModuleFunc == nil {
 			return fmt.Errorf("HiGHS imports %q (%q), which nothing provides", short, e.names.Imports[short])
 		}
-		builder.NewFunctionBuilder().WithGoModuleFunction(f, def.ParamTypes(), def.ResultTypes()).Export(short)
+		builder.NewFunctionBuilder().WithGoModuleFunction(goModuleFunc, def.ParamTypes(), def.ResultTypes()).Export(short)
 	}
 	if _, err := builder.Instantiate(ctx); err != nil {
 		return fmt.Errorf("making what HiGHS imports: %w", err)
@@ -61,50 +65,50 @@ func (e *engine) host(ctx context.Context) error {
 func nothing(context.Context, api.Module, []uint64) {}
 
 func returns(code uint64) api.GoModuleFunc {
-	return func(_ context.Context, _ api.Module, s []uint64) { s[0] = api.EncodeU32(uint32(code)) }
+	return func(_ context.Context, _ api.Module, stack []uint64) { stack[0] = api.EncodeU32(uint32(code)) }
 }
 
-// growHeap makes memory at least s[0] bytes, and a fifth larger so that it is
+// growHeap makes the memory at least stack[0] bytes, and a fifth larger so that it is
 // seldom asked.
-func growHeap(_ context.Context, m api.Module, s []uint64) {
+func growHeap(_ context.Context, module api.Module, stack []uint64) {
 	const page = 64 << 10
-	want := uint64(api.DecodeU32(s[0]))
-	have := uint64(m.Memory().Size())
-	s[0] = 0
+	want := uint64(api.DecodeU32(stack[0]))
+	have := uint64(module.Memory().Size())
+	stack[0] = 0
 	for _, size := range []uint64{max(want, min(have+have/5, want+96<<20)), want} {
 		if size <= have {
-			s[0] = 1
+			stack[0] = 1
 			return
 		}
-		if _, ok := m.Memory().Grow(uint32((size - have + page - 1) / page)); ok {
-			s[0] = 1
+		if _, ok := module.Memory().Grow(uint32((size - have + page - 1) / page)); ok {
+			stack[0] = 1
 			return
 		}
 	}
 }
 
-func clockTime(_ context.Context, m api.Module, s []uint64) {
-	m.Memory().WriteUint64Le(api.DecodeU32(s[2]), uint64(time.Since(clock)))
-	s[0] = 0
+func clockTime(_ context.Context, module api.Module, stack []uint64) {
+	module.Memory().WriteUint64Le(api.DecodeU32(stack[2]), uint64(time.Since(clock)))
+	stack[0] = 0
 }
 
-func milliseconds(_ context.Context, _ api.Module, s []uint64) {
-	s[0] = api.EncodeF64(time.Since(clock).Seconds() * 1e3)
+func milliseconds(_ context.Context, _ api.Module, stack []uint64) {
+	stack[0] = api.EncodeF64(time.Since(clock).Seconds() * 1e3)
 }
 
-// discard says that all was written: the lengths of the vectors at s[1].
-func discard(_ context.Context, m api.Module, s []uint64) {
+// discard says that all was written: the lengths of the vectors at stack[1].
+func discard(_ context.Context, module api.Module, stack []uint64) {
 	total := uint32(0)
-	for i := range api.DecodeU32(s[2]) {
-		n, _ := m.Memory().ReadUint32Le(api.DecodeU32(s[1]) + 8*i + 4)
+	for i := range api.DecodeU32(stack[2]) {
+		n, _ := module.Memory().ReadUint32Le(api.DecodeU32(stack[1]) + 8*i + 4)
 		total += n
 	}
-	m.Memory().WriteUint32Le(api.DecodeU32(s[3]), total)
-	s[0] = 0
+	module.Memory().WriteUint32Le(api.DecodeU32(stack[3]), total)
+	stack[0] = 0
 }
 
-func noEnvironment(_ context.Context, m api.Module, s []uint64) {
-	m.Memory().WriteUint32Le(api.DecodeU32(s[0]), 0)
-	m.Memory().WriteUint32Le(api.DecodeU32(s[1]), 0)
-	s[0] = 0
+func noEnvironment(_ context.Context, module api.Module, stack []uint64) {
+	module.Memory().WriteUint32Le(api.DecodeU32(stack[0]), 0)
+	module.Memory().WriteUint32Le(api.DecodeU32(stack[1]), 0)
+	stack[0] = 0
 }

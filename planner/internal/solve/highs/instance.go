@@ -44,12 +44,12 @@ func (in *instance) call(ctx context.Context, name string, args ...uint64) uint6
 	if in.err != nil {
 		return 0
 	}
-	f := in.module.ExportedFunction(in.engine.names.Exports[name])
-	if f == nil {
+	function := in.module.ExportedFunction(in.engine.names.Exports[name])
+	if function == nil {
 		in.fail(name, fmt.Errorf("the module does not export it"))
 		return 0
 	}
-	results, err := f.Call(ctx, args...)
+	results, err := function.Call(ctx, args...)
 	if err != nil {
 		in.fail(name, err)
 		return 0
@@ -82,8 +82,8 @@ func (in *instance) put(ctx context.Context, data []byte) uint64 {
 	return at
 }
 
-func (in *instance) text(ctx context.Context, s string) uint64 {
-	return in.put(ctx, append([]byte(s), 0))
+func (in *instance) text(ctx context.Context, text string) uint64 {
+	return in.put(ctx, append([]byte(text), 0))
 }
 
 func (in *instance) doubles(ctx context.Context, xs []float64) uint64 {
@@ -102,17 +102,17 @@ func (in *instance) ints(ctx context.Context, xs []int32) uint64 {
 	return in.put(ctx, data)
 }
 
-// readDoubles copies n numbers out of the instance's memory.
-func (in *instance) readDoubles(at uint64, n int) []float64 {
+// readDoubles copies count numbers out of the instance's memory.
+func (in *instance) readDoubles(at uint64, count int) []float64 {
 	if in.err != nil {
 		return nil
 	}
-	data, ok := in.module.Memory().Read(uint32(at), uint32(8*n))
+	data, ok := in.module.Memory().Read(uint32(at), uint32(8*count))
 	if !ok {
-		in.fail("memory", fmt.Errorf("%d numbers at %d lie outside it", n, at))
+		in.fail("memory", fmt.Errorf("%d numbers at %d lie outside it", count, at))
 		return nil
 	}
-	xs := make([]float64, n)
+	xs := make([]float64, count)
 	for i := range xs {
 		xs[i] = math.Float64frombits(binary.LittleEndian.Uint64(data[8*i:]))
 	}

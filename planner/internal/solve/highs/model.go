@@ -32,37 +32,37 @@ type Term struct {
 }
 
 // Column adds a variable and returns its number.
-func (m *Model) Column(c Column) int {
-	m.Columns = append(m.Columns, c)
-	return len(m.Columns) - 1
+func (model *Model) Column(column Column) int {
+	model.Columns = append(model.Columns, column)
+	return len(model.Columns) - 1
 }
 
 // Row adds a constraint.
-func (m *Model) Row(lower, upper float64, terms ...Term) {
-	m.Rows = append(m.Rows, Row{lower, upper, terms})
+func (model *Model) Row(lower, upper float64, terms ...Term) {
+	model.Rows = append(model.Rows, Row{lower, upper, terms})
 }
 
 // Check reports every fault of the model's form.
-func (m *Model) Check() error {
+func (model *Model) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	wrong(len(m.Columns) == 0, "a model with no columns")
-	for i, c := range m.Columns {
-		wrong(!finite(c.Cost), "columns[%d]: a cost of %v", i, c.Cost)
-		wrong(math.IsNaN(c.Lower) || math.IsNaN(c.Upper), "columns[%d]: limits %v to %v", i, c.Lower, c.Upper)
+	wrong(len(model.Columns) == 0, "a model with no columns")
+	for i, column := range model.Columns {
+		wrong(!finite(column.Cost), "columns[%d]: a cost of %v", i, column.Cost)
+		wrong(math.IsNaN(column.Lower) || math.IsNaN(column.Upper), "columns[%d]: limits %v to %v", i, column.Lower, column.Upper)
 	}
-	for i, r := range m.Rows {
-		wrong(math.IsNaN(r.Lower) || math.IsNaN(r.Upper), "rows[%d]: limits %v to %v", i, r.Lower, r.Upper)
-		seen := make(map[int]bool, len(r.Terms))
-		for _, t := range r.Terms {
-			wrong(t.Column < 0 || t.Column >= len(m.Columns), "rows[%d]: there is no column %d", i, t.Column)
-			wrong(!finite(t.Coefficient), "rows[%d]: column %d has the coefficient %v", i, t.Column, t.Coefficient)
-			wrong(seen[t.Column], "rows[%d]: column %d stands there twice", i, t.Column)
-			seen[t.Column] = true
+	for i, row := range model.Rows {
+		wrong(math.IsNaN(row.Lower) || math.IsNaN(row.Upper), "rows[%d]: limits %v to %v", i, row.Lower, row.Upper)
+		seen := make(map[int]bool, len(row.Terms))
+		for _, term := range row.Terms {
+			wrong(term.Column < 0 || term.Column >= len(model.Columns), "rows[%d]: there is no column %d", i, term.Column)
+			wrong(!finite(term.Coefficient), "rows[%d]: column %d has the coefficient %v", i, term.Column, term.Coefficient)
+			wrong(seen[term.Column], "rows[%d]: column %d stands there twice", i, term.Column)
+			seen[term.Column] = true
 		}
 	}
 	return errors.Join(faults...)

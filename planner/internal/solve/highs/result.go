@@ -40,12 +40,12 @@ const (
 )
 
 // String names the status.
-func (s Status) String() string {
+func (status Status) String() string {
 	names := [...]string{"unknown", "optimal", "infeasible", "unbounded", "infeasible or unbounded", "time limit"}
-	if s < 0 || int(s) >= len(names) {
-		return fmt.Sprintf("status %d", int(s))
+	if status < 0 || int(status) >= len(names) {
+		return fmt.Sprintf("status %d", int(status))
 	}
-	return names[s]
+	return names[status]
 }
 
 // statusOf translates kHighsModelStatus of HiGHS's C interface.

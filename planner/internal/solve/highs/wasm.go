@@ -65,11 +65,11 @@ func compile() (*engine, error) {
 }
 
 func unpack() ([]byte, error) {
-	r, err := gzip.NewReader(bytes.NewReader(packed))
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	if err != nil {
 		return nil, fmt.Errorf("unpacking highs.wasm.gz: %w", err)
 	}
-	wasm, err := io.ReadAll(r)
+	wasm, err := io.ReadAll(reader)
 	if err != nil {
 		return nil, fmt.Errorf("unpacking highs.wasm.gz: %w", err)
 	}

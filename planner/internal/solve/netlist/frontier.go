@@ -34,43 +34,43 @@ const (
 	wireMixed = 3
 )
 
-// LeastLoad is what loads must be above to be told apart in cells.
-const LeastLoad = 1e-300
+// MinLoad is what loads must be above to be told apart in cells.
+const MinLoad = 1e-300
 
-// widestStates bounds the states of a step.
-const widestStates = 5000
+// maxStates bounds the states of a step.
+const maxStates = 5000
 
 // NewFrontier leaves out wires, the cheapest for the width they take first,
-// until no step has more than widestStates: what is left out only lowers
+// until no step has more than maxStates: what is left out only lowers
 // loads, so a bound stays one. It returns nil where the context ends.
-func (l *Netlist) NewFrontier(ctx context.Context, withWires bool) *Frontier {
-	used := make([]bool, len(l.Wires))
-	for w := range used {
-		used[w] = withWires
+func (nets *Netlist) NewFrontier(ctx context.Context, withWires bool) *Frontier {
+	used := make([]bool, len(nets.Wires))
+	for wire := range used {
+		used[wire] = withWires
 	}
 	for ctx.Err() == nil {
-		order := l.ThinOrder(ctx, used)
+		order := nets.ThinOrder(ctx, used)
 		if order == nil {
 			return nil
 		}
-		if f := l.LayOut(ctx, order, used, widestStates); f != nil {
-			return f
+		if frontier := nets.LayOut(ctx, order, used, maxStates); frontier != nil {
+			return frontier
 		}
-		l.DropWires(order, used)
+		nets.DropWires(order, used)
 	}
 	return nil
 }
 
 // spans are the first and last steps of the used wires.
-func (l *Netlist) spans(order []int32, used []bool) (first, last []int) {
-	first, last = make([]int, len(l.Wires)), make([]int, len(l.Wires))
-	for w := range first {
-		first[w], last[w] = math.MaxInt, -1
+func (nets *Netlist) spans(order []int32, used []bool) (first, last []int) {
+	first, last = make([]int, len(nets.Wires)), make([]int, len(nets.Wires))
+	for wire := range first {
+		first[wire], last[wire] = math.MaxInt, -1
 	}
-	for i, v := range order {
-		for _, w := range l.WiresOf[v] {
-			if used[w] {
-				first[w], last[w] = min(first[w], i), i
+	for i, item := range order {
+		for _, wire := range nets.WiresOf[item] {
+			if used[wire] {
+				first[wire], last[wire] = min(first[wire], i), i
 			}
 		}
 	}
@@ -79,17 +79,17 @@ func (l *Netlist) spans(order []int32, used []bool) (first, last []int) {
 
 // DropWires leaves out one wire in fifty, and one at least: those of the least
 // cost for the steps that they are open.
-func (l *Netlist) DropWires(order []int32, used []bool) {
-	first, last := l.spans(order, used)
+func (nets *Netlist) DropWires(order []int32, used []bool) {
+	first, last := nets.spans(order, used)
 	var wires []int
-	for w := range used {
-		if used[w] {
-			wires = append(wires, w)
+	for wire := range used {
+		if used[wire] {
+			wires = append(wires, wire)
 		}
 	}
-	worth := func(w int) float64 { return l.Wires[w].Cost / float64(last[w]-first[w]) }
+	worth := func(wire int) float64 { return nets.Wires[wire].Cost / float64(last[wire]-first[wire]) }
 	slices.SortStableFunc(wires, func(a, b int) int { return cmp.Compare(worth(a), worth(b)) })
-	for _, w := range wires[:(len(wires)+49)/50] {
-		used[w] = false
+	for _, wire := range wires[:(len(wires)+49)/50] {
+		used[wire] = false
 	}
 }

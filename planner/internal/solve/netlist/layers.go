@@ -16,78 +16,78 @@ type layer struct {
 
 // LayOut walks through the order and numbers the states, or returns nil where
 // a step has too many.
-func (l *Netlist) LayOut(ctx context.Context, order []int32, used []bool, limit int) *Frontier {
-	y := &layer{Netlist: l, used: used, outside: l.outside(order), slot: make([]int, len(l.Wires)), states: []string{""}}
-	y.first, y.last = l.spans(order, used)
-	f := &Frontier{Order: order}
-	for step, v := range order {
-		arcs := y.next(step, v)
-		if len(y.states) > limit || ctx.Err() != nil {
+func (nets *Netlist) LayOut(ctx context.Context, order []int32, used []bool, limit int) *Frontier {
+	level := &layer{Netlist: nets, used: used, outside: nets.outside(order), slot: make([]int, len(nets.Wires)), states: []string{""}}
+	level.first, level.last = nets.spans(order, used)
+	frontier := &Frontier{Order: order}
+	for step, item := range order {
+		arcs := level.next(step, item)
+		if len(level.states) > limit || ctx.Err() != nil {
 			return nil
 		}
-		f.Arcs = append(f.Arcs, arcs)
-		f.States = append(f.States, len(y.states))
+		frontier.Arcs = append(frontier.Arcs, arcs)
+		frontier.States = append(frontier.States, len(level.states))
 	}
-	return f
+	return frontier
 }
 
 // next goes on by one item.
-func (y *layer) next(step int, v int32) [][2]Arc {
-	for _, w := range y.WiresOf[v] {
-		if y.used[w] && y.first[w] == step {
-			if n := len(y.vacant); n > 0 {
-				y.slot[w], y.vacant = y.vacant[n-1], y.vacant[:n-1]
+func (level *layer) next(step int, item int32) [][2]Arc {
+	for _, wire := range level.WiresOf[item] {
+		if level.used[wire] && level.first[wire] == step {
+			if count := len(level.vacant); count > 0 {
+				level.slot[wire], level.vacant = level.vacant[count-1], level.vacant[:count-1]
 			} else {
-				y.slot[w] = y.slots
-				y.slots++
+				level.slot[wire] = level.slots
+				level.slots++
 			}
 		}
 	}
 	number := make(map[string]int32)
 	var next []string
-	arcs := make([][2]Arc, len(y.states))
-	key := make([]byte, y.slots)
-	for s, state := range y.states {
+	arcs := make([][2]Arc, len(level.states))
+	key := make([]byte, level.slots)
+	for stage, state := range level.states {
 		for choice := range 2 {
 			clear(key)
 			copy(key, state)
-			a := y.choose(key, step, v, choice)
+			arc := level.choose(key, step, item, choice)
 			to, known := number[string(key)]
 			if !known {
 				to = int32(len(next))
 				next = append(next, string(key))
 				number[next[to]] = to
 			}
-			a.To = to
-			arcs[s][choice] = a
+			arc.To = to
+			arcs[stage][choice] = arc
 		}
 	}
-	for _, w := range y.WiresOf[v] {
-		if y.used[w] && y.last[w] == step {
-			y.vacant = append(y.vacant, y.slot[w])
+	for _, wire := range level.WiresOf[item] {
+		if level.used[wire] && level.last[wire] == step {
+			level.vacant = append(level.vacant, level.slot[wire])
 		}
 	}
-	y.states = next
+	level.states = next
 	return arcs
 }
 
-// choose changes a state by putting v on a side, and tells the cost.
-func (y *layer) choose(state []byte, step int, v int32, choice int) Arc {
-	var a Arc
-	for _, w := range y.WiresOf[v] {
-		if y.used[w] {
-			a.enter(&state[y.slot[w]], choice, y.outside[w], y.Wires[w].Cost)
-			if y.last[w] == step {
-				state[y.slot[w]] = 0
+// choose changes a state by putting an item on a side, and tells the cost.
+func (level *layer) choose(state []byte, step int, item int32, choice int) Arc {
+	var arc Arc
+	for _, wire := range level.WiresOf[item] {
+		if level.used[wire] {
+			arc.enter(&state[level.slot[wire]], choice, level.outside[wire], level.Wires[wire].Cost)
+			if level.last[wire] == step {
+				state[level.slot[wire]] = 0
 			}
 		}
 	}
-	return a
+	return arc
 }
 
 // enter puts a member of a wire on a side. A wire with members elsewhere
 // costs a side as soon as that has one.
-func (a *Arc) enter(state *byte, choice int, outside bool, cost float64) {
+func (arc *Arc) enter(state *byte, choice int, outside bool, cost float64) {
 	now := byte(wireOut + choice)
 	switch {
 	case *state == now || *state == wireMixed:
@@ -95,33 +95,33 @@ func (a *Arc) enter(state *byte, choice int, outside bool, cost float64) {
 	case *state != 0:
 		now = wireMixed
 		if !outside {
-			a.In += cost
-			a.Out += cost
+			arc.In += cost
+			arc.Out += cost
 		}
 	default:
 	}
 	*state = now
 	if outside && choice == 1 {
-		a.In += cost
+		arc.In += cost
 	} else if outside {
-		a.Out += cost
+		arc.Out += cost
 	}
 }
 
 // outside tells the wires that have members which are not in the order.
-func (l *Netlist) outside(order []int32) []bool {
-	left := make([]int, len(l.Wires))
-	for w := range left {
-		left[w] = len(l.Wires[w].Members)
+func (nets *Netlist) outside(order []int32) []bool {
+	left := make([]int, len(nets.Wires))
+	for wire := range left {
+		left[wire] = len(nets.Wires[wire].Members)
 	}
-	for _, v := range order {
-		for _, w := range l.WiresOf[v] {
-			left[w]--
+	for _, item := range order {
+		for _, wire := range nets.WiresOf[item] {
+			left[wire]--
 		}
 	}
-	out := make([]bool, len(l.Wires))
-	for w := range out {
-		out[w] = left[w] > 0
+	out := make([]bool, len(nets.Wires))
+	for wire := range out {
+		out[wire] = left[wire] > 0
 	}
 	return out
 }

@@ -32,46 +32,46 @@ type Wire struct {
 
 // New joins nets of the same members.
 func New(in *graph.Instance) *Netlist {
-	l := &Netlist{Instance: in, WiresOf: make([][]int32, len(in.Nodes))}
+	nets := &Netlist{Instance: in, WiresOf: make([][]int32, len(in.Nodes))}
 	known := make(map[string]int)
-	for _, n := range in.Nets {
-		members := []int32{int32(n.Source)}
-		for _, s := range n.Sinks {
-			members = append(members, int32(s))
+	for _, net := range in.Nets {
+		members := []int32{int32(net.Source)}
+		for _, sink := range net.Sinks {
+			members = append(members, int32(sink))
 		}
 		slices.Sort(members)
 		var key []byte
-		for _, m := range members {
-			key = binary.AppendUvarint(key, uint64(m))
+		for _, member := range members {
+			key = binary.AppendUvarint(key, uint64(member))
 		}
-		w, ok := known[string(key)]
+		wire, ok := known[string(key)]
 		if !ok {
-			w = len(l.Wires)
-			known[string(key)] = w
-			l.Wires = append(l.Wires, Wire{Members: members})
-			for _, m := range members {
-				l.WiresOf[m] = append(l.WiresOf[m], int32(w))
+			wire = len(nets.Wires)
+			known[string(key)] = wire
+			nets.Wires = append(nets.Wires, Wire{Members: members})
+			for _, member := range members {
+				nets.WiresOf[member] = append(nets.WiresOf[member], int32(wire))
 			}
 		}
-		l.Wires[w].Cost += n.Cost
+		nets.Wires[wire].Cost += net.Cost
 	}
 	devices := 0
-	for _, k := range in.Problem.Kinds {
-		l.First = append(l.First, devices)
-		l.Count = append(l.Count, k.Count)
-		l.Capacity = append(l.Capacity, k.Room())
-		l.Free = append(l.Free, k.FreeTransfers)
-		devices += k.Count
+	for _, kind := range in.Problem.Kinds {
+		nets.First = append(nets.First, devices)
+		nets.Count = append(nets.Count, kind.Count)
+		nets.Capacity = append(nets.Capacity, kind.Room())
+		nets.Free = append(nets.Free, kind.FreeTransfers)
+		devices += kind.Count
 	}
-	return l
+	return nets
 }
 
 // KindOf is the kind of every device.
-func (l *Netlist) KindOf() []int {
+func (nets *Netlist) KindOf() []int {
 	var kinds []int
-	for k, n := range l.Count {
-		for range n {
-			kinds = append(kinds, k)
+	for kind, count := range nets.Count {
+		for range count {
+			kinds = append(kinds, kind)
 		}
 	}
 	return kinds

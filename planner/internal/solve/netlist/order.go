@@ -9,12 +9,12 @@ import (
 // ThinOrder is the best of some greedy orders: next is the item that opens the
 // fewest wires, less those it closes. It returns nil where the context ends
 // before the first.
-func (l *Netlist) ThinOrder(ctx context.Context, used []bool) []int32 {
+func (nets *Netlist) ThinOrder(ctx context.Context, used []bool) []int32 {
 	var best []int32
 	least := math.Inf(1)
 	rng := rand.New(rand.NewPCG(1, 2))
-	for range max(1, min(20, 20_000_000/(len(l.Nodes)*len(l.Nodes)+1))) {
-		order, work := l.greedyOrder(ctx, used, rng)
+	for range max(1, min(20, 20_000_000/(len(nets.Nodes)*len(nets.Nodes)+1))) {
+		order, work := nets.greedyOrder(ctx, used, rng)
 		if order == nil {
 			break
 		}
@@ -36,71 +36,71 @@ type thinning struct {
 	near, taken []bool
 }
 
-func (l *Netlist) greedyOrder(ctx context.Context, used []bool, rng *rand.Rand) (order []int32, work float64) {
-	t := &thinning{Netlist: l, used: used, near: make([]bool, len(l.Nodes)), taken: make([]bool, len(l.Nodes))}
-	for _, w := range l.Wires {
-		t.left = append(t.left, len(w.Members))
+func (nets *Netlist) greedyOrder(ctx context.Context, used []bool, rng *rand.Rand) (order []int32, work float64) {
+	thin := &thinning{Netlist: nets, used: used, near: make([]bool, len(nets.Nodes)), taken: make([]bool, len(nets.Nodes))}
+	for _, wire := range nets.Wires {
+		thin.left = append(thin.left, len(wire.Members))
 	}
-	for len(order) < len(l.Nodes) {
+	for len(order) < len(nets.Nodes) {
 		if len(order)%64 == 0 && ctx.Err() != nil {
 			return nil, 0
 		}
 		pick, least, ties := -1, math.MaxInt, 0
-		for v := range t.taken {
-			if t.taken[v] {
+		for item := range thin.taken {
+			if thin.taken[item] {
 				continue
 			}
-			switch grows := t.grows(v); {
+			switch grows := thin.grows(item); {
 			case grows < least:
-				pick, least, ties = v, grows, 1
+				pick, least, ties = item, grows, 1
 			case grows == least:
 				ties++
 				if rng.IntN(ties) == 0 {
-					pick = v
+					pick = item
 				}
 			default:
 			}
 		}
-		t.take(pick)
+		thin.take(pick)
 		order = append(order, int32(pick))
-		work += math.Pow(3, float64(min(t.open, 100)))
+		work += math.Pow(3, float64(min(thin.open, 100)))
 	}
 	return order, work
 }
 
-// grows is how many more wires are open after v. What is far from the open
+// grows is how many more wires are open after an item. What is far from the open
 // wires waits until they are closed.
-func (t *thinning) grows(v int) int {
+func (thin *thinning) grows(item int) int {
 	grows := 0
-	for _, w := range t.WiresOf[v] {
-		if t.used[w] && t.left[w] == len(t.Wires[w].Members) {
+	for _, wire := range thin.WiresOf[item] {
+		if thin.used[wire] && thin.left[wire] == len(thin.Wires[wire].Members) {
 			grows++
 		}
-		if t.used[w] && t.left[w] == 1 {
+		if thin.used[wire] && thin.left[wire] == 1 {
 			grows--
 		}
 	}
-	if !t.near[v] && t.open > 0 {
-		grows += len(t.Wires)
+	if !thin.near[item] && thin.open > 0 {
+		grows += len(thin.Wires)
 	}
 	return grows
 }
 
-func (t *thinning) take(v int) {
-	t.taken[v] = true
-	for _, w := range t.WiresOf[v] {
-		if !t.used[w] {
+func (thin *thinning) take(item int) {
+	thin.taken[item] = true
+	for _, wire := range thin.WiresOf[item] {
+		if !thin.used[wire] {
 			continue
 		}
-		if t.left[w] == len(t.Wires[w].Members) {
-			t.open++
-			for _, m := range t.Wires[w].Members {
-				t.near[m] = true
+		if thin.left[wire] == len(thin.Wires[wire].Members) {
+			thin.open++
+			for _, member := range thin.Wires[wire].Members {
+				thin.near[member] = true
 			}
 		}
-		t.left[w]--
-		if t.left[w] == 0 {
-			t.open--
+		thin.left[wire]--
+		if thin.left[wire] == 0 {
+			thin.open--
 		}
 	}
 }

@@ -144,7 +144,7 @@ func TestAskIsABound(t *testing.T) {
 				t.Fatalf("%d: nothing is said to fit under %v B, and %v B are enough", i, q.nextMemory, more.Capacity)
 			}
 		}
-		v := &solver{p: p, w: w}
+		v := &solver{problem: p, network: w}
 		v.Value = math.Inf(1)
 		v.bounds()
 		if v.LowerBound > best {

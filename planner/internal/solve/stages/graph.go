@@ -27,39 +27,39 @@ type arc struct {
 	send, receive float64
 }
 
-func newWeb(p *Problem) (*web, error) {
-	w := &web{out: make([][]arc, len(p.Nodes)), in: make([][]arc, len(p.Nodes)), at: make([]int, len(p.Nodes))}
-	d := simple.NewDirectedGraph()
-	for v := range p.Nodes {
-		d.AddNode(simple.Node(v))
+func newWeb(problem *Problem) (*web, error) {
+	network := &web{out: make([][]arc, len(problem.Nodes)), in: make([][]arc, len(problem.Nodes)), at: make([]int, len(problem.Nodes))}
+	directed := simple.NewDirectedGraph()
+	for node := range problem.Nodes {
+		directed.AddNode(simple.Node(node))
 	}
-	for _, e := range p.Edges {
-		w.out[e.From] = append(w.out[e.From], arc{e.To, e.Send, e.Receive})
-		w.in[e.To] = append(w.in[e.To], arc{e.From, e.Send, e.Receive})
-		w.transfers = w.transfers || e.Send+e.Receive > 0
-		d.SetEdge(d.NewEdge(simple.Node(e.From), simple.Node(e.To)))
+	for _, edge := range problem.Edges {
+		network.out[edge.From] = append(network.out[edge.From], arc{edge.To, edge.Send, edge.Receive})
+		network.in[edge.To] = append(network.in[edge.To], arc{edge.From, edge.Send, edge.Receive})
+		network.transfers = network.transfers || edge.Send+edge.Receive > 0
+		directed.SetEdge(directed.NewEdge(simple.Node(edge.From), simple.Node(edge.To)))
 	}
-	sorted, err := topo.SortStabilized(d, nil)
+	sorted, err := topo.SortStabilized(directed, nil)
 	var cyclic topo.Unorderable
 	if errors.As(err, &cyclic) {
-		return nil, p.cycle(d, cyclic[0])
+		return nil, problem.cycle(directed, cyclic[0])
 	}
 	if err != nil {
 		return nil, err
 	}
-	for i, n := range sorted {
-		w.order = append(w.order, int(n.ID()))
-		w.at[n.ID()] = i
+	for i, node := range sorted {
+		network.order = append(network.order, int(node.ID()))
+		network.at[node.ID()] = i
 	}
-	return w, nil
+	return network, nil
 }
 
 // cycle is the error that names one circle.
-func (p *Problem) cycle(d *simple.DirectedGraph, component []graph.Node) error {
-	walk := cycle.In(d, component)
+func (problem *Problem) cycle(directed *simple.DirectedGraph, component []graph.Node) error {
+	walk := cycle.In(directed, component)
 	var names []string
-	for _, v := range append(walk, walk[0]) {
-		names = append(names, fmt.Sprintf("%q", p.Nodes[v].Name))
+	for _, node := range append(walk, walk[0]) {
+		names = append(names, fmt.Sprintf("%q", problem.Nodes[node].Name))
 	}
 	return fmt.Errorf("nodes read each other in a circle: %s", strings.Join(names, " → "))
 }

@@ -28,24 +28,24 @@ type InfeasibleError struct {
 }
 
 // Missing is what the capacity lacks for Node, in bytes.
-func (e *InfeasibleError) Missing() float64 { return e.Needs - e.Capacity }
+func (err *InfeasibleError) Missing() float64 { return err.Needs - err.Capacity }
 
 // Error implements error.
-func (e *InfeasibleError) Error() string {
+func (err *InfeasibleError) Error() string {
 	what := "no straight pipeline keeps"
-	if !e.Proved {
+	if !err.Proved {
 		what = "found no straight pipeline that keeps"
 	}
-	text := fmt.Sprintf("%s within %s a device on up to %d devices", what, size(e.Capacity), e.Devices)
+	text := fmt.Sprintf("%s within %s a device on up to %d devices", what, size(err.Capacity), err.Devices)
 	switch {
-	case e.Enough > 0:
-		text += fmt.Sprintf("; %d devices of that size do", e.Enough)
-	case e.Node != "":
+	case err.Enough > 0:
+		text += fmt.Sprintf("; %d devices of that size do", err.Enough)
+	case err.Node != "":
 		text += fmt.Sprintf(", nor on any number of them: %q needs %s by itself for the micro-batches in flight (%d), %s more than there is",
-			e.Node, size(e.Needs), e.InFlight, size(e.Missing()))
+			err.Node, size(err.Needs), err.InFlight, size(err.Missing()))
 	}
-	if e.Least > 0 {
-		text += fmt.Sprintf("; %d devices need %s each", e.Devices, size(e.Least))
+	if err.Least > 0 {
+		text += fmt.Sprintf("; %d devices need %s each", err.Devices, size(err.Least))
 	}
 	return text
 }
@@ -59,62 +59,62 @@ func size(b float64) string {
 }
 
 // explain says why nothing fits, by the memory alone.
-func (s *solver) explain(ctx context.Context, in *search) error {
-	e := &InfeasibleError{Capacity: s.p.Capacity, Devices: s.p.Devices, Proved: in.f.whole}
-	q := in.ask(ctx, math.Inf(1), len(s.p.Nodes))
+func (call *solver) explain(ctx context.Context, in *search) error {
+	err := &InfeasibleError{Capacity: call.problem.Capacity, Devices: call.problem.Devices, Proved: in.sets.whole}
+	attempt := in.ask(ctx, math.Inf(1), len(call.problem.Nodes))
 	switch {
-	case q.stopped:
-		return e
-	case q.reached():
-		e.Enough = int(q.level[in.f.empty])
+	case attempt.stopped:
+		return err
+	case attempt.reached():
+		err.Enough = int(attempt.level[in.sets.empty])
 	default:
-		q.blocked(e)
+		attempt.blocked(err)
 	}
-	low, high := s.p.Capacity, 0.0
-	for _, o := range in.view(1).nodes { // all in one stage
-		high += o.least()
+	low, high := call.problem.Capacity, 0.0
+	for _, opts := range in.view(1).nodes { // all in one stage
+		high += opts.least()
 	}
-	e.Least = high
+	err.Least = high
 	for high-low > precision*high {
 		in.capacity = low + (high-low)/2
-		q := in.ask(ctx, math.Inf(1), s.p.Devices)
+		q := in.ask(ctx, math.Inf(1), call.problem.Devices)
 		switch {
 		case q.stopped:
-			e.Least = 0
-			return e
+			err.Least = 0
+			return err
 		case q.reached():
-			high, e.Least = in.capacity, in.capacity
+			high, err.Least = in.capacity, in.capacity
 		default:
 			low = max(in.capacity, min(q.nextMemory, high))
 		}
 	}
-	return e
+	return err
 }
 
 // blocked names the node that is the least too large for a stage of its own
 // where the probe got to. One that no place has room for comes first.
-func (q *probe) blocked(e *InfeasibleError) {
-	e.Needs = math.Inf(1)
-	name := func(v, y int) {
-		e.Node, e.InFlight, e.Needs = q.p.Nodes[v].Name, y, q.search.view(y).nodes[v].least()
+func (attempt *probe) blocked(err *InfeasibleError) {
+	err.Needs = math.Inf(1)
+	name := func(node, stage int) {
+		err.Node, err.InFlight, err.Needs = attempt.problem.Nodes[node].Name, stage, attempt.search.view(stage).nodes[node].least()
 	}
-	for v := range q.p.Nodes {
-		if m := q.search.view(1).nodes[v].least(); m > q.capacity && (math.IsInf(e.Needs, 1) || m > e.Needs) {
-			name(v, 1)
+	for node := range attempt.problem.Nodes {
+		if memory := attempt.search.view(1).nodes[node].least(); memory > attempt.capacity && (math.IsInf(err.Needs, 1) || memory > err.Needs) {
+			name(node, 1)
 		}
 	}
-	if e.InFlight == 1 {
-		e.Proved = true // no order helps it
+	if err.InFlight == 1 {
+		err.Proved = true // no order helps it
 		return
 	}
-	for i, below := range q.f.below {
-		if i > 0 && q.level[i] == 0 {
+	for i, below := range attempt.sets.below {
+		if i > 0 && attempt.level[i] == 0 {
 			continue
 		}
 		for _, b := range below {
-			y := int(q.level[i]) + 1
-			if q.level[b.to] == 0 && q.search.view(y).nodes[b.node].least() < e.Needs {
-				name(int(b.node), y)
+			stage := int(attempt.level[i]) + 1
+			if attempt.level[b.to] == 0 && attempt.search.view(stage).nodes[b.node].least() < err.Needs {
+				name(int(b.node), stage)
 			}
 		}
 	}

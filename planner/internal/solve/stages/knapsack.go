@@ -29,21 +29,21 @@ const searched = 3_000
 // relax returns the bound of the relaxation on the time that saving need bytes
 // takes, and the time of its rounded form: the broken swap taken whole.
 // +Inf: that much cannot be saved.
-func (k *knapsack) relax(need float64) (lower, upper float64) {
+func (sack *knapsack) relax(need float64) (lower, upper float64) {
 	if need <= 0 {
 		return 0, 0
 	}
 	extra := 0.0
-	for i := range k.view.swaps {
-		s := &k.view.swaps[i]
-		if !k.member(s.node) {
+	for i := range sack.view.swaps {
+		exchange := &sack.view.swaps[i]
+		if !sack.member(exchange.node) {
 			continue
 		}
-		if s.saves >= need {
-			return extra + s.time*(need/s.saves), extra + s.time
+		if exchange.saves >= need {
+			return extra + exchange.time*(need/exchange.saves), extra + exchange.time
 		}
-		need -= s.saves
-		extra += s.time
+		need -= exchange.saves
+		extra += exchange.time
 	}
 	return math.Inf(1), math.Inf(1)
 }
@@ -51,89 +51,89 @@ func (k *knapsack) relax(need float64) (lower, upper float64) {
 // solve returns the least time that saves need bytes, from below and from
 // above, and the options that take the upper one. Above
 // +Inf: that much cannot be saved.
-func (k *knapsack) solve(need float64) (lower, upper float64, option map[int]int) {
+func (sack *knapsack) solve(need float64) (lower, upper float64, option map[int]int) {
 	option = make(map[int]int)
 	if need <= 0 {
 		return 0, 0, option
 	}
-	k.items, k.place, k.swaps = nil, make(map[int]int), nil
-	for _, s := range k.view.swaps {
-		if !k.member(s.node) {
+	sack.items, sack.place, sack.swaps = nil, make(map[int]int), nil
+	for _, exchange := range sack.view.swaps {
+		if !sack.member(exchange.node) {
 			continue
 		}
-		k.swaps = append(k.swaps, s)
-		if _, known := k.place[s.node]; !known {
-			k.place[s.node] = len(k.items)
-			k.items = append(k.items, s.node)
+		sack.swaps = append(sack.swaps, exchange)
+		if _, known := sack.place[exchange.node]; !known {
+			sack.place[exchange.node] = len(sack.items)
+			sack.items = append(sack.items, exchange.node)
 		}
 	}
-	lower, upper = k.relax(need)
+	lower, upper = sack.relax(need)
 	if math.IsInf(lower, 1) {
 		return lower, upper, nil
 	}
-	k.taken, k.best = make([]int, len(k.items)), k.rounded(need)
-	if k.value = upper; k.budget == 0 {
-		k.budget = searched
+	sack.taken, sack.best = make([]int, len(sack.items)), sack.rounded(need)
+	if sack.value = upper; sack.budget == 0 {
+		sack.budget = searched
 	}
-	k.branch(0, need, 0)
-	if k.budget > 0 { // else some branch was not looked at
-		lower = k.value
+	sack.branch(0, need, 0)
+	if sack.budget > 0 { // else some branch was not looked at
+		lower = sack.value
 	}
-	for i, v := range k.items {
-		option[v] = k.best[i]
+	for i, node := range sack.items {
+		option[node] = sack.best[i]
 	}
-	return lower, k.value, option
+	return lower, sack.value, option
 }
 
 // rounded are the options of relax's upper answer.
-func (k *knapsack) rounded(need float64) []int {
-	option := make([]int, len(k.items))
-	for _, s := range k.swaps {
+func (sack *knapsack) rounded(need float64) []int {
+	option := make([]int, len(sack.items))
+	for _, exchange := range sack.swaps {
 		if need <= 0 {
 			break
 		}
-		i := k.place[s.node]
-		option[i] = k.nodes[s.node].steepest(option[i])
-		need -= s.saves
+		i := sack.place[exchange.node]
+		option[i] = sack.nodes[exchange.node].steepest(option[i])
+		need -= exchange.saves
 	}
 	return option
 }
 
 // branch decides item i and those after it, need bytes still to save.
-func (k *knapsack) branch(i int, need, extra float64) {
+func (sack *knapsack) branch(i int, need, extra float64) {
 	if need <= 0 {
-		if extra < k.value {
-			k.value = extra
-			clear(k.taken[i:])
-			copy(k.best, k.taken)
+		if extra < sack.value {
+			sack.value = extra
+			clear(sack.taken[i:])
+			copy(sack.best, sack.taken)
 		}
 		return
 	}
-	k.budget--
-	if k.budget <= 0 || i == len(k.items) || extra+k.rest(i, need) >= k.value {
+	sack.budget--
+	if sack.budget <= 0 || i == len(sack.items) || extra+sack.rest(i, need) >= sack.value {
 		return
 	}
-	o := &k.nodes[k.items[i]]
+	opts := &sack.nodes[sack.items[i]]
 	// Swaps that come early are worth taking: the slowest first.
-	for c := len(o.choice) - 1; c >= 0; c-- {
-		k.taken[i] = c
-		k.branch(i+1, need-(o.memory[0]-o.memory[c]), extra+o.time[c]-o.time[0])
+	for choice := len(opts.choice) - 1; choice >= 0; choice-- {
+		sack.taken[i] = choice
+		sack.branch(i+1, need-(opts.memory[0]-opts.memory[choice]), extra+opts.time[choice]-opts.time[0])
 	}
 }
 
 // rest is the relaxation over the items from i on.
-func (k *knapsack) rest(i int, need float64) float64 {
+func (sack *knapsack) rest(i int, need float64) float64 {
 	extra := 0.0
-	for j := range k.swaps {
-		s := &k.swaps[j]
-		if k.place[s.node] < i {
+	for j := range sack.swaps {
+		exchange := &sack.swaps[j]
+		if sack.place[exchange.node] < i {
 			continue
 		}
-		if s.saves >= need {
-			return extra + s.time*(need/s.saves)
+		if exchange.saves >= need {
+			return extra + exchange.time*(need/exchange.saves)
 		}
-		need -= s.saves
-		extra += s.time
+		need -= exchange.saves
+		extra += exchange.time
 	}
 	return math.Inf(1)
 }

@@ -6,14 +6,14 @@ import (
 )
 
 // ask is the probe that fits the question.
-func (s *search) ask(ctx context.Context, limit float64, stages int) *probe {
+func (within *search) ask(ctx context.Context, limit float64, stages int) *probe {
 	switch {
 	case math.IsInf(limit, 1):
-		return s.pack(ctx, limit, stages, func(y, v int) float64 { return s.view(y).nodes[v].least() })
-	case !s.w.transfers && math.IsInf(s.capacity, 1):
-		return s.pack(ctx, limit, stages, func(_, v int) float64 { t, _ := s.view(1).nodes[v].fastest(); return t })
+		return within.pack(ctx, limit, stages, func(stage, node int) float64 { return within.view(stage).nodes[node].least() })
+	case !within.network.transfers && math.IsInf(within.capacity, 1):
+		return within.pack(ctx, limit, stages, func(_, node int) float64 { time, _ := within.view(1).nodes[node].fastest(); return time })
 	default:
-		return s.probe(ctx, limit, stages)
+		return within.probe(ctx, limit, stages)
 	}
 }
 
@@ -23,24 +23,24 @@ func (s *search) ask(ctx context.Context, limit float64, stages int) *probe {
 // enough: the fewest stages and, among those, the least amount in the open
 // one. More of neither helps whatever comes before, since the open stage may
 // always be closed.
-func (s *search) pack(ctx context.Context, limit float64, stages int, amount func(y, node int) float64) *probe {
-	q := s.question(limit, stages)
-	most, next := limit, &q.next
+func (within *search) pack(ctx context.Context, limit float64, stages int, amount func(stage, node int) float64) *probe {
+	attempt := within.question(limit, stages)
+	most, next := limit, &attempt.next
 	if math.IsInf(limit, 1) {
-		most, next = s.capacity, &q.nextMemory
+		most, next = within.capacity, &attempt.nextMemory
 	}
 	most *= 1 + rounding
-	open := make([]float64, s.f.len())
-	for i, below := range s.f.below {
+	open := make([]float64, within.sets.len())
+	for i, below := range within.sets.below {
 		if i%1024 == 0 && ctx.Err() != nil {
-			q.stopped = true
-			return q
+			attempt.stopped = true
+			return attempt
 		}
-		if i > 0 && q.level[i] == 0 {
+		if i > 0 && attempt.level[i] == 0 {
 			continue
 		}
 		for _, b := range below {
-			level, begin := max(1, q.level[i]), q.after[i]
+			level, begin := max(1, attempt.level[i]), attempt.after[i]
 			sum := open[i] + amount(int(level), int(b.node))
 			if sum > most { // the next stage begins here
 				*next = min(*next, sum)
@@ -50,11 +50,11 @@ func (s *search) pack(ctx context.Context, limit float64, stages int, amount fun
 				*next = min(*next, sum)
 				continue
 			}
-			known := q.level[b.to]
+			known := attempt.level[b.to]
 			if int(level) <= stages && (known == 0 || level < known || level == known && sum < open[b.to]) {
-				q.level[b.to], q.after[b.to], open[b.to] = level, begin, sum
+				attempt.level[b.to], attempt.after[b.to], open[b.to] = level, begin, sum
 			}
 		}
 	}
-	return q
+	return attempt
 }

@@ -24,107 +24,107 @@ type probe struct {
 	// open: a stage was let pass on the bound of its knapsack alone.
 	open bool
 
-	y           int
+	stage       int
 	view        *view
 	fast, least []float64 // memory of sets, of the fastest and the smallest choices
 	delta       []float64
 }
 
-func (s *search) question(limit float64, stages int) *probe {
+func (within *search) question(limit float64, stages int) *probe {
 	return &probe{
-		search: s, limit: limit, stages: stages, level: make([]int32, s.f.len()), after: make([]int32, s.f.len()),
+		search: within, limit: limit, stages: stages, level: make([]int32, within.sets.len()), after: make([]int32, within.sets.len()),
 		next: math.Inf(1), nextMemory: math.Inf(1),
 	}
 }
 
 // probe answers where time, transfers and memory count.
-func (s *search) probe(ctx context.Context, limit float64, stages int) *probe {
-	q := s.question(limit, stages)
-	q.delta = make([]float64, len(s.w.order))
+func (within *search) probe(ctx context.Context, limit float64, stages int) *probe {
+	attempt := within.question(limit, stages)
+	attempt.delta = make([]float64, len(within.network.order))
 	front := []int32{0}
-	for q.y = 1; q.y <= stages && len(front) > 0 && !q.reached(); q.y++ {
-		q.look(q.y)
+	for attempt.stage = 1; attempt.stage <= stages && len(front) > 0 && !attempt.reached(); attempt.stage++ {
+		attempt.look(attempt.stage)
 		var reached []int32
 		for i, upper := range front {
 			if i%8 == 0 && ctx.Err() != nil {
-				q.stopped = true
-				return q
+				attempt.stopped = true
+				return attempt
 			}
-			reached = q.below(int(upper), reached)
+			reached = attempt.below(int(upper), reached)
 		}
 		front = reached
 	}
-	return q
+	return attempt
 }
 
-func (q *probe) reached() bool { return q.level[q.f.empty] > 0 }
+func (attempt *probe) reached() bool { return attempt.level[attempt.sets.empty] > 0 }
 
 // look takes the view of the stage that is y-th from the end.
-func (q *probe) look(y int) {
-	if math.IsInf(q.capacity, 1) && y > 1 {
+func (attempt *probe) look(stage int) {
+	if math.IsInf(attempt.capacity, 1) && stage > 1 {
 		return
 	}
-	q.view = q.search.view(y)
-	q.fast = q.sums(func(v int) float64 { _, m := q.view.nodes[v].fastest(); return m })
-	q.least = q.sums(func(v int) float64 { return q.view.nodes[v].least() })
+	attempt.view = attempt.search.view(stage)
+	attempt.fast = attempt.sums(func(node int) float64 { _, memory := attempt.view.nodes[node].fastest(); return memory })
+	attempt.least = attempt.sums(func(node int) float64 { return attempt.view.nodes[node].least() })
 }
 
 // below reaches the sets that one stage takes the upper set to.
-func (q *probe) below(upper int, reached []int32) []int32 {
-	if q.y == q.stages { // the last stage has to take all that is left
-		if q.allowed(upper, q.f.empty, q.sends[upper]) {
-			reached = q.reach(upper, q.f.empty, reached)
+func (attempt *probe) below(upper int, reached []int32) []int32 {
+	if attempt.stage == attempt.stages { // the last stage has to take all that is left
+		if attempt.allowed(upper, attempt.sets.empty, attempt.sends[upper]) {
+			reached = attempt.reach(upper, attempt.sets.empty, reached)
 		}
 		return reached
 	}
-	q.cross(upper)
-	q.walk++
-	q.stack = append(q.stack[:0], int32(upper))
-	q.transfers[upper] = 0
-	left := float64(q.stages - q.y)
-	for len(q.stack) > 0 {
-		at := q.stack[len(q.stack)-1]
-		q.stack = q.stack[:len(q.stack)-1]
-		for _, b := range q.f.below[at] {
-			if q.met[b.to] == q.walk {
+	attempt.cross(upper)
+	attempt.walk++
+	attempt.stack = append(attempt.stack[:0], int32(upper))
+	attempt.transfers[upper] = 0
+	left := float64(attempt.stages - attempt.stage)
+	for len(attempt.stack) > 0 {
+		at := attempt.stack[len(attempt.stack)-1]
+		attempt.stack = attempt.stack[:len(attempt.stack)-1]
+		for _, b := range attempt.sets.below[at] {
+			if attempt.met[b.to] == attempt.walk {
 				continue
 			}
-			q.met[b.to] = q.walk
-			if !q.room(upper, int(b.to)) {
+			attempt.met[b.to] = attempt.walk
+			if !attempt.room(upper, int(b.to)) {
 				continue
 			}
-			q.stack = append(q.stack, b.to)
-			q.transfers[b.to] = q.transfers[at] + q.delta[b.node]
-			if q.level[b.to] > 0 {
+			attempt.stack = append(attempt.stack, b.to)
+			attempt.transfers[b.to] = attempt.transfers[at] + attempt.delta[b.node]
+			if attempt.level[b.to] > 0 {
 				continue
 			}
 			// The stages before have to run what is left, and to send from it.
-			if rest := q.fastest[b.to] + q.sends[b.to]; rest > left*q.limit*(1+rounding) {
-				q.next = min(q.next, rest/left)
+			if rest := attempt.fastest[b.to] + attempt.sends[b.to]; rest > left*attempt.limit*(1+rounding) {
+				attempt.next = min(attempt.next, rest/left)
 				continue
 			}
-			if q.allowed(upper, int(b.to), q.transfers[b.to]) {
-				reached = q.reach(upper, int(b.to), reached)
+			if attempt.allowed(upper, int(b.to), attempt.transfers[b.to]) {
+				reached = attempt.reach(upper, int(b.to), reached)
 			}
 		}
 	}
 	return reached
 }
 
-func (q *probe) reach(upper, lower int, reached []int32) []int32 {
-	q.level[lower], q.after[lower] = int32(q.y), int32(upper)
+func (attempt *probe) reach(upper, lower int, reached []int32) []int32 {
+	attempt.level[lower], attempt.after[lower] = int32(attempt.stage), int32(upper)
 	return append(reached, int32(lower))
 }
 
 // room is false where neither this stage nor a larger one can be: time and
 // memory of the nodes alone are too much.
-func (q *probe) room(upper, lower int) bool {
-	if t := q.fastest[upper] - q.fastest[lower]; t > q.limit*(1+rounding) {
-		q.next = min(q.next, t)
+func (attempt *probe) room(upper, lower int) bool {
+	if time := attempt.fastest[upper] - attempt.fastest[lower]; time > attempt.limit*(1+rounding) {
+		attempt.next = min(attempt.next, time)
 		return false
 	}
-	if m := q.least[upper] - q.least[lower]; m > q.capacity*(1+rounding) {
-		q.nextMemory = min(q.nextMemory, m)
+	if memory := attempt.least[upper] - attempt.least[lower]; memory > attempt.capacity*(1+rounding) {
+		attempt.nextMemory = min(attempt.nextMemory, memory)
 		return false
 	}
 	return true

@@ -43,33 +43,33 @@ type Edge struct {
 
 // Check reports every fault of the problem's form; a cycle is found by
 // [Solve].
-func (p *Problem) Check() error {
+func (problem *Problem) Check() error {
 	var faults []error
 	wrong := func(bad bool, format string, args ...any) {
 		if bad {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	wrong(len(p.Nodes) == 0, "no nodes")
-	wrong(p.Devices < 1, "%d devices", p.Devices)
-	wrong(!(p.Capacity > 0), "a capacity of %v bytes", p.Capacity)
-	for i := range p.Nodes {
-		n := &p.Nodes[i]
-		wrong(len(n.Choices) == 0, "nodes[%d] %q: no way to run it", i, n.Name)
-		for c, o := range n.Choices {
-			wrong(!fine(o.Time), "nodes[%d] %q, choice %d: a time of %v", i, n.Name, c, o.Time)
-			wrong(!fine(o.InFlight) || !fine(o.Fixed), "nodes[%d] %q, choice %d: memory of %v a micro-batch and %v", i, n.Name, c, o.InFlight, o.Fixed)
+	wrong(len(problem.Nodes) == 0, "no nodes")
+	wrong(problem.Devices < 1, "%d devices", problem.Devices)
+	wrong(!(problem.Capacity > 0), "a capacity of %v bytes", problem.Capacity)
+	for i := range problem.Nodes {
+		node := &problem.Nodes[i]
+		wrong(len(node.Choices) == 0, "nodes[%d] %q: no way to run it", i, node.Name)
+		for c, choice := range node.Choices {
+			wrong(!fine(choice.Time), "nodes[%d] %q, choice %d: a time of %v", i, node.Name, c, choice.Time)
+			wrong(!fine(choice.InFlight) || !fine(choice.Fixed), "nodes[%d] %q, choice %d: memory of %v a micro-batch and %v", i, node.Name, c, choice.InFlight, choice.Fixed)
 		}
 	}
-	for i, e := range p.Edges {
-		if min(e.From, e.To) < 0 || max(e.From, e.To) >= len(p.Nodes) || e.From == e.To {
-			wrong(true, "edges[%d]: from %d to %d joins no two of the %d nodes", i, e.From, e.To, len(p.Nodes))
+	for i, edge := range problem.Edges {
+		if min(edge.From, edge.To) < 0 || max(edge.From, edge.To) >= len(problem.Nodes) || edge.From == edge.To {
+			wrong(true, "edges[%d]: from %d to %d joins no two of the %d nodes", i, edge.From, edge.To, len(problem.Nodes))
 			continue
 		}
-		wrong(!fine(e.Send) || !fine(e.Receive), "edges[%d]: a time of %v to send and %v to receive", i, e.Send, e.Receive)
+		wrong(!fine(edge.Send) || !fine(edge.Receive), "edges[%d]: a time of %v to send and %v to receive", i, edge.Send, edge.Receive)
 	}
 	return errors.Join(faults...)
 }
 
 // fine: finite and not negative.
-func fine(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+func fine(value float64) bool { return value >= 0 && !math.IsInf(value, 1) }

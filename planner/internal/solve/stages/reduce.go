@@ -17,96 +17,96 @@ type reduced struct {
 const fewEdges = 64
 
 // reduce takes every such node out, as long as that leaves a node and does not
-// make many edges of few. w is the web of p.
-func reduce(p *Problem, w *web) *reduced {
-	in, out := make([]map[int]bool, len(p.Nodes)), make([]map[int]bool, len(p.Nodes))
-	for v := range p.Nodes {
-		in[v], out[v] = heads(w.in[v]), heads(w.out[v])
+// make many edges of few. network is the problem's web.
+func reduce(problem *Problem, network *web) *reduced {
+	in, out := make([]map[int]bool, len(problem.Nodes)), make([]map[int]bool, len(problem.Nodes))
+	for node := range problem.Nodes {
+		in[node], out[node] = heads(network.in[node]), heads(network.out[node])
 	}
-	left := len(p.Nodes)
-	gone := make([]bool, len(p.Nodes))
-	for _, v := range w.order {
-		if left == 1 || len(in[v])*len(out[v]) > fewEdges || !p.free(v, w) {
+	left := len(problem.Nodes)
+	gone := make([]bool, len(problem.Nodes))
+	for _, node := range network.order {
+		if left == 1 || len(in[node])*len(out[node]) > fewEdges || !problem.free(node, network) {
 			continue
 		}
-		gone[v] = true
+		gone[node] = true
 		left--
-		for a := range in[v] {
-			delete(out[a], v)
-			maps.Copy(out[a], out[v])
+		for a := range in[node] {
+			delete(out[a], node)
+			maps.Copy(out[a], out[node])
 		}
-		for b := range out[v] {
-			delete(in[b], v)
-			maps.Copy(in[b], in[v])
+		for b := range out[node] {
+			delete(in[b], node)
+			maps.Copy(in[b], in[node])
 		}
 	}
-	return p.without(gone, out)
+	return problem.without(gone, out)
 }
 
 // without leaves nodes out; out is what is read of each node that stays.
-func (p *Problem) without(gone []bool, out []map[int]bool) *reduced {
-	r := &reduced{Problem: Problem{Devices: p.Devices, Capacity: p.Capacity}}
-	index := make([]int, len(p.Nodes))
-	for v := range p.Nodes {
-		if !gone[v] {
-			index[v] = len(r.Nodes)
-			r.Nodes, r.node = append(r.Nodes, p.Nodes[v]), append(r.node, v)
+func (problem *Problem) without(gone []bool, out []map[int]bool) *reduced {
+	smaller := &reduced{Problem: Problem{Devices: problem.Devices, Capacity: problem.Capacity}}
+	index := make([]int, len(problem.Nodes))
+	for node := range problem.Nodes {
+		if !gone[node] {
+			index[node] = len(smaller.Nodes)
+			smaller.Nodes, smaller.node = append(smaller.Nodes, problem.Nodes[node]), append(smaller.node, node)
 		}
 	}
-	for _, e := range p.Edges {
-		if !gone[e.From] && !gone[e.To] {
-			r.Edges = append(r.Edges, Edge{index[e.From], index[e.To], e.Send, e.Receive})
-			delete(out[e.From], e.To)
+	for _, edge := range problem.Edges {
+		if !gone[edge.From] && !gone[edge.To] {
+			smaller.Edges = append(smaller.Edges, Edge{index[edge.From], index[edge.To], edge.Send, edge.Receive})
+			delete(out[edge.From], edge.To)
 		}
 	}
-	for _, v := range r.node {
-		for _, to := range slices.Sorted(maps.Keys(out[v])) {
-			r.Edges = append(r.Edges, Edge{From: index[v], To: index[to]})
+	for _, node := range smaller.node {
+		for _, to := range slices.Sorted(maps.Keys(out[node])) {
+			smaller.Edges = append(smaller.Edges, Edge{From: index[node], To: index[to]})
 		}
 	}
-	return r
+	return smaller
 }
 
 func heads(arcs []arc) map[int]bool {
 	nodes := make(map[int]bool, len(arcs))
-	for _, a := range arcs {
-		nodes[a.node] = true
+	for _, edge := range arcs {
+		nodes[edge.node] = true
 	}
 	return nodes
 }
 
 // free: the node's first free choice costs nothing, and no edge of it does.
-func (p *Problem) free(v int, w *web) bool {
-	for _, arcs := range [][]arc{w.in[v], w.out[v]} {
-		for _, a := range arcs {
-			if a.send+a.receive > 0 {
+func (problem *Problem) free(node int, network *web) bool {
+	for _, arcs := range [][]arc{network.in[node], network.out[node]} {
+		for _, edge := range arcs {
+			if edge.send+edge.receive > 0 {
 				return false
 			}
 		}
 	}
-	return p.freeChoice(v) >= 0
+	return problem.freeChoice(node) >= 0
 }
 
-func (p *Problem) freeChoice(v int) int {
-	return slices.IndexFunc(p.Nodes[v].Choices, func(c Choice) bool {
-		return c.Time == 0 && (c.InFlight+c.Fixed == 0 || math.IsInf(p.Capacity, 1))
+func (problem *Problem) freeChoice(node int) int {
+	return slices.IndexFunc(problem.Nodes[node].Choices, func(choice Choice) bool {
+		return choice.Time == 0 && (choice.InFlight+choice.Fixed == 0 || math.IsInf(problem.Capacity, 1))
 	})
 }
 
 // expand puts the nodes back: each where the last thing that it reads is.
-func (r *reduced) expand(p *Problem, w *web, stage, choice []int) (whole, options []int) {
-	whole, options = make([]int, len(p.Nodes)), make([]int, len(p.Nodes))
-	kept := make([]bool, len(p.Nodes))
-	for i, v := range r.node {
-		whole[v], options[v], kept[v] = stage[i], choice[i], true
+func (smaller *reduced) expand(problem *Problem, network *web, stage, choice []int) (whole, options []int) {
+	whole, options = make([]int, len(problem.Nodes)), make([]int, len(problem.Nodes))
+	kept := make([]bool, len(problem.Nodes))
+	for i, node := range smaller.node {
+		whole[node], options[node], kept[node] = stage[i], choice[i], true
 	}
-	for _, v := range w.order {
-		if kept[v] {
+	for _, node := range network.order {
+		if kept[node] {
 			continue
 		}
-		options[v] = p.freeChoice(v)
-		for _, a := range w.in[v] {
-			whole[v] = max(whole[v], whole[a.node])
+		options[node] = problem.freeChoice(node)
+		for _, edge := range network.in[node] {
+			whole[node] = max(whole[node], whole[edge.node])
 		}
 	}
 	return whole, options

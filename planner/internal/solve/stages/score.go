@@ -12,7 +12,7 @@ type Load struct {
 }
 
 // Total is the stage's time for a micro-batch.
-func (l Load) Total() float64 { return l.Time + l.Transfers }
+func (load Load) Total() float64 { return load.Time + load.Transfers }
 
 // rounding is what sums of the same numbers in another order may differ by.
 const rounding = 1e-12
@@ -22,58 +22,58 @@ const rounding = 1e-12
 // the load of each stage and the largest time, and an error where the pipeline
 // breaks a rule: more stages than devices, a stage that is empty, an edge
 // against the order, a capacity exceeded.
-func (p *Problem) Score(stage, choice []int) (loads []Load, largest float64, err error) {
-	if len(stage) != len(p.Nodes) || len(choice) != len(p.Nodes) {
-		return nil, 0, fmt.Errorf("%d stages and %d choices for %d nodes", len(stage), len(choice), len(p.Nodes))
+func (problem *Problem) Score(stage, choice []int) (loads []Load, largest float64, err error) {
+	if len(stage) != len(problem.Nodes) || len(choice) != len(problem.Nodes) {
+		return nil, 0, fmt.Errorf("%d stages and %d choices for %d nodes", len(stage), len(choice), len(problem.Nodes))
 	}
-	count, err := p.valid(stage, choice)
+	count, err := problem.valid(stage, choice)
 	if err != nil {
 		return nil, 0, err
 	}
 	loads = make([]Load, count)
-	for s := range loads {
-		loads[s].InFlight = count - s
+	for at := range loads {
+		loads[at].InFlight = count - at
 	}
-	for v, s := range stage {
-		c := p.Nodes[v].Choices[choice[v]]
-		loads[s].Time += c.Time
-		loads[s].Memory += float64(count-s)*c.InFlight + c.Fixed
+	for node, at := range stage {
+		c := problem.Nodes[node].Choices[choice[node]]
+		loads[at].Time += c.Time
+		loads[at].Memory += float64(count-at)*c.InFlight + c.Fixed
 	}
-	for _, e := range p.Edges {
-		from, to := stage[e.From], stage[e.To]
+	for _, edge := range problem.Edges {
+		from, to := stage[edge.From], stage[edge.To]
 		if from > to {
-			return nil, 0, fmt.Errorf("node %q in stage %d reads %q in stage %d", p.Nodes[e.To].Name, to, p.Nodes[e.From].Name, from)
+			return nil, 0, fmt.Errorf("node %q in stage %d reads %q in stage %d", problem.Nodes[edge.To].Name, to, problem.Nodes[edge.From].Name, from)
 		}
 		if from < to {
-			loads[from].Transfers += e.Send
-			loads[to].Transfers += e.Receive
+			loads[from].Transfers += edge.Send
+			loads[to].Transfers += edge.Receive
 		}
 	}
-	for s, l := range loads {
-		largest = max(largest, l.Total())
-		if l.Memory > p.Capacity*(1+rounding) {
-			err = fmt.Errorf("stage %d holds %.0f bytes and may hold %.0f", s, l.Memory, p.Capacity)
+	for at, load := range loads {
+		largest = max(largest, load.Total())
+		if load.Memory > problem.Capacity*(1+rounding) {
+			err = fmt.Errorf("stage %d holds %.0f bytes and may hold %.0f", at, load.Memory, problem.Capacity)
 		}
 	}
 	return loads, largest, err
 }
 
 // valid is the number of stages, none of them empty.
-func (p *Problem) valid(stage, choice []int) (count int, err error) {
+func (problem *Problem) valid(stage, choice []int) (count int, err error) {
 	filled := make(map[int]bool)
-	for v, s := range stage {
-		if s < 0 || s >= p.Devices {
-			return 0, fmt.Errorf("node %q: stage %d of %d devices", p.Nodes[v].Name, s, p.Devices)
+	for node, at := range stage {
+		if at < 0 || at >= problem.Devices {
+			return 0, fmt.Errorf("node %q: stage %d of %d devices", problem.Nodes[node].Name, at, problem.Devices)
 		}
-		if choice[v] < 0 || choice[v] >= len(p.Nodes[v].Choices) {
-			return 0, fmt.Errorf("node %q: there is no choice %d", p.Nodes[v].Name, choice[v])
+		if choice[node] < 0 || choice[node] >= len(problem.Nodes[node].Choices) {
+			return 0, fmt.Errorf("node %q: there is no choice %d", problem.Nodes[node].Name, choice[node])
 		}
-		filled[s] = true
-		count = max(count, s+1)
+		filled[at] = true
+		count = max(count, at+1)
 	}
-	for s := 0; len(filled) < count; s++ {
-		if !filled[s] {
-			return 0, fmt.Errorf("stage %d of %d is empty", s, count)
+	for at := 0; len(filled) < count; at++ {
+		if !filled[at] {
+			return 0, fmt.Errorf("stage %d of %d is empty", at, count)
 		}
 	}
 	return count, nil

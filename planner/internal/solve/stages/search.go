@@ -3,9 +3,9 @@ package stages
 // search looks for pipelines whose stages are differences of two sets of a
 // family.
 type search struct {
-	p        *Problem
-	w        *web
-	f        *family
+	problem  *Problem
+	network  *web
+	sets     *family
 	capacity float64
 	// fastest is the time of a set with the fastest choice of each node.
 	fastest []float64
@@ -28,34 +28,34 @@ type (
 	timeRange struct{ lower, upper float64 }
 )
 
-func newSearch(p *Problem, w *web, f *family) *search {
-	s := &search{
-		p: p, w: w, f: f, capacity: p.Capacity, solved: make(map[stageKey]timeRange),
-		met: make([]int32, f.len()), transfers: make([]float64, f.len()),
+func newSearch(problem *Problem, network *web, sets *family) *search {
+	within := &search{
+		problem: problem, network: network, sets: sets, capacity: problem.Capacity, solved: make(map[stageKey]timeRange),
+		met: make([]int32, sets.len()), transfers: make([]float64, sets.len()),
 	}
-	s.sends = s.sums(w.sent)
-	s.fastest = s.sums(func(v int) float64 { t, _ := s.view(1).nodes[v].fastest(); return t })
-	return s
+	within.sends = within.sums(network.sent)
+	within.fastest = within.sums(func(node int) float64 { time, _ := within.view(1).nodes[node].fastest(); return time })
+	return within
 }
 
-func (s *search) view(y int) *view {
-	for len(s.views) < y {
-		s.views = append(s.views, newView(s.p, len(s.views)+1))
+func (within *search) view(stage int) *view {
+	for len(within.views) < stage {
+		within.views = append(within.views, newView(within.problem, len(within.views)+1))
 	}
-	return s.views[y-1]
+	return within.views[stage-1]
 }
 
 // sums adds a value of the nodes up over every set.
-func (s *search) sums(of func(node int) float64) []float64 {
-	value := make([]float64, len(s.w.order))
-	for v := range value {
-		value[v] = of(v)
+func (within *search) sums(of func(node int) float64) []float64 {
+	value := make([]float64, len(within.network.order))
+	for node := range value {
+		value[node] = of(node)
 	}
-	sum := make([]float64, s.f.len())
-	for i := s.f.len() - 1; i >= 0; i-- {
+	sum := make([]float64, within.sets.len())
+	for i := within.sets.len() - 1; i >= 0; i-- {
 		// Every set stands after one that is larger by a node; the smaller it
 		// is, the later it was found.
-		if below := s.f.below[i]; len(below) > 0 {
+		if below := within.sets.below[i]; len(below) > 0 {
 			sum[i] = sum[below[0].to] + value[below[0].node]
 		}
 	}

@@ -19,9 +19,9 @@ type family struct {
 
 type step struct{ to, node int32 }
 
-func (f *family) len() int           { return len(f.below) }
-func (f *family) has(i, v int) bool  { return f.bits[i*f.words+v/64]>>(v%64)&1 != 0 }
-func (f *family) set(i int) []uint64 { return f.bits[i*f.words : (i+1)*f.words] }
+func (sets *family) len() int             { return len(sets.below) }
+func (sets *family) has(i, node int) bool { return sets.bits[i*sets.words+node/64]>>(node%64)&1 != 0 }
+func (sets *family) set(i int) []uint64   { return sets.bits[i*sets.words : (i+1)*sets.words] }
 
 // everything is a width that leaves no down-set out.
 const everything = 1 << 30
@@ -33,31 +33,31 @@ const everything = 1 << 30
 // Between two such sets, one in the other, there is always a way by single
 // steps inside the family: take the last node of the difference away first.
 // It returns nil where there are more than limit, or ctx ends.
-func enumerate(ctx context.Context, w *web, width, limit int) *family {
-	n := len(w.order)
+func enumerate(ctx context.Context, network *web, width, limit int) *family {
+	count := len(network.order)
 	e := &enumeration{
-		family: &family{words: (n + 63) / 64, whole: width >= n, below: make([][]step, 1)},
-		web:    w, known: make(map[string]int32),
+		family: &family{words: (count + 63) / 64, whole: width >= count, below: make([][]step, 1)},
+		web:    network, known: make(map[string]int32),
 	}
 	e.set, e.key = make([]uint64, e.words), make([]byte, 8*e.words)
-	for v := range n {
-		e.set[v/64] |= 1 << (v % 64)
+	for node := range count {
+		e.set[node/64] |= 1 << (node % 64)
 	}
 	e.bits = append(e.bits, e.set...)
 	e.known[string(e.write())] = 0
 	var last []int32
-	for v := range n {
-		if len(w.out[v]) == 0 {
-			last = append(last, int32(v))
+	for node := range count {
+		if len(network.out[node]) == 0 {
+			last = append(last, int32(node))
 		}
 	}
-	e.edge = []border{{lacks: n, holds: n - 1, last: last}}
+	e.edge = []border{{lacks: count, holds: count - 1, last: last}}
 	for i := 0; i < e.len(); i++ { //nolint:intrange // it grows
 		if i%1024 == 0 && ctx.Err() != nil {
 			return nil
 		}
-		for _, v := range e.edge[i].last {
-			e.without(i, int(v), width)
+		for _, node := range e.edge[i].last {
+			e.without(i, int(node), width)
 		}
 		e.edge[i].last = nil
 		if len(e.below) > limit {
@@ -85,12 +85,12 @@ type border struct {
 	last         []int32
 }
 
-// without adds the step from set i to that without v, and that set where it is
+// without adds the step from set i to that without node, and that set where it is
 // new.
-func (e *enumeration) without(i, v, width int) {
+func (e *enumeration) without(i, node, width int) {
 	copy(e.set, e.family.set(i))
-	e.set[v/64] &^= 1 << (v % 64)
-	b := border{lacks: min(e.edge[i].lacks, e.at[v]), holds: e.edge[i].holds}
+	e.set[node/64] &^= 1 << (node % 64)
+	b := border{lacks: min(e.edge[i].lacks, e.at[node]), holds: e.edge[i].holds}
 	for b.holds >= 0 && !e.holds(e.order[b.holds]) {
 		b.holds--
 	}
@@ -102,25 +102,25 @@ func (e *enumeration) without(i, v, width int) {
 		to = int32(len(e.below))
 		e.known[string(e.key)] = to
 		for _, u := range e.edge[i].last {
-			if int(u) != v {
+			if int(u) != node {
 				b.last = append(b.last, u)
 			}
 		}
-		for k, a := range e.in[v] {
-			if !e.read(a.node) && !slices.ContainsFunc(e.in[v][:k], func(o arc) bool { return o.node == a.node }) {
-				b.last = append(b.last, int32(a.node))
+		for k, edge := range e.in[node] {
+			if !e.read(edge.node) && !slices.ContainsFunc(e.in[node][:k], func(o arc) bool { return o.node == edge.node }) {
+				b.last = append(b.last, int32(edge.node))
 			}
 		}
 		e.bits, e.below, e.edge = append(e.bits, e.set...), append(e.below, nil), append(e.edge, b)
 	}
-	e.below[i] = append(e.below[i], step{to, int32(v)})
+	e.below[i] = append(e.below[i], step{to, int32(node)})
 }
 
-func (e *enumeration) holds(v int) bool { return e.set[v/64]>>(v%64)&1 != 0 }
+func (e *enumeration) holds(node int) bool { return e.set[node/64]>>(node%64)&1 != 0 }
 
-// read: some node of the set reads v.
-func (e *enumeration) read(v int) bool {
-	return slices.ContainsFunc(e.out[v], func(a arc) bool { return e.holds(a.node) })
+// read: some node of the set reads this one.
+func (e *enumeration) read(node int) bool {
+	return slices.ContainsFunc(e.out[node], func(edge arc) bool { return e.holds(edge.node) })
 }
 
 // write turns the set into a key.

@@ -17,9 +17,9 @@ const defaultSets = 200_000
 
 // solver holds the best pipeline and bound so far.
 type solver struct {
-	p   *Problem // reduced
-	w   *web
-	set Settings
+	problem *Problem // reduced
+	network *web
+	set     Settings
 	Solution
 	// given is the number of nodes before they were reduced.
 	given int
@@ -32,11 +32,11 @@ type solver struct {
 // of the problem come first; no pipeline within the capacity is an
 // [*InfeasibleError]. The end of ctx or of the time limit leaves the best
 // pipeline so far, or ctx's error where there is none.
-func Solve(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
-	if err := p.Check(); err != nil {
+func Solve(ctx context.Context, problem *Problem, set Settings) (*Solution, error) {
+	if err := problem.Check(); err != nil {
 		return nil, err
 	}
-	w, err := newWeb(p)
+	network, err := newWeb(problem)
 	if err != nil {
 		return nil, err
 	}
@@ -48,35 +48,35 @@ func Solve(ctx context.Context, p *Problem, set Settings) (*Solution, error) {
 	if set.MaxSets == 0 {
 		set.MaxSets = defaultSets
 	}
-	r := reduce(p, w)
-	rest, err := newWeb(&r.Problem)
+	smaller := reduce(problem, network)
+	rest, err := newWeb(&smaller.Problem)
 	if err != nil {
 		return nil, err
 	}
-	s := &solver{p: &r.Problem, w: rest, set: set, given: len(p.Nodes)}
-	s.Value = math.Inf(1)
-	s.bounds()
-	sol, err := s.run(ctx)
+	call := &solver{problem: &smaller.Problem, network: rest, set: set, given: len(problem.Nodes)}
+	call.Value = math.Inf(1)
+	call.bounds()
+	sol, err := call.run(ctx)
 	if err != nil {
 		return nil, err
 	}
-	sol.Stage, sol.Choice = r.expand(p, w, sol.Stage, sol.Choice)
-	return p.certify(sol, ctx.Err() != nil)
+	sol.Stage, sol.Choice = smaller.expand(problem, network, sol.Stage, sol.Choice)
+	return problem.certify(sol, ctx.Err() != nil)
 }
 
 // certify ends an answer: Score judges it once more, of the problem as it was
 // posed, and the bound is held against what it finds.
-func (p *Problem) certify(s *Solution, stopped bool) (*Solution, error) {
-	loads, largest, err := p.Score(s.Stage, s.Choice)
+func (problem *Problem) certify(solution *Solution, stopped bool) (*Solution, error) {
+	loads, largest, err := problem.Score(solution.Stage, solution.Choice)
 	if err != nil {
 		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
 	}
-	claim := certificate.Claim{Value: s.Value, LowerBound: s.LowerBound, Bound: s.Bound, Rounding: certificate.Sums, Stopped: stopped}
-	if s.Certificate, err = claim.Certify(largest); err != nil {
+	claim := certificate.Claim{Value: solution.Value, LowerBound: solution.LowerBound, Bound: solution.Bound, Rounding: certificate.Sums, Stopped: stopped}
+	if solution.Certificate, err = claim.Certify(largest); err != nil {
 		return nil, err
 	}
-	s.Loads = loads
-	return s, nil
+	solution.Loads = loads
+	return solution, nil
 }
 
 // fewSets are searched at once: there is no need to begin with some of them.
@@ -85,61 +85,61 @@ const fewSets = 20_000
 // run searches the prefixes of one order first, which is fast, and then, from
 // the pipeline found, wider and wider bands around it up to as many down-sets
 // as there is room for.
-func (s *solver) run(ctx context.Context) (*Solution, error) {
+func (call *solver) run(ctx context.Context) (*Solution, error) {
 	always := context.WithoutCancel(ctx)
-	line := newSearch(s.p, s.w, enumerate(always, s.w, 0, math.MaxInt))
-	s.first(always, line)
-	s.narrow(ctx, line)
+	line := newSearch(call.problem, call.network, enumerate(always, call.network, 0, math.MaxInt))
+	call.first(always, line)
+	call.narrow(ctx, line)
 	all, width := line, 0
-	whole := enumerate(ctx, s.w, everything, s.limit())
-	for wider := 4; (whole == nil || whole.len() > fewSets) && wider < len(s.w.order); wider *= 2 {
-		f := enumerate(ctx, s.w, wider, s.limit())
-		if f == nil {
+	whole := enumerate(ctx, call.network, everything, call.limit())
+	for wider := 4; (whole == nil || whole.len() > fewSets) && wider < len(call.network.order); wider *= 2 {
+		sets := enumerate(ctx, call.network, wider, call.limit())
+		if sets == nil {
 			break
 		}
-		all, width = newSearch(s.p, s.w, f), wider
-		s.first(ctx, all)
-		s.narrow(ctx, all)
+		all, width = newSearch(call.problem, call.network, sets), wider
+		call.first(ctx, all)
+		call.narrow(ctx, all)
 	}
 	if whole != nil {
-		all, width = newSearch(s.p, s.w, whole), everything
-		s.first(ctx, all)
-		s.narrow(ctx, all)
+		all, width = newSearch(call.problem, call.network, whole), everything
+		call.first(ctx, all)
+		call.narrow(ctx, all)
 	}
 	switch {
-	case s.Stage == nil && ctx.Err() != nil:
+	case call.Stage == nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
-	case s.Stage == nil:
-		return nil, s.explain(ctx, all)
+	case call.Stage == nil:
+		return nil, call.explain(ctx, all)
 	}
-	if s.LowerBound < s.Value*(1-precision) { // an open gap: what sums may round by
-		s.LowerBound *= 1 - precision
+	if call.LowerBound < call.Value*(1-precision) { // an open gap: what sums may round by
+		call.LowerBound *= 1 - precision
 	}
-	s.describe(all.f, width, ctx.Err() != nil)
-	return &s.Solution, nil
+	call.describe(all.sets, width, ctx.Err() != nil)
+	return &call.Solution, nil
 }
 
-func (s *solver) describe(f *family, width int, stopped bool) {
-	s.Sets = f.len()
-	why := fmt.Sprintf("because there are more than %d in all", s.limit())
+func (call *solver) describe(sets *family, width int, stopped bool) {
+	call.Sets = sets.len()
+	why := fmt.Sprintf("because there are more than %d in all", call.limit())
 	if stopped {
 		why = "because the search was cut short"
 	}
 	switch {
-	case f.whole:
-		s.Method = fmt.Sprintf("bisection over all %d down-sets of the graph", f.len())
+	case sets.whole:
+		call.Method = fmt.Sprintf("bisection over all %d down-sets of the graph", sets.len())
 	case width > 0:
-		s.Method = fmt.Sprintf("bisection over the %d down-sets within %d places of one order, %s", f.len(), width, why)
+		call.Method = fmt.Sprintf("bisection over the %d down-sets within %d places of one order, %s", sets.len(), width, why)
 	default:
-		s.Method = fmt.Sprintf("bisection over the %d down-sets of one order, %s", f.len(), why)
+		call.Method = fmt.Sprintf("bisection over the %d down-sets of one order, %s", sets.len(), why)
 	}
-	if nodes := len(s.w.order); nodes < s.given {
-		s.Method += fmt.Sprintf("; %d nodes that cost nothing set aside", s.given-nodes)
+	if nodes := len(call.network.order); nodes < call.given {
+		call.Method += fmt.Sprintf("; %d nodes that cost nothing set aside", call.given-nodes)
 	}
 }
 
 // limit bounds the down-sets by MaxSets and, in large graphs, by what it takes
 // to list them: about a second.
-func (s *solver) limit() int {
-	return max(1, min(s.set.MaxSets, 70_000_000/len(s.w.order)))
+func (call *solver) limit() int {
+	return max(1, min(call.set.MaxSets, 70_000_000/len(call.network.order)))
 }

@@ -6,86 +6,86 @@ import "math/bits"
 // the upper set does. It is the same in every such stage: what the node reads
 // is outside when it joins, and what reads it is inside where the upper set
 // holds it.
-func (q *probe) cross(upper int) {
-	if !q.w.transfers {
+func (attempt *probe) cross(upper int) {
+	if !attempt.network.transfers {
 		return
 	}
-	for v := range q.delta {
+	for node := range attempt.delta {
 		d := 0.0
-		for _, a := range q.w.in[v] {
-			d += a.receive
+		for _, edge := range attempt.network.in[node] {
+			d += edge.receive
 		}
-		for _, a := range q.w.out[v] {
-			if q.f.has(upper, a.node) {
-				d -= a.receive
+		for _, edge := range attempt.network.out[node] {
+			if attempt.sets.has(upper, edge.node) {
+				d -= edge.receive
 			} else {
-				d += a.send
+				d += edge.send
 			}
 		}
-		q.delta[v] = d
+		attempt.delta[node] = d
 	}
 }
 
 // sent is what a node adds to what a set sends out when it joins: nothing that
 // the set holds reads it yet, and it reads nothing from outside.
-func (w *web) sent(v int) float64 {
+func (network *web) sent(node int) float64 {
 	d := 0.0
-	for _, a := range w.out[v] {
-		d += a.send
+	for _, edge := range network.out[node] {
+		d += edge.send
 	}
-	for _, a := range w.in[v] {
-		d -= a.send
+	for _, edge := range network.in[node] {
+		d -= edge.send
 	}
 	return d
 }
 
 // allowed judges the stage between two sets, memory and time together, and
 // notes when it would be.
-func (q *probe) allowed(upper, lower int, transfers float64) bool {
-	if !q.room(upper, lower) {
+func (attempt *probe) allowed(upper, lower int, transfers float64) bool {
+	if !attempt.room(upper, lower) {
 		return false
 	}
-	time := q.fastest[upper] - q.fastest[lower] + transfers
-	limit := q.limit + rounding*(q.fastest[0]+time)
+	time := attempt.fastest[upper] - attempt.fastest[lower] + transfers
+	limit := attempt.limit + rounding*(attempt.fastest[0]+time)
 	if time > limit {
-		q.next = min(q.next, time)
+		attempt.next = min(attempt.next, time)
 		return false
 	}
-	need := q.fast[upper] - q.fast[lower] - q.capacity*(1+rounding)
+	need := attempt.fast[upper] - attempt.fast[lower] - attempt.capacity*(1+rounding)
 	if !(need > 0) {
 		return true
 	}
-	k := knapsack{view: q.view, member: func(v int) bool { return q.f.has(upper, v) && !q.f.has(lower, v) }}
-	low, high := k.relax(need)
+	sack := knapsack{view: attempt.view, member: func(node int) bool { return attempt.sets.has(upper, node) && !attempt.sets.has(lower, node) }}
+	low, high := sack.relax(need)
 	if time+low <= limit && time+high > limit {
-		low, high = q.exact(&k, upper, lower, need)
+		low, high = attempt.exact(&sack, upper, lower, need)
 	}
 	if time+low > limit {
-		q.next = min(q.next, time+low)
+		attempt.next = min(attempt.next, time+low)
 		return false
 	}
 	if time+high > limit {
-		q.open = true
+		attempt.open = true
 	}
 	return true
 }
 
 // exact asks the whole knapsack, once.
-func (q *probe) exact(k *knapsack, upper, lower int, need float64) (low, high float64) {
-	key := stageKey{int32(upper), int32(lower), int32(q.y)}
-	known, ok := q.solved[key]
+func (attempt *probe) exact(sack *knapsack, upper, lower int, need float64) (low, high float64) {
+	key := stageKey{int32(upper), int32(lower), int32(attempt.stage)}
+	known, ok := attempt.solved[key]
 	if !ok {
-		known.lower, known.upper, _ = k.solve(need)
-		q.solved[key] = known
+		known.lower, known.upper, _ = sack.solve(need)
+		attempt.solved[key] = known
 	}
 	return known.lower, known.upper
 }
 
 // nodes of the difference of two sets, ascending.
-func (f *family) nodes(upper, lower int) []int {
+func (sets *family) nodes(upper, lower int) []int {
 	var nodes []int
-	for k, word := range f.set(upper) {
-		for word &^= f.set(lower)[k]; word != 0; word &= word - 1 {
+	for k, word := range sets.set(upper) {
+		for word &^= sets.set(lower)[k]; word != 0; word &= word - 1 {
 			nodes = append(nodes, 64*k+bits.TrailingZeros64(word))
 		}
 	}
@@ -94,25 +94,25 @@ func (f *family) nodes(upper, lower int) []int {
 
 // pipeline reads the answer of a probe that reached the empty set, with the
 // best choices of every stage.
-func (q *probe) pipeline() (stage, choice []int) {
-	stage, choice = make([]int, len(q.w.order)), make([]int, len(q.w.order))
-	for at, s := q.f.empty, 0; at != 0; s++ {
-		upper, y := int(q.after[at]), int(q.level[at])
-		nodes := q.f.nodes(upper, at)
-		v := q.search.view(y)
-		need := -q.capacity * (1 + rounding)
-		for _, n := range nodes {
-			_, m := v.nodes[n].fastest()
-			need += m
+func (attempt *probe) pipeline() (stage, choice []int) {
+	stage, choice = make([]int, len(attempt.network.order)), make([]int, len(attempt.network.order))
+	for at, s := attempt.sets.empty, 0; at != 0; s++ {
+		upper, y := int(attempt.after[at]), int(attempt.level[at])
+		nodes := attempt.sets.nodes(upper, at)
+		seen := attempt.search.view(y)
+		need := -attempt.capacity * (1 + rounding)
+		for _, node := range nodes {
+			_, memory := seen.nodes[node].fastest()
+			need += memory
 		}
 		inside := make(map[int]bool, len(nodes))
-		for _, n := range nodes {
-			inside[n] = true
+		for _, node := range nodes {
+			inside[node] = true
 		}
-		k := knapsack{view: v, member: func(n int) bool { return inside[n] }}
-		_, _, option := k.solve(need)
-		for _, n := range nodes {
-			stage[n], choice[n] = s, v.nodes[n].choice[option[n]]
+		sack := knapsack{view: seen, member: func(node int) bool { return inside[node] }}
+		_, _, option := sack.solve(need)
+		for _, node := range nodes {
+			stage[node], choice[node] = s, seen.nodes[node].choice[option[node]]
 		}
 		at = upper
 	}

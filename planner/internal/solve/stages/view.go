@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// view is the nodes as the stage sees them that has y micro-batches in flight.
+// view is the nodes as the stage sees them that has so many micro-batches in flight.
 type view struct {
-	y     int
+	stage int
 	nodes []options
 	// swaps are the steps of all nodes along the lower hull of (memory, time),
 	// the least time a byte first; those of one node stand in their order.
@@ -27,46 +27,46 @@ type swap struct {
 	time, saves float64
 }
 
-func newView(p *Problem, y int) *view {
-	w := &view{y: y, nodes: make([]options, len(p.Nodes))}
-	for v := range p.Nodes {
-		o := newOptions(p.Nodes[v].Choices, y)
-		w.nodes[v] = o
-		for i := 0; i < len(o.choice)-1; {
-			to := o.steepest(i)
-			w.swaps = append(w.swaps, swap{v, o.time[to] - o.time[i], o.memory[i] - o.memory[to]})
+func newView(problem *Problem, stage int) *view {
+	seen := &view{stage: stage, nodes: make([]options, len(problem.Nodes))}
+	for node := range problem.Nodes {
+		opts := newOptions(problem.Nodes[node].Choices, stage)
+		seen.nodes[node] = opts
+		for i := 0; i < len(opts.choice)-1; {
+			to := opts.steepest(i)
+			seen.swaps = append(seen.swaps, swap{node, opts.time[to] - opts.time[i], opts.memory[i] - opts.memory[to]})
 			i = to
 		}
 	}
-	slices.SortStableFunc(w.swaps, func(a, b swap) int { return cmp.Compare(a.time/a.saves, b.time/b.saves) })
-	return w
+	slices.SortStableFunc(seen.swaps, func(a, b swap) int { return cmp.Compare(a.time/a.saves, b.time/b.saves) })
+	return seen
 }
 
-func newOptions(choices []Choice, y int) options {
-	memory := func(c int) float64 { return float64(y)*choices[c].InFlight + choices[c].Fixed }
+func newOptions(choices []Choice, stage int) options {
+	memory := func(choice int) float64 { return float64(stage)*choices[choice].InFlight + choices[choice].Fixed }
 	byTime := make([]int, len(choices))
-	for c := range byTime {
-		byTime[c] = c
+	for choice := range byTime {
+		byTime[choice] = choice
 	}
 	slices.SortStableFunc(byTime, func(a, b int) int {
 		return cmp.Or(cmp.Compare(choices[a].Time, choices[b].Time), cmp.Compare(memory(a), memory(b)))
 	})
-	var o options
-	for _, c := range byTime {
-		if n := len(o.memory); n == 0 || memory(c) < o.memory[n-1] {
-			o.choice = append(o.choice, c)
-			o.time = append(o.time, choices[c].Time)
-			o.memory = append(o.memory, memory(c))
+	var opts options
+	for _, choice := range byTime {
+		if count := len(opts.memory); count == 0 || memory(choice) < opts.memory[count-1] {
+			opts.choice = append(opts.choice, choice)
+			opts.time = append(opts.time, choices[choice].Time)
+			opts.memory = append(opts.memory, memory(choice))
 		}
 	}
-	return o
+	return opts
 }
 
 // steepest is the next corner of the lower hull after i.
-func (o *options) steepest(i int) int {
+func (opts *options) steepest(i int) int {
 	best := i + 1
-	for j := i + 2; j < len(o.choice); j++ {
-		if (o.time[j]-o.time[i])*(o.memory[i]-o.memory[best]) <= (o.time[best]-o.time[i])*(o.memory[i]-o.memory[j]) {
+	for j := i + 2; j < len(opts.choice); j++ {
+		if (opts.time[j]-opts.time[i])*(opts.memory[i]-opts.memory[best]) <= (opts.time[best]-opts.time[i])*(opts.memory[i]-opts.memory[j]) {
 			best = j
 		}
 	}
@@ -74,5 +74,5 @@ func (o *options) steepest(i int) int {
 }
 
 // fastest and least are the ends of the trade.
-func (o *options) fastest() (time, memory float64) { return o.time[0], o.memory[0] }
-func (o *options) least() float64                  { return o.memory[len(o.memory)-1] }
+func (opts *options) fastest() (time, memory float64) { return opts.time[0], opts.memory[0] }
+func (opts *options) least() float64                  { return opts.memory[len(opts.memory)-1] }
