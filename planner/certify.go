@@ -23,7 +23,11 @@ func (p *Problem) certify(sol *Solution, claim certificate.Claim) error {
 			}
 		}
 	} else {
-		sol.Devices = devicemap.PredictReplicas(p.Costs, p.Topology)
+		devices, err := devicemap.PredictReplicas(p.Costs, p.Topology)
+		if err != nil {
+			return err
+		}
+		sol.Devices = devices
 	}
 	sol.Bottleneck = 0
 	for d := range sol.Devices {

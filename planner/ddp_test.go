@@ -73,7 +73,11 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 		t.Fatal(err)
 	}
 	topo := &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(w.Mode)}}
-	return devicemap.PredictReplicas(table, topo)[0].Predicted
+	devices, err := devicemap.PredictReplicas(table, topo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devices[0].Predicted
 }
 
 // TestDDPAccuracy predicts the allocated peak of every GPU under DDP and under

@@ -13,7 +13,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
 // fakeRow is one rank of a run of many, measured on one GPU under torch's fake
@@ -101,7 +100,7 @@ func predictFake(t *testing.T, r *fakeRow) (int64, string) {
 		t.Fatal(err)
 	}
 	dev := gpu.Device(r.w.Mode)
-	p := timeline.Replica(table, &dev)
+	p := replicaPeak(t, table, &dev)
 	return p.Memory.Total(), p.At
 }
 

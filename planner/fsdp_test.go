@@ -26,7 +26,17 @@ func predictSharded(t *testing.T, r *distRow) timeline.Peak {
 		t.Fatal(err)
 	}
 	dev := gpu.Device(w.Mode)
-	return timeline.Replica(table, &dev)
+	return replicaPeak(t, table, &dev)
+}
+
+// replicaPeak is the peak of a GPU that runs the whole model.
+func replicaPeak(t *testing.T, table *costmodel.Table, dev *costmodel.Device) timeline.Peak {
+	t.Helper()
+	events, err := timeline.Replica(table, dev)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timeline.Walk(events)
 }
 
 // TestShardedAccuracy predicts the allocated peak of every rank under FSDP2

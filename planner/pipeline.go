@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -119,14 +120,17 @@ func (l *layout) refusedParts(err error) costmodel.Message {
 
 // stagePeak is what stage d holds at its peak with items [a, b), in O(1).
 func (l *layout) stagePeak(d, a, b int) int64 {
-	at := costmodel.Interval{First: l.start[a], End: l.start[b]}
-	return l.stages.Peak(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
+	return l.stages.Peak(l.stage(d, a, b), l.device[d].Workspace) + l.extra[d]
 }
 
 // stageFloor is what stage d holds at least, with items [a, b) and any more.
 func (l *layout) stageFloor(d, a, b int) int64 {
+	return l.stages.Floor(l.stage(d, a, b), l.device[d].Workspace, true) + l.extra[d]
+}
+
+func (l *layout) stage(d, a, b int) timeline.Rank {
 	at := costmodel.Interval{First: l.start[a], End: l.start[b]}
-	return l.stages.Floor(l.p.schedule(), int64(d), at, l.device[d].Workspace) + l.extra[d]
+	return timeline.Rank{Schedule: l.p.schedule(), Index: int64(d), Chunks: []costmodel.Interval{at}}
 }
 
 // pinEnds holds the chain's ends on the first and the last device, as a

@@ -108,6 +108,6 @@ func (s *looped) alone(c, a, b int) float64 {
 	p := int(s.schedule.Stages)
 	place := timeline.Rank{Schedule: s.schedule, Index: int64(c % p), Chunks: make([]costmodel.Interval, s.schedule.Chunks)}
 	place.Chunks[c/p] = costmodel.Interval{First: s.l.start[a], End: s.l.start[b]}
-	need := s.l.stages.LoopedFloor(place, s.l.device[c%p].Workspace) + s.l.extra[c%p]
+	need := s.l.stages.Floor(place, s.l.device[c%p].Workspace, false) + s.l.extra[c%p]
 	return float64(need) / float64(s.l.p.Topology.Devices[c%p].Budget())
 }

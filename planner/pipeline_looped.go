@@ -50,7 +50,7 @@ func (s *looped) rank(d int) float64 {
 	for c := d; c < len(s.cuts)-1; c += p {
 		place.Chunks = append(place.Chunks, costmodel.Interval{First: s.l.start[s.cuts[c]], End: s.l.start[s.cuts[c+1]]})
 	}
-	need := s.l.stages.Looped(place, s.l.device[d].Workspace) + s.l.extra[d]
+	need := s.l.stages.Peak(place, s.l.device[d].Workspace) + s.l.extra[d]
 	return float64(need) / float64(s.l.p.Topology.Devices[d].Budget())
 }
 

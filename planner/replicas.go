@@ -8,7 +8,11 @@ import (
 // replicas is the one placement there is where every GPU runs the whole model:
 // what it comes to is its own bound.
 func (p *Problem) replicas(o Objective) (*Solution, error) {
-	s := &Solution{Devices: devicemap.PredictReplicas(p.Costs, p.Topology), Even: true, Warnings: p.Costs.Warnings}
+	devices, err := devicemap.PredictReplicas(p.Costs, p.Topology)
+	if err != nil {
+		return nil, err
+	}
+	s := &Solution{Devices: devices, Even: true, Warnings: p.Costs.Warnings}
 	only := s.LargestShare()
 	fits := only <= 1
 	if o == Time && fits {

@@ -100,7 +100,9 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	}
 	var r *devicemap.Report
 	if w.Strategy.Traits().Replicated {
-		r = devicemap.CheckReplicas(table, topo)
+		if r, err = devicemap.CheckReplicas(table, topo); err != nil {
+			return err
+		}
 	} else {
 		r = devicemap.Check(g, table, topo, flat, faults)
 	}

@@ -69,8 +69,11 @@ func TestSelectiveOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
-		return p.Memory.Total()
+		events, err := timeline.Replica(tab, &costmodel.Device{CapacityBytes: 80 << 30, WorkspaceBytes: 32 << 20})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return timeline.FoldOf(events).Peak
 	}
 	full, selective, none := peak(costmodel.RecomputeFull), peak(costmodel.RecomputeSelective), peak(costmodel.RecomputeNone)
 	if full >= selective || selective >= none {

@@ -11,82 +11,107 @@ import (
 // O(n log n) preparation: prefix sums of what is additive, and sparse tables
 // (Bender and Farach-Colton, LATIN 2000, §3) for the maxima.
 type Chain struct {
-	static, saved, grads, step []int64 // prefix sums, length n+1
-	held, grown, products      []int64 // also; products counts units
-	forward, backward          sparse
-	late, last                 sparse
+	sums              []sums // of the units before each
+	forward, backward folds
+	late, last        sparse
+}
+
+// sums are the additive figures of the units before one.
+type sums struct {
+	static, saved, grads, step, held, grown int64
+	products                                int // how many units run them
 }
 
 // NewChain prepares units in time order.
 func NewChain(units []costmodel.Unit) *Chain {
 	n := len(units)
-	c := &Chain{
-		static: make([]int64, n+1), saved: make([]int64, n+1),
-		grads: make([]int64, n+1), step: make([]int64, n+1),
-		held: make([]int64, n+1), grown: make([]int64, n+1), products: make([]int64, n+1),
-	}
-	fwd, bwd := make([]int64, n), make([]int64, n)
+	c := &Chain{sums: make([]sums, n+1)}
+	forward, backward := make([]Fold, n), make([]Fold, n)
 	late, last := make([]int64, n), make([]int64, n)
 	for i := range units {
-		r := Of(&units[i])
-		c.static[i+1] = c.static[i] + r.Static
-		c.saved[i+1] = c.saved[i] + r.Saved
-		c.grads[i+1] = c.grads[i] + r.Grads
-		c.step[i+1] = c.step[i] + r.StepTransient
-		c.held[i+1] = c.held[i] + r.Held
-		c.grown[i+1] = c.grown[i] + r.Grown
-		c.products[i+1] = c.products[i]
-		if r.Products {
-			c.products[i+1]++
-		}
-		// The terms of Summary's maxima that depend on l alone.
-		fwd[i] = c.saved[i] + c.held[i] + r.Forward
-		bwd[i] = c.saved[i] - c.grads[i+1] + r.Backward
-		late[i], last[i] = r.Late, r.Last
+		s := Of(&units[i])
+		c.sums[i+1] = c.sums[i].plus(&s)
+		forward[i], backward[n-1-i] = s.folds()
+		late[i], last[i] = s.Late, s.Last
 	}
-	c.forward, c.backward = newSparse(fwd), newSparse(bwd)
+	c.forward, c.backward = newFolds(forward), newFolds(backward)
 	c.late, c.last = unlessZero(late), unlessZero(last)
 	return c
 }
 
-// Summary is the closed form of units [a, b).
+func (s sums) plus(unit *Summary) sums {
+	s.static += unit.Static
+	s.saved += unit.Saved
+	s.grads += unit.Grads
+	s.step += unit.StepTransient
+	s.held += unit.Held
+	s.grown += unit.Grown
+	if unit.Products {
+		s.products++
+	}
+	return s
+}
+
+// Summary is that of units [a, b): what [Summary.Join] makes of them.
 func (c *Chain) Summary(a, b int) Summary {
 	if a >= b {
 		return Summary{}
 	}
+	before, end, n := &c.sums[a], &c.sums[b], len(c.sums)-1
+	saved := end.saved - before.saved
 	return Summary{
-		Static:        c.static[b] - c.static[a],
-		Saved:         c.saved[b] - c.saved[a],
-		Grads:         c.grads[b] - c.grads[a],
+		Static:        end.static - before.static,
+		Saved:         saved,
+		Grads:         end.grads - before.grads,
+		Forward:       c.forward.of(a, b),
+		Backward:      saved + c.backward.of(n-b, n-a),
 		Last:          c.last.max(a, b),
-		StepTransient: c.step[b] - c.step[a],
-		Forward:       c.forward.max(a, b) - c.saved[a] - c.held[a],
-		Backward:      c.backward.max(a, b) - c.saved[a] + c.grads[b],
-		Held:          c.held[b] - c.held[a],
-		Grown:         c.grown[b] - c.grown[a],
+		StepTransient: end.step - before.step,
+		Held:          end.held - before.held,
+		Grown:         end.grown - before.grown,
 		Late:          c.late.max(a, b),
-		Products:      c.products[b] > c.products[a],
+		Products:      end.products > before.products,
 	}
 }
+
+// folds answer for the peak of any stretch of a sequence of folds.
+type folds struct {
+	net  []int64 // of all before each
+	peak sparse  // of each, above what was there before all
+}
+
+func newFolds(each []Fold) folds {
+	f := folds{net: make([]int64, len(each)+1)}
+	peaks := make([]int64, len(each))
+	for i, fold := range each {
+		peaks[i] = f.net[i] + fold.Peak
+		f.net[i+1] = f.net[i] + fold.Net
+	}
+	f.peak = newSparse(peaks)
+	return f
+}
+
+// of is the peak of the folds [a, b), a < b.
+func (f *folds) of(a, b int) int64 { return f.peak.max(a, b) - f.net[a] }
 
 // sparse holds, per power of two, the maxima of all stretches of that length.
 type sparse [][]int64
 
 // unlessZero is nil where all maxima are 0, as of what only some modes have.
-func unlessZero(v []int64) sparse {
-	if len(v) == 0 || slices.Max(v) <= 0 {
+func unlessZero(values []int64) sparse {
+	if len(values) == 0 || slices.Max(values) <= 0 {
 		return nil
 	}
-	return newSparse(v)
+	return newSparse(values)
 }
 
-func newSparse(v []int64) sparse {
-	s := sparse{v}
-	for w := 1; 2*w <= len(v); w *= 2 {
-		prev := s[len(s)-1]
-		next := make([]int64, len(v)-2*w+1)
+func newSparse(values []int64) sparse {
+	s := sparse{values}
+	for width := 1; 2*width <= len(values); width *= 2 {
+		half := s[len(s)-1]
+		next := make([]int64, len(values)-2*width+1)
 		for i := range next {
-			next[i] = max(prev[i], prev[i+w])
+			next[i] = max(half[i], half[i+width])
 		}
 		s = append(s, next)
 	}
@@ -98,6 +123,6 @@ func (s sparse) max(a, b int) int64 {
 	if s == nil {
 		return 0
 	}
-	k := bits.Len(uint(b-a)) - 1
-	return max(s[k][a], s[k][b-(1<<k)])
+	level := bits.Len(uint(b-a)) - 1
+	return max(s[level][a], s[level][b-(1<<level)])
 }

@@ -2,33 +2,30 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// ResidentOn is what device d holds besides its units. The input's device gets
-// the outputs even where it holds no unit: the caller put the input there.
-func ResidentOn(t *costmodel.Table, d int, dev *costmodel.Device, idle bool) Resident {
-	var k Resident
-	if t.Workload.Mode == costmodel.Load {
-		return k
-	}
-	if !idle {
-		k.Workspace = t.Workspaces * dev.WorkspaceBytes
-	}
-	k.Buckets, k.LastGradients = t.Buckets, t.LastGradients
-	if d == t.InputDevice {
-		k.Output, k.OutputDropped = t.OutputBytes, t.OutputsDropped
-	}
-	return k
+// replicas are the engines of the replicated strategies.
+var replicas = map[costmodel.Strategy]func(t *costmodel.Table, all units, resident Resident) Producer{
+	costmodel.DDP:   whole,
+	costmodel.Zero1: whole,
+	costmodel.Zero2: whole,
+	costmodel.Zero3: whole, // DeepSpeed: what is cut is no tensor of its own (estimate counts its states alone)
+	costmodel.FSDP:  sharded,
+	costmodel.HSDP:  sharded,
 }
 
-// Replica is the peak of one GPU that runs the whole model on its own data
-// ([costmodel.Traits]).
-func Replica(t *costmodel.Table, dev *costmodel.Device) Peak {
-	units := make([]*costmodel.Unit, len(t.Units))
-	for i := range units {
-		units[i] = &t.Units[i]
+func whole(t *costmodel.Table, all units, resident Resident) Producer {
+	return DeviceMap(t.Workload.Mode, all, resident)
+}
+
+// Replica is the engine of one GPU that runs the whole model on its own data
+// ([costmodel.Traits]). A strategy that has none is an error.
+func Replica(t *costmodel.Table, dev *costmodel.Device) (Producer, error) {
+	engine, ok := replicas[t.Workload.Strategy]
+	if !ok {
+		return nil, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", t.Workload.Strategy)}
 	}
-	kept := ResidentOn(t, t.InputDevice, dev, false)
-	if len(t.Groups) > 0 {
-		return sharded(t, units, kept)
+	all := make(units, len(t.Units))
+	for i := range all {
+		all[i] = &t.Units[i]
 	}
-	return Walk(t.Workload.Mode, units, kept)
+	return engine(t, all, ResidentOn(t, t.InputDevice, dev, false)), nil
 }

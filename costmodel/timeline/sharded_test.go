@@ -69,15 +69,25 @@ func TestSharded(t *testing.T) {
 	} {
 		table := twoBlocks()
 		c.change(table)
-		peak := timeline.Replica(table, &costmodel.Device{})
+		peak := replica(t, table)
 		if peak.Memory.Total() != c.want || peak.At != c.at {
 			t.Errorf("%s: %d at %q, want %d at %q (%+v)", c.name, peak.Memory.Total(), peak.At, c.want, c.at, peak.Memory)
 		}
 	}
 	want := costmodel.Memory{Params: 60, OptimizerState: 80, Grads: 4 + 20, Activations: 31 + 2, CommBuffers: 100 + 41 + 40 + 80}
-	if peak := timeline.Replica(twoBlocks(), &costmodel.Device{}); peak.Memory != want {
+	if peak := replica(t, twoBlocks()); peak.Memory != want {
 		t.Errorf("%+v, want %+v", peak.Memory, want)
 	}
+}
+
+// replica walks through a step of one GPU.
+func replica(t *testing.T, table *costmodel.Table) timeline.Peak {
+	t.Helper()
+	events, err := timeline.Replica(table, &costmodel.Device{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return timeline.Walk(events)
 }
 
 // TestShardedRecompute: a block's input is kept by the unit before it, and
@@ -92,7 +102,7 @@ func TestShardedRecompute(t *testing.T) {
 	// sharded gradients, the head's gradient, the embedding's indices, and the
 	// input that h.0 was called with.
 	const want = 140 + 100 + 40 + 80 + 20 + 4 + 1 + 2 + 500
-	if peak := timeline.Replica(table, &costmodel.Device{}); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
+	if peak := replica(t, table); peak.Memory.Total() != want || peak.At != "recompute of h.0" {
 		t.Errorf("%d at %q, want %d", peak.Memory.Total(), peak.At, want)
 	}
 }

@@ -1,49 +1,10 @@
 package timeline
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"slices"
 
-// Rank is what one rank of a pipeline runs: its chunks, in the order of
-// the chain.
-type Rank struct {
-	Schedule costmodel.Schedule
-	Index    int64 // of the rank
-	Chunks   []costmodel.Interval
-}
-
-// chunk is one stage of the pipeline as a rank runs it.
-type chunk struct {
-	first, again []costmodel.Unit // with no gradients yet, and with all of them
-	in, out      int64            // bytes of a micro-batch's message in, and out
-	last         bool             // it ends the model
-	// kept is what the stage keeps of a micro-batch besides what its layers
-	// save: cosines and sines, and its output (stage.py fwd_cache).
-	rotary, output int64
-}
-
-// stageChunk turns a stretch of units into a stage: its input is a buffer that the
-// stage before fills and its output's gradient one that the stage after does.
-func stageChunk(t *costmodel.Table, s costmodel.Interval) chunk {
-	c := chunk{last: s.End == len(t.Units)}
-	if t.Pipe != nil {
-		c.rotary = t.Pipe.Rotary
-	}
-	if s.First >= s.End {
-		return c
-	}
-	if s.First > 0 {
-		c.in = t.Units[s.First-1].Output
-	}
-	c.output = t.Units[s.End-1].Output
-	if !c.last {
-		c.out = c.output
-	}
-	for u := s.First; u < s.End; u++ {
-		unit := staged(t, u, u == s.First && s.First > 0, u == s.End-1 && !c.last)
-		c.first = append(c.first, unit)
-		c.again = append(c.again, accumulating(&unit))
-	}
-	return c
-}
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // staged is a unit as a stage runs it. received: its input is the stage's
 // receive buffer, which is counted by itself. sent: its output leaves the
@@ -54,7 +15,7 @@ func staged(t *costmodel.Table, u int, received, sent bool) costmodel.Unit {
 	if !received && !sent || len(unit.Steps) == 0 {
 		return unit
 	}
-	unit.Steps = append([]costmodel.Step(nil), unit.Steps...)
+	unit.Steps = slices.Clone(unit.Steps)
 	if received {
 		in := t.Units[u-1].Output
 		unit.Steps[0].Saved -= unit.Entry
@@ -78,7 +39,7 @@ func staged(t *costmodel.Table, u int, received, sent bool) costmodel.Unit {
 // micro-batches before.
 func accumulating(u *costmodel.Unit) costmodel.Unit {
 	out := *u
-	out.Steps = append([]costmodel.Step(nil), u.Steps...)
+	out.Steps = slices.Clone(u.Steps)
 	for i := range out.Steps {
 		s := &out.Steps[i]
 		s.Backward, s.BackwardGrads, s.Grads = s.Again, 0, 0

@@ -2,23 +2,27 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// StageChain answers what a stage of any stretch of the chain peaks at,
-// in O(1) for one stage a device, and in O(actions) for several: [Chain] for
-// the units inside a stretch, and the forms of its first and last unit, which
-// meet the stage's buffers. One goroutine may ask it at a time.
+// StageChain answers for any rank of a pipeline without its units, which a
+// [Pipeline] tells one by one: by a [Chain] for the units inside a stage, the
+// summaries of its first and last unit, which meet the stage's buffers, and
+// a closed form for each schedule and rank that it is asked for. An answer
+// takes O(1) for each stage and for each moment of the form, whatever the
+// number of micro-batches. One goroutine may ask at a time.
 type StageChain struct {
 	table      *costmodel.Table
 	first      *Chain // with no gradients yet
 	again      *Chain // with all of them
 	firstForms [4][]Summary
 	againForms [4][]Summary
-	rotary     int64
 	padding    []int64 // prefix sums of StatePadding
 	// leastIn and leastOut are the smallest message into a stage that begins
 	// at a unit or before it, and out of one that ends behind it or later.
 	leastIn, leastOut []int64
-	train, load       bool
-	made              map[ranked][]costmodel.Phase
+
+	forms map[ranked]*closed
+	asked ranked // last, and its form
+	form  *closed
+	value []int64 // reused
 }
 
 // The forms of a unit: whether its input, and its output, is a message.
@@ -29,10 +33,7 @@ const (
 
 // NewStageChain prepares the units of a table.
 func NewStageChain(t *costmodel.Table) *StageChain {
-	c := &StageChain{table: t, train: t.Workload.Mode == costmodel.Train, load: t.Workload.Mode == costmodel.Load}
-	if t.Pipe != nil {
-		c.rotary = t.Pipe.Rotary
-	}
+	c := &StageChain{table: t, forms: map[ranked]*closed{}}
 	again := make([]costmodel.Unit, len(t.Units))
 	c.padding = make([]int64, len(t.Units)+1)
 	for u := range t.Units {
@@ -49,128 +50,163 @@ func NewStageChain(t *costmodel.Table) *StageChain {
 		}
 	}
 	c.first, c.again = NewChain(t.Units), NewChain(again)
-	c.messages()
+	c.leastMessages()
 	return c
 }
 
-// span is a stage's closed form.
+// span is a chunk in summaries.
 type span struct {
+	chunk
 	first, again Summary
-	in, out      int64 // messages
-	own          int64 // of a micro-batch's output, kept to the end of its backward
-	logits       int64 // of the last stage's, kept to the next step
-	last         bool
-	padding      int64 // of gradients and states, but where the loss is
 }
 
-func (c *StageChain) span(s costmodel.Interval) span {
-	units := c.table.Units
-	var out span
+func (c *StageChain) span(at costmodel.Interval) span {
+	var s span
+	s.messages(c.table, at)
 	form := 0
-	if s.First > 0 {
-		form = received
-		out.in = units[s.First-1].Output
+	if at.First > 0 {
+		form |= received
 	}
-	if s.End < len(units) {
+	if !s.ends {
 		form |= sends
-		out.own = units[s.End-1].Output
-		out.out = out.own
-	} else {
-		out.logits, out.last = units[s.End-1].Output, true
 	}
-	out.padding = c.padding[s.End] - c.padding[s.First]
-	out.first = stretch(c.first, &c.firstForms, s, form)
-	out.again = stretch(c.again, &c.againForms, s, form)
-	return out
+	s.padding = c.padding[at.End] - c.padding[at.First]
+	s.first = stretchOf(c.first, &c.firstForms, at, form)
+	s.again = stretchOf(c.again, &c.againForms, at, form)
+	return s
 }
 
-func stretch(c *Chain, forms *[4][]Summary, s costmodel.Interval, form int) Summary {
-	if s.End-s.First == 1 {
-		return forms[form][s.First]
+func stretchOf(chain *Chain, forms *[4][]Summary, at costmodel.Interval, form int) Summary {
+	if at.End-at.First == 1 {
+		return forms[form][at.First]
 	}
-	head, tail := forms[form&received][s.First], forms[form&sends][s.End-1]
-	if s.End-s.First == 2 {
-		return head.Join(tail)
-	}
-	return head.Join(c.Summary(s.First+1, s.End-1)).Join(tail)
+	return chain.between(forms[form&received][at.First], at, forms[form&sends][at.End-1])
 }
 
-// kept is what a micro-batch in flight holds.
-func (c *StageChain) kept(s *span) int64 { return s.first.Saved + c.rotary + s.own }
-
-// static is what a stage holds throughout.
-func (c *StageChain) static(s *span, m int64) int64 {
-	n := s.first.Static
-	if c.load {
-		return n
+// between is a stretch whose first and last unit are not those of the chain.
+func (c *Chain) between(first Summary, at costmodel.Interval, last Summary) Summary {
+	if at.End-at.First > 2 {
+		first = first.Join(c.Summary(at.First+1, at.End-1))
 	}
-	n += m * s.in
-	if c.train {
-		n += m * s.out
-	}
-	return n
+	return first.Join(last)
 }
 
-// Peak is the peak of a stage that is alone on its device: [StagePeak]
-// of it, by GPipe or 1F1B. The workspace is that of a device that runs
-// products.
-//
-// With w micro-batches in flight, K kept of each, R its cosines and sines, o
-// its output, G the gradients, L the logits of one (last stage):
-//
-//	first forwards   (w−1)(K+L) + R + forward
-//	later forwards   (w−1)K + (m−1)L + G + sent + R + forward
-//	first backward   (w−1)K + wL + R + o + backward
-//	later backwards  (w−1)K + mL + G + sent + R + o + backward again
-func (c *StageChain) Peak(s costmodel.Schedule, rank int64, at costmodel.Interval, workspace int64) int64 {
+// Peak is the peak of a rank: that of its [Pipeline], on a device that has
+// this workspace where it runs products.
+func (c *StageChain) Peak(place Rank, workspace int64) int64 {
+	sum := rankSum{value: append(c.value[:0], 0)}
+	for _, at := range place.Chunks {
+		sum.chunk(c, at)
+	}
+	if sum.ends {
+		sum.padding = 0 // that of ranks without the loss
+	}
+	return c.peak(&sum, place, workspace)
+}
+
+func (c *StageChain) peak(sum *rankSum, place Rank, workspace int64) int64 {
+	c.value = sum.value
+	if c.table.Workload.Mode == costmodel.Load {
+		return sum.throughout
+	}
+	sum.throughout += sum.padding
+	if sum.products {
+		sum.throughout += workspace
+	}
+	c.value[0] = sum.throughout
+	return c.formOf(ranked{place.Schedule, place.Index}).peak(c.value)
+}
+
+// rankSum are the figures of a rank's closed form.
+type rankSum struct {
+	value               []int64
+	throughout, padding int64
+	products, ends      bool
+}
+
+// The figures of a chunk in a rank's closed form, after one of what is there
+// throughout.
+const (
+	chunkSaved = iota
+	chunkGrads
+	chunkForward
+	chunkBackward
+	chunkAgain
+	chunkLate
+	chunkStep
+	chunkIn
+	chunkOut
+	chunkOwn
+	chunkLogits
+	chunkRotary
+	chunkFigures
+)
+
+// chunk adds the units at an interval; none, where it is empty.
+func (r *rankSum) chunk(c *StageChain, at costmodel.Interval) {
 	if at.First >= at.End {
-		return 0
+		r.add(&span{})
+		return
 	}
-	p := c.span(at)
-	return c.peak(&p, s, rank, workspace)
+	s := c.span(at)
+	r.add(&s)
 }
 
-func (c *StageChain) peak(p *span, s costmodel.Schedule, rank, workspace int64) int64 {
-	m, r := s.MicroBatches, &p.first
-	var most int64
-	switch {
-	case c.load:
-	case c.train:
-		most = c.training(p, s, rank)
-	default:
-		each := p.own + p.logits
-		most = max((m-1)*each+c.rotary+max(r.Forward, r.Late), m*each+m*p.logits)
+func (r *rankSum) add(s *span) {
+	r.throughout += s.first.Static
+	r.padding += s.padding
+	r.products = r.products || s.first.Products
+	r.ends = r.ends || s.ends
+	of := [chunkFigures]int64{
+		chunkSaved: s.first.Saved, chunkGrads: s.first.Grads, chunkForward: s.first.Forward, chunkBackward: s.first.Backward,
+		chunkAgain: s.again.Backward, chunkLate: s.first.Late, chunkStep: s.first.StepTransient,
+		chunkIn: s.in, chunkOut: s.out, chunkOwn: s.own, chunkLogits: s.logits, chunkRotary: s.rotary,
 	}
-	if r.Products && !c.load {
-		most += workspace
-	}
-	if !p.last && !c.load {
-		most += p.padding
-	}
-	return c.static(p, m) + most
+	r.value = append(r.value, of[:]...)
 }
 
-func (c *StageChain) training(p *span, s costmodel.Schedule, rank int64) int64 {
-	m, w := s.MicroBatches, s.InFlight(rank)
-	r, grads, logits, kept := &p.first, p.first.Grads, p.logits, c.kept(p)
-	most := max(
-		(w-1)*(kept+logits)+c.rotary+r.Forward,
-		w*(kept+logits),
-		(w-1)*kept+w*logits+c.rotary+p.own+r.Backward,
-		grads+2*m*logits, // merging of outputs
-		grads+m*logits+r.StepTransient,
-	)
-	if m == 1 {
-		return most
+// ranked is a rank of a schedule.
+type ranked struct {
+	schedule costmodel.Schedule
+	rank     int64
+}
+
+// formOf is a rank's closed form, made once: a search asks for the same ranks
+// over and over.
+func (c *StageChain) formOf(key ranked) *closed {
+	if c.form != nil && c.asked == key {
+		return c.form
 	}
-	sent := int64(0)
-	if s.Kind == costmodel.OneFOneB {
-		sent = p.in
+	form, ok := c.forms[key]
+	if !ok {
+		form = rankClosed(c.table.Workload.Mode, key)
+		c.forms[key] = form
 	}
-	flying := w - 1 // at the second backward
-	if m > w {
-		flying = w
-		most = max(most, (w-1)*kept+(m-1)*logits+grads+sent+c.rotary+r.Forward, w*kept+m*logits+grads+sent)
-	}
-	return max(most, (flying-1)*kept+m*logits+grads+sent+c.rotary+p.own+p.again.Backward)
+	c.asked, c.form = key, form
+	return form
+}
+
+// rankClosed is the closed form of any rank at this place of a schedule.
+func rankClosed(mode costmodel.Mode, at ranked) *closed {
+	chunks := int(max(1, at.schedule.Chunks))
+	r := rank{mode: mode, schedule: at.schedule, phases: at.schedule.Phases(at.rank), chunks: make([]chunk, chunks)}
+	form := newClosed(1+chunks*chunkFigures, func(value []int64) Producer {
+		for i := range r.chunks {
+			of := value[1+i*chunkFigures:]
+			first := Summary{
+				Saved: of[chunkSaved], Grads: of[chunkGrads], Forward: of[chunkForward], Backward: of[chunkBackward],
+				Late: of[chunkLate], StepTransient: of[chunkStep],
+			}
+			if i == 0 {
+				first.Static = value[0]
+			}
+			again := Summary{Saved: of[chunkSaved], Backward: of[chunkAgain]}
+			r.chunks[i] = chunk{
+				first: &first, again: &again, ends: true, in: of[chunkIn], out: of[chunkOut],
+				own: of[chunkOwn], logits: of[chunkLogits], rotary: of[chunkRotary],
+			}
+		}
+		return r.events
+	})
+	return &form
 }

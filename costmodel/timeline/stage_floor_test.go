@@ -33,8 +33,8 @@ func TestStageFloor(t *testing.T) {
 		}
 		inner := costmodel.Interval{First: outer.First + rng.IntN(outer.End-outer.First), End: 0}
 		inner.End = inner.First + 1 + rng.IntN(outer.End-inner.First)
-		low, high := chain.Floor(s, rank, inner, workspace), chain.Floor(s, rank, outer, workspace)
-		peak := chain.Peak(s, rank, outer, workspace)
+		all, some := Rank{s, rank, []costmodel.Interval{outer}}, Rank{s, rank, []costmodel.Interval{inner}}
+		low, high, peak := chain.Floor(some, workspace, true), chain.Floor(all, workspace, true), chain.Peak(all, workspace)
 		if low > high || high > peak {
 			t.Fatalf("%+v, rank %d: the floor of %v is %d, of %v %d, whose peak is %d", s, rank, inner, low, outer, high, peak)
 		}
@@ -81,7 +81,7 @@ func TestLoopedFloor(t *testing.T) {
 			}
 		}
 		chain := NewStageChain(table)
-		if low, peak := chain.LoopedFloor(some, 77), chain.Looped(all, 77); low > peak {
+		if low, peak := chain.Floor(some, 77, false), chain.Peak(all, 77); low > peak {
 			t.Fatalf("%+v holds %d at least, and %+v %d", some, low, all, peak)
 		}
 	}

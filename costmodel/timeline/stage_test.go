@@ -57,8 +57,9 @@ func TestStageChain(t *testing.T) {
 		rank := rng.Int64N(s.Stages)
 		at := costmodel.Interval{First: rng.IntN(n), End: 0}
 		at.End = at.First + 1 + rng.IntN(n-at.First)
-		walk := StagePeak(table, Rank{s, rank, []costmodel.Interval{at}}, dev)
-		if got := chain.Peak(s, rank, at, 2*77); got != walk.Memory.Total() {
+		place := Rank{s, rank, []costmodel.Interval{at}}
+		walk := Walk(Pipeline(table, place, dev))
+		if got := chain.Peak(place, 2*77); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v, rank %d, units %v of %d: closed form %d, walk %d (%s)", mode, s, rank, at, n, got, walk.Memory.Total(), walk.At)
 		}
 	}
@@ -86,8 +87,8 @@ func TestLooped(t *testing.T) {
 			}
 			place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: min(end, 12)})
 		}
-		walk := StagePeak(table, place, dev)
-		if got := chain.Looped(place, 2*77); got != walk.Memory.Total() {
+		walk := Walk(Pipeline(table, place, dev))
+		if got := chain.Peak(place, 2*77); got != walk.Memory.Total() {
 			t.Fatalf("%s, %+v: closed form %d, walk %d (%s)", mode, place, got, walk.Memory.Total(), walk.At)
 		}
 	}
@@ -119,14 +120,14 @@ func TestStagePeakOfPhases(t *testing.T) {
 			end = first + 1 + rng.IntN(2)
 			place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: end})
 		}
-		want := stagePeak(table, place, dev, []costmodel.Phase{{Actions: place.Schedule.Order(place.Index), Times: 1}})
-		if got := StagePeak(table, place, dev); got != want {
+		every := rankOf(table, place, dev)
+		every.phases = []costmodel.Phase{{Actions: place.Schedule.Order(place.Index), Times: 1}}
+		want := Walk(every.events)
+		if got := Walk(Pipeline(table, place, dev)); got != want {
 			t.Fatalf("%+v: %+v, want %+v", place, got, want)
 		}
-		if place.Schedule.Kind == costmodel.Interleaved {
-			if got := NewStageChain(table).Looped(place, 2*77); got != want.Memory.Total() {
-				t.Fatalf("%+v: looped %d, want %d", place, got, want.Memory.Total())
-			}
+		if got := NewStageChain(table).Peak(place, 2*77); got != want.Memory.Total() {
+			t.Fatalf("%+v: the chain says %d, want %d", place, got, want.Memory.Total())
 		}
 	}
 }

@@ -69,7 +69,7 @@ func TestWalkJudgesRun(t *testing.T) {
 				if got := chain.Summary(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				walk := timeline.Walk(mode, held, k)
+				walk := timeline.Walk(timeline.DeviceMap(mode, held, k))
 				if walk.Memory.Total() != fold.Peak(k) {
 					t.Fatalf("%s [%d, %d): the walk holds %d at %s, the run %d\n%+v", mode, a, b, walk.Memory.Total(), walk.At, fold.Peak(k), units[a:b])
 				}
@@ -125,7 +125,7 @@ func TestJoin(t *testing.T) {
 func TestWalkByHand(t *testing.T) {
 	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Steps: []costmodel.Step{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
 	head := &costmodel.Unit{Params: 5, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
-	got := timeline.Walk(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2})
+	got := timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2}))
 	want := timeline.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
@@ -138,19 +138,19 @@ func TestWalkByHand(t *testing.T) {
 		40: {At: "last token in a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 90, Activations: 25}},
 	} {
 		body := &costmodel.Unit{Products: true, Steps: []costmodel.Step{{Layer: "a", KV: 50, Grown: grown, Late: 25, Forward: 70}}}
-		if got := timeline.Walk(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9}); got != want {
+		if got := timeline.Walk(timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9})); got != want {
 			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
 		}
 	}
 	// Nothing but lookups: no workspace. Outputs of which the caller drops all
 	// but the loss are gone when the gradients come.
 	lookup := &costmodel.Unit{Params: 10, Padding: 2, Steps: []costmodel.Step{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
-	got = timeline.Walk(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true})
+	got = timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true}))
 	want = timeline.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
 	if got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := timeline.Walk(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{}); got.Memory.Total() != 35 || got.At != "weights" {
+	if got := timeline.Walk(timeline.DeviceMap(costmodel.Load, []*costmodel.Unit{block, head}, timeline.Resident{})); got.Memory.Total() != 35 || got.At != "weights" {
 		t.Errorf("load: %+v", got)
 	}
 }
@@ -165,7 +165,7 @@ func TestStreamedLate(t *testing.T) {
 	s := u.Streamed()
 	kept := timeline.Resident{}
 	peak := func(u *costmodel.Unit) int64 {
-		p := timeline.Walk(costmodel.Infer, []*costmodel.Unit{u}, kept)
+		p := timeline.Walk(timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, kept))
 		return p.Memory.Total()
 	}
 	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a

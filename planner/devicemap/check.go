@@ -28,10 +28,13 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	c.overlaps(flat)
 	c.place()
 	c.tiers(t.Workload.Strategy, t.Workload.Mode)
-	if t.Workload.Strategy.Traits().Staged { // a tied parameter has a copy on each stage
+	switch strategy := t.Workload.Strategy; {
+	case strategy.Traits().Staged: // a tied parameter has a copy on each stage
 		c.pipeline(g, stagesOf(t, c.m, len(topo.Devices)), t.Workload.Mode == costmodel.Train)
-	} else {
+	case mapped(strategy):
 		c.ties()
+	default:
+		c.fault(UnknownEngine, "", "strategy %q runs no device map", strategy)
 	}
 	r := &Report{Map: c.m, Devices: Predict(t, topo, c.m), Warnings: c.warnings}
 	r.Imbalance = Imbalance(r.Devices)
@@ -42,14 +45,18 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 
 // CheckReplicas judges devices on which every GPU runs the whole model
 // ([costmodel.Traits]): there is no map, and all that can be
-// wrong is that it does not fit.
-func CheckReplicas(t *costmodel.Table, topo *costmodel.Topology) *Report {
+// wrong is that it does not fit. A strategy that has no replicas is an error.
+func CheckReplicas(t *costmodel.Table, topo *costmodel.Topology) (*Report, error) {
 	var c checker
-	r := &Report{Devices: PredictReplicas(t, topo)}
+	devices, err := PredictReplicas(t, topo)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Devices: devices}
 	r.Imbalance = Imbalance(r.Devices)
 	c.fit(r.Devices)
 	r.Faults, r.Warnings = c.faults, c.warnings
-	return r
+	return r, nil
 }
 
 // CheckMap is [Check] of a map by unit: the re-check of a solver's answer.

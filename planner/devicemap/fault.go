@@ -18,6 +18,9 @@ const (
 	// OffloadInTraining is a unit that leaves the GPUs in training, which
 	// Accelerate's hooks cannot do: they drop the weights after forward.
 	OffloadInTraining FaultKind = "offload-in-training"
+	// UnknownEngine is a strategy that runs no device map: of what a device
+	// then holds, nothing is known.
+	UnknownEngine FaultKind = "unknown-engine"
 )
 
 // Fault is one thing that is wrong with a device map.

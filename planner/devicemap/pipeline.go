@@ -86,7 +86,7 @@ func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Devi
 	for len(place.Chunks) < int(p.schedule.Chunks) {
 		place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
 	}
-	out.Predicted = predicted(timeline.StagePeak(t, place, dev), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
+	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(t, place, dev)), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
 	out.Predicted.widen(t.Band)
 }
 

@@ -47,10 +47,14 @@ func (p *Prediction) Share() float64 {
 	return float64(p.Predicted.PeakAllocatedBytes+p.Predicted.OverheadBytes) / float64(p.Budget())
 }
 
-// Predict walks through a step on every device of the topology.
+// Predict walks through a step on every device of the topology. Of a strategy
+// that runs no device map it says nothing, and [Check] finds it at fault.
 func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
-	if t.Workload.Strategy.Traits().Staged {
+	switch strategy := t.Workload.Strategy; {
+	case strategy.Traits().Staged:
 		return stagesOf(t, m, len(topo.Devices)).predict(t, topo)
+	case !mapped(strategy):
+		m = nil
 	}
 	out := make([]Prediction, len(topo.Devices))
 	held := make([][]*costmodel.Unit, len(topo.Devices))
@@ -71,8 +75,8 @@ func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
 }
 
 // PredictReplicas is every GPU's prediction where each runs the whole model
-// ([costmodel.Traits]).
-func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction {
+// ([costmodel.Traits]). A strategy that has no replicas is an error.
+func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
 	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
 	for d := range out {
@@ -80,7 +84,11 @@ func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction 
 		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
 		peak, known := peaks[*dev]
 		if !known {
-			peak = timeline.Replica(t, dev)
+			events, err := timeline.Replica(t, dev)
+			if err != nil {
+				return nil, err
+			}
+			peak = timeline.Walk(events)
 			peaks[*dev] = peak
 		}
 		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, true))
@@ -91,14 +99,18 @@ func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) []Prediction 
 		p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
 		out[d] = p
 	}
-	return out
+	return out, nil
 }
+
+// mapped reports a strategy that runs a device map in sequence. The empty one
+// is what estimate.Resolve makes of it.
+func mapped(s costmodel.Strategy) bool { return s == "" || s.Traits().Sequential }
 
 func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
 	p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
 	kept := timeline.ResidentOn(t, d, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
-		peak := timeline.Walk(t.Workload.Mode, units, kept)
+		peak := timeline.Walk(timeline.DeviceMap(t.Workload.Mode, units, kept))
 		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, kept.Output > 0 || endsModel(units)))
 		p.Predicted.widen(t.Band)
 	}

@@ -1,0 +1,106 @@
+package timeline
+
+import (
+	"cmp"
+	"slices"
+)
+
+// closed is the fold of an engine's events for all sizes at once. The events
+// of an engine over [Summary] values, and so the total at each moment, are
+// linear in the figures that the engine is made of; closed keeps, for each
+// moment that may be the largest, how often each figure counts in it. It costs
+// a fold per figure to make, and then answers in the time of a few sums, which
+// a search asks for again and again.
+type closed struct {
+	terms []term
+	ends  []int // of each moment's terms
+}
+
+// term is a figure, by its number, and how often it counts.
+type term struct {
+	figure int
+	times  int64
+}
+
+// newClosed asks for the events where one figure is 1 and all others are 0,
+// for each in turn. The events must be the same ones whatever the figures are,
+// and these are never negative: a moment that counts none of them more often
+// than another does cannot be larger than it.
+func newClosed(figures int, events func(value []int64) Producer) closed {
+	var moments [][]int64 // how often each figure counts
+	value := make([]int64, figures)
+	for figure := range value {
+		value[figure] = 1
+		for at, total := range momentsOf(events(value)) {
+			if at == len(moments) {
+				moments = append(moments, make([]int64, figures))
+			}
+			moments[at][figure] = total
+		}
+		value[figure] = 0
+	}
+	// The largest sums first, so that a moment is only compared with those
+	// that it may lie below.
+	slices.SortStableFunc(moments, func(a, b []int64) int { return cmp.Compare(sum(b), sum(a)) })
+	var kept [][]int64
+	var out closed
+	for _, moment := range moments {
+		if slices.ContainsFunc(kept, func(larger []int64) bool { return below(moment, larger) }) {
+			continue
+		}
+		kept = append(kept, moment)
+		for figure, times := range moment {
+			if times != 0 {
+				out.terms = append(out.terms, term{figure, times})
+			}
+		}
+		out.ends = append(out.ends, len(out.terms))
+	}
+	return out
+}
+
+// momentsOf lists what there is at each moment.
+func momentsOf(events Producer) []int64 {
+	var now int64
+	var out []int64
+	events(func(e Event) {
+		now += e.Change.Total()
+		if e.What != "" {
+			out = append(out, now+e.Over.Total())
+		}
+	})
+	return out
+}
+
+// below reports that no figure counts more often in a than in b.
+func below(a, b []int64) bool {
+	for figure := range a {
+		if a[figure] > b[figure] {
+			return false
+		}
+	}
+	return true
+}
+
+func sum(values []int64) int64 {
+	var all int64
+	for _, value := range values {
+		all += value
+	}
+	return all
+}
+
+// peak is the largest moment with these figures.
+func (c *closed) peak(value []int64) int64 {
+	var most int64
+	begin := 0
+	for _, end := range c.ends {
+		var total int64
+		for _, t := range c.terms[begin:end] {
+			total += t.times * value[t.figure]
+		}
+		most = max(most, total)
+		begin = end
+	}
+	return most
+}

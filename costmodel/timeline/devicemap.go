@@ -1,0 +1,145 @@
+package timeline
+
+import (
+	"sync"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Resident is what a device holds besides its units.
+type Resident struct {
+	Workspace int64 // throughout, where the device runs matrix products
+	Output    int64 // from the end of forward on: the model's outputs, copied to the input's device
+	// OutputDropped: Output is gone before backward begins.
+	OutputDropped bool
+	// Buckets are buffers for communication, throughout.
+	Buckets int64
+	// LastGradients: gradients of the step before are there until backward.
+	LastGradients bool
+}
+
+// ResidentOn is what device d holds besides its units. The input's device gets
+// the outputs even where it holds no unit: the caller put the input there.
+func ResidentOn(t *costmodel.Table, d int, dev *costmodel.Device, idle bool) Resident {
+	var resident Resident
+	if t.Workload.Mode == costmodel.Load {
+		return resident
+	}
+	if !idle {
+		resident.Workspace = t.Workspaces * dev.WorkspaceBytes
+	}
+	resident.Buckets, resident.LastGradients = t.Buckets, t.LastGradients
+	if d == t.InputDevice {
+		resident.Output, resident.OutputDropped = t.OutputBytes, t.OutputsDropped
+	}
+	return resident
+}
+
+// DeviceMap is the engine of one device under a device map, and of a replica
+// whose parameters are whole: a step through the units that it holds, which
+// stand in time order.
+func DeviceMap(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) Producer {
+	return func(emit func(Event)) { deviceMap(mode, units(held), &resident, emit) }
+}
+
+func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(Event)) {
+	start(held, resident, emit)
+	if mode == costmodel.Load {
+		return
+	}
+	sum := held.totals()
+	var before int64 // gradients that the step before left
+	if resident.LastGradients {
+		before = sum.grads
+		emit(Event{Change: gradients(before), What: "weights"})
+	}
+	held.forward(emit)
+	held.bodyEnd(emit)
+	held.head(emit)
+	endForward(resident, before, emit)
+	if mode != costmodel.Train {
+		return
+	}
+	held.backward(emit)
+	held.last(emit)
+	emit(Event{Over: activations(sum.step), What: "optimizer step"})
+}
+
+// start is what is there throughout.
+func start(held stretch, resident *Resident, emit func(Event)) {
+	held.static(emit)
+	there := buffers(resident.Buckets)
+	if held.totals().products {
+		there.Workspace = resident.Workspace
+	}
+	emit(Event{Change: there, What: "weights"})
+}
+
+// endForward hands over the outputs; then the gradients of the step before are
+// dropped, and the outputs where the caller does not keep them.
+func endForward(resident *Resident, before int64, emit func(Event)) {
+	emit(Event{Change: activations(resident.Output), What: "end of forward"})
+	gone := gradients(-before)
+	if resident.OutputDropped {
+		gone.Activations = -resident.Output
+	}
+	emit(Event{Change: gone})
+}
+
+// The figures of a device map's closed form.
+const (
+	ofThroughout = iota // with buffers and workspace
+	ofSaved
+	ofGrads
+	ofForward
+	ofBackward
+	ofLast
+	ofStep
+	ofComplete // saved, with caches that have grown: less than before where a window drops some
+	ofLate
+	ofOutput
+	deviceFigures
+)
+
+// deviceClosed is a device map's closed form, by whether the last gradients
+// are there and the outputs dropped. What a unit holds to the end of the body
+// is no figure of its own: the peak of forward counts it.
+var deviceClosed = sync.OnceValue(func() *[2][2]closed {
+	forms := new([2][2]closed)
+	for last := range forms {
+		for dropped := range forms[last] {
+			resident := Resident{LastGradients: last == 1, OutputDropped: dropped == 1}
+			forms[last][dropped] = newClosed(deviceFigures, func(value []int64) Producer {
+				held := Summary{
+					Static: value[ofThroughout], Saved: value[ofSaved], Grads: value[ofGrads],
+					Forward: value[ofForward], Backward: value[ofBackward], Last: value[ofLast],
+					StepTransient: value[ofStep], Grown: value[ofComplete] - value[ofSaved], Late: value[ofLate],
+				}
+				resident.Output = value[ofOutput]
+				return func(emit func(Event)) { deviceMap(costmodel.Train, &held, &resident, emit) }
+			})
+		}
+	}
+	return forms
+})
+
+// Peak is the most that a device with these units holds at once: the fold of
+// its [DeviceMap].
+func (s Summary) Peak(resident Resident) int64 {
+	throughout := s.Static + resident.Buckets
+	if s.Products {
+		throughout += resident.Workspace
+	}
+	form := &deviceClosed()[index(resident.LastGradients)][index(resident.OutputDropped)]
+	return form.peak([]int64{
+		ofThroughout: throughout, ofSaved: s.Saved, ofGrads: s.Grads, ofForward: s.Forward, ofBackward: s.Backward,
+		ofLast: s.Last, ofStep: s.StepTransient, ofComplete: s.Saved + s.Grown, ofLate: s.Late, ofOutput: resident.Output,
+	})
+}
+
+func index(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}

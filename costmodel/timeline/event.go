@@ -1,0 +1,89 @@
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// Event is a change of what a device holds, and a moment to look at: first
+// Change comes and stays (or goes, where it is negative), then Over is there
+// besides for a while. Both are bytes by category.
+type Event struct {
+	Change, Over costmodel.Memory
+	// What and Layer name the moment together, once it is the peak: "forward
+	// of " and "model.layers.3". Without What the event is a change alone, in
+	// the middle of something that another event looks at.
+	What, Layer string
+}
+
+// Producer hands the events of one step on one device to emit, in the order
+// in which they happen. An engine is a Producer and nothing else: what its
+// events add up to is for [Walk] and [FoldOf] to say.
+type Producer func(emit func(Event))
+
+// Peak is the moment when a device holds most.
+type Peak struct {
+	Memory costmodel.Memory // by category, at that moment
+	At     string           // "loss backward", "forward of model.layers.3", …
+}
+
+// Walk is the plain reading of events, one by one: the first of the largest
+// moments, by category. It is what is printed, and what every map is checked
+// with.
+func Walk(events Producer) Peak {
+	var now, most costmodel.Memory
+	var what, layer string
+	events(func(e Event) {
+		now = add(now, e.Change, 1)
+		if e.What == "" {
+			return
+		}
+		if at := add(now, e.Over, 1); what == "" || at.Total() > most.Total() {
+			most, what, layer = at, e.What, e.Layer
+		}
+	})
+	return Peak{Memory: most, At: what + layer}
+}
+
+// Fold is what any sequence of events adds up to: what it leaves, and the most
+// at its moments, both above what was there before it. A sequence without a
+// moment has a peak of 0.
+type Fold struct{ Net, Peak int64 }
+
+// FoldOf is the closed reading of events: their sum, whatever their
+// categories. Its Peak is that of [Walk].
+func FoldOf(events Producer) Fold {
+	var fold Fold
+	seen := false
+	events(func(e Event) {
+		fold.Net += e.Change.Total()
+		if e.What == "" {
+			return
+		}
+		if at := fold.Net + e.Over.Total(); !seen || at > fold.Peak {
+			fold.Peak, seen = at, true
+		}
+	})
+	return fold
+}
+
+// Join is f followed by g. It is associative, so that the folds of parts, once
+// made, answer for whatever is put together from them.
+func (f Fold) Join(g Fold) Fold {
+	return Fold{Net: f.Net + g.Net, Peak: max(f.Peak, f.Net+g.Peak)}
+}
+
+// add is m and so many times n.
+func add(m, n costmodel.Memory, times int64) costmodel.Memory {
+	return costmodel.Memory{
+		Params:         m.Params + times*n.Params,
+		Grads:          m.Grads + times*n.Grads,
+		OptimizerState: m.OptimizerState + times*n.OptimizerState,
+		Activations:    m.Activations + times*n.Activations,
+		KVCache:        m.KVCache + times*n.KVCache,
+		Workspace:      m.Workspace + times*n.Workspace,
+		CommBuffers:    m.CommBuffers + times*n.CommBuffers,
+	}
+}
+
+// activations and gradients are an amount of one category.
+func activations(bytes int64) costmodel.Memory { return costmodel.Memory{Activations: bytes} }
+func gradients(bytes int64) costmodel.Memory   { return costmodel.Memory{Grads: bytes} }
+func buffers(bytes int64) costmodel.Memory     { return costmodel.Memory{CommBuffers: bytes} }

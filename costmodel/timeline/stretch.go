@@ -1,0 +1,179 @@
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// stretch is units that run one after another, as an engine sees them: it
+// makes the events of each part of a step. [units] makes them layer by layer,
+// a [Summary] as one that stands for all, so that an engine is written once
+// for both readings.
+type stretch interface {
+	totals() totals
+	// static is what is there throughout.
+	static(emit func(Event))
+	// forward keeps what backward needs; bodyEnd drops what only the body of
+	// the model needed and completes the caches; head is what runs then.
+	forward(emit func(Event))
+	bodyEnd(emit func(Event))
+	head(emit func(Event))
+	// infer is a forward of which nothing stays.
+	infer(emit func(Event))
+	backward(emit func(Event))
+	// last is each unit's backward where it runs after that of all others.
+	last(emit func(Event))
+}
+
+// totals are what does not depend on the order.
+type totals struct {
+	grads, step int64
+	products    bool // anything in it runs matrix products
+}
+
+// units are a stretch of which each layer's events are told.
+type units []*costmodel.Unit
+
+func (s units) totals() totals {
+	var sum totals
+	for _, unit := range s {
+		sum.step += unit.StepTransient
+		sum.products = sum.products || unit.Products
+		for i := range unit.Steps {
+			sum.grads += unit.Steps[i].Grads
+		}
+	}
+	return sum
+}
+
+func (s units) static(emit func(Event)) {
+	for _, unit := range s {
+		emit(Event{Change: costmodel.Memory{
+			Params:         unit.Params + unit.Buffers,
+			OptimizerState: unit.OptimizerState,
+			Grads:          unit.HeldGrads,
+			Workspace:      unit.Padding, // the allocator's rounding of parameters
+		}})
+	}
+}
+
+func (s units) forward(emit func(Event)) {
+	for _, unit := range s {
+		if unit.Recompute {
+			forwardToKeep(unit, emit)
+		} else {
+			forwardToSave(unit, emit)
+		}
+		emit(Event{Change: activations(unit.Handed + unit.Cached), What: "forward of ", Layer: unit.Name})
+	}
+}
+
+func forwardToSave(unit *costmodel.Unit, emit func(Event)) {
+	for i := range unit.Steps {
+		step := &unit.Steps[i]
+		what, layer := "forward of ", step.Layer
+		if step.Loss {
+			what, layer = "loss forward", ""
+		}
+		// Forward counts the cache, which stays.
+		emit(Event{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer})
+		emit(Event{Change: activations(step.Saved + step.Held)})
+	}
+}
+
+// forwardToKeep is the forward of a unit that is recomputed: what its layers
+// save is gone when it ends.
+func forwardToKeep(unit *costmodel.Unit, emit func(Event)) {
+	var saved, kept int64
+	for i := range unit.Steps {
+		step := &unit.Steps[i]
+		emit(Event{Over: activations(saved + step.Forward), What: "forward of ", Layer: step.Layer})
+		saved += step.Saved
+		kept += step.Kept
+	}
+	emit(Event{Change: activations(kept)})
+}
+
+func (s units) bodyEnd(emit func(Event)) {
+	for _, unit := range s {
+		end := costmodel.Memory{Activations: -unit.Cached}
+		for i := range unit.Steps {
+			end.Activations -= unit.Steps[i].Held
+			end.KVCache += unit.Steps[i].Grown
+		}
+		emit(Event{Change: end})
+	}
+}
+
+// grows reports caches that grow after the prompt: what runs at the end is
+// then the last token, through every layer.
+func (s units) grows() bool {
+	for _, unit := range s {
+		for i := range unit.Steps {
+			if unit.Steps[i].Grown != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s units) head(emit func(Event)) { s.headOf(s.grows(), emit) }
+
+func (s units) headOf(grown bool, emit func(Event)) {
+	what := "forward of "
+	if grown {
+		what = "last token in "
+	}
+	for _, unit := range s {
+		for i := range unit.Steps {
+			if step := &unit.Steps[i]; step.Late != 0 {
+				emit(Event{Over: activations(step.Late), What: what, Layer: step.Layer})
+			}
+		}
+	}
+}
+
+func (s units) infer(emit func(Event)) {
+	for _, unit := range s {
+		for i := range unit.Steps {
+			step := &unit.Steps[i]
+			emit(Event{Over: activations(max(step.Forward, step.Late)), What: "forward of ", Layer: step.Layer})
+		}
+	}
+}
+
+func (s units) backward(emit func(Event)) {
+	for i := len(s) - 1; i >= 0; i-- {
+		backward(s[i], emit)
+	}
+}
+
+func backward(unit *costmodel.Unit, emit func(Event)) {
+	if unit.Handed > 0 {
+		// What it handed on stays until the next unit's backward is done.
+		emit(Event{What: "backward of ", Layer: unit.Name})
+		emit(Event{Change: activations(-unit.Handed)})
+	}
+	if unit.Recompute {
+		for i := range unit.Steps {
+			step := &unit.Steps[i]
+			// Forward counts what was kept.
+			emit(Event{Change: activations(-step.Kept), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
+			emit(Event{Change: activations(step.Saved)})
+		}
+	}
+	for i := len(unit.Steps) - 1; i >= 0; i-- {
+		step := &unit.Steps[i]
+		what, layer := "backward of ", step.Layer
+		if step.Loss {
+			what, layer = "loss backward", ""
+		}
+		over := costmodel.Memory{Activations: step.Backward - step.BackwardGrads, Grads: step.BackwardGrads}
+		emit(Event{Over: over, What: what, Layer: layer})
+		emit(Event{Change: costmodel.Memory{Activations: -step.Saved, Grads: step.Grads}})
+	}
+}
+
+func (s units) last(emit func(Event)) {
+	for _, unit := range s {
+		emit(Event{Over: activations(unit.Last), What: "backward of ", Layer: unit.Name})
+	}
+}

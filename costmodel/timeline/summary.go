@@ -1,0 +1,125 @@
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// Summary is a stretch of units on one device in a few figures: the folds of
+// its forward and of its backward, and what is outside of both. Forward and
+// backward nest, as of two stretches the later one runs back first, and so do
+// summaries ([Summary.Join]): they are a monoid, and the zero Summary is empty.
+type Summary struct {
+	Static int64 // alive throughout
+	Saved  int64 // kept after forward: activations and KV cache
+	Grads  int64 // left by backward
+	// Forward is the peak of forward, above Static; Backward that of backward,
+	// at whose start Saved is there.
+	Forward, Backward int64
+	Last              int64 // peak of a backward after all others, above Grads
+	StepTransient     int64 // what the optimizer's step adds
+	Held              int64 // kept to the end of the model's body
+	Grown             int64 // what the KV cache gains after the prompt
+	Late              int64 // peak when all of Saved and Grown is there, above them
+	Products          bool  // anything in it runs matrix products
+}
+
+// Of folds the events of one unit.
+func Of(unit *costmodel.Unit) Summary {
+	alone := units{unit}
+	sum, forward, end := alone.totals(), FoldOf(alone.forward), FoldOf(alone.bodyEnd)
+	out := Summary{
+		Static:        FoldOf(alone.static).Net,
+		Grads:         sum.grads,
+		Forward:       forward.Peak,
+		Last:          FoldOf(alone.last).Peak,
+		StepTransient: sum.step,
+		Late:          FoldOf(alone.head).Peak,
+		Products:      sum.products,
+	}
+	for i := range unit.Steps {
+		out.Grown += unit.Steps[i].Grown
+	}
+	out.Held = out.Grown - end.Net
+	out.Saved = forward.Net - out.Held
+	out.Backward = out.Saved + FoldOf(alone.backward).Peak
+	return out
+}
+
+// folds are those of forward, and of backward from where that starts.
+func (s *Summary) folds() (forward, backward Fold) {
+	return Fold{s.Saved + s.Held, s.Forward}, Fold{s.Grads - s.Saved, s.Backward - s.Saved}
+}
+
+// Join is s followed by next on the same device.
+func (s Summary) Join(next Summary) Summary {
+	forward, backward := s.folds()
+	nextForward, nextBackward := next.folds()
+	saved := s.Saved + next.Saved
+	return Summary{
+		Static:        s.Static + next.Static,
+		Saved:         saved,
+		Grads:         s.Grads + next.Grads,
+		Forward:       forward.Join(nextForward).Peak,
+		Backward:      saved + nextBackward.Join(backward).Peak,
+		Last:          max(s.Last, next.Last),
+		StepTransient: s.StepTransient + next.StepTransient,
+		Held:          s.Held + next.Held,
+		Grown:         s.Grown + next.Grown,
+		Late:          max(s.Late, next.Late),
+		Products:      s.Products || next.Products,
+	}
+}
+
+// Least is at most both in every figure.
+func (s Summary) Least(other Summary) Summary {
+	return Summary{
+		Static:        min(s.Static, other.Static),
+		Saved:         min(s.Saved, other.Saved),
+		Grads:         min(s.Grads, other.Grads),
+		Forward:       min(s.Forward, other.Forward),
+		Backward:      min(s.Backward, other.Backward),
+		Last:          min(s.Last, other.Last),
+		StepTransient: min(s.StepTransient, other.StepTransient),
+		Held:          min(s.Held, other.Held),
+		Grown:         min(s.Grown, other.Grown),
+		Late:          min(s.Late, other.Late),
+		Products:      s.Products && other.Products,
+	}
+}
+
+// The Summary as a [stretch]: each part is one event, at whose moment there is
+// the most of the part.
+
+func (s *Summary) totals() totals {
+	return totals{grads: s.Grads, step: s.StepTransient, products: s.Products}
+}
+
+func (s *Summary) static(emit func(Event)) {
+	emit(Event{Change: costmodel.Memory{Params: s.Static}})
+}
+
+func (s *Summary) forward(emit func(Event)) {
+	forward, _ := s.folds()
+	emit(forward.event())
+}
+
+func (s *Summary) bodyEnd(emit func(Event)) {
+	emit(Event{Change: activations(s.Grown - s.Held)})
+}
+
+func (s *Summary) head(emit func(Event)) { emit(Fold{0, s.Late}.event()) }
+
+func (s *Summary) infer(emit func(Event)) {
+	emit(Fold{0, s.Forward}.event())
+	emit(Fold{0, s.Late}.event())
+}
+
+func (s *Summary) backward(emit func(Event)) {
+	_, backward := s.folds()
+	emit(backward.event())
+}
+
+func (s *Summary) last(emit func(Event)) { emit(Fold{0, s.Last}.event()) }
+
+// event stands for the whole sequence that was folded.
+func (f Fold) event() Event {
+	return Event{Change: activations(f.Net), Over: activations(f.Peak - f.Net), What: "a stretch"}
+}
