@@ -23,5 +23,4 @@ type Origin string
 const (
 	Analytic Origin = "analytic" // from the op's dimensions, by a formula
 	Declared Origin = "declared" // from the model file
-	Measured Origin = "measured" // from a profile
 )

@@ -10,9 +10,6 @@ const (
 	OneFOneB    ScheduleKind = "1f1b"
 	GPipe       ScheduleKind = "gpipe"
 	Interleaved ScheduleKind = "interleaved"
-	ZBH1        ScheduleKind = "zb-h1"
-	ZBH2        ScheduleKind = "zb-h2"
-	ZBV         ScheduleKind = "zb-v"
 )
 
 // Schedule is a pipeline's: Stages GPUs, each with Chunks runs of the chain
@@ -143,11 +140,4 @@ func (s Schedule) interleaved(rank int64) []Action {
 		}
 	}
 	return out
-}
-
-// Bubble is the part of a step in which a GPU waits where all chunks take the
-// same time: (p − 1) / (v·m + p − 1) (Narayanan et al., SC 2021, §2.2).
-func (s Schedule) Bubble() float64 {
-	p := float64(s.Stages)
-	return (p - 1) / (float64(max(1, s.Chunks)*s.MicroBatches) + p - 1)
 }

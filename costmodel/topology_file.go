@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// TopologyVersion is the format of a topology file.
-const TopologyVersion = "devmap.topology/v1"
+// topologyVersion is the format of a topology file.
+const topologyVersion = "devmap.topology/v1"
 
 type fileTopology struct {
 	FormatVersion string       `json:"format_version"`
@@ -79,8 +79,8 @@ func ParseTopology(file string, data []byte, base func(name string) Device) (*To
 	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {
 		return nil, err
 	}
-	if ft.FormatVersion != TopologyVersion {
-		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", ft.FormatVersion, TopologyVersion)}
+	if ft.FormatVersion != topologyVersion {
+		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", ft.FormatVersion, topologyVersion)}
 	}
 	t := &Topology{Links: ft.Links, HostMemoryBytes: ft.HostMemory}
 	for i, fd := range ft.Devices {
@@ -103,5 +103,5 @@ func (t Topology) MarshalJSON() ([]byte, error) {
 		Devices       []Device `json:"devices"`
 		Links         []Link   `json:"links,omitzero"`
 		HostMemory    int64    `json:"host_memory_bytes,omitzero"`
-	}{TopologyVersion, t.Devices, t.Links, t.HostMemoryBytes})
+	}{topologyVersion, t.Devices, t.Links, t.HostMemoryBytes})
 }

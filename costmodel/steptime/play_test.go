@@ -210,6 +210,27 @@ func TestPlay(t *testing.T) {
 	}
 }
 
+// TestPlayBubble: where all chunks take the same time, a rank waits for
+// (p − 1) / (v·m + p − 1) of the step (Narayanan et al., SC 2021, §2.2), and of
+// an interleaved one, whose neighbours wait for each other, for no less.
+func TestPlayBubble(t *testing.T) {
+	for _, s := range []costmodel.Schedule{
+		{Kind: costmodel.GPipe, Stages: 3, Chunks: 1, MicroBatches: 5},
+		{Kind: costmodel.OneFOneB, Stages: 4, Chunks: 1, MicroBatches: 8},
+		{Kind: costmodel.Interleaved, Stages: 4, Chunks: 2, MicroBatches: 8},
+	} {
+		p := &pipe{Schedule: s, train: true}
+		for i := range s.Stages * s.Chunks {
+			p.stages = append(p.stages, Stage{Rank: int(i % s.Stages), Forward: 1, Backward: 2})
+		}
+		step, work := slices.Max(p.ends()), float64(3*s.Chunks*s.MicroBatches)
+		ranks := float64(s.Stages)
+		if got, want := (step-work)/step, (ranks-1)/(float64(s.Chunks*s.MicroBatches)+ranks-1); got < want-1e-12 || s.Chunks == 1 && got > want+1e-12 || got > 0.3 {
+			t.Errorf("%+v: a bubble of %v, want %v", s, got, want)
+		}
+	}
+}
+
 // TestPlayMissing: of stages that are fewer than the chunks of all ranks, those
 // that are there run.
 func TestPlayMissing(t *testing.T) {
@@ -236,7 +257,7 @@ func TestPlayNoLink(t *testing.T) {
 		t.Errorf("%v, want 6 and 5 s", got)
 	}
 	unknown := s
-	unknown.Kind = costmodel.ZBV
+	unknown.Kind = "zb-v"
 	apart := slices.Clone(stages)
 	apart[0].From = math.Inf(1)
 	for _, p := range []*pipe{{s, true, apart}, {unknown, true, stages}} {
