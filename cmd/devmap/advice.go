@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -27,10 +28,11 @@ func advice(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *
 	if verb == "set" && len(p.Graph.TiedUnits()) > 0 {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
-	for _, fewer := range strategy.Fewer(ctx, asked, s.LargestShare()) {
-		msg += fmt.Sprintf("; %s would do as well", fewer.What)
+	fewer, lower := strategy.Alternatives(ctx, asked, s.LargestShare())
+	for i := range fewer {
+		msg += fmt.Sprintf("; %s would do as well", ask.Told(&fewer[i]))
 	}
-	if helps := changeLines(strategy.Tried(ctx, asked, s.LargestShare())); len(helps) > 0 {
+	if helps := changeLines(lower); len(helps) > 0 {
 		msg += "; what would lower it: " + strings.Join(helps, "; ")
 	}
 	return []string{msg}
@@ -40,7 +42,7 @@ func advice(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *
 func changeLines(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
-		out = append(out, changes[i].What+": "+outcome(changes[i].Row.Solution))
+		out = append(out, ask.Told(&changes[i])+": "+outcome(changes[i].Row.Solution))
 	}
 	return out
 }

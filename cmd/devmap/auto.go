@@ -16,10 +16,10 @@ import (
 // choose finds the fastest strategy that fits, and says which and why.
 func (c *planCommand) choose(ctx context.Context, p *strategy.Problem) (*strategy.Row, string, error) {
 	rows := strategy.Rows(ctx, p)
-	best := strategy.Best(rows)
-	if best == nil {
+	if len(rows) == 0 || !rows[0].Fits() {
 		return nil, "", nothingFits(ctx, p, rows)
 	}
+	best := &rows[0]
 	why := reason(rows)
 	if never := estimate.Unmeasured(&best.Resolved); never != "" {
 		why += "; " + never + " was never measured: its figures rest on the engine's code alone"
@@ -67,8 +67,8 @@ func reason(rows []strategy.Row) string {
 // nothingFits is the error of a table in which no row fits: what is missing
 // in the nearest, and what would help.
 func nothingFits(ctx context.Context, p *strategy.Problem, rows []strategy.Row) error {
-	near := strategy.Nearest(rows)
-	if near == nil {
+	near := &rows[0] // of those that do not fit, which stand before those that are refused
+	if near.Refused != nil {
 		if len(rows) == 1 {
 			return rows[0].Refused
 		}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -14,13 +13,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-type checkCommand struct{ shared }
+type checkCommand struct{ *ask.Request }
 
 func newCheck() *cobra.Command {
 	c := &checkCommand{}
@@ -33,27 +32,16 @@ devices along; flags override them. Under ddp, zero, fsdp and hsdp a plan has no
 map: each GPU's peak is judged.`,
 		Example: `  devmap check ./Qwen2.5-3B device_map.json --gpus 4 --mode train --batch 4
   devmap check model.json plan.json`,
-		ValidArgsFunction: completeModel,
+		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(2, "MODEL and MAP"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
 	}
-	c.workload(cmd.Flags())
-	c.devices(cmd.Flags())
-	c.later(cmd.Flags())
-	c.placement(cmd.Flags())
-	cmd.Flags().DurationVar(new(time.Duration), "time-limit", planner.DefaultTimeLimit, "for plan")
-	for _, name := range searchFlags {
-		if err := cmd.Flags().MarkHidden(name); err != nil {
-			panic(err) // the flag was made above
-		}
-	}
-	cmd.Flags().BoolVar(&c.json, "json", false, "the machine form on stdout, no table")
+	c.Request = ask.New(cmd)
 	return cmd
 }
 
-// searchFlags are taken so that one set of flags serves plan and check; the
-// map is judged as it is.
-var searchFlags = []string{"objective", "pin", "together", "contiguous", "offload", "time-limit"}
+// Flags of the search are taken, and hidden, so that one set serves plan and
+// check; the map is judged as it is.
 
 // checkOutput is what check --json prints.
 type checkOutput struct {
@@ -71,10 +59,10 @@ type fault struct {
 }
 
 func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
-	if err := c.refuse(cmd); err != nil {
+	if err := c.Refuse(); err != nil {
 		return err
 	}
-	g, err := readModel(model)
+	g, err := ask.ReadModel(model)
 	if err != nil {
 		return err
 	}
@@ -83,20 +71,20 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
-	w, topo, err := c.setting(cmd, plan, flat)
+	w, topo, err := c.Setting(plan, flat)
 	if err != nil {
 		return err
 	}
 	if err := c.suits(path, w.Strategy, plan); err != nil {
 		return err
 	}
-	if err := c.lengths(cmd, g); err != nil {
+	if err := c.Lengths(g); err != nil {
 		return err
 	}
-	w.World, w.Dequantized = world(w.Strategy, topo), estimate.Dequantizes(g, topo)
-	table, err := costs(g, w)
+	w.World, w.Dequantized = ask.World(w.Strategy, topo), estimate.Dequantizes(g, topo)
+	table, err := ask.Costs(g, w)
 	if err != nil {
-		return c.blame(cmd, path, plan, err)
+		return c.blame(path, plan, err)
 	}
 	var r *devicemap.Report
 	if w.Strategy.Traits().Replicated {
@@ -109,7 +97,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := c.show(cmd, g, table.Workload, r); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.deviceNotes(cmd.Flags().Changed("gpu"), topo), idleNotes(cmd, &table.Workload), unlikeNotes(cmd, g, plan, r))
+	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.DeviceNotes(topo), c.IdleNotes(&table.Workload), c.unlikeNotes(cmd, g, plan, r))
 	newTable(cmd.ErrOrStderr(), g, table.Workload).warnings(notes)
 	if len(r.Faults) > 0 {
 		return out.ErrCheck
@@ -118,7 +106,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 }
 
 // unlikeNotes say where the map, or the call, is not what is judged.
-func unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, r *devicemap.Report) []string {
+func (c *checkCommand) unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, r *devicemap.Report) []string {
 	var notes []string
 	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
 		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
@@ -126,7 +114,7 @@ func unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, 
 	if note := stale(plan, r.Devices); note != "" && !workloadGiven(cmd) {
 		notes = append(notes, note)
 	}
-	if anyChanged(cmd, "pin", "together") {
+	if c.Given("pin", "together") {
 		notes = append(notes, "--pin and --together are for plan: check judges the map as it is")
 	}
 	return notes
@@ -147,12 +135,12 @@ func (c *checkCommand) suits(path string, s costmodel.Strategy, plan *devicemap.
 
 // blame says where a workload that no engine runs came from: a flag that was
 // given is a fault of the call, all else one of the plan.
-func (c *checkCommand) blame(cmd *cobra.Command, path string, plan *devicemap.Plan, err error) error {
+func (c *checkCommand) blame(path string, plan *devicemap.Plan, err error) error {
 	var w *costmodel.FieldError
-	if plan == nil || !errors.As(err, &w) || cmd.Flags().Changed(strings.ReplaceAll(w.Field, "_", "-")) {
+	if plan == nil || !errors.As(err, &w) || c.Given(strings.ReplaceAll(w.Field, "_", "-")) {
 		return err
 	}
-	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg.Words(asFlag)}
+	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg.Words(ask.Say)}
 }
 
 // mapFile is what a MAP argument holds; plan is nil where it is a map alone.
@@ -190,7 +178,7 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 
 // show prints the report, for people or for programs.
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
-	if !c.json {
+	if !c.JSON {
 		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(g.Name), w.Strategy.Traits().Replicated, r.Faults))
 		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
 		return err

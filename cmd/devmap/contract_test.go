@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/modelgraph"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -179,7 +180,7 @@ const toyModel = "testdata/toy.json"
 func TestPlanContract(t *testing.T) {
 	for name, args := range contractCases {
 		t.Run(name, func(t *testing.T) {
-			g, err := readModel(args[0])
+			g, err := ask.ReadModel(args[0])
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -390,7 +391,7 @@ func TestInspectContract(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
-			g, err := readModel(args[0])
+			g, err := ask.ReadModel(args[0])
 			if err != nil {
 				t.Fatal(err)
 			}

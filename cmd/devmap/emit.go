@@ -9,11 +9,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 func newEmit() *cobra.Command {
-	var engine, file string
+	var r *ask.Request
 	cmd := &cobra.Command{
 		Use:   "emit PLAN --for ENGINE",
 		Short: "Write the plan in the form an engine reads",
@@ -21,11 +22,11 @@ func newEmit() *cobra.Command {
   devmap emit plan.json --for ms-swift -o device_map.json`,
 		Args: exactly(1, "one PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if engine == "" {
+			if r.For == "" {
 				return out.Usagef("--for is needed, as in: --for %s (known: %s)", emit.Engines()[0], strings.Join(emit.Engines(), ", "))
 			}
-			e, err := emit.Parse(engine)
-			if near := guess("for", engine, emit.Engines()); err != nil && near != "" {
+			e, err := emit.Parse(r.For)
+			if near := ask.Guess("for", r.For); err != nil && near != "" {
 				return out.Usagef("--for: %w: did you mean %s?", err, near)
 			}
 			if err != nil {
@@ -35,20 +36,20 @@ func newEmit() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := out.Spare(file, plan.Model.Source, args[0]); err != nil {
+			if err := out.Spare(r.Output, plan.Model.Source, args[0]); err != nil {
 				return err
 			}
-			if err := out.Write(cmd, file, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
+			if err := out.Write(cmd, r.Output, func(w io.Writer) error { return emit.Write(w, e, plan) }); err != nil {
 				return err
 			}
-			usage := emit.Usage(e, plan, file)
-			if file == "" {
+			usage := emit.Usage(e, plan, r.Output)
+			if r.Output == "" {
 				usage = emit.Usage(e, plan, "device_map.json") + " (written there by -o device_map.json)"
 			}
 			if err := out.Say(cmd.ErrOrStderr(), "%s: %s\n", string(e), usage); err != nil {
 				return err
 			}
-			// The file goes on without the plan: what limits its meaning is
+			// The r.Output goes on without the plan: what limits its meaning is
 			// said once more.
 			notes := plan.Warnings
 			if n := emit.Note(e, plan); n != "" {
@@ -58,7 +59,6 @@ func newEmit() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&engine, "for", "", "the engine: "+strings.Join(emit.Engines(), ", "))
-	cmd.Flags().StringVarP(&file, "output", "o", "", "write to a file, which appears whole or not at all")
+	r = ask.New(cmd)
 	return cmd
 }

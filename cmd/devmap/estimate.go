@@ -1,29 +1,26 @@
 package main
 
 import (
-	"cmp"
 	"io"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type estimateCommand struct {
-	shared
-	out string
+	*ask.Request
 }
 
-func newEstimate() *cobra.Command { return (&estimateCommand{}).command() }
-
-func (c *estimateCommand) command() *cobra.Command {
+func newEstimate() *cobra.Command {
+	c := &estimateCommand{}
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
 		Short: "Show every strategy side by side: what fits, and how fast",
@@ -42,17 +39,11 @@ table goes to stdout; --json prints every row in the machine form in its place,
 -o writes that to a file, and the table to stderr. Exit status 3: nothing fits.`,
 		Example: `  devmap estimate qwen2.5-3b --gpus 4 --gpu h200-141gb --mode train --batch 4
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
-		ValidArgsFunction: completeModel,
+		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
-	f := cmd.Flags()
-	c.workload(f)
-	c.devices(f)
-	c.placement(f)
-	c.later(f)
-	f.BoolVar(&c.json, "json", false, "the machine form, no table")
-	f.StringVarP(&c.out, "output", "o", "", "write the rows to a file")
+	c.Request = ask.New(cmd)
 	return cmd
 }
 
@@ -82,13 +73,13 @@ type estimateRefused struct {
 }
 
 func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.refused(cmd); err != nil {
+	if err := c.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(c.out, arg, arg, c.topology); err != nil {
+	if err := out.Spare(c.Output, arg, arg, c.TopologyFile()); err != nil {
 		return err
 	}
-	p, err := c.asked(cmd, arg)
+	p, err := c.Problem(arg)
 	if err != nil {
 		return err
 	}
@@ -99,7 +90,7 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := strategy.Fault(rows); err != nil {
 		return err
 	}
-	if strategy.Best(rows) == nil {
+	if len(rows) == 0 || !rows[0].Fits() {
 		return nothingFits(cmd.Context(), p, rows)
 	}
 	return nil
@@ -109,14 +100,14 @@ func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
 // of --json, and of -o.
 func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []strategy.Row) error {
 	result := cmd.OutOrStdout()
-	if c.json || c.out != "" {
-		document := estimateOf(rows, c.deviceFlags(cmd.Flags()), p.Anywhere)
-		if err := out.Write(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
+	if c.JSON || c.Output != "" {
+		document := estimateOf(rows, c.Again(), p.Anywhere)
+		if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
 			return err
 		}
 		result = cmd.ErrOrStderr()
 	}
-	if c.json {
+	if c.JSON {
 		return nil
 	}
 	var text strings.Builder
@@ -126,19 +117,8 @@ func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []s
 	if _, err := io.WriteString(result, text.String()); err != nil {
 		return err
 	}
-	notes := slices.Concat(c.deviceNotes(cmd.Flags().Changed("gpu"), p.Topology), idleNotes(cmd, &p.Workload), unmeasured(rows), common(rows))
+	notes := slices.Concat(c.DeviceNotes(p.Topology), c.IdleNotes(&p.Workload), unmeasured(rows), common(rows))
 	newTable(cmd.ErrOrStderr(), p.Graph, p.Workload).warnings(notes)
-	return nil
-}
-
-// refused is the fault of flags that contradict each other.
-func (c *estimateCommand) refused(cmd *cobra.Command) error {
-	if err := cmp.Or(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
-		return err
-	}
-	if c.objective == front {
-		return out.Usagef("--objective front is a table of its own: devmap plan prints it")
-	}
 	return nil
 }
 
@@ -147,34 +127,23 @@ func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOu
 	for i := range rows {
 		r := &rows[i]
 		if r.Refused != nil {
-			out.Refused = append(out.Refused, estimateRefused{r.Workload.Strategy, r.Workload.Runtime, spoken(r.Refused)})
+			out.Refused = append(out.Refused, estimateRefused{r.Workload.Strategy, r.Workload.Runtime, ask.ErrorText(r.Refused)})
 			continue
 		}
 		out.Rows = append(out.Rows, estimateRow{
-			r.Resolved.Strategy, r.Resolved.Runtime, r.Fits(), r.Peaks(), r.Headroom(), r.Communication, r.StepSeconds,
-			slices.Concat(devices, strategy.Flags(&r.Workload), anywhereFlag(r, anywhere)),
+			r.Resolved.Strategy, r.Resolved.Runtime, r.Fits(), peaks(r), r.Headroom(), r.Communication, r.StepSeconds,
+			slices.Concat(devices, ask.Flags(&r.Workload), anywhereFlag(r, anywhere)),
 		})
 	}
 	return out
 }
 
-// deviceFlags are the flags that say what the GPUs are, as the user gave them.
-func (s *shared) deviceFlags(f *pflag.FlagSet) []string {
-	var out []string
-	for _, name := range []string{"gpus", "gpu", "topology", "reserve", "pin", "together", "objective"} {
-		flag := f.Lookup(name)
-		if flag == nil || !flag.Changed {
-			continue
-		}
-		values := []string{flag.Value.String()}
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, v := range values {
-			out = append(out, "--"+name, v)
-		}
+// anywhereFlag is what reproduces a row that may use any assignment.
+func anywhereFlag(r *strategy.Row, anywhere bool) []string {
+	if !anywhere || !r.Workload.Strategy.Traits().Sequential {
+		return nil
 	}
-	return out
+	return []string{ask.Say(costmodel.Set("contiguous", false))}
 }
 
 // common are the warnings that all rows with an answer share; those of one

@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/strategy"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
@@ -35,7 +36,7 @@ func refusals(rows []strategy.Row) [][]string {
 	var out [][]string
 	for i := range rows {
 		if r := &rows[i]; r.Refused != nil {
-			out = append(out, []string{fmt.Sprintf("%s (%s)", described(&r.Workload), r.Workload.Runtime), spoken(r.Refused)})
+			out = append(out, []string{fmt.Sprintf("%s (%s)", described(&r.Workload), r.Workload.Runtime), ask.ErrorText(r.Refused)})
 		}
 	}
 	return out
@@ -121,11 +122,20 @@ func strategyRow(r *strategy.Row) []string {
 	if r.StepSeconds != nil {
 		step = seconds(*r.StepSeconds)
 	}
-	peaks := r.Peaks()
+	peaks := peaks(r)
 	return []string{
 		described(&r.Resolved), string(r.Resolved.Runtime), fits, gib(slices.Max(peaks)), runLengths(peaks),
 		gib(r.Headroom()), gib(r.Communication), step, strconv.FormatInt(r.Tokens(), 10),
 	}
+}
+
+// peaks are the allocated peaks of the GPUs, in bytes.
+func peaks(r *strategy.Row) []int64 {
+	out := []int64{}
+	for i := range r.Solution.Devices {
+		out = append(out, r.Solution.Devices[i].Predicted.PeakAllocatedBytes)
+	}
+	return out
 }
 
 // described is a strategy with its schedule.

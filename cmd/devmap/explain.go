@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -46,7 +47,7 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, asked *strategy
 		whole.Stay = true
 		changes := strategy.Smallest(ctx, &whole)
 		for i := range changes {
-			t.printf("change: %s: nothing leaves the GPUs, %s\n", changes[i].What, comesTo(changes[i].Row.Solution))
+			t.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 		}
 		if len(changes) == 0 {
 			t.printf("change: none was found with which nothing leaves the GPUs\n")
@@ -55,7 +56,7 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, asked *strategy
 	}
 	changes := strategy.Next(ctx, asked, s.Value)
 	for i := range changes {
-		t.printf("change: %s: %s\n", changes[i].What, comesTo(changes[i].Row.Solution))
+		t.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 	}
 	if len(changes) == 0 {
 		t.printf("change: none was found that lowers the largest share\n")

@@ -17,21 +17,10 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// front is the objective that prints several maps.
-const front = "front"
-
-// minimised is what one map is asked for; a front's ends are both.
-func (s *shared) minimised() planner.Objective {
-	if s.objective == string(planner.Time) {
-		return planner.Time
-	}
-	return planner.Memory
-}
-
 // front prints the maps between the shortest step and the smallest largest
 // share.
 func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, notes []string) error {
-	if c.explain {
+	if c.Explain {
 		return out.Usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
 	}
 	f, err := planner.SolveFront(cmd.Context(), p, planner.Settings{TimeLimit: c.left()})
@@ -40,10 +29,10 @@ func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strate
 	}
 	document := frontOf(p, f)
 	document.Warnings = slices.Concat(notes, document.Warnings)
-	if err := out.Write(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
+	if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
 		return err
 	}
-	if !c.json {
+	if !c.JSON {
 		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
 		t.front(f)
 		t.warnings(document.Warnings)

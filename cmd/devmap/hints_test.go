@@ -6,9 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/strategy"
-
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
@@ -100,43 +97,6 @@ func followAll(t *testing.T, command, model string, typed, want []string) {
 		}
 		if !slices.Contains(p.figures(), h.figure) {
 			t.Errorf("it says %q comes to %s; devmap %s says %v", h.flags, h.figure, strings.Join(again, " "), p.figures())
-		}
-	}
-}
-
-// TestTakes: a change is not told where its flags ask for something else than
-// was tried.
-func TestTakes(t *testing.T) {
-	c := &planCommand{}
-	cmd := c.command()
-	cmd.SetContext(t.Context())
-	if err := cmd.ParseFlags(strings.Fields("--gpus 2 --gpu rtx-4090 --mode train --batch 4 --micro-batches 4 --strategy ddp --pin lm_head=1")); err != nil {
-		t.Fatal(err)
-	}
-	p, err := c.asked(cmd, "llama-3.2-1b")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Workload.Strategy = costmodel.DeviceMap
-	p.Pins, p.Takes = nil, nil
-	change := strategy.Next(t.Context(), p, 9)[0]
-	change.Without = append(change.Without, "pin")
-	if !slices.Equal(change.Set, []string{"--gpus", "1", "--strategy", "device-map"}) || !takes(cmd, p.Topology, &change) {
-		t.Fatalf("%q is not taken", change.What)
-	}
-	for what, tamper := range map[string]func(*strategy.Change){
-		"a flag is missing":       func(c *strategy.Change) { c.Set = c.Set[:2] },
-		"another value":           func(c *strategy.Change) { c.Set = []string{"--gpus", "1", "--strategy", "device-map", "--seq", "64"} },
-		"other GPUs":              func(c *strategy.Change) { c.Set = c.Set[2:] },
-		"a constraint is kept":    func(c *strategy.Change) { c.Without = nil },
-		"any assignment":          func(c *strategy.Change) { c.Set = append(slices.Clone(c.Set), "--contiguous=false") },
-		"it contradicts the rest": func(c *strategy.Change) { c.Set = append(slices.Clone(c.Set), "--offload", "cpu") },
-		"no such flag":            func(c *strategy.Change) { c.Set = []string{"--gpu-count", "1"} },
-	} {
-		wrong := change
-		tamper(&wrong)
-		if takes(cmd, p.Topology, &wrong) {
-			t.Errorf("%s: %q without %q is taken", what, wrong.Set, wrong.Without)
 		}
 	}
 }

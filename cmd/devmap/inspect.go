@@ -14,10 +14,11 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-type inspectCommand struct{ shared }
+type inspectCommand struct{ *ask.Request }
 
 func newInspect() *cobra.Command {
 	c := &inspectCommand{}
@@ -25,13 +26,11 @@ func newInspect() *cobra.Command {
 		Use:               "inspect MODEL",
 		Short:             "Show units, parameters, bytes, FLOPs and activation bytes",
 		Example:           "  devmap inspect config.json --mode train --batch 4",
-		ValidArgsFunction: completeModel,
+		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(1, "one MODEL"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
-	c.workload(cmd.Flags())
-	c.later(cmd.Flags())
-	cmd.Flags().BoolVar(&c.json, "json", false, "the machine form")
+	c.Request = ask.New(cmd)
 	return cmd
 }
 
@@ -55,32 +54,32 @@ type inspectUnit struct {
 }
 
 func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.refuse(cmd); err != nil {
+	if err := c.Refuse(); err != nil {
 		return err
 	}
-	w, err := c.parse()
+	w, err := c.Workload()
 	if err != nil {
 		return err
 	}
-	g, err := readModel(arg)
+	g, err := ask.ReadModel(arg)
 	if err != nil {
 		return err
 	}
-	if err := c.lengths(cmd, g); err != nil {
+	if err := c.Lengths(g); err != nil {
 		return err
 	}
-	t, err := costs(g, w)
+	t, err := ask.Costs(g, w)
 	if err != nil {
 		return err
 	}
 	out := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(g), inspectUnits(g, t)}
 	people := newTable(cmd.ErrOrStderr(), g, t.Workload)
-	if c.json {
+	if c.JSON {
 		err = devicemap.WriteJSON(cmd.OutOrStdout(), out)
 	} else {
 		err = inspectTable(cmd.OutOrStdout(), people, &out)
 	}
-	people.warnings(append(allWarnings(g, t.Warnings), idleNotes(cmd, &t.Workload)...))
+	people.warnings(append(allWarnings(g, t.Warnings), c.IdleNotes(&t.Workload)...))
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
@@ -52,5 +53,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if unwritten := results.Flush(); unwritten != nil {
 		err = fmt.Errorf("writing stdout: %w", unwritten)
 	}
-	return out.Report(problems, err, spoken)
+	return out.Report(problems, err, ask.ErrorText)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,20 +18,17 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 type planCommand struct {
-	shared
-	out       string
-	timeLimit time.Duration
-	end       time.Time // of the search
-	explain   bool
+	*ask.Request
+	end time.Time // of the search
 }
 
-func newPlan() *cobra.Command { return (&planCommand{}).command() }
-
-func (c *planCommand) command() *cobra.Command {
+func newPlan() *cobra.Command {
+	c := &planCommand{}
 	cmd := &cobra.Command{
 		Use:   "plan MODEL --gpus N",
 		Short: "Find the balanced placement, with its proof",
@@ -44,43 +40,35 @@ JSON (-o writes a file), a table to stderr. --strategy auto plans the fastest
 strategy that fits (devmap estimate shows all). Exit status 3: nothing fits;
 what would is printed.
 
-` + precisions,
+` + ask.Precisions,
 		Example: `  devmap plan model.json --gpus 4
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
-		ValidArgsFunction: completeModel,
+		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
 	}
-	f := cmd.Flags()
-	c.workload(f)
-	c.devices(f)
-	c.placement(f)
-	c.later(f)
-	f.BoolVar(&c.json, "json", false, "no table")
-	f.StringVarP(&c.out, "output", "o", "", "write the plan to a file")
-	f.DurationVar(&c.timeLimit, "time-limit", planner.DefaultTimeLimit, "then the best map, with its proven gap")
-	f.BoolVar(&c.explain, "explain", false, "say which device and moment bind, and what would help")
+	c.Request = ask.New(cmd)
 	return cmd
 }
 
 func (c *planCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.refused(cmd); err != nil {
+	if err := c.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(c.out, arg, arg, c.topology); err != nil {
+	if err := out.Spare(c.Output, arg, arg, c.TopologyFile()); err != nil {
 		return err
 	}
 	if read, data := c.posedFile(arg); read != nil {
 		return c.solvePosed(cmd, arg, read, data)
 	}
-	asked, err := c.asked(cmd, arg)
+	asked, err := c.Problem(arg)
 	if err != nil {
 		return err
 	}
 	defer c.begin(cmd)()
-	notes := c.deviceNotes(cmd.Flags().Changed("gpu"), asked.Topology)
+	notes := c.DeviceNotes(asked.Topology)
 	if asked.Workload.Strategy.Traits().Open {
-		half, cancel := context.WithTimeout(cmd.Context(), c.timeLimit/2)
+		half, cancel := context.WithTimeout(cmd.Context(), c.TimeLimit/2)
 		row, why, err := c.choose(half, asked)
 		cancel()
 		if err != nil {
@@ -89,15 +77,15 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 		asked.Workload, notes = row.Workload, append(notes, why)
 	}
 	w := asked.Workload
-	w.World, w.Dequantized = world(w.Strategy, asked.Topology), estimate.Dequantizes(asked.Graph, asked.Topology)
-	table, err := costs(asked.Graph, w)
+	w.World, w.Dequantized = ask.World(w.Strategy, asked.Topology), estimate.Dequantizes(asked.Graph, asked.Topology)
+	table, err := ask.Costs(asked.Graph, w)
 	if err != nil {
 		return err
 	}
-	notes = append(notes, idleNotes(cmd, &table.Workload)...)
+	notes = append(notes, c.IdleNotes(&table.Workload)...)
 	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
 	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: asked.Offload}
-	if c.objective == front {
+	if c.IsFront() {
 		return c.front(cmd, p, asked, notes)
 	}
 	sol, err := c.solve(cmd.Context(), cmd.ErrOrStderr(), p, asked)
@@ -108,27 +96,13 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	return c.show(cmd, p, asked, sol)
 }
 
-// refused is the fault of flags that contradict each other.
-func (c *planCommand) refused(cmd *cobra.Command) error {
-	if err := cmp.Or(c.refuse(cmd), c.refuseOffload(cmd)); err != nil {
-		return err
-	}
-	if c.timeLimit <= 0 {
-		return out.Usagef("--time-limit %v: it must be more than 0", c.timeLimit)
-	}
-	if costmodel.Strategy(c.strategy).Traits().Replicated && len(c.pins)+len(c.together) > 0 {
-		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", c.strategy)
-	}
-	return nil
-}
-
 // afterwards is what remarks and remedies may take once the limit is reached.
 const afterwards = time.Second
 
 // begin starts the clock of --time-limit, which all that is searched runs by:
 // the strategy, the map, and what would help.
 func (c *planCommand) begin(cmd *cobra.Command) (end func()) {
-	c.end = time.Now().Add(c.timeLimit)
+	c.end = time.Now().Add(c.TimeLimit)
 	ctx, cancel := context.WithDeadline(cmd.Context(), c.end.Add(afterwards))
 	cmd.SetContext(ctx)
 	return cancel
@@ -140,7 +114,7 @@ func (c *planCommand) left() time.Duration { return max(time.Until(c.end), time.
 func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
 	s := planner.Settings{TimeLimit: c.left()}
 	done := func() {}
-	if !c.json {
+	if !c.JSON {
 		s.Progress, done = out.Progress(stderr)
 	}
 	sol, err := planner.Solve(ctx, p, s)
@@ -162,19 +136,19 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strateg
 	plan := planOf(p, sol)
 	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
-	if err := out.Write(cmd, c.out, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
+	if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
 		return err
 	}
 	t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
-	if !c.json {
+	if !c.JSON {
 		t.devices(sol.Map, sol.Devices)
 		t.certificate(sol)
 		t.offloaded(sol)
 	}
-	if c.explain {
+	if c.Explain {
 		t.explain(cmd.Context(), p, asked, sol)
 	}
-	if !c.json {
+	if !c.JSON {
 		t.warnings(plan.Warnings)
 	}
 	return nil

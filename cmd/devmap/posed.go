@@ -6,14 +6,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/posed"
@@ -30,7 +28,7 @@ const maxPosedBytes = 256 << 20
 // posedFile is what reads a file that poses a problem of its own, and its
 // content; nil for any other file and what cannot be read, which are a model's.
 func (c *planCommand) posedFile(arg string) (read posedReader, data []byte) {
-	if c.gpus != "" || c.topology != "" {
+	if c.NamesDevices() {
 		return nil, nil
 	}
 	info, err := os.Stat(arg)
@@ -49,34 +47,22 @@ func (c *planCommand) posedFile(arg string) (read posedReader, data []byte) {
 
 type posedReader func(name string, data []byte) (benchfile.File, error)
 
-// posedFlags are those that mean something here.
-var posedFlags = []string{"contiguous", "time-limit", "json", "output", "explain", "objective"}
-
 func (c *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
-	var other []string
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		if !slices.Contains(posedFlags, f.Name) {
-			other = append(other, "--"+f.Name)
-		}
-	})
-	if c.objective == front {
-		other = append(other, "--objective "+front)
-	}
-	if len(other) > 0 {
+	if other := c.NotPosed(); len(other) > 0 {
 		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), c.timeLimit)
+	ctx, cancel := context.WithTimeout(cmd.Context(), c.TimeLimit)
 	defer cancel()
 	problem, err := read(file, data)
 	if err != nil {
 		return err
 	}
-	if _, piper := problem.(*benchfile.Piper); piper && !c.contiguous {
+	if _, piper := problem.(*benchfile.Piper); piper && !c.Contiguous {
 		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
 	}
-	set, done := posed.Settings{Anywhere: !c.contiguous}, func() {}
-	if !c.json {
+	set, done := posed.Settings{Anywhere: !c.Contiguous}, func() {}
+	if !c.JSON {
 		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr())
 	}
 	answer, err := posed.Solve(ctx, problem, set)
@@ -91,11 +77,11 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, read posedRead
 	if err != nil {
 		return err
 	}
-	if err := out.Write(cmd, c.out, answer.Write); err != nil {
+	if err := out.Write(cmd, c.Output, answer.Write); err != nil {
 		return err
 	}
-	if !c.json {
-		showPosed(cmd.ErrOrStderr(), file, answer, c.explain)
+	if !c.JSON {
+		showPosed(cmd.ErrOrStderr(), file, answer, c.Explain)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
@@ -31,16 +32,17 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// Not cobra's: its template would link text/template, and with it every
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(ask.FlagError)
 	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newVersion()} {
-		root.AddCommand(complete(cmd))
+		ask.Complete(cmd)
+		root.AddCommand(cmd)
 	}
 	for _, name := range []string{"simulate", "run", "probe", "watch"} {
 		root.AddCommand(newLater(name))
 	}
 	strict(root)
 	for _, cmd := range root.Commands() {
-		single(cmd)
+		ask.Single(cmd)
 	}
 	return root
 }
@@ -103,9 +105,4 @@ func exactly(n int, what string) cobra.PositionalArgs {
 		}
 		return out.Usagef("%s takes %s; %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())
 	}
-}
-
-// notBuilt refuses a value that the contract has and this version has not.
-func notBuilt(flag, value, built string) error {
-	return out.Usagef("--%s %s is not built yet (built: %s)", flag, value, built)
 }

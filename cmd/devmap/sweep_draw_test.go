@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -54,7 +55,7 @@ func sweptModels(t *testing.T) []sweptModel {
 		if _, err := fixtures.Models().Open(e.Name() + "/config.json"); err != nil {
 			t.Fatal(err)
 		}
-		g, err := readModel(e.Name())
+		g, err := ask.ReadModel(e.Name())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
 
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
@@ -316,14 +319,14 @@ func (s *sweep) hints(command string, args []string, hints []hint) {
 // kept finds changes that fit and are not told, as the command with their
 // flags would ask for something else: a flag that is missing.
 func (s *sweep) kept(args []string) {
-	c := &planCommand{}
-	cmd := c.command()
+	cmd := &cobra.Command{Use: "plan"}
+	r := ask.New(cmd)
 	cmd.SetContext(s.t.Context())
 	if err := cmd.ParseFlags(words(s.flags)); err != nil {
 		s.fault(args, err)
 		return
 	}
-	p, err := c.asked(cmd, s.model.name)
+	p, err := r.Problem(s.model.name)
 	if err != nil {
 		s.fault(args, err)
 		return
@@ -333,7 +336,7 @@ func (s *sweep) kept(args []string) {
 		s.seen["kept"]++
 		ok := takes(change)
 		if !ok {
-			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", change.What))
+			s.fault(args, fmt.Errorf("it would say %q, which asks for something else", ask.Told(change)))
 		}
 		return ok
 	}

@@ -4,83 +4,72 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 )
 
-// Change is a step away from a problem, and the row that it leads to.
-type Change struct {
-	// What is the change as it is told: Set, a word on it, and Without, as in
-	// `--batch 4 --strategy ddp (gradient accumulation) (without --schedule)`.
-	What string
-	// Set are flags, with their values, that stand in place of the command's
-	// own of the same name. Without are the names of those that it must not
-	// have. With both the command asks for Row.
-	Set, Without []string
-	Row          Row
-	// To is the problem that Row answers.
-	To *Problem
-}
-
-// change is the way from p to a row of the problem q. The flags are read off
+// change is the way from p to a row of the problem q. The settings are read off
 // what differs between the two, so that none that the row needs is missing.
 func (p *Problem) change(q *Problem, r *Row) Change {
-	c := Change{Row: *r, To: q, Set: slices.Clone(q.set), Without: slices.Clone(q.without)}
+	c := Change{Row: *r, To: q, Set: slices.Clone(q.set), Without: slices.Clone(q.without), Notes: q.notes}
 	asked := p.Workload
 	if p.Asked != nil {
 		asked = *p.Asked
 	}
 	set, without := difference(&asked, &r.Workload)
-	ordered := !r.Workload.Strategy.Traits().Sequential
+	traits := r.Workload.Strategy.Traits()
 	if q.Anywhere && !p.Anywhere {
-		set = append(set, "--contiguous=false")
+		set = append(set, costmodel.Set("contiguous", false))
 	}
-	for _, f := range []struct {
-		name string
-		idle bool
+	for _, s := range []struct {
+		field string
+		idle  bool
 	}{
-		{"contiguous", p.Anywhere && (ordered || !q.Anywhere)},
+		{"contiguous", p.Anywhere && (!traits.Sequential || !q.Anywhere)},
 		{"pin", len(p.Pins) > 0 && len(q.Pins) == 0},
 		{"together", len(p.Together) > 0 && len(q.Together) == 0},
 		{"offload", p.Offload != "" && q.Offload == ""},
 	} {
-		if f.idle {
-			without = append(without, f.name)
+		if s.idle {
+			without = append(without, s.field)
 		}
 	}
 	c.Set, c.Without = slices.Concat(c.Set, set), slices.Concat(c.Without, without)
-	c.What = c.text(q.notes)
+	if traits.Staged { // its parts run side by side
+		c.Notes = slices.DeleteFunc(slices.Clone(c.Notes), func(n string) bool { return n == accumulates })
+	}
 	return c
 }
 
-func (c *Change) text(notes []string) string {
-	words := slices.Clone(c.Set)
-	for i, w := range words {
-		if w == "" || strings.ContainsAny(w, " '\"$&|;()<>*?[]#~`\\\n") {
-			words[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+// difference is what turns a request for one workload into one for another:
+// fields to set, and the names of those that it must leave out. What comes with
+// the strategy is not named.
+func difference(from, to *costmodel.Workload) (set []costmodel.Setting, without []string) {
+	for _, f := range costmodel.Fields() {
+		was, is := f.Text(from), f.Text(to)
+		switch {
+		case was == is, was == "" && f.Implied(to):
+		case is != "":
+			set = append(set, costmodel.Setting{Field: f.Name, Value: is})
+		case f.Default != "":
+			set = append(set, costmodel.Setting{Field: f.Name, Value: f.Default})
+		default:
+			without = append(without, f.Name)
 		}
 	}
-	if c.Row.Workload.Strategy.Traits().Staged { // its parts run side by side
-		notes = slices.DeleteFunc(slices.Clone(notes), func(n string) bool { return n == accumulates })
-	}
-	if len(notes) > 0 {
-		words = append(words, "("+strings.Join(notes, ", ")+")")
-	}
-	if len(c.Without) > 0 {
-		words = append(words, fmt.Sprintf("(without --%s)", strings.Join(c.Without, " --")))
-	}
-	return strings.Join(words, " ")
+	return set, without
 }
 
-// told are the changes that the command can be given, each once.
+// told are the changes that can be asked for, each once.
 func (p *Problem) told(changes []Change) []Change {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(changes, func(c Change) bool {
-		if seen[c.What] || p.Takes != nil && !p.Takes(&c) {
+		words := fmt.Sprintf("%q %q %q", c.Set, c.Without, c.Notes)
+		if seen[words] || p.Takes != nil && !p.Takes(&c) {
 			return true
 		}
-		seen[c.What] = true
+		seen[words] = true
 		return false
 	})
 }

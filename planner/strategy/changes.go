@@ -11,7 +11,7 @@ import (
 
 // edit is a change of a workload.
 type edit struct {
-	note  string // what the flags do not say
+	note  string // what the settings do not say
 	apply func(*costmodel.Workload)
 }
 
@@ -66,26 +66,6 @@ func (p *Problem) edits() []edit {
 	add(train && w.LoRARank == 0, freezes,
 		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = loraRank, []string{loraTargets} })
 	return out
-}
-
-// Tried are the single changes that lower the largest share below value,
-// whether they fit or not, of the same training: no adapters in its place. Of
-// several batches the first is told.
-func Tried(ctx context.Context, p *Problem, value float64) []Change {
-	var out []Change
-	batches := false
-	for _, e := range p.edits() {
-		batch := changesBatch(&e)
-		if batch && batches || changesTraining(&e) {
-			continue
-		}
-		q := p.edited(e)
-		if r, ok := q.first(ctx); ok && r.Solution.Value < lower*value {
-			out = append(out, p.change(q, &r))
-			batches = batches || batch
-		}
-	}
-	return p.told(out)
 }
 
 func changesBatch(e *edit) bool {

@@ -16,19 +16,19 @@ import (
 func TestSmallest(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(2))
 	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, costmodel.Torch
-	if strategy.Best(strategy.Rows(t.Context(), p)) != nil {
+	if fits(t, p) {
 		t.Fatal("DDP fits: nothing is tested")
 	}
 	changes := strategy.Smallest(t.Context(), p)
-	for _, want := range []string{"--recompute full", "--batch ", "--lora-rank 16", "--strategy "} {
-		if !slices.ContainsFunc(changes, func(c strategy.Change) bool { return strings.HasPrefix(c.What, want) }) {
+	for _, want := range []string{"recompute=full", "batch=", "lora_rank=16", "strategy="} {
+		if !slices.ContainsFunc(changes, func(c strategy.Change) bool { return strings.HasPrefix(what(&c), want) }) {
 			t.Errorf("no %q among %q", want, whats(changes))
 		}
 	}
 	for _, c := range changes {
-		s := resolve(t, p, c.Row.Workload, len(c.Row.Peaks()))
+		s := resolve(t, p, c.Row.Workload, len(c.Row.Solution.Devices))
 		if s.Value > 1 || !c.Row.Fits() {
-			t.Errorf("%s: a share of %.3f", c.What, s.Value)
+			t.Errorf("%s: a share of %.3f", what(&c), s.Value)
 		}
 	}
 }
@@ -39,15 +39,15 @@ func TestSmallestTogether(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "rtx-4090", 2, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
 	changes := strategy.Smallest(t.Context(), p)
-	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return strings.Count(c.What, "--") > 2 })
+	i := slices.IndexFunc(changes, func(c strategy.Change) bool { return len(c.Set) > 2 })
 	if i < 0 {
 		t.Fatalf("no changes together: %q", whats(changes))
 	}
 	if !changes[i].Row.Fits() {
-		t.Errorf("%s does not fit", changes[i].What)
+		t.Errorf("%s does not fit", what(&changes[i]))
 	}
-	if more := changes[len(changes)-1]; !strings.HasPrefix(more.What, "--gpus ") || !more.Row.Fits() {
-		t.Errorf("the last change is %q", more.What)
+	if more := changes[len(changes)-1]; !strings.HasPrefix(what(&more), "gpus=") || !more.Row.Fits() {
+		t.Errorf("the last change is %q", what(&more))
 	}
 }
 
@@ -57,39 +57,67 @@ func TestMoreGPUs(t *testing.T) {
 	p.Workload.Strategy = costmodel.FSDP
 	changes := strategy.Smallest(t.Context(), p)
 	last := changes[len(changes)-1]
-	n := len(last.Row.Peaks())
-	if !strings.HasPrefix(last.What, "--gpus ") || n < 2 {
-		t.Fatalf("the last change is %q", last.What)
+	n := len(last.Row.Solution.Devices)
+	if !strings.HasPrefix(what(&last), "gpus=") || n < 2 {
+		t.Fatalf("the last change is %q", what(&last))
 	}
 	fewer := problem(t, "llama-3.1-8b", "h100-80gb", n-1, p.Workload)
-	if strategy.Best(strategy.Rows(t.Context(), fewer)) != nil {
+	if fits(t, fewer) {
 		t.Errorf("%d GPUs are told, and %d are enough", n, n-1)
 	}
 }
 
-// TestTried: nothing is told that does not lower the largest share.
-func TestTried(t *testing.T) {
+// TestAlternatives: nothing is told that does not lower the largest share, or
+// that takes as many GPUs.
+func TestAlternatives(t *testing.T) {
 	p := problem(t, "qwen2.5-3b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
 	rows := strategy.Rows(t.Context(), p)
 	value := rows[0].Solution.Value
-	changes := strategy.Tried(t.Context(), p, value)
+	fewer, changes := strategy.Alternatives(t.Context(), p, value)
+	for _, c := range fewer {
+		if len(c.Row.Solution.Devices) >= 4 || c.Row.Solution.Value > value {
+			t.Errorf("%s: %.3f of %.3f", what(&c), c.Row.Solution.Value, value)
+		}
+	}
 	if len(changes) < 3 {
 		t.Errorf("only %q", whats(changes))
 	}
 	for _, c := range changes {
 		if c.Row.Solution.Value >= value || c.Row.Resolved.LoRARank > 0 {
-			t.Errorf("%s: %.3f of %.3f", c.What, c.Row.Solution.Value, value)
+			t.Errorf("%s: %.3f of %.3f", what(&c), c.Row.Solution.Value, value)
 		}
 	}
 }
 
 func whats(changes []strategy.Change) []string {
 	var out []string
-	for _, c := range changes {
-		out = append(out, c.What)
+	for i := range changes {
+		out = append(out, what(&changes[i]))
 	}
 	return out
+}
+
+// what is a change in words: "batch=4 strategy=ddp (a note) (without schedule)".
+func what(c *strategy.Change) string {
+	var words []string
+	for _, s := range c.Set {
+		words = append(words, s.String())
+	}
+	if len(c.Notes) > 0 {
+		words = append(words, "("+strings.Join(c.Notes, ", ")+")")
+	}
+	if len(c.Without) > 0 {
+		words = append(words, "(without "+strings.Join(c.Without, " ")+")")
+	}
+	return strings.Join(words, " ")
+}
+
+// fits reports that some strategy does.
+func fits(t *testing.T, p *strategy.Problem) bool {
+	t.Helper()
+	rows := strategy.Rows(t.Context(), p)
+	return rows[0].Fits()
 }
 
 // resolve places a workload as devmap plan does, on n GPUs like the first.

@@ -3,7 +3,6 @@ package strategy
 import (
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -39,8 +38,8 @@ func (p *Problem) moreGPUs(ctx context.Context) []Change {
 	return []Change{found}
 }
 
-// on is the problem on another number of devices; nil where the command
-// cannot ask for that, or nobody has said what would join them.
+// on is the problem on another number of devices; nil where the request
+// cannot say so, or nobody has said what would join them.
 func (p *Problem) on(count int) *Problem {
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil
@@ -49,29 +48,29 @@ func (p *Problem) on(count int) *Problem {
 }
 
 // asking is the problem on as many GPUs of a kind ("": as they are); nil where
-// the command cannot ask for them.
+// the request cannot ask for them.
 func (p *Problem) asking(count int, kind string) *Problem {
 	ask := p.On
 	if ask == nil {
-		ask = p.byFlags
+		ask = p.repeated
 	}
-	gpus, ok := ask(count, kind)
-	if !ok {
+	topo, set, without := ask(count, kind)
+	if topo == nil {
 		return nil
 	}
 	q := *p
-	q.Topology, q.set, q.without = gpus.Topology, gpus.Set, gpus.Without
+	q.Topology, q.set, q.without = topo, set, without
 	if q.Workload.ShardDegree == p.gpus() {
 		q.Workload.ShardDegree = 0 // over all
 	}
 	return &q
 }
 
-// byFlags asks by --gpus and --gpu; the last device is repeated.
-func (p *Problem) byFlags(count int, kind string) (GPUs, bool) {
+// repeated asks for a number and a kind alone; the last device is repeated.
+func (p *Problem) repeated(count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string) {
 	n := len(p.Topology.Devices)
 	if count > n && len(p.Topology.Links) > 0 {
-		return GPUs{}, false // nobody has said what would join it to the others
+		return nil, nil, nil // nobody has said what would join it to the others
 	}
 	topo := *p.Topology
 	topo.Devices = slices.Clone(p.Topology.Devices[:min(n, count)])
@@ -79,16 +78,15 @@ func (p *Problem) byFlags(count int, kind string) (GPUs, bool) {
 		topo.Devices = append(topo.Devices, p.Topology.Devices[n-1])
 	}
 	topo.Links = slices.DeleteFunc(slices.Clone(topo.Links), func(l costmodel.Link) bool { return max(l.From, l.To) >= count })
-	var set []string
 	if count != n {
-		set = append(set, "--gpus", strconv.Itoa(count))
+		set = append(set, costmodel.Set("gpus", count))
 	}
 	if kind == "" {
-		return GPUs{Topology: &topo, Set: set}, true
+		return &topo, set, nil
 	}
 	gpu, err := catalogue.Find(kind)
 	if err != nil {
-		return GPUs{}, false
+		return nil, nil, nil
 	}
 	for d := range topo.Devices {
 		was := topo.Devices[d]
@@ -96,5 +94,5 @@ func (p *Problem) byFlags(count int, kind string) (GPUs, bool) {
 		topo.Devices[d].Host, topo.Devices[d].HostBytesPerSecond = was.Host, was.HostBytesPerSecond
 		topo.Devices[d].ReservedBytes = max(topo.Devices[d].ReservedBytes, was.ReservedBytes)
 	}
-	return GPUs{Topology: &topo, Set: append(set, "--gpu", kind)}, true
+	return &topo, append(set, costmodel.Set("gpu", kind)), nil
 }

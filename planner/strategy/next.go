@@ -24,15 +24,15 @@ func Next(ctx context.Context, p *Problem, value float64) []Change {
 		if batches && changesBatch(&e) {
 			continue
 		}
-		got := p.tried(ctx, p.edited(e), lower*value)
+		got := p.tried(ctx, p.edited(e), notable*value)
 		out, batches = append(out, got...), batches || changesBatch(&e) && len(got) > 0
 	}
 	if s := p.Workload.Strategy; !p.Anywhere && p.Objective != planner.Time && (s.Traits().Sequential || s == "") {
 		q := *p
 		q.Anywhere = true
-		out = append(out, p.tried(ctx, &q, lower*value)...)
+		out = append(out, p.tried(ctx, &q, notable*value)...)
 	}
-	return p.told(append(out, p.tried(ctx, p.larger(), lower*value)...))
+	return p.told(append(out, p.tried(ctx, p.larger(), notable*value)...))
 }
 
 // tried is the change to a problem, nil where there is none or no answer, or
@@ -45,10 +45,38 @@ func (p *Problem) tried(ctx context.Context, q *Problem, below float64) []Change
 	return []Change{p.change(q, &r)}
 }
 
-// Fewer is the change to the least number of GPUs, from the first on, that
-// reach the same largest share; nil where all are needed, or the command
+// Alternatives are for a map whose largest share, value, one unit sets by
+// itself. fewer is the change to the least number of GPUs that do as well, nil
+// where all are needed; lower are the single changes that lower it, whether
+// they fit or not.
+func Alternatives(ctx context.Context, p *Problem, value float64) (fewer, lower []Change) {
+	return fewest(ctx, p, value), lowering(ctx, p, value)
+}
+
+// lowering are the single changes that lower the largest share below value,
+// whether they fit or not, of the same training: no adapters in its place. Of
+// several batches the first is told.
+func lowering(ctx context.Context, p *Problem, value float64) []Change {
+	var out []Change
+	batches := false
+	for _, e := range p.edits() {
+		batch := changesBatch(&e)
+		if batch && batches || changesTraining(&e) {
+			continue
+		}
+		q := p.edited(e)
+		if r, ok := q.first(ctx); ok && r.Solution.Value < notable*value {
+			out = append(out, p.change(q, &r))
+			batches = batches || batch
+		}
+	}
+	return p.told(out)
+}
+
+// fewest is the change to the least number of GPUs, from the first on, that
+// reach the same largest share; nil where all are needed, or the request
 // cannot ask for them. One more never makes it worse, so it bisects.
-func Fewer(ctx context.Context, p *Problem, value float64) []Change {
+func fewest(ctx context.Context, p *Problem, value float64) []Change {
 	if p.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
 		return nil
 	}
@@ -64,8 +92,8 @@ func Fewer(ctx context.Context, p *Problem, value float64) []Change {
 	return p.told(p.tried(ctx, p.on(least), math.Inf(1)))
 }
 
-// lower is how far a change must lower the largest share to be told.
-const lower = 0.995
+// notable is how far a change must lower the largest share to be told.
+const notable = 0.995
 
 // larger is the problem on the GPU of the catalogue with the next larger
 // memory; nil where the devices differ, or none is larger.
@@ -78,8 +106,8 @@ func (p *Problem) larger() *Problem {
 	}
 	var next catalogue.GPU
 	for _, name := range catalogue.Names() {
-		const notable = 1.05
-		if gpu, err := catalogue.Find(name); err == nil && float64(gpu.CapacityBytes) > notable*float64(now.CapacityBytes) &&
+		const larger = 1.05
+		if gpu, err := catalogue.Find(name); err == nil && float64(gpu.CapacityBytes) > larger*float64(now.CapacityBytes) &&
 			(next.Name == "" || gpu.CapacityBytes < next.CapacityBytes) {
 			next = gpu
 		}

@@ -18,28 +18,28 @@ func TestNext(t *testing.T) {
 	value := strategy.Rows(t.Context(), p)[0].Solution.Value
 	changes := strategy.Next(t.Context(), p, value)
 	for _, want := range []string{
-		"--gpus 3", "--gpus 5", "--recompute full", "--micro-batches 4 (gradient accumulation)", "--optimizer adamw-8bit",
-		"--batch 2", "--seq 1024", "--contiguous=false", "--gpu h100-96gb",
+		"gpus=3", "gpus=5", "recompute=full", "micro_batches=4 (gradient accumulation)", "optimizer=adamw-8bit",
+		"batch=2", "seq=1024", "contiguous=false", "gpu=h100-96gb",
 	} {
-		i := slices.IndexFunc(changes, func(c strategy.Change) bool { return c.What == want })
+		i := slices.IndexFunc(changes, func(c strategy.Change) bool { return what(&c) == want })
 		if i < 0 {
 			t.Errorf("no %q among %q", want, whats(changes))
 			continue
 		}
-		if got := changes[i].Row.Solution.Value; (got < value) != (want != "--gpus 3") {
+		if got := changes[i].Row.Solution.Value; (got < value) != (want != "gpus=3") {
 			t.Errorf("%s: a largest share of %.4f, before %.4f", want, got, value)
 		}
 	}
 	p.Workload = training(1)
 	p.Workload.Strategy = costmodel.DeviceMap
 	value = strategy.Rows(t.Context(), p)[0].Solution.Value
-	if got := whats(strategy.Next(t.Context(), p, value)); !slices.Contains(got, "--lora-rank 16 --lora-targets all-linear (the model itself frozen)") {
+	if got := whats(strategy.Next(t.Context(), p, value)); !slices.Contains(got, "lora_rank=16 lora_targets=all-linear (the model itself frozen)") {
 		t.Errorf("no LoRA among %q", got)
 	}
 	p.Anywhere = true
 	for _, c := range strategy.Next(t.Context(), p, value) {
-		if strings.Contains(c.What, "contiguous") {
-			t.Errorf("%q is what the problem has", c.What)
+		if strings.Contains(what(&c), "contiguous") {
+			t.Errorf("%q is what the problem has", what(&c))
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -54,9 +54,9 @@ func TestNextSharded(t *testing.T) {
 	p := problem(t, "llama-3.2-1b", "h100-80gb", 4, training(1))
 	p.Workload.Strategy, p.Workload.ShardDegree = costmodel.FSDP, 4
 	changes := strategy.Next(t.Context(), p, 1)
-	for i, want := range []string{"--gpus 3 (without --shard-degree)", "--gpus 5 (without --shard-degree)"} {
-		if changes[i].What != want || len(changes[i].Row.Peaks()) != 3+2*i {
-			t.Errorf("%q on %d GPUs, want %s", changes[i].What, len(changes[i].Row.Peaks()), want)
+	for i, want := range []string{"gpus=3 (without shard_degree)", "gpus=5 (without shard_degree)"} {
+		if what(&changes[i]) != want || len(changes[i].Row.Solution.Devices) != 3+2*i {
+			t.Errorf("%q on %d GPUs, want %s", what(&changes[i]), len(changes[i].Row.Solution.Devices), want)
 		}
 	}
 }

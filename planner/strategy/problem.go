@@ -39,28 +39,37 @@ type Problem struct {
 	// TimeLimit ends the search for one map; 0: a second.
 	TimeLimit time.Duration
 
-	// Asked is what the user's command asks for, where Workload was chosen
-	// from it: changes are flags over those of the command. Nil: Workload.
+	// Asked is the request, where Workload was chosen from it: changes are
+	// settings over those of the request. Nil: Workload.
 	Asked *costmodel.Workload
-	// On asks for other GPUs in the words of the command: a number of them,
-	// and the name of a kind ("": as they are). False where it cannot say
-	// so. Nil: by --gpus and --gpu.
-	On func(count int, kind string) (GPUs, bool)
-	// MayOffload: the command takes --offload.
+	// On asks for other GPUs in the words of the request: a number of them,
+	// and the name of a kind ("": as they are). The topology is nil where it
+	// cannot say so. Nil: by the fields gpus and gpu.
+	On func(count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string)
+	// MayOffload: the request may set offload.
 	MayOffload bool
-	// Takes reports that the command with a change asks for the change's row
+	// Takes reports that the request with a change asks for the change's row
 	// and nothing else. Nil: it does.
 	Takes func(*Change) bool
 
-	// set and without are flags of a change that are no workload's, notes what
-	// flags do not say.
-	set, without, notes []string
+	// set, without and notes are those of a change that are no workload's.
+	set            []costmodel.Setting
+	without, notes []string
 }
 
-// GPUs are those that a change asks for, and the flags that do.
-type GPUs struct {
-	Topology     *costmodel.Topology
-	Set, Without []string
+// Change is a step away from a problem, and the row that it leads to.
+type Change struct {
+	// Set are settings that stand in place of the request's own of the same
+	// field: those of a workload ([costmodel.Fields]), and gpus, gpu, reserve,
+	// contiguous and offload. Without are the fields that it must leave out:
+	// topology, pin and together too. With both the request asks for Row.
+	Set     []costmodel.Setting
+	Without []string
+	// Notes are what the settings do not say: "gradient accumulation".
+	Notes []string
+	Row   Row
+	// To is the problem that Row answers.
+	To *Problem
 }
 
 func (p *Problem) gpus() int64 { return int64(len(p.Topology.Devices)) }

@@ -33,17 +33,6 @@ type Row struct {
 // Fits reports that every GPU holds its share.
 func (r *Row) Fits() bool { return r.Refused == nil && r.Solution.LargestShare() <= 1 }
 
-// Peaks are the allocated peaks of the GPUs, in bytes.
-func (r *Row) Peaks() []int64 {
-	out := []int64{}
-	if r.Solution != nil {
-		for i := range r.Solution.Devices {
-			out = append(out, r.Solution.Devices[i].Predicted.PeakAllocatedBytes)
-		}
-	}
-	return out
-}
-
 // Headroom is the least that a GPU has left, in bytes; negative where it
 // lacks memory.
 func (r *Row) Headroom() int64 {

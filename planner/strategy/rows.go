@@ -54,7 +54,7 @@ func (p *Problem) variants() []costmodel.Workload {
 	return out
 }
 
-// of is the workload under a strategy: what another strategy's flags say is
+// of is the workload under a strategy: what another strategy's fields say is
 // left out.
 func (p *Problem) of(s costmodel.Strategy, r costmodel.Runtime) costmodel.Workload {
 	w := p.Workload
@@ -117,21 +117,4 @@ func Fault(rows []Row) error {
 		}
 	}
 	return nil
-}
-
-// Best is the fastest row that fits, or nil.
-func Best(rows []Row) *Row {
-	if len(rows) == 0 || !rows[0].Fits() {
-		return nil
-	}
-	return &rows[0]
-}
-
-// Nearest is the row that lacks least of those that do not fit, or nil.
-func Nearest(rows []Row) *Row {
-	i := slices.IndexFunc(rows, func(r Row) bool { return r.Refused == nil && !r.Fits() })
-	if i < 0 {
-		return nil
-	}
-	return &rows[i]
 }

@@ -77,7 +77,7 @@ func (p *Problem) offloaded(ctx context.Context) []Change {
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
 		q := *p
 		q.Offload = tier
-		q.set = append(slices.Clone(p.set), "--offload", string(tier))
+		q.set = append(slices.Clone(p.set), costmodel.Set("offload", tier))
 		q.notes = append(slices.Clone(p.notes), "slower: weights travel in every forward")
 		if c, ok := p.fitting(ctx, &q); ok {
 			return []Change{c}

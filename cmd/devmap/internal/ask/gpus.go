@@ -1,7 +1,6 @@
-package main
+package ask
 
 import (
-	"context"
 	"strconv"
 	"strings"
 
@@ -13,26 +12,26 @@ import (
 
 // devices builds the topology that the flags name: a file, a count, or a list
 // of capacities. count stands in where no flag says how many.
-func (s *shared) buildTopology(ctx context.Context, mode costmodel.Mode, count int) (*costmodel.Topology, error) {
-	gpu, err := catalogue.Find(s.gpu)
+func (r *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
+	gpu, err := catalogue.Find(r.gpu)
 	if err != nil {
 		return nil, out.Usagef("--gpu: %w", err)
 	}
 	var t *costmodel.Topology
 	switch {
-	case s.topology != "" && s.gpus != "":
+	case r.topology != "" && r.gpus != "":
 		return nil, out.Usagef("--topology and --gpus both say what the devices are: give one")
-	case s.topology != "":
-		t, err = out.Interruptible(ctx, 0, s.topology, func() (*costmodel.Topology, error) {
-			return costmodel.ReadTopology(s.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
+	case r.topology != "":
+		t, err = out.Interruptible(r.cmd.Context(), 0, r.topology, func() (*costmodel.Topology, error) {
+			return costmodel.ReadTopology(r.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
 	default:
-		t, err = s.listed(gpu.Device(mode), count)
+		t, err = r.listed(gpu.Device(mode), count)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := s.setAside(t); err != nil {
+	if err := r.setAside(t); err != nil {
 		return nil, err
 	}
 	if err := t.Check(); err != nil {
@@ -52,17 +51,17 @@ func knownDevice(name string, gpu catalogue.GPU, mode costmodel.Mode) costmodel.
 	return other
 }
 
-func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
+func (r *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
 	t := &costmodel.Topology{}
 	switch {
-	case s.gpus == "" && count == 0:
+	case r.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
-	case s.gpus == "auto":
+	case r.gpus == "auto":
 		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
-	case s.gpus != "":
-		n, err := strconv.Atoi(s.gpus)
+	case r.gpus != "":
+		n, err := strconv.Atoi(r.gpus)
 		if err != nil {
-			return s.capacities(gpu)
+			return r.capacities(gpu)
 		}
 		count = n
 	}
@@ -76,12 +75,12 @@ func (s *shared) listed(gpu costmodel.Device, count int) (*costmodel.Topology, e
 }
 
 // capacities reads 80GiB,80GiB,24GiB: what the user may use, whole.
-func (s *shared) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
+func (r *Request) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 	t := &costmodel.Topology{}
-	for _, v := range strings.Split(s.gpus, ",") {
+	for _, v := range strings.Split(r.gpus, ",") {
 		c, err := size(v)
 		if err != nil {
-			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", s.gpus, err)
+			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", r.gpus, err)
 		}
 		d := gpu
 		d.CapacityBytes, d.ReservedBytes = c, 0
@@ -91,16 +90,16 @@ func (s *shared) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
 }
 
 // setAside adds --reserve to what is reserved.
-func (s *shared) setAside(t *costmodel.Topology) error {
-	for _, r := range s.reserve {
-		parts := strings.Split(r, ",")
+func (r *Request) setAside(t *costmodel.Topology) error {
+	for _, sizes := range r.reserve {
+		parts := strings.Split(sizes, ",")
 		if len(parts) != 1 && len(parts) != len(t.Devices) {
-			return out.Usagef("--reserve %q has %d sizes for %d devices: give one, or one each", r, len(parts), len(t.Devices))
+			return out.Usagef("--reserve %q has %d sizes for %d devices: give one, or one each", sizes, len(parts), len(t.Devices))
 		}
 		for d := range t.Devices {
 			b, err := size(parts[min(d, len(parts)-1)])
 			if err != nil {
-				return out.Usagef("--reserve %q: %w", r, err)
+				return out.Usagef("--reserve %q: %w", sizes, err)
 			}
 			t.Devices[d].ReservedBytes += b
 		}

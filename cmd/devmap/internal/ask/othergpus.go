@@ -1,7 +1,6 @@
-package main
+package ask
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,19 +9,18 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // otherGPUs says how the user would ask for another number of GPUs, or for
 // those of another kind: a count as a count, a list with more of its largest,
 // a topology file, which no flag alters, in flags of its own.
-func (s *shared) otherGPUs(ctx context.Context, now *costmodel.Topology, mode costmodel.Mode, count int, kind string) (strategy.GPUs, bool) {
-	q, n := *s, len(now.Devices)
+func (r *Request) otherGPUs(now *costmodel.Topology, mode costmodel.Mode, count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string) {
+	q, n := *r, len(now.Devices)
 	more := slices.Repeat([]int{largest(now)}, max(0, count-n))
-	switch _, err := strconv.Atoi(s.gpus); {
-	case s.topology != "":
-		if len(now.Links) > 0 && s.minimised() == planner.Time {
-			return strategy.GPUs{}, false // the flags have no links, and a step without them says nothing
+	switch _, err := strconv.Atoi(r.gpus); {
+	case r.topology != "":
+		if len(now.Links) > 0 && r.minimised() == planner.Time {
+			return nil, nil, nil // the flags have no links, and a step without them says nothing
 		}
 		q.unfiled(now, count, more, kind)
 	case err == nil:
@@ -31,61 +29,61 @@ func (s *shared) otherGPUs(ctx context.Context, now *costmodel.Topology, mode co
 			q.gpu = kind
 		}
 	default:
-		sizes := strings.Split(s.gpus, ",")
+		sizes := strings.Split(r.gpus, ",")
 		if kind != "" || len(sizes) != n {
-			return strategy.GPUs{}, false // another kind has the same sizes
+			return nil, nil, nil // another kind has the same sizes
 		}
 		q.gpus = resized(sizes, count, more)
 	}
 	q.reserve = slices.Clone(q.reserve)
-	for i, r := range q.reserve {
-		if parts := strings.Split(r, ","); len(parts) == n && n > 1 {
+	for i, reserve := range q.reserve {
+		if parts := strings.Split(reserve, ","); len(parts) == n && n > 1 {
 			q.reserve[i] = resized(parts, count, more)
 		}
 	}
-	topo, err := q.buildTopology(ctx, mode, 0)
+	topo, err := q.devices(mode, 0)
 	if err != nil {
-		return strategy.GPUs{}, false
+		return nil, nil, nil
 	}
-	return s.insteadBy(&q, topo), true
+	set, without = r.insteadBy(&q)
+	return topo, set, without
 }
 
 // insteadBy are the flags that make the command's GPUs those of another.
-func (s *shared) insteadBy(q *shared, topo *costmodel.Topology) strategy.GPUs {
-	out := strategy.GPUs{Topology: topo}
-	set := func(name, was, is string) {
+func (r *Request) insteadBy(q *Request) (set []costmodel.Setting, without []string) {
+	differs := func(field, was, is string) {
 		if is != was {
-			out.Set = append(out.Set, "--"+name, is)
+			set = append(set, costmodel.Setting{Field: field, Value: is})
 		}
 	}
-	set("gpus", s.gpus, q.gpus)
-	set("gpu", s.gpu, q.gpu)
-	if q.topology != s.topology {
-		out.Without = append(out.Without, "topology")
+	differs("gpus", r.gpus, q.gpus)
+	differs("gpu", r.gpu, q.gpu)
+	if q.topology != r.topology {
+		without = append(without, "topology")
 	}
 	switch {
-	case len(q.reserve) == 0 && len(s.reserve) > 0:
-		out.Without = append(out.Without, "reserve")
-	case !slices.Equal(q.reserve, s.reserve):
-		for _, r := range q.reserve {
-			out.Set = append(out.Set, "--reserve", r)
+	case len(q.reserve) == 0 && len(r.reserve) > 0:
+		without = append(without, "reserve")
+	case !slices.Equal(q.reserve, r.reserve):
+		for _, sizes := range q.reserve {
+			set = append(set, costmodel.Setting{Field: "reserve", Value: sizes})
 		}
 	}
-	return out
+	return set, without
 }
 
 // unfiled puts flags in place of a topology file: GPUs of the catalogue as
 // they are, else what each may hold.
-func (s *shared) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
-	s.topology, s.reserve = "", nil
-	s.gpus, s.gpu = strconv.Itoa(count), kind
+func (r *Request) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
+	r.topology, r.reserve = "", nil
+	r.gpus, r.gpu = strconv.Itoa(count), kind
 	if kind != "" {
 		return
 	}
-	s.gpu = catalogue.DefaultGPU
+	r.gpu = catalogue.DefaultGPU
 	gpu, err := catalogue.Find(now.Devices[0].Name)
 	if err == nil {
-		s.gpu = now.Devices[0].Name
+		r.gpu = now.Devices[0].Name
 	}
 	listed := gpu.Device("")
 	var sizes []string
@@ -96,7 +94,7 @@ func (s *shared) unfiled(now *costmodel.Topology, count int, more []int, kind st
 		same = same && d.Name == now.Devices[0].Name && d.CapacityBytes == listed.CapacityBytes && d.ReservedBytes == listed.ReservedBytes
 	}
 	if !same {
-		s.gpus = resized(sizes, count, more)
+		r.gpus = resized(sizes, count, more)
 	}
 }
 

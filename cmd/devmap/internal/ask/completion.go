@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"os"
@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// completeModel completes the MODEL argument: built-in configs, and the files
+// CompleteModel completes the MODEL argument: built-in configs, and the files
 // and folders that a model may be. What follows it is a file (MAP).
-func completeModel(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func CompleteModel(_ *cobra.Command, args []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}

@@ -1,8 +1,9 @@
-package main
+package ask
 
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -40,8 +41,8 @@ func (e *repeatedError) Error() string {
 	return fmt.Sprintf("it takes one value and has two, %q and %q", e.first, e.second)
 }
 
-// single makes every flag of a command that is no list take one value.
-func single(cmd *cobra.Command) {
+// Single makes every flag of a command that is no list take one value.
+func Single(cmd *cobra.Command) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if _, list := f.Value.(pflag.SliceValue); !list {
 			f.Value = &once{Value: f.Value}
@@ -49,8 +50,8 @@ func single(cmd *cobra.Command) {
 	})
 }
 
-// flagError words what pflag says of flags.
-func flagError(cmd *cobra.Command, err error) error {
+// FlagError words what pflag says of flags.
+func FlagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
 	var repeated *repeatedError
@@ -64,7 +65,7 @@ func flagError(cmd *cobra.Command, err error) error {
 	case errors.As(err, &unknown) && !cmd.HasParent() && cmd.HasAvailableSubCommands():
 		return out.Usagef("%w: flags follow the command, as in devmap plan MODEL --gpus 4 (devmap help)", err)
 	case errors.As(err, &unknown):
-		if ours := elsewhere[unknown.GetSpecifiedName()]; ours != "" && cmd.Flags().Lookup(ours) != nil {
+		if ours := elsewhere(unknown.GetSpecifiedName()); ours != "" && cmd.Flags().Lookup(ours) != nil {
 			err = fmt.Errorf("%w: did you mean --%s?", err, ours)
 		}
 	}
@@ -105,14 +106,11 @@ func spelled(value string) string {
 	return ""
 }
 
-// elsewhere are flags as other programs call them.
-var elsewhere = map[string]string{
-	"batch-size": "batch", "per-device-train-batch-size": "batch", "per_device_train_batch_size": "batch", "bs": "batch",
-	"seq-len": "seq", "seq-length": "seq", "sequence-length": "seq", "max-length": "seq", "max_length": "seq", "max-seq-len": "seq", "max-model-len": "seq", "context": "seq",
-	"dtype": "precision", "torch-dtype": "precision", "torch_dtype": "precision", "bf16": "precision", "fp16": "precision",
-	"num-gpus": "gpus", "ngpus": "gpus", "n-gpus": "gpus", "nproc-per-node": "gpus", "devices": "gpus", "gpu-count": "gpus",
-	"optim": "optimizer", "gradient-checkpointing": "recompute", "gradient_checkpointing": "recompute", "activation-checkpointing": "recompute",
-	"gradient-accumulation-steps": "micro-batches", "gradient_accumulation_steps": "micro-batches", "microbatches": "micro-batches", "chunks": "micro-batches",
-	"max-new-tokens": "new-tokens", "max_new_tokens": "new-tokens", "lora-r": "lora-rank", "lora_rank": "lora-rank",
-	"engine": "for", "target": "for", "out": "output", "timeout": "time-limit", "max-memory": "gpus", "device-map": "strategy", "load-in-4bit": "quantize", "load-in-8bit": "quantize",
+// elsewhere is our flag of a name that other programs give it.
+func elsewhere(name string) string {
+	i := slices.IndexFunc(flags, func(f flag) bool { return slices.Contains(f.also, name) })
+	if i < 0 {
+		return ""
+	}
+	return flags[i].name
 }

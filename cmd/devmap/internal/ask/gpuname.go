@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"cmp"
@@ -7,42 +7,40 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/spf13/cobra"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// named brings --gpu and --gpus into the forms that the rest reads: a GPU by
+// normalise brings --gpu and --gpus into the forms that the rest reads: a GPU by
 // the catalogue's name, 4x24GB as a list.
-func (s *shared) named(cmd *cobra.Command) error {
-	if cmd.Flags().Lookup("gpu") == nil { // a command without devices
+func (r *Request) normalise() error {
+	if r.cmd.Flags().Lookup("gpu") == nil { // a command without devices
 		return nil
 	}
-	gpu, err := gpuNamed(s.gpu)
+	gpu, err := gpuNamed(r.gpu)
 	if err != nil {
 		return err
 	}
-	s.gpu = gpu
-	s.gpus = strings.TrimSpace(s.gpus)
-	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(s.gpus), "x")
+	r.gpu = gpu
+	r.gpus = strings.TrimSpace(r.gpus)
+	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(r.gpus), "x")
 	n, err := strconv.Atoi(strings.TrimSpace(count))
 	if !found || err != nil {
 		return nil //nolint:nilerr // a count, or a list
 	}
 	size = strings.TrimSpace(size)
 	if n < 1 || n > costmodel.MaxDevices {
-		return out.Usagef("--gpus %q: %d is not 1 to %d", s.gpus, n, costmodel.MaxDevices)
+		return out.Usagef("--gpus %q: %d is not 1 to %d", r.gpus, n, costmodel.MaxDevices)
 	}
 	if _, err := costmodel.ParseBytes(size); err != nil {
 		if gpu, err := gpuNamed(size); err == nil {
-			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", s.gpus, n, gpu)
+			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", r.gpus, n, gpu)
 		}
-		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", s.gpus, size)
+		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", r.gpus, size)
 	}
-	s.gpus = strings.Join(slices.Repeat([]string{size}, n), ",")
+	r.gpus = strings.Join(slices.Repeat([]string{size}, n), ",")
 	return nil
 }
 
@@ -109,14 +107,14 @@ func size(part string) (int64, error) {
 	return int64(n), nil
 }
 
-// deviceNotes say which GPU stands behind sizes alone, and what several
+// DeviceNotes say which GPU stands behind sizes alone, and what several
 // reserves come to.
-func (s *shared) deviceNotes(gpuGiven bool, t *costmodel.Topology) []string {
-	var out []string
-	if _, err := strconv.Atoi(s.gpus); err != nil && s.gpus != "" && s.topology == "" && !gpuGiven {
-		out = append(out, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(s.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
+func (r *Request) DeviceNotes(t *costmodel.Topology) []string {
+	var notes []string
+	if _, err := strconv.Atoi(r.gpus); err != nil && r.gpus != "" && r.topology == "" && !r.Given("gpu") {
+		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(r.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
 	}
-	if len(s.reserve) > 1 {
+	if len(r.reserve) > 1 {
 		least, most := t.Devices[0].ReservedBytes, t.Devices[0].ReservedBytes
 		for i := range t.Devices {
 			least, most = min(least, t.Devices[i].ReservedBytes), max(most, t.Devices[i].ReservedBytes)
@@ -125,7 +123,7 @@ func (s *shared) deviceNotes(gpuGiven bool, t *costmodel.Topology) []string {
 		if most > least {
 			sum += " to " + costmodel.Bytes(most).String()
 		}
-		out = append(out, "--reserve is given "+strconv.Itoa(len(s.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
+		notes = append(notes, "--reserve is given "+strconv.Itoa(len(r.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
 	}
-	return out
+	return notes
 }

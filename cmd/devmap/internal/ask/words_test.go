@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ type fieldError struct{ costmodel.Message }
 
 func (e fieldError) Error() string { return e.String() }
 
-// TestSpoken: an error's fields are told as flags, whatever wraps it, and what
+// TestErrorText: an error's fields are told as flags, whatever wraps it, and what
 // else stands in a text stays.
-func TestSpoken(t *testing.T) {
+func TestErrorText(t *testing.T) {
 	field := fieldError{costmodel.Messagef("%v is nothing (%v works)", costmodel.Setting{Field: "lora_rank"}, costmodel.Setting{Field: "mode", Value: "train"})}
 	const flags = "--lora-rank is nothing (--mode train works)"
 	for _, c := range []struct {
@@ -30,7 +30,7 @@ func TestSpoken(t *testing.T) {
 		{errors.Join(errors.New("x"), field, field), "x\n" + flags + "\n" + flags},
 		{out.Usagef("%w", field), flags},
 	} {
-		if got := spoken(c.err); got != c.want {
+		if got := ErrorText(c.err); got != c.want {
 			t.Errorf("%q: %q, not %q", c.err, got, c.want)
 		}
 	}

@@ -1,7 +1,7 @@
-package main
+package ask
 
-// precisions says what each value of --precision is called by the engines.
-const precisions = `Precisions, as each engine calls them (states: an optimizer's):
+// Precisions says what each value of --precision is called by the engines.
+const Precisions = `Precisions, as each engine calls them (states: an optimizer's):
 
   bf16-true   weights, gradients and states bf16
                 DeepSpeed     bf16 with enabled, bf16_master_weights_and_grads

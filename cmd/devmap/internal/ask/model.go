@@ -1,4 +1,4 @@
-package main
+package ask
 
 import (
 	"fmt"
@@ -11,13 +11,13 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-// readModel reads the MODEL argument.
-func readModel(arg string) (*modelgraph.Graph, error) {
+// ReadModel reads the MODEL argument.
+func ReadModel(arg string) (*modelgraph.Graph, error) {
 	return load.Model(arg, load.Options{BuiltIn: fixtures.Models(), Env: os.Getenv})
 }
 
-// costs resolves the workload for a model and works out its table.
-func costs(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
+// Costs resolves the workload for a model and works out its table.
+func Costs(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
 	w, err := estimate.Resolve(g, w)
 	if err != nil {
 		return nil, err

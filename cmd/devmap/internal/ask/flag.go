@@ -1,0 +1,157 @@
+package ask
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// flag is all that is known of a flag. Parsing, help, completion, what lies
+// over a plan file, what reproduces a row and what a hint prints are read off
+// it.
+type flag struct {
+	name  string
+	short string
+	// help is its line; {values} stands for the values that are taken. helpOn
+	// is another where a command means something else by it.
+	help   string
+	helpOn map[command]string
+	// field is the workload's where the flag sets one; else at is where the
+	// request keeps it: *string, *int64, *bool, *[]string, *time.Duration.
+	field *costmodel.Field
+	at    func(r *Request) any
+	// otherwise is the value that leaving it out means.
+	otherwise string
+	// each: a list whose every value is a flag of its own.
+	each bool
+	// bare is the value of the flag without one; empty: it needs one.
+	bare string
+
+	on, hidden command
+
+	// values are the named values that are taken, later those that the contract
+	// has and this version has not, with what to do instead.
+	values  []string
+	later   []string
+	instead func(value string) string
+	// meant are values as other programs or people call ours. Where a name has
+	// been given to two things, both stand.
+	meant map[string]string
+	// also are the flag's names in other programs.
+	also []string
+
+	// counts: 0 or less is refused. leftOut says what leaving a number out
+	// means, which 0 would stand for without a word.
+	counts  bool
+	leftOut string
+	// unbuilt: the contract has the flag, and this version takes its default
+	// alone.
+	unbuilt bool
+	// idle are the cases in which it changes nothing.
+	idle []*idleness
+	// reopens are the flags that follow this one: what a plan says of them no
+	// longer holds once this one is given over it.
+	reopens []string
+	// again: it is printed as it was given where a row is reproduced.
+	again bool
+	// posed: it means something to a file that poses a problem of its own.
+	posed bool
+}
+
+// command is a set of commands.
+type command int
+
+const (
+	onPlan command = 1 << iota
+	onEstimate
+	onCheck
+	onInspect
+	onEmit
+
+	searching = onPlan | onEstimate
+	placing   = searching | onCheck
+	working   = placing | onInspect
+)
+
+var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit}
+
+// flagNamed is the flag of a name, or of the field that a library calls it by;
+// nil where there is none.
+func flagNamed(name string) *flag {
+	name = strings.ReplaceAll(name, "_", "-")
+	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == name })
+	if i < 0 {
+		return nil
+	}
+	return &flags[i]
+}
+
+// add gives a command the flag, which then sets its part of the request.
+func (f *flag) add(cmd *cobra.Command, which command, r *Request) {
+	set := cmd.Flags()
+	help := f.help
+	if other, ok := f.helpOn[which]; ok {
+		help = other
+	}
+	help = strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", "))
+	switch at := f.at(r).(type) {
+	case *string:
+		set.StringVarP(at, f.name, f.short, f.otherwise, help)
+	case *int64:
+		n, _ := strconv.ParseInt(f.otherwise, 10, 64) //nolint:errcheck // a number of the table, or none
+		set.Int64Var(at, f.name, n, help)
+	case *bool:
+		set.BoolVar(at, f.name, f.otherwise == "true", help)
+	case *time.Duration:
+		d, _ := time.ParseDuration(f.otherwise) //nolint:errcheck // a time of the table
+		set.DurationVar(at, f.name, d, help)
+	case *[]string:
+		if f.each {
+			set.StringArrayVar(at, f.name, nil, help)
+		} else {
+			set.StringSliceVar(at, f.name, nil, help)
+		}
+	default: // a field of named values
+		value := &named{field: f.field, work: &r.work}
+		value.Set(f.otherwise) //nolint:errcheck // it never fails
+		set.VarP(value, f.name, f.short, help)
+	}
+	if f.bare != "" {
+		set.Lookup(f.name).NoOptDefVal = f.bare
+	}
+	if f.hidden&which != 0 {
+		if err := set.MarkHidden(f.name); err != nil {
+			panic(err) // the flag was made above
+		}
+	}
+}
+
+// named is the value of a flag that sets a field of named values. Which are
+// known is looked at once all flags are read.
+type named struct {
+	field *costmodel.Field
+	work  *costmodel.Workload
+	text  string
+}
+
+// String implements pflag's Value.
+func (v *named) String() string { return v.text }
+
+// Set implements pflag's Value.
+func (v *named) Set(text string) error {
+	v.text = text
+	v.field.Set(v.work, text)
+	return nil
+}
+
+// Type implements pflag's Value.
+func (*named) Type() string { return "string" }
+
+// given reports that the user gave a flag of these names.
+func given(set *pflag.FlagSet, names ...string) bool { return slices.ContainsFunc(names, set.Changed) }

@@ -1,0 +1,210 @@
+package ask
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// Request is what a command is asked for: the values of its flags.
+type Request struct {
+	work                      costmodel.Workload
+	gpus, gpu, topology       string
+	objective, offload        string
+	pins, together, reserve   []string
+	JSON, Explain, Contiguous bool
+	Output, For               string
+	TimeLimit                 time.Duration
+
+	cmd *cobra.Command
+}
+
+// New gives a command its flags.
+func New(cmd *cobra.Command) *Request {
+	r := &Request{cmd: cmd}
+	which := commands[cmd.Name()]
+	for i := range flags {
+		if flags[i].on&which != 0 {
+			flags[i].add(cmd, which, r)
+		}
+	}
+	return r
+}
+
+// Given reports that the user gave a flag of these names.
+func (r *Request) Given(names ...string) bool { return given(r.cmd.Flags(), names...) }
+
+// NamesDevices reports that the flags say what the GPUs are.
+func (r *Request) NamesDevices() bool { return r.gpus != "" || r.topology != "" }
+
+// TopologyFile is the file of --topology, empty without one.
+func (r *Request) TopologyFile() string { return r.topology }
+
+// Front is the objective that prints several maps.
+const Front = "front"
+
+// IsFront reports that several maps are asked for.
+func (r *Request) IsFront() bool { return r.objective == Front }
+
+// minimised is what one map is asked for; a front's ends are both.
+func (r *Request) minimised() planner.Objective {
+	if r.objective == string(planner.Time) {
+		return planner.Time
+	}
+	return planner.Memory
+}
+
+const noOffload = "none"
+
+// tier is where units may leave the GPUs for.
+func (r *Request) tier() planner.Tier {
+	if r.offload == noOffload {
+		return ""
+	}
+	return planner.Tier(r.offload)
+}
+
+// Workload is the one that the flags ask for.
+func (r *Request) Workload() (costmodel.Workload, error) {
+	for i := range flags {
+		if f := &flags[i]; f.counts {
+			if n, ok := f.at(r).(*int64); ok && *n < 1 {
+				return r.work, out.Usagef("--%s %d: it must be 1 or more", f.name, *n)
+			}
+		}
+	}
+	return r.work, nil
+}
+
+// World is the number of GPUs that work together, 0 under a device map, where
+// one process owns them all.
+func World(s costmodel.Strategy, topo *costmodel.Topology) int64 {
+	if s.Traits().Sequential {
+		return 0
+	}
+	return int64(len(topo.Devices))
+}
+
+// Lengths refuses lengths that the model does not read.
+func (r *Request) Lengths(g *modelgraph.Graph) error {
+	if r.work.Mode == costmodel.Load {
+		return nil
+	}
+	return estimate.CheckLengths(g, r.Given("seq"), r.Given("target-seq"))
+}
+
+// constraints reads pins and together-groups.
+func (r *Request) constraints() (pins []planner.Pin, together [][]string, err error) {
+	for _, v := range r.pins {
+		layer, device, ok := strings.Cut(v, "=")
+		d, err := strconv.Atoi(device)
+		if !ok || layer == "" || err != nil {
+			return nil, nil, out.Usagef("--pin %q is not LAYER=DEVICE with a device index", v)
+		}
+		pins = append(pins, planner.Pin{Pattern: layer, Device: d})
+	}
+	for _, v := range r.together {
+		names := strings.Split(v, ",")
+		if len(names) < 2 {
+			return nil, nil, out.Usagef("--together %q names one layer: it takes A,B", v)
+		}
+		together = append(together, names)
+	}
+	return pins, together, nil
+}
+
+// Refuse reports values that are unknown, values that the contract has and this
+// version has not, and flags that contradict each other.
+func (r *Request) Refuse() error {
+	set := r.cmd.Flags()
+	return cmp.Or(checkValues(set), r.normalise(), r.zeros(), checkBuilt(set), r.refuseAnywhere(), r.refuseOffload(), r.refuseSearch())
+}
+
+// zeros refuses the numbers that count something and were given as nothing.
+func (r *Request) zeros() error {
+	for i := range flags {
+		if flags[i].leftOut == "" {
+			continue
+		}
+		if f := r.cmd.Flags().Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
+			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, flags[i].leftOut)
+		}
+	}
+	return nil
+}
+
+// checkBuilt refuses flags that only their default is built of.
+func checkBuilt(set *pflag.FlagSet) error {
+	for i := range flags {
+		f := set.Lookup(flags[i].name)
+		if flags[i].unbuilt && f != nil && f.Changed && f.Value.String() != f.DefValue {
+			return notBuilt(f.Name, f.Value.String(), "only "+f.DefValue)
+		}
+	}
+	return nil
+}
+
+// notBuilt refuses a value that the contract has and this version has not.
+func notBuilt(name, value, built string) error {
+	return out.Usagef("--%s %s is not built yet (built: %s)", name, value, built)
+}
+
+// refuseAnywhere reports --contiguous=false where nothing would heed it. check
+// judges the map as it is, and estimate's other rows have no device map.
+func (r *Request) refuseAnywhere() error {
+	if command := commands[r.cmd.Name()]; command&searching == 0 || r.Contiguous {
+		return nil
+	}
+	s := r.work.Strategy
+	if !s.Traits().Sequential && (r.cmd.Name() == "plan" || s != costmodel.Auto) {
+		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s)
+	}
+	if r.IsFront() {
+		return out.Usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", r.objective)
+	}
+	return nil
+}
+
+// refuseOffload reports --offload where nothing would heed it.
+func (r *Request) refuseOffload() error {
+	switch {
+	case commands[r.cmd.Name()]&searching == 0, r.offload == noOffload:
+		return nil
+	case r.cmd.Name() != "plan":
+		return out.Usagef("--offload %s: it is for devmap plan", r.offload)
+	case r.objective != string(planner.Memory):
+		return out.Usagef("--offload %s --objective %s: what is minimised is the bytes that travel, so that offload goes with --objective memory", r.offload, r.objective)
+	case r.work.Mode == costmodel.Train:
+		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", r.offload)
+	case !r.work.Strategy.Traits().Sequential:
+		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", r.offload, r.work.Strategy)
+	case !r.Contiguous:
+		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", r.offload)
+	}
+	return nil
+}
+
+// refuseSearch reports what plan and estimate cannot search by.
+func (r *Request) refuseSearch() error {
+	switch s := r.work.Strategy; {
+	case r.cmd.Name() == "estimate" && r.IsFront():
+		return out.Usagef("--objective front is a table of its own: devmap plan prints it")
+	case r.cmd.Name() != "plan":
+		return nil
+	case r.TimeLimit <= 0:
+		return out.Usagef("--time-limit %v: it must be more than 0", r.TimeLimit)
+	case s.Traits().Replicated && len(r.pins)+len(r.together) > 0:
+		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", s)
+	}
+	return nil
+}

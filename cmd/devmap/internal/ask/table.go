@@ -1,0 +1,250 @@
+package ask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/emit"
+)
+
+// flags are all, in the order in which they are printed: those of a workload as
+// its fields are told, after what the GPUs are.
+var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, ownFlags, unbuiltFlags)
+
+// workloadFlags sets what the workload's fields say of their flags.
+func workloadFlags() []flag {
+	fields := costmodel.Fields()
+	out := make([]flag, len(fields))
+	for i := range fields {
+		field := &fields[i]
+		f := ofWorkload[field.Name]
+		f.name, f.field, f.on = strings.ReplaceAll(field.Name, "_", "-"), field, working
+		f.at = func(r *Request) any { return field.Ref(&r.work) }
+		f.values = slices.Concat(f.values, field.Values)
+		if f.otherwise == "" {
+			f.otherwise = field.Default
+		}
+		if field.Name == "strategy" {
+			f.values = append(f.values, string(costmodel.Auto))
+		}
+		out[i] = f
+	}
+	return out
+}
+
+// ofWorkload are the flags that set a field of the workload, by the field.
+var ofWorkload = map[string]flag{
+	"mode": {
+		help: "what to plan for: {values}",
+		meant: map[string]string{
+			"training": "train", "finetune": "train", "fine-tune": "train", "sft": "train", "pretrain": "train",
+			"inference": "infer", "generate": "infer", "eval": "infer", "forward": "infer", "weights": "load", "loading": "load",
+		},
+	},
+	"batch": {
+		help: "sequences a step", counts: true, idle: []*idleness{nothingRuns},
+		also: []string{"batch-size", "per-device-train-batch-size", "per_device_train_batch_size", "bs"},
+	},
+	"micro_batches": {
+		help: "equal parts of the batch", counts: true, idle: []*idleness{nothingRuns},
+		also: []string{"gradient-accumulation-steps", "gradient_accumulation_steps", "microbatches", "chunks"},
+	},
+	"seq": {
+		help: "tokens a sequence (2048, or the model's maximum if smaller)", leftOut: "2048, or the model's maximum if smaller",
+		idle: []*idleness{nothingRuns}, reopens: []string{"target-seq"}, // which is as --seq
+		also: []string{"seq-len", "seq-length", "sequence-length", "max-length", "max_length", "max-seq-len", "max-model-len", "context"},
+	},
+	"target_seq": {
+		help: "decoder tokens of an encoder–decoder (as --seq)", leftOut: "as --seq", idle: []*idleness{nothingRuns},
+	},
+	"new_tokens": {
+		help: "tokens generated after the prompt (infer)",
+		also: []string{"max-new-tokens", "max_new_tokens"},
+	},
+	"images": {
+		help: "images a sequence (tiles, where a model cuts them up); their tokens are part of --seq", idle: []*idleness{nothingRuns},
+	},
+	"image_size": {
+		help:    "side of the images in pixels, where the model takes any (1 megapixel)",
+		leftOut: "1 megapixel, or the model's own", idle: []*idleness{nothingRuns},
+	},
+	"precision": {
+		help: "{values} (as the checkpoint or config says; under zero1–3 bf16-mixed or 16-mixed)",
+		meant: map[string]string{
+			"bf16": "bf16-true or bf16-mixed", "bfloat16": "bf16-true or bf16-mixed", "fp16": "16-true or 16-mixed", "float16": "16-true or 16-mixed", "half": "16-true or 16-mixed", "16": "16-true or 16-mixed",
+			"mixed": "bf16-mixed or 16-mixed", "amp": "bf16-mixed or 16-mixed", "fp16-mixed": "16-mixed", "fp16-true": "16-true",
+			"fp32": "32-true", "float32": "32-true", "32": "32-true", "full": "32-true", "float": "32-true",
+		},
+		also: []string{"dtype", "torch-dtype", "torch_dtype", "bf16", "fp16"},
+	},
+	"optimizer": {
+		help: "{values}", idle: []*idleness{noStep}, also: []string{"optim"},
+		meant: map[string]string{
+			"adam": "adamw", "adamw_torch": "adamw-foreach", "adamw_torch_fused": "adamw", "adamw-fused": "adamw", "adam8bit": "adamw-8bit", "adamw8bit": "adamw-8bit", "adamw_8bit": "adamw-8bit", "adamw_bnb_8bit": "adamw-8bit", "momentum": "sgd-momentum",
+		},
+	},
+	"recompute": {
+		help: "activations computed again in backward: {values}", idle: []*idleness{noStep},
+		meant: map[string]string{"true": "full", "on": "full", "all": "full", "block": "full", "false": "none", "off": "none", "checkpointing": "full"},
+		also:  []string{"gradient-checkpointing", "gradient_checkpointing", "activation-checkpointing"},
+	},
+	"lora_rank": {
+		help: "rank of LoRA adapters; the model is frozen (none)", also: []string{"lora-r", "lora_rank"},
+	},
+	"lora_targets": {
+		help: "modules that get adapters, by the end of their names: q_proj,v_proj",
+	},
+	"lora_precision": {
+		help: "type of the adapters' weights: {values} (fp32, as PEFT makes them; the base's under fsdp, hsdp and zero1–3)",
+	},
+	"quantize": {
+		help: "storage of the frozen linear layers: {values}", values: []string{"off"},
+		meant: map[string]string{"4bit": "nf4", "4-bit": "nf4", "int4": "nf4", "fp4": "nf4", "bnb": "nf4 or int8", "8bit": "int8", "8-bit": "int8", "none": "off"},
+		also:  []string{"load-in-4bit", "load-in-8bit"},
+	},
+	"loss": {
+		help: "how the loss is computed: {values}", idle: []*idleness{noStep},
+		meant: map[string]string{"liger": "fused", "cross-entropy": "eager"},
+	},
+	"attention": {
+		help: "attention kernel: {values}", idle: []*idleness{nothingRuns},
+		meant: map[string]string{"flash-attention": "flash", "flash_attention_2": "flash", "flash_attention_3": "flash", "fa2": "flash", "math": "eager"},
+	},
+	"loss_only": {
+		help: "the caller keeps the loss alone, not the logits (always so under torch's engines)", idle: []*idleness{noStep, keptAnyway},
+	},
+	"gradient_as_bucket_view": {
+		help: "DDP's gradients are views of its buckets", idle: []*idleness{noStep, noBuckets},
+	},
+	"ema": {
+		help: "a moving average of the trained weights stays on the GPU", idle: []*idleness{noStep},
+	},
+	"strategy": {
+		help: "how the model is spread: {values}", otherwise: string(costmodel.DeviceMap),
+		// What an engine makes of adapters follows it.
+		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "shard-degree"},
+		meant: map[string]string{
+			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
+			"fsdp1": "fsdp", "fsdp2": "fsdp", "full-shard": "fsdp", "full_shard": "fsdp", "hybrid": "hsdp", "hybrid-shard": "hsdp",
+		},
+		also: []string{"device-map"},
+	},
+	"runtime": {
+		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch)",
+		reopens: []string{"lora-precision"},
+		later:   []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}, instead: func(value string) string { return estimate.Advice(costmodel.Runtime(value)) },
+		meant: map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed"},
+	},
+	"schedule": {
+		help: "of a pipeline: {values} (1f1b)", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},
+		later: []string{"zb-h1", "zb-h2", "zb-v"},
+		meant: map[string]string{"1f1b-interleaved": "interleaved", "interleaved1f1b": "interleaved", "interleaved-1f1b": "interleaved", "interleaved_1f1b": "interleaved", "schedule1f1b": "1f1b", "schedulegpipe": "gpipe"},
+	},
+	"virtual_stages": {
+		help: "runs a GPU, interleaved (2)", leftOut: "2", idle: []*idleness{noSchedule},
+	},
+	"shard_degree": {
+		help: "GPUs that a parameter is cut over (all; hsdp: half)", leftOut: "all GPUs; hsdp: half of them",
+	},
+}
+
+var deviceFlags = []flag{
+	{
+		name: "gpus", at: func(r *Request) any { return &r.gpus }, on: placing, again: true,
+		help: "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB",
+		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
+	},
+	{
+		name: "gpu", at: func(r *Request) any { return &r.gpu }, on: placing, again: true, otherwise: catalogue.DefaultGPU,
+		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "),
+	},
+	{
+		name: "topology", at: func(r *Request) any { return &r.topology }, on: placing, again: true,
+		help: "a topology file, instead of --gpus",
+	},
+	{
+		name: "reserve", at: func(r *Request) any { return &r.reserve }, on: placing, again: true, each: true,
+		help: "bytes to leave free: one for all devices, or one each; given again, they add up",
+	},
+}
+
+var placementFlags = []flag{
+	{
+		name: "pin", at: func(r *Request) any { return &r.pins }, on: placing, hidden: onCheck, again: true, each: true,
+		help: "LAYER=DEVICE; the layer may end in *",
+	},
+	{
+		name: "together", at: func(r *Request) any { return &r.together }, on: placing, hidden: onCheck, again: true, each: true,
+		help: "A,B: layers that share a device",
+	},
+	{
+		name: "objective", at: func(r *Request) any { return &r.objective }, on: placing, hidden: onCheck, again: true, posed: true,
+		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), Front},
+		meant: map[string]string{"speed": "time", "latency": "time", "throughput": "time", "balance": "memory", "pareto": "front"},
+	},
+	{
+		name: "contiguous", at: func(r *Request) any { return &r.Contiguous }, on: placing, hidden: onCheck, posed: true, otherwise: "true",
+		help: "one run of the chain a device; false: any unit on any device (device-map)",
+	},
+	{
+		name: "offload", at: func(r *Request) any { return &r.offload }, on: placing, hidden: onCheck, otherwise: noOffload,
+		help: "units that may leave the GPUs: {values}", values: []string{noOffload, string(planner.CPU), string(planner.Disk)},
+		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
+	},
+}
+
+// ownFlags are those of the commands themselves.
+var ownFlags = []flag{
+	{
+		name: "json", at: func(r *Request) any { return &r.JSON }, on: working, posed: true,
+		helpOn: map[command]string{
+			onPlan: "no table", onEstimate: "the machine form, no table",
+			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
+		},
+	},
+	{
+		name: "output", short: "o", at: func(r *Request) any { return &r.Output }, on: searching | onEmit, posed: true, also: []string{"out"},
+		helpOn: map[command]string{
+			onPlan: "write the plan to a file", onEstimate: "write the rows to a file",
+			onEmit: "write to a file, which appears whole or not at all",
+		},
+	},
+	{
+		name: "time-limit", at: func(r *Request) any { return &r.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, posed: true, also: []string{"timeout"},
+		otherwise: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
+	},
+	{
+		name: "explain", at: func(r *Request) any { return &r.Explain }, on: onPlan, posed: true,
+		help: "say which device and moment bind, and what would help",
+	},
+	{
+		name: "for", at: func(r *Request) any { return &r.For }, on: onEmit, also: []string{"engine", "target"},
+		help: "the engine: {values}", values: emit.Engines(),
+		meant: map[string]string{"swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
+	},
+}
+
+// unbuiltFlags are flags of the contract that this version takes only at their
+// default.
+var unbuiltFlags = []flag{
+	unbuilt("tp", "tensor parallel degree"),
+	unbuilt("pp", "pipeline parallel degree"),
+	unbuilt("dp", "data parallel degree"),
+	unbuilt("cp", "context parallel degree"),
+	unbuilt("ep", "expert parallel degree"),
+	{
+		name: "sequence-parallel", at: func(*Request) any { return new(string) }, on: working, hidden: working, otherwise: "off", bare: "on",
+		help: "sequence parallelism (not built yet)", values: []string{"off"}, later: []string{"on"},
+	},
+}
+
+func unbuilt(name, what string) flag {
+	return flag{
+		name: name, help: what + " (not built yet)", at: func(*Request) any { return new(string) },
+		on: working, hidden: working, otherwise: "1", unbuilt: true,
+	}
+}

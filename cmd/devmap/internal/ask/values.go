@@ -1,0 +1,94 @@
+package ask
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+)
+
+// checkValues checks every flag with named values that the user gave.
+func checkValues(set *pflag.FlagSet) error {
+	for i := range flags {
+		if f := set.Lookup(flags[i].name); f != nil && f.Changed && flags[i].values != nil {
+			if err := flags[i].check(f.Value.String()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// check refuses a value that is not built, and one that is unknown.
+func (f *flag) check(value string) error {
+	switch {
+	case slices.Contains(f.values, value):
+		return nil
+	case slices.Contains(f.later, value):
+		err := notBuilt(f.name, value, strings.Join(f.values, ", "))
+		if f.instead == nil || f.instead(value) == "" {
+			return err
+		}
+		return out.Usagef("%w; %s", err, f.instead(value))
+	}
+	near := ""
+	if guess := f.guess(value); guess != "" {
+		near = ": did you mean " + guess + "?"
+	}
+	return out.Usagef("--%s %q is unknown (known: %s)%s", f.name, value, strings.Join(slices.Concat(f.values, f.later), ", "), near)
+}
+
+// guess is what was meant by a value that is unknown: another's name for one
+// of ours, one in other letters, or one that a slip of the fingers makes;
+// empty where nothing is near.
+func (f *flag) guess(value string) string {
+	low := strings.ToLower(strings.TrimSpace(value))
+	if names := f.meant[low]; names != "" && everyIn(names, f.values) {
+		return names
+	}
+	if slices.Contains(f.values, low) {
+		return low
+	}
+	const slips = 2
+	best, least := "", slips+1
+	for _, known := range f.values {
+		if slipped := levenshtein.ComputeDistance(low, known); slipped < least && slipped < len(known)/2+1 {
+			best, least = known, slipped
+		}
+	}
+	return best
+}
+
+// Guess is what was meant by the value of a flag; empty where nothing is near.
+func Guess(name, value string) string { return flagNamed(name).guess(value) }
+
+// everyIn reports that all names of "a, b or c" are taken.
+func everyIn(names string, values []string) bool {
+	for _, n := range strings.FieldsFunc(strings.ReplaceAll(names, " or ", ","), func(r rune) bool { return r == ',' || r == ' ' }) {
+		if !slices.Contains(values, n) {
+			return false
+		}
+	}
+	return true
+}
+
+// Complete lets shells complete the named values of a command's flags.
+func Complete(cmd *cobra.Command) {
+	for i := range flags {
+		values := flags[i].values
+		if flags[i].name == "gpu" {
+			values = catalogue.Names()
+		}
+		if values == nil || cmd.Flags().Lookup(flags[i].name) == nil {
+			continue
+		}
+		if err := cmd.RegisterFlagCompletionFunc(flags[i].name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+			panic(err) // the flag is there, and has no other completion
+		}
+	}
+}
