@@ -181,3 +181,13 @@ func tableOf(tb testing.TB, g *modelgraph.Graph, w costmodel.Workload) *costmode
 	}
 	return table
 }
+
+// costsOf is the model of a config and what its units cost.
+func costsOf(t *testing.T, config string, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
+	t.Helper()
+	g, err := hf.FromConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, tableOf(t, g, w)
+}

@@ -74,7 +74,7 @@ func TestTimeStopped(t *testing.T) {
 // TestTimePipelineStopped: a search over orders of devices that may not begin
 // proves nothing.
 func TestTimePipelineStopped(t *testing.T) {
-	p := pipelineProblem(t, "llama-3.1-8b", 4, costmodel.Workload{Mode: costmodel.Infer, Batch: 8, MicroBatches: 8, Seq: 256})
+	p := pipelineProblem(t, llama8B, 4, costmodel.Workload{Mode: costmodel.Infer, Batch: 8, MicroBatches: 8, Seq: 256})
 	p.Objective = planner.Time
 	for d := range p.Topology.Devices {
 		p.Topology.Devices[d].FLOPS /= float64(4 - d) // the fastest last

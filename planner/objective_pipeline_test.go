@@ -15,9 +15,6 @@ import (
 // largest share with it, to every way to cut and, where devices differ, every
 // order of them.
 func TestTimePipeline(t *testing.T) {
-	const small = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
-	peerConfigs["small"] = small
-	defer delete(peerConfigs, "small")
 	rng := rand.New(rand.NewPCG(3, 4))
 	for round := range 12 {
 		for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
@@ -27,7 +24,7 @@ func TestTimePipeline(t *testing.T) {
 			}
 			mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[round%2]
 			m := []int64{4, 6, 16}[round%3]
-			p := pipelineProblem(t, "small", gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
+			p := pipelineProblem(t, sixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
 			if round >= 2 {
 				vary(rng, &p)
 			}

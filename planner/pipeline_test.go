@@ -1,8 +1,6 @@
 package planner_test
 
 import (
-	"bytes"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -14,72 +12,23 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// predictPipeline is the check of the run's stages.
-func predictPipeline(t *testing.T, r *distRow) *devicemap.Report {
-	t.Helper()
-	// They call the blocks without a mask, whatever the model's window.
-	config := bytes.Replace(stageConfig(t, r.model), []byte(`"sliding_window": 4096`), []byte(`"sliding_window": null`), 1)
-	g, table := costsOf(t, config, r.w)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(r.w.Mode)}, int(r.w.World))}
-	return devicemap.Check(g, table, topo, r.place(g).Flatten(g), nil)
-}
+// What is planned as a pipeline: few units for all maps, and two real sizes.
+const (
+	sixBlocks = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
+	llama8B   = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+		"num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": false}`
+	qwen3B = `{"model_type": "qwen2", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
+		"num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true}`
+)
 
-// stageConfig is the config of what measure_dist.py's stages run: they call the
-// head alone, without the soft cap that Gemma 2's model puts behind it.
-func stageConfig(t *testing.T, model string) []byte {
-	t.Helper()
-	return bytes.Replace(distConfig(t, model), []byte("{"), []byte(`{"final_logit_softcapping": null,`), 1)
-}
-
-// pipelineBound is the largest error in percent.
-const pipelineBound = .5
-
-// TestPipelineAccuracy predicts the allocated peak of every rank of every
-// pipeline that was measured under torch.distributed.pipelining on 4 × H200.
-func TestPipelineAccuracy(t *testing.T) {
-	var table strings.Builder
-	var off []float64
-	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
-	for _, r := range distRows(t) {
-		if r.w.Strategy != costmodel.Pipeline {
-			continue
-		}
-		report := predictPipeline(t, &r)
-		for _, f := range report.Faults {
-			t.Error(f)
-		}
-		name := r.name
-		for d := range r.ranks {
-			got, measured := report.Devices[d].Predicted, r.ranks[d].Peak
-			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
-			off = append(off, math.Abs(percent))
-			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", name, d, costmodel.Bytes(got.PeakAllocatedBytes).GiB(),
-				costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
-			if math.Abs(percent) > pipelineBound {
-				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name, d, got.PeakAllocatedBytes, measured, percent, pipelineBound)
-			}
-			name = ""
-		}
-	}
-	if len(off) < 12 {
-		t.Fatalf("%d ranks", len(off))
-	}
-	summary(t, &table, "pipelines", off)
-	t.Log(table.String())
-}
-
-// pipelineProblem is a built-in model to train or run as a pipeline.
-func pipelineProblem(t *testing.T, model string, gpus int, w costmodel.Workload) planner.Problem {
+// pipelineProblem is the model of a config, to train or run as a pipeline.
+func pipelineProblem(t *testing.T, config string, gpus int, w costmodel.Workload) planner.Problem {
 	t.Helper()
 	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
 	if w.Mode == costmodel.Train {
 		w.Optimizer = costmodel.AdamW
 	}
-	g, table := costsOf(t, []byte(peerConfigs[model]), w)
+	g, table := costsOf(t, config, w)
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
@@ -94,16 +43,13 @@ func pipelineProblem(t *testing.T, model string, gpus int, w costmodel.Workload)
 // TestPipelineBest: the solver's map is as good as the best of all cuts, by
 // the walk, for a few units on few devices.
 func TestPipelineBest(t *testing.T) {
-	const small = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
-	peerConfigs["small"] = small
-	defer delete(peerConfigs, "small")
 	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved} {
 		gpus, chunks := 3, 1
 		if kind == costmodel.Interleaved {
 			gpus, chunks = 2, 2
 		}
 		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
-			p := pipelineProblem(t, "small", gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
+			p := pipelineProblem(t, sixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
 			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 			if err != nil {
 				t.Fatal(err)
@@ -158,7 +104,7 @@ func TestPipelinePlans(t *testing.T) {
 			if kind == costmodel.Interleaved && gpus == 1 {
 				continue
 			}
-			p := pipelineProblem(t, "qwen2.5-3b", gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
+			p := pipelineProblem(t, qwen3B, gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
 			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 			if err != nil {
 				t.Fatal(err)
@@ -199,7 +145,7 @@ func TestPipelineRefused(t *testing.T) {
 		{4, train(costmodel.GPipe, 4), []planner.Pin{{Pattern: "lm_head", Device: 1}}, `pin "lm_head": "lm_head" cannot be on device 1: a pipeline's stages are in device order, so that it is on device 3`},
 		{4, train(costmodel.Interleaved, 4), []planner.Pin{{Pattern: "lm_head", Device: 3}}, `pin "lm_head"`},
 	} {
-		p := pipelineProblem(t, "qwen2.5-3b", c.gpus, c.w)
+		p := pipelineProblem(t, qwen3B, c.gpus, c.w)
 		p.Pins = c.pin
 		if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d GPUs, %+v: %v", c.gpus, c.w, err)
@@ -209,7 +155,7 @@ func TestPipelineRefused(t *testing.T) {
 
 // TestPipelineFaults: stages that the schedule cannot run.
 func TestPipelineFaults(t *testing.T) {
-	p := pipelineProblem(t, "qwen2.5-3b", 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
+	p := pipelineProblem(t, qwen3B, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
 	m := make(devicemap.Map, len(p.Graph.Units))
 	for u := range m {
 		m[u] = devicemap.Device(u / 5 % 4)

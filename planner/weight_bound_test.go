@@ -104,7 +104,7 @@ func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.
 	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
 		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3), 20+rng.IntN(100))
 	m := int64(gpus) * (1 + rng.Int64N(3))
-	g, table := costsOf(t, []byte(config), costmodel.Workload{
+	g, table := costsOf(t, config, costmodel.Workload{
 		Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks), Precision: costmodel.BF16True,
 		Optimizer: costmodel.AdamW, Batch: m, MicroBatches: m, Seq: 64 << rng.Int64N(4), Recompute: pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeFull),
 	})

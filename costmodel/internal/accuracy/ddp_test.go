@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"fmt"
@@ -40,7 +40,7 @@ func ddpRows(t *testing.T) []ddpRow {
 
 func lightningRows(t *testing.T) []ddpRow {
 	t.Helper()
-	files, err := filepath.Glob("../fixtures/measured/lightning_*.json")
+	files, err := filepath.Glob("../../../fixtures/measured/lightning_*.json")
 	if err != nil || len(files) < 4 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}

@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"slices"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // TestMeasuredKinds: of every strategy, engine, mode and precision the word
@@ -19,9 +20,12 @@ func TestMeasuredKinds(t *testing.T) {
 	}
 	rows := make(map[kind]bool)
 	see := func(w costmodel.Workload) {
-		g := readModel(t, "llama-3.2-1b")
+		g, err := hf.FromConfig("llama-3.2-1b", distConfig(t, "llama-3.2-1b"))
+		if err != nil {
+			t.Fatal(err)
+		}
 		w.LoRATargets = w.LoRATargets[:min(1, len(w.LoRATargets))]
-		w, err := estimate.Resolve(g, w)
+		w, err = estimate.Resolve(g, w)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +34,7 @@ func TestMeasuredKinds(t *testing.T) {
 			t.Errorf("%q was measured", word)
 		}
 	}
-	for _, r := range slices.Concat(measuredRows(t), loraRows(t, "../fixtures/measured/more2.json"), maskRows(t)) {
+	for _, r := range slices.Concat(measuredRows(t), loraRows(t, "../../../fixtures/measured/more2.json"), maskRows(t)) {
 		see(r.w)
 	}
 	for _, r := range distRows(t) {
@@ -39,7 +43,7 @@ func TestMeasuredKinds(t *testing.T) {
 	for _, r := range ddpRows(t) {
 		see(r.w)
 	}
-	for _, r := range fakeRows(t, "../fixtures/measured/fake_group_h200.jsonl") {
+	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_h200.jsonl") {
 		see(r.w)
 	}
 	for _, s := range costmodel.Strategies() {

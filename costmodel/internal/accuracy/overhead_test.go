@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"math"

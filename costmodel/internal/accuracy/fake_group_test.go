@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"bufio"
@@ -121,7 +121,7 @@ func TestFakeGroupAccuracy(t *testing.T) {
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-44s rank  predicted   measured    error  MiB off  at\n", "row (GiB)")
 	off := map[string][]float64{}
-	rows := slices.Concat(fakeRows(t, "../fixtures/measured/fake_group_h200.jsonl"), fakeRows(t, "../fixtures/measured/fake_group_lora.jsonl"))
+	rows := slices.Concat(fakeRows(t, "../../../fixtures/measured/fake_group_h200.jsonl"), fakeRows(t, "../../../fixtures/measured/fake_group_lora.jsonl"))
 	for _, r := range rows {
 		got, at := predictFake(t, &r)
 		measured := r.ranks[0].Peak

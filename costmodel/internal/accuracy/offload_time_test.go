@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"math"
@@ -22,7 +22,7 @@ func TestOffloadStepTime(t *testing.T) {
 			Seconds    []float64
 		}
 	}
-	read(t, "../fixtures/measured/offload_time.json", &f)
+	read(t, "../../../fixtures/measured/offload_time.json", &f)
 	for _, r := range f.Runs {
 		g, table := costsOf(t, distConfig(t, r.Model), workload("prefill", r.Batch, r.Seq))
 		gpu, err := catalogue.Find("h200-141gb")

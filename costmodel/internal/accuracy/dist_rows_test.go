@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"os"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -41,10 +42,10 @@ type distRow struct {
 func distRows(t *testing.T) []distRow {
 	t.Helper()
 	runs := map[string][]distRank{}
-	read(t, "../fixtures/measured/dist_more.json", &runs)
-	read(t, "../fixtures/measured/dist_families.json", &runs)
-	read(t, "../fixtures/measured/dist_cuts.json", &runs)
-	files, err := filepath.Glob("../fixtures/measured/dist_*_*_*_*.json")
+	read(t, "../../../fixtures/measured/dist_more.json", &runs)
+	read(t, "../../../fixtures/measured/dist_families.json", &runs)
+	read(t, "../../../fixtures/measured/dist_cuts.json", &runs)
+	files, err := filepath.Glob("../../../fixtures/measured/dist_*_*_*_*.json")
 	if err != nil || len(files) < 7 {
 		t.Fatalf("%d files: %v", len(files), err)
 	}
@@ -138,7 +139,7 @@ func distConfig(t *testing.T, model string) []byte {
 	if model == "mistral-7b" {
 		model = "mistral-7b-v0.1"
 	}
-	data, err := os.ReadFile("../fixtures/models/" + model + "/config.json")
+	data, err := os.ReadFile("../../../fixtures/models/" + model + "/config.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,5 +153,13 @@ func costsOf(t *testing.T, config []byte, w costmodel.Workload) (*modelgraph.Gra
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, tableOf(t, g, w)
+	w, err = estimate.Resolve(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, table
 }

@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"fmt"
@@ -67,7 +67,7 @@ func TestLoRA(t *testing.T) {
 	var off []float64
 	var table strings.Builder
 	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
-	for _, r := range slices.Concat(loraRows(t, "../fixtures/measured/more.json"), loraRows(t, "../fixtures/measured/more2.json")) {
+	for _, r := range slices.Concat(loraRows(t, "../../../fixtures/measured/more.json"), loraRows(t, "../../../fixtures/measured/more2.json")) {
 		devices := predictRow(t, &r)
 		for d, measured := range r.peak {
 			got := devices[d].Predicted

@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"encoding/json"
@@ -84,7 +84,7 @@ func measuredRows(t *testing.T) []row {
 // measure_peer.py had first, as internlm2-20b was in a later process.
 func peerRows(t *testing.T) []row {
 	t.Helper()
-	files, err := filepath.Glob("../fixtures/measured/peer_*.json")
+	files, err := filepath.Glob("../../../fixtures/measured/peer_*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no peer files: %v", err)
 	}
@@ -125,7 +125,7 @@ func plannedRows(t *testing.T, source string) []row {
 			DeviceMap map[string]any `json:"device_map"`
 		}
 	}
-	read(t, "../fixtures/measured/"+source+"_maps.json", &f)
+	read(t, "../../../fixtures/measured/"+source+"_maps.json", &f)
 	var rows []row
 	for _, r := range f.Runs {
 		rows = append(rows, row{source: source, model: r.Model, mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved, config: string(distConfig(t, r.Model))})
@@ -147,7 +147,7 @@ func moreRows(t *testing.T) []row {
 			Momentum float64
 		}
 	}
-	read(t, "../fixtures/measured/more.json", &runs)
+	read(t, "../../../fixtures/measured/more.json", &runs)
 	var rows []row
 	for _, r := range runs {
 		if r.What == "lora" {
@@ -176,7 +176,7 @@ func visionRows(t *testing.T) []row {
 		DeviceMap map[string]any `json:"device_map"`
 		Peak      []int64        `json:"train_text_b2_s2048_peak"`
 	}
-	read(t, "../fixtures/measured/vl.json", &f)
+	read(t, "../../../fixtures/measured/vl.json", &f)
 	return []row{{source: "seeds", model: model, mode: "train", w: workload("train", 2, 2048), flat: flatten(t, f[model].DeviceMap), peak: f[model].Peak}}
 }
 
@@ -191,7 +191,7 @@ func familyRows(t *testing.T) []row {
 			DeviceMap map[string]any `json:"device_map"`
 		}
 	}
-	read(t, "../fixtures/measured/families.json", &f)
+	read(t, "../../../fixtures/measured/families.json", &f)
 	var rows []row
 	for _, r := range f.Runs {
 		rows = append(rows, row{source: "families", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, reserved: r.Reserved})

@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 // attention, PyTorch's copy of flash-attn's kernels, 16-bit adapters.
 func maskRows(t *testing.T) []row {
 	t.Helper()
-	data, err := os.ReadFile("../fixtures/measured/masks.jsonl")
+	data, err := os.ReadFile("../../../fixtures/measured/masks.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package planner_test
+package accuracy_test
 
 import (
 	"cmp"
@@ -45,7 +45,7 @@ func imageRows(t *testing.T) []imageRow {
 		Px        int64
 		DeviceMap map[string]any `json:"device_map"`
 	}
-	read(t, "../fixtures/measured/vlimg.json", &runs)
+	read(t, "../../../fixtures/measured/vlimg.json", &runs)
 	rows := make([]imageRow, 0, len(runs))
 	for _, r := range runs {
 		one := imageRow{row: row{
