@@ -34,24 +34,23 @@ var allowed = map[string][]string{
 	"costmodel/timeline":  {"costmodel"},
 	"costmodel":           {"modelgraph"},
 	"costmodel/steptime":  {"modelgraph", "costmodel"},
-	"costmodel/shard":     {"modelgraph", "costmodel"},
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/estimate": {
-		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
+		"modelgraph", "costmodel", "costmodel/catalogue",
 	},
 
-	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/shard", "costmodel/steptime"},
+	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},
 	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
 	"planner":           {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime", "planner/devicemap"},
 	"planner/strategy": {
-		"modelgraph", "costmodel", "costmodel/shard", "costmodel/catalogue",
+		"modelgraph", "costmodel", "costmodel/catalogue",
 		"costmodel/estimate", "planner", "planner/devicemap",
 	},
 	"planner/emit": {"modelgraph", "costmodel", "planner/devicemap"},
 
 	"executor/program": {"modelgraph", "costmodel"},
 	"executor/schedule": {
-		"modelgraph", "costmodel", "costmodel/shard", "planner/devicemap", "executor/program",
+		"modelgraph", "costmodel", "planner/devicemap", "executor/program",
 	},
 	"executor/simulate": {"costmodel", "executor/program"},
 	"executor/weights":  {"modelgraph", "modelgraph/safetensors", "executor/program"},

@@ -12,7 +12,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -161,7 +160,7 @@ func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
 		Workload: p.Costs.Workload, Topology: *p.Topology, Devices: sol.Devices,
 		Objective:   objectiveOf(sol),
 		Offload:     offloadOf(sol),
-		Shards:      shard.Of(p.Graph, &p.Costs.Workload),
+		Shards:      estimate.Shards(p.Graph, &p.Costs.Workload),
 		Imbalance:   sol.Imbalance(),
 		StepSeconds: devicemap.StepSeconds(p.Costs, p.Topology, sol.Map),
 		Warnings:    allWarnings(p.Graph, sol.Warnings),

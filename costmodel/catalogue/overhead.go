@@ -33,9 +33,13 @@ var loadOverhead = sync.OnceValue(func() overhead {
 	return o
 })
 
-// Comm is what NCCL holds on a GPU under a workload, outside the engine's
+// Overhead is what a GPU holds under a workload beyond what the engine's
+// allocator was asked for at the peak: NCCL's bytes, and the slack of the pool.
+func Overhead(w *costmodel.Workload) (costmodel.Comm, costmodel.Slack) { return comm(w), slack(w) }
+
+// comm is what NCCL holds on a GPU under a workload, outside the engine's
 // allocator. One process that owns all GPUs (a device map) has no NCCL.
-func Comm(w *costmodel.Workload) costmodel.Comm {
+func comm(w *costmodel.Workload) costmodel.Comm {
 	traits := w.Strategy.Traits()
 	if traits.Sequential || w.World < 2 || w.Mode == costmodel.Load {
 		return costmodel.Comm{}
@@ -52,9 +56,9 @@ func Comm(w *costmodel.Workload) costmodel.Comm {
 	return c
 }
 
-// Slack is how far the allocator's pool went beyond the peak in measured runs
+// slack is how far the allocator's pool went beyond the peak in measured runs
 // of the workload's kind; of the nearest kind where none was measured.
-func Slack(w *costmodel.Workload) costmodel.Slack {
+func slack(w *costmodel.Workload) costmodel.Slack {
 	kinds := loadOverhead().Slack.Kinds
 	switch {
 	case w.Mode == costmodel.Load:

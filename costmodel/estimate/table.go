@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -65,7 +66,7 @@ func fill(table *costmodel.Table, g *modelgraph.Graph, run *costmodel.Workload, 
 	if model.Train {
 		table.Workspaces = 2 // the autograd thread has its own cuBLAS handle
 	}
-	table.Comm, table.Slack = catalogue.Comm(&table.Workload), catalogue.Slack(&table.Workload)
+	table.Comm, table.Slack = catalogue.Overhead(&table.Workload)
 	warnings(table, model)
 	return nil
 }
@@ -122,3 +123,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	table.Warnings = append(table.Warnings, fmt.Sprintf("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds", first, more))
 	return nil
 }
+
+// Shards is what each rank holds of every parameter under a resolved workload
+// that cuts them; nil under others.
+func Shards(g *modelgraph.Graph, w *costmodel.Workload) *costmodel.Shards { return shard.Of(g, w) }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 )
 
 // warnings adds those that no figure of a unit raises, in the order in which

@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -24,7 +23,7 @@ type Plan struct {
 	Topology      costmodel.Topology `json:"topology"`
 	DeviceMap     Flat               `json:"device_map,omitzero"`
 	Stages        []Stage            `json:"stages,omitzero"`
-	Shards        *shard.Shards      `json:"shards,omitzero"`
+	Shards        *costmodel.Shards  `json:"shards,omitzero"`
 	Devices       []Prediction       `json:"devices"`
 	Objective     Objective          `json:"objective"`
 	Offload       *Offload           `json:"offload,omitzero"`

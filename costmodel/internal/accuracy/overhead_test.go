@@ -27,7 +27,8 @@ func TestOverhead(t *testing.T) {
 		if r.w.Strategy == costmodel.Pipeline {
 			bound = 7
 		}
-		table := costmodel.Table{Workload: r.w, Comm: catalogue.Comm(&r.w)}
+		comm, _ := catalogue.Overhead(&r.w)
+		table := costmodel.Table{Workload: r.w, Comm: comm}
 		for rank := range r.ranks {
 			m := &r.ranks[rank]
 			measured := m.NVML - m.Reserved - idleNVML
@@ -62,7 +63,7 @@ func TestSlack(t *testing.T) {
 		}
 	}
 	for _, r := range distRows(t) {
-		s := catalogue.Slack(&r.w)
+		_, s := catalogue.Overhead(&r.w)
 		for rank, m := range r.ranks {
 			last := rank == len(r.ranks)-1 || r.w.Strategy != costmodel.Pipeline
 			if last {

@@ -3,7 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 )
 
 // fsdp is PyTorch's FSDP2, on one group of GPUs or, as HSDP, on several that

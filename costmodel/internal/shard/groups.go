@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -61,10 +62,8 @@ func owns(g *modelgraph.Graph, units []int) bool {
 			if l.Declared != nil && l.Declared.ParamsBytes > 0 {
 				return true
 			}
-			for j := range l.Params {
-				if !l.Params[j].Tied() {
-					return true
-				}
+			if slices.ContainsFunc(l.Params, func(tensor modelgraph.Tensor) bool { return !tensor.Tied() }) {
+				return true
 			}
 		}
 	}

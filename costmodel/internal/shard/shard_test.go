@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -106,7 +106,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("a block has %q", got)
 		}
 		addUp(t, g, s)
-		embed := shard.Param{Name: root[0], Numel: 1010, PaddedNumel: 1040, RankNumel: []int64{260, 260, 260, 230}}
+		embed := costmodel.ShardParam{Name: root[0], Numel: 1010, PaddedNumel: 1040, RankNumel: []int64{260, 260, 260, 230}}
 		if !reflect.DeepEqual(s.Params[0], embed) {
 			t.Errorf("%+v, want %+v", s.Params[0], embed)
 		}
@@ -118,14 +118,14 @@ func TestZero3(t *testing.T) {
 	g := graph(t, "true")
 	s := shard.Of(g, &costmodel.Workload{Strategy: costmodel.Zero3, World: 4, ShardDegree: 4})
 	addUp(t, g, s)
-	embed := shard.Param{Name: "model.embed_tokens.weight", Numel: 1010, PaddedNumel: 1012, RankNumel: []int64{253, 253, 253, 251}}
+	embed := costmodel.ShardParam{Name: "model.embed_tokens.weight", Numel: 1010, PaddedNumel: 1012, RankNumel: []int64{253, 253, 253, 251}}
 	if len(s.Units) != 4 || !reflect.DeepEqual(s.Params[0], embed) {
 		t.Errorf("%d units, %+v, want %+v", len(s.Units), s.Params[0], embed)
 	}
 }
 
 // addUp holds units and ranks to the model's parameters, each once.
-func addUp(t *testing.T, g *modelgraph.Graph, s *shard.Shards) {
+func addUp(t *testing.T, g *modelgraph.Graph, s *costmodel.Shards) {
 	t.Helper()
 	seen := map[string]bool{}
 	var units, params int64

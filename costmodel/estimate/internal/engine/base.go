@@ -1,0 +1,69 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+)
+
+// base is what most engines do: they compute in the type of the weights, and
+// keep gradients where there are several micro-batches.
+type base struct{}
+
+func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { return stored, true }
+
+// Adapters are fp32 on any base (peft/tuners/tuners_utils.py,
+// cast_adapter_dtype).
+func (base) Adapters(*costmodel.Workload) (costmodel.AdapterPrecision, error) {
+	return costmodel.AdaptersFP32, nil
+}
+
+func (base) Refuse(*costmodel.Workload) error { return nil }
+
+func (base) Rules(w *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: w.Precision, GradsStay: w.MicroBatches > 1}
+}
+
+func (base) Finish(*layers.Model, *costmodel.Table) {}
+
+// gathered is the precision of gathered weights and so of compute: 16 bits
+// where shards are fp32 (FSDP2: MixedPrecisionPolicy's param_dtype).
+func gathered(p costmodel.Precision) costmodel.Precision {
+	switch p {
+	case costmodel.BF16Mixed:
+		return costmodel.BF16True
+	case costmodel.FP16Mixed:
+		return costmodel.FP16True
+	default:
+		return p
+	}
+}
+
+// adaptersAs is the type of adapters that are stored as weights are.
+func adaptersAs(p costmodel.Precision) costmodel.AdapterPrecision {
+	if p.WeightBytes() < 4 {
+		return costmodel.AdaptersBF16
+	}
+	return costmodel.AdaptersFP32
+}
+
+// checkDegree refuses degrees of sharding that are no number of GPUs.
+func checkDegree(w *costmodel.Workload) error {
+	if w.ShardDegree < 1 {
+		return costmodel.Refuse(costmodel.Set("shard_degree", w.ShardDegree),
+			"%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)
+	}
+	return nil
+}
+
+// warn adds a warning to a table once.
+func warn(table *costmodel.Table, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(table.Warnings, text) {
+		table.Warnings = append(table.Warnings, text)
+	}
+}
+
+// share is one of n equal parts, rounded up.
+func share(size, n int64) int64 { return (size + n - 1) / n }

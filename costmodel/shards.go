@@ -1,0 +1,31 @@
+package costmodel
+
+// Shards is a plan's list of what each rank holds where parameters are cut over
+// ranks. All counts are elements.
+type Shards struct {
+	// Degree is the number of ranks that a parameter is cut over. GPU d holds
+	// part d mod Degree: under HSDP the GPUs of a group follow each other,
+	// and every group holds all parts (init_device_mesh, replicas × shards).
+	Degree int64        `json:"degree"`
+	Units  []ShardUnit  `json:"units"`
+	Params []ShardParam `json:"params"`
+}
+
+// ShardUnit is what is gathered at once.
+type ShardUnit struct {
+	Name        string   `json:"name"`
+	Params      []string `json:"params"` // in the order they are reduced in
+	Numel       int64    `json:"numel"`
+	PaddedNumel int64    `json:"padded_numel"`
+}
+
+// ShardParam is one parameter. A tied one stands once, under the name that owns
+// it.
+type ShardParam struct {
+	Name string `json:"name"`
+	// Numel are its elements, PaddedNumel those that all ranks store together.
+	Numel       int64 `json:"numel"`
+	PaddedNumel int64 `json:"padded_numel"`
+	// RankNumel are the elements each rank of a group holds, without padding.
+	RankNumel []int64 `json:"rank_numel"`
+}
