@@ -40,7 +40,7 @@ func main() {
 	flag.Parse()
 	if err := run(os.Stdout, *python); err != nil {
 		fmt.Fprintln(os.Stderr, "peers:", err)
-		os.Exit(1) //nolint:forbidigo // main
+		os.Exit(1)
 	}
 }
 

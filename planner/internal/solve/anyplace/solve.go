@@ -75,7 +75,7 @@ func newAnywhere(in *graph.Instance, set graph.Settings) *anywhere {
 
 // take takes an assignment of the items if it is better by more than rounding.
 func (call *anywhere) take(place []int32, largest float64, method string) {
-	if largest < call.Answer.Value*(1-1e-12) && call.Incumbent.Take(call.Places(place), method) {
+	if largest < call.Answer.Value*(1-1e-12) && call.Take(call.Places(place), method) {
 		call.best = append(call.best[:0], place...)
 	}
 }
@@ -97,7 +97,7 @@ func (call *anywhere) nothing(ctx context.Context) error {
 	if call.none {
 		how = ": every assignment was tried"
 	}
-	fault := call.Instance.TooLittle("not in parts that keep every capacity and run where they are" + how)
+	fault := call.TooLittle("not in parts that keep every capacity and run where they are" + how)
 	fault.Unproved = !call.none
 	return fault
 }

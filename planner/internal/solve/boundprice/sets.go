@@ -45,6 +45,8 @@ const (
 	refining   = 4
 )
 
+// New begins with each item at its least time; effort is how many labels a step
+// may look at. It is nil where the context ends.
 func New(ctx context.Context, nets *netlist.Netlist, effort int) *SetBound {
 	bound := &SetBound{
 		Netlist: nets, step: 1, lead: 0.05,

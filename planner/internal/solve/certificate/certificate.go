@@ -29,10 +29,10 @@ type Certificate struct {
 	Status            Status
 }
 
-// Optimal: the bound meets the value.
+// Optimal says that the bound meets the value.
 func (certificate *Certificate) Optimal() bool { return certificate.Status == Optimal }
 
-// Early: the search was cut short, with a gap left.
+// Early says that the search was cut short, with a gap left.
 func (certificate *Certificate) Early() bool { return certificate.Status == LimitReached }
 
 // Gap is (Value − LowerBound) / Value: 0 where the answer is optimal, and only

@@ -18,6 +18,7 @@ type CycleError struct {
 	Names []string
 }
 
+// Error implements error.
 func (err *CycleError) Error() string {
 	return fmt.Sprintf("the graph has a cycle: %s → %s", strings.Join(err.Names, " → "), err.Names[0])
 }
@@ -56,6 +57,7 @@ type InfeasibleError struct {
 	InOrder, Unproved bool
 }
 
+// Error implements error.
 func (err *InfeasibleError) Error() string {
 	switch {
 	case err.Unproved:
@@ -125,6 +127,7 @@ func fits(nodes int) string {
 	return "fit"
 }
 
+// Named quotes the first few of some nodes' names.
 func Named(names []string) string {
 	if len(names) == 1 {
 		return fmt.Sprintf("node %q", names[0])

@@ -14,6 +14,7 @@ type Incumbent struct {
 	Answer   Solution
 }
 
+// NewIncumbent has no answer yet, and a bound of 0.
 func NewIncumbent(problem *Problem, set Settings) Incumbent {
 	incumbent := Incumbent{Problem: problem, Settings: set}
 	incumbent.Answer.Value = math.Inf(1)
@@ -49,7 +50,7 @@ func (incumbent *Incumbent) tell() {
 	}
 }
 
-// Proven: the bounds meet, but for rounding.
+// Proven says that the bound meets the answer, but for rounding.
 func (incumbent *Incumbent) Proven() bool {
 	return incumbent.Answer.Value*(1-meets) <= incumbent.Answer.LowerBound
 }

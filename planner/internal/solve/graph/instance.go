@@ -100,6 +100,7 @@ func (in *Instance) Places(device []int32) []int {
 	return place
 }
 
+// EveryKind is a set of kinds that has all.
 func (in *Instance) EveryKind() []bool {
 	return slices.Repeat([]bool{true}, len(in.Problem.Kinds))
 }

@@ -6,18 +6,18 @@ import (
 	"slices"
 )
 
+// ByAverage is the argument of [Instance.Average].
 const ByAverage = "average: all times over all devices, within the capacities of each kind together"
 
-// A set of prices, one for a unit of each kind's time and one for a byte of
-// its capacity, turns a set of items into work: each item at the cheapest kind.
-// What devices can do within a limit is their time's price times the limit and
+// Prices turn a set of items into work, each item at the cheapest kind: one is
+// for a unit of each kind's time and one for a byte of its capacity. What devices can do within a limit is their time's price times the limit and
 // their capacity's price, so work less what all capacity costs, over what all
 // time costs, is a lower bound on the largest load, whatever the prices. The
 // best prices solve the dual of the linear program that lets items be shared
 // out freely, with capacities summed over the devices of a kind.
 type Prices struct {
 	PerTime []float64 // +Inf: the kind is used up
-	Rent    []float64 // 0 but for one kind: see rents
+	Rent    []float64 // of a byte; 0 but for one kind: see rented
 	Work    []float64 // of each item
 	// bound is the lower bound for all devices of the kinds in use.
 	bound float64
@@ -97,6 +97,7 @@ func (prices *Prices) Space(kind *Kind, k int) float64 {
 // capacity is that of a kind's devices together.
 func (kind *Kind) capacity() float64 { return float64(kind.Count) * kind.Room() }
 
+// Sum adds values up, in their order.
 func Sum(values []float64) float64 {
 	total := 0.0
 	for _, value := range values {

@@ -25,6 +25,8 @@ type Netlist struct {
 	Free         []bool
 }
 
+// Wire joins the items that write or read one output, or several of the same
+// readers: its cost is theirs together.
 type Wire struct {
 	Cost    float64
 	Members []int32 // ascending
