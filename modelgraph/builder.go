@@ -37,127 +37,127 @@ func NewBuilder(name string, dtype DType) *Builder {
 // the layer transforms, then the residual added to its result. Without any it
 // reads the layer that was added before it; an [Embedding] reads the tokens, a
 // [Rotary] nothing.
-func (b *Builder) Add(name string, op Op, inputs ...string) string {
-	layer := Layer{Name: FullName(b.unit, name), Op: op, Inputs: inputs, Unit: b.unit}
+func (builder *Builder) Add(name string, op Op, inputs ...string) string {
+	layer := Layer{Name: FullName(builder.unit, name), Op: op, Inputs: inputs, Unit: builder.unit}
 	if len(inputs) == 0 {
-		layer.Inputs = b.before(op)
+		layer.Inputs = builder.before(op)
 	}
 	if err := checkDims(op); err != nil {
-		b.fail(placeError(fmt.Sprintf("layers[%d].op", len(b.layers)), "%q: %v", layer.Name, err))
+		builder.fail(placeError(fmt.Sprintf("layers[%d].op", len(builder.layers)), "%q: %v", layer.Name, err))
 		return layer.Name
 	}
 	_, head := op.(Head)
-	bias := b.Bias && !head
+	bias := builder.Bias && !head
 	layer.Params = Params(op, func(string) bool { return bias })
 	for i := range layer.Params {
-		layer.Params[i].DType = b.dtype
+		layer.Params[i].DType = builder.dtype
 	}
 	if rotary, ok := op.(Rotary); ok {
 		layer.Buffers = frequencies(rotary)
 	} else {
-		b.last = layer.Name
+		builder.last = layer.Name
 	}
-	b.layers = append(b.layers, layer)
+	builder.layers = append(builder.layers, layer)
 	return layer.Name
 }
 
 // before is what an op reads where no inputs are given.
-func (b *Builder) before(op Op) []string {
+func (builder *Builder) before(op Op) []string {
 	switch op.(type) {
 	case Embedding, Rotary:
 		return []string{}
 	}
-	if b.last == "" {
+	if builder.last == "" {
 		return []string{}
 	}
-	return []string{b.last}
+	return []string{builder.last}
 }
 
 // frequencies are the buffers of a rotary embedding, which computes cosines
 // and sines in fp32 (modeling_rope_utils.py: inv_freq, original_inv_freq).
 func frequencies(op Rotary) []Tensor {
-	n := (op.HeadDim + 1) / 2
+	count := (op.HeadDim + 1) / 2
 	return []Tensor{
-		{Name: "inv_freq", Shape: []int64{n}, DType: F32},
-		{Name: "original_inv_freq", Shape: []int64{n}, DType: F32},
+		{Name: "inv_freq", Shape: []int64{count}, DType: F32},
+		{Name: "original_inv_freq", Shape: []int64{count}, DType: F32},
 	}
 }
 
 // Block gathers the layers that add adds into one wrap unit, which stays on
 // one device.
-func (b *Builder) Block(name string, add func()) {
-	if b.unit != "" {
-		b.fail(placeError(fmt.Sprintf("layers[%d].unit", len(b.layers)), "block %q lies inside block %q: end that one first", name, b.unit))
+func (builder *Builder) Block(name string, add func()) {
+	if builder.unit != "" {
+		builder.fail(placeError(fmt.Sprintf("layers[%d].unit", len(builder.layers)), "block %q lies inside block %q: end that one first", name, builder.unit))
 		return
 	}
-	b.unit = name
+	builder.unit = name
 	add()
-	b.unit = ""
+	builder.unit = ""
 }
 
 // Decoder adds so many blocks path.0, path.1, … (a later call goes on from
 // there) of attention and then a feed-forward ([MLP] or [MoE]), each behind a
 // norm and added to the residual stream, under the names and in the order that
 // Transformers gives them (modeling_llama.py, LlamaDecoderLayer).
-func (b *Builder) Decoder(path string, blocks int, style NormStyle, attention Attention, feedForward Op) {
-	first := b.blocks[path]
-	b.blocks[path] += blocks
+func (builder *Builder) Decoder(path string, blocks int, style NormStyle, attention Attention, feedForward Op) {
+	first := builder.blocks[path]
+	builder.blocks[path] += blocks
 	for i := range blocks {
-		b.decoder(fmt.Sprintf("%s.%d", path, first+i), Norm{Dim: attention.Dim, Style: style}, attention, feedForward)
+		builder.decoder(fmt.Sprintf("%s.%d", path, first+i), Norm{Dim: attention.Dim, Style: style}, attention, feedForward)
 	}
 }
 
-func (b *Builder) decoder(block string, norm Norm, attention Attention, feedForward Op) {
-	residual, middle := b.last, block+".self_attn"
-	b.Block(block, func() {
-		b.Add("self_attn", attention, block+".input_layernorm", residual)
-		b.Add("mlp", feedForward, block+".post_attention_layernorm", middle)
-		b.Add("input_layernorm", norm, residual)
-		b.Add("post_attention_layernorm", norm, middle)
+func (builder *Builder) decoder(block string, norm Norm, attention Attention, feedForward Op) {
+	residual, middle := builder.last, block+".self_attn"
+	builder.Block(block, func() {
+		builder.Add("self_attn", attention, block+".input_layernorm", residual)
+		builder.Add("mlp", feedForward, block+".post_attention_layernorm", middle)
+		builder.Add("input_layernorm", norm, residual)
+		builder.Add("post_attention_layernorm", norm, middle)
 	})
-	b.last = block + ".mlp"
+	builder.last = block + ".mlp"
 }
 
 // Tie shares the tensor named first, by its full name, with the others.
-func (b *Builder) Tie(tensors ...string) { b.ties = append(b.ties, tensors) }
+func (builder *Builder) Tie(tensors ...string) { builder.ties = append(builder.ties, tensors) }
 
 // Build checks the model and returns its graph. Faults are [*SyntaxError] or
 // [*CycleError].
-func (b *Builder) Build() (*Graph, error) {
-	if b.fault != nil {
-		return nil, b.fault
+func (builder *Builder) Build() (*Graph, error) {
+	if builder.fault != nil {
+		return nil, builder.fault
 	}
-	g, err := New(b.name, b.layers, b.ties)
+	graph, err := New(builder.name, builder.layers, builder.ties)
 	if err != nil {
 		return nil, err
 	}
-	if err := g.checkWidths(); err != nil {
+	if err := graph.checkWidths(); err != nil {
 		return nil, err
 	}
-	g.DType = b.dtype
-	return g, nil
+	graph.DType = builder.dtype
+	return graph, nil
 }
 
-func (b *Builder) fail(err error) {
-	if b.fault == nil {
-		b.fault = err
+func (builder *Builder) fail(err error) {
+	if builder.fault == nil {
+		builder.fault = err
 	}
 }
 
 // checkWidths compares what layers take with what their inputs give: the first
 // input is transformed, a second is added to the result.
-func (g *Graph) checkWidths() error {
-	for i := range g.Layers {
-		l := &g.Layers[i]
-		takes, gives := widths(l.Op)
+func (graph *Graph) checkWidths() error {
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		takes, gives := widths(layer.Op)
 		for j, want := range []int64{takes, gives} {
-			if j >= len(l.inputs) {
+			if j >= len(layer.inputs) {
 				break
 			}
-			from := &g.Layers[l.inputs[j]]
+			from := &graph.Layers[layer.inputs[j]]
 			if _, got := widths(from.Op); got > 0 && want > 0 && got != want {
 				return placeError(fmt.Sprintf("layers[%d].inputs[%d]", i, j), "%q gives %d values a token, and %q takes %d: make their dimensions equal",
-					from.Name, got, l.Name, want)
+					from.Name, got, layer.Name, want)
 			}
 		}
 	}
@@ -210,14 +210,14 @@ func checkDims(op Op) error {
 			return fmt.Errorf("op moe: a token cannot go to %d of %d experts", op.TopK, op.Experts)
 		}
 	}
-	v := reflect.ValueOf(op)
-	if v.Kind() != reflect.Struct {
+	value := reflect.ValueOf(op)
+	if value.Kind() != reflect.Struct {
 		return nil // New says what is wrong with it
 	}
-	for i := range v.NumField() {
-		field := v.Type().Field(i)
-		needed := v.Field(i).Kind() == reflect.Int64 && !strings.Contains(field.Tag.Get("json"), "omitzero")
-		if needed && v.Field(i).Int() == 0 {
+	for i := range value.NumField() {
+		field := value.Type().Field(i)
+		needed := value.Field(i).Kind() == reflect.Int64 && !strings.Contains(field.Tag.Get("json"), "omitzero")
+		if needed && value.Field(i).Int() == 0 {
 			return fmt.Errorf("op %s needs %s: it is 0", op.kind(), fieldName(field))
 		}
 	}

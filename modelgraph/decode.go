@@ -15,12 +15,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
-// DecodeJSON reads one strict JSON value into v: no duplicate keys, no bad
+// DecodeJSON reads one JSON value, strictly: no duplicate keys, no bad
 // UTF-8, nothing after the value; unknown fields are refused where strict is
 // set (our own formats). Faults are [*SyntaxError] with the file, the place
 // and the value.
-func DecodeJSON(file string, data []byte, v any, strict bool) error {
-	err := json.Unmarshal(data, v, json.RejectUnknownMembers(strict))
+func DecodeJSON(file string, data []byte, value any, strict bool) error {
+	err := json.Unmarshal(data, value, json.RejectUnknownMembers(strict))
 	if err == nil {
 		return nil
 	}
@@ -42,32 +42,32 @@ func DecodeJSON(file string, data []byte, v any, strict bool) error {
 	return &SyntaxError{File: file, Msg: err.Error()}
 }
 
-func semanticText(e *json.SemanticError) string {
-	if errors.Is(e.Err, json.ErrUnknownName) {
-		return fmt.Sprintf("unknown field %q", shorten(e.JSONPointer.LastToken()))
+func semanticText(err *json.SemanticError) string {
+	if errors.Is(err.Err, json.ErrUnknownName) {
+		return fmt.Sprintf("unknown field %q", shorten(err.JSONPointer.LastToken()))
 	}
-	value := e.JSONValue.Clone()
+	value := err.JSONValue.Clone()
 	if len(value) > 0 && value.Compact() != nil {
 		value = nil
 	}
 	text := shorten(string(value))
 	switch {
-	case e.Err != nil:
-		return strings.TrimPrefix(text+": "+e.Err.Error(), ": ")
-	case e.GoType != nil:
-		return strings.Join(strings.Fields(fmt.Sprintf("cannot read %s %s as %s", kindName(e.JSONKind), text, typeName(e.GoType))), " ")
+	case err.Err != nil:
+		return strings.TrimPrefix(text+": "+err.Err.Error(), ": ")
+	case err.GoType != nil:
+		return strings.Join(strings.Fields(fmt.Sprintf("cannot read %s %s as %s", kindName(err.JSONKind), text, typeName(err.GoType))), " ")
 	}
-	return e.Error()
+	return err.Error()
 }
 
-func kindName(k jsontext.Kind) string {
-	switch k {
+func kindName(kind jsontext.Kind) string {
+	switch kind {
 	case '[':
 		return "array"
 	case '{':
 		return "object"
 	default:
-		return k.String()
+		return kind.String()
 	}
 }
 
@@ -85,25 +85,25 @@ func typeName(t reflect.Type) string {
 
 // place renders a JSON pointer as layers[3].inputs[0] with line and column.
 func place(data []byte, offset int64, ptr jsontext.Pointer) string {
-	var b strings.Builder
+	var builder strings.Builder
 	for tok := range ptr.Tokens() {
 		if tok != "" && strings.Trim(tok, "0123456789") == "" {
-			fmt.Fprintf(&b, "[%s]", tok)
+			fmt.Fprintf(&builder, "[%s]", tok)
 			continue
 		}
-		if b.Len() > 0 {
-			b.WriteByte('.')
+		if builder.Len() > 0 {
+			builder.WriteByte('.')
 		}
-		b.WriteString(printable(shorten(tok)))
+		builder.WriteString(printable(shorten(tok)))
 	}
 	before := data[:min(int(offset), len(data))]
 	line := 1 + bytes.Count(before, []byte("\n"))
 	col := len(before) - (bytes.LastIndexByte(before, '\n') + 1) + 1
 	pos := fmt.Sprintf("line %d, column %d", line, col)
-	if b.Len() == 0 {
+	if builder.Len() == 0 {
 		return pos
 	}
-	return fmt.Sprintf("%s (%s)", middle(b.String()), pos)
+	return fmt.Sprintf("%s (%s)", middle(builder.String()), pos)
 }
 
 // middle leaves out the middle of a long path: JSON may be nested 10,000 deep.
@@ -116,17 +116,17 @@ func middle(path string) string {
 }
 
 // printable quotes a key that would break an error's one line.
-func printable(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(s)
+func printable(text string) string {
+	if strings.ContainsFunc(text, func(char rune) bool { return !unicode.IsPrint(char) }) {
+		return strconv.Quote(text)
 	}
-	return s
+	return text
 }
 
-func shorten(s string) string {
+func shorten(text string) string {
 	const most = 80
-	if len(s) <= most {
-		return s
+	if len(text) <= most {
+		return text
 	}
-	return strings.ToValidUTF8(s[:most], "") + "…"
+	return strings.ToValidUTF8(text[:most], "") + "…"
 }

@@ -9,19 +9,19 @@ import (
 
 // Digest names what the model is: names, shapes, types and ties, not where
 // it was read from. It reads "sha256:…".
-func (g *Graph) Digest() string {
+func (graph *Graph) Digest() string {
 	h := sha256.New()
-	for i := range g.Layers {
-		l := &g.Layers[i]
-		fmt.Fprintf(h, "layer %q %d\n", l.Name, l.unit)
-		digestTensors(h, "param", l.Params)
-		digestTensors(h, "buffer", l.Buffers)
-		if l.Declared != nil {
-			fmt.Fprintf(h, "declared %v\n", *l.Declared)
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		fmt.Fprintf(h, "layer %q %d\n", layer.Name, layer.unit)
+		digestTensors(h, "param", layer.Params)
+		digestTensors(h, "buffer", layer.Buffers)
+		if layer.Declared != nil {
+			fmt.Fprintf(h, "declared %v\n", *layer.Declared)
 		}
 	}
-	for _, t := range g.Ties {
-		fmt.Fprintf(h, "tie %q\n", t.Tensors)
+	for _, tie := range graph.Ties {
+		fmt.Fprintf(h, "tie %q\n", tie.Tensors)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

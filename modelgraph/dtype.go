@@ -69,49 +69,49 @@ var dtypes = [...]dtypeInfo{
 
 var dtypeByName = func() map[string]DType {
 	m := make(map[string]DType, 3*len(dtypes))
-	for d := boolean; int(d) < len(dtypes); d++ {
-		m[dtypes[d].name] = d
-		m[lowerASCII(dtypes[d].name)] = d
-		for _, a := range dtypes[d].aliases {
-			m[a] = d
+	for dtype := boolean; int(dtype) < len(dtypes); dtype++ {
+		m[dtypes[dtype].name] = dtype
+		m[lowerASCII(dtypes[dtype].name)] = dtype
+		for _, alias := range dtypes[dtype].aliases {
+			m[alias] = dtype
 		}
 	}
 	return m
 }()
 
 // ParseDType reads a type name in any of the three spellings.
-func ParseDType(s string) (DType, error) {
-	if d, ok := dtypeByName[s]; ok {
-		return d, nil
+func ParseDType(text string) (DType, error) {
+	if dtype, ok := dtypeByName[text]; ok {
+		return dtype, nil
 	}
-	return invalidDType, fmt.Errorf("unknown dtype %q (known: BOOL, U8, I8, F8_E4M3, F16, BF16, F32, … as safetensors names them)", s)
+	return invalidDType, fmt.Errorf("unknown dtype %q (known: BOOL, U8, I8, F8_E4M3, F16, BF16, F32, … as safetensors names them)", text)
 }
 
 // String is the safetensors name.
-func (d DType) String() string {
-	if d == invalidDType || int(d) >= len(dtypes) {
+func (dtype DType) String() string {
+	if dtype == invalidDType || int(dtype) >= len(dtypes) {
 		return "INVALID"
 	}
-	return dtypes[d].name
+	return dtypes[dtype].name
 }
 
 // Bits is the width of one element.
-func (d DType) Bits() int64 {
-	if int(d) >= len(dtypes) {
+func (dtype DType) Bits() int64 {
+	if int(dtype) >= len(dtypes) {
 		return 0
 	}
-	return dtypes[d].bits
+	return dtypes[dtype].bits
 }
 
 // Float reports whether a framework casts the type when it loads a model in
 // another precision: F16, BF16, F32 and F64. Quantised types stay as stored.
-func (d DType) Float() bool { return d == F16 || d == BF16 || d == F32 || d == f64 }
+func (dtype DType) Float() bool { return dtype == F16 || dtype == BF16 || dtype == F32 || dtype == f64 }
 
-func lowerASCII(s string) string {
-	b := []byte(s)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
+func lowerASCII(text string) string {
+	b := []byte(text)
+	for i, char := range b {
+		if 'A' <= char && char <= 'Z' {
+			b[i] = char + 'a' - 'A'
 		}
 	}
 	return string(b)

@@ -14,11 +14,11 @@ type SyntaxError struct {
 }
 
 // Error implements error.
-func (e *SyntaxError) Error() string {
+func (err *SyntaxError) Error() string {
 	var parts []string
-	for _, s := range []string{e.File, e.Place, e.Msg} {
-		if s != "" {
-			parts = append(parts, s)
+	for _, text := range []string{err.File, err.Place, err.Msg} {
+		if text != "" {
+			parts = append(parts, text)
 		}
 	}
 	return strings.Join(parts, ": ")
@@ -28,20 +28,20 @@ func (e *SyntaxError) Error() string {
 type CycleError struct{ Layers []string }
 
 // Error implements error, shortened past ten layers.
-func (e *CycleError) Error() string {
-	names := e.Layers
+func (err *CycleError) Error() string {
+	names := err.Layers
 	more := ""
 	if len(names) > 10 {
 		more = fmt.Sprintf(" → … (%d more)", len(names)-10)
 		names = names[:10]
 	}
-	return fmt.Sprintf("layers read each other in a circle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, e.Layers[0])
+	return fmt.Sprintf("layers read each other in a circle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, err.Layers[0])
 }
 
 func quoteAll(names []string) []string {
 	q := make([]string, len(names))
-	for i, n := range names {
-		q[i] = fmt.Sprintf("%q", n)
+	for i, name := range names {
+		q[i] = fmt.Sprintf("%q", name)
 	}
 	return q
 }

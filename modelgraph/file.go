@@ -20,12 +20,12 @@ func ReadSmall(path, what string, most int64) ([]byte, error) {
 	if kind := kindOf(info.Mode()); kind != "" {
 		return nil, &SyntaxError{File: path, Msg: fmt.Sprintf("%s, not %s", kind, what)}
 	}
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
+	defer file.Close() //nolint:errcheck // opened for reading
+	data, err := io.ReadAll(io.LimitReader(file, most+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, err)
 	}
@@ -36,13 +36,13 @@ func ReadSmall(path, what string, most int64) ([]byte, error) {
 }
 
 // kindOf names what is neither a regular file nor a FIFO.
-func kindOf(m fs.FileMode) string {
+func kindOf(mode fs.FileMode) string {
 	switch {
-	case m.IsRegular() || m&fs.ModeNamedPipe != 0:
+	case mode.IsRegular() || mode&fs.ModeNamedPipe != 0:
 		return ""
-	case m.IsDir():
+	case mode.IsDir():
 		return "a directory"
-	case m&fs.ModeSocket != 0:
+	case mode&fs.ModeSocket != 0:
 		return "a socket"
 	}
 	return "a device"

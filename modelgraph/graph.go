@@ -47,13 +47,13 @@ type TieGroup struct {
 }
 
 // UnitIndex finds a unit by name or by one of its device-map keys.
-func (g *Graph) UnitIndex(name string) (int, bool) {
-	for i := range g.Units {
-		if g.Units[i].Name == name {
+func (graph *Graph) UnitIndex(name string) (int, bool) {
+	for i := range graph.Units {
+		if graph.Units[i].Name == name {
 			return i, true
 		}
-		for _, k := range g.Units[i].Keys {
-			if k == name {
+		for _, key := range graph.Units[i].Keys {
+			if key == name {
 				return i, true
 			}
 		}
@@ -62,18 +62,18 @@ func (g *Graph) UnitIndex(name string) (int, bool) {
 }
 
 // ParamCount is the number of parameters, tied ones once.
-func (g *Graph) ParamCount() int64 { return g.sum((*Layer).ParamCount) }
+func (graph *Graph) ParamCount() int64 { return graph.sum((*Layer).ParamCount) }
 
 // BufferCount is the number of elements in buffers.
-func (g *Graph) BufferCount() int64 { return g.sum((*Layer).BufferCount) }
+func (graph *Graph) BufferCount() int64 { return graph.sum((*Layer).BufferCount) }
 
 // ParamBytes is the stored size of all parameters, tied ones once.
-func (g *Graph) ParamBytes() int64 { return g.sum((*Layer).paramBytes) }
+func (graph *Graph) ParamBytes() int64 { return graph.sum((*Layer).paramBytes) }
 
-func (g *Graph) sum(f func(*Layer) int64) int64 {
-	var n int64
-	for i := range g.Layers {
-		n += f(&g.Layers[i])
+func (graph *Graph) sum(f func(*Layer) int64) int64 {
+	var total int64
+	for i := range graph.Layers {
+		total += f(&graph.Layers[i])
 	}
-	return n
+	return total
 }

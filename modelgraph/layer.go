@@ -41,12 +41,12 @@ type Stream struct {
 
 // ImageTokens is the number of tokens that a square image gives, of which
 // size is the side in pixels; 0 is the size that Tokens stands for.
-func (s Stream) ImageTokens(size int64) int64 {
-	if size == 0 || s.Side == 0 {
-		return s.Tokens
+func (stream Stream) ImageTokens(size int64) int64 {
+	if size == 0 || stream.Side == 0 {
+		return stream.Tokens
 	}
-	unit := max(1, s.Multiple)
-	side := max(1, (size+unit/2)/unit) * unit / s.Side
+	unit := max(1, stream.Multiple)
+	side := max(1, (size+unit/2)/unit) * unit / stream.Side
 	return side * side
 }
 
@@ -78,34 +78,34 @@ func NotDeclared() Declared {
 }
 
 // InputLayers are the indexes of the layers that Inputs name.
-func (l *Layer) InputLayers() []int { return l.inputs }
+func (layer *Layer) InputLayers() []int { return layer.inputs }
 
 // UnitIndex is the index of the layer's unit in [Graph.Units].
-func (l *Layer) UnitIndex() int { return l.unit }
+func (layer *Layer) UnitIndex() int { return layer.unit }
 
 // paramBytes is the stored size of the parameters that the layer owns.
-func (l *Layer) paramBytes() int64 {
-	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
-		return l.Declared.ParamsBytes
+func (layer *Layer) paramBytes() int64 {
+	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
+		return layer.Declared.ParamsBytes
 	}
-	return sumOwned(l.Params, (*Tensor).Bytes)
+	return sumOwned(layer.Params, (*Tensor).Bytes)
 }
 
 // BufferBytes is the size of the layer's buffers.
-func (l *Layer) BufferBytes() int64 { return sumOwned(l.Buffers, (*Tensor).Bytes) }
+func (layer *Layer) BufferBytes() int64 { return sumOwned(layer.Buffers, (*Tensor).Bytes) }
 
 // ParamCount is the number of parameters that the layer owns, in elements.
-func (l *Layer) ParamCount() int64 { return sumOwned(l.Params, (*Tensor).Numel) }
+func (layer *Layer) ParamCount() int64 { return sumOwned(layer.Params, (*Tensor).Numel) }
 
 // BufferCount is the number of elements in the layer's buffers.
-func (l *Layer) BufferCount() int64 { return sumOwned(l.Buffers, (*Tensor).Numel) }
+func (layer *Layer) BufferCount() int64 { return sumOwned(layer.Buffers, (*Tensor).Numel) }
 
 // Owned are the parameters that the layer owns, by their index in Params: a
 // tied one counts at its owner alone.
-func (l *Layer) Owned() iter.Seq2[int, *Tensor] {
+func (layer *Layer) Owned() iter.Seq2[int, *Tensor] {
 	return func(yield func(int, *Tensor) bool) {
-		for i := range l.Params {
-			if !l.Params[i].Tied() && !yield(i, &l.Params[i]) {
+		for i := range layer.Params {
+			if !layer.Params[i].Tied() && !yield(i, &layer.Params[i]) {
 				return
 			}
 		}
@@ -113,11 +113,11 @@ func (l *Layer) Owned() iter.Seq2[int, *Tensor] {
 }
 
 func sumOwned(ts []Tensor, size func(*Tensor) int64) int64 {
-	var n int64
+	var total int64
 	for i := range ts {
 		if !ts[i].Tied() {
-			n += size(&ts[i])
+			total += size(&ts[i])
 		}
 	}
-	return n
+	return total
 }

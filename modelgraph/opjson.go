@@ -57,30 +57,30 @@ func decodeOp(raw jsontext.Value) (Op, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := reflect.New(typ)
-	if err := json.Unmarshal(body, v.Interface(), json.RejectUnknownMembers(true)); err != nil {
+	value := reflect.New(typ)
+	if err := json.Unmarshal(body, value.Interface(), json.RejectUnknownMembers(true)); err != nil {
 		var sem *json.SemanticError
 		if errors.As(err, &sem) {
 			return nil, fmt.Errorf("op %q: %s", kind, semanticText(sem))
 		}
 		return nil, fmt.Errorf("op %q: %w", kind, err)
 	}
-	op, _ := v.Elem().Interface().(Op)
+	op, _ := value.Elem().Interface().(Op)
 	return op, checkOp(op)
 }
 
 // checkOp reports a dimension that is negative or out of range.
 func checkOp(op Op) error {
-	v := reflect.ValueOf(op)
-	if v.Kind() != reflect.Struct {
-		return fmt.Errorf("op %q is a %v: give the struct itself", op.kind(), v.Kind())
+	value := reflect.ValueOf(op)
+	if value.Kind() != reflect.Struct {
+		return fmt.Errorf("op %q is a %v: give the struct itself", op.kind(), value.Kind())
 	}
-	for i := range v.NumField() {
-		if v.Field(i).Kind() != reflect.Int64 {
+	for i := range value.NumField() {
+		if value.Field(i).Kind() != reflect.Int64 {
 			continue
 		}
-		if n := v.Field(i).Int(); n < 0 || n > maxDim {
-			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.kind(), fieldName(v.Type().Field(i)), n)
+		if count := value.Field(i).Int(); count < 0 || count > maxDim {
+			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.kind(), fieldName(value.Type().Field(i)), count)
 		}
 	}
 	style := RMSNorm
@@ -111,17 +111,17 @@ func encodeOp(op Op) (jsontext.Value, error) {
 
 func opKinds() []string {
 	names := make([]string, 0, len(opTypes))
-	for k := range opTypes {
-		names = append(names, k)
+	for key := range opTypes {
+		names = append(names, key)
 	}
 	sort.Strings(names)
 	return names
 }
 
-func fieldName(f reflect.StructField) string {
-	name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+func fieldName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
 	return name
 }
 
-// finite reports whether v can stand in a cost.
-func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+// finite reports whether value can stand in a cost.
+func finite(value float64) bool { return !math.IsNaN(value) && !math.IsInf(value, 0) }

@@ -28,42 +28,42 @@ var (
 )
 
 // Projections are the linear layers among the parameters of layer i.
-func (g *Graph) Projections(i int) []Projection {
-	l := &g.Layers[i]
-	if !hasProjections(l.Op) {
+func (graph *Graph) Projections(i int) []Projection {
+	layer := &graph.Layers[i]
+	if !hasProjections(layer.Op) {
 		return nil
 	}
 	var out []Projection
-	for j := range l.Params {
-		t := &l.Params[j]
-		below, weight := strings.CutSuffix(t.Name, "weight")
+	for j := range layer.Params {
+		tensor := &layer.Params[j]
+		below, weight := strings.CutSuffix(tensor.Name, "weight")
 		below, dotted := strings.CutSuffix(below, ".")
-		if !weight || !dotted && below != "" || len(t.Shape) != 2 || !t.DType.Float() || otherModule(l.Op, below) {
+		if !weight || !dotted && below != "" || len(tensor.Shape) != 2 || !tensor.DType.Float() || otherModule(layer.Op, below) {
 			continue
 		}
-		_, head := l.Op.(Head)
-		p := Projection{Param: j, Module: FullName(l.Name, below), Below: below, In: t.Shape[1], Out: t.Shape[0], Head: head}
-		if g.Family == "gpt2" && !head {
-			p.In, p.Out = p.Out, p.In
+		_, head := layer.Op.(Head)
+		projection := Projection{Param: j, Module: FullName(layer.Name, below), Below: below, In: tensor.Shape[1], Out: tensor.Shape[0], Head: head}
+		if graph.Family == "gpt2" && !head {
+			projection.In, projection.Out = projection.Out, projection.In
 		}
-		p.role(l.Op)
-		out = append(out, p)
+		projection.role(layer.Op)
+		out = append(out, projection)
 	}
 	return out
 }
 
 // role says where the projection stands in its op.
-func (p *Projection) role(op Op) {
-	leaf := p.Below[strings.LastIndexByte(p.Below, '.')+1:]
+func (projection *Projection) role(op Op) {
+	leaf := projection.Below[strings.LastIndexByte(projection.Below, '.')+1:]
 	switch op := op.(type) {
 	case Attention:
-		p.Output = slices.Contains(attentionOutputs, leaf)
+		projection.Output = slices.Contains(attentionOutputs, leaf)
 	case MLP:
-		p.Output = p.In == op.Hidden
+		projection.Output = projection.In == op.Hidden
 		if op.Dim == op.Hidden {
-			p.Output = slices.Contains(squareMLPOutputs, leaf)
+			projection.Output = slices.Contains(squareMLPOutputs, leaf)
 		}
-		p.Up = slices.Contains(gatedUps, leaf)
+		projection.Up = slices.Contains(gatedUps, leaf)
 	}
 }
 

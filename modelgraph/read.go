@@ -53,19 +53,19 @@ type fileDeclared struct {
 }
 
 // Read reads a native model (devmap.model/v1); name stands in errors.
-func Read(r io.Reader, name string) (*Graph, error) {
-	data, err := io.ReadAll(io.LimitReader(r, maxModelBytes+1))
+func Read(reader io.Reader, name string) (*Graph, error) {
+	data, err := io.ReadAll(io.LimitReader(reader, maxModelBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", name, err)
 	}
 	if len(data) > maxModelBytes {
 		return nil, &SyntaxError{File: name, Msg: fmt.Sprintf("larger than the %d MiB that a model file may have", maxModelBytes>>20)}
 	}
-	var f fileModel
-	if err := DecodeJSON(name, data, &f, true); err != nil {
+	var model fileModel
+	if err := DecodeJSON(name, data, &model, true); err != nil {
 		return nil, err
 	}
-	g, err := f.graph()
+	graph, err := model.graph()
 	if err != nil {
 		var syn *SyntaxError
 		if errors.As(err, &syn) {
@@ -73,100 +73,100 @@ func Read(r io.Reader, name string) (*Graph, error) {
 		}
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	g.Source = name
-	return g, nil
+	graph.Source = name
+	return graph, nil
 }
 
-func (f *fileModel) graph() (*Graph, error) {
-	if f.FormatVersion != formatVersion {
-		return nil, placeError("format_version", "%q is not %q", f.FormatVersion, formatVersion)
+func (model *fileModel) graph() (*Graph, error) {
+	if model.FormatVersion != formatVersion {
+		return nil, placeError("format_version", "%q is not %q", model.FormatVersion, formatVersion)
 	}
-	if f.MaxSeq < 0 || f.MaxSeq > maxDim {
-		return nil, placeError("max_seq", "%d is not a sequence length", f.MaxSeq)
+	if model.MaxSeq < 0 || model.MaxSeq > maxDim {
+		return nil, placeError("max_seq", "%d is not a sequence length", model.MaxSeq)
 	}
-	if len(f.Layers) > mostLayers {
-		return nil, placeError("layers", "%d layers are more than the %d that a model may have", len(f.Layers), mostLayers)
+	if len(model.Layers) > mostLayers {
+		return nil, placeError("layers", "%d layers are more than the %d that a model may have", len(model.Layers), mostLayers)
 	}
-	layers := make([]Layer, len(f.Layers))
-	for i := range f.Layers {
-		l, err := f.Layers[i].layer(fmt.Sprintf("layers[%d]", i))
+	layers := make([]Layer, len(model.Layers))
+	for i := range model.Layers {
+		layer, err := model.Layers[i].layer(fmt.Sprintf("layers[%d]", i))
 		if err != nil {
 			return nil, err
 		}
-		layers[i] = l
+		layers[i] = layer
 	}
-	g, err := New(f.Name, layers, f.Ties)
+	graph, err := New(model.Name, layers, model.Ties)
 	if err != nil {
 		return nil, err
 	}
-	g.MaxSeq = f.MaxSeq
-	return g, nil
+	graph.MaxSeq = model.MaxSeq
+	return graph, nil
 }
 
-func (f *fileLayer) layer(place string) (Layer, error) {
-	l := Layer{Name: f.Name, Inputs: f.Inputs, Unit: f.Unit, Op: Opaque{}}
+func (layer *fileLayer) layer(place string) (Layer, error) {
+	l := Layer{Name: layer.Name, Inputs: layer.Inputs, Unit: layer.Unit, Op: Opaque{}}
 	var err error
-	if f.Op != nil {
-		if l.Op, err = decodeOp(f.Op); err != nil {
+	if layer.Op != nil {
+		if l.Op, err = decodeOp(layer.Op); err != nil {
 			return l, placeError(place+".op", "%v", err)
 		}
 	}
-	if f.Stream != nil {
-		l.Stream = *f.Stream
+	if layer.Stream != nil {
+		l.Stream = *layer.Stream
 		if err := checkStream(l.Stream); err != nil {
 			return l, placeError(place+".stream", "%v", err)
 		}
 	}
-	if l.Params, err = tensors(f.Params, place+".params"); err != nil {
+	if l.Params, err = tensors(layer.Params, place+".params"); err != nil {
 		return l, err
 	}
-	if l.Buffers, err = tensors(f.Buffers, place+".buffers"); err != nil {
+	if l.Buffers, err = tensors(layer.Buffers, place+".buffers"); err != nil {
 		return l, err
 	}
-	if f.Declared != nil {
-		l.Declared, err = f.Declared.declared(place + ".declared")
+	if layer.Declared != nil {
+		l.Declared, err = layer.Declared.declared(place + ".declared")
 	}
 	return l, err
 }
 
-func checkStream(s Stream) error {
-	switch s.Kind {
+func checkStream(stream Stream) error {
+	switch stream.Kind {
 	case Text, Target, Fixed, Image:
 	default:
-		return fmt.Errorf("unknown kind %q (known: target, fixed, image; absent: text)", s.Kind)
+		return fmt.Errorf("unknown kind %q (known: target, fixed, image; absent: text)", stream.Kind)
 	}
-	if s.Tokens < 0 || s.Tokens > maxDim {
-		return fmt.Errorf("%d is not a number of tokens", s.Tokens)
+	if stream.Tokens < 0 || stream.Tokens > maxDim {
+		return fmt.Errorf("%d is not a number of tokens", stream.Tokens)
 	}
-	if min(s.Side, s.Multiple) < 0 || max(s.Side, s.Multiple) > maxDim {
-		return fmt.Errorf("side %d and multiple %d are not sides in pixels", s.Side, s.Multiple)
+	if min(stream.Side, stream.Multiple) < 0 || max(stream.Side, stream.Multiple) > maxDim {
+		return fmt.Errorf("side %d and multiple %d are not sides in pixels", stream.Side, stream.Multiple)
 	}
 	return nil
 }
 
 func tensors(fs []fileTensor, place string) ([]Tensor, error) {
 	ts := make([]Tensor, 0, len(fs))
-	for i, f := range fs {
-		d, err := ParseDType(f.DType)
+	for i, tensor := range fs {
+		dtype, err := ParseDType(tensor.DType)
 		if err != nil {
 			return nil, placeError(fmt.Sprintf("%s[%d].dtype", place, i), "%v", err)
 		}
-		ts = append(ts, Tensor{Name: f.Name, Shape: f.Shape, DType: d})
+		ts = append(ts, Tensor{Name: tensor.Name, Shape: tensor.Shape, DType: dtype})
 	}
 	return ts, nil
 }
 
-func (f *fileDeclared) declared(place string) (*Declared, error) {
+func (declared *fileDeclared) declared(place string) (*Declared, error) {
 	d := NotDeclared()
 	for _, v := range []struct {
 		name string
 		from *int64
 		to   *int64
 	}{
-		{"params_bytes", f.ParamsBytes, &d.ParamsBytes},
-		{"activation_bytes", f.ActivationBytes, &d.ActivationBytes},
-		{"workspace_bytes", f.WorkspaceBytes, &d.WorkspaceBytes},
-		{"output_bytes", f.OutputBytes, &d.OutputBytes},
+		{"params_bytes", declared.ParamsBytes, &d.ParamsBytes},
+		{"activation_bytes", declared.ActivationBytes, &d.ActivationBytes},
+		{"workspace_bytes", declared.WorkspaceBytes, &d.WorkspaceBytes},
+		{"output_bytes", declared.OutputBytes, &d.OutputBytes},
 	} {
 		if v.from == nil {
 			continue
@@ -180,7 +180,7 @@ func (f *fileDeclared) declared(place string) (*Declared, error) {
 		name string
 		from *float64
 		to   *float64
-	}{{"forward_seconds", f.ForwardSeconds, &d.ForwardSeconds}, {"backward_seconds", f.BackwardSeconds, &d.BackwardSeconds}} {
+	}{{"forward_seconds", declared.ForwardSeconds, &d.ForwardSeconds}, {"backward_seconds", declared.BackwardSeconds, &d.BackwardSeconds}} {
 		if v.from == nil {
 			continue
 		}

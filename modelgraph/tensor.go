@@ -36,43 +36,43 @@ const maxBytes = int64(1) << 56
 // NewTensor returns a tensor with its size worked out. A negative dimension
 // or more than 2^56 bytes is an error.
 func NewTensor(name string, dtype DType, shape ...int64) (Tensor, error) {
-	t := Tensor{Name: name, Shape: shape, DType: dtype}
-	err := t.measure()
-	return t, err
+	tensor := Tensor{Name: name, Shape: shape, DType: dtype}
+	err := tensor.measure()
+	return tensor, err
 }
 
 // measure works out the element count and byte size from shape and type.
-func (t *Tensor) measure() error {
-	if t.DType.Bits() == 0 {
-		return fmt.Errorf("tensor %q has no dtype", t.Name)
+func (tensor *Tensor) measure() error {
+	if tensor.DType.Bits() == 0 {
+		return fmt.Errorf("tensor %q has no dtype", tensor.Name)
 	}
-	n := uint64(1)
-	for _, d := range t.Shape {
+	count := uint64(1)
+	for _, d := range tensor.Shape {
 		if d < 0 {
-			return fmt.Errorf("tensor %q has a negative dimension in shape %v", t.Name, t.Shape)
+			return fmt.Errorf("tensor %q has a negative dimension in shape %v", tensor.Name, tensor.Shape)
 		}
-		hi, lo := bits.Mul64(n, uint64(d))
+		hi, lo := bits.Mul64(count, uint64(d))
 		if hi != 0 || lo > uint64(maxBytes) {
-			return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", t.Name, t.Shape)
+			return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", tensor.Name, tensor.Shape)
 		}
-		n = lo
+		count = lo
 	}
-	hi, lo := bits.Mul64(n, uint64(t.DType.Bits()))
+	hi, lo := bits.Mul64(count, uint64(tensor.DType.Bits()))
 	if size := lo/8 + (lo%8+7)/8; hi != 0 || size > uint64(maxBytes) {
-		return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", t.Name, t.Shape)
+		return fmt.Errorf("tensor %q of shape %v is larger than 2^56 bytes", tensor.Name, tensor.Shape)
 	}
-	t.numel, t.bytes = int64(n), int64(lo/8+(lo%8+7)/8)
+	tensor.numel, tensor.bytes = int64(count), int64(lo/8+(lo%8+7)/8)
 	return nil
 }
 
 // Numel is the number of elements.
-func (t *Tensor) Numel() int64 { return t.numel }
+func (tensor *Tensor) Numel() int64 { return tensor.numel }
 
 // Bytes is the stored size.
-func (t *Tensor) Bytes() int64 { return t.bytes }
+func (tensor *Tensor) Bytes() int64 { return tensor.bytes }
 
 // Tied reports whether another tensor owns the storage.
-func (t *Tensor) Tied() bool { return t.Owner != "" }
+func (tensor *Tensor) Tied() bool { return tensor.Owner != "" }
 
 // FullName joins a layer's module path and a tensor's name.
 func FullName(layer, tensor string) string {

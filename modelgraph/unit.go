@@ -7,49 +7,49 @@ import (
 )
 
 // group makes the wrap units: consecutive layers of the same unit name.
-func (g *Graph) group() error {
+func (graph *Graph) group() error {
 	seen := make(map[string]int)
-	for i := range g.Layers {
-		l := &g.Layers[i]
-		name := l.Unit
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		name := layer.Unit
 		if name == "" {
-			name = l.Name
+			name = layer.Name
 		}
-		if n := len(g.Units); n > 0 && g.Units[n-1].Name == name {
-			g.Units[n-1].End = i + 1
-			l.unit = n - 1
+		if count := len(graph.Units); count > 0 && graph.Units[count-1].Name == name {
+			graph.Units[count-1].End = i + 1
+			layer.unit = count - 1
 			continue
 		}
 		if j, ok := seen[name]; ok {
-			return placeError(fmt.Sprintf("layers[%d].unit", i), "%q is not consecutive: unit %d ended before %q", name, j, g.Layers[i-1].Name)
+			return placeError(fmt.Sprintf("layers[%d].unit", i), "%q is not consecutive: unit %d ended before %q", name, j, graph.Layers[i-1].Name)
 		}
-		seen[name] = len(g.Units)
-		l.unit = len(g.Units)
-		g.Units = append(g.Units, Unit{Name: name, First: i, End: i + 1, Tie: -1})
+		seen[name] = len(graph.Units)
+		layer.unit = len(graph.Units)
+		graph.Units = append(graph.Units, Unit{Name: name, First: i, End: i + 1, Tie: -1})
 	}
-	holder := g.holders()
-	for u := range g.Units {
-		keys, err := g.unitKeys(u, holder)
+	holder := graph.holders()
+	for unit := range graph.Units {
+		keys, err := graph.unitKeys(unit, holder)
 		if err != nil {
 			return err
 		}
-		g.Units[u].Keys = keys
-		g.Units[u].Inputs = g.unitInputs(u)
+		graph.Units[unit].Keys = keys
+		graph.Units[unit].Inputs = graph.unitInputs(unit)
 	}
 	return nil
 }
 
 // holders maps each module path to the unit that has all layers inside it, or
 // -1 where several units do.
-func (g *Graph) holders() map[string]int {
-	holder := make(map[string]int, 2*len(g.Layers))
-	for i := range g.Layers {
-		u := g.Layers[i].unit
-		for path := g.Layers[i].Name; path != ""; path = parent(path) {
-			if v, ok := holder[path]; ok && v != u {
-				u = -1
+func (graph *Graph) holders() map[string]int {
+	holder := make(map[string]int, 2*len(graph.Layers))
+	for i := range graph.Layers {
+		unit := graph.Layers[i].unit
+		for path := graph.Layers[i].Name; path != ""; path = parent(path) {
+			if node, ok := holder[path]; ok && node != unit {
+				unit = -1
 			}
-			holder[path] = u
+			holder[path] = unit
 		}
 	}
 	return holder
@@ -60,26 +60,26 @@ func parent(path string) string { return path[:max(0, strings.LastIndexByte(path
 // unitKeys is the unit's own name where that is a module holding all its
 // layers and no others, else the layers' names, else those of their tensors:
 // keys that stand for this unit alone.
-func (g *Graph) unitKeys(u int, holder map[string]int) ([]string, error) {
-	unit := &g.Units[u]
+func (graph *Graph) unitKeys(unitIndex int, holder map[string]int) ([]string, error) {
+	unit := &graph.Units[unitIndex]
 	own, ok := holder[unit.Name]
-	whole := ok && own == u
+	whole := ok && own == unitIndex
 	for i := unit.First; i < unit.End; i++ {
-		n := g.Layers[i].Name
-		whole = whole && (n == unit.Name || strings.HasPrefix(n, unit.Name+"."))
+		name := graph.Layers[i].Name
+		whole = whole && (name == unit.Name || strings.HasPrefix(name, unit.Name+"."))
 	}
 	if whole {
 		return []string{unit.Name}, nil
 	}
 	var keys []string
 	for i := unit.First; i < unit.End; i++ {
-		l := &g.Layers[i]
-		switch own := tensorKeys(l, holder); {
-		case g.insideSibling(l, u, holder):
-		case holder[l.Name] == u:
-			keys = append(keys, l.Name)
+		layer := &graph.Layers[i]
+		switch own := tensorKeys(layer, holder); {
+		case graph.insideSibling(layer, unitIndex, holder):
+		case holder[layer.Name] == unitIndex:
+			keys = append(keys, layer.Name)
 		case own == nil:
-			return nil, placeError(fmt.Sprintf("layers[%d].name", i), "layers of other units lie inside %q: no key of a device map means it alone", l.Name)
+			return nil, placeError(fmt.Sprintf("layers[%d].name", i), "layers of other units lie inside %q: no key of a device map means it alone", layer.Name)
 		default:
 			keys = append(keys, own...)
 		}
@@ -89,11 +89,11 @@ func (g *Graph) unitKeys(u int, holder map[string]int) ([]string, error) {
 
 // tensorKeys are the names of a layer's tensors; none where other layers lie
 // inside one of those.
-func tensorKeys(l *Layer, holder map[string]int) []string {
+func tensorKeys(layer *Layer, holder map[string]int) []string {
 	var keys []string
-	for _, ts := range [][]Tensor{l.Params, l.Buffers} {
+	for _, ts := range [][]Tensor{layer.Params, layer.Buffers} {
 		for j := range ts {
-			full := FullName(l.Name, ts[j].Name)
+			full := FullName(layer.Name, ts[j].Name)
 			if _, ok := holder[full]; ok {
 				return nil
 			}
@@ -104,21 +104,21 @@ func tensorKeys(l *Layer, holder map[string]int) []string {
 }
 
 // insideSibling reports a layer that lies inside another layer of its unit.
-func (g *Graph) insideSibling(l *Layer, u int, holder map[string]int) bool {
-	for path := parent(l.Name); path != ""; path = parent(path) {
-		if _, ok := g.layerIndex[path]; ok && holder[path] == u {
+func (graph *Graph) insideSibling(layer *Layer, unit int, holder map[string]int) bool {
+	for path := parent(layer.Name); path != ""; path = parent(path) {
+		if _, ok := graph.layerIndex[path]; ok && holder[path] == unit {
 			return true
 		}
 	}
 	return false
 }
 
-func (g *Graph) unitInputs(u int) []int {
+func (graph *Graph) unitInputs(unit int) []int {
 	var in []int
-	for i := g.Units[u].First; i < g.Units[u].End; i++ {
-		for _, j := range g.Layers[i].inputs {
-			if v := g.Layers[j].unit; v != u {
-				in = append(in, v)
+	for i := graph.Units[unit].First; i < graph.Units[unit].End; i++ {
+		for _, j := range graph.Layers[i].inputs {
+			if node := graph.Layers[j].unit; node != unit {
+				in = append(in, node)
 			}
 		}
 	}
@@ -128,25 +128,25 @@ func (g *Graph) unitInputs(u int) []int {
 
 // joinTies merges tie groups that meet in a unit, since the unit cannot be
 // split, and notes each unit's group.
-func (g *Graph) joinTies() {
-	for t := range g.Ties {
-		slices.Sort(g.Ties[t].Units)
-		g.Ties[t].Units = slices.Compact(g.Ties[t].Units)
+func (graph *Graph) joinTies() {
+	for tie := range graph.Ties {
+		slices.Sort(graph.Ties[tie].Units)
+		graph.Ties[tie].Units = slices.Compact(graph.Ties[tie].Units)
 	}
-	for t, group := range g.Ties {
-		for _, u := range group.Units {
-			if old := g.Units[u].Tie; old >= 0 {
-				g.retie(old, t)
+	for tie, group := range graph.Ties {
+		for _, unit := range group.Units {
+			if old := graph.Units[unit].Tie; old >= 0 {
+				graph.retie(old, tie)
 			}
-			g.Units[u].Tie = t
+			graph.Units[unit].Tie = tie
 		}
 	}
 }
 
-func (g *Graph) retie(from, to int) {
-	for u := range g.Units {
-		if g.Units[u].Tie == from {
-			g.Units[u].Tie = to
+func (graph *Graph) retie(from, to int) {
+	for unit := range graph.Units {
+		if graph.Units[unit].Tie == from {
+			graph.Units[unit].Tie = to
 		}
 	}
 }
@@ -154,21 +154,21 @@ func (g *Graph) retie(from, to int) {
 // TiedUnits lists, per set of units that must share a device because they
 // share parameters, the units in it, ascending. A single unit that shares
 // only with itself makes no set.
-func (g *Graph) TiedUnits() [][]int {
+func (graph *Graph) TiedUnits() [][]int {
 	byTie := make(map[int][]int)
 	var order []int
-	for u := range g.Units {
-		if t := g.Units[u].Tie; t >= 0 {
-			if byTie[t] == nil {
-				order = append(order, t)
+	for unit := range graph.Units {
+		if tie := graph.Units[unit].Tie; tie >= 0 {
+			if byTie[tie] == nil {
+				order = append(order, tie)
 			}
-			byTie[t] = append(byTie[t], u)
+			byTie[tie] = append(byTie[tie], unit)
 		}
 	}
 	var sets [][]int
-	for _, t := range order {
-		if len(byTie[t]) > 1 {
-			sets = append(sets, byTie[t])
+	for _, tie := range order {
+		if len(byTie[tie]) > 1 {
+			sets = append(sets, byTie[tie])
 		}
 	}
 	return sets

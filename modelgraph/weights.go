@@ -13,66 +13,66 @@ import (
 // Conv1D), q, k and v in one, experts one by one or stacked. Nothing can be
 // said of quantised storage, which packs several weights into an element, nor
 // where the model file declares the bytes.
-func (l *Layer) checkWeights() error {
-	if l.Declared != nil && l.Declared.ParamsBytes >= 0 {
+func (layer *Layer) checkWeights() error {
+	if layer.Declared != nil && layer.Declared.ParamsBytes >= 0 {
 		return nil
 	}
-	if slices.ContainsFunc(l.Params, func(t Tensor) bool { return !t.DType.Float() }) {
+	if slices.ContainsFunc(layer.Params, func(tensor Tensor) bool { return !tensor.DType.Float() }) {
 		return nil
 	}
-	if n, ok := l.Op.(Norm); ok {
-		return l.vectors(n.Dim)
+	if norm, ok := layer.Op.(Norm); ok {
+		return layer.vectors(norm.Dim)
 	}
-	w, ok := weightsOf(l.Op)
+	stored, ok := weightsOf(layer.Op)
 	if !ok {
 		return nil
 	}
-	if len(l.Params) == 0 {
-		return fmt.Errorf("%q: op %s of %s has weights, and the layer has no params: give their shapes, or declared params_bytes", l.Name, l.Op.kind(), w.what)
+	if len(layer.Params) == 0 {
+		return fmt.Errorf("%q: op %s of %s has weights, and the layer has no params: give their shapes, or declared params_bytes", layer.Name, layer.Op.kind(), stored.what)
 	}
-	flat := !slices.ContainsFunc(l.Params, func(t Tensor) bool { return len(t.Shape) > 1 })
-	total, beside, largest := l.matrices(&w, flat)
+	flat := !slices.ContainsFunc(layer.Params, func(tensor Tensor) bool { return len(tensor.Shape) > 1 })
+	total, beside, largest := layer.matrices(&stored, flat)
 	switch {
-	case total < w.least || total-beside > w.most:
+	case total < stored.least || total-beside > stored.most:
 		return fmt.Errorf("%q: op %s of %s has weights of %d elements, but with %q %v there are %d: op and params are of different sizes",
-			l.Name, l.Op.kind(), w.what, w.least, FullName(l.Name, largest.Name), largest.Shape, total)
-	case flat || len(w.bias) == 0:
+			layer.Name, layer.Op.kind(), stored.what, stored.least, FullName(layer.Name, largest.Name), largest.Shape, total)
+	case flat || len(stored.bias) == 0:
 		return nil
 	}
-	return l.vectors(w.bias...)
+	return layer.vectors(stored.bias...)
 }
 
 // matrices counts the elements of the parameters that are matrices, or of all
 // where they are flat; those of the matrices that may come on top; and names
 // the largest.
-func (l *Layer) matrices(w *weights, flat bool) (total, beside int64, largest *Tensor) {
-	largest = &l.Params[0]
-	for i := range l.Params {
-		t := &l.Params[i]
-		if len(t.Shape) < 2 && !flat { // a bias; all in one vector is FSDP1's flat parameter
+func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, largest *Tensor) {
+	largest = &layer.Params[0]
+	for i := range layer.Params {
+		tensor := &layer.Params[i]
+		if len(tensor.Shape) < 2 && !flat { // a bias; all in one vector is FSDP1's flat parameter
 			continue
 		}
-		total = sum(total, t.numel)
-		if w.beside > 0 && slices.Contains(t.Shape, w.beside) && t.numel < w.least/2 {
-			beside += t.numel
+		total = sum(total, tensor.numel)
+		if stored.beside > 0 && slices.Contains(tensor.Shape, stored.beside) && tensor.numel < stored.least/2 {
+			beside += tensor.numel
 		}
-		if t.numel > largest.numel || len(t.Shape) > len(largest.Shape) {
-			largest = t
+		if tensor.numel > largest.numel || len(tensor.Shape) > len(largest.Shape) {
+			largest = tensor
 		}
 	}
-	if w.table {
+	if stored.table {
 		total = largest.numel // a class token may lie beside the table
 	}
 	return total, beside, largest
 }
 
 // vectors checks that parameters of one dimension have one of the lengths.
-func (l *Layer) vectors(lengths ...int64) error {
-	for i := range l.Params {
-		t := &l.Params[i]
-		if _, norm := l.Op.(Norm); (norm || len(t.Shape) == 1) && !slices.Contains(lengths, t.numel) {
+func (layer *Layer) vectors(lengths ...int64) error {
+	for i := range layer.Params {
+		tensor := &layer.Params[i]
+		if _, norm := layer.Op.(Norm); (norm || len(tensor.Shape) == 1) && !slices.Contains(lengths, tensor.numel) {
 			return fmt.Errorf("%q: op %s is %d wide, but %q is %v: op and params are of different sizes",
-				l.Name, l.Op.kind(), lengths[0], FullName(l.Name, t.Name), t.Shape)
+				layer.Name, layer.Op.kind(), lengths[0], FullName(layer.Name, tensor.Name), tensor.Shape)
 		}
 	}
 	return nil
@@ -90,86 +90,86 @@ type weights struct {
 // weightsOf is what the dimensions of op ask for; ok is false for an operation
 // without weights of its own.
 func weightsOf(op Op) (weights, bool) {
-	exact := func(n int64, format string, args ...any) weights {
-		return weights{what: fmt.Sprintf(format, args...), least: n, most: n}
+	exact := func(count int64, format string, args ...any) weights {
+		return weights{what: fmt.Sprintf(format, args...), least: count, most: count}
 	}
 	switch op := op.(type) {
 	case Embedding:
-		w := exact(product(op.Vocab, op.Dim), "%d rows of %d", op.Vocab, op.Dim)
-		w.table = true
-		return w, true
+		stored := exact(product(op.Vocab, op.Dim), "%d rows of %d", op.Vocab, op.Dim)
+		stored.table = true
+		return stored, true
 	case Head:
-		w := exact(product(op.Vocab, op.Dim), "%d → %d", op.Dim, op.Vocab)
-		w.bias = []int64{op.Vocab}
-		return w, true
+		stored := exact(product(op.Vocab, op.Dim), "%d → %d", op.Dim, op.Vocab)
+		stored.bias = []int64{op.Vocab}
+		return stored, true
 	case Linear:
-		w := exact(product(op.In, op.Out), "%d → %d", op.In, op.Out)
-		w.bias = []int64{op.Out}
-		return w, true
+		stored := exact(product(op.In, op.Out), "%d → %d", op.In, op.Out)
+		stored.bias = []int64{op.Out}
+		return stored, true
 	case MLP:
-		n := int64(2)
+		count := int64(2)
 		if op.Gated {
-			n = 3
+			count = 3
 		}
-		return exact(product(n, op.Dim, op.Hidden), "%d → %d → %d in %d matrices", op.Dim, op.Hidden, op.Dim, n), true
+		return exact(product(count, op.Dim, op.Hidden), "%d → %d → %d in %d matrices", op.Dim, op.Hidden, op.Dim, count), true
 	case MoE:
 		return op.weights(), true
 	case Attention:
-		w := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
-		w.beside = op.Heads
+		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
+		stored.beside = op.Heads
 		if op.Cross { // keys and values may come from an encoder of another width
-			w.least, w.most = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
+			stored.least, stored.most = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
 		}
-		return w, true
+		return stored, true
 	case Conv: // in groups each output reads a part of the inputs
-		w := exact(product(op.In, op.Out, op.Kernel), "%d → %d with a kernel of %d", op.In, op.Out, op.Kernel)
-		w.least = product(op.Out, op.Kernel)
-		return w, true
+		stored := exact(product(op.In, op.Out, op.Kernel), "%d → %d with a kernel of %d", op.In, op.Out, op.Kernel)
+		stored.least = product(op.Out, op.Kernel)
+		return stored, true
 	case StateSpace:
 		// Both halves of the input, the output, x's projection, dt's, A and
 		// the convolution of each channel (Gu and Dao 2023, §3).
-		n := sum(product(3, op.Dim, op.Inner), product(op.Inner, sum(2*op.DtRank, 3*op.State, op.Kernel)))
-		return exact(n, "width %d, inner %d, state %d", op.Dim, op.Inner, op.State), true
+		count := sum(product(3, op.Dim, op.Inner), product(op.Inner, sum(2*op.DtRank, 3*op.State, op.Kernel)))
+		return exact(count, "width %d, inner %d, state %d", op.Dim, op.Inner, op.State), true
 	}
 	return weights{}, false
 }
 
 // elements are those of the projections: q, k, v and the output; with latent
 // ranks (DeepSeek-V2, arXiv 2405.04434, §2.1) the ways down and up again.
-func (a Attention) elements() int64 {
-	value := a.ValueDim
+func (attention Attention) elements() int64 {
+	value := attention.ValueDim
 	if value == 0 {
-		value = a.HeadDim
+		value = attention.HeadDim
 	}
-	q := product(a.Dim, a.Heads, a.HeadDim)
-	if a.QRank > 0 {
-		q = product(a.QRank, sum(a.Dim, product(a.Heads, a.HeadDim)))
+	q := product(attention.Dim, attention.Heads, attention.HeadDim)
+	if attention.QRank > 0 {
+		q = product(attention.QRank, sum(attention.Dim, product(attention.Heads, attention.HeadDim)))
 	}
-	kv := product(a.Dim, a.KVHeads, a.HeadDim+value)
-	if a.KVRank > 0 {
-		kv = sum(product(a.Dim, a.KVRank+a.RopeDim), product(a.KVRank, a.Heads, max(0, a.HeadDim-a.RopeDim)+value))
+	kv := product(attention.Dim, attention.KVHeads, attention.HeadDim+value)
+	if attention.KVRank > 0 {
+		kv = sum(product(attention.Dim, attention.KVRank+attention.RopeDim), product(attention.KVRank, attention.Heads, max(0, attention.HeadDim-attention.RopeDim)+value))
 	}
-	return sum(q, kv, product(a.Dim, a.Heads, value))
+	return sum(q, kv, product(attention.Dim, attention.Heads, value))
 }
 
 // weights of a mixture: experts with two or three matrices each, those that
 // every token passes, and a router; their biases are matrices too, a row an
 // expert.
-func (m MoE) weights() weights {
-	expert := product(m.Experts, m.Dim, m.Hidden)
+func (experts MoE) weights() weights {
+	expert := product(experts.Experts, experts.Dim, experts.Hidden)
 	return weights{
-		what:  fmt.Sprintf("%d experts of %d → %d → %d", m.Experts, m.Dim, m.Hidden, m.Dim),
+		what:  fmt.Sprintf("%d experts of %d → %d → %d", experts.Experts, experts.Dim, experts.Hidden, experts.Dim),
 		least: product(2, expert),
-		most: sum(product(3, expert), product(3, m.Dim, m.SharedHidden), product(m.Experts, m.Dim),
-			product(m.Experts, sum(2*m.Hidden, m.Dim)), m.Dim),
+		most: sum(product(3, expert), product(3, experts.Dim, experts.SharedHidden), product(experts.Experts, experts.Dim),
+			product(experts.Experts, sum(2*experts.Hidden, experts.Dim)), experts.Dim),
 	}
 }
 
 // product multiplies, and stays at the largest number where that is too small.
 func product(factors ...int64) int64 {
-	n := uint64(1)
-	for _, f := range factors {
-		hi, lo := bits.Mul64(n, uint64(max(0, f)))
+	count := uint64(1)
+	for _, factor := range factors {
+		hi, lo := bits.Mul64(count, uint64(max(0, factor)))
 		if hi != 0 || lo > math.MaxInt64 {
 			lo = math.MaxInt64
 			if slices.Contains(factors, 0) {
@@ -177,18 +177,18 @@ func product(factors ...int64) int64 {
 			}
 			return int64(lo)
 		}
-		n = lo
+		count = lo
 	}
-	return int64(n)
+	return int64(count)
 }
 
 // sum adds, likewise.
 func sum(terms ...int64) int64 {
-	n := int64(0)
-	for _, t := range terms {
-		if n += t; n < 0 {
+	total := int64(0)
+	for _, term := range terms {
+		if total += term; total < 0 {
 			return math.MaxInt64
 		}
 	}
-	return n
+	return total
 }

@@ -9,38 +9,38 @@ import (
 
 // Write writes the graph as a native model file that [Read] reads back.
 // Where tensors lie in a checkpoint is not kept.
-func Write(w io.Writer, g *Graph) error {
-	f := fileModel{FormatVersion: formatVersion, Name: g.Name, MaxSeq: g.MaxSeq}
-	for i := range g.Layers {
-		l, err := writeLayer(&g.Layers[i])
+func Write(writer io.Writer, graph *Graph) error {
+	model := fileModel{FormatVersion: formatVersion, Name: graph.Name, MaxSeq: graph.MaxSeq}
+	for i := range graph.Layers {
+		layer, err := writeLayer(&graph.Layers[i])
 		if err != nil {
 			return err
 		}
-		f.Layers = append(f.Layers, l)
+		model.Layers = append(model.Layers, layer)
 	}
-	for _, t := range g.Ties {
-		f.Ties = append(f.Ties, t.Tensors)
+	for _, tie := range graph.Ties {
+		model.Ties = append(model.Ties, tie.Tensors)
 	}
-	if err := json.MarshalWrite(w, &f, jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
+	if err := json.MarshalWrite(writer, &model, jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, "\n")
+	_, err := io.WriteString(writer, "\n")
 	return err
 }
 
-func writeLayer(l *Layer) (fileLayer, error) {
-	f := fileLayer{Name: l.Name, Inputs: l.Inputs, Unit: l.Unit, Params: writeTensors(l.Params), Buffers: writeTensors(l.Buffers)}
-	if l.Stream != (Stream{}) {
-		f.Stream = &l.Stream
+func writeLayer(layer *Layer) (fileLayer, error) {
+	f := fileLayer{Name: layer.Name, Inputs: layer.Inputs, Unit: layer.Unit, Params: writeTensors(layer.Params), Buffers: writeTensors(layer.Buffers)}
+	if layer.Stream != (Stream{}) {
+		f.Stream = &layer.Stream
 	}
-	if l.Declared != nil {
-		f.Declared = writeDeclared(*l.Declared)
+	if layer.Declared != nil {
+		f.Declared = writeDeclared(*layer.Declared)
 	}
-	if _, opaque := l.Op.(Opaque); opaque {
+	if _, opaque := layer.Op.(Opaque); opaque {
 		return f, nil
 	}
 	var err error
-	f.Op, err = encodeOp(l.Op)
+	f.Op, err = encodeOp(layer.Op)
 	return f, err
 }
 
@@ -56,21 +56,21 @@ func writeTensors(ts []Tensor) []fileTensor {
 	return fs
 }
 
-func writeDeclared(d Declared) *fileDeclared {
+func writeDeclared(declared Declared) *fileDeclared {
 	given := func(v *int64) *int64 {
 		if *v < 0 {
 			return nil
 		}
 		return v
 	}
-	seconds := func(v *float64) *float64 {
-		if *v < 0 {
+	seconds := func(value *float64) *float64 {
+		if *value < 0 {
 			return nil
 		}
-		return v
+		return value
 	}
 	return &fileDeclared{
-		given(&d.ParamsBytes), given(&d.ActivationBytes), given(&d.WorkspaceBytes), given(&d.OutputBytes),
-		seconds(&d.ForwardSeconds), seconds(&d.BackwardSeconds),
+		given(&declared.ParamsBytes), given(&declared.ActivationBytes), given(&declared.WorkspaceBytes), given(&declared.OutputBytes),
+		seconds(&declared.ForwardSeconds), seconds(&declared.BackwardSeconds),
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 // assignment joins the tensors of a graph with those of a checkpoint.
 type assignment struct {
-	g      *modelgraph.Graph
+	graph  *modelgraph.Graph
 	ties   [][]string
 	names  *loading
 	ck     *safetensors.Checkpoint
@@ -50,61 +50,61 @@ type piece struct {
 
 // assign fills the graph's tensors from the checkpoint and returns the graph
 // as the checkpoint has it.
-func assign(g *modelgraph.Graph, c *config, ck *safetensors.Checkpoint) (*modelgraph.Graph, *assignment, error) {
-	a := &assignment{
-		g: g, names: loadingOf(g, c), ck: ck, config: c,
+func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*modelgraph.Graph, *assignment, error) {
+	assigned := &assignment{
+		graph: graph, names: loadingOf(graph, cfg), ck: ck, config: cfg,
 		extras: make(map[string]*filling), quantised: make(map[string]bool),
-		configured: c.has("quantization_config") || c.has("compression_config"),
+		configured: cfg.has("quantization_config") || cfg.has("compression_config"),
 	}
-	a.index()
+	assigned.index()
 	for i := range ck.Tensors {
-		a.place(&ck.Tensors[i])
+		assigned.place(&ck.Tensors[i])
 	}
-	if err := a.fill(); err != nil {
+	if err := assigned.fill(); err != nil {
 		return nil, nil, err
 	}
-	a.share()
-	if err := a.findMissing(); err != nil {
+	assigned.share()
+	if err := assigned.findMissing(); err != nil {
 		return nil, nil, err
 	}
-	weights := g.ParamCount()
-	a.attach()
-	out, err := a.rebuild()
+	weights := graph.ParamCount()
+	assigned.attach()
+	out, err := assigned.rebuild()
 	if err == nil {
-		a.nameMethod(out, weights)
+		assigned.nameMethod(out, weights)
 	}
-	return out, a, err
+	return out, assigned, err
 }
 
 // index lists the module's state dict: parameters, tied ones too, and the
 // buffers that are saved.
-func (a *assignment) index() {
-	a.state = make(map[string]*filling)
-	a.modules = make(map[string]int)
-	for i := range a.g.Layers {
-		l := &a.g.Layers[i]
-		for j := range l.Params {
-			a.register(i, &l.Params[j], false)
+func (assigned *assignment) index() {
+	assigned.state = make(map[string]*filling)
+	assigned.modules = make(map[string]int)
+	for i := range assigned.graph.Layers {
+		layer := &assigned.graph.Layers[i]
+		for j := range layer.Params {
+			assigned.register(i, &layer.Params[j], false)
 		}
-		for j := range l.Buffers {
-			if persistent(l.Buffers[j].Name) {
-				a.register(i, &l.Buffers[j], true)
+		for j := range layer.Buffers {
+			if persistent(layer.Buffers[j].Name) {
+				assigned.register(i, &layer.Buffers[j], true)
 			}
 		}
 	}
-	for _, t := range a.g.Ties {
-		a.ties = append(a.ties, t.Tensors)
+	for _, tie := range assigned.graph.Ties {
+		assigned.ties = append(assigned.ties, tie.Tensors)
 	}
 }
 
-func (a *assignment) register(layer int, t *modelgraph.Tensor, buffer bool) {
-	l := &a.g.Layers[layer]
-	f := &filling{name: modelgraph.FullName(l.Name, t.Name), layer: layer, tensor: t, buffer: buffer}
-	f.module = parent(f.name)
-	a.state[f.name] = f
-	a.order = append(a.order, f)
+func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer bool) {
+	l := &assigned.graph.Layers[layer]
+	fill := &filling{name: modelgraph.FullName(l.Name, t.Name), layer: layer, tensor: t, buffer: buffer}
+	fill.module = parent(fill.name)
+	assigned.state[fill.name] = fill
+	assigned.order = append(assigned.order, fill)
 	if t.Name != "" { // no bare parameter
-		a.modules[f.module], a.modules[l.Name] = layer, layer
+		assigned.modules[fill.module], assigned.modules[l.Name] = layer, layer
 	}
 }
 
@@ -114,35 +114,35 @@ func persistent(name string) bool { return strings.HasSuffix(name, "e_score_corr
 
 // parent is the path of the module that holds a tensor.
 // place finds what a checkpoint tensor is for.
-func (a *assignment) place(t *safetensors.Tensor) {
-	s, ok := a.names.module(t.Name, func(n string) bool { return a.state[n] != nil })
+func (assigned *assignment) place(t *safetensors.Tensor) {
+	place, ok := assigned.names.module(t.Name, func(name string) bool { return assigned.state[name] != nil })
 	switch {
 	case ok:
-		f := a.state[s.name]
-		f.pieces = append(f.pieces, piece{s, t})
-	case a.names.ignored(s.name):
-		a.ignored.add(t.Name, t.Bytes())
-	case !a.placeExtra(s, t):
-		a.unexpected.add(t.Name, t.Bytes())
+		fill := assigned.state[place.name]
+		fill.pieces = append(fill.pieces, piece{place, t})
+	case assigned.names.ignored(place.name):
+		assigned.ignored.add(t.Name, t.Bytes())
+	case !assigned.placeExtra(place, t):
+		assigned.unexpected.add(t.Name, t.Bytes())
 	}
 }
 
 // rebuild makes the graph anew: its sizes and ties have changed.
-func (a *assignment) rebuild() (*modelgraph.Graph, error) {
-	for i := range a.g.Layers {
-		for j := range a.g.Layers[i].Params {
-			a.g.Layers[i].Params[j].Owner = ""
+func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
+	for i := range assigned.graph.Layers {
+		for j := range assigned.graph.Layers[i].Params {
+			assigned.graph.Layers[i].Params[j].Owner = ""
 		}
 	}
-	g, err := modelgraph.New(a.g.Name, a.g.Layers, a.ties)
+	graph, err := modelgraph.New(assigned.graph.Name, assigned.graph.Layers, assigned.ties)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.ck.Dir, err)
+		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
 	}
-	g.Source, g.Family, g.Class, g.MaxSeq = a.g.Source, a.g.Family, a.g.Class, a.g.MaxSeq
-	g.DType = a.g.DType
-	if g.DType == noType {
-		g.DType = mostlyFloat(g)
+	graph.Source, graph.Family, graph.Class, graph.MaxSeq = assigned.graph.Source, assigned.graph.Family, assigned.graph.Class, assigned.graph.MaxSeq
+	graph.DType = assigned.graph.DType
+	if graph.DType == noType {
+		graph.DType = mostlyFloat(graph)
 	}
-	g.Warnings = slices.Concat(a.g.Warnings, a.ck.Warnings, a.warnings, a.leftOver())
-	return g, nil
+	graph.Warnings = slices.Concat(assigned.graph.Warnings, assigned.ck.Warnings, assigned.warnings, assigned.leftOver())
+	return graph, nil
 }

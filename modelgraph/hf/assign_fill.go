@@ -10,14 +10,14 @@ import (
 )
 
 // fill gives every tensor that the checkpoint has its parts and stored type.
-func (a *assignment) fill() error {
+func (assigned *assignment) fill() error {
 	var first error
 	faults := 0
-	for _, f := range a.order {
-		if len(f.pieces) == 0 {
+	for _, fill := range assigned.order {
+		if len(fill.pieces) == 0 {
 			continue
 		}
-		if err := a.fillOne(f); err != nil {
+		if err := assigned.fillOne(fill); err != nil {
 			faults++
 			first = cmp.Or(first, err)
 		}
@@ -28,41 +28,41 @@ func (a *assignment) fill() error {
 	return first
 }
 
-func (a *assignment) fillOne(f *filling) error {
-	a.choose(f)
-	t, shape, stored := f.tensor, composed(f.pieces), a.storedType(f)
+func (assigned *assignment) fillOne(fill *filling) error {
+	assigned.choose(fill)
+	t, shape, stored := fill.tensor, composed(fill.pieces), assigned.storedType(fill)
 	if !slices.Equal(shape, t.Shape) {
-		if !a.quantised[f.module] || !packs(stored) {
-			return a.misfit(f, shape)
+		if !assigned.quantised[fill.module] || !packs(stored) {
+			return assigned.misfit(fill, shape)
 		}
 		t.Shape = shape
 	}
 	// A type other than the model's is one that the framework keeps
 	// (_keep_in_fp32_modules); the parts say what is stored.
-	model, _ := modelDType(a.config)
+	model, _ := modelDType(assigned.config)
 	if t.DType == model || !t.DType.Float() || !stored.Float() {
 		t.DType = stored
 	}
-	t.Parts = a.parts(f)
+	t.Parts = assigned.parts(fill)
 	return nil
 }
 
 // choose puts stacked pieces in the order they lie in the parameter, and
 // keeps one of several tensors that claim the same place.
-func (a *assignment) choose(f *filling) {
-	slices.SortStableFunc(f.pieces, func(x, y piece) int {
+func (assigned *assignment) choose(fill *filling) {
+	slices.SortStableFunc(fill.pieces, func(x, y piece) int {
 		return cmp.Or(cmp.Compare(x.expert, y.expert), cmp.Compare(x.source, y.source))
 	})
-	if len(f.pieces) == 1 || !slices.ContainsFunc(f.pieces, func(p piece) bool { return !p.stacked }) {
+	if len(fill.pieces) == 1 || !slices.ContainsFunc(fill.pieces, func(p piece) bool { return !p.stacked }) {
 		return
 	}
-	keep := slices.IndexFunc(f.pieces, func(p piece) bool { return p.stored.Name == f.name })
+	keep := slices.IndexFunc(fill.pieces, func(p piece) bool { return p.stored.Name == fill.name })
 	if keep < 0 {
-		keep = slices.IndexFunc(f.pieces, func(p piece) bool { return !p.stacked })
+		keep = slices.IndexFunc(fill.pieces, func(p piece) bool { return !p.stacked })
 	}
-	kept := f.pieces[keep]
-	a.warn("%q is stored %d times: %s is read", clipName(f.name), len(f.pieces), a.at(kept.stored))
-	f.pieces = []piece{kept}
+	kept := fill.pieces[keep]
+	assigned.warn("%q is stored %d times: %s is read", clipName(fill.name), len(fill.pieces), assigned.at(kept.stored))
+	fill.pieces = []piece{kept}
 }
 
 // composed is the shape that the pieces make: per expert the sources one
@@ -80,14 +80,14 @@ func composed(ps []piece) []int64 {
 	rest := ps[0].stored.Shape
 	regular := int64(len(ps)) == experts*sources && len(rest) > 0
 	for i, p := range ps {
-		s := p.stored.Shape
-		total += elements(s)
-		regular = regular && len(s) == len(rest) && slices.Equal(s[1:], rest[1:]) &&
+		shape := p.stored.Shape
+		total += elements(shape)
+		regular = regular && len(shape) == len(rest) && slices.Equal(shape[1:], rest[1:]) &&
 			int64(p.expert) == int64(i)/sources && int64(p.source) == int64(i)%sources
 		if regular && int64(i) < sources {
-			rows += s[0]
+			rows += shape[0]
 		}
-		regular = regular && s[0] == ps[int64(i)%sources].stored.Shape[0]
+		regular = regular && shape[0] == ps[int64(i)%sources].stored.Shape[0]
 	}
 	if !regular {
 		return []int64{total}
@@ -96,52 +96,52 @@ func composed(ps []piece) []int64 {
 }
 
 func elements(shape []int64) int64 {
-	n := int64(1)
+	count := int64(1)
 	for _, d := range shape {
-		n *= d
+		count *= d
 	}
-	return n
+	return count
 }
 
 // misfit reports a tensor whose shape is not the module's.
-func (a *assignment) misfit(f *filling, shape []int64) error {
-	p := f.pieces[0].stored
+func (assigned *assignment) misfit(fill *filling, shape []int64) error {
+	p := fill.pieces[0].stored
 	what := ""
-	if len(f.pieces) > 1 {
-		what = fmt.Sprintf(" (%d tensors, together %v)", len(f.pieces), shape)
+	if len(fill.pieces) > 1 {
+		what = fmt.Sprintf(" (%d tensors, together %v)", len(fill.pieces), shape)
 	}
 	return fmt.Errorf("%s: %v%v%s does not fill %q %v: is %s the config of these files?",
-		a.at(p), p.DType, p.Shape, what, clipName(f.name), f.tensor.Shape, ConfigName)
+		assigned.at(p), p.DType, p.Shape, what, clipName(fill.name), fill.tensor.Shape, ConfigName)
 }
 
 // storedType is the pieces' type, the widest where they differ.
-func (a *assignment) storedType(f *filling) modelgraph.DType {
-	d, mixed := f.pieces[0].stored.DType, false
-	for _, p := range f.pieces {
-		mixed = mixed || p.stored.DType != d
-		if p.stored.DType.Bits() > d.Bits() {
-			d = p.stored.DType
+func (assigned *assignment) storedType(fill *filling) modelgraph.DType {
+	dtype, mixed := fill.pieces[0].stored.DType, false
+	for _, p := range fill.pieces {
+		mixed = mixed || p.stored.DType != dtype
+		if p.stored.DType.Bits() > dtype.Bits() {
+			dtype = p.stored.DType
 		}
 	}
 	if mixed {
-		a.warn("%q is stored in several types: counted as %v", clipName(f.name), d)
+		assigned.warn("%q is stored in several types: counted as %v", clipName(fill.name), dtype)
 	}
-	return d
+	return dtype
 }
 
-func (a *assignment) parts(f *filling) []modelgraph.Part {
-	parts := make([]modelgraph.Part, len(f.pieces))
-	for i, p := range f.pieces {
-		parts[i] = storedPart(a.ck, p.stored)
+func (assigned *assignment) parts(fill *filling) []modelgraph.Part {
+	parts := make([]modelgraph.Part, len(fill.pieces))
+	for i, p := range fill.pieces {
+		parts[i] = storedPart(assigned.ck, p.stored)
 	}
 	return parts
 }
 
 // at is the place of a stored tensor, for messages.
-func (a *assignment) at(t *safetensors.Tensor) string {
-	return fmt.Sprintf("%s: tensor %q", storedFile(a.ck, t), clipName(t.Name))
+func (assigned *assignment) at(t *safetensors.Tensor) string {
+	return fmt.Sprintf("%s: tensor %q", storedFile(assigned.ck, t), clipName(t.Name))
 }
 
-func (a *assignment) warn(format string, args ...any) {
-	a.warnings = append(a.warnings, fmt.Sprintf(format, args...))
+func (assigned *assignment) warn(format string, args ...any) {
+	assigned.warnings = append(assigned.warnings, fmt.Sprintf(format, args...))
 }

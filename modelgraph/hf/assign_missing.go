@@ -10,28 +10,28 @@ const mention = 1 << 20
 
 // findMissing warns of parameters that nothing fills and refuses a checkpoint
 // that fills less than half of the model.
-func (a *assignment) findMissing() error {
+func (assigned *assignment) findMissing() error {
 	var total, filled int64
-	for _, f := range a.order {
-		if f.buffer || f.tensor.Tied() && len(f.pieces) == 0 {
+	for _, fill := range assigned.order {
+		if fill.buffer || fill.tensor.Tied() && len(fill.pieces) == 0 {
 			continue
 		}
-		n := f.tensor.Numel()
-		total += n
-		if len(f.pieces) > 0 || f.shared || a.quantised[f.module] {
-			filled += n
+		numel := fill.tensor.Numel()
+		total += numel
+		if len(fill.pieces) > 0 || fill.shared || assigned.quantised[fill.module] {
+			filled += numel
 			continue
 		}
-		a.missing.add(f.name, n)
+		assigned.missing.add(fill.name, numel)
 	}
-	if a.missing.count == 0 {
+	if assigned.missing.count == 0 {
 		return nil
 	}
 	if 2*filled < total || filled == 0 && total > 0 {
-		return &mismatchError{Dir: a.ck.Dir, Class: a.g.Class, Filled: filled, Total: total, Missing: a.missing.names(), Unexpected: a.unexpected.names()}
+		return &mismatchError{Dir: assigned.ck.Dir, Class: assigned.graph.Class, Filled: filled, Total: total, Missing: assigned.missing.names(), Unexpected: assigned.unexpected.names()}
 	}
-	a.warn("%d parameters of %s (%d elements) are in no file and are newly initialised: %s",
-		a.missing.count, a.g.Class, a.missing.bytes, a.missing.names())
+	assigned.warn("%d parameters of %s (%d elements) are in no file and are newly initialised: %s",
+		assigned.missing.count, assigned.graph.Class, assigned.missing.bytes, assigned.missing.names())
 	return nil
 }
 
@@ -43,28 +43,30 @@ type mismatchError struct {
 }
 
 // Error implements error.
-func (e *mismatchError) Error() string {
-	s := fmt.Sprintf("%s: the files fill %d of the %d parameter elements that %s makes of %s; missing: %s",
-		e.Dir, e.Filled, e.Total, ConfigName, e.Class, e.Missing)
-	if e.Unexpected != "" {
-		s += "; the files have " + e.Unexpected
+func (err *mismatchError) Error() string {
+	text := fmt.Sprintf("%s: the files fill %d of the %d parameter elements that %s makes of %s; missing: %s",
+		err.Dir, err.Filled, err.Total, ConfigName, err.Class, err.Missing)
+	if err.Unexpected != "" {
+		text += "; the files have " + err.Unexpected
 	}
-	return s + ": config and files are of different models"
+	return text + ": config and files are of different models"
 }
 
 // leftOver describes the checkpoint tensors that are not part of the model.
-func (a *assignment) leftOver() []string {
+func (assigned *assignment) leftOver() []string {
 	var ws []string
-	if a.unexpected.count > 0 {
+	if assigned.unexpected.count > 0 {
 		ws = append(ws, fmt.Sprintf("%d checkpoint tensors (%d bytes) belong to no module of %s and are not loaded: %s",
-			a.unexpected.count, a.unexpected.bytes, a.g.Class, a.unexpected.names()))
+			assigned.unexpected.count, assigned.unexpected.bytes, assigned.graph.Class, assigned.unexpected.names()))
 	}
-	if a.ignored.bytes >= mention {
+	if assigned.ignored.bytes >= mention {
 		ws = append(ws, fmt.Sprintf("%d checkpoint tensors (%d bytes) are left out on purpose by %s: %s",
-			a.ignored.count, a.ignored.bytes, a.g.Class, a.ignored.names()))
+			assigned.ignored.count, assigned.ignored.bytes, assigned.graph.Class, assigned.ignored.names()))
 	}
 	return ws
 }
 
 // exact reports whether every parameter was filled and every tensor used.
-func (a *assignment) exact() bool { return a.missing.count == 0 && a.unexpected.count == 0 }
+func (assigned *assignment) exact() bool {
+	return assigned.missing.count == 0 && assigned.unexpected.count == 0
+}

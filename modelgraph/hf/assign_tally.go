@@ -12,26 +12,26 @@ type tally struct {
 	first []string
 }
 
-func (t *tally) add(name string, bytes int64) {
-	t.count++
-	t.bytes += bytes
-	if len(t.first) < 3 {
-		t.first = append(t.first, fmt.Sprintf("%q", clipName(name)))
+func (counted *tally) add(name string, bytes int64) {
+	counted.count++
+	counted.bytes += bytes
+	if len(counted.first) < 3 {
+		counted.first = append(counted.first, fmt.Sprintf("%q", clipName(name)))
 	}
 }
 
 // names are the first few, and how many more there are.
-func (t *tally) names() string {
-	s := strings.Join(t.first, ", ")
-	if n := t.count - len(t.first); n > 0 {
-		s += fmt.Sprintf(" and %d more", n)
+func (counted *tally) names() string {
+	text := strings.Join(counted.first, ", ")
+	if count := counted.count - len(counted.first); count > 0 {
+		text += fmt.Sprintf(" and %d more", count)
 	}
-	return s
+	return text
 }
 
-func clipName(s string) string {
-	if len(s) > 120 {
-		return s[:120] + "…"
+func clipName(text string) string {
+	if len(text) > 120 {
+		return text[:120] + "…"
 	}
-	return s
+	return text
 }

@@ -6,40 +6,40 @@ import "slices"
 // tie_weights). One that is stored fills the others. Where several are
 // stored, the framework ties those whose values are equal; headers do not tell
 // values, so what the config ties stays tied where types and sizes agree.
-func (a *assignment) share() {
+func (assigned *assignment) share() {
 	var kept [][]string
-	for _, group := range a.ties {
-		if group = a.shareGroup(group); len(group) > 1 {
+	for _, group := range assigned.ties {
+		if group = assigned.shareGroup(group); len(group) > 1 {
 			kept = append(kept, group)
 		}
 	}
-	a.ties = kept
+	assigned.ties = kept
 }
 
 // shareGroup returns the names that stay tied.
-func (a *assignment) shareGroup(group []string) []string {
-	first := slices.IndexFunc(group, func(n string) bool { return len(a.state[n].pieces) > 0 })
+func (assigned *assignment) shareGroup(group []string) []string {
+	first := slices.IndexFunc(group, func(name string) bool { return len(assigned.state[name].pieces) > 0 })
 	if first < 0 {
 		return group
 	}
-	source := a.state[group[first]]
+	source := assigned.state[group[first]]
 	var tied, copies []string
 	for _, name := range group {
-		f := a.state[name]
-		if f != source && len(f.pieces) > 0 {
-			if !a.sameStored(source, f) {
-				a.warn("the config ties %q to %q, but the files hold both and they differ: counted apart, as the framework loads them", name, source.name)
+		fill := assigned.state[name]
+		if fill != source && len(fill.pieces) > 0 {
+			if !assigned.sameStored(source, fill) {
+				assigned.warn("the config ties %q to %q, but the files hold both and they differ: counted apart, as the framework loads them", name, source.name)
 				continue
 			}
 			copies = append(copies, name)
 		}
-		f.shared = true
-		t := f.tensor
+		fill.shared = true
+		t := fill.tensor
 		t.DType, t.Shape, t.Parts = source.tensor.DType, source.tensor.Shape, source.tensor.Parts
 		tied = append(tied, name)
 	}
 	if len(copies) > 0 {
-		a.warn("%q and %q are tied and stored more than once: counted once (the framework counts them apart if their values differ, which headers do not tell)", source.name, copies)
+		assigned.warn("%q and %q are tied and stored more than once: counted once (the framework counts them apart if their values differ, which headers do not tell)", source.name, copies)
 	}
 	return tied
 }
@@ -47,8 +47,8 @@ func (a *assignment) shareGroup(group []string) []string {
 // sameStored reports whether two stored tensors may hold the same values, as
 // far as headers tell: they have one type and size. A T5 config that says the
 // head is not tied (v1.1: T5Config ties it all the same) says they do not.
-func (a *assignment) sameStored(x, y *filling) bool {
-	if a.g.Family == "t5" && !a.config.bool(true, "tie_word_embeddings") && y.name == "lm_head.weight" {
+func (assigned *assignment) sameStored(x, y *filling) bool {
+	if assigned.graph.Family == "t5" && !assigned.config.bool(true, "tie_word_embeddings") && y.name == "lm_head.weight" {
 		return false
 	}
 	if len(x.pieces) != 1 || len(y.pieces) != 1 {

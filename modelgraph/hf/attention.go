@@ -26,64 +26,64 @@ type headDefaults struct{ q, kv, dim int64 }
 // the hidden size (validate_architecture of Llama, Gemma 2 and 3). heads is
 // the family's default; KV heads default to heads, the head width to
 // hidden / heads.
-func selfAttention(c *config, hidden, heads int64) attention {
-	a := groupedAttention(c, hidden, headDefaults{q: heads})
-	c.dividesHidden(hidden, a.heads)
-	return a
+func selfAttention(cfg *config, hidden, heads int64) attention {
+	attn := groupedAttention(cfg, hidden, headDefaults{q: heads})
+	cfg.dividesHidden(hidden, attn.heads)
+	return attn
 }
 
 // groupedAttention reads heads, KV heads and head width. A null count or
 // width is worked out, whatever the family's default.
-func groupedAttention(c *config, hidden int64, def headDefaults) attention {
-	a := attention{dim: hidden, heads: c.pos(def.q, "num_attention_heads")}
-	a.kvHeads = c.orNull(def.kv, a.heads, "num_key_value_heads")
-	a.headDim = c.orNull(def.dim, max(1, hidden/a.heads), "head_dim")
-	if c.has("num_key_value_heads") && a.heads%a.kvHeads != 0 {
-		c.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", a.kvHeads, a.heads)
+func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
+	attn := attention{dim: hidden, heads: cfg.pos(def.q, "num_attention_heads")}
+	attn.kvHeads = cfg.orNull(def.kv, attn.heads, "num_key_value_heads")
+	attn.headDim = cfg.orNull(def.dim, max(1, hidden/attn.heads), "head_dim")
+	if cfg.has("num_key_value_heads") && attn.heads%attn.kvHeads != 0 {
+		cfg.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", attn.kvHeads, attn.heads)
 	}
-	c.product("head_dim", max(a.heads, a.kvHeads), a.headDim)
-	return a
+	cfg.product("head_dim", max(attn.heads, attn.kvHeads), attn.headDim)
+	return attn
 }
 
 // at is the attention with the given window.
-func (a attention) at(window int64) part {
-	a.window = window
-	return a.part()
+func (attn attention) at(window int64) part {
+	attn.window = window
+	return attn.part()
 }
 
-func (a attention) part() part {
-	p := part{op: a.op()}
-	if a.packed {
-		q, kv := a.heads*a.headDim, a.kvHeads*a.headDim
-		p.params = join(linear("W_pack", a.dim, q+2*kv, a.bias), linear("o_proj", q, a.dim, a.outBias))
+func (attn attention) part() part {
+	p := part{op: attn.op()}
+	if attn.packed {
+		q, kv := attn.heads*attn.headDim, attn.kvHeads*attn.headDim
+		p.params = join(linear("W_pack", attn.dim, q+2*kv, attn.bias), linear("o_proj", q, attn.dim, attn.outBias))
 		return p
 	}
-	p.params = modelgraph.Params(p.op, func(linear string) bool { return linear == "o_proj" && a.outBias || linear != "o_proj" && a.bias })
-	if a.sinks {
-		p.params = slices.Insert(p.params, 0, tensor("sinks", a.heads))
+	p.params = modelgraph.Params(p.op, func(linear string) bool { return linear == "o_proj" && attn.outBias || linear != "o_proj" && attn.bias })
+	if attn.sinks {
+		p.params = slices.Insert(p.params, 0, tensor("sinks", attn.heads))
 	}
 	return p
 }
 
-func (a attention) op() modelgraph.Attention {
+func (attn attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
-		Dim: a.dim, Heads: a.heads, KVHeads: a.kvHeads, HeadDim: a.headDim,
-		Window: a.window, Rope: true, RopeRows: a.ropeRows, QKNorm: a.qkNorm, Fused: a.fused || a.packed,
-		Bidirectional: a.bidirectional, Eager: a.eager, SoftCap: a.softCap,
+		Dim: attn.dim, Heads: attn.heads, KVHeads: attn.kvHeads, HeadDim: attn.headDim,
+		Window: attn.window, Rope: true, RopeRows: attn.ropeRows, QKNorm: attn.qkNorm, Fused: attn.fused || attn.packed,
+		Bidirectional: attn.bidirectional, Eager: attn.eager, SoftCap: attn.softCap,
 	}
 }
 
 // dividesHidden faults heads that do not divide the hidden size.
-func (c *config) dividesHidden(hidden, heads int64) {
+func (cfg *config) dividesHidden(hidden, heads int64) {
 	if hidden%heads != 0 {
-		c.fail("num_attention_heads", "%d does not divide hidden_size %d", heads, hidden)
+		cfg.fail("num_attention_heads", "%d does not divide hidden_size %d", heads, hidden)
 	}
 }
 
 // product is x × y, a size of its own; y comes from the named field.
-func (c *config) product(name string, x, y int64) int64 {
+func (cfg *config) product(name string, x, y int64) int64 {
 	if y > 0 && x > maxDim/y {
-		c.fail(name, "%d × %d is more than 2^40", x, y)
+		cfg.fail(name, "%d × %d is more than 2^40", x, y)
 		return 1
 	}
 	return x * y

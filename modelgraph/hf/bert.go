@@ -10,8 +10,8 @@ func init() {
 			"BertForMaskedLM", "BertModel", "BertForPreTraining", "BertLMHeadModel", "BertForNextSentencePrediction",
 			"BertForSequenceClassification", "BertForMultipleChoice", "BertForTokenClassification", "BertForQuestionAnswering",
 		},
-		build:  func(b *builder, c *config, class string) { readBERT(c).build(b, c, class) },
-		maxSeq: func(c *config) int64 { return c.pos(512, "max_position_embeddings") },
+		build:  func(modules *builder, cfg *config, class string) { readBERT(cfg).build(modules, cfg, class) },
+		maxSeq: func(cfg *config) int64 { return cfg.pos(512, "max_position_embeddings") },
 	})
 }
 
@@ -25,66 +25,66 @@ type bert struct {
 	tied      bool
 }
 
-func readBERT(c *config) *bert {
-	h := c.pos(768, "hidden_size")
-	m := &bert{
-		hidden: h, vocab: c.pos(30522, "vocab_size"),
-		positions: c.pos(512, "max_position_embeddings"),
-		types:     c.pos(2, "type_vocab_size"),
-		layers:    c.count(12, "num_hidden_layers"),
-		attention: equalHeads(c, h, 12, "num_attention_heads"),
-		mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(3072, "intermediate_size"), Activation: c.str("gelu", "hidden_act")},
-		cross:     c.bool(false, "add_cross_attention"),
-		tied:      c.bool(true, "tie_word_embeddings"),
+func readBERT(cfg *config) *bert {
+	hidden := cfg.pos(768, "hidden_size")
+	model := &bert{
+		hidden: hidden, vocab: cfg.pos(30522, "vocab_size"),
+		positions: cfg.pos(512, "max_position_embeddings"),
+		types:     cfg.pos(2, "type_vocab_size"),
+		layers:    cfg.count(12, "num_hidden_layers"),
+		attention: equalHeads(cfg, hidden, 12, "num_attention_heads"),
+		mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(3072, "intermediate_size"), Activation: cfg.str("gelu", "hidden_act")},
+		cross:     cfg.bool(false, "add_cross_attention"),
+		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}
-	m.attention.Dropout = c.float(0.1, "hidden_dropout_prob") > 0
-	m.mlp.Dropout = m.attention.Dropout
-	decoder := c.bool(false, "is_decoder")
-	m.attention.Bidirectional = !decoder
-	if m.cross && !decoder {
-		c.fail("add_cross_attention", "cross-attention needs is_decoder")
+	model.attention.Dropout = cfg.float(0.1, "hidden_dropout_prob") > 0
+	model.mlp.Dropout = model.attention.Dropout
+	decoder := cfg.bool(false, "is_decoder")
+	model.attention.Bidirectional = !decoder
+	if model.cross && !decoder {
+		cfg.fail("add_cross_attention", "cross-attention needs is_decoder")
 	}
-	return m
+	return model
 }
 
-func (m *bert) build(b *builder, c *config, class string) {
+func (model *bert) build(modules *builder, cfg *config, class string) {
 	path := "bert"
 	if baseClass(class) {
 		path = ""
 	}
-	m.embeddings(b, dot(path, "embeddings"))
-	for i := range m.layers {
+	model.embeddings(modules, dot(path, "embeddings"))
+	for i := range model.layers {
 		name := indexed(dot(path, "encoder.layer"), i)
-		b.unit(name, func() { m.block(b, name) })
+		modules.unit(name, func() { model.block(modules, name) })
 	}
-	pooled := m.pooler(b, path, class)
+	pooled := model.pooler(modules, path, class)
 	switch class {
 	case "BertForMaskedLM", "BertLMHeadModel":
-		m.predictions(b)
+		model.predictions(modules)
 	case "BertForPreTraining":
-		m.predictions(b)
-		addClassHead(b, "cls.seq_relationship", m.hidden, 2, true, pooled)
+		model.predictions(modules)
+		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)
 	case "BertForNextSentencePrediction":
-		addClassHead(b, "cls.seq_relationship", m.hidden, 2, true, pooled)
+		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)
 	case "BertForSequenceClassification":
-		addClassHead(b, "classifier", m.hidden, c.labels(), true, pooled)
+		addClassHead(modules, "classifier", model.hidden, cfg.labels(), true, pooled)
 	case "BertForMultipleChoice":
-		addClassHead(b, "classifier", m.hidden, 1, true, pooled)
+		addClassHead(modules, "classifier", model.hidden, 1, true, pooled)
 	case "BertForTokenClassification":
-		addClassHead(b, "classifier", m.hidden, c.labels(), false, b.hidden)
+		addClassHead(modules, "classifier", model.hidden, cfg.labels(), false, modules.hidden)
 	case "BertForQuestionAnswering":
-		addClassHead(b, "qa_outputs", m.hidden, c.labels(), false, b.hidden)
+		addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
 	}
 }
 
 // pooler is modeling_bert.py: BertPooler, which the classes with a head for
 // every token are made without. It returns the layer's name.
-func (m *bert) pooler(b *builder, path, class string) string {
+func (model *bert) pooler(modules *builder, path, class string) string {
 	switch class {
 	case "BertForMaskedLM", "BertLMHeadModel", "BertForTokenClassification", "BertForQuestionAnswering":
 		return ""
 	}
-	op := modelgraph.Linear{In: m.hidden, Out: m.hidden, Activation: "tanh", Pooled: true}
-	b.empty(dot(path, "pooler.activation"))
-	return b.add(dot(path, "pooler.dense"), op, []string{b.hidden}, linear("", m.hidden, m.hidden, true)...).Name
+	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "tanh", Pooled: true}
+	modules.empty(dot(path, "pooler.activation"))
+	return modules.add(dot(path, "pooler.dense"), op, []string{modules.hidden}, linear("", model.hidden, model.hidden, true)...).Name
 }

@@ -7,7 +7,7 @@ func init() {
 		types:   []string{"bloom"},
 		class:   "BloomForCausalLM",
 		classes: causalClasses("Bloom", sequenceClassification, tokenClassification, questionAnswering),
-		build:   func(b *builder, c *config, class string) { readBloom(c).build(b, c, class) },
+		build:   func(modules *builder, cfg *config, class string) { readBloom(cfg).build(modules, cfg, class) },
 		// ALiBi has no table of positions, so nothing bounds the sequence.
 		maxSeq: func(*config) int64 { return 0 },
 	})
@@ -25,63 +25,63 @@ type bloom struct {
 	tied         bool
 }
 
-func readBloom(c *config) *bloom {
-	h := c.pos(64, "n_embed", "hidden_size")
-	m := &bloom{
-		hidden: h, vocab: c.pos(250880, "vocab_size"), layers: c.count(2, "num_hidden_layers", "n_layer"),
-		attention: equalHeads(c, h, 8, "num_attention_heads", "n_head"),
+func readBloom(cfg *config) *bloom {
+	hidden := cfg.pos(64, "n_embed", "hidden_size")
+	model := &bloom{
+		hidden: hidden, vocab: cfg.pos(250880, "vocab_size"), layers: cfg.count(2, "num_hidden_layers", "n_layer"),
+		attention: equalHeads(cfg, hidden, 8, "num_attention_heads", "n_head"),
 		// BloomGelu is the tanh form as one function, which keeps its input only.
-		mlp:          modelgraph.MLP{Dim: h, Hidden: 4 * h, Activation: "gelu_pytorch_tanh"},
-		normResidual: c.bool(false, "apply_residual_connection_post_layernorm"),
-		tied:         c.bool(true, "tie_word_embeddings"),
+		mlp:          modelgraph.MLP{Dim: hidden, Hidden: 4 * hidden, Activation: "gelu_pytorch_tanh"},
+		normResidual: cfg.bool(false, "apply_residual_connection_post_layernorm"),
+		tied:         cfg.bool(true, "tie_word_embeddings"),
 	}
-	m.attention.Fused = true
-	m.attention.Eager = true // ALiBi by baddbmm; the class has no SDPA path
-	return m
+	model.attention.Fused = true
+	model.attention.Eager = true // ALiBi by baddbmm; the class has no SDPA path
+	return model
 }
 
-func (m *bloom) build(b *builder, c *config, class string) {
+func (model *bloom) build(modules *builder, cfg *config, class string) {
 	path := "transformer"
 	if baseClass(class) {
 		path = ""
 	}
-	m.stack(b, path)
+	model.stack(modules, path)
 	if class != "BloomForCausalLM" {
-		addDecoderTask(b, c, class, m.hidden)
+		addDecoderTask(modules, cfg, class, model.hidden)
 		return
 	}
 	tied := ""
-	if m.tied {
+	if model.tied {
 		tied = dot(path, "word_embeddings.weight")
 	}
-	addVocabHead(b, "lm_head", m.hidden, m.vocab, tied)
+	addVocabHead(modules, "lm_head", model.hidden, model.vocab, tied)
 }
 
 // stack is modeling_bloom.py: BloomModel.
-func (m *bloom) stack(b *builder, path string) {
-	b.hidden = addTable(b, dot(path, "word_embeddings"), m.vocab, m.hidden, "")
-	b.hidden = addLayerNorm(b, dot(path, "word_embeddings_layernorm"), m.hidden, b.hidden)
-	for i := range m.layers {
+func (model *bloom) stack(modules *builder, path string) {
+	modules.hidden = addTable(modules, dot(path, "word_embeddings"), model.vocab, model.hidden, "")
+	modules.hidden = addLayerNorm(modules, dot(path, "word_embeddings_layernorm"), model.hidden, modules.hidden)
+	for i := range model.layers {
 		name := indexed(dot(path, "h"), i)
-		b.unit(name, func() { m.block(b, name) })
+		modules.unit(name, func() { model.block(modules, name) })
 	}
-	b.hidden = addLayerNorm(b, dot(path, "ln_f"), m.hidden, b.hidden)
+	modules.hidden = addLayerNorm(modules, dot(path, "ln_f"), model.hidden, modules.hidden)
 }
 
 // block is modeling_bloom.py: BloomBlock.
-func (m *bloom) block(b *builder, name string) {
-	h, f := m.hidden, m.mlp.Hidden
-	m.sublayer(b, dot(name, "input_layernorm"), dot(name, "self_attention"), m.attention,
-		join(linear("query_key_value", h, 3*h, true), linear("dense", h, h, true)))
-	m.sublayer(b, dot(name, "post_attention_layernorm"), dot(name, "mlp"), m.mlp,
-		join(linear("dense_h_to_4h", h, f, true), linear("dense_4h_to_h", f, h, true)))
+func (model *bloom) block(modules *builder, name string) {
+	hidden, inner := model.hidden, model.mlp.Hidden
+	model.sublayer(modules, dot(name, "input_layernorm"), dot(name, "self_attention"), model.attention,
+		join(linear("query_key_value", hidden, 3*hidden, true), linear("dense", hidden, hidden, true)))
+	model.sublayer(modules, dot(name, "post_attention_layernorm"), dot(name, "mlp"), model.mlp,
+		join(linear("dense_h_to_4h", hidden, inner, true), linear("dense_4h_to_h", inner, hidden, true)))
 }
 
-func (m *bloom) sublayer(b *builder, norm, name string, op modelgraph.Op, params []modelgraph.Tensor) {
-	residual := b.hidden
-	addLayerNorm(b, norm, m.hidden, residual)
-	if m.normResidual {
+func (model *bloom) sublayer(modules *builder, norm, name string, op modelgraph.Op, params []modelgraph.Tensor) {
+	residual := modules.hidden
+	addLayerNorm(modules, norm, model.hidden, residual)
+	if model.normResidual {
 		residual = norm
 	}
-	b.hidden = b.add(name, op, []string{norm, residual}, params...).Name
+	modules.hidden = modules.add(name, op, []string{norm, residual}, params...).Name
 }

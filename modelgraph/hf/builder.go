@@ -21,44 +21,44 @@ type builder struct {
 
 // unit gathers the layers that f adds into one wrap unit (an instance of a
 // no-split class).
-func (b *builder) unit(name string, f func()) {
-	outer := b.unitName
+func (modules *builder) unit(name string, f func()) {
+	outer := modules.unitName
 	if outer == "" {
-		b.unitName = name
+		modules.unitName = name
 	}
 	f()
-	b.unitName = outer
+	modules.unitName = outer
 }
 
 // on sets the token stream of the layers that f adds.
-func (b *builder) on(s modelgraph.Stream, f func()) {
-	outer := b.stream
-	b.stream = s
+func (modules *builder) on(stream modelgraph.Stream, f func()) {
+	outer := modules.stream
+	modules.stream = stream
 	f()
-	b.stream = outer
+	modules.stream = outer
 }
 
 // add appends a layer. inputs: what it transforms, the residual added to the
 // result, an encoder's output; empty names are left out.
-func (b *builder) add(name string, op modelgraph.Op, inputs []string, params ...modelgraph.Tensor) *modelgraph.Layer {
+func (modules *builder) add(name string, op modelgraph.Op, inputs []string, params ...modelgraph.Tensor) *modelgraph.Layer {
 	in := make([]string, 0, len(inputs))
-	for _, s := range inputs {
-		if s != "" {
-			in = append(in, s)
+	for _, text := range inputs {
+		if text != "" {
+			in = append(in, text)
 		}
 	}
-	b.layers = append(b.layers, modelgraph.Layer{
-		Name: name, Op: op, Inputs: in, Params: params, Unit: b.unitName, Stream: b.stream,
+	modules.layers = append(modules.layers, modelgraph.Layer{
+		Name: name, Op: op, Inputs: in, Params: params, Unit: modules.unitName, Stream: modules.stream,
 	})
-	return &b.layers[len(b.layers)-1]
+	return &modules.layers[len(modules.layers)-1]
 }
 
 // tie shares the tensor named first with the others.
-func (b *builder) tie(names ...string) { b.ties = append(b.ties, names) }
+func (modules *builder) tie(names ...string) { modules.ties = append(modules.ties, names) }
 
 // empty notes a module without tensors outside the units: Accelerate's maps
 // name it where they split the module around it.
-func (b *builder) empty(name string) { b.hollow = append(b.hollow, name) }
+func (modules *builder) empty(name string) { modules.hollow = append(modules.hollow, name) }
 
 // noType is what a tensor has before the model's type is known.
 var noType modelgraph.DType
@@ -69,8 +69,8 @@ func tensor(name string, shape ...int64) modelgraph.Tensor {
 }
 
 // buffer is a tensor of a fixed type, whatever the model's.
-func buffer(name string, d modelgraph.DType, shape ...int64) modelgraph.Tensor {
-	return modelgraph.Tensor{Name: name, Shape: shape, DType: d}
+func buffer(name string, dtype modelgraph.DType, shape ...int64) modelgraph.Tensor {
+	return modelgraph.Tensor{Name: name, Shape: shape, DType: dtype}
 }
 
 // linear is nn.Linear: weight [out, in] and, if asked for, bias [out].
@@ -82,11 +82,11 @@ func linear(name string, in, out int64, bias bool) []modelgraph.Tensor {
 	return ts
 }
 
-// normParams is a norm's weight [n] and, if asked for, bias [n].
-func normParams(name string, n int64, bias bool) []modelgraph.Tensor {
-	ts := []modelgraph.Tensor{tensor(dot(name, "weight"), n)}
+// normParams is a norm's weight [count] and, if asked for, bias [count].
+func normParams(name string, count int64, bias bool) []modelgraph.Tensor {
+	ts := []modelgraph.Tensor{tensor(dot(name, "weight"), count)}
 	if bias {
-		ts = append(ts, tensor(dot(name, "bias"), n))
+		ts = append(ts, tensor(dot(name, "bias"), count))
 	}
 	return ts
 }
@@ -94,26 +94,26 @@ func normParams(name string, n int64, bias bool) []modelgraph.Tensor {
 // join concatenates lists of tensors.
 func join(lists ...[]modelgraph.Tensor) []modelgraph.Tensor {
 	var out []modelgraph.Tensor
-	for _, l := range lists {
-		out = append(out, l...)
+	for _, tensors := range lists {
+		out = append(out, tensors...)
 	}
 	return out
 }
 
 // graph finishes the module tree in the given type.
-func (b *builder) graph(name string, d modelgraph.DType) (*modelgraph.Graph, error) {
-	for i := range b.layers {
-		for _, ts := range [][]modelgraph.Tensor{b.layers[i].Params, b.layers[i].Buffers} {
+func (modules *builder) graph(name string, dtype modelgraph.DType) (*modelgraph.Graph, error) {
+	for i := range modules.layers {
+		for _, ts := range [][]modelgraph.Tensor{modules.layers[i].Params, modules.layers[i].Buffers} {
 			for j := range ts {
 				if ts[j].DType == noType {
-					ts[j].DType = d
+					ts[j].DType = dtype
 				}
 			}
 		}
 	}
-	g, err := modelgraph.New(name, b.layers, b.ties)
+	graph, err := modelgraph.New(name, modules.layers, modules.ties)
 	if err == nil {
-		g.Hollow, g.Warnings = b.hollow, b.warnings
+		graph.Hollow, graph.Warnings = modules.hollow, modules.warnings
 	}
-	return g, err
+	return graph, err
 }

@@ -9,8 +9,8 @@ import (
 // name (modeling_layers.py: GenericFor…).
 func causalClasses(name string, tasks ...string) []string {
 	cs := []string{name + "ForCausalLM", name + "Model"}
-	for _, t := range tasks {
-		cs = append(cs, name+"For"+t)
+	for _, task := range tasks {
+		cs = append(cs, name+"For"+task)
 	}
 	return cs
 }

@@ -10,7 +10,7 @@ import (
 // (modeling_utils.py: tie_weights), and marks stored ones that may be.
 func (l *listed) tie() error {
 	for _, group := range joined(slices.Concat(l.class.Ties, l.class.AlwaysTied)) {
-		if i := slices.IndexFunc(group, func(n string) bool { return strings.Contains(n, "*") }); i >= 0 {
+		if i := slices.IndexFunc(group, func(name string) bool { return strings.Contains(name, "*") }); i >= 0 {
 			if l.tied || l.always(group[i], group[i]) {
 				return &unprovenError{l.dir, fmt.Sprintf("%s ties %q to another, and the files do not tell how many there are", l.class.Class, group[i])}
 			}
@@ -36,15 +36,15 @@ func joined(groups [][]string) [][]string {
 	var out [][]string
 	for _, group := range groups {
 		at := slices.IndexFunc(out, func(g []string) bool {
-			return slices.ContainsFunc(group, func(n string) bool { return slices.Contains(g, n) })
+			return slices.ContainsFunc(group, func(name string) bool { return slices.Contains(g, name) })
 		})
 		if at < 0 {
 			out = append(out, slices.Clone(group))
 			continue
 		}
-		for _, n := range group {
-			if !slices.Contains(out[at], n) {
-				out[at] = append(out[at], n)
+		for _, name := range group {
+			if !slices.Contains(out[at], name) {
+				out[at] = append(out[at], name)
 			}
 		}
 	}
@@ -56,7 +56,7 @@ func joined(groups [][]string) [][]string {
 
 // always reports two names that are one tensor whatever the config says.
 func (l *listed) always(x, y string) bool {
-	return slices.ContainsFunc(l.class.AlwaysTied, func(g []string) bool { return slices.Contains(g, x) && slices.Contains(g, y) })
+	return slices.ContainsFunc(l.class.AlwaysTied, func(group []string) bool { return slices.Contains(group, x) && slices.Contains(group, y) })
 }
 
 // any reports whether a tensor of the pattern is stored.
@@ -141,8 +141,8 @@ func (l *listed) covered(pattern string) bool {
 }
 
 func (l *listed) modulesBelow(unit string) bool {
-	for m := range l.modules {
-		if m == unit || strings.HasPrefix(m, unit+".") {
+	for module := range l.modules {
+		if module == unit || strings.HasPrefix(module, unit+".") {
 			return true
 		}
 	}

@@ -17,8 +17,8 @@ import (
 type unprovenError struct{ Dir, Reason string }
 
 // Error implements error.
-func (e *unprovenError) Error() string {
-	return fmt.Sprintf("%s: %s: a device map could lack modules that the framework makes; describe the model in a model.json", e.Dir, e.Reason)
+func (err *unprovenError) Error() string {
+	return fmt.Sprintf("%s: %s: a device map could lack modules that the framework makes; describe the model in a model.json", err.Dir, err.Reason)
 }
 
 // listed joins the files of a folder with what Transformers makes of a class
@@ -49,7 +49,7 @@ type heldTensor struct {
 }
 
 // listedFolder reads a folder by the table of classes.
-func listedFolder(dir string, c *config, reason string) (*modelgraph.Graph, error) {
+func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, error) {
 	ck, err := readFolder(dir)
 	if err != nil {
 		return nil, err
@@ -57,37 +57,37 @@ func listedFolder(dir string, c *config, reason string) (*modelgraph.Graph, erro
 	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
-	class, err := classOf(dir, c, reason)
+	class, err := classOf(dir, cfg, reason)
 	if err != nil {
 		return nil, err
 	}
-	l := &listed{class: class, ck: ck, dir: dir, tied: tiesWords(c, class), split: make(map[string]bool), held: make(map[string]*heldTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
+	l := &listed{class: class, ck: ck, dir: dir, tied: tiesWords(cfg, class), split: make(map[string]bool), held: make(map[string]*heldTensor), modules: make(map[string]bool), counted: make(map[string][]string)}
 	if err := l.read(); err != nil {
 		return nil, err
 	}
-	g, err := modelgraph.New(folderName(dir), l.layers(), l.ties)
+	graph, err := modelgraph.New(folderName(dir), l.layers(), l.ties)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	g.Source, g.Class, g.DType = dir, class.Class, mostlyFloat(g)
-	if g.Quantized = quantMethod(c, g); g.Quantized != "" {
-		l.warnings = append(l.warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %s tensors and their tables, of which some hold several weights an element", g.Quantized))
+	graph.Source, graph.Class, graph.DType = dir, class.Class, mostlyFloat(graph)
+	if graph.Quantized = quantMethod(cfg, graph); graph.Quantized != "" {
+		l.warnings = append(l.warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %s tensors and their tables, of which some hold several weights an element", graph.Quantized))
 	}
-	g.Warnings = slices.Concat(ck.Warnings, l.warnings, []string{fmt.Sprintf(
+	graph.Warnings = slices.Concat(ck.Warnings, l.warnings, []string{fmt.Sprintf(
 		"%s: the modules are those of %s in Transformers 5.17; only what is stored is counted, no activations", reason, class.Class)})
-	return g, nil
+	return graph, nil
 }
 
 // classOf finds the class that architectures names.
-func classOf(dir string, c *config, reason string) (*listedClass, error) {
-	names, modelType := c.strs("architectures"), c.name("model_type")
-	if err := c.fault(); err != nil {
+func classOf(dir string, cfg *config, reason string) (*listedClass, error) {
+	names, modelType := cfg.strs("architectures"), cfg.name("model_type")
+	if err := cfg.fault(); err != nil {
 		return nil, err
 	}
 	if len(names) == 0 {
 		return nil, &unprovenError{dir, reason + ", and " + ConfigName + " names no class in architectures"}
 	}
-	if own := ownCode(c, names[:1]); own != "" {
+	if own := ownCode(cfg, names[:1]); own != "" {
 		return nil, &unprovenError{dir, fmt.Sprintf("%s, and auto_map says that the model is a %q of its own code", reason, clipName(own))}
 	}
 	class, ok, err := findClass(names[0], modelType)
@@ -102,15 +102,15 @@ func classOf(dir string, c *config, reason string) (*listedClass, error) {
 
 // tiesWords reports whether word embeddings are tied: as the config says of the
 // model or of a part of it, else as the class does by default.
-func tiesWords(c *config, class *listedClass) bool {
-	subs := []*config{c}
+func tiesWords(cfg *config, class *listedClass) bool {
+	subs := []*config{cfg}
 	for _, key := range []string{"text_config", "llm_config", "language_config", "decoder", "encoder"} {
-		subs = append(subs, c.sub(key))
+		subs = append(subs, cfg.sub(key))
 	}
 	said := false
-	for _, s := range subs {
-		if s.has("tie_word_embeddings") {
-			if s.bool(true, "tie_word_embeddings") {
+	for _, sub := range subs {
+		if sub.has("tie_word_embeddings") {
+			if sub.bool(true, "tie_word_embeddings") {
 				return true
 			}
 			said = true
@@ -127,8 +127,8 @@ func (l *listed) read() error {
 	}
 	slices.Sort(buffers)
 	l.pats = newPatterns(slices.Concat(l.class.Params, buffers))
-	for _, n := range l.class.NoSplit {
-		l.split[n] = true
+	for _, name := range l.class.NoSplit {
+		l.split[name] = true
 	}
 	l.names = &loading{prefix: l.class.Prefix, renames: append([]rename{l.rename}, legacy...)}
 	for _, expr := range append(slices.Clone(l.class.Ignored), `rotary_emb\.inv_freq`, `(^|\.)position_ids$`) {
@@ -165,11 +165,11 @@ func (l *listed) has(name string) bool { return l.pats.match(name) != "" }
 
 // place finds the tensor that a stored one becomes.
 func (l *listed) place(t *safetensors.Tensor) error {
-	s, ok := l.names.module(t.Name, l.has)
+	place, ok := l.names.module(t.Name, l.has)
 	switch {
 	case ok:
-		return l.hold(s.name, t)
-	case l.names.ignored(s.name):
+		return l.hold(place.name, t)
+	case l.names.ignored(place.name):
 		return nil
 	}
 	for _, base := range weightsBehind(t.Name) { // beside the weight whose storage it is part of
@@ -213,15 +213,15 @@ func storageLeaf(stored string) string {
 
 // hold notes a stored tensor under its name in the module tree.
 func (l *listed) hold(name string, t *safetensors.Tensor) error {
-	h := l.held[name]
-	if h == nil {
-		h = &heldTensor{name: name}
-		l.held[name] = h
+	held := l.held[name]
+	if held == nil {
+		held = &heldTensor{name: name}
+		l.held[name] = held
 		l.note(name)
 	} else if _, joined := l.class.Renames[starred(t.Name)]; !joined {
-		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(h.pieces[0].Name), clipName(t.Name), clipName(name))}
+		return &unprovenError{l.dir, fmt.Sprintf("%q and %q are both read as %q", clipName(held.pieces[0].Name), clipName(t.Name), clipName(name))}
 	}
-	h.pieces = append(h.pieces, t)
+	held.pieces = append(held.pieces, t)
 	return nil
 }
 
@@ -229,17 +229,17 @@ func (l *listed) hold(name string, t *safetensors.Tensor) error {
 func (l *listed) note(name string) {
 	at := 0
 	nodes := l.pats.walk(name)
-	for i, n := range nodes {
+	for i, node := range nodes {
 		end := strings.IndexByte(name[at:], '.')
 		if end < 0 {
 			break
 		}
 		at += end
-		if prefix := name[:at]; n.isStar() && !slices.Contains(l.counted[n.path], prefix) {
-			l.counted[n.path] = append(l.counted[n.path], prefix)
+		if prefix := name[:at]; node.isStar() && !slices.Contains(l.counted[node.path], prefix) {
+			l.counted[node.path] = append(l.counted[node.path], prefix)
 		}
 		if i == strings.Count(name, ".")-1 {
-			l.modules[n.path] = true
+			l.modules[node.path] = true
 		}
 		at++
 	}
@@ -248,8 +248,8 @@ func (l *listed) note(name string) {
 // unitOf is the outermost module on a name's path that is not split, or "".
 func (l *listed) unitOf(name string) string {
 	parts := strings.Split(name, ".")
-	for i, n := range l.pats.walk(name) {
-		if l.split[n.path] {
+	for i, node := range l.pats.walk(name) {
+		if l.split[node.path] {
 			return strings.Join(parts[:i+1], ".")
 		}
 	}

@@ -17,18 +17,18 @@ func (l *listed) layers() []modelgraph.Layer {
 	names := slices.SortedFunc(maps.Keys(l.held), l.pats.compare)
 	unit := l.unitOf
 	if len(l.split) == 0 {
-		t := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(names))}
-		for i, n := range names {
-			t.Tensors[i].Name = n
+		checkpoint := &safetensors.Checkpoint{Tensors: make([]safetensors.Tensor, len(names))}
+		for i, name := range names {
+			checkpoint.Tensors[i].Name = name
 		}
-		lists := newTree(t)
+		lists := newTree(checkpoint)
 		unit = func(name string) string { return lists.unit(parent(name)) }
 		l.warnings = append(l.warnings, "Transformers does not say which modules of "+l.class.Class+" must not be split: those of its outermost lists are kept whole")
 	}
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
 	for _, name := range names {
-		h, u := l.held[name], unit(name)
+		held, u := l.held[name], unit(name)
 		module := parent(name)
 		if u == "" && (module == "" || l.hasModules(module)) {
 			module = name
@@ -42,10 +42,10 @@ func (l *listed) layers() []modelgraph.Layer {
 			at[module] = i
 			layers = append(layers, modelgraph.Layer{Name: module, Op: modelgraph.Opaque{}, Unit: u})
 		}
-		if !h.stands() {
+		if !held.stands() {
 			continue
 		}
-		t := l.tensor(h, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
+		t := l.tensor(held, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
 		if _, buffer := l.class.Buffers[l.pats.match(name)]; buffer {
 			layers[i].Buffers = append(layers[i].Buffers, t)
 		} else {
@@ -57,14 +57,14 @@ func (l *listed) layers() []modelgraph.Layer {
 
 // stands reports a tensor that is stored or is another that is; else it is a
 // buffer of which only the key is needed.
-func (h *heldTensor) stands() bool { return len(h.pieces) > 0 || h.like != nil }
+func (held *heldTensor) stands() bool { return len(held.pieces) > 0 || held.like != nil }
 
 // tensor is what a stored or tied one is loaded as; several stored ones that
 // are joined make a flat list of their elements, of the widest type.
-func (l *listed) tensor(h *heldTensor, name string) modelgraph.Tensor {
-	from := h
-	if h.like != nil {
-		from = h.like
+func (l *listed) tensor(held *heldTensor, name string) modelgraph.Tensor {
+	from := held
+	if held.like != nil {
+		from = held.like
 	}
 	first := from.pieces[0]
 	t := modelgraph.Tensor{Name: name, Shape: slices.Clone(first.Shape), DType: first.DType}

@@ -18,15 +18,15 @@ type patternNode struct {
 }
 
 func newPatterns(names []string) *patterns {
-	p := &patterns{root: &patternNode{}}
-	for i, n := range names {
-		p.add(n, i)
+	rules := &patterns{root: &patternNode{}}
+	for i, name := range names {
+		rules.add(name, i)
 	}
-	return p
+	return rules
 }
 
-func (p *patterns) add(name string, at int) {
-	node := p.root
+func (rules *patterns) add(name string, at int) {
+	node := rules.root
 	for part := range strings.SplitSeq(name, ".") {
 		next := node.children[part]
 		if next == nil {
@@ -43,8 +43,8 @@ func (p *patterns) add(name string, at int) {
 
 // walk follows a name as far as the patterns go: a part as it is spelled
 // before a star. nodes has one node for each part that was followed.
-func (p *patterns) walk(name string) (nodes []*patternNode) {
-	node := p.root
+func (rules *patterns) walk(name string) (nodes []*patternNode) {
+	node := rules.root
 	for part := range strings.SplitSeq(name, ".") {
 		next := node.children[part]
 		if next == nil && decimal(part) {
@@ -59,8 +59,8 @@ func (p *patterns) walk(name string) (nodes []*patternNode) {
 }
 
 // match is the pattern of a tensor's name, or "".
-func (p *patterns) match(name string) string {
-	nodes := p.walk(name)
+func (rules *patterns) match(name string) string {
+	nodes := rules.walk(name)
 	if len(nodes) != strings.Count(name, ".")+1 {
 		return ""
 	}
@@ -69,21 +69,21 @@ func (p *patterns) match(name string) string {
 
 // compare puts names in the order of modules: lists by their numbers, else as
 // the patterns stand; what no pattern has comes last.
-func (p *patterns) compare(x, y string) int {
-	a, b := p.walk(x), p.walk(y)
+func (rules *patterns) compare(x, y string) int {
+	nodes, b := rules.walk(x), rules.walk(y)
 	xs, ys := strings.Split(x, "."), strings.Split(y, ".")
-	for i := range min(len(a), len(b)) {
-		if a[i] != b[i] {
-			return cmp.Or(cmp.Compare(a[i].first, b[i].first), strings.Compare(xs[i], ys[i]))
+	for i := range min(len(nodes), len(b)) {
+		if nodes[i] != b[i] {
+			return cmp.Or(cmp.Compare(nodes[i].first, b[i].first), strings.Compare(xs[i], ys[i]))
 		}
-		if c := compareNumbers(xs[i], ys[i]); a[i].isStar() && c != 0 {
+		if c := compareNumbers(xs[i], ys[i]); nodes[i].isStar() && c != 0 {
 			return c
 		}
 	}
-	return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(x, y))
+	return cmp.Or(cmp.Compare(len(b), len(nodes)), strings.Compare(x, y))
 }
 
-func (n *patternNode) isStar() bool { return n.path == "*" || strings.HasSuffix(n.path, ".*") }
+func (node *patternNode) isStar() bool { return node.path == "*" || strings.HasSuffix(node.path, ".*") }
 
 // numbers are the parts of a name that are numbers.
 func numbers(name string) []string {

@@ -52,14 +52,14 @@ type listedClass struct {
 // findClass looks a class up; ok is false where Transformers 5.17 has no such
 // class for the model type, or it was not built for the table.
 func findClass(class, modelType string) (c *listedClass, ok bool, err error) {
-	z, err := gzip.NewReader(bytes.NewReader(classesGz))
+	reader, err := gzip.NewReader(bytes.NewReader(classesGz))
 	if err != nil {
 		return nil, false, fmt.Errorf("classes.jsonl.gz: %w", err) // embedded: a build fault
 	}
 	head := fmt.Appendf(nil, `{"class":%q,"type":%q,`, class, modelType)
-	r := bufio.NewReaderSize(z, 1<<16)
+	from := bufio.NewReaderSize(reader, 1<<16)
 	for {
-		line, err := r.ReadBytes('\n')
+		line, err := from.ReadBytes('\n')
 		if bytes.HasPrefix(line, head) {
 			c = new(listedClass)
 			if err := json.Unmarshal(line, c, json.RejectUnknownMembers(true)); err != nil {

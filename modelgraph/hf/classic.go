@@ -7,63 +7,63 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 // equalHeads reads the number of heads under the given spellings. As in the
 // framework, they must divide the hidden size.
-func equalHeads(c *config, hidden, def int64, names ...string) modelgraph.Attention {
-	heads := c.pos(def, names...)
+func equalHeads(cfg *config, hidden, def int64, names ...string) modelgraph.Attention {
+	heads := cfg.pos(def, names...)
 	if hidden%heads != 0 {
-		c.fail(c.pick(names), "%d heads do not divide the hidden size %d", heads, hidden)
+		cfg.fail(cfg.pick(names), "%d heads do not divide the hidden size %d", heads, hidden)
 	}
 	return modelgraph.Attention{Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: max(1, hidden/heads)}
 }
 
 // sizeProduct multiplies sizes and bounds the result like one; name is the
 // field to blame.
-func sizeProduct(c *config, name string, factors ...int64) int64 {
-	n := int64(1)
-	for _, f := range factors {
-		n = c.product(name, n, f)
+func sizeProduct(cfg *config, name string, factors ...int64) int64 {
+	count := int64(1)
+	for _, factor := range factors {
+		count = cfg.product(name, count, factor)
 	}
-	return n
+	return count
 }
 
 // addLayerNorm adds nn.LayerNorm over dim with weight and bias, and returns
 // its name.
-func addLayerNorm(b *builder, name string, dim int64, input string) string {
+func addLayerNorm(modules *builder, name string, dim int64, input string) string {
 	op := modelgraph.Norm{Dim: dim, Style: modelgraph.LayerNorm}
-	return b.add(name, op, []string{input}, normParams("", dim, true)...).Name
+	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
 // addTable adds an embedding table [rows, dim] whose rows are added to input,
 // and returns its name. The first table of a model has no input.
-func addTable(b *builder, name string, rows, dim int64, input string) string {
+func addTable(modules *builder, name string, rows, dim int64, input string) string {
 	op := modelgraph.Embedding{Vocab: rows, Dim: dim}
-	return b.add(name, op, []string{input}, tensor("weight", rows, dim)).Name
+	return modules.add(name, op, []string{input}, tensor("weight", rows, dim)).Name
 }
 
 // addVocabHead adds a projection of the hidden state to the vocabulary, its
 // weight tied to the parameter named tied unless that is empty.
-func addVocabHead(b *builder, name string, dim, vocab int64, tied string) {
-	b.add(name, modelgraph.Head{Dim: dim, Vocab: vocab}, []string{b.hidden}, linear("", dim, vocab, false)...)
+func addVocabHead(modules *builder, name string, dim, vocab int64, tied string) {
+	modules.add(name, modelgraph.Head{Dim: dim, Vocab: vocab}, []string{modules.hidden}, linear("", dim, vocab, false)...)
 	if tied != "" {
-		b.tie(tied, dot(name, "weight"))
+		modules.tie(tied, dot(name, "weight"))
 	}
 }
 
 // addClassHead adds a projection of input to classes, with bias.
-func addClassHead(b *builder, name string, dim, classes int64, pooled bool, input string) {
+func addClassHead(modules *builder, name string, dim, classes int64, pooled bool, input string) {
 	op := modelgraph.Head{Dim: dim, Vocab: classes, Pooled: pooled}
-	b.add(name, op, []string{input}, linear("", dim, classes, true)...)
+	modules.add(name, op, []string{input}, linear("", dim, classes, true)...)
 }
 
 // addDecoderTask adds the head of a decoder's task class, if class is one:
 // score (no bias; of the last token), classifier, or qa_outputs (start, end).
-func addDecoderTask(b *builder, c *config, class string, dim int64) {
+func addDecoderTask(modules *builder, cfg *config, class string, dim int64) {
 	switch {
 	case isTask(class, sequenceClassification):
-		n := c.labels()
-		b.add("score", modelgraph.Head{Dim: dim, Vocab: n, Pooled: true}, []string{b.hidden}, linear("", dim, n, false)...)
+		count := cfg.labels()
+		modules.add("score", modelgraph.Head{Dim: dim, Vocab: count, Pooled: true}, []string{modules.hidden}, linear("", dim, count, false)...)
 	case isTask(class, tokenClassification):
-		addClassHead(b, "classifier", dim, c.labels(), false, b.hidden)
+		addClassHead(modules, "classifier", dim, cfg.labels(), false, modules.hidden)
 	case isTask(class, questionAnswering):
-		addClassHead(b, "qa_outputs", dim, 2, false, b.hidden)
+		addClassHead(modules, "qa_outputs", dim, 2, false, modules.hidden)
 	}
 }

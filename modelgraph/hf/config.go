@@ -13,10 +13,10 @@ import (
 // default; a value of the wrong type or out of range is kept as the fault
 // that the reading ends with.
 type config struct {
-	file   string
-	prefix string // "text_config." inside the object of that name
-	m      map[string]jsontext.Value
-	shared *reading
+	file    string
+	prefix  string // "text_config." inside the object of that name
+	members map[string]jsontext.Value
+	shared  *reading
 }
 
 // reading is what a config and the objects inside it share.
@@ -29,23 +29,23 @@ type reading struct {
 }
 
 func parseConfig(file string, data []byte) (*config, error) {
-	c := &config{file: file, shared: &reading{read: make(map[string]bool)}}
-	if err := modelgraph.DecodeJSON(file, pythonJSON(data), &c.m, false); err != nil {
+	cfg := &config{file: file, shared: &reading{read: make(map[string]bool)}}
+	if err := modelgraph.DecodeJSON(file, pythonJSON(data), &cfg.members, false); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return cfg, nil
 }
 
 // again is the config as nobody has read it.
-func (c *config) again() *config {
-	return &config{file: c.file, m: c.m, shared: &reading{read: make(map[string]bool)}}
+func (cfg *config) again() *config {
+	return &config{file: cfg.file, members: cfg.members, shared: &reading{read: make(map[string]bool)}}
 }
 
 // fault is the first one, nil where there is none.
-func (c *config) fault() error { return c.shared.fault }
+func (cfg *config) fault() error { return cfg.shared.fault }
 
-func (c *config) fail(name, format string, args ...any) {
-	if c.shared.fault != nil {
+func (cfg *config) fail(name, format string, args ...any) {
+	if cfg.shared.fault != nil {
 		return
 	}
 	const most = 1000 // a value may be of any length
@@ -53,33 +53,33 @@ func (c *config) fail(name, format string, args ...any) {
 	if len(msg) > most {
 		msg = strings.ToValidUTF8(msg[:most], "") + "…"
 	}
-	c.shared.fault = &modelgraph.SyntaxError{File: c.file, Place: c.prefix + name, Msg: msg}
+	cfg.shared.fault = &modelgraph.SyntaxError{File: cfg.file, Place: cfg.prefix + name, Msg: msg}
 }
 
 // has reports whether a field is there and not null.
-func (c *config) has(name string) bool {
-	c.shared.read[c.prefix+name] = true
-	v, ok := c.m[name]
+func (cfg *config) has(name string) bool {
+	cfg.shared.read[cfg.prefix+name] = true
+	v, ok := cfg.members[name]
 	return ok && v.Kind() != 'n'
 }
 
 // null reports whether the config has the field and it is null.
-func (c *config) null(name string) bool {
-	_, there := c.m[name]
-	return there && !c.has(name)
+func (cfg *config) null(name string) bool {
+	_, there := cfg.members[name]
+	return there && !cfg.has(name)
 }
 
 // pick is the first of the names that the config has, else the first that it
 // has as null, else the first name: families have older spellings (n_embd for
 // hidden_size).
-func (c *config) pick(names []string) string {
-	for _, n := range names {
-		c.shared.read[c.prefix+n] = true
+func (cfg *config) pick(names []string) string {
+	for _, name := range names {
+		cfg.shared.read[cfg.prefix+name] = true
 	}
-	for _, there := range []func(string) bool{c.has, c.null} {
-		for _, n := range names {
-			if there(n) {
-				return n
+	for _, there := range []func(string) bool{cfg.has, cfg.null} {
+		for _, name := range names {
+			if there(name) {
+				return name
 			}
 		}
 	}
@@ -90,13 +90,13 @@ func (c *config) pick(names []string) string {
 // value. A null is at fault, as in Transformers' typed configs, which take
 // one only where the type has None: those fields are asked for with [has],
 // [config.orNull] or [config.optional].
-func (c *config) given(what string, names []string) (name string, ok bool) {
-	name = c.pick(names)
+func (cfg *config) given(what string, names []string) (name string, ok bool) {
+	name = cfg.pick(names)
 	switch {
-	case c.has(name):
+	case cfg.has(name):
 		return name, true
-	case c.null(name):
-		c.fail(name, "null is not %s", what)
+	case cfg.null(name):
+		cfg.fail(name, "null is not %s", what)
 	}
 	return name, false
 }

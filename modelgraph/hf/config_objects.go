@@ -11,49 +11,49 @@ import (
 
 // sub is the object of that name; an absent one is empty, so that every
 // getter gives its default.
-func (c *config) sub(name string) *config {
-	s := &config{file: c.file, prefix: c.prefix + name + ".", shared: c.shared}
-	if c.has(name) && json.Unmarshal(c.m[name], &s.m) != nil {
-		c.fail(name, "%s is not an object", short(c.m[name]))
+func (cfg *config) sub(name string) *config {
+	s := &config{file: cfg.file, prefix: cfg.prefix + name + ".", shared: cfg.shared}
+	if cfg.has(name) && json.Unmarshal(cfg.members[name], &s.members) != nil {
+		cfg.fail(name, "%s is not an object", short(cfg.members[name]))
 	}
-	c.shared.opened = append(c.shared.opened, s)
+	cfg.shared.opened = append(cfg.shared.opened, s)
 	return s
 }
 
 // kind refuses an object whose model_type is another than those that the
 // caller reads.
-func (c *config) kind(known ...string) {
-	if t := c.name("model_type"); t != "" && !slices.Contains(known, t) {
-		c.fail("model_type", "%q is not known here in its place (known: %s)", t, strings.Join(known, ", "))
+func (cfg *config) kind(known ...string) {
+	if kind := cfg.name("model_type"); kind != "" && !slices.Contains(known, kind) {
+		cfg.fail("model_type", "%q is not known here in its place (known: %s)", kind, strings.Join(known, ", "))
 	}
 }
 
 // objects reads a list of objects.
-func (c *config) objects(name string) []*config {
+func (cfg *config) objects(name string) []*config {
 	var raw []map[string]jsontext.Value
-	if c.has(name) && (json.Unmarshal(c.m[name], &raw) != nil || len(raw) > maxLayers) {
-		c.fail(name, "%s is not a list of objects", short(c.m[name]))
+	if cfg.has(name) && (json.Unmarshal(cfg.members[name], &raw) != nil || len(raw) > maxLayers) {
+		cfg.fail(name, "%s is not a list of objects", short(cfg.members[name]))
 		return nil
 	}
 	out := make([]*config, len(raw))
-	for i, m := range raw {
-		out[i] = &config{file: c.file, prefix: fmt.Sprintf("%s%s[%d].", c.prefix, name, i), m: m, shared: c.shared}
+	for i, members := range raw {
+		out[i] = &config{file: cfg.file, prefix: fmt.Sprintf("%s%s[%d].", cfg.prefix, name, i), members: members, shared: cfg.shared}
 	}
 	return out
 }
 
 // labels is the number of classes of a classifier: num_labels, else the
 // entries of id2label, else 2 (Transformers' PreTrainedConfig).
-func (c *config) labels() int64 {
-	if c.has("num_labels") {
-		return c.pos(2, "num_labels")
+func (cfg *config) labels() int64 {
+	if cfg.has("num_labels") {
+		return cfg.pos(2, "num_labels")
 	}
-	if c.has("id2label") {
-		var m map[string]jsontext.Value
-		if json.Unmarshal(c.m["id2label"], &m) != nil {
-			c.fail("id2label", "%s is not an object", short(c.m["id2label"]))
+	if cfg.has("id2label") {
+		var members map[string]jsontext.Value
+		if json.Unmarshal(cfg.members["id2label"], &members) != nil {
+			cfg.fail("id2label", "%s is not an object", short(cfg.members["id2label"]))
 		}
-		return max(1, int64(len(m)))
+		return max(1, int64(len(members)))
 	}
 	return 2
 }

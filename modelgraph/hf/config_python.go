@@ -40,9 +40,9 @@ func pythonJSON(data []byte) []byte {
 }
 
 func bareWord(data []byte) string {
-	for _, w := range nonFinite {
-		if bytes.HasPrefix(data, []byte(w)) {
-			return w
+	for _, word := range nonFinite {
+		if bytes.HasPrefix(data, []byte(word)) {
+			return word
 		}
 	}
 	return ""
@@ -57,18 +57,18 @@ func short(v jsontext.Value) string {
 	if len(v) > 60 {
 		return onOneLine(strings.ToValidUTF8(string(v[:60]), "")) + "…"
 	}
-	for _, w := range nonFinite {
-		if string(v) == `"`+w+`"` {
-			return w
+	for _, word := range nonFinite {
+		if string(v) == `"`+word+`"` {
+			return word
 		}
 	}
 	return onOneLine(string(v))
 }
 
 // onOneLine quotes text that a terminal would not print as it stands.
-func onOneLine(s string) string {
-	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(s)
+func onOneLine(text string) string {
+	if strings.ContainsFunc(text, func(char rune) bool { return !unicode.IsPrint(char) }) {
+		return strconv.Quote(text)
 	}
-	return s
+	return text
 }

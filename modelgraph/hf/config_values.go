@@ -20,94 +20,98 @@ const (
 const aSize = "a size (an integer from 0 to 2^40)"
 
 // dim reads a size: an integer from 0 to 2^40. names are spellings.
-func (c *config) dim(def int64, names ...string) int64 {
-	name, ok := c.given(aSize, names)
+func (cfg *config) dim(def int64, names ...string) int64 {
+	name, ok := cfg.given(aSize, names)
 	if !ok {
-		c.shared.assumed = append(c.shared.assumed, c.prefix+name)
+		cfg.shared.assumed = append(cfg.shared.assumed, cfg.prefix+name)
 		return def
 	}
-	n, err := size(c.m[name])
+	count, err := size(cfg.members[name])
 	if err != nil {
-		c.fail(name, "%v", err)
+		cfg.fail(name, "%v", err)
 		return def
 	}
-	return n
+	return count
 }
 
 // pos is dim without zero.
-func (c *config) pos(def int64, names ...string) int64 {
-	n := c.dim(def, names...)
-	if n == 0 {
-		c.fail(c.pick(names), "0 is not a size: it must be 1 or more")
+func (cfg *config) pos(def int64, names ...string) int64 {
+	count := cfg.dim(def, names...)
+	if count == 0 {
+		cfg.fail(cfg.pick(names), "0 is not a size: it must be 1 or more")
 		return 1
 	}
-	return n
+	return count
 }
 
 // optional is pos where null means def, as an absent field does.
-func (c *config) optional(def int64, name string) int64 {
-	if c.null(name) {
+func (cfg *config) optional(def int64, name string) int64 {
+	if cfg.null(name) {
 		return def
 	}
-	return c.pos(def, name)
+	return cfg.pos(def, name)
 }
 
 // orNull is pos where an absent field means def and a null one auto; without
 // a default, both mean auto.
-func (c *config) orNull(def, auto int64, name string) int64 {
-	if def == 0 && name == "head_dim" && !c.has(name) {
+func (cfg *config) orNull(def, auto int64, name string) int64 {
+	if def == 0 && name == "head_dim" && !cfg.has(name) {
 		return auto // by every family's rule: nothing was assumed
 	}
-	if def == 0 || c.null(name) {
+	if def == 0 || cfg.null(name) {
 		def = auto
 	}
-	return c.optional(def, name)
+	return cfg.optional(def, name)
 }
 
 // count reads a number of layers.
-func (c *config) count(def int64, names ...string) int64 {
-	n := c.dim(def, names...)
-	if n > maxLayers {
-		c.fail(c.pick(names), "%d is more than %d layers", n, maxLayers)
+func (cfg *config) count(def int64, names ...string) int64 {
+	count := cfg.dim(def, names...)
+	if count > maxLayers {
+		cfg.fail(cfg.pick(names), "%d is more than %d layers", count, maxLayers)
 		return 0
 	}
-	return n
+	return count
 }
 
 // value reads a field of any JSON type, of which what is the name in errors.
-func value[T any](c *config, def T, what string, names []string) T {
-	name, ok := c.given(what, names)
+func value[T any](cfg *config, def T, what string, names []string) T {
+	name, ok := cfg.given(what, names)
 	if !ok {
 		return def
 	}
 	var v T
-	if json.Unmarshal(c.m[name], &v) != nil {
-		c.fail(name, "%s is not %s", short(c.m[name]), what)
+	if json.Unmarshal(cfg.members[name], &v) != nil {
+		cfg.fail(name, "%s is not %s", short(cfg.members[name]), what)
 	}
 	return v
 }
 
-func (c *config) bool(def bool, names ...string) bool { return value(c, def, "true or false", names) }
-
-// flag is a bool that is off where it is absent or null.
-func (c *config) flag(name string) bool { return c.has(name) && c.bool(false, name) }
-
-// name is a string that is empty where it is absent or null.
-func (c *config) name(field string) string {
-	if !c.has(field) {
-		return ""
-	}
-	return c.str("", field)
+func (cfg *config) bool(def bool, names ...string) bool {
+	return value(cfg, def, "true or false", names)
 }
 
-func (c *config) str(def string, names ...string) string { return value(c, def, "a string", names) }
+// flag is a bool that is off where it is absent or null.
+func (cfg *config) flag(name string) bool { return cfg.has(name) && cfg.bool(false, name) }
 
-func (c *config) float(def float64, names ...string) float64 { return value(c, def, "a number", names) }
+// name is a string that is empty where it is absent or null.
+func (cfg *config) name(field string) string {
+	if !cfg.has(field) {
+		return ""
+	}
+	return cfg.str("", field)
+}
+
+func (cfg *config) str(def string, names ...string) string { return value(cfg, def, "a string", names) }
+
+func (cfg *config) float(def float64, names ...string) float64 {
+	return value(cfg, def, "a number", names)
+}
 
 func size(v jsontext.Value) (int64, error) {
-	n, err := strconv.ParseInt(string(v), 10, 64)
-	if err != nil || n < 0 || n > maxDim {
+	count, err := strconv.ParseInt(string(v), 10, 64)
+	if err != nil || count < 0 || count > maxDim {
 		return 0, fmt.Errorf("%s is not %s", short(v), aSize)
 	}
-	return n, nil
+	return count, nil
 }

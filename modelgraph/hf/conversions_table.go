@@ -11,18 +11,18 @@ import (
 // conversions are the rules of the families that have some, by model type,
 // in the order of conversion_mapping.py: get_model_conversion_mapping, which
 // asks the class and then the model type of each sub-model.
-var conversions = map[string]func(l *loading, c *config, class string){
-	"mixtral":     func(l *loading, _ *config, _ string) { l.text("mixtral", "") },
-	"qwen3_moe":   func(l *loading, _ *config, _ string) { l.text("qwen3_moe", "") },
-	"deepseek_v3": func(l *loading, _ *config, _ string) { l.text("deepseek_v3", "") },
-	"gemma3":      func(l *loading, c *config, class string) { l.llava(c, class, true) },
-	"paligemma":   func(l *loading, c *config, class string) { l.llava(c, class, true) },
-	"internvl":    func(l *loading, c *config, class string) { l.llava(c, class, false) },
+var conversions = map[string]func(load *loading, cfg *config, class string){
+	"mixtral":     func(load *loading, _ *config, _ string) { load.text("mixtral", "") },
+	"qwen3_moe":   func(load *loading, _ *config, _ string) { load.text("qwen3_moe", "") },
+	"deepseek_v3": func(load *loading, _ *config, _ string) { load.text("deepseek_v3", "") },
+	"gemma3":      func(load *loading, cfg *config, class string) { load.llava(cfg, class, true) },
+	"paligemma":   func(load *loading, cfg *config, class string) { load.llava(cfg, class, true) },
+	"internvl":    func(load *loading, cfg *config, class string) { load.llava(cfg, class, false) },
 	"qwen2_5_vl":  qwen2VLNames,
 	"vit":         vitNames,
-	"internvl_chat": func(l *loading, c *config, _ string) {
-		l.prefix = ""
-		l.text(c.sub("llm_config").str("", "model_type"), "language_model")
+	"internvl_chat": func(load *loading, cfg *config, _ string) {
+		load.prefix = ""
+		load.text(cfg.sub("llm_config").str("", "model_type"), "language_model")
 	},
 }
 
@@ -52,48 +52,48 @@ var legacy = []rename{
 }
 
 // loadingOf collects the rules for a graph of one class.
-func loadingOf(g *modelgraph.Graph, c *config) *loading {
-	l := &loading{prefix: "model"}
-	if p, ok := prefixes[g.Family]; ok {
-		l.prefix = p
-	} else if isTask(g.Class, questionAnswering) {
-		l.prefix = answeringPath(g.Class)
+func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
+	load := &loading{prefix: "model"}
+	if prefix, ok := prefixes[graph.Family]; ok {
+		load.prefix = prefix
+	} else if isTask(graph.Class, questionAnswering) {
+		load.prefix = answeringPath(graph.Class)
 	}
-	if add := conversions[g.Family]; add != nil {
-		add(l, c, g.Class)
+	if add := conversions[graph.Family]; add != nil {
+		add(load, cfg, graph.Class)
 	}
-	l.renames = append(l.renames, legacy...)
-	l.ignore = ignoredNames(g)
-	return l
+	load.renames = append(load.renames, legacy...)
+	load.ignore = ignoredNames(graph)
+	return load
 }
 
 // ignoredNames lists the patterns of the class; two of them hold wherever the
 // model has such a buffer itself (_adjust_missing_and_unexpected_keys).
-func ignoredNames(g *modelgraph.Graph) []*regexp.Regexp {
+func ignoredNames(graph *modelgraph.Graph) []*regexp.Regexp {
 	var res []*regexp.Regexp
 	switch {
-	case g.Family == "gpt2":
+	case graph.Family == "gpt2":
 		res = append(res, ignoreCausalMask)
-	case g.Family == "deepseek_v3":
+	case graph.Family == "deepseek_v3":
 		res = append(res, ignoreMTP)
-	case g.Class == "T5EncoderModel" || g.Class == "T5ForTokenClassification":
+	case graph.Class == "T5EncoderModel" || graph.Class == "T5ForTokenClassification":
 		res = append(res, ignoreDecoder)
-	case g.Family == "t5":
+	case graph.Family == "t5":
 		res = append(res, ignoreCrossBias)
 	}
-	if hasBuffer(g, "rotary_emb.inv_freq") {
+	if hasBuffer(graph, "rotary_emb.inv_freq") {
 		res = append(res, ignoreInvFreq)
 	}
-	if hasBuffer(g, "position_ids") {
+	if hasBuffer(graph, "position_ids") {
 		res = append(res, ignorePositionIDs)
 	}
 	return res
 }
 
-func hasBuffer(g *modelgraph.Graph, suffix string) bool {
-	return slices.ContainsFunc(g.Layers, func(l modelgraph.Layer) bool {
-		return slices.ContainsFunc(l.Buffers, func(t modelgraph.Tensor) bool {
-			return strings.HasSuffix(modelgraph.FullName(l.Name, t.Name), suffix)
+func hasBuffer(graph *modelgraph.Graph, suffix string) bool {
+	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		return slices.ContainsFunc(layer.Buffers, func(t modelgraph.Tensor) bool {
+			return strings.HasSuffix(modelgraph.FullName(layer.Name, t.Name), suffix)
 		})
 	})
 }

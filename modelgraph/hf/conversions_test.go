@@ -61,7 +61,7 @@ func (r *nameRecord) check(t *testing.T, config json.RawMessage) {
 	if l.prefix != r.Prefix {
 		t.Errorf("base model prefix %q, Transformers has %q", l.prefix, r.Prefix)
 	}
-	a := &assignment{g: g, names: l}
+	a := &assignment{graph: g, names: l}
 	a.index()
 	for _, n := range r.Names {
 		s, ok := l.module(n.From, func(name string) bool { return a.state[name] != nil })

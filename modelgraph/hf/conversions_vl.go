@@ -5,27 +5,27 @@ import "strings"
 // llava are the rules of the models made like LLaVA, published when the
 // language model was a causal one inside ("llava", "LlavaModel" and, for a
 // SigLIP tower, "CLIPVisionModel" of conversion_mapping.py).
-func (l *loading) llava(c *config, class string, siglip bool) {
+func (load *loading) llava(cfg *config, class string, siglip bool) {
 	inner := atStart("language_model.model", "language_model")
 	if baseClass(class) {
-		l.renames = append(l.renames, inner)
+		load.renames = append(load.renames, inner)
 	} else {
-		l.renames = append(l.renames,
+		load.renames = append(load.renames,
 			atStart("language_model.lm_head", "lm_head"),
 			atStart("language_model", "model.language_model"),
 			atStart("vision_tower", "model.vision_tower"),
 			atStart("multi_modal_projector", "model.multi_modal_projector"),
-			scoped(l.prefix, "", inner))
+			scoped(load.prefix, "", inner))
 	}
 	if siglip {
-		l.renames = append(l.renames, scoped(l.prefix, "vision_tower", atStart("vision_model.", "")))
+		load.renames = append(load.renames, scoped(load.prefix, "vision_tower", atStart("vision_model.", "")))
 	}
-	l.text(c.sub("text_config").str("", "model_type"), "language_model")
+	load.text(cfg.sub("text_config").str("", "model_type"), "language_model")
 }
 
 // qwen2VLNames are the rules of Qwen2VLForConditionalGeneration and
 // Qwen2VLModel: the towers moved under "model" and "model.language_model".
-func qwen2VLNames(l *loading, _ *config, class string) {
+func qwen2VLNames(load *loading, _ *config, class string) {
 	const text = "model.language_model"
 	add := func(name string) string {
 		rest, ok := strings.CutPrefix(name, "model.")
@@ -35,10 +35,10 @@ func qwen2VLNames(l *loading, _ *config, class string) {
 		return text + "." + rest
 	}
 	if baseClass(class) {
-		l.renames = append(l.renames, add)
+		load.renames = append(load.renames, add)
 		return
 	}
-	l.renames = append(l.renames,
+	load.renames = append(load.renames,
 		atStart("visual", "model.visual"),
 		func(name string) string {
 			rest, ok := strings.CutPrefix(name, "model")
@@ -47,12 +47,12 @@ func qwen2VLNames(l *loading, _ *config, class string) {
 			}
 			return text + rest
 		},
-		scoped(l.prefix, "", add))
+		scoped(load.prefix, "", add))
 }
 
 // vitNames are the rules of ViTModel, whose layers lost a level in 5.x.
-func vitNames(l *loading, _ *config, _ string) {
-	l.renames = append(l.renames, scoped(l.prefix, "",
+func vitNames(load *loading, _ *config, _ string) {
+	load.renames = append(load.renames, scoped(load.prefix, "",
 		within("encoder.layer.", "layers."),
 		within("attention.query", "q_proj"),
 		within("attention.key", "k_proj"),
@@ -64,26 +64,26 @@ func vitNames(l *loading, _ *config, _ string) {
 
 // text are the rules of a language model at a path ("" at the root): experts
 // were single modules ("mixtral" and "qwen2_moe").
-func (l *loading) text(modelType, path string) {
+func (load *loading) text(modelType, path string) {
 	var scopes []string
 	if path != "" {
 		scopes = []string{path + "."}
-		if l.prefix != "" {
-			scopes = append(scopes, l.prefix+"."+path+".")
+		if load.prefix != "" {
+			scopes = append(scopes, load.prefix+"."+path+".")
 		}
 	}
 	switch modelType {
 	case "mixtral":
 		blocks := within(".block_sparse_moe.", ".mlp.")
 		if path != "" {
-			blocks = scoped(l.prefix, path, blocks)
+			blocks = scoped(load.prefix, path, blocks)
 		}
-		l.renames = append(l.renames, blocks)
-		l.stacks = append(l.stacks,
+		load.renames = append(load.renames, blocks)
+		load.stacks = append(load.stacks,
 			stack{".experts.", []string{".w1.weight", ".w3.weight"}, ".experts.gate_up_proj", scopes},
 			stack{".experts.", []string{".w2.weight"}, ".experts.down_proj", scopes})
 	case "qwen3_moe", "deepseek_v3":
-		l.stacks = append(l.stacks,
+		load.stacks = append(load.stacks,
 			stack{"mlp.experts.", []string{".gate_proj.weight", ".up_proj.weight"}, "mlp.experts.gate_up_proj", scopes},
 			stack{"mlp.experts.", []string{".down_proj.weight"}, "mlp.experts.down_proj", scopes})
 	}

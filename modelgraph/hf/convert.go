@@ -29,45 +29,45 @@ type slot struct {
 
 // module finds the place of a checkpoint tensor among the names that the
 // module has. Where there is none, the slot has the name after all rules.
-func (l *loading) module(name string, has func(string) bool) (slot, bool) {
-	s := slot{name: name}
-	for _, r := range l.renames {
-		s.name = r(s.name)
+func (load *loading) module(name string, has func(string) bool) (slot, bool) {
+	place := slot{name: name}
+	for _, renamed := range load.renames {
+		place.name = renamed(place.name)
 	}
-	for i := range l.stacks {
-		if t, ok := l.stacks[i].match(s.name); ok {
-			s = t
+	for i := range load.stacks {
+		if t, ok := load.stacks[i].match(place.name); ok {
+			place = t
 			break
 		}
 	}
-	s.name = l.based(s.name, has)
-	if has(s.name) {
-		return s, true
+	place.name = load.based(place.name, has)
+	if has(place.name) {
+		return place, true
 	}
 	if has(name) { // spelled as the module already
-		return slot{name: l.based(name, has)}, true
+		return slot{name: load.based(name, has)}, true
 	}
-	return s, false
+	return place, false
 }
 
 // based takes the base model's prefix off a name, or puts it on, where only
 // that makes it a name of the module: a checkpoint of the base model fits the
 // class with a head, and the other way round.
-func (l *loading) based(name string, has func(string) bool) string {
-	if l.prefix == "" {
+func (load *loading) based(name string, has func(string) bool) string {
+	if load.prefix == "" {
 		return name
 	}
-	if inner, ok := strings.CutPrefix(name, l.prefix+"."); ok && has(inner) {
+	if inner, ok := strings.CutPrefix(name, load.prefix+"."); ok && has(inner) {
 		return inner
 	}
-	if outer := l.prefix + "." + name; has(outer) {
+	if outer := load.prefix + "." + name; has(outer) {
 		return outer
 	}
 	return name
 }
 
-func (l *loading) ignored(name string) bool {
-	for _, re := range l.ignore {
+func (load *loading) ignored(name string) bool {
+	for _, re := range load.ignore {
 		if re.MatchString(name) {
 			return true
 		}
@@ -117,8 +117,8 @@ func scoped(prefix, path string, rules ...rename) rename {
 		if !ok {
 			return name
 		}
-		for _, r := range rules {
-			rest = r(rest)
+		for _, rule := range rules {
+			rest = rule(rest)
 		}
 		return head + rest
 	}

@@ -17,15 +17,15 @@ type stack struct {
 
 // match reads a name such as model.layers.3.mlp.experts.17.up_proj.weight.
 // What follows the source's name stays (…weight_scale_inv).
-func (s *stack) match(name string) (slot, bool) {
-	if len(s.scopes) > 0 && !hasAnyPrefix(name, s.scopes) {
+func (layers *stack) match(name string) (slot, bool) {
+	if len(layers.scopes) > 0 && !hasAnyPrefix(name, layers.scopes) {
 		return slot{}, false
 	}
-	at := strings.Index(name, s.head)
+	at := strings.Index(name, layers.head)
 	if at < 0 {
 		return slot{}, false
 	}
-	rest := name[at+len(s.head):]
+	rest := name[at+len(layers.head):]
 	dot := strings.IndexByte(rest, '.')
 	if dot <= 0 {
 		return slot{}, false
@@ -34,17 +34,17 @@ func (s *stack) match(name string) (slot, bool) {
 	if err != nil {
 		return slot{}, false
 	}
-	for i, source := range s.sources {
+	for i, source := range layers.sources {
 		if tail, ok := strings.CutPrefix(rest[dot:], source); ok {
-			return slot{name: name[:at] + s.to + tail, stacked: true, expert: int(expert), source: i}, true
+			return slot{name: name[:at] + layers.to + tail, stacked: true, expert: int(expert), source: i}, true
 		}
 	}
 	return slot{}, false
 }
 
 func hasAnyPrefix(name string, prefixes []string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(name, p) {
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}

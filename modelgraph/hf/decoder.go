@@ -23,73 +23,73 @@ type decoder struct {
 	softCap    bool             // logits through a scaled tanh (Gemma 2)
 	rotary     modelgraph.Layer // its Op and Buffers; no Op: none
 	// custom adds a decoder layer where block does not fit (DeciLM).
-	custom func(b *builder, name string, layer int64)
+	custom func(modules *builder, name string, layer int64)
 }
 
 // build adds the stack at a module path ("model", or "" for the base class).
-func (d *decoder) build(b *builder, path string) {
-	d.embed(b, path)
-	d.stack(b, path)
+func (d *decoder) build(modules *builder, path string) {
+	d.embed(modules, path)
+	d.stack(modules, path)
 }
 
 // embed adds the embedding; its output becomes the hidden state.
-func (d *decoder) embed(b *builder, path string) {
-	embed := b.add(dot(path, "embed_tokens"), modelgraph.Embedding{Vocab: d.vocab, Dim: d.hidden, Scaled: d.embedScale}, nil,
+func (d *decoder) embed(modules *builder, path string) {
+	embed := modules.add(dot(path, "embed_tokens"), modelgraph.Embedding{Vocab: d.vocab, Dim: d.hidden, Scaled: d.embedScale}, nil,
 		tensor("weight", d.vocab, d.hidden))
 	if d.embedScale {
 		embed.Buffers = []modelgraph.Tensor{tensor("embed_scale")}
 	}
-	b.hidden = embed.Name
+	modules.hidden = embed.Name
 }
 
 // stack adds the decoder layers, the final norm and the rotary embedding.
-func (d *decoder) stack(b *builder, path string) {
+func (d *decoder) stack(modules *builder, path string) {
 	block := d.block
 	if d.custom != nil {
 		block = d.custom
 	}
 	for i := range d.layers {
 		name := indexed(dot(path, "layers"), i)
-		b.unit(name, func() { block(b, name, i) })
+		modules.unit(name, func() { block(modules, name, i) })
 	}
-	b.hidden = b.add(dot(path, "norm"), d.normOp(false), []string{b.hidden}, tensor("weight", d.hidden)).Name
+	modules.hidden = modules.add(dot(path, "norm"), d.normOp(false), []string{modules.hidden}, tensor("weight", d.hidden)).Name
 	if d.rotary.Op != nil {
-		b.add(dot(path, "rotary_emb"), d.rotary.Op, nil).Buffers = d.rotary.Buffers
+		modules.add(dot(path, "rotary_emb"), d.rotary.Op, nil).Buffers = d.rotary.Buffers
 	}
 }
 
 // block adds one decoder layer. Modules stand in the order the framework
 // registers them; Inputs carry the order they run in.
-func (d *decoder) block(b *builder, name string, i int64) {
+func (d *decoder) block(modules *builder, name string, i int64) {
 	attn, ffn := d.attention(i), d.ffn(i)
 	norms := []string{dot(name, "input_layernorm"), dot(name, "post_attention_layernorm")}
 	attnIn, ffnIn := norms[0], norms[1]
 	attnName, ffnName := dot(name, "self_attn"), dot(name, "mlp")
-	residual := b.hidden
+	residual := modules.hidden
 	if d.sandwich {
 		ffnIn = dot(name, "pre_feedforward_layernorm")
-		d.add(b, attnName, attn, attnIn, "")
-		d.add(b, ffnName, ffn, ffnIn, "")
-		d.addNorm(b, norms[0], false, residual, "")
-		d.addNorm(b, norms[1], true, attnName, residual)
-		d.addNorm(b, ffnIn, false, norms[1], "")
-		b.hidden = dot(name, "post_feedforward_layernorm")
-		d.addNorm(b, b.hidden, true, ffnName, norms[1])
+		d.add(modules, attnName, attn, attnIn, "")
+		d.add(modules, ffnName, ffn, ffnIn, "")
+		d.addNorm(modules, norms[0], false, residual, "")
+		d.addNorm(modules, norms[1], true, attnName, residual)
+		d.addNorm(modules, ffnIn, false, norms[1], "")
+		modules.hidden = dot(name, "post_feedforward_layernorm")
+		d.addNorm(modules, modules.hidden, true, ffnName, norms[1])
 		return
 	}
-	d.add(b, attnName, attn, attnIn, residual)
-	d.add(b, ffnName, ffn, ffnIn, attnName)
-	d.addNorm(b, norms[0], false, residual, "")
-	d.addNorm(b, norms[1], false, attnName, "")
-	b.hidden = ffnName
+	d.add(modules, attnName, attn, attnIn, residual)
+	d.add(modules, ffnName, ffn, ffnIn, attnName)
+	d.addNorm(modules, norms[0], false, residual, "")
+	d.addNorm(modules, norms[1], false, attnName, "")
+	modules.hidden = ffnName
 }
 
-func (d *decoder) add(b *builder, name string, p part, in, residual string) {
-	b.add(name, p.op, []string{in, residual}, p.params...).Buffers = p.buffers
+func (d *decoder) add(modules *builder, name string, p part, in, residual string) {
+	modules.add(name, p.op, []string{in, residual}, p.params...).Buffers = p.buffers
 }
 
-func (d *decoder) addNorm(b *builder, name string, post bool, in, residual string) {
-	b.add(name, d.normOp(post), []string{in, residual}, tensor("weight", d.hidden))
+func (d *decoder) addNorm(modules *builder, name string, post bool, in, residual string) {
+	modules.add(name, d.normOp(post), []string{in, residual}, tensor("weight", d.hidden))
 }
 
 func (d *decoder) normOp(post bool) modelgraph.Norm {
@@ -100,40 +100,40 @@ func (d *decoder) normOp(post bool) modelgraph.Norm {
 // [headDim/2] (modeling_rope_utils.py: inv_freq, original_inv_freq). An odd
 // width is rounded up, as torch.arange(0, headDim, 2) does.
 func rotary(headDim int64) modelgraph.Layer {
-	n := (headDim + 1) / 2
+	count := (headDim + 1) / 2
 	return modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: headDim}, Buffers: []modelgraph.Tensor{
-		buffer("inv_freq", modelgraph.F32, n),
-		buffer("original_inv_freq", modelgraph.F32, n),
+		buffer("inv_freq", modelgraph.F32, count),
+		buffer("original_inv_freq", modelgraph.F32, count),
 	}}
 }
 
 // rotaryRows is a rotary embedding that makes a row of cosines and sines for
 // every sequence.
 func rotaryRows(headDim int64) modelgraph.Layer {
-	l := rotary(headDim)
-	l.Op = modelgraph.Rotary{HeadDim: headDim, Rows: true}
-	return l
+	layer := rotary(headDim)
+	layer.Op = modelgraph.Rotary{HeadDim: headDim, Rows: true}
+	return layer
 }
 
 // causal adds the decoder and the head of a class (modeling_layers.py:
 // GenericForSequenceClassification and its siblings).
-func (d *decoder) causal(b *builder, c *config, class string, tied bool) {
+func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool) {
 	switch {
 	case baseClass(class):
-		d.build(b, "")
+		d.build(modules, "")
 	case isTask(class, questionAnswering):
-		d.build(b, answeringPath(class))
-		b.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: 2}, []string{b.hidden}, linear("", d.hidden, 2, true)...)
+		d.build(modules, answeringPath(class))
+		modules.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: 2}, []string{modules.hidden}, linear("", d.hidden, 2, true)...)
 	case isTask(class, sequenceClassification), isTask(class, tokenClassification):
-		d.build(b, "model")
-		n := c.labels()
+		d.build(modules, "model")
+		count := cfg.labels()
 		token := isTask(class, tokenClassification)
-		b.add("score", modelgraph.Head{Dim: d.hidden, Vocab: n, Pooled: !token}, []string{b.hidden}, linear("", d.hidden, n, token && c.bool(true, "token_classification_bias"))...)
+		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linear("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
 	default:
-		d.build(b, "model")
-		b.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap}, []string{b.hidden}, linear("", d.hidden, d.vocab, false)...)
+		d.build(modules, "model")
+		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap}, []string{modules.hidden}, linear("", d.hidden, d.vocab, false)...)
 		if tied {
-			b.tie("model.embed_tokens.weight", "lm_head.weight")
+			modules.tie("model.embed_tokens.weight", "lm_head.weight")
 		}
 	}
 }

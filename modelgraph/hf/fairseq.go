@@ -20,53 +20,53 @@ type fairseqBlock struct {
 }
 
 // add adds the block as one unit.
-func (f *fairseqBlock) add(b *builder, name string) {
-	b.unit(name, func() {
-		f.attend(b, dot(name, "self_attn"), f.attention, "")
-		if f.cross {
-			op := f.attention
+func (block *fairseqBlock) add(modules *builder, name string) {
+	modules.unit(name, func() {
+		block.attend(modules, dot(name, "self_attn"), block.attention, "")
+		if block.cross {
+			op := block.attention
 			op.Cross = true
-			f.attend(b, dot(name, "encoder_attn"), op, f.encoder)
+			block.attend(modules, dot(name, "encoder_attn"), op, block.encoder)
 		}
-		params := join(linear("fc1", f.mlp.Dim, f.mlp.Hidden, f.bias), linear("fc2", f.mlp.Hidden, f.mlp.Dim, f.bias))
-		f.sublayer(b, name, dot(name, "final_layer_norm"), f.mlp, "", params)
+		params := join(linear("fc1", block.mlp.Dim, block.mlp.Hidden, block.bias), linear("fc2", block.mlp.Hidden, block.mlp.Dim, block.bias))
+		block.sublayer(modules, name, dot(name, "final_layer_norm"), block.mlp, "", params)
 	})
 }
 
 // output is the layer of the block of that name which ends the data flow.
-func (f *fairseqBlock) output(name string) string {
-	if f.postNorm {
+func (block *fairseqBlock) output(name string) string {
+	if block.postNorm {
 		return dot(name, "final_layer_norm")
 	}
 	return name
 }
 
-func (f *fairseqBlock) attend(b *builder, name string, op modelgraph.Attention, encoder string) {
-	h := op.Dim
+func (block *fairseqBlock) attend(modules *builder, name string, op modelgraph.Attention, encoder string) {
+	hidden := op.Dim
 	params := join(
-		linear("k_proj", h, h, f.keyBias), linear("v_proj", h, h, f.bias),
-		linear("q_proj", h, h, f.bias), linear("out_proj", h, h, f.bias))
-	f.sublayer(b, name, name+"_layer_norm", op, encoder, params)
+		linear("k_proj", hidden, hidden, block.keyBias), linear("v_proj", hidden, hidden, block.bias),
+		linear("q_proj", hidden, hidden, block.bias), linear("out_proj", hidden, hidden, block.bias))
+	block.sublayer(modules, name, name+"_layer_norm", op, encoder, params)
 }
 
 // sublayer adds a part and, behind it in module order, its norm.
-func (f *fairseqBlock) sublayer(b *builder, name, norm string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
-	residual := b.hidden
-	if f.postNorm {
-		b.add(name, op, []string{residual, residual, encoder}, params...)
-		f.norm(b, norm, name)
-		b.hidden = norm
+func (block *fairseqBlock) sublayer(modules *builder, name, norm string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
+	residual := modules.hidden
+	if block.postNorm {
+		modules.add(name, op, []string{residual, residual, encoder}, params...)
+		block.norm(modules, norm, name)
+		modules.hidden = norm
 		return
 	}
-	b.add(name, op, []string{norm, residual, encoder}, params...)
-	f.norm(b, norm, residual)
-	b.hidden = name
+	modules.add(name, op, []string{norm, residual, encoder}, params...)
+	block.norm(modules, norm, residual)
+	modules.hidden = name
 }
 
-func (f *fairseqBlock) norm(b *builder, name, input string) {
-	if f.affine {
-		addLayerNorm(b, name, f.attention.Dim, input)
+func (block *fairseqBlock) norm(modules *builder, name, input string) {
+	if block.affine {
+		addLayerNorm(modules, name, block.attention.Dim, input)
 		return
 	}
-	b.add(name, modelgraph.Norm{Dim: f.attention.Dim, Style: modelgraph.LayerNorm}, []string{input})
+	modules.add(name, modelgraph.Norm{Dim: block.attention.Dim, Style: modelgraph.LayerNorm}, []string{input})
 }

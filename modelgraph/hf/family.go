@@ -17,21 +17,21 @@ type family struct {
 	class string
 	// classes are all the classes it can build.
 	classes []string
-	// build adds the modules of class to b.
-	build func(b *builder, c *config, class string)
+	// build adds the modules of a class.
+	build func(modules *builder, cfg *config, class string)
 	// unread are fields of the family's config class, by themselves or in
 	// the code that its checkpoints bring, that no module's shape depends on.
 	unread []string
 	// maxSeq reads the longest sequence; nil: max_position_embeddings.
-	maxSeq func(c *config) int64
+	maxSeq func(cfg *config) int64
 }
 
 var families = make(map[string]*family)
 
 // register adds a family to the table; called from init of its file.
 func register(f family) {
-	for _, t := range f.types {
-		families[t] = &f
+	for _, kind := range f.types {
+		families[kind] = &f
 	}
 }
 
@@ -39,21 +39,21 @@ func register(f family) {
 // model_type is not known but architectures names a class that is, that class
 // is used, and foreign is true: the config class, and so its defaults, are
 // another model's (Kimi-K2 is a DeepseekV3ForCausalLM of type kimi_k2).
-func familyOf(c *config) (f *family, class string, foreign bool, err error) {
-	modelType, names := c.name("model_type"), c.strs("architectures")
-	if err := c.fault(); err != nil {
+func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
+	modelType, names := cfg.name("model_type"), cfg.strs("architectures")
+	if err := cfg.fault(); err != nil {
 		return nil, "", false, err
 	}
 	if f := families[modelType]; f != nil {
-		class, err := f.classOf(c, names)
+		class, err := f.classOf(cfg, names)
 		return f, class, false, err
 	}
 	if len(names) > 0 {
-		if f := familyWith(names[0]); f != nil && ownCode(c, f.classes) == "" {
+		if f := familyWith(names[0]); f != nil && ownCode(cfg, f.classes) == "" {
 			return f, names[0], true, nil
 		}
 	}
-	return nil, "", false, unknownFamily(c, modelType)
+	return nil, "", false, unknownFamily(cfg, modelType)
 }
 
 // familyWith is the family that has a class.
@@ -67,7 +67,7 @@ func familyWith(class string) *family {
 }
 
 // classOf is the class that architectures names first, else the family's.
-func (f *family) classOf(c *config, names []string) (string, error) {
+func (f *family) classOf(cfg *config, names []string) (string, error) {
 	class := f.class
 	if len(names) > 0 {
 		class = names[0]
@@ -75,12 +75,12 @@ func (f *family) classOf(c *config, names []string) (string, error) {
 	place, fault := "architectures[0]", ""
 	if !slices.Contains(f.classes, class) {
 		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.classes, ", "))
-	} else if own := ownCode(c, f.classes); own != "" {
+	} else if own := ownCode(cfg, f.classes); own != "" {
 		place = "auto_map"
 		fault = fmt.Sprintf("it says that the model is a %q of its own code, which is not known here (known: %s)", clipName(own), strings.Join(f.classes, ", "))
 	}
 	if fault != "" {
-		return "", &modelgraph.SyntaxError{File: c.file, Place: place, Msg: fault + "; " + wayOut}
+		return "", &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fault + "; " + wayOut}
 	}
 	return class, nil
 }
@@ -88,11 +88,11 @@ func (f *family) classOf(c *config, names []string) (string, error) {
 // ownCode is the class that auto_map loads from code beside the config,
 // unless one of its classes bears a known name: copies of a family's code
 // keep its names (modeling_deepseek.py: DeepseekV3ForCausalLM).
-func ownCode(c *config, known []string) string {
+func ownCode(cfg *config, known []string) string {
 	own := ""
-	m := c.sub("auto_map")
-	for _, auto := range slices.Sorted(maps.Keys(m.m)) {
-		if !strings.HasPrefix(auto, "AutoModel") || m.m[auto].Kind() != '"' {
+	m := cfg.sub("auto_map")
+	for _, auto := range slices.Sorted(maps.Keys(m.members)) {
+		if !strings.HasPrefix(auto, "AutoModel") || m.members[auto].Kind() != '"' {
 			continue
 		}
 		class := m.str("", auto)
@@ -106,17 +106,17 @@ func ownCode(c *config, known []string) string {
 
 // modelDType is the type that the config gives the weights; BF16 where it
 // gives none.
-func modelDType(c *config) (modelgraph.DType, bool) {
-	for _, s := range []*config{c, c.sub("text_config"), c.sub("llm_config")} {
+func modelDType(cfg *config) (modelgraph.DType, bool) {
+	for _, s := range []*config{cfg, cfg.sub("text_config"), cfg.sub("llm_config")} {
 		name := s.pick([]string{"dtype", "torch_dtype"})
 		if !s.has(name) {
 			continue
 		}
-		d, err := modelgraph.ParseDType(strings.TrimPrefix(s.str("", name), "torch."))
+		dtype, err := modelgraph.ParseDType(strings.TrimPrefix(s.str("", name), "torch."))
 		if err != nil {
 			s.fail(name, "%v", err)
 		}
-		return d, true
+		return dtype, true
 	}
 	return modelgraph.BF16, false
 }

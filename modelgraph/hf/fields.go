@@ -18,22 +18,22 @@ import (
 // foreign type, or with code of its own beside it, the code may read any
 // field, so all that are not known count; and so do sizes that a default
 // stood in for, as the defaults are the other config class's.
-func (f *family) checkFields(c *config, foreign bool) error {
+func (f *family) checkFields(cfg *config, foreign bool) error {
 	if foreign {
-		if err := c.assumedField(); err != nil {
+		if err := cfg.assumedField(); err != nil {
 			return err
 		}
 	}
-	for _, name := range c.unread(f) {
-		v := c.m[name]
-		if foreign || !empty(v) && (c.has("auto_map") || adds(name)) {
-			return &unknownFieldError{File: c.file, Field: name, Value: short(v), ModelType: c.name("model_type"), Class: f.class}
+	for _, name := range cfg.unread(f) {
+		v := cfg.members[name]
+		if foreign || !empty(v) && (cfg.has("auto_map") || adds(name)) {
+			return &unknownFieldError{File: cfg.file, Field: name, Value: short(v), ModelType: cfg.name("model_type"), Class: f.class}
 		}
 	}
-	for _, s := range c.shared.opened {
+	for _, s := range cfg.shared.opened {
 		for _, name := range s.unread(slices.Collect(maps.Values(families))...) {
-			if adds(name) && !empty(s.m[name]) && !plain[s.prefix] {
-				return &unknownFieldError{File: c.file, Field: s.prefix + name, Value: short(s.m[name]), ModelType: c.name("model_type"), Class: f.class}
+			if adds(name) && !empty(s.members[name]) && !plain[s.prefix] {
+				return &unknownFieldError{File: cfg.file, Field: s.prefix + name, Value: short(s.members[name]), ModelType: cfg.name("model_type"), Class: f.class}
 			}
 		}
 	}
@@ -45,30 +45,30 @@ var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 
 // unread are the fields, sorted, that nobody read and that neither all
 // families nor these ones know to be harmless.
-func (c *config) unread(of ...*family) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(c.m)), func(name string) bool {
-		return c.shared.read[c.prefix+name] || harmless[name] || anyToken(name) ||
+func (cfg *config) unread(of ...*family) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(cfg.members)), func(name string) bool {
+		return cfg.shared.read[cfg.prefix+name] || harmless[name] || anyToken(name) ||
 			slices.ContainsFunc(of, func(f *family) bool { return slices.Contains(f.unread, name) })
 	})
 }
 
 // harmlessAs marks a field as read where it has the one value that changes
 // nothing.
-func (c *config) harmlessAs(name, value string) {
-	if string(c.m[name]) == value {
-		c.shared.read[c.prefix+name] = true
+func (cfg *config) harmlessAs(name, value string) {
+	if string(cfg.members[name]) == value {
+		cfg.shared.read[cfg.prefix+name] = true
 	}
 }
 
 // assumedField is the first size that a foreign config leaves to a default.
-func (c *config) assumedField() error {
-	fields := c.shared.assumed
-	if !c.has("tie_word_embeddings") {
+func (cfg *config) assumedField() error {
+	fields := cfg.shared.assumed
+	if !cfg.has("tie_word_embeddings") {
 		fields = append(fields, "tie_word_embeddings")
 	}
 	for _, name := range fields {
 		if !slices.Contains(sizeless, name) {
-			return &unknownFieldError{File: c.file, Field: name, ModelType: c.name("model_type")}
+			return &unknownFieldError{File: cfg.file, Field: name, ModelType: cfg.name("model_type")}
 		}
 	}
 	return nil

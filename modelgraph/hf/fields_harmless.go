@@ -31,8 +31,8 @@ unsloth_version unsloth_fixed is_causal
 
 func wordSet(words string) map[string]bool {
 	set := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		set[w] = true
+	for word := range strings.FieldsSeq(words) {
+		set[word] = true
 	}
 	return set
 }

@@ -38,25 +38,25 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	g, f, c, err := fromConfig(filepath.Join(dir, ConfigName), data)
+	graph, f, cfg, err := fromConfig(filepath.Join(dir, ConfigName), data)
 	reason := unknown(err)
 	switch {
 	case err != nil && (reason == "" || !weights):
 		return nil, err
-	case g == nil && errors.As(err, new(*unknownFamilyError)):
-		g, f = asLlama(c)
-	case err == nil && families[c.name("model_type")] != f:
-		reason = unknownType(c.name("model_type"))
+	case graph == nil && errors.As(err, new(*unknownFamilyError)):
+		graph, f = asLlama(cfg)
+	case err == nil && families[cfg.name("model_type")] != f:
+		reason = unknownType(cfg.name("model_type"))
 	}
-	if g == nil {
-		return listedFolder(dir, c, reason)
+	if graph == nil {
+		return listedFolder(dir, cfg, reason)
 	}
-	g.Name, g.Source = folderName(dir), dir
+	graph.Name, graph.Source = folderName(dir), dir
 	if !weights {
-		g.Warnings = append(g.Warnings, otherWeights(names)...)
-		return g, nil
+		graph.Warnings = append(graph.Warnings, otherWeights(names)...)
+		return graph, nil
 	}
-	return withWeights(dir, g, f, c, reason)
+	return withWeights(dir, graph, f, cfg, reason)
 }
 
 // FromSafetensors reads one file. Where it is the whole checkpoint of a folder
@@ -74,19 +74,19 @@ func FromSafetensors(path string) (*modelgraph.Graph, error) {
 	reason := "there is no " + ConfigName + " beside the file"
 	if _, err := os.Stat(filepath.Join(dir, ConfigName)); err == nil {
 		if ck, err := safetensors.ReadFolder(dir); err == nil && len(ck.Files) == 1 && ck.Files[0].Name == base {
-			g, err := FromFolder(dir)
+			graph, err := FromFolder(dir)
 			if err == nil {
-				g.Source = path
+				graph.Source = path
 			}
-			return g, err
+			return graph, err
 		}
 		reason = "the file is not the whole checkpoint of its folder, whose " + ConfigName + " is not used"
 	}
-	h, err := safetensors.ReadFile(path)
+	header, err := safetensors.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	ck := &safetensors.Checkpoint{Dir: dir, Files: []safetensors.File{{Name: base}}, Tensors: h.Tensors}
+	ck := &safetensors.Checkpoint{Dir: dir, Files: []safetensors.File{{Name: base}}, Tensors: header.Tensors}
 	name := strings.TrimSuffix(base, filepath.Ext(base))
 	if name == "model" {
 		name = folderName(dir)
@@ -96,7 +96,7 @@ func FromSafetensors(path string) (*modelgraph.Graph, error) {
 
 // withWeights joins the graph that the config makes with the files. Where
 // there is a reason to doubt the graph, every tensor must be its.
-func withWeights(dir string, g *modelgraph.Graph, f *family, c *config, doubt string) (*modelgraph.Graph, error) {
+func withWeights(dir string, graph *modelgraph.Graph, f *family, cfg *config, doubt string) (*modelgraph.Graph, error) {
 	ck, err := readFolder(dir)
 	if err != nil {
 		return nil, err
@@ -104,10 +104,10 @@ func withWeights(dir string, g *modelgraph.Graph, f *family, c *config, doubt st
 	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
-	g.Warnings = slices.DeleteFunc(g.Warnings, func(w string) bool { return strings.Contains(w, "from the config alone") })
-	out, a, err := assign(g, c, ck)
-	if doubt != "" && (err != nil || !a.exact()) {
-		return listedFolder(dir, c, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))
+	graph.Warnings = slices.DeleteFunc(graph.Warnings, func(word string) bool { return strings.Contains(word, "from the config alone") })
+	out, assigned, err := assign(graph, cfg, ck)
+	if doubt != "" && (err != nil || !assigned.exact()) {
+		return listedFolder(dir, cfg, fmt.Sprintf("%s, and the files are not those of a %s with its fields", doubt, f.types[0]))
 	}
 	return out, err
 }
@@ -132,15 +132,15 @@ func unknown(err error) string {
 // readConfig reads the folder's config.json by the rule of
 // [safetensors.OpenBeneath].
 func readConfig(dir string) ([]byte, error) {
-	f, info, err := safetensors.OpenBeneath(dir, ConfigName)
+	file, info, err := safetensors.OpenBeneath(dir, ConfigName)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer file.Close() //nolint:errcheck // opened for reading
 	if info.Size() > maxConfigBytes {
 		return nil, &modelgraph.SyntaxError{File: filepath.Join(dir, ConfigName), Msg: fmt.Sprintf("%d bytes is more than a config has", info.Size())}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	data, err := io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", filepath.Join(dir, ConfigName), err)
 	}
@@ -154,8 +154,8 @@ func list(dir string) ([]string, error) {
 		return nil, fmt.Errorf("listing folder: %w", err)
 	}
 	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	for i, entry := range entries {
+		names[i] = entry.Name()
 	}
 	return names, nil
 }

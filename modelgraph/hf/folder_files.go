@@ -21,9 +21,9 @@ func isOther(name string) bool {
 
 // otherWeights warns of weights that are there and are not read.
 func otherWeights(names []string) []string {
-	for _, n := range names {
-		if isOther(n) {
-			return []string{fmt.Sprintf("%q holds weights in a form that is not read: sizes are the config's; convert it to safetensors to have the stored ones", clipName(n))}
+	for _, name := range names {
+		if isOther(name) {
+			return []string{fmt.Sprintf("%q holds weights in a form that is not read: sizes are the config's; convert it to safetensors to have the stored ones", clipName(name))}
 		}
 	}
 	return nil
@@ -33,18 +33,18 @@ func otherWeights(names []string) []string {
 type NoModelError struct{ Dir, Hint string }
 
 // Error implements error.
-func (e *NoModelError) Error() string {
-	return fmt.Sprintf("%s: no %s and no .safetensors file in the folder: %s", e.Dir, ConfigName, e.Hint)
+func (err *NoModelError) Error() string {
+	return fmt.Sprintf("%s: no %s and no .safetensors file in the folder: %s", err.Dir, ConfigName, err.Hint)
 }
 
 func noModel(dir string, names []string) error {
 	hint := "it holds no model"
-	for _, n := range names {
+	for _, name := range names {
 		switch {
-		case n == "model_index.json":
+		case name == "model_index.json":
 			return &NoModelError{dir, "it is a diffusers pipeline; give one of its components, such as " + filepath.Join(dir, "transformer")}
-		case isOther(n):
-			hint = fmt.Sprintf("%q is not read on its own; put the model's %s beside it", clipName(n), ConfigName)
+		case isOther(name):
+			hint = fmt.Sprintf("%q is not read on its own; put the model's %s beside it", clipName(name), ConfigName)
 		}
 	}
 	return &NoModelError{dir, hint}

@@ -11,33 +11,33 @@ func init() {
 		types:   []string{"gemma3"},
 		class:   "Gemma3ForConditionalGeneration",
 		classes: []string{"Gemma3ForConditionalGeneration", "Gemma3Model", "Gemma3ForSequenceClassification"},
-		build: func(b *builder, c *config, class string) {
-			gemma3VL(c).build(b, c, class)
+		build: func(modules *builder, cfg *config, class string) {
+			gemma3VL(cfg).build(modules, cfg, class)
 		},
 		maxSeq: textMaxSeq,
 	})
 }
 
 // gemma3VL reads a Gemma3Config: SigLIP, a pooling projector, Gemma 3.
-func gemma3VL(c *config) *multimodal {
-	tower := siglipTower(c.sub("vision_config"))
-	language := c.sub("text_config")
+func gemma3VL(cfg *config) *multimodal {
+	tower := siglipTower(cfg.sub("vision_config"))
+	language := cfg.sub("text_config")
 	language.kind("gemma3_text")
 	text := gemma3Text(language).masked()
-	tokens := gemma3Tokens(c, tower.grid)
+	tokens := gemma3Tokens(cfg, tower.grid)
 	return &multimodal{
 		text: text, returned: true,
-		tied: c.bool(true, "tie_word_embeddings"),
-		features: func(b *builder, path string) string {
-			image := tower.build(b, dot(path, "vision_tower"))
+		tied: cfg.bool(true, "tie_word_embeddings"),
+		features: func(modules *builder, path string) string {
+			image := tower.build(modules, dot(path, "vision_tower"))
 			projector := dot(path, "multi_modal_projector")
 			weight, norm := dot(projector, "mm_input_projection_weight"), dot(projector, "mm_soft_emb_norm")
 			// The patches are averaged, normed and multiplied by a matrix,
 			// which is a bare parameter and so stands before the norm.
-			b.on(imageStream(tokens), func() {
-				b.add(weight, modelgraph.Linear{In: tower.dim, Out: text.hidden}, []string{norm}, tensor("", tower.dim, text.hidden))
-				b.empty(dot(projector, "avg_pool"))
-				b.add(norm, modelgraph.Norm{Dim: tower.dim, Style: modelgraph.GemmaRMSNorm}, []string{image}, tensor("weight", tower.dim))
+			modules.on(imageStream(tokens), func() {
+				modules.add(weight, modelgraph.Linear{In: tower.dim, Out: text.hidden}, []string{norm}, tensor("", tower.dim, text.hidden))
+				modules.empty(dot(projector, "avg_pool"))
+				modules.add(norm, modelgraph.Norm{Dim: tower.dim, Style: modelgraph.GemmaRMSNorm}, []string{image}, tensor("weight", tower.dim))
 			})
 			return weight
 		},
@@ -48,9 +48,9 @@ func gemma3VL(c *config) *multimodal {
 // (modeling_gemma3.py: Gemma3MultiModalProjector). The family's own defaults
 // ask for more tokens than their image has patches: the module can be made,
 // with no pooling to speak of.
-func gemma3Tokens(c *config, g patchGrid) int64 {
-	n := c.pos(256, "mm_tokens_per_image")
-	perSide := int64(math.Sqrt(float64(n)))
-	kernel := max(1, g.columns/max(1, perSide))
-	return (g.rows / kernel) * (g.columns / kernel)
+func gemma3Tokens(cfg *config, grid patchGrid) int64 {
+	count := cfg.pos(256, "mm_tokens_per_image")
+	perSide := int64(math.Sqrt(float64(count)))
+	kernel := max(1, grid.columns/max(1, perSide))
+	return (grid.rows / kernel) * (grid.columns / kernel)
 }

@@ -24,12 +24,12 @@ func generic(name, source string, ck *safetensors.Checkpoint, reason string) (*m
 	if err := checkNames(ck); err != nil {
 		return nil, err
 	}
-	g, err := modelgraph.New(name, newTree(ck).layers(), nil)
+	graph, err := modelgraph.New(name, newTree(ck).layers(), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
-	g.Source, g.DType = source, mostlyFloat(g)
-	g.Warnings = append(slices.Clone(ck.Warnings),
+	graph.Source, graph.DType = source, mostlyFloat(graph)
+	graph.Warnings = append(slices.Clone(ck.Warnings),
 		reason+": the structure is read from tensor names alone; only weights are counted, no activations, buffers or ties")
-	return g, nil
+	return graph, nil
 }

@@ -17,44 +17,44 @@ type tree struct {
 }
 
 func newTree(ck *safetensors.Checkpoint) *tree {
-	t := &tree{
+	root := &tree{
 		ck: ck, names: make(map[string]bool, len(ck.Tensors)),
 		parents: make(map[string]bool), first: make(map[string]string), lists: make(map[string]bool),
 	}
 	for i := range ck.Tensors {
-		t.names[ck.Tensors[i].Name] = true
+		root.names[ck.Tensors[i].Name] = true
 	}
 	seen := make(map[string]bool)
 	for i := range ck.Tensors {
-		module := parent(t.base(ck.Tensors[i].Name))
+		module := parent(root.base(ck.Tensors[i].Name))
 		if module != "" && !seen[module] {
 			seen[module] = true
-			t.addModule(module)
+			root.addModule(module)
 		}
 	}
-	return t
+	return root
 }
 
-func (t *tree) addModule(path string) {
-	for p := path; p != ""; p = parent(p) {
-		up, last := cutLast(p)
-		t.parents[up] = true
+func (root *tree) addModule(path string) {
+	for prefix := path; prefix != ""; prefix = parent(prefix) {
+		up, last := cutLast(prefix)
+		root.parents[up] = true
 		if !decimal(last) {
 			continue
 		}
-		if number, ok := t.first[up]; !ok {
-			t.first[up] = last
+		if number, ok := root.first[up]; !ok {
+			root.first[up] = last
 		} else if number != last {
-			t.lists[up] = true
+			root.lists[up] = true
 		}
 	}
 }
 
 // base is the tensor that a name belongs to: quantised storage hangs its
 // tables below the weight's own name (q.weight, q.weight.absmax).
-func (t *tree) base(name string) string {
+func (root *tree) base(name string) string {
 	for i := range name {
-		if name[i] == '.' && t.names[name[:i]] {
+		if name[i] == '.' && root.names[name[:i]] {
 			return name[:i]
 		}
 	}
@@ -62,13 +62,13 @@ func (t *tree) base(name string) string {
 }
 
 // unit is the member of the outermost numbered list on a module's path.
-func (t *tree) unit(module string) string {
+func (root *tree) unit(module string) string {
 	for i := 0; i < len(module); {
 		end := len(module)
-		if n := strings.IndexByte(module[i:], '.'); n >= 0 {
-			end = i + n
+		if count := strings.IndexByte(module[i:], '.'); count >= 0 {
+			end = i + count
 		}
-		if decimal(module[i:end]) && t.lists[module[:max(0, i-1)]] {
+		if decimal(module[i:end]) && root.lists[module[:max(0, i-1)]] {
 			return module[:end]
 		}
 		i = end + 1
@@ -78,15 +78,15 @@ func (t *tree) unit(module string) string {
 
 // layers makes a layer for each module that holds tensors; outside a unit, a
 // tensor of a module that has children is a layer of its own.
-func (t *tree) layers() []modelgraph.Layer {
+func (root *tree) layers() []modelgraph.Layer {
 	at := make(map[string]int)
 	var layers []modelgraph.Layer
-	for i := range t.ck.Tensors {
-		stored := &t.ck.Tensors[i]
-		base := t.base(stored.Name)
+	for i := range root.ck.Tensors {
+		stored := &root.ck.Tensors[i]
+		base := root.base(stored.Name)
 		name := parent(base)
-		unit := t.unit(name)
-		if unit == "" && (name == "" || t.parents[name]) {
+		unit := root.unit(name)
+		if unit == "" && (name == "" || root.parents[name]) {
 			name = base
 		}
 		j, ok := at[name]
@@ -97,7 +97,7 @@ func (t *tree) layers() []modelgraph.Layer {
 		}
 		layers[j].Params = append(layers[j].Params, modelgraph.Tensor{
 			Name:  strings.TrimPrefix(strings.TrimPrefix(stored.Name, name), "."),
-			Shape: stored.Shape, DType: stored.DType, Parts: []modelgraph.Part{storedPart(t.ck, stored)},
+			Shape: stored.Shape, DType: stored.DType, Parts: []modelgraph.Part{storedPart(root.ck, stored)},
 		})
 	}
 	return inOrder(layers)

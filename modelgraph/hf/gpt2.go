@@ -10,8 +10,8 @@ func init() {
 			"GPT2LMHeadModel", "GPT2Model", "GPT2DoubleHeadsModel", "GPT2ForSequenceClassification",
 			"GPT2ForTokenClassification", "GPT2ForQuestionAnswering",
 		},
-		build:  func(b *builder, c *config, class string) { readGPT2(c).build(b, c, class) },
-		maxSeq: func(c *config) int64 { return c.pos(1024, "max_position_embeddings", "n_positions") },
+		build:  func(modules *builder, cfg *config, class string) { readGPT2(cfg).build(modules, cfg, class) },
+		maxSeq: func(cfg *config) int64 { return cfg.pos(1024, "max_position_embeddings", "n_positions") },
 	})
 }
 
@@ -26,94 +26,94 @@ type gpt2 struct {
 	tied      bool
 }
 
-func readGPT2(c *config) *gpt2 {
-	h := c.pos(768, "hidden_size", "n_embd")
-	g := &gpt2{
-		hidden: h, vocab: c.pos(50257, "vocab_size"),
-		positions: c.pos(1024, "max_position_embeddings", "n_positions"),
-		layers:    c.count(12, "num_hidden_layers", "n_layer"),
-		attention: equalHeads(c, h, 12, "num_attention_heads", "n_head"),
-		mlp:       modelgraph.MLP{Dim: h, Hidden: c.optional(4*h, "n_inner"), Activation: c.str("gelu_new", "activation_function")},
-		cross:     c.bool(false, "add_cross_attention"),
-		tied:      c.bool(true, "tie_word_embeddings"),
+func readGPT2(cfg *config) *gpt2 {
+	hidden := cfg.pos(768, "hidden_size", "n_embd")
+	model := &gpt2{
+		hidden: hidden, vocab: cfg.pos(50257, "vocab_size"),
+		positions: cfg.pos(1024, "max_position_embeddings", "n_positions"),
+		layers:    cfg.count(12, "num_hidden_layers", "n_layer"),
+		attention: equalHeads(cfg, hidden, 12, "num_attention_heads", "n_head"),
+		mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.optional(4*hidden, "n_inner"), Activation: cfg.str("gelu_new", "activation_function")},
+		cross:     cfg.bool(false, "add_cross_attention"),
+		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}
-	g.attention.Fused = true
-	g.attention.Dropout = c.float(0.1, "resid_pdrop") > 0
-	g.mlp.Dropout = g.attention.Dropout
-	return g
+	model.attention.Fused = true
+	model.attention.Dropout = cfg.float(0.1, "resid_pdrop") > 0
+	model.mlp.Dropout = model.attention.Dropout
+	return model
 }
 
-func (g *gpt2) build(b *builder, c *config, class string) {
+func (model *gpt2) build(modules *builder, cfg *config, class string) {
 	path := "transformer"
 	if class == "GPT2Model" {
 		path = ""
 	}
-	g.stack(b, path)
+	model.stack(modules, path)
 	switch class {
 	case "GPT2LMHeadModel", "GPT2DoubleHeadsModel":
 		tied := ""
-		if g.tied {
+		if model.tied {
 			tied = dot(path, "wte.weight")
 		}
-		addVocabHead(b, "lm_head", g.hidden, g.vocab, tied)
+		addVocabHead(modules, "lm_head", model.hidden, model.vocab, tied)
 		if class == "GPT2DoubleHeadsModel" {
-			g.summary(b, c)
+			model.summary(modules, cfg)
 		}
 	default:
-		addDecoderTask(b, c, class, g.hidden)
+		addDecoderTask(modules, cfg, class, model.hidden)
 	}
 }
 
 // summary is modeling_gpt2.py: GPT2SequenceSummary, which reads one token.
 // GPT2DoubleHeadsModel sets num_labels to 1.
-func (g *gpt2) summary(b *builder, c *config) {
+func (model *gpt2) summary(modules *builder, cfg *config) {
 	const name = "multiple_choice_head.summary"
-	if !c.bool(true, "summary_use_proj") {
+	if !cfg.bool(true, "summary_use_proj") {
 		return
 	}
-	if c.bool(true, "summary_proj_to_labels") {
-		addClassHead(b, name, g.hidden, 1, true, b.hidden)
+	if cfg.bool(true, "summary_proj_to_labels") {
+		addClassHead(modules, name, model.hidden, 1, true, modules.hidden)
 		return
 	}
-	op := modelgraph.Linear{In: g.hidden, Out: g.hidden, Activation: c.name("summary_activation"), Pooled: true}
-	b.add(name, op, []string{b.hidden}, linear("", g.hidden, g.hidden, true)...)
+	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: cfg.name("summary_activation"), Pooled: true}
+	modules.add(name, op, []string{modules.hidden}, linear("", model.hidden, model.hidden, true)...)
 }
 
 // stack is modeling_gpt2.py: GPT2Model.
-func (g *gpt2) stack(b *builder, path string) {
-	b.hidden = addTable(b, dot(path, "wte"), g.vocab, g.hidden, "")
-	b.hidden = addTable(b, dot(path, "wpe"), g.positions, g.hidden, b.hidden)
-	b.empty(dot(path, "drop"))
-	for i := range g.layers {
+func (model *gpt2) stack(modules *builder, path string) {
+	modules.hidden = addTable(modules, dot(path, "wte"), model.vocab, model.hidden, "")
+	modules.hidden = addTable(modules, dot(path, "wpe"), model.positions, model.hidden, modules.hidden)
+	modules.empty(dot(path, "drop"))
+	for i := range model.layers {
 		name := indexed(dot(path, "h"), i)
-		b.unit(name, func() { g.block(b, name) })
+		modules.unit(name, func() { model.block(modules, name) })
 	}
-	b.hidden = addLayerNorm(b, dot(path, "ln_f"), g.hidden, b.hidden)
+	modules.hidden = addLayerNorm(modules, dot(path, "ln_f"), model.hidden, modules.hidden)
 }
 
 // block is modeling_gpt2.py: GPT2Block. The cross-attention stands behind
 // ln_2 but runs before it.
-func (g *gpt2) block(b *builder, name string) {
-	h := g.hidden
-	residual := b.hidden
-	norm := addLayerNorm(b, dot(name, "ln_1"), h, residual)
-	mixed := b.add(dot(name, "attn"), g.attention, []string{norm, residual},
-		join(conv1D("c_attn", h, 3*h), conv1D("c_proj", h, h))...).Name
+func (model *gpt2) block(modules *builder, name string) {
+	hidden := model.hidden
+	residual := modules.hidden
+	norm := addLayerNorm(modules, dot(name, "ln_1"), hidden, residual)
+	mixed := modules.add(dot(name, "attn"), model.attention, []string{norm, residual},
+		join(conv1D("c_attn", hidden, 3*hidden), conv1D("c_proj", hidden, hidden))...).Name
 	crossNorm, cross := dot(name, "ln_cross_attn"), dot(name, "crossattention")
 	self := mixed
-	if g.cross {
+	if model.cross {
 		mixed = cross
 	}
-	norm = addLayerNorm(b, dot(name, "ln_2"), h, mixed)
-	if g.cross {
-		op := g.attention
+	norm = addLayerNorm(modules, dot(name, "ln_2"), hidden, mixed)
+	if model.cross {
+		op := model.attention
 		op.Cross, op.Fused = true, false
-		b.add(cross, op, []string{crossNorm, self},
-			join(conv1D("c_attn", h, 2*h), conv1D("q_attn", h, h), conv1D("c_proj", h, h))...)
-		addLayerNorm(b, crossNorm, h, self)
+		modules.add(cross, op, []string{crossNorm, self},
+			join(conv1D("c_attn", hidden, 2*hidden), conv1D("q_attn", hidden, hidden), conv1D("c_proj", hidden, hidden))...)
+		addLayerNorm(modules, crossNorm, hidden, self)
 	}
-	b.hidden = b.add(dot(name, "mlp"), g.mlp, []string{norm, mixed},
-		join(conv1D("c_fc", h, g.mlp.Hidden), conv1D("c_proj", g.mlp.Hidden, h))...).Name
+	modules.hidden = modules.add(dot(name, "mlp"), model.mlp, []string{norm, mixed},
+		join(conv1D("c_fc", hidden, model.mlp.Hidden), conv1D("c_proj", model.mlp.Hidden, hidden))...).Name
 }
 
 // conv1D is pytorch_utils.py: Conv1D, a linear layer whose weight is stored

@@ -8,8 +8,8 @@ func init() {
 		class:   "GptOssForCausalLM",
 		classes: causalClasses("GptOss", sequenceClassification, tokenClassification),
 		unread:  []string{"experts_per_token", "swiglu_limit", "initial_context_length"},
-		build: func(b *builder, c *config, class string) {
-			gptOSS(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
+		build: func(modules *builder, cfg *config, class string) {
+			gptOSS(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 		},
 	})
 }
@@ -19,33 +19,33 @@ func init() {
 // beside the scores, keep its attention eager: it has no sdpa
 // (modeling_gpt_oss.py: _supports_sdpa). num_experts, the alias, wins over
 // num_local_experts.
-func gptOSS(c *config) *decoder {
-	h := c.pos(2880, "hidden_size")
-	a := groupedAttention(c, h, headDefaults{q: 64, kv: 8, dim: 64})
-	a.bias = c.bool(true, "attention_bias")
-	a.outBias = a.bias
-	a.sinks, a.eager = true, true
-	experts := routed(c, moe{
-		dim: h, hidden: c.pos(2880, "intermediate_size"),
-		experts: c.pos(128, "num_experts", "num_local_experts"), activation: c.str("silu", "hidden_act"),
+func gptOSS(cfg *config) *decoder {
+	hidden := cfg.pos(2880, "hidden_size")
+	attn := groupedAttention(cfg, hidden, headDefaults{q: 64, kv: 8, dim: 64})
+	attn.bias = cfg.bool(true, "attention_bias")
+	attn.outBias = attn.bias
+	attn.sinks, attn.eager = true, true
+	experts := routed(cfg, moe{
+		dim: hidden, hidden: cfg.pos(2880, "intermediate_size"),
+		experts: cfg.pos(128, "num_experts", "num_local_experts"), activation: cfg.str("silu", "hidden_act"),
 	}, 4)
-	layers := c.count(36, "num_hidden_layers")
+	layers := cfg.count(36, "num_hidden_layers")
 	return &decoder{
-		hidden: h, vocab: c.pos(201088, "vocab_size"), layers: layers,
+		hidden: hidden, vocab: cfg.pos(201088, "vocab_size"), layers: layers,
 		norm:      modelgraph.RMSNorm,
-		attention: a.windows(layerTypes(c, layers, alternate), window(c, 128)),
+		attention: attn.windows(layerTypes(cfg, layers, alternate), window(cfg, 128)),
 		ffn:       func(int64) part { return experts.gptOSS() },
-		rotary:    rotary(a.headDim),
+		rotary:    rotary(attn.headDim),
 	}
 }
 
 // gptOSS lays the experts out as GptOssExperts does: input first, with
 // biases, behind a router with a bias.
-func (m moe) gptOSS() part {
-	return part{op: m.op(), params: join(linear("router", m.dim, m.experts, true), []modelgraph.Tensor{
-		tensor("experts.gate_up_proj", m.experts, m.dim, 2*m.hidden),
-		tensor("experts.gate_up_proj_bias", m.experts, 2*m.hidden),
-		tensor("experts.down_proj", m.experts, m.hidden, m.dim),
-		tensor("experts.down_proj_bias", m.experts, m.dim),
+func (experts moe) gptOSS() part {
+	return part{op: experts.op(), params: join(linear("router", experts.dim, experts.experts, true), []modelgraph.Tensor{
+		tensor("experts.gate_up_proj", experts.experts, experts.dim, 2*experts.hidden),
+		tensor("experts.gate_up_proj_bias", experts.experts, 2*experts.hidden),
+		tensor("experts.down_proj", experts.experts, experts.hidden, experts.dim),
+		tensor("experts.down_proj_bias", experts.experts, experts.dim),
 	})}
 }

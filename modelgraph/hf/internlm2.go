@@ -7,8 +7,8 @@ func init() {
 		types:   []string{"internlm2"},
 		class:   "InternLM2ForCausalLM",
 		classes: []string{"InternLM2ForCausalLM", "InternLM2Model", "InternLM2ForSequenceClassification"},
-		build: func(b *builder, c *config, class string) {
-			readInternLM2(c).build(b, c, class)
+		build: func(modules *builder, cfg *config, class string) {
+			readInternLM2(cfg).build(modules, cfg, class)
 		},
 	})
 }
@@ -23,81 +23,81 @@ type internLM2 struct {
 }
 
 // readInternLM2 reads an InternLM2Config (configuration_internlm2.py).
-func readInternLM2(c *config) *internLM2 {
-	h, f := c.pos(4096, "hidden_size"), c.pos(11008, "intermediate_size")
-	q := equalHeads(c, h, 32, "num_attention_heads")
-	q.KVHeads = c.optional(q.Heads, "num_key_value_heads")
+func readInternLM2(cfg *config) *internLM2 {
+	hidden, inner := cfg.pos(4096, "hidden_size"), cfg.pos(11008, "intermediate_size")
+	q := equalHeads(cfg, hidden, 32, "num_attention_heads")
+	q.KVHeads = cfg.optional(q.Heads, "num_key_value_heads")
 	if q.Heads%q.KVHeads != 0 {
-		c.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", q.KVHeads, q.Heads)
+		cfg.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", q.KVHeads, q.Heads)
 	}
 	q.Fused, q.Rope = true, true
-	bias := c.bool(true, "bias")
+	bias := cfg.bool(true, "bias")
 	return &internLM2{
-		hidden: h, vocab: c.pos(103168, "vocab_size"), layers: c.count(32, "num_hidden_layers"),
-		tied: c.bool(false, "tie_word_embeddings"),
+		hidden: hidden, vocab: cfg.pos(103168, "vocab_size"), layers: cfg.count(32, "num_hidden_layers"),
+		tied: cfg.bool(false, "tie_word_embeddings"),
 		attention: part{
 			op:      q,
-			params:  join(linear("wqkv", h, h+2*q.KVHeads*q.HeadDim, bias), linear("wo", h, h, bias)),
+			params:  join(linear("wqkv", hidden, hidden+2*q.KVHeads*q.HeadDim, bias), linear("wo", hidden, hidden, bias)),
 			buffers: []modelgraph.Tensor{buffer("rotary_emb.inv_freq", modelgraph.F32, (q.HeadDim+1)/2)},
 		},
 		feedForward: part{
-			op:     modelgraph.MLP{Dim: h, Hidden: f, Gated: true, Activation: c.str("silu", "hidden_act")},
-			params: join(linear("w1", h, f, false), linear("w3", h, f, false), linear("w2", f, h, false)),
+			op:     modelgraph.MLP{Dim: hidden, Hidden: inner, Gated: true, Activation: cfg.str("silu", "hidden_act")},
+			params: join(linear("w1", hidden, inner, false), linear("w3", hidden, inner, false), linear("w2", inner, hidden, false)),
 		},
 	}
 }
 
 // cached keeps the cosines and sines of every position in every layer, as
 // the older copy of the code in InternVL's repositories does.
-func (m *internLM2) cached(positions int64) {
-	a, _ := m.attention.op.(modelgraph.Attention)
-	m.attention.buffers = append(m.attention.buffers,
+func (model *internLM2) cached(positions int64) {
+	a, _ := model.attention.op.(modelgraph.Attention)
+	model.attention.buffers = append(model.attention.buffers,
 		tensor("rotary_emb.cos_cached", positions, a.HeadDim), tensor("rotary_emb.sin_cached", positions, a.HeadDim))
 }
 
 // build adds the modules of a class.
-func (m *internLM2) build(b *builder, c *config, class string) {
+func (model *internLM2) build(modules *builder, cfg *config, class string) {
 	path := "model"
 	if baseClass(class) {
 		path = ""
 	}
-	m.stack(b, path)
+	model.stack(modules, path)
 	switch {
 	case baseClass(class):
 	case isTask(class, sequenceClassification):
-		addDecoderTask(b, c, class, m.hidden)
+		addDecoderTask(modules, cfg, class, model.hidden)
 	default:
 		owner := ""
-		if m.tied {
+		if model.tied {
 			owner = dot(path, "tok_embeddings.weight")
 		}
-		addVocabHead(b, "output", m.hidden, m.vocab, owner)
+		addVocabHead(modules, "output", model.hidden, model.vocab, owner)
 	}
 }
 
 // stack adds InternLM2Model at path; the blocks are a no-split class.
-func (m *internLM2) stack(b *builder, path string) {
-	b.hidden = addTable(b, dot(path, "tok_embeddings"), m.vocab, m.hidden, "")
-	for i := range m.layers {
+func (model *internLM2) stack(modules *builder, path string) {
+	modules.hidden = addTable(modules, dot(path, "tok_embeddings"), model.vocab, model.hidden, "")
+	for i := range model.layers {
 		name := indexed(dot(path, "layers"), i)
-		b.unit(name, func() { m.block(b, name) })
+		modules.unit(name, func() { model.block(modules, name) })
 	}
-	b.hidden = m.norm(b, dot(path, "norm"), b.hidden)
+	modules.hidden = model.norm(modules, dot(path, "norm"), modules.hidden)
 }
 
 // block adds an InternLM2DecoderLayer in the order it registers its modules.
-func (m *internLM2) block(b *builder, name string) {
+func (model *internLM2) block(modules *builder, name string) {
 	attn, ffn := dot(name, "attention"), dot(name, "feed_forward")
 	attnNorm, ffnNorm := dot(name, "attention_norm"), dot(name, "ffn_norm")
-	residual := b.hidden
-	b.add(attn, m.attention.op, []string{attnNorm, residual}, join(m.attention.params)...).Buffers = join(m.attention.buffers)
-	b.add(ffn, m.feedForward.op, []string{ffnNorm, attn}, join(m.feedForward.params)...)
-	m.norm(b, attnNorm, residual)
-	m.norm(b, ffnNorm, attn)
-	b.hidden = ffn
+	residual := modules.hidden
+	modules.add(attn, model.attention.op, []string{attnNorm, residual}, join(model.attention.params)...).Buffers = join(model.attention.buffers)
+	modules.add(ffn, model.feedForward.op, []string{ffnNorm, attn}, join(model.feedForward.params)...)
+	model.norm(modules, attnNorm, residual)
+	model.norm(modules, ffnNorm, attn)
+	modules.hidden = ffn
 }
 
-func (m *internLM2) norm(b *builder, name, input string) string {
-	op := modelgraph.Norm{Dim: m.hidden, Style: modelgraph.RMSNorm}
-	return b.add(name, op, []string{input}, tensor("weight", m.hidden)).Name
+func (model *internLM2) norm(modules *builder, name, input string) string {
+	op := modelgraph.Norm{Dim: model.hidden, Style: modelgraph.RMSNorm}
+	return modules.add(name, op, []string{input}, tensor("weight", model.hidden)).Name
 }

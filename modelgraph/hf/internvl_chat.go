@@ -15,10 +15,10 @@ func init() {
 			"template", "dynamic_image_size", "use_thumbnail", "ps_version", "min_dynamic_patch", "max_dynamic_patch",
 			"pad2square", "image_fold", "hidden_size", "system_message", "use_backbone_lora", "use_llm_lora",
 		},
-		build: func(b *builder, c *config, _ string) {
-			readInternVLChat(c).build(b)
+		build: func(modules *builder, cfg *config, _ string) {
+			readInternVLChat(cfg).build(modules)
 		},
-		maxSeq: func(c *config) int64 { return c.sub("llm_config").dim(0, "max_position_embeddings") },
+		maxSeq: func(cfg *config) int64 { return cfg.sub("llm_config").dim(0, "max_position_embeddings") },
 	})
 }
 
@@ -38,24 +38,24 @@ type internVLChat struct {
 	// image names the tower's hidden state that the language model gets.
 	image func(states []string) string
 	// text adds the language model and names its token embedding.
-	text func(b *builder) string
+	text func(modules *builder) string
 }
 
 // readInternVLChat reads an InternVLChatConfig.
-func readInternVLChat(c *config) *internVLChat {
+func readInternVLChat(cfg *config) *internVLChat {
 	force := int64(0)
-	if c.dim(0, "force_image_size") != 0 {
-		force = side(c, 448, "force_image_size")
+	if cfg.dim(0, "force_image_size") != 0 {
+		force = side(cfg, 448, "force_image_size")
 	}
-	m := &internVLChat{tower: readInternViT(c.sub("vision_config"), force)}
-	if m.tower.image.count() == 0 {
-		c.fail("force_image_size", "%d pixels hold no patch of %d × %d", force, m.tower.table.height, m.tower.table.width)
+	chat := &internVLChat{tower: readInternViT(cfg.sub("vision_config"), force)}
+	if chat.tower.image.count() == 0 {
+		cfg.fail("force_image_size", "%d pixels hold no patch of %d × %d", force, chat.tower.table.height, chat.tower.table.width)
 	}
-	m.shuffle = pixelShuffle(c, m.tower.image)
-	m.wide = c.product("downsample_ratio", m.shuffle*m.shuffle, m.tower.dim)
-	m.image = func(states []string) string { return hiddenState(c, "select_layer", states) }
-	m.readText(c.sub("llm_config"))
-	return m
+	chat.shuffle = pixelShuffle(cfg, chat.tower.image)
+	chat.wide = cfg.product("downsample_ratio", chat.shuffle*chat.shuffle, chat.tower.dim)
+	chat.image = func(states []string) string { return hiddenState(cfg, "select_layer", states) }
+	chat.readText(cfg.sub("llm_config"))
+	return chat
 }
 
 // chatModels are the language models of Transformers that llm_config may
@@ -72,50 +72,50 @@ var chatModels = map[string]func(*config) *decoder{
 const internLM2Class = "InternLM2ForCausalLM"
 
 // readText reads the language model that llm_config's architectures names.
-func (m *internVLChat) readText(c *config) {
+func (chat *internVLChat) readText(cfg *config) {
 	class := ""
-	if names := c.strs("architectures"); len(names) > 0 {
+	if names := cfg.strs("architectures"); len(names) > 0 {
 		class = names[0]
 	}
 	const path = "language_model.model"
 	switch read := chatModels[class]; {
 	case class == internLM2Class:
-		llm := readInternLM2(c)
-		llm.cached(c.pos(2048, "max_position_embeddings"))
-		m.out = llm.hidden
-		m.text = func(b *builder) string {
-			llm.stack(b, path)
-			addVocabHead(b, "language_model.output", llm.hidden, llm.vocab, "")
+		llm := readInternLM2(cfg)
+		llm.cached(cfg.pos(2048, "max_position_embeddings"))
+		chat.out = llm.hidden
+		chat.text = func(modules *builder) string {
+			llm.stack(modules, path)
+			addVocabHead(modules, "language_model.output", llm.hidden, llm.vocab, "")
 			return path + ".tok_embeddings"
 		}
 	case read != nil:
-		llm := read(c)
-		m.out = llm.hidden
-		m.text = func(b *builder) string {
-			llm.build(b, path)
-			addVocabHead(b, "language_model.lm_head", llm.hidden, llm.vocab, "")
+		llm := read(cfg)
+		chat.out = llm.hidden
+		chat.text = func(modules *builder) string {
+			llm.build(modules, path)
+			addVocabHead(modules, "language_model.lm_head", llm.hidden, llm.vocab, "")
 			return path + ".embed_tokens"
 		}
 	default:
-		c.fail("architectures[0]", "%q is not a language model that is known here (known: %s, %s)",
+		cfg.fail("architectures[0]", "%q is not a language model that is known here (known: %s, %s)",
 			class, internLM2Class, strings.Join(slices.Sorted(maps.Keys(chatModels)), ", "))
 	}
 }
 
 // build adds the modules. The projector stands last but feeds the language
 // model's first block.
-func (m *internVLChat) build(b *builder) {
-	if m.text == nil {
+func (chat *internVLChat) build(modules *builder) {
+	if chat.text == nil {
 		return // the config is at fault
 	}
-	image := m.image(m.tower.build(b, "vision_model"))
-	from := len(b.layers)
-	embed := m.text(b)
-	b.on(imageStream(max(1, m.tower.image.count()/(m.shuffle*m.shuffle))), func() {
-		image = addLayerNorm(b, "mlp1.0", m.wide, image)
-		image = addLinear(b, "mlp1.1", m.wide, m.out, "gelu", image)
-		b.empty("mlp1.2") // GELU
-		image = addLinear(b, "mlp1.3", m.out, m.out, "", image)
+	image := chat.image(chat.tower.build(modules, "vision_model"))
+	from := len(modules.layers)
+	embed := chat.text(modules)
+	modules.on(imageStream(max(1, chat.tower.image.count()/(chat.shuffle*chat.shuffle))), func() {
+		image = addLayerNorm(modules, "mlp1.0", chat.wide, image)
+		image = addLinear(modules, "mlp1.1", chat.wide, chat.out, "gelu", image)
+		modules.empty("mlp1.2") // GELU
+		image = addLinear(modules, "mlp1.3", chat.out, chat.out, "", image)
 	})
-	feed(b, from, embed, image)
+	feed(modules, from, embed, image)
 }

@@ -12,28 +12,28 @@ type internViT struct {
 }
 
 // internVLVision reads an InternVLVisionConfig.
-func internVLVision(c *config) *internViT {
-	c.kind("internvl_vision")
-	h := c.pos(1024, "hidden_size")
-	norm := internNorm(c, "layer_norm")
-	op := visionAttention(c, h, 16, "num_attention_heads")
+func internVLVision(cfg *config) *internViT {
+	cfg.kind("internvl_vision")
+	hidden := cfg.pos(1024, "hidden_size")
+	norm := internNorm(cfg, "layer_norm")
+	op := visionAttention(cfg, hidden, 16, "num_attention_heads")
 	op.LayerScale = true
-	bias := c.bool(false, "attention_bias")
-	params := join(linear("q_proj", h, h, bias), linear("k_proj", h, h, bias),
-		linear("v_proj", h, h, bias), linear("projection_layer", h, h, true))
-	if c.bool(false, "use_qk_norm") {
+	bias := cfg.bool(false, "attention_bias")
+	params := join(linear("q_proj", hidden, hidden, bias), linear("k_proj", hidden, hidden, bias),
+		linear("v_proj", hidden, hidden, bias), linear("projection_layer", hidden, hidden, true))
+	if cfg.bool(false, "use_qk_norm") {
 		op.QKNorm, op.QKNormWhole = modelgraph.RMSNorm, true
-		params = append(params, tensor("q_norm.weight", h), tensor("k_norm.weight", h))
+		params = append(params, tensor("q_norm.weight", hidden), tensor("k_norm.weight", hidden))
 	}
 	return &internViT{
-		grid: patches(c, 448, 14), channels: c.pos(3, "num_channels"), dim: h,
-		maskToken: c.bool(false, "use_mask_token"),
-		positions: c.bool(true, "use_absolute_position_embeddings"),
-		ln:        !c.bool(true, "use_mean_pooling"),
+		grid: patches(cfg, 448, 14), channels: cfg.pos(3, "num_channels"), dim: hidden,
+		maskToken: cfg.bool(false, "use_mask_token"),
+		positions: cfg.bool(true, "use_absolute_position_embeddings"),
+		ln:        !cfg.bool(true, "use_mean_pooling"),
 		stack: &visionStack{
-			dim: h, layers: c.count(24, "num_hidden_layers"), norm: norm,
+			dim: hidden, layers: cfg.count(24, "num_hidden_layers"), norm: norm,
 			attention: func(int64) part { return part{op: op, params: params} },
-			mlp:       layerScaled(denseMLP(c, h, 4096, "gelu")),
+			mlp:       layerScaled(denseMLP(cfg, hidden, 4096, "gelu")),
 			attnNorm:  "layernorm_before", attn: "attention", mlpNorm: "layernorm_after", mlpName: "mlp",
 			order:  []string{"attention", "mlp", "layernorm_before", "layernorm_after"},
 			scales: []string{"lambda_1", "lambda_2"},
@@ -43,39 +43,39 @@ func internVLVision(c *config) *internViT {
 
 // build adds the tower at path and names its hidden states. Only the blocks
 // are a no-split class: each bare parameter of the embeddings is a unit.
-func (v *internViT) build(b *builder, path string) []string {
+func (tower *internViT) build(modules *builder, path string) []string {
 	var states []string
-	b.on(imageStream(v.grid.count()+1), func() { // the class token comes first
+	modules.on(imageStream(tower.grid.count()+1), func() { // the class token comes first
 		embeddings := dot(path, "embeddings")
 		bare := func(name string, rows int64) string {
-			return b.add(dot(embeddings, name), modelgraph.Parameter{}, nil, tensor("", 1, rows, v.dim)).Name
+			return modules.add(dot(embeddings, name), modelgraph.Parameter{}, nil, tensor("", 1, rows, tower.dim)).Name
 		}
 		extra := []string{bare("cls_token", 1)}
-		if v.maskToken { // stands for hidden patches in pre-training only
+		if tower.maskToken { // stands for hidden patches in pre-training only
 			bare("mask_token", 1)
 		}
-		if v.positions {
-			extra = append(extra, bare("position_embeddings", v.grid.count()+1))
+		if tower.positions {
+			extra = append(extra, bare("position_embeddings", tower.grid.count()+1))
 		}
-		b.hidden = v.grid.embed(b, dot(embeddings, "patch_embeddings.projection"), v.channels, v.dim)
-		states = v.stack.build(b, dot(path, "encoder.layer"), true, extra...)
-		if v.ln {
-			states[len(states)-1] = addLayerNorm(b, dot(path, "layernorm"), v.dim, b.hidden)
+		modules.hidden = tower.grid.embed(modules, dot(embeddings, "patch_embeddings.projection"), tower.channels, tower.dim)
+		states = tower.stack.build(modules, dot(path, "encoder.layer"), true, extra...)
+		if tower.ln {
+			states[len(states)-1] = addLayerNorm(modules, dot(path, "layernorm"), tower.dim, modules.hidden)
 		} else {
-			b.empty(dot(path, "layernorm")) // nn.Identity
+			modules.empty(dot(path, "layernorm")) // nn.Identity
 		}
 	})
 	return states
 }
 
 // internNorm reads norm_type.
-func internNorm(c *config, def string) modelgraph.NormStyle {
-	switch name := c.str(def, "norm_type"); name {
+func internNorm(cfg *config, def string) modelgraph.NormStyle {
+	switch name := cfg.str(def, "norm_type"); name {
 	case "layer_norm":
 		return modelgraph.LayerNorm
 	case "rms_norm":
 	default:
-		c.fail("norm_type", "%q is not layer_norm or rms_norm", name)
+		cfg.fail("norm_type", "%q is not layer_norm or rms_norm", name)
 	}
 	return modelgraph.RMSNorm
 }

@@ -14,10 +14,10 @@ type llamaType struct {
 	tied    tying
 	unread  []string
 	// adapt changes the decoder's parts where the type is not a llama's.
-	adapt func(c *config, a *attention, m *mlp)
+	adapt func(cfg *config, attn *attention, ffn *mlp)
 	// windows are the layers that slide where layer_types does not say; nil
 	// where the type has no windows.
-	windows func(c *config) func(layer int64) bool
+	windows func(cfg *config) func(layer int64) bool
 	window  int64 // the default of sliding_window; 0: none
 }
 
@@ -38,56 +38,56 @@ func init() {
 		}
 		register(family{
 			types: []string{t.model}, class: classes[0], classes: classes, unread: t.unread,
-			build: func(b *builder, c *config, class string) { t.build(b, c, class) },
+			build: func(modules *builder, cfg *config, class string) { t.build(modules, cfg, class) },
 		})
 	}
 }
 
 // build adds the modules. The five sizes must be given: each type has its own
 // defaults.
-func (t *llamaType) build(b *builder, c *config, class string) {
+func (t *llamaType) build(modules *builder, cfg *config, class string) {
 	missing := ""
-	for _, n := range llamaFields {
-		if c.has(n) || c.null(n) {
-			c.pos(1, n)
+	for _, name := range llamaFields {
+		if cfg.has(name) || cfg.null(name) {
+			cfg.pos(1, name)
 		} else {
-			missing = n
+			missing = name
 		}
 	}
 	if missing != "" {
-		c.fail(missing, "it is absent, and the default of a %s is not known here: write it into the file", t.model)
+		cfg.fail(missing, "it is absent, and the default of a %s is not known here: write it into the file", t.model)
 	}
 	tie := t.tied == tied
-	if t.tied != mustSay || c.has("tie_word_embeddings") {
-		tie = c.bool(tie, "tie_word_embeddings")
+	if t.tied != mustSay || cfg.has("tie_word_embeddings") {
+		tie = cfg.bool(tie, "tie_word_embeddings")
 	} else if !baseClass(class) {
-		c.fail("tie_word_embeddings", "it is absent, and copies of the code of a %s differ in what that means: write true or false into the file", t.model)
+		cfg.fail("tie_word_embeddings", "it is absent, and copies of the code of a %s differ in what that means: write true or false into the file", t.model)
 	}
-	if t.model == "eurobert" && !baseClass(class) && c.bool(false, "mlp_bias") {
-		c.fail("mlp_bias", "a head with a bias is not known here")
+	if t.model == "eurobert" && !baseClass(class) && cfg.bool(false, "mlp_bias") {
+		cfg.fail("mlp_bias", "a head with a bias is not known here")
 	}
-	t.decoder(c).causal(b, c, class, tie)
+	t.decoder(cfg).causal(modules, cfg, class, tie)
 }
 
-func (t *llamaType) decoder(c *config) *decoder {
-	h, layers := c.pos(1, "hidden_size"), c.count(1, "num_hidden_layers")
+func (t *llamaType) decoder(cfg *config) *decoder {
+	hidden, layers := cfg.pos(1, "hidden_size"), cfg.count(1, "num_hidden_layers")
 	def := t.heads
 	def.q = 1
-	a := groupedAttention(c, h, def)
-	m := gatedMLP(c, h, 1, "silu")
+	attn := groupedAttention(cfg, hidden, def)
+	ffn := gatedMLP(cfg, hidden, 1, "silu")
 	if t.adapt != nil {
-		t.adapt(c, &a, &m)
+		t.adapt(cfg, &attn, &ffn)
 	}
 	d := &decoder{
-		hidden: h, vocab: c.pos(1, "vocab_size"), layers: layers,
+		hidden: hidden, vocab: cfg.pos(1, "vocab_size"), layers: layers,
 		norm:      modelgraph.RMSNorm,
-		attention: func(int64) part { return a.part() },
-		ffn:       func(int64) part { return m.part() },
-		rotary:    rotary(a.headDim),
+		attention: func(int64) part { return attn.part() },
+		ffn:       func(int64) part { return ffn.part() },
+		rotary:    rotary(attn.headDim),
 	}
 	if t.windows != nil {
-		slides := t.windows(c)
-		d.attention = a.windows(layerTypes(c, layers, slides), window(c, t.window))
+		slides := t.windows(cfg)
+		d.attention = attn.windows(layerTypes(cfg, layers, slides), window(cfg, t.window))
 	}
 	if t.model == "baichuan" {
 		d.rotary = modelgraph.Layer{} // in every block, and nothing is saved

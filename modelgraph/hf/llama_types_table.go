@@ -8,34 +8,34 @@ var llamaTypes = []*llamaType{
 		model: "baichuan", name: "Baichuan", // modeling_baichuan.py: Attention
 		classes: []string{"BaichuanForCausalLM", "BaiChuanForCausalLM"},
 		unread:  []string{"gradient_checkpointing"},
-		adapt: func(c *config, a *attention, _ *mlp) {
-			if c.has("num_key_value_heads") && a.kvHeads != a.heads {
-				c.fail("num_key_value_heads", "%d for num_attention_heads %d: a baichuan has as many", a.kvHeads, a.heads)
+		adapt: func(cfg *config, attn *attention, _ *mlp) {
+			if cfg.has("num_key_value_heads") && attn.kvHeads != attn.heads {
+				cfg.fail("num_key_value_heads", "%d for num_attention_heads %d: a baichuan has as many", attn.kvHeads, attn.heads)
 			}
-			a.packed = true
-			a.eager = !c.has("max_position_embeddings") // 13B: ALiBi
+			attn.packed = true
+			attn.eager = !cfg.has("max_position_embeddings") // 13B: ALiBi
 		},
 	},
 	{
 		model: "cwm", name: "Cwm", heads: headDefaults{kv: 8, dim: 128}, window: 8192,
-		adapt:   func(c *config, _ *attention, m *mlp) { m.bias = c.bool(false, "mlp_bias") },
+		adapt:   func(cfg *config, _ *attention, ffn *mlp) { ffn.bias = cfg.bool(false, "mlp_bias") },
 		windows: func(*config) func(int64) bool { return func(i int64) bool { return i%4 != 0 } },
 	},
 	{
 		model: "ernie4_5", name: "Ernie4_5", heads: headDefaults{kv: 2, dim: 128}, tied: tied,
 		classes: append(causalClasses("Ernie4_5"), "Ernie4_5_ForCausalLM"), // the name in the first repositories
 		unread:  []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"},
-		adapt: func(c *config, a *attention, m *mlp) {
-			a.bias = c.flag("use_bias")
-			a.outBias, m.bias = a.bias, a.bias
+		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+			attn.bias = cfg.flag("use_bias")
+			attn.outBias, ffn.bias = attn.bias, attn.bias
 		},
 	},
 	{
 		model: "eurobert", name: "EuroBert", classes: []string{"EuroBertForMaskedLM", "EuroBertModel"},
 		unread: []string{"classifier_pooling", "clf_pooling", "mask_token"},
-		adapt: func(c *config, a *attention, m *mlp) {
-			llamaBiases(c, a, m)
-			a.bidirectional = true
+		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+			llamaBiases(cfg, attn, ffn)
+			attn.bidirectional = true
 		},
 	},
 	{
@@ -44,50 +44,50 @@ var llamaTypes = []*llamaType{
 	},
 	{
 		model: "helium", name: "Helium", heads: headDefaults{kv: 20, dim: 128},
-		adapt: func(c *config, a *attention, m *mlp) {
-			llamaBiases(c, a, m)
-			a.outBias = false
-			if a.heads*a.headDim != a.dim {
-				c.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", a.headDim, a.heads, a.dim)
+		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+			llamaBiases(cfg, attn, ffn)
+			attn.outBias = false
+			if attn.heads*attn.headDim != attn.dim {
+				cfg.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", attn.headDim, attn.heads, attn.dim)
 			}
 		},
 	},
 	{
 		model: "internlm3", name: "InternLM3", heads: headDefaults{kv: 32}, // modeling_internlm3.py
-		adapt: func(c *config, a *attention, m *mlp) {
-			a.bias = c.flag("qkv_bias")
-			a.outBias = c.flag("bias")
-			m.bias = a.outBias
+		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+			attn.bias = cfg.flag("qkv_bias")
+			attn.outBias = cfg.flag("bias")
+			ffn.bias = attn.outBias
 		},
 	},
 	{
 		model: "minicpm", name: "MiniCPM", tied: mustSay, // modeling_minicpm.py: scaled sums and logits
 		unread: []string{"scale_emb", "dim_model_base", "scale_depth"},
-		adapt: func(c *config, a *attention, _ *mlp) {
-			a.bias = c.bool(false, "attention_bias")
-			a.outBias = a.bias
+		adapt: func(cfg *config, attn *attention, _ *mlp) {
+			attn.bias = cfg.bool(false, "attention_bias")
+			attn.outBias = attn.bias
 		},
 	},
 	{
 		model: "ministral", name: "Ministral", heads: headDefaults{kv: 8}, window: 4096,
-		windows: func(c *config) func(int64) bool {
-			slides := !c.null("sliding_window")
+		windows: func(cfg *config) func(int64) bool {
+			slides := !cfg.null("sliding_window")
 			return func(int64) bool { return slides }
 		},
 	},
 	{
 		model: "ministral3", name: "Ministral3", heads: headDefaults{kv: 8, dim: 128},
-		windows: func(c *config) func(int64) bool {
-			slides := c.has("sliding_window")
+		windows: func(cfg *config) func(int64) bool {
+			slides := cfg.has("sliding_window")
 			return func(int64) bool { return slides }
 		},
 	},
 	{
 		model: "seed_oss", name: "SeedOss", heads: headDefaults{kv: 8, dim: 128},
-		adapt: func(c *config, a *attention, m *mlp) {
-			a.bias = c.bool(true, "attention_bias")
-			a.outBias = c.bool(false, "attention_out_bias")
-			m.bias = c.bool(false, "mlp_bias")
+		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+			attn.bias = cfg.bool(true, "attention_bias")
+			attn.outBias = cfg.bool(false, "attention_out_bias")
+			ffn.bias = cfg.bool(false, "mlp_bias")
 		},
 	},
 	{
@@ -101,8 +101,8 @@ var llamaTypes = []*llamaType{
 }
 
 // llamaBiases are attention_bias and mlp_bias, as a llama has them.
-func llamaBiases(c *config, a *attention, m *mlp) {
-	a.bias = c.bool(false, "attention_bias")
-	a.outBias = a.bias
-	m.bias = c.bool(false, "mlp_bias")
+func llamaBiases(cfg *config, attn *attention, ffn *mlp) {
+	attn.bias = cfg.bool(false, "attention_bias")
+	attn.outBias = attn.bias
+	ffn.bias = cfg.bool(false, "mlp_bias")
 }

@@ -7,24 +7,24 @@ func init() {
 		types:   []string{"mistral"},
 		class:   "MistralForCausalLM",
 		classes: causalClasses("Mistral", sequenceClassification, tokenClassification, questionAnswering),
-		build: func(b *builder, c *config, class string) {
-			mistral(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
+		build: func(modules *builder, cfg *config, class string) {
+			mistral(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 		},
 	})
 }
 
 // mistral reads a MistralConfig (configuration_mistral.py): a llama whose
 // every layer has the same sliding window.
-func mistral(c *config) *decoder {
-	h := c.pos(4096, "hidden_size")
-	a := groupedAttention(c, h, headDefaults{q: 32, kv: 8})
-	a.window = window(c, 4096)
-	mlp := gatedMLP(c, h, 14336, "silu")
+func mistral(cfg *config) *decoder {
+	hidden := cfg.pos(4096, "hidden_size")
+	attn := groupedAttention(cfg, hidden, headDefaults{q: 32, kv: 8})
+	attn.window = window(cfg, 4096)
+	mlp := gatedMLP(cfg, hidden, 14336, "silu")
 	return &decoder{
-		hidden: h, vocab: c.pos(32000, "vocab_size"), layers: c.count(32, "num_hidden_layers"),
+		hidden: hidden, vocab: cfg.pos(32000, "vocab_size"), layers: cfg.count(32, "num_hidden_layers"),
 		norm:      modelgraph.RMSNorm,
-		attention: func(int64) part { return a.part() },
+		attention: func(int64) part { return attn.part() },
 		ffn:       func(int64) part { return mlp.part() },
-		rotary:    rotary(a.headDim),
+		rotary:    rotary(attn.headDim),
 	}
 }

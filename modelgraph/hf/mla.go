@@ -15,27 +15,27 @@ type latent struct {
 	bias                                         bool
 }
 
-func latentAttention(c *config, hidden int64) latent {
-	a := latent{
-		dim: hidden, heads: c.pos(128, "num_attention_heads"), kvRank: c.pos(512, "kv_lora_rank"),
-		nope: c.dim(128, "qk_nope_head_dim"), rope: c.pos(64, "qk_rope_head_dim"), value: c.pos(128, "v_head_dim"),
-		bias: c.bool(false, "attention_bias"),
+func latentAttention(cfg *config, hidden int64) latent {
+	attn := latent{
+		dim: hidden, heads: cfg.pos(128, "num_attention_heads"), kvRank: cfg.pos(512, "kv_lora_rank"),
+		nope: cfg.dim(128, "qk_nope_head_dim"), rope: cfg.pos(64, "qk_rope_head_dim"), value: cfg.pos(128, "v_head_dim"),
+		bias: cfg.bool(false, "attention_bias"),
 	}
-	if !c.null("q_lora_rank") {
-		a.qRank = c.pos(1536, "q_lora_rank")
+	if !cfg.null("q_lora_rank") {
+		attn.qRank = cfg.pos(1536, "q_lora_rank")
 	}
-	if kv := c.orNull(128, a.heads, "num_key_value_heads"); c.has("num_key_value_heads") && a.heads%kv != 0 {
-		c.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", kv, a.heads)
+	if kv := cfg.orNull(128, attn.heads, "num_key_value_heads"); cfg.has("num_key_value_heads") && attn.heads%kv != 0 {
+		cfg.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", kv, attn.heads)
 	}
-	c.product("qk_nope_head_dim", a.heads, a.nope+a.rope+a.value)
-	return a
+	cfg.product("qk_nope_head_dim", attn.heads, attn.nope+attn.rope+attn.value)
+	return attn
 }
 
-func (a latent) part() part {
+func (attn latent) part() part {
 	op := modelgraph.Attention{
-		Dim: a.dim, Heads: a.heads, KVHeads: a.heads, HeadDim: a.nope + a.rope, ValueDim: a.value,
-		QRank: a.qRank, KVRank: a.kvRank, RopeDim: a.rope, Rope: true,
+		Dim: attn.dim, Heads: attn.heads, KVHeads: attn.heads, HeadDim: attn.nope + attn.rope, ValueDim: attn.value,
+		QRank: attn.qRank, KVRank: attn.kvRank, RopeDim: attn.rope, Rope: true,
 	}
 	biased := []string{"q_a_proj", "kv_a_proj_with_mqa", "o_proj"}
-	return part{op: op, params: modelgraph.Params(op, func(linear string) bool { return a.bias && slices.Contains(biased, linear) })}
+	return part{op: op, params: modelgraph.Params(op, func(linear string) bool { return attn.bias && slices.Contains(biased, linear) })}
 }

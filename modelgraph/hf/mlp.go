@@ -11,11 +11,11 @@ type mlp struct {
 }
 
 // gatedMLP reads intermediate_size and hidden_act with the family's defaults.
-func gatedMLP(c *config, dim, hidden int64, activation string) mlp {
-	return mlp{dim: dim, hidden: c.pos(hidden, "intermediate_size"), activation: c.str(activation, "hidden_act")}
+func gatedMLP(cfg *config, dim, hidden int64, activation string) mlp {
+	return mlp{dim: dim, hidden: cfg.pos(hidden, "intermediate_size"), activation: cfg.str(activation, "hidden_act")}
 }
 
-func (m mlp) part() part {
-	op := modelgraph.MLP{Dim: m.dim, Hidden: m.hidden, Gated: true, Fused: m.fused, Activation: m.activation}
-	return part{op: op, params: modelgraph.Params(op, func(string) bool { return m.bias })}
+func (ffn mlp) part() part {
+	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation}
+	return part{op: op, params: modelgraph.Params(op, func(string) bool { return ffn.bias })}
 }

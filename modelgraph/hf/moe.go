@@ -13,20 +13,22 @@ type moe struct {
 }
 
 // routed reads num_experts_per_tok and checks it against the experts.
-func routed(c *config, m moe, topK int64) moe {
-	m.topK = c.pos(topK, "num_experts_per_tok")
-	if m.experts > 0 && m.topK > m.experts {
-		c.fail("num_experts_per_tok", "a token cannot go to %d of %d experts", m.topK, m.experts)
+func routed(cfg *config, experts moe, topK int64) moe {
+	experts.topK = cfg.pos(topK, "num_experts_per_tok")
+	if experts.experts > 0 && experts.topK > experts.experts {
+		cfg.fail("num_experts_per_tok", "a token cannot go to %d of %d experts", experts.topK, experts.experts)
 	}
-	return m
+	return experts
 }
 
-func (m moe) op() modelgraph.MoE {
+func (experts moe) op() modelgraph.MoE {
 	return modelgraph.MoE{
-		Dim: m.dim, Hidden: m.hidden, Experts: m.experts, TopK: m.topK,
-		SharedHidden: m.shared, Activation: m.activation, FP32Routing: m.fp32Routing,
+		Dim: experts.dim, Hidden: experts.hidden, Experts: experts.experts, TopK: experts.topK,
+		SharedHidden: experts.shared, Activation: experts.activation, FP32Routing: experts.fp32Routing,
 	}
 }
 
 // part has the experts before the router, and after it what every token passes.
-func (m moe) part() part { return part{op: m.op(), params: modelgraph.Params(m.op(), nil)} }
+func (experts moe) part() part {
+	return part{op: experts.op(), params: modelgraph.Params(experts.op(), nil)}
+}

@@ -11,8 +11,8 @@ func init() {
 		types:   []string{"nemotron-nas"},
 		class:   "DeciLMForCausalLM",
 		classes: causalClasses("DeciLM", sequenceClassification, tokenClassification, questionAnswering),
-		build: func(b *builder, c *config, class string) {
-			nemotronNAS(c).causal(b, c, class, c.bool(false, "tie_word_embeddings"))
+		build: func(modules *builder, cfg *config, class string) {
+			nemotronNAS(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 		},
 	})
 }
@@ -20,17 +20,17 @@ func init() {
 // nemotronNAS reads a DeciLMConfig (NVIDIA's configuration_decilm.py and
 // block_config.py, code that the checkpoint brings): a llama whose layers
 // were searched one by one, down to layers that do nothing.
-func nemotronNAS(c *config) *decoder {
-	h := c.pos(4096, "hidden_size")
-	heads := c.pos(32, "num_attention_heads")
-	c.dividesHidden(h, heads)
-	blocks := deciBlocks(c, h, heads)
+func nemotronNAS(cfg *config) *decoder {
+	hidden := cfg.pos(4096, "hidden_size")
+	heads := cfg.pos(32, "num_attention_heads")
+	cfg.dividesHidden(hidden, heads)
+	blocks := deciBlocks(cfg, hidden, heads)
 	d := &decoder{
-		hidden: h, vocab: c.pos(32000, "vocab_size"), layers: int64(len(blocks)),
+		hidden: hidden, vocab: cfg.pos(32000, "vocab_size"), layers: int64(len(blocks)),
 		norm:   modelgraph.RMSNorm,
-		rotary: modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: h / heads}, Buffers: deciFrequencies("", h/heads)},
+		rotary: modelgraph.Layer{Op: modelgraph.Rotary{HeadDim: hidden / heads}, Buffers: deciFrequencies("", hidden/heads)},
 	}
-	d.custom = func(b *builder, name string, i int64) { d.deci(b, name, blocks[i]) }
+	d.custom = func(modules *builder, name string, i int64) { d.deci(modules, name, blocks[i]) }
 	return d
 }
 
@@ -38,18 +38,18 @@ func nemotronNAS(c *config) *decoder {
 type deciBlock struct{ attention, ffn part }
 
 // deciBlocks reads block_configs, one entry a layer.
-func deciBlocks(c *config, h, heads int64) []deciBlock {
-	entries := c.objects("block_configs")
-	layers := c.count(32, "num_hidden_layers")
+func deciBlocks(cfg *config, hidden, heads int64) []deciBlock {
+	entries := cfg.objects("block_configs")
+	layers := cfg.count(32, "num_hidden_layers")
 	if int64(len(entries)) != layers {
-		c.fail("block_configs", "%d entries for num_hidden_layers %d", len(entries), layers)
+		cfg.fail("block_configs", "%d entries for num_hidden_layers %d", len(entries), layers)
 		return nil
 	}
 	blocks := make([]deciBlock, layers)
-	for i, e := range entries {
+	for i, entry := range entries {
 		blocks[i] = deciBlock{
-			attention: deciAttention(c, e.sub("attention"), h, heads),
-			ffn:       deciFFN(c, e.sub("ffn"), h),
+			attention: deciAttention(cfg, entry.sub("attention"), hidden, heads),
+			ffn:       deciFFN(cfg, entry.sub("ffn"), hidden),
 		}
 	}
 	return blocks
@@ -59,9 +59,9 @@ func deciBlocks(c *config, h, heads int64) []deciBlock {
 // (modeling_decilm.py: DeciLMDecoderLayer). One with neither part hands the
 // hidden state on as it is; it is a module all the same, and must have a
 // device.
-func (d *decoder) deci(b *builder, name string, block deciBlock) {
+func (d *decoder) deci(modules *builder, name string, block deciBlock) {
 	if block.attention.op == nil && block.ffn.op == nil {
-		b.add(name, modelgraph.Opaque{}, []string{b.hidden})
+		modules.add(name, modelgraph.Opaque{}, []string{modules.hidden})
 		return
 	}
 	for _, s := range []struct {
@@ -71,92 +71,92 @@ func (d *decoder) deci(b *builder, name string, block deciBlock) {
 		if s.part.op == nil {
 			continue
 		}
-		d.addNorm(b, dot(name, s.norm), false, b.hidden, "")
-		d.add(b, dot(name, s.name), s.part, dot(name, s.norm), b.hidden)
-		b.hidden = dot(name, s.name)
+		d.addNorm(modules, dot(name, s.norm), false, modules.hidden, "")
+		d.add(modules, dot(name, s.name), s.part, dot(name, s.norm), modules.hidden)
+		modules.hidden = dot(name, s.name)
 	}
 }
 
 // deciAttention is DeciLMAttention, with frequencies of its own in every
 // layer, or the single matrix of DeciLMLinearAttention. Only the sinks that
 // no kernel knows make it eager; flash attention is used where installed.
-func deciAttention(c, a *config, h, heads int64) part {
+func deciAttention(cfg, a *config, hidden, heads int64) part {
 	switch {
 	case a.bool(false, "no_op"):
 		return part{}
 	case a.bool(false, "replace_with_linear"):
-		return part{op: modelgraph.Linear{In: h, Out: h}, params: linear("linear_attn", h, h, false)}
+		return part{op: modelgraph.Linear{In: hidden, Out: hidden}, params: linear("linear_attn", hidden, hidden, false)}
 	case a.has("mamba") || a.has("llama4"):
 		a.fail("", "a block that is not attention is not known here")
 	}
-	bias := c.bool(false, "attention_bias")
+	bias := cfg.bool(false, "attention_bias")
 	p := attention{
-		dim: h, heads: heads, kvHeads: deciKVHeads(a, heads), headDim: h / heads, window: deciWindow(a),
+		dim: hidden, heads: heads, kvHeads: deciKVHeads(a, heads), headDim: hidden / heads, window: deciWindow(a),
 		bias: bias, outBias: bias, eager: a.bool(false, "unshifted_sink"),
 	}.part()
-	p.buffers = deciFrequencies("rotary_emb", h/heads)
+	p.buffers = deciFrequencies("rotary_emb", hidden/heads)
 	return p
 }
 
 // deciKVHeads is heads / n_heads_in_group; configs written since Puzzle's
 // release may give the KV heads themselves.
-func deciKVHeads(a *config, heads int64) int64 {
-	if a.has("num_key_value_heads") {
-		kv := a.pos(1, "num_key_value_heads")
+func deciKVHeads(cfg *config, heads int64) int64 {
+	if cfg.has("num_key_value_heads") {
+		kv := cfg.pos(1, "num_key_value_heads")
 		if heads%kv != 0 {
-			a.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", kv, heads)
+			cfg.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", kv, heads)
 		}
 		return kv
 	}
-	if !a.has("n_heads_in_group") {
-		a.fail("n_heads_in_group", "attention that is neither no_op nor linear needs it")
+	if !cfg.has("n_heads_in_group") {
+		cfg.fail("n_heads_in_group", "attention that is neither no_op nor linear needs it")
 	}
-	group := a.pos(1, "n_heads_in_group")
+	group := cfg.pos(1, "n_heads_in_group")
 	if heads%group != 0 {
-		a.fail("n_heads_in_group", "%d does not divide num_attention_heads %d", group, heads)
+		cfg.fail("n_heads_in_group", "%d does not divide num_attention_heads %d", group, heads)
 	}
 	return max(1, heads/group)
 }
 
 // deciWindow is the window of the whole sequence's pass (block_config.py:
 // prefill_sliding_window); with sinks there is none unless asked for.
-func deciWindow(a *config) int64 {
-	if a.has("num_sink_tokens") && !a.bool(false, "use_prefill_window_in_sink_attention") {
+func deciWindow(cfg *config) int64 {
+	if cfg.has("num_sink_tokens") && !cfg.bool(false, "use_prefill_window_in_sink_attention") {
 		return 0
 	}
-	if a.null("window_length") {
+	if cfg.null("window_length") {
 		return 0
 	}
-	return a.dim(0, "window_length")
+	return cfg.dim(0, "window_length")
 }
 
 // deciFFN is DeciLMMLP or the single matrix of DeciLMLinearMLP.
-func deciFFN(c, f *config, h int64) part {
+func deciFFN(cfg, f *config, hidden int64) part {
 	switch {
 	case f.bool(false, "no_op"):
 		return part{}
 	case f.bool(false, "replace_with_linear"):
-		return part{op: modelgraph.Linear{In: h, Out: h}, params: linear("linear_mlp", h, h, false)}
+		return part{op: modelgraph.Linear{In: hidden, Out: hidden}, params: linear("linear_mlp", hidden, hidden, false)}
 	case f.has("moe"):
 		f.fail("moe", "experts in a nemotron-nas block are not known here")
 	}
 	return mlp{
-		dim: h, hidden: deciWidth(f, h), bias: c.bool(false, "mlp_bias"),
-		activation: f.str(c.str("silu", "hidden_act"), "hidden_act"),
+		dim: hidden, hidden: deciWidth(f, hidden), bias: cfg.bool(false, "mlp_bias"),
+		activation: f.str(cfg.str("silu", "hidden_act"), "hidden_act"),
 	}.part()
 }
 
 // deciWidth is two thirds of ffn_mult hidden sizes, rounded up to 256
 // (modeling_decilm.py: _ffn_mult_to_intermediate_size), or intermediate_size
 // where a newer config gives that.
-func deciWidth(f *config, h int64) int64 {
-	if f.has("intermediate_size") {
-		return f.pos(1, "intermediate_size")
+func deciWidth(cfg *config, hidden int64) int64 {
+	if cfg.has("intermediate_size") {
+		return cfg.pos(1, "intermediate_size")
 	}
-	mult := math.Round(f.float(0, "ffn_mult")*1e6) / 1e6
-	width := math.Trunc(2 * mult * float64(h) / 3)
+	mult := math.Round(cfg.float(0, "ffn_mult")*1e6) / 1e6
+	width := math.Trunc(2 * mult * float64(hidden) / 3)
 	if !(width >= 1 && width <= maxDim) {
-		f.fail("ffn_mult", "%v makes no width for a hidden size of %d", mult, h)
+		cfg.fail("ffn_mult", "%v makes no width for a hidden size of %d", mult, hidden)
 		return 1
 	}
 	return (int64(width) + 255) / 256 * 256

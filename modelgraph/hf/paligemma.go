@@ -13,8 +13,8 @@ func init() {
 		types:   []string{"paligemma"},
 		class:   "PaliGemmaForConditionalGeneration",
 		classes: []string{"PaliGemmaForConditionalGeneration", "PaliGemmaModel"},
-		build: func(b *builder, c *config, class string) {
-			paligemma(c).build(b, c, class)
+		build: func(modules *builder, cfg *config, class string) {
+			paligemma(cfg).build(modules, cfg, class)
 		},
 		maxSeq: textMaxSeq,
 	})
@@ -38,31 +38,31 @@ var (
 // paligemma reads a PaliGemmaConfig: SigLIP, one projection, and Gemma or
 // Gemma 2. The vocabulary is text_config's; the config's own vocab_size
 // counts only where there is no text_config.
-func paligemma(c *config) *multimodal {
-	vision, text := c.sub("vision_config"), c.sub("text_config")
-	if !c.has("vision_config") {
-		vision.m = paligemmaVision
+func paligemma(cfg *config) *multimodal {
+	vision, text := cfg.sub("vision_config"), cfg.sub("text_config")
+	if !cfg.has("vision_config") {
+		vision.members = paligemmaVision
 	}
-	if !c.has("text_config") {
-		text.m = paligemmaText
-		vocab := c.pos(257152, "vocab_size")
+	if !cfg.has("text_config") {
+		text.members = paligemmaText
+		vocab := cfg.pos(257152, "vocab_size")
 		text = text.with("vocab_size", jsontext.Value(strconv.FormatInt(vocab, 10)))
 	}
 	// The image and the prompt see each other whole, but only while they are
 	// read in: the model is causal and has a KV cache, whatever this says.
 	text = text.with("use_bidirectional_attention", jsontext.Value("false"))
 	tower := siglipTower(vision)
-	out := c.pos(2048, "projection_dim")
+	out := cfg.pos(2048, "projection_dim")
 	return &multimodal{
 		text: textModel(text, "gemma").masked(), returned: true,
-		tied: c.bool(true, "tie_word_embeddings"),
-		features: func(b *builder, path string) string {
-			image := tower.build(b, dot(path, "vision_tower"))
+		tied: cfg.bool(true, "tie_word_embeddings"),
+		features: func(modules *builder, path string) string {
+			image := tower.build(modules, dot(path, "vision_tower"))
 			unit := dot(path, "multi_modal_projector") // a no-split class
 			name := dot(unit, "linear")
-			b.unit(unit, func() {
-				b.on(imageStream(tower.grid.count()), func() {
-					b.add(name, modelgraph.Linear{In: tower.dim, Out: out}, []string{image}, linear("", tower.dim, out, true)...)
+			modules.unit(unit, func() {
+				modules.on(imageStream(tower.grid.count()), func() {
+					modules.add(name, modelgraph.Linear{In: tower.dim, Out: out}, []string{image}, linear("", tower.dim, out, true)...)
 				})
 			})
 			return name
@@ -71,12 +71,12 @@ func paligemma(c *config) *multimodal {
 }
 
 // with is the object with one field set.
-func (c *config) with(name string, v jsontext.Value) *config {
-	out := *c
-	out.m = map[string]jsontext.Value{name: v}
-	for k, old := range c.m {
-		if k != name {
-			out.m[k] = old
+func (cfg *config) with(name string, v jsontext.Value) *config {
+	out := *cfg
+	out.members = map[string]jsontext.Value{name: v}
+	for key, old := range cfg.members {
+		if key != name {
+			out.members[key] = old
 		}
 	}
 	return &out

@@ -11,8 +11,8 @@ import (
 // dot joins the parts of a module path, leaving out empty ones.
 func dot(parts ...string) string {
 	out := ""
-	for _, p := range parts {
-		out = modelgraph.FullName(out, p)
+	for _, path := range parts {
+		out = modelgraph.FullName(out, path)
 	}
 	return out
 }
@@ -28,7 +28,7 @@ func cutLast(path string) (up, last string) {
 	return up, strings.TrimPrefix(path[len(up):], ".")
 }
 
-func decimal(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
+func decimal(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 
 // compareNumbers orders decimal numbers of any length.
 func compareNumbers(x, y string) int {

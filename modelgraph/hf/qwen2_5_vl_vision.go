@@ -26,42 +26,42 @@ type qwenTower struct {
 
 // qwenVision reads a Qwen2_5_VLVisionConfig. in_chans, which published
 // configs have, is not read by the framework.
-func qwenVision(c *config) *qwenTower {
-	c.kind("qwen2_5_vl", "qwen2_5_vl_vision")
-	h := c.pos(3584, "hidden_size")
-	merge := side(c, 2, "spatial_merge_size")
-	t := &qwenTower{
-		dim: h, channels: c.pos(3, "in_channels"), out: c.pos(3584, "out_hidden_size"),
-		patch: side(c, 14, "patch_size"), frames: side(c, 2, "temporal_patch_size"), merge: merge, merged: merge * merge,
+func qwenVision(cfg *config) *qwenTower {
+	cfg.kind("qwen2_5_vl", "qwen2_5_vl_vision")
+	hidden := cfg.pos(3584, "hidden_size")
+	merge := side(cfg, 2, "spatial_merge_size")
+	tower := &qwenTower{
+		dim: hidden, channels: cfg.pos(3, "in_channels"), out: cfg.pos(3584, "out_hidden_size"),
+		patch: side(cfg, 14, "patch_size"), frames: side(cfg, 2, "temporal_patch_size"), merge: merge, merged: merge * merge,
 	}
-	token := t.patch * merge // a token's side in pixels
-	t.wide = c.product("spatial_merge_size", t.merged, h)
-	t.tokens = max(1, qwenImagePixels/token/token)
-	op := visionAttention(c, h, 16, "num_heads")
+	token := tower.patch * merge // a token's side in pixels
+	tower.wide = cfg.product("spatial_merge_size", tower.merged, hidden)
+	tower.tokens = max(1, qwenImagePixels/token/token)
+	op := visionAttention(cfg, hidden, 16, "num_heads")
 	op.Fused, op.Rope, op.Packed = true, true, true
-	t.rotaryDim = c.orNull(0, op.HeadDim, "head_dim")
-	mlp := gatedMLP(c, h, 3420, "silu")
+	tower.rotaryDim = cfg.orNull(0, op.HeadDim, "head_dim")
+	mlp := gatedMLP(cfg, hidden, 3420, "silu")
 	mlp.bias = true
-	t.stack = &visionStack{
-		dim: h, layers: c.count(32, "depth"), norm: modelgraph.RMSNorm,
-		attention: qwenWindowed(c, op, token, t.merged), mlp: mlp.part(),
+	tower.stack = &visionStack{
+		dim: hidden, layers: cfg.count(32, "depth"), norm: modelgraph.RMSNorm,
+		attention: qwenWindowed(cfg, op, token, tower.merged), mlp: mlp.part(),
 		attnNorm: "norm1", attn: "attn", mlpNorm: "norm2", mlpName: "mlp",
 		order: []string{"norm1", "norm2", "attn", "mlp"},
 	}
-	return t
+	return tower
 }
 
 // qwenWindowed is the attention per block: within square windows of
 // window_size pixels, but for the blocks of fullatt_block_indexes
 // (vision_utils.py: get_vision_window_index). token is a token's side.
-func qwenWindowed(c *config, op modelgraph.Attention, token, merged int64) func(int64) part {
+func qwenWindowed(cfg *config, op modelgraph.Attention, token, merged int64) func(int64) part {
 	full := []int64{7, 15, 23, 31}
-	if c.has("fullatt_block_indexes") {
-		full = c.dims("fullatt_block_indexes")
+	if cfg.has("fullatt_block_indexes") {
+		full = cfg.dims("fullatt_block_indexes")
 	}
-	window := side(c, 112, "window_size") / token
+	window := side(cfg, 112, "window_size") / token
 	if window == 0 {
-		c.fail("window_size", "no token of %d × %d pixels (patch_size × spatial_merge_size) fits into it", token, token)
+		cfg.fail("window_size", "no token of %d × %d pixels (patch_size × spatial_merge_size) fits into it", token, token)
 	}
 	params := join(linear("qkv", op.Dim, 3*op.Dim, true), linear("proj", op.Dim, op.Dim, true))
 	return func(i int64) part {
@@ -74,40 +74,40 @@ func qwenWindowed(c *config, op modelgraph.Attention, token, merged int64) func(
 }
 
 // pixels is what the convolution reads a patch and channel.
-func (t *qwenTower) pixels() int64 { return t.frames * t.patch * t.patch }
+func (tower *qwenTower) pixels() int64 { return tower.frames * tower.patch * tower.patch }
 
 // build adds the tower at path and names its last layer. The blocks are a
 // no-split class.
-func (t *qwenTower) build(b *builder, path string) string {
-	token := t.patch * t.merge
+func (tower *qwenTower) build(modules *builder, path string) string {
+	token := tower.patch * tower.merge
 	anySize := func(tokens, side int64) modelgraph.Stream {
-		s := imageStream(tokens)
-		s.Side, s.Multiple = side, token
-		return s
+		stream := imageStream(tokens)
+		stream.Side, stream.Multiple = side, token
+		return stream
 	}
-	b.on(anySize(t.tokens*t.merged, t.patch), func() {
-		b.hidden = b.add(dot(path, "patch_embed.proj"),
-			modelgraph.Conv{In: t.channels, Out: t.dim, Kernel: t.pixels(), Stride: t.pixels()}, nil,
-			tensor("weight", t.dim, t.channels, t.frames, t.patch, t.patch)).Name
-		b.add(dot(path, "rotary_pos_emb"), modelgraph.Rotary{HeadDim: t.rotaryDim, Packed: true}, nil).Buffers = axialRotary(t.rotaryDim)
-		t.stack.build(b, dot(path, "blocks"), true)
-		b.hidden = b.add(dot(path, "merger.ln_q"), modelgraph.Norm{Dim: t.dim, Style: modelgraph.RMSNorm},
-			[]string{b.hidden}, tensor("weight", t.dim)).Name
+	modules.on(anySize(tower.tokens*tower.merged, tower.patch), func() {
+		modules.hidden = modules.add(dot(path, "patch_embed.proj"),
+			modelgraph.Conv{In: tower.channels, Out: tower.dim, Kernel: tower.pixels(), Stride: tower.pixels()}, nil,
+			tensor("weight", tower.dim, tower.channels, tower.frames, tower.patch, tower.patch)).Name
+		modules.add(dot(path, "rotary_pos_emb"), modelgraph.Rotary{HeadDim: tower.rotaryDim, Packed: true}, nil).Buffers = axialRotary(tower.rotaryDim)
+		tower.stack.build(modules, dot(path, "blocks"), true)
+		modules.hidden = modules.add(dot(path, "merger.ln_q"), modelgraph.Norm{Dim: tower.dim, Style: modelgraph.RMSNorm},
+			[]string{modules.hidden}, tensor("weight", tower.dim)).Name
 	})
-	b.on(anySize(t.tokens, token), func() {
-		b.hidden = addLinear(b, dot(path, "merger.mlp.0"), t.wide, t.wide, "gelu", b.hidden)
-		b.empty(dot(path, "merger.mlp.1")) // GELU
-		b.hidden = addLinear(b, dot(path, "merger.mlp.2"), t.wide, t.out, "", b.hidden)
+	modules.on(anySize(tower.tokens, token), func() {
+		modules.hidden = addLinear(modules, dot(path, "merger.mlp.0"), tower.wide, tower.wide, "gelu", modules.hidden)
+		modules.empty(dot(path, "merger.mlp.1")) // GELU
+		modules.hidden = addLinear(modules, dot(path, "merger.mlp.2"), tower.wide, tower.out, "", modules.hidden)
 	})
-	return b.hidden
+	return modules.hidden
 }
 
 // axialRotary is one frequency for every two numbers of a head's half: rows
 // turn one half, columns the other (Qwen2_5_VLVisionRotaryEmbedding).
 func axialRotary(headDim int64) []modelgraph.Tensor {
-	n := (headDim/2 + 1) / 2
+	count := (headDim/2 + 1) / 2
 	return []modelgraph.Tensor{
-		buffer("inv_freq", modelgraph.F32, n),
-		buffer("original_inv_freq", modelgraph.F32, n),
+		buffer("inv_freq", modelgraph.F32, count),
+		buffer("original_inv_freq", modelgraph.F32, count),
 	}
 }

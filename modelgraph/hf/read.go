@@ -19,11 +19,11 @@ const maxConfigBytes = 64 << 20
 // FromConfig builds the graph that a config.json describes. file stands in
 // errors and names the model where the config does not.
 func FromConfig(file string, data []byte) (*modelgraph.Graph, error) {
-	g, _, _, err := fromConfig(file, data)
+	graph, _, _, err := fromConfig(file, data)
 	if err != nil {
 		return nil, err
 	}
-	return g, nil
+	return graph, nil
 }
 
 // fromConfig gives the graph beside an [*unknownFieldError] too: the files of
@@ -32,70 +32,70 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if len(data) > maxConfigBytes {
 		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Msg: fmt.Sprintf("%d bytes is more than a config has", len(data))}
 	}
-	c, err := parseConfig(file, data)
+	cfg, err := parseConfig(file, data)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	f, class, foreign, err := familyOf(c)
+	f, class, foreign, err := familyOf(cfg)
 	if err != nil {
-		return nil, nil, c, err
+		return nil, nil, cfg, err
 	}
-	g, err := f.graph(c, class)
+	graph, err := f.graph(cfg, class)
 	if err != nil {
-		return nil, nil, c, err
+		return nil, nil, cfg, err
 	}
-	unknown := f.checkFields(c, foreign)
+	unknown := f.checkFields(cfg, foreign)
 	if foreign {
-		g.Warnings = append(g.Warnings, unknownType(c.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
+		graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
 	}
-	g.MaxSeq = f.longest(c)
-	g.Name, g.Source = modelName(c, file), file
-	if q := c.sub("quantization_config"); q.has("quant_method") {
-		g.Warnings = append(g.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(c)))
+	graph.MaxSeq = f.longest(cfg)
+	graph.Name, graph.Source = modelName(cfg, file), file
+	if q := cfg.sub("quantization_config"); q.has("quant_method") {
+		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
 	}
-	return g, f, c, cmp.Or(c.fault(), unknown)
+	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
 }
 
 // loaded is the type that weights of a config alone are counted in.
-func loaded(c *config) modelgraph.DType {
-	d, _ := modelDType(c)
-	return d
+func loaded(cfg *config) modelgraph.DType {
+	dtype, _ := modelDType(cfg)
+	return dtype
 }
 
 // graph builds one class of the family.
-func (f *family) graph(c *config, class string) (*modelgraph.Graph, error) {
-	d, given := modelDType(c)
-	b := new(builder)
-	f.build(b, c, class)
-	if c.fault() != nil {
-		return nil, c.fault()
+func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
+	dtype, given := modelDType(cfg)
+	modules := new(builder)
+	f.build(modules, cfg, class)
+	if cfg.fault() != nil {
+		return nil, cfg.fault()
 	}
-	g, err := b.graph("", d)
+	graph, err := modules.graph("", dtype)
 	if err != nil {
 		var syn *modelgraph.SyntaxError
 		if errors.As(err, &syn) {
-			return nil, &modelgraph.SyntaxError{File: c.file, Msg: "the sizes make no model: " + syn.Error()}
+			return nil, &modelgraph.SyntaxError{File: cfg.file, Msg: "the sizes make no model: " + syn.Error()}
 		}
-		return nil, fmt.Errorf("%s: %w", c.file, err)
+		return nil, fmt.Errorf("%s: %w", cfg.file, err)
 	}
-	g.Family, g.Class = f.types[0], class
+	graph.Family, graph.Class = f.types[0], class
 	if given {
-		g.DType = d
+		graph.DType = dtype
 	}
-	return g, c.fault()
+	return graph, cfg.fault()
 }
 
-func (f *family) longest(c *config) int64 {
+func (f *family) longest(cfg *config) int64 {
 	if f.maxSeq != nil {
-		return f.maxSeq(c)
+		return f.maxSeq(cfg)
 	}
-	return c.dim(0, "max_position_embeddings")
+	return cfg.dim(0, "max_position_embeddings")
 }
 
 // modelName is what the config calls the model, else its folder or file.
-func modelName(c *config, file string) string {
-	if n := c.name(c.pick([]string{"_name_or_path", "name_or_path"})); n != "" && filepath.Base(n) != "." {
-		return filepath.Base(n)
+func modelName(cfg *config, file string) string {
+	if name := cfg.name(cfg.pick([]string{"_name_or_path", "name_or_path"})); name != "" && filepath.Base(name) != "." {
+		return filepath.Base(name)
 	}
 	base := filepath.Base(file)
 	if base != ConfigName {

@@ -32,10 +32,10 @@ func checkNames(ck *safetensors.Checkpoint) error {
 	for i := range ck.Tensors {
 		t := &ck.Tensors[i]
 		fault := ""
-		switch n := t.Name; {
-		case n == "" || strings.HasPrefix(n, ".") || strings.HasSuffix(n, ".") || strings.Contains(n, ".."):
+		switch name := t.Name; {
+		case name == "" || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || strings.Contains(name, ".."):
 			fault = "the name is not a module path: it has an empty part"
-		case len(n) > maxNameBytes || strings.Count(n, ".") >= maxNameDepth:
+		case len(name) > maxNameBytes || strings.Count(name, ".") >= maxNameDepth:
 			fault = fmt.Sprintf("the name is longer than %d bytes or deeper than %d modules", maxNameBytes, maxNameDepth)
 		}
 		if fault != "" {
@@ -57,12 +57,12 @@ func storedPart(ck *safetensors.Checkpoint, t *safetensors.Tensor) modelgraph.Pa
 }
 
 // mostlyFloat is the float type that most parameter bytes have.
-func mostlyFloat(g *modelgraph.Graph) modelgraph.DType {
+func mostlyFloat(graph *modelgraph.Graph) modelgraph.DType {
 	bytes := make(map[modelgraph.DType]int64)
 	best := noType
-	for i := range g.Layers {
-		for j := range g.Layers[i].Params {
-			t := &g.Layers[i].Params[j]
+	for i := range graph.Layers {
+		for j := range graph.Layers[i].Params {
+			t := &graph.Layers[i].Params[j]
 			if !t.DType.Float() {
 				continue
 			}

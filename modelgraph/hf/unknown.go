@@ -21,20 +21,20 @@ type unknownFamilyError struct {
 }
 
 // Error implements error.
-func (e *unknownFamilyError) Error() string {
-	what := unknownType(e.ModelType)
+func (err *unknownFamilyError) Error() string {
+	what := unknownType(err.ModelType)
 	const most = 3
-	switch n := len(e.Fields); {
-	case n == 0:
+	switch count := len(err.Fields); {
+	case count == 0:
 		what += ", and its fields alone do not say what its layers hold"
-	case n == 1:
-		what += fmt.Sprintf(", and %s is no field of a llama", e.Fields[0])
-	case n > most:
-		what += fmt.Sprintf(", and %s and %d more are no fields of a llama", strings.Join(e.Fields[:most], ", "), n-most)
+	case count == 1:
+		what += fmt.Sprintf(", and %s is no field of a llama", err.Fields[0])
+	case count > most:
+		what += fmt.Sprintf(", and %s and %d more are no fields of a llama", strings.Join(err.Fields[:most], ", "), count-most)
 	default:
-		what += fmt.Sprintf(", and %s are no fields of a llama", strings.Join(e.Fields, ", "))
+		what += fmt.Sprintf(", and %s are no fields of a llama", strings.Join(err.Fields, ", "))
 	}
-	return fmt.Sprintf("%s: %s; %s", e.File, what, wayOut)
+	return fmt.Sprintf("%s: %s; %s", err.File, what, wayOut)
 }
 
 func unknownType(modelType string) string {
@@ -45,13 +45,13 @@ func unknownType(modelType string) string {
 }
 
 // unknownFamily lists the fields that say that the model is no llama.
-func unknownFamily(c *config, modelType string) error {
-	fresh := c.again()
+func unknownFamily(cfg *config, modelType string) error {
+	fresh := cfg.again()
 	llama(fresh)
-	e := &unknownFamilyError{File: c.file, ModelType: modelType}
+	err := &unknownFamilyError{File: cfg.file, ModelType: modelType}
 	var rest []string
-	for _, name := range slices.Sorted(maps.Keys(c.m)) {
-		v := c.m[name]
+	for _, name := range slices.Sorted(maps.Keys(cfg.members)) {
+		v := cfg.members[name]
 		if fresh.shared.read[name] || harmless[name] || anyToken(name) || name == "tie_word_embeddings" || empty(v) {
 			continue
 		}
@@ -60,13 +60,13 @@ func unknownFamily(c *config, modelType string) error {
 			field = plainName(name)
 		}
 		if adds(name) {
-			e.Fields = append(e.Fields, field)
+			err.Fields = append(err.Fields, field)
 		} else {
 			rest = append(rest, field)
 		}
 	}
-	e.Fields = append(e.Fields, rest...)
-	return e
+	err.Fields = append(err.Fields, rest...)
+	return err
 }
 
 // llamaFields are what a config must have to be tried as llama.
@@ -74,21 +74,21 @@ var llamaFields = []string{"hidden_size", "intermediate_size", "num_hidden_layer
 
 // asLlama reads a config of no known family as a llama, which only the names
 // and shapes of all its files can prove; nil where it makes none.
-func asLlama(c *config) (*modelgraph.Graph, *family) {
-	fresh := c.again()
-	for _, n := range llamaFields {
-		if !fresh.has(n) {
+func asLlama(cfg *config) (*modelgraph.Graph, *family) {
+	fresh := cfg.again()
+	for _, name := range llamaFields {
+		if !fresh.has(name) {
 			return nil, nil
 		}
 	}
 	f := families["llama"]
-	g, err := f.graph(fresh, f.class)
+	graph, err := f.graph(fresh, f.class)
 	if err != nil {
 		return nil, nil
 	}
-	g.MaxSeq = f.longest(fresh)
-	g.Warnings = append(g.Warnings, unknownType(c.name("model_type"))+": read as llama, whose names and shapes its files have; what its layers compute may differ")
-	return g, f
+	graph.MaxSeq = f.longest(fresh)
+	graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+": read as llama, whose names and shapes its files have; what its layers compute may differ")
+	return graph, f
 }
 
 // unknownFieldError is a config with a field that the rules of its family do
@@ -99,12 +99,12 @@ type unknownFieldError struct {
 }
 
 // Error implements error.
-func (e *unknownFieldError) Error() string {
-	if e.Value == "" {
-		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known; write it into the file, or %s", e.File, e.Field, clipName(e.ModelType), wayOut)
+func (err *unknownFieldError) Error() string {
+	if err.Value == "" {
+		return fmt.Sprintf("%s: %s: it is absent, and its default for model_type %q is not known; write it into the file, or %s", err.File, err.Field, clipName(err.ModelType), wayOut)
 	}
 	return fmt.Sprintf("%s: %s: %s: a %s of model_type %q is not known to have this field, which may change its layers; %s",
-		e.File, plainName(e.Field), e.Value, e.Class, clipName(e.ModelType), wayOut)
+		err.File, plainName(err.Field), err.Value, err.Class, clipName(err.ModelType), wayOut)
 }
 
 // plainName is a field's name as an error has it: short, on one line.

@@ -22,29 +22,29 @@ type visionStack struct {
 
 // build adds the blocks at path.0, path.1, …, and returns the layers that
 // hold the hidden state: before the first block, and after each. split makes
-// each block a wrap unit. Beside b.hidden the first block reads extra: bare
+// each block a wrap unit. Beside the hidden state the first block reads extra: bare
 // parameters that are added to the patches or put before them.
-func (v *visionStack) build(b *builder, path string, split bool, extra ...string) []string {
-	states := []string{b.hidden}
+func (v *visionStack) build(modules *builder, path string, split bool, extra ...string) []string {
+	states := []string{modules.hidden}
 	for i := range v.layers {
 		name := indexed(path, i)
-		add := func() { v.block(b, name, i, extra) }
+		add := func() { v.block(modules, name, i, extra) }
 		if split {
-			b.unit(name, add)
+			modules.unit(name, add)
 		} else {
 			add()
 		}
 		extra = nil
-		states = append(states, b.hidden)
+		states = append(states, modules.hidden)
 	}
 	return states
 }
 
-func (v *visionStack) block(b *builder, name string, i int64, extra []string) {
-	for _, s := range v.scales {
-		b.add(dot(name, s), modelgraph.Parameter{}, nil, tensor("", v.dim))
+func (v *visionStack) block(modules *builder, name string, i int64, extra []string) {
+	for _, scale := range v.scales {
+		modules.add(dot(name, scale), modelgraph.Parameter{}, nil, tensor("", v.dim))
 	}
-	attn, residual := v.attention(i), b.hidden
+	attn, residual := v.attention(i), modules.hidden
 	norm := part{op: modelgraph.Norm{Dim: v.dim, Style: v.norm}, params: styleParams(v.norm, v.dim)}
 	parts := map[string]part{v.attnNorm: norm, v.attn: attn, v.mlpNorm: norm, v.mlpName: v.mlp}
 	full := func(module string) string { return dot(name, module) }
@@ -54,21 +54,21 @@ func (v *visionStack) block(b *builder, name string, i int64, extra []string) {
 		v.mlpNorm:  {full(v.attn)},
 		v.mlpName:  {full(v.mlpNorm), full(v.attn)},
 	}
-	for _, m := range v.order {
-		p := parts[m]
-		b.add(full(m), p.op, inputs[m], slices.Clone(p.params)...).Buffers = slices.Clone(p.buffers)
+	for _, module := range v.order {
+		p := parts[module]
+		modules.add(full(module), p.op, inputs[module], slices.Clone(p.params)...).Buffers = slices.Clone(p.buffers)
 	}
-	b.hidden = full(v.mlpName)
+	modules.hidden = full(v.mlpName)
 }
 
 // hiddenState picks the state that a field such as select_layer names: -1
 // the last, as a Python index; 0 is what the first block reads.
-func hiddenState(c *config, name string, states []string) string {
-	n := int64(len(states))
-	k := c.float(-1, name)
-	if k != float64(int64(k)) || int64(k) < -n || int64(k) >= n {
-		c.fail(name, "%v is not one of the %d hidden states of the vision tower", k, n)
-		return states[n-1]
+func hiddenState(cfg *config, name string, states []string) string {
+	count := int64(len(states))
+	k := cfg.float(-1, name)
+	if k != float64(int64(k)) || int64(k) < -count || int64(k) >= count {
+		cfg.fail(name, "%v is not one of the %d hidden states of the vision tower", k, count)
+		return states[count-1]
 	}
-	return states[(int64(k)+n)%n]
+	return states[(int64(k)+count)%count]
 }

@@ -7,7 +7,7 @@ func init() {
 		types:   []string{"vit"},
 		class:   "ViTForImageClassification",
 		classes: []string{"ViTForImageClassification", "ViTModel", "ViTForMaskedImageModeling"},
-		build:   func(b *builder, c *config, class string) { readViT(c).build(b, c, class) },
+		build:   func(modules *builder, cfg *config, class string) { readViT(cfg).build(modules, cfg, class) },
 		// The image fixes the number of tokens; no text comes in.
 		maxSeq: func(*config) int64 { return 0 },
 	})
@@ -24,26 +24,26 @@ type vit struct {
 	mlp       modelgraph.MLP
 }
 
-func readViT(c *config) *vit {
-	h := c.pos(768, "hidden_size")
+func readViT(cfg *config) *vit {
+	hidden := cfg.pos(768, "hidden_size")
 	return &vit{
-		hidden: h, layers: c.count(12, "num_hidden_layers"),
-		channels:  c.pos(3, "num_channels"),
-		grid:      patches(c, 224, 16),
-		attention: vitHeads(c, h),
-		qkvBias:   c.bool(true, "qkv_bias"),
-		mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(3072, "intermediate_size"), Activation: c.str("gelu", "hidden_act")},
+		hidden: hidden, layers: cfg.count(12, "num_hidden_layers"),
+		channels:  cfg.pos(3, "num_channels"),
+		grid:      patches(cfg, 224, 16),
+		attention: vitHeads(cfg, hidden),
+		qkvBias:   cfg.bool(true, "qkv_bias"),
+		mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(3072, "intermediate_size"), Activation: cfg.str("gelu", "hidden_act")},
 	}
 }
 
 // vitHeads reads the heads of ViTAttention, whose widths need not add up to
 // the hidden size.
-func vitHeads(c *config, hidden int64) modelgraph.Attention {
-	heads := c.pos(12, "num_attention_heads")
-	if hidden < heads && !c.has("head_dim") {
-		c.fail("num_attention_heads", "%d heads leave no width for each in the hidden size %d", heads, hidden)
+func vitHeads(cfg *config, hidden int64) modelgraph.Attention {
+	heads := cfg.pos(12, "num_attention_heads")
+	if hidden < heads && !cfg.has("head_dim") {
+		cfg.fail("num_attention_heads", "%d heads leave no width for each in the hidden size %d", heads, hidden)
 	}
-	width := c.optional(max(1, hidden/heads), "head_dim")
-	c.product("head_dim", heads, width)
+	width := cfg.optional(max(1, hidden/heads), "head_dim")
+	cfg.product("head_dim", heads, width)
 	return modelgraph.Attention{Dim: hidden, Heads: heads, KVHeads: heads, HeadDim: width, Bidirectional: true}
 }

@@ -2,101 +2,101 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-func (v *vit) build(b *builder, c *config, class string) {
+func (model *vit) build(modules *builder, cfg *config, class string) {
 	path := "vit"
 	if baseClass(class) {
 		path = ""
 	}
-	b.on(v.tokens(1), func() {
-		v.stack(b, path, class == "ViTForMaskedImageModeling")
+	modules.on(model.tokens(1), func() {
+		model.stack(modules, path, class == "ViTForMaskedImageModeling")
 		switch class {
 		case "ViTModel":
-			v.pooler(b, c)
+			model.pooler(modules, cfg)
 		case "ViTForMaskedImageModeling":
-			v.pixels(b, c)
+			model.pixels(modules, cfg)
 		case "ViTForImageClassification":
-			if n := imageLabels(c); n > 0 {
-				addClassHead(b, "classifier", v.hidden, n, true, b.hidden)
+			if count := imageLabels(cfg); count > 0 {
+				addClassHead(modules, "classifier", model.hidden, count, true, modules.hidden)
 			}
 		}
 	})
 }
 
 // tokens is the stream of an image's patches and extra tokens.
-func (v *vit) tokens(extra int64) modelgraph.Stream {
-	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: v.grid.count() + extra}
+func (model *vit) tokens(extra int64) modelgraph.Stream {
+	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: model.grid.count() + extra}
 }
 
 // imageLabels is the number of classes, where 0 means no classifier.
-func imageLabels(c *config) int64 {
-	if c.has("num_labels") && c.dim(0, "num_labels") == 0 {
+func imageLabels(cfg *config) int64 {
+	if cfg.has("num_labels") && cfg.dim(0, "num_labels") == 0 {
 		return 0
 	}
-	return c.labels()
+	return cfg.labels()
 }
 
 // stack is modeling_vit.py: ViTModel without its pooler.
-func (v *vit) stack(b *builder, path string, maskToken bool) {
+func (model *vit) stack(modules *builder, path string, maskToken bool) {
 	name := dot(path, "embeddings")
-	b.unit(name, func() { v.embeddings(b, name, maskToken) })
-	for i := range v.layers {
+	modules.unit(name, func() { model.embeddings(modules, name, maskToken) })
+	for i := range model.layers {
 		name := indexed(dot(path, "layers"), i)
-		b.unit(name, func() { v.block(b, name) })
+		modules.unit(name, func() { model.block(modules, name) })
 	}
-	b.hidden = addLayerNorm(b, dot(path, "layernorm"), v.hidden, b.hidden)
+	modules.hidden = addLayerNorm(modules, dot(path, "layernorm"), model.hidden, modules.hidden)
 }
 
 // embeddings is modeling_vit.py: ViTEmbeddings. Its own parameters, which
 // are added to the patches, go by the module's name.
-func (v *vit) embeddings(b *builder, name string, maskToken bool) {
-	h, patches := v.hidden, dot(name, "patch_embeddings.projection")
-	params := []modelgraph.Tensor{tensor("cls_token", 1, 1, h)}
+func (model *vit) embeddings(modules *builder, name string, maskToken bool) {
+	hidden, patches := model.hidden, dot(name, "patch_embeddings.projection")
+	params := []modelgraph.Tensor{tensor("cls_token", 1, 1, hidden)}
 	if maskToken {
-		params = append(params, tensor("mask_token", 1, 1, h))
+		params = append(params, tensor("mask_token", 1, 1, hidden))
 	}
-	params = append(params, tensor("position_embeddings", 1, v.grid.count()+1, h))
-	b.hidden = b.add(name, modelgraph.Embedding{Vocab: v.grid.count() + 1, Dim: h}, []string{patches}, params...).Name
-	b.on(v.tokens(0), func() {
-		b.add(patches, modelgraph.Conv{In: v.channels, Out: h, Kernel: v.grid.height * v.grid.width}, nil,
-			tensor("weight", h, v.channels, v.grid.height, v.grid.width), tensor("bias", h))
+	params = append(params, tensor("position_embeddings", 1, model.grid.count()+1, hidden))
+	modules.hidden = modules.add(name, modelgraph.Embedding{Vocab: model.grid.count() + 1, Dim: hidden}, []string{patches}, params...).Name
+	modules.on(model.tokens(0), func() {
+		modules.add(patches, modelgraph.Conv{In: model.channels, Out: hidden, Kernel: model.grid.height * model.grid.width}, nil,
+			tensor("weight", hidden, model.channels, model.grid.height, model.grid.width), tensor("bias", hidden))
 	})
 }
 
 // block is modeling_vit.py: ViTLayer, which registers its norms between
 // attention and feed-forward.
-func (v *vit) block(b *builder, name string) {
+func (model *vit) block(modules *builder, name string) {
 	attn, mlp := dot(name, "attention"), dot(name, "mlp")
 	before, after := dot(name, "layernorm_before"), dot(name, "layernorm_after")
-	h, f, inner := v.hidden, v.mlp.Hidden, v.attention.Heads*v.attention.HeadDim
-	residual := b.hidden
-	b.add(attn, v.attention, []string{before, residual}, join(
-		linear("q_proj", h, inner, v.qkvBias), linear("k_proj", h, inner, v.qkvBias),
-		linear("v_proj", h, inner, v.qkvBias), linear("o_proj", inner, h, true))...)
-	addLayerNorm(b, before, h, residual)
-	addLayerNorm(b, after, h, attn)
-	b.hidden = b.add(mlp, v.mlp, []string{after, attn},
-		join(linear("fc1", h, f, true), linear("fc2", f, h, true))...).Name
+	hidden, f, inner := model.hidden, model.mlp.Hidden, model.attention.Heads*model.attention.HeadDim
+	residual := modules.hidden
+	modules.add(attn, model.attention, []string{before, residual}, join(
+		linear("q_proj", hidden, inner, model.qkvBias), linear("k_proj", hidden, inner, model.qkvBias),
+		linear("v_proj", hidden, inner, model.qkvBias), linear("o_proj", inner, hidden, true))...)
+	addLayerNorm(modules, before, hidden, residual)
+	addLayerNorm(modules, after, hidden, attn)
+	modules.hidden = modules.add(mlp, model.mlp, []string{after, attn},
+		join(linear("fc1", hidden, f, true), linear("fc2", f, hidden, true))...).Name
 }
 
 // pooler is modeling_vit.py: ViTPooler. A size of 0 stands for the hidden
 // size, as none does.
-func (v *vit) pooler(b *builder, c *config) {
-	out := v.hidden
-	if c.has("pooler_output_size") && c.dim(0, "pooler_output_size") > 0 {
-		out = c.dim(0, "pooler_output_size")
+func (model *vit) pooler(modules *builder, cfg *config) {
+	out := model.hidden
+	if cfg.has("pooler_output_size") && cfg.dim(0, "pooler_output_size") > 0 {
+		out = cfg.dim(0, "pooler_output_size")
 	}
-	op := modelgraph.Linear{In: v.hidden, Out: out, Activation: c.str("tanh", "pooler_act"), Pooled: true}
-	b.empty("pooler.activation")
-	b.add("pooler.dense", op, []string{b.hidden}, linear("", v.hidden, out, true)...)
+	op := modelgraph.Linear{In: model.hidden, Out: out, Activation: cfg.str("tanh", "pooler_act"), Pooled: true}
+	modules.empty("pooler.activation")
+	modules.add("pooler.dense", op, []string{modules.hidden}, linear("", model.hidden, out, true)...)
 }
 
 // pixels is the decoder of modeling_vit.py: ViTForMaskedImageModeling, which
 // turns every patch back into pixels.
-func (v *vit) pixels(b *builder, c *config) {
-	stride := side(c, 16, "encoder_stride")
-	out := sizeProduct(c, "encoder_stride", stride, stride, v.channels)
-	b.on(v.tokens(0), func() {
-		b.add("decoder.0", modelgraph.Conv{In: v.hidden, Out: out, Kernel: 1}, []string{b.hidden},
-			tensor("weight", out, v.hidden, 1, 1), tensor("bias", out))
+func (model *vit) pixels(modules *builder, cfg *config) {
+	stride := side(cfg, 16, "encoder_stride")
+	out := sizeProduct(cfg, "encoder_stride", stride, stride, model.channels)
+	modules.on(model.tokens(0), func() {
+		modules.add("decoder.0", modelgraph.Conv{In: model.hidden, Out: out, Kernel: 1}, []string{modules.hidden},
+			tensor("weight", out, model.hidden, 1, 1), tensor("bias", out))
 	})
 }

@@ -25,14 +25,14 @@ var textModels = map[string]func(*config) *decoder{
 
 // textModel reads the language model of a text_config, of type def where it
 // names none.
-func textModel(c *config, def string) *decoder {
-	name := c.str(def, "model_type")
+func textModel(cfg *config, def string) *decoder {
+	name := cfg.str(def, "model_type")
 	if f := textModels[name]; f != nil {
-		return f(c)
+		return f(cfg)
 	}
-	c.fail("model_type", "%q is not a language model that is known here (known: %s)",
+	cfg.fail("model_type", "%q is not a language model that is known here (known: %s)",
 		name, strings.Join(slices.Sorted(maps.Keys(textModels)), ", "))
-	return textModels[def](c)
+	return textModels[def](cfg)
 }
 
 // multimodal is a vision tower, a projector and a language model: the
@@ -40,7 +40,7 @@ func textModel(c *config, def string) *decoder {
 type multimodal struct {
 	// features adds the tower and the projector at a module path; the layer
 	// it names has the image features as the language model takes them.
-	features func(b *builder, path string) string
+	features func(modules *builder, path string) string
 	text     *decoder
 	tied     bool // lm_head shares the embedding
 	returned bool // the outputs have the features (image_hidden_states)
@@ -62,41 +62,41 @@ func (d *decoder) masked() *decoder {
 }
 
 // build adds the modules of a class.
-func (m *multimodal) build(b *builder, c *config, class string) {
+func (model *multimodal) build(modules *builder, cfg *config, class string) {
 	path := "model"
 	if baseClass(class) {
 		path = ""
 	}
-	image := m.features(b, path)
-	if m.returned {
-		returned(b, image)
+	image := model.features(modules, path)
+	if model.returned {
+		returned(modules, image)
 	}
 	text := dot(path, "language_model")
-	from := len(b.layers)
-	m.text.build(b, text)
+	from := len(modules.layers)
+	model.text.build(modules, text)
 	embed := dot(text, "embed_tokens")
-	feed(b, from, embed, image)
-	h := m.text.hidden
+	feed(modules, from, embed, image)
+	hidden := model.text.hidden
 	switch {
 	case baseClass(class):
 	case isTask(class, sequenceClassification):
-		n := c.labels()
-		b.add("score", modelgraph.Head{Dim: h, Vocab: n, Pooled: true}, []string{b.hidden}, linear("", h, n, false)...)
+		count := cfg.labels()
+		modules.add("score", modelgraph.Head{Dim: hidden, Vocab: count, Pooled: true}, []string{modules.hidden}, linear("", hidden, count, false)...)
 	default:
 		owner := ""
-		if m.tied {
+		if model.tied {
 			owner = dot(embed, "weight")
 		}
-		addVocabHead(b, "lm_head", h, m.text.vocab, owner)
+		addVocabHead(modules, "lm_head", hidden, model.text.vocab, owner)
 	}
 }
 
 // returned marks a projection whose result the model returns.
-func returned(b *builder, name string) {
-	for i := range b.layers {
-		if op, ok := b.layers[i].Op.(modelgraph.Linear); ok && b.layers[i].Name == name {
+func returned(modules *builder, name string) {
+	for i := range modules.layers {
+		if op, ok := modules.layers[i].Op.(modelgraph.Linear); ok && modules.layers[i].Name == name {
 			op.Returned = true
-			b.layers[i].Op = op
+			modules.layers[i].Op = op
 		}
 	}
 }
@@ -104,14 +104,14 @@ func returned(b *builder, name string) {
 // feed makes the first layer from index from on that transforms the token
 // embeddings read the image features too: they take the places of the image
 // tokens (masked_scatter in the models' forward).
-func feed(b *builder, from int, embed, image string) {
-	for i := from; i < len(b.layers); i++ {
-		if in := b.layers[i].Inputs; len(in) > 0 && in[0] == embed {
-			b.layers[i].Inputs = append(slices.Clone(in), image)
+func feed(modules *builder, from int, embed, image string) {
+	for i := from; i < len(modules.layers); i++ {
+		if in := modules.layers[i].Inputs; len(in) > 0 && in[0] == embed {
+			modules.layers[i].Inputs = append(slices.Clone(in), image)
 			return
 		}
 	}
 }
 
 // textMaxSeq is the longest sequence of the language model.
-func textMaxSeq(c *config) int64 { return c.sub("text_config").dim(0, "max_position_embeddings") }
+func textMaxSeq(cfg *config) int64 { return cfg.sub("text_config").dim(0, "max_position_embeddings") }

@@ -9,8 +9,8 @@ func init() {
 		classes: []string{
 			"WhisperForConditionalGeneration", "WhisperModel", "WhisperForCausalLM", "WhisperForAudioClassification",
 		},
-		build:  func(b *builder, c *config, class string) { readWhisper(c).build(b, c, class) },
-		maxSeq: func(c *config) int64 { return c.pos(448, "max_target_positions") },
+		build:  func(modules *builder, cfg *config, class string) { readWhisper(cfg).build(modules, cfg, class) },
+		maxSeq: func(cfg *config) int64 { return cfg.pos(448, "max_target_positions") },
 	})
 }
 
@@ -24,62 +24,62 @@ type whisper struct {
 	tied             bool
 }
 
-func readWhisper(c *config) *whisper {
-	h := c.pos(384, "hidden_size", "d_model")
-	act := c.str("gelu", "activation_function")
-	w := &whisper{
-		hidden: h, vocab: c.pos(51865, "vocab_size"), mels: c.pos(80, "num_mel_bins"),
-		sourcePositions: c.pos(1500, "max_source_positions"),
-		targetPositions: c.pos(448, "max_target_positions"),
-		encoderLayers:   c.count(4, "num_hidden_layers", "encoder_layers"),
-		decoderLayers:   c.count(4, "decoder_layers"),
+func readWhisper(cfg *config) *whisper {
+	hidden := cfg.pos(384, "hidden_size", "d_model")
+	act := cfg.str("gelu", "activation_function")
+	model := &whisper{
+		hidden: hidden, vocab: cfg.pos(51865, "vocab_size"), mels: cfg.pos(80, "num_mel_bins"),
+		sourcePositions: cfg.pos(1500, "max_source_positions"),
+		targetPositions: cfg.pos(448, "max_target_positions"),
+		encoderLayers:   cfg.count(4, "num_hidden_layers", "encoder_layers"),
+		decoderLayers:   cfg.count(4, "decoder_layers"),
 		encoder: fairseqBlock{
-			attention: equalHeads(c, h, 6, "num_attention_heads", "num_key_value_heads", "encoder_attention_heads"),
-			mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(1536, "encoder_ffn_dim"), Activation: act},
+			attention: equalHeads(cfg, hidden, 6, "num_attention_heads", "num_key_value_heads", "encoder_attention_heads"),
+			mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(1536, "encoder_ffn_dim"), Activation: act},
 			bias:      true, affine: true, // WhisperAttention's keys have no bias
 		},
 		decoder: fairseqBlock{
-			attention: equalHeads(c, h, 6, "decoder_attention_heads"),
-			mlp:       modelgraph.MLP{Dim: h, Hidden: c.pos(1536, "decoder_ffn_dim"), Activation: act},
+			attention: equalHeads(cfg, hidden, 6, "decoder_attention_heads"),
+			mlp:       modelgraph.MLP{Dim: hidden, Hidden: cfg.pos(1536, "decoder_ffn_dim"), Activation: act},
 			bias:      true, affine: true, cross: true,
 		},
-		tied: c.bool(true, "tie_word_embeddings"),
+		tied: cfg.bool(true, "tie_word_embeddings"),
 	}
-	w.encoder.attention.Bidirectional = true
-	return w
+	model.encoder.attention.Bidirectional = true
+	return model
 }
 
-func (w *whisper) build(b *builder, c *config, class string) {
+func (model *whisper) build(modules *builder, cfg *config, class string) {
 	switch class {
 	case "WhisperForAudioClassification":
-		b.on(w.frames(), func() { w.audioClassifier(b, c) })
+		modules.on(model.frames(), func() { model.audioClassifier(modules, cfg) })
 	case "WhisperForCausalLM": // the encoder's output comes from outside
-		w.decoderStack(b, "model.decoder")
-		w.head(b)
+		model.decoderStack(modules, "model.decoder")
+		model.head(modules)
 	case "WhisperModel":
-		w.both(b, "")
+		model.both(modules, "")
 	default:
-		w.both(b, "model")
-		b.on(modelgraph.Stream{Kind: modelgraph.Target}, func() { w.head(b) })
+		model.both(modules, "model")
+		modules.on(modelgraph.Stream{Kind: modelgraph.Target}, func() { model.head(modules) })
 	}
 }
 
 // both is modeling_whisper.py: WhisperModel.
-func (w *whisper) both(b *builder, path string) {
-	b.on(w.frames(), func() { w.encoderStack(b, dot(path, "encoder")) })
-	w.decoder.encoder = b.hidden
-	b.on(modelgraph.Stream{Kind: modelgraph.Target}, func() { w.decoderStack(b, dot(path, "decoder")) })
+func (model *whisper) both(modules *builder, path string) {
+	modules.on(model.frames(), func() { model.encoderStack(modules, dot(path, "encoder")) })
+	model.decoder.encoder = modules.hidden
+	modules.on(modelgraph.Stream{Kind: modelgraph.Target}, func() { model.decoderStack(modules, dot(path, "decoder")) })
 }
 
-func (w *whisper) head(b *builder) {
+func (model *whisper) head(modules *builder) {
 	tied := ""
-	if w.tied {
+	if model.tied {
 		tied = "model.decoder.embed_tokens.weight"
 	}
-	addVocabHead(b, "proj_out", w.hidden, w.vocab, tied)
+	addVocabHead(modules, "proj_out", model.hidden, model.vocab, tied)
 }
 
 // frames is the stream of the encoder, which takes audio of one length only.
-func (w *whisper) frames() modelgraph.Stream {
-	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: w.sourcePositions}
+func (model *whisper) frames() modelgraph.Stream {
+	return modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: model.sourcePositions}
 }

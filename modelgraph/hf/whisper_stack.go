@@ -5,45 +5,45 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // encoderStack is modeling_whisper.py: WhisperEncoder. It returns the layers
 // whose outputs the framework calls hidden_states: what goes into each block,
 // and the normed end.
-func (w *whisper) encoderStack(b *builder, path string) (states []string) {
-	h := w.hidden
+func (model *whisper) encoderStack(modules *builder, path string) (states []string) {
+	hidden := model.hidden
 	// The second convolution halves the rate of the mel frames.
-	conv1 := b.add(dot(path, "conv1"), modelgraph.Conv{In: w.mels, Out: h, Kernel: 3, TokenRatio: 2, Activation: "gelu"}, nil,
-		tensor("weight", h, w.mels, 3), tensor("bias", h)).Name
-	conv2 := b.add(dot(path, "conv2"), modelgraph.Conv{In: h, Out: h, Kernel: 3, Activation: "gelu"}, []string{conv1},
-		tensor("weight", h, h, 3), tensor("bias", h)).Name
-	b.hidden = addTable(b, dot(path, "embed_positions"), w.sourcePositions, h, conv2)
-	for i := range w.encoderLayers {
-		states = append(states, b.hidden)
-		w.encoder.add(b, indexed(dot(path, "layers"), i))
+	conv1 := modules.add(dot(path, "conv1"), modelgraph.Conv{In: model.mels, Out: hidden, Kernel: 3, TokenRatio: 2, Activation: "gelu"}, nil,
+		tensor("weight", hidden, model.mels, 3), tensor("bias", hidden)).Name
+	conv2 := modules.add(dot(path, "conv2"), modelgraph.Conv{In: hidden, Out: hidden, Kernel: 3, Activation: "gelu"}, []string{conv1},
+		tensor("weight", hidden, hidden, 3), tensor("bias", hidden)).Name
+	modules.hidden = addTable(modules, dot(path, "embed_positions"), model.sourcePositions, hidden, conv2)
+	for i := range model.encoderLayers {
+		states = append(states, modules.hidden)
+		model.encoder.add(modules, indexed(dot(path, "layers"), i))
 	}
-	b.hidden = addLayerNorm(b, dot(path, "layer_norm"), h, b.hidden)
-	return append(states, b.hidden)
+	modules.hidden = addLayerNorm(modules, dot(path, "layer_norm"), hidden, modules.hidden)
+	return append(states, modules.hidden)
 }
 
 // decoderStack is modeling_whisper.py: WhisperDecoder.
-func (w *whisper) decoderStack(b *builder, path string) {
-	b.hidden = addTable(b, dot(path, "embed_tokens"), w.vocab, w.hidden, "")
-	b.hidden = addTable(b, dot(path, "embed_positions"), w.targetPositions, w.hidden, b.hidden)
-	for i := range w.decoderLayers {
-		w.decoder.add(b, indexed(dot(path, "layers"), i))
+func (model *whisper) decoderStack(modules *builder, path string) {
+	modules.hidden = addTable(modules, dot(path, "embed_tokens"), model.vocab, model.hidden, "")
+	modules.hidden = addTable(modules, dot(path, "embed_positions"), model.targetPositions, model.hidden, modules.hidden)
+	for i := range model.decoderLayers {
+		model.decoder.add(modules, indexed(dot(path, "layers"), i))
 	}
-	b.hidden = addLayerNorm(b, dot(path, "layer_norm"), w.hidden, b.hidden)
+	modules.hidden = addLayerNorm(modules, dot(path, "layer_norm"), model.hidden, modules.hidden)
 }
 
 // audioClassifier is modeling_whisper.py: WhisperForAudioClassification.
-func (w *whisper) audioClassifier(b *builder, c *config) {
-	weighted := c.bool(false, "use_weighted_layer_sum")
+func (model *whisper) audioClassifier(modules *builder, cfg *config) {
+	weighted := cfg.bool(false, "use_weighted_layer_sum")
 	if weighted {
-		b.add("layer_weights", modelgraph.Opaque{}, nil, tensor("", w.encoderLayers+1))
+		modules.add("layer_weights", modelgraph.Opaque{}, nil, tensor("", model.encoderLayers+1))
 	}
-	states := w.encoderStack(b, "encoder")
+	states := model.encoderStack(modules, "encoder")
 	if weighted {
-		b.layers[0].Inputs = states
-		b.hidden = b.layers[0].Name
+		modules.layers[0].Inputs = states
+		modules.hidden = modules.layers[0].Name
 	}
-	size := c.pos(256, "classifier_proj_size")
-	projected := b.add("projector", modelgraph.Linear{In: w.hidden, Out: size}, []string{b.hidden},
-		linear("", w.hidden, size, true)...).Name
-	addClassHead(b, "classifier", size, c.labels(), true, projected)
+	size := cfg.pos(256, "classifier_proj_size")
+	projected := modules.add("projector", modelgraph.Linear{In: model.hidden, Out: size}, []string{modules.hidden},
+		linear("", model.hidden, size, true)...).Name
+	addClassHead(modules, "classifier", size, cfg.labels(), true, projected)
 }

@@ -10,20 +10,20 @@ const (
 )
 
 // window reads sliding_window: def where absent, 0 (all tokens) where null.
-func window(c *config, def int64) int64 {
-	if c.null("sliding_window") {
+func window(cfg *config, def int64) int64 {
+	if cfg.null("sliding_window") {
 		return 0
 	}
-	return c.dim(def, "sliding_window")
+	return cfg.dim(def, "sliding_window")
 }
 
 // layerTypes reads layer_types, one entry a layer; where the config has none,
 // sliding tells the layers with a window.
-func layerTypes(c *config, layers int64, sliding func(layer int64) bool) []string {
+func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []string {
 	types := make([]string, layers)
-	given := c.strs("layer_types")
-	if c.has("layer_types") && int64(len(given)) != layers {
-		c.fail("layer_types", "%d entries for num_hidden_layers %d", len(given), layers)
+	given := cfg.strs("layer_types")
+	if cfg.has("layer_types") && int64(len(given)) != layers {
+		cfg.fail("layer_types", "%d entries for num_hidden_layers %d", len(given), layers)
 		given = nil
 	}
 	for i := range types {
@@ -35,19 +35,19 @@ func layerTypes(c *config, layers int64, sliding func(layer int64) bool) []strin
 		case given[i] == slidingAttention:
 			types[i] = slidingAttention
 		default:
-			c.fail(fmt.Sprintf("layer_types[%d]", i), "%q is not %s or %s", given[i], slidingAttention, fullAttention)
+			cfg.fail(fmt.Sprintf("layer_types[%d]", i), "%q is not %s or %s", given[i], slidingAttention, fullAttention)
 		}
 	}
 	return types
 }
 
 // windows is the attention per layer: a window where its type slides.
-func (a attention) windows(types []string, window int64) func(layer int64) part {
+func (attn attention) windows(types []string, window int64) func(layer int64) part {
 	return func(i int64) part {
 		if types[i] == slidingAttention {
-			return a.at(window)
+			return attn.at(window)
 		}
-		return a.at(0)
+		return attn.at(0)
 	}
 }
 

@@ -21,8 +21,8 @@ var makers = []string{"meta-"}
 // endings; empty where none is, and where nothing had to go.
 func baseOf(name string, fsys fs.FS) string {
 	rest := strings.ToLower(lastPart(name))
-	for _, m := range makers {
-		rest = strings.TrimPrefix(rest, m)
+	for _, maker := range makers {
+		rest = strings.TrimPrefix(rest, maker)
 	}
 	for {
 		for entry := range builtInFiles(fsys) {

@@ -16,7 +16,7 @@ import (
 
 // builtIn reads the built-in config of that name, in any case of letters:
 // ORG/NAME, or NAME where one of the two gives no ORG.
-func builtIn(name string, fsys fs.FS) (g *modelgraph.Graph, ok bool, err error) {
+func builtIn(name string, fsys fs.FS) (graph *modelgraph.Graph, ok bool, err error) {
 	files := builtInFiles(fsys)
 	entry := ""
 	for e := range files {
@@ -37,11 +37,11 @@ func builtIn(name string, fsys fs.FS) (g *modelgraph.Graph, ok bool, err error) 
 	if err != nil {
 		return nil, true, fmt.Errorf("reading the built-in config of %s: %w", entry, err)
 	}
-	if g, err = fromBytes(files[entry], data); err != nil {
+	if graph, err = fromBytes(files[entry], data); err != nil {
 		return nil, true, err
 	}
-	g.Name = lastPart(entry)
-	return g, true, nil
+	graph.Name = lastPart(entry)
+	return graph, true, nil
 }
 
 // Names are those of the built-in configs, sorted.
@@ -54,15 +54,15 @@ func builtInFiles(fsys fs.FS) map[string]string {
 		return files
 	}
 	// What cannot be walked is not there.
-	_ = fs.WalkDir(fsys, ".", func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || path.Ext(p) != ".json" {
+	_ = fs.WalkDir(fsys, ".", func(prefix string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || path.Ext(prefix) != ".json" {
 			return nil //nolint:nilerr // as above
 		}
-		name := strings.TrimSuffix(p, ".json")
-		if path.Base(p) == "config.json" {
-			name = path.Dir(p)
+		name := strings.TrimSuffix(prefix, ".json")
+		if path.Base(prefix) == "config.json" {
+			name = path.Dir(prefix)
 		}
-		files[name] = p
+		files[name] = prefix
 		return nil
 	})
 	return files
@@ -83,8 +83,8 @@ func nearest(name string, fsys fs.FS) []string {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), strings.Compare(a.name, b.name))
 	})
 	var near []string
-	for _, s := range all[:min(5, len(all))] {
-		near = append(near, s.name)
+	for _, candidate := range all[:min(5, len(all))] {
+		near = append(near, candidate.name)
 	}
 	return near
 }

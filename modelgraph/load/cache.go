@@ -37,8 +37,8 @@ func caches(name string, env func(string) string) []cache {
 
 // hubCache is the Hugging Face cache (huggingface_hub/constants.py).
 func hubCache(env func(string) string) string {
-	for _, v := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"} {
-		if dir := env(v); dir != "" {
+	for _, value := range []string{"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"} {
+		if dir := env(value); dir != "" {
 			return expand(dir, env)
 		}
 	}
@@ -68,9 +68,9 @@ func snapshot(repo string) string {
 		return ""
 	}
 	best, newest := "", int64(0)
-	for _, e := range entries {
-		dir := filepath.Join(repo, "snapshots", e.Name())
-		info, err := e.Info()
+	for _, entry := range entries {
+		dir := filepath.Join(repo, "snapshots", entry.Name())
+		info, err := entry.Info()
 		if err != nil || !holdsModel(dir) {
 			continue
 		}
@@ -109,7 +109,7 @@ func scopeFolders(name string, env func(string) string) []string {
 // download that was cut off early is passed over.
 func holdsModel(dir string) bool {
 	entries, err := os.ReadDir(dir)
-	return err == nil && slices.ContainsFunc(entries, func(e os.DirEntry) bool {
-		return e.Name() == hf.ConfigName || strings.HasSuffix(e.Name(), ".safetensors")
+	return err == nil && slices.ContainsFunc(entries, func(entry os.DirEntry) bool {
+		return entry.Name() == hf.ConfigName || strings.HasSuffix(entry.Name(), ".safetensors")
 	})
 }

@@ -13,9 +13,9 @@ type UnsupportedError struct {
 }
 
 // Error implements error.
-func (e *UnsupportedError) Error() string {
+func (err *UnsupportedError) Error() string {
 	return fmt.Sprintf("%s: reading %s is not built yet; known: model.json, config.json, .safetensors, a folder with them, ORG/NAME of a model in a local cache",
-		e.Path, e.Form)
+		err.Path, err.Form)
 }
 
 var forms = map[string]string{
@@ -39,12 +39,12 @@ type notFoundError struct {
 }
 
 // Error implements error.
-func (e *notFoundError) Error() string {
-	s := fmt.Sprintf("%s: no such file or folder, and no model of that name in %s or among the built-in configs", e.Name, strings.Join(e.Looked, ", "))
-	if e.Base != "" {
-		s += fmt.Sprintf("; did you mean %s, whose config is built in? (a tuned model most often has the shape of its base; its own config.json says)", e.Base)
-	} else if len(e.Near) > 0 {
-		s += "; built in: " + strings.Join(e.Near, ", ")
+func (err *notFoundError) Error() string {
+	text := fmt.Sprintf("%s: no such file or folder, and no model of that name in %s or among the built-in configs", err.Name, strings.Join(err.Looked, ", "))
+	if err.Base != "" {
+		text += fmt.Sprintf("; did you mean %s, whose config is built in? (a tuned model most often has the shape of its base; its own config.json says)", err.Base)
+	} else if len(err.Near) > 0 {
+		text += "; built in: " + strings.Join(err.Near, ", ")
 	}
-	return s + "; give a folder or a config.json"
+	return text + "; give a folder or a config.json"
 }

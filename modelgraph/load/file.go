@@ -28,8 +28,8 @@ func readFile(path string) ([]byte, error) {
 	}
 	defer f.Close() //nolint:errcheck // opened for reading
 	start := make([]byte, 4)
-	n, _ := f.ReadAt(start, 0)
-	if string(start[:n]) == "GGUF" {
+	count, _ := f.ReadAt(start, 0)
+	if string(start[:count]) == "GGUF" {
 		return nil, &UnsupportedError{path, "GGUF"}
 	}
 	if size > maxFileBytes {
@@ -101,29 +101,29 @@ func beginning(data []byte) string {
 // topLevel are the members of a JSON object, strings with their value.
 type topLevel map[string]string
 
-func (t topLevel) object() bool         { return t != nil }
-func (t topLevel) has(name string) bool { _, ok := t[name]; return ok }
+func (top topLevel) object() bool         { return top != nil }
+func (top topLevel) has(name string) bool { _, ok := top[name]; return ok }
 
 // sniff lists the members of the object, up to the first fault: the reader
 // that gets the file reports it. It is nil for anything but an object.
 func sniff(data []byte) topLevel {
-	d := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if d.PeekKind() != jsontext.KindBeginObject {
+	decoder := jsontext.NewDecoder(bytes.NewReader(data), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if decoder.PeekKind() != jsontext.KindBeginObject {
 		return nil
 	}
 	top := make(topLevel)
-	if _, err := d.ReadToken(); err != nil {
+	if _, err := decoder.ReadToken(); err != nil {
 		return top
 	}
 	const most = 10_000
-	for len(top) < most && d.PeekKind() == jsontext.KindString {
-		name, err := d.ReadToken()
+	for len(top) < most && decoder.PeekKind() == jsontext.KindString {
+		name, err := decoder.ReadToken()
 		if err != nil {
 			return top
 		}
 		key := name.String()
-		if d.PeekKind() == jsontext.KindString {
-			value, err := d.ReadToken()
+		if decoder.PeekKind() == jsontext.KindString {
+			value, err := decoder.ReadToken()
 			if err != nil {
 				return top
 			}
@@ -131,7 +131,7 @@ func sniff(data []byte) topLevel {
 			continue
 		}
 		top[key] = ""
-		if d.SkipValue() != nil {
+		if decoder.SkipValue() != nil {
 			return top
 		}
 	}

@@ -30,46 +30,46 @@ const nativeName = "model.json"
 // Model reads the model that path names. A path that exists wins over a name.
 // The graph's Source is path. A form that is not read gives an
 // [*UnsupportedError]; other faults are those of the readers.
-func Model(path string, o Options) (*modelgraph.Graph, error) {
+func Model(path string, options Options) (*modelgraph.Graph, error) {
 	if path == "" {
 		return nil, errors.New("the model's path is empty")
 	}
-	if o.Env == nil {
-		o.Env = os.Getenv
+	if options.Env == nil {
+		options.Env = os.Getenv
 	}
-	g, err := read(path, o)
+	graph, err := read(path, options)
 	if err != nil {
 		return nil, err
 	}
-	g.Source = path
-	return g, nil
+	graph.Source = path
+	return graph, nil
 }
 
 // Place is the file or folder that Model reads for a path or name, empty for a
 // built-in config and for what is nowhere.
-func Place(path string, o Options) string {
-	if o.Env == nil {
-		o.Env = os.Getenv
+func Place(path string, options Options) string {
+	if options.Env == nil {
+		options.Env = os.Getenv
 	}
 	if _, err := os.Stat(path); err == nil || !isName(path) {
 		return path
 	}
-	for _, c := range caches(path, o.Env) {
-		if dir := c.find(); dir != "" {
+	for _, cached := range caches(path, options.Env) {
+		if dir := cached.find(); dir != "" {
 			return dir
 		}
 	}
 	return ""
 }
 
-func read(path string, o Options) (*modelgraph.Graph, error) {
+func read(path string, options Options) (*modelgraph.Graph, error) {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		if !isName(path) {
 			return nil, fmt.Errorf("%s: no such file or folder", path)
 		}
-		return named(path, o)
+		return named(path, options)
 	case err != nil:
 		return nil, err
 	case info.IsDir():
@@ -81,24 +81,24 @@ func read(path string, o Options) (*modelgraph.Graph, error) {
 }
 
 // named finds a model by name.
-func named(name string, o Options) (*modelgraph.Graph, error) {
+func named(name string, options Options) (*modelgraph.Graph, error) {
 	looked := make([]string, 0, 4)
-	for _, c := range caches(name, o.Env) {
-		looked = append(looked, c.where)
-		if dir := c.find(); dir != "" {
-			g, err := hf.FromFolder(dir)
+	for _, cached := range caches(name, options.Env) {
+		looked = append(looked, cached.where)
+		if dir := cached.find(); dir != "" {
+			graph, err := hf.FromFolder(dir)
 			if err == nil {
-				g.Name = lastPart(name)
+				graph.Name = lastPart(name)
 			}
-			return g, err
+			return graph, err
 		}
 	}
-	if o.BuiltIn != nil {
-		if g, ok, err := builtIn(name, o.BuiltIn); ok {
-			return g, err
+	if options.BuiltIn != nil {
+		if graph, ok, err := builtIn(name, options.BuiltIn); ok {
+			return graph, err
 		}
 	}
-	return nil, &notFoundError{Name: name, Looked: looked, Near: nearest(name, o.BuiltIn), Base: baseOf(name, o.BuiltIn)}
+	return nil, &notFoundError{Name: name, Looked: looked, Near: nearest(name, options.BuiltIn), Base: baseOf(name, options.BuiltIn)}
 }
 
 // folder reads a folder; ours is one with a model.json and no config.json.
@@ -108,7 +108,7 @@ func folder(dir string) (*modelgraph.Graph, error) {
 		return nil, fmt.Errorf("listing folder: %w", err)
 	}
 	holds := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() == name })
+		return slices.ContainsFunc(entries, func(entry fs.DirEntry) bool { return entry.Name() == name })
 	}
 	if holds(nativeName) && !holds(hf.ConfigName) {
 		f, _, err := safetensors.OpenBeneath(dir, nativeName)
@@ -118,16 +118,16 @@ func folder(dir string) (*modelgraph.Graph, error) {
 		defer f.Close() //nolint:errcheck // opened for reading
 		return modelgraph.Read(f, filepath.Join(dir, nativeName))
 	}
-	g, err := hf.FromFolder(dir)
+	graph, err := hf.FromFolder(dir)
 	var none *hf.NoModelError
 	if errors.As(err, &none) {
-		for _, e := range entries {
-			if form := formOf(e.Name()); form == "GGUF" || form == "ONNX" {
-				return nil, &UnsupportedError{filepath.Join(dir, e.Name()), form}
+		for _, entry := range entries {
+			if form := formOf(entry.Name()); form == "GGUF" || form == "ONNX" {
+				return nil, &UnsupportedError{filepath.Join(dir, entry.Name()), form}
 			}
 		}
 	}
-	return g, err
+	return graph, err
 }
 
 // file reads one file by its ending, or by its first bytes where the ending

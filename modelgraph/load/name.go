@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// isName reports whether s can be NAME or ORG/NAME of a model: the letters
+// isName reports whether text can be NAME or ORG/NAME of a model: the letters
 // that Hugging Face and ModelScope allow, and no file ending that we know.
-func isName(s string) bool {
-	parts := strings.Split(s, "/")
-	if len(parts) > 2 || formOf(s) != "" {
+func isName(text string) bool {
+	parts := strings.Split(text, "/")
+	if len(parts) > 2 || formOf(text) != "" {
 		return false
 	}
 	for _, ending := range []string{".json", ".safetensors"} {
-		if strings.HasSuffix(strings.ToLower(s), ending) {
+		if strings.HasSuffix(strings.ToLower(text), ending) {
 			return false
 		}
 	}
-	for _, p := range parts {
-		if p == "" || p[0] == '.' || strings.Contains(p, "--") || strings.Contains(p, "..") || strings.Trim(p, nameLetters) != "" {
+	for _, part := range parts {
+		if part == "" || part[0] == '.' || strings.Contains(part, "--") || strings.Contains(part, "..") || strings.Trim(part, nameLetters) != "" {
 			return false
 		}
 	}

@@ -19,9 +19,9 @@ var preferred = []string{
 // choose picks the file that a folder's checkpoint starts from: an index, or
 // the one file there is.
 func choose(dir string, names []string) (string, error) {
-	for _, p := range preferred {
-		if slices.Contains(names, p) {
-			return p, nil
+	for _, path := range preferred {
+		if slices.Contains(names, path) {
+			return path, nil
 		}
 	}
 	for _, kind := range []struct {
@@ -60,9 +60,9 @@ func notConsolidated(name string) bool { return !strings.HasPrefix(name, "consol
 
 func filter(names []string, keep func(string) bool) []string {
 	var kept []string
-	for _, n := range names {
-		if keep(n) {
-			kept = append(kept, n)
+	for _, name := range names {
+		if keep(name) {
+			kept = append(kept, name)
 		}
 	}
 	return kept

@@ -21,154 +21,154 @@ type headerParser struct {
 }
 
 // fault reports a tensor whose offsets are parsed.
-func (p *headerParser) fault(t Tensor, format string, args ...any) error {
-	return p.faultIn(t.Name, "data_offsets [%d %d]: %s",
-		t.Begin-p.dataBegin, t.End-p.dataBegin, fmt.Sprintf(format, args...))
+func (parser *headerParser) fault(tensor Tensor, format string, args ...any) error {
+	return parser.faultIn(tensor.Name, "data_offsets [%d %d]: %s",
+		tensor.Begin-parser.dataBegin, tensor.End-parser.dataBegin, fmt.Sprintf(format, args...))
 }
 
-func (p *headerParser) faultIn(tensor, format string, args ...any) error {
-	return &syntaxError{p.file, "tensor " + quote(tensor), fmt.Sprintf(format, args...)}
+func (parser *headerParser) faultIn(tensor, format string, args ...any) error {
+	return &syntaxError{parser.file, "tensor " + quote(tensor), fmt.Sprintf(format, args...)}
 }
 
 // readMetadata reads __metadata__: null, or an object of strings.
-func (p *headerParser) readMetadata() error {
-	if p.dec.PeekKind() == jsontext.KindNull {
-		return p.skip(jsontext.KindNull)
+func (parser *headerParser) readMetadata() error {
+	if parser.dec.PeekKind() == jsontext.KindNull {
+		return parser.skip(jsontext.KindNull)
 	}
-	if err := p.skip(jsontext.KindBeginObject); err != nil {
+	if err := parser.skip(jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	p.metadata = map[string]string{}
-	for p.more() {
-		key, err := p.str()
+	parser.metadata = map[string]string{}
+	for parser.more() {
+		key, err := parser.str()
 		if err != nil {
 			return err
 		}
-		if len(p.metadata) == maxMetadata {
-			return p.fail("more than %d entries", maxMetadata)
+		if len(parser.metadata) == maxMetadata {
+			return parser.fail("more than %d entries", maxMetadata)
 		}
-		if p.metadata[key], err = p.str(); err != nil {
+		if parser.metadata[key], err = parser.str(); err != nil {
 			return err
 		}
 	}
-	return p.skip(jsontext.KindEndObject)
+	return parser.skip(jsontext.KindEndObject)
 }
 
 // readTensor reads one entry (tensor.rs, TensorInfo) and appends it. Fields it
 // does not know are passed over, as serde does.
-func (p *headerParser) readTensor(name string) error {
-	if len(p.tensors) == maxTensors {
-		return p.fail("more than %d tensors", maxTensors)
+func (parser *headerParser) readTensor(name string) error {
+	if len(parser.tensors) == maxTensors {
+		return parser.fail("more than %d tensors", maxTensors)
 	}
-	if err := p.skip(jsontext.KindBeginObject); err != nil {
+	if err := parser.skip(jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	t := Tensor{Name: name}
+	tensor := Tensor{Name: name}
 	var dtype, shape, offsets bool
-	for p.more() {
-		key, err := p.str()
+	for parser.more() {
+		key, err := parser.str()
 		if err != nil {
 			return err
 		}
 		switch key {
 		case "dtype":
-			dtype, err = true, p.readDType(&t)
+			dtype, err = true, parser.readDType(&tensor)
 		case "shape":
-			shape, err = true, p.readShape(&t)
+			shape, err = true, parser.readShape(&tensor)
 		case "data_offsets":
-			offsets, err = true, p.readOffsets(&t)
+			offsets, err = true, parser.readOffsets(&tensor)
 		default:
-			err = p.skipValue()
+			err = parser.skipValue()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.skip(jsontext.KindEndObject); err != nil {
+	if err := parser.skip(jsontext.KindEndObject); err != nil {
 		return err
 	}
 	switch {
 	case !dtype:
-		return p.faultIn(name, "dtype is missing")
+		return parser.faultIn(name, "dtype is missing")
 	case !shape:
-		return p.faultIn(name, "shape is missing")
+		return parser.faultIn(name, "shape is missing")
 	case !offsets:
-		return p.faultIn(name, "data_offsets is missing")
+		return parser.faultIn(name, "data_offsets is missing")
 	}
-	return p.add(t)
+	return parser.add(tensor)
 }
 
-func (p *headerParser) readDType(t *Tensor) error {
-	s, err := p.str()
+func (parser *headerParser) readDType(tensor *Tensor) error {
+	text, err := parser.str()
 	if err != nil {
 		return err
 	}
 	// ParseDType also reads PyTorch's spellings, which the format lacks.
-	if t.DType, err = modelgraph.ParseDType(s); err != nil || t.DType.String() != s {
-		return p.faultIn(t.Name, "unknown dtype %s", quote(s))
+	if tensor.DType, err = modelgraph.ParseDType(text); err != nil || tensor.DType.String() != text {
+		return parser.faultIn(tensor.Name, "unknown dtype %s", quote(text))
 	}
 	return nil
 }
 
-func (p *headerParser) readShape(t *Tensor) error {
-	if err := p.skip(jsontext.KindBeginArray); err != nil {
+func (parser *headerParser) readShape(tensor *Tensor) error {
+	if err := parser.skip(jsontext.KindBeginArray); err != nil {
 		return err
 	}
-	t.Shape = make([]int64, 0, 4)
-	for p.more() {
-		d, err := p.uint()
+	tensor.Shape = make([]int64, 0, 4)
+	for parser.more() {
+		d, err := parser.uint()
 		switch {
 		case err != nil:
 			return err
 		case d > math.MaxInt64:
-			return p.faultIn(t.Name, "dimension %d overflows", d)
-		case len(t.Shape) == maxRank:
-			return p.faultIn(t.Name, "more than %d dimensions", maxRank)
+			return parser.faultIn(tensor.Name, "dimension %d overflows", d)
+		case len(tensor.Shape) == maxRank:
+			return parser.faultIn(tensor.Name, "more than %d dimensions", maxRank)
 		}
-		t.Shape = append(t.Shape, int64(d))
+		tensor.Shape = append(tensor.Shape, int64(d))
 	}
-	return p.skip(jsontext.KindEndArray)
+	return parser.skip(jsontext.KindEndArray)
 }
 
 // readOffsets reads [begin, end], relative to the data, into offsets in the
 // file. Both lie inside the data.
-func (p *headerParser) readOffsets(t *Tensor) error {
-	if err := p.skip(jsontext.KindBeginArray); err != nil {
+func (parser *headerParser) readOffsets(tensor *Tensor) error {
+	if err := parser.skip(jsontext.KindBeginArray); err != nil {
 		return err
 	}
 	var at [2]uint64
 	for i := range at {
 		var err error
-		if at[i], err = p.uint(); err != nil {
+		if at[i], err = parser.uint(); err != nil {
 			return err
 		}
 	}
 	begin, end := at[0], at[1]
 	switch {
 	case end < begin:
-		return p.faultIn(t.Name, "data_offsets [%d %d]: end before begin", begin, end)
-	case end > uint64(p.dataLen):
-		return p.faultIn(t.Name, "data_offsets [%d %d]: the file holds %d bytes of data", begin, end, p.dataLen)
+		return parser.faultIn(tensor.Name, "data_offsets [%d %d]: end before begin", begin, end)
+	case end > uint64(parser.dataLen):
+		return parser.faultIn(tensor.Name, "data_offsets [%d %d]: the file holds %d bytes of data", begin, end, parser.dataLen)
 	}
-	t.Begin, t.End = p.dataBegin+int64(begin), p.dataBegin+int64(end)
-	return p.skip(jsontext.KindEndArray)
+	tensor.Begin, tensor.End = parser.dataBegin+int64(begin), parser.dataBegin+int64(end)
+	return parser.skip(jsontext.KindEndArray)
 }
 
 // add checks a whole entry and keeps it.
-func (p *headerParser) add(t Tensor) error {
-	size, fault := dataBytes(t.DType, t.Shape)
+func (parser *headerParser) add(tensor Tensor) error {
+	size, fault := dataBytes(tensor.DType, tensor.Shape)
 	if fault != "" {
-		return p.faultIn(t.Name, "%v%v: %s", t.DType, t.Shape, fault)
+		return parser.faultIn(tensor.Name, "%v%v: %s", tensor.DType, tensor.Shape, fault)
 	}
-	if size != uint64(t.Bytes()) {
-		return p.fault(t, "%d bytes, but %v%v takes %d", t.Bytes(), t.DType, t.Shape, size)
+	if size != uint64(tensor.Bytes()) {
+		return parser.fault(tensor, "%d bytes, but %v%v takes %d", tensor.Bytes(), tensor.DType, tensor.Shape, size)
 	}
 	// Found here and not after sorting: otherwise 10^6 tensors on the same
 	// bytes would be kept before the first is refused.
-	if t.Bytes() > p.dataLen-p.claimed {
-		return p.fault(t, "overlap: the tensors up to this one take more than the %d bytes of data", p.dataLen)
+	if tensor.Bytes() > parser.dataLen-parser.claimed {
+		return parser.fault(tensor, "overlap: the tensors up to this one take more than the %d bytes of data", parser.dataLen)
 	}
-	p.claimed += t.Bytes()
-	p.tensors = append(p.tensors, t)
+	parser.claimed += tensor.Bytes()
+	parser.tensors = append(parser.tensors, tensor)
 	return nil
 }

@@ -19,11 +19,11 @@ type syntaxError struct {
 	Msg string // what is wrong, with the value
 }
 
-func (e *syntaxError) Error() string {
-	if e.Where == "" {
-		return printable(e.File) + ": " + e.Msg
+func (err *syntaxError) Error() string {
+	if err.Where == "" {
+		return printable(err.File) + ": " + err.Msg
 	}
-	return printable(e.File) + ": " + e.Where + ": " + e.Msg
+	return printable(err.File) + ": " + err.Where + ": " + err.Msg
 }
 
 // A RefusedError is a file or folder that this package will not read whatever
@@ -33,31 +33,31 @@ type RefusedError struct {
 	Msg  string // why, and what to do about it
 }
 
-func (e *RefusedError) Error() string { return printable(e.File) + ": " + e.Msg }
+func (err *RefusedError) Error() string { return printable(err.File) + ": " + err.Msg }
 
 // quote shows a string from a file on one line and at bounded length.
-func quote(s string) string {
-	if len(s) <= maxQuoted {
-		return strconv.Quote(s)
+func quote(text string) string {
+	if len(text) <= maxQuoted {
+		return strconv.Quote(text)
 	}
-	return fmt.Sprintf("%s (%d bytes)", strconv.Quote(s[:maxQuoted]+"…"), len(s))
+	return fmt.Sprintf("%s (%d bytes)", strconv.Quote(text[:maxQuoted]+"…"), len(text))
 }
 
 // quoteSome lists names and says how many it left out.
 func quoteSome(names []string) string {
 	const shown = 3
-	var b strings.Builder
-	for i, n := range names {
+	var builder strings.Builder
+	for i, name := range names {
 		if i == shown {
-			fmt.Fprintf(&b, " and %d more", len(names)-shown)
+			fmt.Fprintf(&builder, " and %d more", len(names)-shown)
 			break
 		}
 		if i > 0 {
-			b.WriteString(", ")
+			builder.WriteString(", ")
 		}
-		b.WriteString(quote(n))
+		builder.WriteString(quote(name))
 	}
-	return b.String()
+	return builder.String()
 }
 
 // printable quotes a file name only when it would garble the line.
@@ -70,16 +70,16 @@ func printable(name string) string {
 
 // joinErrors joins errs, one a line, and counts the ones past maxErrors.
 func joinErrors(errs []error) error {
-	if n := len(errs) - maxErrors; n > 0 {
-		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more errors", n))
+	if count := len(errs) - maxErrors; count > 0 {
+		errs = append(errs[:maxErrors:maxErrors], fmt.Errorf("and %d more errors", count))
 	}
 	return errors.Join(errs...)
 }
 
 // clip is quote for a number, which needs no marks.
-func clip(s string) string {
-	if len(s) <= maxQuoted {
-		return s
+func clip(text string) string {
+	if len(text) <= maxQuoted {
+		return text
 	}
-	return fmt.Sprintf("%s… (%d bytes)", s[:maxQuoted], len(s))
+	return fmt.Sprintf("%s… (%d bytes)", text[:maxQuoted], len(text))
 }

@@ -59,29 +59,29 @@ func ReadFolder(dir string) (*Checkpoint, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Checkpoint{Dir: dir, Files: files}
-	if err := c.merge(idx, headers); err != nil {
+	checkpoint := &Checkpoint{Dir: dir, Files: files}
+	if err := checkpoint.merge(idx, headers); err != nil {
 		return nil, err
 	}
-	c.warnUnread(start, names)
-	return c, nil
+	checkpoint.warnUnread(start, names)
+	return checkpoint, nil
 }
 
 // list returns the names in the folder, sorted.
-func (f *folder) list() ([]string, error) {
-	entries, err := os.ReadDir(f.home.path)
+func (dir *folder) list() ([]string, error) {
+	entries, err := os.ReadDir(dir.home.path)
 	if err != nil {
 		return nil, fmt.Errorf("listing folder: %w", err)
 	}
 	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
+	for i, entry := range entries {
+		names[i] = entry.Name()
 	}
 	return names, nil
 }
 
-func (f *folder) readIndex(name string) (*index, error) {
-	file, info, err := f.open(name)
+func (dir *folder) readIndex(name string) (*index, error) {
+	file, info, err := dir.open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -93,21 +93,21 @@ func (f *folder) readIndex(name string) (*index, error) {
 }
 
 // readShards reads the headers of all files, several at once.
-func (f *folder) readShards(idx *index) ([]*Header, []File, error) {
-	n := len(idx.files)
-	headers, files, errs := make([]*Header, n), make([]File, n), make([]error, n)
+func (dir *folder) readShards(idx *index) ([]*Header, []File, error) {
+	count := len(idx.files)
+	headers, files, errs := make([]*Header, count), make([]File, count), make([]error, count)
 	var next, tensors atomic.Int64
 	var wg sync.WaitGroup
-	for range min(maxReaders, n) {
+	for range min(maxReaders, count) {
 		wg.Go(func() {
 			for {
 				i := int(next.Add(1)) - 1
 				// A million links to one large file would pass every
 				// other limit, so that the sum is bounded too.
-				if i >= n || tensors.Load() > maxTensors {
+				if i >= count || tensors.Load() > maxTensors {
 					return
 				}
-				headers[i], files[i], errs[i] = f.readShard(idx.files[i], idx.name)
+				headers[i], files[i], errs[i] = dir.readShard(idx.files[i], idx.name)
 				if errs[i] == nil {
 					tensors.Add(int64(len(headers[i].Tensors)))
 				}
@@ -116,15 +116,15 @@ func (f *folder) readShards(idx *index) ([]*Header, []File, error) {
 	}
 	wg.Wait()
 	if tensors.Load() > maxTensors {
-		return nil, nil, &RefusedError{f.dir, fmt.Sprintf("more than %d tensors in all files", maxTensors)}
+		return nil, nil, &RefusedError{dir.dir, fmt.Sprintf("more than %d tensors in all files", maxTensors)}
 	}
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	return headers, files, joinErrors(errs)
 }
 
 // readShard reads one header; index is the file that names it, if one does.
-func (f *folder) readShard(name, index string) (*Header, File, error) {
-	file, info, err := f.open(name)
+func (dir *folder) readShard(name, index string) (*Header, File, error) {
+	file, info, err := dir.open(name)
 	if err != nil {
 		if index != "" {
 			err = fmt.Errorf("%w (named by %s)", err, printable(index))

@@ -41,24 +41,24 @@ func ReadFile(path string) (*Header, error) {
 //
 // The tensors of an accepted header follow each other without gap from the end
 // of the header to the end of the file.
-func readHeader(r io.ReaderAt, size int64, name string) (*Header, error) {
-	n, err := headerSize(r, size, name)
+func readHeader(reader io.ReaderAt, size int64, name string) (*Header, error) {
+	count, err := headerSize(reader, size, name)
 	if err != nil {
 		return nil, err
 	}
-	p := headerParser{
-		scanner:   newScanner(io.NewSectionReader(r, 8, n), name, 8),
-		dataBegin: 8 + n,
-		dataLen:   size - 8 - n,
+	parser := headerParser{
+		scanner:   newScanner(io.NewSectionReader(reader, 8, count), name, 8),
+		dataBegin: 8 + count,
+		dataLen:   size - 8 - count,
 	}
-	if err := p.parse(); err != nil {
+	if err := parser.parse(); err != nil {
 		return nil, err
 	}
-	return p.header()
+	return parser.header()
 }
 
 // headerSize reads and checks the 8-byte length in front of the header.
-func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
+func headerSize(reader io.ReaderAt, size int64, name string) (int64, error) {
 	fault := func(format string, args ...any) (int64, error) {
 		return 0, &syntaxError{name, "byte 0", fmt.Sprintf(format, args...)}
 	}
@@ -66,13 +66,13 @@ func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
 		return fault("file of %d bytes is too short for the 8-byte header length", size)
 	}
 	var b [8]byte
-	if _, err := io.ReadFull(io.NewSectionReader(r, 0, 8), b[:]); err != nil {
+	if _, err := io.ReadFull(io.NewSectionReader(reader, 0, 8), b[:]); err != nil {
 		return 0, fmt.Errorf("%s: reading header length: %w", printable(name), err)
 	}
-	n := binary.LittleEndian.Uint64(b[:])
-	if n > maxHeaderSize || int64(n) > size-8 {
+	count := binary.LittleEndian.Uint64(b[:])
+	if count > maxHeaderSize || int64(count) > size-8 {
 		start := make([]byte, min(size, 1024))
-		if _, err := io.ReadFull(io.NewSectionReader(r, 0, size), start); err != nil {
+		if _, err := io.ReadFull(io.NewSectionReader(reader, 0, size), start); err != nil {
 			return 0, fmt.Errorf("%s: reading header length: %w", printable(name), err)
 		}
 		if what := filekind.Recognised(start); what != "" {
@@ -80,60 +80,60 @@ func headerSize(r io.ReaderAt, size int64, name string) (int64, error) {
 		}
 	}
 	switch {
-	case n > maxHeaderSize:
-		return fault("header length %d: the format allows %d bytes", n, maxHeaderSize)
-	case int64(n) > size-8:
-		return fault("header length %d: only %d bytes follow", n, size-8)
+	case count > maxHeaderSize:
+		return fault("header length %d: the format allows %d bytes", count, maxHeaderSize)
+	case int64(count) > size-8:
+		return fault("header length %d: only %d bytes follow", count, size-8)
 	}
-	return int64(n), nil
+	return int64(count), nil
 }
 
 // header orders the parsed tensors and checks that they tile the data.
-func (p *headerParser) header() (*Header, error) {
-	slices.SortFunc(p.tensors, func(a, b Tensor) int {
+func (parser *headerParser) header() (*Header, error) {
+	slices.SortFunc(parser.tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Name, b.Name))
 	})
-	h := &Header{Metadata: p.metadata, Tensors: p.tensors}
-	next := p.dataBegin
-	for i, t := range h.Tensors {
+	h := &Header{Metadata: parser.metadata, Tensors: parser.tensors}
+	next := parser.dataBegin
+	for i, tensor := range h.Tensors {
 		switch {
-		case t.Begin > next && i == 0:
-			return nil, p.fault(t, "first tensor does not begin at 0")
-		case t.Begin > next:
-			return nil, p.fault(t, "hole after %s, which ends at %d", quote(h.Tensors[i-1].Name), next-p.dataBegin)
-		case t.Begin < next:
-			return nil, p.fault(t, "overlaps %s, which ends at %d", quote(h.Tensors[i-1].Name), next-p.dataBegin)
+		case tensor.Begin > next && i == 0:
+			return nil, parser.fault(tensor, "first tensor does not begin at 0")
+		case tensor.Begin > next:
+			return nil, parser.fault(tensor, "hole after %s, which ends at %d", quote(h.Tensors[i-1].Name), next-parser.dataBegin)
+		case tensor.Begin < next:
+			return nil, parser.fault(tensor, "overlaps %s, which ends at %d", quote(h.Tensors[i-1].Name), next-parser.dataBegin)
 		}
-		next = t.End
+		next = tensor.End
 	}
-	if rest := p.dataBegin + p.dataLen - next; rest != 0 {
+	if rest := parser.dataBegin + parser.dataLen - next; rest != 0 {
 		where := fmt.Sprintf("byte %d", next)
-		return nil, &syntaxError{p.file, where, fmt.Sprintf("%d bytes after the last tensor", rest)}
+		return nil, &syntaxError{parser.file, where, fmt.Sprintf("%d bytes after the last tensor", rest)}
 	}
 	return h, nil
 }
 
 // parse reads the JSON of the header.
-func (p *headerParser) parse() error {
-	if err := p.skip(jsontext.KindBeginObject); err != nil {
+func (parser *headerParser) parse() error {
+	if err := parser.skip(jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	for p.more() {
-		key, err := p.str()
+	for parser.more() {
+		key, err := parser.str()
 		if err != nil {
 			return err
 		}
 		if key == "__metadata__" {
-			err = p.readMetadata()
+			err = parser.readMetadata()
 		} else {
-			err = p.readTensor(key)
+			err = parser.readTensor(key)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.skip(jsontext.KindEndObject); err != nil {
+	if err := parser.skip(jsontext.KindEndObject); err != nil {
 		return err
 	}
-	return p.eof()
+	return parser.eof()
 }

@@ -24,25 +24,25 @@ type index struct {
 
 // readIndex parses an index. Keys it does not know are passed over. Every file
 // name in the result lies beneath the folder, links aside.
-func readIndex(r io.Reader, name string) (*index, error) {
+func readIndex(reader io.Reader, name string) (*index, error) {
 	const begin = 1024
-	buffered := bufio.NewReaderSize(r, begin)
+	buffered := bufio.NewReaderSize(reader, begin)
 	start, _ := buffered.Peek(begin) // what cannot be read is reported below
 	if what := filekind.NotText(start); what != "" {
 		return nil, &syntaxError{File: name, Msg: what}
 	}
-	p := indexParser{
+	parser := indexParser{
 		scanner: newScanner(buffered, name, 0),
 		idx:     &index{name: name},
 		byFile:  map[string]int{},
 	}
-	if err := p.parse(); err != nil {
+	if err := parser.parse(); err != nil {
 		return nil, err
 	}
-	if len(p.idx.shard) == 0 {
+	if len(parser.idx.shard) == 0 {
 		return nil, &syntaxError{File: name, Msg: "weight_map is missing or empty"}
 	}
-	return p.idx, nil
+	return parser.idx, nil
 }
 
 type indexParser struct {
@@ -51,99 +51,99 @@ type indexParser struct {
 	byFile map[string]int // index in idx.files
 }
 
-func (p *indexParser) parse() error {
-	if err := p.skip(jsontext.KindBeginObject); err != nil {
+func (parser *indexParser) parse() error {
+	if err := parser.skip(jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	for p.more() {
-		key, err := p.str()
+	for parser.more() {
+		key, err := parser.str()
 		if err != nil {
 			return err
 		}
 		switch key {
 		case "weight_map":
-			err = p.weightMap()
+			err = parser.weightMap()
 		case "metadata":
-			err = p.metadata()
+			err = parser.metadata()
 		default:
-			err = p.skipValue()
+			err = parser.skipValue()
 		}
 		if err != nil {
 			return err
 		}
 	}
-	if err := p.skip(jsontext.KindEndObject); err != nil {
+	if err := parser.skip(jsontext.KindEndObject); err != nil {
 		return err
 	}
-	return p.eof()
+	return parser.eof()
 }
 
-func (p *indexParser) weightMap() error {
-	if err := p.skip(jsontext.KindBeginObject); err != nil {
+func (parser *indexParser) weightMap() error {
+	if err := parser.skip(jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	p.idx.shard = map[string]int{}
-	for p.more() {
-		tensor, err := p.str()
+	parser.idx.shard = map[string]int{}
+	for parser.more() {
+		tensor, err := parser.str()
 		if err != nil {
 			return err
 		}
-		if len(p.idx.shard) == maxTensors {
-			return p.fail("more than %d entries", maxTensors)
+		if len(parser.idx.shard) == maxTensors {
+			return parser.fail("more than %d entries", maxTensors)
 		}
-		file, err := p.str()
+		file, err := parser.str()
 		if err != nil {
 			return err
 		}
-		i, known := p.byFile[file]
+		i, known := parser.byFile[file]
 		if !known {
 			if fault := nameFault(file); fault != "" {
 				where := "weight_map " + quote(tensor)
-				return &syntaxError{p.file, where, fmt.Sprintf("file %s: %s", quote(file), fault)}
+				return &syntaxError{parser.file, where, fmt.Sprintf("file %s: %s", quote(file), fault)}
 			}
-			i = len(p.idx.files)
-			p.byFile[file] = i
-			p.idx.files = append(p.idx.files, file)
+			i = len(parser.idx.files)
+			parser.byFile[file] = i
+			parser.idx.files = append(parser.idx.files, file)
 		}
-		p.idx.shard[tensor] = i
+		parser.idx.shard[tensor] = i
 	}
-	return p.skip(jsontext.KindEndObject)
+	return parser.skip(jsontext.KindEndObject)
 }
 
 // metadata keeps total_size. It is a hint of the writer, so that no form of it
 // is an error.
-func (p *indexParser) metadata() error {
-	if p.dec.PeekKind() != jsontext.KindBeginObject {
-		return p.skipValue()
+func (parser *indexParser) metadata() error {
+	if parser.dec.PeekKind() != jsontext.KindBeginObject {
+		return parser.skipValue()
 	}
-	if err := p.skip(jsontext.KindBeginObject); err != nil {
+	if err := parser.skip(jsontext.KindBeginObject); err != nil {
 		return err
 	}
-	for p.more() {
-		key, err := p.str()
+	for parser.more() {
+		key, err := parser.str()
 		if err != nil {
 			return err
 		}
 		if key != "total_size" {
-			if err := p.skipValue(); err != nil {
+			if err := parser.skipValue(); err != nil {
 				return err
 			}
 			continue
 		}
-		if err := p.totalSize(); err != nil {
+		if err := parser.totalSize(); err != nil {
 			return err
 		}
 	}
-	return p.skip(jsontext.KindEndObject)
+	return parser.skip(jsontext.KindEndObject)
 }
 
-func (p *indexParser) totalSize() error {
-	if p.dec.PeekKind() != jsontext.KindNumber {
-		p.idx.totalSize = "not a number"
-		return p.skipValue()
+func (parser *indexParser) totalSize() error {
+	if parser.dec.PeekKind() != jsontext.KindNumber {
+		parser.idx.totalSize = "not a number"
+		return parser.skipValue()
 	}
-	v, err := p.expect(jsontext.KindNumber)
-	p.idx.totalSize = clip(v.String())
+	token, err := parser.expect(jsontext.KindNumber)
+	parser.idx.totalSize = clip(token.String())
 	return err
 }
 

@@ -11,7 +11,7 @@ import (
 // nameFault says why name cannot be a file beneath a folder, or "".
 func nameFault(name string) string {
 	switch {
-	case strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || r == 0x7f }):
+	case strings.ContainsFunc(name, func(char rune) bool { return char < ' ' || char == 0x7f }):
 		return "control character in a file name"
 	case strings.Contains(name, `\`):
 		return "backslash in a file name: separate folders by /"
@@ -37,14 +37,14 @@ func regular(info fs.FileInfo, name string) error {
 		return nil
 	}
 	kind := "not a regular file"
-	switch m := info.Mode(); {
-	case m.IsDir():
+	switch mode := info.Mode(); {
+	case mode.IsDir():
 		kind = "a directory"
-	case m&fs.ModeNamedPipe != 0:
+	case mode&fs.ModeNamedPipe != 0:
 		kind = "a FIFO"
-	case m&fs.ModeSocket != 0:
+	case mode&fs.ModeSocket != 0:
 		kind = "a socket"
-	case m&fs.ModeDevice != 0:
+	case mode&fs.ModeDevice != 0:
 		kind = "a device"
 	}
 	return &RefusedError{name, kind + ": want a regular file"}

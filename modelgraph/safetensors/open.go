@@ -75,10 +75,10 @@ func openFolder(dir string) (*folder, error) {
 	return f, nil
 }
 
-func (f *folder) close() {
-	f.home.root.Close() //nolint:errcheck // opened for reading
-	if f.blobs != nil {
-		f.blobs.root.Close() //nolint:errcheck // likewise
+func (dir *folder) close() {
+	dir.home.root.Close() //nolint:errcheck // opened for reading
+	if dir.blobs != nil {
+		dir.blobs.root.Close() //nolint:errcheck // likewise
 	}
 }
 
@@ -95,30 +95,30 @@ func findBlobs(dir string) string {
 	return ""
 }
 
-func (f *folder) open(name string) (*os.File, fs.FileInfo, error) {
+func (dir *folder) open(name string) (*os.File, fs.FileInfo, error) {
 	if fault := nameFault(name); fault != "" {
 		return nil, nil, &RefusedError{name, fault}
 	}
-	target, err := filepath.EvalSymlinks(filepath.Join(f.home.path, filepath.FromSlash(name)))
+	target, err := filepath.EvalSymlinks(filepath.Join(dir.home.path, filepath.FromSlash(name)))
 	if err != nil {
-		return nil, nil, f.wrap(name, err)
+		return nil, nil, dir.wrap(name, err)
 	}
-	in, rel := f.locate(target)
+	in, rel := dir.locate(target)
 	if in == nil {
-		return nil, nil, &RefusedError{name, fmt.Sprintf("link to %s, outside %s and outside any download cache it is part of", quote(target), quote(f.dir))}
+		return nil, nil, &RefusedError{name, fmt.Sprintf("link to %s, outside %s and outside any download cache it is part of", quote(target), quote(dir.dir))}
 	}
 	// Before opening, because opening a device can act on it. After opening
 	// it is asked again, of the file that was opened.
 	info, err := in.root.Stat(rel)
 	if err != nil {
-		return nil, nil, f.wrap(name, err)
+		return nil, nil, dir.wrap(name, err)
 	}
 	if err := regular(info, name); err != nil {
 		return nil, nil, err
 	}
 	file, err := in.root.OpenFile(rel, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
-		return nil, nil, f.wrap(name, err)
+		return nil, nil, dir.wrap(name, err)
 	}
 	info, err = statRegular(file, name)
 	if err != nil {
@@ -129,8 +129,8 @@ func (f *folder) open(name string) (*os.File, fs.FileInfo, error) {
 }
 
 // locate finds the place that target, free of links, lies in.
-func (f *folder) locate(target string) (*place, string) {
-	for _, p := range []*place{&f.home, f.blobs} {
+func (dir *folder) locate(target string) (*place, string) {
+	for _, p := range []*place{&dir.home, dir.blobs} {
 		if p == nil {
 			continue
 		}
@@ -142,10 +142,10 @@ func (f *folder) locate(target string) (*place, string) {
 }
 
 // wrap names the file as the caller does, not by the path it resolves to.
-func (f *folder) wrap(name string, err error) error {
+func (dir *folder) wrap(name string, err error) error {
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
 		err = pe.Err
 	}
-	return fmt.Errorf("%s: opening in %s: %w", printable(name), printable(f.dir), err)
+	return fmt.Errorf("%s: opening in %s: %w", printable(name), printable(dir.dir), err)
 }

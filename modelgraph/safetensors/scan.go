@@ -18,105 +18,105 @@ type scanner struct {
 	dec  *jsontext.Decoder
 }
 
-func newScanner(r io.Reader, file string, base int64) scanner {
-	return scanner{file: file, base: base, dec: jsontext.NewDecoder(r)}
+func newScanner(reader io.Reader, file string, base int64) scanner {
+	return scanner{file: file, base: base, dec: jsontext.NewDecoder(reader)}
 }
 
 // at words a place: offset is from the start of the JSON.
-func (s *scanner) at(offset int64, p jsontext.Pointer) string {
-	where := "byte " + strconv.FormatInt(s.base+offset, 10)
-	if p != "" {
-		where += " at " + quote(string(p))
+func (scan *scanner) at(offset int64, pointer jsontext.Pointer) string {
+	where := "byte " + strconv.FormatInt(scan.base+offset, 10)
+	if pointer != "" {
+		where += " at " + quote(string(pointer))
 	}
 	return where
 }
 
 // wrap words an error of the decoder.
-func (s *scanner) wrap(err error) error {
+func (scan *scanner) wrap(err error) error {
 	var syn *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.EOF):
-		return &syntaxError{s.file, s.at(0, ""), "no JSON value"}
+		return &syntaxError{scan.file, scan.at(0, ""), "no JSON value"}
 	case !errors.As(err, &syn):
-		return fmt.Errorf("%s: reading JSON: %w", printable(s.file), err)
+		return fmt.Errorf("%s: reading JSON: %w", printable(scan.file), err)
 	case errors.Is(err, jsontext.ErrDuplicateName):
-		return &syntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), "duplicate key"}
+		return &syntaxError{scan.file, scan.at(syn.ByteOffset, syn.JSONPointer), "duplicate key"}
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return &syntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), "JSON ends early"}
+		return &syntaxError{scan.file, scan.at(syn.ByteOffset, syn.JSONPointer), "JSON ends early"}
 	}
-	return &syntaxError{s.file, s.at(syn.ByteOffset, syn.JSONPointer), syn.Err.Error()}
+	return &syntaxError{scan.file, scan.at(syn.ByteOffset, syn.JSONPointer), syn.Err.Error()}
 }
 
 // fail reports a fault of the token just read.
-func (s *scanner) fail(format string, args ...any) error {
-	where := s.at(s.last, s.dec.StackPointer())
-	return &syntaxError{s.file, where, fmt.Sprintf(format, args...)}
+func (scan *scanner) fail(format string, args ...any) error {
+	where := scan.at(scan.last, scan.dec.StackPointer())
+	return &syntaxError{scan.file, where, fmt.Sprintf(format, args...)}
 }
 
-// expect reads one token of kind k. The token lasts until the next call.
-func (s *scanner) expect(k jsontext.Kind) (jsontext.Token, error) {
-	s.last = s.dec.InputOffset()
-	t, err := s.dec.ReadToken()
+// expect reads one token of that kind. The token lasts until the next call.
+func (scan *scanner) expect(kind jsontext.Kind) (jsontext.Token, error) {
+	scan.last = scan.dec.InputOffset()
+	token, err := scan.dec.ReadToken()
 	if err != nil {
-		return t, s.wrap(err)
+		return token, scan.wrap(err)
 	}
-	if t.Kind() != k {
-		return t, s.fail("found %v, want %v", t.Kind(), k)
+	if token.Kind() != kind {
+		return token, scan.fail("found %v, want %v", token.Kind(), kind)
 	}
-	return t, nil
+	return token, nil
 }
 
 // skip passes over the next token.
-func (s *scanner) skip(k jsontext.Kind) error {
-	_, err := s.expect(k)
+func (scan *scanner) skip(kind jsontext.Kind) error {
+	_, err := scan.expect(kind)
 	return err
 }
 
 // more reports whether the object or array goes on. A syntax error counts as
 // more: the read that follows reports it.
-func (s *scanner) more() bool {
-	k := s.dec.PeekKind()
-	return k != jsontext.KindEndObject && k != jsontext.KindEndArray
+func (scan *scanner) more() bool {
+	kind := scan.dec.PeekKind()
+	return kind != jsontext.KindEndObject && kind != jsontext.KindEndArray
 }
 
-func (s *scanner) str() (string, error) {
-	t, err := s.expect(jsontext.KindString)
+func (scan *scanner) str() (string, error) {
+	token, err := scan.expect(jsontext.KindString)
 	if err != nil {
 		return "", err
 	}
-	return t.String(), nil
+	return token.String(), nil
 }
 
 // uint reads a JSON number written as digits only, as serde's u64 does: no
 // sign, fraction or exponent.
-func (s *scanner) uint() (uint64, error) {
-	t, err := s.expect(jsontext.KindNumber)
+func (scan *scanner) uint() (uint64, error) {
+	token, err := scan.expect(jsontext.KindNumber)
 	if err != nil {
 		return 0, err
 	}
-	u, err := strconv.ParseUint(t.String(), 10, 64)
+	u, err := strconv.ParseUint(token.String(), 10, 64)
 	if err != nil {
-		return 0, s.fail("%s is not an integer in [0, 2^64)", clip(t.String()))
+		return 0, scan.fail("%s is not an integer in [0, 2^64)", clip(token.String()))
 	}
 	return u, nil
 }
 
-func (s *scanner) skipValue() error {
-	if err := s.dec.SkipValue(); err != nil {
-		return s.wrap(err)
+func (scan *scanner) skipValue() error {
+	if err := scan.dec.SkipValue(); err != nil {
+		return scan.wrap(err)
 	}
 	return nil
 }
 
 // eof checks that only white space is left.
-func (s *scanner) eof() error {
-	s.last = s.dec.InputOffset()
-	_, err := s.dec.ReadToken()
+func (scan *scanner) eof() error {
+	scan.last = scan.dec.InputOffset()
+	_, err := scan.dec.ReadToken()
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		return s.wrap(err)
+		return scan.wrap(err)
 	}
-	return s.fail("more than one JSON value")
+	return scan.fail("more than one JSON value")
 }

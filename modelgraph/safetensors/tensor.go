@@ -20,20 +20,20 @@ type Tensor struct {
 }
 
 // Bytes is the length of the data in the file.
-func (t Tensor) Bytes() int64 { return t.End - t.Begin }
+func (tensor Tensor) Bytes() int64 { return tensor.End - tensor.Begin }
 
 // dataBytes is the size that dtype and shape ask for, or why there is none.
 // The arithmetic is tensor.rs, Metadata::validate, on u64.
-func dataBytes(d modelgraph.DType, shape []int64) (size uint64, fault string) {
-	n := uint64(1)
+func dataBytes(dtype modelgraph.DType, shape []int64) (size uint64, fault string) {
+	count := uint64(1)
 	for _, dim := range shape {
-		hi, lo := bits.Mul64(n, uint64(dim))
+		hi, lo := bits.Mul64(count, uint64(dim))
 		if hi != 0 {
 			return 0, "element count overflows"
 		}
-		n = lo
+		count = lo
 	}
-	hi, nbits := bits.Mul64(n, uint64(d.Bits()))
+	hi, nbits := bits.Mul64(count, uint64(dtype.Bits()))
 	if hi != 0 {
 		return 0, "size in bits overflows"
 	}
