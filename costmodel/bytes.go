@@ -9,7 +9,7 @@ import (
 )
 
 // Bytes is a size. It prints in binary units and reads "80GiB", "24GB" (10^9)
-// and plain numbers; it is a flag value.
+// and plain numbers.
 type Bytes int64
 
 // ParseBytes reads a size.
@@ -36,15 +36,3 @@ func (b Bytes) String() string {
 	}
 	return fmt.Sprintf("%d B", int64(b))
 }
-
-// Set implements pflag's Value.
-func (b *Bytes) Set(s string) error {
-	v, err := ParseBytes(s)
-	if err == nil {
-		*b = v
-	}
-	return err
-}
-
-// Type implements pflag's Value.
-func (b *Bytes) Type() string { return "bytes" }
