@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // TestAnywhereRandom holds the search of any assignment to brute force over
@@ -19,7 +20,7 @@ func TestAnywhereRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, conflicts, gained, tied int
 	for i := range 700 {
-		p := randomProblem(t, rng)
+		p := drawn.Problem(t, rng)
 		contiguous, _ := planner.Solve(t.Context(), p, planner.Settings{})
 		p.Anywhere = true
 		best := brute.Solve(&p, false)

@@ -13,8 +13,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // onH200 is a built-in model on so many H200.
@@ -60,8 +60,8 @@ func TestAnywhereFigures(t *testing.T) {
 					if s.Value > contiguous.Value || s.Status != planner.Optimal || s.Gap() != 0 {
 						t.Errorf("largest share %.6f (%s, gap %.4f), the contiguous optimum has %.6f", s.Value, s.Status, s.Gap(), contiguous.Value)
 					}
-					if !p.Contiguous(contiguous.Map) || p.Sent(s.Map) > 0 != (mode != costmodel.Load) {
-						t.Errorf("%v sent; the contiguous map is said to be contiguous: %t", p.Sent(s.Map), p.Contiguous(contiguous.Map))
+					if in := drawn.Instance(t, &p); !in.Contiguous(contiguous.Map) || in.Sent(s.Map) > 0 != (mode != costmodel.Load) {
+						t.Errorf("%v sent; the contiguous map is said to be contiguous: %t", in.Sent(s.Map), in.Contiguous(contiguous.Map))
 					}
 					t.Logf("%.4f%% → %.4f%%, %.3f → %.3f GiB", 100*contiguous.Value, 100*s.Value, largest(contiguous), largest(s))
 				})
@@ -145,7 +145,7 @@ func TestAnywhereRelaxed(t *testing.T) {
 // TestAnywherePins: pins and together-groups that leave no contiguous map are
 // kept, and no units between go along.
 func TestAnywherePins(t *testing.T) {
-	p := chainOf(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
+	p := drawn.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
 	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
 	p.Together = [][]string{{"h.0", "h.3"}}
 	var conflict *planner.ConflictError
@@ -196,7 +196,7 @@ func TestAnywhereTooLarge(t *testing.T) {
 	for d := range devices {
 		devices[d] = 1 << 20
 	}
-	p := chainOf(t, sizes, devices...)
+	p := drawn.Chain(t, sizes, devices...)
 	contiguous := best(t, p)
 	p.Anywhere = true
 	s := best(t, p)
@@ -206,31 +206,6 @@ func TestAnywhereTooLarge(t *testing.T) {
 	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 1}, {Pattern: "h.2999", Device: 0}}
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), "too many") {
 		t.Errorf("pins against the order: %v", err)
-	}
-}
-
-// TestSent counts by hand: h.0 and h.1 are read by the next one, 8 B and 16 B
-// a micro-batch, and h.2 is the model's output.
-func TestSent(t *testing.T) {
-	p := chainOf(t, []int64{1, 1, 1}, 100, 100)
-	p.Costs.Workload = costmodel.Workload{Mode: costmodel.Train, MicroBatches: 2}
-	p.Costs.OutputBytes = 5
-	for u := range p.Costs.Units {
-		p.Costs.Units[u].Work.Output = 8 << u
-	}
-	for _, c := range []struct {
-		m          devicemap.Map
-		want       int64
-		contiguous bool
-	}{
-		{devicemap.Map{0, 0, 0}, 0, true},
-		{devicemap.Map{0, 0, 1}, 2 * (2*16 + 5), true},
-		{devicemap.Map{0, 1, 0}, 2 * 2 * (8 + 16), false},
-		{devicemap.Map{1, 0, 0}, 2 * 2 * 8, false},
-	} {
-		if got := p.Sent(c.m); got != c.want || p.Contiguous(c.m) != c.contiguous {
-			t.Errorf("%v: %d sent, want %d; contiguous %t", c.m, got, c.want, p.Contiguous(c.m))
-		}
 	}
 }
 

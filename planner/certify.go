@@ -1,58 +1,98 @@
 package planner
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// FaultError is an answer that fails its own check: a fault of ours.
-type FaultError = certificate.FaultError
-
-// certify is the end of every answer: its map is checked, its value worked out
-// by the plain form (the walk, or costmodel's StepSeconds), which shares
-// nothing with the solvers but the table, and the claim held against it. A
-// difference is a fault of ours, never the user's, and no plan is made of it.
-func (p *Problem) certify(sol *Solution, claim certificate.Claim) error {
-	if sol.Map != nil {
-		sol.Devices = devicemap.Predict(p.Costs, p.Topology, sol.Map)
-		for _, f := range devicemap.CheckMap(p.Graph, p.Costs, p.Topology, sol.Map).Faults {
-			if f.Kind != devicemap.DoesNotFit || sol.Objective == Time {
-				return fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", f)})
-			}
-		}
-	} else {
-		devices, err := devicemap.PredictReplicas(p.Costs, p.Topology)
-		if err != nil {
-			return err
-		}
-		sol.Devices = devices
+// certify is the one way out: every answer becomes a solution here. Its map is
+// checked, its value worked out by the plain form (the walk, or a step played
+// out), which shares nothing with the methods but the table, and the claim held
+// against it. A difference is a fault of ours, never the user's, and no plan is
+// made of it.
+func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
+	out := &Solution{
+		Map: answer.Map, Even: answer.Even, Probes: answer.Tried, Bounds: answer.Bounds,
+		Method:   cmp.Or(answer.Found, method.Why(in)),
+		Warnings: slices.Concat(in.Costs.Warnings, answer.Notes),
 	}
-	sol.Bottleneck = 0
-	for d := range sol.Devices {
-		if sol.Devices[d].Share() > sol.Devices[sol.Bottleneck].Share() {
-			sol.Bottleneck = d
-		}
-	}
-	value := sol.LargestShare()
-	if sol.Objective == Time {
-		value = *devicemap.StepSeconds(p.Costs, p.Topology, sol.Map)
+	if in.Objective == Time {
+		out.Objective = Time
 	}
 	var err error
-	if sol.Certificate, err = claim.Certify(value); err != nil {
-		return fmt.Errorf("planner: %w", err)
+	if out.Devices, err = predict(in, out.Map); err != nil {
+		return nil, err
 	}
-	sol.Even = sol.Even && sol.Status == Optimal
-	return nil
+	for d := range out.Devices {
+		if out.Devices[d].Share() > out.Devices[out.Bottleneck].Share() {
+			out.Bottleneck = d
+		}
+	}
+	value := out.LargestShare()
+	if in.Objective == Time {
+		value = *devicemap.StepSeconds(in.Costs, in.Topology, out.Map)
+	}
+	if out.Certificate, err = answer.Certify(value); err != nil {
+		return nil, fmt.Errorf("planner: %w", err)
+	}
+	if answer.Left != nil {
+		if err := out.certifyLeft(in, answer); err != nil {
+			return nil, err
+		}
+	}
+	out.Even = out.Even && out.Status == Optimal
+	if answer.Uneven != "" && out.Status == Optimal && !out.Even {
+		out.Warnings = append(out.Warnings, answer.Uneven)
+	}
+	return out, nil
 }
 
-// LargestShare is the largest share of a budget by the walk, whatever the
-// objective.
-func (s *Solution) LargestShare() float64 {
-	var value float64
-	for i := range s.Devices {
-		value = max(value, s.Devices[i].Share())
+// predict is what each device holds at its peak, by the walk, for a map that
+// passes the check that is made of anybody's.
+func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
+	if placed == nil {
+		return devicemap.PredictReplicas(in.Costs, in.Topology)
 	}
-	return value
+	for _, fault := range devicemap.CheckMap(in.Graph, in.Costs, in.Topology, placed).Faults {
+		if fault.Kind != devicemap.DoesNotFit || in.Objective == Time {
+			return nil, fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
+		}
+	}
+	return devicemap.Predict(in.Costs, in.Topology, placed), nil
+}
+
+// certifyLeft certifies what leaves. Its bytes come first: where they are not
+// proved least, the bound of the share is that of whatever else may leave.
+func (s *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
+	left := &Offloaded{Stays: s.Certificate}
+	for u, d := range s.Map {
+		if d >= 0 {
+			continue
+		}
+		left.Units++
+		left.Bytes += in.Costs.Units[u].Travels
+		if d == devicemap.Disk {
+			left.FromDisk += in.Costs.Units[u].Travels
+		}
+	}
+	bytes, err := answer.Left.Bytes.Certify(float64(left.Bytes))
+	if err != nil {
+		return fmt.Errorf("planner: what leaves: %w", err)
+	}
+	left.LowerBound, left.Status = int64(answer.Left.Bytes.LowerBound), bytes.Status
+	s.Offloaded = left
+	if bytes.Status == Optimal {
+		return nil
+	}
+	s.Even = s.Even && s.Status == Optimal
+	claim := answer.Claim
+	claim.LowerBound, claim.Bound = answer.Left.Average, "what must stay"
+	if s.Certificate, err = claim.Certify(s.Value); err != nil {
+		return fmt.Errorf("planner: %w", err)
+	}
+	return nil
 }

@@ -1,13 +1,11 @@
 package planner
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // ContradictionError is pins and together-groups that no map keeps all of:
@@ -42,46 +40,45 @@ const mostPairs = 40
 // contradicts itself (the deletion filter of Chinneck and Dravnieks, ORSA J.
 // on Computing 3, 1991). One constraint alone is no contradiction of several:
 // its own error says enough.
-func (p *Problem) contradicted(err error) error {
-	var pattern *PatternError
-	var conflict *ConflictError
-	n := len(p.Pins) + len(p.Together)
-	if n < 2 || !errors.As(err, &pattern) && !errors.As(err, &conflict) {
+func (p *asked) contradicted(in *instance.Instance, err error) error {
+	constraints := len(in.Pins) + len(in.Together)
+	if constraints < 2 || !contradicts(err) {
 		return err
 	}
-	all := make([]int, n)
+	all := make([]int, constraints)
 	for i := range all {
 		all[i] = i
 	}
 	for i := range all {
-		if p.only(all[i:i+1]).contradiction() != nil {
+		if contradiction(in.Only(all[i:i+1])) != nil {
 			return err
 		}
 	}
-	if set, found := p.pair(all); found {
-		return p.only(set).named()
+	if set, found := pair(in, all); found {
+		return p.named(in, set)
 	}
 	for i := 0; i < len(all); {
 		less := slices.Delete(slices.Clone(all), i, i+1)
-		if p.only(less).contradiction() != nil {
+		if contradiction(in.Only(less)) != nil {
 			all = less
 			continue
 		}
 		i++
 	}
-	if q := p.only(all); q.contradiction() != nil {
-		return q.named()
+	if contradiction(in.Only(all)) != nil {
+		return p.named(in, all)
 	}
 	return err
 }
 
-func (p *Problem) pair(all []int) ([]int, bool) {
+// pair is two constraints that contradict each other.
+func pair(in *instance.Instance, all []int) ([]int, bool) {
 	if len(all) > mostPairs {
 		return nil, false
 	}
 	for j := range all {
 		for i := range j {
-			if set := []int{i, j}; p.only(set).contradiction() != nil {
+			if set := []int{i, j}; contradiction(in.Only(set)) != nil {
 				return set, true
 			}
 		}
@@ -89,48 +86,33 @@ func (p *Problem) pair(all []int) ([]int, bool) {
 	return nil, false
 }
 
-// only is the problem with some of its constraints: pins by number, then
+// named is the error of a set of constraints, pins by number and then
 // together-groups.
-func (p *Problem) only(which []int) *Problem {
-	q := *p
-	q.Pins, q.Together = nil, nil
-	for _, i := range which {
+func (p *asked) named(in *instance.Instance, set []int) error {
+	out := &ContradictionError{Err: contradiction(in.Only(set))}
+	for _, i := range set {
 		if i < len(p.Pins) {
-			q.Pins = append(q.Pins, p.Pins[i])
+			out.Pins = append(out.Pins, p.Pins[i])
 		} else {
-			q.Together = append(q.Together, p.Together[i-len(p.Pins)])
+			out.Together = append(out.Together, p.Together[i-len(p.Pins)])
 		}
 	}
-	return &q
-}
-
-func (p *Problem) named() error {
-	return &ContradictionError{p.Pins, p.Together, p.contradiction()}
+	return out
 }
 
 // contradiction is what is wrong with the constraints; nil where some map
 // keeps them.
-func (p *Problem) contradiction() error {
-	var pattern *PatternError
-	if p.Anywhere && !p.piped() {
-		if _, err := newScatter(p); errors.As(err, &pattern) {
-			return err
-		}
-		return nil
+func contradiction(in *instance.Instance) error {
+	var err error
+	if in.Anywhere {
+		_, err = in.Sets()
+	} else if items, failed := in.Items(); failed != nil {
+		err = failed
+	} else {
+		err = items.Contradiction()
 	}
-	l, fixed, err := p.layout()
-	if err != nil {
-		if errors.As(err, &pattern) {
-			return err
-		}
-		return nil
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // the first map is all that is asked for
-	_, err = chain.Solve(ctx, l.problem(fixed), chain.Settings{Probes: 1, NoSquares: true})
-	var conflict *chain.ConflictError
-	if errors.As(err, &conflict) {
-		return l.explainConflict(err)
+	if contradicts(err) {
+		return err
 	}
 	return nil
 }

@@ -1,12 +1,10 @@
 package planner
 
 import (
-	"context"
-	"math"
 	"strings"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/planner/internal/anymemory"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -30,21 +28,28 @@ func (s *Solution) Alone(p *Problem) string {
 	return strings.Join(names, " + ")
 }
 
-// valueOn is the largest share on other devices; +Inf where the constraints
-// need more of them.
-func (p *Problem) valueOn(ctx context.Context, devices []costmodel.Device) float64 {
-	q := *p
-	q.Topology = &costmodel.Topology{Devices: devices, Links: p.Topology.Links}
-	l, fixed, err := q.layout()
+// Arguments are the lower bounds of the largest share that were worked out,
+// those that hold for any assignment of units among them. It works them out
+// anew for a contiguous map.
+func (s *Solution) Arguments(p *Problem) []BoundValue {
+	if traits := p.Costs.Workload.Strategy.Traits(); s.Bounds != nil || s.Objective == Time || s.Offloaded != nil || traits.Staged || traits.Replicated {
+		return s.Bounds
+	}
+	in, err := p.resolve()
 	if err != nil {
-		return math.Inf(1)
+		return nil
 	}
-	if q.piped() && q.schedule().Chunks > 1 {
-		return l.loopedValue(ctx)
-	}
-	r, err := chain.Solve(ctx, l.problem(fixed), chain.Settings{NoSquares: true})
+	out, err := anymemory.Arguments(in)
 	if err != nil {
-		return math.Inf(1)
+		return nil
 	}
-	return r.Value.Float()
+	for i := range out {
+		if out[i].Name == s.Bound && out[i].Value < s.LowerBound { // the form of the map allows more
+			out[i].Value = s.LowerBound
+		}
+	}
+	if s.Bound == "search" {
+		out = append(out, BoundValue{Name: s.Bound, Value: s.LowerBound, What: "the largest share below which no contiguous map is"})
+	}
+	return out
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // Front are the maps of which none is better in both the step and the largest
@@ -28,7 +29,7 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.TimeLimit)
 	defer cancel()
 	p.Objective = Time
-	if p.Anywhere && p.Costs != nil && !p.piped() && !p.Costs.Workload.Strategy.Traits().Replicated {
+	if p.Anywhere && p.Costs != nil && !p.Costs.Workload.Strategy.Traits().Staged && !p.Costs.Workload.Strategy.Traits().Replicated {
 		return nil, &steptime.Error{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
 			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}
@@ -40,24 +41,26 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	if first.Map == nil { // every GPU runs the whole model: there is no choice
 		return out, nil
 	}
-	solver, err := p.timedSolver(ctx)
+	in, err := p.resolve()
 	if err != nil {
 		return nil, err
 	}
+	method := methodFor(in)
 	for last := first; ; {
 		if ctx.Err() != nil {
 			out.Complete = false
 			break
 		}
-		a, err := solver.shortest(ctx, p.capsBelow(last.LargestShare(), p.caps(1)))
-		if errors.Is(err, errNone) {
-			out.Complete = out.Complete && ctx.Err() == nil && a.proved
+		under := in.Within(in.CapsBelow(last.LargestShare()))
+		answer, err := method.Solve(ctx, under, instance.Limits{}, nil)
+		if errors.Is(err, instance.ErrNone) {
+			out.Complete = out.Complete && ctx.Err() == nil && answer.Proved
 			break
 		}
 		if err != nil {
 			return nil, err
 		}
-		if last, err = p.timedSolution(a); err != nil {
+		if last, err = certify(in, answer, method); err != nil {
 			return nil, err
 		}
 		out.add(last)

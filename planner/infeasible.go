@@ -3,12 +3,12 @@ package planner
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // InfeasibleError says that no map fits, or that none was found that does.
@@ -67,16 +67,16 @@ func (e *InfeasibleError) Error() string {
 
 // form names the maps that the problem's answer is sought among: a refusal is
 // about these and no others.
-func (p *Problem) form() string {
+func (p *asked) form(in *instance.Instance) string {
 	var text string
 	switch {
-	case p.Costs.Workload.Strategy.Traits().Replicated:
+	case in.Replicated():
 		text = ", each of which runs the whole model"
-	case p.piped() && p.schedule().Chunks > 1:
-		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", p.schedule().Chunks)
-	case p.piped():
+	case in.Looped():
+		text = fmt.Sprintf(" as a pipeline of %d runs each, in device order", in.Schedule().Chunks)
+	case in.Piped():
 		text = " as a pipeline with its stages in device order"
-	case p.Anywhere:
+	case in.Anywhere:
 		text = ", whichever layers each takes"
 	case len(p.Topology.Devices) > 1:
 		text = " in device order, a run of layers each"
@@ -87,10 +87,6 @@ func (p *Problem) form() string {
 	return text
 }
 
-func costText(device int, need, budget int64) string {
-	return fmt.Sprintf("device %d still needs %v and may hold %v, so %v are missing", device, costmodel.Bytes(need), costmodel.Bytes(budget), costmodel.Bytes(need-budget))
-}
-
 func devices(n int) string {
 	if n == 1 {
 		return "1 device"
@@ -99,82 +95,51 @@ func devices(n int) string {
 }
 
 // infeasible works out what would be enough.
-func (p *Problem) infeasible(ctx context.Context, s *Solution) error {
-	w := &s.Devices[s.Bottleneck]
-	e := &InfeasibleError{
-		Best: s, Form: p.form(), Proved: s.LowerBound > 1, Worst: s.Bottleneck, Budget: w.Budget(),
-		Needed: w.Predicted.PeakAllocatedBytes + w.Predicted.OverheadBytes,
+func (p *asked) infeasible(ctx context.Context, in *instance.Instance, best *Solution) error {
+	worst := &best.Devices[best.Bottleneck]
+	out := &InfeasibleError{
+		Best: best, Form: p.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget(),
+		Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes,
 	}
-	e.TooLarge, e.TooLargeNeeds = p.tooLarge(ctx)
-	for d := range p.Topology.Devices {
-		e.MostBudget = max(e.MostBudget, p.Topology.Devices[d].Budget())
+	if in.Replicated() {
+		return out // no number of devices is enough
+	}
+	if sizer, ok := methodFor(in).(instance.Sizer); ok {
+		out.TooLarge, out.TooLargeNeeds = sizer.TooLarge(ctx, in)
+	}
+	for d := range in.Topology.Devices {
+		out.MostBudget = max(out.MostBudget, in.Topology.Devices[d].Budget())
 	}
 	// A cost table is of one number of stages or ranks.
-	if e.TooLarge == "" && len(p.Pins) == 0 && p.Costs.Workload.World == 0 {
-		e.Devices = p.enough(ctx)
+	if out.TooLarge == "" && len(in.Pins) == 0 && in.Costs.Workload.World == 0 {
+		out.Devices = enough(ctx, in.InOrder())
 	}
-	return e
+	return out
 }
 
-// tooLarge names a set of units that must share a device and fit on none, and
-// the least that they need on one; none where the context ends before.
-func (p *Problem) tooLarge(ctx context.Context) (string, int64) {
-	l, _, err := p.layout()
-	if err != nil {
-		return "", 0
+// enough finds the least number of devices like the first that would do, in the
+// order of the model; 0: not even many. It doubles, then bisects, as one more
+// device never makes it worse.
+func enough(ctx context.Context, in *instance.Instance) int {
+	fits := func(devices int) bool {
+		on := in.On(slices.Repeat(in.Topology.Devices[:1], devices))
+		answer, err := methodFor(on).Solve(ctx, on, instance.Limits{ValueOnly: true}, nil)
+		return err == nil && answer.Value <= 1
 	}
-	if p.piped() && p.schedule().Chunks > 1 {
-		return "", 0 // no unit is alone on a device that has several runs
-	}
-	alone := func(a, b int, groups uint64) (need int64, fits bool) {
-		need = math.MaxInt64
-		for d := range l.device {
-			peak := l.peak(d, a, b, groups)
-			if l.stages != nil { // a longer stage may hold less
-				peak = l.stageFloor(d, a, b)
-			}
-			if need = min(need, peak); peak <= p.Topology.Devices[d].Budget() {
-				return need, true
-			}
-		}
-		return need, false
-	}
-	for g, units := range l.groups {
-		if need, fits := alone(0, 0, 1<<g); !fits {
-			return p.Graph.Units[units[len(units)-1]].Name, need
-		}
-	}
-	for i := range len(l.start) - 1 {
-		if i%64 == 63 && ctx.Err() != nil {
-			break
-		}
-		if need, fits := alone(i, i+1, 0); !fits {
-			return p.Graph.Units[l.nameOf(i)].Name, need
-		}
-	}
-	return "", 0
-}
-
-// enough finds the least number of devices like the first that would do: it
-// doubles, then bisects, as one more device never makes it worse.
-func (p *Problem) enough(ctx context.Context) int {
-	fits := func(n int) bool {
-		return p.valueOn(ctx, slices.Repeat(p.Topology.Devices[:1], n)) <= 1
-	}
-	lo := len(p.Topology.Devices)
-	hi := 2 * lo
-	for ; !fits(hi); hi *= 2 {
-		if hi > 1024 || ctx.Err() != nil {
+	low := len(in.Topology.Devices)
+	high := 2 * low
+	for ; !fits(high); high *= 2 {
+		if high > 1024 || ctx.Err() != nil {
 			return 0
 		}
-		lo = hi
+		low = high
 	}
-	for lo+1 < hi {
-		if mid := (lo + hi) / 2; fits(mid) {
-			hi = mid
+	for low+1 < high {
+		if middle := (low + high) / 2; fits(middle) {
+			high = middle
 		} else {
-			lo = mid
+			low = middle
 		}
 	}
-	return hi
+	return high
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // TestTimeAnywhereRandom holds the shortest step of any assignment to brute
@@ -19,7 +20,7 @@ func TestTimeAnywhereRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 42))
 	var solved, shortest, proved, gained, infeasible int
 	for i := range 500 {
-		p := timedProblem(t, rng)
+		p := drawn.Timed(t, rng)
 		p.Anywhere, p.Objective = true, planner.Time
 		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Graph.Units))) > 5000 {
 			continue // brute force takes too long
@@ -69,13 +70,13 @@ func TestTimeAnywhereRandom(t *testing.T) {
 			t.Fatalf("%d: %v takes %v s, at least %v; %v takes %v", i, sol.Map, sol.Value, sol.LowerBound, best.Map, best.Seconds)
 		}
 		solved++
-		if close9(sol.Value, best.Seconds) {
+		if drawn.Close(sol.Value, best.Seconds) {
 			shortest++
 		}
 		if sol.Status == planner.Optimal {
 			proved++
 		}
-		if !p.Contiguous(sol.Map) {
+		if !drawn.Instance(t, &p).Contiguous(sol.Map) {
 			gained++
 		}
 	}

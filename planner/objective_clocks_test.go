@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // TestTimeClocks: where the host is waited for, the step is no sum over
@@ -16,7 +17,7 @@ func TestTimeClocks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
 	var solved, proved, shortest int
 	for i := range 700 {
-		p := timedProblem(t, rng)
+		p := drawn.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
 		}
@@ -31,7 +32,7 @@ func TestTimeClocks(t *testing.T) {
 			continue // TestTimeRandom has these
 		}
 		best := brute.Point{Seconds: math.Inf(1)}
-		for _, pt := range brute.Points(&p, !alike(p.Topology)) {
+		for _, pt := range brute.Points(&p, !drawn.Alike(p.Topology)) {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
 				best = pt
 			}
@@ -41,11 +42,11 @@ func TestTimeClocks(t *testing.T) {
 		}
 		if sol.Status == planner.Optimal {
 			proved++
-			if !close9(sol.Value, best.Seconds) || sol.Even && !close9(sol.LargestShare(), best.Share) {
+			if !drawn.Close(sol.Value, best.Seconds) || sol.Even && !drawn.Close(sol.LargestShare(), best.Share) {
 				t.Fatalf("%d: %v takes %v s at %v, proved; %v takes %v at %v", i, sol.Map, sol.Value, sol.LargestShare(), best.Map, best.Seconds, best.Share)
 			}
 		}
-		if close9(sol.Value, best.Seconds) {
+		if drawn.Close(sol.Value, best.Seconds) {
 			shortest++
 		}
 		solved++

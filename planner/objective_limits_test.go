@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // timedChain is a chain of units of a second each, on devices that differ in
@@ -21,7 +22,7 @@ func timedChain(t *testing.T, units, devices int) planner.Problem {
 	for d := range budgets {
 		budgets[d] = int64(250 + d)
 	}
-	p := chainOf(t, sizes, budgets...)
+	p := drawn.Chain(t, sizes, budgets...)
 	p.Costs.Workload.Mode = costmodel.Infer
 	for u := range p.Costs.Units {
 		p.Costs.Units[u].Work.Forward.Products, p.Costs.Units[u].Work.Output = 1, 1

@@ -9,6 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // TestTimePipeline holds the shortest step of a pipeline, and the smallest
@@ -57,36 +59,21 @@ func vary(rng *rand.Rand, p *planner.Problem) {
 	}
 }
 
-// loopedMap gives the runs between cuts to the devices in turn; nil where one
-// ends on a rotary, which goes with what follows it.
-func loopedMap(p *planner.Problem, cuts, devices []int) devicemap.Map {
-	m := make(devicemap.Map, len(p.Costs.Units))
-	for c := range len(cuts) - 1 {
-		if p.Costs.Units[cuts[c+1]-1].Params == 0 {
-			return nil
-		}
-		for u := cuts[c]; u < cuts[c+1]; u++ {
-			m[u] = devicemap.Device(devices[c%len(devices)])
-		}
-	}
-	return m
-}
-
 func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	t.Helper()
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 	seconds, share := math.Inf(1), math.Inf(1)
 	devices := [][]int{[]int{0, 1, 2}[:gpus]}
-	if !alike(p.Topology) {
-		devices = permutations(gpus)
+	if !drawn.Alike(p.Topology) {
+		devices = brute.Permutations(gpus)
 	}
 	for _, order := range devices {
-		cutAll(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
-			m := loopedMap(&p, cuts, order)
+		brute.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+			m := brute.LoopedMap(&p, cuts, order)
 			if m == nil {
 				return
 			}
-			most := largestShare(&p, m)
+			most := drawn.LargestShare(&p, m)
 			if most > 1 {
 				return
 			}
@@ -104,23 +91,9 @@ func checkPipeline(t *testing.T, p planner.Problem, gpus, chunks int) {
 	case math.IsInf(seconds, 1):
 	case err != nil:
 		t.Errorf("%v, but a map fits in %v s", err, seconds)
-	case !close9(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
+	case !drawn.Close(sol.Value, seconds) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value:
 		t.Errorf("%v takes %v s (%s, bound %v), the best of all cuts %v", sol.Map, sol.Value, sol.Status, sol.LowerBound, seconds)
-	case sol.Even && !close9(sol.LargestShare(), share):
+	case sol.Even && !drawn.Close(sol.LargestShare(), share):
 		t.Errorf("%v has a share of %v, of all cuts with this step the smallest is %v", sol.Map, sol.LargestShare(), share)
 	}
-}
-
-func permutations(n int) [][]int {
-	if n == 0 {
-		return [][]int{nil}
-	}
-	var out [][]int
-	for _, p := range permutations(n - 1) {
-		for at := range n {
-			q := append(append(append([]int{}, p[:at]...), n-1), p[at:]...)
-			out = append(out, q)
-		}
-	}
-	return out
 }

@@ -8,75 +8,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
-
-// timedProblem is a random problem with random times: units of integer
-// FLOPs, so that ties are common, on devices and links that differ half of
-// the time.
-func timedProblem(t *testing.T, rng *rand.Rand) planner.Problem {
-	t.Helper()
-	for {
-		p := randomProblem(t, rng)
-		if p.Costs.Workload.Mode == costmodel.Load {
-			continue
-		}
-		if rng.IntN(2) == 0 {
-			w, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, Seq: 1, Precision: costmodel.BF16True})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if p.Costs, err = estimate.Table(p.Graph, w); err != nil {
-				t.Fatal(err)
-			}
-		}
-		p.Costs.OutputBytes = rng.Int64N(2) * rng.Int64N(60)
-		for u := range p.Costs.Units {
-			w := &p.Costs.Units[u].Work
-			w.Forward.Products, w.Backward.Products = float64(rng.IntN(6)), float64(rng.IntN(9))
-			w.Output = rng.Int64N(4)
-			if p.Costs.Workload.Mode == costmodel.Train {
-				w.Update = float64(rng.IntN(5))
-			}
-		}
-		topo := p.Topology
-		for d := range topo.Devices {
-			dev := &topo.Devices[d]
-			dev.FLOPS, dev.BytesPerSecond, dev.LinkBytesPerSecond = 1, 1, 1
-			if *dev != topo.Devices[0] {
-				dev.FLOPS, dev.BytesPerSecond, dev.LinkBytesPerSecond = float64(1+rng.IntN(3)), float64(1+rng.IntN(2)), 1/float64(1+rng.IntN(2))
-			}
-		}
-		if k := len(topo.Devices); k > 1 && rng.IntN(4) == 0 {
-			for a := range k {
-				for b := range a {
-					if rng.IntN(4) > 0 {
-						topo.Links = append(topo.Links, costmodel.Link{From: b, To: a, BytesPerSecond: float64(1 + rng.IntN(2)), LatencySeconds: float64(rng.IntN(2))})
-					}
-				}
-			}
-		}
-		return p
-	}
-}
-
-// alike reports that no order of the devices is better than another.
-func alike(topo *costmodel.Topology) bool {
-	for a := range topo.Devices {
-		if topo.Devices[a] != topo.Devices[0] {
-			return false
-		}
-		for b := range topo.Devices {
-			if a != b && (topo.Linked(a, b) != topo.Linked(0, 1) || topo.SendSeconds(a, b, 0) != topo.SendSeconds(0, 1, 0) || topo.SendSeconds(a, b, 1) != topo.SendSeconds(0, 1, 1)) {
-				return false
-			}
-		}
-	}
-	return true
-}
 
 // TestTimeRandom holds the shortest step, and with it the smallest largest
 // share, to brute force over every contiguous map: in device order where the
@@ -86,7 +21,7 @@ func TestTimeRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	var solved, infeasible, unequal, ordered int
 	for i := range 700 {
-		p := timedProblem(t, rng)
+		p := drawn.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
 		}
@@ -97,7 +32,7 @@ func TestTimeRandom(t *testing.T) {
 		if errors.As(err, &pattern) || errors.As(err, &conflict) {
 			continue
 		}
-		points := brute.Points(&p, !alike(p.Topology))
+		points := brute.Points(&p, !drawn.Alike(p.Topology))
 		best := brute.Point{Seconds: math.Inf(1)}
 		for _, pt := range points {
 			if pt.Seconds < best.Seconds*(1-1e-9) || pt.Seconds <= best.Seconds*(1+1e-9) && pt.Share < best.Share {
@@ -114,11 +49,11 @@ func TestTimeRandom(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%d: %v, but %v fits in %v s", i, err, best.Map, best.Seconds)
 		}
-		if !close9(sol.Value, best.Seconds) || !close9(sol.LargestShare(), best.Share) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
+		if !drawn.Close(sol.Value, best.Seconds) || !drawn.Close(sol.LargestShare(), best.Share) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
 			t.Fatalf("%d: %v takes %v s at %v (%s, bound %v); %v takes %v s at %v", i, sol.Map, sol.Value, sol.LargestShare(), sol.Status, sol.LowerBound, best.Map, best.Seconds, best.Share)
 		}
 		solved++
-		if !alike(p.Topology) {
+		if !drawn.Alike(p.Topology) {
 			unequal++
 			for u := 1; u < len(sol.Map); u++ {
 				if sol.Map[u] < sol.Map[u-1] {
@@ -134,15 +69,13 @@ func TestTimeRandom(t *testing.T) {
 	}
 }
 
-func close9(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.Abs(a)) }
-
 // TestFrontRandom holds the front to brute force.
 func TestFrontRandom(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(17, 18))
 	var fronts, longest int
 	for i := range 500 {
-		p := timedProblem(t, rng)
+		p := drawn.Timed(t, rng)
 		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
 			continue // brute force takes too long
 		}
@@ -152,7 +85,7 @@ func TestFrontRandom(t *testing.T) {
 		if errors.As(err, &pattern) || errors.As(err, &conflict) {
 			continue
 		}
-		want := brute.Front(brute.Points(&p, !alike(p.Topology)))
+		want := brute.Front(brute.Points(&p, !drawn.Alike(p.Topology)))
 		slices.SortFunc(want, func(a, b brute.Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
 		if err != nil {
 			if len(want) > 0 {
@@ -164,7 +97,7 @@ func TestFrontRandom(t *testing.T) {
 			t.Fatalf("%d: %d points (complete %t), brute force has %d", i, len(f.Points), f.Complete, len(want))
 		}
 		for j, pt := range f.Points {
-			if !close9(pt.Value, want[j].Seconds) || !close9(pt.LargestShare(), want[j].Share) {
+			if !drawn.Close(pt.Value, want[j].Seconds) || !drawn.Close(pt.LargestShare(), want[j].Share) {
 				t.Fatalf("%d: point %d is %v s at %v, by brute force %v s at %v", i, j, pt.Value, pt.LargestShare(), want[j].Seconds, want[j].Share)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // leastTravel is the least that travels in any map that fits, by trying every
@@ -53,7 +54,7 @@ func TestOffloadRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	var fits, none, best, proved int
 	for i := range 800 {
-		p := randomProblem(t, rng)
+		p := drawn.Problem(t, rng)
 		p.Pins, p.Together = nil, nil
 		w := costmodel.Workload{Mode: []costmodel.Mode{costmodel.Infer, costmodel.Load}[i%2], Batch: 1, Seq: 1, Precision: costmodel.BF16True}
 		w, err := estimate.Resolve(p.Graph, w)
@@ -107,7 +108,7 @@ func TestOffloadRandom(t *testing.T) {
 // TestOffloadTiers: the host's memory is kept, and what it does not hold is
 // read from disk or is missing.
 func TestOffloadTiers(t *testing.T) {
-	p := chainOf(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
+	p := drawn.Chain(t, []int64{10, 10, 10, 10, 10, 10}, 20, 10)
 	p.Offload = planner.Disk
 	p.Topology.HostMemoryBytes = 20
 	sol, err := planner.Solve(t.Context(), p, planner.Settings{})

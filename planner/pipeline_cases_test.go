@@ -10,6 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // layer is one of a chain of declared layers: bytes of its parameters, and of
@@ -53,9 +55,9 @@ func TestPipelineUneven(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want := judgePipeline(&p)
-		if sol.Status != planner.Optimal || !near(sol.Value, want.share) || !sol.Even {
-			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.share)
+		want := brute.Pipeline(&p)
+		if sol.Status != planner.Optimal || !near(sol.Value, want.Share) || !sol.Even {
+			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.Share)
 		}
 	}
 }
@@ -138,7 +140,7 @@ func TestPipelineUnlinked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := judgePipeline(&p); sol.Status != planner.Optimal || !close9(sol.Value, want.seconds) {
-		t.Errorf("%v takes %v s (%s), the best of all maps %v", sol.Map, sol.Value, sol.Status, want.seconds)
+	if want := brute.Pipeline(&p); sol.Status != planner.Optimal || !drawn.Close(sol.Value, want.Seconds) {
+		t.Errorf("%v takes %v s (%s), the best of all maps %v", sol.Map, sol.Value, sol.Status, want.Seconds)
 	}
 }

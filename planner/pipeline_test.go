@@ -2,7 +2,6 @@ package planner_test
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
 )
 
 // What is planned as a pipeline: few units for all maps, and two real sizes.
@@ -55,7 +55,7 @@ func TestPipelineBest(t *testing.T) {
 				t.Fatal(err)
 			}
 			best := math.Inf(1)
-			cutAll(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
+			brute.Cuts(len(p.Graph.Units), gpus*chunks, nil, func(cuts []int) {
 				m := make(devicemap.Map, len(p.Graph.Units))
 				for c := range len(cuts) - 1 {
 					if cuts[c+1] == cuts[c]+1 && p.Costs.Units[cuts[c]].Params == 0 {
@@ -79,20 +79,6 @@ func TestPipelineBest(t *testing.T) {
 				t.Errorf("%s %s: %v (%s), the best of all cuts is %v", kind, mode, sol.Value, sol.Status, best)
 			}
 		}
-	}
-}
-
-// cutAll calls f with all ways to cut n units into k runs.
-func cutAll(n, k int, cuts []int, f func([]int)) {
-	if cuts == nil {
-		cuts = []int{0}
-	}
-	if len(cuts) == k {
-		f(append(slices.Clone(cuts), n))
-		return
-	}
-	for at := cuts[len(cuts)-1] + 1; at <= n-(k-len(cuts)); at++ {
-		cutAll(n, k, append(slices.Clone(cuts), at), f)
 	}
 }
 

@@ -1,10 +1,14 @@
 package planner
 
 import (
+	"cmp"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -25,17 +29,34 @@ type Problem struct {
 	// Offload is the tier that units may leave the devices for where not all
 	// fit: as few bytes as can be then travel in a forward. Empty: none.
 	Offload Tier
-	// offloaded are the units that have left, while the rest is placed.
-	offloaded []int
 	// Objective is what is minimised; empty: [Memory].
 	Objective Objective
 }
 
 // Pin fixes the units that a pattern names to a device.
-type Pin struct {
-	Pattern string
-	Device  int
-}
+type Pin = instance.Pin
+
+// Objective is what is minimised.
+type Objective = instance.Objective
+
+// The objectives.
+const (
+	// Memory is the largest share of a budget, then the sum of squared shares.
+	Memory = instance.Memory
+	// Time is the predicted time of a step, in seconds, among maps that fit;
+	// then the largest share, the bytes that cross, and the number of cuts.
+	Time = instance.Time
+)
+
+// Tier is where units go that leave the devices.
+type Tier = instance.Tier
+
+// The tiers. Under Disk, what the host's memory holds stays in it, where the
+// topology says how much that is.
+const (
+	CPU  = instance.CPU
+	Disk = instance.Disk
+)
 
 // Settings are the limits of a Solve; the zero value works.
 type Settings struct {
@@ -53,3 +74,30 @@ type Progress = chain.Progress
 
 // DefaultTimeLimit is used where Settings give none.
 const DefaultTimeLimit = 10 * time.Second
+
+// resolve checks a problem and resolves its constraints, once for all methods.
+func (p *Problem) resolve() (*instance.Instance, error) {
+	if p.Graph == nil || p.Costs == nil || p.Topology == nil {
+		return nil, errors.New("planner: a problem needs Graph, Costs and Topology")
+	}
+	if len(p.Costs.Units) != len(p.Graph.Units) {
+		return nil, fmt.Errorf("planner: the table has %d units and the graph %d", len(p.Costs.Units), len(p.Graph.Units))
+	}
+	if err := instance.CheckCosts(p.Costs); err != nil {
+		return nil, err
+	}
+	if err := p.Topology.Check(); err != nil {
+		return nil, err
+	}
+	base := instance.Instance{Graph: p.Graph, Costs: p.Costs, Topology: p.Topology, Objective: cmp.Or(p.Objective, Memory), Anywhere: p.Anywhere, Offload: p.Offload}
+	switch base.Objective {
+	case Time:
+		if err := base.CheckTimes(); err != nil {
+			return nil, err
+		}
+	case Memory:
+	default:
+		return nil, fmt.Errorf("planner: objective %q is unknown", p.Objective)
+	}
+	return instance.New(base, p.Pins, p.Together)
+}

@@ -2,6 +2,7 @@ package planner
 
 import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
@@ -36,6 +37,34 @@ type Solution struct {
 	Method   string
 	Bounds   []BoundValue
 	Warnings []string
+}
+
+// BoundValue is one argument for a lower bound of the largest share, and what
+// it proves.
+type BoundValue = instance.BoundValue
+
+// Offloaded is what left the devices.
+type Offloaded struct {
+	// Bytes are copied to the first device for a forward; no map has less
+	// than LowerBound to copy. Status is what is proved of the two.
+	Bytes, LowerBound int64
+	Status            Status
+	// Stays is what is proved of the largest share where these units leave;
+	// the solution's own bound is for whatever leaves.
+	Stays certificate.Certificate
+	// FromDisk of them are read from disk.
+	FromDisk int64
+	Units    int
+}
+
+// LargestShare is the largest share of a budget by the walk, whatever the
+// objective.
+func (s *Solution) LargestShare() float64 {
+	var value float64
+	for i := range s.Devices {
+		value = max(value, s.Devices[i].Share())
+	}
+	return value
 }
 
 // Imbalance is the largest allocated peak over the mean of all devices.

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/offload"
 )
 
 // Solve returns the best map it can prove or find in the time. An answer that
@@ -14,88 +15,89 @@ import (
 // each other are a [*PatternError] or [*ConflictError], in a
 // [*ContradictionError] where several are in it.
 func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
-	if err := p.check(); err != nil {
+	in, err := p.resolve()
+	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	switch p.Objective {
-	case Time:
-		sol, err := p.solveTime(ctx, s)
-		if sol != nil {
-			sol.Method = p.method()
-		}
-		return sol, p.contradicted(err)
-	case Memory, "":
-		sol, err := p.solveMemory(ctx, s)
-		if err != nil && p.Offload != "" {
-			sol, err = p.offload(ctx, s, sol, err)
-		}
-		if sol != nil {
-			sol.Method = cmp.Or(sol.Method, p.method())
+	asked := &asked{Problem: &p, limits: instance.Limits{Probes: s.Probes, Progress: s.Progress}}
+	var sol *Solution
+	if in.Objective == Time {
+		sol, err = asked.time(ctx, in)
+	} else {
+		sol, err = asked.memory(ctx, in)
+		if err != nil && in.Offload != "" {
+			sol, err = asked.offload(ctx, in, sol, err)
 		}
 		if err == nil {
-			err = p.linked(sol.Map)
+			err = in.Linked(sol.Map)
 		}
-		return sol, p.contradicted(err)
 	}
-	return nil, fmt.Errorf("planner: objective %q is unknown", p.Objective)
+	return sol, asked.contradicted(in, err)
 }
 
-// solveMemory finds the smallest largest share.
-func (p *Problem) solveMemory(ctx context.Context, s Settings) (*Solution, error) {
-	if p.Costs.Workload.Strategy.Traits().Replicated {
-		return p.replicas(Memory)
+// asked is a problem as it was asked for, with the limits of the search.
+type asked struct {
+	*Problem
+	limits instance.Limits
+}
+
+// memory finds the smallest largest share. Where that is above a whole, the
+// solution comes with an [*InfeasibleError].
+func (p *asked) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
+	var start *instance.Answer
+	if in.Anywhere {
+		var err error
+		if start, err = p.inOrder(ctx, in); err != nil {
+			return nil, err
+		}
 	}
-	if p.Anywhere && !p.piped() {
-		return p.anywhere(ctx, s)
-	}
-	l, fixed, err := p.layout()
+	method := methodFor(in)
+	answer, err := method.Solve(ctx, in, p.limits, start)
 	if err != nil {
 		return nil, err
 	}
-	if p.piped() && p.schedule().Chunks > 1 {
-		return p.looped(ctx, l)
+	sol, err := certify(in, answer, method)
+	if err == nil && sol.Value > 1 {
+		err = p.infeasible(ctx, in, sol)
 	}
-	sol, err := l.solve(ctx, fixed, chain.Settings{Probes: s.Probes, Progress: s.Progress})
-	if err != nil {
-		return nil, l.explainConflict(err)
+	return sol, err
+}
+
+// inOrder is the contiguous optimum; nil where pins and together-groups leave
+// no contiguous map.
+func (p *asked) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
+	answer, err := chainmemory.Method{}.Solve(ctx, in.InOrder(), instance.Limits{Probes: p.limits.Probes}, nil)
+	if contradicts(err) {
+		return nil, nil //nolint:nilnil // no map, and no fault of ours
 	}
-	if err := p.certify(sol.Solution, sol.claim); err != nil {
+	return answer, err
+}
+
+// contradicts reports constraints that no map keeps.
+func contradicts(err error) bool {
+	var pattern *PatternError
+	var conflict *ConflictError
+	return errors.As(err, &pattern) || errors.As(err, &conflict)
+}
+
+// offload answers for a problem that does not fit: which units leave, so that
+// the fewest bytes travel in a forward.
+func (p *asked) offload(ctx context.Context, in *instance.Instance, best *Solution, failed error) (*Solution, error) {
+	var large *InfeasibleError
+	if !errors.As(failed, &large) {
+		return best, failed
+	}
+	method := offload.Method{}
+	answer, err := method.Solve(ctx, in, p.limits, nil)
+	switch {
+	case errors.Is(err, instance.ErrNone):
+		large.Offload = answer.Notes[0]
+		large.Proved = large.Proved && answer.Proved
+		return best, failed
+	case err != nil:
 		return nil, err
 	}
-	sol.sayUneven()
-	if sol.Value > 1 {
-		return sol.Solution, p.infeasible(ctx, sol.Solution)
-	}
-	return sol.Solution, nil
-}
-
-// layout turns the problem into items, groups and their pins.
-func (p *Problem) layout() (*layout, *pins, error) {
-	joined, err := p.together()
-	if err != nil {
-		return nil, nil, err
-	}
-	l := newLayout(p, joined)
-	fixed, err := l.pins()
-	if err == nil && p.piped() {
-		if err = l.checkStages(); err == nil {
-			err = l.pinEnds(fixed)
-		}
-	}
-	return l, fixed, err
-}
-
-func (p *Problem) check() error {
-	if p.Graph == nil || p.Costs == nil || p.Topology == nil {
-		return errors.New("planner: a problem needs Graph, Costs and Topology")
-	}
-	if len(p.Costs.Units) != len(p.Graph.Units) {
-		return fmt.Errorf("planner: the table has %d units and the graph %d", len(p.Costs.Units), len(p.Graph.Units))
-	}
-	if err := finite(p.Costs); err != nil {
-		return err
-	}
-	return p.Topology.Check()
+	return certify(in, answer, method)
 }

@@ -12,24 +12,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
-
-// chainOf is a problem of units that hold so many bytes, on devices of a
-// capacity each.
-func chainOf(t *testing.T, sizes []int64, capacities ...int64) planner.Problem {
-	t.Helper()
-	var layers []modelgraph.Layer
-	for i, n := range sizes {
-		d := modelgraph.NotDeclared()
-		d.ParamsBytes = n
-		layers = append(layers, modelgraph.Layer{Name: fmt.Sprintf("h.%d", i), Declared: &d})
-	}
-	g, err := modelgraph.New("chain", layers, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return loadOn(t, g, capacities...)
-}
 
 func loadOn(t *testing.T, g *modelgraph.Graph, capacities ...int64) planner.Problem {
 	t.Helper()
@@ -72,7 +56,7 @@ func TestEarlyStop(t *testing.T) {
 	for i := range sizes {
 		sizes[i] = int64(100 + 37*i%91 + 500*(i%7/6))
 	}
-	p := chainOf(t, sizes, 9000, 4000, 7000, 2500, 8000)
+	p := drawn.Chain(t, sizes, 9000, 4000, 7000, 2500, 8000)
 	best, err := planner.Solve(t.Context(), p, planner.Settings{})
 	if err != nil || best.Status != planner.Optimal {
 		t.Fatal(err, best.Status)
@@ -132,7 +116,7 @@ func TestInfeasible(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	_, err := planner.Solve(t.Context(), chainOf(t, []int64{10, 500, 10}, 100, 200), planner.Settings{})
+	_, err := planner.Solve(t.Context(), drawn.Chain(t, []int64{10, 500, 10}, 100, 200), planner.Settings{})
 	var no *planner.InfeasibleError
 	if !errors.As(err, &no) || no.TooLarge != "h.1" || no.Devices != 0 || !no.Proved || no.Needed != 510 || no.Budget != 200 {
 		t.Fatalf("%v: %+v", err, no)

@@ -99,3 +99,10 @@ func (refusal *faults) pins(what string, pins []int, want, devices int) {
 		refusal.add(device < -1 || device >= devices, "%s %d is pinned to device %d of %d", what, i, device, devices)
 	}
 }
+
+// Conflict is the [*ConflictError] of pins that no map satisfies, whatever the
+// peaks; nil where some map does.
+func (p *Problem) Conflict() error {
+	_, err := newInstance(p)
+	return err
+}

@@ -1,0 +1,67 @@
+// Package anytime finds a device map with a short step where any unit may be on
+// any device: a local search from the contiguous optimum, with bounds that hold
+// for any assignment (the Lagrangian dual of a transport problem; Dantzig's
+// bound of the knapsack problem where devices have two speeds).
+package anytime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// Method implements [instance.Method].
+type Method struct{}
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool {
+	return in.Objective == instance.Time && in.Anywhere && !in.Replicated()
+}
+
+// Why implements [instance.Method].
+func (Method) Why(*instance.Instance) string {
+	return "any assignment: local search from the contiguous optimum (units and stretches moved, units swapped), with bounds that hold for any map"
+}
+
+// Solve implements [instance.Method]. Start is the contiguous answer; or where
+// there is none, any map that fits, with NaN for its step.
+func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, start *instance.Answer) (*instance.Answer, error) {
+	sc, err := anymemory.NewScatter(in)
+	if err != nil {
+		return nil, err
+	}
+	w := newAnyWalk(ctx, sc, start.Map)
+	w.run()
+	if err := in.Linked(w.best); err != nil {
+		return nil, err
+	}
+	return w.answer(start), nil
+}
+
+// answer is what the search found.
+func (w *anyWalk) answer(start *instance.Answer) *instance.Answer {
+	in := w.sc.In
+	out := &instance.Answer{
+		Map: w.best, Tried: w.tried, Bounds: w.bounds, Uneven: instance.StepUneven,
+		Claim: certificate.Claim{Value: w.bestScore.step, Rounding: certificate.Sums, Stopped: w.ctx.Err() != nil},
+	}
+	for _, b := range w.bounds {
+		if out.Bound == "" || b.Value > out.LowerBound {
+			out.LowerBound, out.Bound = b.Value, b.Name
+		}
+	}
+	contiguous := !math.IsNaN(start.Value)
+	if note := in.SentNote(out.Map); note != "" && (!contiguous || !slices.Equal(out.Map, start.Map)) {
+		if contiguous {
+			note += fmt.Sprintf(", %v under the best contiguous map (step %.4g s)", costmodel.Bytes(in.Sent(start.Map)), start.Value)
+		}
+		out.Notes = append(out.Notes, note)
+	}
+	return out
+}

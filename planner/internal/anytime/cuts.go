@@ -1,0 +1,101 @@
+package anytime
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+)
+
+// reaches are, for each unit, where the longest stretch that ends before it
+// and fits on some device begins; nil once the context ends. No peak gets
+// smaller with more units, so what no device holds alone is cut in any map.
+func (a *anyStep) reaches(ctx context.Context) []int {
+	n := len(a.runs)
+	first := make([]int, n+1)
+	for end := 1; end <= n; end++ {
+		if ctx.Err() != nil {
+			return nil
+		}
+		var run timeline.Summary
+		at := end
+		for at > first[end-1] {
+			if run = a.runs[at-1].Join(run); !a.someHolds(&run) {
+				break
+			}
+			at--
+		}
+		first[end] = at
+	}
+	return first
+}
+
+func (a *anyStep) someHolds(run *timeline.Summary) bool {
+	for d := range a.sc.Bins {
+		h := &a.sc.Bins[d]
+		if h.Like == d && run.Peak(h.Kept)+h.Overhead <= h.Budget {
+			return true
+		}
+	}
+	return false
+}
+
+// cut is the least that crossings take where every stretch between two of
+// them fits on some device: a shortest path over the places to cut.
+func (f *anyFloor) cut() float64 {
+	if f.first == nil {
+		return 0
+	}
+	n := len(f.runs)
+	cheapest := f.cheapestOf(math.MaxUint)
+	best := make([]float64, n+1) // of the units before
+	for end := 1; end <= n; end++ {
+		best[end] = math.Inf(1)
+		for at := f.first[end]; at < end; at++ {
+			switch {
+			case at == 0:
+				best[end] = 0
+			case f.sc.ItemOf[at-1] != f.sc.ItemOf[at]:
+				best[end] = min(best[end], best[at]+cheapest[f.size[at-1]])
+			}
+		}
+	}
+	return best[n]
+}
+
+// cheapestOf is what each kind of output takes at least between two devices
+// of a set.
+func (f *anyFloor) cheapestOf(set uint) []float64 {
+	out := make([]float64, len(f.cross))
+	for kind, row := range f.cross {
+		out[kind] = math.Inf(1)
+		for from := range f.units {
+			for to := range f.units {
+				if s := row[from*len(f.units)+to]; from != to && s >= 0 && in(set, from) && in(set, to) {
+					out[kind] = min(out[kind], s)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// crossings are the cheapest between k devices of a set, of which k−1 outputs
+// at least go from one to another, and those of the cuts.
+func (f *anyFloor) crossings(set uint, k int) float64 {
+	if k-1 > len(f.sizes) {
+		return math.Inf(1)
+	}
+	cheapest := f.cheapestOf(set)
+	costs := make([]float64, len(f.sizes))
+	for i, kind := range f.sizes {
+		costs[i] = cheapest[kind]
+	}
+	slices.Sort(costs)
+	sum := 0.
+	for i := range k - 1 {
+		sum += costs[i]
+	}
+	return max(sum, f.cuts)
+}

@@ -1,0 +1,140 @@
+package anytime
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/chaintime"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// anyScore is what maps are compared by: crossings without a link, the step,
+// the largest share and the bytes sent.
+type anyScore struct {
+	missing     int
+	step, share float64
+	sent        int64
+}
+
+func (s *anyScore) better(than *anyScore) bool {
+	switch {
+	case s.missing != than.missing:
+		return s.missing < than.missing
+	case !chaintime.Same(s.step, than.step):
+		return s.step < than.step
+	case math.Abs(s.share-than.share) > instance.Tolerance:
+		return s.share < than.share
+	}
+	return s.sent < than.sent
+}
+
+// anyWalk is a local search over maps of any form, which all fit.
+type anyWalk struct {
+	*anyStep
+	ctx       context.Context
+	rng       *rand.Rand
+	at, next  devicemap.Map
+	score     anyScore
+	best      devicemap.Map
+	bestScore anyScore
+	bounds    []instance.BoundValue
+	memory    *anyRooms // once it is asked for
+	tried     int
+	left      int // maps to score yet
+}
+
+// Bounds of the search: maps scored, and disturbances of a local optimum.
+const (
+	mostScored = 1_000_000
+	mostKicks  = 100
+)
+
+func newAnyWalk(ctx context.Context, sc *anymemory.Scatter, from devicemap.Map) *anyWalk {
+	w := &anyWalk{anyStep: newAnyStep(sc), ctx: ctx, rng: rand.New(rand.NewPCG(1, 2)), left: mostScored}
+	w.at, w.next = slices.Clone(from), slices.Clone(from)
+	w.score = w.scoreOf(w.at)
+	w.best, w.bestScore = slices.Clone(from), w.score
+	return w
+}
+
+func (w *anyWalk) scoreOf(m devicemap.Map) (s anyScore) {
+	s.step, s.missing = w.seconds(m)
+	s.share, _ = w.share(m)
+	s.sent = w.sent.Sent(m)
+	return s
+}
+
+func (w *anyWalk) stopped() bool { return w.left <= 0 || w.ctx.Err() != nil }
+
+// closed reports that no map has a shorter step than the best.
+func (w *anyWalk) closed() bool {
+	for _, b := range w.bounds {
+		if w.bestScore.missing == 0 && w.bestScore.step*(1-instance.Tolerance) <= b.Value {
+			return true
+		}
+	}
+	return false
+}
+
+// run works the bounds out, descends from the start, and disturbs the best
+// map until a bound is met.
+func (w *anyWalk) run() {
+	w.bounds = w.lower()
+	w.descend()
+	w.keep()
+	for kicks := 0; kicks < mostKicks && !w.closed() && !w.stopped(); kicks++ {
+		copy(w.at, w.best)
+		if !w.kick() {
+			continue
+		}
+		w.descend()
+		w.keep()
+	}
+	if w.closed() || w.ctx.Err() != nil {
+		return
+	}
+	if again := w.lower(); largestBound(again) > largestBound(w.bounds) { // with the pace of a new map
+		w.bounds = again
+	}
+}
+
+func largestBound(bounds []instance.BoundValue) float64 {
+	most := 0.
+	for i := range bounds {
+		most = max(most, bounds[i].Value)
+	}
+	return most
+}
+
+func (w *anyWalk) keep() {
+	if w.score.better(&w.bestScore) {
+		copy(w.best, w.at)
+		w.bestScore = w.score
+	}
+}
+
+// try goes on to the map at hand with a change, if it fits and is better.
+func (w *anyWalk) try(change func(devicemap.Map)) bool {
+	copy(w.next, w.at)
+	change(w.next)
+	w.tried++
+	w.left--
+	s := anyScore{sent: math.MaxInt64}
+	if s.step, s.missing = w.seconds(w.next); s.missing > w.score.missing ||
+		s.missing == w.score.missing && s.step > w.score.step && !chaintime.Same(s.step, w.score.step) {
+		return false
+	}
+	var fits bool
+	if s.share, fits = w.share(w.next); !fits {
+		return false
+	}
+	if s.sent = w.sent.Sent(w.next); !s.better(&w.score) {
+		return false
+	}
+	w.at, w.next, w.score = w.next, w.at, s
+	return true
+}

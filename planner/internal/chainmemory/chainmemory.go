@@ -1,0 +1,66 @@
+// Package chainmemory finds the device map in the order of the model whose
+// largest share of a budget is smallest, and among those the one with the
+// smallest sum of squared shares. The units are a chain of which each device
+// takes one stretch, with the groups of tied units beside it: package chain
+// has the bisection and its proof.
+package chainmemory
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Method implements [instance.Method].
+type Method struct{}
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool {
+	return in.Objective != instance.Time && !in.Anywhere && !in.Piped() && !in.Replicated()
+}
+
+// Why implements [instance.Method].
+func (Method) Why(*instance.Instance) string {
+	return "exact search of the chain: each GPU takes one run of units in order, so a bisection over the largest share with a reach per GPU decides each target"
+}
+
+// Solve implements [instance.Method].
+func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	items, err := in.Items()
+	if err != nil {
+		return nil, err
+	}
+	return Place(ctx, items, limits)
+}
+
+// Place asks the chain solver, once more where an idle device's overhead alone
+// came out as the largest share: then, with a model smaller than a context,
+// idle devices count nothing.
+func Place(ctx context.Context, items *instance.Items, limits instance.Limits) (*instance.Answer, error) {
+	peaks := instance.NewMapPeaks(items)
+	answer, err := items.SolveChain(ctx, peaks.Chain(), limits)
+	if err != nil || answer.Value <= largestShare(items.In, answer.Map)+instance.Tolerance {
+		return answer, err
+	}
+	peaks.CountNothingIdle()
+	return items.SolveChain(ctx, peaks.Chain(), limits)
+}
+
+// largestShare is that of a map, by the walk.
+func largestShare(in *instance.Instance, placed devicemap.Map) float64 {
+	largest := 0.
+	for _, device := range devicemap.Predict(in.Costs, in.Topology, placed) {
+		largest = max(largest, device.Share())
+	}
+	return largest
+}
+
+// TooLarge implements [instance.Sizer].
+func (Method) TooLarge(ctx context.Context, in *instance.Instance) (unit string, needs int64) {
+	items, err := in.Items()
+	if err != nil {
+		return "", 0
+	}
+	return items.TooLarge(ctx, instance.NewMapPeaks(items).Peak)
+}

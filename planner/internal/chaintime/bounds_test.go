@@ -1,0 +1,100 @@
+package chaintime_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/chaintime"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
+)
+
+// TestPaces: a sum at any pace is a bound on the step of a map, whatever the
+// map, and at the map's own it is the step itself, as costmodel's clocks play
+// it.
+func TestPaces(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(61, 62))
+	waits := 0
+	for i := range 1500 {
+		p := drawn.Timed(t, rng)
+		p.Pins, p.Together, p.Topology.Links = nil, nil, nil
+		drawn.Hosted(rng, &p)
+		m := make(devicemap.Map, len(p.Costs.Units))
+		place := make([]int, len(m))
+		for u := range m {
+			place[u] = rng.IntN(len(p.Topology.Devices))
+			m[u] = devicemap.Device(place[u])
+		}
+		step := *devicemap.StepSeconds(p.Costs, p.Topology, m)
+		own, all := chaintime.Paced(drawn.Instance(t, &p), place)
+		if !drawn.Close(own, step) {
+			t.Fatalf("%d: %v takes %v s, and %v at its own pace", i, place, step, own)
+		}
+		if !drawn.Close(all[0], step) {
+			waits++ // the pace that waits for no host is another
+		}
+		for _, sum := range all {
+			if sum > step*(1+1e-12) {
+				t.Fatalf("%d: %v takes %v s, and a pace says %v at least", i, place, step, sum)
+			}
+		}
+	}
+	if waits < 500 {
+		t.Errorf("the host was waited for in %d of 1500 maps", waits)
+	}
+}
+
+// TestNaiveBounds: no assignment at all has a shorter step than the bounds of
+// a device map that hold for any order, nor a slowest device with a shorter
+// update.
+func TestNaiveBounds(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(63, 64))
+	tried, met := 0, 0
+	for i := range 1500 {
+		p := drawn.Timed(t, rng)
+		p.Pins, p.Together, p.Topology.Links = nil, nil, nil
+		drawn.Hosted(rng, &p)
+		if math.Pow(float64(len(p.Topology.Devices)), float64(len(p.Costs.Units))) > 300 {
+			continue
+		}
+		bounds, update, err := chaintime.Bounds(drawn.Instance(t, &p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		least, slowest := math.Inf(1), math.Inf(1)
+		drawn.EveryMap(&p, 0, func(m devicemap.Map) {
+			least = min(least, *devicemap.StepSeconds(p.Costs, p.Topology, m))
+			slowest = min(slowest, updateOf(&p, m))
+		})
+		for _, b := range bounds {
+			if b > least*(1+1e-12) {
+				t.Fatalf("%d: no map is said to take less than %v s, and one takes %v", i, b, least)
+			}
+			if drawn.Close(b, least) {
+				met++
+			}
+		}
+		if update > slowest*(1+1e-12) {
+			t.Fatalf("%d: no update is said to take less than %v s, and one takes %v", i, update, slowest)
+		}
+		tried++
+	}
+	if tried < 500 || met < tried/4 {
+		t.Errorf("%d problems, and the bound was met %d times", tried, met)
+	}
+}
+
+// updateOf is the update of a map's slowest device.
+func updateOf(p *planner.Problem, m devicemap.Map) float64 {
+	sums, slowest := make([]float64, len(p.Topology.Devices)), 0.
+	for u, d := range m {
+		sums[d] += steptime.Unit(p.Costs, p.Topology, int(d), u).Update
+		slowest = max(slowest, sums[d])
+	}
+	return slowest
+}

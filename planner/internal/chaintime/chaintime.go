@@ -1,0 +1,129 @@
+package chaintime
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// naive finds the shortest step of a device map, in which one device works at
+// a time (naive model parallelism): with the devices in order, and where they
+// differ in any order too.
+type naive struct {
+	in       *instance.Instance
+	peaks    *instance.MapPeaks
+	searches []*naiveSearch
+	notes    []string
+	idle     []int64 // what a device without units holds
+}
+
+// mostPaces is how many paces are tried ([Pace]).
+const mostPaces = 8
+
+func newNaive(in *instance.Instance) (*naive, error) {
+	items, err := in.Items()
+	if err != nil {
+		return nil, err
+	}
+	peaks := instance.NewMapPeaks(items)
+	t := newNaiveStep(peaks, Pace{})
+	ordered := newNaiveSearch(t, true)
+	if ordered == nil {
+		return nil, fmt.Errorf("planner: no order of %d devices was made", t.devices)
+	}
+	out := &naive{in: in, peaks: peaks, searches: []*naiveSearch{ordered}}
+	if !in.Uniform() && t.devices > 1 {
+		if free := newNaiveSearch(t, false); free != nil {
+			out.searches = append(out.searches, free)
+		} else {
+			out.notes = append(out.notes, fmt.Sprintf("the %d devices differ in more ways than can be tried in every order: the map keeps the devices in order", t.devices))
+		}
+	}
+	for d := range in.Topology.Devices {
+		idle := peaks.Idle[d]
+		if idle == peaks.Overhead[d] { // no context on a device that does nothing
+			idle = 0
+		}
+		out.idle = append(out.idle, idle)
+	}
+	return out, nil
+}
+
+// shortest is the map with the shortest step, of those the one with the
+// smallest largest share, within the caps.
+func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
+	out := newAnswer(t.notes, "search")
+	out.Even = true
+	for d, idle := range t.idle {
+		if idle > t.in.Caps[d] {
+			out.Proved = true
+			return out, instance.ErrNone
+		}
+	}
+	best := t.paces(ctx, out)
+	if best == nil {
+		out.Proved = out.Proved && len(t.notes) == 0
+		return out, instance.ErrNone
+	}
+	best = t.even(ctx, best, out)
+	out.Map = best.m
+	out.Value = t.searches[0].sumOf(Places(best.m))
+	out.Even = out.Even && out.Proved
+	if !out.Proved {
+		out.Bound = "one clock at a time"
+	}
+	if len(t.notes) > 0 && !out.Proved {
+		out.Settle(ctx, t.in, Method{})
+	}
+	return out, nil
+}
+
+// paces finds the shortest map for one pace after the other, and takes the
+// pace that it has itself next, until a bound is met or nothing is new. Nil
+// where no map is within the caps, which is proved, or was found.
+func (t *naive) paces(ctx context.Context, out *instance.Answer) (best *shortMap) {
+	var tried []Pace
+	for next := (Pace{}); len(tried) < mostPaces && !slices.Contains(tried, next); {
+		tried = append(tried, next)
+		got, lower, done := t.atPace(ctx, next, out)
+		out.LowerBound, out.Stopped = max(out.LowerBound, lower), out.Stopped || ctx.Err() != nil
+		if got == nil {
+			out.Proved = best == nil && done
+			return best
+		}
+		if best == nil || got.step < best.step {
+			best = got
+		}
+		if out.Proved = best.step*(1-instance.Tolerance) <= out.LowerBound; out.Proved || ctx.Err() != nil {
+			return best
+		}
+		next = t.searches[0].PaceOf(Places(got.m))
+	}
+	return best
+}
+
+// atPace is the map with the shortest sum of a pace, and a step that no map
+// is below.
+func (t *naive) atPace(ctx context.Context, c Pace, out *instance.Answer) (best *shortMap, lower float64, done bool) {
+	sums := newNaiveStep(t.peaks, c)
+	for _, base := range t.searches {
+		s := base.at(sums)
+		got, bound, all := s.shortest(ctx, t.in.Caps, math.MaxInt64, false)
+		// The search in any order covers those in order: the last bound holds.
+		lower, done = s.secondsOf(bound), all
+		if len(t.notes) > 0 { // the bound is to hold for any order
+			lower = s.secondsOf(s.anywhere())
+		}
+		out.Tried += s.tried
+		if got == nil {
+			continue
+		}
+		if f := t.scored(s, got); f.better(best) {
+			best = f
+		}
+	}
+	return best, lower, done
+}

@@ -1,0 +1,52 @@
+package chaintime
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// even lowers the caps while a map keeps the step: it bisects over the
+// largest share, by every order.
+func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) *shortMap {
+	c := t.searches[0].PaceOf(Places(best.m))
+	sums := newNaiveStep(t.peaks, c)
+	step := best.step
+	keep := func(under []int64, first bool) *shortMap {
+		var kept *shortMap
+		for _, base := range t.searches {
+			s := base.at(sums)
+			cutoff := int64(step*sums.scale*(1+1e-12)) + sums.rounded()
+			got, _, done := s.shortest(ctx, under, cutoff, first)
+			out.Tried += s.tried
+			out.Even = out.Even && done
+			if got == nil {
+				continue
+			}
+			f := t.scored(s, got)
+			switch {
+			case f.step > step &&
+				!Same(f.step, step):
+				out.Even = false // another clock binds it
+			case first:
+				return f
+			case f.better(kept):
+				kept = f
+			}
+		}
+		return kept
+	}
+	for lo, hi := 0., best.share; hi-lo > instance.Tolerance*hi && ctx.Err() == nil; {
+		mid := lo + (hi-lo)/2
+		if f := keep(t.in.CapsBelow(mid), true); f != nil {
+			best, hi = f, f.share
+		} else {
+			lo = mid
+		}
+	}
+	if f := keep(t.in.CapsUpTo(best.share), false); f != nil && f.better(best) {
+		best = f
+	}
+	out.Even = out.Even && ctx.Err() == nil
+	return best
+}

@@ -1,0 +1,44 @@
+package chaintime
+
+import (
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// What the tests of bounds ask of the solvers' parts, so that each is held to
+// the truth by itself and not through an answer.
+
+// Paced are the sums of a map at its own pace and at every other of so many
+// passes, in seconds.
+func Paced(in *instance.Instance, place []int) (own float64, all []float64) {
+	t := NewSums(in, Pace{})
+	passes := len(place)
+	if in.Trains() {
+		passes *= 2
+	}
+	for micro := range passes + 1 {
+		for token := range len(place) + 1 {
+			for _, host := range []bool{false, true} {
+				all = append(all, t.sumAt(Pace{micro, token, host}, place))
+			}
+		}
+	}
+	return t.sumOf(place), all
+}
+
+// Bounds are the steps that no map at all is below, at a few paces, and the
+// update that no slowest device is below, in seconds.
+func Bounds(in *instance.Instance) (steps []float64, update float64, err error) {
+	n, err := newNaive(in)
+	if err != nil {
+		return nil, 0, err
+	}
+	units := len(in.Costs.Units)
+	for _, c := range []Pace{{}, {Host: true}, {Micro: 2 * units, Token: units, Host: true}, {Micro: units / 2, Token: units / 2}} {
+		s := n.searches[0].at(newNaiveStep(n.peaks, c))
+		steps, update = append(steps, s.secondsOf(s.anywhere())), s.secondsOf(s.floor())
+	}
+	return steps, update, nil
+}
+
+// OnFewer is the answer where the tables for all devices would be too large.
+var OnFewer = onFewer

@@ -1,0 +1,70 @@
+package chaintime
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Bounds of the tables of a search for the shortest step: items × devices, of
+// some 100 bytes, and pairs of devices, of 8 bytes for each kind of output.
+const (
+	mostTimed     = instance.MaxTimed
+	mostCrossings = 1 << 26
+)
+
+// Fewer is how many of a device map's devices are looked at.
+func Fewer(in *instance.Instance) int {
+	outputs := make(map[int64]bool)
+	for u := range in.Costs.Units {
+		outputs[in.Costs.Units[u].Work.Output] = true
+	}
+	pairs := mostCrossings / max(1, len(outputs))
+	return min(len(in.Topology.Devices), mostTimed/max(1, len(in.Costs.Units)), int(math.Sqrt(float64(pairs))))
+}
+
+// onFewer is the search for a shortest step where the tables for all devices
+// would be too large: on the first of them alone. One device works at a time,
+// so that as few as hold the model make a short step. It proves nothing but
+// the bound that each unit takes its time on some device.
+func onFewer(ctx context.Context, in *instance.Instance, devices int) (*instance.Answer, error) {
+	out := newAnswer([]string{fmt.Sprintf("%d units on %d devices are too many for tables of all: the shortest step was searched on the first %d",
+		len(in.Costs.Units), len(in.Topology.Devices), devices)}, "fastest device")
+	out.LowerBound = fastest(in)
+	first := in.First(devices)
+	if first == nil {
+		return out, instance.ErrNone
+	}
+	if _, err := first.Items(); err != nil {
+		return out, instance.ErrNone
+	}
+	solver, err := newNaive(first)
+	if err != nil {
+		return nil, err
+	}
+	found, err := solver.shortest(ctx)
+	if err != nil {
+		return out, err
+	}
+	out.Map, out.Value, out.Stopped, out.Tried = found.Map, found.Value, found.Stopped, found.Tried
+	return out, nil
+}
+
+// fastest is a step that no map is below: every unit on its fastest device,
+// whose work comes in turn.
+func fastest(in *instance.Instance) float64 {
+	passes, tokens := steptime.Passes(in.Costs)
+	sum, devices := 0., in.Unlike()
+	for u := range in.Costs.Units {
+		least := math.Inf(1)
+		for _, d := range devices {
+			s := steptime.Unit(in.Costs, in.Topology, d, u)
+			least = min(least, passes*(s.Forward+s.Backward)+tokens*s.Token)
+		}
+		sum += least
+	}
+	return sum * (1 - instance.Tolerance)
+}

@@ -1,0 +1,38 @@
+package chaintime_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/chaintime"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// TestFewer: on the first devices alone, an answer is rough.
+func TestFewer(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		model   string
+		w       costmodel.Workload
+		devices int
+		within  float64 // of the step searched: fewer devices share the update
+	}{
+		{"llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train, Batch: 2}, 2, 1.05},
+		{"qwen2.5-3b", costmodel.Workload{Mode: costmodel.Infer, Batch: 1}, 3, 1.01},
+	} {
+		t.Run(c.model, func(t *testing.T) {
+			p := drawn.OnH200(t, c.model, c.w, 4)
+			in := drawn.Instance(t, &p)
+			searched, err := chaintime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rough, err := chaintime.OnFewer(t.Context(), in, c.devices)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn.Rough(t, in, rough, searched, c.within)
+		})
+	}
+}

@@ -1,0 +1,46 @@
+// Package chaintime finds the device map with the shortest step, in which one
+// device works at a time (naive model parallelism; the unpipelined baseline of
+// Huang et al., GPipe, NeurIPS 2019, figure 2b): a step is then a sum of its
+// parts, so that a dynamic program over the chain and the order of devices
+// finds the least.
+package chaintime
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// Method implements [instance.Method].
+type Method struct{}
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool {
+	return in.Objective == instance.Time && !in.Anywhere && !in.Piped() && !in.Replicated()
+}
+
+// Why implements [instance.Method].
+func (Method) Why(*instance.Instance) string {
+	return "dynamic program over the chain and the order of devices: one GPU works at a time, so a step is the sum of its parts, and units and cuts add up"
+}
+
+// Solve implements [instance.Method].
+func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	if _, err := in.Items(); err != nil {
+		return nil, err
+	}
+	if devices := Fewer(in); devices < len(in.Topology.Devices) {
+		return onFewer(ctx, in, devices)
+	}
+	solver, err := newNaive(in)
+	if err != nil {
+		return nil, err
+	}
+	return solver.shortest(ctx)
+}
+
+// newAnswer is an answer before anything is found.
+func newAnswer(notes []string, bound string) *instance.Answer {
+	return &instance.Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: instance.StepUneven}
+}

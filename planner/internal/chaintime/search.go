@@ -1,0 +1,96 @@
+package chaintime
+
+import (
+	"context"
+	"math"
+)
+
+// Bounds of the search for the shortest step of a device map: the ways to
+// place groups that are tried, the stops of an order, and the sums that one
+// pass over all of them looks at.
+const (
+	mostGroups = 4096
+	mostStops  = 1 << 14
+	mostSums   = 200_000_000
+)
+
+// naiveSearch is the search over groups' devices and orders of devices.
+type naiveSearch struct {
+	*naiveStep
+	ways   []way
+	order  bool   // devices stand in device order
+	line   []stop // the stops of that order
+	rest   bool   // some ways to place the groups are not among ways
+	lowest int64
+	tried  int
+}
+
+// shortest is the map with the shortest step whose peaks are within the caps
+// and whose time is at most cutoff; nil where there is none. No map within
+// the caps is below the bound; with first, any map within cutoff will do.
+func (s *naiveSearch) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placed, bound int64, done bool) {
+	bound, done = math.MaxInt64, true
+	for i := range s.ways {
+		if ctx.Err() != nil {
+			bound, done = min(bound, s.anywhere()), false
+			break
+		}
+		p, ok := s.newPath(s.ways[i].stops, s.ways[i].groups)
+		if !ok {
+			continue
+		}
+		least := p.least()
+		if least == math.MaxInt64 {
+			continue
+		}
+		least += s.lowest
+		if least > cutoff || !p.within(caps) {
+			continue
+		}
+		got, low, all := s.onWay(ctx, p, least, cutoff)
+		done = done && all
+		bound = min(bound, low)
+		if got != nil && (best == nil || got.less(best)) {
+			best, cutoff = got, got.cost.time
+			if first {
+				return best, bound, done
+			}
+		}
+	}
+	if s.rest {
+		bound, done = min(bound, s.anywhere()), false
+	}
+	if best != nil {
+		bound = min(bound, best.cost.time)
+	}
+	return best, bound, done
+}
+
+// onWay finds the best map of one way. The time is a sum plus the slowest
+// update: the least sum is found for ever shorter slowest updates, each just
+// below the last map's, until what remains cannot be better.
+func (s *naiveSearch) onWay(ctx context.Context, p *path, least, cutoff int64) (best *placed, bound int64, done bool) {
+	bound = math.MaxInt64
+	slowest := cutoff - (least - s.lowest)
+	for slowest >= s.lowest {
+		if ctx.Err() != nil {
+			return best, min(bound, least), false
+		}
+		s.tried++
+		got := p.walk(ctx, slowest)
+		if got == nil && ctx.Err() != nil {
+			return best, min(bound, least), false
+		}
+		if got == nil {
+			break
+		}
+		sum := got.cost.time - got.update
+		least = sum + s.lowest
+		bound = min(bound, got.cost.time)
+		if got.cost.time <= cutoff && (best == nil || got.less(best)) {
+			best, cutoff = got, got.cost.time
+		}
+		slowest = min(got.update-1, cutoff-sum)
+	}
+	return best, bound, true
+}

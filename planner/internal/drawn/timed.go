@@ -1,0 +1,96 @@
+package drawn
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// Timed is a random problem with random times: units of integer
+// FLOPs, so that ties are common, on devices and links that differ half of
+// the time.
+func Timed(t *testing.T, rng *rand.Rand) planner.Problem {
+	t.Helper()
+	for {
+		p := Problem(t, rng)
+		if p.Costs.Workload.Mode == costmodel.Load {
+			continue
+		}
+		if rng.IntN(2) == 0 {
+			w, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, Seq: 1, Precision: costmodel.BF16True})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Costs, err = estimate.Table(p.Graph, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.Costs.OutputBytes = rng.Int64N(2) * rng.Int64N(60)
+		for u := range p.Costs.Units {
+			w := &p.Costs.Units[u].Work
+			w.Forward.Products, w.Backward.Products = float64(rng.IntN(6)), float64(rng.IntN(9))
+			w.Output = rng.Int64N(4)
+			if p.Costs.Workload.Mode == costmodel.Train {
+				w.Update = float64(rng.IntN(5))
+			}
+		}
+		topo := p.Topology
+		for d := range topo.Devices {
+			dev := &topo.Devices[d]
+			dev.FLOPS, dev.BytesPerSecond, dev.LinkBytesPerSecond = 1, 1, 1
+			if *dev != topo.Devices[0] {
+				dev.FLOPS, dev.BytesPerSecond, dev.LinkBytesPerSecond = float64(1+rng.IntN(3)), float64(1+rng.IntN(2)), 1/float64(1+rng.IntN(2))
+			}
+		}
+		if k := len(topo.Devices); k > 1 && rng.IntN(4) == 0 {
+			for a := range k {
+				for b := range a {
+					if rng.IntN(4) > 0 {
+						topo.Links = append(topo.Links, costmodel.Link{From: b, To: a, BytesPerSecond: float64(1 + rng.IntN(2)), LatencySeconds: float64(rng.IntN(2))})
+					}
+				}
+			}
+		}
+		return p
+	}
+}
+
+// Hosted makes the host waited for, now and then, and several micro-batches
+// or tokens of the step.
+func Hosted(rng *rand.Rand, p *planner.Problem) {
+	w := &p.Costs.Workload
+	w.MicroBatches = 1 + rng.Int64N(3)
+	for d := range p.Topology.Devices {
+		dev := &p.Topology.Devices[d]
+		dev.IssueSeconds, dev.BackwardIssueSeconds = float64(rng.IntN(4))/2, float64(rng.IntN(3))/2
+	}
+	if w.Mode == costmodel.Infer {
+		w.Seq, w.NewTokens = 4, rng.Int64N(4)
+	}
+	for u := range p.Costs.Units {
+		work := &p.Costs.Units[u].Work
+		work.Forward.Kernels, work.Backward.Kernels = float64(rng.IntN(4)), float64(rng.IntN(6))
+		work.Token = costmodel.Pass{Products: float64(rng.IntN(3)), Kernels: float64(rng.IntN(3))}
+	}
+}
+
+// Alike reports that no order of the devices is better than another.
+func Alike(topo *costmodel.Topology) bool {
+	for a := range topo.Devices {
+		if topo.Devices[a] != topo.Devices[0] {
+			return false
+		}
+		for b := range topo.Devices {
+			if a != b && (topo.Linked(a, b) != topo.Linked(0, 1) || topo.SendSeconds(a, b, 0) != topo.SendSeconds(0, 1, 0) || topo.SendSeconds(a, b, 1) != topo.SendSeconds(0, 1, 1)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func Close(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.Abs(a)) }

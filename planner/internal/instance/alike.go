@@ -1,0 +1,115 @@
+package instance
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Classes groups the devices that are alike and may trade places: the same
+// figures, the same links to all others. Those in apart are alone, and so is
+// the input's device where it is given the outputs.
+func (in *Instance) Classes(apart map[int]bool) [][]int {
+	special := func(d int) bool { return apart[d] || in.Costs.OutputBytes > 0 && d == in.Costs.InputDevice }
+	var out [][]int
+	for d := range in.Topology.Devices {
+		class := slices.IndexFunc(out, func(class []int) bool {
+			return !special(class[0]) && !special(d) && interchangeable(in.Topology, class[0], d)
+		})
+		if class < 0 {
+			out = append(out, []int{d})
+			continue
+		}
+		out[class] = append(out[class], d)
+	}
+	return out
+}
+
+// interchangeable reports that the devices' figures and links are equal.
+func interchangeable(topo *costmodel.Topology, one, other int) bool {
+	x, y := topo.Devices[one], topo.Devices[other]
+	x.Name, x.Host, y.Name, y.Host = "", "", "", ""
+	if x != y {
+		return false
+	}
+	same := func(from, to, like, also int) bool {
+		if topo.Linked(from, to) != topo.Linked(like, also) {
+			return false
+		}
+		const large = 1 << 30
+		return topo.SendSeconds(from, to, 0) == topo.SendSeconds(like, also, 0) && topo.SendSeconds(from, to, large) == topo.SendSeconds(like, also, large)
+	}
+	for third := range topo.Devices {
+		if third != one && third != other && (!same(one, third, other, third) || !same(third, one, third, other)) {
+			return false
+		}
+	}
+	return same(one, other, other, one)
+}
+
+// Uniform reports that all devices and links are alike, so that the order of
+// devices makes no difference but for where the input is.
+func (in *Instance) Uniform() bool {
+	for d := 1; d < len(in.Topology.Devices); d++ {
+		if !interchangeable(in.Topology, 0, d) {
+			return false
+		}
+	}
+	return true
+}
+
+// Ordered reports that the order of a pipeline's devices makes a difference:
+// they, or their links, are unlike, or a unit is pinned to one of them.
+func (in *Instance) Ordered() bool { return !in.Uniform() || len(in.Pins) > 0 }
+
+// Unlike is one device of each kind: those of a kind take the same time for
+// any unit.
+func (in *Instance) Unlike() []int {
+	known := make(map[costmodel.Device]bool)
+	var out []int
+	for d, device := range in.Topology.Devices {
+		kind := costmodel.Device{FLOPS: device.FLOPS, Rates: device.Rates}
+		if !known[kind] {
+			known[kind] = true
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// Orders are the orders of the devices that differ where devices of a class
+// are alike, the one by number first; nil where there are more than limit.
+func Orders(classes [][]int, limit int) [][]int {
+	var out [][]int
+	total := 0
+	for _, class := range classes {
+		total += len(class)
+	}
+	used, order := make([]int, len(classes)), make([]int, 0, total)
+	var extend func()
+	extend = func() {
+		if len(out) > limit {
+			return
+		}
+		if len(order) == total {
+			out = append(out, slices.Clone(order))
+			return
+		}
+		for class := range classes {
+			if used[class] == len(classes[class]) {
+				continue
+			}
+			order = append(order, classes[class][used[class]])
+			used[class]++
+			extend()
+			used[class]--
+			order = order[:len(order)-1]
+		}
+	}
+	extend()
+	if len(out) > limit {
+		return nil
+	}
+	slices.SortStableFunc(out, slices.Compare)
+	return out
+}

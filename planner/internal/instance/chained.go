@@ -1,0 +1,70 @@
+package instance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// Chain is the problem of numbers that package chain solves, less what devices
+// hold.
+func (items *Items) Chain() chain.Problem {
+	budgets := make([]int64, len(items.In.Topology.Devices))
+	for d := range budgets {
+		budgets[d] = items.In.Topology.Devices[d].Budget()
+	}
+	return chain.Problem{
+		Items: items.Count(), Budgets: budgets, Groups: len(items.Groups),
+		Pins: items.Pins, GroupPins: items.GroupPins, Follow: items.Follow,
+	}
+}
+
+// SolveChain asks package chain, and turns cuts and group devices back into a
+// map of units. Errors are a [*ConflictError] or a [*StageError], or faults.
+func (items *Items) SolveChain(ctx context.Context, problem chain.Problem, limits Limits) (*Answer, error) {
+	found, err := chain.Solve(ctx, problem, chain.Settings{Probes: limits.Probes, Progress: limits.Progress, NoSquares: limits.ValueOnly})
+	if err != nil {
+		return nil, items.refusal(err)
+	}
+	return &Answer{
+		Map: items.Map(found.Cuts, found.GroupDevice),
+		Claim: certificate.Claim{
+			Value: found.Value.Float(), LowerBound: found.LowerBound.Float(), Bound: string(found.Bound),
+			Rounding: certificate.Exact, Stopped: found.Stopped,
+		},
+		Even: found.SquaresOptimal, Tried: found.Probes,
+		Uneven: "the largest share is proved smallest; that the others are as even as they can be is not",
+	}, nil
+}
+
+// Contradiction is the pins that no map keeps, as a [*ConflictError]; nil where
+// some map does.
+func (items *Items) Contradiction() error {
+	problem := items.Chain()
+	return items.refusal(problem.Conflict())
+}
+
+// refusal is package chain's error in the model's names.
+func (items *Items) refusal(err error) error {
+	var empty *chain.EmptyError
+	if errors.As(err, &empty) {
+		return items.noStage(empty)
+	}
+	var conflict *chain.ConflictError
+	if !errors.As(err, &conflict) {
+		return err
+	}
+	name := func(item int) string { return items.In.Graph.Units[items.Units(item)[0]].Name }
+	out := &ConflictError{
+		Units: [2]string{name(conflict.Items[0]), name(conflict.Items[1])}, Devices: conflict.Devices,
+		Reason: "each device takes one stretch of the model, in device order",
+	}
+	if conflict.Across >= 0 {
+		units := items.Groups[conflict.Across]
+		out.Reason = fmt.Sprintf("%q shares a parameter across both and must be on one device", items.In.Graph.Units[units[0]].Name)
+	}
+	return out
+}

@@ -1,0 +1,77 @@
+package instance
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+)
+
+// CheckCosts refuses costs that are no numbers, or negative: sums and
+// comparisons with them mean nothing.
+func CheckCosts(table *costmodel.Table) error {
+	for u := range table.Units {
+		work := &table.Units[u].Work
+		for _, cost := range []struct {
+			name  string
+			value float64
+		}{
+			{"forward", total(work.Forward)},
+			{"backward", total(work.Backward)},
+			{"token", total(work.Token)},
+			{"update", work.Update},
+			{"FLOPs", table.Units[u].FLOPs},
+		} {
+			if math.IsNaN(cost.value) || math.IsInf(cost.value, 0) || cost.value < 0 {
+				return fmt.Errorf("planner: unit %q: its %s cost is %v: costs must be finite and not negative", table.Units[u].Name, cost.name, cost.value)
+			}
+		}
+	}
+	return nil
+}
+
+// total is NaN, infinite or negative where a part is.
+func total(pass costmodel.Pass) float64 {
+	if low := min(pass.Products, pass.Unaligned, pass.Attention, pass.Traffic, pass.Strided, pass.Kernels, pass.Profiled); low < 0 {
+		return low
+	}
+	return pass.Products + pass.Unaligned + pass.Attention + pass.Traffic + pass.Strided + pass.Kernels + pass.Profiled
+}
+
+// Bounds of what a step may take and a link may carry, in seconds and bytes a
+// second: far past any machine, and far from the limits of a float64.
+const (
+	longestStep = 1e30
+	slowestLink = 1e-3
+)
+
+// CheckTimes refuses devices without rates, and rates so small, or times so
+// long, that a step has no finite length: no bound and no fixed point would
+// mean anything.
+func (in *Instance) CheckTimes() error {
+	if err := steptime.Check(in.Costs, in.Topology); err != nil {
+		return err
+	}
+	longest := 0.
+	passes, tokens := steptime.Passes(in.Costs)
+	unlike := in.Unlike()
+	for u := range in.Costs.Units {
+		slowest := 0.
+		for _, d := range unlike {
+			unit := steptime.Unit(in.Costs, in.Topology, d, u)
+			slowest = max(slowest, passes*(unit.Forward+unit.Backward+unit.Issue+unit.IssueBack)+tokens*(unit.Token+unit.IssueToken)+unit.Update)
+		}
+		longest += slowest
+	}
+	if !(longest <= longestStep) {
+		return &steptime.Error{Msg: costmodel.Messagef("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
+	}
+	for i := range in.Topology.Links {
+		link := &in.Topology.Links[i]
+		if link.BytesPerSecond < slowestLink {
+			return &steptime.Error{Msg: costmodel.Messagef("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, link.BytesPerSecond, link.From, link.To, slowestLink)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package instance
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Within is the instance with other caps. It shares what was resolved.
+func (in *Instance) Within(caps []int64) *Instance {
+	out := *in
+	out.Caps = caps
+	return &out
+}
+
+// For is the instance under another objective. It shares what was resolved.
+func (in *Instance) For(objective Objective) *Instance {
+	out := *in
+	out.Objective = objective
+	return &out
+}
+
+// InOrder is the instance where units keep the order of the model.
+func (in *Instance) InOrder() *Instance {
+	out := *in
+	out.Anywhere = false
+	return out.sealed()
+}
+
+// Only is the instance with some of its constraints: pins by number, then
+// together-groups.
+func (in *Instance) Only(which []int) *Instance {
+	out := *in
+	out.Pins, out.Together = nil, nil
+	for _, i := range which {
+		if i < len(in.Pins) {
+			out.Pins = append(out.Pins, in.Pins[i])
+		} else {
+			out.Together = append(out.Together, in.Together[i-len(in.Pins)])
+		}
+	}
+	return out.sealed()
+}
+
+// On is the instance on other devices, for one without pins.
+func (in *Instance) On(devices []costmodel.Device) *Instance {
+	out := *in
+	out.Topology = &costmodel.Topology{Devices: devices, Links: in.Topology.Links}
+	out.Caps = out.CapsAt(1)
+	return out.sealed()
+}
+
+// First is the instance on its first devices alone; nil where a unit is pinned
+// to one of the others.
+func (in *Instance) First(devices int) *Instance {
+	if devices == 0 || slices.ContainsFunc(in.Pins, func(pin Pinned) bool { return pin.Device >= devices }) {
+		return nil
+	}
+	out := *in
+	out.Topology = &costmodel.Topology{Devices: in.Topology.Devices[:devices]}
+	for _, link := range in.Topology.Links {
+		if max(link.From, link.To) < devices {
+			out.Topology.Links = append(out.Topology.Links, link)
+		}
+	}
+	out.Caps = in.Caps[:devices]
+	return out.sealed()
+}
+
+// Without is the instance where units have left the devices.
+func (in *Instance) Without(units []int) *Instance {
+	out, table := *in, *in.Costs
+	table.Units = slices.Clone(table.Units)
+	for _, u := range units {
+		table.Units[u] = table.Units[u].Streamed()
+	}
+	out.Costs, out.Offloaded, out.Offload = &table, slices.Sorted(slices.Values(units)), ""
+	return out.sealed()
+}
+
+// Permuted is the instance with device order[d] as its device d, which is also
+// its rank: what a rank holds of the communication library goes by the order.
+func (in *Instance) Permuted(order []int) *Instance {
+	out, at := *in, make([]int, len(order))
+	topo := &costmodel.Topology{}
+	out.Caps = make([]int64, len(order))
+	for d, old := range order {
+		topo.Devices = append(topo.Devices, in.Topology.Devices[old])
+		out.Caps[d], at[old] = in.Caps[old], d
+	}
+	for _, link := range in.Topology.Links {
+		link.From, link.To = at[link.From], at[link.To]
+		topo.Links = append(topo.Links, link)
+	}
+	out.Topology = topo
+	out.Pins = slices.Clone(in.Pins)
+	for i := range out.Pins {
+		out.Pins[i].Device = at[out.Pins[i].Device]
+	}
+	return out.sealed()
+}
+
+// Restored is a map of a permuted instance in the devices of the instance.
+func Restored(placed devicemap.Map, order []int) devicemap.Map {
+	out := slices.Clone(placed)
+	for u, d := range out {
+		if d >= 0 {
+			out[u] = devicemap.Device(order[d])
+		}
+	}
+	return out
+}
+
+// Relaxed is the instance where every device is as large as the largest, and
+// may hold what the one with the largest cap may: its step is a bound on that
+// of every order of the devices. Nil where the devices differ in more than what
+// they hold.
+func (in *Instance) Relaxed() *Instance {
+	out, table := *in, *in.Costs
+	best := in.Topology.Devices[0]
+	for _, device := range in.Topology.Devices {
+		if device.Rates != best.Rates || device.FLOPS != best.FLOPS || device.Host != best.Host || len(in.Topology.Links) > 0 {
+			return nil
+		}
+		best.CapacityBytes, best.ReservedBytes = max(best.Budget(), device.Budget()), 0
+		best.ContextBytes, best.WorkspaceBytes = min(best.ContextBytes, device.ContextBytes), min(best.WorkspaceBytes, device.WorkspaceBytes)
+	}
+	table.OutputBytes = 0 // of the input's device, which may be any in the order
+	out.Costs, out.Pins = &table, nil
+	out.Topology = &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{best}, len(in.Topology.Devices))}
+	out.Caps = slices.Repeat([]int64{slices.Max(in.Caps)}, len(in.Caps))
+	return out.sealed()
+}

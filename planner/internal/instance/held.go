@@ -1,0 +1,168 @@
+package instance
+
+import (
+	"context"
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// devices are what every device holds besides its units.
+type devices struct {
+	kept []timeline.Resident
+	// Overhead is what the device's process takes; Idle what a device without
+	// units counts.
+	Overhead, Idle []int64
+}
+
+func newDevices(in *Instance) devices {
+	var out devices
+	for d := range in.Topology.Devices {
+		device := &in.Topology.Devices[d]
+		overhead := in.Costs.Overhead(d, device)
+		out.kept = append(out.kept, timeline.ResidentOn(in.Costs, d, device, false))
+		out.Overhead = append(out.Overhead, overhead)
+		out.Idle = append(out.Idle, timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, d, device, true))+overhead)
+	}
+	return out
+}
+
+// MapPeaks answers what a device of a device map needs at its peak.
+type MapPeaks struct {
+	*Items
+	devices
+	costs *timeline.Chain // of Order
+	tied  []tiedUnit      // units of groups, ascending
+	// additive: peaks are sums, with the same part of a device added whether
+	// it is idle or not.
+	additive bool
+}
+
+// tiedUnit is a unit of a group: its place in the chain's order, and its run.
+type tiedUnit struct {
+	group, position int
+	run             timeline.Summary
+}
+
+// NewMapPeaks prepares the sums, in O(units · log units).
+func NewMapPeaks(items *Items) *MapPeaks {
+	in := items.In
+	out := &MapPeaks{Items: items, devices: newDevices(in), costs: newChain(items), additive: in.Costs.Additive}
+	position := 0
+	for u, group := range items.GroupOf {
+		if group < 0 {
+			position++
+			continue
+		}
+		out.tied = append(out.tied, tiedUnit{group, position, timeline.Of(&in.Costs.Units[u])})
+	}
+	return out
+}
+
+// newChain is the costs of the items' units in their order.
+func newChain(items *Items) *timeline.Chain {
+	units := make([]costmodel.Unit, len(items.Order))
+	for i, u := range items.Order {
+		units[i] = items.In.Costs.Units[u]
+	}
+	return timeline.NewChain(units)
+}
+
+// Peak is what device d needs at its peak with items [a, b) and a set of
+// groups: the chain's stretches and the groups' units joined in the order
+// they run. Overhead counts on an idle device too, so that leaving one idle
+// gains nothing.
+func (peaks *MapPeaks) Peak(d, a, b int, groups uint64) int64 {
+	if a >= b && groups == 0 {
+		return peaks.Idle[d]
+	}
+	at, end := peaks.Start[a], peaks.Start[b]
+	if groups == 0 { // nothing to join: the solver asks this most
+		return peaks.costs.Summary(at, end).Peak(peaks.kept[d]) + peaks.Overhead[d]
+	}
+	var run timeline.Summary
+	for i := range peaks.tied {
+		unit := &peaks.tied[i]
+		if groups>>unit.group&1 == 0 {
+			continue
+		}
+		if next := min(unit.position, end); next > at {
+			run = run.Join(peaks.costs.Summary(at, next))
+			at = next
+		}
+		run = run.Join(unit.run)
+	}
+	run = run.Join(peaks.costs.Summary(at, end))
+	return run.Peak(peaks.kept[d]) + peaks.Overhead[d]
+}
+
+// Tied is how many units are in groups.
+func (peaks *MapPeaks) Tied() int { return len(peaks.tied) }
+
+// CountNothingIdle takes overhead off devices that hold nothing.
+func (peaks *MapPeaks) CountNothingIdle() {
+	for d := range peaks.Idle {
+		if peaks.Idle[d] == peaks.Overhead[d] {
+			peaks.Idle[d] = 0
+		}
+	}
+	peaks.additive = false
+}
+
+// Chain is the chain problem with these peaks.
+func (peaks *MapPeaks) Chain() chain.Problem {
+	out := peaks.Items.Chain()
+	out.Peak, out.Additive = peaks.Peak, peaks.additive
+	out.Alike = peaks.alike(out.Budgets)
+	return out
+}
+
+// alike numbers the devices by what the chain solver sees of them.
+func (peaks *MapPeaks) alike(budgets []int64) []int {
+	type figures struct {
+		kept                   timeline.Resident
+		overhead, idle, budget int64
+	}
+	known := make(map[figures]int)
+	out := make([]int, len(budgets))
+	for d := range out {
+		seen := figures{peaks.kept[d], peaks.Overhead[d], peaks.Idle[d], budgets[d]}
+		if _, ok := known[seen]; !ok {
+			known[seen] = len(known)
+		}
+		out[d] = known[seen]
+	}
+	return out
+}
+
+// TooLarge names a group or an item that fits on no device by itself, and the
+// least that it needs on one; none where all do, or the context ends before.
+// Least is what device d holds at least with items [a, b), or with a group.
+func (items *Items) TooLarge(ctx context.Context, least func(d, a, b int, groups uint64) int64) (unit string, needs int64) {
+	alone := func(a, b int, groups uint64) (need int64, fits bool) {
+		need = math.MaxInt64
+		for d := range items.In.Topology.Devices {
+			peak := least(d, a, b, groups)
+			if need = min(need, peak); peak <= items.In.Topology.Devices[d].Budget() {
+				return need, true
+			}
+		}
+		return need, false
+	}
+	for group, units := range items.Groups {
+		if need, fits := alone(0, 0, 1<<group); !fits {
+			return items.In.Graph.Units[units[len(units)-1]].Name, need
+		}
+	}
+	for item := range items.Count() {
+		if item%64 == 63 && ctx.Err() != nil {
+			break
+		}
+		if need, fits := alone(item, item+1, 0); !fits {
+			return items.In.Graph.Units[items.NameOf(item)].Name, need
+		}
+	}
+	return "", 0
+}

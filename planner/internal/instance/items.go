@@ -1,0 +1,120 @@
+package instance
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Items are the units of an instance as a chain that keeps the order of the
+// model, of which each device takes one stretch, and groups beside it that may
+// sit on any device.
+type Items struct {
+	In *Instance
+	// Order lists the units of the chain, those of groups left out; item i is
+	// Order[Start[i]:Start[i+1]].
+	Order, Start []int
+	// Groups are the units of each tie group, merged where a together-group
+	// joins them; GroupOf is a unit's group, or -1. Follow are the items that
+	// must sit with a group.
+	Groups  [][]int
+	GroupOf []int
+	Follow  [][]int
+	// Pins and GroupPins are the devices of items and groups, -1 where free.
+	Pins, GroupPins []int
+
+	pinOf map[int]Pin // unit → the pin that fixed it
+}
+
+// newItems finds groups and items, and where pins hold them.
+func newItems(in *Instance) (*Items, error) {
+	items := &Items{In: in, GroupOf: make([]int, len(in.Graph.Units)), pinOf: map[int]Pin{}}
+	tied, joined := in.Graph.TiedUnits(), in.Together
+	if in.Piped() { // a tied parameter has a copy on each stage
+		tied, joined = nil, append(passing(in.Costs.Units), joined...)
+	}
+	free, follow := anchor(staying(tied, in.Offloaded))
+	if len(in.Offloaded) > 0 {
+		free = append(free, in.Offloaded)
+	}
+	joined = append(follow, joined...)
+	items.makeGroups(free, joined)
+	items.makeItems(joined)
+	if err := items.pin(); err != nil {
+		return nil, err
+	}
+	if in.Piped() {
+		if err := items.checkStages(); err != nil {
+			return nil, err
+		}
+		return items, items.pinEnds()
+	}
+	return items, nil
+}
+
+// Count is how many items there are.
+func (items *Items) Count() int { return len(items.Start) - 1 }
+
+// Units are those of an item.
+func (items *Items) Units(item int) []int { return items.Order[items.Start[item]:items.Start[item+1]] }
+
+// NameOf is the unit that an item is known by: under a pipeline its last, as
+// what passes along comes first.
+func (items *Items) NameOf(item int) int {
+	units := items.Units(item)
+	if items.In.Piped() {
+		return units[len(units)-1]
+	}
+	return units[0]
+}
+
+// Map is the map of units where device d holds the items [cuts[d], cuts[d+1])
+// and the groups that are on it. More runs than devices go round these.
+func (items *Items) Map(cuts, groupDevice []int) devicemap.Map {
+	out := make(devicemap.Map, len(items.GroupOf))
+	for run := range len(cuts) - 1 {
+		for _, u := range items.Order[items.Start[cuts[run]]:items.Start[cuts[run+1]]] {
+			out[u] = devicemap.Device(run % len(items.In.Topology.Devices))
+		}
+	}
+	for group, units := range items.Groups {
+		for _, u := range units {
+			out[u] = devicemap.Device(groupDevice[group])
+		}
+	}
+	return out
+}
+
+// pin resolves the pins to items and groups.
+func (items *Items) pin() error {
+	items.Pins, items.GroupPins = slices.Repeat([]int{-1}, items.Count()), slices.Repeat([]int{-1}, len(items.Groups))
+	itemOf := make(map[int]int)
+	for item := range items.Pins {
+		for _, u := range items.Units(item) {
+			itemOf[u] = item
+		}
+	}
+	for _, pin := range items.In.Pins {
+		for _, u := range pin.Units {
+			held, at := items.Pins, itemOf[u]
+			if group := items.GroupOf[u]; group >= 0 {
+				held, at = items.GroupPins, group
+			}
+			if old := held[at]; old >= 0 && old != pin.Device {
+				return &PatternError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d", items.In.Graph.Units[u].Name, pin.Device, old)}
+			}
+			held[at] = pin.Device
+			items.pinOf[u] = pin.Pin
+		}
+	}
+	return nil
+}
+
+// HoldLeft are the items where what has left stands on a device, which runs it.
+func (items *Items) HoldLeft(device int) *Items {
+	out := *items
+	out.GroupPins = slices.Clone(items.GroupPins)
+	out.GroupPins[items.GroupOf[items.In.Offloaded[0]]] = device
+	return &out
+}

@@ -1,0 +1,130 @@
+package instance
+
+import (
+	"slices"
+)
+
+// anchor splits the tied units of the graph into what is free and what must
+// follow. A group whose first unit opens the chain (a language model's
+// embedding) is free to sit anywhere. Where something runs before that unit
+// (a vision tower), it keeps its place, so that each device has one run of
+// the chain, and the others follow it.
+func anchor(tied [][]int) (free, follow [][]int) {
+	for _, units := range tied {
+		if units[0] == 0 {
+			free = append(free, units)
+			continue
+		}
+		free = append(free, units[1:])
+		follow = append(follow, units)
+	}
+	return free, follow
+}
+
+// makeGroups numbers the groups, and merges those that a together-group
+// joins.
+func (items *Items) makeGroups(groups, joined [][]int) {
+	for u := range items.GroupOf {
+		items.GroupOf[u] = -1
+	}
+	for _, units := range groups {
+		items.Groups = append(items.Groups, slices.Clone(units))
+	}
+	for g, units := range items.Groups {
+		for _, u := range units {
+			items.GroupOf[u] = g
+		}
+	}
+	for _, set := range joined {
+		first := -1
+		for _, u := range set {
+			switch g := items.GroupOf[u]; {
+			case g < 0 || g == first:
+			case first < 0:
+				first = g
+			default:
+				items.mergeGroups(g, first)
+			}
+		}
+	}
+	items.compactGroups()
+}
+
+func (items *Items) mergeGroups(from, to int) {
+	for _, u := range items.Groups[from] {
+		items.GroupOf[u] = to
+	}
+	items.Groups[to] = append(items.Groups[to], items.Groups[from]...)
+	items.Groups[from] = nil
+}
+
+// compactGroups drops the groups that were merged into others.
+func (items *Items) compactGroups() {
+	kept := items.Groups[:0:0]
+	for _, units := range items.Groups {
+		if units == nil {
+			continue
+		}
+		slices.Sort(units)
+		for _, u := range units {
+			items.GroupOf[u] = len(kept)
+		}
+		kept = append(kept, units)
+	}
+	items.Groups = kept
+}
+
+// makeItems cuts the chain into items: a unit each, or the whole stretch that
+// a together-group spans. Items that share a together-group with a tied unit
+// follow its group.
+func (items *Items) makeItems(joined [][]int) {
+	place := make([]int, len(items.GroupOf)) // of a unit in order
+	for u, g := range items.GroupOf {
+		place[u] = len(items.Order)
+		if g < 0 {
+			items.Order = append(items.Order, u)
+		}
+	}
+	glued := make([]bool, len(items.Order)+1) // no item starts here
+	for _, set := range joined {
+		lo, hi := items.span(set, place)
+		for i := lo + 1; i <= hi; i++ {
+			glued[i] = true
+		}
+	}
+	itemOf := make([]int, len(items.Order))
+	for i := range items.Order {
+		if !glued[i] {
+			items.Start = append(items.Start, i)
+		}
+		itemOf[i] = len(items.Start) - 1
+	}
+	items.Start = append(items.Start, len(items.Order))
+	items.Follow = make([][]int, len(items.Groups))
+	for _, set := range joined {
+		lo, hi := items.span(set, place)
+		for _, u := range set {
+			if g := items.GroupOf[u]; g >= 0 && lo <= hi {
+				items.Follow[g] = append(items.Follow[g], itemOf[lo])
+				break
+			}
+		}
+	}
+}
+
+// span is the first and last place in the chain of a set's untied units; lo
+// is past hi where it has none.
+func (items *Items) span(set, place []int) (lo, hi int) {
+	lo, hi = len(items.Order), -1
+	for _, u := range set {
+		if items.GroupOf[u] < 0 {
+			lo, hi = min(lo, place[u]), max(hi, place[u])
+		}
+	}
+	return lo, hi
+}
+
+// staying are the tie groups that have not left: they leave whole.
+func staying(tied [][]int, left []int) [][]int {
+	return slices.DeleteFunc(slices.Clone(tied), func(units []int) bool { return slices.Contains(left, units[0]) })
+}

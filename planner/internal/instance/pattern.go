@@ -1,0 +1,87 @@
+package instance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// match lists the units that a pattern names: those it is the path of, those
+// inside the module it names, those that hold the layer it names, or with a
+// trailing * those that begin with it.
+func match(graph *modelgraph.Graph, flag, pattern string) ([]int, error) {
+	var units []int
+	stem, wild := strings.CutSuffix(pattern, "*")
+	for u := range graph.Units {
+		names := slices.Clone(graph.Units[u].Keys)
+		for i := graph.Units[u].First; i < graph.Units[u].End; i++ {
+			names = append(names, graph.Layers[i].Name)
+		}
+		if slices.ContainsFunc(names, func(name string) bool {
+			return name == pattern || strings.HasPrefix(name, pattern+".") || wild && strings.HasPrefix(name, stem)
+		}) {
+			units = append(units, u)
+		}
+	}
+	if len(units) == 0 {
+		return nil, &PatternError{flag, pattern, fmt.Sprintf("no module matches; the nearest is %q", nearest(graph, pattern))}
+	}
+	return units, nil
+}
+
+func nearest(graph *modelgraph.Graph, pattern string) string {
+	names := make([]string, len(graph.Layers))
+	for i := range graph.Layers {
+		names[i] = graph.Layers[i].Name
+	}
+	return devicemap.Nearest(pattern, names)
+}
+
+// Pin fixes the units that a pattern names to a device.
+type Pin struct {
+	Pattern string
+	Device  int
+}
+
+// Pinned is a pin with the units that it names.
+type Pinned struct {
+	Pin
+	Units []int
+}
+
+// resolvePins finds the units of the pins, in the order of these.
+func resolvePins(graph *modelgraph.Graph, devices int, pins []Pin) ([]Pinned, error) {
+	var out []Pinned
+	for _, pin := range pins {
+		if pin.Device < 0 || pin.Device >= devices {
+			return nil, &PatternError{"pin", pin.Pattern, fmt.Sprintf("device %d is not among the %d devices", pin.Device, devices)}
+		}
+		units, err := match(graph, "pin", pin.Pattern)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Pinned{pin, units})
+	}
+	return out, nil
+}
+
+// resolveTogether finds the units of the together-groups, ascending.
+func resolveTogether(graph *modelgraph.Graph, together [][]string) ([][]int, error) {
+	var sets [][]int
+	for _, patterns := range together {
+		var set []int
+		for _, pattern := range patterns {
+			units, err := match(graph, "together", pattern)
+			if err != nil {
+				return nil, err
+			}
+			set = append(set, units...)
+		}
+		slices.Sort(set)
+		sets = append(sets, slices.Compact(set))
+	}
+	return sets, nil
+}

@@ -1,0 +1,59 @@
+package instance
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Set is units that share a device: one unit, or those that ties and
+// together-groups join.
+type Set struct {
+	Units  []int // ascending
+	Device int   // that a pin gives it, or -1
+	pin    Pin
+}
+
+// newSets joins units (union–find; of joined units the first stands for all)
+// and gives each set its pin. Sets are in the order of their first units.
+func newSets(in *Instance) ([]Set, error) {
+	units := len(in.Graph.Units)
+	root := make([]int, units)
+	for u := range root {
+		root[u] = u
+	}
+	find := func(u int) int {
+		for root[u] != u {
+			root[u] = root[root[u]]
+			u = root[u]
+		}
+		return u
+	}
+	for _, joined := range slices.Concat(in.Graph.TiedUnits(), in.Together) {
+		for _, u := range joined {
+			one, other := find(joined[0]), find(u)
+			root[max(one, other)] = min(one, other)
+		}
+	}
+	var sets []Set
+	setOf := make([]int, units)
+	for u := range units { // a root comes before the units that it stands for
+		if first := find(u); first == u {
+			setOf[u] = len(sets)
+			sets = append(sets, Set{Units: []int{u}, Device: -1})
+		} else {
+			setOf[u] = setOf[first]
+			sets[setOf[u]].Units = append(sets[setOf[u]].Units, u)
+		}
+	}
+	for _, pin := range in.Pins {
+		for _, u := range pin.Units {
+			set := &sets[setOf[u]]
+			if set.Device >= 0 && set.Device != pin.Device {
+				return nil, &PatternError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d (by %q)",
+					in.Graph.Units[u].Name, pin.Device, set.Device, set.pin.Pattern)}
+			}
+			set.Device, set.pin = pin.Device, pin.Pin
+		}
+	}
+	return sets, nil
+}

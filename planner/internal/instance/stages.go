@@ -1,0 +1,110 @@
+package instance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
+)
+
+// passing lists sets of units that one stage holds: one that passes goes with
+// the next ([costmodel.Unit.Passes]), and at the end of the model with the one
+// before.
+func passing(units []costmodel.Unit) [][]int {
+	var sets [][]int
+	for u := range len(units) - 1 {
+		if units[u].Passes() {
+			sets = append(sets, []int{u, u + 1})
+		}
+	}
+	for u := len(units) - 1; u > 0 && units[u].Passes(); u-- {
+		sets = append(sets, []int{u - 1, u})
+	}
+	return sets
+}
+
+// checkStages refuses what no pipeline runs.
+func (items *Items) checkStages() error {
+	in, schedule, count := items.In, items.In.Schedule(), items.Count()
+	if !slices.ContainsFunc(in.Costs.Units, func(unit costmodel.Unit) bool { return !unit.Passes() }) {
+		return &StageError{"strategy", int(schedule.Stages), 0, costmodel.Messagef("no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)")}
+	}
+	if int(schedule.Stages*schedule.Chunks) > count {
+		return tooFew(schedule, count)
+	}
+	if schedule.Stages == 1 && schedule.Chunks > 1 {
+		return &StageError{"schedule", 1, count, costmodel.Messagef("interleaved runs go round the GPUs, and there is 1: 2 work, or another schedule")}
+	}
+	mode := in.Costs.Workload.Mode
+	if mode == costmodel.Load || mode == costmodel.Infer && schedule.Kind != costmodel.Interleaved {
+		return nil // forward only: a run a GPU takes any number
+	}
+	if err := schedule.Check(); err != nil {
+		return &StageError{"micro_batches", int(schedule.Stages), count, refusedParts(err, schedule, in.Costs.Workload.Batch)}
+	}
+	return nil
+}
+
+// tooFew is the error of a model with fewer units than stages, and what works
+// with as many.
+func tooFew(schedule costmodel.Schedule, count int) error {
+	gpus, runs := count/int(schedule.Chunks), count/int(schedule.Stages)
+	if schedule.Chunks == 1 {
+		return &StageError{"gpus", int(schedule.Stages), count, costmodel.Messagef("a pipeline with more stages than units: %d stages and %d units that can be one; at most %d GPUs work", schedule.Stages, count, gpus)}
+	}
+	var works []string
+	if runs > 1 {
+		works = append(works, fmt.Sprintf("%d runs a GPU", runs))
+	}
+	if gpus > 1 {
+		works = append(works, fmt.Sprintf("%d GPUs", gpus))
+	}
+	if runs > 0 {
+		works = append(works, "another schedule")
+	}
+	out := &StageError{"virtual_stages", int(schedule.Stages), count, costmodel.Messagef("a pipeline with more stages than units: %d GPUs × %d runs are %d stages, and %d units can be one",
+		schedule.Stages, schedule.Chunks, schedule.Stages*schedule.Chunks, count)}
+	if len(works) > 0 {
+		out.Msg = costmodel.Messagef("%v; what works: %s", out.Msg, strings.Join(works, ", or "))
+	}
+	return out
+}
+
+// refusedParts is the error of a number of micro-batches, with those that
+// divide the batch too where the numbers in it do not.
+func refusedParts(err error, schedule costmodel.Schedule, batch int64) costmodel.Message {
+	var refused *costmodel.ScheduleError
+	if errors.As(err, &refused) && batch%refused.Above == 0 && (refused.Below == 0 || batch%refused.Below == 0) {
+		return costmodel.Messagef("%v", err)
+	}
+	return costmodel.Messagef("%v, and a divisor of the batch of %d (%s)", err, batch, schedule.Parts(batch))
+}
+
+// pinEnds holds the chain's ends on the first and the last device, as a
+// pipeline's stages are in device order and none is empty.
+func (items *Items) pinEnds() error {
+	last := len(items.In.Topology.Devices) - 1
+	for item, device := range map[int]int{0: 0, items.Count() - 1: last} {
+		if old := items.Pins[item]; old >= 0 && old != device {
+			unit := items.Units(item)[0]
+			for _, u := range items.Units(item) {
+				if _, ok := items.pinOf[u]; ok {
+					unit = u
+				}
+			}
+			name := items.In.Graph.Units[unit].Name
+			return &PatternError{"pin", items.pinOf[unit].Pattern, fmt.Sprintf("%q cannot be on device %d: a pipeline's stages are in device order, so that it is on device %d", name, old, device)}
+		}
+		items.Pins[item] = device
+	}
+	return nil
+}
+
+// noStage says that the pins leave a stage without a unit.
+func (items *Items) noStage(empty *chain.EmptyError) error {
+	stages := len(items.In.Topology.Devices)
+	return &StageError{"pin", stages, items.Count(), costmodel.Messagef("no map keeps the pins and has a unit on each of the %d stages: none is left for device %d", stages, empty.Device)}
+}

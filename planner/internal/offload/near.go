@@ -1,0 +1,139 @@
+package offload
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Where the search by bytes comes to its limits, or the time is up, nearest
+// gives so long at most for some set, as without one there is no answer; and,
+// where there is time, so many sets to make it better.
+const (
+	nearestTime = 2 * time.Second
+	mostSwaps   = 400
+)
+
+// option is a set that may leave.
+type option struct {
+	units        []int
+	bytes, frees int64
+}
+
+func (s *leaving) options() []option {
+	var out []option
+	for c := range s.classes {
+		for _, set := range s.classes[c].sets {
+			out = append(out, option{set, s.classes[c].bytes, s.classes[c].frees})
+		}
+	}
+	slices.SortFunc(out, func(a, b option) int { return cmp.Compare(a.units[0], b.units[0]) })
+	return out
+}
+
+// nearest bisects over how much leaves, from the front of the chain on, and
+// then puts smaller units in the place of larger ones while the rest fits.
+func (s *leaving) nearest(ctx context.Context, limits instance.Limits) *left {
+	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), nearestTime)
+	defer cancel()
+	all := s.options()
+	var most int64
+	for i := range all {
+		most += all[i].frees
+	}
+	var best []option
+	var found *left
+	for lo, hi := max(1, s.least-s.budgets), most; lo <= hi; {
+		mid := lo + (hi-lo)/2
+		picked := pick(all, mid)
+		if got := s.tryUnits(brief, unitsOf(picked), limits); got != nil {
+			best, found = picked, got
+			hi = sum(picked) - 1
+			hi = min(hi, mid-1)
+			continue
+		}
+		lo = mid + 1 + (hi-lo)>>6
+	}
+	if found == nil || ctx.Err() != nil {
+		return found
+	}
+	return s.swap(brief, all, best, found, limits)
+}
+
+// pick takes units from the front until they free enough, the last of them
+// as small as can be.
+func pick(all []option, enough int64) []option {
+	var out []option
+	var freed int64
+	for i := range all {
+		if freed+all[i].frees < enough {
+			out, freed = append(out, all[i]), freed+all[i].frees
+			continue
+		}
+		last := all[i]
+		for _, o := range all[i+1:] {
+			if freed+o.frees >= enough && o.bytes < last.bytes {
+				last = o
+			}
+		}
+		return append(out, last)
+	}
+	return out
+}
+
+func sum(picked []option) int64 {
+	var n int64
+	for i := range picked {
+		n += picked[i].frees
+	}
+	return n
+}
+
+func unitsOf(picked []option) []int {
+	var out []int
+	for i := range picked {
+		out = append(out, picked[i].units...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// swap takes units back, or smaller ones in their place, the largest first.
+func (s *leaving) swap(ctx context.Context, all, best []option, found *left, limits instance.Limits) *left {
+	tried := 0
+	for gained := true; gained; {
+		gained = false
+		order := slices.Clone(best)
+		slices.SortStableFunc(order, func(a, b option) int { return cmp.Compare(b.bytes, a.bytes) })
+		for _, out := range order {
+			seen := map[int64]bool{}
+			rest := slices.DeleteFunc(slices.Clone(best), func(o option) bool { return o.units[0] == out.units[0] })
+			for _, in := range append([]option{{}}, all...) { // the first: nothing in its place
+				inside := len(in.units) > 0 && slices.ContainsFunc(best, func(o option) bool { return o.units[0] == in.units[0] })
+				if inside || in.bytes >= out.bytes || seen[in.bytes] || s.least-sum(rest)-in.frees > s.budgets {
+					continue
+				}
+				seen[in.bytes] = true
+				tried++
+				if tried > mostSwaps || ctx.Err() != nil {
+					return found
+				}
+				next := rest
+				if len(in.units) > 0 {
+					next = append(slices.Clone(rest), in)
+				}
+				if got := s.tryUnits(ctx, unitsOf(next), limits); got != nil {
+					best, found, gained = next, got, true
+					break
+				}
+			}
+			if gained {
+				break
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,103 @@
+// Package offload finds which units leave the devices where not all fit, so that
+// the fewest bytes travel in a forward, and places the rest: sets of units in
+// the order of what travels (the m best combinations of a knapsack, by a heap:
+// Lawler, Management Science 18, 1972), until one leaves a rest that fits.
+package offload
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// Method implements [instance.Method].
+type Method struct{ chainmemory.Method }
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool {
+	return in.Objective != instance.Time && in.Offload != ""
+}
+
+// Error says that nothing can be offloaded here.
+type Error struct {
+	Msg string
+	// TooLittle: the tier cannot hold what would have to leave.
+	TooLittle bool
+}
+
+// Error implements error.
+func (e *Error) Error() string { return "--offload: " + e.Msg }
+
+// Solve implements [instance.Method], for an instance of which not all fits. An
+// error of [instance.ErrNone] comes with an answer whose note says what the
+// devices lack, and which is proved where they lack it whatever leaves.
+func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	switch workload := &in.Costs.Workload; {
+	case in.Trains():
+		return nil, &Error{Msg: "Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)"}
+	case !workload.Strategy.Traits().Sequential || in.Anywhere:
+		return nil, &Error{Msg: "units leave a contiguous device map (--strategy device-map works)"}
+	}
+	search, err := newLeaving(in)
+	if err != nil {
+		return nil, err
+	}
+	found, bound := search.run(ctx, limits)
+	if found == nil {
+		return &instance.Answer{Notes: []string{search.most(ctx)}, Proved: search.short()}, instance.ErrNone
+	}
+	return search.answer(found, bound, ctx.Err() != nil)
+}
+
+// place is the best map of what stays; nil where it does not fit, or nothing
+// is left on the device that runs what left.
+func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *instance.Answer {
+	items, err := in.Items()
+	if err != nil {
+		return nil
+	}
+	answer, err := chainmemory.Place(ctx, items.HoldLeft(0), limits)
+	if err != nil || answer.Value > 1 {
+		return nil
+	}
+	for u, d := range answer.Map {
+		if d == 0 && !slices.Contains(in.Offloaded, u) {
+			return answer
+		}
+	}
+	return nil
+}
+
+// answer puts the units on their tiers. Bytes come first: where they are not
+// proved least, the bound of the share is that of whatever else may leave.
+func (s *leaving) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
+	in, out := s.in, found.rest
+	hostMemory := in.Topology.HostMemoryBytes
+	var held int64
+	for _, u := range found.units {
+		params := in.Costs.Units[u].Params
+		held += params
+		out.Map[u] = devicemap.CPU
+		if in.Offload == instance.Disk && (hostMemory == 0 || held > hostMemory) {
+			held -= params
+			out.Map[u] = devicemap.Disk
+		}
+	}
+	if in.Offload == instance.CPU && hostMemory > 0 && held > hostMemory {
+		return nil, &Error{TooLittle: true, Msg: fmt.Sprintf("%v would leave, and the host's memory holds %v, so that %v are missing (--offload disk works)",
+			costmodel.Bytes(held), costmodel.Bytes(hostMemory), costmodel.Bytes(held-hostMemory))}
+	}
+	out.Stopped = out.Stopped || stopped
+	out.Uneven = ""
+	out.Left = &instance.Left{
+		Bytes:   certificate.Claim{Value: found.bytes, LowerBound: float64(bound), Rounding: certificate.Exact, Stopped: out.Stopped},
+		Average: s.average(),
+	}
+	return out, nil
+}

@@ -1,0 +1,151 @@
+package offload
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Bounds of the search for what leaves: sets looked at, and sets for which
+// the rest was placed.
+const (
+	mostLeavings = 200_000
+	mostPlacings = 1500
+)
+
+// leaving is the search for the units that leave: sets in the order of what
+// travels, until one leaves a rest that fits. Units with equal costs are a
+// class; of a class, the first leave, next to the first device, which runs
+// them, or the last.
+type leaving struct {
+	in      *instance.Instance
+	classes []leavingClass
+	least   int64 // what stays holds at least, with nothing left
+	budgets int64
+}
+
+// left is a set of units that left, and the map of the rest.
+type left struct {
+	units []int
+	rest  *instance.Answer
+	bytes float64 // by the order of sets; NaN where that was left
+}
+
+// run is the first set, by bytes, whose rest fits; and the bytes that no set
+// is below: the first that frees what the devices lack in sum.
+func (s *leaving) run(ctx context.Context, limits instance.Limits) (*left, int64) {
+	order := newLeavingOrder(s.classes)
+	bound, placed := int64(-1), 0
+	for n := 0; ; n++ {
+		set, ok := order.next()
+		if !ok {
+			return nil, max(0, bound)
+		}
+		if s.least-set.frees <= s.budgets {
+			if bound < 0 {
+				bound = set.bytes
+			}
+			placed++
+			if got := s.try(ctx, set.counts, limits); got != nil {
+				got.bytes = float64(set.bytes)
+				return got, bound
+			}
+		}
+		if n > mostLeavings || placed > mostPlacings || ctx.Err() != nil {
+			if bound < 0 {
+				bound = max(set.bytes, s.floor())
+			}
+			return s.nearest(ctx, limits), bound
+		}
+	}
+}
+
+// floor is a number of bytes that every set which frees enough has: what is
+// lacking, at the least bytes for what they free.
+func (s *leaving) floor() int64 {
+	ratio := math.Inf(1)
+	for c := range s.classes {
+		ratio = min(ratio, float64(s.classes[c].bytes)/float64(s.classes[c].frees))
+	}
+	return int64(float64(s.least-s.budgets) * ratio * (1 - instance.Tolerance))
+}
+
+// try places what stays where these many of each class left.
+func (s *leaving) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
+	front := s.units(counts, false)
+	got := s.tryUnits(ctx, front, limits)
+	if got == nil {
+		if back := s.units(counts, true); !slices.Equal(front, back) {
+			got = s.tryUnits(ctx, back, limits)
+		}
+	}
+	return got
+}
+
+func (s *leaving) tryUnits(ctx context.Context, units []int, limits instance.Limits) *left {
+	rest := s.in.Without(units)
+	if place(ctx, rest, instance.Limits{Probes: limits.Probes, ValueOnly: true}) == nil {
+		return nil
+	}
+	placed := place(ctx, rest, limits)
+	if placed == nil {
+		return nil
+	}
+	return &left{units, placed, math.NaN()}
+}
+
+// units are the first, or the last, of each class.
+func (s *leaving) units(counts []uint16, last bool) []int {
+	var out []int
+	for c, n := range counts {
+		sets := s.classes[c].sets[:n]
+		if all := s.classes[c].sets; last {
+			sets = all[len(all)-int(n):]
+		}
+		for _, set := range sets {
+			out = append(out, set...)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// most says what the devices lack where as much left as can.
+func (s *leaving) most(ctx context.Context) string {
+	if len(s.classes) == 0 {
+		return "nothing may leave"
+	}
+	all := make([]uint16, len(s.classes))
+	for c := range all {
+		all[c] = uint16(len(s.classes[c].sets))
+	}
+	rest := s.in.Without(s.units(all, false))
+	placed, err := chainmemory.Method{}.Solve(ctx, rest, instance.Limits{ValueOnly: true}, nil)
+	if err != nil {
+		return ""
+	}
+	worst, device := fullest(rest, placed.Map)
+	need := device.Predicted.PeakAllocatedBytes + device.Predicted.OverheadBytes
+	if need <= device.Budget() {
+		return "with all that may leave on the host, no unit stays on device 0, which would run them"
+	}
+	return fmt.Sprintf("with all that may leave on the host, device %d still needs %v and may hold %v, so %v are missing",
+		worst, costmodel.Bytes(need), costmodel.Bytes(device.Budget()), costmodel.Bytes(need-device.Budget()))
+}
+
+// fullest is the first device with the largest share, by the walk.
+func fullest(in *instance.Instance, placed devicemap.Map) (int, *devicemap.Prediction) {
+	devices, at := devicemap.Predict(in.Costs, in.Topology, placed), 0
+	for d := range devices {
+		if devices[d].Share() > devices[at].Share() {
+			at = d
+		}
+	}
+	return at, &devices[at]
+}

@@ -1,0 +1,42 @@
+// Package replica is the one placement there is where every GPU runs the whole
+// model (data parallelism, sharded or not): what it comes to is its own bound.
+package replica
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// Method implements [instance.Method].
+type Method struct{}
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool { return in.Replicated() }
+
+// Why implements [instance.Method].
+func (Method) Why(*instance.Instance) string {
+	return "none: every GPU runs the whole model, so there is one placement"
+}
+
+// Solve implements [instance.Method].
+func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	var value float64
+	if in.Objective == instance.Time {
+		value = *devicemap.StepSeconds(in.Costs, in.Topology, nil)
+	} else {
+		devices, err := devicemap.PredictReplicas(in.Costs, in.Topology)
+		if err != nil {
+			return nil, err
+		}
+		for _, device := range devices {
+			value = max(value, device.Share())
+		}
+	}
+	return &instance.Answer{
+		Claim:  certificate.Claim{Value: value, LowerBound: value, Bound: "every GPU runs the whole model", Rounding: certificate.Exact},
+		Proved: true, Even: true,
+	}, nil
+}

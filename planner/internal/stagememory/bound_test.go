@@ -1,0 +1,208 @@
+package stagememory_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/stagememory"
+)
+
+// TestWeightBound: no way to cut an interleaved pipeline has a smaller largest
+// share than its bound, by the walk; outputs, weights and devices differ.
+func TestWeightBound(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(67, 68))
+	near := 0
+	for i := range 400 {
+		gpus, chunks := 2, 2
+		if i%4 == 0 {
+			chunks = 3
+		}
+		p := declaredPipeline(t, rng, gpus, chunks)
+		if i%2 == 0 {
+			p = recomputedPipeline(t, rng, gpus, chunks)
+		}
+		bound, err := stagememory.WeightBound(drawn.Instance(t, &p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := math.Inf(1)
+		brute.Cuts(len(p.Costs.Units), gpus*chunks, nil, func(cuts []int) {
+			m := brute.LoopedMap(&p, cuts, []int{0, 1}[:gpus])
+			if m == nil {
+				return
+			}
+			best = min(best, drawn.LargestShare(&p, m))
+		})
+		if bound > best*(1+1e-12) {
+			t.Fatalf("%d: %+v: no cuts are said to be below %v, and some have %v", i, p.Costs.Workload, bound, best)
+		}
+		if bound > 0.8*best {
+			near++
+		}
+	}
+	if near < 20 {
+		t.Errorf("%d bounds of 400 are within a fifth", near)
+	}
+}
+
+// declaredPipeline is an interleaved pipeline of units that differ in all that
+// a file can declare.
+func declaredPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Problem {
+	t.Helper()
+	n := gpus*chunks + rng.IntN(4)
+	// What binds: weights and states, activations, or one unit.
+	weight, saved := drawn.Pick[int64](rng, 20, 200), drawn.Pick[int64](rng, 50, 300, 900)
+	large := -1
+	if rng.IntN(4) == 0 {
+		large = rng.IntN(n)
+	}
+	layers := make([]modelgraph.Layer, n)
+	for i := range layers {
+		d := modelgraph.NotDeclared()
+		d.ActivationBytes, d.WorkspaceBytes, d.OutputBytes = saved/2+rng.Int64N(saved), rng.Int64N(20), rng.Int64N(saved)
+		params := weight/2 + rng.Int64N(weight)
+		if i == large {
+			params = 4000
+		}
+		layers[i] = modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &d, Params: []modelgraph.Tensor{{Name: "own", Shape: []int64{params}, DType: modelgraph.BF16}}}
+	}
+	g, err := modelgraph.New("random", layers, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := int64(gpus) * (1 + rng.Int64N(3))
+	w, err := estimate.Resolve(g, costmodel.Workload{
+		Mode: drawn.Pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer), Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks),
+		Batch: m, MicroBatches: m, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(g, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	table.Comm = costmodel.Comm{} // NCCL's buffers dwarf the rest
+	topo := &costmodel.Topology{}
+	for range gpus {
+		topo.Devices = append(topo.Devices, costmodel.Device{CapacityBytes: 30_000 + rng.Int64N(3000), ContextBytes: rng.Int64N(2000), WorkspaceBytes: rng.Int64N(40)})
+	}
+	return planner.Problem{Graph: g, Costs: table, Topology: topo}
+}
+
+// recomputedPipeline is one of a small Llama, whose blocks are recomputed from
+// their inputs or not, with many tokens for its weights.
+func recomputedPipeline(t *testing.T, rng *rand.Rand, gpus, chunks int) planner.Problem {
+	t.Helper()
+	config := fmt.Sprintf(`{"model_type": "llama", "hidden_size": 64, "intermediate_size": %d, "num_hidden_layers": %d, "num_attention_heads": 4, "vocab_size": %d, "tie_word_embeddings": false}`,
+		64+rng.IntN(100), gpus*chunks-2+rng.IntN(3), 20+rng.IntN(100))
+	m := int64(gpus) * (1 + rng.Int64N(3))
+	g, table := drawn.Costs(t, []byte(config), costmodel.Workload{
+		Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: int64(gpus), Schedule: costmodel.Interleaved, VirtualStages: int64(chunks), Precision: costmodel.BF16True,
+		Optimizer: costmodel.AdamW, Batch: m, MicroBatches: m, Seq: 64 << rng.Int64N(4), Recompute: drawn.Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeFull),
+	})
+	table.Comm = costmodel.Comm{}
+	topo := &costmodel.Topology{}
+	for range gpus {
+		topo.Devices = append(topo.Devices, costmodel.Device{CapacityBytes: 4<<20 + rng.Int64N(1<<20), ContextBytes: rng.Int64N(1 << 16)})
+	}
+	return planner.Problem{Graph: g, Costs: table, Topology: topo}
+}
+
+// TestBareSaved: with each further micro-batch in flight a stage holds at
+// least what its items are said to save wherever it is cut, by the walk.
+func TestBareSaved(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(69, 70))
+	tight := 0
+	for i := range 300 {
+		const gpus = 3
+		p := declaredPipeline(t, rng, gpus, 1)
+		if i%2 == 0 {
+			p = recomputedPipeline(t, rng, gpus, 1+i%3)
+		}
+		w := &p.Costs.Workload
+		const few, more = 6, 12 // in flight, as GPipe holds all
+		w.Mode, w.Schedule, w.Batch, w.MicroBatches = costmodel.Train, costmodel.GPipe, more, few
+		items, saved, err := stagememory.BareSaved(drawn.Instance(t, &p))
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := 1 + rng.IntN(len(saved)-2)
+		cuts := []int{0, first, first + 1 + rng.IntN(len(saved)-first-1), len(saved)}
+		m := make(devicemap.Map, len(p.Costs.Units))
+		for d := range gpus {
+			for u := items[cuts[d]]; u < items[cuts[d+1]]; u++ {
+				m[u] = devicemap.Device(d)
+			}
+		}
+		before := devicemap.Predict(p.Costs, p.Topology, m)
+		w.MicroBatches = more
+		for d, after := range devicemap.Predict(p.Costs, p.Topology, m) {
+			var want int64
+			for _, s := range saved[cuts[d]:cuts[d+1]] {
+				want += (more - few) * s
+			}
+			grown := after.Predicted.PeakAllocatedBytes - before[d].Predicted.PeakAllocatedBytes
+			if grown < want {
+				t.Fatalf("%d: stage %d of cuts %v grows by %d B with %d more in flight, and its units are said to save %d B", i, d, cuts, grown, more-few, want)
+			}
+			if 2*want > grown {
+				tight++
+			}
+		}
+	}
+	if tight < 300 {
+		t.Errorf("%d of 900 stages save less than twice as much", tight)
+	}
+}
+
+// TestLoopedBounds holds the bounds of an interleaved pipeline's largest share,
+// and what the search finds where not all cuts are tried, to the best of all.
+func TestLoopedBounds(t *testing.T) {
+	t.Parallel()
+	loops, climbed := 0, 0
+	for seed := range uint64(600) {
+		p, err := drawn.Pipeline(rand.New(rand.NewPCG(seed, 77)))
+		if err != nil {
+			t.Fatal(seed, err)
+		}
+		if p.Costs.Workload.Schedule != costmodel.Interleaved {
+			continue
+		}
+		p.Objective = planner.Memory
+		weights, run, found, err := stagememory.LoopedBounds(t.Context(), drawn.Instance(t, &p))
+		var refused *planner.StageError
+		if errors.As(err, &refused) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(seed, err)
+		}
+		want := brute.Pipeline(&p)
+		if max(weights, run) > want.Share*(1+1e-12) {
+			t.Fatalf("%d: bounds %v (weights) and %v (largest run), but the best of all maps is %v", seed, weights, run, want.Share)
+		}
+		if found < want.Share*(1-1e-12) {
+			t.Fatalf("%d: found %v, below the best of all maps, %v", seed, found, want.Share)
+		}
+		loops++
+		if found <= want.Share*(1+1e-9) {
+			climbed++
+		}
+	}
+	if loops < 60 || 10*climbed < 9*loops {
+		t.Errorf("%d interleaved pipelines, of %d the best was found: too few", loops, climbed)
+	}
+}

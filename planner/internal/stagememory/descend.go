@@ -1,0 +1,100 @@
+package stagememory
+
+import (
+	"context"
+	"math"
+	"math/rand/v2"
+	"slices"
+)
+
+// restarts is how often the search for cuts begins anew beside the best that
+// it found; mostRuns bounds the runs that [Looped.level] looks at.
+const (
+	restarts = 30
+	mostRuns = 20_000_000
+)
+
+// descend moves cuts while that makes the score less: one to any other place
+// between its neighbours, or a stretch of them by an item.
+func (s *Looped) descend(ctx context.Context) score {
+	best := s.score()
+	for gained := true; gained && ctx.Err() == nil; {
+		gained = false
+		for c := 1; c < len(s.Cuts)-1; c++ {
+			gained = s.place(c, &best) || gained
+		}
+		Moves(len(s.Cuts)-1, func(lo, hi, by int) bool {
+			if lo == hi || ctx.Err() != nil || !s.Move(lo, hi, by) {
+				return false
+			}
+			if got := s.score(); got.less(best) {
+				best, gained = got, true
+				return true
+			}
+			s.Shift(lo, hi, -by)
+			s.score()
+			return false
+		})
+	}
+	return best
+}
+
+// place moves a cut to the best place between its neighbours. The devices of
+// the runs before and after it are all that change.
+func (s *Looped) place(c int, best *score) (gained bool) {
+	p := len(s.share)
+	before, after := (c-1)%p, c%p
+	at, x, y := s.Cuts[c], s.share[before], s.share[after]
+	for to := s.Cuts[c-1] + 1; to < s.Cuts[c+1]; to++ {
+		s.Cuts[c] = to
+		s.share[before], s.share[after] = s.Share(before, s.Cuts), s.Share(after, s.Cuts)
+		if got := s.sum(); got.less(*best) {
+			*best, at, x, y, gained = got, to, s.share[before], s.share[after], true
+		}
+	}
+	s.Cuts[c], s.share[before], s.share[after] = at, x, y
+	return gained
+}
+
+// kick moves up to three cuts to random places between their neighbours.
+func (s *Looped) kick(rng *rand.Rand) {
+	for range 1 + rng.IntN(3) {
+		c := 1 + rng.IntN(len(s.Cuts)-2)
+		s.Cuts[c] = s.Cuts[c-1] + 1 + rng.IntN(s.Cuts[c+1]-s.Cuts[c-1]-1)
+	}
+}
+
+// level begins with the cuts of which the largest share that a run has by
+// itself is least, by a dynamic program over all of them, and is that share:
+// no cuts are below it. 0 where that are too many, or the context ended.
+func (s *Looped) level(ctx context.Context) float64 {
+	items, k := len(s.Start)-1, len(s.Cuts)-1
+	if items*items*k > mostRuns {
+		return 0
+	}
+	least, from := make([][]float64, k+1), make([][]int, k+1)
+	for c := range k + 1 {
+		least[c], from[c] = slices.Repeat([]float64{math.Inf(1)}, items+1), make([]int, items+1)
+	}
+	least[0][0] = 0
+	for c := range k {
+		for b := c + 1; b <= items-(k-1-c); b++ {
+			if ctx.Err() != nil {
+				return 0
+			}
+			for a := b - 1; a >= c; a-- {
+				if least[c][a] >= least[c+1][b] {
+					continue
+				}
+				if got := max(least[c][a], s.LeastShare(c, a, b)); got < least[c+1][b] {
+					least[c+1][b], from[c+1][b] = got, a
+				}
+			}
+		}
+	}
+	s.Cuts[k] = items
+	for c := k; c > 0; c-- {
+		s.Cuts[c-1] = from[c][s.Cuts[c]]
+	}
+	return least[k][items]
+}

@@ -1,0 +1,45 @@
+package stagememory
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// What the tests of bounds ask of the search's parts, so that each is held to
+// the truth by itself and not through an answer.
+
+// WeightBound is the bound of an interleaved pipeline's largest share.
+func WeightBound(in *instance.Instance) (float64, error) {
+	items, err := in.Items()
+	if err != nil {
+		return 0, err
+	}
+	return weightBound(instance.NewStagePeaks(items)), nil
+}
+
+// BareSaved is where the items of a pipeline begin, and what each saves of a
+// micro-batch wherever a cut is.
+func BareSaved(in *instance.Instance) (start []int, saved []int64, err error) {
+	items, err := in.Items()
+	if err != nil {
+		return nil, nil, err
+	}
+	for item := range items.Count() {
+		saved = append(saved, bareSaved(items, item))
+	}
+	return items.Start, saved, nil
+}
+
+// LoopedBounds are the two bounds on the largest share of an interleaved
+// pipeline, and what the search for cuts finds where they are too many to try
+// all.
+func LoopedBounds(ctx context.Context, in *instance.Instance) (weights, run, found float64, err error) {
+	items, err := in.Items()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	s := NewLooped(instance.NewStagePeaks(items))
+	best, _ := s.climb(ctx)
+	return weightBound(s.StagePeaks), s.floor, best.most, nil
+}

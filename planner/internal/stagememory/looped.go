@@ -1,0 +1,61 @@
+package stagememory
+
+import (
+	"context"
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// solveLooped solves an interleaved pipeline: every way to cut where these are
+// few, else by a search for better cuts ([Looped.search]).
+func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Answer, error) {
+	in := peaks.In
+	if len(in.Pins) > 0 {
+		return nil, RefusePins(in)
+	}
+	s := NewLooped(peaks)
+	best, exact, stopped := s.search(ctx)
+	out := &instance.Answer{
+		Map: s.Map(s.Cuts, nil), Tried: s.tried, Even: exact,
+		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
+	}
+	if s.floor > out.LowerBound {
+		out.LowerBound, out.Bound = s.floor, "largest run"
+	}
+	if exact { // all cuts were tried
+		out.LowerBound, out.Bound = best.most, "search"
+	}
+	return out, nil
+}
+
+// RefusePins is the error of pins on runs that go round the devices.
+func RefusePins(in *instance.Instance) error {
+	return &instance.PatternError{Flag: "pin", Pattern: in.Pins[0].Pattern, Msg: "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
+}
+
+// Level are the cuts of the smallest largest share that the search finds; false
+// where it found none.
+func (s *Looped) Level(ctx context.Context) bool {
+	best, _, _ := s.search(ctx)
+	return !math.IsInf(best.most, 1)
+}
+
+// score works the shares of the cuts out.
+func (s *Looped) score() score {
+	for d := range s.share {
+		s.share[d] = s.Share(d, s.Cuts)
+	}
+	return s.sum()
+}
+
+// sum is the score of the devices' shares.
+func (s *Looped) sum() (out score) {
+	s.tried++
+	for _, share := range s.share {
+		out.most = max(out.most, share)
+		out.squares += share * share
+	}
+	return out
+}

@@ -1,0 +1,53 @@
+// Package stagememory finds the cuts of a pipeline whose largest share of a
+// budget is smallest. What a stage holds depends on how many micro-batches are
+// in flight in it (Narayanan et al., SC 2021, §2.2), and may fall as the stage
+// grows where its last unit hands less on, so that with one stage a device a
+// dynamic program over the cuts takes the place of a reach; with several, all
+// stages of a device count together, and cuts are tried.
+package stagememory
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// Method implements [instance.Method].
+type Method struct{}
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool {
+	return in.Objective != instance.Time && in.Piped()
+}
+
+// Why implements [instance.Method].
+func (Method) Why(in *instance.Instance) string {
+	if in.Looped() {
+		return "cuts by trial: a GPU runs several stages, so that no reach decides a target; all cuts are tried where they are few, else they are moved from two beginnings and from places beside the best"
+	}
+	return "exact search of the stages: a dynamic program over the cuts, as a stage may hold less with a unit more where that one hands on less; a bisection over what a stage holds at least leaves out cuts that are on no better map"
+}
+
+// Solve implements [instance.Method].
+func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	items, err := in.Items()
+	if err != nil {
+		return nil, err
+	}
+	peaks := instance.NewStagePeaks(items)
+	if in.Looped() {
+		return solveLooped(ctx, peaks)
+	}
+	return items.SolveChain(ctx, peaks.Chain(), limits)
+}
+
+// TooLarge implements [instance.Sizer]. Of a device that has several runs, no
+// unit is alone on it.
+func (Method) TooLarge(ctx context.Context, in *instance.Instance) (unit string, needs int64) {
+	items, err := in.Items()
+	if err != nil || in.Looped() {
+		return "", 0
+	}
+	peaks := instance.NewStagePeaks(items)
+	return items.TooLarge(ctx, func(d, a, b int, _ uint64) int64 { return peaks.Floor(d, a, b) }) // a longer stage may hold less
+}

@@ -1,0 +1,37 @@
+package stagetime_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/stagetime"
+)
+
+// TestBalanced: cut to about the same work, an answer is rough.
+func TestBalanced(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		model    string
+		schedule costmodel.ScheduleKind
+		within   float64 // of the step searched
+	}{
+		{"llama-3.2-1b", costmodel.OneFOneB, 1.1},
+		{"qwen2.5-3b", costmodel.GPipe, 1.1},
+	} {
+		t.Run(c.model, func(t *testing.T) {
+			p := drawn.OnH200(t, c.model, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Strategy: costmodel.Pipeline, Schedule: c.schedule, World: 4}, 4)
+			in := drawn.Instance(t, &p)
+			searched, err := stagetime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rough, err := stagetime.Balanced(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			drawn.Rough(t, in, rough, searched, c.within)
+		})
+	}
+}

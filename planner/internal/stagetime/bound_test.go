@@ -1,0 +1,194 @@
+package stagetime
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// pipeCase is a pipeline in bare numbers: the items' seconds on each rank, and
+// the messages' at each cut, all of them drawn.
+type pipeCase struct {
+	*cutter
+	schedule costmodel.Schedule
+	train    bool
+	items    int
+}
+
+func drawPipe(rng *rand.Rand) *pipeCase {
+	stages := 1 + rng.IntN(4)
+	p := &pipeCase{items: stages + rng.IntN(4), train: rng.IntN(4) > 0, schedule: costmodel.Schedule{
+		Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: int64(stages), Chunks: 1, MicroBatches: 1 + rng.Int64N(9),
+	}}
+	p.schedule.MicroBatches = max(p.schedule.MicroBatches, p.schedule.Stages) // what 1F1B asks for
+	p.cutter = &cutter{pipeCosts: &pipeCosts{}}
+	host, slow := rng.IntN(3) == 0, float64(rng.IntN(3)) // whether the host, and the links, are waited for
+	sums := func(scale float64) []float64 {
+		out := make([]float64, p.items+1)
+		for i := range p.items {
+			out[i+1] = out[i] + scale*float64(rng.IntN(8))
+		}
+		return out
+	}
+	for range stages {
+		c := p.pipeCosts
+		back, issue := 0., 0. // without training there are no gradients and no update
+		if p.train {
+			back = 1
+		}
+		c.forward, c.update, c.token = append(c.forward, sums(1)), append(c.update, sums(back/2)), append(c.token, sums(0))
+		if host {
+			issue = 0.7
+		}
+		c.backward, c.issue, c.issueBack = append(c.backward, sums(2*back)), append(c.issue, sums(issue)), append(c.issueBack, sums(issue*back))
+		to, from := make([]float64, p.items+1), make([]float64, p.items+1)
+		for i := range p.items {
+			to[i], from[i] = slow*float64(rng.IntN(5)), slow*float64(rng.IntN(5))
+		}
+		p.to, p.from = append(p.to, to), append(p.from, from)
+		p.fits = append(p.fits, slices.Repeat([]bool{true}, (p.items+1)*(p.items+1)))
+	}
+	clear(p.to[stages-1]) // nothing is sent on from the last
+	clear(p.from[stages-1])
+	return p
+}
+
+// play is when the last rank is through with its update, played action by
+// action on the schedule's own orders: an action begins when its rank is free
+// and what it reads is there, and ends no sooner than its rank's host has
+// issued all up to it.
+func (p *pipeCase) play(cuts []int) float64 {
+	type key struct {
+		stage, batch int64
+		back         bool
+	}
+	ends := map[key]float64{}
+	last := p.schedule.Stages - 1
+	part := func(rows [][]float64, s int64) float64 { return rows[s][cuts[s+1]] - rows[s][cuts[s]] }
+	clock, host, at := make([]float64, last+1), make([]float64, last+1), make([]int, last+1)
+	for moved := true; moved; {
+		moved = false
+		for s := range last + 1 {
+			var order []costmodel.Action
+			for _, a := range p.schedule.Order(s) {
+				if p.train || !a.Backward {
+					order = append(order, a)
+				}
+			}
+			for ; at[s] < len(order); at[s]++ {
+				a := order[at[s]]
+				ready, ok := 0., true
+				switch b := a.MicroBatch; {
+				case a.Backward && s == last:
+					ready, ok = ends[key{s, b, false}], true
+				case a.Backward:
+					ready, ok = ends[key{s + 1, b, true}]
+					ready += p.from[s][cuts[s+1]]
+				case s > 0:
+					ready, ok = ends[key{s - 1, b, false}]
+					ready += p.to[s-1][cuts[s]]
+				}
+				if !ok {
+					break
+				}
+				issue, length := part(p.issue, s), part(p.forward, s)
+				if a.Backward {
+					issue, length = part(p.issueBack, s), part(p.backward, s)
+				}
+				host[s] += issue
+				clock[s] = max(max(clock[s], ready)+length, host[s])
+				ends[key{s, a.MicroBatch, a.Backward}] = clock[s]
+				moved = true
+			}
+		}
+	}
+	end := 0.
+	for s := range last + 1 {
+		end = max(end, clock[s]+part(p.update, s))
+	}
+	return end
+}
+
+// eachCuts calls f with every way to cut; the slice is good until it returns.
+func (p *pipeCase) eachCuts(f func(cuts []int)) {
+	cuts := make([]int, p.schedule.Stages+1)
+	cuts[p.schedule.Stages] = p.items
+	var put func(s int)
+	put = func(s int) {
+		if s == int(p.schedule.Stages) {
+			f(cuts)
+			return
+		}
+		for cuts[s] = cuts[s-1] + 1; cuts[s] <= p.items-(int(p.schedule.Stages)-s); cuts[s]++ {
+			put(s + 1)
+		}
+	}
+	put(1)
+}
+
+// TestPipeBound holds every bound on a step to the played schedule itself: of
+// every prefix of every way to cut, whatever the stages behind it, and the
+// root to the best of them.
+func TestPipeBound(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(51, 52))
+	bounds, met := 0, 0
+	for i := range 4000 {
+		p := drawPipe(rng)
+		s := &pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, p.train, p.cutter, p.items)}
+		best := math.Inf(1)
+		p.eachCuts(func(cuts []int) {
+			played := p.play(cuts)
+			best = min(best, played)
+			prefix := prefix{}
+			for stage := range cuts {
+				if got := s.below(prefix, stage, cuts[stage]); got > played*(1+1e-12) {
+					t.Fatalf("%d: %+v, train %t, cuts %v: with %d stages cut the bound is %v, the step takes %v", i, p.schedule, p.train, cuts, stage, got, played)
+				}
+				bounds++
+				if stage < len(cuts)-1 {
+					prefix = prefix.with(stage, s.stage(p.cutter, stage, cuts[stage], cuts[stage+1]))
+				}
+			}
+		})
+		if root := s.root(); root > best*(1+1e-12) {
+			t.Fatalf("%d: the root is %v, the best step %v", i, root, best)
+		} else if root > 0.9999*best {
+			met++
+		}
+	}
+	if bounds < 50_000 || met < 2000 {
+		t.Errorf("%d bounds, and the root is the best step in %d of 4000: too few", bounds, met)
+	}
+}
+
+// TestPipeBoundEven: for equal stages and no messages both schedules take
+// (m + p − 1)(f + b) (Narayanan et al., SC 2021, §2.2), and the bound of the
+// cuts says so before any is made.
+func TestPipeBoundEven(t *testing.T) {
+	for _, kind := range []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe} {
+		for _, m := range []int64{4, 5, 8, 11} {
+			t.Run(fmt.Sprint(kind, m), func(t *testing.T) {
+				const stages, f, b = 4, 1, 2
+				p := &pipeCase{items: stages, train: true, schedule: costmodel.Schedule{Kind: kind, Stages: stages, Chunks: 1, MicroBatches: m}}
+				p.cutter = &cutter{pipeCosts: &pipeCosts{}}
+				zero := make([]float64, stages+1)
+				for range stages {
+					c := p.pipeCosts
+					c.forward, c.backward = append(c.forward, []float64{0, f, 2 * f, 3 * f, 4 * f}), append(c.backward, []float64{0, b, 2 * b, 3 * b, 4 * b})
+					c.update, c.token, c.issue, c.issueBack = append(c.update, zero), append(c.token, zero), append(c.issue, zero), append(c.issueBack, zero)
+					p.to, p.from, p.fits = append(p.to, zero), append(p.from, zero), append(p.fits, slices.Repeat([]bool{true}, (stages+1)*(stages+1)))
+				}
+				want := float64(m+stages-1) * (f + b)
+				root := (&pipeSearch{cutter: p.cutter, pipeBound: newPipeBound(p.schedule, true, p.cutter, stages)}).root()
+				if played := p.play([]int{0, 1, 2, 3, 4}); played != want || root != want {
+					t.Errorf("played %v, bound %v, want %v", played, root, want)
+				}
+			})
+		}
+	}
+}

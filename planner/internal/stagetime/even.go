@@ -1,0 +1,62 @@
+package stagetime
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+)
+
+// evenOrders is up to how many orders the largest share is made small for a
+// step; above, it is made small for the order that was found.
+const evenOrders = 120
+
+// finish lowers the largest share while the step stays, and sets the map.
+func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSearch, at int, caps []int64) {
+	cuts, cutoff := found.best, found.step(found.best)*(1+1e-12)
+	lo, hi := 0., s.orders[at].share(cuts)
+	others := []int{at}
+	out.Even = true
+	if len(s.orders) <= evenOrders {
+		for i := range s.orders {
+			if i != at {
+				others = append(others, i)
+			}
+		}
+	} else {
+		out.Even = false
+	}
+	for hi-lo > instance.Tolerance*hi && ctx.Err() == nil {
+		mid := lo + (hi-lo)/2
+		i, one := s.under(ctx, others, s.in.CapsBelow(mid), cutoff, out)
+		if one == nil {
+			lo = mid
+			continue
+		}
+		at, cuts, hi = i, one, s.orders[i].share(one)
+	}
+	out.Even = out.Even && ctx.Err() == nil
+	o := &s.orders[at]
+	out.Map, out.Value = instance.Restored(o.unitMap(cuts), o.order), o.costs.step(cuts)
+}
+
+// under finds cuts within the caps whose step is below the cutoff, in any of
+// the orders.
+func (s *pipes) under(ctx context.Context, orders []int, caps []int64, cutoff float64, out *instance.Answer) (order int, cuts []int) {
+	for _, i := range orders {
+		if ctx.Err() != nil {
+			out.Even = false
+			break
+		}
+		one := s.searchOf(i, caps)
+		one.cutoff, one.first = cutoff, true
+		if one.root() < cutoff {
+			one.search(ctx)
+		}
+		out.Tried += one.nodes
+		if one.best != nil {
+			return i, one.best
+		}
+		out.Even = out.Even && !one.ended
+	}
+	return 0, nil
+}

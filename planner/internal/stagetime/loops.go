@@ -1,0 +1,102 @@
+package stagetime
+
+import (
+	"context"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/stagememory"
+)
+
+// looped improves cuts of an interleaved pipeline: all of them where these
+// are few, else from the most even ones in memory, and from ones of even
+// time, by moving cuts while that shortens the step.
+func (s *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, error) {
+	if len(s.in.Pins) > 0 {
+		return nil, stagememory.RefusePins(s.in)
+	}
+	out := newAnswer(s.notes, "work")
+	out.LowerBound = s.anyOrder()
+	step, share := math.Inf(1), math.Inf(1)
+	exact := !s.partly
+	for i := range s.orders {
+		if ctx.Err() != nil {
+			break
+		}
+		o := &s.orders[i]
+		if !o.ring() {
+			continue
+		}
+		loop := stagememory.NewLooped(o.peaks)
+		try := func() bool {
+			out.Tried++
+			if !o.within(loop.Cuts, caps) {
+				return false
+			}
+			got := *devicemap.StepSeconds(o.in.Costs, o.in.Topology, o.unitMap(loop.Cuts))
+			have := o.share(loop.Cuts)
+			if got > step*(1+1e-12) || got >= step*(1-1e-12) && have >= share {
+				return false
+			}
+			step, share, out.Map = got, have, instance.Restored(o.unitMap(loop.Cuts), o.order)
+			return true
+		}
+		exact = shorten(ctx, loop, o.costs, try) && exact
+	}
+	out.Stopped = ctx.Err() != nil
+	out.Proved = exact && !out.Stopped && len(s.notes) == 0
+	if out.Map == nil {
+		return out, instance.ErrNone
+	}
+	out.Value, out.Even = step, out.Proved
+	if out.Proved { // all cuts were played
+		out.LowerBound, out.Bound = step, "search"
+	} else {
+		out.Proved = step*(1-instance.Tolerance) <= out.LowerBound
+	}
+	return out, nil
+}
+
+// shorten tries cuts; true where it tried all.
+func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, try func() bool) bool {
+	if loop.Few() {
+		loop.Each(ctx, 1, func() { try() })
+		return ctx.Err() == nil
+	}
+	climb := func() {
+		try()
+		stagememory.Moves(len(loop.Cuts)-1, func(lo, hi, by int) bool {
+			if ctx.Err() != nil || !loop.Move(lo, hi, by) {
+				return false
+			}
+			if try() {
+				return true
+			}
+			loop.Shift(lo, hi, -by)
+			return false
+		})
+	}
+	evenTime(loop, costs)
+	climb()
+	loop.Even()
+	if loop.Level(ctx) {
+		climb()
+	}
+	return false
+}
+
+// evenTime begins with runs of about the same time.
+func evenTime(loop *stagememory.Looped, c *pipeCosts) {
+	items, k := loop.Count(), len(loop.Cuts)-1
+	at := make([]float64, items+1)
+	for i := range at {
+		at[i] = c.forward[0][i] + c.backward[0][i]
+	}
+	for run := 1; run < k; run++ {
+		cut, _ := slices.BinarySearch(at, at[items]/float64(k)*float64(run))
+		loop.Cuts[run] = min(max(cut, loop.Cuts[run-1]+1), items-(k-run))
+	}
+	loop.Cuts[k] = items
+}

@@ -1,0 +1,50 @@
+// Package stagetime finds the cuts of a pipeline with the shortest step: a
+// branch and bound over the cuts, for each order of unequal devices, under
+// bounds from the waits that a schedule must have (Narayanan et al., SC 2021,
+// §2.2, for stages that differ). Where a device runs several stages, cuts are
+// moved while that helps.
+package stagetime
+
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// Method implements [instance.Method].
+type Method struct{}
+
+// Serves implements [instance.Method].
+func (Method) Serves(in *instance.Instance) bool {
+	return in.Objective == instance.Time && in.Piped()
+}
+
+// Why implements [instance.Method].
+func (Method) Why(in *instance.Instance) string {
+	if in.Looped() {
+		return "search for better cuts: GPUs run several stages in turn, so that a step is no sum over them"
+	}
+	return "branch and bound over the cuts of the stages, for each order of unequal devices: a step depends on all stages together, so it is bounded and not added up"
+}
+
+// Solve implements [instance.Method].
+func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+	items, err := in.Items()
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Topology.Devices) > instance.MaxTimed/max(1, items.Count()+1) {
+		return newAnswer([]string{"the units and devices are too many for a search for a shorter step: the map is that of --objective memory"}, "none"), instance.ErrNone
+	}
+	solver, err := newPipes(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	return solver.shortest(ctx, in.Caps)
+}
+
+// newAnswer is an answer before anything is found.
+func newAnswer(notes []string, bound string) *instance.Answer {
+	return &instance.Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: instance.StepUneven}
+}

@@ -1,0 +1,46 @@
+package planner_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
+)
+
+// TestNotFoundIsNotImpossible: a search that ends early, with a map that does
+// not fit where another does, says that none was found and no more.
+func TestNotFoundIsNotImpossible(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(75, 76))
+	missed, proved := 0, 0
+	for i := range 500 {
+		p := drawn.Problem(t, rng)
+		_, err := planner.Solve(t.Context(), p, planner.Settings{Probes: 1})
+		var no *planner.InfeasibleError
+		if !errors.As(err, &no) {
+			continue
+		}
+		_, err = planner.Solve(t.Context(), p, planner.Settings{})
+		fits := err == nil
+		said := "it does not fit on "
+		if !no.Proved {
+			said = "no placement that fits was found (on "
+		}
+		switch {
+		case fits && no.Proved:
+			t.Fatalf("%d: %v, and it fits", i, no)
+		case !strings.HasPrefix(no.Error(), said) || no.Proved == strings.Contains(no.Error(), "that there is none is not proved"):
+			t.Fatalf("%d: proved %t, and said: %v", i, no.Proved, no)
+		case fits:
+			missed++
+		case no.Proved:
+			proved++
+		}
+	}
+	if missed < 3 || proved < 50 {
+		t.Errorf("%d that fit were not found, %d were refuted", missed, proved)
+	}
+}

@@ -1,0 +1,122 @@
+package planner
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/chaintime"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// time finds the shortest step among maps that fit. The memory answer says
+// whether any does, and stands in where the time ends before another is found.
+func (p *asked) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
+	if in.Anywhere && !in.Replicated() {
+		return p.timeAnywhere(ctx, in)
+	}
+	memory, failed := p.memory(ctx, in.For(Memory))
+	var large *InfeasibleError
+	switch {
+	case failed == nil:
+	case !errors.As(failed, &large):
+		return nil, failed
+	case in.Replicated():
+		return memory, failed
+	case in.Uniform() && (!in.Piped() || !in.Ordered()): // no other order of the devices fits
+		return nil, failed
+	}
+	method := methodFor(in)
+	answer, err := method.Solve(ctx, in, p.limits, nil)
+	switch {
+	case errors.Is(err, instance.ErrNone) && failed != nil:
+		return memory, failed
+	case errors.Is(err, instance.ErrNone):
+		return fallback(in, memory, answer, method)
+	case err != nil:
+		return nil, err
+	}
+	if failed == nil && !answer.Proved && stepOf(in, memory.Map) < stepOf(in, answer.Map) {
+		return fallback(in, memory, answer, method) // a search that was cut short may find less than there is
+	}
+	return certify(in, answer, method)
+}
+
+// stepOf is the step of a map by the plain form.
+func stepOf(in *instance.Instance, placed devicemap.Map) float64 {
+	return *devicemap.StepSeconds(in.Costs, in.Topology, placed)
+}
+
+// fallback is the memory answer where the search for a short step ended
+// before it found a map; where that lacks links, so does every map found.
+func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, method instance.Method) (*Solution, error) {
+	if err := in.Linked(memory.Map); err != nil {
+		return nil, err
+	}
+	return certify(in, &instance.Answer{
+		Map: memory.Map, Notes: found.Notes, Tried: found.Tried, Uneven: instance.StepUneven,
+		Claim: certificate.Claim{Value: math.NaN(), LowerBound: found.LowerBound, Bound: found.Bound, Rounding: certificate.Sums, Stopped: true},
+	}, method)
+}
+
+// timeAnywhere finds a short step of a device map whose units go on any
+// device, from the contiguous answer on; where pins leave none, from a map that
+// fits.
+func (p *asked) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solution, error) {
+	if _, err := in.Sets(); err != nil {
+		return nil, err
+	}
+	first, err := p.timeInOrder(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	method, start := methodFor(in), &instance.Answer{Claim: certificate.Claim{Value: math.NaN()}}
+	switch {
+	case first != nil && chaintime.Fewer(in) < len(in.Topology.Devices):
+		first.Warnings = append(first.Warnings, "any assignment was not searched: the units and devices are too many for its tables")
+		first.Method = method.Why(in)
+		return first, nil // its bound is that of each unit on its fastest device, which holds for any
+	case first != nil:
+		start.Map, start.Value = first.Map, first.Value
+	default:
+		half, cancel := halfOf(ctx)
+		memory, err := p.memory(half, in.For(Memory))
+		cancel()
+		if err != nil {
+			return memory, err
+		}
+		start.Map = memory.Map
+	}
+	answer, err := method.Solve(ctx, in, p.limits, start)
+	if err != nil {
+		return nil, err
+	}
+	return certify(in, answer, method)
+}
+
+// timeInOrder is the shortest step found of a contiguous map, in half of the
+// time; nil where there is none.
+func (p *asked) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
+	ctx, cancel := halfOf(ctx)
+	defer cancel()
+	sol, err := p.time(ctx, in.InOrder())
+	var (
+		link  *LinkError
+		large *InfeasibleError
+	)
+	if contradicts(err) || errors.As(err, &link) || errors.As(err, &large) {
+		return nil, nil //nolint:nilnil // no such map, and no fault of ours
+	}
+	return sol, err
+}
+
+// halfOf ends after half of the time that is left.
+func halfOf(ctx context.Context) (context.Context, context.CancelFunc) {
+	if end, ok := ctx.Deadline(); ok {
+		return context.WithTimeout(ctx, time.Until(end)/2)
+	}
+	return context.WithCancel(ctx)
+}
