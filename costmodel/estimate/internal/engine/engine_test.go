@@ -104,6 +104,9 @@ func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	if rules.Compute.ComputeBytes() != w.Precision.ComputeBytes() {
 		t.Errorf("products of %s in %s", w.Precision, rules.Compute)
 	}
+	if cast := w.Strategy.Traits().ZeroStage > 0; rules.Compute.Mixed() != (w.Precision.Mixed() && !cast) { // else autocast
+		t.Errorf("%s runs as %s", w.Precision, rules.Compute)
+	}
 	if rules.Cut != w.Strategy.Traits().Sharded {
 		t.Errorf("cut is %t", rules.Cut)
 	}
@@ -146,7 +149,7 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 		each = rules.Compute.WeightBytes()
 	}
 	count := g.ParamCount()
-	if rules.Untied {
+	if w.Strategy.Traits().Staged { // a copy on each stage
 		count = 0
 		for i := range g.Layers {
 			for j := range g.Layers[i].Params {
