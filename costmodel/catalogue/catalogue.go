@@ -86,18 +86,18 @@ type efficiency struct {
 var raw []byte
 
 var load = sync.OnceValue(func() data {
-	var d data
-	if err := json.Unmarshal(raw, &d, json.RejectUnknownMembers(true)); err != nil {
+	var read data
+	if err := json.Unmarshal(raw, &read, json.RejectUnknownMembers(true)); err != nil {
 		panic("catalogue: gpus.json: " + err.Error()) // embedded: a build fault
 	}
-	return d
+	return read
 })
 
 // Names lists the GPUs.
 func Names() []string {
 	var names []string
-	for _, g := range load().GPUs {
-		names = append(names, g.Name)
+	for _, gpu := range load().GPUs {
+		names = append(names, gpu.Name)
 	}
 	return names
 }
@@ -105,7 +105,7 @@ func Names() []string {
 // Find returns a GPU by name.
 func Find(name string) (GPU, error) {
 	gpus := load().GPUs
-	i := slices.IndexFunc(gpus, func(g GPU) bool { return strings.EqualFold(g.Name, name) })
+	i := slices.IndexFunc(gpus, func(gpu GPU) bool { return strings.EqualFold(gpu.Name, name) })
 	if i < 0 {
 		return GPU{}, fmt.Errorf("unknown GPU %q (known: %s)", name, strings.Join(Names(), ", "))
 	}
@@ -113,44 +113,44 @@ func Find(name string) (GPU, error) {
 }
 
 // Device is a GPU with the engine's constants for one mode.
-func (g *GPU) Device(mode costmodel.Mode) costmodel.Device {
-	d := costmodel.Device{
-		Name: g.Name, CapacityBytes: g.CapacityBytes, ReservedBytes: g.ReservedBytes,
-		ComputeCapability: g.ComputeCapability,
-		WorkspaceBytes:    forCapability(load().Workspaces, g.ComputeCapability).Bytes,
+func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
+	device := costmodel.Device{
+		Name: gpu.Name, CapacityBytes: gpu.CapacityBytes, ReservedBytes: gpu.ReservedBytes,
+		ComputeCapability: gpu.ComputeCapability,
+		WorkspaceBytes:    forCapability(load().Workspaces, gpu.ComputeCapability).Bytes,
 	}
-	size := forCapability(load().Context, g.ComputeCapability)
-	d.ContextBytes, d.FLOPS = size.InferBytes, g.BF16FLOPS*load().Matmul.Efficiency
-	ring := forCapability(load().Collective, g.ComputeCapability)
-	d.Rates = costmodel.Rates{
-		FP32FLOPS:                g.FP32FLOPS * load().Matmul.Efficiency,
-		AttentionFLOPS:           g.BF16FLOPS * forCapability(load().Attention, g.ComputeCapability).Efficiency,
-		BytesPerSecond:           g.BytesPerSecond * load().Memory.Efficiency,
-		UnalignedFLOPS:           g.BF16FLOPS * forCapability(load().Unaligned, g.ComputeCapability).Efficiency,
-		StridedBytesPerSecond:    g.BytesPerSecond * load().Strided.Efficiency,
-		UpdateBytesPerSecond:     g.BytesPerSecond * load().Update.Efficiency,
-		FP32UpdateBytesPerSecond: g.BytesPerSecond * load().FP32Update.Efficiency,
+	size := forCapability(load().Context, gpu.ComputeCapability)
+	device.ContextBytes, device.FLOPS = size.InferBytes, gpu.BF16FLOPS*load().Matmul.Efficiency
+	ring := forCapability(load().Collective, gpu.ComputeCapability)
+	device.Rates = costmodel.Rates{
+		FP32FLOPS:                gpu.FP32FLOPS * load().Matmul.Efficiency,
+		AttentionFLOPS:           gpu.BF16FLOPS * forCapability(load().Attention, gpu.ComputeCapability).Efficiency,
+		BytesPerSecond:           gpu.BytesPerSecond * load().Memory.Efficiency,
+		UnalignedFLOPS:           gpu.BF16FLOPS * forCapability(load().Unaligned, gpu.ComputeCapability).Efficiency,
+		StridedBytesPerSecond:    gpu.BytesPerSecond * load().Strided.Efficiency,
+		UpdateBytesPerSecond:     gpu.BytesPerSecond * load().Update.Efficiency,
+		FP32UpdateBytesPerSecond: gpu.BytesPerSecond * load().FP32Update.Efficiency,
 		KernelSeconds:            load().Kernel.Seconds,
 		IssueSeconds:             load().Issue.Seconds,
 		BackwardIssueSeconds:     load().IssueBack.Seconds,
 		ShardedIssueSeconds:      load().IssueShard.Seconds,
-		LinkBytesPerSecond:       g.LinkBytesPerSecond * load().Link.Efficiency,
-		CollectiveBytesPerSecond: g.LinkBytesPerSecond * ring.Efficiency,
-		BesideBytesPerSecond:     g.LinkBytesPerSecond * ring.Beside,
+		LinkBytesPerSecond:       gpu.LinkBytesPerSecond * load().Link.Efficiency,
+		CollectiveBytesPerSecond: gpu.LinkBytesPerSecond * ring.Efficiency,
+		BesideBytesPerSecond:     gpu.LinkBytesPerSecond * ring.Beside,
 		CollectiveShare:          ring.Share,
 		CollectiveSeconds:        ring.Seconds,
 		CPUBytesPerSecond:        load().CPUCopy.BytesPerSecond,
 	}
 	if mode == costmodel.Train {
-		d.ContextBytes = size.TrainBytes
+		device.ContextBytes = size.TrainBytes
 	}
-	return d
+	return device
 }
 
 // forCapability is the entry of a compute capability, or the default.
-func forCapability[T any](m map[string]T, capability string) T {
-	if v, ok := m[capability]; ok {
-		return v
+func forCapability[T any](by map[string]T, capability string) T {
+	if found, ok := by[capability]; ok {
+		return found
 	}
-	return m["default"]
+	return by["default"]
 }

@@ -26,59 +26,61 @@ type overhead struct {
 var rawOverhead []byte
 
 var loadOverhead = sync.OnceValue(func() overhead {
-	var o overhead
-	if err := json.Unmarshal(rawOverhead, &o, json.RejectUnknownMembers(true)); err != nil {
+	var read overhead
+	if err := json.Unmarshal(rawOverhead, &read, json.RejectUnknownMembers(true)); err != nil {
 		panic("catalogue: overhead.json: " + err.Error()) // embedded: a build fault
 	}
-	return o
+	return read
 })
 
 // Overhead is what a GPU holds under a workload beyond what the engine's
 // allocator was asked for at the peak: NCCL's bytes, and the slack of the pool.
-func Overhead(w *costmodel.Workload) (costmodel.Comm, costmodel.Slack) { return comm(w), slack(w) }
+func Overhead(workload *costmodel.Workload) (costmodel.Comm, costmodel.Slack) {
+	return comm(workload), slack(workload)
+}
 
 // comm is what NCCL holds on a GPU under a workload, outside the engine's
 // allocator. One process that owns all GPUs (a device map) has no NCCL.
-func comm(w *costmodel.Workload) costmodel.Comm {
-	traits := w.Strategy.Traits()
-	if traits.Sequential || w.World < 2 || w.Mode == costmodel.Load {
+func comm(workload *costmodel.Workload) costmodel.Comm {
+	traits := workload.Strategy.Traits()
+	if traits.Sequential || workload.World < 2 || workload.Mode == costmodel.Load {
 		return costmodel.Comm{}
 	}
-	n := loadOverhead().NCCL
-	c := costmodel.Comm{World: n.World.Bytes}
+	nccl := loadOverhead().NCCL
+	held := costmodel.Comm{World: nccl.World.Bytes}
 	switch {
 	case traits.Groups > 1:
-		c.World += n.Mesh.Bytes
+		held.World += nccl.Mesh.Bytes
 	case traits.Staged:
-		c.World += n.P2P.Bytes
-		c.Peer, c.Ring = n.Peer.Bytes, w.Schedule == costmodel.Interleaved
+		held.World += nccl.P2P.Bytes
+		held.Peer, held.Ring = nccl.Peer.Bytes, workload.Schedule == costmodel.Interleaved
 	}
-	return c
+	return held
 }
 
 // slack is how far the allocator's pool went beyond the peak in measured runs
 // of the workload's kind; of the nearest kind where none was measured.
-func slack(w *costmodel.Workload) costmodel.Slack {
+func slack(workload *costmodel.Workload) costmodel.Slack {
 	kinds := loadOverhead().Slack.Kinds
 	switch {
-	case w.Mode == costmodel.Load:
+	case workload.Mode == costmodel.Load:
 		return kinds["load"]
-	case w.Mode == costmodel.Infer && w.NewTokens > 0:
+	case workload.Mode == costmodel.Infer && workload.NewTokens > 0:
 		return kinds["generate"]
-	case w.Mode == costmodel.Infer:
+	case workload.Mode == costmodel.Infer:
 		return kinds["infer"]
 	}
-	kind := string(w.Strategy)
-	switch traits := w.Strategy.Traits(); {
+	kind := string(workload.Strategy)
+	switch traits := workload.Strategy.Traits(); {
 	case traits.Sharded && !traits.ByBlock:
 		kind = string(costmodel.FSDP)
 	case traits.ZeroStage > 0 && !traits.Sharded:
 		kind = string(costmodel.DDP)
-	case traits.Sequential && w.LoRARank > 0:
+	case traits.Sequential && workload.LoRARank > 0:
 		kind += " lora"
 	}
-	if s, ok := kinds[kind+" recompute"]; ok && w.Recompute == costmodel.RecomputeFull {
-		return s
+	if recomputed, ok := kinds[kind+" recompute"]; ok && workload.Recompute == costmodel.RecomputeFull {
+		return recomputed
 	}
 	return kinds[kind]
 }

@@ -32,38 +32,38 @@ var loraDefaults = map[string]string{
 
 // checkFrozen refuses adapters and quantised weights that cannot be trained,
 // and targets that are not in the model.
-func checkFrozen(g *modelgraph.Graph, w *costmodel.Workload, runtime engine.Engine) error {
-	targets := strings.Join(w.LoRATargets, ",")
+func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime engine.Engine) error {
+	targets := strings.Join(workload.LoRATargets, ",")
 	switch {
-	case w.LoRARank < 0 || w.LoRARank > maxRank:
-		return refuse("lora_rank", w.LoRARank, "%d is not between 0 (none) and %d", w.LoRARank, maxRank)
-	case w.LoRARank == 0 && len(w.LoRATargets) > 0:
+	case workload.LoRARank < 0 || workload.LoRARank > maxRank:
+		return refuse("lora_rank", workload.LoRARank, "%d is not between 0 (none) and %d", workload.LoRARank, maxRank)
+	case workload.LoRARank == 0 && len(workload.LoRATargets) > 0:
 		return refuse("lora_targets", targets, "%s need a rank: add %v", targets, usualRank)
-	case w.LoRARank > 0 && len(w.LoRATargets) == 0:
-		if usual, ok := loraDefaults[g.Family]; ok {
-			return refuse("lora_targets", "", "no modules are named; PEFT's default for %s is %v", g.Family, costmodel.Set("lora_targets", usual))
+	case workload.LoRARank > 0 && len(workload.LoRATargets) == 0:
+		if usual, ok := loraDefaults[graph.Family]; ok {
+			return refuse("lora_targets", "", "no modules are named; PEFT's default for %s is %v", graph.Family, costmodel.Set("lora_targets", usual))
 		}
-		return refuse("lora_targets", "", "no modules are named; this model has %s, and %s means all of them", suffixes(g, ""), allLinear.Value)
-	case w.Quantize != "" && w.Mode == costmodel.Train && w.LoRARank == 0:
-		return refuse("quantize", w.Quantize, "%s weights take no gradients, so the model cannot be trained in full: add %v %v, or leave %v out",
-			w.Quantize, usualRank, allLinear, costmodel.Setting{Field: "quantize"})
-	case w.LoRARank == 0 && w.LoRAPrecision != "":
-		return refuse("lora_precision", w.LoRAPrecision, "%s is the type of adapters, which need a rank: add %v", w.LoRAPrecision, usualRank)
+		return refuse("lora_targets", "", "no modules are named; this model has %s, and %s means all of them", suffixes(graph, ""), allLinear.Value)
+	case workload.Quantize != "" && workload.Mode == costmodel.Train && workload.LoRARank == 0:
+		return refuse("quantize", workload.Quantize, "%s weights take no gradients, so the model cannot be trained in full: add %v %v, or leave %v out",
+			workload.Quantize, usualRank, allLinear, costmodel.Setting{Field: "quantize"})
+	case workload.LoRARank == 0 && workload.LoRAPrecision != "":
+		return refuse("lora_precision", workload.LoRAPrecision, "%s is the type of adapters, which need a rank: add %v", workload.LoRAPrecision, usualRank)
 	}
-	if w.LoRARank > 0 {
-		if _, err := runtime.Adapters(w); err != nil {
+	if workload.LoRARank > 0 {
+		if _, err := runtime.Adapters(workload); err != nil {
 			return err
 		}
 	}
-	return checkTargets(g, w.LoRATargets)
+	return checkTargets(graph, workload.LoRATargets)
 }
 
 // checkTargets refuses a target that no linear layer is.
-func checkTargets(g *modelgraph.Graph, targets []string) error {
-	all := projections(g)
+func checkTargets(graph *modelgraph.Graph, targets []string) error {
+	all := projections(graph)
 	for _, target := range targets {
 		if !slices.ContainsFunc(all, func(linear modelgraph.Projection) bool { return layers.Targeted([]string{target}, &linear) }) {
-			return refuse("lora_targets", target, "%q ends no linear layer's name; nearest: %s", target, suffixes(g, target))
+			return refuse("lora_targets", target, "%q ends no linear layer's name; nearest: %s", target, suffixes(graph, target))
 		}
 	}
 	return nil
@@ -71,9 +71,9 @@ func checkTargets(g *modelgraph.Graph, targets []string) error {
 
 // suffixes are the last parts of linear layers' names, those nearest to a
 // word first.
-func suffixes(g *modelgraph.Graph, word string) string {
+func suffixes(graph *modelgraph.Graph, word string) string {
 	var names []string
-	for _, linear := range projections(g) {
+	for _, linear := range projections(graph) {
 		names = append(names, linear.Module[strings.LastIndexByte(linear.Module, '.')+1:])
 	}
 	slices.Sort(names)
@@ -88,10 +88,10 @@ func suffixes(g *modelgraph.Graph, word string) string {
 	return strings.Join(names[:min(len(names), 8)], ", ")
 }
 
-func projections(g *modelgraph.Graph) []modelgraph.Projection {
+func projections(graph *modelgraph.Graph) []modelgraph.Projection {
 	var out []modelgraph.Projection
-	for i := range g.Layers {
-		out = append(out, g.Projections(i)...)
+	for i := range graph.Layers {
+		out = append(out, graph.Projections(i)...)
 	}
 	return out
 }

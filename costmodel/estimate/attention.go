@@ -13,25 +13,25 @@ const widestFlash = 256
 
 // checkFlash refuses the flash-attn package where it has no kernel
 // (transformers/modeling_flash_attention_utils.py), or none that is modelled.
-func checkFlash(g *modelgraph.Graph, w *costmodel.Workload) error {
-	if w.Attention != costmodel.FlashAttention || w.Mode == costmodel.Load {
+func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.Attention != costmodel.FlashAttention || workload.Mode == costmodel.Load {
 		return nil
 	}
 	no := func(format string, args ...any) error {
-		return refuse("attention", w.Attention, "flash-attn %s: %v takes it", fmt.Sprintf(format, args...), costmodel.Set("attention", costmodel.SDPA))
+		return refuse("attention", workload.Attention, "flash-attn %s: %v takes it", fmt.Sprintf(format, args...), costmodel.Set("attention", costmodel.SDPA))
 	}
 	switch {
-	case w.Precision == costmodel.FP32True:
-		return no("computes in 16 bits alone, not %s", w.Precision)
-	case w.Recompute == costmodel.RecomputeSelective && w.Mode == costmodel.Train:
+	case workload.Precision == costmodel.FP32True:
+		return no("computes in 16 bits alone, not %s", workload.Precision)
+	case workload.Recompute == costmodel.RecomputeSelective && workload.Mode == costmodel.Train:
 		return no("is not on the list of kernels whose outputs selective recompute keeps")
 	}
-	for i := range g.Layers {
-		op, ok := g.Layers[i].Op.(modelgraph.Attention)
-		switch name := g.Layers[i].Name; {
+	for i := range graph.Layers {
+		op, ok := graph.Layers[i].Op.(modelgraph.Attention)
+		switch name := graph.Layers[i].Name; {
 		case !ok:
 		case op.Eager:
-			return refuse("attention", w.Attention, "flash-attn has no place for what layer %q adds to its scores: %v is what the model has", name, costmodel.Set("attention", costmodel.EagerAttention))
+			return refuse("attention", workload.Attention, "flash-attn has no place for what layer %q adds to its scores: %v is what the model has", name, costmodel.Set("attention", costmodel.EagerAttention))
 		case op.KVRank > 0:
 			return no("is not modelled for the latent attention of layer %q", name)
 		case op.HeadDim > widestFlash:

@@ -16,46 +16,46 @@ import (
 // validate_environment, which ask the first GPU).
 var leastCapability = map[string]float64{"fp8": 8.9, "mxfp4": 7.5}
 
-// Dequantizes reports whether Transformers makes bf16 of g's stored weights on
+// Dequantizes reports whether Transformers makes bf16 of graph's stored weights on
 // these devices. A device whose capability is not known keeps them.
-func Dequantizes(g *modelgraph.Graph, t *costmodel.Topology) bool {
-	least, ok := leastCapability[g.Quantized]
-	if !ok || len(t.Devices) == 0 {
+func Dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
+	least, ok := leastCapability[graph.Quantized]
+	if !ok || len(topology.Devices) == 0 {
 		return false
 	}
-	have, err := strconv.ParseFloat(t.Devices[0].ComputeCapability, 64)
+	have, err := strconv.ParseFloat(topology.Devices[0].ComputeCapability, 64)
 	return err == nil && have < least
 }
 
-// dequantised is g as it is loaded then: a weight an element in bf16, no
+// dequantised is graph as it is loaded then: a weight an element in bf16, no
 // scales (Fp8Dequantize; integrations/mxfp4.py, convert_moe_packed_tensors).
 // Where a tensor lies, and the model's digest, stay the files'.
-func dequantised(g *modelgraph.Graph) (*modelgraph.Graph, error) {
-	out := *g
-	out.Layers = slices.Clone(g.Layers)
+func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
+	out := *graph
+	out.Layers = slices.Clone(graph.Layers)
 	for i := range out.Layers {
-		l := &out.Layers[i]
+		layer := &out.Layers[i]
 		var params []modelgraph.Tensor
-		for _, t := range l.Params {
-			plain, kept := t, true
+		for _, tensor := range layer.Params {
+			plain, kept := tensor, true
 			var err error
 			switch {
-			case strings.HasSuffix(t.Name, "_scale_inv") || strings.HasSuffix(t.Name, "_scales"):
+			case strings.HasSuffix(tensor.Name, "_scale_inv") || strings.HasSuffix(tensor.Name, "_scales"):
 				kept = false
-			case t.DType == modelgraph.F8E4M3 || t.DType == modelgraph.F8E5M2:
-				plain, err = modelgraph.NewTensor(t.Name, modelgraph.BF16, t.Shape...)
-			case strings.HasSuffix(t.Name, "_blocks") && t.DType == modelgraph.U8: // two values a byte
-				plain, err = modelgraph.NewTensor(strings.TrimSuffix(t.Name, "_blocks"), modelgraph.BF16, append(slices.Clone(t.Shape), 2)...)
+			case tensor.DType == modelgraph.F8E4M3 || tensor.DType == modelgraph.F8E5M2:
+				plain, err = modelgraph.NewTensor(tensor.Name, modelgraph.BF16, tensor.Shape...)
+			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType == modelgraph.U8: // two values a byte
+				plain, err = modelgraph.NewTensor(strings.TrimSuffix(tensor.Name, "_blocks"), modelgraph.BF16, append(slices.Clone(tensor.Shape), 2)...)
 			}
 			if err != nil {
-				return nil, fmt.Errorf("layer %q: %w", l.Name, err)
+				return nil, fmt.Errorf("layer %q: %w", layer.Name, err)
 			}
 			if kept {
-				plain.Owner, plain.Parts = t.Owner, t.Parts
+				plain.Owner, plain.Parts = tensor.Owner, tensor.Parts
 				params = append(params, plain)
 			}
 		}
-		l.Params = params
+		layer.Params = params
 	}
 	return &out, nil
 }
@@ -77,14 +77,14 @@ func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 // checkStored refuses to train weights that take no gradients, as Trainer does
 // (trainer_utils.py, validate_quantization_for_training); those that are made
 // bf16 are weights like others.
-func checkStored(g *modelgraph.Graph, w *costmodel.Workload) error {
-	if w.Mode != costmodel.Train || g.Quantized == "" || w.Dequantized {
+func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.Mode != costmodel.Train || graph.Quantized == "" || workload.Dequantized {
 		return nil
 	}
 	what := "take no gradients, and Trainer refuses to train them"
-	if w.LoRARank > 0 {
+	if workload.LoRARank > 0 {
 		what = "are packed, so that adapters on them cannot be counted from the files"
 	}
-	return refuse("mode", w.Mode, "the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full",
-		g.Quantized, what, costmodel.Set("quantize", costmodel.NF4), usualRank, allLinear)
+	return refuse("mode", workload.Mode, "the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full",
+		graph.Quantized, what, costmodel.Set("quantize", costmodel.NF4), usualRank, allLinear)
 }

@@ -8,28 +8,28 @@ import (
 // checkImages refuses images that the model cannot take. As in the
 // processors, which put placeholders into input_ids, the tokens of images are
 // part of the sequence.
-func checkImages(g *modelgraph.Graph, w *costmodel.Workload) error {
-	if w.Mode == costmodel.Load || w.Images == 0 && w.ImageSize == 0 {
+func checkImages(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.Mode == costmodel.Load || workload.Images == 0 && workload.ImageSize == 0 {
 		return nil
 	}
 	tower, free := false, false
-	for i := range g.Layers {
-		s := g.Layers[i].Stream
-		tower = tower || s.Kind == modelgraph.Image
-		free = free || s.Side > 0
+	for i := range graph.Layers {
+		stream := graph.Layers[i].Stream
+		tower = tower || stream.Kind == modelgraph.Image
+		free = free || stream.Side > 0
 	}
 	switch {
-	case !tower && w.Images > 0:
-		return refuse("images", w.Images, "the model has no vision tower that reads images beside text")
-	case w.ImageSize == 0:
-	case w.ImageSize < 0 || w.ImageSize > maxImageSize:
-		return refuse("image_size", w.ImageSize, "%d is not a side from 1 to %d pixels", w.ImageSize, maxImageSize)
-	case w.Images == 0:
-		return refuse("image_size", w.ImageSize, "there is no image without %v", costmodel.Setting{Field: "images"})
+	case !tower && workload.Images > 0:
+		return refuse("images", workload.Images, "the model has no vision tower that reads images beside text")
+	case workload.ImageSize == 0:
+	case workload.ImageSize < 0 || workload.ImageSize > maxImageSize:
+		return refuse("image_size", workload.ImageSize, "%d is not a side from 1 to %d pixels", workload.ImageSize, maxImageSize)
+	case workload.Images == 0:
+		return refuse("image_size", workload.ImageSize, "there is no image without %v", costmodel.Setting{Field: "images"})
 	case !free:
-		return refuse("image_size", w.ImageSize, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
+		return refuse("image_size", workload.ImageSize, "the model's images have one size; a larger picture is cut into tiles, of which each is one of %v", costmodel.Setting{Field: "images"})
 	}
-	return checkImageTokens(g, w)
+	return checkImageTokens(graph, workload)
 }
 
 // maxImageSize bounds the side of an image, in pixels.
@@ -37,18 +37,18 @@ const maxImageSize = 1 << 16
 
 // checkImageTokens holds the image features that text layers read to the
 // length of a sequence.
-func checkImageTokens(g *modelgraph.Graph, w *costmodel.Workload) error {
-	for i := range g.Layers {
-		if g.Layers[i].Stream.Kind != modelgraph.Text {
+func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	for i := range graph.Layers {
+		if graph.Layers[i].Stream.Kind != modelgraph.Text {
 			continue
 		}
-		for _, j := range g.Layers[i].InputLayers() {
-			s := g.Layers[j].Stream
-			each := s.ImageTokens(w.ImageSize)
-			if s.Kind != modelgraph.Image || w.Images == 0 || each <= w.Seq/w.Images {
+		for _, j := range graph.Layers[i].InputLayers() {
+			stream := graph.Layers[j].Stream
+			each := stream.ImageTokens(workload.ImageSize)
+			if stream.Kind != modelgraph.Image || workload.Images == 0 || each <= workload.Seq/workload.Images {
 				continue
 			}
-			return refuse("images", w.Images, "%d of %d tokens each are more than the %v of %d, which they are part of (%d fit)", w.Images, each, costmodel.Setting{Field: "seq"}, w.Seq, w.Seq/each)
+			return refuse("images", workload.Images, "%d of %d tokens each are more than the %v of %d, which they are part of (%d fit)", workload.Images, each, costmodel.Setting{Field: "seq"}, workload.Seq, workload.Seq/each)
 		}
 	}
 	return nil
@@ -56,15 +56,15 @@ func checkImageTokens(g *modelgraph.Graph, w *costmodel.Workload) error {
 
 // checkStreams refuses token streams whose length times the batch is out of
 // range.
-func checkStreams(g *modelgraph.Graph, w *costmodel.Workload) error {
-	for i := range g.Layers {
-		stream := g.Layers[i].Stream
-		tokens, field, value := float64(w.MicroBatch())*float64(stream.ImageTokens(w.ImageSize)), "batch", w.Batch
+func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	for i := range graph.Layers {
+		stream := graph.Layers[i].Stream
+		tokens, field, value := float64(workload.MicroBatch())*float64(stream.ImageTokens(workload.ImageSize)), "batch", workload.Batch
 		if stream.Kind == modelgraph.Image {
-			tokens, field, value = tokens*float64(w.Images), "images", w.Images
+			tokens, field, value = tokens*float64(workload.Images), "images", workload.Images
 		}
 		if tokens > maxTokens {
-			return refuse(field, value, "layer %q would see %.3g tokens, more than 2^32", g.Layers[i].Name, tokens)
+			return refuse(field, value, "layer %q would see %.3g tokens, more than 2^32", graph.Layers[i].Name, tokens)
 		}
 	}
 	return nil

@@ -12,42 +12,42 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Table is the cost of every unit of g under a workload, which [Resolve] has
+// Table is the cost of every unit of graph under a workload, which [Resolve] has
 // completed. Faults are [*costmodel.FieldError].
-func Table(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
-	runtime, err := check(&w)
+func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Table, error) {
+	runtime, err := check(&workload)
 	if err != nil {
 		return nil, err
 	}
 	for _, fault := range []func() error{
-		func() error { return checkImages(g, &w) },
-		func() error { return checkStreams(g, &w) },
-		func() error { return checkFrozen(g, &w, runtime) },
-		func() error { return checkFlash(g, &w) },
-		func() error { return checkStored(g, &w) },
+		func() error { return checkImages(graph, &workload) },
+		func() error { return checkStreams(graph, &workload) },
+		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkFlash(graph, &workload) },
+		func() error { return checkStored(graph, &workload) },
 	} {
 		if err := fault(); err != nil {
 			return nil, err
 		}
 	}
-	loaded := g
-	if w.Dequantized {
-		if loaded, err = dequantised(g); err != nil {
+	loaded := graph
+	if workload.Dequantized {
+		if loaded, err = dequantised(graph); err != nil {
 			return nil, err
 		}
 	}
-	table := &costmodel.Table{Workload: w}
-	run := w
+	table := &costmodel.Table{Workload: workload}
+	run := workload
 	if asFP32(&run) {
 		table.Warnings = append(table.Warnings, "what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with --precision bf16-mixed")
 	}
-	warnStored(table, g, loaded)
+	warnStored(table, graph, loaded)
 	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
 }
 
 // fill works out a table of a graph as it is loaded and a workload as it runs.
-func fill(table *costmodel.Table, g *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine, rules layers.Rules) error {
-	model, err := layers.New(g, *run, rules)
+func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Workload, runtime engine.Engine, rules layers.Rules) error {
+	model, err := layers.New(graph, *run, rules)
 	if err != nil {
 		return err
 	}
@@ -126,4 +126,6 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 
 // Shards is what each rank holds of every parameter under a resolved workload
 // that cuts them; nil under others.
-func Shards(g *modelgraph.Graph, w *costmodel.Workload) *costmodel.Shards { return shard.Of(g, w) }
+func Shards(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards {
+	return shard.Of(graph, workload)
+}

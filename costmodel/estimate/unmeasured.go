@@ -37,34 +37,34 @@ var measuredOptimizers = []costmodel.Optimizer{costmodel.AdamW, costmodel.AdamW8
 // Unmeasured names what a resolved workload asks of an engine that no run was
 // measured doing, so that its figures rest on the engine's code alone. Empty
 // where there is such a run, of any model, or nothing runs.
-func Unmeasured(w *costmodel.Workload) string {
-	if w.Mode == costmodel.Load {
+func Unmeasured(workload *costmodel.Workload) string {
+	if workload.Mode == costmodel.Load {
 		return ""
 	}
-	who := fmt.Sprintf("%s (%s)", w.Strategy, w.Runtime)
-	precisions, ok := measured[run{w.Strategy, w.Runtime, w.Mode}]
-	doing := map[costmodel.Mode]string{costmodel.Infer: "inference", costmodel.Train: "training"}[w.Mode]
+	who := fmt.Sprintf("%s (%s)", workload.Strategy, workload.Runtime)
+	precisions, ok := measured[run{workload.Strategy, workload.Runtime, workload.Mode}]
+	doing := map[costmodel.Mode]string{costmodel.Infer: "inference", costmodel.Train: "training"}[workload.Mode]
 	switch {
 	case !ok:
 		return fmt.Sprintf("%s in %s", who, doing)
-	case !slices.Contains(precisions, w.Precision):
-		return fmt.Sprintf("%s in %s", who, w.Precision)
-	case w.Mode != costmodel.Train:
+	case !slices.Contains(precisions, workload.Precision):
+		return fmt.Sprintf("%s in %s", who, workload.Precision)
+	case workload.Mode != costmodel.Train:
 		return ""
 	}
 	known := measuredOptimizers
-	if !w.Strategy.Traits().Sequential {
+	if !workload.Strategy.Traits().Sequential {
 		known = known[:1]
 	}
 	switch {
-	case !slices.Contains(known, w.Optimizer):
-		return fmt.Sprintf("%s with %s", who, w.Optimizer)
-	case w.Recompute == costmodel.RecomputeSelective:
+	case !slices.Contains(known, workload.Optimizer):
+		return fmt.Sprintf("%s with %s", who, workload.Optimizer)
+	case workload.Recompute == costmodel.RecomputeSelective:
 		return fmt.Sprintf("%s with selective recompute", who)
-	case w.EMA:
+	case workload.EMA:
 		return fmt.Sprintf("%s with a moving average", who)
-	case w.Loss == costmodel.LossChunked || w.Loss == costmodel.LossFused:
-		return fmt.Sprintf("%s with a %s loss", who, w.Loss)
+	case workload.Loss == costmodel.LossChunked || workload.Loss == costmodel.LossFused:
+		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}
 	return ""
 }

@@ -22,19 +22,19 @@ type Group struct {
 // block and then to the model: each block is one, the rest is the root's,
 // which comes first since its forward starts first. A group without
 // parameters is left out.
-func Groups(g *modelgraph.Graph) []Group {
+func Groups(graph *modelgraph.Graph) []Group {
 	out := []Group{{Name: Root, Root: true}}
-	for u := range g.Units {
+	for unit := range graph.Units {
 		switch {
-		case isBlock(g, u):
-			out = append(out, Group{Name: g.Units[u].Name, Units: []int{u}})
+		case isBlock(graph, unit):
+			out = append(out, Group{Name: graph.Units[unit].Name, Units: []int{unit}})
 		default:
-			out[0].Units = append(out[0].Units, u)
+			out[0].Units = append(out[0].Units, unit)
 		}
 	}
 	kept := out[:0]
 	for i := range out {
-		if owns(g, out[i].Units) {
+		if owns(graph, out[i].Units) {
 			kept = append(kept, out[i])
 		}
 	}
@@ -44,25 +44,25 @@ func Groups(g *modelgraph.Graph) []Group {
 // isBlock reports a block of a stack: an entry of a module list (h.0,
 // model.layers.3) that is more than one op. A single layer in a list, such as
 // a projector's mlp.2, is part of a torch.nn.Sequential.
-func isBlock(g *modelgraph.Graph, u int) bool {
-	unit := &g.Units[u]
+func isBlock(graph *modelgraph.Graph, index int) bool {
+	unit := &graph.Units[index]
 	last := unit.Name[strings.LastIndexByte(unit.Name, '.')+1:]
 	if last == "" || strings.Trim(last, "0123456789") != "" {
 		return false
 	}
-	_, opaque := g.Layers[unit.First].Op.(modelgraph.Opaque)
-	return unit.End-unit.First > 1 || opaque || g.Layers[unit.First].Declared != nil
+	_, opaque := graph.Layers[unit.First].Op.(modelgraph.Opaque)
+	return unit.End-unit.First > 1 || opaque || graph.Layers[unit.First].Declared != nil
 }
 
 // owns reports whether any of the units has a parameter of its own.
-func owns(g *modelgraph.Graph, units []int) bool {
-	for _, u := range units {
-		for i := g.Units[u].First; i < g.Units[u].End; i++ {
-			l := &g.Layers[i]
-			if l.Declared != nil && l.Declared.ParamsBytes > 0 {
+func owns(graph *modelgraph.Graph, units []int) bool {
+	for _, unit := range units {
+		for i := graph.Units[unit].First; i < graph.Units[unit].End; i++ {
+			layer := &graph.Layers[i]
+			if layer.Declared != nil && layer.Declared.ParamsBytes > 0 {
 				return true
 			}
-			if slices.ContainsFunc(l.Params, func(tensor modelgraph.Tensor) bool { return !tensor.Tied() }) {
+			if slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return !tensor.Tied() }) {
 				return true
 			}
 		}

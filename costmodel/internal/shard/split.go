@@ -23,8 +23,8 @@ const (
 )
 
 // RuleOf is a strategy's rule.
-func RuleOf(s costmodel.Strategy) Rule {
-	if s.Traits().ByBlock {
+func RuleOf(strategy costmodel.Strategy) Rule {
+	if strategy.Traits().ByBlock {
 		return Rows
 	}
 	return Flat
@@ -32,8 +32,8 @@ func RuleOf(s costmodel.Strategy) Rule {
 
 // Local is the shape of the part of a parameter that each of degree ranks
 // stores, padding included. A scalar counts as one row.
-func (r Rule) Local(shape []int64, degree int64) []int64 {
-	if r == Flat || len(shape) == 0 {
+func (rule Rule) Local(shape []int64, degree int64) []int64 {
+	if rule == Flat || len(shape) == 0 {
 		return []int64{ceil(product(shape), degree)}
 	}
 	local := slices.Clone(shape)
@@ -43,9 +43,9 @@ func (r Rule) Local(shape []int64, degree int64) []int64 {
 
 // Ranks is the number of elements that each of degree ranks holds, without
 // padding; they add up to the parameter's.
-func (r Rule) Ranks(shape []int64, degree int64) []int64 {
+func (rule Rule) Ranks(shape []int64, degree int64) []int64 {
 	numel := product(shape)
-	part := product(r.Local(shape, degree))
+	part := product(rule.Local(shape, degree))
 	out := make([]int64, degree)
 	for i := range out {
 		out[i] = min(part, numel)
@@ -54,22 +54,22 @@ func (r Rule) Ranks(shape []int64, degree int64) []int64 {
 	return out
 }
 
-// Tensor is the part of t that each of degree ranks stores, padding included.
-func (r Rule) Tensor(t *modelgraph.Tensor, degree int64) modelgraph.Tensor {
-	local, err := modelgraph.NewTensor(t.Name, t.DType, r.Local(t.Shape, degree)...)
-	if err != nil { // it is no larger than t, which has a size
+// Tensor is the part of a tensor that each of degree ranks stores, padding included.
+func (rule Rule) Tensor(tensor *modelgraph.Tensor, degree int64) modelgraph.Tensor {
+	local, err := modelgraph.NewTensor(tensor.Name, tensor.DType, rule.Local(tensor.Shape, degree)...)
+	if err != nil { // it is no larger than the tensor, which has a size
 		panic(err)
 	}
-	local.Owner = t.Owner
+	local.Owner = tensor.Owner
 	return local
 }
 
 func product(shape []int64) int64 {
-	n := int64(1)
-	for _, d := range shape {
-		n *= d
+	elements := int64(1)
+	for _, side := range shape {
+		elements *= side
 	}
-	return n
+	return elements
 }
 
-func ceil(a, b int64) int64 { return (a + b - 1) / b }
+func ceil(size, parts int64) int64 { return (size + parts - 1) / parts }

@@ -11,8 +11,8 @@ import (
 // module's device, outputs to the input's (io_same_device).
 type accelerate struct{ base }
 
-func (accelerate) Rules(w *costmodel.Workload) layers.Rules {
-	rules := base{}.Rules(w)
+func (accelerate) Rules(workload *costmodel.Workload) layers.Rules {
+	rules := base{}.Rules(workload)
 	rules.RotaryCopies = true
 	return rules
 }
@@ -29,15 +29,15 @@ func outputs(model *layers.Model) int64 {
 			read[j] = true
 		}
 	}
-	var n int64
+	var total int64
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		linear, _ := layer.Op.(modelgraph.Linear)
 		if _, rotary := layer.Op.(modelgraph.Rotary); linear.Returned || !read[i] && !rotary {
-			n += layer.Cost.Output
+			total += layer.Cost.Output
 		}
 	}
-	return n
+	return total
 }
 
 // pixels is the size of the images in inference, which stay where the caller
@@ -46,12 +46,12 @@ func pixels(model *layers.Model) int64 {
 	if model.Workload.Mode != costmodel.Infer {
 		return 0
 	}
-	var n int64
+	var total int64
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers()) == 0 {
-			n += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * model.Rules.Compute.ComputeBytes()
+			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * model.Rules.Compute.ComputeBytes()
 		}
 	}
-	return n
+	return total
 }

@@ -22,38 +22,38 @@ func (base) Adapters(*costmodel.Workload) (costmodel.AdapterPrecision, error) {
 
 func (base) Refuse(*costmodel.Workload) error { return nil }
 
-func (base) Rules(w *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: w.Precision, GradsStay: w.MicroBatches > 1}
+func (base) Rules(workload *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: workload.Precision, GradsStay: workload.MicroBatches > 1}
 }
 
 func (base) Finish(*layers.Model, *costmodel.Table) {}
 
 // gathered is the precision of gathered weights and so of compute: 16 bits
 // where shards are fp32 (FSDP2: MixedPrecisionPolicy's param_dtype).
-func gathered(p costmodel.Precision) costmodel.Precision {
-	switch p {
+func gathered(precision costmodel.Precision) costmodel.Precision {
+	switch precision {
 	case costmodel.BF16Mixed:
 		return costmodel.BF16True
 	case costmodel.FP16Mixed:
 		return costmodel.FP16True
 	default:
-		return p
+		return precision
 	}
 }
 
 // adaptersAs is the type of adapters that are stored as weights are.
-func adaptersAs(p costmodel.Precision) costmodel.AdapterPrecision {
-	if p.WeightBytes() < 4 {
+func adaptersAs(precision costmodel.Precision) costmodel.AdapterPrecision {
+	if precision.WeightBytes() < 4 {
 		return costmodel.AdaptersBF16
 	}
 	return costmodel.AdaptersFP32
 }
 
 // checkDegree refuses degrees of sharding that are no number of GPUs.
-func checkDegree(w *costmodel.Workload) error {
-	if w.ShardDegree < 1 {
-		return costmodel.Refuse(costmodel.Set("shard_degree", w.ShardDegree),
-			"%d is no number of GPUs; the divisors of %d work", w.ShardDegree, w.World)
+func checkDegree(workload *costmodel.Workload) error {
+	if workload.ShardDegree < 1 {
+		return costmodel.Refuse(costmodel.Set("shard_degree", workload.ShardDegree),
+			"%d is no number of GPUs; the divisors of %d work", workload.ShardDegree, workload.World)
 	}
 	return nil
 }
@@ -65,5 +65,5 @@ func warn(table *costmodel.Table, format string, args ...any) {
 	}
 }
 
-// share is one of n equal parts, rounded up.
-func share(size, n int64) int64 { return (size + n - 1) / n }
+// share is one of so many equal parts, rounded up.
+func share(size, parts int64) int64 { return (size + parts - 1) / parts }

@@ -14,9 +14,9 @@ import (
 // gradients are accumulated.
 type ddp struct{ base }
 
-func (ddp) Rules(w *costmodel.Workload) layers.Rules {
-	rules := base{}.Rules(w)
-	rules.GradsStay = rules.GradsStay || w.GradientViews
+func (ddp) Rules(workload *costmodel.Workload) layers.Rules {
+	rules := base{}.Rules(workload)
+	rules.GradsStay = rules.GradsStay || workload.GradientViews
 	rules.Padding = true
 	return rules
 }

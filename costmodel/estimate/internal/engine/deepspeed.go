@@ -23,20 +23,20 @@ func (deepspeed) Precision(stored costmodel.Precision) (costmodel.Precision, boo
 }
 
 // Adapters are cast with the module.
-func (deepspeed) Adapters(w *costmodel.Workload) (costmodel.AdapterPrecision, error) {
-	kept := adaptersAs(gathered(w.Precision))
-	if w.LoRAPrecision == "" || w.LoRAPrecision == kept {
+func (deepspeed) Adapters(workload *costmodel.Workload) (costmodel.AdapterPrecision, error) {
+	kept := adaptersAs(gathered(workload.Precision))
+	if workload.LoRAPrecision == "" || workload.LoRAPrecision == kept {
 		return kept, nil
 	}
-	return kept, costmodel.Refuse(costmodel.Set("lora_precision", w.LoRAPrecision),
-		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", w.Precision), kept, w.LoRAPrecision)
+	return kept, costmodel.Refuse(costmodel.Set("lora_precision", workload.LoRAPrecision),
+		"DeepSpeed casts the whole module: under %v its adapters are %s, not %s", costmodel.Set("precision", workload.Precision), kept, workload.LoRAPrecision)
 }
 
-func (deepspeed) Refuse(w *costmodel.Workload) error { return checkDegree(w) }
+func (deepspeed) Refuse(workload *costmodel.Workload) error { return checkDegree(workload) }
 
-func (deepspeed) Rules(w *costmodel.Workload) layers.Rules {
-	cut := w.Strategy.Traits().Sharded
-	return layers.Rules{Compute: gathered(w.Precision), Masters: true, Cut: cut, GradsStay: w.MicroBatches > 1 && !cut}
+func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
+	cut := workload.Strategy.Traits().Sharded
+	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsStay: workload.MicroBatches > 1 && !cut}
 }
 
 // Finish cuts states over the ranks and adds what ZeRO 3 gathers.
@@ -48,8 +48,8 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 	}
 	if model.Train {
 		sum := zeroSum{model: model, stage: stage, grad: model.Rules.Compute.WeightBytes(), master: model.Workload.Precision.Mixed()}
-		for u := range table.Units {
-			sum.states(&table.Units[u], model.Unit(u))
+		for unit := range table.Units {
+			sum.states(&table.Units[unit], model.Unit(unit))
 		}
 		table.Units[0].StepTransient = sum.step()
 		warnZero(model, table, stage)
@@ -157,8 +157,8 @@ func (sum *zeroSum) step() int64 {
 	return max(0, peak)
 }
 
-// share is a rank's part of n elements or bytes, rounded up.
-func (sum *zeroSum) share(n int64) int64 { return share(n, sum.model.Workload.ShardDegree) }
+// share is a rank's part of a number of elements or bytes, rounded up.
+func (sum *zeroSum) share(whole int64) int64 { return share(whole, sum.model.Workload.ShardDegree) }
 
 // persistent is the most elements of a parameter that stays whole on every
 // rank once it was gathered (zero/config.py, param_persistence_threshold).
@@ -195,9 +195,9 @@ func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
 // (zero/parameter_offload.py, mark_persistent_parameters).
 func gatheredWhole(model *layers.Model) int64 {
 	var small, largest int64
-	for u := range model.Graph.Units {
+	for unit := range model.Graph.Units {
 		var whole, stays int64
-		for _, i := range model.Unit(u) {
+		for _, i := range model.Unit(unit) {
 			part := &model.Layers[i].Whole
 			if bytes, ok := part.DeclaredBytes(); ok {
 				whole += bytes

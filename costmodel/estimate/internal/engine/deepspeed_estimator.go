@@ -25,53 +25,53 @@ const bufferFactor = 1.5
 // parameter whole, and 18 B cut over the GPUs: gradients in 16 bits and again
 // in fp32, master weights, two states. The paper counts 2 + 14/d
 // (ZeRO, section 5): the fp32 gradients are there in the optimizer's step alone.
-func Zero2ModelStates(params int64, c Cluster, offloadOptimizer bool) ModelStates {
-	gpus, p := c.GPUsPerNode*c.Nodes, float64(params)
+func Zero2ModelStates(params int64, cluster Cluster, offloadOptimizer bool) ModelStates {
+	gpus, elements := cluster.GPUsPerNode*cluster.Nodes, float64(params)
 	if offloadOptimizer {
-		return ModelStates{GPU: 2 * params, CPU: int64(p * float64(max(4*gpus, 16)) * bufferFactor)}
+		return ModelStates{GPU: 2 * params, CPU: int64(elements * float64(max(4*gpus, 16)) * bufferFactor)}
 	}
-	return ModelStates{GPU: 2*params + 18*params/gpus, CPU: int64(p * float64(4*c.GPUsPerNode) * bufferFactor)}
+	return ModelStates{GPU: 2*params + 18*params/gpus, CPU: int64(elements * float64(4*cluster.GPUsPerNode) * bufferFactor)}
 }
 
 // Zero3ModelStates is what deepspeed/runtime/zero/stage3.py,
 // estimate_zero3_model_states_mem_needs, prints for ZeRO 3 (0.19.8). largest
 // is the parameters of the largest layer ([LargestLayer]), gathered, with
 // their gradients.
-func Zero3ModelStates(params, largest int64, c Cluster, o Offload) ModelStates {
-	gpus, p := c.GPUsPerNode*c.Nodes, float64(params)
-	whole := float64(4 * c.GPUsPerNode) // each process builds all of the model
-	s := ModelStates{GPU: 4 * largest}
+func Zero3ModelStates(params, largest int64, cluster Cluster, offload Offload) ModelStates {
+	gpus, elements := cluster.GPUsPerNode*cluster.Nodes, float64(params)
+	whole := float64(4 * cluster.GPUsPerNode) // each process builds all of the model
+	states := ModelStates{GPU: 4 * largest}
 	share := 16.
 	switch {
-	case !o.Optimizer:
-		s.GPU += 18 * params / gpus
-		if o.ZeroInit {
-			p = float64(largest)
+	case !offload.Optimizer:
+		states.GPU += 18 * params / gpus
+		if offload.ZeroInit {
+			elements = float64(largest)
 		}
-		s.CPU = int64(p * whole * bufferFactor)
-		return s
-	case o.Params:
+		states.CPU = int64(elements * whole * bufferFactor)
+		return states
+	case offload.Params:
 		share = 18
 	default:
-		s.GPU += 2 * params / gpus
+		states.GPU += 2 * params / gpus
 	}
-	share /= float64(c.Nodes)
-	if !o.ZeroInit {
+	share /= float64(cluster.Nodes)
+	if !offload.ZeroInit {
 		share = max(share, whole)
 	}
-	s.CPU = int64(p * share * bufferFactor)
-	return s
+	states.CPU = int64(elements * share * bufferFactor)
+	return states
 }
 
 // LargestLayer is the most parameters that one module holds itself, as
 // stage3.py, model_to_params, counts them (tied ones at each module).
-func LargestLayer(g *modelgraph.Graph) int64 {
+func LargestLayer(graph *modelgraph.Graph) int64 {
 	var most int64
 	direct := make(map[string]int64)
-	for i := range g.Layers {
-		l := &g.Layers[i]
-		for j := range l.Params {
-			name := modelgraph.FullName(l.Name, l.Params[j].Name)
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for j := range layer.Params {
+			name := modelgraph.FullName(layer.Name, layer.Params[j].Name)
 			module := name
 			for k := len(name) - 1; k >= 0; k-- {
 				if name[k] == '.' {
@@ -79,7 +79,7 @@ func LargestLayer(g *modelgraph.Graph) int64 {
 					break
 				}
 			}
-			direct[module] += l.Params[j].Numel()
+			direct[module] += layer.Params[j].Numel()
 			most = max(most, direct[module])
 		}
 	}

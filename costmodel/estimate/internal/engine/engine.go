@@ -17,12 +17,12 @@ type Engine interface {
 	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
 	// Adapters is the type in which the engine keeps adapters unless asked
 	// otherwise; an error where another was asked for and it has none but this.
-	Adapters(w *costmodel.Workload) (costmodel.AdapterPrecision, error)
+	Adapters(workload *costmodel.Workload) (costmodel.AdapterPrecision, error)
 	// Refuse names what of a resolved workload the engine does not run, and
 	// what is not modelled, as a [*costmodel.FieldError].
-	Refuse(w *costmodel.Workload) error
+	Refuse(workload *costmodel.Workload) error
 	// Rules are what it does with every layer's tensors.
-	Rules(w *costmodel.Workload) layers.Rules
+	Rules(workload *costmodel.Workload) layers.Rules
 	// Finish sets what a GPU holds besides its units, and warns of what the
 	// figures leave out. It is not asked where weights are loaded alone.
 	Finish(model *layers.Model, table *costmodel.Table)
@@ -49,17 +49,17 @@ var engines = map[key]Engine{
 
 // Of is the engine of a workload. Where none is built it is an error that
 // names the field, and the engine has the defaults of most.
-func Of(w *costmodel.Workload) (Engine, error) {
-	if found, ok := engines[key{w.Strategy, w.Runtime}]; ok {
+func Of(workload *costmodel.Workload) (Engine, error) {
+	if found, ok := engines[key{workload.Strategy, workload.Runtime}]; ok {
 		return found, nil
 	}
-	runtimes := w.Strategy.Traits().Runtimes
+	runtimes := workload.Strategy.Traits().Runtimes
 	if len(runtimes) == 0 {
-		return base{}, costmodel.Refuse(costmodel.Set("strategy", w.Strategy),
-			"%q is unknown (known: %s)", w.Strategy, names(costmodel.Strategies()))
+		return base{}, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy),
+			"%q is unknown (known: %s)", workload.Strategy, names(costmodel.Strategies()))
 	}
-	return base{}, costmodel.Refuse(costmodel.Set("runtime", w.Runtime),
-		"%s does not run %v (%v do)", w.Runtime, costmodel.Set("strategy", w.Strategy), runtimes)
+	return base{}, costmodel.Refuse(costmodel.Set("runtime", workload.Runtime),
+		"%s does not run %v (%v do)", workload.Runtime, costmodel.Set("strategy", workload.Strategy), runtimes)
 }
 
 func names[T ~string](values []T) string {

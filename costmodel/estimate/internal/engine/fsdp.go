@@ -14,26 +14,26 @@ type fsdp struct{ base }
 // Adapters are given in the base's type: FSDP2's groups have one type of
 // trained parameters (torch/distributed/fsdp/_fully_shard/
 // _fsdp_param_group.py, _init_mp_dtypes).
-func (fsdp) Adapters(w *costmodel.Workload) (costmodel.AdapterPrecision, error) {
-	return adaptersAs(w.Precision), nil
+func (fsdp) Adapters(workload *costmodel.Workload) (costmodel.AdapterPrecision, error) {
+	return adaptersAs(workload.Precision), nil
 }
 
 // Refuse names what fully_shard does not take or what is not modelled.
-func (fsdp) Refuse(w *costmodel.Workload) error {
-	if err := checkDegree(w); err != nil {
+func (fsdp) Refuse(workload *costmodel.Workload) error {
+	if err := checkDegree(workload); err != nil {
 		return err
 	}
-	if w.Quantize != "" {
+	if workload.Quantize != "" {
 		// bitsandbytes keeps the statistics of a weight beside it, in blocks
 		// that cutting by rows does not respect.
-		return costmodel.Refuse(costmodel.Set("quantize", w.Quantize),
-			"FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", w.Quantize, costmodel.Set("strategy", costmodel.DDP))
+		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize),
+			"FSDP2 cuts parameters by rows, which %s weights do not survive: use %v or device-map", workload.Quantize, costmodel.Set("strategy", costmodel.DDP))
 	}
 	return nil
 }
 
-func (fsdp) Rules(w *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: gathered(w.Precision), Cut: true}
+func (fsdp) Rules(workload *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: gathered(workload.Precision), Cut: true}
 }
 
 func (fsdp) Finish(model *layers.Model, table *costmodel.Table) {
@@ -62,14 +62,14 @@ func groupOf(model *layers.Model, wrapped *shard.Group) fsdpGroup {
 		Group: costmodel.Group{Name: wrapped.Name, Root: wrapped.Root, Kept: wrapped.Root},
 		model: model, degree: model.Workload.ShardDegree,
 	}
-	for _, u := range wrapped.Units {
+	for _, unit := range wrapped.Units {
 		runs := false
-		for i := model.Graph.Units[u].First; i < model.Graph.Units[u].End; i++ {
+		for i := model.Graph.Units[unit].First; i < model.Graph.Units[unit].End; i++ {
 			runs = runs || model.Layers[i].Runs
 			group.gather(&model.Layers[i])
 		}
 		if runs {
-			group.Units = append(group.Units, u)
+			group.Units = append(group.Units, unit)
 		}
 	}
 	group.exchange()

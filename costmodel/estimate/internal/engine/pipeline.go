@@ -12,22 +12,22 @@ import (
 type pipeline struct{ base }
 
 // Refuse names what stages cannot run: they keep no cache.
-func (pipeline) Refuse(w *costmodel.Workload) error {
-	if w.NewTokens > 0 {
-		return costmodel.Refuse(costmodel.Set("new_tokens", w.NewTokens),
+func (pipeline) Refuse(workload *costmodel.Workload) error {
+	if workload.NewTokens > 0 {
+		return costmodel.Refuse(costmodel.Set("new_tokens", workload.NewTokens),
 			"torch.distributed.pipelining runs one forward and generates no tokens (%v does; 0 works here)", costmodel.Set("strategy", costmodel.DeviceMap))
 	}
 	return nil
 }
 
-func (pipeline) Rules(w *costmodel.Workload) layers.Rules {
-	return layers.Rules{Compute: w.Precision, Untied: true}
+func (pipeline) Rules(workload *costmodel.Workload) layers.Rules {
+	return layers.Rules{Compute: workload.Precision, Untied: true}
 }
 
 func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 	table.Pipe = &costmodel.StageCosts{}
-	for u := range table.Units {
-		out, exec := &table.Units[u], model.Unit(u)
+	for unit := range table.Units {
+		out, exec := &table.Units[unit], model.Unit(unit)
 		if model.Train { // without backward nothing is saved
 			entry(model, exec, out)
 			out.StatePadding = statePadding(model, exec)
@@ -41,8 +41,8 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 				step.Saved = 0
 			}
 		}
-		if u > 0 && besideChain(model, exec) {
-			out.Output = table.Units[u-1].Output
+		if unit > 0 && besideChain(model, exec) {
+			out.Output = table.Units[unit-1].Output
 		}
 	}
 }
@@ -93,7 +93,7 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 // its weight does (CUDACachingAllocator.cpp, malloc: get_free_block, then
 // alloc_block). The widest activations are those of the feed-forward layers.
 func statePadding(model *layers.Model, exec []int) int64 {
-	var n, widest int64
+	var total, widest int64
 	for _, i := range exec {
 		if op, ok := model.Layers[i].Op.(modelgraph.MLP); ok {
 			shape := &model.Layers[i].Shape
@@ -112,8 +112,8 @@ func statePadding(model *layers.Model, exec []int) int64 {
 				continue
 			}
 			state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel(), each)
-			n += (1 + state/size) * costmodel.Rounding(size)
+			total += (1 + state/size) * costmodel.Rounding(size)
 		}
 	}
-	return n
+	return total
 }

@@ -9,18 +9,18 @@ import (
 // one GPU's rows of them.
 func (part *Part) Matrices() []Matrix {
 	var out []Matrix
-	for _, a := range part.Adapters {
-		out = append(out, Matrix{share(a.Rank, part.degree), a.In}, Matrix{share(a.Out, part.degree), a.Rank})
+	for _, adapter := range part.Adapters {
+		out = append(out, Matrix{share(adapter.Rank, part.degree), adapter.In}, Matrix{share(adapter.Out, part.degree), adapter.Rank})
 	}
 	return out
 }
 
 // AdapterBytes is the size of the adapters and what the allocator adds.
 func (part *Part) AdapterBytes() (size, padding int64) {
-	for _, m := range part.Matrices() {
-		n := part.model.adapterWeight() * m.Numel()
-		size += n
-		padding += costmodel.Rounding(n)
+	for _, matrix := range part.Matrices() {
+		bytes := part.model.adapterWeight() * matrix.Numel()
+		size += bytes
+		padding += costmodel.Rounding(bytes)
 	}
 	return size, padding
 }

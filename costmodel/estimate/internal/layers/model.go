@@ -82,11 +82,11 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 }
 
 // Unit are the layers of a unit in the order they run.
-func (model *Model) Unit(u int) []int { return model.Graph.Units[u].Exec }
+func (model *Model) Unit(index int) []int { return model.Graph.Units[index].Exec }
 
 // Reads is the layer outside a unit whose output enters it, or -1.
-func (model *Model) Reads(u int) int {
-	unit := &model.Graph.Units[u]
+func (model *Model) Reads(index int) int {
+	unit := &model.Graph.Units[index]
 	for _, i := range unit.Exec {
 		for _, j := range model.Layers[i].InputLayers() {
 			if j < unit.First || j >= unit.End {

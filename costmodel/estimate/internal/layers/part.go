@@ -25,10 +25,10 @@ type Part struct {
 type Matrix struct{ Rows, Columns int64 }
 
 // Numel is the number of elements.
-func (m Matrix) Numel() int64 { return m.Rows * m.Columns }
+func (matrix Matrix) Numel() int64 { return matrix.Rows * matrix.Columns }
 
 // Shape is that of the tensor.
-func (m Matrix) Shape() []int64 { return []int64{m.Rows, m.Columns} }
+func (matrix Matrix) Shape() []int64 { return []int64{matrix.Rows, matrix.Columns} }
 
 // parts makes both views of a layer's parameters.
 func (model *Model) parts(i int) {
@@ -64,8 +64,8 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 	return part
 }
 
-// share is one of n equal parts, rounded up.
-func share(size, n int64) int64 { return (size + n - 1) / n }
+// share is one of so many equal parts, rounded up.
+func share(size, parts int64) int64 { return (size + parts - 1) / parts }
 
 // allLinear is PEFT's shorthand for every linear layer but the output head.
 const allLinear = "all-linear"
@@ -93,39 +93,39 @@ func (part *Part) DeclaredBytes() (int64, bool) {
 
 // Bytes is the loaded size of the parameters.
 func (part *Part) Bytes() int64 {
-	n, _ := part.AdapterBytes()
+	total, _ := part.AdapterBytes()
 	if bytes, ok := part.DeclaredBytes(); ok {
-		return n + bytes
+		return total + bytes
 	}
 	for j := range part.Owned() {
-		n += part.Stored(j)
+		total += part.Stored(j)
 	}
-	return n
+	return total
 }
 
 // ReadBytes is the loaded size of the parameters that the layer's forward
 // reads: of tied ones too.
 func (part *Part) ReadBytes() int64 {
-	n := part.Bytes()
+	total := part.Bytes()
 	if _, ok := part.DeclaredBytes(); ok {
-		return n
+		return total
 	}
 	for j := range part.Params {
 		if part.Params[j].Tied() {
-			n += part.Stored(j)
+			total += part.Stored(j)
 		}
 	}
-	return n
+	return total
 }
 
 // Stored is the loaded size of parameter j.
 func (part *Part) Stored(j int) int64 {
 	if parts := part.quantised(j); parts != nil {
-		var n int64
+		var total int64
 		for _, size := range parts {
-			n += size
+			total += size
 		}
-		return n
+		return total
 	}
 	workload, rules := &part.model.Workload, &part.model.Rules
 	switch {
@@ -143,17 +143,17 @@ func (part *Part) Padding() int64 {
 	if _, ok := part.DeclaredBytes(); ok {
 		return 0
 	}
-	_, n := part.AdapterBytes()
+	_, total := part.AdapterBytes()
 	for j := range part.Owned() {
 		if parts := part.quantised(j); parts != nil {
 			for _, size := range parts {
-				n += costmodel.Rounding(size)
+				total += costmodel.Rounding(size)
 			}
 			continue
 		}
-		n += costmodel.Rounding(part.Stored(j))
+		total += costmodel.Rounding(part.Stored(j))
 	}
-	return n
+	return total
 }
 
 // States are what the optimizer has of the layer between steps, and the
@@ -161,9 +161,9 @@ func (part *Part) Padding() int64 {
 func (part *Part) States() (state, transient int64) {
 	rule, each := &part.model.Optimizer, part.model.Workload.Precision.WeightBytes()
 	if part.model.Frozen {
-		for _, m := range part.Matrices() {
-			s, t := rule.State(m.Shape(), m.Numel(), part.model.adapterWeight())
-			state, transient = state+s, transient+t
+		for _, matrix := range part.Matrices() {
+			kept, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())
+			state, transient = state+kept, transient+passing
 		}
 		return state, transient
 	}
@@ -172,8 +172,8 @@ func (part *Part) States() (state, transient int64) {
 	}
 	for _, tensor := range part.Owned() {
 		if tensor.DType.Float() { // quantised weights are not trained
-			s, t := rule.State(tensor.Shape, tensor.Numel(), each)
-			state, transient = state+s, transient+t
+			kept, passing := rule.State(tensor.Shape, tensor.Numel(), each)
+			state, transient = state+kept, transient+passing
 		}
 	}
 	return state, transient

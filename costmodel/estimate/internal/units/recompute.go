@@ -15,7 +15,7 @@ func (unit *adder) keepSelected() {
 		return
 	}
 	var selective ops.Selective
-	for k, i := range unit.Unit(unit.u) {
+	for k, i := range unit.Unit(unit.index) {
 		layer, step := &unit.Layers[i], &unit.out.Steps[k]
 		if layer.Runs {
 			step.Kept = min(selective.Kept(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
@@ -25,14 +25,14 @@ func (unit *adder) keepSelected() {
 
 // biases counts the linear layers of a layer that have one.
 func biases(layer *modelgraph.Layer) int {
-	n := 0
+	count := 0
 	for j := range layer.Params {
 		below, bias := strings.CutSuffix(layer.Params[j].Name, "bias")
 		if bias && !strings.Contains(below, "norm") && len(layer.Params[j].Shape) == 1 {
-			n++
+			count++
 		}
 	}
-	return n
+	return count
 }
 
 // keepInputs keeps what 8-bit linear layers hold of a recomputed unit until
@@ -43,7 +43,7 @@ func (unit *adder) keepInputs() {
 		return
 	}
 	var all int64
-	for k, i := range unit.Unit(unit.u) {
+	for k, i := range unit.Unit(unit.index) {
 		if stays := unit.Layers[i].Cost.Stays; stays > 0 {
 			unit.out.Steps[k].Kept = stays
 			all += stays
@@ -57,9 +57,9 @@ func (unit *adder) keepInputs() {
 
 // keptInputs reports that a recomputed unit has such inputs.
 func keptInputs(model *layers.Model, units []costmodel.Unit) bool {
-	for u := range units {
-		for _, i := range model.Unit(u) {
-			if units[u].Recompute && model.Layers[i].Cost.Stays > 0 {
+	for unit := range units {
+		for _, i := range model.Unit(unit) {
+			if units[unit].Recompute && model.Layers[i].Cost.Stays > 0 {
 				return true
 			}
 		}

@@ -57,12 +57,12 @@ func freedByLoss(model *layers.Model) int64 {
 	if loss := model.Workload.Loss; loss != "" && loss != costmodel.LossEager {
 		return 0
 	}
-	var n int64
+	var total int64
 	for i := range model.Layers {
 		if head, ok := model.Layers[i].Op.(modelgraph.Head); ok {
 			shape := &model.Layers[i].Shape
-			n += (shape.Precision.ComputeBytes() + 3*4) * shape.Logits * head.Vocab
+			total += (shape.Precision.ComputeBytes() + 3*4) * shape.Logits * head.Vocab
 		}
 	}
-	return n
+	return total
 }

@@ -13,8 +13,8 @@ import (
 // them.
 func Of(model *layers.Model) (units []costmodel.Unit, warnings []string) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
-	for u := range model.Graph.Units {
-		unit := adder{Model: model, u: u}
+	for index := range model.Graph.Units {
+		unit := adder{Model: model, index: index}
 		unit.add(&states)
 		units = append(units, unit.out)
 	}
@@ -28,15 +28,15 @@ func Of(model *layers.Model) (units []costmodel.Unit, warnings []string) {
 // adder adds up one unit.
 type adder struct {
 	*layers.Model
-	u   int
-	out costmodel.Unit
+	index int
+	out   costmodel.Unit
 }
 
 func (unit *adder) add(states *matrixStates) {
 	out := &unit.out
-	*out = costmodel.Unit{Name: unit.Graph.Units[unit.u].Name, Origin: costmodel.Analytic}
+	*out = costmodel.Unit{Name: unit.Graph.Units[unit.index].Name, Origin: costmodel.Analytic}
 	var arguments, waiting, casts int64
-	for _, i := range unit.Unit(unit.u) {
+	for _, i := range unit.Unit(unit.index) {
 		layer := &unit.Layers[i]
 		weights := unit.stores(layer)
 		if unit.Workload.Mode == costmodel.Load {
@@ -62,7 +62,7 @@ func (unit *adder) add(states *matrixStates) {
 			arguments += waiting // forward runs again beside it
 		}
 	}
-	out.Work = work(unit.Model, unit.u)
+	out.Work = work(unit.Model, unit.index)
 	for k := range out.Steps {
 		out.Steps[k].Forward += arguments // copies that the hook made for the call
 	}
@@ -125,7 +125,7 @@ func (unit *adder) embedsLast() {
 	if unit.Workload.Images == 0 || !unit.Train || out.HeldGrads > 0 {
 		return
 	}
-	for k, i := range unit.Unit(unit.u) {
+	for k, i := range unit.Unit(unit.index) {
 		layer := &unit.Layers[i]
 		if _, ok := layer.Op.(modelgraph.Embedding); ok && layer.Stream.Kind == modelgraph.Text {
 			out.Last = max(out.Last, out.Steps[k].Backward-out.Steps[k].Grads)
@@ -141,11 +141,11 @@ func (unit *adder) embedsLast() {
 // is called with, before the hook copies it (GradientCheckpointingLayer wraps
 // the hooked forward).
 func handOver(model *layers.Model, units []costmodel.Unit) {
-	for u := range units {
-		if !units[u].Recompute {
+	for unit := range units {
+		if !units[unit].Recompute {
 			continue
 		}
-		if from := model.Reads(u); from >= 0 {
+		if from := model.Reads(unit); from >= 0 {
 			maker := &units[model.Layers[from].UnitIndex()]
 			maker.Handed = max(maker.Handed, model.Layers[from].Cost.Output)
 		}

@@ -9,10 +9,10 @@ import (
 
 // work is what a unit takes of its device's time, and what of it crosses the
 // links.
-func work(model *layers.Model, u int) costmodel.Work {
+func work(model *layers.Model, index int) costmodel.Work {
 	var out costmodel.Work
 	workload, run := &model.Workload, 0
-	for _, i := range model.Unit(u) {
+	for _, i := range model.Unit(index) {
 		layer := &model.Layers[i]
 		out.Weights += layer.ParamCount()
 		for range layer.Owned() {
@@ -59,19 +59,19 @@ func profiled(declared *modelgraph.Declared, forward, backward costmodel.Pass) (
 // trained is the elements of a layer's own parameters that get gradients:
 // all, or its adapters' two matrices alone.
 func trained(model *layers.Model, layer *layers.Layer) int64 {
-	var n int64
+	var total int64
 	if model.Frozen {
 		for k := range layer.Whole.Adapters {
-			n += layer.Whole.Adapters[k].Weights()
+			total += layer.Whole.Adapters[k].Weights()
 		}
-		return n
+		return total
 	}
 	for _, tensor := range layer.Owned() {
 		if tensor.DType.Float() {
-			n += tensor.Numel()
+			total += tensor.Numel()
 		}
 	}
-	return n
+	return total
 }
 
 // token is one forward of one token a sequence: a product reads every weight
