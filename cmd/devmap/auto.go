@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 // choose finds the fastest strategy that fits, and says which and why.
@@ -52,14 +53,14 @@ func reason(rows []strategy.Row) string {
 			fit++
 		}
 	}
-	msg := fmt.Sprintf("--strategy auto chose %s (%s)", described(&best.Resolved), best.Resolved.Runtime)
+	msg := fmt.Sprintf("--strategy auto chose %s (%s)", show.Described(&best.Resolved), best.Resolved.Runtime)
 	if best.StepSeconds == nil {
 		return msg + ": of those that fit it leaves most memory free"
 	}
-	msg += fmt.Sprintf(", the fastest of %d that fit: %s a step of %s", fit, seconds(*best.StepSeconds), plural(best.Tokens(), "token"))
+	msg += fmt.Sprintf(", the fastest of %d that fit: %s a step of %s", fit, show.Seconds(*best.StepSeconds), show.Plural(best.Tokens(), "token"))
 	if fit > 1 {
 		next := &rows[1]
-		msg += fmt.Sprintf("; next is %s (%s), %.2f times as long a token", described(&next.Resolved), next.Resolved.Runtime, next.SecondsPerToken()/best.SecondsPerToken())
+		msg += fmt.Sprintf("; next is %s (%s), %.2f times as long a token", show.Described(&next.Resolved), next.Resolved.Runtime, next.SecondsPerToken()/best.SecondsPerToken())
 	}
 	return msg
 }
@@ -72,11 +73,11 @@ func nothingFits(ctx context.Context, p *strategy.Problem, rows []strategy.Row) 
 		if len(rows) == 1 {
 			return rows[0].Refused
 		}
-		return out.Usagef("no strategy takes this workload: %s (%s): %w", described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
+		return out.Usagef("no strategy takes this workload: %s (%s): %w", show.Described(&rows[0].Workload), rows[0].Workload.Runtime, rows[0].Refused)
 	}
 	return &out.Infeasible{
 		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
-			plural(len(p.Topology.Devices), "GPU"), described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
-		Helps: changeLines(strategy.Smallest(ctx, p)),
+			show.Plural(len(p.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
+		Helps: show.Changes(strategy.Smallest(ctx, p)),
 	}
 }

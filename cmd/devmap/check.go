@@ -17,6 +17,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 type checkCommand struct{ *ask.Request }
@@ -98,7 +99,7 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.DeviceNotes(topo), c.IdleNotes(&table.Workload), c.unlikeNotes(cmd, g, plan, r))
-	newTable(cmd.ErrOrStderr(), g, table.Workload).warnings(notes)
+	show.Warnings(cmd.ErrOrStderr(), notes)
 	if len(r.Faults) > 0 {
 		return out.ErrCheck
 	}
@@ -180,7 +181,7 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
 	if !c.JSON {
 		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(g.Name), w.Strategy.Traits().Replicated, r.Faults))
-		newTable(cmd.ErrOrStderr(), g, w).devices(r.Map, r.Devices)
+		show.New(cmd.ErrOrStderr(), g, w).Devices(r.Map, r.Devices)
 		return err
 	}
 	out := checkOutput{Devices: r.Devices, Imbalance: r.Imbalance}
@@ -207,5 +208,5 @@ func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 		}
 		b.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
 	}
-	return b.String() + plural(len(faults), "fault") + "\n"
+	return b.String() + show.Plural(len(faults), "fault") + "\n"
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 func newEmit() *cobra.Command {
@@ -55,7 +56,7 @@ func newEmit() *cobra.Command {
 			if n := emit.Note(e, plan); n != "" {
 				notes = append([]string{n}, notes...)
 			}
-			(&tables{w: cmd.ErrOrStderr()}).warnings(notes)
+			show.Warnings(cmd.ErrOrStderr(), notes)
 			return nil
 		},
 	}

@@ -3,7 +3,6 @@ package main
 import (
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 type estimateCommand struct {
@@ -110,15 +110,11 @@ func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []s
 	if c.JSON {
 		return nil
 	}
-	var text strings.Builder
-	t := newTable(result, p.Graph, p.Workload)
-	t.w = &text
-	t.strategies(rows)
-	if _, err := io.WriteString(result, text.String()); err != nil {
+	if err := show.New(result, p.Graph, p.Workload).Strategies(rows); err != nil {
 		return err
 	}
 	notes := slices.Concat(c.DeviceNotes(p.Topology), c.IdleNotes(&p.Workload), unmeasured(rows), common(rows))
-	newTable(cmd.ErrOrStderr(), p.Graph, p.Workload).warnings(notes)
+	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
 }
 
@@ -131,7 +127,7 @@ func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOu
 			continue
 		}
 		out.Rows = append(out.Rows, estimateRow{
-			r.Resolved.Strategy, r.Resolved.Runtime, r.Fits(), peaks(r), r.Headroom(), r.Communication, r.StepSeconds,
+			r.Resolved.Strategy, r.Resolved.Runtime, r.Fits(), show.Peaks(r), r.Headroom(), r.Communication, r.StepSeconds,
 			slices.Concat(devices, ask.Flags(&r.Workload), anywhereFlag(r, anywhere)),
 		})
 	}

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/planner"
@@ -15,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 // front prints the maps between the shortest step and the smallest largest
@@ -33,9 +30,9 @@ func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strate
 		return err
 	}
 	if !c.JSON {
-		t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
-		t.front(f)
-		t.warnings(document.Warnings)
+		t := show.New(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
+		t.Front(f)
+		t.Warnings(document.Warnings)
 	}
 	return nil
 }
@@ -72,79 +69,4 @@ func objectiveOf(s *planner.Solution) devicemap.Objective {
 	return devicemap.Objective{
 		Name: string(name), Value: s.Value, LowerBound: s.LowerBound, Gap: s.Gap(), Status: string(s.Status), Bound: s.Bound,
 	}
-}
-
-// front is a row per point: the two values, what is proved where not all is,
-// and what each GPU runs.
-func (t *tables) front(f *planner.Front) {
-	w := newWriter()
-	head := table.Row{"step", "largest\nshare", "of GPU"}
-	runs := 4 // its column
-	if !f.Complete {
-		head = append(head, "lower\nbound", "proof")
-		runs += 2
-	}
-	w.AppendHeader(append(head, "runs"))
-	unit := stepUnit(f.Points)
-	for _, s := range f.Points {
-		row := table.Row{unit(s.Value), fmt.Sprintf("%.2f%%", 100*s.LargestShare()), s.Bottleneck}
-		if !f.Complete {
-			row = append(row, unit(s.LowerBound), string(s.Status))
-		}
-		w.AppendRow(append(row, t.stages(s)))
-	}
-	var configs []table.ColumnConfig
-	for c := 1; c <= min(4, runs-1); c++ {
-		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
-	}
-	const values, proofs = 32, 58 // the width of the other columns
-	width := t.width - values
-	if !f.Complete {
-		width = t.width - proofs
-	}
-	configs = append(configs, table.ColumnConfig{Number: runs, WidthMax: width, WidthMaxEnforcer: wrapLines})
-	w.SetColumnConfigs(configs)
-	t.printf("%s, %s%s\n%s\n", out.Cell(t.g.Name), t.doing(), t.how(), trimmed(w.Render()))
-	whole := "every point is proved, and there are no others"
-	if !f.Complete {
-		whole = "not all is proved: there may be others, and better ones"
-	}
-	t.printf("%s · %s\n", plural(len(f.Points), "point"), whole)
-}
-
-// wrapLines wraps each line by itself.
-func wrapLines(s string, width int) string {
-	lines := strings.Split(s, "\n")
-	for i := range lines {
-		lines[i] = text.WrapSoft(lines[i], width)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// stepUnit prints steps in one unit, to as many digits as tell neighbours on
-// a front apart.
-func stepUnit(points []*planner.Solution) func(float64) string {
-	if slices.ContainsFunc(points, func(s *planner.Solution) bool { return s.Value >= 1 }) {
-		return func(s float64) string { return fmt.Sprintf("%.4f s", s) }
-	}
-	return func(s float64) string { return fmt.Sprintf("%.3f ms", 1e3*s) }
-}
-
-// stages says what runs on each GPU that runs anything: a line each, where
-// they are few.
-func (t *tables) stages(s *planner.Solution) string {
-	if s.Map == nil {
-		return "the whole model on every GPU"
-	}
-	var out []string
-	for d := range s.Devices {
-		if runs := t.runs(s.Map, devicemap.Device(d)); runs != nothing {
-			out = append(out, fmt.Sprintf("%d: %s", d, runs))
-		}
-	}
-	const few = 8
-	if len(out) <= few {
-		return strings.Join(out, "\n")
-	}
-	return strings.Join(out, "; ")
 }

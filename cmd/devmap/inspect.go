@@ -1,12 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
-	"strings"
-
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -15,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 type inspectCommand struct{ *ask.Request }
@@ -72,14 +66,14 @@ func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	out := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(g), inspectUnits(g, t)}
-	people := newTable(cmd.ErrOrStderr(), g, t.Workload)
+	document := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(g), inspectUnits(g, t)}
+	people := show.New(cmd.ErrOrStderr(), g, t.Workload)
 	if c.JSON {
-		err = devicemap.WriteJSON(cmd.OutOrStdout(), out)
+		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
 	} else {
-		err = inspectTable(cmd.OutOrStdout(), people, &out)
+		err = people.Units(cmd.OutOrStdout(), document.Model.Params, document.Model.Buffers, document.table())
 	}
-	people.warnings(append(allWarnings(g, t.Warnings), c.IdleNotes(&t.Workload)...))
+	people.Warnings(append(allWarnings(g, t.Warnings), c.IdleNotes(&t.Workload)...))
 	return err
 }
 
@@ -102,33 +96,15 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 	return out
 }
 
-func inspectTable(w io.Writer, t *tables, document *inspectOutput) error {
-	rows := newWriter()
-	rows.AppendHeader(table.Row{"unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are"})
-	var configs []table.ColumnConfig
-	for c := 2; c <= 6; c++ {
-		configs = append(configs, table.ColumnConfig{Number: c, Align: text.AlignRight, AlignHeader: text.AlignRight})
+// table is the rows as people read them.
+func (c *inspectOutput) table() []show.Unit {
+	rows := make([]show.Unit, len(c.Units))
+	for i := range c.Units {
+		u := &c.Units[i]
+		rows[i] = show.Unit{
+			Name: u.Name, Params: u.Params, Bytes: u.ParamsBytes, Buffers: u.buffers,
+			FLOPs: u.FLOPs, ActivationBytes: u.ActivationBytes, Origin: u.origin,
+		}
 	}
-	rows.SetColumnConfigs(configs)
-	var bytes int64
-	for i := range document.Units {
-		u := &document.Units[i]
-		bytes += u.ParamsBytes
-		rows.AppendRow(table.Row{
-			out.Cell(u.Name), grouped(u.Params), costmodel.Bytes(u.ParamsBytes), grouped(u.buffers),
-			fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes), u.origin,
-		})
-	}
-	return out.Say(w, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
-		out.Cell(strings.TrimSpace(t.g.Name+" "+t.g.Class)), grouped(document.Model.Params), costmodel.Bytes(bytes),
-		plural(len(document.Units), "unit"), grouped(document.Model.Buffers), t.doing(), trimmed(rows.Render()))
-}
-
-// grouped prints 8030261248 as 8,030,261,248.
-func grouped(n int64) string {
-	s := fmt.Sprint(n)
-	for i := len(s) - 3; i > 0; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+	return rows
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 type planCommand struct {
@@ -126,29 +125,29 @@ func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	var inf *planner.InfeasibleError
 	var offload *planner.OffloadError
 	if errors.As(err, &inf) || errors.As(err, &offload) && offload.TooLittle {
-		return &out.Infeasible{Err: err, Helps: changeLines(strategy.Smallest(ctx, asked))}
+		return &out.Infeasible{Err: err, Helps: show.Changes(strategy.Smallest(ctx, asked))}
 	}
 	return err
 }
 
 func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, sol *planner.Solution) error {
 	plan := planOf(p, sol)
-	plan.Warnings = append(plan.Warnings, advice(cmd.Context(), p, asked, sol)...)
+	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), p, asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
 	if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
 		return err
 	}
-	t := newTable(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
+	t := show.New(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
 	if !c.JSON {
-		t.devices(sol.Map, sol.Devices)
-		t.certificate(sol)
-		t.offloaded(sol)
+		t.Devices(sol.Map, sol.Devices)
+		t.Certificate(sol)
+		t.Offloaded(sol)
 	}
 	if c.Explain {
-		t.explain(cmd.Context(), p, asked, sol)
+		t.Explain(cmd.Context(), p, asked, sol)
 	}
 	if !c.JSON {
-		t.warnings(plan.Warnings)
+		t.Warnings(plan.Warnings)
 	}
 	return nil
 }
@@ -171,11 +170,13 @@ func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
 	return plan
 }
 
-func allWarnings(g *modelgraph.Graph, more []string) []string {
-	return slices.Concat([]string{}, g.Warnings, more)
+func offloadOf(s *planner.Solution) *devicemap.Offload {
+	if s.Offloaded == nil {
+		return nil
+	}
+	return &devicemap.Offload{Bytes: s.Offloaded.Bytes, FromDiskBytes: s.Offloaded.FromDisk, LowerBoundBytes: s.Offloaded.LowerBound}
 }
 
-// sized prints a size against another.
-func sized(part, of int64) string {
-	return fmt.Sprintf("%v of %v", costmodel.Bytes(part), costmodel.Bytes(of))
+func allWarnings(g *modelgraph.Graph, more []string) []string {
+	return slices.Concat([]string{}, g.Warnings, more)
 }

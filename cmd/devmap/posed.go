@@ -4,19 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
 	"github.com/devmap-dev/devmap/planner/posed"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 // A file of a public partitioning problem names its own devices. Without
@@ -81,7 +80,7 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, read posedRead
 		return err
 	}
 	if !c.JSON {
-		showPosed(cmd.ErrOrStderr(), file, answer, c.Explain)
+		show.Posed(cmd.ErrOrStderr(), file, answer, c.Explain)
 	}
 	return nil
 }
@@ -97,27 +96,4 @@ func outOfOrder(ctx context.Context, no *posed.InfeasibleError, problem benchfil
 		return nil
 	}
 	return []string{fmt.Sprintf("--contiguous=false: largest load %.6g %s, fits", answer.Value, answer.Unit)}
-}
-
-// showPosed is the table and the certificate.
-func showPosed(w io.Writer, file string, answer *posed.Answer, explain bool) {
-	t := table.NewWriter()
-	t.SetStyle(table.StyleLight)
-	t.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})
-	for _, d := range answer.Devices {
-		if d.Nodes == 0 {
-			t.AppendRow(table.Row{d.Name, "–"})
-			continue
-		}
-		t.AppendRow(table.Row{
-			d.Name, d.Nodes, fmt.Sprintf("%.4f", d.Time), fmt.Sprintf("%.4f", d.Transfers),
-			fmt.Sprintf("%.4f", d.Time+d.Transfers), fmt.Sprintf("%.2f", d.Bytes/1e9),
-		})
-	}
-	say := func(format string, args ...any) { out.Say(w, format+"\n", args...) } //nolint:errcheck // a message
-	say("%s, %s (%s)\n%s", out.Cell(file), answer.Form, answer.Unit, out.Block(t.Render()))
-	say("largest load %.6g · lower bound %.6g (gap %.2f %%) · %s", answer.Value, answer.LowerBound, 100*answer.Gap(), answer.Status)
-	if explain {
-		say("method: %s\nbound: %s", answer.Method, answer.Bound)
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // sweptPlan is what the sweep reads of a plan, besides asking for every field.
@@ -53,7 +55,7 @@ func (p *sweptPlan) figures() []string {
 	for i := range p.Devices {
 		d := &p.Devices[i]
 		if d.share() >= p.largest()*(1-1e-12) {
-			out = append(out, sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.CapacityBytes-d.ReservedBytes))
+			out = append(out, fmt.Sprintf("%v of %v", costmodel.Bytes(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes), costmodel.Bytes(d.CapacityBytes-d.ReservedBytes)))
 		}
 	}
 	return out

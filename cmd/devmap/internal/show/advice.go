@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// advice says, where one unit alone sets the peak, which it is and what would
+// Advice says, where one unit alone sets the peak, which it is and what would
 // lower it, each tried out; empty where it is not so.
-func advice(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *planner.Solution) []string {
-	alone := s.Alone(&p)
+func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Problem, s *planner.Solution) []string {
+	alone := s.Alone(&problem)
 	if alone == "" {
 		return nil
 	}
@@ -25,21 +25,21 @@ func advice(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *
 	d := &s.Devices[s.Bottleneck]
 	msg := fmt.Sprintf("%s alone %s the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
 		alone, verb, s.Bottleneck, costmodel.Bytes(d.Predicted.PeakAllocatedBytes), d.Predicted.PeakAt)
-	if verb == "set" && len(p.Graph.TiedUnits()) > 0 {
+	if verb == "set" && len(problem.Graph.TiedUnits()) > 0 {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
 	fewer, lower := strategy.Alternatives(ctx, asked, s.LargestShare())
 	for i := range fewer {
 		msg += fmt.Sprintf("; %s would do as well", ask.Told(&fewer[i]))
 	}
-	if helps := changeLines(lower); len(helps) > 0 {
+	if helps := Changes(lower); len(helps) > 0 {
 		msg += "; what would lower it: " + strings.Join(helps, "; ")
 	}
 	return []string{msg}
 }
 
-// changeLines tells each change and what it comes to.
-func changeLines(changes []strategy.Change) []string {
+// Changes tells each change and what it comes to.
+func Changes(changes []strategy.Change) []string {
 	var out []string
 	for i := range changes {
 		out = append(out, ask.Told(&changes[i])+": "+outcome(changes[i].Row.Solution))

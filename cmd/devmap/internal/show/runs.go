@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -15,7 +15,7 @@ const nothing = "nothing"
 
 // runs says what a device holds: numbered modules as layers.0–7 (8), others by
 // name.
-func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
+func (p *Printer) runs(m devicemap.Map, d devicemap.Device) string {
 	if m == nil {
 		return "the whole model"
 	}
@@ -27,9 +27,9 @@ func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 		case first < 0:
 			return
 		case last > first:
-			parts = append(parts, fmt.Sprintf("%s.%d–%d (%d)", t.short[container], first, last, last-first+1))
+			parts = append(parts, fmt.Sprintf("%s.%d–%d (%d)", p.short[container], first, last, last-first+1))
 		default:
-			parts = append(parts, fmt.Sprintf("%s.%d", t.short[container], first))
+			parts = append(parts, fmt.Sprintf("%s.%d", p.short[container], first))
 		}
 		first = -1
 	}
@@ -37,7 +37,7 @@ func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 		if on != d {
 			continue
 		}
-		name, number := numbered(t.g.Units[u].Name)
+		name, number := numbered(p.graph.Units[u].Name)
 		if number >= 0 && first >= 0 && name == container && number == last+1 {
 			last = number
 			continue
@@ -47,7 +47,7 @@ func (t *tables) runs(m devicemap.Map, d devicemap.Device) string {
 			container, first, last = name, number, number
 			continue
 		}
-		parts = append(parts, t.short[name])
+		parts = append(parts, p.short[name])
 	}
 	flush()
 	if len(parts) == 0 {

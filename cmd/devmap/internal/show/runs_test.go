@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"testing"
@@ -29,7 +29,7 @@ func TestRuns(t *testing.T) {
 			for _, u := range test.units {
 				g.Units = append(g.Units, modelgraph.Unit{Name: u})
 			}
-			if got := (&tables{g: g, short: shortNames(g)}).runs(test.m, 0); got != test.want {
+			if got := (&Printer{graph: g, short: shortNames(g)}).runs(test.m, 0); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

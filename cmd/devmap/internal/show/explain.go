@@ -1,45 +1,43 @@
-package main
+package show
 
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
-// explain says what binds, how the map was found, why no map is better, and
+// Explain says what binds, how the map was found, why no map is better, and
 // the next-best changes, each tried out.
-func (t *tables) explain(ctx context.Context, p planner.Problem, asked *strategy.Problem, s *planner.Solution) {
+func (p *Printer) Explain(ctx context.Context, problem planner.Problem, asked *strategy.Problem, s *planner.Solution) {
 	d := &s.Devices[s.Bottleneck]
 	what := "binding"
 	if s.Objective == planner.Time {
 		what = "fullest"
 	}
-	t.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
-		what, s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), t.runs(s.Map, devicemap.Device(s.Bottleneck)))
+	p.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
+		what, s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), p.runs(s.Map, devicemap.Device(s.Bottleneck)))
 	if s.Offloaded != nil {
-		t.printf("method: units leave until the rest fits, so that few bytes travel; where the rest goes:\n")
+		p.printf("method: units leave until the rest fits, so that few bytes travel; where the rest goes:\n")
 	}
-	t.printf("method: %s\n", s.Method)
-	t.printf("bound: %s, after %s\n", boundReason(s), plural(s.Probes, "target"))
-	for _, b := range s.Arguments(&p) {
+	p.printf("method: %s\n", s.Method)
+	p.printf("bound: %s, after %s\n", boundReason(s), Plural(s.Probes, "target"))
+	for _, b := range s.Arguments(&problem) {
 		tight := ""
 		if b.Name == s.Bound {
 			tight = ", the tight one"
 		}
 		value := fmt.Sprintf("%.2f%%", 100*b.Value)
 		if s.Objective == planner.Time {
-			value = seconds(b.Value)
+			value = Seconds(b.Value)
 		}
-		t.printf("bound by %s: %s (%s)%s\n", b.Name, value, b.What, tight)
+		p.printf("bound by %s: %s (%s)%s\n", b.Name, value, b.What, tight)
 	}
 	if ctx.Err() != nil {
-		t.printf("change: none was tried, as the search was interrupted\n")
+		p.printf("change: none was tried, as the search was interrupted\n")
 		return
 	}
 	if s.Offloaded != nil { // what would make all of it fit
@@ -47,37 +45,26 @@ func (t *tables) explain(ctx context.Context, p planner.Problem, asked *strategy
 		whole.Stay = true
 		changes := strategy.Smallest(ctx, &whole)
 		for i := range changes {
-			t.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
+			p.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 		}
 		if len(changes) == 0 {
-			t.printf("change: none was found with which nothing leaves the GPUs\n")
+			p.printf("change: none was found with which nothing leaves the GPUs\n")
 		}
 		return
 	}
 	changes := strategy.Next(ctx, asked, s.Value)
 	for i := range changes {
-		t.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
+		p.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 	}
 	if len(changes) == 0 {
-		t.printf("change: none was found that lowers the largest share\n")
+		p.printf("change: none was found that lowers the largest share\n")
 	}
-}
-
-// parts are the categories at a device's peak, and its overhead.
-func parts(p *devicemap.Predicted) string {
-	var out []string
-	for i := range categories {
-		if b := categories[i].of(p); b > 0 {
-			out = append(out, fmt.Sprintf("%s %v", categories[i].name, costmodel.Bytes(b)))
-		}
-	}
-	return strings.Join(out, ", ")
 }
 
 // comesTo is what a changed problem comes to, with its value.
 func comesTo(s *planner.Solution) string {
 	if s.Objective == planner.Time {
-		return fmt.Sprintf("step %s, %s", seconds(s.Value), outcome(s))
+		return fmt.Sprintf("step %s, %s", Seconds(s.Value), outcome(s))
 	}
 	return fmt.Sprintf("largest share %.2f%%, %s", 100*s.Value, outcome(s))
 }

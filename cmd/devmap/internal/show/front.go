@@ -1,0 +1,74 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Front prints a row per point: the two values, what is proved where not all
+// is, and what each GPU runs.
+func (p *Printer) Front(front *planner.Front) {
+	headings := []string{"step", "largest\nshare", "of GPU"}
+	if !front.Complete {
+		headings = append(headings, "lower\nbound", "proof")
+	}
+	runs := len(headings)
+	table := texttab.New(append(headings, "runs")...)
+	for column := range min(4, runs) {
+		table.Right(column)
+	}
+	unit := stepUnit(front.Points)
+	for _, point := range front.Points {
+		row := []any{unit(point.Value), fmt.Sprintf("%.2f%%", 100*point.LargestShare()), point.Bottleneck}
+		if !front.Complete {
+			row = append(row, unit(point.LowerBound), string(point.Status))
+		}
+		table.Row(append(row, p.stages(point))...)
+	}
+	const values, proofs = 32, 58 // the width of the other columns
+	width := p.width - values
+	if !front.Complete {
+		width = p.width - proofs
+	}
+	table.Wrap(runs, width)
+	p.printf("%s, %s%s\n%s\n", out.Cell(p.graph.Name), p.doing(), p.how(), out.Block(table.String()))
+	whole := "every point is proved, and there are no others"
+	if !front.Complete {
+		whole = "not all is proved: there may be others, and better ones"
+	}
+	p.printf("%s · %s\n", Plural(len(front.Points), "point"), whole)
+}
+
+// stepUnit prints steps in one unit, to as many digits as tell neighbours on
+// a front apart.
+func stepUnit(points []*planner.Solution) func(float64) string {
+	if slices.ContainsFunc(points, func(s *planner.Solution) bool { return s.Value >= 1 }) {
+		return func(seconds float64) string { return fmt.Sprintf("%.4f s", seconds) }
+	}
+	return func(seconds float64) string { return fmt.Sprintf("%.3f ms", 1e3*seconds) }
+}
+
+// stages says what runs on each GPU that runs anything: a line each, where
+// they are few.
+func (p *Printer) stages(point *planner.Solution) string {
+	if point.Map == nil {
+		return "the whole model on every GPU"
+	}
+	var parts []string
+	for d := range point.Devices {
+		if runs := p.runs(point.Map, devicemap.Device(d)); runs != nothing {
+			parts = append(parts, fmt.Sprintf("%d: %s", d, runs))
+		}
+	}
+	const few = 8
+	if len(parts) <= few {
+		return strings.Join(parts, "\n")
+	}
+	return strings.Join(parts, "; ")
+}

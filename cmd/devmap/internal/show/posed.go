@@ -1,0 +1,35 @@
+package show
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/planner/posed"
+)
+
+// Posed prints the answer to a problem that a file poses: the table and the
+// certificate.
+func Posed(to io.Writer, file string, answer *posed.Answer, explain bool) {
+	writer := table.NewWriter()
+	writer.SetStyle(table.StyleLight)
+	writer.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})
+	for _, d := range answer.Devices {
+		if d.Nodes == 0 {
+			writer.AppendRow(table.Row{d.Name, "–"})
+			continue
+		}
+		writer.AppendRow(table.Row{
+			d.Name, d.Nodes, fmt.Sprintf("%.4f", d.Time), fmt.Sprintf("%.4f", d.Transfers),
+			fmt.Sprintf("%.4f", d.Time+d.Transfers), fmt.Sprintf("%.2f", d.Bytes/1e9),
+		})
+	}
+	say := func(format string, args ...any) { out.Say(to, format+"\n", args...) } //nolint:errcheck // a message
+	say("%s, %s (%s)\n%s", out.Cell(file), answer.Form, answer.Unit, out.Block(writer.Render()))
+	say("largest load %.6g · lower bound %.6g (gap %.2f %%) · %s", answer.Value, answer.LowerBound, 100*answer.Gap(), answer.Status)
+	if explain {
+		say("method: %s\nbound: %s", answer.Method, answer.Bound)
+	}
+}

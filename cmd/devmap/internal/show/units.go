@@ -1,0 +1,40 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Unit is a row of the table of units.
+type Unit struct {
+	Name            string
+	Params, Buffers int64 // elements
+	Bytes           int64 // of the parameters
+	ActivationBytes int64
+	FLOPs           float64
+	Origin          costmodel.Origin
+}
+
+// Units writes the table of a model's units. It is a result: what cannot be
+// written is an error.
+func (p *Printer) Units(to io.Writer, params, buffers int64, units []Unit) error {
+	table := texttab.New("unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are")
+	table.Right(1, 2, 3, 4, 5)
+	var bytes int64
+	for i := range units {
+		u := &units[i]
+		bytes += u.Bytes
+		table.Row(
+			out.Cell(u.Name), grouped(u.Params), costmodel.Bytes(u.Bytes), grouped(u.Buffers),
+			fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes), u.Origin,
+		)
+	}
+	return out.Say(to, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
+		out.Cell(strings.TrimSpace(p.graph.Name+" "+p.graph.Class)), grouped(params), costmodel.Bytes(bytes),
+		Plural(len(units), "unit"), grouped(buffers), p.doing(), out.Block(table.String()))
+}

@@ -1,0 +1,74 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// scale is the one unit of a table.
+type scale struct {
+	name   string
+	size   float64
+	digits int
+}
+
+// scaleFor picks the unit by the largest figure.
+func scaleFor(largest int64) scale {
+	if largest >= 1<<30 {
+		return scale{"GiB", 1 << 30, 2}
+	}
+	return scale{"MiB", 1 << 20, 1}
+}
+
+func (unit scale) print(bytes int64) string {
+	if bytes == 0 {
+		return "–"
+	}
+	return fmt.Sprintf("%.*f", unit.digits, float64(bytes)/unit.size)
+}
+
+func gib(bytes int64) string { return scale{"GiB", 1 << 30, 2}.print(bytes) }
+
+// sized prints a size against another.
+func sized(part, of int64) string {
+	return fmt.Sprintf("%v of %v", costmodel.Bytes(part), costmodel.Bytes(of))
+}
+
+// Seconds prints a time with three digits that say something.
+func Seconds(seconds float64) string {
+	if seconds < 1 {
+		return fmt.Sprintf("%.3g ms", 1e3*seconds)
+	}
+	return fmt.Sprintf("%.3g s", seconds)
+}
+
+// Plural prints 1 fault, 2 faults, 4 micro-batches.
+func Plural[T int | int64](count T, what string) string {
+	if count == 1 {
+		return fmt.Sprintf("1 %s", what)
+	}
+	if strings.HasSuffix(what, "ch") {
+		return fmt.Sprintf("%d %ses", count, what)
+	}
+	return fmt.Sprintf("%d %ss", count, what)
+}
+
+// grouped prints 8030261248 as 8,030,261,248.
+func grouped(count int64) string {
+	digits := fmt.Sprint(count)
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
+	}
+	return digits
+}
+
+// Described is a strategy with its schedule.
+func Described(w *costmodel.Workload) string {
+	text := string(w.Strategy)
+	if w.Strategy.Traits().Staged {
+		text += fmt.Sprintf(" %s, %s", w.Schedule, Plural(max(1, w.MicroBatches), "micro-batch"))
+	}
+	return text
+}

@@ -1,0 +1,76 @@
+// Package texttab lays out tables for people: columns without a frame, a line
+// under the headings, and no blanks at the ends of lines.
+package texttab
+
+import (
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+)
+
+// Table is rows of cells under headings. A heading may have several lines;
+// figures, where they are strings, are as they are.
+type Table struct {
+	writer  table.Writer
+	columns []table.ColumnConfig
+}
+
+// New is a table with its headings.
+func New(headings ...string) *Table {
+	writer := table.NewWriter()
+	writer.SetStyle(table.StyleLight)
+	writer.Style().Options.DrawBorder = false
+	writer.Style().Options.SeparateColumns = false
+	writer.Style().Format.Header = text.FormatDefault
+	writer.Style().Format.HeaderVAlign = text.VAlignBottom
+	t := &Table{writer: writer, columns: make([]table.ColumnConfig, len(headings))}
+	head := make(table.Row, len(headings))
+	for i, heading := range headings {
+		head[i], t.columns[i].Number = heading, i+1
+	}
+	writer.AppendHeader(head)
+	return t
+}
+
+// Row adds a row.
+func (t *Table) Row(cells ...any) { t.writer.AppendRow(cells) }
+
+// Right aligns columns, from 0, to the right, as figures are read.
+func (t *Table) Right(columns ...int) {
+	for _, c := range columns {
+		t.columns[c].Align, t.columns[c].AlignHeader = text.AlignRight, text.AlignRight
+	}
+}
+
+// Wrap gives a column, from 0, a width at which its lines are broken between
+// words, each line of a cell by itself.
+func (t *Table) Wrap(column, width int) {
+	t.columns[column].WidthMax, t.columns[column].WidthMaxEnforcer = width, wrapLines
+}
+
+// Width is the length of the longest line.
+func (t *Table) Width() int { return text.LongestLineLen(t.render()) }
+
+// String is the table, without a newline at its end.
+func (t *Table) String() string {
+	lines := strings.Split(t.render(), "\n")
+	for i := range lines {
+		lines[i] = strings.TrimRight(lines[i], " ")
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (t *Table) render() string {
+	t.writer.SetColumnConfigs(t.columns)
+	return t.writer.Render()
+}
+
+// wrapLines wraps each line by itself.
+func wrapLines(cell string, width int) string {
+	lines := strings.Split(cell, "\n")
+	for i := range lines {
+		lines[i] = text.WrapSoft(lines[i], width)
+	}
+	return strings.Join(lines, "\n")
+}

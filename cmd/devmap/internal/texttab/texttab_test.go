@@ -1,0 +1,44 @@
+package texttab_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+)
+
+func ExampleTable() {
+	t := texttab.New("GPU", "runs", "head-\nroom")
+	t.Right(2)
+	t.Row("0", "embed, layers.0–7 (8)", "1.50")
+	t.Row("10", "norm", "12.25")
+	fmt.Println(t)
+	// Output:
+	//                              head-
+	//  GPU  runs                    room
+	// ───────────────────────────────────
+	//  0    embed, layers.0–7 (8)   1.50
+	//  10   norm                   12.25
+}
+
+// TestWrap: a column is broken between words, the lines of a cell stay apart,
+// and the width is that of the longest line.
+func TestWrap(t *testing.T) {
+	tab := texttab.New("a", "b")
+	tab.Row("1", "0: one two three four\n1: five")
+	wide := tab.Width()
+	tab.Wrap(1, 12)
+	if got := tab.Width(); got >= wide || got < 12 {
+		t.Errorf("%d wide, before %d", got, wide)
+	}
+	lines := strings.Split(tab.String(), "\n")
+	if len(lines) != 5 || !strings.HasSuffix(lines[3], "three four") || !strings.HasSuffix(lines[4], "1: five") {
+		t.Errorf("%q", lines)
+	}
+	for _, line := range lines {
+		if strings.HasSuffix(line, " ") {
+			t.Errorf("a blank at the end of %q", line)
+		}
+	}
+}
