@@ -16,7 +16,7 @@ import (
 // made of it.
 func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
 	out := &Solution{
-		Map: answer.Map, Even: answer.Even, Probes: answer.Tried, Bounds: answer.Bounds,
+		Map: answer.Map, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
 		Warnings: slices.Concat(in.Costs.Warnings, answer.Notes),
 	}
@@ -44,8 +44,8 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 			return nil, err
 		}
 	}
-	out.Even = out.Even && out.Status == Optimal
-	if answer.Uneven != "" && out.Status == Optimal && !out.Even {
+	out.EvenProved = out.EvenProved && out.Status == Optimal
+	if answer.Uneven != "" && out.Status == Optimal && !out.EvenProved {
 		out.Warnings = append(out.Warnings, answer.Uneven)
 	}
 	return out, nil
@@ -88,7 +88,7 @@ func (s *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) e
 	if bytes.Status == Optimal {
 		return nil
 	}
-	s.Even = s.Even && s.Status == Optimal
+	s.EvenProved = s.EvenProved && s.Status == Optimal
 	claim := answer.Claim
 	claim.LowerBound, claim.Bound = answer.Left.Average, "what must stay"
 	if s.Certificate, err = claim.Certify(s.Value); err != nil {

@@ -93,8 +93,8 @@ func largest(s *planner.Solution) float64 {
 func TestTrain(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW}
 	sol := plan(t, "qwen2.5-3b", w, 4, 0)
-	if got := fmt.Sprint(runs(t, "qwen2.5-3b", sol)); got != "[embed_tokens+lm_head 12 12 12+norm+rotary_emb]" || sol.Status != planner.Optimal || !sol.Even {
-		t.Errorf("qwen2.5-3b: %s (%s, even %t)", got, sol.Status, sol.Even)
+	if got := fmt.Sprint(runs(t, "qwen2.5-3b", sol)); got != "[embed_tokens+lm_head 12 12 12+norm+rotary_emb]" || sol.Status != planner.Optimal || !sol.EvenProved {
+		t.Errorf("qwen2.5-3b: %s (%s, even %t)", got, sol.Status, sol.EvenProved)
 	}
 	sol = plan(t, "llama-3.1-8b", w, 4, 0)
 	want := [4]int{8, 10, 10, 4}
@@ -106,8 +106,8 @@ func TestTrain(t *testing.T) {
 		}
 	}
 	for d := range want {
-		if off := blocks[d] - want[d]; off < -1 || off > 1 || sol.Status != planner.Optimal || !sol.Even {
-			t.Errorf("llama-3.1-8b: blocks %v, want %v within one (%s, even %t)", blocks, want, sol.Status, sol.Even)
+		if off := blocks[d] - want[d]; off < -1 || off > 1 || sol.Status != planner.Optimal || !sol.EvenProved {
+			t.Errorf("llama-3.1-8b: blocks %v, want %v within one (%s, even %t)", blocks, want, sol.Status, sol.EvenProved)
 		}
 	}
 	if sol.Map[0] != 0 || sol.Map[len(sol.Map)-1] != 3 || sol.Imbalance() > 1.05 {
@@ -130,8 +130,8 @@ func TestEven(t *testing.T) {
 		blocks = append(blocks, strings.TrimSuffix(r, "+norm+rotary_emb"))
 	}
 	slices.Sort(blocks)
-	if alone != 1 || fmt.Sprint(blocks) != "[2 2 2 2 2 3 3]" || !sol.Even || sol.Status != planner.Optimal {
-		t.Errorf("%v (%s, even %t)", got, sol.Status, sol.Even)
+	if alone != 1 || fmt.Sprint(blocks) != "[2 2 2 2 2 3 3]" || !sol.EvenProved || sol.Status != planner.Optimal {
+		t.Errorf("%v (%s, even %t)", got, sol.Status, sol.EvenProved)
 	}
 	p := planner.Problem{Graph: readModel(t, "llama-3.2-1b"), Topology: &costmodel.Topology{Devices: make([]costmodel.Device, 8)}}
 	p.Costs = tableOf(t, p.Graph, costmodel.Workload{Mode: costmodel.Load})

@@ -68,7 +68,7 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	return out, nil
 }
 
-func (s *Solution) proved() bool { return s.Status == Optimal && s.Even }
+func (s *Solution) proved() bool { return s.Status == Optimal && s.EvenProved }
 
 // add takes a point in; points before it that are no shorter a step go, as
 // can be where a search was stopped.

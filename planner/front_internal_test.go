@@ -12,7 +12,7 @@ import (
 // proved, what went included.
 func TestFrontTies(t *testing.T) {
 	point := func(step float64, status certificate.Status, even bool) *Solution {
-		return &Solution{Certificate: certificate.Certificate{Value: step, LowerBound: step, Status: status}, Even: even}
+		return &Solution{Certificate: certificate.Certificate{Value: step, LowerBound: step, Status: status}, EvenProved: even}
 	}
 	for _, c := range []struct {
 		name     string

@@ -56,7 +56,7 @@ func TestPipelineUneven(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := brute.Pipeline(&p)
-		if sol.Status != planner.Optimal || !near(sol.Value, want.Share) || !sol.Even {
+		if sol.Status != planner.Optimal || !near(sol.Value, want.Share) || !sol.EvenProved {
 			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.Share)
 		}
 	}

@@ -140,7 +140,7 @@ func (c *tally) compare(p *planner.Problem, sol *planner.Solution, want *brute.J
 		return fmt.Sprintf("value %v is \"optimal\", the best of all maps %v", sol.Value, best)
 	}
 	c.optimal++
-	if sol.Even {
+	if sol.EvenProved {
 		c.even++
 		if even > second*(1+1e-8) {
 			c.wrong++

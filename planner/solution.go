@@ -26,9 +26,9 @@ type Solution struct {
 	Objective Objective
 	// Offloaded is what left the devices; nil where nothing did.
 	Offloaded *Offloaded
-	// Even reports that the sum of squared shares is proved smallest among
+	// EvenProved reports that the sum of squared shares is proved smallest among
 	// maps with this Value.
-	Even bool
+	EvenProved bool
 	// Bottleneck is the device with the largest share.
 	Bottleneck int
 	Probes     int

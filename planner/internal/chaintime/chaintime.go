@@ -56,7 +56,7 @@ func newNaive(in *instance.Instance) (*naive, error) {
 // smallest largest share, within the caps.
 func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
 	out := newAnswer(t.notes, "search")
-	out.Even = true
+	out.EvenProved = true
 	for d, idle := range t.idle {
 		if idle > t.in.Caps[d] {
 			out.Proved = true
@@ -71,7 +71,7 @@ func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
 	best = t.even(ctx, best, out)
 	out.Map = best.m
 	out.Value = t.searches[0].sumOf(Places(best.m))
-	out.Even = out.Even && out.Proved
+	out.EvenProved = out.EvenProved && out.Proved
 	if !out.Proved {
 		out.Bound = "one clock at a time"
 	}

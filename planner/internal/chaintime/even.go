@@ -19,7 +19,7 @@ func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) 
 			cutoff := int64(step*sums.scale*(1+1e-12)) + sums.rounded()
 			got, _, done := s.shortest(ctx, under, cutoff, first)
 			out.Tried += s.tried
-			out.Even = out.Even && done
+			out.EvenProved = out.EvenProved && done
 			if got == nil {
 				continue
 			}
@@ -27,7 +27,7 @@ func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) 
 			switch {
 			case f.step > step &&
 				!Same(f.step, step):
-				out.Even = false // another clock binds it
+				out.EvenProved = false // another clock binds it
 			case first:
 				return f
 			case f.better(kept):
@@ -47,6 +47,6 @@ func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) 
 	if f := keep(t.in.CapsUpTo(best.share), false); f != nil && f.better(best) {
 		best = f
 	}
-	out.Even = out.Even && ctx.Err() == nil
+	out.EvenProved = out.EvenProved && ctx.Err() == nil
 	return best
 }

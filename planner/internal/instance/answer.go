@@ -30,11 +30,11 @@ type Answer struct {
 	// what no map within the caps is below.
 	certificate.Claim
 	// Proved: all was looked at, or the value meets the bound, so that nothing
-	// within the caps is better. Even: nor has any map with that value a smaller
-	// sum of squared shares, or with that step a smaller largest share; Uneven
-	// is what to say where the value is proved and that is not.
-	Proved, Even bool
-	Uneven       string
+	// within the caps is better. EvenProved: nor has any map with that value a
+	// smaller sum of squared shares, or with that step a smaller largest share;
+	// Uneven is what to say where the value is proved and that is not.
+	Proved, EvenProved bool
+	Uneven             string
 	// Tried is how many probes, maps or nodes were looked at.
 	Tried int
 	// Notes are for the user. Found says how the map was found, where the
@@ -105,7 +105,7 @@ func (answer *Answer) Settle(ctx context.Context, in *Instance, method Method) {
 	if step := devicemap.StepSeconds(in.Costs, in.Topology, answer.Map); *step*(1-Tolerance) <= answer.LowerBound {
 		answer.Proved, answer.Notes = true, nil
 	}
-	answer.Even = false
+	answer.EvenProved = false
 }
 
 // anyOrder is a step that no map within the caps is below, whatever the order

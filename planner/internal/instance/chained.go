@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -30,12 +29,9 @@ func (items *Items) SolveChain(ctx context.Context, problem chain.Problem, limit
 		return nil, items.refusal(err)
 	}
 	return &Answer{
-		Map: items.Map(found.Cuts, found.GroupDevice),
-		Claim: certificate.Claim{
-			Value: found.Value.Float(), LowerBound: found.LowerBound.Float(), Bound: string(found.Bound),
-			Rounding: certificate.Exact, Stopped: found.Stopped,
-		},
-		Even: found.SquaresOptimal, Tried: found.Probes,
+		Map:        items.Map(found.Cuts, found.GroupDevice),
+		Claim:      found.Claim(),
+		EvenProved: found.SquaresProved, Tried: found.Probes,
 		Uneven: "the largest share is proved smallest; that the others are as even as they can be is not",
 	}, nil
 }

@@ -37,6 +37,6 @@ func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits,
 	}
 	return &instance.Answer{
 		Claim:  certificate.Claim{Value: value, LowerBound: value, Bound: "every GPU runs the whole model", Rounding: certificate.Exact},
-		Proved: true, Even: true,
+		Proved: true, EvenProved: true,
 	}, nil
 }

@@ -18,7 +18,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 	s := NewLooped(peaks)
 	best, exact, stopped := s.search(ctx)
 	out := &instance.Answer{
-		Map: s.Map(s.Cuts, nil), Tried: s.tried, Even: exact,
+		Map: s.Map(s.Cuts, nil), Tried: s.tried, EvenProved: exact,
 		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
 	}
 	if s.floor > out.LowerBound {

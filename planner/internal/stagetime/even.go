@@ -15,7 +15,7 @@ func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSea
 	cuts, cutoff := found.best, found.step(found.best)*(1+1e-12)
 	lo, hi := 0., s.orders[at].share(cuts)
 	others := []int{at}
-	out.Even = true
+	out.EvenProved = true
 	if len(s.orders) <= evenOrders {
 		for i := range s.orders {
 			if i != at {
@@ -23,7 +23,7 @@ func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSea
 			}
 		}
 	} else {
-		out.Even = false
+		out.EvenProved = false
 	}
 	for hi-lo > instance.Tolerance*hi && ctx.Err() == nil {
 		mid := lo + (hi-lo)/2
@@ -34,7 +34,7 @@ func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSea
 		}
 		at, cuts, hi = i, one, s.orders[i].share(one)
 	}
-	out.Even = out.Even && ctx.Err() == nil
+	out.EvenProved = out.EvenProved && ctx.Err() == nil
 	o := &s.orders[at]
 	out.Map, out.Value = instance.Restored(o.unitMap(cuts), o.order), o.costs.step(cuts)
 }
@@ -44,7 +44,7 @@ func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSea
 func (s *pipes) under(ctx context.Context, orders []int, caps []int64, cutoff float64, out *instance.Answer) (order int, cuts []int) {
 	for _, i := range orders {
 		if ctx.Err() != nil {
-			out.Even = false
+			out.EvenProved = false
 			break
 		}
 		one := s.searchOf(i, caps)
@@ -56,7 +56,7 @@ func (s *pipes) under(ctx context.Context, orders []int, caps []int64, cutoff fl
 		if one.best != nil {
 			return i, one.best
 		}
-		out.Even = out.Even && !one.ended
+		out.EvenProved = out.EvenProved && !one.ended
 	}
 	return 0, nil
 }

@@ -50,7 +50,7 @@ func (s *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, err
 	if out.Map == nil {
 		return out, instance.ErrNone
 	}
-	out.Value, out.Even = step, out.Proved
+	out.Value, out.EvenProved = step, out.Proved
 	if out.Proved { // all cuts were played
 		out.LowerBound, out.Bound = step, "search"
 	} else {

@@ -72,11 +72,11 @@ func BenchmarkSolve(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			if !res.Optimal {
+			if !res.Optimal() {
 				b.Errorf("not proved: %v above %v", res.Value, res.LowerBound)
 			}
 			b.ReportMetric(float64(res.Probes), "probes")
-			b.ReportMetric(map[bool]float64{true: 1}[res.SquaresOptimal], "proved")
+			b.ReportMetric(map[bool]float64{true: 1}[res.SquaresProved], "proved")
 		})
 	}
 }

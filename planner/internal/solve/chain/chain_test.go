@@ -53,11 +53,11 @@ func verify(t *testing.T, p chain.Problem, res chain.Result) {
 	if !near(squares, res.Squares) {
 		t.Fatalf("Squares = %v, is %v", res.Squares, squares)
 	}
-	if c := res.LowerBound.Cmp(res.Value); c > 0 || (c == 0) != res.Optimal {
-		t.Fatalf("Value %v, LowerBound %v, Optimal %v", res.Value, res.LowerBound, res.Optimal)
+	if c := res.LowerBound.Cmp(res.Value); c > 0 || (c == 0) != res.Optimal() {
+		t.Fatalf("Value %v, LowerBound %v, Optimal %v", res.Value, res.LowerBound, res.Optimal())
 	}
-	if res.Bound == "" || res.SquaresOptimal && !res.Optimal {
-		t.Fatalf("Bound %q, Optimal %v, SquaresOptimal %v", res.Bound, res.Optimal, res.SquaresOptimal)
+	if res.Bound == "" || res.SquaresProved && !res.Optimal() {
+		t.Fatalf("Bound %q, Optimal %v, SquaresProved %v", res.Bound, res.Optimal(), res.SquaresProved)
 	}
 }
 
@@ -87,10 +87,10 @@ func judge(t *testing.T, p chain.Problem, s chain.Settings) chain.Result {
 	if rat(res.LowerBound).Cmp(want.Share) > 0 {
 		t.Fatalf("LowerBound %v, optimum %v", res.LowerBound, want.Share)
 	}
-	if res.Optimal && rat(res.Value).Cmp(want.Share) != 0 {
+	if res.Optimal() && rat(res.Value).Cmp(want.Share) != 0 {
 		t.Fatalf("Value %v, optimum %v", res.Value, want.Share)
 	}
-	if w, _ := want.Squares.Float64(); res.SquaresOptimal && !near(res.Squares, w) {
+	if w, _ := want.Squares.Float64(); res.SquaresProved && !near(res.Squares, w) {
 		t.Fatalf("Squares %v, least %v", res.Squares, w)
 	}
 	return res
@@ -125,8 +125,8 @@ func TestBrute(t *testing.T) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					p := random(rand.New(rand.NewPCG(seed, 1)), tt.shape)
 					res := judge(t, p, chain.Settings{})
-					if res.Cuts != nil && (!res.Optimal || !res.SquaresOptimal) {
-						t.Fatalf("Optimal %v, SquaresOptimal %v", res.Optimal, res.SquaresOptimal)
+					if res.Cuts != nil && (!res.Optimal() || !res.SquaresProved) {
+						t.Fatalf("Optimal %v, SquaresProved %v", res.Optimal(), res.SquaresProved)
 					}
 				})
 			}
@@ -144,7 +144,7 @@ func TestStopped(t *testing.T) {
 			if !res.Stopped {
 				break
 			}
-			if res.Optimal || res.SquaresOptimal {
+			if res.Optimal() || res.SquaresProved {
 				t.Fatalf("stopped after %d probes: %+v", probes, res)
 			}
 		}
@@ -158,7 +158,7 @@ func TestDescent(t *testing.T) {
 	for seed := range uint64(runs) {
 		s := shape{items: 5, devices: 3, groups: 4, cost: 12, timeline: seed%3 == 0, pins: seed%2 == 0}
 		res := judge(t, random(rand.New(rand.NewPCG(seed, 3)), s), chain.Settings{FreeGroups: 1})
-		if res.Optimal || res.Cuts == nil {
+		if res.Optimal() || res.Cuts == nil {
 			optimal++
 		}
 	}
@@ -179,10 +179,10 @@ func TestRough(t *testing.T) {
 	full := solve(t, p, chain.Settings{})
 	for _, cells := range []int64{1, 1 << 10, 1 << 14, 1 << 16} {
 		res := solve(t, p, chain.Settings{Cells: cells})
-		if !res.Optimal || res.Value.Cmp(full.Value) != 0 || res.Squares < full.Squares*(1-1e-12) {
+		if !res.Optimal() || res.Value.Cmp(full.Value) != 0 || res.Squares < full.Squares*(1-1e-12) {
 			t.Errorf("Cells %d: %v, squares %v; in full %v, squares %v", cells, res.Value, res.Squares, full.Value, full.Squares)
 		}
-		if res.SquaresOptimal && !near(res.Squares, full.Squares) {
+		if res.SquaresProved && !near(res.Squares, full.Squares) {
 			t.Errorf("Cells %d: squares %v claimed, least is %v", cells, res.Squares, full.Squares)
 		}
 	}
@@ -199,8 +199,8 @@ func TestNoSquares(t *testing.T) {
 			continue
 		}
 		res := solve(t, p, chain.Settings{NoSquares: true})
-		if !res.Optimal || res.SquaresOptimal || res.Value.Cmp(full.Value) != 0 {
-			t.Errorf("seed %d: %v (optimal %v, squares %v), in full %v", seed, res.Value, res.Optimal, res.SquaresOptimal, full.Value)
+		if !res.Optimal() || res.SquaresProved || res.Value.Cmp(full.Value) != 0 {
+			t.Errorf("seed %d: %v (optimal %v, squares %v), in full %v", seed, res.Value, res.Optimal(), res.SquaresProved, full.Value)
 		}
 		if res.Squares > full.Squares*(1+1e-9) {
 			uneven++
@@ -242,7 +242,7 @@ func TestCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify(t, p, res)
-	if !res.Stopped || res.Optimal || res.SquaresOptimal {
+	if !res.Stopped || res.Optimal() || res.SquaresProved {
 		t.Errorf("cancelled at once: %+v", res)
 	}
 
@@ -256,7 +256,7 @@ func TestCancelled(t *testing.T) {
 		t.Fatal(err)
 	}
 	verify(t, p, res)
-	if !res.Optimal || res.SquaresOptimal {
+	if !res.Optimal() || res.SquaresProved {
 		t.Errorf("cancelled in the second objective: %+v", res)
 	}
 }

@@ -36,8 +36,8 @@ func TestKnown(t *testing.T) {
 			if tt.peaks != nil && !slices.Equal(res.Peaks, tt.peaks) || tt.peaks == nil && res.Value.Peak != 8 {
 				t.Errorf("Peaks = %v, want %v", res.Peaks, tt.peaks)
 			}
-			if !res.Optimal || !res.SquaresOptimal || res.Stopped || res.Bound != tt.bound {
-				t.Errorf("Optimal %v, SquaresOptimal %v, Stopped %v, Bound %q", res.Optimal, res.SquaresOptimal, res.Stopped, res.Bound)
+			if !res.Optimal() || !res.SquaresProved || res.Stopped || res.Bound != tt.bound {
+				t.Errorf("Optimal %v, SquaresProved %v, Stopped %v, Bound %q", res.Optimal(), res.SquaresProved, res.Stopped, res.Bound)
 			}
 		})
 	}
@@ -58,8 +58,8 @@ func TestTiedEmbedding(t *testing.T) {
 	if !slices.Equal(res.Peaks, want) || res.GroupDevice[0] != 0 {
 		t.Errorf("group on %v, peaks %v; want %v", res.GroupDevice, res.Peaks, want)
 	}
-	if !res.Optimal || !res.SquaresOptimal || res.Bound != chain.BoundUnit {
-		t.Errorf("Optimal %v, SquaresOptimal %v, Bound %q", res.Optimal, res.SquaresOptimal, res.Bound)
+	if !res.Optimal() || !res.SquaresProved || res.Bound != chain.BoundUnit {
+		t.Errorf("Optimal %v, SquaresProved %v, Bound %q", res.Optimal(), res.SquaresProved, res.Bound)
 	}
 }
 
@@ -68,8 +68,8 @@ func TestOneProbe(t *testing.T) {
 	costs := []int64{31, 7, 22, 5, 41, 18, 9, 3, 27, 33}
 	res := solve(t, uniform(costs, 3), chain.Settings{Probes: 1})
 	best := solve(t, uniform(costs, 3), chain.Settings{})
-	if !res.Stopped || res.Optimal || res.LowerBound.Cmp(best.Value) > 0 {
-		t.Errorf("Stopped %v, Optimal %v, bound %v, optimum %v", res.Stopped, res.Optimal, res.LowerBound, best.Value)
+	if !res.Stopped || res.Optimal() || res.LowerBound.Cmp(best.Value) > 0 {
+		t.Errorf("Stopped %v, Optimal %v, bound %v, optimum %v", res.Stopped, res.Optimal(), res.LowerBound, best.Value)
 	}
 }
 

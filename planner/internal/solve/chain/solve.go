@@ -1,6 +1,10 @@
 package chain
 
-import "context"
+import (
+	"context"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
 
 // Settings are the limits of a Solve; the zero value works.
 type Settings struct {
@@ -47,11 +51,22 @@ type Result struct {
 
 	Squares float64 // sum of squared shares
 
-	Optimal        bool // Value is the least there is
-	SquaresOptimal bool // so is Squares among maps with that Value, up to 1e-12 of it
-	Stopped        bool // by the context or Settings.Probes
+	SquaresProved bool // no map with that Value, which is proved, has less by 1e-12 of it
+	Stopped       bool // by the context or Settings.Probes
 
 	Probes int
+}
+
+// Optimal says that Value is the least there is: it meets LowerBound, exactly.
+func (res *Result) Optimal() bool { return !res.LowerBound.less(res.Value) }
+
+// Claim is what is said of the largest share, for the caller to certify: what
+// Peak is the closed form of is not known here.
+func (res *Result) Claim() certificate.Claim {
+	return certificate.Claim{
+		Value: res.Value.Float(), LowerBound: res.LowerBound.Float(), Bound: string(res.Bound),
+		Rounding: certificate.Exact, Stopped: res.Stopped,
+	}
 }
 
 // Solve returns the best map it can prove or find. When the context ends it
@@ -85,11 +100,11 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (Result, err
 	} else {
 		job, inc, known = in.descend(limits)
 	}
-	res := Result{Optimal: inc.proved()}
+	res := Result{}
 	if !limits.stopped && !limits.NoSquares {
 		if placed, found, proved := job.even(limits, inc.value); found {
 			inc.placement = placed
-			res.SquaresOptimal = proved && res.Optimal && len(in.clusters) <= limits.freeGroups()
+			res.SquaresProved = proved && inc.proved() && len(in.clusters) <= limits.freeGroups()
 		}
 	}
 	res.Stopped, res.Probes = limits.stopped, limits.probes

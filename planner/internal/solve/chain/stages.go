@@ -61,7 +61,7 @@ func (in *instance) stages(limits *run) (Result, error) {
 			inc.placement, even = placed, inc.proved()
 		}
 	}
-	res := Result{Optimal: inc.proved(), SquaresOptimal: even, Stopped: limits.stopped, Probes: limits.probes}
+	res := Result{SquaresProved: even, Stopped: limits.stopped, Probes: limits.probes}
 	res.Bound = known.name(inc.lower, in.Budgets)
 	res.describe(newTask(in, nil), inc)
 	return res, nil

@@ -45,7 +45,7 @@ func TestStagesEnded(t *testing.T) {
 		if rat(res.LowerBound).Cmp(want.Share) > 0 {
 			t.Fatalf("seed %d: LowerBound %v, optimum %v", seed, res.LowerBound, want.Share)
 		}
-		if res.Optimal {
+		if res.Optimal() {
 			proved++
 		} else {
 			open++
@@ -67,10 +67,10 @@ func TestStagesRough(t *testing.T) {
 			continue
 		}
 		res := solve(t, p, chain.Settings{Cells: 1})
-		if !res.Optimal || res.Value.Cmp(full.Value) != 0 || res.Squares < full.Squares*(1-1e-12) {
+		if !res.Optimal() || res.Value.Cmp(full.Value) != 0 || res.Squares < full.Squares*(1-1e-12) {
 			t.Fatalf("seed %d: %v, squares %v; in full %v, squares %v", seed, res.Value, res.Squares, full.Value, full.Squares)
 		}
-		if !res.SquaresOptimal {
+		if !res.SquaresProved {
 			rough++
 		}
 	}
