@@ -20,6 +20,6 @@ type Group struct {
 	LastGrad int64
 	// Root: the group of the whole model, gathered throughout.
 	Root bool
-	// Kept: it stays gathered from forward to backward.
-	Kept bool
+	// StaysGathered: it stays gathered from forward to backward.
+	StaysGathered bool
 }

@@ -12,12 +12,12 @@ import "slices"
 func (u *Unit) Streamed() Unit {
 	out := *u
 	out.Params, out.Padding = 0, 0
-	out.Steps = slices.Clone(u.Steps)
-	for i := range out.Steps {
-		s := &out.Steps[i]
+	out.Layers = slices.Clone(u.Layers)
+	for i := range out.Layers {
+		s := &out.Layers[i]
 		s.Forward += s.Weights
-		if s.Late > 0 {
-			s.Late += s.Weights
+		if s.HeadPeak > 0 {
+			s.HeadPeak += s.Weights
 		}
 	}
 	return out

@@ -74,9 +74,9 @@ func (s *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) e
 			continue
 		}
 		left.Units++
-		left.Bytes += in.Costs.Units[u].Travels
+		left.Bytes += in.Costs.Units[u].OffloadBytes
 		if d == devicemap.Disk {
-			left.FromDisk += in.Costs.Units[u].Travels
+			left.FromDisk += in.Costs.Units[u].OffloadBytes
 		}
 	}
 	bytes, err := answer.Left.Bytes.Certify(float64(left.Bytes))

@@ -41,7 +41,7 @@ func leastTravel(p *planner.Problem) int64 {
 			place(u+1, d, bytes)
 		}
 		m[u] = devicemap.CPU
-		place(u+1, last, bytes+p.Costs.Units[u].Travels)
+		place(u+1, last, bytes+p.Costs.Units[u].OffloadBytes)
 	}
 	place(0, 0, 0)
 	return least

@@ -42,14 +42,14 @@ func TestAccumulate(t *testing.T) {
 	}
 	head, _ := g.UnitIndex("lm_head")
 	embed, _ := g.UnitIndex("model.embed_tokens")
-	if h, e := more[head].Steps[0].Grads, more[embed].Steps[0].Grads; h != 1000*64*2 || e != -h {
+	if h, e := more[head].Layers[0].Grads, more[embed].Layers[0].Grads; h != 1000*64*2 || e != -h {
 		t.Errorf("the tied gradient: %d waits, %d goes", h, e)
 	}
 	block, _ := g.UnitIndex("model.layers.0")
-	for i := range more[block].Steps {
-		a, b := &more[block].Steps[i], &once[block].Steps[i]
-		if a.Backward > b.Backward || a.Backward != b.Again {
-			t.Errorf("%s: %d with gradients, %d without, %d said", a.Layer, a.Backward, b.Backward, b.Again)
+	for i := range more[block].Layers {
+		a, b := &more[block].Layers[i], &once[block].Layers[i]
+		if a.Backward > b.Backward || a.Backward != b.AccumPeak {
+			t.Errorf("%s: %d with gradients, %d without, %d said", a.Layer, a.Backward, b.Backward, b.AccumPeak)
 		}
 	}
 }

@@ -45,8 +45,8 @@ func statesOf(table *costmodel.Table) states {
 		s.optimizer += float64(u.OptimizerState) / llamaParams
 		s.grads += float64(u.HeldGrads) / llamaParams
 		s.step += float64(u.StepTransient) / llamaParams
-		for j := range u.Steps {
-			s.grads += float64(u.Steps[j].Grads) / llamaParams
+		for j := range u.Layers {
+			s.grads += float64(u.Layers[j].Grads) / llamaParams
 		}
 	}
 	return s

@@ -28,9 +28,9 @@ func kvBytes(t *testing.T, config string, prompt, grown int64) []int64 {
 	var out []int64
 	for u := range table.Units {
 		var n int64
-		for i := range table.Units[u].Steps {
-			s := &table.Units[u].Steps[i]
-			n += s.KV + s.Grown
+		for i := range table.Units[u].Layers {
+			s := &table.Units[u].Layers[i]
+			n += s.KV + s.CacheGrowth
 		}
 		if n > 0 {
 			out = append(out, n)

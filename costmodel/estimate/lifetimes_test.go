@@ -15,15 +15,15 @@ func TestGeneration(t *testing.T) {
 	tab := table(t, g, w)
 	u, _ := g.UnitIndex("model.layers.0")
 	const token = 2 * 2 * 64 * 2 // keys and values of two sequences in bf16
-	if r := timeline.Of(&tab.Units[u]); r.Saved != 16*token || r.Grown != 8*token || r.Late != 24*token/2 || !r.Products {
+	if r := timeline.Of(&tab.Units[u]); r.Saved != 16*token || r.CacheGrowth != 8*token || r.HeadPeak != 24*token/2 || !r.Products {
 		t.Errorf("%+v", r)
 	}
 	u, _ = g.UnitIndex("model.embed_tokens")
-	if r := timeline.Of(&tab.Units[u]); r.Held != 2*2*16*64 || r.Saved != 0 || r.Products {
+	if r := timeline.Of(&tab.Units[u]); r.UntilBodyEnd != 2*2*16*64 || r.Saved != 0 || r.Products {
 		t.Errorf("%+v", r)
 	}
 	u, _ = g.UnitIndex("lm_head")
-	if r := timeline.Of(&tab.Units[u]); r.Forward != 0 || r.Late != 2*2*(1000+64) {
+	if r := timeline.Of(&tab.Units[u]); r.Forward != 0 || r.HeadPeak != 2*2*(1000+64) {
 		t.Errorf("%+v", r)
 	}
 }

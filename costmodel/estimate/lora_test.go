@@ -40,7 +40,7 @@ func frozenSums(table *costmodel.Table) (params, states, grads int64) {
 	for i := range table.Units {
 		u := &table.Units[i]
 		params, states, grads = params+u.Params, states+u.OptimizerState, grads+u.HeldGrads
-		for _, s := range u.Steps {
+		for _, s := range u.Layers {
 			grads += s.Grads
 		}
 	}
@@ -83,7 +83,7 @@ func TestFirstAdapter(t *testing.T) {
 		t.Errorf("the first block keeps %d bytes, the second %d", timeline.Of(&got.Units[1]).Saved, timeline.Of(&got.Units[2]).Saved)
 	}
 	w.Recompute = costmodel.RecomputeFull
-	if got := tableOf(t, mixtral, w); got.Units[1].Steps[0].Saved == 0 {
+	if got := tableOf(t, mixtral, w); got.Units[1].Layers[0].Saved == 0 {
 		t.Error("a recomputed first block makes no gradient for its input")
 	}
 }
@@ -127,8 +127,8 @@ func TestEightBitKeepsInputs(t *testing.T) {
 	table := tableOf(t, llama2, w)
 	const tokens = 4 * 64
 	var kept int64
-	for _, s := range table.Units[5].Steps {
-		kept += s.Kept
+	for _, s := range table.Units[5].Layers {
+		kept += s.RecomputeKept
 	}
 	if want := int64(tokens * 4 * (3*4096 + 11008)); kept != want { // fp32: norms' outputs, attention's, the product
 		t.Errorf("a block keeps %d bytes, want %d", kept, want)

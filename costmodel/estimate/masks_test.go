@@ -39,7 +39,7 @@ func TestMasksHeld(t *testing.T) {
 			t.Fatal(err)
 		}
 		indices := 8 * b * w.Seq
-		if got := table.Units[0].Steps[0].Saved - indices; got != c.want {
+		if got := table.Units[0].Layers[0].Saved - indices; got != c.want {
 			t.Errorf("%s: %d B of masks are held, want %d", c.name, got, c.want)
 		}
 	}

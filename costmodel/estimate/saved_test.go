@@ -36,7 +36,7 @@ func TestSavedIsNoDebt(t *testing.T) {
 			}
 			tables++
 			for u := range table.Units {
-				for _, s := range table.Units[u].Steps {
+				for _, s := range table.Units[u].Layers {
 					if s.Saved < 0 {
 						t.Errorf("%s, %+v: %s saves %d bytes", entry.Name(), w, s.Layer, s.Saved)
 					}

@@ -32,7 +32,7 @@ func NewChain(units []costmodel.Unit) *Chain {
 		s := Of(&units[i])
 		c.sums[i+1] = c.sums[i].plus(&s)
 		forward[i], backward[n-1-i] = s.folds()
-		late[i], last[i] = s.Late, s.Last
+		late[i], last[i] = s.HeadPeak, s.LastBackward
 	}
 	c.forward, c.backward = newFolds(forward), newFolds(backward)
 	c.late, c.last = unlessZero(late), unlessZero(last)
@@ -44,8 +44,8 @@ func (s sums) plus(unit *Summary) sums {
 	s.saved += unit.Saved
 	s.grads += unit.Grads
 	s.step += unit.StepTransient
-	s.held += unit.Held
-	s.grown += unit.Grown
+	s.held += unit.UntilBodyEnd
+	s.grown += unit.CacheGrowth
 	if unit.Products {
 		s.products++
 	}
@@ -65,11 +65,11 @@ func (c *Chain) Summary(a, b int) Summary {
 		Grads:         end.grads - before.grads,
 		Forward:       c.forward.of(a, b),
 		Backward:      saved + c.backward.of(n-b, n-a),
-		Last:          c.last.max(a, b),
+		LastBackward:  c.last.max(a, b),
 		StepTransient: end.step - before.step,
-		Held:          end.held - before.held,
-		Grown:         end.grown - before.grown,
-		Late:          c.late.max(a, b),
+		UntilBodyEnd:  end.held - before.held,
+		CacheGrowth:   end.grown - before.grown,
+		HeadPeak:      c.late.max(a, b),
 		Products:      end.products > before.products,
 	}
 }

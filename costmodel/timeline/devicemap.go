@@ -112,8 +112,8 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 			forms[last][dropped] = newClosed(deviceFigures, func(value []int64) Producer {
 				held := Summary{
 					Static: value[ofThroughout], Saved: value[ofSaved], Grads: value[ofGrads],
-					Forward: value[ofForward], Backward: value[ofBackward], Last: value[ofLast],
-					StepTransient: value[ofStep], Grown: value[ofComplete] - value[ofSaved], Late: value[ofLate],
+					Forward: value[ofForward], Backward: value[ofBackward], LastBackward: value[ofLast],
+					StepTransient: value[ofStep], CacheGrowth: value[ofComplete] - value[ofSaved], HeadPeak: value[ofLate],
 				}
 				resident.Output = value[ofOutput]
 				return func(emit func(Event)) { deviceMap(costmodel.Train, &held, &resident, emit) }
@@ -133,7 +133,7 @@ func (s Summary) Peak(resident Resident) int64 {
 	form := &deviceClosed()[index(resident.LastGradients)][index(resident.OutputDropped)]
 	return form.peak([]int64{
 		ofThroughout: throughout, ofSaved: s.Saved, ofGrads: s.Grads, ofForward: s.Forward, ofBackward: s.Backward,
-		ofLast: s.Last, ofStep: s.StepTransient, ofComplete: s.Saved + s.Grown, ofLate: s.Late, ofOutput: resident.Output,
+		ofLast: s.LastBackward, ofStep: s.StepTransient, ofComplete: s.Saved + s.CacheGrowth, ofLate: s.HeadPeak, ofOutput: resident.Output,
 	})
 }
 

@@ -78,7 +78,7 @@ func (s *shardedStep) forward() {
 		// What it hands to the next unit, where no unit's figures hold it
 		// already.
 		s.stream = 0
-		if unit.Handed == 0 {
+		if unit.CheckpointedOutput == 0 {
 			s.stream = unit.Output
 		}
 	}
@@ -109,7 +109,7 @@ func (s *shardedStep) gather(group *costmodel.Group) {
 // leave frees a group's whole parameters after its forward; the root's stay
 // (_fsdp_state.py _lazy_init: post_forward_mesh_info is None).
 func (s *shardedStep) leave(group *costmodel.Group) {
-	if group != nil && !group.Kept {
+	if group != nil && !group.StaysGathered {
 		s.comm(-group.Gathered)
 	}
 }
@@ -173,7 +173,7 @@ func (s *shardedStep) order() []*costmodel.Group {
 // prefetch issues the all-gather of the next group in backward's order, of
 // which the rest is returned.
 func (s *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
-	if len(next) > 0 && !next[0].Kept {
+	if len(next) > 0 && !next[0].StaysGathered {
 		s.gather(next[0])
 		s.buffer = next[0].Buffer
 	}
@@ -183,7 +183,7 @@ func (s *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 // arrive is a group's pre_backward: its parameters are copied out of the
 // prefetched buffer, which is freed, and the group before it is prefetched.
 func (s *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
-	if !group.Kept {
+	if !group.StaysGathered {
 		s.comm(group.Gathered)
 		s.at(gathering, group)
 		s.comm(-s.buffer)

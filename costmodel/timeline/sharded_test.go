@@ -11,7 +11,7 @@ import (
 // alive at each moment of a step, added up by hand, is in TestSharded.
 func twoBlocks() *costmodel.Table {
 	block := func(name string) costmodel.Unit {
-		return costmodel.Unit{Name: name, Params: 20, OptimizerState: 40, Output: 2, Steps: []costmodel.Step{
+		return costmodel.Unit{Name: name, Params: 20, OptimizerState: 40, Output: 2, Layers: []costmodel.LayerMemory{
 			{Layer: name, Saved: 30, Forward: 35, Backward: 12, BackwardGrads: 8, Grads: 8},
 		}}
 	}
@@ -21,12 +21,12 @@ func twoBlocks() *costmodel.Table {
 	return &costmodel.Table{
 		Workload: costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, MicroBatches: 1},
 		Units: []costmodel.Unit{
-			{Name: "embed", Params: 10, Output: 2, Steps: []costmodel.Step{{Layer: "embed", Saved: 1, Forward: 3, Backward: 5, BackwardGrads: 4, Grads: 4}}},
+			{Name: "embed", Params: 10, Output: 2, Layers: []costmodel.LayerMemory{{Layer: "embed", Saved: 1, Forward: 3, Backward: 5, BackwardGrads: 4, Grads: 4}}},
 			block("h.0"), block("h.1"),
-			{Name: "head", Params: 10, Output: 99, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 70, Backward: 45, BackwardGrads: 4, Grads: 4, Loss: true}}},
+			{Name: "head", Params: 10, Output: 99, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 70, Backward: 45, BackwardGrads: 4, Grads: 4, Loss: true}}},
 		},
 		Groups: []costmodel.Group{
-			{Name: "root", Units: []int{0, 3}, Root: true, Kept: true, Gathered: 100, Buffer: 100, CopyIn: 25, Reduce: 200, Reduced: 50, LastGrad: 4},
+			{Name: "root", Units: []int{0, 3}, Root: true, StaysGathered: true, Gathered: 100, Buffer: 100, CopyIn: 25, Reduce: 200, Reduced: 50, LastGrad: 4},
 			gathered("h.0", 1), gathered("h.1", 2),
 		},
 	}
@@ -51,12 +51,12 @@ func TestSharded(t *testing.T) {
 		{"a step", func(*costmodel.Table) {}, 458, "gather of h.0"},
 		{"inference", func(t *costmodel.Table) { t.Workload.Mode = costmodel.Infer }, 412, "loss forward"},
 		{"weights alone", func(t *costmodel.Table) { t.Workload.Mode = costmodel.Load }, 140, "weights"},
-		{"a large loss", func(t *costmodel.Table) { t.Units[3].Steps[0].Backward += 100 }, 537, "loss backward"},
+		{"a large loss", func(t *costmodel.Table) { t.Units[3].Layers[0].Backward += 100 }, 537, "loss backward"},
 		{"large casts", func(t *costmodel.Table) { t.Groups[1].CopyIn, t.Groups[2].CopyIn = 200, 200 }, 592, "gather of h.1"},
 		{"a large root", func(t *costmodel.Table) { t.Groups[0].Reduce += 100 }, 534, "reduce-scatter of root"},
 		{"a large step", func(t *costmodel.Table) { t.Units[0].StepTransient = 300 }, 140 + 90 + 300, "optimizer step"},
 		{"reduction of h.1", func(t *costmodel.Table) { t.Groups[2].LastGrad, t.Groups[2].Reduced = 8, 70 }, 458 + 50, "gather of h.0"},
-		{"blocks stay gathered", func(t *costmodel.Table) { t.Groups[1].Kept, t.Groups[2].Kept = true, true }, 412 + 80, "loss forward"},
+		{"blocks stay gathered", func(t *costmodel.Table) { t.Groups[1].StaysGathered, t.Groups[2].StaysGathered = true, true }, 412 + 80, "loss forward"},
 		// The sharded gradients of the first micro-batch, 90, are there throughout.
 		{"accumulation", func(t *costmodel.Table) { t.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},
 		{"accumulation, all-reduce", func(t *costmodel.Table) {
@@ -64,7 +64,7 @@ func TestSharded(t *testing.T) {
 		}, 458 + 90, "gather of h.0"},
 		{"nothing trained in a block", func(t *costmodel.Table) {
 			t.Groups[2].Reduce, t.Groups[2].Reduced, t.Groups[2].LastGrad = 0, 0, 0
-			t.Units[2].Steps[0].Grads, t.Units[2].Steps[0].BackwardGrads = 0, 0
+			t.Units[2].Layers[0].Grads, t.Units[2].Layers[0].BackwardGrads = 0, 0
 		}, 437, "loss backward"},
 	} {
 		table := twoBlocks()
@@ -95,8 +95,8 @@ func replica(t *testing.T, table *costmodel.Table) timeline.Peak {
 func TestShardedRecompute(t *testing.T) {
 	table := twoBlocks()
 	for _, u := range []int{1, 2} {
-		table.Units[u].Recompute, table.Units[u-1].Handed = true, 2
-		table.Units[u].Steps[0].Forward = 500
+		table.Units[u].Recompute, table.Units[u-1].CheckpointedOutput = true, 2
+		table.Units[u].Layers[0].Forward = 500
 	}
 	// In h.0: the root's and its own parameters, the reduction of h.1 and its
 	// sharded gradients, the head's gradient, the embedding's indices, and the

@@ -12,23 +12,23 @@ import (
 // backward_one_chunk), and the output's gradient comes in a buffer.
 func staged(t *costmodel.Table, u int, received, sent bool) costmodel.Unit {
 	unit := t.Units[u]
-	if !received && !sent || len(unit.Steps) == 0 {
+	if !received && !sent || len(unit.Layers) == 0 {
 		return unit
 	}
-	unit.Steps = slices.Clone(unit.Steps)
+	unit.Layers = slices.Clone(unit.Layers)
 	if received {
 		in := t.Units[u-1].Output
-		unit.Steps[0].Saved -= unit.Entry
-		for i := range unit.Steps {
-			s := &unit.Steps[i]
-			s.Forward, s.Late = max(s.Forward-in, s.Saved), max(s.Late-in, 0)
+		unit.Layers[0].Saved -= unit.Entry
+		for i := range unit.Layers {
+			s := &unit.Layers[i]
+			s.Forward, s.HeadPeak = max(s.Forward-in, s.Saved), max(s.HeadPeak-in, 0)
 		}
 	}
 	if sent {
-		unit.Handed = 0
-		for i := max(0, len(unit.Steps)-unit.Tail); i < len(unit.Steps); i++ {
-			s := &unit.Steps[i]
-			s.Again = max(s.Again-unit.Output, -s.Saved)
+		unit.CheckpointedOutput = 0
+		for i := max(0, len(unit.Layers)-unit.Tail); i < len(unit.Layers); i++ {
+			s := &unit.Layers[i]
+			s.AccumPeak = max(s.AccumPeak-unit.Output, -s.Saved)
 			s.Backward = max(s.Backward-unit.Output, s.BackwardGrads-s.Saved, s.Grads-s.Saved)
 		}
 	}
@@ -39,10 +39,10 @@ func staged(t *costmodel.Table, u int, received, sent bool) costmodel.Unit {
 // micro-batches before.
 func accumulating(u *costmodel.Unit) costmodel.Unit {
 	out := *u
-	out.Steps = slices.Clone(u.Steps)
-	for i := range out.Steps {
-		s := &out.Steps[i]
-		s.Backward, s.BackwardGrads, s.Grads = s.Again, 0, 0
+	out.Layers = slices.Clone(u.Layers)
+	for i := range out.Layers {
+		s := &out.Layers[i]
+		s.Backward, s.BackwardGrads, s.Grads = s.AccumPeak, 0, 0
 	}
 	return out
 }

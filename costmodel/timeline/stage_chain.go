@@ -159,7 +159,7 @@ func (r *rankSum) add(s *span) {
 	r.ends = r.ends || s.ends
 	of := [chunkFigures]int64{
 		chunkSaved: s.first.Saved, chunkGrads: s.first.Grads, chunkForward: s.first.Forward, chunkBackward: s.first.Backward,
-		chunkAgain: s.again.Backward, chunkLate: s.first.Late, chunkStep: s.first.StepTransient,
+		chunkAgain: s.again.Backward, chunkLate: s.first.HeadPeak, chunkStep: s.first.StepTransient,
 		chunkIn: s.in, chunkOut: s.out, chunkOwn: s.own, chunkLogits: s.logits, chunkRotary: s.rotary,
 	}
 	r.value = append(r.value, of[:]...)
@@ -195,7 +195,7 @@ func rankClosed(mode costmodel.Mode, at ranked) *closed {
 			of := value[1+i*chunkFigures:]
 			first := Summary{
 				Saved: of[chunkSaved], Grads: of[chunkGrads], Forward: of[chunkForward], Backward: of[chunkBackward],
-				Late: of[chunkLate], StepTransient: of[chunkStep],
+				HeadPeak: of[chunkLate], StepTransient: of[chunkStep],
 			}
 			if i == 0 {
 				first.Static = value[0]

@@ -20,24 +20,24 @@ func randomStages(rng *rand.Rand, n int, mode costmodel.Mode) *costmodel.Table {
 			Products: rng.IntN(3) > 0, Recompute: mode == costmodel.Train && rng.IntN(3) == 0, Tail: rng.IntN(3),
 		}
 		if rng.IntN(2) == 0 {
-			u.Handed = u.Output
+			u.CheckpointedOutput = u.Output
 		}
 		for range 1 + rng.IntN(4) {
-			s := costmodel.Step{Forward: size(900), Late: size(2) * size(500)}
+			s := costmodel.LayerMemory{Forward: size(900), HeadPeak: size(2) * size(500)}
 			if mode == costmodel.Train {
-				s.Saved, s.Grads, s.Late = size(700), size(500), 0
+				s.Saved, s.Grads, s.HeadPeak = size(700), size(500), 0
 				s.Forward += s.Saved
 				s.Backward = s.Grads + size(900)
 				s.BackwardGrads = s.Grads
-				s.Again = s.Backward - size(1+s.Grads)
-				s.Kept = size(2) * size(1+s.Saved)
+				s.AccumPeak = s.Backward - size(1+s.Grads)
+				s.RecomputeKept = size(2) * size(1+s.Saved)
 			}
-			u.Steps = append(u.Steps, s)
+			u.Layers = append(u.Layers, s)
 		}
 		if mode == costmodel.Train {
-			u.Entry, u.Cached = size(1+u.Steps[0].Saved), size(2)*size(600)
+			u.Entry, u.AutocastCopies = size(1+u.Layers[0].Saved), size(2)*size(600)
 		} else {
-			u.Handed = 0
+			u.CheckpointedOutput = 0
 		}
 		t.Units = append(t.Units, u)
 	}

@@ -36,8 +36,8 @@ func (s units) totals() totals {
 	for _, unit := range s {
 		sum.step += unit.StepTransient
 		sum.products = sum.products || unit.Products
-		for i := range unit.Steps {
-			sum.grads += unit.Steps[i].Grads
+		for i := range unit.Layers {
+			sum.grads += unit.Layers[i].Grads
 		}
 	}
 	return sum
@@ -61,20 +61,20 @@ func (s units) forward(emit func(Event)) {
 		} else {
 			forwardToSave(unit, emit)
 		}
-		emit(Event{Change: activations(unit.Handed + unit.Cached), What: "forward of ", Layer: unit.Name})
+		emit(Event{Change: activations(unit.CheckpointedOutput + unit.AutocastCopies), What: "forward of ", Layer: unit.Name})
 	}
 }
 
 func forwardToSave(unit *costmodel.Unit, emit func(Event)) {
-	for i := range unit.Steps {
-		step := &unit.Steps[i]
+	for i := range unit.Layers {
+		step := &unit.Layers[i]
 		what, layer := "forward of ", step.Layer
 		if step.Loss {
 			what, layer = "loss forward", ""
 		}
 		// Forward counts the cache, which stays.
 		emit(Event{Change: costmodel.Memory{KVCache: step.KV}, Over: activations(step.Forward - step.KV), What: what, Layer: layer})
-		emit(Event{Change: activations(step.Saved + step.Held)})
+		emit(Event{Change: activations(step.Saved + step.UntilBodyEnd)})
 	}
 }
 
@@ -82,21 +82,21 @@ func forwardToSave(unit *costmodel.Unit, emit func(Event)) {
 // save is gone when it ends.
 func forwardToKeep(unit *costmodel.Unit, emit func(Event)) {
 	var saved, kept int64
-	for i := range unit.Steps {
-		step := &unit.Steps[i]
+	for i := range unit.Layers {
+		step := &unit.Layers[i]
 		emit(Event{Over: activations(saved + step.Forward), What: "forward of ", Layer: step.Layer})
 		saved += step.Saved
-		kept += step.Kept
+		kept += step.RecomputeKept
 	}
 	emit(Event{Change: activations(kept)})
 }
 
 func (s units) bodyEnd(emit func(Event)) {
 	for _, unit := range s {
-		end := costmodel.Memory{Activations: -unit.Cached}
-		for i := range unit.Steps {
-			end.Activations -= unit.Steps[i].Held
-			end.KVCache += unit.Steps[i].Grown
+		end := costmodel.Memory{Activations: -unit.AutocastCopies}
+		for i := range unit.Layers {
+			end.Activations -= unit.Layers[i].UntilBodyEnd
+			end.KVCache += unit.Layers[i].CacheGrowth
 		}
 		emit(Event{Change: end})
 	}
@@ -106,8 +106,8 @@ func (s units) bodyEnd(emit func(Event)) {
 // then the last token, through every layer.
 func (s units) grows() bool {
 	for _, unit := range s {
-		for i := range unit.Steps {
-			if unit.Steps[i].Grown != 0 {
+		for i := range unit.Layers {
+			if unit.Layers[i].CacheGrowth != 0 {
 				return true
 			}
 		}
@@ -123,9 +123,9 @@ func (s units) headOf(grown bool, emit func(Event)) {
 		what = "last token in "
 	}
 	for _, unit := range s {
-		for i := range unit.Steps {
-			if step := &unit.Steps[i]; step.Late != 0 {
-				emit(Event{Over: activations(step.Late), What: what, Layer: step.Layer})
+		for i := range unit.Layers {
+			if step := &unit.Layers[i]; step.HeadPeak != 0 {
+				emit(Event{Over: activations(step.HeadPeak), What: what, Layer: step.Layer})
 			}
 		}
 	}
@@ -133,9 +133,9 @@ func (s units) headOf(grown bool, emit func(Event)) {
 
 func (s units) infer(emit func(Event)) {
 	for _, unit := range s {
-		for i := range unit.Steps {
-			step := &unit.Steps[i]
-			emit(Event{Over: activations(max(step.Forward, step.Late)), What: "forward of ", Layer: step.Layer})
+		for i := range unit.Layers {
+			step := &unit.Layers[i]
+			emit(Event{Over: activations(max(step.Forward, step.HeadPeak)), What: "forward of ", Layer: step.Layer})
 		}
 	}
 }
@@ -147,21 +147,21 @@ func (s units) backward(emit func(Event)) {
 }
 
 func backward(unit *costmodel.Unit, emit func(Event)) {
-	if unit.Handed > 0 {
+	if unit.CheckpointedOutput > 0 {
 		// What it handed on stays until the next unit's backward is done.
 		emit(Event{What: "backward of ", Layer: unit.Name})
-		emit(Event{Change: activations(-unit.Handed)})
+		emit(Event{Change: activations(-unit.CheckpointedOutput)})
 	}
 	if unit.Recompute {
-		for i := range unit.Steps {
-			step := &unit.Steps[i]
+		for i := range unit.Layers {
+			step := &unit.Layers[i]
 			// Forward counts what was kept.
-			emit(Event{Change: activations(-step.Kept), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
+			emit(Event{Change: activations(-step.RecomputeKept), Over: activations(step.Forward), What: "recompute of ", Layer: step.Layer})
 			emit(Event{Change: activations(step.Saved)})
 		}
 	}
-	for i := len(unit.Steps) - 1; i >= 0; i-- {
-		step := &unit.Steps[i]
+	for i := len(unit.Layers) - 1; i >= 0; i-- {
+		step := &unit.Layers[i]
 		what, layer := "backward of ", step.Layer
 		if step.Loss {
 			what, layer = "loss backward", ""
@@ -174,6 +174,6 @@ func backward(unit *costmodel.Unit, emit func(Event)) {
 
 func (s units) last(emit func(Event)) {
 	for _, unit := range s {
-		emit(Event{Over: activations(unit.Last), What: "backward of ", Layer: unit.Name})
+		emit(Event{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
 	}
 }

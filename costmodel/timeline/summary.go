@@ -13,11 +13,11 @@ type Summary struct {
 	// Forward is the peak of forward, above Static; Backward that of backward,
 	// at whose start Saved is there.
 	Forward, Backward int64
-	Last              int64 // peak of a backward after all others, above Grads
+	LastBackward      int64 // peak of a backward after all others, above Grads
 	StepTransient     int64 // what the optimizer's step adds
-	Held              int64 // kept to the end of the model's body
-	Grown             int64 // what the KV cache gains after the prompt
-	Late              int64 // peak when all of Saved and Grown is there, above them
+	UntilBodyEnd      int64 // kept to the end of the model's body
+	CacheGrowth       int64 // what the KV cache gains after the prompt
+	HeadPeak          int64 // peak when all of Saved and Grown is there, above them
 	Products          bool  // anything in it runs matrix products
 }
 
@@ -29,23 +29,23 @@ func Of(unit *costmodel.Unit) Summary {
 		Static:        FoldOf(alone.static).Net,
 		Grads:         sum.grads,
 		Forward:       forward.Peak,
-		Last:          FoldOf(alone.last).Peak,
+		LastBackward:  FoldOf(alone.last).Peak,
 		StepTransient: sum.step,
-		Late:          FoldOf(alone.head).Peak,
+		HeadPeak:      FoldOf(alone.head).Peak,
 		Products:      sum.products,
 	}
-	for i := range unit.Steps {
-		out.Grown += unit.Steps[i].Grown
+	for i := range unit.Layers {
+		out.CacheGrowth += unit.Layers[i].CacheGrowth
 	}
-	out.Held = out.Grown - end.Net
-	out.Saved = forward.Net - out.Held
+	out.UntilBodyEnd = out.CacheGrowth - end.Net
+	out.Saved = forward.Net - out.UntilBodyEnd
 	out.Backward = out.Saved + FoldOf(alone.backward).Peak
 	return out
 }
 
 // folds are those of forward, and of backward from where that starts.
 func (s *Summary) folds() (forward, backward Fold) {
-	return Fold{s.Saved + s.Held, s.Forward}, Fold{s.Grads - s.Saved, s.Backward - s.Saved}
+	return Fold{s.Saved + s.UntilBodyEnd, s.Forward}, Fold{s.Grads - s.Saved, s.Backward - s.Saved}
 }
 
 // Join is s followed by next on the same device.
@@ -59,11 +59,11 @@ func (s Summary) Join(next Summary) Summary {
 		Grads:         s.Grads + next.Grads,
 		Forward:       forward.Join(nextForward).Peak,
 		Backward:      saved + nextBackward.Join(backward).Peak,
-		Last:          max(s.Last, next.Last),
+		LastBackward:  max(s.LastBackward, next.LastBackward),
 		StepTransient: s.StepTransient + next.StepTransient,
-		Held:          s.Held + next.Held,
-		Grown:         s.Grown + next.Grown,
-		Late:          max(s.Late, next.Late),
+		UntilBodyEnd:  s.UntilBodyEnd + next.UntilBodyEnd,
+		CacheGrowth:   s.CacheGrowth + next.CacheGrowth,
+		HeadPeak:      max(s.HeadPeak, next.HeadPeak),
 		Products:      s.Products || next.Products,
 	}
 }
@@ -76,11 +76,11 @@ func (s Summary) Least(other Summary) Summary {
 		Grads:         min(s.Grads, other.Grads),
 		Forward:       min(s.Forward, other.Forward),
 		Backward:      min(s.Backward, other.Backward),
-		Last:          min(s.Last, other.Last),
+		LastBackward:  min(s.LastBackward, other.LastBackward),
 		StepTransient: min(s.StepTransient, other.StepTransient),
-		Held:          min(s.Held, other.Held),
-		Grown:         min(s.Grown, other.Grown),
-		Late:          min(s.Late, other.Late),
+		UntilBodyEnd:  min(s.UntilBodyEnd, other.UntilBodyEnd),
+		CacheGrowth:   min(s.CacheGrowth, other.CacheGrowth),
+		HeadPeak:      min(s.HeadPeak, other.HeadPeak),
 		Products:      s.Products && other.Products,
 	}
 }
@@ -102,14 +102,14 @@ func (s *Summary) forward(emit func(Event)) {
 }
 
 func (s *Summary) bodyEnd(emit func(Event)) {
-	emit(Event{Change: activations(s.Grown - s.Held)})
+	emit(Event{Change: activations(s.CacheGrowth - s.UntilBodyEnd)})
 }
 
-func (s *Summary) head(emit func(Event)) { emit(Fold{0, s.Late}.event()) }
+func (s *Summary) head(emit func(Event)) { emit(Fold{0, s.HeadPeak}.event()) }
 
 func (s *Summary) infer(emit func(Event)) {
 	emit(Fold{0, s.Forward}.event())
-	emit(Fold{0, s.Late}.event())
+	emit(Fold{0, s.HeadPeak}.event())
 }
 
 func (s *Summary) backward(emit func(Event)) {
@@ -117,7 +117,7 @@ func (s *Summary) backward(emit func(Event)) {
 	emit(backward.event())
 }
 
-func (s *Summary) last(emit func(Event)) { emit(Fold{0, s.Last}.event()) }
+func (s *Summary) last(emit func(Event)) { emit(Fold{0, s.LastBackward}.event()) }
 
 // event stands for the whole sequence that was folded.
 func (f Fold) event() Event {

@@ -23,26 +23,26 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 		u.Params, u.Buffers, u.Padding = size(), size(), size()
 		u.Products = rng.IntN(2) == 0
 		for range rng.IntN(4) {
-			s := costmodel.Step{Layer: "l", Loss: rng.IntN(4) == 0}
+			s := costmodel.LayerMemory{Layer: "l", Loss: rng.IntN(4) == 0}
 			if mode == costmodel.Train {
 				s.Saved, s.Grads = size(), size()
 				s.Backward = max(0, s.Grads-s.Saved) + size()
 				s.BackwardGrads = rng.Int64N(s.Backward + 1)
 			} else {
-				s.KV, s.Grown, s.Held, s.Late = size(), size(), size(), 4*size()
+				s.KV, s.CacheGrowth, s.UntilBodyEnd, s.HeadPeak = size(), size(), size(), 4*size()
 			}
-			s.Forward = s.Saved + s.KV + s.Held + size()
-			u.Steps = append(u.Steps, s)
+			s.Forward = s.Saved + s.KV + s.UntilBodyEnd + size()
+			u.Layers = append(u.Layers, s)
 		}
 		if mode == costmodel.Train {
-			u.OptimizerState, u.HeldGrads, u.StepTransient, u.Last = size(), size(), size(), size()
+			u.OptimizerState, u.HeldGrads, u.StepTransient, u.LastBackward = size(), size(), size(), size()
 			if rng.IntN(2) == 0 {
 				u.Recompute = true
-				for j := range u.Steps {
-					u.Steps[j].Kept = rng.Int64N(u.Steps[j].Forward + 1)
+				for j := range u.Layers {
+					u.Layers[j].RecomputeKept = rng.Int64N(u.Layers[j].Forward + 1)
 				}
 			}
-			u.Handed, u.Cached = size(), size()
+			u.CheckpointedOutput, u.AutocastCopies = size(), size()
 		}
 	}
 	return units
@@ -123,8 +123,8 @@ func TestJoin(t *testing.T) {
 // TestWalkByHand is one step worked out on paper: weights 10 + 5, states 20,
 // gradients that stay from backward, and the loss behind two layers.
 func TestWalkByHand(t *testing.T) {
-	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Steps: []costmodel.Step{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
-	head := &costmodel.Unit{Params: 5, Steps: []costmodel.Step{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
+	block := &costmodel.Unit{Products: true, Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10}}}
+	head := &costmodel.Unit{Params: 5, Layers: []costmodel.LayerMemory{{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true}}}
 	got := timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block, head}, timeline.Resident{Workspace: 3, Output: 2}))
 	want := timeline.Peak{At: "loss backward", Memory: costmodel.Memory{Params: 15, OptimizerState: 20, Workspace: 3, Activations: 100 + 50 + 2 + 165, Grads: 5}}
 	if got != want {
@@ -132,19 +132,19 @@ func TestWalkByHand(t *testing.T) {
 	}
 	// Generation: weights 10, a body that holds 30 of the embedding, a cache of
 	// 50 that grows by 40 with 25 beside it in the last token; outputs of 9.
-	embed := &costmodel.Unit{Params: 10, Steps: []costmodel.Step{{Layer: "embed", Held: 30, Forward: 30}}}
+	embed := &costmodel.Unit{Params: 10, Layers: []costmodel.LayerMemory{{Layer: "embed", UntilBodyEnd: 30, Forward: 30}}}
 	for grown, want := range map[int64]timeline.Peak{
 		0:  {At: "forward of a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 50, Activations: 30 + 20}},
 		40: {At: "last token in a", Memory: costmodel.Memory{Params: 10, Workspace: 3, KVCache: 90, Activations: 25}},
 	} {
-		body := &costmodel.Unit{Products: true, Steps: []costmodel.Step{{Layer: "a", KV: 50, Grown: grown, Late: 25, Forward: 70}}}
+		body := &costmodel.Unit{Products: true, Layers: []costmodel.LayerMemory{{Layer: "a", KV: 50, CacheGrowth: grown, HeadPeak: 25, Forward: 70}}}
 		if got := timeline.Walk(timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{embed, body}, timeline.Resident{Workspace: 3, Output: 9})); got != want {
 			t.Errorf("grown by %d: %+v, want %+v", grown, got, want)
 		}
 	}
 	// Nothing but lookups: no workspace. Outputs of which the caller drops all
 	// but the loss are gone when the gradients come.
-	lookup := &costmodel.Unit{Params: 10, Padding: 2, Steps: []costmodel.Step{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
+	lookup := &costmodel.Unit{Params: 10, Padding: 2, Layers: []costmodel.LayerMemory{{Layer: "embed", Saved: 8, Forward: 8, Backward: 40, BackwardGrads: 40, Grads: 40}}}
 	got = timeline.Walk(timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{lookup}, timeline.Resident{Workspace: 3, Output: 20, OutputDropped: true}))
 	want = timeline.Peak{At: "backward of embed", Memory: costmodel.Memory{Params: 10, Workspace: 2, Activations: 8, Grads: 40}}
 	if got != want {
@@ -158,8 +158,8 @@ func TestWalkByHand(t *testing.T) {
 // TestStreamedLate: the parameters of a unit that left are on the device while
 // it runs, when caches are complete too; nothing of them stays.
 func TestStreamedLate(t *testing.T) {
-	u := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Steps: []costmodel.Step{
-		{Layer: "attention", Weights: 60, Forward: 70, KV: 50, Grown: 40, Late: 25},
+	u := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Layers: []costmodel.LayerMemory{
+		{Layer: "attention", Weights: 60, Forward: 70, KV: 50, CacheGrowth: 40, HeadPeak: 25},
 		{Layer: "mlp", Weights: 40, Forward: 30},
 	}}
 	s := u.Streamed()
@@ -176,10 +176,10 @@ func TestStreamedLate(t *testing.T) {
 	if got, want := peak(&s), int64(50+40+25+60); got != want {
 		t.Errorf("streamed %d B, want %d", got, want)
 	}
-	if s.Steps[1].Late != 0 || u.Steps[0].Late != 25 {
-		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Steps[1].Late, u.Steps[0].Late)
+	if s.Layers[1].HeadPeak != 0 || u.Layers[0].HeadPeak != 25 {
+		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Layers[1].HeadPeak, u.Layers[0].HeadPeak)
 	}
-	first := costmodel.Unit{Name: "first", Params: 100, Steps: []costmodel.Step{{Layer: "mlp", Weights: 100, Forward: 30}}}
+	first := costmodel.Unit{Name: "first", Params: 100, Layers: []costmodel.LayerMemory{{Layer: "mlp", Weights: 100, Forward: 30}}}
 	if out := first.Streamed(); peak(&out) != 30+100 {
 		t.Errorf("streamed, a unit whose forward takes 30 B and reads 100 holds %d B", peak(&out))
 	}

@@ -121,7 +121,7 @@ func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmode
 // endsModel reports that a device computes the loss or the logits.
 func endsModel(units []*costmodel.Unit) bool {
 	return slices.ContainsFunc(units, func(u *costmodel.Unit) bool {
-		return slices.ContainsFunc(u.Steps, func(s costmodel.Step) bool { return s.Loss || s.Late > 0 && s.KV == 0 })
+		return slices.ContainsFunc(u.Layers, func(s costmodel.LayerMemory) bool { return s.Loss || s.HeadPeak > 0 && s.KV == 0 })
 	})
 }
 

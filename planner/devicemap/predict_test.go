@@ -11,12 +11,12 @@ import (
 
 // The pool beyond the peak is another on the device that computes the loss or
 // the logits than on one that runs blocks only: here 50 % of it against 10 %.
-func endsTable(mode costmodel.Mode, steps ...costmodel.Step) *costmodel.Table {
+func endsTable(mode costmodel.Mode, steps ...costmodel.LayerMemory) *costmodel.Table {
 	t := &costmodel.Table{Workload: costmodel.Workload{Mode: mode, Strategy: costmodel.DeviceMap, MicroBatches: 1}}
 	t.Slack.Body, t.Slack.Head = [2]float64{0, .1}, [2]float64{0, .5}
 	for i := range steps {
 		steps[i].Layer = fmt.Sprint("u", i)
-		t.Units = append(t.Units, costmodel.Unit{Name: steps[i].Layer, Params: 1000, Steps: steps[i : i+1]})
+		t.Units = append(t.Units, costmodel.Unit{Name: steps[i].Layer, Params: 1000, Layers: steps[i : i+1]})
 	}
 	t.InputDevice = -1 // none holds the model's outputs, unless a test says so
 	return t
@@ -24,24 +24,24 @@ func endsTable(mode costmodel.Mode, steps ...costmodel.Step) *costmodel.Table {
 
 // TestEnds: which devices have the head's pool.
 func TestEnds(t *testing.T) {
-	attention := costmodel.Step{Forward: 20, KV: 20, Grown: 4, Late: 30} // complete caches, but no logits
-	head := costmodel.Step{Forward: 20, Late: 30}
-	loss := costmodel.Step{Forward: 20, Saved: 10, Backward: 10, Loss: true}
-	block := costmodel.Step{Forward: 20, Saved: 10, Backward: 10}
+	attention := costmodel.LayerMemory{Forward: 20, KV: 20, CacheGrowth: 4, HeadPeak: 30} // complete caches, but no logits
+	head := costmodel.LayerMemory{Forward: 20, HeadPeak: 30}
+	loss := costmodel.LayerMemory{Forward: 20, Saved: 10, Backward: 10, Loss: true}
+	block := costmodel.LayerMemory{Forward: 20, Saved: 10, Backward: 10}
 	for _, c := range []struct {
 		name  string
 		mode  costmodel.Mode
-		steps []costmodel.Step
+		steps []costmodel.LayerMemory
 		place devicemap.Map
 		input int // device of the outputs; −1 none
 		heads []bool
 	}{
-		{"logits in inference", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
-		{"the loss in training", costmodel.Train, []costmodel.Step{block, block, loss}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
-		{"a loss that is not last", costmodel.Train, []costmodel.Step{block, loss, block}, devicemap.Map{0, 1, 2}, -1, []bool{false, true, false}},
-		{"outputs come back to the input", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{0, 1, 2}, 0, []bool{true, false, true}},
-		{"outputs on a device that runs nothing", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{1, 1, 2}, 0, []bool{true, false, true}},
-		{"blocks beside the head", costmodel.Infer, []costmodel.Step{attention, attention, head}, devicemap.Map{1, 0, 0}, -1, []bool{true, false, false}},
+		{"logits in inference", costmodel.Infer, []costmodel.LayerMemory{attention, attention, head}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
+		{"the loss in training", costmodel.Train, []costmodel.LayerMemory{block, block, loss}, devicemap.Map{0, 1, 2}, -1, []bool{false, false, true}},
+		{"a loss that is not last", costmodel.Train, []costmodel.LayerMemory{block, loss, block}, devicemap.Map{0, 1, 2}, -1, []bool{false, true, false}},
+		{"outputs come back to the input", costmodel.Infer, []costmodel.LayerMemory{attention, attention, head}, devicemap.Map{0, 1, 2}, 0, []bool{true, false, true}},
+		{"outputs on a device that runs nothing", costmodel.Infer, []costmodel.LayerMemory{attention, attention, head}, devicemap.Map{1, 1, 2}, 0, []bool{true, false, true}},
+		{"blocks beside the head", costmodel.Infer, []costmodel.LayerMemory{attention, attention, head}, devicemap.Map{1, 0, 0}, -1, []bool{true, false, false}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			table := endsTable(c.mode, c.steps...)
@@ -69,14 +69,14 @@ func TestEnds(t *testing.T) {
 // last stage's, and the head's pool is on its device and no other, whatever
 // device the stages end on.
 func TestLastStage(t *testing.T) {
-	block := costmodel.Step{Forward: 20, Saved: 10, Backward: 10}
+	block := costmodel.LayerMemory{Forward: 20, Saved: 10, Backward: 10}
 	table := endsTable(costmodel.Train, block, block, block, block)
 	table.Workload.Strategy, table.Workload.Schedule = costmodel.Pipeline, costmodel.GPipe
-	behind := costmodel.Step{Layer: "behind", Forward: 500, Saved: 400, Backward: 10}
-	table.Units = append(table.Units, costmodel.Unit{Name: "behind", Steps: []costmodel.Step{behind}})
+	behind := costmodel.LayerMemory{Layer: "behind", Forward: 500, Saved: 400, Backward: 10}
+	table.Units = append(table.Units, costmodel.Unit{Name: "behind", Layers: []costmodel.LayerMemory{behind}})
 	between := behind // goes with the stage that follows it, whatever a map says
 	between.Layer, between.Saved, between.Forward = "between", 100, 200
-	table.Units = slices.Insert(table.Units, 2, costmodel.Unit{Name: "between", Steps: []costmodel.Step{between}})
+	table.Units = slices.Insert(table.Units, 2, costmodel.Unit{Name: "between", Layers: []costmodel.LayerMemory{between}})
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, 2)}
 	for _, last := range []devicemap.Device{0, 1} {
 		first := 1 - last

@@ -136,7 +136,7 @@ func TestTowersKeep(t *testing.T) {
 			for k, i := range g.Units[u].Exec {
 				_, pixels := g.Layers[i].Op.(modelgraph.Conv)
 				if g.Layers[i].Stream.Kind == modelgraph.Image && !pixels {
-					got += table.Units[u].Steps[k].Saved
+					got += table.Units[u].Layers[k].Saved
 				}
 			}
 		}

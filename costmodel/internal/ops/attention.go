@@ -73,9 +73,9 @@ func (c *Cost) copied(op modelgraph.Attention, g *geo, s *Shape) {
 // with k and v elements a token.
 func (c *Cost) cache(g geo, k, v int64, s *Shape) {
 	token := (k + v) * s.e()
-	c.Step.KV, c.Step.Grown = g.prompt*token, (g.cached-g.prompt)*token
+	c.Step.KV, c.Step.CacheGrowth = g.prompt*token, (g.cached-g.prompt)*token
 	if s.Cache > s.Length {
-		c.Step.Late = g.cached * max(k, v) * s.e()
+		c.Step.HeadPeak = g.cached * max(k, v) * s.e()
 	}
 }
 

@@ -62,7 +62,7 @@ func TestBound(t *testing.T) {
 		passed++
 		c := ops.Of(op, &s)
 		for name, v := range map[string]int64{
-			"saved": c.Step.Saved, "KV cache": c.Step.KV, "forward": c.Step.Forward, "held": c.Step.Held, "grown cache": c.Step.KV + c.Step.Grown, "late": c.Step.Late, "arguments": c.Arguments, "backward": c.Step.Backward,
+			"saved": c.Step.Saved, "KV cache": c.Step.KV, "forward": c.Step.Forward, "held": c.Step.UntilBodyEnd, "grown cache": c.Step.KV + c.Step.CacheGrowth, "late": c.Step.HeadPeak, "arguments": c.Arguments, "backward": c.Step.Backward,
 			"gradients": c.Step.Grads, "output": c.Output, "backward's gradients": c.Step.BackwardGrads,
 		} {
 			if v < 0 || float64(v) > most {
@@ -72,8 +72,8 @@ func TestBound(t *testing.T) {
 		switch {
 		case math.IsInf(c.FLOPs, 0) || c.FLOPs < 0:
 			t.Fatalf("%#v: %v FLOPs", op, c.FLOPs)
-		case c.Step.Forward < c.Step.Saved+c.Step.KV+c.Step.Held && c.Known:
-			t.Fatalf("%#v\n%+v\nforward's peak of %d is less than the %d it keeps", op, s, c.Step.Forward, c.Step.Saved+c.Step.KV+c.Step.Held)
+		case c.Step.Forward < c.Step.Saved+c.Step.KV+c.Step.UntilBodyEnd && c.Known:
+			t.Fatalf("%#v\n%+v\nforward's peak of %d is less than the %d it keeps", op, s, c.Step.Forward, c.Step.Saved+c.Step.KV+c.Step.UntilBodyEnd)
 		case c.Step.Saved+c.Step.Backward < c.Step.Grads:
 			t.Fatalf("%#v\n%+v\nbackward's peak of %d is less than the gradients of %d", op, s, c.Step.Saved+c.Step.Backward, c.Step.Grads)
 		}

@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // Cost is a layer's step with its FLOPs and the size of its output.
 type Cost struct {
-	Step   costmodel.Step
+	Step   costmodel.LayerMemory
 	FLOPs  float64 // of one forward
 	Output int64
 	// Casts are the 16-bit copies that autocast makes of the layer's weights.
@@ -33,7 +33,7 @@ type moment struct{ activations, grads, fresh int64 }
 // peak sets the step's backward to the largest of its moments.
 func (c *Cost) peak(moments ...moment) {
 	for _, m := range moments {
-		c.Step.Again = max(c.Step.Again, m.activations+m.fresh)
+		c.Step.AccumPeak = max(c.Step.AccumPeak, m.activations+m.fresh)
 		if t := m.activations + m.grads; t > c.Step.Backward {
 			c.Step.Backward, c.Step.BackwardGrads = t, m.grads
 		}

@@ -20,7 +20,7 @@ func embedding(op modelgraph.Embedding, s *Shape) Cost {
 	if s.Inputs {
 		// inputs_embeds, a variable of LlamaModel.forward and its like. The
 		// first block's input is the same tensor, and counts twice there.
-		c.Step.Held = out
+		c.Step.UntilBodyEnd = out
 	}
 	var sums int64
 	if n > 3072 {

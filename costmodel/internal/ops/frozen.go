@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // freeze makes the cost of a trained op that of a frozen one with adapters:
 // what is kept for gradients of weights alone goes.
 func (c *Cost) freeze(op modelgraph.Op, s *Shape) {
-	c.Step.Backward, c.Step.BackwardGrads, c.Step.Again = 0, 0, 0
+	c.Step.Backward, c.Step.BackwardGrads, c.Step.AccumPeak = 0, 0, 0
 	if !s.InputGrad && len(s.Adapters) == 0 {
 		if _, head := op.(modelgraph.Head); !head {
 			c.Step.Saved = 0 // no gradient comes as far as this

@@ -12,7 +12,7 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 	if !s.Train {
 		c.Step.Saved, c.Step.Backward, c.Step.BackwardGrads = 0, 0, 0
 		if _, ok := op.(modelgraph.Head); ok { // when the body has returned
-			c.Step.Forward, c.Step.Late = 0, c.Step.Forward
+			c.Step.Forward, c.Step.HeadPeak = 0, c.Step.Forward
 		}
 		c.Step.Forward = max(c.Step.Forward, c.Step.KV)
 		if work := s.quantInfer(op); work > 0 { // beside input, residual and normed input
@@ -22,7 +22,7 @@ func Of(op modelgraph.Op, s *Shape) Cost {
 		return c
 	}
 	c.Step.Forward -= c.Step.KV // training keeps no cache
-	c.Step.KV, c.Step.Grown, c.Step.Late, c.Step.Held, c.Arguments = 0, 0, 0, 0, 0
+	c.Step.KV, c.Step.CacheGrowth, c.Step.HeadPeak, c.Step.UntilBodyEnd, c.Arguments = 0, 0, 0, 0, 0
 	if s.Frozen {
 		c.freeze(op, s)
 		c.Casts = 0 // autocast caches copies of trained weights alone

@@ -74,7 +74,7 @@ func rotary(op modelgraph.Rotary, s *Shape) Cost {
 	c := Cost{Known: true, Output: 2 * element * size, FLOPs: 4 * float64(size)}
 	c.Step.Forward = (3*4 + 2*element) * size
 	if op.Packed || !s.RotaryCopies {
-		c.Step.Saved, c.Step.Held = c.Output, c.Output
+		c.Step.Saved, c.Step.UntilBodyEnd = c.Output, c.Output
 	}
 	return c
 }

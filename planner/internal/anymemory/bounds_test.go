@@ -30,10 +30,10 @@ func TestAnyBounds(t *testing.T) {
 			p.Costs.LastGradients = false
 			for u := range p.Costs.Units {
 				unit := &p.Costs.Units[u]
-				unit.OptimizerState, unit.StepTransient, unit.Last = 0, 0, 0
-				for s := range unit.Steps {
+				unit.OptimizerState, unit.StepTransient, unit.LastBackward = 0, 0, 0
+				for s := range unit.Layers {
 					cache := rng.Int64N(200)
-					unit.Steps[s] = costmodel.Step{Layer: unit.Steps[s].Layer, KV: cache, Grown: rng.Int64N(400), Late: 1 + rng.Int64N(100), Forward: cache + rng.Int64N(100)}
+					unit.Layers[s] = costmodel.LayerMemory{Layer: unit.Layers[s].Layer, KV: cache, CacheGrowth: rng.Int64N(400), HeadPeak: 1 + rng.Int64N(100), Forward: cache + rng.Int64N(100)}
 				}
 			}
 		}

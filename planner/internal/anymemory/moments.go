@@ -28,13 +28,13 @@ func (s *Scatter) Moments() []Moment {
 	}
 	// At the end of forward, saved activations and caches of all units.
 	out := s.charged("end of forward", true, func(_ int, r *timeline.Summary) holding {
-		v := base(r) + r.Saved + r.Grown
+		v := base(r) + r.Saved + r.CacheGrowth
 		return holding{v, v, 0}
 	})
-	if s.each(func(r *timeline.Summary) bool { return r.Forward >= r.Saved+r.Held }) {
+	if s.each(func(r *timeline.Summary) bool { return r.Forward >= r.Saved+r.UntilBodyEnd }) {
 		// In the last heavy unit's forward all before it is kept.
 		out = append(out, s.charged("forward", false, func(_ int, r *timeline.Summary) holding {
-			return holding{base(r) + r.Saved + r.Held, base(r), r.Forward - r.Saved - r.Held}
+			return holding{base(r) + r.Saved + r.UntilBodyEnd, base(r), r.Forward - r.Saved - r.UntilBodyEnd}
 		})...)
 	}
 	kept := !t.OutputsDropped

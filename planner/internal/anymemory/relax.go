@@ -80,9 +80,9 @@ func (s *Scatter) join(r *Scatter, at, end int, classOf []int) {
 func least(a, b timeline.Summary) timeline.Summary {
 	return timeline.Summary{
 		Static: min(a.Static, b.Static), Saved: min(a.Saved, b.Saved), Grads: min(a.Grads, b.Grads),
-		Forward: min(a.Forward, b.Forward), Backward: min(a.Backward, b.Backward), Last: min(a.Last, b.Last),
-		StepTransient: min(a.StepTransient, b.StepTransient), Held: min(a.Held, b.Held),
-		Grown: min(a.Grown, b.Grown), Late: min(a.Late, b.Late), Products: a.Products && b.Products,
+		Forward: min(a.Forward, b.Forward), Backward: min(a.Backward, b.Backward), LastBackward: min(a.LastBackward, b.LastBackward),
+		StepTransient: min(a.StepTransient, b.StepTransient), UntilBodyEnd: min(a.UntilBodyEnd, b.UntilBodyEnd),
+		CacheGrowth: min(a.CacheGrowth, b.CacheGrowth), HeadPeak: min(a.HeadPeak, b.HeadPeak), Products: a.Products && b.Products,
 	}
 }
 

@@ -37,7 +37,7 @@ func newLeaving(in *instance.Instance) (*leaving, error) {
 		set, k := sets[i].Units, key{alone: i}
 		for _, u := range set {
 			unit := &in.Costs.Units[u]
-			k.bytes += unit.Travels
+			k.bytes += unit.OffloadBytes
 			k.frees += unit.Params + unit.Padding
 		}
 		if k.frees == 0 {

@@ -38,7 +38,7 @@ func bareSaved(items *instance.Items, item int) int64 {
 	var n int64
 	for _, u := range items.Units(item) {
 		unit := &items.In.Costs.Units[u]
-		n += max(0, timeline.Of(unit).Saved-unit.Handed-unit.Entry)
+		n += max(0, timeline.Of(unit).Saved-unit.CheckpointedOutput-unit.Entry)
 	}
 	return n
 }

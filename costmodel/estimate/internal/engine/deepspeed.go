@@ -127,7 +127,7 @@ func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 		} else if sum.model.Workload.MicroBatches > 1 {
 			unit.HeldGrads += part
 		}
-		unit.Steps[k].Grads = part + grads.Waits
+		unit.Layers[k].Grads = part + grads.Waits
 	}
 }
 

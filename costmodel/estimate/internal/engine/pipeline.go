@@ -33,9 +33,9 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 			out.StatePadding = statePadding(model, exec)
 		}
 		for k, i := range exec {
-			step := &out.Steps[k]
+			step := &out.Layers[k]
 			step.Forward -= step.KV // a stage's forward keeps no cache
-			step.KV, step.Grown, step.Held = 0, 0, 0
+			step.KV, step.CacheGrowth, step.UntilBodyEnd = 0, 0, 0
 			if _, ok := model.Layers[i].Op.(modelgraph.Rotary); ok {
 				table.Pipe.Rotary += model.Layers[i].Cost.Output
 				step.Saved = 0

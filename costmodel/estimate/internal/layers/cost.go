@@ -29,7 +29,7 @@ func declared(cost *ops.Cost, figures *modelgraph.Declared, shape *ops.Shape) {
 		if shape.Train {
 			step.Saved = activations
 			step.Backward, step.BackwardGrads = work+shape.NewGrads, shape.NewGrads
-			step.Again = work + shape.NewGrads
+			step.AccumPeak = work + shape.NewGrads
 		}
 	}
 	if figures.ParamsBytes >= 0 {
@@ -39,7 +39,7 @@ func declared(cost *ops.Cost, figures *modelgraph.Declared, shape *ops.Shape) {
 		step.Grads = shape.NewGrads
 		if step.Backward < shape.NewGrads {
 			step.Backward, step.BackwardGrads = shape.NewGrads, shape.NewGrads
-			step.Again = shape.NewGrads
+			step.AccumPeak = shape.NewGrads
 		}
 	}
 	if figures.OutputBytes >= 0 {

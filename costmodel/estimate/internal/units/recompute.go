@@ -16,9 +16,9 @@ func (unit *adder) keepSelected() {
 	}
 	var selective ops.Selective
 	for k, i := range unit.Unit(unit.index) {
-		layer, step := &unit.Layers[i], &unit.out.Steps[k]
+		layer, step := &unit.Layers[i], &unit.out.Layers[k]
 		if layer.Runs {
-			step.Kept = min(selective.Kept(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
+			step.RecomputeKept = min(selective.Kept(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
 		}
 	}
 }
@@ -45,13 +45,13 @@ func (unit *adder) keepInputs() {
 	var all int64
 	for k, i := range unit.Unit(unit.index) {
 		if stays := unit.Layers[i].Cost.Stays; stays > 0 {
-			unit.out.Steps[k].Kept = stays
+			unit.out.Layers[k].RecomputeKept = stays
 			all += stays
 		}
 	}
-	for k := range unit.out.Steps {
-		step := &unit.out.Steps[k]
-		step.Forward, step.Backward, step.Again = step.Forward+all, step.Backward+all, step.Again+all
+	for k := range unit.out.Layers {
+		step := &unit.out.Layers[k]
+		step.Forward, step.Backward, step.AccumPeak = step.Forward+all, step.Backward+all, step.AccumPeak+all
 	}
 }
 

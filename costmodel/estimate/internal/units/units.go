@@ -51,20 +51,20 @@ func (unit *adder) add(states *matrixStates) {
 		out.Products = out.Products || layer.Runs && ops.Products(layer.Op)
 		arguments, casts = arguments+layer.Cost.Arguments, casts+layer.Cost.Casts
 		waiting = layer.Cost.Waiting // of the layer that runs last
-		out.Steps = append(out.Steps, step)
+		out.Layers = append(out.Layers, step)
 		out.FLOPs += layer.Cost.FLOPs
 		out.Output = layer.Cost.Output
 	}
-	if unit.Train && unit.Recomputes && len(out.Steps) > 1 {
+	if unit.Train && unit.Recomputes && len(out.Layers) > 1 {
 		out.Recompute = true
-		out.Cached = casts
+		out.AutocastCopies = casts
 		if waiting > 0 {
 			arguments += waiting // forward runs again beside it
 		}
 	}
 	out.Work = work(unit.Model, unit.index)
-	for k := range out.Steps {
-		out.Steps[k].Forward += arguments // copies that the hook made for the call
+	for k := range out.Layers {
+		out.Layers[k].Forward += arguments // copies that the hook made for the call
 	}
 	unit.embedsLast()
 	unit.keepSelected()
@@ -78,7 +78,7 @@ func (unit *adder) stores(layer *layers.Layer) int64 {
 	out.Params += layer.Held.Bytes()
 	out.Buffers += layer.BufferBytes()
 	weights := layer.Held.ReadBytes()
-	out.Travels += weights
+	out.OffloadBytes += weights
 	if layer.Declared != nil {
 		out.Origin = costmodel.Declared
 	}
@@ -87,7 +87,7 @@ func (unit *adder) stores(layer *layers.Layer) int64 {
 
 // trains adds what the optimizer has of a layer to its unit, and is the
 // layer's step with the gradients that it leaves.
-func (unit *adder) trains(layer *layers.Layer, states *matrixStates) costmodel.Step {
+func (unit *adder) trains(layer *layers.Layer, states *matrixStates) costmodel.LayerMemory {
 	out, step := &unit.out, layer.Cost.Step
 	state, transient := layer.Held.States()
 	out.OptimizerState += state
@@ -106,9 +106,9 @@ func (unit *adder) trains(layer *layers.Layer, states *matrixStates) costmodel.S
 // accumulating is a step when its parameters have gradients already, from
 // micro-batches before: the peak is in one of these, as all gradients exist
 // throughout it. waits is a tied parameter's new gradient, kept for the others.
-func accumulating(step costmodel.Step, waits int64) costmodel.Step {
+func accumulating(step costmodel.LayerMemory, waits int64) costmodel.LayerMemory {
 	step.Grads = waits
-	step.Backward = step.Again
+	step.Backward = step.AccumPeak
 	step.BackwardGrads = 0
 	return step
 }
@@ -128,9 +128,9 @@ func (unit *adder) embedsLast() {
 	for k, i := range unit.Unit(unit.index) {
 		layer := &unit.Layers[i]
 		if _, ok := layer.Op.(modelgraph.Embedding); ok && layer.Stream.Kind == modelgraph.Text {
-			out.Last = max(out.Last, out.Steps[k].Backward-out.Steps[k].Grads)
+			out.LastBackward = max(out.LastBackward, out.Layers[k].Backward-out.Layers[k].Grads)
 			if !unit.Rules.Compute.Mixed() {
-				out.Last = max(out.Last, 2*layer.Grads.Second)
+				out.LastBackward = max(out.LastBackward, 2*layer.Grads.Second)
 			}
 		}
 	}
@@ -147,7 +147,7 @@ func handOver(model *layers.Model, units []costmodel.Unit) {
 		}
 		if from := model.Reads(unit); from >= 0 {
 			maker := &units[model.Layers[from].UnitIndex()]
-			maker.Handed = max(maker.Handed, model.Layers[from].Cost.Output)
+			maker.CheckpointedOutput = max(maker.CheckpointedOutput, model.Layers[from].Cost.Output)
 		}
 	}
 }

@@ -1,24 +1,24 @@
 package costmodel
 
-// Step is what running one layer does to the memory of its device. All
+// LayerMemory is what running one layer does to the memory of its device. All
 // figures are bytes for one micro-batch.
-type Step struct {
+type LayerMemory struct {
 	Layer string
 	// Saved is kept from the layer's forward to its backward.
 	Saved int64
-	// Kept is what of it, or of its transients, stays where the unit is
-	// recomputed (selective), until the layer runs again.
-	Kept int64
-	// KV is kept from its forward to the end of the step; Grown is what the
-	// cache gains while tokens are generated after the prompt, negative where a
-	// window drops some.
-	KV, Grown int64
-	// Held is kept from its forward to the end of the model's body, in
+	// RecomputeKept is what of it, or of its transients, stays where the unit
+	// is recomputed (selective), until the layer runs again.
+	RecomputeKept int64
+	// KV is kept from its forward to the end of the step; CacheGrowth is what
+	// the cache gains while tokens are generated after the prompt, negative
+	// where a window drops some.
+	KV, CacheGrowth int64
+	// UntilBodyEnd is kept from its forward to the end of the model's body, in
 	// inference; the head runs without it.
-	Held int64
-	// Late is the most alive at once when every cache is complete, above
+	UntilBodyEnd int64
+	// HeadPeak is the most alive at once when every cache is complete, above
 	// that: in the head's forward and in the last token's, in inference.
-	Late int64
+	HeadPeak int64
 	// Forward is the most alive at once during the layer's forward, above
 	// what was there before; its own Saved and KV are in it.
 	Forward int64
@@ -27,10 +27,10 @@ type Step struct {
 	// before; BackwardGrads of it are the layer's own new gradients. With
 	// Saved it is at least Grads.
 	Backward, BackwardGrads int64
-	// Again is the most alive at once during a backward when the layer's
+	// AccumPeak is the most alive at once during a backward when the layer's
 	// parameters have gradients already, above the same: what is new is added
 	// to them and dropped, matrix by matrix.
-	Again int64
+	AccumPeak int64
 	// Grads are the gradients that its backward leaves.
 	Grads int64
 	// Weights are the parameters that its forward reads, tied ones too: what
@@ -55,33 +55,33 @@ type Unit struct {
 	// StatePadding is the same of its gradients and optimizer states on a
 	// pipeline's rank without the loss, whose logits leave larger blocks.
 	StatePadding int64
-	// Travels is what is copied to the device for one forward of the unit
+	// OffloadBytes is what is copied to the device for one forward of the unit
 	// where it is offloaded: the parameters of all its layers, tied ones too.
-	Travels int64
+	OffloadBytes int64
 	// HeldGrads are gradients that stay from one micro-batch to the next
 	// (gradient accumulation): alive throughout.
 	HeldGrads int64
-	// Last is what the unit's backward takes where it runs after that of every
-	// other unit, above all gradients.
-	Last int64
+	// LastBackward is what the unit's backward takes where it runs after that
+	// of every other unit, above all gradients.
+	LastBackward int64
 	// StepTransient is what the optimizer's step adds for the unit.
 	StepTransient int64
-	// Steps are the layers in the order they run.
-	Steps []Step
-	// Recompute: forward keeps nothing of the steps but what is Kept, backward
+	// Layers are the layers in the order they run.
+	Layers []LayerMemory
+	// Recompute: forward keeps nothing of the layers but RecomputeKept, backward
 	// runs them again.
 	Recompute bool
-	// Handed is the unit's output where the next unit is recomputed from it:
-	// it stays on this device until that one's backward is done.
-	Handed int64
-	// Cached are autocast's 16-bit copies of a recomputed unit's weights: its
-	// cache keeps them to the end of forward (autocast_mode.cpp, cached_cast;
-	// cleared where the autocast region ends).
-	Cached int64
+	// CheckpointedOutput is the unit's output where the next unit is recomputed
+	// from it: it stays on this device until that one's backward is done.
+	CheckpointedOutput int64
+	// AutocastCopies are autocast's 16-bit copies of a recomputed unit's
+	// weights: its cache keeps them to the end of forward (autocast_mode.cpp,
+	// cached_cast; cleared where the autocast region ends).
+	AutocastCopies int64
 	// Output is what crosses to the next unit.
 	Output int64
-	// Entry is the part of the first step's Saved that is the unit's input
-	// itself. Tail is the number of last steps through whose backward the
+	// Entry is the part of the first layer's Saved that is the unit's input
+	// itself. Tail is the number of last layers through whose backward the
 	// gradient of Output stays as it came.
 	Entry int64
 	Tail  int
