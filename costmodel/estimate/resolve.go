@@ -15,12 +15,6 @@ const defaultSeq = 2048
 // maxTokens bounds a workload so that no product of sizes overflows.
 const maxTokens = 1 << 32
 
-// refuse is the error that a field has a value which does not go with the rest
-// of the workload or with the model.
-func refuse(field string, value any, format string, args ...any) error {
-	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
-}
-
 // Resolve fills in what the workload leaves open for this model: lengths,
 // precision, and what follows from the strategy and its engine. Faults are
 // [*costmodel.FieldError].

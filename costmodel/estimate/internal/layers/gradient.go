@@ -2,12 +2,6 @@ package layers
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// Gradient is what a layer's backward makes: First gradients, and Second ones
-// for parameters that a later layer gave one already. Waits are those that
-// wait, in the engine's buffer before AccumulateGrad, for a tied parameter's
-// other gradients: negative where the last of these comes and they go.
-type Gradient struct{ First, Second, Waits int64 }
-
 // gradients shares out the gradient of each parameter: a tied one is made
 // first by the layer that runs last.
 func (model *Model) gradients() {

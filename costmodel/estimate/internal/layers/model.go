@@ -42,44 +42,32 @@ type Layer struct {
 	Cost  ops.Cost
 }
 
-// New works out every layer. Sizes that would overflow are a
-// [*costmodel.FieldError].
-func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
-	if rules.Untied {
-		graph = untied(graph)
-	}
-	model := &Model{
-		Graph: graph, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
-		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
-		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == costmodel.RecomputeSelective,
-		Optimizer:  optimizer.Rule{Kind: workload.Optimizer, EMA: workload.EMA},
-	}
-	if rules.Masters {
-		model.Optimizer.Average = rules.Compute.WeightBytes()
-	}
-	for i := range model.Layers {
-		layer := &model.Layers[i]
-		layer.Layer = &graph.Layers[i]
-		tokens, _ := workload.Tokens(layer.Stream)
-		layer.Runs = tokens > 0
-		model.parts(i)
-	}
-	if model.Train {
-		model.gradients()
-	}
-	if workload.Mode == costmodel.Load {
-		return model, nil // bounded by modelgraph.New
-	}
-	model.shapes()
-	if err := model.bound(); err != nil {
-		return nil, err
-	}
-	for i := range model.Layers {
-		model.Layers[i].cost()
-	}
-	model.holdMasks()
-	return model, nil
+// Part is what of a layer's parameters one GPU stores: all of them, or its
+// part of each.
+type Part struct {
+	*modelgraph.Layer
+	// Adapters are those of the layer, whole.
+	Adapters []ops.Adapter
+
+	degree int64                    // over how many GPUs it is cut
+	linear []*modelgraph.Projection // by parameter: the linear layer it is the weight of
+	model  *Model
 }
+
+// Matrix is one of an adapter's two, or one GPU's rows of it.
+type Matrix struct{ Rows, Columns int64 }
+
+// Numel is the number of elements.
+func (matrix Matrix) Numel() int64 { return matrix.Rows * matrix.Columns }
+
+// Shape is that of the tensor.
+func (matrix Matrix) Shape() []int64 { return []int64{matrix.Rows, matrix.Columns} }
+
+// Gradient is what a layer's backward makes: First gradients, and Second ones
+// for parameters that a later layer gave one already. Waits are those that
+// wait, in the engine's buffer before AccumulateGrad, for a tied parameter's
+// other gradients: negative where the last of these comes and they go.
+type Gradient struct{ First, Second, Waits int64 }
 
 // Unit are the layers of a unit in the order they run.
 func (model *Model) Unit(index int) []int { return model.Graph.Units[index].Exec }
@@ -95,21 +83,6 @@ func (model *Model) Reads(index int) int {
 		}
 	}
 	return -1
-}
-
-// untied is the graph where every user of a tied parameter has a copy of its
-// own, with its own gradient and states.
-func untied(graph *modelgraph.Graph) *modelgraph.Graph {
-	out := *graph
-	out.Layers = slices.Clone(graph.Layers)
-	for i := range out.Layers {
-		layer := &out.Layers[i]
-		layer.Params = slices.Clone(layer.Params)
-		for j := range layer.Params {
-			layer.Params[j].Owner = ""
-		}
-	}
-	return &out
 }
 
 // embedding is the layer that embeds the text's tokens, or -1.

@@ -9,27 +9,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Part is what of a layer's parameters one GPU stores: all of them, or its
-// part of each.
-type Part struct {
-	*modelgraph.Layer
-	// Adapters are those of the layer, whole.
-	Adapters []ops.Adapter
-
-	degree int64                    // over how many GPUs it is cut
-	linear []*modelgraph.Projection // by parameter: the linear layer it is the weight of
-	model  *Model
-}
-
-// Matrix is one of an adapter's two, or one GPU's rows of it.
-type Matrix struct{ Rows, Columns int64 }
-
-// Numel is the number of elements.
-func (matrix Matrix) Numel() int64 { return matrix.Rows * matrix.Columns }
-
-// Shape is that of the tensor.
-func (matrix Matrix) Shape() []int64 { return []int64{matrix.Rows, matrix.Columns} }
-
 // parts makes both views of a layer's parameters.
 func (model *Model) parts(i int) {
 	layer, workload := &model.Layers[i], &model.Workload

@@ -10,13 +10,13 @@ import (
 )
 
 // keepSelected notes what stays of a recomputed unit's layers.
-func (unit *adder) keepSelected() {
-	if unit.Workload.Recompute != costmodel.RecomputeSelective || !unit.out.Recompute {
+func keepSelected(model *layers.Model, index int, out *costmodel.Unit) {
+	if model.Workload.Recompute != costmodel.RecomputeSelective || !out.Recompute {
 		return
 	}
 	var selective ops.Selective
-	for k, i := range unit.Unit(unit.index) {
-		layer, step := &unit.Layers[i], &unit.out.Layers[k]
+	for k, i := range model.Unit(index) {
+		layer, step := &model.Layers[i], &out.Layers[k]
 		if layer.Runs {
 			step.RecomputeKept = min(selective.Kept(layer.Op, &layer.Shape, biases(layer.Layer)), step.Forward)
 		}
@@ -38,19 +38,19 @@ func biases(layer *modelgraph.Layer) int {
 // keepInputs keeps what 8-bit linear layers hold of a recomputed unit until
 // the loss is dropped: beside what the unit makes again, too. That it stays
 // while the units before run backward is left out: no peak is there.
-func (unit *adder) keepInputs() {
-	if !unit.out.Recompute {
+func keepInputs(model *layers.Model, index int, out *costmodel.Unit) {
+	if !out.Recompute {
 		return
 	}
 	var all int64
-	for k, i := range unit.Unit(unit.index) {
-		if stays := unit.Layers[i].Cost.Stays; stays > 0 {
-			unit.out.Layers[k].RecomputeKept = stays
+	for k, i := range model.Unit(index) {
+		if stays := model.Layers[i].Cost.Stays; stays > 0 {
+			out.Layers[k].RecomputeKept = stays
 			all += stays
 		}
 	}
-	for k := range unit.out.Layers {
-		step := &unit.out.Layers[k]
+	for k := range out.Layers {
+		step := &out.Layers[k]
 		step.Forward, step.Backward, step.AccumPeak = step.Forward+all, step.Backward+all, step.AccumPeak+all
 	}
 }

@@ -67,8 +67,8 @@ func (unit *adder) add(states *matrixStates) {
 		out.Layers[k].Forward += arguments // copies that the hook made for the call
 	}
 	unit.embedsLast()
-	unit.keepSelected()
-	unit.keepInputs()
+	keepSelected(unit.Model, unit.index, out)
+	keepInputs(unit.Model, unit.index, out)
 }
 
 // stores adds what is there at every moment, and is the size of what the

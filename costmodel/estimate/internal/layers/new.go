@@ -1,0 +1,63 @@
+package layers
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// New works out every layer. Sizes that would overflow are a
+// [*costmodel.FieldError].
+func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
+	if rules.Untied {
+		graph = untied(graph)
+	}
+	model := &Model{
+		Graph: graph, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
+		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
+		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == costmodel.RecomputeSelective,
+		Optimizer:  optimizer.Rule{Kind: workload.Optimizer, EMA: workload.EMA},
+	}
+	if rules.Masters {
+		model.Optimizer.Average = rules.Compute.WeightBytes()
+	}
+	for i := range model.Layers {
+		layer := &model.Layers[i]
+		layer.Layer = &graph.Layers[i]
+		tokens, _ := workload.Tokens(layer.Stream)
+		layer.Runs = tokens > 0
+		model.parts(i)
+	}
+	if model.Train {
+		model.gradients()
+	}
+	if workload.Mode == costmodel.Load {
+		return model, nil // bounded by modelgraph.New
+	}
+	model.shapes()
+	if err := model.bound(); err != nil {
+		return nil, err
+	}
+	for i := range model.Layers {
+		model.Layers[i].cost()
+	}
+	model.holdMasks()
+	return model, nil
+}
+
+// untied is the graph where every user of a tied parameter has a copy of its
+// own, with its own gradient and states.
+func untied(graph *modelgraph.Graph) *modelgraph.Graph {
+	out := *graph
+	out.Layers = slices.Clone(graph.Layers)
+	for i := range out.Layers {
+		layer := &out.Layers[i]
+		layer.Params = slices.Clone(layer.Params)
+		for j := range layer.Params {
+			layer.Params[j].Owner = ""
+		}
+	}
+	return &out
+}
