@@ -102,7 +102,7 @@ func (refusal *faults) pins(what string, pins []int, want, devices int) {
 
 // Conflict is the [*ConflictError] of pins that no map satisfies, whatever the
 // peaks; nil where some map does.
-func (p *Problem) Conflict() error {
-	_, err := newInstance(p)
+func (problem *Problem) Conflict() error {
+	_, err := newInstance(problem)
 	return err
 }
