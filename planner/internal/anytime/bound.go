@@ -4,13 +4,13 @@ import (
 	"math"
 	"math/bits"
 
-	"github.com/devmap-dev/devmap/planner/internal/chaintime"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// anyFloor bounds the step of any map from below. Every sum of a [chaintime.Pace] is a
-// bound on the step, so a bound on the sum is one too: of the units' parts,
-// the crossings and the slowest update.
+// anyFloor bounds the step of any map from below. The sum at any
+// [steptime.Waits] is a bound on the step, so a bound on the sum is one too: of
+// the units' parts, the crossings and the slowest update.
 type anyFloor struct {
 	*anyStep
 	*anyRooms
@@ -29,7 +29,7 @@ type anyFloor struct {
 const mostSubsets = 10
 
 // lower are the bounds that hold for any assignment, each the largest over a
-// few paces; once the time is up, the first alone.
+// few waits; once the time is up, the first alone.
 func (w *anyWalk) lower() []instance.BoundValue {
 	out := []instance.BoundValue{
 		{Name: "fastest devices", What: "each unit where it takes least"},
@@ -40,8 +40,8 @@ func (w *anyWalk) lower() []instance.BoundValue {
 	if len(w.units) >= bits.UintSize {
 		all = math.MaxUint
 	}
-	for _, c := range []chaintime.Pace{{}, {Host: true}, {Micro: 2 * n, Token: n, Host: true}, w.sums.PaceOf(chaintime.Places(w.best))} {
-		f := w.floor(c)
+	for _, waits := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * n, Token: n, Host: true}, w.sums.WaitsOf(w.best)} {
+		f := w.floor(waits)
 		fastest, update := f.fastest(all), f.update(all)
 		out[0].Value = max(out[0].Value, f.safe(fastest+update))
 		if w.ctx.Err() != nil {
@@ -71,8 +71,8 @@ func (f *anyFloor) safe(v float64) float64 {
 	return max(0, v*(1-1e-12)-f.sum*1e-13)
 }
 
-func (a *anyStep) floor(c chaintime.Pace) *anyFloor {
-	sums := a.sums.At(c)
+func (a *anyStep) floor(waits steptime.Waits) *anyFloor {
+	sums := a.sums.At(waits)
 	f := &anyFloor{anyStep: a, whole: make([]float64, len(a.units))}
 	work, update := sums.Seconds()
 	f.cross = sums.Crossings()

@@ -97,7 +97,7 @@ func (w *anyWalk) run() {
 	if w.closed() || w.ctx.Err() != nil {
 		return
 	}
-	if again := w.lower(); largestBound(again) > largestBound(w.bounds) { // with the pace of a new map
+	if again := w.lower(); largestBound(again) > largestBound(w.bounds) { // with the waits of a new map
 		w.bounds = again
 	}
 }

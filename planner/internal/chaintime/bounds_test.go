@@ -12,10 +12,9 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
-// TestPaces: a sum at any pace is a bound on the step of a map, whatever the
-// map, and at the map's own it is the step itself, as costmodel's clocks play
-// it.
-func TestPaces(t *testing.T) {
+// TestSums: a sum at any waits is a bound on the step of a map, whatever the
+// map, and at the map's own it is the step itself, as steptime's clocks play it.
+func TestSums(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(61, 62))
 	waits := 0
@@ -24,22 +23,20 @@ func TestPaces(t *testing.T) {
 		p.Pins, p.Together, p.Topology.Links = nil, nil, nil
 		drawn.Hosted(rng, &p)
 		m := make(devicemap.Map, len(p.Costs.Units))
-		place := make([]int, len(m))
 		for u := range m {
-			place[u] = rng.IntN(len(p.Topology.Devices))
-			m[u] = devicemap.Device(place[u])
+			m[u] = devicemap.Device(rng.IntN(len(p.Topology.Devices)))
 		}
 		step := *devicemap.StepSeconds(p.Costs, p.Topology, m)
-		own, all := chaintime.Paced(drawn.Instance(t, &p), place)
+		own, all := chaintime.Waiting(drawn.Instance(t, &p), m)
 		if !drawn.Close(own, step) {
-			t.Fatalf("%d: %v takes %v s, and %v at its own pace", i, place, step, own)
+			t.Fatalf("%d: %v takes %v s, and %v at its own waits", i, m, step, own)
 		}
 		if !drawn.Close(all[0], step) {
-			waits++ // the pace that waits for no host is another
+			waits++ // the sum that waits for no host is another
 		}
 		for _, sum := range all {
 			if sum > step*(1+1e-12) {
-				t.Fatalf("%d: %v takes %v s, and a pace says %v at least", i, place, step, sum)
+				t.Fatalf("%d: %v takes %v s, and a sum says %v at least", i, m, step, sum)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -20,8 +21,8 @@ type naive struct {
 	idle     []int64 // what a device without units holds
 }
 
-// mostPaces is how many paces are tried ([Pace]).
-const mostPaces = 8
+// maxWaits is how many ways to wait are tried ([steptime.Waits]).
+const maxWaits = 8
 
 func newNaive(in *instance.Instance) (*naive, error) {
 	items, err := in.Items()
@@ -29,7 +30,7 @@ func newNaive(in *instance.Instance) (*naive, error) {
 		return nil, err
 	}
 	peaks := instance.NewMapPeaks(items)
-	t := newNaiveStep(peaks, Pace{})
+	t := newNaiveStep(peaks, steptime.Waits{})
 	ordered := newNaiveSearch(t, true)
 	if ordered == nil {
 		return nil, fmt.Errorf("planner: no order of %d devices was made", t.devices)
@@ -63,14 +64,14 @@ func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
 			return out, instance.ErrNone
 		}
 	}
-	best := t.paces(ctx, out)
+	best := t.byWaits(ctx, out)
 	if best == nil {
 		out.Proved = out.Proved && len(t.notes) == 0
 		return out, instance.ErrNone
 	}
 	best = t.even(ctx, best, out)
 	out.Map = best.m
-	out.Value = t.searches[0].sumOf(Places(best.m))
+	out.Value = t.searches[0].sumOf(best.m)
 	out.EvenProved = out.EvenProved && out.Proved
 	if !out.Proved {
 		out.Bound = "one clock at a time"
@@ -81,14 +82,14 @@ func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
 	return out, nil
 }
 
-// paces finds the shortest map for one pace after the other, and takes the
-// pace that it has itself next, until a bound is met or nothing is new. Nil
+// byWaits finds the shortest map for one set of waits after the other, and takes
+// those that it has itself next, until a bound is met or nothing is new. Nil
 // where no map is within the caps, which is proved, or was found.
-func (t *naive) paces(ctx context.Context, out *instance.Answer) (best *shortMap) {
-	var tried []Pace
-	for next := (Pace{}); len(tried) < mostPaces && !slices.Contains(tried, next); {
+func (t *naive) byWaits(ctx context.Context, out *instance.Answer) (best *shortMap) {
+	var tried []steptime.Waits
+	for next := (steptime.Waits{}); len(tried) < maxWaits && !slices.Contains(tried, next); {
 		tried = append(tried, next)
-		got, lower, done := t.atPace(ctx, next, out)
+		got, lower, done := t.atWaits(ctx, next, out)
 		out.LowerBound, out.Stopped = max(out.LowerBound, lower), out.Stopped || ctx.Err() != nil
 		if got == nil {
 			out.Proved = best == nil && done
@@ -100,15 +101,15 @@ func (t *naive) paces(ctx context.Context, out *instance.Answer) (best *shortMap
 		if out.Proved = best.step*(1-instance.Tolerance) <= out.LowerBound; out.Proved || ctx.Err() != nil {
 			return best
 		}
-		next = t.searches[0].PaceOf(Places(got.m))
+		next = t.searches[0].WaitsOf(got.m)
 	}
 	return best
 }
 
-// atPace is the map with the shortest sum of a pace, and a step that no map
-// is below.
-func (t *naive) atPace(ctx context.Context, c Pace, out *instance.Answer) (best *shortMap, lower float64, done bool) {
-	sums := newNaiveStep(t.peaks, c)
+// atWaits is the map with the shortest sum at given waits, and a step that no
+// map is below.
+func (t *naive) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *shortMap, lower float64, done bool) {
+	sums := newNaiveStep(t.peaks, waits)
 	for _, base := range t.searches {
 		s := base.at(sums)
 		got, bound, all := s.shortest(ctx, t.in.Caps, math.MaxInt64, false)

@@ -3,6 +3,7 @@ package chaintime
 import (
 	"math"
 
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -39,9 +40,9 @@ type naiveStep struct {
 	cross  [][]int64 // by kind of output, as [Sums.Crossings]
 }
 
-// newNaiveStep prepares the sums for a pace.
-func newNaiveStep(peaks *instance.MapPeaks, c Pace) *naiveStep {
-	t := &naiveStep{Sums: *NewSums(peaks.In, c), peaks: peaks, items: peaks.Count()}
+// newNaiveStep prepares the sums at given waits.
+func newNaiveStep(peaks *instance.MapPeaks, waits steptime.Waits) *naiveStep {
+	t := &naiveStep{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
 	seconds, update := t.Seconds()
 	crossing := t.Crossings()
 	cuts := float64(t.devices + 2*peaks.Tied() + 2)

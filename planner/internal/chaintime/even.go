@@ -9,8 +9,7 @@ import (
 // even lowers the caps while a map keeps the step: it bisects over the
 // largest share, by every order.
 func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) *shortMap {
-	c := t.searches[0].PaceOf(Places(best.m))
-	sums := newNaiveStep(t.peaks, c)
+	sums := newNaiveStep(t.peaks, t.searches[0].WaitsOf(best.m))
 	step := best.step
 	keep := func(under []int64, first bool) *shortMap {
 		var kept *shortMap
@@ -25,8 +24,7 @@ func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) 
 			}
 			f := t.scored(s, got)
 			switch {
-			case f.step > step &&
-				!Same(f.step, step):
+			case f.step > step && !Same(f.step, step):
 				out.EvenProved = false // another clock binds it
 			case first:
 				return f

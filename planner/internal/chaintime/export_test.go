@@ -1,31 +1,33 @@
 package chaintime
 
 import (
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // What the tests of bounds ask of the solvers' parts, so that each is held to
 // the truth by itself and not through an answer.
 
-// Paced are the sums of a map at its own pace and at every other of so many
+// Waiting are the sums of a map at its own waits and at every other of so many
 // passes, in seconds.
-func Paced(in *instance.Instance, place []int) (own float64, all []float64) {
-	t := NewSums(in, Pace{})
-	passes := len(place)
+func Waiting(in *instance.Instance, m devicemap.Map) (own float64, all []float64) {
+	t := NewSums(in, steptime.Waits{})
+	passes := len(m)
 	if in.Trains() {
 		passes *= 2
 	}
 	for micro := range passes + 1 {
-		for token := range len(place) + 1 {
+		for token := range len(m) + 1 {
 			for _, host := range []bool{false, true} {
-				all = append(all, t.sumAt(Pace{micro, token, host}, place))
+				all = append(all, t.sumAt(steptime.Waits{Micro: micro, Token: token, Host: host}, m))
 			}
 		}
 	}
-	return t.sumOf(place), all
+	return t.sumOf(m), all
 }
 
-// Bounds are the steps that no map at all is below, at a few paces, and the
+// Bounds are the steps that no map at all is below, at a few waits, and the
 // update that no slowest device is below, in seconds.
 func Bounds(in *instance.Instance) (steps []float64, update float64, err error) {
 	n, err := newNaive(in)
@@ -33,7 +35,7 @@ func Bounds(in *instance.Instance) (steps []float64, update float64, err error) 
 		return nil, 0, err
 	}
 	units := len(in.Costs.Units)
-	for _, c := range []Pace{{}, {Host: true}, {Micro: 2 * units, Token: units, Host: true}, {Micro: units / 2, Token: units / 2}} {
+	for _, c := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * units, Token: units, Host: true}, {Micro: units / 2, Token: units / 2}} {
 		s := n.searches[0].at(newNaiveStep(n.peaks, c))
 		steps, update = append(steps, s.secondsOf(s.anywhere())), s.secondsOf(s.floor())
 	}

@@ -37,14 +37,6 @@ func (t *naive) scored(s *naiveSearch, m *placed) *shortMap {
 	return f
 }
 
-func Places(m devicemap.Map) []int {
-	out := make([]int, len(m))
-	for u, d := range m {
-		out[u] = int(d)
-	}
-	return out
-}
-
 // share is the largest of a map.
 func (t *naive) share(s *naiveStep, m *placed) float64 {
 	out := 0.

@@ -16,7 +16,7 @@ func newNaiveSearch(t *naiveStep, order bool) *naiveSearch {
 	if order {
 		s.line = inOrder(t.devices)
 	}
-	s.list(nil) // which does not depend on the pace
+	s.list(nil) // which does not depend on who is waited for
 	sums := 0
 	for i := range s.ways {
 		if s.ways[i].stops == nil {
