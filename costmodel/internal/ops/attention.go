@@ -5,114 +5,120 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// attention is an attention block; with latents, [latentAttention].
+type attention struct {
+	plain
+	modelgraph.Attention
+}
+
 // attention follows modeling_llama.py LlamaAttention: q and k after rotation,
 // v, the output, and what the kernel keeps ([kernelSaved]).
-func attention(op modelgraph.Attention, s *Shape) Cost {
-	g := geometry(op, s)
-	e, n := s.e(), s.Tokens
-	c := Cost{Known: true, Output: s.r() * op.Dim * n}
-	c.FLOPs = g.flops
-	c.Step.Saved = kernelSaved(op, &g, s)
+func (op attention) cost(shape *Shape) Cost {
+	dims := op.geometry(shape)
+	element, tokens := shape.elementBytes(), shape.Tokens
+	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
+	cost.FLOPs = dims.flops
+	cost.Step.Saved = op.kernelSaved(&dims, shape)
 	if op.QKNorm != "" {
 		// fp32 input and 16-bit normalised tensor of q and k.
-		normed := e
+		normed := element
 		if op.QKNorm == modelgraph.GemmaRMSNorm {
 			normed = 4 // (1 + weight) multiplies in fp32
 		}
-		c.Step.Saved += (4+normed)*n*(g.q+g.k) + 4*n*normRows(op)
+		cost.Step.Saved += (4+normed)*tokens*(dims.q+dims.k) + 4*tokens*op.normRows()
 	}
-	c.copied(op, &g, s)
+	cost.copied(op, &dims, shape)
 	if op.LayerScale {
-		c.Step.Saved += s.r() * op.Dim * n // the projection's output, for the vector's gradient
+		cost.Step.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
 	}
 	if op.Dropout {
-		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
+		cost.Step.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
 	inputs := int64(3)
 	if op.Fused {
 		inputs = 1
 	}
 	// Biases and the norms of q and k are cast too, but not kept.
-	c.Casts = s.casts(0, 0, op.Dim*(g.q+g.k+g.v+g.out))
-	c.Step.Saved += s.casts(inputs, op.Dim, 0) + c.Casts
+	cost.Casts = shape.casts(0, 0, op.Dim*(dims.q+dims.k+dims.v+dims.out))
+	cost.Step.Saved += shape.casts(inputs, op.Dim, 0) + cost.Casts
 	if !op.Bidirectional {
-		c.cache(g, g.k, g.v, s)
+		cost.cache(dims, dims.k, dims.v, shape)
 	}
-	c.attentionPeaks(op, g, s)
-	return c
+	cost.attentionPeaks(op, dims, shape)
+	return cost
 }
 
 // copied are the arguments that the hook copies for the call: the rotation's,
 // which stay for backward, and the mask.
-func (c *Cost) copied(op modelgraph.Attention, g *geo, s *Shape) {
-	if !s.RotaryCopies || op.Packed {
+func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
+	if !shape.RotaryCopies || op.Packed {
 		return
 	}
 	if op.Rope {
 		// cos and sin arrive as a copy per layer on every GPU but the
 		// rotary's (AlignDevicesHook).
-		rows := s.Length
+		rows := shape.Length
 		if op.RopeRows {
-			rows = s.Tokens
+			rows = shape.Tokens
 		}
-		c.Step.Saved += 2 * s.r() * rows * op.HeadDim
-		c.Arguments = 2 * s.r() * rows * op.HeadDim
-		if s.Cache > s.Length && !op.Bidirectional && !op.RopeRows {
+		cost.Step.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
+		cost.Arguments = 2 * shape.streamBytes() * rows * op.HeadDim
+		if shape.Cache > shape.Length && !op.Bidirectional && !op.RopeRows {
 			// generate() makes position_ids of the mask, a row a sequence
 			// (prepare_inputs_for_generation), and cosines and sines of them.
-			c.Arguments *= s.Batch
+			cost.Arguments *= shape.Batch
 		}
 	}
-	if g.by != flashKernel {
-		c.Arguments += maskBytes(op, g, s)
+	if dims.by != flashKernel {
+		cost.Arguments += op.maskBytes(dims, shape)
 	}
 }
 
 // cache is the KV cache of the prompt, what it grows by, and the new keys or
 // values beside the old ones in torch.cat (cache_utils.py DynamicLayer.update),
 // with k and v elements a token.
-func (c *Cost) cache(g geo, k, v int64, s *Shape) {
-	token := (k + v) * s.e()
-	c.Step.KV, c.Step.CacheGrowth = g.prompt*token, (g.cached-g.prompt)*token
-	if s.Cache > s.Length {
-		c.Step.HeadPeak = g.cached * max(k, v) * s.e()
+func (cost *Cost) cache(dims geo, k, v int64, shape *Shape) {
+	token := (k + v) * shape.elementBytes()
+	cost.Step.KV, cost.Step.CacheGrowth = dims.prompt*token, (dims.cached-dims.prompt)*token
+	if shape.Cache > shape.Length {
+		cost.Step.HeadPeak = dims.cached * max(k, v) * shape.elementBytes()
 	}
 }
 
-func (c *Cost) attentionPeaks(op modelgraph.Attention, g geo, s *Shape) {
-	e, n := s.e(), s.Tokens
-	stream := s.r() * op.Dim * n
+func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	stream := shape.streamBytes() * op.Dim * tokens
 	// Rotation holds q's product, its rotated half and that one's product
 	// beside q, k and v; the kernel holds its output instead.
-	rope := e * n * (3*g.q + g.k)
-	work := e*n*g.q + e*g.kvTokens*(g.k+g.v) + max(rope, e*n*(g.out+op.Dim))
-	switch g.by {
+	rope := element * tokens * (3*dims.q + dims.k)
+	work := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + max(rope, element*tokens*(dims.out+op.Dim))
+	switch dims.by {
 	case efficientKernel:
-		work += g.masked * e
+		work += dims.masked * element
 	case scoresInMemory:
-		work += g.repeated*e + g.scores*(6+e)
+		work += dims.repeated*element + dims.scores*(6+element)
 	case flashKernel:
 	}
-	if s.Train {
-		work = max(work, c.Step.Saved+max(e*n*op.Dim, kernelForward(op, &g, s)))
+	if shape.Train {
+		work = max(work, cost.Step.Saved+max(element*tokens*op.Dim, op.kernelForward(&dims, shape)))
 	}
-	c.Step.Forward = 2*stream + e*n*op.Dim + work + c.Step.KV
-	if !s.Train {
-		if result, cast := scoreTypes(op, s); written(op, s) && cast > 0 && !s.Precision.Mixed() {
+	cost.Step.Forward = 2*stream + element*tokens*op.Dim + work + cost.Step.KV
+	if !shape.Train {
+		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !shape.Precision.Mixed() {
 			// softmax beside the scores, and those in its type (Softmax.cpp,
 			// softmax: toType, but for fp16); no output yet.
-			softmax := (cast+2*result)*g.scores + g.repeated*e
-			c.Step.Forward = max(c.Step.Forward, stream+e*n*(op.Dim+g.q)+e*g.kvTokens*(g.k+g.v)+softmax+c.Step.KV)
+			softmax := (cast+2*result)*dims.scores + dims.repeated*element
+			cost.Step.Forward = max(cost.Step.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Step.KV)
 		}
 		return
 	}
-	back := kernelBackward(op, &g, s)
-	c.back = back
-	c.peak(
-		moment{stream + back, min(s.NewGrads, s.w()*g.out*op.Dim), 0},
+	back := op.kernelBackward(&dims, shape)
+	cost.back = back
+	cost.peak(
+		moment{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
-		moment{stream + e*n*g.out, min(s.NewGrads, s.w()*g.out*op.Dim), min(s.NewGrads, s.w()*g.out*op.Dim)},
-		moment{2*stream + e*n*(g.q+op.Dim), s.NewGrads, min(s.NewGrads, s.w()*g.q*op.Dim)},
+		moment{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
+		moment{2*stream + element*tokens*(dims.q+op.Dim), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.Dim)},
 	)
 }
 
@@ -140,44 +146,52 @@ type geo struct {
 	kernel   float64 // of them, the products of queries, keys and values
 }
 
-func geometry(op modelgraph.Attention, s *Shape) geo {
+func (op attention) geometry(shape *Shape) geo {
 	vd := op.ValueDim
 	if vd == 0 {
 		vd = op.HeadDim
 	}
-	g := geo{
+	dims := geo{
 		q: op.Heads * op.HeadDim, k: op.KVHeads * op.HeadDim, v: op.KVHeads * vd,
-		out: op.Heads * vd, kvTokens: s.Tokens,
+		out: op.Heads * vd, kvTokens: shape.Tokens,
 	}
-	length, cached := s.Length, s.Cache
-	if windowed(op, s) || op.ImageMask && s.Images && s.Attention != costmodel.FlashAttention {
-		g.masked = s.Tokens*(g.q+g.out-g.k-g.v) + s.Tokens*s.Length
+	length, cached := shape.Length, shape.Cache
+	if op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != costmodel.FlashAttention {
+		dims.masked = shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
 	}
 	if op.Cross {
-		g.kvTokens = s.Encoder
-		length = s.Encoder / max(1, s.Batch)
+		dims.kvTokens = shape.Encoder
+		length = shape.Encoder / max(1, shape.Batch)
 		cached = length
 	}
 	full := length
-	g.repeated = g.kvTokens * (g.q + g.out - g.k - g.v)
+	dims.repeated = dims.kvTokens * (dims.q + dims.out - dims.k - dims.v)
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
-	g.prompt, g.cached = s.Batch*full, s.Batch*cached
-	if s.Cache <= s.Length {
-		g.cached = g.prompt
+	dims.prompt, dims.cached = shape.Batch*full, shape.Batch*cached
+	if shape.Cache <= shape.Length {
+		dims.cached = dims.prompt
 	}
-	g.scores = op.Heads * s.Tokens * length
+	dims.scores = op.Heads * shape.Tokens * length
 	seen := float64(length)
 	if !op.Bidirectional && !op.Cross && op.Window == 0 {
 		seen /= 2 // the causal half
 	}
-	g.kernel = 2 * float64(s.Tokens) * seen * float64(g.q+g.out)
-	g.flops = 2*float64(s.Tokens)*float64(op.Dim)*float64(g.q+g.out) +
-		2*float64(g.kvTokens)*float64(op.Dim)*float64(g.k+g.v) +
-		g.kernel
-	if g.by = kernelOf(op, &g, s); g.by == scoresInMemory {
-		g.scores = op.Heads * s.Tokens * full // a window masks, it saves nothing
+	dims.kernel = 2 * float64(shape.Tokens) * seen * float64(dims.q+dims.out)
+	dims.flops = 2*float64(shape.Tokens)*float64(op.Dim)*float64(dims.q+dims.out) +
+		2*float64(dims.kvTokens)*float64(op.Dim)*float64(dims.k+dims.v) +
+		dims.kernel
+	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory {
+		dims.scores = op.Heads * shape.Tokens * full // a window masks, it saves nothing
 	}
-	return g
+	return dims
+}
+
+// normRows is how many values of 1/σ the norms of q and k keep a token.
+func (op attention) normRows() int64 {
+	if op.QKNormWhole {
+		return 2
+	}
+	return op.Heads + op.KVHeads
 }

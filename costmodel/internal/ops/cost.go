@@ -31,11 +31,11 @@ type Cost struct {
 type moment struct{ activations, grads, fresh int64 }
 
 // peak sets the step's backward to the largest of its moments.
-func (c *Cost) peak(moments ...moment) {
+func (cost *Cost) peak(moments ...moment) {
 	for _, m := range moments {
-		c.Step.AccumPeak = max(c.Step.AccumPeak, m.activations+m.fresh)
-		if t := m.activations + m.grads; t > c.Step.Backward {
-			c.Step.Backward, c.Step.BackwardGrads = t, m.grads
+		cost.Step.AccumPeak = max(cost.Step.AccumPeak, m.activations+m.fresh)
+		if t := m.activations + m.grads; t > cost.Step.Backward {
+			cost.Step.Backward, cost.Step.BackwardGrads = t, m.grads
 		}
 	}
 }

@@ -5,8 +5,9 @@
 // from the allocations of a block (torch 2.11): a norm keeps its fp32 input,
 // the normalised tensor and its output; attention keeps q, k, v, its output
 // and the log-sum-exp; a gated MLP keeps gate, activation, up and product.
-// One file per op. Symbols in comments: N tokens of a micro-batch, h hidden,
-// q = heads × head width, k = KV heads × head width, f FFN width, V
-// vocabulary; e bytes an element in matrix products, r in the residual
-// stream.
+// Each op answers the questions of one interface (operation.go) in files of its
+// name, and stands in one table (operations.go). Symbols in comments: N tokens
+// of a micro-batch, h hidden, q = heads × head width, k = KV heads × head width,
+// f FFN width, V vocabulary. In the code, element is the bytes of one in matrix
+// products, hN a tensor of the hidden width, fN of the FFN's, nV the logits.
 package ops

@@ -2,31 +2,61 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
+// embedding is a table of rows.
+type embedding struct {
+	plain
+	modelgraph.Embedding
+}
+
+func (embedding) products() bool { return false }
+
 // embedding follows torch.nn.Embedding with a dense gradient. From 3072
 // tokens on, embedding_dense_backward (Embedding.cu) sorts the tokens and
 // adds partial sums in fp32, about one in ten tokens and each distinct one.
-func embedding(op modelgraph.Embedding, s *Shape) Cost {
-	n := s.Tokens
-	out := s.r() * op.Dim * n
-	c := Cost{Known: true, Output: out, FLOPs: float64(op.Dim * n)}
-	c.Step.Saved = 8 * n // the indices
-	c.Step.Forward = out + 8*n
+func (op embedding) cost(shape *Shape) Cost {
+	tokens := shape.Tokens
+	out := shape.streamBytes() * op.Dim * tokens
+	cost := Cost{Known: true, Output: out, FLOPs: float64(op.Dim * tokens)}
+	cost.Step.Saved = 8 * tokens // the indices
+	cost.Step.Forward = out + 8*tokens
 	if op.Scaled {
-		c.Step.Forward += out
+		cost.Step.Forward += out
 	}
-	if s.Scatter {
-		c.Step.Forward += scattered(op.Dim, s)
+	if shape.Scatter {
+		cost.Step.Forward += scattered(op.Dim, shape)
 	}
-	if s.Inputs {
+	if shape.Inputs {
 		// inputs_embeds, a variable of LlamaModel.forward and its like. The
 		// first block's input is the same tensor, and counts twice there.
-		c.Step.UntilBodyEnd = out
+		cost.Step.UntilBodyEnd = out
 	}
 	var sums int64
-	if n > 3072 {
-		sums = 4*op.Dim*(n/10+min(n, op.Vocab)) + 3*8*n
+	if tokens > 3072 {
+		sums = 4*op.Dim*(tokens/10+min(tokens, op.Vocab)) + 3*8*tokens
 	}
-	grads := s.NewGrads + s.SecondGrads
-	c.peak(moment{out + sums, grads, grads})
-	return c
+	grads := shape.NewGrads + shape.SecondGrads
+	cost.peak(moment{out + sums, grads, grads})
+	return cost
+}
+
+// freeze makes the output a leaf whose gradient lives with it
+// (enable_input_require_grads).
+func (op embedding) freeze(cost *Cost, _ *Shape) {
+	cost.Step.Saved = 0
+	cost.peak(moment{cost.Output, 0, 0})
+}
+
+func (op embedding) traffic(shape *Shape) (forward, backward moved) {
+	out := float64(shape.Tokens) * float64(shape.streamBytes()*op.Dim)
+	return moved{flat: 2 * out}, moved{flat: out + float64(shape.NewGrads+shape.SecondGrads)} // a dense gradient
+}
+
+func (op embedding) bound(*Shape) bound { return bound{width: float64(op.Dim)} }
+
+// scattered is what putting image features into the embeddings takes beside
+// them: the result, and per element an index of 8 bytes and a byte of the mask
+// (IndexKernel.cu: launch_masked_scatter_kernel). Backward keeps the mask as
+// it was, a byte a token.
+func scattered(dim int64, shape *Shape) int64 {
+	return (shape.streamBytes() + 8 + 1) * dim * shape.Tokens
 }

@@ -5,66 +5,128 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
+// head is the projection to the vocabulary, and the loss.
+type head struct {
+	plain
+	modelgraph.Head
+}
+
+func (op head) unaligned() bool { return (op.Vocab|op.Dim)%8 != 0 }
+
 // head follows loss_utils.py ForCausalLMLoss: logits, their fp32 copy, and
 // log-softmax (kept for backward); backward makes the gradients of the
 // negative log-likelihood and of log-softmax, both fp32 and dense.
-func head(op modelgraph.Head, s *Shape) Cost {
-	positions := s.Logits
+func (op head) cost(shape *Shape) Cost {
+	positions := shape.Logits
 	if op.Pooled {
-		positions = s.Batch
+		positions = shape.Batch
 	}
-	e := s.e()
+	element := shape.elementBytes()
 	nV := positions * op.Vocab
 	in := op.Dim * positions
-	c := Cost{Known: true, Output: e * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
-	if !s.Train {
-		c.Step.Forward = e * (nV + in)
+	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
+	if !shape.Train {
+		cost.Step.Forward = element * (nV + in)
 		if op.SoftCap { // logits / cap, tanh and × cap each make a new tensor
-			c.Step.Forward += e * nV
+			cost.Step.Forward += element * nV
 		}
-		return c
+		return cost
 	}
-	c.Step.Loss = true
+	cost.Step.Loss = true
 	switch { // classifiers have one loss, that of their few logits
-	case s.eager(op):
-		c.eagerLoss(op, s, nV, in)
-	case s.Loss == costmodel.LossChunked:
-		c.chunkedLoss(op, s)
+	case shape.eager(op):
+		cost.eagerLoss(op, shape, nV, in)
+	case shape.Loss == costmodel.LossChunked:
+		cost.chunkedLoss(op, shape)
 	default:
-		c.fusedLoss(op, s)
+		cost.fusedLoss(op, shape)
 	}
-	return c
+	return cost
 }
 
 // eagerLoss is ForCausalLMLoss on all logits, nV elements, from in elements of
 // input.
-func (c *Cost) eagerLoss(op modelgraph.Head, s *Shape, nV, in int64) {
-	e := s.e()
-	c.Step.Saved = 4*nV + 8*in/max(1, op.Dim) + s.casts(1, op.Dim, op.Dim*op.Vocab)
-	if s.HeadAlone && !s.Precision.Mixed() {
+func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
+	element := shape.elementBytes()
+	cost.Step.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
+	if shape.HeadAlone && !shape.Precision.Mixed() {
 		// The input, for the weight's gradient: where the norm is on another
 		// device, the hook's copy of it.
-		c.Step.Saved += e * in
+		cost.Step.Saved += element * in
 	}
 	if op.SoftCap {
-		c.Step.Saved += e * nV // tanh's output
+		cost.Step.Saved += element * nV // tanh's output
 	}
-	c.Step.Forward = c.Step.Saved + e*nV
-	if e < 4 {
-		c.Step.Forward += 4 * nV // logits.float()
+	cost.Step.Forward = cost.Step.Saved + element*nV
+	if element < 4 {
+		cost.Step.Forward += 4 * nV // logits.float()
 	}
-	if s.Precision.Mixed() {
-		c.Step.Forward += s.r() * in // the norm's output, a variable of the model's forward
+	if shape.Precision.Mixed() {
+		cost.Step.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
-	c.peak(
+	cost.peak(
 		moment{8 * nV, 0, 0},
 		// The logits' gradient, the input's, and the weight's.
-		moment{e*nV + s.r()*in - 4*nV, s.NewGrads + s.SecondGrads, s.NewGrads + s.SecondGrads},
+		moment{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
 	)
 }
 
 // eager reports that the loss is made of all logits: of a language model's
 // by choice, of a classifier's always.
-func (s *Shape) eager(op modelgraph.Head) bool {
-	return op.Pooled || s.Loss == "" || s.Loss == costmodel.LossEager
+func (shape *Shape) eager(op head) bool {
+	return op.Pooled || shape.Loss == "" || shape.Loss == costmodel.LossEager
+}
+
+// freeze keeps what the loss does, but no input.
+func (op head) freeze(cost *Cost, shape *Shape) {
+	positions := shape.Logits
+	if op.Pooled {
+		positions = shape.Batch
+	}
+	nV, in := positions*op.Vocab, op.Dim*positions
+	eager := shape.eager(op)
+	if eager && shape.HeadAlone && !shape.Precision.Mixed() {
+		cost.Step.Saved -= shape.elementBytes() * in
+		cost.Step.Forward -= shape.elementBytes() * in
+	}
+	cost.Step.Saved += shape.kept(false)
+	cost.Step.Forward += shape.kept(false) + shape.work()
+	if !eager { // the input's gradient was made in forward
+		cost.peak(moment{0, shape.NewGrads, shape.NewGrads})
+		return
+	}
+	cost.peak(
+		moment{8 * nV, 0, 0},
+		moment{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads},
+	)
+}
+
+// traffic is the loss (loss_utils.py ForCausalLMLoss): logits cast to
+// fp32, log-softmax (SoftMax.cu reads a row three times: its maximum, its sum,
+// its output), backward the gradient of the likelihood filled in, log-softmax
+// (a sum, then the gradient), and the cast back.
+func (op head) traffic(shape *Shape) (forward, backward moved) {
+	logits := float64(shape.Logits) * float64(op.Vocab)
+	if op.Pooled {
+		logits = float64(shape.Batch) * float64(op.Vocab)
+	}
+	cast := 0.
+	if shape.elementBytes() == 2 {
+		cast = 2 + 4
+	}
+	if op.SoftCap {
+		forward.flat, backward.flat = 6*float64(shape.elementBytes())*logits, 8*float64(shape.elementBytes())*logits
+	}
+	if !shape.Train {
+		return forward, moved{}
+	}
+	return forward.add((3*4+4)*logits, cast*logits), backward.add((4+4+8+4+cast)*logits, 0)
+}
+
+func (head) kernels(_ *Shape, casts float64) (forward, backward float64) {
+	return 1 + casts + 5, 2 + casts + 5
+}
+
+func (op head) bound(*Shape) bound {
+	return bound{width: float64(op.Dim) + float64(op.Vocab), matrix: float64(op.Dim) * float64(op.Vocab)}
 }

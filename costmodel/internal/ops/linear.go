@@ -2,30 +2,73 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
+// linear is a projection outside of blocks.
+type linear struct {
+	plain
+	modelgraph.Linear
+}
+
+func (op linear) unaligned() bool { return (op.Out|op.In)%8 != 0 }
+
 // linear is one projection outside a block.
-func linear(op modelgraph.Linear, s *Shape) Cost {
-	n := s.Tokens
+func (op linear) cost(shape *Shape) Cost {
+	tokens := shape.Tokens
 	if op.Pooled {
-		n = s.Batch
+		tokens = shape.Batch
 	}
 	act := int64(0)
 	if op.Activation != "" {
 		act = activationExtra(op.Activation) + 1
 	}
-	c := dense(op.In*n, op.Out*n, act, 2*float64(n)*float64(op.In)*float64(op.Out), s)
-	if s.InputKept {
-		c.Step.Saved -= s.e() * op.In * n
+	cost := dense(op.In*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
+	if shape.InputKept {
+		cost.Step.Saved -= shape.elementBytes() * op.In * tokens
 	}
-	return c
+	return cost
 }
 
 // dense is a product with in elements going in and out coming out, followed
 // by an activation that keeps act tensors.
-func dense(in, out, act int64, flops float64, s *Shape) Cost {
-	e := s.e()
-	c := Cost{Known: true, Output: s.r() * out, FLOPs: flops}
-	c.Step.Saved = e * (in + act*out)
-	c.Step.Forward = e*(in+(1+act)*out) + s.r()*out
-	c.peak(moment{e * (in + 2*out), s.NewGrads, s.NewGrads})
-	return c
+func dense(in, out, act int64, flops float64, shape *Shape) Cost {
+	element := shape.elementBytes()
+	cost := Cost{Known: true, Output: shape.streamBytes() * out, FLOPs: flops}
+	cost.Step.Saved = element * (in + act*out)
+	cost.Step.Forward = element*(in+(1+act)*out) + shape.streamBytes()*out
+	cost.peak(moment{element * (in + 2*out), shape.NewGrads, shape.NewGrads})
+	return cost
+}
+
+// freeze keeps the input for an adapter alone, and the output of the activation
+// for the activation itself or for what reads it.
+func (op linear) freeze(cost *Cost, shape *Shape) {
+	tokens, kept := shape.Tokens, shape.kept(false)
+	if op.Pooled {
+		tokens = shape.Batch
+	}
+	if op.Activation != "" && !KeepsOutput(op.Activation) && !shape.keepsInputs() {
+		cost.Step.Saved -= shape.elementBytes() * op.Out * tokens
+	}
+	if !shape.InputKept {
+		cost.Step.Saved -= shape.elementBytes() * op.In * tokens
+	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
+		kept -= shape.input(inputs[0], false) - shape.input(inputs[0], true)
+	}
+	cost.adapted(shape, kept)
+}
+
+func (op linear) selected(selective *Selective, shape *Shape, biases int) int64 {
+	if biases > 0 {
+		return 0
+	}
+	return selective.product(shape, shape.Tokens, op.Out)
+}
+
+func (op linear) traffic(shape *Shape) (forward, backward moved) { return denseTraffic(op.Out, shape) }
+
+func (op linear) bound(*Shape) bound { return bound{width: float64(op.In) + 6*float64(op.Out)} }
+
+// denseTraffic is that of the output, of so many elements a token.
+func denseTraffic(out int64, shape *Shape) (forward, backward moved) {
+	size := float64(shape.Tokens) * float64(shape.streamBytes()*out)
+	return moved{flat: 2 * size}, moved{flat: 3 * size}
 }

@@ -1,10 +1,6 @@
 package ops
 
-import (
-	"math/bits"
-
-	"github.com/devmap-dev/devmap/modelgraph"
-)
+import "math/bits"
 
 // lossChunks is torchtitan's number of chunks (torchtitan/components/loss.py,
 // ChunkedLossWrapper.Config.num_chunks).
@@ -14,56 +10,56 @@ const lossChunks = 8
 // tokens in eight parts, and for each the head, the loss and their backward,
 // before the model's own backward. What stays is the input's gradient and the
 // head's, which is made in forward; no logits.
-func (c *Cost) chunkedLoss(op modelgraph.Head, s *Shape) {
-	e, in := s.e(), op.Dim*s.Logits
-	nV := (s.Logits + lossChunks - 1) / lossChunks * op.Vocab
-	grads := s.NewGrads + s.SecondGrads
-	c.Output = 0
-	c.Step.Saved = s.r()*in + grads + 8*s.Logits
+func (cost *Cost) chunkedLoss(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
+	nV := (shape.Logits + lossChunks - 1) / lossChunks * op.Vocab
+	grads := shape.NewGrads + shape.SecondGrads
+	cost.Output = 0
+	cost.Step.Saved = shape.streamBytes()*in + grads + 8*shape.Logits
 	// Of a chunk the logits, their fp32 copy's log-softmax and two gradients;
 	// then, beside the logits and their gradient, the weight's of this chunk,
 	// which is added to that of the chunks before.
-	loss := grads + (e+12)*nV
-	weight := 2*grads + 2*e*nV
+	loss := grads + (element+12)*nV
+	weight := 2*grads + 2*element*nV
 	casts := int64(0)
-	if s.Precision.Mixed() {
-		casts = 2*op.Dim*op.Vocab + e*in/lossChunks
-		weight += 2*op.Dim*op.Vocab - e*nV // in 16 bits first, beside its fp32 copy
+	if shape.Precision.Mixed() {
+		casts = 2*op.Dim*op.Vocab + element*in/lossChunks
+		weight += 2*op.Dim*op.Vocab - element*nV // in 16 bits first, beside its fp32 copy
 	}
 	if op.SoftCap {
-		loss += e * nV
+		loss += element * nV
 	}
 	// Throughout, the input, which the detached chunks are views of, and an
 	// fp32 buffer of its gradient.
-	c.Step.Forward = (s.r()+4)*in + 8*s.Logits + max(loss, weight+s.r()*in/lossChunks) + casts
-	c.Step.Forward = max(c.Step.Forward, s.r()*in+4*in+c.Step.Saved) // the buffer's cast
-	c.peak(moment{-grads, grads, grads})
+	cost.Step.Forward = (shape.streamBytes()+4)*in + 8*shape.Logits + max(loss, weight+shape.streamBytes()*in/lossChunks) + casts
+	cost.Step.Forward = max(cost.Step.Forward, shape.streamBytes()*in+4*in+cost.Step.Saved) // the buffer's cast
+	cost.peak(moment{-grads, grads, grads})
 }
 
 // fusedLoss follows liger_kernel/ops/fused_linear_cross_entropy.py
 // (liger-kernel 0.8.5), fused_linear_cross_entropy_forward: gradients of the
 // input and of the weight are made in forward, a part of the tokens at a time
 // such that its logits take no more than the input; they are what is kept.
-func (c *Cost) fusedLoss(op modelgraph.Head, s *Shape) {
-	e, in := s.e(), op.Dim*s.Logits
+func (cost *Cost) fusedLoss(op head, shape *Shape) {
+	element, in := shape.elementBytes(), op.Dim*shape.Logits
 	parts := (op.Vocab + op.Dim - 1) / max(1, op.Dim)
-	chunk := min(s.Logits, powerOfTwo((s.Logits+parts-1)/max(1, parts)))
-	grads := s.NewGrads + s.SecondGrads
-	c.Output = 0
-	c.Step.Saved = s.r()*in + grads
-	c.Step.Forward = s.r()*in + c.Step.Saved + (e*op.Vocab+8+4)*chunk + 12*s.Logits
-	if s.Precision.Mixed() {
+	chunk := min(shape.Logits, powerOfTwo((shape.Logits+parts-1)/max(1, parts)))
+	grads := shape.NewGrads + shape.SecondGrads
+	cost.Output = 0
+	cost.Step.Saved = shape.streamBytes()*in + grads
+	cost.Step.Forward = shape.streamBytes()*in + cost.Step.Saved + (element*op.Vocab+8+4)*chunk + 12*shape.Logits
+	if shape.Precision.Mixed() {
 		// weight.t() is cast for every product, weight once (autocast caches
 		// leaves alone), and a chunk of the input.
-		c.Step.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk
+		cost.Step.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk
 	}
-	c.peak(moment{-grads, grads, grads})
+	cost.peak(moment{-grads, grads, grads})
 }
 
-// powerOfTwo is the least power of two from n up (triton.next_power_of_2).
-func powerOfTwo(n int64) int64 {
-	if n <= 1 {
+// powerOfTwo is the least power of two from count up (triton.next_power_of_2).
+func powerOfTwo(count int64) int64 {
+	if count <= 1 {
 		return 1
 	}
-	return 1 << bits.Len64(uint64(n-1))
+	return 1 << bits.Len64(uint64(count-1))
 }

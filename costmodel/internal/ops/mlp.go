@@ -1,36 +1,23 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
 
-// activationExtra is how many tensors of the hidden width an activation
-// keeps besides its output (torch.nn.functional, activations.py): a fused
-// kernel its input; relu nothing; Python-level GELU approximations their
-// intermediate results.
-func activationExtra(name string) int64 {
-	switch name {
-	case "relu", "":
-		return 0
-	case "gelu_new", "gelu_fast":
-		return 4
-	case "relu2", "quick_gelu":
-		return 2
-	}
-	return 1
-}
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
-// KeepsOutput reports that an activation's backward needs its output
-// (derivatives.yaml of PyTorch: threshold_backward, tanh_backward), so that it
-// is kept whoever reads it.
-func KeepsOutput(activation string) bool {
-	return activation == "relu" || activation == "tanh" || activation == "sigmoid"
+// mlp is a feed-forward network.
+type mlp struct {
+	plain
+	modelgraph.MLP
 }
 
 // mlp follows modeling_llama.py LlamaMLP, down(act(gate(x)) · up(x)), and for
 // Gated false fc2(act(fc1(x))).
-func mlp(op modelgraph.MLP, s *Shape) Cost {
-	e, n := s.e(), s.Tokens
-	fN := op.Hidden * n
-	stream := s.r() * op.Dim * n
+func (op mlp) cost(shape *Shape) Cost {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	fN := op.Hidden * tokens
+	stream := shape.streamBytes() * op.Dim * tokens
 	act := activationExtra(op.Activation)
 	tensors, linears, mats := act+1, int64(1), int64(2) // kept; linears on the input; matrices
 	working := act + 1
@@ -42,79 +29,143 @@ func mlp(op modelgraph.MLP, s *Shape) Cost {
 			linears, working = 1, working+1
 		}
 	}
-	c := Cost{Known: true, Output: stream, FLOPs: 2 * float64(n) * float64(mats*op.Dim*op.Hidden)}
-	c.Step.Saved = e*tensors*fN + s.casts(linears, op.Dim, 0)
-	c.mlpCasts(op, s, mats)
-	c.Step.Forward = 2*stream + e*op.Dim*n + e*working*fN
-	if s.Train {
-		c.Step.Forward = max(c.Step.Forward, 2*stream+e*op.Dim*n+c.Step.Saved)
+	cost := Cost{Known: true, Output: stream, FLOPs: 2 * float64(tokens) * float64(mats*op.Dim*op.Hidden)}
+	cost.Step.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
+	cost.mlpCasts(op, shape, mats)
+	cost.Step.Forward = 2*stream + element*op.Dim*tokens + element*working*fN
+	if shape.Train {
+		cost.Step.Forward = max(cost.Step.Forward, 2*stream+element*op.Dim*tokens+cost.Step.Saved)
 	}
 	if op.LayerScale {
-		c.Step.Saved += s.r() * op.Dim * n
+		cost.Step.Saved += shape.streamBytes() * op.Dim * tokens
 	}
 	if op.Dropout {
-		c.Step.Saved += op.Dim * n // native_dropout's mask, a byte an element
+		cost.Step.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
-	matrix := min(s.NewGrads, s.w()*op.Dim*op.Hidden)
+	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Hidden)
 	in := matrix // of the first linear layer, the last to get a gradient
 	if op.Fused {
-		in = min(s.NewGrads, 2*matrix)
+		in = min(shape.NewGrads, 2*matrix)
 	}
 	factors := int64(2)
 	if !op.Gated && act <= 1 {
 		factors = 1 // one kernel with one input
 	}
-	c.peak(
+	cost.peak(
 		// down's own backward
-		moment{stream + e*fN, matrix, matrix},
+		moment{stream + element*fN, matrix, matrix},
 		// the product's gradient, when gradients of both factors are made;
 		// under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
-		moment{stream + factors*e*fN - s.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
+		moment{stream + factors*element*fN - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
 		// every matrix has its gradient, the saved tensors are gone
-		moment{3*stream - e*tensors*fN, s.NewGrads, in},
+		moment{3*stream - element*tensors*fN, shape.NewGrads, in},
 	)
-	if biases := s.NewGrads - 2*matrix; !op.Gated && biases > 0 {
+	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
 		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
 		// output, which a scale keeps, is gone too
-		left := 2*stream + e*fN - e*tensors*fN
+		left := 2*stream + element*fN - element*tensors*fN
 		if op.LayerScale {
 			left -= stream
 		}
-		c.peak(
-			moment{stream + e*fN + reduceBuffer(n, op.Dim), matrix, matrix},
-			moment{left + reduceBuffer(n, op.Hidden), s.NewGrads, in},
+		cost.peak(
+			moment{stream + element*fN + reduceBuffer(tokens, op.Dim), matrix, matrix},
+			moment{left + reduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
 		)
 	}
 	if op.Gated && !op.Fused {
 		// up's backward: product, up and activation are gone, the gradients of
 		// the latter two there; then gate's, with its own left of the three; under
 		// autocast a linear layer's casts go with its backward
-		c.peak(
-			moment{2*stream - e*fN - s.casts(0, 0, op.Dim*op.Hidden), min(s.NewGrads, 2*matrix), matrix},
-			moment{3*stream + e*fN - e*tensors*fN - s.casts(1, op.Dim, 2*op.Dim*op.Hidden), s.NewGrads, matrix},
+		cost.peak(
+			moment{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
+			moment{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
 		)
 	}
-	return c
+	return cost
 }
 
 // mlpCasts is what autocast makes a layer of mats matrices keep besides: their
 // 16-bit copies (biases are cast, but not kept), with what the allocator adds
 // to these, as slack does for the rest.
-func (c *Cost) mlpCasts(op modelgraph.MLP, s *Shape, mats int64) {
-	if !s.Precision.Mixed() || !s.Train {
+func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
+	if !shape.Precision.Mixed() || !shape.Train {
 		return
 	}
 	matrix := op.Dim * op.Hidden
-	c.Casts = s.casts(0, 0, mats*matrix)
-	c.Step.Saved += c.Casts
-	if !s.Recompute && !s.Frozen {
-		c.Step.Saved += mats * remainder(2*matrix)
+	cost.Casts = shape.casts(0, 0, mats*matrix)
+	cost.Step.Saved += cost.Casts
+	if !shape.Recompute && !shape.Frozen {
+		cost.Step.Saved += mats * remainder(2*matrix)
 	}
 	if op.Activation == "gelu_new" {
 		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
 		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
 		// cast in 2.
-		c.Step.Saved += 6 * op.Hidden * s.Tokens
+		cost.Step.Saved += 6 * op.Hidden * shape.Tokens
 	}
+}
+
+func (op mlp) slack(shape *Shape) int64 {
+	tensors := activationExtra(op.Activation) + 1
+	if op.Gated {
+		tensors += 2
+	}
+	return tensors * remainder(shape.elementBytes()*op.Hidden*shape.Tokens)
+}
+
+func (op mlp) selected(selective *Selective, shape *Shape, biases int) int64 {
+	widths := []int64{op.Hidden, op.Dim}
+	switch {
+	case biases > 0:
+		return 0
+	case op.Gated && op.Fused:
+		widths[0] *= 2
+	case op.Gated:
+		widths = slices.Insert(widths, 0, op.Hidden)
+	}
+	var total int64
+	for _, width := range widths {
+		total += selective.product(shape, shape.Tokens, width)
+	}
+	return total
+}
+
+// traffic is the activation, gate × up, the residual's sum, and the sum of
+// the gradients of the inputs of gate and up.
+func (op mlp) traffic(shape *Shape) (forward, backward moved) {
+	tokens, element, residual := float64(shape.Tokens), float64(shape.elementBytes()), float64(shape.streamBytes())
+	hidden, stream := tokens*float64(op.Hidden), tokens*float64(op.Dim)
+	f, b := activationTraffic(op.Activation)
+	linears := 1.
+	if op.Gated {
+		f, b = f+3, b+6
+		linears = 2
+	}
+	forward.flat = f*element*hidden + 3*residual*stream
+	backward.flat = b*element*hidden + (linears-1)*3*residual*stream
+	if op.Fused { // Phi3MLP: both factors are halves of rows, their gradients are put together
+		forward = moved{3 * residual * stream, f * element * hidden}
+		backward = moved{0, (b + 4) * element * hidden}
+	}
+	if shape.Precision.Mixed() {
+		forward, backward = forward.add(linears*6*stream, 0), backward.add(0, linears*6*stream)
+	}
+	if op.Dropout {
+		forward, backward = forward.add(2*residual*stream, 0), backward.add(2*residual*stream, 0)
+	}
+	return forward, backward
+}
+
+func (op mlp) kernels(_ *Shape, casts float64) (forward, backward float64) {
+	linears, f, b := 2., 2., 2.
+	if op.Gated {
+		linears, f, b = 3, 3, 4
+	}
+	extra := max(0, float64(activationExtra(op.Activation))*2-2)
+	return linears*(1+casts) + f + extra, linears*(2+casts) + b + 2*extra
+}
+
+func (op mlp) bound(*Shape) bound {
+	return bound{width: float64(op.Dim) + 8*float64(op.Hidden), matrix: float64(op.Dim) * float64(op.Hidden)}
 }

@@ -2,52 +2,104 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
+// moe is experts behind a router.
+type moe struct {
+	plain
+	modelgraph.MoE
+}
+
+// shared are the experts that every token passes.
+func (op moe) shared() mlp {
+	return mlp{MLP: modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true, Activation: op.Activation}}
+}
+
 // moe follows integrations/moe.py's grouped_mm path: each token's TopK copies
 // pass gate_up and down of their experts. Under autocast grouped_mm stays in
 // fp32.
-func moe(op modelgraph.MoE, s *Shape) Cost {
-	e, n := s.r(), s.Tokens
-	rows := op.TopK * n
-	stream := s.r() * op.Dim * n
-	c := Cost{Known: true, Output: stream}
-	c.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(n)*float64(op.Dim*op.Experts)
+func (op moe) cost(shape *Shape) Cost {
+	element, tokens := shape.streamBytes(), shape.Tokens
+	rows := op.TopK * tokens
+	stream := shape.streamBytes() * op.Dim * tokens
+	cost := Cost{Known: true, Output: stream}
+	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
 	// Gathered input, gate and up, activation, product, expert output; then
 	// the router's softmax, indices, permutations and weights.
-	c.Step.Saved = rows*(2*e*op.Dim+4*e*op.Hidden) + n*(4*op.Experts+41*op.TopK+4) + 512
-	c.Casts = s.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
-	c.Step.Saved += s.casts(1, op.Dim, 0) + c.Casts
+	cost.Step.Saved = rows*(2*element*op.Dim+4*element*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
+	cost.Casts = shape.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
+	cost.Step.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
-	work := rows * (e*op.Dim + 4*e*op.Hidden)
+	work := rows * (element*op.Dim + 4*element*op.Hidden)
 	if op.SharedHidden > 0 {
-		own := *s
+		own := *shape
 		own.Weights = 3 * op.Dim * op.SharedHidden
-		shared := mlp(modelgraph.MLP{Dim: op.Dim, Hidden: op.SharedHidden, Gated: true, Activation: op.Activation}, &own)
-		c.Step.Saved += shared.Step.Saved
-		c.Casts += shared.Casts
-		c.FLOPs += shared.FLOPs
+		shared := op.shared().cost(&own)
+		cost.Step.Saved += shared.Step.Saved
+		cost.Casts += shared.Casts
+		cost.FLOPs += shared.FLOPs
 	}
-	c.Step.Forward = 2*stream + e*op.Dim*n + work
-	if s.Train {
+	cost.Step.Forward = 2*stream + element*op.Dim*tokens + work
+	if shape.Train {
 		// The experts' output times the fp32 weights, and that put back in order.
-		c.Step.Forward = max(c.Step.Forward, stream+c.Step.Saved+8*rows*op.Dim)
+		cost.Step.Forward = max(cost.Step.Forward, stream+cost.Step.Saved+8*rows*op.Dim)
 	}
 	if op.FP32Routing {
 		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
 		// fp32 input and weight. Going back through the weighted sum, three
 		// fp32 tensors of the experts' output exist at once: the gradient put
 		// back in order, that of the output, and its product with the output.
-		c.Step.Saved += 4 * op.Dim * (n + op.Experts)
-		c.peak(moment{stream + 12*rows*op.Dim, 0, 0})
+		cost.Step.Saved += 4 * op.Dim * (tokens + op.Experts)
+		cost.peak(moment{stream + 12*rows*op.Dim, 0, 0})
 	}
-	down := min(s.NewGrads, s.w()*op.Experts*op.Dim*op.Hidden)
-	c.peak(
+	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
+	cost.peak(
 		// the product's gradient, and those of both factors; the experts' output
 		// and the product are gone
-		moment{stream + rows*e*(2*op.Hidden-op.Dim), down, down},
+		moment{stream + rows*element*(2*op.Hidden-op.Dim), down, down},
 		// gate_up's backward: its output's gradient and its input's, and the
 		// gathered input, are alive of all that the experts kept
-		moment{stream - 2*rows*e*op.Hidden, min(s.NewGrads, 3*down), min(s.NewGrads, 2*down)},
-		moment{3*stream - rows*e*(op.Dim+4*op.Hidden), s.NewGrads, min(s.NewGrads, 2*down)},
+		moment{stream - 2*rows*element*op.Hidden, min(shape.NewGrads, 3*down), min(shape.NewGrads, 2*down)},
+		moment{3*stream - rows*element*(op.Dim+4*op.Hidden), shape.NewGrads, min(shape.NewGrads, 2*down)},
 	)
-	return c
+	return cost
+}
+
+// freeze drops the gathered input and the product of each expert.
+func (op moe) freeze(cost *Cost, shape *Shape) {
+	cost.Step.Saved -= op.TopK * shape.Tokens * shape.streamBytes() * (op.Dim + op.Hidden)
+	if op.SharedHidden > 0 {
+		cost.Step.Saved -= shape.elementBytes() * op.SharedHidden * shape.Tokens
+	}
+	cost.frozenOther(shape)
+}
+
+// selected is the router; experts run in aten._grouped_mm, which is not listed.
+func (op moe) selected(selective *Selective, shape *Shape, _ int) int64 {
+	bytes := selective.product(shape, shape.Tokens, op.Experts)
+	if op.SharedHidden > 0 {
+		bytes += op.shared().selected(selective, shape, 0)
+	}
+	return bytes
+}
+
+// traffic is the rows gathered, the experts' activations, and the rows
+// weighted and put back (integrations/moe.py).
+func (op moe) traffic(shape *Shape) (forward, backward moved) {
+	element := float64(shape.streamBytes())
+	rows := float64(op.TopK * shape.Tokens)
+	width, hidden := rows*float64(op.Dim), rows*float64(op.Hidden)
+	stream := float64(shape.streamBytes()*op.Dim) * float64(shape.Tokens)
+	forward.flat = element*((2+2+3)*width+5*hidden) + 3*stream
+	backward.flat = element*((2+3+6)*width+9*hidden) + 3*stream
+	return forward, backward
+}
+
+// kernels are those of integrations/moe.py: router, sorting, two grouped
+// products, the sum.
+func (moe) kernels(*Shape, float64) (forward, backward float64) { return 30, 45 }
+
+func (op moe) bound(*Shape) bound {
+	return bound{
+		width:  float64(op.Experts) + 64*float64(op.TopK) + float64(1+op.TopK)*(float64(op.Dim)+4*float64(op.Hidden)) + 8*float64(op.SharedHidden),
+		matrix: float64(op.Experts)*float64(op.Dim)*float64(1+op.Hidden) + float64(op.Dim)*float64(op.SharedHidden),
+	}
 }

@@ -2,38 +2,46 @@ package ops
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
+// norm is a normalisation.
+type norm struct {
+	plain
+	modelgraph.Norm
+}
+
+func (norm) products() bool { return false }
+
 // norm follows modeling_llama.py LlamaRMSNorm.forward (fp32 copy of the
 // input, normalised tensor cast back, product with the weight),
 // modeling_gemma.py GemmaRMSNorm (all in fp32, one cast at the end), and
 // torch.nn.LayerNorm (input, mean and 1/σ).
-func norm(op modelgraph.Norm, s *Shape) Cost {
-	hN := op.Dim * s.Tokens
-	c := Cost{Known: true, FLOPs: 5 * float64(hN), Output: s.r() * hN}
-	out := s.e() * hN // the next linear layer's input
-	if s.Precision.Mixed() || op.Post || s.HeadAlone {
+func (op norm) cost(shape *Shape) Cost {
+	hN := op.Dim * shape.Tokens
+	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
+	out := shape.elementBytes() * hN // the next linear layer's input
+	if shape.Precision.Mixed() || op.Post || shape.HeadAlone {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
-		c.Step.Saved = s.r()*hN + 8*s.Tokens + out
-		c.Step.Forward = c.Step.Saved + 2*s.r()*hN
-		c.peak(moment{3 * s.r() * hN, s.NewGrads, 0})
-		return c
+		cost.Step.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
+		cost.Step.Forward = cost.Step.Saved + 2*shape.streamBytes()*hN
+		cost.peak(moment{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
+		return cost
 	case modelgraph.GemmaRMSNorm:
-		c.Step.Saved = 8*hN + 4*s.Tokens + out + 4*op.Dim
+		cost.Step.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
-		c.Step.Saved = 8*hN + 4*s.Tokens + out
-		if s.half() {
-			c.Step.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
+		cost.Step.Saved = 8*hN + 4*shape.Tokens + out
+		if shape.half() {
+			cost.Step.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
 	// x² beside the fp32 copy, with the input and the residual alive.
-	c.Step.Forward = max(c.Step.Saved, 8*hN) + s.r()*hN
+	cost.Step.Forward = max(cost.Step.Saved, 8*hN) + shape.streamBytes()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.
-	residual := s.r() * hN
+	residual := shape.streamBytes() * hN
 	if op.Style == modelgraph.GemmaRMSNorm {
-		if s.HeadAlone {
+		if shape.HeadAlone {
 			residual = 0 // the head's gradient is cast and goes
 		}
 		// The gradient in fp32, that of the normalised tensor, and its product
@@ -42,11 +50,87 @@ func norm(op modelgraph.Norm, s *Shape) Cost {
 		// lives as long as the node's apply, the sum comes after
 		// (torch/csrc/autograd/engine.cpp, validate_outputs).
 		summed := 12 * hN
-		if s.Recompute && !s.HeadAlone {
+		if shape.Recompute && !shape.HeadAlone {
 			summed -= 4 * hN
 		}
-		c.peak(moment{residual + summed + reduceBuffer(s.Tokens, op.Dim), s.NewGrads, 0})
+		cost.peak(moment{residual + summed + reduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
 	}
-	c.peak(moment{residual + 16*hN, s.NewGrads, 0})
-	return c
+	cost.peak(moment{residual + 16*hN, shape.NewGrads, 0})
+	return cost
+}
+
+// freeze keeps the fp32 input and 1/σ; Gemma's (1 + weight) is a constant
+// tensor. The output is kept where the linear layers that read it do.
+func (op norm) freeze(cost *Cost, shape *Shape) {
+	hN := op.Dim * shape.Tokens
+	cost.Step.Saved = 4*hN + 4*shape.Tokens
+	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
+	switch op.Style {
+	case modelgraph.LayerNorm:
+		cost.Step.Saved = shape.streamBytes()*hN + 8*shape.Tokens
+		back = 3 * shape.streamBytes() * hN
+	case modelgraph.GemmaRMSNorm:
+		cost.Step.Saved += 4 * op.Dim
+	case modelgraph.RMSNorm:
+	}
+	if shape.InputKept && !shape.half() {
+		cost.Step.Saved -= 4 * hN // no copy of its own
+		back += 4 * hN
+	}
+	if shape.keepsInputs() && !op.Post && !shape.HeadAlone {
+		cost.Step.Saved += shape.streamBytes() * hN
+	}
+	cost.peak(moment{back, 0, 0})
+}
+
+func (op norm) slack(shape *Shape) int64 {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	if op.Style == modelgraph.LayerNorm {
+		return 2 * remainder(shape.streamBytes()*op.Dim*tokens)
+	}
+	return remainder(4*op.Dim*tokens) + 2*remainder(element*op.Dim*tokens)
+}
+
+func (op norm) traffic(shape *Shape) (forward, backward moved) {
+	traffic, b := normTraffic(op.Style, shape)
+	stream := float64(shape.Tokens) * float64(op.Dim)
+	return traffic.times(stream), b.times(stream).add(stream*float64(3*shape.streamBytes()), 0) // and the residual's gradient
+}
+
+// kernels count the residual's gradient too.
+func (op norm) kernels(*Shape, float64) (forward, backward float64) {
+	if op.Style == modelgraph.LayerNorm {
+		return 1, 3
+	}
+	return 7, 15
+}
+
+func (op norm) bound(*Shape) bound { return bound{width: float64(op.Dim)} }
+
+// normTraffic is bytes an element. RMSNorm forward (modeling_llama.py
+// LlamaRMSNorm): the cast to fp32, pow, mean, the product with 1/σ, the cast
+// back, the product with the weight; backward the same nodes, where the
+// product makes two gradients and sums one of them, pow's backward runs three
+// kernels, and the fp32 input collects two gradients.
+func normTraffic(style modelgraph.NormStyle, shape *Shape) (forward, backward moved) {
+	residual := float64(shape.streamBytes())
+	if style == modelgraph.LayerNorm { // one kernel forward; backward one more for weight and bias
+		return moved{flat: 2 * residual}, moved{flat: 5 * residual}
+	}
+	cast := 0.
+	if shape.half() {
+		cast = 2 + 4
+	}
+	const (
+		pow, mean, product = 4 + 4, 4, 4 + 4
+		meanBack, powBack  = 4, 8 + 8 + 12
+		collect            = 12
+	)
+	weight, weightBack := moved{strided: 2 * residual}, moved{flat: 3 * residual, strided: residual + 2*residual} // its gradient, that one's sum, the input's
+	if style == modelgraph.GemmaRMSNorm {
+		weight, weightBack = moved{strided: 8}, moved{flat: 12, strided: 4 + 8}
+	}
+	forward = weight.add(pow+cast, cast+mean+product)
+	backward = weightBack.add(12+powBack+collect+cast, cast+8+4+meanBack) // the product's: 1/σ's 12, x's 8 and a sum
+	return forward, backward
 }

@@ -4,75 +4,78 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 // Of is the cost of an op. A layer that sees no tokens costs nothing but its
 // weights, and gets no gradients.
-func Of(op modelgraph.Op, s *Shape) Cost {
-	if s.Tokens == 0 {
+func Of(op modelgraph.Op, shape *Shape) Cost {
+	if shape.Tokens == 0 {
 		return Cost{Known: true}
 	}
-	c := kernel(op, s)
-	if !s.Train {
-		c.Step.Saved, c.Step.Backward, c.Step.BackwardGrads = 0, 0, 0
-		if _, ok := op.(modelgraph.Head); ok { // when the body has returned
-			c.Step.Forward, c.Step.HeadPeak = 0, c.Step.Forward
+	asked := operationOf(op)
+	cost := asked.cost(shape)
+	if !shape.Train {
+		cost.Step.Saved, cost.Step.Backward, cost.Step.BackwardGrads = 0, 0, 0
+		if _, last := asked.(head); last { // when the body has returned
+			cost.Step.Forward, cost.Step.HeadPeak = 0, cost.Step.Forward
 		}
-		c.Step.Forward = max(c.Step.Forward, c.Step.KV)
-		if work := s.quantInfer(op); work > 0 { // beside input, residual and normed input
-			c.Step.Forward = max(c.Step.Forward, 3*c.Output+c.Step.KV+work)
+		cost.Step.Forward = max(cost.Step.Forward, cost.Step.KV)
+		if work := asked.quantInfer(shape); work > 0 { // beside input, residual and normed input
+			cost.Step.Forward = max(cost.Step.Forward, 3*cost.Output+cost.Step.KV+work)
 		}
-		c.Step.Forward += s.work()
-		return c
+		cost.Step.Forward += shape.work()
+		return cost
 	}
-	c.Step.Forward -= c.Step.KV // training keeps no cache
-	c.Step.KV, c.Step.CacheGrowth, c.Step.HeadPeak, c.Step.UntilBodyEnd, c.Arguments = 0, 0, 0, 0, 0
-	if s.Frozen {
-		c.freeze(op, s)
-		c.Casts = 0 // autocast caches copies of trained weights alone
+	cost.Step.Forward -= cost.Step.KV // training keeps no cache
+	cost.Step.KV, cost.Step.CacheGrowth, cost.Step.HeadPeak, cost.Step.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
+	if shape.Frozen {
+		cost.freeze(asked, shape)
+		cost.Casts = 0 // autocast caches copies of trained weights alone
 	} else {
-		c.Step.Saved += slack(op, s)
+		cost.Step.Saved += asked.slack(shape)
 	}
-	c.Step.Forward = max(c.Step.Forward, c.Step.Saved)
-	c.Step.Grads = s.NewGrads
+	cost.Step.Forward = max(cost.Step.Forward, cost.Step.Saved)
+	cost.Step.Grads = shape.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
-	c.peak(moment{-c.Step.Saved, s.NewGrads, 0})
-	return c
-}
-
-func kernel(op modelgraph.Op, s *Shape) Cost {
-	switch op := op.(type) {
-	case modelgraph.Embedding:
-		return embedding(op, s)
-	case modelgraph.Norm:
-		return norm(op, s)
-	case modelgraph.Attention:
-		if op.KVRank > 0 {
-			return latentAttention(op, s)
-		}
-		return attention(op, s)
-	case modelgraph.MLP:
-		return mlp(op, s)
-	case modelgraph.MoE:
-		return moe(op, s)
-	case modelgraph.Head:
-		return head(op, s)
-	case modelgraph.Linear:
-		return linear(op, s)
-	case modelgraph.Conv:
-		return conv(op, s)
-	case modelgraph.StateSpace:
-		return stateSpace(op, s)
-	case modelgraph.Rotary:
-		return rotary(op, s)
-	case modelgraph.Parameter:
-		return Cost{Known: true}
-	}
-	return Cost{}
+	cost.peak(moment{-cost.Step.Saved, shape.NewGrads, 0})
+	return cost
 }
 
 // Products reports whether an op runs matrix products, which take a workspace
 // of cuBLAS on its device; of what is not known, yes.
 func Products(op modelgraph.Op) bool {
-	switch op.(type) {
-	case modelgraph.Embedding, modelgraph.Norm, modelgraph.Rotary, modelgraph.Parameter:
-		return false
+	return operationOf(op).products()
+}
+
+// freeze makes the cost of a trained op that of a frozen one with adapters. No
+// gradient comes as far as a layer before all adapters.
+func (cost *Cost) freeze(op operation, shape *Shape) {
+	cost.Step.Backward, cost.Step.BackwardGrads, cost.Step.AccumPeak = 0, 0, 0
+	if !shape.InputGrad && len(shape.Adapters) == 0 {
+		if _, last := op.(head); !last {
+			cost.Step.Saved = 0
+		}
+		return
 	}
-	return true
+	// 8-bit linear layers keep their inputs past a checkpoint, as attributes
+	// of nodes: its hooks see saved tensors alone.
+	if shape.keepsInputs() && shape.Recompute && shape.InputGrad {
+		cost.Stays = op.inputsStay(shape)
+	}
+	op.freeze(cost, shape)
+}
+
+// Bound is more than any figure in bytes of the op's cost, in floating point:
+// where it is far below 2^63, the integers of [Of] cannot overflow.
+func Bound(op modelgraph.Op, shape *Shape) float64 {
+	b := operationOf(op).bound(shape)
+	for i := range shape.Adapters {
+		adapter := &shape.Adapters[i]
+		b.width += float64(adapter.In) + float64(adapter.Out) + float64(adapter.Rank)
+	}
+	tokens := max(float64(shape.Tokens), float64(shape.Encoder), float64(shape.Length), float64(shape.Batch)*float64(shape.Cache), float64(shape.Logits))
+	weights := float64(shape.NewGrads) + float64(shape.SecondGrads) + 8*float64(shape.Weights)
+	return 64*(tokens+1)*(b.width+64) + 16*b.scores + 8*b.matrix + 2*weights
+}
+
+// Kept is what stays of a layer's forward, in bytes; biases is how many of its
+// linear layers have one.
+func (selective *Selective) Kept(op modelgraph.Op, shape *Shape, biases int) int64 {
+	return operationOf(op).selected(selective, shape, biases)
 }

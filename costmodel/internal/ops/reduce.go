@@ -32,4 +32,4 @@ func reduceBuffer(rows, columns int64) int64 {
 	return 4 * columns * parts * width * vector // fp32
 }
 
-func up(n, d int64) int64 { return (n + d - 1) / d }
+func up(amount, divisor int64) int64 { return (amount + divisor - 1) / divisor }

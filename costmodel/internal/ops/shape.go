@@ -52,23 +52,23 @@ type Shape struct {
 }
 
 // e is the size of an element in matrix products, r in the residual stream.
-func (s *Shape) e() int64 { return s.Precision.ComputeBytes() }
-func (s *Shape) r() int64 { return s.Precision.StreamBytes() }
+func (shape *Shape) elementBytes() int64 { return shape.Precision.ComputeBytes() }
+func (shape *Shape) streamBytes() int64  { return shape.Precision.StreamBytes() }
 
 // w is the size of a weight and of its gradient.
-func (s *Shape) w() int64 { return s.Precision.WeightBytes() }
+func (shape *Shape) weightBytes() int64 { return shape.Precision.WeightBytes() }
 
 // half reports a 16-bit residual stream, where fp32 inside a norm is a copy.
-func (s *Shape) half() bool { return s.r() == 2 }
+func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 
-// casts is what autocast keeps for n linear layers on an input of width dim:
+// casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
-func (s *Shape) casts(n, dim, weights int64) int64 {
-	if !s.Precision.Mixed() || !s.Train {
+func (shape *Shape) casts(linears, dim, weights int64) int64 {
+	if !shape.Precision.Mixed() || !shape.Train {
 		return 0
 	}
-	if s.Frozen {
-		n = 0 // an input is kept for its weight's gradient
+	if shape.Frozen {
+		linears = 0 // an input is kept for its weight's gradient
 	}
-	return 2*n*dim*s.Tokens + 2*weights
+	return 2*linears*dim*shape.Tokens + 2*weights
 }

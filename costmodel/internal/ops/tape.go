@@ -3,28 +3,31 @@ package ops
 // tape follows the allocations of a frozen op with adapters in the order in
 // which they happen: what is alive, and the adapters' gradients.
 type tape struct {
-	s          *Shape
-	e          int64 // bytes an element of the linear layers' outputs
+	shape      *Shape
+	element    int64 // bytes an element of the linear layers' outputs
 	now, grads int64
 	see        func(moment)
 }
 
-func (t *tape) add(n int64)  { t.now += n; t.see(moment{t.now, t.grads, 0}) }
-func (t *tape) drop(n int64) { t.now -= n }
+func (record *tape) add(bytes int64) {
+	record.now += bytes
+	record.see(moment{record.now, record.grads, 0})
+}
+func (record *tape) drop(bytes int64) { record.now -= bytes }
 
 // turn makes a tensor of another type of one that goes.
-func (t *tape) turn(from, to int64) {
+func (record *tape) turn(from, to int64) {
 	if from != to {
-		t.add(to)
-		t.drop(from)
+		record.add(to)
+		record.drop(from)
 	}
 }
 
-// grad makes the gradient of one matrix, beside n new bytes.
-func (t *tape) grad(n, matrix int64) {
-	t.now += n
-	t.grads += matrix
-	t.see(moment{t.now, t.grads, matrix})
+// grad makes the gradient of one matrix, beside so many new bytes.
+func (record *tape) grad(bytes, matrix int64) {
+	record.now += bytes
+	record.grads += matrix
+	record.see(moment{record.now, record.grads, matrix})
 }
 
 // linearLayer is a frozen linear layer and its adapter, or nil.
@@ -39,36 +42,36 @@ type linearLayer struct {
 // forward runs base, A, B, "* scaling", their sum, which has the wider type,
 // and the cast back (peft/tuners/lora/layer.py, Linear.forward; bnb.py casts
 // before the sum). The output stays, and what the adapter keeps.
-func (t *tape) forward(l linearLayer) {
-	s := t.s
-	e, ab, n := t.e, s.ab(), s.Tokens
-	work := s.quantForward(l.in, l.out, e)
-	t.add(e*l.out*n + work)
-	t.drop(work)
-	if l.adapter == nil {
+func (record *tape) forward(op linearLayer) {
+	shape := record.shape
+	element, ab, tokens := record.element, shape.adapterBytes(), shape.Tokens
+	work := shape.quantForward(op.in, op.out, element)
+	record.add(element*op.out*tokens + work)
+	record.drop(work)
+	if op.adapter == nil {
 		return
 	}
-	t.add(s.input(l.adapter, l.shared) + s.inner(l.adapter))
-	t.add(2 * ab * l.out * n) // B's output, and the scaled one
-	t.drop(ab * l.out * n)
-	if s.Quantize != "" {
-		t.turn(ab*l.out*n, e*l.out*n)
-		ab = e
+	record.add(shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
+	record.add(2 * ab * op.out * tokens) // B's output, and the scaled one
+	record.drop(ab * op.out * tokens)
+	if shape.Quantize != "" {
+		record.turn(ab*op.out*tokens, element*op.out*tokens)
+		ab = element
 	}
-	sum := max(e, ab)
-	t.add(sum * l.out * n)
-	t.drop((e + ab) * l.out * n)
-	t.turn(sum*l.out*n, e*l.out*n)
+	sum := max(element, ab)
+	record.add(sum * op.out * tokens)
+	record.drop((element + ab) * op.out * tokens)
+	record.turn(sum*op.out*tokens, element*op.out*tokens)
 }
 
 // stop runs the last linear layer of a block again, as far as something is
 // kept: its adapter's input and A's output; without one, its weight.
-func (t *tape) stop(l linearLayer) {
-	if l.adapter == nil {
+func (record *tape) stop(op linearLayer) {
+	if op.adapter == nil {
 		return
 	}
-	s := t.s
-	t.add(t.e*l.out*s.Tokens + s.input(l.adapter, l.shared) + s.inner(l.adapter))
+	shape := record.shape
+	record.add(record.element*op.out*shape.Tokens + shape.input(op.adapter, op.shared) + shape.inner(op.adapter))
 }
 
 // waiting is what backward of a block's last linear layer holds, besides its
@@ -76,15 +79,15 @@ func (t *tape) stop(l linearLayer) {
 // scaled gradient for B's weight and the base's 16-bit one. A 4-bit weight is
 // an attribute of its node, so that without an adapter the input's gradient is
 // made first.
-func (t *tape) waiting(l linearLayer) int64 {
-	s, e, n := t.s, t.e, t.s.Tokens
+func (record *tape) waiting(op linearLayer) int64 {
+	shape, element, tokens := record.shape, record.element, record.shape.Tokens
 	switch {
-	case l.adapter != nil && s.converts() && s.Quantize == "":
-		return (s.ab() + e) * l.out * n
-	case l.adapter != nil:
-		return s.ab() * l.out * n
-	case s.Quantize != "":
-		return e * l.in * n
+	case op.adapter != nil && shape.converts() && shape.Quantize == "":
+		return (shape.adapterBytes() + element) * op.out * tokens
+	case op.adapter != nil:
+		return shape.adapterBytes() * op.out * tokens
+	case shape.Quantize != "":
+		return element * op.in * tokens
 	}
 	return 0
 }
@@ -92,25 +95,25 @@ func (t *tape) waiting(l linearLayer) int64 {
 // backward goes back through a linear layer. The gradient of its output is
 // alive, and goes unless the residual stream has it too; that of its input,
 // of x bytes an element, stays.
-func (t *tape) backward(l linearLayer, x int64) {
-	s := t.s
-	e, n := t.e, s.Tokens
-	if l.residual && s.r() != e { // autocast: a cast of the stream's gradient
-		t.add(e * l.out * n)
-		l.residual = false
+func (record *tape) backward(op linearLayer, x int64) {
+	shape := record.shape
+	element, tokens := record.element, shape.Tokens
+	if op.residual && shape.streamBytes() != element { // autocast: a cast of the stream's gradient
+		record.add(element * op.out * tokens)
+		op.residual = false
 	}
-	if l.adapter != nil {
-		l.residual = t.adapter(&l, x)
+	if op.adapter != nil {
+		op.residual = record.adapter(&op, x)
 	}
-	work := s.quantBackward(l.in, l.out, e)
-	t.add(e*l.in*n + work)
-	t.drop(work)
-	if !l.residual {
-		t.drop(e * l.out * n)
+	work := shape.quantBackward(op.in, op.out, element)
+	record.add(element*op.in*tokens + work)
+	record.drop(work)
+	if !op.residual {
+		record.drop(element * op.out * tokens)
 	}
-	t.turn(e*l.in*n, x*l.in*n)
-	if l.adapter != nil {
-		t.drop(x * l.in * n) // added to the adapter's, in place
+	record.turn(element*op.in*tokens, x*op.in*tokens)
+	if op.adapter != nil {
+		record.drop(x * op.in * tokens) // added to the adapter's, in place
 	}
 }
 
@@ -118,29 +121,29 @@ func (t *tape) backward(l linearLayer, x int64) {
 // and reports whether the base shares its output's gradient with the residual
 // stream. Where the sum is fp32, the base gets a 16-bit copy of its gradient
 // (torch/csrc/autograd/engine.cpp, validate_outputs).
-func (t *tape) adapter(l *linearLayer, x int64) bool {
-	s, a := t.s, l.adapter
-	e, ab, n := t.e, s.ab(), s.Tokens
-	convert, residual := e != ab, l.residual
+func (record *tape) adapter(op *linearLayer, x int64) bool {
+	shape, adapter := record.shape, op.adapter
+	element, ab, tokens := record.element, shape.adapterBytes(), shape.Tokens
+	convert, residual := element != ab, op.residual
 	if convert {
-		t.add(ab * l.out * n)
-		if s.Quantize == "" {
+		record.add(ab * op.out * tokens)
+		if shape.Quantize == "" {
 			if !residual {
-				t.drop(e * l.out * n)
+				record.drop(element * op.out * tokens)
 			}
-			t.add(e * l.out * n)
+			record.add(element * op.out * tokens)
 			residual = false
 		}
 	}
-	t.add(ab * l.out * n) // gradient * scaling
+	record.add(ab * op.out * tokens) // gradient * scaling
 	if convert {
-		t.drop(ab * l.out * n)
+		record.drop(ab * op.out * tokens)
 	}
-	inner := ab * a.Rank * n
-	t.grad(inner, s.gradBytes()*l.out*a.Rank)
-	t.drop(ab*l.out*n + s.inner(a))
-	t.grad(ab*l.in*n, s.gradBytes()*l.in*a.Rank)
-	t.drop(inner + s.input(a, l.shared))
-	t.turn(ab*l.in*n, x*l.in*n)
+	inner := ab * adapter.Rank * tokens
+	record.grad(inner, shape.gradBytes()*op.out*adapter.Rank)
+	record.drop(ab*op.out*tokens + shape.inner(adapter))
+	record.grad(ab*op.in*tokens, shape.gradBytes()*op.in*adapter.Rank)
+	record.drop(inner + shape.input(adapter, op.shared))
+	record.turn(ab*op.in*tokens, x*op.in*tokens)
 	return residual
 }

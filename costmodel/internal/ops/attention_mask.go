@@ -10,22 +10,22 @@ import (
 // nothing (transformers/masking_utils.py, _ignore_causal_mask_sdpa: kv_length
 // >= local_attention_size). The flash-attn package takes the window as a
 // number instead (flash_attention_mask).
-func windowed(op modelgraph.Attention, s *Shape) bool {
-	return op.Window > 0 && s.Length >= op.Window && !op.Bidirectional && !op.Cross && s.Attention != costmodel.FlashAttention
+func (op attention) windowed(shape *Shape) bool {
+	return op.Window > 0 && shape.Length >= op.Window && !op.Bidirectional && !op.Cross && shape.Attention != costmodel.FlashAttention
 }
 
 // maskBytes is the mask as a layer on another GPU than the embedding's is
 // called with it, a copy by AlignDevicesHook that goes when the call returns:
 // boolean under SDPA, where at::where makes a bias of it; of the compute's
 // type under the eager function, which all layers of text need (eager_mask).
-func maskBytes(op modelgraph.Attention, g *geo, s *Shape) int64 {
+func (op attention) maskBytes(dims *geo, shape *Shape) int64 {
 	switch {
 	case op.Bidirectional || op.Cross:
 		return 0
-	case written(op, s):
-		return s.e() * s.Tokens * s.Length
-	case g.masked > 0:
-		return s.Tokens * s.Length
+	case op.written(shape):
+		return shape.elementBytes() * shape.Tokens * shape.Length
+	case dims.masked > 0:
+		return shape.Tokens * shape.Length
 	}
 	return 0
 }
@@ -36,21 +36,22 @@ func maskBytes(op modelgraph.Attention, g *geo, s *Shape) int64 {
 // boolean mask is of one sequence and only looks like the batch
 // (masking_utils.py, sdpa_mask: expand); eager_mask's torch.where writes all
 // of it. windowed tells the two kinds apart.
-func MaskHeld(op modelgraph.Attention, s *Shape) (size int64, kind bool) {
-	if op.Bidirectional || op.Cross || s.Tokens == 0 {
+func MaskHeld(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) {
+	op := attention{Attention: layer}
+	if op.Bidirectional || op.Cross || shape.Tokens == 0 {
 		return 0, false
 	}
 	switch {
-	case written(op, s):
-		return s.e() * s.Tokens * s.Length, op.Window > 0
-	case windowed(op, s):
-		return s.Length * s.Length, true
+	case op.written(shape):
+		return shape.elementBytes() * shape.Tokens * shape.Length, op.Window > 0
+	case op.windowed(shape):
+		return shape.Length * shape.Length, true
 	}
 	return 0, false
 }
 
 // written reports the eager function of the modelling code, which adds the
 // mask to its scores.
-func written(op modelgraph.Attention, s *Shape) bool {
-	return op.Eager || s.Attention == costmodel.EagerAttention
+func (op attention) written(shape *Shape) bool {
+	return op.Eager || shape.Attention == costmodel.EagerAttention
 }

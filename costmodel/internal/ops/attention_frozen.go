@@ -1,0 +1,96 @@
+package ops
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// freeze keeps what the kernel and the rotation need. The frozen
+// norms on q and k keep no normalised tensor, a copy made for the output's
+// projection is not kept.
+func (op attention) freeze(cost *Cost, shape *Shape) {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	dims := op.geometry(shape)
+	inputs, output := shape.adapters()
+	work := cost.Step.Forward // above what is there, with the trained op's tensors
+	if op.QKNorm == modelgraph.GemmaRMSNorm {
+		cost.Step.Saved -= 4 * tokens * (dims.q + dims.k)
+	} else if op.QKNorm != "" {
+		cost.Step.Saved -= element * tokens * (dims.q + dims.k)
+	}
+	if op.LayerScale {
+		cost.Step.Saved -= shape.streamBytes() * op.Dim * tokens
+	}
+	kernel := op.kernelSaved(&dims, shape)
+	// The projection reads a copy of the kernel's output, which only it keeps.
+	copied := dims.by == scoresInMemory || dims.by == flashKernel && op.Fused && op.Rope
+	if copied {
+		cost.Step.Saved -= element * tokens * dims.out
+		kernel -= element * tokens * dims.out
+	}
+	if !shape.InputGrad && len(inputs) == 0 {
+		cost.Step.Saved, kernel = 0, 0
+	}
+	cost.Step.Saved += shape.kept(!copied)
+	cost.Step.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Step.Saved, op.quantInfer(shape))) + shape.work()
+
+	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(m moment) { cost.peak(m) }}
+	record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
+	if kernel == 0 {
+		return
+	}
+	if grads := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v); dims.by == scoresInMemory {
+		cast := record.softmax(op, &dims)
+		record.drop(kernel - element*tokens*dims.out - cast*dims.scores)
+		record.add(grads)
+	} else {
+		record.add(cost.back - element*tokens*dims.out)
+		record.drop(cost.back - grads) // those of q, k and v stay
+		record.drop(kernel)
+	}
+	for i, adapter := range inputs {
+		record.backward(linearLayer{in: adapter.In, out: adapter.Out, adapter: adapter, shared: i > 0}, shape.streamBytes())
+		if i > 0 {
+			record.drop(shape.streamBytes() * adapter.In * tokens) // added up in place
+		}
+	}
+}
+
+// softmax goes back through the product with v and softmax, and is the size of
+// the cast that went with it.
+func (record *tape) softmax(op attention, dims *geo) int64 {
+	result, cast := op.scoreTypes(record.shape)
+	out := record.element * record.shape.Tokens * dims.out
+	first := result // the gradient of what multiplied v
+	if cast > 0 {
+		first = cast
+	}
+	record.add(first*dims.scores + out)
+	record.drop(2*out + cast*dims.scores) // the output's gradient; v, which made way for its own; the cast
+	if cast > 0 {
+		record.turn(cast*dims.scores, result*dims.scores)
+	}
+	record.add(2 * result * dims.scores) // softmax's (SoftMax.cu: gradient × result, and the scores')
+	record.drop(3*result*dims.scores + out)
+	return cast
+}
+
+func (op attention) inputsStay(shape *Shape) int64 {
+	return shape.Tokens * (shape.streamBytes()*op.Dim + shape.elementBytes()*op.Heads*max(op.HeadDim, op.ValueDim))
+}
+
+func (op attention) quantInfer(shape *Shape) int64 {
+	if shape.Quantize == "" {
+		return 0
+	}
+	q := op.Heads * op.HeadDim
+	return shape.elementBytes()*shape.Tokens*(q+2*op.KVHeads*op.HeadDim) + shape.quantForward(op.Dim, q, shape.elementBytes())
+}
+
+func (op attention) slack(shape *Shape) int64 {
+	q, k := shape.elementBytes()*op.Heads*op.HeadDim*shape.Tokens, shape.elementBytes()*op.KVHeads*op.HeadDim*shape.Tokens
+	switch {
+	case op.Fused && op.Rope: // the projection, q and k rotated, the output and its copy
+		return remainder(q+2*k) + 3*remainder(q) + remainder(k)
+	case op.Fused:
+		return remainder(q+2*k) + remainder(q)
+	}
+	return 2*remainder(q) + 2*remainder(k)
+}

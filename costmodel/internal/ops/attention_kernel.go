@@ -1,0 +1,164 @@
+package ops
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// philox is the seed and the offset that one call of the flash kernel keeps,
+// a block of the allocator each (attention.cu, _flash_attention_forward).
+const philox = 2 * 512
+
+// attentionKernel is what computes softmax(q·kᵀ)·v.
+type attentionKernel int
+
+const (
+	// flashKernel takes 16-bit types, grouped queries, and no mask; PyTorch's
+	// copy of it, or the flash-attn package's own, which takes windows.
+	flashKernel attentionKernel = iota
+	// efficientKernel is the memory-efficient one: fp32 and masks, but no
+	// grouped queries.
+	efficientKernel
+	// scoresInMemory is any that writes the score matrix down: SDPA's math
+	// kernel, and the eager function of the modelling code.
+	scoresInMemory
+)
+
+// kernelOf is PyTorch's choice (aten/src/ATen/native/transformers/cuda/
+// sdp_utils.cpp: use_flash_attention wants fp16 or bf16 and no mask,
+// use_mem_efficient_attention instantiates
+// check_batch_size_and_num_heads_dense without grouped queries), or the eager
+// function that --attention eager asks for, or the flash-attn package.
+func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
+	switch {
+	case op.Eager || shape.Attention == costmodel.EagerAttention:
+		return scoresInMemory
+	case shape.Attention == costmodel.FlashAttention:
+		return flashKernel
+	case dims.masked > 0:
+		return efficientKernel // of repeated keys and values
+	case shape.elementBytes() < 4:
+		return flashKernel
+	case op.KVHeads < op.Heads:
+		return scoresInMemory
+	}
+	return efficientKernel
+}
+
+// kernelSaved is what the kernel and its inputs keep for backward.
+func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	saved := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + element*tokens*dims.out
+	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
+	switch dims.by {
+	case flashKernel:
+		saved += 4*op.Heads*tokens + seeds(shape)*op.kernelCalls(shape)
+		if fused {
+			// The rotated q is laid out by heads, and so is flash's output,
+			// which .contiguous() then copies.
+			saved += element*tokens*(dims.q+dims.k) + element*tokens*dims.out
+		}
+	case efficientKernel:
+		// attention_backward.cu: log-sum-exp in rows of a multiple of 32.
+		padded := (shape.Length + 31) / 32 * 32
+		saved += 4*op.Heads*tokens/max(1, shape.Length)*padded + 2*512 + dims.masked*element
+		if fused {
+			saved += element * tokens * (dims.q + dims.k)
+		}
+	case scoresInMemory:
+		saved += dims.repeated * element
+		saved += dims.scores * op.scoreBytes(shape)
+		if op.SoftCap {
+			saved += dims.scores * element // tanh's output (modeling_gemma2.py, eager_attention_forward)
+		}
+		if fused && shape.Batch == 1 {
+			// With more sequences bmm reads a contiguous copy of the slice.
+			saved += element * tokens * (dims.q + dims.k)
+		}
+	}
+	return saved
+}
+
+// scoreBytes is what is kept an element of the score matrix: softmax's fp32
+// result, and its cast that multiplies v (modeling_llama.py,
+// eager_attention_forward; _scaled_dot_product_attention_math, where both are
+// one). GPT-2's softmax runs in the type of the scores, fp32 under autocast
+// (modeling_gpt2.py).
+func (op attention) scoreBytes(shape *Shape) int64 {
+	result, cast := op.scoreTypes(shape)
+	return result + cast
+}
+
+// scoreTypes are the sizes of an element of softmax's result and of its cast,
+// 0 where the result itself multiplies v.
+func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
+	element := shape.elementBytes()
+	if op.Fused && !op.Rope && !op.Eager && !shape.Precision.Mixed() || element == 4 {
+		return element, 0
+	}
+	return 4, element
+}
+
+// kernelForward is what the kernel holds at most in forward above what it
+// keeps.
+func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
+	if dims.by != scoresInMemory {
+		return 0
+	}
+	// softmax reads 4 bytes an element beside what it makes; in 16 bits the
+	// scores before the cast are there too.
+	if op.scoreBytes(shape) == 4+shape.elementBytes() && !shape.Precision.Mixed() {
+		return 4 * dims.scores
+	}
+	return (8 - op.scoreBytes(shape)) * dims.scores
+}
+
+// kernelBackward is what backward of the kernel holds above what is saved:
+// gradients of out, q, k and v, and the kernel's own.
+func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
+	element, tokens := shape.elementBytes(), shape.Tokens
+	back := element*tokens*(dims.out+dims.q) + element*dims.kvTokens*(dims.k+dims.v)
+	switch dims.by {
+	case flashKernel:
+		// An fp32 accumulator of dq, the rows' dot products, and expanded dk
+		// and dv under grouped queries (flash_api.cpp, mha_bwd).
+		back += 4*tokens*dims.q + 4*op.Heads*tokens
+		if op.KVHeads < op.Heads {
+			back += 2 * element * tokens * dims.q
+		}
+	case efficientKernel:
+		back += 4*op.Heads*tokens + dims.masked*element
+		if element < 4 {
+			back += 4 * tokens * dims.q
+		}
+	case scoresInMemory:
+		// softmax's backward: the gradient of its result, their product, and
+		// the gradient of its input (SoftMax.cu, softmax_backward_cuda_out),
+		// beside v's. The cast that multiplied v, v, and what the output's
+		// projection kept are gone.
+		result, cast := op.scoreTypes(shape)
+		back = (3*result-cast)*dims.scores - element*tokens*dims.out - shape.casts(0, 0, op.Dim*dims.out)
+	}
+	return back
+}
+
+// seeds are those of one call: the flash-attn package keeps both in one tensor
+// (flash_attn_interface.py, FlashAttnFunc: rng_state).
+func seeds(shape *Shape) int64 {
+	if shape.Attention == costmodel.FlashAttention {
+		return philox / 2
+	}
+	return philox
+}
+
+// kernelCalls is how many times the attention kernel is called: once, or where
+// images lie packed, for each window or image (modeling_qwen2_5_vl.py
+// Qwen2_5_VLVisionAttention.forward: torch.split by cu_seqlens; a window at
+// the image's edge may be smaller, and counts in the mean).
+func (op attention) kernelCalls(shape *Shape) int64 {
+	if !op.Packed || shape.Attention == costmodel.FlashAttention { // which takes cu_seqlens
+		return 1
+	}
+	chunk := shape.Length
+	if op.Window > 0 {
+		chunk = min(chunk, op.Window)
+	}
+	return max(1, (shape.Tokens+chunk-1)/max(1, chunk))
+}

@@ -1,0 +1,40 @@
+package ops
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// latentAttention is attention through latents (DeepSeek-V2, arXiv 2405.04434,
+// section 2.1).
+type latentAttention struct{ attention }
+
+// latentAttention follows modeling_deepseek_v3.py DeepseekV3Attention: the
+// latents are normalised, then expanded to full heads before the kernel. The
+// cache holds the latents and the rotated part that all heads share.
+func (op latentAttention) cost(shape *Shape) Cost {
+	dims := op.geometry(shape)
+	element, tokens := shape.elementBytes(), shape.Tokens
+	nope := op.HeadDim - op.RopeDim
+	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
+	latent := (4 + 2*element) * tokens * (op.QRank + op.KVRank)    // as a norm keeps them
+	expanded := element * tokens * op.Heads * (nope + op.ValueDim) // v is a slice of it
+	cost.Step.Saved = latent + expanded + element*tokens*(dims.q+op.Heads*op.HeadDim) + element*tokens*dims.out + 4*op.Heads*tokens + 2*512 +
+		2*shape.streamBytes()*shape.Length*op.RopeDim + shape.casts(4, op.Dim, shape.Weights)
+	cost.cache(dims, op.KVRank, op.RopeDim, shape)
+	q := 2 * float64(tokens) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(dims.q))
+	if op.QRank == 0 {
+		q = 2 * float64(tokens) * float64(op.Dim*dims.q)
+	}
+	kv := 2 * float64(tokens) * (float64(op.Dim)*float64(op.KVRank+op.RopeDim) + float64(op.KVRank)*float64(op.Heads)*float64(nope+op.ValueDim))
+	cost.FLOPs = q + kv + 2*float64(tokens)*float64(dims.out*op.Dim) + float64(tokens)*float64(shape.Length)*float64(dims.q+dims.out)
+	cost.attentionPeaks(op.attention, dims, shape)
+	return cost
+}
+
+func (op latentAttention) freeze(cost *Cost, shape *Shape) {
+	cost.Step.Saved -= 2 * shape.elementBytes() * shape.Tokens * (op.QRank + op.KVRank)
+	cost.frozenOther(shape)
+}
+
+func (latentAttention) slack(*Shape) int64 { return 0 }
+
+// attend leaves the kernel's products among the linear layers'.
+func (latentAttention) attend(_ *Shape, _, _ *costmodel.Pass) {}

@@ -1,0 +1,43 @@
+package ops
+
+func (op attention) selected(selective *Selective, shape *Shape, biases int) int64 {
+	dims := op.geometry(shape)
+	in := []struct{ rows, width int64 }{{shape.Tokens, dims.q}, {dims.kvTokens, dims.k}, {dims.kvTokens, dims.v}}
+	switch {
+	case op.KVRank > 0:
+		in = in[:0]
+		if op.QRank > 0 {
+			in = append(in, struct{ rows, width int64 }{shape.Tokens, op.QRank})
+		}
+		full := op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
+		in = append(in, []struct{ rows, width int64 }{{shape.Tokens, dims.q}, {shape.Tokens, op.KVRank + op.RopeDim}, {shape.Tokens, full}}...)
+	case op.Fused:
+		in = in[:1]
+		in[0].width = dims.q + dims.k + dims.v
+	}
+	var total int64
+	if biases < len(in) { // Qwen2: the output's projection alone has none
+		for _, p := range in {
+			total += selective.product(shape, p.rows, p.width)
+		}
+	}
+	if biases <= len(in) {
+		total += selective.product(shape, shape.Tokens, op.Dim)
+	}
+	switch op.kernelOf(&dims, shape) {
+	case flashKernel, efficientKernel: // output, log-sum-exp, and the seeds of dropout
+		total += shape.elementBytes()*shape.Tokens*dims.out + 4*op.Heads*shape.Tokens + philox
+	case scoresInMemory: // aten.bmm and softmax are not listed
+	}
+	return total
+}
+
+func (op attention) bound(shape *Shape) bound {
+	var b bound
+	width := float64(op.HeadDim) + float64(op.ValueDim)
+	b.width = float64(op.Dim) + 4*(float64(op.Heads)+float64(op.KVHeads))*(1+width) + float64(op.QRank) + float64(op.KVRank) + float64(op.RopeDim)
+	b.matrix = float64(op.Dim) * (float64(op.Heads) + float64(op.KVHeads)) * width
+	length := max(float64(shape.Length), float64(shape.Encoder)/float64(max(1, shape.Batch)))
+	b.scores = float64(op.Heads) * float64(shape.Tokens) * length
+	return b
+}

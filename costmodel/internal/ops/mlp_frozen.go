@@ -1,0 +1,119 @@
+package ops
+
+// feedForward is a frozen MLP: its linear layers with their adapters, and
+// which of its factors takes a gradient.
+type feedForward struct {
+	op             mlp
+	shape          *Shape
+	gate, up, down linearLayer
+	gates, ups     bool
+	element, act   int64 // bytes an element; tensors that the activation keeps
+	fN             int64 // bytes of a tensor of the hidden width
+}
+
+func (op mlp) newFeedForward(shape *Shape) feedForward {
+	ffn := feedForward{op: op, shape: shape, element: shape.wide(), act: activationExtra(op.Activation)}
+	ffn.fN = ffn.element * op.Hidden * shape.Tokens
+	ffn.gate = linearLayer{in: op.Dim, out: op.Hidden}
+	ffn.up, ffn.down = ffn.gate, linearLayer{in: op.Hidden, out: op.Dim, residual: true, shared: shape.keepsInputs()}
+	inputs, output := shape.adapters()
+	ffn.down.adapter = output
+	for _, adapter := range inputs {
+		if adapter.Up {
+			ffn.up.adapter, ffn.up.shared = adapter, ffn.gate.adapter != nil
+		} else {
+			ffn.gate.adapter = adapter
+		}
+	}
+	if op.Gated && op.Fused {
+		ffn.gate.out = 2 * op.Hidden
+	}
+	ffn.gates = shape.InputGrad || ffn.gate.adapter != nil
+	ffn.ups = op.Gated && (shape.InputGrad || ffn.up.adapter != nil || op.Fused && ffn.gates)
+	return ffn
+}
+
+// freeze keeps the gate, and activation and up, each where the other factor
+// of their product takes a gradient; the product is kept by adapters alone.
+func (op mlp) freeze(cost *Cost, shape *Shape) {
+	ffn := op.newFeedForward(shape)
+	cost.Step.Saved = ffn.saved()
+	cost.Step.Forward = 0
+	stream := shape.streamBytes() * op.Dim * shape.Tokens
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(m moment) { cost.Step.Forward = max(cost.Step.Forward, m.activations) }}
+	ffn.forward(&forward)
+	cost.Waiting = forward.waiting(ffn.down)
+	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(m moment) { cost.peak(m) }})
+}
+
+func (ffn *feedForward) saved() int64 {
+	shape := ffn.shape
+	bytes := shape.kept(ffn.down.shared) + shape.casts(0, 0, shape.Weights)
+	if ffn.gates {
+		bytes += ffn.act * ffn.fN
+		if ffn.op.Gated {
+			bytes += ffn.fN // up, for the activation's gradient
+		}
+	}
+	if ffn.ups {
+		bytes += ffn.fN
+	}
+	if shape.keepsInputs() {
+		bytes += ffn.fN // of down
+	}
+	if ffn.op.Dropout {
+		bytes += ffn.op.Dim * shape.Tokens
+	}
+	return bytes
+}
+
+func (ffn *feedForward) forward(record *tape) {
+	record.forward(ffn.gate)
+	if ffn.op.Gated {
+		record.add(ffn.fN) // the activation
+		if !ffn.op.Fused {
+			record.forward(ffn.up)
+		}
+		record.add(ffn.fN) // the product
+	} else {
+		record.add(ffn.act * ffn.fN)
+	}
+	if ffn.shape.Recompute {
+		record.stop(ffn.down)
+	} else {
+		record.forward(ffn.down)
+	}
+}
+
+func (ffn *feedForward) backward(record *tape) {
+	record.backward(ffn.down, ffn.element)
+	if !ffn.gates && !ffn.ups {
+		return
+	}
+	if ffn.op.Gated {
+		record.add(2 * ffn.fN)
+		record.drop(3 * ffn.fN) // the product's gradient, up and activation
+	}
+	if ffn.op.Gated && !ffn.op.Fused {
+		record.backward(ffn.up, ffn.shape.streamBytes())
+	}
+	record.add(ffn.fN)
+	record.drop((1 + ffn.act) * ffn.fN)
+	if ffn.op.Fused {
+		record.add(2 * ffn.fN) // the halves' gradients are joined
+		record.drop(2 * ffn.fN)
+	}
+	record.backward(ffn.gate, ffn.shape.streamBytes())
+}
+
+func (op mlp) inputsStay(shape *Shape) int64 {
+	return shape.Tokens * (shape.streamBytes()*op.Dim + shape.wide()*op.Hidden)
+}
+
+func (op mlp) quantInfer(shape *Shape) int64 {
+	if shape.Quantize == "" {
+		return 0
+	}
+	fN := shape.wide() * op.Hidden * shape.Tokens
+	return max(2*fN+shape.quantForward(op.Dim, op.Hidden, shape.wide()), fN+shape.wide()*op.Dim*shape.Tokens+shape.quantForward(op.Hidden, op.Dim, shape.wide()))
+}

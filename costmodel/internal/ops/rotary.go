@@ -1,0 +1,32 @@
+package ops
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// rotary makes cosines and sines of positions.
+type rotary struct {
+	plain
+	modelgraph.Rotary
+}
+
+func (rotary) products() bool { return false }
+
+// rotary makes cos and sin [rows, head width] once a forward. Where layers
+// get no copies of their own, they are kept here, once.
+func (op rotary) cost(shape *Shape) Cost {
+	rows, element := shape.Length, shape.streamBytes()
+	if op.Rows || op.Packed {
+		rows = shape.Tokens
+	}
+	if op.Packed {
+		element = 4
+	}
+	size := rows * op.HeadDim
+	cost := Cost{Known: true, Output: 2 * element * size, FLOPs: 4 * float64(size)}
+	cost.Step.Forward = (3*4 + 2*element) * size
+	if op.Packed || !shape.RotaryCopies {
+		cost.Step.Saved, cost.Step.UntilBodyEnd = cost.Output, cost.Output
+	}
+	return cost
+}
+
+func (op rotary) bound(*Shape) bound { return bound{width: float64(op.HeadDim)} }
