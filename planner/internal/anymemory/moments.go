@@ -66,7 +66,7 @@ func (s *Scatter) backwards(kept bool) []Moment {
 	}
 	name := map[int]string{at: "backward", 0: "end of backward", len(s.slots): "start of backward"}
 	var out []Moment
-	for _, x := range slices.Backward(slices.Sorted(maps.Keys(name))) { // in one order, as equal ones stay in it
+	for _, x := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
 		what := name[x]
 		out = append(out, s.charged(what, kept, func(i int, r *timeline.Summary) holding {
 			v := holding{r.Static + r.Grads, r.Static + min(r.Saved, r.Grads), r.Backward - r.Grads}
