@@ -8,32 +8,32 @@ import (
 // additive solves problems in which a device's peak is the sum of its units
 // (weights alone) as what they are, independent items on devices: package
 // assign has the bounds and the search for it.
-func (a *anySearch) additive() {
-	s := a.sc
-	if !s.In.Costs.Additive || !s.each(func(r *timeline.Summary) bool { return *r == timeline.Summary{Static: r.Static} }) {
+func (a *search) additive() {
+	s := a.problem
+	if !s.In.Costs.Additive || !s.Each(func(r *timeline.Summary) bool { return *r == timeline.Summary{Static: r.Static} }) {
 		return
 	}
-	q := assign.Problem{Fixed: make([]int64, len(s.Bins))}
-	counts := make([][]int, len(s.Bins))
+	q := assign.Problem{Fixed: make([]int64, len(s.Devices))}
+	counts := make([][]int, len(s.Devices))
 	idle := 0. // the largest share of a device's overhead, which assign counts on idle ones too
-	for d := range s.Bins {
-		h := &s.Bins[d]
+	for d := range s.Devices {
+		h := &s.Devices[d]
 		if h.Kept != (timeline.Resident{}) {
 			return
 		}
 		q.Budgets = append(q.Budgets, h.Budget)
 		q.Fixed[d] = h.Overhead
-		counts[d] = make([]int, len(s.classes))
+		counts[d] = make([]int, len(s.Kinds))
 		idle = max(idle, float64(h.Overhead)/float64(h.Budget))
 	}
 	var classes []int // of the items to place
-	for c := range s.classes {
+	for c := range s.Kinds {
 		size := int64(0)
-		for _, at := range s.classes[c].slots {
-			size += s.slots[at].runs[1].Static
+		for _, at := range s.Kinds[c].Positions {
+			size += s.Positions[at].Held[1].Static
 		}
-		for range s.classes[c].items {
-			if d := s.classes[c].pin; d >= 0 {
+		for range s.Kinds[c].Items {
+			if d := s.Kinds[c].Pin; d >= 0 {
 				q.Fixed[d] += size
 				counts[d][c]++
 				continue

@@ -10,8 +10,8 @@ import (
 )
 
 // answer is the best map found, or the contiguous one where it is as good.
-func (a *anySearch) answer(start *instance.Answer) *instance.Answer {
-	in := a.sc.In
+func (a *search) answer(start *instance.Answer) *instance.Answer {
+	in := a.problem.In
 	m, value := a.mapOf(), a.value.Float()
 	if start != nil && !a.better(m, start.Map) {
 		m, value = start.Map, start.Value
@@ -35,27 +35,27 @@ func (a *anySearch) answer(start *instance.Answer) *instance.Answer {
 }
 
 // mapOf is the best map, unit by unit.
-func (a *anySearch) mapOf() devicemap.Map {
+func (a *search) mapOf() devicemap.Map {
 	if a.best == nil {
 		return nil
 	}
 	a.load(a.best)
-	m := a.sc.mapOf(a.best)
+	m := a.problem.MapOf(a.best)
 	a.tidy(m)
-	a.sc.relabel(m)
+	a.problem.Relabel(m)
 	return m
 }
 
 // found says how the map was found, and why so.
-func (a *anySearch) found(start *instance.Answer) string {
+func (a *search) found(start *instance.Answer) string {
 	from := "from the contiguous optimum"
 	if start == nil {
 		from = "from a greedy map (the pins leave no contiguous one)"
 	}
-	if a.sc.tooLarge {
+	if a.problem.TooLarge {
 		return "contiguous search: the model and the devices are too many for a search of any assignment"
 	}
-	s := fmt.Sprintf("any assignment: local search %s (units moved and swapped), then branch and bound over the counts of %d kinds of units", from, len(a.sc.classes))
+	s := fmt.Sprintf("any assignment: local search %s (units moved and swapped), then branch and bound over the counts of %d kinds of units", from, len(a.problem.Kinds))
 	switch {
 	case a.proved:
 		return s + ", which refuted every smaller share"
@@ -63,4 +63,26 @@ func (a *anySearch) found(start *instance.Answer) string {
 		return s + ", which ran out of time"
 	}
 	return s + ", not needed: the bound is met"
+}
+
+// better reports that a map comes before another: a smaller largest share,
+// then a smaller sum of squared shares, then fewer bytes sent.
+func (a *search) better(m, than devicemap.Map) bool {
+	if a.best == nil {
+		return false
+	}
+	a.load(a.problem.CountsOf(m))
+	value, squares := a.score()
+	a.load(a.problem.CountsOf(than))
+	other, others := a.score()
+	if by := value.Cmp(other); by != 0 {
+		return by < 0
+	}
+	switch {
+	case squares < others*(1-instance.Tolerance):
+		return true
+	case squares > others*(1+instance.Tolerance):
+		return false
+	}
+	return a.problem.In.Sent(m) < a.problem.In.Sent(than)
 }

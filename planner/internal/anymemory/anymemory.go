@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -29,16 +30,16 @@ func (Method) Why(*instance.Instance) string {
 // Solve implements [instance.Method]. Start is the contiguous optimum; nil
 // where pins and together-groups leave no contiguous map.
 func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, start *instance.Answer) (*instance.Answer, error) {
-	sc, err := NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	if start == nil && sc.tooLarge {
-		return nil, fmt.Errorf("planner: %d units and %d devices are too many for any assignment, and the pins leave no contiguous one", len(in.Graph.Units), len(sc.Bins))
+	if start == nil && sc.TooLarge {
+		return nil, fmt.Errorf("planner: %d units and %d devices are too many for any assignment, and the pins leave no contiguous one", len(in.Graph.Units), len(sc.Devices))
 	}
-	a := newAnySearch(ctx, sc, limits)
+	a := newSearch(ctx, sc, limits)
 	if start != nil && a.loads != nil {
-		a.offer(sc.countsOf(start.Map))
+		a.offer(sc.CountsOf(start.Map))
 	}
 	a.run()
 	return a.answer(start), nil
@@ -46,12 +47,12 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 
 // TooLarge implements [instance.Sizer].
 func (Method) TooLarge(_ context.Context, in *instance.Instance) (unit string, needs int64) {
-	sc, err := NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return "", 0
 	}
-	if share, c := sc.largestItem(); c >= 0 && share.Float() > 1 {
-		return sc.nameOf(c), 0
+	if share, c := sc.LargestItem(); c >= 0 && share.Float() > 1 {
+		return sc.NameOf(c), 0
 	}
 	return "", 0
 }

@@ -1,27 +1,28 @@
 package anymemory
 
 import (
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // Arguments are the lower bounds of the largest share that hold for any
 // assignment, for an instance whose own answer is for fewer maps.
 func Arguments(in *instance.Instance) ([]instance.BoundValue, error) {
-	sc, err := NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	a := anySearch{sc: sc}
-	a.average, a.at = sc.average(sc.Moments())
+	a := search{problem: sc}
+	a.average, a.at = sc.Average(sc.Moments())
 	return a.bounds(), nil
 }
 
 // bounds are all arguments, for --explain.
-func (a *anySearch) bounds() []instance.BoundValue {
-	share, c := a.sc.largestItem()
+func (a *search) bounds() []instance.BoundValue {
+	share, c := a.problem.LargestItem()
 	unit := instance.BoundValue{Name: "largest unit", Value: share.Float(), What: "what the devices hold without units"}
 	if c >= 0 {
-		unit.What = a.sc.nameOf(c)
+		unit.What = a.problem.NameOf(c)
 	}
 	out := []instance.BoundValue{unit, {Name: "average", Value: a.average, What: a.at}}
 	if a.relaxed > 0 {

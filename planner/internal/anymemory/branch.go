@@ -2,6 +2,8 @@ package anymemory
 
 import (
 	"encoding/binary"
+
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 )
 
 // search fills the devices from order[i] on.
@@ -23,7 +25,7 @@ func (q *packing) search(i int) bool {
 	if q.fill(i, 0) {
 		return true
 	}
-	if !q.gaveUp && len(q.failed) < mostFailed {
+	if !q.gaveUp && len(q.failed) < maxFailed {
 		q.failed[key] = true
 	}
 	return false
@@ -33,7 +35,7 @@ func (q *packing) search(i int) bool {
 // input's holds the outputs all the same.
 func (q *packing) idle(i int) bool {
 	for _, d := range q.order[i:] {
-		if q.loads[d].need() > q.caps[d] {
+		if q.loads[d].Need() > q.caps[d] {
 			return false
 		}
 	}
@@ -52,20 +54,20 @@ func (q *packing) key(i int) string {
 // then of the classes after it, the most first.
 func (q *packing) fill(i, j int) bool {
 	l := q.loads[q.order[i]]
-	if j == len(q.classes) {
-		return l.need() <= q.caps[l.device] && !q.room(l) && q.search(i+1)
+	if j == len(q.kinds) {
+		return l.Need() <= q.caps[l.Device] && !q.takesMore(l) && q.search(i+1)
 	}
-	c := q.classes[j]
+	c := q.kinds[j]
 	most := q.mostOf(l, c)
 	least := 0
-	if l.allows(c) && q.a.sc.classes[c].pin >= 0 {
+	if l.Allows(c) && q.under.problem.Kinds[c].Pin >= 0 {
 		least = q.left[c] // pinned here: it cannot go elsewhere
 	}
 	if q.first(i, j) {
 		least = max(least, 1)
 	}
 	for n := most; n >= least && !q.gaveUp; n-- {
-		l.set(c, n)
+		l.Set(c, n)
 		if n < most && q.takesAll(l, j, n+1) {
 			continue
 		}
@@ -76,20 +78,20 @@ func (q *packing) fill(i, j int) bool {
 			return true
 		}
 	}
-	l.set(c, 0)
+	l.Set(c, 0)
 	return false
 }
 
 // mostOf is the most of a class that fits on a device beside what it holds.
-func (q *packing) mostOf(l *load, c int) int {
-	if !l.allows(c) {
+func (q *packing) mostOf(l *anywhere.Load, c int) int {
+	if !l.Allows(c) {
 		return 0
 	}
 	lo, hi := 0, q.left[c]+1 // lo fits, hi does not
 	for lo+1 < hi {
 		mid := (lo + hi) / 2
-		l.set(c, mid)
-		if l.need() <= q.caps[l.device] {
+		l.Set(c, mid)
+		if l.Need() <= q.caps[l.Device] {
 			lo = mid
 		} else {
 			hi = mid
@@ -101,48 +103,48 @@ func (q *packing) mostOf(l *load, c int) int {
 // first reports that device order[i] must hold one of class classes[j]: it is
 // the largest that is left, and all devices that are left are alike.
 func (q *packing) first(i, j int) bool {
-	for _, c := range q.classes[:j] {
-		if q.left[c] > 0 || q.loads[q.order[i]].counts[c] > 0 {
+	for _, c := range q.kinds[:j] {
+		if q.left[c] > 0 || q.loads[q.order[i]].Counts[c] > 0 {
 			return false
 		}
 	}
-	like := q.a.sc.Bins[q.order[i]].Like
+	like := q.under.problem.Devices[q.order[i]].Like
 	for _, d := range q.order[i:] {
-		if q.a.sc.Bins[d].Like != like {
+		if q.under.problem.Devices[d].Like != like {
 			return false
 		}
 	}
-	return q.left[q.classes[j]] > 0
+	return q.left[q.kinds[j]] > 0
 }
 
 // takesAll reports that n of the class and all that is left of the classes
 // after it fit together: then fewer than n need not be tried.
-func (q *packing) takesAll(l *load, j, n int) bool {
-	c := q.classes[j]
-	was := l.counts[c]
-	l.set(c, n)
-	for _, e := range q.classes[j+1:] {
-		if l.allows(e) {
-			l.set(e, q.left[e])
+func (q *packing) takesAll(l *anywhere.Load, j, n int) bool {
+	c := q.kinds[j]
+	was := l.Counts[c]
+	l.Set(c, n)
+	for _, e := range q.kinds[j+1:] {
+		if l.Allows(e) {
+			l.Set(e, q.left[e])
 		}
 	}
-	fits := l.need() <= q.caps[l.device]
-	for _, e := range q.classes[j+1:] {
-		l.set(e, 0)
+	fits := l.Need() <= q.caps[l.Device]
+	for _, e := range q.kinds[j+1:] {
+		l.Set(e, 0)
 	}
-	l.set(c, was)
+	l.Set(c, was)
 	return fits
 }
 
-// room reports that an item that is left would fit beside what a device has.
-func (q *packing) room(l *load) bool {
+// takesMore reports that an item that is left would fit beside what a device has.
+func (q *packing) takesMore(l *anywhere.Load) bool {
 	for c, n := range q.left {
-		if n == 0 || !l.allows(c) {
+		if n == 0 || !l.Allows(c) {
 			continue
 		}
-		l.add(c, 1)
-		fits := l.need() <= q.caps[l.device]
-		l.add(c, -1)
+		l.Add(c, 1)
+		fits := l.Need() <= q.caps[l.Device]
+		l.Add(c, -1)
 		if fits {
 			return true
 		}

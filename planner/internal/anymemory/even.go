@@ -3,11 +3,12 @@ package anymemory
 import (
 	"math"
 
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // even lowers the sum of squared shares without raising the largest.
-func (a *anySearch) even() {
+func (a *search) even() {
 	a.load(a.best)
 	for improved := true; improved && !a.stopped(); {
 		improved = false
@@ -23,7 +24,7 @@ func (a *anySearch) even() {
 }
 
 // evenOut makes the move between two devices that lowers the squares most.
-func (a *anySearch) evenOut(from, to *load) bool {
+func (a *search) evenOut(from, to *anywhere.Load) bool {
 	var best move
 	now := a.squaresOf(from, to)
 	least := now * (1 - instance.Tolerance)
@@ -33,7 +34,7 @@ func (a *anySearch) evenOut(from, to *load) bool {
 			least, best = s, *v
 		}
 		v.apply(-1)
-		return !a.stopped() && (best.from == nil || !a.many())
+		return !a.stopped() && (best.from == nil || !a.manyKinds())
 	})
 	if best.from == nil {
 		return false
@@ -43,14 +44,14 @@ func (a *anySearch) evenOut(from, to *load) bool {
 }
 
 // squaresOf is the sum of two devices' squared shares; +Inf past the value.
-func (a *anySearch) squaresOf(loads ...*load) float64 {
+func (a *search) squaresOf(loads ...*anywhere.Load) float64 {
 	sum := 0.
 	for _, l := range loads {
-		s := l.share()
+		s := l.Share()
 		if s.Cmp(a.value) > 0 {
 			return math.Inf(1)
 		}
-		h := &a.sc.Bins[l.device]
+		h := &a.problem.Devices[l.Device]
 		f := max(s.Float(), float64(h.Overhead)/float64(h.Budget))
 		sum += f * f
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
@@ -13,11 +14,11 @@ import (
 
 // Bounds are the bounds of the largest share of any assignment.
 func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, error) {
-	sc, err := NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	a := newAnySearch(ctx, sc, instance.Limits{})
+	a := newSearch(ctx, sc, instance.Limits{})
 	out := map[string]float64{"largest unit": a.unit.Float(), "average": a.average}
 	a.relax()
 	out["relaxed search"] = a.relaxed
@@ -27,13 +28,13 @@ func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, err
 // Spare is the least that any moment of the step leaves of the devices' room,
 // under caps of a share: not negative where a map has that share.
 func Spare(in *instance.Instance, share float64) (int64, error) {
-	sc, err := NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return 0, err
 	}
 	least := int64(math.MaxInt64)
 	for _, m := range sc.Moments() {
-		least = min(least, m.spare(sc, sc.caps(share)))
+		least = min(least, m.Spare(sc, sc.Caps(share)))
 	}
 	return least, nil
 }
@@ -42,11 +43,11 @@ func Spare(in *instance.Instance, share float64) (int64, error) {
 // gives what is then said of every map: its bound, and whether the best map
 // that was known before is said to be the best there is.
 func Refutes(ctx context.Context, in *instance.Instance, limit float64) (no bool, bound float64, proved bool, err error) {
-	sc, err := NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return false, 0, false, err
 	}
-	a := newAnySearch(ctx, sc, instance.Limits{})
+	a := newSearch(ctx, sc, instance.Limits{})
 	a.greedy()
 	const one = 1 << 40
 	v := a.ask(chain.Share{Peak: int64(limit * one), Budget: one}, 1_000_000)

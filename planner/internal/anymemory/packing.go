@@ -3,6 +3,7 @@ package anymemory
 import (
 	"slices"
 
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
@@ -11,50 +12,51 @@ import (
 // Knapsack Problems, 1990, §8.5: dominance). What was left over for the
 // devices from some one on, and failed, is remembered.
 type packing struct {
-	a       *anySearch
-	loads   []*load
-	caps    []int64
-	order   []int     // of devices: those that stand alone first
-	classes []int     // largest first
-	left    []int     // items of each class that no device has yet
-	rooms   [][]int64 // per moment: room of the devices from order[i] on, and gain
-	failed  map[string]bool
-	nodes   int
-	gaveUp  bool
+	under    *search
+	loads    []*anywhere.Load
+	caps     []int64
+	order    []int     // of devices: those that stand alone first
+	kinds    []int     // largest first
+	left     []int     // items of each class that no device has yet
+	headroom [][]int64 // per moment: room of the devices from order[i] on, and gain
+	failed   map[string]bool
+	nodes    int
+	gaveUp   bool
 }
 
-// mostFailed bounds the memory of failures, about 100 B each.
-const mostFailed = 2_000_000
+// maxFailed bounds the memory of failures, about 100 B each.
+const maxFailed = 2_000_000
 
-func (s *Scatter) newPacking(a *anySearch, v chain.Share, nodes int) *packing {
-	q := &packing{a: a, nodes: nodes, classes: a.bySize(), failed: make(map[string]bool), left: make([]int, len(s.classes))}
-	for d := range s.Bins {
-		q.loads = append(q.loads, s.newLoad(d))
-		q.caps = append(q.caps, below(v, s.Bins[d].Budget))
+func newPacking(a *search, v chain.Share, nodes int) *packing {
+	s := a.problem
+	q := &packing{under: a, nodes: nodes, kinds: a.bySize(), failed: make(map[string]bool), left: make([]int, len(s.Kinds))}
+	for d := range s.Devices {
+		q.loads = append(q.loads, s.NewLoad(d))
+		q.caps = append(q.caps, v.Below(s.Devices[d].Budget))
 		q.order = append(q.order, d)
 	}
-	for c := range s.classes {
-		q.left[c] = len(s.classes[c].items)
+	for c := range s.Kinds {
+		q.left[c] = len(s.Kinds[c].Items)
 	}
-	alike := make([]int, len(s.Bins))
-	for d := range s.Bins {
-		alike[s.Bins[d].Like]++
+	alike := make([]int, len(s.Devices))
+	for d := range s.Devices {
+		alike[s.Devices[d].Like]++
 	}
 	slices.SortStableFunc(q.order, func(x, y int) int {
-		x, y = s.Bins[x].Like, s.Bins[y].Like
+		x, y = s.Devices[x].Like, s.Devices[y].Like
 		if alike[x] != alike[y] {
 			return alike[x] - alike[y]
 		}
 		return x - y
 	})
 	for i := range a.moments {
-		room, gain := a.moments[i].Rooms(s, q.caps)
+		room, gain := a.moments[i].Headroom(s, q.caps)
 		from := make([]int64, len(q.order)+1)
 		from[len(q.order)] = gain
 		for at := len(q.order) - 1; at >= 0; at-- {
 			from[at] = from[at+1] + room[q.order[at]]
 		}
-		q.rooms = append(q.rooms, from)
+		q.headroom = append(q.headroom, from)
 	}
 	return q
 }
@@ -62,7 +64,7 @@ func (s *Scatter) newPacking(a *anySearch, v chain.Share, nodes int) *packing {
 func (q *packing) counts() [][]int {
 	var out [][]int
 	for _, l := range q.loads {
-		out = append(out, slices.Clone(l.counts))
+		out = append(out, slices.Clone(l.Counts))
 	}
 	return out
 }
@@ -70,12 +72,12 @@ func (q *packing) counts() [][]int {
 // unfit is the first moment at which what is left does not fit on the devices
 // from order[i] on; −1 where there is none.
 func (q *packing) unfit(i int) int {
-	for k := range q.a.moments {
+	for k := range q.under.moments {
 		var sum int64
 		for c, n := range q.left {
-			sum += int64(n) * q.a.moments[k].Weight[c]
+			sum += int64(n) * q.under.moments[k].Weight[c]
 		}
-		if sum > q.rooms[k][i] {
+		if sum > q.headroom[k][i] {
 			return k
 		}
 	}
@@ -86,7 +88,7 @@ func (q *packing) unfit(i int) int {
 func (q *packing) spent() bool {
 	const often = 256
 	q.nodes--
-	if q.nodes <= 0 || q.nodes%often == 0 && q.a.stopped() {
+	if q.nodes <= 0 || q.nodes%often == 0 && q.under.stopped() {
 		q.gaveUp = true
 	}
 	return q.gaveUp

@@ -12,7 +12,7 @@ const firstNodes = 20_000
 // prove asks for a map below the best, by branch and bound, until there is
 // none, and where that takes long, for maps halfway down to the bound, which
 // are refuted sooner and raise it.
-func (a *anySearch) prove() {
+func (a *search) prove() {
 	nodes := firstNodes
 	for round := 1; !a.closed() && !a.stopped() && (a.rounds == 0 || round <= a.rounds); round++ {
 		if a.ask(a.value, nodes) == found {
@@ -48,11 +48,11 @@ const (
 )
 
 // ask looks for a map whose shares are all smaller than v.
-func (a *anySearch) ask(v chain.Share, nodes int) verdict {
+func (a *search) ask(v chain.Share, nodes int) verdict {
 	a.targets++
-	q := a.sc.newPacking(a, v, nodes)
+	q := newPacking(a, v, nodes)
 	if at := q.unfit(0); at >= 0 && v.Cmp(a.value) <= 0 { // the average alone refutes it
-		a.average, a.at = max(a.average, v.Float()), a.moments[at].name
+		a.average, a.at = max(a.average, v.Float()), a.moments[at].Name
 		return refuted
 	}
 	switch {
@@ -69,4 +69,19 @@ func (a *anySearch) ask(v chain.Share, nodes int) verdict {
 		a.refuted = max(a.refuted, v.Float()*(1-instance.Tolerance))
 	}
 	return refuted
+}
+
+// relax solves the relaxed problem for its bound.
+func (a *search) relax() {
+	r := a.problem.Relaxed()
+	if r == nil {
+		return
+	}
+	b := newSearch(a.ctx, r, instance.Limits{})
+	b.rounds = 2
+	b.run()
+	a.relaxed = b.lower()
+	if b.proved {
+		a.relaxed = max(a.relaxed, b.value.Float())
+	}
 }

@@ -5,56 +5,57 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// anySearch is one search for a map of any form.
-type anySearch struct {
-	sc       *Scatter
+// search is one search for a map of any form.
+type search struct {
+	problem  *anywhere.Problem
 	ctx      context.Context
 	progress func(chain.Progress)
 	rng      *rand.Rand
 
-	loads []*load // the map at hand
-	best  [][]int // counts per device and class of the best map
+	loads []*anywhere.Load // the map at hand
+	best  [][]int          // counts per device and class of the best map
 	value chain.Share
 	// squares is the sum of squared shares of best, idle devices counted with
 	// their overhead so that leaving one idle gains nothing.
 	squares float64
 
-	unit    chain.Share // the largest item's share
-	moments []Moment    // the arguments of the average
-	average float64     // the best of them
-	at      string      // its moment
-	refuted float64     // no map has a smaller share: by the search
-	relaxed float64     // likewise, by that of the relaxed problem
-	rounds  int         // of prove; 0: as many as there is time for
+	unit    chain.Share       // the largest item's share
+	moments []anywhere.Moment // the arguments of the average
+	average float64           // the best of them
+	at      string            // its moment
+	refuted float64           // no map has a smaller share: by the search
+	relaxed float64           // likewise, by that of the relaxed problem
+	rounds  int               // of prove; 0: as many as there is time for
 	targets int
 	proved  bool // every share below value was refuted
 }
 
-func newAnySearch(ctx context.Context, sc *Scatter, limits instance.Limits) *anySearch {
-	a := &anySearch{sc: sc, ctx: ctx, progress: limits.Progress, rng: rand.New(rand.NewPCG(1, 2))}
-	if !sc.tooLarge {
-		for d := range sc.Bins {
-			a.loads = append(a.loads, sc.newLoad(d))
+func newSearch(ctx context.Context, sc *anywhere.Problem, limits instance.Limits) *search {
+	a := &search{problem: sc, ctx: ctx, progress: limits.Progress, rng: rand.New(rand.NewPCG(1, 2))}
+	if !sc.TooLarge {
+		for d := range sc.Devices {
+			a.loads = append(a.loads, sc.NewLoad(d))
 		}
 	}
-	a.unit, _ = sc.largestItem()
+	a.unit, _ = sc.LargestItem()
 	all := sc.Moments()
-	a.average, a.at = sc.average(all)
+	a.average, a.at = sc.Average(all)
 	a.moments = sc.Tightest(all, a.average)
 	return a
 }
 
-func (a *anySearch) stopped() bool { return a.ctx.Err() != nil }
+func (a *search) stopped() bool { return a.ctx.Err() != nil }
 
 // lower is the best bound so far.
-func (a *anySearch) lower() float64 { return max(a.unit.Float(), a.average, a.refuted, a.relaxed) }
+func (a *search) lower() float64 { return max(a.unit.Float(), a.average, a.refuted, a.relaxed) }
 
 // closed reports that no map is better than the best.
-func (a *anySearch) closed() bool {
+func (a *search) closed() bool {
 	return a.proved || a.unit.Cmp(a.value) >= 0 || a.lower() >= a.value.Float()*(1-rounding)
 }
 
@@ -62,28 +63,28 @@ func (a *anySearch) closed() bool {
 const rounding = 1e-15
 
 // offer takes a map that is better than the best so far.
-func (a *anySearch) offer(counts [][]int) {
+func (a *search) offer(counts [][]int) {
 	a.load(counts)
 	a.keep()
 }
 
-func (a *anySearch) load(counts [][]int) {
+func (a *search) load(counts [][]int) {
 	for d, l := range a.loads {
 		for c, n := range counts[d] {
-			l.set(c, n)
+			l.Set(c, n)
 		}
 	}
 }
 
 // keep remembers the map at hand if it is better than the best.
-func (a *anySearch) keep() {
+func (a *search) keep() {
 	value, squares := a.score()
 	if by := value.Cmp(a.value); a.best != nil && (by > 0 || by == 0 && squares >= a.squares*(1-instance.Tolerance)) {
 		return
 	}
 	a.value, a.squares, a.best = value, squares, nil
 	for _, l := range a.loads {
-		a.best = append(a.best, slices.Clone(l.counts))
+		a.best = append(a.best, slices.Clone(l.Counts))
 	}
 	if a.progress != nil {
 		a.progress(chain.Progress{Probes: a.targets, Best: value, Lower: chain.Share{Peak: int64(a.lower() * (1 << 40)), Budget: 1 << 40}})
@@ -91,14 +92,14 @@ func (a *anySearch) keep() {
 }
 
 // score is the largest share of the map at hand and the sum of squares.
-func (a *anySearch) score() (value chain.Share, squares float64) {
+func (a *search) score() (value chain.Share, squares float64) {
 	value.Budget = 1
 	for d, l := range a.loads {
-		s := l.share()
+		s := l.Share()
 		if s.Cmp(value) > 0 {
 			value = s
 		}
-		f := max(s.Float(), float64(a.sc.Bins[d].Overhead)/float64(a.sc.Bins[d].Budget))
+		f := max(s.Float(), float64(a.problem.Devices[d].Overhead)/float64(a.problem.Devices[d].Budget))
 		squares += f * f
 	}
 	return value, squares
@@ -109,14 +110,14 @@ const kicks = 30
 
 // run searches until the bound is met, every smaller share is refuted, or the
 // context ends.
-func (a *anySearch) run() {
+func (a *search) run() {
 	if a.loads == nil {
 		return
 	}
 	if a.best == nil {
 		a.greedy()
 	}
-	if a.many() {
+	if a.manyKinds() {
 		a.additive()
 	}
 	a.descend()
@@ -127,7 +128,7 @@ func (a *anySearch) run() {
 }
 
 // shake disturbs the best map so often and descends again from each.
-func (a *anySearch) shake(times int) {
+func (a *search) shake(times int) {
 	for range times {
 		if a.closed() || a.stopped() {
 			return
@@ -138,6 +139,6 @@ func (a *anySearch) shake(times int) {
 	}
 }
 
-func (a *anySearch) fullest() *load {
-	return slices.MaxFunc(a.loads, func(x, y *load) int { return x.share().Cmp(y.share()) })
+func (a *search) fullest() *anywhere.Load {
+	return slices.MaxFunc(a.loads, func(x, y *anywhere.Load) int { return x.Share().Cmp(y.Share()) })
 }

@@ -10,17 +10,17 @@ const trials = 10_000
 
 // tidy exchanges items, and moves those that hold nothing, as long as fewer
 // bytes cross and neither the largest share nor the sum of squares rises.
-func (a *anySearch) tidy(m devicemap.Map) {
-	send := instance.NewSender(a.sc.In)
+func (a *search) tidy(m devicemap.Map) {
+	send := instance.NewSender(a.problem.In)
 	now := send.Sent(m)
-	classOf := a.sc.ClassOf()
+	classOf := a.problem.KindOf()
 	left := trials / (1 + len(m)/100)
 	for improved := true; improved && left > 0; {
 		improved = false
-		for i := range a.sc.Items {
+		for i := range a.problem.Items {
 			for j := range i {
 				d, e := a.deviceOf(m, i), a.deviceOf(m, j)
-				if d == e || a.sc.Items[i].Device >= 0 || a.sc.Items[j].Device >= 0 || len(a.sc.Items[i].Units) != len(a.sc.Items[j].Units) {
+				if d == e || a.problem.Items[i].Device >= 0 || a.problem.Items[j].Device >= 0 || len(a.problem.Items[i].Units) != len(a.problem.Items[j].Units) {
 					continue
 				}
 				left--
@@ -40,12 +40,12 @@ func (a *anySearch) tidy(m devicemap.Map) {
 	}
 }
 
-func (a *anySearch) deviceOf(m devicemap.Map, i int) devicemap.Device {
-	return m[a.sc.Items[i].Units[0]]
+func (a *search) deviceOf(m devicemap.Map, i int) devicemap.Device {
+	return m[a.problem.Items[i].Units[0]]
 }
 
-func (a *anySearch) put(m devicemap.Map, i int, d devicemap.Device) {
-	for _, u := range a.sc.Items[i].Units {
+func (a *search) put(m devicemap.Map, i int, d devicemap.Device) {
+	for _, u := range a.problem.Items[i].Units {
 		m[u] = d
 	}
 }
@@ -53,7 +53,7 @@ func (a *anySearch) put(m devicemap.Map, i int, d devicemap.Device) {
 // swaps exchanges an item of class c on device d and one of class k on device
 // e in the loads, if the map is then no worse; −1 is the class of what holds
 // nothing.
-func (a *anySearch) swaps(c, k int, d, e devicemap.Device) bool {
+func (a *search) swaps(c, k int, d, e devicemap.Device) bool {
 	if c == k {
 		return true
 	}
@@ -69,18 +69,4 @@ func (a *anySearch) swaps(c, k int, d, e devicemap.Device) bool {
 	}
 	v.apply(-1)
 	return false
-}
-
-// ClassOf is the class of each item, −1 where it holds nothing.
-func (s *Scatter) ClassOf() []int {
-	out := make([]int, len(s.Items))
-	for i := range out {
-		out[i] = -1
-	}
-	for c := range s.classes {
-		for _, i := range s.classes[c].items {
-			out[i] = c
-		}
-	}
-	return out
 }

@@ -11,7 +11,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
@@ -32,11 +32,11 @@ func (Method) Why(*instance.Instance) string {
 // Solve implements [instance.Method]. Start is the contiguous answer; or where
 // there is none, any map that fits, with NaN for its step.
 func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, start *instance.Answer) (*instance.Answer, error) {
-	sc, err := anymemory.NewScatter(in)
+	sc, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	w := newAnyWalk(ctx, sc, start.Map)
+	w := newWalk(ctx, sc, start.Map)
 	w.run()
 	if err := in.Linked(w.best); err != nil {
 		return nil, err
@@ -45,8 +45,8 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 }
 
 // answer is what the search found.
-func (w *anyWalk) answer(start *instance.Answer) *instance.Answer {
-	in := w.sc.In
+func (w *walk) answer(start *instance.Answer) *instance.Answer {
+	in := w.problem.In
 	out := &instance.Answer{
 		Map: w.best, Tried: w.tried, Bounds: w.bounds, Uneven: instance.StepUneven,
 		Claim: certificate.Claim{Value: w.bestScore.step, Rounding: certificate.Sums, Stopped: w.ctx.Err() != nil},

@@ -8,12 +8,12 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// anyFloor bounds the step of any map from below. The sum at any
+// floor bounds the step of any map from below. The sum at any
 // [steptime.Waits] is a bound on the step, so a bound on the sum is one too: of
 // the units' parts, the crossings and the slowest update.
-type anyFloor struct {
-	*anyStep
-	*anyRooms
+type floor struct {
+	*stepper
+	*headroom
 	work    [][]float64 // by item and device, +Inf where it cannot be
 	updates [][]float64 // likewise
 	whole   []float64   // by device, the update of all units
@@ -25,12 +25,12 @@ type anyFloor struct {
 	sum     float64     // of the slowest parts, for rounding
 }
 
-// mostSubsets is up to how many devices each set of them is bounded.
-const mostSubsets = 10
+// maxSubsets is up to how many devices each set of them is bounded.
+const maxSubsets = 10
 
 // lower are the bounds that hold for any assignment, each the largest over a
 // few waits; once the time is up, the first alone.
-func (w *anyWalk) lower() []instance.BoundValue {
+func (w *walk) lower() []instance.BoundValue {
 	out := []instance.BoundValue{
 		{Name: "fastest devices", What: "each unit where it takes least"},
 		{Name: "fewest devices", What: "likewise, with the cheapest crossings that the memory asks for"},
@@ -54,7 +54,7 @@ func (w *anyWalk) lower() []instance.BoundValue {
 			w.memory = w.weigh()
 			w.memory.first = w.reaches(w.ctx)
 		}
-		f.anyRooms = w.memory
+		f.headroom = w.memory
 		f.cuts = f.cut()
 		least := f.fewest()
 		out[1].Value = max(out[1].Value, f.safe(fastest+update+f.crossings(all, least)))
@@ -64,26 +64,26 @@ func (w *anyWalk) lower() []instance.BoundValue {
 }
 
 // safe is surely no more than a bound, for the rounding of its sums.
-func (f *anyFloor) safe(v float64) float64 {
+func (f *floor) safe(v float64) float64 {
 	if math.IsInf(v, 1) { // no set was left to bound
 		return 0
 	}
 	return max(0, v*(1-1e-12)-f.sum*1e-13)
 }
 
-func (a *anyStep) floor(waits steptime.Waits) *anyFloor {
+func (a *stepper) floor(waits steptime.Waits) *floor {
 	sums := a.sums.At(waits)
-	f := &anyFloor{anyStep: a, whole: make([]float64, len(a.units))}
+	f := &floor{stepper: a, whole: make([]float64, len(a.units))}
 	work, update := sums.Seconds()
 	f.cross = sums.Crossings()
 	f.size = sums.Size
 	for u := 0; u+1 < len(sums.Size); u++ {
-		if a.sc.ItemOf[u] != a.sc.ItemOf[u+1] {
+		if a.problem.ItemOf[u] != a.problem.ItemOf[u+1] {
 			f.sizes = append(f.sizes, sums.Size[u])
 		}
 	}
-	for i := range a.sc.Items {
-		it := &a.sc.Items[i]
+	for i := range a.problem.Items {
+		it := &a.problem.Items[i]
 		own, up := make([]float64, len(a.units)), make([]float64, len(a.units))
 		most := 0.
 		for d := range own {
@@ -112,7 +112,7 @@ func in(set uint, d int) bool { return d >= bits.UintSize || set>>uint(d)&1 != 0
 
 // fastest is the sum of the units where each is on the device of a set on
 // which it takes least.
-func (f *anyFloor) fastest(set uint) float64 {
+func (f *floor) fastest(set uint) float64 {
 	sum := 0.
 	for _, row := range f.work {
 		sum += f.least(row, set)
@@ -120,7 +120,7 @@ func (f *anyFloor) fastest(set uint) float64 {
 	return sum
 }
 
-func (f *anyFloor) least(row []float64, set uint) float64 {
+func (f *floor) least(row []float64, set uint) float64 {
 	least := math.Inf(1)
 	for d, v := range row {
 		if in(set, d) {
@@ -132,7 +132,7 @@ func (f *anyFloor) least(row []float64, set uint) float64 {
 
 // update is what the slowest device's update is at least: one item's where it
 // takes least, or all of it shared out by speed.
-func (f *anyFloor) update(set uint) float64 {
+func (f *floor) update(set uint) float64 {
 	unit, rate := 0., 0.
 	for _, row := range f.updates {
 		unit = max(unit, f.least(row, set))

@@ -11,7 +11,7 @@ import (
 // reaches are, for each unit, where the longest stretch that ends before it
 // and fits on some device begins; nil once the context ends. No peak gets
 // smaller with more units, so what no device holds alone is cut in any map.
-func (a *anyStep) reaches(ctx context.Context) []int {
+func (a *stepper) reaches(ctx context.Context) []int {
 	n := len(a.runs)
 	first := make([]int, n+1)
 	for end := 1; end <= n; end++ {
@@ -31,9 +31,9 @@ func (a *anyStep) reaches(ctx context.Context) []int {
 	return first
 }
 
-func (a *anyStep) someHolds(run *timeline.Summary) bool {
-	for d := range a.sc.Bins {
-		h := &a.sc.Bins[d]
+func (a *stepper) someHolds(run *timeline.Summary) bool {
+	for d := range a.problem.Devices {
+		h := &a.problem.Devices[d]
 		if h.Like == d && run.Peak(h.Kept)+h.Overhead <= h.Budget {
 			return true
 		}
@@ -43,7 +43,7 @@ func (a *anyStep) someHolds(run *timeline.Summary) bool {
 
 // cut is the least that crossings take where every stretch between two of
 // them fits on some device: a shortest path over the places to cut.
-func (f *anyFloor) cut() float64 {
+func (f *floor) cut() float64 {
 	if f.first == nil {
 		return 0
 	}
@@ -56,7 +56,7 @@ func (f *anyFloor) cut() float64 {
 			switch {
 			case at == 0:
 				best[end] = 0
-			case f.sc.ItemOf[at-1] != f.sc.ItemOf[at]:
+			case f.problem.ItemOf[at-1] != f.problem.ItemOf[at]:
 				best[end] = min(best[end], best[at]+cheapest[f.size[at-1]])
 			}
 		}
@@ -66,7 +66,7 @@ func (f *anyFloor) cut() float64 {
 
 // cheapestOf is what each kind of output takes at least between two devices
 // of a set.
-func (f *anyFloor) cheapestOf(set uint) []float64 {
+func (f *floor) cheapestOf(set uint) []float64 {
 	out := make([]float64, len(f.cross))
 	for kind, row := range f.cross {
 		out[kind] = math.Inf(1)
@@ -83,7 +83,7 @@ func (f *anyFloor) cheapestOf(set uint) []float64 {
 
 // crossings are the cheapest between k devices of a set, of which k−1 outputs
 // at least go from one to another, and those of the cuts.
-func (f *anyFloor) crossings(set uint, k int) float64 {
+func (f *floor) crossings(set uint, k int) float64 {
 	if k-1 > len(f.sizes) {
 		return math.Inf(1)
 	}

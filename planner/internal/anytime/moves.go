@@ -7,15 +7,15 @@ import (
 // descend changes the map while that makes it better: one item to another
 // device, a stretch of units with all that must stay with them, two items
 // exchanged.
-func (w *anyWalk) descend() {
+func (w *walk) descend() {
 	for !w.stopped() && (w.moveItems() || w.moveStretches() || w.swapItems()) {
 		continue
 	}
 }
 
 // put moves an item that is not pinned.
-func (w *anyWalk) put(m devicemap.Map, i int, d devicemap.Device) {
-	it := &w.sc.Items[i]
+func (w *walk) put(m devicemap.Map, i int, d devicemap.Device) {
+	it := &w.problem.Items[i]
 	if it.Device >= 0 {
 		return
 	}
@@ -25,17 +25,17 @@ func (w *anyWalk) put(m devicemap.Map, i int, d devicemap.Device) {
 }
 
 // stretch moves the items of the units [a, b).
-func (w *anyWalk) stretch(m devicemap.Map, a, b int, d devicemap.Device) {
+func (w *walk) stretch(m devicemap.Map, a, b int, d devicemap.Device) {
 	for u := a; u < b; u++ {
-		w.put(m, w.sc.ItemOf[u], d)
+		w.put(m, w.problem.ItemOf[u], d)
 	}
 }
 
-func (w *anyWalk) deviceOf(i int) devicemap.Device { return w.at[w.sc.Items[i].Units[0]] }
+func (w *walk) deviceOf(i int) devicemap.Device { return w.at[w.problem.Items[i].Units[0]] }
 
-func (w *anyWalk) moveItems() (moved bool) {
-	for i := range w.sc.Items {
-		for d := devicemap.Device(0); int(d) < len(w.units) && w.sc.Items[i].Device < 0; d++ {
+func (w *walk) moveItems() (moved bool) {
+	for i := range w.problem.Items {
+		for d := devicemap.Device(0); int(d) < len(w.units) && w.problem.Items[i].Device < 0; d++ {
 			if w.stopped() {
 				return moved
 			}
@@ -51,7 +51,7 @@ func (w *anyWalk) moveItems() (moved bool) {
 // beyond, powers of two.
 const everyLength = 64
 
-func (w *anyWalk) moveStretches() (moved bool) {
+func (w *walk) moveStretches() (moved bool) {
 	n := len(w.at)
 	for length := 2; length <= n; {
 		for a := 0; a+length <= n; a++ {
@@ -73,14 +73,14 @@ func (w *anyWalk) moveStretches() (moved bool) {
 	return moved
 }
 
-func (w *anyWalk) swapItems() (moved bool) {
-	for i := range w.sc.Items {
+func (w *walk) swapItems() (moved bool) {
+	for i := range w.problem.Items {
 		for j := range i {
 			if w.stopped() {
 				return moved
 			}
 			d, e := w.deviceOf(i), w.deviceOf(j)
-			if d == e || w.sc.Items[i].Device >= 0 || w.sc.Items[j].Device >= 0 {
+			if d == e || w.problem.Items[i].Device >= 0 || w.problem.Items[j].Device >= 0 {
 				continue
 			}
 			if w.try(func(m devicemap.Map) { w.put(m, i, e); w.put(m, j, d) }) {
@@ -92,7 +92,7 @@ func (w *anyWalk) swapItems() (moved bool) {
 }
 
 // kick moves a few items anywhere; false where that fits nowhere.
-func (w *anyWalk) kick() bool {
+func (w *walk) kick() bool {
 	const tries = 20
 	for range tries {
 		copy(w.next, w.at)

@@ -18,12 +18,12 @@ type speeds struct {
 // transport problem, by coordinate ascent over the prices of rooms. With two
 // speeds it is the greedy fill of the fast devices by seconds gained a byte
 // (Dantzig's bound of the knapsack problem); any prices give a bound.
-func (f *anyFloor) packed(moment int, set uint) float64 {
+func (f *floor) packed(moment int, set uint) float64 {
 	weight := f.weight[moment]
 	pinned, items := 0., []int{}
-	rooms := slices.Clone(f.rooms[moment])
-	for i := range f.sc.Items {
-		if pin := f.sc.Items[i].Device; pin >= 0 {
+	rooms := slices.Clone(f.byDevice[moment])
+	for i := range f.problem.Items {
+		if pin := f.problem.Items[i].Device; pin >= 0 {
 			pinned += f.work[i][pin]
 			rooms[pin] -= weight[i]
 			continue
@@ -60,7 +60,7 @@ func (f *anyFloor) packed(moment int, set uint) float64 {
 }
 
 // dual is the bound that prices give.
-func (f *anyFloor) dual(kinds []speeds, items []int, weight []int64) float64 {
+func (f *floor) dual(kinds []speeds, items []int, weight []int64) float64 {
 	sum := 0.
 	for _, i := range items {
 		sum += f.cheapest(kinds, -1, i, weight)
@@ -72,7 +72,7 @@ func (f *anyFloor) dual(kinds []speeds, items []int, weight []int64) float64 {
 }
 
 // cheapest is an item's time and price on the best kind but one.
-func (f *anyFloor) cheapest(kinds []speeds, but, i int, weight []int64) float64 {
+func (f *floor) cheapest(kinds []speeds, but, i int, weight []int64) float64 {
 	least := math.Inf(1)
 	for k := range kinds {
 		if k != but {
@@ -85,7 +85,7 @@ func (f *anyFloor) cheapest(kinds []speeds, but, i int, weight []int64) float64 
 // price sets the best price of one kind's room, the others as they are: that
 // at which the items that gain most a byte fill it. False where the items that
 // fit on no other kind are too many.
-func (f *anyFloor) price(kinds []speeds, at int, items []int, weight []int64) bool {
+func (f *floor) price(kinds []speeds, at int, items []int, weight []int64) bool {
 	type gain struct {
 		price float64
 		bytes int64

@@ -6,30 +6,30 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// anyRooms are what the moments of a step say of the memory: what items hold
+// headroom are what the moments of a step say of the memory: what items hold
 // at least, and what devices have room for.
-type anyRooms struct {
-	moments []anymemory.Moment
-	rooms   [][]int64 // by moment and device
-	weight  [][]int64 // by moment and item
-	first   []int     // [anyStep.reaches]
+type headroom struct {
+	moments  []anywhere.Moment
+	byDevice [][]int64 // by moment and device
+	weight   [][]int64 // by moment and item
+	first    []int     // [stepper.reaches]
 }
 
-func (a *anyStep) weigh() *anyRooms {
-	sc := a.sc
-	out := &anyRooms{moments: sc.Tightest(sc.Moments(), 1)}
-	caps := make([]int64, len(sc.Bins))
+func (a *stepper) weigh() *headroom {
+	sc := a.problem
+	out := &headroom{moments: sc.Tightest(sc.Moments(), 1)}
+	caps := make([]int64, len(sc.Devices))
 	for d := range caps {
-		caps[d] = sc.Bins[d].Budget
+		caps[d] = sc.Devices[d].Budget
 	}
-	classOf := sc.ClassOf()
+	classOf := sc.KindOf()
 	for i := range out.moments {
 		m := &out.moments[i]
-		room, gain := m.Rooms(sc, caps)
+		room, gain := m.Headroom(sc, caps)
 		for d := range room { // one device by itself may have all of the gain
 			room[d] += gain
 		}
@@ -39,15 +39,15 @@ func (a *anyStep) weigh() *anyRooms {
 				weight[it] = m.Weight[c]
 			}
 		}
-		out.rooms, out.weight = append(out.rooms, room), append(out.weight, weight)
+		out.byDevice, out.weight = append(out.byDevice, room), append(out.weight, weight)
 	}
 	return out
 }
 
 // fewest is the least number of devices that the memory and the pins need.
-func (f *anyFloor) fewest() int {
+func (f *floor) fewest() int {
 	least := max(1, bits.OnesCount(f.pinned))
-	for i, room := range f.rooms {
+	for i, room := range f.byDevice {
 		sorted := slices.Clone(room)
 		slices.SortFunc(sorted, func(a, b int64) int { return cmp.Compare(b, a) })
 		k, sum := 0, int64(0)
@@ -63,8 +63,8 @@ func (f *anyFloor) fewest() int {
 // sets is the least bound of all sets of devices that may be those with
 // units; where there are many devices, of all devices with the fewest
 // crossings. Sets that cannot be below the best map are not looked at long.
-func (f *anyFloor) sets(all uint, fewest int, w *anyWalk) float64 {
-	if len(f.units) > mostSubsets {
+func (f *floor) sets(all uint, fewest int, w *walk) float64 {
+	if len(f.units) > maxSubsets {
 		return f.bounded(all, fewest, math.Inf(1))
 	}
 	least := math.Inf(1)
@@ -81,7 +81,7 @@ func (f *anyFloor) sets(all uint, fewest int, w *anyWalk) float64 {
 
 // bounded is a step that no map on a set of devices is below, k of them in
 // use; it stops where that is past enough.
-func (f *anyFloor) bounded(set uint, k int, enough float64) float64 {
+func (f *floor) bounded(set uint, k int, enough float64) float64 {
 	rest := f.crossings(set, k) + f.update(set)
 	most := f.fastest(set) + rest
 	for i := range f.moments {

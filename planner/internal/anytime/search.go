@@ -7,20 +7,20 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// anyScore is what maps are compared by: crossings without a link, the step,
+// score is what maps are compared by: crossings without a link, the step,
 // the largest share and the bytes sent.
-type anyScore struct {
+type score struct {
 	missing     int
 	step, share float64
 	sent        int64
 }
 
-func (s *anyScore) better(than *anyScore) bool {
+func (s *score) better(than *score) bool {
 	switch {
 	case s.missing != than.missing:
 		return s.missing < than.missing
@@ -32,46 +32,46 @@ func (s *anyScore) better(than *anyScore) bool {
 	return s.sent < than.sent
 }
 
-// anyWalk is a local search over maps of any form, which all fit.
-type anyWalk struct {
-	*anyStep
+// walk is a local search over maps of any form, which all fit.
+type walk struct {
+	*stepper
 	ctx       context.Context
 	rng       *rand.Rand
 	at, next  devicemap.Map
-	score     anyScore
+	score     score
 	best      devicemap.Map
-	bestScore anyScore
+	bestScore score
 	bounds    []instance.BoundValue
-	memory    *anyRooms // once it is asked for
+	memory    *headroom // once it is asked for
 	tried     int
 	left      int // maps to score yet
 }
 
 // Bounds of the search: maps scored, and disturbances of a local optimum.
 const (
-	mostScored = 1_000_000
-	mostKicks  = 100
+	maxScored = 1_000_000
+	maxKicks  = 100
 )
 
-func newAnyWalk(ctx context.Context, sc *anymemory.Scatter, from devicemap.Map) *anyWalk {
-	w := &anyWalk{anyStep: newAnyStep(sc), ctx: ctx, rng: rand.New(rand.NewPCG(1, 2)), left: mostScored}
+func newWalk(ctx context.Context, sc *anywhere.Problem, from devicemap.Map) *walk {
+	w := &walk{stepper: newStepper(sc), ctx: ctx, rng: rand.New(rand.NewPCG(1, 2)), left: maxScored}
 	w.at, w.next = slices.Clone(from), slices.Clone(from)
 	w.score = w.scoreOf(w.at)
 	w.best, w.bestScore = slices.Clone(from), w.score
 	return w
 }
 
-func (w *anyWalk) scoreOf(m devicemap.Map) (s anyScore) {
+func (w *walk) scoreOf(m devicemap.Map) (s score) {
 	s.step, s.missing = w.seconds(m)
 	s.share, _ = w.share(m)
-	s.sent = w.sent.Sent(m)
+	s.sent = w.sender.Sent(m)
 	return s
 }
 
-func (w *anyWalk) stopped() bool { return w.left <= 0 || w.ctx.Err() != nil }
+func (w *walk) stopped() bool { return w.left <= 0 || w.ctx.Err() != nil }
 
 // closed reports that no map has a shorter step than the best.
-func (w *anyWalk) closed() bool {
+func (w *walk) closed() bool {
 	for _, b := range w.bounds {
 		if w.bestScore.missing == 0 && w.bestScore.step*(1-instance.Tolerance) <= b.Value {
 			return true
@@ -82,11 +82,11 @@ func (w *anyWalk) closed() bool {
 
 // run works the bounds out, descends from the start, and disturbs the best
 // map until a bound is met.
-func (w *anyWalk) run() {
+func (w *walk) run() {
 	w.bounds = w.lower()
 	w.descend()
 	w.keep()
-	for kicks := 0; kicks < mostKicks && !w.closed() && !w.stopped(); kicks++ {
+	for kicks := 0; kicks < maxKicks && !w.closed() && !w.stopped(); kicks++ {
 		copy(w.at, w.best)
 		if !w.kick() {
 			continue
@@ -110,7 +110,7 @@ func largestBound(bounds []instance.BoundValue) float64 {
 	return most
 }
 
-func (w *anyWalk) keep() {
+func (w *walk) keep() {
 	if w.score.better(&w.bestScore) {
 		copy(w.best, w.at)
 		w.bestScore = w.score
@@ -118,12 +118,12 @@ func (w *anyWalk) keep() {
 }
 
 // try goes on to the map at hand with a change, if it fits and is better.
-func (w *anyWalk) try(change func(devicemap.Map)) bool {
+func (w *walk) try(change func(devicemap.Map)) bool {
 	copy(w.next, w.at)
 	change(w.next)
 	w.tried++
 	w.left--
-	s := anyScore{sent: math.MaxInt64}
+	s := score{sent: math.MaxInt64}
 	if s.step, s.missing = w.seconds(w.next); s.missing > w.score.missing ||
 		s.missing == w.score.missing && s.step > w.score.step && !chaintime.Same(s.step, w.score.step) {
 		return false
@@ -132,7 +132,7 @@ func (w *anyWalk) try(change func(devicemap.Map)) bool {
 	if s.share, fits = w.share(w.next); !fits {
 		return false
 	}
-	if s.sent = w.sent.Sent(w.next); !s.better(&w.score) {
+	if s.sent = w.sender.Sent(w.next); !s.better(&w.score) {
 		return false
 	}
 	w.at, w.next, w.score = w.next, w.at, s

@@ -4,31 +4,31 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// anyStep scores maps of any form: the step by tables of what [steptime.Step]
+// stepper scores maps of any form: the step by tables of what [steptime.Step]
 // counts, and the peaks by joining runs.
-type anyStep struct {
-	sc    *anymemory.Scatter
-	sums  *chaintime.Sums
-	units [][]steptime.UnitSeconds
-	send  [][]float64 // by kind of output, -1 where no link joins two devices
-	runs  []timeline.Summary
-	sent  *instance.Sender
+type stepper struct {
+	problem *anywhere.Problem
+	sums    *chaintime.Sums
+	units   [][]steptime.UnitSeconds
+	send    [][]float64 // by kind of output, -1 where no link joins two devices
+	runs    []timeline.Summary
+	sender  *instance.Sender
 	// held and used are scratch, by device.
 	held []timeline.Summary
 	used []bool
 }
 
-func newAnyStep(sc *anymemory.Scatter) *anyStep {
+func newStepper(sc *anywhere.Problem) *stepper {
 	p := sc.In
-	n, devices := len(sc.ItemOf), len(sc.Bins)
-	a := &anyStep{
-		sc: sc, sums: chaintime.NewSums(p, steptime.Waits{}),
-		sent: instance.NewSender(p), held: make([]timeline.Summary, devices), used: make([]bool, devices),
+	n, devices := len(sc.ItemOf), len(sc.Devices)
+	a := &stepper{
+		problem: sc, sums: chaintime.NewSums(p, steptime.Waits{}),
+		sender: instance.NewSender(p), held: make([]timeline.Summary, devices), used: make([]bool, devices),
 	}
 	a.sums.Crossings() // numbers the kinds of outputs
 	for u := range n {
@@ -48,8 +48,8 @@ func newAnyStep(sc *anymemory.Scatter) *anyStep {
 }
 
 // seconds is a map's step, and how many of its crossings have no link.
-func (a *anyStep) seconds(m devicemap.Map) (step float64, missing int) {
-	step, _ = steptime.Sequential(&a.sc.In.Costs.Workload, m,
+func (a *stepper) seconds(m devicemap.Map) (step float64, missing int) {
+	step, _ = steptime.Sequential(&a.problem.In.Costs.Workload, m,
 		func(u, d int) steptime.UnitSeconds { return a.units[d][u] },
 		func(u, from, to int) float64 {
 			s := a.send[a.sums.Size[u]][from*len(a.units)+to]
@@ -63,7 +63,7 @@ func (a *anyStep) seconds(m devicemap.Map) (step float64, missing int) {
 }
 
 // share is the largest share of a map, and whether all of it fits.
-func (a *anyStep) share(m devicemap.Map) (share float64, fits bool) {
+func (a *stepper) share(m devicemap.Map) (share float64, fits bool) {
 	clear(a.held)
 	clear(a.used)
 	for u, d := range m {
@@ -71,7 +71,7 @@ func (a *anyStep) share(m devicemap.Map) (share float64, fits bool) {
 	}
 	fits = true
 	for d := range a.held {
-		h := &a.sc.Bins[d]
+		h := &a.problem.Devices[d]
 		need := h.Idle
 		if a.used[d] {
 			need = a.held[d].Peak(h.Kept) + h.Overhead
@@ -83,8 +83,8 @@ func (a *anyStep) share(m devicemap.Map) (share float64, fits bool) {
 
 // holds reports that an item may be on a device and fits there by itself: no
 // peak gets smaller with more units.
-func (a *anyStep) holds(i, d int) bool {
-	it, h := &a.sc.Items[i], &a.sc.Bins[d]
+func (a *stepper) holds(i, d int) bool {
+	it, h := &a.problem.Items[i], &a.problem.Devices[d]
 	if it.Device >= 0 && it.Device != d {
 		return false
 	}

@@ -13,7 +13,7 @@ type reached struct {
 // walk finds the cheapest path whose updates take no longer than slowest:
 //
 //	best[stop][b] = min over stops before and a in [lo(b), b) of
-//	                best[before][a] + crossing(a) + sums[b] − sums[a]
+//	                best[before][under] + crossing(a) + sums[b] − sums[under]
 //
 // As lo never falls, the minimum over a window of a is that of a queue. Nil
 // where there is none, and where the context ends.

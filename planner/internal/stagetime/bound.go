@@ -24,7 +24,7 @@ type pipeBound struct {
 	stages, items, batches int
 	train                  bool
 	kind                   costmodel.ScheduleKind
-	// around[s][a] is the least of the way through stages s… with the items
+	// around[problem][under] is the least of the way through stages s… with the items
 	// from a on, and back; token the least time of a token there. whole and
 	// ends are bounds on the end of the first stage's device after it got
 	// there, and on the last update.

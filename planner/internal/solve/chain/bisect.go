@@ -19,7 +19,7 @@ func (job *task) seed(limits *run, lower, guess Share) incumbent {
 	ok, bid := job.probe()
 	limits.probes++
 	if !ok {
-		inc.lower = maxShare(lower, bid)
+		inc.lower = MaxShare(lower, bid)
 		job.limit(Share{math.MaxInt64, 1})
 		job.probe()
 		limits.probes++
@@ -44,7 +44,7 @@ func (job *task) bisect(limits *run, inc *incumbent) {
 			if x := mid * float64(budget); x < math.MaxInt64 {
 				capacity = int64(x)
 			}
-			job.caps[device] = max(inc.lower.within(budget), min(capacity, inc.value.below(budget)))
+			job.caps[device] = max(inc.lower.within(budget), min(capacity, inc.value.Below(budget)))
 		}
 		job.improve(limits, inc)
 	}
@@ -75,6 +75,6 @@ func (job *task) limit(share Share) {
 // undercut sets the caps to the peaks whose share is less.
 func (job *task) undercut(share Share) {
 	for device, budget := range job.Budgets {
-		job.caps[device] = share.below(budget)
+		job.caps[device] = share.Below(budget)
 	}
 }

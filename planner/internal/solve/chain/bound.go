@@ -20,7 +20,7 @@ type bounds struct {
 	whole int64 // least peak of the whole chain on one device
 }
 
-func (known bounds) lower() Share { return maxShare(known.unit, Share{known.total, known.sum}) }
+func (known bounds) lower() Share { return MaxShare(known.unit, Share{known.total, known.sum}) }
 
 // guess is a share that greedy reaches with equal budgets, no pins and an
 // additive Peak: a device that cannot take its next item already holds more
@@ -43,7 +43,7 @@ func (known bounds) name(share Share, budgets []int64) Bound {
 	}
 	room := int64(0)
 	for _, budget := range budgets {
-		room = plus(room, max(share.below(budget), 0))
+		room = plus(room, max(share.Below(budget), 0))
 	}
 	if room < known.total {
 		return BoundAverage
@@ -68,12 +68,12 @@ func (job *task) bounds(limits *run) bounds {
 	empty := make([]int64, job.k)
 	for device, budget := range job.Budgets {
 		empty[device] = job.peak(device, 0, 0, 0)
-		known.unit = maxShare(known.unit, Share{empty[device], budget})
+		known.unit = MaxShare(known.unit, Share{empty[device], budget})
 		known.whole = min(known.whole, job.peak(device, 0, job.Items, 0))
 		known.sum += budget
 	}
 	for _, group := range job.clusters {
-		known.unit = maxShare(known.unit, job.alone(group))
+		known.unit = MaxShare(known.unit, job.alone(group))
 	}
 	items := int64(0)
 	lo, hi := 0, 0 // the devices that the windows allow for item i
@@ -96,7 +96,7 @@ func (job *task) bounds(limits *run) bounds {
 			}
 			least = min(least, peak-empty[device])
 		}
-		known.unit = maxShare(known.unit, best)
+		known.unit = MaxShare(known.unit, best)
 		items = plus(items, least)
 	}
 	if job.Additive {

@@ -31,7 +31,7 @@ func (share Share) String() string { return fmt.Sprintf("%d/%d", share.Peak, sha
 
 func (share Share) less(other Share) bool { return share.Cmp(other) < 0 }
 
-func maxShare(share, other Share) Share {
+func MaxShare(share, other Share) Share {
 	if share.less(other) {
 		return other
 	}
@@ -45,9 +45,9 @@ func (share Share) within(budget int64) int64 {
 	return quo
 }
 
-// below returns the largest peak whose share of the budget is less, -1 if
+// Below returns the largest peak whose share of the budget is less, -1 if
 // there is none.
-func (share Share) below(budget int64) int64 {
+func (share Share) Below(budget int64) int64 {
 	quo, rem := share.times(budget)
 	if rem == 0 {
 		quo--

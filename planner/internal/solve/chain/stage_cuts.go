@@ -121,7 +121,7 @@ func (search *stages) better(inc *incumbent) {
 			if !before.less(*to) {
 				return
 			}
-			if here := maxShare(before, Share{peak, search.Budgets[device]}); here.less(*to) {
+			if here := MaxShare(before, Share{peak, search.Budgets[device]}); here.less(*to) {
 				*to, ws[device+1].from[b-ws[device+1].lo] = here, int32(a)
 			}
 		})

@@ -109,7 +109,7 @@ func (search *stages) filled(placed placement) placement {
 func (search *stages) worth(placed placement) Share {
 	worst := Share{0, 1}
 	for device, budget := range search.Budgets {
-		worst = maxShare(worst, Share{search.exact(device, placed.cuts[device], placed.cuts[device+1]), budget})
+		worst = MaxShare(worst, Share{search.exact(device, placed.cuts[device], placed.cuts[device+1]), budget})
 	}
 	return worst
 }

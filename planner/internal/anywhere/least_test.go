@@ -1,11 +1,10 @@
-package anymemory
+package anywhere
 
 import (
 	"reflect"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/timeline"
-	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
 // TestLeast: the relaxation takes the least of every figure of a run, of those
@@ -26,24 +25,5 @@ func TestLeast(t *testing.T) {
 	}
 	if got := least(two, one); got != one {
 		t.Errorf("%+v of %+v and %+v", got, two, one)
-	}
-}
-
-// TestBelow: the most bytes with a smaller share, exact past what a float64
-// tells apart.
-func TestBelow(t *testing.T) {
-	for _, c := range []struct {
-		v            chain.Share
-		budget, want int64
-	}{
-		{chain.Share{Peak: 1, Budget: 2}, 10, 4},
-		{chain.Share{Peak: 1, Budget: 3}, 10, 3},
-		{chain.Share{Peak: 0, Budget: 3}, 10, -1},
-		{chain.Share{Peak: 1<<60 - 1, Budget: 1 << 60}, 1 << 60, 1<<60 - 2},
-		{chain.Share{Peak: 5, Budget: 2}, 1 << 40, 5<<39 - 1},
-	} {
-		if got := below(c.v, c.budget); got != c.want {
-			t.Errorf("below %v of %d: %d, want %d", c.v, c.budget, got, c.want)
-		}
 	}
 }

@@ -1,4 +1,4 @@
-package anymemory
+package anywhere
 
 import (
 	"cmp"
@@ -13,7 +13,7 @@ import (
 // moment (and the library's workspaces): its charge. What the heavy units
 // promise, weight, leaves out what of the others is not sure to be there.
 type Moment struct {
-	name   string
+	Name   string
 	Weight []int64 // per class, of one item
 	Total  int64
 	light  int64 // the part of total in items without a heavy unit
@@ -24,13 +24,13 @@ type Moment struct {
 	output  bool // the model's outputs are there, on the input's device
 }
 
-// Rooms is what each device can hold of the moment's bytes if it needs no more
+// Headroom is what each device can hold of the moment's bytes if it needs no more
 // than caps, and what more there can be where devices hold light items only.
-func (m *Moment) Rooms(s *Scatter, caps []int64) (room []int64, gain int64) {
+func (m *Moment) Headroom(s *Problem, caps []int64) (room []int64, gain int64) {
 	room = make([]int64, len(caps))
 	charges := make([]int64, len(caps))
 	for d := range caps {
-		h := &s.Bins[d]
+		h := &s.Devices[d]
 		free := caps[d] - h.Overhead - h.Kept.Buckets
 		if m.output {
 			free -= h.Kept.Output
@@ -60,49 +60,49 @@ func (m *Moment) Rooms(s *Scatter, caps []int64) (room []int64, gain int64) {
 	return room, min(gain, m.light)
 }
 
-// spare is what the devices can hold under caps beyond the moment's bytes;
+// Spare is what the devices can hold under caps beyond the moment's bytes;
 // negative where they cannot hold those.
-func (m *Moment) spare(s *Scatter, caps []int64) int64 {
-	room, spare := m.Rooms(s, caps)
+func (m *Moment) Spare(s *Problem, caps []int64) int64 {
+	room, spare := m.Headroom(s, caps)
 	for _, r := range room {
 		spare += r
 	}
 	return spare - m.Total
 }
 
-// caps are more than the bytes that a share allows each device, by less than
+// Caps are more than the bytes that a share allows each device, by less than
 // two.
-func (s *Scatter) caps(share float64) []int64 {
-	caps := make([]int64, len(s.Bins))
+func (s *Problem) Caps(share float64) []int64 {
+	caps := make([]int64, len(s.Devices))
 	for d := range caps {
-		caps[d] = int64(share*float64(s.Bins[d].Budget)) + 1 // past the rounding
+		caps[d] = int64(share*float64(s.Devices[d].Budget)) + 1 // past the rounding
 	}
 	return caps
 }
 
-// mostMoments is how many moments a search asks at every node.
-const mostMoments = 8
+// maxMoments is how many moments a search asks at every node.
+const maxMoments = 8
 
 // Tightest are the moments with least to spare at a share.
-func (s *Scatter) Tightest(moments []Moment, share float64) []Moment {
-	caps := s.caps(share)
+func (s *Problem) Tightest(moments []Moment, share float64) []Moment {
+	caps := s.Caps(share)
 	part := make([]float64, len(moments))
 	order := make([]int, len(moments))
 	for i := range moments {
-		order[i], part[i] = i, float64(moments[i].spare(s, caps))/float64(moments[i].Total+1)
+		order[i], part[i] = i, float64(moments[i].Spare(s, caps))/float64(moments[i].Total+1)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(part[i], part[j]) })
-	out := make([]Moment, 0, mostMoments)
-	for _, i := range order[:min(len(order), mostMoments)] {
+	out := make([]Moment, 0, maxMoments)
+	for _, i := range order[:min(len(order), maxMoments)] {
 		out = append(out, moments[i])
 	}
 	return out
 }
 
-// average is the largest share that the moments prove no map to be below, and
+// Average is the largest share that the moments prove no map to be below, and
 // the name of the moment.
-func (s *Scatter) average(moments []Moment) (share float64, at string) {
-	holds := func(m *Moment, t float64) bool { return m.spare(s, s.caps(t)) >= 0 }
+func (s *Problem) Average(moments []Moment) (share float64, at string) {
+	holds := func(m *Moment, t float64) bool { return m.Spare(s, s.Caps(t)) >= 0 }
 	for i := range moments {
 		m := &moments[i]
 		if holds(m, share) {
@@ -119,7 +119,7 @@ func (s *Scatter) average(moments []Moment) (share float64, at string) {
 				lo = mid
 			}
 		}
-		share, at = lo, m.name
+		share, at = lo, m.Name
 	}
 	return share, at
 }

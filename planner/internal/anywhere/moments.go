@@ -1,4 +1,4 @@
-package anymemory
+package anywhere
 
 import (
 	"maps"
@@ -15,7 +15,7 @@ type holding struct{ full, sure, transient int64 }
 
 // Moments lists the moments of a step that may bind. Each rests on
 // timeline.Summary.Peak: a maximum is at least each of its terms.
-func (s *Scatter) Moments() []Moment {
+func (s *Problem) Moments() []Moment {
 	t := s.In.Costs
 	if t.Workload.Mode == costmodel.Load {
 		return s.charged("weights", false, func(_ int, r *timeline.Summary) holding { return holding{r.Static, r.Static, 0} })
@@ -31,7 +31,7 @@ func (s *Scatter) Moments() []Moment {
 		v := base(r) + r.Saved + r.CacheGrowth
 		return holding{v, v, 0}
 	})
-	if s.each(func(r *timeline.Summary) bool { return r.Forward >= r.Saved+r.UntilBodyEnd }) {
+	if s.Each(func(r *timeline.Summary) bool { return r.Forward >= r.Saved+r.UntilBodyEnd }) {
 		// In the last heavy unit's forward all before it is kept.
 		out = append(out, s.charged("forward", false, func(_ int, r *timeline.Summary) holding {
 			return holding{base(r) + r.Saved + r.UntilBodyEnd, base(r), r.Forward - r.Saved - r.UntilBodyEnd}
@@ -51,20 +51,20 @@ func (s *Scatter) Moments() []Moment {
 // backwards are the moments when backward stands between two slots: those
 // before still hold their activations, those after have their gradients. Of
 // all, the first, the last and the one that holds most.
-func (s *Scatter) backwards(kept bool) []Moment {
-	if !s.each(func(r *timeline.Summary) bool { return r.Backward >= max(r.Saved, r.Grads) }) {
+func (s *Problem) backwards(kept bool) []Moment {
+	if !s.Each(func(r *timeline.Summary) bool { return r.Backward >= max(r.Saved, r.Grads) }) {
 		return nil
 	}
 	var now, most int64
 	at := 0
-	for i := range s.slots {
-		r := &s.slots[i].runs[1]
-		now += int64(len(s.slots[i].runs)-1) * (r.Saved - r.Grads)
+	for i := range s.Positions {
+		r := &s.Positions[i].Held[1]
+		now += int64(len(s.Positions[i].Held)-1) * (r.Saved - r.Grads)
 		if now > most {
 			most, at = now, i+1
 		}
 	}
-	name := map[int]string{at: "backward", 0: "end of backward", len(s.slots): "start of backward"}
+	name := map[int]string{at: "backward", 0: "end of backward", len(s.Positions): "start of backward"}
 	var out []Moment
 	for _, x := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
 		what := name[x]
@@ -80,9 +80,9 @@ func (s *Scatter) backwards(kept bool) []Moment {
 	return out
 }
 
-func (s *Scatter) each(ok func(*timeline.Summary) bool) bool {
-	for i := range s.slots {
-		if !ok(&s.slots[i].runs[1]) {
+func (s *Problem) Each(ok func(*timeline.Summary) bool) bool {
+	for i := range s.Positions {
+		if !ok(&s.Positions[i].Held[1]) {
 			return false
 		}
 	}
@@ -94,11 +94,11 @@ const thresholds = 32
 
 // charged is a moment without heavy units, and with those that run products
 // and have at least some transient.
-func (s *Scatter) charged(name string, output bool, of func(i int, r *timeline.Summary) holding) []Moment {
-	units := make([]holding, len(s.slots))
+func (s *Problem) charged(name string, output bool, of func(i int, r *timeline.Summary) holding) []Moment {
+	units := make([]holding, len(s.Positions))
 	var least []int64 // transients of those that run products
-	for i := range s.slots {
-		r := &s.slots[i].runs[1]
+	for i := range s.Positions {
+		r := &s.Positions[i].Held[1]
 		if units[i] = of(i, r); r.Products {
 			least = append(least, units[i].transient)
 		}
@@ -110,7 +110,7 @@ func (s *Scatter) charged(name string, output bool, of func(i int, r *timeline.S
 	for step, i := max(1, len(least)/thresholds), 0; i < len(least); i += step {
 		heavy := make([]bool, len(units))
 		for at := range units {
-			heavy[at] = s.slots[at].runs[1].Products && units[at].transient >= least[i]
+			heavy[at] = s.Positions[at].Held[1].Products && units[at].transient >= least[i]
 		}
 		m := s.moment(name, output, units, heavy)
 		m.charge, m.charged = max(0, least[i]), true
@@ -120,12 +120,12 @@ func (s *Scatter) charged(name string, output bool, of func(i int, r *timeline.S
 }
 
 // moment sums units up by class.
-func (s *Scatter) moment(name string, output bool, units []holding, heavy []bool) Moment {
-	m := Moment{name: name, output: output, Weight: make([]int64, len(s.classes))}
+func (s *Problem) moment(name string, output bool, units []holding, heavy []bool) Moment {
+	m := Moment{Name: name, output: output, Weight: make([]int64, len(s.Kinds))}
 	some := slices.Contains(heavy, true)
-	carries := make([]bool, len(s.classes))
+	carries := make([]bool, len(s.Kinds))
 	for i := range units {
-		c := s.slots[i].class
+		c := s.Positions[i].Kind
 		w := units[i].sure
 		if heavy[i] || !some {
 			w = units[i].full
@@ -133,8 +133,8 @@ func (s *Scatter) moment(name string, output bool, units []holding, heavy []bool
 		m.Weight[c] += w
 		carries[c] = carries[c] || heavy[i]
 	}
-	for c := range s.classes {
-		all := m.Weight[c] * int64(len(s.classes[c].items))
+	for c := range s.Kinds {
+		all := m.Weight[c] * int64(len(s.Kinds[c].Items))
 		m.Total += all
 		if !carries[c] {
 			m.light += all

@@ -1,43 +1,42 @@
-package anymemory
+package anywhere
 
 import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// countsOf is how many items of each class a map puts on each device.
-func (s *Scatter) countsOf(m devicemap.Map) [][]int {
-	counts := make([][]int, len(s.Bins))
+// CountsOf is how many items of each class a map puts on each device.
+func (s *Problem) CountsOf(m devicemap.Map) [][]int {
+	counts := make([][]int, len(s.Devices))
 	for d := range counts {
-		counts[d] = make([]int, len(s.classes))
+		counts[d] = make([]int, len(s.Kinds))
 	}
-	for c := range s.classes {
-		for _, i := range s.classes[c].items {
+	for c := range s.Kinds {
+		for _, i := range s.Kinds[c].Items {
 			counts[m[s.Items[i].Units[0]]][c]++
 		}
 	}
 	return counts
 }
 
-// mapOf gives each item a device by the counts: the items of a class are cut
+// MapOf gives each item a device by the counts: the items of a class are cut
 // into one run a device, which begin where the units before are and end where
 // those after are, so that little crosses between devices.
-func (s *Scatter) mapOf(counts [][]int) devicemap.Map {
+func (s *Problem) MapOf(counts [][]int) devicemap.Map {
 	m := make(devicemap.Map, len(s.ItemOf))
 	for u := range m {
 		m[u] = devicemap.Nowhere
 	}
-	for c := range s.classes {
-		if len(s.classes[c].items) == 1 {
+	for c := range s.Kinds {
+		if len(s.Kinds[c].Items) == 1 {
 			s.deal(m, c, counts)
 		}
 	}
 	const passes = 3 // the later ones know what stands on both sides
 	for range passes {
-		for c := range s.classes {
-			if len(s.classes[c].items) > 1 {
+		for c := range s.Kinds {
+			if len(s.Kinds[c].Items) > 1 {
 				s.deal(m, c, counts)
 			}
 		}
@@ -47,8 +46,8 @@ func (s *Scatter) mapOf(counts [][]int) devicemap.Map {
 }
 
 // deal places the items of one class.
-func (s *Scatter) deal(m devicemap.Map, c int, counts [][]int) {
-	items := s.classes[c].items
+func (s *Problem) deal(m devicemap.Map, c int, counts [][]int) {
+	items := s.Kinds[c].Items
 	var on []int
 	for d := range counts {
 		if counts[d][c] > 0 {
@@ -80,7 +79,7 @@ func (s *Scatter) deal(m devicemap.Map, c int, counts [][]int) {
 
 // beside is the device of the nearest unit before (step −1) or after (+1) an
 // item's that has one, -1 where none has.
-func (s *Scatter) beside(m devicemap.Map, i, step int) int {
+func (s *Problem) beside(m devicemap.Map, i, step int) int {
 	for u := s.Items[i].Units[0] + step; u >= 0 && u < len(m); u += step {
 		if m[u] >= 0 {
 			return int(m[u])
@@ -91,7 +90,7 @@ func (s *Scatter) beside(m devicemap.Map, i, step int) int {
 
 // placeWeightless puts what holds nothing beside the unit that it reads from,
 // so that it takes no device that is idle otherwise.
-func (s *Scatter) placeWeightless(m devicemap.Map) {
+func (s *Problem) placeWeightless(m devicemap.Map) {
 	for _, i := range s.weightless {
 		d := max(s.beside(m, i, -1), 0)
 		if b := s.beside(m, i, -1); b < 0 {
@@ -103,21 +102,21 @@ func (s *Scatter) placeWeightless(m devicemap.Map) {
 	}
 }
 
-// relabel numbers devices that are alike in the order in which the model
+// Relabel numbers devices that are alike in the order in which the model
 // reaches them.
-func (s *Scatter) relabel(m devicemap.Map) {
-	to := make([]devicemap.Device, len(s.Bins))
+func (s *Problem) Relabel(m devicemap.Map) {
+	to := make([]devicemap.Device, len(s.Devices))
 	for d := range to {
 		to[d] = devicemap.Nowhere
 	}
-	next := make([]int, len(s.Bins)) // per kind of device, the next number to give
+	next := make([]int, len(s.Devices)) // per kind of device, the next number to give
 	for u := range m {
 		d := m[u]
 		if to[d] >= 0 {
 			continue
 		}
-		like := s.Bins[d].Like
-		for next[like] = max(next[like], like); s.Bins[next[like]].Like != like; next[like]++ {
+		like := s.Devices[d].Like
+		for next[like] = max(next[like], like); s.Devices[next[like]].Like != like; next[like]++ {
 			continue
 		}
 		to[d] = devicemap.Device(next[like])
@@ -128,24 +127,16 @@ func (s *Scatter) relabel(m devicemap.Map) {
 	}
 }
 
-// better reports that a map comes before another: a smaller largest share,
-// then a smaller sum of squared shares, then fewer bytes sent.
-func (a *anySearch) better(m, than devicemap.Map) bool {
-	if a.best == nil {
-		return false
+// KindOf is the class of each item, −1 where it holds nothing.
+func (s *Problem) KindOf() []int {
+	out := make([]int, len(s.Items))
+	for i := range out {
+		out[i] = -1
 	}
-	a.load(a.sc.countsOf(m))
-	value, squares := a.score()
-	a.load(a.sc.countsOf(than))
-	other, others := a.score()
-	if by := value.Cmp(other); by != 0 {
-		return by < 0
+	for c := range s.Kinds {
+		for _, i := range s.Kinds[c].Items {
+			out[i] = c
+		}
 	}
-	switch {
-	case squares < others*(1-instance.Tolerance):
-		return true
-	case squares > others*(1+instance.Tolerance):
-		return false
-	}
-	return a.sc.In.Sent(m) < a.sc.In.Sent(than)
+	return out
 }

@@ -1,11 +1,11 @@
-package anymemory
+package anywhere
 
 import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// makeSlots finds the classes and their places in time.
-func (s *Scatter) makeSlots() {
+// findPositions finds the classes and their places in time.
+func (s *Problem) findPositions() {
 	classOf := make([]int, len(s.Items))
 	for i := range classOf {
 		classOf[i] = -1
@@ -22,18 +22,18 @@ func (s *Scatter) makeSlots() {
 			continue // it joins nothing to a device's run
 		}
 		single := len(it.Units) == 1 && it.Device < 0
-		if single && last >= 0 && s.slots[len(s.slots)-1].runs[1] == run {
+		if single && last >= 0 && s.Positions[len(s.Positions)-1].Held[1] == run {
 			s.extend(last, i)
 			continue
 		}
 		c := classOf[i]
 		if c < 0 {
-			c = len(s.classes)
+			c = len(s.Kinds)
 			classOf[i] = c
-			s.classes = append(s.classes, class{items: []int{i}, pin: it.Device})
+			s.Kinds = append(s.Kinds, Kind{Items: []int{i}, Pin: it.Device})
 		}
-		s.classes[c].slots = append(s.classes[c].slots, len(s.slots))
-		s.slots = append(s.slots, slot{class: c, runs: []timeline.Summary{{}, run}})
+		s.Kinds[c].Positions = append(s.Kinds[c].Positions, len(s.Positions))
+		s.Positions = append(s.Positions, Position{Kind: c, Held: []timeline.Summary{{}, run}})
 		if last = -1; single {
 			last = c
 		}
@@ -42,15 +42,15 @@ func (s *Scatter) makeSlots() {
 }
 
 // extend adds an item to the class of the last slot.
-func (s *Scatter) extend(c, i int) {
-	s.classes[c].items = append(s.classes[c].items, i)
-	at := &s.slots[len(s.slots)-1]
-	at.runs = append(at.runs, at.runs[len(at.runs)-1].Join(at.runs[1]))
+func (s *Problem) extend(c, i int) {
+	s.Kinds[c].Items = append(s.Kinds[c].Items, i)
+	at := &s.Positions[len(s.Positions)-1]
+	at.Held = append(at.Held, at.Held[len(at.Held)-1].Join(at.Held[1]))
 }
 
 // keepHollow gives items of several units that all hold nothing a place among
 // the weightless; pinned ones stay where they are pinned.
-func (s *Scatter) keepHollow(classOf []int) {
+func (s *Problem) keepHollow(classOf []int) {
 	for i := range s.Items {
 		if classOf[i] < 0 && len(s.Items[i].Units) > 1 {
 			s.weightless = append(s.weightless, i)
