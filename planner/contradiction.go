@@ -32,8 +32,8 @@ func (e *ContradictionError) Error() string {
 // Unwrap is what is wrong.
 func (e *ContradictionError) Unwrap() error { return e.Err }
 
-// mostPairs is up to how many pins and groups all pairs are looked at.
-const mostPairs = 40
+// maxPairs is up to how many pins and groups all pairs are looked at.
+const maxPairs = 40
 
 // contradicted narrows a contradiction down: to a pair where there is one,
 // else by leaving constraints out one by one while what is left still
@@ -73,7 +73,7 @@ func (p *asked) contradicted(in *instance.Instance, err error) error {
 
 // pair is two constraints that contradict each other.
 func pair(in *instance.Instance, all []int) ([]int, bool) {
-	if len(all) > mostPairs {
+	if len(all) > maxPairs {
 		return nil, false
 	}
 	for j := range all {

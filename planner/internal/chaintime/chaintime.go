@@ -10,13 +10,13 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// naive finds the shortest step of a device map, in which one device works at
+// sequential finds the shortest step of a device map, in which one device works at
 // a time (naive model parallelism): with the devices in order, and where they
 // differ in any order too.
-type naive struct {
+type sequential struct {
 	in       *instance.Instance
 	peaks    *instance.MapPeaks
-	searches []*naiveSearch
+	searches []*search
 	notes    []string
 	idle     []int64 // what a device without units holds
 }
@@ -24,20 +24,20 @@ type naive struct {
 // maxWaits is how many ways to wait are tried ([steptime.Waits]).
 const maxWaits = 8
 
-func newNaive(in *instance.Instance) (*naive, error) {
+func newSequential(in *instance.Instance) (*sequential, error) {
 	items, err := in.Items()
 	if err != nil {
 		return nil, err
 	}
 	peaks := instance.NewMapPeaks(items)
-	t := newNaiveStep(peaks, steptime.Waits{})
-	ordered := newNaiveSearch(t, true)
+	t := newFixedPoint(peaks, steptime.Waits{})
+	ordered := newSearch(t, true)
 	if ordered == nil {
 		return nil, fmt.Errorf("planner: no order of %d devices was made", t.devices)
 	}
-	out := &naive{in: in, peaks: peaks, searches: []*naiveSearch{ordered}}
+	out := &sequential{in: in, peaks: peaks, searches: []*search{ordered}}
 	if !in.Uniform() && t.devices > 1 {
-		if free := newNaiveSearch(t, false); free != nil {
+		if free := newSearch(t, false); free != nil {
 			out.searches = append(out.searches, free)
 		} else {
 			out.notes = append(out.notes, fmt.Sprintf("the %d devices differ in more ways than can be tried in every order: the map keeps the devices in order", t.devices))
@@ -55,7 +55,7 @@ func newNaive(in *instance.Instance) (*naive, error) {
 
 // shortest is the map with the shortest step, of those the one with the
 // smallest largest share, within the caps.
-func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
+func (t *sequential) shortest(ctx context.Context) (*instance.Answer, error) {
 	out := newAnswer(t.notes, "search")
 	out.EvenProved = true
 	for d, idle := range t.idle {
@@ -85,7 +85,7 @@ func (t *naive) shortest(ctx context.Context) (*instance.Answer, error) {
 // byWaits finds the shortest map for one set of waits after the other, and takes
 // those that it has itself next, until a bound is met or nothing is new. Nil
 // where no map is within the caps, which is proved, or was found.
-func (t *naive) byWaits(ctx context.Context, out *instance.Answer) (best *shortMap) {
+func (t *sequential) byWaits(ctx context.Context, out *instance.Answer) (best *candidate) {
 	var tried []steptime.Waits
 	for next := (steptime.Waits{}); len(tried) < maxWaits && !slices.Contains(tried, next); {
 		tried = append(tried, next)
@@ -108,10 +108,10 @@ func (t *naive) byWaits(ctx context.Context, out *instance.Answer) (best *shortM
 
 // atWaits is the map with the shortest sum at given waits, and a step that no
 // map is below.
-func (t *naive) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *shortMap, lower float64, done bool) {
-	sums := newNaiveStep(t.peaks, waits)
+func (t *sequential) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *candidate, lower float64, done bool) {
+	sums := newFixedPoint(t.peaks, waits)
 	for _, base := range t.searches {
-		s := base.at(sums)
+		s := base.waiting(sums)
 		got, bound, all := s.shortest(ctx, t.in.Caps, math.MaxInt64, false)
 		// The search in any order covers those in order: the last bound holds.
 		lower, done = s.secondsOf(bound), all

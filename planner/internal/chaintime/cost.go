@@ -27,9 +27,9 @@ func (a cost) less(b cost) bool {
 	return a.cuts < b.cuts
 }
 
-// naiveStep is the step of a device map as sums in fixed point: one device
+// fixedPoint is the step of a device map as sums in fixed point: one device
 // works at a time.
-type naiveStep struct {
+type fixedPoint struct {
 	Sums
 	peaks *instance.MapPeaks
 	items int
@@ -40,9 +40,9 @@ type naiveStep struct {
 	cross  [][]int64 // by kind of output, as [Sums.Crossings]
 }
 
-// newNaiveStep prepares the sums at given waits.
-func newNaiveStep(peaks *instance.MapPeaks, waits steptime.Waits) *naiveStep {
-	t := &naiveStep{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
+// newFixedPoint prepares the sums at given waits.
+func newFixedPoint(peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
+	t := &fixedPoint{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
 	seconds, update := t.Seconds()
 	crossing := t.Crossings()
 	cuts := float64(t.devices + 2*peaks.Tied() + 2)
@@ -54,7 +54,7 @@ func newNaiveStep(peaks *instance.MapPeaks, waits steptime.Waits) *naiveStep {
 
 // crossing is what unit u's output costs on its way to the next unit's
 // device; false where no link joins the two.
-func (t *naiveStep) crossing(from, to, u int) (cost, bool) {
+func (t *fixedPoint) crossing(from, to, u int) (cost, bool) {
 	if from == to {
 		return cost{}, true
 	}

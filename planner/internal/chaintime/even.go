@@ -8,13 +8,13 @@ import (
 
 // even lowers the caps while a map keeps the step: it bisects over the
 // largest share, by every order.
-func (t *naive) even(ctx context.Context, best *shortMap, out *instance.Answer) *shortMap {
-	sums := newNaiveStep(t.peaks, t.searches[0].WaitsOf(best.m))
+func (t *sequential) even(ctx context.Context, best *candidate, out *instance.Answer) *candidate {
+	sums := newFixedPoint(t.peaks, t.searches[0].WaitsOf(best.m))
 	step := best.step
-	keep := func(under []int64, first bool) *shortMap {
-		var kept *shortMap
+	keep := func(under []int64, first bool) *candidate {
+		var kept *candidate
 		for _, base := range t.searches {
-			s := base.at(sums)
+			s := base.waiting(sums)
 			cutoff := int64(step*sums.scale*(1+1e-12)) + sums.rounded()
 			got, _, done := s.shortest(ctx, under, cutoff, first)
 			out.Tried += s.tried

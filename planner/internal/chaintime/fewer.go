@@ -12,8 +12,8 @@ import (
 // Bounds of the tables of a search for the shortest step: items × devices, of
 // some 100 bytes, and pairs of devices, of 8 bytes for each kind of output.
 const (
-	mostTimed     = instance.MaxTimed
-	mostCrossings = 1 << 26
+	maxTimed     = instance.MaxTimed
+	maxCrossings = 1 << 26
 )
 
 // Fewer is how many of a device map's devices are looked at.
@@ -22,8 +22,8 @@ func Fewer(in *instance.Instance) int {
 	for u := range in.Costs.Units {
 		outputs[in.Costs.Units[u].Work.Output] = true
 	}
-	pairs := mostCrossings / max(1, len(outputs))
-	return min(len(in.Topology.Devices), mostTimed/max(1, len(in.Costs.Units)), int(math.Sqrt(float64(pairs))))
+	pairs := maxCrossings / max(1, len(outputs))
+	return min(len(in.Topology.Devices), maxTimed/max(1, len(in.Costs.Units)), int(math.Sqrt(float64(pairs))))
 }
 
 // onFewer is the search for a shortest step where the tables for all devices
@@ -41,7 +41,7 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int) (*instance
 	if _, err := first.Items(); err != nil {
 		return out, instance.ErrNone
 	}
-	solver, err := newNaive(first)
+	solver, err := newSequential(first)
 	if err != nil {
 		return nil, err
 	}

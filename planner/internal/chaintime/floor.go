@@ -6,7 +6,7 @@ import (
 
 // floor is an update that no map's slowest device is below: all of it shared
 // out by speed, or one unit where it takes least.
-func (s *naiveSearch) floor() int64 {
+func (s *search) floor() int64 {
 	var rate float64
 	var unit int64
 	for u := range s.update[0] {
@@ -30,7 +30,7 @@ func (s *naiveSearch) floor() int64 {
 }
 
 // anywhere is a time that no map at all is below.
-func (s *naiveSearch) anywhere() int64 {
+func (s *search) anywhere() int64 {
 	sum := s.lowest
 	for u := range s.unit[0] {
 		least := int64(math.MaxInt64)

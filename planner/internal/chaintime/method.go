@@ -33,7 +33,7 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 	if devices := Fewer(in); devices < len(in.Topology.Devices) {
 		return onFewer(ctx, in, devices)
 	}
-	solver, err := newNaive(in)
+	solver, err := newSequential(in)
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,7 @@ import (
 // path is one dynamic program: the chain's items on devices in an order, with
 // the groups fixed on devices.
 type path struct {
-	*naiveStep
+	*fixedPoint
 	stops  []stop
 	groups []int    // device of each group
 	base   []uint64 // groups of each device
@@ -21,8 +21,8 @@ type path struct {
 
 // newPath sums the costs up; false where two groups are not joined by a link
 // that they need.
-func (t *naiveStep) newPath(stops []stop, groups []int) (*path, bool) {
-	p := &path{naiveStep: t, stops: stops, groups: groups, base: make([]uint64, t.devices), held: make([]int64, t.devices)}
+func (t *fixedPoint) newPath(stops []stop, groups []int) (*path, bool) {
+	p := &path{fixedPoint: t, stops: stops, groups: groups, base: make([]uint64, t.devices), held: make([]int64, t.devices)}
 	for g, d := range groups {
 		p.base[d] |= 1 << g
 	}

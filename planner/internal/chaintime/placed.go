@@ -28,7 +28,7 @@ func (a *placed) simpler(b *placed) bool {
 }
 
 // unitMap is the map of units.
-func (t *naiveStep) unitMap(m *placed) devicemap.Map {
+func (t *fixedPoint) unitMap(m *placed) devicemap.Map {
 	out := make(devicemap.Map, len(t.peaks.GroupOf))
 	for i, d := range m.items {
 		for _, u := range t.peaks.Order[t.peaks.Start[i]:t.peaks.Start[i+1]] {

@@ -9,14 +9,14 @@ import (
 // place groups that are tried, the stops of an order, and the sums that one
 // pass over all of them looks at.
 const (
-	mostGroups = 4096
-	mostStops  = 1 << 14
-	mostSums   = 200_000_000
+	maxGroups = 4096
+	maxStops  = 1 << 14
+	maxSums   = 200_000_000
 )
 
-// naiveSearch is the search over groups' devices and orders of devices.
-type naiveSearch struct {
-	*naiveStep
+// search is the search over groups' devices and orders of devices.
+type search struct {
+	*fixedPoint
 	ways   []way
 	order  bool   // devices stand in device order
 	line   []stop // the stops of that order
@@ -28,7 +28,7 @@ type naiveSearch struct {
 // shortest is the map with the shortest step whose peaks are within the caps
 // and whose time is at most cutoff; nil where there is none. No map within
 // the caps is below the bound; with first, any map within cutoff will do.
-func (s *naiveSearch) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placed, bound int64, done bool) {
+func (s *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placed, bound int64, done bool) {
 	bound, done = math.MaxInt64, true
 	for i := range s.ways {
 		if ctx.Err() != nil {
@@ -69,7 +69,7 @@ func (s *naiveSearch) shortest(ctx context.Context, caps []int64, cutoff int64, 
 // onWay finds the best map of one way. The time is a sum plus the slowest
 // update: the least sum is found for ever shorter slowest updates, each just
 // below the last map's, until what remains cannot be better.
-func (s *naiveSearch) onWay(ctx context.Context, p *path, least, cutoff int64) (best *placed, bound int64, done bool) {
+func (s *search) onWay(ctx context.Context, p *path, least, cutoff int64) (best *placed, bound int64, done bool) {
 	bound = math.MaxInt64
 	slowest := cutoff - (least - s.lowest)
 	for slowest >= s.lowest {

@@ -7,8 +7,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// shortMap is a map with its figures.
-type shortMap struct {
+// candidate is a map with its figures.
+type candidate struct {
 	*placed
 	m           devicemap.Map
 	step, share float64
@@ -16,7 +16,7 @@ type shortMap struct {
 
 // better compares as the objective does: the step, the largest share, what
 // crosses, and then devices in order.
-func (a *shortMap) better(b *shortMap) bool {
+func (a *candidate) better(b *candidate) bool {
 	switch {
 	case b == nil:
 		return true
@@ -31,14 +31,14 @@ func (a *shortMap) better(b *shortMap) bool {
 // same reports equal times, but for the rounding of sums.
 func Same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
 
-func (t *naive) scored(s *naiveSearch, m *placed) *shortMap {
-	f := &shortMap{placed: m, m: s.unitMap(m), share: t.share(s.naiveStep, m)}
+func (t *sequential) scored(s *search, m *placed) *candidate {
+	f := &candidate{placed: m, m: s.unitMap(m), share: t.share(s.fixedPoint, m)}
 	f.step = *devicemap.StepSeconds(t.in.Costs, t.in.Topology, f.m)
 	return f
 }
 
 // share is the largest of a map.
-func (t *naive) share(s *naiveStep, m *placed) float64 {
+func (t *sequential) share(s *fixedPoint, m *placed) float64 {
 	out := 0.
 	first, end, held := make([]int, s.devices), make([]int, s.devices), make([]uint64, s.devices)
 	for i, d := range m.items {

@@ -29,7 +29,7 @@ func largest(rows [][]float64) float64 {
 	return most
 }
 
-func (t *naiveStep) ticks(rows [][]float64) [][]int64 {
+func (t *fixedPoint) ticks(rows [][]float64) [][]int64 {
 	out := make([][]int64, len(rows))
 	for i, row := range rows {
 		out[i] = make([]int64, len(row))
@@ -47,9 +47,9 @@ func (t *naiveStep) ticks(rows [][]float64) [][]int64 {
 // rounded is how many ticks a map's sum may be off: a half for each unit's
 // passes, update and crossing. It is little of a step, but where some device
 // or link is so slow that the tick, a part of the slowest map, is long.
-func (t *naiveStep) rounded() int64 { return 2*int64(len(t.peaks.GroupOf)) + 2 }
+func (t *fixedPoint) rounded() int64 { return 2*int64(len(t.peaks.GroupOf)) + 2 }
 
 // secondsOf is a time that is surely no longer than a bound in ticks.
-func (t *naiveStep) secondsOf(bound int64) float64 {
+func (t *fixedPoint) secondsOf(bound int64) float64 {
 	return max(0, float64(bound-t.rounded())/t.scale*(1-1e-12))
 }

@@ -10,9 +10,9 @@ type way struct {
 	stops  []stop
 }
 
-// newNaiveSearch lists the ways; nil where there are too many for this order.
-func newNaiveSearch(t *naiveStep, order bool) *naiveSearch {
-	s := &naiveSearch{naiveStep: t, order: order}
+// newSearch lists the ways; nil where there are too many for this order.
+func newSearch(t *fixedPoint, order bool) *search {
+	s := &search{fixedPoint: t, order: order}
 	if order {
 		s.line = inOrder(t.devices)
 	}
@@ -26,25 +26,25 @@ func newNaiveSearch(t *naiveStep, order bool) *naiveSearch {
 			sums += (2 + len(stop.before)) * t.items
 		}
 	}
-	if sums > mostSums && !order {
+	if sums > maxSums && !order {
 		return nil
 	}
 	s.lowest = s.floor()
 	return s
 }
 
-// at is the search with other sums.
-func (s *naiveSearch) at(t *naiveStep) *naiveSearch {
+// waiting is the search with other sums.
+func (s *search) waiting(t *fixedPoint) *search {
 	out := *s
-	out.naiveStep, out.tried = t, 0
+	out.fixedPoint, out.tried = t, 0
 	out.lowest = out.floor()
 	return &out
 }
 
 // list adds the ways that begin with the given devices. Of devices that are
 // alike, the first that holds nothing yet stands for all.
-func (s *naiveSearch) list(groups []int) {
-	if len(s.ways) >= mostGroups {
+func (s *search) list(groups []int) {
+	if len(s.ways) >= maxGroups {
 		s.rest = true
 		return
 	}
@@ -70,7 +70,7 @@ func (s *naiveSearch) list(groups []int) {
 }
 
 // apart are the devices that pins and groups make different from others.
-func (s *naiveSearch) apart(groups []int) map[int]bool {
+func (s *search) apart(groups []int) map[int]bool {
 	out := map[int]bool{}
 	for _, list := range [][]int{groups, s.peaks.GroupPins, s.peaks.Pins} {
 		for _, d := range list {
@@ -82,9 +82,9 @@ func (s *naiveSearch) apart(groups []int) map[int]bool {
 	return out
 }
 
-func (s *naiveSearch) stopsOf(groups []int) []stop {
+func (s *search) stopsOf(groups []int) []stop {
 	if s.order {
 		return s.line
 	}
-	return anyOrder(s.In.Classes(s.apart(groups)), mostStops)
+	return anyOrder(s.In.Classes(s.apart(groups)), maxStops)
 }

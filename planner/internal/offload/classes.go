@@ -9,21 +9,21 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// leavingClass are sets of units that leave together and are alike.
-type leavingClass struct {
+// class are sets of units that leave together and are alike.
+type class struct {
 	sets  [][]int
 	bytes int64 // travelling, of one
 	frees int64 // what one takes off the devices
 }
 
-// newLeaving finds what may leave: a pinned unit stays, with all that share its
+// newSearch finds what may leave: a pinned unit stays, with all that share its
 // device.
-func newLeaving(in *instance.Instance) (*leaving, error) {
+func newSearch(in *instance.Instance) (*search, error) {
 	sets, err := in.Sets()
 	if err != nil {
 		return nil, err
 	}
-	s := &leaving{in: in}
+	s := &search{in: in}
 	type key struct {
 		bytes, frees int64
 		run          timeline.Summary
@@ -50,11 +50,11 @@ func newLeaving(in *instance.Instance) (*leaving, error) {
 		if !ok || len(s.classes[c].sets) == math.MaxUint16 { // what a count holds
 			c = len(s.classes)
 			at[k] = c
-			s.classes = append(s.classes, leavingClass{bytes: k.bytes, frees: k.frees})
+			s.classes = append(s.classes, class{bytes: k.bytes, frees: k.frees})
 		}
 		s.classes[c].sets = append(s.classes[c].sets, set)
 	}
-	slices.SortStableFunc(s.classes, func(a, b leavingClass) int { return int(min(1, max(-1, a.bytes-b.bytes))) })
+	slices.SortStableFunc(s.classes, func(a, b class) int { return int(min(1, max(-1, a.bytes-b.bytes))) })
 	s.needs()
 	return s, nil
 }
@@ -62,7 +62,7 @@ func newLeaving(in *instance.Instance) (*leaving, error) {
 // needs is what all devices hold together at the worst moment of a forward,
 // as if one device ran it all: at that moment their peaks add up to no less.
 // Each device that is used has its context besides.
-func (s *leaving) needs() {
+func (s *search) needs() {
 	t := s.in.Costs
 	var r timeline.Summary
 	for u := range t.Units {
@@ -81,10 +81,10 @@ func (s *leaving) needs() {
 
 // short reports that what is held is more than the devices can hold together,
 // whatever leaves: nothing fits, and that is proved.
-func (s *leaving) short() bool { return s.stays() > s.budgets }
+func (s *search) short() bool { return s.stays() > s.budgets }
 
 // stays is what all devices hold together at least, whatever leaves.
-func (s *leaving) stays() int64 {
+func (s *search) stays() int64 {
 	least := s.least
 	for c := range s.classes {
 		least -= int64(len(s.classes[c].sets)) * s.classes[c].frees
@@ -93,7 +93,7 @@ func (s *leaving) stays() int64 {
 }
 
 // average is a largest share that no map is below, whatever leaves.
-func (s *leaving) average() float64 {
+func (s *search) average() float64 {
 	var budgets int64
 	for d := range s.in.Topology.Devices {
 		budgets += s.in.Topology.Devices[d].Budget()

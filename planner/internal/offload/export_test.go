@@ -6,7 +6,7 @@ import (
 
 // Average is the share that no map is below, whatever leaves.
 func Average(in *instance.Instance) (float64, error) {
-	s, err := newLeaving(in)
+	s, err := newSearch(in)
 	if err != nil {
 		return 0, err
 	}

@@ -14,7 +14,7 @@ import (
 // where there is time, so many sets to make it better.
 const (
 	nearestTime = 2 * time.Second
-	mostSwaps   = 400
+	maxSwaps    = 400
 )
 
 // option is a set that may leave.
@@ -23,7 +23,7 @@ type option struct {
 	bytes, frees int64
 }
 
-func (s *leaving) options() []option {
+func (s *search) options() []option {
 	var out []option
 	for c := range s.classes {
 		for _, set := range s.classes[c].sets {
@@ -36,7 +36,7 @@ func (s *leaving) options() []option {
 
 // nearest bisects over how much leaves, from the front of the chain on, and
 // then puts smaller units in the place of larger ones while the rest fits.
-func (s *leaving) nearest(ctx context.Context, limits instance.Limits) *left {
+func (s *search) nearest(ctx context.Context, limits instance.Limits) *left {
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), nearestTime)
 	defer cancel()
 	all := s.options()
@@ -102,7 +102,7 @@ func unitsOf(picked []option) []int {
 }
 
 // swap takes units back, or smaller ones in their place, the largest first.
-func (s *leaving) swap(ctx context.Context, all, best []option, found *left, limits instance.Limits) *left {
+func (s *search) swap(ctx context.Context, all, best []option, found *left, limits instance.Limits) *left {
 	tried := 0
 	for gained := true; gained; {
 		gained = false
@@ -118,7 +118,7 @@ func (s *leaving) swap(ctx context.Context, all, best []option, found *left, lim
 				}
 				seen[in.bytes] = true
 				tried++
-				if tried > mostSwaps || ctx.Err() != nil {
+				if tried > maxSwaps || ctx.Err() != nil {
 					return found
 				}
 				next := rest

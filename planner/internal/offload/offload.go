@@ -44,13 +44,13 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.
 	case !workload.Strategy.Traits().Sequential || in.Anywhere:
 		return nil, &Error{Msg: "units leave a contiguous device map (--strategy device-map works)"}
 	}
-	search, err := newLeaving(in)
+	search, err := newSearch(in)
 	if err != nil {
 		return nil, err
 	}
 	found, bound := search.run(ctx, limits)
 	if found == nil {
-		return &instance.Answer{Notes: []string{search.most(ctx)}, Proved: search.short()}, instance.ErrNone
+		return &instance.Answer{Notes: []string{search.lacking(ctx)}, Proved: search.short()}, instance.ErrNone
 	}
 	return search.answer(found, bound, ctx.Err() != nil)
 }
@@ -76,7 +76,7 @@ func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *
 
 // answer puts the units on their tiers. Bytes come first: where they are not
 // proved least, the bound of the share is that of whatever else may leave.
-func (s *leaving) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
+func (s *search) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
 	in, out := s.in, found.rest
 	hostMemory := in.Topology.HostMemoryBytes
 	var held int64

@@ -15,17 +15,17 @@ import (
 // Bounds of the search for what leaves: sets looked at, and sets for which
 // the rest was placed.
 const (
-	mostLeavings = 200_000
-	mostPlacings = 1500
+	maxSets     = 200_000
+	maxPlacings = 1500
 )
 
-// leaving is the search for the units that leave: sets in the order of what
+// search is the search for the units that leave: sets in the order of what
 // travels, until one leaves a rest that fits. Units with equal costs are a
 // class; of a class, the first leave, next to the first device, which runs
 // them, or the last.
-type leaving struct {
+type search struct {
 	in      *instance.Instance
-	classes []leavingClass
+	classes []class
 	least   int64 // what stays holds at least, with nothing left
 	budgets int64
 }
@@ -39,8 +39,8 @@ type left struct {
 
 // run is the first set, by bytes, whose rest fits; and the bytes that no set
 // is below: the first that frees what the devices lack in sum.
-func (s *leaving) run(ctx context.Context, limits instance.Limits) (*left, int64) {
-	order := newLeavingOrder(s.classes)
+func (s *search) run(ctx context.Context, limits instance.Limits) (*left, int64) {
+	order := newSetOrder(s.classes)
 	bound, placed := int64(-1), 0
 	for n := 0; ; n++ {
 		set, ok := order.next()
@@ -57,7 +57,7 @@ func (s *leaving) run(ctx context.Context, limits instance.Limits) (*left, int64
 				return got, bound
 			}
 		}
-		if n > mostLeavings || placed > mostPlacings || ctx.Err() != nil {
+		if n > maxSets || placed > maxPlacings || ctx.Err() != nil {
 			if bound < 0 {
 				bound = max(set.bytes, s.floor())
 			}
@@ -68,7 +68,7 @@ func (s *leaving) run(ctx context.Context, limits instance.Limits) (*left, int64
 
 // floor is a number of bytes that every set which frees enough has: what is
 // lacking, at the least bytes for what they free.
-func (s *leaving) floor() int64 {
+func (s *search) floor() int64 {
 	ratio := math.Inf(1)
 	for c := range s.classes {
 		ratio = min(ratio, float64(s.classes[c].bytes)/float64(s.classes[c].frees))
@@ -77,7 +77,7 @@ func (s *leaving) floor() int64 {
 }
 
 // try places what stays where these many of each class left.
-func (s *leaving) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
+func (s *search) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
 	front := s.units(counts, false)
 	got := s.tryUnits(ctx, front, limits)
 	if got == nil {
@@ -88,7 +88,7 @@ func (s *leaving) try(ctx context.Context, counts []uint16, limits instance.Limi
 	return got
 }
 
-func (s *leaving) tryUnits(ctx context.Context, units []int, limits instance.Limits) *left {
+func (s *search) tryUnits(ctx context.Context, units []int, limits instance.Limits) *left {
 	rest := s.in.Without(units)
 	if place(ctx, rest, instance.Limits{Probes: limits.Probes, ValueOnly: true}) == nil {
 		return nil
@@ -101,7 +101,7 @@ func (s *leaving) tryUnits(ctx context.Context, units []int, limits instance.Lim
 }
 
 // units are the first, or the last, of each class.
-func (s *leaving) units(counts []uint16, last bool) []int {
+func (s *search) units(counts []uint16, last bool) []int {
 	var out []int
 	for c, n := range counts {
 		sets := s.classes[c].sets[:n]
@@ -116,8 +116,8 @@ func (s *leaving) units(counts []uint16, last bool) []int {
 	return out
 }
 
-// most says what the devices lack where as much left as can.
-func (s *leaving) most(ctx context.Context) string {
+// lacking says what the devices lack where as much left as can.
+func (s *search) lacking(ctx context.Context) string {
 	if len(s.classes) == 0 {
 		return "nothing may leave"
 	}

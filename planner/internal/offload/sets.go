@@ -5,40 +5,40 @@ import (
 	"slices"
 )
 
-// leavingSet is how many of each class have left; last is the highest class
+// set is how many of each class have left; last is the highest class
 // among them.
-type leavingSet struct {
+type set struct {
 	counts []uint16
 	last   int
 	bytes  int64
 	frees  int64
 }
 
-// leavingOrder lists sets in the order of what travels. Of a set with n of
+// setOrder lists sets in the order of what travels. Of a set with n of
 // its last class the next are: one more of that class; one of the class
 // after it besides; and, where n is 1, that one in its place. So each set is
 // made once, from one with no more bytes, as classes stand in that order, and
 // the heap grows by two a set at most, however many classes there are.
-type leavingOrder struct {
-	classes []leavingClass
-	heap    leavingHeap
+type setOrder struct {
+	classes []class
+	heap    setHeap
 }
 
-func newLeavingOrder(classes []leavingClass) *leavingOrder {
-	o := &leavingOrder{classes: classes}
+func newSetOrder(classes []class) *setOrder {
+	o := &setOrder{classes: classes}
 	if len(classes) > 0 {
-		o.push(leavingSet{counts: make([]uint16, len(classes))}, -1, 0)
+		o.push(set{counts: make([]uint16, len(classes))}, -1, 0)
 	}
 	return o
 }
 
 // push adds the set with one less of class drop (none: -1) and one more of
 // class add.
-func (o *leavingOrder) push(s leavingSet, drop, add int) {
+func (o *setOrder) push(s set, drop, add int) {
 	if int(s.counts[add]) == len(o.classes[add].sets) {
 		return
 	}
-	next := leavingSet{slices.Clone(s.counts), add, s.bytes + o.classes[add].bytes, s.frees + o.classes[add].frees}
+	next := set{slices.Clone(s.counts), add, s.bytes + o.classes[add].bytes, s.frees + o.classes[add].frees}
 	next.counts[add]++
 	if drop >= 0 {
 		next.counts[drop]--
@@ -48,11 +48,11 @@ func (o *leavingOrder) push(s leavingSet, drop, add int) {
 }
 
 // next is the set that comes after those before; false where there is none.
-func (o *leavingOrder) next() (leavingSet, bool) {
+func (o *setOrder) next() (set, bool) {
 	if len(o.heap) == 0 {
-		return leavingSet{}, false
+		return set{}, false
 	}
-	s := heap.Pop(&o.heap).(leavingSet) //nolint:errcheck,forcetypeassert // our own
+	s := heap.Pop(&o.heap).(set) //nolint:errcheck,forcetypeassert // our own
 	o.push(s, -1, s.last)
 	if after := s.last + 1; after < len(o.classes) {
 		o.push(s, -1, after)
@@ -63,24 +63,24 @@ func (o *leavingOrder) next() (leavingSet, bool) {
 	return s, true
 }
 
-type leavingHeap []leavingSet
+type setHeap []set
 
-func (h leavingHeap) Len() int { return len(h) }
+func (h setHeap) Len() int { return len(h) }
 
-func (h leavingHeap) Less(a, b int) bool {
+func (h setHeap) Less(a, b int) bool {
 	if h[a].bytes != h[b].bytes {
 		return h[a].bytes < h[b].bytes
 	}
 	return slices.Compare(h[a].counts, h[b].counts) < 0
 }
 
-func (h leavingHeap) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
+func (h setHeap) Swap(a, b int) { h[a], h[b] = h[b], h[a] }
 
 // Push implements heap.Interface.
-func (h *leavingHeap) Push(x any) { *h = append(*h, x.(leavingSet)) } //nolint:errcheck,forcetypeassert // our own
+func (h *setHeap) Push(x any) { *h = append(*h, x.(set)) } //nolint:errcheck,forcetypeassert // our own
 
 // Pop implements heap.Interface.
-func (h *leavingHeap) Pop() any {
+func (h *setHeap) Pop() any {
 	last := len(*h) - 1
 	out := (*h)[last]
 	*h = (*h)[:last]

@@ -7,13 +7,13 @@ import (
 // TestLeavingOrder: every set of units is listed once, in the order of what
 // travels.
 func TestLeavingOrder(t *testing.T) {
-	classes := []leavingClass{
+	classes := []class{
 		{bytes: 0, frees: 2, sets: make([][]int, 2)},
 		{bytes: 3, frees: 9, sets: make([][]int, 1)},
 		{bytes: 3, frees: 4, sets: make([][]int, 3)},
 		{bytes: 7, frees: 5, sets: make([][]int, 2)},
 	}
-	order := newLeavingOrder(classes)
+	order := newSetOrder(classes)
 	var last int64
 	seen := map[[4]uint16]bool{}
 	for set, ok := order.next(); ok; set, ok = order.next() {
