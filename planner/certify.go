@@ -27,9 +27,9 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	if out.Devices, err = predict(in, out.Map); err != nil {
 		return nil, err
 	}
-	for d := range out.Devices {
-		if out.Devices[d].Share() > out.Devices[out.Bottleneck].Share() {
-			out.Bottleneck = d
+	for device := range out.Devices {
+		if out.Devices[device].Share() > out.Devices[out.Bottleneck].Share() {
+			out.Bottleneck = device
 		}
 	}
 	value := out.LargestShare()
@@ -67,16 +67,16 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 
 // certifyLeft certifies what leaves. Its bytes come first: where they are not
 // proved least, the bound of the share is that of whatever else may leave.
-func (s *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
-	left := &Offloaded{Stays: s.Certificate}
-	for u, d := range s.Map {
-		if d >= 0 {
+func (solution *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) error {
+	left := &Offloaded{Stays: solution.Certificate}
+	for unit, device := range solution.Map {
+		if device >= 0 {
 			continue
 		}
 		left.Units++
-		left.Bytes += in.Costs.Units[u].OffloadBytes
-		if d == devicemap.Disk {
-			left.FromDisk += in.Costs.Units[u].OffloadBytes
+		left.Bytes += in.Costs.Units[unit].OffloadBytes
+		if device == devicemap.Disk {
+			left.FromDisk += in.Costs.Units[unit].OffloadBytes
 		}
 	}
 	bytes, err := answer.Left.Bytes.Certify(float64(left.Bytes))
@@ -84,14 +84,14 @@ func (s *Solution) certifyLeft(in *instance.Instance, answer *instance.Answer) e
 		return fmt.Errorf("planner: what leaves: %w", err)
 	}
 	left.LowerBound, left.Status = int64(answer.Left.Bytes.LowerBound), bytes.Status
-	s.Offloaded = left
+	solution.Offloaded = left
 	if bytes.Status == Optimal {
 		return nil
 	}
-	s.EvenProved = s.EvenProved && s.Status == Optimal
+	solution.EvenProved = solution.EvenProved && solution.Status == Optimal
 	claim := answer.Claim
 	claim.LowerBound, claim.Bound = answer.Left.Average, "what must stay"
-	if s.Certificate, err = claim.Certify(s.Value); err != nil {
+	if solution.Certificate, err = claim.Certify(solution.Value); err != nil {
 		return fmt.Errorf("planner: %w", err)
 	}
 	return nil

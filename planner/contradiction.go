@@ -18,19 +18,19 @@ type ContradictionError struct {
 }
 
 // Error implements error.
-func (e *ContradictionError) Error() string {
+func (err *ContradictionError) Error() string {
 	var flags []string
-	for _, p := range e.Pins {
-		flags = append(flags, fmt.Sprintf("--pin %s=%d", p.Pattern, p.Device))
+	for _, pin := range err.Pins {
+		flags = append(flags, fmt.Sprintf("--pin %s=%d", pin.Pattern, pin.Device))
 	}
-	for _, t := range e.Together {
+	for _, t := range err.Together {
 		flags = append(flags, "--together "+strings.Join(t, ","))
 	}
-	return fmt.Sprintf("%v (the smallest contradiction found: %s)", e.Err, strings.Join(flags, " "))
+	return fmt.Sprintf("%v (the smallest contradiction found: %s)", err.Err, strings.Join(flags, " "))
 }
 
 // Unwrap is what is wrong.
-func (e *ContradictionError) Unwrap() error { return e.Err }
+func (err *ContradictionError) Unwrap() error { return err.Err }
 
 // maxPairs is up to how many pins and groups all pairs are looked at.
 const maxPairs = 40

@@ -11,14 +11,14 @@ import (
 // Alone names the unit, or the units that share a parameter, which by itself
 // sets the largest share: the bottleneck device holds nothing else of weight
 // and the bound is the largest unit. Empty where it is not so.
-func (s *Solution) Alone(p *Problem) string {
-	if s.Bound != string(chain.BoundUnit) || s.Status != Optimal || len(s.Devices) < 2 {
+func (solution *Solution) Alone(problem *Problem) string {
+	if solution.Bound != string(chain.BoundUnit) || solution.Status != Optimal || len(solution.Devices) < 2 {
 		return ""
 	}
 	var names []string
-	for u, d := range s.Map {
-		if int(d) == s.Bottleneck && timeline.Of(&p.Costs.Units[u]).Peak(timeline.ResidentOn(p.Costs, -1, &p.Topology.Devices[d], false)) > 0 {
-			names = append(names, p.Graph.Units[u].Name)
+	for unit, device := range solution.Map {
+		if int(device) == solution.Bottleneck && timeline.Of(&problem.Costs.Units[unit]).Peak(timeline.ResidentOn(problem.Costs, -1, &problem.Topology.Devices[device], false)) > 0 {
+			names = append(names, problem.Graph.Units[unit].Name)
 		}
 	}
 	const most = 4
@@ -31,11 +31,11 @@ func (s *Solution) Alone(p *Problem) string {
 // Arguments are the lower bounds of the largest share that were worked out,
 // those that hold for any assignment of units among them. It works them out
 // anew for a contiguous map.
-func (s *Solution) Arguments(p *Problem) []BoundValue {
-	if traits := p.Costs.Workload.Strategy.Traits(); s.Bounds != nil || s.Objective == Time || s.Offloaded != nil || traits.Staged || traits.Replicated {
-		return s.Bounds
+func (solution *Solution) Arguments(problem *Problem) []BoundValue {
+	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Offloaded != nil || traits.Staged || traits.Replicated {
+		return solution.Bounds
 	}
-	in, err := p.resolve()
+	in, err := problem.resolve()
 	if err != nil {
 		return nil
 	}
@@ -44,12 +44,12 @@ func (s *Solution) Arguments(p *Problem) []BoundValue {
 		return nil
 	}
 	for i := range out {
-		if out[i].Name == s.Bound && out[i].Value < s.LowerBound { // the form of the map allows more
-			out[i].Value = s.LowerBound
+		if out[i].Name == solution.Bound && out[i].Value < solution.LowerBound { // the form of the map allows more
+			out[i].Value = solution.LowerBound
 		}
 	}
-	if s.Bound == "search" {
-		out = append(out, BoundValue{Name: s.Bound, Value: s.LowerBound, What: "the largest share below which no contiguous map is"})
+	if solution.Bound == "search" {
+		out = append(out, BoundValue{Name: solution.Bound, Value: solution.LowerBound, What: "the largest share below which no contiguous map is"})
 	}
 	return out
 }

@@ -24,16 +24,16 @@ type Front struct {
 // until nothing fits (the ε-constraint method: Haimes, Lasdon and Wismer,
 // IEEE Trans. SMC 1, 1971). Settings.TimeLimit is for all of it. Errors are
 // those of [Solve].
-func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
-	s.TimeLimit = cmp.Or(s.TimeLimit, DefaultTimeLimit)
-	ctx, cancel := context.WithTimeout(ctx, s.TimeLimit)
+func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front, error) {
+	settings.TimeLimit = cmp.Or(settings.TimeLimit, DefaultTimeLimit)
+	ctx, cancel := context.WithTimeout(ctx, settings.TimeLimit)
 	defer cancel()
-	p.Objective = Time
-	if p.Anywhere && p.Costs != nil && !p.Costs.Workload.Strategy.Traits().Staged && !p.Costs.Workload.Strategy.Traits().Replicated {
+	problem.Objective = Time
+	if problem.Anywhere && problem.Costs != nil && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
 		return nil, &steptime.Error{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
 			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}
-	first, err := Solve(ctx, p, s)
+	first, err := Solve(ctx, problem, settings)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	if first.Map == nil { // every GPU runs the whole model: there is no choice
 		return out, nil
 	}
-	in, err := p.resolve()
+	in, err := problem.resolve()
 	if err != nil {
 		return nil, err
 	}
@@ -68,14 +68,14 @@ func SolveFront(ctx context.Context, p Problem, s Settings) (*Front, error) {
 	return out, nil
 }
 
-func (s *Solution) proved() bool { return s.Status == Optimal && s.EvenProved }
+func (solution *Solution) proved() bool { return solution.Status == Optimal && solution.EvenProved }
 
 // add takes a point in; points before it that are no shorter a step go, as
 // can be where a search was stopped.
-func (f *Front) add(s *Solution) {
-	f.Complete = f.Complete && s.proved()
-	for n := len(f.Points); n > 0 && f.Points[n-1].Value >= s.Value; n = len(f.Points) {
-		f.Points = f.Points[:n-1]
+func (front *Front) add(solution *Solution) {
+	front.Complete = front.Complete && solution.proved()
+	for count := len(front.Points); count > 0 && front.Points[count-1].Value >= solution.Value; count = len(front.Points) {
+		front.Points = front.Points[:count-1]
 	}
-	f.Points = append(f.Points, s)
+	front.Points = append(front.Points, solution)
 }

@@ -35,34 +35,34 @@ type InfeasibleError struct {
 
 // Error implements error: the arithmetic, and the ways out that the planner
 // knows.
-func (e *InfeasibleError) Error() string {
-	var b strings.Builder
-	n := len(e.Best.Devices)
-	if e.Proved {
-		fmt.Fprintf(&b, "it does not fit on %s%s: ", devices(n), e.Form)
+func (err *InfeasibleError) Error() string {
+	var builder strings.Builder
+	count := len(err.Best.Devices)
+	if err.Proved {
+		fmt.Fprintf(&builder, "it does not fit on %s%s: ", devices(count), err.Form)
 	} else {
-		fmt.Fprintf(&b, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(n), e.Form)
+		fmt.Fprintf(&builder, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(count), err.Form)
 	}
-	w := &e.Best.Devices[e.Worst]
-	fmt.Fprintf(&b, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
-		e.Worst, costmodel.Bytes(e.Needed), w.Predicted.PeakAt, costmodel.Bytes(e.Budget), costmodel.Bytes(e.Needed-e.Budget))
-	if e.Offload != "" {
-		b.WriteString("; " + e.Offload)
+	prediction := &err.Best.Devices[err.Worst]
+	fmt.Fprintf(&builder, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
+		err.Worst, costmodel.Bytes(err.Needed), prediction.Predicted.PeakAt, costmodel.Bytes(err.Budget), costmodel.Bytes(err.Needed-err.Budget))
+	if err.Offload != "" {
+		builder.WriteString("; " + err.Offload)
 	}
 	switch {
-	case e.TooLarge != "":
-		fmt.Fprintf(&b, "; %q alone needs more than any device has", e.TooLarge)
-		if e.TooLargeNeeds > 0 {
-			fmt.Fprintf(&b, ": %v, and the largest budget is %v", costmodel.Bytes(e.TooLargeNeeds), costmodel.Bytes(e.MostBudget))
+	case err.TooLarge != "":
+		fmt.Fprintf(&builder, "; %q alone needs more than any device has", err.TooLarge)
+		if err.TooLargeNeeds > 0 {
+			fmt.Fprintf(&builder, ": %v, and the largest budget is %v", costmodel.Bytes(err.TooLargeNeeds), costmodel.Bytes(err.MostBudget))
 		}
-	case e.Devices > 0:
+	case err.Devices > 0:
 		such := "such devices"
-		if first := &e.Best.Devices[0]; slices.ContainsFunc(e.Best.Devices, func(d devicemap.Prediction) bool { return d.Budget() != first.Budget() }) {
+		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(holds devicemap.Prediction) bool { return holds.Budget() != first.Budget() }) {
 			such = "devices like the first"
 		}
-		fmt.Fprintf(&b, "; %d %s are enough", e.Devices, such)
+		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
 	}
-	return b.String()
+	return builder.String()
 }
 
 // form names the maps that the problem's answer is sought among: a refusal is
@@ -87,11 +87,11 @@ func (p *asked) form(in *instance.Instance) string {
 	return text
 }
 
-func devices(n int) string {
-	if n == 1 {
+func devices(count int) string {
+	if count == 1 {
 		return "1 device"
 	}
-	return fmt.Sprintf("%d devices", n)
+	return fmt.Sprintf("%d devices", count)
 }
 
 // infeasible works out what would be enough.
@@ -107,8 +107,8 @@ func (p *asked) infeasible(ctx context.Context, in *instance.Instance, best *Sol
 	if sizer, ok := methodFor(in).(instance.Sizer); ok {
 		out.TooLarge, out.TooLargeNeeds = sizer.TooLarge(ctx, in)
 	}
-	for d := range in.Topology.Devices {
-		out.MostBudget = max(out.MostBudget, in.Topology.Devices[d].Budget())
+	for device := range in.Topology.Devices {
+		out.MostBudget = max(out.MostBudget, in.Topology.Devices[device].Budget())
 	}
 	// A cost table is of one number of stages or ranks.
 	if out.TooLarge == "" && len(in.Pins) == 0 && in.Costs.Workload.World == 0 {

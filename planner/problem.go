@@ -76,20 +76,20 @@ type Progress = chain.Progress
 const DefaultTimeLimit = 10 * time.Second
 
 // resolve checks a problem and resolves its constraints, once for all methods.
-func (p *Problem) resolve() (*instance.Instance, error) {
-	if p.Graph == nil || p.Costs == nil || p.Topology == nil {
+func (problem *Problem) resolve() (*instance.Instance, error) {
+	if problem.Graph == nil || problem.Costs == nil || problem.Topology == nil {
 		return nil, errors.New("planner: a problem needs Graph, Costs and Topology")
 	}
-	if len(p.Costs.Units) != len(p.Graph.Units) {
-		return nil, fmt.Errorf("planner: the table has %d units and the graph %d", len(p.Costs.Units), len(p.Graph.Units))
+	if len(problem.Costs.Units) != len(problem.Graph.Units) {
+		return nil, fmt.Errorf("planner: the table has %d units and the graph %d", len(problem.Costs.Units), len(problem.Graph.Units))
 	}
-	if err := instance.CheckCosts(p.Costs); err != nil {
+	if err := instance.CheckCosts(problem.Costs); err != nil {
 		return nil, err
 	}
-	if err := p.Topology.Check(); err != nil {
+	if err := problem.Topology.Check(); err != nil {
 		return nil, err
 	}
-	base := instance.Instance{Graph: p.Graph, Costs: p.Costs, Topology: p.Topology, Objective: cmp.Or(p.Objective, Memory), Anywhere: p.Anywhere, Offload: p.Offload}
+	base := instance.Instance{Graph: problem.Graph, Costs: problem.Costs, Topology: problem.Topology, Objective: cmp.Or(problem.Objective, Memory), Anywhere: problem.Anywhere, Offload: problem.Offload}
 	switch base.Objective {
 	case Time:
 		if err := base.CheckTimes(); err != nil {
@@ -97,7 +97,7 @@ func (p *Problem) resolve() (*instance.Instance, error) {
 		}
 	case Memory:
 	default:
-		return nil, fmt.Errorf("planner: objective %q is unknown", p.Objective)
+		return nil, fmt.Errorf("planner: objective %q is unknown", problem.Objective)
 	}
-	return instance.New(base, p.Pins, p.Together)
+	return instance.New(base, problem.Pins, problem.Together)
 }

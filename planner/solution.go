@@ -59,13 +59,13 @@ type Offloaded struct {
 
 // LargestShare is the largest share of a budget by the walk, whatever the
 // objective.
-func (s *Solution) LargestShare() float64 {
+func (solution *Solution) LargestShare() float64 {
 	var value float64
-	for i := range s.Devices {
-		value = max(value, s.Devices[i].Share())
+	for i := range solution.Devices {
+		value = max(value, solution.Devices[i].Share())
 	}
 	return value
 }
 
 // Imbalance is the largest allocated peak over the mean of all devices.
-func (s *Solution) Imbalance() float64 { return devicemap.Imbalance(s.Devices) }
+func (solution *Solution) Imbalance() float64 { return devicemap.Imbalance(solution.Devices) }

@@ -14,14 +14,14 @@ import (
 // fits on no device is an [*InfeasibleError]; constraints that contradict
 // each other are a [*PatternError] or [*ConflictError], in a
 // [*ContradictionError] where several are in it.
-func Solve(ctx context.Context, p Problem, s Settings) (*Solution, error) {
-	in, err := p.resolve()
+func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
+	in, err := problem.resolve()
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(s.TimeLimit, DefaultTimeLimit))
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	asked := &asked{Problem: &p, limits: instance.Limits{Probes: s.Probes, Progress: s.Progress}}
+	asked := &asked{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
 	var sol *Solution
 	if in.Objective == Time {
 		sol, err = asked.time(ctx, in)

@@ -24,118 +24,118 @@ type Best struct {
 // together-groups are names of units here. idle says whether an idle device
 // counts its overhead; the answer for a model smaller than a context is the
 // one without.
-func Solve(p *planner.Problem, idle bool) Best {
-	s := search{p: p, idle: idle, m: make(devicemap.Map, len(p.Graph.Units)), shares: map[string]float64{}}
-	s.rules()
-	s.place(0, 0)
-	return s.best
+func Solve(problem *planner.Problem, idle bool) Best {
+	state := search{problem: problem, idle: idle, placement: make(devicemap.Map, len(problem.Graph.Units)), shares: map[string]float64{}}
+	state.rules()
+	state.place(0, 0)
+	return state.best
 }
 
 type search struct {
-	p        *planner.Problem
-	m        devicemap.Map
-	chained  []bool // the unit stands in device order
-	together [][]int
-	idle     bool
-	best     Best
-	shares   map[string]float64 // of a device with a set of units: most of the cost
+	problem   *planner.Problem
+	placement devicemap.Map
+	chained   []bool // the unit stands in device order
+	together  [][]int
+	idle      bool
+	best      Best
+	shares    map[string]float64 // of a device with a set of units: most of the cost
 }
 
 // rules finds the units of the chain and the sets that share a device.
-func (s *search) rules() {
-	p := s.p
-	s.chained = make([]bool, len(s.m))
-	for u := range s.chained {
-		s.chained[u] = !p.Anywhere
+func (state *search) rules() {
+	problem := state.problem
+	state.chained = make([]bool, len(state.placement))
+	for unit := range state.chained {
+		state.chained[unit] = !problem.Anywhere
 	}
-	s.together = p.Graph.TiedUnits()
-	for _, tied := range s.together {
-		for i, u := range tied {
-			s.chained[u] = i == 0 && u != 0 && !p.Anywhere
+	state.together = problem.Graph.TiedUnits()
+	for _, tied := range state.together {
+		for i, unit := range tied {
+			state.chained[unit] = i == 0 && unit != 0 && !problem.Anywhere
 		}
 	}
-	for _, names := range p.Together {
+	for _, names := range problem.Together {
 		var set []int
-		for _, n := range names {
-			set = append(set, s.unit(n))
+		for _, name := range names {
+			set = append(set, state.unit(name))
 		}
-		s.together = append(s.together, set)
+		state.together = append(state.together, set)
 	}
 }
 
-func (s *search) unit(name string) int {
-	for u := range s.p.Graph.Units {
-		if s.p.Graph.Units[u].Name == name {
-			return u
+func (state *search) unit(name string) int {
+	for unit := range state.problem.Graph.Units {
+		if state.problem.Graph.Units[unit].Name == name {
+			return unit
 		}
 	}
 	panic("brute: no unit " + name)
 }
 
-// place puts unit u and those behind it everywhere; last is the device of the
+// place puts unit and those behind it everywhere; last is the device of the
 // chained unit before.
-func (s *search) place(u int, last devicemap.Device) {
-	if u == len(s.m) {
-		s.judge()
+func (state *search) place(unit int, last devicemap.Device) {
+	if unit == len(state.placement) {
+		state.judge()
 		return
 	}
 	first := devicemap.Device(0)
-	if s.chained[u] {
+	if state.chained[unit] {
 		first = last
 	}
-	for d := first; int(d) < len(s.p.Topology.Devices); d++ {
-		s.m[u] = d
+	for device := first; int(device) < len(state.problem.Topology.Devices); device++ {
+		state.placement[unit] = device
 		next := last
-		if s.chained[u] {
-			next = d
+		if state.chained[unit] {
+			next = device
 		}
-		s.place(u+1, next)
+		state.place(unit+1, next)
 	}
 }
 
-func (s *search) allowed() bool {
-	for _, set := range s.together {
-		for _, u := range set {
-			if s.m[u] != s.m[set[0]] {
+func (state *search) allowed() bool {
+	for _, set := range state.together {
+		for _, unit := range set {
+			if state.placement[unit] != state.placement[set[0]] {
 				return false
 			}
 		}
 	}
-	for _, pin := range s.p.Pins {
-		if int(s.m[s.unit(pin.Pattern)]) != pin.Device {
+	for _, pin := range state.problem.Pins {
+		if int(state.placement[state.unit(pin.Pattern)]) != pin.Device {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *search) judge() {
-	if !s.allowed() {
+func (state *search) judge() {
+	if !state.allowed() {
 		return
 	}
-	value, squares := Score(s.p, s.m, s.idle, s.shares)
-	if s.best.Maps == 0 || value < s.best.Value || value == s.best.Value && squares < s.best.Squares {
-		s.best.Value, s.best.Squares = value, squares
-		s.best.Map = append(s.best.Map[:0], s.m...)
+	value, squares := Score(state.problem, state.placement, state.idle, state.shares)
+	if state.best.Maps == 0 || value < state.best.Value || value == state.best.Value && squares < state.best.Squares {
+		state.best.Value, state.best.Squares = value, squares
+		state.best.Map = append(state.best.Map[:0], state.placement...)
 	}
-	s.best.Maps++
+	state.best.Maps++
 }
 
 // Score is the largest share of a map and the sum of squared shares. With idle
 // an idle device counts its overhead, so that leaving one idle gains nothing.
 // seen, if not nil, remembers the share of a device with a set of units.
-func Score(p *planner.Problem, m devicemap.Map, idle bool, seen map[string]float64) (value, squares float64) {
-	for d := range p.Topology.Devices {
-		key := make([]byte, 1+len(m))
-		key[0] = byte(d)
-		for u := range m {
-			if int(m[u]) == d {
-				key[1+u] = 1
+func Score(problem *planner.Problem, placement devicemap.Map, idle bool, seen map[string]float64) (value, squares float64) {
+	for device := range problem.Topology.Devices {
+		key := make([]byte, 1+len(placement))
+		key[0] = byte(device)
+		for unit := range placement {
+			if int(placement[unit]) == device {
+				key[1+unit] = 1
 			}
 		}
 		share, ok := seen[string(key)]
 		if !ok {
-			share = shareOf(p, m, d, idle)
+			share = shareOf(problem, placement, device, idle)
 			if seen != nil {
 				seen[string(key)] = share
 			}
@@ -146,10 +146,10 @@ func Score(p *planner.Problem, m devicemap.Map, idle bool, seen map[string]float
 	return value, squares
 }
 
-func shareOf(p *planner.Problem, m devicemap.Map, d int, idle bool) float64 {
-	got := devicemap.Predict(p.Costs, p.Topology, m)[d]
+func shareOf(problem *planner.Problem, placement devicemap.Map, device int, idle bool) float64 {
+	got := devicemap.Predict(problem.Costs, problem.Topology, placement)[device]
 	if got.Units == 0 && idle {
-		return float64(p.Costs.Overhead(d, &p.Topology.Devices[d])) / float64(got.Budget())
+		return float64(problem.Costs.Overhead(device, &problem.Topology.Devices[device])) / float64(got.Budget())
 	}
 	return got.Share()
 }

@@ -23,32 +23,32 @@ type Judged struct {
 // Pipeline looks at every way to cut, under [planner.Time] on every order
 // of the devices, by the check and the plain form of the step, which share
 // nothing with the solver but the cost table.
-func Pipeline(p *planner.Problem) Judged {
-	w := &p.Costs.Workload
-	n, chunks := len(p.Topology.Devices), 1
-	if w.Schedule == costmodel.Interleaved {
-		chunks = int(w.VirtualStages)
+func Pipeline(problem *planner.Problem) Judged {
+	workload := &problem.Costs.Workload
+	count, chunks := len(problem.Topology.Devices), 1
+	if workload.Schedule == costmodel.Interleaved {
+		chunks = int(workload.VirtualStages)
 	}
 	out := Judged{Share: math.Inf(1), Squares: math.Inf(1), Seconds: math.Inf(1), Even: math.Inf(1)}
-	own := make([]int, n)
-	for d := range own {
-		own[d] = d
+	own := make([]int, count)
+	for device := range own {
+		own[device] = device
 	}
 	orders := [][]int{own}
-	if p.Objective == planner.Time {
-		orders = Permutations(n)
+	if problem.Objective == planner.Time {
+		orders = Permutations(count)
 	}
 	for _, order := range orders {
 		ordered := slices.Equal(order, own)
-		Cuts(len(p.Graph.Units), n*chunks, nil, func(cuts []int) {
-			m := make(devicemap.Map, len(p.Graph.Units))
+		Cuts(len(problem.Graph.Units), count*chunks, nil, func(cuts []int) {
+			placement := make(devicemap.Map, len(problem.Graph.Units))
 			for c := range len(cuts) - 1 {
-				for u := cuts[c]; u < cuts[c+1]; u++ {
-					m[u] = devicemap.Device(order[c%n])
+				for unit := cuts[c]; unit < cuts[c+1]; unit++ {
+					placement[unit] = devicemap.Device(order[c%count])
 				}
 			}
-			if keeps(p, m) {
-				out.take(p, m, ordered)
+			if keeps(problem, placement) {
+				out.take(problem, placement, ordered)
 			}
 		})
 	}
@@ -57,16 +57,16 @@ func Pipeline(p *planner.Problem) Judged {
 
 // keeps reports that a map keeps the pins and together-groups, which name
 // units.
-func keeps(p *planner.Problem, m devicemap.Map) bool {
+func keeps(problem *planner.Problem, placement devicemap.Map) bool {
 	at := func(name string) devicemap.Device {
-		return m[slices.IndexFunc(p.Graph.Units, func(u modelgraph.Unit) bool { return u.Name == name })]
+		return placement[slices.IndexFunc(problem.Graph.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })]
 	}
-	for _, pin := range p.Pins {
+	for _, pin := range problem.Pins {
 		if int(at(pin.Pattern)) != pin.Device {
 			return false
 		}
 	}
-	for _, set := range p.Together {
+	for _, set := range problem.Together {
 		if at(set[0]) != at(set[1]) {
 			return false
 		}
@@ -74,69 +74,69 @@ func keeps(p *planner.Problem, m devicemap.Map) bool {
 	return true
 }
 
-func (j *Judged) take(p *planner.Problem, m devicemap.Map, ordered bool) {
-	r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m)
-	for _, f := range r.Faults {
-		if f.Kind != devicemap.DoesNotFit {
+func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, ordered bool) {
+	report := devicemap.CheckMap(problem.Graph, problem.Costs, problem.Topology, placement)
+	for _, fault := range report.Faults {
+		if fault.Kind != devicemap.DoesNotFit {
 			return
 		}
 	}
 	most, squares := 0., 0.
-	for d := range r.Devices {
-		s := r.Devices[d].Share()
-		most, squares = max(most, s), squares+s*s
+	for device := range report.Devices {
+		share := report.Devices[device].Share()
+		most, squares = max(most, share), squares+share*share
 	}
 	linked := true
-	for u := 1; u < len(m); u++ {
-		linked = linked && p.Topology.Linked(int(m[u-1]), int(m[u]))
+	for unit := 1; unit < len(placement); unit++ {
+		linked = linked && problem.Topology.Linked(int(placement[unit-1]), int(placement[unit]))
 	}
 	if ordered {
-		j.Maps++
+		judged.Maps++
 		switch {
-		case most < j.Share*(1-1e-12):
-			j.Share, j.Squares = most, squares
-		case most <= j.Share*(1+1e-12):
-			j.Squares = min(j.Squares, squares)
+		case most < judged.Share*(1-1e-12):
+			judged.Share, judged.Squares = most, squares
+		case most <= judged.Share*(1+1e-12):
+			judged.Squares = min(judged.Squares, squares)
 		}
 	}
-	if len(r.Faults) > 0 || p.Objective == planner.Time && !linked {
+	if len(report.Faults) > 0 || problem.Objective == planner.Time && !linked {
 		return
 	}
-	j.Fit++
-	j.Linked = j.Linked || linked
-	if p.Objective == planner.Time {
-		switch seconds := *devicemap.StepSeconds(p.Costs, p.Topology, m); {
-		case seconds < j.Seconds*(1-1e-12):
-			j.Seconds, j.Even = seconds, most
-		case seconds <= j.Seconds*(1+1e-12):
-			j.Even = min(j.Even, most)
+	judged.Fit++
+	judged.Linked = judged.Linked || linked
+	if problem.Objective == planner.Time {
+		switch seconds := *devicemap.StepSeconds(problem.Costs, problem.Topology, placement); {
+		case seconds < judged.Seconds*(1-1e-12):
+			judged.Seconds, judged.Even = seconds, most
+		case seconds <= judged.Seconds*(1+1e-12):
+			judged.Even = min(judged.Even, most)
 		}
 	}
 }
 
-// Cuts calls f with all ways to cut n units into k runs.
-func Cuts(n, k int, cuts []int, f func([]int)) {
+// Cuts calls f with all ways to cut count units into k runs.
+func Cuts(count, k int, cuts []int, f func([]int)) {
 	if cuts == nil {
 		cuts = []int{0}
 	}
 	if len(cuts) == k {
-		f(append(slices.Clone(cuts), n))
+		f(append(slices.Clone(cuts), count))
 		return
 	}
-	for at := cuts[len(cuts)-1] + 1; at <= n-(k-len(cuts)); at++ {
-		Cuts(n, k, append(slices.Clone(cuts), at), f)
+	for at := cuts[len(cuts)-1] + 1; at <= count-(k-len(cuts)); at++ {
+		Cuts(count, k, append(slices.Clone(cuts), at), f)
 	}
 }
 
-// Permutations are all orders of n devices.
-func Permutations(n int) [][]int {
-	if n == 0 {
+// Permutations are all orders of count devices.
+func Permutations(count int) [][]int {
+	if count == 0 {
 		return [][]int{nil}
 	}
 	var out [][]int
-	for _, p := range Permutations(n - 1) {
-		for at := range n {
-			q := append(append(append([]int{}, p[:at]...), n-1), p[at:]...)
+	for _, permutation := range Permutations(count - 1) {
+		for at := range count {
+			q := append(append(append([]int{}, permutation[:at]...), count-1), permutation[at:]...)
 			out = append(out, q)
 		}
 	}
@@ -145,15 +145,15 @@ func Permutations(n int) [][]int {
 
 // LoopedMap gives the runs between cuts to the devices in turn; nil where one
 // ends on a rotary, which goes with what follows it.
-func LoopedMap(p *planner.Problem, cuts, devices []int) devicemap.Map {
-	m := make(devicemap.Map, len(p.Costs.Units))
+func LoopedMap(problem *planner.Problem, cuts, devices []int) devicemap.Map {
+	placement := make(devicemap.Map, len(problem.Costs.Units))
 	for c := range len(cuts) - 1 {
-		if p.Costs.Units[cuts[c+1]-1].Params == 0 {
+		if problem.Costs.Units[cuts[c+1]-1].Params == 0 {
 			return nil
 		}
-		for u := cuts[c]; u < cuts[c+1]; u++ {
-			m[u] = devicemap.Device(devices[c%len(devices)])
+		for unit := cuts[c]; unit < cuts[c+1]; unit++ {
+			placement[unit] = devicemap.Device(devices[c%len(devices)])
 		}
 	}
-	return m
+	return placement
 }

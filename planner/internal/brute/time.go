@@ -14,52 +14,52 @@ type Point struct {
 
 // Points scores every contiguous device map that fits: in device order, or,
 // with anyOrder, where each device's units of the chain are one run.
-func Points(p *planner.Problem, anyOrder bool) []Point {
-	s := search{p: p, m: make(devicemap.Map, len(p.Graph.Units))}
-	s.rules()
+func Points(problem *planner.Problem, anyOrder bool) []Point {
+	state := search{problem: problem, placement: make(devicemap.Map, len(problem.Graph.Units))}
+	state.rules()
 	var out []Point
 	judge := func() {
-		if !s.allowed() {
+		if !state.allowed() {
 			return
 		}
-		pt := Point{Map: append(devicemap.Map{}, s.m...), Seconds: *devicemap.StepSeconds(p.Costs, p.Topology, s.m)}
-		for _, d := range devicemap.Predict(p.Costs, p.Topology, s.m) {
-			pt.Share = max(pt.Share, d.Share())
+		pt := Point{Map: append(devicemap.Map{}, state.placement...), Seconds: *devicemap.StepSeconds(problem.Costs, problem.Topology, state.placement)}
+		for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, state.placement) {
+			pt.Share = max(pt.Share, prediction.Share())
 		}
-		if pt.Share <= 1 && linked(p.Topology, s.m) {
+		if pt.Share <= 1 && linked(problem.Topology, state.placement) {
 			out = append(out, pt)
 		}
 	}
-	s.every(0, -1, 0, anyOrder, judge)
+	state.every(0, -1, 0, anyOrder, judge)
 	return out
 }
 
-// every puts unit u and those behind it everywhere; last is the device of the
+// every puts unit and those behind it everywhere; last is the device of the
 // chained unit before, left are the devices whose run is over.
-func (s *search) every(u int, last devicemap.Device, left uint, anyOrder bool, judge func()) {
-	if u == len(s.m) {
+func (state *search) every(unit int, last devicemap.Device, left uint, anyOrder bool, judge func()) {
+	if unit == len(state.placement) {
 		judge()
 		return
 	}
-	for d := range devicemap.Device(len(s.p.Topology.Devices)) {
+	for device := range devicemap.Device(len(state.problem.Topology.Devices)) {
 		next, over := last, left
-		if s.chained[u] {
-			if !anyOrder && d < last || left>>uint(d)&1 != 0 {
+		if state.chained[unit] {
+			if !anyOrder && device < last || left>>uint(device)&1 != 0 {
 				continue
 			}
-			if last >= 0 && d != last {
+			if last >= 0 && device != last {
 				over |= 1 << uint(last)
 			}
-			next = d
+			next = device
 		}
-		s.m[u] = d
-		s.every(u+1, next, over, anyOrder, judge)
+		state.placement[unit] = device
+		state.every(unit+1, next, over, anyOrder, judge)
 	}
 }
 
-func linked(topo *costmodel.Topology, m devicemap.Map) bool {
-	for u := 1; u < len(m); u++ {
-		if !topo.Linked(int(m[u-1]), int(m[u])) {
+func linked(topo *costmodel.Topology, placement devicemap.Map) bool {
+	for unit := 1; unit < len(placement); unit++ {
+		if !topo.Linked(int(placement[unit-1]), int(placement[unit])) {
 			return false
 		}
 	}
@@ -69,21 +69,21 @@ func linked(topo *costmodel.Topology, m devicemap.Map) bool {
 // Front are the points that no other beats in both.
 func Front(points []Point) []Point {
 	var out []Point
-	for _, a := range points {
+	for _, point := range points {
 		keep := true
 		for _, b := range points {
-			if b.less(a, tolerance) {
+			if b.less(point, tolerance) {
 				keep = false
 				break
 			}
 		}
 		for _, b := range out {
-			if keep && same(a.Seconds, b.Seconds) && same(a.Share, b.Share) {
+			if keep && same(point.Seconds, b.Seconds) && same(point.Share, b.Share) {
 				keep = false
 			}
 		}
 		if keep {
-			out = append(out, a)
+			out = append(out, point)
 		}
 	}
 	return out
@@ -94,7 +94,7 @@ const tolerance = 1e-9
 func same(a, b float64) bool { return a-b <= tolerance*a && b-a <= tolerance*a }
 
 // less reports a point that is no worse in either and better in one.
-func (p Point) less(q Point, by float64) bool {
-	worse := p.Seconds > q.Seconds*(1+by) || p.Share > q.Share*(1+by)
-	return !worse && (p.Seconds < q.Seconds*(1-by) || p.Share < q.Share*(1-by))
+func (point Point) less(q Point, by float64) bool {
+	worse := point.Seconds > q.Seconds*(1+by) || point.Share > q.Share*(1+by)
+	return !worse && (point.Seconds < q.Seconds*(1-by) || point.Share < q.Share*(1-by))
 }

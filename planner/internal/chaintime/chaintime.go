@@ -30,22 +30,22 @@ func newSequential(in *instance.Instance) (*sequential, error) {
 		return nil, err
 	}
 	peaks := instance.NewMapPeaks(items)
-	t := newFixedPoint(peaks, steptime.Waits{})
-	ordered := newSearch(t, true)
+	point := newFixedPoint(peaks, steptime.Waits{})
+	ordered := newSearch(point, true)
 	if ordered == nil {
-		return nil, fmt.Errorf("planner: no order of %d devices was made", t.devices)
+		return nil, fmt.Errorf("planner: no order of %d devices was made", point.devices)
 	}
 	out := &sequential{in: in, peaks: peaks, searches: []*search{ordered}}
-	if !in.Uniform() && t.devices > 1 {
-		if free := newSearch(t, false); free != nil {
+	if !in.Uniform() && point.devices > 1 {
+		if free := newSearch(point, false); free != nil {
 			out.searches = append(out.searches, free)
 		} else {
-			out.notes = append(out.notes, fmt.Sprintf("the %d devices differ in more ways than can be tried in every order: the map keeps the devices in order", t.devices))
+			out.notes = append(out.notes, fmt.Sprintf("the %d devices differ in more ways than can be tried in every order: the map keeps the devices in order", point.devices))
 		}
 	}
-	for d := range in.Topology.Devices {
-		idle := peaks.Idle[d]
-		if idle == peaks.Overhead[d] { // no context on a device that does nothing
+	for device := range in.Topology.Devices {
+		idle := peaks.Idle[device]
+		if idle == peaks.Overhead[device] { // no context on a device that does nothing
 			idle = 0
 		}
 		out.idle = append(out.idle, idle)
@@ -55,29 +55,29 @@ func newSequential(in *instance.Instance) (*sequential, error) {
 
 // shortest is the map with the shortest step, of those the one with the
 // smallest largest share, within the caps.
-func (t *sequential) shortest(ctx context.Context) (*instance.Answer, error) {
-	out := newAnswer(t.notes, "search")
+func (solver *sequential) shortest(ctx context.Context) (*instance.Answer, error) {
+	out := newAnswer(solver.notes, "search")
 	out.EvenProved = true
-	for d, idle := range t.idle {
-		if idle > t.in.Caps[d] {
+	for device, idle := range solver.idle {
+		if idle > solver.in.Caps[device] {
 			out.Proved = true
 			return out, instance.ErrNone
 		}
 	}
-	best := t.byWaits(ctx, out)
+	best := solver.byWaits(ctx, out)
 	if best == nil {
-		out.Proved = out.Proved && len(t.notes) == 0
+		out.Proved = out.Proved && len(solver.notes) == 0
 		return out, instance.ErrNone
 	}
-	best = t.even(ctx, best, out)
-	out.Map = best.m
-	out.Value = t.searches[0].sumOf(best.m)
+	best = solver.even(ctx, best, out)
+	out.Map = best.placement
+	out.Value = solver.searches[0].sumOf(best.placement)
 	out.EvenProved = out.EvenProved && out.Proved
 	if !out.Proved {
 		out.Bound = "one clock at a time"
 	}
-	if len(t.notes) > 0 && !out.Proved {
-		out.Settle(ctx, t.in, Method{})
+	if len(solver.notes) > 0 && !out.Proved {
+		out.Settle(ctx, solver.in, Method{})
 	}
 	return out, nil
 }
@@ -85,11 +85,11 @@ func (t *sequential) shortest(ctx context.Context) (*instance.Answer, error) {
 // byWaits finds the shortest map for one set of waits after the other, and takes
 // those that it has itself next, until a bound is met or nothing is new. Nil
 // where no map is within the caps, which is proved, or was found.
-func (t *sequential) byWaits(ctx context.Context, out *instance.Answer) (best *candidate) {
+func (solver *sequential) byWaits(ctx context.Context, out *instance.Answer) (best *candidate) {
 	var tried []steptime.Waits
 	for next := (steptime.Waits{}); len(tried) < maxWaits && !slices.Contains(tried, next); {
 		tried = append(tried, next)
-		got, lower, done := t.atWaits(ctx, next, out)
+		got, lower, done := solver.atWaits(ctx, next, out)
 		out.LowerBound, out.Stopped = max(out.LowerBound, lower), out.Stopped || ctx.Err() != nil
 		if got == nil {
 			out.Proved = best == nil && done
@@ -101,29 +101,29 @@ func (t *sequential) byWaits(ctx context.Context, out *instance.Answer) (best *c
 		if out.Proved = best.step*(1-instance.Tolerance) <= out.LowerBound; out.Proved || ctx.Err() != nil {
 			return best
 		}
-		next = t.searches[0].WaitsOf(got.m)
+		next = solver.searches[0].WaitsOf(got.placement)
 	}
 	return best
 }
 
 // atWaits is the map with the shortest sum at given waits, and a step that no
 // map is below.
-func (t *sequential) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *candidate, lower float64, done bool) {
-	sums := newFixedPoint(t.peaks, waits)
-	for _, base := range t.searches {
-		s := base.waiting(sums)
-		got, bound, all := s.shortest(ctx, t.in.Caps, math.MaxInt64, false)
+func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out *instance.Answer) (best *candidate, lower float64, done bool) {
+	sums := newFixedPoint(solver.peaks, waits)
+	for _, base := range solver.searches {
+		state := base.waiting(sums)
+		got, bound, all := state.shortest(ctx, solver.in.Caps, math.MaxInt64, false)
 		// The search in any order covers those in order: the last bound holds.
-		lower, done = s.secondsOf(bound), all
-		if len(t.notes) > 0 { // the bound is to hold for any order
-			lower = s.secondsOf(s.anywhere())
+		lower, done = state.secondsOf(bound), all
+		if len(solver.notes) > 0 { // the bound is to hold for any order
+			lower = state.secondsOf(state.anywhere())
 		}
-		out.Tried += s.tried
+		out.Tried += state.tried
 		if got == nil {
 			continue
 		}
-		if f := t.scored(s, got); f.better(best) {
-			best = f
+		if scored := solver.scored(state, got); scored.better(best) {
+			best = scored
 		}
 	}
 	return best, lower, done

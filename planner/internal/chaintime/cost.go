@@ -13,18 +13,22 @@ import (
 // tie.
 type cost struct{ time, bytes, cuts int64 }
 
-func (a cost) plus(b cost) cost { return cost{a.time + b.time, a.bytes + b.bytes, a.cuts + b.cuts} }
+func (sum cost) plus(other cost) cost {
+	return cost{sum.time + other.time, sum.bytes + other.bytes, sum.cuts + other.cuts}
+}
 
-func (a cost) minus(b cost) cost { return cost{a.time - b.time, a.bytes - b.bytes, a.cuts - b.cuts} }
+func (sum cost) minus(other cost) cost {
+	return cost{sum.time - other.time, sum.bytes - other.bytes, sum.cuts - other.cuts}
+}
 
-func (a cost) less(b cost) bool {
+func (sum cost) less(other cost) bool {
 	switch {
-	case a.time != b.time:
-		return a.time < b.time
-	case a.bytes != b.bytes:
-		return a.bytes < b.bytes
+	case sum.time != other.time:
+		return sum.time < other.time
+	case sum.bytes != other.bytes:
+		return sum.bytes < other.bytes
 	}
-	return a.cuts < b.cuts
+	return sum.cuts < other.cuts
 }
 
 // fixedPoint is the step of a device map as sums in fixed point: one device
@@ -42,22 +46,22 @@ type fixedPoint struct {
 
 // newFixedPoint prepares the sums at given waits.
 func newFixedPoint(peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
-	t := &fixedPoint{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
-	seconds, update := t.Seconds()
-	crossing := t.Crossings()
-	cuts := float64(t.devices + 2*peaks.Tied() + 2)
+	point := &fixedPoint{Sums: *NewSums(peaks.In, waits), peaks: peaks, items: peaks.Count()}
+	seconds, update := point.Seconds()
+	crossing := point.Crossings()
+	cuts := float64(point.devices + 2*peaks.Tied() + 2)
 	longest := slowest(seconds) + slowest(update) + cuts*largest(crossing)
-	t.scale = math.Ldexp(1, tickBits-math.Ilogb(max(longest, math.SmallestNonzeroFloat32)))
-	t.unit, t.update, t.cross = t.ticks(seconds), t.ticks(update), t.ticks(crossing)
-	return t
+	point.scale = math.Ldexp(1, tickBits-math.Ilogb(max(longest, math.SmallestNonzeroFloat32)))
+	point.unit, point.update, point.cross = point.ticks(seconds), point.ticks(update), point.ticks(crossing)
+	return point
 }
 
-// crossing is what unit u's output costs on its way to the next unit's
+// crossing is what unit's output costs on its way to the next unit's
 // device; false where no link joins the two.
-func (t *fixedPoint) crossing(from, to, u int) (cost, bool) {
+func (point *fixedPoint) crossing(from, to, unit int) (cost, bool) {
 	if from == to {
 		return cost{}, true
 	}
-	ticks := t.cross[t.Size[u]][from*t.devices+to]
-	return cost{ticks, t.In.Costs.Units[u].Work.Output, 1}, ticks >= 0
+	ticks := point.cross[point.Size[unit]][from*point.devices+to]
+	return cost{ticks, point.In.Costs.Units[unit].Work.Output, 1}, ticks >= 0
 }

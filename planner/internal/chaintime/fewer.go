@@ -19,8 +19,8 @@ const (
 // Fewer is how many of a device map's devices are looked at.
 func Fewer(in *instance.Instance) int {
 	outputs := make(map[int64]bool)
-	for u := range in.Costs.Units {
-		outputs[in.Costs.Units[u].Work.Output] = true
+	for unit := range in.Costs.Units {
+		outputs[in.Costs.Units[unit].Work.Output] = true
 	}
 	pairs := maxCrossings / max(1, len(outputs))
 	return min(len(in.Topology.Devices), maxTimed/max(1, len(in.Costs.Units)), int(math.Sqrt(float64(pairs))))
@@ -58,11 +58,11 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int) (*instance
 func fastest(in *instance.Instance) float64 {
 	passes, tokens := steptime.Passes(in.Costs)
 	sum, devices := 0., in.Unlike()
-	for u := range in.Costs.Units {
+	for unit := range in.Costs.Units {
 		least := math.Inf(1)
-		for _, d := range devices {
-			s := steptime.Unit(in.Costs, in.Topology, d, u)
-			least = min(least, passes*(s.Forward+s.Backward)+tokens*s.Token)
+		for _, device := range devices {
+			seconds := steptime.Unit(in.Costs, in.Topology, device, unit)
+			least = min(least, passes*(seconds.Forward+seconds.Backward)+tokens*seconds.Token)
 		}
 		sum += least
 	}

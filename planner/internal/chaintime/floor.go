@@ -6,20 +6,20 @@ import (
 
 // floor is an update that no map's slowest device is below: all of it shared
 // out by speed, or one unit where it takes least.
-func (s *search) floor() int64 {
+func (state *search) floor() int64 {
 	var rate float64
 	var unit int64
-	for u := range s.update[0] {
+	for unitIndex := range state.update[0] {
 		least := int64(math.MaxInt64)
-		for d := range s.update {
-			least = min(least, s.update[d][u])
+		for device := range state.update {
+			least = min(least, state.update[device][unitIndex])
 		}
 		unit = max(unit, least)
 	}
-	for d := range s.update {
+	for device := range state.update {
 		var sum int64
-		for _, v := range s.update[d] {
-			sum += v
+		for _, value := range state.update[device] {
+			sum += value
 		}
 		if sum == 0 {
 			return unit // such a device takes no time for it
@@ -30,12 +30,12 @@ func (s *search) floor() int64 {
 }
 
 // anywhere is a time that no map at all is below.
-func (s *search) anywhere() int64 {
-	sum := s.lowest
-	for u := range s.unit[0] {
+func (state *search) anywhere() int64 {
+	sum := state.lowest
+	for unit := range state.unit[0] {
 		least := int64(math.MaxInt64)
-		for d := range s.unit {
-			least = min(least, s.unit[d][u])
+		for device := range state.unit {
+			least = min(least, state.unit[device][unit])
 		}
 		sum += least
 	}

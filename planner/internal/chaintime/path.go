@@ -21,44 +21,44 @@ type path struct {
 
 // newPath sums the costs up; false where two groups are not joined by a link
 // that they need.
-func (t *fixedPoint) newPath(stops []stop, groups []int) (*path, bool) {
-	p := &path{fixedPoint: t, stops: stops, groups: groups, base: make([]uint64, t.devices), held: make([]int64, t.devices)}
-	for g, d := range groups {
-		p.base[d] |= 1 << g
+func (point *fixedPoint) newPath(stops []stop, groups []int) (*path, bool) {
+	out := &path{fixedPoint: point, stops: stops, groups: groups, base: make([]uint64, point.devices), held: make([]int64, point.devices)}
+	for group, device := range groups {
+		out.base[device] |= 1 << group
 	}
-	if !p.fix() {
+	if !out.fix() {
 		return nil, false
 	}
-	p.sums, p.barred, p.grown = make([][]cost, t.devices), make([][]int, t.devices), make([][]int64, t.devices)
-	for d := range t.devices {
-		p.sum(d)
+	out.sums, out.barred, out.grown = make([][]cost, point.devices), make([][]int, point.devices), make([][]int64, point.devices)
+	for device := range point.devices {
+		out.sum(device)
 	}
-	return p, true
+	return out, true
 }
 
-// groupDevice is the device of unit u's group, -1 for a unit of the chain and
+// groupDevice is the device of unit's group, -1 for a unit of the chain and
 // outside the model.
-func (p *path) groupDevice(u int) int {
-	if u < 0 || u >= len(p.peaks.GroupOf) || p.peaks.GroupOf[u] < 0 {
+func (path *path) groupDevice(unit int) int {
+	if unit < 0 || unit >= len(path.peaks.GroupOf) || path.peaks.GroupOf[unit] < 0 {
 		return -1
 	}
-	return p.groups[p.peaks.GroupOf[u]]
+	return path.groups[path.peaks.GroupOf[unit]]
 }
 
-func (p *path) fix() bool {
-	for u := range p.peaks.GroupOf {
-		d := p.groupDevice(u)
-		if d < 0 {
+func (path *path) fix() bool {
+	for unit := range path.peaks.GroupOf {
+		device := path.groupDevice(unit)
+		if device < 0 {
 			continue
 		}
-		p.fixed.time += p.unit[d][u]
-		p.held[d] += p.update[d][u]
-		if next := p.groupDevice(u + 1); next >= 0 {
-			c, ok := p.crossing(d, next, u)
+		path.fixed.time += path.unit[device][unit]
+		path.held[device] += path.update[device][unit]
+		if next := path.groupDevice(unit + 1); next >= 0 {
+			crossing, ok := path.crossing(device, next, unit)
 			if !ok {
 				return false
 			}
-			p.fixed = p.fixed.plus(c)
+			path.fixed = path.fixed.plus(crossing)
 		}
 	}
 	return true
@@ -66,39 +66,39 @@ func (p *path) fix() bool {
 
 // sum makes a device's prefix sums: its units, and what passes between them
 // and the groups' units beside them in the model.
-func (p *path) sum(d int) {
-	sums, barred, grown := make([]cost, p.items+1), make([]int, p.items+1), make([]int64, p.items+1)
-	for i := range p.items {
-		c, bar, up := cost{}, p.bars(i, d), int64(0)
-		for _, u := range p.peaks.Order[p.peaks.Start[i]:p.peaks.Start[i+1]] {
-			c.time += p.unit[d][u]
-			up += p.update[d][u]
-			if before := p.groupDevice(u - 1); before >= 0 {
-				x, ok := p.crossing(before, d, u-1)
-				c, bar = c.plus(x), bar || !ok
+func (path *path) sum(device int) {
+	sums, barred, grown := make([]cost, path.items+1), make([]int, path.items+1), make([]int64, path.items+1)
+	for i := range path.items {
+		sum, bar, update := cost{}, path.bars(i, device), int64(0)
+		for _, unit := range path.peaks.Order[path.peaks.Start[i]:path.peaks.Start[i+1]] {
+			sum.time += path.unit[device][unit]
+			update += path.update[device][unit]
+			if before := path.groupDevice(unit - 1); before >= 0 {
+				crossing, ok := path.crossing(before, device, unit-1)
+				sum, bar = sum.plus(crossing), bar || !ok
 			}
-			if after := p.groupDevice(u + 1); after >= 0 {
-				x, ok := p.crossing(d, after, u)
-				c, bar = c.plus(x), bar || !ok
+			if after := path.groupDevice(unit + 1); after >= 0 {
+				crossing, ok := path.crossing(device, after, unit)
+				sum, bar = sum.plus(crossing), bar || !ok
 			}
 		}
-		sums[i+1], barred[i+1], grown[i+1] = sums[i].plus(c), barred[i], grown[i]+up
+		sums[i+1], barred[i+1], grown[i+1] = sums[i].plus(sum), barred[i], grown[i]+update
 		if bar {
 			barred[i+1]++
 		}
 	}
-	p.sums[d], p.barred[d], p.grown[d] = sums, barred, grown
+	path.sums[device], path.barred[device], path.grown[device] = sums, barred, grown
 }
 
 // bars reports an item that its pin, or a group that it follows, keeps off a
 // device.
-func (p *path) bars(item, d int) bool {
-	if at := p.peaks.Pins[item]; at >= 0 && at != d {
+func (path *path) bars(item, device int) bool {
+	if at := path.peaks.Pins[item]; at >= 0 && at != device {
 		return true
 	}
-	for g, items := range p.peaks.Follow {
+	for group, items := range path.peaks.Follow {
 		for _, i := range items {
-			if i == item && p.groups[g] != d {
+			if i == item && path.groups[group] != device {
 				return true
 			}
 		}
@@ -107,33 +107,33 @@ func (p *path) bars(item, d int) bool {
 }
 
 // within finds what fits the caps; false where the groups alone do not.
-func (p *path) within(caps []int64) bool {
-	p.lo = make([][]int, p.devices)
-	for d := range p.lo {
-		if p.base[d] != 0 && p.peaks.Peak(d, 0, 0, p.base[d]) > caps[d] {
+func (path *path) within(caps []int64) bool {
+	path.lo = make([][]int, path.devices)
+	for device := range path.lo {
+		if path.base[device] != 0 && path.peaks.Peak(device, 0, 0, path.base[device]) > caps[device] {
 			return false
 		}
-		lo := make([]int, p.items+1)
+		lo := make([]int, path.items+1)
 		a := 0
-		for b := 1; b <= p.items; b++ {
-			for a < b && (p.barred[d][b] > p.barred[d][a] || p.peaks.Peak(d, a, b, p.base[d]) > caps[d]) {
+		for b := 1; b <= path.items; b++ {
+			for a < b && (path.barred[device][b] > path.barred[device][a] || path.peaks.Peak(device, a, b, path.base[device]) > caps[device]) {
 				a++
 			}
 			lo[b] = a
 		}
-		p.lo[d] = lo
+		path.lo[device] = lo
 	}
 	return true
 }
 
 // least is the time of a map that no path is below, but for the update.
-func (p *path) least() int64 {
-	total := p.fixed.time
-	for i := range p.items {
+func (path *path) least() int64 {
+	total := path.fixed.time
+	for i := range path.items {
 		best := int64(math.MaxInt64)
-		for d := range p.devices {
-			if p.barred[d][i+1] == p.barred[d][i] {
-				best = min(best, p.sums[d][i+1].time-p.sums[d][i].time)
+		for device := range path.devices {
+			if path.barred[device][i+1] == path.barred[device][i] {
+				best = min(best, path.sums[device][i+1].time-path.sums[device][i].time)
 			}
 		}
 		if best == math.MaxInt64 {

@@ -28,26 +28,26 @@ type search struct {
 // shortest is the map with the shortest step whose peaks are within the caps
 // and whose time is at most cutoff; nil where there is none. No map within
 // the caps is below the bound; with first, any map within cutoff will do.
-func (s *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placed, bound int64, done bool) {
+func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placed, bound int64, done bool) {
 	bound, done = math.MaxInt64, true
-	for i := range s.ways {
+	for i := range state.ways {
 		if ctx.Err() != nil {
-			bound, done = min(bound, s.anywhere()), false
+			bound, done = min(bound, state.anywhere()), false
 			break
 		}
-		p, ok := s.newPath(s.ways[i].stops, s.ways[i].groups)
+		path, ok := state.newPath(state.ways[i].stops, state.ways[i].groups)
 		if !ok {
 			continue
 		}
-		least := p.least()
+		least := path.least()
 		if least == math.MaxInt64 {
 			continue
 		}
-		least += s.lowest
-		if least > cutoff || !p.within(caps) {
+		least += state.lowest
+		if least > cutoff || !path.within(caps) {
 			continue
 		}
-		got, low, all := s.onWay(ctx, p, least, cutoff)
+		got, low, all := state.onWay(ctx, path, least, cutoff)
 		done = done && all
 		bound = min(bound, low)
 		if got != nil && (best == nil || got.less(best)) {
@@ -57,8 +57,8 @@ func (s *search) shortest(ctx context.Context, caps []int64, cutoff int64, first
 			}
 		}
 	}
-	if s.rest {
-		bound, done = min(bound, s.anywhere()), false
+	if state.rest {
+		bound, done = min(bound, state.anywhere()), false
 	}
 	if best != nil {
 		bound = min(bound, best.cost.time)
@@ -69,15 +69,15 @@ func (s *search) shortest(ctx context.Context, caps []int64, cutoff int64, first
 // onWay finds the best map of one way. The time is a sum plus the slowest
 // update: the least sum is found for ever shorter slowest updates, each just
 // below the last map's, until what remains cannot be better.
-func (s *search) onWay(ctx context.Context, p *path, least, cutoff int64) (best *placed, bound int64, done bool) {
+func (state *search) onWay(ctx context.Context, path *path, least, cutoff int64) (best *placed, bound int64, done bool) {
 	bound = math.MaxInt64
-	slowest := cutoff - (least - s.lowest)
-	for slowest >= s.lowest {
+	slowest := cutoff - (least - state.lowest)
+	for slowest >= state.lowest {
 		if ctx.Err() != nil {
 			return best, min(bound, least), false
 		}
-		s.tried++
-		got := p.walk(ctx, slowest)
+		state.tried++
+		got := path.walk(ctx, slowest)
 		if got == nil && ctx.Err() != nil {
 			return best, min(bound, least), false
 		}
@@ -85,7 +85,7 @@ func (s *search) onWay(ctx context.Context, p *path, least, cutoff int64) (best 
 			break
 		}
 		sum := got.cost.time - got.update
-		least = sum + s.lowest
+		least = sum + state.lowest
 		bound = min(bound, got.cost.time)
 		if got.cost.time <= cutoff && (best == nil || got.less(best)) {
 			best, cutoff = got, got.cost.time

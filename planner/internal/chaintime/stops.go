@@ -11,12 +11,12 @@ type stop struct {
 // out.
 func inOrder(devices int) []stop {
 	out := []stop{{device: -1}}
-	for d := range devices {
-		s := stop{device: d}
+	for device := range devices {
+		next := stop{device: device}
 		for before := range out {
-			s.before = append(s.before, before)
+			next.before = append(next.before, before)
 		}
-		out = append(out, s)
+		out = append(out, next)
 	}
 	return out
 }
@@ -24,18 +24,18 @@ func inOrder(devices int) []stop {
 // anyOrder are the stops where devices follow each other in any order: a stop
 // is how many devices of each class were used, and the class of the last. Of
 // a class, whose devices are alike, they are used by number. It is nil where
-// there are more stops than most.
-func anyOrder(classes [][]int, most int) []stop {
-	c := len(classes)
-	width := make([]int, c) // of a class's count in the number of a state
+// there are more stops than limit.
+func anyOrder(classes [][]int, limit int) []stop {
+	kinds := len(classes)
+	width := make([]int, kinds) // of a class's count in the number of a state
 	states := 1
 	for i := range classes {
 		width[i] = states
-		if states *= len(classes[i]) + 1; states > most {
+		if states *= len(classes[i]) + 1; states > limit {
 			return nil
 		}
 	}
-	at := make([]int, states*c) // the stop of a state and its last class
+	at := make([]int, states*kinds) // the stop of a state and its last class
 	out := []stop{{device: -1}}
 	for state := 1; state < states; state++ { // counts only grow, so this is an order in time
 		for last := range classes {
@@ -43,18 +43,18 @@ func anyOrder(classes [][]int, most int) []stop {
 			if used == 0 {
 				continue
 			}
-			s := stop{device: classes[last][used-1]}
+			next := stop{device: classes[last][used-1]}
 			before := state - width[last]
 			if before == 0 {
-				s.before = []int{0}
+				next.before = []int{0}
 			}
 			for i := range classes {
-				if n := at[before*c+i]; before > 0 && n > 0 {
-					s.before = append(s.before, n)
+				if count := at[before*kinds+i]; before > 0 && count > 0 {
+					next.before = append(next.before, count)
 				}
 			}
-			at[state*c+last] = len(out)
-			if out = append(out, s); len(out) > most {
+			at[state*kinds+last] = len(out)
+			if out = append(out, next); len(out) > limit {
 				return nil
 			}
 		}

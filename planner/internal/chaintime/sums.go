@@ -25,30 +25,32 @@ func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 }
 
 // At is the sums at other waits.
-func (t *Sums) At(waits steptime.Waits) *Sums {
-	at := *t
+func (sums *Sums) At(waits steptime.Waits) *Sums {
+	at := *sums
 	at.Waits, at.Size = waits, nil
 	return &at
 }
 
 // WaitsOf says who is waited for in a map: at these waits its sum is its step.
-func (t *Sums) WaitsOf(m devicemap.Map) steptime.Waits {
-	_, waits := steptime.Sequential(&t.In.Costs.Workload, m,
-		func(u, d int) steptime.UnitSeconds { return steptime.Unit(t.In.Costs, t.In.Topology, d, u) },
-		func(u, from, to int) float64 {
-			return t.In.Topology.SendSeconds(from, to, t.In.Costs.Units[u].Work.Output)
+func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
+	_, waits := steptime.Sequential(&sums.In.Costs.Workload, placement,
+		func(unit, device int) steptime.UnitSeconds {
+			return steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
+		},
+		func(unit, from, to int) float64 {
+			return sums.In.Topology.SendSeconds(from, to, sums.In.Costs.Units[unit].Work.Output)
 		})
 	return waits
 }
 
 // Seconds are those of each unit on each device: all its passes, and its
 // update.
-func (t *Sums) Seconds() (units, update [][]float64) {
-	for d := range t.devices {
-		own, up := make([]float64, t.units), make([]float64, t.units)
-		for u := range own {
-			s := steptime.Unit(t.In.Costs, t.In.Topology, d, u)
-			own[u], up[u] = t.Waits.Unit(&t.In.Costs.Workload, t.units, u, s), s.Update
+func (sums *Sums) Seconds() (units, update [][]float64) {
+	for device := range sums.devices {
+		own, up := make([]float64, sums.units), make([]float64, sums.units)
+		for unit := range own {
+			seconds := steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
+			own[unit], up[unit] = sums.Waits.Unit(&sums.In.Costs.Workload, sums.units, unit, seconds), seconds.Update
 		}
 		units, update = append(units, own), append(update, up)
 	}
@@ -56,19 +58,21 @@ func (t *Sums) Seconds() (units, update [][]float64) {
 }
 
 // sumOf is the step of a map: the sum at its own waits.
-func (t *Sums) sumOf(m devicemap.Map) float64 { return t.sumAt(t.WaitsOf(m), m) }
+func (sums *Sums) sumOf(placement devicemap.Map) float64 {
+	return sums.sumAt(sums.WaitsOf(placement), placement)
+}
 
 // sumAt is the sum of a map at given waits: a bound on its step.
-func (t *Sums) sumAt(waits steptime.Waits, m devicemap.Map) float64 {
-	at := t.At(waits)
+func (sums *Sums) sumAt(waits steptime.Waits, placement devicemap.Map) float64 {
+	at := sums.At(waits)
 	units, update := at.Seconds()
 	cross := at.Crossings()
-	sum, slowest := 0., make([]float64, t.devices)
-	for u, d := range m {
-		sum += units[d][u]
-		slowest[d] += update[d][u]
-		if u > 0 {
-			sum += cross[at.Size[u-1]][int(m[u-1])*t.devices+int(d)]
+	sum, slowest := 0., make([]float64, sums.devices)
+	for unit, device := range placement {
+		sum += units[device][unit]
+		slowest[device] += update[device][unit]
+		if unit > 0 {
+			sum += cross[at.Size[unit-1]][int(placement[unit-1])*sums.devices+int(device)]
 		}
 	}
 	return sum + slices.Max(slowest)
@@ -76,40 +80,40 @@ func (t *Sums) sumAt(waits steptime.Waits, m devicemap.Map) float64 {
 
 // Crossings are the times of each distinct output between all devices, -1
 // where they are not joined.
-func (t *Sums) Crossings() [][]float64 {
+func (sums *Sums) Crossings() [][]float64 {
 	type kind struct {
 		bytes       int64
 		there, back float64
 	}
 	seen := map[kind]int{}
 	var out [][]float64
-	for u := range t.In.Costs.Units {
-		k := kind{bytes: t.In.Costs.Units[u].Work.Output}
-		k.there, k.back = t.Waits.Crossings(&t.In.Costs.Workload, t.units, u)
-		at, ok := seen[k]
+	for unit := range sums.In.Costs.Units {
+		crossing := kind{bytes: sums.In.Costs.Units[unit].Work.Output}
+		crossing.there, crossing.back = sums.Waits.Crossings(&sums.In.Costs.Workload, sums.units, unit)
+		at, ok := seen[crossing]
 		if !ok {
 			at = len(out)
-			seen[k] = at
-			out = append(out, t.Between(k.bytes, k.there, k.back))
+			seen[crossing] = at
+			out = append(out, sums.Between(crossing.bytes, crossing.there, crossing.back))
 		}
-		t.Size = append(t.Size, at)
+		sums.Size = append(sums.Size, at)
 	}
 	return out
 }
 
 // Between is what so many bytes take from each device to each, there and back
 // so often.
-func (t *Sums) Between(bytes int64, there, back float64) []float64 {
-	topo := t.In.Topology
-	row := make([]float64, t.devices*t.devices)
-	for from := range t.devices {
-		for to := range t.devices {
+func (sums *Sums) Between(bytes int64, there, back float64) []float64 {
+	topo := sums.In.Topology
+	row := make([]float64, sums.devices*sums.devices)
+	for from := range sums.devices {
+		for to := range sums.devices {
 			switch {
 			case from == to:
 			case !topo.Linked(from, to):
-				row[from*t.devices+to] = -1
+				row[from*sums.devices+to] = -1
 			default:
-				row[from*t.devices+to] = there*topo.SendSeconds(from, to, bytes) + back*topo.SendSeconds(to, from, bytes)
+				row[from*sums.devices+to] = there*topo.SendSeconds(from, to, bytes) + back*topo.SendSeconds(to, from, bytes)
 			}
 		}
 	}

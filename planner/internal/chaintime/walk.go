@@ -17,48 +17,48 @@ type reached struct {
 //
 // As lo never falls, the minimum over a window of a is that of a queue. Nil
 // where there is none, and where the context ends.
-func (p *path) walk(ctx context.Context, slowest int64) *placed {
-	for d, held := range p.held {
-		if p.base[d] != 0 && held > slowest {
+func (path *path) walk(ctx context.Context, slowest int64) *placed {
+	for device, held := range path.held {
+		if path.base[device] != 0 && held > slowest {
 			return nil
 		}
 	}
-	best := make([][]reached, len(p.stops))
+	best := make([][]reached, len(path.stops))
 	end, last := reached{stop: -1}, -1
-	for s := range p.stops {
+	for stop := range path.stops {
 		if ctx.Err() != nil {
 			return nil
 		}
-		best[s] = make([]reached, p.items+1)
-		for b := range best[s] {
-			best[s][b].stop = -1
+		best[stop] = make([]reached, path.items+1)
+		for b := range best[stop] {
+			best[stop][b].stop = -1
 		}
-		if s == 0 {
+		if stop == 0 {
 			best[0][0].stop = 0
 		} else {
-			p.step(best, s, slowest)
+			path.step(best, stop, slowest)
 		}
-		if r := best[s][p.items]; r.stop >= 0 && (last < 0 || r.less(end.cost)) {
-			end, last = r, s
+		if reach := best[stop][path.items]; reach.stop >= 0 && (last < 0 || reach.less(end.cost)) {
+			end, last = reach, stop
 		}
 	}
 	if last < 0 {
 		return nil
 	}
-	return p.trace(best, last)
+	return path.trace(best, last)
 }
 
 // step fills a stop's row.
-func (p *path) step(best [][]reached, s int, slowest int64) {
-	d := p.stops[s].device
-	sums, lo, grown := p.sums[d], p.lo[d], p.grown[d]
-	enter := p.enter(best, s)
-	queue := make([]int, 0, p.items) // columns, each better than those behind it
+func (path *path) step(best [][]reached, stop int, slowest int64) {
+	device := path.stops[stop].device
+	sums, lo, grown := path.sums[device], path.lo[device], path.grown[device]
+	enter := path.enter(best, stop)
+	queue := make([]int, 0, path.items) // columns, each better than those behind it
 	head, next, first := 0, 0, 0
 	better := func(a, b int) bool {
 		return !enter[b].minus(sums[b]).less(enter[a].minus(sums[a]))
 	}
-	for b := 1; b <= p.items; b++ {
+	for b := 1; b <= path.items; b++ {
 		for ; next < b; next++ {
 			if enter[next].stop < 0 {
 				continue
@@ -68,7 +68,7 @@ func (p *path) step(best [][]reached, s int, slowest int64) {
 			}
 			queue = append(queue, next)
 		}
-		for first < b && p.held[d]+grown[b]-grown[first] > slowest {
+		for first < b && path.held[device]+grown[b]-grown[first] > slowest {
 			first++
 		}
 		for head < len(queue) && queue[head] < max(first, lo[b]) {
@@ -76,35 +76,35 @@ func (p *path) step(best [][]reached, s int, slowest int64) {
 		}
 		if head < len(queue) {
 			a := queue[head]
-			best[s][b] = reached{enter[a].plus(sums[b]).minus(sums[a]), int32(a), enter[a].stop}
+			best[stop][b] = reached{enter[a].plus(sums[b]).minus(sums[a]), int32(a), enter[a].stop}
 		}
 	}
 }
 
 // enter is the best way for the stop's device to begin at each item.
-func (p *path) enter(best [][]reached, s int) []reached {
-	d := p.stops[s].device
-	out := make([]reached, p.items)
+func (path *path) enter(best [][]reached, stop int) []reached {
+	device := path.stops[stop].device
+	out := make([]reached, path.items)
 	for a := range out {
 		out[a].stop = -1
 	}
-	for _, before := range p.stops[s].before {
-		from := p.stops[before].device
+	for _, before := range path.stops[stop].before {
+		from := path.stops[before].device
 		for a := range out {
-			r := &best[before][a]
-			if r.stop < 0 {
+			reach := &best[before][a]
+			if reach.stop < 0 {
 				continue
 			}
-			c := r.cost
+			sum := reach.cost
 			if from >= 0 {
-				x, ok := p.cut(from, d, a)
+				crossing, ok := path.cut(from, device, a)
 				if !ok {
 					continue
 				}
-				c = c.plus(x)
+				sum = sum.plus(crossing)
 			}
-			if out[a].stop < 0 || c.less(out[a].cost) {
-				out[a] = reached{c, 0, int32(before)}
+			if out[a].stop < 0 || sum.less(out[a].cost) {
+				out[a] = reached{sum, 0, int32(before)}
 			}
 		}
 	}
@@ -112,33 +112,33 @@ func (p *path) enter(best [][]reached, s int) []reached {
 }
 
 // cut is what passes at a cut before an item.
-func (p *path) cut(from, to, item int) (cost, bool) {
-	at := p.peaks.Start[item]
-	if at == 0 || p.peaks.Order[at-1]+1 != p.peaks.Order[at] {
+func (path *path) cut(from, to, item int) (cost, bool) {
+	at := path.peaks.Start[item]
+	if at == 0 || path.peaks.Order[at-1]+1 != path.peaks.Order[at] {
 		return cost{}, true // a group's unit is between: counted there
 	}
-	return p.crossing(from, to, p.peaks.Order[at-1])
+	return path.crossing(from, to, path.peaks.Order[at-1])
 }
 
 // trace walks back from the last stop.
-func (p *path) trace(best [][]reached, s int) *placed {
-	out := &placed{items: make([]int, p.items), groups: p.groups, cost: best[s][p.items].plus(p.fixed)}
-	load := append([]int64(nil), p.held...)
+func (path *path) trace(best [][]reached, stop int) *placed {
+	out := &placed{items: make([]int, path.items), groups: path.groups, cost: best[stop][path.items].plus(path.fixed)}
+	load := append([]int64(nil), path.held...)
 	later := -1
-	for b := p.items; s > 0; {
-		r, d := best[s][b], p.stops[s].device
-		for i := int(r.from); i < b; i++ {
-			out.items[i] = d
+	for b := path.items; stop > 0; {
+		reach, device := best[stop][b], path.stops[stop].device
+		for i := int(reach.from); i < b; i++ {
+			out.items[i] = device
 		}
-		load[d] += p.grown[d][b] - p.grown[d][r.from]
-		if later >= 0 && later < d {
+		load[device] += path.grown[device][b] - path.grown[device][reach.from]
+		if later >= 0 && later < device {
 			out.order++
 		}
-		later = d
-		b, s = int(r.from), int(r.stop)
+		later = device
+		b, stop = int(reach.from), int(reach.stop)
 	}
-	for _, l := range load {
-		out.update = max(out.update, l)
+	for _, update := range load {
+		out.update = max(out.update, update)
 	}
 	out.cost.time += out.update
 	return out

@@ -11,80 +11,80 @@ type way struct {
 }
 
 // newSearch lists the ways; nil where there are too many for this order.
-func newSearch(t *fixedPoint, order bool) *search {
-	s := &search{fixedPoint: t, order: order}
+func newSearch(point *fixedPoint, order bool) *search {
+	state := &search{fixedPoint: point, order: order}
 	if order {
-		s.line = inOrder(t.devices)
+		state.line = inOrder(point.devices)
 	}
-	s.list(nil) // which does not depend on who is waited for
+	state.list(nil) // which does not depend on who is waited for
 	sums := 0
-	for i := range s.ways {
-		if s.ways[i].stops == nil {
+	for i := range state.ways {
+		if state.ways[i].stops == nil {
 			return nil
 		}
-		for _, stop := range s.ways[i].stops {
-			sums += (2 + len(stop.before)) * t.items
+		for _, stop := range state.ways[i].stops {
+			sums += (2 + len(stop.before)) * point.items
 		}
 	}
 	if sums > maxSums && !order {
 		return nil
 	}
-	s.lowest = s.floor()
-	return s
+	state.lowest = state.floor()
+	return state
 }
 
 // waiting is the search with other sums.
-func (s *search) waiting(t *fixedPoint) *search {
-	out := *s
-	out.fixedPoint, out.tried = t, 0
+func (state *search) waiting(point *fixedPoint) *search {
+	out := *state
+	out.fixedPoint, out.tried = point, 0
 	out.lowest = out.floor()
 	return &out
 }
 
 // list adds the ways that begin with the given devices. Of devices that are
 // alike, the first that holds nothing yet stands for all.
-func (s *search) list(groups []int) {
-	if len(s.ways) >= maxGroups {
-		s.rest = true
+func (state *search) list(groups []int) {
+	if len(state.ways) >= maxGroups {
+		state.rest = true
 		return
 	}
-	g := len(groups)
-	if g == len(s.peaks.Groups) {
-		s.ways = append(s.ways, way{slices.Clone(groups), s.stopsOf(groups)})
+	group := len(groups)
+	if group == len(state.peaks.Groups) {
+		state.ways = append(state.ways, way{slices.Clone(groups), state.stopsOf(groups)})
 		return
 	}
-	if at := s.peaks.GroupPins[g]; at >= 0 {
-		s.list(append(groups, at))
+	if at := state.peaks.GroupPins[group]; at >= 0 {
+		state.list(append(groups, at))
 		return
 	}
-	apart := s.apart(groups)
-	if s.order {
-		for d := range s.devices {
-			s.list(append(groups, d))
+	apart := state.apart(groups)
+	if state.order {
+		for device := range state.devices {
+			state.list(append(groups, device))
 		}
 		return
 	}
-	for _, class := range s.In.Classes(apart) {
-		s.list(append(groups, class[0]))
+	for _, class := range state.In.Classes(apart) {
+		state.list(append(groups, class[0]))
 	}
 }
 
 // apart are the devices that pins and groups make different from others.
-func (s *search) apart(groups []int) map[int]bool {
+func (state *search) apart(groups []int) map[int]bool {
 	out := map[int]bool{}
-	for _, list := range [][]int{groups, s.peaks.GroupPins, s.peaks.Pins} {
-		for _, d := range list {
-			if d >= 0 {
-				out[d] = true
+	for _, list := range [][]int{groups, state.peaks.GroupPins, state.peaks.Pins} {
+		for _, device := range list {
+			if device >= 0 {
+				out[device] = true
 			}
 		}
 	}
 	return out
 }
 
-func (s *search) stopsOf(groups []int) []stop {
-	if s.order {
-		return s.line
+func (state *search) stopsOf(groups []int) []stop {
+	if state.order {
+		return state.line
 	}
-	return anyOrder(s.In.Classes(s.apart(groups)), maxStops)
+	return anyOrder(state.In.Classes(state.apart(groups)), maxStops)
 }

@@ -16,70 +16,70 @@ import (
 // magnitude, on devices that differ in memory and links, of which some may be
 // missing. Some layers have no parameters.
 func Pipeline(rng *rand.Rand) (planner.Problem, error) {
-	n, devices := 3+rng.IntN(7), 2+rng.IntN(3)
+	count, devices := 3+rng.IntN(7), 2+rng.IntN(3)
 	schedule, m := Pick(rng, costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved), 1+rng.Int64N(12)
 	if schedule == costmodel.Interleaved && rng.IntN(4) > 0 {
-		n, m = max(n, 2*devices), int64(devices)*(1+rng.Int64N(3))
+		count, m = max(count, 2*devices), int64(devices)*(1+rng.Int64N(3))
 	}
-	layers := make([]modelgraph.Layer, n)
+	layers := make([]modelgraph.Layer, count)
 	wide := func(most int64) int64 { return int64(math.Exp(rng.Float64() * math.Log(float64(most)))) }
 	hand := Pick[int64](rng, 1, 1e4, 1e8)
 	for i := range layers {
-		d := modelgraph.NotDeclared()
-		d.ActivationBytes, d.WorkspaceBytes = wide(1e8), wide(1e8)
-		d.OutputBytes = wide(hand)
-		d.ForwardSeconds, d.BackwardSeconds = .01*rng.Float64(), .02*rng.Float64()
-		layers[i] = modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &d}
+		declared := modelgraph.NotDeclared()
+		declared.ActivationBytes, declared.WorkspaceBytes = wide(1e8), wide(1e8)
+		declared.OutputBytes = wide(hand)
+		declared.ForwardSeconds, declared.BackwardSeconds = .01*rng.Float64(), .02*rng.Float64()
+		layers[i] = modelgraph.Layer{Name: fmt.Sprintf("u%d", i), Declared: &declared}
 		if size := wide(1e8); rng.IntN(8) > 0 {
 			layers[i].Params = []modelgraph.Tensor{{Name: "w", Shape: []int64{1 + size/2}, DType: modelgraph.BF16}}
 		}
 	}
-	g, err := modelgraph.New("random", layers, nil)
+	graph, err := modelgraph.New("random", layers, nil)
 	if err != nil {
 		return planner.Problem{}, err
 	}
-	w := costmodel.Workload{
+	workload := costmodel.Workload{
 		Strategy: costmodel.Pipeline, World: int64(devices), Mode: Pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer),
 		Schedule: schedule, Batch: m, MicroBatches: m, Precision: costmodel.BF16True,
 	}
-	if w.Schedule == costmodel.Interleaved {
-		w.VirtualStages = 2 + int64(rng.IntN(5)/4)
+	if workload.Schedule == costmodel.Interleaved {
+		workload.VirtualStages = 2 + int64(rng.IntN(5)/4)
 	}
-	if w.Mode == costmodel.Train {
-		w.Optimizer = Pick(rng, costmodel.AdamW, costmodel.AdamWForeach, costmodel.SGD)
-		w.Recompute = Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeNone, costmodel.RecomputeFull)
+	if workload.Mode == costmodel.Train {
+		workload.Optimizer = Pick(rng, costmodel.AdamW, costmodel.AdamWForeach, costmodel.SGD)
+		workload.Recompute = Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeNone, costmodel.RecomputeFull)
 	}
-	if w, err = estimate.Resolve(g, w); err != nil {
+	if workload, err = estimate.Resolve(graph, workload); err != nil {
 		return planner.Problem{}, err
 	}
-	table, err := estimate.Table(g, w)
+	table, err := estimate.Table(graph, workload)
 	if err != nil {
 		return planner.Problem{}, err
 	}
 	table.Comm = costmodel.Comm{Peer: rng.Int64N(1 << 20)}
-	p := planner.Problem{Graph: g, Costs: table, Topology: drawDevices(rng, table, devices), Objective: Pick(rng, planner.Memory, planner.Time)}
-	for w.Schedule != costmodel.Interleaved && rng.IntN(5) == 0 {
-		u := rng.IntN(n)
-		p.Pins = append(p.Pins, planner.Pin{Pattern: fmt.Sprintf("u%d", u), Device: min(devices-1, u*devices/n+rng.IntN(2))})
+	problem := planner.Problem{Graph: graph, Costs: table, Topology: drawDevices(rng, table, devices), Objective: Pick(rng, planner.Memory, planner.Time)}
+	for workload.Schedule != costmodel.Interleaved && rng.IntN(5) == 0 {
+		unit := rng.IntN(count)
+		problem.Pins = append(problem.Pins, planner.Pin{Pattern: fmt.Sprintf("u%d", unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
 	}
 	if rng.IntN(8) == 0 {
-		u := rng.IntN(n - 1)
-		p.Together = [][]string{{fmt.Sprintf("u%d", u), fmt.Sprintf("u%d", u+1)}}
+		unit := rng.IntN(count - 1)
+		problem.Together = [][]string{{fmt.Sprintf("u%d", unit), fmt.Sprintf("u%d", unit+1)}}
 	}
-	return p, nil
+	return problem, nil
 }
 
 // drawDevices draws links, and capacities around the largest peak of a cut
 // into stages of as many units.
-func drawDevices(rng *rand.Rand, t *costmodel.Table, n int) *costmodel.Topology {
-	topo := &costmodel.Topology{Devices: make([]costmodel.Device, n)}
-	even := make(devicemap.Map, len(t.Units))
-	for u := range even {
-		even[u] = devicemap.Device(u * n / len(even))
+func drawDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.Topology {
+	topo := &costmodel.Topology{Devices: make([]costmodel.Device, count)}
+	even := make(devicemap.Map, len(table.Units))
+	for unit := range even {
+		even[unit] = devicemap.Device(unit * count / len(even))
 	}
 	var need int64
-	for _, d := range devicemap.Predict(t, topo, even) {
-		need = max(need, d.Predicted.PeakAllocatedBytes)
+	for _, prediction := range devicemap.Predict(table, topo, even) {
+		need = max(need, prediction.Predicted.PeakAllocatedBytes)
 	}
 	topo.Devices = nil
 	draw := func() costmodel.Device {
@@ -89,7 +89,7 @@ func drawDevices(rng *rand.Rand, t *costmodel.Table, n int) *costmodel.Topology 
 		}
 	}
 	same, equal := draw(), rng.IntN(3) == 0
-	for range n {
+	for range count {
 		if !equal {
 			same = draw()
 		}
@@ -97,8 +97,8 @@ func drawDevices(rng *rand.Rand, t *costmodel.Table, n int) *costmodel.Topology 
 	}
 	if rng.IntN(2) == 0 {
 		missing := rng.IntN(3) == 0
-		for a := range n {
-			for b := range n {
+		for a := range count {
+			for b := range count {
 				if a != b && (!missing || rng.IntN(4) != 0) {
 					topo.Links = append(topo.Links, costmodel.Link{From: a, To: b, BytesPerSecond: math.Exp2(24 + 12*rng.Float64()), LatencySeconds: 1e-5 * rng.Float64()})
 				}

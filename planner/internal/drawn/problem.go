@@ -24,55 +24,55 @@ import (
 // and together-groups, on devices that are equal half of the time.
 func Problem(t *testing.T, rng *rand.Rand) planner.Problem {
 	t.Helper()
-	n := 1 + rng.IntN(7)
-	layers := make([]modelgraph.Layer, n)
+	count := 1 + rng.IntN(7)
+	layers := make([]modelgraph.Layer, count)
 	name := func(i int) string { return fmt.Sprintf("u%d", i) }
 	for i := range layers {
-		d := modelgraph.NotDeclared()
-		d.ActivationBytes, d.WorkspaceBytes, d.OutputBytes = rng.Int64N(300), rng.Int64N(300), rng.Int64N(40)
-		layers[i] = modelgraph.Layer{Name: name(i), Declared: &d, Params: []modelgraph.Tensor{
+		declared := modelgraph.NotDeclared()
+		declared.ActivationBytes, declared.WorkspaceBytes, declared.OutputBytes = rng.Int64N(300), rng.Int64N(300), rng.Int64N(40)
+		layers[i] = modelgraph.Layer{Name: name(i), Declared: &declared, Params: []modelgraph.Tensor{
 			{Name: "own", Shape: []int64{rng.Int64N(60)}, DType: modelgraph.BF16},
 			{Name: "shared", Shape: []int64{20}, DType: modelgraph.BF16},
 		}}
 	}
 	var ties [][]string
-	for _, group := range randomTies(rng, n) {
+	for _, group := range randomTies(rng, count) {
 		var names []string
-		for _, u := range group {
-			names = append(names, name(u)+".shared")
+		for _, unit := range group {
+			names = append(names, name(unit)+".shared")
 		}
 		ties = append(ties, names)
 	}
-	g, err := modelgraph.New("random", layers, ties)
+	graph, err := modelgraph.New("random", layers, ties)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := costmodel.Workload{Mode: costmodel.Train, Batch: 1, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamWForeach}
+	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 1, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamWForeach}
 	if rng.IntN(4) == 0 {
-		w = costmodel.Workload{Mode: costmodel.Load, Precision: costmodel.BF16True}
+		workload = costmodel.Workload{Mode: costmodel.Load, Precision: costmodel.BF16True}
 	}
-	if w, err = estimate.Resolve(g, w); err != nil {
+	if workload, err = estimate.Resolve(graph, workload); err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(g, w)
+	table, err := estimate.Table(graph, workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planner.Problem{Graph: g, Costs: table, Topology: randomTopology(rng)}
-	devices := len(p.Topology.Devices)
+	problem := planner.Problem{Graph: graph, Costs: table, Topology: randomTopology(rng)}
+	devices := len(problem.Topology.Devices)
 	for rng.IntN(3) == 0 {
-		u := rng.IntN(n)
-		p.Pins = append(p.Pins, planner.Pin{Pattern: name(u), Device: min(devices-1, u*devices/n+rng.IntN(2))})
+		unit := rng.IntN(count)
+		problem.Pins = append(problem.Pins, planner.Pin{Pattern: name(unit), Device: min(devices-1, unit*devices/count+rng.IntN(2))})
 	}
 	for rng.IntN(4) == 0 {
-		p.Together = append(p.Together, []string{name(rng.IntN(n)), name(rng.IntN(n))})
+		problem.Together = append(problem.Together, []string{name(rng.IntN(count)), name(rng.IntN(count))})
 	}
-	return p
+	return problem
 }
 
 // randomTies draws up to two groups of units, disjoint, each in any order.
-func randomTies(rng *rand.Rand, n int) [][]int {
-	order := rng.Perm(n)
+func randomTies(rng *rand.Rand, count int) [][]int {
+	order := rng.Perm(count)
 	var groups [][]int
 	for len(groups) < 2 && len(order) > 1 && rng.IntN(3) > 0 {
 		size := min(len(order), 2+rng.IntN(2))
@@ -85,15 +85,15 @@ func randomTies(rng *rand.Rand, n int) [][]int {
 func randomTopology(rng *rand.Rand) *costmodel.Topology {
 	topo := &costmodel.Topology{Devices: make([]costmodel.Device, 1+rng.IntN(4))}
 	draw := func() costmodel.Device {
-		d := costmodel.Device{CapacityBytes: 1000 + rng.Int64N(4000), ContextBytes: rng.Int64N(100), WorkspaceBytes: rng.Int64N(50)}
-		d.ReservedBytes = rng.Int64N(500)
-		return d
+		device := costmodel.Device{CapacityBytes: 1000 + rng.Int64N(4000), ContextBytes: rng.Int64N(100), WorkspaceBytes: rng.Int64N(50)}
+		device.ReservedBytes = rng.Int64N(500)
+		return device
 	}
 	same, equal := draw(), rng.IntN(2) == 0
-	for d := range topo.Devices {
-		topo.Devices[d] = same
+	for device := range topo.Devices {
+		topo.Devices[device] = same
 		if !equal {
-			topo.Devices[d] = draw()
+			topo.Devices[device] = draw()
 		}
 	}
 	return topo
@@ -103,34 +103,34 @@ func Pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))]
 
 // EveryMap calls f with every assignment of the units to first and the devices
 // behind it.
-func EveryMap(p *planner.Problem, first devicemap.Device, f func(devicemap.Map)) {
-	m := make(devicemap.Map, len(p.Costs.Units))
-	var put func(u int)
-	put = func(u int) {
-		if u == len(m) {
-			f(m)
+func EveryMap(problem *planner.Problem, first devicemap.Device, f func(devicemap.Map)) {
+	placement := make(devicemap.Map, len(problem.Costs.Units))
+	var put func(unit int)
+	put = func(unit int) {
+		if unit == len(placement) {
+			f(placement)
 			return
 		}
-		for m[u] = first; int(m[u]) < len(p.Topology.Devices); m[u]++ {
-			put(u + 1)
+		for placement[unit] = first; int(placement[unit]) < len(problem.Topology.Devices); placement[unit]++ {
+			put(unit + 1)
 		}
 	}
 	put(0)
 }
 
 // LargestShare is that of a map's fullest device.
-func LargestShare(p *planner.Problem, m devicemap.Map) float64 {
+func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 	most := 0.
-	for _, d := range devicemap.Predict(p.Costs, p.Topology, m) {
-		most = max(most, d.Share())
+	for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, placement) {
+		most = max(most, prediction.Share())
 	}
 	return most
 }
 
 // Instance is a problem resolved.
-func Instance(t *testing.T, p *planner.Problem) *instance.Instance {
+func Instance(t *testing.T, problem *planner.Problem) *instance.Instance {
 	t.Helper()
-	in, err := instance.New(instance.Instance{Graph: p.Graph, Costs: p.Costs, Topology: p.Topology, Objective: p.Objective, Anywhere: p.Anywhere, Offload: p.Offload}, p.Pins, p.Together)
+	in, err := instance.New(instance.Instance{Graph: problem.Graph, Costs: problem.Costs, Topology: problem.Topology, Objective: problem.Objective, Anywhere: problem.Anywhere, Offload: problem.Offload}, problem.Pins, problem.Together)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,35 +138,35 @@ func Instance(t *testing.T, p *planner.Problem) *instance.Instance {
 }
 
 // OnH200 is a built-in model on so many H200.
-func OnH200(t *testing.T, model string, w costmodel.Workload, gpus int) planner.Problem {
+func OnH200(t *testing.T, model string, workload costmodel.Workload, gpus int) planner.Problem {
 	t.Helper()
 	config, err := fs.ReadFile(fixtures.Models(), model+"/config.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g, table := Costs(t, config, w)
+	graph, table := Costs(t, config, workload)
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return planner.Problem{Graph: g, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(w.Mode)}, gpus)}}
+	return planner.Problem{Graph: graph, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(workload.Mode)}, gpus)}}
 }
 
 // Costs is the model of a config and what its units cost.
-func Costs(t *testing.T, config []byte, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
+func Costs(t *testing.T, config []byte, workload costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
 	t.Helper()
-	g, err := hf.FromConfig("config.json", config)
+	graph, err := hf.FromConfig("config.json", config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if w, err = estimate.Resolve(g, w); err != nil {
+	if workload, err = estimate.Resolve(graph, workload); err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(g, w)
+	table, err := estimate.Table(graph, workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g, table
+	return graph, table
 }
 
 // Rough holds the answer of a problem too large for the search for the shortest
@@ -195,21 +195,21 @@ func Chain(t *testing.T, sizes []int64, capacities ...int64) planner.Problem {
 		declared.ParamsBytes = size
 		layers = append(layers, modelgraph.Layer{Name: fmt.Sprintf("h.%d", i), Declared: &declared})
 	}
-	g, err := modelgraph.New("chain", layers, nil)
+	graph, err := modelgraph.New("chain", layers, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Load})
+	workload, err := estimate.Resolve(graph, costmodel.Workload{Mode: costmodel.Load})
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := estimate.Table(g, w)
+	table, err := estimate.Table(graph, workload)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := planner.Problem{Graph: g, Costs: table, Topology: &costmodel.Topology{}}
+	problem := planner.Problem{Graph: graph, Costs: table, Topology: &costmodel.Topology{}}
 	for _, capacity := range capacities {
-		p.Topology.Devices = append(p.Topology.Devices, costmodel.Device{CapacityBytes: capacity})
+		problem.Topology.Devices = append(problem.Topology.Devices, costmodel.Device{CapacityBytes: capacity})
 	}
-	return p
+	return problem
 }

@@ -16,31 +16,31 @@ import (
 func Timed(t *testing.T, rng *rand.Rand) planner.Problem {
 	t.Helper()
 	for {
-		p := Problem(t, rng)
-		if p.Costs.Workload.Mode == costmodel.Load {
+		problem := Problem(t, rng)
+		if problem.Costs.Workload.Mode == costmodel.Load {
 			continue
 		}
 		if rng.IntN(2) == 0 {
-			w, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, Seq: 1, Precision: costmodel.BF16True})
+			workload, err := estimate.Resolve(problem.Graph, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, Seq: 1, Precision: costmodel.BF16True})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Costs, err = estimate.Table(p.Graph, w); err != nil {
+			if problem.Costs, err = estimate.Table(problem.Graph, workload); err != nil {
 				t.Fatal(err)
 			}
 		}
-		p.Costs.OutputBytes = rng.Int64N(2) * rng.Int64N(60)
-		for u := range p.Costs.Units {
-			w := &p.Costs.Units[u].Work
-			w.Forward.Products, w.Backward.Products = float64(rng.IntN(6)), float64(rng.IntN(9))
-			w.Output = rng.Int64N(4)
-			if p.Costs.Workload.Mode == costmodel.Train {
-				w.Update = float64(rng.IntN(5))
+		problem.Costs.OutputBytes = rng.Int64N(2) * rng.Int64N(60)
+		for unit := range problem.Costs.Units {
+			work := &problem.Costs.Units[unit].Work
+			work.Forward.Products, work.Backward.Products = float64(rng.IntN(6)), float64(rng.IntN(9))
+			work.Output = rng.Int64N(4)
+			if problem.Costs.Workload.Mode == costmodel.Train {
+				work.Update = float64(rng.IntN(5))
 			}
 		}
-		topo := p.Topology
-		for d := range topo.Devices {
-			dev := &topo.Devices[d]
+		topo := problem.Topology
+		for device := range topo.Devices {
+			dev := &topo.Devices[device]
 			dev.FLOPS, dev.BytesPerSecond, dev.LinkBytesPerSecond = 1, 1, 1
 			if *dev != topo.Devices[0] {
 				dev.FLOPS, dev.BytesPerSecond, dev.LinkBytesPerSecond = float64(1+rng.IntN(3)), float64(1+rng.IntN(2)), 1/float64(1+rng.IntN(2))
@@ -55,24 +55,24 @@ func Timed(t *testing.T, rng *rand.Rand) planner.Problem {
 				}
 			}
 		}
-		return p
+		return problem
 	}
 }
 
 // Hosted makes the host waited for, now and then, and several micro-batches
 // or tokens of the step.
-func Hosted(rng *rand.Rand, p *planner.Problem) {
-	w := &p.Costs.Workload
-	w.MicroBatches = 1 + rng.Int64N(3)
-	for d := range p.Topology.Devices {
-		dev := &p.Topology.Devices[d]
+func Hosted(rng *rand.Rand, problem *planner.Problem) {
+	workload := &problem.Costs.Workload
+	workload.MicroBatches = 1 + rng.Int64N(3)
+	for device := range problem.Topology.Devices {
+		dev := &problem.Topology.Devices[device]
 		dev.IssueSeconds, dev.BackwardIssueSeconds = float64(rng.IntN(4))/2, float64(rng.IntN(3))/2
 	}
-	if w.Mode == costmodel.Infer {
-		w.Seq, w.NewTokens = 4, rng.Int64N(4)
+	if workload.Mode == costmodel.Infer {
+		workload.Seq, workload.NewTokens = 4, rng.Int64N(4)
 	}
-	for u := range p.Costs.Units {
-		work := &p.Costs.Units[u].Work
+	for unit := range problem.Costs.Units {
+		work := &problem.Costs.Units[unit].Work
 		work.Forward.Kernels, work.Backward.Kernels = float64(rng.IntN(4)), float64(rng.IntN(6))
 		work.Token = costmodel.Pass{Products: float64(rng.IntN(3)), Kernels: float64(rng.IntN(3))}
 	}

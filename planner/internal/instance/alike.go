@@ -10,26 +10,28 @@ import (
 // figures, the same links to all others. Those in apart are alone, and so is
 // the input's device where it is given the outputs.
 func (in *Instance) Classes(apart map[int]bool) [][]int {
-	special := func(d int) bool { return apart[d] || in.Costs.OutputBytes > 0 && d == in.Costs.InputDevice }
+	special := func(device int) bool {
+		return apart[device] || in.Costs.OutputBytes > 0 && device == in.Costs.InputDevice
+	}
 	var out [][]int
-	for d := range in.Topology.Devices {
+	for device := range in.Topology.Devices {
 		class := slices.IndexFunc(out, func(class []int) bool {
-			return !special(class[0]) && !special(d) && interchangeable(in.Topology, class[0], d)
+			return !special(class[0]) && !special(device) && interchangeable(in.Topology, class[0], device)
 		})
 		if class < 0 {
-			out = append(out, []int{d})
+			out = append(out, []int{device})
 			continue
 		}
-		out[class] = append(out[class], d)
+		out[class] = append(out[class], device)
 	}
 	return out
 }
 
 // interchangeable reports that the devices' figures and links are equal.
 func interchangeable(topo *costmodel.Topology, one, other int) bool {
-	x, y := topo.Devices[one], topo.Devices[other]
-	x.Name, x.Host, y.Name, y.Host = "", "", "", ""
-	if x != y {
+	device, dev := topo.Devices[one], topo.Devices[other]
+	device.Name, device.Host, dev.Name, dev.Host = "", "", "", ""
+	if device != dev {
 		return false
 	}
 	same := func(from, to, like, also int) bool {
@@ -50,8 +52,8 @@ func interchangeable(topo *costmodel.Topology, one, other int) bool {
 // Uniform reports that all devices and links are alike, so that the order of
 // devices makes no difference but for where the input is.
 func (in *Instance) Uniform() bool {
-	for d := 1; d < len(in.Topology.Devices); d++ {
-		if !interchangeable(in.Topology, 0, d) {
+	for device := 1; device < len(in.Topology.Devices); device++ {
+		if !interchangeable(in.Topology, 0, device) {
 			return false
 		}
 	}
@@ -67,11 +69,11 @@ func (in *Instance) Ordered() bool { return !in.Uniform() || len(in.Pins) > 0 }
 func (in *Instance) Unlike() []int {
 	known := make(map[costmodel.Device]bool)
 	var out []int
-	for d, device := range in.Topology.Devices {
+	for deviceIndex, device := range in.Topology.Devices {
 		kind := costmodel.Device{FLOPS: device.FLOPS, Rates: device.Rates}
 		if !known[kind] {
 			known[kind] = true
-			out = append(out, d)
+			out = append(out, deviceIndex)
 		}
 	}
 	return out

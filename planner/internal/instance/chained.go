@@ -12,8 +12,8 @@ import (
 // hold.
 func (items *Items) Chain() chain.Problem {
 	budgets := make([]int64, len(items.In.Topology.Devices))
-	for d := range budgets {
-		budgets[d] = items.In.Topology.Devices[d].Budget()
+	for device := range budgets {
+		budgets[device] = items.In.Topology.Devices[device].Budget()
 	}
 	return chain.Problem{
 		Items: items.Count(), Budgets: budgets, Groups: len(items.Groups),

@@ -11,8 +11,8 @@ import (
 // CheckCosts refuses costs that are no numbers, or negative: sums and
 // comparisons with them mean nothing.
 func CheckCosts(table *costmodel.Table) error {
-	for u := range table.Units {
-		work := &table.Units[u].Work
+	for unit := range table.Units {
+		work := &table.Units[unit].Work
 		for _, cost := range []struct {
 			name  string
 			value float64
@@ -21,10 +21,10 @@ func CheckCosts(table *costmodel.Table) error {
 			{"backward", total(work.Backward)},
 			{"token", total(work.Token)},
 			{"update", work.Update},
-			{"FLOPs", table.Units[u].FLOPs},
+			{"FLOPs", table.Units[unit].FLOPs},
 		} {
 			if math.IsNaN(cost.value) || math.IsInf(cost.value, 0) || cost.value < 0 {
-				return fmt.Errorf("planner: unit %q: its %s cost is %v: costs must be finite and not negative", table.Units[u].Name, cost.name, cost.value)
+				return fmt.Errorf("planner: unit %q: its %s cost is %v: costs must be finite and not negative", table.Units[unit].Name, cost.name, cost.value)
 			}
 		}
 	}
@@ -56,10 +56,10 @@ func (in *Instance) CheckTimes() error {
 	longest := 0.
 	passes, tokens := steptime.Passes(in.Costs)
 	unlike := in.Unlike()
-	for u := range in.Costs.Units {
+	for unitIndex := range in.Costs.Units {
 		slowest := 0.
-		for _, d := range unlike {
-			unit := steptime.Unit(in.Costs, in.Topology, d, u)
+		for _, device := range unlike {
+			unit := steptime.Unit(in.Costs, in.Topology, device, unitIndex)
 			slowest = max(slowest, passes*(unit.Forward+unit.Backward+unit.Issue+unit.IssueBack)+tokens*(unit.Token+unit.IssueToken)+unit.Update)
 		}
 		longest += slowest

@@ -72,8 +72,8 @@ func (in *Instance) First(devices int) *Instance {
 func (in *Instance) Without(units []int) *Instance {
 	out, table := *in, *in.Costs
 	table.Units = slices.Clone(table.Units)
-	for _, u := range units {
-		table.Units[u] = table.Units[u].Streamed()
+	for _, unit := range units {
+		table.Units[unit] = table.Units[unit].Streamed()
 	}
 	out.Costs, out.Offloaded, out.Offload = &table, slices.Sorted(slices.Values(units)), ""
 	return out.sealed()
@@ -85,9 +85,9 @@ func (in *Instance) Permuted(order []int) *Instance {
 	out, at := *in, make([]int, len(order))
 	topo := &costmodel.Topology{}
 	out.Caps = make([]int64, len(order))
-	for d, old := range order {
+	for device, old := range order {
 		topo.Devices = append(topo.Devices, in.Topology.Devices[old])
-		out.Caps[d], at[old] = in.Caps[old], d
+		out.Caps[device], at[old] = in.Caps[old], device
 	}
 	for _, link := range in.Topology.Links {
 		link.From, link.To = at[link.From], at[link.To]
@@ -104,9 +104,9 @@ func (in *Instance) Permuted(order []int) *Instance {
 // Restored is a map of a permuted instance in the devices of the instance.
 func Restored(placed devicemap.Map, order []int) devicemap.Map {
 	out := slices.Clone(placed)
-	for u, d := range out {
-		if d >= 0 {
-			out[u] = devicemap.Device(order[d])
+	for unit, device := range out {
+		if device >= 0 {
+			out[unit] = devicemap.Device(order[device])
 		}
 	}
 	return out

@@ -17,7 +17,9 @@ type PatternError struct {
 }
 
 // Error implements error.
-func (e *PatternError) Error() string { return fmt.Sprintf("%s %q: %s", e.Flag, e.Pattern, e.Msg) }
+func (err *PatternError) Error() string {
+	return fmt.Sprintf("%s %q: %s", err.Flag, err.Pattern, err.Msg)
+}
 
 // ConflictError says which pins contradict each other, in the model's names.
 type ConflictError struct {
@@ -27,8 +29,8 @@ type ConflictError struct {
 }
 
 // Error implements error.
-func (e *ConflictError) Error() string {
-	return fmt.Sprintf("%q on device %d and %q on device %d contradict each other: %s", e.Units[0], e.Devices[0], e.Units[1], e.Devices[1], e.Reason)
+func (err *ConflictError) Error() string {
+	return fmt.Sprintf("%q on device %d and %q on device %d contradict each other: %s", err.Units[0], err.Devices[0], err.Units[1], err.Devices[1], err.Reason)
 }
 
 // StageError is a pipeline that has no stages of this form.
@@ -41,11 +43,11 @@ type StageError struct {
 }
 
 // Error implements error.
-func (e *StageError) Error() string { return e.Words(costmodel.Setting.String) }
+func (err *StageError) Error() string { return err.Words(costmodel.Setting.String) }
 
 // Words is the error with its settings as name says them.
-func (e *StageError) Words(name func(costmodel.Setting) string) string {
-	return name(costmodel.Setting{Field: e.Field}) + ": " + e.Msg.Words(name)
+func (err *StageError) Words(name func(costmodel.Setting) string) string {
+	return name(costmodel.Setting{Field: err.Field}) + ": " + err.Msg.Words(name)
 }
 
 // LinkError says that a map sends data between two devices that the topology
@@ -57,7 +59,7 @@ type LinkError struct {
 }
 
 // Error implements error.
-func (e *LinkError) Error() string {
+func (err *LinkError) Error() string {
 	return fmt.Sprintf("links missing between used devices: %q on device %d sends to %q on device %d, and the topology's \"links\" do not join them (add {\"from\": %d, \"to\": %d, …}, or name their \"host\")",
-		e.Units[0], e.From, e.Units[1], e.To, e.From, e.To)
+		err.Units[0], err.From, err.Units[1], err.To, err.From, err.To)
 }

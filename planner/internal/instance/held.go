@@ -19,12 +19,12 @@ type devices struct {
 
 func newDevices(in *Instance) devices {
 	var out devices
-	for d := range in.Topology.Devices {
-		device := &in.Topology.Devices[d]
-		overhead := in.Costs.Overhead(d, device)
-		out.kept = append(out.kept, timeline.ResidentOn(in.Costs, d, device, false))
+	for deviceIndex := range in.Topology.Devices {
+		device := &in.Topology.Devices[deviceIndex]
+		overhead := in.Costs.Overhead(deviceIndex, device)
+		out.kept = append(out.kept, timeline.ResidentOn(in.Costs, deviceIndex, device, false))
 		out.Overhead = append(out.Overhead, overhead)
-		out.Idle = append(out.Idle, timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, d, device, true))+overhead)
+		out.Idle = append(out.Idle, timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, device, true))+overhead)
 	}
 	return out
 }
@@ -51,12 +51,12 @@ func NewMapPeaks(items *Items) *MapPeaks {
 	in := items.In
 	out := &MapPeaks{Items: items, devices: newDevices(in), costs: newChain(items), additive: in.Costs.Additive}
 	position := 0
-	for u, group := range items.GroupOf {
+	for unit, group := range items.GroupOf {
 		if group < 0 {
 			position++
 			continue
 		}
-		out.tied = append(out.tied, tiedUnit{group, position, timeline.Of(&in.Costs.Units[u])})
+		out.tied = append(out.tied, tiedUnit{group, position, timeline.Of(&in.Costs.Units[unit])})
 	}
 	return out
 }
@@ -64,23 +64,23 @@ func NewMapPeaks(items *Items) *MapPeaks {
 // newChain is the costs of the items' units in their order.
 func newChain(items *Items) *timeline.Chain {
 	units := make([]costmodel.Unit, len(items.Order))
-	for i, u := range items.Order {
-		units[i] = items.In.Costs.Units[u]
+	for i, unit := range items.Order {
+		units[i] = items.In.Costs.Units[unit]
 	}
 	return timeline.NewChain(units)
 }
 
-// Peak is what device d needs at its peak with items [a, b) and a set of
+// Peak is what device needs at its peak with items [a, b) and a set of
 // groups: the chain's stretches and the groups' units joined in the order
 // they run. Overhead counts on an idle device too, so that leaving one idle
 // gains nothing.
-func (peaks *MapPeaks) Peak(d, a, b int, groups uint64) int64 {
+func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	if a >= b && groups == 0 {
-		return peaks.Idle[d]
+		return peaks.Idle[device]
 	}
 	at, end := peaks.Start[a], peaks.Start[b]
 	if groups == 0 { // nothing to join: the solver asks this most
-		return peaks.costs.Summary(at, end).Peak(peaks.kept[d]) + peaks.Overhead[d]
+		return peaks.costs.Summary(at, end).Peak(peaks.kept[device]) + peaks.Overhead[device]
 	}
 	var run timeline.Summary
 	for i := range peaks.tied {
@@ -95,7 +95,7 @@ func (peaks *MapPeaks) Peak(d, a, b int, groups uint64) int64 {
 		run = run.Join(unit.run)
 	}
 	run = run.Join(peaks.costs.Summary(at, end))
-	return run.Peak(peaks.kept[d]) + peaks.Overhead[d]
+	return run.Peak(peaks.kept[device]) + peaks.Overhead[device]
 }
 
 // Tied is how many units are in groups.
@@ -103,9 +103,9 @@ func (peaks *MapPeaks) Tied() int { return len(peaks.tied) }
 
 // CountNothingIdle takes overhead off devices that hold nothing.
 func (peaks *MapPeaks) CountNothingIdle() {
-	for d := range peaks.Idle {
-		if peaks.Idle[d] == peaks.Overhead[d] {
-			peaks.Idle[d] = 0
+	for device := range peaks.Idle {
+		if peaks.Idle[device] == peaks.Overhead[device] {
+			peaks.Idle[device] = 0
 		}
 	}
 	peaks.additive = false
@@ -127,12 +127,12 @@ func (peaks *MapPeaks) alike(budgets []int64) []int {
 	}
 	known := make(map[figures]int)
 	out := make([]int, len(budgets))
-	for d := range out {
-		seen := figures{peaks.kept[d], peaks.Overhead[d], peaks.Idle[d], budgets[d]}
+	for device := range out {
+		seen := figures{peaks.kept[device], peaks.Overhead[device], peaks.Idle[device], budgets[device]}
 		if _, ok := known[seen]; !ok {
 			known[seen] = len(known)
 		}
-		out[d] = known[seen]
+		out[device] = known[seen]
 	}
 	return out
 }
@@ -140,12 +140,12 @@ func (peaks *MapPeaks) alike(budgets []int64) []int {
 // TooLarge names a group or an item that fits on no device by itself, and the
 // least that it needs on one; none where all do, or the context ends before.
 // Least is what device d holds at least with items [a, b), or with a group.
-func (items *Items) TooLarge(ctx context.Context, least func(d, a, b int, groups uint64) int64) (unit string, needs int64) {
+func (items *Items) TooLarge(ctx context.Context, least func(device, a, b int, groups uint64) int64) (unit string, needs int64) {
 	alone := func(a, b int, groups uint64) (need int64, fits bool) {
 		need = math.MaxInt64
-		for d := range items.In.Topology.Devices {
-			peak := least(d, a, b, groups)
-			if need = min(need, peak); peak <= items.In.Topology.Devices[d].Budget() {
+		for device := range items.In.Topology.Devices {
+			peak := least(device, a, b, groups)
+			if need = min(need, peak); peak <= items.In.Topology.Devices[device].Budget() {
 				return need, true
 			}
 		}

@@ -26,53 +26,53 @@ func (peaks *StagePeaks) interval(a, b int) costmodel.Interval {
 	return costmodel.Interval{First: peaks.Start[a], End: peaks.Start[b]}
 }
 
-func (peaks *StagePeaks) stage(d, a, b int) timeline.Rank {
-	return timeline.Rank{Schedule: peaks.schedule, Index: int64(d), Chunks: []costmodel.Interval{peaks.interval(a, b)}}
+func (peaks *StagePeaks) stage(device, a, b int) timeline.Rank {
+	return timeline.Rank{Schedule: peaks.schedule, Index: int64(device), Chunks: []costmodel.Interval{peaks.interval(a, b)}}
 }
 
-// Peak is what stage d holds at its peak with items [a, b).
-func (peaks *StagePeaks) Peak(d, a, b int) int64 {
-	return peaks.stages.Peak(peaks.stage(d, a, b), peaks.kept[d].Workspace) + peaks.Overhead[d]
+// Peak is what stage device holds at its peak with items [a, b).
+func (peaks *StagePeaks) Peak(device, a, b int) int64 {
+	return peaks.stages.Peak(peaks.stage(device, a, b), peaks.kept[device].Workspace) + peaks.Overhead[device]
 }
 
-// Floor is what stage d holds at least, with items [a, b) and any more.
-func (peaks *StagePeaks) Floor(d, a, b int) int64 {
-	return peaks.stages.Floor(peaks.stage(d, a, b), peaks.kept[d].Workspace, true) + peaks.Overhead[d]
+// Floor is what stage device holds at least, with items [a, b) and any more.
+func (peaks *StagePeaks) Floor(device, a, b int) int64 {
+	return peaks.stages.Floor(peaks.stage(device, a, b), peaks.kept[device].Workspace, true) + peaks.Overhead[device]
 }
 
-// Share is the share of device d where run c of the cuts is on device c mod p
+// Share is the share of device where run c of the cuts is on device c mod p
 // (torch 2.11, distributed/pipelining/_utils.py,
 // generate_stage_to_rank_mapping).
-func (peaks *StagePeaks) Share(d int, cuts []int) float64 {
-	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(d)}
-	for c := d; c < len(cuts)-1; c += int(peaks.schedule.Stages) {
+func (peaks *StagePeaks) Share(device int, cuts []int) float64 {
+	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device)}
+	for c := device; c < len(cuts)-1; c += int(peaks.schedule.Stages) {
 		rank.Chunks = append(rank.Chunks, peaks.interval(cuts[c], cuts[c+1]))
 	}
-	return peaks.shareOf(d, peaks.stages.Peak(rank, peaks.kept[d].Workspace))
+	return peaks.shareOf(device, peaks.stages.Peak(rank, peaks.kept[device].Workspace))
 }
 
 // LeastShare is what the share of the device of run c with items [a, b) is at
 // least, whatever its other runs.
 func (peaks *StagePeaks) LeastShare(c, a, b int) float64 {
 	ranks := int(peaks.schedule.Stages)
-	d := c % ranks
-	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(d), Chunks: make([]costmodel.Interval, peaks.schedule.Chunks)}
+	device := c % ranks
+	rank := timeline.Rank{Schedule: peaks.schedule, Index: int64(device), Chunks: make([]costmodel.Interval, peaks.schedule.Chunks)}
 	rank.Chunks[c/ranks] = peaks.interval(a, b)
-	return peaks.shareOf(d, peaks.stages.Floor(rank, peaks.kept[d].Workspace, false))
+	return peaks.shareOf(device, peaks.stages.Floor(rank, peaks.kept[device].Workspace, false))
 }
 
-func (peaks *StagePeaks) shareOf(d int, peak int64) float64 {
-	return float64(peak+peaks.Overhead[d]) / float64(peaks.In.Topology.Devices[d].Budget())
+func (peaks *StagePeaks) shareOf(device int, peak int64) float64 {
+	return float64(peak+peaks.Overhead[device]) / float64(peaks.In.Topology.Devices[device].Budget())
 }
 
 // Chain is the chain problem with these peaks.
 func (peaks *StagePeaks) Chain() chain.Problem {
 	out := peaks.Items.Chain()
-	out.Peak = func(d, a, b int, _ uint64) int64 {
+	out.Peak = func(device, a, b int, _ uint64) int64 {
 		if a >= b {
-			return peaks.Idle[d]
+			return peaks.Idle[device]
 		}
-		return peaks.Peak(d, a, b)
+		return peaks.Peak(device, a, b)
 	}
 	out.Floor = peaks.Floor
 	return out

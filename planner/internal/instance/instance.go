@@ -121,8 +121,8 @@ func (in *Instance) Looped() bool { return in.Piped() && in.Schedule().Chunks > 
 // share that was a quotient of integers gives its peak again.
 func (in *Instance) CapsAt(share float64) []int64 {
 	out := make([]int64, len(in.Topology.Devices))
-	for d := range out {
-		out[d] = int64(share*float64(in.Topology.Devices[d].Budget()) + 0.5)
+	for device := range out {
+		out[device] = int64(share*float64(in.Topology.Devices[device].Budget()) + 0.5)
 	}
 	return out
 }
@@ -131,11 +131,11 @@ func (in *Instance) CapsAt(share float64) []int64 {
 // instance's caps.
 func (in *Instance) CapsBelow(share float64) []int64 {
 	out := in.CapsAt(share)
-	for d := range out {
-		if float64(out[d]) >= share*float64(in.Topology.Devices[d].Budget())*(1-1e-15) {
-			out[d]--
+	for device := range out {
+		if float64(out[device]) >= share*float64(in.Topology.Devices[device].Budget())*(1-1e-15) {
+			out[device]--
 		}
-		out[d] = min(out[d], in.Caps[d])
+		out[device] = min(out[device], in.Caps[device])
 	}
 	return out
 }
@@ -144,8 +144,8 @@ func (in *Instance) CapsBelow(share float64) []int64 {
 // instance's caps.
 func (in *Instance) CapsUpTo(share float64) []int64 {
 	out := in.CapsAt(share)
-	for d := range out {
-		out[d] = min(out[d], in.Caps[d])
+	for device := range out {
+		out[device] = min(out[device], in.Caps[device])
 	}
 	return out
 }

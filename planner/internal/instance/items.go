@@ -74,13 +74,13 @@ func (items *Items) NameOf(item int) int {
 func (items *Items) Map(cuts, groupDevice []int) devicemap.Map {
 	out := make(devicemap.Map, len(items.GroupOf))
 	for run := range len(cuts) - 1 {
-		for _, u := range items.Order[items.Start[cuts[run]]:items.Start[cuts[run+1]]] {
-			out[u] = devicemap.Device(run % len(items.In.Topology.Devices))
+		for _, unit := range items.Order[items.Start[cuts[run]]:items.Start[cuts[run+1]]] {
+			out[unit] = devicemap.Device(run % len(items.In.Topology.Devices))
 		}
 	}
 	for group, units := range items.Groups {
-		for _, u := range units {
-			out[u] = devicemap.Device(groupDevice[group])
+		for _, unit := range units {
+			out[unit] = devicemap.Device(groupDevice[group])
 		}
 	}
 	return out
@@ -91,21 +91,21 @@ func (items *Items) pin() error {
 	items.Pins, items.GroupPins = slices.Repeat([]int{-1}, items.Count()), slices.Repeat([]int{-1}, len(items.Groups))
 	itemOf := make(map[int]int)
 	for item := range items.Pins {
-		for _, u := range items.Units(item) {
-			itemOf[u] = item
+		for _, unit := range items.Units(item) {
+			itemOf[unit] = item
 		}
 	}
 	for _, pin := range items.In.Pins {
-		for _, u := range pin.Units {
-			held, at := items.Pins, itemOf[u]
-			if group := items.GroupOf[u]; group >= 0 {
+		for _, unit := range pin.Units {
+			held, at := items.Pins, itemOf[unit]
+			if group := items.GroupOf[unit]; group >= 0 {
 				held, at = items.GroupPins, group
 			}
 			if old := held[at]; old >= 0 && old != pin.Device {
-				return &PatternError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d", items.In.Graph.Units[u].Name, pin.Device, old)}
+				return &PatternError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d", items.In.Graph.Units[unit].Name, pin.Device, old)}
 			}
 			held[at] = pin.Device
-			items.pinOf[u] = pin.Pin
+			items.pinOf[unit] = pin.Pin
 		}
 	}
 	return nil

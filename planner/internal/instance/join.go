@@ -24,26 +24,26 @@ func anchor(tied [][]int) (free, follow [][]int) {
 // makeGroups numbers the groups, and merges those that a together-group
 // joins.
 func (items *Items) makeGroups(groups, joined [][]int) {
-	for u := range items.GroupOf {
-		items.GroupOf[u] = -1
+	for unit := range items.GroupOf {
+		items.GroupOf[unit] = -1
 	}
 	for _, units := range groups {
 		items.Groups = append(items.Groups, slices.Clone(units))
 	}
-	for g, units := range items.Groups {
-		for _, u := range units {
-			items.GroupOf[u] = g
+	for group, units := range items.Groups {
+		for _, unit := range units {
+			items.GroupOf[unit] = group
 		}
 	}
 	for _, set := range joined {
 		first := -1
-		for _, u := range set {
-			switch g := items.GroupOf[u]; {
-			case g < 0 || g == first:
+		for _, unit := range set {
+			switch group := items.GroupOf[unit]; {
+			case group < 0 || group == first:
 			case first < 0:
-				first = g
+				first = group
 			default:
-				items.mergeGroups(g, first)
+				items.mergeGroups(group, first)
 			}
 		}
 	}
@@ -51,8 +51,8 @@ func (items *Items) makeGroups(groups, joined [][]int) {
 }
 
 func (items *Items) mergeGroups(from, to int) {
-	for _, u := range items.Groups[from] {
-		items.GroupOf[u] = to
+	for _, unit := range items.Groups[from] {
+		items.GroupOf[unit] = to
 	}
 	items.Groups[to] = append(items.Groups[to], items.Groups[from]...)
 	items.Groups[from] = nil
@@ -66,8 +66,8 @@ func (items *Items) compactGroups() {
 			continue
 		}
 		slices.Sort(units)
-		for _, u := range units {
-			items.GroupOf[u] = len(kept)
+		for _, unit := range units {
+			items.GroupOf[unit] = len(kept)
 		}
 		kept = append(kept, units)
 	}
@@ -79,10 +79,10 @@ func (items *Items) compactGroups() {
 // follow its group.
 func (items *Items) makeItems(joined [][]int) {
 	place := make([]int, len(items.GroupOf)) // of a unit in order
-	for u, g := range items.GroupOf {
-		place[u] = len(items.Order)
-		if g < 0 {
-			items.Order = append(items.Order, u)
+	for unit, group := range items.GroupOf {
+		place[unit] = len(items.Order)
+		if group < 0 {
+			items.Order = append(items.Order, unit)
 		}
 	}
 	glued := make([]bool, len(items.Order)+1) // no item starts here
@@ -103,9 +103,9 @@ func (items *Items) makeItems(joined [][]int) {
 	items.Follow = make([][]int, len(items.Groups))
 	for _, set := range joined {
 		lo, hi := items.span(set, place)
-		for _, u := range set {
-			if g := items.GroupOf[u]; g >= 0 && lo <= hi {
-				items.Follow[g] = append(items.Follow[g], itemOf[lo])
+		for _, unit := range set {
+			if group := items.GroupOf[unit]; group >= 0 && lo <= hi {
+				items.Follow[group] = append(items.Follow[group], itemOf[lo])
 				break
 			}
 		}
@@ -116,9 +116,9 @@ func (items *Items) makeItems(joined [][]int) {
 // is past hi where it has none.
 func (items *Items) span(set, place []int) (lo, hi int) {
 	lo, hi = len(items.Order), -1
-	for _, u := range set {
-		if items.GroupOf[u] < 0 {
-			lo, hi = min(lo, place[u]), max(hi, place[u])
+	for _, unit := range set {
+		if items.GroupOf[unit] < 0 {
+			lo, hi = min(lo, place[unit]), max(hi, place[unit])
 		}
 	}
 	return lo, hi

@@ -15,15 +15,15 @@ import (
 func match(graph *modelgraph.Graph, flag, pattern string) ([]int, error) {
 	var units []int
 	stem, wild := strings.CutSuffix(pattern, "*")
-	for u := range graph.Units {
-		names := slices.Clone(graph.Units[u].Keys)
-		for i := graph.Units[u].First; i < graph.Units[u].End; i++ {
+	for unit := range graph.Units {
+		names := slices.Clone(graph.Units[unit].Keys)
+		for i := graph.Units[unit].First; i < graph.Units[unit].End; i++ {
 			names = append(names, graph.Layers[i].Name)
 		}
 		if slices.ContainsFunc(names, func(name string) bool {
 			return name == pattern || strings.HasPrefix(name, pattern+".") || wild && strings.HasPrefix(name, stem)
 		}) {
-			units = append(units, u)
+			units = append(units, unit)
 		}
 	}
 	if len(units) == 0 {

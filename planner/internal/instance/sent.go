@@ -10,10 +10,10 @@ import (
 // Linked reports the first pair of devices that a map needs a link between
 // and has none, as a [*LinkError].
 func (in *Instance) Linked(placed devicemap.Map) error {
-	for u := 1; u < len(placed); u++ {
-		from, to := placed[u-1], placed[u]
+	for unit := 1; unit < len(placed); unit++ {
+		from, to := placed[unit-1], placed[unit]
 		if from >= 0 && to >= 0 && !in.Topology.Linked(int(from), int(to)) {
-			return &LinkError{int(from), int(to), [2]string{in.Graph.Units[u-1].Name, in.Graph.Units[u].Name}}
+			return &LinkError{int(from), int(to), [2]string{in.Graph.Units[unit-1].Name, in.Graph.Units[unit].Name}}
 		}
 	}
 	return nil
@@ -24,19 +24,19 @@ func (in *Instance) Linked(placed devicemap.Map) error {
 func (in *Instance) Contiguous(placed devicemap.Map) bool {
 	tied := make([]bool, len(placed))
 	for _, units := range in.Graph.TiedUnits() {
-		for _, u := range units {
-			tied[u] = true
+		for _, unit := range units {
+			tied[unit] = true
 		}
 	}
 	last := devicemap.Device(0)
-	for u, d := range placed {
-		if tied[u] {
+	for unit, device := range placed {
+		if tied[unit] {
 			continue
 		}
-		if d < last {
+		if device < last {
 			return false
 		}
-		last = d
+		last = device
 	}
 	return true
 }
@@ -71,9 +71,9 @@ type Sender struct {
 // NewSender finds who reads what.
 func NewSender(in *Instance) *Sender {
 	out := &Sender{costs: in.Costs, readers: make([][]int, len(in.Graph.Units)), seen: make([]int, len(in.Topology.Devices))}
-	for u := range in.Graph.Units {
-		for _, from := range in.Graph.Units[u].Inputs {
-			out.readers[from] = append(out.readers[from], u)
+	for unit := range in.Graph.Units {
+		for _, from := range in.Graph.Units[unit].Inputs {
+			out.readers[from] = append(out.readers[from], unit)
 		}
 	}
 	return out
@@ -83,15 +83,15 @@ func NewSender(in *Instance) *Sender {
 // of outputs that cross.
 func (sender *Sender) Sent(placed devicemap.Map) int64 {
 	workload := &sender.costs.Workload
-	for d := range sender.seen {
-		sender.seen[d] = -1
+	for device := range sender.seen {
+		sender.seen[device] = -1
 	}
 	var bytes, outputs int64
-	for u := range sender.readers {
-		for _, reader := range sender.readers[u] {
-			if d := placed[reader]; d != placed[u] && sender.seen[d] != u {
-				sender.seen[d] = u
-				bytes += sender.costs.Units[u].Work.Output
+	for unit := range sender.readers {
+		for _, reader := range sender.readers[unit] {
+			if device := placed[reader]; device != placed[unit] && sender.seen[device] != unit {
+				sender.seen[device] = unit
+				bytes += sender.costs.Units[unit].Work.Output
 				outputs++
 			}
 		}

@@ -18,39 +18,39 @@ type Set struct {
 func newSets(in *Instance) ([]Set, error) {
 	units := len(in.Graph.Units)
 	root := make([]int, units)
-	for u := range root {
-		root[u] = u
+	for unit := range root {
+		root[unit] = unit
 	}
-	find := func(u int) int {
-		for root[u] != u {
-			root[u] = root[root[u]]
-			u = root[u]
+	find := func(unit int) int {
+		for root[unit] != unit {
+			root[unit] = root[root[unit]]
+			unit = root[unit]
 		}
-		return u
+		return unit
 	}
 	for _, joined := range slices.Concat(in.Graph.TiedUnits(), in.Together) {
-		for _, u := range joined {
-			one, other := find(joined[0]), find(u)
+		for _, unit := range joined {
+			one, other := find(joined[0]), find(unit)
 			root[max(one, other)] = min(one, other)
 		}
 	}
 	var sets []Set
 	setOf := make([]int, units)
-	for u := range units { // a root comes before the units that it stands for
-		if first := find(u); first == u {
-			setOf[u] = len(sets)
-			sets = append(sets, Set{Units: []int{u}, Device: -1})
+	for unit := range units { // a root comes before the units that it stands for
+		if first := find(unit); first == unit {
+			setOf[unit] = len(sets)
+			sets = append(sets, Set{Units: []int{unit}, Device: -1})
 		} else {
-			setOf[u] = setOf[first]
-			sets[setOf[u]].Units = append(sets[setOf[u]].Units, u)
+			setOf[unit] = setOf[first]
+			sets[setOf[unit]].Units = append(sets[setOf[unit]].Units, unit)
 		}
 	}
 	for _, pin := range in.Pins {
-		for _, u := range pin.Units {
-			set := &sets[setOf[u]]
+		for _, unit := range pin.Units {
+			set := &sets[setOf[unit]]
 			if set.Device >= 0 && set.Device != pin.Device {
 				return nil, &PatternError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d (by %q)",
-					in.Graph.Units[u].Name, pin.Device, set.Device, set.pin.Pattern)}
+					in.Graph.Units[unit].Name, pin.Device, set.Device, set.pin.Pattern)}
 			}
 			set.Device, set.pin = pin.Device, pin.Pin
 		}

@@ -15,13 +15,13 @@ import (
 // before.
 func passing(units []costmodel.Unit) [][]int {
 	var sets [][]int
-	for u := range len(units) - 1 {
-		if units[u].Passes() {
-			sets = append(sets, []int{u, u + 1})
+	for unit := range len(units) - 1 {
+		if units[unit].Passes() {
+			sets = append(sets, []int{unit, unit + 1})
 		}
 	}
-	for u := len(units) - 1; u > 0 && units[u].Passes(); u-- {
-		sets = append(sets, []int{u - 1, u})
+	for unit := len(units) - 1; unit > 0 && units[unit].Passes(); unit-- {
+		sets = append(sets, []int{unit - 1, unit})
 	}
 	return sets
 }
@@ -90,9 +90,9 @@ func (items *Items) pinEnds() error {
 	for item, device := range map[int]int{0: 0, items.Count() - 1: last} {
 		if old := items.Pins[item]; old >= 0 && old != device {
 			unit := items.Units(item)[0]
-			for _, u := range items.Units(item) {
-				if _, ok := items.pinOf[u]; ok {
-					unit = u
+			for _, unitIndex := range items.Units(item) {
+				if _, ok := items.pinOf[unitIndex]; ok {
+					unit = unitIndex
 				}
 			}
 			name := items.In.Graph.Units[unit].Name

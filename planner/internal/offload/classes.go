@@ -23,7 +23,7 @@ func newSearch(in *instance.Instance) (*search, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &search{in: in}
+	state := &search{in: in}
 	type key struct {
 		bytes, frees int64
 		run          timeline.Summary
@@ -35,8 +35,8 @@ func newSearch(in *instance.Instance) (*search, error) {
 			continue
 		}
 		set, k := sets[i].Units, key{alone: i}
-		for _, u := range set {
-			unit := &in.Costs.Units[u]
+		for _, unitIndex := range set {
+			unit := &in.Costs.Units[unitIndex]
 			k.bytes += unit.OffloadBytes
 			k.frees += unit.Params + unit.Padding
 		}
@@ -47,56 +47,56 @@ func newSearch(in *instance.Instance) (*search, error) {
 			k.run, k.alone = timeline.Of(&in.Costs.Units[set[0]]), -1
 		}
 		c, ok := at[k]
-		if !ok || len(s.classes[c].sets) == math.MaxUint16 { // what a count holds
-			c = len(s.classes)
+		if !ok || len(state.classes[c].sets) == math.MaxUint16 { // what a count holds
+			c = len(state.classes)
 			at[k] = c
-			s.classes = append(s.classes, class{bytes: k.bytes, frees: k.frees})
+			state.classes = append(state.classes, class{bytes: k.bytes, frees: k.frees})
 		}
-		s.classes[c].sets = append(s.classes[c].sets, set)
+		state.classes[c].sets = append(state.classes[c].sets, set)
 	}
-	slices.SortStableFunc(s.classes, func(a, b class) int { return int(min(1, max(-1, a.bytes-b.bytes))) })
-	s.needs()
-	return s, nil
+	slices.SortStableFunc(state.classes, func(a, b class) int { return int(min(1, max(-1, a.bytes-b.bytes))) })
+	state.needs()
+	return state, nil
 }
 
 // needs is what all devices hold together at the worst moment of a forward,
 // as if one device ran it all: at that moment their peaks add up to no less.
 // Each device that is used has its context besides.
-func (s *search) needs() {
-	t := s.in.Costs
-	var r timeline.Summary
-	for u := range t.Units {
-		r = r.Join(timeline.Of(&t.Units[u]))
+func (state *search) needs() {
+	table := state.in.Costs
+	var summary timeline.Summary
+	for unit := range table.Units {
+		summary = summary.Join(timeline.Of(&table.Units[unit]))
 	}
-	r.Products = false // a workspace is on some devices, and not on others
-	s.least = r.Static
-	if t.Workload.Mode != costmodel.Load {
-		s.least = r.Peak(timeline.Resident{Output: t.OutputBytes})
+	summary.Products = false // a workspace is on some devices, and not on others
+	state.least = summary.Static
+	if table.Workload.Mode != costmodel.Load {
+		state.least = summary.Peak(timeline.Resident{Output: table.OutputBytes})
 	}
-	for d := range s.in.Topology.Devices {
-		dev := &s.in.Topology.Devices[d]
-		s.budgets += max(0, dev.Budget()-t.Overhead(d, dev))
+	for device := range state.in.Topology.Devices {
+		dev := &state.in.Topology.Devices[device]
+		state.budgets += max(0, dev.Budget()-table.Overhead(device, dev))
 	}
 }
 
 // short reports that what is held is more than the devices can hold together,
 // whatever leaves: nothing fits, and that is proved.
-func (s *search) short() bool { return s.stays() > s.budgets }
+func (state *search) short() bool { return state.stays() > state.budgets }
 
 // stays is what all devices hold together at least, whatever leaves.
-func (s *search) stays() int64 {
-	least := s.least
-	for c := range s.classes {
-		least -= int64(len(s.classes[c].sets)) * s.classes[c].frees
+func (state *search) stays() int64 {
+	least := state.least
+	for c := range state.classes {
+		least -= int64(len(state.classes[c].sets)) * state.classes[c].frees
 	}
 	return max(0, least)
 }
 
 // average is a largest share that no map is below, whatever leaves.
-func (s *search) average() float64 {
+func (state *search) average() float64 {
 	var budgets int64
-	for d := range s.in.Topology.Devices {
-		budgets += s.in.Topology.Devices[d].Budget()
+	for device := range state.in.Topology.Devices {
+		budgets += state.in.Topology.Devices[device].Budget()
 	}
-	return float64(s.stays()) / float64(budgets)
+	return float64(state.stays()) / float64(budgets)
 }

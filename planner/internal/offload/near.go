@@ -23,11 +23,11 @@ type option struct {
 	bytes, frees int64
 }
 
-func (s *search) options() []option {
+func (state *search) options() []option {
 	var out []option
-	for c := range s.classes {
-		for _, set := range s.classes[c].sets {
-			out = append(out, option{set, s.classes[c].bytes, s.classes[c].frees})
+	for c := range state.classes {
+		for _, set := range state.classes[c].sets {
+			out = append(out, option{set, state.classes[c].bytes, state.classes[c].frees})
 		}
 	}
 	slices.SortFunc(out, func(a, b option) int { return cmp.Compare(a.units[0], b.units[0]) })
@@ -36,20 +36,20 @@ func (s *search) options() []option {
 
 // nearest bisects over how much leaves, from the front of the chain on, and
 // then puts smaller units in the place of larger ones while the rest fits.
-func (s *search) nearest(ctx context.Context, limits instance.Limits) *left {
+func (state *search) nearest(ctx context.Context, limits instance.Limits) *left {
 	brief, cancel := context.WithTimeout(context.WithoutCancel(ctx), nearestTime)
 	defer cancel()
-	all := s.options()
+	all := state.options()
 	var most int64
 	for i := range all {
 		most += all[i].frees
 	}
 	var best []option
 	var found *left
-	for lo, hi := max(1, s.least-s.budgets), most; lo <= hi; {
+	for lo, hi := max(1, state.least-state.budgets), most; lo <= hi; {
 		mid := lo + (hi-lo)/2
 		picked := pick(all, mid)
-		if got := s.tryUnits(brief, unitsOf(picked), limits); got != nil {
+		if got := state.tryUnits(brief, unitsOf(picked), limits); got != nil {
 			best, found = picked, got
 			hi = sum(picked) - 1
 			hi = min(hi, mid-1)
@@ -60,7 +60,7 @@ func (s *search) nearest(ctx context.Context, limits instance.Limits) *left {
 	if found == nil || ctx.Err() != nil {
 		return found
 	}
-	return s.swap(brief, all, best, found, limits)
+	return state.swap(brief, all, best, found, limits)
 }
 
 // pick takes units from the front until they free enough, the last of them
@@ -74,9 +74,9 @@ func pick(all []option, enough int64) []option {
 			continue
 		}
 		last := all[i]
-		for _, o := range all[i+1:] {
-			if freed+o.frees >= enough && o.bytes < last.bytes {
-				last = o
+		for _, choice := range all[i+1:] {
+			if freed+choice.frees >= enough && choice.bytes < last.bytes {
+				last = choice
 			}
 		}
 		return append(out, last)
@@ -85,11 +85,11 @@ func pick(all []option, enough int64) []option {
 }
 
 func sum(picked []option) int64 {
-	var n int64
+	var total int64
 	for i := range picked {
-		n += picked[i].frees
+		total += picked[i].frees
 	}
-	return n
+	return total
 }
 
 func unitsOf(picked []option) []int {
@@ -102,7 +102,7 @@ func unitsOf(picked []option) []int {
 }
 
 // swap takes units back, or smaller ones in their place, the largest first.
-func (s *search) swap(ctx context.Context, all, best []option, found *left, limits instance.Limits) *left {
+func (state *search) swap(ctx context.Context, all, best []option, found *left, limits instance.Limits) *left {
 	tried := 0
 	for gained := true; gained; {
 		gained = false
@@ -110,10 +110,10 @@ func (s *search) swap(ctx context.Context, all, best []option, found *left, limi
 		slices.SortStableFunc(order, func(a, b option) int { return cmp.Compare(b.bytes, a.bytes) })
 		for _, out := range order {
 			seen := map[int64]bool{}
-			rest := slices.DeleteFunc(slices.Clone(best), func(o option) bool { return o.units[0] == out.units[0] })
+			rest := slices.DeleteFunc(slices.Clone(best), func(choice option) bool { return choice.units[0] == out.units[0] })
 			for _, in := range append([]option{{}}, all...) { // the first: nothing in its place
-				inside := len(in.units) > 0 && slices.ContainsFunc(best, func(o option) bool { return o.units[0] == in.units[0] })
-				if inside || in.bytes >= out.bytes || seen[in.bytes] || s.least-sum(rest)-in.frees > s.budgets {
+				inside := len(in.units) > 0 && slices.ContainsFunc(best, func(choice option) bool { return choice.units[0] == in.units[0] })
+				if inside || in.bytes >= out.bytes || seen[in.bytes] || state.least-sum(rest)-in.frees > state.budgets {
 					continue
 				}
 				seen[in.bytes] = true
@@ -125,7 +125,7 @@ func (s *search) swap(ctx context.Context, all, best []option, found *left, limi
 				if len(in.units) > 0 {
 					next = append(slices.Clone(rest), in)
 				}
-				if got := s.tryUnits(ctx, unitsOf(next), limits); got != nil {
+				if got := state.tryUnits(ctx, unitsOf(next), limits); got != nil {
 					best, found, gained = next, got, true
 					break
 				}

@@ -32,7 +32,7 @@ type Error struct {
 }
 
 // Error implements error.
-func (e *Error) Error() string { return "--offload: " + e.Msg }
+func (err *Error) Error() string { return "--offload: " + err.Msg }
 
 // Solve implements [instance.Method], for an instance of which not all fits. An
 // error of [instance.ErrNone] comes with an answer whose note says what the
@@ -66,8 +66,8 @@ func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *
 	if err != nil || answer.Value > 1 {
 		return nil
 	}
-	for u, d := range answer.Map {
-		if d == 0 && !slices.Contains(in.Offloaded, u) {
+	for unit, device := range answer.Map {
+		if device == 0 && !slices.Contains(in.Offloaded, unit) {
 			return answer
 		}
 	}
@@ -76,17 +76,17 @@ func place(ctx context.Context, in *instance.Instance, limits instance.Limits) *
 
 // answer puts the units on their tiers. Bytes come first: where they are not
 // proved least, the bound of the share is that of whatever else may leave.
-func (s *search) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
-	in, out := s.in, found.rest
+func (state *search) answer(found *left, bound int64, stopped bool) (*instance.Answer, error) {
+	in, out := state.in, found.rest
 	hostMemory := in.Topology.HostMemoryBytes
 	var held int64
-	for _, u := range found.units {
-		params := in.Costs.Units[u].Params
+	for _, unit := range found.units {
+		params := in.Costs.Units[unit].Params
 		held += params
-		out.Map[u] = devicemap.CPU
+		out.Map[unit] = devicemap.CPU
 		if in.Offload == instance.Disk && (hostMemory == 0 || held > hostMemory) {
 			held -= params
-			out.Map[u] = devicemap.Disk
+			out.Map[unit] = devicemap.Disk
 		}
 	}
 	if in.Offload == instance.CPU && hostMemory > 0 && held > hostMemory {
@@ -97,7 +97,7 @@ func (s *search) answer(found *left, bound int64, stopped bool) (*instance.Answe
 	out.Uneven = ""
 	out.Left = &instance.Left{
 		Bytes:   certificate.Claim{Value: found.bytes, LowerBound: float64(bound), Rounding: certificate.Exact, Stopped: out.Stopped},
-		Average: s.average(),
+		Average: state.average(),
 	}
 	return out, nil
 }

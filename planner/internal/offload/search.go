@@ -39,57 +39,57 @@ type left struct {
 
 // run is the first set, by bytes, whose rest fits; and the bytes that no set
 // is below: the first that frees what the devices lack in sum.
-func (s *search) run(ctx context.Context, limits instance.Limits) (*left, int64) {
-	order := newSetOrder(s.classes)
+func (state *search) run(ctx context.Context, limits instance.Limits) (*left, int64) {
+	order := newSetOrder(state.classes)
 	bound, placed := int64(-1), 0
-	for n := 0; ; n++ {
+	for count := 0; ; count++ {
 		set, ok := order.next()
 		if !ok {
 			return nil, max(0, bound)
 		}
-		if s.least-set.frees <= s.budgets {
+		if state.least-set.frees <= state.budgets {
 			if bound < 0 {
 				bound = set.bytes
 			}
 			placed++
-			if got := s.try(ctx, set.counts, limits); got != nil {
+			if got := state.try(ctx, set.counts, limits); got != nil {
 				got.bytes = float64(set.bytes)
 				return got, bound
 			}
 		}
-		if n > maxSets || placed > maxPlacings || ctx.Err() != nil {
+		if count > maxSets || placed > maxPlacings || ctx.Err() != nil {
 			if bound < 0 {
-				bound = max(set.bytes, s.floor())
+				bound = max(set.bytes, state.floor())
 			}
-			return s.nearest(ctx, limits), bound
+			return state.nearest(ctx, limits), bound
 		}
 	}
 }
 
 // floor is a number of bytes that every set which frees enough has: what is
 // lacking, at the least bytes for what they free.
-func (s *search) floor() int64 {
+func (state *search) floor() int64 {
 	ratio := math.Inf(1)
-	for c := range s.classes {
-		ratio = min(ratio, float64(s.classes[c].bytes)/float64(s.classes[c].frees))
+	for c := range state.classes {
+		ratio = min(ratio, float64(state.classes[c].bytes)/float64(state.classes[c].frees))
 	}
-	return int64(float64(s.least-s.budgets) * ratio * (1 - instance.Tolerance))
+	return int64(float64(state.least-state.budgets) * ratio * (1 - instance.Tolerance))
 }
 
 // try places what stays where these many of each class left.
-func (s *search) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
-	front := s.units(counts, false)
-	got := s.tryUnits(ctx, front, limits)
+func (state *search) try(ctx context.Context, counts []uint16, limits instance.Limits) *left {
+	front := state.units(counts, false)
+	got := state.tryUnits(ctx, front, limits)
 	if got == nil {
-		if back := s.units(counts, true); !slices.Equal(front, back) {
-			got = s.tryUnits(ctx, back, limits)
+		if back := state.units(counts, true); !slices.Equal(front, back) {
+			got = state.tryUnits(ctx, back, limits)
 		}
 	}
 	return got
 }
 
-func (s *search) tryUnits(ctx context.Context, units []int, limits instance.Limits) *left {
-	rest := s.in.Without(units)
+func (state *search) tryUnits(ctx context.Context, units []int, limits instance.Limits) *left {
+	rest := state.in.Without(units)
 	if place(ctx, rest, instance.Limits{Probes: limits.Probes, ValueOnly: true}) == nil {
 		return nil
 	}
@@ -101,11 +101,11 @@ func (s *search) tryUnits(ctx context.Context, units []int, limits instance.Limi
 }
 
 // units are the first, or the last, of each class.
-func (s *search) units(counts []uint16, last bool) []int {
+func (state *search) units(counts []uint16, last bool) []int {
 	var out []int
-	for c, n := range counts {
-		sets := s.classes[c].sets[:n]
-		if all := s.classes[c].sets; last {
+	for count, n := range counts {
+		sets := state.classes[count].sets[:n]
+		if all := state.classes[count].sets; last {
 			sets = all[len(all)-int(n):]
 		}
 		for _, set := range sets {
@@ -117,15 +117,15 @@ func (s *search) units(counts []uint16, last bool) []int {
 }
 
 // lacking says what the devices lack where as much left as can.
-func (s *search) lacking(ctx context.Context) string {
-	if len(s.classes) == 0 {
+func (state *search) lacking(ctx context.Context) string {
+	if len(state.classes) == 0 {
 		return "nothing may leave"
 	}
-	all := make([]uint16, len(s.classes))
+	all := make([]uint16, len(state.classes))
 	for c := range all {
-		all[c] = uint16(len(s.classes[c].sets))
+		all[c] = uint16(len(state.classes[c].sets))
 	}
-	rest := s.in.Without(s.units(all, false))
+	rest := state.in.Without(state.units(all, false))
 	placed, err := chainmemory.Method{}.Solve(ctx, rest, instance.Limits{ValueOnly: true}, nil)
 	if err != nil {
 		return ""
@@ -142,9 +142,9 @@ func (s *search) lacking(ctx context.Context) string {
 // fullest is the first device with the largest share, by the walk.
 func fullest(in *instance.Instance, placed devicemap.Map) (int, *devicemap.Prediction) {
 	devices, at := devicemap.Predict(in.Costs, in.Topology, placed), 0
-	for d := range devices {
-		if devices[d].Share() > devices[at].Share() {
-			at = d
+	for device := range devices {
+		if devices[device].Share() > devices[at].Share() {
+			at = device
 		}
 	}
 	return at, &devices[at]

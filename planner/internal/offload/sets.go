@@ -25,39 +25,39 @@ type setOrder struct {
 }
 
 func newSetOrder(classes []class) *setOrder {
-	o := &setOrder{classes: classes}
+	order := &setOrder{classes: classes}
 	if len(classes) > 0 {
-		o.push(set{counts: make([]uint16, len(classes))}, -1, 0)
+		order.push(set{counts: make([]uint16, len(classes))}, -1, 0)
 	}
-	return o
+	return order
 }
 
 // push adds the set with one less of class drop (none: -1) and one more of
 // class add.
-func (o *setOrder) push(s set, drop, add int) {
-	if int(s.counts[add]) == len(o.classes[add].sets) {
+func (order *setOrder) push(s set, drop, add int) {
+	if int(s.counts[add]) == len(order.classes[add].sets) {
 		return
 	}
-	next := set{slices.Clone(s.counts), add, s.bytes + o.classes[add].bytes, s.frees + o.classes[add].frees}
+	next := set{slices.Clone(s.counts), add, s.bytes + order.classes[add].bytes, s.frees + order.classes[add].frees}
 	next.counts[add]++
 	if drop >= 0 {
 		next.counts[drop]--
-		next.bytes, next.frees = next.bytes-o.classes[drop].bytes, next.frees-o.classes[drop].frees
+		next.bytes, next.frees = next.bytes-order.classes[drop].bytes, next.frees-order.classes[drop].frees
 	}
-	heap.Push(&o.heap, next)
+	heap.Push(&order.heap, next)
 }
 
 // next is the set that comes after those before; false where there is none.
-func (o *setOrder) next() (set, bool) {
-	if len(o.heap) == 0 {
+func (order *setOrder) next() (set, bool) {
+	if len(order.heap) == 0 {
 		return set{}, false
 	}
-	s := heap.Pop(&o.heap).(set) //nolint:errcheck,forcetypeassert // our own
-	o.push(s, -1, s.last)
-	if after := s.last + 1; after < len(o.classes) {
-		o.push(s, -1, after)
+	s := heap.Pop(&order.heap).(set) //nolint:errcheck,forcetypeassert // our own
+	order.push(s, -1, s.last)
+	if after := s.last + 1; after < len(order.classes) {
+		order.push(s, -1, after)
 		if s.counts[s.last] == 1 {
-			o.push(s, s.last, after)
+			order.push(s, s.last, after)
 		}
 	}
 	return s, true
