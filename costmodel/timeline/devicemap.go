@@ -137,6 +137,29 @@ func (s Summary) Peak(resident Resident) int64 {
 	})
 }
 
+// Moment is what a device holds around a moment: before the change that leads
+// to it, at most, and from then on.
+type Moment struct {
+	What                string
+	Before, Peak, After int64
+}
+
+// Moments are those of a step on a device with these units alone, in their
+// order: "weights", "forward", "head", "end of forward", "backward", "last
+// backward" and "optimizer step" in training.
+func (s Summary) Moments(mode costmodel.Mode, lastGradients bool) []Moment {
+	var out []Moment
+	var now int64
+	deviceMap(mode, &s, &Resident{LastGradients: lastGradients}, func(e Event) {
+		before := now
+		now += e.Change.Total()
+		if e.What != "" {
+			out = append(out, Moment{e.What, before, now + e.Over.Total(), now})
+		}
+	})
+	return out
+}
+
 func index(yes bool) int {
 	if yes {
 		return 1

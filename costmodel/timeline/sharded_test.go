@@ -90,6 +90,24 @@ func replica(t *testing.T, table *costmodel.Table) timeline.Peak {
 	return timeline.Walk(events)
 }
 
+// TestReplicaUnknown: a strategy without an engine is refused.
+func TestReplicaUnknown(t *testing.T) {
+	for _, strategy := range []costmodel.Strategy{"", "zero4", costmodel.DeviceMap, costmodel.Pipeline, costmodel.Auto} {
+		table := twoBlocks()
+		table.Workload.Strategy = strategy
+		if _, err := timeline.Replica(table, &costmodel.Device{}); err == nil {
+			t.Errorf("%q has a timeline of a replica", strategy)
+		}
+	}
+	for _, strategy := range costmodel.Strategies() {
+		table := twoBlocks()
+		table.Workload.Strategy = strategy
+		if _, err := timeline.Replica(table, &costmodel.Device{}); strategy.Traits().Replicated != (err == nil) {
+			t.Errorf("%s: %v", strategy, err)
+		}
+	}
+}
+
 // TestShardedRecompute: a block's input is kept by the unit before it, and
 // forward runs again with the parameters gathered.
 func TestShardedRecompute(t *testing.T) {

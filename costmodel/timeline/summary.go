@@ -98,28 +98,28 @@ func (s *Summary) static(emit func(Event)) {
 
 func (s *Summary) forward(emit func(Event)) {
 	forward, _ := s.folds()
-	emit(forward.event())
+	emit(forward.event("forward"))
 }
 
 func (s *Summary) bodyEnd(emit func(Event)) {
 	emit(Event{Change: activations(s.CacheGrowth - s.UntilBodyEnd)})
 }
 
-func (s *Summary) head(emit func(Event)) { emit(Fold{0, s.HeadPeak}.event()) }
+func (s *Summary) head(emit func(Event)) { emit(Fold{0, s.HeadPeak}.event("head")) }
 
 func (s *Summary) infer(emit func(Event)) {
-	emit(Fold{0, s.Forward}.event())
-	emit(Fold{0, s.HeadPeak}.event())
+	emit(Fold{0, s.Forward}.event("forward"))
+	emit(Fold{0, s.HeadPeak}.event("head"))
 }
 
 func (s *Summary) backward(emit func(Event)) {
 	_, backward := s.folds()
-	emit(backward.event())
+	emit(backward.event("backward"))
 }
 
-func (s *Summary) last(emit func(Event)) { emit(Fold{0, s.LastBackward}.event()) }
+func (s *Summary) last(emit func(Event)) { emit(Fold{0, s.LastBackward}.event("last backward")) }
 
 // event stands for the whole sequence that was folded.
-func (f Fold) event() Event {
-	return Event{Change: activations(f.Net), Over: activations(f.Peak - f.Net), What: "a stretch"}
+func (f Fold) event(what string) Event {
+	return Event{Change: activations(f.Net), Over: activations(f.Peak - f.Net), What: what}
 }

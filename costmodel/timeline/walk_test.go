@@ -2,6 +2,7 @@ package timeline_test
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -69,7 +70,11 @@ func TestWalkJudgesRun(t *testing.T) {
 				if got := chain.Summary(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				walk := timeline.Walk(timeline.DeviceMap(mode, held, k))
+				events := timeline.DeviceMap(mode, held, k)
+				walk := timeline.Walk(events)
+				if got := timeline.FoldOf(events).Peak; got != walk.Memory.Total() {
+					t.Fatalf("%s [%d, %d): the walk holds %d, the fold of its events %d", mode, a, b, walk.Memory.Total(), got)
+				}
 				if walk.Memory.Total() != fold.Peak(k) {
 					t.Fatalf("%s [%d, %d): the walk holds %d at %s, the run %d\n%+v", mode, a, b, walk.Memory.Total(), walk.At, fold.Peak(k), units[a:b])
 				}
@@ -185,5 +190,25 @@ func TestStreamedLate(t *testing.T) {
 	}
 	if timeline.Of(&s).Peak(kept) != peak(&s) {
 		t.Errorf("the closed form says %d B, the walk %d", timeline.Of(&s).Peak(kept), peak(&s))
+	}
+}
+
+// TestLeast: every figure counts, those too that a later version adds.
+func TestLeast(t *testing.T) {
+	var one, two timeline.Summary
+	for i := range reflect.TypeFor[timeline.Summary]().NumField() {
+		a, b := reflect.ValueOf(&one).Elem().Field(i), reflect.ValueOf(&two).Elem().Field(i)
+		if a.Kind() == reflect.Bool {
+			b.SetBool(true)
+			continue
+		}
+		a.SetInt(1)
+		b.SetInt(2)
+	}
+	if got := one.Least(two); got != one {
+		t.Errorf("%+v of %+v and %+v", got, one, two)
+	}
+	if got := two.Least(one); got != one {
+		t.Errorf("%+v of %+v and %+v", got, two, one)
 	}
 }

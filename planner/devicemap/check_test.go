@@ -170,3 +170,20 @@ func readMaps(t *testing.T, file string) (config []byte, maps map[string][]byte)
 	}
 	return c.Config, maps
 }
+
+// TestUnknownEngine: a strategy that runs no device map is a fault, and nothing
+// is predicted of it.
+func TestUnknownEngine(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 1000, 2)
+	for strategy, want := range map[costmodel.Strategy]int{"": 0, costmodel.DeviceMap: 0, "zero4": 1, costmodel.FSDP: 1} {
+		table.Workload.Strategy = strategy
+		r := devicemap.CheckMap(g, table, topo, make(devicemap.Map, len(g.Units)))
+		if len(r.Faults) != want || want > 0 && r.Faults[0].Kind != devicemap.UnknownEngine {
+			t.Errorf("%q: %v", strategy, r.Faults)
+		}
+		if used := r.Devices[0].Predicted.PeakAllocatedBytes; (used > 0) != (want == 0) {
+			t.Errorf("%q: %d bytes", strategy, used)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package timeline_test
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/timeline"
+)
+
+// block and head are two units of round sizes.
+func block() *costmodel.Unit {
+	return &costmodel.Unit{Name: "h", Params: 10, OptimizerState: 20, Layers: []costmodel.LayerMemory{
+		{Layer: "h", Saved: 100, Forward: 130, Backward: 40, BackwardGrads: 10, Grads: 10},
+	}}
+}
+
+func head() *costmodel.Unit {
+	return &costmodel.Unit{Name: "head", Params: 5, Layers: []costmodel.LayerMemory{
+		{Layer: "head", Saved: 50, Forward: 200, Backward: 170, BackwardGrads: 5, Grads: 5, Loss: true},
+	}}
+}
+
+// The events of a step on one device, and the moment when it holds most.
+func ExampleWalk() {
+	events := timeline.DeviceMap(costmodel.Train, []*costmodel.Unit{block(), head()}, timeline.Resident{})
+	peak := timeline.Walk(events)
+	fmt.Println(peak.Memory.Total(), "at", peak.At)
+	fmt.Println("activations", peak.Memory.Activations, "gradients", peak.Memory.Grads)
+	// Output:
+	// 355 at loss backward
+	// activations 315 gradients 5
+}
+
+// A program of one's own is a producer too.
+func ExampleFoldOf() {
+	upload := func(emit func(timeline.Event)) {
+		emit(timeline.Event{Change: costmodel.Memory{Params: 40}, Over: costmodel.Memory{Workspace: 8}, What: "upload"})
+	}
+	run := func(emit func(timeline.Event)) {
+		emit(timeline.Event{Over: costmodel.Memory{Activations: 30}, What: "forward"})
+	}
+	fold := timeline.FoldOf(upload).Join(timeline.FoldOf(run))
+	fmt.Printf("%d stay, %d at the peak\n", fold.Net, fold.Peak)
+	// Output: 40 stay, 70 at the peak
+}
+
+// A chain answers for any stretch of units without looking at them again.
+func ExampleChain() {
+	units := []costmodel.Unit{*block(), *block(), *head()}
+	chain := timeline.NewChain(units)
+	for end := 1; end <= len(units); end++ {
+		fmt.Println(end, "units:", chain.Summary(0, end).Peak(timeline.Resident{}))
+	}
+	// Output:
+	// 1 units: 170
+	// 2 units: 300
+	// 3 units: 485
+}
