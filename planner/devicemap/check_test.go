@@ -175,7 +175,7 @@ func readMaps(t *testing.T, file string) (config []byte, maps map[string][]byte)
 // is predicted of it.
 func TestUnknownEngine(t *testing.T) {
 	g := small(t)
-	table, topo := load(t, g, 1000, 2)
+	table, topo := load(t, g, 2000, 2)
 	for strategy, want := range map[costmodel.Strategy]int{"": 0, costmodel.DeviceMap: 0, "zero4": 1, costmodel.FSDP: 1} {
 		table.Workload.Strategy = strategy
 		r := devicemap.CheckMap(g, table, topo, make(devicemap.Map, len(g.Units)))
