@@ -36,5 +36,5 @@ type Table struct {
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Warnings say what the figures leave out.
-	Warnings []string
+	Warnings []Message
 }

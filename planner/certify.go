@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -18,7 +19,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	out := &Solution{
 		Map: answer.Map, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
-		Warnings: slices.Concat(in.Costs.Warnings, answer.Notes),
+		Warnings: slices.Concat(in.Costs.Warnings, costmodel.Plain(answer.Notes...)),
 	}
 	if in.Objective == Time {
 		out.Objective = Time
@@ -46,7 +47,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	}
 	out.EvenProved = out.EvenProved && out.Status == Optimal
 	if answer.Uneven != "" && out.Status == Optimal && !out.EvenProved {
-		out.Warnings = append(out.Warnings, answer.Uneven)
+		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", answer.Uneven))
 	}
 	return out, nil
 }

@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
@@ -36,7 +37,7 @@ type Solution struct {
 	// for the lower bound, where more than one was worked out.
 	Method   string
 	Bounds   []BoundValue
-	Warnings []string
+	Warnings []costmodel.Message
 }
 
 // BoundValue is one argument for a lower bound of the largest share, and what

@@ -6,6 +6,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -76,7 +77,7 @@ func (p *asked) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solut
 	method, start := methodFor(in), &instance.Answer{Claim: certificate.Claim{Value: math.NaN()}}
 	switch {
 	case first != nil && chaintime.Fewer(in) < len(in.Topology.Devices):
-		first.Warnings = append(first.Warnings, "any assignment was not searched: the units and devices are too many for its tables")
+		first.Warnings = append(first.Warnings, costmodel.Messagef("any assignment was not searched: the units and devices are too many for its tables"))
 		first.Method = method.Why(in)
 		return first, nil // its bound is that of each unit on its fastest device, which holds for any
 	case first != nil:

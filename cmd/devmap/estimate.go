@@ -151,9 +151,10 @@ func common(rows []strategy.Row) []string {
 		switch {
 		case rows[i].Refused != nil:
 		case first:
-			out, first = slices.Clone(rows[i].Warnings), false
+			out, first = ask.Texts(rows[i].Warnings), false
 		default:
-			out = slices.DeleteFunc(out, func(w string) bool { return !slices.Contains(rows[i].Warnings, w) })
+			row := ask.Texts(rows[i].Warnings)
+			out = slices.DeleteFunc(out, func(text string) bool { return !slices.Contains(row, text) })
 		}
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
@@ -52,7 +53,7 @@ func frontOf(p planner.Problem, f *planner.Front) *devicemap.FrontFile {
 			point.DeviceMap, point.Stages = s.Map.Flatten(p.Graph), devicemap.TimedStages(p.Graph, p.Costs, p.Topology, s.Map)
 		}
 		out.Points = append(out.Points, point)
-		for _, w := range s.Warnings {
+		for _, w := range ask.Texts(s.Warnings) {
 			if !slices.Contains(out.Warnings, w) {
 				out.Warnings = append(out.Warnings, w)
 			}

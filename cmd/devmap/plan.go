@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
@@ -90,7 +91,7 @@ func (c *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	sol.Warnings = slices.Concat(notes, sol.Warnings)
+	sol.Warnings = slices.Concat(costmodel.Plain(notes...), sol.Warnings)
 	return c.show(cmd, p, asked, sol)
 }
 
@@ -177,6 +178,6 @@ func offloadOf(s *planner.Solution) *devicemap.Offload {
 	return &devicemap.Offload{Bytes: s.Offloaded.Bytes, FromDiskBytes: s.Offloaded.FromDisk, LowerBoundBytes: s.Offloaded.LowerBound}
 }
 
-func allWarnings(g *modelgraph.Graph, more []string) []string {
-	return slices.Concat([]string{}, g.Warnings, more)
+func allWarnings(g *modelgraph.Graph, more []costmodel.Message) []string {
+	return slices.Concat([]string{}, g.Warnings, ask.Texts(more))
 }

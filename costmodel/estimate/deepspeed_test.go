@@ -107,7 +107,7 @@ func TestZeroGathered(t *testing.T) {
 		t.Errorf("%d bytes are gathered, want %d", table.Buckets, want)
 	}
 	for _, part := range []string{"buckets are not counted", "ZeRO-3 estimator says 18.78 GiB"} {
-		if !slices.ContainsFunc(table.Warnings, func(s string) bool { return strings.Contains(s, part) }) {
+		if !slices.ContainsFunc(table.Warnings, func(said costmodel.Message) bool { return strings.Contains(said.String(), part) }) {
 			t.Errorf("no warning says %q: %q", part, table.Warnings)
 		}
 	}

@@ -64,11 +64,11 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 func warnStored(table *costmodel.Table, stored, loaded *modelgraph.Graph) {
 	switch method := stored.Quantized; {
 	case table.Workload.Dequantized:
-		table.Warnings = append(table.Warnings, fmt.Sprintf("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
+		table.Warnings = append(table.Warnings, costmodel.Messagef("on these GPUs, below compute capability %v, Transformers turns %s weights into bf16 as it loads them: %v in place of the %v that are stored",
 			leastCapability[method], method, costmodel.Bytes(loaded.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 	case method == "mxfp4":
 		if plain, err := dequantised(stored); err == nil {
-			table.Warnings = append(table.Warnings, fmt.Sprintf("mxfp4 weights stay packed where Triton 3.4 or later and the kernels package are installed; without them Transformers turns them into bf16: %v in place of %v",
+			table.Warnings = append(table.Warnings, costmodel.Messagef("mxfp4 weights stay packed where Triton 3.4 or later and the kernels package are installed; without them Transformers turns them into bf16: %v in place of %v",
 				costmodel.Bytes(plain.ParamBytes()), costmodel.Bytes(stored.ParamBytes())))
 		}
 	}

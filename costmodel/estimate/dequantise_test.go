@@ -98,7 +98,7 @@ func TestDequantised(t *testing.T) {
 		}
 		w.Dequantized = true
 		tab = table(t, g, w)
-		if got := tab.Units[0].Params; got != c.plain || len(tab.Warnings) != 1 || !strings.Contains(tab.Warnings[0], "into bf16 as it loads them") {
+		if got := tab.Units[0].Params; got != c.plain || len(tab.Warnings) != 1 || !strings.Contains(tab.Warnings[0].String(), "into bf16 as it loads them") {
 			t.Errorf("%s dequantised: %d B, want %d; %q", c.method, got, c.plain, tab.Warnings)
 		}
 		w = costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Dequantized: true}

@@ -36,8 +36,8 @@ func TestReadFamilies(t *testing.T) {
 			if read || mode == costmodel.Load {
 				want = 0
 			}
-			warned := slices.ContainsFunc(table.Warnings, func(s string) bool {
-				return strings.Contains(s, "nobody has read") && strings.Contains(s, g.Family)
+			warned := slices.ContainsFunc(table.Warnings, func(said costmodel.Message) bool {
+				return strings.Contains(said.String(), "nobody has read") && strings.Contains(said.String(), g.Family)
 			})
 			if table.Band != want || warned != (want > 0) {
 				t.Errorf("%s (%s), %s: a band of %g, warnings %q", model, g.Family, mode, table.Band, table.Warnings)

@@ -39,7 +39,7 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 	table := &costmodel.Table{Workload: workload}
 	run := workload
 	if asFP32(&run) {
-		table.Warnings = append(table.Warnings, "what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with --precision bf16-mixed")
+		table.Warnings = append(table.Warnings, costmodel.Messagef("what is not quantised is fp32, as PEFT's prepare_model_for_kbit_training makes it, and attention runs in fp32 with it; under autocast (Trainer's bf16=True) plan with %v", costmodel.Set("precision", costmodel.BF16Mixed)))
 	}
 	warnStored(table, graph, loaded)
 	return table, fill(table, loaded, &run, runtime, runtime.Rules(&run))
@@ -54,7 +54,7 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	if err := checkKnown(table, model); err != nil {
 		return err
 	}
-	var said []string
+	var said []costmodel.Message
 	table.Units, said = units.Of(model)
 	table.Warnings = append(table.Warnings, said...)
 	table.Additive = run.Mode == costmodel.Load
@@ -120,7 +120,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if unknown > 1 {
 		more = fmt.Sprintf(" and %d more", unknown-1)
 	}
-	table.Warnings = append(table.Warnings, fmt.Sprintf("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds", first, more))
+	table.Warnings = append(table.Warnings, costmodel.Messagef("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds", first, more))
 	return nil
 }
 

@@ -245,7 +245,9 @@ func TestUnknownOperations(t *testing.T) {
 		if tab, err := estimate.Table(g, w); err != nil {
 			said = err.Error()
 		} else {
-			said = strings.Join(tab.Warnings, "\n")
+			for _, warning := range tab.Warnings {
+				said += warning.String()
+			}
 		}
 		if !strings.HasPrefix(said, c.want) || (said == "") != (c.want == "") {
 			t.Errorf("%d layers, %s: %q, want %q", len(c.layers), c.mode, said, c.want)

@@ -2,7 +2,6 @@ package estimate
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
@@ -12,10 +11,8 @@ import (
 // warnings adds those that no figure of a unit raises, in the order in which
 // they are told.
 func warnings(table *costmodel.Table, model *layers.Model) {
-	for _, situation := range []func(*costmodel.Table, *layers.Model) string{unread, unmeasuredFlash, beyondLength, onGPU0, afterUnload} {
-		if text := situation(table, model); text != "" && !slices.Contains(table.Warnings, text) {
-			table.Warnings = append(table.Warnings, text)
-		}
+	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, beyondLength, onGPU0, afterUnload} {
+		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }
 
@@ -36,41 +33,41 @@ var readFamilies = map[string]bool{
 // unread gives the figures of an unread family their band. A model file with
 // operations of its own names no family, and costs what they cost; weights
 // alone are exact.
-func unread(table *costmodel.Table, model *layers.Model) string {
+func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	family := model.Graph.Family
 	if family == "" || readFamilies[family] || model.Workload.Mode == costmodel.Load {
-		return ""
+		return nil
 	}
 	table.Band = band
-	return fmt.Sprintf("nobody has read the modelling code of %q: its operations are costed as those of families that were read, so every peak may be %.0f%% lower or higher",
-		family, 100*band)
+	return []costmodel.Message{costmodel.Messagef("nobody has read the modelling code of %q: its operations are costed as those of families that were read, so every peak may be %.0f%% lower or higher",
+		family, 100*band)}
 }
 
 // unmeasuredFlash gives the figures their band: the package's own allocations
 // were read, not measured.
-func unmeasuredFlash(table *costmodel.Table, model *layers.Model) string {
+func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if model.Workload.Attention != costmodel.FlashAttention || model.Workload.Mode == costmodel.Load {
-		return ""
+		return nil
 	}
 	table.Band = max(table.Band, band)
-	return fmt.Sprintf("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher; padding is not counted", 100*band)
+	return []costmodel.Message{costmodel.Messagef("the flash-attn package was read and not measured (PyTorch's copy of its kernels was): every peak may be %.0f%% lower or higher; padding is not counted", 100*band)}
 }
 
 // beyondLength says that sequences are longer than the model was made for:
 // rotary positions go on, and what they mean there is another question.
-func beyondLength(_ *costmodel.Table, model *layers.Model) string {
+func beyondLength(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	workload := &model.Workload
-	length, what := workload.Seq, "--seq"
+	length, what := workload.Seq, costmodel.Messagef("%v", costmodel.Setting{Field: "seq"})
 	if hasTarget(model.Graph) {
-		length, what = workload.TargetSeq, "--target-seq"
+		length, what = workload.TargetSeq, costmodel.Messagef("%v", costmodel.Setting{Field: "target_seq"})
 	}
 	if length += workload.NewTokens; workload.NewTokens > 0 {
-		what += " with --new-tokens"
+		what = costmodel.Messagef("%v with %v", what, costmodel.Setting{Field: "new_tokens"})
 	}
 	if limit := model.Graph.MaxSeq; limit > 0 && length > limit && workload.Mode != costmodel.Load {
-		return fmt.Sprintf("%s asks for %d tokens a sequence, and the model was made for up to %d", what, length, limit)
+		return []costmodel.Message{costmodel.Messagef("%v asks for %d tokens a sequence, and the model was made for up to %d", what, length, limit)}
 	}
-	return ""
+	return nil
 }
 
 // strayContext is what one more process's context holds on a GPU before it
@@ -89,14 +86,14 @@ func checkpointOnGPU0(ranks, checkpoint int64) int64 {
 }
 
 // onGPU0 applies where every rank loads the whole model.
-func onGPU0(_ *costmodel.Table, model *layers.Model) string {
+func onGPU0(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	ranks := model.Workload.World
 	if !model.Workload.Strategy.Traits().Replicated || ranks < 2 || model.Workload.Mode == costmodel.Load {
-		return ""
+		return nil
 	}
 	size := model.Graph.ParamBytes()
-	return fmt.Sprintf("a checkpoint saved from cuda:0 that all %d ranks load without map_location puts %v on GPU 0 (%d copies of %v, %d more contexts): pass map_location=\"cpu\"",
-		ranks, costmodel.Bytes(checkpointOnGPU0(ranks, size)), ranks, costmodel.Bytes(size), ranks-1)
+	return []costmodel.Message{costmodel.Messagef("a checkpoint saved from cuda:0 that all %d ranks load without map_location puts %v on GPU 0 (%d copies of %v, %d more contexts): pass map_location=\"cpu\"",
+		ranks, costmodel.Bytes(checkpointOnGPU0(ranks, size)), ranks, costmodel.Bytes(size), ranks-1)}
 }
 
 // leftAfterUnload is what stays allocated on the first rank after `del model`
@@ -126,15 +123,15 @@ func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 }
 
 // afterUnload applies to FSDP, whose modules point to each other.
-func afterUnload(_ *costmodel.Table, model *layers.Model) string {
+func afterUnload(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	if !model.Workload.Strategy.Traits().ByBlock || model.Workload.Mode == costmodel.Load {
-		return ""
+		return nil
 	}
 	shards, grads := leftAfterUnload(model)
 	what := fmt.Sprintf("shards %v", costmodel.Bytes(shards))
 	if grads > 0 {
 		what += fmt.Sprintf(", gradients that are not None %v", costmodel.Bytes(grads))
 	}
-	return fmt.Sprintf("after `del model` %v stay on every GPU (%s) while one wrapped block is still referenced, as the variable of the fully_shard loop is: del it too, then gc.collect()",
-		costmodel.Bytes(shards+grads), what)
+	return []costmodel.Message{costmodel.Messagef("after `del model` %v stay on every GPU (%s) while one wrapped block is still referenced, as the variable of the fully_shard loop is: del it too, then gc.collect()",
+		costmodel.Bytes(shards+grads), what)}
 }

@@ -44,7 +44,7 @@ func TestUnload(t *testing.T) {
 	if got := (shards + grads + workspaces) >> 20; got != 4160 || strings.Count(rows.Unload, "alloc MiB 4160") != 2 || !strings.HasSuffix(rows.Unload, "alloc 4160") {
 		t.Errorf("%d MiB stay, measured: %s", got, rows.Unload)
 	}
-	if said := afterUnload(nil, model); !strings.Contains(said, "4.00 GiB stay") {
+	if said := afterUnload(nil, model); len(said) != 1 || !strings.Contains(said[0].String(), "4.00 GiB stay") {
 		t.Errorf("%q", said)
 	}
 }

@@ -120,6 +120,6 @@ func (p *Problem) row(ctx context.Context, w costmodel.Workload) Row {
 	r.Resolved, r.Solution = q.Costs.Workload, s
 	r.Communication = devicemap.Communication(q.Costs, p.Topology, s.Map)
 	r.StepSeconds = devicemap.StepSeconds(q.Costs, p.Topology, s.Map)
-	r.Warnings = slices.Concat(p.Graph.Warnings, s.Warnings)
+	r.Warnings = slices.Concat(costmodel.Plain(p.Graph.Warnings...), s.Warnings)
 	return r
 }

@@ -25,7 +25,7 @@ type Row struct {
 	Communication int64
 	// StepSeconds is nil where it is not known.
 	StepSeconds *float64
-	Warnings    []string
+	Warnings    []costmodel.Message
 
 	gpus int64
 }

@@ -28,6 +28,15 @@ func wordsOf(s costmodel.Setting) []string {
 // Say is a setting as it is typed.
 func Say(s costmodel.Setting) string { return strings.Join(wordsOf(s), " ") }
 
+// Texts are messages, each with the flags that set what it names.
+func Texts(messages []costmodel.Message) []string {
+	var texts []string
+	for _, message := range messages {
+		texts = append(texts, message.Words(Say))
+	}
+	return texts
+}
+
 // Flags are those of `devmap plan` that ask for a workload: with the model and
 // the GPUs they reproduce a row's plan. Values that are the flags' defaults
 // are left out, but for the strategy and its runtime.

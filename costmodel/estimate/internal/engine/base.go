@@ -1,9 +1,6 @@
 package engine
 
 import (
-	"fmt"
-	"slices"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 )
@@ -58,11 +55,9 @@ func checkDegree(workload *costmodel.Workload) error {
 	return nil
 }
 
-// warn adds a warning to a table once.
+// warn adds a warning to a table.
 func warn(table *costmodel.Table, format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(table.Warnings, text) {
-		table.Warnings = append(table.Warnings, text)
-	}
+	table.Warnings = append(table.Warnings, costmodel.Messagef(format, args...))
 }
 
 // share is one of so many equal parts, rounded up.

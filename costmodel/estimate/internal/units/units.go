@@ -11,7 +11,7 @@ import (
 
 // Of are the units of a model, in the graph's order, and what is to be said of
 // them.
-func Of(model *layers.Model) (units []costmodel.Unit, warnings []string) {
+func Of(model *layers.Model) (units []costmodel.Unit, warnings []costmodel.Message) {
 	states := matrixStates{model: model, lossBlocks: freedByLoss(model)}
 	for index := range model.Graph.Units {
 		unit := adder{Model: model, index: index}
@@ -20,7 +20,7 @@ func Of(model *layers.Model) (units []costmodel.Unit, warnings []string) {
 	}
 	handOver(model, units)
 	if keptInputs(model, units) {
-		warnings = append(warnings, "linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); --quantize nf4 does not")
+		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", costmodel.NF4)))
 	}
 	return units, warnings
 }
