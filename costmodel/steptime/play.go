@@ -32,7 +32,7 @@ func (stage *Stage) takes(backward bool) (issue, length float64) {
 //
 // Under GPipe and 1F1B, with a stage a rank, an action starts when its rank is
 // free and its input is there. The ranks of an interleaved schedule go by one
-// table of time steps ([costmodel.Schedule.Column]), and exchange what they made
+// table of time steps ([order.Column]), and exchange what they made
 // after each. Any number of micro-batches takes the memory of a few, and the
 // time of its digits.
 func Play(schedule costmodel.Schedule, train bool, stages []Stage) []Clock {

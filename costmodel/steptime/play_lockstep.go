@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
 )
 
 // playLockStep plays an interleaved schedule. Its ranks go through one table of
@@ -27,7 +28,7 @@ func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stage
 	}
 	longest, first, last := int64(0), int64(0), int64(math.MaxInt64)
 	for rank := range schedule.Stages {
-		column := schedule.Column(rank)
+		column := order.ColumnOf(schedule, rank)
 		lock.columns = append(lock.columns, column)
 		longest, first, last = max(longest, column.Length()), max(first, column.Middle), min(last, column.End)
 	}
@@ -42,10 +43,10 @@ func playLockStep(clocks []Clock, schedule costmodel.Schedule, train bool, stage
 type lockStep struct {
 	train   bool
 	stages  []Stage
-	held    [][]int            // by rank, the stages of its chunks
-	columns []costmodel.Column // by rank
-	now     []*action          // likewise, of the step that is played; nil: it waits
-	made    []Clock            // likewise, before what was made is exchanged
+	held    [][]int        // by rank, the stages of its chunks
+	columns []order.Column // by rank
+	now     []*action      // likewise, of the step that is played; nil: it waits
+	made    []Clock        // likewise, before what was made is exchanged
 }
 
 // action is a forward or a backward of a micro-batch on a stage.
@@ -57,7 +58,7 @@ type action struct {
 
 // actionOf is a rank's action on the stage that it holds; false where it holds
 // fewer chunks than others, and for backwards in inference.
-func (lock *lockStep) actionOf(rank int, a costmodel.Action) (action, bool) {
+func (lock *lockStep) actionOf(rank int, a order.Action) (action, bool) {
 	if held := lock.held[rank]; a.Chunk < int64(len(held)) && (lock.train || !a.Backward) {
 		return action{held[a.Chunk], a.Backward, a.MicroBatch}, true
 	}
@@ -121,7 +122,7 @@ func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
 func (lock *lockStep) inputsAwaited(clocks []Clock, schedule costmodel.Schedule) {
 	orders := make([][]action, len(clocks))
 	for rank := range orders {
-		for _, a := range schedule.Order(int64(rank)) {
+		for _, a := range order.Of(schedule, int64(rank)) {
 			if own, ok := lock.actionOf(rank, a); ok {
 				orders[rank] = append(orders[rank], own)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
 )
 
 // The obvious forms: every action of every micro-batch in its turn. They judge
@@ -35,7 +36,7 @@ type played struct {
 }
 
 // own is the action of a rank; nil where it leaves it out.
-func (p *pipe) own(rank int, a costmodel.Action) *played {
+func (p *pipe) own(rank int, a order.Action) *played {
 	chunk := int64(0)
 	for i := range p.stages {
 		if p.stages[i].Rank != rank {
@@ -56,7 +57,7 @@ func (p *pipe) inOrder() []float64 {
 	end, host := make([]float64, p.Stages), make([]float64, p.Stages)
 	orders := make([][]*played, p.Stages)
 	for rank := range orders {
-		for _, a := range p.Order(int64(rank)) {
+		for _, a := range order.Of(p.Schedule, int64(rank)) {
 			if own := p.own(rank, a); own != nil {
 				orders[rank] = append(orders[rank], own)
 			}
@@ -107,7 +108,7 @@ func (p *pipe) ready(done map[played]float64, a played) (float64, bool) {
 func (p *pipe) lockStepInFull() []float64 {
 	steps, longest := make([][]*played, p.Stages), 0
 	for rank := range steps {
-		column := p.Column(int64(rank))
+		column := order.ColumnOf(p.Schedule, int64(rank))
 		steps[rank] = make([]*played, column.Length())
 		for step := range steps[rank] {
 			if a, ok := column.At(int64(step)); ok {

@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // playWaves plays GPipe or 1F1B by waves. In wave t every stage s runs the
 // forward of micro-batch t and then, under 1F1B with p stages, the backward of
-// t − (p−1−s): the order of its actions ([costmodel.Schedule.Order]), with what
+// t − (p−1−s): the order of its actions ([order.Of]), with what
 // these wait for in this wave or in the one before. All that one wave leaves to
 // the next are the clocks of the ranks, and the waves in which all stages run
 // both are alike ([repeat]).

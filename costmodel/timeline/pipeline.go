@@ -1,6 +1,9 @@
 package timeline
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
+)
 
 // Rank is what one rank of a pipeline runs: its chunks, in the order of the
 // chain.
@@ -11,7 +14,7 @@ type Rank struct {
 }
 
 // Pipeline is the engine of one rank of a pipeline: a step, action by action
-// (of a row of like ones the first and the last, see [costmodel.Phase.Ends]).
+// (of a row of like ones the first and the last, see [order.Phase.Ends]).
 // It follows torch 2.11's distributed/pipelining (stage.py, schedules.py):
 //   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate
 //     receive buffers for all micro-batches once; they stay.
@@ -30,7 +33,7 @@ func Pipeline(t *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
 
 func rankOf(t *costmodel.Table, place Rank, dev *costmodel.Device) *rank {
 	r := &rank{
-		mode: t.Workload.Mode, schedule: place.Schedule, phases: place.Schedule.Phases(place.Index),
+		mode: t.Workload.Mode, schedule: place.Schedule, phases: order.Phases(place.Schedule, place.Index),
 		workspace: t.Workspaces * dev.WorkspaceBytes, chunks: make([]chunk, len(place.Chunks)),
 	}
 	ends := false // a chunk of the rank ends the model
@@ -96,7 +99,7 @@ func chunkOf(t *costmodel.Table, at costmodel.Interval) chunk {
 type rank struct {
 	mode      costmodel.Mode
 	schedule  costmodel.Schedule
-	phases    []costmodel.Phase
+	phases    []order.Phase
 	chunks    []chunk
 	workspace int64
 }
@@ -164,7 +167,7 @@ type rankStep struct {
 
 // run tells a phase by its ends: what is passed over changes what there is by
 // what the second time does, as often.
-func (s *rankStep) run(p *costmodel.Phase) {
+func (s *rankStep) run(p *order.Phase) {
 	var each costmodel.Memory
 	emit, counting := s.emit, false
 	s.emit = func(e Event) {
@@ -180,7 +183,7 @@ func (s *rankStep) run(p *costmodel.Phase) {
 	s.emit = emit
 }
 
-func (s *rankStep) act(a costmodel.Action) {
+func (s *rankStep) act(a order.Action) {
 	c := &s.chunks[a.Chunk]
 	switch {
 	case c.first == nil:

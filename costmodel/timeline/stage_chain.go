@@ -1,6 +1,9 @@
 package timeline
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
+)
 
 // StageChain answers for any rank of a pipeline without its units, which a
 // [Pipeline] tells one by one: by a [Chain] for the units inside a stage, the
@@ -189,7 +192,7 @@ func (c *StageChain) formOf(key ranked) *closed {
 // rankClosed is the closed form of any rank at this place of a schedule.
 func rankClosed(mode costmodel.Mode, at ranked) *closed {
 	chunks := int(max(1, at.schedule.Chunks))
-	r := rank{mode: mode, schedule: at.schedule, phases: at.schedule.Phases(at.rank), chunks: make([]chunk, chunks)}
+	r := rank{mode: mode, schedule: at.schedule, phases: order.Phases(at.schedule, at.rank), chunks: make([]chunk, chunks)}
 	form := newClosed(1+chunks*chunkFigures, func(value []int64) Producer {
 		for i := range r.chunks {
 			of := value[1+i*chunkFigures:]

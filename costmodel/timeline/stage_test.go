@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
 )
 
 // randomStages is a table of random units for pipelines.
@@ -121,7 +122,7 @@ func TestStagePeakOfPhases(t *testing.T) {
 			place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: end})
 		}
 		every := rankOf(table, place, dev)
-		every.phases = []costmodel.Phase{{Actions: place.Schedule.Order(place.Index), Times: 1}}
+		every.phases = []order.Phase{{Actions: order.Of(place.Schedule, place.Index), Times: 1}}
 		want := Walk(every.events)
 		if got := Walk(Pipeline(table, place, dev)); got != want {
 			t.Fatalf("%+v: %+v, want %+v", place, got, want)

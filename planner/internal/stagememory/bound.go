@@ -1,10 +1,8 @@
 package stagememory
 
 import (
-	"math"
 	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -26,7 +24,7 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 	}
 	all := static
 	if peaks.In.Trains() {
-		before, after := flying(peaks.In.Schedule())
+		before, after := timeline.InFlight(peaks.In.Schedule())
 		all = max(static+before*saved, static+grads+after*saved, static+grads)
 	}
 	return max(float64(all)/float64(budgets), float64(most+slices.Min(peaks.Overhead))/float64(budget))
@@ -41,33 +39,4 @@ func bareSaved(items *instance.Items, item int) int64 {
 		n += max(0, timeline.Of(unit).Saved-unit.CheckpointedOutput-unit.Entry)
 	}
 	return n
-}
-
-// flying is, of the device with the least, the most micro-batches that every
-// chunk has in flight at one moment: at any, and when all have gradients.
-func flying(s costmodel.Schedule) (before, after int64) {
-	before, after = math.MaxInt64, math.MaxInt64
-	for rank := range s.Stages {
-		count, ran := make([]int64, s.Chunks), make([]int64, s.Chunks)
-		var b, a int64
-		for _, p := range s.Phases(rank) {
-			var second []int64
-			p.Ends(func(action costmodel.Action) {
-				if action.Backward {
-					count[action.Chunk]--
-					ran[action.Chunk] = 1
-					return
-				}
-				count[action.Chunk]++
-				b = max(b, slices.Min(count))
-				a = max(a, slices.Min(count)*slices.Min(ran))
-			}, func() { second = slices.Clone(count) }, func(times int64) {
-				for c := range count {
-					count[c] += times * (count[c] - second[c])
-				}
-			})
-		}
-		before, after = min(before, b), min(after, a)
-	}
-	return before, after
 }

@@ -57,8 +57,37 @@ func drawPipe(rng *rand.Rand) *pipeCase {
 	return p
 }
 
+// done is a forward, or a backward, of a micro-batch.
+type done struct {
+	batch int64
+	back  bool
+}
+
+// order is what a rank does: forwards up to those that fit in flight, then
+// backwards and forwards in turn (torch 2.11, schedules.py,
+// Schedule1F1B._step_microbatches; GPipe has no forwards left by then).
+func (p *pipeCase) order(rank int64) []done {
+	flying := p.schedule.MicroBatches
+	if p.schedule.Kind == costmodel.OneFOneB {
+		flying = min(flying, p.schedule.Stages-rank)
+	}
+	var out []done
+	for i := range flying {
+		out = append(out, done{i, false})
+	}
+	for i := range p.schedule.MicroBatches {
+		if p.train {
+			out = append(out, done{i, true})
+		}
+		if next := flying + i; next < p.schedule.MicroBatches {
+			out = append(out, done{next, false})
+		}
+	}
+	return out
+}
+
 // play is when the last rank is through with its update, played action by
-// action on the schedule's own orders: an action begins when its rank is free
+// action on those orders: an action begins when its rank is free
 // and what it reads is there, and ends no sooner than its rank's host has
 // issued all up to it.
 func (p *pipeCase) play(cuts []int) float64 {
@@ -73,19 +102,14 @@ func (p *pipeCase) play(cuts []int) float64 {
 	for moved := true; moved; {
 		moved = false
 		for s := range last + 1 {
-			var order []costmodel.Action
-			for _, a := range p.schedule.Order(s) {
-				if p.train || !a.Backward {
-					order = append(order, a)
-				}
-			}
+			order := p.order(s)
 			for ; at[s] < len(order); at[s]++ {
 				a := order[at[s]]
 				ready, ok := 0., true
-				switch b := a.MicroBatch; {
-				case a.Backward && s == last:
+				switch b := a.batch; {
+				case a.back && s == last:
 					ready, ok = ends[key{s, b, false}], true
-				case a.Backward:
+				case a.back:
 					ready, ok = ends[key{s + 1, b, true}]
 					ready += p.from[s][cuts[s+1]]
 				case s > 0:
@@ -96,12 +120,12 @@ func (p *pipeCase) play(cuts []int) float64 {
 					break
 				}
 				issue, length := part(p.issue, s), part(p.forward, s)
-				if a.Backward {
+				if a.back {
 					issue, length = part(p.issueBack, s), part(p.backward, s)
 				}
 				host[s] += issue
 				clock[s] = max(max(clock[s], ready)+length, host[s])
-				ends[key{s, a.MicroBatch, a.Backward}] = clock[s]
+				ends[key{s, a.batch, a.back}] = clock[s]
 				moved = true
 			}
 		}

@@ -1,8 +1,10 @@
-package costmodel
+package order
 
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // tabled is an action of a micro-batch on a stage.
@@ -15,9 +17,9 @@ type tabled struct {
 // rank waits, nil (schedules.py _get_1f1b_rank_ops: as many as its rank, then
 // for the first backward to come back, then one before each backward of the
 // end).
-func (s Schedule) padded(rank int64) []*Action {
-	warm, all := s.warmUp(rank), s.Chunks*s.MicroBatches
-	order := s.interleaved(rank)
+func padded(s costmodel.Schedule, rank int64) []*Action {
+	warm, all := warmUp(s, rank), s.Chunks*s.MicroBatches
+	order := interleaved(s, rank)
 	out := make([]*Action, rank, rank+3*all)
 	for i := range order {
 		if int64(i) > 2*all-warm-1 {
@@ -36,11 +38,11 @@ func TestColumn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 9))
 	for range 500 {
 		s := randomSchedule(rng, 40)
-		if s.Kind != Interleaved {
+		if s.Kind != costmodel.Interleaved {
 			continue
 		}
 		for rank := range s.Stages {
-			column, padded := s.Column(rank), s.padded(rank)
+			column, padded := ColumnOf(s, rank), padded(s, rank)
 			if s.MicroBatches >= s.Stages && column.Length() != int64(len(padded)) {
 				t.Fatalf("%+v, rank %d: %d steps, want %d", s, rank, column.Length(), len(padded))
 			}
@@ -58,10 +60,14 @@ func TestColumn(t *testing.T) {
 // schedule: whatever an action needs was made in a step before it, which is
 // what PipelineScheduleMulti's exchange after each step relies on.
 func TestPadded(t *testing.T) {
-	for _, s := range []Schedule{{Interleaved, 4, 2, 8}, {Interleaved, 4, 2, 16}, {Interleaved, 2, 3, 4}} {
+	for _, s := range []costmodel.Schedule{
+		{Kind: costmodel.Interleaved, Stages: 4, Chunks: 2, MicroBatches: 8},
+		{Kind: costmodel.Interleaved, Stages: 4, Chunks: 2, MicroBatches: 16},
+		{Kind: costmodel.Interleaved, Stages: 2, Chunks: 3, MicroBatches: 4},
+	} {
 		made := map[tabled]int{}
 		for rank := range s.Stages {
-			for at, a := range s.padded(rank) {
+			for at, a := range padded(s, rank) {
 				if a != nil {
 					made[tabled{int(a.Chunk*s.Stages + rank), int(a.MicroBatch), a.Backward}] = at
 				}
@@ -89,9 +95,9 @@ func TestPadded(t *testing.T) {
 // TestPaddedFewer: with fewer micro-batches than ranks a rank's table still
 // begins with as many waits as its number, and has every action.
 func TestPaddedFewer(t *testing.T) {
-	s := Schedule{Interleaved, 8, 2, 1}
+	s := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 8, Chunks: 2, MicroBatches: 1}
 	for rank := range s.Stages {
-		table, actions := s.padded(rank), int64(0)
+		table, actions := padded(s, rank), int64(0)
 		for at, a := range table {
 			if a != nil {
 				actions++

@@ -1,4 +1,6 @@
-package costmodel
+package order
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // Phase is a row of actions that a rank runs Times times over. Their
 // micro-batches are those of the first time; each time after is Advance on.
@@ -10,12 +12,12 @@ type Phase struct {
 	Advance int64
 }
 
-// Phases are [Schedule.Order] as phases.
-func (s Schedule) Phases(rank int64) []Phase {
-	if s.Kind == Interleaved {
-		return s.interleavedPhases(rank)
+// Phases are [Of] as phases.
+func Phases(s costmodel.Schedule, rank int64) []Phase {
+	if s.Kind == costmodel.Interleaved {
+		return interleavedPhases(s, rank)
 	}
-	warm := s.InFlight(rank)
+	warm := InFlight(s, rank)
 	back := s.MicroBatches - warm // the first of the backwards that no forward follows
 	return phases(
 		Phase{[]Action{{false, 0, 0}}, warm, 1},
@@ -26,8 +28,8 @@ func (s Schedule) Phases(rank int64) []Phase {
 
 // interleavedPhases repeat what a rank does while each of its chunks has a
 // round of micro-batches; what is less than that comes after, once.
-func (s Schedule) interleavedPhases(rank int64) []Phase {
-	round, warm, all := s.Chunks*s.perRound(), s.warmUp(rank), s.Chunks*s.MicroBatches
+func interleavedPhases(s costmodel.Schedule, rank int64) []Phase {
+	round, warm, all := s.Chunks*perRound(s), warmUp(s, rank), s.Chunks*s.MicroBatches
 	var out []Phase
 	stretch := func(from, to int64, of func(op int64) []Action) {
 		row := func(from, to int64) (actions []Action) {
@@ -38,25 +40,25 @@ func (s Schedule) interleavedPhases(rank int64) []Phase {
 		}
 		whole := (to - from) / round
 		if whole > 0 {
-			out = append(out, Phase{row(from, from+round), whole, s.perRound()})
+			out = append(out, Phase{row(from, from+round), whole, perRound(s)})
 		}
 		out = append(out, Phase{row(from+whole*round, to), 1, 0})
 	}
-	stretch(0, warm, func(op int64) []Action { return []Action{s.forward(op)} })
-	stretch(0, all-warm, func(op int64) []Action { return []Action{s.forward(warm + op), s.backward(op)} })
-	stretch(all-warm, all, func(op int64) []Action { return []Action{s.backward(op)} })
+	stretch(0, warm, func(op int64) []Action { return []Action{forward(s, op)} })
+	stretch(0, all-warm, func(op int64) []Action { return []Action{forward(s, warm+op), backward(s, op)} })
+	stretch(all-warm, all, func(op int64) []Action { return []Action{backward(s, op)} })
 	return phases(out...)
 }
 
 // forward and backward are an interleaved rank's by number: the chunks take
 // turns, a round of micro-batches each (schedules.py, forward_stage_index and
 // backward_stage_index).
-func (s Schedule) forward(op int64) Action {
-	return Action{false, op / s.perRound() % s.Chunks, op/(s.Chunks*s.perRound())*s.perRound() + op%s.perRound()}
+func forward(s costmodel.Schedule, op int64) Action {
+	return Action{false, op / perRound(s) % s.Chunks, op/(s.Chunks*perRound(s))*perRound(s) + op%perRound(s)}
 }
 
-func (s Schedule) backward(op int64) Action {
-	a := s.forward(op)
+func backward(s costmodel.Schedule, op int64) Action {
+	a := forward(s, op)
 	return Action{true, s.Chunks - 1 - a.Chunk, a.MicroBatch}
 }
 

@@ -1,4 +1,6 @@
-package costmodel
+package order
+
+import "github.com/devmap-dev/devmap/costmodel"
 
 // Column is what a rank does in each step of the table of time steps that
 // torch makes of an interleaved schedule (torch 2.11,
@@ -11,13 +13,13 @@ type Column struct {
 	// one before: each chunk has its round of micro-batches.
 	Middle, End, Round int64
 
-	schedule        Schedule
+	schedule        costmodel.Schedule
 	rank, warm, all int64
 }
 
-// Column is a rank's part of the table.
-func (s Schedule) Column(rank int64) Column {
-	c := Column{Round: 2 * s.Chunks * s.perRound(), schedule: s, rank: rank, warm: s.warmUp(rank), all: s.Chunks * s.MicroBatches}
+// ColumnOf is a rank's part of the table.
+func ColumnOf(s costmodel.Schedule, rank int64) Column {
+	c := Column{Round: 2 * s.Chunks * perRound(s), schedule: s, rank: rank, warm: warmUp(s, rank), all: s.Chunks * s.MicroBatches}
 	wait := int64(0)
 	if c.warm > 0 {
 		wait = max(0, s.Chunks*s.Stages+2*(s.Stages-1-rank)-c.warm-rank)
@@ -35,13 +37,13 @@ func (c *Column) At(step int64) (Action, bool) {
 	after := step - c.End
 	switch begun := step - c.Middle; {
 	case c.rank <= step && step < c.rank+c.warm:
-		return c.schedule.forward(step - c.rank), true
+		return forward(c.schedule, step-c.rank), true
 	case begun >= 0 && step < c.End && begun%2 == 0:
-		return c.schedule.forward(c.warm + begun/2), true
+		return forward(c.schedule, c.warm+begun/2), true
 	case begun >= 0 && step < c.End:
-		return c.schedule.backward(begun / 2), true
+		return backward(c.schedule, begun/2), true
 	case 0 <= after && after < 2*c.warm && after%2 == 1:
-		return c.schedule.backward(c.all - c.warm + after/2), true
+		return backward(c.schedule, c.all-c.warm+after/2), true
 	}
 	return Action{}, false
 }

@@ -1,14 +1,16 @@
-package costmodel
+package order
 
 import (
 	"math/rand/v2"
 	"reflect"
 	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
-func randomSchedule(rng *rand.Rand, most int64) Schedule {
-	s := Schedule{[]ScheduleKind{OneFOneB, GPipe, Interleaved}[rng.IntN(3)], 1 + rng.Int64N(5), 1, 1 + rng.Int64N(most)}
-	if s.Kind == Interleaved {
+func randomSchedule(rng *rand.Rand, most int64) costmodel.Schedule {
+	s := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}[rng.IntN(3)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(most)}
+	if s.Kind == costmodel.Interleaved {
 		s.Chunks = 1 + rng.Int64N(4)
 	}
 	for s.Check() != nil {
@@ -25,7 +27,7 @@ func TestPhases(t *testing.T) {
 		for rank := range s.Stages {
 			var out []Action
 			length := 0
-			for _, p := range s.Phases(rank) {
+			for _, p := range Phases(s, rank) {
 				length += len(p.Actions)
 				for n := range p.Times {
 					for _, a := range p.Actions {
@@ -34,8 +36,8 @@ func TestPhases(t *testing.T) {
 					}
 				}
 			}
-			if !reflect.DeepEqual(out, s.Order(rank)) {
-				t.Fatalf("%+v rank %d: %v, want %v", s, rank, out, s.Order(rank))
+			if !reflect.DeepEqual(out, Of(s, rank)) {
+				t.Fatalf("%+v rank %d: %v, want %v", s, rank, out, Of(s, rank))
 			}
 			if most := int(16 * s.Chunks * s.Stages); length > most {
 				t.Errorf("%+v rank %d: %d actions in phases, want at most %d", s, rank, length, most)

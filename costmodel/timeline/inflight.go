@@ -1,0 +1,38 @@
+package timeline
+
+import (
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
+)
+
+// InFlight is, of the rank with the least, the most micro-batches that every
+// chunk has in flight at one moment: at any, and when all have gradients.
+func InFlight(s costmodel.Schedule) (before, after int64) {
+	before, after = math.MaxInt64, math.MaxInt64
+	for rank := range s.Stages {
+		count, ran := make([]int64, s.Chunks), make([]int64, s.Chunks)
+		var b, a int64
+		for _, p := range order.Phases(s, rank) {
+			var second []int64
+			p.Ends(func(action order.Action) {
+				if action.Backward {
+					count[action.Chunk]--
+					ran[action.Chunk] = 1
+					return
+				}
+				count[action.Chunk]++
+				b = max(b, slices.Min(count))
+				a = max(a, slices.Min(count)*slices.Min(ran))
+			}, func() { second = slices.Clone(count) }, func(times int64) {
+				for c := range count {
+					count[c] += times * (count[c] - second[c])
+				}
+			})
+		}
+		before, after = min(before, b), min(after, a)
+	}
+	return before, after
+}
