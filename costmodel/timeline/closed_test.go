@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/order"
 )
 
 // TestClosed: the closed forms are the folds that they stand for, and the
@@ -87,7 +88,7 @@ func TestStageOnPaper(t *testing.T) {
 
 func (c *StageChain) stageOnPaper(place Rank, workspace int64) int64 {
 	p := c.span(place.Chunks[0])
-	m, w := place.Schedule.MicroBatches, place.Schedule.InFlight(place.Index)
+	m, w := place.Schedule.MicroBatches, order.InFlight(place.Schedule, place.Index)
 	kept := p.first.Saved + p.rotary + p.own
 	most := max(
 		(w-1)*(kept+p.logits)+p.rotary+p.first.Forward,
