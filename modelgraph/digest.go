@@ -21,7 +21,7 @@ func (graph *Graph) Digest() string {
 		}
 	}
 	for _, tie := range graph.Ties {
-		fmt.Fprintf(h, "tie %q\n", tie.Tensors)
+		fmt.Fprintf(h, "tie %q\n", tie)
 	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }

@@ -17,7 +17,7 @@ const (
 	f6e2m3
 	f6e3m2
 	U8
-	I8
+	i8
 	F8E5M2
 	F8E4M3
 	f8e8m0
@@ -28,7 +28,7 @@ const (
 	F16
 	BF16
 	I32
-	U32
+	u32
 	F32
 	c64
 	f64
@@ -48,7 +48,7 @@ var dtypes = [...]dtypeInfo{
 	f6e2m3:     {"F6_E2M3", 6, nil},
 	f6e3m2:     {"F6_E3M2", 6, nil},
 	U8:         {"U8", 8, []string{"uint8"}},
-	I8:         {"I8", 8, []string{"int8"}},
+	i8:         {"I8", 8, []string{"int8"}},
 	F8E5M2:     {"F8_E5M2", 8, []string{"float8_e5m2"}},
 	F8E4M3:     {"F8_E4M3", 8, []string{"float8_e4m3fn", "fp8"}},
 	f8e8m0:     {"F8_E8M0", 8, []string{"float8_e8m0fnu"}},
@@ -59,7 +59,7 @@ var dtypes = [...]dtypeInfo{
 	F16:        {"F16", 16, []string{"float16", "fp16", "half"}},
 	BF16:       {"BF16", 16, []string{"bfloat16"}},
 	I32:        {"I32", 32, []string{"int32", "int"}},
-	U32:        {"U32", 32, []string{"uint32"}},
+	u32:        {"U32", 32, []string{"uint32"}},
 	F32:        {"F32", 32, []string{"float32", "fp32", "float"}},
 	c64:        {"C64", 64, []string{"complex64"}},
 	f64:        {"F64", 64, []string{"float64", "fp64", "double"}},

@@ -15,7 +15,9 @@ type Graph struct {
 	MaxSeq int64
 	Layers []Layer
 	Units  []Unit
-	Ties   []TieGroup
+	// Ties are parameters under several full names each, the first of which
+	// owns the storage.
+	Ties [][]string
 	// Hollow are modules outside the units that hold no tensor (a dropout):
 	// a device map may name them and need not.
 	Hollow   []string
@@ -33,17 +35,9 @@ type Unit struct {
 	Keys       []string
 	First, End int   // layers [First, End)
 	Inputs     []int // units whose outputs it reads, ascending
-	Tie        int   // index in Graph.Ties, or -1
+	tie        int   // one of the ties that bind it, the same for all units bound to it; or -1
 	// Exec are the layers in the order they run.
 	Exec []int
-}
-
-// TieGroup is one parameter under several names.
-type TieGroup struct {
-	// Tensors are the full names; the first owns the storage.
-	Tensors []string
-	// Units are the indexes of the units that hold them, ascending.
-	Units []int
 }
 
 // UnitIndex finds a unit by name or by one of its device-map keys.
@@ -65,7 +59,7 @@ func (graph *Graph) UnitIndex(name string) (int, bool) {
 func (graph *Graph) ParamCount() int64 { return graph.sum((*Layer).ParamCount) }
 
 // BufferCount is the number of elements in buffers.
-func (graph *Graph) BufferCount() int64 { return graph.sum((*Layer).BufferCount) }
+func (graph *Graph) BufferCount() int64 { return graph.sum((*Layer).bufferCount) }
 
 // ParamBytes is the stored size of all parameters, tied ones once.
 func (graph *Graph) ParamBytes() int64 { return graph.sum((*Layer).paramBytes) }

@@ -91,14 +91,11 @@ func (layer *Layer) paramBytes() int64 {
 	return sumOwned(layer.Params, (*Tensor).Bytes)
 }
 
-// BufferBytes is the size of the layer's buffers.
-func (layer *Layer) BufferBytes() int64 { return sumOwned(layer.Buffers, (*Tensor).Bytes) }
-
 // ParamCount is the number of parameters that the layer owns, in elements.
 func (layer *Layer) ParamCount() int64 { return sumOwned(layer.Params, (*Tensor).Numel) }
 
-// BufferCount is the number of elements in the layer's buffers.
-func (layer *Layer) BufferCount() int64 { return sumOwned(layer.Buffers, (*Tensor).Numel) }
+// bufferCount is the number of elements in the layer's buffers.
+func (layer *Layer) bufferCount() int64 { return sumOwned(layer.Buffers, (*Tensor).Numel) }
 
 // Owned are the parameters that the layer owns, by their index in Params: a
 // tied one counts at its owner alone.

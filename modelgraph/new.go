@@ -162,7 +162,6 @@ func (graph *Graph) tie(ties [][]string) error {
 		if len(names) < 2 {
 			return placeError(fmt.Sprintf("ties[%d]", tie), "a tie needs two names or more, it has %d", len(names))
 		}
-		group := TieGroup{Tensors: names}
 		for j, name := range names {
 			tensor, ok := byName[name]
 			place := fmt.Sprintf("ties[%d][%d]", tie, j)
@@ -177,11 +176,10 @@ func (graph *Graph) tie(ties [][]string) error {
 			if j > 0 {
 				tensor.Owner = names[0]
 			}
-			group.Units = append(group.Units, graph.Layers[layerOf[name]].unit)
 		}
 		owns[names[0]] = true
-		graph.Ties = append(graph.Ties, group)
+		graph.Ties = append(graph.Ties, names)
 	}
-	graph.joinTies()
+	graph.joinTies(layerOf)
 	return nil
 }

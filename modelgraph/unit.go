@@ -25,7 +25,7 @@ func (graph *Graph) group() error {
 		}
 		seen[name] = len(graph.Units)
 		layer.unit = len(graph.Units)
-		graph.Units = append(graph.Units, Unit{Name: name, First: i, End: i + 1, Tie: -1})
+		graph.Units = append(graph.Units, Unit{Name: name, First: i, End: i + 1, tie: -1})
 	}
 	holder := graph.holders()
 	for unit := range graph.Units {
@@ -128,25 +128,22 @@ func (graph *Graph) unitInputs(unit int) []int {
 
 // joinTies merges tie groups that meet in a unit, since the unit cannot be
 // split, and notes each unit's group.
-func (graph *Graph) joinTies() {
-	for tie := range graph.Ties {
-		slices.Sort(graph.Ties[tie].Units)
-		graph.Ties[tie].Units = slices.Compact(graph.Ties[tie].Units)
-	}
-	for tie, group := range graph.Ties {
-		for _, unit := range group.Units {
-			if old := graph.Units[unit].Tie; old >= 0 {
+func (graph *Graph) joinTies(layerOf map[string]int) {
+	for tie, names := range graph.Ties {
+		for _, name := range names {
+			unit := graph.Layers[layerOf[name]].unit
+			if old := graph.Units[unit].tie; old >= 0 {
 				graph.retie(old, tie)
 			}
-			graph.Units[unit].Tie = tie
+			graph.Units[unit].tie = tie
 		}
 	}
 }
 
 func (graph *Graph) retie(from, to int) {
 	for unit := range graph.Units {
-		if graph.Units[unit].Tie == from {
-			graph.Units[unit].Tie = to
+		if graph.Units[unit].tie == from {
+			graph.Units[unit].tie = to
 		}
 	}
 }
@@ -158,7 +155,7 @@ func (graph *Graph) TiedUnits() [][]int {
 	byTie := make(map[int][]int)
 	var order []int
 	for unit := range graph.Units {
-		if tie := graph.Units[unit].Tie; tie >= 0 {
+		if tie := graph.Units[unit].tie; tie >= 0 {
 			if byTie[tie] == nil {
 				order = append(order, tie)
 			}

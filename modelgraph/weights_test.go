@@ -116,7 +116,7 @@ func TestTiedUnitsAscend(t *testing.T) {
 		{Name: "b", Params: []modelgraph.Tensor{weight("w", 4)}},
 		{Name: "c", Params: []modelgraph.Tensor{weight("w", 4)}},
 	}, [][]string{{"c.w", "a.w", "b.w"}})
-	if err != nil || !slices.Equal(g.Ties[0].Units, []int{0, 1, 2}) || g.Layers[0].Params[0].Owner != "c.w" {
-		t.Errorf("units %v (%v)", g.Ties[0].Units, err)
+	if err != nil || !slices.Equal(g.TiedUnits()[0], []int{0, 1, 2}) || g.Layers[0].Params[0].Owner != "c.w" {
+		t.Errorf("units %v (%v)", g.TiedUnits(), err)
 	}
 }

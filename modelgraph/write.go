@@ -18,9 +18,7 @@ func Write(writer io.Writer, graph *Graph) error {
 		}
 		model.Layers = append(model.Layers, layer)
 	}
-	for _, tie := range graph.Ties {
-		model.Ties = append(model.Ties, tie.Tensors)
-	}
+	model.Ties = graph.Ties
 	if err := json.MarshalWrite(writer, &model, jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
 	}

@@ -87,7 +87,9 @@ func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
 		}
 		for i := unit.First; i < unit.End; i++ {
 			out[u].Params += g.Layers[i].ParamCount()
-			out[u].buffers += g.Layers[i].BufferCount()
+			for j := range g.Layers[i].Buffers {
+				out[u].buffers += g.Layers[i].Buffers[j].Numel()
+			}
 		}
 		for _, in := range unit.Inputs {
 			out[u].Inputs = append(out[u].Inputs, g.Units[in].Name)

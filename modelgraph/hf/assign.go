@@ -92,9 +92,7 @@ func (assigned *assignment) index() {
 			}
 		}
 	}
-	for _, tie := range assigned.graph.Ties {
-		assigned.ties = append(assigned.ties, tie.Tensors)
-	}
+	assigned.ties = assigned.graph.Ties
 }
 
 func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer bool) {

@@ -28,7 +28,7 @@ func quantisedName(name string) bool {
 // packs reports whether quantised formats put several weights into an element
 // of the type, so that the stored shape is not the weight's.
 func packs(dtype modelgraph.DType) bool {
-	return slices.Contains([]modelgraph.DType{modelgraph.U8, modelgraph.I8, modelgraph.I32, modelgraph.U32, modelgraph.I64}, dtype)
+	return slices.Contains([]string{"U8", "I8", "I32", "U32", "I64"}, dtype.String())
 }
 
 // placeExtra takes a tensor that fills nothing as part of the deepest module

@@ -18,7 +18,7 @@ func ExampleFromConfig() {
 	for _, unit := range graph.Units {
 		fmt.Println(unit.Name)
 	}
-	fmt.Println(graph.ParamCount(), "parameters; tied:", graph.Ties[0].Tensors)
+	fmt.Println(graph.ParamCount(), "parameters; tied:", graph.Ties[0])
 	// Output:
 	// model.embed_tokens
 	// model.layers.0

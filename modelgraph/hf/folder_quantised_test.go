@@ -48,7 +48,7 @@ func TestQuantised(t *testing.T) {
 			st(up+"weight.nested_absmax", modelgraph.F32, 1), st(up+"weight.nested_quant_map", modelgraph.F32, 256),
 			st(up+"weight.quant_state.bitsandbytes__nf4", modelgraph.U8, 80),
 		},
-		"int8":               {st(up+"weight", modelgraph.I8, 16, 8), st(up+"SCB", modelgraph.F32, 16), st(up+"weight_format", modelgraph.U8)},
+		"int8":               {st(up+"weight", int8Type(t), 16, 8), st(up+"SCB", modelgraph.F32, 16), st(up+"weight_format", modelgraph.U8)},
 		"compressed-tensors": {st(up+"weight_packed", modelgraph.I32, 16, 1), st(up+"weight_scale", modelgraph.BF16, 16, 1), st(up+"weight_shape", modelgraph.I64, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,4 +179,13 @@ func TestFP8Experts(t *testing.T) {
 			checkParts(t, dir, g)
 		})
 	}
+}
+
+func int8Type(t *testing.T) modelgraph.DType {
+	t.Helper()
+	dtype, err := modelgraph.ParseDType("I8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dtype
 }

@@ -50,7 +50,7 @@ func (r *nameRecord) stored(g *modelgraph.Graph) []stored {
 	var out []stored
 	drop := make(map[string]bool)
 	for _, tie := range g.Ties {
-		for _, n := range tie.Tensors[1:] {
+		for _, n := range tie[1:] {
 			drop[n] = true
 			drop[strings.Replace(n, "lm_head", "language_model.lm_head", 1)] = true
 		}

@@ -183,8 +183,8 @@ func oracleTies(pairs [][]string) []string {
 func graphTies(g *modelgraph.Graph) []string {
 	out := []string{}
 	for _, t := range g.Ties {
-		others := slices.Sorted(slices.Values(t.Tensors[1:]))
-		out = append(out, t.Tensors[0]+" = "+strings.Join(others, " = "))
+		others := slices.Sorted(slices.Values(t[1:]))
+		out = append(out, t[0]+" = "+strings.Join(others, " = "))
 	}
 	slices.Sort(out)
 	return out

@@ -67,8 +67,8 @@ func checkRefusal(t *testing.T, name string, err error) {
 func digest(g *modelgraph.Graph) string {
 	lines := graphTensors(g, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params })
 	for _, tie := range g.Ties {
-		for _, name := range tie.Tensors[1:] {
-			lines = append(lines, tie.Tensors[0]+" = "+name)
+		for _, name := range tie[1:] {
+			lines = append(lines, tie[0]+" = "+name)
 		}
 	}
 	slices.Sort(lines)

@@ -76,7 +76,9 @@ func (unit *adder) add(states *matrixStates) {
 func (unit *adder) stores(layer *layers.Layer) int64 {
 	out := &unit.out
 	out.Params += layer.Held.Bytes()
-	out.Buffers += layer.BufferBytes()
+	for i := range layer.Buffers {
+		out.Buffers += layer.Buffers[i].Bytes()
+	}
 	weights := layer.Held.ReadBytes()
 	out.OffloadBytes += weights
 	if layer.Declared != nil {
