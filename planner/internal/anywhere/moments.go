@@ -13,80 +13,83 @@ import (
 // on top on its device where it is heavy.
 type holding struct{ full, sure, transient int64 }
 
-// Moments lists the moments of a step that may bind. Each rests on
-// timeline.Summary.Peak: a maximum is at least each of its terms.
+// Moments lists the moments of a step that may bind. Each is read off the
+// events of one unit after the other: a device's peak is at least what there is
+// at any moment.
 func (s *Problem) Moments() []Moment {
 	t := s.In.Costs
 	if t.Workload.Mode == costmodel.Load {
-		return s.charged("weights", false, func(_ int, r *timeline.Summary) holding { return holding{r.Static, r.Static, 0} })
-	}
-	base := func(r *timeline.Summary) int64 {
-		if t.LastGradients {
-			return r.Static + r.Grads
-		}
-		return r.Static
+		return s.level("weights", false)
 	}
 	// At the end of forward, saved activations and caches of all units.
-	out := s.charged("end of forward", true, func(_ int, r *timeline.Summary) holding {
-		v := base(r) + r.Saved + r.CacheGrowth
-		return holding{v, v, 0}
-	})
-	if s.Each(func(r *timeline.Summary) bool { return r.Forward >= r.Saved+r.UntilBodyEnd }) {
+	out := s.level("end of forward", true)
+	forward := s.around("forward")
+	if !slices.ContainsFunc(forward, func(m timeline.Moment) bool { return m.Peak < m.After }) {
 		// In the last heavy unit's forward all before it is kept.
-		out = append(out, s.charged("forward", false, func(_ int, r *timeline.Summary) holding {
-			return holding{base(r) + r.Saved + r.UntilBodyEnd, base(r), r.Forward - r.Saved - r.UntilBodyEnd}
+		out = append(out, s.charged("forward", false, func(position int) holding {
+			m := &forward[position]
+			return holding{m.After, m.Before, m.Peak - m.After}
 		})...)
 	}
-	kept := !t.OutputsDropped
 	if t.Workload.Mode == costmodel.Train {
-		out = append(out, s.charged("optimizer step", kept, func(_ int, r *timeline.Summary) holding {
-			v := r.Static + r.Grads + r.StepTransient
-			return holding{v, v, 0}
-		})...)
+		kept := !t.OutputsDropped
+		out = append(out, s.level("optimizer step", kept)...)
 		out = append(out, s.backwards(kept)...)
 	}
 	return out
+}
+
+// around are the moments of this name, of one unit of each position.
+func (s *Problem) around(what string) []timeline.Moment {
+	out := make([]timeline.Moment, len(s.Positions))
+	for position := range s.Positions {
+		for _, m := range s.Positions[position].Held[1].Moments(s.In.Costs.Workload.Mode, s.In.Costs.LastGradients) {
+			if m.What == what {
+				out[position] = m
+			}
+		}
+	}
+	return out
+}
+
+// level is a moment at which all that any unit holds is there.
+func (s *Problem) level(what string, output bool) []Moment {
+	units := s.around(what)
+	return s.charged(what, output, func(position int) holding {
+		return holding{units[position].Peak, units[position].Peak, 0}
+	})
 }
 
 // backwards are the moments when backward stands between two slots: those
 // before still hold their activations, those after have their gradients. Of
 // all, the first, the last and the one that holds most.
 func (s *Problem) backwards(kept bool) []Moment {
-	if !s.Each(func(r *timeline.Summary) bool { return r.Backward >= max(r.Saved, r.Grads) }) {
+	units := s.around("backward")
+	if slices.ContainsFunc(units, func(m timeline.Moment) bool { return m.Peak < max(m.Before, m.After) }) {
 		return nil
 	}
 	var now, most int64
 	at := 0
-	for i := range s.Positions {
-		r := &s.Positions[i].Held[1]
-		now += int64(len(s.Positions[i].Held)-1) * (r.Saved - r.Grads)
+	for position := range units {
+		now += int64(len(s.Positions[position].Held)-1) * (units[position].Before - units[position].After)
 		if now > most {
-			most, at = now, i+1
+			most, at = now, position+1
 		}
 	}
 	name := map[int]string{at: "backward", 0: "end of backward", len(s.Positions): "start of backward"}
 	var out []Moment
-	for _, x := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
-		what := name[x]
-		out = append(out, s.charged(what, kept, func(i int, r *timeline.Summary) holding {
-			v := holding{r.Static + r.Grads, r.Static + min(r.Saved, r.Grads), r.Backward - r.Grads}
-			if i < x {
-				v.full, v.transient = r.Static+r.Saved, r.Backward-r.Saved
+	for _, between := range slices.Backward(slices.Sorted(maps.Keys(name))) { // in one order, as equal ones stay in it
+		out = append(out, s.charged(name[between], kept, func(position int) holding {
+			m := &units[position]
+			sure := min(m.Before, m.After)
+			if position < between {
+				return holding{m.Before, sure, m.Peak - m.Before}
 			}
-			return v
+			return holding{m.After, sure, m.Peak - m.After}
 		})...)
 	}
 	slices.SortStableFunc(out, func(a, b Moment) int { return int(max(-1, min(1, b.Total-a.Total))) })
 	return out
-}
-
-func (s *Problem) Each(ok func(*timeline.Summary) bool) bool {
-	for i := range s.Positions {
-		if !ok(&s.Positions[i].Held[1]) {
-			return false
-		}
-	}
-	return true
 }
 
 // thresholds bounds how many sets of heavy units a moment is tried with.
@@ -94,12 +97,12 @@ const thresholds = 32
 
 // charged is a moment without heavy units, and with those that run products
 // and have at least some transient.
-func (s *Problem) charged(name string, output bool, of func(i int, r *timeline.Summary) holding) []Moment {
+func (s *Problem) charged(name string, output bool, of func(position int) holding) []Moment {
 	units := make([]holding, len(s.Positions))
 	var least []int64 // transients of those that run products
 	for i := range s.Positions {
 		r := &s.Positions[i].Held[1]
-		if units[i] = of(i, r); r.Products {
+		if units[i] = of(i); r.Products {
 			least = append(least, units[i].transient)
 		}
 	}

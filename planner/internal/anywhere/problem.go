@@ -60,3 +60,13 @@ func (s *Problem) NameOf(c int) string {
 	units := s.Items[s.Kinds[c].Items[0]].Units
 	return s.In.Graph.Units[units[len(units)-1]].Name
 }
+
+// Each reports that all summaries of one unit pass.
+func (s *Problem) Each(ok func(*timeline.Summary) bool) bool {
+	for i := range s.Positions {
+		if !ok(&s.Positions[i].Held[1]) {
+			return false
+		}
+	}
+	return true
+}

@@ -64,7 +64,7 @@ func (s *Problem) join(r *Problem, at, end int, classOf []int) {
 	}
 	run := s.Positions[at].Held[1]
 	for i := at + 1; i < end; i++ {
-		run = least(run, s.Positions[i].Held[1])
+		run = run.Least(s.Positions[i].Held[1])
 		r.Kinds[c].Items = append(r.Kinds[c].Items, s.Kinds[s.Positions[i].Kind].Items...)
 	}
 	runs := []timeline.Summary{{}}
@@ -73,14 +73,4 @@ func (s *Problem) join(r *Problem, at, end int, classOf []int) {
 	}
 	r.Kinds[c].Positions = append(r.Kinds[c].Positions, len(r.Positions))
 	r.Positions = append(r.Positions, Position{Kind: c, Held: runs})
-}
-
-// least is the run that is at most both in every figure.
-func least(a, b timeline.Summary) timeline.Summary {
-	return timeline.Summary{
-		Static: min(a.Static, b.Static), Saved: min(a.Saved, b.Saved), Grads: min(a.Grads, b.Grads),
-		Forward: min(a.Forward, b.Forward), Backward: min(a.Backward, b.Backward), LastBackward: min(a.LastBackward, b.LastBackward),
-		StepTransient: min(a.StepTransient, b.StepTransient), UntilBodyEnd: min(a.UntilBodyEnd, b.UntilBodyEnd),
-		CacheGrowth: min(a.CacheGrowth, b.CacheGrowth), HeadPeak: min(a.HeadPeak, b.HeadPeak), Products: a.Products && b.Products,
-	}
 }
