@@ -159,7 +159,7 @@ func TestAnywherePins(t *testing.T) {
 	}
 	p.Pins = append(p.Pins, planner.Pin{Pattern: "h.3", Device: 1})
 	var pattern *planner.PatternError
-	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &pattern) || !strings.Contains(err.Error(), "--pin h.0=2") {
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &pattern) || !strings.Contains(err.Error(), "pin=h.0=2") {
 		t.Errorf("h.0 and h.3 together on devices 2 and 1: %v", err)
 	}
 }

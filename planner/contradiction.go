@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -18,15 +19,18 @@ type ContradictionError struct {
 }
 
 // Error implements error.
-func (err *ContradictionError) Error() string {
-	var flags []string
+func (err *ContradictionError) Error() string { return err.Words(costmodel.Setting.String) }
+
+// Words is the error with its settings as name says them.
+func (err *ContradictionError) Words(name func(costmodel.Setting) string) string {
+	var set []string
 	for _, pin := range err.Pins {
-		flags = append(flags, fmt.Sprintf("--pin %s=%d", pin.Pattern, pin.Device))
+		set = append(set, name(costmodel.Setting{Field: "pin", Value: fmt.Sprintf("%s=%d", pin.Pattern, pin.Device)}))
 	}
-	for _, t := range err.Together {
-		flags = append(flags, "--together "+strings.Join(t, ","))
+	for _, patterns := range err.Together {
+		set = append(set, name(costmodel.Setting{Field: "together", Value: strings.Join(patterns, ",")}))
 	}
-	return fmt.Sprintf("%v (the smallest contradiction found: %s)", err.Err, strings.Join(flags, " "))
+	return fmt.Sprintf("%v (the smallest contradiction found: %s)", err.Err, strings.Join(set, " "))
 }
 
 // Unwrap is what is wrong.
@@ -40,7 +44,7 @@ const maxPairs = 40
 // contradicts itself (the deletion filter of Chinneck and Dravnieks, ORSA J.
 // on Computing 3, 1991). One constraint alone is no contradiction of several:
 // its own error says enough.
-func (p *asked) contradicted(in *instance.Instance, err error) error {
+func (solver *solver) contradicted(in *instance.Instance, err error) error {
 	constraints := len(in.Pins) + len(in.Together)
 	if constraints < 2 || !contradicts(err) {
 		return err
@@ -55,7 +59,7 @@ func (p *asked) contradicted(in *instance.Instance, err error) error {
 		}
 	}
 	if set, found := pair(in, all); found {
-		return p.named(in, set)
+		return solver.named(in, set)
 	}
 	for i := 0; i < len(all); {
 		less := slices.Delete(slices.Clone(all), i, i+1)
@@ -66,7 +70,7 @@ func (p *asked) contradicted(in *instance.Instance, err error) error {
 		i++
 	}
 	if contradiction(in.Only(all)) != nil {
-		return p.named(in, all)
+		return solver.named(in, all)
 	}
 	return err
 }
@@ -88,13 +92,13 @@ func pair(in *instance.Instance, all []int) ([]int, bool) {
 
 // named is the error of a set of constraints, pins by number and then
 // together-groups.
-func (p *asked) named(in *instance.Instance, set []int) error {
+func (solver *solver) named(in *instance.Instance, set []int) error {
 	out := &ContradictionError{Err: contradiction(in.Only(set))}
 	for _, i := range set {
-		if i < len(p.Pins) {
-			out.Pins = append(out.Pins, p.Pins[i])
+		if i < len(solver.Pins) {
+			out.Pins = append(out.Pins, solver.Pins[i])
 		} else {
-			out.Together = append(out.Together, p.Together[i-len(p.Pins)])
+			out.Together = append(out.Together, solver.Together[i-len(solver.Pins)])
 		}
 	}
 	return out

@@ -16,7 +16,7 @@ type InfeasibleError struct {
 	Best *Solution // the map that comes nearest
 	// Form says which maps were searched, as words that follow a number of
 	// devices: " in device order, a run of layers each".
-	Form string
+	Form costmodel.Message
 	// Proved: no map of this form fits at all.
 	Proved bool
 	// Needed and Budget are those of the worst device.
@@ -33,15 +33,19 @@ type InfeasibleError struct {
 	Devices int
 }
 
-// Error implements error: the arithmetic, and the ways out that the planner
-// knows.
-func (err *InfeasibleError) Error() string {
+// Error implements error.
+func (err *InfeasibleError) Error() string { return err.Words(costmodel.Setting.String) }
+
+// Words is the arithmetic, and the ways out that the planner knows, with
+// settings as name says them.
+func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
+	form := err.Form.Words(name)
 	var builder strings.Builder
 	count := len(err.Best.Devices)
 	if err.Proved {
-		fmt.Fprintf(&builder, "it does not fit on %s%s: ", devices(count), err.Form)
+		fmt.Fprintf(&builder, "it does not fit on %s%s: ", devices(count), form)
 	} else {
-		fmt.Fprintf(&builder, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(count), err.Form)
+		fmt.Fprintf(&builder, "no placement that fits was found (on %s%s; that there is none is not proved): ", devices(count), form)
 	}
 	prediction := &err.Best.Devices[err.Worst]
 	fmt.Fprintf(&builder, "in the best map device %d needs %v at its peak (%s) and may hold %v, so %v are missing",
@@ -67,7 +71,7 @@ func (err *InfeasibleError) Error() string {
 
 // form names the maps that the problem's answer is sought among: a refusal is
 // about these and no others.
-func (p *asked) form(in *instance.Instance) string {
+func (solver *solver) form(in *instance.Instance) costmodel.Message {
 	var text string
 	switch {
 	case in.Replicated():
@@ -78,13 +82,13 @@ func (p *asked) form(in *instance.Instance) string {
 		text = " as a pipeline with its stages in device order"
 	case in.Anywhere:
 		text = ", whichever layers each takes"
-	case len(p.Topology.Devices) > 1:
+	case len(solver.Topology.Devices) > 1:
 		text = " in device order, a run of layers each"
 	}
-	if len(p.Pins)+len(p.Together) > 0 {
-		text += " and with what --pin and --together ask for"
+	if len(solver.Pins)+len(solver.Together) > 0 {
+		return costmodel.Messagef("%s and with what %v and %v ask for", text, costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"})
 	}
-	return text
+	return costmodel.Messagef("%s", text)
 }
 
 func devices(count int) string {
@@ -95,10 +99,10 @@ func devices(count int) string {
 }
 
 // infeasible works out what would be enough.
-func (p *asked) infeasible(ctx context.Context, in *instance.Instance, best *Solution) error {
+func (solver *solver) infeasible(ctx context.Context, in *instance.Instance, best *Solution) error {
 	worst := &best.Devices[best.Bottleneck]
 	out := &InfeasibleError{
-		Best: best, Form: p.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget(),
+		Best: best, Form: solver.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget(),
 		Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes,
 	}
 	if in.Replicated() {

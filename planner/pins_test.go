@@ -53,9 +53,9 @@ func TestPinsRefused(t *testing.T) {
 		{nil, [][]string{{"h.0", "k.1"}}, `together "k.1": no module matches; the nearest is "h.1"`},
 		{[]planner.Pin{{Pattern: "h.0", Device: 3}}, nil, `pin "h.0": device 3 is not among the 3 devices`},
 		{[]planner.Pin{{Pattern: "h.0", Device: -1}}, nil, `pin "h.0": device -1 is not among the 3 devices`},
-		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.0", Device: 1}}, nil, `pin "h.0": "h.0" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0 (the smallest contradiction found: --pin h.0=0 --pin h.0=1)`},
-		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.3", Device: 1}}, [][]string{{"h.0", "h.4"}}, `pin "h.3": "h.3" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0 (the smallest contradiction found: --pin h.0=0 --pin h.3=1 --together h.0,h.4)`},
-		{[]planner.Pin{{Pattern: "h.1", Device: 2}, {Pattern: "h.4", Device: 0}}, nil, `"h.1" on device 2 and "h.4" on device 0 contradict each other: each device takes one stretch of the model, in device order (the smallest contradiction found: --pin h.1=2 --pin h.4=0)`},
+		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.0", Device: 1}}, nil, `pin "h.0": "h.0" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0 (the smallest contradiction found: pin=h.0=0 pin=h.0=1)`},
+		{[]planner.Pin{{Pattern: "h.0", Device: 0}, {Pattern: "h.3", Device: 1}}, [][]string{{"h.0", "h.4"}}, `pin "h.3": "h.3" cannot be on device 1: it, or a unit that must stay with it, is pinned to device 0 (the smallest contradiction found: pin=h.0=0 pin=h.3=1 together=h.0,h.4)`},
+		{[]planner.Pin{{Pattern: "h.1", Device: 2}, {Pattern: "h.4", Device: 0}}, nil, `"h.1" on device 2 and "h.4" on device 0 contradict each other: each device takes one stretch of the model, in device order (the smallest contradiction found: pin=h.1=2 pin=h.4=0)`},
 	} {
 		p := drawn.Chain(t, []int64{1, 2, 3, 4, 5}, 100, 100, 100)
 		p.Pins, p.Together = c.pins, c.together

@@ -21,54 +21,54 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	asked := &asked{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
+	solver := &solver{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
 	var sol *Solution
 	if in.Objective == Time {
-		sol, err = asked.time(ctx, in)
+		sol, err = solver.time(ctx, in)
 	} else {
-		sol, err = asked.memory(ctx, in)
+		sol, err = solver.memory(ctx, in)
 		if err != nil && in.Offload != "" {
-			sol, err = asked.offload(ctx, in, sol, err)
+			sol, err = solver.offload(ctx, in, sol, err)
 		}
 		if err == nil {
 			err = in.Linked(sol.Map)
 		}
 	}
-	return sol, asked.contradicted(in, err)
+	return sol, solver.contradicted(in, err)
 }
 
-// asked is a problem as it was asked for, with the limits of the search.
-type asked struct {
+// solver is a problem as it was asked for, with the limits of the search.
+type solver struct {
 	*Problem
 	limits instance.Limits
 }
 
 // memory finds the smallest largest share. Where that is above a whole, the
 // solution comes with an [*InfeasibleError].
-func (p *asked) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solver) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	var start *instance.Answer
 	if in.Anywhere {
 		var err error
-		if start, err = p.inOrder(ctx, in); err != nil {
+		if start, err = solver.inOrder(ctx, in); err != nil {
 			return nil, err
 		}
 	}
 	method := methodFor(in)
-	answer, err := method.Solve(ctx, in, p.limits, start)
+	answer, err := method.Solve(ctx, in, solver.limits, start)
 	if err != nil {
 		return nil, err
 	}
 	sol, err := certify(in, answer, method)
 	if err == nil && sol.Value > 1 {
-		err = p.infeasible(ctx, in, sol)
+		err = solver.infeasible(ctx, in, sol)
 	}
 	return sol, err
 }
 
 // inOrder is the contiguous optimum; nil where pins and together-groups leave
 // no contiguous map.
-func (p *asked) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
-	answer, err := chainmemory.Method{}.Solve(ctx, in.InOrder(), instance.Limits{Probes: p.limits.Probes}, nil)
+func (solver *solver) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
+	answer, err := chainmemory.Method{}.Solve(ctx, in.InOrder(), instance.Limits{Probes: solver.limits.Probes}, nil)
 	if contradicts(err) {
 		return nil, nil //nolint:nilnil // no map, and no fault of ours
 	}
@@ -84,13 +84,13 @@ func contradicts(err error) bool {
 
 // offload answers for a problem that does not fit: which units leave, so that
 // the fewest bytes travel in a forward.
-func (p *asked) offload(ctx context.Context, in *instance.Instance, best *Solution, failed error) (*Solution, error) {
+func (solver *solver) offload(ctx context.Context, in *instance.Instance, best *Solution, failed error) (*Solution, error) {
 	var large *InfeasibleError
 	if !errors.As(failed, &large) {
 		return best, failed
 	}
 	method := offload.Method{}
-	answer, err := method.Solve(ctx, in, p.limits, nil)
+	answer, err := method.Solve(ctx, in, solver.limits, nil)
 	switch {
 	case errors.Is(err, instance.ErrNone):
 		large.Offload = answer.Notes[0]

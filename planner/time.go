@@ -15,11 +15,11 @@ import (
 
 // time finds the shortest step among maps that fit. The memory answer says
 // whether any does, and stands in where the time ends before another is found.
-func (p *asked) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solver) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if in.Anywhere && !in.Replicated() {
-		return p.timeAnywhere(ctx, in)
+		return solver.timeAnywhere(ctx, in)
 	}
-	memory, failed := p.memory(ctx, in.For(Memory))
+	memory, failed := solver.memory(ctx, in.For(Memory))
 	var large *InfeasibleError
 	switch {
 	case failed == nil:
@@ -31,7 +31,7 @@ func (p *asked) time(ctx context.Context, in *instance.Instance) (*Solution, err
 		return nil, failed
 	}
 	method := methodFor(in)
-	answer, err := method.Solve(ctx, in, p.limits, nil)
+	answer, err := method.Solve(ctx, in, solver.limits, nil)
 	switch {
 	case errors.Is(err, instance.ErrNone) && failed != nil:
 		return memory, failed
@@ -66,11 +66,11 @@ func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, m
 // timeAnywhere finds a short step of a device map whose units go on any
 // device, from the contiguous answer on; where pins leave none, from a map that
 // fits.
-func (p *asked) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solver) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if _, err := in.Sets(); err != nil {
 		return nil, err
 	}
-	first, err := p.timeInOrder(ctx, in)
+	first, err := solver.timeInOrder(ctx, in)
 	if err != nil {
 		return nil, err
 	}
@@ -84,14 +84,14 @@ func (p *asked) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solut
 		start.Map, start.Value = first.Map, first.Value
 	default:
 		half, cancel := halfOf(ctx)
-		memory, err := p.memory(half, in.For(Memory))
+		memory, err := solver.memory(half, in.For(Memory))
 		cancel()
 		if err != nil {
 			return memory, err
 		}
 		start.Map = memory.Map
 	}
-	answer, err := method.Solve(ctx, in, p.limits, start)
+	answer, err := method.Solve(ctx, in, solver.limits, start)
 	if err != nil {
 		return nil, err
 	}
@@ -100,10 +100,10 @@ func (p *asked) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solut
 
 // timeInOrder is the shortest step found of a contiguous map, in half of the
 // time; nil where there is none.
-func (p *asked) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solver) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
-	sol, err := p.time(ctx, in.InOrder())
+	sol, err := solver.time(ctx, in.InOrder())
 	var (
 		link  *LinkError
 		large *InfeasibleError

@@ -13,12 +13,13 @@ var ErrNone = errors.New("planner: no map within the caps")
 
 // PatternError is a pin or together-group that cannot be kept.
 type PatternError struct {
-	Flag, Pattern, Msg string
+	// Field is at fault: "pin" or "together".
+	Field, Pattern, Msg string
 }
 
 // Error implements error.
 func (err *PatternError) Error() string {
-	return fmt.Sprintf("%s %q: %s", err.Flag, err.Pattern, err.Msg)
+	return fmt.Sprintf("%s %q: %s", err.Field, err.Pattern, err.Msg)
 }
 
 // ConflictError says which pins contradict each other, in the model's names.

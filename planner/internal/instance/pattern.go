@@ -12,7 +12,7 @@ import (
 // match lists the units that a pattern names: those it is the path of, those
 // inside the module it names, those that hold the layer it names, or with a
 // trailing * those that begin with it.
-func match(graph *modelgraph.Graph, flag, pattern string) ([]int, error) {
+func match(graph *modelgraph.Graph, field, pattern string) ([]int, error) {
 	var units []int
 	stem, wild := strings.CutSuffix(pattern, "*")
 	for unit := range graph.Units {
@@ -27,7 +27,7 @@ func match(graph *modelgraph.Graph, flag, pattern string) ([]int, error) {
 		}
 	}
 	if len(units) == 0 {
-		return nil, &PatternError{flag, pattern, fmt.Sprintf("no module matches; the nearest is %q", nearest(graph, pattern))}
+		return nil, &PatternError{field, pattern, fmt.Sprintf("no module matches; the nearest is %q", nearest(graph, pattern))}
 	}
 	return units, nil
 }

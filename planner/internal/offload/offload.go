@@ -6,7 +6,6 @@ package offload
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -26,13 +25,18 @@ func (Method) Serves(in *instance.Instance) bool {
 
 // Error says that nothing can be offloaded here.
 type Error struct {
-	Msg string
+	Msg costmodel.Message
 	// TooLittle: the tier cannot hold what would have to leave.
 	TooLittle bool
 }
 
 // Error implements error.
-func (err *Error) Error() string { return "--offload: " + err.Msg }
+func (err *Error) Error() string { return err.Words(costmodel.Setting.String) }
+
+// Words is the error with its settings as name says them.
+func (err *Error) Words(name func(costmodel.Setting) string) string {
+	return name(costmodel.Setting{Field: "offload"}) + ": " + err.Msg.Words(name)
+}
 
 // Solve implements [instance.Method], for an instance of which not all fits. An
 // error of [instance.ErrNone] comes with an answer whose note says what the
@@ -40,9 +44,9 @@ func (err *Error) Error() string { return "--offload: " + err.Msg }
 func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
 	switch workload := &in.Costs.Workload; {
 	case in.Trains():
-		return nil, &Error{Msg: "Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)"}
+		return nil, &Error{Msg: costmodel.Messagef("Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (%v works)", costmodel.Set("mode", costmodel.Infer))}
 	case !workload.Strategy.Traits().Sequential || in.Anywhere:
-		return nil, &Error{Msg: "units leave a contiguous device map (--strategy device-map works)"}
+		return nil, &Error{Msg: costmodel.Messagef("units leave a contiguous device map (%v works)", costmodel.Set("strategy", costmodel.DeviceMap))}
 	}
 	search, err := newSearch(in)
 	if err != nil {
@@ -90,8 +94,8 @@ func (state *search) answer(found *left, bound int64, stopped bool) (*instance.A
 		}
 	}
 	if in.Offload == instance.CPU && hostMemory > 0 && held > hostMemory {
-		return nil, &Error{TooLittle: true, Msg: fmt.Sprintf("%v would leave, and the host's memory holds %v, so that %v are missing (--offload disk works)",
-			costmodel.Bytes(held), costmodel.Bytes(hostMemory), costmodel.Bytes(held-hostMemory))}
+		return nil, &Error{TooLittle: true, Msg: costmodel.Messagef("%v would leave, and the host's memory holds %v, so that %v are missing (%v works)",
+			costmodel.Bytes(held), costmodel.Bytes(hostMemory), costmodel.Bytes(held-hostMemory), costmodel.Set("offload", instance.Disk))}
 	}
 	out.Stopped = out.Stopped || stopped
 	out.Uneven = ""

@@ -35,7 +35,7 @@ func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limit
 		return nil, err
 	}
 	if len(in.Topology.Devices) > instance.MaxTimed/max(1, items.Count()+1) {
-		return newAnswer([]string{"the units and devices are too many for a search for a shorter step: the map is that of --objective memory"}, "none"), instance.ErrNone
+		return newAnswer([]string{"the units and devices are too many for a search for a shorter step: the map is that of the memory objective"}, "none"), instance.ErrNone
 	}
 	solver, err := newPipes(ctx, in)
 	if err != nil {
