@@ -1,6 +1,7 @@
 package estimate
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -79,7 +80,7 @@ func suffixes(graph *modelgraph.Graph, word string) string {
 	slices.Sort(names)
 	names = slices.Compact(names)
 	if len(names) == 0 {
-		return "none (it has no linear layers)"
+		return "none (" + whyNone(graph) + ")"
 	}
 	word = word[strings.LastIndexByte(word, '.')+1:]
 	slices.SortStableFunc(names, func(a, b string) int {
@@ -94,4 +95,19 @@ func projections(graph *modelgraph.Graph) []modelgraph.Projection {
 		out = append(out, graph.Projections(i)...)
 	}
 	return out
+}
+
+// whyNone says why a model has nothing that takes adapters: no linear layers,
+// or none whose shapes are known.
+func whyNone(graph *modelgraph.Graph) string {
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		switch layer.Op.(type) {
+		case modelgraph.Linear, modelgraph.MLP, modelgraph.Attention, modelgraph.MoE:
+			if len(layer.Params) == 0 {
+				return fmt.Sprintf("%q has no params: give the shapes of its linear layers", layer.Name)
+			}
+		}
+	}
+	return "it has no linear layers"
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 const mixtral = `{"model_type": "mixtral", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
@@ -132,5 +133,37 @@ func TestEightBitKeepsInputs(t *testing.T) {
 	}
 	if want := int64(tokens * 4 * (3*4096 + 11008)); kept != want { // fp32: norms' outputs, attention's, the product
 		t.Errorf("a block keeps %d bytes, want %d", kept, want)
+	}
+}
+
+// TestLoRAOfABuiltModel: linear layers of a model in code take adapters, and
+// such without shapes are named.
+func TestLoRAOfABuiltModel(t *testing.T) {
+	w := costmodel.Workload{Mode: costmodel.Train, Seq: 8, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, LoRARank: 4, LoRATargets: []string{"all-linear"}}
+	b := modelgraph.NewBuilder("m", modelgraph.BF16)
+	b.Add("h", modelgraph.Linear{In: 64, Out: 32})
+	built, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work, err := estimate.Resolve(built, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs, err := estimate.Table(built, work)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := int64(2*64*32 + 4*4*(64+32)); costs.Units[0].Params != want {
+		t.Errorf("weights and adapters of %d B, want %d", costs.Units[0].Params, want)
+	}
+	declared := modelgraph.NotDeclared()
+	declared.ParamsBytes = 2 * 64 * 32
+	bare, err := modelgraph.New("m", []modelgraph.Layer{{Name: "h", Op: modelgraph.Linear{In: 64, Out: 32}, Declared: &declared}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := estimate.Resolve(bare, w); err == nil || !strings.Contains(err.Error(), `"h" has no params: give the shapes of its linear layers`) {
+		t.Errorf("%v does not say whose shapes are missing", err)
 	}
 }
