@@ -1,0 +1,137 @@
+package planner_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// small is a decoder of so many blocks, built from its dimensions.
+func small(t *testing.T, blocks int) *modelgraph.Graph {
+	t.Helper()
+	b := modelgraph.NewBuilder("small", modelgraph.BF16)
+	b.Add("embed", modelgraph.Embedding{Vocab: 32000, Dim: 512})
+	b.Decoder("blocks", blocks, modelgraph.RMSNorm, modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 4, HeadDim: 64, Rope: true},
+		modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "silu"})
+	b.Add("norm", modelgraph.Norm{Dim: 512})
+	b.Add("head", modelgraph.Head{Dim: 512, Vocab: 32000})
+	g, err := b.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+// gpus are so many of the catalogue, by name alone.
+func gpus(n int) *costmodel.Topology {
+	topology := &costmodel.Topology{}
+	for range n {
+		topology.Devices = append(topology.Devices, costmodel.Device{Name: "rtx-4090"})
+	}
+	return topology
+}
+
+// TestPlanIsSolve: one call is what the phases are by hand, and changes none of
+// what it was given.
+func TestPlanIsSolve(t *testing.T) {
+	t.Parallel()
+	g, open := small(t, 12), costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW}
+	given := gpus(3)
+	got, err := planner.Plan(t.Context(), g, open, given)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if given.Devices[0].CapacityBytes != 0 {
+		t.Error("the caller's topology is changed")
+	}
+	resolved, err := estimate.Resolve(g, open)
+	if err != nil {
+		t.Fatal(err)
+	}
+	costs, err := estimate.Table(g, resolved)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := catalogue.Find("rtx-4090")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := gpu.Device(costmodel.Train)
+	want, err := planner.Solve(t.Context(), planner.Problem{
+		Graph: g, Costs: costs, Topology: &costmodel.Topology{Devices: []costmodel.Device{device, device, device}},
+	}, planner.Settings{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Value != want.Value || !slices.Equal(got.Map, want.Map) || got.Status != planner.Optimal {
+		t.Errorf("%v of %g (%s), by hand %v of %g", got.Map, got.Value, got.Status, want.Map, want.Value)
+	}
+}
+
+// TestPlanOptions: each reaches the problem; a pipeline and replicas know how
+// many GPUs work together.
+func TestPlanOptions(t *testing.T) {
+	t.Parallel()
+	g := small(t, 6)
+	work := costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW, Batch: 4}
+	pinned, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithPins(planner.Pin{Pattern: "embed", Device: 1}))
+	if err != nil || pinned.Map[0] != 1 {
+		t.Errorf("the embedding is not where it is pinned: %v (%v)", pinned, err)
+	}
+	timed, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithObjective(planner.Time))
+	if err != nil || timed.Objective != planner.Time {
+		t.Errorf("%v (%v) is no plan for time", timed, err)
+	}
+	told := false
+	if _, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithSettings(planner.Settings{Progress: func(planner.Progress) { told = true }})); err != nil || !told {
+		t.Errorf("progress is told: %t (%v)", told, err)
+	}
+	work.Strategy, work.MicroBatches = costmodel.Pipeline, 4
+	if piped, err := planner.Plan(t.Context(), g, work, gpus(2)); err != nil || piped.Map[0] == piped.Map[len(piped.Map)-1] {
+		t.Errorf("a pipeline of two stages: %v (%v)", piped, err)
+	}
+	work.Strategy, work.MicroBatches = costmodel.DDP, 1
+	if replicas, err := planner.Plan(t.Context(), g, work, gpus(2)); err != nil || len(replicas.Devices) != 2 {
+		t.Errorf("two replicas: %v (%v)", replicas, err)
+	}
+}
+
+// TestPlanRefuses names what is wrong.
+func TestPlanRefuses(t *testing.T) {
+	t.Parallel()
+	g, work := small(t, 2), costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW}
+	unknown := gpus(2)
+	unknown.Devices[1].Name = "rtx-4091"
+	tiny := gpus(1)
+	tiny.Devices[0].CapacityBytes = 1 << 20
+	for _, c := range []struct {
+		graph    *modelgraph.Graph
+		work     costmodel.Workload
+		topology *costmodel.Topology
+		want     string
+	}{
+		{nil, work, gpus(1), "a plan needs a graph and a topology"},
+		{g, work, nil, "a plan needs a graph and a topology"},
+		{g, work, gpus(0), "devices: 0 devices"},
+		{g, work, unknown, `devices[1]: unknown GPU "rtx-4091" (known: h100-80gb,`},
+		{g, costmodel.Workload{Mode: costmodel.Train, Batch: 3, MicroBatches: 2}, gpus(1), "2 does not divide the batch of 3"},
+		{g, work, tiny, "does not fit"},
+	} {
+		_, err := planner.Plan(t.Context(), c.graph, c.work, c.topology)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+	_, err := planner.Plan(t.Context(), g, work, tiny)
+	var infeasible *planner.InfeasibleError
+	if !errors.As(err, &infeasible) {
+		t.Errorf("%v is no InfeasibleError", err)
+	}
+}
