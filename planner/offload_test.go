@@ -25,7 +25,7 @@ func leastTravel(p *planner.Problem) int64 {
 		}
 		if u == len(m) {
 			for _, f := range devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m).Faults {
-				if f.Kind == devicemap.DoesNotFit || f.Kind == devicemap.TiesApart {
+				if f.Kind == devicemap.DoesNotFit || f.Kind == "ties-apart" {
 					return
 				}
 			}

@@ -53,10 +53,10 @@ type checkOutput struct {
 
 // fault is a [devicemap.Fault] with all its fields, the empty ones too.
 type fault struct {
-	Kind    devicemap.FaultKind `json:"kind"`
-	Module  string              `json:"module"`
-	Message string              `json:"message"`
-	Nearest string              `json:"nearest"`
+	Kind    string `json:"kind"`
+	Module  string `json:"module"`
+	Message string `json:"message"`
+	Nearest string `json:"nearest"`
 }
 
 func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
@@ -186,7 +186,7 @@ func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel
 	}
 	out := checkOutput{Devices: r.Devices, Imbalance: r.Imbalance}
 	for _, f := range r.Faults {
-		out.Faults = append(out.Faults, fault(f))
+		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}
 	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
 }
@@ -206,7 +206,7 @@ func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 			fmt.Fprintf(&b, "and %d more\n", len(faults)-shown)
 			break
 		}
-		b.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
+		b.WriteString(out.Shortened(out.OneLine(f.Words(ask.Say)), out.MaxLine) + "\n")
 	}
 	return b.String() + show.Plural(len(faults), "fault") + "\n"
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
@@ -38,28 +39,49 @@ func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strate
 	return nil
 }
 
-// frontOf is the front file.
-func frontOf(p planner.Problem, f *planner.Front) *devicemap.FrontFile {
-	out := &devicemap.FrontFile{
-		FormatVersion: devicemap.FrontVersion, Model: devicemap.ModelOf(p.Graph), Workload: p.Costs.Workload,
-		Topology: *p.Topology, Complete: f.Complete, Warnings: slices.Clone(p.Graph.Warnings),
+// frontOutput is the front file (devmap.front/v1): the maps of which none is
+// better in both the step and the largest share, the shortest step first.
+type frontOutput struct {
+	FormatVersion string             `json:"format_version"`
+	Model         devicemap.Model    `json:"model"`
+	Workload      costmodel.Workload `json:"workload"`
+	Topology      costmodel.Topology `json:"topology"`
+	// Complete: every point is proved, and there are no others.
+	Complete bool         `json:"complete"`
+	Points   []frontPoint `json:"points"`
+	Warnings []string     `json:"warnings"`
+}
+
+// frontPoint is one map of a front. Its objective is the step, in seconds.
+type frontPoint struct {
+	StepSeconds  float64                `json:"step_seconds"`
+	LargestShare float64                `json:"largest_share"`
+	Imbalance    float64                `json:"imbalance"`
+	Objective    devicemap.Objective    `json:"objective"`
+	DeviceMap    devicemap.Flat         `json:"device_map,omitzero"`
+	Stages       []devicemap.Stage      `json:"stages,omitzero"`
+	Devices      []devicemap.Prediction `json:"devices"`
+}
+
+// frontOf is the front file of a front.
+func frontOf(p planner.Problem, front *planner.Front) *frontOutput {
+	document := &frontOutput{
+		FormatVersion: "devmap.front/v1", Model: devicemap.ModelOf(p.Graph), Workload: p.Costs.Workload,
+		Topology: *p.Topology, Complete: front.Complete, Warnings: slices.Clone(p.Graph.Warnings),
 	}
-	for _, s := range f.Points {
-		point := devicemap.FrontPoint{
-			StepSeconds: s.Value, LargestShare: s.LargestShare(), Imbalance: s.Imbalance(),
-			Objective: objectiveOf(s), Devices: s.Devices,
-		}
-		if s.Map != nil {
-			point.DeviceMap, point.Stages = s.Map.Flatten(p.Graph), devicemap.TimedStages(p.Graph, p.Costs, p.Topology, s.Map)
-		}
-		out.Points = append(out.Points, point)
+	for _, s := range front.Points {
+		plan := devicemap.NewPlan(p.Graph, p.Costs, p.Topology, s.Map, s.Devices)
+		document.Points = append(document.Points, frontPoint{
+			StepSeconds: s.Value, LargestShare: s.LargestShare(), Imbalance: plan.Imbalance,
+			Objective: objectiveOf(s), DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
+		})
 		for _, w := range ask.Texts(s.Warnings) {
-			if !slices.Contains(out.Warnings, w) {
-				out.Warnings = append(out.Warnings, w)
+			if !slices.Contains(document.Warnings, w) {
+				document.Warnings = append(document.Warnings, w)
 			}
 		}
 	}
-	return out
+	return document
 }
 
 func objectiveOf(s *planner.Solution) devicemap.Objective {

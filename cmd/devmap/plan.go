@@ -155,19 +155,9 @@ func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strateg
 
 // planOf is the plan file of a solution.
 func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
-	plan := &devicemap.Plan{
-		FormatVersion: devicemap.PlanVersion, Model: devicemap.ModelOf(p.Graph),
-		Workload: p.Costs.Workload, Topology: *p.Topology, Devices: sol.Devices,
-		Objective:   objectiveOf(sol),
-		Offload:     offloadOf(sol),
-		Shards:      estimate.Shards(p.Graph, &p.Costs.Workload),
-		Imbalance:   sol.Imbalance(),
-		StepSeconds: devicemap.StepSeconds(p.Costs, p.Topology, sol.Map),
-		Warnings:    allWarnings(p.Graph, sol.Warnings),
-	}
-	if sol.Map != nil {
-		plan.DeviceMap, plan.Stages = sol.Map.Flatten(p.Graph), devicemap.TimedStages(p.Graph, p.Costs, p.Topology, sol.Map)
-	}
+	plan := devicemap.NewPlan(p.Graph, p.Costs, p.Topology, sol.Map, sol.Devices)
+	plan.Objective, plan.Offload = objectiveOf(sol), offloadOf(sol)
+	plan.Shards, plan.Warnings = estimate.Shards(p.Graph, &p.Costs.Workload), allWarnings(p.Graph, sol.Warnings)
 	return plan
 }
 

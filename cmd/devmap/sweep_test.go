@@ -226,7 +226,7 @@ func (s *sweep) planned(args []string, text []byte, errs string) {
 			s.checked(args, slices.Concat([]string{"check", s.model.name, s.file("map", p.DeviceMap), "--json"}, words(flags)), p)
 		}
 	}
-	engine := emit.Engines()[s.IntN(len(emit.Engines()))]
+	engine := emit.Names()[s.IntN(len(emit.Names()))]
 	s.call([]string{"emit", file, "--for", engine}, out.ExitDone, out.ExitError, out.ExitUsage)
 	if s.chance(0.1) {
 		s.call([]string{"inspect", s.model.name, "--json"}, out.ExitDone)

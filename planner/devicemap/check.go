@@ -3,7 +3,6 @@ package devicemap
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -34,7 +33,7 @@ func Check(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, fl
 	case mapped(strategy):
 		c.ties()
 	default:
-		c.fault(UnknownEngine, "", "strategy %q runs no device map", strategy)
+		c.fault(unknownEngine, "", "strategy %q runs no device map", strategy)
 	}
 	r := &Report{Map: c.m, Devices: Predict(t, topo, c.m), Warnings: c.warnings}
 	r.Imbalance = Imbalance(r.Devices)
@@ -74,8 +73,8 @@ type checker struct {
 	warnings []string
 }
 
-func (c *checker) fault(kind FaultKind, module, format string, args ...any) {
-	c.faults = append(c.faults, Fault{Kind: kind, Module: module, Message: fmt.Sprintf(format, args...)})
+func (c *checker) fault(kind string, module, format string, args ...any) {
+	c.faults = append(c.faults, Fault{Kind: kind, Module: module, Message: costmodel.Messagef(format, args...)})
 }
 
 // keys takes the entries in, and reports those that name no module or a
@@ -86,7 +85,7 @@ func (c *checker) keys(flat Flat) {
 	for _, e := range flat {
 		c.entries[e.Key] = e.Device
 		if !c.index.real(e.Key) {
-			f := Fault{Kind: UnknownModule, Module: e.Key, Message: "the model has no such module"}
+			f := Fault{Kind: unknownModule, Module: e.Key, Message: costmodel.Messagef("the model has no such module")}
 			unknown++
 			if unknown <= mostNearest { // each is compared with every module
 				f.Nearest = c.index.nearest(e.Key)
@@ -94,7 +93,7 @@ func (c *checker) keys(flat Flat) {
 			c.faults = append(c.faults, f)
 		}
 		if int(e.Device) >= c.devices {
-			c.fault(UnknownDevice, e.Key, "device %d is not among the %d devices (0 to %d)", e.Device, c.devices, c.devices-1)
+			c.fault(unknownDevice, e.Key, "device %d is not among the %d devices (0 to %d)", e.Device, c.devices, c.devices-1)
 		}
 	}
 }
@@ -105,7 +104,7 @@ func (c *checker) overlaps(flat Flat) {
 	for _, e := range flat {
 		for outer := range ancestors(e.Key) {
 			if d, ok := c.entries[outer]; ok {
-				c.fault(Overlap, e.Key, "it lies inside %q, which has %s in the map; keep one of the two", outer, placed(d))
+				c.fault(overlap, e.Key, "it lies inside %q, which has %s in the map; keep one of the two", outer, placed(d))
 			}
 		}
 	}
@@ -116,18 +115,6 @@ func placed(d Device) string {
 		return "no valid device"
 	}
 	return "device " + d.String()
-}
-
-// ancestors yields the modules that hold a path, the root "" last.
-func ancestors(path string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for path != "" {
-			path = path[:max(0, strings.LastIndexByte(path, '.'))]
-			if !yield(path) {
-				return
-			}
-		}
-	}
 }
 
 // deviceOf is the device of a tensor or module: its own key or the nearest

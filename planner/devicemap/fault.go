@@ -1,42 +1,52 @@
 package devicemap
 
-import "fmt"
+import (
+	"fmt"
 
-// FaultKind is what is wrong with a device map.
-type FaultKind string
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
-// The kinds of [Fault].
+// DoesNotFit is the kind of a device that would hold more than its budget: the
+// map is one that can be run, on larger devices.
+const DoesNotFit = "does-not-fit"
+
+// The other kinds of [Fault].
 const (
-	UnknownModule    FaultKind = "unknown-module"
-	NoDevice         FaultKind = "no-device"
-	SplitUnit        FaultKind = "split-unit"
-	TiesApart        FaultKind = "ties-apart"
-	DeviceNotANumber FaultKind = "device-not-a-number"
-	UnknownDevice    FaultKind = "unknown-device"
-	Overlap          FaultKind = "overlap"
-	DoesNotFit       FaultKind = "does-not-fit"
-	// OffloadInTraining is a unit that leaves the GPUs in training, which
+	unknownModule    = "unknown-module"
+	noDevice         = "no-device"
+	splitUnit        = "split-unit"
+	tiesApart        = "ties-apart"
+	deviceNotANumber = "device-not-a-number"
+	unknownDevice    = "unknown-device"
+	overlap          = "overlap"
+	// offloadInTraining is a unit that leaves the GPUs in training, which
 	// Accelerate's hooks cannot do: they drop the weights after forward.
-	OffloadInTraining FaultKind = "offload-in-training"
-	// UnknownEngine is a strategy that runs no device map: of what a device
+	offloadInTraining = "offload-in-training"
+	// unknownEngine is a strategy that runs no device map: of what a device
 	// then holds, nothing is known.
-	UnknownEngine FaultKind = "unknown-engine"
+	unknownEngine = "unknown-engine"
 )
 
 // Fault is one thing that is wrong with a device map.
 type Fault struct {
-	Kind    FaultKind `json:"kind"`
-	Module  string    `json:"module"`
-	Message string    `json:"message"`
+	// Kind is one of unknown-module, no-device, split-unit, ties-apart,
+	// device-not-a-number, unknown-device, overlap, offload-in-training,
+	// unknown-engine and [DoesNotFit].
+	Kind    string
+	Module  string
+	Message costmodel.Message
 	// Nearest is the real module closest to an unknown one.
-	Nearest string `json:"nearest,omitzero"`
+	Nearest string
+}
+
+// Words is the fault in one line, with its settings as name says them.
+func (f Fault) Words(name func(costmodel.Setting) string) string {
+	line := fmt.Sprintf("%s: %q: %s", f.Kind, f.Module, f.Message.Words(name))
+	if f.Nearest != "" {
+		line += fmt.Sprintf("; the nearest is %q", f.Nearest)
+	}
+	return line
 }
 
 // String is the fault in one line.
-func (f Fault) String() string {
-	s := fmt.Sprintf("%s: %q: %s", f.Kind, f.Module, f.Message)
-	if f.Nearest != "" {
-		s += fmt.Sprintf("; the nearest is %q", f.Nearest)
-	}
-	return s
-}
+func (f Fault) String() string { return f.Words(costmodel.Setting.String) }

@@ -2,8 +2,10 @@ package devicemap
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/internal/nearest"
 )
 
 // index knows every module path and tensor name of a model.
@@ -61,5 +63,17 @@ func (x *index) nearest(path string) string {
 		}
 		slices.Sort(x.sorted)
 	}
-	return Nearest(path, x.sorted)
+	return nearest.Name(path, x.sorted)
+}
+
+// ancestors yields the modules that hold a path, the root "" last.
+func ancestors(path string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for path != "" {
+			path = path[:max(0, strings.LastIndexByte(path, '.'))]
+			if !yield(path) {
+				return
+			}
+		}
+	}
 }

@@ -4,37 +4,13 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
-
-// Device is a device index, or one of the tiers below the GPUs.
-type Device int
-
-// The tiers, and a unit without a place.
-const (
-	CPU     Device = -1
-	Disk    Device = -2
-	Nowhere Device = -3
-)
-
-// String is the index or the tier's name.
-func (d Device) String() string {
-	switch d {
-	case CPU:
-		return "cpu"
-	case Disk:
-		return "disk"
-	case Nowhere:
-		return "no device"
-	}
-	return fmt.Sprint(int(d))
-}
 
 // Map gives each unit of a graph, by index, its device.
 type Map []Device
@@ -85,59 +61,57 @@ func (f Flat) MarshalJSON() ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// Stage is a stretch of units that follow each other on one device.
-type Stage struct {
-	Stage  int      `json:"stage"`
-	Device Device   `json:"device"`
-	Units  []string `json:"units"`
-	// The seconds are nil where they are not known or were not asked for.
-	*steptime.StageTimes
-}
-
-// MarshalJSON writes the index or the tier's name.
-func (d Device) MarshalJSON() ([]byte, error) {
-	if d < 0 {
-		return json.Marshal(d.String())
+// places are the device indices of the units.
+func (m Map) places() []int {
+	if m == nil {
+		return nil
 	}
-	return json.Marshal(int(d))
-}
-
-// UnmarshalJSON reads what MarshalJSON writes.
-func (d *Device) UnmarshalJSON(data []byte) error {
-	device, fault := parseDevice("", data)
-	if fault != nil {
-		return errors.New(fault.Message)
-	}
-	*d = device
-	return nil
-}
-
-// Stages cuts a map where the device changes, in order of execution.
-func (m Map) Stages(g *modelgraph.Graph) []Stage {
-	var out []Stage
-	for u := range g.Units {
-		if n := len(out); n == 0 || out[n-1].Device != m[u] {
-			out = append(out, Stage{Stage: n, Device: m[u]})
-		}
-		last := &out[len(out)-1]
-		last.Units = append(last.Units, g.Units[u].Name)
+	out := make([]int, len(m))
+	for u, d := range m {
+		out[u] = int(d)
 	}
 	return out
 }
 
-// TimedStages are [Map.Stages] with the seconds of each.
-func TimedStages(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, m Map) []Stage {
-	out := m.Stages(g)
-	at := make([]costmodel.Interval, len(out))
-	end := 0
-	for i := range out {
-		at[i] = costmodel.Interval{First: end, End: end + len(out[i].Units)}
-		end = at[i].End
+// readFlat reads a JSON object of module path → device. Values that name no
+// device are kept as faults, so that a check can report all at once; only
+// what is no such object at all is an error.
+func readFlat(file string, data []byte) (Flat, []Fault, error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(data))
+	if tok, err := dec.ReadToken(); err != nil || tok.Kind() != '{' {
+		return nil, nil, notAMap(file, err)
 	}
-	if times, err := steptime.Stages(t, topo, m.places(), at); err == nil {
-		for i := range out {
-			out[i].StageTimes = &times[i]
+	var flat Flat
+	var faults []Fault
+	for dec.PeekKind() == '"' {
+		key, err := dec.ReadToken()
+		if err != nil {
+			return nil, nil, notAMap(file, err)
 		}
+		name := key.String()
+		value, err := dec.ReadValue()
+		if err != nil {
+			return nil, nil, notAMap(file, err)
+		}
+		d, fault := parseDevice(name, value)
+		if fault != nil {
+			faults = append(faults, *fault)
+		}
+		flat = append(flat, Entry{name, d})
 	}
-	return out
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, nil, notAMap(file, err)
+	}
+	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, nil, notAMap(file, errors.New("there is more after the object"))
+	}
+	return flat, faults, nil
+}
+
+func notAMap(file string, err error) error {
+	msg := "a device map is one JSON object of module path → device"
+	if err != nil {
+		msg += ": " + strings.TrimPrefix(err.Error(), "jsontext: ")
+	}
+	return &modelgraph.SyntaxError{File: file, Msg: msg}
 }

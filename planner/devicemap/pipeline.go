@@ -1,11 +1,8 @@
 package devicemap
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
-	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // pipeline is a map read as stages: the runs of units, in the order they
@@ -88,24 +85,4 @@ func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Devi
 	}
 	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(t, place, dev)), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
 	out.Predicted.widen(t.Band)
-}
-
-// pipeline reports maps that the schedule cannot run: one stage a device
-// unless interleaved, then chunk c on device c mod p (torch 2.11,
-// distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
-// generate_stage_to_rank_mapping loops).
-func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline, train bool) {
-	for s := range p.stages {
-		first := p.of[p.device[s]][0]
-		module := g.Units[p.opens[s]].Name
-		switch {
-		case p.schedule.Kind != costmodel.Interleaved && first != s:
-			c.fault(SplitUnit, module, "it begins a second run on device %d; %s takes one stage a device (--schedule interleaved takes several)", p.device[s], p.schedule.Kind)
-		case p.schedule.Kind == costmodel.Interleaved && p.device[s] != p.device[s%int(p.schedule.Stages)]:
-			c.fault(SplitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", s, p.device[s], p.device[s%int(p.schedule.Stages)])
-		}
-	}
-	if err := p.schedule.Check(); err != nil && (train || p.schedule.Kind == costmodel.Interleaved) {
-		c.warnings = append(c.warnings, fmt.Sprintf("the engine refuses this: %v", err))
-	}
 }

@@ -47,12 +47,12 @@ func (c *checker) unit(u int) Device {
 	on = slices.Compact(on)
 	switch {
 	case len(without) > 0 && needed:
-		c.fault(NoDevice, c.missing(unit, without, len(on) > 0), "no key of the map covers it")
+		c.fault(noDevice, c.missing(unit, without, len(on) > 0), "no key of the map covers it")
 		return Nowhere
 	case slices.Contains(on, Nowhere): // its key has a fault of its own
 		return Nowhere
 	case len(on) > 1:
-		c.fault(SplitUnit, unit.Name, "it is split over devices %s; its class must stay on one device", names(on))
+		c.fault(splitUnit, unit.Name, "it is split over devices %s; its class must stay on one device", names(on))
 		return Nowhere
 	case len(on) == 0: // only buffers: engines run it where its input is
 		c.warnings = append(c.warnings, fmt.Sprintf("%s holds only buffers and has no device: it runs on device 0", unit.Name))
@@ -76,9 +76,9 @@ func (c *checker) tiers(strategy costmodel.Strategy, mode costmodel.Mode) {
 		switch name := c.g.Units[u].Name; {
 		case d != CPU && d != Disk:
 		case mode == costmodel.Train:
-			c.fault(OffloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (--mode infer works)", d)
+			c.fault(offloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (%v works)", d, costmodel.Set("mode", costmodel.Infer))
 		case strategy.Traits().Staged:
-			c.fault(UnknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", d)
+			c.fault(unknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", d)
 		}
 	}
 }
@@ -97,7 +97,7 @@ func (c *checker) ties() {
 		}
 		slices.Sort(on)
 		if len(slices.Compact(on)) > 1 {
-			c.fault(TiesApart, c.g.Units[units[0]].Name, "units that share a parameter are apart: %s; the copies would train apart and take twice the memory", strings.Join(where, ", "))
+			c.fault(tiesApart, c.g.Units[units[0]].Name, "units that share a parameter are apart: %s; the copies would train apart and take twice the memory", strings.Join(where, ", "))
 		}
 	}
 }
@@ -108,4 +108,24 @@ func names(ds []Device) string {
 		s[i] = d.String()
 	}
 	return strings.Join(s, ", ")
+}
+
+// pipeline reports maps that the schedule cannot run: one stage a device
+// unless interleaved, then chunk c on device c mod p (torch 2.11,
+// distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
+// generate_stage_to_rank_mapping loops).
+func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline, train bool) {
+	for s := range p.stages {
+		first := p.of[p.device[s]][0]
+		module := g.Units[p.opens[s]].Name
+		switch {
+		case p.schedule.Kind != costmodel.Interleaved && first != s:
+			c.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", p.device[s], p.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
+		case p.schedule.Kind == costmodel.Interleaved && p.device[s] != p.device[s%int(p.schedule.Stages)]:
+			c.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", s, p.device[s], p.device[s%int(p.schedule.Stages)])
+		}
+	}
+	if err := p.schedule.Check(); err != nil && (train || p.schedule.Kind == costmodel.Interleaved) {
+		c.warnings = append(c.warnings, fmt.Sprintf("the engine refuses this: %v", err))
+	}
 }

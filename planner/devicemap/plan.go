@@ -12,8 +12,12 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// PlanVersion is the format of a plan file.
-const PlanVersion = "devmap.plan/v1"
+// The formats that are told apart: of a plan, which is read, and of a front,
+// which holds several maps.
+const (
+	planVersion  = "devmap.plan/v1"
+	frontVersion = "devmap.front/v1"
+)
 
 // Plan is the plan file: the map, what it was made for, and its certificate.
 type Plan struct {
@@ -30,6 +34,22 @@ type Plan struct {
 	Imbalance     float64            `json:"imbalance"`
 	StepSeconds   *float64           `json:"step_seconds"`
 	Warnings      []string           `json:"warnings"`
+}
+
+// NewPlan is the plan of a map with what each device will hold: all but what was
+// minimised, what left the GPUs, the shards of parameters that are cut, and the
+// warnings. The map is nil where every
+// GPU runs the whole model.
+func NewPlan(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
+	plan := &Plan{
+		FormatVersion: planVersion, Model: ModelOf(g), Workload: t.Workload, Topology: *topo,
+		Devices:   devices,
+		Imbalance: Imbalance(devices), StepSeconds: StepSeconds(t, topo, placed),
+	}
+	if placed != nil {
+		plan.DeviceMap, plan.Stages = placed.Flatten(g), timedStages(g, t, topo, placed)
+	}
+	return plan
 }
 
 // Model names the model that a plan is for.
@@ -74,6 +94,18 @@ func WriteJSON(w io.Writer, v any) error {
 	return err
 }
 
+// severalError is a front in the place of a map.
+type severalError struct{ file string }
+
+// Error implements error.
+func (e *severalError) Error() string { return e.Words(costmodel.Setting.String) }
+
+// Words is the error with its settings as name says them.
+func (e *severalError) Words(name func(costmodel.Setting) string) string {
+	msg := costmodel.Messagef("%q holds several maps: save one of its points' device_map, or plan with %v or memory", frontVersion, costmodel.Set("objective", "time"))
+	return (&modelgraph.SyntaxError{File: e.file, Place: "format_version", Msg: msg.Words(name)}).Error()
+}
+
 // maxMapBytes bounds a device map or plan: 100,000 modules take 10 MB.
 const maxMapBytes = 256 << 20
 
@@ -83,25 +115,25 @@ func ReadMap(path string) (flat Flat, plan *Plan, faults []Fault, err error) {
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	return ParseMap(path, data)
+	return parseMap(path, data)
 }
 
-// ParseMap is [ReadMap] of bytes; file stands in errors.
-func ParseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
+// parseMap is [ReadMap] of bytes; file stands in errors.
+func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 	var head map[string]jsontext.Value
 	if err := modelgraph.DecodeJSON(file, data, &head, false); err != nil {
 		return nil, nil, nil, err
 	}
 	if _, ok := head["format_version"]; !ok {
-		flat, faults, err := ReadFlat(file, data)
+		flat, faults, err := readFlat(file, data)
 		return flat, nil, faults, err
 	}
-	if string(head["format_version"]) == strconv.Quote(FrontVersion) {
-		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q holds several maps: save one of its points' device_map, or plan with --objective time or memory", FrontVersion)}
+	if string(head["format_version"]) == strconv.Quote(frontVersion) {
+		return nil, nil, nil, &severalError{file}
 	}
 	var version string
-	if json.Unmarshal(head["format_version"], &version) == nil && version != PlanVersion {
-		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", version, PlanVersion)}
+	if json.Unmarshal(head["format_version"], &version) == nil && version != planVersion {
+		return nil, nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", version, planVersion)}
 	}
 	plan, faults, err := parsePlan(file, data)
 	if err != nil {
@@ -117,7 +149,7 @@ func ReadPlan(path string) (*Plan, error) {
 	case err != nil:
 		return nil, err
 	case plan == nil:
-		return nil, &modelgraph.SyntaxError{File: path, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", PlanVersion)}
+		return nil, &modelgraph.SyntaxError{File: path, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", planVersion)}
 	case len(faults) > 0:
 		return nil, &modelgraph.SyntaxError{File: path, Place: "device_map", Msg: faults[0].String()}
 	}
@@ -134,8 +166,8 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 	if err := modelgraph.DecodeJSON(file, data, &p, true); err != nil {
 		return nil, nil, err
 	}
-	if p.FormatVersion != PlanVersion {
-		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", p.FormatVersion, PlanVersion)}
+	if p.FormatVersion != planVersion {
+		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", p.FormatVersion, planVersion)}
 	}
 	if p.RawTopology == nil {
 		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "topology", Msg: "missing"}
@@ -154,7 +186,7 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 	if err := p.consistent(file); err != nil || p.RawMap == nil {
 		return &p.Plan, nil, err
 	}
-	flat, faults, err := ReadFlat(file, p.RawMap)
+	flat, faults, err := readFlat(file, p.RawMap)
 	p.DeviceMap = flat
 	return &p.Plan, faults, err
 }

@@ -23,12 +23,10 @@ func planOf(tb testing.TB, m devicemap.Map) *devicemap.Plan {
 	for i := range r.Devices {
 		r.Devices[i].Units = 0 // not in the file
 	}
-	return &devicemap.Plan{
-		FormatVersion: devicemap.PlanVersion, Model: devicemap.ModelOf(g), Workload: table.Workload, Topology: *topo,
-		DeviceMap: m.Flatten(g), Stages: m.Stages(g), Devices: r.Devices, Imbalance: r.Imbalance,
-		Objective: devicemap.Objective{Name: "memory", Value: .6, LowerBound: .5, Gap: 1. / 6, Status: "feasible", Bound: "average"},
-		Warnings:  []string{"one"},
-	}
+	plan := devicemap.NewPlan(g, table, topo, m, r.Devices)
+	plan.Objective = devicemap.Objective{Name: "memory", Value: .6, LowerBound: .5, Gap: 1. / 6, Status: "feasible", Bound: "average"}
+	plan.Warnings = []string{"one"}
+	return plan
 }
 
 func TestPlanRoundTrip(t *testing.T) {
@@ -63,7 +61,7 @@ func TestTampered(t *testing.T) {
 	}
 	for _, c := range []struct {
 		from, to string
-		kind     devicemap.FaultKind // empty: no fault
+		kind     string // empty: no fault
 	}{
 		{"", "", ""},
 		{`"m.h.3": 1`, `"m.h.3": 2`, devicemap.UnknownDevice},

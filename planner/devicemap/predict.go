@@ -1,51 +1,12 @@
 package devicemap
 
 import (
-	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
-
-// Prediction is what one device will hold.
-type Prediction struct {
-	Device        int       `json:"device"`
-	CapacityBytes int64     `json:"capacity_bytes"`
-	ReservedBytes int64     `json:"reserved_bytes"`
-	Predicted     Predicted `json:"predicted"`
-	HeadroomBytes int64     `json:"headroom_bytes"`
-
-	Units int `json:"-"` // how many units it holds
-}
-
-// Predicted is a device's peak by category, and what comes on top of it.
-type Predicted struct {
-	ParamsBytes         int64    `json:"params_bytes"`
-	GradsBytes          int64    `json:"grads_bytes"`
-	OptimizerStateBytes int64    `json:"optimizer_state_bytes"`
-	ActivationsBytes    int64    `json:"activations_bytes"`
-	KVCacheBytes        int64    `json:"kv_cache_bytes"`
-	WorkspaceBytes      int64    `json:"workspace_bytes"`
-	CommBuffersBytes    int64    `json:"comm_buffers_bytes"`
-	PeakAllocatedBytes  int64    `json:"peak_allocated_bytes"`
-	OverheadBytes       int64    `json:"overhead_bytes"`
-	SlackBytes          [2]int64 `json:"slack_bytes"`
-	DeviceUsedBytes     int64    `json:"device_used_bytes"`
-	PeakAt              string   `json:"peak_at"`
-	// PeakRangeBytes are the least and the most that the peak may be, where it
-	// is not one figure.
-	PeakRangeBytes []int64 `json:"peak_range_bytes,omitzero"`
-}
-
-// Budget is capacity less what is reserved.
-func (p *Prediction) Budget() int64 { return p.CapacityBytes - p.ReservedBytes }
-
-// Share is the part of the budget that is used; it fits up to 1.
-func (p *Prediction) Share() float64 {
-	return float64(p.Predicted.PeakAllocatedBytes+p.Predicted.OverheadBytes) / float64(p.Budget())
-}
 
 // Predict walks through a step on every device of the topology. Of a strategy
 // that runs no device map it says nothing, and [Check] finds it at fault.
@@ -125,33 +86,21 @@ func endsModel(units []*costmodel.Unit) bool {
 	})
 }
 
-func predicted(peak timeline.Peak, overhead int64, slack [2]float64) Predicted {
-	m := peak.Memory
-	total := m.Total()
-	p := Predicted{
-		ParamsBytes: m.Params, GradsBytes: m.Grads, OptimizerStateBytes: m.OptimizerState,
-		ActivationsBytes: m.Activations, KVCacheBytes: m.KVCache, WorkspaceBytes: m.Workspace,
-		CommBuffersBytes: m.CommBuffers, PeakAllocatedBytes: total, OverheadBytes: overhead, PeakAt: peak.At,
+// mainDevice is where offloaded units run: the first device with a unit
+// (Accelerate 1.15, big_modeling.py dispatch_model: main_device is the first
+// of the set of devices that are no tiers). -1 where none has one, and in
+// training, which Accelerate does not offload.
+func mainDevice(t *costmodel.Table, m Map) int {
+	out := -1
+	for _, d := range m {
+		if d >= 0 && (out < 0 || int(d) < out) {
+			out = int(d)
+		}
 	}
-	for i, f := range slack {
-		p.SlackBytes[i] = int64(math.Round(f * float64(total)))
+	if t.Workload.Mode == costmodel.Train {
+		return -1
 	}
-	p.DeviceUsedBytes = total + overhead + (p.SlackBytes[0]+p.SlackBytes[1])/2
-	return p
-}
-
-// Imbalance is the largest allocated peak over the mean of all devices, idle
-// ones included.
-func Imbalance(ps []Prediction) float64 {
-	var most, sum int64
-	for i := range ps {
-		most = max(most, ps[i].Predicted.PeakAllocatedBytes)
-		sum += ps[i].Predicted.PeakAllocatedBytes
-	}
-	if sum == 0 {
-		return 1
-	}
-	return float64(most) * float64(len(ps)) / float64(sum)
+	return out
 }
 
 // StepSeconds is [steptime.Step] of a placement; m is nil where
@@ -167,16 +116,4 @@ func StepSeconds(t *costmodel.Table, topo *costmodel.Topology, m Map) *float64 {
 // Communication is [costmodel.Table.Communication] of a placement.
 func Communication(t *costmodel.Table, topo *costmodel.Topology, m Map) int64 {
 	return steptime.Communication(t, topo, m.places())
-}
-
-// places are the device indices of the units.
-func (m Map) places() []int {
-	if m == nil {
-		return nil
-	}
-	out := make([]int, len(m))
-	for u, d := range m {
-		out[u] = int(d)
-	}
-	return out
 }

@@ -11,78 +11,72 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// Engine is a program that takes a placement.
-type Engine string
+// Target is the form in which one engine takes a placement.
+type Target struct {
+	name  string
+	write func(to io.Writer, plan *devicemap.Plan) error
+	usage func(plan *devicemap.Plan, file string) string
+	// note is what the user must know of this plan under the engine; "" none.
+	note func(plan *devicemap.Plan) string
+}
 
-// The engines.
-const (
+// targets are all, by name.
+var targets = []*Target{
 	// Accelerate reads device_map: dispatch_model, and device_map= of
 	// Transformers' from_pretrained.
-	Accelerate Engine = "accelerate"
-	// MSSwift reads the same object from the file that --device_map names
+	{"accelerate", deviceMap, transformers, func(*devicemap.Plan) string { return "" }},
+	// ms-swift reads the same object from the file that --device_map names
 	// (swift/utils/utils.py: json_parse_to_dict).
-	MSSwift Engine = "ms-swift"
-)
-
-type target struct {
-	write func(w io.Writer, p *devicemap.Plan) error
-	usage func(p *devicemap.Plan, file string) string
-	// notes are what the user must know of this plan under the engine; "" none.
-	notes func(p *devicemap.Plan) string
+	{"ms-swift", deviceMap, swift, oneProcess},
 }
 
-var targets = map[Engine]target{
-	Accelerate: {deviceMap, transformers, func(*devicemap.Plan) string { return "" }},
-	MSSwift:    {deviceMap, swift, oneProcess},
-}
-
-// Engines lists the engines, sorted.
-func Engines() []string {
-	var names []string
-	for e := range targets {
-		names = append(names, string(e))
+// Names lists the engines that there is a target for, sorted.
+func Names() []string {
+	names := make([]string, len(targets))
+	for i, target := range targets {
+		names[i] = target.name
 	}
 	slices.Sort(names)
 	return names
 }
 
-// Parse reads an engine's name.
-func Parse(s string) (Engine, error) {
-	if _, ok := targets[Engine(s)]; ok {
-		return Engine(s), nil
+// For finds the target of an engine.
+func For(name string) (*Target, error) {
+	i := slices.IndexFunc(targets, func(target *Target) bool { return target.name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(Names(), ", "))
 	}
-	return "", fmt.Errorf("unknown engine %q (built: %s)", s, strings.Join(Engines(), ", "))
+	return targets[i], nil
 }
 
-// Write writes the engine's own file.
-func Write(w io.Writer, e Engine, p *devicemap.Plan) error {
-	t, ok := targets[e]
-	if !ok {
-		_, err := Parse(string(e))
-		return err
-	}
-	return t.write(w, p)
+// Write writes the engine's own file. What the engine has no form for is an
+// error.
+func (t *Target) Write(to io.Writer, plan *devicemap.Plan) error { return t.write(to, plan) }
+
+// Usage is how the engine is told to read the file that [Target.Write] wrote,
+// and to run what the plan is for. note is what it would make of the plan
+// elsewhere; "" where there is nothing to say.
+func (t *Target) Usage(plan *devicemap.Plan, file string) (usage, note string) {
+	return t.usage(plan, file), t.note(plan)
 }
 
-// Usage is how the engine is told to read the file that [Write] wrote, and to
-// run what the plan is for.
-func Usage(e Engine, p *devicemap.Plan, file string) string { return targets[e].usage(p, file) }
+// refusal is a plan that an engine has no form for.
+type refusal struct{ costmodel.Message }
 
-// Note is what the engine would make of the plan elsewhere than in its usage;
-// "" where there is nothing to say.
-func Note(e Engine, p *devicemap.Plan) string { return targets[e].notes(p) }
+// Error implements error.
+func (e *refusal) Error() string { return e.String() }
 
 // deviceMap is the plan's map alone: module path → number, "cpu" or "disk". A
 // pipeline's flat map has the same form and another meaning.
-func deviceMap(w io.Writer, p *devicemap.Plan) error {
-	s := p.Workload.Strategy
+func deviceMap(to io.Writer, plan *devicemap.Plan) error {
+	strategy := plan.Workload.Strategy
 	switch {
-	case s.Traits().Staged:
-		return fmt.Errorf("the plan for %q is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with --strategy device-map", p.Model.Name)
-	case len(p.DeviceMap) == 0:
-		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", p.Model.Name, s)
-	case p.Workload.Mode == costmodel.Train && offloads(p):
-		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", p.Model.Name)
+	case strategy.Traits().Staged:
+		return &refusal{costmodel.Messagef("the plan for %q is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with %v", plan.Model.Name, costmodel.Set("strategy", costmodel.DeviceMap))}
+	case len(plan.DeviceMap) == 0:
+		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", plan.Model.Name, strategy)
+	case plan.Workload.Mode == costmodel.Train && offloads(plan):
+		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}
-	return devicemap.WriteJSON(w, p.DeviceMap)
+	return devicemap.WriteJSON(to, plan.DeviceMap)
 }

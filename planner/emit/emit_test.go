@@ -25,14 +25,14 @@ var plan = &devicemap.Plan{DeviceMap: devicemap.Flat{
 // TestGolden holds each engine's file to the committed one, byte for byte,
 // and reads it as the engines do: an object of numbers, "cpu" and "disk".
 func TestGolden(t *testing.T) {
-	for _, engine := range emit.Engines() {
+	for _, engine := range emit.Names() {
 		t.Run(engine, func(t *testing.T) {
-			e, err := emit.Parse(engine)
+			e, err := emit.For(engine)
 			if err != nil {
 				t.Fatal(err)
 			}
 			var b bytes.Buffer
-			if err := emit.Write(&b, e, plan); err != nil {
+			if err := e.Write(&b, plan); err != nil {
 				t.Fatal(err)
 			}
 			golden := filepath.Join("testdata", engine+".json")
@@ -55,35 +55,42 @@ func TestGolden(t *testing.T) {
 			if len(read) != len(plan.DeviceMap) || read["model.layers.1"] != 10.0 || read["model.norm"] != "cpu" || read["lm_head"] != "disk" {
 				t.Errorf("it reads as %v", read)
 			}
-			if usage := emit.Usage(e, plan, "dir/map.json"); strings.Count(usage, "dir/map.json") != 1 {
+			if usage, _ := e.Usage(plan, "dir/map.json"); strings.Count(usage, "dir/map.json") != 1 {
 				t.Errorf("usage %q does not name the file", usage)
 			}
 		})
 	}
-	if len(emit.Engines()) != 2 {
-		t.Errorf("engines %v: add the golden file of a new one", emit.Engines())
+	if len(emit.Names()) != 2 {
+		t.Errorf("engines %v: add the golden file of a new one", emit.Names())
 	}
 }
 
+// target is that of an engine.
+func target(t *testing.T, name string) *emit.Target {
+	t.Helper()
+	found, err := emit.For(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
 func TestRefuses(t *testing.T) {
-	if _, err := emit.Parse("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, ms-swift)` {
+	if _, err := emit.For("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, ms-swift)` {
 		t.Errorf("error %v", err)
 	}
-	if err := emit.Write(new(bytes.Buffer), "vllm", plan); err == nil {
-		t.Error("an unknown engine is written")
-	}
 	piped := &devicemap.Plan{DeviceMap: plan.DeviceMap, Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.Pipeline}}
-	for _, e := range []emit.Engine{emit.Accelerate, emit.MSSwift} {
-		if err := emit.Write(new(bytes.Buffer), e, piped); err == nil || !strings.Contains(err.Error(), `is a pipeline's: its stages run side by side`) {
+	for _, e := range emit.Names() {
+		if err := target(t, e).Write(new(bytes.Buffer), piped); err == nil || !strings.Contains(err.Error(), `is a pipeline's: its stages run side by side`) {
 			t.Errorf("%s, pipeline: error %v", e, err)
 		}
 	}
 	trained := &devicemap.Plan{DeviceMap: plan.DeviceMap, Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Mode: costmodel.Train}}
-	if err := emit.Write(new(bytes.Buffer), emit.Accelerate, trained); err == nil || !strings.Contains(err.Error(), "trains units that are on the CPU or disk") {
+	if err := target(t, "accelerate").Write(new(bytes.Buffer), trained); err == nil || !strings.Contains(err.Error(), "trains units that are on the CPU or disk") {
 		t.Errorf("offload in training: error %v", err)
 	}
 	sharded := &devicemap.Plan{Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.FSDP}}
-	if err := emit.Write(new(bytes.Buffer), emit.Accelerate, sharded); err == nil || err.Error() != `the plan for "m" has no device map: its strategy is fsdp` {
+	if err := target(t, "accelerate").Write(new(bytes.Buffer), sharded); err == nil || err.Error() != `the plan for "m" has no device map: its strategy is fsdp` {
 		t.Errorf("error %v", err)
 	}
 }

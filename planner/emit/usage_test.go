@@ -6,7 +6,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 // TestUsage: the command asks the engine for what the plan counts, where the
@@ -22,37 +21,38 @@ func TestUsage(t *testing.T) {
 	flat := devicemap.Flat{{Key: "model.embed_tokens", Device: 0}, {Key: "lm_head", Device: 1}}
 	for _, c := range []struct {
 		name   string
-		engine emit.Engine
+		engine string
 		w      costmodel.Workload
 		want   string
 	}{
-		{"as stored", emit.Accelerate, infer, `AutoModelForCausalLM.from_pretrained(MODEL, device_map=json.load(open("m.json")), dtype="auto")`},
-		{"autocast", emit.Accelerate, with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), `dtype=torch.float32)`},
-		{"bf16", emit.Accelerate, with(func(w *costmodel.Workload) { w.StoredTypes = false }), `dtype=torch.bfloat16)`},
-		{"eager", emit.Accelerate, with(func(w *costmodel.Workload) { w.Attention = costmodel.EagerAttention }), `attn_implementation="eager")`},
-		{"nf4", emit.Accelerate, with(func(w *costmodel.Workload) { w.Quantize = costmodel.NF4 }), `BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True))`},
-		{"int8", emit.Accelerate, with(func(w *costmodel.Workload) { w.Quantize = costmodel.Int8 }), `BitsAndBytesConfig(load_in_8bit=True))`},
+		{"as stored", "accelerate", infer, `AutoModelForCausalLM.from_pretrained(MODEL, device_map=json.load(open("m.json")), dtype="auto")`},
+		{"autocast", "accelerate", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), `dtype=torch.float32)`},
+		{"bf16", "accelerate", with(func(w *costmodel.Workload) { w.StoredTypes = false }), `dtype=torch.bfloat16)`},
+		{"eager", "accelerate", with(func(w *costmodel.Workload) { w.Attention = costmodel.EagerAttention }), `attn_implementation="eager")`},
+		{"nf4", "accelerate", with(func(w *costmodel.Workload) { w.Quantize = costmodel.NF4 }), `BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True))`},
+		{"int8", "accelerate", with(func(w *costmodel.Workload) { w.Quantize = costmodel.Int8 }), `BitsAndBytesConfig(load_in_8bit=True))`},
 		{
-			"full training", emit.MSSwift, train,
+			"full training", "ms-swift", train,
 			"swift sft --model MODEL --device_map m.json --tuner_type full --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --max_length 1024 --gradient_checkpointing false --dataset DATASET",
 		},
-		{"checkpoints", emit.MSSwift, with(func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }), "--gradient_checkpointing true"},
-		{"LoRA", emit.MSSwift, with(func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = 16, []string{"q_proj", "v_proj"} }), "--tuner_type lora --lora_rank 16 --target_modules q_proj v_proj "},
-		{"fp32 and autocast", emit.MSSwift, with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), "--torch_dtype float32 --bf16 true"},
-		{"fp32", emit.MSSwift, with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.FP32True, false }), "--torch_dtype float32 --fp16 false --bf16 false"},
-		{"8-bit", emit.MSSwift, with(func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit }), "--optim adamw_bnb_8bit"},
-		{"inference", emit.MSSwift, infer, "swift infer --model MODEL --device_map m.json"},
+		{"checkpoints", "ms-swift", with(func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull }), "--gradient_checkpointing true"},
+		{"LoRA", "ms-swift", with(func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = 16, []string{"q_proj", "v_proj"} }), "--tuner_type lora --lora_rank 16 --target_modules q_proj v_proj "},
+		{"fp32 and autocast", "ms-swift", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), "--torch_dtype float32 --bf16 true"},
+		{"fp32", "ms-swift", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.FP32True, false }), "--torch_dtype float32 --fp16 false --bf16 false"},
+		{"8-bit", "ms-swift", with(func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit }), "--optim adamw_bnb_8bit"},
+		{"inference", "ms-swift", infer, "swift infer --model MODEL --device_map m.json"},
 	} {
 		p := &devicemap.Plan{DeviceMap: flat, Workload: c.w}
-		if got := emit.Usage(c.engine, p, "m.json"); !strings.Contains(got, c.want) {
+		got, n := target(t, c.engine).Usage(p, "m.json")
+		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-		if n := emit.Note(c.engine, p); (c.engine == emit.MSSwift) != strings.Contains(n, "rank r adds r") {
+		if (c.engine == "ms-swift") != strings.Contains(n, "rank r adds r") {
 			t.Errorf("%s: %s says %q", c.name, c.engine, n)
 		}
 	}
 	one := &devicemap.Plan{DeviceMap: flat[:1], Workload: train}
-	if n := emit.Note(emit.MSSwift, one); n != "" {
+	if _, n := target(t, "ms-swift").Usage(one, "m.json"); n != "" {
 		t.Errorf("one GPU: %q", n)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/nearest"
 )
 
 // match lists the units that a pattern names: those it is the path of, those
@@ -27,17 +27,17 @@ func match(graph *modelgraph.Graph, field, pattern string) ([]int, error) {
 		}
 	}
 	if len(units) == 0 {
-		return nil, &PatternError{field, pattern, fmt.Sprintf("no module matches; the nearest is %q", nearest(graph, pattern))}
+		return nil, &PatternError{field, pattern, fmt.Sprintf("no module matches; the nearest is %q", closest(graph, pattern))}
 	}
 	return units, nil
 }
 
-func nearest(graph *modelgraph.Graph, pattern string) string {
+func closest(graph *modelgraph.Graph, pattern string) string {
 	names := make([]string, len(graph.Layers))
 	for i := range graph.Layers {
 		names[i] = graph.Layers[i].Name
 	}
-	return devicemap.Nearest(pattern, names)
+	return nearest.Name(pattern, names)
 }
 
 // Pin fixes the units that a pattern names to a device.

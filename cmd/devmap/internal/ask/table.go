@@ -223,7 +223,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "for", at: func(r *Request) any { return &r.For }, on: onEmit, also: []string{"engine", "target"},
-		help: "the engine: {values}", values: emit.Engines(),
+		help: "the engine: {values}", values: emit.Names(),
 		meant: map[string]string{"swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
 	},
 }

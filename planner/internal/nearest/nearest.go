@@ -1,10 +1,11 @@
-package devicemap
+// Package nearest finds the name that was meant.
+package nearest
 
 import "github.com/agnivade/levenshtein"
 
-// Nearest is the name closest to a path: the least edit distance, then the
+// Name is the one closest to a path: the least edit distance, then the
 // longest beginning in common, then the first.
-func Nearest(path string, names []string) string {
+func Name(path string, names []string) string {
 	best, common, at := len(path)+1, 0, ""
 	for _, n := range names {
 		if abs(len(n)-len(path)) > best {

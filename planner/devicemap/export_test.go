@@ -1,0 +1,15 @@
+package devicemap
+
+// What tests look at that is no API.
+const (
+	UnknownModule    = unknownModule
+	UnknownDevice    = unknownDevice
+	DeviceNotANumber = deviceNotANumber
+	TiesApart        = tiesApart
+	UnknownEngine    = unknownEngine
+)
+
+var (
+	ReadFlat = readFlat
+	ParseMap = parseMap
+)
