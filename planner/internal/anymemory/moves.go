@@ -1,6 +1,8 @@
 package anymemory
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/planner/internal/anywhere"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
@@ -112,4 +114,22 @@ func (a *search) seenLike(l *anywhere.Load) bool {
 		}
 	}
 	return false
+}
+
+// kick moves a few items of the fullest device, and of another, anywhere.
+func (a *search) kick() {
+	from := []*anywhere.Load{a.fullest(), a.loads[a.rng.IntN(len(a.loads))]}
+	for range 2 + a.rng.IntN(3) {
+		l, to := from[a.rng.IntN(2)], a.loads[a.rng.IntN(len(a.loads))]
+		c := a.rng.IntN(max(1, len(a.problem.Kinds)))
+		if len(a.problem.Kinds) == 0 || l.Counts[c] == 0 || !to.Allows(c) {
+			continue
+		}
+		l.Add(c, -1)
+		to.Add(c, 1)
+	}
+}
+
+func (a *search) fullest() *anywhere.Load {
+	return slices.MaxFunc(a.loads, func(x, y *anywhere.Load) int { return x.Share().Cmp(y.Share()) })
 }

@@ -29,7 +29,7 @@ const maxFailed = 2_000_000
 
 func newPacking(a *search, v chain.Share, nodes int) *packing {
 	s := a.problem
-	q := &packing{under: a, nodes: nodes, kinds: a.bySize(), failed: make(map[string]bool), left: make([]int, len(s.Kinds))}
+	q := &packing{under: a, nodes: nodes, kinds: a.problem.BySize(), failed: make(map[string]bool), left: make([]int, len(s.Kinds))}
 	for d := range s.Devices {
 		q.loads = append(q.loads, s.NewLoad(d))
 		q.caps = append(q.caps, v.Below(s.Devices[d].Budget))

@@ -65,3 +65,25 @@ func (w *walk) answer(start *instance.Answer) *instance.Answer {
 	}
 	return out
 }
+
+// run works the bounds out, descends from the start, and disturbs the best
+// map until a bound is met.
+func (w *walk) run() {
+	w.bounds = w.lower()
+	w.descend()
+	w.keep()
+	for kicks := 0; kicks < maxKicks && !w.closed() && !w.stopped(); kicks++ {
+		copy(w.at, w.best)
+		if !w.kick() {
+			continue
+		}
+		w.descend()
+		w.keep()
+	}
+	if w.closed() || w.ctx.Err() != nil {
+		return
+	}
+	if again := w.lower(); largestBound(again) > largestBound(w.bounds) { // with the waits of a new map
+		w.bounds = again
+	}
+}

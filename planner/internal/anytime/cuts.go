@@ -1,45 +1,9 @@
 package anytime
 
 import (
-	"context"
 	"math"
 	"slices"
-
-	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
-
-// reaches are, for each unit, where the longest stretch that ends before it
-// and fits on some device begins; nil once the context ends. No peak gets
-// smaller with more units, so what no device holds alone is cut in any map.
-func (a *stepper) reaches(ctx context.Context) []int {
-	n := len(a.runs)
-	first := make([]int, n+1)
-	for end := 1; end <= n; end++ {
-		if ctx.Err() != nil {
-			return nil
-		}
-		var run timeline.Summary
-		at := end
-		for at > first[end-1] {
-			if run = a.runs[at-1].Join(run); !a.someHolds(&run) {
-				break
-			}
-			at--
-		}
-		first[end] = at
-	}
-	return first
-}
-
-func (a *stepper) someHolds(run *timeline.Summary) bool {
-	for d := range a.problem.Devices {
-		h := &a.problem.Devices[d]
-		if h.Like == d && run.Peak(h.Kept)+h.Overhead <= h.Budget {
-			return true
-		}
-	}
-	return false
-}
 
 // cut is the least that crossings take where every stretch between two of
 // them fits on some device: a shortest path over the places to cut.

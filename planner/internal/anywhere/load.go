@@ -1,6 +1,8 @@
 package anywhere
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
@@ -122,4 +124,26 @@ func (s *Problem) LargestItem() (share chain.Share, c int) {
 		}
 	}
 	return share, c
+}
+
+// BySize lists the classes, those that need most by themselves first.
+func (s *Problem) BySize() []int {
+	need := make([]int64, len(s.Kinds))
+	order := make([]int, len(need))
+	for c := range need {
+		order[c] = c
+		l := s.NewLoad(max(0, s.Kinds[c].Pin))
+		l.Set(c, 1)
+		need[c] = l.Need()
+	}
+	slices.SortStableFunc(order, func(x, y int) int {
+		switch {
+		case need[x] > need[y]:
+			return -1
+		case need[x] < need[y]:
+			return 1
+		}
+		return x - y
+	})
+	return order
 }

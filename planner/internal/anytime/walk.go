@@ -80,36 +80,6 @@ func (w *walk) closed() bool {
 	return false
 }
 
-// run works the bounds out, descends from the start, and disturbs the best
-// map until a bound is met.
-func (w *walk) run() {
-	w.bounds = w.lower()
-	w.descend()
-	w.keep()
-	for kicks := 0; kicks < maxKicks && !w.closed() && !w.stopped(); kicks++ {
-		copy(w.at, w.best)
-		if !w.kick() {
-			continue
-		}
-		w.descend()
-		w.keep()
-	}
-	if w.closed() || w.ctx.Err() != nil {
-		return
-	}
-	if again := w.lower(); largestBound(again) > largestBound(w.bounds) { // with the waits of a new map
-		w.bounds = again
-	}
-}
-
-func largestBound(bounds []instance.BoundValue) float64 {
-	most := 0.
-	for i := range bounds {
-		most = max(most, bounds[i].Value)
-	}
-	return most
-}
-
 func (w *walk) keep() {
 	if w.score.better(&w.bestScore) {
 		copy(w.best, w.at)
