@@ -8,50 +8,50 @@ import (
 // additive solves problems in which a device's peak is the sum of its units
 // (weights alone) as what they are, independent items on devices: package
 // assign has the bounds and the search for it.
-func (a *search) additive() {
-	s := a.problem
-	if !s.In.Costs.Additive || !s.Each(func(r *timeline.Summary) bool { return *r == timeline.Summary{Static: r.Static} }) {
+func (state *search) additive() {
+	problem := state.problem
+	if !problem.In.Costs.Additive || !problem.Each(func(summary *timeline.Summary) bool { return *summary == timeline.Summary{Static: summary.Static} }) {
 		return
 	}
-	q := assign.Problem{Fixed: make([]int64, len(s.Devices))}
-	counts := make([][]int, len(s.Devices))
+	sums := assign.Problem{Fixed: make([]int64, len(problem.Devices))}
+	counts := make([][]int, len(problem.Devices))
 	idle := 0. // the largest share of a device's overhead, which assign counts on idle ones too
-	for d := range s.Devices {
-		h := &s.Devices[d]
-		if h.Kept != (timeline.Resident{}) {
+	for deviceIndex := range problem.Devices {
+		device := &problem.Devices[deviceIndex]
+		if device.Kept != (timeline.Resident{}) {
 			return
 		}
-		q.Budgets = append(q.Budgets, h.Budget)
-		q.Fixed[d] = h.Overhead
-		counts[d] = make([]int, len(s.Kinds))
-		idle = max(idle, float64(h.Overhead)/float64(h.Budget))
+		sums.Budgets = append(sums.Budgets, device.Budget)
+		sums.Fixed[deviceIndex] = device.Overhead
+		counts[deviceIndex] = make([]int, len(problem.Kinds))
+		idle = max(idle, float64(device.Overhead)/float64(device.Budget))
 	}
-	var classes []int // of the items to place
-	for c := range s.Kinds {
+	var kinds []int // of the items to place
+	for kind := range problem.Kinds {
 		size := int64(0)
-		for _, at := range s.Kinds[c].Positions {
-			size += s.Positions[at].Held[1].Static
+		for _, at := range problem.Kinds[kind].Positions {
+			size += problem.Positions[at].Held[1].Static
 		}
-		for range s.Kinds[c].Items {
-			if d := s.Kinds[c].Pin; d >= 0 {
-				q.Fixed[d] += size
-				counts[d][c]++
+		for range problem.Kinds[kind].Items {
+			if device := problem.Kinds[kind].Pin; device >= 0 {
+				sums.Fixed[device] += size
+				counts[device][kind]++
 				continue
 			}
-			q.Sizes = append(q.Sizes, size)
-			classes = append(classes, c)
+			sums.Sizes = append(sums.Sizes, size)
+			kinds = append(kinds, kind)
 		}
 	}
-	r, err := assign.Solve(a.ctx, q, assign.Settings{})
-	if err != nil || len(r.Device) != len(classes) { // sizes past what assign takes
+	solution, err := assign.Solve(state.ctx, sums, assign.Settings{})
+	if err != nil || len(solution.Device) != len(kinds) { // sizes past what assign takes
 		return
 	}
-	a.targets++
-	for i, d := range r.Device {
-		counts[d][classes[i]]++
+	state.targets++
+	for i, device := range solution.Device {
+		counts[device][kinds[i]]++
 	}
-	a.offer(counts)
-	if r.LowerBound > idle { // else a map that leaves devices idle may be below it
-		a.refuted = max(a.refuted, r.LowerBound)
+	state.offer(counts)
+	if solution.LowerBound > idle { // else a map that leaves devices idle may be below it
+		state.refuted = max(state.refuted, solution.LowerBound)
 	}
 }

@@ -10,22 +10,22 @@ import (
 )
 
 // answer is the best map found, or the contiguous one where it is as good.
-func (a *search) answer(start *instance.Answer) *instance.Answer {
-	in := a.problem.In
-	m, value := a.mapOf(), a.value.Float()
-	if start != nil && !a.better(m, start.Map) {
-		m, value = start.Map, start.Value
+func (state *search) answer(start *instance.Answer) *instance.Answer {
+	in := state.problem.In
+	placement, value := state.mapOf(), state.value.Float()
+	if start != nil && !state.better(placement, start.Map) {
+		placement, value = start.Map, start.Value
 	}
 	out := &instance.Answer{
-		Map: m, Tried: a.targets, Found: a.found(start), Bounds: a.bounds(),
-		Claim: certificate.Claim{Value: value, Rounding: certificate.Exact, Stopped: a.stopped()},
+		Map: placement, Tried: state.targets, Found: state.found(start), Bounds: state.bounds(),
+		Claim: certificate.Claim{Value: value, Rounding: certificate.Exact, Stopped: state.stopped()},
 	}
-	for _, b := range out.Bounds {
-		if b.Value > out.LowerBound {
-			out.LowerBound, out.Bound = b.Value, b.Name
+	for _, bound := range out.Bounds {
+		if bound.Value > out.LowerBound {
+			out.LowerBound, out.Bound = bound.Value, bound.Name
 		}
 	}
-	if sent := in.SentNote(m); sent != "" {
+	if sent := in.SentNote(placement); sent != "" {
 		if start != nil {
 			sent += fmt.Sprintf(", %v under the best contiguous map (largest share %.2f%%)", costmodel.Bytes(in.Sent(start.Map)), 100*start.Value)
 		}
@@ -35,46 +35,46 @@ func (a *search) answer(start *instance.Answer) *instance.Answer {
 }
 
 // mapOf is the best map, unit by unit.
-func (a *search) mapOf() devicemap.Map {
-	if a.best == nil {
+func (state *search) mapOf() devicemap.Map {
+	if state.best == nil {
 		return nil
 	}
-	a.load(a.best)
-	m := a.problem.MapOf(a.best)
-	a.tidy(m)
-	a.problem.Relabel(m)
-	return m
+	state.load(state.best)
+	placement := state.problem.MapOf(state.best)
+	state.tidy(placement)
+	state.problem.Relabel(placement)
+	return placement
 }
 
 // found says how the map was found, and why so.
-func (a *search) found(start *instance.Answer) string {
+func (state *search) found(start *instance.Answer) string {
 	from := "from the contiguous optimum"
 	if start == nil {
 		from = "from a greedy map (the pins leave no contiguous one)"
 	}
-	if a.problem.TooLarge {
+	if state.problem.TooLarge {
 		return "contiguous search: the model and the devices are too many for a search of any assignment"
 	}
-	s := fmt.Sprintf("any assignment: local search %s (units moved and swapped), then branch and bound over the counts of %d kinds of units", from, len(a.problem.Kinds))
+	text := fmt.Sprintf("any assignment: local search %s (units moved and swapped), then branch and bound over the counts of %d kinds of units", from, len(state.problem.Kinds))
 	switch {
-	case a.proved:
-		return s + ", which refuted every smaller share"
-	case a.stopped():
-		return s + ", which ran out of time"
+	case state.proved:
+		return text + ", which refuted every smaller share"
+	case state.stopped():
+		return text + ", which ran out of time"
 	}
-	return s + ", not needed: the bound is met"
+	return text + ", not needed: the bound is met"
 }
 
 // better reports that a map comes before another: a smaller largest share,
 // then a smaller sum of squared shares, then fewer bytes sent.
-func (a *search) better(m, than devicemap.Map) bool {
-	if a.best == nil {
+func (state *search) better(placement, than devicemap.Map) bool {
+	if state.best == nil {
 		return false
 	}
-	a.load(a.problem.CountsOf(m))
-	value, squares := a.score()
-	a.load(a.problem.CountsOf(than))
-	other, others := a.score()
+	state.load(state.problem.CountsOf(placement))
+	value, squares := state.score()
+	state.load(state.problem.CountsOf(than))
+	other, others := state.score()
 	if by := value.Cmp(other); by != 0 {
 		return by < 0
 	}
@@ -84,5 +84,5 @@ func (a *search) better(m, than devicemap.Map) bool {
 	case squares > others*(1+instance.Tolerance):
 		return false
 	}
-	return a.problem.In.Sent(m) < a.problem.In.Sent(than)
+	return state.problem.In.Sent(placement) < state.problem.In.Sent(than)
 }

@@ -30,29 +30,29 @@ func (Method) Why(*instance.Instance) string {
 // Solve implements [instance.Method]. Start is the contiguous optimum; nil
 // where pins and together-groups leave no contiguous map.
 func (Method) Solve(ctx context.Context, in *instance.Instance, limits instance.Limits, start *instance.Answer) (*instance.Answer, error) {
-	sc, err := anywhere.New(in)
+	problem, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	if start == nil && sc.TooLarge {
-		return nil, fmt.Errorf("planner: %d units and %d devices are too many for any assignment, and the pins leave no contiguous one", len(in.Graph.Units), len(sc.Devices))
+	if start == nil && problem.TooLarge {
+		return nil, fmt.Errorf("planner: %d units and %d devices are too many for any assignment, and the pins leave no contiguous one", len(in.Graph.Units), len(problem.Devices))
 	}
-	a := newSearch(ctx, sc, limits)
-	if start != nil && a.loads != nil {
-		a.offer(sc.CountsOf(start.Map))
+	state := newSearch(ctx, problem, limits)
+	if start != nil && state.loads != nil {
+		state.offer(problem.CountsOf(start.Map))
 	}
-	a.run()
-	return a.answer(start), nil
+	state.run()
+	return state.answer(start), nil
 }
 
 // TooLarge implements [instance.Sizer].
 func (Method) TooLarge(_ context.Context, in *instance.Instance) (unit string, needs int64) {
-	sc, err := anywhere.New(in)
+	problem, err := anywhere.New(in)
 	if err != nil {
 		return "", 0
 	}
-	if share, c := sc.LargestItem(); c >= 0 && share.Float() > 1 {
-		return sc.NameOf(c), 0
+	if share, kind := problem.LargestItem(); kind >= 0 && share.Float() > 1 {
+		return problem.NameOf(kind), 0
 	}
 	return "", 0
 }

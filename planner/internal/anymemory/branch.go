@@ -7,91 +7,91 @@ import (
 )
 
 // search fills the devices from order[i] on.
-func (q *packing) search(i int) bool {
+func (pack *packing) search(i int) bool {
 	empty := true
-	for _, n := range q.left {
-		empty = empty && n == 0
+	for _, count := range pack.left {
+		empty = empty && count == 0
 	}
 	switch {
 	case empty:
-		return q.idle(i)
-	case i == len(q.order) || q.spent() || q.unfit(i) >= 0:
+		return pack.idle(i)
+	case i == len(pack.order) || pack.spent() || pack.unfit(i) >= 0:
 		return false
 	}
-	key := q.key(i)
-	if q.failed[key] {
+	key := pack.key(i)
+	if pack.failed[key] {
 		return false
 	}
-	if q.fill(i, 0) {
+	if pack.fill(i, 0) {
 		return true
 	}
-	if !q.gaveUp && len(q.failed) < maxFailed {
-		q.failed[key] = true
+	if !pack.gaveUp && len(pack.failed) < maxFailed {
+		pack.failed[key] = true
 	}
 	return false
 }
 
 // idle reports whether the devices from order[i] on may stay idle: the
 // input's holds the outputs all the same.
-func (q *packing) idle(i int) bool {
-	for _, d := range q.order[i:] {
-		if q.loads[d].Need() > q.caps[d] {
+func (pack *packing) idle(i int) bool {
+	for _, device := range pack.order[i:] {
+		if pack.loads[device].Need() > pack.caps[device] {
 			return false
 		}
 	}
 	return true
 }
 
-func (q *packing) key(i int) string {
-	key := binary.AppendUvarint(make([]byte, 0, 2+len(q.left)), uint64(i))
-	for _, n := range q.left {
-		key = binary.AppendUvarint(key, uint64(n))
+func (pack *packing) key(i int) string {
+	key := binary.AppendUvarint(make([]byte, 0, 2+len(pack.left)), uint64(i))
+	for _, count := range pack.left {
+		key = binary.AppendUvarint(key, uint64(count))
 	}
 	return string(key)
 }
 
-// fill chooses how many of the class classes[j] the device order[i] takes,
-// then of the classes after it, the most first.
-func (q *packing) fill(i, j int) bool {
-	l := q.loads[q.order[i]]
-	if j == len(q.kinds) {
-		return l.Need() <= q.caps[l.Device] && !q.takesMore(l) && q.search(i+1)
+// fill chooses how many of the kind kinds[j] the device order[i] takes,
+// then of the kinds after it, the most first.
+func (pack *packing) fill(i, j int) bool {
+	load := pack.loads[pack.order[i]]
+	if j == len(pack.kinds) {
+		return load.Need() <= pack.caps[load.Device] && !pack.takesMore(load) && pack.search(i+1)
 	}
-	c := q.kinds[j]
-	most := q.mostOf(l, c)
+	kind := pack.kinds[j]
+	most := pack.mostOf(load, kind)
 	least := 0
-	if l.Allows(c) && q.under.problem.Kinds[c].Pin >= 0 {
-		least = q.left[c] // pinned here: it cannot go elsewhere
+	if load.Allows(kind) && pack.under.problem.Kinds[kind].Pin >= 0 {
+		least = pack.left[kind] // pinned here: it cannot go elsewhere
 	}
-	if q.first(i, j) {
+	if pack.first(i, j) {
 		least = max(least, 1)
 	}
-	for n := most; n >= least && !q.gaveUp; n-- {
-		l.Set(c, n)
-		if n < most && q.takesAll(l, j, n+1) {
+	for count := most; count >= least && !pack.gaveUp; count-- {
+		load.Set(kind, count)
+		if count < most && pack.takesAll(load, j, count+1) {
 			continue
 		}
-		q.left[c] -= n
-		done := !q.spent() && q.fill(i, j+1)
-		q.left[c] += n
+		pack.left[kind] -= count
+		done := !pack.spent() && pack.fill(i, j+1)
+		pack.left[kind] += count
 		if done {
 			return true
 		}
 	}
-	l.Set(c, 0)
+	load.Set(kind, 0)
 	return false
 }
 
-// mostOf is the most of a class that fits on a device beside what it holds.
-func (q *packing) mostOf(l *anywhere.Load, c int) int {
-	if !l.Allows(c) {
+// mostOf is the most of a kind that fits on a device beside what it holds.
+func (pack *packing) mostOf(load *anywhere.Load, kind int) int {
+	if !load.Allows(kind) {
 		return 0
 	}
-	lo, hi := 0, q.left[c]+1 // lo fits, hi does not
+	lo, hi := 0, pack.left[kind]+1 // lo fits, hi does not
 	for lo+1 < hi {
 		mid := (lo + hi) / 2
-		l.Set(c, mid)
-		if l.Need() <= q.caps[l.Device] {
+		load.Set(kind, mid)
+		if load.Need() <= pack.caps[load.Device] {
 			lo = mid
 		} else {
 			hi = mid
@@ -100,51 +100,51 @@ func (q *packing) mostOf(l *anywhere.Load, c int) int {
 	return lo
 }
 
-// first reports that device order[i] must hold one of class classes[j]: it is
+// first reports that device order[i] must hold one of kind kinds[j]: it is
 // the largest that is left, and all devices that are left are alike.
-func (q *packing) first(i, j int) bool {
-	for _, c := range q.kinds[:j] {
-		if q.left[c] > 0 || q.loads[q.order[i]].Counts[c] > 0 {
+func (pack *packing) first(i, j int) bool {
+	for _, kind := range pack.kinds[:j] {
+		if pack.left[kind] > 0 || pack.loads[pack.order[i]].Counts[kind] > 0 {
 			return false
 		}
 	}
-	like := q.under.problem.Devices[q.order[i]].Like
-	for _, d := range q.order[i:] {
-		if q.under.problem.Devices[d].Like != like {
+	like := pack.under.problem.Devices[pack.order[i]].Like
+	for _, device := range pack.order[i:] {
+		if pack.under.problem.Devices[device].Like != like {
 			return false
 		}
 	}
-	return q.left[q.kinds[j]] > 0
+	return pack.left[pack.kinds[j]] > 0
 }
 
-// takesAll reports that n of the class and all that is left of the classes
-// after it fit together: then fewer than n need not be tried.
-func (q *packing) takesAll(l *anywhere.Load, j, n int) bool {
-	c := q.kinds[j]
-	was := l.Counts[c]
-	l.Set(c, n)
-	for _, e := range q.kinds[j+1:] {
-		if l.Allows(e) {
-			l.Set(e, q.left[e])
+// takesAll reports that count of the kind and all that is left of the kinds
+// after it fit together: then fewer than count need not be tried.
+func (pack *packing) takesAll(load *anywhere.Load, j, count int) bool {
+	kind := pack.kinds[j]
+	was := load.Counts[kind]
+	load.Set(kind, count)
+	for _, lesser := range pack.kinds[j+1:] {
+		if load.Allows(lesser) {
+			load.Set(lesser, pack.left[lesser])
 		}
 	}
-	fits := l.Need() <= q.caps[l.Device]
-	for _, e := range q.kinds[j+1:] {
-		l.Set(e, 0)
+	fits := load.Need() <= pack.caps[load.Device]
+	for _, lesser := range pack.kinds[j+1:] {
+		load.Set(lesser, 0)
 	}
-	l.Set(c, was)
+	load.Set(kind, was)
 	return fits
 }
 
 // takesMore reports that an item that is left would fit beside what a device has.
-func (q *packing) takesMore(l *anywhere.Load) bool {
-	for c, n := range q.left {
-		if n == 0 || !l.Allows(c) {
+func (pack *packing) takesMore(load *anywhere.Load) bool {
+	for kind, count := range pack.left {
+		if count == 0 || !load.Allows(kind) {
 			continue
 		}
-		l.Add(c, 1)
-		fits := l.Need() <= q.caps[l.Device]
-		l.Add(c, -1)
+		load.Add(kind, 1)
+		fits := load.Need() <= pack.caps[load.Device]
+		load.Add(kind, -1)
 		if fits {
 			return true
 		}

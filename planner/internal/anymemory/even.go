@@ -8,33 +8,33 @@ import (
 )
 
 // even lowers the sum of squared shares without raising the largest.
-func (a *search) even() {
-	a.load(a.best)
-	for improved := true; improved && !a.stopped(); {
+func (state *search) even() {
+	state.load(state.best)
+	for improved := true; improved && !state.stopped(); {
 		improved = false
-		for _, from := range a.loads {
-			for _, to := range a.loads {
-				if from != to && !a.stopped() && a.evenOut(from, to) {
+		for _, from := range state.loads {
+			for _, to := range state.loads {
+				if from != to && !state.stopped() && state.evenOut(from, to) {
 					improved = true
 				}
 			}
 		}
 	}
-	a.keep()
+	state.keep()
 }
 
 // evenOut makes the move between two devices that lowers the squares most.
-func (a *search) evenOut(from, to *anywhere.Load) bool {
+func (state *search) evenOut(from, to *anywhere.Load) bool {
 	var best move
-	now := a.squaresOf(from, to)
+	now := state.squaresOf(from, to)
 	least := now * (1 - instance.Tolerance)
-	a.moves(from, to, func(v *move) bool {
-		v.apply(1)
-		if s := a.squaresOf(from, to); s < least {
-			least, best = s, *v
+	state.moves(from, to, func(change *move) bool {
+		change.apply(1)
+		if squares := state.squaresOf(from, to); squares < least {
+			least, best = squares, *change
 		}
-		v.apply(-1)
-		return !a.stopped() && (best.from == nil || !a.manyKinds())
+		change.apply(-1)
+		return !state.stopped() && (best.from == nil || !state.manyKinds())
 	})
 	if best.from == nil {
 		return false
@@ -44,16 +44,16 @@ func (a *search) evenOut(from, to *anywhere.Load) bool {
 }
 
 // squaresOf is the sum of two devices' squared shares; +Inf past the value.
-func (a *search) squaresOf(loads ...*anywhere.Load) float64 {
+func (state *search) squaresOf(loads ...*anywhere.Load) float64 {
 	sum := 0.
-	for _, l := range loads {
-		s := l.Share()
-		if s.Cmp(a.value) > 0 {
+	for _, load := range loads {
+		share := load.Share()
+		if share.Cmp(state.value) > 0 {
 			return math.Inf(1)
 		}
-		h := &a.problem.Devices[l.Device]
-		f := max(s.Float(), float64(h.Overhead)/float64(h.Budget))
-		sum += f * f
+		device := &state.problem.Devices[load.Device]
+		level := max(share.Float(), float64(device.Overhead)/float64(device.Budget))
+		sum += level * level
 	}
 	return sum
 }

@@ -14,11 +14,11 @@ import (
 
 // Bounds are the bounds of the largest share of any assignment.
 func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, error) {
-	sc, err := anywhere.New(in)
+	problem, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	a := newSearch(ctx, sc, instance.Limits{})
+	a := newSearch(ctx, problem, instance.Limits{})
 	out := map[string]float64{"largest unit": a.unit.Float(), "average": a.average}
 	a.relax()
 	out["relaxed search"] = a.relaxed
@@ -28,13 +28,13 @@ func Bounds(ctx context.Context, in *instance.Instance) (map[string]float64, err
 // Spare is the least that any moment of the step leaves of the devices' room,
 // under caps of a share: not negative where a map has that share.
 func Spare(in *instance.Instance, share float64) (int64, error) {
-	sc, err := anywhere.New(in)
+	problem, err := anywhere.New(in)
 	if err != nil {
 		return 0, err
 	}
 	least := int64(math.MaxInt64)
-	for _, m := range sc.Moments() {
-		least = min(least, m.Spare(sc, sc.Caps(share)))
+	for _, m := range problem.Moments() {
+		least = min(least, m.Spare(problem, problem.Caps(share)))
 	}
 	return least, nil
 }
@@ -43,11 +43,11 @@ func Spare(in *instance.Instance, share float64) (int64, error) {
 // gives what is then said of every map: its bound, and whether the best map
 // that was known before is said to be the best there is.
 func Refutes(ctx context.Context, in *instance.Instance, limit float64) (no bool, bound float64, proved bool, err error) {
-	sc, err := anywhere.New(in)
+	problem, err := anywhere.New(in)
 	if err != nil {
 		return false, 0, false, err
 	}
-	a := newSearch(ctx, sc, instance.Limits{})
+	a := newSearch(ctx, problem, instance.Limits{})
 	a.greedy()
 	const one = 1 << 40
 	v := a.ask(chain.Share{Peak: int64(limit * one), Budget: one}, 1_000_000)

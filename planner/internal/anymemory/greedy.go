@@ -7,24 +7,24 @@ import (
 
 // greedy puts the largest items first, each where it raises the largest share
 // least.
-func (a *search) greedy() {
-	order := a.problem.BySize()
-	for _, c := range order {
-		for range a.problem.Kinds[c].Items {
+func (state *search) greedy() {
+	order := state.problem.BySize()
+	for _, kind := range order {
+		for range state.problem.Kinds[kind].Items {
 			var to *anywhere.Load
 			var least chain.Share
-			for _, l := range a.loads {
-				if !l.Allows(c) {
+			for _, load := range state.loads {
+				if !load.Allows(kind) {
 					continue
 				}
-				l.Add(c, 1)
-				if s := l.Share(); to == nil || s.Cmp(least) < 0 {
-					to, least = l, s
+				load.Add(kind, 1)
+				if share := load.Share(); to == nil || share.Cmp(least) < 0 {
+					to, least = load, share
 				}
-				l.Add(c, -1)
+				load.Add(kind, -1)
 			}
-			to.Add(c, 1)
+			to.Add(kind, 1)
 		}
 	}
-	a.keep()
+	state.keep()
 }

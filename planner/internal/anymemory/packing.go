@@ -17,7 +17,7 @@ type packing struct {
 	caps     []int64
 	order    []int     // of devices: those that stand alone first
 	kinds    []int     // largest first
-	left     []int     // items of each class that no device has yet
+	left     []int     // items of each kind that no device has yet
 	headroom [][]int64 // per moment: room of the devices from order[i] on, and gain
 	failed   map[string]bool
 	nodes    int
@@ -27,57 +27,57 @@ type packing struct {
 // maxFailed bounds the memory of failures, about 100 B each.
 const maxFailed = 2_000_000
 
-func newPacking(a *search, v chain.Share, nodes int) *packing {
-	s := a.problem
-	q := &packing{under: a, nodes: nodes, kinds: a.problem.BySize(), failed: make(map[string]bool), left: make([]int, len(s.Kinds))}
-	for d := range s.Devices {
-		q.loads = append(q.loads, s.NewLoad(d))
-		q.caps = append(q.caps, v.Below(s.Devices[d].Budget))
-		q.order = append(q.order, d)
+func newPacking(state *search, value chain.Share, nodes int) *packing {
+	problem := state.problem
+	pack := &packing{under: state, nodes: nodes, kinds: state.problem.BySize(), failed: make(map[string]bool), left: make([]int, len(problem.Kinds))}
+	for device := range problem.Devices {
+		pack.loads = append(pack.loads, problem.NewLoad(device))
+		pack.caps = append(pack.caps, value.Below(problem.Devices[device].Budget))
+		pack.order = append(pack.order, device)
 	}
-	for c := range s.Kinds {
-		q.left[c] = len(s.Kinds[c].Items)
+	for kind := range problem.Kinds {
+		pack.left[kind] = len(problem.Kinds[kind].Items)
 	}
-	alike := make([]int, len(s.Devices))
-	for d := range s.Devices {
-		alike[s.Devices[d].Like]++
+	alike := make([]int, len(problem.Devices))
+	for device := range problem.Devices {
+		alike[problem.Devices[device].Like]++
 	}
-	slices.SortStableFunc(q.order, func(x, y int) int {
-		x, y = s.Devices[x].Like, s.Devices[y].Like
+	slices.SortStableFunc(pack.order, func(x, y int) int {
+		x, y = problem.Devices[x].Like, problem.Devices[y].Like
 		if alike[x] != alike[y] {
 			return alike[x] - alike[y]
 		}
 		return x - y
 	})
-	for i := range a.moments {
-		room, gain := a.moments[i].Headroom(s, q.caps)
-		from := make([]int64, len(q.order)+1)
-		from[len(q.order)] = gain
-		for at := len(q.order) - 1; at >= 0; at-- {
-			from[at] = from[at+1] + room[q.order[at]]
+	for i := range state.moments {
+		room, gain := state.moments[i].Headroom(problem, pack.caps)
+		from := make([]int64, len(pack.order)+1)
+		from[len(pack.order)] = gain
+		for at := len(pack.order) - 1; at >= 0; at-- {
+			from[at] = from[at+1] + room[pack.order[at]]
 		}
-		q.headroom = append(q.headroom, from)
+		pack.headroom = append(pack.headroom, from)
 	}
-	return q
+	return pack
 }
 
-func (q *packing) counts() [][]int {
+func (pack *packing) counts() [][]int {
 	var out [][]int
-	for _, l := range q.loads {
-		out = append(out, slices.Clone(l.Counts))
+	for _, load := range pack.loads {
+		out = append(out, slices.Clone(load.Counts))
 	}
 	return out
 }
 
 // unfit is the first moment at which what is left does not fit on the devices
 // from order[i] on; −1 where there is none.
-func (q *packing) unfit(i int) int {
-	for k := range q.under.moments {
+func (pack *packing) unfit(i int) int {
+	for k := range pack.under.moments {
 		var sum int64
-		for c, n := range q.left {
-			sum += int64(n) * q.under.moments[k].Weight[c]
+		for kind, count := range pack.left {
+			sum += int64(count) * pack.under.moments[k].Weight[kind]
 		}
-		if sum > q.headroom[k][i] {
+		if sum > pack.headroom[k][i] {
 			return k
 		}
 	}
@@ -85,11 +85,11 @@ func (q *packing) unfit(i int) int {
 }
 
 // spent counts a node, and reports that the search must end.
-func (q *packing) spent() bool {
+func (pack *packing) spent() bool {
 	const often = 256
-	q.nodes--
-	if q.nodes <= 0 || q.nodes%often == 0 && q.under.stopped() {
-		q.gaveUp = true
+	pack.nodes--
+	if pack.nodes <= 0 || pack.nodes%often == 0 && pack.under.stopped() {
+		pack.gaveUp = true
 	}
-	return q.gaveUp
+	return pack.gaveUp
 }

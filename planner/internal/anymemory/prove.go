@@ -12,26 +12,26 @@ const firstNodes = 20_000
 // prove asks for a map below the best, by branch and bound, until there is
 // none, and where that takes long, for maps halfway down to the bound, which
 // are refuted sooner and raise it.
-func (a *search) prove() {
+func (state *search) prove() {
 	nodes := firstNodes
-	for round := 1; !a.closed() && !a.stopped() && (a.rounds == 0 || round <= a.rounds); round++ {
-		if a.ask(a.value, nodes) == found {
+	for round := 1; !state.closed() && !state.stopped() && (state.rounds == 0 || round <= state.rounds); round++ {
+		if state.ask(state.value, nodes) == found {
 			round--
 			continue
 		}
 		nodes *= 10
-		if round == 1 && !a.closed() {
-			a.additive()
+		if round == 1 && !state.closed() {
+			state.additive()
 		}
-		if round == 1 && !a.closed() {
-			a.relax()
+		if round == 1 && !state.closed() {
+			state.relax()
 		}
-		a.shake(kicks * nodes / firstNodes)
-		for part := 0.5; part > 0.1 && !a.closed() && !a.stopped(); part /= 2 {
-			low := a.lower()
-			t := low + (a.value.Float()-low)*(1-part)
+		state.shake(kicks * nodes / firstNodes)
+		for part := 0.5; part > 0.1 && !state.closed() && !state.stopped(); part /= 2 {
+			low := state.lower()
+			target := low + (state.value.Float()-low)*(1-part)
 			const one = 1 << 40
-			if a.ask(chain.Share{Peak: int64(t * one), Budget: one}, nodes) == found {
+			if state.ask(chain.Share{Peak: int64(target * one), Budget: one}, nodes) == found {
 				break
 			}
 		}
@@ -47,41 +47,41 @@ const (
 	refuted
 )
 
-// ask looks for a map whose shares are all smaller than v.
-func (a *search) ask(v chain.Share, nodes int) verdict {
-	a.targets++
-	q := newPacking(a, v, nodes)
-	if at := q.unfit(0); at >= 0 && v.Cmp(a.value) <= 0 { // the average alone refutes it
-		a.average, a.at = max(a.average, v.Float()), a.moments[at].Name
+// ask looks for a map whose shares are all smaller than value.
+func (state *search) ask(value chain.Share, nodes int) verdict {
+	state.targets++
+	pack := newPacking(state, value, nodes)
+	if at := pack.unfit(0); at >= 0 && value.Cmp(state.value) <= 0 { // the average alone refutes it
+		state.average, state.at = max(state.average, value.Float()), state.moments[at].Name
 		return refuted
 	}
 	switch {
-	case q.search(0):
-		a.load(q.counts())
-		a.keep()
-		a.descend()
+	case pack.search(0):
+		state.load(pack.counts())
+		state.keep()
+		state.descend()
 		return found
-	case q.gaveUp:
+	case pack.gaveUp:
 		return gaveUp
-	case v.Cmp(a.value) >= 0:
-		a.proved = true
+	case value.Cmp(state.value) >= 0:
+		state.proved = true
 	default:
-		a.refuted = max(a.refuted, v.Float()*(1-instance.Tolerance))
+		state.refuted = max(state.refuted, value.Float()*(1-instance.Tolerance))
 	}
 	return refuted
 }
 
 // relax solves the relaxed problem for its bound.
-func (a *search) relax() {
-	r := a.problem.Relaxed()
-	if r == nil {
+func (state *search) relax() {
+	problem := state.problem.Relaxed()
+	if problem == nil {
 		return
 	}
-	b := newSearch(a.ctx, r, instance.Limits{})
-	b.rounds = 2
-	b.run()
-	a.relaxed = b.lower()
-	if b.proved {
-		a.relaxed = max(a.relaxed, b.value.Float())
+	relaxed := newSearch(state.ctx, problem, instance.Limits{})
+	relaxed.rounds = 2
+	relaxed.run()
+	state.relaxed = relaxed.lower()
+	if relaxed.proved {
+		state.relaxed = max(state.relaxed, relaxed.value.Float())
 	}
 }

@@ -5,31 +5,31 @@ const kicks = 30
 
 // run searches until the bound is met, every smaller share is refuted, or the
 // context ends.
-func (a *search) run() {
-	if a.loads == nil {
+func (state *search) run() {
+	if state.loads == nil {
 		return
 	}
-	if a.best == nil {
-		a.greedy()
+	if state.best == nil {
+		state.greedy()
 	}
-	if a.manyKinds() {
-		a.additive()
+	if state.manyKinds() {
+		state.additive()
 	}
-	a.descend()
-	a.shake(kicks)
-	a.even()
-	a.prove()
-	a.even()
+	state.descend()
+	state.shake(kicks)
+	state.even()
+	state.prove()
+	state.even()
 }
 
 // shake disturbs the best map so often and descends again from each.
-func (a *search) shake(times int) {
+func (state *search) shake(times int) {
 	for range times {
-		if a.closed() || a.stopped() {
+		if state.closed() || state.stopped() {
 			return
 		}
-		a.load(a.best)
-		a.kick()
-		a.descend()
+		state.load(state.best)
+		state.kick()
+		state.descend()
 	}
 }

@@ -18,7 +18,7 @@ type search struct {
 	rng      *rand.Rand
 
 	loads []*anywhere.Load // the map at hand
-	best  [][]int          // counts per device and class of the best map
+	best  [][]int          // counts per device and kind of the best map
 	value chain.Share
 	// squares is the sum of squared shares of best, idle devices counted with
 	// their overhead so that leaving one idle gains nothing.
@@ -35,72 +35,74 @@ type search struct {
 	proved  bool // every share below value was refuted
 }
 
-func newSearch(ctx context.Context, sc *anywhere.Problem, limits instance.Limits) *search {
-	a := &search{problem: sc, ctx: ctx, progress: limits.Progress, rng: rand.New(rand.NewPCG(1, 2))}
-	if !sc.TooLarge {
-		for d := range sc.Devices {
-			a.loads = append(a.loads, sc.NewLoad(d))
+func newSearch(ctx context.Context, problem *anywhere.Problem, limits instance.Limits) *search {
+	state := &search{problem: problem, ctx: ctx, progress: limits.Progress, rng: rand.New(rand.NewPCG(1, 2))}
+	if !problem.TooLarge {
+		for device := range problem.Devices {
+			state.loads = append(state.loads, problem.NewLoad(device))
 		}
 	}
-	a.unit, _ = sc.LargestItem()
-	all := sc.Moments()
-	a.average, a.at = sc.Average(all)
-	a.moments = sc.Tightest(all, a.average)
-	return a
+	state.unit, _ = problem.LargestItem()
+	all := problem.Moments()
+	state.average, state.at = problem.Average(all)
+	state.moments = problem.Tightest(all, state.average)
+	return state
 }
 
-func (a *search) stopped() bool { return a.ctx.Err() != nil }
+func (state *search) stopped() bool { return state.ctx.Err() != nil }
 
 // lower is the best bound so far.
-func (a *search) lower() float64 { return max(a.unit.Float(), a.average, a.refuted, a.relaxed) }
+func (state *search) lower() float64 {
+	return max(state.unit.Float(), state.average, state.refuted, state.relaxed)
+}
 
 // closed reports that no map is better than the best.
-func (a *search) closed() bool {
-	return a.proved || a.unit.Cmp(a.value) >= 0 || a.lower() >= a.value.Float()*(1-rounding)
+func (state *search) closed() bool {
+	return state.proved || state.unit.Cmp(state.value) >= 0 || state.lower() >= state.value.Float()*(1-rounding)
 }
 
 // rounding is that of a quotient of two whole numbers of bytes.
 const rounding = 1e-15
 
 // offer takes a map that is better than the best so far.
-func (a *search) offer(counts [][]int) {
-	a.load(counts)
-	a.keep()
+func (state *search) offer(counts [][]int) {
+	state.load(counts)
+	state.keep()
 }
 
-func (a *search) load(counts [][]int) {
-	for d, l := range a.loads {
-		for c, n := range counts[d] {
-			l.Set(c, n)
+func (state *search) load(counts [][]int) {
+	for device, load := range state.loads {
+		for kind, count := range counts[device] {
+			load.Set(kind, count)
 		}
 	}
 }
 
 // keep remembers the map at hand if it is better than the best.
-func (a *search) keep() {
-	value, squares := a.score()
-	if by := value.Cmp(a.value); a.best != nil && (by > 0 || by == 0 && squares >= a.squares*(1-instance.Tolerance)) {
+func (state *search) keep() {
+	value, squares := state.score()
+	if by := value.Cmp(state.value); state.best != nil && (by > 0 || by == 0 && squares >= state.squares*(1-instance.Tolerance)) {
 		return
 	}
-	a.value, a.squares, a.best = value, squares, nil
-	for _, l := range a.loads {
-		a.best = append(a.best, slices.Clone(l.Counts))
+	state.value, state.squares, state.best = value, squares, nil
+	for _, load := range state.loads {
+		state.best = append(state.best, slices.Clone(load.Counts))
 	}
-	if a.progress != nil {
-		a.progress(chain.Progress{Probes: a.targets, Best: value, Lower: chain.Share{Peak: int64(a.lower() * (1 << 40)), Budget: 1 << 40}})
+	if state.progress != nil {
+		state.progress(chain.Progress{Probes: state.targets, Best: value, Lower: chain.Share{Peak: int64(state.lower() * (1 << 40)), Budget: 1 << 40}})
 	}
 }
 
 // score is the largest share of the map at hand and the sum of squares.
-func (a *search) score() (value chain.Share, squares float64) {
+func (state *search) score() (value chain.Share, squares float64) {
 	value.Budget = 1
-	for d, l := range a.loads {
-		s := l.Share()
-		if s.Cmp(value) > 0 {
-			value = s
+	for device, load := range state.loads {
+		share := load.Share()
+		if share.Cmp(value) > 0 {
+			value = share
 		}
-		f := max(s.Float(), float64(a.problem.Devices[d].Overhead)/float64(a.problem.Devices[d].Budget))
-		squares += f * f
+		level := max(share.Float(), float64(state.problem.Devices[device].Overhead)/float64(state.problem.Devices[device].Budget))
+		squares += level * level
 	}
 	return value, squares
 }

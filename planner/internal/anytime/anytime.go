@@ -32,28 +32,28 @@ func (Method) Why(*instance.Instance) string {
 // Solve implements [instance.Method]. Start is the contiguous answer; or where
 // there is none, any map that fits, with NaN for its step.
 func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, start *instance.Answer) (*instance.Answer, error) {
-	sc, err := anywhere.New(in)
+	problem, err := anywhere.New(in)
 	if err != nil {
 		return nil, err
 	}
-	w := newWalk(ctx, sc, start.Map)
-	w.run()
-	if err := in.Linked(w.best); err != nil {
+	search := newSearch(ctx, problem, start.Map)
+	search.run()
+	if err := in.Linked(search.best); err != nil {
 		return nil, err
 	}
-	return w.answer(start), nil
+	return search.answer(start), nil
 }
 
 // answer is what the search found.
-func (w *walk) answer(start *instance.Answer) *instance.Answer {
-	in := w.problem.In
+func (search *localSearch) answer(start *instance.Answer) *instance.Answer {
+	in := search.problem.In
 	out := &instance.Answer{
-		Map: w.best, Tried: w.tried, Bounds: w.bounds, Uneven: instance.StepUneven,
-		Claim: certificate.Claim{Value: w.bestScore.step, Rounding: certificate.Sums, Stopped: w.ctx.Err() != nil},
+		Map: search.best, Tried: search.tried, Bounds: search.bounds, Uneven: instance.StepUneven,
+		Claim: certificate.Claim{Value: search.bestScore.step, Rounding: certificate.Sums, Stopped: search.ctx.Err() != nil},
 	}
-	for _, b := range w.bounds {
-		if out.Bound == "" || b.Value > out.LowerBound {
-			out.LowerBound, out.Bound = b.Value, b.Name
+	for _, bound := range search.bounds {
+		if out.Bound == "" || bound.Value > out.LowerBound {
+			out.LowerBound, out.Bound = bound.Value, bound.Name
 		}
 	}
 	contiguous := !math.IsNaN(start.Value)
@@ -68,22 +68,22 @@ func (w *walk) answer(start *instance.Answer) *instance.Answer {
 
 // run works the bounds out, descends from the start, and disturbs the best
 // map until a bound is met.
-func (w *walk) run() {
-	w.bounds = w.lower()
-	w.descend()
-	w.keep()
-	for kicks := 0; kicks < maxKicks && !w.closed() && !w.stopped(); kicks++ {
-		copy(w.at, w.best)
-		if !w.kick() {
+func (search *localSearch) run() {
+	search.bounds = search.lower()
+	search.descend()
+	search.keep()
+	for kicks := 0; kicks < maxKicks && !search.closed() && !search.stopped(); kicks++ {
+		copy(search.at, search.best)
+		if !search.kick() {
 			continue
 		}
-		w.descend()
-		w.keep()
+		search.descend()
+		search.keep()
 	}
-	if w.closed() || w.ctx.Err() != nil {
+	if search.closed() || search.ctx.Err() != nil {
 		return
 	}
-	if again := w.lower(); largestBound(again) > largestBound(w.bounds) { // with the waits of a new map
-		w.bounds = again
+	if again := search.lower(); largestBound(again) > largestBound(search.bounds) { // with the waits of a new map
+		search.bounds = again
 	}
 }

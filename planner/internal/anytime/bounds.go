@@ -10,35 +10,35 @@ import (
 
 // lower are the bounds that hold for any assignment, each the largest over a
 // few waits; once the time is up, the first alone.
-func (w *walk) lower() []instance.BoundValue {
+func (search *localSearch) lower() []instance.BoundValue {
 	out := []instance.BoundValue{
 		{Name: "fastest devices", What: "each unit where it takes least"},
 		{Name: "fewest devices", What: "likewise, with the cheapest crossings that the memory asks for"},
 		{Name: "sets of devices", What: "each set that holds the model: its fastest devices up to their memory, its cheapest crossings, the update shared out"},
 	}
-	n, all := len(w.at), uint(1)<<min(len(w.units), bits.UintSize-1)-1
-	if len(w.units) >= bits.UintSize {
+	count, all := len(search.at), uint(1)<<min(len(search.units), bits.UintSize-1)-1
+	if len(search.units) >= bits.UintSize {
 		all = math.MaxUint
 	}
-	for _, waits := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * n, Token: n, Host: true}, w.sums.WaitsOf(w.best)} {
-		f := w.floor(waits)
-		fastest, update := f.fastest(all), f.update(all)
-		out[0].Value = max(out[0].Value, f.safe(fastest+update))
-		if w.ctx.Err() != nil {
+	for _, waits := range []steptime.Waits{{}, {Host: true}, {Micro: 2 * count, Token: count, Host: true}, search.sums.WaitsOf(search.best)} {
+		bound := search.floor(waits)
+		fastest, update := bound.fastest(all), bound.update(all)
+		out[0].Value = max(out[0].Value, bound.safe(fastest+update))
+		if search.ctx.Err() != nil {
 			out = out[:1]
 		}
 		if len(out) == 1 {
 			continue
 		}
-		if w.memory == nil {
-			w.memory = w.weigh()
-			w.memory.first = w.reaches(w.ctx)
+		if search.memory == nil {
+			search.memory = search.weigh()
+			search.memory.first = search.reaches(search.ctx)
 		}
-		f.headroom = w.memory
-		f.cuts = f.cut()
-		least := f.fewest()
-		out[1].Value = max(out[1].Value, f.safe(fastest+update+f.crossings(all, least)))
-		out[2].Value = max(out[2].Value, f.safe(f.sets(w.ctx, all, least, w.bestScore.step)))
+		bound.headroom = search.memory
+		bound.cuts = bound.cut()
+		least := bound.fewest()
+		out[1].Value = max(out[1].Value, bound.safe(fastest+update+bound.crossings(all, least)))
+		out[2].Value = max(out[2].Value, bound.safe(bound.sets(search.ctx, all, least, search.bestScore.step)))
 	}
 	return out
 }

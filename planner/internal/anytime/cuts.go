@@ -7,37 +7,37 @@ import (
 
 // cut is the least that crossings take where every stretch between two of
 // them fits on some device: a shortest path over the places to cut.
-func (f *floor) cut() float64 {
-	if f.first == nil {
+func (bound *floor) cut() float64 {
+	if bound.first == nil {
 		return 0
 	}
-	n := len(f.runs)
-	cheapest := f.cheapestOf(math.MaxUint)
-	best := make([]float64, n+1) // of the units before
-	for end := 1; end <= n; end++ {
+	count := len(bound.runs)
+	cheapest := bound.cheapestOf(math.MaxUint)
+	best := make([]float64, count+1) // of the units before
+	for end := 1; end <= count; end++ {
 		best[end] = math.Inf(1)
-		for at := f.first[end]; at < end; at++ {
+		for at := bound.first[end]; at < end; at++ {
 			switch {
 			case at == 0:
 				best[end] = 0
-			case f.problem.ItemOf[at-1] != f.problem.ItemOf[at]:
-				best[end] = min(best[end], best[at]+cheapest[f.size[at-1]])
+			case bound.problem.ItemOf[at-1] != bound.problem.ItemOf[at]:
+				best[end] = min(best[end], best[at]+cheapest[bound.size[at-1]])
 			}
 		}
 	}
-	return best[n]
+	return best[count]
 }
 
 // cheapestOf is what each kind of output takes at least between two devices
 // of a set.
-func (f *floor) cheapestOf(set uint) []float64 {
-	out := make([]float64, len(f.cross))
-	for kind, row := range f.cross {
+func (bound *floor) cheapestOf(set uint) []float64 {
+	out := make([]float64, len(bound.cross))
+	for kind, row := range bound.cross {
 		out[kind] = math.Inf(1)
-		for from := range f.units {
-			for to := range f.units {
-				if s := row[from*len(f.units)+to]; from != to && s >= 0 && in(set, from) && in(set, to) {
-					out[kind] = min(out[kind], s)
+		for from := range bound.units {
+			for to := range bound.units {
+				if seconds := row[from*len(bound.units)+to]; from != to && seconds >= 0 && inSet(set, from) && inSet(set, to) {
+					out[kind] = min(out[kind], seconds)
 				}
 			}
 		}
@@ -47,13 +47,13 @@ func (f *floor) cheapestOf(set uint) []float64 {
 
 // crossings are the cheapest between k devices of a set, of which k−1 outputs
 // at least go from one to another, and those of the cuts.
-func (f *floor) crossings(set uint, k int) float64 {
-	if k-1 > len(f.sizes) {
+func (bound *floor) crossings(set uint, k int) float64 {
+	if k-1 > len(bound.sizes) {
 		return math.Inf(1)
 	}
-	cheapest := f.cheapestOf(set)
-	costs := make([]float64, len(f.sizes))
-	for i, kind := range f.sizes {
+	cheapest := bound.cheapestOf(set)
+	costs := make([]float64, len(bound.sizes))
+	for i, kind := range bound.sizes {
 		costs[i] = cheapest[kind]
 	}
 	slices.Sort(costs)
@@ -61,5 +61,5 @@ func (f *floor) crossings(set uint, k int) float64 {
 	for i := range k - 1 {
 		sum += costs[i]
 	}
-	return max(sum, f.cuts)
+	return max(sum, bound.cuts)
 }

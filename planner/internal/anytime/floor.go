@@ -11,7 +11,7 @@ import (
 // [steptime.Waits] is a bound on the step, so a bound on the sum is one too: of
 // the units' parts, the crossings and the slowest update.
 type floor struct {
-	*stepper
+	*evaluator
 	*headroom
 	work    [][]float64 // by item and device, +Inf where it cannot be
 	updates [][]float64 // likewise
@@ -25,67 +25,67 @@ type floor struct {
 }
 
 // safe is surely no more than a bound, for the rounding of its sums.
-func (f *floor) safe(v float64) float64 {
-	if math.IsInf(v, 1) { // no set was left to bound
+func (bound *floor) safe(value float64) float64 {
+	if math.IsInf(value, 1) { // no set was left to bound
 		return 0
 	}
-	return max(0, v*(1-1e-12)-f.sum*1e-13)
+	return max(0, value*(1-1e-12)-bound.sum*1e-13)
 }
 
-func (a *stepper) floor(waits steptime.Waits) *floor {
-	sums := a.sums.At(waits)
-	f := &floor{stepper: a, whole: make([]float64, len(a.units))}
+func (eval *evaluator) floor(waits steptime.Waits) *floor {
+	sums := eval.sums.At(waits)
+	bound := &floor{evaluator: eval, whole: make([]float64, len(eval.units))}
 	work, update := sums.Seconds()
-	f.cross = sums.Crossings()
-	f.size = sums.Size
-	for u := 0; u+1 < len(sums.Size); u++ {
-		if a.problem.ItemOf[u] != a.problem.ItemOf[u+1] {
-			f.sizes = append(f.sizes, sums.Size[u])
+	bound.cross = sums.Crossings()
+	bound.size = sums.Size
+	for unit := 0; unit+1 < len(sums.Size); unit++ {
+		if eval.problem.ItemOf[unit] != eval.problem.ItemOf[unit+1] {
+			bound.sizes = append(bound.sizes, sums.Size[unit])
 		}
 	}
-	for i := range a.problem.Items {
-		it := &a.problem.Items[i]
-		own, up := make([]float64, len(a.units)), make([]float64, len(a.units))
+	for i := range eval.problem.Items {
+		it := &eval.problem.Items[i]
+		own, up := make([]float64, len(eval.units)), make([]float64, len(eval.units))
 		most := 0.
-		for d := range own {
-			for _, u := range it.Units {
-				own[d] += work[d][u]
-				up[d] += update[d][u]
+		for device := range own {
+			for _, unit := range it.Units {
+				own[device] += work[device][unit]
+				up[device] += update[device][unit]
 			}
-			most = max(most, own[d]+up[d])
-			f.whole[d] += up[d]
-			if !a.holds(i, d) {
-				own[d], up[d] = math.Inf(1), math.Inf(1)
+			most = max(most, own[device]+up[device])
+			bound.whole[device] += up[device]
+			if !eval.holds(i, device) {
+				own[device], up[device] = math.Inf(1), math.Inf(1)
 			}
 		}
-		f.sum += most
-		f.work, f.updates = append(f.work, own), append(f.updates, up)
+		bound.sum += most
+		bound.work, bound.updates = append(bound.work, own), append(bound.updates, up)
 		if it.Device >= 0 {
-			f.pinned |= 1 << uint(it.Device)
+			bound.pinned |= 1 << uint(it.Device)
 		}
 	}
-	return f
+	return bound
 }
 
-// in reports that a device is in a set; those past its bits are in the set of
+// inSet reports that a device is in a set; those past its bits are in the set of
 // all, the only one where there are so many.
-func in(set uint, d int) bool { return d >= bits.UintSize || set>>uint(d)&1 != 0 }
+func inSet(set uint, device int) bool { return device >= bits.UintSize || set>>uint(device)&1 != 0 }
 
 // fastest is the sum of the units where each is on the device of a set on
 // which it takes least.
-func (f *floor) fastest(set uint) float64 {
+func (bound *floor) fastest(set uint) float64 {
 	sum := 0.
-	for _, row := range f.work {
-		sum += f.least(row, set)
+	for _, row := range bound.work {
+		sum += bound.least(row, set)
 	}
 	return sum
 }
 
-func (f *floor) least(row []float64, set uint) float64 {
+func (bound *floor) least(row []float64, set uint) float64 {
 	least := math.Inf(1)
-	for d, v := range row {
-		if in(set, d) {
-			least = min(least, v)
+	for device, value := range row {
+		if inSet(set, device) {
+			least = min(least, value)
 		}
 	}
 	return least
@@ -93,13 +93,13 @@ func (f *floor) least(row []float64, set uint) float64 {
 
 // update is what the slowest device's update is at least: one item's where it
 // takes least, or all of it shared out by speed.
-func (f *floor) update(set uint) float64 {
+func (bound *floor) update(set uint) float64 {
 	unit, rate := 0., 0.
-	for _, row := range f.updates {
-		unit = max(unit, f.least(row, set))
+	for _, row := range bound.updates {
+		unit = max(unit, bound.least(row, set))
 	}
-	for d, sum := range f.whole {
-		if in(set, d) {
+	for device, sum := range bound.whole {
+		if inSet(set, device) {
 			rate += 1 / sum // a device that takes no time has all of it
 		}
 	}

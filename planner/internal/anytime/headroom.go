@@ -13,27 +13,27 @@ type headroom struct {
 	moments  []anywhere.Moment
 	byDevice [][]int64 // by moment and device
 	weight   [][]int64 // by moment and item
-	first    []int     // [stepper.reaches]
+	first    []int     // [evaluator.reaches]
 }
 
-func (a *stepper) weigh() *headroom {
-	sc := a.problem
-	out := &headroom{moments: sc.Tightest(sc.Moments(), 1)}
-	caps := make([]int64, len(sc.Devices))
-	for d := range caps {
-		caps[d] = sc.Devices[d].Budget
+func (eval *evaluator) weigh() *headroom {
+	problem := eval.problem
+	out := &headroom{moments: problem.Tightest(problem.Moments(), 1)}
+	caps := make([]int64, len(problem.Devices))
+	for device := range caps {
+		caps[device] = problem.Devices[device].Budget
 	}
-	classOf := sc.KindOf()
+	kindOf := problem.KindOf()
 	for i := range out.moments {
-		m := &out.moments[i]
-		room, gain := m.Headroom(sc, caps)
-		for d := range room { // one device by itself may have all of the gain
-			room[d] += gain
+		moment := &out.moments[i]
+		room, gain := moment.Headroom(problem, caps)
+		for device := range room { // one device by itself may have all of the gain
+			room[device] += gain
 		}
-		weight := make([]int64, len(sc.Items))
-		for it, c := range classOf {
-			if c >= 0 {
-				weight[it] = m.Weight[c]
+		weight := make([]int64, len(problem.Items))
+		for it, kind := range kindOf {
+			if kind >= 0 {
+				weight[it] = moment.Weight[kind]
 			}
 		}
 		out.byDevice, out.weight = append(out.byDevice, room), append(out.weight, weight)
@@ -44,17 +44,17 @@ func (a *stepper) weigh() *headroom {
 // reaches are, for each unit, where the longest stretch that ends before it
 // and fits on some device begins; nil once the context ends. No peak gets
 // smaller with more units, so what no device holds alone is cut in any map.
-func (a *stepper) reaches(ctx context.Context) []int {
-	n := len(a.runs)
-	first := make([]int, n+1)
-	for end := 1; end <= n; end++ {
+func (eval *evaluator) reaches(ctx context.Context) []int {
+	count := len(eval.runs)
+	first := make([]int, count+1)
+	for end := 1; end <= count; end++ {
 		if ctx.Err() != nil {
 			return nil
 		}
 		var run timeline.Summary
 		at := end
 		for at > first[end-1] {
-			if run = a.runs[at-1].Join(run); !a.someHolds(&run) {
+			if run = eval.runs[at-1].Join(run); !eval.someHolds(&run) {
 				break
 			}
 			at--
@@ -64,10 +64,10 @@ func (a *stepper) reaches(ctx context.Context) []int {
 	return first
 }
 
-func (a *stepper) someHolds(run *timeline.Summary) bool {
-	for d := range a.problem.Devices {
-		h := &a.problem.Devices[d]
-		if h.Like == d && run.Peak(h.Kept)+h.Overhead <= h.Budget {
+func (eval *evaluator) someHolds(run *timeline.Summary) bool {
+	for deviceIndex := range eval.problem.Devices {
+		device := &eval.problem.Devices[deviceIndex]
+		if device.Like == deviceIndex && run.Peak(device.Kept)+device.Overhead <= device.Budget {
 			return true
 		}
 	}

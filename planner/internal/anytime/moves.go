@@ -7,39 +7,41 @@ import (
 // descend changes the map while that makes it better: one item to another
 // device, a stretch of units with all that must stay with them, two items
 // exchanged.
-func (w *walk) descend() {
-	for !w.stopped() && (w.moveItems() || w.moveStretches() || w.swapItems()) {
+func (search *localSearch) descend() {
+	for !search.stopped() && (search.moveItems() || search.moveStretches() || search.swapItems()) {
 		continue
 	}
 }
 
 // put moves an item that is not pinned.
-func (w *walk) put(m devicemap.Map, i int, d devicemap.Device) {
-	it := &w.problem.Items[i]
+func (search *localSearch) put(placement devicemap.Map, i int, device devicemap.Device) {
+	it := &search.problem.Items[i]
 	if it.Device >= 0 {
 		return
 	}
-	for _, u := range it.Units {
-		m[u] = d
+	for _, unit := range it.Units {
+		placement[unit] = device
 	}
 }
 
 // stretch moves the items of the units [a, b).
-func (w *walk) stretch(m devicemap.Map, a, b int, d devicemap.Device) {
-	for u := a; u < b; u++ {
-		w.put(m, w.problem.ItemOf[u], d)
+func (search *localSearch) stretch(placement devicemap.Map, a, b int, device devicemap.Device) {
+	for unit := a; unit < b; unit++ {
+		search.put(placement, search.problem.ItemOf[unit], device)
 	}
 }
 
-func (w *walk) deviceOf(i int) devicemap.Device { return w.at[w.problem.Items[i].Units[0]] }
+func (search *localSearch) deviceOf(i int) devicemap.Device {
+	return search.at[search.problem.Items[i].Units[0]]
+}
 
-func (w *walk) moveItems() (moved bool) {
-	for i := range w.problem.Items {
-		for d := devicemap.Device(0); int(d) < len(w.units) && w.problem.Items[i].Device < 0; d++ {
-			if w.stopped() {
+func (search *localSearch) moveItems() (moved bool) {
+	for i := range search.problem.Items {
+		for device := devicemap.Device(0); int(device) < len(search.units) && search.problem.Items[i].Device < 0; device++ {
+			if search.stopped() {
 				return moved
 			}
-			if d != w.deviceOf(i) && w.try(func(m devicemap.Map) { w.put(m, i, d) }) {
+			if device != search.deviceOf(i) && search.try(func(placement devicemap.Map) { search.put(placement, i, device) }) {
 				moved = true
 			}
 		}
@@ -51,15 +53,15 @@ func (w *walk) moveItems() (moved bool) {
 // beyond, powers of two.
 const everyLength = 64
 
-func (w *walk) moveStretches() (moved bool) {
-	n := len(w.at)
-	for length := 2; length <= n; {
-		for a := 0; a+length <= n; a++ {
-			for d := range w.units {
-				if w.stopped() {
+func (search *localSearch) moveStretches() (moved bool) {
+	count := len(search.at)
+	for length := 2; length <= count; {
+		for a := 0; a+length <= count; a++ {
+			for device := range search.units {
+				if search.stopped() {
 					return moved
 				}
-				if w.try(func(m devicemap.Map) { w.stretch(m, a, a+length, devicemap.Device(d)) }) {
+				if search.try(func(placement devicemap.Map) { search.stretch(placement, a, a+length, devicemap.Device(device)) }) {
 					moved = true
 				}
 			}
@@ -73,17 +75,17 @@ func (w *walk) moveStretches() (moved bool) {
 	return moved
 }
 
-func (w *walk) swapItems() (moved bool) {
-	for i := range w.problem.Items {
+func (search *localSearch) swapItems() (moved bool) {
+	for i := range search.problem.Items {
 		for j := range i {
-			if w.stopped() {
+			if search.stopped() {
 				return moved
 			}
-			d, e := w.deviceOf(i), w.deviceOf(j)
-			if d == e || w.problem.Items[i].Device >= 0 || w.problem.Items[j].Device >= 0 {
+			device, other := search.deviceOf(i), search.deviceOf(j)
+			if device == other || search.problem.Items[i].Device >= 0 || search.problem.Items[j].Device >= 0 {
 				continue
 			}
-			if w.try(func(m devicemap.Map) { w.put(m, i, e); w.put(m, j, d) }) {
+			if search.try(func(placement devicemap.Map) { search.put(placement, i, other); search.put(placement, j, device) }) {
 				moved = true
 			}
 		}
@@ -92,17 +94,17 @@ func (w *walk) swapItems() (moved bool) {
 }
 
 // kick moves a few items anywhere; false where that fits nowhere.
-func (w *walk) kick() bool {
+func (search *localSearch) kick() bool {
 	const tries = 20
 	for range tries {
-		copy(w.next, w.at)
-		for range 1 + w.rng.IntN(3) {
-			u, d := w.rng.IntN(len(w.at)), devicemap.Device(w.rng.IntN(len(w.units)))
-			w.stretch(w.next, u, min(len(w.at), u+1+w.rng.IntN(len(w.at))), d)
+		copy(search.next, search.at)
+		for range 1 + search.rng.IntN(3) {
+			unit, device := search.rng.IntN(len(search.at)), devicemap.Device(search.rng.IntN(len(search.units)))
+			search.stretch(search.next, unit, min(len(search.at), unit+1+search.rng.IntN(len(search.at))), device)
 		}
-		if _, fits := w.share(w.next); fits {
-			copy(w.at, w.next)
-			w.score = w.scoreOf(w.at)
+		if _, fits := search.share(search.next); fits {
+			copy(search.at, search.next)
+			search.score = search.scoreOf(search.at)
 			return true
 		}
 	}

@@ -15,31 +15,31 @@ type Device struct {
 	Like             int   // the first device that is the same and, like it, has no pins; itself where none
 }
 
-func (s *Problem) readDevices() {
-	p := s.In
+func (problem *Problem) readDevices() {
+	in := problem.In
 	pinned := make(map[int]bool)
-	for i := range s.Items {
-		pinned[s.Items[i].Device] = true
+	for i := range problem.Items {
+		pinned[problem.Items[i].Device] = true
 	}
-	for d := range p.Topology.Devices {
-		dev := &p.Topology.Devices[d]
-		h := Device{Budget: dev.Budget(), Overhead: p.Costs.Overhead(d, dev), Kept: timeline.ResidentOn(p.Costs, d, dev, false), Like: d}
-		if h.Kept.Output > 0 { // it is there without units too
-			h.Idle = timeline.Summary{}.Peak(timeline.ResidentOn(p.Costs, d, dev, true)) + h.Overhead
+	for deviceIndex := range in.Topology.Devices {
+		dev := &in.Topology.Devices[deviceIndex]
+		device := Device{Budget: dev.Budget(), Overhead: in.Costs.Overhead(deviceIndex, dev), Kept: timeline.ResidentOn(in.Costs, deviceIndex, dev, false), Like: deviceIndex}
+		if device.Kept.Output > 0 { // it is there without units too
+			device.Idle = timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, dev, true)) + device.Overhead
 		}
-		for e := range s.Devices {
-			o := &s.Devices[e]
-			if !pinned[d] && !pinned[e] && o.Budget == h.Budget && o.Overhead == h.Overhead && o.Kept == h.Kept && o.Idle == h.Idle {
-				h.Like = e
+		for e := range problem.Devices {
+			o := &problem.Devices[e]
+			if !pinned[deviceIndex] && !pinned[e] && o.Budget == device.Budget && o.Overhead == device.Overhead && o.Kept == device.Kept && o.Idle == device.Idle {
+				device.Like = e
 				break
 			}
 		}
-		s.Devices = append(s.Devices, h)
+		problem.Devices = append(problem.Devices, device)
 	}
 }
 
-// Load is what one device holds: how many of each class, and a segment tree
-// of their runs in time order, so that a change costs O(log slots).
+// Load is what one device holds: how many of each kind, and a segment tree
+// of their runs in time order, so that a change costs O(log positions).
 type Load struct {
 	problem *Problem
 	Device  int
@@ -49,92 +49,92 @@ type Load struct {
 	leaves  int
 }
 
-func (s *Problem) NewLoad(d int) *Load {
-	l := &Load{problem: s, Device: d, Counts: make([]int, len(s.Kinds)), leaves: 1}
-	for l.leaves < len(s.Positions) {
-		l.leaves *= 2
+func (problem *Problem) NewLoad(device int) *Load {
+	load := &Load{problem: problem, Device: device, Counts: make([]int, len(problem.Kinds)), leaves: 1}
+	for load.leaves < len(problem.Positions) {
+		load.leaves *= 2
 	}
-	l.tree = make([]timeline.Summary, 2*l.leaves)
-	return l
+	load.tree = make([]timeline.Summary, 2*load.leaves)
+	return load
 }
 
-// Set makes the device hold n of a class.
-func (l *Load) Set(c, n int) {
-	if l.Counts[c] == n {
+// Set makes the device hold count of a kind.
+func (load *Load) Set(kind, count int) {
+	if load.Counts[kind] == count {
 		return
 	}
-	l.Items += n - l.Counts[c]
-	l.Counts[c] = n
-	for _, at := range l.problem.Kinds[c].Positions {
-		i := l.leaves + at
-		l.tree[i] = l.problem.Positions[at].Held[n]
+	load.Items += count - load.Counts[kind]
+	load.Counts[kind] = count
+	for _, at := range load.problem.Kinds[kind].Positions {
+		i := load.leaves + at
+		load.tree[i] = load.problem.Positions[at].Held[count]
 		for i /= 2; i > 0; i /= 2 {
-			l.tree[i] = l.tree[2*i].Join(l.tree[2*i+1])
+			load.tree[i] = load.tree[2*i].Join(load.tree[2*i+1])
 		}
 	}
 }
 
-func (l *Load) Add(c, n int) { l.Set(c, l.Counts[c]+n) }
+func (load *Load) Add(kind, count int) { load.Set(kind, load.Counts[kind]+count) }
 
 // Need is the device's peak and overhead, in bytes.
-func (l *Load) Need() int64 {
-	h := &l.problem.Devices[l.Device]
-	if l.Items == 0 {
-		return h.Idle
+func (load *Load) Need() int64 {
+	device := &load.problem.Devices[load.Device]
+	if load.Items == 0 {
+		return device.Idle
 	}
-	return l.tree[1].Peak(h.Kept) + h.Overhead
+	return load.tree[1].Peak(device.Kept) + device.Overhead
 }
 
-func (l *Load) Share() chain.Share {
-	return chain.Share{Peak: l.Need(), Budget: l.problem.Devices[l.Device].Budget}
+func (load *Load) Share() chain.Share {
+	return chain.Share{Peak: load.Need(), Budget: load.problem.Devices[load.Device].Budget}
 }
 
-// Allows reports whether a class may be on the device.
-func (l *Load) Allows(c int) bool {
-	pin := l.problem.Kinds[c].Pin
-	return pin < 0 || pin == l.Device
+// Allows reports whether a kind may be on the device.
+func (load *Load) Allows(kind int) bool {
+	pin := load.problem.Kinds[kind].Pin
+	return pin < 0 || pin == load.Device
 }
 
-// LargestItem is the class that needs most by itself on the device that takes
+// LargestItem is the kind that needs most by itself on the device that takes
 // it best, with the share it has there; −1 where a device needs more without
 // units.
-func (s *Problem) LargestItem() (share chain.Share, c int) {
-	share, c = chain.Share{Peak: 0, Budget: 1}, -1
-	best := make([]chain.Share, len(s.Kinds))
-	for d := range s.Devices {
-		share = chain.MaxShare(share, chain.Share{Peak: s.Devices[d].Idle, Budget: s.Devices[d].Budget})
-		if s.Devices[d].Like != d {
+func (problem *Problem) LargestItem() (share chain.Share, kind int) {
+	share, kind = chain.Share{Peak: 0, Budget: 1}, -1
+	best := make([]chain.Share, len(problem.Kinds))
+	for device := range problem.Devices {
+		share = chain.MaxShare(share, chain.Share{Peak: problem.Devices[device].Idle, Budget: problem.Devices[device].Budget})
+		if problem.Devices[device].Like != device {
 			continue
 		}
-		l := s.NewLoad(d)
-		for i := range s.Kinds {
-			if !l.Allows(i) {
+		load := problem.NewLoad(device)
+		for i := range problem.Kinds {
+			if !load.Allows(i) {
 				continue
 			}
-			l.Set(i, 1)
-			if got := l.Share(); best[i].Budget == 0 || got.Cmp(best[i]) < 0 {
+			load.Set(i, 1)
+			if got := load.Share(); best[i].Budget == 0 || got.Cmp(best[i]) < 0 {
 				best[i] = got
 			}
-			l.Set(i, 0)
+			load.Set(i, 0)
 		}
 	}
 	for i := range best {
 		if best[i].Cmp(share) > 0 {
-			share, c = best[i], i
+			share, kind = best[i], i
 		}
 	}
-	return share, c
+	return share, kind
 }
 
-// BySize lists the classes, those that need most by themselves first.
-func (s *Problem) BySize() []int {
-	need := make([]int64, len(s.Kinds))
+// BySize lists the kinds, those that need most by themselves first.
+func (problem *Problem) BySize() []int {
+	need := make([]int64, len(problem.Kinds))
 	order := make([]int, len(need))
-	for c := range need {
-		order[c] = c
-		l := s.NewLoad(max(0, s.Kinds[c].Pin))
-		l.Set(c, 1)
-		need[c] = l.Need()
+	for kind := range need {
+		order[kind] = kind
+		load := problem.NewLoad(max(0, problem.Kinds[kind].Pin))
+		load.Set(kind, 1)
+		need[kind] = load.Need()
 	}
 	slices.SortStableFunc(order, func(x, y int) int {
 		switch {

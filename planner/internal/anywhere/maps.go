@@ -6,57 +6,57 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// CountsOf is how many items of each class a map puts on each device.
-func (s *Problem) CountsOf(m devicemap.Map) [][]int {
-	counts := make([][]int, len(s.Devices))
-	for d := range counts {
-		counts[d] = make([]int, len(s.Kinds))
+// CountsOf is how many items of each kind a map puts on each device.
+func (problem *Problem) CountsOf(placement devicemap.Map) [][]int {
+	counts := make([][]int, len(problem.Devices))
+	for device := range counts {
+		counts[device] = make([]int, len(problem.Kinds))
 	}
-	for c := range s.Kinds {
-		for _, i := range s.Kinds[c].Items {
-			counts[m[s.Items[i].Units[0]]][c]++
+	for kind := range problem.Kinds {
+		for _, i := range problem.Kinds[kind].Items {
+			counts[placement[problem.Items[i].Units[0]]][kind]++
 		}
 	}
 	return counts
 }
 
-// MapOf gives each item a device by the counts: the items of a class are cut
+// MapOf gives each item a device by the counts: the items of a kind are cut
 // into one run a device, which begin where the units before are and end where
 // those after are, so that little crosses between devices.
-func (s *Problem) MapOf(counts [][]int) devicemap.Map {
-	m := make(devicemap.Map, len(s.ItemOf))
-	for u := range m {
-		m[u] = devicemap.Nowhere
+func (problem *Problem) MapOf(counts [][]int) devicemap.Map {
+	placement := make(devicemap.Map, len(problem.ItemOf))
+	for unit := range placement {
+		placement[unit] = devicemap.Nowhere
 	}
-	for c := range s.Kinds {
-		if len(s.Kinds[c].Items) == 1 {
-			s.deal(m, c, counts)
+	for kind := range problem.Kinds {
+		if len(problem.Kinds[kind].Items) == 1 {
+			problem.deal(placement, kind, counts)
 		}
 	}
 	const passes = 3 // the later ones know what stands on both sides
 	for range passes {
-		for c := range s.Kinds {
-			if len(s.Kinds[c].Items) > 1 {
-				s.deal(m, c, counts)
+		for kind := range problem.Kinds {
+			if len(problem.Kinds[kind].Items) > 1 {
+				problem.deal(placement, kind, counts)
 			}
 		}
 	}
-	s.placeWeightless(m)
-	return m
+	problem.placeWeightless(placement)
+	return placement
 }
 
-// deal places the items of one class.
-func (s *Problem) deal(m devicemap.Map, c int, counts [][]int) {
-	items := s.Kinds[c].Items
+// deal places the items of one kind.
+func (problem *Problem) deal(placement devicemap.Map, kind int, counts [][]int) {
+	items := problem.Kinds[kind].Items
 	var on []int
-	for d := range counts {
-		if counts[d][c] > 0 {
-			on = append(on, d)
+	for device := range counts {
+		if counts[device][kind] > 0 {
+			on = append(on, device)
 		}
 	}
-	first, last := s.beside(m, items[0], -1), s.beside(m, items[len(items)-1], +1)
-	rank := func(d int) int {
-		switch d {
+	first, last := problem.beside(placement, items[0], -1), problem.beside(placement, items[len(items)-1], +1)
+	rank := func(device int) int {
+		switch device {
 		case first:
 			return 0
 		case last:
@@ -67,10 +67,10 @@ func (s *Problem) deal(m devicemap.Map, c int, counts [][]int) {
 	}
 	slices.SortStableFunc(on, func(a, b int) int { return rank(a) - rank(b) })
 	at := 0
-	for _, d := range on {
-		for range counts[d][c] {
-			for _, u := range s.Items[items[at]].Units {
-				m[u] = devicemap.Device(d)
+	for _, device := range on {
+		for range counts[device][kind] {
+			for _, unit := range problem.Items[items[at]].Units {
+				placement[unit] = devicemap.Device(device)
 			}
 			at++
 		}
@@ -79,10 +79,10 @@ func (s *Problem) deal(m devicemap.Map, c int, counts [][]int) {
 
 // beside is the device of the nearest unit before (step −1) or after (+1) an
 // item's that has one, -1 where none has.
-func (s *Problem) beside(m devicemap.Map, i, step int) int {
-	for u := s.Items[i].Units[0] + step; u >= 0 && u < len(m); u += step {
-		if m[u] >= 0 {
-			return int(m[u])
+func (problem *Problem) beside(placement devicemap.Map, i, step int) int {
+	for unit := problem.Items[i].Units[0] + step; unit >= 0 && unit < len(placement); unit += step {
+		if placement[unit] >= 0 {
+			return int(placement[unit])
 		}
 	}
 	return -1
@@ -90,52 +90,52 @@ func (s *Problem) beside(m devicemap.Map, i, step int) int {
 
 // placeWeightless puts what holds nothing beside the unit that it reads from,
 // so that it takes no device that is idle otherwise.
-func (s *Problem) placeWeightless(m devicemap.Map) {
-	for _, i := range s.weightless {
-		d := max(s.beside(m, i, -1), 0)
-		if b := s.beside(m, i, -1); b < 0 {
-			d = max(s.beside(m, i, +1), 0)
+func (problem *Problem) placeWeightless(placement devicemap.Map) {
+	for _, i := range problem.weightless {
+		device := max(problem.beside(placement, i, -1), 0)
+		if b := problem.beside(placement, i, -1); b < 0 {
+			device = max(problem.beside(placement, i, +1), 0)
 		}
-		for _, u := range s.Items[i].Units {
-			m[u] = devicemap.Device(d)
+		for _, unit := range problem.Items[i].Units {
+			placement[unit] = devicemap.Device(device)
 		}
 	}
 }
 
 // Relabel numbers devices that are alike in the order in which the model
 // reaches them.
-func (s *Problem) Relabel(m devicemap.Map) {
-	to := make([]devicemap.Device, len(s.Devices))
-	for d := range to {
-		to[d] = devicemap.Nowhere
+func (problem *Problem) Relabel(placement devicemap.Map) {
+	to := make([]devicemap.Device, len(problem.Devices))
+	for device := range to {
+		to[device] = devicemap.Nowhere
 	}
-	next := make([]int, len(s.Devices)) // per kind of device, the next number to give
-	for u := range m {
-		d := m[u]
-		if to[d] >= 0 {
+	next := make([]int, len(problem.Devices)) // per kind of device, the next number to give
+	for unit := range placement {
+		device := placement[unit]
+		if to[device] >= 0 {
 			continue
 		}
-		like := s.Devices[d].Like
-		for next[like] = max(next[like], like); s.Devices[next[like]].Like != like; next[like]++ {
+		like := problem.Devices[device].Like
+		for next[like] = max(next[like], like); problem.Devices[next[like]].Like != like; next[like]++ {
 			continue
 		}
-		to[d] = devicemap.Device(next[like])
+		to[device] = devicemap.Device(next[like])
 		next[like]++
 	}
-	for u := range m {
-		m[u] = to[m[u]]
+	for unit := range placement {
+		placement[unit] = to[placement[unit]]
 	}
 }
 
-// KindOf is the class of each item, −1 where it holds nothing.
-func (s *Problem) KindOf() []int {
-	out := make([]int, len(s.Items))
+// KindOf is the kind of each item, −1 where it holds nothing.
+func (problem *Problem) KindOf() []int {
+	out := make([]int, len(problem.Items))
 	for i := range out {
 		out[i] = -1
 	}
-	for c := range s.Kinds {
-		for _, i := range s.Kinds[c].Items {
-			out[i] = c
+	for kind := range problem.Kinds {
+		for _, i := range problem.Kinds[kind].Items {
+			out[i] = kind
 		}
 	}
 	return out

@@ -14,7 +14,7 @@ import (
 // promise, weight, leaves out what of the others is not sure to be there.
 type Moment struct {
 	Name   string
-	Weight []int64 // per class, of one item
+	Weight []int64 // per kind, of one item
 	Total  int64
 	light  int64 // the part of total in items without a heavy unit
 	// charge is a device's with a heavy unit, workspaces besides; charged:
@@ -26,22 +26,22 @@ type Moment struct {
 
 // Headroom is what each device can hold of the moment's bytes if it needs no more
 // than caps, and what more there can be where devices hold light items only.
-func (m *Moment) Headroom(s *Problem, caps []int64) (room []int64, gain int64) {
+func (moment *Moment) Headroom(problem *Problem, caps []int64) (room []int64, gain int64) {
 	room = make([]int64, len(caps))
 	charges := make([]int64, len(caps))
-	for d := range caps {
-		h := &s.Devices[d]
-		free := caps[d] - h.Overhead - h.Kept.Buckets
-		if m.output {
-			free -= h.Kept.Output
+	for deviceIndex := range caps {
+		device := &problem.Devices[deviceIndex]
+		free := caps[deviceIndex] - device.Overhead - device.Kept.Buckets
+		if moment.output {
+			free -= device.Kept.Output
 		}
-		if m.charged {
-			charges[d] = m.charge + h.Kept.Workspace
-			free -= charges[d]
+		if moment.charged {
+			charges[deviceIndex] = moment.charge + device.Kept.Workspace
+			free -= charges[deviceIndex]
 		}
-		room[d] = max(0, free)
+		room[deviceIndex] = max(0, free)
 	}
-	if !m.charged {
+	if !moment.charged {
 		return room, 0
 	}
 	// A device with light items only has no charge. That gains something only
@@ -52,30 +52,30 @@ func (m *Moment) Headroom(s *Problem, caps []int64) (room []int64, gain int64) {
 	slices.SortFunc(charges, func(a, b int64) int { return cmp.Compare(b, a) })
 	var sum int64
 	for i, r := range sorted {
-		if sum += r; sum >= m.light {
+		if sum += r; sum >= moment.light {
 			break
 		}
 		gain += charges[i]
 	}
-	return room, min(gain, m.light)
+	return room, min(gain, moment.light)
 }
 
 // Spare is what the devices can hold under caps beyond the moment's bytes;
 // negative where they cannot hold those.
-func (m *Moment) Spare(s *Problem, caps []int64) int64 {
-	room, spare := m.Headroom(s, caps)
+func (moment *Moment) Spare(problem *Problem, caps []int64) int64 {
+	room, spare := moment.Headroom(problem, caps)
 	for _, r := range room {
 		spare += r
 	}
-	return spare - m.Total
+	return spare - moment.Total
 }
 
 // Caps are more than the bytes that a share allows each device, by less than
 // two.
-func (s *Problem) Caps(share float64) []int64 {
-	caps := make([]int64, len(s.Devices))
-	for d := range caps {
-		caps[d] = int64(share*float64(s.Devices[d].Budget)) + 1 // past the rounding
+func (problem *Problem) Caps(share float64) []int64 {
+	caps := make([]int64, len(problem.Devices))
+	for device := range caps {
+		caps[device] = int64(share*float64(problem.Devices[device].Budget)) + 1 // past the rounding
 	}
 	return caps
 }
@@ -84,12 +84,12 @@ func (s *Problem) Caps(share float64) []int64 {
 const maxMoments = 8
 
 // Tightest are the moments with least to spare at a share.
-func (s *Problem) Tightest(moments []Moment, share float64) []Moment {
-	caps := s.Caps(share)
+func (problem *Problem) Tightest(moments []Moment, share float64) []Moment {
+	caps := problem.Caps(share)
 	part := make([]float64, len(moments))
 	order := make([]int, len(moments))
 	for i := range moments {
-		order[i], part[i] = i, float64(moments[i].Spare(s, caps))/float64(moments[i].Total+1)
+		order[i], part[i] = i, float64(moments[i].Spare(problem, caps))/float64(moments[i].Total+1)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(part[i], part[j]) })
 	out := make([]Moment, 0, maxMoments)
@@ -101,25 +101,25 @@ func (s *Problem) Tightest(moments []Moment, share float64) []Moment {
 
 // Average is the largest share that the moments prove no map to be below, and
 // the name of the moment.
-func (s *Problem) Average(moments []Moment) (share float64, at string) {
-	holds := func(m *Moment, t float64) bool { return m.Spare(s, s.Caps(t)) >= 0 }
+func (problem *Problem) Average(moments []Moment) (share float64, at string) {
+	holds := func(moment *Moment, time float64) bool { return moment.Spare(problem, problem.Caps(time)) >= 0 }
 	for i := range moments {
-		m := &moments[i]
-		if holds(m, share) {
+		moment := &moments[i]
+		if holds(moment, share) {
 			continue
 		}
 		lo, hi := share, max(share, 1)
-		for !holds(m, hi) {
+		for !holds(moment, hi) {
 			lo, hi = hi, 2*hi
 		}
 		for range 60 {
-			if mid := (lo + hi) / 2; holds(m, mid) {
+			if mid := (lo + hi) / 2; holds(moment, mid) {
 				hi = mid
 			} else {
 				lo = mid
 			}
 		}
-		share, at = lo, m.Name
+		share, at = lo, moment.Name
 	}
 	return share, at
 }

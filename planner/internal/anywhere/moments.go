@@ -8,7 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// holding is what one unit of a slot holds at a moment: full if it is heavy or
+// holding is what one unit of a position holds at a moment: full if it is heavy or
 // the moment asks for no heavy unit, sure otherwise; transient is what comes
 // on top on its device where it is heavy.
 type holding struct{ full, sure, transient int64 }
@@ -16,36 +16,36 @@ type holding struct{ full, sure, transient int64 }
 // Moments lists the moments of a step that may bind. Each is read off the
 // events of one unit after the other: a device's peak is at least what there is
 // at any moment.
-func (s *Problem) Moments() []Moment {
-	t := s.In.Costs
-	if t.Workload.Mode == costmodel.Load {
-		return s.level("weights", false)
+func (problem *Problem) Moments() []Moment {
+	table := problem.In.Costs
+	if table.Workload.Mode == costmodel.Load {
+		return problem.level("weights", false)
 	}
 	// At the end of forward, saved activations and caches of all units.
-	out := s.level("end of forward", true)
-	forward := s.around("forward")
-	if !slices.ContainsFunc(forward, func(m timeline.Moment) bool { return m.Peak < m.After }) {
+	out := problem.level("end of forward", true)
+	forward := problem.around("forward")
+	if !slices.ContainsFunc(forward, func(moment timeline.Moment) bool { return moment.Peak < moment.After }) {
 		// In the last heavy unit's forward all before it is kept.
-		out = append(out, s.charged("forward", false, func(position int) holding {
-			m := &forward[position]
-			return holding{m.After, m.Before, m.Peak - m.After}
+		out = append(out, problem.charged("forward", false, func(position int) holding {
+			moment := &forward[position]
+			return holding{moment.After, moment.Before, moment.Peak - moment.After}
 		})...)
 	}
-	if t.Workload.Mode == costmodel.Train {
-		kept := !t.OutputsDropped
-		out = append(out, s.level("optimizer step", kept)...)
-		out = append(out, s.backwards(kept)...)
+	if table.Workload.Mode == costmodel.Train {
+		kept := !table.OutputsDropped
+		out = append(out, problem.level("optimizer step", kept)...)
+		out = append(out, problem.backwards(kept)...)
 	}
 	return out
 }
 
 // around are the moments of this name, of one unit of each position.
-func (s *Problem) around(what string) []timeline.Moment {
-	out := make([]timeline.Moment, len(s.Positions))
-	for position := range s.Positions {
-		for _, m := range s.Positions[position].Held[1].Moments(s.In.Costs.Workload.Mode, s.In.Costs.LastGradients) {
-			if m.What == what {
-				out[position] = m
+func (problem *Problem) around(what string) []timeline.Moment {
+	out := make([]timeline.Moment, len(problem.Positions))
+	for position := range problem.Positions {
+		for _, moment := range problem.Positions[position].Held[1].Moments(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients) {
+			if moment.What == what {
+				out[position] = moment
 			}
 		}
 	}
@@ -53,39 +53,39 @@ func (s *Problem) around(what string) []timeline.Moment {
 }
 
 // level is a moment at which all that any unit holds is there.
-func (s *Problem) level(what string, output bool) []Moment {
-	units := s.around(what)
-	return s.charged(what, output, func(position int) holding {
+func (problem *Problem) level(what string, output bool) []Moment {
+	units := problem.around(what)
+	return problem.charged(what, output, func(position int) holding {
 		return holding{units[position].Peak, units[position].Peak, 0}
 	})
 }
 
-// backwards are the moments when backward stands between two slots: those
+// backwards are the moments when backward stands between two positions: those
 // before still hold their activations, those after have their gradients. Of
 // all, the first, the last and the one that holds most.
-func (s *Problem) backwards(kept bool) []Moment {
-	units := s.around("backward")
-	if slices.ContainsFunc(units, func(m timeline.Moment) bool { return m.Peak < max(m.Before, m.After) }) {
+func (problem *Problem) backwards(kept bool) []Moment {
+	units := problem.around("backward")
+	if slices.ContainsFunc(units, func(moment timeline.Moment) bool { return moment.Peak < max(moment.Before, moment.After) }) {
 		return nil
 	}
 	var now, most int64
 	at := 0
 	for position := range units {
-		now += int64(len(s.Positions[position].Held)-1) * (units[position].Before - units[position].After)
+		now += int64(len(problem.Positions[position].Held)-1) * (units[position].Before - units[position].After)
 		if now > most {
 			most, at = now, position+1
 		}
 	}
-	name := map[int]string{at: "backward", 0: "end of backward", len(s.Positions): "start of backward"}
+	name := map[int]string{at: "backward", 0: "end of backward", len(problem.Positions): "start of backward"}
 	var out []Moment
 	for _, between := range slices.Backward(slices.Sorted(maps.Keys(name))) { // in one order, as equal ones stay in it
-		out = append(out, s.charged(name[between], kept, func(position int) holding {
-			m := &units[position]
-			sure := min(m.Before, m.After)
+		out = append(out, problem.charged(name[between], kept, func(position int) holding {
+			moment := &units[position]
+			sure := min(moment.Before, moment.After)
 			if position < between {
-				return holding{m.Before, sure, m.Peak - m.Before}
+				return holding{moment.Before, sure, moment.Peak - moment.Before}
 			}
-			return holding{m.After, sure, m.Peak - m.After}
+			return holding{moment.After, sure, moment.Peak - moment.After}
 		})...)
 	}
 	slices.SortStableFunc(out, func(a, b Moment) int { return int(max(-1, min(1, b.Total-a.Total))) })
@@ -97,51 +97,51 @@ const thresholds = 32
 
 // charged is a moment without heavy units, and with those that run products
 // and have at least some transient.
-func (s *Problem) charged(name string, output bool, of func(position int) holding) []Moment {
-	units := make([]holding, len(s.Positions))
+func (problem *Problem) charged(name string, output bool, of func(position int) holding) []Moment {
+	units := make([]holding, len(problem.Positions))
 	var least []int64 // transients of those that run products
-	for i := range s.Positions {
-		r := &s.Positions[i].Held[1]
-		if units[i] = of(i); r.Products {
+	for i := range problem.Positions {
+		summary := &problem.Positions[i].Held[1]
+		if units[i] = of(i); summary.Products {
 			least = append(least, units[i].transient)
 		}
 	}
 	none := make([]bool, len(units))
-	out := []Moment{s.moment(name, output, units, none)}
+	out := []Moment{problem.moment(name, output, units, none)}
 	slices.Sort(least)
 	least = slices.Compact(least)
 	for step, i := max(1, len(least)/thresholds), 0; i < len(least); i += step {
 		heavy := make([]bool, len(units))
 		for at := range units {
-			heavy[at] = s.Positions[at].Held[1].Products && units[at].transient >= least[i]
+			heavy[at] = problem.Positions[at].Held[1].Products && units[at].transient >= least[i]
 		}
-		m := s.moment(name, output, units, heavy)
-		m.charge, m.charged = max(0, least[i]), true
-		out = append(out, m)
+		moment := problem.moment(name, output, units, heavy)
+		moment.charge, moment.charged = max(0, least[i]), true
+		out = append(out, moment)
 	}
 	return out
 }
 
-// moment sums units up by class.
-func (s *Problem) moment(name string, output bool, units []holding, heavy []bool) Moment {
-	m := Moment{Name: name, output: output, Weight: make([]int64, len(s.Kinds))}
+// moment sums units up by kind.
+func (problem *Problem) moment(name string, output bool, units []holding, heavy []bool) Moment {
+	moment := Moment{Name: name, output: output, Weight: make([]int64, len(problem.Kinds))}
 	some := slices.Contains(heavy, true)
-	carries := make([]bool, len(s.Kinds))
+	carries := make([]bool, len(problem.Kinds))
 	for i := range units {
-		c := s.Positions[i].Kind
+		kind := problem.Positions[i].Kind
 		w := units[i].sure
 		if heavy[i] || !some {
 			w = units[i].full
 		}
-		m.Weight[c] += w
-		carries[c] = carries[c] || heavy[i]
+		moment.Weight[kind] += w
+		carries[kind] = carries[kind] || heavy[i]
 	}
-	for c := range s.Kinds {
-		all := m.Weight[c] * int64(len(s.Kinds[c].Items))
-		m.Total += all
-		if !carries[c] {
-			m.light += all
+	for kind := range problem.Kinds {
+		all := moment.Weight[kind] * int64(len(problem.Kinds[kind].Items))
+		moment.Total += all
+		if !carries[kind] {
+			moment.light += all
 		}
 	}
-	return m
+	return moment
 }

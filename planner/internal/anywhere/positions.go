@@ -4,56 +4,56 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// findPositions finds the classes and their places in time.
-func (s *Problem) findPositions() {
-	classOf := make([]int, len(s.Items))
-	for i := range classOf {
-		classOf[i] = -1
+// findPositions finds the kinds and their places in time.
+func (problem *Problem) findPositions() {
+	kindOf := make([]int, len(problem.Items))
+	for i := range kindOf {
+		kindOf[i] = -1
 	}
-	last := -1 // the class of the slot before, where it can be joined
-	for u := range s.ItemOf {
-		i := s.ItemOf[u]
-		run := timeline.Of(&s.In.Costs.Units[u])
-		it := &s.Items[i]
+	last := -1 // the kind of the position before, where it can be joined
+	for unit := range problem.ItemOf {
+		i := problem.ItemOf[unit]
+		run := timeline.Of(&problem.In.Costs.Units[unit])
+		it := &problem.Items[i]
 		if run == (timeline.Summary{}) && (len(it.Units) > 1 || it.Device < 0) {
 			if len(it.Units) == 1 {
-				s.weightless = append(s.weightless, i)
+				problem.weightless = append(problem.weightless, i)
 			}
 			continue // it joins nothing to a device's run
 		}
 		single := len(it.Units) == 1 && it.Device < 0
-		if single && last >= 0 && s.Positions[len(s.Positions)-1].Held[1] == run {
-			s.extend(last, i)
+		if single && last >= 0 && problem.Positions[len(problem.Positions)-1].Held[1] == run {
+			problem.extend(last, i)
 			continue
 		}
-		c := classOf[i]
-		if c < 0 {
-			c = len(s.Kinds)
-			classOf[i] = c
-			s.Kinds = append(s.Kinds, Kind{Items: []int{i}, Pin: it.Device})
+		kind := kindOf[i]
+		if kind < 0 {
+			kind = len(problem.Kinds)
+			kindOf[i] = kind
+			problem.Kinds = append(problem.Kinds, Kind{Items: []int{i}, Pin: it.Device})
 		}
-		s.Kinds[c].Positions = append(s.Kinds[c].Positions, len(s.Positions))
-		s.Positions = append(s.Positions, Position{Kind: c, Held: []timeline.Summary{{}, run}})
+		problem.Kinds[kind].Positions = append(problem.Kinds[kind].Positions, len(problem.Positions))
+		problem.Positions = append(problem.Positions, Position{Kind: kind, Held: []timeline.Summary{{}, run}})
 		if last = -1; single {
-			last = c
+			last = kind
 		}
 	}
-	s.keepHollow(classOf)
+	problem.keepHollow(kindOf)
 }
 
-// extend adds an item to the class of the last slot.
-func (s *Problem) extend(c, i int) {
-	s.Kinds[c].Items = append(s.Kinds[c].Items, i)
-	at := &s.Positions[len(s.Positions)-1]
+// extend adds an item to the kind of the last position.
+func (problem *Problem) extend(kind, i int) {
+	problem.Kinds[kind].Items = append(problem.Kinds[kind].Items, i)
+	at := &problem.Positions[len(problem.Positions)-1]
 	at.Held = append(at.Held, at.Held[len(at.Held)-1].Join(at.Held[1]))
 }
 
 // keepHollow gives items of several units that all hold nothing a place among
 // the weightless; pinned ones stay where they are pinned.
-func (s *Problem) keepHollow(classOf []int) {
-	for i := range s.Items {
-		if classOf[i] < 0 && len(s.Items[i].Units) > 1 {
-			s.weightless = append(s.weightless, i)
+func (problem *Problem) keepHollow(kindOf []int) {
+	for i := range problem.Items {
+		if kindOf[i] < 0 && len(problem.Items[i].Units) > 1 {
+			problem.weightless = append(problem.weightless, i)
 		}
 	}
 }

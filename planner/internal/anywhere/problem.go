@@ -6,7 +6,7 @@ import (
 )
 
 // Problem is a problem of placing items on any device. Items with the same
-// costs, and nothing between them in time, are one class: which of them a
+// costs, and nothing between them in time, are one kind: which of them a
 // device holds makes no difference to its peak, only how many.
 type Problem struct {
 	In        *instance.Instance
@@ -28,7 +28,7 @@ type Kind struct {
 	Positions []int
 }
 
-// Position is a place in time: units of one class that run one after the other.
+// Position is a place in time: units of one kind that run one after the other.
 type Position struct {
 	Kind int
 	Held []timeline.Summary // of 0, 1, 2, … of them
@@ -37,34 +37,34 @@ type Position struct {
 // maxNodes bounds the nodes of all devices' trees, 100 B each.
 const maxNodes = 1 << 20
 
-// New finds the classes, their places in time, and what devices hold.
+// New finds the kinds, their places in time, and what devices hold.
 func New(in *instance.Instance) (*Problem, error) {
 	sets, err := in.Sets()
 	if err != nil {
 		return nil, err
 	}
-	s := &Problem{In: in, Items: sets, ItemOf: make([]int, len(in.Graph.Units))}
+	problem := &Problem{In: in, Items: sets, ItemOf: make([]int, len(in.Graph.Units))}
 	for i := range sets {
-		for _, u := range sets[i].Units {
-			s.ItemOf[u] = i
+		for _, unit := range sets[i].Units {
+			problem.ItemOf[unit] = i
 		}
 	}
-	s.findPositions()
-	s.readDevices()
-	s.TooLarge = 2*len(s.Positions)*len(s.Devices) > maxNodes
-	return s, nil
+	problem.findPositions()
+	problem.readDevices()
+	problem.TooLarge = 2*len(problem.Positions)*len(problem.Devices) > maxNodes
+	return problem, nil
 }
 
-// NameOf is the unit that a message names a class by.
-func (s *Problem) NameOf(c int) string {
-	units := s.Items[s.Kinds[c].Items[0]].Units
-	return s.In.Graph.Units[units[len(units)-1]].Name
+// NameOf is the unit that a message names a kind by.
+func (problem *Problem) NameOf(kind int) string {
+	units := problem.Items[problem.Kinds[kind].Items[0]].Units
+	return problem.In.Graph.Units[units[len(units)-1]].Name
 }
 
 // Each reports that all summaries of one unit pass.
-func (s *Problem) Each(ok func(*timeline.Summary) bool) bool {
-	for i := range s.Positions {
-		if !ok(&s.Positions[i].Held[1]) {
+func (problem *Problem) Each(ok func(*timeline.Summary) bool) bool {
+	for i := range problem.Positions {
+		if !ok(&problem.Positions[i].Held[1]) {
 			return false
 		}
 	}

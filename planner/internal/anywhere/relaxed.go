@@ -13,64 +13,64 @@ const alikeWithin = 0.1
 // Relaxed is the problem in which neighbours in time that differ little are
 // all counted as the least of them in every figure (layers with and without a
 // sliding window, in turn). No device needs more than before, so that a bound
-// of it is one of the problem; it has few classes, and an exact search soon
+// of it is one of the problem; it has few kinds, and an exact search soon
 // ends. Nil where no units are alike.
-func (s *Problem) Relaxed() *Problem {
-	r := &Problem{In: s.In, Items: s.Items, ItemOf: s.ItemOf, Devices: s.Devices}
-	classOf := make([]int, len(s.Kinds))
-	for c := range classOf {
-		classOf[c] = -1
+func (problem *Problem) Relaxed() *Problem {
+	r := &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices}
+	kindOf := make([]int, len(problem.Kinds))
+	for kind := range kindOf {
+		kindOf[kind] = -1
 	}
-	for at := 0; at < len(s.Positions); {
+	for at := 0; at < len(problem.Positions); {
 		end := at + 1
-		if s.loose(at) {
-			for end < len(s.Positions) && s.loose(end) && s.near(at, end) {
+		if problem.loose(at) {
+			for end < len(problem.Positions) && problem.loose(end) && problem.near(at, end) {
 				end++
 			}
 		}
-		s.join(r, at, end, classOf)
+		problem.join(r, at, end, kindOf)
 		at = end
 	}
-	if len(r.Kinds) == len(s.Kinds) {
+	if len(r.Kinds) == len(problem.Kinds) {
 		return nil
 	}
 	return r
 }
 
-// loose reports that a slot's units are items by themselves and not pinned.
-func (s *Problem) loose(at int) bool {
-	c := &s.Kinds[s.Positions[at].Kind]
-	return c.Pin < 0 && len(c.Positions) == 1 && len(s.Items[c.Items[0]].Units) == 1
+// loose reports that a position's units are items by themselves and not pinned.
+func (problem *Problem) loose(at int) bool {
+	kind := &problem.Kinds[problem.Positions[at].Kind]
+	return kind.Pin < 0 && len(kind.Positions) == 1 && len(problem.Items[kind.Items[0]].Units) == 1
 }
 
-// near reports that the slots from first up to at hold about the same bytes.
-func (s *Problem) near(first, at int) bool {
-	least, most := s.Positions[at].Held[1].Static, s.Positions[at].Held[1].Static
+// near reports that the positions from first up to at hold about the same bytes.
+func (problem *Problem) near(first, at int) bool {
+	least, most := problem.Positions[at].Held[1].Static, problem.Positions[at].Held[1].Static
 	for i := first; i < at; i++ {
-		b := s.Positions[i].Held[1].Static
+		b := problem.Positions[i].Held[1].Static
 		least, most = min(least, b), max(most, b)
 	}
 	return float64(most-least) <= alikeWithin*float64(most)
 }
 
-// join adds the slots [at, end) to the relaxed problem r as one.
-func (s *Problem) join(r *Problem, at, end int, classOf []int) {
-	old := s.Positions[at].Kind
-	c := classOf[old]
-	if c < 0 {
-		c = len(r.Kinds)
-		classOf[old] = c
-		r.Kinds = append(r.Kinds, Kind{Items: slices.Clone(s.Kinds[old].Items), Pin: s.Kinds[old].Pin})
+// join adds the positions [at, end) to the relaxed problem r as one.
+func (problem *Problem) join(r *Problem, at, end int, kindOf []int) {
+	old := problem.Positions[at].Kind
+	kind := kindOf[old]
+	if kind < 0 {
+		kind = len(r.Kinds)
+		kindOf[old] = kind
+		r.Kinds = append(r.Kinds, Kind{Items: slices.Clone(problem.Kinds[old].Items), Pin: problem.Kinds[old].Pin})
 	}
-	run := s.Positions[at].Held[1]
+	run := problem.Positions[at].Held[1]
 	for i := at + 1; i < end; i++ {
-		run = run.Least(s.Positions[i].Held[1])
-		r.Kinds[c].Items = append(r.Kinds[c].Items, s.Kinds[s.Positions[i].Kind].Items...)
+		run = run.Least(problem.Positions[i].Held[1])
+		r.Kinds[kind].Items = append(r.Kinds[kind].Items, problem.Kinds[problem.Positions[i].Kind].Items...)
 	}
 	runs := []timeline.Summary{{}}
-	for range r.Kinds[c].Items {
+	for range r.Kinds[kind].Items {
 		runs = append(runs, runs[len(runs)-1].Join(run))
 	}
-	r.Kinds[c].Positions = append(r.Kinds[c].Positions, len(r.Positions))
-	r.Positions = append(r.Positions, Position{Kind: c, Held: runs})
+	r.Kinds[kind].Positions = append(r.Kinds[kind].Positions, len(r.Positions))
+	r.Positions = append(r.Positions, Position{Kind: kind, Held: runs})
 }
