@@ -22,7 +22,7 @@ func wire(workload *costmodel.Workload) int64 {
 // reduce_dtype=fp32), as torchtitan and Accelerate set it), DeepSpeed in the
 // type of the weights.
 func reduced(workload *costmodel.Workload) int64 {
-	if workload.Precision.Mixed() && workload.Runtime != costmodel.DeepSpeed {
+	if workload.Precision.Mixed() && workload.Strategy.Traits().ByBlock {
 		return 4
 	}
 	return wire(workload)

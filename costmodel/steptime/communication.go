@@ -46,7 +46,7 @@ func gathering(table *costmodel.Table, gpus int64) float64 {
 		work := &table.Units[unit].Work
 		weights += work.Weights
 		trained += work.Trained
-		if work.Block || workload.Runtime == costmodel.DeepSpeed {
+		if work.Block || !workload.Strategy.Traits().ByBlock {
 			again += work.Weights
 		}
 	}

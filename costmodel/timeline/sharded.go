@@ -207,7 +207,7 @@ func (s *shardedStep) reduceGrads(group *costmodel.Group) {
 	s.emit(Event{Change: gradients(group.Reduced + group.LastGrad - s.whole(group))})
 	s.at(reducing, group)
 	gone := group.LastGrad
-	if s.accumulates() && s.t.Workload.Strategy != costmodel.HSDP {
+	if s.accumulates() && s.t.Workload.Strategy.Traits().Groups < 2 {
 		gone += group.Reduced // added to what was there; HSDP's all-reduce holds it to the end
 	}
 	s.emit(Event{Change: gradients(-gone)})
@@ -226,7 +226,7 @@ func (s *shardedStep) whole(group *costmodel.Group) int64 {
 func (s *shardedStep) update() {
 	s.comm(-s.reduce)
 	s.reduce = 0
-	if s.accumulates() && s.t.Workload.Strategy == costmodel.HSDP {
+	if s.accumulates() && s.t.Workload.Strategy.Traits().Groups > 1 {
 		s.emit(Event{Change: gradients(-s.reduced)})
 	}
 	s.emit(Event{Over: activations(s.units.totals().step), What: "optimizer step"})

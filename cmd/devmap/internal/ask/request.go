@@ -166,7 +166,7 @@ func (r *Request) refuseAnywhere() error {
 		return nil
 	}
 	s := r.work.Strategy
-	if !s.Traits().Sequential && (r.cmd.Name() == "plan" || s != costmodel.Auto) {
+	if !s.Traits().Sequential && (r.cmd.Name() == "plan" || !s.Traits().Open) {
 		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s)
 	}
 	if r.IsFront() {

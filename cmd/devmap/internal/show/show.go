@@ -81,9 +81,9 @@ func (p *Printer) doing() string {
 func (p *Printer) how() string {
 	w := &p.work
 	var s string
-	switch w.Strategy {
-	case costmodel.DeviceMap:
-	case costmodel.Pipeline:
+	switch traits := w.Strategy.Traits(); {
+	case traits.Sequential:
+	case traits.Staged:
 		s = fmt.Sprintf(", pipeline %s (%s)", w.Schedule, w.Runtime)
 	default:
 		s = fmt.Sprintf(", %s (%s)", w.Strategy, w.Runtime)
