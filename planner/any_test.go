@@ -209,9 +209,9 @@ func TestAnywhereTooLarge(t *testing.T) {
 	}
 }
 
-// TestMethods: every answer says how it was found, and the arguments never
+// TestExplained: every answer says how it was found, and the arguments never
 // exceed what a map has.
-func TestMethods(t *testing.T) {
+func TestExplained(t *testing.T) {
 	for _, w := range []costmodel.Workload{
 		{Mode: costmodel.Train},
 		{Mode: costmodel.Load},

@@ -12,7 +12,8 @@ import (
 // answer is the best map found, or the contiguous one where it is as good.
 func (state *search) answer(start *instance.Answer) *instance.Answer {
 	in := state.problem.In
-	placement, value := state.mapOf(), state.value.Float()
+	placement := state.mapOf()
+	value := state.value.Float()
 	if start != nil && !state.better(placement, start.Map) {
 		placement, value = start.Map, start.Value
 	}
@@ -42,6 +43,7 @@ func (state *search) mapOf() devicemap.Map {
 	state.load(state.best)
 	placement := state.problem.MapOf(state.best)
 	state.tidy(placement)
+	state.value, state.squares = state.score() // of a search that was stopped, tidying may still lower them
 	state.problem.Relabel(placement)
 	return placement
 }

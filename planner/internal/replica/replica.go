@@ -23,17 +23,20 @@ func (Method) Why(*instance.Instance) string {
 
 // Solve implements [instance.Method].
 func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
-	var value float64
+	devices, err := devicemap.PredictReplicas(in.Costs, in.Topology)
+	if err != nil {
+		return nil, err
+	}
+	value, fits := 0., true
+	for i := range devices {
+		held := devices[i].Predicted.PeakAllocatedBytes + devices[i].Predicted.OverheadBytes
+		value, fits = max(value, devices[i].Share()), fits && held <= in.Caps[i]
+	}
 	if in.Objective == instance.Time {
+		if !fits {
+			return &instance.Answer{Proved: true}, instance.ErrNone
+		}
 		value = *devicemap.StepSeconds(in.Costs, in.Topology, nil)
-	} else {
-		devices, err := devicemap.PredictReplicas(in.Costs, in.Topology)
-		if err != nil {
-			return nil, err
-		}
-		for _, device := range devices {
-			value = max(value, device.Share())
-		}
 	}
 	return &instance.Answer{
 		Claim:  certificate.Claim{Value: value, LowerBound: value, Bound: "every GPU runs the whole model", Rounding: certificate.Exact},

@@ -1,0 +1,7 @@
+package planner
+
+// What the test of all methods asks for.
+var (
+	Methods = methods
+	Certify = certify
+)
