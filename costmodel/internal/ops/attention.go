@@ -115,10 +115,10 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	back := op.kernelBackward(&dims, shape)
 	cost.back = back
 	cost.peak(
-		moment{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
+		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
-		moment{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
-		moment{2*stream + element*tokens*(dims.q+op.Dim), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.Dim)},
+		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
+		backwardPoint{2*stream + element*tokens*(dims.q+op.Dim), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.Dim)},
 	)
 }
 

@@ -31,7 +31,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	cost.Step.Saved += shape.kept(!copied)
 	cost.Step.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Step.Saved, op.quantInfer(shape))) + shape.work()
 
-	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(m moment) { cost.peak(m) }}
+	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(m backwardPoint) { cost.peak(m) }}
 	record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
 	if kernel == 0 {
 		return

@@ -23,15 +23,15 @@ type Cost struct {
 	back int64
 }
 
-// moment is one point of a backward pass: activations above what is saved,
+// backwardPoint is one point of a backward pass: activations above what is saved,
 // and the layer's own gradients that exist by then. fresh of them were just
 // made; where the parameters had gradients already they alone exist, as a
 // gradient is added to the one that is there, in place, before the next node
 // runs (torch/csrc/autograd/functions/accumulate_grad.h, accumulateGrad).
-type moment struct{ activations, grads, fresh int64 }
+type backwardPoint struct{ activations, grads, fresh int64 }
 
 // peak sets the step's backward to the largest of its moments.
-func (cost *Cost) peak(moments ...moment) {
+func (cost *Cost) peak(moments ...backwardPoint) {
 	for _, m := range moments {
 		cost.Step.AccumPeak = max(cost.Step.AccumPeak, m.activations+m.fresh)
 		if t := m.activations + m.grads; t > cost.Step.Backward {

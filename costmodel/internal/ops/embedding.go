@@ -35,7 +35,7 @@ func (op embedding) cost(shape *Shape) Cost {
 		sums = 4*op.Dim*(tokens/10+min(tokens, op.Vocab)) + 3*8*tokens
 	}
 	grads := shape.NewGrads + shape.SecondGrads
-	cost.peak(moment{out + sums, grads, grads})
+	cost.peak(backwardPoint{out + sums, grads, grads})
 	return cost
 }
 
@@ -43,7 +43,7 @@ func (op embedding) cost(shape *Shape) Cost {
 // (enable_input_require_grads).
 func (op embedding) freeze(cost *Cost, _ *Shape) {
 	cost.Step.Saved = 0
-	cost.peak(moment{cost.Output, 0, 0})
+	cost.peak(backwardPoint{cost.Output, 0, 0})
 }
 
 func (op embedding) traffic(shape *Shape) (forward, backward moved) {

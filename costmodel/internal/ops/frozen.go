@@ -14,5 +14,5 @@ func (cost *Cost) adapted(shape *Shape, kept int64) {
 		adapter := &shape.Adapters[i]
 		work = max(work, cost.Output+shape.Tokens*((shape.elementBytes()+2*shape.adapterBytes())*adapter.Out+shape.elementBytes()*adapter.In))
 	}
-	cost.peak(moment{work + cost.Output, shape.NewGrads, shape.NewGrads})
+	cost.peak(backwardPoint{work + cost.Output, shape.NewGrads, shape.NewGrads})
 }

@@ -65,9 +65,9 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 		cost.Step.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
 	cost.peak(
-		moment{8 * nV, 0, 0},
+		backwardPoint{8 * nV, 0, 0},
 		// The logits' gradient, the input's, and the weight's.
-		moment{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
+		backwardPoint{element*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads + shape.SecondGrads, shape.NewGrads + shape.SecondGrads},
 	)
 }
 
@@ -92,12 +92,12 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	cost.Step.Saved += shape.kept(false)
 	cost.Step.Forward += shape.kept(false) + shape.work()
 	if !eager { // the input's gradient was made in forward
-		cost.peak(moment{0, shape.NewGrads, shape.NewGrads})
+		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return
 	}
 	cost.peak(
-		moment{8 * nV, 0, 0},
-		moment{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads},
+		backwardPoint{8 * nV, 0, 0},
+		backwardPoint{shape.elementBytes()*nV + shape.streamBytes()*in - 4*nV, shape.NewGrads, shape.NewGrads},
 	)
 }
 

@@ -34,7 +34,7 @@ func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 	cost := Cost{Known: true, Output: shape.streamBytes() * out, FLOPs: flops}
 	cost.Step.Saved = element * (in + act*out)
 	cost.Step.Forward = element*(in+(1+act)*out) + shape.streamBytes()*out
-	cost.peak(moment{element * (in + 2*out), shape.NewGrads, shape.NewGrads})
+	cost.peak(backwardPoint{element * (in + 2*out), shape.NewGrads, shape.NewGrads})
 	return cost
 }
 

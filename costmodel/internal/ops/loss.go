@@ -33,7 +33,7 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	// fp32 buffer of its gradient.
 	cost.Step.Forward = (shape.streamBytes()+4)*in + 8*shape.Logits + max(loss, weight+shape.streamBytes()*in/lossChunks) + casts
 	cost.Step.Forward = max(cost.Step.Forward, shape.streamBytes()*in+4*in+cost.Step.Saved) // the buffer's cast
-	cost.peak(moment{-grads, grads, grads})
+	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
 // fusedLoss follows liger_kernel/ops/fused_linear_cross_entropy.py
@@ -53,7 +53,7 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 		// leaves alone), and a chunk of the input.
 		cost.Step.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk
 	}
-	cost.peak(moment{-grads, grads, grads})
+	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
 // powerOfTwo is the least power of two from count up (triton.next_power_of_2).

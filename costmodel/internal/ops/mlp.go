@@ -53,13 +53,13 @@ func (op mlp) cost(shape *Shape) Cost {
 	}
 	cost.peak(
 		// down's own backward
-		moment{stream + element*fN, matrix, matrix},
+		backwardPoint{stream + element*fN, matrix, matrix},
 		// the product's gradient, when gradients of both factors are made;
 		// under autocast down's backward (AddmmBackward0, MmBackward0) has
 		// released its 16-bit weight, and autocast_mode.cpp's cache is cleared
-		moment{stream + factors*element*fN - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
+		backwardPoint{stream + factors*element*fN - shape.casts(0, 0, op.Dim*op.Hidden), matrix, 0},
 		// every matrix has its gradient, the saved tensors are gone
-		moment{3*stream - element*tensors*fN, shape.NewGrads, in},
+		backwardPoint{3*stream - element*tensors*fN, shape.NewGrads, in},
 	)
 	if biases := shape.NewGrads - 2*matrix; !op.Gated && biases > 0 {
 		// the sums of fc2's and of fc1's bias gradient; by the latter fc2's
@@ -69,8 +69,8 @@ func (op mlp) cost(shape *Shape) Cost {
 			left -= stream
 		}
 		cost.peak(
-			moment{stream + element*fN + reduceBuffer(tokens, op.Dim), matrix, matrix},
-			moment{left + reduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
+			backwardPoint{stream + element*fN + reduceBuffer(tokens, op.Dim), matrix, matrix},
+			backwardPoint{left + reduceBuffer(tokens, op.Hidden), shape.NewGrads, in},
 		)
 	}
 	if op.Gated && !op.Fused {
@@ -78,8 +78,8 @@ func (op mlp) cost(shape *Shape) Cost {
 		// the latter two there; then gate's, with its own left of the three; under
 		// autocast a linear layer's casts go with its backward
 		cost.peak(
-			moment{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
-			moment{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
+			backwardPoint{2*stream - element*fN - shape.casts(0, 0, op.Dim*op.Hidden), min(shape.NewGrads, 2*matrix), matrix},
+			backwardPoint{3*stream + element*fN - element*tensors*fN - shape.casts(1, op.Dim, 2*op.Dim*op.Hidden), shape.NewGrads, matrix},
 		)
 	}
 	return cost

@@ -40,10 +40,10 @@ func (op mlp) freeze(cost *Cost, shape *Shape) {
 	cost.Step.Saved = ffn.saved()
 	cost.Step.Forward = 0
 	stream := shape.streamBytes() * op.Dim * shape.Tokens
-	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(m moment) { cost.Step.Forward = max(cost.Step.Forward, m.activations) }}
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(m backwardPoint) { cost.Step.Forward = max(cost.Step.Forward, m.activations) }}
 	ffn.forward(&forward)
 	cost.Waiting = forward.waiting(ffn.down)
-	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(m moment) { cost.peak(m) }})
+	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(m backwardPoint) { cost.peak(m) }})
 }
 
 func (ffn *feedForward) saved() int64 {

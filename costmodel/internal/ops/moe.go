@@ -48,17 +48,17 @@ func (op moe) cost(shape *Shape) Cost {
 		// fp32 tensors of the experts' output exist at once: the gradient put
 		// back in order, that of the output, and its product with the output.
 		cost.Step.Saved += 4 * op.Dim * (tokens + op.Experts)
-		cost.peak(moment{stream + 12*rows*op.Dim, 0, 0})
+		cost.peak(backwardPoint{stream + 12*rows*op.Dim, 0, 0})
 	}
 	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
 	cost.peak(
 		// the product's gradient, and those of both factors; the experts' output
 		// and the product are gone
-		moment{stream + rows*element*(2*op.Hidden-op.Dim), down, down},
+		backwardPoint{stream + rows*element*(2*op.Hidden-op.Dim), down, down},
 		// gate_up's backward: its output's gradient and its input's, and the
 		// gathered input, are alive of all that the experts kept
-		moment{stream - 2*rows*element*op.Hidden, min(shape.NewGrads, 3*down), min(shape.NewGrads, 2*down)},
-		moment{3*stream - rows*element*(op.Dim+4*op.Hidden), shape.NewGrads, min(shape.NewGrads, 2*down)},
+		backwardPoint{stream - 2*rows*element*op.Hidden, min(shape.NewGrads, 3*down), min(shape.NewGrads, 2*down)},
+		backwardPoint{3*stream - rows*element*(op.Dim+4*op.Hidden), shape.NewGrads, min(shape.NewGrads, 2*down)},
 	)
 	return cost
 }

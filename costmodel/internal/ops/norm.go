@@ -25,7 +25,7 @@ func (op norm) cost(shape *Shape) Cost {
 	case modelgraph.LayerNorm:
 		cost.Step.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
 		cost.Step.Forward = cost.Step.Saved + 2*shape.streamBytes()*hN
-		cost.peak(moment{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
+		cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
 		return cost
 	case modelgraph.GemmaRMSNorm:
 		cost.Step.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
@@ -53,9 +53,9 @@ func (op norm) cost(shape *Shape) Cost {
 		if shape.Recompute && !shape.HeadAlone {
 			summed -= 4 * hN
 		}
-		cost.peak(moment{residual + summed + reduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
+		cost.peak(backwardPoint{residual + summed + reduceBuffer(shape.Tokens, op.Dim), shape.NewGrads, 0})
 	}
-	cost.peak(moment{residual + 16*hN, shape.NewGrads, 0})
+	cost.peak(backwardPoint{residual + 16*hN, shape.NewGrads, 0})
 	return cost
 }
 
@@ -80,7 +80,7 @@ func (op norm) freeze(cost *Cost, shape *Shape) {
 	if shape.keepsInputs() && !op.Post && !shape.HeadAlone {
 		cost.Step.Saved += shape.streamBytes() * hN
 	}
-	cost.peak(moment{back, 0, 0})
+	cost.peak(backwardPoint{back, 0, 0})
 }
 
 func (op norm) slack(shape *Shape) int64 {

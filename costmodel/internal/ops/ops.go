@@ -33,7 +33,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	cost.Step.Forward = max(cost.Step.Forward, cost.Step.Saved)
 	cost.Step.Grads = shape.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
-	cost.peak(moment{-cost.Step.Saved, shape.NewGrads, 0})
+	cost.peak(backwardPoint{-cost.Step.Saved, shape.NewGrads, 0})
 	return cost
 }
 

@@ -21,7 +21,7 @@ func (op stateSpace) cost(shape *Shape) Cost {
 	cost.Step.Saved = 2*states + element*inner*8 + shape.casts(1, op.Dim, shape.Weights)
 	cost.Step.KV = shape.Batch * op.Inner * (4*op.State + element*op.Kernel) // the recurrent state
 	cost.Step.Forward = 2*shape.streamBytes()*op.Dim*tokens + 3*states + element*inner*8 + cost.Step.KV
-	cost.peak(moment{shape.streamBytes()*op.Dim*tokens + 2*states + 4*element*inner, shape.NewGrads, shape.NewGrads})
+	cost.peak(backwardPoint{shape.streamBytes()*op.Dim*tokens + 2*states + 4*element*inner, shape.NewGrads, shape.NewGrads})
 	return cost
 }
 

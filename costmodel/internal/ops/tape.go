@@ -6,12 +6,12 @@ type tape struct {
 	shape      *Shape
 	element    int64 // bytes an element of the linear layers' outputs
 	now, grads int64
-	see        func(moment)
+	see        func(backwardPoint)
 }
 
 func (record *tape) add(bytes int64) {
 	record.now += bytes
-	record.see(moment{record.now, record.grads, 0})
+	record.see(backwardPoint{record.now, record.grads, 0})
 }
 func (record *tape) drop(bytes int64) { record.now -= bytes }
 
@@ -27,7 +27,7 @@ func (record *tape) turn(from, to int64) {
 func (record *tape) grad(bytes, matrix int64) {
 	record.now += bytes
 	record.grads += matrix
-	record.see(moment{record.now, record.grads, matrix})
+	record.see(backwardPoint{record.now, record.grads, matrix})
 }
 
 // linearLayer is a frozen linear layer and its adapter, or nil.

@@ -24,13 +24,13 @@ type search struct {
 	// their overhead so that leaving one idle gains nothing.
 	squares float64
 
-	unit    chain.Share       // the largest item's share
-	moments []anywhere.Moment // the arguments of the average
-	average float64           // the best of them
-	at      string            // its moment
-	refuted float64           // no map has a smaller share: by the search
-	relaxed float64           // likewise, by that of the relaxed problem
-	rounds  int               // of prove; 0: as many as there is time for
+	unit    chain.Share             // the largest item's share
+	moments []anywhere.MemoryMoment // the arguments of the average
+	average float64                 // the best of them
+	at      string                  // its moment
+	refuted float64                 // no map has a smaller share: by the search
+	relaxed float64                 // likewise, by that of the relaxed problem
+	rounds  int                     // of prove; 0: as many as there is time for
 	targets int
 	proved  bool // every share below value was refuted
 }

@@ -10,7 +10,7 @@ import (
 // headroom are what the moments of a step say of the memory: what items hold
 // at least, and what devices have room for.
 type headroom struct {
-	moments  []anywhere.Moment
+	moments  []anywhere.MemoryMoment
 	byDevice [][]int64 // by moment and device
 	weight   [][]int64 // by moment and item
 	first    []int     // [evaluator.reaches]

@@ -27,10 +27,10 @@ func (problem *Problem) readDevices() {
 		if device.Kept.Output > 0 { // it is there without units too
 			device.Idle = timeline.Summary{}.Peak(timeline.ResidentOn(in.Costs, deviceIndex, dev, true)) + device.Overhead
 		}
-		for e := range problem.Devices {
-			o := &problem.Devices[e]
-			if !pinned[deviceIndex] && !pinned[e] && o.Budget == device.Budget && o.Overhead == device.Overhead && o.Kept == device.Kept && o.Idle == device.Idle {
-				device.Like = e
+		for earlierIndex := range problem.Devices {
+			earlier := &problem.Devices[earlierIndex]
+			if !pinned[deviceIndex] && !pinned[earlierIndex] && earlier.Budget == device.Budget && earlier.Overhead == device.Overhead && earlier.Kept == device.Kept && earlier.Idle == device.Idle {
+				device.Like = earlierIndex
 				break
 			}
 		}

@@ -93,7 +93,7 @@ func (problem *Problem) beside(placement devicemap.Map, i, step int) int {
 func (problem *Problem) placeWeightless(placement devicemap.Map) {
 	for _, i := range problem.weightless {
 		device := max(problem.beside(placement, i, -1), 0)
-		if b := problem.beside(placement, i, -1); b < 0 {
+		if before := problem.beside(placement, i, -1); before < 0 {
 			device = max(problem.beside(placement, i, +1), 0)
 		}
 		for _, unit := range problem.Items[i].Units {

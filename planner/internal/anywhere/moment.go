@@ -5,14 +5,14 @@ import (
 	"slices"
 )
 
-// Moment is a time in a step, the same on every device, with what each item
+// MemoryMoment is a time in a step, the same on every device, with what each item
 // holds then at least: a device's peak is at least the sum over its items. The
 // average over the devices of the best moment bounds every map.
 //
 // A device that holds a heavy unit also has that unit's transient at the
 // moment (and the library's workspaces): its charge. What the heavy units
 // promise, weight, leaves out what of the others is not sure to be there.
-type Moment struct {
+type MemoryMoment struct {
 	Name   string
 	Weight []int64 // per kind, of one item
 	Total  int64
@@ -26,7 +26,7 @@ type Moment struct {
 
 // Headroom is what each device can hold of the moment's bytes if it needs no more
 // than caps, and what more there can be where devices hold light items only.
-func (moment *Moment) Headroom(problem *Problem, caps []int64) (room []int64, gain int64) {
+func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (room []int64, gain int64) {
 	room = make([]int64, len(caps))
 	charges := make([]int64, len(caps))
 	for deviceIndex := range caps {
@@ -51,8 +51,8 @@ func (moment *Moment) Headroom(problem *Problem, caps []int64) (room []int64, ga
 	slices.Sort(sorted)
 	slices.SortFunc(charges, func(a, b int64) int { return cmp.Compare(b, a) })
 	var sum int64
-	for i, r := range sorted {
-		if sum += r; sum >= moment.light {
+	for i, room := range sorted {
+		if sum += room; sum >= moment.light {
 			break
 		}
 		gain += charges[i]
@@ -62,10 +62,10 @@ func (moment *Moment) Headroom(problem *Problem, caps []int64) (room []int64, ga
 
 // Spare is what the devices can hold under caps beyond the moment's bytes;
 // negative where they cannot hold those.
-func (moment *Moment) Spare(problem *Problem, caps []int64) int64 {
+func (moment *MemoryMoment) Spare(problem *Problem, caps []int64) int64 {
 	room, spare := moment.Headroom(problem, caps)
-	for _, r := range room {
-		spare += r
+	for _, free := range room {
+		spare += free
 	}
 	return spare - moment.Total
 }
@@ -84,7 +84,7 @@ func (problem *Problem) Caps(share float64) []int64 {
 const maxMoments = 8
 
 // Tightest are the moments with least to spare at a share.
-func (problem *Problem) Tightest(moments []Moment, share float64) []Moment {
+func (problem *Problem) Tightest(moments []MemoryMoment, share float64) []MemoryMoment {
 	caps := problem.Caps(share)
 	part := make([]float64, len(moments))
 	order := make([]int, len(moments))
@@ -92,7 +92,7 @@ func (problem *Problem) Tightest(moments []Moment, share float64) []Moment {
 		order[i], part[i] = i, float64(moments[i].Spare(problem, caps))/float64(moments[i].Total+1)
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(part[i], part[j]) })
-	out := make([]Moment, 0, maxMoments)
+	out := make([]MemoryMoment, 0, maxMoments)
 	for _, i := range order[:min(len(order), maxMoments)] {
 		out = append(out, moments[i])
 	}
@@ -101,8 +101,8 @@ func (problem *Problem) Tightest(moments []Moment, share float64) []Moment {
 
 // Average is the largest share that the moments prove no map to be below, and
 // the name of the moment.
-func (problem *Problem) Average(moments []Moment) (share float64, at string) {
-	holds := func(moment *Moment, time float64) bool { return moment.Spare(problem, problem.Caps(time)) >= 0 }
+func (problem *Problem) Average(moments []MemoryMoment) (share float64, at string) {
+	holds := func(moment *MemoryMoment, time float64) bool { return moment.Spare(problem, problem.Caps(time)) >= 0 }
 	for i := range moments {
 		moment := &moments[i]
 		if holds(moment, share) {

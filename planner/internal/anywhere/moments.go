@@ -16,7 +16,7 @@ type holding struct{ full, sure, transient int64 }
 // Moments lists the moments of a step that may bind. Each is read off the
 // events of one unit after the other: a device's peak is at least what there is
 // at any moment.
-func (problem *Problem) Moments() []Moment {
+func (problem *Problem) Moments() []MemoryMoment {
 	table := problem.In.Costs
 	if table.Workload.Mode == costmodel.Load {
 		return problem.level("weights", false)
@@ -53,7 +53,7 @@ func (problem *Problem) around(what string) []timeline.Moment {
 }
 
 // level is a moment at which all that any unit holds is there.
-func (problem *Problem) level(what string, output bool) []Moment {
+func (problem *Problem) level(what string, output bool) []MemoryMoment {
 	units := problem.around(what)
 	return problem.charged(what, output, func(position int) holding {
 		return holding{units[position].Peak, units[position].Peak, 0}
@@ -63,7 +63,7 @@ func (problem *Problem) level(what string, output bool) []Moment {
 // backwards are the moments when backward stands between two positions: those
 // before still hold their activations, those after have their gradients. Of
 // all, the first, the last and the one that holds most.
-func (problem *Problem) backwards(kept bool) []Moment {
+func (problem *Problem) backwards(kept bool) []MemoryMoment {
 	units := problem.around("backward")
 	if slices.ContainsFunc(units, func(moment timeline.Moment) bool { return moment.Peak < max(moment.Before, moment.After) }) {
 		return nil
@@ -77,7 +77,7 @@ func (problem *Problem) backwards(kept bool) []Moment {
 		}
 	}
 	name := map[int]string{at: "backward", 0: "end of backward", len(problem.Positions): "start of backward"}
-	var out []Moment
+	var out []MemoryMoment
 	for _, between := range slices.Backward(slices.Sorted(maps.Keys(name))) { // in one order, as equal ones stay in it
 		out = append(out, problem.charged(name[between], kept, func(position int) holding {
 			moment := &units[position]
@@ -88,7 +88,7 @@ func (problem *Problem) backwards(kept bool) []Moment {
 			return holding{moment.After, sure, moment.Peak - moment.After}
 		})...)
 	}
-	slices.SortStableFunc(out, func(a, b Moment) int { return int(max(-1, min(1, b.Total-a.Total))) })
+	slices.SortStableFunc(out, func(a, b MemoryMoment) int { return int(max(-1, min(1, b.Total-a.Total))) })
 	return out
 }
 
@@ -97,7 +97,7 @@ const thresholds = 32
 
 // charged is a moment without heavy units, and with those that run products
 // and have at least some transient.
-func (problem *Problem) charged(name string, output bool, of func(position int) holding) []Moment {
+func (problem *Problem) charged(name string, output bool, of func(position int) holding) []MemoryMoment {
 	units := make([]holding, len(problem.Positions))
 	var least []int64 // transients of those that run products
 	for i := range problem.Positions {
@@ -107,7 +107,7 @@ func (problem *Problem) charged(name string, output bool, of func(position int) 
 		}
 	}
 	none := make([]bool, len(units))
-	out := []Moment{problem.moment(name, output, units, none)}
+	out := []MemoryMoment{problem.moment(name, output, units, none)}
 	slices.Sort(least)
 	least = slices.Compact(least)
 	for step, i := max(1, len(least)/thresholds), 0; i < len(least); i += step {
@@ -123,17 +123,17 @@ func (problem *Problem) charged(name string, output bool, of func(position int) 
 }
 
 // moment sums units up by kind.
-func (problem *Problem) moment(name string, output bool, units []holding, heavy []bool) Moment {
-	moment := Moment{Name: name, output: output, Weight: make([]int64, len(problem.Kinds))}
+func (problem *Problem) moment(name string, output bool, units []holding, heavy []bool) MemoryMoment {
+	moment := MemoryMoment{Name: name, output: output, Weight: make([]int64, len(problem.Kinds))}
 	some := slices.Contains(heavy, true)
 	carries := make([]bool, len(problem.Kinds))
 	for i := range units {
 		kind := problem.Positions[i].Kind
-		w := units[i].sure
+		bytes := units[i].sure
 		if heavy[i] || !some {
-			w = units[i].full
+			bytes = units[i].full
 		}
-		moment.Weight[kind] += w
+		moment.Weight[kind] += bytes
 		carries[kind] = carries[kind] || heavy[i]
 	}
 	for kind := range problem.Kinds {

@@ -16,7 +16,7 @@ const alikeWithin = 0.1
 // of it is one of the problem; it has few kinds, and an exact search soon
 // ends. Nil where no units are alike.
 func (problem *Problem) Relaxed() *Problem {
-	r := &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices}
+	into := &Problem{In: problem.In, Items: problem.Items, ItemOf: problem.ItemOf, Devices: problem.Devices}
 	kindOf := make([]int, len(problem.Kinds))
 	for kind := range kindOf {
 		kindOf[kind] = -1
@@ -28,13 +28,13 @@ func (problem *Problem) Relaxed() *Problem {
 				end++
 			}
 		}
-		problem.join(r, at, end, kindOf)
+		problem.join(into, at, end, kindOf)
 		at = end
 	}
-	if len(r.Kinds) == len(problem.Kinds) {
+	if len(into.Kinds) == len(problem.Kinds) {
 		return nil
 	}
-	return r
+	return into
 }
 
 // loose reports that a position's units are items by themselves and not pinned.
@@ -47,30 +47,30 @@ func (problem *Problem) loose(at int) bool {
 func (problem *Problem) near(first, at int) bool {
 	least, most := problem.Positions[at].Held[1].Static, problem.Positions[at].Held[1].Static
 	for i := first; i < at; i++ {
-		b := problem.Positions[i].Held[1].Static
-		least, most = min(least, b), max(most, b)
+		static := problem.Positions[i].Held[1].Static
+		least, most = min(least, static), max(most, static)
 	}
 	return float64(most-least) <= alikeWithin*float64(most)
 }
 
-// join adds the positions [at, end) to the relaxed problem r as one.
-func (problem *Problem) join(r *Problem, at, end int, kindOf []int) {
+// join adds the positions [at, end) to the relaxed problem as one.
+func (problem *Problem) join(into *Problem, at, end int, kindOf []int) {
 	old := problem.Positions[at].Kind
 	kind := kindOf[old]
 	if kind < 0 {
-		kind = len(r.Kinds)
+		kind = len(into.Kinds)
 		kindOf[old] = kind
-		r.Kinds = append(r.Kinds, Kind{Items: slices.Clone(problem.Kinds[old].Items), Pin: problem.Kinds[old].Pin})
+		into.Kinds = append(into.Kinds, Kind{Items: slices.Clone(problem.Kinds[old].Items), Pin: problem.Kinds[old].Pin})
 	}
 	run := problem.Positions[at].Held[1]
 	for i := at + 1; i < end; i++ {
 		run = run.Least(problem.Positions[i].Held[1])
-		r.Kinds[kind].Items = append(r.Kinds[kind].Items, problem.Kinds[problem.Positions[i].Kind].Items...)
+		into.Kinds[kind].Items = append(into.Kinds[kind].Items, problem.Kinds[problem.Positions[i].Kind].Items...)
 	}
 	runs := []timeline.Summary{{}}
-	for range r.Kinds[kind].Items {
+	for range into.Kinds[kind].Items {
 		runs = append(runs, runs[len(runs)-1].Join(run))
 	}
-	r.Kinds[kind].Positions = append(r.Kinds[kind].Positions, len(r.Positions))
-	r.Positions = append(r.Positions, Position{Kind: kind, Held: runs})
+	into.Kinds[kind].Positions = append(into.Kinds[kind].Positions, len(into.Positions))
+	into.Positions = append(into.Positions, Position{Kind: kind, Held: runs})
 }
