@@ -53,7 +53,10 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if err := checkFrozen(graph, &workload, runtime); err != nil {
 		return workload, err
 	}
-	return workload, checkFlash(graph, &workload)
+	if err := checkFlash(graph, &workload); err != nil {
+		return workload, err
+	}
+	return workload, nil
 }
 
 // check refuses a workload that contradicts itself, of any model; else it is

@@ -58,49 +58,6 @@ func TestOptimizers(t *testing.T) {
 	}
 }
 
-// TestSmallStates: bitsandbytes keeps tensors of fewer than 4096 elements in 32
-// bits (optim/optimizer.py, Optimizer2State.init_state: numel < min_8bit_size).
-func TestSmallStates(t *testing.T) {
-	for n, want := range map[int64]int64{4095: 8 * 4095, 4096: 2 * (4096 + 4*16), 4097: 2 * (4097 + 4*17)} {
-		if got := stateOf(t, costmodel.AdamW8bit, n); got != want {
-			t.Errorf("%d elements: %d B, want %d", n, got, want)
-		}
-	}
-}
-
-// TestAdafactorShapes: Transformers' Adafactor (optimization.py,
-// _get_options and step) factors all that has two dimensions or more: means
-// over the last and over the last but one, in fp32; a vector has all moments.
-func TestAdafactorShapes(t *testing.T) {
-	for _, c := range []struct {
-		shape []int64
-		want  int64
-	}{
-		{[]int64{7}, 4 * 7},
-		{[]int64{5, 7}, 4 * (5 + 7)},
-		{[]int64{3, 5, 7}, 4 * (3*5 + 3*7)}, // experts, stacked
-		{[]int64{2, 3, 5, 7}, 4 * (2*3*5 + 2*3*7)},
-		{[]int64{1, 7}, 4 * (1 + 7)},
-	} {
-		if got := stateOf(t, costmodel.Adafactor, c.shape...); got != c.want {
-			t.Errorf("%v: %d B, want %d", c.shape, got, c.want)
-		}
-	}
-}
-
-// stateOf is what an optimizer keeps of one bf16 parameter.
-func stateOf(t *testing.T, o costmodel.Optimizer, shape ...int64) int64 {
-	t.Helper()
-	g, err := modelgraph.New("m", []modelgraph.Layer{
-		{Name: "a", Params: []modelgraph.Tensor{{Name: "weight", Shape: shape, DType: modelgraph.BF16}}},
-		{Name: "b", Op: modelgraph.Norm{Dim: 1}, Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{1}, DType: modelgraph.BF16}}},
-	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: costmodel.BF16True, Optimizer: o}).Units[0].OptimizerState
-}
-
 // fromConfig is a small model of a family.
 func fromConfig(t *testing.T, config string) *modelgraph.Graph {
 	t.Helper()

@@ -9,7 +9,7 @@ import (
 // deepspeed/runtime/zero/stage_1_and_2.py and stage3.py keep them. Under mixed
 // precision the module itself is cast (engine.py, _configure_distributed_model)
 // and runs without autocast.
-type deepspeed struct{ base }
+type deepspeed struct{}
 
 // Precision follows what DeepSpeed's users write: "bf16": {"enabled": true}
 // for a bf16 model and "fp16": {"enabled": true} for an fp16 one, under which

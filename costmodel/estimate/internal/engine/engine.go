@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 )
 
-// Engine is a runtime under one of the strategies that it runs. An engine
-// embeds [base] and says what it does otherwise.
+// Engine is a runtime under one of the strategies that it runs. Most embed
+// [base] and say what they do otherwise.
 type Engine interface {
 	// Precision is that of weights for which none was asked, of the one that
 	// they are stored in; asStored: each tensor keeps its own type.

@@ -87,6 +87,7 @@ func TestConformance(t *testing.T) {
 
 // conforms holds one engine to what the cost model takes for granted.
 func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Workload) {
+	t.Helper()
 	var err error
 	if w.LoRARank > 0 {
 		if w.LoRAPrecision, err = engine.Adapters(&w); err != nil {

@@ -1,0 +1,60 @@
+package optimizer_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
+)
+
+// TestSmallStates: bitsandbytes keeps tensors of fewer than 4096 elements in 32
+// bits (optim/optimizer.py, Optimizer2State.init_state: numel < min_8bit_size).
+func TestSmallStates(t *testing.T) {
+	for n, want := range map[int64]int64{4095: 8 * 4095, 4096: 2 * (4096 + 4*16), 4097: 2 * (4097 + 4*17)} {
+		if got := stateOf(costmodel.AdamW8bit, n); got != want {
+			t.Errorf("%d elements: %d B, want %d", n, got, want)
+		}
+	}
+}
+
+// TestAdafactorShapes: Transformers' Adafactor (optimization.py,
+// _get_options and step) factors all that has two dimensions or more: means
+// over the last and over the last but one, in fp32; a vector has all moments.
+func TestAdafactorShapes(t *testing.T) {
+	for _, c := range []struct {
+		shape []int64
+		want  int64
+	}{
+		{[]int64{7}, 4 * 7},
+		{[]int64{5, 7}, 4 * (5 + 7)},
+		{[]int64{3, 5, 7}, 4 * (3*5 + 3*7)}, // experts, stacked
+		{[]int64{2, 3, 5, 7}, 4 * (2*3*5 + 2*3*7)},
+		{[]int64{1, 7}, 4 * (1 + 7)},
+	} {
+		if got := stateOf(costmodel.Adafactor, c.shape...); got != c.want {
+			t.Errorf("%v: %d B, want %d", c.shape, got, c.want)
+		}
+	}
+}
+
+// stateOf is what an optimizer keeps of one bf16 parameter.
+func stateOf(kind costmodel.Optimizer, shape ...int64) int64 {
+	numel := int64(1)
+	for _, side := range shape {
+		numel *= side
+	}
+	rule := optimizer.Rule{Kind: kind}
+	state, _ := rule.State(shape, numel, 2)
+	return state
+}
+
+// TestAverage: the moving average is a copy of the weights that the ops read,
+// which under a master's are others than those that the optimizer updates.
+func TestAverage(t *testing.T) {
+	for average, want := range map[int64]int64{0: 2*4*100 + 4*100, 2: 2*4*100 + 2*100} {
+		rule := optimizer.Rule{Kind: costmodel.AdamW, EMA: true, Average: average}
+		if state, _ := rule.State([]int64{100}, 100, 4); state != want {
+			t.Errorf("an average of %d bytes an element: %d B, want %d", average, state, want)
+		}
+	}
+}
