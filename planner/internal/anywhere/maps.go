@@ -92,8 +92,8 @@ func (problem *Problem) beside(placement devicemap.Map, i, step int) int {
 // so that it takes no device that is idle otherwise.
 func (problem *Problem) placeWeightless(placement devicemap.Map) {
 	for _, i := range problem.weightless {
-		device := max(problem.beside(placement, i, -1), 0)
-		if before := problem.beside(placement, i, -1); before < 0 {
+		device := problem.beside(placement, i, -1)
+		if device < 0 {
 			device = max(problem.beside(placement, i, +1), 0)
 		}
 		for _, unit := range problem.Items[i].Units {

@@ -51,8 +51,8 @@ func (moment *MemoryMoment) Headroom(problem *Problem, caps []int64) (room []int
 	slices.Sort(sorted)
 	slices.SortFunc(charges, func(a, b int64) int { return cmp.Compare(b, a) })
 	var sum int64
-	for i, room := range sorted {
-		if sum += room; sum >= moment.light {
+	for i, free := range sorted {
+		if sum += free; sum >= moment.light {
 			break
 		}
 		gain += charges[i]
@@ -102,7 +102,7 @@ func (problem *Problem) Tightest(moments []MemoryMoment, share float64) []Memory
 // Average is the largest share that the moments prove no map to be below, and
 // the name of the moment.
 func (problem *Problem) Average(moments []MemoryMoment) (share float64, at string) {
-	holds := func(moment *MemoryMoment, time float64) bool { return moment.Spare(problem, problem.Caps(time)) >= 0 }
+	holds := func(moment *MemoryMoment, limit float64) bool { return moment.Spare(problem, problem.Caps(limit)) >= 0 }
 	for i := range moments {
 		moment := &moments[i]
 		if holds(moment, share) {
