@@ -14,9 +14,9 @@ func noCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	var names []string
-	for _, c := range cmd.Commands() {
-		if c.IsAvailableCommand() {
-			names = append(names, c.Name())
+	for _, command := range cmd.Commands() {
+		if command.IsAvailableCommand() {
+			names = append(names, command.Name())
 		}
 	}
 	near := ""
@@ -26,10 +26,10 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	return out.Usagef("unknown command %q of %s (known: %s)%s", args[0], cmd.CommandPath(), strings.Join(names, ", "), near)
 }
 
-// exactly asks for n arguments, with the usage status.
-func exactly(n int, what string) cobra.PositionalArgs {
+// exactly asks for count arguments, with the usage status.
+func exactly(count int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
-		if len(args) == n {
+		if len(args) == count {
 			return nil
 		}
 		return out.Usagef("%s takes %s; %d given (devmap help %s)", cmd.CommandPath(), what, len(args), cmd.Name())

@@ -15,10 +15,10 @@ import (
 )
 
 // choose finds the fastest strategy that fits, and says which and why.
-func (c *planCommand) choose(ctx context.Context, p *strategy.Problem) (*strategy.Row, string, error) {
-	rows := strategy.Rows(ctx, p)
+func (command *planCommand) choose(ctx context.Context, problem *strategy.Problem) (*strategy.Row, string, error) {
+	rows := strategy.Rows(ctx, problem)
 	if len(rows) == 0 || !rows[0].Fits() {
-		return nil, "", nothingFits(ctx, p, rows)
+		return nil, "", nothingFits(ctx, problem, rows)
 	}
 	best := &rows[0]
 	why := reason(rows)
@@ -67,7 +67,7 @@ func reason(rows []strategy.Row) string {
 
 // nothingFits is the error of a table in which no row fits: what is missing
 // in the nearest, and what would help.
-func nothingFits(ctx context.Context, p *strategy.Problem, rows []strategy.Row) error {
+func nothingFits(ctx context.Context, problem *strategy.Problem, rows []strategy.Row) error {
 	near := &rows[0] // of those that do not fit, which stand before those that are refused
 	if near.Refused != nil {
 		if len(rows) == 1 {
@@ -77,7 +77,7 @@ func nothingFits(ctx context.Context, p *strategy.Problem, rows []strategy.Row) 
 	}
 	return &out.Infeasible{
 		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
-			show.Plural(len(p.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
-		Helps: show.Changes(strategy.Smallest(ctx, p)),
+			show.Plural(len(problem.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
+		Helps: show.Changes(strategy.Smallest(ctx, problem)),
 	}
 }

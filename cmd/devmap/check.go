@@ -23,7 +23,7 @@ import (
 type checkCommand struct{ *ask.Request }
 
 func newCheck() *cobra.Command {
-	c := &checkCommand{}
+	command := &checkCommand{}
 	cmd := &cobra.Command{
 		Use:   "check MODEL MAP",
 		Short: "Judge an existing device map: every fault, and each GPU's peak",
@@ -35,9 +35,9 @@ map: each GPU's peak is judged.`,
   devmap check model.json plan.json`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(2, "MODEL and MAP"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0], args[1]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1]) },
 	}
-	c.Request = ask.New(cmd)
+	command.Request = ask.New(cmd)
 	return cmd
 }
 
@@ -59,11 +59,11 @@ type fault struct {
 	Nearest string `json:"nearest"`
 }
 
-func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
-	if err := c.Refuse(); err != nil {
+func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
+	if err := command.Refuse(); err != nil {
 		return err
 	}
-	g, err := ask.ReadModel(model)
+	graph, err := ask.ReadModel(model)
 	if err != nil {
 		return err
 	}
@@ -72,73 +72,73 @@ func (c *checkCommand) run(cmd *cobra.Command, model, path string) error {
 		return err
 	}
 	flat, plan, faults := read.flat, read.plan, read.faults
-	w, topo, err := c.Setting(plan, flat)
+	workload, topo, err := command.Setting(plan, flat)
 	if err != nil {
 		return err
 	}
-	if err := c.suits(path, w.Strategy, plan); err != nil {
+	if err := command.suits(path, workload.Strategy, plan); err != nil {
 		return err
 	}
-	if err := c.Lengths(g); err != nil {
+	if err := command.Lengths(graph); err != nil {
 		return err
 	}
-	w.World, w.Dequantized = ask.World(w.Strategy, topo), estimate.Dequantizes(g, topo)
-	table, err := ask.Costs(g, w)
+	workload.World, workload.Dequantized = ask.World(workload.Strategy, topo), estimate.Dequantizes(graph, topo)
+	table, err := ask.Costs(graph, workload)
 	if err != nil {
-		return c.blame(path, plan, err)
+		return command.blame(path, plan, err)
 	}
-	var r *devicemap.Report
-	if w.Strategy.Traits().Replicated {
-		if r, err = devicemap.CheckReplicas(table, topo); err != nil {
+	var report *devicemap.Report
+	if workload.Strategy.Traits().Replicated {
+		if report, err = devicemap.CheckReplicas(table, topo); err != nil {
 			return err
 		}
 	} else {
-		r = devicemap.Check(g, table, topo, flat, faults)
+		report = devicemap.Check(graph, table, topo, flat, faults)
 	}
-	if err := c.show(cmd, g, table.Workload, r); err != nil {
+	if err := command.show(cmd, graph, table.Workload, report); err != nil {
 		return err
 	}
-	notes := slices.Concat(allWarnings(g, table.Warnings), r.Warnings, c.DeviceNotes(topo), c.IdleNotes(&table.Workload), c.unlikeNotes(cmd, g, plan, r))
+	notes := slices.Concat(allWarnings(graph, table.Warnings), report.Warnings, command.DeviceNotes(topo), command.IdleNotes(&table.Workload), command.unlikeNotes(cmd, graph, plan, report))
 	show.Warnings(cmd.ErrOrStderr(), notes)
-	if len(r.Faults) > 0 {
+	if len(report.Faults) > 0 {
 		return out.ErrCheck
 	}
 	return nil
 }
 
 // unlikeNotes say where the map, or the call, is not what is judged.
-func (c *checkCommand) unlikeNotes(cmd *cobra.Command, g *modelgraph.Graph, plan *devicemap.Plan, r *devicemap.Report) []string {
+func (command *checkCommand) unlikeNotes(cmd *cobra.Command, graph *modelgraph.Graph, plan *devicemap.Plan, report *devicemap.Report) []string {
 	var notes []string
-	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != g.Digest() {
+	if plan != nil && plan.Model.Digest != "" && plan.Model.Digest != graph.Digest() {
 		notes = append(notes, fmt.Sprintf("the plan was made for another model (%q, digest %s)", plan.Model.Name, plan.Model.Digest))
 	}
-	if note := stale(plan, r.Devices); note != "" && !workloadGiven(cmd) {
+	if note := stale(plan, report.Devices); note != "" && !workloadGiven(cmd) {
 		notes = append(notes, note)
 	}
-	if c.Given("pin", "together") {
+	if command.Given("pin", "together") {
 		notes = append(notes, "--pin and --together are for plan: check judges the map as it is")
 	}
 	return notes
 }
 
 // suits refuses a strategy that the MAP is not of.
-func (c *checkCommand) suits(path string, s costmodel.Strategy, plan *devicemap.Plan) error {
+func (command *checkCommand) suits(path string, strategy costmodel.Strategy, plan *devicemap.Plan) error {
 	switch {
-	case s.Traits().Open:
+	case strategy.Traits().Open:
 		return out.Usagef("--strategy auto is for devmap plan: check judges a map under one strategy")
-	case s.Traits().Replicated && (plan == nil || !plan.Workload.Strategy.Traits().Replicated):
-		return out.Usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", s)
-	case !s.Traits().Replicated && plan != nil && plan.Workload.Strategy.Traits().Replicated:
-		return out.Usagef("--strategy %s: %q is a plan for %s and has no device map", s, path, plan.Workload.Strategy)
+	case strategy.Traits().Replicated && (plan == nil || !plan.Workload.Strategy.Traits().Replicated):
+		return out.Usagef("--strategy %s has no device map to check: under it every GPU runs the whole model (devmap plan predicts it)", strategy)
+	case !strategy.Traits().Replicated && plan != nil && plan.Workload.Strategy.Traits().Replicated:
+		return out.Usagef("--strategy %s: %q is a plan for %s and has no device map", strategy, path, plan.Workload.Strategy)
 	}
 	return nil
 }
 
 // blame says where a workload that no engine runs came from: a flag that was
 // given is a fault of the call, all else one of the plan.
-func (c *checkCommand) blame(path string, plan *devicemap.Plan, err error) error {
+func (command *checkCommand) blame(path string, plan *devicemap.Plan, err error) error {
 	var w *costmodel.FieldError
-	if plan == nil || !errors.As(err, &w) || c.Given(strings.ReplaceAll(w.Field, "_", "-")) {
+	if plan == nil || !errors.As(err, &w) || command.Given(strings.ReplaceAll(w.Field, "_", "-")) {
 		return err
 	}
 	return &modelgraph.SyntaxError{File: path, Place: "workload." + w.Field, Msg: w.Msg.Words(ask.Say)}
@@ -159,7 +159,7 @@ func readMap(path string) (*mapFile, error) {
 // workloadGiven reports flags that change what a plan is judged for.
 func workloadGiven(cmd *cobra.Command) bool {
 	given := false
-	cmd.Flags().Visit(func(f *pflag.Flag) { given = given || f.Name != "json" })
+	cmd.Flags().Visit(func(flag *pflag.Flag) { given = given || flag.Name != "json" })
 	return given
 }
 
@@ -168,24 +168,24 @@ func stale(plan *devicemap.Plan, now []devicemap.Prediction) string {
 	if plan == nil || len(plan.Devices) != len(now) {
 		return ""
 	}
-	for d := range now {
-		then, now := plan.Devices[d].Predicted.PeakAllocatedBytes, now[d].Predicted.PeakAllocatedBytes
+	for device := range now {
+		then, now := plan.Devices[device].Predicted.PeakAllocatedBytes, now[device].Predicted.PeakAllocatedBytes
 		if then != now {
-			return fmt.Sprintf("the plan says that GPU %d peaks at %v, and it is %v: the model, the map or devmap changed since", d, costmodel.Bytes(then), costmodel.Bytes(now))
+			return fmt.Sprintf("the plan says that GPU %d peaks at %v, and it is %v: the model, the map or devmap changed since", device, costmodel.Bytes(then), costmodel.Bytes(now))
 		}
 	}
 	return ""
 }
 
 // show prints the report, for people or for programs.
-func (c *checkCommand) show(cmd *cobra.Command, g *modelgraph.Graph, w costmodel.Workload, r *devicemap.Report) error {
-	if !c.JSON {
-		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(g.Name), w.Strategy.Traits().Replicated, r.Faults))
-		show.New(cmd.ErrOrStderr(), g, w).Devices(r.Map, r.Devices)
+func (command *checkCommand) show(cmd *cobra.Command, graph *modelgraph.Graph, workload costmodel.Workload, report *devicemap.Report) error {
+	if !command.JSON {
+		_, err := io.WriteString(cmd.OutOrStdout(), verdict(out.Cell(graph.Name), workload.Strategy.Traits().Replicated, report.Faults))
+		show.New(cmd.ErrOrStderr(), graph, workload).Devices(report.Map, report.Devices)
 		return err
 	}
-	out := checkOutput{Devices: r.Devices, Imbalance: r.Imbalance}
-	for _, f := range r.Faults {
+	out := checkOutput{Devices: report.Devices, Imbalance: report.Imbalance}
+	for _, f := range report.Faults {
 		out.Faults = append(out.Faults, fault{f.Kind, f.Module, f.Message.Words(ask.Say), f.Nearest})
 	}
 	return devicemap.WriteJSON(cmd.OutOrStdout(), out)
@@ -199,14 +199,14 @@ func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 		}
 		return name + ": the device map is right: every module has one device, and it fits\n"
 	}
-	var b strings.Builder
+	var builder strings.Builder
 	const shown = 100 // a map of another model has a fault a module
 	for i, f := range faults {
 		if i == shown {
-			fmt.Fprintf(&b, "and %d more\n", len(faults)-shown)
+			fmt.Fprintf(&builder, "and %d more\n", len(faults)-shown)
 			break
 		}
-		b.WriteString(out.Shortened(out.OneLine(f.Words(ask.Say)), out.MaxLine) + "\n")
+		builder.WriteString(out.Shortened(out.OneLine(f.Words(ask.Say)), out.MaxLine) + "\n")
 	}
-	return b.String() + show.Plural(len(faults), "fault") + "\n"
+	return builder.String() + show.Plural(len(faults), "fault") + "\n"
 }

@@ -17,21 +17,21 @@ import (
 type emitCommand struct{ *ask.Request }
 
 func newEmit() *cobra.Command {
-	c := &emitCommand{}
+	command := &emitCommand{}
 	cmd := &cobra.Command{
 		Use:   "emit PLAN --for ENGINE",
 		Short: "Write the plan in the form an engine reads",
 		Example: `  devmap emit plan.json --for accelerate -o device_map.json
   devmap emit plan.json --for ms-swift -o device_map.json`,
 		Args: exactly(1, "one PLAN"),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
-	c.Request = ask.New(cmd)
+	command.Request = ask.New(cmd)
 	return cmd
 }
 
-func (c *emitCommand) run(cmd *cobra.Command, file string) error {
-	target, err := c.target()
+func (command *emitCommand) run(cmd *cobra.Command, file string) error {
+	target, err := command.target()
 	if err != nil {
 		return err
 	}
@@ -39,18 +39,18 @@ func (c *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err != nil {
 		return err
 	}
-	if err := out.Spare(c.Output, plan.Model.Source, file); err != nil {
+	if err := out.Spare(command.Output, plan.Model.Source, file); err != nil {
 		return err
 	}
-	if err := out.Write(cmd, c.Output, func(to io.Writer) error { return target.Write(to, plan) }); err != nil {
+	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, plan) }); err != nil {
 		return err
 	}
-	usage, note := target.Usage(plan, c.Output)
-	if c.Output == "" {
+	usage, note := target.Usage(plan, command.Output)
+	if command.Output == "" {
 		usage, note = target.Usage(plan, "device_map.json")
 		usage += " (written there by -o device_map.json)"
 	}
-	if err := out.Say(cmd.ErrOrStderr(), "%s: %s\n", c.For, usage); err != nil {
+	if err := out.Say(cmd.ErrOrStderr(), "%s: %s\n", command.For, usage); err != nil {
 		return err
 	}
 	// The file goes on without the plan: what limits its meaning is said once
@@ -64,12 +64,12 @@ func (c *emitCommand) run(cmd *cobra.Command, file string) error {
 }
 
 // target is the form of the engine that is asked for.
-func (c *emitCommand) target() (*emit.Target, error) {
-	if c.For == "" {
+func (command *emitCommand) target() (*emit.Target, error) {
+	if command.For == "" {
 		return nil, out.Usagef("--for is needed, as in: --for %s (known: %s)", emit.Names()[0], strings.Join(emit.Names(), ", "))
 	}
-	target, err := emit.For(c.For)
-	if near := ask.Guess("for", c.For); err != nil && near != "" {
+	target, err := emit.For(command.For)
+	if near := ask.Guess("for", command.For); err != nil && near != "" {
 		return nil, out.Usagef("--for: %w: did you mean %s?", err, near)
 	}
 	if err != nil {

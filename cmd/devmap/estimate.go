@@ -20,7 +20,7 @@ type estimateCommand struct {
 }
 
 func newEstimate() *cobra.Command {
-	c := &estimateCommand{}
+	command := &estimateCommand{}
 	cmd := &cobra.Command{
 		Use:   "estimate MODEL --gpus N",
 		Short: "Show every strategy side by side: what fits, and how fast",
@@ -41,9 +41,9 @@ table goes to stdout; --json prints every row in the machine form in its place,
   devmap estimate ./Llama-3.1-8B --gpus 8 --json`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(1, "one MODEL, as in: devmap estimate MODEL --gpus 4"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
-	c.Request = ask.New(cmd)
+	command.Request = ask.New(cmd)
 	return cmd
 }
 
@@ -72,48 +72,48 @@ type estimateRefused struct {
 	Reason   string             `json:"reason"`
 }
 
-func (c *estimateCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.Refuse(); err != nil {
+func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
+	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(c.Output, arg, arg, c.TopologyFile()); err != nil {
+	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
 		return err
 	}
-	p, err := c.Problem(arg)
+	problem, err := command.Problem(arg)
 	if err != nil {
 		return err
 	}
-	rows := strategy.Rows(cmd.Context(), p)
-	if err := c.show(cmd, p, rows); err != nil {
+	rows := strategy.Rows(cmd.Context(), problem)
+	if err := command.show(cmd, problem, rows); err != nil {
 		return err
 	}
 	if err := strategy.Fault(rows); err != nil {
 		return err
 	}
 	if len(rows) == 0 || !rows[0].Fits() {
-		return nothingFits(cmd.Context(), p, rows)
+		return nothingFits(cmd.Context(), problem, rows)
 	}
 	return nil
 }
 
 // show prints the table, which is the result unless the rows are one: those
 // of --json, and of -o.
-func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []strategy.Row) error {
+func (command *estimateCommand) show(cmd *cobra.Command, problem *strategy.Problem, rows []strategy.Row) error {
 	result := cmd.OutOrStdout()
-	if c.JSON || c.Output != "" {
-		document := estimateOf(rows, c.Again(), p.Anywhere)
-		if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
+	if command.JSON || command.Output != "" {
+		document := estimateOf(rows, command.Again(), problem.Anywhere)
+		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 			return err
 		}
 		result = cmd.ErrOrStderr()
 	}
-	if c.JSON {
+	if command.JSON {
 		return nil
 	}
-	if err := show.New(result, p.Graph, p.Workload).Strategies(rows); err != nil {
+	if err := show.New(result, problem.Graph, problem.Workload).Strategies(rows); err != nil {
 		return err
 	}
-	notes := slices.Concat(c.DeviceNotes(p.Topology), c.IdleNotes(&p.Workload), unmeasured(rows), common(rows))
+	notes := slices.Concat(command.DeviceNotes(problem.Topology), command.IdleNotes(&problem.Workload), unmeasured(rows), common(rows))
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
 }
@@ -121,22 +121,22 @@ func (c *estimateCommand) show(cmd *cobra.Command, p *strategy.Problem, rows []s
 func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOutput {
 	out := estimateOutput{FormatVersion: "devmap.estimate/v1", Rows: []estimateRow{}}
 	for i := range rows {
-		r := &rows[i]
-		if r.Refused != nil {
-			out.Refused = append(out.Refused, estimateRefused{r.Workload.Strategy, r.Workload.Runtime, ask.ErrorText(r.Refused)})
+		row := &rows[i]
+		if row.Refused != nil {
+			out.Refused = append(out.Refused, estimateRefused{row.Workload.Strategy, row.Workload.Runtime, ask.ErrorText(row.Refused)})
 			continue
 		}
 		out.Rows = append(out.Rows, estimateRow{
-			r.Resolved.Strategy, r.Resolved.Runtime, r.Fits(), show.Peaks(r), r.Headroom(), r.Communication, r.StepSeconds,
-			slices.Concat(devices, ask.Flags(&r.Workload), anywhereFlag(r, anywhere)),
+			row.Resolved.Strategy, row.Resolved.Runtime, row.Fits(), show.Peaks(row), row.Headroom(), row.Communication, row.StepSeconds,
+			slices.Concat(devices, ask.Flags(&row.Workload), anywhereFlag(row, anywhere)),
 		})
 	}
 	return out
 }
 
 // anywhereFlag is what reproduces a row that may use any assignment.
-func anywhereFlag(r *strategy.Row, anywhere bool) []string {
-	if !anywhere || !r.Workload.Strategy.Traits().Sequential {
+func anywhereFlag(row *strategy.Row, anywhere bool) []string {
+	if !anywhere || !row.Workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	return []string{ask.Say(costmodel.Set("contiguous", false))}

@@ -18,23 +18,23 @@ import (
 
 // front prints the maps between the shortest step and the smallest largest
 // share.
-func (c *planCommand) front(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, notes []string) error {
-	if c.Explain {
+func (command *planCommand) front(cmd *cobra.Command, problem planner.Problem, asked *strategy.Problem, notes []string) error {
+	if command.Explain {
 		return out.Usagef("--explain is for one map, and --objective front has several: take --objective time or memory")
 	}
-	f, err := planner.SolveFront(cmd.Context(), p, planner.Settings{TimeLimit: c.left()})
+	front, err := planner.SolveFront(cmd.Context(), problem, planner.Settings{TimeLimit: command.left()})
 	if err != nil {
 		return withHelps(cmd.Context(), err, asked)
 	}
-	document := frontOf(p, f)
+	document := frontOf(problem, front)
 	document.Warnings = slices.Concat(notes, document.Warnings)
-	if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, document) }); err != nil {
+	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
 		return err
 	}
-	if !c.JSON {
-		t := show.New(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
-		t.Front(f)
-		t.Warnings(document.Warnings)
+	if !command.JSON {
+		printer := show.New(cmd.ErrOrStderr(), problem.Graph, problem.Costs.Workload)
+		printer.Front(front)
+		printer.Warnings(document.Warnings)
 	}
 	return nil
 }
@@ -64,32 +64,32 @@ type frontPoint struct {
 }
 
 // frontOf is the front file of a front.
-func frontOf(p planner.Problem, front *planner.Front) *frontOutput {
+func frontOf(problem planner.Problem, front *planner.Front) *frontOutput {
 	document := &frontOutput{
-		FormatVersion: "devmap.front/v1", Model: devicemap.ModelOf(p.Graph), Workload: p.Costs.Workload,
-		Topology: *p.Topology, Complete: front.Complete, Warnings: slices.Clone(p.Graph.Warnings),
+		FormatVersion: "devmap.front/v1", Model: devicemap.ModelOf(problem.Graph), Workload: problem.Costs.Workload,
+		Topology: *problem.Topology, Complete: front.Complete, Warnings: slices.Clone(problem.Graph.Warnings),
 	}
-	for _, s := range front.Points {
-		plan := devicemap.NewPlan(p.Graph, p.Costs, p.Topology, s.Map, s.Devices)
+	for _, solution := range front.Points {
+		plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, solution.Map, solution.Devices)
 		document.Points = append(document.Points, frontPoint{
-			StepSeconds: s.Value, LargestShare: s.LargestShare(), Imbalance: plan.Imbalance,
-			Objective: objectiveOf(s), DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
+			StepSeconds: solution.Value, LargestShare: solution.LargestShare(), Imbalance: plan.Imbalance,
+			Objective: objectiveOf(solution), DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
 		})
-		for _, w := range ask.Texts(s.Warnings) {
-			if !slices.Contains(document.Warnings, w) {
-				document.Warnings = append(document.Warnings, w)
+		for _, warning := range ask.Texts(solution.Warnings) {
+			if !slices.Contains(document.Warnings, warning) {
+				document.Warnings = append(document.Warnings, warning)
 			}
 		}
 	}
 	return document
 }
 
-func objectiveOf(s *planner.Solution) devicemap.Objective {
-	name := s.Objective
+func objectiveOf(solution *planner.Solution) devicemap.Objective {
+	name := solution.Objective
 	if name == "" {
 		name = planner.Memory
 	}
 	return devicemap.Objective{
-		Name: string(name), Value: s.Value, LowerBound: s.LowerBound, Gap: s.Gap(), Status: string(s.Status), Bound: s.Bound,
+		Name: string(name), Value: solution.Value, LowerBound: solution.LowerBound, Gap: solution.Gap(), Status: string(solution.Status), Bound: solution.Bound,
 	}
 }

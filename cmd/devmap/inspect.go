@@ -15,16 +15,16 @@ import (
 type inspectCommand struct{ *ask.Request }
 
 func newInspect() *cobra.Command {
-	c := &inspectCommand{}
+	command := &inspectCommand{}
 	cmd := &cobra.Command{
 		Use:               "inspect MODEL",
 		Short:             "Show units, parameters, bytes, FLOPs and activation bytes",
 		Example:           "  devmap inspect config.json --mode train --batch 4",
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(1, "one MODEL"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
-	c.Request = ask.New(cmd)
+	command.Request = ask.New(cmd)
 	return cmd
 }
 
@@ -47,65 +47,65 @@ type inspectUnit struct {
 	origin  costmodel.Origin
 }
 
-func (c *inspectCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.Refuse(); err != nil {
+func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
+	if err := command.Refuse(); err != nil {
 		return err
 	}
-	w, err := c.Workload()
+	workload, err := command.Workload()
 	if err != nil {
 		return err
 	}
-	g, err := ask.ReadModel(arg)
+	graph, err := ask.ReadModel(arg)
 	if err != nil {
 		return err
 	}
-	if err := c.Lengths(g); err != nil {
+	if err := command.Lengths(graph); err != nil {
 		return err
 	}
-	t, err := ask.Costs(g, w)
+	table, err := ask.Costs(graph, workload)
 	if err != nil {
 		return err
 	}
-	document := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(g), inspectUnits(g, t)}
-	people := show.New(cmd.ErrOrStderr(), g, t.Workload)
-	if c.JSON {
+	document := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(graph), inspectUnits(graph, table)}
+	people := show.New(cmd.ErrOrStderr(), graph, table.Workload)
+	if command.JSON {
 		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
 	} else {
 		err = people.Units(cmd.OutOrStdout(), document.Model.Params, document.Model.Buffers, document.table())
 	}
-	people.Warnings(append(allWarnings(g, t.Warnings), c.IdleNotes(&t.Workload)...))
+	people.Warnings(append(allWarnings(graph, table.Warnings), command.IdleNotes(&table.Workload)...))
 	return err
 }
 
-func inspectUnits(g *modelgraph.Graph, t *costmodel.Table) []inspectUnit {
-	out := make([]inspectUnit, len(g.Units))
-	for u := range g.Units {
-		unit, cost := &g.Units[u], &t.Units[u]
-		out[u] = inspectUnit{
+func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit {
+	out := make([]inspectUnit, len(graph.Units))
+	for unitIndex := range graph.Units {
+		unit, cost := &graph.Units[unitIndex], &table.Units[unitIndex]
+		out[unitIndex] = inspectUnit{
 			Name: unit.Name, ParamsBytes: cost.Params,
 			FLOPs: cost.FLOPs, ActivationBytes: timeline.Of(cost).Saved, Inputs: []string{}, origin: cost.Origin,
 		}
 		for i := unit.First; i < unit.End; i++ {
-			out[u].Params += g.Layers[i].ParamCount()
-			for j := range g.Layers[i].Buffers {
-				out[u].buffers += g.Layers[i].Buffers[j].Numel()
+			out[unitIndex].Params += graph.Layers[i].ParamCount()
+			for j := range graph.Layers[i].Buffers {
+				out[unitIndex].buffers += graph.Layers[i].Buffers[j].Numel()
 			}
 		}
 		for _, in := range unit.Inputs {
-			out[u].Inputs = append(out[u].Inputs, g.Units[in].Name)
+			out[unitIndex].Inputs = append(out[unitIndex].Inputs, graph.Units[in].Name)
 		}
 	}
 	return out
 }
 
 // table is the rows as people read them.
-func (c *inspectOutput) table() []show.Unit {
-	rows := make([]show.Unit, len(c.Units))
-	for i := range c.Units {
-		u := &c.Units[i]
+func (output *inspectOutput) table() []show.Unit {
+	rows := make([]show.Unit, len(output.Units))
+	for i := range output.Units {
+		unit := &output.Units[i]
 		rows[i] = show.Unit{
-			Name: u.Name, Params: u.Params, Bytes: u.ParamsBytes, Buffers: u.buffers,
-			FLOPs: u.FLOPs, ActivationBytes: u.ActivationBytes, Origin: u.origin,
+			Name: unit.Name, Params: unit.Params, Bytes: unit.ParamsBytes, Buffers: unit.buffers,
+			FLOPs: unit.FLOPs, ActivationBytes: unit.ActivationBytes, Origin: unit.origin,
 		}
 	}
 	return rows

@@ -27,7 +27,7 @@ type planCommand struct {
 }
 
 func newPlan() *cobra.Command {
-	c := &planCommand{}
+	command := &planCommand{}
 	cmd := &cobra.Command{
 		Use:   "plan MODEL --gpus N",
 		Short: "Find the balanced placement, with its proof",
@@ -44,55 +44,55 @@ what would is printed.
   devmap plan ./Qwen2.5-3B --gpus 4 --gpu h200-141gb --mode train --batch 4 -o plan.json`,
 		ValidArgsFunction: ask.CompleteModel,
 		Args:              exactly(1, "one MODEL, as in: devmap plan MODEL --gpus 4"),
-		RunE:              func(cmd *cobra.Command, args []string) error { return c.run(cmd, args[0]) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
-	c.Request = ask.New(cmd)
+	command.Request = ask.New(cmd)
 	return cmd
 }
 
-func (c *planCommand) run(cmd *cobra.Command, arg string) error {
-	if err := c.Refuse(); err != nil {
+func (command *planCommand) run(cmd *cobra.Command, arg string) error {
+	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := out.Spare(c.Output, arg, arg, c.TopologyFile()); err != nil {
+	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
 		return err
 	}
-	if read, data := c.posedFile(arg); read != nil {
-		return c.solvePosed(cmd, arg, read, data)
+	if read, data := command.posedFile(arg); read != nil {
+		return command.solvePosed(cmd, arg, read, data)
 	}
-	asked, err := c.Problem(arg)
+	asked, err := command.Problem(arg)
 	if err != nil {
 		return err
 	}
-	defer c.begin(cmd)()
-	notes := c.DeviceNotes(asked.Topology)
+	defer command.begin(cmd)()
+	notes := command.DeviceNotes(asked.Topology)
 	if asked.Workload.Strategy.Traits().Open {
-		half, cancel := context.WithTimeout(cmd.Context(), c.TimeLimit/2)
-		row, why, err := c.choose(half, asked)
+		half, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit/2)
+		row, why, err := command.choose(half, asked)
 		cancel()
 		if err != nil {
 			return err
 		}
 		asked.Workload, notes = row.Workload, append(notes, why)
 	}
-	w := asked.Workload
-	w.World, w.Dequantized = ask.World(w.Strategy, asked.Topology), estimate.Dequantizes(asked.Graph, asked.Topology)
-	table, err := ask.Costs(asked.Graph, w)
+	workload := asked.Workload
+	workload.World, workload.Dequantized = ask.World(workload.Strategy, asked.Topology), estimate.Dequantizes(asked.Graph, asked.Topology)
+	table, err := ask.Costs(asked.Graph, workload)
 	if err != nil {
 		return err
 	}
-	notes = append(notes, c.IdleNotes(&table.Workload)...)
+	notes = append(notes, command.IdleNotes(&table.Workload)...)
 	asked.Workload.Runtime, asked.Workload.Schedule = table.Workload.Runtime, table.Workload.Schedule
-	p := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: asked.Offload}
-	if c.IsFront() {
-		return c.front(cmd, p, asked, notes)
+	problem := planner.Problem{Graph: asked.Graph, Costs: table, Topology: asked.Topology, Pins: asked.Pins, Together: asked.Together, Anywhere: asked.Anywhere, Objective: asked.Objective, Offload: asked.Offload}
+	if command.IsFront() {
+		return command.front(cmd, problem, asked, notes)
 	}
-	sol, err := c.solve(cmd.Context(), cmd.ErrOrStderr(), p, asked)
+	sol, err := command.solve(cmd.Context(), cmd.ErrOrStderr(), problem, asked)
 	if err != nil {
 		return err
 	}
 	sol.Warnings = slices.Concat(costmodel.Plain(notes...), sol.Warnings)
-	return c.show(cmd, p, asked, sol)
+	return command.show(cmd, problem, asked, sol)
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.
@@ -100,23 +100,25 @@ const afterwards = time.Second
 
 // begin starts the clock of --time-limit, which all that is searched runs by:
 // the strategy, the map, and what would help.
-func (c *planCommand) begin(cmd *cobra.Command) (end func()) {
-	c.end = time.Now().Add(c.TimeLimit)
-	ctx, cancel := context.WithDeadline(cmd.Context(), c.end.Add(afterwards))
+func (command *planCommand) begin(cmd *cobra.Command) (end func()) {
+	command.end = time.Now().Add(command.TimeLimit)
+	ctx, cancel := context.WithDeadline(cmd.Context(), command.end.Add(afterwards))
 	cmd.SetContext(ctx)
 	return cancel
 }
 
 // left is the time left to the search for a map.
-func (c *planCommand) left() time.Duration { return max(time.Until(c.end), time.Nanosecond) }
+func (command *planCommand) left() time.Duration {
+	return max(time.Until(command.end), time.Nanosecond)
+}
 
-func (c *planCommand) solve(ctx context.Context, stderr io.Writer, p planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
-	s := planner.Settings{TimeLimit: c.left()}
+func (command *planCommand) solve(ctx context.Context, stderr io.Writer, problem planner.Problem, asked *strategy.Problem) (*planner.Solution, error) {
+	s := planner.Settings{TimeLimit: command.left()}
 	done := func() {}
-	if !c.JSON {
+	if !command.JSON {
 		s.Progress, done = out.Progress(stderr)
 	}
-	sol, err := planner.Solve(ctx, p, s)
+	sol, err := planner.Solve(ctx, problem, s)
 	done()
 	return sol, withHelps(ctx, err, asked)
 }
@@ -131,43 +133,43 @@ func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	return err
 }
 
-func (c *planCommand) show(cmd *cobra.Command, p planner.Problem, asked *strategy.Problem, sol *planner.Solution) error {
-	plan := planOf(p, sol)
-	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), p, asked, sol)...)
+func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, asked *strategy.Problem, sol *planner.Solution) error {
+	plan := planOf(problem, sol)
+	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), problem, asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
-	if err := out.Write(cmd, c.Output, func(w io.Writer) error { return devicemap.WriteJSON(w, plan) }); err != nil {
+	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
 		return err
 	}
-	t := show.New(cmd.ErrOrStderr(), p.Graph, p.Costs.Workload)
-	if !c.JSON {
-		t.Devices(sol.Map, sol.Devices)
-		t.Certificate(sol)
-		t.Offloaded(sol)
+	printer := show.New(cmd.ErrOrStderr(), problem.Graph, problem.Costs.Workload)
+	if !command.JSON {
+		printer.Devices(sol.Map, sol.Devices)
+		printer.Certificate(sol)
+		printer.Offloaded(sol)
 	}
-	if c.Explain {
-		t.Explain(cmd.Context(), p, asked, sol)
+	if command.Explain {
+		printer.Explain(cmd.Context(), problem, asked, sol)
 	}
-	if !c.JSON {
-		t.Warnings(plan.Warnings)
+	if !command.JSON {
+		printer.Warnings(plan.Warnings)
 	}
 	return nil
 }
 
 // planOf is the plan file of a solution.
-func planOf(p planner.Problem, sol *planner.Solution) *devicemap.Plan {
-	plan := devicemap.NewPlan(p.Graph, p.Costs, p.Topology, sol.Map, sol.Devices)
+func planOf(problem planner.Problem, sol *planner.Solution) *devicemap.Plan {
+	plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, sol.Map, sol.Devices)
 	plan.Objective, plan.Offload = objectiveOf(sol), offloadOf(sol)
-	plan.Shards, plan.Warnings = estimate.Shards(p.Graph, &p.Costs.Workload), allWarnings(p.Graph, sol.Warnings)
+	plan.Shards, plan.Warnings = estimate.Shards(problem.Graph, &problem.Costs.Workload), allWarnings(problem.Graph, sol.Warnings)
 	return plan
 }
 
-func offloadOf(s *planner.Solution) *devicemap.Offload {
-	if s.Offloaded == nil {
+func offloadOf(solution *planner.Solution) *devicemap.Offload {
+	if solution.Offloaded == nil {
 		return nil
 	}
-	return &devicemap.Offload{Bytes: s.Offloaded.Bytes, FromDiskBytes: s.Offloaded.FromDisk, LowerBoundBytes: s.Offloaded.LowerBound}
+	return &devicemap.Offload{Bytes: solution.Offloaded.Bytes, FromDiskBytes: solution.Offloaded.FromDisk, LowerBoundBytes: solution.Offloaded.LowerBound}
 }
 
-func allWarnings(g *modelgraph.Graph, more []costmodel.Message) []string {
-	return slices.Concat([]string{}, g.Warnings, ask.Texts(more))
+func allWarnings(graph *modelgraph.Graph, more []costmodel.Message) []string {
+	return slices.Concat([]string{}, graph.Warnings, ask.Texts(more))
 }

@@ -26,8 +26,8 @@ const maxPosedBytes = 256 << 20
 
 // posedFile is what reads a file that poses a problem of its own, and its
 // content; nil for any other file and what cannot be read, which are a model's.
-func (c *planCommand) posedFile(arg string) (read posedReader, data []byte) {
-	if c.NamesDevices() {
+func (command *planCommand) posedFile(arg string) (read posedReader, data []byte) {
+	if command.NamesDevices() {
 		return nil, nil
 	}
 	info, err := os.Stat(arg)
@@ -46,22 +46,22 @@ func (c *planCommand) posedFile(arg string) (read posedReader, data []byte) {
 
 type posedReader func(name string, data []byte) (benchfile.File, error)
 
-func (c *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
-	if other := c.NotPosed(); len(other) > 0 {
+func (command *planCommand) solvePosed(cmd *cobra.Command, file string, read posedReader, data []byte) error {
+	if other := command.NotPosed(); len(other) > 0 {
 		return out.Usagef("%s names its own devices and costs, and is solved for its smallest largest load: %s would mean nothing here (with --gpus or --topology it is planned as a model)",
 			file, strings.Join(other, ", "))
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), c.TimeLimit)
+	ctx, cancel := context.WithTimeout(cmd.Context(), command.TimeLimit)
 	defer cancel()
 	problem, err := read(file, data)
 	if err != nil {
 		return err
 	}
-	if _, piper := problem.(*benchfile.Piper); piper && !c.Contiguous {
+	if _, piper := problem.(*benchfile.Piper); piper && !command.Contiguous {
 		return out.Usagef("--contiguous=false: the stages of %s are a pipeline's, each the difference of two down-sets", file)
 	}
-	set, done := posed.Settings{Anywhere: !c.Contiguous}, func() {}
-	if !c.JSON {
+	set, done := posed.Settings{Anywhere: !command.Contiguous}, func() {}
+	if !command.JSON {
 		set.Progress, done = out.PosedProgress(cmd.ErrOrStderr())
 	}
 	answer, err := posed.Solve(ctx, problem, set)
@@ -76,11 +76,11 @@ func (c *planCommand) solvePosed(cmd *cobra.Command, file string, read posedRead
 	if err != nil {
 		return err
 	}
-	if err := out.Write(cmd, c.Output, answer.Write); err != nil {
+	if err := out.Write(cmd, command.Output, answer.Write); err != nil {
 		return err
 	}
-	if !c.JSON {
-		show.Posed(cmd.ErrOrStderr(), file, answer, c.Explain)
+	if !command.JSON {
+		show.Posed(cmd.ErrOrStderr(), file, answer, command.Explain)
 	}
 	return nil
 }

@@ -28,11 +28,11 @@ func version() string {
 	if !ok {
 		return "(unknown)"
 	}
-	v := info.Main.Version
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 && v == "(devel)" {
-			v += " " + s.Value[:12]
+	value := info.Main.Version
+	for _, buildSetting := range info.Settings {
+		if buildSetting.Key == "vcs.revision" && len(buildSetting.Value) >= 12 && value == "(devel)" {
+			value += " " + buildSetting.Value[:12]
 		}
 	}
-	return v
+	return value
 }

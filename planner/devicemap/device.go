@@ -23,8 +23,8 @@ const (
 )
 
 // String is the index or the tier's name.
-func (d Device) String() string {
-	switch d {
+func (place Device) String() string {
+	switch place {
 	case CPU:
 		return "cpu"
 	case Disk:
@@ -32,48 +32,48 @@ func (d Device) String() string {
 	case Nowhere:
 		return "no device"
 	}
-	return fmt.Sprint(int(d))
+	return fmt.Sprint(int(place))
 }
 
 // MarshalJSON writes the index or the tier's name.
-func (d Device) MarshalJSON() ([]byte, error) {
-	if d < 0 {
-		return json.Marshal(d.String())
+func (place Device) MarshalJSON() ([]byte, error) {
+	if place < 0 {
+		return json.Marshal(place.String())
 	}
-	return json.Marshal(int(d))
+	return json.Marshal(int(place))
 }
 
 // UnmarshalJSON reads what MarshalJSON writes.
-func (d *Device) UnmarshalJSON(data []byte) error {
+func (place *Device) UnmarshalJSON(data []byte) error {
 	device, fault := parseDevice("", data)
 	if fault != nil {
 		return errors.New(fault.Message.String())
 	}
-	*d = device
+	*place = device
 	return nil
 }
 
 // parseDevice reads an index, "cpu", "disk" or "cuda:1", as Transformers
 // does. "0" is a string and no device there.
-func parseDevice(module string, v jsontext.Value) (Device, *Fault) {
+func parseDevice(module string, value jsontext.Value) (Device, *Fault) {
 	fault := func(kind string, format string, args ...any) (Device, *Fault) {
 		return Nowhere, &Fault{Kind: kind, Module: module, Message: costmodel.Messagef(format, args...)}
 	}
-	if v.Kind() == '0' {
-		n, err := strconv.Atoi(string(v))
+	if value.Kind() == '0' {
+		count, err := strconv.Atoi(string(value))
 		switch {
 		case err != nil:
-			return fault(deviceNotANumber, "%s is not a device index", short(v))
-		case n < 0:
-			return fault(unknownDevice, "device %d is negative", n)
+			return fault(deviceNotANumber, "%s is not a device index", short(value))
+		case count < 0:
+			return fault(unknownDevice, "device %d is negative", count)
 		}
-		return Device(n), nil
+		return Device(count), nil
 	}
-	var s string
-	if json.Unmarshal(v, &s) != nil {
-		return fault(deviceNotANumber, "%s is not a device (an index, \"cpu\" or \"disk\")", short(v))
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return fault(deviceNotANumber, "%s is not a device (an index, \"cpu\" or \"disk\")", short(value))
 	}
-	switch s {
+	switch text {
 	case "cpu":
 		return CPU, nil
 	case "disk":
@@ -81,18 +81,18 @@ func parseDevice(module string, v jsontext.Value) (Device, *Fault) {
 	case "cuda":
 		return 0, nil
 	}
-	if n, err := strconv.Atoi(strings.TrimPrefix(s, "cuda:")); err == nil && n >= 0 {
-		if strings.HasPrefix(s, "cuda:") {
-			return Device(n), nil
+	if count, err := strconv.Atoi(strings.TrimPrefix(text, "cuda:")); err == nil && count >= 0 {
+		if strings.HasPrefix(text, "cuda:") {
+			return Device(count), nil
 		}
-		return fault(deviceNotANumber, "%q is a string: write the number %d", s, n)
+		return fault(deviceNotANumber, "%q is a string: write the number %d", text, count)
 	}
-	return fault(deviceNotANumber, "%q is not a device (an index, \"cpu\" or \"disk\")", s)
+	return fault(deviceNotANumber, "%q is not a device (an index, \"cpu\" or \"disk\")", text)
 }
 
 // short is a value on one line, cut where it is long.
-func short(v jsontext.Value) string {
-	line := strings.Join(strings.Fields(string(v)), " ")
+func short(value jsontext.Value) string {
+	line := strings.Join(strings.Fields(string(value)), " ")
 	if len(line) > 40 {
 		return strings.ToValidUTF8(line[:40], "") + "…"
 	}

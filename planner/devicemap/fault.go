@@ -40,13 +40,13 @@ type Fault struct {
 }
 
 // Words is the fault in one line, with its settings as name says them.
-func (f Fault) Words(name func(costmodel.Setting) string) string {
-	line := fmt.Sprintf("%s: %q: %s", f.Kind, f.Module, f.Message.Words(name))
-	if f.Nearest != "" {
-		line += fmt.Sprintf("; the nearest is %q", f.Nearest)
+func (fault Fault) Words(name func(costmodel.Setting) string) string {
+	line := fmt.Sprintf("%s: %q: %s", fault.Kind, fault.Module, fault.Message.Words(name))
+	if fault.Nearest != "" {
+		line += fmt.Sprintf("; the nearest is %q", fault.Nearest)
 	}
 	return line
 }
 
 // String is the fault in one line.
-func (f Fault) String() string { return f.Words(costmodel.Setting.String) }
+func (fault Fault) String() string { return fault.Words(costmodel.Setting.String) }

@@ -19,51 +19,51 @@ type index struct {
 // is told apart after some, and each search compares with every module.
 const maxLookups = 50
 
-func newIndex(g *modelgraph.Graph) *index {
-	x := &index{paths: map[string]bool{"": true}}
+func newIndex(graph *modelgraph.Graph) *index {
+	modules := &index{paths: map[string]bool{"": true}}
 	add := func(path string) {
-		for p := range ancestors(path) {
-			x.paths[p] = true
+		for prefix := range ancestors(path) {
+			modules.paths[prefix] = true
 		}
-		x.paths[path] = true
+		modules.paths[path] = true
 	}
-	for i := range g.Layers {
-		l := &g.Layers[i]
-		add(l.Name)
-		for _, ts := range [][]modelgraph.Tensor{l.Params, l.Buffers} {
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		add(layer.Name)
+		for _, ts := range [][]modelgraph.Tensor{layer.Params, layer.Buffers} {
 			for j := range ts {
-				add(modelgraph.FullName(l.Name, ts[j].Name))
+				add(modelgraph.FullName(layer.Name, ts[j].Name))
 			}
 		}
 	}
-	for u := range g.Units {
-		for _, k := range g.Units[u].Keys {
-			add(k)
+	for unit := range graph.Units {
+		for _, key := range graph.Units[unit].Keys {
+			add(key)
 		}
 	}
-	for _, h := range g.Hollow {
+	for _, h := range graph.Hollow {
 		add(h)
 	}
-	return x
+	return modules
 }
 
-func (x *index) real(path string) bool { return x.paths[path] }
+func (modules *index) real(path string) bool { return modules.paths[path] }
 
 // nearest is the closest real path, or empty after many searches.
-func (x *index) nearest(path string) string {
-	x.lookups++
-	if x.lookups > maxLookups || len(path) > 1000 {
+func (modules *index) nearest(path string) string {
+	modules.lookups++
+	if modules.lookups > maxLookups || len(path) > 1000 {
 		return ""
 	}
-	if x.sorted == nil {
-		for p := range x.paths {
-			if p != "" {
-				x.sorted = append(x.sorted, p)
+	if modules.sorted == nil {
+		for prefix := range modules.paths {
+			if prefix != "" {
+				modules.sorted = append(modules.sorted, prefix)
 			}
 		}
-		slices.Sort(x.sorted)
+		slices.Sort(modules.sorted)
 	}
-	return nearest.Name(path, x.sorted)
+	return nearest.Name(path, modules.sorted)
 }
 
 // ancestors yields the modules that hold a path, the root "" last.

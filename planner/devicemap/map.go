@@ -26,49 +26,49 @@ type Entry struct {
 type Flat []Entry
 
 // Flatten spells a map out in the framework's module paths.
-func (m Map) Flatten(g *modelgraph.Graph) Flat {
-	var f Flat
-	for u := range g.Units {
-		for _, k := range g.Units[u].Keys {
-			f = append(f, Entry{k, m[u]})
+func (placement Map) Flatten(graph *modelgraph.Graph) Flat {
+	var flat Flat
+	for unit := range graph.Units {
+		for _, key := range graph.Units[unit].Keys {
+			flat = append(flat, Entry{key, placement[unit]})
 		}
 	}
-	return f
+	return flat
 }
 
 // MarshalJSON writes an object in the map's order: numbers for devices,
 // "cpu" and "disk" for tiers.
-func (f Flat) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, e := range f {
+func (flat Flat) MarshalJSON() ([]byte, error) {
+	var buffer bytes.Buffer
+	buffer.WriteByte('{')
+	for i, entry := range flat {
 		if i > 0 {
-			b.WriteByte(',')
+			buffer.WriteByte(',')
 		}
-		key, err := jsontext.AppendQuote(nil, e.Key)
+		key, err := jsontext.AppendQuote(nil, entry.Key)
 		if err != nil {
 			return nil, err
 		}
-		b.Write(key)
-		b.WriteByte(':')
-		if e.Device < 0 {
-			fmt.Fprintf(&b, "%q", e.Device.String())
+		buffer.Write(key)
+		buffer.WriteByte(':')
+		if entry.Device < 0 {
+			fmt.Fprintf(&buffer, "%q", entry.Device.String())
 		} else {
-			fmt.Fprint(&b, int(e.Device))
+			fmt.Fprint(&buffer, int(entry.Device))
 		}
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	buffer.WriteByte('}')
+	return buffer.Bytes(), nil
 }
 
 // places are the device indices of the units.
-func (m Map) places() []int {
-	if m == nil {
+func (placement Map) places() []int {
+	if placement == nil {
 		return nil
 	}
-	out := make([]int, len(m))
-	for u, d := range m {
-		out[u] = int(d)
+	out := make([]int, len(placement))
+	for unit, device := range placement {
+		out[unit] = int(device)
 	}
 	return out
 }
@@ -93,11 +93,11 @@ func readFlat(file string, data []byte) (Flat, []Fault, error) {
 		if err != nil {
 			return nil, nil, notAMap(file, err)
 		}
-		d, fault := parseDevice(name, value)
+		device, fault := parseDevice(name, value)
 		if fault != nil {
 			faults = append(faults, *fault)
 		}
-		flat = append(flat, Entry{name, d})
+		flat = append(flat, Entry{name, device})
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, nil, notAMap(file, err)

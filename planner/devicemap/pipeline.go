@@ -17,72 +17,72 @@ type pipeline struct {
 
 // stagesOf reads a map. A unit that passes (the rotary, of which every stage
 // has its own) or has no device begins no stage.
-func stagesOf(t *costmodel.Table, m Map, devices int) *pipeline {
-	p := &pipeline{of: make([][]int, devices)}
+func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
+	pipe := &pipeline{of: make([][]int, devices)}
 	begin := 0 // of units that the next stage takes along
-	for u, d := range m {
-		n := len(p.stages)
+	for unit, device := range placement {
+		count := len(pipe.stages)
 		switch {
-		case t.Units[u].Passes() || d < 0 || int(d) >= devices:
+		case table.Units[unit].Passes() || device < 0 || int(device) >= devices:
 			continue
-		case n > 0 && p.device[n-1] == int(d):
+		case count > 0 && pipe.device[count-1] == int(device):
 		default:
-			p.of[d] = append(p.of[d], n)
-			p.stages, p.device = append(p.stages, costmodel.Interval{First: begin}), append(p.device, int(d))
-			p.opens = append(p.opens, u)
-			n++
+			pipe.of[device] = append(pipe.of[device], count)
+			pipe.stages, pipe.device = append(pipe.stages, costmodel.Interval{First: begin}), append(pipe.device, int(device))
+			pipe.opens = append(pipe.opens, unit)
+			count++
 		}
-		begin = u + 1
-		p.stages[n-1].End = begin
+		begin = unit + 1
+		pipe.stages[count-1].End = begin
 	}
-	if n := len(p.stages); n > 0 {
-		p.stages[n-1].End = len(m)
+	if count := len(pipe.stages); count > 0 {
+		pipe.stages[count-1].End = len(placement)
 	}
-	w := &t.Workload
-	p.schedule = costmodel.Schedule{Kind: w.Schedule, Chunks: 1, MicroBatches: max(1, w.MicroBatches)}
-	for _, on := range p.of {
-		p.schedule.Chunks = max(p.schedule.Chunks, int64(len(on)))
+	workload := &table.Workload
+	pipe.schedule = costmodel.Schedule{Kind: workload.Schedule, Chunks: 1, MicroBatches: max(1, workload.MicroBatches)}
+	for _, on := range pipe.of {
+		pipe.schedule.Chunks = max(pipe.schedule.Chunks, int64(len(on)))
 		if len(on) > 0 {
-			p.schedule.Stages++
+			pipe.schedule.Stages++
 		}
 	}
-	return p
+	return pipe
 }
 
 // predict walks every device's stages. A device's rank is that of its first
 // stage.
-func (p *pipeline) predict(t *costmodel.Table, topo *costmodel.Topology) []Prediction {
-	rank := make([]int64, len(p.of))
+func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology) []Prediction {
+	rank := make([]int64, len(pipe.of))
 	next := int64(0)
-	for s, d := range p.device {
-		if p.of[d][0] == s {
-			rank[d] = next
+	for stage, device := range pipe.device {
+		if pipe.of[device][0] == stage {
+			rank[device] = next
 			next++
 		}
 	}
-	out := make([]Prediction, len(p.of))
-	for d := range out {
-		dev := &topo.Devices[d]
-		out[d] = Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes}
-		if len(p.of[d]) > 0 {
-			p.walk(&out[d], t, dev, rank[d])
+	out := make([]Prediction, len(pipe.of))
+	for device := range out {
+		dev := &topo.Devices[device]
+		out[device] = Prediction{Device: device, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes}
+		if len(pipe.of[device]) > 0 {
+			pipe.walk(&out[device], table, dev, rank[device])
 		}
-		out[d].HeadroomBytes = out[d].Budget() - out[d].Predicted.PeakAllocatedBytes - out[d].Predicted.OverheadBytes
+		out[device].HeadroomBytes = out[device].Budget() - out[device].Predicted.PeakAllocatedBytes - out[device].Predicted.OverheadBytes
 	}
 	return out
 }
 
-func (p *pipeline) walk(out *Prediction, t *costmodel.Table, dev *costmodel.Device, rank int64) {
-	place := timeline.Rank{Schedule: p.schedule, Index: rank}
+func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmodel.Device, rank int64) {
+	place := timeline.Rank{Schedule: pipe.schedule, Index: rank}
 	head := false
-	for _, s := range p.of[out.Device] {
-		place.Chunks = append(place.Chunks, p.stages[s])
-		out.Units += p.stages[s].End - p.stages[s].First
-		head = head || s == len(p.stages)-1
+	for _, stage := range pipe.of[out.Device] {
+		place.Chunks = append(place.Chunks, pipe.stages[stage])
+		out.Units += pipe.stages[stage].End - pipe.stages[stage].First
+		head = head || stage == len(pipe.stages)-1
 	}
-	for len(place.Chunks) < int(p.schedule.Chunks) {
+	for len(place.Chunks) < int(pipe.schedule.Chunks) {
 		place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
 	}
-	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(t, place, dev)), t.Overhead(int(rank), dev), t.SlackOf(dev, head))
-	out.Predicted.widen(t.Band)
+	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(table, place, dev)), table.Overhead(int(rank), dev), table.SlackOf(dev, head))
+	out.Predicted.widen(table.Band)
 }

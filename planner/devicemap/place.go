@@ -11,51 +11,51 @@ import (
 
 // place finds each unit's device, and reports units that have none or more
 // than one.
-func (c *checker) place() {
-	c.m = make(Map, len(c.g.Units))
-	for u := range c.g.Units {
-		c.m[u] = c.unit(u)
+func (check *checker) place() {
+	check.placement = make(Map, len(check.graph.Units))
+	for unit := range check.graph.Units {
+		check.placement[unit] = check.unit(unit)
 	}
 }
 
-func (c *checker) unit(u int) Device {
-	unit := &c.g.Units[u]
+func (check *checker) unit(unitIndex int) Device {
+	unit := &check.graph.Units[unitIndex]
 	var on []Device
 	var without []string
 	needed := false
 	each := func(path string, required bool) {
-		if d, ok := c.deviceOf(path); ok {
-			on = append(on, d)
+		if device, ok := check.deviceOf(path); ok {
+			on = append(on, device)
 			return
 		}
 		without = append(without, path)
 		needed = needed || required
 	}
 	for i := unit.First; i < unit.End; i++ {
-		l := &c.g.Layers[i]
-		for j := range l.Params {
-			each(modelgraph.FullName(l.Name, l.Params[j].Name), true)
+		layer := &check.graph.Layers[i]
+		for j := range layer.Params {
+			each(modelgraph.FullName(layer.Name, layer.Params[j].Name), true)
 		}
-		for j := range l.Buffers {
-			each(modelgraph.FullName(l.Name, l.Buffers[j].Name), false)
+		for j := range layer.Buffers {
+			each(modelgraph.FullName(layer.Name, layer.Buffers[j].Name), false)
 		}
-		if len(l.Params)+len(l.Buffers) == 0 {
-			each(l.Name, l.Declared != nil)
+		if len(layer.Params)+len(layer.Buffers) == 0 {
+			each(layer.Name, layer.Declared != nil)
 		}
 	}
 	slices.Sort(on)
 	on = slices.Compact(on)
 	switch {
 	case len(without) > 0 && needed:
-		c.fault(noDevice, c.missing(unit, without, len(on) > 0), "no key of the map covers it")
+		check.fault(noDevice, check.missing(unit, without, len(on) > 0), "no key of the map covers it")
 		return Nowhere
 	case slices.Contains(on, Nowhere): // its key has a fault of its own
 		return Nowhere
 	case len(on) > 1:
-		c.fault(splitUnit, unit.Name, "it is split over devices %s; its class must stay on one device", names(on))
+		check.fault(splitUnit, unit.Name, "it is split over devices %s; its class must stay on one device", names(on))
 		return Nowhere
 	case len(on) == 0: // only buffers: engines run it where its input is
-		c.warnings = append(c.warnings, fmt.Sprintf("%s holds only buffers and has no device: it runs on device 0", unit.Name))
+		check.warnings = append(check.warnings, fmt.Sprintf("%s holds only buffers and has no device: it runs on device 0", unit.Name))
 		return 0
 	}
 	return on[0]
@@ -63,7 +63,7 @@ func (c *checker) unit(u int) Device {
 
 // missing names what has no device: the unit, or the parameter where the
 // rest of the unit has one.
-func (c *checker) missing(unit *modelgraph.Unit, without []string, partly bool) string {
+func (check *checker) missing(unit *modelgraph.Unit, without []string, partly bool) string {
 	if partly || len(unit.Keys) > 1 {
 		return without[0]
 	}
@@ -71,61 +71,61 @@ func (c *checker) missing(unit *modelgraph.Unit, without []string, partly bool) 
 }
 
 // tiers reports units below the GPUs where no engine runs them from there.
-func (c *checker) tiers(strategy costmodel.Strategy, mode costmodel.Mode) {
-	for u, d := range c.m {
-		switch name := c.g.Units[u].Name; {
-		case d != CPU && d != Disk:
+func (check *checker) tiers(strategy costmodel.Strategy, mode costmodel.Mode) {
+	for unit, device := range check.placement {
+		switch name := check.graph.Units[unit].Name; {
+		case device != CPU && device != Disk:
 		case mode == costmodel.Train:
-			c.fault(offloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (%v works)", d, costmodel.Set("mode", costmodel.Infer))
+			check.fault(offloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (%v works)", device, costmodel.Set("mode", costmodel.Infer))
 		case strategy.Traits().Staged:
-			c.fault(unknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", d)
+			check.fault(unknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", device)
 		}
 	}
 }
 
 // ties reports tie groups on more than one device.
-func (c *checker) ties() {
-	for _, units := range c.g.TiedUnits() {
+func (check *checker) ties() {
+	for _, units := range check.graph.TiedUnits() {
 		var on []Device
 		var where []string
-		for _, u := range units {
-			if c.m[u] == Nowhere {
+		for _, unit := range units {
+			if check.placement[unit] == Nowhere {
 				continue
 			}
-			on = append(on, c.m[u])
-			where = append(where, fmt.Sprintf("%q on %v", c.g.Units[u].Name, c.m[u]))
+			on = append(on, check.placement[unit])
+			where = append(where, fmt.Sprintf("%q on %v", check.graph.Units[unit].Name, check.placement[unit]))
 		}
 		slices.Sort(on)
 		if len(slices.Compact(on)) > 1 {
-			c.fault(tiesApart, c.g.Units[units[0]].Name, "units that share a parameter are apart: %s; the copies would train apart and take twice the memory", strings.Join(where, ", "))
+			check.fault(tiesApart, check.graph.Units[units[0]].Name, "units that share a parameter are apart: %s; the copies would train apart and take twice the memory", strings.Join(where, ", "))
 		}
 	}
 }
 
 func names(ds []Device) string {
-	s := make([]string, len(ds))
-	for i, d := range ds {
-		s[i] = d.String()
+	words := make([]string, len(ds))
+	for i, device := range ds {
+		words[i] = device.String()
 	}
-	return strings.Join(s, ", ")
+	return strings.Join(words, ", ")
 }
 
 // pipeline reports maps that the schedule cannot run: one stage a device
 // unless interleaved, then chunk c on device c mod p (torch 2.11,
 // distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
 // generate_stage_to_rank_mapping loops).
-func (c *checker) pipeline(g *modelgraph.Graph, p *pipeline, train bool) {
-	for s := range p.stages {
-		first := p.of[p.device[s]][0]
-		module := g.Units[p.opens[s]].Name
+func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bool) {
+	for stage := range pipe.stages {
+		first := pipe.of[pipe.device[stage]][0]
+		module := graph.Units[pipe.opens[stage]].Name
 		switch {
-		case p.schedule.Kind != costmodel.Interleaved && first != s:
-			c.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", p.device[s], p.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
-		case p.schedule.Kind == costmodel.Interleaved && p.device[s] != p.device[s%int(p.schedule.Stages)]:
-			c.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", s, p.device[s], p.device[s%int(p.schedule.Stages)])
+		case pipe.schedule.Kind != costmodel.Interleaved && first != stage:
+			check.fault(splitUnit, module, "it begins a second run on device %d; %s takes one stage a device (%v takes several)", pipe.device[stage], pipe.schedule.Kind, costmodel.Set("schedule", costmodel.Interleaved))
+		case pipe.schedule.Kind == costmodel.Interleaved && pipe.device[stage] != pipe.device[stage%int(pipe.schedule.Stages)]:
+			check.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", stage, pipe.device[stage], pipe.device[stage%int(pipe.schedule.Stages)])
 		}
 	}
-	if err := p.schedule.Check(); err != nil && (train || p.schedule.Kind == costmodel.Interleaved) {
-		c.warnings = append(c.warnings, fmt.Sprintf("the engine refuses this: %v", err))
+	if err := pipe.schedule.Check(); err != nil && (train || pipe.schedule.Kind == costmodel.Interleaved) {
+		check.warnings = append(check.warnings, fmt.Sprintf("the engine refuses this: %v", err))
 	}
 }

@@ -40,14 +40,14 @@ type Plan struct {
 // minimised, what left the GPUs, the shards of parameters that are cut, and the
 // warnings. The map is nil where every
 // GPU runs the whole model.
-func NewPlan(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
+func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
-		FormatVersion: planVersion, Model: ModelOf(g), Workload: t.Workload, Topology: *topo,
+		FormatVersion: planVersion, Model: ModelOf(graph), Workload: table.Workload, Topology: *topo,
 		Devices:   devices,
-		Imbalance: Imbalance(devices), StepSeconds: StepSeconds(t, topo, placed),
+		Imbalance: Imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
 	if placed != nil {
-		plan.DeviceMap, plan.Stages = placed.Flatten(g), timedStages(g, t, topo, placed)
+		plan.DeviceMap, plan.Stages = placed.Flatten(graph), timedStages(graph, table, topo, placed)
 	}
 	return plan
 }
@@ -62,8 +62,8 @@ type Model struct {
 }
 
 // ModelOf describes a graph.
-func ModelOf(g *modelgraph.Graph) Model {
-	return Model{Name: g.Name, Source: g.Source, Digest: g.Digest(), Params: g.ParamCount(), Buffers: g.BufferCount()}
+func ModelOf(graph *modelgraph.Graph) Model {
+	return Model{Name: graph.Name, Source: graph.Source, Digest: graph.Digest(), Params: graph.ParamCount(), Buffers: graph.BufferCount()}
 }
 
 // Objective is what was minimised and what is proved.
@@ -86,11 +86,11 @@ type Offload struct {
 }
 
 // WriteJSON writes any of the contract's documents, indented.
-func WriteJSON(w io.Writer, v any) error {
-	if err := json.MarshalWrite(w, v, json.FormatNilSliceAsNull(false), jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
+func WriteJSON(writer io.Writer, value any) error {
+	if err := json.MarshalWrite(writer, value, json.FormatNilSliceAsNull(false), jsontext.Multiline(true), jsontext.WithIndent(" ")); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, "\n")
+	_, err := io.WriteString(writer, "\n")
 	return err
 }
 
@@ -98,12 +98,12 @@ func WriteJSON(w io.Writer, v any) error {
 type severalError struct{ file string }
 
 // Error implements error.
-func (e *severalError) Error() string { return e.Words(costmodel.Setting.String) }
+func (err *severalError) Error() string { return err.Words(costmodel.Setting.String) }
 
 // Words is the error with its settings as name says them.
-func (e *severalError) Words(name func(costmodel.Setting) string) string {
+func (err *severalError) Words(name func(costmodel.Setting) string) string {
 	msg := costmodel.Messagef("%q holds several maps: save one of its points' device_map, or plan with %v or memory", frontVersion, costmodel.Set("objective", "time"))
-	return (&modelgraph.SyntaxError{File: e.file, Place: "format_version", Msg: msg.Words(name)}).Error()
+	return (&modelgraph.SyntaxError{File: err.file, Place: "format_version", Msg: msg.Words(name)}).Error()
 }
 
 // maxMapBytes bounds a device map or plan: 100,000 modules take 10 MB.

@@ -10,79 +10,79 @@ import (
 
 // Predict walks through a step on every device of the topology. Of a strategy
 // that runs no device map it says nothing, and [Check] finds it at fault.
-func Predict(t *costmodel.Table, topo *costmodel.Topology, m Map) []Prediction {
-	switch strategy := t.Workload.Strategy; {
+func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
+	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged:
-		return stagesOf(t, m, len(topo.Devices)).predict(t, topo)
+		return stagesOf(table, placement, len(topo.Devices)).predict(table, topo)
 	case !mapped(strategy):
-		m = nil
+		placement = nil
 	}
 	out := make([]Prediction, len(topo.Devices))
 	held := make([][]*costmodel.Unit, len(topo.Devices))
-	main := mainDevice(t, m)
-	for u, d := range m {
+	main := mainDevice(table, placement)
+	for unit, device := range placement {
 		switch {
-		case d >= 0 && int(d) < len(held):
-			held[d] = append(held[d], &t.Units[u])
-		case (d == CPU || d == Disk) && main >= 0 && main < len(held):
-			streamed := t.Units[u].Streamed()
+		case device >= 0 && int(device) < len(held):
+			held[device] = append(held[device], &table.Units[unit])
+		case (device == CPU || device == Disk) && main >= 0 && main < len(held):
+			streamed := table.Units[unit].Streamed()
 			held[main] = append(held[main], &streamed)
 		}
 	}
-	for d := range out {
-		out[d] = predict(t, d, &topo.Devices[d], held[d])
+	for device := range out {
+		out[device] = predict(table, device, &topo.Devices[device], held[device])
 	}
 	return out
 }
 
 // PredictReplicas is every GPU's prediction where each runs the whole model
 // ([costmodel.Traits]). A strategy that has no replicas is an error.
-func PredictReplicas(t *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
+func PredictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
 	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
-	for d := range out {
-		dev := &topo.Devices[d]
-		p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(t.Units)}
+	for device := range out {
+		dev := &topo.Devices[device]
+		prediction := Prediction{Device: device, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(table.Units)}
 		peak, known := peaks[*dev]
 		if !known {
-			events, err := timeline.Replica(t, dev)
+			events, err := timeline.Replica(table, dev)
 			if err != nil {
 				return nil, err
 			}
 			peak = timeline.Walk(events)
 			peaks[*dev] = peak
 		}
-		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, true))
-		if t.SecondBuckets > 0 {
-			p.Predicted.PeakRangeBytes = []int64{p.Predicted.PeakAllocatedBytes, p.Predicted.PeakAllocatedBytes + t.SecondBuckets}
+		prediction.Predicted = predicted(peak, table.Overhead(device, dev), table.SlackOf(dev, true))
+		if table.SecondBuckets > 0 {
+			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
-		p.Predicted.widen(t.Band)
-		p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
-		out[d] = p
+		prediction.Predicted.widen(table.Band)
+		prediction.HeadroomBytes = prediction.Budget() - prediction.Predicted.PeakAllocatedBytes - prediction.Predicted.OverheadBytes
+		out[device] = prediction
 	}
 	return out, nil
 }
 
 // mapped reports a strategy that runs a device map in sequence. The empty one
 // is what estimate.Resolve makes of it.
-func mapped(s costmodel.Strategy) bool { return s == "" || s.Traits().Sequential }
+func mapped(strategy costmodel.Strategy) bool { return strategy == "" || strategy.Traits().Sequential }
 
-func predict(t *costmodel.Table, d int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
-	p := Prediction{Device: d, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
-	kept := timeline.ResidentOn(t, d, dev, len(units) == 0)
+func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
+	prediction := Prediction{Device: device, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
+	kept := timeline.ResidentOn(table, device, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
-		peak := timeline.Walk(timeline.DeviceMap(t.Workload.Mode, units, kept))
-		p.Predicted = predicted(peak, t.Overhead(d, dev), t.SlackOf(dev, kept.Output > 0 || endsModel(units)))
-		p.Predicted.widen(t.Band)
+		peak := timeline.Walk(timeline.DeviceMap(table.Workload.Mode, units, kept))
+		prediction.Predicted = predicted(peak, table.Overhead(device, dev), table.SlackOf(dev, kept.Output > 0 || endsModel(units)))
+		prediction.Predicted.widen(table.Band)
 	}
-	p.HeadroomBytes = p.Budget() - p.Predicted.PeakAllocatedBytes - p.Predicted.OverheadBytes
-	return p
+	prediction.HeadroomBytes = prediction.Budget() - prediction.Predicted.PeakAllocatedBytes - prediction.Predicted.OverheadBytes
+	return prediction
 }
 
 // endsModel reports that a device computes the loss or the logits.
 func endsModel(units []*costmodel.Unit) bool {
-	return slices.ContainsFunc(units, func(u *costmodel.Unit) bool {
-		return slices.ContainsFunc(u.Layers, func(s costmodel.LayerMemory) bool { return s.Loss || s.HeadPeak > 0 && s.KV == 0 })
+	return slices.ContainsFunc(units, func(unit *costmodel.Unit) bool {
+		return slices.ContainsFunc(unit.Layers, func(memory costmodel.LayerMemory) bool { return memory.Loss || memory.HeadPeak > 0 && memory.KV == 0 })
 	})
 }
 
@@ -90,23 +90,23 @@ func endsModel(units []*costmodel.Unit) bool {
 // (Accelerate 1.15, big_modeling.py dispatch_model: main_device is the first
 // of the set of devices that are no tiers). -1 where none has one, and in
 // training, which Accelerate does not offload.
-func mainDevice(t *costmodel.Table, m Map) int {
+func mainDevice(table *costmodel.Table, placement Map) int {
 	out := -1
-	for _, d := range m {
-		if d >= 0 && (out < 0 || int(d) < out) {
-			out = int(d)
+	for _, device := range placement {
+		if device >= 0 && (out < 0 || int(device) < out) {
+			out = int(device)
 		}
 	}
-	if t.Workload.Mode == costmodel.Train {
+	if table.Workload.Mode == costmodel.Train {
 		return -1
 	}
 	return out
 }
 
-// StepSeconds is [steptime.Step] of a placement; m is nil where
-// every GPU runs the whole model.
-func StepSeconds(t *costmodel.Table, topo *costmodel.Topology, m Map) *float64 {
-	seconds, err := steptime.Step(t, topo, m.places())
+// StepSeconds is [steptime.Step] of a map, nil where the time is not known. The
+// map is nil where every GPU runs the whole model.
+func StepSeconds(table *costmodel.Table, topo *costmodel.Topology, placement Map) *float64 {
+	seconds, err := steptime.Step(table, topo, placement.places())
 	if err != nil {
 		return nil
 	}
@@ -114,6 +114,6 @@ func StepSeconds(t *costmodel.Table, topo *costmodel.Topology, m Map) *float64 {
 }
 
 // Communication is [costmodel.Table.Communication] of a placement.
-func Communication(t *costmodel.Table, topo *costmodel.Topology, m Map) int64 {
-	return steptime.Communication(t, topo, m.places())
+func Communication(table *costmodel.Table, topo *costmodel.Topology, placement Map) int64 {
+	return steptime.Communication(table, topo, placement.places())
 }

@@ -37,11 +37,13 @@ type Predicted struct {
 }
 
 // Budget is capacity less what is reserved.
-func (p *Prediction) Budget() int64 { return p.CapacityBytes - p.ReservedBytes }
+func (prediction *Prediction) Budget() int64 {
+	return prediction.CapacityBytes - prediction.ReservedBytes
+}
 
 // Share is the part of the budget that is used; it fits up to 1.
-func (p *Prediction) Share() float64 {
-	return float64(p.Predicted.PeakAllocatedBytes+p.Predicted.OverheadBytes) / float64(p.Budget())
+func (prediction *Prediction) Share() float64 {
+	return float64(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes) / float64(prediction.Budget())
 }
 
 // Imbalance is the largest allocated peak over the mean of all devices, idle
@@ -59,12 +61,12 @@ func Imbalance(ps []Prediction) float64 {
 }
 
 func predicted(peak timeline.Peak, overhead int64, slack [2]float64) Predicted {
-	m := peak.Memory
-	total := m.Total()
+	memory := peak.Memory
+	total := memory.Total()
 	p := Predicted{
-		ParamsBytes: m.Params, GradsBytes: m.Grads, OptimizerStateBytes: m.OptimizerState,
-		ActivationsBytes: m.Activations, KVCacheBytes: m.KVCache, WorkspaceBytes: m.Workspace,
-		CommBuffersBytes: m.CommBuffers, PeakAllocatedBytes: total, OverheadBytes: overhead, PeakAt: peak.At,
+		ParamsBytes: memory.Params, GradsBytes: memory.Grads, OptimizerStateBytes: memory.OptimizerState,
+		ActivationsBytes: memory.Activations, KVCacheBytes: memory.KVCache, WorkspaceBytes: memory.Workspace,
+		CommBuffersBytes: memory.CommBuffers, PeakAllocatedBytes: total, OverheadBytes: overhead, PeakAt: peak.At,
 	}
 	for i, f := range slack {
 		p.SlackBytes[i] = int64(math.Round(f * float64(total)))

@@ -16,28 +16,28 @@ type Stage struct {
 }
 
 // Stages cuts a map where the device changes, in order of execution.
-func (m Map) Stages(g *modelgraph.Graph) []Stage {
+func (placement Map) Stages(graph *modelgraph.Graph) []Stage {
 	var out []Stage
-	for u := range g.Units {
-		if n := len(out); n == 0 || out[n-1].Device != m[u] {
-			out = append(out, Stage{Stage: n, Device: m[u]})
+	for unit := range graph.Units {
+		if count := len(out); count == 0 || out[count-1].Device != placement[unit] {
+			out = append(out, Stage{Stage: count, Device: placement[unit]})
 		}
 		last := &out[len(out)-1]
-		last.Units = append(last.Units, g.Units[u].Name)
+		last.Units = append(last.Units, graph.Units[unit].Name)
 	}
 	return out
 }
 
 // timedStages are [Map.Stages] with the seconds of each.
-func timedStages(g *modelgraph.Graph, t *costmodel.Table, topo *costmodel.Topology, m Map) []Stage {
-	out := m.Stages(g)
+func timedStages(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placement Map) []Stage {
+	out := placement.Stages(graph)
 	at := make([]costmodel.Interval, len(out))
 	end := 0
 	for i := range out {
 		at[i] = costmodel.Interval{First: end, End: end + len(out[i].Units)}
 		end = at[i].End
 	}
-	if times, err := steptime.Stages(t, topo, m.places(), at); err == nil {
+	if times, err := steptime.Stages(table, topo, placement.places(), at); err == nil {
 		for i := range out {
 			out[i].StageTimes = &times[i]
 		}

@@ -51,13 +51,13 @@ func For(name string) (*Target, error) {
 
 // Write writes the engine's own file. What the engine has no form for is an
 // error.
-func (t *Target) Write(to io.Writer, plan *devicemap.Plan) error { return t.write(to, plan) }
+func (target *Target) Write(to io.Writer, plan *devicemap.Plan) error { return target.write(to, plan) }
 
 // Usage is how the engine is told to read the file that [Target.Write] wrote,
 // and to run what the plan is for. note is what it would make of the plan
 // elsewhere; "" where there is nothing to say.
-func (t *Target) Usage(plan *devicemap.Plan, file string) (usage, note string) {
-	return t.usage(plan, file), t.note(plan)
+func (target *Target) Usage(plan *devicemap.Plan, file string) (usage, note string) {
+	return target.usage(plan, file), target.note(plan)
 }
 
 // refusal is a plan that an engine has no form for.

@@ -11,40 +11,40 @@ import (
 
 // transformers is the call that loads a model under the map, as the plan
 // counts it (transformers/modeling_utils.py, from_pretrained).
-func transformers(p *devicemap.Plan, file string) string {
-	w := &p.Workload
-	args := []string{"MODEL", fmt.Sprintf("device_map=json.load(open(%q))", file), "dtype=" + loaded(w)}
-	if a := attention(w); a != "" {
+func transformers(plan *devicemap.Plan, file string) string {
+	workload := &plan.Workload
+	args := []string{"MODEL", fmt.Sprintf("device_map=json.load(open(%q))", file), "dtype=" + loaded(workload)}
+	if a := attention(workload); a != "" {
 		args = append(args, fmt.Sprintf("attn_implementation=%q", a))
 	}
-	switch w.Quantize {
+	switch workload.Quantize {
 	case costmodel.NF4:
 		args = append(args, `quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)`)
 	case costmodel.Int8:
 		args = append(args, "quantization_config=BitsAndBytesConfig(load_in_8bit=True)")
 	}
-	if offloads(p) {
+	if offloads(plan) {
 		args = append(args, `offload_folder="offload"`)
 	}
 	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")"
 }
 
 // loaded is the type that weights are loaded in: autocast's are fp32.
-func loaded(w *costmodel.Workload) string {
+func loaded(workload *costmodel.Workload) string {
 	switch {
-	case w.StoredTypes || w.Precision == "":
+	case workload.StoredTypes || workload.Precision == "":
 		return `"auto"`
-	case w.Precision.WeightBytes() == 4:
+	case workload.Precision.WeightBytes() == 4:
 		return "torch.float32"
-	case w.Precision == costmodel.FP16True:
+	case workload.Precision == costmodel.FP16True:
 		return "torch.float16"
 	}
 	return "torch.bfloat16"
 }
 
 // attention is Transformers' name of a kernel that is not its default.
-func attention(w *costmodel.Workload) string {
-	switch w.Attention {
+func attention(workload *costmodel.Workload) string {
+	switch workload.Attention {
 	case costmodel.EagerAttention:
 		return "eager"
 	case costmodel.FlashAttention:
@@ -57,39 +57,39 @@ func attention(w *costmodel.Workload) string {
 // swift is ms-swift's whole command: its own defaults are LoRA and
 // checkpoints (swift/arguments/base_args/base_args.py, tuner_type;
 // swift/trainers/arguments.py, gradient_checkpointing).
-func swift(p *devicemap.Plan, file string) string {
-	w := &p.Workload
+func swift(plan *devicemap.Plan, file string) string {
+	workload := &plan.Workload
 	args := []string{"--model MODEL", "--device_map " + file}
 	add := func(name, value string) { args = append(args, "--"+name+" "+value) }
-	if a := attention(w); a != "" {
+	if a := attention(workload); a != "" {
 		add("attn_impl", a)
 	}
-	switch w.Quantize {
+	switch workload.Quantize {
 	case costmodel.NF4:
 		add("quant_method", "bnb --quant_bits 4")
 	case costmodel.Int8:
 		add("quant_method", "bnb --quant_bits 8")
 	}
-	if w.Mode != costmodel.Train {
-		if !w.StoredTypes && w.Precision != "" {
-			add("torch_dtype", strings.TrimPrefix(loaded(w), "torch."))
+	if workload.Mode != costmodel.Train {
+		if !workload.StoredTypes && workload.Precision != "" {
+			add("torch_dtype", strings.TrimPrefix(loaded(workload), "torch."))
 		}
 		return "swift infer " + strings.Join(args, " ")
 	}
-	args = append(args, swiftPrecision(w)...)
-	if w.LoRARank > 0 {
-		add("tuner_type", "lora --lora_rank "+strconv.FormatInt(w.LoRARank, 10)+" --target_modules "+strings.Join(w.LoRATargets, " "))
+	args = append(args, swiftPrecision(workload)...)
+	if workload.LoRARank > 0 {
+		add("tuner_type", "lora --lora_rank "+strconv.FormatInt(workload.LoRARank, 10)+" --target_modules "+strings.Join(workload.LoRATargets, " "))
 	} else {
 		add("tuner_type", "full")
 	}
-	add("per_device_train_batch_size", strconv.FormatInt(w.MicroBatch(), 10))
-	if w.MicroBatches > 1 {
-		add("gradient_accumulation_steps", strconv.FormatInt(w.MicroBatches, 10))
+	add("per_device_train_batch_size", strconv.FormatInt(workload.MicroBatch(), 10))
+	if workload.MicroBatches > 1 {
+		add("gradient_accumulation_steps", strconv.FormatInt(workload.MicroBatches, 10))
 	}
-	add("max_length", strconv.FormatInt(w.Seq, 10))
-	add("gradient_checkpointing", strconv.FormatBool(w.Recompute == costmodel.RecomputeFull))
-	if o := swiftOptimizers[w.Optimizer]; o != "" {
-		add("optim", o)
+	add("max_length", strconv.FormatInt(workload.Seq, 10))
+	add("gradient_checkpointing", strconv.FormatBool(workload.Recompute == costmodel.RecomputeFull))
+	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
+		add("optim", optimizer)
 	}
 	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET"
 }
@@ -97,12 +97,12 @@ func swift(p *devicemap.Plan, file string) string {
 // swiftPrecision are the types of weights and compute. Weights in fp32 make
 // it take fp16 unless it is told otherwise (model_args.py,
 // _init_mixed_precision).
-func swiftPrecision(w *costmodel.Workload) []string {
-	if w.StoredTypes || w.Precision == "" {
+func swiftPrecision(workload *costmodel.Workload) []string {
+	if workload.StoredTypes || workload.Precision == "" {
 		return nil
 	}
-	out := []string{"--torch_dtype " + strings.TrimPrefix(loaded(w), "torch.")}
-	switch w.Precision {
+	out := []string{"--torch_dtype " + strings.TrimPrefix(loaded(workload), "torch.")}
+	switch workload.Precision {
 	case costmodel.BF16Mixed:
 		out = append(out, "--bf16 true")
 	case costmodel.FP16Mixed:
@@ -123,11 +123,11 @@ var swiftOptimizers = map[costmodel.Optimizer]string{
 
 // oneProcess warns of what ms-swift makes of a map on several GPUs where it
 // runs several processes (model_args.py, _init_device_map).
-func oneProcess(p *devicemap.Plan) string {
+func oneProcess(plan *devicemap.Plan) string {
 	gpus := make(map[devicemap.Device]bool)
-	for _, e := range p.DeviceMap {
-		if e.Device >= 0 {
-			gpus[e.Device] = true
+	for _, entry := range plan.DeviceMap {
+		if entry.Device >= 0 {
+			gpus[entry.Device] = true
 		}
 	}
 	if len(gpus) < 2 {
@@ -136,9 +136,9 @@ func oneProcess(p *devicemap.Plan) string {
 	return "the map is for one process: with NPROC_PER_NODE=n, rank r adds r to every device number in it, so that ranks meet on GPUs; for n processes of their own GPUs multiply the numbers by n first"
 }
 
-func offloads(p *devicemap.Plan) bool {
-	for _, e := range p.DeviceMap {
-		if e.Device < 0 {
+func offloads(plan *devicemap.Plan) bool {
+	for _, entry := range plan.DeviceMap {
+		if entry.Device < 0 {
 			return true
 		}
 	}

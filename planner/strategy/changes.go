@@ -30,10 +30,10 @@ const (
 // edits are the single changes that take memory away, the least intrusive
 // first: those that change no result, then the optimizer, then the work
 // itself, then what is trained.
-func (p *Problem) edits() []edit {
-	w := p.Workload
-	if r, err := estimate.Resolve(p.Graph, costmodel.Workload{Mode: w.Mode, Seq: w.Seq, Batch: w.Batch}); err == nil {
-		w.Seq, w.Batch = r.Seq, r.Batch // what the model takes where nothing was asked for
+func (problem *Problem) edits() []edit {
+	workload := problem.Workload
+	if r, err := estimate.Resolve(problem.Graph, costmodel.Workload{Mode: workload.Mode, Seq: workload.Seq, Batch: workload.Batch}); err == nil {
+		workload.Seq, workload.Batch = r.Seq, r.Batch // what the model takes where nothing was asked for
 	}
 	var out []edit
 	add := func(when bool, note string, apply func(*costmodel.Workload)) {
@@ -41,17 +41,17 @@ func (p *Problem) edits() []edit {
 			out = append(out, edit{note, apply})
 		}
 	}
-	train := w.Mode == costmodel.Train
-	if w.Mode == costmodel.Load {
+	train := workload.Mode == costmodel.Train
+	if workload.Mode == costmodel.Load {
 		return nil
 	}
-	add(train && cmp.Or(w.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
+	add(train && cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })
-	add(train && max(1, w.MicroBatches) == 1 && w.Batch > 1, accumulates,
-		func(to *costmodel.Workload) { to.MicroBatches = w.Batch })
-	add(train && cmp.Or(w.Optimizer, costmodel.AdamW) == costmodel.AdamW && w.LoRARank == 0, "",
+	add(train && max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
+		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
+	add(train && cmp.Or(workload.Optimizer, costmodel.AdamW) == costmodel.AdamW && workload.LoRARank == 0, "",
 		func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit })
-	for b := w.Batch / 2; b >= 1; b /= 2 {
+	for b := workload.Batch / 2; b >= 1; b /= 2 {
 		add(true, "", func(w *costmodel.Workload) {
 			w.Batch, w.MicroBatches = b, min(w.MicroBatches, b)
 			for w.MicroBatches > 0 && b%w.MicroBatches != 0 {
@@ -60,48 +60,48 @@ func (p *Problem) edits() []edit {
 		})
 	}
 	const shortest = 512
-	seq := w.Seq / 2
-	add(w.Seq > shortest, "",
+	seq := workload.Seq / 2
+	add(workload.Seq > shortest, "",
 		func(w *costmodel.Workload) { w.Seq, w.TargetSeq = seq, w.TargetSeq/2 })
-	add(train && w.LoRARank == 0, freezes,
+	add(train && workload.LoRARank == 0, freezes,
 		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = loraRank, []string{loraTargets} })
 	return out
 }
 
-func changesBatch(e *edit) bool {
-	w := costmodel.Workload{Batch: -1}
-	e.apply(&w)
-	return w.Batch != -1
+func changesBatch(change *edit) bool {
+	workload := costmodel.Workload{Batch: -1}
+	change.apply(&workload)
+	return workload.Batch != -1
 }
 
-func changesTraining(e *edit) bool {
-	var w costmodel.Workload
-	e.apply(&w)
-	return w.LoRARank > 0
+func changesTraining(change *edit) bool {
+	var workload costmodel.Workload
+	change.apply(&workload)
+	return workload.LoRARank > 0
 }
 
 // edited is the problem with a changed workload.
-func (p *Problem) edited(es ...edit) *Problem {
-	q := *p
-	q.notes = slices.Clone(p.notes)
-	for _, e := range es {
-		e.apply(&q.Workload)
-		if e.note != "" {
-			q.notes = append(q.notes, e.note)
+func (problem *Problem) edited(es ...edit) *Problem {
+	changed := *problem
+	changed.notes = slices.Clone(problem.notes)
+	for _, change := range es {
+		change.apply(&changed.Workload)
+		if change.note != "" {
+			changed.notes = append(changed.notes, change.note)
 		}
 	}
-	return &q
+	return &changed
 }
 
 // first is the best row that is answered; false where none is, or the time is
 // over.
-func (p *Problem) first(ctx context.Context) (Row, bool) {
-	if p == nil || ctx.Err() != nil {
+func (problem *Problem) first(ctx context.Context) (Row, bool) {
+	if problem == nil || ctx.Err() != nil {
 		return Row{}, false
 	}
-	for _, r := range Rows(ctx, p) {
-		if r.Refused == nil {
-			return r, true
+	for _, row := range Rows(ctx, problem) {
+		if row.Refused == nil {
+			return row, true
 		}
 	}
 	return Row{}, false

@@ -16,80 +16,80 @@ import (
 // assignment in place of a contiguous map, and the next larger GPU. Those that
 // change what is trained are among them. They stand in the order of what they
 // change, not of what they give.
-func Next(ctx context.Context, p *Problem, value float64) []Change {
-	n := len(p.Topology.Devices)
-	out := slices.Concat(p.tried(ctx, p.on(n-1), math.Inf(1)), p.tried(ctx, p.on(n+1), math.Inf(1)))
+func Next(ctx context.Context, problem *Problem, value float64) []Change {
+	count := len(problem.Topology.Devices)
+	out := slices.Concat(problem.tried(ctx, problem.on(count-1), math.Inf(1)), problem.tried(ctx, problem.on(count+1), math.Inf(1)))
 	batches := false // of several batches the first that helps is told
-	for _, e := range p.edits() {
-		if batches && changesBatch(&e) {
+	for _, change := range problem.edits() {
+		if batches && changesBatch(&change) {
 			continue
 		}
-		got := p.tried(ctx, p.edited(e), notable*value)
-		out, batches = append(out, got...), batches || changesBatch(&e) && len(got) > 0
+		got := problem.tried(ctx, problem.edited(change), notable*value)
+		out, batches = append(out, got...), batches || changesBatch(&change) && len(got) > 0
 	}
-	if s := p.Workload.Strategy; !p.Anywhere && p.Objective != planner.Time && (s.Traits().Sequential || s == "") {
-		q := *p
-		q.Anywhere = true
-		out = append(out, p.tried(ctx, &q, notable*value)...)
+	if strategy := problem.Workload.Strategy; !problem.Anywhere && problem.Objective != planner.Time && (strategy.Traits().Sequential || strategy == "") {
+		changed := *problem
+		changed.Anywhere = true
+		out = append(out, problem.tried(ctx, &changed, notable*value)...)
 	}
-	return p.told(append(out, p.tried(ctx, p.larger(), notable*value)...))
+	return problem.told(append(out, problem.tried(ctx, problem.larger(), notable*value)...))
 }
 
 // tried is the change to a problem, nil where there is none or no answer, or
 // none with a largest share below a value.
-func (p *Problem) tried(ctx context.Context, q *Problem, below float64) []Change {
-	r, ok := q.first(ctx)
-	if !ok || r.Solution.Value >= below {
+func (problem *Problem) tried(ctx context.Context, changed *Problem, below float64) []Change {
+	row, ok := changed.first(ctx)
+	if !ok || row.Solution.Value >= below {
 		return nil
 	}
-	return []Change{p.change(q, &r)}
+	return []Change{problem.change(changed, &row)}
 }
 
 // Alternatives are for a map whose largest share, value, one unit sets by
 // itself. fewer is the change to the least number of GPUs that do as well, nil
 // where all are needed; lower are the single changes that lower it, whether
 // they fit or not.
-func Alternatives(ctx context.Context, p *Problem, value float64) (fewer, lower []Change) {
-	return fewest(ctx, p, value), lowering(ctx, p, value)
+func Alternatives(ctx context.Context, problem *Problem, value float64) (fewer, lower []Change) {
+	return fewest(ctx, problem, value), lowering(ctx, problem, value)
 }
 
 // lowering are the single changes that lower the largest share below value,
 // whether they fit or not, of the same training: no adapters in its place. Of
 // several batches the first is told.
-func lowering(ctx context.Context, p *Problem, value float64) []Change {
+func lowering(ctx context.Context, problem *Problem, value float64) []Change {
 	var out []Change
 	batches := false
-	for _, e := range p.edits() {
-		batch := changesBatch(&e)
-		if batch && batches || changesTraining(&e) {
+	for _, change := range problem.edits() {
+		batch := changesBatch(&change)
+		if batch && batches || changesTraining(&change) {
 			continue
 		}
-		q := p.edited(e)
-		if r, ok := q.first(ctx); ok && r.Solution.Value < notable*value {
-			out = append(out, p.change(q, &r))
+		changed := problem.edited(change)
+		if row, ok := changed.first(ctx); ok && row.Solution.Value < notable*value {
+			out = append(out, problem.change(changed, &row))
 			batches = batches || batch
 		}
 	}
-	return p.told(out)
+	return problem.told(out)
 }
 
 // fewest is the change to the least number of GPUs, from the first on, that
 // reach the same largest share; nil where all are needed, or the request
 // cannot ask for them. One more never makes it worse, so it bisects.
-func fewest(ctx context.Context, p *Problem, value float64) []Change {
-	if p.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
+func fewest(ctx context.Context, problem *Problem, value float64) []Change {
+	if problem.Workload.Strategy.Traits().Staged { // with fewer stages others are in flight
 		return nil
 	}
-	n := len(p.Topology.Devices)
+	count := len(problem.Topology.Devices)
 	reaches := func(i int) bool {
-		r, ok := p.on(i + 1).first(ctx)
-		return ok && r.Solution.Value <= value
+		row, ok := problem.on(i + 1).first(ctx)
+		return ok && row.Solution.Value <= value
 	}
-	least := 1 + sort.Search(n-1, reaches)
-	if least == n {
+	least := 1 + sort.Search(count-1, reaches)
+	if least == count {
 		return nil
 	}
-	return p.told(p.tried(ctx, p.on(least), math.Inf(1)))
+	return problem.told(problem.tried(ctx, problem.on(least), math.Inf(1)))
 }
 
 // notable is how far a change must lower the largest share to be told.
@@ -97,10 +97,10 @@ const notable = 0.995
 
 // larger is the problem on the GPU of the catalogue with the next larger
 // memory; nil where the devices differ, or none is larger.
-func (p *Problem) larger() *Problem {
-	now := p.Topology.Devices[0]
-	for d := range p.Topology.Devices {
-		if p.Topology.Devices[d].CapacityBytes != now.CapacityBytes {
+func (problem *Problem) larger() *Problem {
+	now := problem.Topology.Devices[0]
+	for device := range problem.Topology.Devices {
+		if problem.Topology.Devices[device].CapacityBytes != now.CapacityBytes {
 			return nil
 		}
 	}
@@ -115,5 +115,5 @@ func (p *Problem) larger() *Problem {
 	if next.Name == "" {
 		return nil
 	}
-	return p.asking(len(p.Topology.Devices), next.Name)
+	return problem.asking(len(problem.Topology.Devices), next.Name)
 }

@@ -72,54 +72,54 @@ type Change struct {
 	To *Problem
 }
 
-func (p *Problem) gpus() int64 { return int64(len(p.Topology.Devices)) }
+func (problem *Problem) gpus() int64 { return int64(len(problem.Topology.Devices)) }
 
 // planned is the planner's problem of one strategy.
-func (p *Problem) planned(w costmodel.Workload) (planner.Problem, error) {
-	w.Dequantized = estimate.Dequantizes(p.Graph, p.Topology)
-	w, err := estimate.Resolve(p.Graph, w)
+func (problem *Problem) planned(workload costmodel.Workload) (planner.Problem, error) {
+	workload.Dequantized = estimate.Dequantizes(problem.Graph, problem.Topology)
+	workload, err := estimate.Resolve(problem.Graph, workload)
 	if err != nil {
 		return planner.Problem{}, err
 	}
-	t, err := estimate.Table(p.Graph, w)
+	table, err := estimate.Table(problem.Graph, workload)
 	return planner.Problem{
-		Graph: p.Graph, Costs: t, Topology: p.Topology, Pins: p.Pins, Together: p.Together,
-		Anywhere: p.Anywhere && w.Strategy.Traits().Sequential, Objective: p.Objective, Offload: p.tier(&w),
+		Graph: problem.Graph, Costs: table, Topology: problem.Topology, Pins: problem.Pins, Together: problem.Together,
+		Anywhere: problem.Anywhere && workload.Strategy.Traits().Sequential, Objective: problem.Objective, Offload: problem.tier(&workload),
 	}, err
 }
 
 // tier is where units may leave for under a strategy.
-func (p *Problem) tier(w *costmodel.Workload) planner.Tier {
-	if !w.Strategy.Traits().Sequential || w.Mode == costmodel.Train || p.Anywhere || p.Stay {
+func (problem *Problem) tier(workload *costmodel.Workload) planner.Tier {
+	if !workload.Strategy.Traits().Sequential || workload.Mode == costmodel.Train || problem.Anywhere || problem.Stay {
 		return ""
 	}
-	return p.Offload
+	return problem.Offload
 }
 
 // row costs one strategy.
-func (p *Problem) row(ctx context.Context, w costmodel.Workload) Row {
-	r := Row{Workload: w, gpus: p.gpus()}
-	q, err := p.planned(w)
+func (problem *Problem) row(ctx context.Context, workload costmodel.Workload) Row {
+	row := Row{Workload: workload, gpus: problem.gpus()}
+	changed, err := problem.planned(workload)
 	if err != nil {
-		r.Refused = err
-		return r
+		row.Refused = err
+		return row
 	}
-	limit := p.TimeLimit
+	limit := problem.TimeLimit
 	if limit == 0 {
 		limit = time.Second
 	}
-	s, err := planner.Solve(ctx, q, planner.Settings{TimeLimit: limit})
+	solution, err := planner.Solve(ctx, changed, planner.Settings{TimeLimit: limit})
 	var inf *planner.InfeasibleError
 	switch {
 	case errors.As(err, &inf):
-		s, r.Infeasible = inf.Best, inf
+		solution, row.Infeasible = inf.Best, inf
 	case err != nil:
-		r.Refused = err
-		return r
+		row.Refused = err
+		return row
 	}
-	r.Resolved, r.Solution = q.Costs.Workload, s
-	r.Communication = devicemap.Communication(q.Costs, p.Topology, s.Map)
-	r.StepSeconds = devicemap.StepSeconds(q.Costs, p.Topology, s.Map)
-	r.Warnings = slices.Concat(costmodel.Plain(p.Graph.Warnings...), s.Warnings)
-	return r
+	row.Resolved, row.Solution = changed.Costs.Workload, solution
+	row.Communication = devicemap.Communication(changed.Costs, problem.Topology, solution.Map)
+	row.StepSeconds = devicemap.StepSeconds(changed.Costs, problem.Topology, solution.Map)
+	row.Warnings = slices.Concat(costmodel.Plain(problem.Graph.Warnings...), solution.Warnings)
+	return row
 }

@@ -31,37 +31,37 @@ type Row struct {
 }
 
 // Fits reports that every GPU holds its share.
-func (r *Row) Fits() bool { return r.Refused == nil && r.Solution.LargestShare() <= 1 }
+func (row *Row) Fits() bool { return row.Refused == nil && row.Solution.LargestShare() <= 1 }
 
 // Headroom is the least that a GPU has left, in bytes; negative where it
 // lacks memory.
-func (r *Row) Headroom() int64 {
-	if r.Solution == nil {
+func (row *Row) Headroom() int64 {
+	if row.Solution == nil {
 		return 0
 	}
-	return slices.MinFunc(r.Solution.Devices, func(a, b devicemap.Prediction) int {
+	return slices.MinFunc(row.Solution.Devices, func(a, b devicemap.Prediction) int {
 		return cmp.Compare(a.HeadroomBytes, b.HeadroomBytes)
 	}).HeadroomBytes
 }
 
 // Tokens are what all GPUs together work on in a step: --batch is the whole
 // batch for a device map and a pipeline, each GPU's own for the others.
-func (r *Row) Tokens() int64 {
-	w := &r.Resolved
-	n := w.Batch * (w.Seq + w.NewTokens)
-	if w.Strategy.Traits().Replicated {
-		n *= r.gpus
+func (row *Row) Tokens() int64 {
+	workload := &row.Resolved
+	number := workload.Batch * (workload.Seq + workload.NewTokens)
+	if workload.Strategy.Traits().Replicated {
+		number *= row.gpus
 	}
-	return n
+	return number
 }
 
 // SecondsPerToken makes steps of different batches comparable: seconds over
 // the tokens of all GPUs. +Inf where the time is not known.
-func (r *Row) SecondsPerToken() float64 {
-	if r.StepSeconds == nil || r.Tokens() == 0 {
+func (row *Row) SecondsPerToken() float64 {
+	if row.StepSeconds == nil || row.Tokens() == 0 {
 		return math.Inf(1)
 	}
-	return *r.StepSeconds / float64(r.Tokens())
+	return *row.StepSeconds / float64(row.Tokens())
 }
 
 // compare puts the best first: those that fit by time a token, then by what
@@ -74,19 +74,19 @@ func compare(a, b *Row) int {
 	)
 }
 
-func rank(r *Row) int {
+func rank(row *Row) int {
 	switch {
-	case r.Refused != nil:
+	case row.Refused != nil:
 		return 2
-	case !r.Fits():
+	case !row.Fits():
 		return 1
 	}
 	return 0
 }
 
-func order(r *Row) float64 {
-	if rank(r) > 0 {
+func order(row *Row) float64 {
+	if rank(row) > 0 {
 		return 0
 	}
-	return r.SecondsPerToken()
+	return row.SecondsPerToken()
 }

@@ -12,75 +12,75 @@ import (
 // what it comes to, another strategy and more GPUs among them. Where none of
 // those that train the same is enough, they include several together. Once
 // ctx is done nothing more is tried.
-func Smallest(ctx context.Context, p *Problem) []Change {
-	if p.Objective != planner.Time {
-		return p.told(p.smallest(ctx))
+func Smallest(ctx context.Context, problem *Problem) []Change {
+	if problem.Objective != planner.Time {
+		return problem.told(problem.smallest(ctx))
 	}
-	q := *p
-	q.Objective = planner.Memory // what fits at all fits so
-	return p.told(timed(ctx, q.smallest(ctx)))
+	changed := *problem
+	changed.Objective = planner.Memory // what fits at all fits so
+	return problem.told(timed(ctx, changed.smallest(ctx)))
 }
 
-func (p *Problem) smallest(ctx context.Context) []Change {
-	out := p.outOfOrder(ctx)
+func (problem *Problem) smallest(ctx context.Context) []Change {
+	out := problem.outOfOrder(ctx)
 	batches, same := false, len(out) > 0
-	all := p.edits()
-	for _, e := range all {
-		if batches && changesBatch(&e) {
+	all := problem.edits()
+	for _, change := range all {
+		if batches && changesBatch(&change) {
 			continue // the largest that fits came first
 		}
-		if c, ok := p.fitting(ctx, p.edited(e)); ok {
+		if c, ok := problem.fitting(ctx, problem.edited(change)); ok {
 			out = append(out, c)
-			batches, same = batches || changesBatch(&e), same || !changesTraining(&e)
+			batches, same = batches || changesBatch(&change), same || !changesTraining(&change)
 		}
 	}
-	others := p.others(ctx)
+	others := problem.others(ctx)
 	if !same && len(others) == 0 {
 		full, adapters := split(all)
-		others = p.several(ctx, full)
+		others = problem.several(ctx, full)
 		if len(out) == 0 && len(adapters) > 0 {
-			others = append(others, p.several(ctx, slices.Concat(adapters, full))...)
+			others = append(others, problem.several(ctx, slices.Concat(adapters, full))...)
 		}
 	}
-	return slices.Concat(out, others, p.moreGPUs(ctx), p.offloaded(ctx))
+	return slices.Concat(out, others, problem.moreGPUs(ctx), problem.offloaded(ctx))
 }
 
 // fitting is the change to a problem, false where it does not fit.
-func (p *Problem) fitting(ctx context.Context, q *Problem) (Change, bool) {
-	r, ok := q.first(ctx)
-	if !ok || !r.Fits() {
+func (problem *Problem) fitting(ctx context.Context, changed *Problem) (Change, bool) {
+	row, ok := changed.first(ctx)
+	if !ok || !row.Fits() {
 		return Change{}, false
 	}
-	return p.change(q, &r), true
+	return problem.change(changed, &row), true
 }
 
 // outOfOrder is the device map that puts any layer on any GPU, where it fits
 // and was not what was asked for. It trains the same.
-func (p *Problem) outOfOrder(ctx context.Context) []Change {
-	if s := p.Workload.Strategy; p.Anywhere || p.Ordered || !s.Traits().Sequential && !p.open() {
+func (problem *Problem) outOfOrder(ctx context.Context) []Change {
+	if strategy := problem.Workload.Strategy; problem.Anywhere || problem.Ordered || !strategy.Traits().Sequential && !problem.open() {
 		return nil
 	}
-	q := *p
-	q.Anywhere, q.Workload.Strategy = true, costmodel.DeviceMap
-	if c, ok := p.fitting(ctx, &q); ok {
-		return []Change{c}
+	changed := *problem
+	changed.Anywhere, changed.Workload.Strategy = true, costmodel.DeviceMap
+	if change, ok := problem.fitting(ctx, &changed); ok {
+		return []Change{change}
 	}
 	return nil
 }
 
 // offloaded is the same map with units that leave for the host, else for disk.
-func (p *Problem) offloaded(ctx context.Context) []Change {
-	w := &p.Workload
-	if !p.MayOffload || p.Stay || p.Anywhere || p.Offload == planner.Disk || w.Mode == costmodel.Train || !w.Strategy.Traits().Sequential {
+func (problem *Problem) offloaded(ctx context.Context) []Change {
+	workload := &problem.Workload
+	if !problem.MayOffload || problem.Stay || problem.Anywhere || problem.Offload == planner.Disk || workload.Mode == costmodel.Train || !workload.Strategy.Traits().Sequential {
 		return nil
 	}
 	for _, tier := range []planner.Tier{planner.CPU, planner.Disk} {
-		q := *p
-		q.Offload = tier
-		q.set = append(slices.Clone(p.set), costmodel.Set("offload", tier))
-		q.notes = append(slices.Clone(p.notes), "slower: weights travel in every forward")
-		if c, ok := p.fitting(ctx, &q); ok {
-			return []Change{c}
+		changed := *problem
+		changed.Offload = tier
+		changed.set = append(slices.Clone(problem.set), costmodel.Set("offload", tier))
+		changed.notes = append(slices.Clone(problem.notes), "slower: weights travel in every forward")
+		if change, ok := problem.fitting(ctx, &changed); ok {
+			return []Change{change}
 		}
 	}
 	return nil
@@ -89,53 +89,53 @@ func (p *Problem) offloaded(ctx context.Context) []Change {
 // split tells the changes that train the same from those that freeze the
 // model.
 func split(all []edit) (full, adapters []edit) {
-	for _, e := range all {
-		if changesTraining(&e) {
-			adapters = append(adapters, e)
+	for _, change := range all {
+		if changesTraining(&change) {
+			adapters = append(adapters, change)
 		} else {
-			full = append(full, e)
+			full = append(full, change)
 		}
 	}
 	return full, adapters
 }
 
-func (p *Problem) open() bool {
-	return p.Workload.Strategy.Traits().Open
+func (problem *Problem) open() bool {
+	return problem.Workload.Strategy.Traits().Open
 }
 
 // others is the fastest other strategy that fits as the workload stands, with
 // the constraints where it can.
-func (p *Problem) others(ctx context.Context) []Change {
-	if p.open() || ctx.Err() != nil {
+func (problem *Problem) others(ctx context.Context) []Change {
+	if problem.open() || ctx.Err() != nil {
 		return nil
 	}
-	q := *p
-	w := &q.Workload
-	w.Strategy, w.Runtime, w.Schedule, w.VirtualStages, w.ShardDegree = "", "", "", 0, 0
-	if w.MicroBatches == 1 {
-		w.MicroBatches = 0 // a pipeline would stand idle
+	changed := *problem
+	workload := &changed.Workload
+	workload.Strategy, workload.Runtime, workload.Schedule, workload.VirtualStages, workload.ShardDegree = "", "", "", 0, 0
+	if workload.MicroBatches == 1 {
+		workload.MicroBatches = 0 // a pipeline would stand idle
 	}
-	q.Anywhere, q.Offload = false, "" // they are a device map's
-	c, ok := p.fitting(ctx, &q)
-	if !ok && len(p.Pins)+len(p.Together) > 0 { // which rule out what every GPU runs whole
-		q.Pins, q.Together = nil, nil
-		c, ok = p.fitting(ctx, &q)
+	changed.Anywhere, changed.Offload = false, "" // they are a device map's
+	change, ok := problem.fitting(ctx, &changed)
+	if !ok && len(problem.Pins)+len(problem.Together) > 0 { // which rule out what every GPU runs whole
+		changed.Pins, changed.Together = nil, nil
+		change, ok = problem.fitting(ctx, &changed)
 	}
 	if !ok {
 		return nil
 	}
-	return []Change{c}
+	return []Change{change}
 }
 
 // several adds one of the edits to the other until the problem fits, then
 // takes back each that it fits without, the most intrusive first.
-func (p *Problem) several(ctx context.Context, all []edit) []Change {
+func (problem *Problem) several(ctx context.Context, all []edit) []Change {
 	var applied []edit
 	var found Change
 	ok := false
-	for _, e := range all {
-		applied = append(applied, e)
-		if found, ok = p.fitting(ctx, p.edited(applied...)); ok {
+	for _, change := range all {
+		applied = append(applied, change)
+		if found, ok = problem.fitting(ctx, problem.edited(applied...)); ok {
 			break
 		}
 	}
@@ -144,8 +144,8 @@ func (p *Problem) several(ctx context.Context, all []edit) []Change {
 	}
 	for i := len(applied) - 2; i >= 0; i-- { // the last was needed
 		fewer := slices.Delete(slices.Clone(applied), i, i+1)
-		if c, ok := p.fitting(ctx, p.edited(fewer...)); ok {
-			applied, found = fewer, c
+		if change, ok := problem.fitting(ctx, problem.edited(fewer...)); ok {
+			applied, found = fewer, change
 		}
 	}
 	return []Change{found}

@@ -29,10 +29,10 @@ func CompleteModel(_ *cobra.Command, args []string, begun string) ([]cobra.Compl
 		entries, _ = os.ReadDir(dir)
 	}
 	directive := cobra.ShellCompDirectiveNoFileComp
-	for _, e := range entries {
-		path := dir + e.Name()
+	for _, entry := range entries {
+		path := dir + entry.Name()
 		switch info, err := os.Stat(path); {
-		case err != nil || !strings.HasPrefix(path, begun) || strings.HasPrefix(e.Name(), "."):
+		case err != nil || !strings.HasPrefix(path, begun) || strings.HasPrefix(entry.Name(), "."):
 		case info.IsDir():
 			found, directive = append(found, path+"/"), directive|cobra.ShellCompDirectiveNoSpace
 		case modelEnding(path):

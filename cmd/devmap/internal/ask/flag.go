@@ -25,7 +25,7 @@ type flag struct {
 	// field is the workload's where the flag sets one; else at is where the
 	// request keeps it: *string, *int64, *bool, *[]string, *time.Duration.
 	field *costmodel.Field
-	at    func(r *Request) any
+	at    func(request *Request) any
 	// otherwise is the value that leaving it out means.
 	otherwise string
 	// each: a list whose every value is a flag of its own.
@@ -93,24 +93,24 @@ func flagNamed(name string) *flag {
 }
 
 // add gives a command the flag, which then sets its part of the request.
-func (f *flag) add(cmd *cobra.Command, which command, r *Request) {
+func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	set := cmd.Flags()
 	help := f.help
 	if other, ok := f.helpOn[which]; ok {
 		help = other
 	}
 	help = strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", "))
-	switch at := f.at(r).(type) {
+	switch at := f.at(request).(type) {
 	case *string:
 		set.StringVarP(at, f.name, f.short, f.otherwise, help)
 	case *int64:
-		n, _ := strconv.ParseInt(f.otherwise, 10, 64) //nolint:errcheck // a number of the table, or none
-		set.Int64Var(at, f.name, n, help)
+		count, _ := strconv.ParseInt(f.otherwise, 10, 64) //nolint:errcheck // a number of the table, or none
+		set.Int64Var(at, f.name, count, help)
 	case *bool:
 		set.BoolVar(at, f.name, f.otherwise == "true", help)
 	case *time.Duration:
-		d, _ := time.ParseDuration(f.otherwise) //nolint:errcheck // a time of the table
-		set.DurationVar(at, f.name, d, help)
+		duration, _ := time.ParseDuration(f.otherwise) //nolint:errcheck // a time of the table
+		set.DurationVar(at, f.name, duration, help)
 	case *[]string:
 		if f.each {
 			set.StringArrayVar(at, f.name, nil, help)
@@ -118,7 +118,7 @@ func (f *flag) add(cmd *cobra.Command, which command, r *Request) {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
 	default: // a field of named values
-		value := &named{field: f.field, work: &r.work}
+		value := &named{field: f.field, work: &request.work}
 		value.Set(f.otherwise) //nolint:errcheck // it never fails
 		set.VarP(value, f.name, f.short, help)
 	}

@@ -15,32 +15,32 @@ import (
 
 // normalise brings --gpu and --gpus into the forms that the rest reads: a GPU by
 // the catalogue's name, 4x24GB as a list.
-func (r *Request) normalise() error {
-	if r.cmd.Flags().Lookup("gpu") == nil { // a command without devices
+func (request *Request) normalise() error {
+	if request.cmd.Flags().Lookup("gpu") == nil { // a command without devices
 		return nil
 	}
-	gpu, err := gpuNamed(r.gpu)
+	gpu, err := gpuNamed(request.gpu)
 	if err != nil {
 		return err
 	}
-	r.gpu = gpu
-	r.gpus = strings.TrimSpace(r.gpus)
-	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(r.gpus), "x")
-	n, err := strconv.Atoi(strings.TrimSpace(count))
+	request.gpu = gpu
+	request.gpus = strings.TrimSpace(request.gpus)
+	count, size, found := strings.Cut(strings.NewReplacer("×", "x", "X", "x", "*", "x").Replace(request.gpus), "x")
+	number, err := strconv.Atoi(strings.TrimSpace(count))
 	if !found || err != nil {
 		return nil //nolint:nilerr // a count, or a list
 	}
 	size = strings.TrimSpace(size)
-	if n < 1 || n > costmodel.MaxDevices {
-		return out.Usagef("--gpus %q: %d is not 1 to %d", r.gpus, n, costmodel.MaxDevices)
+	if number < 1 || number > costmodel.MaxDevices {
+		return out.Usagef("--gpus %q: %d is not 1 to %d", request.gpus, number, costmodel.MaxDevices)
 	}
 	if _, err := costmodel.ParseBytes(size); err != nil {
 		if gpu, err := gpuNamed(size); err == nil {
-			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", r.gpus, n, gpu)
+			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", request.gpus, number, gpu)
 		}
-		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", r.gpus, size)
+		return out.Usagef("--gpus %q: %q is no size: write 4x24GB, or --gpus 4 and --gpu NAME", request.gpus, size)
 	}
-	r.gpus = strings.Join(slices.Repeat([]string{size}, n), ",")
+	request.gpus = strings.Join(slices.Repeat([]string{size}, number), ",")
 	return nil
 }
 
@@ -69,7 +69,7 @@ func like(name string) []string {
 	for _, maker := range []string{"nvidia", "geforce", "tesla"} {
 		low = strings.ReplaceAll(low, maker, "")
 	}
-	separator := func(r rune) bool { return r == ' ' || r == '-' || r == '_' }
+	separator := func(char rune) bool { return char == ' ' || char == '-' || char == '_' }
 	words := strings.FieldsFunc(low, separator)
 	compact := strings.Join(words, "")
 	if len(compact) < 2 {
@@ -78,7 +78,7 @@ func like(name string) []string {
 	var whole, part []string
 	for _, g := range catalogue.Names() {
 		have := strings.FieldsFunc(g, separator)
-		if !slices.ContainsFunc(words, func(w string) bool { return !slices.Contains(have, w) }) {
+		if !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(have, word) }) {
 			whole = append(whole, g)
 		}
 		if strings.Contains(strings.Join(have, ""), compact) {
@@ -97,33 +97,33 @@ const leastBytes = 1 << 20
 
 // size reads a size of a flag's list.
 func size(part string) (int64, error) {
-	n, err := costmodel.ParseBytes(part)
+	bytes, err := costmodel.ParseBytes(part)
 	if err != nil {
 		return 0, err
 	}
-	if bare := strings.TrimSpace(part); n != 0 && n < leastBytes && strings.Trim(bare, "0123456789.,") == "" {
+	if bare := strings.TrimSpace(part); bytes != 0 && bytes < leastBytes && strings.Trim(bare, "0123456789.,") == "" {
 		return 0, fmt.Errorf("%q without a unit is bytes: write %sGiB", bare, bare)
 	}
-	return int64(n), nil
+	return int64(bytes), nil
 }
 
 // DeviceNotes say which GPU stands behind sizes alone, and what several
 // reserves come to.
-func (r *Request) DeviceNotes(t *costmodel.Topology) []string {
+func (request *Request) DeviceNotes(topology *costmodel.Topology) []string {
 	var notes []string
-	if _, err := strconv.Atoi(r.gpus); err != nil && r.gpus != "" && r.topology == "" && !r.Given("gpu") {
-		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(r.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
+	if _, err := strconv.Atoi(request.gpus); err != nil && request.gpus != "" && request.topology == "" && !request.Given("gpu") {
+		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(request.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
 	}
-	if len(r.reserve) > 1 {
-		least, most := t.Devices[0].ReservedBytes, t.Devices[0].ReservedBytes
-		for i := range t.Devices {
-			least, most = min(least, t.Devices[i].ReservedBytes), max(most, t.Devices[i].ReservedBytes)
+	if len(request.reserve) > 1 {
+		least, most := topology.Devices[0].ReservedBytes, topology.Devices[0].ReservedBytes
+		for i := range topology.Devices {
+			least, most = min(least, topology.Devices[i].ReservedBytes), max(most, topology.Devices[i].ReservedBytes)
 		}
 		sum := costmodel.Bytes(least).String()
 		if most > least {
 			sum += " to " + costmodel.Bytes(most).String()
 		}
-		notes = append(notes, "--reserve is given "+strconv.Itoa(len(r.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
+		notes = append(notes, "--reserve is given "+strconv.Itoa(len(request.reserve))+" times, and adds up: "+sum+" of each GPU is left to others")
 	}
 	return notes
 }

@@ -12,32 +12,32 @@ import (
 
 // devices builds the topology that the flags name: a file, a count, or a list
 // of capacities. count stands in where no flag says how many.
-func (r *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
-	gpu, err := catalogue.Find(r.gpu)
+func (request *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topology, error) {
+	gpu, err := catalogue.Find(request.gpu)
 	if err != nil {
 		return nil, out.Usagef("--gpu: %w", err)
 	}
-	var t *costmodel.Topology
+	var topology *costmodel.Topology
 	switch {
-	case r.topology != "" && r.gpus != "":
+	case request.topology != "" && request.gpus != "":
 		return nil, out.Usagef("--topology and --gpus both say what the devices are: give one")
-	case r.topology != "":
-		t, err = out.Interruptible(r.cmd.Context(), 0, r.topology, func() (*costmodel.Topology, error) {
-			return costmodel.ReadTopology(r.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
+	case request.topology != "":
+		topology, err = out.Interruptible(request.cmd.Context(), 0, request.topology, func() (*costmodel.Topology, error) {
+			return costmodel.ReadTopology(request.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
 	default:
-		t, err = r.listed(gpu.Device(mode), count)
+		topology, err = request.listed(gpu.Device(mode), count)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := r.setAside(t); err != nil {
+	if err := request.setAside(topology); err != nil {
 		return nil, err
 	}
-	if err := t.Check(); err != nil {
+	if err := topology.Check(); err != nil {
 		return nil, out.Usagef("the GPUs asked for: %w", err)
 	}
-	return t, nil
+	return topology, nil
 }
 
 // knownDevice is what the catalogue knows of a device in a topology file. Where
@@ -51,57 +51,57 @@ func knownDevice(name string, gpu catalogue.GPU, mode costmodel.Mode) costmodel.
 	return other
 }
 
-func (r *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
-	t := &costmodel.Topology{}
+func (request *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topology, error) {
+	topology := &costmodel.Topology{}
 	switch {
-	case r.gpus == "" && count == 0:
+	case request.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
-	case r.gpus == "auto":
+	case request.gpus == "auto":
 		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
-	case r.gpus != "":
-		n, err := strconv.Atoi(r.gpus)
+	case request.gpus != "":
+		number, err := strconv.Atoi(request.gpus)
 		if err != nil {
-			return r.capacities(gpu)
+			return request.capacities(gpu)
 		}
-		count = n
+		count = number
 	}
 	if count < 1 || count > costmodel.MaxDevices {
 		return nil, out.Usagef("--gpus %d: it must be 1 to %d", count, costmodel.MaxDevices)
 	}
 	for range count {
-		t.Devices = append(t.Devices, gpu)
+		topology.Devices = append(topology.Devices, gpu)
 	}
-	return t, nil
+	return topology, nil
 }
 
 // capacities reads 80GiB,80GiB,24GiB: what the user may use, whole.
-func (r *Request) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
-	t := &costmodel.Topology{}
-	for _, v := range strings.Split(r.gpus, ",") {
-		c, err := size(v)
+func (request *Request) capacities(gpu costmodel.Device) (*costmodel.Topology, error) {
+	topology := &costmodel.Topology{}
+	for _, value := range strings.Split(request.gpus, ",") {
+		capacity, err := size(value)
 		if err != nil {
-			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", r.gpus, err)
+			return nil, out.Usagef("--gpus %q: it is neither a count nor a list of capacities: %w", request.gpus, err)
 		}
-		d := gpu
-		d.CapacityBytes, d.ReservedBytes = c, 0
-		t.Devices = append(t.Devices, d)
+		device := gpu
+		device.CapacityBytes, device.ReservedBytes = capacity, 0
+		topology.Devices = append(topology.Devices, device)
 	}
-	return t, nil
+	return topology, nil
 }
 
 // setAside adds --reserve to what is reserved.
-func (r *Request) setAside(t *costmodel.Topology) error {
-	for _, sizes := range r.reserve {
+func (request *Request) setAside(topology *costmodel.Topology) error {
+	for _, sizes := range request.reserve {
 		parts := strings.Split(sizes, ",")
-		if len(parts) != 1 && len(parts) != len(t.Devices) {
-			return out.Usagef("--reserve %q has %d sizes for %d devices: give one, or one each", sizes, len(parts), len(t.Devices))
+		if len(parts) != 1 && len(parts) != len(topology.Devices) {
+			return out.Usagef("--reserve %q has %d sizes for %d devices: give one, or one each", sizes, len(parts), len(topology.Devices))
 		}
-		for d := range t.Devices {
-			b, err := size(parts[min(d, len(parts)-1)])
+		for device := range topology.Devices {
+			bytes, err := size(parts[min(device, len(parts)-1)])
 			if err != nil {
 				return out.Usagef("--reserve %q: %w", sizes, err)
 			}
-			t.Devices[d].ReservedBytes += b
+			topology.Devices[device].ReservedBytes += bytes
 		}
 	}
 	return nil

@@ -13,54 +13,56 @@ import (
 // that one set of flags serves several modes and strategies, and a note says
 // so.
 type idleness struct {
-	when func(w *costmodel.Workload) bool
+	when func(workload *costmodel.Workload) bool
 	why  string
 }
 
 var (
 	noStep = &idleness{
-		func(w *costmodel.Workload) bool { return w.Mode != costmodel.Train },
+		func(workload *costmodel.Workload) bool { return workload.Mode != costmodel.Train },
 		"only --mode train has a step",
 	}
 	nothingRuns = &idleness{
-		func(w *costmodel.Workload) bool { return w.Mode == costmodel.Load },
+		func(workload *costmodel.Workload) bool { return workload.Mode == costmodel.Load },
 		"under --mode load nothing runs",
 	}
 	noBuckets = &idleness{
-		func(w *costmodel.Workload) bool {
-			traits := w.Strategy.Traits()
-			return w.Mode == costmodel.Train && !traits.Open && (!traits.Replicated || traits.ZeroStage > 0)
+		func(workload *costmodel.Workload) bool {
+			traits := workload.Strategy.Traits()
+			return workload.Mode == costmodel.Train && !traits.Open && (!traits.Replicated || traits.ZeroStage > 0)
 		},
 		"DDP alone has buckets",
 	}
 	keptAnyway = &idleness{
-		func(w *costmodel.Workload) bool {
-			return w.Mode == costmodel.Train && !w.Strategy.Traits().Sequential && !w.Strategy.Traits().Open
+		func(workload *costmodel.Workload) bool {
+			return workload.Mode == costmodel.Train && !workload.Strategy.Traits().Sequential && !workload.Strategy.Traits().Open
 		},
 		"the loops of its engine keep the loss alone in any case",
 	}
 	noSchedule = &idleness{
-		func(w *costmodel.Workload) bool {
-			return !w.Strategy.Traits().Staged && !w.Strategy.Traits().Open && w.Mode != costmodel.Load
+		func(workload *costmodel.Workload) bool {
+			return !workload.Strategy.Traits().Staged && !workload.Strategy.Traits().Open && workload.Mode != costmodel.Load
 		},
 		"a pipeline alone has a schedule",
 	}
 	allAlike = &idleness{
-		func(w *costmodel.Workload) bool { return w.Mode == costmodel.Infer && w.Strategy.Traits().Staged },
+		func(workload *costmodel.Workload) bool {
+			return workload.Mode == costmodel.Infer && workload.Strategy.Traits().Staged
+		},
 		"without backward all schedules are one",
 	}
 )
 
 // IdleNotes name the flags that were given and change nothing of a workload.
-func (r *Request) IdleNotes(w *costmodel.Workload) []string {
+func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	var out []string
 	for _, idle := range []*idleness{noStep, nothingRuns, noBuckets, keptAnyway, noSchedule, allAlike} {
-		if !idle.when(w) {
+		if !idle.when(workload) {
 			continue
 		}
 		var names []string
 		for i := range flags {
-			if slices.Contains(flags[i].idle, idle) && moved(r.cmd.Flags().Lookup(flags[i].name)) {
+			if slices.Contains(flags[i].idle, idle) && moved(request.cmd.Flags().Lookup(flags[i].name)) {
 				names = append(names, flags[i].name)
 			}
 		}

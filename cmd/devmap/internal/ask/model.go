@@ -17,14 +17,14 @@ func ReadModel(arg string) (*modelgraph.Graph, error) {
 }
 
 // Costs resolves the workload for a model and works out its table.
-func Costs(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, error) {
-	w, err := estimate.Resolve(g, w)
+func Costs(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Table, error) {
+	workload, err := estimate.Resolve(graph, workload)
 	if err != nil {
 		return nil, err
 	}
-	t, err := estimate.Table(g, w)
+	table, err := estimate.Table(graph, workload)
 	if err != nil {
-		return nil, fmt.Errorf("counting %q: %w", g.Name, err)
+		return nil, fmt.Errorf("counting %q: %w", graph.Name, err)
 	}
-	return t, nil
+	return table, nil
 }

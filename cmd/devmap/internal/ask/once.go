@@ -37,8 +37,8 @@ func (o *once) Set(value string) error {
 type repeatedError struct{ first, second string }
 
 // Error implements error.
-func (e *repeatedError) Error() string {
-	return fmt.Sprintf("it takes one value and has two, %q and %q", e.first, e.second)
+func (err *repeatedError) Error() string {
+	return fmt.Sprintf("it takes one value and has two, %q and %q", err.first, err.second)
 }
 
 // Single makes every flag of a command that is no list take one value.
@@ -74,16 +74,16 @@ func FlagError(cmd *cobra.Command, err error) error {
 
 // unreadable says why a value is none of its flag's type; empty where pflag's
 // own words do.
-func unreadable(e *pflag.InvalidValueError) string {
-	switch kind := e.GetFlag().Value.Type(); {
+func unreadable(err *pflag.InvalidValueError) string {
+	switch kind := err.GetFlag().Value.Type(); {
 	case kind == "bool":
 		return "neither true nor false"
 	case kind == "duration":
 		return "not a time: write 30s, 5m or 1h"
-	case errors.Is(e, strconv.ErrRange):
+	case errors.Is(err, strconv.ErrRange):
 		return "value out of range"
-	case errors.Is(e, strconv.ErrSyntax):
-		return "not a whole number" + spelled(e.GetValue())
+	case errors.Is(err, strconv.ErrSyntax):
+		return "not a whole number" + spelled(err.GetValue())
 	}
 	return ""
 }
@@ -93,15 +93,15 @@ func spelled(value string) string {
 	if value == "" {
 		return ""
 	}
-	n, err := strconv.ParseFloat(value[:len(value)-1], 64)
-	if err != nil || !(n > 0 && n < 1e6) {
+	amount, err := strconv.ParseFloat(value[:len(value)-1], 64)
+	if err != nil || !(amount > 0 && amount < 1e6) {
 		return ""
 	}
 	switch strings.ToLower(value[len(value)-1:]) {
 	case "k":
-		return fmt.Sprintf(": write %.0f or %.0f", n*1024, n*1000)
+		return fmt.Sprintf(": write %.0f or %.0f", amount*1024, amount*1000)
 	case "m":
-		return fmt.Sprintf(": write %.0f or %.0f", n*(1<<20), n*1e6)
+		return fmt.Sprintf(": write %.0f or %.0f", amount*(1<<20), amount*1e6)
 	}
 	return ""
 }

@@ -14,58 +14,58 @@ import (
 // otherGPUs says how the user would ask for another number of GPUs, or for
 // those of another kind: a count as a count, a list with more of its largest,
 // a topology file, which no flag alters, in flags of its own.
-func (r *Request) otherGPUs(now *costmodel.Topology, mode costmodel.Mode, count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string) {
-	q, n := *r, len(now.Devices)
-	more := slices.Repeat([]int{largest(now)}, max(0, count-n))
-	switch _, err := strconv.Atoi(r.gpus); {
-	case r.topology != "":
-		if len(now.Links) > 0 && r.minimised() == planner.Time {
+func (request *Request) otherGPUs(now *costmodel.Topology, mode costmodel.Mode, count int, kind string) (topology *costmodel.Topology, set []costmodel.Setting, without []string) {
+	other, total := *request, len(now.Devices)
+	more := slices.Repeat([]int{largest(now)}, max(0, count-total))
+	switch _, err := strconv.Atoi(request.gpus); {
+	case request.topology != "":
+		if len(now.Links) > 0 && request.minimised() == planner.Time {
 			return nil, nil, nil // the flags have no links, and a step without them says nothing
 		}
-		q.unfiled(now, count, more, kind)
+		other.unfiled(now, count, more, kind)
 	case err == nil:
-		q.gpus = strconv.Itoa(count)
+		other.gpus = strconv.Itoa(count)
 		if kind != "" {
-			q.gpu = kind
+			other.gpu = kind
 		}
 	default:
-		sizes := strings.Split(r.gpus, ",")
-		if kind != "" || len(sizes) != n {
+		sizes := strings.Split(request.gpus, ",")
+		if kind != "" || len(sizes) != total {
 			return nil, nil, nil // another kind has the same sizes
 		}
-		q.gpus = resized(sizes, count, more)
+		other.gpus = resized(sizes, count, more)
 	}
-	q.reserve = slices.Clone(q.reserve)
-	for i, reserve := range q.reserve {
-		if parts := strings.Split(reserve, ","); len(parts) == n && n > 1 {
-			q.reserve[i] = resized(parts, count, more)
+	other.reserve = slices.Clone(other.reserve)
+	for i, reserve := range other.reserve {
+		if parts := strings.Split(reserve, ","); len(parts) == total && total > 1 {
+			other.reserve[i] = resized(parts, count, more)
 		}
 	}
-	topo, err := q.devices(mode, 0)
+	topo, err := other.devices(mode, 0)
 	if err != nil {
 		return nil, nil, nil
 	}
-	set, without = r.insteadBy(&q)
+	set, without = request.insteadBy(&other)
 	return topo, set, without
 }
 
 // insteadBy are the flags that make the command's GPUs those of another.
-func (r *Request) insteadBy(q *Request) (set []costmodel.Setting, without []string) {
+func (request *Request) insteadBy(other *Request) (set []costmodel.Setting, without []string) {
 	differs := func(field, was, is string) {
 		if is != was {
 			set = append(set, costmodel.Setting{Field: field, Value: is})
 		}
 	}
-	differs("gpus", r.gpus, q.gpus)
-	differs("gpu", r.gpu, q.gpu)
-	if q.topology != r.topology {
+	differs("gpus", request.gpus, other.gpus)
+	differs("gpu", request.gpu, other.gpu)
+	if other.topology != request.topology {
 		without = append(without, "topology")
 	}
 	switch {
-	case len(q.reserve) == 0 && len(r.reserve) > 0:
+	case len(other.reserve) == 0 && len(request.reserve) > 0:
 		without = append(without, "reserve")
-	case !slices.Equal(q.reserve, r.reserve):
-		for _, sizes := range q.reserve {
+	case !slices.Equal(other.reserve, request.reserve):
+		for _, sizes := range other.reserve {
 			set = append(set, costmodel.Setting{Field: "reserve", Value: sizes})
 		}
 	}
@@ -74,27 +74,27 @@ func (r *Request) insteadBy(q *Request) (set []costmodel.Setting, without []stri
 
 // unfiled puts flags in place of a topology file: GPUs of the catalogue as
 // they are, else what each may hold.
-func (r *Request) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
-	r.topology, r.reserve = "", nil
-	r.gpus, r.gpu = strconv.Itoa(count), kind
+func (request *Request) unfiled(now *costmodel.Topology, count int, more []int, kind string) {
+	request.topology, request.reserve = "", nil
+	request.gpus, request.gpu = strconv.Itoa(count), kind
 	if kind != "" {
 		return
 	}
-	r.gpu = catalogue.DefaultGPU
+	request.gpu = catalogue.DefaultGPU
 	gpu, err := catalogue.Find(now.Devices[0].Name)
 	if err == nil {
-		r.gpu = now.Devices[0].Name
+		request.gpu = now.Devices[0].Name
 	}
 	listed := gpu.Device("")
 	var sizes []string
 	same := err == nil
 	for i := range now.Devices {
-		d := &now.Devices[i]
-		sizes = append(sizes, exact(d.Budget()))
-		same = same && d.Name == now.Devices[0].Name && d.CapacityBytes == listed.CapacityBytes && d.ReservedBytes == listed.ReservedBytes
+		device := &now.Devices[i]
+		sizes = append(sizes, exact(device.Budget()))
+		same = same && device.Name == now.Devices[0].Name && device.CapacityBytes == listed.CapacityBytes && device.ReservedBytes == listed.ReservedBytes
 	}
 	if !same {
-		r.gpus = resized(sizes, count, more)
+		request.gpus = resized(sizes, count, more)
 	}
 }
 
@@ -102,18 +102,18 @@ func (r *Request) unfiled(now *costmodel.Topology, count int, more []int, kind s
 // in more after them.
 func resized(sizes []string, count int, more []int) string {
 	out := slices.Clone(sizes[:min(count, len(sizes))])
-	for _, d := range more {
-		out = append(out, sizes[d])
+	for _, device := range more {
+		out = append(out, sizes[device])
 	}
 	return strings.Join(out, ",")
 }
 
 // largest is the first device of the largest budget.
-func largest(t *costmodel.Topology) int {
+func largest(topology *costmodel.Topology) int {
 	best := 0
-	for d := range t.Devices {
-		if t.Devices[d].Budget() > t.Devices[best].Budget() {
-			best = d
+	for device := range topology.Devices {
+		if topology.Devices[device].Budget() > topology.Devices[best].Budget() {
+			best = device
 		}
 	}
 	return best

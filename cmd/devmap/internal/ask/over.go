@@ -10,51 +10,51 @@ import (
 
 // Setting takes workload and devices from a plan, each flag that is given over
 // it; without a plan from the flags alone, on as many devices as the map names.
-func (r *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (costmodel.Workload, *costmodel.Topology, error) {
-	w, err := r.Workload()
+func (request *Request) Setting(plan *devicemap.Plan, flat devicemap.Flat) (costmodel.Workload, *costmodel.Topology, error) {
+	workload, err := request.Workload()
 	if err != nil {
-		return w, nil, err
+		return workload, nil, err
 	}
 	count := 1
-	for _, e := range flat {
-		count = max(count, min(int(e.Device)+1, costmodel.MaxDevices))
+	for _, entry := range flat {
+		count = max(count, min(int(entry.Device)+1, costmodel.MaxDevices))
 	}
 	if plan != nil {
-		w = r.over(plan.Workload)
+		workload = request.over(plan.Workload)
 		count = len(plan.Topology.Devices)
 	}
-	if plan == nil || r.Given("gpus", "gpu", "topology") {
-		topo, err := r.devices(w.Mode, count)
-		return w, topo, err
+	if plan == nil || request.Given("gpus", "gpu", "topology") {
+		topo, err := request.devices(workload.Mode, count)
+		return workload, topo, err
 	}
 	topo := plan.Topology
 	topo.Devices = slices.Clone(topo.Devices)
-	if err := r.setAside(&topo); err != nil {
-		return w, nil, err
+	if err := request.setAside(&topo); err != nil {
+		return workload, nil, err
 	}
 	if err := topo.Check(); err != nil {
-		return w, nil, out.Usagef("the GPUs of the plan: %w", err)
+		return workload, nil, out.Usagef("the GPUs of the plan: %w", err)
 	}
-	return w, &topo, nil
+	return workload, &topo, nil
 }
 
 // over lays the flags that were given over a plan's workload. What follows such
 // a flag is open again, unless it was given too.
-func (r *Request) over(planned costmodel.Workload) costmodel.Workload {
-	w := planned
+func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
+	workload := planned
 	var none costmodel.Workload
 	for i := range flags {
-		if !r.Given(flags[i].name) {
+		if !request.Given(flags[i].name) {
 			continue
 		}
 		for _, name := range flags[i].reopens {
-			flagNamed(name).field.Copy(&w, &none)
+			flagNamed(name).field.Copy(&workload, &none)
 		}
 	}
 	for i := range flags {
-		if f := &flags[i]; f.field != nil && r.Given(f.name) {
-			f.field.Copy(&w, &r.work)
+		if f := &flags[i]; f.field != nil && request.Given(f.name) {
+			f.field.Copy(&workload, &request.work)
 		}
 	}
-	return w
+	return workload
 }

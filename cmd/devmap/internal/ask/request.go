@@ -31,34 +31,34 @@ type Request struct {
 
 // New gives a command its flags.
 func New(cmd *cobra.Command) *Request {
-	r := &Request{cmd: cmd}
+	request := &Request{cmd: cmd}
 	which := commands[cmd.Name()]
 	for i := range flags {
 		if flags[i].on&which != 0 {
-			flags[i].add(cmd, which, r)
+			flags[i].add(cmd, which, request)
 		}
 	}
-	return r
+	return request
 }
 
 // Given reports that the user gave a flag of these names.
-func (r *Request) Given(names ...string) bool { return given(r.cmd.Flags(), names...) }
+func (request *Request) Given(names ...string) bool { return given(request.cmd.Flags(), names...) }
 
 // NamesDevices reports that the flags say what the GPUs are.
-func (r *Request) NamesDevices() bool { return r.gpus != "" || r.topology != "" }
+func (request *Request) NamesDevices() bool { return request.gpus != "" || request.topology != "" }
 
 // TopologyFile is the file of --topology, empty without one.
-func (r *Request) TopologyFile() string { return r.topology }
+func (request *Request) TopologyFile() string { return request.topology }
 
 // Front is the objective that prints several maps.
 const Front = "front"
 
 // IsFront reports that several maps are asked for.
-func (r *Request) IsFront() bool { return r.objective == Front }
+func (request *Request) IsFront() bool { return request.objective == Front }
 
 // minimised is what one map is asked for; a front's ends are both.
-func (r *Request) minimised() planner.Objective {
-	if r.objective == string(planner.Time) {
+func (request *Request) minimised() planner.Objective {
+	if request.objective == string(planner.Time) {
 		return planner.Time
 	}
 	return planner.Memory
@@ -67,56 +67,56 @@ func (r *Request) minimised() planner.Objective {
 const noOffload = "none"
 
 // tier is where units may leave the GPUs for.
-func (r *Request) tier() planner.Tier {
-	if r.offload == noOffload {
+func (request *Request) tier() planner.Tier {
+	if request.offload == noOffload {
 		return ""
 	}
-	return planner.Tier(r.offload)
+	return planner.Tier(request.offload)
 }
 
 // Workload is the one that the flags ask for.
-func (r *Request) Workload() (costmodel.Workload, error) {
+func (request *Request) Workload() (costmodel.Workload, error) {
 	for i := range flags {
 		if f := &flags[i]; f.counts {
-			if n, ok := f.at(r).(*int64); ok && *n < 1 {
-				return r.work, out.Usagef("--%s %d: it must be 1 or more", f.name, *n)
+			if n, ok := f.at(request).(*int64); ok && *n < 1 {
+				return request.work, out.Usagef("--%s %d: it must be 1 or more", f.name, *n)
 			}
 		}
 	}
-	return r.work, nil
+	return request.work, nil
 }
 
 // World is the number of GPUs that work together, 0 under a device map, where
 // one process owns them all.
-func World(s costmodel.Strategy, topo *costmodel.Topology) int64 {
-	if s.Traits().Sequential {
+func World(strategy costmodel.Strategy, topo *costmodel.Topology) int64 {
+	if strategy.Traits().Sequential {
 		return 0
 	}
 	return int64(len(topo.Devices))
 }
 
 // Lengths refuses lengths that the model does not read.
-func (r *Request) Lengths(g *modelgraph.Graph) error {
-	if r.work.Mode == costmodel.Load {
+func (request *Request) Lengths(graph *modelgraph.Graph) error {
+	if request.work.Mode == costmodel.Load {
 		return nil
 	}
-	return estimate.CheckLengths(g, r.Given("seq"), r.Given("target-seq"))
+	return estimate.CheckLengths(graph, request.Given("seq"), request.Given("target-seq"))
 }
 
 // constraints reads pins and together-groups.
-func (r *Request) constraints() (pins []planner.Pin, together [][]string, err error) {
-	for _, v := range r.pins {
-		layer, device, ok := strings.Cut(v, "=")
-		d, err := strconv.Atoi(device)
+func (request *Request) constraints() (pins []planner.Pin, together [][]string, err error) {
+	for _, value := range request.pins {
+		layer, device, ok := strings.Cut(value, "=")
+		deviceIndex, err := strconv.Atoi(device)
 		if !ok || layer == "" || err != nil {
-			return nil, nil, out.Usagef("--pin %q is not LAYER=DEVICE with a device index", v)
+			return nil, nil, out.Usagef("--pin %q is not LAYER=DEVICE with a device index", value)
 		}
-		pins = append(pins, planner.Pin{Pattern: layer, Device: d})
+		pins = append(pins, planner.Pin{Pattern: layer, Device: deviceIndex})
 	}
-	for _, v := range r.together {
-		names := strings.Split(v, ",")
+	for _, value := range request.together {
+		names := strings.Split(value, ",")
 		if len(names) < 2 {
-			return nil, nil, out.Usagef("--together %q names one layer: it takes A,B", v)
+			return nil, nil, out.Usagef("--together %q names one layer: it takes A,B", value)
 		}
 		together = append(together, names)
 	}
@@ -125,18 +125,18 @@ func (r *Request) constraints() (pins []planner.Pin, together [][]string, err er
 
 // Refuse reports values that are unknown, values that the contract has and this
 // version has not, and flags that contradict each other.
-func (r *Request) Refuse() error {
-	set := r.cmd.Flags()
-	return cmp.Or(checkValues(set), r.normalise(), r.zeros(), checkBuilt(set), r.refuseAnywhere(), r.refuseOffload(), r.refuseSearch())
+func (request *Request) Refuse() error {
+	set := request.cmd.Flags()
+	return cmp.Or(checkValues(set), request.normalise(), request.zeros(), checkBuilt(set), request.refuseAnywhere(), request.refuseOffload(), request.refuseSearch())
 }
 
 // zeros refuses the numbers that count something and were given as nothing.
-func (r *Request) zeros() error {
+func (request *Request) zeros() error {
 	for i := range flags {
 		if flags[i].leftOut == "" {
 			continue
 		}
-		if f := r.cmd.Flags().Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
+		if f := request.cmd.Flags().Lookup(flags[i].name); f != nil && f.Changed && (f.Value.String() == "0" || strings.HasPrefix(f.Value.String(), "-")) {
 			return out.Usagef("--%s: %s is not 1 or more (left out: %s)", f.Name, f.Value, flags[i].leftOut)
 		}
 	}
@@ -161,50 +161,50 @@ func notBuilt(name, value, built string) error {
 
 // refuseAnywhere reports --contiguous=false where nothing would heed it. check
 // judges the map as it is, and estimate's other rows have no device map.
-func (r *Request) refuseAnywhere() error {
-	if command := commands[r.cmd.Name()]; command&searching == 0 || r.Contiguous {
+func (request *Request) refuseAnywhere() error {
+	if command := commands[request.cmd.Name()]; command&searching == 0 || request.Contiguous {
 		return nil
 	}
-	s := r.work.Strategy
-	if !s.Traits().Sequential && (r.cmd.Name() == "plan" || !s.Traits().Open) {
-		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", s)
+	strategy := request.work.Strategy
+	if !strategy.Traits().Sequential && (request.cmd.Name() == "plan" || !strategy.Traits().Open) {
+		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", strategy)
 	}
-	if r.IsFront() {
-		return out.Usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", r.objective)
+	if request.IsFront() {
+		return out.Usagef("--contiguous=false --objective %s: a front is searched among contiguous maps; any assignment is for --objective memory or time", request.objective)
 	}
 	return nil
 }
 
 // refuseOffload reports --offload where nothing would heed it.
-func (r *Request) refuseOffload() error {
+func (request *Request) refuseOffload() error {
 	switch {
-	case commands[r.cmd.Name()]&searching == 0, r.offload == noOffload:
+	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload:
 		return nil
-	case r.cmd.Name() != "plan":
-		return out.Usagef("--offload %s: it is for devmap plan", r.offload)
-	case r.objective != string(planner.Memory):
-		return out.Usagef("--offload %s --objective %s: what is minimised is the bytes that travel, so that offload goes with --objective memory", r.offload, r.objective)
-	case r.work.Mode == costmodel.Train:
-		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", r.offload)
-	case !r.work.Strategy.Traits().Sequential:
-		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", r.offload, r.work.Strategy)
-	case !r.Contiguous:
-		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", r.offload)
+	case request.cmd.Name() != "plan":
+		return out.Usagef("--offload %s: it is for devmap plan", request.offload)
+	case request.objective != string(planner.Memory):
+		return out.Usagef("--offload %s --objective %s: what is minimised is the bytes that travel, so that offload goes with --objective memory", request.offload, request.objective)
+	case request.work.Mode == costmodel.Train:
+		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", request.offload)
+	case !request.work.Strategy.Traits().Sequential:
+		return out.Usagef("--offload %s --strategy %s: units leave a device map (--strategy device-map works)", request.offload, request.work.Strategy)
+	case !request.Contiguous:
+		return out.Usagef("--offload %s --contiguous=false: units leave a contiguous map", request.offload)
 	}
 	return nil
 }
 
 // refuseSearch reports what plan and estimate cannot search by.
-func (r *Request) refuseSearch() error {
-	switch s := r.work.Strategy; {
-	case r.cmd.Name() == "estimate" && r.IsFront():
+func (request *Request) refuseSearch() error {
+	switch strategy := request.work.Strategy; {
+	case request.cmd.Name() == "estimate" && request.IsFront():
 		return out.Usagef("--objective front is a table of its own: devmap plan prints it")
-	case r.cmd.Name() != "plan":
+	case request.cmd.Name() != "plan":
 		return nil
-	case r.TimeLimit <= 0:
-		return out.Usagef("--time-limit %v: it must be more than 0", r.TimeLimit)
-	case s.Traits().Replicated && len(r.pins)+len(r.together) > 0:
-		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", s)
+	case request.TimeLimit <= 0:
+		return out.Usagef("--time-limit %v: it must be more than 0", request.TimeLimit)
+	case strategy.Traits().Replicated && len(request.pins)+len(request.together) > 0:
+		return out.Usagef("--pin and --together place layers, and under --strategy %s every GPU runs them all (device-map and pipeline work)", strategy)
 	}
 	return nil
 }

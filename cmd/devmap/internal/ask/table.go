@@ -23,7 +23,7 @@ func workloadFlags() []flag {
 		field := &fields[i]
 		f := ofWorkload[field.Name]
 		f.name, f.field, f.on = strings.ReplaceAll(field.Name, "_", "-"), field, working
-		f.at = func(r *Request) any { return field.Ref(&r.work) }
+		f.at = func(request *Request) any { return field.Ref(&request.work) }
 		f.values = slices.Concat(f.values, field.Values)
 		if f.otherwise == "" {
 			f.otherwise = field.Default

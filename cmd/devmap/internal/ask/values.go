@@ -69,8 +69,8 @@ func Guess(name, value string) string { return flagNamed(name).guess(value) }
 
 // everyIn reports that all names of "a, b or c" are taken.
 func everyIn(names string, values []string) bool {
-	for _, n := range strings.FieldsFunc(strings.ReplaceAll(names, " or ", ","), func(r rune) bool { return r == ',' || r == ' ' }) {
-		if !slices.Contains(values, n) {
+	for _, name := range strings.FieldsFunc(strings.ReplaceAll(names, " or ", ","), func(char rune) bool { return char == ',' || char == ' ' }) {
+		if !slices.Contains(values, name) {
 			return false
 		}
 	}

@@ -11,22 +11,22 @@ import (
 
 // wordsOf is a setting as words of a command line. A switch has none of its own
 // for its value.
-func wordsOf(s costmodel.Setting) []string {
-	name, toggle := strings.ReplaceAll(s.Field, "_", "-"), false
-	if f := flagNamed(s.Field); f != nil {
+func wordsOf(setting costmodel.Setting) []string {
+	name, toggle := strings.ReplaceAll(setting.Field, "_", "-"), false
+	if f := flagNamed(setting.Field); f != nil {
 		_, toggle = f.at(&Request{}).(*bool)
 	}
 	switch {
-	case s.Value == "", toggle && s.Value == "true":
+	case setting.Value == "", toggle && setting.Value == "true":
 		return []string{"--" + name}
 	case toggle:
-		return []string{"--" + name + "=" + s.Value}
+		return []string{"--" + name + "=" + setting.Value}
 	}
-	return []string{"--" + name, s.Value}
+	return []string{"--" + name, setting.Value}
 }
 
 // Say is a setting as it is typed.
-func Say(s costmodel.Setting) string { return strings.Join(wordsOf(s), " ") }
+func Say(setting costmodel.Setting) string { return strings.Join(wordsOf(setting), " ") }
 
 // Texts are messages, each with the flags that set what it names.
 func Texts(messages []costmodel.Message) []string {
@@ -40,21 +40,21 @@ func Texts(messages []costmodel.Message) []string {
 // Flags are those of `devmap plan` that ask for a workload: with the model and
 // the GPUs they reproduce a row's plan. Values that are the flags' defaults
 // are left out, but for the strategy and its runtime.
-func Flags(w *costmodel.Workload) []string {
+func Flags(workload *costmodel.Workload) []string {
 	var typed []string
-	for _, f := range costmodel.Fields() {
-		if value := f.Text(w); value != "" {
-			typed = append(typed, wordsOf(costmodel.Setting{Field: f.Name, Value: value})...)
+	for _, field := range costmodel.Fields() {
+		if value := field.Text(workload); value != "" {
+			typed = append(typed, wordsOf(costmodel.Setting{Field: field.Name, Value: value})...)
 		}
 	}
 	return typed
 }
 
 // typed are the flags that set what a change sets.
-func typed(c *strategy.Change) []string {
+func typed(change *strategy.Change) []string {
 	var words []string
-	for _, s := range c.Set {
-		words = append(words, wordsOf(s)...)
+	for _, setting := range change.Set {
+		words = append(words, wordsOf(setting)...)
 	}
 	return words
 }
@@ -62,19 +62,19 @@ func typed(c *strategy.Change) []string {
 // Told is a change as it is told: what to set, a word on it, and what to leave
 // out, as in `--batch 4 --strategy ddp (gradient accumulation) (without
 // --schedule)`.
-func Told(c *strategy.Change) string {
-	parts := typed(c)
-	for i, w := range parts {
-		if w == "" || strings.ContainsAny(w, " '\"$&|;()<>*?[]#~`\\\n") {
-			parts[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+func Told(change *strategy.Change) string {
+	parts := typed(change)
+	for i, word := range parts {
+		if word == "" || strings.ContainsAny(word, " '\"$&|;()<>*?[]#~`\\\n") {
+			parts[i] = "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 		}
 	}
-	if len(c.Notes) > 0 {
-		parts = append(parts, "("+strings.Join(c.Notes, ", ")+")")
+	if len(change.Notes) > 0 {
+		parts = append(parts, "("+strings.Join(change.Notes, ", ")+")")
 	}
-	if len(c.Without) > 0 {
-		names := make([]string, len(c.Without))
-		for i, field := range c.Without {
+	if len(change.Without) > 0 {
+		names := make([]string, len(change.Without))
+		for i, field := range change.Without {
 			names[i] = Say(costmodel.Setting{Field: field})
 		}
 		parts = append(parts, fmt.Sprintf("(without %s)", strings.Join(names, " ")))
@@ -94,8 +94,8 @@ type settingError interface {
 // is replaced.
 func ErrorText(err error) string {
 	text := err.Error()
-	if e, ok := err.(settingError); ok { //nolint:errorlint // one step of the chain at a time
-		return e.Words(Say)
+	if fault, ok := err.(settingError); ok { //nolint:errorlint // one step of the chain at a time
+		return fault.Words(Say)
 	}
 	var inner []error
 	switch e := err.(type) { //nolint:errorlint // as above
@@ -116,7 +116,7 @@ func ErrorText(err error) string {
 }
 
 // changed reports a flag of the command that a change sets anew or leaves out.
-func changed(c *strategy.Change, name string) bool {
-	return slices.ContainsFunc(c.Set, func(s costmodel.Setting) bool { return strings.ReplaceAll(s.Field, "_", "-") == name }) ||
-		slices.ContainsFunc(c.Without, func(field string) bool { return strings.ReplaceAll(field, "_", "-") == name })
+func changed(change *strategy.Change, name string) bool {
+	return slices.ContainsFunc(change.Set, func(setting costmodel.Setting) bool { return strings.ReplaceAll(setting.Field, "_", "-") == name }) ||
+		slices.ContainsFunc(change.Without, func(field string) bool { return strings.ReplaceAll(field, "_", "-") == name })
 }

@@ -55,16 +55,16 @@ func faultLines(err error, say func(error) string) []string {
 
 // Shortened keeps the beginning and the end of a long text: an error names the
 // place first and says what to do about it last.
-func Shortened(s string, most int) string {
-	if len(s) <= most {
-		return s
+func Shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
 	}
-	head, tail := s[:most*2/3], s[len(s)-most/3:]
+	head, tail := text[:most*2/3], text[len(text)-most/3:]
 	for !utf8.ValidString(head) {
 		head = head[:len(head)-1]
 	}
 	for !utf8.ValidString(tail) {
 		tail = tail[1:]
 	}
-	return fmt.Sprintf("%s… (%d bytes left out) …%s", head, len(s)-len(head)-len(tail), tail)
+	return fmt.Sprintf("%s… (%d bytes left out) …%s", head, len(text)-len(head)-len(tail), tail)
 }

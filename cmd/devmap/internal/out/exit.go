@@ -23,8 +23,8 @@ const (
 // UsageError is a fault in how the command was called.
 type UsageError struct{ err error }
 
-func (e UsageError) Error() string { return e.err.Error() }
-func (e UsageError) Unwrap() error { return e.err }
+func (err UsageError) Error() string { return err.err.Error() }
+func (err UsageError) Unwrap() error { return err.err }
 
 // Usagef is a [UsageError] of a text.
 func Usagef(format string, args ...any) error { return UsageError{fmt.Errorf(format, args...)} }
@@ -35,8 +35,8 @@ type Infeasible struct {
 	Helps []string // a line each
 }
 
-func (e *Infeasible) Error() string { return e.Err.Error() }
-func (e *Infeasible) Unwrap() error { return e.Err }
+func (infeasible *Infeasible) Error() string { return infeasible.Err.Error() }
+func (infeasible *Infeasible) Unwrap() error { return infeasible.Err }
 
 // ErrCheck is a device map with faults, which were printed.
 var ErrCheck = errors.New("the check failed")
@@ -50,7 +50,7 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 	if errors.Is(err, ErrCheck) {
 		return ExitCheck
 	}
-	say := func(s string) { io.WriteString(stderr, s+"\n") } //nolint:errcheck // nobody is left to tell
+	say := func(text string) { io.WriteString(stderr, text+"\n") } //nolint:errcheck // nobody is left to tell
 	say("devmap: " + errorText(err, words))
 	var inf *Infeasible
 	var workload *costmodel.FieldError
@@ -63,8 +63,8 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 	var usage UsageError
 	switch {
 	case errors.As(err, &inf):
-		for _, h := range inf.Helps {
-			say("  " + OneLine(h))
+		for _, help := range inf.Helps {
+			say("  " + OneLine(help))
 		}
 		return ExitInfeasible
 	case errors.As(err, &offload) && offload.TooLittle:

@@ -61,8 +61,8 @@ func modelFiles(arg string) []string {
 		return []string{place}
 	}
 	files := []string{place}
-	for _, e := range entries {
-		files = append(files, filepath.Join(dir, e.Name()))
+	for _, entry := range entries {
+		files = append(files, filepath.Join(dir, entry.Name()))
 	}
 	return files
 }
@@ -74,19 +74,19 @@ func written(path string) bool {
 	if filepath.Ext(path) != ".json" {
 		return false
 	}
-	f, err := os.Open(path)
+	file, err := os.Open(path)
 	if err != nil {
 		return false
 	}
-	defer f.Close() //nolint:errcheck // opened for reading
+	defer file.Close() //nolint:errcheck // opened for reading
 	head := make([]byte, 256)
-	n, _ := f.Read(head)
+	count, _ := file.Read(head)
 	for _, kind := range []string{"plan", "front", "estimate"} {
-		if strings.Contains(string(head[:n]), `"format_version": "devmap.`+kind+`/`) {
+		if strings.Contains(string(head[:count]), `"format_version": "devmap.`+kind+`/`) {
 			return true
 		}
 	}
 	flat, plan, faults, err := devicemap.ReadMap(path)
 	return err == nil && plan == nil && len(faults) == 0 && len(flat) > 0 &&
-		!slices.ContainsFunc(flat, func(e devicemap.Entry) bool { return int(e.Device) >= costmodel.MaxDevices })
+		!slices.ContainsFunc(flat, func(entry devicemap.Entry) bool { return int(entry.Device) >= costmodel.MaxDevices })
 }

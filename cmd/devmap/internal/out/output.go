@@ -53,13 +53,13 @@ func Interruptible[T any](ctx context.Context, longer time.Duration, path string
 		done <- answer{v, err}
 	}()
 	select {
-	case a := <-done:
-		return a.value, a.err
+	case found := <-done:
+		return found.value, found.err
 	case <-ctx.Done():
 	}
 	select {
-	case a := <-done:
-		return a.value, a.err
+	case found := <-done:
+		return found.value, found.err
 	case <-time.After(longer):
 		var none T
 		return none, fmt.Errorf("%q: interrupted while waiting for its other end", path)
@@ -93,20 +93,20 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 		mode = info.Mode().Perm()
 	}
 	temp := filepath.Join(filepath.Dir(path), ".devmap-"+rand.Text())
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	file, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			f.Close()       //nolint:errcheck // the first error counts
+			file.Close()    //nolint:errcheck // the first error counts
 			os.Remove(temp) //nolint:errcheck // likewise
 		}
 	}()
-	if err := write(f); err != nil {
+	if err := write(file); err != nil {
 		return err
 	}
-	if err := f.Close(); err != nil {
+	if err := file.Close(); err != nil {
 		return err
 	}
 	return os.Rename(temp, path)
@@ -115,11 +115,11 @@ func writeFile(path string, write func(io.Writer) error) (err error) {
 // writeTo writes to what is no regular file (a pipe, /dev/null): replacing it
 // would destroy it.
 func writeTo(path string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	return errors.Join(write(f), f.Close())
+	return errors.Join(write(file), file.Close())
 }
 
 // withoutName leaves out the names that the error of a file operation

@@ -20,10 +20,10 @@ func Progress(stderr io.Writer) (show func(planner.Progress), done func()) {
 	if say == nil {
 		return nil, done
 	}
-	return func(p planner.Progress) {
-		what := fmt.Sprintf("placing: %d targets tried, best %.4f, bound %.4f", p.Probes, p.Best.Float(), p.Lower.Float())
-		if p.Total > 0 {
-			what = fmt.Sprintf("evening out: device %d of %d", p.Done, p.Total)
+	return func(progress planner.Progress) {
+		what := fmt.Sprintf("placing: %d targets tried, best %.4f, bound %.4f", progress.Probes, progress.Best.Float(), progress.Lower.Float())
+		if progress.Total > 0 {
+			what = fmt.Sprintf("evening out: device %d of %d", progress.Done, progress.Total)
 		}
 		say(what)
 	}, done

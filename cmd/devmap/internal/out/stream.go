@@ -16,65 +16,65 @@ import (
 // steer a terminal: whatever slipped through [OneLine] is written as \u001b,
 // which means the same inside a string of JSON.
 type Stream struct {
-	w    io.Writer
-	err  error
-	part []byte // the beginning of a character whose end is still to come
+	writer io.Writer
+	err    error
+	part   []byte // the beginning of a character whose end is still to come
 }
 
 // NewStream is the stream that ends in a writer.
-func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
+func NewStream(writer io.Writer) *Stream { return &Stream{writer: writer} }
 
 // Write implements io.Writer.
-func (s *Stream) Write(p []byte) (int, error) {
-	if s.err != nil {
-		return 0, s.err
+func (stream *Stream) Write(written []byte) (int, error) {
+	if stream.err != nil {
+		return 0, stream.err
 	}
-	text := append(s.part, p...) //nolint:gocritic // part is given up here
-	s.part = nil
+	text := append(stream.part, written...) //nolint:gocritic // part is given up here
+	stream.part = nil
 	if end := wholeCharacters(text); end < len(text) {
-		s.part = append(s.part, text[end:]...)
+		stream.part = append(stream.part, text[end:]...)
 		text = text[:end]
 	}
-	_, s.err = io.WriteString(s.w, escaped(string(text), s.kept))
-	return len(p), s.err
+	_, stream.err = io.WriteString(stream.writer, escaped(string(text), stream.kept))
+	return len(written), stream.err
 }
 
 // Flush writes what is left, once all is written, and returns the first error
 // of writing.
-func (s *Stream) Flush() error {
-	if len(s.part) > 0 && s.err == nil {
-		_, s.err = io.WriteString(s.w, escaped(string(s.part), s.kept))
+func (stream *Stream) Flush() error {
+	if len(stream.part) > 0 && stream.err == nil {
+		_, stream.err = io.WriteString(stream.writer, escaped(string(stream.part), stream.kept))
 	}
-	if s.err != nil {
-		return withoutName(s.err)
+	if stream.err != nil {
+		return withoutName(stream.err)
 	}
 	return nil
 }
 
 // kept reports the control characters that devmap writes itself: the ends of
 // lines, the tabs of completion scripts, and colours on a terminal.
-func (s *Stream) kept(r rune) bool {
-	return r == '\n' || r == '\t' || r == '\x1b' && Terminal(s.w)
+func (stream *Stream) kept(char rune) bool {
+	return char == '\n' || char == '\t' || char == '\x1b' && Terminal(stream.writer)
 }
 
-// wholeCharacters is the length of p less a character that is cut off at its
+// wholeCharacters is the length of text less a character that is cut off at its
 // end.
-func wholeCharacters(p []byte) int {
-	for back := 1; back <= min(len(p), utf8.UTFMax-1); back++ {
-		if c := p[len(p)-back]; utf8.RuneStart(c) {
-			if !utf8.FullRune(p[len(p)-back:]) {
-				return len(p) - back
+func wholeCharacters(text []byte) int {
+	for back := 1; back <= min(len(text), utf8.UTFMax-1); back++ {
+		if char := text[len(text)-back]; utf8.RuneStart(char) {
+			if !utf8.FullRune(text[len(text)-back:]) {
+				return len(text) - back
 			}
 			break
 		}
 	}
-	return len(p)
+	return len(text)
 }
 
 // OneLine is a string from a file, a flag or the environment as it may stand
 // in a line of text: nothing in it ends the line, steers the terminal or turns
 // the reading direction.
-func OneLine(s string) string { return escaped(s, func(rune) bool { return false }) }
+func OneLine(text string) string { return escaped(text, func(rune) bool { return false }) }
 
 // Block is text of several lines that devmap laid out itself, each cell of it
 // by [Cell].
@@ -82,21 +82,21 @@ type Block string
 
 // Say prints for people. Strings, and what prints itself, are one line each,
 // so that no name in a file forges a line; a block stays as it is.
-func Say(w io.Writer, format string, args ...any) error {
+func Say(writer io.Writer, format string, args ...any) error {
 	safe := make([]any, len(args))
-	for i, a := range args {
-		switch v := a.(type) {
+	for i, arg := range args {
+		switch value := arg.(type) {
 		case string:
-			safe[i] = OneLine(v)
+			safe[i] = OneLine(value)
 		case error:
-			safe[i] = OneLine(v.Error())
+			safe[i] = OneLine(value.Error())
 		case fmt.Stringer:
-			safe[i] = OneLine(v.String())
+			safe[i] = OneLine(value.String())
 		default:
-			safe[i] = a
+			safe[i] = arg
 		}
 	}
-	_, err := fmt.Fprintf(w, format, safe...)
+	_, err := fmt.Fprintf(writer, format, safe...)
 	return err
 }
 
@@ -107,45 +107,45 @@ func Cell(name string) string {
 }
 
 // escaped writes what is unsafe as \u001b, and bytes that are no UTF-8 as \xff.
-func escaped(s string, keep func(rune) bool) string {
-	bad := func(r rune) bool { return unsafeRune(r) && !keep(r) }
-	if !strings.ContainsFunc(s, bad) && utf8.ValidString(s) {
-		return s
+func escaped(text string, keep func(rune) bool) string {
+	bad := func(char rune) bool { return unsafeRune(char) && !keep(char) }
+	if !strings.ContainsFunc(text, bad) && utf8.ValidString(text) {
+		return text
 	}
-	var b strings.Builder
-	for at := 0; at < len(s); {
-		r, size := utf8.DecodeRuneInString(s[at:])
+	var builder strings.Builder
+	for at := 0; at < len(text); {
+		char, size := utf8.DecodeRuneInString(text[at:])
 		switch {
-		case r == utf8.RuneError && size == 1:
-			fmt.Fprintf(&b, `\x%02x`, s[at])
-		case bad(r):
-			fmt.Fprintf(&b, `\u%04x`, r)
+		case char == utf8.RuneError && size == 1:
+			fmt.Fprintf(&builder, `\x%02x`, text[at])
+		case bad(char):
+			fmt.Fprintf(&builder, `\u%04x`, char)
 		default:
-			b.WriteString(s[at : at+size])
+			builder.WriteString(text[at : at+size])
 		}
 		at += size
 	}
-	return b.String()
+	return builder.String()
 }
 
 // unsafeRune reports control characters (C0, DEL, C1), ends of lines and
 // paragraphs, and what turns the direction of text (Unicode's Bidi_Control),
 // under which a line reads other than it is.
-func unsafeRune(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
+func unsafeRune(char rune) bool {
+	return unicode.IsControl(char) || unicode.In(char, unicode.Bidi_Control, unicode.Zl, unicode.Zp)
 }
 
 // FileOf is the file behind a writer, nil where there is none.
-func FileOf(w io.Writer) *os.File {
-	if s, ok := w.(*Stream); ok {
-		w = s.w
+func FileOf(writer io.Writer) *os.File {
+	if stream, ok := writer.(*Stream); ok {
+		writer = stream.writer
 	}
-	f, _ := w.(*os.File)
-	return f
+	file, _ := writer.(*os.File)
+	return file
 }
 
 // Terminal reports whether a writer is one.
-func Terminal(w io.Writer) bool {
-	f := FileOf(w)
-	return f != nil && term.IsTerminal(int(f.Fd()))
+func Terminal(writer io.Writer) bool {
+	file := FileOf(writer)
+	return file != nil && term.IsTerminal(int(file.Fd()))
 }

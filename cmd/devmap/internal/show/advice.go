@@ -13,8 +13,8 @@ import (
 
 // Advice says, where one unit alone sets the peak, which it is and what would
 // lower it, each tried out; empty where it is not so.
-func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Problem, s *planner.Solution) []string {
-	alone := s.Alone(&problem)
+func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Problem, solution *planner.Solution) []string {
+	alone := solution.Alone(&problem)
 	if alone == "" {
 		return nil
 	}
@@ -22,13 +22,13 @@ func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Proble
 	if strings.Contains(alone, " + ") {
 		verb = "set"
 	}
-	d := &s.Devices[s.Bottleneck]
+	prediction := &solution.Devices[solution.Bottleneck]
 	msg := fmt.Sprintf("%s alone %s the peak: GPU %d holds %v (%s), and more GPUs will not lower it",
-		alone, verb, s.Bottleneck, costmodel.Bytes(d.Predicted.PeakAllocatedBytes), d.Predicted.PeakAt)
+		alone, verb, solution.Bottleneck, costmodel.Bytes(prediction.Predicted.PeakAllocatedBytes), prediction.Predicted.PeakAt)
 	if verb == "set" && len(problem.Graph.TiedUnits()) > 0 {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
-	fewer, lower := strategy.Alternatives(ctx, asked, s.LargestShare())
+	fewer, lower := strategy.Alternatives(ctx, asked, solution.LargestShare())
 	for i := range fewer {
 		msg += fmt.Sprintf("; %s would do as well", ask.Told(&fewer[i]))
 	}
@@ -48,11 +48,11 @@ func Changes(changes []strategy.Change) []string {
 }
 
 // outcome is what a changed problem comes to, counted as the share is.
-func outcome(s *planner.Solution) string {
+func outcome(solution *planner.Solution) string {
 	fits := "fits"
-	if s.LargestShare() > 1 {
+	if solution.LargestShare() > 1 {
 		fits = "does not fit yet"
 	}
-	d := &s.Devices[s.Bottleneck]
-	return fmt.Sprintf("fullest GPU %s, %s", sized(d.Predicted.PeakAllocatedBytes+d.Predicted.OverheadBytes, d.Budget()), fits)
+	prediction := &solution.Devices[solution.Bottleneck]
+	return fmt.Sprintf("fullest GPU %s, %s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), fits)
 }

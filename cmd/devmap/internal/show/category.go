@@ -20,21 +20,21 @@ type category struct {
 }
 
 var categories = []category{
-	{"weights", "weights", 'w', text.FgBlue, func(p *devicemap.Predicted) int64 { return p.ParamsBytes }},
-	{"gradients", "gradi-\nents", 'g', text.FgGreen, func(p *devicemap.Predicted) int64 { return p.GradsBytes }},
-	{"optimizer", "opti-\nmizer", 'o', text.FgCyan, func(p *devicemap.Predicted) int64 { return p.OptimizerStateBytes }},
-	{"activations", "activa-\ntions", 'a', text.FgYellow, func(p *devicemap.Predicted) int64 { return p.ActivationsBytes }},
-	{"KV cache", "KV\ncache", 'k', text.FgMagenta, func(p *devicemap.Predicted) int64 { return p.KVCacheBytes }},
-	{"workspace", "work-\nspace", 's', text.FgRed, func(p *devicemap.Predicted) int64 { return p.WorkspaceBytes }},
-	{"communication", "commu-\nnication", 'c', text.FgHiRed, func(p *devicemap.Predicted) int64 { return p.CommBuffersBytes }},
-	{"overhead", "over-\nhead", 'x', text.FgHiBlack, func(p *devicemap.Predicted) int64 { return p.OverheadBytes }},
+	{"weights", "weights", 'w', text.FgBlue, func(predicted *devicemap.Predicted) int64 { return predicted.ParamsBytes }},
+	{"gradients", "gradi-\nents", 'g', text.FgGreen, func(predicted *devicemap.Predicted) int64 { return predicted.GradsBytes }},
+	{"optimizer", "opti-\nmizer", 'o', text.FgCyan, func(predicted *devicemap.Predicted) int64 { return predicted.OptimizerStateBytes }},
+	{"activations", "activa-\ntions", 'a', text.FgYellow, func(predicted *devicemap.Predicted) int64 { return predicted.ActivationsBytes }},
+	{"KV cache", "KV\ncache", 'k', text.FgMagenta, func(predicted *devicemap.Predicted) int64 { return predicted.KVCacheBytes }},
+	{"workspace", "work-\nspace", 's', text.FgRed, func(predicted *devicemap.Predicted) int64 { return predicted.WorkspaceBytes }},
+	{"communication", "commu-\nnication", 'c', text.FgHiRed, func(predicted *devicemap.Predicted) int64 { return predicted.CommBuffersBytes }},
+	{"overhead", "over-\nhead", 'x', text.FgHiBlack, func(predicted *devicemap.Predicted) int64 { return predicted.OverheadBytes }},
 }
 
 // parts are the categories at a device's peak, and its overhead.
-func parts(p *devicemap.Predicted) string {
+func parts(predicted *devicemap.Predicted) string {
 	var out []string
 	for i := range categories {
-		if b := categories[i].of(p); b > 0 {
+		if b := categories[i].of(predicted); b > 0 {
 			out = append(out, fmt.Sprintf("%s %v", categories[i].name, costmodel.Bytes(b)))
 		}
 	}

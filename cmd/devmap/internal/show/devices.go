@@ -25,21 +25,21 @@ type deviceTable struct {
 }
 
 // Devices prints the table of the GPUs, and what is on no GPU.
-func (p *Printer) Devices(placed devicemap.Map, devices []devicemap.Prediction) {
-	t := &deviceTable{Printer: p, placed: placed, devices: devices}
+func (printer *Printer) Devices(placed devicemap.Map, devices []devicemap.Prediction) {
+	rows := &deviceTable{Printer: printer, placed: placed, devices: devices}
 	for i := range categories {
-		if slices.ContainsFunc(devices, func(d devicemap.Prediction) bool { return categories[i].of(&d.Predicted) > 0 }) {
-			t.shown = append(t.shown, &categories[i])
+		if slices.ContainsFunc(devices, func(prediction devicemap.Prediction) bool { return categories[i].of(&prediction.Predicted) > 0 }) {
+			rows.shown = append(rows.shown, &categories[i])
 		}
 	}
-	for d := range devices {
-		t.largest = max(t.largest, devices[d].Predicted.PeakAllocatedBytes+devices[d].Predicted.OverheadBytes)
+	for device := range devices {
+		rows.largest = max(rows.largest, devices[device].Predicted.PeakAllocatedBytes+devices[device].Predicted.OverheadBytes)
 	}
-	t.unit = scaleFor(t.largest)
-	p.printf("%s, %s%s (%s)\n%s\n%s", out.Cell(p.graph.Name), p.doing(), p.how(), t.unit.name, out.Block(t.render()), out.Block(t.legend()))
+	rows.unit = scaleFor(rows.largest)
+	printer.printf("%s, %s%s (%s)\n%s\n%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(), rows.unit.name, out.Block(rows.render()), out.Block(rows.legend()))
 	for _, tier := range []devicemap.Device{devicemap.CPU, devicemap.Disk, devicemap.Nowhere} {
-		if runs := p.runs(placed, tier); placed != nil && runs != nothing {
-			p.printf("on %s: %s\n", tierName(tier), runs)
+		if runs := printer.runs(placed, tier); placed != nil && runs != nothing {
+			printer.printf("on %s: %s\n", tierName(tier), runs)
 		}
 	}
 }
@@ -53,9 +53,9 @@ func tierName(tier devicemap.Device) string {
 
 // render lays the table out. Where it is wider than the terminal, what a
 // device runs is wrapped.
-func (t *deviceTable) render() string {
+func (rows *deviceTable) render() string {
 	headings := []string{"GPU", "runs"}
-	for _, c := range t.shown {
+	for _, c := range rows.shown {
 		headings = append(headings, c.heading)
 	}
 	headings = append(headings, "peak", "share of its budget", "head-\nroom")
@@ -68,16 +68,16 @@ func (t *deviceTable) render() string {
 		}
 	}
 	widest := 0 // the longest run of all
-	for d := 0; d < len(t.devices); {
-		end := d + 1
-		for end < len(t.devices) && t.idle(d, end) {
+	for device := 0; device < len(rows.devices); {
+		end := device + 1
+		for end < len(rows.devices) && rows.idle(device, end) {
 			end++
 		}
-		table.Row(t.row(d, end)...)
-		widest = max(widest, text.StringWidth(t.runs(t.placed, devicemap.Device(d))))
-		d = end
+		table.Row(rows.row(device, end)...)
+		widest = max(widest, text.StringWidth(rows.runs(rows.placed, devicemap.Device(device))))
+		device = end
 	}
-	if over := table.Width() - t.width; over > 0 {
+	if over := table.Width() - rows.width; over > 0 {
 		const narrowest = 16
 		table.Wrap(runs, max(narrowest, widest-over))
 	}
@@ -86,70 +86,70 @@ func (t *deviceTable) render() string {
 
 // idle reports whether devices a and b both hold nothing and are alike, so
 // that one row serves both.
-func (t *deviceTable) idle(a, b int) bool {
-	first, second := &t.devices[a], &t.devices[b]
+func (rows *deviceTable) idle(a, b int) bool {
+	first, second := &rows.devices[a], &rows.devices[b]
 	return first.Units == 0 && second.Units == 0 && first.Budget() == second.Budget()
 }
 
-// row is that of device d, or of the idle ones from d up to end.
-func (t *deviceTable) row(d, end int) []any {
-	device := &t.devices[d]
-	name := fmt.Sprint(d)
-	if end > d+1 {
-		name = fmt.Sprintf("%d–%d", d, end-1)
+// row is that of a device, or of the idle ones from it up to end.
+func (rows *deviceTable) row(deviceIndex, end int) []any {
+	device := &rows.devices[deviceIndex]
+	name := fmt.Sprint(deviceIndex)
+	if end > deviceIndex+1 {
+		name = fmt.Sprintf("%d–%d", deviceIndex, end-1)
 	}
-	cells := []any{name, t.runs(t.placed, devicemap.Device(d))}
-	for _, c := range t.shown {
-		cells = append(cells, t.unit.print(c.of(&device.Predicted)))
+	cells := []any{name, rows.runs(rows.placed, devicemap.Device(deviceIndex))}
+	for _, c := range rows.shown {
+		cells = append(cells, rows.unit.print(c.of(&device.Predicted)))
 	}
-	return append(cells, t.unit.print(device.Predicted.PeakAllocatedBytes), t.bar(device), t.unit.print(device.HeadroomBytes))
+	return append(cells, rows.unit.print(device.Predicted.PeakAllocatedBytes), rows.bar(device), rows.unit.print(device.HeadroomBytes))
 }
 
 const barWidth = 16
 
 // bar draws what a device needs, a stretch per category, on the scale of the
 // device that needs most, so that bars compare; then its share of the budget.
-func (t *deviceTable) bar(device *devicemap.Prediction) string {
+func (rows *deviceTable) bar(device *devicemap.Prediction) string {
 	var bar strings.Builder
 	var sum int64
 	drawn := 0
-	for _, c := range t.shown {
+	for _, c := range rows.shown {
 		sum += c.of(&device.Predicted)
-		end := int(float64(sum)/float64(max(t.largest, 1))*barWidth + 0.5)
+		end := int(float64(sum)/float64(max(rows.largest, 1))*barWidth + 0.5)
 		if end > drawn {
-			bar.WriteString(t.stretch(c, end-drawn))
+			bar.WriteString(rows.stretch(c, end-drawn))
 			drawn = end
 		}
 	}
 	share := fmt.Sprintf("%5.1f%%", 100*device.Share())
-	if t.colour && device.Share() > 1 {
+	if rows.colour && device.Share() > 1 {
 		share = text.FgRed.Sprint(share)
 	}
 	return fmt.Sprintf("%s%s %s", bar.String(), strings.Repeat("·", barWidth-drawn), share)
 }
 
-func (t *deviceTable) stretch(c *category, length int) string {
-	if t.colour {
+func (rows *deviceTable) stretch(c *category, length int) string {
+	if rows.colour {
 		return c.colour.Sprint(strings.Repeat("█", length))
 	}
 	return strings.Repeat(string(c.letter), length)
 }
 
 // legend explains the bar's letters or colours; empty where no bar is drawn.
-func (t *deviceTable) legend() string {
-	if len(t.shown) == 0 {
+func (rows *deviceTable) legend() string {
+	if len(rows.shown) == 0 {
 		return ""
 	}
 	var parts []string
-	for _, c := range t.shown {
-		if t.colour {
+	for _, c := range rows.shown {
+		if rows.colour {
 			parts = append(parts, c.colour.Sprint("█")+" "+c.name)
 		} else {
 			parts = append(parts, string(c.letter)+" "+c.name)
 		}
 	}
 	head := "bar:"
-	if t.colour {
+	if rows.colour {
 		head = text.Faint.Sprint(head)
 	}
 	return head + " " + strings.Join(parts, ", ") + "\n"

@@ -12,70 +12,70 @@ import (
 
 // Explain says what binds, how the map was found, why no map is better, and
 // the next-best changes, each tried out.
-func (p *Printer) Explain(ctx context.Context, problem planner.Problem, asked *strategy.Problem, s *planner.Solution) {
-	d := &s.Devices[s.Bottleneck]
+func (printer *Printer) Explain(ctx context.Context, problem planner.Problem, asked *strategy.Problem, solution *planner.Solution) {
+	prediction := &solution.Devices[solution.Bottleneck]
 	what := "binding"
-	if s.Objective == planner.Time {
+	if solution.Objective == planner.Time {
 		what = "fullest"
 	}
-	p.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
-		what, s.Bottleneck, d.Predicted.PeakAt, parts(&d.Predicted), p.runs(s.Map, devicemap.Device(s.Bottleneck)))
-	if s.Offloaded != nil {
-		p.printf("method: units leave until the rest fits, so that few bytes travel; where the rest goes:\n")
+	printer.printf("%s: GPU %d at its peak, %s: %s; it runs %s\n",
+		what, solution.Bottleneck, prediction.Predicted.PeakAt, parts(&prediction.Predicted), printer.runs(solution.Map, devicemap.Device(solution.Bottleneck)))
+	if solution.Offloaded != nil {
+		printer.printf("method: units leave until the rest fits, so that few bytes travel; where the rest goes:\n")
 	}
-	p.printf("method: %s\n", s.Method)
-	p.printf("bound: %s, after %s\n", boundReason(s), Plural(s.Probes, "target"))
-	for _, b := range s.Arguments(&problem) {
+	printer.printf("method: %s\n", solution.Method)
+	printer.printf("bound: %s, after %s\n", boundReason(solution), Plural(solution.Probes, "target"))
+	for _, bound := range solution.Arguments(&problem) {
 		tight := ""
-		if b.Name == s.Bound {
+		if bound.Name == solution.Bound {
 			tight = ", the tight one"
 		}
-		value := fmt.Sprintf("%.2f%%", 100*b.Value)
-		if s.Objective == planner.Time {
-			value = Seconds(b.Value)
+		value := fmt.Sprintf("%.2f%%", 100*bound.Value)
+		if solution.Objective == planner.Time {
+			value = Seconds(bound.Value)
 		}
-		p.printf("bound by %s: %s (%s)%s\n", b.Name, value, b.What, tight)
+		printer.printf("bound by %s: %s (%s)%s\n", bound.Name, value, bound.What, tight)
 	}
 	if ctx.Err() != nil {
-		p.printf("change: none was tried, as the search was interrupted\n")
+		printer.printf("change: none was tried, as the search was interrupted\n")
 		return
 	}
-	if s.Offloaded != nil { // what would make all of it fit
+	if solution.Offloaded != nil { // what would make all of it fit
 		whole := *asked
 		whole.Stay = true
 		changes := strategy.Smallest(ctx, &whole)
 		for i := range changes {
-			p.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
+			printer.printf("change: %s: nothing leaves the GPUs, %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 		}
 		if len(changes) == 0 {
-			p.printf("change: none was found with which nothing leaves the GPUs\n")
+			printer.printf("change: none was found with which nothing leaves the GPUs\n")
 		}
 		return
 	}
-	changes := strategy.Next(ctx, asked, s.Value)
+	changes := strategy.Next(ctx, asked, solution.Value)
 	for i := range changes {
-		p.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
+		printer.printf("change: %s: %s\n", ask.Told(&changes[i]), comesTo(changes[i].Row.Solution))
 	}
 	if len(changes) == 0 {
-		p.printf("change: none was found that lowers the largest share\n")
+		printer.printf("change: none was found that lowers the largest share\n")
 	}
 }
 
 // comesTo is what a changed problem comes to, with its value.
-func comesTo(s *planner.Solution) string {
-	if s.Objective == planner.Time {
-		return fmt.Sprintf("step %s, %s", Seconds(s.Value), outcome(s))
+func comesTo(solution *planner.Solution) string {
+	if solution.Objective == planner.Time {
+		return fmt.Sprintf("step %s, %s", Seconds(solution.Value), outcome(solution))
 	}
-	return fmt.Sprintf("largest share %.2f%%, %s", 100*s.Value, outcome(s))
+	return fmt.Sprintf("largest share %.2f%%, %s", 100*solution.Value, outcome(solution))
 }
 
 // boundReason says which argument the lower bound rests on.
-func boundReason(s *planner.Solution) string {
+func boundReason(solution *planner.Solution) string {
 	better := "smaller share"
-	if s.Objective == planner.Time {
+	if solution.Objective == planner.Time {
 		better = "shorter step"
 	}
-	switch s.Bound {
+	switch solution.Bound {
 	case "largest unit":
 		return "largest unit (one unit, or one tie group, takes that much by itself)"
 	case "average":
@@ -85,5 +85,5 @@ func boundReason(s *planner.Solution) string {
 	case "relaxed search":
 		return "relaxed search (every smaller share was refuted with units that differ little counted as the least of them)"
 	}
-	return s.Bound
+	return solution.Bound
 }

@@ -13,7 +13,7 @@ import (
 
 // Front prints a row per point: the two values, what is proved where not all
 // is, and what each GPU runs.
-func (p *Printer) Front(front *planner.Front) {
+func (printer *Printer) Front(front *planner.Front) {
 	headings := []string{"step", "largest\nshare", "of GPU"}
 	if !front.Complete {
 		headings = append(headings, "lower\nbound", "proof")
@@ -29,26 +29,26 @@ func (p *Printer) Front(front *planner.Front) {
 		if !front.Complete {
 			row = append(row, unit(point.LowerBound), string(point.Status))
 		}
-		table.Row(append(row, p.stages(point))...)
+		table.Row(append(row, printer.stages(point))...)
 	}
 	const values, proofs = 32, 58 // the width of the other columns
-	width := p.width - values
+	width := printer.width - values
 	if !front.Complete {
-		width = p.width - proofs
+		width = printer.width - proofs
 	}
 	table.Wrap(runs, width)
-	p.printf("%s, %s%s\n%s\n", out.Cell(p.graph.Name), p.doing(), p.how(), out.Block(table.String()))
+	printer.printf("%s, %s%s\n%s\n", out.Cell(printer.graph.Name), printer.doing(), printer.how(), out.Block(table.String()))
 	whole := "every point is proved, and there are no others"
 	if !front.Complete {
 		whole = "not all is proved: there may be others, and better ones"
 	}
-	p.printf("%s · %s\n", Plural(len(front.Points), "point"), whole)
+	printer.printf("%s · %s\n", Plural(len(front.Points), "point"), whole)
 }
 
 // stepUnit prints steps in one unit, to as many digits as tell neighbours on
 // a front apart.
 func stepUnit(points []*planner.Solution) func(float64) string {
-	if slices.ContainsFunc(points, func(s *planner.Solution) bool { return s.Value >= 1 }) {
+	if slices.ContainsFunc(points, func(solution *planner.Solution) bool { return solution.Value >= 1 }) {
 		return func(seconds float64) string { return fmt.Sprintf("%.4f s", seconds) }
 	}
 	return func(seconds float64) string { return fmt.Sprintf("%.3f ms", 1e3*seconds) }
@@ -56,14 +56,14 @@ func stepUnit(points []*planner.Solution) func(float64) string {
 
 // stages says what runs on each GPU that runs anything: a line each, where
 // they are few.
-func (p *Printer) stages(point *planner.Solution) string {
+func (printer *Printer) stages(point *planner.Solution) string {
 	if point.Map == nil {
 		return "the whole model on every GPU"
 	}
 	var parts []string
-	for d := range point.Devices {
-		if runs := p.runs(point.Map, devicemap.Device(d)); runs != nothing {
-			parts = append(parts, fmt.Sprintf("%d: %s", d, runs))
+	for device := range point.Devices {
+		if runs := printer.runs(point.Map, devicemap.Device(device)); runs != nothing {
+			parts = append(parts, fmt.Sprintf("%d: %s", device, runs))
 		}
 	}
 	const few = 8

@@ -16,14 +16,14 @@ func Posed(to io.Writer, file string, answer *posed.Answer, explain bool) {
 	writer := table.NewWriter()
 	writer.SetStyle(table.StyleLight)
 	writer.AppendHeader(table.Row{"device", "nodes", "time", "transfers", "load", "GB"})
-	for _, d := range answer.Devices {
-		if d.Nodes == 0 {
-			writer.AppendRow(table.Row{d.Name, "–"})
+	for _, device := range answer.Devices {
+		if device.Nodes == 0 {
+			writer.AppendRow(table.Row{device.Name, "–"})
 			continue
 		}
 		writer.AppendRow(table.Row{
-			d.Name, d.Nodes, fmt.Sprintf("%.4f", d.Time), fmt.Sprintf("%.4f", d.Transfers),
-			fmt.Sprintf("%.4f", d.Time+d.Transfers), fmt.Sprintf("%.2f", d.Bytes/1e9),
+			device.Name, device.Nodes, fmt.Sprintf("%.4f", device.Time), fmt.Sprintf("%.4f", device.Transfers),
+			fmt.Sprintf("%.4f", device.Time+device.Transfers), fmt.Sprintf("%.2f", device.Bytes/1e9),
 		})
 	}
 	say := func(format string, args ...any) { out.Say(to, format+"\n", args...) } //nolint:errcheck // a message

@@ -15,8 +15,8 @@ const nothing = "nothing"
 
 // runs says what a device holds: numbered modules as layers.0–7 (8), others by
 // name.
-func (p *Printer) runs(m devicemap.Map, d devicemap.Device) string {
-	if m == nil {
+func (printer *Printer) runs(placement devicemap.Map, device devicemap.Device) string {
+	if placement == nil {
 		return "the whole model"
 	}
 	var parts []string
@@ -27,17 +27,17 @@ func (p *Printer) runs(m devicemap.Map, d devicemap.Device) string {
 		case first < 0:
 			return
 		case last > first:
-			parts = append(parts, fmt.Sprintf("%s.%d–%d (%d)", p.short[container], first, last, last-first+1))
+			parts = append(parts, fmt.Sprintf("%s.%d–%d (%d)", printer.short[container], first, last, last-first+1))
 		default:
-			parts = append(parts, fmt.Sprintf("%s.%d", p.short[container], first))
+			parts = append(parts, fmt.Sprintf("%s.%d", printer.short[container], first))
 		}
 		first = -1
 	}
-	for u, on := range m {
-		if on != d {
+	for unit, on := range placement {
+		if on != device {
 			continue
 		}
-		name, number := numbered(p.graph.Units[u].Name)
+		name, number := numbered(printer.graph.Units[unit].Name)
 		if number >= 0 && first >= 0 && name == container && number == last+1 {
 			last = number
 			continue
@@ -47,7 +47,7 @@ func (p *Printer) runs(m devicemap.Map, d devicemap.Device) string {
 			container, first, last = name, number, number
 			continue
 		}
-		parts = append(parts, p.short[name])
+		parts = append(parts, printer.short[name])
 	}
 	flush()
 	if len(parts) == 0 {
@@ -58,10 +58,10 @@ func (p *Printer) runs(m devicemap.Map, d devicemap.Device) string {
 
 // shortNames gives each unit's path, or that of the list it is in, the ending
 // that no other has: lm_head, but encoder.layers and decoder.layers.
-func shortNames(g *modelgraph.Graph) map[string]string {
+func shortNames(graph *modelgraph.Graph) map[string]string {
 	full := make(map[string]bool)
-	for u := range g.Units {
-		name, _ := numbered(g.Units[u].Name)
+	for unit := range graph.Units {
+		name, _ := numbered(graph.Units[unit].Name)
 		full[name] = true
 	}
 	users := make(map[string]int) // how many paths have an ending
@@ -85,7 +85,7 @@ func shortNames(g *modelgraph.Graph) map[string]string {
 
 // numbered splits model.layers.7 into model.layers and 7; -1 where the path
 // has no number.
-func numbered(name string) (container string, n int) {
+func numbered(name string) (container string, count int) {
 	at := strings.LastIndexByte(name, '.')
 	if at < 0 {
 		return name, -1
@@ -95,7 +95,7 @@ func numbered(name string) (container string, n int) {
 		return name, -1
 	}
 	for _, c := range digits {
-		n = 10*n + int(c-'0')
+		count = 10*count + int(c-'0')
 	}
-	return name[:at], n
+	return name[:at], count
 }

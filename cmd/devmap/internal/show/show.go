@@ -29,22 +29,22 @@ const defaultWidth, minWidth = 120, 100
 // New prints to a writer, with colours and as wide as it is where that is a
 // terminal.
 func New(to io.Writer, graph *modelgraph.Graph, work costmodel.Workload) *Printer {
-	p := &Printer{to: to, graph: graph, work: work, short: shortNames(graph), width: defaultWidth}
+	printer := &Printer{to: to, graph: graph, work: work, short: shortNames(graph), width: defaultWidth}
 	if file := out.FileOf(to); out.Terminal(to) {
-		p.colour = os.Getenv("NO_COLOR") == ""
+		printer.colour = os.Getenv("NO_COLOR") == ""
 		if columns, _, err := term.GetSize(int(file.Fd())); err == nil && columns > 0 {
-			p.width = max(columns, minWidth)
+			printer.width = max(columns, minWidth)
 		}
 	}
-	return p
+	return printer
 }
 
-func (p *Printer) printf(format string, args ...any) {
-	out.Say(p.to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+func (printer *Printer) printf(format string, args ...any) {
+	out.Say(printer.to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }
 
 // Warnings are footnotes.
-func (p *Printer) Warnings(warnings []string) { Warnings(p.to, warnings) }
+func (printer *Printer) Warnings(warnings []string) { Warnings(printer.to, warnings) }
 
 // Warnings prints footnotes.
 func Warnings(to io.Writer, warnings []string) {
@@ -54,48 +54,48 @@ func Warnings(to io.Writer, warnings []string) {
 }
 
 // doing is the workload in a few words.
-func (p *Printer) doing() string {
-	w := &p.work
-	switch w.Mode {
+func (printer *Printer) doing() string {
+	workload := &printer.work
+	switch workload.Mode {
 	case costmodel.Load:
-		return fmt.Sprintf("weights only, %s", w.Precision)
+		return fmt.Sprintf("weights only, %s", workload.Precision)
 	case costmodel.Train:
-		s := fmt.Sprintf("training %d × %d tokens, %s, %s", w.Batch, w.Seq, w.Precision, w.Optimizer)
-		if w.MicroBatches > 1 {
-			s += fmt.Sprintf(", %d micro-batches", w.MicroBatches)
+		text := fmt.Sprintf("training %d × %d tokens, %s, %s", workload.Batch, workload.Seq, workload.Precision, workload.Optimizer)
+		if workload.MicroBatches > 1 {
+			text += fmt.Sprintf(", %d micro-batches", workload.MicroBatches)
 		}
-		if w.Recompute != costmodel.RecomputeNone {
-			s += ", recompute " + string(w.Recompute)
+		if workload.Recompute != costmodel.RecomputeNone {
+			text += ", recompute " + string(workload.Recompute)
 		}
-		return s
+		return text
 	case costmodel.Infer:
 	}
-	s := fmt.Sprintf("inference of %d × %d tokens, %s", w.Batch, w.Seq, w.Precision)
-	if w.NewTokens > 0 {
-		s += fmt.Sprintf(", %s", Plural(w.NewTokens, "new token"))
+	s := fmt.Sprintf("inference of %d × %d tokens, %s", workload.Batch, workload.Seq, workload.Precision)
+	if workload.NewTokens > 0 {
+		s += fmt.Sprintf(", %s", Plural(workload.NewTokens, "new token"))
 	}
 	return s
 }
 
 // how is the strategy and what is trained, where they are not the usual.
-func (p *Printer) how() string {
-	w := &p.work
-	var s string
-	switch traits := w.Strategy.Traits(); {
+func (printer *Printer) how() string {
+	workload := &printer.work
+	var text string
+	switch traits := workload.Strategy.Traits(); {
 	case traits.Sequential:
 	case traits.Staged:
-		s = fmt.Sprintf(", pipeline %s (%s)", w.Schedule, w.Runtime)
+		text = fmt.Sprintf(", pipeline %s (%s)", workload.Schedule, workload.Runtime)
 	default:
-		s = fmt.Sprintf(", %s (%s)", w.Strategy, w.Runtime)
+		text = fmt.Sprintf(", %s (%s)", workload.Strategy, workload.Runtime)
 	}
-	if w.LoRARank > 0 {
-		s += fmt.Sprintf(", LoRA of rank %d", w.LoRARank)
+	if workload.LoRARank > 0 {
+		text += fmt.Sprintf(", LoRA of rank %d", workload.LoRARank)
 	}
-	if w.Quantize != "" {
-		s += fmt.Sprintf(" on %s", w.Quantize)
+	if workload.Quantize != "" {
+		text += fmt.Sprintf(" on %s", workload.Quantize)
 	}
-	if w.Images > 0 {
-		s += ", " + Plural(w.Images, "image") + " a sequence"
+	if workload.Images > 0 {
+		text += ", " + Plural(workload.Images, "image") + " a sequence"
 	}
-	return s
+	return text
 }

@@ -16,11 +16,11 @@ import (
 
 // Strategies prints a row per strategy and runtime, the best first, and why the
 // others have none. It is a result: what cannot be written is an error.
-func (p *Printer) Strategies(rows []strategy.Row) error {
+func (printer *Printer) Strategies(rows []strategy.Row) error {
 	var whole strings.Builder
-	text := *p
+	text := *printer
 	text.to = &whole
-	answered := slices.DeleteFunc(slices.Clone(rows), func(r strategy.Row) bool { return r.Refused != nil })
+	answered := slices.DeleteFunc(slices.Clone(rows), func(row strategy.Row) bool { return row.Refused != nil })
 	if len(answered) > 0 {
 		text.work = answered[0].Resolved
 		text.work.MicroBatches = 1 // each row has its own
@@ -30,7 +30,7 @@ func (p *Printer) Strategies(rows []strategy.Row) error {
 	for _, line := range folded(refusals(rows), ", ") {
 		text.printf("%s: %s\n", line[0], line[1])
 	}
-	_, err := io.WriteString(p.to, whole.String())
+	_, err := io.WriteString(printer.to, whole.String())
 	return err
 }
 
@@ -128,8 +128,8 @@ func strategyRow(row *strategy.Row) []string {
 // Peaks are the allocated peaks of a row's GPUs, in bytes.
 func Peaks(row *strategy.Row) []int64 {
 	peaks := make([]int64, len(row.Solution.Devices))
-	for d := range peaks {
-		peaks[d] = row.Solution.Devices[d].Predicted.PeakAllocatedBytes
+	for device := range peaks {
+		peaks[device] = row.Solution.Devices[device].Predicted.PeakAllocatedBytes
 	}
 	return peaks
 }

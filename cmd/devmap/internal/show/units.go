@@ -22,19 +22,19 @@ type Unit struct {
 
 // Units writes the table of a model's units. It is a result: what cannot be
 // written is an error.
-func (p *Printer) Units(to io.Writer, params, buffers int64, units []Unit) error {
+func (printer *Printer) Units(to io.Writer, params, buffers int64, units []Unit) error {
 	table := texttab.New("unit", "parameters", "bytes", "buffers", "GFLOPs", "activations kept", "costs are")
 	table.Right(1, 2, 3, 4, 5)
 	var bytes int64
 	for i := range units {
-		u := &units[i]
-		bytes += u.Bytes
+		unit := &units[i]
+		bytes += unit.Bytes
 		table.Row(
-			out.Cell(u.Name), grouped(u.Params), costmodel.Bytes(u.Bytes), grouped(u.Buffers),
-			fmt.Sprintf("%.1f", u.FLOPs/1e9), costmodel.Bytes(u.ActivationBytes), u.Origin,
+			out.Cell(unit.Name), grouped(unit.Params), costmodel.Bytes(unit.Bytes), grouped(unit.Buffers),
+			fmt.Sprintf("%.1f", unit.FLOPs/1e9), costmodel.Bytes(unit.ActivationBytes), unit.Origin,
 		)
 	}
 	return out.Say(to, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",
-		out.Cell(strings.TrimSpace(p.graph.Name+" "+p.graph.Class)), grouped(params), costmodel.Bytes(bytes),
-		Plural(len(units), "unit"), grouped(buffers), p.doing(), out.Block(table.String()))
+		out.Cell(strings.TrimSpace(printer.graph.Name+" "+printer.graph.Class)), grouped(params), costmodel.Bytes(bytes),
+		Plural(len(units), "unit"), grouped(buffers), printer.doing(), out.Block(table.String()))
 }

@@ -65,10 +65,10 @@ func grouped(count int64) string {
 }
 
 // Described is a strategy with its schedule.
-func Described(w *costmodel.Workload) string {
-	text := string(w.Strategy)
-	if w.Strategy.Traits().Staged {
-		text += fmt.Sprintf(" %s, %s", w.Schedule, Plural(max(1, w.MicroBatches), "micro-batch"))
+func Described(workload *costmodel.Workload) string {
+	text := string(workload.Strategy)
+	if workload.Strategy.Traits().Staged {
+		text += fmt.Sprintf(" %s, %s", workload.Schedule, Plural(max(1, workload.MicroBatches), "micro-batch"))
 	}
 	return text
 }
