@@ -67,6 +67,3 @@ func (solution *Solution) LargestShare() float64 {
 	}
 	return value
 }
-
-// Imbalance is the largest allocated peak over the mean of all devices.
-func (solution *Solution) Imbalance() float64 { return devicemap.Imbalance(solution.Devices) }

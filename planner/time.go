@@ -30,18 +30,22 @@ func (solver *solver) time(ctx context.Context, in *instance.Instance) (*Solutio
 	case in.Uniform() && (!in.Piped() || !in.Ordered()): // no other order of the devices fits
 		return nil, failed
 	}
+	return solver.shorter(ctx, in, memory, failed)
+}
+
+// shorter is the map with the shortest step that the method finds; where it
+// finds none, or one whose step is longer, what the memory answer says.
+func (solver *solver) shorter(ctx context.Context, in *instance.Instance, memory *Solution, failed error) (*Solution, error) {
 	method := methodFor(in)
 	answer, err := method.Solve(ctx, in, solver.limits, nil)
+	none := errors.Is(err, instance.ErrNone)
 	switch {
-	case errors.Is(err, instance.ErrNone) && failed != nil:
-		return memory, failed
-	case errors.Is(err, instance.ErrNone):
-		return fallback(in, memory, answer, method)
-	case err != nil:
+	case err != nil && !none:
 		return nil, err
-	}
-	if failed == nil && !answer.Proved && stepOf(in, memory.Map) < stepOf(in, answer.Map) {
+	case failed == nil && (none || !answer.Proved && stepOf(in, memory.Map) < stepOf(in, answer.Map)):
 		return fallback(in, memory, answer, method) // a search that was cut short may find less than there is
+	case none:
+		return memory, failed
 	}
 	return certify(in, answer, method)
 }

@@ -86,32 +86,31 @@ func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, or
 		share := report.Devices[device].Share()
 		most, squares = max(most, share), squares+share*share
 	}
-	linked := true
-	for unit := 1; unit < len(placement); unit++ {
-		linked = linked && problem.Topology.Linked(int(placement[unit-1]), int(placement[unit]))
-	}
 	if ordered {
 		judged.Maps++
-		switch {
-		case most < judged.Share*(1-1e-12):
-			judged.Share, judged.Squares = most, squares
-		case most <= judged.Share*(1+1e-12):
-			judged.Squares = min(judged.Squares, squares)
-		}
+		judged.Share, judged.Squares = least(judged.Share, judged.Squares, most, squares)
 	}
+	linked := linked(problem.Topology, placement)
 	if len(report.Faults) > 0 || problem.Objective == planner.Time && !linked {
 		return
 	}
 	judged.Fit++
 	judged.Linked = judged.Linked || linked
 	if problem.Objective == planner.Time {
-		switch seconds := *devicemap.StepSeconds(problem.Costs, problem.Topology, placement); {
-		case seconds < judged.Seconds*(1-1e-12):
-			judged.Seconds, judged.Even = seconds, most
-		case seconds <= judged.Seconds*(1+1e-12):
-			judged.Even = min(judged.Even, most)
-		}
+		judged.Seconds, judged.Even = least(judged.Seconds, judged.Even, *devicemap.StepSeconds(problem.Costs, problem.Topology, placement), most)
 	}
+}
+
+// least is the lesser of two values, with the second one that comes with it: the
+// lesser of both where the values are equal but for rounding.
+func least(value, second, other, otherSecond float64) (float64, float64) {
+	switch {
+	case other < value*(1-1e-12):
+		return other, otherSecond
+	case other <= value*(1+1e-12):
+		return value, min(second, otherSecond)
+	}
+	return value, second
 }
 
 // Cuts calls f with all ways to cut count units into k runs.
