@@ -13,26 +13,26 @@ import (
 type Bytes int64
 
 // ParseBytes reads a size.
-func ParseBytes(s string) (Bytes, error) {
-	n, err := humanize.ParseBytes(strings.TrimSpace(s))
-	if err != nil || n > math.MaxInt64/64 {
-		return 0, fmt.Errorf("%q is not a size (write 80GiB, 24GB or bytes)", s)
+func ParseBytes(text string) (Bytes, error) {
+	count, err := humanize.ParseBytes(strings.TrimSpace(text))
+	if err != nil || count > math.MaxInt64/64 {
+		return 0, fmt.Errorf("%q is not a size (write 80GiB, 24GB or bytes)", text)
 	}
-	return Bytes(n), nil
+	return Bytes(count), nil
 }
 
 // GiB is the size in units of 2^30.
-func (b Bytes) GiB() float64 { return float64(b) / (1 << 30) }
+func (bytes Bytes) GiB() float64 { return float64(bytes) / (1 << 30) }
 
 // String prints the size with a fitting binary unit.
-func (b Bytes) String() string {
-	switch n := math.Abs(float64(b)); {
-	case n >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", b.GiB())
-	case n >= 1<<20:
-		return fmt.Sprintf("%.1f MiB", float64(b)/(1<<20))
-	case n >= 1<<10:
-		return fmt.Sprintf("%.1f KiB", float64(b)/(1<<10))
+func (bytes Bytes) String() string {
+	switch amount := math.Abs(float64(bytes)); {
+	case amount >= 1<<30:
+		return fmt.Sprintf("%.2f GiB", bytes.GiB())
+	case amount >= 1<<20:
+		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
+	case amount >= 1<<10:
+		return fmt.Sprintf("%.1f KiB", float64(bytes)/(1<<10))
 	}
-	return fmt.Sprintf("%d B", int64(b))
+	return fmt.Sprintf("%d B", int64(bytes))
 }

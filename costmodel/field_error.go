@@ -17,9 +17,9 @@ func Refuse(fault Setting, format string, args ...any) *FieldError {
 }
 
 // Error implements error.
-func (e *FieldError) Error() string { return e.Words(Setting.String) }
+func (err *FieldError) Error() string { return err.Words(Setting.String) }
 
 // Words is the error with its settings as name says them.
-func (e *FieldError) Words(name func(Setting) string) string {
-	return name(Setting{Field: e.Field}) + ": " + e.Msg.Words(name)
+func (err *FieldError) Words(name func(Setting) string) string {
+	return name(Setting{Field: err.Field}) + ": " + err.Msg.Words(name)
 }

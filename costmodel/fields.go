@@ -20,37 +20,39 @@ type Field struct {
 	Values []string
 	// Ref points to the field of a workload: *int64, *bool, *[]string, or a
 	// pointer to a type of named values.
-	Ref func(w *Workload) any
+	Ref func(workload *Workload) any
 
-	value   func(w *Workload) string
-	set     func(w *Workload, value string)
+	value   func(workload *Workload) string
+	set     func(workload *Workload, value string)
 	copy    func(to, from *Workload)
-	implied func(w *Workload) bool
+	implied func(workload *Workload) bool
 	// followed: the value was found, and was not asked for.
-	followed func(w *Workload) bool
+	followed func(workload *Workload) bool
 	// open: it may be empty once the workload is resolved.
-	open  func(w *Workload) bool
+	open  func(workload *Workload) bool
 	least int64 // of a number
 }
 
 // Text is the value of the field in a workload; empty where it is left out, or
 // could be.
-func (f *Field) Text(w *Workload) string {
-	value := f.value(w)
-	if value == f.Default || f.followed != nil && f.followed(w) {
+func (field *Field) Text(workload *Workload) string {
+	value := field.value(workload)
+	if value == field.Default || field.followed != nil && field.followed(workload) {
 		return ""
 	}
 	return value
 }
 
 // Set gives a field of named values a value, which need not be a known one.
-func (f *Field) Set(w *Workload, value string) { f.set(w, value) }
+func (field *Field) Set(workload *Workload, value string) { field.set(workload, value) }
 
 // Copy gives a workload the field of another.
-func (f *Field) Copy(to, from *Workload) { f.copy(to, from) }
+func (field *Field) Copy(to, from *Workload) { field.copy(to, from) }
 
 // Implied reports that the strategy alone would give the field its value.
-func (f *Field) Implied(w *Workload) bool { return f.implied != nil && f.implied(w) }
+func (field *Field) Implied(workload *Workload) bool {
+	return field.implied != nil && field.implied(workload)
+}
 
 // Fields are all that can be asked for, in the order in which they are told:
 // what runs, its sizes, its numbers, what is trained, and how it is spread.
@@ -58,105 +60,107 @@ func (f *Field) Implied(w *Workload) bool { return f.implied != nil && f.implied
 func Fields() []Field { return slices.Clone(fields) }
 
 var fields = []Field{
-	named("mode", string(Infer), []Mode{Infer, Train, Load}, func(w *Workload) *Mode { return &w.Mode }),
-	number("batch", "1", func(w *Workload) *int64 { return &w.Batch }),
-	number("micro_batches", "1", func(w *Workload) *int64 { return &w.MicroBatches }),
-	number("seq", "", func(w *Workload) *int64 { return &w.Seq }),
-	number("target_seq", "", func(w *Workload) *int64 { return &w.TargetSeq }),
-	number("new_tokens", "0", func(w *Workload) *int64 { return &w.NewTokens }),
-	number("images", "0", func(w *Workload) *int64 { return &w.Images }),
-	number("image_size", "", func(w *Workload) *int64 { return &w.ImageSize }),
+	named("mode", string(Infer), []Mode{Infer, Train, Load}, func(workload *Workload) *Mode { return &workload.Mode }),
+	number("batch", "1", func(workload *Workload) *int64 { return &workload.Batch }),
+	number("micro_batches", "1", func(workload *Workload) *int64 { return &workload.MicroBatches }),
+	number("seq", "", func(workload *Workload) *int64 { return &workload.Seq }),
+	number("target_seq", "", func(workload *Workload) *int64 { return &workload.TargetSeq }),
+	number("new_tokens", "0", func(workload *Workload) *int64 { return &workload.NewTokens }),
+	number("images", "0", func(workload *Workload) *int64 { return &workload.Images }),
+	number("image_size", "", func(workload *Workload) *int64 { return &workload.ImageSize }),
 	storedPrecision(),
-	training(named("optimizer", string(AdamW), []Optimizer{AdamW, AdamWForeach, AdamW8bit, SGD, SGDMomentum, Adafactor, Muon}, func(w *Workload) *Optimizer { return &w.Optimizer })),
-	training(named("recompute", string(RecomputeNone), []Recompute{RecomputeNone, RecomputeFull, RecomputeSelective}, func(w *Workload) *Recompute { return &w.Recompute })),
-	number("lora_rank", "0", func(w *Workload) *int64 { return &w.LoRARank }),
-	list("lora_targets", func(w *Workload) *[]string { return &w.LoRATargets }),
-	optional(named("lora_precision", "", []AdapterPrecision{AdaptersFP32, AdaptersBF16}, func(w *Workload) *AdapterPrecision { return &w.LoRAPrecision })),
-	unlessDefault(named("quantize", "off", []Quantize{NF4, Int8}, func(w *Workload) *Quantize { return &w.Quantize })),
-	unlessDefault(named("loss", string(LossEager), []Loss{LossEager, LossChunked, LossFused}, func(w *Workload) *Loss { return &w.Loss })),
-	unlessDefault(named("attention", string(SDPA), []AttentionKernel{SDPA, EagerAttention, FlashAttention}, func(w *Workload) *AttentionKernel { return &w.Attention })),
-	toggle("loss_only", func(w *Workload) *bool { return &w.LossOnly }),
-	toggle("gradient_as_bucket_view", func(w *Workload) *bool { return &w.GradientViews }),
-	toggle("ema", func(w *Workload) *bool { return &w.EMA }),
-	named("strategy", "", Strategies(), func(w *Workload) *Strategy { return &w.Strategy }),
-	byStrategy(named("runtime", "", []Runtime{Accelerate, DeepSpeed, Torch, Lightning}, func(w *Workload) *Runtime { return &w.Runtime }),
-		func(w *Workload) bool { return slices.Index(w.Strategy.Traits().Runtimes, w.Runtime) == 0 }),
-	byStrategy(optional(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(w *Workload) *ScheduleKind { return &w.Schedule })),
-		func(w *Workload) bool { return w.Schedule == OneFOneB }),
-	number("virtual_stages", "", func(w *Workload) *int64 { return &w.VirtualStages }),
-	number("shard_degree", "", func(w *Workload) *int64 { return &w.ShardDegree }),
+	training(named("optimizer", string(AdamW), []Optimizer{AdamW, AdamWForeach, AdamW8bit, SGD, SGDMomentum, Adafactor, Muon}, func(workload *Workload) *Optimizer { return &workload.Optimizer })),
+	training(named("recompute", string(RecomputeNone), []Recompute{RecomputeNone, RecomputeFull, RecomputeSelective}, func(workload *Workload) *Recompute { return &workload.Recompute })),
+	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
+	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
+	optional(named("lora_precision", "", []AdapterPrecision{AdaptersFP32, AdaptersBF16}, func(workload *Workload) *AdapterPrecision { return &workload.LoRAPrecision })),
+	unlessDefault(named("quantize", "off", []Quantize{NF4, Int8}, func(workload *Workload) *Quantize { return &workload.Quantize })),
+	unlessDefault(named("loss", string(LossEager), []Loss{LossEager, LossChunked, LossFused}, func(workload *Workload) *Loss { return &workload.Loss })),
+	unlessDefault(named("attention", string(SDPA), []AttentionKernel{SDPA, EagerAttention, FlashAttention}, func(workload *Workload) *AttentionKernel { return &workload.Attention })),
+	toggle("loss_only", func(workload *Workload) *bool { return &workload.LossOnly }),
+	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
+	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
+	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
+	byStrategy(named("runtime", "", []Runtime{Accelerate, DeepSpeed, Torch, Lightning}, func(workload *Workload) *Runtime { return &workload.Runtime }),
+		func(workload *Workload) bool {
+			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
+		}),
+	byStrategy(optional(named("schedule", "", []ScheduleKind{OneFOneB, GPipe, Interleaved}, func(workload *Workload) *ScheduleKind { return &workload.Schedule })),
+		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
+	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
+	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
 }
 
 // named is a field of named values.
 func named[T ~string](name, otherwise string, values []T, at func(*Workload) *T) Field {
-	f := Field{Name: name, Default: otherwise, Ref: func(w *Workload) any { return at(w) }}
+	field := Field{Name: name, Default: otherwise, Ref: func(workload *Workload) any { return at(workload) }}
 	for _, value := range values {
-		f.Values = append(f.Values, string(value))
+		field.Values = append(field.Values, string(value))
 	}
-	f.value = func(w *Workload) string { return string(*at(w)) }
-	f.set = func(w *Workload, value string) { *at(w) = T(value) }
-	f.copy = func(to, from *Workload) { *at(to) = *at(from) }
-	return f
+	field.value = func(workload *Workload) string { return string(*at(workload)) }
+	field.set = func(workload *Workload, value string) { *at(workload) = T(value) }
+	field.copy = func(to, from *Workload) { *at(to) = *at(from) }
+	return field
 }
 
 // training is a field that may be empty where nothing is trained.
-func training(f Field) Field {
-	f.open = func(w *Workload) bool { return w.Mode != Train }
-	return f
+func training(field Field) Field {
+	field.open = func(workload *Workload) bool { return workload.Mode != Train }
+	return field
 }
 
 // optional is a field that may be empty.
-func optional(f Field) Field {
-	f.open = func(*Workload) bool { return true }
-	return f
+func optional(field Field) Field {
+	field.open = func(*Workload) bool { return true }
+	return field
 }
 
 // unlessDefault is a field that is empty where it has its default.
-func unlessDefault(f Field) Field {
-	set := f.set
-	f.set = func(w *Workload, value string) {
-		if value == f.Default {
+func unlessDefault(field Field) Field {
+	set := field.set
+	field.set = func(workload *Workload, value string) {
+		if value == field.Default {
 			value = ""
 		}
-		set(w, value)
+		set(workload, value)
 	}
-	return optional(f)
+	return optional(field)
 }
 
 // byStrategy is a field whose value may follow from the strategy.
-func byStrategy(f Field, implied func(*Workload) bool) Field {
-	f.implied = implied
-	return f
+func byStrategy(field Field, implied func(*Workload) bool) Field {
+	field.implied = implied
+	return field
 }
 
 // storedPrecision is left out where tensors keep the types they are stored in.
 func storedPrecision() Field {
-	f := named("precision", "", []Precision{BF16True, BF16Mixed, FP16Mixed, FP16True, FP32True}, func(w *Workload) *Precision { return &w.Precision })
-	f.followed = func(w *Workload) bool { return w.StoredTypes }
-	f.copy = func(to, from *Workload) { to.Precision, to.StoredTypes = from.Precision, from.StoredTypes }
-	return f
+	field := named("precision", "", []Precision{BF16True, BF16Mixed, FP16Mixed, FP16True, FP32True}, func(workload *Workload) *Precision { return &workload.Precision })
+	field.followed = func(workload *Workload) bool { return workload.StoredTypes }
+	field.copy = func(to, from *Workload) { to.Precision, to.StoredTypes = from.Precision, from.StoredTypes }
+	return field
 }
 
 // number is a count; where it has a default that counts something, 0 is none.
 func number(name, otherwise string, at func(*Workload) *int64) Field {
-	f := Field{Name: name, Default: otherwise, Ref: func(w *Workload) any { return at(w) }}
+	field := Field{Name: name, Default: otherwise, Ref: func(workload *Workload) any { return at(workload) }}
 	if otherwise == "1" {
-		f.least = 1
+		field.least = 1
 	}
-	f.value = func(w *Workload) string {
-		if *at(w) == 0 {
+	field.value = func(workload *Workload) string {
+		if *at(workload) == 0 {
 			return ""
 		}
-		return strconv.FormatInt(*at(w), 10)
+		return strconv.FormatInt(*at(workload), 10)
 	}
-	f.copy = func(to, from *Workload) { *at(to) = *at(from) }
-	return f
+	field.copy = func(to, from *Workload) { *at(to) = *at(from) }
+	return field
 }
 
 func list(name string, at func(*Workload) *[]string) Field {
 	return Field{
-		Name: name, Ref: func(w *Workload) any { return at(w) },
-		value: func(w *Workload) string { return strings.Join(*at(w), ",") },
+		Name: name, Ref: func(workload *Workload) any { return at(workload) },
+		value: func(workload *Workload) string { return strings.Join(*at(workload), ",") },
 		copy:  func(to, from *Workload) { *at(to) = *at(from) },
 	}
 }
@@ -164,8 +168,8 @@ func list(name string, at func(*Workload) *[]string) Field {
 // toggle is a field that is off unless it is asked for.
 func toggle(name string, at func(*Workload) *bool) Field {
 	return Field{
-		Name: name, Default: "false", Ref: func(w *Workload) any { return at(w) },
-		value: func(w *Workload) string { return strconv.FormatBool(*at(w)) },
+		Name: name, Default: "false", Ref: func(workload *Workload) any { return at(workload) },
+		value: func(workload *Workload) string { return strconv.FormatBool(*at(workload)) },
 		copy:  func(to, from *Workload) { *at(to) = *at(from) },
 	}
 }
@@ -173,32 +177,32 @@ func toggle(name string, at func(*Workload) *bool) Field {
 // Fault is the first field of a resolved workload that is no value of its
 // kind: its name and what is wrong. Whether the fields go together is not
 // looked at. Empty where all are values.
-func (w *Workload) Fault() (field, msg string) {
+func (workload *Workload) Fault() (field, msg string) {
 	for i := range fields {
-		if f := &fields[i]; f.Values != nil && !f.known(w) {
-			return f.Name, fmt.Sprintf("%q is unknown (known: %s)", f.value(w), strings.Join(f.Values, ", "))
+		if f := &fields[i]; f.Values != nil && !f.known(workload) {
+			return f.Name, fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", "))
 		}
 	}
-	return w.badNumber()
+	return workload.badNumber()
 }
 
-func (f *Field) known(w *Workload) bool {
-	value := f.value(w)
-	return slices.Contains(f.Values, value) || value == "" && f.open != nil && f.open(w)
+func (field *Field) known(workload *Workload) bool {
+	value := field.value(workload)
+	return slices.Contains(field.Values, value) || value == "" && field.open != nil && field.open(workload)
 }
 
 // badNumber is the first number that counts nothing.
-func (w *Workload) badNumber() (field, msg string) {
+func (workload *Workload) badNumber() (field, msg string) {
 	counts := append(slices.Clone(fields), number("world", "", func(w *Workload) *int64 { return &w.World }))
 	for i := range counts {
 		const most = 1 << 32
 		f := &counts[i]
-		if n, ok := f.Ref(w).(*int64); ok && (*n < f.least || *n > most) {
+		if n, ok := f.Ref(workload).(*int64); ok && (*n < f.least || *n > most) {
 			return f.Name, fmt.Sprintf("%d is not between %d and 2^32", *n, f.least)
 		}
 	}
-	if w.Batch%w.MicroBatches != 0 {
-		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", w.MicroBatches, w.Batch)
+	if workload.Batch%workload.MicroBatches != 0 {
+		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
 	}
 	return "", ""
 }

@@ -11,10 +11,10 @@ import (
 )
 
 func ExampleFields() {
-	w := costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 4, Recompute: costmodel.RecomputeNone, Loss: costmodel.LossFused}
-	for _, f := range costmodel.Fields() {
-		if text := f.Text(&w); text != "" {
-			fmt.Println(f.Name, text)
+	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 4, Recompute: costmodel.RecomputeNone, Loss: costmodel.LossFused}
+	for _, field := range costmodel.Fields() {
+		if text := field.Text(&workload); text != "" {
+			fmt.Println(field.Name, text)
 		}
 	}
 	// Output:
@@ -28,11 +28,11 @@ func ExampleFields() {
 func TestFieldsAreAll(t *testing.T) {
 	unasked := []string{"stored_types", "dequantized", "world"}
 	declared := map[string]bool{}
-	for _, f := range costmodel.Fields() {
-		if declared[f.Name] {
-			t.Errorf("%s is declared twice", f.Name)
+	for _, field := range costmodel.Fields() {
+		if declared[field.Name] {
+			t.Errorf("%s is declared twice", field.Name)
 		}
-		declared[f.Name] = true
+		declared[field.Name] = true
 	}
 	kind := reflect.TypeFor[costmodel.Workload]()
 	for i := range kind.NumField() {
@@ -50,9 +50,9 @@ func TestFieldsAreAll(t *testing.T) {
 // other is a workload of which no field has its default.
 func other(t *testing.T) costmodel.Workload {
 	t.Helper()
-	var w costmodel.Workload
-	for _, f := range costmodel.Fields() {
-		switch at := f.Ref(&w).(type) {
+	var workload costmodel.Workload
+	for _, field := range costmodel.Fields() {
+		switch at := field.Ref(&workload).(type) {
 		case *int64:
 			*at = 3
 		case *bool:
@@ -60,32 +60,32 @@ func other(t *testing.T) costmodel.Workload {
 		case *[]string:
 			*at = []string{"q_proj", "v_proj"}
 		default:
-			f.Set(&w, f.Values[len(f.Values)-1])
+			field.Set(&workload, field.Values[len(field.Values)-1])
 		}
 	}
-	return w
+	return workload
 }
 
 // TestFieldText: a field is told by its own value and by nothing else, and not
 // where that is its default; a copy carries it and nothing else.
 func TestFieldText(t *testing.T) {
 	all := other(t)
-	for _, f := range costmodel.Fields() {
-		var w costmodel.Workload
-		if f.Text(&w) != "" {
-			t.Errorf("%s of nothing is %q", f.Name, f.Text(&w))
+	for _, field := range costmodel.Fields() {
+		var workload costmodel.Workload
+		if field.Text(&workload) != "" {
+			t.Errorf("%s of nothing is %q", field.Name, field.Text(&workload))
 		}
-		f.Copy(&w, &all)
+		field.Copy(&workload, &all)
 		for _, g := range costmodel.Fields() {
-			if told := g.Text(&w) != ""; told != (g.Name == f.Name) {
-				t.Errorf("%s copied: %s is %q", f.Name, g.Name, g.Text(&w))
+			if told := g.Text(&workload) != ""; told != (g.Name == field.Name) {
+				t.Errorf("%s copied: %s is %q", field.Name, g.Name, g.Text(&workload))
 			}
 		}
-		if f.Values == nil || f.Default == "" {
+		if field.Values == nil || field.Default == "" {
 			continue
 		}
-		if f.Set(&w, f.Default); f.Text(&w) != "" {
-			t.Errorf("%s by default is told: %q", f.Name, f.Text(&w))
+		if field.Set(&workload, field.Default); field.Text(&workload) != "" {
+			t.Errorf("%s by default is told: %q", field.Name, field.Text(&workload))
 		}
 	}
 }
@@ -98,16 +98,16 @@ func TestFault(t *testing.T) {
 		t.Fatalf("%s: %s", field, msg)
 	}
 	for _, f := range costmodel.Fields() {
-		w := good
-		switch at := f.Ref(&w).(type) {
+		workload := good
+		switch at := f.Ref(&workload).(type) {
 		case *int64:
 			*at = -1
 		case *bool, *[]string:
 			continue
 		default:
-			f.Set(&w, "none of them")
+			f.Set(&workload, "none of them")
 		}
-		if field, msg := w.Fault(); field != f.Name || msg == "" {
+		if field, msg := workload.Fault(); field != f.Name || msg == "" {
 			t.Errorf("%s: %q %s", f.Name, field, msg)
 		}
 	}

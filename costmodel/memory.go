@@ -12,8 +12,8 @@ type Memory struct {
 }
 
 // Total is the sum.
-func (m Memory) Total() int64 {
-	return m.Params + m.Grads + m.OptimizerState + m.Activations + m.KVCache + m.Workspace + m.CommBuffers
+func (memory Memory) Total() int64 {
+	return memory.Params + memory.Grads + memory.OptimizerState + memory.Activations + memory.KVCache + memory.Workspace + memory.CommBuffers
 }
 
 // Origin says where a number comes from.

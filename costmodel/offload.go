@@ -9,15 +9,15 @@ import "slices"
 // post_forward; attach_align_device_hook puts one on each such module).
 // Buffers stay on the device (offload_buffers is off by default), and so do
 // activations and the KV cache.
-func (u *Unit) Streamed() Unit {
-	out := *u
+func (unit *Unit) Streamed() Unit {
+	out := *unit
 	out.Params, out.Padding = 0, 0
-	out.Layers = slices.Clone(u.Layers)
+	out.Layers = slices.Clone(unit.Layers)
 	for i := range out.Layers {
-		s := &out.Layers[i]
-		s.Forward += s.Weights
-		if s.HeadPeak > 0 {
-			s.HeadPeak += s.Weights
+		memory := &out.Layers[i]
+		memory.Forward += memory.Weights
+		if memory.HeadPeak > 0 {
+			memory.HeadPeak += memory.Weights
 		}
 	}
 	return out

@@ -17,33 +17,33 @@ type Comm struct {
 }
 
 // of is rank's part.
-func (c *Comm) of(rank int, world int64) int64 {
+func (comm *Comm) of(rank int, world int64) int64 {
 	peers := int64(2)
 	switch {
 	case world < 2:
 		peers = 0
 	case world == 2:
 		peers = 1
-	case !c.Ring && (rank == 0 || int64(rank) == world-1):
+	case !comm.Ring && (rank == 0 || int64(rank) == world-1):
 		peers = 1
 	}
-	return c.World + peers*c.Peer
+	return comm.World + peers*comm.Peer
 }
 
-// Overhead is what device d, which runs the model, holds outside the engine's
+// Overhead is what the device of this index, which runs the model, holds outside the engine's
 // allocator: the context with loaded kernels, and the communication library.
-func (t *Table) Overhead(d int, dev *Device) int64 {
-	return dev.ContextBytes + t.Comm.of(d, t.Workload.World)
+func (table *Table) Overhead(index int, device *Device) int64 {
+	return device.ContextBytes + table.Comm.of(index, table.Workload.World)
 }
 
 // SlackOf is the range of the pool beyond the peak on a device: the
 // topology's where it says one.
-func (t *Table) SlackOf(dev *Device, head bool) [2]float64 {
+func (table *Table) SlackOf(dev *Device, head bool) [2]float64 {
 	switch {
 	case dev.Slack != [2]float64{}:
 		return dev.Slack
 	case head:
-		return t.Slack.Head
+		return table.Slack.Head
 	}
-	return t.Slack.Body
+	return table.Slack.Body
 }

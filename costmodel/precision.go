@@ -16,8 +16,8 @@ const (
 )
 
 // PrecisionOf is the true precision of weights of a type.
-func PrecisionOf(d modelgraph.DType) Precision {
-	switch d {
+func PrecisionOf(dtype modelgraph.DType) Precision {
+	switch dtype {
 	case modelgraph.F32:
 		return FP32True
 	case modelgraph.F16:
@@ -28,44 +28,44 @@ func PrecisionOf(d modelgraph.DType) Precision {
 }
 
 // WithMaster is the precision with fp32 master weights of 16-bit weights.
-func (p Precision) WithMaster() Precision {
-	switch p {
+func (precision Precision) WithMaster() Precision {
+	switch precision {
 	case BF16True:
 		return BF16Mixed
 	case FP16True:
 		return FP16Mixed
 	default:
-		return p
+		return precision
 	}
 }
 
 // Mixed reports whether compute runs under autocast on fp32 weights.
-func (p Precision) Mixed() bool { return p == BF16Mixed || p == FP16Mixed }
+func (precision Precision) Mixed() bool { return precision == BF16Mixed || precision == FP16Mixed }
 
 // WeightBytes is the size of one weight, gradient or optimizer state.
-func (p Precision) WeightBytes() int64 {
-	if p == FP32True || p.Mixed() {
+func (precision Precision) WeightBytes() int64 {
+	if precision == FP32True || precision.Mixed() {
 		return 4
 	}
 	return 2
 }
 
 // ComputeBytes is the size of one element in matrix products.
-func (p Precision) ComputeBytes() int64 {
-	if p == FP32True {
+func (precision Precision) ComputeBytes() int64 {
+	if precision == FP32True {
 		return 4
 	}
 	return 2
 }
 
 // StreamBytes is the size of one element of the residual stream.
-func (p Precision) StreamBytes() int64 { return p.WeightBytes() }
+func (precision Precision) StreamBytes() int64 { return precision.WeightBytes() }
 
 // Stored is the size of a tensor once loaded: floating-point tensors are cast
 // to the weights' type, quantised ones and those of a fixed type stay.
-func (p Precision) Stored(t *modelgraph.Tensor) int64 {
-	if p == AsStored || !t.DType.Float() {
-		return t.Bytes()
+func (precision Precision) Stored(tensor *modelgraph.Tensor) int64 {
+	if precision == AsStored || !tensor.DType.Float() {
+		return tensor.Bytes()
 	}
-	return t.Numel() * p.WeightBytes()
+	return tensor.Numel() * precision.WeightBytes()
 }

@@ -53,35 +53,35 @@ type Rates struct {
 }
 
 // check names the first rate that cannot be one, as a topology file has it.
-func (r *Rates) check() error {
-	v := reflect.ValueOf(*r)
-	for i := range v.NumField() {
-		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")
-		if rate := v.Field(i).Float(); !within(rate, 0, 1e21) {
+func (rates *Rates) check() error {
+	value := reflect.ValueOf(*rates)
+	for i := range value.NumField() {
+		name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		if rate := value.Field(i).Float(); !within(rate, 0, 1e21) {
 			return fmt.Errorf("%s: %v is not between 0 and 1e21", name, rate)
 		}
 	}
-	if !within(r.CollectiveShare, 0, 1) {
-		return fmt.Errorf("collective_share: %v is not a share below 1", r.CollectiveShare)
+	if !within(rates.CollectiveShare, 0, 1) {
+		return fmt.Errorf("collective_share: %v is not a share below 1", rates.CollectiveShare)
 	}
 	return nil
 }
 
-func (r *Rates) all() []*float64 {
+func (rates *Rates) all() []*float64 {
 	return []*float64{
-		&r.FP32FLOPS, &r.UnalignedFLOPS, &r.AttentionFLOPS,
-		&r.BytesPerSecond, &r.StridedBytesPerSecond, &r.UpdateBytesPerSecond, &r.FP32UpdateBytesPerSecond,
-		&r.KernelSeconds, &r.IssueSeconds, &r.BackwardIssueSeconds, &r.ShardedIssueSeconds,
-		&r.LinkBytesPerSecond, &r.CollectiveBytesPerSecond, &r.BesideBytesPerSecond, &r.CollectiveShare, &r.CollectiveSeconds, &r.HostBytesPerSecond,
-		&r.CPUBytesPerSecond, &r.DiskBytesPerSecond,
+		&rates.FP32FLOPS, &rates.UnalignedFLOPS, &rates.AttentionFLOPS,
+		&rates.BytesPerSecond, &rates.StridedBytesPerSecond, &rates.UpdateBytesPerSecond, &rates.FP32UpdateBytesPerSecond,
+		&rates.KernelSeconds, &rates.IssueSeconds, &rates.BackwardIssueSeconds, &rates.ShardedIssueSeconds,
+		&rates.LinkBytesPerSecond, &rates.CollectiveBytesPerSecond, &rates.BesideBytesPerSecond, &rates.CollectiveShare, &rates.CollectiveSeconds, &rates.HostBytesPerSecond,
+		&rates.CPUBytesPerSecond, &rates.DiskBytesPerSecond,
 	}
 }
 
 // over lays the rates that are known over others.
-func (r Rates) over(base Rates) Rates {
-	known, under := r.all(), base.all()
+func (rates Rates) over(base Rates) Rates {
+	known, under := rates.all(), base.all()
 	for i := range known {
 		*known[i] = cmp.Or(*known[i], *under[i])
 	}
-	return r
+	return rates
 }

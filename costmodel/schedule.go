@@ -28,40 +28,40 @@ type ScheduleError struct {
 }
 
 // Error implements error.
-func (e *ScheduleError) Error() string {
-	works := fmt.Sprintf("%d works", e.Above)
-	if e.Below > 0 {
-		works = fmt.Sprintf("%d and %d work", e.Below, e.Above)
+func (err *ScheduleError) Error() string {
+	works := fmt.Sprintf("%d works", err.Above)
+	if err.Below > 0 {
+		works = fmt.Sprintf("%d and %d work", err.Below, err.Above)
 	}
 	parts := "micro-batches"
-	if e.Schedule.MicroBatches == 1 {
+	if err.Schedule.MicroBatches == 1 {
 		parts = "micro-batch"
 	}
-	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", e.Schedule.MicroBatches, parts, e.Schedule.Stages, e.Schedule.Kind, e.Rule, works)
+	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", err.Schedule.MicroBatches, parts, err.Schedule.Stages, err.Schedule.Kind, err.Rule, works)
 }
 
 // Check refuses what torch's classes refuse (torch 2.11,
 // distributed/pipelining/schedules.py): Schedule1F1B.__init__ fewer
 // micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number that is
 // no multiple of its rounds. A fault is a [*ScheduleError].
-func (s Schedule) Check() error {
-	switch s.Kind {
+func (schedule Schedule) Check() error {
+	switch schedule.Kind {
 	case OneFOneB:
-		if s.MicroBatches < s.Stages {
-			return &ScheduleError{s, "takes at least as many micro-batches as stages", 0, s.Stages}
+		if schedule.MicroBatches < schedule.Stages {
+			return &ScheduleError{schedule, "takes at least as many micro-batches as stages", 0, schedule.Stages}
 		}
 	case Interleaved:
-		if s.MicroBatches%s.Rounds() == 0 {
+		if schedule.MicroBatches%schedule.Rounds() == 0 {
 			return nil
 		}
-		e := &ScheduleError{s, fmt.Sprintf("takes a multiple of its %d rounds", s.Rounds()), s.MicroBatches, s.MicroBatches}
-		for t := s; t.MicroBatches%t.Rounds() != 0; t.MicroBatches-- {
-			e.Below = t.MicroBatches - 1
+		err := &ScheduleError{schedule, fmt.Sprintf("takes a multiple of its %d rounds", schedule.Rounds()), schedule.MicroBatches, schedule.MicroBatches}
+		for t := schedule; t.MicroBatches%t.Rounds() != 0; t.MicroBatches-- {
+			err.Below = t.MicroBatches - 1
 		}
-		for t := s; t.MicroBatches%t.Rounds() != 0; t.MicroBatches++ {
-			e.Above = t.MicroBatches + 1
+		for t := schedule; t.MicroBatches%t.Rounds() != 0; t.MicroBatches++ {
+			err.Above = t.MicroBatches + 1
 		}
-		return e
+		return err
 	default:
 		return nil
 	}
@@ -69,4 +69,4 @@ func (s Schedule) Check() error {
 }
 
 // Rounds is ScheduleInterleaved1F1B's number_of_rounds.
-func (s Schedule) Rounds() int64 { return max(1, s.MicroBatches/s.Stages) }
+func (schedule Schedule) Rounds() int64 { return max(1, schedule.MicroBatches/schedule.Stages) }

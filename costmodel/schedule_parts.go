@@ -7,13 +7,13 @@ import (
 )
 
 // Divisors are those of n, ascending, in O(√n).
-func Divisors(n int64) []int64 {
+func Divisors(count int64) []int64 {
 	var low, high []int64
-	for d := int64(1); d <= n/d; d++ {
-		if n%d == 0 {
+	for d := int64(1); d <= count/d; d++ {
+		if count%d == 0 {
 			low = append(low, d)
-			if n/d != d {
-				high = append(high, n/d)
+			if count/d != d {
+				high = append(high, count/d)
 			}
 		}
 	}
@@ -21,16 +21,16 @@ func Divisors(n int64) []int64 {
 	return append(low, high...)
 }
 
-// Nearest names the numbers next to n, below and above, that work: "4 and 6
+// Nearest names the numbers next to count, below and above, that work: "4 and 6
 // do", "4 does"; empty where none does.
-func Nearest(n int64, among []int64, works func(int64) bool) string {
+func Nearest(count int64, among []int64, works func(int64) bool) string {
 	below, above := int64(0), int64(math.MaxInt64)
-	for _, m := range among {
-		if works(m) {
-			if m <= n {
-				below = max(below, m)
+	for _, value := range among {
+		if works(value) {
+			if value <= count {
+				below = max(below, value)
 			} else {
-				above = min(above, m)
+				above = min(above, value)
 			}
 		}
 	}
@@ -47,14 +47,14 @@ func Nearest(n int64, among []int64, works func(int64) bool) string {
 
 // Parts says which numbers of micro-batches of a batch the schedule takes, the
 // nearest to its own; where none is, which batch would do.
-func (s Schedule) Parts(batch int64) Message {
-	takes := func(m int64) bool {
-		s.MicroBatches = m
-		return s.Check() == nil
+func (schedule Schedule) Parts(batch int64) Message {
+	takes := func(value int64) bool {
+		schedule.MicroBatches = value
+		return schedule.Check() == nil
 	}
-	if near := Nearest(s.MicroBatches, Divisors(batch), takes); near != "" {
+	if near := Nearest(schedule.MicroBatches, Divisors(batch), takes); near != "" {
 		return Messagef("%s", near)
 	}
-	m := s.Stages // one round, which every schedule takes
+	m := schedule.Stages // one round, which every schedule takes
 	return Messagef("%v %v do", Set("batch", (batch+m-1)/m*m), Set("micro_batches", m))
 }

@@ -9,7 +9,7 @@ import (
 // they take.
 func TestScheduleCheck(t *testing.T) {
 	for _, c := range []struct {
-		s            Schedule
+		schedule     Schedule
 		below, above int64
 		batch        int64
 		parts        string
@@ -23,14 +23,14 @@ func TestScheduleCheck(t *testing.T) {
 		{Schedule{Interleaved, 4, 2, 9}, 8, 10, 720, "8 and 10 do"},
 		{Schedule{Interleaved, 4, 2, 13}, 12, 15, 156, "12 and 52 do"},
 	} {
-		var e *ScheduleError
-		if err := c.s.Check(); !errors.As(err, &e) || e.Below != c.below || e.Above != c.above || c.s.Parts(c.batch).String() != c.parts {
-			t.Errorf("%+v of %d: %v (%s)", c.s, c.batch, err, c.s.Parts(c.batch))
+		var fault *ScheduleError
+		if err := c.schedule.Check(); !errors.As(err, &fault) || fault.Below != c.below || fault.Above != c.above || c.schedule.Parts(c.batch).String() != c.parts {
+			t.Errorf("%+v of %d: %v (%s)", c.schedule, c.batch, err, c.schedule.Parts(c.batch))
 		}
 	}
-	for _, s := range []Schedule{{GPipe, 4, 1, 1}, {OneFOneB, 4, 1, 4}, {Interleaved, 4, 2, 10}, {Interleaved, 4, 2, 3}} {
-		if err := s.Check(); err != nil {
-			t.Errorf("%+v: %v", s, err)
+	for _, schedule := range []Schedule{{GPipe, 4, 1, 1}, {OneFOneB, 4, 1, 4}, {Interleaved, 4, 2, 10}, {Interleaved, 4, 2, 3}} {
+		if err := schedule.Check(); err != nil {
+			t.Errorf("%+v: %v", schedule, err)
 		}
 	}
 }

@@ -12,11 +12,11 @@ import (
 type Setting struct{ Field, Value string }
 
 // String is field=value, or the field.
-func (s Setting) String() string {
-	if s.Value == "" {
-		return s.Field
+func (setting Setting) String() string {
+	if setting.Value == "" {
+		return setting.Field
 	}
-	return s.Field + "=" + s.Value
+	return setting.Field + "=" + setting.Value
 }
 
 // Set is a setting with a value of any kind.
@@ -43,8 +43,8 @@ func Plain(texts ...string) []Message {
 }
 
 // Words is the message with its settings as name says them.
-func (m Message) Words(name func(Setting) string) string {
-	args := slices.Clone(m.args)
+func (message Message) Words(name func(Setting) string) string {
+	args := slices.Clone(message.args)
 	for i, arg := range args {
 		switch part := arg.(type) {
 		case Setting:
@@ -53,8 +53,8 @@ func (m Message) Words(name func(Setting) string) string {
 			args[i] = part.Words(name)
 		}
 	}
-	return fmt.Sprintf(m.format, args...)
+	return fmt.Sprintf(message.format, args...)
 }
 
 // String is the message with its settings as [Setting.String] has them.
-func (m Message) String() string { return m.Words(Setting.String) }
+func (message Message) String() string { return message.Words(Setting.String) }

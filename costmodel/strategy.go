@@ -83,11 +83,11 @@ func Strategies() []Strategy {
 }
 
 // Traits is the strategy's row of the table; empty for an unknown one.
-func (s Strategy) Traits() Traits {
+func (strategy Strategy) Traits() Traits {
 	for i := range strategies {
-		if strategies[i].name == s {
+		if strategies[i].name == strategy {
 			return strategies[i].traits
 		}
 	}
-	return Traits{Open: s == "" || s == Auto}
+	return Traits{Open: strategy == "" || strategy == Auto}
 }

@@ -39,7 +39,7 @@ type Device struct {
 }
 
 // Budget is what a device may hold: capacity less what is reserved.
-func (d *Device) Budget() int64 { return d.CapacityBytes - d.ReservedBytes }
+func (device *Device) Budget() int64 { return device.CapacityBytes - device.ReservedBytes }
 
 // Link joins two devices.
 type Link struct {
@@ -56,53 +56,53 @@ const maxCapacity = 1 << 50
 const MaxDevices = 4096
 
 // Check reports a topology on which nothing can be placed.
-func (t *Topology) Check() error {
-	if len(t.Devices) == 0 || len(t.Devices) > MaxDevices {
-		return fmt.Errorf("devices: %d devices, not 1 to %d", len(t.Devices), MaxDevices)
+func (topology *Topology) Check() error {
+	if len(topology.Devices) == 0 || len(topology.Devices) > MaxDevices {
+		return fmt.Errorf("devices: %d devices, not 1 to %d", len(topology.Devices), MaxDevices)
 	}
-	if t.HostMemoryBytes < 0 {
-		return fmt.Errorf("host_memory_bytes: %d is negative", t.HostMemoryBytes)
+	if topology.HostMemoryBytes < 0 {
+		return fmt.Errorf("host_memory_bytes: %d is negative", topology.HostMemoryBytes)
 	}
-	for i := range t.Devices {
-		if err := t.Devices[i].check(); err != nil {
+	for i := range topology.Devices {
+		if err := topology.Devices[i].check(); err != nil {
 			return fmt.Errorf("devices[%d]: %w", i, err)
 		}
 	}
-	for i := range t.Links {
-		if err := t.Links[i].check(len(t.Devices)); err != nil {
+	for i := range topology.Links {
+		if err := topology.Links[i].check(len(topology.Devices)); err != nil {
 			return fmt.Errorf("links[%d]: %w", i, err)
 		}
 	}
 	return nil
 }
 
-func (d *Device) check() error {
+func (device *Device) check() error {
 	switch {
-	case d.CapacityBytes <= 0:
-		return fmt.Errorf("a capacity of %d bytes holds nothing", d.CapacityBytes)
-	case min(d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes) < 0:
-		return fmt.Errorf("a negative size (reserved %d, workspace %d, context %d bytes)", d.ReservedBytes, d.WorkspaceBytes, d.ContextBytes)
-	case !within(d.FLOPS, 0, 1e21) || !within(d.Slack[0], 0, 100) || !within(d.Slack[1], d.Slack[0], 100):
-		return fmt.Errorf("flops %v or slack %v makes no sense", d.FLOPS, d.Slack)
-	case max(d.WorkspaceBytes, d.ContextBytes) > maxCapacity:
+	case device.CapacityBytes <= 0:
+		return fmt.Errorf("a capacity of %d bytes holds nothing", device.CapacityBytes)
+	case min(device.ReservedBytes, device.WorkspaceBytes, device.ContextBytes) < 0:
+		return fmt.Errorf("a negative size (reserved %d, workspace %d, context %d bytes)", device.ReservedBytes, device.WorkspaceBytes, device.ContextBytes)
+	case !within(device.FLOPS, 0, 1e21) || !within(device.Slack[0], 0, 100) || !within(device.Slack[1], device.Slack[0], 100):
+		return fmt.Errorf("flops %v or slack %v makes no sense", device.FLOPS, device.Slack)
+	case max(device.WorkspaceBytes, device.ContextBytes) > maxCapacity:
 		return errors.New("a workspace or context of more than 2^50 bytes")
-	case d.CapacityBytes > maxCapacity:
-		return fmt.Errorf("a capacity of %d bytes is more than 2^50", d.CapacityBytes)
-	case d.Budget() <= 0:
-		return fmt.Errorf("%v of %v is reserved: nothing is left", Bytes(d.ReservedBytes), Bytes(d.CapacityBytes))
+	case device.CapacityBytes > maxCapacity:
+		return fmt.Errorf("a capacity of %d bytes is more than 2^50", device.CapacityBytes)
+	case device.Budget() <= 0:
+		return fmt.Errorf("%v of %v is reserved: nothing is left", Bytes(device.ReservedBytes), Bytes(device.CapacityBytes))
 	}
-	return d.Rates.check()
+	return device.Rates.check()
 }
 
 // within is false for NaN.
-func within(v, low, high float64) bool { return v >= low && v < high }
+func within(value, low, high float64) bool { return value >= low && value < high }
 
-func (l *Link) check(devices int) error {
-	if min(l.From, l.To) < 0 || max(l.From, l.To) >= devices || l.From == l.To {
-		return fmt.Errorf("from %d to %d is no link between two of the %d devices", l.From, l.To, devices)
+func (link *Link) check(devices int) error {
+	if min(link.From, link.To) < 0 || max(link.From, link.To) >= devices || link.From == link.To {
+		return fmt.Errorf("from %d to %d is no link between two of the %d devices", link.From, link.To, devices)
 	}
-	if l.BytesPerSecond == 0 || !within(l.BytesPerSecond, 0, 1e18) || !within(l.LatencySeconds, 0, 1e9) {
-		return fmt.Errorf("%v bytes/s with %v s latency is no link", l.BytesPerSecond, l.LatencySeconds)
+	if link.BytesPerSecond == 0 || !within(link.BytesPerSecond, 0, 1e18) || !within(link.LatencySeconds, 0, 1e9) {
+		return fmt.Errorf("%v bytes/s with %v s latency is no link", link.BytesPerSecond, link.LatencySeconds)
 	}
 	return nil
 }

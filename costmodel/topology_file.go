@@ -34,31 +34,31 @@ type fileDevice struct {
 // over lays the fields that the file gives over a known GPU's. A capacity in
 // the file is what may be used, so that the known reserve goes with the known
 // capacity.
-func (f *fileDevice) over(d Device) Device {
-	d.Name, d.Host = f.Name, f.Host
-	if f.CapacityBytes != nil {
-		d.CapacityBytes, d.ReservedBytes = *f.CapacityBytes, 0
+func (device *fileDevice) over(dev Device) Device {
+	dev.Name, dev.Host = device.Name, device.Host
+	if device.CapacityBytes != nil {
+		dev.CapacityBytes, dev.ReservedBytes = *device.CapacityBytes, 0
 	}
-	if f.ReservedBytes != nil {
-		d.ReservedBytes = *f.ReservedBytes
+	if device.ReservedBytes != nil {
+		dev.ReservedBytes = *device.ReservedBytes
 	}
-	if f.WorkspaceBytes != nil {
-		d.WorkspaceBytes = *f.WorkspaceBytes
+	if device.WorkspaceBytes != nil {
+		dev.WorkspaceBytes = *device.WorkspaceBytes
 	}
-	if f.ContextBytes != nil {
-		d.ContextBytes = *f.ContextBytes
+	if device.ContextBytes != nil {
+		dev.ContextBytes = *device.ContextBytes
 	}
-	if f.FLOPS != nil {
-		d.FLOPS = *f.FLOPS
+	if device.FLOPS != nil {
+		dev.FLOPS = *device.FLOPS
 	}
-	if f.Slack != nil {
-		d.Slack = *f.Slack
+	if device.Slack != nil {
+		dev.Slack = *device.Slack
 	}
-	if f.Capability != "" {
-		d.ComputeCapability = f.Capability
+	if device.Capability != "" {
+		dev.ComputeCapability = device.Capability
 	}
-	d.Rates = f.Rates.over(d.Rates)
-	return d
+	dev.Rates = device.Rates.over(dev.Rates)
+	return dev
 }
 
 // ReadTopology reads a devmap.topology/v1 file. base gives the constants of a
@@ -82,26 +82,26 @@ func ParseTopology(file string, data []byte, base func(name string) Device) (*To
 	if ft.FormatVersion != topologyVersion {
 		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("%q is not %q", ft.FormatVersion, topologyVersion)}
 	}
-	t := &Topology{Links: ft.Links, HostMemoryBytes: ft.HostMemory}
+	topology := &Topology{Links: ft.Links, HostMemoryBytes: ft.HostMemory}
 	for i, fd := range ft.Devices {
-		d := fd.over(base(fd.Name))
-		if fd.CapacityBytes == nil && d.CapacityBytes == 0 {
+		device := fd.over(base(fd.Name))
+		if fd.CapacityBytes == nil && device.CapacityBytes == 0 {
 			return nil, &modelgraph.SyntaxError{File: file, Place: fmt.Sprintf("devices[%d].capacity_bytes", i), Msg: fmt.Sprintf("missing, and no GPU %q is known that could tell it", fd.Name)}
 		}
-		t.Devices = append(t.Devices, d)
+		topology.Devices = append(topology.Devices, device)
 	}
-	if err := t.Check(); err != nil {
+	if err := topology.Check(); err != nil {
 		return nil, &modelgraph.SyntaxError{File: file, Msg: err.Error()}
 	}
-	return t, nil
+	return topology, nil
 }
 
 // MarshalJSON writes the topology in the form that ReadTopology reads.
-func (t Topology) MarshalJSON() ([]byte, error) {
+func (topology Topology) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		FormatVersion string   `json:"format_version"`
 		Devices       []Device `json:"devices"`
 		Links         []Link   `json:"links,omitzero"`
 		HostMemory    int64    `json:"host_memory_bytes,omitzero"`
-	}{topologyVersion, t.Devices, t.Links, t.HostMemoryBytes})
+	}{topologyVersion, topology.Devices, topology.Links, topology.HostMemoryBytes})
 }

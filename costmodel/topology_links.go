@@ -1,55 +1,55 @@
 package costmodel
 
 // link is that between two devices, either way round where only one is given.
-func (t *Topology) link(from, to int) *Link {
+func (topology *Topology) link(from, to int) *Link {
 	var back *Link
-	for i := range t.Links {
-		l := &t.Links[i]
+	for i := range topology.Links {
+		link := &topology.Links[i]
 		switch {
-		case l.From == from && l.To == to:
-			return l
-		case l.From == to && l.To == from:
-			back = l
+		case link.From == from && link.To == to:
+			return link
+		case link.From == to && link.To == from:
+			back = link
 		}
 	}
 	return back
 }
 
 // sameHost reports devices that the topology names one host for.
-func (t *Topology) sameHost(a, b int) bool {
-	return t.Devices[a].Host != "" && t.Devices[a].Host == t.Devices[b].Host
+func (topology *Topology) sameHost(a, b int) bool {
+	return topology.Devices[a].Host != "" && topology.Devices[a].Host == topology.Devices[b].Host
 }
 
 // Apart reports devices on two hosts whose rate between hosts is known.
-func (t *Topology) Apart(a, b int) bool {
-	x, y := &t.Devices[a], &t.Devices[b]
-	return x.Host != y.Host && min(x.HostBytesPerSecond, y.HostBytesPerSecond) > 0
+func (topology *Topology) Apart(a, b int) bool {
+	device, dev := &topology.Devices[a], &topology.Devices[b]
+	return device.Host != dev.Host && min(device.HostBytesPerSecond, dev.HostBytesPerSecond) > 0
 }
 
 // Linked reports that data can go from one device to the other: by a link,
 // between hosts at their known rate, inside a host, or, where a topology
 // gives no links at all, by their ports.
-func (t *Topology) Linked(from, to int) bool {
+func (topology *Topology) Linked(from, to int) bool {
 	switch {
-	case from == to || t.link(from, to) != nil:
+	case from == to || topology.link(from, to) != nil:
 		return true
-	case t.Devices[from].Host != t.Devices[to].Host:
-		return t.Apart(from, to)
+	case topology.Devices[from].Host != topology.Devices[to].Host:
+		return topology.Apart(from, to)
 	}
-	return len(t.Links) == 0 || t.sameHost(from, to)
+	return len(topology.Links) == 0 || topology.sameHost(from, to)
 }
 
 // SendSeconds is the time of a copy between two devices: by their link, or
 // by the slower of their ports where no link is given; 0 where their rates are
 // not known.
-func (t *Topology) SendSeconds(from, to int, bytes int64) float64 {
-	if l := t.link(from, to); l != nil {
-		return l.LatencySeconds + float64(bytes)/l.BytesPerSecond
+func (topology *Topology) SendSeconds(from, to int, bytes int64) float64 {
+	if link := topology.link(from, to); link != nil {
+		return link.LatencySeconds + float64(bytes)/link.BytesPerSecond
 	}
-	a, b := &t.Devices[from], &t.Devices[to]
-	rate := min(a.LinkBytesPerSecond, b.LinkBytesPerSecond)
-	if t.Apart(from, to) {
-		rate = min(a.HostBytesPerSecond, b.HostBytesPerSecond)
+	device, dev := &topology.Devices[from], &topology.Devices[to]
+	rate := min(device.LinkBytesPerSecond, dev.LinkBytesPerSecond)
+	if topology.Apart(from, to) {
+		rate = min(device.HostBytesPerSecond, dev.HostBytesPerSecond)
 	}
 	if rate <= 0 {
 		return 0

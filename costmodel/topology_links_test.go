@@ -55,8 +55,8 @@ func must(data []byte, err error) []byte {
 // two, whichever sends.
 func TestSlowerHost(t *testing.T) {
 	topo := &costmodel.Topology{Devices: []costmodel.Device{{}, {Host: "b"}}}
-	for d := range topo.Devices {
-		topo.Devices[d].LinkBytesPerSecond = 1
+	for device := range topo.Devices {
+		topo.Devices[device].LinkBytesPerSecond = 1
 	}
 	topo.Devices[0].HostBytesPerSecond, topo.Devices[1].HostBytesPerSecond = 4, 2
 	for _, from := range []int{0, 1} {

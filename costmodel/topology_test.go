@@ -41,8 +41,8 @@ func TestReadTopology(t *testing.T) {
 		},
 		Links: []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 450e9, LatencySeconds: 1e-6}},
 	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if b := got.Devices[1].Budget(); b != 400 {
 		t.Errorf("budget %d, want 400", b)
@@ -61,8 +61,8 @@ func TestReadTopology(t *testing.T) {
 func TestTopologyRefuses(t *testing.T) {
 	const head = `{"format_version":"devmap.topology/v1","devices":[`
 	device := func(fields string) string { return head + `{"name":"x","capacity_bytes":1000` + fields + `}]}` }
-	links := func(l string) string {
-		return head + `{"name":"x","capacity_bytes":1},{"name":"x","capacity_bytes":1}],"links":[` + l + `]}`
+	links := func(line string) string {
+		return head + `{"name":"x","capacity_bytes":1},{"name":"x","capacity_bytes":1}],"links":[` + line + `]}`
 	}
 	for _, c := range []struct{ in, want string }{
 		{`{"format_version":"devmap.model/v1","devices":[]}`, `format_version: "devmap.model/v1" is not "devmap.topology/v1"`},
@@ -99,8 +99,8 @@ func FuzzTopology(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		topo, err := costmodel.ParseTopology("t.json", data, base)
 		if err != nil {
-			if s := err.Error(); !strings.HasPrefix(s, "t.json: ") || strings.ContainsFunc(s, unicode.IsControl) {
-				t.Fatalf("error %q", s)
+			if text := err.Error(); !strings.HasPrefix(text, "t.json: ") || strings.ContainsFunc(text, unicode.IsControl) {
+				t.Fatalf("error %q", text)
 			}
 			return
 		}
@@ -119,8 +119,8 @@ func FuzzTopology(f *testing.F) {
 		if err != nil {
 			t.Fatalf("what was written is not read: %v\n%s", err, out)
 		}
-		if d := cmp.Diff(topo, again); d != "" {
-			t.Fatalf("(-before +after):\n%s", d)
+		if diff := cmp.Diff(topo, again); diff != "" {
+			t.Fatalf("(-before +after):\n%s", diff)
 		}
 	})
 }

@@ -93,11 +93,11 @@ type Unit struct {
 }
 
 // Static is what the unit holds at every moment.
-func (u *Unit) Static() int64 {
-	return u.Params + u.Buffers + u.OptimizerState + u.HeldGrads + u.Padding
+func (unit *Unit) Static() int64 {
+	return unit.Params + unit.Buffers + unit.OptimizerState + unit.HeldGrads + unit.Padding
 }
 
 // Passes reports that a pipeline's stage takes the unit along with the next
 // one, as it is no stage by itself: without parameters or costs that a file
 // declares, like the rotary, of which every stage has its own.
-func (u *Unit) Passes() bool { return u.Params == 0 && u.Origin != Declared }
+func (unit *Unit) Passes() bool { return unit.Params == 0 && unit.Origin != Declared }

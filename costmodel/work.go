@@ -13,10 +13,10 @@ type Pass struct {
 }
 
 // Add is both passes, one after the other.
-func (p Pass) Add(q Pass) Pass {
+func (pass Pass) Add(q Pass) Pass {
 	return Pass{
-		Products: p.Products + q.Products, Unaligned: p.Unaligned + q.Unaligned, Attention: p.Attention + q.Attention,
-		Traffic: p.Traffic + q.Traffic, Strided: p.Strided + q.Strided, Kernels: p.Kernels + q.Kernels, Profiled: p.Profiled + q.Profiled,
+		Products: pass.Products + q.Products, Unaligned: pass.Unaligned + q.Unaligned, Attention: pass.Attention + q.Attention,
+		Traffic: pass.Traffic + q.Traffic, Strided: pass.Strided + q.Strided, Kernels: pass.Kernels + q.Kernels, Profiled: pass.Profiled + q.Profiled,
 	}
 }
 

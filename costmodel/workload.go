@@ -52,25 +52,25 @@ type Workload struct {
 }
 
 // MicroBatch is the number of sequences that run at once.
-func (w *Workload) MicroBatch() int64 {
-	return w.Batch / max(1, w.MicroBatches)
+func (workload *Workload) MicroBatch() int64 {
+	return workload.Batch / max(1, workload.MicroBatches)
 }
 
 // Tokens is the number of tokens of a stream in one micro-batch, and the
 // length of one of its sequences.
-func (w *Workload) Tokens(s modelgraph.Stream) (tokens, length int64) {
-	b := w.MicroBatch()
-	switch s.Kind {
+func (workload *Workload) Tokens(stream modelgraph.Stream) (tokens, length int64) {
+	b := workload.MicroBatch()
+	switch stream.Kind {
 	case modelgraph.Target:
-		return b * w.TargetSeq, w.TargetSeq
+		return b * workload.TargetSeq, workload.TargetSeq
 	case modelgraph.Fixed:
-		return b * s.Tokens, s.Tokens
+		return b * stream.Tokens, stream.Tokens
 	case modelgraph.Image:
-		n := s.ImageTokens(w.ImageSize)
-		return b * w.Images * n, n
+		count := stream.ImageTokens(workload.ImageSize)
+		return b * workload.Images * count, count
 	case modelgraph.Text:
 	}
-	return b * w.Seq, w.Seq
+	return b * workload.Seq, workload.Seq
 }
 
 // Mode is the kind of work.

@@ -13,7 +13,7 @@ import (
 type Chain struct {
 	sums              []sums // of the units before each
 	forward, backward folds
-	late, last        sparse
+	head, last        sparse
 }
 
 // sums are the additive figures of the units before one.
@@ -24,52 +24,52 @@ type sums struct {
 
 // NewChain prepares units in time order.
 func NewChain(units []costmodel.Unit) *Chain {
-	n := len(units)
-	c := &Chain{sums: make([]sums, n+1)}
-	forward, backward := make([]Fold, n), make([]Fold, n)
-	late, last := make([]int64, n), make([]int64, n)
+	count := len(units)
+	chain := &Chain{sums: make([]sums, count+1)}
+	forward, backward := make([]Fold, count), make([]Fold, count)
+	head, last := make([]int64, count), make([]int64, count)
 	for i := range units {
-		s := Of(&units[i])
-		c.sums[i+1] = c.sums[i].plus(&s)
-		forward[i], backward[n-1-i] = s.folds()
-		late[i], last[i] = s.HeadPeak, s.LastBackward
+		summary := Of(&units[i])
+		chain.sums[i+1] = chain.sums[i].plus(&summary)
+		forward[i], backward[count-1-i] = summary.folds()
+		head[i], last[i] = summary.HeadPeak, summary.LastBackward
 	}
-	c.forward, c.backward = newFolds(forward), newFolds(backward)
-	c.late, c.last = unlessZero(late), unlessZero(last)
-	return c
+	chain.forward, chain.backward = newFolds(forward), newFolds(backward)
+	chain.head, chain.last = unlessZero(head), unlessZero(last)
+	return chain
 }
 
-func (s sums) plus(unit *Summary) sums {
-	s.static += unit.Static
-	s.saved += unit.Saved
-	s.grads += unit.Grads
-	s.step += unit.StepTransient
-	s.held += unit.UntilBodyEnd
-	s.grown += unit.CacheGrowth
+func (before sums) plus(unit *Summary) sums {
+	before.static += unit.Static
+	before.saved += unit.Saved
+	before.grads += unit.Grads
+	before.step += unit.StepTransient
+	before.held += unit.UntilBodyEnd
+	before.grown += unit.CacheGrowth
 	if unit.Products {
-		s.products++
+		before.products++
 	}
-	return s
+	return before
 }
 
 // Summary is that of units [a, b): what [Summary.Join] makes of them.
-func (c *Chain) Summary(a, b int) Summary {
+func (chain *Chain) Summary(a, b int) Summary {
 	if a >= b {
 		return Summary{}
 	}
-	before, end, n := &c.sums[a], &c.sums[b], len(c.sums)-1
+	before, end, count := &chain.sums[a], &chain.sums[b], len(chain.sums)-1
 	saved := end.saved - before.saved
 	return Summary{
 		Static:        end.static - before.static,
 		Saved:         saved,
 		Grads:         end.grads - before.grads,
-		Forward:       c.forward.of(a, b),
-		Backward:      saved + c.backward.of(n-b, n-a),
-		LastBackward:  c.last.max(a, b),
+		Forward:       chain.forward.of(a, b),
+		Backward:      saved + chain.backward.of(count-b, count-a),
+		LastBackward:  chain.last.max(a, b),
 		StepTransient: end.step - before.step,
 		UntilBodyEnd:  end.held - before.held,
 		CacheGrowth:   end.grown - before.grown,
-		HeadPeak:      c.late.max(a, b),
+		HeadPeak:      chain.head.max(a, b),
 		Products:      end.products > before.products,
 	}
 }
@@ -81,18 +81,18 @@ type folds struct {
 }
 
 func newFolds(each []Fold) folds {
-	f := folds{net: make([]int64, len(each)+1)}
+	all := folds{net: make([]int64, len(each)+1)}
 	peaks := make([]int64, len(each))
 	for i, fold := range each {
-		peaks[i] = f.net[i] + fold.Peak
-		f.net[i+1] = f.net[i] + fold.Net
+		peaks[i] = all.net[i] + fold.Peak
+		all.net[i+1] = all.net[i] + fold.Net
 	}
-	f.peak = newSparse(peaks)
-	return f
+	all.peak = newSparse(peaks)
+	return all
 }
 
 // of is the peak of the folds [a, b), a < b.
-func (f *folds) of(a, b int) int64 { return f.peak.max(a, b) - f.net[a] }
+func (all *folds) of(a, b int) int64 { return all.peak.max(a, b) - all.net[a] }
 
 // sparse holds, per power of two, the maxima of all stretches of that length.
 type sparse [][]int64
@@ -106,23 +106,23 @@ func unlessZero(values []int64) sparse {
 }
 
 func newSparse(values []int64) sparse {
-	s := sparse{values}
+	table := sparse{values}
 	for width := 1; 2*width <= len(values); width *= 2 {
-		half := s[len(s)-1]
+		half := table[len(table)-1]
 		next := make([]int64, len(values)-2*width+1)
 		for i := range next {
 			next[i] = max(half[i], half[i+width])
 		}
-		s = append(s, next)
+		table = append(table, next)
 	}
-	return s
+	return table
 }
 
 // max is the maximum of [a, b), a < b.
-func (s sparse) max(a, b int) int64 {
-	if s == nil {
+func (table sparse) max(a, b int) int64 {
+	if table == nil {
 		return 0
 	}
 	level := bits.Len(uint(b-a)) - 1
-	return max(s[level][a], s[level][b-(1<<level)])
+	return max(table[level][a], table[level][b-(1<<level)])
 }

@@ -63,10 +63,10 @@ func newClosed(figures int, events func(value []int64) Producer) closed {
 func momentsOf(events Producer) []int64 {
 	var now int64
 	var out []int64
-	events(func(e Event) {
-		now += e.Change.Total()
-		if e.What != "" {
-			out = append(out, now+e.Over.Total())
+	events(func(event Event) {
+		now += event.Change.Total()
+		if event.What != "" {
+			out = append(out, now+event.Over.Total())
 		}
 	})
 	return out
@@ -91,13 +91,13 @@ func sum(values []int64) int64 {
 }
 
 // peak is the largest moment with these figures.
-func (c *closed) peak(value []int64) int64 {
+func (form *closed) peak(value []int64) int64 {
 	var most int64
 	begin := 0
-	for _, end := range c.ends {
+	for _, end := range form.ends {
 		var total int64
-		for _, t := range c.terms[begin:end] {
-			total += t.times * value[t.figure]
+		for _, term := range form.terms[begin:end] {
+			total += term.times * value[term.figure]
 		}
 		most = max(most, total)
 		begin = end

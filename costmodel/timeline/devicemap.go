@@ -18,19 +18,20 @@ type Resident struct {
 	LastGradients bool
 }
 
-// ResidentOn is what device d holds besides its units. The input's device gets
-// the outputs even where it holds no unit: the caller put the input there.
-func ResidentOn(t *costmodel.Table, d int, dev *costmodel.Device, idle bool) Resident {
+// ResidentOn is what the device of this index holds besides its units. The
+// input's device gets the outputs even where it holds no unit: the caller put
+// the input there.
+func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idle bool) Resident {
 	var resident Resident
-	if t.Workload.Mode == costmodel.Load {
+	if table.Workload.Mode == costmodel.Load {
 		return resident
 	}
 	if !idle {
-		resident.Workspace = t.Workspaces * dev.WorkspaceBytes
+		resident.Workspace = table.Workspaces * device.WorkspaceBytes
 	}
-	resident.Buckets, resident.LastGradients = t.Buckets, t.LastGradients
-	if d == t.InputDevice {
-		resident.Output, resident.OutputDropped = t.OutputBytes, t.OutputsDropped
+	resident.Buckets, resident.LastGradients = table.Buckets, table.LastGradients
+	if index == table.InputDevice {
+		resident.Output, resident.OutputDropped = table.OutputBytes, table.OutputsDropped
 	}
 	return resident
 }
@@ -96,7 +97,7 @@ const (
 	ofLast
 	ofStep
 	ofComplete // saved, with caches that have grown: less than before where a window drops some
-	ofLate
+	ofHead
 	ofOutput
 	deviceFigures
 )
@@ -113,7 +114,7 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 				held := Summary{
 					Static: value[ofThroughout], Saved: value[ofSaved], Grads: value[ofGrads],
 					Forward: value[ofForward], Backward: value[ofBackward], LastBackward: value[ofLast],
-					StepTransient: value[ofStep], CacheGrowth: value[ofComplete] - value[ofSaved], HeadPeak: value[ofLate],
+					StepTransient: value[ofStep], CacheGrowth: value[ofComplete] - value[ofSaved], HeadPeak: value[ofHead],
 				}
 				resident.Output = value[ofOutput]
 				return func(emit func(Event)) { deviceMap(costmodel.Train, &held, &resident, emit) }
@@ -125,15 +126,16 @@ var deviceClosed = sync.OnceValue(func() *[2][2]closed {
 
 // Peak is the most that a device with these units holds at once: the fold of
 // its [DeviceMap].
-func (s Summary) Peak(resident Resident) int64 {
-	throughout := s.Static + resident.Buckets
-	if s.Products {
+func (summary Summary) Peak(resident Resident) int64 {
+	throughout := summary.Static + resident.Buckets
+	if summary.Products {
 		throughout += resident.Workspace
 	}
-	form := &deviceClosed()[index(resident.LastGradients)][index(resident.OutputDropped)]
+	form := &deviceClosed()[choice(resident.LastGradients)][choice(resident.OutputDropped)]
 	return form.peak([]int64{
-		ofThroughout: throughout, ofSaved: s.Saved, ofGrads: s.Grads, ofForward: s.Forward, ofBackward: s.Backward,
-		ofLast: s.LastBackward, ofStep: s.StepTransient, ofComplete: s.Saved + s.CacheGrowth, ofLate: s.HeadPeak, ofOutput: resident.Output,
+		ofThroughout: throughout, ofSaved: summary.Saved, ofGrads: summary.Grads,
+		ofForward: summary.Forward, ofBackward: summary.Backward, ofLast: summary.LastBackward, ofStep: summary.StepTransient,
+		ofComplete: summary.Saved + summary.CacheGrowth, ofHead: summary.HeadPeak, ofOutput: resident.Output,
 	})
 }
 
@@ -147,20 +149,20 @@ type Moment struct {
 // Moments are those of a step on a device with these units alone, in their
 // order: "weights", "forward", "head", "end of forward", "backward", "last
 // backward" and "optimizer step" in training.
-func (s Summary) Moments(mode costmodel.Mode, lastGradients bool) []Moment {
+func (summary Summary) Moments(mode costmodel.Mode, lastGradients bool) []Moment {
 	var out []Moment
 	var now int64
-	deviceMap(mode, &s, &Resident{LastGradients: lastGradients}, func(e Event) {
+	deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, func(event Event) {
 		before := now
-		now += e.Change.Total()
-		if e.What != "" {
-			out = append(out, Moment{e.What, before, now + e.Over.Total(), now})
+		now += event.Change.Total()
+		if event.What != "" {
+			out = append(out, Moment{event.What, before, now + event.Over.Total(), now})
 		}
 	})
 	return out
 }
 
-func index(yes bool) int {
+func choice(yes bool) int {
 	if yes {
 		return 1
 	}

@@ -30,13 +30,13 @@ type Peak struct {
 func Walk(events Producer) Peak {
 	var now, most costmodel.Memory
 	var what, layer string
-	events(func(e Event) {
-		now = add(now, e.Change, 1)
-		if e.What == "" {
+	events(func(event Event) {
+		now = add(now, event.Change, 1)
+		if event.What == "" {
 			return
 		}
-		if at := add(now, e.Over, 1); what == "" || at.Total() > most.Total() {
-			most, what, layer = at, e.What, e.Layer
+		if at := add(now, event.Over, 1); what == "" || at.Total() > most.Total() {
+			most, what, layer = at, event.What, event.Layer
 		}
 	})
 	return Peak{Memory: most, At: what + layer}
@@ -52,38 +52,38 @@ type Fold struct{ Net, Peak int64 }
 func FoldOf(events Producer) Fold {
 	var fold Fold
 	seen := false
-	events(func(e Event) {
-		fold.Net += e.Change.Total()
-		if e.What == "" {
+	events(func(event Event) {
+		fold.Net += event.Change.Total()
+		if event.What == "" {
 			return
 		}
-		if at := fold.Net + e.Over.Total(); !seen || at > fold.Peak {
+		if at := fold.Net + event.Over.Total(); !seen || at > fold.Peak {
 			fold.Peak, seen = at, true
 		}
 	})
 	return fold
 }
 
-// Join is f followed by g. It is associative, so that the folds of parts, once
-// made, answer for whatever is put together from them.
-func (f Fold) Join(g Fold) Fold {
-	return Fold{Net: f.Net + g.Net, Peak: max(f.Peak, f.Net+g.Peak)}
+// Join is the fold followed by next. It is associative, so that the folds of
+// parts, once made, answer for whatever is put together from them.
+func (fold Fold) Join(next Fold) Fold {
+	return Fold{Net: fold.Net + next.Net, Peak: max(fold.Peak, fold.Net+next.Peak)}
 }
 
-// add is m and so many times n.
-func add(m, n costmodel.Memory, times int64) costmodel.Memory {
+// add is memory and so many times more.
+func add(memory, more costmodel.Memory, times int64) costmodel.Memory {
 	return costmodel.Memory{
-		Params:         m.Params + times*n.Params,
-		Grads:          m.Grads + times*n.Grads,
-		OptimizerState: m.OptimizerState + times*n.OptimizerState,
-		Activations:    m.Activations + times*n.Activations,
-		KVCache:        m.KVCache + times*n.KVCache,
-		Workspace:      m.Workspace + times*n.Workspace,
-		CommBuffers:    m.CommBuffers + times*n.CommBuffers,
+		Params:         memory.Params + times*more.Params,
+		Grads:          memory.Grads + times*more.Grads,
+		OptimizerState: memory.OptimizerState + times*more.OptimizerState,
+		Activations:    memory.Activations + times*more.Activations,
+		KVCache:        memory.KVCache + times*more.KVCache,
+		Workspace:      memory.Workspace + times*more.Workspace,
+		CommBuffers:    memory.CommBuffers + times*more.CommBuffers,
 	}
 }
 
-// activations and gradients are an amount of one category.
+// activations, gradients and buffers are an amount of one category.
 func activations(bytes int64) costmodel.Memory { return costmodel.Memory{Activations: bytes} }
 func gradients(bytes int64) costmodel.Memory   { return costmodel.Memory{Grads: bytes} }
 func buffers(bytes int64) costmodel.Memory     { return costmodel.Memory{CommBuffers: bytes} }

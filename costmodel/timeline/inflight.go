@@ -10,14 +10,14 @@ import (
 
 // InFlight is, of the rank with the least, the most micro-batches that every
 // chunk has in flight at one moment: at any, and when all have gradients.
-func InFlight(s costmodel.Schedule) (before, after int64) {
+func InFlight(schedule costmodel.Schedule) (before, after int64) {
 	before, after = math.MaxInt64, math.MaxInt64
-	for rank := range s.Stages {
-		count, ran := make([]int64, s.Chunks), make([]int64, s.Chunks)
+	for rank := range schedule.Stages {
+		count, ran := make([]int64, schedule.Chunks), make([]int64, schedule.Chunks)
 		var b, a int64
-		for _, p := range order.Phases(s, rank) {
+		for _, phase := range order.Phases(schedule, rank) {
 			var second []int64
-			p.Ends(func(action order.Action) {
+			phase.Ends(func(action order.Action) {
 				if action.Backward {
 					count[action.Chunk]--
 					ran[action.Chunk] = 1

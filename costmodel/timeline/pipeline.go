@@ -27,28 +27,28 @@ type Rank struct {
 //   - The first backward of a stage makes its gradients, later ones add to them.
 //
 // Chunks of a rank that hold no unit are passed over.
-func Pipeline(t *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
-	return rankOf(t, place, dev).events
+func Pipeline(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
+	return rankOf(table, place, dev).events
 }
 
-func rankOf(t *costmodel.Table, place Rank, dev *costmodel.Device) *rank {
-	r := &rank{
-		mode: t.Workload.Mode, schedule: place.Schedule, phases: order.Phases(place.Schedule, place.Index),
-		workspace: t.Workspaces * dev.WorkspaceBytes, chunks: make([]chunk, len(place.Chunks)),
+func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
+	place := &rank{
+		mode: table.Workload.Mode, schedule: on.Schedule, phases: order.Phases(on.Schedule, on.Index),
+		workspace: table.Workspaces * dev.WorkspaceBytes, chunks: make([]chunk, len(on.Chunks)),
 	}
 	ends := false // a chunk of the rank ends the model
-	for i, at := range place.Chunks {
+	for i, at := range on.Chunks {
 		if at.First < at.End {
-			r.chunks[i] = chunkOf(t, at)
-			ends = ends || r.chunks[i].ends
+			place.chunks[i] = chunkOf(table, at)
+			ends = ends || place.chunks[i].ends
 		}
 	}
-	for i := range r.chunks {
+	for i := range place.chunks {
 		if ends { // padding is that of ranks without the loss
-			r.chunks[i].padding = 0
+			place.chunks[i].padding = 0
 		}
 	}
-	return r
+	return place
 }
 
 // chunk is one stage of the pipeline as a rank runs it, which gets its input
@@ -66,33 +66,33 @@ type chunk struct {
 }
 
 // messages fills in what depends on where the chunk begins and ends alone.
-func (c *chunk) messages(t *costmodel.Table, at costmodel.Interval) {
-	if t.Pipe != nil {
-		c.rotary = t.Pipe.Rotary
+func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
+	if table.Pipe != nil {
+		piece.rotary = table.Pipe.Rotary
 	}
 	if at.First > 0 {
-		c.in = t.Units[at.First-1].Output
+		piece.in = table.Units[at.First-1].Output
 	}
-	output := t.Units[at.End-1].Output
-	if c.ends = at.End == len(t.Units); c.ends {
-		c.logits = output
+	output := table.Units[at.End-1].Output
+	if piece.ends = at.End == len(table.Units); piece.ends {
+		piece.logits = output
 	} else {
-		c.own, c.out = output, output
+		piece.own, piece.out = output, output
 	}
 }
 
-func chunkOf(t *costmodel.Table, at costmodel.Interval) chunk {
-	var c chunk
-	c.messages(t, at)
+func chunkOf(table *costmodel.Table, at costmodel.Interval) chunk {
+	var piece chunk
+	piece.messages(table, at)
 	var first, again units
-	for u := at.First; u < at.End; u++ {
-		unit := staged(t, u, u == at.First && u > 0, u == at.End-1 && !c.ends)
+	for unitIndex := at.First; unitIndex < at.End; unitIndex++ {
+		unit := staged(table, unitIndex, unitIndex == at.First && unitIndex > 0, unitIndex == at.End-1 && !piece.ends)
 		more := accumulating(&unit)
 		first, again = append(first, &unit), append(again, &more)
-		c.padding += unit.StatePadding
+		piece.padding += unit.StatePadding
 	}
-	c.first, c.again = first, again
-	return c
+	piece.first, piece.again = first, again
+	return piece
 }
 
 // rank is a rank of a pipeline as its events need it.
@@ -104,23 +104,23 @@ type rank struct {
 	workspace int64
 }
 
-func (r *rank) events(emit func(Event)) {
-	r.start(emit)
-	if r.mode == costmodel.Load || r.empty() {
+func (place *rank) events(emit func(Event)) {
+	place.start(emit)
+	if place.mode == costmodel.Load || place.empty() {
 		return
 	}
-	r.buffers(emit)
-	step := rankStep{rank: r, emit: emit, ran: make([]bool, len(r.chunks))}
-	for i := range r.phases {
-		step.run(&r.phases[i])
+	place.buffers(emit)
+	step := rankStep{rank: place, emit: emit, ran: make([]bool, len(place.chunks))}
+	for i := range place.phases {
+		step.run(&place.phases[i])
 	}
 	step.end()
 }
 
 // empty reports a rank without a unit.
-func (r *rank) empty() bool {
-	for i := range r.chunks {
-		if r.chunks[i].first != nil {
+func (place *rank) empty() bool {
+	for i := range place.chunks {
+		if place.chunks[i].first != nil {
 			return false
 		}
 	}
@@ -128,30 +128,30 @@ func (r *rank) empty() bool {
 }
 
 // start is what is there throughout.
-func (r *rank) start(emit func(Event)) {
+func (place *rank) start(emit func(Event)) {
 	products := false
-	for i := range r.chunks {
-		if c := &r.chunks[i]; c.first != nil {
-			c.first.static(emit)
-			products = products || c.first.totals().products
+	for i := range place.chunks {
+		if piece := &place.chunks[i]; piece.first != nil {
+			piece.first.static(emit)
+			products = products || piece.first.totals().products
 		}
 	}
 	var there costmodel.Memory
 	if products {
-		there.Workspace = r.workspace
+		there.Workspace = place.workspace
 	}
 	emit(Event{Change: there, What: "weights"})
 }
 
 // buffers are those of all messages.
-func (r *rank) buffers(emit func(Event)) {
+func (place *rank) buffers(emit func(Event)) {
 	var there costmodel.Memory
-	for i := range r.chunks {
-		c := &r.chunks[i]
-		there.Workspace += c.padding
-		there.CommBuffers += r.schedule.MicroBatches * c.in
-		if r.mode == costmodel.Train {
-			there.CommBuffers += r.schedule.MicroBatches * c.out
+	for i := range place.chunks {
+		piece := &place.chunks[i]
+		there.Workspace += piece.padding
+		there.CommBuffers += place.schedule.MicroBatches * piece.in
+		if place.mode == costmodel.Train {
+			there.CommBuffers += place.schedule.MicroBatches * piece.out
 		}
 	}
 	emit(Event{Change: there, What: "receive buffers"})
@@ -167,79 +167,79 @@ type rankStep struct {
 
 // run tells a phase by its ends: what is passed over changes what there is by
 // what the second time does, as often.
-func (s *rankStep) run(p *order.Phase) {
+func (step *rankStep) run(phase *order.Phase) {
 	var each costmodel.Memory
-	emit, counting := s.emit, false
-	s.emit = func(e Event) {
+	emit, counting := step.emit, false
+	step.emit = func(event Event) {
 		if counting {
-			each = add(each, e.Change, 1)
+			each = add(each, event.Change, 1)
 		}
-		emit(e)
+		emit(event)
 	}
-	p.Ends(s.act, func() { counting = true }, func(times int64) {
+	phase.Ends(step.act, func() { counting = true }, func(times int64) {
 		counting = false
 		emit(Event{Change: add(costmodel.Memory{}, each, times)})
 	})
-	s.emit = emit
+	step.emit = emit
 }
 
-func (s *rankStep) act(a order.Action) {
-	c := &s.chunks[a.Chunk]
+func (step *rankStep) act(action order.Action) {
+	piece := &step.chunks[action.Chunk]
 	switch {
-	case c.first == nil:
-	case a.Backward && s.mode == costmodel.Train:
-		s.backward(c, int(a.Chunk))
-	case a.Backward:
-	case s.mode == costmodel.Train:
-		s.forward(c)
+	case piece.first == nil:
+	case action.Backward && step.mode == costmodel.Train:
+		step.backward(piece, int(action.Chunk))
+	case action.Backward:
+	case step.mode == costmodel.Train:
+		step.forward(piece)
 	default:
-		s.infer(c)
+		step.infer(piece)
 	}
 }
 
-func (s *rankStep) forward(c *chunk) {
-	s.emit(Event{Change: activations(c.rotary)})
-	c.first.forward(s.emit)
-	c.first.bodyEnd(s.emit) // autocast's region is the module's forward
-	s.emit(Event{Change: activations(c.own + c.logits), What: "end of forward"})
+func (step *rankStep) forward(piece *chunk) {
+	step.emit(Event{Change: activations(piece.rotary)})
+	piece.first.forward(step.emit)
+	piece.first.bodyEnd(step.emit) // autocast's region is the module's forward
+	step.emit(Event{Change: activations(piece.own + piece.logits), What: "end of forward"})
 }
 
 // infer is one forward that no backward follows: stages keep their outputs.
-func (s *rankStep) infer(c *chunk) {
-	s.emit(Event{Change: activations(c.rotary)})
-	c.first.infer(s.emit)
-	s.emit(Event{Change: activations(c.own + c.logits - c.rotary), What: "end of forward"})
+func (step *rankStep) infer(piece *chunk) {
+	step.emit(Event{Change: activations(piece.rotary)})
+	piece.first.infer(step.emit)
+	step.emit(Event{Change: activations(piece.own + piece.logits - piece.rotary), What: "end of forward"})
 }
 
-func (s *rankStep) backward(c *chunk, number int) {
-	if s.ran[number] {
-		c.again.backward(s.emit)
+func (step *rankStep) backward(piece *chunk, number int) {
+	if step.ran[number] {
+		piece.again.backward(step.emit)
 	} else {
-		c.first.backward(s.emit)
+		piece.first.backward(step.emit)
 	}
-	s.ran[number] = true
-	gone := c.rotary + c.own
-	if s.schedule.Kind == costmodel.OneFOneB {
-		gone += s.sent - c.in
-		s.sent = c.in
+	step.ran[number] = true
+	gone := piece.rotary + piece.own
+	if step.schedule.Kind == costmodel.OneFOneB {
+		gone += step.sent - piece.in
+		step.sent = piece.in
 	}
-	s.emit(Event{Change: activations(-gone)})
+	step.emit(Event{Change: activations(-gone)})
 }
 
 // end concatenates the last stage's outputs, then runs the optimizer.
-func (s *rankStep) end() {
-	s.emit(Event{Change: activations(-s.sent)}) // a variable of _step_microbatches
-	var step int64
-	for i := range s.chunks {
-		c := &s.chunks[i]
-		if c.ends {
-			s.emit(Event{Over: activations(s.schedule.MicroBatches * c.logits), What: "merging of outputs"})
+func (step *rankStep) end() {
+	step.emit(Event{Change: activations(-step.sent)}) // a variable of _step_microbatches
+	var update int64
+	for i := range step.chunks {
+		piece := &step.chunks[i]
+		if piece.ends {
+			step.emit(Event{Over: activations(step.schedule.MicroBatches * piece.logits), What: "merging of outputs"})
 		}
-		if c.first != nil {
-			step += c.first.totals().step
+		if piece.first != nil {
+			update += piece.first.totals().step
 		}
 	}
-	if s.mode == costmodel.Train {
-		s.emit(Event{Over: activations(step), What: "optimizer step"})
+	if step.mode == costmodel.Train {
+		step.emit(Event{Over: activations(update), What: "optimizer step"})
 	}
 }

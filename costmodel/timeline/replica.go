@@ -3,7 +3,7 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // replicas are the engines of the replicated strategies.
-var replicas = map[costmodel.Strategy]func(t *costmodel.Table, all units, resident Resident) Producer{
+var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all units, resident Resident) Producer{
 	costmodel.DDP:   whole,
 	costmodel.Zero1: whole,
 	costmodel.Zero2: whole,
@@ -12,20 +12,20 @@ var replicas = map[costmodel.Strategy]func(t *costmodel.Table, all units, reside
 	costmodel.HSDP:  sharded,
 }
 
-func whole(t *costmodel.Table, all units, resident Resident) Producer {
-	return DeviceMap(t.Workload.Mode, all, resident)
+func whole(table *costmodel.Table, all units, resident Resident) Producer {
+	return DeviceMap(table.Workload.Mode, all, resident)
 }
 
 // Replica is the engine of one GPU that runs the whole model on its own data
 // ([costmodel.Traits]). A strategy that has none is an error.
-func Replica(t *costmodel.Table, dev *costmodel.Device) (Producer, error) {
-	engine, ok := replicas[t.Workload.Strategy]
+func Replica(table *costmodel.Table, dev *costmodel.Device) (Producer, error) {
+	engine, ok := replicas[table.Workload.Strategy]
 	if !ok {
-		return nil, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", t.Workload.Strategy)}
+		return nil, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", table.Workload.Strategy)}
 	}
-	all := make(units, len(t.Units))
+	all := make(units, len(table.Units))
 	for i := range all {
-		all[i] = &t.Units[i]
+		all[i] = &table.Units[i]
 	}
-	return engine(t, all, ResidentOn(t, t.InputDevice, dev, false)), nil
+	return engine(table, all, ResidentOn(table, table.InputDevice, dev, false)), nil
 }

@@ -5,38 +5,38 @@ import "github.com/devmap-dev/devmap/costmodel"
 // sharded is the engine of one rank whose parameters are gathered group by
 // group: FSDP2 (torch 2.11). The rank is the first one: where rows do not
 // divide evenly, others hold a little less of the optimizer's states.
-func sharded(t *costmodel.Table, held units, resident Resident) Producer {
+func sharded(table *costmodel.Table, held units, resident Resident) Producer {
 	return func(emit func(Event)) {
-		s := shardedStep{t: t, units: held, resident: &resident, groups: make([]*costmodel.Group, len(held)), emit: emit}
-		for i := range t.Groups {
-			group := &t.Groups[i]
-			s.reduced += group.Reduced
+		step := shardedStep{table: table, units: held, resident: &resident, groups: make([]*costmodel.Group, len(held)), emit: emit}
+		for i := range table.Groups {
+			group := &table.Groups[i]
+			step.reduced += group.Reduced
 			if group.Root {
-				s.root = group
+				step.root = group
 				continue
 			}
-			for _, u := range group.Units {
-				s.groups[u] = group
+			for _, unit := range group.Units {
+				step.groups[unit] = group
 			}
 		}
 		start(held, &resident, emit)
-		if t.Workload.Mode == costmodel.Load {
+		if table.Workload.Mode == costmodel.Load {
 			return
 		}
-		if s.accumulates() {
-			emit(Event{Change: gradients(s.reduced)}) // of the micro-batches before
+		if step.accumulates() {
+			emit(Event{Change: gradients(step.reduced)}) // of the micro-batches before
 		}
-		s.forward()
-		s.end()
-		if t.Workload.Mode == costmodel.Train {
-			s.backward()
+		step.forward()
+		step.end()
+		if table.Workload.Mode == costmodel.Train {
+			step.backward()
 		}
 	}
 }
 
 // shardedStep is a step of such a rank.
 type shardedStep struct {
-	t        *costmodel.Table
+	table    *costmodel.Table
 	units    units
 	resident *Resident
 	groups   []*costmodel.Group // by unit; nil: the root's
@@ -52,16 +52,16 @@ type shardedStep struct {
 // accumulates reports that a step has sharded gradients before its last
 // backward. FSDP2 reduces in every micro-batch (reduce_grads is true unless
 // set_requires_gradient_sync turns it off).
-func (s *shardedStep) accumulates() bool {
-	return s.t.Workload.Mode == costmodel.Train && s.t.Workload.MicroBatches > 1
+func (step *shardedStep) accumulates() bool {
+	return step.table.Workload.Mode == costmodel.Train && step.table.Workload.MicroBatches > 1
 }
 
 // comm changes the communication buffers.
-func (s *shardedStep) comm(bytes int64) { s.emit(Event{Change: buffers(bytes)}) }
+func (step *shardedStep) comm(bytes int64) { step.emit(Event{Change: buffers(bytes)}) }
 
 // at looks at a moment between units.
-func (s *shardedStep) at(what string, group *costmodel.Group) {
-	s.emit(Event{Over: activations(s.stream), What: what, Layer: group.Name})
+func (step *shardedStep) at(what string, group *costmodel.Group) {
+	step.emit(Event{Over: activations(step.stream), What: what, Layer: group.Name})
 }
 
 const (
@@ -69,102 +69,102 @@ const (
 	reducing  = "reduce-scatter of "
 )
 
-func (s *shardedStep) forward() {
-	s.enter(s.root)
-	for i, unit := range s.units {
-		s.enter(s.groups[i])
-		s.units[i : i+1].forward(s.emit)
-		s.leave(s.groups[i])
+func (step *shardedStep) forward() {
+	step.enter(step.root)
+	for i, unit := range step.units {
+		step.enter(step.groups[i])
+		step.units[i : i+1].forward(step.emit)
+		step.leave(step.groups[i])
 		// What it hands to the next unit, where no unit's figures hold it
 		// already.
-		s.stream = 0
+		step.stream = 0
 		if unit.CheckpointedOutput == 0 {
-			s.stream = unit.Output
+			step.stream = unit.Output
 		}
 	}
-	s.stream = 0 // the outputs are in the head's figures
+	step.stream = 0 // the outputs are in the head's figures
 }
 
 // enter gathers a group before its forward. The buffer of the all-gather
 // before is freed when the new one has been issued (_fsdp_param_group.py
 // wait_for_unshard: implicit prefetch), so that two are alive at once.
-func (s *shardedStep) enter(group *costmodel.Group) {
+func (step *shardedStep) enter(group *costmodel.Group) {
 	if group == nil {
 		return
 	}
-	s.gather(group)
-	s.comm(group.Gathered - s.buffer)
-	s.buffer = group.Buffer
-	s.at(gathering, group)
+	step.gather(group)
+	step.comm(group.Gathered - step.buffer)
+	step.buffer = group.Buffer
+	step.at(gathering, group)
 }
 
 // gather issues an all-gather (_fsdp_collectives.py foreach_all_gather): the
 // cast part is freed when its copy is in the output.
-func (s *shardedStep) gather(group *costmodel.Group) {
-	s.comm(group.Buffer + group.CopyIn)
-	s.at(gathering, group)
-	s.comm(-group.CopyIn)
+func (step *shardedStep) gather(group *costmodel.Group) {
+	step.comm(group.Buffer + group.CopyIn)
+	step.at(gathering, group)
+	step.comm(-group.CopyIn)
 }
 
 // leave frees a group's whole parameters after its forward; the root's stay
 // (_fsdp_state.py _lazy_init: post_forward_mesh_info is None).
-func (s *shardedStep) leave(group *costmodel.Group) {
+func (step *shardedStep) leave(group *costmodel.Group) {
 	if group != nil && !group.StaysGathered {
-		s.comm(-group.Gathered)
+		step.comm(-group.Gathered)
 	}
 }
 
 // end is the end of forward: generation's last token gathers every group
 // again. The last buffer goes when the root's forward returns
 // (_fsdp_state.py _post_forward), after the head and the loss.
-func (s *shardedStep) end() {
-	s.units.bodyEnd(s.emit)
-	grown := s.units.grows()
-	for i := range s.units {
+func (step *shardedStep) end() {
+	step.units.bodyEnd(step.emit)
+	grown := step.units.grows()
+	for i := range step.units {
 		if grown {
-			s.enter(s.groups[i])
+			step.enter(step.groups[i])
 		}
-		s.units[i:i+1].headOf(grown, s.emit)
+		step.units[i:i+1].headOf(grown, step.emit)
 		if grown {
-			s.leave(s.groups[i])
+			step.leave(step.groups[i])
 		}
 	}
-	endForward(s.resident, 0, s.emit)
-	s.comm(-s.buffer)
-	s.buffer = 0
+	endForward(step.resident, 0, step.emit)
+	step.comm(-step.buffer)
+	step.buffer = 0
 }
 
 // backward goes through the groups from the last to the first. The gradient
 // of the loss reaches the root's hook first, which prefetches the last block's
 // parameters (_fsdp_param_group.py pre_backward).
-func (s *shardedStep) backward() {
-	pending := s.prefetch(s.order())
-	for i := len(s.units) - 1; i >= 0; i-- {
-		group := s.groups[i]
-		s.stream = s.units[i].Output
+func (step *shardedStep) backward() {
+	pending := step.prefetch(step.order())
+	for i := len(step.units) - 1; i >= 0; i-- {
+		group := step.groups[i]
+		step.stream = step.units[i].Output
 		if group != nil {
-			pending = s.arrive(group, pending)
+			pending = step.arrive(group, pending)
 		}
-		backward(s.units[i], s.emit)
+		backward(step.units[i], step.emit)
 		if group != nil {
-			s.reduceGrads(group)
+			step.reduceGrads(group)
 		}
 	}
-	s.stream = 0
+	step.stream = 0
 	// The root's inputs need no gradient, so that its gradients are reduced by
 	// the callback at the end (_fsdp_state.py _root_post_backward_final_callback).
-	if s.root != nil {
-		s.reduceGrads(s.root)
+	if step.root != nil {
+		step.reduceGrads(step.root)
 	}
-	s.update()
+	step.update()
 }
 
 // order are the groups that a backward gathers again, the last first.
-func (s *shardedStep) order() []*costmodel.Group {
+func (step *shardedStep) order() []*costmodel.Group {
 	var out []*costmodel.Group
-	for i := len(s.units) - 1; i >= 0; i-- {
-		if s.groups[i] != nil {
-			out = append(out, s.groups[i])
+	for i := len(step.units) - 1; i >= 0; i-- {
+		if step.groups[i] != nil {
+			out = append(out, step.groups[i])
 		}
 	}
 	return out
@@ -172,62 +172,62 @@ func (s *shardedStep) order() []*costmodel.Group {
 
 // prefetch issues the all-gather of the next group in backward's order, of
 // which the rest is returned.
-func (s *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
+func (step *shardedStep) prefetch(next []*costmodel.Group) []*costmodel.Group {
 	if len(next) > 0 && !next[0].StaysGathered {
-		s.gather(next[0])
-		s.buffer = next[0].Buffer
+		step.gather(next[0])
+		step.buffer = next[0].Buffer
 	}
 	return next
 }
 
 // arrive is a group's pre_backward: its parameters are copied out of the
 // prefetched buffer, which is freed, and the group before it is prefetched.
-func (s *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
+func (step *shardedStep) arrive(group *costmodel.Group, pending []*costmodel.Group) []*costmodel.Group {
 	if !group.StaysGathered {
-		s.comm(group.Gathered)
-		s.at(gathering, group)
-		s.comm(-s.buffer)
-		s.buffer = 0
+		step.comm(group.Gathered)
+		step.at(gathering, group)
+		step.comm(-step.buffer)
+		step.buffer = 0
 	}
-	return s.prefetch(pending[1:])
+	return step.prefetch(pending[1:])
 }
 
 // reduceGrads is a group's post_backward: its parameters are freed, then the
 // input of the reduce-scatter before, then the gradients are copied into a
 // new input, and the output becomes the sharded gradients
 // (_fsdp_collectives.py foreach_reduce).
-func (s *shardedStep) reduceGrads(group *costmodel.Group) {
-	s.comm(-group.Gathered)
+func (step *shardedStep) reduceGrads(group *costmodel.Group) {
+	step.comm(-group.Gathered)
 	if group.Reduce == 0 {
 		return // nothing in it is trained
 	}
-	s.comm(group.Reduce - s.reduce)
-	s.reduce = group.Reduce
-	s.at(reducing, group)
-	s.emit(Event{Change: gradients(group.Reduced + group.LastGrad - s.whole(group))})
-	s.at(reducing, group)
+	step.comm(group.Reduce - step.reduce)
+	step.reduce = group.Reduce
+	step.at(reducing, group)
+	step.emit(Event{Change: gradients(group.Reduced + group.LastGrad - step.whole(group))})
+	step.at(reducing, group)
 	gone := group.LastGrad
-	if s.accumulates() && s.t.Workload.Strategy.Traits().Groups < 2 {
+	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups < 2 {
 		gone += group.Reduced // added to what was there; HSDP's all-reduce holds it to the end
 	}
-	s.emit(Event{Change: gradients(-gone)})
+	step.emit(Event{Change: gradients(-gone)})
 }
 
 // whole are the gradients that the group's backward left.
-func (s *shardedStep) whole(group *costmodel.Group) int64 {
+func (step *shardedStep) whole(group *costmodel.Group) int64 {
 	var sum int64
-	for _, u := range group.Units {
-		sum += s.units[u : u+1].totals().grads
+	for _, unit := range group.Units {
+		sum += step.units[unit : unit+1].totals().grads
 	}
 	return sum
 }
 
 // update is the optimizer's step.
-func (s *shardedStep) update() {
-	s.comm(-s.reduce)
-	s.reduce = 0
-	if s.accumulates() && s.t.Workload.Strategy.Traits().Groups > 1 {
-		s.emit(Event{Change: gradients(-s.reduced)})
+func (step *shardedStep) update() {
+	step.comm(-step.reduce)
+	step.reduce = 0
+	if step.accumulates() && step.table.Workload.Strategy.Traits().Groups > 1 {
+		step.emit(Event{Change: gradients(-step.reduced)})
 	}
-	s.emit(Event{Over: activations(s.units.totals().step), What: "optimizer step"})
+	step.emit(Event{Over: activations(step.units.totals().step), What: "optimizer step"})
 }

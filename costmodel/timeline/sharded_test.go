@@ -49,22 +49,24 @@ func TestSharded(t *testing.T) {
 		at     string
 	}{
 		{"a step", func(*costmodel.Table) {}, 458, "gather of h.0"},
-		{"inference", func(t *costmodel.Table) { t.Workload.Mode = costmodel.Infer }, 412, "loss forward"},
-		{"weights alone", func(t *costmodel.Table) { t.Workload.Mode = costmodel.Load }, 140, "weights"},
-		{"a large loss", func(t *costmodel.Table) { t.Units[3].Layers[0].Backward += 100 }, 537, "loss backward"},
-		{"large casts", func(t *costmodel.Table) { t.Groups[1].CopyIn, t.Groups[2].CopyIn = 200, 200 }, 592, "gather of h.1"},
-		{"a large root", func(t *costmodel.Table) { t.Groups[0].Reduce += 100 }, 534, "reduce-scatter of root"},
-		{"a large step", func(t *costmodel.Table) { t.Units[0].StepTransient = 300 }, 140 + 90 + 300, "optimizer step"},
-		{"reduction of h.1", func(t *costmodel.Table) { t.Groups[2].LastGrad, t.Groups[2].Reduced = 8, 70 }, 458 + 50, "gather of h.0"},
-		{"blocks stay gathered", func(t *costmodel.Table) { t.Groups[1].StaysGathered, t.Groups[2].StaysGathered = true, true }, 412 + 80, "loss forward"},
+		{"inference", func(table *costmodel.Table) { table.Workload.Mode = costmodel.Infer }, 412, "loss forward"},
+		{"weights alone", func(table *costmodel.Table) { table.Workload.Mode = costmodel.Load }, 140, "weights"},
+		{"a large loss", func(table *costmodel.Table) { table.Units[3].Layers[0].Backward += 100 }, 537, "loss backward"},
+		{"large casts", func(table *costmodel.Table) { table.Groups[1].CopyIn, table.Groups[2].CopyIn = 200, 200 }, 592, "gather of h.1"},
+		{"a large root", func(table *costmodel.Table) { table.Groups[0].Reduce += 100 }, 534, "reduce-scatter of root"},
+		{"a large step", func(table *costmodel.Table) { table.Units[0].StepTransient = 300 }, 140 + 90 + 300, "optimizer step"},
+		{"reduction of h.1", func(table *costmodel.Table) { table.Groups[2].LastGrad, table.Groups[2].Reduced = 8, 70 }, 458 + 50, "gather of h.0"},
+		{"blocks stay gathered", func(table *costmodel.Table) {
+			table.Groups[1].StaysGathered, table.Groups[2].StaysGathered = true, true
+		}, 412 + 80, "loss forward"},
 		// The sharded gradients of the first micro-batch, 90, are there throughout.
-		{"accumulation", func(t *costmodel.Table) { t.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},
-		{"accumulation, all-reduce", func(t *costmodel.Table) {
-			t.Workload.MicroBatches, t.Workload.Strategy = 2, costmodel.HSDP
+		{"accumulation", func(table *costmodel.Table) { table.Workload.MicroBatches = 2 }, 458 + 90 - 20, "gather of h.0"},
+		{"accumulation, all-reduce", func(table *costmodel.Table) {
+			table.Workload.MicroBatches, table.Workload.Strategy = 2, costmodel.HSDP
 		}, 458 + 90, "gather of h.0"},
-		{"nothing trained in a block", func(t *costmodel.Table) {
-			t.Groups[2].Reduce, t.Groups[2].Reduced, t.Groups[2].LastGrad = 0, 0, 0
-			t.Units[2].Layers[0].Grads, t.Units[2].Layers[0].BackwardGrads = 0, 0
+		{"nothing trained in a block", func(table *costmodel.Table) {
+			table.Groups[2].Reduce, table.Groups[2].Reduced, table.Groups[2].LastGrad = 0, 0, 0
+			table.Units[2].Layers[0].Grads, table.Units[2].Layers[0].BackwardGrads = 0, 0
 		}, 437, "loss backward"},
 	} {
 		table := twoBlocks()
@@ -112,9 +114,9 @@ func TestReplicaUnknown(t *testing.T) {
 // forward runs again with the parameters gathered.
 func TestShardedRecompute(t *testing.T) {
 	table := twoBlocks()
-	for _, u := range []int{1, 2} {
-		table.Units[u].Recompute, table.Units[u-1].CheckpointedOutput = true, 2
-		table.Units[u].Layers[0].Forward = 500
+	for _, unit := range []int{1, 2} {
+		table.Units[unit].Recompute, table.Units[unit-1].CheckpointedOutput = true, 2
+		table.Units[unit].Layers[0].Forward = 500
 	}
 	// In h.0: the root's and its own parameters, the reduction of h.1 and its
 	// sharded gradients, the head's gradient, the embedding's indices, and the

@@ -10,26 +10,26 @@ import (
 // receive buffer, which is counted by itself. sent: its output leaves the
 // stage, which keeps it to the end of its backward (stage.py fwd_cache and
 // backward_one_chunk), and the output's gradient comes in a buffer.
-func staged(t *costmodel.Table, u int, received, sent bool) costmodel.Unit {
-	unit := t.Units[u]
+func staged(table *costmodel.Table, unitIndex int, received, sent bool) costmodel.Unit {
+	unit := table.Units[unitIndex]
 	if !received && !sent || len(unit.Layers) == 0 {
 		return unit
 	}
 	unit.Layers = slices.Clone(unit.Layers)
 	if received {
-		in := t.Units[u-1].Output
+		in := table.Units[unitIndex-1].Output
 		unit.Layers[0].Saved -= unit.Entry
 		for i := range unit.Layers {
-			s := &unit.Layers[i]
-			s.Forward, s.HeadPeak = max(s.Forward-in, s.Saved), max(s.HeadPeak-in, 0)
+			memory := &unit.Layers[i]
+			memory.Forward, memory.HeadPeak = max(memory.Forward-in, memory.Saved), max(memory.HeadPeak-in, 0)
 		}
 	}
 	if sent {
 		unit.CheckpointedOutput = 0
 		for i := max(0, len(unit.Layers)-unit.Tail); i < len(unit.Layers); i++ {
-			s := &unit.Layers[i]
-			s.AccumPeak = max(s.AccumPeak-unit.Output, -s.Saved)
-			s.Backward = max(s.Backward-unit.Output, s.BackwardGrads-s.Saved, s.Grads-s.Saved)
+			memory := &unit.Layers[i]
+			memory.AccumPeak = max(memory.AccumPeak-unit.Output, -memory.Saved)
+			memory.Backward = max(memory.Backward-unit.Output, memory.BackwardGrads-memory.Saved, memory.Grads-memory.Saved)
 		}
 	}
 	return unit
@@ -37,12 +37,12 @@ func staged(t *costmodel.Table, u int, received, sent bool) costmodel.Unit {
 
 // accumulating is the unit when its parameters have gradients from
 // micro-batches before.
-func accumulating(u *costmodel.Unit) costmodel.Unit {
-	out := *u
-	out.Layers = slices.Clone(u.Layers)
+func accumulating(unit *costmodel.Unit) costmodel.Unit {
+	out := *unit
+	out.Layers = slices.Clone(unit.Layers)
 	for i := range out.Layers {
-		s := &out.Layers[i]
-		s.Backward, s.BackwardGrads, s.Grads = s.AccumPeak, 0, 0
+		memory := &out.Layers[i]
+		memory.Backward, memory.BackwardGrads, memory.Grads = memory.AccumPeak, 0, 0
 	}
 	return out
 }

@@ -35,26 +35,26 @@ const (
 )
 
 // NewStageChain prepares the units of a table.
-func NewStageChain(t *costmodel.Table) *StageChain {
-	c := &StageChain{table: t, forms: map[ranked]*closed{}}
-	again := make([]costmodel.Unit, len(t.Units))
-	c.padding = make([]int64, len(t.Units)+1)
-	for u := range t.Units {
-		c.padding[u+1] = c.padding[u] + t.Units[u].StatePadding
-		again[u] = accumulating(&t.Units[u])
+func NewStageChain(table *costmodel.Table) *StageChain {
+	chain := &StageChain{table: table, forms: map[ranked]*closed{}}
+	again := make([]costmodel.Unit, len(table.Units))
+	chain.padding = make([]int64, len(table.Units)+1)
+	for unitIndex := range table.Units {
+		chain.padding[unitIndex+1] = chain.padding[unitIndex] + table.Units[unitIndex].StatePadding
+		again[unitIndex] = accumulating(&table.Units[unitIndex])
 		for form := range 4 {
 			var unit costmodel.Unit
-			if u > 0 || form&received == 0 {
-				unit = staged(t, u, form&received != 0, form&sends != 0)
+			if unitIndex > 0 || form&received == 0 {
+				unit = staged(table, unitIndex, form&received != 0, form&sends != 0)
 			}
 			more := accumulating(&unit)
-			c.firstForms[form] = append(c.firstForms[form], Of(&unit))
-			c.againForms[form] = append(c.againForms[form], Of(&more))
+			chain.firstForms[form] = append(chain.firstForms[form], Of(&unit))
+			chain.againForms[form] = append(chain.againForms[form], Of(&more))
 		}
 	}
-	c.first, c.again = NewChain(t.Units), NewChain(again)
-	c.leastMessages()
-	return c
+	chain.first, chain.again = NewChain(table.Units), NewChain(again)
+	chain.leastMessages()
+	return chain
 }
 
 // span is a chunk in summaries.
@@ -63,20 +63,20 @@ type span struct {
 	first, again Summary
 }
 
-func (c *StageChain) span(at costmodel.Interval) span {
-	var s span
-	s.messages(c.table, at)
+func (chain *StageChain) span(at costmodel.Interval) span {
+	var part span
+	part.messages(chain.table, at)
 	form := 0
 	if at.First > 0 {
 		form |= received
 	}
-	if !s.ends {
+	if !part.ends {
 		form |= sends
 	}
-	s.padding = c.padding[at.End] - c.padding[at.First]
-	s.first = stretchOf(c.first, &c.firstForms, at, form)
-	s.again = stretchOf(c.again, &c.againForms, at, form)
-	return s
+	part.padding = chain.padding[at.End] - chain.padding[at.First]
+	part.first = stretchOf(chain.first, &chain.firstForms, at, form)
+	part.again = stretchOf(chain.again, &chain.againForms, at, form)
+	return part
 }
 
 func stretchOf(chain *Chain, forms *[4][]Summary, at costmodel.Interval, form int) Summary {
@@ -87,37 +87,37 @@ func stretchOf(chain *Chain, forms *[4][]Summary, at costmodel.Interval, form in
 }
 
 // between is a stretch whose first and last unit are not those of the chain.
-func (c *Chain) between(first Summary, at costmodel.Interval, last Summary) Summary {
+func (chain *Chain) between(first Summary, at costmodel.Interval, last Summary) Summary {
 	if at.End-at.First > 2 {
-		first = first.Join(c.Summary(at.First+1, at.End-1))
+		first = first.Join(chain.Summary(at.First+1, at.End-1))
 	}
 	return first.Join(last)
 }
 
 // Peak is the peak of a rank: that of its [Pipeline], on a device that has
 // this workspace where it runs products.
-func (c *StageChain) Peak(place Rank, workspace int64) int64 {
-	sum := rankSum{value: append(c.value[:0], 0)}
+func (chain *StageChain) Peak(place Rank, workspace int64) int64 {
+	sum := rankSum{value: append(chain.value[:0], 0)}
 	for _, at := range place.Chunks {
-		sum.chunk(c, at)
+		sum.chunk(chain, at)
 	}
 	if sum.ends {
 		sum.padding = 0 // that of ranks without the loss
 	}
-	return c.peak(&sum, place, workspace)
+	return chain.peak(&sum, place, workspace)
 }
 
-func (c *StageChain) peak(sum *rankSum, place Rank, workspace int64) int64 {
-	c.value = sum.value
-	if c.table.Workload.Mode == costmodel.Load {
+func (chain *StageChain) peak(sum *rankSum, place Rank, workspace int64) int64 {
+	chain.value = sum.value
+	if chain.table.Workload.Mode == costmodel.Load {
 		return sum.throughout
 	}
 	sum.throughout += sum.padding
 	if sum.products {
 		sum.throughout += workspace
 	}
-	c.value[0] = sum.throughout
-	return c.formOf(ranked{place.Schedule, place.Index}).peak(c.value)
+	chain.value[0] = sum.throughout
+	return chain.formOf(ranked{place.Schedule, place.Index}).peak(chain.value)
 }
 
 // rankSum are the figures of a rank's closed form.
@@ -135,7 +135,7 @@ const (
 	chunkForward
 	chunkBackward
 	chunkAgain
-	chunkLate
+	chunkHead
 	chunkStep
 	chunkIn
 	chunkOut
@@ -146,26 +146,26 @@ const (
 )
 
 // chunk adds the units at an interval; none, where it is empty.
-func (r *rankSum) chunk(c *StageChain, at costmodel.Interval) {
+func (sum *rankSum) chunk(chain *StageChain, at costmodel.Interval) {
 	if at.First >= at.End {
-		r.add(&span{})
+		sum.add(&span{})
 		return
 	}
-	s := c.span(at)
-	r.add(&s)
+	part := chain.span(at)
+	sum.add(&part)
 }
 
-func (r *rankSum) add(s *span) {
-	r.throughout += s.first.Static
-	r.padding += s.padding
-	r.products = r.products || s.first.Products
-	r.ends = r.ends || s.ends
+func (sum *rankSum) add(part *span) {
+	sum.throughout += part.first.Static
+	sum.padding += part.padding
+	sum.products = sum.products || part.first.Products
+	sum.ends = sum.ends || part.ends
 	of := [chunkFigures]int64{
-		chunkSaved: s.first.Saved, chunkGrads: s.first.Grads, chunkForward: s.first.Forward, chunkBackward: s.first.Backward,
-		chunkAgain: s.again.Backward, chunkLate: s.first.HeadPeak, chunkStep: s.first.StepTransient,
-		chunkIn: s.in, chunkOut: s.out, chunkOwn: s.own, chunkLogits: s.logits, chunkRotary: s.rotary,
+		chunkSaved: part.first.Saved, chunkGrads: part.first.Grads, chunkForward: part.first.Forward,
+		chunkBackward: part.first.Backward, chunkAgain: part.again.Backward, chunkHead: part.first.HeadPeak, chunkStep: part.first.StepTransient,
+		chunkIn: part.in, chunkOut: part.out, chunkOwn: part.own, chunkLogits: part.logits, chunkRotary: part.rotary,
 	}
-	r.value = append(r.value, of[:]...)
+	sum.value = append(sum.value, of[:]...)
 }
 
 // ranked is a rank of a schedule.
@@ -176,16 +176,16 @@ type ranked struct {
 
 // formOf is a rank's closed form, made once: a search asks for the same ranks
 // over and over.
-func (c *StageChain) formOf(key ranked) *closed {
-	if c.form != nil && c.asked == key {
-		return c.form
+func (chain *StageChain) formOf(key ranked) *closed {
+	if chain.form != nil && chain.asked == key {
+		return chain.form
 	}
-	form, ok := c.forms[key]
+	form, ok := chain.forms[key]
 	if !ok {
-		form = rankClosed(c.table.Workload.Mode, key)
-		c.forms[key] = form
+		form = rankClosed(chain.table.Workload.Mode, key)
+		chain.forms[key] = form
 	}
-	c.asked, c.form = key, form
+	chain.asked, chain.form = key, form
 	return form
 }
 
@@ -198,7 +198,7 @@ func rankClosed(mode costmodel.Mode, at ranked) *closed {
 			of := value[1+i*chunkFigures:]
 			first := Summary{
 				Saved: of[chunkSaved], Grads: of[chunkGrads], Forward: of[chunkForward], Backward: of[chunkBackward],
-				HeadPeak: of[chunkLate], StepTransient: of[chunkStep],
+				HeadPeak: of[chunkHead], StepTransient: of[chunkStep],
 			}
 			if i == 0 {
 				first.Static = value[0]

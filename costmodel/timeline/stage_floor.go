@@ -9,18 +9,18 @@ import "github.com/devmap-dev/devmap/costmodel"
 // units may be added on both sides.
 //
 // There is no padding, as the rank may end the model in the end.
-func (c *StageChain) Floor(place Rank, workspace int64, grows bool) int64 {
-	sum := rankSum{value: append(c.value[:0], 0)}
+func (chain *StageChain) Floor(place Rank, workspace int64, grows bool) int64 {
+	sum := rankSum{value: append(chain.value[:0], 0)}
 	if grows && place.Chunks[0].First < place.Chunks[0].End {
-		s := c.leastSpan(place)
-		sum.add(&s)
+		part := chain.leastSpan(place)
+		sum.add(&part)
 	} else {
 		for _, at := range place.Chunks {
-			sum.chunk(c, at)
+			sum.chunk(chain, at)
 		}
 	}
 	sum.padding = 0
-	return c.peak(&sum, place, workspace)
+	return chain.peak(&sum, place, workspace)
 }
 
 // leastSpan is the least of every stage of the rank that holds these units.
@@ -29,53 +29,53 @@ func (c *StageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 // in any longer stage. The first and the last are the least of what they are at
 // a message and away from one, and the messages are the smallest that a longer
 // stage can have.
-func (c *StageChain) leastSpan(place Rank) span {
-	at, n := place.Chunks[0], len(c.table.Units)
-	var s span
-	if c.table.Pipe != nil {
-		s.rotary = c.table.Pipe.Rotary
+func (chain *StageChain) leastSpan(place Rank) span {
+	at, count := place.Chunks[0], len(chain.table.Units)
+	var part span
+	if chain.table.Pipe != nil {
+		part.rotary = chain.table.Pipe.Rotary
 	}
 	head, tail := 0, 0
 	if at.First > 0 {
 		head = received
 		if place.Index > 0 {
-			s.in = c.leastIn[at.First]
+			part.in = chain.leastIn[at.First]
 		}
 	}
-	if at.End < n {
+	if at.End < count {
 		tail = sends
 	}
 	switch {
 	case place.Index < place.Schedule.Stages-1:
-		s.own = c.leastOut[at.End-1]
-		s.out = s.own
-	case at.End == n:
-		s.logits = c.table.Units[n-1].Output
+		part.own = chain.leastOut[at.End-1]
+		part.out = part.own
+	case at.End == count:
+		part.logits = chain.table.Units[count-1].Output
 	}
-	s.first = leastOf(c.first, &c.firstForms, at, head, tail)
-	s.again = leastOf(c.again, &c.againForms, at, head, tail)
-	return s
+	part.first = leastOf(chain.first, &chain.firstForms, at, head, tail)
+	part.again = leastOf(chain.again, &chain.againForms, at, head, tail)
+	return part
 }
 
 // leastMessages fills in leastIn and leastOut.
-func (c *StageChain) leastMessages() {
-	units := c.table.Units
-	n := len(units)
-	c.leastIn, c.leastOut = make([]int64, n), make([]int64, n)
-	for u := 1; u < n; u++ {
-		c.leastIn[u] = units[u-1].Output
-		if u > 1 {
-			c.leastIn[u] = min(c.leastIn[u], c.leastIn[u-1])
+func (chain *StageChain) leastMessages() {
+	units := chain.table.Units
+	count := len(units)
+	chain.leastIn, chain.leastOut = make([]int64, count), make([]int64, count)
+	for unit := 1; unit < count; unit++ {
+		chain.leastIn[unit] = units[unit-1].Output
+		if unit > 1 {
+			chain.leastIn[unit] = min(chain.leastIn[unit], chain.leastIn[unit-1])
 		}
 	}
-	for u := n - 2; u >= 0; u-- {
-		c.leastOut[u] = units[u].Output
-		if u < n-2 {
-			c.leastOut[u] = min(c.leastOut[u], c.leastOut[u+1])
+	for unit := count - 2; unit >= 0; unit-- {
+		chain.leastOut[unit] = units[unit].Output
+		if unit < count-2 {
+			chain.leastOut[unit] = min(chain.leastOut[unit], chain.leastOut[unit+1])
 		}
 	}
-	if n > 1 {
-		c.leastOut[n-1] = c.leastOut[n-2]
+	if count > 1 {
+		chain.leastOut[count-1] = chain.leastOut[count-2]
 	}
 }
 

@@ -14,29 +14,29 @@ func TestStageFloor(t *testing.T) {
 	const workspace = 77
 	tight := 0
 	for range 1500 {
-		n := 2 + rng.IntN(7)
-		table := randomStages(rng, n, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
+		count := 2 + rng.IntN(7)
+		table := randomStages(rng, count, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
 		chain := NewStageChain(table)
-		s := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(4), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
-		rank := rng.Int64N(s.Stages)
-		outer := costmodel.Interval{First: 1 + rng.IntN(n), End: 0}
+		schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(4), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
+		rank := rng.Int64N(schedule.Stages)
+		outer := costmodel.Interval{First: 1 + rng.IntN(count), End: 0}
 		if rank == 0 {
 			outer.First = 0
 		}
-		outer.End = outer.First + 1 + rng.IntN(n)
-		if rank == s.Stages-1 {
-			outer.End = n
+		outer.End = outer.First + 1 + rng.IntN(count)
+		if rank == schedule.Stages-1 {
+			outer.End = count
 		}
-		if outer.First >= outer.End || outer.End > n || rank < s.Stages-1 && outer.End == n {
+		if outer.First >= outer.End || outer.End > count || rank < schedule.Stages-1 && outer.End == count {
 			continue // another rank has no unit
 		}
 		inner := costmodel.Interval{First: outer.First + rng.IntN(outer.End-outer.First), End: 0}
 		inner.End = inner.First + 1 + rng.IntN(outer.End-inner.First)
-		all, some := Rank{s, rank, []costmodel.Interval{outer}}, Rank{s, rank, []costmodel.Interval{inner}}
+		all, some := Rank{schedule, rank, []costmodel.Interval{outer}}, Rank{schedule, rank, []costmodel.Interval{inner}}
 		low, high, peak := chain.Floor(some, workspace, true), chain.Floor(all, workspace, true), chain.Peak(all, workspace)
 		if low > high || high > peak {
-			t.Fatalf("%+v, rank %d: the floor of %v is %d, of %v %d, whose peak is %d", s, rank, inner, low, outer, high, peak)
+			t.Fatalf("%+v, rank %d: the floor of %v is %d, of %v %d, whose peak is %d", schedule, rank, inner, low, outer, high, peak)
 		}
 		if high*10 >= peak*9 {
 			tight++
@@ -49,14 +49,14 @@ func TestStageFloor(t *testing.T) {
 
 // vary draws messages of one size for some tables, and for others padding that
 // the end of the model takes away.
-func vary(rng *rand.Rand, t *costmodel.Table) {
+func vary(rng *rand.Rand, table *costmodel.Table) {
 	even, padded := rng.IntN(3) == 0, rng.IntN(3) == 0
-	for u := range t.Units {
+	for unit := range table.Units {
 		if even {
-			t.Units[u].Output = 100
+			table.Units[unit].Output = 100
 		}
 		if padded {
-			t.Units[u].StatePadding = rng.Int64N(3000)
+			table.Units[unit].StatePadding = rng.Int64N(3000)
 		}
 	}
 }
@@ -68,11 +68,11 @@ func TestLoopedFloor(t *testing.T) {
 	for range 1500 {
 		table := randomStages(rng, 12, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
-		s := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 3, MicroBatches: 1 + rng.Int64N(9)}
-		for s.Check() != nil {
-			s.MicroBatches++
+		schedule := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 3, MicroBatches: 1 + rng.Int64N(9)}
+		for schedule.Check() != nil {
+			schedule.MicroBatches++
 		}
-		all := Rank{Schedule: s, Index: rng.Int64N(s.Stages), Chunks: []costmodel.Interval{{First: 0, End: 1 + rng.IntN(4)}, {First: 5, End: 6 + rng.IntN(3)}, {First: 9, End: 12}}}
+		all := Rank{Schedule: schedule, Index: rng.Int64N(schedule.Stages), Chunks: []costmodel.Interval{{First: 0, End: 1 + rng.IntN(4)}, {First: 5, End: 6 + rng.IntN(3)}, {First: 9, End: 12}}}
 		some := all
 		some.Chunks = append([]costmodel.Interval(nil), all.Chunks...)
 		for c := range some.Chunks {

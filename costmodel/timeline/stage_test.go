@@ -9,40 +9,40 @@ import (
 )
 
 // randomStages is a table of random units for pipelines.
-func randomStages(rng *rand.Rand, n int, mode costmodel.Mode) *costmodel.Table {
+func randomStages(rng *rand.Rand, count int, mode costmodel.Mode) *costmodel.Table {
 	size := func(top int64) int64 { return rng.Int64N(top) }
-	t := &costmodel.Table{Workload: costmodel.Workload{Mode: mode}, Workspaces: 2, Pipe: &costmodel.StageCosts{Rotary: size(50)}}
+	table := &costmodel.Table{Workload: costmodel.Workload{Mode: mode}, Workspaces: 2, Pipe: &costmodel.StageCosts{Rotary: size(50)}}
 	if mode == costmodel.Load {
-		t.Workspaces = 0
+		table.Workspaces = 0
 	}
-	for range n {
-		u := costmodel.Unit{
+	for range count {
+		unit := costmodel.Unit{
 			Params: 1 + size(1000), OptimizerState: size(2000), Padding: size(10), StatePadding: size(20), StepTransient: size(400), Output: size(200),
 			Products: rng.IntN(3) > 0, Recompute: mode == costmodel.Train && rng.IntN(3) == 0, Tail: rng.IntN(3),
 		}
 		if rng.IntN(2) == 0 {
-			u.CheckpointedOutput = u.Output
+			unit.CheckpointedOutput = unit.Output
 		}
 		for range 1 + rng.IntN(4) {
-			s := costmodel.LayerMemory{Forward: size(900), HeadPeak: size(2) * size(500)}
+			memory := costmodel.LayerMemory{Forward: size(900), HeadPeak: size(2) * size(500)}
 			if mode == costmodel.Train {
-				s.Saved, s.Grads, s.HeadPeak = size(700), size(500), 0
-				s.Forward += s.Saved
-				s.Backward = s.Grads + size(900)
-				s.BackwardGrads = s.Grads
-				s.AccumPeak = s.Backward - size(1+s.Grads)
-				s.RecomputeKept = size(2) * size(1+s.Saved)
+				memory.Saved, memory.Grads, memory.HeadPeak = size(700), size(500), 0
+				memory.Forward += memory.Saved
+				memory.Backward = memory.Grads + size(900)
+				memory.BackwardGrads = memory.Grads
+				memory.AccumPeak = memory.Backward - size(1+memory.Grads)
+				memory.RecomputeKept = size(2) * size(1+memory.Saved)
 			}
-			u.Layers = append(u.Layers, s)
+			unit.Layers = append(unit.Layers, memory)
 		}
 		if mode == costmodel.Train {
-			u.Entry, u.AutocastCopies = size(1+u.Layers[0].Saved), size(2)*size(600)
+			unit.Entry, unit.AutocastCopies = size(1+unit.Layers[0].Saved), size(2)*size(600)
 		} else {
-			u.CheckpointedOutput = 0
+			unit.CheckpointedOutput = 0
 		}
-		t.Units = append(t.Units, u)
+		table.Units = append(table.Units, unit)
 	}
-	return t
+	return table
 }
 
 // TestStageChain: the closed form of every stage is the walk's peak.
@@ -51,17 +51,17 @@ func TestStageChain(t *testing.T) {
 	dev := &costmodel.Device{WorkspaceBytes: 77}
 	for range 3000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
-		n := 1 + rng.IntN(9)
-		table := randomStages(rng, n, mode)
+		count := 1 + rng.IntN(9)
+		table := randomStages(rng, count, mode)
 		chain := NewStageChain(table)
-		s := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
-		rank := rng.Int64N(s.Stages)
-		at := costmodel.Interval{First: rng.IntN(n), End: 0}
-		at.End = at.First + 1 + rng.IntN(n-at.First)
-		place := Rank{s, rank, []costmodel.Interval{at}}
+		schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe}[rng.IntN(2)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
+		rank := rng.Int64N(schedule.Stages)
+		at := costmodel.Interval{First: rng.IntN(count), End: 0}
+		at.End = at.First + 1 + rng.IntN(count-at.First)
+		place := Rank{schedule, rank, []costmodel.Interval{at}}
 		walk := Walk(Pipeline(table, place, dev))
 		if got := chain.Peak(place, 2*77); got != walk.Memory.Total() {
-			t.Fatalf("%s, %+v, rank %d, units %v of %d: closed form %d, walk %d (%s)", mode, s, rank, at, n, got, walk.Memory.Total(), walk.At)
+			t.Fatalf("%s, %+v, rank %d, units %v of %d: closed form %d, walk %d (%s)", mode, schedule, rank, at, count, got, walk.Memory.Total(), walk.At)
 		}
 	}
 }
@@ -74,16 +74,16 @@ func TestLooped(t *testing.T) {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
 		table := randomStages(rng, 12, mode)
 		chain := NewStageChain(table)
-		s := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 2 + rng.Int64N(2), MicroBatches: 1 + rng.Int64N(9)}
-		for s.Check() != nil {
-			s.MicroBatches++
+		schedule := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 2 + rng.Int64N(2), MicroBatches: 1 + rng.Int64N(9)}
+		for schedule.Check() != nil {
+			schedule.MicroBatches++
 		}
-		place := Rank{Schedule: s, Index: rng.Int64N(s.Stages)}
+		place := Rank{Schedule: schedule, Index: rng.Int64N(schedule.Stages)}
 		end := 0
-		for c := range s.Chunks {
+		for c := range schedule.Chunks {
 			first := end + rng.IntN(2)
 			end = first + 1 + rng.IntN(3)
-			if c == s.Chunks-1 && rng.IntN(2) == 0 {
+			if c == schedule.Chunks-1 && rng.IntN(2) == 0 {
 				end = 12
 			}
 			place.Chunks = append(place.Chunks, costmodel.Interval{First: first, End: min(end, 12)})
@@ -96,14 +96,14 @@ func TestLooped(t *testing.T) {
 }
 
 func randomSchedule(rng *rand.Rand, most int64) costmodel.Schedule {
-	s := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}[rng.IntN(3)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(most)}
-	if s.Kind == costmodel.Interleaved {
-		s.Chunks = 1 + rng.Int64N(4)
+	schedule := costmodel.Schedule{Kind: []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved}[rng.IntN(3)], Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(most)}
+	if schedule.Kind == costmodel.Interleaved {
+		schedule.Chunks = 1 + rng.Int64N(4)
 	}
-	for s.Check() != nil {
-		s.MicroBatches++
+	for schedule.Check() != nil {
+		schedule.MicroBatches++
 	}
-	return s
+	return schedule
 }
 
 // TestStagePeakOfPhases: what a walk of a few times of each phase finds is

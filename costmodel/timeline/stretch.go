@@ -31,9 +31,9 @@ type totals struct {
 // units are a stretch of which each layer's events are told.
 type units []*costmodel.Unit
 
-func (s units) totals() totals {
+func (all units) totals() totals {
 	var sum totals
-	for _, unit := range s {
+	for _, unit := range all {
 		sum.step += unit.StepTransient
 		sum.products = sum.products || unit.Products
 		for i := range unit.Layers {
@@ -43,8 +43,8 @@ func (s units) totals() totals {
 	return sum
 }
 
-func (s units) static(emit func(Event)) {
-	for _, unit := range s {
+func (all units) static(emit func(Event)) {
+	for _, unit := range all {
 		emit(Event{Change: costmodel.Memory{
 			Params:         unit.Params + unit.Buffers,
 			OptimizerState: unit.OptimizerState,
@@ -54,8 +54,8 @@ func (s units) static(emit func(Event)) {
 	}
 }
 
-func (s units) forward(emit func(Event)) {
-	for _, unit := range s {
+func (all units) forward(emit func(Event)) {
+	for _, unit := range all {
 		if unit.Recompute {
 			forwardToKeep(unit, emit)
 		} else {
@@ -91,8 +91,8 @@ func forwardToKeep(unit *costmodel.Unit, emit func(Event)) {
 	emit(Event{Change: activations(kept)})
 }
 
-func (s units) bodyEnd(emit func(Event)) {
-	for _, unit := range s {
+func (all units) bodyEnd(emit func(Event)) {
+	for _, unit := range all {
 		end := costmodel.Memory{Activations: -unit.AutocastCopies}
 		for i := range unit.Layers {
 			end.Activations -= unit.Layers[i].UntilBodyEnd
@@ -104,8 +104,8 @@ func (s units) bodyEnd(emit func(Event)) {
 
 // grows reports caches that grow after the prompt: what runs at the end is
 // then the last token, through every layer.
-func (s units) grows() bool {
-	for _, unit := range s {
+func (all units) grows() bool {
+	for _, unit := range all {
 		for i := range unit.Layers {
 			if unit.Layers[i].CacheGrowth != 0 {
 				return true
@@ -115,14 +115,14 @@ func (s units) grows() bool {
 	return false
 }
 
-func (s units) head(emit func(Event)) { s.headOf(s.grows(), emit) }
+func (all units) head(emit func(Event)) { all.headOf(all.grows(), emit) }
 
-func (s units) headOf(grown bool, emit func(Event)) {
+func (all units) headOf(grown bool, emit func(Event)) {
 	what := "forward of "
 	if grown {
 		what = "last token in "
 	}
-	for _, unit := range s {
+	for _, unit := range all {
 		for i := range unit.Layers {
 			if step := &unit.Layers[i]; step.HeadPeak != 0 {
 				emit(Event{Over: activations(step.HeadPeak), What: what, Layer: step.Layer})
@@ -131,8 +131,8 @@ func (s units) headOf(grown bool, emit func(Event)) {
 	}
 }
 
-func (s units) infer(emit func(Event)) {
-	for _, unit := range s {
+func (all units) infer(emit func(Event)) {
+	for _, unit := range all {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
 			emit(Event{Over: activations(max(step.Forward, step.HeadPeak)), What: "forward of ", Layer: step.Layer})
@@ -140,9 +140,9 @@ func (s units) infer(emit func(Event)) {
 	}
 }
 
-func (s units) backward(emit func(Event)) {
-	for i := len(s) - 1; i >= 0; i-- {
-		backward(s[i], emit)
+func (all units) backward(emit func(Event)) {
+	for i := len(all) - 1; i >= 0; i-- {
+		backward(all[i], emit)
 	}
 }
 
@@ -172,8 +172,8 @@ func backward(unit *costmodel.Unit, emit func(Event)) {
 	}
 }
 
-func (s units) last(emit func(Event)) {
-	for _, unit := range s {
+func (all units) last(emit func(Event)) {
+	for _, unit := range all {
 		emit(Event{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
 	}
 }

@@ -17,7 +17,7 @@ type Summary struct {
 	StepTransient     int64 // what the optimizer's step adds
 	UntilBodyEnd      int64 // kept to the end of the model's body
 	CacheGrowth       int64 // what the KV cache gains after the prompt
-	HeadPeak          int64 // peak when all of Saved and Grown is there, above them
+	HeadPeak          int64 // peak when Saved and CacheGrowth are there, above them
 	Products          bool  // anything in it runs matrix products
 }
 
@@ -44,82 +44,85 @@ func Of(unit *costmodel.Unit) Summary {
 }
 
 // folds are those of forward, and of backward from where that starts.
-func (s *Summary) folds() (forward, backward Fold) {
-	return Fold{s.Saved + s.UntilBodyEnd, s.Forward}, Fold{s.Grads - s.Saved, s.Backward - s.Saved}
+func (summary *Summary) folds() (forward, backward Fold) {
+	forward = Fold{Net: summary.Saved + summary.UntilBodyEnd, Peak: summary.Forward}
+	return forward, Fold{Net: summary.Grads - summary.Saved, Peak: summary.Backward - summary.Saved}
 }
 
-// Join is s followed by next on the same device.
-func (s Summary) Join(next Summary) Summary {
-	forward, backward := s.folds()
+// Join is the summary followed by next on the same device.
+func (summary Summary) Join(next Summary) Summary {
+	forward, backward := summary.folds()
 	nextForward, nextBackward := next.folds()
-	saved := s.Saved + next.Saved
+	saved := summary.Saved + next.Saved
 	return Summary{
-		Static:        s.Static + next.Static,
+		Static:        summary.Static + next.Static,
 		Saved:         saved,
-		Grads:         s.Grads + next.Grads,
+		Grads:         summary.Grads + next.Grads,
 		Forward:       forward.Join(nextForward).Peak,
 		Backward:      saved + nextBackward.Join(backward).Peak,
-		LastBackward:  max(s.LastBackward, next.LastBackward),
-		StepTransient: s.StepTransient + next.StepTransient,
-		UntilBodyEnd:  s.UntilBodyEnd + next.UntilBodyEnd,
-		CacheGrowth:   s.CacheGrowth + next.CacheGrowth,
-		HeadPeak:      max(s.HeadPeak, next.HeadPeak),
-		Products:      s.Products || next.Products,
+		LastBackward:  max(summary.LastBackward, next.LastBackward),
+		StepTransient: summary.StepTransient + next.StepTransient,
+		UntilBodyEnd:  summary.UntilBodyEnd + next.UntilBodyEnd,
+		CacheGrowth:   summary.CacheGrowth + next.CacheGrowth,
+		HeadPeak:      max(summary.HeadPeak, next.HeadPeak),
+		Products:      summary.Products || next.Products,
 	}
 }
 
 // Least is at most both in every figure.
-func (s Summary) Least(other Summary) Summary {
+func (summary Summary) Least(other Summary) Summary {
 	return Summary{
-		Static:        min(s.Static, other.Static),
-		Saved:         min(s.Saved, other.Saved),
-		Grads:         min(s.Grads, other.Grads),
-		Forward:       min(s.Forward, other.Forward),
-		Backward:      min(s.Backward, other.Backward),
-		LastBackward:  min(s.LastBackward, other.LastBackward),
-		StepTransient: min(s.StepTransient, other.StepTransient),
-		UntilBodyEnd:  min(s.UntilBodyEnd, other.UntilBodyEnd),
-		CacheGrowth:   min(s.CacheGrowth, other.CacheGrowth),
-		HeadPeak:      min(s.HeadPeak, other.HeadPeak),
-		Products:      s.Products && other.Products,
+		Static:        min(summary.Static, other.Static),
+		Saved:         min(summary.Saved, other.Saved),
+		Grads:         min(summary.Grads, other.Grads),
+		Forward:       min(summary.Forward, other.Forward),
+		Backward:      min(summary.Backward, other.Backward),
+		LastBackward:  min(summary.LastBackward, other.LastBackward),
+		StepTransient: min(summary.StepTransient, other.StepTransient),
+		UntilBodyEnd:  min(summary.UntilBodyEnd, other.UntilBodyEnd),
+		CacheGrowth:   min(summary.CacheGrowth, other.CacheGrowth),
+		HeadPeak:      min(summary.HeadPeak, other.HeadPeak),
+		Products:      summary.Products && other.Products,
 	}
 }
 
 // The Summary as a [stretch]: each part is one event, at whose moment there is
 // the most of the part.
 
-func (s *Summary) totals() totals {
-	return totals{grads: s.Grads, step: s.StepTransient, products: s.Products}
+func (summary *Summary) totals() totals {
+	return totals{grads: summary.Grads, step: summary.StepTransient, products: summary.Products}
 }
 
-func (s *Summary) static(emit func(Event)) {
-	emit(Event{Change: costmodel.Memory{Params: s.Static}})
+func (summary *Summary) static(emit func(Event)) {
+	emit(Event{Change: costmodel.Memory{Params: summary.Static}})
 }
 
-func (s *Summary) forward(emit func(Event)) {
-	forward, _ := s.folds()
+func (summary *Summary) forward(emit func(Event)) {
+	forward, _ := summary.folds()
 	emit(forward.event("forward"))
 }
 
-func (s *Summary) bodyEnd(emit func(Event)) {
-	emit(Event{Change: activations(s.CacheGrowth - s.UntilBodyEnd)})
+func (summary *Summary) bodyEnd(emit func(Event)) {
+	emit(Event{Change: activations(summary.CacheGrowth - summary.UntilBodyEnd)})
 }
 
-func (s *Summary) head(emit func(Event)) { emit(Fold{0, s.HeadPeak}.event("head")) }
+func (summary *Summary) head(emit func(Event)) { emit(Fold{0, summary.HeadPeak}.event("head")) }
 
-func (s *Summary) infer(emit func(Event)) {
-	emit(Fold{0, s.Forward}.event("forward"))
-	emit(Fold{0, s.HeadPeak}.event("head"))
+func (summary *Summary) infer(emit func(Event)) {
+	emit(Fold{0, summary.Forward}.event("forward"))
+	emit(Fold{0, summary.HeadPeak}.event("head"))
 }
 
-func (s *Summary) backward(emit func(Event)) {
-	_, backward := s.folds()
+func (summary *Summary) backward(emit func(Event)) {
+	_, backward := summary.folds()
 	emit(backward.event("backward"))
 }
 
-func (s *Summary) last(emit func(Event)) { emit(Fold{0, s.LastBackward}.event("last backward")) }
+func (summary *Summary) last(emit func(Event)) {
+	emit(Fold{0, summary.LastBackward}.event("last backward"))
+}
 
 // event stands for the whole sequence that was folded.
-func (f Fold) event(what string) Event {
-	return Event{Change: activations(f.Net), Over: activations(f.Peak - f.Net), What: what}
+func (fold Fold) event(what string) Event {
+	return Event{Change: activations(fold.Net), Over: activations(fold.Peak - fold.Net), What: what}
 }

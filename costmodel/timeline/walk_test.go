@@ -20,30 +20,30 @@ func randomUnits(rng *rand.Rand, mode costmodel.Mode) []costmodel.Unit {
 	}
 	units := make([]costmodel.Unit, rng.IntN(9))
 	for i := range units {
-		u := &units[i]
-		u.Params, u.Buffers, u.Padding = size(), size(), size()
-		u.Products = rng.IntN(2) == 0
+		unit := &units[i]
+		unit.Params, unit.Buffers, unit.Padding = size(), size(), size()
+		unit.Products = rng.IntN(2) == 0
 		for range rng.IntN(4) {
-			s := costmodel.LayerMemory{Layer: "l", Loss: rng.IntN(4) == 0}
+			memory := costmodel.LayerMemory{Layer: "l", Loss: rng.IntN(4) == 0}
 			if mode == costmodel.Train {
-				s.Saved, s.Grads = size(), size()
-				s.Backward = max(0, s.Grads-s.Saved) + size()
-				s.BackwardGrads = rng.Int64N(s.Backward + 1)
+				memory.Saved, memory.Grads = size(), size()
+				memory.Backward = max(0, memory.Grads-memory.Saved) + size()
+				memory.BackwardGrads = rng.Int64N(memory.Backward + 1)
 			} else {
-				s.KV, s.CacheGrowth, s.UntilBodyEnd, s.HeadPeak = size(), size(), size(), 4*size()
+				memory.KV, memory.CacheGrowth, memory.UntilBodyEnd, memory.HeadPeak = size(), size(), size(), 4*size()
 			}
-			s.Forward = s.Saved + s.KV + s.UntilBodyEnd + size()
-			u.Layers = append(u.Layers, s)
+			memory.Forward = memory.Saved + memory.KV + memory.UntilBodyEnd + size()
+			unit.Layers = append(unit.Layers, memory)
 		}
 		if mode == costmodel.Train {
-			u.OptimizerState, u.HeldGrads, u.StepTransient, u.LastBackward = size(), size(), size(), size()
+			unit.OptimizerState, unit.HeldGrads, unit.StepTransient, unit.LastBackward = size(), size(), size(), size()
 			if rng.IntN(2) == 0 {
-				u.Recompute = true
-				for j := range u.Layers {
-					u.Layers[j].RecomputeKept = rng.Int64N(u.Layers[j].Forward + 1)
+				unit.Recompute = true
+				for j := range unit.Layers {
+					unit.Layers[j].RecomputeKept = rng.Int64N(unit.Layers[j].Forward + 1)
 				}
 			}
-			u.CheckpointedOutput, u.AutocastCopies = size(), size()
+			unit.CheckpointedOutput, unit.AutocastCopies = size(), size()
 		}
 	}
 	return units
@@ -57,7 +57,7 @@ func TestWalkJudgesRun(t *testing.T) {
 	for range 2000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
-		k := timeline.Resident{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
+		resident := timeline.Resident{Workspace: rng.Int64N(500), Output: rng.Int64N(3) * rng.Int64N(3000), OutputDropped: rng.IntN(3) == 0, LastGradients: rng.IntN(3) == 0}
 		chain := timeline.NewChain(units)
 		for a := range len(units) + 1 {
 			for b := a; b <= len(units); b++ {
@@ -70,16 +70,16 @@ func TestWalkJudgesRun(t *testing.T) {
 				if got := chain.Summary(a, b); got != fold {
 					t.Fatalf("%s [%d, %d): the query gives %+v, the fold %+v", mode, a, b, got, fold)
 				}
-				events := timeline.DeviceMap(mode, held, k)
+				events := timeline.DeviceMap(mode, held, resident)
 				walk := timeline.Walk(events)
 				if got := timeline.FoldOf(events).Peak; got != walk.Memory.Total() {
 					t.Fatalf("%s [%d, %d): the walk holds %d, the fold of its events %d", mode, a, b, walk.Memory.Total(), got)
 				}
-				if walk.Memory.Total() != fold.Peak(k) {
-					t.Fatalf("%s [%d, %d): the walk holds %d at %s, the run %d\n%+v", mode, a, b, walk.Memory.Total(), walk.At, fold.Peak(k), units[a:b])
+				if walk.Memory.Total() != fold.Peak(resident) {
+					t.Fatalf("%s [%d, %d): the walk holds %d at %s, the run %d\n%+v", mode, a, b, walk.Memory.Total(), walk.At, fold.Peak(resident), units[a:b])
 				}
-				if m := walk.Memory; min(m.Params, m.Grads, m.OptimizerState, m.Activations, m.KVCache) < 0 {
-					t.Fatalf("%s [%d, %d): a negative category in %+v", mode, a, b, m)
+				if memory := walk.Memory; min(memory.Params, memory.Grads, memory.OptimizerState, memory.Activations, memory.KVCache) < 0 {
+					t.Fatalf("%s [%d, %d): a negative category in %+v", mode, a, b, memory)
 				}
 				moments[walk.At]++
 			}
@@ -95,30 +95,30 @@ func TestWalkJudgesRun(t *testing.T) {
 // TestJoin: runs are a monoid, and a device that holds more never peaks lower.
 func TestJoin(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
-	k := timeline.Resident{Workspace: 7, Output: 300}
+	resident := timeline.Resident{Workspace: 7, Output: 300}
 	for range 2000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[rng.IntN(2)]
 		units := randomUnits(rng, mode)
 		for len(units) < 3 {
 			units = append(units, randomUnits(rng, mode)...)
 		}
-		k.OutputDropped = rng.IntN(2) == 0
-		r, s, u := timeline.Of(&units[0]), timeline.Of(&units[1]), timeline.Of(&units[2])
-		if left, right := r.Join(s).Join(u), r.Join(s.Join(u)); left != right {
+		resident.OutputDropped = rng.IntN(2) == 0
+		summary, s, u := timeline.Of(&units[0]), timeline.Of(&units[1]), timeline.Of(&units[2])
+		if left, right := summary.Join(s).Join(u), summary.Join(s.Join(u)); left != right {
 			t.Fatalf("(rs)u %+v, r(su) %+v", left, right)
 		}
-		if r.Join(timeline.Summary{}) != r || (timeline.Summary{}).Join(r) != r {
-			t.Fatalf("the empty run changes %+v", r)
+		if summary.Join(timeline.Summary{}) != summary || (timeline.Summary{}).Join(summary) != summary {
+			t.Fatalf("the empty run changes %+v", summary)
 		}
-		c := timeline.NewChain(units)
+		chain := timeline.NewChain(units)
 		for a := range units {
 			for b := a; b < len(units); b++ {
-				p := c.Summary(a, b).Peak(k)
-				if wider := c.Summary(a, b+1).Peak(k); wider < p {
-					t.Fatalf("[%d, %d) holds %d, one more unit behind it %d", a, b, p, wider)
+				peak := chain.Summary(a, b).Peak(resident)
+				if wider := chain.Summary(a, b+1).Peak(resident); wider < peak {
+					t.Fatalf("[%d, %d) holds %d, one more unit behind it %d", a, b, peak, wider)
 				}
-				if a > 0 && c.Summary(a-1, b).Peak(k) < p {
-					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, p, c.Summary(a-1, b).Peak(k))
+				if a > 0 && chain.Summary(a-1, b).Peak(resident) < peak {
+					t.Fatalf("[%d, %d) holds %d, one more unit before it %d", a, b, peak, chain.Summary(a-1, b).Peak(resident))
 				}
 			}
 		}
@@ -163,11 +163,11 @@ func TestWalkByHand(t *testing.T) {
 // TestStreamedLate: the parameters of a unit that left are on the device while
 // it runs, when caches are complete too; nothing of them stays.
 func TestStreamedLate(t *testing.T) {
-	u := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Layers: []costmodel.LayerMemory{
+	unit := costmodel.Unit{Name: "u", Params: 100, Padding: 7, Layers: []costmodel.LayerMemory{
 		{Layer: "attention", Weights: 60, Forward: 70, KV: 50, CacheGrowth: 40, HeadPeak: 25},
 		{Layer: "mlp", Weights: 40, Forward: 30},
 	}}
-	s := u.Streamed()
+	s := unit.Streamed()
 	kept := timeline.Resident{}
 	peak := func(u *costmodel.Unit) int64 {
 		p := timeline.Walk(timeline.DeviceMap(costmodel.Infer, []*costmodel.Unit{u}, kept))
@@ -175,14 +175,14 @@ func TestStreamedLate(t *testing.T) {
 	}
 	// At home: 107 of parameters, caches of 50 that grow by 40, and the 25 of a
 	// token on top. Streamed: the caches, the token's 25 and the 60 that it reads.
-	if got, want := peak(&u), int64(107+50+40+25); got != want {
+	if got, want := peak(&unit), int64(107+50+40+25); got != want {
 		t.Errorf("at home %d B, want %d", got, want)
 	}
 	if got, want := peak(&s), int64(50+40+25+60); got != want {
 		t.Errorf("streamed %d B, want %d", got, want)
 	}
-	if s.Layers[1].HeadPeak != 0 || u.Layers[0].HeadPeak != 25 {
-		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Layers[1].HeadPeak, u.Layers[0].HeadPeak)
+	if s.Layers[1].HeadPeak != 0 || unit.Layers[0].HeadPeak != 25 {
+		t.Errorf("a layer that is not late has %d B then, and the unit at home %d", s.Layers[1].HeadPeak, unit.Layers[0].HeadPeak)
 	}
 	first := costmodel.Unit{Name: "first", Params: 100, Layers: []costmodel.LayerMemory{{Layer: "mlp", Weights: 100, Forward: 30}}}
 	if out := first.Streamed(); peak(&out) != 30+100 {
@@ -197,12 +197,12 @@ func TestStreamedLate(t *testing.T) {
 func TestLeast(t *testing.T) {
 	var one, two timeline.Summary
 	for i := range reflect.TypeFor[timeline.Summary]().NumField() {
-		a, b := reflect.ValueOf(&one).Elem().Field(i), reflect.ValueOf(&two).Elem().Field(i)
-		if a.Kind() == reflect.Bool {
+		value, b := reflect.ValueOf(&one).Elem().Field(i), reflect.ValueOf(&two).Elem().Field(i)
+		if value.Kind() == reflect.Bool {
 			b.SetBool(true)
 			continue
 		}
-		a.SetInt(1)
+		value.SetInt(1)
 		b.SetInt(2)
 	}
 	if got := one.Least(two); got != one {
