@@ -58,7 +58,7 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 	if placed == nil {
 		return devicemap.PredictReplicas(in.Costs, in.Topology)
 	}
-	for _, fault := range devicemap.CheckMap(in.Graph, in.Costs, in.Topology, placed).Faults {
+	for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
 		if fault.Kind != devicemap.DoesNotFit || in.Objective == Time {
 			return nil, fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
 		}

@@ -24,7 +24,7 @@ func leastTravel(p *planner.Problem) int64 {
 			return
 		}
 		if u == len(m) {
-			for _, f := range devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m).Faults {
+			for _, f := range devicemap.Check(p.Graph, p.Costs, p.Topology, m.Flatten(p.Graph), nil).Faults {
 				if f.Kind == devicemap.DoesNotFit || f.Kind == "ties-apart" {
 					return
 				}

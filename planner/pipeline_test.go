@@ -65,7 +65,7 @@ func TestPipelineBest(t *testing.T) {
 						m[u] = devicemap.Device(c % gpus)
 					}
 				}
-				r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m)
+				r := devicemap.Check(p.Graph, p.Costs, p.Topology, m.Flatten(p.Graph), nil)
 				if len(r.Faults) > 0 {
 					t.Fatal(r.Faults)
 				}
@@ -148,14 +148,14 @@ func TestPipelineFaults(t *testing.T) {
 	}
 	for kind, want := range map[costmodel.ScheduleKind]int{costmodel.OneFOneB: 4, costmodel.Interleaved: 0} {
 		p.Costs.Workload.Schedule = kind
-		r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m)
+		r := devicemap.Check(p.Graph, p.Costs, p.Topology, m.Flatten(p.Graph), nil)
 		if len(r.Faults) != want {
 			t.Errorf("%s: %v", kind, r.Faults)
 		}
 	}
 	p.Costs.Workload.Schedule = costmodel.Interleaved
 	m[len(m)-1] = 0
-	if r := devicemap.CheckMap(p.Graph, p.Costs, p.Topology, m); len(r.Faults) != 0 {
+	if r := devicemap.Check(p.Graph, p.Costs, p.Topology, m.Flatten(p.Graph), nil); len(r.Faults) != 0 {
 		t.Errorf("a ninth stage on device 0: %v", r.Faults)
 	}
 }

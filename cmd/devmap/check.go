@@ -87,14 +87,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err != nil {
 		return command.blame(path, plan, err)
 	}
-	var report *devicemap.Report
-	if workload.Strategy.Traits().Replicated {
-		if report, err = devicemap.CheckReplicas(table, topo); err != nil {
-			return err
-		}
-	} else {
-		report = devicemap.Check(graph, table, topo, flat, faults)
-	}
+	report := devicemap.Check(graph, table, topo, flat, faults)
 	if err := command.show(cmd, graph, table.Workload, report); err != nil {
 		return err
 	}
@@ -206,7 +199,8 @@ func verdict(name string, replicated bool, faults []devicemap.Fault) string {
 			fmt.Fprintf(&builder, "and %d more\n", len(faults)-shown)
 			break
 		}
-		builder.WriteString(out.Shortened(out.OneLine(f.Words(ask.Say)), out.MaxLine) + "\n")
+		f.Message = costmodel.Messagef("%s", f.Message.Words(ask.Say))
+		builder.WriteString(out.Shortened(out.OneLine(f.String()), out.MaxLine) + "\n")
 	}
 	return builder.String() + show.Plural(len(faults), "fault") + "\n"
 }

@@ -19,8 +19,12 @@ type Report struct {
 
 // Check judges any flat device map for a model, a table of its costs and the
 // devices. It reports all faults at once; faults are those of reading, to
-// which the others are added.
+// which the others are added. Where every GPU runs the whole model
+// ([costmodel.Traits]) there is no map, and the devices alone are judged.
 func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, flat Flat, faults []Fault) *Report {
+	if table.Workload.Strategy.Traits().Replicated && len(flat)+len(faults) == 0 {
+		return replicas(table, topo)
+	}
 	check := checker{graph: graph, index: newIndex(graph), entries: make(map[string]Device, len(flat)), devices: len(topo.Devices)}
 	check.faults = slices.Clone(faults)
 	check.keys(flat)
@@ -42,25 +46,19 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 	return report
 }
 
-// CheckReplicas judges devices on which every GPU runs the whole model
-// ([costmodel.Traits]): there is no map, and all that can be
-// wrong is that it does not fit. A strategy that has no replicas is an error.
-func CheckReplicas(table *costmodel.Table, topo *costmodel.Topology) (*Report, error) {
+// replicas judges devices on which every GPU runs the whole model: there is no
+// map, and all that can be wrong is that it does not fit.
+func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	var check checker
 	devices, err := PredictReplicas(table, topo)
 	if err != nil {
-		return nil, err
+		check.fault(unknownEngine, "", "%v", err)
 	}
 	report := &Report{Devices: devices}
 	report.Imbalance = Imbalance(report.Devices)
 	check.fit(report.Devices)
 	report.Faults, report.Warnings = check.faults, check.warnings
-	return report, nil
-}
-
-// CheckMap is [Check] of a map by unit: the re-check of a solver's answer.
-func CheckMap(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placement Map) *Report {
-	return Check(graph, table, topo, placement.Flatten(graph), nil)
+	return report
 }
 
 type checker struct {

@@ -178,7 +178,7 @@ func TestUnknownEngine(t *testing.T) {
 	table, topo := load(t, g, 2000, 2)
 	for strategy, want := range map[costmodel.Strategy]int{"": 0, costmodel.DeviceMap: 0, "zero4": 1, costmodel.FSDP: 1} {
 		table.Workload.Strategy = strategy
-		r := devicemap.CheckMap(g, table, topo, make(devicemap.Map, len(g.Units)))
+		r := devicemap.Check(g, table, topo, make(devicemap.Map, len(g.Units)).Flatten(g), nil)
 		if len(r.Faults) != want || want > 0 && r.Faults[0].Kind != devicemap.UnknownEngine {
 			t.Errorf("%q: %v", strategy, r.Faults)
 		}

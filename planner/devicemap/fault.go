@@ -39,14 +39,11 @@ type Fault struct {
 	Nearest string
 }
 
-// Words is the fault in one line, with its settings as name says them.
-func (fault Fault) Words(name func(costmodel.Setting) string) string {
-	line := fmt.Sprintf("%s: %q: %s", fault.Kind, fault.Module, fault.Message.Words(name))
+// String is the fault in one line.
+func (fault Fault) String() string {
+	line := fmt.Sprintf("%s: %q: %s", fault.Kind, fault.Module, fault.Message)
 	if fault.Nearest != "" {
 		line += fmt.Sprintf("; the nearest is %q", fault.Nearest)
 	}
 	return line
 }
-
-// String is the fault in one line.
-func (fault Fault) String() string { return fault.Words(costmodel.Setting.String) }

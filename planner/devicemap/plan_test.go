@@ -19,7 +19,7 @@ func planOf(tb testing.TB, m devicemap.Map) *devicemap.Plan {
 	tb.Helper()
 	g := small(tb)
 	table, topo := load(tb, g, 1000, 2)
-	r := devicemap.CheckMap(g, table, topo, m)
+	r := devicemap.Check(g, table, topo, m.Flatten(g), nil)
 	for i := range r.Devices {
 		r.Devices[i].Units = 0 // not in the file
 	}
