@@ -78,7 +78,7 @@ func (problem *Problem) backwards(kept bool) []MemoryMoment {
 	}
 	name := map[int]string{at: "backward", 0: "end of backward", len(problem.Positions): "start of backward"}
 	var out []MemoryMoment
-	for _, between := range slices.Backward(slices.Sorted(maps.Keys(name))) { // in one order, as equal ones stay in it
+	for _, between := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
 		out = append(out, problem.charged(name[between], kept, func(position int) holding {
 			moment := &units[position]
 			sure := min(moment.Before, moment.After)
