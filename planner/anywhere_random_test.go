@@ -45,7 +45,7 @@ func TestAnywhereRandom(t *testing.T) {
 		if best.Maps == 0 {
 			t.Fatalf("%d: map %v, but none is allowed", i, sol.Map)
 		}
-		if value, _ := brute.Score(&p, sol.Map, false, nil); !near(value, best.Value) || !near(sol.Value, best.Value) || sol.Status != planner.Optimal {
+		if value, _ := brute.Score(&p, sol.Map, false, nil); !drawn.Near(value, best.Value) || !drawn.Near(sol.Value, best.Value) || sol.Status != planner.Optimal {
 			t.Fatalf("%d: map %v has share %v (%v, %s, bound %v), the best %v has %v", i, sol.Map, value, sol.Value, sol.Status, sol.LowerBound, best.Map, best.Value)
 		}
 		for _, b := range sol.Bounds {

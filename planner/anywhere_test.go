@@ -10,27 +10,11 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
 	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
-
-// onH200 is a built-in model on so many H200.
-func onH200(t *testing.T, model string, w costmodel.Workload, gpus int) planner.Problem {
-	t.Helper()
-	g := readModel(t, model)
-	p := planner.Problem{Graph: g, Costs: tableOf(t, g, w), Topology: &costmodel.Topology{}}
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range gpus {
-		p.Topology.Devices = append(p.Topology.Devices, gpu.Device(w.Mode))
-	}
-	return p
-}
 
 // best is the best map, whether it fits or not.
 func best(t *testing.T, p planner.Problem) *planner.Solution {
@@ -53,7 +37,7 @@ func TestAnywhereFigures(t *testing.T) {
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
 			for _, gpus := range []int{2, 4, 8} {
 				t.Run(fmt.Sprintf("%s/%s/%d", model, mode, gpus), func(t *testing.T) {
-					p := onH200(t, model, costmodel.Workload{Mode: mode}, gpus)
+					p := drawn.OnH200(t, model, costmodel.Workload{Mode: mode}, gpus)
 					contiguous := best(t, p)
 					p.Anywhere = true
 					s := best(t, p)
@@ -80,7 +64,7 @@ func TestAnywhereWeights(t *testing.T) {
 		"t5-11b":        {2: 10.561, 4: 5.311, 8: 2.686},
 	} {
 		for gpus, want := range figures {
-			p := onH200(t, model, costmodel.Workload{Mode: costmodel.Load}, gpus)
+			p := drawn.OnH200(t, model, costmodel.Workload{Mode: costmodel.Load}, gpus)
 			p.Anywhere = true
 			if s := best(t, p); largest(s) > want+tolerance || s.Status != planner.Optimal {
 				t.Errorf("%s on %d: %.3f GiB (%s), want %.3f", model, gpus, largest(s), s.Status, want)
@@ -113,11 +97,11 @@ func TestAnywhereSmallModels(t *testing.T) {
 		}
 		for _, mode := range []costmodel.Mode{costmodel.Load, costmodel.Infer, costmodel.Train} {
 			for _, gpus := range []int{2, 3} {
-				p := onH200(t, c.model, costmodel.Workload{Mode: mode}, gpus)
-				p.Graph, p.Costs, p.Anywhere = g, tableOf(t, g, costmodel.Workload{Mode: mode}), true
+				p := drawn.OnH200(t, c.model, costmodel.Workload{Mode: mode}, gpus)
+				p.Graph, p.Costs, p.Anywhere = g, drawn.Table(t, g, costmodel.Workload{Mode: mode}), true
 				p.Topology.Devices[gpus-1].ReservedBytes += 40 << 30
 				want, s := brute.Solve(&p, false), best(t, p)
-				if !near(s.Value, want.Value) || s.Status != planner.Optimal {
+				if !drawn.Near(s.Value, want.Value) || s.Status != planner.Optimal {
 					t.Errorf("%s, %s, %d GPUs: %v has %v (%s), the best %v has %v", c.model, mode, gpus, s.Map, s.Value, s.Status, want.Map, want.Value)
 				}
 				for _, b := range s.Bounds {
@@ -133,7 +117,7 @@ func TestAnywhereSmallModels(t *testing.T) {
 // TestAnywhereRelaxed: layers with and without a sliding window, in turn, are
 // as many classes as layers; the relaxed search bounds them.
 func TestAnywhereRelaxed(t *testing.T) {
-	p := onH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
+	p := drawn.OnH200(t, "gpt-oss-20b", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
 	p.Anywhere = true
 	s := best(t, p)
@@ -167,7 +151,7 @@ func TestAnywherePins(t *testing.T) {
 // TestAnywhereStopped: a search that is cut short returns a map no worse than
 // the contiguous one, and a bound below it.
 func TestAnywhereStopped(t *testing.T) {
-	p := onH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
+	p := drawn.OnH200(t, "llama-3_1-nemotron-ultra-253b-v1", costmodel.Workload{Mode: costmodel.Infer}, 8)
 	contiguous := best(t, p)
 	p.Anywhere = true
 	s, err := planner.Solve(t.Context(), p, planner.Settings{TimeLimit: 500 * time.Millisecond})
@@ -218,7 +202,7 @@ func TestExplained(t *testing.T) {
 		{Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: 4, Batch: 8, MicroBatches: 8, Schedule: costmodel.OneFOneB},
 		{Mode: costmodel.Train, Strategy: costmodel.FSDP, World: 4},
 	} {
-		p := onH200(t, "llama-3.2-1b", w, 4)
+		p := drawn.OnH200(t, "llama-3.2-1b", w, 4)
 		s := best(t, p)
 		if s.Method == "" {
 			t.Errorf("%s, %s: no method", w.Mode, w.Strategy)

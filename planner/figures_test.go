@@ -12,11 +12,11 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // TestWeights holds the largest GPU in GiB of weights-only plans to the
@@ -62,7 +62,7 @@ func readModel(tb testing.TB, name string) *modelgraph.Graph {
 func plan(tb testing.TB, name string, w costmodel.Workload, gpus int, capacity int64) *planner.Solution {
 	tb.Helper()
 	g := readModel(tb, name)
-	table := tableOf(tb, g, w)
+	table := drawn.Table(tb, g, w)
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		tb.Fatal(err)
@@ -135,7 +135,7 @@ func TestEven(t *testing.T) {
 		t.Errorf("%v (%s, even %t)", got, sol.Status, sol.EvenProved)
 	}
 	p := planner.Problem{Graph: readModel(t, "llama-3.2-1b"), Topology: &costmodel.Topology{Devices: make([]costmodel.Device, 8)}}
-	p.Costs = tableOf(t, p.Graph, costmodel.Workload{Mode: costmodel.Load})
+	p.Costs = drawn.Table(t, p.Graph, costmodel.Workload{Mode: costmodel.Load})
 	for d := range p.Topology.Devices {
 		p.Topology.Devices[d].CapacityBytes = 1 << 40
 	}
@@ -168,27 +168,4 @@ func runs(t *testing.T, model string, sol *planner.Solution) []string {
 		out[d] = strings.Join(parts, "+")
 	}
 	return out
-}
-
-func tableOf(tb testing.TB, g *modelgraph.Graph, w costmodel.Workload) *costmodel.Table {
-	tb.Helper()
-	w, err := estimate.Resolve(g, w)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	table, err := estimate.Table(g, w)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return table
-}
-
-// costsOf is the model of a config and what its units cost.
-func costsOf(t *testing.T, config string, w costmodel.Workload) (*modelgraph.Graph, *costmodel.Table) {
-	t.Helper()
-	g, err := hf.FromConfig("config.json", []byte(config))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g, tableOf(t, g, w)
 }

@@ -17,7 +17,7 @@ import (
 
 func loadOn(t *testing.T, g *modelgraph.Graph, capacities ...int64) planner.Problem {
 	t.Helper()
-	p := planner.Problem{Graph: g, Costs: tableOf(t, g, costmodel.Workload{Mode: costmodel.Load}), Topology: &costmodel.Topology{}}
+	p := planner.Problem{Graph: g, Costs: drawn.Table(t, g, costmodel.Workload{Mode: costmodel.Load}), Topology: &costmodel.Topology{}}
 	for _, c := range capacities {
 		p.Topology.Devices = append(p.Topology.Devices, costmodel.Device{CapacityBytes: c})
 	}
@@ -85,7 +85,7 @@ func TestInfeasible(t *testing.T) {
 	}
 	on := func(n int) planner.Problem {
 		p := planner.Problem{Graph: g, Topology: &costmodel.Topology{}}
-		p.Costs = tableOf(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW})
+		p.Costs = drawn.Table(t, g, costmodel.Workload{Mode: costmodel.Train, Batch: 4, Seq: 2048, Optimizer: costmodel.AdamW})
 		for range n {
 			p.Topology.Devices = append(p.Topology.Devices, gpu.Device(costmodel.Train))
 		}

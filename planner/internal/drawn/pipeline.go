@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
@@ -106,4 +108,38 @@ func drawDevices(rng *rand.Rand, table *costmodel.Table, count int) *costmodel.T
 		}
 	}
 	return topo
+}
+
+// What is planned as a pipeline: few units for all maps, and two real sizes.
+const (
+	SixBlocks = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
+	Llama8B   = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
+		"num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": false}`
+	Qwen3B = `{"model_type": "qwen2", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
+		"num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true}`
+)
+
+// PipelineOf is the model of a config, to train or run as a pipeline.
+func PipelineOf(t *testing.T, config string, gpus int, w costmodel.Workload) planner.Problem {
+	t.Helper()
+	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
+	if w.Mode == costmodel.Train {
+		w.Optimizer = costmodel.AdamW
+	}
+	g, table := Costs(t, []byte(config), w)
+	gpu, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topo := &costmodel.Topology{}
+	for range gpus {
+		topo.Devices = append(topo.Devices, gpu.Device(w.Mode))
+	}
+	return planner.Problem{Graph: g, Costs: table, Topology: topo}
+}
+
+// Near reports values that are equal but for the rounding of a quotient.
+func Near(a, b float64) bool {
+	diff := a - b
+	return diff <= 1e-12*a && -diff <= 1e-12*a
 }

@@ -94,3 +94,26 @@ func Alike(topo *costmodel.Topology) bool {
 }
 
 func Close(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.Abs(a)) }
+
+// TimedChain is a chain of units of a second each, on devices that differ in
+// what they hold.
+func TimedChain(t *testing.T, units, devices int) planner.Problem {
+	t.Helper()
+	sizes, budgets := make([]int64, units), make([]int64, devices)
+	for i := range sizes {
+		sizes[i] = 100
+	}
+	for d := range budgets {
+		budgets[d] = int64(250 + d)
+	}
+	p := Chain(t, sizes, budgets...)
+	p.Costs.Workload.Mode = costmodel.Infer
+	for u := range p.Costs.Units {
+		p.Costs.Units[u].Work.Forward.Products, p.Costs.Units[u].Work.Output = 1, 1
+	}
+	for d := range p.Topology.Devices {
+		p.Topology.Devices[d].FLOPS, p.Topology.Devices[d].LinkBytesPerSecond = 1, 1
+	}
+	p.Objective = planner.Time
+	return p
+}

@@ -1,4 +1,4 @@
-package planner_test
+package stagememory_test
 
 import (
 	"math"
@@ -6,39 +6,11 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
-
-// What is planned as a pipeline: few units for all maps, and two real sizes.
-const (
-	sixBlocks = `{"model_type": "llama", "hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6, "num_attention_heads": 8, "vocab_size": 4000, "tie_word_embeddings": true}`
-	llama8B   = `{"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "num_hidden_layers": 32, "num_attention_heads": 32,
-		"num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": false}`
-	qwen3B = `{"model_type": "qwen2", "hidden_size": 2048, "intermediate_size": 11008, "num_hidden_layers": 36, "num_attention_heads": 16,
-		"num_key_value_heads": 2, "vocab_size": 151936, "tie_word_embeddings": true}`
-)
-
-// pipelineProblem is the model of a config, to train or run as a pipeline.
-func pipelineProblem(t *testing.T, config string, gpus int, w costmodel.Workload) planner.Problem {
-	t.Helper()
-	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
-	if w.Mode == costmodel.Train {
-		w.Optimizer = costmodel.AdamW
-	}
-	g, table := costsOf(t, config, w)
-	gpu, err := catalogue.Find("h200-141gb")
-	if err != nil {
-		t.Fatal(err)
-	}
-	topo := &costmodel.Topology{}
-	for range gpus {
-		topo.Devices = append(topo.Devices, gpu.Device(w.Mode))
-	}
-	return planner.Problem{Graph: g, Costs: table, Topology: topo}
-}
 
 // TestPipelineBest: the solver's map is as good as the best of all cuts, by
 // the walk, for a few units on few devices.
@@ -49,7 +21,7 @@ func TestPipelineBest(t *testing.T) {
 			gpus, chunks = 2, 2
 		}
 		for _, mode := range []costmodel.Mode{costmodel.Train, costmodel.Infer} {
-			p := pipelineProblem(t, sixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
+			p := drawn.PipelineOf(t, drawn.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 16, MicroBatches: 4, Seq: 512})
 			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 			if err != nil {
 				t.Fatal(err)
@@ -90,7 +62,7 @@ func TestPipelinePlans(t *testing.T) {
 			if kind == costmodel.Interleaved && gpus == 1 {
 				continue
 			}
-			p := pipelineProblem(t, qwen3B, gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
+			p := drawn.PipelineOf(t, drawn.Qwen3B, gpus, costmodel.Workload{Mode: costmodel.Train, Schedule: kind, Batch: 16, MicroBatches: 16, Seq: 1024})
 			sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 			if err != nil {
 				t.Fatal(err)
@@ -131,7 +103,7 @@ func TestPipelineRefused(t *testing.T) {
 		{4, train(costmodel.GPipe, 4), []planner.Pin{{Pattern: "lm_head", Device: 1}}, `pin "lm_head": "lm_head" cannot be on device 1: a pipeline's stages are in device order, so that it is on device 3`},
 		{4, train(costmodel.Interleaved, 4), []planner.Pin{{Pattern: "lm_head", Device: 3}}, `pin "lm_head"`},
 	} {
-		p := pipelineProblem(t, qwen3B, c.gpus, c.w)
+		p := drawn.PipelineOf(t, drawn.Qwen3B, c.gpus, c.w)
 		p.Pins = c.pin
 		if _, err := planner.Solve(t.Context(), p, planner.Settings{}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%d GPUs, %+v: %v", c.gpus, c.w, err)
@@ -141,7 +113,7 @@ func TestPipelineRefused(t *testing.T) {
 
 // TestPipelineFaults: stages that the schedule cannot run.
 func TestPipelineFaults(t *testing.T) {
-	p := pipelineProblem(t, qwen3B, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
+	p := drawn.PipelineOf(t, drawn.Qwen3B, 4, costmodel.Workload{Mode: costmodel.Train, Schedule: costmodel.OneFOneB, Batch: 8, MicroBatches: 8, Seq: 64})
 	m := make(devicemap.Map, len(p.Graph.Units))
 	for u := range m {
 		m[u] = devicemap.Device(u / 5 % 4)

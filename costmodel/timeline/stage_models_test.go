@@ -1,4 +1,4 @@
-package planner_test
+package timeline_test
 
 import (
 	"errors"
@@ -12,16 +12,15 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
-	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
 
 // TestStageForms: the closed form of a pipeline's stage, which the solver
 // asks, is the walk's peak, for drawn stretches of every built-in model under
-// drawn workloads. Random tables ([costmodel.TestStageChain]) hold the two to
+// drawn workloads. Random tables (TestStageChain) hold the two to
 // each other too, but draw only what a table is meant to hold.
 func TestStageForms(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob("../fixtures/models/*/config.json")
+	files, err := filepath.Glob("../../fixtures/models/*/config.json")
 	if err != nil || len(files) < 30 {
 		t.Fatalf("%d models: %v", len(files), err)
 	}
@@ -74,16 +73,16 @@ func stageTable(g *modelgraph.Graph, w costmodel.Workload) (*costmodel.Table, er
 // drawStages draws the workload of a pipeline.
 func drawStages(rng *rand.Rand) costmodel.Workload {
 	w := costmodel.Workload{
-		Strategy: costmodel.Pipeline, World: 4, Mode: drawn.Pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load),
-		Precision: drawn.Pick(rng, "", costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP16Mixed, costmodel.FP32True), Batch: 8, MicroBatches: drawn.Pick[int64](rng, 1, 4, 8), Seq: 128,
-		Attention: drawn.Pick(rng, "", costmodel.EagerAttention), Loss: drawn.Pick(rng, "", costmodel.LossChunked, costmodel.LossFused), Images: rng.Int64N(2),
+		Strategy: costmodel.Pipeline, World: 4, Mode: pick(rng, costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load),
+		Precision: pick(rng, "", costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP16Mixed, costmodel.FP32True), Batch: 8, MicroBatches: pick[int64](rng, 1, 4, 8), Seq: 128,
+		Attention: pick(rng, "", costmodel.EagerAttention), Loss: pick(rng, "", costmodel.LossChunked, costmodel.LossFused), Images: rng.Int64N(2),
 	}
 	if w.Mode == costmodel.Train {
-		w.Optimizer = drawn.Pick(rng, costmodel.AdamW, costmodel.AdamWForeach, costmodel.SGD)
-		w.Recompute = drawn.Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeSelective)
+		w.Optimizer = pick(rng, costmodel.AdamW, costmodel.AdamWForeach, costmodel.SGD)
+		w.Recompute = pick(rng, costmodel.RecomputeNone, costmodel.RecomputeFull, costmodel.RecomputeSelective)
 		if rng.IntN(3) == 0 {
 			w.LoRARank, w.LoRATargets = 8, []string{"all-linear"}
-			w.Quantize = drawn.Pick(rng, "", costmodel.NF4, costmodel.Int8)
+			w.Quantize = pick(rng, "", costmodel.NF4, costmodel.Int8)
 		}
 	}
 	return w
@@ -95,7 +94,7 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 	chain, n := timeline.NewStageChain(table), len(table.Units)
 	dev := &costmodel.Device{WorkspaceBytes: 9 << 20}
 	for range 6 {
-		s := costmodel.Schedule{Kind: drawn.Pick(rng, costmodel.OneFOneB, costmodel.GPipe), Stages: 4, Chunks: 1, MicroBatches: table.Workload.MicroBatches}
+		s := costmodel.Schedule{Kind: pick(rng, costmodel.OneFOneB, costmodel.GPipe), Stages: 4, Chunks: 1, MicroBatches: table.Workload.MicroBatches}
 		at := costmodel.Interval{First: rng.IntN(n)}
 		at.End = at.First + 1 + rng.IntN(n-at.First)
 		place := timeline.Rank{Schedule: s, Index: rng.Int64N(4), Chunks: []costmodel.Interval{at}}
@@ -114,3 +113,5 @@ func compareForms(t *testing.T, rng *rand.Rand, file string, table *costmodel.Ta
 		}
 	}
 }
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

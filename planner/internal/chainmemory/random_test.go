@@ -1,4 +1,4 @@
-package planner_test
+package chainmemory_test
 
 import (
 	"errors"
@@ -48,7 +48,7 @@ func TestRandom(t *testing.T) {
 			t.Fatalf("%d: map %v, but none is allowed", i, sol.Map)
 		}
 		value, squares := brute.Score(&p, sol.Map, idle, nil)
-		if !near(sol.Value, best.Value) || !near(value, best.Value) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
+		if !drawn.Near(sol.Value, best.Value) || !drawn.Near(value, best.Value) || sol.Status != planner.Optimal || sol.LowerBound != sol.Value {
 			t.Fatalf("%d: map %v has share %v (%v, %s, bound %v), the best %v has %v", i, sol.Map, value, sol.Value, sol.Status, sol.LowerBound, best.Map, best.Value)
 		}
 		if !sol.EvenProved || squares > best.Squares*(1+1e-12) {
@@ -62,9 +62,4 @@ func TestRandom(t *testing.T) {
 	if solved < 1100 || infeasible < 40 || conflicts < 40 || tied < 400 || small < 4 {
 		t.Errorf("%d solved, %d of them infeasible and %d tied, %d conflicts, %d smaller than a context: the draw is one-sided", solved, infeasible, tied, conflicts, small)
 	}
-}
-
-func near(a, b float64) bool {
-	diff := a - b
-	return diff <= 1e-12*a && -diff <= 1e-12*a
 }

@@ -1,4 +1,4 @@
-package planner_test
+package chaintime_test
 
 import (
 	"math"

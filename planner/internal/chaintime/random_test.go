@@ -1,11 +1,9 @@
-package planner_test
+package chaintime_test
 
 import (
-	"cmp"
 	"errors"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/devmap-dev/devmap/planner"
@@ -66,45 +64,5 @@ func TestTimeRandom(t *testing.T) {
 	t.Logf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order", solved, infeasible, unequal, ordered)
 	if solved < 250 || infeasible < 20 || unequal < 100 || ordered < 25 {
 		t.Errorf("%d solved, %d infeasible, %d with devices that differ, %d of them out of order: the draw is one-sided", solved, infeasible, unequal, ordered)
-	}
-}
-
-// TestFrontRandom holds the front to brute force.
-func TestFrontRandom(t *testing.T) {
-	t.Parallel()
-	rng := rand.New(rand.NewPCG(17, 18))
-	var fronts, longest int
-	for i := range 500 {
-		p := drawn.Timed(t, rng)
-		if len(p.Graph.Units) > 6 && len(p.Topology.Devices) > 3 {
-			continue // brute force takes too long
-		}
-		f, err := planner.SolveFront(t.Context(), p, planner.Settings{})
-		var pattern *planner.PatternError
-		var conflict *planner.ConflictError
-		if errors.As(err, &pattern) || errors.As(err, &conflict) {
-			continue
-		}
-		want := brute.Front(brute.Points(&p, !drawn.Alike(p.Topology)))
-		slices.SortFunc(want, func(a, b brute.Point) int { return cmp.Compare(a.Seconds, b.Seconds) })
-		if err != nil {
-			if len(want) > 0 {
-				t.Fatalf("%d: %v, but %v fits", i, err, want[0])
-			}
-			continue
-		}
-		if !f.Complete || len(f.Points) != len(want) {
-			t.Fatalf("%d: %d points (complete %t), brute force has %d", i, len(f.Points), f.Complete, len(want))
-		}
-		for j, pt := range f.Points {
-			if !drawn.Close(pt.Value, want[j].Seconds) || !drawn.Close(pt.LargestShare(), want[j].Share) {
-				t.Fatalf("%d: point %d is %v s at %v, by brute force %v s at %v", i, j, pt.Value, pt.LargestShare(), want[j].Seconds, want[j].Share)
-			}
-		}
-		fronts++
-		longest = max(longest, len(want))
-	}
-	if fronts < 120 || longest < 4 {
-		t.Errorf("%d fronts, the longest of %d points: the draw is one-sided", fronts, longest)
 	}
 }

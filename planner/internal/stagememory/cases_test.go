@@ -1,4 +1,4 @@
-package planner_test
+package stagememory_test
 
 import (
 	"errors"
@@ -33,7 +33,7 @@ func chainOn(t *testing.T, layers []layer, devices int, capacity int64, w costmo
 		t.Fatal(err)
 	}
 	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(devices), costmodel.BF16True
-	table := tableOf(t, g, w)
+	table := drawn.Table(t, g, w)
 	table.Comm = costmodel.Comm{}
 	device := costmodel.Device{CapacityBytes: capacity, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}}
 	return planner.Problem{Graph: g, Costs: table, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, devices)}}
@@ -56,7 +56,7 @@ func TestPipelineUneven(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := brute.Pipeline(&p)
-		if sol.Status != planner.Optimal || !near(sol.Value, want.Share) || !sol.EvenProved {
+		if sol.Status != planner.Optimal || !drawn.Near(sol.Value, want.Share) || !sol.EvenProved {
 			t.Errorf("%s: %v has a share of %v (%s), the best cut %v", mode, sol.Map, sol.Value, sol.Status, want.Share)
 		}
 	}

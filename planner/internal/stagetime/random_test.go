@@ -1,4 +1,4 @@
-package planner_test
+package stagetime_test
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func TestTimePipeline(t *testing.T) {
 			}
 			mode := []costmodel.Mode{costmodel.Train, costmodel.Infer}[round%2]
 			m := []int64{4, 6, 16}[round%3]
-			p := pipelineProblem(t, sixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
+			p := drawn.PipelineOf(t, drawn.SixBlocks, gpus, costmodel.Workload{Mode: mode, Schedule: kind, Batch: 48, MicroBatches: m, Seq: 512, NewTokens: 0})
 			if round >= 2 {
 				vary(rng, &p)
 			}

@@ -1,4 +1,4 @@
-package planner_test
+package offload_test
 
 import (
 	"errors"
