@@ -19,8 +19,8 @@ type Projection struct {
 	Head, Output, Up bool
 }
 
-// These are what frameworks' modules call those
-// projections that dimensions do not tell from others of the same shape.
+// These are what frameworks' modules call those projections that dimensions do
+// not tell from others of the same shape.
 var (
 	attentionOutputs = []string{"o_proj", "out_proj", "wo", "proj", "projection_layer", "dense", "c_proj", "o"}
 	squareMLPOutputs = []string{"down_proj", "w2", "fc2", "wo", "c_proj", "dense_4h_to_h", "dense"}
