@@ -92,11 +92,6 @@ type Unit struct {
 	Origin Origin
 }
 
-// Static is what the unit holds at every moment.
-func (unit *Unit) Static() int64 {
-	return unit.Params + unit.Buffers + unit.OptimizerState + unit.HeldGrads + unit.Padding
-}
-
 // Passes reports that a pipeline's stage takes the unit along with the next
 // one, as it is no stage by itself: without parameters or costs that a file
 // declares, like the rotary, of which every stage has its own.

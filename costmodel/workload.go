@@ -1,7 +1,5 @@
 package costmodel
 
-import "github.com/devmap-dev/devmap/modelgraph"
-
 // Workload is what the model is asked to do: the resolved flags.
 type Workload struct {
 	Mode         Mode     `json:"mode"`
@@ -54,23 +52,6 @@ type Workload struct {
 // MicroBatch is the number of sequences that run at once.
 func (workload *Workload) MicroBatch() int64 {
 	return workload.Batch / max(1, workload.MicroBatches)
-}
-
-// Tokens is the number of tokens of a stream in one micro-batch, and the
-// length of one of its sequences.
-func (workload *Workload) Tokens(stream modelgraph.Stream) (tokens, length int64) {
-	b := workload.MicroBatch()
-	switch stream.Kind {
-	case modelgraph.Target:
-		return b * workload.TargetSeq, workload.TargetSeq
-	case modelgraph.Fixed:
-		return b * stream.Tokens, stream.Tokens
-	case modelgraph.Image:
-		count := stream.ImageTokens(workload.ImageSize)
-		return b * workload.Images * count, count
-	case modelgraph.Text:
-	}
-	return b * workload.Seq, workload.Seq
 }
 
 // Mode is the kind of work.

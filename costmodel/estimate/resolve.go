@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -36,7 +37,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	resolveStrategy(&workload)
 	runtime, _ := engine.Of(&workload) // one that is not built is refused below
 	if workload.Precision == "" {
-		workload.Precision, workload.StoredTypes = runtime.Precision(costmodel.PrecisionOf(mainType(graph)))
+		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
 	}
 	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
 		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
@@ -95,10 +96,22 @@ func checkNumbers(workload *costmodel.Workload) error {
 // the workload's schedule takes.
 func partsOf(workload *costmodel.Workload) costmodel.Message {
 	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
-		return costmodel.Messagef("%s", costmodel.Nearest(workload.MicroBatches, costmodel.Divisors(workload.Batch), func(int64) bool { return true }))
+		return costmodel.Messagef("%s", divisors.Nearest(workload.MicroBatches, divisors.Of(workload.Batch), func(int64) bool { return true }))
 	}
 	schedule := costmodel.Schedule{Kind: workload.Schedule, Stages: max(1, workload.World), Chunks: max(1, workload.VirtualStages), MicroBatches: workload.MicroBatches}
 	return schedule.Parts(workload.Batch)
+}
+
+// mainPrecision is the true precision of the model's weights.
+func mainPrecision(graph *modelgraph.Graph) costmodel.Precision {
+	switch mainType(graph) {
+	case modelgraph.F32:
+		return costmodel.FP32True
+	case modelgraph.F16:
+		return costmodel.FP16True
+	default:
+		return costmodel.BF16True
+	}
 }
 
 // mainType is the type the config names, else that of most parameter bytes.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
 )
 
 // defaultStages is the runs a GPU where stages are interleaved.
@@ -53,7 +54,7 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	case workload.World < 1:
 		return nil, refuse("strategy", workload.Strategy, "%s needs the number of GPUs", workload.Strategy)
 	case workload.ShardDegree > 0 && workload.World%workload.ShardDegree != 0:
-		return nil, refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, costmodel.Nearest(workload.ShardDegree, costmodel.Divisors(workload.World), func(int64) bool { return true }))
+		return nil, refuse("shard_degree", workload.ShardDegree, "%d does not divide the %d GPUs (%s)", workload.ShardDegree, workload.World, divisors.Nearest(workload.ShardDegree, divisors.Of(workload.World), func(int64) bool { return true }))
 	}
 	return runtime, runtime.Refuse(workload)
 }

@@ -58,7 +58,7 @@ func loraRows(t *testing.T, file string) []row {
 // TestLoRA predicts every GPU of the runs with adapters. What is left:
 //   - Qwen2.5-3B: a third of its 43 MiB weights found blocks of that size in a
 //     process that had run another model, and paid no 1 MiB each ("loaded" in
-//     the row; costmodel.Rounding).
+//     the row; allocator.Rounding).
 //   - Blocks on the rotary's own GPU share its cosines and sines; each counts a
 //     copy.
 //   - Up to 10 MiB a GPU under checkpoints, not located.

@@ -16,10 +16,14 @@ type deepspeed struct{}
 // the whole module is cast to 16 bits (deepspeed/runtime/engine.py,
 // _configure_distributed_model) and fp32 master weights and states are kept.
 func (deepspeed) Precision(stored costmodel.Precision) (costmodel.Precision, bool) {
-	if stored == costmodel.FP32True {
+	switch stored {
+	case costmodel.BF16True:
+		return costmodel.BF16Mixed, false
+	case costmodel.FP16True:
+		return costmodel.FP16Mixed, false
+	default:
 		return stored, true
 	}
-	return stored.WithMaster(), false
 }
 
 // Adapters are cast with the module.

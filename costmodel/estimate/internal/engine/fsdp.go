@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 )
 
@@ -125,7 +126,7 @@ func (group *fsdpGroup) adapters(layer *layers.Layer, trained bool) {
 
 // add gathers a tensor.
 func (group *fsdpGroup) add(size int64) {
-	group.Gathered += size + costmodel.Rounding(size)
+	group.Gathered += size + allocator.Rounding(size)
 	group.Buffer += size
 }
 
@@ -136,7 +137,7 @@ func (group *fsdpGroup) add(size int64) {
 // gathering (_fsdp_param_group.py unshard, foreach_reduce: world_size 1).
 func (group *fsdpGroup) exchange() {
 	group.Reduced = group.Reduce / group.degree
-	group.Reduced += costmodel.Rounding(group.Reduced)
+	group.Reduced += allocator.Rounding(group.Reduced)
 	if group.degree == 1 {
 		group.Buffer, group.LastGrad = 0, 0
 		return
@@ -144,5 +145,5 @@ func (group *fsdpGroup) exchange() {
 	if group.model.Rules.Compute != group.model.Workload.Precision { // _get_param_all_gather_inputs: one flat cast copy
 		group.CopyIn = group.Buffer / group.degree
 	}
-	group.Buffer += costmodel.Rounding(group.Buffer)
+	group.Buffer += allocator.Rounding(group.Buffer)
 }

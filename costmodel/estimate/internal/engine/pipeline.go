@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -112,7 +113,7 @@ func statePadding(model *layers.Model, exec []int) int64 {
 				continue
 			}
 			state, _ := model.Optimizer.State(tensor.Shape, tensor.Numel(), each)
-			total += (1 + state/size) * costmodel.Rounding(size)
+			total += (1 + state/size) * allocator.Rounding(size)
 		}
 	}
 	return total

@@ -2,6 +2,7 @@ package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -20,7 +21,7 @@ func (part *Part) AdapterBytes() (size, padding int64) {
 	for _, matrix := range part.Matrices() {
 		bytes := part.model.adapterWeight() * matrix.Numel()
 		size += bytes
-		padding += costmodel.Rounding(bytes)
+		padding += allocator.Rounding(bytes)
 	}
 	return size, padding
 }

@@ -26,7 +26,7 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		layer.Layer = &graph.Layers[i]
-		tokens, _ := workload.Tokens(layer.Stream)
+		tokens, _ := tokensOf(&workload, layer.Stream)
 		layer.Runs = tokens > 0
 		model.parts(i)
 	}

@@ -3,7 +3,7 @@ package layers
 import (
 	"strings"
 
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -107,13 +107,14 @@ func (part *Part) Stored(j int) int64 {
 		return total
 	}
 	workload, rules := &part.model.Workload, &part.model.Rules
-	switch {
-	case workload.StoredTypes:
-		return costmodel.AsStored.Stored(&part.Params[j])
+	tensor := &part.Params[j]
+	switch { // quantised tensors and those of a fixed type stay as they are
+	case workload.StoredTypes || !tensor.DType.Float():
+		return tensor.Bytes()
 	case rules.Masters:
-		return rules.Compute.Stored(&part.Params[j])
+		return tensor.Numel() * rules.Compute.WeightBytes()
 	default:
-		return workload.Precision.Stored(&part.Params[j])
+		return tensor.Numel() * workload.Precision.WeightBytes()
 	}
 }
 
@@ -126,11 +127,11 @@ func (part *Part) Padding() int64 {
 	for j := range part.Owned() {
 		if parts := part.quantised(j); parts != nil {
 			for _, size := range parts {
-				total += costmodel.Rounding(size)
+				total += allocator.Rounding(size)
 			}
 			continue
 		}
-		total += costmodel.Rounding(part.Stored(j))
+		total += allocator.Rounding(part.Stored(j))
 	}
 	return total
 }

@@ -29,7 +29,7 @@ func (model *Model) shapes() {
 // shape is what follows from the layer and the workload alone.
 func (model *Model) shape(i int) ops.Shape {
 	layer, workload := &model.Layers[i], &model.Workload
-	tokens, length := workload.Tokens(layer.Stream)
+	tokens, length := tokensOf(workload, layer.Stream)
 	shape := ops.Shape{
 		Tokens: tokens, Length: length, Batch: workload.MicroBatch(),
 		Cache: length + workload.NewTokens, Logits: tokens,
@@ -43,7 +43,7 @@ func (model *Model) shape(i int) ops.Shape {
 		shape.Logits = shape.Batch // generation projects the last position alone
 	}
 	if in := layer.InputLayers(); len(in) > 0 {
-		shape.Encoder, _ = workload.Tokens(model.Layers[in[len(in)-1]].Stream)
+		shape.Encoder, _ = tokensOf(workload, model.Layers[in[len(in)-1]].Stream)
 	}
 	return shape
 }
@@ -116,4 +116,21 @@ func inputs(graph *modelgraph.Graph) int {
 		return -1
 	}
 	return embedding(graph)
+}
+
+// tokensOf is the number of tokens of a stream in one micro-batch, and the
+// length of one of its sequences.
+func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, length int64) {
+	sequences := workload.MicroBatch()
+	switch stream.Kind {
+	case modelgraph.Target:
+		return sequences * workload.TargetSeq, workload.TargetSeq
+	case modelgraph.Fixed:
+		return sequences * stream.Tokens, stream.Tokens
+	case modelgraph.Image:
+		each := stream.ImageTokens(workload.ImageSize)
+		return sequences * workload.Images * each, each
+	case modelgraph.Text:
+	}
+	return sequences * workload.Seq, workload.Seq
 }

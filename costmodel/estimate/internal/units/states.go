@@ -3,6 +3,7 @@ package units
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -29,11 +30,11 @@ func (states *matrixStates) padding(layer *layers.Layer) (state, grads int64) {
 		return 0, 0
 	}
 	width := model.Rules.Compute.ComputeBytes() * op.Hidden * layer.Shape.Tokens
-	width += costmodel.Rounding(width)
+	width += allocator.Rounding(width)
 	each := model.Workload.Precision.WeightBytes()
 	for _, tensor := range layer.Owned() {
 		size := tensor.Numel() * each
-		padding := costmodel.Rounding(size)
+		padding := allocator.Rounding(size)
 		if !tensor.DType.Float() || padding < 512 {
 			continue
 		}

@@ -1,4 +1,6 @@
-package costmodel
+// Package allocator is how PyTorch's caching allocator cuts the blocks that
+// tensors lie in.
+package allocator
 
 // Rounding is the size of the block that a tensor takes less its own, as
 // CUDACachingAllocator.cpp (torch 2.11) cuts them: requests are rounded to
