@@ -13,23 +13,18 @@ import (
 //
 // Models with encoders, towers or tensors of their own are made by [New].
 type Builder struct {
+	Name  string
+	DType DType // of all weights
 	// Bias: the linear layers inside ops that are added from here on have a
 	// bias; a [Head] has none.
 	Bias bool
 
-	name   string
-	dtype  DType
 	layers []Layer
 	ties   [][]string
 	unit   string         // of the block that is being added, "" between blocks
 	blocks map[string]int // by path, how many Decoder added
 	last   string         // the layer whose output is the hidden state so far
 	fault  error
-}
-
-// NewBuilder starts a model whose weights are of one type.
-func NewBuilder(name string, dtype DType) *Builder {
-	return &Builder{name: name, dtype: dtype, blocks: map[string]int{}}
 }
 
 // Add adds a layer and returns its full name: in a block the block's name goes
@@ -50,7 +45,7 @@ func (builder *Builder) Add(name string, op Op, inputs ...string) string {
 	bias := builder.Bias && !head
 	layer.Params = Params(op, func(string) bool { return bias })
 	for i := range layer.Params {
-		layer.Params[i].DType = builder.dtype
+		layer.Params[i].DType = builder.DType
 	}
 	if rotary, ok := op.(Rotary); ok {
 		layer.Buffers = frequencies(rotary)
@@ -100,6 +95,9 @@ func (builder *Builder) Block(name string, add func()) {
 // norm and added to the residual stream, under the names and in the order that
 // Transformers gives them (modeling_llama.py, LlamaDecoderLayer).
 func (builder *Builder) Decoder(path string, blocks int, style NormStyle, attention Attention, feedForward Op) {
+	if builder.blocks == nil {
+		builder.blocks = make(map[string]int)
+	}
 	first := builder.blocks[path]
 	builder.blocks[path] += blocks
 	for i := range blocks {
@@ -121,20 +119,20 @@ func (builder *Builder) decoder(block string, norm Norm, attention Attention, fe
 // Tie shares the tensor named first, by its full name, with the others.
 func (builder *Builder) Tie(tensors ...string) { builder.ties = append(builder.ties, tensors) }
 
-// Build checks the model and returns its graph. Faults are [*SyntaxError] or
-// [*CycleError].
+// Build checks the model and returns its graph. Faults are
+// [*SyntaxError].
 func (builder *Builder) Build() (*Graph, error) {
 	if builder.fault != nil {
 		return nil, builder.fault
 	}
-	graph, err := New(builder.name, builder.layers, builder.ties)
+	graph, err := New(builder.Name, builder.layers, builder.ties)
 	if err != nil {
 		return nil, err
 	}
 	if err := graph.checkWidths(); err != nil {
 		return nil, err
 	}
-	graph.DType = builder.dtype
+	graph.DType = builder.DType
 	return graph, nil
 }
 

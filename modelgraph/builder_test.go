@@ -13,7 +13,7 @@ import (
 // buildLlama is Llama-3.2-1B by hand.
 func buildLlama() *modelgraph.Builder {
 	const width, vocab = 2048, 128256
-	b := modelgraph.NewBuilder("llama-3.2-1b", modelgraph.BF16)
+	b := &modelgraph.Builder{Name: "llama-3.2-1b", DType: modelgraph.BF16}
 	b.Add("model.embed_tokens", modelgraph.Embedding{Vocab: vocab, Dim: width})
 	for _, blocks := range []int{7, 9} {
 		b.Decoder("model.layers", blocks, modelgraph.RMSNorm,
@@ -81,7 +81,7 @@ func TestBuilderEveryOp(t *testing.T) {
 		modelgraph.Rotary{HeadDim: 6},
 	} {
 		for _, bias := range []bool{false, true} {
-			b := modelgraph.NewBuilder("m", modelgraph.F32)
+			b := modelgraph.Builder{Name: "m", DType: modelgraph.F32}
 			b.Bias = bias
 			b.Add("l", op)
 			g, err := b.Build()
@@ -137,8 +137,8 @@ func TestBuilderRefuses(t *testing.T) {
 		}, `ties[0][1]: "h.weight" has 90 elements and "e.weight" has 80: they cannot share storage`},
 		{func(*modelgraph.Builder) {}, `layers: the model has no layers`},
 	} {
-		b := modelgraph.NewBuilder("m", modelgraph.BF16)
-		c.add(b)
+		b := modelgraph.Builder{Name: "m", DType: modelgraph.BF16}
+		c.add(&b)
 		if g, err := b.Build(); err == nil || g != nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("%v, want %s", err, c.want)
 		}

@@ -8,18 +8,18 @@ import "fmt"
 // type.
 type DType uint8
 
-// The element types that safetensors 0.7 knows (tensor.rs, enum Dtype); those
-// that no reader asks for by name are not exported.
+// The element types that safetensors 0.7 knows (tensor.rs, enum Dtype); of those
+// in which weights are computed with, the names are exported.
 const (
 	invalidDType DType = iota
 	boolean
 	f4
 	f6e2m3
 	f6e3m2
-	U8
+	u8
 	i8
-	F8E5M2
-	F8E4M3
+	f8e5m2
+	f8e4m3
 	f8e8m0
 	f8e5m2fnuz
 	f8e4m3fnuz
@@ -27,12 +27,12 @@ const (
 	u16
 	F16
 	BF16
-	I32
+	i32
 	u32
 	F32
 	c64
 	f64
-	I64
+	i64
 	u64
 )
 
@@ -47,10 +47,10 @@ var dtypes = [...]dtypeInfo{
 	f4:         {"F4", 4, []string{"float4_e2m1fn_x2"}},
 	f6e2m3:     {"F6_E2M3", 6, nil},
 	f6e3m2:     {"F6_E3M2", 6, nil},
-	U8:         {"U8", 8, []string{"uint8"}},
+	u8:         {"U8", 8, []string{"uint8"}},
 	i8:         {"I8", 8, []string{"int8"}},
-	F8E5M2:     {"F8_E5M2", 8, []string{"float8_e5m2"}},
-	F8E4M3:     {"F8_E4M3", 8, []string{"float8_e4m3fn", "fp8"}},
+	f8e5m2:     {"F8_E5M2", 8, []string{"float8_e5m2"}},
+	f8e4m3:     {"F8_E4M3", 8, []string{"float8_e4m3fn", "fp8"}},
 	f8e8m0:     {"F8_E8M0", 8, []string{"float8_e8m0fnu"}},
 	f8e5m2fnuz: {"F8_E5M2FNUZ", 8, []string{"float8_e5m2fnuz"}},
 	f8e4m3fnuz: {"F8_E4M3FNUZ", 8, []string{"float8_e4m3fnuz"}},
@@ -58,12 +58,12 @@ var dtypes = [...]dtypeInfo{
 	u16:        {"U16", 16, []string{"uint16"}},
 	F16:        {"F16", 16, []string{"float16", "fp16", "half"}},
 	BF16:       {"BF16", 16, []string{"bfloat16"}},
-	I32:        {"I32", 32, []string{"int32", "int"}},
+	i32:        {"I32", 32, []string{"int32", "int"}},
 	u32:        {"U32", 32, []string{"uint32"}},
 	F32:        {"F32", 32, []string{"float32", "fp32", "float"}},
 	c64:        {"C64", 64, []string{"complex64"}},
 	f64:        {"F64", 64, []string{"float64", "fp64", "double"}},
-	I64:        {"I64", 64, []string{"int64", "long"}},
+	i64:        {"I64", 64, []string{"int64", "long"}},
 	u64:        {"U64", 64, []string{"uint64"}},
 }
 

@@ -24,18 +24,15 @@ func (err *SyntaxError) Error() string {
 	return strings.Join(parts, ": ")
 }
 
-// CycleError lists layers that read each other in a circle.
-type CycleError struct{ Layers []string }
-
-// Error implements error, shortened past ten layers.
-func (err *CycleError) Error() string {
-	names := err.Layers
-	more := ""
+// cycleError names layers that read each other in a circle, shortened past
+// ten. It has no place: no one of them is wrong.
+func cycleError(names []string) *SyntaxError {
+	first, more := names[0], ""
 	if len(names) > 10 {
 		more = fmt.Sprintf(" → … (%d more)", len(names)-10)
 		names = names[:10]
 	}
-	return fmt.Sprintf("layers read each other in a circle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, err.Layers[0])
+	return placeError("", "layers read each other in a circle: %s%s → %q", strings.Join(quoteAll(names), " → "), more, first)
 }
 
 func quoteAll(names []string) []string {

@@ -9,7 +9,7 @@ import (
 // A model in code: the tensors of each layer follow from its operation.
 func ExampleBuilder() {
 	const width, vocab = 1024, 32000
-	b := modelgraph.NewBuilder("mine", modelgraph.BF16)
+	b := modelgraph.Builder{Name: "mine", DType: modelgraph.BF16}
 	b.Add("embed", modelgraph.Embedding{Vocab: vocab, Dim: width})
 	b.Decoder("blocks", 2, modelgraph.RMSNorm,
 		modelgraph.Attention{Dim: width, Heads: 16, KVHeads: 4, HeadDim: 64, Rope: true},

@@ -40,26 +40,8 @@ type Unit struct {
 	Exec []int
 }
 
-// UnitIndex finds a unit by name or by one of its device-map keys.
-func (graph *Graph) UnitIndex(name string) (int, bool) {
-	for i := range graph.Units {
-		if graph.Units[i].Name == name {
-			return i, true
-		}
-		for _, key := range graph.Units[i].Keys {
-			if key == name {
-				return i, true
-			}
-		}
-	}
-	return 0, false
-}
-
 // ParamCount is the number of parameters, tied ones once.
 func (graph *Graph) ParamCount() int64 { return graph.sum((*Layer).ParamCount) }
-
-// BufferCount is the number of elements in buffers.
-func (graph *Graph) BufferCount() int64 { return graph.sum((*Layer).bufferCount) }
 
 // ParamBytes is the stored size of all parameters, tied ones once.
 func (graph *Graph) ParamBytes() int64 { return graph.sum((*Layer).paramBytes) }

@@ -29,7 +29,7 @@ type Layer struct {
 // Stream is the token sequence that a layer works on. The zero value is the
 // text of the workload: batch × seq tokens.
 type Stream struct {
-	Kind StreamKind `json:"kind,omitzero"`
+	Kind string `json:"kind,omitzero"`
 	// Tokens a sequence (Fixed) or an image (Image).
 	Tokens int64 `json:"tokens,omitzero"`
 	// Side and Multiple, in pixels, are those of a tower that takes images of
@@ -50,15 +50,12 @@ func (stream Stream) ImageTokens(size int64) int64 {
 	return side * side
 }
 
-// StreamKind tells token sequences apart.
-type StreamKind string
-
 // The kinds of [Stream].
 const (
-	Text   StreamKind = ""       // seq tokens a sequence; an encoder–decoder's encoder
-	Target StreamKind = "target" // target-seq tokens: an encoder–decoder's decoder
-	Fixed  StreamKind = "fixed"  // Tokens a sequence, whatever seq is (ViT, Whisper's encoder)
-	Image  StreamKind = "image"  // Tokens an image; no images, no run
+	Text   = ""       // seq tokens a sequence; an encoder–decoder's encoder
+	Target = "target" // target-seq tokens: an encoder–decoder's decoder
+	Fixed  = "fixed"  // Tokens a sequence, whatever seq is (ViT, Whisper's encoder)
+	Image  = "image"  // Tokens an image; no images, no run
 )
 
 // Declared is the cost of a layer as its model file states it. Activation
@@ -94,15 +91,12 @@ func (layer *Layer) paramBytes() int64 {
 // ParamCount is the number of parameters that the layer owns, in elements.
 func (layer *Layer) ParamCount() int64 { return sumOwned(layer.Params, (*Tensor).Numel) }
 
-// bufferCount is the number of elements in the layer's buffers.
-func (layer *Layer) bufferCount() int64 { return sumOwned(layer.Buffers, (*Tensor).Numel) }
-
 // Owned are the parameters that the layer owns, by their index in Params: a
 // tied one counts at its owner alone.
 func (layer *Layer) Owned() iter.Seq2[int, *Tensor] {
 	return func(yield func(int, *Tensor) bool) {
 		for i := range layer.Params {
-			if !layer.Params[i].Tied() && !yield(i, &layer.Params[i]) {
+			if layer.Params[i].Owner == "" && !yield(i, &layer.Params[i]) {
 				return
 			}
 		}
@@ -112,7 +106,7 @@ func (layer *Layer) Owned() iter.Seq2[int, *Tensor] {
 func sumOwned(ts []Tensor, size func(*Tensor) int64) int64 {
 	var total int64
 	for i := range ts {
-		if !ts[i].Tied() {
+		if ts[i].Owner == "" {
 			total += size(&ts[i])
 		}
 	}

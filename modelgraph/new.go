@@ -7,7 +7,8 @@ import (
 
 // New checks the layers and returns their graph. Layers stand in module
 // order. ties lists, per shared parameter, the full names that share it; the
-// first owns it. Faults are [*SyntaxError] or [*CycleError].
+// first owns it. Faults are [*SyntaxError], without a place where
+// layers read each other in a circle.
 func New(name string, layers []Layer, ties [][]string) (*Graph, error) {
 	graph := &Graph{Name: name, Layers: layers}
 	steps := []func() error{graph.index, graph.measure, graph.link, graph.group, func() error { return graph.tie(ties) }, graph.order}
@@ -168,7 +169,7 @@ func (graph *Graph) tie(ties [][]string) error {
 			switch {
 			case !ok:
 				return placeError(place, "%q is not a parameter of the model", name)
-			case tensor.Tied() || j > 0 && (name == names[0] || owns[name]):
+			case tensor.Owner != "" || j > 0 && (name == names[0] || owns[name]):
 				return placeError(place, "%q is tied twice", name)
 			case tensor.numel != byName[names[0]].numel:
 				return placeError(place, "%q has %d elements and %q has %d: they cannot share storage", name, tensor.numel, names[0], byName[names[0]].numel)

@@ -13,7 +13,7 @@ func (graph *Graph) order() error {
 	for i := range graph.Layers {
 		for _, j := range graph.Layers[i].inputs {
 			if j == i {
-				return &CycleError{Layers: []string{graph.Layers[i].Name}}
+				return cycleError([]string{graph.Layers[i].Name})
 			}
 			forward = forward && j < i
 		}
@@ -51,7 +51,7 @@ func (graph *Graph) findCycle() error {
 		inside[int(node.ID())] = true
 		first = min(first, int(node.ID()))
 	}
-	return &CycleError{Layers: graph.circle(first, inside)}
+	return cycleError(graph.circle(first, inside))
 }
 
 // circle walks back over inputs, breadth first, until it is at a layer again.

@@ -124,11 +124,12 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
-func TestReadCycleIsTyped(t *testing.T) {
+// TestReadCycleHasNoPlace: no one layer of a circle is wrong.
+func TestReadCycleHasNoPlace(t *testing.T) {
 	in := `{"format_version":"devmap.model/v1","layers":[{"name":"a","inputs":["c"]},{"name":"b"},{"name":"c"}]}`
 	_, err := modelgraph.Read(strings.NewReader(in), "m.json")
-	var cycle *modelgraph.CycleError
-	if !errors.As(err, &cycle) || len(cycle.Layers) != 3 {
+	var fault *modelgraph.SyntaxError
+	if !errors.As(err, &fault) || fault.Place != "" || fault.File != "m.json" || strings.Count(fault.Msg, "→") != 3 {
 		t.Errorf("%v is no cycle of three", err)
 	}
 }

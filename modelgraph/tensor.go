@@ -71,9 +71,6 @@ func (tensor *Tensor) Numel() int64 { return tensor.numel }
 // Bytes is the stored size.
 func (tensor *Tensor) Bytes() int64 { return tensor.bytes }
 
-// Tied reports whether another tensor owns the storage.
-func (tensor *Tensor) Tied() bool { return tensor.Owner != "" }
-
 // FullName joins a layer's module path and a tensor's name.
 func FullName(layer, tensor string) string {
 	switch {

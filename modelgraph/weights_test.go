@@ -18,7 +18,7 @@ func weight(name string, shape ...int64) modelgraph.Tensor {
 func TestWeights(t *testing.T) {
 	type tensors = []modelgraph.Tensor
 	packed := weight("qweight", 1024, 8192)
-	packed.DType = modelgraph.I32
+	packed.DType = int32Type
 	attention := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16}
 	cross := attention
 	cross.Cross = true
@@ -97,10 +97,7 @@ func TestDeclaredWeights(t *testing.T) {
 
 // TestHalfBytes: four-bit elements fill bytes, the last one too.
 func TestHalfBytes(t *testing.T) {
-	half, err := modelgraph.ParseDType("F4")
-	if err != nil {
-		t.Fatal(err)
-	}
+	half := typeNamed("F4")
 	for n, want := range map[int64]int64{0: 0, 1: 1, 2: 1, 3: 2} {
 		tensor, err := modelgraph.NewTensor("t", half, n)
 		if err != nil || tensor.Bytes() != want {
@@ -119,4 +116,16 @@ func TestTiedUnitsAscend(t *testing.T) {
 	if err != nil || !slices.Equal(g.TiedUnits()[0], []int{0, 1, 2}) || g.Layers[0].Params[0].Owner != "c.w" {
 		t.Errorf("units %v (%v)", g.TiedUnits(), err)
 	}
+}
+
+// Types of quantised storage.
+var int32Type, float8Type = typeNamed("I32"), typeNamed("F8_E4M3")
+
+// typeNamed is a type by the name that safetensors gives it.
+func typeNamed(name string) modelgraph.DType {
+	dtype, err := modelgraph.ParseDType(name)
+	if err != nil {
+		panic(err)
+	}
+	return dtype
 }

@@ -3,8 +3,10 @@ package planner_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
@@ -36,7 +38,7 @@ func TestPins(t *testing.T) {
 			t.Errorf("%v %v: %s, want %s", c.pins, c.together, got, c.want)
 		}
 		for _, pin := range c.pins {
-			if u, ok := p.Graph.UnitIndex(pin.Pattern); ok && int(sol.Map[u]) != pin.Device {
+			if u, ok := unitNamed(p.Graph, pin.Pattern); ok && int(sol.Map[u]) != pin.Device {
 				t.Errorf("%v: %s is on %v", c.pins, pin.Pattern, sol.Map[u])
 			}
 		}
@@ -66,4 +68,10 @@ func TestPinsRefused(t *testing.T) {
 			t.Errorf("%v %v\n error %v\n  want %s", c.pins, c.together, err, c.want)
 		}
 	}
+}
+
+// unitNamed is the index of the unit of that name.
+func unitNamed(g *modelgraph.Graph, name string) (int, bool) {
+	i := slices.IndexFunc(g.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })
+	return i, i >= 0
 }

@@ -16,7 +16,7 @@ import (
 // small is a decoder of so many blocks, built from its dimensions.
 func small(t *testing.T, blocks int) *modelgraph.Graph {
 	t.Helper()
-	b := modelgraph.NewBuilder("small", modelgraph.BF16)
+	b := modelgraph.Builder{Name: "small", DType: modelgraph.BF16}
 	b.Add("embed", modelgraph.Embedding{Vocab: 32000, Dim: 512})
 	b.Decoder("blocks", blocks, modelgraph.RMSNorm, modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 4, HeadDim: 64, Rope: true},
 		modelgraph.MLP{Dim: 512, Hidden: 2048, Gated: true, Activation: "silu"})

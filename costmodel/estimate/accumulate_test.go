@@ -40,12 +40,12 @@ func TestAccumulate(t *testing.T) {
 	if held != 2*g.ParamCount() || left != 0 {
 		t.Errorf("%d B of gradients held, %d left; want %d and 0", held, left, 2*g.ParamCount())
 	}
-	head, _ := g.UnitIndex("lm_head")
-	embed, _ := g.UnitIndex("model.embed_tokens")
+	head, _ := UnitNamed(g, "lm_head")
+	embed, _ := UnitNamed(g, "model.embed_tokens")
 	if h, e := more[head].Layers[0].Grads, more[embed].Layers[0].Grads; h != 1000*64*2 || e != -h {
 		t.Errorf("the tied gradient: %d waits, %d goes", h, e)
 	}
-	block, _ := g.UnitIndex("model.layers.0")
+	block, _ := UnitNamed(g, "model.layers.0")
 	for i := range more[block].Layers {
 		a, b := &more[block].Layers[i], &once[block].Layers[i]
 		if a.Backward > b.Backward || a.Backward != b.AccumPeak {

@@ -42,9 +42,9 @@ func dequantised(graph *modelgraph.Graph) (*modelgraph.Graph, error) {
 			switch {
 			case strings.HasSuffix(tensor.Name, "_scale_inv") || strings.HasSuffix(tensor.Name, "_scales"):
 				kept = false
-			case tensor.DType == modelgraph.F8E4M3 || tensor.DType == modelgraph.F8E5M2:
+			case slices.Contains([]string{"F8_E4M3", "F8_E5M2"}, tensor.DType.String()):
 				plain, err = modelgraph.NewTensor(tensor.Name, modelgraph.BF16, tensor.Shape...)
-			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType == modelgraph.U8: // two values a byte
+			case strings.HasSuffix(tensor.Name, "_blocks") && tensor.DType.String() == "U8": // two values a byte
 				plain, err = modelgraph.NewTensor(strings.TrimSuffix(tensor.Name, "_blocks"), modelgraph.BF16, append(slices.Clone(tensor.Shape), 2)...)
 			}
 			if err != nil {

@@ -24,11 +24,11 @@ func packedModel(t *testing.T, method string) *modelgraph.Graph {
 		return out
 	}
 	block := modelgraph.Layer{Name: "h.0", Params: []modelgraph.Tensor{
-		tensor("q.weight", modelgraph.F8E4M3, 256, 128), tensor("q.weight_scale_inv", modelgraph.F32, 2, 1), tensor("norm", modelgraph.BF16, 128),
+		tensor("q.weight", float8Type, 256, 128), tensor("q.weight_scale_inv", modelgraph.F32, 2, 1), tensor("norm", modelgraph.BF16, 128),
 	}}
 	if method == "mxfp4" {
 		block.Params = []modelgraph.Tensor{
-			tensor("up_blocks", modelgraph.U8, 4, 64, 2, 16), tensor("up_scales", modelgraph.U8, 4, 64, 2), tensor("norm", modelgraph.BF16, 128),
+			tensor("up_blocks", uint8Type, 4, 64, 2, 16), tensor("up_scales", uint8Type, 4, 64, 2), tensor("norm", modelgraph.BF16, 128),
 		}
 	}
 	head := modelgraph.Layer{Name: "head", Op: modelgraph.Head{Dim: 8, Vocab: 8}, Params: []modelgraph.Tensor{tensor("weight", modelgraph.BF16, 8, 8)}}
@@ -121,7 +121,19 @@ func TestDequantisedKeeps(t *testing.T) {
 	g := packedModel(t, "fp8")
 	digest, params := g.Digest(), slices.Clone(g.Layers[0].Params)
 	table(t, g, costmodel.Workload{Mode: costmodel.Load, Dequantized: true})
-	if g.Digest() != digest || len(g.Layers[0].Params) != len(params) || g.Layers[0].Params[0].DType != modelgraph.F8E4M3 {
+	if g.Digest() != digest || len(g.Layers[0].Params) != len(params) || g.Layers[0].Params[0].DType != float8Type {
 		t.Error("the graph of the files is changed")
 	}
+}
+
+// Types of stored quantised weights.
+var uint8Type, float8Type = typeNamed("U8"), typeNamed("F8_E4M3")
+
+// typeNamed is a type by the name that safetensors gives it.
+func typeNamed(name string) modelgraph.DType {
+	dtype, err := modelgraph.ParseDType(name)
+	if err != nil {
+		panic(err)
+	}
+	return dtype
 }

@@ -11,7 +11,7 @@ import (
 
 // small is a model of two blocks with untied embeddings, in bf16.
 func small() *modelgraph.Graph {
-	builder := modelgraph.NewBuilder("small", modelgraph.BF16)
+	builder := modelgraph.Builder{Name: "small", DType: modelgraph.BF16}
 	builder.Add("embed", modelgraph.Embedding{Vocab: 1000, Dim: 64})
 	builder.Decoder("blocks", 2, modelgraph.RMSNorm,
 		modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 16, Rope: true}, modelgraph.MLP{Dim: 64, Hidden: 256, Gated: true, Activation: "silu"})

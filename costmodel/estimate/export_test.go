@@ -1,6 +1,8 @@
 package estimate
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -21,3 +23,9 @@ func Unprepared(g *modelgraph.Graph, w costmodel.Workload, flat bool) (*costmode
 
 // CheckpointOnGPU0 is checkpointOnGPU0.
 func CheckpointOnGPU0(ranks, checkpoint int64) int64 { return checkpointOnGPU0(ranks, checkpoint) }
+
+// UnitNamed is the index of the unit of that name.
+func UnitNamed(graph *modelgraph.Graph, name string) (int, bool) {
+	i := slices.IndexFunc(graph.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })
+	return i, i >= 0
+}

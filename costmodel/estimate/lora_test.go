@@ -140,7 +140,7 @@ func TestEightBitKeepsInputs(t *testing.T) {
 // such without shapes are named.
 func TestLoRAOfABuiltModel(t *testing.T) {
 	w := costmodel.Workload{Mode: costmodel.Train, Seq: 8, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, LoRARank: 4, LoRATargets: []string{"all-linear"}}
-	b := modelgraph.NewBuilder("m", modelgraph.BF16)
+	b := modelgraph.Builder{Name: "m", DType: modelgraph.BF16}
 	b.Add("h", modelgraph.Linear{In: 64, Out: 32})
 	built, err := b.Build()
 	if err != nil {

@@ -18,7 +18,7 @@ var positionTables = []string{"wpe.weight", "embed_positions.weight", "position_
 type positionTable struct {
 	name          string
 	rows, longest int64
-	stream        modelgraph.StreamKind
+	stream        string
 }
 
 // tablesOf finds the tables of a model whose config was read: a name alone does

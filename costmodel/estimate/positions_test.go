@@ -44,7 +44,7 @@ func TestPlaced(t *testing.T) {
 
 // TestPositions: a learned table bounds what stands in it, and no other.
 func TestPositions(t *testing.T) {
-	table := func(name string, rows int64, kind modelgraph.StreamKind) modelgraph.Layer {
+	table := func(name string, rows int64, kind string) modelgraph.Layer {
 		return modelgraph.Layer{
 			Name: name, Stream: modelgraph.Stream{Kind: kind, Tokens: map[bool]int64{true: rows}[kind == modelgraph.Fixed]}, Op: modelgraph.Embedding{Vocab: rows, Dim: 4},
 			Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{rows, 4}, DType: modelgraph.BF16}},

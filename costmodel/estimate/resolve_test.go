@@ -27,7 +27,7 @@ func weights(t *testing.T, types ...modelgraph.DType) *modelgraph.Graph {
 func TestResolveDefaults(t *testing.T) {
 	long, short := weights(t, modelgraph.F16), weights(t, modelgraph.F32)
 	long.MaxSeq, short.MaxSeq = 131072, 512
-	mixed := weights(t, modelgraph.BF16, modelgraph.F32, modelgraph.U8)
+	mixed := weights(t, modelgraph.BF16, modelgraph.F32, uint8Type)
 	for _, c := range []struct {
 		name string
 		g    *modelgraph.Graph

@@ -39,7 +39,7 @@ func TestSelective(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		block, ok := g.UnitIndex(map[bool]string{true: "transformer.h.1", false: "model.layers.1"}[model == "gpt2-xl"])
+		block, ok := estimate.UnitNamed(g, map[bool]string{true: "transformer.h.1", false: "model.layers.1"}[model == "gpt2-xl"])
 		if !ok {
 			t.Fatalf("%s has no second block", model)
 		}

@@ -31,7 +31,7 @@ func TestOptimizers(t *testing.T) {
 	g, err := modelgraph.New("m", []modelgraph.Layer{{Name: "a", Op: modelgraph.Linear{In: 100, Out: 64}, Params: []modelgraph.Tensor{
 		{Name: "weight", Shape: []int64{64, 100}, DType: modelgraph.BF16},
 		{Name: "bias", Shape: []int64{bias}, DType: modelgraph.BF16},
-		{Name: "codes", Shape: []int64{1000}, DType: modelgraph.U8}, // quantised: not trained
+		{Name: "codes", Shape: []int64{1000}, DType: uint8Type}, // quantised: not trained
 	}}}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestGradients(t *testing.T) {
 func TestAccumulation(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "llama", `+tiny+`}`)
 	w := costmodel.Workload{Mode: costmodel.Train, Batch: 8, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
-	u, _ := g.UnitIndex("model.layers.0")
+	u, _ := estimate.UnitNamed(g, "model.layers.0")
 	tab := table(t, g, w)
 	whole, flops := timeline.Of(&tab.Units[u]).Saved, tab.Units[u].FLOPs
 	w.MicroBatches = 2

@@ -15,8 +15,8 @@ func cycle(file string, names []string, edges [][2]int) error {
 		nodes[i] = modelgraph.Layer{Name: names[i], Declared: &declared}
 	}
 	_, err := layers(file, nodes, edges)
-	var cyclic *modelgraph.CycleError
-	if errors.As(err, &cyclic) {
+	var fault *modelgraph.SyntaxError
+	if errors.As(err, &fault) && fault.Place == "" {
 		return err
 	}
 	return nil

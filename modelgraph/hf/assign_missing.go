@@ -13,7 +13,7 @@ const mention = 1 << 20
 func (assigned *assignment) findMissing() error {
 	var total, filled int64
 	for _, fill := range assigned.order {
-		if fill.buffer || fill.tensor.Tied() && len(fill.pieces) == 0 {
+		if fill.buffer || fill.tensor.Owner != "" && len(fill.pieces) == 0 {
 			continue
 		}
 		numel := fill.tensor.Numel()

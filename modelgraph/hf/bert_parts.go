@@ -9,8 +9,8 @@ func (model *bert) embeddings(modules *builder, name string) {
 		words := modules.add(name, modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden}, nil,
 			tensor("word_embeddings.weight", model.vocab, model.hidden))
 		words.Buffers = []modelgraph.Tensor{
-			buffer("position_ids", modelgraph.I64, 1, model.positions),
-			buffer("token_type_ids", modelgraph.I64, 1, model.positions),
+			buffer("position_ids", int64Type, 1, model.positions),
+			buffer("token_type_ids", int64Type, 1, model.positions),
 		}
 		types := dot(name, "token_type_embeddings") // added before the positions
 		positions := addTable(modules, dot(name, "position_embeddings"), model.positions, model.hidden, types)

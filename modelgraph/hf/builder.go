@@ -63,6 +63,18 @@ func (modules *builder) empty(name string) { modules.hollow = append(modules.hol
 // noType is what a tensor has before the model's type is known.
 var noType modelgraph.DType
 
+// int64Type is that of positions and token types, which are buffers.
+var int64Type = typeNamed("I64")
+
+// typeNamed is a type that this package names itself.
+func typeNamed(name string) modelgraph.DType {
+	dtype, err := modelgraph.ParseDType(name)
+	if err != nil {
+		panic(err)
+	}
+	return dtype
+}
+
 // tensor is one parameter [shape].
 func tensor(name string, shape ...int64) modelgraph.Tensor {
 	return modelgraph.Tensor{Name: name, Shape: shape}

@@ -110,7 +110,7 @@ func checkpointOf(g *modelgraph.Graph, d modelgraph.DType) []stored {
 	for i := range g.Layers {
 		l := &g.Layers[i]
 		for _, p := range l.Params {
-			if !p.Tied() {
+			if p.Owner == "" {
 				out = append(out, stored{name: modelgraph.FullName(l.Name, p.Name), dtype: d, shape: p.Shape})
 			}
 		}

@@ -159,7 +159,7 @@ func (c *listedFolderCase) check(t *testing.T, g *modelgraph.Graph) {
 	for range c.Saved {
 		elements += 2
 	}
-	if n := g.ParamCount() + g.BufferCount(); n != elements {
+	if n := g.ParamCount() + bufferCount(g); n != elements {
 		t.Errorf("%d elements of the %d that are stored", n, elements)
 	}
 }

@@ -23,7 +23,7 @@ func deepSeek(tb testing.TB) (*modelgraph.Graph, *config, *safetensors.Checkpoin
 		ck.Tensors = append(ck.Tensors, safetensors.Tensor{Name: name, DType: d, Shape: shape, End: elements(shape) * d.Bits() / 8})
 	}
 	weight := func(name string, shape ...int64) {
-		add(name, modelgraph.F8E4M3, shape...)
+		add(name, float8Type, shape...)
 		if len(shape) == 2 {
 			add(name+"_scale_inv", modelgraph.F32, (shape[0]+127)/128, (shape[1]+127)/128)
 		}

@@ -40,16 +40,16 @@ func others(t *testing.T, g *modelgraph.Graph) []string {
 // format, with names as stored.
 func TestQuantised(t *testing.T) {
 	for name, tensors := range map[string][]stored{
-		"fp8":  {st(up+"weight", modelgraph.F8E4M3, 16, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1)},
-		"gptq": {st(up+"qweight", modelgraph.I32, 1, 16), st(up+"qzeros", modelgraph.I32, 1, 2), st(up+"scales", modelgraph.F16, 1, 16), st(up+"g_idx", modelgraph.I32, 8)},
-		"awq":  {st(up+"qweight", modelgraph.I32, 8, 2), st(up+"qzeros", modelgraph.I32, 1, 2), st(up+"scales", modelgraph.F16, 1, 16)},
+		"fp8":  {st(up+"weight", float8Type, 16, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1)},
+		"gptq": {st(up+"qweight", int32Type, 1, 16), st(up+"qzeros", int32Type, 1, 2), st(up+"scales", modelgraph.F16, 1, 16), st(up+"g_idx", int32Type, 8)},
+		"awq":  {st(up+"qweight", int32Type, 8, 2), st(up+"qzeros", int32Type, 1, 2), st(up+"scales", modelgraph.F16, 1, 16)},
 		"nf4": {
-			st(up+"weight", modelgraph.U8, 64, 1), st(up+"weight.absmax", modelgraph.U8, 2), st(up+"weight.quant_map", modelgraph.F32, 16),
+			st(up+"weight", uint8Type, 64, 1), st(up+"weight.absmax", uint8Type, 2), st(up+"weight.quant_map", modelgraph.F32, 16),
 			st(up+"weight.nested_absmax", modelgraph.F32, 1), st(up+"weight.nested_quant_map", modelgraph.F32, 256),
-			st(up+"weight.quant_state.bitsandbytes__nf4", modelgraph.U8, 80),
+			st(up+"weight.quant_state.bitsandbytes__nf4", uint8Type, 80),
 		},
-		"int8":               {st(up+"weight", int8Type(t), 16, 8), st(up+"SCB", modelgraph.F32, 16), st(up+"weight_format", modelgraph.U8)},
-		"compressed-tensors": {st(up+"weight_packed", modelgraph.I32, 16, 1), st(up+"weight_scale", modelgraph.BF16, 16, 1), st(up+"weight_shape", modelgraph.I64, 2)},
+		"int8":               {st(up+"weight", typeNamed("I8"), 16, 8), st(up+"SCB", modelgraph.F32, 16), st(up+"weight_format", uint8Type)},
+		"compressed-tensors": {st(up+"weight_packed", int32Type, 16, 1), st(up+"weight_scale", modelgraph.BF16, 16, 1), st(up+"weight_shape", int64Type, 2)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := llamaFolder(t, tinyLlama, quantised(tensors...))
@@ -86,7 +86,7 @@ func TestQuantised(t *testing.T) {
 // TestQuantisedOnlyNearby: a parameter that is missing elsewhere stays and is
 // reported.
 func TestQuantisedOnlyNearby(t *testing.T) {
-	edit := quantised(st(up+"qweight", modelgraph.I32, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
+	edit := quantised(st(up+"qweight", int32Type, 1, 16), st(up+"scales", modelgraph.F16, 1, 16))
 	g, err := FromFolder(llamaFolder(t, tinyLlama, func(ts []stored) []stored { return without("layers.1.mlp.up_proj.weight")(edit(ts)) }))
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestQuantisedOnlyNearby(t *testing.T) {
 // TestQuantisedMisfit: eight-bit floats are one a weight, so that a wrong
 // shape is a wrong config.
 func TestQuantisedMisfit(t *testing.T) {
-	_, err := FromFolder(llamaFolder(t, tinyLlama, quantised(st(up+"weight", modelgraph.F8E4M3, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
+	_, err := FromFolder(llamaFolder(t, tinyLlama, quantised(st(up+"weight", float8Type, 24, 8), st(up+"weight_scale_inv", modelgraph.F32, 1, 1))))
 	if err == nil || !strings.Contains(err.Error(), "F8_E4M3[24 8] does not fill") {
 		t.Errorf("%v", err)
 	}
@@ -113,8 +113,8 @@ func TestMXFP4(t *testing.T) {
 	g, err := FromFolder(llamaFolder(t, config, func(ts []stored) []stored {
 		const e = "model.layers.0.mlp.experts."
 		ts = without(e + "gate_up_proj")(without(e + "down_proj")(ts))
-		return append(ts, st(e+"gate_up_proj_blocks", modelgraph.U8, 4, 128, 2, 16), st(e+"gate_up_proj_scales", modelgraph.U8, 4, 128, 2),
-			st(e+"down_proj_blocks", modelgraph.U8, 4, 64, 2, 16), st(e+"down_proj_scales", modelgraph.U8, 4, 64, 2))
+		return append(ts, st(e+"gate_up_proj_blocks", uint8Type, 4, 128, 2, 16), st(e+"gate_up_proj_scales", uint8Type, 4, 128, 2),
+			st(e+"down_proj_blocks", uint8Type, 4, 64, 2, 16), st(e+"down_proj_scales", uint8Type, 4, 64, 2))
 	}))
 	if err != nil {
 		t.Fatal(err)
@@ -140,10 +140,10 @@ func TestFP8Experts(t *testing.T) {
 	const e = "model.layers.0.mlp.experts."
 	for name, add := range map[string]func(w string) []stored{
 		"fp8": func(w string) []stored {
-			return []stored{st(w+".weight", modelgraph.F8E4M3, 4, 8), st(w+".weight_scale_inv", modelgraph.F32, 1, 1)}
+			return []stored{st(w+".weight", float8Type, 4, 8), st(w+".weight_scale_inv", modelgraph.F32, 1, 1)}
 		},
 		"gptq": func(w string) []stored {
-			return []stored{st(w+".qweight", modelgraph.I32, 1, 4), st(w+".scales", modelgraph.F16, 1, 4)}
+			return []stored{st(w+".qweight", int32Type, 1, 4), st(w+".scales", modelgraph.F16, 1, 4)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +170,7 @@ func TestFP8Experts(t *testing.T) {
 			}
 			if name == "fp8" {
 				w, s := paramOf(t, g, e+"gate_up_proj"), paramOf(t, g, e+"gate_up_proj_scale_inv")
-				if w.DType != modelgraph.F8E4M3 || w.Bytes() != 3*8*8 || !slices.Equal(s.Shape, []int64{3, 2, 1}) {
+				if w.DType != float8Type || w.Bytes() != 3*8*8 || !slices.Equal(s.Shape, []int64{3, 2, 1}) {
 					t.Errorf("weight %v%v, scales %v%v", w.DType, w.Shape, s.DType, s.Shape)
 				}
 			} else {
@@ -179,13 +179,4 @@ func TestFP8Experts(t *testing.T) {
 			checkParts(t, dir, g)
 		})
 	}
-}
-
-func int8Type(t *testing.T) modelgraph.DType {
-	t.Helper()
-	dtype, err := modelgraph.ParseDType("I8")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dtype
 }

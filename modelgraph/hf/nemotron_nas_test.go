@@ -34,8 +34,8 @@ func TestNemotronTotals(t *testing.T) {
 func TestNemotronUltra(t *testing.T) {
 	g := nemotronGraph(t, nemotronUltra)
 	// 64 layers have attention, each with frequencies of its own.
-	if want := int64(65 * 64); g.BufferCount() != want {
-		t.Errorf("%d buffer elements, want %d", g.BufferCount(), want)
+	if want := int64(65 * 64); bufferCount(g) != want {
+		t.Errorf("%d buffer elements, want %d", bufferCount(g), want)
 	}
 	if g.Class != "DeciLMForCausalLM" || g.MaxSeq != 131072 {
 		t.Errorf("class %s, longest sequence %d", g.Class, g.MaxSeq)
@@ -152,7 +152,7 @@ func nemotronGraph(t *testing.T, name string) *modelgraph.Graph {
 // unitTensors are the parameters of a unit, named inside it.
 func unitTensors(t *testing.T, g *modelgraph.Graph, unit string) []string {
 	t.Helper()
-	u, ok := g.UnitIndex(unit)
+	u, ok := unitNamed(g, unit)
 	if !ok {
 		t.Fatalf("no unit %s", unit)
 	}

@@ -53,7 +53,7 @@ func (tower *siglip) embed(modules *builder, path string) {
 	patch := tower.grid.embed(modules, dot(path, "patch_embedding"), tower.channels, tower.dim)
 	modules.hidden = addTable(modules, dot(path, "position_embedding"), count, tower.dim, patch)
 	modules.add(dot(path, "position_ids"), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{
-		buffer("", modelgraph.I64, 1, count),
+		buffer("", int64Type, 1, count),
 	}
 }
 

@@ -45,3 +45,23 @@ func layerNamed(g *modelgraph.Graph, name string) (int, bool) {
 	i := slices.IndexFunc(g.Layers, func(l modelgraph.Layer) bool { return l.Name == name })
 	return i, i >= 0
 }
+
+// unitNamed is the index of the unit of that name.
+func unitNamed(g *modelgraph.Graph, name string) (int, bool) {
+	i := slices.IndexFunc(g.Units, func(unit modelgraph.Unit) bool { return unit.Name == name })
+	return i, i >= 0
+}
+
+// Types of quantised storage.
+var uint8Type, int32Type, float8Type = typeNamed("U8"), typeNamed("I32"), typeNamed("F8_E4M3")
+
+// bufferCount is the number of elements in a graph's buffers.
+func bufferCount(g *modelgraph.Graph) int64 {
+	var total int64
+	for i := range g.Layers {
+		for j := range g.Layers[i].Buffers {
+			total += g.Layers[i].Buffers[j].Numel()
+		}
+	}
+	return total
+}

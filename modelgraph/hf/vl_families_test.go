@@ -171,7 +171,7 @@ func TestImageEdges(t *testing.T) {
 		},
 	} {
 		g := testGraph(t, []byte(c.config))
-		block, _ := g.UnitIndex(c.block)
+		block, _ := unitNamed(g, c.block)
 		var in []string
 		for _, u := range g.Units[block].Inputs {
 			in = append(in, g.Units[u].Name)
@@ -182,7 +182,7 @@ func TestImageEdges(t *testing.T) {
 		if d := cmp.Diff(want, in); d != "" {
 			t.Errorf("%s: inputs of the first block (-want +got):\n%s", c.config, d)
 		}
-		image, _ := g.UnitIndex(c.image)
+		image, _ := unitNamed(g, c.image)
 		tower, _ := layerNamed(g, c.tower)
 		for _, s := range []struct {
 			at   int

@@ -63,7 +63,13 @@ type Model struct {
 
 // ModelOf describes a graph.
 func ModelOf(graph *modelgraph.Graph) Model {
-	return Model{Name: graph.Name, Source: graph.Source, Digest: graph.Digest(), Params: graph.ParamCount(), Buffers: graph.BufferCount()}
+	model := Model{Name: graph.Name, Source: graph.Source, Digest: graph.Digest(), Params: graph.ParamCount()}
+	for i := range graph.Layers {
+		for j := range graph.Layers[i].Buffers {
+			model.Buffers += graph.Layers[i].Buffers[j].Numel()
+		}
+	}
+	return model
 }
 
 // Objective is what was minimised and what is proved.

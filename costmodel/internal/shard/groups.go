@@ -62,7 +62,7 @@ func owns(graph *modelgraph.Graph, units []int) bool {
 			if layer.Declared != nil && layer.Declared.ParamsBytes > 0 {
 				return true
 			}
-			if slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return !tensor.Tied() }) {
+			if slices.ContainsFunc(layer.Params, func(tensor modelgraph.Tensor) bool { return tensor.Owner == "" }) {
 				return true
 			}
 		}

@@ -90,7 +90,7 @@ func (part *Part) ReadBytes() int64 {
 		return total
 	}
 	for j := range part.Params {
-		if part.Params[j].Tied() {
+		if part.Params[j].Owner != "" {
 			total += part.Stored(j)
 		}
 	}

@@ -8,7 +8,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // replace_with_bnb_linear).
 func (part *Part) quantised(j int) []int64 {
 	tensor, linear := &part.Params[j], part.linear[j]
-	if linear == nil || linear.Head || tensor.Tied() {
+	if linear == nil || linear.Head || tensor.Owner != "" {
 		return nil
 	}
 	switch part.model.Workload.Quantize {
