@@ -28,6 +28,7 @@ var forms = []struct {
 }{
 	{"chain", 120, drawn.Timed, bestInOrder},
 	{"anywhere", 120, func(t *testing.T, rng *rand.Rand) planner.Problem {
+		t.Helper()
 		for {
 			problem := drawn.Timed(t, rng)
 			problem.Anywhere = true
@@ -37,6 +38,7 @@ var forms = []struct {
 		}
 	}, bestAnywhere},
 	{"pipeline", 150, func(t *testing.T, rng *rand.Rand) planner.Problem {
+		t.Helper()
 		problem, err := drawn.Pipeline(rng)
 		if err != nil {
 			t.Fatal(err)
@@ -44,6 +46,7 @@ var forms = []struct {
 		return problem
 	}, bestPipeline},
 	{"replicas", 20, func(t *testing.T, rng *rand.Rand) planner.Problem {
+		t.Helper()
 		problem := drawn.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 1 + rng.Int64N(8)}, 2)
 		problem.Topology.Devices[1].CapacityBytes -= rng.Int64N(120 << 30)
 		return problem
@@ -55,7 +58,6 @@ var forms = []struct {
 // for, are never below the best of all maps, and their bounds never above it,
 // in full time and with none; what it calls best is.
 func TestMethods(t *testing.T) {
-	t.Parallel()
 	served := map[string]int{}
 	for _, form := range forms {
 		for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
@@ -64,8 +66,8 @@ func TestMethods(t *testing.T) {
 				for draw := range form.draws {
 					problem := form.draw(t, rng)
 					problem.Objective = objective
-					best, any := form.best(&problem)
-					held := holder{t: t, in: drawn.Instance(t, &problem), problem: &problem, best: best, any: any, name: fmt.Sprint(form.name, " ", draw)}
+					best, some := form.best(&problem)
+					held := holder{t: t, in: drawn.Instance(t, &problem), problem: &problem, best: best, some: some, name: fmt.Sprint(form.name, " ", draw)}
 					served[held.method()] += held.hold()
 				}
 			})
@@ -88,7 +90,7 @@ type holder struct {
 	in      *instance.Instance
 	problem *planner.Problem
 	best    float64
-	any     bool
+	some    bool // there are any
 	serving instance.Method
 }
 
@@ -157,11 +159,11 @@ func (held *holder) takes(answer *instance.Answer, err error) bool {
 	case err == nil:
 		return true
 	case errors.Is(err, instance.ErrNone):
-		if answer.Proved && held.any {
+		if answer.Proved && held.some {
 			held.t.Fatalf("%s: no map is said to be within the caps, and one has %v", held.name, held.best)
 		}
 	case errors.As(err, &pattern), errors.As(err, &conflict):
-		if held.any {
+		if held.some {
 			held.t.Fatalf("%s: %v, and a map has %v", held.name, err, held.best)
 		}
 	case errors.As(err, &stage), errors.As(err, &link): // what an engine refuses
@@ -185,7 +187,7 @@ func (held *holder) certified(answer *instance.Answer, inTime bool) {
 		held.t.Fatalf("%s: %v does not keep %v and %v", held.name, sol.Map, held.problem.Pins, held.problem.Together)
 	}
 	switch {
-	case !held.any:
+	case !held.some:
 		held.t.Fatalf("%s: %v, and no map is allowed", held.name, sol.Map)
 	case sol.Value < held.best*(1-rounding):
 		held.t.Fatalf("%s: %v has %v, and the best of all maps %v", held.name, sol.Map, sol.Value, held.best)

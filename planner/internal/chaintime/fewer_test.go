@@ -22,6 +22,7 @@ func TestFewer(t *testing.T) {
 		{"qwen2.5-3b", costmodel.Workload{Mode: costmodel.Infer, Batch: 1}, 3, 1.01},
 	} {
 		t.Run(c.model, func(t *testing.T) {
+			t.Parallel()
 			p := drawn.OnH200(t, c.model, c.w, 4)
 			in := drawn.Instance(t, &p)
 			searched, err := chaintime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)

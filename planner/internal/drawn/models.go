@@ -43,15 +43,15 @@ func Costs(t *testing.T, config []byte, workload costmodel.Workload) (*modelgrap
 }
 
 // Table is what a model's units cost under a workload.
-func Table(t testing.TB, graph *modelgraph.Graph, workload costmodel.Workload) *costmodel.Table {
-	t.Helper()
+func Table(tb testing.TB, graph *modelgraph.Graph, workload costmodel.Workload) *costmodel.Table {
+	tb.Helper()
 	workload, err := estimate.Resolve(graph, workload)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	table, err := estimate.Table(graph, workload)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return table
 }

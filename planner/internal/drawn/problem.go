@@ -86,6 +86,7 @@ func randomTopology(rng *rand.Rand) *costmodel.Topology {
 	return topo
 }
 
+// Pick draws one of some values.
 func Pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
 // EveryMap calls f with every assignment of the units to first and the devices

@@ -93,6 +93,7 @@ func Alike(topo *costmodel.Topology) bool {
 	return true
 }
 
+// Close reports sums that are equal but for rounding.
 func Close(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1e-300, math.Abs(a)) }
 
 // TimedChain is a chain of units of a second each, on devices that differ in

@@ -48,7 +48,9 @@ func newItems(in *Instance) (*Items, error) {
 		if err := items.checkStages(); err != nil {
 			return nil, err
 		}
-		return items, items.pinEnds()
+		if err := items.pinEnds(); err != nil {
+			return nil, err
+		}
 	}
 	return items, nil
 }

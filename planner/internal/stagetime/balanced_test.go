@@ -21,6 +21,7 @@ func TestBalanced(t *testing.T) {
 		{"qwen2.5-3b", costmodel.GPipe, 1.1},
 	} {
 		t.Run(c.model, func(t *testing.T) {
+			t.Parallel()
 			p := drawn.OnH200(t, c.model, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Strategy: costmodel.Pipeline, Schedule: c.schedule, World: 4}, 4)
 			in := drawn.Instance(t, &p)
 			searched, err := stagetime.Method{}.Solve(t.Context(), in, instance.Limits{}, nil)

@@ -11,7 +11,7 @@ import (
 const evenOrders = 120
 
 // finish lowers the largest share while the step stays, and sets the map.
-func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSearch, at int, caps []int64) {
+func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSearch, at int) {
 	cuts, cutoff := found.best, found.step(found.best)*(1+1e-12)
 	lo, hi := 0., s.orders[at].share(cuts)
 	others := []int{at}

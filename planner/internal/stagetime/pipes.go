@@ -45,7 +45,7 @@ func (s *pipes) shortest(ctx context.Context, caps []int64) (*instance.Answer, e
 	if out.Proved { // every shorter step was refuted
 		out.LowerBound = max(out.LowerBound, found.step(found.best)*(1-1e-12))
 	}
-	s.finish(ctx, out, found, found.at, caps)
+	s.finish(ctx, out, found, found.at)
 	if len(s.notes) > 0 {
 		out.Settle(ctx, s.in, Method{})
 	}
