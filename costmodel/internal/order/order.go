@@ -13,43 +13,43 @@ type Action struct {
 }
 
 // perRound is ScheduleInterleaved1F1B's microbatches_per_round.
-func perRound(s costmodel.Schedule) int64 { return s.MicroBatches / s.Rounds() }
+func perRound(schedule costmodel.Schedule) int64 { return schedule.MicroBatches / schedule.Rounds() }
 
 // InFlight is the number of forwards that a rank runs before its first
 // backward has ended: what it keeps activations of at once, counted in
 // chunks. For 1F1B it is min(m, p − rank) (Narayanan et al., SC 2021, §2.2.1;
 // schedules.py Schedule1F1B._step_microbatches, warmup_chunks).
-func InFlight(s costmodel.Schedule, rank int64) int64 {
-	switch s.Kind {
+func InFlight(schedule costmodel.Schedule, rank int64) int64 {
+	switch schedule.Kind {
 	case costmodel.OneFOneB:
-		return min(s.MicroBatches, s.Stages-rank)
+		return min(schedule.MicroBatches, schedule.Stages-rank)
 	case costmodel.Interleaved:
-		return min(warmUp(s, rank)+1, s.Chunks*s.MicroBatches)
+		return min(warmUp(schedule, rank)+1, schedule.Chunks*schedule.MicroBatches)
 	default:
-		return s.MicroBatches
+		return schedule.MicroBatches
 	}
 }
 
 // warmUp is schedules.py _get_warmup_ops with its multiply_factor of 2.
-func warmUp(s costmodel.Schedule, rank int64) int64 {
-	return min((s.Chunks-1)*perRound(s)+2*(s.Stages-1-rank), s.Chunks*s.MicroBatches)
+func warmUp(schedule costmodel.Schedule, rank int64) int64 {
+	return min((schedule.Chunks-1)*perRound(schedule)+2*(schedule.Stages-1-rank), schedule.Chunks*schedule.MicroBatches)
 }
 
 // Of is what a rank does, in order.
-func Of(s costmodel.Schedule, rank int64) []Action {
-	if s.Kind == costmodel.Interleaved {
-		return interleaved(s, rank)
+func Of(schedule costmodel.Schedule, rank int64) []Action {
+	if schedule.Kind == costmodel.Interleaved {
+		return interleaved(schedule, rank)
 	}
 	// Both run forwards up to InFlight, then backwards and forwards in turn:
 	// GPipe has no forwards left by then.
-	out := make([]Action, 0, 2*s.MicroBatches)
-	warm := InFlight(s, rank)
+	out := make([]Action, 0, 2*schedule.MicroBatches)
+	warm := InFlight(schedule, rank)
 	for i := range warm {
 		out = append(out, Action{false, 0, i})
 	}
-	for i := range s.MicroBatches {
+	for i := range schedule.MicroBatches {
 		out = append(out, Action{true, 0, i})
-		if warm+i < s.MicroBatches {
+		if warm+i < schedule.MicroBatches {
 			out = append(out, Action{false, 0, warm + i})
 		}
 	}
@@ -59,18 +59,18 @@ func Of(s costmodel.Schedule, rank int64) []Action {
 // interleaved is schedules.py _get_1f1b_rank_ops, with
 // ScheduleInterleaved1F1B's forward_stage_index and backward_stage_index: the
 // chunks take turns, a round of micro-batches each.
-func interleaved(s costmodel.Schedule, rank int64) []Action {
-	warm, all := warmUp(s, rank), s.Chunks*s.MicroBatches
-	forwards, backwards := make([]int64, s.Chunks), make([]int64, s.Chunks)
+func interleaved(schedule costmodel.Schedule, rank int64) []Action {
+	warm, all := warmUp(schedule, rank), schedule.Chunks*schedule.MicroBatches
+	forwards, backwards := make([]int64, schedule.Chunks), make([]int64, schedule.Chunks)
 	out := make([]Action, 0, 2*all)
 	for op := range warm + all {
 		if op < all {
-			c := op / perRound(s) % s.Chunks
+			c := op / perRound(schedule) % schedule.Chunks
 			out = append(out, Action{false, c, forwards[c]})
 			forwards[c]++
 		}
 		if op >= warm {
-			c := s.Chunks - 1 - (op-warm)/perRound(s)%s.Chunks
+			c := schedule.Chunks - 1 - (op-warm)/perRound(schedule)%schedule.Chunks
 			out = append(out, Action{true, c, backwards[c]})
 			backwards[c]++
 		}

@@ -13,12 +13,12 @@ type Phase struct {
 }
 
 // Phases are [Of] as phases.
-func Phases(s costmodel.Schedule, rank int64) []Phase {
-	if s.Kind == costmodel.Interleaved {
-		return interleavedPhases(s, rank)
+func Phases(schedule costmodel.Schedule, rank int64) []Phase {
+	if schedule.Kind == costmodel.Interleaved {
+		return interleavedPhases(schedule, rank)
 	}
-	warm := InFlight(s, rank)
-	back := s.MicroBatches - warm // the first of the backwards that no forward follows
+	warm := InFlight(schedule, rank)
+	back := schedule.MicroBatches - warm // the first of the backwards that no forward follows
 	return phases(
 		Phase{[]Action{{false, 0, 0}}, warm, 1},
 		Phase{[]Action{{true, 0, 0}, {false, 0, warm}}, back, 1},
@@ -28,8 +28,8 @@ func Phases(s costmodel.Schedule, rank int64) []Phase {
 
 // interleavedPhases repeat what a rank does while each of its chunks has a
 // round of micro-batches; what is less than that comes after, once.
-func interleavedPhases(s costmodel.Schedule, rank int64) []Phase {
-	round, warm, all := s.Chunks*perRound(s), warmUp(s, rank), s.Chunks*s.MicroBatches
+func interleavedPhases(schedule costmodel.Schedule, rank int64) []Phase {
+	round, warm, all := schedule.Chunks*perRound(schedule), warmUp(schedule, rank), schedule.Chunks*schedule.MicroBatches
 	var out []Phase
 	stretch := func(from, to int64, of func(op int64) []Action) {
 		row := func(from, to int64) (actions []Action) {
@@ -40,33 +40,33 @@ func interleavedPhases(s costmodel.Schedule, rank int64) []Phase {
 		}
 		whole := (to - from) / round
 		if whole > 0 {
-			out = append(out, Phase{row(from, from+round), whole, perRound(s)})
+			out = append(out, Phase{row(from, from+round), whole, perRound(schedule)})
 		}
 		out = append(out, Phase{row(from+whole*round, to), 1, 0})
 	}
-	stretch(0, warm, func(op int64) []Action { return []Action{forward(s, op)} })
-	stretch(0, all-warm, func(op int64) []Action { return []Action{forward(s, warm+op), backward(s, op)} })
-	stretch(all-warm, all, func(op int64) []Action { return []Action{backward(s, op)} })
+	stretch(0, warm, func(op int64) []Action { return []Action{forward(schedule, op)} })
+	stretch(0, all-warm, func(op int64) []Action { return []Action{forward(schedule, warm+op), backward(schedule, op)} })
+	stretch(all-warm, all, func(op int64) []Action { return []Action{backward(schedule, op)} })
 	return phases(out...)
 }
 
 // forward and backward are an interleaved rank's by number: the chunks take
 // turns, a round of micro-batches each (schedules.py, forward_stage_index and
 // backward_stage_index).
-func forward(s costmodel.Schedule, op int64) Action {
-	return Action{false, op / perRound(s) % s.Chunks, op/(s.Chunks*perRound(s))*perRound(s) + op%perRound(s)}
+func forward(schedule costmodel.Schedule, op int64) Action {
+	return Action{false, op / perRound(schedule) % schedule.Chunks, op/(schedule.Chunks*perRound(schedule))*perRound(schedule) + op%perRound(schedule)}
 }
 
-func backward(s costmodel.Schedule, op int64) Action {
-	a := forward(s, op)
-	return Action{true, s.Chunks - 1 - a.Chunk, a.MicroBatch}
+func backward(schedule costmodel.Schedule, op int64) Action {
+	action := forward(schedule, op)
+	return Action{true, schedule.Chunks - 1 - action.Chunk, action.MicroBatch}
 }
 
 // phases leaves out those that are empty.
 func phases(all ...Phase) (out []Phase) {
-	for _, p := range all {
-		if p.Times > 0 && len(p.Actions) > 0 {
-			out = append(out, p)
+	for _, phase := range all {
+		if phase.Times > 0 && len(phase.Actions) > 0 {
+			out = append(out, phase)
 		}
 	}
 	return out
@@ -77,17 +77,17 @@ func phases(all ...Phase) (out []Phase) {
 // the second, and after it how many times it passes over: what is largest in
 // one of these is so in the second or in the last, as it grows or shrinks
 // evenly.
-func (p *Phase) Ends(run func(Action), second func(), skip func(times int64)) {
-	for n := int64(0); n < p.Times; n++ {
-		if n == 1 {
+func (phase *Phase) Ends(run func(Action), second func(), skip func(times int64)) {
+	for count := int64(0); count < phase.Times; count++ {
+		if count == 1 {
 			second()
 		}
-		if n == 2 && p.Times > 3 {
-			skip(p.Times - 3)
-			n = p.Times - 1
+		if count == 2 && phase.Times > 3 {
+			skip(phase.Times - 3)
+			count = phase.Times - 1
 		}
-		for _, a := range p.Actions {
-			run(a)
+		for _, action := range phase.Actions {
+			run(action)
 		}
 	}
 }

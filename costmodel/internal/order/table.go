@@ -18,32 +18,32 @@ type Column struct {
 }
 
 // ColumnOf is a rank's part of the table.
-func ColumnOf(s costmodel.Schedule, rank int64) Column {
-	c := Column{Round: 2 * s.Chunks * perRound(s), schedule: s, rank: rank, warm: warmUp(s, rank), all: s.Chunks * s.MicroBatches}
+func ColumnOf(schedule costmodel.Schedule, rank int64) Column {
+	column := Column{Round: 2 * schedule.Chunks * perRound(schedule), schedule: schedule, rank: rank, warm: warmUp(schedule, rank), all: schedule.Chunks * schedule.MicroBatches}
 	wait := int64(0)
-	if c.warm > 0 {
-		wait = max(0, s.Chunks*s.Stages+2*(s.Stages-1-rank)-c.warm-rank)
+	if column.warm > 0 {
+		wait = max(0, schedule.Chunks*schedule.Stages+2*(schedule.Stages-1-rank)-column.warm-rank)
 	}
-	c.Middle = rank + c.warm + wait
-	c.End = c.Middle + 2*(c.all-c.warm)
-	return c
+	column.Middle = rank + column.warm + wait
+	column.End = column.Middle + 2*(column.all-column.warm)
+	return column
 }
 
 // Length is the number of steps.
-func (c *Column) Length() int64 { return c.End + 2*c.warm }
+func (column *Column) Length() int64 { return column.End + 2*column.warm }
 
 // At is the action of a step; false: it waits.
-func (c *Column) At(step int64) (Action, bool) {
-	after := step - c.End
-	switch begun := step - c.Middle; {
-	case c.rank <= step && step < c.rank+c.warm:
-		return forward(c.schedule, step-c.rank), true
-	case begun >= 0 && step < c.End && begun%2 == 0:
-		return forward(c.schedule, c.warm+begun/2), true
-	case begun >= 0 && step < c.End:
-		return backward(c.schedule, begun/2), true
-	case 0 <= after && after < 2*c.warm && after%2 == 1:
-		return backward(c.schedule, c.all-c.warm+after/2), true
+func (column *Column) At(step int64) (Action, bool) {
+	after := step - column.End
+	switch begun := step - column.Middle; {
+	case column.rank <= step && step < column.rank+column.warm:
+		return forward(column.schedule, step-column.rank), true
+	case begun >= 0 && step < column.End && begun%2 == 0:
+		return forward(column.schedule, column.warm+begun/2), true
+	case begun >= 0 && step < column.End:
+		return backward(column.schedule, begun/2), true
+	case 0 <= after && after < 2*column.warm && after%2 == 1:
+		return backward(column.schedule, column.all-column.warm+after/2), true
 	}
 	return Action{}, false
 }

@@ -120,22 +120,22 @@ const (
 )
 
 // PipelineOf is the model of a config, to train or run as a pipeline.
-func PipelineOf(t *testing.T, config string, gpus int, w costmodel.Workload) planner.Problem {
+func PipelineOf(t *testing.T, config string, gpus int, workload costmodel.Workload) planner.Problem {
 	t.Helper()
-	w.Strategy, w.World, w.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
-	if w.Mode == costmodel.Train {
-		w.Optimizer = costmodel.AdamW
+	workload.Strategy, workload.World, workload.Precision = costmodel.Pipeline, int64(gpus), costmodel.BF16True
+	if workload.Mode == costmodel.Train {
+		workload.Optimizer = costmodel.AdamW
 	}
-	g, table := Costs(t, []byte(config), w)
+	graph, table := Costs(t, []byte(config), workload)
 	gpu, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		t.Fatal(err)
 	}
 	topo := &costmodel.Topology{}
 	for range gpus {
-		topo.Devices = append(topo.Devices, gpu.Device(w.Mode))
+		topo.Devices = append(topo.Devices, gpu.Device(workload.Mode))
 	}
-	return planner.Problem{Graph: g, Costs: table, Topology: topo}
+	return planner.Problem{Graph: graph, Costs: table, Topology: topo}
 }
 
 // Near reports values that are equal but for the rounding of a quotient.

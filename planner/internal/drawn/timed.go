@@ -104,17 +104,17 @@ func TimedChain(t *testing.T, units, devices int) planner.Problem {
 	for i := range sizes {
 		sizes[i] = 100
 	}
-	for d := range budgets {
-		budgets[d] = int64(250 + d)
+	for device := range budgets {
+		budgets[device] = int64(250 + device)
 	}
-	p := Chain(t, sizes, budgets...)
-	p.Costs.Workload.Mode = costmodel.Infer
-	for u := range p.Costs.Units {
-		p.Costs.Units[u].Work.Forward.Products, p.Costs.Units[u].Work.Output = 1, 1
+	problem := Chain(t, sizes, budgets...)
+	problem.Costs.Workload.Mode = costmodel.Infer
+	for unit := range problem.Costs.Units {
+		problem.Costs.Units[unit].Work.Forward.Products, problem.Costs.Units[unit].Work.Output = 1, 1
 	}
-	for d := range p.Topology.Devices {
-		p.Topology.Devices[d].FLOPS, p.Topology.Devices[d].LinkBytesPerSecond = 1, 1
+	for device := range problem.Topology.Devices {
+		problem.Topology.Devices[device].FLOPS, problem.Topology.Devices[device].LinkBytesPerSecond = 1, 1
 	}
-	p.Objective = planner.Time
-	return p
+	problem.Objective = planner.Time
+	return problem
 }

@@ -15,12 +15,12 @@ import (
 func weightBound(peaks *instance.StagePeaks) float64 {
 	var static, saved, grads, most, budgets, budget int64
 	for i := range peaks.Count() {
-		r := peaks.Costs.Summary(peaks.Start[i], peaks.Start[i+1])
-		static, saved, grads, most = static+r.Static, saved+bareSaved(peaks.Items, i), grads+r.Grads, max(most, r.Static)
+		summary := peaks.Costs.Summary(peaks.Start[i], peaks.Start[i+1])
+		static, saved, grads, most = static+summary.Static, saved+bareSaved(peaks.Items, i), grads+summary.Grads, max(most, summary.Static)
 	}
-	for d := range peaks.Overhead {
-		b := peaks.In.Topology.Devices[d].Budget()
-		static, budgets, budget = static+peaks.Overhead[d], budgets+b, max(budget, b)
+	for device := range peaks.Overhead {
+		b := peaks.In.Topology.Devices[device].Budget()
+		static, budgets, budget = static+peaks.Overhead[device], budgets+b, max(budget, b)
 	}
 	all := static
 	if peaks.In.Trains() {
@@ -33,10 +33,10 @@ func weightBound(peaks *instance.StagePeaks) float64 {
 // bareSaved is what an item's units save wherever a cut is: without inputs
 // that might be a stage's buffer, and outputs handed on.
 func bareSaved(items *instance.Items, item int) int64 {
-	var n int64
-	for _, u := range items.Units(item) {
-		unit := &items.In.Costs.Units[u]
-		n += max(0, timeline.Of(unit).Saved-unit.CheckpointedOutput-unit.Entry)
+	var total int64
+	for _, unitIndex := range items.Units(item) {
+		unit := &items.In.Costs.Units[unitIndex]
+		total += max(0, timeline.Of(unit).Saved-unit.CheckpointedOutput-unit.Entry)
 	}
-	return n
+	return total
 }

@@ -35,86 +35,86 @@ func (s score) less(t score) bool {
 
 // NewLooped begins with even cuts.
 func NewLooped(peaks *instance.StagePeaks) *Looped {
-	s := &Looped{StagePeaks: peaks, schedule: peaks.In.Schedule()}
-	s.share = make([]float64, s.schedule.Stages)
-	s.Even()
-	return s
+	looped := &Looped{StagePeaks: peaks, schedule: peaks.In.Schedule()}
+	looped.share = make([]float64, looped.schedule.Stages)
+	looped.Even()
+	return looped
 }
 
 // Even begins with runs of about the same static bytes, an item each at least.
-func (s *Looped) Even() {
-	items, k := len(s.Start)-1, int(s.schedule.Stages*s.schedule.Chunks)
+func (looped *Looped) Even() {
+	items, k := len(looped.Start)-1, int(looped.schedule.Stages*looped.schedule.Chunks)
 	weight := make([]int64, items+1)
 	for i := range items {
-		weight[i+1] = weight[i] + s.Costs.Summary(s.Start[i], s.Start[i+1]).Static
+		weight[i+1] = weight[i] + looped.Costs.Summary(looped.Start[i], looped.Start[i+1]).Static
 	}
-	s.Cuts = make([]int, k+1)
-	s.Cuts[k] = items
+	looped.Cuts = make([]int, k+1)
+	looped.Cuts[k] = items
 	for c := 1; c < k; c++ {
 		target := weight[items] / int64(k) * int64(c)
 		at, _ := slices.BinarySearch(weight, target)
-		s.Cuts[c] = min(max(at, s.Cuts[c-1]+1), items-(k-c))
+		looped.Cuts[c] = min(max(at, looped.Cuts[c-1]+1), items-(k-c))
 	}
 }
 
 // Few reports that the ways to cut are few enough to try all.
-func (s *Looped) Few() bool { return choose(s.Count()-1, len(s.Cuts)-2) <= allCuts }
+func (looped *Looped) Few() bool { return choose(looped.Count()-1, len(looped.Cuts)-2) <= allCuts }
 
 // search tries all cuts where these are few, and else climbs.
-func (s *Looped) search(ctx context.Context) (best score, exact, stopped bool) {
-	if s.Few() {
+func (looped *Looped) search(ctx context.Context) (best score, exact, stopped bool) {
+	if looped.Few() {
 		best = score{math.Inf(1), 0}
 		var kept []int
-		s.Each(ctx, 1, func() {
-			if got := s.score(); got.less(best) {
-				best, kept = got, slices.Clone(s.Cuts)
+		looped.Each(ctx, 1, func() {
+			if got := looped.score(); got.less(best) {
+				best, kept = got, slices.Clone(looped.Cuts)
 			}
 		})
 		if kept != nil {
-			s.Cuts = kept
+			looped.Cuts = kept
 		}
 		return best, ctx.Err() == nil, ctx.Err() != nil
 	}
-	best, stopped = s.climb(ctx)
+	best, stopped = looped.climb(ctx)
 	return best, false, stopped
 }
 
 // climb descends from two beginnings and then from places beside the best.
-func (s *Looped) climb(ctx context.Context) (best score, stopped bool) {
+func (looped *Looped) climb(ctx context.Context) (best score, stopped bool) {
 	best = score{math.Inf(1), 0}
 	var kept []int
-	for _, start := range []func(){s.Even, func() { s.floor = s.level(ctx) }} {
+	for _, start := range []func(){looped.Even, func() { looped.floor = looped.level(ctx) }} {
 		start()
-		if got := s.descend(ctx); got.less(best) {
-			best, kept = got, slices.Clone(s.Cuts)
+		if got := looped.descend(ctx); got.less(best) {
+			best, kept = got, slices.Clone(looped.Cuts)
 		}
 	}
 	rng := rand.New(rand.NewPCG(1, 1)) // the same cuts every time
 	for range restarts {
-		if ctx.Err() != nil || best.most <= s.floor {
+		if ctx.Err() != nil || best.most <= looped.floor {
 			break
 		}
-		copy(s.Cuts, kept)
-		s.kick(rng)
-		if got := s.descend(ctx); got.less(best) {
-			best, kept = got, slices.Clone(s.Cuts)
+		copy(looped.Cuts, kept)
+		looped.kick(rng)
+		if got := looped.descend(ctx); got.less(best) {
+			best, kept = got, slices.Clone(looped.Cuts)
 		}
 	}
-	s.Cuts = kept
+	looped.Cuts = kept
 	return best, ctx.Err() != nil
 }
 
 // Each calls f with every way to place the cuts from c on, until the context
 // ends.
-func (s *Looped) Each(ctx context.Context, c int, f func()) {
-	k, items := len(s.Cuts)-1, len(s.Start)-1
+func (looped *Looped) Each(ctx context.Context, c int, f func()) {
+	k, items := len(looped.Cuts)-1, len(looped.Start)-1
 	if c == k {
 		f()
 		return
 	}
-	for at := s.Cuts[c-1] + 1; at <= items-(k-c); at++ {
-		s.Cuts[c] = at
-		s.Each(ctx, c+1, f)
+	for at := looped.Cuts[c-1] + 1; at <= items-(k-c); at++ {
+		looped.Cuts[c] = at
+		looped.Each(ctx, c+1, f)
 		if ctx.Err() != nil {
 			return
 		}
@@ -123,26 +123,26 @@ func (s *Looped) Each(ctx context.Context, c int, f func()) {
 
 // Move shifts cuts lo to hi, so that run lo−1 and run hi trade an item, where
 // none becomes empty.
-func (s *Looped) Move(lo, hi, by int) bool {
-	if s.Cuts[lo]+by <= s.Cuts[lo-1] || s.Cuts[hi]+by >= s.Cuts[hi+1] {
+func (looped *Looped) Move(lo, hi, by int) bool {
+	if looped.Cuts[lo]+by <= looped.Cuts[lo-1] || looped.Cuts[hi]+by >= looped.Cuts[hi+1] {
 		return false
 	}
-	s.Shift(lo, hi, by)
+	looped.Shift(lo, hi, by)
 	return true
 }
 
 // Shift moves cuts lo to hi by so many items.
-func (s *Looped) Shift(lo, hi, by int) {
+func (looped *Looped) Shift(lo, hi, by int) {
 	for c := lo; c <= hi; c++ {
-		s.Cuts[c] += by
+		looped.Cuts[c] += by
 	}
 }
 
-// choose is n over k, cut off above allCuts.
-func choose(n, k int) int {
+// choose is how many ways there are to take k of count, cut off above allCuts.
+func choose(count, k int) int {
 	c := 1
-	for i := range min(k, n-k) {
-		if c = c * (n - i) / (i + 1); c > 1<<40 {
+	for i := range min(k, count-k) {
+		if c = c * (count - i) / (i + 1); c > 1<<40 {
 			return 1 << 40
 		}
 	}

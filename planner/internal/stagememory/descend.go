@@ -16,23 +16,23 @@ const (
 
 // descend moves cuts while that makes the score less: one to any other place
 // between its neighbours, or a stretch of them by an item.
-func (s *Looped) descend(ctx context.Context) score {
-	best := s.score()
+func (looped *Looped) descend(ctx context.Context) score {
+	best := looped.score()
 	for gained := true; gained && ctx.Err() == nil; {
 		gained = false
-		for c := 1; c < len(s.Cuts)-1; c++ {
-			gained = s.place(c, &best) || gained
+		for c := 1; c < len(looped.Cuts)-1; c++ {
+			gained = looped.place(c, &best) || gained
 		}
-		Moves(len(s.Cuts)-1, func(lo, hi, by int) bool {
-			if lo == hi || ctx.Err() != nil || !s.Move(lo, hi, by) {
+		Moves(len(looped.Cuts)-1, func(lo, hi, by int) bool {
+			if lo == hi || ctx.Err() != nil || !looped.Move(lo, hi, by) {
 				return false
 			}
-			if got := s.score(); got.less(best) {
+			if got := looped.score(); got.less(best) {
 				best, gained = got, true
 				return true
 			}
-			s.Shift(lo, hi, -by)
-			s.score()
+			looped.Shift(lo, hi, -by)
+			looped.score()
 			return false
 		})
 	}
@@ -41,34 +41,34 @@ func (s *Looped) descend(ctx context.Context) score {
 
 // place moves a cut to the best place between its neighbours. The devices of
 // the runs before and after it are all that change.
-func (s *Looped) place(c int, best *score) (gained bool) {
-	p := len(s.share)
+func (looped *Looped) place(c int, best *score) (gained bool) {
+	p := len(looped.share)
 	before, after := (c-1)%p, c%p
-	at, x, y := s.Cuts[c], s.share[before], s.share[after]
-	for to := s.Cuts[c-1] + 1; to < s.Cuts[c+1]; to++ {
-		s.Cuts[c] = to
-		s.share[before], s.share[after] = s.Share(before, s.Cuts), s.Share(after, s.Cuts)
-		if got := s.sum(); got.less(*best) {
-			*best, at, x, y, gained = got, to, s.share[before], s.share[after], true
+	at, x, y := looped.Cuts[c], looped.share[before], looped.share[after]
+	for to := looped.Cuts[c-1] + 1; to < looped.Cuts[c+1]; to++ {
+		looped.Cuts[c] = to
+		looped.share[before], looped.share[after] = looped.Share(before, looped.Cuts), looped.Share(after, looped.Cuts)
+		if got := looped.sum(); got.less(*best) {
+			*best, at, x, y, gained = got, to, looped.share[before], looped.share[after], true
 		}
 	}
-	s.Cuts[c], s.share[before], s.share[after] = at, x, y
+	looped.Cuts[c], looped.share[before], looped.share[after] = at, x, y
 	return gained
 }
 
 // kick moves up to three cuts to random places between their neighbours.
-func (s *Looped) kick(rng *rand.Rand) {
+func (looped *Looped) kick(rng *rand.Rand) {
 	for range 1 + rng.IntN(3) {
-		c := 1 + rng.IntN(len(s.Cuts)-2)
-		s.Cuts[c] = s.Cuts[c-1] + 1 + rng.IntN(s.Cuts[c+1]-s.Cuts[c-1]-1)
+		c := 1 + rng.IntN(len(looped.Cuts)-2)
+		looped.Cuts[c] = looped.Cuts[c-1] + 1 + rng.IntN(looped.Cuts[c+1]-looped.Cuts[c-1]-1)
 	}
 }
 
 // level begins with the cuts of which the largest share that a run has by
 // itself is least, by a dynamic program over all of them, and is that share:
 // no cuts are below it. 0 where that are too many, or the context ended.
-func (s *Looped) level(ctx context.Context) float64 {
-	items, k := len(s.Start)-1, len(s.Cuts)-1
+func (looped *Looped) level(ctx context.Context) float64 {
+	items, k := len(looped.Start)-1, len(looped.Cuts)-1
 	if items*items*k > mostRuns {
 		return 0
 	}
@@ -86,15 +86,15 @@ func (s *Looped) level(ctx context.Context) float64 {
 				if least[c][a] >= least[c+1][b] {
 					continue
 				}
-				if got := max(least[c][a], s.LeastShare(c, a, b)); got < least[c+1][b] {
+				if got := max(least[c][a], looped.LeastShare(c, a, b)); got < least[c+1][b] {
 					least[c+1][b], from[c+1][b] = got, a
 				}
 			}
 		}
 	}
-	s.Cuts[k] = items
+	looped.Cuts[k] = items
 	for c := k; c > 0; c-- {
-		s.Cuts[c-1] = from[c][s.Cuts[c]]
+		looped.Cuts[c-1] = from[c][looped.Cuts[c]]
 	}
 	return least[k][items]
 }

@@ -15,14 +15,14 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 	if len(in.Pins) > 0 {
 		return nil, RefusePins(in)
 	}
-	s := NewLooped(peaks)
-	best, exact, stopped := s.search(ctx)
+	looped := NewLooped(peaks)
+	best, exact, stopped := looped.search(ctx)
 	out := &instance.Answer{
-		Map: s.Map(s.Cuts, nil), Tried: s.tried, EvenProved: exact,
+		Map: looped.Map(looped.Cuts, nil), Tried: looped.tried, EvenProved: exact,
 		Claim: certificate.Claim{Value: best.most, LowerBound: weightBound(peaks), Bound: "weights", Rounding: certificate.Exact, Stopped: stopped},
 	}
-	if s.floor > out.LowerBound {
-		out.LowerBound, out.Bound = s.floor, "largest run"
+	if looped.floor > out.LowerBound {
+		out.LowerBound, out.Bound = looped.floor, "largest run"
 	}
 	if exact { // all cuts were tried
 		out.LowerBound, out.Bound = best.most, "search"
@@ -37,23 +37,23 @@ func RefusePins(in *instance.Instance) error {
 
 // Level are the cuts of the smallest largest share that the search finds; false
 // where it found none.
-func (s *Looped) Level(ctx context.Context) bool {
-	best, _, _ := s.search(ctx)
+func (looped *Looped) Level(ctx context.Context) bool {
+	best, _, _ := looped.search(ctx)
 	return !math.IsInf(best.most, 1)
 }
 
 // score works the shares of the cuts out.
-func (s *Looped) score() score {
-	for d := range s.share {
-		s.share[d] = s.Share(d, s.Cuts)
+func (looped *Looped) score() score {
+	for device := range looped.share {
+		looped.share[device] = looped.Share(device, looped.Cuts)
 	}
-	return s.sum()
+	return looped.sum()
 }
 
 // sum is the score of the devices' shares.
-func (s *Looped) sum() (out score) {
-	s.tried++
-	for _, share := range s.share {
+func (looped *Looped) sum() (out score) {
+	looped.tried++
+	for _, share := range looped.share {
 		out.most = max(out.most, share)
 		out.squares += share * share
 	}

@@ -10,29 +10,29 @@ import (
 )
 
 // Least tries every assignment.
-func Least(p *graph.Problem) float64 {
-	place := make([]int, len(p.Nodes))
+func Least(problem *graph.Problem) float64 {
+	place := make([]int, len(problem.Nodes))
 	first := make(map[int]int)
 	least := math.Inf(1)
-	var try func(v int)
-	try = func(v int) {
-		if v == len(place) {
-			if _, largest, err := p.Score(place); err == nil {
+	var try func(node int)
+	try = func(node int) {
+		if node == len(place) {
+			if _, largest, err := problem.Score(place); err == nil {
 				least = min(least, largest)
 			}
 			return
 		}
-		if u, ok := first[p.Nodes[v].Group]; ok {
-			place[v] = place[u]
-			try(v + 1)
+		if other, ok := first[problem.Nodes[node].Group]; ok {
+			place[node] = place[other]
+			try(node + 1)
 			return
 		}
-		first[p.Nodes[v].Group] = v
-		for d := range p.Devices() {
-			place[v] = d
-			try(v + 1)
+		first[problem.Nodes[node].Group] = node
+		for device := range problem.Devices() {
+			place[node] = device
+			try(node + 1)
 		}
-		delete(first, p.Nodes[v].Group)
+		delete(first, problem.Nodes[node].Group)
 	}
 	try(0)
 	return least
@@ -42,31 +42,31 @@ func Least(p *graph.Problem) float64 {
 // that the devices can be put in an order that every edge of the forward pass
 // keeps; groups of backward nodes alone are ordered by their edges turned
 // round.
-func LeastContiguous(p *graph.Problem) float64 {
+func LeastContiguous(problem *graph.Problem) float64 {
 	forward := make(map[int]bool)
 	var groups []int
 	at := make(map[int]int)
-	for _, n := range p.Nodes {
-		if _, known := at[n.Group]; !known {
-			at[n.Group] = len(groups)
-			groups = append(groups, n.Group)
+	for _, node := range problem.Nodes {
+		if _, known := at[node.Group]; !known {
+			at[node.Group] = len(groups)
+			groups = append(groups, node.Group)
 		}
-		forward[n.Group] = forward[n.Group] || !n.Backward
+		forward[node.Group] = forward[node.Group] || !node.Backward
 	}
 	device := make([]int, len(groups))
-	place := make([]int, len(p.Nodes))
+	place := make([]int, len(problem.Nodes))
 	best := math.Inf(1)
 	for {
-		for v := range place {
-			place[v] = device[at[p.Nodes[v].Group]]
+		for node := range place {
+			place[node] = device[at[problem.Nodes[node].Group]]
 		}
-		if InSomeOrder(p, place, forward) {
-			if _, largest, err := p.Score(place); err == nil {
+		if InSomeOrder(problem, place, forward) {
+			if _, largest, err := problem.Score(place); err == nil {
 				best = min(best, largest)
 			}
 		}
 		i := 0
-		for ; i < len(device) && device[i] == p.Devices()-1; i++ {
+		for ; i < len(device) && device[i] == problem.Devices()-1; i++ {
 			device[i] = 0
 		}
 		if i == len(device) {
@@ -78,17 +78,17 @@ func LeastContiguous(p *graph.Problem) float64 {
 
 // InSomeOrder says whether a placement's devices can be put in an order that
 // every ordering edge keeps.
-func InSomeOrder(p *graph.Problem, place []int, forward map[int]bool) bool {
-	next := make([]map[int]bool, p.Devices())
-	for d := range next {
-		next[d] = make(map[int]bool)
+func InSomeOrder(problem *graph.Problem, place []int, forward map[int]bool) bool {
+	next := make([]map[int]bool, problem.Devices())
+	for device := range next {
+		next[device] = make(map[int]bool)
 	}
-	for _, e := range p.Edges {
-		a, b := &p.Nodes[e[0]], &p.Nodes[e[1]]
-		from, to := place[e[0]], place[e[1]]
-		if a.Backward && b.Backward && (!forward[a.Group] || !forward[b.Group]) {
+	for _, edge := range problem.Edges {
+		node, b := &problem.Nodes[edge[0]], &problem.Nodes[edge[1]]
+		from, to := place[edge[0]], place[edge[1]]
+		if node.Backward && b.Backward && (!forward[node.Group] || !forward[b.Group]) {
 			from, to = to, from
-		} else if a.Backward || b.Backward {
+		} else if node.Backward || b.Backward {
 			continue
 		}
 		if from != to {
@@ -108,13 +108,13 @@ func InSomeOrder(p *graph.Problem, place []int, forward map[int]bool) bool {
 
 // notLedTo is a device that is left, no other of which leads to it; -1: none.
 func notLedTo(next []map[int]bool) int {
-	for d := range next {
-		led := next[d] == nil
+	for device := range next {
+		led := next[device] == nil
 		for o := range next {
-			led = led || next[o][d]
+			led = led || next[o][device]
 		}
 		if !led {
-			return d
+			return device
 		}
 	}
 	return -1
@@ -128,41 +128,41 @@ func EachSet(items int, f func(has func(int) bool)) {
 }
 
 // LoadOf is what a device of a kind has to do for a set of items.
-func LoadOf(l *netlist.Netlist, kind int, has func(int) bool) float64 {
+func LoadOf(list *netlist.Netlist, kind int, has func(int) bool) float64 {
 	load := 0.
-	for i := range l.Nodes {
+	for i := range list.Nodes {
 		if has(i) {
-			load += l.Time[kind][i]
+			load += list.Time[kind][i]
 		}
 	}
-	for _, w := range l.Wires {
+	for _, wire := range list.Wires {
 		in := 0
-		for _, m := range w.Members {
-			if has(int(m)) {
+		for _, member := range wire.Members {
+			if has(int(member)) {
 				in++
 			}
 		}
-		if in > 0 && in < len(w.Members) && !l.Free[kind] {
-			load += w.Cost
+		if in > 0 && in < len(wire.Members) && !list.Free[kind] {
+			load += wire.Cost
 		}
 	}
 	return load
 }
 
 // Scored is the value of an answer that Score agrees with.
-func Scored(tb testing.TB, p *graph.Problem, s *graph.Solution, err error) float64 {
+func Scored(tb testing.TB, problem *graph.Problem, solution *graph.Solution, err error) float64 {
 	tb.Helper()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, largest, err := p.Score(s.Place); err != nil || largest != s.Value || s.LowerBound > largest {
-		tb.Fatalf("%v, scored %v (%v), bound %v", s.Value, largest, err, s.LowerBound)
+	if _, largest, err := problem.Score(solution.Place); err != nil || largest != solution.Value || solution.LowerBound > largest {
+		tb.Fatalf("%v, scored %v (%v), bound %v", solution.Value, largest, err, solution.LowerBound)
 	}
-	return s.Value
+	return solution.Value
 }
 
 // Judge holds an answer, and what it says of itself, to the truth.
-func Judge(tb testing.TB, seed uint64, p *graph.Problem, s *graph.Solution, err error, least float64, proof bool) {
+func Judge(tb testing.TB, seed uint64, problem *graph.Problem, solution *graph.Solution, err error, least float64, proof bool) {
 	tb.Helper()
 	if err != nil {
 		var none *graph.InfeasibleError
@@ -171,11 +171,11 @@ func Judge(tb testing.TB, seed uint64, p *graph.Problem, s *graph.Solution, err 
 		}
 		return
 	}
-	_, largest, broken := p.Score(s.Place)
-	if broken != nil || largest != s.Value || largest < least*(1-1e-9) {
-		tb.Errorf("seed %d: %v, scored %v, %v; the least is %v", seed, s.Value, largest, broken, least)
+	_, largest, broken := problem.Score(solution.Place)
+	if broken != nil || largest != solution.Value || largest < least*(1-1e-9) {
+		tb.Errorf("seed %d: %v, scored %v, %v; the least is %v", seed, solution.Value, largest, broken, least)
 	}
-	if s.LowerBound > least*(1+1e-9) || s.LowerBound > largest || s.Optimal() && largest > least*(1+1e-8) || proof && !s.Optimal() {
-		tb.Errorf("seed %d: %v, bound %v (%s), optimal %v; the least is %v", seed, largest, s.LowerBound, s.Bound, s.Optimal(), least)
+	if solution.LowerBound > least*(1+1e-9) || solution.LowerBound > largest || solution.Optimal() && largest > least*(1+1e-8) || proof && !solution.Optimal() {
+		tb.Errorf("seed %d: %v, bound %v (%s), optimal %v; the least is %v", seed, largest, solution.LowerBound, solution.Bound, solution.Optimal(), least)
 	}
 }

@@ -17,88 +17,88 @@ type Best struct {
 }
 
 // Solve tries all cuts with all ways to place the groups.
-func Solve(p *chain.Problem) Best {
-	s := search{p: p, cuts: make([]int, len(p.Budgets)+1), device: make([]int, p.Groups), shares: map[key]*big.Rat{}}
-	s.cuts[len(p.Budgets)] = p.Items
-	s.placeGroups(0)
-	return s.best
+func Solve(problem *chain.Problem) Best {
+	state := search{problem: problem, cuts: make([]int, len(problem.Budgets)+1), device: make([]int, problem.Groups), shares: map[key]*big.Rat{}}
+	state.cuts[len(problem.Budgets)] = problem.Items
+	state.placeGroups(0)
+	return state.best
 }
 
 type search struct {
-	p      *chain.Problem
-	cuts   []int
-	device []int // of each group
-	best   Best
-	shares map[key]*big.Rat // making a big.Rat is most of the cost
+	problem *chain.Problem
+	cuts    []int
+	device  []int // of each group
+	best    Best
+	shares  map[key]*big.Rat // making a big.Rat is most of the cost
 }
 
 type key struct {
-	d, a, b int
-	groups  uint64
+	device, a, b int
+	groups       uint64
 }
 
-func (s *search) placeGroups(g int) {
-	if g == s.p.Groups {
-		s.placeCuts(1)
+func (state *search) placeGroups(group int) {
+	if group == state.problem.Groups {
+		state.placeCuts(1)
 		return
 	}
-	for d := range s.p.Budgets {
-		s.device[g] = d
-		s.placeGroups(g + 1)
-	}
-}
-
-func (s *search) placeCuts(d int) {
-	if d == len(s.p.Budgets) {
-		s.judge()
-		return
-	}
-	for c := s.cuts[d-1]; c <= s.p.Items; c++ {
-		s.cuts[d] = c
-		s.placeCuts(d + 1)
+	for device := range state.problem.Budgets {
+		state.device[group] = device
+		state.placeGroups(group + 1)
 	}
 }
 
-func (s *search) judge() {
-	if !Allowed(s.p, s.cuts, s.device) {
+func (state *search) placeCuts(device int) {
+	if device == len(state.problem.Budgets) {
+		state.judge()
 		return
 	}
-	s.best.Maps++
-	worst := s.share(0)
-	for d := range s.p.Budgets {
-		if x := s.share(d); x.Cmp(worst) > 0 {
+	for cut := state.cuts[device-1]; cut <= state.problem.Items; cut++ {
+		state.cuts[device] = cut
+		state.placeCuts(device + 1)
+	}
+}
+
+func (state *search) judge() {
+	if !Allowed(state.problem, state.cuts, state.device) {
+		return
+	}
+	state.best.Maps++
+	worst := state.share(0)
+	for device := range state.problem.Budgets {
+		if x := state.share(device); x.Cmp(worst) > 0 {
 			worst = x
 		}
 	}
 	order := -1
-	if s.best.Share != nil {
-		order = worst.Cmp(s.best.Share)
+	if state.best.Share != nil {
+		order = worst.Cmp(state.best.Share)
 	}
 	if order > 0 {
 		return
 	}
 	squares := new(big.Rat)
-	for d := range s.p.Budgets {
-		x := s.share(d)
+	for device := range state.problem.Budgets {
+		x := state.share(device)
 		squares.Add(squares, new(big.Rat).Mul(x, x))
 	}
-	if order < 0 || squares.Cmp(s.best.Squares) < 0 {
-		s.best.Share, s.best.Squares = worst, squares
+	if order < 0 || squares.Cmp(state.best.Squares) < 0 {
+		state.best.Share, state.best.Squares = worst, squares
 	}
 }
 
-func (s *search) share(d int) *big.Rat {
-	k := key{d, s.cuts[d], s.cuts[d+1], mask(s.device, d)}
-	if s.shares[k] == nil {
-		s.shares[k] = big.NewRat(s.p.Peak(d, k.a, k.b, k.groups), s.p.Budgets[d])
+func (state *search) share(device int) *big.Rat {
+	k := key{device, state.cuts[device], state.cuts[device+1], mask(state.device, device)}
+	if state.shares[k] == nil {
+		state.shares[k] = big.NewRat(state.problem.Peak(device, k.a, k.b, k.groups), state.problem.Budgets[device])
 	}
-	return s.shares[k]
+	return state.shares[k]
 }
 
-func mask(device []int, d int) (groups uint64) {
-	for g, e := range device {
-		if e == d {
-			groups |= 1 << g
+func mask(device []int, deviceIndex int) (groups uint64) {
+	for group, e := range device {
+		if e == deviceIndex {
+			groups |= 1 << group
 		}
 	}
 	return groups
@@ -106,34 +106,34 @@ func mask(device []int, d int) (groups uint64) {
 
 // Allowed says whether a map covers the chain in order, satisfies the
 // problem's pins and followers, and under a Floor gives every device an item.
-func Allowed(p *chain.Problem, cuts, device []int) bool {
-	k := len(p.Budgets)
-	if len(cuts) != k+1 || cuts[0] != 0 || cuts[k] != p.Items || len(device) != p.Groups || !slices.IsSorted(cuts) {
+func Allowed(problem *chain.Problem, cuts, device []int) bool {
+	k := len(problem.Budgets)
+	if len(cuts) != k+1 || cuts[0] != 0 || cuts[k] != problem.Items || len(device) != problem.Groups || !slices.IsSorted(cuts) {
 		return false
 	}
-	for d := range k {
-		if p.Floor != nil && cuts[d] == cuts[d+1] {
+	for deviceIndex := range k {
+		if problem.Floor != nil && cuts[deviceIndex] == cuts[deviceIndex+1] {
 			return false
 		}
 	}
-	return kept(p, cuts, device)
+	return kept(problem, cuts, device)
 }
 
-func kept(p *chain.Problem, cuts, device []int) bool {
-	on := func(i, d int) bool { return cuts[d] <= i && i < cuts[d+1] }
-	for i, d := range p.Pins {
-		if d >= 0 && !on(i, d) {
+func kept(problem *chain.Problem, cuts, device []int) bool {
+	on := func(i, deviceIndex int) bool { return cuts[deviceIndex] <= i && i < cuts[deviceIndex+1] }
+	for i, deviceIndex := range problem.Pins {
+		if deviceIndex >= 0 && !on(i, deviceIndex) {
 			return false
 		}
 	}
-	for g, d := range p.GroupPins {
-		if d >= 0 && device[g] != d {
+	for group, deviceIndex := range problem.GroupPins {
+		if deviceIndex >= 0 && device[group] != deviceIndex {
 			return false
 		}
 	}
-	for g, items := range p.Follow {
+	for group, items := range problem.Follow {
 		for _, i := range items {
-			if !on(i, device[g]) {
+			if !on(i, device[group]) {
 				return false
 			}
 		}
