@@ -1,0 +1,75 @@
+package strategy_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// trained is a model of 8 billion parameters, trained on 4 GPUs of the
+// catalogue.
+func trained(gpu string) *strategy.Problem {
+	graph, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models(), Env: func(string) string { return "" }})
+	if err != nil {
+		panic(err)
+	}
+	entry, err := catalogue.Find(gpu)
+	if err != nil {
+		panic(err)
+	}
+	device := entry.Device(costmodel.Train)
+	return &strategy.Problem{
+		Graph: graph, Topology: &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{device}, 4)},
+		Workload: costmodel.Workload{Mode: costmodel.Train, Batch: 2, Seq: 2048, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone},
+	}
+}
+
+// Every strategy side by side, the fastest that fits first.
+func ExampleRows() {
+	rows := strategy.Rows(context.Background(), trained("h100-80gb"))
+	for i := range rows {
+		row := &rows[i]
+		switch {
+		case row.Refused != nil:
+			fmt.Printf("%s: refused\n", row.Workload.Strategy)
+		default:
+			fmt.Printf("%s (%s) fits: %v\n", row.Workload.Strategy, row.Workload.Runtime, row.Fits())
+		}
+	}
+	// Output:
+	// fsdp (torch) fits: true
+	// zero1 (deepspeed) fits: true
+	// zero2 (deepspeed) fits: true
+	// zero3 (deepspeed) fits: true
+	// hsdp (torch) fits: true
+	// pipeline (torch) fits: true
+	// pipeline (torch) fits: true
+	// device-map (accelerate) fits: true
+	// ddp (torch) fits: false
+	// ddp (lightning) fits: false
+	// pipeline: refused
+}
+
+// What would make a plan fit that does not, as settings over those that were
+// asked for.
+func ExampleSmallest() {
+	problem := trained("h100-80gb")
+	problem.Workload.Strategy = costmodel.DDP
+	changes := strategy.Smallest(context.Background(), problem)
+	for i := range changes {
+		fmt.Println(changes[i].Set, changes[i].Notes)
+	}
+	// Output:
+	// [recompute=full] []
+	// [optimizer=adamw-8bit] []
+	// [batch=1] []
+	// [seq=1024] []
+	// [lora_rank=16 lora_targets=all-linear] [the model itself frozen]
+	// [strategy=fsdp] []
+}
