@@ -56,7 +56,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 // passes the check that is made of anybody's.
 func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Prediction, error) {
 	if placed == nil {
-		return devicemap.PredictReplicas(in.Costs, in.Topology)
+		return devicemap.Predict(in.Costs, in.Topology, nil), nil
 	}
 	for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
 		if fault.Kind != devicemap.DoesNotFit || in.Objective == Time {

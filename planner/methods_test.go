@@ -272,13 +272,13 @@ func bestPipeline(problem *planner.Problem) (float64, bool) {
 }
 
 func bestReplicas(problem *planner.Problem) (float64, bool) {
-	devices, err := devicemap.PredictReplicas(problem.Costs, problem.Topology)
+	devices := devicemap.Predict(problem.Costs, problem.Topology, nil)
 	largest := 0.
 	for _, device := range devices {
 		largest = max(largest, device.Share())
 	}
 	if problem.Objective == planner.Time {
-		return *devicemap.StepSeconds(problem.Costs, problem.Topology, nil), err == nil && largest <= 1
+		return *devicemap.StepSeconds(problem.Costs, problem.Topology, nil), largest <= 1
 	}
-	return largest, err == nil
+	return largest, true
 }

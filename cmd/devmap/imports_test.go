@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 	"planner":           {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/catalogue",
-		"costmodel/estimate", "planner", "planner/devicemap",
+		"costmodel/estimate", "costmodel/steptime", "planner", "planner/devicemap",
 	},
 	"planner/emit": {"modelgraph", "costmodel", "planner/devicemap"},
 

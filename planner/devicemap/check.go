@@ -50,7 +50,7 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 // map, and all that can be wrong is that it does not fit.
 func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 	var check checker
-	devices, err := PredictReplicas(table, topo)
+	devices, err := predictReplicas(table, topo)
 	if err != nil {
 		check.fault(unknownEngine, "", "%v", err)
 	}

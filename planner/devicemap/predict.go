@@ -8,12 +8,18 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// Predict walks through a step on every device of the topology. Of a strategy
-// that runs no device map it says nothing, and [Check] finds it at fault.
+// Predict walks through a step on every device of the topology. The map is nil
+// where every GPU runs the whole model. Of a strategy that no engine runs it
+// says nothing, and [Check] finds it at fault.
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged:
 		return stagesOf(table, placement, len(topo.Devices)).predict(table, topo)
+	case strategy.Traits().Replicated && placement == nil:
+		devices, err := predictReplicas(table, topo)
+		if err == nil {
+			return devices
+		}
 	case !mapped(strategy):
 		placement = nil
 	}
@@ -35,9 +41,9 @@ func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []
 	return out
 }
 
-// PredictReplicas is every GPU's prediction where each runs the whole model
+// predictReplicas is every GPU's prediction where each runs the whole model
 // ([costmodel.Traits]). A strategy that has no replicas is an error.
-func PredictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
+func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Prediction, error) {
 	out := make([]Prediction, len(topo.Devices))
 	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
 	for device := range out {
@@ -111,9 +117,4 @@ func StepSeconds(table *costmodel.Table, topo *costmodel.Topology, placement Map
 		return nil
 	}
 	return &seconds
-}
-
-// Communication is [costmodel.Table.Communication] of a placement.
-func Communication(table *costmodel.Table, topo *costmodel.Topology, placement Map) int64 {
-	return steptime.Communication(table, topo, placement.places())
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -118,8 +119,18 @@ func (problem *Problem) row(ctx context.Context, workload costmodel.Workload) Ro
 		return row
 	}
 	row.Resolved, row.Solution = changed.Costs.Workload, solution
-	row.Communication = devicemap.Communication(changed.Costs, problem.Topology, solution.Map)
+	row.Communication = steptime.Communication(changed.Costs, problem.Topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(changed.Costs, problem.Topology, solution.Map)
 	row.Warnings = slices.Concat(costmodel.Plain(problem.Graph.Warnings...), solution.Warnings)
 	return row
+}
+
+// places are the devices of a map's units; nil where every GPU runs the whole
+// model.
+func places(placed devicemap.Map) []int {
+	var devices []int
+	for _, device := range placed {
+		devices = append(devices, int(device))
+	}
+	return devices
 }

@@ -73,11 +73,7 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 		t.Fatal(err)
 	}
 	topo := &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(w.Mode)}}
-	devices, err := devicemap.PredictReplicas(table, topo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return devices[0].Predicted
+	return devicemap.Predict(table, topo, nil)[0].Predicted
 }
 
 // TestDDPAccuracy predicts the allocated peak of every GPU under DDP and under

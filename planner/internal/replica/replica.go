@@ -23,10 +23,7 @@ func (Method) Why(*instance.Instance) string {
 
 // Solve implements [instance.Method].
 func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
-	devices, err := devicemap.PredictReplicas(in.Costs, in.Topology)
-	if err != nil {
-		return nil, err
-	}
+	devices := devicemap.Predict(in.Costs, in.Topology, nil)
 	value, fits := 0., true
 	for i := range devices {
 		held := devices[i].Predicted.PeakAllocatedBytes + devices[i].Predicted.OverheadBytes
