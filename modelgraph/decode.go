@@ -108,11 +108,11 @@ func place(data []byte, offset int64, ptr jsontext.Pointer) string {
 
 // middle leaves out the middle of a long path: JSON may be nested 10,000 deep.
 func middle(path string) string {
-	const most = 240
-	if len(path) <= most {
+	const maxBytes = 240
+	if len(path) <= maxBytes {
 		return path
 	}
-	return strings.ToValidUTF8(path[:most/2], "") + "…" + strings.ToValidUTF8(path[len(path)-most/2:], "")
+	return strings.ToValidUTF8(path[:maxBytes/2], "") + "…" + strings.ToValidUTF8(path[len(path)-maxBytes/2:], "")
 }
 
 // printable quotes a key that would break an error's one line.
@@ -124,9 +124,9 @@ func printable(text string) string {
 }
 
 func shorten(text string) string {
-	const most = 80
-	if len(text) <= most {
+	const maxBytes = 80
+	if len(text) <= maxBytes {
 		return text
 	}
-	return strings.ToValidUTF8(text[:most], "") + "…"
+	return strings.ToValidUTF8(text[:maxBytes], "") + "…"
 }

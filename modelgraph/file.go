@@ -12,7 +12,7 @@ import (
 // is done, and waits for one, as <(…) of a shell makes it; other things than
 // files are refused before they are opened. Faults are [*SyntaxError], errors
 // of the system as they come.
-func ReadSmall(path, what string, most int64) ([]byte, error) {
+func ReadSmall(path, what string, limit int64) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -25,12 +25,12 @@ func ReadSmall(path, what string, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer file.Close() //nolint:errcheck // opened for reading
-	data, err := io.ReadAll(io.LimitReader(file, most+1))
+	data, err := io.ReadAll(io.LimitReader(file, limit+1))
 	if err != nil {
 		return nil, fmt.Errorf("reading %q: %w", path, err)
 	}
-	if int64(len(data)) > most {
-		return nil, &SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that %s may have", most>>20, what)}
+	if int64(len(data)) > limit {
+		return nil, &SyntaxError{File: path, Msg: fmt.Sprintf("larger than the %d MiB that %s may have", limit>>20, what)}
 	}
 	return data, nil
 }

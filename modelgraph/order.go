@@ -43,7 +43,7 @@ func (graph *Graph) findCycle() error {
 	if _, err := topo.Sort(directed); !errors.As(err, &cyclic) {
 		return err
 	}
-	// A strongly connected part may hold many circles: a shortest one through
+	// A strongly connected part may hold many cycles: a shortest one through
 	// its first layer is told, in the direction of the data.
 	inside := make(map[int]bool)
 	first := len(graph.Layers)
@@ -51,11 +51,11 @@ func (graph *Graph) findCycle() error {
 		inside[int(node.ID())] = true
 		first = min(first, int(node.ID()))
 	}
-	return cycleError(graph.circle(first, inside))
+	return cycleError(graph.cycle(first, inside))
 }
 
-// circle walks back over inputs, breadth first, until it is at a layer again.
-func (graph *Graph) circle(start int, inside map[int]bool) []string {
+// cycle walks back over inputs, breadth first, until it is at a layer again.
+func (graph *Graph) cycle(start int, inside map[int]bool) []string {
 	feeds := map[int]int{} // a layer, and the one after it on the way back
 	for queue := []int{start}; len(queue) > 0; queue = queue[1:] {
 		for _, j := range graph.Layers[queue[0]].inputs {

@@ -14,9 +14,9 @@ const formatVersion = "devmap.model/v1"
 // maxModelBytes bounds a model.json: a chain of 100,000 layers takes 30 MB.
 const maxModelBytes = 256 << 20
 
-// mostLayers bounds the memory of what is made of layers: several KB each, from
+// maxLayers bounds the memory of what is made of layers: several KB each, from
 // here to a plan.
-const mostLayers = 250_000
+const maxLayers = 250_000
 
 type fileModel struct {
 	FormatVersion string      `json:"format_version"`
@@ -84,8 +84,8 @@ func (model *fileModel) graph() (*Graph, error) {
 	if model.MaxSeq < 0 || model.MaxSeq > maxDim {
 		return nil, placeError("max_seq", "%d is not a sequence length", model.MaxSeq)
 	}
-	if len(model.Layers) > mostLayers {
-		return nil, placeError("layers", "%d layers are more than the %d that a model may have", len(model.Layers), mostLayers)
+	if len(model.Layers) > maxLayers {
+		return nil, placeError("layers", "%d layers are more than the %d that a model may have", len(model.Layers), maxLayers)
 	}
 	layers := make([]Layer, len(model.Layers))
 	for i := range model.Layers {

@@ -33,9 +33,9 @@ func (layer *Layer) checkWeights() error {
 	flat := !slices.ContainsFunc(layer.Params, func(tensor Tensor) bool { return len(tensor.Shape) > 1 })
 	total, beside, largest := layer.matrices(&stored, flat)
 	switch {
-	case total < stored.least || total-beside > stored.most:
+	case total < stored.min || total-beside > stored.max:
 		return fmt.Errorf("%q: op %s of %s has weights of %d elements, but with %q %v there are %d: op and params are of different sizes",
-			layer.Name, layer.Op.kind(), stored.what, stored.least, FullName(layer.Name, largest.Name), largest.Shape, total)
+			layer.Name, layer.Op.kind(), stored.what, stored.min, FullName(layer.Name, largest.Name), largest.Shape, total)
 	case flat || len(stored.bias) == 0:
 		return nil
 	}
@@ -53,7 +53,7 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, l
 			continue
 		}
 		total = sum(total, tensor.numel)
-		if stored.beside > 0 && slices.Contains(tensor.Shape, stored.beside) && tensor.numel < stored.least/2 {
+		if stored.beside > 0 && slices.Contains(tensor.Shape, stored.beside) && tensor.numel < stored.min/2 {
 			beside += tensor.numel
 		}
 		if tensor.numel > largest.numel || len(tensor.Shape) > len(largest.Shape) {
@@ -80,18 +80,18 @@ func (layer *Layer) vectors(lengths ...int64) error {
 
 // weights are the elements that an operation's matrices have together.
 type weights struct {
-	what        string
-	least, most int64
-	beside      int64   // matrices with this side may come on top: a bias a head
-	table       bool    // one matrix counts, the largest
-	bias        []int64 // lengths of vectors, where nothing else is one
+	what     string
+	min, max int64
+	beside   int64   // matrices with this side may come on top: a bias a head
+	table    bool    // one matrix counts, the largest
+	bias     []int64 // lengths of vectors, where nothing else is one
 }
 
 // weightsOf is what the dimensions of op ask for; ok is false for an operation
 // without weights of its own.
 func weightsOf(op Op) (weights, bool) {
 	exact := func(count int64, format string, args ...any) weights {
-		return weights{what: fmt.Sprintf(format, args...), least: count, most: count}
+		return weights{what: fmt.Sprintf(format, args...), min: count, max: count}
 	}
 	switch op := op.(type) {
 	case Embedding:
@@ -118,12 +118,12 @@ func weightsOf(op Op) (weights, bool) {
 		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
 		stored.beside = op.Heads
 		if op.Cross { // keys and values may come from an encoder of another width
-			stored.least, stored.most = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
+			stored.min, stored.max = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
 		}
 		return stored, true
 	case Conv: // in groups each output reads a part of the inputs
 		stored := exact(product(op.In, op.Out, op.Kernel), "%d → %d with a kernel of %d", op.In, op.Out, op.Kernel)
-		stored.least = product(op.Out, op.Kernel)
+		stored.min = product(op.Out, op.Kernel)
 		return stored, true
 	case StateSpace:
 		// Both halves of the input, the output, x's projection, dt's, A and
@@ -158,9 +158,9 @@ func (attention Attention) elements() int64 {
 func (experts MoE) weights() weights {
 	expert := product(experts.Experts, experts.Dim, experts.Hidden)
 	return weights{
-		what:  fmt.Sprintf("%d experts of %d → %d → %d", experts.Experts, experts.Dim, experts.Hidden, experts.Dim),
-		least: product(2, expert),
-		most: sum(product(3, expert), product(3, experts.Dim, experts.SharedHidden), product(experts.Experts, experts.Dim),
+		what: fmt.Sprintf("%d experts of %d → %d → %d", experts.Experts, experts.Dim, experts.Hidden, experts.Dim),
+		min:  product(2, expert),
+		max: sum(product(3, expert), product(3, experts.Dim, experts.SharedHidden), product(experts.Experts, experts.Dim),
 			product(experts.Experts, sum(2*experts.Hidden, experts.Dim)), experts.Dim),
 	}
 }

@@ -48,10 +48,10 @@ func (cfg *config) fail(name, format string, args ...any) {
 	if cfg.shared.fault != nil {
 		return
 	}
-	const most = 1000 // a value may be of any length
+	const maxBytes = 1000 // a value may be of any length
 	msg := fmt.Sprintf(format, args...)
-	if len(msg) > most {
-		msg = strings.ToValidUTF8(msg[:most], "") + "…"
+	if len(msg) > maxBytes {
+		msg = strings.ToValidUTF8(msg[:maxBytes], "") + "…"
 	}
 	cfg.shared.fault = &modelgraph.SyntaxError{File: cfg.file, Place: cfg.prefix + name, Msg: msg}
 }

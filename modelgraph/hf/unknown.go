@@ -23,14 +23,14 @@ type unknownFamilyError struct {
 // Error implements error.
 func (err *unknownFamilyError) Error() string {
 	what := unknownType(err.ModelType)
-	const most = 3
+	const maxNamed = 3
 	switch count := len(err.Fields); {
 	case count == 0:
 		what += ", and its fields alone do not say what its layers hold"
 	case count == 1:
 		what += fmt.Sprintf(", and %s is no field of a llama", err.Fields[0])
-	case count > most:
-		what += fmt.Sprintf(", and %s and %d more are no fields of a llama", strings.Join(err.Fields[:most], ", "), count-most)
+	case count > maxNamed:
+		what += fmt.Sprintf(", and %s and %d more are no fields of a llama", strings.Join(err.Fields[:maxNamed], ", "), count-maxNamed)
 	default:
 		what += fmt.Sprintf(", and %s are no fields of a llama", strings.Join(err.Fields, ", "))
 	}

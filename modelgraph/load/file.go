@@ -90,10 +90,10 @@ func fromIndex(path string) (*modelgraph.Graph, error) {
 
 // beginning is the first line of a text, cut where it is long.
 func beginning(data []byte) string {
-	const most = 40
+	const maxBytes = 40
 	line, _, _ := strings.Cut(strings.TrimSpace(string(data[:min(len(data), 1024)])), "\n")
-	if len(line) > most {
-		line = strings.ToValidUTF8(line[:most], "") + "…"
+	if len(line) > maxBytes {
+		line = strings.ToValidUTF8(line[:maxBytes], "") + "…"
 	}
 	return line
 }
@@ -115,8 +115,8 @@ func sniff(data []byte) topLevel {
 	if _, err := decoder.ReadToken(); err != nil {
 		return top
 	}
-	const most = 10_000
-	for len(top) < most && decoder.PeekKind() == jsontext.KindString {
+	const maxMembers = 10_000
+	for len(top) < maxMembers && decoder.PeekKind() == jsontext.KindString {
 		name, err := decoder.ReadToken()
 		if err != nil {
 			return top

@@ -18,21 +18,21 @@ func (op attention) cost(shape *Shape) Cost {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = dims.flops
-	cost.Step.Saved = op.kernelSaved(&dims, shape)
+	cost.Memory.Saved = op.kernelSaved(&dims, shape)
 	if op.QKNorm != "" {
 		// fp32 input and 16-bit normalised tensor of q and k.
 		normed := element
 		if op.QKNorm == modelgraph.GemmaRMSNorm {
 			normed = 4 // (1 + weight) multiplies in fp32
 		}
-		cost.Step.Saved += (4+normed)*tokens*(dims.q+dims.k) + 4*tokens*op.normRows()
+		cost.Memory.Saved += (4+normed)*tokens*(dims.q+dims.k) + 4*tokens*op.normRows()
 	}
 	cost.copied(op, &dims, shape)
 	if op.LayerScale {
-		cost.Step.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
+		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
 	}
 	if op.Dropout {
-		cost.Step.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
+		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
 	inputs := int64(3)
 	if op.Fused {
@@ -40,7 +40,7 @@ func (op attention) cost(shape *Shape) Cost {
 	}
 	// Biases and the norms of q and k are cast too, but not kept.
 	cost.Casts = shape.casts(0, 0, op.Dim*(dims.q+dims.k+dims.v+dims.out))
-	cost.Step.Saved += shape.casts(inputs, op.Dim, 0) + cost.Casts
+	cost.Memory.Saved += shape.casts(inputs, op.Dim, 0) + cost.Casts
 	if !op.Bidirectional {
 		cost.cache(dims, dims.k, dims.v, shape)
 	}
@@ -61,7 +61,7 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 		if op.RopeRows {
 			rows = shape.Tokens
 		}
-		cost.Step.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
+		cost.Memory.Saved += 2 * shape.streamBytes() * rows * op.HeadDim
 		cost.Arguments = 2 * shape.streamBytes() * rows * op.HeadDim
 		if shape.Cache > shape.Length && !op.Bidirectional && !op.RopeRows {
 			// generate() makes position_ids of the mask, a row a sequence
@@ -79,9 +79,9 @@ func (cost *Cost) copied(op attention, dims *geo, shape *Shape) {
 // with k and v elements a token.
 func (cost *Cost) cache(dims geo, k, v int64, shape *Shape) {
 	token := (k + v) * shape.elementBytes()
-	cost.Step.KV, cost.Step.CacheGrowth = dims.prompt*token, (dims.cached-dims.prompt)*token
+	cost.Memory.KV, cost.Memory.CacheGrowth = dims.prompt*token, (dims.cached-dims.prompt)*token
 	if shape.Cache > shape.Length {
-		cost.Step.HeadPeak = dims.cached * max(k, v) * shape.elementBytes()
+		cost.Memory.HeadPeak = dims.cached * max(k, v) * shape.elementBytes()
 	}
 }
 
@@ -100,15 +100,15 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	case flashKernel:
 	}
 	if shape.Train {
-		work = max(work, cost.Step.Saved+max(element*tokens*op.Dim, op.kernelForward(&dims, shape)))
+		work = max(work, cost.Memory.Saved+max(element*tokens*op.Dim, op.kernelForward(&dims, shape)))
 	}
-	cost.Step.Forward = 2*stream + element*tokens*op.Dim + work + cost.Step.KV
+	cost.Memory.Forward = 2*stream + element*tokens*op.Dim + work + cost.Memory.KV
 	if !shape.Train {
 		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !shape.Precision.Mixed() {
 			// softmax beside the scores, and those in its type (Softmax.cpp,
 			// softmax: toType, but for fp16); no output yet.
 			softmax := (cast+2*result)*dims.scores + dims.repeated*element
-			cost.Step.Forward = max(cost.Step.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Step.KV)
+			cost.Memory.Forward = max(cost.Memory.Forward, stream+element*tokens*(op.Dim+dims.q)+element*dims.kvTokens*(dims.k+dims.v)+softmax+cost.Memory.KV)
 		}
 		return
 	}

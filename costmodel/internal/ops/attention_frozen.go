@@ -9,27 +9,27 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	element, tokens := shape.elementBytes(), shape.Tokens
 	dims := op.geometry(shape)
 	inputs, output := shape.adapters()
-	work := cost.Step.Forward // above what is there, with the trained op's tensors
+	work := cost.Memory.Forward // above what is there, with the trained op's tensors
 	if op.QKNorm == modelgraph.GemmaRMSNorm {
-		cost.Step.Saved -= 4 * tokens * (dims.q + dims.k)
+		cost.Memory.Saved -= 4 * tokens * (dims.q + dims.k)
 	} else if op.QKNorm != "" {
-		cost.Step.Saved -= element * tokens * (dims.q + dims.k)
+		cost.Memory.Saved -= element * tokens * (dims.q + dims.k)
 	}
 	if op.LayerScale {
-		cost.Step.Saved -= shape.streamBytes() * op.Dim * tokens
+		cost.Memory.Saved -= shape.streamBytes() * op.Dim * tokens
 	}
 	kernel := op.kernelSaved(&dims, shape)
 	// The projection reads a copy of the kernel's output, which only it keeps.
 	copied := dims.by == scoresInMemory || dims.by == flashKernel && op.Fused && op.Rope
 	if copied {
-		cost.Step.Saved -= element * tokens * dims.out
+		cost.Memory.Saved -= element * tokens * dims.out
 		kernel -= element * tokens * dims.out
 	}
 	if !shape.InputGrad && len(inputs) == 0 {
-		cost.Step.Saved, kernel = 0, 0
+		cost.Memory.Saved, kernel = 0, 0
 	}
-	cost.Step.Saved += shape.kept(!copied)
-	cost.Step.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Step.Saved, op.quantInfer(shape))) + shape.work()
+	cost.Memory.Saved += shape.kept(!copied)
+	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + shape.work()
 
 	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(m backwardPoint) { cost.peak(m) }}
 	record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)

@@ -16,7 +16,7 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	latent := (4 + 2*element) * tokens * (op.QRank + op.KVRank)    // as a norm keeps them
 	expanded := element * tokens * op.Heads * (nope + op.ValueDim) // v is a slice of it
-	cost.Step.Saved = latent + expanded + element*tokens*(dims.q+op.Heads*op.HeadDim) + element*tokens*dims.out + 4*op.Heads*tokens + 2*512 +
+	cost.Memory.Saved = latent + expanded + element*tokens*(dims.q+op.Heads*op.HeadDim) + element*tokens*dims.out + 4*op.Heads*tokens + 2*512 +
 		2*shape.streamBytes()*shape.Length*op.RopeDim + shape.casts(4, op.Dim, shape.Weights)
 	cost.cache(dims, op.KVRank, op.RopeDim, shape)
 	q := 2 * float64(tokens) * (float64(op.Dim)*float64(op.QRank) + float64(op.QRank)*float64(dims.q))
@@ -30,7 +30,7 @@ func (op latentAttention) cost(shape *Shape) Cost {
 }
 
 func (op latentAttention) freeze(cost *Cost, shape *Shape) {
-	cost.Step.Saved -= 2 * shape.elementBytes() * shape.Tokens * (op.QRank + op.KVRank)
+	cost.Memory.Saved -= 2 * shape.elementBytes() * shape.Tokens * (op.QRank + op.KVRank)
 	cost.frozenOther(shape)
 }
 

@@ -62,8 +62,8 @@ func TestBound(t *testing.T) {
 		passed++
 		c := ops.Of(op, &s)
 		for name, v := range map[string]int64{
-			"saved": c.Step.Saved, "KV cache": c.Step.KV, "forward": c.Step.Forward, "held": c.Step.UntilBodyEnd, "grown cache": c.Step.KV + c.Step.CacheGrowth, "late": c.Step.HeadPeak, "arguments": c.Arguments, "backward": c.Step.Backward,
-			"gradients": c.Step.Grads, "output": c.Output, "backward's gradients": c.Step.BackwardGrads,
+			"saved": c.Memory.Saved, "KV cache": c.Memory.KV, "forward": c.Memory.Forward, "held": c.Memory.UntilBodyEnd, "grown cache": c.Memory.KV + c.Memory.CacheGrowth, "late": c.Memory.HeadPeak, "arguments": c.Arguments, "backward": c.Memory.Backward,
+			"gradients": c.Memory.Grads, "output": c.Output, "backward's gradients": c.Memory.BackwardGrads,
 		} {
 			if v < 0 || float64(v) > most {
 				t.Fatalf("%#v\n%+v\n%s is %d, the bound %g", op, s, name, v, most)
@@ -72,10 +72,10 @@ func TestBound(t *testing.T) {
 		switch {
 		case math.IsInf(c.FLOPs, 0) || c.FLOPs < 0:
 			t.Fatalf("%#v: %v FLOPs", op, c.FLOPs)
-		case c.Step.Forward < c.Step.Saved+c.Step.KV+c.Step.UntilBodyEnd && c.Known:
-			t.Fatalf("%#v\n%+v\nforward's peak of %d is less than the %d it keeps", op, s, c.Step.Forward, c.Step.Saved+c.Step.KV+c.Step.UntilBodyEnd)
-		case c.Step.Saved+c.Step.Backward < c.Step.Grads:
-			t.Fatalf("%#v\n%+v\nbackward's peak of %d is less than the gradients of %d", op, s, c.Step.Saved+c.Step.Backward, c.Step.Grads)
+		case c.Memory.Forward < c.Memory.Saved+c.Memory.KV+c.Memory.UntilBodyEnd && c.Known:
+			t.Fatalf("%#v\n%+v\nforward's peak of %d is less than the %d it keeps", op, s, c.Memory.Forward, c.Memory.Saved+c.Memory.KV+c.Memory.UntilBodyEnd)
+		case c.Memory.Saved+c.Memory.Backward < c.Memory.Grads:
+			t.Fatalf("%#v\n%+v\nbackward's peak of %d is less than the gradients of %d", op, s, c.Memory.Saved+c.Memory.Backward, c.Memory.Grads)
 		}
 	}
 	if passed < 10000 {

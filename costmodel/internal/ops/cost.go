@@ -2,9 +2,9 @@ package ops
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Cost is a layer's step with its FLOPs and the size of its output.
+// Cost is a layer's memory with its FLOPs and the size of its output.
 type Cost struct {
-	Step   costmodel.LayerMemory
+	Memory costmodel.LayerMemory
 	FLOPs  float64 // of one forward
 	Output int64
 	// Casts are the 16-bit copies that autocast makes of the layer's weights.
@@ -33,9 +33,9 @@ type backwardPoint struct{ activations, grads, fresh int64 }
 // peak sets the step's backward to the largest of its moments.
 func (cost *Cost) peak(moments ...backwardPoint) {
 	for _, m := range moments {
-		cost.Step.AccumPeak = max(cost.Step.AccumPeak, m.activations+m.fresh)
-		if t := m.activations + m.grads; t > cost.Step.Backward {
-			cost.Step.Backward, cost.Step.BackwardGrads = t, m.grads
+		cost.Memory.AccumPeak = max(cost.Memory.AccumPeak, m.activations+m.fresh)
+		if t := m.activations + m.grads; t > cost.Memory.Backward {
+			cost.Memory.Backward, cost.Memory.BackwardGrads = t, m.grads
 		}
 	}
 }
@@ -47,8 +47,8 @@ func (cost *Cost) frozenOther(shape *Shape) { cost.adapted(shape, shape.kept(fal
 
 // adapted is [Cost.frozenOther] with what the adapters keep.
 func (cost *Cost) adapted(shape *Shape, kept int64) {
-	cost.Step.Saved += kept
-	cost.Step.Forward = max(cost.Step.Forward, cost.Step.Saved) + shape.work()
+	cost.Memory.Saved += kept
+	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved) + shape.work()
 	work := 2 * cost.Output
 	for i := range shape.Adapters {
 		adapter := &shape.Adapters[i]

@@ -17,18 +17,18 @@ func (op embedding) cost(shape *Shape) Cost {
 	tokens := shape.Tokens
 	out := shape.streamBytes() * op.Dim * tokens
 	cost := Cost{Known: true, Output: out, FLOPs: float64(op.Dim * tokens)}
-	cost.Step.Saved = 8 * tokens // the indices
-	cost.Step.Forward = out + 8*tokens
+	cost.Memory.Saved = 8 * tokens // the indices
+	cost.Memory.Forward = out + 8*tokens
 	if op.Scaled {
-		cost.Step.Forward += out
+		cost.Memory.Forward += out
 	}
 	if shape.Scatter {
-		cost.Step.Forward += scattered(op.Dim, shape)
+		cost.Memory.Forward += scattered(op.Dim, shape)
 	}
 	if shape.Inputs {
 		// inputs_embeds, a variable of LlamaModel.forward and its like. The
 		// first block's input is the same tensor, and counts twice there.
-		cost.Step.UntilBodyEnd = out
+		cost.Memory.UntilBodyEnd = out
 	}
 	var sums int64
 	if tokens > 3072 {
@@ -42,7 +42,7 @@ func (op embedding) cost(shape *Shape) Cost {
 // freeze makes the output a leaf whose gradient lives with it
 // (enable_input_require_grads).
 func (op embedding) freeze(cost *Cost, _ *Shape) {
-	cost.Step.Saved = 0
+	cost.Memory.Saved = 0
 	cost.peak(backwardPoint{cost.Output, 0, 0})
 }
 

@@ -26,13 +26,13 @@ func (op head) cost(shape *Shape) Cost {
 	in := op.Dim * positions
 	cost := Cost{Known: true, Output: element * nV, FLOPs: 2 * float64(in) * float64(op.Vocab)}
 	if !shape.Train {
-		cost.Step.Forward = element * (nV + in)
+		cost.Memory.Forward = element * (nV + in)
 		if op.SoftCap { // logits / cap, tanh and × cap each make a new tensor
-			cost.Step.Forward += element * nV
+			cost.Memory.Forward += element * nV
 		}
 		return cost
 	}
-	cost.Step.Loss = true
+	cost.Memory.Loss = true
 	switch { // classifiers have one loss, that of their few logits
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
@@ -48,21 +48,21 @@ func (op head) cost(shape *Shape) Cost {
 // input.
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element := shape.elementBytes()
-	cost.Step.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
+	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
 	if shape.HeadAlone && !shape.Precision.Mixed() {
 		// The input, for the weight's gradient: where the norm is on another
 		// device, the hook's copy of it.
-		cost.Step.Saved += element * in
+		cost.Memory.Saved += element * in
 	}
 	if op.SoftCap {
-		cost.Step.Saved += element * nV // tanh's output
+		cost.Memory.Saved += element * nV // tanh's output
 	}
-	cost.Step.Forward = cost.Step.Saved + element*nV
+	cost.Memory.Forward = cost.Memory.Saved + element*nV
 	if element < 4 {
-		cost.Step.Forward += 4 * nV // logits.float()
+		cost.Memory.Forward += 4 * nV // logits.float()
 	}
 	if shape.Precision.Mixed() {
-		cost.Step.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
+		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
 	cost.peak(
 		backwardPoint{8 * nV, 0, 0},
@@ -86,11 +86,11 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
 	if eager && shape.HeadAlone && !shape.Precision.Mixed() {
-		cost.Step.Saved -= shape.elementBytes() * in
-		cost.Step.Forward -= shape.elementBytes() * in
+		cost.Memory.Saved -= shape.elementBytes() * in
+		cost.Memory.Forward -= shape.elementBytes() * in
 	}
-	cost.Step.Saved += shape.kept(false)
-	cost.Step.Forward += shape.kept(false) + shape.work()
+	cost.Memory.Saved += shape.kept(false)
+	cost.Memory.Forward += shape.kept(false) + shape.work()
 	if !eager { // the input's gradient was made in forward
 		cost.peak(backwardPoint{0, shape.NewGrads, shape.NewGrads})
 		return

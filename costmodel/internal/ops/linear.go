@@ -22,7 +22,7 @@ func (op linear) cost(shape *Shape) Cost {
 	}
 	cost := dense(op.In*tokens, op.Out*tokens, act, 2*float64(tokens)*float64(op.In)*float64(op.Out), shape)
 	if shape.InputKept {
-		cost.Step.Saved -= shape.elementBytes() * op.In * tokens
+		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	}
 	return cost
 }
@@ -32,8 +32,8 @@ func (op linear) cost(shape *Shape) Cost {
 func dense(in, out, act int64, flops float64, shape *Shape) Cost {
 	element := shape.elementBytes()
 	cost := Cost{Known: true, Output: shape.streamBytes() * out, FLOPs: flops}
-	cost.Step.Saved = element * (in + act*out)
-	cost.Step.Forward = element*(in+(1+act)*out) + shape.streamBytes()*out
+	cost.Memory.Saved = element * (in + act*out)
+	cost.Memory.Forward = element*(in+(1+act)*out) + shape.streamBytes()*out
 	cost.peak(backwardPoint{element * (in + 2*out), shape.NewGrads, shape.NewGrads})
 	return cost
 }
@@ -46,10 +46,10 @@ func (op linear) freeze(cost *Cost, shape *Shape) {
 		tokens = shape.Batch
 	}
 	if op.Activation != "" && !KeepsOutput(op.Activation) && !shape.keepsInputs() {
-		cost.Step.Saved -= shape.elementBytes() * op.Out * tokens
+		cost.Memory.Saved -= shape.elementBytes() * op.Out * tokens
 	}
 	if !shape.InputKept {
-		cost.Step.Saved -= shape.elementBytes() * op.In * tokens
+		cost.Memory.Saved -= shape.elementBytes() * op.In * tokens
 	} else if inputs, _ := shape.adapters(); len(inputs) > 0 { // cost took it off
 		kept -= shape.input(inputs[0], false) - shape.input(inputs[0], true)
 	}

@@ -15,7 +15,7 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	nV := (shape.Logits + lossChunks - 1) / lossChunks * op.Vocab
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.Output = 0
-	cost.Step.Saved = shape.streamBytes()*in + grads + 8*shape.Logits
+	cost.Memory.Saved = shape.streamBytes()*in + grads + 8*shape.Logits
 	// Of a chunk the logits, their fp32 copy's log-softmax and two gradients;
 	// then, beside the logits and their gradient, the weight's of this chunk,
 	// which is added to that of the chunks before.
@@ -31,8 +31,8 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	}
 	// Throughout, the input, which the detached chunks are views of, and an
 	// fp32 buffer of its gradient.
-	cost.Step.Forward = (shape.streamBytes()+4)*in + 8*shape.Logits + max(loss, weight+shape.streamBytes()*in/lossChunks) + casts
-	cost.Step.Forward = max(cost.Step.Forward, shape.streamBytes()*in+4*in+cost.Step.Saved) // the buffer's cast
+	cost.Memory.Forward = (shape.streamBytes()+4)*in + 8*shape.Logits + max(loss, weight+shape.streamBytes()*in/lossChunks) + casts
+	cost.Memory.Forward = max(cost.Memory.Forward, shape.streamBytes()*in+4*in+cost.Memory.Saved) // the buffer's cast
 	cost.peak(backwardPoint{-grads, grads, grads})
 }
 
@@ -46,12 +46,12 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	chunk := min(shape.Logits, powerOfTwo((shape.Logits+parts-1)/max(1, parts)))
 	grads := shape.NewGrads + shape.SecondGrads
 	cost.Output = 0
-	cost.Step.Saved = shape.streamBytes()*in + grads
-	cost.Step.Forward = shape.streamBytes()*in + cost.Step.Saved + (element*op.Vocab+8+4)*chunk + 12*shape.Logits
+	cost.Memory.Saved = shape.streamBytes()*in + grads
+	cost.Memory.Forward = shape.streamBytes()*in + cost.Memory.Saved + (element*op.Vocab+8+4)*chunk + 12*shape.Logits
 	if shape.Precision.Mixed() {
 		// weight.t() is cast for every product, weight once (autocast caches
 		// leaves alone), and a chunk of the input.
-		cost.Step.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk
+		cost.Memory.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk
 	}
 	cost.peak(backwardPoint{-grads, grads, grads})
 }

@@ -32,12 +32,12 @@ func TestChunkedLoss(t *testing.T) {
 		s := lossShape(c.op, c.p, costmodel.LossChunked)
 		got := ops.Of(c.op, &s)
 		input := c.p.StreamBytes() * c.op.Dim * s.Logits
-		peak := float64(got.Step.Forward - input)
+		peak := float64(got.Memory.Forward - input)
 		if off := peak/c.want - 1; math.Abs(off) > tolerance {
 			t.Errorf("%+v %s: %.0f B, counted %.0f B, off by %+.2f %%", c.op, c.p, peak, c.want, 100*off)
 		}
-		if got.Output != 0 || got.Step.Saved != input+s.NewGrads+8*s.Logits {
-			t.Errorf("%+v %s: keeps %d B, outputs of %d B", c.op, c.p, got.Step.Saved, got.Output)
+		if got.Output != 0 || got.Memory.Saved != input+s.NewGrads+8*s.Logits {
+			t.Errorf("%+v %s: keeps %d B, outputs of %d B", c.op, c.p, got.Memory.Saved, got.Output)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func TestFusedLoss(t *testing.T) {
 	const n, h, v = 4096, 4096, 128256
 	op := modelgraph.Head{Dim: h, Vocab: v}
 	s := lossShape(op, costmodel.BF16True, costmodel.LossFused)
-	got := ops.Of(op, &s).Step
+	got := ops.Of(op, &s).Memory
 	if want := int64(2*n*h + 2*v*h); got.Saved != want {
 		t.Errorf("keeps %d B, want %d B", got.Saved, want)
 	}
@@ -66,7 +66,7 @@ func TestClassifierLoss(t *testing.T) {
 	eager := lossShape(op, costmodel.BF16True, "")
 	for _, l := range []costmodel.Loss{costmodel.LossChunked, costmodel.LossFused} {
 		s := lossShape(op, costmodel.BF16True, l)
-		if got, want := ops.Of(op, &s).Step, ops.Of(op, &eager).Step; got != want {
+		if got, want := ops.Of(op, &s).Memory, ops.Of(op, &eager).Memory; got != want {
 			t.Errorf("%s: %+v, want %+v", l, got, want)
 		}
 	}
@@ -103,11 +103,11 @@ func TestChunkedLossByHand(t *testing.T) {
 		grads := c.p.WeightBytes() * c.op.Dim * c.op.Vocab
 		s := ops.Shape{Tokens: c.n, Length: c.n, Batch: 1, Logits: c.n, Train: true, HeadAlone: true, Precision: c.p, Loss: costmodel.LossChunked, NewGrads: grads, Weights: c.op.Dim * c.op.Vocab}
 		got := ops.Of(c.op, &s)
-		if got.Step.Forward != c.forward {
-			t.Errorf("%s: a peak of %d B, want %d", c.name, got.Step.Forward, c.forward)
+		if got.Memory.Forward != c.forward {
+			t.Errorf("%s: a peak of %d B, want %d", c.name, got.Memory.Forward, c.forward)
 		}
-		if want := c.p.StreamBytes()*c.op.Dim*c.n + grads + 8*c.n; got.Step.Saved != want || got.Output != 0 {
-			t.Errorf("%s: keeps %d B and gives %d, want %d and 0", c.name, got.Step.Saved, got.Output, want)
+		if want := c.p.StreamBytes()*c.op.Dim*c.n + grads + 8*c.n; got.Memory.Saved != want || got.Output != 0 {
+			t.Errorf("%s: keeps %d B and gives %d, want %d and 0", c.name, got.Memory.Saved, got.Output, want)
 		}
 	}
 }

@@ -51,7 +51,7 @@ func TestMask(t *testing.T) {
 			t.Errorf("%s: checkpoints hold %d B, of a window %t; want %d, %t", c.name, size, windowed, c.held, c.windowed)
 		}
 		s.RotaryCopies, s.Train = false, true
-		kept := ops.Of(c.op, &s).Step.Saved
+		kept := ops.Of(c.op, &s).Memory.Saved
 		if c.attention == costmodel.EagerAttention || c.op.Eager {
 			continue
 		}
@@ -72,7 +72,7 @@ func TestMask(t *testing.T) {
 		tanh      int64
 	}{{costmodel.SDPA, 0}, {costmodel.FlashAttention, 0}, {costmodel.EagerAttention, 2 * heads * n * length}} {
 		s := ops.Shape{Tokens: n, Length: length, Batch: b, Train: true, Precision: costmodel.BF16True, Attention: c.attention}
-		if got := ops.Of(capped, &s).Step.Saved - ops.Of(op, &s).Step.Saved; got != c.tanh {
+		if got := ops.Of(capped, &s).Memory.Saved - ops.Of(op, &s).Memory.Saved; got != c.tanh {
 			t.Errorf("%s: the cap keeps %d B, want %d", c.attention, got, c.tanh)
 		}
 	}

@@ -30,17 +30,17 @@ func (op mlp) cost(shape *Shape) Cost {
 		}
 	}
 	cost := Cost{Known: true, Output: stream, FLOPs: 2 * float64(tokens) * float64(mats*op.Dim*op.Hidden)}
-	cost.Step.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
+	cost.Memory.Saved = element*tensors*fN + shape.casts(linears, op.Dim, 0)
 	cost.mlpCasts(op, shape, mats)
-	cost.Step.Forward = 2*stream + element*op.Dim*tokens + element*working*fN
+	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + element*working*fN
 	if shape.Train {
-		cost.Step.Forward = max(cost.Step.Forward, 2*stream+element*op.Dim*tokens+cost.Step.Saved)
+		cost.Memory.Forward = max(cost.Memory.Forward, 2*stream+element*op.Dim*tokens+cost.Memory.Saved)
 	}
 	if op.LayerScale {
-		cost.Step.Saved += shape.streamBytes() * op.Dim * tokens
+		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens
 	}
 	if op.Dropout {
-		cost.Step.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
+		cost.Memory.Saved += op.Dim * tokens // native_dropout's mask, a byte an element
 	}
 	matrix := min(shape.NewGrads, shape.weightBytes()*op.Dim*op.Hidden)
 	in := matrix // of the first linear layer, the last to get a gradient
@@ -94,15 +94,15 @@ func (cost *Cost) mlpCasts(op mlp, shape *Shape, mats int64) {
 	}
 	matrix := op.Dim * op.Hidden
 	cost.Casts = shape.casts(0, 0, mats*matrix)
-	cost.Step.Saved += cost.Casts
+	cost.Memory.Saved += cost.Casts
 	if !shape.Recompute && !shape.Frozen {
-		cost.Step.Saved += mats * remainder(2*matrix)
+		cost.Memory.Saved += mats * remainder(2*matrix)
 	}
 	if op.Activation == "gelu_new" {
 		// activations.py NewGELUActivation: autocast runs torch.pow in fp32, so
 		// that x, tanh and 1 + tanh are kept in 4 bytes; 0.5·x and the result's
 		// cast in 2.
-		cost.Step.Saved += 6 * op.Hidden * shape.Tokens
+		cost.Memory.Saved += 6 * op.Hidden * shape.Tokens
 	}
 }
 

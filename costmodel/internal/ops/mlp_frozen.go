@@ -37,10 +37,10 @@ func (op mlp) newFeedForward(shape *Shape) feedForward {
 // of their product takes a gradient; the product is kept by adapters alone.
 func (op mlp) freeze(cost *Cost, shape *Shape) {
 	ffn := op.newFeedForward(shape)
-	cost.Step.Saved = ffn.saved()
-	cost.Step.Forward = 0
+	cost.Memory.Saved = ffn.saved()
+	cost.Memory.Forward = 0
 	stream := shape.streamBytes() * op.Dim * shape.Tokens
-	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(m backwardPoint) { cost.Step.Forward = max(cost.Step.Forward, m.activations) }}
+	forward := tape{shape: shape, element: ffn.element, now: 2*stream + ffn.element*op.Dim*shape.Tokens, see: func(m backwardPoint) { cost.Memory.Forward = max(cost.Memory.Forward, m.activations) }}
 	ffn.forward(&forward)
 	cost.Waiting = forward.waiting(ffn.down)
 	ffn.backward(&tape{shape: shape, element: ffn.element, now: stream, see: func(m backwardPoint) { cost.peak(m) }})

@@ -43,7 +43,7 @@ func TestMLPKeeps(t *testing.T) {
 	} {
 		c.op.Dim, c.op.Hidden = dim, hidden
 		s := mlpShape(c.op, n, costmodel.BF16True, false)
-		if got := ops.Of(c.op, &s).Step.Saved; got != c.want {
+		if got := ops.Of(c.op, &s).Memory.Saved; got != c.want {
 			t.Errorf("%+v keeps %d B, want %d", c.op, got, c.want)
 		}
 	}
@@ -58,7 +58,7 @@ func TestScaleInBackward(t *testing.T) {
 	scaled := plain
 	scaled.LayerScale = true
 	s := mlpShape(plain, 4100, costmodel.BF16True, true)
-	a, b := ops.Of(plain, &s).Step, ops.Of(scaled, &s).Step
+	a, b := ops.Of(plain, &s).Memory, ops.Of(scaled, &s).Memory
 	if kept := int64(2 * 4100 * 1024); b.Saved != a.Saved+kept || b.Saved+b.Backward != a.Saved+a.Backward {
 		t.Errorf("a scale keeps %d B and adds %d to backward's peak of %d, want %d and 0",
 			b.Saved-a.Saved, b.Saved+b.Backward-a.Saved-a.Backward, a.Saved+a.Backward, kept)

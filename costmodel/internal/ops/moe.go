@@ -24,30 +24,30 @@ func (op moe) cost(shape *Shape) Cost {
 	cost.FLOPs = 2*float64(rows)*float64(3*op.Dim*op.Hidden) + 2*float64(tokens)*float64(op.Dim*op.Experts)
 	// Gathered input, gate and up, activation, product, expert output; then
 	// the router's softmax, indices, permutations and weights.
-	cost.Step.Saved = rows*(2*element*op.Dim+4*element*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
+	cost.Memory.Saved = rows*(2*element*op.Dim+4*element*op.Hidden) + tokens*(4*op.Experts+41*op.TopK+4) + 512
 	cost.Casts = shape.casts(0, 0, op.Dim*op.Experts) // the router is a linear layer
-	cost.Step.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
+	cost.Memory.Saved += shape.casts(1, op.Dim, 0) + cost.Casts
 	// The experts' output comes when gate and up are gone.
 	work := rows * (element*op.Dim + 4*element*op.Hidden)
 	if op.SharedHidden > 0 {
 		own := *shape
 		own.Weights = 3 * op.Dim * op.SharedHidden
 		shared := op.shared().cost(&own)
-		cost.Step.Saved += shared.Step.Saved
+		cost.Memory.Saved += shared.Memory.Saved
 		cost.Casts += shared.Casts
 		cost.FLOPs += shared.FLOPs
 	}
-	cost.Step.Forward = 2*stream + element*op.Dim*tokens + work
+	cost.Memory.Forward = 2*stream + element*op.Dim*tokens + work
 	if shape.Train {
 		// The experts' output times the fp32 weights, and that put back in order.
-		cost.Step.Forward = max(cost.Step.Forward, stream+cost.Step.Saved+8*rows*op.Dim)
+		cost.Memory.Forward = max(cost.Memory.Forward, stream+cost.Memory.Saved+8*rows*op.Dim)
 	}
 	if op.FP32Routing {
 		// modeling_deepseek_v3.py DeepseekV3TopkRouter.forward: the router's
 		// fp32 input and weight. Going back through the weighted sum, three
 		// fp32 tensors of the experts' output exist at once: the gradient put
 		// back in order, that of the output, and its product with the output.
-		cost.Step.Saved += 4 * op.Dim * (tokens + op.Experts)
+		cost.Memory.Saved += 4 * op.Dim * (tokens + op.Experts)
 		cost.peak(backwardPoint{stream + 12*rows*op.Dim, 0, 0})
 	}
 	down := min(shape.NewGrads, shape.weightBytes()*op.Experts*op.Dim*op.Hidden)
@@ -65,9 +65,9 @@ func (op moe) cost(shape *Shape) Cost {
 
 // freeze drops the gathered input and the product of each expert.
 func (op moe) freeze(cost *Cost, shape *Shape) {
-	cost.Step.Saved -= op.TopK * shape.Tokens * shape.streamBytes() * (op.Dim + op.Hidden)
+	cost.Memory.Saved -= op.TopK * shape.Tokens * shape.streamBytes() * (op.Dim + op.Hidden)
 	if op.SharedHidden > 0 {
-		cost.Step.Saved -= shape.elementBytes() * op.SharedHidden * shape.Tokens
+		cost.Memory.Saved -= shape.elementBytes() * op.SharedHidden * shape.Tokens
 	}
 	cost.frozenOther(shape)
 }

@@ -23,20 +23,20 @@ func (op norm) cost(shape *Shape) Cost {
 	}
 	switch op.Style {
 	case modelgraph.LayerNorm:
-		cost.Step.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
-		cost.Step.Forward = cost.Step.Saved + 2*shape.streamBytes()*hN
+		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens + out
+		cost.Memory.Forward = cost.Memory.Saved + 2*shape.streamBytes()*hN
 		cost.peak(backwardPoint{3 * shape.streamBytes() * hN, shape.NewGrads, 0})
 		return cost
 	case modelgraph.GemmaRMSNorm:
-		cost.Step.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
+		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out + 4*op.Dim
 	default:
-		cost.Step.Saved = 8*hN + 4*shape.Tokens + out
+		cost.Memory.Saved = 8*hN + 4*shape.Tokens + out
 		if shape.half() {
-			cost.Step.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
+			cost.Memory.Saved -= 2 * hN // the normalised tensor is kept in 16 bits
 		}
 	}
 	// x² beside the fp32 copy, with the input and the residual alive.
-	cost.Step.Forward = max(cost.Step.Saved, 8*hN) + shape.streamBytes()*hN
+	cost.Memory.Forward = max(cost.Memory.Saved, 8*hN) + shape.streamBytes()*hN
 	// pow's backward holds five fp32 tensors when one of the saved 8hN is
 	// gone, above the residual's gradient.
 	residual := shape.streamBytes() * hN
@@ -63,22 +63,22 @@ func (op norm) cost(shape *Shape) Cost {
 // tensor. The output is kept where the linear layers that read it do.
 func (op norm) freeze(cost *Cost, shape *Shape) {
 	hN := op.Dim * shape.Tokens
-	cost.Step.Saved = 4*hN + 4*shape.Tokens
+	cost.Memory.Saved = 4*hN + 4*shape.Tokens
 	back := shape.streamBytes()*hN + 20*hN // pow's backward holds five fp32 tensors
 	switch op.Style {
 	case modelgraph.LayerNorm:
-		cost.Step.Saved = shape.streamBytes()*hN + 8*shape.Tokens
+		cost.Memory.Saved = shape.streamBytes()*hN + 8*shape.Tokens
 		back = 3 * shape.streamBytes() * hN
 	case modelgraph.GemmaRMSNorm:
-		cost.Step.Saved += 4 * op.Dim
+		cost.Memory.Saved += 4 * op.Dim
 	case modelgraph.RMSNorm:
 	}
 	if shape.InputKept && !shape.half() {
-		cost.Step.Saved -= 4 * hN // no copy of its own
+		cost.Memory.Saved -= 4 * hN // no copy of its own
 		back += 4 * hN
 	}
 	if shape.keepsInputs() && !op.Post && !shape.HeadAlone {
-		cost.Step.Saved += shape.streamBytes() * hN
+		cost.Memory.Saved += shape.streamBytes() * hN
 	}
 	cost.peak(backwardPoint{back, 0, 0})
 }

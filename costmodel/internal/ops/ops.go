@@ -11,29 +11,29 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	asked := operationOf(op)
 	cost := asked.cost(shape)
 	if !shape.Train {
-		cost.Step.Saved, cost.Step.Backward, cost.Step.BackwardGrads = 0, 0, 0
+		cost.Memory.Saved, cost.Memory.Backward, cost.Memory.BackwardGrads = 0, 0, 0
 		if _, last := asked.(head); last { // when the body has returned
-			cost.Step.Forward, cost.Step.HeadPeak = 0, cost.Step.Forward
+			cost.Memory.Forward, cost.Memory.HeadPeak = 0, cost.Memory.Forward
 		}
-		cost.Step.Forward = max(cost.Step.Forward, cost.Step.KV)
+		cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.KV)
 		if work := asked.quantInfer(shape); work > 0 { // beside input, residual and normed input
-			cost.Step.Forward = max(cost.Step.Forward, 3*cost.Output+cost.Step.KV+work)
+			cost.Memory.Forward = max(cost.Memory.Forward, 3*cost.Output+cost.Memory.KV+work)
 		}
-		cost.Step.Forward += shape.work()
+		cost.Memory.Forward += shape.work()
 		return cost
 	}
-	cost.Step.Forward -= cost.Step.KV // training keeps no cache
-	cost.Step.KV, cost.Step.CacheGrowth, cost.Step.HeadPeak, cost.Step.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
+	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
+	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
 	if shape.Frozen {
 		cost.freeze(asked, shape)
 		cost.Casts = 0 // autocast caches copies of trained weights alone
 	} else {
-		cost.Step.Saved += asked.slack(shape)
+		cost.Memory.Saved += asked.slack(shape)
 	}
-	cost.Step.Forward = max(cost.Step.Forward, cost.Step.Saved)
-	cost.Step.Grads = shape.NewGrads
+	cost.Memory.Forward = max(cost.Memory.Forward, cost.Memory.Saved)
+	cost.Memory.Grads = shape.NewGrads
 	// At the end all that was saved is gone and every gradient is there.
-	cost.peak(backwardPoint{-cost.Step.Saved, shape.NewGrads, 0})
+	cost.peak(backwardPoint{-cost.Memory.Saved, shape.NewGrads, 0})
 	return cost
 }
 
@@ -46,10 +46,10 @@ func Products(op modelgraph.Op) bool {
 // freeze makes the cost of a trained op that of a frozen one with adapters. No
 // gradient comes as far as a layer before all adapters.
 func (cost *Cost) freeze(op operation, shape *Shape) {
-	cost.Step.Backward, cost.Step.BackwardGrads, cost.Step.AccumPeak = 0, 0, 0
+	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
 	if !shape.InputGrad && len(shape.Adapters) == 0 {
 		if _, last := op.(head); !last {
-			cost.Step.Saved = 0
+			cost.Memory.Saved = 0
 		}
 		return
 	}

@@ -22,9 +22,9 @@ func (op rotary) cost(shape *Shape) Cost {
 	}
 	size := rows * op.HeadDim
 	cost := Cost{Known: true, Output: 2 * element * size, FLOPs: 4 * float64(size)}
-	cost.Step.Forward = (3*4 + 2*element) * size
+	cost.Memory.Forward = (3*4 + 2*element) * size
 	if op.Packed || !shape.RotaryCopies {
-		cost.Step.Saved, cost.Step.UntilBodyEnd = cost.Output, cost.Output
+		cost.Memory.Saved, cost.Memory.UntilBodyEnd = cost.Output, cost.Output
 	}
 	return cost
 }

@@ -18,9 +18,9 @@ func (op stateSpace) cost(shape *Shape) Cost {
 	states := 4 * inner * op.State
 	cost := Cost{Known: true, Output: shape.streamBytes() * op.Dim * tokens}
 	cost.FLOPs = 2*float64(tokens)*float64(3*op.Dim*op.Inner+op.Inner*(op.DtRank+2*op.State)+op.DtRank*op.Inner) + 9*float64(inner)*float64(op.State)
-	cost.Step.Saved = 2*states + element*inner*8 + shape.casts(1, op.Dim, shape.Weights)
-	cost.Step.KV = shape.Batch * op.Inner * (4*op.State + element*op.Kernel) // the recurrent state
-	cost.Step.Forward = 2*shape.streamBytes()*op.Dim*tokens + 3*states + element*inner*8 + cost.Step.KV
+	cost.Memory.Saved = 2*states + element*inner*8 + shape.casts(1, op.Dim, shape.Weights)
+	cost.Memory.KV = shape.Batch * op.Inner * (4*op.State + element*op.Kernel) // the recurrent state
+	cost.Memory.Forward = 2*shape.streamBytes()*op.Dim*tokens + 3*states + element*inner*8 + cost.Memory.KV
 	cost.peak(backwardPoint{shape.streamBytes()*op.Dim*tokens + 2*states + 4*element*inner, shape.NewGrads, shape.NewGrads})
 	return cost
 }

@@ -13,15 +13,15 @@ func (layer *Layer) cost() {
 		declared(&cost, layer.Declared, &layer.Shape)
 	}
 	if !cost.Known && len(layer.Params) > 0 {
-		cost.Step.Grads = layer.Shape.NewGrads
+		cost.Memory.Grads = layer.Shape.NewGrads
 	}
-	cost.Step.Layer = layer.Name
+	cost.Memory.Layer = layer.Name
 	layer.Cost = cost
 }
 
 // declared lays the figures of the model file over the op's.
 func declared(cost *ops.Cost, figures *modelgraph.Declared, shape *ops.Shape) {
-	step := &cost.Step
+	step := &cost.Memory
 	if figures.ActivationBytes >= 0 || figures.WorkspaceBytes >= 0 {
 		activations, work := max(0, figures.ActivationBytes), max(0, figures.WorkspaceBytes)
 		cost.Known = true
@@ -94,7 +94,7 @@ func (model *Model) holdMasks() {
 		}
 		held[kind] = max(held[kind], size)
 	}
-	step := &model.Layers[at].Cost.Step
+	step := &model.Layers[at].Cost.Memory
 	step.Saved += held[0] + held[1]
 	step.Forward += held[0] + held[1]
 }

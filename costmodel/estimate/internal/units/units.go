@@ -43,7 +43,7 @@ func (unit *adder) add(states *matrixStates) {
 			continue
 		}
 		out.Padding += layer.Held.Padding()
-		step := layer.Cost.Step
+		step := layer.Cost.Memory
 		step.Weights = weights
 		if unit.Train && layer.Runs {
 			step = unit.trains(layer, states)
@@ -90,7 +90,7 @@ func (unit *adder) stores(layer *layers.Layer) int64 {
 // trains adds what the optimizer has of a layer to its unit, and is the
 // layer's step with the gradients that it leaves.
 func (unit *adder) trains(layer *layers.Layer, states *matrixStates) costmodel.LayerMemory {
-	out, step := &unit.out, layer.Cost.Step
+	out, step := &unit.out, layer.Cost.Memory
 	state, transient := layer.Held.States()
 	out.OptimizerState += state
 	out.StepTransient += transient

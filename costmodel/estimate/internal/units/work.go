@@ -84,7 +84,7 @@ func token(layer *layers.Layer, sequences int64) costmodel.Pass {
 	}
 	return costmodel.Pass{
 		Products: layer.Cost.FLOPs * part,
-		Traffic:  float64(layer.Whole.Bytes() + layer.Cost.Step.KV + layer.Cost.Step.CacheGrowth/2),
+		Traffic:  float64(layer.Whole.Bytes() + layer.Cost.Memory.KV + layer.Cost.Memory.CacheGrowth/2),
 		Kernels:  forward.Kernels,
 	}
 }
