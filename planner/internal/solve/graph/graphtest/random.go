@@ -66,25 +66,25 @@ func Whole(random *rand.Rand) *graph.Problem {
 // without devices, nodes that run nowhere, all times 0.
 func Hostile(random *rand.Rand) *graph.Problem {
 	problem := &graph.Problem{}
-	count := 1 + random.IntN(6)
+	nodes := 1 + random.IntN(6)
 	scale := []float64{1, 1, 1, 1e-12, 1e15, 5e-320}[random.IntN(6)]
-	before := []float64{1, 0.1, 0.3, 1e9}[random.IntN(4)]
+	unit := []float64{1, 0.1, 0.3, 1e9}[random.IntN(4)]
 	for k, left := 0, 4; k < 3; k++ {
 		count := random.IntN(min(left, 3) + 1)
 		left -= count
 		problem.Kinds = append(problem.Kinds, graph.Kind{Name: fmt.Sprint("k", k), Count: count, Capacity: math.Inf(1), FreeTransfers: random.IntN(3) == 0})
 		if random.IntN(2) == 0 {
-			problem.Kinds[k].Capacity = float64(1+random.IntN(9)) * before
+			problem.Kinds[k].Capacity = float64(1+random.IntN(9)) * unit
 		}
 	}
 	if problem.Devices() == 0 {
 		problem.Kinds[random.IntN(3)].Count = 1 + random.IntN(3)
 	}
-	forward, idle := 1+random.IntN(count), random.IntN(3) == 0
-	for vertex := range count {
+	forward, idle := 1+random.IntN(nodes), random.IntN(3) == 0
+	for vertex := range nodes {
 		node := graph.Node{Name: fmt.Sprint("n", vertex), Backward: vertex >= forward, Group: 100 + vertex}
 		if random.IntN(2) == 0 {
-			node.Group = random.IntN(count + 1)
+			node.Group = random.IntN(nodes + 1)
 		}
 		light := idle || random.IntN(3) == 0
 		for range problem.Kinds {
@@ -97,12 +97,12 @@ func Hostile(random *rand.Rand) *graph.Problem {
 			}
 			node.Time = append(node.Time, time*scale)
 		}
-		node.Size = float64(random.IntN(4)) * before
+		node.Size = float64(random.IntN(4)) * unit
 		node.Transfer = float64(random.IntN(5)) * []float64{0.5, random.Float64()}[random.IntN(2)] * scale
 		problem.Nodes = append(problem.Nodes, node)
 	}
-	perm, dense := random.Perm(count), random.IntN(4)
-	for i := range count {
+	perm, dense := random.Perm(nodes), random.IntN(4)
+	for i := range nodes {
 		for j := range i {
 			a, b := perm[j], perm[i]
 			if random.IntN(4) < dense && (!problem.Nodes[a].Backward || problem.Nodes[b].Backward) {
