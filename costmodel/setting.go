@@ -33,15 +33,6 @@ type Message struct {
 // them.
 func Messagef(format string, args ...any) Message { return Message{format, args} }
 
-// Plain are messages that name no settings.
-func Plain(texts ...string) []Message {
-	messages := make([]Message, len(texts))
-	for i, text := range texts {
-		messages[i] = Messagef("%s", text)
-	}
-	return messages
-}
-
 // Words is the message with its settings as name says them.
 func (message Message) Words(name func(Setting) string) string {
 	args := slices.Clone(message.args)

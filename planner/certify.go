@@ -19,7 +19,10 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	out := &Solution{
 		Map: answer.Map, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
-		Warnings: slices.Concat(in.Costs.Warnings, costmodel.Plain(answer.Notes...)),
+		Warnings: slices.Clone(in.Costs.Warnings),
+	}
+	for _, note := range answer.Notes {
+		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", note))
 	}
 	if in.Objective == Time {
 		out.Objective = Time

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/strategy"
 
@@ -113,7 +114,7 @@ func (command *estimateCommand) show(cmd *cobra.Command, problem *strategy.Probl
 	if err := show.New(result, problem.Graph, problem.Workload).Strategies(rows); err != nil {
 		return err
 	}
-	notes := slices.Concat(command.DeviceNotes(problem.Topology), command.IdleNotes(&problem.Workload), unmeasured(rows), common(rows))
+	notes := slices.Concat(command.DeviceNotes(problem.Topology), command.IdleNotes(&problem.Workload), unmeasured(rows), common(problem.Graph, rows))
 	show.Warnings(cmd.ErrOrStderr(), notes)
 	return nil
 }
@@ -144,16 +145,16 @@ func anywhereFlag(row *strategy.Row, anywhere bool) []string {
 
 // common are the warnings that all rows with an answer share; those of one
 // strategy stand in its plan.
-func common(rows []strategy.Row) []string {
+func common(graph *modelgraph.Graph, rows []strategy.Row) []string {
 	var out []string
 	first := true
 	for i := range rows {
 		switch {
 		case rows[i].Refused != nil:
 		case first:
-			out, first = ask.Texts(rows[i].Warnings), false
+			out, first = allWarnings(graph, rows[i].Solution.Warnings), false
 		default:
-			row := ask.Texts(rows[i].Warnings)
+			row := allWarnings(graph, rows[i].Solution.Warnings)
 			out = slices.DeleteFunc(out, func(text string) bool { return !slices.Contains(row, text) })
 		}
 	}

@@ -91,8 +91,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	sol.Warnings = slices.Concat(costmodel.Plain(notes...), sol.Warnings)
-	return command.show(cmd, problem, asked, sol)
+	return command.show(cmd, problem, asked, sol, notes)
 }
 
 // afterwards is what remarks and remedies may take once the limit is reached.
@@ -133,8 +132,8 @@ func withHelps(ctx context.Context, err error, asked *strategy.Problem) error {
 	return err
 }
 
-func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, asked *strategy.Problem, sol *planner.Solution) error {
-	plan := planOf(problem, sol)
+func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, asked *strategy.Problem, sol *planner.Solution, notes []string) error {
+	plan := planOf(problem, sol, notes)
 	plan.Warnings = append(plan.Warnings, show.Advice(cmd.Context(), problem, asked, sol)...)
 	// The plan first: on a terminal the table then stands last, in sight.
 	if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, plan) }); err != nil {
@@ -156,10 +155,11 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 }
 
 // planOf is the plan file of a solution.
-func planOf(problem planner.Problem, sol *planner.Solution) *devicemap.Plan {
+func planOf(problem planner.Problem, sol *planner.Solution, notes []string) *devicemap.Plan {
 	plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, sol.Map, sol.Devices)
 	plan.Objective, plan.Offload = objectiveOf(sol), offloadOf(sol)
-	plan.Shards, plan.Warnings = estimate.Shards(problem.Graph, &problem.Costs.Workload), allWarnings(problem.Graph, sol.Warnings)
+	plan.Shards = estimate.Shards(problem.Graph, &problem.Costs.Workload)
+	plan.Warnings = slices.Concat([]string{}, problem.Graph.Warnings, notes, ask.Texts(sol.Warnings))
 	return plan
 }
 

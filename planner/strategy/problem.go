@@ -3,7 +3,6 @@ package strategy
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -121,7 +120,6 @@ func (problem *Problem) row(ctx context.Context, workload costmodel.Workload) Ro
 	row.Resolved, row.Solution = changed.Costs.Workload, solution
 	row.Communication = steptime.Communication(changed.Costs, problem.Topology, places(solution.Map))
 	row.StepSeconds = devicemap.StepSeconds(changed.Costs, problem.Topology, solution.Map)
-	row.Warnings = slices.Concat(costmodel.Plain(problem.Graph.Warnings...), solution.Warnings)
 	return row
 }
 

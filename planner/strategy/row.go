@@ -25,7 +25,6 @@ type Row struct {
 	Communication int64
 	// StepSeconds is nil where it is not known.
 	StepSeconds *float64
-	Warnings    []costmodel.Message
 
 	gpus int64
 }
