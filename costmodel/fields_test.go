@@ -116,3 +116,21 @@ func TestFault(t *testing.T) {
 		t.Errorf("a precision that is none passes as a stored one: %q", field)
 	}
 }
+
+// TestFieldLeftOut: a value that the types of the checkpoint gave was not asked
+// for, and what is empty where it has its default is so once that is set.
+func TestFieldLeftOut(t *testing.T) {
+	stored := costmodel.Workload{Precision: costmodel.BF16True, StoredTypes: true}
+	for _, field := range costmodel.Fields() {
+		if text := field.Text(&stored); text != "" {
+			t.Errorf("%s of stored types is %q", field.Name, text)
+		}
+		var plain costmodel.Workload
+		switch field.Name {
+		case "quantize", "loss", "attention":
+			if field.Set(&plain, field.Default); !reflect.DeepEqual(plain, costmodel.Workload{}) {
+				t.Errorf("%s set to %s is kept: %+v", field.Name, field.Default, plain)
+			}
+		}
+	}
+}

@@ -104,12 +104,12 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	case *string:
 		set.StringVarP(at, f.name, f.short, f.otherwise, help)
 	case *int64:
-		count, _ := strconv.ParseInt(f.otherwise, 10, 64) //nolint:errcheck // a number of the table, or none
+		count, _ := strconv.ParseInt(f.otherwise, 10, 64) // a number of the table, or none: 0
 		set.Int64Var(at, f.name, count, help)
 	case *bool:
 		set.BoolVar(at, f.name, f.otherwise == "true", help)
 	case *time.Duration:
-		duration, _ := time.ParseDuration(f.otherwise) //nolint:errcheck // a time of the table
+		duration, _ := time.ParseDuration(f.otherwise) // a time of the table
 		set.DurationVar(at, f.name, duration, help)
 	case *[]string:
 		if f.each {
