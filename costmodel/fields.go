@@ -2,6 +2,7 @@ package costmodel
 
 import (
 	"fmt"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +20,7 @@ type Field struct {
 	// has no named values.
 	Values []string
 	// Ref points to the field of a workload: *int64, *bool, *[]string, or a
-	// pointer to a type of named values.
+	// pointer to a string or a type of named values.
 	Ref func(workload *Workload) any
 
 	value   func(workload *Workload) string
@@ -69,19 +70,19 @@ var fields = []Field{
 	number("images", "0", func(workload *Workload) *int64 { return &workload.Images }),
 	number("image_size", "", func(workload *Workload) *int64 { return &workload.ImageSize }),
 	storedPrecision(),
-	training(named("optimizer", string(AdamW), []Optimizer{AdamW, AdamWForeach, AdamW8bit, SGD, SGDMomentum, Adafactor, Muon}, func(workload *Workload) *Optimizer { return &workload.Optimizer })),
-	training(named("recompute", string(RecomputeNone), []Recompute{RecomputeNone, RecomputeFull, RecomputeSelective}, func(workload *Workload) *Recompute { return &workload.Recompute })),
+	training(named("optimizer", string(AdamW), []Optimizer{AdamW, value.AdamWForeach, value.AdamW8bit, SGD, value.SGDMomentum, value.Adafactor, value.Muon}, func(workload *Workload) *Optimizer { return &workload.Optimizer })),
+	training(named("recompute", string(RecomputeNone), []Recompute{RecomputeNone, RecomputeFull, value.RecomputeSelective}, func(workload *Workload) *Recompute { return &workload.Recompute })),
 	number("lora_rank", "0", func(workload *Workload) *int64 { return &workload.LoRARank }),
 	list("lora_targets", func(workload *Workload) *[]string { return &workload.LoRATargets }),
-	optional(named("lora_precision", "", []AdapterPrecision{AdaptersFP32, AdaptersBF16}, func(workload *Workload) *AdapterPrecision { return &workload.LoRAPrecision })),
-	unlessDefault(named("quantize", "off", []Quantize{NF4, Int8}, func(workload *Workload) *Quantize { return &workload.Quantize })),
-	unlessDefault(named("loss", string(LossEager), []Loss{LossEager, LossChunked, LossFused}, func(workload *Workload) *Loss { return &workload.Loss })),
-	unlessDefault(named("attention", string(SDPA), []AttentionKernel{SDPA, EagerAttention, FlashAttention}, func(workload *Workload) *AttentionKernel { return &workload.Attention })),
+	optional(named("lora_precision", "", []string{value.AdaptersFP32, value.AdaptersBF16}, func(workload *Workload) *string { return &workload.LoRAPrecision })),
+	unlessDefault(named("quantize", "off", []string{value.NF4, value.Int8}, func(workload *Workload) *string { return &workload.Quantize })),
+	unlessDefault(named("loss", value.LossEager, []string{value.LossEager, value.LossChunked, value.LossFused}, func(workload *Workload) *string { return &workload.Loss })),
+	unlessDefault(named("attention", value.SDPA, []string{value.SDPA, value.EagerAttention, value.FlashAttention}, func(workload *Workload) *string { return &workload.Attention })),
 	toggle("loss_only", func(workload *Workload) *bool { return &workload.LossOnly }),
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
-	byStrategy(named("runtime", "", []Runtime{Accelerate, DeepSpeed, Torch, Lightning}, func(workload *Workload) *Runtime { return &workload.Runtime }),
+	byStrategy(named("runtime", "", []Runtime{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning}, func(workload *Workload) *Runtime { return &workload.Runtime }),
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),

@@ -11,7 +11,7 @@ import (
 )
 
 func ExampleFields() {
-	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 4, Recompute: costmodel.RecomputeNone, Loss: costmodel.LossFused}
+	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 4, Recompute: costmodel.RecomputeNone, Loss: "fused"}
 	for _, field := range costmodel.Fields() {
 		if text := field.Text(&workload); text != "" {
 			fmt.Println(field.Name, text)

@@ -1,5 +1,7 @@
 package costmodel
 
+import "github.com/devmap-dev/devmap/costmodel/internal/value"
+
 // Strategy is how the model is spread.
 type Strategy string
 
@@ -17,16 +19,10 @@ const (
 	Auto Strategy = "auto"
 )
 
-// Runtime is the engine whose tensors are counted.
+// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
+// naive model parallelism), torch (DDP, FSDP2 and torch.distributed.pipelining),
+// lightning (PyTorch Lightning's defaults on torch's engines) or deepspeed.
 type Runtime string
-
-// The engines that are built.
-const (
-	Accelerate Runtime = "accelerate" // Hugging Face Accelerate's naive model parallelism
-	Torch      Runtime = "torch"      // DDP, FSDP2 and torch.distributed.pipelining
-	Lightning  Runtime = "lightning"  // PyTorch Lightning's defaults on torch's engines
-	DeepSpeed  Runtime = "deepspeed"  // ZeRO's states
-)
 
 // Traits are what follows from a strategy. All that depends on the strategy
 // asks for one of them, so that a strategy is a row of the table.
@@ -62,15 +58,15 @@ var strategies = []struct {
 	name   Strategy
 	traits Traits
 }{
-	{DeviceMap, Traits{Sequential: true, Runtimes: []Runtime{Accelerate}}},
-	{Pipeline, Traits{Staged: true, Runtimes: []Runtime{Torch}}},
-	{DDP, Traits{Replicated: true, Runtimes: []Runtime{Torch, Lightning}}},
-	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []Runtime{DeepSpeed}}},
-	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []Runtime{DeepSpeed}}},
-	{Zero3, Traits{Replicated: true, ZeroStage: 3, Sharded: true, Groups: 1, Runtimes: []Runtime{DeepSpeed}}},
-	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []Runtime{Torch}}},
+	{DeviceMap, Traits{Sequential: true, Runtimes: []Runtime{value.Accelerate}}},
+	{Pipeline, Traits{Staged: true, Runtimes: []Runtime{value.Torch}}},
+	{DDP, Traits{Replicated: true, Runtimes: []Runtime{value.Torch, value.Lightning}}},
+	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []Runtime{value.DeepSpeed}}},
+	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []Runtime{value.DeepSpeed}}},
+	{Zero3, Traits{Replicated: true, ZeroStage: 3, Sharded: true, Groups: 1, Runtimes: []Runtime{value.DeepSpeed}}},
+	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []Runtime{value.Torch}}},
 	// Groups of one GPU would be DDP, so that two groups of two are the least.
-	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []Runtime{Torch}}},
+	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []Runtime{value.Torch}}},
 }
 
 // Strategies are those that can be planned, in the contract's order.

@@ -35,12 +35,18 @@ type Workload struct {
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes
-	// LoRAPrecision is the type of the adapters' weights.
-	LoRAPrecision AdapterPrecision `json:"lora_precision,omitzero"`
-	Quantize      Quantize         `json:"quantize,omitzero"` // of the frozen base
+	// LoRAPrecision is the type of the adapters' weights between steps: fp32, or
+	// bf16, which is fp16 where the base is.
+	LoRAPrecision string `json:"lora_precision,omitzero"`
+	// Quantize is how the frozen weights of linear layers are stored: nf4 or int8
+	// (bitsandbytes); empty: as they are.
+	Quantize string `json:"quantize,omitzero"`
 
-	Loss      Loss            `json:"loss,omitzero"`
-	Attention AttentionKernel `json:"attention,omitzero"`
+	// Loss is how a language model's loss is computed: eager, chunked or fused;
+	// empty: eager.
+	Loss string `json:"loss,omitzero"`
+	// Attention is the kernel of attention: sdpa, eager or flash; empty: sdpa.
+	Attention string `json:"attention,omitzero"`
 	// LossOnly: the caller keeps the loss alone, so that the outputs are gone
 	// before backward begins.
 	LossOnly bool `json:"loss_only,omitzero"`
@@ -64,64 +70,23 @@ const (
 	Load  Mode = "load"  // weights and buffers only
 )
 
-// Optimizer is the update rule.
+// Optimizer is the update rule: one of the constants, adamw-foreach (its
+// temporaries in the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor or
+// muon.
 type Optimizer string
 
-// The optimizers of the contract.
+// The plain optimizers.
 const (
-	AdamW        Optimizer = "adamw"         // fused; two states in the dtype of the weights
-	AdamWForeach Optimizer = "adamw-foreach" // the same states, temporaries in the step
-	AdamW8bit    Optimizer = "adamw-8bit"    // bitsandbytes
-	SGD          Optimizer = "sgd"
-	SGDMomentum  Optimizer = "sgd-momentum"
-	Adafactor    Optimizer = "adafactor"
-	Muon         Optimizer = "muon"
+	AdamW Optimizer = "adamw" // fused; two states in the dtype of the weights
+	SGD   Optimizer = "sgd"
 )
 
-// Recompute is what forward drops and backward computes again.
+// Recompute is what forward drops and backward computes again: one of the
+// constants, or selective.
 type Recompute string
 
-// The recompute modes.
+// The recompute modes of whole units.
 const (
-	RecomputeNone      Recompute = "none"
-	RecomputeFull      Recompute = "full" // every wrap unit
-	RecomputeSelective Recompute = "selective"
-)
-
-// Quantize is how the frozen weights of linear layers are stored.
-type Quantize string
-
-// The quantisations; the zero value is none.
-const (
-	NF4  Quantize = "nf4"  // bitsandbytes, 4 bits with nested statistics
-	Int8 Quantize = "int8" // bitsandbytes LLM.int8()
-)
-
-// AdapterPrecision is the type of LoRA adapters between steps.
-type AdapterPrecision string
-
-// The types of adapters.
-const (
-	AdaptersFP32 AdapterPrecision = "fp32"
-	AdaptersBF16 AdapterPrecision = "bf16" // or fp16, as the base is
-)
-
-// Loss is how the language model's loss is computed.
-type Loss string
-
-// The losses; the zero value is LossEager.
-const (
-	LossEager   Loss = "eager"   // all logits, upcast to fp32 (Transformers)
-	LossChunked Loss = "chunked" // a part of the tokens at a time
-	LossFused   Loss = "fused"   // one kernel makes loss and gradients (Liger)
-)
-
-// AttentionKernel is which kernel computes attention.
-type AttentionKernel string
-
-// The kernels; the zero value is SDPA.
-const (
-	SDPA           AttentionKernel = "sdpa"  // PyTorch's choice: flash where types and masks allow
-	EagerAttention AttentionKernel = "eager" // the score matrix in memory
-	FlashAttention AttentionKernel = "flash" // the flash-attn package, versions 2 and 3
+	RecomputeNone Recompute = "none"
+	RecomputeFull Recompute = "full" // every wrap unit
 )

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -14,16 +15,16 @@ const widestFlash = 256
 // checkFlash refuses the flash-attn package where it has no kernel
 // (transformers/modeling_flash_attention_utils.py), or none that is modelled.
 func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
-	if workload.Attention != costmodel.FlashAttention || workload.Mode == costmodel.Load {
+	if workload.Attention != value.FlashAttention || workload.Mode == costmodel.Load {
 		return nil
 	}
 	no := func(format string, args ...any) error {
-		return refuse("attention", workload.Attention, "flash-attn %s: %v takes it", fmt.Sprintf(format, args...), costmodel.Set("attention", costmodel.SDPA))
+		return refuse("attention", workload.Attention, "flash-attn %s: %v takes it", fmt.Sprintf(format, args...), costmodel.Set("attention", value.SDPA))
 	}
 	switch {
 	case workload.Precision == costmodel.FP32True:
 		return no("computes in 16 bits alone, not %s", workload.Precision)
-	case workload.Recompute == costmodel.RecomputeSelective && workload.Mode == costmodel.Train:
+	case workload.Recompute == value.RecomputeSelective && workload.Mode == costmodel.Train:
 		return no("is not on the list of kernels whose outputs selective recompute keeps")
 	}
 	for i := range graph.Layers {
@@ -31,7 +32,7 @@ func checkFlash(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		switch name := graph.Layers[i].Name; {
 		case !ok:
 		case op.Eager:
-			return refuse("attention", workload.Attention, "flash-attn has no place for what layer %q adds to its scores: %v is what the model has", name, costmodel.Set("attention", costmodel.EagerAttention))
+			return refuse("attention", workload.Attention, "flash-attn has no place for what layer %q adds to its scores: %v is what the model has", name, costmodel.Set("attention", value.EagerAttention))
 		case op.KVRank > 0:
 			return no("is not modelled for the latent attention of layer %q", name)
 		case op.HeadDim > widestFlash:

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -86,5 +87,5 @@ func checkStored(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 		what = "are packed, so that adapters on them cannot be counted from the files"
 	}
 	return refuse("mode", workload.Mode, "the weights are stored as %s; these %s: plan the model that is not quantised, of which config.json is enough, with adapters on a base that is (%v %v %v) or in full",
-		graph.Quantized, what, costmodel.Set("quantize", costmodel.NF4), usualRank, allLinear)
+		graph.Quantized, what, costmodel.Set("quantize", value.NF4), usualRank, allLinear)
 }

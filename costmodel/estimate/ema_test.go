@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // TestEMA: one more copy of the trained weights, in their type, among the
@@ -25,7 +26,7 @@ func TestEMA(t *testing.T) {
 		var state [2]int64
 		for i, ema := range []bool{false, true} {
 			w := c.w
-			w.Mode, w.EMA, w.Optimizer = costmodel.Train, ema, costmodel.SGDMomentum
+			w.Mode, w.EMA, w.Optimizer = costmodel.Train, ema, value.SGDMomentum
 			w, err := estimate.Resolve(g, w)
 			if err != nil {
 				t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -61,7 +62,7 @@ func ExampleTable() {
 
 // A fault names the field, its value and what works.
 func ExampleResolve() {
-	_, err := estimate.Resolve(small(), costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: costmodel.DeepSpeed, World: 4})
+	_, err := estimate.Resolve(small(), costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: value.DeepSpeed, World: 4})
 	var fault *costmodel.FieldError
 	if errors.As(err, &fault) {
 		fmt.Println(fault.Field, fault.Value)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -103,7 +104,7 @@ func TestFrozenFaults(t *testing.T) {
 		{"no targets", "lora_targets", func(w *costmodel.Workload) { w.LoRATargets = nil }, []string{"q_proj,v_proj", "mixtral"}},
 		{"no rank", "lora_targets", func(w *costmodel.Workload) { w.LoRARank = 0 }, []string{"lora_rank=16"}},
 		{"a negative rank", "lora_rank", func(w *costmodel.Workload) { w.LoRARank = -8 }, []string{"-8", "0"}},
-		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, costmodel.NF4 }, []string{"lora_rank=16"}},
+		{"full training of 4 bits", "quantize", func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets, w.Quantize = 0, nil, value.NF4 }, []string{"lora_rank=16"}},
 	} {
 		w := lora("q_proj")
 		c.change(&w)
@@ -124,7 +125,7 @@ func TestFrozenFaults(t *testing.T) {
 // TestEightBitKeepsInputs: LLM.int8() keeps its inputs past a checkpoint.
 func TestEightBitKeepsInputs(t *testing.T) {
 	w := lora("all-linear")
-	w.Recompute, w.Quantize = costmodel.RecomputeFull, costmodel.Int8
+	w.Recompute, w.Quantize = costmodel.RecomputeFull, value.Int8
 	table := tableOf(t, llama2, w)
 	const tokens = 4 * 64
 	var kept int64

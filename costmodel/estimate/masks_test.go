@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // TestMasksHeld: what recomputed blocks keep alive where tokens are embedded:
@@ -21,8 +22,8 @@ func TestMasksHeld(t *testing.T) {
 		{"checkpoints", costmodel.Workload{Recompute: costmodel.RecomputeFull}, length * length},
 		{"a shorter sequence", costmodel.Workload{Recompute: costmodel.RecomputeFull, Seq: length - 1}, 0},
 		{"none", costmodel.Workload{}, 0},
-		{"eager", costmodel.Workload{Recompute: costmodel.RecomputeFull, Attention: costmodel.EagerAttention}, 2 * 2 * b * length * length},
-		{"flash", costmodel.Workload{Recompute: costmodel.RecomputeFull, Attention: costmodel.FlashAttention}, 0},
+		{"eager", costmodel.Workload{Recompute: costmodel.RecomputeFull, Attention: value.EagerAttention}, 2 * 2 * b * length * length},
+		{"flash", costmodel.Workload{Recompute: costmodel.RecomputeFull, Attention: value.FlashAttention}, 0},
 		{"FSDP2", costmodel.Workload{Recompute: costmodel.RecomputeFull, Strategy: costmodel.FSDP, World: 2}, length * length},
 		{"a pipeline", costmodel.Workload{Recompute: costmodel.RecomputeFull, Strategy: costmodel.Pipeline, World: 2}, 0},
 	} {

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -38,7 +39,7 @@ func TestNF4Weights(t *testing.T) {
 		mode costmodel.Mode
 		want float64
 	}{{costmodel.Load, 3.866e9}, {costmodel.Train, 4.39e9}} {
-		w := costmodel.Workload{Mode: c.mode, Quantize: costmodel.NF4, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+		w := costmodel.Workload{Mode: c.mode, Quantize: value.NF4, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 		if c.mode == costmodel.Train {
 			w.LoRARank, w.LoRATargets = 1, []string{"q_proj"}
 		}
@@ -100,10 +101,10 @@ func TestUnprepared(t *testing.T) {
 		g := config(t, llama31)
 		w := costmodel.Workload{
 			Mode: costmodel.Train, Batch: r.Batch, Seq: r.Seq, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
-			LoRARank: r.Opts.R, LoRATargets: r.Opts.Targets, Quantize: costmodel.Int8, LossOnly: true,
+			LoRARank: r.Opts.R, LoRATargets: r.Opts.Targets, Quantize: value.Int8, LossOnly: true,
 		}
 		if r.Opts.Quant == "nf4" {
-			w.Quantize = costmodel.NF4
+			w.Quantize = value.NF4
 		}
 		w, err := estimate.Resolve(g, w)
 		if err != nil {

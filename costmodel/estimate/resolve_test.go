@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -40,7 +41,7 @@ func TestResolveDefaults(t *testing.T) {
 		{"given stays", long, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, Precision: costmodel.BF16Mixed}, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, TargetSeq: 64, Precision: costmodel.BF16Mixed}},
 		{"load has no tokens", long, costmodel.Workload{Mode: costmodel.Load}, costmodel.Workload{Mode: costmodel.Load, Batch: 1, MicroBatches: 1, Precision: costmodel.FP16True, StoredTypes: true}},
 	} {
-		c.want.Strategy, c.want.Runtime = costmodel.DeviceMap, costmodel.Accelerate
+		c.want.Strategy, c.want.Runtime = costmodel.DeviceMap, value.Accelerate
 		if got, err := estimate.Resolve(c.g, c.in); err != nil || !reflect.DeepEqual(got, c.want) {
 			t.Errorf("%s: %v\n got %+v\nwant %+v", c.name, err, got, c.want)
 		}

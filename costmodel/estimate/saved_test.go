@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
@@ -55,10 +56,10 @@ func tunings() (all []costmodel.Workload) {
 		{},
 		{LoRARank: 8, LoRATargets: []string{"all-linear"}},
 		{LoRARank: 8, LoRATargets: []string{"q_proj"}},
-		{LoRARank: 8, LoRATargets: []string{"all-linear"}, LoRAPrecision: costmodel.AdaptersBF16},
-		{LoRARank: 8, LoRATargets: []string{"all-linear"}, Quantize: costmodel.NF4},
-		{LoRARank: 8, LoRATargets: []string{"all-linear"}, Quantize: costmodel.NF4, LoRAPrecision: costmodel.AdaptersBF16},
-		{LoRARank: 8, LoRATargets: []string{"q_proj"}, Quantize: costmodel.Int8},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}, LoRAPrecision: value.AdaptersBF16},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}, Quantize: value.NF4},
+		{LoRARank: 8, LoRATargets: []string{"all-linear"}, Quantize: value.NF4, LoRAPrecision: value.AdaptersBF16},
+		{LoRARank: 8, LoRATargets: []string{"q_proj"}, Quantize: value.Int8},
 	} {
 		for _, images := range []int64{0, 2} {
 			for _, recompute := range []costmodel.Recompute{costmodel.RecomputeNone, costmodel.RecomputeFull} {

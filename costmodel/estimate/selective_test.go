@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/fixtures"
 	"github.com/devmap-dev/devmap/modelgraph/load"
@@ -29,7 +30,7 @@ func TestSelective(t *testing.T) {
 			t.Fatal(err)
 		}
 		w, err := estimate.Resolve(g, costmodel.Workload{
-			Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 2, Seq: 1024, Recompute: costmodel.RecomputeSelective,
+			Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 2, Seq: 1024, Recompute: value.RecomputeSelective,
 			Precision: costmodel.BF16True, Optimizer: costmodel.AdamW,
 		})
 		if err != nil {
@@ -75,7 +76,7 @@ func TestSelectiveOrder(t *testing.T) {
 		}
 		return timeline.FoldOf(events).Peak
 	}
-	full, selective, none := peak(costmodel.RecomputeFull), peak(costmodel.RecomputeSelective), peak(costmodel.RecomputeNone)
+	full, selective, none := peak(costmodel.RecomputeFull), peak(value.RecomputeSelective), peak(costmodel.RecomputeNone)
 	if full >= selective || selective >= none {
 		t.Errorf("full peaks at %d, selective at %d, none at %d", full, selective, none)
 	}
@@ -89,7 +90,7 @@ func TestSelectiveOrder(t *testing.T) {
 func TestSelectiveRefused(t *testing.T) {
 	g := fromConfig(t, `{"model_type": "llama", `+tiny+`}`)
 	for _, s := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.Zero2} {
-		_, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: s, World: 2, Recompute: costmodel.RecomputeSelective, Precision: costmodel.BF16True})
+		_, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train, Strategy: s, World: 2, Recompute: value.RecomputeSelective, Precision: costmodel.BF16True})
 		var fault *costmodel.FieldError
 		if !errors.As(err, &fault) || fault.Field != "recompute" || !strings.Contains(fault.Msg.String(), "full and none work") {
 			t.Errorf("%s: %v", s, err)

@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // defaultStages is the runs a GPU where stages are interleaved.
@@ -103,10 +104,10 @@ func checkVirtual(workload *costmodel.Workload, traits *costmodel.Traits) error 
 // Transformers' gradient_checkpointing_enable, which Accelerate, Lightning and
 // DeepSpeed users call, has whole blocks alone. What is meant is torchtitan's.
 func checkSelective(workload *costmodel.Workload) error {
-	if workload.Recompute != costmodel.RecomputeSelective || workload.Mode != costmodel.Train || workload.Runtime == costmodel.Torch {
+	if workload.Recompute != value.RecomputeSelective || workload.Mode != costmodel.Train || workload.Runtime == value.Torch {
 		return nil
 	}
 	return refuse("recompute", workload.Recompute,
 		"selective is torchtitan's (of a block, attention's output and every second product are kept); under %v blocks are recomputed whole: full and none work, or selective with %v, hsdp, ddp or pipeline and %v",
-		costmodel.Set("runtime", workload.Runtime), costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("runtime", costmodel.Torch))
+		costmodel.Set("runtime", workload.Runtime), costmodel.Set("strategy", costmodel.FSDP), costmodel.Set("runtime", value.Torch))
 }

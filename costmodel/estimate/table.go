@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -80,7 +81,7 @@ func asFP32(run *costmodel.Workload) bool {
 		return false
 	}
 	run.StoredTypes = false
-	if run.Precision.Mixed() {
+	if elements.Mixed(run.Precision) {
 		return false
 	}
 	run.Precision = costmodel.FP32True

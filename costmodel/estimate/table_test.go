@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -44,12 +45,12 @@ func TestOptimizers(t *testing.T) {
 		{costmodel.AdamW, costmodel.BF16True, 4 * (matrix + bias), 0},
 		{costmodel.AdamW, costmodel.FP32True, 8 * (matrix + bias), 0},
 		{costmodel.AdamW, costmodel.BF16Mixed, 8 * (matrix + bias), 0},
-		{costmodel.AdamWForeach, costmodel.BF16True, 4 * (matrix + bias), 2 * (matrix + bias)},
-		{costmodel.AdamW8bit, costmodel.BF16True, 2*(matrix+4*25) + 2*(bias+4*20), 0},
+		{value.AdamWForeach, costmodel.BF16True, 4 * (matrix + bias), 2 * (matrix + bias)},
+		{value.AdamW8bit, costmodel.BF16True, 2*(matrix+4*25) + 2*(bias+4*20), 0},
 		{costmodel.SGD, costmodel.BF16True, 0, 0},
-		{costmodel.SGDMomentum, costmodel.BF16True, 2 * (matrix + bias), 0},
-		{costmodel.Adafactor, costmodel.BF16True, 4*(64+100) + 4*bias, 4 * (matrix + bias)},
-		{costmodel.Muon, costmodel.BF16True, 2*matrix + 4*bias, 6 * matrix},
+		{value.SGDMomentum, costmodel.BF16True, 2 * (matrix + bias), 0},
+		{value.Adafactor, costmodel.BF16True, 4*(64+100) + 4*bias, 4 * (matrix + bias)},
+		{value.Muon, costmodel.BF16True, 2*matrix + 4*bias, 6 * matrix},
 	} {
 		u := table(t, g, costmodel.Workload{Mode: costmodel.Train, Seq: 1, Precision: c.precision, Optimizer: c.optimizer}).Units[0]
 		if u.OptimizerState != c.state || u.StepTransient != c.transient {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // run is what an engine was measured doing.
@@ -18,21 +19,21 @@ type run struct {
 // measured are the precisions of the runs in fixtures/measured, of each kind
 // (TestMeasuredKinds holds the two to each other).
 var measured = map[run][]costmodel.Precision{
-	{costmodel.DeviceMap, costmodel.Accelerate, costmodel.Train}: {costmodel.BF16True, costmodel.BF16Mixed},
-	{costmodel.DeviceMap, costmodel.Accelerate, costmodel.Infer}: {costmodel.BF16True},
-	{costmodel.Pipeline, costmodel.Torch, costmodel.Train}:       {costmodel.BF16True},
-	{costmodel.DDP, costmodel.Torch, costmodel.Train}:            {costmodel.BF16True, costmodel.BF16Mixed},
-	{costmodel.DDP, costmodel.Lightning, costmodel.Train}:        {costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True},
-	{costmodel.FSDP, costmodel.Torch, costmodel.Train}:           {costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True},
-	{costmodel.HSDP, costmodel.Torch, costmodel.Train}:           {costmodel.BF16True, costmodel.BF16Mixed},
-	{costmodel.Zero1, costmodel.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
-	{costmodel.Zero2, costmodel.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
-	{costmodel.Zero3, costmodel.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
+	{costmodel.DeviceMap, value.Accelerate, costmodel.Train}: {costmodel.BF16True, costmodel.BF16Mixed},
+	{costmodel.DeviceMap, value.Accelerate, costmodel.Infer}: {costmodel.BF16True},
+	{costmodel.Pipeline, value.Torch, costmodel.Train}:       {costmodel.BF16True},
+	{costmodel.DDP, value.Torch, costmodel.Train}:            {costmodel.BF16True, costmodel.BF16Mixed},
+	{costmodel.DDP, value.Lightning, costmodel.Train}:        {costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True},
+	{costmodel.FSDP, value.Torch, costmodel.Train}:           {costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True},
+	{costmodel.HSDP, value.Torch, costmodel.Train}:           {costmodel.BF16True, costmodel.BF16Mixed},
+	{costmodel.Zero1, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
+	{costmodel.Zero2, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
+	{costmodel.Zero3, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
 }
 
 // measuredOptimizers are those of the trainings: the first everywhere, the
 // others under device maps.
-var measuredOptimizers = []costmodel.Optimizer{costmodel.AdamW, costmodel.AdamW8bit, costmodel.SGD, costmodel.SGDMomentum}
+var measuredOptimizers = []costmodel.Optimizer{costmodel.AdamW, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}
 
 // Unmeasured names what a resolved workload asks of an engine that no run was
 // measured doing, so that its figures rest on the engine's code alone. Empty
@@ -59,11 +60,11 @@ func Unmeasured(workload *costmodel.Workload) string {
 	switch {
 	case !slices.Contains(known, workload.Optimizer):
 		return fmt.Sprintf("%s with %s", who, workload.Optimizer)
-	case workload.Recompute == costmodel.RecomputeSelective:
+	case workload.Recompute == value.RecomputeSelective:
 		return fmt.Sprintf("%s with selective recompute", who)
 	case workload.EMA:
 		return fmt.Sprintf("%s with a moving average", who)
-	case workload.Loss == costmodel.LossChunked || workload.Loss == costmodel.LossFused:
+	case workload.Loss == value.LossChunked || workload.Loss == value.LossFused:
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}
 	return ""

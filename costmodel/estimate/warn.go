@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // warnings adds those that no figure of a unit raises, in the order in which
@@ -46,7 +47,7 @@ func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 // unmeasuredFlash gives the figures their band: the package's own allocations
 // were read, not measured.
 func unmeasuredFlash(table *costmodel.Table, model *layers.Model) []costmodel.Message {
-	if model.Workload.Attention != costmodel.FlashAttention || model.Workload.Mode == costmodel.Load {
+	if model.Workload.Attention != value.FlashAttention || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	table.Band = max(table.Band, band)

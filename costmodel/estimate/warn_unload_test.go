@@ -8,6 +8,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -24,7 +25,7 @@ func TestUnload(t *testing.T) {
 		}
 		g.Layers = append(g.Layers, modelgraph.Layer{Params: []modelgraph.Tensor{w}})
 	}
-	w := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: costmodel.Torch, World: 4, ShardDegree: 4, Precision: costmodel.BF16True}
+	w := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: value.Torch, World: 4, ShardDegree: 4, Precision: costmodel.BF16True}
 	model, err := layers.New(g, w, layers.Rules{Compute: w.Precision, Cut: true})
 	if err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
@@ -67,7 +68,7 @@ func TestGenerationSends(t *testing.T) {
 // for every token; of n ranks each sends (n−1)/n of them.
 func TestGenerationGathers(t *testing.T) {
 	table := generating(3, 1)
-	table.Workload.Strategy, table.Workload.Runtime, table.Workload.ShardDegree = costmodel.Zero3, costmodel.DeepSpeed, 2
+	table.Workload.Strategy, table.Workload.Runtime, table.Workload.ShardDegree = costmodel.Zero3, value.DeepSpeed, 2
 	table.Units[0].Work.Weights, table.Units[1].Work.Weights = 30, 50
 	if got, want := steptime.Communication(table, slowPair(), nil), int64(4*80*2/2); got != want { // in bf16
 		t.Errorf("%d B, want %d", got, want)

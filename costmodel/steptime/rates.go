@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
 // passSeconds is the time of a pass on a device: its kernels run one after the
@@ -11,14 +12,14 @@ import (
 // read and written. Rates that are not known take no time.
 func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmodel.Precision) float64 {
 	products, attention := device.FLOPS, device.AttentionFLOPS
-	if precision.ComputeBytes() == 4 && device.FP32FLOPS > 0 {
+	if elements.Compute(precision) == 4 && device.FP32FLOPS > 0 {
 		products = device.FP32FLOPS // PyTorch uses TF32 only where it is told to
 	}
 	if attention <= 0 {
 		attention = products
 	}
 	unaligned := products
-	if precision.ComputeBytes() == 2 && device.UnalignedFLOPS > 0 {
+	if elements.Compute(precision) == 2 && device.UnalignedFLOPS > 0 {
 		unaligned = device.UnalignedFLOPS
 	}
 	return over(pass.Products, products) + over(pass.Unaligned, unaligned) + over(pass.Attention, attention) +
@@ -29,7 +30,7 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 // bytes.
 func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {
 	rate := device.UpdateBytesPerSecond
-	if precision.WeightBytes() == 4 {
+	if elements.Weight(precision) == 4 {
 		rate = device.FP32UpdateBytesPerSecond
 	}
 	return over(bytes, cmp.Or(rate, device.BytesPerSecond))

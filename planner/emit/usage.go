@@ -18,9 +18,9 @@ func transformers(plan *devicemap.Plan, file string) string {
 		args = append(args, fmt.Sprintf("attn_implementation=%q", a))
 	}
 	switch workload.Quantize {
-	case costmodel.NF4:
+	case "nf4":
 		args = append(args, `quantization_config=BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True)`)
-	case costmodel.Int8:
+	case "int8":
 		args = append(args, "quantization_config=BitsAndBytesConfig(load_in_8bit=True)")
 	}
 	if offloads(plan) {
@@ -34,20 +34,20 @@ func loaded(workload *costmodel.Workload) string {
 	switch {
 	case workload.StoredTypes || workload.Precision == "":
 		return `"auto"`
-	case workload.Precision.WeightBytes() == 4:
-		return "torch.float32"
+	case workload.Precision == costmodel.BF16True:
+		return "torch.bfloat16"
 	case workload.Precision == costmodel.FP16True:
 		return "torch.float16"
 	}
-	return "torch.bfloat16"
+	return "torch.float32"
 }
 
 // attention is Transformers' name of a kernel that is not its default.
 func attention(workload *costmodel.Workload) string {
 	switch workload.Attention {
-	case costmodel.EagerAttention:
+	case "eager":
 		return "eager"
-	case costmodel.FlashAttention:
+	case "flash":
 		return "flash_attention_2"
 	default:
 		return ""
@@ -65,9 +65,9 @@ func swift(plan *devicemap.Plan, file string) string {
 		add("attn_impl", a)
 	}
 	switch workload.Quantize {
-	case costmodel.NF4:
+	case "nf4":
 		add("quant_method", "bnb --quant_bits 4")
-	case costmodel.Int8:
+	case "int8":
 		add("quant_method", "bnb --quant_bits 8")
 	}
 	if workload.Mode != costmodel.Train {
@@ -117,8 +117,8 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 // swiftOptimizers are Trainer's names of those that are not its default
 // (transformers/training_args.py, OptimizerNames).
 var swiftOptimizers = map[costmodel.Optimizer]string{
-	costmodel.AdamWForeach: "adamw_torch", costmodel.AdamW8bit: "adamw_bnb_8bit",
-	costmodel.SGD: "sgd", costmodel.Adafactor: "adafactor",
+	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit",
+	costmodel.SGD: "sgd", "adafactor": "adafactor",
 }
 
 // oneProcess warns of what ms-swift makes of a map on several GPUs where it

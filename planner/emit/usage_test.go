@@ -28,9 +28,9 @@ func TestUsage(t *testing.T) {
 		{"as stored", "accelerate", infer, `AutoModelForCausalLM.from_pretrained(MODEL, device_map=json.load(open("m.json")), dtype="auto")`},
 		{"autocast", "accelerate", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), `dtype=torch.float32)`},
 		{"bf16", "accelerate", with(func(w *costmodel.Workload) { w.StoredTypes = false }), `dtype=torch.bfloat16)`},
-		{"eager", "accelerate", with(func(w *costmodel.Workload) { w.Attention = costmodel.EagerAttention }), `attn_implementation="eager")`},
-		{"nf4", "accelerate", with(func(w *costmodel.Workload) { w.Quantize = costmodel.NF4 }), `BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True))`},
-		{"int8", "accelerate", with(func(w *costmodel.Workload) { w.Quantize = costmodel.Int8 }), `BitsAndBytesConfig(load_in_8bit=True))`},
+		{"eager", "accelerate", with(func(w *costmodel.Workload) { w.Attention = "eager" }), `attn_implementation="eager")`},
+		{"nf4", "accelerate", with(func(w *costmodel.Workload) { w.Quantize = "nf4" }), `BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_quant_type="nf4", bnb_4bit_use_double_quant=True))`},
+		{"int8", "accelerate", with(func(w *costmodel.Workload) { w.Quantize = "int8" }), `BitsAndBytesConfig(load_in_8bit=True))`},
 		{
 			"full training", "ms-swift", train,
 			"swift sft --model MODEL --device_map m.json --tuner_type full --per_device_train_batch_size 4 --gradient_accumulation_steps 2 --max_length 1024 --gradient_checkpointing false --dataset DATASET",
@@ -39,7 +39,7 @@ func TestUsage(t *testing.T) {
 		{"LoRA", "ms-swift", with(func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = 16, []string{"q_proj", "v_proj"} }), "--tuner_type lora --lora_rank 16 --target_modules q_proj v_proj "},
 		{"fp32 and autocast", "ms-swift", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.BF16Mixed, false }), "--torch_dtype float32 --bf16 true"},
 		{"fp32", "ms-swift", with(func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.FP32True, false }), "--torch_dtype float32 --fp16 false --bf16 false"},
-		{"8-bit", "ms-swift", with(func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit }), "--optim adamw_bnb_8bit"},
+		{"8-bit", "ms-swift", with(func(w *costmodel.Workload) { w.Optimizer = "adamw-8bit" }), "--optim adamw_bnb_8bit"},
 		{"inference", "ms-swift", infer, "swift infer --model MODEL --device_map m.json"},
 	} {
 		p := &devicemap.Plan{DeviceMap: flat, Workload: c.w}

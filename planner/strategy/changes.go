@@ -50,7 +50,7 @@ func (problem *Problem) edits() []edit {
 	add(train && max(1, workload.MicroBatches) == 1 && workload.Batch > 1, accumulates,
 		func(to *costmodel.Workload) { to.MicroBatches = workload.Batch })
 	add(train && cmp.Or(workload.Optimizer, costmodel.AdamW) == costmodel.AdamW && workload.LoRARank == 0, "",
-		func(w *costmodel.Workload) { w.Optimizer = costmodel.AdamW8bit })
+		func(w *costmodel.Workload) { w.Optimizer = "adamw-8bit" })
 	for b := workload.Batch / 2; b >= 1; b /= 2 {
 		add(true, "", func(w *costmodel.Workload) {
 			w.Batch, w.MicroBatches = b, min(w.MicroBatches, b)

@@ -15,7 +15,7 @@ import (
 // made, and those that a user would try first are among them.
 func TestSmallest(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(2))
-	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, costmodel.Torch
+	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, "torch"
 	if fits(t, p) {
 		t.Fatal("DDP fits: nothing is tested")
 	}

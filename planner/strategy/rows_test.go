@@ -18,7 +18,7 @@ func TestFault(t *testing.T) {
 	if err := strategy.Fault(rows); err != nil {
 		t.Errorf("a refusal is told as a fault: %v", err)
 	}
-	w := costmodel.Workload{Strategy: costmodel.Pipeline, Runtime: costmodel.Torch, Schedule: costmodel.GPipe}
+	w := costmodel.Workload{Strategy: costmodel.Pipeline, Runtime: "torch", Schedule: costmodel.GPipe}
 	rows = append(rows, strategy.Row{Workload: w, Refused: fmt.Errorf("planner: %w", &planner.FaultError{Msg: "1 is not 2"})})
 	if err := strategy.Fault(rows); err == nil || !strings.Contains(err.Error(), "no answer for pipeline gpipe (torch): planner: 1 is not 2 (please report this)") {
 		t.Errorf("%v", err)

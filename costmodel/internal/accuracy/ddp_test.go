@@ -10,6 +10,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -55,7 +56,7 @@ func lightningRows(t *testing.T) []ddpRow {
 		rows = append(rows, ddpRow{
 			name: fmt.Sprintf("lightning:%s:%d:%d:%s", f.Model, f.Batch, f.Seq, f.Precision), model: f.Model, peak: f.Peak,
 			w: costmodel.Workload{
-				Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: costmodel.Lightning, World: int64(len(f.Peak)),
+				Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: value.Lightning, World: int64(len(f.Peak)),
 				Batch: f.Batch, Seq: f.Seq, Precision: costmodel.Precision(f.Precision), Optimizer: costmodel.AdamW,
 			},
 		})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // fakeRow is one rank of a run of many, measured on one GPU under torch's fake
@@ -78,7 +79,7 @@ func newFakeRow(t *testing.T, rank distRank) fakeRow {
 		r.w.LoRATargets = []string{"all-linear"}
 	}
 	if slices.Contains(opts, "fp32") {
-		r.w.LoRAPrecision = costmodel.AdaptersFP32
+		r.w.LoRAPrecision = value.AdaptersFP32
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // loraRows are the runs of measure_more.py with PEFT's adapters, and those with
@@ -34,7 +35,7 @@ func loraRows(t *testing.T, file string) []row {
 	for _, r := range runs {
 		if r.Opts.Opt == "adamw8" {
 			one := row{source: "more2", model: r.Model, mode: "train-adamw8", w: workload("train", r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak, dropped: true}
-			one.w.Optimizer = costmodel.AdamW8bit
+			one.w.Optimizer = value.AdamW8bit
 			rows = append(rows, one)
 		}
 		if r.What != "lora" || r.Opts.Quant != "" && r.Opts.Prep == 0 {
@@ -47,7 +48,7 @@ func loraRows(t *testing.T, file string) []row {
 			one.mode += "-ckpt"
 		}
 		if r.Opts.Quant != "" {
-			one.w.Quantize = costmodel.NF4
+			one.w.Quantize = value.NF4
 			one.mode += "-nf4"
 		}
 		rows = append(rows, one)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // maskRows are the runs of measure_masks.py on 2 × H200 under maps that devmap
@@ -28,18 +29,18 @@ func maskRows(t *testing.T) []row {
 			Model         string
 			Config        json.RawMessage
 			DeviceMap     map[string]any `json:"device_map"`
-			Attention     costmodel.AttentionKernel
-			NewTokens     int64                      `json:"new_tokens"`
-			LoRARank      int64                      `json:"lora_rank"`
-			LoRATargets   []string                   `json:"lora_targets"`
-			LoRAPrecision costmodel.AdapterPrecision `json:"lora_precision"`
+			Attention     string
+			NewTokens     int64    `json:"new_tokens"`
+			LoRARank      int64    `json:"lora_rank"`
+			LoRATargets   []string `json:"lora_targets"`
+			LoRAPrecision string   `json:"lora_precision"`
 		}
 		if err := json.Unmarshal(line, &r); err != nil {
 			t.Fatal(err)
 		}
 		one := row{source: "masks", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak}
 		one.w.NewTokens, one.w.Attention, one.w.LoRARank, one.w.LoRATargets, one.w.LoRAPrecision = r.NewTokens, r.Attention, r.LoRARank, r.LoRATargets, r.LoRAPrecision
-		if r.Attention != costmodel.SDPA {
+		if r.Attention != value.SDPA {
 			one.mode += "-" + string(r.Attention)
 		}
 		if r.LoRARank > 0 {

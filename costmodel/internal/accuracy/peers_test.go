@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -161,7 +162,7 @@ func moreRows(t *testing.T) []row {
 			one.dropped = true
 		}
 		if r.Opts.Opt == "sgd" && r.Opts.Momentum > 0 {
-			one.mode, one.w.Optimizer = "train-sgd", costmodel.SGDMomentum
+			one.mode, one.w.Optimizer = "train-sgd", value.SGDMomentum
 		}
 		rows = append(rows, one)
 	}

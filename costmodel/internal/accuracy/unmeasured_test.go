@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
@@ -59,12 +60,12 @@ func TestMeasuredKinds(t *testing.T) {
 		}
 	}
 	for _, change := range []func(*costmodel.Workload){
-		func(w *costmodel.Workload) { w.Optimizer = costmodel.Muon },
-		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeSelective },
+		func(w *costmodel.Workload) { w.Optimizer = value.Muon },
+		func(w *costmodel.Workload) { w.Recompute = value.RecomputeSelective },
 		func(w *costmodel.Workload) { w.EMA = true },
-		func(w *costmodel.Workload) { w.Loss = costmodel.LossFused },
+		func(w *costmodel.Workload) { w.Loss = value.LossFused },
 	} {
-		w := costmodel.Workload{Strategy: costmodel.FSDP, Runtime: costmodel.Torch, Mode: costmodel.Train, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+		w := costmodel.Workload{Strategy: costmodel.FSDP, Runtime: value.Torch, Mode: costmodel.Train, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 		change(&w)
 		if estimate.Unmeasured(&w) == "" {
 			t.Errorf("%+v is called measured", w)

@@ -1,7 +1,8 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -104,7 +105,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 	}
 	cost.Memory.Forward = 2*stream + element*tokens*op.Dim + work + cost.Memory.KV
 	if !shape.Train {
-		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !shape.Precision.Mixed() {
+		if result, cast := op.scoreTypes(shape); op.written(shape) && cast > 0 && !elements.Mixed(shape.Precision) {
 			// softmax beside the scores, and those in its type (Softmax.cpp,
 			// softmax: toType, but for fp16); no output yet.
 			softmax := (cast+2*result)*dims.scores + dims.repeated*element
@@ -156,7 +157,7 @@ func (op attention) geometry(shape *Shape) geo {
 		out: op.Heads * vd, kvTokens: shape.Tokens,
 	}
 	length, cached := shape.Length, shape.Cache
-	if op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != costmodel.FlashAttention {
+	if op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention {
 		dims.masked = shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
 	}
 	if op.Cross {

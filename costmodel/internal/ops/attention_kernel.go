@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // philox is the seed and the offset that one call of the flash kernel keeps,
 // a block of the allocator each (attention.cu, _flash_attention_forward).
@@ -28,9 +31,9 @@ const (
 // function that --attention eager asks for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
-	case op.Eager || shape.Attention == costmodel.EagerAttention:
+	case op.Eager || shape.Attention == value.EagerAttention:
 		return scoresInMemory
-	case shape.Attention == costmodel.FlashAttention:
+	case shape.Attention == value.FlashAttention:
 		return flashKernel
 	case dims.masked > 0:
 		return efficientKernel // of repeated keys and values
@@ -90,7 +93,7 @@ func (op attention) scoreBytes(shape *Shape) int64 {
 // 0 where the result itself multiplies v.
 func (op attention) scoreTypes(shape *Shape) (result, cast int64) {
 	element := shape.elementBytes()
-	if op.Fused && !op.Rope && !op.Eager && !shape.Precision.Mixed() || element == 4 {
+	if op.Fused && !op.Rope && !op.Eager && !elements.Mixed(shape.Precision) || element == 4 {
 		return element, 0
 	}
 	return 4, element
@@ -104,7 +107,7 @@ func (op attention) kernelForward(dims *geo, shape *Shape) int64 {
 	}
 	// softmax reads 4 bytes an element beside what it makes; in 16 bits the
 	// scores before the cast are there too.
-	if op.scoreBytes(shape) == 4+shape.elementBytes() && !shape.Precision.Mixed() {
+	if op.scoreBytes(shape) == 4+shape.elementBytes() && !elements.Mixed(shape.Precision) {
 		return 4 * dims.scores
 	}
 	return (8 - op.scoreBytes(shape)) * dims.scores
@@ -142,7 +145,7 @@ func (op attention) kernelBackward(dims *geo, shape *Shape) int64 {
 // seeds are those of one call: the flash-attn package keeps both in one tensor
 // (flash_attn_interface.py, FlashAttnFunc: rng_state).
 func seeds(shape *Shape) int64 {
-	if shape.Attention == costmodel.FlashAttention {
+	if shape.Attention == value.FlashAttention {
 		return philox / 2
 	}
 	return philox
@@ -153,7 +156,7 @@ func seeds(shape *Shape) int64 {
 // Qwen2_5_VLVisionAttention.forward: torch.split by cu_seqlens; a window at
 // the image's edge may be smaller, and counts in the mean).
 func (op attention) kernelCalls(shape *Shape) int64 {
-	if !op.Packed || shape.Attention == costmodel.FlashAttention { // which takes cu_seqlens
+	if !op.Packed || shape.Attention == value.FlashAttention { // which takes cu_seqlens
 		return 1
 	}
 	chunk := shape.Length

@@ -1,7 +1,7 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -11,7 +11,7 @@ import (
 // >= local_attention_size). The flash-attn package takes the window as a
 // number instead (flash_attention_mask).
 func (op attention) windowed(shape *Shape) bool {
-	return op.Window > 0 && shape.Length >= op.Window && !op.Bidirectional && !op.Cross && shape.Attention != costmodel.FlashAttention
+	return op.Window > 0 && shape.Length >= op.Window && !op.Bidirectional && !op.Cross && shape.Attention != value.FlashAttention
 }
 
 // maskBytes is the mask as a layer on another GPU than the embedding's is
@@ -53,5 +53,5 @@ func MaskHeld(layer modelgraph.Attention, shape *Shape) (size int64, kind bool) 
 // written reports the eager function of the modelling code, which adds the
 // mask to its scores.
 func (op attention) written(shape *Shape) bool {
-	return op.Eager || shape.Attention == costmodel.EagerAttention
+	return op.Eager || shape.Attention == value.EagerAttention
 }

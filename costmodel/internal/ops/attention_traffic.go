@@ -1,6 +1,10 @@
 package ops
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // attend takes the kernel's products out of the linear layers' and
 // adds the kernel's own backward, which makes five products for forward's two
@@ -55,7 +59,7 @@ func (op attention) traffic(shape *Shape) (forward, backward moved) {
 	if op.KVHeads < op.Heads {
 		backward.strided += 2 * element * (tokens*float64(dims.q) + float64(dims.kvTokens*dims.k))
 	}
-	if shape.Precision.Mixed() { // a cast of the input for each projection, and back
+	if elements.Mixed(shape.Precision) { // a cast of the input for each projection, and back
 		forward, backward = forward.add(3*6*stream, 0), backward.add(0, 3*6*stream)
 	}
 	if op.Dropout {
@@ -80,7 +84,7 @@ func (op attention) kernels(shape *Shape, casts float64) (forward, backward floa
 	if op.QKNorm != "" {
 		forward, backward = forward+2*7, backward+2*14
 	}
-	if op.Eager || shape.Attention == costmodel.EagerAttention || shape.elementBytes() == 4 {
+	if op.Eager || shape.Attention == value.EagerAttention || shape.elementBytes() == 4 {
 		forward, backward = forward+4, backward+6
 	}
 	return forward, backward

@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -49,8 +50,8 @@ func TestBound(t *testing.T) {
 		s := ops.Shape{
 			Length: 1 << rng.IntN(17), Batch: 1 << rng.IntN(16), Train: rng.IntN(2) == 0, HeadAlone: rng.IntN(2) == 0, Inputs: rng.IntN(2) == 0, Images: rng.IntN(2) == 0, Scatter: rng.IntN(2) == 0,
 			NewGrads: 1 << rng.IntN(50), SecondGrads: 1 << rng.IntN(50), Weights: 1 << rng.IntN(50),
-			Attention: []costmodel.AttentionKernel{"", costmodel.EagerAttention, costmodel.FlashAttention}[rng.IntN(3)],
-			Loss:      []costmodel.Loss{"", costmodel.LossChunked, costmodel.LossFused}[rng.IntN(3)],
+			Attention: []string{"", value.EagerAttention, value.FlashAttention}[rng.IntN(3)],
+			Loss:      []string{"", value.LossChunked, value.LossFused}[rng.IntN(3)],
 			Precision: []costmodel.Precision{costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True}[rng.IntN(3)],
 		}
 		s.Tokens, s.Encoder, s.Logits = s.Length*s.Batch, s.Batch<<rng.IntN(17), s.Length*s.Batch

@@ -1,7 +1,8 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -36,7 +37,7 @@ func (op head) cost(shape *Shape) Cost {
 	switch { // classifiers have one loss, that of their few logits
 	case shape.eager(op):
 		cost.eagerLoss(op, shape, nV, in)
-	case shape.Loss == costmodel.LossChunked:
+	case shape.Loss == value.LossChunked:
 		cost.chunkedLoss(op, shape)
 	default:
 		cost.fusedLoss(op, shape)
@@ -49,7 +50,7 @@ func (op head) cost(shape *Shape) Cost {
 func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	element := shape.elementBytes()
 	cost.Memory.Saved = 4*nV + 8*in/max(1, op.Dim) + shape.casts(1, op.Dim, op.Dim*op.Vocab)
-	if shape.HeadAlone && !shape.Precision.Mixed() {
+	if shape.HeadAlone && !elements.Mixed(shape.Precision) {
 		// The input, for the weight's gradient: where the norm is on another
 		// device, the hook's copy of it.
 		cost.Memory.Saved += element * in
@@ -61,7 +62,7 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 	if element < 4 {
 		cost.Memory.Forward += 4 * nV // logits.float()
 	}
-	if shape.Precision.Mixed() {
+	if elements.Mixed(shape.Precision) {
 		cost.Memory.Forward += shape.streamBytes() * in // the norm's output, a variable of the model's forward
 	}
 	cost.peak(
@@ -74,7 +75,7 @@ func (cost *Cost) eagerLoss(op head, shape *Shape, nV, in int64) {
 // eager reports that the loss is made of all logits: of a language model's
 // by choice, of a classifier's always.
 func (shape *Shape) eager(op head) bool {
-	return op.Pooled || shape.Loss == "" || shape.Loss == costmodel.LossEager
+	return op.Pooled || shape.Loss == "" || shape.Loss == value.LossEager
 }
 
 // freeze keeps what the loss does, but no input.
@@ -85,7 +86,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	}
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
-	if eager && shape.HeadAlone && !shape.Precision.Mixed() {
+	if eager && shape.HeadAlone && !elements.Mixed(shape.Precision) {
 		cost.Memory.Saved -= shape.elementBytes() * in
 		cost.Memory.Forward -= shape.elementBytes() * in
 	}

@@ -1,6 +1,9 @@
 package ops
 
-import "math/bits"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"math/bits"
+)
 
 // lossChunks is torchtitan's number of chunks (torchtitan/components/loss.py,
 // ChunkedLossWrapper.Config.num_chunks).
@@ -22,7 +25,7 @@ func (cost *Cost) chunkedLoss(op head, shape *Shape) {
 	loss := grads + (element+12)*nV
 	weight := 2*grads + 2*element*nV
 	casts := int64(0)
-	if shape.Precision.Mixed() {
+	if elements.Mixed(shape.Precision) {
 		casts = 2*op.Dim*op.Vocab + element*in/lossChunks
 		weight += 2*op.Dim*op.Vocab - element*nV // in 16 bits first, beside its fp32 copy
 	}
@@ -48,7 +51,7 @@ func (cost *Cost) fusedLoss(op head, shape *Shape) {
 	cost.Output = 0
 	cost.Memory.Saved = shape.streamBytes()*in + grads
 	cost.Memory.Forward = shape.streamBytes()*in + cost.Memory.Saved + (element*op.Vocab+8+4)*chunk + 12*shape.Logits
-	if shape.Precision.Mixed() {
+	if elements.Mixed(shape.Precision) {
 		// weight.t() is cast for every product, weight once (autocast caches
 		// leaves alone), and a chunk of the input.
 		cost.Memory.Forward += 2*2*op.Dim*op.Vocab + 2*op.Dim*chunk

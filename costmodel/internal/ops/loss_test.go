@@ -5,16 +5,18 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // lossShape is a head's micro-batch of 2 × 2048 tokens with a trained weight.
-func lossShape(op modelgraph.Head, p costmodel.Precision, l costmodel.Loss) ops.Shape {
+func lossShape(op modelgraph.Head, p costmodel.Precision, l string) ops.Shape {
 	const n = 2 * 2048
 	return ops.Shape{
 		Tokens: n, Length: 2048, Batch: 2, Logits: n, Train: true, HeadAlone: true, Precision: p, Loss: l,
-		NewGrads: p.WeightBytes() * op.Dim * op.Vocab, Weights: op.Dim * op.Vocab,
+		NewGrads: elements.Weight(p) * op.Dim * op.Vocab, Weights: op.Dim * op.Vocab,
 	}
 }
 
@@ -29,9 +31,9 @@ func TestChunkedLoss(t *testing.T) {
 		p    costmodel.Precision
 		want float64
 	}{{llama, costmodel.BF16True, 2435319296}, {qwen, costmodel.BF16True, 1744963072}, {llama, costmodel.BF16Mixed, 6544426496}} {
-		s := lossShape(c.op, c.p, costmodel.LossChunked)
+		s := lossShape(c.op, c.p, value.LossChunked)
 		got := ops.Of(c.op, &s)
-		input := c.p.StreamBytes() * c.op.Dim * s.Logits
+		input := elements.Stream(c.p) * c.op.Dim * s.Logits
 		peak := float64(got.Memory.Forward - input)
 		if off := peak/c.want - 1; math.Abs(off) > tolerance {
 			t.Errorf("%+v %s: %.0f B, counted %.0f B, off by %+.2f %%", c.op, c.p, peak, c.want, 100*off)
@@ -47,7 +49,7 @@ func TestChunkedLoss(t *testing.T) {
 func TestFusedLoss(t *testing.T) {
 	const n, h, v = 4096, 4096, 128256
 	op := modelgraph.Head{Dim: h, Vocab: v}
-	s := lossShape(op, costmodel.BF16True, costmodel.LossFused)
+	s := lossShape(op, costmodel.BF16True, value.LossFused)
 	got := ops.Of(op, &s).Memory
 	if want := int64(2*n*h + 2*v*h); got.Saved != want {
 		t.Errorf("keeps %d B, want %d B", got.Saved, want)
@@ -64,7 +66,7 @@ func TestFusedLoss(t *testing.T) {
 func TestClassifierLoss(t *testing.T) {
 	op := modelgraph.Head{Dim: 1024, Vocab: 1000, Pooled: true}
 	eager := lossShape(op, costmodel.BF16True, "")
-	for _, l := range []costmodel.Loss{costmodel.LossChunked, costmodel.LossFused} {
+	for _, l := range []string{value.LossChunked, value.LossFused} {
 		s := lossShape(op, costmodel.BF16True, l)
 		if got, want := ops.Of(op, &s).Memory, ops.Of(op, &eager).Memory; got != want {
 			t.Errorf("%s: %+v, want %+v", l, got, want)
@@ -100,13 +102,13 @@ func TestChunkedLossByHand(t *testing.T) {
 		// At the end the buffer is cast beside what stays.
 		{"cast", many, modelgraph.Head{Dim: 4, Vocab: 1}, costmodel.BF16True, (2+4)*4*many + 2*4*many + 2*4 + 8*many},
 	} {
-		grads := c.p.WeightBytes() * c.op.Dim * c.op.Vocab
-		s := ops.Shape{Tokens: c.n, Length: c.n, Batch: 1, Logits: c.n, Train: true, HeadAlone: true, Precision: c.p, Loss: costmodel.LossChunked, NewGrads: grads, Weights: c.op.Dim * c.op.Vocab}
+		grads := elements.Weight(c.p) * c.op.Dim * c.op.Vocab
+		s := ops.Shape{Tokens: c.n, Length: c.n, Batch: 1, Logits: c.n, Train: true, HeadAlone: true, Precision: c.p, Loss: value.LossChunked, NewGrads: grads, Weights: c.op.Dim * c.op.Vocab}
 		got := ops.Of(c.op, &s)
 		if got.Memory.Forward != c.forward {
 			t.Errorf("%s: a peak of %d B, want %d", c.name, got.Memory.Forward, c.forward)
 		}
-		if want := c.p.StreamBytes()*c.op.Dim*c.n + grads + 8*c.n; got.Memory.Saved != want || got.Output != 0 {
+		if want := elements.Stream(c.p)*c.op.Dim*c.n + grads + 8*c.n; got.Memory.Saved != want || got.Output != 0 {
 			t.Errorf("%s: keeps %d B and gives %d, want %d and 0", c.name, got.Memory.Saved, got.Output, want)
 		}
 	}

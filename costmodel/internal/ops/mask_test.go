@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -23,21 +24,21 @@ func TestMask(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		op        modelgraph.Attention
-		attention costmodel.AttentionKernel
+		attention string
 		argument  int64 // of the call
 		held      int64 // by checkpoints
 		windowed  bool
 		bias      bool // in the type of the compute, with repeated keys and values
 	}{
-		{"causal", op, costmodel.SDPA, 0, 0, false, false},
-		{"longer window", window(length + 1), costmodel.SDPA, 0, 0, false, false},
-		{"a window just filled", window(length), costmodel.SDPA, n * length, length * length, true, true},
-		{"a window passed", window(length / 2), costmodel.SDPA, n * length, length * length, true, true},
-		{"two-sided", with(func(o *modelgraph.Attention) { o.Window, o.Bidirectional = 8, true }), costmodel.SDPA, 0, 0, false, false},
-		{"flash", window(8), costmodel.FlashAttention, 0, 0, false, false},
-		{"eager", op, costmodel.EagerAttention, 2 * n * length, 2 * n * length, false, false},
-		{"eager window", window(8), costmodel.EagerAttention, 2 * n * length, 2 * n * length, true, false},
-		{"made eager", with(func(o *modelgraph.Attention) { o.Eager = true }), costmodel.SDPA, 2 * n * length, 2 * n * length, false, false},
+		{"causal", op, value.SDPA, 0, 0, false, false},
+		{"longer window", window(length + 1), value.SDPA, 0, 0, false, false},
+		{"a window just filled", window(length), value.SDPA, n * length, length * length, true, true},
+		{"a window passed", window(length / 2), value.SDPA, n * length, length * length, true, true},
+		{"two-sided", with(func(o *modelgraph.Attention) { o.Window, o.Bidirectional = 8, true }), value.SDPA, 0, 0, false, false},
+		{"flash", window(8), value.FlashAttention, 0, 0, false, false},
+		{"eager", op, value.EagerAttention, 2 * n * length, 2 * n * length, false, false},
+		{"eager window", window(8), value.EagerAttention, 2 * n * length, 2 * n * length, true, false},
+		{"made eager", with(func(o *modelgraph.Attention) { o.Eager = true }), value.SDPA, 2 * n * length, 2 * n * length, false, false},
 	} {
 		s := ops.Shape{Tokens: n, Length: length, Batch: b, Cache: length, Precision: costmodel.BF16True, Attention: c.attention}
 		plain := ops.Of(c.op, &s)
@@ -52,11 +53,11 @@ func TestMask(t *testing.T) {
 		}
 		s.RotaryCopies, s.Train = false, true
 		kept := ops.Of(c.op, &s).Memory.Saved
-		if c.attention == costmodel.EagerAttention || c.op.Eager {
+		if c.attention == value.EagerAttention || c.op.Eager {
 			continue
 		}
 		want := int64(2*n*(2*heads*d+2*2*d) + 4*heads*n + 1024) // q, output, k, v, log-sum-exp, seeds
-		if c.attention == costmodel.FlashAttention {
+		if c.attention == value.FlashAttention {
 			want -= 512 // one tensor of seed and offset
 		}
 		if c.bias {
@@ -68,9 +69,9 @@ func TestMask(t *testing.T) {
 	}
 	capped := with(func(o *modelgraph.Attention) { o.SoftCap = true })
 	for _, c := range []struct {
-		attention costmodel.AttentionKernel
+		attention string
 		tanh      int64
-	}{{costmodel.SDPA, 0}, {costmodel.FlashAttention, 0}, {costmodel.EagerAttention, 2 * heads * n * length}} {
+	}{{value.SDPA, 0}, {value.FlashAttention, 0}, {value.EagerAttention, 2 * heads * n * length}} {
 		s := ops.Shape{Tokens: n, Length: length, Batch: b, Train: true, Precision: costmodel.BF16True, Attention: c.attention}
 		if got := ops.Of(capped, &s).Memory.Saved - ops.Of(op, &s).Memory.Saved; got != c.tanh {
 			t.Errorf("%s: the cap keeps %d B, want %d", c.attention, got, c.tanh)

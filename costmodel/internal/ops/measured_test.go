@@ -10,6 +10,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -87,16 +89,16 @@ func (r *layerRow) model(t *testing.T, n int) *modelgraph.Graph {
 // the rotary's cosines and sines.
 func (r *layerRow) workload() costmodel.Workload {
 	w := costmodel.Workload{
-		Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: costmodel.Torch, World: 1, Batch: r.Batch, MicroBatches: 1, Seq: r.Seq, TargetSeq: r.Seq,
+		Mode: costmodel.Train, Strategy: costmodel.DDP, Runtime: value.Torch, World: 1, Batch: r.Batch, MicroBatches: 1, Seq: r.Seq, TargetSeq: r.Seq,
 		Precision: costmodel.BF16True, Optimizer: costmodel.SGD,
 	}
 	switch r.Mode {
 	case "amp":
 		w.Precision = costmodel.BF16Mixed
 	case "eager":
-		w.Attention = costmodel.EagerAttention
+		w.Attention = value.EagerAttention
 	case "eager-amp":
-		w.Attention, w.Precision = costmodel.EagerAttention, costmodel.BF16Mixed
+		w.Attention, w.Precision = value.EagerAttention, costmodel.BF16Mixed
 	case "fp32":
 		w.Precision = costmodel.FP32True
 	case "ckpt":
@@ -231,7 +233,7 @@ func (r *layerRow) logits(g *modelgraph.Graph) int64 {
 	w := r.workload()
 	for i := range g.Layers {
 		if h, ok := g.Layers[i].Op.(modelgraph.Head); ok {
-			return w.Precision.ComputeBytes() * r.Batch * r.Seq * h.Vocab
+			return elements.Compute(w.Precision) * r.Batch * r.Seq * h.Vocab
 		}
 	}
 	return 0

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // norm is a normalisation.
 type norm struct {
@@ -18,7 +21,7 @@ func (op norm) cost(shape *Shape) Cost {
 	hN := op.Dim * shape.Tokens
 	cost := Cost{Known: true, FLOPs: 5 * float64(hN), Output: shape.streamBytes() * hN}
 	out := shape.elementBytes() * hN // the next linear layer's input
-	if shape.Precision.Mixed() || op.Post || shape.HeadAlone {
+	if elements.Mixed(shape.Precision) || op.Post || shape.HeadAlone {
 		out = 0 // kept by the head, on its device; cast once per linear layer there; a post-norm is only added
 	}
 	switch op.Style {

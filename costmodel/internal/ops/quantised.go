@@ -1,14 +1,17 @@
 package ops
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // dequantised is the 16-bit weight that a product with a 4-bit one makes: in
 // forward (bitsandbytes/backends/cuda/ops.py, _dequant_linear_fallback, where
 // many tokens come) and in backward (MatMul4Bit.backward), beside its
 // statistics in fp32 (functional.py, dequantize_4bit).
-func dequantised(quantize costmodel.Quantize, in, out int64) int64 {
+func dequantised(quantize string, in, out int64) int64 {
 	bytes := 2 * in * out
-	if quantize == costmodel.NF4 {
+	if quantize == value.NF4 {
 		bytes += 4 * ((in*out + 63) / 64)
 	}
 	return bytes
@@ -18,13 +21,13 @@ func dequantised(quantize costmodel.Quantize, in, out int64) int64 {
 // output, of so many bytes an element, and what it keeps.
 func (shape *Shape) quantForward(in, out, element int64) int64 {
 	switch shape.Quantize {
-	case costmodel.NF4:
+	case value.NF4:
 		bytes := dequantised(shape.Quantize, in, out)
 		if element == 4 {
 			bytes += 2 * (in + out) * shape.Tokens // Linear4bit.forward computes in bf16
 		}
 		return bytes
-	case costmodel.Int8:
+	case value.Int8:
 		// The input's int8 rows, and the product in int32 and fp16
 		// (int8_linear_matmul, int8_mm_dequant); the weight stays as it is.
 		return (in + 6*out) * shape.Tokens
@@ -48,13 +51,13 @@ func (shape *Shape) quantBackward(in, out, element int64) int64 {
 
 // keepsInputs: LLM.int8() keeps its input as an attribute of the node, for
 // as long as the graph lives (MatMul8bitLt.forward: ctx.tensors).
-func (shape *Shape) keepsInputs() bool { return shape.Quantize == costmodel.Int8 }
+func (shape *Shape) keepsInputs() bool { return shape.Quantize == value.Int8 }
 
 // wide is the size of an element between a feed-forward's linear layers: a
 // quantised one gives its output the type of its input, under autocast too
 // (Linear4bit.forward: inp_dtype; MatMul8bitLt: A.dtype).
 func (shape *Shape) wide() int64 {
-	if shape.Quantize != "" && shape.Precision.Mixed() {
+	if shape.Quantize != "" && elements.Mixed(shape.Precision) {
 		return shape.streamBytes()
 	}
 	return shape.elementBytes()

@@ -1,6 +1,9 @@
 package ops
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+)
 
 // Shape is one micro-batch as a layer sees it.
 type Shape struct {
@@ -30,8 +33,8 @@ type Shape struct {
 	RotaryCopies bool
 	Train        bool
 	Precision    costmodel.Precision
-	Attention    costmodel.AttentionKernel
-	Loss         costmodel.Loss
+	Attention    string
+	Loss         string
 
 	// NewGrads are the gradients that the layer's backward makes and leaves;
 	// SecondGrads those it makes for a parameter that already has one (a tied
@@ -48,15 +51,15 @@ type Shape struct {
 	// Recompute: forward runs again in backward, up to the last tensor that is
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool
-	Quantize  costmodel.Quantize // of the linear layers' weights
+	Quantize  string // of the linear layers' weights
 }
 
 // e is the size of an element in matrix products, r in the residual stream.
-func (shape *Shape) elementBytes() int64 { return shape.Precision.ComputeBytes() }
-func (shape *Shape) streamBytes() int64  { return shape.Precision.StreamBytes() }
+func (shape *Shape) elementBytes() int64 { return elements.Compute(shape.Precision) }
+func (shape *Shape) streamBytes() int64  { return elements.Stream(shape.Precision) }
 
 // w is the size of a weight and of its gradient.
-func (shape *Shape) weightBytes() int64 { return shape.Precision.WeightBytes() }
+func (shape *Shape) weightBytes() int64 { return elements.Weight(shape.Precision) }
 
 // half reports a 16-bit residual stream, where fp32 inside a norm is a copy.
 func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
@@ -64,7 +67,7 @@ func (shape *Shape) half() bool { return shape.streamBytes() == 2 }
 // casts is what autocast keeps for so many linear layers on an input of width dim:
 // a 16-bit copy of the input each, and of the weights.
 func (shape *Shape) casts(linears, dim, weights int64) int64 {
-	if !shape.Precision.Mixed() || !shape.Train {
+	if !elements.Mixed(shape.Precision) || !shape.Train {
 		return 0
 	}
 	if shape.Frozen {

@@ -48,7 +48,7 @@ func Pipeline(rng *rand.Rand) (planner.Problem, error) {
 		workload.VirtualStages = 2 + int64(rng.IntN(5)/4)
 	}
 	if workload.Mode == costmodel.Train {
-		workload.Optimizer = Pick(rng, costmodel.AdamW, costmodel.AdamWForeach, costmodel.SGD)
+		workload.Optimizer = Pick(rng, costmodel.AdamW, "adamw-foreach", costmodel.SGD)
 		workload.Recompute = Pick(rng, costmodel.RecomputeNone, costmodel.RecomputeNone, costmodel.RecomputeFull)
 	}
 	if workload, err = estimate.Resolve(graph, workload); err != nil {

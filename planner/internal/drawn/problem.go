@@ -41,7 +41,7 @@ func Problem(t *testing.T, rng *rand.Rand) planner.Problem {
 	if err != nil {
 		t.Fatal(err)
 	}
-	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 1, Seq: 1, Precision: costmodel.BF16True, Optimizer: costmodel.AdamWForeach}
+	workload := costmodel.Workload{Mode: costmodel.Train, Batch: 1, Seq: 1, Precision: costmodel.BF16True, Optimizer: "adamw-foreach"}
 	if rng.IntN(4) == 0 {
 		workload = costmodel.Workload{Mode: costmodel.Load, Precision: costmodel.BF16True}
 	}

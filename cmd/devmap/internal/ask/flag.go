@@ -100,7 +100,11 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 		help = other
 	}
 	help = strings.ReplaceAll(help, "{values}", strings.Join(f.values, ", "))
-	switch at := f.at(request).(type) {
+	at := f.at(request)
+	if f.field != nil && f.field.Values != nil {
+		at = f.field
+	}
+	switch at := at.(type) {
 	case *string:
 		set.StringVarP(at, f.name, f.short, f.otherwise, help)
 	case *int64:
@@ -117,8 +121,8 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 		} else {
 			set.StringSliceVar(at, f.name, nil, help)
 		}
-	default: // a field of named values
-		value := &named{field: f.field, work: &request.work}
+	case *costmodel.Field: // of named values
+		value := &named{field: at, work: &request.work}
 		value.Set(f.otherwise) //nolint:errcheck // it never fails
 		set.VarP(value, f.name, f.short, help)
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -50,7 +51,7 @@ func pixels(model *layers.Model) int64 {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if conv, ok := layer.Op.(modelgraph.Conv); ok && layer.Stream.Kind == modelgraph.Image && len(layer.InputLayers()) == 0 {
-			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * model.Rules.Compute.ComputeBytes()
+			total += layer.Shape.Tokens * conv.In * max(1, conv.Stride) * elements.Compute(model.Rules.Compute)
 		}
 	}
 	return total

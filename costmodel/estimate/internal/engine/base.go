@@ -3,6 +3,8 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // base is what most engines do: they compute in the type of the weights, and
@@ -13,8 +15,8 @@ func (base) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { 
 
 // Adapters are fp32 on any base (peft/tuners/tuners_utils.py,
 // cast_adapter_dtype).
-func (base) Adapters(*costmodel.Workload) (costmodel.AdapterPrecision, error) {
-	return costmodel.AdaptersFP32, nil
+func (base) Adapters(*costmodel.Workload) (string, error) {
+	return value.AdaptersFP32, nil
 }
 
 func (base) Refuse(*costmodel.Workload) error { return nil }
@@ -39,11 +41,11 @@ func gathered(precision costmodel.Precision) costmodel.Precision {
 }
 
 // adaptersAs is the type of adapters that are stored as weights are.
-func adaptersAs(precision costmodel.Precision) costmodel.AdapterPrecision {
-	if precision.WeightBytes() < 4 {
-		return costmodel.AdaptersBF16
+func adaptersAs(precision costmodel.Precision) string {
+	if elements.Weight(precision) < 4 {
+		return value.AdaptersBF16
 	}
-	return costmodel.AdaptersFP32
+	return value.AdaptersFP32
 }
 
 // checkDegree refuses degrees of sharding that are no number of GPUs.

@@ -3,6 +3,8 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // deepspeed is DeepSpeed's ZeRO (0.19.8): model states as
@@ -27,7 +29,7 @@ func (deepspeed) Precision(stored costmodel.Precision) (costmodel.Precision, boo
 }
 
 // Adapters are cast with the module.
-func (deepspeed) Adapters(workload *costmodel.Workload) (costmodel.AdapterPrecision, error) {
+func (deepspeed) Adapters(workload *costmodel.Workload) (string, error) {
 	kept := adaptersAs(gathered(workload.Precision))
 	if workload.LoRAPrecision == "" || workload.LoRAPrecision == kept {
 		return kept, nil
@@ -51,7 +53,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		table.Buckets += gatheredWhole(model)
 	}
 	if model.Train {
-		sum := zeroSum{model: model, stage: stage, grad: model.Rules.Compute.WeightBytes(), master: model.Workload.Precision.Mixed()}
+		sum := zeroSum{model: model, stage: stage, grad: elements.Weight(model.Rules.Compute), master: elements.Mixed(model.Workload.Precision)}
 		for unit := range table.Units {
 			sum.states(&table.Units[unit], model.Unit(unit))
 		}
@@ -98,9 +100,9 @@ func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 // self.device, which compares a torch.device with a string and is false). A
 // moving average is of weights, which ZeRO 1 and 2 leave whole.
 func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient int64) {
-	rule, each := &sum.model.Optimizer, sum.model.Workload.Precision.WeightBytes()
+	rule, each := &sum.model.Optimizer, elements.Weight(sum.model.Workload.Precision)
 	var shape []int64
-	if rule.Kind == costmodel.Muon {
+	if rule.Kind == value.Muon {
 		shape = tensor.shape // its groups are told apart before they are flattened
 	}
 	state, transient = rule.State(shape, part, each)
@@ -184,7 +186,7 @@ func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
 		return out
 	}
 	if bytes, ok := whole.DeclaredBytes(); ok {
-		return []updatedTensor{{nil, bytes / model.Workload.Precision.WeightBytes()}}
+		return []updatedTensor{{nil, bytes / elements.Weight(model.Workload.Precision)}}
 	}
 	for _, tensor := range whole.Owned() {
 		if tensor.DType.Float() {

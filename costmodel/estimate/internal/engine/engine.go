@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Engine is a runtime under one of the strategies that it runs. Most embed
@@ -17,7 +18,7 @@ type Engine interface {
 	Precision(stored costmodel.Precision) (weights costmodel.Precision, asStored bool)
 	// Adapters is the type in which the engine keeps adapters unless asked
 	// otherwise; an error where another was asked for and it has none but this.
-	Adapters(workload *costmodel.Workload) (costmodel.AdapterPrecision, error)
+	Adapters(workload *costmodel.Workload) (string, error)
 	// Refuse names what of a resolved workload the engine does not run, and
 	// what is not modelled, as a [*costmodel.FieldError].
 	Refuse(workload *costmodel.Workload) error
@@ -36,15 +37,15 @@ type key struct {
 
 // engines is the table of all that are built.
 var engines = map[key]Engine{
-	{costmodel.DeviceMap, costmodel.Accelerate}: accelerate{},
-	{costmodel.Pipeline, costmodel.Torch}:       pipeline{},
-	{costmodel.DDP, costmodel.Torch}:            ddp{},
-	{costmodel.DDP, costmodel.Lightning}:        lightning{},
-	{costmodel.FSDP, costmodel.Torch}:           fsdp{},
-	{costmodel.HSDP, costmodel.Torch}:           fsdp{},
-	{costmodel.Zero1, costmodel.DeepSpeed}:      deepspeed{},
-	{costmodel.Zero2, costmodel.DeepSpeed}:      deepspeed{},
-	{costmodel.Zero3, costmodel.DeepSpeed}:      deepspeed{},
+	{costmodel.DeviceMap, value.Accelerate}: accelerate{},
+	{costmodel.Pipeline, value.Torch}:       pipeline{},
+	{costmodel.DDP, value.Torch}:            ddp{},
+	{costmodel.DDP, value.Lightning}:        lightning{},
+	{costmodel.FSDP, value.Torch}:           fsdp{},
+	{costmodel.HSDP, value.Torch}:           fsdp{},
+	{costmodel.Zero1, value.DeepSpeed}:      deepspeed{},
+	{costmodel.Zero2, value.DeepSpeed}:      deepspeed{},
+	{costmodel.Zero3, value.DeepSpeed}:      deepspeed{},
 }
 
 // Of is the engine of a workload. Where none is built it is an error that

@@ -9,6 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
@@ -19,7 +21,7 @@ func TestTable(t *testing.T) {
 	pairs := 0
 	for _, strategy := range append(costmodel.Strategies(), "", costmodel.Auto, "tensor") {
 		traits := strategy.Traits()
-		for _, runtime := range []costmodel.Runtime{costmodel.Accelerate, costmodel.Torch, costmodel.Lightning, costmodel.DeepSpeed, jax, ""} {
+		for _, runtime := range []costmodel.Runtime{value.Accelerate, value.Torch, value.Lightning, value.DeepSpeed, jax, ""} {
 			has := false
 			for _, r := range traits.Runtimes {
 				has = has || r == runtime
@@ -57,7 +59,7 @@ func workloads(pair key) []costmodel.Workload {
 		func(w *costmodel.Workload) { w.Precision = costmodel.BF16Mixed },
 		func(w *costmodel.Workload) { w.Precision, w.StoredTypes = costmodel.FP32True, true },
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull },
-		func(w *costmodel.Workload) { w.EMA, w.Optimizer = true, costmodel.Muon },
+		func(w *costmodel.Workload) { w.EMA, w.Optimizer = true, value.Muon },
 		func(w *costmodel.Workload) { w.LoRARank, w.LoRATargets = 8, []string{"q_proj", "down_proj"} },
 		func(w *costmodel.Workload) { w.Mode, w.NewTokens = costmodel.Infer, 0 },
 	} {
@@ -102,10 +104,10 @@ func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	}
 	asked := w
 	rules := engine.Rules(&w)
-	if rules.Compute.ComputeBytes() != w.Precision.ComputeBytes() {
+	if elements.Compute(rules.Compute) != elements.Compute(w.Precision) {
 		t.Errorf("products of %s in %s", w.Precision, rules.Compute)
 	}
-	if cast := w.Strategy.Traits().ZeroStage > 0; rules.Compute.Mixed() != (w.Precision.Mixed() && !cast) { // else autocast
+	if cast := w.Strategy.Traits().ZeroStage > 0; elements.Mixed(rules.Compute) != (elements.Mixed(w.Precision) && !cast) { // else autocast
 		t.Errorf("%s runs as %s", w.Precision, rules.Compute)
 	}
 	if rules.Cut != w.Strategy.Traits().Sharded {
@@ -145,9 +147,9 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 			}
 		}
 	}
-	each := w.Precision.WeightBytes()
+	each := elements.Weight(w.Precision)
 	if rules.Masters {
-		each = rules.Compute.WeightBytes()
+		each = elements.Weight(rules.Compute)
 	}
 	count := g.ParamCount()
 	if w.Strategy.Traits().Staged { // a copy on each stage
@@ -178,7 +180,7 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 
 // TestAdvice: one engine is known that is not built.
 func TestAdvice(t *testing.T) {
-	if Advice(jax) == "" || Advice(costmodel.Torch) != "" || Advice("") != "" {
-		t.Errorf("%q %q", Advice(jax), Advice(costmodel.Torch))
+	if Advice(jax) == "" || Advice(value.Torch) != "" || Advice("") != "" {
+		t.Errorf("%q %q", Advice(jax), Advice(value.Torch))
 	}
 }

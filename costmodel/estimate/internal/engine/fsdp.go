@@ -4,6 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 )
 
@@ -15,7 +16,7 @@ type fsdp struct{ base }
 // Adapters are given in the base's type: FSDP2's groups have one type of
 // trained parameters (torch/distributed/fsdp/_fully_shard/
 // _fsdp_param_group.py, _init_mp_dtypes).
-func (fsdp) Adapters(workload *costmodel.Workload) (costmodel.AdapterPrecision, error) {
+func (fsdp) Adapters(workload *costmodel.Workload) (string, error) {
 	return adaptersAs(workload.Precision), nil
 }
 
@@ -98,14 +99,14 @@ func (group *fsdpGroup) gather(layer *layers.Layer) {
 			group.add(group.degree * part.Bytes())
 			continue
 		}
-		each := compute.WeightBytes()
+		each := elements.Weight(compute)
 		if compute == workload.Precision && workload.StoredTypes {
 			each = part.DType.Bits() / 8
 		}
 		group.add(group.degree * part.Numel() * each)
 		if trained { // reduced in fp32 under mixed precision (reduce_dtype), else in the gradients' type
-			group.Reduce += group.degree * part.Numel() * workload.Precision.WeightBytes()
-			group.LastGrad = layer.Params[j].Numel() * compute.WeightBytes()
+			group.Reduce += group.degree * part.Numel() * elements.Weight(workload.Precision)
+			group.LastGrad = layer.Params[j].Numel() * elements.Weight(compute)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -66,7 +67,7 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 		return
 	}
 	first := &model.Layers[exec[0]]
-	stream := first.Shape.Precision.StreamBytes()
+	stream := elements.Stream(first.Shape.Precision)
 	switch op := first.Op.(type) {
 	case modelgraph.Norm:
 		// x.to(float32) of an fp32 tensor is that tensor; layer_norm saves
@@ -75,8 +76,8 @@ func entry(model *layers.Model, exec []int, out *costmodel.Unit) {
 			out.Entry = stream * op.Dim * first.Shape.Tokens
 		}
 	case modelgraph.Head:
-		if first.Shape.HeadAlone && !first.Shape.Precision.Mixed() {
-			out.Entry = first.Shape.Precision.ComputeBytes() * op.Dim * first.Shape.Tokens
+		if first.Shape.HeadAlone && !elements.Mixed(first.Shape.Precision) {
+			out.Entry = elements.Compute(first.Shape.Precision) * op.Dim * first.Shape.Tokens
 		}
 	}
 	out.Tail = 1
@@ -98,14 +99,14 @@ func statePadding(model *layers.Model, exec []int) int64 {
 	for _, i := range exec {
 		if op, ok := model.Layers[i].Op.(modelgraph.MLP); ok {
 			shape := &model.Layers[i].Shape
-			widest = max(widest, shape.Precision.ComputeBytes()*shape.Tokens*op.Hidden)
+			widest = max(widest, elements.Compute(shape.Precision)*shape.Tokens*op.Hidden)
 		}
 	}
 	if widest == 0 || model.Frozen || model.Recomputes {
 		return 0 // not a block of layers, or blocks that depend on the history
 	}
 	const segment = 10 << 20 // larger tensors have segments of their own
-	each := model.Workload.Precision.WeightBytes()
+	each := elements.Weight(model.Workload.Precision)
 	for _, i := range exec {
 		for _, tensor := range model.Layers[i].Owned() {
 			size := tensor.Numel() * each

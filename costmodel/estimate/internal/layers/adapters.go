@@ -1,8 +1,9 @@
 package layers
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -29,7 +30,7 @@ func (part *Part) AdapterBytes() (size, padding int64) {
 // adapterWeight is the size of an element of an adapter's parameter, and of its
 // gradient and states unless DeepSpeed keeps a master.
 func (model *Model) adapterWeight() int64 {
-	if model.Workload.LoRAPrecision == costmodel.AdaptersBF16 {
+	if model.Workload.LoRAPrecision == value.AdaptersBF16 {
 		return 2
 	}
 	return 4
@@ -43,7 +44,7 @@ func (model *Model) AdapterReduce() int64 { return model.adapterWeight() }
 // of its gradient there: FSDP2's mixed precision gathers fp32 shards as 16 bits.
 func (model *Model) AdapterCompute() int64 {
 	if model.Rules.Cut && model.Rules.Compute != model.Workload.Precision {
-		return model.Rules.Compute.WeightBytes()
+		return elements.Weight(model.Rules.Compute)
 	}
 	return model.adapterWeight()
 }

@@ -1,6 +1,9 @@
 package layers
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // gradients shares out the gradient of each parameter: a tied one is made
 // first by the layer that runs last.
@@ -55,7 +58,7 @@ func (model *Model) eachGradient(visit func(i int, owner string, size int64)) {
 				owner = modelgraph.FullName(layer.Name, tensor.Name)
 			}
 			if tensor.DType.Float() {
-				visit(i, owner, tensor.Numel()*model.Rules.Compute.WeightBytes())
+				visit(i, owner, tensor.Numel()*elements.Weight(model.Rules.Compute))
 			}
 		}
 	}

@@ -5,6 +5,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -17,11 +19,11 @@ func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Mo
 	model := &Model{
 		Graph: graph, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
-		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == costmodel.RecomputeSelective,
+		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective,
 		Optimizer:  optimizer.Rule{Kind: workload.Optimizer, EMA: workload.EMA},
 	}
 	if rules.Masters {
-		model.Optimizer.Average = rules.Compute.WeightBytes()
+		model.Optimizer.Average = elements.Weight(rules.Compute)
 	}
 	for i := range model.Layers {
 		layer := &model.Layers[i]

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -112,9 +113,9 @@ func (part *Part) Stored(j int) int64 {
 	case workload.StoredTypes || !tensor.DType.Float():
 		return tensor.Bytes()
 	case rules.Masters:
-		return tensor.Numel() * rules.Compute.WeightBytes()
+		return tensor.Numel() * elements.Weight(rules.Compute)
 	default:
-		return tensor.Numel() * workload.Precision.WeightBytes()
+		return tensor.Numel() * elements.Weight(workload.Precision)
 	}
 }
 
@@ -139,7 +140,7 @@ func (part *Part) Padding() int64 {
 // States are what the optimizer has of the layer between steps, and the
 // temporaries of one step.
 func (part *Part) States() (state, transient int64) {
-	rule, each := &part.model.Optimizer, part.model.Workload.Precision.WeightBytes()
+	rule, each := &part.model.Optimizer, elements.Weight(part.model.Workload.Precision)
 	if part.model.Frozen {
 		for _, matrix := range part.Matrices() {
 			kept, passing := rule.State(matrix.Shape(), matrix.Numel(), part.model.adapterWeight())

@@ -1,6 +1,8 @@
 package layers
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // quantised are the tensors that stand for parameter j where its weight is
 // quantised, in bytes, or nil where it keeps its type. Every linear layer but
@@ -12,9 +14,9 @@ func (part *Part) quantised(j int) []int64 {
 		return nil
 	}
 	switch part.model.Workload.Quantize {
-	case costmodel.NF4:
+	case value.NF4:
 		return NF4(tensor.Numel(), part.model.Rules.FlatNF4)
-	case costmodel.Int8:
+	case value.Int8:
 		return []int64{tensor.Numel(), 4 * linear.Out} // rows and their scales (Int8Params.CB, SCB)
 	}
 	return nil

@@ -2,7 +2,9 @@ package layers
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -56,10 +58,10 @@ func (model *Model) inputKept(i int) bool {
 		return false
 	}
 	// Frozen linear layers keep no input, but those of LLM.int8().
-	reads := !model.Frozen || model.Workload.Quantize == costmodel.Int8
+	reads := !model.Frozen || model.Workload.Quantize == value.Int8
 	switch op := model.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
-		return reads && !op.Post && !model.Rules.Compute.Mixed()
+		return reads && !op.Post && !elements.Mixed(model.Rules.Compute)
 	case modelgraph.Linear:
 		return op.Activation != "" && (reads || ops.KeepsOutput(op.Activation))
 	}

@@ -2,7 +2,10 @@
 // what one of its steps takes: numbers only.
 package optimizer
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+)
 
 // Rule is an optimizer as a run has it.
 type Rule struct {
@@ -40,20 +43,20 @@ func (rule *Rule) Averaged(numel, each int64) int64 {
 func (rule *Rule) own(shape []int64, numel, each int64) (state, transient int64) {
 	size := numel * each
 	switch rule.Kind {
-	case costmodel.AdamWForeach:
+	case value.AdamWForeach:
 		return 2 * size, size // _foreach_sqrt's list
-	case costmodel.AdamW8bit:
+	case value.AdamW8bit:
 		if numel < 4096 { // bitsandbytes: min_8bit_size
 			return 8 * numel, 0
 		}
 		return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
 	case costmodel.SGD:
 		return 0, 0
-	case costmodel.SGDMomentum:
+	case value.SGDMomentum:
 		return size, 0
-	case costmodel.Adafactor:
+	case value.Adafactor:
 		return adafactor(shape, numel), 4 * numel // the fp32 update
-	case costmodel.Muon:
+	case value.Muon:
 		if len(shape) == 2 {
 			return size, 3 * 2 * numel // Newton–Schulz: bf16 copies
 		}
@@ -83,15 +86,15 @@ func (rule *Rule) Traffic(each int64) float64 {
 	weight := float64(each)
 	state := 2 * weight // AdamW
 	switch rule.Kind {
-	case costmodel.AdamW8bit:
+	case value.AdamW8bit:
 		state = 2
 	case costmodel.SGD:
 		state = 0
-	case costmodel.SGDMomentum, costmodel.Muon:
+	case value.SGDMomentum, value.Muon:
 		state = weight
-	case costmodel.Adafactor:
+	case value.Adafactor:
 		state = 4 // the update itself, made and read
-	case costmodel.AdamW, costmodel.AdamWForeach:
+	case costmodel.AdamW, value.AdamWForeach:
 	}
 	if rule.EMA {
 		state += weight

@@ -5,13 +5,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/optimizer"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // TestSmallStates: bitsandbytes keeps tensors of fewer than 4096 elements in 32
 // bits (optim/optimizer.py, Optimizer2State.init_state: numel < min_8bit_size).
 func TestSmallStates(t *testing.T) {
 	for n, want := range map[int64]int64{4095: 8 * 4095, 4096: 2 * (4096 + 4*16), 4097: 2 * (4097 + 4*17)} {
-		if got := stateOf(costmodel.AdamW8bit, n); got != want {
+		if got := stateOf(value.AdamW8bit, n); got != want {
 			t.Errorf("%d elements: %d B, want %d", n, got, want)
 		}
 	}
@@ -31,7 +32,7 @@ func TestAdafactorShapes(t *testing.T) {
 		{[]int64{2, 3, 5, 7}, 4 * (2*3*5 + 2*3*7)},
 		{[]int64{1, 7}, 4 * (1 + 7)},
 	} {
-		if got := stateOf(costmodel.Adafactor, c.shape...); got != c.want {
+		if got := stateOf(value.Adafactor, c.shape...); got != c.want {
 			t.Errorf("%v: %d B, want %d", c.shape, got, c.want)
 		}
 	}

@@ -6,12 +6,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // keepSelected notes what stays of a recomputed unit's layers.
 func keepSelected(model *layers.Model, index int, out *costmodel.Unit) {
-	if model.Workload.Recompute != costmodel.RecomputeSelective || !out.Recompute {
+	if model.Workload.Recompute != value.RecomputeSelective || !out.Recompute {
 		return
 	}
 	var selective ops.Selective

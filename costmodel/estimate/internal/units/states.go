@@ -1,9 +1,10 @@
 package units
 
 import (
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -29,9 +30,9 @@ func (states *matrixStates) padding(layer *layers.Layer) (state, grads int64) {
 	if !ok || !model.Rules.Padding || model.Frozen {
 		return 0, 0
 	}
-	width := model.Rules.Compute.ComputeBytes() * op.Hidden * layer.Shape.Tokens
+	width := elements.Compute(model.Rules.Compute) * op.Hidden * layer.Shape.Tokens
 	width += allocator.Rounding(width)
-	each := model.Workload.Precision.WeightBytes()
+	each := elements.Weight(model.Workload.Precision)
 	for _, tensor := range layer.Owned() {
 		size := tensor.Numel() * each
 		padding := allocator.Rounding(size)
@@ -55,14 +56,14 @@ func (states *matrixStates) padding(layer *layers.Layer) (state, grads int64) {
 // freedByLoss is the size of the blocks that the loss leaves: logits, fp32
 // logits, log-softmax and a gradient (modeling code's ForCausalLMLoss).
 func freedByLoss(model *layers.Model) int64 {
-	if loss := model.Workload.Loss; loss != "" && loss != costmodel.LossEager {
+	if loss := model.Workload.Loss; loss != "" && loss != value.LossEager {
 		return 0
 	}
 	var total int64
 	for i := range model.Layers {
 		if head, ok := model.Layers[i].Op.(modelgraph.Head); ok {
 			shape := &model.Layers[i].Shape
-			total += (shape.Precision.ComputeBytes() + 3*4) * shape.Logits * head.Vocab
+			total += (elements.Compute(shape.Precision) + 3*4) * shape.Logits * head.Vocab
 		}
 	}
 	return total

@@ -5,7 +5,9 @@ package units
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -20,7 +22,7 @@ func Of(model *layers.Model) (units []costmodel.Unit, warnings []costmodel.Messa
 	}
 	handOver(model, units)
 	if keptInputs(model, units) {
-		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", costmodel.NF4)))
+		warnings = append(warnings, costmodel.Messagef("linear layers of LLM.int8() keep their inputs although blocks are recomputed (bitsandbytes holds them outside autograd's saved tensors); %v does not", costmodel.Set("quantize", value.NF4)))
 	}
 	return units, warnings
 }
@@ -131,7 +133,7 @@ func (unit *adder) embedsLast() {
 		layer := &unit.Layers[i]
 		if _, ok := layer.Op.(modelgraph.Embedding); ok && layer.Stream.Kind == modelgraph.Text {
 			out.LastBackward = max(out.LastBackward, out.Layers[k].Backward-out.Layers[k].Grads)
-			if !unit.Rules.Compute.Mixed() {
+			if !elements.Mixed(unit.Rules.Compute) {
 				out.LastBackward = max(out.LastBackward, 2*layer.Grads.Second)
 			}
 		}

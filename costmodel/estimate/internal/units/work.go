@@ -3,6 +3,7 @@ package units
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/ops"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -34,12 +35,12 @@ func work(model *layers.Model, index int) costmodel.Work {
 		}
 	}
 	out.Block = run > 1
-	out.Update = float64(out.Trained) * model.Optimizer.Traffic(workload.Precision.WeightBytes())
+	out.Update = float64(out.Trained) * model.Optimizer.Traffic(elements.Weight(workload.Precision))
 	if model.Train && model.Recomputes && out.Block {
 		out.Backward = out.Backward.Add(out.Forward)
 	}
 	if workload.MicroBatches > 1 { // each gradient is added to the one that is there
-		out.Backward.Traffic += 3 * float64(out.Trained*model.Rules.Compute.WeightBytes())
+		out.Backward.Traffic += 3 * float64(out.Trained*elements.Weight(model.Rules.Compute))
 	}
 	return out
 }

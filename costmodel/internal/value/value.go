@@ -1,0 +1,50 @@
+// Package value names the values of a workload that the cost model tells apart
+// and that are no name of its API: whoever asks for one writes it as a flag or a
+// plan file has it. What can be asked for is declared once, in costmodel.Fields.
+package value
+
+// Optimizers besides costmodel.AdamW, which is fused, and costmodel.SGD.
+const (
+	AdamWForeach = "adamw-foreach" // AdamW's states, temporaries in the step
+	AdamW8bit    = "adamw-8bit"    // bitsandbytes
+	SGDMomentum  = "sgd-momentum"
+	Adafactor    = "adafactor"
+	Muon         = "muon"
+)
+
+// RecomputeSelective drops what is cheap to compute again.
+const RecomputeSelective = "selective"
+
+// How the frozen weights of linear layers are stored; empty: as they are.
+const (
+	NF4  = "nf4"  // bitsandbytes, 4 bits with nested statistics
+	Int8 = "int8" // bitsandbytes LLM.int8()
+)
+
+// The types of LoRA adapters between steps.
+const (
+	AdaptersFP32 = "fp32"
+	AdaptersBF16 = "bf16" // or fp16, as the base is
+)
+
+// How the language model's loss is computed; empty: eager.
+const (
+	LossEager   = "eager"   // all logits, upcast to fp32 (Transformers)
+	LossChunked = "chunked" // a part of the tokens at a time
+	LossFused   = "fused"   // one kernel makes loss and gradients (Liger)
+)
+
+// Which kernel computes attention; empty: SDPA.
+const (
+	SDPA           = "sdpa"  // PyTorch's choice: flash where types and masks allow
+	EagerAttention = "eager" // the score matrix in memory
+	FlashAttention = "flash" // the flash-attn package, versions 2 and 3
+)
+
+// The engines that are built.
+const (
+	Accelerate = "accelerate" // Hugging Face Accelerate's naive model parallelism
+	Torch      = "torch"      // DDP, FSDP2 and torch.distributed.pipelining
+	Lightning  = "lightning"  // PyTorch Lightning's defaults on torch's engines
+	DeepSpeed  = "deepspeed"  // ZeRO's states
+)
