@@ -1,5 +1,7 @@
 package ops
 
+import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
+
 // The GPU that the sums of reduceBuffer are cut for: an H100 or H200.
 const (
 	processors       = 132
@@ -33,3 +35,12 @@ func reduceBuffer(rows, columns int64) int64 {
 }
 
 func up(amount, divisor int64) int64 { return (amount + divisor - 1) / divisor }
+
+// remainder is what the block of a large tensor has beside it
+// ([allocator.Rounding]); what is rounded to 512 B is left out.
+func remainder(size int64) int64 {
+	if rounding := allocator.Rounding(size); rounding >= 512 {
+		return rounding
+	}
+	return 0
+}
