@@ -7,14 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/planner/internal/minmax"
 	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
 	"github.com/devmap-dev/devmap/planner/internal/solve/highs"
 )
 
 // minMax proves min–max assignments with internal/solve/assign and with HiGHS.
 func minMax(ctx context.Context, out io.Writer, given settings) error {
-	instances, err := fixtures.MinMaxInstances()
+	instances, err := minmax.Instances()
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func warm(ctx context.Context) error {
 	return err
 }
 
-func minMaxOwn(ctx context.Context, instance fixtures.MinMax, limit time.Duration) (assign.Solution, time.Duration, error) {
+func minMaxOwn(ctx context.Context, instance minmax.Instance, limit time.Duration) (assign.Solution, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	begin := time.Now()

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/planner/internal/minmax"
 	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
 	"github.com/devmap-dev/devmap/planner/internal/solve/highs"
 )
@@ -41,7 +41,7 @@ func (a answer) agrees(own assign.Solution) error {
 
 // minMaxHighs solves both models, each to an absolute gap below 1 MiB, the unit
 // of all sizes.
-func minMaxHighs(ctx context.Context, instance fixtures.MinMax, limit time.Duration) (byItem, bySize answer, err error) {
+func minMaxHighs(ctx context.Context, instance minmax.Instance, limit time.Duration) (byItem, bySize answer, err error) {
 	if byItem, err = timed(ctx, itemModel(instance), limit); err != nil {
 		return byItem, bySize, err
 	}
@@ -65,7 +65,7 @@ func timed(ctx context.Context, model *highs.Model, limit time.Duration) (answer
 // itemModel has a column 0 or 1 for each item and device, and none for item i
 // on a device above i, which breaks the symmetry of like devices. Items are in
 // falling order, the largest load is whole.
-func itemModel(instance fixtures.MinMax) *highs.Model {
+func itemModel(instance minmax.Instance) *highs.Model {
 	sizes := falling(instance)
 	model := &highs.Model{}
 	most := model.Column(highs.Column{Cost: 1, Upper: math.Inf(1), Integer: true})
@@ -84,7 +84,7 @@ func itemModel(instance fixtures.MinMax) *highs.Model {
 }
 
 // sizeModel has a whole column for each size and device: how many.
-func sizeModel(instance fixtures.MinMax) *highs.Model {
+func sizeModel(instance minmax.Instance) *highs.Model {
 	sizes := falling(instance)
 	model := &highs.Model{}
 	most := model.Column(highs.Column{Cost: 1, Upper: math.Inf(1), Integer: true})
@@ -114,7 +114,7 @@ func capped(model *highs.Model, most int, loads [][]highs.Term) {
 	}
 }
 
-func falling(instance fixtures.MinMax) []int64 {
+func falling(instance minmax.Instance) []int64 {
 	sizes := make([]int64, len(instance.Sizes))
 	for i, size := range instance.Sizes {
 		sizes[i] = size / mib

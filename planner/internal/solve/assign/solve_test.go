@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/planner/internal/minmax"
 	"github.com/devmap-dev/devmap/planner/internal/solve/assign"
 )
 
@@ -26,12 +26,12 @@ func equal(sizes []int64, k int) assign.Problem {
 	return assign.Problem{Sizes: sizes, Budgets: slices.Repeat([]int64{1}, k)}
 }
 
-// TestFixtures: of the instances in fixtures/workloads/minmax.json nine in ten
+// TestFixtures: of the instances in planner/internal/minmax nine in ten
 // are proved within 60,000 filled devices each, none is further than 1 in 1000
 // from its bound, and twice the same is the same. `make workloads` proves them
 // beside HiGHS, with time instead of a count.
 func TestFixtures(t *testing.T) {
-	instances, err := fixtures.MinMaxInstances()
+	instances, err := minmax.Instances()
 	if err != nil {
 		t.Fatal(err)
 	}
