@@ -28,22 +28,22 @@ func (result *figure) beyond() bool {
 // measured prints the figures of a module, and reports whether one is beyond
 // its limit.
 func measured(root string, out io.Writer) (bool, error) {
-	tree, err := parseTree(root)
+	module, err := parseTree(root)
 	if err != nil {
 		return false, err
 	}
-	circle, err := largestCircle(root)
+	largest, err := largestCircle(root)
 	if err != nil {
 		return false, err
 	}
 	figures := []figure{
-		{name: "largest circle of files in one package", value: len(circle.files), limit: 12, where: circle.describe()},
-		tree.mostFiles(),
-		tree.exportedNames(),
-		tree.exampleCount(),
-		tree.withoutExample(),
-		tree.fileLength(),
-		tree.oneLetter(),
+		{name: "largest circle of files in one package", value: len(largest.files), limit: 12, where: largest.describe()},
+		module.mostFiles(),
+		module.exportedNames(),
+		module.exampleCount(),
+		module.withoutExample(),
+		module.fileLength(),
+		module.oneLetter(),
 	}
 	beyond := false
 	for i := range figures {
@@ -99,8 +99,8 @@ func (module *tree) exportedNames() figure {
 			continue
 		}
 		count := 0
-		for _, source := range pkg.sources {
-			count += exported(source)
+		for _, one := range pkg.sources {
+			count += exported(one)
 		}
 		result.value += count
 		parts = append(parts, fmt.Sprintf("%s %d", dir, count))
@@ -135,8 +135,8 @@ func (module *tree) withoutExample() figure {
 func (module *tree) fileLength() figure {
 	var lengths []int
 	for _, pkg := range module.folders {
-		for _, source := range pkg.sources {
-			lengths = append(lengths, source.lines)
+		for _, one := range pkg.sources {
+			lengths = append(lengths, one.lines)
 		}
 	}
 	slices.Sort(lengths)
@@ -152,8 +152,8 @@ func (module *tree) fileLength() figure {
 func (module *tree) oneLetter() figure {
 	short, all := 0, 0
 	for _, pkg := range module.folders {
-		for _, source := range pkg.sources {
-			one, names := localNames(source.file)
+		for _, one := range pkg.sources {
+			one, names := localNames(one.file)
 			short, all = short+one, all+names
 		}
 	}
