@@ -15,12 +15,3 @@ type Memory struct {
 func (memory Memory) Total() int64 {
 	return memory.Params + memory.Grads + memory.OptimizerState + memory.Activations + memory.KVCache + memory.Workspace + memory.CommBuffers
 }
-
-// Origin says where a number comes from.
-type Origin string
-
-// The origins, strongest last.
-const (
-	Analytic Origin = "analytic" // from the op's dimensions, by a formula
-	Declared Origin = "declared" // from the model file
-)

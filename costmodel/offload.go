@@ -22,9 +22,3 @@ func (unit *Unit) Streamed() Unit {
 	}
 	return out
 }
-
-// Places of units that left the devices, beside device indices.
-const (
-	OnCPU  = -1
-	OnDisk = -2
-)

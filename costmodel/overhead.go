@@ -35,15 +35,3 @@ func (comm *Comm) of(rank int, world int64) int64 {
 func (table *Table) Overhead(index int, device *Device) int64 {
 	return device.ContextBytes + table.Comm.of(index, table.Workload.World)
 }
-
-// SlackOf is the range of the pool beyond the peak on a device: the
-// topology's where it says one.
-func (table *Table) SlackOf(dev *Device, head bool) [2]float64 {
-	switch {
-	case dev.Slack != [2]float64{}:
-		return dev.Slack
-	case head:
-		return table.Slack.Head
-	}
-	return table.Slack.Body
-}

@@ -70,3 +70,6 @@ func (schedule Schedule) Check() error {
 
 // Rounds is ScheduleInterleaved1F1B's number_of_rounds.
 func (schedule Schedule) Rounds() int64 { return max(1, schedule.MicroBatches/schedule.Stages) }
+
+// Interval is the units [First, End) of a chain.
+type Interval struct{ First, End int }

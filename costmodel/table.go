@@ -28,8 +28,10 @@ type Table struct {
 	// Groups are parameters that are cut over ranks and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group
-	// Pipe is what a pipeline's stage adds; nil under other strategies.
-	Pipe *StageCosts
+	// Rotary are the cosines and sines that a pipeline's stage makes for each
+	// micro-batch and all its blocks share (torch 2.11,
+	// distributed/pipelining/stage.py).
+	Rotary int64
 	// Band is how far a peak may be off, as a part of it, where the family's
 	// modelling code is unread; 0: as exact as the operations.
 	Band float64

@@ -88,11 +88,13 @@ type Unit struct {
 	// FLOPs of one forward of a micro-batch.
 	FLOPs float64
 	// Work is what its step time and its communication are made of.
-	Work   Work
-	Origin Origin
+	Work Work
+	// Declared: the costs are from the model file; else they follow from the
+	// dimensions of its operations.
+	Declared bool
 }
 
 // Passes reports that a pipeline's stage takes the unit along with the next
 // one, as it is no stage by itself: without parameters or costs that a file
 // declares, like the rotary, of which every stage has its own.
-func (unit *Unit) Passes() bool { return unit.Params == 0 && unit.Origin != Declared }
+func (unit *Unit) Passes() bool { return unit.Params == 0 && !unit.Declared }

@@ -12,14 +12,6 @@ type Pass struct {
 	Profiled  float64 // seconds that the model declares, on any device
 }
 
-// Add is both passes, one after the other.
-func (pass Pass) Add(q Pass) Pass {
-	return Pass{
-		Products: pass.Products + q.Products, Unaligned: pass.Unaligned + q.Unaligned, Attention: pass.Attention + q.Attention,
-		Traffic: pass.Traffic + q.Traffic, Strided: pass.Strided + q.Strided, Kernels: pass.Kernels + q.Kernels, Profiled: pass.Profiled + q.Profiled,
-	}
-}
-
 // Work is what a unit takes of its device in a step, whatever its place.
 type Work struct {
 	// Forward and Backward are of one micro-batch; Backward runs forward

@@ -43,8 +43,8 @@ type inspectUnit struct {
 	ActivationBytes int64    `json:"activation_bytes"`
 	Inputs          []string `json:"inputs"`
 
-	buffers int64
-	origin  costmodel.Origin
+	buffers  int64
+	declared bool
 }
 
 func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
@@ -83,7 +83,7 @@ func inspectUnits(graph *modelgraph.Graph, table *costmodel.Table) []inspectUnit
 		unit, cost := &graph.Units[unitIndex], &table.Units[unitIndex]
 		out[unitIndex] = inspectUnit{
 			Name: unit.Name, ParamsBytes: cost.Params,
-			FLOPs: cost.FLOPs, ActivationBytes: timeline.Of(cost).Saved, Inputs: []string{}, origin: cost.Origin,
+			FLOPs: cost.FLOPs, ActivationBytes: timeline.Of(cost).Saved, Inputs: []string{}, declared: cost.Declared,
 		}
 		for i := unit.First; i < unit.End; i++ {
 			out[unitIndex].Params += graph.Layers[i].ParamCount()
@@ -105,7 +105,7 @@ func (output *inspectOutput) table() []show.Unit {
 		unit := &output.Units[i]
 		rows[i] = show.Unit{
 			Name: unit.Name, Params: unit.Params, Bytes: unit.ParamsBytes, Buffers: unit.buffers,
-			FLOPs: unit.FLOPs, ActivationBytes: unit.ActivationBytes, Origin: unit.origin,
+			FLOPs: unit.FLOPs, ActivationBytes: unit.ActivationBytes, Declared: unit.declared,
 		}
 	}
 	return rows

@@ -8,6 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 )
 
+// onCPU is the place of a unit in the host's memory.
+const onCPU = -1
+
 // generating is two units in generation, whose prompt is 4 tokens: outputs of
 // 8 bytes for it, 2 for a token.
 func generating(newTokens, microBatches int64) *costmodel.Table {
@@ -85,11 +88,11 @@ func TestStreamedFirst(t *testing.T) {
 	topo.Devices[0].CPUBytesPerSecond, topo.Devices[1].CPUBytesPerSecond = 2, 1
 	// Copied in 3 s to device 0, which runs it in 10; its output crosses in 8,
 	// 20 s on device 1, back in 8, and 20.
-	if got, err := steptime.Step(table, topo, []int{costmodel.OnCPU, 1, 0}); err != nil || got != 3+10+8+20+8+20 {
+	if got, err := steptime.Step(table, topo, []int{onCPU, 1, 0}); err != nil || got != 3+10+8+20+8+20 {
 		t.Errorf("%v s (%v), want 69", got, err)
 	}
 	// The last unit is on the other device: the first is still device 0.
-	if got, err := steptime.Step(table, topo, []int{costmodel.OnCPU, 0, 1}); err != nil || got != 3+10+20+8+20 {
+	if got, err := steptime.Step(table, topo, []int{onCPU, 0, 1}); err != nil || got != 3+10+20+8+20 {
 		t.Errorf("%v s (%v), want 61", got, err)
 	}
 }

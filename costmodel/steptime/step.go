@@ -4,7 +4,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 
 // Step is the time of one step in seconds, where unit u is on device place[u];
 // place is nil where every GPU runs the whole model. Units on a tier
-// ([costmodel.OnCPU], [costmodel.OnDisk]) run on the first device, their
+// (−1 in the host's memory, −2 on disk) run on the first device, their
 // parameters copied in every forward.
 //
 // The host issues kernels ahead of the device, which waits for it where

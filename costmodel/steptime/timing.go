@@ -26,7 +26,7 @@ func newTiming(table *costmodel.Table, topo *costmodel.Topology, place []int) (*
 	step := &timing{table: table, topo: topo, place: slices.Clone(place), copied: make([]float64, len(place))}
 	main := -1
 	for unit, device := range place {
-		if device < costmodel.OnDisk || device >= len(topo.Devices) {
+		if device < onDisk || device >= len(topo.Devices) {
 			return nil, errorf("unit %d is on device %d of %d", unit, device, len(topo.Devices))
 		}
 		if device >= 0 && (main < 0 || device < main) {
@@ -51,7 +51,7 @@ func newTiming(table *costmodel.Table, topo *costmodel.Topology, place []int) (*
 
 // copyRate is how fast a device copies from a tier, in bytes a second.
 func copyRate(device *costmodel.Device, tier int) float64 {
-	if tier == costmodel.OnDisk {
+	if tier == onDisk {
 		return device.DiskBytesPerSecond
 	}
 	return device.CPUBytesPerSecond
@@ -76,3 +76,7 @@ func (step *timing) microBatches() float64 { return float64(max(1, step.table.Wo
 
 // tokens is how many tokens are generated after the first.
 func (step *timing) tokens() float64 { return float64(step.table.Workload.NewTokens) }
+
+// onDisk is the place of units that are on disk, beside device indices; those
+// in the host's memory are at −1.
+const onDisk = -2

@@ -14,7 +14,7 @@ type UnitSeconds struct {
 	// Update is of the optimizer's step.
 	Update float64
 	// Copied is what host and device wait for before each forward, where the
-	// unit's parameters come from a tier ([costmodel.OnCPU]).
+	// unit's parameters come from a tier.
 	Copied float64
 }
 

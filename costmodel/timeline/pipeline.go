@@ -67,9 +67,7 @@ type chunk struct {
 
 // messages fills in what depends on where the chunk begins and ends alone.
 func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
-	if table.Pipe != nil {
-		piece.rotary = table.Pipe.Rotary
-	}
+	piece.rotary = table.Rotary
 	if at.First > 0 {
 		piece.in = table.Units[at.First-1].Output
 	}

@@ -32,9 +32,7 @@ func (chain *StageChain) Floor(place Rank, workspace int64, grows bool) int64 {
 func (chain *StageChain) leastSpan(place Rank) span {
 	at, count := place.Chunks[0], len(chain.table.Units)
 	var part span
-	if chain.table.Pipe != nil {
-		part.rotary = chain.table.Pipe.Rotary
-	}
+	part.rotary = chain.table.Rotary
 	head, tail := 0, 0
 	if at.First > 0 {
 		head = received

@@ -11,7 +11,7 @@ import (
 // randomStages is a table of random units for pipelines.
 func randomStages(rng *rand.Rand, count int, mode costmodel.Mode) *costmodel.Table {
 	size := func(top int64) int64 { return rng.Int64N(top) }
-	table := &costmodel.Table{Workload: costmodel.Workload{Mode: mode}, Workspaces: 2, Pipe: &costmodel.StageCosts{Rotary: size(50)}}
+	table := &costmodel.Table{Workload: costmodel.Workload{Mode: mode}, Workspaces: 2, Rotary: size(50)}
 	if mode == costmodel.Load {
 		table.Workspaces = 0
 	}

@@ -83,6 +83,6 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 	for len(place.Chunks) < int(pipe.schedule.Chunks) {
 		place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
 	}
-	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(table, place, dev)), table.Overhead(int(rank), dev), table.SlackOf(dev, head))
+	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(table, place, dev)), table.Overhead(int(rank), dev), slackOf(table, dev, head))
 	out.Predicted.widen(table.Band)
 }

@@ -58,7 +58,7 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 			peak = timeline.Walk(events)
 			peaks[*dev] = peak
 		}
-		prediction.Predicted = predicted(peak, table.Overhead(device, dev), table.SlackOf(dev, true))
+		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, true))
 		if table.SecondBuckets > 0 {
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
@@ -78,7 +78,7 @@ func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []
 	kept := timeline.ResidentOn(table, device, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
 		peak := timeline.Walk(timeline.DeviceMap(table.Workload.Mode, units, kept))
-		prediction.Predicted = predicted(peak, table.Overhead(device, dev), table.SlackOf(dev, kept.Output > 0 || endsModel(units)))
+		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, kept.Output > 0 || endsModel(units)))
 		prediction.Predicted.widen(table.Band)
 	}
 	prediction.HeadroomBytes = prediction.Budget() - prediction.Predicted.PeakAllocatedBytes - prediction.Predicted.OverheadBytes
@@ -117,4 +117,16 @@ func StepSeconds(table *costmodel.Table, topo *costmodel.Topology, placement Map
 		return nil
 	}
 	return &seconds
+}
+
+// slackOf is the range of the pool beyond the peak on a device: the
+// topology's where it says one.
+func slackOf(table *costmodel.Table, dev *costmodel.Device, head bool) [2]float64 {
+	switch {
+	case dev.Slack != [2]float64{}:
+		return dev.Slack
+	case head:
+		return table.Slack.Head
+	}
+	return table.Slack.Body
 }

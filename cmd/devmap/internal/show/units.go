@@ -17,7 +17,7 @@ type Unit struct {
 	Bytes           int64 // of the parameters
 	ActivationBytes int64
 	FLOPs           float64
-	Origin          costmodel.Origin
+	Declared        bool // its costs are from the model file
 }
 
 // Units writes the table of a model's units. It is a result: what cannot be
@@ -29,9 +29,13 @@ func (printer *Printer) Units(to io.Writer, params, buffers int64, units []Unit)
 	for i := range units {
 		unit := &units[i]
 		bytes += unit.Bytes
+		origin := "analytic" // from the dimensions of its operations
+		if unit.Declared {
+			origin = "declared"
+		}
 		table.Row(
 			out.Cell(unit.Name), grouped(unit.Params), costmodel.Bytes(unit.Bytes), grouped(unit.Buffers),
-			fmt.Sprintf("%.1f", unit.FLOPs/1e9), costmodel.Bytes(unit.ActivationBytes), unit.Origin,
+			fmt.Sprintf("%.1f", unit.FLOPs/1e9), costmodel.Bytes(unit.ActivationBytes), origin,
 		)
 	}
 	return out.Say(to, "%s, %s parameters (%v) in %s, %s elements in buffers; %s\n%s\n",

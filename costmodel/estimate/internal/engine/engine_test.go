@@ -173,7 +173,7 @@ func holds(t *testing.T, g *modelgraph.Graph, table *costmodel.Table, rules laye
 	if trains := w.Mode == costmodel.Train; trains != (states > 0) {
 		t.Errorf("%d bytes of optimizer states in %s", states, w.Mode)
 	}
-	if table.OutputBytes > 0 && !w.Strategy.Traits().Sequential || (table.Pipe != nil) != w.Strategy.Traits().Staged || (len(table.Groups) > 0) != w.Strategy.Traits().ByBlock {
+	if table.OutputBytes > 0 && !w.Strategy.Traits().Sequential || table.Rotary > 0 && !w.Strategy.Traits().Staged || (len(table.Groups) > 0) != w.Strategy.Traits().ByBlock {
 		t.Errorf("what the engine holds besides is another strategy's: %+v", table)
 	}
 }

@@ -27,7 +27,6 @@ func (pipeline) Rules(workload *costmodel.Workload) layers.Rules {
 }
 
 func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
-	table.Pipe = &costmodel.StageCosts{}
 	for unit := range table.Units {
 		out, exec := &table.Units[unit], model.Unit(unit)
 		if model.Train { // without backward nothing is saved
@@ -39,7 +38,7 @@ func (pipeline) Finish(model *layers.Model, table *costmodel.Table) {
 			step.Forward -= step.KV // a stage's forward keeps no cache
 			step.KV, step.CacheGrowth, step.UntilBodyEnd = 0, 0, 0
 			if _, ok := model.Layers[i].Op.(modelgraph.Rotary); ok {
-				table.Pipe.Rotary += model.Layers[i].Cost.Output
+				table.Rotary += model.Layers[i].Cost.Output
 				step.Saved = 0
 			}
 		}

@@ -36,7 +36,7 @@ type adder struct {
 
 func (unit *adder) add(states *matrixStates) {
 	out := &unit.out
-	*out = costmodel.Unit{Name: unit.Graph.Units[unit.index].Name, Origin: costmodel.Analytic}
+	*out = costmodel.Unit{Name: unit.Graph.Units[unit.index].Name}
 	var arguments, waiting, casts int64
 	for _, i := range unit.Unit(unit.index) {
 		layer := &unit.Layers[i]
@@ -84,7 +84,7 @@ func (unit *adder) stores(layer *layers.Layer) int64 {
 	weights := layer.Held.ReadBytes()
 	out.OffloadBytes += weights
 	if layer.Declared != nil {
-		out.Origin = costmodel.Declared
+		out.Declared = true
 	}
 	return weights
 }

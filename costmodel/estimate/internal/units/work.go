@@ -25,19 +25,19 @@ func work(model *layers.Model, index int) costmodel.Work {
 		run++
 		forward, backward := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs, model.Frozen)
 		forward, backward = profiled(layer.Declared, forward, backward)
-		out.Forward, out.Backward = out.Forward.Add(forward), out.Backward.Add(backward)
+		out.Forward, out.Backward = both(out.Forward, forward), both(out.Backward, backward)
 		out.Output = layer.Cost.Output
 		if model.Train && layer.Runs {
 			out.Trained += trained(model, layer)
 		}
 		if workload.NewTokens > 0 && layer.Runs {
-			out.Token = out.Token.Add(token(layer, workload.MicroBatch()))
+			out.Token = both(out.Token, token(layer, workload.MicroBatch()))
 		}
 	}
 	out.Block = run > 1
 	out.Update = float64(out.Trained) * model.Optimizer.Traffic(elements.Weight(workload.Precision))
 	if model.Train && model.Recomputes && out.Block {
-		out.Backward = out.Backward.Add(out.Forward)
+		out.Backward = both(out.Backward, out.Forward)
 	}
 	if workload.MicroBatches > 1 { // each gradient is added to the one that is there
 		out.Backward.Traffic += 3 * float64(out.Trained*elements.Weight(model.Rules.Compute))
@@ -87,5 +87,13 @@ func token(layer *layers.Layer, sequences int64) costmodel.Pass {
 		Products: layer.Cost.FLOPs * part,
 		Traffic:  float64(layer.Whole.Bytes() + layer.Cost.Memory.KV + layer.Cost.Memory.CacheGrowth/2),
 		Kernels:  forward.Kernels,
+	}
+}
+
+// both are two passes, one after the other.
+func both(pass, next costmodel.Pass) costmodel.Pass {
+	return costmodel.Pass{
+		Products: pass.Products + next.Products, Unaligned: pass.Unaligned + next.Unaligned, Attention: pass.Attention + next.Attention,
+		Traffic: pass.Traffic + next.Traffic, Strided: pass.Strided + next.Strided, Kernels: pass.Kernels + next.Kernels, Profiled: pass.Profiled + next.Profiled,
 	}
 }
