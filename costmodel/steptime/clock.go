@@ -20,8 +20,8 @@ func (clock *Clock) Await(ready float64) { clock.Device = max(clock.Device, read
 // or of a token. It begins where the clock stands at 0.
 type round struct {
 	Clock
-	issued, worked float64 // sums over the passes
-	passes         int
+	worked float64 // the sum over the passes, as Host is of what is issued
+	passes int
 	// waited is how many passes had begun when the device waited for the host
 	// last, by more than sums are rounded.
 	waited int
@@ -30,7 +30,6 @@ type round struct {
 func (r *round) run(issue, length float64) {
 	through := r.Device + length
 	r.Run(issue, length)
-	r.issued += issue
 	r.worked += length
 	r.passes++
 	if r.Host-through > 1e-15*r.Host {
@@ -41,5 +40,5 @@ func (r *round) run(issue, length float64) {
 // repeated is the end of so many rounds like this: from the second on, the
 // slower of host and device sets the pace.
 func (r *round) repeated(rounds float64) float64 {
-	return r.Device + (rounds-1)*max(r.issued, r.worked)
+	return r.Device + (rounds-1)*max(r.Host, r.worked)
 }

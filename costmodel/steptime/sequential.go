@@ -8,11 +8,11 @@ import (
 
 // Sequential is the time of a step of a device map, in which one device works
 // at a time and one host thread issues to all (naive model parallelism), and
-// who is waited for in it. Unit u is on device place[u]; seconds says what it
-// takes there, and send what its output, or the gradient of it, takes from one
+// who is waited for in it. Unit u is on device place[u]; seconds points to what it
+// takes there (a search asks for millions), and send what its output, or the gradient of it, takes from one
 // device to another: [Unit] and [costmodel.Topology.SendSeconds], or a search's
 // tables of them.
-func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(unit, device int) UnitSeconds, send func(unit, from, to int) float64) (float64, Waits) {
+func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(unit, device int) *UnitSeconds, send func(unit, from, to int) float64) (float64, Waits) {
 	var micro, token round
 	cross := func(unit int, from, to D) float64 {
 		if from == to {
@@ -20,7 +20,7 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 		}
 		return send(unit, int(from), int(to))
 	}
-	update := []float64{0} // by device
+	update, tokens := []float64{0}, tokensOf(workload) // by device
 	for unit, device := range place {
 		took, in := seconds(unit, int(device)), 0.
 		if unit > 0 {
@@ -28,7 +28,7 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 		}
 		// The host waits for a copy from its memory, and so does the device.
 		micro.run(took.Issue+took.Copied, took.Forward+in+took.Copied)
-		token.run(took.IssueToken+took.Copied, took.Token+in/tokensOf(workload)+took.Copied)
+		token.run(took.IssueToken+took.Copied, took.Token+in/tokens+took.Copied)
 		if more := int(device) + 1 - len(update); more > 0 {
 			update = append(update, make([]float64, more)...)
 		}
@@ -43,7 +43,7 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 	}
 	// Updates are issued to all devices at once.
 	step := micro.repeated(float64(max(1, workload.MicroBatches))) + float64(workload.NewTokens)*token.Device + slices.Max(update)
-	return step, Waits{Micro: micro.waited, Token: token.waited, Host: micro.issued > micro.worked}
+	return step, Waits{Micro: micro.waited, Token: token.waited, Host: micro.Host > micro.worked}
 }
 
 // tokensOf is how many tokens' outputs a micro-batch's output is.

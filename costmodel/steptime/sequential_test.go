@@ -45,7 +45,7 @@ func newRandomMap(rng *rand.Rand) *randomMap {
 }
 
 func (m *randomMap) step() (float64, Waits) {
-	return Sequential(&m.Workload, m.place, func(u, d int) UnitSeconds { return m.units[d][u] }, func(u, from, to int) float64 { return m.sends[u][from][to] })
+	return Sequential(&m.Workload, m.place, func(u, d int) *UnitSeconds { return &m.units[d][u] }, func(u, from, to int) float64 { return m.sends[u][from][to] })
 }
 
 // sum is what waits make of the map.
@@ -90,7 +90,7 @@ func TestWaits(t *testing.T) {
 
 // TestWaitsEarliest: where several sums tie, the fewest passes are named.
 func TestWaitsEarliest(t *testing.T) {
-	same := func(u, d int) UnitSeconds { return UnitSeconds{Forward: 1, Issue: 1} }
+	same := func(u, d int) *UnitSeconds { return &UnitSeconds{Forward: 1, Issue: 1} }
 	step, waits := Sequential(&costmodel.Workload{Mode: costmodel.Infer}, []int{0, 0, 0}, same, nil)
 	if step != 3 || waits != (Waits{}) {
 		t.Errorf("%v s, %+v", step, waits)

@@ -72,12 +72,12 @@ func (step *timing) stageTimes(at costmodel.Interval) StageTimes {
 		backward.run(seconds.IssueBack, seconds.Backward)
 	}
 	out := StageTimes{
-		ForwardSeconds: forward.worked, IssueForwardSeconds: forward.issued, AloneForwardSeconds: forward.Device,
-		BackwardSeconds: backward.worked, IssueBackwardSeconds: backward.issued, AloneBackwardSeconds: backward.Device,
+		ForwardSeconds: forward.worked, IssueForwardSeconds: forward.Host, AloneForwardSeconds: forward.Device,
+		BackwardSeconds: backward.worked, IssueBackwardSeconds: backward.Host, AloneBackwardSeconds: backward.Device,
 		UpdateSeconds: update,
 	}
 	if step.tokens() > 0 {
-		out.TokenSeconds, out.IssueTokenSeconds, out.AloneTokenSeconds = token.worked, token.issued, token.Device
+		out.TokenSeconds, out.IssueTokenSeconds, out.AloneTokenSeconds = token.worked, token.Host, token.Device
 	}
 	return out
 }

@@ -25,6 +25,10 @@ func Step(table *costmodel.Table, topo *costmodel.Topology, place []int) (float6
 	case runs.Staged:
 		return step.pipeline(), nil
 	}
-	seconds, _ := Sequential(&table.Workload, step.place, step.unit, step.send)
+	unit := func(unit, device int) *UnitSeconds {
+		out := step.unit(unit, device)
+		return &out
+	}
+	seconds, _ := Sequential(&table.Workload, step.place, unit, step.send)
 	return seconds, nil
 }

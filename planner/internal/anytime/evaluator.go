@@ -50,7 +50,7 @@ func newEvaluator(problem *anywhere.Problem) *evaluator {
 // seconds is a map's step, and how many of its crossings have no link.
 func (eval *evaluator) seconds(placement devicemap.Map) (step float64, missing int) {
 	step, _ = steptime.Sequential(&eval.problem.In.Costs.Workload, placement,
-		func(unit, device int) steptime.UnitSeconds { return eval.units[device][unit] },
+		func(unit, device int) *steptime.UnitSeconds { return &eval.units[device][unit] },
 		func(unit, from, to int) float64 {
 			seconds := eval.send[eval.sums.Size[unit]][from*len(eval.units)+to]
 			if seconds < 0 {

@@ -34,8 +34,9 @@ func (sums *Sums) At(waits steptime.Waits) *Sums {
 // WaitsOf says who is waited for in a map: at these waits its sum is its step.
 func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 	_, waits := steptime.Sequential(&sums.In.Costs.Workload, placement,
-		func(unit, device int) steptime.UnitSeconds {
-			return steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
+		func(unit, device int) *steptime.UnitSeconds {
+			seconds := steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
+			return &seconds
 		},
 		func(unit, from, to int) float64 {
 			return sums.In.Topology.SendSeconds(from, to, sums.In.Costs.Units[unit].Work.Output)
