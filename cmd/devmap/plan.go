@@ -142,7 +142,7 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 	printer := show.New(cmd.ErrOrStderr(), problem.Graph, problem.Costs.Workload)
 	if !command.JSON {
 		printer.Devices(sol.Map, sol.Devices)
-		printer.Certificate(sol)
+		printer.Certificate(sol, plan.Imbalance)
 		printer.Offloaded(sol)
 	}
 	if command.Explain {

@@ -40,7 +40,7 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 		check.fault(unknownEngine, "", "strategy %q runs no device map", strategy)
 	}
 	report := &Report{Map: check.placement, Devices: Predict(table, topo, check.placement), Warnings: check.warnings}
-	report.Imbalance = Imbalance(report.Devices)
+	report.Imbalance = imbalance(report.Devices)
 	check.fit(report.Devices)
 	report.Faults = check.faults
 	return report
@@ -55,7 +55,7 @@ func replicas(table *costmodel.Table, topo *costmodel.Topology) *Report {
 		check.fault(unknownEngine, "", "%v", err)
 	}
 	report := &Report{Devices: devices}
-	report.Imbalance = Imbalance(report.Devices)
+	report.Imbalance = imbalance(report.Devices)
 	check.fit(report.Devices)
 	report.Faults, report.Warnings = check.faults, check.warnings
 	return report

@@ -10,6 +10,7 @@ const (
 )
 
 var (
-	ReadFlat = readFlat
-	ParseMap = parseMap
+	ReadFlat    = readFlat
+	ImbalanceOf = imbalance
+	ParseMap    = parseMap
 )

@@ -44,7 +44,7 @@ func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.To
 	plan := &Plan{
 		FormatVersion: planVersion, Model: ModelOf(graph), Workload: table.Workload, Topology: *topo,
 		Devices:   devices,
-		Imbalance: Imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
+		Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
 	if placed != nil {
 		plan.DeviceMap, plan.Stages = placed.Flatten(graph), timedStages(graph, table, topo, placed)

@@ -161,10 +161,10 @@ func TestImbalance(t *testing.T) {
 	g := small(t)
 	table, topo := load(t, g, 1000, 4)
 	all := make(devicemap.Map, len(g.Units))
-	if got := devicemap.Imbalance(devicemap.Predict(table, topo, all)); got != 4 {
+	if got := devicemap.ImbalanceOf(devicemap.Predict(table, topo, all)); got != 4 {
 		t.Errorf("all on one of four: %v, want 4", got)
 	}
-	if got := devicemap.Imbalance([]devicemap.Prediction{{}, {}}); got != 1 {
+	if got := devicemap.ImbalanceOf([]devicemap.Prediction{{}, {}}); got != 1 {
 		t.Errorf("nothing anywhere: %v, want 1", got)
 	}
 	if s := devicemap.StepSeconds(&costmodel.Table{Workload: costmodel.Workload{Mode: costmodel.Load}}, topo, nil); s != nil {

@@ -46,9 +46,9 @@ func (prediction *Prediction) Share() float64 {
 	return float64(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes) / float64(prediction.Budget())
 }
 
-// Imbalance is the largest allocated peak over the mean of all devices, idle
+// imbalance is the largest allocated peak over the mean of all devices, idle
 // ones included.
-func Imbalance(ps []Prediction) float64 {
+func imbalance(ps []Prediction) float64 {
 	var most, sum int64
 	for i := range ps {
 		most = max(most, ps[i].Predicted.PeakAllocatedBytes)

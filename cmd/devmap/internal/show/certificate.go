@@ -5,16 +5,15 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Certificate is the line that says how good the map is.
-func (printer *Printer) Certificate(solution *planner.Solution) {
+func (printer *Printer) Certificate(solution *planner.Solution, imbalance float64) {
 	prediction := &solution.Devices[solution.Bottleneck]
 	if solution.Objective == planner.Time {
 		printer.printf("step %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
 			Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare(), solution.Bottleneck,
-			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), devicemap.Imbalance(solution.Devices))
+			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), imbalance)
 		return
 	}
 	proof := fmt.Sprintf("lower bound %.2f%% (%s) · %s", 100*solution.LowerBound, solution.Bound, solution.Status)
@@ -22,7 +21,7 @@ func (printer *Printer) Certificate(solution *planner.Solution) {
 		proof = fmt.Sprintf("lower bound for what stays %.2f%% (%s)", 100*offloaded.Stays.LowerBound, offloaded.Stays.Bound)
 	}
 	printer.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
-		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), devicemap.Imbalance(solution.Devices), proof)
+		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), imbalance, proof)
 }
 
 // Offloaded says what travels.
