@@ -41,7 +41,7 @@ func maskRows(t *testing.T) []row {
 		one := row{source: "masks", model: r.Model, config: string(r.Config), mode: r.Mode, w: workload(r.Mode, r.Batch, r.Seq), flat: flatten(t, r.DeviceMap), peak: r.Peak}
 		one.w.NewTokens, one.w.Attention, one.w.LoRARank, one.w.LoRATargets, one.w.LoRAPrecision = r.NewTokens, r.Attention, r.LoRARank, r.LoRATargets, r.LoRAPrecision
 		if r.Attention != value.SDPA {
-			one.mode += "-" + string(r.Attention)
+			one.mode += "-" + r.Attention
 		}
 		if r.LoRARank > 0 {
 			one.mode += fmt.Sprintf("-r%d×%d", r.LoRARank, len(r.LoRATargets))

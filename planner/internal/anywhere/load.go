@@ -49,6 +49,7 @@ type Load struct {
 	leaves  int
 }
 
+// NewLoad is a device that holds nothing yet.
 func (problem *Problem) NewLoad(device int) *Load {
 	load := &Load{problem: problem, Device: device, Counts: make([]int, len(problem.Kinds)), leaves: 1}
 	for load.leaves < len(problem.Positions) {
@@ -74,6 +75,7 @@ func (load *Load) Set(kind, count int) {
 	}
 }
 
+// Add is Set by so many more, or fewer.
 func (load *Load) Add(kind, count int) { load.Set(kind, load.Counts[kind]+count) }
 
 // Need is the device's peak and overhead, in bytes.
@@ -85,6 +87,7 @@ func (load *Load) Need() int64 {
 	return load.tree[1].Peak(device.Kept) + device.Overhead
 }
 
+// Share is the device's need as a part of its budget.
 func (load *Load) Share() chain.Share {
 	return chain.Share{Peak: load.Need(), Budget: load.problem.Devices[load.Device].Budget}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"maps"
@@ -45,7 +46,7 @@ func measured(root string, out io.Writer) (bool, error) {
 		module.fileLength(),
 		module.oneLetter(),
 	}
-	beyond := false
+	beyond, text := false, new(bytes.Buffer)
 	for i := range figures {
 		result := &figures[i]
 		mark, side := "", "at most"
@@ -55,12 +56,13 @@ func measured(root string, out io.Writer) (bool, error) {
 		if result.beyond() {
 			mark, beyond = "  BEYOND", true
 		}
-		fmt.Fprintf(out, "%-46s %4d%s (%s %d%s)%s\n", result.name, result.value, result.unit, side, result.limit, result.unit, mark)
+		fmt.Fprintf(text, "%-46s %4d%s (%s %d%s)%s\n", result.name, result.value, result.unit, side, result.limit, result.unit, mark)
 		if result.where != "" {
-			fmt.Fprintf(out, "    %s\n", result.where)
+			fmt.Fprintf(text, "    %s\n", result.where)
 		}
 	}
-	return beyond, nil
+	_, err = text.WriteTo(out)
+	return beyond, err
 }
 
 // many are the packages whose files are one kind of model each: their number
