@@ -82,11 +82,10 @@ func FromSafetensors(path string) (*modelgraph.Graph, error) {
 		}
 		reason = "the file is not the whole checkpoint of its folder, whose " + ConfigName + " is not used"
 	}
-	header, err := safetensors.ReadFile(path)
+	ck, err := safetensors.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	ck := &safetensors.Checkpoint{Dir: dir, Files: []safetensors.File{{Name: base}}, Tensors: header.Tensors}
 	name := strings.TrimSuffix(base, filepath.Ext(base))
 	if name == "model" {
 		name = folderName(dir)

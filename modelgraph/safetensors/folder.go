@@ -93,9 +93,9 @@ func (dir *folder) readIndex(name string) (*index, error) {
 }
 
 // readShards reads the headers of all files, several at once.
-func (dir *folder) readShards(idx *index) ([]*Header, []File, error) {
+func (dir *folder) readShards(idx *index) ([]*fileHeader, []File, error) {
 	count := len(idx.files)
-	headers, files, errs := make([]*Header, count), make([]File, count), make([]error, count)
+	headers, files, errs := make([]*fileHeader, count), make([]File, count), make([]error, count)
 	var next, tensors atomic.Int64
 	var wg sync.WaitGroup
 	for range min(maxReaders, count) {
@@ -123,7 +123,7 @@ func (dir *folder) readShards(idx *index) ([]*Header, []File, error) {
 }
 
 // readShard reads one header; index is the file that names it, if one does.
-func (dir *folder) readShard(name, index string) (*Header, File, error) {
+func (dir *folder) readShard(name, index string) (*fileHeader, File, error) {
 	file, info, err := dir.open(name)
 	if err != nil {
 		if index != "" {

@@ -31,7 +31,7 @@ func FuzzReadHeader(f *testing.F) {
 }
 
 // checkAgainstJSON reads the header in the obvious way.
-func checkAgainstJSON(t *testing.T, h *Header, data []byte) {
+func checkAgainstJSON(t *testing.T, h *fileHeader, data []byte) {
 	t.Helper()
 	n := binary.LittleEndian.Uint64(data)
 	var entries map[string]json.RawMessage

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -13,16 +14,17 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
 
-// A Header is what a file says about its tensors. It is not modified after it
+// A fileHeader is what a file says about its tensors. It is not modified after it
 // is read.
-type Header struct {
+type fileHeader struct {
 	Metadata map[string]string // __metadata__; nil when absent
 	Tensors  []Tensor          // by Begin, then End, then Name
 }
 
 // ReadFile reads the header of the file at path, which must be a regular file
-// or a link to one. For a file that a checkpoint names, use [OpenBeneath].
-func ReadFile(path string) (*Header, error) {
+// or a link to one, as a checkpoint of this file alone. For a file that a
+// checkpoint names, use [OpenBeneath].
+func ReadFile(path string) (*Checkpoint, error) {
 	f, err := os.OpenFile(path, os.O_RDONLY|openNonblock, 0)
 	if err != nil {
 		return nil, fmt.Errorf("opening safetensors file: %w", err)
@@ -32,7 +34,11 @@ func ReadFile(path string) (*Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	return readHeader(f, info.Size(), path)
+	header, err := readHeader(f, info.Size(), path)
+	if err != nil {
+		return nil, err
+	}
+	return &Checkpoint{Dir: filepath.Dir(path), Files: []File{{filepath.Base(path), info.Size()}}, Tensors: header.Tensors}, nil
 }
 
 // readHeader reads the header of a file of size bytes; name is for errors. It
@@ -41,7 +47,7 @@ func ReadFile(path string) (*Header, error) {
 //
 // The tensors of an accepted header follow each other without gap from the end
 // of the header to the end of the file.
-func readHeader(reader io.ReaderAt, size int64, name string) (*Header, error) {
+func readHeader(reader io.ReaderAt, size int64, name string) (*fileHeader, error) {
 	count, err := headerSize(reader, size, name)
 	if err != nil {
 		return nil, err
@@ -89,11 +95,11 @@ func headerSize(reader io.ReaderAt, size int64, name string) (int64, error) {
 }
 
 // header orders the parsed tensors and checks that they tile the data.
-func (parser *headerParser) header() (*Header, error) {
+func (parser *headerParser) header() (*fileHeader, error) {
 	slices.SortFunc(parser.tensors, func(a, b Tensor) int {
 		return cmp.Or(cmp.Compare(a.Begin, b.Begin), cmp.Compare(a.End, b.End), cmp.Compare(a.Name, b.Name))
 	})
-	h := &Header{Metadata: parser.metadata, Tensors: parser.tensors}
+	h := &fileHeader{Metadata: parser.metadata, Tensors: parser.tensors}
 	next := parser.dataBegin
 	for i, tensor := range h.Tensors {
 		switch {

@@ -152,7 +152,7 @@ func TestReadHeaderAccepts(t *testing.T) {
 }
 
 // checkTiles is the promise of readHeader.
-func checkTiles(t *testing.T, h *Header, file []byte) {
+func checkTiles(t *testing.T, h *fileHeader, file []byte) {
 	t.Helper()
 	next := 8 + int64(binary.LittleEndian.Uint64(file))
 	for _, x := range h.Tensors {
@@ -194,8 +194,12 @@ func TestReadFile(t *testing.T) {
 	if x.Name != "t" || x.DType != modelgraph.BF16 || !slices.Equal(x.Shape, []int64{3, 5}) || x.End != int64(len(f)) {
 		t.Errorf("tensor is %+v", x)
 	}
-	if h.Metadata["format"] != "pt" {
-		t.Errorf("metadata is %v", h.Metadata)
+	if h.Dir != dir || !slices.Equal(h.Files, []File{{"x", int64(len(f))}}) {
+		t.Errorf("files are %v in %q", h.Files, h.Dir)
+	}
+	header, err := readHeader(strings.NewReader(f), int64(len(f)), "x")
+	if err != nil || header.Metadata["format"] != "pt" {
+		t.Errorf("metadata of %+v (%v)", header, err)
 	}
 	var refused *RefusedError
 	if _, err := ReadFile(dir); !errors.As(err, &refused) {

@@ -22,7 +22,7 @@ func (x *index) sortFiles() {
 
 // merge puts the tensors of all shards in one list and compares it with the
 // index.
-func (checkpoint *Checkpoint) merge(idx *index, headers []*Header) error {
+func (checkpoint *Checkpoint) merge(idx *index, headers []*fileHeader) error {
 	var errs []error
 	var unlisted []string
 	holder := map[string]int{} // file that holds each name, listed or not

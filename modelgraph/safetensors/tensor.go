@@ -16,7 +16,7 @@ type Tensor struct {
 	// and its 8-byte length are counted, unlike in data_offsets.
 	Begin, End int64
 
-	File int // index in Checkpoint.Files; 0 in a Header
+	File int // index in Checkpoint.Files
 }
 
 // Bytes is the length of the data in the file.
