@@ -6,26 +6,22 @@ type Shards struct {
 	// Degree is the number of ranks that a parameter is cut over. GPU d holds
 	// part d mod Degree: under HSDP the GPUs of a group follow each other,
 	// and every group holds all parts (init_device_mesh, replicas × shards).
-	Degree int64        `json:"degree"`
-	Units  []ShardUnit  `json:"units"`
-	Params []ShardParam `json:"params"`
-}
-
-// ShardUnit is what is gathered at once.
-type ShardUnit struct {
-	Name        string   `json:"name"`
-	Params      []string `json:"params"` // in the order they are reduced in
-	Numel       int64    `json:"numel"`
-	PaddedNumel int64    `json:"padded_numel"`
-}
-
-// ShardParam is one parameter. A tied one stands once, under the name that owns
-// it.
-type ShardParam struct {
-	Name string `json:"name"`
-	// Numel are its elements, PaddedNumel those that all ranks store together.
-	Numel       int64 `json:"numel"`
-	PaddedNumel int64 `json:"padded_numel"`
-	// RankNumel are the elements each rank of a group holds, without padding.
-	RankNumel []int64 `json:"rank_numel"`
+	Degree int64 `json:"degree"`
+	// Units are what is gathered at once.
+	Units []struct {
+		Name        string   `json:"name"`
+		Params      []string `json:"params"` // in the order they are reduced in
+		Numel       int64    `json:"numel"`
+		PaddedNumel int64    `json:"padded_numel"`
+	} `json:"units"`
+	// Params are all parameters. A tied one stands once, under the name that
+	// owns it.
+	Params []struct {
+		Name string `json:"name"`
+		// Numel are its elements, PaddedNumel those that all ranks store together.
+		Numel       int64 `json:"numel"`
+		PaddedNumel int64 `json:"padded_numel"`
+		// RankNumel are the elements each rank of a group holds, without padding.
+		RankNumel []int64 `json:"rank_numel"`
+	} `json:"params"`
 }

@@ -13,34 +13,33 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards
 		return nil
 	}
 	rule := RuleOf(workload.Strategy)
-	shards := &costmodel.Shards{Degree: workload.ShardDegree, Units: []costmodel.ShardUnit{}, Params: []costmodel.ShardParam{}}
+	shards := &costmodel.Shards{Degree: workload.ShardDegree}
 	for _, group := range gathered(graph, workload.Strategy) {
-		unit := costmodel.ShardUnit{Name: group.Name, Params: []string{}}
+		unit := added(&shards.Units)
+		unit.Name = group.Name
 		for _, index := range group.Units {
 			for i := graph.Units[index].First; i < graph.Units[index].End; i++ {
-				for _, param := range rule.params(&graph.Layers[i], workload.ShardDegree) {
+				layer := &graph.Layers[i]
+				for _, tensor := range layer.Owned() {
+					param := added(&shards.Params)
+					param.Name, param.Numel = modelgraph.FullName(layer.Name, tensor.Name), tensor.Numel()
+					param.PaddedNumel = shards.Degree * product(rule.Local(tensor.Shape, shards.Degree))
+					param.RankNumel = rule.Ranks(tensor.Shape, shards.Degree)
 					unit.Params = append(unit.Params, param.Name)
 					unit.Numel += param.Numel
 					unit.PaddedNumel += param.PaddedNumel
-					shards.Params = append(shards.Params, param)
 				}
 			}
 		}
-		shards.Units = append(shards.Units, unit)
 	}
 	return shards
 }
 
-// params are those that a layer owns.
-func (rule Rule) params(layer *modelgraph.Layer, degree int64) []costmodel.ShardParam {
-	var out []costmodel.ShardParam
-	for _, tensor := range layer.Owned() {
-		out = append(out, costmodel.ShardParam{
-			Name: modelgraph.FullName(layer.Name, tensor.Name), Numel: tensor.Numel(),
-			PaddedNumel: degree * product(rule.Local(tensor.Shape, degree)), RankNumel: rule.Ranks(tensor.Shape, degree),
-		})
-	}
-	return out
+// added is one more element of a list.
+func added[E any](list *[]E) *E {
+	var element E
+	*list = append(*list, element)
+	return &(*list)[len(*list)-1]
 }
 
 // gathered are the groups of a strategy. DeepSpeed wraps nothing: it fetches
