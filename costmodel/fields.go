@@ -2,10 +2,11 @@ package costmodel
 
 import (
 	"fmt"
-	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Field is one part of a [Workload] that can be asked for. It is declared once,

@@ -1,8 +1,9 @@
 package ops
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"math/bits"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 )
 
 // lossChunks is torchtitan's number of chunks (torchtitan/components/loss.py,
