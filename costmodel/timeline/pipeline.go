@@ -175,7 +175,6 @@ func (step *rankStep) run(phase *order.Phase) {
 		emit(event)
 	}
 	phase.Ends(step.act, func() { counting = true }, func(times int64) {
-		counting = false
 		emit(Event{Change: add(costmodel.Memory{}, each, times)})
 	})
 	step.emit = emit
