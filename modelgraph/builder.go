@@ -3,6 +3,7 @@ package modelgraph
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -107,6 +108,10 @@ func (builder *Builder) Decoder(path string, blocks int, style NormStyle, attent
 
 func (builder *Builder) decoder(block string, norm Norm, attention Attention, feedForward Op) {
 	residual, middle := builder.last, block+".self_attn"
+	if residual == "" {
+		builder.fail(placeError(fmt.Sprintf("layers[%d].inputs", len(builder.layers)), "block %q has nothing to read: add an Embedding before it", block))
+		return
+	}
 	builder.Block(block, func() {
 		builder.Add("self_attn", attention, block+".input_layernorm", residual)
 		builder.Add("mlp", feedForward, block+".post_attention_layernorm", middle)
@@ -125,7 +130,11 @@ func (builder *Builder) Build() (*Graph, error) {
 	if builder.fault != nil {
 		return nil, builder.fault
 	}
-	graph, err := New(builder.Name, builder.layers, builder.ties)
+	layers := slices.Clone(builder.layers) // New writes the owners of tied parameters into them
+	for i := range layers {
+		layers[i].Params = slices.Clone(layers[i].Params)
+	}
+	graph, err := New(builder.Name, layers, builder.ties)
 	if err != nil {
 		return nil, err
 	}

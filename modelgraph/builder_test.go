@@ -32,7 +32,11 @@ func buildLlama() *modelgraph.Builder {
 // inputs.
 func TestBuilderIsLlama(t *testing.T) {
 	t.Parallel()
-	built, err := buildLlama().Build()
+	builder := buildLlama()
+	if _, err := builder.Build(); err != nil {
+		t.Fatal(err)
+	}
+	built, err := builder.Build() // again: a graph of its own
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,6 +140,9 @@ func TestBuilderRefuses(t *testing.T) {
 			b.Tie("e.weight", "h.weight")
 		}, `ties[0][1]: "h.weight" has 90 elements and "e.weight" has 80: they cannot share storage`},
 		{func(*modelgraph.Builder) {}, `layers: the model has no layers`},
+		{func(b *modelgraph.Builder) {
+			b.Decoder("h", 2, modelgraph.RMSNorm, modelgraph.Attention{Dim: 8, Heads: 2, KVHeads: 2, HeadDim: 4}, modelgraph.MLP{Dim: 8, Hidden: 8})
+		}, `layers[0].inputs: block "h.0" has nothing to read: add an Embedding before it`},
 	} {
 		b := modelgraph.Builder{Name: "m", DType: modelgraph.BF16}
 		c.add(&b)
