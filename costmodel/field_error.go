@@ -3,7 +3,8 @@ package costmodel
 // FieldError is a workload, or a problem posed on it, that contradicts itself
 // or the model.
 type FieldError struct {
-	// Field is at fault, as a plan file names it: micro_batches.
+	// Field is at fault, as a plan file names it: micro_batches; empty where it is
+	// no one field.
 	Field string
 	// Value is what it was; empty where it was left out.
 	Value string
@@ -21,5 +22,8 @@ func (err *FieldError) Error() string { return err.Words(Setting.String) }
 
 // Words is the error with its settings as name says them.
 func (err *FieldError) Words(name func(Setting) string) string {
+	if err.Field == "" {
+		return err.Msg.Words(name)
+	}
 	return name(Setting{Field: err.Field}) + ": " + err.Msg.Words(name)
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -30,7 +29,7 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	defer cancel()
 	problem.Objective = Time
 	if problem.Anywhere && problem.Costs != nil && !problem.Costs.Workload.Strategy.Traits().Staged && !problem.Costs.Workload.Strategy.Traits().Replicated {
-		return nil, &steptime.Error{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
+		return nil, &costmodel.FieldError{Msg: costmodel.Messagef("the front is searched among contiguous maps: %v goes with %v or %v",
 			costmodel.Setting{Field: "contiguous", Value: "false"}, costmodel.Setting{Field: "objective", Value: string(Memory)}, Time)}
 	}
 	first, err := Solve(ctx, problem, settings)

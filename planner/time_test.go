@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/internal/drawn"
 )
@@ -34,7 +33,7 @@ func TestTimeStopped(t *testing.T) {
 // TestTimeRefused: a link so slow that no step over it has a time is refused,
 // and so are units that declare a time without end.
 func TestTimeRefused(t *testing.T) {
-	var timed *steptime.Error
+	var timed *costmodel.FieldError
 	p := drawn.TimedChain(t, 3, 2)
 	p.Topology.Links = []costmodel.Link{{From: 0, To: 1, BytesPerSecond: 1e-300}}
 	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &timed) {

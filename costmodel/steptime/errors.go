@@ -2,21 +2,13 @@ package steptime
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// Error says that a step's time is not known.
-type Error struct{ Msg costmodel.Message }
-
-// Error implements error.
-func (err *Error) Error() string { return err.Msg.String() }
-
-// Words is the text with its settings as name says them.
-func (err *Error) Words(name func(costmodel.Setting) string) string { return err.Msg.Words(name) }
-
+// errorf says that a step's time is not known.
 func errorf(format string, args ...any) error {
-	return &Error{costmodel.Messagef("the time of a step: "+format, args...)}
+	return &costmodel.FieldError{Msg: costmodel.Messagef("the time of a step: "+format, args...)}
 }
 
-// Check reports why [Step] has no answer wherever units are, nil where it has
-// one.
+// Check reports why [Step] has no answer wherever units are, a
+// [*costmodel.FieldError]; nil where it has one.
 func Check(table *costmodel.Table, topo *costmodel.Topology) error {
 	workload := &table.Workload
 	if workload.Mode == costmodel.Load {

@@ -10,7 +10,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // The host issues kernels ahead of the device, which waits for it where
 // kernels are short ([Clock]). Not in it: data loading.
 //
-// An [*Error] says why the time is not known: nothing runs in load mode, a
+// A [*costmodel.FieldError] says why the time is not known: nothing runs in load mode, a
 // device's rates are not given, or no rule is known for the strategy.
 func Step(table *costmodel.Table, topo *costmodel.Topology, place []int) (float64, error) {
 	step, err := newTiming(table, topo, place)

@@ -31,9 +31,3 @@ func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) Un
 	}
 	return out
 }
-
-// Passes is how often a unit's forward (and backward) runs in a step, and how
-// many tokens are generated after.
-func Passes(table *costmodel.Table) (microBatches, tokens float64) {
-	return float64(max(1, table.Workload.MicroBatches)), float64(table.Workload.NewTokens)
-}

@@ -56,7 +56,7 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int) (*instance
 // fastest is a step that no map is below: every unit on its fastest device,
 // whose work comes in turn.
 func fastest(in *instance.Instance) float64 {
-	passes, tokens := steptime.Passes(in.Costs)
+	passes, tokens := in.Passes()
 	sum, devices := 0., in.Unlike()
 	for unit := range in.Costs.Units {
 		least := math.Inf(1)

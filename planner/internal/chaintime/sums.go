@@ -51,7 +51,7 @@ func (sums *Sums) Seconds() (units, update [][]float64) {
 		own, up := make([]float64, sums.units), make([]float64, sums.units)
 		for unit := range own {
 			seconds := steptime.Unit(sums.In.Costs, sums.In.Topology, device, unit)
-			own[unit], up[unit] = sums.Waits.Unit(&sums.In.Costs.Workload, sums.units, unit, seconds), seconds.Update
+			own[unit], up[unit] = weighted(&sums.In.Costs.Workload, sums.Waits, sums.units, unit, &seconds), seconds.Update
 		}
 		units, update = append(units, own), append(update, up)
 	}
@@ -90,7 +90,7 @@ func (sums *Sums) Crossings() [][]float64 {
 	var out [][]float64
 	for unit := range sums.In.Costs.Units {
 		crossing := kind{bytes: sums.In.Costs.Units[unit].Work.Output}
-		crossing.there, crossing.back = sums.Waits.Crossings(&sums.In.Costs.Workload, sums.units, unit)
+		crossing.there, crossing.back = crossings(&sums.In.Costs.Workload, sums.Waits, sums.units, unit)
 		at, ok := seen[crossing]
 		if !ok {
 			at = len(out)

@@ -54,7 +54,7 @@ func (in *Instance) CheckTimes() error {
 		return err
 	}
 	longest := 0.
-	passes, tokens := steptime.Passes(in.Costs)
+	passes, tokens := in.Passes()
 	unlike := in.Unlike()
 	for unitIndex := range in.Costs.Units {
 		slowest := 0.
@@ -65,12 +65,12 @@ func (in *Instance) CheckTimes() error {
 		longest += slowest
 	}
 	if !(longest <= longestStep) {
-		return &steptime.Error{Msg: costmodel.Messagef("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
+		return &costmodel.FieldError{Msg: costmodel.Messagef("the time of a step is %v s where each unit is on its slowest device: no more than %v s can be compared; the devices' rates are too small", longest, longestStep)}
 	}
 	for i := range in.Topology.Links {
 		link := &in.Topology.Links[i]
 		if link.BytesPerSecond < slowestLink {
-			return &steptime.Error{Msg: costmodel.Messagef("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, link.BytesPerSecond, link.From, link.To, slowestLink)}
+			return &costmodel.FieldError{Msg: costmodel.Messagef("links[%d]: %v bytes/s from device %d to %d: a step over it has no time that can be compared (%v works; leave the link out where there is none)", i, link.BytesPerSecond, link.From, link.To, slowestLink)}
 		}
 	}
 	return nil

@@ -101,6 +101,13 @@ func (in *Instance) Replicated() bool { return in.Costs.Workload.Strategy.Traits
 // Trains reports that a step has a backward pass and an update.
 func (in *Instance) Trains() bool { return in.Costs.Workload.Mode == costmodel.Train }
 
+// Passes is how often a unit's forward (and backward) runs in a step, and how
+// many tokens are generated after.
+func (in *Instance) Passes() (microBatches, tokens float64) {
+	workload := &in.Costs.Workload
+	return float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
+}
+
 // Schedule is the pipeline schedule on the instance's devices.
 func (in *Instance) Schedule() costmodel.Schedule {
 	workload := &in.Costs.Workload

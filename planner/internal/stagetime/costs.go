@@ -23,7 +23,7 @@ type pipeCosts struct {
 func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	in := peaks.In
 	c := &pipeCosts{StagePeaks: peaks, schedule: in.Schedule(), train: in.Trains()}
-	_, c.tokens = steptime.Passes(in.Costs)
+	_, c.tokens = in.Passes()
 	items := peaks.Count()
 	for d := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)

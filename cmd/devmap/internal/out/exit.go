@@ -6,7 +6,6 @@ import (
 	"io"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner"
 )
@@ -58,7 +57,6 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 	var conflict *planner.ConflictError
 	var stage *planner.StageError
 	var unsupported *load.UnsupportedError
-	var timed *steptime.Error
 	var offload *planner.OffloadError
 	var usage UsageError
 	switch {
@@ -69,7 +67,7 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 		return ExitInfeasible
 	case errors.As(err, &offload) && offload.TooLittle:
 		return ExitInfeasible
-	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &timed), errors.As(err, &offload), errors.As(err, &unsupported):
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &offload), errors.As(err, &unsupported):
 		return ExitUsage
 	}
 	return ExitError
