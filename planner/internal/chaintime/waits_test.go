@@ -46,7 +46,7 @@ func newRandomMap(rng *rand.Rand) *randomMap {
 }
 
 func (m *randomMap) step() (float64, steptime.Waits) {
-	return steptime.Sequential(&m.Workload, m.place, func(u, d int) steptime.UnitSeconds { return m.units[d][u] }, func(u, from, to int) float64 { return m.sends[u][from][to] })
+	return steptime.Sequential(&m.Workload, m.place, func(u, d int) *steptime.UnitSeconds { return &m.units[d][u] }, func(u, from, to int) float64 { return m.sends[u][from][to] })
 }
 
 // sum is what waits make of the map.
