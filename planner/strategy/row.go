@@ -43,8 +43,8 @@ func (row *Row) Headroom() int64 {
 	}).HeadroomBytes
 }
 
-// Tokens are what all GPUs together work on in a step: --batch is the whole
-// batch for a device map and a pipeline, each GPU's own for the others.
+// Tokens are what all GPUs together work on in a step: the batch is the whole
+// one for a device map and a pipeline, each GPU's own for the others.
 func (row *Row) Tokens() int64 {
 	workload := &row.Resolved
 	number := workload.Batch * (workload.Seq + workload.NewTokens)

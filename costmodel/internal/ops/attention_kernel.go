@@ -28,7 +28,7 @@ const (
 // sdp_utils.cpp: use_flash_attention wants fp16 or bf16 and no mask,
 // use_mem_efficient_attention instantiates
 // check_batch_size_and_num_heads_dense without grouped queries), or the eager
-// function that --attention eager asks for, or the flash-attn package.
+// function that was asked for, or the flash-attn package.
 func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 	switch {
 	case op.Eager || shape.Attention == value.EagerAttention:

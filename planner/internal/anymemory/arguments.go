@@ -17,7 +17,7 @@ func Arguments(in *instance.Instance) ([]instance.BoundValue, error) {
 	return state.bounds(), nil
 }
 
-// bounds are all arguments, for --explain.
+// bounds are all arguments, for whoever asks why.
 func (state *search) bounds() []instance.BoundValue {
 	share, kind := state.problem.LargestItem()
 	unit := instance.BoundValue{Name: "largest unit", Value: share.Float(), What: "what the devices hold without units"}
