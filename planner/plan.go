@@ -62,11 +62,7 @@ func named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topolo
 
 // costsOf is the table of the workload on these GPUs.
 func costsOf(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) (*costmodel.Table, error) {
-	workload.Dequantized = workload.Dequantized || estimate.Dequantizes(graph, topology)
-	if traits := workload.Strategy.Traits(); workload.World == 0 && (traits.Staged || traits.Replicated) {
-		workload.World = int64(len(topology.Devices))
-	}
-	workload, err := estimate.Resolve(graph, workload)
+	workload, err := estimate.Resolve(graph, estimate.On(graph, workload, topology))
 	if err != nil {
 		return nil, err
 	}

@@ -82,8 +82,7 @@ func (command *checkCommand) run(cmd *cobra.Command, model, path string) error {
 	if err := command.Lengths(graph); err != nil {
 		return err
 	}
-	workload.World, workload.Dequantized = ask.World(workload.Strategy, topo), estimate.Dequantizes(graph, topo)
-	table, err := ask.Costs(graph, workload)
+	table, err := ask.Costs(graph, estimate.On(graph, workload, topo))
 	if err != nil {
 		return command.blame(path, plan, err)
 	}

@@ -75,9 +75,7 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		}
 		asked.Workload, notes = row.Workload, append(notes, why)
 	}
-	workload := asked.Workload
-	workload.World, workload.Dequantized = ask.World(workload.Strategy, asked.Topology), estimate.Dequantizes(asked.Graph, asked.Topology)
-	table, err := ask.Costs(asked.Graph, workload)
+	table, err := ask.Costs(asked.Graph, estimate.On(asked.Graph, asked.Workload, asked.Topology))
 	if err != nil {
 		return err
 	}

@@ -17,9 +17,21 @@ import (
 // validate_environment, which ask the first GPU).
 var leastCapability = map[string]float64{"fp8": 8.9, "mxfp4": 7.5}
 
-// Dequantizes reports whether Transformers makes bf16 of graph's stored weights on
+// On is a workload on these GPUs, with what follows from them: how many work
+// together (one process owns all under a device map), and whether they have
+// arithmetic for the model's stored weights.
+func On(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) costmodel.Workload {
+	workload.World = 0
+	if traits := workload.Strategy.Traits(); traits.Staged || traits.Replicated {
+		workload.World = int64(len(topology.Devices))
+	}
+	workload.Dequantized = dequantizes(graph, topology)
+	return workload
+}
+
+// dequantizes reports whether Transformers makes bf16 of graph's stored weights on
 // these devices. A device whose capability is not known keeps them.
-func Dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
+func dequantizes(graph *modelgraph.Graph, topology *costmodel.Topology) bool {
 	least, ok := leastCapability[graph.Quantized]
 	if !ok || len(topology.Devices) == 0 {
 		return false

@@ -69,13 +69,13 @@ func TestDequantizes(t *testing.T) {
 			}
 			topo.Devices = append(topo.Devices, gpu.Device(costmodel.Infer))
 		}
-		if got := estimate.Dequantizes(packedModel(t, c.method), &topo); got != c.want {
+		if got := estimate.On(packedModel(t, c.method), costmodel.Workload{}, &topo).Dequantized; got != c.want {
 			t.Errorf("%q on %v: %t", c.method, c.gpus, got)
 		}
 	}
 	for capability, want := range map[string]bool{"7.0": true, "7.5": false, "": false} {
 		topo := costmodel.Topology{Devices: []costmodel.Device{{ComputeCapability: capability}}}
-		if got := estimate.Dequantizes(packedModel(t, "mxfp4"), &topo); got != want {
+		if got := estimate.On(packedModel(t, "mxfp4"), costmodel.Workload{}, &topo).Dequantized; got != want {
 			t.Errorf("mxfp4 on %q: %t", capability, got)
 		}
 	}

@@ -76,8 +76,7 @@ func (problem *Problem) gpus() int64 { return int64(len(problem.Topology.Devices
 
 // planned is the planner's problem of one strategy.
 func (problem *Problem) planned(workload costmodel.Workload) (planner.Problem, error) {
-	workload.Dequantized = estimate.Dequantizes(problem.Graph, problem.Topology)
-	workload, err := estimate.Resolve(problem.Graph, workload)
+	workload, err := estimate.Resolve(problem.Graph, estimate.On(problem.Graph, workload, problem.Topology))
 	if err != nil {
 		return planner.Problem{}, err
 	}

@@ -58,10 +58,7 @@ func (problem *Problem) variants() []costmodel.Workload {
 // left out.
 func (problem *Problem) of(strategy costmodel.Strategy, runtime costmodel.Runtime) costmodel.Workload {
 	workload := problem.Workload
-	workload.Strategy, workload.Runtime, workload.World = strategy, runtime, problem.gpus()
-	if strategy.Traits().Sequential {
-		workload.World = 0 // one process owns all GPUs
-	}
+	workload.Strategy, workload.Runtime = strategy, runtime
 	if !strategy.Traits().Staged {
 		workload.Schedule, workload.VirtualStages = "", 0
 	} else if workload.MicroBatches == 0 {

@@ -86,10 +86,7 @@ func (request *Request) takes(file *costmodel.Topology, change *strategy.Change)
 	if err != nil {
 		return false
 	}
-	workload := problem.Workload
-	workload.World = World(workload.Strategy, problem.Topology)
-	workload.Dequantized = estimate.Dequantizes(change.To.Graph, problem.Topology)
-	workload, err = estimate.Resolve(change.To.Graph, workload)
+	workload, err := estimate.Resolve(change.To.Graph, estimate.On(change.To.Graph, problem.Workload, problem.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(problem.Topology, change.To.Topology) &&
 		slices.Equal(problem.Pins, change.To.Pins) && reflect.DeepEqual(problem.Together, change.To.Together) &&
 		problem.Anywhere == (change.To.Anywhere && workload.Strategy.Traits().Sequential) && problem.Offload == change.To.Offload

@@ -86,15 +86,6 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	return request.work, nil
 }
 
-// World is the number of GPUs that work together, 0 under a device map, where
-// one process owns them all.
-func World(strategy costmodel.Strategy, topo *costmodel.Topology) int64 {
-	if strategy.Traits().Sequential {
-		return 0
-	}
-	return int64(len(topo.Devices))
-}
-
 // Lengths refuses lengths that the model does not read.
 func (request *Request) Lengths(graph *modelgraph.Graph) error {
 	if request.work.Mode == costmodel.Load {
