@@ -15,6 +15,11 @@ type PatternError = instance.PatternError
 // ConflictError says which pins contradict each other, in the model's names.
 type ConflictError = instance.ConflictError
 
+// ContradictionError is pins and together-groups that no map keeps all of:
+// the smallest set of them that was found, none of which can be left out. It
+// wraps what is wrong with them, a [*PatternError] or [*ConflictError].
+type ContradictionError = instance.ContradictionError
+
 // StageError is a pipeline that has no stages of this form.
 type StageError = instance.StageError
 

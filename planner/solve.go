@@ -34,7 +34,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 			err = in.Linked(sol.Map)
 		}
 	}
-	return sol, solver.contradicted(in, err)
+	return sol, in.Contradicted(err)
 }
 
 // solver is a problem as it was asked for, with the limits of the search.
@@ -69,17 +69,10 @@ func (solver *solver) memory(ctx context.Context, in *instance.Instance) (*Solut
 // no contiguous map.
 func (solver *solver) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
 	answer, err := chainmemory.Method{}.Solve(ctx, in.InOrder(), instance.Limits{Probes: solver.limits.Probes}, nil)
-	if contradicts(err) {
+	if instance.Contradicts(err) {
 		return nil, nil //nolint:nilnil // no map, and no fault of ours
 	}
 	return answer, err
-}
-
-// contradicts reports constraints that no map keeps.
-func contradicts(err error) bool {
-	var pattern *PatternError
-	var conflict *ConflictError
-	return errors.As(err, &pattern) || errors.As(err, &conflict)
 }
 
 // offload answers for a problem that does not fit: which units leave, so that

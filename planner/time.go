@@ -112,7 +112,7 @@ func (solver *solver) timeInOrder(ctx context.Context, in *instance.Instance) (*
 		link  *LinkError
 		large *InfeasibleError
 	)
-	if contradicts(err) || errors.As(err, &link) || errors.As(err, &large) {
+	if instance.Contradicts(err) || errors.As(err, &link) || errors.As(err, &large) {
 		return nil, nil //nolint:nilnil // no such map, and no fault of ours
 	}
 	return sol, err

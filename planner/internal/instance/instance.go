@@ -44,10 +44,9 @@ type Instance struct {
 	Offload   Tier
 	Offloaded []int
 
-	// Pins are in the order in which they were asked for. Together are the units
-	// of the together-groups, likewise.
+	// Pins and together-groups are in the order in which they were asked for.
 	Pins     []Pinned
-	Together [][]int
+	Together []Joined
 
 	// Caps are the bytes that a device may hold at its peak, where the step is
 	// what is minimised.

@@ -30,7 +30,7 @@ type Items struct {
 // newItems finds groups and items, and where pins hold them.
 func newItems(in *Instance) (*Items, error) {
 	items := &Items{In: in, GroupOf: make([]int, len(in.Graph.Units)), pinOf: map[int]Pin{}}
-	tied, joined := in.Graph.TiedUnits(), in.Together
+	tied, joined := in.Graph.TiedUnits(), in.joined()
 	if in.Piped() { // a tied parameter has a copy on each stage
 		tied, joined = nil, append(passing(in.Costs.Units), joined...)
 	}

@@ -68,20 +68,26 @@ func resolvePins(graph *modelgraph.Graph, devices int, pins []Pin) ([]Pinned, er
 	return out, nil
 }
 
-// resolveTogether finds the units of the together-groups, ascending.
-func resolveTogether(graph *modelgraph.Graph, together [][]string) ([][]int, error) {
-	var sets [][]int
+// Joined is a together-group with the units that it names, ascending.
+type Joined struct {
+	Patterns []string
+	Units    []int
+}
+
+// resolveTogether finds the units of the together-groups, in the order of these.
+func resolveTogether(graph *modelgraph.Graph, together [][]string) ([]Joined, error) {
+	var out []Joined
 	for _, patterns := range together {
-		var set []int
+		var units []int
 		for _, pattern := range patterns {
-			units, err := match(graph, "together", pattern)
+			named, err := match(graph, "together", pattern)
 			if err != nil {
 				return nil, err
 			}
-			set = append(set, units...)
+			units = append(units, named...)
 		}
-		slices.Sort(set)
-		sets = append(sets, slices.Compact(set))
+		slices.Sort(units)
+		out = append(out, Joined{patterns, slices.Compact(units)})
 	}
-	return sets, nil
+	return out, nil
 }

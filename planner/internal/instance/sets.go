@@ -28,7 +28,7 @@ func newSets(in *Instance) ([]Set, error) {
 		}
 		return unit
 	}
-	for _, joined := range slices.Concat(in.Graph.TiedUnits(), in.Together) {
+	for _, joined := range slices.Concat(in.Graph.TiedUnits(), in.joined()) {
 		for _, unit := range joined {
 			one, other := find(joined[0]), find(unit)
 			root[max(one, other)] = min(one, other)
@@ -56,4 +56,13 @@ func newSets(in *Instance) ([]Set, error) {
 		}
 	}
 	return sets, nil
+}
+
+// joined are the units of the together-groups.
+func (in *Instance) joined() [][]int {
+	var out [][]int
+	for i := range in.Together {
+		out = append(out, in.Together[i].Units)
+	}
+	return out
 }

@@ -1,12 +1,12 @@
-package planner
+package instance
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
 // ContradictionError is pins and together-groups that no map keeps all of:
@@ -39,14 +39,14 @@ func (err *ContradictionError) Unwrap() error { return err.Err }
 // maxPairs is up to how many pins and groups all pairs are looked at.
 const maxPairs = 40
 
-// contradicted narrows a contradiction down: to a pair where there is one,
+// Contradicted narrows a contradiction down: to a pair where there is one,
 // else by leaving constraints out one by one while what is left still
 // contradicts itself (the deletion filter of Chinneck and Dravnieks, ORSA J.
 // on Computing 3, 1991). One constraint alone is no contradiction of several:
-// its own error says enough.
-func (solver *solver) contradicted(in *instance.Instance, err error) error {
+// its own error says enough. Another error is what it was.
+func (in *Instance) Contradicted(err error) error {
 	constraints := len(in.Pins) + len(in.Together)
-	if constraints < 2 || !contradicts(err) {
+	if constraints < 2 || !Contradicts(err) {
 		return err
 	}
 	all := make([]int, constraints)
@@ -54,35 +54,35 @@ func (solver *solver) contradicted(in *instance.Instance, err error) error {
 		all[i] = i
 	}
 	for i := range all {
-		if contradiction(in.Only(all[i:i+1])) != nil {
+		if in.Only(all[i:i+1]).contradiction() != nil {
 			return err
 		}
 	}
-	if set, found := pair(in, all); found {
-		return solver.named(in, set)
+	if set, found := in.pair(all); found {
+		return in.Only(set).named()
 	}
 	for i := 0; i < len(all); {
 		less := slices.Delete(slices.Clone(all), i, i+1)
-		if contradiction(in.Only(less)) != nil {
+		if in.Only(less).contradiction() != nil {
 			all = less
 			continue
 		}
 		i++
 	}
-	if contradiction(in.Only(all)) != nil {
-		return solver.named(in, all)
+	if only := in.Only(all); only.contradiction() != nil {
+		return only.named()
 	}
 	return err
 }
 
 // pair is two constraints that contradict each other.
-func pair(in *instance.Instance, all []int) ([]int, bool) {
+func (in *Instance) pair(all []int) ([]int, bool) {
 	if len(all) > maxPairs {
 		return nil, false
 	}
 	for j := range all {
 		for i := range j {
-			if set := []int{i, j}; contradiction(in.Only(set)) != nil {
+			if set := []int{i, j}; in.Only(set).contradiction() != nil {
 				return set, true
 			}
 		}
@@ -90,23 +90,21 @@ func pair(in *instance.Instance, all []int) ([]int, bool) {
 	return nil, false
 }
 
-// named is the error of a set of constraints, pins by number and then
-// together-groups.
-func (solver *solver) named(in *instance.Instance, set []int) error {
-	out := &ContradictionError{Err: contradiction(in.Only(set))}
-	for _, i := range set {
-		if i < len(solver.Pins) {
-			out.Pins = append(out.Pins, solver.Pins[i])
-		} else {
-			out.Together = append(out.Together, solver.Together[i-len(solver.Pins)])
-		}
+// named is the error of the instance's constraints.
+func (in *Instance) named() error {
+	out := &ContradictionError{Err: in.contradiction()}
+	for i := range in.Pins {
+		out.Pins = append(out.Pins, in.Pins[i].Pin)
+	}
+	for i := range in.Together {
+		out.Together = append(out.Together, in.Together[i].Patterns)
 	}
 	return out
 }
 
 // contradiction is what is wrong with the constraints; nil where some map
 // keeps them.
-func contradiction(in *instance.Instance) error {
+func (in *Instance) contradiction() error {
 	var err error
 	if in.Anywhere {
 		_, err = in.Sets()
@@ -115,8 +113,15 @@ func contradiction(in *instance.Instance) error {
 	} else {
 		err = items.Contradiction()
 	}
-	if contradicts(err) {
+	if Contradicts(err) {
 		return err
 	}
 	return nil
+}
+
+// Contradicts reports constraints that no map keeps.
+func Contradicts(err error) bool {
+	var pattern *PatternError
+	var conflict *ConflictError
+	return errors.As(err, &pattern) || errors.As(err, &conflict)
 }
