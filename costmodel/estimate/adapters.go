@@ -16,10 +16,10 @@ import (
 // maxRank keeps sizes far from overflow.
 const maxRank = 1 << 16
 
-// A usual rank, and PEFT's shorthand for every linear layer but the head.
+// What usually works.
 var (
 	usualRank = costmodel.Set("lora_rank", "16")
-	allLinear = costmodel.Set("lora_targets", "all-linear")
+	allLinear = costmodel.Set("lora_targets", layers.AllLinear)
 )
 
 // loraDefaults are PEFT's targets where none are given

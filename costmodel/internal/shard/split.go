@@ -34,10 +34,10 @@ func RuleOf(strategy costmodel.Strategy) Rule {
 // stores, padding included. A scalar counts as one row.
 func (rule Rule) Local(shape []int64, degree int64) []int64 {
 	if rule == Flat || len(shape) == 0 {
-		return []int64{ceil(product(shape), degree)}
+		return []int64{Share(product(shape), degree)}
 	}
 	local := slices.Clone(shape)
-	local[0] = ceil(shape[0], degree)
+	local[0] = Share(shape[0], degree)
 	return local
 }
 
@@ -72,4 +72,5 @@ func product(shape []int64) int64 {
 	return elements
 }
 
-func ceil(size, parts int64) int64 { return (size + parts - 1) / parts }
+// Share is one of so many equal parts, rounded up.
+func Share(size, parts int64) int64 { return (size + parts - 1) / parts }

@@ -61,6 +61,3 @@ func checkDegree(workload *costmodel.Workload) error {
 func warn(table *costmodel.Table, format string, args ...any) {
 	table.Warnings = append(table.Warnings, costmodel.Messagef(format, args...))
 }
-
-// share is one of so many equal parts, rounded up.
-func share(size, parts int64) int64 { return (size + parts - 1) / parts }

@@ -4,6 +4,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -164,7 +165,9 @@ func (sum *zeroSum) step() int64 {
 }
 
 // share is a rank's part of a number of elements or bytes, rounded up.
-func (sum *zeroSum) share(whole int64) int64 { return share(whole, sum.model.Workload.ShardDegree) }
+func (sum *zeroSum) share(whole int64) int64 {
+	return shard.Share(whole, sum.model.Workload.ShardDegree)
+}
 
 // persistent is the most elements of a parameter that stays whole on every
 // rank once it was gathered (zero/config.py, param_persistence_threshold).

@@ -3,6 +3,7 @@ package layers
 import (
 	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -12,7 +13,7 @@ import (
 func (part *Part) Matrices() []Matrix {
 	var out []Matrix
 	for _, adapter := range part.Adapters {
-		out = append(out, Matrix{share(adapter.Rank, part.degree), adapter.In}, Matrix{share(adapter.Out, part.degree), adapter.Rank})
+		out = append(out, Matrix{shard.Share(adapter.Rank, part.degree), adapter.In}, Matrix{shard.Share(adapter.Out, part.degree), adapter.Rank})
 	}
 	return out
 }

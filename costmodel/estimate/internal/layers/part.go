@@ -37,25 +37,22 @@ func (part Part) cut(rule shard.Rule, degree int64) Part {
 	}
 	if bytes, ok := part.DeclaredBytes(); ok {
 		declared := *part.Declared
-		declared.ParamsBytes = share(bytes, degree)
+		declared.ParamsBytes = shard.Share(bytes, degree)
 		local.Declared = &declared
 	}
 	part.Layer, part.degree = &local, degree
 	return part
 }
 
-// share is one of so many equal parts, rounded up.
-func share(size, parts int64) int64 { return (size + parts - 1) / parts }
-
-// allLinear is PEFT's shorthand for every linear layer but the output head.
-const allLinear = "all-linear"
+// AllLinear is PEFT's shorthand for every linear layer but the output head.
+const AllLinear = "all-linear"
 
 // Targeted is PEFT's rule (peft/tuners/tuners_utils.py,
 // check_target_module_exists): a target names the module, or its end behind a
 // dot.
 func Targeted(targets []string, linear *modelgraph.Projection) bool {
 	for _, target := range targets {
-		if strings.EqualFold(target, allLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
+		if strings.EqualFold(target, AllLinear) && !linear.Head || linear.Module == target || strings.HasSuffix(linear.Module, "."+target) {
 			return true
 		}
 	}
