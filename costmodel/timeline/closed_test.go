@@ -87,7 +87,8 @@ func TestStageOnPaper(t *testing.T) {
 }
 
 func (chain *StageChain) stageOnPaper(place Rank, workspace int64) int64 {
-	part := chain.span(place.Chunks[0])
+	var part span
+	chain.span(&part, place.Chunks[0])
 	microBatches, w := place.Schedule.MicroBatches, order.InFlight(place.Schedule, place.Index)
 	kept := part.first.Saved + part.rotary + part.own
 	most := max(

@@ -63,8 +63,8 @@ type span struct {
 	first, again Summary
 }
 
-func (chain *StageChain) span(at costmodel.Interval) span {
-	var part span
+// span fills in the units at an interval.
+func (chain *StageChain) span(part *span, at costmodel.Interval) {
 	part.messages(chain.table, at)
 	form := 0
 	if at.First > 0 {
@@ -74,24 +74,28 @@ func (chain *StageChain) span(at costmodel.Interval) span {
 		form |= sends
 	}
 	part.padding = chain.padding[at.End] - chain.padding[at.First]
-	part.first = stretchOf(chain.first, &chain.firstForms, at, form)
-	part.again = stretchOf(chain.again, &chain.againForms, at, form)
-	return part
+	chain.first.fill(&part.first, &chain.firstForms, at, form)
+	chain.again.fill(&part.again, &chain.againForms, at, form)
 }
 
-func stretchOf(chain *Chain, forms *[4][]Summary, at costmodel.Interval, form int) Summary {
+// fill takes the units at an interval, the first and the last of which
+// have this form.
+func (chain *Chain) fill(out *Summary, forms *[4][]Summary, at costmodel.Interval, form int) {
 	if at.End-at.First == 1 {
-		return forms[form][at.First]
+		*out = forms[form][at.First]
+		return
 	}
-	return chain.between(forms[form&received][at.First], at, forms[form&sends][at.End-1])
+	chain.between(out, &forms[form&received][at.First], at, &forms[form&sends][at.End-1])
 }
 
 // between is a stretch whose first and last unit are not those of the chain.
-func (chain *Chain) between(first Summary, at costmodel.Interval, last Summary) Summary {
+func (chain *Chain) between(out, first *Summary, at costmodel.Interval, last *Summary) {
+	*out = *first
 	if at.End-at.First > 2 {
-		first = first.Join(chain.Summary(at.First+1, at.End-1))
+		inside := chain.Summary(at.First+1, at.End-1)
+		out.add(&inside)
 	}
-	return first.Join(last)
+	out.add(last)
 }
 
 // Peak is the peak of a rank: that of its [Pipeline], on a device that has
@@ -151,7 +155,8 @@ func (sum *rankSum) chunk(chain *StageChain, at costmodel.Interval) {
 		sum.add(&span{})
 		return
 	}
-	part := chain.span(at)
+	var part span
+	chain.span(&part, at)
 	sum.add(&part)
 }
 

@@ -50,8 +50,8 @@ func (chain *StageChain) leastSpan(place Rank) span {
 	case at.End == count:
 		part.logits = chain.table.Units[count-1].Output
 	}
-	part.first = leastOf(chain.first, &chain.firstForms, at, head, tail)
-	part.again = leastOf(chain.again, &chain.againForms, at, head, tail)
+	chain.first.least(&part.first, &chain.firstForms, at, head, tail)
+	chain.again.least(&part.again, &chain.againForms, at, head, tail)
 	return part
 }
 
@@ -77,12 +77,14 @@ func (chain *StageChain) leastMessages() {
 	}
 }
 
-// leastOf is [stretchOf] with the first and the last unit the least of their
+// least is [Chain.fill] with the first and the last unit the least of their
 // forms: head and tail are [received] and [sends] where the unit may have it.
-func leastOf(chain *Chain, forms *[4][]Summary, at costmodel.Interval, head, tail int) Summary {
+func (chain *Chain) least(out *Summary, forms *[4][]Summary, at costmodel.Interval, head, tail int) {
 	first, last := at.First, at.End-1
 	if first == last {
-		return forms[0][first].Least(forms[head][first]).Least(forms[tail][first].Least(forms[head|tail][first]))
+		*out = forms[0][first].Least(forms[head][first]).Least(forms[tail][first].Least(forms[head|tail][first]))
+		return
 	}
-	return chain.between(forms[0][first].Least(forms[head][first]), at, forms[0][last].Least(forms[tail][last]))
+	begin, end := forms[0][first].Least(forms[head][first]), forms[0][last].Least(forms[tail][last])
+	chain.between(out, &begin, at, &end)
 }

@@ -51,22 +51,25 @@ func (summary *Summary) folds() (forward, backward Fold) {
 
 // Join is the summary followed by next on the same device.
 func (summary Summary) Join(next Summary) Summary {
+	summary.add(&next)
+	return summary
+}
+
+// add is [Summary.Join] in place.
+func (summary *Summary) add(next *Summary) {
 	forward, backward := summary.folds()
 	nextForward, nextBackward := next.folds()
-	saved := summary.Saved + next.Saved
-	return Summary{
-		Static:        summary.Static + next.Static,
-		Saved:         saved,
-		Grads:         summary.Grads + next.Grads,
-		Forward:       forward.Join(nextForward).Peak,
-		Backward:      saved + nextBackward.Join(backward).Peak,
-		LastBackward:  max(summary.LastBackward, next.LastBackward),
-		StepTransient: summary.StepTransient + next.StepTransient,
-		UntilBodyEnd:  summary.UntilBodyEnd + next.UntilBodyEnd,
-		CacheGrowth:   summary.CacheGrowth + next.CacheGrowth,
-		HeadPeak:      max(summary.HeadPeak, next.HeadPeak),
-		Products:      summary.Products || next.Products,
-	}
+	summary.Static += next.Static
+	summary.Saved += next.Saved
+	summary.Grads += next.Grads
+	summary.Forward = forward.Join(nextForward).Peak
+	summary.Backward = summary.Saved + nextBackward.Join(backward).Peak
+	summary.LastBackward = max(summary.LastBackward, next.LastBackward)
+	summary.StepTransient += next.StepTransient
+	summary.UntilBodyEnd += next.UntilBodyEnd
+	summary.CacheGrowth += next.CacheGrowth
+	summary.HeadPeak = max(summary.HeadPeak, next.HeadPeak)
+	summary.Products = summary.Products || next.Products
 }
 
 // Least is at most both in every figure.
