@@ -7,13 +7,13 @@ import "github.com/agnivade/levenshtein"
 // longest beginning in common, then the first.
 func Name(path string, names []string) string {
 	best, common, at := len(path)+1, 0, ""
-	for _, n := range names {
-		if abs(len(n)-len(path)) > best {
+	for _, name := range names {
+		if abs(len(name)-len(path)) > best {
 			continue
 		}
-		d := levenshtein.ComputeDistance(path, n)
-		if c := prefix(path, n); d < best || d == best && c > common {
-			best, common, at = d, c, n
+		device := levenshtein.ComputeDistance(path, name)
+		if c := prefix(path, name); device < best || device == best && c > common {
+			best, common, at = device, c, name
 		}
 	}
 	return at
@@ -21,11 +21,11 @@ func Name(path string, names []string) string {
 
 // prefix is the length of the common beginning.
 func prefix(a, b string) int {
-	n := 0
-	for n < min(len(a), len(b)) && a[n] == b[n] {
-		n++
+	total := 0
+	for total < min(len(a), len(b)) && a[total] == b[total] {
+		total++
 	}
-	return n
+	return total
 }
 
-func abs(n int) int { return max(n, -n) }
+func abs(number int) int { return max(number, -number) }

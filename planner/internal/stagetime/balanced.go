@@ -13,36 +13,36 @@ import (
 // longest work of a stage is the least that cuts from one end find within the
 // caps, which is what sets a pipeline's pace, in the order of the devices
 // alone. The bound is that of all work on all devices.
-func (s *pipes) balanced(ctx context.Context, caps []int64) (*instance.Answer, error) {
-	o := &s.orders[0]
-	out := newAnswer(append(slices.Clone(s.notes),
+func (pipeline *pipes) balanced(ctx context.Context, caps []int64) (*instance.Answer, error) {
+	order := &pipeline.orders[0]
+	out := newAnswer(append(slices.Clone(pipeline.notes),
 		"the pipeline has too many stretches for a search for its shortest step: its stages are cut to about the same work"), "work")
-	out.LowerBound = s.anyOrder()
+	out.LowerBound = pipeline.anyOrder()
 	low, high := 0., 0.
-	for _, work := range o.work() {
+	for _, work := range order.work() {
 		high += work[len(work)-1]
 	}
 	best, step := []int(nil), math.Inf(1)
-	for n := 0; n < balances && (n == 0 || ctx.Err() == nil); n++ {
+	for count := 0; count < balances && (count == 0 || ctx.Err() == nil); count++ {
 		limit := high // the first time whatever fits
-		if n > 0 {
+		if count > 0 {
 			limit = low + (high-low)/2
 		}
-		cuts := o.cutsWithin(limit, caps)
+		cuts := order.cutsWithin(limit, caps)
 		out.Tried++
 		if cuts == nil {
 			low = limit
-			if n == 0 {
+			if count == 0 {
 				return out, instance.ErrNone
 			}
 			continue
 		}
 		high = limit
-		if got := o.costs.step(cuts); got < step {
+		if got := order.costs.step(cuts); got < step {
 			best, step = cuts, got
 		}
 	}
-	out.Map, out.Value, out.Stopped = instance.Restored(o.unitMap(best), o.order), step, ctx.Err() != nil
+	out.Map, out.Value, out.Stopped = instance.Restored(order.unitMap(best), order.order), step, ctx.Err() != nil
 	return out, nil
 }
 
@@ -50,12 +50,12 @@ func (s *pipes) balanced(ctx context.Context, caps []int64) (*instance.Answer, e
 const balances = 31
 
 // work is, by stage, a prefix sum of the items' work.
-func (o *pipeOrder) work() [][]float64 {
-	out := make([][]float64, len(o.costs.forward))
-	for d := range out {
-		out[d] = slices.Clone(o.costs.forward[d])
-		for i, b := range o.costs.backward[d] {
-			out[d][i] += b
+func (order *pipeOrder) work() [][]float64 {
+	out := make([][]float64, len(order.costs.forward))
+	for device := range out {
+		out[device] = slices.Clone(order.costs.forward[device])
+		for i, b := range order.costs.backward[device] {
+			out[device][i] += b
 		}
 	}
 	return out
@@ -63,29 +63,29 @@ func (o *pipeOrder) work() [][]float64 {
 
 // cutsWithin gives each stage in turn as many items as its work and its cap
 // allow; nil where that leaves some, or nothing for the last.
-func (o *pipeOrder) cutsWithin(limit float64, caps []int64) []int {
-	c, stages, items := o.costs, len(o.order), o.peaks.Count()
+func (order *pipeOrder) cutsWithin(limit float64, caps []int64) []int {
+	costs, stages, items := order.costs, len(order.order), order.peaks.Count()
 	cuts := make([]int, stages+1)
-	for s := range stages {
-		a, last := cuts[s], items-(stages-1-s)
+	for stage := range stages {
+		a, last := cuts[stage], items-(stages-1-stage)
 		ok := func(b int) bool {
-			return c.barred[s][a] == c.barred[s][b] && o.peaks.Peak(s, a, b) <= caps[o.order[s]]
+			return costs.barred[stage][a] == costs.barred[stage][b] && order.peaks.Peak(stage, a, b) <= caps[order.order[stage]]
 		}
 		// As many as the work allows, then fewer until they fit.
-		b := a + sort.Search(last-a, func(n int) bool {
-			to := a + n + 1
-			return c.forward[s][to]-c.forward[s][a]+c.backward[s][to]-c.backward[s][a] > limit
+		b := a + sort.Search(last-a, func(count int) bool {
+			to := a + count + 1
+			return costs.forward[stage][to]-costs.forward[stage][a]+costs.backward[stage][to]-costs.backward[stage][a] > limit
 		})
-		if s == stages-1 && b < items {
+		if stage == stages-1 && b < items {
 			return nil
 		}
 		for b > a && !ok(b) {
 			b--
 		}
-		if b == a || s == stages-1 && b < items {
+		if b == a || stage == stages-1 && b < items {
 			return nil
 		}
-		cuts[s+1] = b
+		cuts[stage+1] = b
 	}
 	return cuts
 }

@@ -42,58 +42,58 @@ type cutter struct {
 	to, from [][]float64 // by stage and item: the message at a cut behind it
 }
 
-func (c *cutter) ok(s, a, b, items int) bool { return c.fits[s][a*(items+1)+b] }
+func (cut *cutter) ok(stage, a, b, items int) bool { return cut.fits[stage][a*(items+1)+b] }
 
 // width is the time of a stage between its first forward and its last
 // backward, given the way round behind it.
-func (p *pipeBound) width(s int, f, b, r float64) float64 {
-	m := float64(p.batches)
-	if !p.train || p.kind == costmodel.GPipe {
+func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
+	m := float64(bound.batches)
+	if !bound.train || bound.kind == costmodel.GPipe {
 		return m*(f+b) + r
 	}
-	flying := min(p.batches, p.stages-s)
+	flying := min(bound.batches, bound.stages-stage)
 	w := float64(flying)
 	first, last := max(0, r-(w-1)*f), max(0, r-(w-1)*b)
 	wait := max(first, last)
-	if p.batches > flying {
+	if bound.batches > flying {
 		wait = first + last
 	}
-	rounds := (p.batches - 1) / flying
-	rest := float64((p.batches-1)%flying + 1)
+	rounds := (bound.batches - 1) / flying
+	rest := float64((bound.batches-1)%flying + 1)
 	return max(m*(f+b)+wait, rest*f+float64(rounds)*(f+b+r)+r+b)
 }
 
-func newPipeBound(s costmodel.Schedule, train bool, c *cutter, items int) *pipeBound {
-	p := &pipeBound{stages: int(s.Stages), items: items, batches: int(s.MicroBatches), train: train, kind: s.Kind}
-	for _, rows := range []*[][]float64{&p.around, &p.token, &p.whole, &p.ends, &p.host} {
-		*rows = make([][]float64, p.stages+1)
-		for s := range *rows {
-			(*rows)[s] = make([]float64, items+1)
-			for a := range (*rows)[s] {
-				(*rows)[s][a] = math.Inf(1)
+func newPipeBound(schedule costmodel.Schedule, train bool, cut *cutter, items int) *pipeBound {
+	bound := &pipeBound{stages: int(schedule.Stages), items: items, batches: int(schedule.MicroBatches), train: train, kind: schedule.Kind}
+	for _, rows := range []*[][]float64{&bound.around, &bound.token, &bound.whole, &bound.ends, &bound.host} {
+		*rows = make([][]float64, bound.stages+1)
+		for stage := range *rows {
+			(*rows)[stage] = make([]float64, items+1)
+			for a := range (*rows)[stage] {
+				(*rows)[stage][a] = math.Inf(1)
 			}
 		}
-		(*rows)[p.stages][items] = 0
+		(*rows)[bound.stages][items] = 0
 	}
-	for s := p.stages - 1; s >= 0; s-- {
-		for a := s; a < items; a++ {
-			p.fill(c, s, a)
+	for stage := bound.stages - 1; stage >= 0; stage-- {
+		for a := stage; a < items; a++ {
+			bound.fill(cut, stage, a)
 		}
 	}
-	return p
+	return bound
 }
 
-func (p *pipeBound) fill(c *cutter, s, a int) {
-	for b := a + 1; b <= p.items-(p.stages-1-s); b++ {
-		if s == p.stages-1 && b < p.items || !c.ok(s, a, b, p.items) || math.IsInf(p.around[s+1][b], 1) {
+func (bound *pipeBound) fill(cut *cutter, stage, a int) {
+	for b := a + 1; b <= bound.items-(bound.stages-1-stage); b++ {
+		if stage == bound.stages-1 && b < bound.items || !cut.ok(stage, a, b, bound.items) || math.IsInf(bound.around[stage+1][b], 1) {
 			continue
 		}
-		v := p.stage(c, s, a, b)
-		p.around[s][a] = min(p.around[s][a], v.through+p.around[s+1][b])
-		p.host[s][a] = min(p.host[s][a], max(v.host, p.host[s+1][b]))
-		p.token[s][a] = min(p.token[s][a], v.token+p.token[s+1][b])
-		p.whole[s][a] = min(p.whole[s][a], max(v.width, v.through+p.whole[s+1][b]))
-		p.ends[s][a] = min(p.ends[s][a], max(v.width+v.update, v.ahead+p.ends[s+1][b]))
+		view := bound.stage(cut, stage, a, b)
+		bound.around[stage][a] = min(bound.around[stage][a], view.through+bound.around[stage+1][b])
+		bound.host[stage][a] = min(bound.host[stage][a], max(view.host, bound.host[stage+1][b]))
+		bound.token[stage][a] = min(bound.token[stage][a], view.token+bound.token[stage+1][b])
+		bound.whole[stage][a] = min(bound.whole[stage][a], max(view.width, view.through+bound.whole[stage+1][b]))
+		bound.ends[stage][a] = min(bound.ends[stage][a], max(view.width+view.update, view.ahead+bound.ends[stage+1][b]))
 	}
 }
 
@@ -107,23 +107,23 @@ type stageView struct {
 	host    float64 // with the update behind it
 }
 
-func (p *pipeBound) stage(c *cutter, s, a, b int) stageView {
-	f, back := c.forward[s][b]-c.forward[s][a], c.backward[s][b]-c.backward[s][a]
-	to, from := c.to[s][b], c.from[s][b]
-	if !p.train {
+func (bound *pipeBound) stage(cut *cutter, stage, a, b int) stageView {
+	f, back := cut.forward[stage][b]-cut.forward[stage][a], cut.backward[stage][b]-cut.backward[stage][a]
+	to, from := cut.to[stage][b], cut.from[stage][b]
+	if !bound.train {
 		back, from = 0, 0
 	}
 	r := 0.
-	if s+1 < p.stages {
-		r = to + from + p.around[s+1][b]
+	if stage+1 < bound.stages {
+		r = to + from + bound.around[stage+1][b]
 	}
 	return stageView{
-		through: f + back + to + from, ahead: f + to, width: p.width(s, f, back, r),
-		update: c.update[s][b] - c.update[s][a], host: c.issued(s, a, b, p.batches) + c.update[s][b] - c.update[s][a], token: c.tokens * (c.token[s][b] - c.token[s][a]),
+		through: f + back + to + from, ahead: f + to, width: bound.width(stage, f, back, r),
+		update: cut.update[stage][b] - cut.update[stage][a], host: cut.issued(stage, a, b, bound.batches) + cut.update[stage][b] - cut.update[stage][a], token: cut.tokens * (cut.token[stage][b] - cut.token[stage][a]),
 	}
 }
 
 // issued is the time in which a stage's host issues its kernels of a step.
-func (c *pipeCosts) issued(s, a, b, batches int) float64 {
-	return float64(batches) * (c.issue[s][b] - c.issue[s][a] + c.issueBack[s][b] - c.issueBack[s][a])
+func (costs *pipeCosts) issued(stage, a, b, batches int) float64 {
+	return float64(batches) * (costs.issue[stage][b] - costs.issue[stage][a] + costs.issueBack[stage][b] - costs.issueBack[stage][a])
 }

@@ -22,82 +22,82 @@ type pipeCosts struct {
 
 func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	in := peaks.In
-	c := &pipeCosts{StagePeaks: peaks, schedule: in.Schedule(), train: in.Trains()}
-	_, c.tokens = in.Passes()
+	costs := &pipeCosts{StagePeaks: peaks, schedule: in.Schedule(), train: in.Trains()}
+	_, costs.tokens = in.Passes()
 	items := peaks.Count()
-	for d := range in.Topology.Devices {
+	for device := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
 		issue, issueBack, barred := make([]float64, items+1), make([]float64, items+1), make([]int, items+1)
 		for i := range items {
 			issue[i+1], issueBack[i+1] = issue[i], issueBack[i]
 			f[i+1], b[i+1], t[i+1], up[i+1], barred[i+1] = f[i], b[i], t[i], up[i], barred[i]
-			for _, u := range peaks.Units(i) {
-				s := steptime.Unit(in.Costs, in.Topology, d, u)
-				f[i+1] += s.Forward
-				b[i+1] += s.Backward
-				issue[i+1] += s.Issue
-				issueBack[i+1] += s.IssueBack
-				t[i+1] += s.Token
-				up[i+1] += s.Update
+			for _, unit := range peaks.Units(i) {
+				seconds := steptime.Unit(in.Costs, in.Topology, device, unit)
+				f[i+1] += seconds.Forward
+				b[i+1] += seconds.Backward
+				issue[i+1] += seconds.Issue
+				issueBack[i+1] += seconds.IssueBack
+				t[i+1] += seconds.Token
+				up[i+1] += seconds.Update
 			}
-			if at := peaks.Pins[i]; at >= 0 && at != d {
+			if at := peaks.Pins[i]; at >= 0 && at != device {
 				barred[i+1]++
 			}
 		}
-		c.forward, c.backward = append(c.forward, f), append(c.backward, b)
-		c.token, c.update = append(c.token, t), append(c.update, up)
-		c.issue, c.issueBack = append(c.issue, issue), append(c.issueBack, issueBack)
-		c.barred = append(c.barred, barred)
+		costs.forward, costs.backward = append(costs.forward, f), append(costs.backward, b)
+		costs.token, costs.update = append(costs.token, t), append(costs.update, up)
+		costs.issue, costs.issueBack = append(costs.issue, issue), append(costs.issueBack, issueBack)
+		costs.barred = append(costs.barred, barred)
 	}
-	return c
+	return costs
 }
 
 // message is the time of what passes at a cut before an item; +Inf where no
 // link joins the two.
-func (c *pipeCosts) message(from, to, item int) float64 {
-	p := c.In
+func (costs *pipeCosts) message(from, to, item int) float64 {
+	in := costs.In
 	if from == to {
 		return 0
 	}
-	if !p.Topology.Linked(from, to) {
+	if !in.Topology.Linked(from, to) {
 		return math.Inf(1)
 	}
-	return p.Topology.SendSeconds(from, to, p.Costs.Units[c.Order[c.Start[item]-1]].Work.Output)
+	return in.Topology.SendSeconds(from, to, in.Costs.Units[costs.Order[costs.Start[item]-1]].Work.Output)
 }
 
 // step is the time of a step with these cuts, stage s on rank s.
-func (c *pipeCosts) step(cuts []int) float64 {
-	n := len(cuts) - 1
-	stages, token, update := make([]steptime.Stage, n), 0., make([]float64, n)
-	for s := range stages {
-		a, b := cuts[s], cuts[s+1]
-		stages[s] = steptime.Stage{
-			Rank: s, Forward: c.forward[s][b] - c.forward[s][a], Backward: c.backward[s][b] - c.backward[s][a],
-			Issue: c.issue[s][b] - c.issue[s][a], IssueBack: c.issueBack[s][b] - c.issueBack[s][a],
+func (costs *pipeCosts) step(cuts []int) float64 {
+	count := len(cuts) - 1
+	stages, token, update := make([]steptime.Stage, count), 0., make([]float64, count)
+	for stage := range stages {
+		a, b := cuts[stage], cuts[stage+1]
+		stages[stage] = steptime.Stage{
+			Rank: stage, Forward: costs.forward[stage][b] - costs.forward[stage][a], Backward: costs.backward[stage][b] - costs.backward[stage][a],
+			Issue: costs.issue[stage][b] - costs.issue[stage][a], IssueBack: costs.issueBack[stage][b] - costs.issueBack[stage][a],
 		}
-		token += c.tokenOf(s, a, b)
-		update[s] = c.update[s][b] - c.update[s][a]
-		if s+1 < n {
-			stages[s].To, stages[s].From = c.message(s, s+1, b), c.message(s+1, s, b)
+		token += costs.tokenOf(stage, a, b)
+		update[stage] = costs.update[stage][b] - costs.update[stage][a]
+		if stage+1 < count {
+			stages[stage].To, stages[stage].From = costs.message(stage, stage+1, b), costs.message(stage+1, stage, b)
 		}
 	}
 	slowest := 0.
-	for rank, clock := range steptime.Play(c.schedule, c.train, stages) {
+	for rank, clock := range steptime.Play(costs.schedule, costs.train, stages) {
 		slowest = max(slowest, clock.Device+update[rank])
 	}
-	return slowest + c.tokens*token
+	return slowest + costs.tokens*token
 }
 
 // tokenOf is a stage's time of a token: the host starts with it, and the
 // stage's units wait for it one after the other.
-func (c *pipeCosts) tokenOf(d, a, b int) float64 {
+func (costs *pipeCosts) tokenOf(device, a, b int) float64 {
 	var clock steptime.Clock
-	if c.tokens == 0 {
+	if costs.tokens == 0 {
 		return 0
 	}
-	for _, u := range c.Order[c.Start[a]:c.Start[b]] {
-		s := steptime.Unit(c.In.Costs, c.In.Topology, d, u)
-		clock.Run(s.IssueToken, s.Token)
+	for _, unit := range costs.Order[costs.Start[a]:costs.Start[b]] {
+		seconds := steptime.Unit(costs.In.Costs, costs.In.Topology, device, unit)
+		clock.Run(seconds.IssueToken, seconds.Token)
 	}
 	return clock.Device
 }

@@ -11,13 +11,13 @@ import (
 const evenOrders = 120
 
 // finish lowers the largest share while the step stays, and sets the map.
-func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSearch, at int) {
+func (pipeline *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSearch, at int) {
 	cuts, cutoff := found.best, found.step(found.best)*(1+1e-12)
-	lo, hi := 0., s.orders[at].share(cuts)
+	lo, hi := 0., pipeline.orders[at].share(cuts)
 	others := []int{at}
 	out.EvenProved = true
-	if len(s.orders) <= evenOrders {
-		for i := range s.orders {
+	if len(pipeline.orders) <= evenOrders {
+		for i := range pipeline.orders {
 			if i != at {
 				others = append(others, i)
 			}
@@ -27,27 +27,27 @@ func (s *pipes) finish(ctx context.Context, out *instance.Answer, found *pipeSea
 	}
 	for hi-lo > instance.Tolerance*hi && ctx.Err() == nil {
 		mid := lo + (hi-lo)/2
-		i, one := s.under(ctx, others, s.in.CapsBelow(mid), cutoff, out)
+		i, one := pipeline.under(ctx, others, pipeline.in.CapsBelow(mid), cutoff, out)
 		if one == nil {
 			lo = mid
 			continue
 		}
-		at, cuts, hi = i, one, s.orders[i].share(one)
+		at, cuts, hi = i, one, pipeline.orders[i].share(one)
 	}
 	out.EvenProved = out.EvenProved && ctx.Err() == nil
-	o := &s.orders[at]
-	out.Map, out.Value = instance.Restored(o.unitMap(cuts), o.order), o.costs.step(cuts)
+	order := &pipeline.orders[at]
+	out.Map, out.Value = instance.Restored(order.unitMap(cuts), order.order), order.costs.step(cuts)
 }
 
 // under finds cuts within the caps whose step is below the cutoff, in any of
 // the orders.
-func (s *pipes) under(ctx context.Context, orders []int, caps []int64, cutoff float64, out *instance.Answer) (order int, cuts []int) {
+func (pipeline *pipes) under(ctx context.Context, orders []int, caps []int64, cutoff float64, out *instance.Answer) (order int, cuts []int) {
 	for _, i := range orders {
 		if ctx.Err() != nil {
 			out.EvenProved = false
 			break
 		}
-		one := s.searchOf(i, caps)
+		one := pipeline.searchOf(i, caps)
 		one.cutoff, one.first = cutoff, true
 		if one.root() < cutoff {
 			one.search(ctx)

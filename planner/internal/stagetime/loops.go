@@ -13,40 +13,40 @@ import (
 // looped improves cuts of an interleaved pipeline: all of them where these
 // are few, else from the most even ones in memory, and from ones of even
 // time, by moving cuts while that shortens the step.
-func (s *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, error) {
-	if len(s.in.Pins) > 0 {
-		return nil, stagememory.RefusePins(s.in)
+func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answer, error) {
+	if len(pipeline.in.Pins) > 0 {
+		return nil, stagememory.RefusePins(pipeline.in)
 	}
-	out := newAnswer(s.notes, "work")
-	out.LowerBound = s.anyOrder()
+	out := newAnswer(pipeline.notes, "work")
+	out.LowerBound = pipeline.anyOrder()
 	step, share := math.Inf(1), math.Inf(1)
-	exact := !s.partly
-	for i := range s.orders {
+	exact := !pipeline.partly
+	for i := range pipeline.orders {
 		if ctx.Err() != nil {
 			break
 		}
-		o := &s.orders[i]
-		if !o.ring() {
+		order := &pipeline.orders[i]
+		if !order.ring() {
 			continue
 		}
-		loop := stagememory.NewLooped(o.peaks)
+		loop := stagememory.NewLooped(order.peaks)
 		try := func() bool {
 			out.Tried++
-			if !o.within(loop.Cuts, caps) {
+			if !order.within(loop.Cuts, caps) {
 				return false
 			}
-			got := *devicemap.StepSeconds(o.in.Costs, o.in.Topology, o.unitMap(loop.Cuts))
-			have := o.share(loop.Cuts)
+			got := *devicemap.StepSeconds(order.in.Costs, order.in.Topology, order.unitMap(loop.Cuts))
+			have := order.share(loop.Cuts)
 			if got > step*(1+1e-12) || got >= step*(1-1e-12) && have >= share {
 				return false
 			}
-			step, share, out.Map = got, have, instance.Restored(o.unitMap(loop.Cuts), o.order)
+			step, share, out.Map = got, have, instance.Restored(order.unitMap(loop.Cuts), order.order)
 			return true
 		}
-		exact = shorten(ctx, loop, o.costs, try) && exact
+		exact = shorten(ctx, loop, order.costs, try) && exact
 	}
 	out.Stopped = ctx.Err() != nil
-	out.Proved = exact && !out.Stopped && len(s.notes) == 0
+	out.Proved = exact && !out.Stopped && len(pipeline.notes) == 0
 	if out.Map == nil {
 		return out, instance.ErrNone
 	}
@@ -88,11 +88,11 @@ func shorten(ctx context.Context, loop *stagememory.Looped, costs *pipeCosts, tr
 }
 
 // evenTime begins with runs of about the same time.
-func evenTime(loop *stagememory.Looped, c *pipeCosts) {
+func evenTime(loop *stagememory.Looped, costs *pipeCosts) {
 	items, k := loop.Count(), len(loop.Cuts)-1
 	at := make([]float64, items+1)
 	for i := range at {
-		at[i] = c.forward[0][i] + c.backward[0][i]
+		at[i] = costs.forward[0][i] + costs.backward[0][i]
 	}
 	for run := 1; run < k; run++ {
 		cut, _ := slices.BinarySearch(at, at[items]/float64(k)*float64(run))

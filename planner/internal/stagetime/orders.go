@@ -22,10 +22,10 @@ type pipeOrder struct {
 
 func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 	out := &pipes{in: in}
-	n := len(in.Topology.Devices)
-	own := make([]int, n)
-	for d := range own {
-		own[d] = d
+	count := len(in.Topology.Devices)
+	own := make([]int, count)
+	for device := range own {
+		own[device] = device
 	}
 	all := [][]int{own}
 	if in.Ordered() {
@@ -35,7 +35,7 @@ func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 		}
 		if all = instance.Orders(in.Classes(apart), mostOrders); all == nil {
 			all = [][]int{own}
-			out.notes = append(out.notes, fmt.Sprintf("the %d devices can be ordered in more than %d ways: the stages keep the devices in order", n, mostOrders))
+			out.notes = append(out.notes, fmt.Sprintf("the %d devices can be ordered in more than %d ways: the stages keep the devices in order", count, mostOrders))
 		}
 	}
 	var failed error
@@ -56,10 +56,10 @@ func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 
 // ring reports that each device has a link to the next, and the last to the
 // first: what runs that go round the devices need.
-func (o *pipeOrder) ring() bool {
-	n := len(o.in.Topology.Devices)
-	for d := range n {
-		if !o.in.Topology.Linked(d, (d+1)%n) {
+func (order *pipeOrder) ring() bool {
+	count := len(order.in.Topology.Devices)
+	for device := range count {
+		if !order.in.Topology.Linked(device, (device+1)%count) {
 			return false
 		}
 	}
@@ -67,51 +67,51 @@ func (o *pipeOrder) ring() bool {
 }
 
 // add takes an order in.
-func (s *pipes) add(order []int) error {
-	permuted := s.in.Permuted(order)
+func (pipeline *pipes) add(order []int) error {
+	permuted := pipeline.in.Permuted(order)
 	items, err := permuted.Items()
 	if err != nil {
 		return err
 	}
 	peaks := instance.NewStagePeaks(items)
-	s.orders = append(s.orders, pipeOrder{order, permuted, peaks, newPipeCosts(peaks)})
+	pipeline.orders = append(pipeline.orders, pipeOrder{order, permuted, peaks, newPipeCosts(peaks)})
 	return nil
 }
 
 // anyOrder is a step that no map is below, whatever the order of devices: a
 // micro-batch through all units, each on its fastest device, and all of the
 // work over all devices.
-func (s *pipes) anyOrder() float64 {
-	c := s.orders[0].costs
+func (pipeline *pipes) anyOrder() float64 {
+	costs := pipeline.orders[0].costs
 	var sum, token float64
-	for i := range len(c.forward[0]) - 1 {
+	for i := range len(costs.forward[0]) - 1 {
 		least, tok := math.Inf(1), math.Inf(1)
-		for d := range c.forward {
-			least = min(least, c.forward[d][i+1]-c.forward[d][i]+c.backward[d][i+1]-c.backward[d][i])
-			tok = min(tok, c.token[d][i+1]-c.token[d][i])
+		for device := range costs.forward {
+			least = min(least, costs.forward[device][i+1]-costs.forward[device][i]+costs.backward[device][i+1]-costs.backward[device][i])
+			tok = min(tok, costs.token[device][i+1]-costs.token[device][i])
 		}
 		sum, token = sum+least, token+tok
 	}
-	m := float64(s.in.Schedule().MicroBatches)
-	return (max(sum, sum*m/float64(len(c.forward))) + c.tokens*token) * (1 - instance.Tolerance)
+	microBatches := float64(pipeline.in.Schedule().MicroBatches)
+	return (max(sum, sum*microBatches/float64(len(costs.forward))) + costs.tokens*token) * (1 - instance.Tolerance)
 }
 
 // share is the largest share of a pipeline with these cuts.
-func (o *pipeOrder) share(cuts []int) float64 {
+func (order *pipeOrder) share(cuts []int) float64 {
 	most := 0.
-	for d := range o.in.Topology.Devices {
-		most = max(most, o.peaks.Share(d, cuts))
+	for device := range order.in.Topology.Devices {
+		most = max(most, order.peaks.Share(device, cuts))
 	}
 	return most
 }
 
-func (o *pipeOrder) unitMap(cuts []int) devicemap.Map { return o.peaks.Map(cuts, nil) }
+func (order *pipeOrder) unitMap(cuts []int) devicemap.Map { return order.peaks.Map(cuts, nil) }
 
 // within reports that every device keeps its cap.
-func (o *pipeOrder) within(cuts []int, caps []int64) bool {
-	for d, old := range o.order {
-		budget := float64(o.in.Topology.Devices[d].Budget())
-		if o.peaks.Share(d, cuts)*budget > float64(caps[old])+0.5 {
+func (order *pipeOrder) within(cuts []int, caps []int64) bool {
+	for device, old := range order.order {
+		budget := float64(order.in.Topology.Devices[device].Budget())
+		if order.peaks.Share(device, cuts)*budget > float64(caps[old])+0.5 {
 			return false
 		}
 	}

@@ -38,21 +38,21 @@ type prefix struct {
 }
 
 // newPipeSearch makes the tables for these caps.
-func newPipeSearch(c *pipeCosts, schedule costmodel.Schedule, train bool, caps []int64) *pipeSearch {
-	items, stages := c.Count(), int(schedule.Stages)
-	cut := &cutter{pipeCosts: c}
-	for s := range stages {
+func newPipeSearch(costs *pipeCosts, schedule costmodel.Schedule, train bool, caps []int64) *pipeSearch {
+	items, stages := costs.Count(), int(schedule.Stages)
+	cut := &cutter{pipeCosts: costs}
+	for stage := range stages {
 		fits := make([]bool, (items+1)*(items+1))
 		to, from := make([]float64, items+1), make([]float64, items+1)
-		for b := s + 1; b <= items-(stages-1-s); b++ {
-			if s+1 < stages {
-				to[b], from[b] = c.message(s, s+1, b), c.message(s+1, s, b)
+		for b := stage + 1; b <= items-(stages-1-stage); b++ {
+			if stage+1 < stages {
+				to[b], from[b] = costs.message(stage, stage+1, b), costs.message(stage+1, stage, b)
 			}
 			if math.IsInf(to[b], 1) || math.IsInf(from[b], 1) {
 				continue // no link, and no time to reckon with
 			}
-			for a := s; a < b; a++ {
-				fits[a*(items+1)+b] = c.barred[s][a] == c.barred[s][b] && c.Peak(s, a, b) <= caps[s]
+			for a := stage; a < b; a++ {
+				fits[a*(items+1)+b] = costs.barred[stage][a] == costs.barred[stage][b] && costs.Peak(stage, a, b) <= caps[stage]
 			}
 		}
 		cut.fits, cut.to, cut.from = append(cut.fits, fits), append(cut.to, to), append(cut.from, from)
@@ -64,32 +64,32 @@ func newPipeSearch(c *pipeCosts, schedule costmodel.Schedule, train bool, caps [
 }
 
 // root is a step that no cuts are below; +Inf: none fit.
-func (s *pipeSearch) root() float64 { return s.below(prefix{}, 0, 0) }
+func (search *pipeSearch) root() float64 { return search.below(prefix{}, 0, 0) }
 
 // below is the bound of a prefix whose next stage begins at an item.
-func (s *pipeSearch) below(p prefix, stage, a int) float64 {
+func (search *pipeSearch) below(p prefix, stage, a int) float64 {
 	return max(
-		max(p.whole, p.through+s.whole[stage][a])+p.firstUpdate,
-		max(p.ends, p.ahead+s.ends[stage][a]),
-		max(p.host, s.host[stage][a]),
-	) + p.token + s.token[stage][a]
+		max(p.whole, p.through+search.whole[stage][a])+p.firstUpdate,
+		max(p.ends, p.ahead+search.ends[stage][a]),
+		max(p.host, search.host[stage][a]),
+	) + p.token + search.token[stage][a]
 }
 
-func (p prefix) with(stage int, v stageView) prefix {
+func (p prefix) with(stage int, view stageView) prefix {
 	out := prefix{
-		through: p.through + v.through, ahead: p.ahead + v.ahead, token: p.token + v.token,
-		whole: max(p.whole, p.through+v.width), ends: max(p.ends, p.ahead+v.width+v.update), host: max(p.host, v.host), firstUpdate: p.firstUpdate,
+		through: p.through + view.through, ahead: p.ahead + view.ahead, token: p.token + view.token,
+		whole: max(p.whole, p.through+view.width), ends: max(p.ends, p.ahead+view.width+view.update), host: max(p.host, view.host), firstUpdate: p.firstUpdate,
 	}
 	if stage == 0 {
-		out.firstUpdate = v.update
+		out.firstUpdate = view.update
 	}
 	return out
 }
 
 // search goes through all cuts below the cutoff.
-func (s *pipeSearch) search(ctx context.Context) {
-	s.nodes, s.ended = 0, false
-	s.branch(ctx, prefix{}, 0)
+func (search *pipeSearch) search(ctx context.Context) {
+	search.nodes, search.ended = 0, false
+	search.branch(ctx, prefix{}, 0)
 }
 
 // branched is a way to go on.
@@ -99,47 +99,47 @@ type branched struct {
 	prefix
 }
 
-func (s *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
-	if s.over(ctx) {
+func (search *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
+	if search.over(ctx) {
 		return
 	}
-	if stage == s.stages {
-		if got := s.step(s.cuts); got < s.cutoff {
-			s.best, s.cutoff = slices.Clone(s.cuts), got*(1-1e-12)
+	if stage == search.stages {
+		if got := search.step(search.cuts); got < search.cutoff {
+			search.best, search.cutoff = slices.Clone(search.cuts), got*(1-1e-12)
 		}
 		return
 	}
-	ways := s.ways(p, stage)
+	ways := search.ways(p, stage)
 	for i := range ways {
-		if ways[i].bound >= s.cutoff {
+		if ways[i].bound >= search.cutoff {
 			return
 		}
-		s.cuts[stage+1] = ways[i].end
-		s.branch(ctx, ways[i].prefix, stage+1)
+		search.cuts[stage+1] = ways[i].end
+		search.branch(ctx, ways[i].prefix, stage+1)
 	}
 }
 
 // over counts a node, and says that the search has come to its end.
-func (s *pipeSearch) over(ctx context.Context) bool {
+func (search *pipeSearch) over(ctx context.Context) bool {
 	const often = 1 << 8
-	s.nodes++
-	if s.nodes%often == 0 && ctx.Err() != nil || s.nodes > mostBranches {
-		s.ended = true
+	search.nodes++
+	if search.nodes%often == 0 && ctx.Err() != nil || search.nodes > mostBranches {
+		search.ended = true
 	}
-	return s.ended || s.first && s.best != nil
+	return search.ended || search.first && search.best != nil
 }
 
 // ways are the ends of a stage that may be below the cutoff, best bound first.
-func (s *pipeSearch) ways(p prefix, stage int) []branched {
-	a := s.cuts[stage]
+func (search *pipeSearch) ways(p prefix, stage int) []branched {
+	a := search.cuts[stage]
 	var ways []branched
-	last := s.items - (s.stages - 1 - stage)
+	last := search.items - (search.stages - 1 - stage)
 	for b := a + 1; b <= last; b++ {
-		if stage == s.stages-1 && b < last || !s.ok(stage, a, b, s.items) {
+		if stage == search.stages-1 && b < last || !search.ok(stage, a, b, search.items) {
 			continue
 		}
-		next := p.with(stage, s.stage(s.cutter, stage, a, b))
-		if bound := s.below(next, stage+1, b); bound < s.cutoff {
+		next := p.with(stage, search.stage(search.cutter, stage, a, b))
+		if bound := search.below(next, stage+1, b); bound < search.cutoff {
 			ways = append(ways, branched{b, bound, next})
 		}
 	}

@@ -88,35 +88,35 @@ func tables(script []byte) (imports, exports map[string]string, err error) {
 		return nil, nil, errors.New("highs.js holds no wasmImports={…} or no call of the module's constructors")
 	}
 	exports["__wasm_call_ctors"] = string(start[1])
-	for _, m := range importEntry.FindAllSubmatch(table[1], -1) {
-		imports[string(m[1])] = string(m[2])
+	for _, match := range importEntry.FindAllSubmatch(table[1], -1) {
+		imports[string(match[1])] = string(match[2])
 	}
-	for _, m := range exportEntry.FindAllSubmatch(script, -1) {
-		exports[string(m[1])] = string(m[2])
+	for _, match := range exportEntry.FindAllSubmatch(script, -1) {
+		exports[string(match[1])] = string(match[2])
 	}
 	return imports, exports, nil
 }
 
 func read(archive string) (map[string][]byte, error) {
-	f, err := os.Open(archive)
+	file, err := os.Open(archive)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
-	zip, err := gzip.NewReader(f)
+	defer file.Close() //nolint:errcheck // only read
+	zip, err := gzip.NewReader(file)
 	if err != nil {
 		return nil, err
 	}
 	files := map[string][]byte{}
-	for r := tar.NewReader(zip); ; {
-		header, err := r.Next()
+	for reader := tar.NewReader(zip); ; {
+		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
 			return files, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if files[header.Name], err = io.ReadAll(r); err != nil {
+		if files[header.Name], err = io.ReadAll(reader); err != nil {
 			return nil, err
 		}
 	}
