@@ -1,6 +1,7 @@
 package planner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +25,7 @@ func Plan(ctx context.Context, graph *modelgraph.Graph, workload costmodel.Workl
 	if graph == nil || topology == nil {
 		return nil, errors.New("planner: a plan needs a graph and a topology")
 	}
+	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
 	topology, err := named(topology, workload.Mode)
 	if err != nil {
 		return nil, err
@@ -60,11 +62,19 @@ func named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topolo
 	return &out, out.Check()
 }
 
-// costsOf is the table of the workload on these GPUs.
+// costsOf is the table of the workload on these GPUs. What is left out is what
+// [costmodel.Fields] has for it, as on the command line.
 func costsOf(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) (*costmodel.Table, error) {
+	if workload.Mode == costmodel.Train {
+		workload.Optimizer = cmp.Or(workload.Optimizer, costmodel.AdamW)
+		workload.Recompute = cmp.Or(workload.Recompute, costmodel.RecomputeNone)
+	}
 	workload, err := estimate.Resolve(graph, estimate.On(graph, workload, topology))
 	if err != nil {
 		return nil, err
+	}
+	if field, fault := workload.Fault(); field != "" {
+		return nil, costmodel.Refuse(costmodel.Setting{Field: field}, "%s", fault)
 	}
 	costs, err := estimate.Table(graph, workload)
 	if err != nil {

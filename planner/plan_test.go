@@ -103,6 +103,29 @@ func TestPlanOptions(t *testing.T) {
 	}
 }
 
+// TestPlanDefaults: what is left out is what the command takes: inference, and
+// AdamW without recomputation in training.
+func TestPlanDefaults(t *testing.T) {
+	t.Parallel()
+	g := small(t, 6)
+	for _, c := range []struct{ open, full costmodel.Workload }{
+		{costmodel.Workload{}, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, Seq: 2048, Precision: costmodel.BF16True}},
+		{costmodel.Workload{Mode: costmodel.Train}, costmodel.Workload{Mode: costmodel.Train, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}},
+	} {
+		got, err := planner.Plan(t.Context(), g, c.open, gpus(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := planner.Plan(t.Context(), g, c.full, gpus(2))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Value != want.Value || !slices.Equal(got.Map, want.Map) {
+			t.Errorf("%+v gives %v of %g, in full %v of %g", c.open, got.Map, got.Value, want.Map, want.Value)
+		}
+	}
+}
+
 // TestPlanRefuses names what is wrong.
 func TestPlanRefuses(t *testing.T) {
 	t.Parallel()
@@ -123,6 +146,10 @@ func TestPlanRefuses(t *testing.T) {
 		{g, work, unknown, `devices[1]: unknown GPU "rtx-4091" (known: h100-80gb,`},
 		{g, costmodel.Workload{Mode: costmodel.Train, Batch: 3, MicroBatches: 2}, gpus(1), "2 does not divide the batch of 3"},
 		{g, work, tiny, "does not fit"},
+		{g, costmodel.Workload{Mode: "dream"}, gpus(1), `mode: "dream" is unknown (known: infer, train, load)`},
+		{g, costmodel.Workload{Mode: costmodel.Train, Optimizer: "adam"}, gpus(1), `optimizer: "adam" is unknown (known: adamw,`},
+		{g, costmodel.Workload{Strategy: "fsdp3"}, gpus(1), `strategy: "fsdp3" is unknown`},
+		{g, costmodel.Workload{NewTokens: -1}, gpus(1), "new_tokens: -1 is not between 0 and 2^32"},
 	} {
 		_, err := planner.Plan(t.Context(), c.graph, c.work, c.topology)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
