@@ -7,45 +7,6 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// placed is a device map with its cost.
-type placed struct {
-	items  []int // device of each item
-	groups []int
-	cost   cost  // with the update in its time
-	update int64 // of the slowest device
-	order  int   // how many cuts go down in device number
-}
-
-func (one *placed) less(other *placed) bool {
-	if one.cost != other.cost {
-		return one.cost.less(other.cost)
-	}
-	return one.order < other.order
-}
-
-// simpler reports fewer bytes and cuts.
-func (one *placed) simpler(other *placed) bool {
-	x, y := one.cost, other.cost
-	x.time, y.time = 0, 0
-	return x.less(y)
-}
-
-// unitMap is the map of units.
-func (point *fixedPoint) unitMap(placed *placed) devicemap.Map {
-	out := make(devicemap.Map, len(point.peaks.GroupOf))
-	for i, device := range placed.items {
-		for _, unit := range point.peaks.Order[point.peaks.Start[i]:point.peaks.Start[i+1]] {
-			out[unit] = devicemap.Device(device)
-		}
-	}
-	for group, device := range placed.groups {
-		for _, unit := range point.peaks.Groups[group] {
-			out[unit] = devicemap.Device(device)
-		}
-	}
-	return out
-}
-
 // candidate is a map with its figures.
 type candidate struct {
 	*placed

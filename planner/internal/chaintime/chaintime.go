@@ -8,12 +8,14 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // sequential finds the shortest step of a device map, in which one device works at
 // a time (naive model parallelism): with the devices in order, and where they
 // differ in any order too.
 type sequential struct {
+	method   instance.Method // that asks, to settle an order
 	in       *instance.Instance
 	peaks    *instance.MapPeaks
 	searches []*search
@@ -24,7 +26,7 @@ type sequential struct {
 // maxWaits is how many ways to wait are tried ([steptime.Waits]).
 const maxWaits = 8
 
-func newSequential(in *instance.Instance) (*sequential, error) {
+func newSequential(in *instance.Instance, method instance.Method) (*sequential, error) {
 	items, err := in.Items()
 	if err != nil {
 		return nil, err
@@ -35,7 +37,7 @@ func newSequential(in *instance.Instance) (*sequential, error) {
 	if ordered == nil {
 		return nil, fmt.Errorf("planner: no order of %d devices was made", point.devices)
 	}
-	out := &sequential{in: in, peaks: peaks, searches: []*search{ordered}}
+	out := &sequential{method: method, in: in, peaks: peaks, searches: []*search{ordered}}
 	if !in.Uniform() && point.devices > 1 {
 		if free := newSearch(point, false); free != nil {
 			out.searches = append(out.searches, free)
@@ -77,7 +79,7 @@ func (solver *sequential) shortest(ctx context.Context) (*instance.Answer, error
 		out.Bound = "one clock at a time"
 	}
 	if len(solver.notes) > 0 && !out.Proved {
-		out.Settle(ctx, solver.in, Method{})
+		out.Settle(ctx, solver.in, solver.method)
 	}
 	return out, nil
 }
@@ -127,4 +129,9 @@ func (solver *sequential) atWaits(ctx context.Context, waits steptime.Waits, out
 		}
 	}
 	return best, lower, done
+}
+
+// newAnswer is an answer before anything is found.
+func newAnswer(notes []string, bound string) *instance.Answer {
+	return &instance.Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: instance.StepUneven}
 }

@@ -1,6 +1,8 @@
 package chaintime
 
 import (
+	"context"
+
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -30,7 +32,7 @@ func Waiting(in *instance.Instance, m devicemap.Map) (own float64, all []float64
 // Bounds are the steps that no map at all is below, at a few waits, and the
 // update that no slowest device is below, in seconds.
 func Bounds(in *instance.Instance) (steps []float64, update float64, err error) {
-	n, err := newSequential(in)
+	n, err := newSequential(in, Method{})
 	if err != nil {
 		return nil, 0, err
 	}
@@ -43,4 +45,6 @@ func Bounds(in *instance.Instance) (steps []float64, update float64, err error) 
 }
 
 // OnFewer is the answer where the tables for all devices would be too large.
-var OnFewer = onFewer
+func OnFewer(ctx context.Context, in *instance.Instance, devices int) (*instance.Answer, error) {
+	return onFewer(ctx, in, devices, Method{})
+}

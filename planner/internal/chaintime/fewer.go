@@ -30,7 +30,7 @@ func Fewer(in *instance.Instance) int {
 // would be too large: on the first of them alone. One device works at a time,
 // so that as few as hold the model make a short step. It proves nothing but
 // the bound that each unit takes its time on some device.
-func onFewer(ctx context.Context, in *instance.Instance, devices int) (*instance.Answer, error) {
+func onFewer(ctx context.Context, in *instance.Instance, devices int, method instance.Method) (*instance.Answer, error) {
 	out := newAnswer([]string{fmt.Sprintf("%d units on %d devices are too many for tables of all: the shortest step was searched on the first %d",
 		len(in.Costs.Units), len(in.Topology.Devices), devices)}, "fastest device")
 	out.LowerBound = fastest(in)
@@ -41,7 +41,7 @@ func onFewer(ctx context.Context, in *instance.Instance, devices int) (*instance
 	if _, err := first.Items(); err != nil {
 		return out, instance.ErrNone
 	}
-	solver, err := newSequential(first)
+	solver, err := newSequential(first, method)
 	if err != nil {
 		return nil, err
 	}

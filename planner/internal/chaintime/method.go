@@ -9,7 +9,6 @@ import (
 	"context"
 
 	"github.com/devmap-dev/devmap/planner/internal/instance"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // Method implements [instance.Method].
@@ -26,21 +25,16 @@ func (Method) Why(*instance.Instance) string {
 }
 
 // Solve implements [instance.Method].
-func (Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
+func (method Method) Solve(ctx context.Context, in *instance.Instance, _ instance.Limits, _ *instance.Answer) (*instance.Answer, error) {
 	if _, err := in.Items(); err != nil {
 		return nil, err
 	}
 	if devices := Fewer(in); devices < len(in.Topology.Devices) {
-		return onFewer(ctx, in, devices)
+		return onFewer(ctx, in, devices, method)
 	}
-	solver, err := newSequential(in)
+	solver, err := newSequential(in, method)
 	if err != nil {
 		return nil, err
 	}
 	return solver.shortest(ctx)
-}
-
-// newAnswer is an answer before anything is found.
-func newAnswer(notes []string, bound string) *instance.Answer {
-	return &instance.Answer{Notes: notes, Claim: certificate.Claim{Bound: bound, Rounding: certificate.Sums}, Uneven: instance.StepUneven}
 }
