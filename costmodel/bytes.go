@@ -21,14 +21,11 @@ func ParseBytes(text string) (Bytes, error) {
 	return Bytes(count), nil
 }
 
-// GiB is the size in units of 2^30.
-func (bytes Bytes) GiB() float64 { return float64(bytes) / (1 << 30) }
-
 // String prints the size with a fitting binary unit.
 func (bytes Bytes) String() string {
 	switch amount := math.Abs(float64(bytes)); {
 	case amount >= 1<<30:
-		return fmt.Sprintf("%.2f GiB", bytes.GiB())
+		return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30))
 	case amount >= 1<<20:
 		return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20))
 	case amount >= 1<<10:

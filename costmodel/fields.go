@@ -23,11 +23,17 @@ type Field struct {
 	// Ref points to the field of a workload: *int64, *bool, *[]string, or a
 	// pointer to a string or a type of named values.
 	Ref func(workload *Workload) any
+	// Text is the value of the field in a workload; empty where it is left out,
+	// or could be.
+	Text func(workload *Workload) string
+	// Set gives a field of named values a value, which need not be a known one.
+	Set func(workload *Workload, value string)
+	// Copy gives a workload the field of another.
+	Copy func(to, from *Workload)
+	// Implied reports that the strategy alone would give the field its value.
+	Implied func(workload *Workload) bool
 
-	value   func(workload *Workload) string
-	set     func(workload *Workload, value string)
-	copy    func(to, from *Workload)
-	implied func(workload *Workload) bool
+	value func(workload *Workload) string
 	// followed: the value was found, and was not asked for.
 	followed func(workload *Workload) bool
 	// open: it may be empty once the workload is resolved.
@@ -35,33 +41,12 @@ type Field struct {
 	least int64 // of a number
 }
 
-// Text is the value of the field in a workload; empty where it is left out, or
-// could be.
-func (field *Field) Text(workload *Workload) string {
-	value := field.value(workload)
-	if value == field.Default || field.followed != nil && field.followed(workload) {
-		return ""
-	}
-	return value
-}
-
-// Set gives a field of named values a value, which need not be a known one.
-func (field *Field) Set(workload *Workload, value string) { field.set(workload, value) }
-
-// Copy gives a workload the field of another.
-func (field *Field) Copy(to, from *Workload) { field.copy(to, from) }
-
-// Implied reports that the strategy alone would give the field its value.
-func (field *Field) Implied(workload *Workload) bool {
-	return field.implied != nil && field.implied(workload)
-}
-
 // Fields are all that can be asked for, in the order in which they are told:
 // what runs, its sizes, its numbers, what is trained, and how it is spread.
 // Two workloads differ by the fields that differ.
 func Fields() []Field { return slices.Clone(fields) }
 
-var fields = []Field{
+var fields = told([]Field{
 	named("mode", string(Infer), []Mode{Infer, Train, Load}, func(workload *Workload) *Mode { return &workload.Mode }),
 	number("batch", "1", func(workload *Workload) *int64 { return &workload.Batch }),
 	number("micro_batches", "1", func(workload *Workload) *int64 { return &workload.MicroBatches }),
@@ -83,7 +68,7 @@ var fields = []Field{
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
-	byStrategy(named("runtime", "", []Runtime{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning}, func(workload *Workload) *Runtime { return &workload.Runtime }),
+	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning}, func(workload *Workload) *string { return &workload.Runtime }),
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
@@ -91,6 +76,24 @@ var fields = []Field{
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
+})
+
+// told gives fields what is the same for all of them.
+func told(fields []Field) []Field {
+	for i := range fields {
+		field := fields[i]
+		fields[i].Text = func(workload *Workload) string {
+			value := field.value(workload)
+			if value == field.Default || field.followed != nil && field.followed(workload) {
+				return ""
+			}
+			return value
+		}
+		if field.Implied == nil {
+			fields[i].Implied = func(*Workload) bool { return false }
+		}
+	}
+	return fields
 }
 
 // named is a field of named values.
@@ -100,8 +103,8 @@ func named[T ~string](name, otherwise string, values []T, at func(*Workload) *T)
 		field.Values = append(field.Values, string(value))
 	}
 	field.value = func(workload *Workload) string { return string(*at(workload)) }
-	field.set = func(workload *Workload, value string) { *at(workload) = T(value) }
-	field.copy = func(to, from *Workload) { *at(to) = *at(from) }
+	field.Set = func(workload *Workload, value string) { *at(workload) = T(value) }
+	field.Copy = func(to, from *Workload) { *at(to) = *at(from) }
 	return field
 }
 
@@ -119,8 +122,8 @@ func optional(field Field) Field {
 
 // unlessDefault is a field that is empty where it has its default.
 func unlessDefault(field Field) Field {
-	set := field.set
-	field.set = func(workload *Workload, value string) {
+	set := field.Set
+	field.Set = func(workload *Workload, value string) {
 		if value == field.Default {
 			value = ""
 		}
@@ -131,7 +134,7 @@ func unlessDefault(field Field) Field {
 
 // byStrategy is a field whose value may follow from the strategy.
 func byStrategy(field Field, implied func(*Workload) bool) Field {
-	field.implied = implied
+	field.Implied = implied
 	return field
 }
 
@@ -139,7 +142,7 @@ func byStrategy(field Field, implied func(*Workload) bool) Field {
 func storedPrecision() Field {
 	field := named("precision", "", []Precision{BF16True, BF16Mixed, FP16Mixed, FP16True, FP32True}, func(workload *Workload) *Precision { return &workload.Precision })
 	field.followed = func(workload *Workload) bool { return workload.StoredTypes }
-	field.copy = func(to, from *Workload) { to.Precision, to.StoredTypes = from.Precision, from.StoredTypes }
+	field.Copy = func(to, from *Workload) { to.Precision, to.StoredTypes = from.Precision, from.StoredTypes }
 	return field
 }
 
@@ -155,7 +158,7 @@ func number(name, otherwise string, at func(*Workload) *int64) Field {
 		}
 		return strconv.FormatInt(*at(workload), 10)
 	}
-	field.copy = func(to, from *Workload) { *at(to) = *at(from) }
+	field.Copy = func(to, from *Workload) { *at(to) = *at(from) }
 	return field
 }
 
@@ -163,7 +166,7 @@ func list(name string, at func(*Workload) *[]string) Field {
 	return Field{
 		Name: name, Ref: func(workload *Workload) any { return at(workload) },
 		value: func(workload *Workload) string { return strings.Join(*at(workload), ",") },
-		copy:  func(to, from *Workload) { *at(to) = *at(from) },
+		Copy:  func(to, from *Workload) { *at(to) = *at(from) },
 	}
 }
 
@@ -172,7 +175,7 @@ func toggle(name string, at func(*Workload) *bool) Field {
 	return Field{
 		Name: name, Default: "false", Ref: func(workload *Workload) any { return at(workload) },
 		value: func(workload *Workload) string { return strconv.FormatBool(*at(workload)) },
-		copy:  func(to, from *Workload) { *at(to) = *at(from) },
+		Copy:  func(to, from *Workload) { *at(to) = *at(from) },
 	}
 }
 

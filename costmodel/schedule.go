@@ -20,15 +20,15 @@ type Schedule struct {
 	Stages, Chunks, MicroBatches int64
 }
 
-// ScheduleError is a number of micro-batches that the engine refuses.
-type ScheduleError struct {
+// scheduleError is a number of micro-batches that the engine refuses.
+type scheduleError struct {
 	Schedule     Schedule
 	Rule         string
 	Below, Above int64 // the nearest numbers that work; Below is 0 where none does
 }
 
 // Error implements error.
-func (err *ScheduleError) Error() string {
+func (err *scheduleError) Error() string {
 	works := fmt.Sprintf("%d works", err.Above)
 	if err.Below > 0 {
 		works = fmt.Sprintf("%d and %d work", err.Below, err.Above)
@@ -43,22 +43,22 @@ func (err *ScheduleError) Error() string {
 // Check refuses what torch's classes refuse (torch 2.11,
 // distributed/pipelining/schedules.py): Schedule1F1B.__init__ fewer
 // micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number that is
-// no multiple of its rounds. A fault is a [*ScheduleError].
+// no multiple of its rounds.
 func (schedule Schedule) Check() error {
 	switch schedule.Kind {
 	case OneFOneB:
 		if schedule.MicroBatches < schedule.Stages {
-			return &ScheduleError{schedule, "takes at least as many micro-batches as stages", 0, schedule.Stages}
+			return &scheduleError{schedule, "takes at least as many micro-batches as stages", 0, schedule.Stages}
 		}
 	case Interleaved:
-		if schedule.MicroBatches%schedule.Rounds() == 0 {
+		if schedule.MicroBatches%schedule.rounds() == 0 {
 			return nil
 		}
-		err := &ScheduleError{schedule, fmt.Sprintf("takes a multiple of its %d rounds", schedule.Rounds()), schedule.MicroBatches, schedule.MicroBatches}
-		for t := schedule; t.MicroBatches%t.Rounds() != 0; t.MicroBatches-- {
+		err := &scheduleError{schedule, fmt.Sprintf("takes a multiple of its %d rounds", schedule.rounds()), schedule.MicroBatches, schedule.MicroBatches}
+		for t := schedule; t.MicroBatches%t.rounds() != 0; t.MicroBatches-- {
 			err.Below = t.MicroBatches - 1
 		}
-		for t := schedule; t.MicroBatches%t.Rounds() != 0; t.MicroBatches++ {
+		for t := schedule; t.MicroBatches%t.rounds() != 0; t.MicroBatches++ {
 			err.Above = t.MicroBatches + 1
 		}
 		return err
@@ -68,8 +68,8 @@ func (schedule Schedule) Check() error {
 	return nil
 }
 
-// Rounds is ScheduleInterleaved1F1B's number_of_rounds.
-func (schedule Schedule) Rounds() int64 { return max(1, schedule.MicroBatches/schedule.Stages) }
+// rounds is ScheduleInterleaved1F1B's number_of_rounds.
+func (schedule Schedule) rounds() int64 { return max(1, schedule.MicroBatches/schedule.Stages) }
 
 // Interval is the units [First, End) of a chain.
 type Interval struct{ First, End int }

@@ -23,7 +23,7 @@ func TestScheduleCheck(t *testing.T) {
 		{Schedule{Interleaved, 4, 2, 9}, 8, 10, 720, "8 and 10 do"},
 		{Schedule{Interleaved, 4, 2, 13}, 12, 15, 156, "12 and 52 do"},
 	} {
-		var fault *ScheduleError
+		var fault *scheduleError
 		if err := c.schedule.Check(); !errors.As(err, &fault) || fault.Below != c.below || fault.Above != c.above || c.schedule.Parts(c.batch).String() != c.parts {
 			t.Errorf("%+v of %d: %v (%s)", c.schedule, c.batch, err, c.schedule.Parts(c.batch))
 		}

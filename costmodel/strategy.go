@@ -19,11 +19,6 @@ const (
 	Auto Strategy = "auto"
 )
 
-// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
-// naive model parallelism), torch (DDP, FSDP2 and torch.distributed.pipelining),
-// lightning (PyTorch Lightning's defaults on torch's engines) or deepspeed.
-type Runtime string
-
 // Traits are what follows from a strategy. All that depends on the strategy
 // asks for one of them, so that a strategy is a row of the table.
 type Traits struct {
@@ -50,7 +45,7 @@ type Traits struct {
 	// MinGPUs is the least number of GPUs that the strategy makes sense on.
 	MinGPUs int64
 	// Runtimes run it, the default first. None: it is open, or unknown.
-	Runtimes []Runtime
+	Runtimes []string
 }
 
 // strategies is the table, in the contract's order.
@@ -58,15 +53,15 @@ var strategies = []struct {
 	name   Strategy
 	traits Traits
 }{
-	{DeviceMap, Traits{Sequential: true, Runtimes: []Runtime{value.Accelerate}}},
-	{Pipeline, Traits{Staged: true, Runtimes: []Runtime{value.Torch}}},
-	{DDP, Traits{Replicated: true, Runtimes: []Runtime{value.Torch, value.Lightning}}},
-	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []Runtime{value.DeepSpeed}}},
-	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []Runtime{value.DeepSpeed}}},
-	{Zero3, Traits{Replicated: true, ZeroStage: 3, Sharded: true, Groups: 1, Runtimes: []Runtime{value.DeepSpeed}}},
-	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []Runtime{value.Torch}}},
+	{DeviceMap, Traits{Sequential: true, Runtimes: []string{value.Accelerate}}},
+	{Pipeline, Traits{Staged: true, Runtimes: []string{value.Torch}}},
+	{DDP, Traits{Replicated: true, Runtimes: []string{value.Torch, value.Lightning}}},
+	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
+	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
+	{Zero3, Traits{Replicated: true, ZeroStage: 3, Sharded: true, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
+	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []string{value.Torch}}},
 	// Groups of one GPU would be DDP, so that two groups of two are the least.
-	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []Runtime{value.Torch}}},
+	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []string{value.Torch}}},
 }
 
 // Strategies are those that can be planned, in the contract's order.

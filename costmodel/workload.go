@@ -2,15 +2,19 @@ package costmodel
 
 // Workload is what the model is asked to do: the resolved flags.
 type Workload struct {
-	Mode         Mode     `json:"mode"`
-	Strategy     Strategy `json:"strategy"`
-	Runtime      Runtime  `json:"runtime"`
-	Batch        int64    `json:"batch"`         // sequences a step
-	MicroBatches int64    `json:"micro_batches"` // equal parts of the batch
-	Seq          int64    `json:"seq"`           // tokens a sequence
-	TargetSeq    int64    `json:"target_seq"`    // decoder tokens of an encoder–decoder
-	NewTokens    int64    `json:"new_tokens"`    // generated after the prompt; 0: one forward
-	Images       int64    `json:"images"`        // a sequence; their tokens are part of Seq
+	Mode     Mode     `json:"mode"`
+	Strategy Strategy `json:"strategy"`
+	// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
+	// naive model parallelism), torch (DDP, FSDP2 and
+	// torch.distributed.pipelining), lightning (PyTorch Lightning's defaults on
+	// torch's engines) or deepspeed.
+	Runtime      string `json:"runtime"`
+	Batch        int64  `json:"batch"`         // sequences a step
+	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch
+	Seq          int64  `json:"seq"`           // tokens a sequence
+	TargetSeq    int64  `json:"target_seq"`    // decoder tokens of an encoder–decoder
+	NewTokens    int64  `json:"new_tokens"`    // generated after the prompt; 0: one forward
+	Images       int64  `json:"images"`        // a sequence; their tokens are part of Seq
 	// ImageSize is the side of the images, squares, in pixels; 0: the model's
 	// own ([modelgraph.Stream]).
 	ImageSize int64     `json:"image_size,omitzero"`

@@ -57,7 +57,7 @@ type estimateOutput struct {
 
 type estimateRow struct {
 	Strategy           costmodel.Strategy `json:"strategy"`
-	Runtime            costmodel.Runtime  `json:"runtime"`
+	Runtime            string             `json:"runtime"`
 	Fits               bool               `json:"fits"`
 	PeakAllocatedBytes []int64            `json:"peak_allocated_bytes"`
 	HeadroomBytes      int64              `json:"headroom_bytes"`
@@ -69,7 +69,7 @@ type estimateRow struct {
 // estimateRefused is a strategy that the workload or the model rules out.
 type estimateRefused struct {
 	Strategy costmodel.Strategy `json:"strategy"`
-	Runtime  costmodel.Runtime  `json:"runtime"`
+	Runtime  string             `json:"runtime"`
 	Reason   string             `json:"reason"`
 }
 

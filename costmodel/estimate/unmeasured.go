@@ -12,7 +12,7 @@ import (
 // run is what an engine was measured doing.
 type run struct {
 	strategy costmodel.Strategy
-	runtime  costmodel.Runtime
+	runtime  string
 	mode     costmodel.Mode
 }
 
@@ -72,4 +72,4 @@ func Unmeasured(workload *costmodel.Workload) string {
 
 // Advice is what is known of an engine that is not built, for those who ask
 // for it; empty of others.
-func Advice(runtime costmodel.Runtime) string { return engine.Advice(runtime) }
+func Advice(runtime string) string { return engine.Advice(runtime) }

@@ -56,7 +56,7 @@ func (problem *Problem) variants() []costmodel.Workload {
 
 // of is the workload under a strategy: what another strategy's fields say is
 // left out.
-func (problem *Problem) of(strategy costmodel.Strategy, runtime costmodel.Runtime) costmodel.Workload {
+func (problem *Problem) of(strategy costmodel.Strategy, runtime string) costmodel.Workload {
 	workload := problem.Workload
 	workload.Strategy, workload.Runtime = strategy, runtime
 	if !strategy.Traits().Staged {

@@ -37,11 +37,11 @@ func training(batch int64) costmodel.Workload {
 func TestRows(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(4))
 	rows := strategy.Rows(t.Context(), p)
-	seen := map[costmodel.Strategy]map[costmodel.Runtime]bool{}
+	seen := map[costmodel.Strategy]map[string]bool{}
 	for i := range rows {
 		w := &rows[i].Workload
 		if seen[w.Strategy] == nil {
-			seen[w.Strategy] = map[costmodel.Runtime]bool{}
+			seen[w.Strategy] = map[string]bool{}
 		}
 		seen[w.Strategy][w.Runtime] = true
 	}

@@ -86,7 +86,7 @@ func TestAccuracy(t *testing.T) {
 			percent := 100 * (float64(total)/float64(measured) - 1)
 			off[group] = append(off[group], math.Abs(percent))
 			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", name, d,
-				costmodel.Bytes(total).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(total-measured)/(1<<20), got.PeakAt)
+				gib(total), gib(measured), percent, float64(total-measured)/(1<<20), got.PeakAt)
 			if worst := bounds[group].worst; math.Abs(percent) > worst {
 				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, total, measured, percent, worst)
 			}
@@ -114,3 +114,6 @@ func summary(t *testing.T, w *strings.Builder, group string, off []float64) floa
 	fmt.Fprintf(w, "%-12s %3d peaks: median error %.3f %%, worst %.3f %%\n", group, len(off), median, off[len(off)-1])
 	return median
 }
+
+// gib is bytes in units of 2^30.
+func gib[T int64 | float64](bytes T) float64 { return float64(bytes) / (1 << 30) }

@@ -107,7 +107,7 @@ func TestDDPAccuracy(t *testing.T) {
 				off, note = 0, fmt.Sprintf(" and %.2f of the first buckets", kept)
 			}
 			fmt.Fprintf(&table, "%-40s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s%s\n", name, d,
-				costmodel.Bytes(low).GiB(), costmodel.Bytes(m).GiB(), 100*off, off*m/(1<<20), got.PeakAt, note)
+				gib(low), gib(m), 100*off, off*m/(1<<20), got.PeakAt, note)
 			all = append(all, 100*math.Abs(off))
 			if math.Abs(off) > worst {
 				t.Errorf("%s, GPU %d: predicted %.0f to %.0f B, measured %.0f B, off by %+.2f %%", r.name, d, low, high, m, 100*off)

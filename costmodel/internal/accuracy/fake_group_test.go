@@ -128,7 +128,7 @@ func TestFakeGroupAccuracy(t *testing.T) {
 		measured := r.ranks[0].Peak
 		percent := 100 * (float64(got)/float64(measured) - 1)
 		fmt.Fprintf(&table, "%-44s %4d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name, r.rank,
-			costmodel.Bytes(got).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(got-measured)/(1<<20), at)
+			gib(got), gib(measured), percent, float64(got-measured)/(1<<20), at)
 		if r.w.Strategy == costmodel.Zero3 {
 			bucket := int64(reduceBucket)
 			if strings.Contains(r.name, "hfauto") {

@@ -65,7 +65,7 @@ func TestShardedAccuracy(t *testing.T) {
 			measured := r.ranks[rank].Peak
 			percent := 100 * (float64(total)/float64(measured) - 1)
 			fmt.Fprintf(&table, "%-40s %4d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name, rank,
-				costmodel.Bytes(total).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(total-measured)/(1<<20), got.At)
+				gib(total), gib(measured), percent, float64(total-measured)/(1<<20), got.At)
 			off = append(off, math.Abs(percent))
 			if !(math.Abs(percent) <= worst) {
 				t.Errorf("%s, rank %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name, rank, total, measured, percent, worst)

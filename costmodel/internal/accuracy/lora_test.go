@@ -74,7 +74,7 @@ func TestLoRA(t *testing.T) {
 			got := devices[d].Predicted
 			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
 			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
-				costmodel.Bytes(got.PeakAllocatedBytes).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
+				gib(got.PeakAllocatedBytes), gib(measured), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
 			off = append(off, math.Abs(percent))
 			if math.Abs(percent) > worst {
 				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)

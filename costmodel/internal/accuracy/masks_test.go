@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
@@ -68,7 +67,7 @@ func TestMaskAccuracy(t *testing.T) {
 			got := devices[d].Predicted
 			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
 			fmt.Fprintf(&table, "%-48s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
-				costmodel.Bytes(got.PeakAllocatedBytes).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
+				gib(got.PeakAllocatedBytes), gib(measured), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
 			off = append(off, math.Abs(percent))
 			worst := .25
 			if r.infers() {

@@ -56,8 +56,8 @@ func TestPipelineAccuracy(t *testing.T) {
 			got, measured := report.Devices[d].Predicted, r.ranks[d].Peak
 			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
 			off = append(off, math.Abs(percent))
-			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", name, d, costmodel.Bytes(got.PeakAllocatedBytes).GiB(),
-				costmodel.Bytes(measured).GiB(), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
+			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", name, d, gib(got.PeakAllocatedBytes),
+				gib(measured), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
 			if math.Abs(percent) > pipelineBound {
 				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name, d, got.PeakAllocatedBytes, measured, percent, pipelineBound)
 			}

@@ -15,7 +15,7 @@ import (
 func TestMeasuredKinds(t *testing.T) {
 	type kind struct {
 		s costmodel.Strategy
-		r costmodel.Runtime
+		r string
 		m costmodel.Mode
 		p costmodel.Precision
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
@@ -94,7 +93,7 @@ func TestImages(t *testing.T) {
 			percent := 100 * (float64(total)/float64(measured) - 1)
 			name := fmt.Sprintf("%s/%s, %d images, GPU %d", r.model, r.mode, r.images, d)
 			fmt.Fprintf(&table, "%-48s %4d px %9.3f %9.3f GiB %+7.3f %% %+8.2f MiB  %s\n", name, r.w.ImageSize,
-				costmodel.Bytes(total).GiB(), costmodel.Bytes(measured).GiB(), percent, float64(total-measured)/(1<<20), got.PeakAt)
+				gib(total), gib(measured), percent, float64(total-measured)/(1<<20), got.PeakAt)
 			if math.Abs(percent) > worst {
 				t.Errorf("%s: predicted %d B, measured %d B, off by %+.2f %%; the bound is %d %%", name, total, measured, percent, worst)
 			}

@@ -12,8 +12,11 @@ type Action struct {
 	Chunk, MicroBatch int64
 }
 
-// perRound is ScheduleInterleaved1F1B's microbatches_per_round.
-func perRound(schedule costmodel.Schedule) int64 { return schedule.MicroBatches / schedule.Rounds() }
+// perRound is ScheduleInterleaved1F1B's microbatches_per_round, of its
+// number_of_rounds.
+func perRound(schedule costmodel.Schedule) int64 {
+	return schedule.MicroBatches / max(1, schedule.MicroBatches/schedule.Stages)
+}
 
 // InFlight is the number of forwards that a rank runs before its first
 // backward has ended: what it keeps activations of at once, counted in

@@ -1,7 +1,6 @@
 package instance
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,10 +73,16 @@ func tooFew(schedule costmodel.Schedule, count int) error {
 }
 
 // refusedParts is the error of a number of micro-batches, with those that
-// divide the batch too where the numbers in it do not.
+// divide the batch too where the nearest that the schedule takes do not.
 func refusedParts(err error, schedule costmodel.Schedule, batch int64) costmodel.Message {
-	var refused *costmodel.ScheduleError
-	if errors.As(err, &refused) && batch%refused.Above == 0 && (refused.Below == 0 || batch%refused.Below == 0) {
+	divides := func(step int64) bool {
+		near := schedule
+		for near.MicroBatches > 0 && near.Check() != nil {
+			near.MicroBatches += step
+		}
+		return near.MicroBatches == 0 || batch%near.MicroBatches == 0
+	}
+	if divides(1) && divides(-1) {
 		return costmodel.Messagef("%v", err)
 	}
 	return costmodel.Messagef("%v, and a divisor of the batch of %d (%s)", err, batch, schedule.Parts(batch))

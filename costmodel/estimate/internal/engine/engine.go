@@ -32,7 +32,7 @@ type Engine interface {
 // key is a strategy under a runtime.
 type key struct {
 	strategy costmodel.Strategy
-	runtime  costmodel.Runtime
+	runtime  string
 }
 
 // engines is the table of all that are built.

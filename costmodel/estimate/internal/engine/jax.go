@@ -2,12 +2,10 @@ package engine
 
 import (
 	"fmt"
-
-	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // jax is the runtime of OpenPI, which is not built yet.
-const jax costmodel.Runtime = "jax"
+const jax string = "jax"
 
 // JAXFraction is the part of a GPU that JAX takes for its pool unless
 // XLA_PYTHON_CLIENT_MEM_FRACTION says otherwise: of the memory that CUDA
@@ -19,7 +17,7 @@ const JAXFraction = 0.75
 
 // Advice is what is known of an engine that is not built, for those who ask
 // for it; empty of others.
-func Advice(runtime costmodel.Runtime) string {
+func Advice(runtime string) string {
 	if runtime != jax {
 		return ""
 	}
