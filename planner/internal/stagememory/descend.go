@@ -11,7 +11,7 @@ import (
 // it found; mostRuns bounds the runs that [Looped.level] looks at.
 const (
 	restarts = 30
-	mostRuns = 20_000_000
+	maxRuns  = 20_000_000
 )
 
 // descend moves cuts while that makes the score less: one to any other place
@@ -69,7 +69,7 @@ func (looped *Looped) kick(rng *rand.Rand) {
 // no cuts are below it. 0 where that are too many, or the context ended.
 func (looped *Looped) level(ctx context.Context) float64 {
 	items, k := len(looped.Start)-1, len(looped.Cuts)-1
-	if items*items*k > mostRuns {
+	if items*items*k > maxRuns {
 		return 0
 	}
 	least, from := make([][]float64, k+1), make([][]int, k+1)

@@ -9,8 +9,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
-// mostOrders is up to how many orders of unequal devices a pipeline tries.
-const mostOrders = 720
+// maxOrders is up to how many orders of unequal devices a pipeline tries.
+const maxOrders = 720
 
 // pipeOrder is the problem with its devices in another order.
 type pipeOrder struct {
@@ -33,9 +33,9 @@ func newPipes(ctx context.Context, in *instance.Instance) (*pipes, error) {
 		for _, pin := range in.Pins {
 			apart[pin.Device] = true
 		}
-		if all = instance.Orders(in.Classes(apart), mostOrders); all == nil {
+		if all = instance.Orders(in.Classes(apart), maxOrders); all == nil {
 			all = [][]int{own}
-			out.notes = append(out.notes, fmt.Sprintf("the %d devices can be ordered in more than %d ways: the stages keep the devices in order", count, mostOrders))
+			out.notes = append(out.notes, fmt.Sprintf("the %d devices can be ordered in more than %d ways: the stages keep the devices in order", count, maxOrders))
 		}
 	}
 	var failed error

@@ -24,7 +24,7 @@ func (pipeline *pipes) shortest(ctx context.Context, caps []int64) (*instance.An
 	if pipeline.in.Schedule().Chunks > 1 {
 		return pipeline.looped(ctx, caps)
 	}
-	if items := pipeline.orders[0].peaks.Count(); len(pipeline.orders)*len(caps)*items*items > mostStretches {
+	if items := pipeline.orders[0].peaks.Count(); len(pipeline.orders)*len(caps)*items*items > maxStretches {
 		return pipeline.balanced(ctx, caps)
 	}
 	out := newAnswer(pipeline.notes, "search")

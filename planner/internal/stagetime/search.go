@@ -9,10 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// mostBranches ends a branch and bound, mostStretches its tables.
+// maxBranches ends a branch and bound, mostStretches its tables.
 const (
-	mostBranches  = 4_000_000
-	mostStretches = 100_000_000
+	maxBranches  = 4_000_000
+	maxStretches = 100_000_000
 )
 
 // pipeSearch is the branch and bound over the cuts of a pipeline with one
@@ -123,7 +123,7 @@ func (search *pipeSearch) branch(ctx context.Context, p prefix, stage int) {
 func (search *pipeSearch) over(ctx context.Context) bool {
 	const often = 1 << 8
 	search.nodes++
-	if search.nodes%often == 0 && ctx.Err() != nil || search.nodes > mostBranches {
+	if search.nodes%often == 0 && ctx.Err() != nil || search.nodes > maxBranches {
 		search.ended = true
 	}
 	return search.ended || search.first && search.best != nil
