@@ -62,7 +62,7 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 		return devicemap.Predict(in.Costs, in.Topology, nil), nil
 	}
 	for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
-		if fault.Kind != devicemap.DoesNotFit || in.Objective == Time {
+		if fault.Kind != "does-not-fit" || in.Objective == Time {
 			return nil, fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
 		}
 	}

@@ -20,9 +20,9 @@ func TestFormatsNameEveryField(t *testing.T) {
 	}
 	for _, v := range []any{
 		devicemap.Plan{},
-		devicemap.Model{},
-		devicemap.Objective{},
-		devicemap.Offload{},
+		devicemap.Plan{}.Model,
+		devicemap.Plan{}.Objective,
+		devicemap.Plan{}.Offload,
 		devicemap.Stage{},
 		devicemap.Prediction{},
 		devicemap.Predicted{},

@@ -43,7 +43,7 @@ func (command *planCommand) front(cmd *cobra.Command, problem planner.Problem, a
 // better in both the step and the largest share, the shortest step first.
 type frontOutput struct {
 	FormatVersion string             `json:"format_version"`
-	Model         devicemap.Model    `json:"model"`
+	Model         any                `json:"model"` // as in a plan
 	Workload      costmodel.Workload `json:"workload"`
 	Topology      costmodel.Topology `json:"topology"`
 	// Complete: every point is proved, and there are no others.
@@ -57,7 +57,7 @@ type frontPoint struct {
 	StepSeconds  float64                `json:"step_seconds"`
 	LargestShare float64                `json:"largest_share"`
 	Imbalance    float64                `json:"imbalance"`
-	Objective    devicemap.Objective    `json:"objective"`
+	Objective    any                    `json:"objective"` // as in a plan
 	DeviceMap    devicemap.Flat         `json:"device_map,omitzero"`
 	Stages       []devicemap.Stage      `json:"stages,omitzero"`
 	Devices      []devicemap.Prediction `json:"devices"`
@@ -66,14 +66,16 @@ type frontPoint struct {
 // frontOf is the front file of a front.
 func frontOf(problem planner.Problem, front *planner.Front) *frontOutput {
 	document := &frontOutput{
-		FormatVersion: "devmap.front/v1", Model: devicemap.ModelOf(problem.Graph), Workload: problem.Costs.Workload,
+		FormatVersion: "devmap.front/v1", Workload: problem.Costs.Workload,
 		Topology: *problem.Topology, Complete: front.Complete, Warnings: slices.Clone(problem.Graph.Warnings),
 	}
 	for _, solution := range front.Points {
 		plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, solution.Map, solution.Devices)
+		certificate(plan, solution)
+		document.Model = plan.Model
 		document.Points = append(document.Points, frontPoint{
 			StepSeconds: solution.Value, LargestShare: solution.LargestShare(), Imbalance: plan.Imbalance,
-			Objective: objectiveOf(solution), DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
+			Objective: plan.Objective, DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
 		})
 		for _, warning := range ask.Texts(solution.Warnings) {
 			if !slices.Contains(document.Warnings, warning) {
@@ -82,14 +84,4 @@ func frontOf(problem planner.Problem, front *planner.Front) *frontOutput {
 		}
 	}
 	return document
-}
-
-func objectiveOf(solution *planner.Solution) devicemap.Objective {
-	name := solution.Objective
-	if name == "" {
-		name = planner.Memory
-	}
-	return devicemap.Objective{
-		Name: string(name), Value: solution.Value, LowerBound: solution.LowerBound, Gap: solution.Gap(), Status: string(solution.Status), Bound: solution.Bound,
-	}
 }

@@ -30,9 +30,9 @@ func newInspect() *cobra.Command {
 
 // inspectOutput is what inspect --json prints (devmap.inspect/v1).
 type inspectOutput struct {
-	FormatVersion string          `json:"format_version"`
-	Model         devicemap.Model `json:"model"`
-	Units         []inspectUnit   `json:"units"`
+	FormatVersion string        `json:"format_version"`
+	Model         any           `json:"model"` // as in a plan
+	Units         []inspectUnit `json:"units"`
 }
 
 type inspectUnit struct {
@@ -66,12 +66,13 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	document := inspectOutput{"devmap.inspect/v1", devicemap.ModelOf(graph), inspectUnits(graph, table)}
+	model := devicemap.NewPlan(graph, table, &costmodel.Topology{}, nil, nil).Model
+	document := inspectOutput{"devmap.inspect/v1", model, inspectUnits(graph, table)}
 	people := show.New(cmd.ErrOrStderr(), graph, table.Workload)
 	if command.JSON {
 		err = devicemap.WriteJSON(cmd.OutOrStdout(), document)
 	} else {
-		err = people.Units(cmd.OutOrStdout(), document.Model.Params, document.Model.Buffers, document.table())
+		err = people.Units(cmd.OutOrStdout(), model.Params, model.Buffers, document.table())
 	}
 	people.Warnings(append(allWarnings(graph, table.Warnings), command.IdleNotes(&table.Workload)...))
 	return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -155,17 +156,22 @@ func (command *planCommand) show(cmd *cobra.Command, problem planner.Problem, as
 // planOf is the plan file of a solution.
 func planOf(problem planner.Problem, sol *planner.Solution, notes []string) *devicemap.Plan {
 	plan := devicemap.NewPlan(problem.Graph, problem.Costs, problem.Topology, sol.Map, sol.Devices)
-	plan.Objective, plan.Offload = objectiveOf(sol), offloadOf(sol)
+	certificate(plan, sol)
 	plan.Shards = estimate.Shards(problem.Graph, &problem.Costs.Workload)
 	plan.Warnings = slices.Concat([]string{}, problem.Graph.Warnings, notes, ask.Texts(sol.Warnings))
 	return plan
 }
 
-func offloadOf(solution *planner.Solution) *devicemap.Offload {
-	if solution.Offloaded == nil {
-		return nil
+// certificate says in a plan what was minimised, what is proved, and what left the
+// GPUs.
+func certificate(plan *devicemap.Plan, solution *planner.Solution) {
+	objective := &plan.Objective
+	objective.Name = string(cmp.Or(solution.Objective, planner.Memory))
+	objective.Value, objective.LowerBound, objective.Gap = solution.Value, solution.LowerBound, solution.Gap()
+	objective.Status, objective.Bound = string(solution.Status), solution.Bound
+	if left := solution.Offloaded; left != nil {
+		plan.Offload.Bytes, plan.Offload.FromDiskBytes, plan.Offload.LowerBoundBytes = left.Bytes, left.FromDisk, left.LowerBound
 	}
-	return &devicemap.Offload{Bytes: solution.Offloaded.Bytes, FromDiskBytes: solution.Offloaded.FromDisk, LowerBoundBytes: solution.Offloaded.LowerBound}
 }
 
 func allWarnings(graph *modelgraph.Graph, more []costmodel.Message) []string {

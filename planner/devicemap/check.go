@@ -136,7 +136,7 @@ func (check *checker) fit(ps []Prediction) {
 		name := fmt.Sprintf("device %d", prediction.Device)
 		switch need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes; {
 		case prediction.HeadroomBytes < 0:
-			check.fault(DoesNotFit, name, "it would hold %v at its peak (%s), %v more than its budget of %v",
+			check.fault(doesNotFit, name, "it would hold %v at its peak (%s), %v more than its budget of %v",
 				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget()))
 		case prediction.HeadroomBytes < prediction.Predicted.SlackBytes[1]:
 			check.warnings = append(check.warnings, fmt.Sprintf("%s: it fits with %v to spare, but the allocator's pool may take up to %v beyond the peak",

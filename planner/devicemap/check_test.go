@@ -64,7 +64,7 @@ func TestAllFaultsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat = append(flat, devicemap.Entry{Key: "m.h.0.mlp", Device: 0})
+	flat = append(flat, devicemap.Flat{{Key: "m.h.0.mlp", Device: 0}}...)
 	r := devicemap.Check(g, table, topo, flat, faults)
 	var got []string
 	for _, f := range r.Faults {

@@ -6,12 +6,11 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// DoesNotFit is the kind of a device that would hold more than its budget: the
-// map is one that can be run, on larger devices.
-const DoesNotFit = "does-not-fit"
-
-// The other kinds of [Fault].
+// The kinds of [Fault].
 const (
+	// doesNotFit is a device that would hold more than its budget: the map is
+	// one that can be run, on larger devices.
+	doesNotFit       = "does-not-fit"
 	unknownModule    = "unknown-module"
 	noDevice         = "no-device"
 	splitUnit        = "split-unit"
@@ -31,7 +30,8 @@ const (
 type Fault struct {
 	// Kind is one of unknown-module, no-device, split-unit, ties-apart,
 	// device-not-a-number, unknown-device, overlap, offload-in-training,
-	// unknown-engine and [DoesNotFit].
+	// unknown-engine, and does-not-fit for a device that would hold more than
+	// its budget: that map is one that can be run, on larger devices.
 	Kind    string
 	Module  string
 	Message costmodel.Message

@@ -15,22 +15,19 @@ import (
 // Map gives each unit of a graph, by index, its device.
 type Map []Device
 
-// Entry is one line of a flat device map.
-type Entry struct {
+// Flat is a device map as engines read it: module path → device, in module
+// order, disjoint, covering every parameter and buffer.
+type Flat []struct {
 	Key    string
 	Device Device
 }
-
-// Flat is a device map as engines read it: module path → device, in module
-// order, disjoint, covering every parameter and buffer.
-type Flat []Entry
 
 // Flatten spells a map out in the framework's module paths.
 func (placement Map) Flatten(graph *modelgraph.Graph) Flat {
 	var flat Flat
 	for unit := range graph.Units {
 		for _, key := range graph.Units[unit].Keys {
-			flat = append(flat, Entry{key, placement[unit]})
+			flat = append(flat, Flat{{key, placement[unit]}}...)
 		}
 	}
 	return flat
@@ -97,7 +94,7 @@ func readFlat(file string, data []byte) (Flat, []Fault, error) {
 		if fault != nil {
 			faults = append(faults, *fault)
 		}
-		flat = append(flat, Entry{name, device})
+		flat = append(flat, Flat{{name, device}}...)
 	}
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, nil, notAMap(file, err)

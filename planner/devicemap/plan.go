@@ -21,74 +21,67 @@ const (
 
 // Plan is the plan file: the map, what it was made for, and its certificate.
 type Plan struct {
-	FormatVersion string             `json:"format_version"`
-	Model         Model              `json:"model"`
-	Workload      costmodel.Workload `json:"workload"`
-	Topology      costmodel.Topology `json:"topology"`
-	DeviceMap     Flat               `json:"device_map,omitzero"`
-	Stages        []Stage            `json:"stages,omitzero"`
-	Shards        *costmodel.Shards  `json:"shards,omitzero"`
-	Devices       []Prediction       `json:"devices"`
-	Objective     Objective          `json:"objective"`
-	Offload       *Offload           `json:"offload,omitzero"`
-	Imbalance     float64            `json:"imbalance"`
-	StepSeconds   *float64           `json:"step_seconds"`
-	Warnings      []string           `json:"warnings"`
+	FormatVersion string `json:"format_version"`
+	// Model names the model that the plan is for.
+	Model struct {
+		Name    string `json:"name"`
+		Source  string `json:"source"`
+		Digest  string `json:"digest"`
+		Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
+		Buffers int64  `json:"buffers"` // elements in buffers
+	} `json:"model"`
+	Workload  costmodel.Workload `json:"workload"`
+	Topology  costmodel.Topology `json:"topology"`
+	DeviceMap Flat               `json:"device_map,omitzero"`
+	Stages    []Stage            `json:"stages,omitzero"`
+	Shards    *costmodel.Shards  `json:"shards,omitzero"`
+	Devices   []Prediction       `json:"devices"`
+	// Objective is what was minimised and what is proved.
+	Objective struct {
+		Name       string  `json:"name"`
+		Value      float64 `json:"value"`
+		LowerBound float64 `json:"lower_bound"`
+		Gap        float64 `json:"gap"`
+		Status     string  `json:"status"`
+		Bound      string  `json:"bound"`
+	} `json:"objective"`
+	// Offload is what left the GPUs, where anything did. Bytes are copied to
+	// the first GPU for a forward, FromDiskBytes of them read from disk; no map
+	// has less than LowerBoundBytes to copy.
+	Offload struct {
+		Bytes           int64 `json:"bytes"`
+		FromDiskBytes   int64 `json:"from_disk_bytes"`
+		LowerBoundBytes int64 `json:"lower_bound_bytes"`
+	} `json:"offload,omitzero"`
+	Imbalance   float64  `json:"imbalance"`
+	StepSeconds *float64 `json:"step_seconds"`
+	Warnings    []string `json:"warnings"`
 }
 
 // NewPlan is the plan of a map with what each device will hold: all but what was
 // minimised, what left the GPUs, the shards of parameters that are cut, and the
-// warnings. The map is nil where every
-// GPU runs the whole model.
+// warnings. The map is nil where every GPU runs the whole model.
 func NewPlan(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topology, placed Map, devices []Prediction) *Plan {
 	plan := &Plan{
-		FormatVersion: planVersion, Model: ModelOf(graph), Workload: table.Workload, Topology: *topo,
-		Devices:   devices,
+		FormatVersion: planVersion, Workload: table.Workload, Topology: *topo, Devices: devices,
 		Imbalance: imbalance(devices), StepSeconds: StepSeconds(table, topo, placed),
 	}
+	plan.describe(graph)
 	if placed != nil {
 		plan.DeviceMap, plan.Stages = placed.Flatten(graph), timedStages(graph, table, topo, placed)
 	}
 	return plan
 }
 
-// Model names the model that a plan is for.
-type Model struct {
-	Name    string `json:"name"`
-	Source  string `json:"source"`
-	Digest  string `json:"digest"`
-	Params  int64  `json:"params"`  // elements registered as parameters, tied ones once
-	Buffers int64  `json:"buffers"` // elements in buffers
-}
-
-// ModelOf describes a graph.
-func ModelOf(graph *modelgraph.Graph) Model {
-	model := Model{Name: graph.Name, Source: graph.Source, Digest: graph.Digest(), Params: graph.ParamCount()}
+// describe names the model.
+func (plan *Plan) describe(graph *modelgraph.Graph) {
+	model := &plan.Model
+	model.Name, model.Source, model.Digest, model.Params = graph.Name, graph.Source, graph.Digest(), graph.ParamCount()
 	for i := range graph.Layers {
 		for j := range graph.Layers[i].Buffers {
 			model.Buffers += graph.Layers[i].Buffers[j].Numel()
 		}
 	}
-	return model
-}
-
-// Objective is what was minimised and what is proved.
-type Objective struct {
-	Name       string  `json:"name"`
-	Value      float64 `json:"value"`
-	LowerBound float64 `json:"lower_bound"`
-	Gap        float64 `json:"gap"`
-	Status     string  `json:"status"`
-	Bound      string  `json:"bound"`
-}
-
-// Offload is what left the GPUs, where anything did. Bytes are copied to the
-// first GPU for a forward, FromDiskBytes of them read from disk; no map has
-// less than LowerBoundBytes to copy.
-type Offload struct {
-	Bytes           int64 `json:"bytes"`
-	FromDiskBytes   int64 `json:"from_disk_bytes"`
-	LowerBoundBytes int64 `json:"lower_bound_bytes"`
 }
 
 // WriteJSON writes any of the contract's documents, indented.

@@ -24,7 +24,8 @@ func planOf(tb testing.TB, m devicemap.Map) *devicemap.Plan {
 		r.Devices[i].Units = 0 // not in the file
 	}
 	plan := devicemap.NewPlan(g, table, topo, m, r.Devices)
-	plan.Objective = devicemap.Objective{Name: "memory", Value: .6, LowerBound: .5, Gap: 1. / 6, Status: "feasible", Bound: "average"}
+	plan.Objective.Name, plan.Objective.Status, plan.Objective.Bound = "memory", "feasible", "average"
+	plan.Objective.Value, plan.Objective.LowerBound, plan.Objective.Gap = .6, .5, 1./6
 	plan.Warnings = []string{"one"}
 	return plan
 }

@@ -79,17 +79,19 @@ func TestRefuses(t *testing.T) {
 	if _, err := emit.For("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, ms-swift)` {
 		t.Errorf("error %v", err)
 	}
-	piped := &devicemap.Plan{DeviceMap: plan.DeviceMap, Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.Pipeline}}
+	piped := &devicemap.Plan{DeviceMap: plan.DeviceMap, Workload: costmodel.Workload{Strategy: costmodel.Pipeline}}
+	piped.Model.Name = "m"
 	for _, e := range emit.Names() {
 		if err := target(t, e).Write(new(bytes.Buffer), piped); err == nil || !strings.Contains(err.Error(), `is a pipeline's: its stages run side by side`) {
 			t.Errorf("%s, pipeline: error %v", e, err)
 		}
 	}
-	trained := &devicemap.Plan{DeviceMap: plan.DeviceMap, Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Mode: costmodel.Train}}
+	trained := &devicemap.Plan{DeviceMap: plan.DeviceMap, Workload: costmodel.Workload{Mode: costmodel.Train}}
 	if err := target(t, "accelerate").Write(new(bytes.Buffer), trained); err == nil || !strings.Contains(err.Error(), "trains units that are on the CPU or disk") {
 		t.Errorf("offload in training: error %v", err)
 	}
-	sharded := &devicemap.Plan{Model: devicemap.Model{Name: "m"}, Workload: costmodel.Workload{Strategy: costmodel.FSDP}}
+	sharded := &devicemap.Plan{Workload: costmodel.Workload{Strategy: costmodel.FSDP}}
+	sharded.Model.Name = "m"
 	if err := target(t, "accelerate").Write(new(bytes.Buffer), sharded); err == nil || err.Error() != `the plan for "m" has no device map: its strategy is fsdp` {
 		t.Errorf("error %v", err)
 	}

@@ -217,14 +217,14 @@ func flatten(t *testing.T, m map[string]any) devicemap.Flat {
 	var flat devicemap.Flat
 	for k, v := range m {
 		if v == "cpu" {
-			flat = append(flat, devicemap.Entry{Key: k, Device: devicemap.CPU})
+			flat = append(flat, devicemap.Flat{{Key: k, Device: devicemap.CPU}}...)
 			continue
 		}
 		d, err := strconv.Atoi(fmt.Sprint(v))
 		if err != nil {
 			t.Fatal(err)
 		}
-		flat = append(flat, devicemap.Entry{Key: k, Device: devicemap.Device(d)})
+		flat = append(flat, devicemap.Flat{{Key: k, Device: devicemap.Device(d)}}...)
 	}
 	return flat
 }

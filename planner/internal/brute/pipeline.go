@@ -77,7 +77,7 @@ func keeps(problem *planner.Problem, placement devicemap.Map) bool {
 func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, ordered bool) {
 	report := devicemap.Check(problem.Graph, problem.Costs, problem.Topology, placement.Flatten(problem.Graph), nil)
 	for _, fault := range report.Faults {
-		if fault.Kind != devicemap.DoesNotFit {
+		if fault.Kind != "does-not-fit" {
 			return
 		}
 	}

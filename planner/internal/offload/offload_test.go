@@ -25,7 +25,7 @@ func leastTravel(p *planner.Problem) int64 {
 		}
 		if u == len(m) {
 			for _, f := range devicemap.Check(p.Graph, p.Costs, p.Topology, m.Flatten(p.Graph), nil).Faults {
-				if f.Kind == devicemap.DoesNotFit || f.Kind == "ties-apart" {
+				if f.Kind == "does-not-fit" || f.Kind == "ties-apart" {
 					return
 				}
 			}

@@ -3,7 +3,6 @@ package out
 import (
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -88,5 +87,15 @@ func written(path string) bool {
 	}
 	flat, plan, faults, err := devicemap.ReadMap(path)
 	return err == nil && plan == nil && len(faults) == 0 && len(flat) > 0 &&
-		!slices.ContainsFunc(flat, func(entry devicemap.Entry) bool { return int(entry.Device) >= costmodel.MaxDevices })
+		!beyond(flat)
+}
+
+// beyond reports a map of devices that no plan has.
+func beyond(flat devicemap.Flat) bool {
+	for _, entry := range flat {
+		if int(entry.Device) >= costmodel.MaxDevices {
+			return true
+		}
+	}
+	return false
 }
