@@ -84,7 +84,8 @@ func TestFieldText(t *testing.T) {
 		if field.Values == nil || field.Default == "" {
 			continue
 		}
-		if field.Set(&workload, field.Default); field.Text(&workload) != "" {
+		field.Set(&workload, field.Default)
+		if field.Text(&workload) != "" {
 			t.Errorf("%s by default is told: %q", field.Name, field.Text(&workload))
 		}
 	}
@@ -128,7 +129,8 @@ func TestFieldLeftOut(t *testing.T) {
 		var plain costmodel.Workload
 		switch field.Name {
 		case "quantize", "loss", "attention":
-			if field.Set(&plain, field.Default); !reflect.DeepEqual(plain, costmodel.Workload{}) {
+			field.Set(&plain, field.Default)
+			if !reflect.DeepEqual(plain, costmodel.Workload{}) {
 				t.Errorf("%s set to %s is kept: %+v", field.Name, field.Default, plain)
 			}
 		}
