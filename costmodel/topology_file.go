@@ -61,19 +61,9 @@ func (device *fileDevice) over(dev Device) Device {
 	return dev
 }
 
-// ReadTopology reads a devmap.topology/v1 file. base gives the constants of a
-// GPU by name, for fields that the file leaves out; without a capacity where
-// the name says nothing.
-func ReadTopology(path string, base func(name string) Device) (*Topology, error) {
-	const most = 16 << 20
-	data, err := modelgraph.ReadSmall(path, "a topology", most)
-	if err != nil {
-		return nil, err
-	}
-	return ParseTopology(path, data, base)
-}
-
-// ParseTopology is [ReadTopology] of bytes; file stands in errors.
+// ParseTopology reads a devmap.topology/v1 file, whose name stands in errors.
+// base gives the constants of a GPU by name, for fields that the file leaves out;
+// without a capacity where the name says nothing.
 func ParseTopology(file string, data []byte, base func(name string) Device) (*Topology, error) {
 	var ft fileTopology
 	if err := modelgraph.DecodeJSON(file, data, &ft, true); err != nil {
@@ -96,7 +86,7 @@ func ParseTopology(file string, data []byte, base func(name string) Device) (*To
 	return topology, nil
 }
 
-// MarshalJSON writes the topology in the form that ReadTopology reads.
+// MarshalJSON writes the topology in the form that [ParseTopology] reads.
 func (topology Topology) MarshalJSON() ([]byte, error) {
 	return json.Marshal(struct {
 		FormatVersion string   `json:"format_version"`

@@ -1,9 +1,6 @@
 package costmodel_test
 
 import (
-	"bytes"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
@@ -22,15 +19,11 @@ func base(name string) costmodel.Device {
 	return costmodel.Device{Name: name, CapacityBytes: 1, ReservedBytes: 9, WorkspaceBytes: 32, ContextBytes: 64, FLOPS: 1e12, Slack: [2]float64{.1, .2}}
 }
 
-func TestReadTopology(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "topology.json")
-	in := `{"format_version": "devmap.topology/v1",
+func TestParseTopology(t *testing.T) {
+	const in = `{"format_version": "devmap.topology/v1",
  "devices": [{"name": "known", "capacity_bytes": 1000, "context_bytes": 0}, {"name": "new", "capacity_bytes": 500, "reserved_bytes": 100, "flops": 2e12}],
  "links": [{"from": 0, "to": 1, "bytes_per_second": 450e9, "latency_seconds": 1e-6}]}`
-	if err := os.WriteFile(path, []byte(in), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	got, err := costmodel.ReadTopology(path, base)
+	got, err := costmodel.ParseTopology("topology.json", []byte(in), base)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +39,6 @@ func TestReadTopology(t *testing.T) {
 	}
 	if b := got.Devices[1].Budget(); b != 400 {
 		t.Errorf("budget %d, want 400", b)
-	}
-	if _, err := costmodel.ReadTopology(path+"x", base); err == nil {
-		t.Error("a missing file is read")
-	}
-	if err := os.WriteFile(path, bytes.Repeat([]byte(" "), 16<<20+1), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := costmodel.ReadTopology(path, base); err == nil || err.Error() != path+": larger than the 16 MiB that a topology may have" {
-		t.Errorf("too large a file: %v", err)
 	}
 }
 

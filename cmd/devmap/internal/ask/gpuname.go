@@ -3,9 +3,12 @@ package ask
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/dustin/go-humanize"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
@@ -34,7 +37,7 @@ func (request *Request) normalise() error {
 	if number < 1 || number > costmodel.MaxDevices {
 		return out.Usagef("--gpus %q: %d is not 1 to %d", request.gpus, number, costmodel.MaxDevices)
 	}
-	if _, err := costmodel.ParseBytes(size); err != nil {
+	if _, err := parseSize(size); err != nil {
 		if gpu, err := gpuNamed(size); err == nil {
 			return out.Usagef("--gpus %q: write --gpus %d --gpu %s", request.gpus, number, gpu)
 		}
@@ -95,16 +98,25 @@ func like(name string) []string {
 // for 80 GiB, not for bytes.
 const leastBytes = 1 << 20
 
+// parseSize reads a size: 80GiB, 24GB (10^9) or a plain number.
+func parseSize(text string) (int64, error) {
+	count, err := humanize.ParseBytes(strings.TrimSpace(text))
+	if err != nil || count > math.MaxInt64/64 {
+		return 0, fmt.Errorf("%q is not a size (write 80GiB, 24GB or bytes)", text)
+	}
+	return int64(count), nil
+}
+
 // size reads a size of a flag's list.
 func size(part string) (int64, error) {
-	bytes, err := costmodel.ParseBytes(part)
+	bytes, err := parseSize(part)
 	if err != nil {
 		return 0, err
 	}
 	if bare := strings.TrimSpace(part); bytes != 0 && bytes < leastBytes && strings.Trim(bare, "0123456789.,") == "" {
 		return 0, fmt.Errorf("%q without a unit is bytes: write %sGiB", bare, bare)
 	}
-	return int64(bytes), nil
+	return bytes, nil
 }
 
 // DeviceNotes say which GPU stands behind sizes alone, and what several

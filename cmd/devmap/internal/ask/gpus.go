@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/modelgraph"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
@@ -23,7 +24,7 @@ func (request *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topo
 		return nil, out.Usagef("--topology and --gpus both say what the devices are: give one")
 	case request.topology != "":
 		topology, err = out.Interruptible(request.cmd.Context(), 0, request.topology, func() (*costmodel.Topology, error) {
-			return costmodel.ReadTopology(request.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
+			return readTopology(request.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
 	default:
 		topology, err = request.listed(gpu.Device(mode), count)
@@ -105,4 +106,14 @@ func (request *Request) setAside(topology *costmodel.Topology) error {
 		}
 	}
 	return nil
+}
+
+// readTopology reads a topology file.
+func readTopology(path string, base func(name string) costmodel.Device) (*costmodel.Topology, error) {
+	const limit = 16 << 20
+	data, err := modelgraph.ReadSmall(path, "a topology", limit)
+	if err != nil {
+		return nil, err
+	}
+	return costmodel.ParseTopology(path, data, base)
 }
