@@ -137,17 +137,17 @@ func (op mlp) selected(selective *Selective, shape *Shape, biases int) int64 {
 func (op mlp) traffic(shape *Shape) (forward, backward moved) {
 	tokens, element, residual := float64(shape.Tokens), float64(shape.elementBytes()), float64(shape.streamBytes())
 	hidden, stream := tokens*float64(op.Hidden), tokens*float64(op.Dim)
-	f, b := activationTraffic(op.Activation)
+	ahead, back := activationTraffic(op.Activation)
 	linears := 1.
 	if op.Gated {
-		f, b = f+3, b+6
+		ahead, back = ahead+3, back+6
 		linears = 2
 	}
-	forward.flat = f*element*hidden + 3*residual*stream
-	backward.flat = b*element*hidden + (linears-1)*3*residual*stream
+	forward.flat = ahead*element*hidden + 3*residual*stream
+	backward.flat = back*element*hidden + (linears-1)*3*residual*stream
 	if op.Fused { // Phi3MLP: both factors are halves of rows, their gradients are put together
-		forward = moved{3 * residual * stream, f * element * hidden}
-		backward = moved{0, (b + 4) * element * hidden}
+		forward = moved{3 * residual * stream, ahead * element * hidden}
+		backward = moved{0, (back + 4) * element * hidden}
 	}
 	if elements.Mixed(shape.Precision) {
 		forward, backward = forward.add(linears*6*stream, 0), backward.add(0, linears*6*stream)
@@ -159,12 +159,12 @@ func (op mlp) traffic(shape *Shape) (forward, backward moved) {
 }
 
 func (op mlp) kernels(_ *Shape, casts float64) (forward, backward float64) {
-	linears, f, b := 2., 2., 2.
+	linears, ahead, back := 2., 2., 2.
 	if op.Gated {
-		linears, f, b = 3, 3, 4
+		linears, ahead, back = 3, 3, 4
 	}
 	extra := max(0, float64(activationExtra(op.Activation))*2-2)
-	return linears*(1+casts) + f + extra, linears*(2+casts) + b + 2*extra
+	return linears*(1+casts) + ahead + extra, linears*(2+casts) + back + 2*extra
 }
 
 func (op mlp) bound(*Shape) bound {

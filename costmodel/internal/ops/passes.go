@@ -18,8 +18,8 @@ func Passes(op modelgraph.Op, shape *Shape, flops float64, frozen bool) (forward
 	if asked.products() {
 		forward.Products = flops
 	}
-	traffic, b := asked.traffic(shape)
-	forward.Traffic, forward.Strided, backward.Traffic, backward.Strided = traffic.flat, traffic.strided, b.flat, b.strided
+	ahead, back := asked.traffic(shape)
+	forward.Traffic, forward.Strided, backward.Traffic, backward.Strided = ahead.flat, ahead.strided, back.flat, back.strided
 	casts := 0. // of inputs and weights under autocast, for each linear layer
 	if elements.Mixed(shape.Precision) {
 		casts = 2
