@@ -33,11 +33,11 @@ func DecodeJSON(file string, data []byte, value any, strict bool) error {
 	}
 	var syn *jsontext.SyntacticError
 	if errors.As(err, &syn) {
-		return &SyntaxError{File: file, Place: place(data, syn.ByteOffset, syn.JSONPointer), Msg: strings.TrimPrefix(syn.Err.Error(), "jsontext: ")}
+		return &SyntaxError{File: file, Place: placeOf(data, syn.ByteOffset, syn.JSONPointer), Msg: strings.TrimPrefix(syn.Err.Error(), "jsontext: ")}
 	}
 	var sem *json.SemanticError
 	if errors.As(err, &sem) {
-		return &SyntaxError{File: file, Place: place(data, sem.ByteOffset, sem.JSONPointer), Msg: semanticText(sem)}
+		return &SyntaxError{File: file, Place: placeOf(data, sem.ByteOffset, sem.JSONPointer), Msg: semanticText(sem)}
 	}
 	return &SyntaxError{File: file, Msg: err.Error()}
 }
@@ -83,8 +83,8 @@ func typeName(t reflect.Type) string {
 	}
 }
 
-// place renders a JSON pointer as layers[3].inputs[0] with line and column.
-func place(data []byte, offset int64, ptr jsontext.Pointer) string {
+// placeOf renders a JSON pointer as layers[3].inputs[0] with line and column.
+func placeOf(data []byte, offset int64, ptr jsontext.Pointer) string {
 	var builder strings.Builder
 	for tok := range ptr.Tokens() {
 		if tok != "" && strings.Trim(tok, "0123456789") == "" {

@@ -71,7 +71,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 
 // form names the maps that the problem's answer is sought among: a refusal is
 // about these and no others.
-func (solver *solver) form(in *instance.Instance) costmodel.Message {
+func (solver *solveCall) form(in *instance.Instance) costmodel.Message {
 	var text string
 	switch {
 	case in.Replicated():
@@ -99,7 +99,7 @@ func devices(count int) string {
 }
 
 // infeasible works out what would be enough.
-func (solver *solver) infeasible(ctx context.Context, in *instance.Instance, best *Solution) error {
+func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, best *Solution) error {
 	worst := &best.Devices[best.Bottleneck]
 	out := &InfeasibleError{
 		Best: best, Form: solver.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget(),

@@ -21,7 +21,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(settings.TimeLimit, DefaultTimeLimit))
 	defer cancel()
-	solver := &solver{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
+	solver := &solveCall{Problem: &problem, limits: instance.Limits{Probes: settings.Probes, Progress: settings.Progress}}
 	var sol *Solution
 	if in.Objective == Time {
 		sol, err = solver.time(ctx, in)
@@ -37,15 +37,15 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, 
 	return sol, in.Contradicted(err)
 }
 
-// solver is a problem as it was asked for, with the limits of the search.
-type solver struct {
+// solveCall is a problem as it was asked for, with the limits of the search.
+type solveCall struct {
 	*Problem
 	limits instance.Limits
 }
 
 // memory finds the smallest largest share. Where that is above a whole, the
 // solution comes with an [*InfeasibleError].
-func (solver *solver) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	var start *instance.Answer
 	if in.Anywhere {
 		var err error
@@ -67,7 +67,7 @@ func (solver *solver) memory(ctx context.Context, in *instance.Instance) (*Solut
 
 // inOrder is the contiguous optimum; nil where pins and together-groups leave
 // no contiguous map.
-func (solver *solver) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
+func (solver *solveCall) inOrder(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {
 	answer, err := chainmemory.Method{}.Solve(ctx, in.InOrder(), instance.Limits{Probes: solver.limits.Probes}, nil)
 	if instance.Contradicts(err) {
 		return nil, nil //nolint:nilnil // no map, and no fault of ours
@@ -77,7 +77,7 @@ func (solver *solver) inOrder(ctx context.Context, in *instance.Instance) (*inst
 
 // offload answers for a problem that does not fit: which units leave, so that
 // the fewest bytes travel in a forward.
-func (solver *solver) offload(ctx context.Context, in *instance.Instance, best *Solution, failed error) (*Solution, error) {
+func (solver *solveCall) offload(ctx context.Context, in *instance.Instance, best *Solution, failed error) (*Solution, error) {
 	var large *InfeasibleError
 	if !errors.As(failed, &large) {
 		return best, failed

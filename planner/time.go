@@ -15,7 +15,7 @@ import (
 
 // time finds the shortest step among maps that fit. The memory answer says
 // whether any does, and stands in where the time ends before another is found.
-func (solver *solver) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if in.Anywhere && !in.Replicated() {
 		return solver.timeAnywhere(ctx, in)
 	}
@@ -35,7 +35,7 @@ func (solver *solver) time(ctx context.Context, in *instance.Instance) (*Solutio
 
 // shorter is the map with the shortest step that the method finds; where it
 // finds none, or one whose step is longer, what the memory answer says.
-func (solver *solver) shorter(ctx context.Context, in *instance.Instance, memory *Solution, failed error) (*Solution, error) {
+func (solver *solveCall) shorter(ctx context.Context, in *instance.Instance, memory *Solution, failed error) (*Solution, error) {
 	method := methodFor(in)
 	answer, err := method.Solve(ctx, in, solver.limits, nil)
 	none := errors.Is(err, instance.ErrNone)
@@ -70,7 +70,7 @@ func fallback(in *instance.Instance, memory *Solution, found *instance.Answer, m
 // timeAnywhere finds a short step of a device map whose units go on any
 // device, from the contiguous answer on; where pins leave none, from a map that
 // fits.
-func (solver *solver) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solveCall) timeAnywhere(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	if _, err := in.Sets(); err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ func (solver *solver) timeAnywhere(ctx context.Context, in *instance.Instance) (
 
 // timeInOrder is the shortest step found of a contiguous map, in half of the
 // time; nil where there is none.
-func (solver *solver) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
+func (solver *solveCall) timeInOrder(ctx context.Context, in *instance.Instance) (*Solution, error) {
 	ctx, cancel := halfOf(ctx)
 	defer cancel()
 	sol, err := solver.time(ctx, in.InOrder())

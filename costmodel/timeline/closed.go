@@ -41,7 +41,7 @@ func newClosed(figures int, events func(value []int64) Producer) closed {
 	}
 	// The largest sums first, so that a moment is only compared with those
 	// that it may lie below.
-	slices.SortStableFunc(moments, func(a, b []int64) int { return cmp.Compare(sum(b), sum(a)) })
+	slices.SortStableFunc(moments, func(a, b []int64) int { return cmp.Compare(sumOf(b), sumOf(a)) })
 	var kept [][]int64
 	var out closed
 	for _, moment := range moments {
@@ -82,7 +82,7 @@ func below(a, b []int64) bool {
 	return true
 }
 
-func sum(values []int64) int64 {
+func sumOf(values []int64) int64 {
 	var all int64
 	for _, value := range values {
 		all += value

@@ -40,7 +40,7 @@ func ResidentOn(table *costmodel.Table, index int, device *costmodel.Device, idl
 // whose parameters are whole: a step through the units that it holds, which
 // stand in time order.
 func DeviceMap(mode costmodel.Mode, held []*costmodel.Unit, resident Resident) Producer {
-	return func(emit func(Event)) { deviceMap(mode, units(held), &resident, emit) }
+	return func(emit func(Event)) { deviceMap(mode, unitList(held), &resident, emit) }
 }
 
 func deviceMap(mode costmodel.Mode, held stretch, resident *Resident, emit func(Event)) {

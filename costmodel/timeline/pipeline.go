@@ -82,7 +82,7 @@ func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
 func chunkOf(table *costmodel.Table, at costmodel.Interval) chunk {
 	var piece chunk
 	piece.messages(table, at)
-	var first, again units
+	var first, again unitList
 	for unitIndex := at.First; unitIndex < at.End; unitIndex++ {
 		unit := staged(table, unitIndex, unitIndex == at.First && unitIndex > 0, unitIndex == at.End-1 && !piece.ends)
 		more := accumulating(&unit)

@@ -3,7 +3,7 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // replicas are the engines of the replicated strategies.
-var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all units, resident Resident) Producer{
+var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList, resident Resident) Producer{
 	costmodel.DDP:   whole,
 	costmodel.Zero1: whole,
 	costmodel.Zero2: whole,
@@ -12,7 +12,7 @@ var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all units, re
 	costmodel.HSDP:  sharded,
 }
 
-func whole(table *costmodel.Table, all units, resident Resident) Producer {
+func whole(table *costmodel.Table, all unitList, resident Resident) Producer {
 	return DeviceMap(table.Workload.Mode, all, resident)
 }
 
@@ -23,7 +23,7 @@ func Replica(table *costmodel.Table, dev *costmodel.Device) (Producer, error) {
 	if !ok {
 		return nil, &costmodel.FieldError{Field: "strategy", Msg: costmodel.Messagef("%q is no strategy whose replicas have a timeline", table.Workload.Strategy)}
 	}
-	all := make(units, len(table.Units))
+	all := make(unitList, len(table.Units))
 	for i := range all {
 		all[i] = &table.Units[i]
 	}

@@ -5,7 +5,7 @@ import "github.com/devmap-dev/devmap/costmodel"
 // sharded is the engine of one rank whose parameters are gathered group by
 // group: FSDP2 (torch 2.11). The rank is the first one: where rows do not
 // divide evenly, others hold a little less of the optimizer's states.
-func sharded(table *costmodel.Table, held units, resident Resident) Producer {
+func sharded(table *costmodel.Table, held unitList, resident Resident) Producer {
 	return func(emit func(Event)) {
 		step := shardedStep{table: table, units: held, resident: &resident, groups: make([]*costmodel.Group, len(held)), emit: emit}
 		for i := range table.Groups {
@@ -37,7 +37,7 @@ func sharded(table *costmodel.Table, held units, resident Resident) Producer {
 // shardedStep is a step of such a rank.
 type shardedStep struct {
 	table    *costmodel.Table
-	units    units
+	units    unitList
 	resident *Resident
 	groups   []*costmodel.Group // by unit; nil: the root's
 	root     *costmodel.Group   // or nil
@@ -145,7 +145,7 @@ func (step *shardedStep) backward() {
 		if group != nil {
 			pending = step.arrive(group, pending)
 		}
-		backward(step.units[i], step.emit)
+		unitBackward(step.units[i], step.emit)
 		if group != nil {
 			step.reduceGrads(group)
 		}

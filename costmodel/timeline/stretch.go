@@ -3,7 +3,7 @@ package timeline
 import "github.com/devmap-dev/devmap/costmodel"
 
 // stretch is units that run one after another, as an engine sees them: it
-// makes the events of each part of a step. [units] makes them layer by layer,
+// makes the events of each part of a step. [unitList] makes them layer by layer,
 // a [Summary] as one that stands for all, so that an engine is written once
 // for both readings.
 type stretch interface {
@@ -28,10 +28,10 @@ type totals struct {
 	products    bool // anything in it runs matrix products
 }
 
-// units are a stretch of which each layer's events are told.
-type units []*costmodel.Unit
+// unitList is a stretch of which each layer's events are told.
+type unitList []*costmodel.Unit
 
-func (all units) totals() totals {
+func (all unitList) totals() totals {
 	var sum totals
 	for _, unit := range all {
 		sum.step += unit.StepTransient
@@ -43,7 +43,7 @@ func (all units) totals() totals {
 	return sum
 }
 
-func (all units) static(emit func(Event)) {
+func (all unitList) static(emit func(Event)) {
 	for _, unit := range all {
 		emit(Event{Change: costmodel.Memory{
 			Params:         unit.Params + unit.Buffers,
@@ -54,7 +54,7 @@ func (all units) static(emit func(Event)) {
 	}
 }
 
-func (all units) forward(emit func(Event)) {
+func (all unitList) forward(emit func(Event)) {
 	for _, unit := range all {
 		if unit.Recompute {
 			forwardToKeep(unit, emit)
@@ -91,7 +91,7 @@ func forwardToKeep(unit *costmodel.Unit, emit func(Event)) {
 	emit(Event{Change: activations(kept)})
 }
 
-func (all units) bodyEnd(emit func(Event)) {
+func (all unitList) bodyEnd(emit func(Event)) {
 	for _, unit := range all {
 		end := costmodel.Memory{Activations: -unit.AutocastCopies}
 		for i := range unit.Layers {
@@ -104,7 +104,7 @@ func (all units) bodyEnd(emit func(Event)) {
 
 // grows reports caches that grow after the prompt: what runs at the end is
 // then the last token, through every layer.
-func (all units) grows() bool {
+func (all unitList) grows() bool {
 	for _, unit := range all {
 		for i := range unit.Layers {
 			if unit.Layers[i].CacheGrowth != 0 {
@@ -115,9 +115,9 @@ func (all units) grows() bool {
 	return false
 }
 
-func (all units) head(emit func(Event)) { all.headOf(all.grows(), emit) }
+func (all unitList) head(emit func(Event)) { all.headOf(all.grows(), emit) }
 
-func (all units) headOf(grown bool, emit func(Event)) {
+func (all unitList) headOf(grown bool, emit func(Event)) {
 	what := "forward of "
 	if grown {
 		what = "last token in "
@@ -131,7 +131,7 @@ func (all units) headOf(grown bool, emit func(Event)) {
 	}
 }
 
-func (all units) infer(emit func(Event)) {
+func (all unitList) infer(emit func(Event)) {
 	for _, unit := range all {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
@@ -140,13 +140,13 @@ func (all units) infer(emit func(Event)) {
 	}
 }
 
-func (all units) backward(emit func(Event)) {
+func (all unitList) backward(emit func(Event)) {
 	for i := len(all) - 1; i >= 0; i-- {
-		backward(all[i], emit)
+		unitBackward(all[i], emit)
 	}
 }
 
-func backward(unit *costmodel.Unit, emit func(Event)) {
+func unitBackward(unit *costmodel.Unit, emit func(Event)) {
 	if unit.CheckpointedOutput > 0 {
 		// What it handed on stays until the next unit's backward is done.
 		emit(Event{What: "backward of ", Layer: unit.Name})
@@ -172,7 +172,7 @@ func backward(unit *costmodel.Unit, emit func(Event)) {
 	}
 }
 
-func (all units) last(emit func(Event)) {
+func (all unitList) last(emit func(Event)) {
 	for _, unit := range all {
 		emit(Event{Over: activations(unit.LastBackward), What: "backward of ", Layer: unit.Name})
 	}

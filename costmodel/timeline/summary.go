@@ -23,7 +23,7 @@ type Summary struct {
 
 // Of folds the events of one unit.
 func Of(unit *costmodel.Unit) Summary {
-	alone := units{unit}
+	alone := unitList{unit}
 	sum, forward, end := alone.totals(), FoldOf(alone.forward), FoldOf(alone.bodyEnd)
 	out := Summary{
 		Static:        FoldOf(alone.static).Net,

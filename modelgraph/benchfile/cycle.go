@@ -22,8 +22,8 @@ func cycle(file string, names []string, edges [][2]int) error {
 	return nil
 }
 
-// known are the edges between two nodes that the file has.
-func known(ends [][2]*int, index map[int]int) [][2]int {
+// knownEnds are the edges between two nodes that the file has.
+func knownEnds(ends [][2]*int, index map[int]int) [][2]int {
 	var out [][2]int
 	for _, end := range ends {
 		if end[0] == nil || end[1] == nil {

@@ -48,7 +48,7 @@ func (file *DNNPartitioning) graph(name string) (*modelgraph.Graph, error) {
 		}
 	}
 	for i := range nodes {
-		nodes[i].Declared.ParamsBytes = bytes(size[i])
+		nodes[i].Declared.ParamsBytes = wholeBytes(size[i])
 	}
 	var edges [][2]int
 	for _, edge := range file.ordering() {

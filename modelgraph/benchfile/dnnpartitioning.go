@@ -128,7 +128,7 @@ func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	for _, edge := range file.Edges {
 		ends = append(ends, [2]*int{edge.From, edge.To})
 	}
-	return nil, cmp.Or(cycle(name, names, known(ends, index)), read.err)
+	return nil, cmp.Or(cycle(name, names, knownEnds(ends, index)), read.err)
 }
 
 func (read *reading) devices(place string, value *int) int {

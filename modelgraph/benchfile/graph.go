@@ -35,7 +35,7 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	} else if err != nil {
 		return nil, err
 	}
-	name(nodes)
+	nameLayers(nodes)
 	sorted := make([]modelgraph.Layer, 0, len(nodes))
 	for _, node := range order {
 		layer := nodes[node.ID()]
@@ -58,8 +58,8 @@ func layers(file string, nodes []modelgraph.Layer, edges [][2]int) (*modelgraph.
 	return graph, nil
 }
 
-// name makes the names of layers module paths of one part, each its own.
-func name(nodes []modelgraph.Layer) {
+// nameLayers makes the names of layers module paths of one part, each its own.
+func nameLayers(nodes []modelgraph.Layer) {
 	times := make(map[string]int)
 	for i := range nodes {
 		nodes[i].Name = strings.ReplaceAll(nodes[i].Name, ".", "_")
@@ -76,5 +76,5 @@ func name(nodes []modelgraph.Layer) {
 	}
 }
 
-// bytes is a size of a file in whole bytes.
-func bytes(value float64) int64 { return int64(math.Round(value)) }
+// wholeBytes is a size of a file in whole bytes.
+func wholeBytes(value float64) int64 { return int64(math.Round(value)) }

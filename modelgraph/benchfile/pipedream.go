@@ -82,7 +82,7 @@ func (file *PipeDream) graph(name string) (*modelgraph.Graph, error) {
 	for i := range file.Nodes {
 		node := &file.Nodes[i]
 		declared := modelgraph.NotDeclared()
-		declared.ParamsBytes, declared.ActivationBytes, declared.OutputBytes = bytes(node.Parameters), bytes(node.Activation), bytes(node.Activation)
+		declared.ParamsBytes, declared.ActivationBytes, declared.OutputBytes = wholeBytes(node.Parameters), wholeBytes(node.Activation), wholeBytes(node.Activation)
 		declared.ForwardSeconds, declared.BackwardSeconds = node.Forward/1000, node.Backward/1000
 		nodes[i] = modelgraph.Layer{Name: node.ID, Declared: &declared}
 	}

@@ -129,5 +129,5 @@ func parsePiper(name string, data []byte) (*Piper, error) {
 	for _, edge := range file.Edges {
 		ends = append(ends, [2]*int{edge.From, edge.To})
 	}
-	return nil, cmp.Or(cycle(name, names, known(ends, index)), read.err)
+	return nil, cmp.Or(cycle(name, names, knownEnds(ends, index)), read.err)
 }

@@ -42,7 +42,7 @@ func (file *Piper) graph(name string) (*modelgraph.Graph, error) {
 			guessed++
 		}
 		declared := modelgraph.NotDeclared()
-		declared.ParamsBytes, declared.ActivationBytes, declared.OutputBytes = bytes(plain.Parameters), bytes(plain.PerMicroBatch), bytes(output[i])
+		declared.ParamsBytes, declared.ActivationBytes, declared.OutputBytes = wholeBytes(plain.Parameters), wholeBytes(plain.PerMicroBatch), wholeBytes(output[i])
 		declared.ForwardSeconds, declared.BackwardSeconds = forward, plain.Time-forward
 		nodes[i] = modelgraph.Layer{Name: node.Name, Declared: &declared}
 	}

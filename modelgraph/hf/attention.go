@@ -55,7 +55,7 @@ func (attn attention) part() part {
 	p := part{op: attn.op()}
 	if attn.packed {
 		q, kv := attn.heads*attn.headDim, attn.kvHeads*attn.headDim
-		p.params = join(linear("W_pack", attn.dim, q+2*kv, attn.bias), linear("o_proj", q, attn.dim, attn.outBias))
+		p.params = join(linearParams("W_pack", attn.dim, q+2*kv, attn.bias), linearParams("o_proj", q, attn.dim, attn.outBias))
 		return p
 	}
 	p.params = modelgraph.Params(p.op, func(linear string) bool { return linear == "o_proj" && attn.outBias || linear != "o_proj" && attn.bias })

@@ -86,5 +86,5 @@ func (model *bert) pooler(modules *builder, path, class string) string {
 	}
 	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "tanh", Pooled: true}
 	modules.empty(dot(path, "pooler.activation"))
-	return modules.add(dot(path, "pooler.dense"), op, []string{modules.hidden}, linear("", model.hidden, model.hidden, true)...).Name
+	return modules.add(dot(path, "pooler.dense"), op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
 }

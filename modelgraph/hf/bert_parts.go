@@ -28,8 +28,8 @@ func (model *bert) block(modules *builder, name string) {
 		model.attend(modules, dot(name, "crossattention"), op)
 	}
 	modules.add(name, model.mlp, []string{modules.hidden, modules.hidden}, join(
-		linear("intermediate.dense", model.hidden, model.mlp.Hidden, true),
-		linear("output.dense", model.mlp.Hidden, model.hidden, true))...)
+		linearParams("intermediate.dense", model.hidden, model.mlp.Hidden, true),
+		linearParams("output.dense", model.mlp.Hidden, model.hidden, true))...)
 	modules.hidden = addLayerNorm(modules, dot(name, "output.LayerNorm"), model.hidden, name)
 }
 
@@ -37,8 +37,8 @@ func (model *bert) block(modules *builder, name string) {
 func (model *bert) attend(modules *builder, name string, op modelgraph.Attention) {
 	hidden := model.hidden
 	modules.add(name, op, []string{modules.hidden, modules.hidden}, join(
-		linear("self.query", hidden, hidden, true), linear("self.key", hidden, hidden, true),
-		linear("self.value", hidden, hidden, true), linear("output.dense", hidden, hidden, true))...)
+		linearParams("self.query", hidden, hidden, true), linearParams("self.key", hidden, hidden, true),
+		linearParams("self.value", hidden, hidden, true), linearParams("output.dense", hidden, hidden, true))...)
 	modules.hidden = addLayerNorm(modules, dot(name, "output.LayerNorm"), hidden, name)
 }
 
@@ -49,7 +49,7 @@ func (model *bert) predictions(modules *builder) {
 	hidden := model.hidden
 	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
 	op := modelgraph.Linear{In: hidden, Out: hidden, Activation: model.mlp.Activation}
-	dense := modules.add(dot(name, "transform.dense"), op, []string{modules.hidden}, linear("", hidden, hidden, true)...).Name
+	dense := modules.add(dot(name, "transform.dense"), op, []string{modules.hidden}, linearParams("", hidden, hidden, true)...).Name
 	modules.empty(dot(name, "transform.transform_act_fn"))
 	normed := addLayerNorm(modules, dot(name, "transform.LayerNorm"), hidden, dense)
 	addClassHead(modules, decoder, hidden, model.vocab, false, normed)

@@ -72,9 +72,9 @@ func (model *bloom) stack(modules *builder, path string) {
 func (model *bloom) block(modules *builder, name string) {
 	hidden, inner := model.hidden, model.mlp.Hidden
 	model.sublayer(modules, dot(name, "input_layernorm"), dot(name, "self_attention"), model.attention,
-		join(linear("query_key_value", hidden, 3*hidden, true), linear("dense", hidden, hidden, true)))
+		join(linearParams("query_key_value", hidden, 3*hidden, true), linearParams("dense", hidden, hidden, true)))
 	model.sublayer(modules, dot(name, "post_attention_layernorm"), dot(name, "mlp"), model.mlp,
-		join(linear("dense_h_to_4h", hidden, inner, true), linear("dense_4h_to_h", inner, hidden, true)))
+		join(linearParams("dense_h_to_4h", hidden, inner, true), linearParams("dense_4h_to_h", inner, hidden, true)))
 }
 
 func (model *bloom) sublayer(modules *builder, norm, name string, op modelgraph.Op, params []modelgraph.Tensor) {

@@ -85,8 +85,8 @@ func buffer(name string, dtype modelgraph.DType, shape ...int64) modelgraph.Tens
 	return modelgraph.Tensor{Name: name, Shape: shape, DType: dtype}
 }
 
-// linear is nn.Linear: weight [out, in] and, if asked for, bias [out].
-func linear(name string, in, out int64, bias bool) []modelgraph.Tensor {
+// linearParams is nn.Linear: weight [out, in] and, if asked for, bias [out].
+func linearParams(name string, in, out int64, bias bool) []modelgraph.Tensor {
 	ts := []modelgraph.Tensor{tensor(dot(name, "weight"), out, in)}
 	if bias {
 		ts = append(ts, tensor(dot(name, "bias"), out))

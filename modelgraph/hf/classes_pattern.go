@@ -27,14 +27,14 @@ func newPatterns(names []string) *patterns {
 
 func (rules *patterns) add(name string, at int) {
 	node := rules.root
-	for part := range strings.SplitSeq(name, ".") {
-		next := node.children[part]
+	for component := range strings.SplitSeq(name, ".") {
+		next := node.children[component]
 		if next == nil {
-			next = &patternNode{first: at, path: strings.TrimPrefix(node.path+"."+part, ".")}
+			next = &patternNode{first: at, path: strings.TrimPrefix(node.path+"."+component, ".")}
 			if node.children == nil {
 				node.children = make(map[string]*patternNode)
 			}
-			node.children[part] = next
+			node.children[component] = next
 		}
 		node = next
 	}
@@ -45,9 +45,9 @@ func (rules *patterns) add(name string, at int) {
 // before a star. nodes has one node for each part that was followed.
 func (rules *patterns) walk(name string) (nodes []*patternNode) {
 	node := rules.root
-	for part := range strings.SplitSeq(name, ".") {
-		next := node.children[part]
-		if next == nil && decimal(part) {
+	for component := range strings.SplitSeq(name, ".") {
+		next := node.children[component]
+		if next == nil && decimal(component) {
 			next = node.children["*"]
 		}
 		if next == nil {
@@ -88,9 +88,9 @@ func (node *patternNode) isStar() bool { return node.path == "*" || strings.HasS
 // numbers are the parts of a name that are numbers.
 func numbers(name string) []string {
 	var out []string
-	for part := range strings.SplitSeq(name, ".") {
-		if decimal(part) {
-			out = append(out, part)
+	for component := range strings.SplitSeq(name, ".") {
+		if decimal(component) {
+			out = append(out, component)
 		}
 	}
 	return out
@@ -99,8 +99,8 @@ func numbers(name string) []string {
 // starred is a name with a star for every number.
 func starred(name string) string {
 	parts := strings.Split(name, ".")
-	for i, part := range parts {
-		if decimal(part) {
+	for i, component := range parts {
+		if decimal(component) {
 			parts[i] = "*"
 		}
 	}
@@ -110,8 +110,8 @@ func starred(name string) string {
 // filled is a pattern with numbers in place of its stars.
 func filled(pattern string, numbers []string) string {
 	parts := strings.Split(pattern, ".")
-	for i, part := range parts {
-		if part == "*" && len(numbers) > 0 {
+	for i, component := range parts {
+		if component == "*" && len(numbers) > 0 {
 			parts[i], numbers = numbers[0], numbers[1:]
 		}
 	}

@@ -42,7 +42,7 @@ func addTable(modules *builder, name string, rows, dim int64, input string) stri
 // addVocabHead adds a projection of the hidden state to the vocabulary, its
 // weight tied to the parameter named tied unless that is empty.
 func addVocabHead(modules *builder, name string, dim, vocab int64, tied string) {
-	modules.add(name, modelgraph.Head{Dim: dim, Vocab: vocab}, []string{modules.hidden}, linear("", dim, vocab, false)...)
+	modules.add(name, modelgraph.Head{Dim: dim, Vocab: vocab}, []string{modules.hidden}, linearParams("", dim, vocab, false)...)
 	if tied != "" {
 		modules.tie(tied, dot(name, "weight"))
 	}
@@ -51,7 +51,7 @@ func addVocabHead(modules *builder, name string, dim, vocab int64, tied string) 
 // addClassHead adds a projection of input to classes, with bias.
 func addClassHead(modules *builder, name string, dim, classes int64, pooled bool, input string) {
 	op := modelgraph.Head{Dim: dim, Vocab: classes, Pooled: pooled}
-	modules.add(name, op, []string{input}, linear("", dim, classes, true)...)
+	modules.add(name, op, []string{input}, linearParams("", dim, classes, true)...)
 }
 
 // addDecoderTask adds the head of a decoder's task class, if class is one:
@@ -60,7 +60,7 @@ func addDecoderTask(modules *builder, cfg *config, class string, dim int64) {
 	switch {
 	case isTask(class, sequenceClassification):
 		count := cfg.labels()
-		modules.add("score", modelgraph.Head{Dim: dim, Vocab: count, Pooled: true}, []string{modules.hidden}, linear("", dim, count, false)...)
+		modules.add("score", modelgraph.Head{Dim: dim, Vocab: count, Pooled: true}, []string{modules.hidden}, linearParams("", dim, count, false)...)
 	case isTask(class, tokenClassification):
 		addClassHead(modules, "classifier", dim, cfg.labels(), false, modules.hidden)
 	case isTask(class, questionAnswering):

@@ -123,15 +123,15 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 		d.build(modules, "")
 	case isTask(class, questionAnswering):
 		d.build(modules, answeringPath(class))
-		modules.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: 2}, []string{modules.hidden}, linear("", d.hidden, 2, true)...)
+		modules.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: 2}, []string{modules.hidden}, linearParams("", d.hidden, 2, true)...)
 	case isTask(class, sequenceClassification), isTask(class, tokenClassification):
 		d.build(modules, "model")
 		count := cfg.labels()
 		token := isTask(class, tokenClassification)
-		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linear("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
+		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linearParams("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
 	default:
 		d.build(modules, "model")
-		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap}, []string{modules.hidden}, linear("", d.hidden, d.vocab, false)...)
+		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, false)...)
 		if tied {
 			modules.tie("model.embed_tokens.weight", "lm_head.weight")
 		}

@@ -60,8 +60,8 @@ func deepseekExperts(cfg *config, hidden int64, activation string) moe {
 func (experts moe) deepseek() part {
 	p := experts.part()
 	if experts.shared == 0 { // a module of empty matrices
-		p.params = join(p.params, linear("shared_experts.gate_proj", experts.dim, 0, false),
-			linear("shared_experts.up_proj", experts.dim, 0, false), linear("shared_experts.down_proj", 0, experts.dim, false))
+		p.params = join(p.params, linearParams("shared_experts.gate_proj", experts.dim, 0, false),
+			linearParams("shared_experts.up_proj", experts.dim, 0, false), linearParams("shared_experts.down_proj", 0, experts.dim, false))
 	}
 	p.buffers = []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, experts.experts)}
 	return p

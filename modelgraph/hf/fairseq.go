@@ -28,7 +28,7 @@ func (block *fairseqBlock) add(modules *builder, name string) {
 			op.Cross = true
 			block.attend(modules, dot(name, "encoder_attn"), op, block.encoder)
 		}
-		params := join(linear("fc1", block.mlp.Dim, block.mlp.Hidden, block.bias), linear("fc2", block.mlp.Hidden, block.mlp.Dim, block.bias))
+		params := join(linearParams("fc1", block.mlp.Dim, block.mlp.Hidden, block.bias), linearParams("fc2", block.mlp.Hidden, block.mlp.Dim, block.bias))
 		block.sublayer(modules, name, dot(name, "final_layer_norm"), block.mlp, "", params)
 	})
 }
@@ -44,8 +44,8 @@ func (block *fairseqBlock) output(name string) string {
 func (block *fairseqBlock) attend(modules *builder, name string, op modelgraph.Attention, encoder string) {
 	hidden := op.Dim
 	params := join(
-		linear("k_proj", hidden, hidden, block.keyBias), linear("v_proj", hidden, hidden, block.bias),
-		linear("q_proj", hidden, hidden, block.bias), linear("out_proj", hidden, hidden, block.bias))
+		linearParams("k_proj", hidden, hidden, block.keyBias), linearParams("v_proj", hidden, hidden, block.bias),
+		linearParams("q_proj", hidden, hidden, block.bias), linearParams("out_proj", hidden, hidden, block.bias))
 	block.sublayer(modules, name, name+"_layer_norm", op, encoder, params)
 }
 

@@ -83,7 +83,7 @@ func adds(name string) bool {
 	return slices.ContainsFunc([]string{
 		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
 		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
-	}, func(part string) bool { return strings.Contains(name, part) })
+	}, func(component string) bool { return strings.Contains(name, component) })
 }
 
 // anyToken reports whether a field names tokens, or is one of the framework's

@@ -22,7 +22,7 @@ func init() {
 func gemma2(cfg *config) *decoder {
 	d, attn := gemmaSandwich(cfg, 256000)
 	attn.softCap = !cfg.null("attn_logit_softcapping") && cfg.float(50, "attn_logit_softcapping") != 0
-	d.attention = attn.windows(layerTypes(cfg, d.layers, alternate), window(cfg, 4096))
+	d.attention = attn.windows(layerTypes(cfg, d.layers, alternate), readWindow(cfg, 4096))
 	d.softCap = !cfg.null("final_logit_softcapping") && cfg.float(30, "final_logit_softcapping") != 0
 	d.rotary = rotary(attn.headDim)
 	return d

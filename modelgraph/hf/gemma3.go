@@ -24,7 +24,7 @@ func gemma3Text(cfg *config) *decoder {
 	d, attn := gemmaSandwich(cfg, 262208)
 	attn.qkNorm = modelgraph.GemmaRMSNorm
 	attn.softCap = cfg.float(0, "attn_logit_softcapping") != 0
-	width := window(cfg, 4096)
+	width := readWindow(cfg, 4096)
 	if attn.bidirectional {
 		width = width/2 + 1 // the window is on both sides (Gemma3TextConfig)
 	}

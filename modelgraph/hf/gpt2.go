@@ -76,7 +76,7 @@ func (model *gpt2) summary(modules *builder, cfg *config) {
 		return
 	}
 	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: cfg.name("summary_activation"), Pooled: true}
-	modules.add(name, op, []string{modules.hidden}, linear("", model.hidden, model.hidden, true)...)
+	modules.add(name, op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...)
 }
 
 // stack is modeling_gpt2.py: GPT2Model.

@@ -33,7 +33,7 @@ func gptOSS(cfg *config) *decoder {
 	return &decoder{
 		hidden: hidden, vocab: cfg.pos(201088, "vocab_size"), layers: layers,
 		norm:      modelgraph.RMSNorm,
-		attention: attn.windows(layerTypes(cfg, layers, alternate), window(cfg, 128)),
+		attention: attn.windows(layerTypes(cfg, layers, alternate), readWindow(cfg, 128)),
 		ffn:       func(int64) part { return experts.gptOSS() },
 		rotary:    rotary(attn.headDim),
 	}
@@ -42,7 +42,7 @@ func gptOSS(cfg *config) *decoder {
 // gptOSS lays the experts out as GptOssExperts does: input first, with
 // biases, behind a router with a bias.
 func (experts moe) gptOSS() part {
-	return part{op: experts.op(), params: join(linear("router", experts.dim, experts.experts, true), []modelgraph.Tensor{
+	return part{op: experts.op(), params: join(linearParams("router", experts.dim, experts.experts, true), []modelgraph.Tensor{
 		tensor("experts.gate_up_proj", experts.experts, experts.dim, 2*experts.hidden),
 		tensor("experts.gate_up_proj_bias", experts.experts, 2*experts.hidden),
 		tensor("experts.down_proj", experts.experts, experts.hidden, experts.dim),

@@ -37,12 +37,12 @@ func readInternLM2(cfg *config) *internLM2 {
 		tied: cfg.bool(false, "tie_word_embeddings"),
 		attention: part{
 			op:      q,
-			params:  join(linear("wqkv", hidden, hidden+2*q.KVHeads*q.HeadDim, bias), linear("wo", hidden, hidden, bias)),
+			params:  join(linearParams("wqkv", hidden, hidden+2*q.KVHeads*q.HeadDim, bias), linearParams("wo", hidden, hidden, bias)),
 			buffers: []modelgraph.Tensor{buffer("rotary_emb.inv_freq", modelgraph.F32, (q.HeadDim+1)/2)},
 		},
 		feedForward: part{
 			op:     modelgraph.MLP{Dim: hidden, Hidden: inner, Gated: true, Activation: cfg.str("silu", "hidden_act")},
-			params: join(linear("w1", hidden, inner, false), linear("w3", hidden, inner, false), linear("w2", inner, hidden, false)),
+			params: join(linearParams("w1", hidden, inner, false), linearParams("w3", hidden, inner, false), linearParams("w2", inner, hidden, false)),
 		},
 	}
 }

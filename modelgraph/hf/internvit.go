@@ -20,12 +20,12 @@ func readInternViT(cfg *config, force int64) *remoteInternViT {
 	hidden := cfg.pos(3200, "hidden_size")
 	op := visionAttention(cfg, hidden, 25, "num_attention_heads")
 	op.Fused, op.LayerScale = true, true
-	params := linear("qkv", hidden, 3*hidden, cfg.bool(false, "qkv_bias"))
+	params := linearParams("qkv", hidden, 3*hidden, cfg.bool(false, "qkv_bias"))
 	if cfg.bool(true, "qk_normalization") {
 		op.QKNorm, op.QKNormWhole = modelgraph.RMSNorm, true
 		params = append(params, tensor("q_norm.weight", hidden), tensor("k_norm.weight", hidden))
 	}
-	params = join(params, linear("proj", hidden, hidden, true))
+	params = join(params, linearParams("proj", hidden, hidden, true))
 	tower := &remoteInternViT{
 		table: patches(cfg, 224, 14), dim: hidden,
 		stack: &visionStack{

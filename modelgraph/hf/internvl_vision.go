@@ -19,8 +19,8 @@ func internVLVision(cfg *config) *internViT {
 	op := visionAttention(cfg, hidden, 16, "num_attention_heads")
 	op.LayerScale = true
 	bias := cfg.bool(false, "attention_bias")
-	params := join(linear("q_proj", hidden, hidden, bias), linear("k_proj", hidden, hidden, bias),
-		linear("v_proj", hidden, hidden, bias), linear("projection_layer", hidden, hidden, true))
+	params := join(linearParams("q_proj", hidden, hidden, bias), linearParams("k_proj", hidden, hidden, bias),
+		linearParams("v_proj", hidden, hidden, bias), linearParams("projection_layer", hidden, hidden, true))
 	if cfg.bool(false, "use_qk_norm") {
 		op.QKNorm, op.QKNormWhole = modelgraph.RMSNorm, true
 		params = append(params, tensor("q_norm.weight", hidden), tensor("k_norm.weight", hidden))

@@ -14,7 +14,7 @@ type llamaType struct {
 	tied    tying
 	unread  []string
 	// adapt changes the decoder's parts where the type is not a llama's.
-	adapt func(cfg *config, attn *attention, ffn *mlp)
+	adapt func(cfg *config, attn *attention, ffn *feedForward)
 	// windows are the layers that slide where layer_types does not say; nil
 	// where the type has no windows.
 	windows func(cfg *config) func(layer int64) bool
@@ -87,7 +87,7 @@ func (t *llamaType) decoder(cfg *config) *decoder {
 	}
 	if t.windows != nil {
 		slides := t.windows(cfg)
-		d.attention = attn.windows(layerTypes(cfg, layers, slides), window(cfg, t.window))
+		d.attention = attn.windows(layerTypes(cfg, layers, slides), readWindow(cfg, t.window))
 	}
 	if t.model == "baichuan" {
 		d.rotary = modelgraph.Layer{} // in every block, and nothing is saved

@@ -8,7 +8,7 @@ var llamaTypes = []*llamaType{
 		model: "baichuan", name: "Baichuan", // modeling_baichuan.py: Attention
 		classes: []string{"BaichuanForCausalLM", "BaiChuanForCausalLM"},
 		unread:  []string{"gradient_checkpointing"},
-		adapt: func(cfg *config, attn *attention, _ *mlp) {
+		adapt: func(cfg *config, attn *attention, _ *feedForward) {
 			if cfg.has("num_key_value_heads") && attn.kvHeads != attn.heads {
 				cfg.fail("num_key_value_heads", "%d for num_attention_heads %d: a baichuan has as many", attn.kvHeads, attn.heads)
 			}
@@ -18,14 +18,14 @@ var llamaTypes = []*llamaType{
 	},
 	{
 		model: "cwm", name: "Cwm", heads: headDefaults{kv: 8, dim: 128}, window: 8192,
-		adapt:   func(cfg *config, _ *attention, ffn *mlp) { ffn.bias = cfg.bool(false, "mlp_bias") },
+		adapt:   func(cfg *config, _ *attention, ffn *feedForward) { ffn.bias = cfg.bool(false, "mlp_bias") },
 		windows: func(*config) func(int64) bool { return func(i int64) bool { return i%4 != 0 } },
 	},
 	{
 		model: "ernie4_5", name: "Ernie4_5", heads: headDefaults{kv: 2, dim: 128}, tied: tied,
 		classes: append(causalClasses("Ernie4_5"), "Ernie4_5_ForCausalLM"), // the name in the first repositories
 		unread:  []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"},
-		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
 			attn.bias = cfg.flag("use_bias")
 			attn.outBias, ffn.bias = attn.bias, attn.bias
 		},
@@ -33,7 +33,7 @@ var llamaTypes = []*llamaType{
 	{
 		model: "eurobert", name: "EuroBert", classes: []string{"EuroBertForMaskedLM", "EuroBertModel"},
 		unread: []string{"classifier_pooling", "clf_pooling", "mask_token"},
-		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
 			llamaBiases(cfg, attn, ffn)
 			attn.bidirectional = true
 		},
@@ -44,7 +44,7 @@ var llamaTypes = []*llamaType{
 	},
 	{
 		model: "helium", name: "Helium", heads: headDefaults{kv: 20, dim: 128},
-		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
 			llamaBiases(cfg, attn, ffn)
 			attn.outBias = false
 			if attn.heads*attn.headDim != attn.dim {
@@ -54,7 +54,7 @@ var llamaTypes = []*llamaType{
 	},
 	{
 		model: "internlm3", name: "InternLM3", heads: headDefaults{kv: 32}, // modeling_internlm3.py
-		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
 			attn.bias = cfg.flag("qkv_bias")
 			attn.outBias = cfg.flag("bias")
 			ffn.bias = attn.outBias
@@ -63,7 +63,7 @@ var llamaTypes = []*llamaType{
 	{
 		model: "minicpm", name: "MiniCPM", tied: mustSay, // modeling_minicpm.py: scaled sums and logits
 		unread: []string{"scale_emb", "dim_model_base", "scale_depth"},
-		adapt: func(cfg *config, attn *attention, _ *mlp) {
+		adapt: func(cfg *config, attn *attention, _ *feedForward) {
 			attn.bias = cfg.bool(false, "attention_bias")
 			attn.outBias = attn.bias
 		},
@@ -84,7 +84,7 @@ var llamaTypes = []*llamaType{
 	},
 	{
 		model: "seed_oss", name: "SeedOss", heads: headDefaults{kv: 8, dim: 128},
-		adapt: func(cfg *config, attn *attention, ffn *mlp) {
+		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
 			attn.bias = cfg.bool(true, "attention_bias")
 			attn.outBias = cfg.bool(false, "attention_out_bias")
 			ffn.bias = cfg.bool(false, "mlp_bias")
@@ -101,7 +101,7 @@ var llamaTypes = []*llamaType{
 }
 
 // llamaBiases are attention_bias and mlp_bias, as a llama has them.
-func llamaBiases(cfg *config, attn *attention, ffn *mlp) {
+func llamaBiases(cfg *config, attn *attention, ffn *feedForward) {
 	attn.bias = cfg.bool(false, "attention_bias")
 	attn.outBias = attn.bias
 	ffn.bias = cfg.bool(false, "mlp_bias")

@@ -18,7 +18,7 @@ func init() {
 func mistral(cfg *config) *decoder {
 	hidden := cfg.pos(4096, "hidden_size")
 	attn := groupedAttention(cfg, hidden, headDefaults{q: 32, kv: 8})
-	attn.window = window(cfg, 4096)
+	attn.window = readWindow(cfg, 4096)
 	mlp := gatedMLP(cfg, hidden, 14336, "silu")
 	return &decoder{
 		hidden: hidden, vocab: cfg.pos(32000, "vocab_size"), layers: cfg.count(32, "num_hidden_layers"),

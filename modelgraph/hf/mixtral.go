@@ -20,7 +20,7 @@ func init() {
 func mixtral(cfg *config) *decoder {
 	hidden := cfg.pos(4096, "hidden_size")
 	attn := groupedAttention(cfg, hidden, headDefaults{q: 32, kv: 8})
-	attn.window = window(cfg, 0)
+	attn.window = readWindow(cfg, 0)
 	experts := routed(cfg, moe{
 		dim: hidden, hidden: cfg.pos(14336, "intermediate_size"),
 		experts: cfg.pos(8, "num_experts", "num_local_experts"), activation: cfg.str("silu", "hidden_act"),

@@ -2,20 +2,20 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// mlp is gate_proj, up_proj, down_proj; fused, the first two are one
+// feedForward is gate_proj, up_proj, down_proj; fused, the first two are one
 // gate_up_proj.
-type mlp struct {
+type feedForward struct {
 	dim, hidden int64
 	bias, fused bool
 	activation  string
 }
 
 // gatedMLP reads intermediate_size and hidden_act with the family's defaults.
-func gatedMLP(cfg *config, dim, hidden int64, activation string) mlp {
-	return mlp{dim: dim, hidden: cfg.pos(hidden, "intermediate_size"), activation: cfg.str(activation, "hidden_act")}
+func gatedMLP(cfg *config, dim, hidden int64, activation string) feedForward {
+	return feedForward{dim: dim, hidden: cfg.pos(hidden, "intermediate_size"), activation: cfg.str(activation, "hidden_act")}
 }
 
-func (ffn mlp) part() part {
+func (ffn feedForward) part() part {
 	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation}
 	return part{op: op, params: modelgraph.Params(op, func(string) bool { return ffn.bias })}
 }

@@ -85,7 +85,7 @@ func deciAttention(cfg, a *config, hidden, heads int64) part {
 	case a.bool(false, "no_op"):
 		return part{}
 	case a.bool(false, "replace_with_linear"):
-		return part{op: modelgraph.Linear{In: hidden, Out: hidden}, params: linear("linear_attn", hidden, hidden, false)}
+		return part{op: modelgraph.Linear{In: hidden, Out: hidden}, params: linearParams("linear_attn", hidden, hidden, false)}
 	case a.has("mamba") || a.has("llama4"):
 		a.fail("", "a block that is not attention is not known here")
 	}
@@ -136,11 +136,11 @@ func deciFFN(cfg, f *config, hidden int64) part {
 	case f.bool(false, "no_op"):
 		return part{}
 	case f.bool(false, "replace_with_linear"):
-		return part{op: modelgraph.Linear{In: hidden, Out: hidden}, params: linear("linear_mlp", hidden, hidden, false)}
+		return part{op: modelgraph.Linear{In: hidden, Out: hidden}, params: linearParams("linear_mlp", hidden, hidden, false)}
 	case f.has("moe"):
 		f.fail("moe", "experts in a nemotron-nas block are not known here")
 	}
-	return mlp{
+	return feedForward{
 		dim: hidden, hidden: deciWidth(f, hidden), bias: cfg.bool(false, "mlp_bias"),
 		activation: f.str(cfg.str("silu", "hidden_act"), "hidden_act"),
 	}.part()

@@ -83,8 +83,8 @@ func (model *opt) stack(modules *builder, path string) {
 		normed = norm
 	}
 	if model.embed != model.hidden {
-		modules.add(out, modelgraph.Linear{In: model.hidden, Out: model.embed}, []string{normed}, linear("", model.hidden, model.embed, false)...)
-		modules.add(in, modelgraph.Linear{In: model.embed, Out: model.hidden}, []string{embedded}, linear("", model.embed, model.hidden, false)...)
+		modules.add(out, modelgraph.Linear{In: model.hidden, Out: model.embed}, []string{normed}, linearParams("", model.hidden, model.embed, false)...)
+		modules.add(in, modelgraph.Linear{In: model.embed, Out: model.hidden}, []string{embedded}, linearParams("", model.embed, model.hidden, false)...)
 	}
 	if normed == norm {
 		addLayerNorm(modules, norm, model.hidden, last)

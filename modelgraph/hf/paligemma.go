@@ -62,7 +62,7 @@ func paligemma(cfg *config) *multimodal {
 			name := dot(unit, "linear")
 			modules.unit(unit, func() {
 				modules.on(imageStream(tower.grid.count()), func() {
-					modules.add(name, modelgraph.Linear{In: tower.dim, Out: out}, []string{image}, linear("", tower.dim, out, true)...)
+					modules.add(name, modelgraph.Linear{In: tower.dim, Out: out}, []string{image}, linearParams("", tower.dim, out, true)...)
 				})
 			})
 			return name

@@ -20,7 +20,7 @@ func phi3(cfg *config) *decoder {
 	hidden := cfg.pos(3072, "hidden_size")
 	attn := groupedAttention(cfg, hidden, headDefaults{q: 32})
 	attn.fused = true
-	attn.window = window(cfg, 0)
+	attn.window = readWindow(cfg, 0)
 	mlp := gatedMLP(cfg, hidden, 8192, "silu")
 	mlp.fused = true
 	return &decoder{

@@ -43,5 +43,5 @@ func qwenWindow(cfg *config) int64 {
 	if !cfg.flag("use_sliding_window") {
 		return 0
 	}
-	return window(cfg, 4096)
+	return readWindow(cfg, 4096)
 }

@@ -63,7 +63,7 @@ func qwenWindowed(cfg *config, op modelgraph.Attention, token, merged int64) fun
 	if window == 0 {
 		cfg.fail("window_size", "no token of %d × %d pixels (patch_size × spatial_merge_size) fits into it", token, token)
 	}
-	params := join(linear("qkv", op.Dim, 3*op.Dim, true), linear("proj", op.Dim, op.Dim, true))
+	params := join(linearParams("qkv", op.Dim, 3*op.Dim, true), linearParams("proj", op.Dim, op.Dim, true))
 	return func(i int64) part {
 		a := op
 		if !slices.Contains(full, i) {

@@ -16,8 +16,8 @@ func siglipTower(cfg *config) *siglip {
 	hidden := cfg.pos(768, "hidden_size")
 	mlp := denseMLP(cfg, hidden, 3072, "gelu_pytorch_tanh")
 	attn := part{op: visionAttention(cfg, hidden, 12, "num_attention_heads"), params: join(
-		linear("k_proj", hidden, hidden, true), linear("v_proj", hidden, hidden, true),
-		linear("q_proj", hidden, hidden, true), linear("out_proj", hidden, hidden, true))}
+		linearParams("k_proj", hidden, hidden, true), linearParams("v_proj", hidden, hidden, true),
+		linearParams("q_proj", hidden, hidden, true), linearParams("out_proj", hidden, hidden, true))}
 	return &siglip{
 		grid: patches(cfg, 224, 16), channels: cfg.pos(3, "num_channels"), dim: hidden,
 		head: cfg.bool(true, "vision_use_head"), // true where the config is silent
@@ -65,7 +65,7 @@ func (tower *siglip) pool(modules *builder, path, patches string) {
 	op.Cross = true
 	attn := modules.add(dot(path, "attention"), op, []string{probe, patches}, join([]modelgraph.Tensor{
 		tensor("in_proj_weight", 3*tower.dim, tower.dim), tensor("in_proj_bias", 3*tower.dim),
-	}, linear("out_proj", tower.dim, tower.dim, true))...).Name
+	}, linearParams("out_proj", tower.dim, tower.dim, true))...).Name
 	norm := addLayerNorm(modules, dot(path, "layernorm"), tower.dim, attn)
 	modules.add(dot(path, "mlp"), tower.stack.mlp.op, []string{norm, attn}, tower.stack.mlp.params...)
 }

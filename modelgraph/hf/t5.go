@@ -119,7 +119,7 @@ func (model *t5) head(modules *builder, cfg *config, class string) {
 		addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
 	case "T5ForSequenceClassification": // of the last token: T5ClassificationHead
 		op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "tanh", Pooled: true}
-		dense := modules.add("classification_head.dense", op, []string{modules.hidden}, linear("", model.hidden, model.hidden, true)...).Name
+		dense := modules.add("classification_head.dense", op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
 		addClassHead(modules, "classification_head.out_proj", model.hidden, cfg.labels(), true, dense)
 	}
 }

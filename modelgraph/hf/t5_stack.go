@@ -38,8 +38,8 @@ func (model *t5) block(modules *builder, name string, first bool, encoder string
 
 // sublayer is T5LayerSelfAttention, T5LayerCrossAttention or T5LayerFF: a
 // part and, behind it in module order, the norm before it.
-func (model *t5) sublayer(modules *builder, path, part string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
-	name, norm := dot(path, part), dot(path, "layer_norm")
+func (model *t5) sublayer(modules *builder, path, component string, op modelgraph.Op, encoder string, params []modelgraph.Tensor) {
+	name, norm := dot(path, component), dot(path, "layer_norm")
 	modules.add(name, op, []string{norm, modules.hidden, encoder}, params...)
 	model.norm(modules, norm, modules.hidden)
 	modules.hidden = name
@@ -55,17 +55,17 @@ func (model *t5) norm(modules *builder, name, input string) {
 func (model *t5) projections() []modelgraph.Tensor {
 	inner := model.attention.Heads * model.attention.HeadDim
 	return join(
-		linear("q", model.hidden, inner, false), linear("k", model.hidden, inner, false),
-		linear("v", model.hidden, inner, false), linear("o", inner, model.hidden, false))
+		linearParams("q", model.hidden, inner, false), linearParams("k", model.hidden, inner, false),
+		linearParams("v", model.hidden, inner, false), linearParams("o", inner, model.hidden, false))
 }
 
 // feedForward is T5DenseActDense or T5DenseGatedActDense.
 func (model *t5) feedForward() []modelgraph.Tensor {
 	wo := buffer("wo.weight", model.wo, model.hidden, model.mlp.Hidden)
 	if !model.mlp.Gated {
-		return append(linear("wi", model.hidden, model.mlp.Hidden, false), wo)
+		return append(linearParams("wi", model.hidden, model.mlp.Hidden, false), wo)
 	}
 	return append(join(
-		linear("wi_0", model.hidden, model.mlp.Hidden, false),
-		linear("wi_1", model.hidden, model.mlp.Hidden, false)), wo)
+		linearParams("wi_0", model.hidden, model.mlp.Hidden, false),
+		linearParams("wi_1", model.hidden, model.mlp.Hidden, false)), wo)
 }

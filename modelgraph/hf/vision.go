@@ -86,7 +86,7 @@ func denseMLP(cfg *config, dim, hidden int64, activation string) part {
 	inner := cfg.pos(hidden, "intermediate_size")
 	return part{
 		op:     modelgraph.MLP{Dim: dim, Hidden: inner, Activation: cfg.str(activation, "hidden_act")},
-		params: join(linear("fc1", dim, inner, true), linear("fc2", inner, dim, true)),
+		params: join(linearParams("fc1", dim, inner, true), linearParams("fc2", inner, dim, true)),
 	}
 }
 
@@ -99,5 +99,5 @@ func styleParams(style modelgraph.NormStyle, count int64) []modelgraph.Tensor {
 // name.
 func addLinear(modules *builder, name string, in, out int64, activation, input string) string {
 	op := modelgraph.Linear{In: in, Out: out, Activation: activation}
-	return modules.add(name, op, []string{input}, linear("", in, out, true)...).Name
+	return modules.add(name, op, []string{input}, linearParams("", in, out, true)...).Name
 }

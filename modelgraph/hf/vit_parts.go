@@ -70,12 +70,12 @@ func (model *vit) block(modules *builder, name string) {
 	hidden, f, inner := model.hidden, model.mlp.Hidden, model.attention.Heads*model.attention.HeadDim
 	residual := modules.hidden
 	modules.add(attn, model.attention, []string{before, residual}, join(
-		linear("q_proj", hidden, inner, model.qkvBias), linear("k_proj", hidden, inner, model.qkvBias),
-		linear("v_proj", hidden, inner, model.qkvBias), linear("o_proj", inner, hidden, true))...)
+		linearParams("q_proj", hidden, inner, model.qkvBias), linearParams("k_proj", hidden, inner, model.qkvBias),
+		linearParams("v_proj", hidden, inner, model.qkvBias), linearParams("o_proj", inner, hidden, true))...)
 	addLayerNorm(modules, before, hidden, residual)
 	addLayerNorm(modules, after, hidden, attn)
 	modules.hidden = modules.add(mlp, model.mlp, []string{after, attn},
-		join(linear("fc1", hidden, f, true), linear("fc2", f, hidden, true))...).Name
+		join(linearParams("fc1", hidden, f, true), linearParams("fc2", f, hidden, true))...).Name
 }
 
 // pooler is modeling_vit.py: ViTPooler. A size of 0 stands for the hidden
@@ -87,7 +87,7 @@ func (model *vit) pooler(modules *builder, cfg *config) {
 	}
 	op := modelgraph.Linear{In: model.hidden, Out: out, Activation: cfg.str("tanh", "pooler_act"), Pooled: true}
 	modules.empty("pooler.activation")
-	modules.add("pooler.dense", op, []string{modules.hidden}, linear("", model.hidden, out, true)...)
+	modules.add("pooler.dense", op, []string{modules.hidden}, linearParams("", model.hidden, out, true)...)
 }
 
 // pixels is the decoder of modeling_vit.py: ViTForMaskedImageModeling, which

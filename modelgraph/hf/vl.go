@@ -81,7 +81,7 @@ func (model *multimodal) build(modules *builder, cfg *config, class string) {
 	case baseClass(class):
 	case isTask(class, sequenceClassification):
 		count := cfg.labels()
-		modules.add("score", modelgraph.Head{Dim: hidden, Vocab: count, Pooled: true}, []string{modules.hidden}, linear("", hidden, count, false)...)
+		modules.add("score", modelgraph.Head{Dim: hidden, Vocab: count, Pooled: true}, []string{modules.hidden}, linearParams("", hidden, count, false)...)
 	default:
 		owner := ""
 		if model.tied {

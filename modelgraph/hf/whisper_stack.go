@@ -44,6 +44,6 @@ func (model *whisper) audioClassifier(modules *builder, cfg *config) {
 	}
 	size := cfg.pos(256, "classifier_proj_size")
 	projected := modules.add("projector", modelgraph.Linear{In: model.hidden, Out: size}, []string{modules.hidden},
-		linear("", model.hidden, size, true)...).Name
+		linearParams("", model.hidden, size, true)...).Name
 	addClassHead(modules, "classifier", size, cfg.labels(), true, projected)
 }

@@ -9,8 +9,8 @@ const (
 	fullAttention    = "full_attention"
 )
 
-// window reads sliding_window: def where absent, 0 (all tokens) where null.
-func window(cfg *config, def int64) int64 {
+// readWindow reads sliding_window: def where absent, 0 (all tokens) where null.
+func readWindow(cfg *config, def int64) int64 {
 	if cfg.null("sliding_window") {
 		return 0
 	}

@@ -9,7 +9,7 @@ import (
 
 // candidate is a map with its figures.
 type candidate struct {
-	*placed
+	*placedMap
 	placement   devicemap.Map
 	step, share float64
 }
@@ -25,20 +25,20 @@ func (one *candidate) better(other *candidate) bool {
 	case math.Abs(one.share-other.share) > instance.Tolerance:
 		return one.share < other.share
 	}
-	return one.simpler(other.placed)
+	return one.simpler(other.placedMap)
 }
 
 // Same reports equal times, but for the rounding of sums.
 func Same(a, b float64) bool { return math.Abs(a-b) <= 1e-12*max(a, b) }
 
-func (solver *sequential) scored(state *search, placed *placed) *candidate {
-	out := &candidate{placed: placed, placement: state.unitMap(placed), share: solver.share(state.fixedPoint, placed)}
+func (solver *sequential) scored(state *search, placed *placedMap) *candidate {
+	out := &candidate{placedMap: placed, placement: state.unitMap(placed), share: solver.share(state.fixedPoint, placed)}
 	out.step = *devicemap.StepSeconds(solver.in.Costs, solver.in.Topology, out.placement)
 	return out
 }
 
 // share is the largest of a map.
-func (solver *sequential) share(point *fixedPoint, placed *placed) float64 {
+func (solver *sequential) share(point *fixedPoint, placed *placedMap) float64 {
 	out := 0.
 	first, end, held := make([]int, point.devices), make([]int, point.devices), make([]uint64, point.devices)
 	for i, device := range placed.items {

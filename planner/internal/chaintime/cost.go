@@ -50,7 +50,7 @@ func newFixedPoint(peaks *instance.MapPeaks, waits steptime.Waits) *fixedPoint {
 	seconds, update := point.Seconds()
 	crossing := point.Crossings()
 	cuts := float64(point.devices + 2*peaks.Tied() + 2)
-	longest := slowest(seconds) + slowest(update) + cuts*largest(crossing)
+	longest := slowestSum(seconds) + slowestSum(update) + cuts*largest(crossing)
 	point.scale = math.Ldexp(1, tickBits-math.Ilogb(max(longest, math.SmallestNonzeroFloat32)))
 	point.unit, point.update, point.cross = point.ticks(seconds), point.ticks(update), point.ticks(crossing)
 	return point

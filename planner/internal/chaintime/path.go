@@ -4,11 +4,11 @@ import (
 	"math"
 )
 
-// path is one dynamic program: the chain's items on devices in an order, with
+// pathSearch is one dynamic program: the chain's items on devices in an order, with
 // the groups fixed on devices.
-type path struct {
+type pathSearch struct {
 	*fixedPoint
-	stops  []stop
+	stops  []deviceStop
 	groups []int    // device of each group
 	base   []uint64 // groups of each device
 	fixed  cost     // of the groups' units and of what passes between them
@@ -21,8 +21,8 @@ type path struct {
 
 // newPath sums the costs up; false where two groups are not joined by a link
 // that they need.
-func (point *fixedPoint) newPath(stops []stop, groups []int) (*path, bool) {
-	out := &path{fixedPoint: point, stops: stops, groups: groups, base: make([]uint64, point.devices), held: make([]int64, point.devices)}
+func (point *fixedPoint) newPath(stops []deviceStop, groups []int) (*pathSearch, bool) {
+	out := &pathSearch{fixedPoint: point, stops: stops, groups: groups, base: make([]uint64, point.devices), held: make([]int64, point.devices)}
 	for group, device := range groups {
 		out.base[device] |= 1 << group
 	}
@@ -38,14 +38,14 @@ func (point *fixedPoint) newPath(stops []stop, groups []int) (*path, bool) {
 
 // groupDevice is the device of unit's group, -1 for a unit of the chain and
 // outside the model.
-func (path *path) groupDevice(unit int) int {
+func (path *pathSearch) groupDevice(unit int) int {
 	if unit < 0 || unit >= len(path.peaks.GroupOf) || path.peaks.GroupOf[unit] < 0 {
 		return -1
 	}
 	return path.groups[path.peaks.GroupOf[unit]]
 }
 
-func (path *path) fix() bool {
+func (path *pathSearch) fix() bool {
 	for unit := range path.peaks.GroupOf {
 		device := path.groupDevice(unit)
 		if device < 0 {
@@ -66,7 +66,7 @@ func (path *path) fix() bool {
 
 // sum makes a device's prefix sums: its units, and what passes between them
 // and the groups' units beside them in the model.
-func (path *path) sum(device int) {
+func (path *pathSearch) sum(device int) {
 	sums, barred, grown := make([]cost, path.items+1), make([]int, path.items+1), make([]int64, path.items+1)
 	for i := range path.items {
 		sum, bar, update := cost{}, path.bars(i, device), int64(0)
@@ -92,7 +92,7 @@ func (path *path) sum(device int) {
 
 // bars reports an item that its pin, or a group that it follows, keeps off a
 // device.
-func (path *path) bars(item, device int) bool {
+func (path *pathSearch) bars(item, device int) bool {
 	if at := path.peaks.Pins[item]; at >= 0 && at != device {
 		return true
 	}
@@ -107,7 +107,7 @@ func (path *path) bars(item, device int) bool {
 }
 
 // within finds what fits the caps; false where the groups alone do not.
-func (path *path) within(caps []int64) bool {
+func (path *pathSearch) within(caps []int64) bool {
 	path.lo = make([][]int, path.devices)
 	for device := range path.lo {
 		if path.base[device] != 0 && path.peaks.Peak(device, 0, 0, path.base[device]) > caps[device] {
@@ -127,7 +127,7 @@ func (path *path) within(caps []int64) bool {
 }
 
 // least is the time of a map that no path is below, but for the update.
-func (path *path) least() int64 {
+func (path *pathSearch) least() int64 {
 	total := path.fixed.time
 	for i := range path.items {
 		best := int64(math.MaxInt64)

@@ -4,8 +4,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// placed is a device map with its cost.
-type placed struct {
+// placedMap is a device map with its cost.
+type placedMap struct {
 	items  []int // device of each item
 	groups []int
 	cost   cost  // with the update in its time
@@ -13,7 +13,7 @@ type placed struct {
 	order  int   // how many cuts go down in device number
 }
 
-func (one *placed) less(other *placed) bool {
+func (one *placedMap) less(other *placedMap) bool {
 	if one.cost != other.cost {
 		return one.cost.less(other.cost)
 	}
@@ -21,14 +21,14 @@ func (one *placed) less(other *placed) bool {
 }
 
 // simpler reports fewer bytes and cuts.
-func (one *placed) simpler(other *placed) bool {
+func (one *placedMap) simpler(other *placedMap) bool {
 	x, y := one.cost, other.cost
 	x.time, y.time = 0, 0
 	return x.less(y)
 }
 
 // unitMap is the map of units.
-func (point *fixedPoint) unitMap(placed *placed) devicemap.Map {
+func (point *fixedPoint) unitMap(placed *placedMap) devicemap.Map {
 	out := make(devicemap.Map, len(point.peaks.GroupOf))
 	for i, device := range placed.items {
 		for _, unit := range point.peaks.Order[point.peaks.Start[i]:point.peaks.Start[i+1]] {

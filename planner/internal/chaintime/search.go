@@ -18,9 +18,9 @@ const (
 type search struct {
 	*fixedPoint
 	ways   []way
-	order  bool   // devices stand in device order
-	line   []stop // the stops of that order
-	rest   bool   // some ways to place the groups are not among ways
+	order  bool         // devices stand in device order
+	line   []deviceStop // the stops of that order
+	rest   bool         // some ways to place the groups are not among ways
 	lowest int64
 	tried  int
 }
@@ -28,7 +28,7 @@ type search struct {
 // shortest is the map with the shortest step whose peaks are within the caps
 // and whose time is at most cutoff; nil where there is none. No map within
 // the caps is below the bound; with first, any map within cutoff will do.
-func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placed, bound int64, done bool) {
+func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, first bool) (best *placedMap, bound int64, done bool) {
 	bound, done = math.MaxInt64, true
 	for i := range state.ways {
 		if ctx.Err() != nil {
@@ -69,7 +69,7 @@ func (state *search) shortest(ctx context.Context, caps []int64, cutoff int64, f
 // onWay finds the best map of one way. The time is a sum plus the slowest
 // update: the least sum is found for ever shorter slowest updates, each just
 // below the last map's, until what remains cannot be better.
-func (state *search) onWay(ctx context.Context, path *path, least, cutoff int64) (best *placed, bound int64, done bool) {
+func (state *search) onWay(ctx context.Context, path *pathSearch, least, cutoff int64) (best *placedMap, bound int64, done bool) {
 	bound = math.MaxInt64
 	slowest := cutoff - (least - state.lowest)
 	for slowest >= state.lowest {

@@ -1,18 +1,18 @@
 package chaintime
 
-// stop is a device in an order of devices: which it is, and which stops may
+// deviceStop is a device in an order of devices: which it is, and which stops may
 // come before it. Stop 0 is the start, where no device has a unit yet.
-type stop struct {
+type deviceStop struct {
 	device int
 	before []int
 }
 
 // inOrder are the stops where devices follow each other by number, some left
 // out.
-func inOrder(devices int) []stop {
-	out := []stop{{device: -1}}
+func inOrder(devices int) []deviceStop {
+	out := []deviceStop{{device: -1}}
 	for device := range devices {
-		next := stop{device: device}
+		next := deviceStop{device: device}
 		for before := range out {
 			next.before = append(next.before, before)
 		}
@@ -25,7 +25,7 @@ func inOrder(devices int) []stop {
 // is how many devices of each class were used, and the class of the last. Of
 // a class, whose devices are alike, they are used by number. It is nil where
 // there are more stops than limit.
-func anyOrder(classes [][]int, limit int) []stop {
+func anyOrder(classes [][]int, limit int) []deviceStop {
 	kinds := len(classes)
 	width := make([]int, kinds) // of a class's count in the number of a state
 	states := 1
@@ -36,14 +36,14 @@ func anyOrder(classes [][]int, limit int) []stop {
 		}
 	}
 	at := make([]int, states*kinds) // the stop of a state and its last class
-	out := []stop{{device: -1}}
+	out := []deviceStop{{device: -1}}
 	for state := 1; state < states; state++ { // counts only grow, so this is an order in time
 		for last := range classes {
 			used := state / width[last] % (len(classes[last]) + 1)
 			if used == 0 {
 				continue
 			}
-			next := stop{device: classes[last][used-1]}
+			next := deviceStop{device: classes[last][used-1]}
 			before := state - width[last]
 			if before == 0 {
 				next.before = []int{0}

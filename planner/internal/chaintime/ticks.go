@@ -8,8 +8,8 @@ import (
 // tickBits is how many bits the time of the slowest map takes.
 const tickBits = 50
 
-// slowest is the sum of the units where each is on its slowest device.
-func slowest(rows [][]float64) float64 {
+// slowestSum is the sum of the units where each is on its slowest device.
+func slowestSum(rows [][]float64) float64 {
 	var sum float64
 	for unit := range rows[0] {
 		most := 0.

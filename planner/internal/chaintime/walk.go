@@ -17,7 +17,7 @@ type reached struct {
 //
 // As lo never falls, the minimum over a window of a is that of a queue. Nil
 // where there is none, and where the context ends.
-func (path *path) walk(ctx context.Context, slowest int64) *placed {
+func (path *pathSearch) walk(ctx context.Context, slowest int64) *placedMap {
 	for device, held := range path.held {
 		if path.base[device] != 0 && held > slowest {
 			return nil
@@ -49,7 +49,7 @@ func (path *path) walk(ctx context.Context, slowest int64) *placed {
 }
 
 // step fills a stop's row.
-func (path *path) step(best [][]reached, stop int, slowest int64) {
+func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 	device := path.stops[stop].device
 	sums, lo, grown := path.sums[device], path.lo[device], path.grown[device]
 	enter := path.enter(best, stop)
@@ -82,7 +82,7 @@ func (path *path) step(best [][]reached, stop int, slowest int64) {
 }
 
 // enter is the best way for the stop's device to begin at each item.
-func (path *path) enter(best [][]reached, stop int) []reached {
+func (path *pathSearch) enter(best [][]reached, stop int) []reached {
 	device := path.stops[stop].device
 	out := make([]reached, path.items)
 	for a := range out {
@@ -112,7 +112,7 @@ func (path *path) enter(best [][]reached, stop int) []reached {
 }
 
 // cut is what passes at a cut before an item.
-func (path *path) cut(from, to, item int) (cost, bool) {
+func (path *pathSearch) cut(from, to, item int) (cost, bool) {
 	at := path.peaks.Start[item]
 	if at == 0 || path.peaks.Order[at-1]+1 != path.peaks.Order[at] {
 		return cost{}, true // a group's unit is between: counted there
@@ -121,8 +121,8 @@ func (path *path) cut(from, to, item int) (cost, bool) {
 }
 
 // trace walks back from the last stop.
-func (path *path) trace(best [][]reached, stop int) *placed {
-	out := &placed{items: make([]int, path.items), groups: path.groups, cost: best[stop][path.items].plus(path.fixed)}
+func (path *pathSearch) trace(best [][]reached, stop int) *placedMap {
+	out := &placedMap{items: make([]int, path.items), groups: path.groups, cost: best[stop][path.items].plus(path.fixed)}
 	load := append([]int64(nil), path.held...)
 	later := -1
 	for b := path.items; stop > 0; {

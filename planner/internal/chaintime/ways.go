@@ -7,7 +7,7 @@ import (
 // way is the groups' devices, and the stops that go with them.
 type way struct {
 	groups []int
-	stops  []stop
+	stops  []deviceStop
 }
 
 // newSearch lists the ways; nil where there are too many for this order.
@@ -82,7 +82,7 @@ func (state *search) apart(groups []int) map[int]bool {
 	return out
 }
 
-func (state *search) stopsOf(groups []int) []stop {
+func (state *search) stopsOf(groups []int) []deviceStop {
 	if state.order {
 		return state.line
 	}

@@ -20,7 +20,7 @@ const (
 
 // average is the share that even loads would have, and not below any fixed
 // load or the largest item where it does least.
-func (it *items) average() (*big.Rat, string) {
+func (it *itemTable) average() (*big.Rat, string) {
 	low, why := new(big.Rat), byAverage
 	raise := func(to *big.Rat, because string) {
 		if to.Cmp(low) > 0 {
@@ -60,7 +60,7 @@ func (it *items) average() (*big.Rat, string) {
 }
 
 // refute says by which argument nothing fits under caps; "": by none here.
-func (it *items) refute(caps []int64) string {
+func (it *itemTable) refute(caps []int64) string {
 	room, most := int64(0), int64(-1)
 	for _, capacity := range caps {
 		if capacity < 0 {
@@ -86,7 +86,7 @@ func (it *items) refute(caps []int64) string {
 // tooMany counts, for each n, how many of the n largest items fit on the
 // devices, which is at most what fits of the smallest of them (for n = jk+1 the
 // bound of Dell'Amico and Martello, §2: the j+1 smallest share a device).
-func (it *items) tooMany(caps []int64) bool {
+func (it *itemTable) tooMany(caps []int64) bool {
 	sums := make([]int64, len(it.weight)+1)
 	for i, weight := range it.weight {
 		sums[i+1] = sums[i] + weight
@@ -109,7 +109,7 @@ func (it *items) tooMany(caps []int64) bool {
 }
 
 // unreached lowers each device's room to the largest subset sum of the items.
-func (it *items) unreached(caps []int64) bool {
+func (it *itemTable) unreached(caps []int64) bool {
 	most := slices.Max(caps)
 	if most > exactSums || len(it.size) == 0 {
 		return false

@@ -28,7 +28,7 @@ func fitsUnder(weight, caps []int64) bool {
 	return false
 }
 
-func drawAssign(rng *rand.Rand) *items {
+func drawAssign(rng *rand.Rand) *itemTable {
 	p := &Problem{Budgets: make([]int64, 1+rng.IntN(4))}
 	for range rng.IntN(7) {
 		p.Sizes = append(p.Sizes, 1+rng.Int64N(30))
@@ -125,7 +125,7 @@ func TestAverage(t *testing.T) {
 }
 
 // leastShare is the least largest share of all assignments.
-func leastShare(it *items) *big.Rat {
+func leastShare(it *itemTable) *big.Rat {
 	loads := slices.Clone(it.problem.Fixed)
 	if loads == nil {
 		loads = make([]int64, len(it.problem.Budgets))

@@ -12,7 +12,7 @@ type pool struct {
 	loads []int64
 }
 
-func (k *pool) add(it *items, found []taken) {
+func (k *pool) add(it *itemTable, found []taken) {
 	load := int64(0)
 	for _, take := range found {
 		load += int64(take.count) * it.size[take.kind]

@@ -4,7 +4,7 @@ package assign
 // capacity (Discrete Applied Mathematics 28, 1990): items above half of it need
 // a bin each, and with those of at least some size, for every size, only what
 // they leave is room for the rest.
-func (it *items) halves(capacity int64, bins int) bool {
+func (it *itemTable) halves(capacity int64, bins int) bool {
 	for kind := len(it.size) - 1; kind >= 0; kind-- {
 		least := it.size[kind]
 		if 2*least > capacity {

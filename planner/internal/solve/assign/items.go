@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// items is a problem in units of the sizes' greatest common divisor. Items of
+// itemTable is a problem in units of the sizes' greatest common divisor. Items of
 // size 0 are left out.
-type items struct {
+type itemTable struct {
 	problem *Problem
 	unit    int64
 	sorted  []int   // items, largest first
@@ -21,8 +21,8 @@ type items struct {
 	first []int
 }
 
-func newItems(problem *Problem) *items {
-	it := &items{problem: problem}
+func newItems(problem *Problem) *itemTable {
+	it := &itemTable{problem: problem}
 	for i, size := range problem.Sizes {
 		if size > 0 {
 			it.sorted = append(it.sorted, i)
@@ -51,7 +51,7 @@ func gcd(a, b int64) int64 {
 	return a
 }
 
-func (it *items) fixed(device int) int64 {
+func (it *itemTable) fixed(device int) int64 {
 	if it.problem.Fixed == nil {
 		return 0
 	}
@@ -59,7 +59,7 @@ func (it *items) fixed(device int) int64 {
 }
 
 // loads are the devices' loads in bytes under place, the devices of it.sorted.
-func (it *items) loads(place []int) []int64 {
+func (it *itemTable) loads(place []int) []int64 {
 	loads := make([]int64, len(it.problem.Budgets))
 	for device := range loads {
 		loads[device] = it.fixed(device)
@@ -71,7 +71,7 @@ func (it *items) loads(place []int) []int64 {
 }
 
 // value is the largest share, exactly.
-func (it *items) value(place []int) *big.Rat {
+func (it *itemTable) value(place []int) *big.Rat {
 	most := new(big.Rat)
 	for device, load := range it.loads(place) {
 		if share := big.NewRat(load, it.problem.Budgets[device]); share.Cmp(most) > 0 {
@@ -83,7 +83,7 @@ func (it *items) value(place []int) *big.Rat {
 
 // room is how many units each device may take for a share of at most limit, or
 // below it where strict; negative where what is fixed is already too much.
-func (it *items) room(limit *big.Rat, strict bool) []int64 {
+func (it *itemTable) room(limit *big.Rat, strict bool) []int64 {
 	caps := make([]int64, len(it.problem.Budgets))
 	var load, rest big.Int
 	for device, budget := range it.problem.Budgets {
@@ -104,7 +104,7 @@ func (it *items) room(limit *big.Rat, strict bool) []int64 {
 
 // next is the least share above the limit that gave these caps: where nothing
 // fits, a device must hold one unit more than it may.
-func (it *items) next(caps []int64) *big.Rat {
+func (it *itemTable) next(caps []int64) *big.Rat {
 	var least *big.Rat
 	for device, capacity := range caps {
 		if capacity < 0 { // its fixed load alone is above the limit

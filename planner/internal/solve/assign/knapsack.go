@@ -18,7 +18,7 @@ const (
 
 // newKnapsack makes a table for items under a room, or nil where it would be
 // large.
-func newKnapsack(it *items, room int64) *knapsack {
+func newKnapsack(it *itemTable, room int64) *knapsack {
 	sack := &knapsack{quantum: 1}
 	if room > exactSums {
 		sack.quantum = (room + exactSums - 1) / exactSums
@@ -40,7 +40,7 @@ func (sack *knapsack) best(kind int, room int64) int64 {
 }
 
 // fill fills the table for these values of an item of each kind.
-func (sack *knapsack) fill(it *items, of []int64) {
+func (sack *knapsack) fill(it *itemTable, of []int64) {
 	for kind := len(it.size) - 1; kind >= 0; kind-- {
 		row := sack.row(kind)
 		copy(row, sack.row(kind+1))
@@ -57,7 +57,7 @@ func (sack *knapsack) fill(it *items, of []int64) {
 }
 
 // set is a most valuable set for a room, as a number of each kind.
-func (sack *knapsack) set(it *items, of []int64, room int64) []taken {
+func (sack *knapsack) set(it *itemTable, of []int64, room int64) []taken {
 	var items []taken
 	row := int(room / sack.quantum)
 	for kind := range it.size {

@@ -38,7 +38,7 @@ func (parts *partitions) Pop() any {
 // ldm is the largest differencing method of Karmarkar and Karp (UCB/CSD
 // 82/113, 1982) for k parts: join the two partitions of widest spread, large
 // parts with small. It takes the devices for alike.
-func (it *items) ldm() []int {
+func (it *itemTable) ldm() []int {
 	k := len(it.problem.Budgets)
 	parts := make(partitions, len(it.weight))
 	for pos, weight := range it.weight {

@@ -19,7 +19,7 @@ func rising(caps []int64) []int {
 // improve takes work from the device of the largest share, by moving one item
 // or exchanging two, as long as the larger share of the two devices falls and the
 // context lasts. It changes place. It stops early with the context.
-func (it *items) improve(ctx context.Context, place []int) {
+func (it *itemTable) improve(ctx context.Context, place []int) {
 	loads := it.loads(place)
 	share := func(device int, change int64) float64 {
 		return float64(loads[device]+change*it.unit) / float64(it.problem.Budgets[device])
@@ -55,7 +55,7 @@ func (it *items) improve(ctx context.Context, place []int) {
 }
 
 // exchanges tries item a with every device and with every smaller item elsewhere.
-func (it *items) exchanges(place []int, a int, try func(a, b, device int, change int64)) {
+func (it *itemTable) exchanges(place []int, a int, try func(a, b, device int, change int64)) {
 	for device := range it.problem.Budgets {
 		if device != place[a] {
 			try(a, -1, device, it.weight[a])
@@ -68,7 +68,7 @@ func (it *items) exchanges(place []int, a int, try func(a, b, device int, change
 	}
 }
 
-func (it *items) swap(place []int, loads []int64, give, take, to int) {
+func (it *itemTable) swap(place []int, loads []int64, give, take, to int) {
 	change := it.weight[give]
 	from := place[give]
 	place[give] = to

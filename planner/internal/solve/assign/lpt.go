@@ -4,7 +4,7 @@ import "math/big"
 
 // lpt places each item, largest first, where the share it leads to is least
 // (Graham, SIAM Journal on Applied Mathematics 17, 1969).
-func (it *items) lpt() []int {
+func (it *itemTable) lpt() []int {
 	place := make([]int, len(it.weight))
 	loads := it.loads(nil)
 	for pos, weight := range it.weight {
@@ -24,7 +24,7 @@ func (it *items) lpt() []int {
 // multifit bisects for the least limit under which first fit, largest item
 // first, finds room (Coffman, Garey and Johnson, SIAM Journal on Computing 7,
 // 1978). It returns nil where it finds nothing below high.
-func (it *items) multifit(low, high *big.Rat) []int {
+func (it *itemTable) multifit(low, high *big.Rat) []int {
 	var best []int
 	for range 12 {
 		middle := new(big.Rat).Add(low, high)
@@ -41,7 +41,7 @@ func (it *items) multifit(low, high *big.Rat) []int {
 
 // firstFit packs into the devices in rising order of room, so that large
 // devices stay free for what fits nowhere else.
-func (it *items) firstFit(caps []int64) []int {
+func (it *itemTable) firstFit(caps []int64) []int {
 	order := rising(caps)
 	place := make([]int, len(it.weight))
 	for pos, weight := range it.weight {

@@ -33,7 +33,7 @@ func (find *search) askAgain(lv *level) bool {
 		return false
 	}
 	lv.asked = true
-	left := &items{size: find.it.size, count: slices.Clone(find.rem), weight: find.it.weight[:find.count]}
+	left := &itemTable{size: find.it.size, count: slices.Clone(find.rem), weight: find.it.weight[:find.count]}
 	of, most, table, refuted, ok := left.dual(find.ctx, find.caps, find.left, find.known)
 	if ok && !refuted {
 		find.price(of, most, table)

@@ -43,8 +43,8 @@ type Solution struct {
 	Nodes int64
 }
 
-// limit keeps sums of sizes and products by small numbers inside 64 bits.
-const limit = int64(1) << 60
+// maxSum keeps sums of sizes and products by small numbers inside 64 bits.
+const maxSum = int64(1) << 60
 
 // Check reports every fault of the problem's form.
 func (problem *Problem) Check() error {
@@ -59,7 +59,7 @@ func (problem *Problem) Check() error {
 	total := int64(0)
 	add := func(x int64) {
 		if x > 0 {
-			total = min(total+min(x, limit), limit)
+			total = min(total+min(x, maxSum), maxSum)
 		}
 	}
 	for i, size := range problem.Sizes {
@@ -73,6 +73,6 @@ func (problem *Problem) Check() error {
 		wrong(f < 0, "fixed[%d]: %d is negative", device, f)
 		add(f)
 	}
-	wrong(total >= limit, "sizes and fixed loads add up to 2^60 or more; use a larger unit")
+	wrong(total >= maxSum, "sizes and fixed loads add up to 2^60 or more; use a larger unit")
 	return errors.Join(faults...)
 }

@@ -16,7 +16,7 @@ const unitPrice = 1 << 20
 // is used, with the prices rounded to whole numbers, so that errors of floating
 // point cannot make it wrong.
 type program struct {
-	it    *items
+	it    *itemTable
 	table *knapsack
 	// caps and devices are the room and the number of each group of devices.
 	caps, devices []int64
@@ -35,7 +35,7 @@ type program struct {
 // dual solves the program and returns whole prices, what the most valuable set
 // costs in each group, and whether they prove that the items do not fit. ok is
 // false where the tables would be too large.
-func (it *items) dual(ctx context.Context, caps []int64, left []int, known *pool) (of, most []int64, table *knapsack, refuted, ok bool) {
+func (it *itemTable) dual(ctx context.Context, caps []int64, left []int, known *pool) (of, most []int64, table *knapsack, refuted, ok bool) {
 	table = newKnapsack(it, caps[0])
 	if table == nil {
 		return nil, nil, nil, false, false
@@ -67,7 +67,7 @@ func (it *items) dual(ctx context.Context, caps []int64, left []int, known *pool
 
 // newProgram starts with the sets of one kind each, as many as fit on a device
 // of the first group, and so many times the devices as that takes.
-func newProgram(it *items, table *knapsack, caps []int64, left []int) *program {
+func newProgram(it *itemTable, table *knapsack, caps []int64, left []int) *program {
 	lp := &program{it: it, table: table}
 	for group, count := range left {
 		if count > 0 {

@@ -20,7 +20,7 @@ const failedBytes = 128 << 20
 // search asks whether all items fit under caps, by bin completion.
 type search struct {
 	ctx    context.Context
-	it     *items
+	it     *itemTable
 	caps   []int64 // of each group of devices with equal room, falling
 	left   []int   // devices not yet filled, of each group
 	rem    []int   // items not yet placed, of each kind

@@ -26,7 +26,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (Solution, e
 // solver narrows the range from low, which is proved, to high, which is found.
 type solver struct {
 	ctx       context.Context
-	it        *items
+	it        *itemTable
 	settings  Settings
 	place     []int
 	high, low *big.Rat

@@ -7,7 +7,7 @@ import (
 )
 
 // newSearch asks about caps and fills at most nodes devices.
-func newSearch(ctx context.Context, it *items, caps []int64, nodes int64) *search {
+func newSearch(ctx context.Context, it *itemTable, caps []int64, nodes int64) *search {
 	find := &search{ctx: ctx, it: it, rem: slices.Clone(it.count), count: len(it.weight), nodes: nodes}
 	find.failed = make(map[string]struct{})
 	sorted := slices.Sorted(slices.Values(caps))
