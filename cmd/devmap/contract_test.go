@@ -13,9 +13,8 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
-	"github.com/devmap-dev/devmap/modelgraph"
-
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // The documents as README promises them to users' scripts, written from that

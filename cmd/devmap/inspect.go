@@ -3,13 +3,12 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 )
 
 type inspectCommand struct{ *ask.Request }

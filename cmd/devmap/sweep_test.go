@@ -17,13 +17,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/devmap-dev/devmap/planner/emit"
-	"github.com/devmap-dev/devmap/planner/strategy"
-
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/planner/emit"
+	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
 // The sweep draws commands from a seed and holds every answer to its word:

@@ -10,10 +10,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // normalise brings --gpu and --gpus into the forms that the rest reads: a GPU by

@@ -4,11 +4,10 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/modelgraph"
-
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // devices builds the topology that the flags name: a file, a count, or a list

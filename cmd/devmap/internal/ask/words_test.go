@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/devmap-dev/devmap/costmodel"
-
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 type fieldError struct{ costmodel.Message }

@@ -4,10 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
-
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // nothing is what runs on a device without units.
