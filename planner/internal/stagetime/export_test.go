@@ -3,8 +3,19 @@ package stagetime
 import (
 	"context"
 
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
+
+// Step is the step of cuts by the search's sums, and their map.
+func Step(in *instance.Instance, cuts []int) (float64, devicemap.Map, error) {
+	items, err := in.Items()
+	if err != nil {
+		return 0, nil, err
+	}
+	peaks := instance.NewStagePeaks(items)
+	return newPipeCosts(peaks).step(cuts), peaks.Map(cuts, nil), nil
+}
 
 // Balanced is the answer where the tables of the search would be too large.
 func Balanced(ctx context.Context, in *instance.Instance) (*instance.Answer, error) {

@@ -1,0 +1,51 @@
+package stagetime_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+	"github.com/devmap-dev/devmap/planner/internal/brute"
+	"github.com/devmap-dev/devmap/planner/internal/drawn"
+	"github.com/devmap-dev/devmap/planner/internal/stagetime"
+)
+
+// TestStep: the search's sums give every cut the step that steptime counts for
+// its map, whoever is waited for; none where a link is missing.
+func TestStep(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(71, 72))
+	played, apart := 0, 0
+	for played < 5000 {
+		problem, err := drawn.Pipeline(rng)
+		if err != nil || problem.Costs.Workload.Schedule == costmodel.Interleaved {
+			continue
+		}
+		problem.Pins = nil
+		if rng.IntN(2) == 0 {
+			drawn.Hosted(rng, &problem)
+		}
+		in := drawn.Instance(t, &problem)
+		items, err := in.Items()
+		if err != nil {
+			continue // a pipeline that has no stages of this form
+		}
+		brute.Cuts(items.Count(), len(problem.Topology.Devices), nil, func(cuts []int) {
+			got, placement, err := stagetime.Step(in, cuts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			played++
+			if math.IsInf(got, 1) {
+				apart++
+			} else if want := *devicemap.StepSeconds(problem.Costs, problem.Topology, placement); !drawn.Close(got, want) {
+				t.Fatalf("%v on %+v: %v s by sums, %v s", placement, problem.Topology, got, want)
+			}
+		})
+	}
+	if apart == 0 || apart == played {
+		t.Errorf("of %d cuts %d miss a link", played, apart)
+	}
+}
