@@ -27,9 +27,9 @@ func buildLlama() *modelgraph.Builder {
 	return b
 }
 
-// TestBuilderIsLlama: what the builder makes of the dimensions is what
-// Transformers registers, tensor for tensor, and computed from the same
-// inputs.
+// TestBuilderIsLlama: what the builder makes of the dimensions is what hf reads
+// from the config, whose tensors are held to Transformers' (hf.TestTensors):
+// the same tensors, units and ties, computed from the same inputs.
 func TestBuilderIsLlama(t *testing.T) {
 	t.Parallel()
 	builder := buildLlama()
