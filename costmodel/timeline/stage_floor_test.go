@@ -65,7 +65,7 @@ func vary(rng *rand.Rand, table *costmodel.Table) {
 // they hold with others.
 func TestLoopedFloor(t *testing.T) {
 	rng := rand.New(rand.NewPCG(11, 12))
-	for range 1500 {
+	for range 700 {
 		table := randomStages(rng, 12, []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)])
 		vary(rng, table)
 		schedule := costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 1 + rng.Int64N(3), Chunks: 3, MicroBatches: 1 + rng.Int64N(9)}

@@ -70,7 +70,7 @@ func TestStageChain(t *testing.T) {
 func TestLooped(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	dev := &costmodel.Device{WorkspaceBytes: 77}
-	for range 2000 {
+	for range 1000 {
 		mode := []costmodel.Mode{costmodel.Train, costmodel.Train, costmodel.Infer, costmodel.Load}[rng.IntN(4)]
 		table := randomStages(rng, 12, mode)
 		chain := NewStageChain(table)
