@@ -163,7 +163,8 @@ func (held *holder) takes(answer *instance.Answer, err error) bool {
 			held.t.Fatalf("%s: no map is said to be within the caps, and one has %v", held.name, held.best)
 		}
 	case errors.As(err, &pattern), errors.As(err, &conflict):
-		if held.some {
+		// Of a pipeline's pins some order of the devices may keep what theirs cannot.
+		if held.some && !(held.in.Piped() && brute.Pipeline(held.problem).Maps == 0) {
 			held.t.Fatalf("%s: %v, and a map has %v", held.name, err, held.best)
 		}
 	case errors.As(err, &stage), errors.As(err, &link): // what an engine refuses
@@ -263,6 +264,8 @@ func shortest(points []brute.Point) (float64, bool) {
 	return least, len(points) > 0
 }
 
+// bestPipeline tries every way to cut; under [planner.Time] for every order of
+// the devices.
 func bestPipeline(problem *planner.Problem) (float64, bool) {
 	judged := brute.Pipeline(problem)
 	if problem.Objective == planner.Time {
