@@ -62,8 +62,9 @@ func (schedule Schedule) Check() error {
 			err.Above = t.MicroBatches + 1
 		}
 		return err
+	case GPipe:
 	default:
-		return nil
+		return Refuse(Set("schedule", schedule.Kind), "%q is unknown (known: %s, %s, %s)", schedule.Kind, OneFOneB, GPipe, Interleaved)
 	}
 	return nil
 }

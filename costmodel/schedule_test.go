@@ -33,4 +33,8 @@ func TestScheduleCheck(t *testing.T) {
 			t.Errorf("%+v: %v", schedule, err)
 		}
 	}
+	const unknown = `schedule: "zb-h1" is unknown (known: 1f1b, gpipe, interleaved)`
+	if err := (Schedule{"zb-h1", 4, 1, 4}).Check(); err == nil || err.Error() != unknown {
+		t.Errorf("%v, want %s", err, unknown)
+	}
 }

@@ -187,3 +187,26 @@ func TestUnknownEngine(t *testing.T) {
 		}
 	}
 }
+
+// TestPipelineWithoutStages: a schedule that none is known of is a fault, and so
+// is a map of another model, which puts no unit on any device.
+func TestPipelineWithoutStages(t *testing.T) {
+	g := small(t)
+	table, topo := load(t, g, 2000, 2)
+	table.Workload.Strategy, table.Workload.MicroBatches = costmodel.Pipeline, 4
+	whole := make(devicemap.Map, len(g.Units)).Flatten(g)
+	for _, c := range []struct {
+		kind costmodel.ScheduleKind
+		flat devicemap.Flat
+		want string
+	}{
+		{"zb-h1", whole, devicemap.UnknownEngine},
+		{costmodel.Interleaved, devicemap.Flat{{Key: "another.model"}}, devicemap.UnknownModule},
+		{costmodel.GPipe, nil, devicemap.NoDevice},
+	} {
+		table.Workload.Schedule = c.kind
+		if r := devicemap.Check(g, table, topo, c.flat, nil); len(r.Faults) == 0 || r.Faults[0].Kind != c.want {
+			t.Errorf("%s: %v, want %s first", c.kind, r.Faults, c.want)
+		}
+	}
+}

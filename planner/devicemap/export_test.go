@@ -6,6 +6,7 @@ const (
 	UnknownDevice    = unknownDevice
 	DeviceNotANumber = deviceNotANumber
 	TiesApart        = tiesApart
+	NoDevice         = noDevice
 	UnknownEngine    = unknownEngine
 )
 

@@ -1,6 +1,7 @@
 package devicemap
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,6 +116,9 @@ func names(ds []Device) string {
 // distributed/pipelining/schedules.py: PipelineScheduleSingle takes a stage,
 // generate_stage_to_rank_mapping loops).
 func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bool) {
+	if len(pipe.stages) == 0 { // no unit has a device, as other faults say
+		return
+	}
 	for stage := range pipe.stages {
 		first := pipe.of[pipe.device[stage]][0]
 		module := graph.Units[pipe.opens[stage]].Name
@@ -125,7 +129,11 @@ func (check *checker) pipeline(graph *modelgraph.Graph, pipe *pipeline, train bo
 			check.fault(splitUnit, module, "stage %d is on device %d; interleaved stages go round the devices, so that it belongs on device %d", stage, pipe.device[stage], pipe.device[stage%int(pipe.schedule.Stages)])
 		}
 	}
-	if err := pipe.schedule.Check(); err != nil && (train || pipe.schedule.Kind == costmodel.Interleaved) {
+	var unknown *costmodel.FieldError
+	switch err := pipe.schedule.Check(); {
+	case errors.As(err, &unknown):
+		check.fault(unknownEngine, "", "%v", unknown)
+	case err != nil && (train || pipe.schedule.Kind == costmodel.Interleaved):
 		check.warnings = append(check.warnings, fmt.Sprintf("the engine refuses this: %v", err))
 	}
 }

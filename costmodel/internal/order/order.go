@@ -28,9 +28,10 @@ func InFlight(schedule costmodel.Schedule, rank int64) int64 {
 		return min(schedule.MicroBatches, schedule.Stages-rank)
 	case costmodel.Interleaved:
 		return min(warmUp(schedule, rank)+1, schedule.Chunks*schedule.MicroBatches)
-	default:
+	case costmodel.GPipe:
 		return schedule.MicroBatches
 	}
+	return 0 // of an unknown kind no rank runs anything ([costmodel.Schedule.Check])
 }
 
 // warmUp is schedules.py _get_warmup_ops with its multiply_factor of 2.
@@ -45,8 +46,11 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	}
 	// Both run forwards up to InFlight, then backwards and forwards in turn:
 	// GPipe has no forwards left by then.
-	out := make([]Action, 0, 2*schedule.MicroBatches)
 	warm := InFlight(schedule, rank)
+	if warm == 0 {
+		return nil
+	}
+	out := make([]Action, 0, 2*schedule.MicroBatches)
 	for i := range warm {
 		out = append(out, Action{false, 0, i})
 	}

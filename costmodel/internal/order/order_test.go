@@ -79,3 +79,12 @@ func TestInFlight(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownKind: of a kind that none is known of, no rank runs anything, where
+// it ran GPipe's.
+func TestUnknownKind(t *testing.T) {
+	schedule := costmodel.Schedule{Kind: "zb-h1", Stages: 2, Chunks: 1, MicroBatches: 4}
+	if actions, phases := Of(schedule, 0), Phases(schedule, 0); len(actions) > 0 || len(phases) > 0 {
+		t.Errorf("%v, %v", actions, phases)
+	}
+}

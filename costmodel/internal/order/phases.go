@@ -18,6 +18,9 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 		return interleavedPhases(schedule, rank)
 	}
 	warm := InFlight(schedule, rank)
+	if warm == 0 {
+		return nil
+	}
 	back := schedule.MicroBatches - warm // the first of the backwards that no forward follows
 	return phases(
 		Phase{[]Action{{false, 0, 0}}, warm, 1},
