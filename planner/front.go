@@ -44,7 +44,10 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	if err != nil {
 		return nil, err
 	}
-	method := methodFor(in)
+	method, err := methodFor(in)
+	if err != nil {
+		return nil, err
+	}
 	for last := first; ; {
 		if ctx.Err() != nil {
 			out.Complete = false

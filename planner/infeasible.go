@@ -99,7 +99,7 @@ func devices(count int) string {
 }
 
 // infeasible works out what would be enough.
-func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, best *Solution) error {
+func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, method instance.Method, best *Solution) error {
 	worst := &best.Devices[best.Bottleneck]
 	out := &InfeasibleError{
 		Best: best, Form: solver.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget(),
@@ -108,7 +108,7 @@ func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, 
 	if in.Replicated() {
 		return out // no number of devices is enough
 	}
-	if sizer, ok := methodFor(in).(instance.Sizer); ok {
+	if sizer, ok := method.(instance.Sizer); ok {
 		out.TooLarge, out.TooLargeNeeds = sizer.TooLarge(ctx, in)
 	}
 	for device := range in.Topology.Devices {
@@ -127,7 +127,11 @@ func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, 
 func enough(ctx context.Context, in *instance.Instance) int {
 	fits := func(devices int) bool {
 		on := in.On(slices.Repeat(in.Topology.Devices[:1], devices))
-		answer, err := methodFor(on).Solve(ctx, on, instance.Limits{ValueOnly: true}, nil)
+		method, err := methodFor(on)
+		if err != nil {
+			return false
+		}
+		answer, err := method.Solve(ctx, on, instance.Limits{ValueOnly: true}, nil)
 		return err == nil && answer.Value <= 1
 	}
 	low := len(in.Topology.Devices)

@@ -1,6 +1,8 @@
 package planner
 
 import (
+	"fmt"
+
 	"github.com/devmap-dev/devmap/planner/internal/anymemory"
 	"github.com/devmap-dev/devmap/planner/internal/anytime"
 	"github.com/devmap-dev/devmap/planner/internal/chainmemory"
@@ -24,13 +26,13 @@ var methods = []instance.Method{
 	anytime.Method{},
 }
 
-// methodFor is the method of an instance: there is one for every objective and
-// form of map.
-func methodFor(in *instance.Instance) instance.Method {
+// methodFor is the method of an instance. There is one for every objective and
+// form of map, so that an error is a fault of ours.
+func methodFor(in *instance.Instance) (instance.Method, error) {
 	for _, method := range methods {
 		if method.Serves(in) {
-			return method
+			return method, nil
 		}
 	}
-	panic("planner: no method for " + string(in.Objective))
+	return nil, fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("no method answers for the objective %q under %s", in.Objective, in.Costs.Workload.Strategy)})
 }

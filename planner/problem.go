@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -89,6 +91,9 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 	if err := problem.Topology.Check(); err != nil {
 		return nil, err
 	}
+	if err := problem.checkRuns(); err != nil {
+		return nil, err
+	}
 	base := instance.Instance{Graph: problem.Graph, Costs: problem.Costs, Topology: problem.Topology, Objective: cmp.Or(problem.Objective, Memory), Anywhere: problem.Anywhere, Offload: problem.Offload}
 	switch base.Objective {
 	case Time:
@@ -100,4 +105,22 @@ func (problem *Problem) resolve() (*instance.Instance, error) {
 		return nil, fmt.Errorf("planner: objective %q is unknown", problem.Objective)
 	}
 	return instance.New(base, problem.Pins, problem.Together)
+}
+
+// checkRuns refuses a table whose workload no engine runs, as one of the
+// caller's own may be, and places asked for where every device runs all.
+func (problem *Problem) checkRuns() error {
+	workload := &problem.Costs.Workload
+	for _, field := range costmodel.Fields() {
+		switch value := field.Text(workload); {
+		case field.Name != "mode" && field.Name != "strategy" && field.Name != "schedule":
+		case value != "" && !slices.Contains(field.Values, value):
+			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
+		}
+	}
+	if workload.Strategy.Traits().Replicated && len(problem.Pins)+len(problem.Together) > 0 {
+		return costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "%v and %v place layers, and under %s every GPU runs them all",
+			costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"}, workload.Strategy)
+	}
+	return nil
 }

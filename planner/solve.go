@@ -53,14 +53,17 @@ func (solver *solveCall) memory(ctx context.Context, in *instance.Instance) (*So
 			return nil, err
 		}
 	}
-	method := methodFor(in)
+	method, err := methodFor(in)
+	if err != nil {
+		return nil, err
+	}
 	answer, err := method.Solve(ctx, in, solver.limits, start)
 	if err != nil {
 		return nil, err
 	}
 	sol, err := certify(in, answer, method)
 	if err == nil && sol.Value > 1 {
-		err = solver.infeasible(ctx, in, sol)
+		err = solver.infeasible(ctx, in, method, sol)
 	}
 	return sol, err
 }

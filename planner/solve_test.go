@@ -126,3 +126,26 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("error\n%s, want\n%s", err, want)
 	}
 }
+
+// TestSolveRefuses: a table of the caller's own may name what no engine runs,
+// and pins ask for places where there are none. Each is the caller's to put
+// right, and no fault of ours.
+func TestSolveRefuses(t *testing.T) {
+	for want, ask := range map[string]func(*planner.Problem){
+		`strategy: "zero4" is unknown (known: device-map, pipeline,`:     func(p *planner.Problem) { p.Costs.Workload.Strategy = "zero4" },
+		`strategy: "auto" is unknown`:                                    func(p *planner.Problem) { p.Costs.Workload.Strategy = costmodel.Auto },
+		`mode: "dream" is unknown (known: infer, train, load)`:           func(p *planner.Problem) { p.Costs.Workload.Mode = "dream" },
+		`schedule: "zb-h1" is unknown (known: 1f1b, gpipe, interleaved)`: func(p *planner.Problem) { p.Costs.Workload.Schedule = "zb-h1" },
+		"strategy: pin and together place layers, and under ddp every GPU ru": func(p *planner.Problem) {
+			p.Costs.Workload.Strategy, p.Together = costmodel.DDP, [][]string{{"h.0", "h.1"}}
+		},
+	} {
+		problem := drawn.Chain(t, []int64{1, 2, 3}, 100, 100)
+		ask(&problem)
+		_, err := planner.Solve(t.Context(), problem, planner.Settings{})
+		var field *costmodel.FieldError
+		if !errors.As(err, &field) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

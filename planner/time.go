@@ -36,7 +36,10 @@ func (solver *solveCall) time(ctx context.Context, in *instance.Instance) (*Solu
 // shorter is the map with the shortest step that the method finds; where it
 // finds none, or one whose step is longer, what the memory answer says.
 func (solver *solveCall) shorter(ctx context.Context, in *instance.Instance, memory *Solution, failed error) (*Solution, error) {
-	method := methodFor(in)
+	method, err := methodFor(in)
+	if err != nil {
+		return nil, err
+	}
 	answer, err := method.Solve(ctx, in, solver.limits, nil)
 	none := errors.Is(err, instance.ErrNone)
 	switch {
@@ -78,7 +81,11 @@ func (solver *solveCall) timeAnywhere(ctx context.Context, in *instance.Instance
 	if err != nil {
 		return nil, err
 	}
-	method, start := methodFor(in), &instance.Answer{Claim: certificate.Claim{Value: math.NaN()}}
+	method, err := methodFor(in)
+	if err != nil {
+		return nil, err
+	}
+	start := &instance.Answer{Claim: certificate.Claim{Value: math.NaN()}}
 	switch {
 	case first != nil && chaintime.Fewer(in) < len(in.Topology.Devices):
 		first.Warnings = append(first.Warnings, costmodel.Messagef("any assignment was not searched: the units and devices are too many for its tables"))
