@@ -40,6 +40,9 @@ type flag struct {
 	values  []string
 	later   []string
 	instead func(value string) string
+	// offers are what completion offers, where that is not the values: names of
+	// which parts are taken too.
+	offers []string
 	// meant are values as other programs or people call ours. Where a name has
 	// been given to two things, both stand.
 	meant map[string]string

@@ -160,7 +160,7 @@ var deviceFlags = []flag{
 	},
 	{
 		name: "gpu", at: func(r *Request) any { return &r.gpu }, on: placing, again: true, otherwise: catalogue.DefaultGPU,
-		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "),
+		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "), offers: catalogue.Names(),
 	},
 	{
 		name: "topology", at: func(r *Request) any { return &r.topology }, on: placing, again: true,

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
 // checkValues checks every flag with named values that the user gave.
@@ -80,14 +79,14 @@ func everyIn(names string, values []string) bool {
 // Complete lets shells complete the named values of a command's flags.
 func Complete(cmd *cobra.Command) {
 	for i := range flags {
-		values := flags[i].values
-		if flags[i].name == "gpu" {
-			values = catalogue.Names()
+		offers := flags[i].values
+		if flags[i].offers != nil {
+			offers = flags[i].offers
 		}
-		if values == nil || cmd.Flags().Lookup(flags[i].name) == nil {
+		if offers == nil || cmd.Flags().Lookup(flags[i].name) == nil {
 			continue
 		}
-		if err := cmd.RegisterFlagCompletionFunc(flags[i].name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		if err := cmd.RegisterFlagCompletionFunc(flags[i].name, cobra.FixedCompletions(offers, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 			panic(err) // the flag is there, and has no other completion
 		}
 	}
