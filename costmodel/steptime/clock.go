@@ -13,8 +13,8 @@ func (clock *Clock) Run(issue, length float64) {
 	clock.Device = max(clock.Device+length, clock.Host)
 }
 
-// Await is an input that the device, but not its host, waits for.
-func (clock *Clock) Await(ready float64) { clock.Device = max(clock.Device, ready) }
+// await is an input that the device, but not its host, waits for.
+func (clock *Clock) await(ready float64) { clock.Device = max(clock.Device, ready) }
 
 // round is passes that follow each other on one clock: those of a micro-batch,
 // or of a token. It begins where the clock stands at 0.

@@ -109,8 +109,8 @@ func (lock *lockStep) exchange(clocks []Clock, rank int, a *action) {
 	}
 	peer := lock.stages[to].Rank
 	through := max(lock.made[rank].Device, lock.made[peer].Device) + message
-	clocks[rank].Await(through)
-	clocks[peer].Await(through)
+	clocks[rank].await(through)
+	clocks[peer].await(through)
 }
 
 // inputsAwaited is the play where a round has fewer micro-batches than there

@@ -37,7 +37,7 @@ type waves struct {
 
 func (w *waves) forward(clocks []Clock, stage int) {
 	if stage > 0 {
-		clocks[stage].Await(clocks[stage-1].Device + w.stages[stage-1].To)
+		clocks[stage].await(clocks[stage-1].Device + w.stages[stage-1].To)
 	}
 	clocks[stage].Run(w.stages[stage].Issue, w.stages[stage].Forward)
 }
@@ -45,7 +45,7 @@ func (w *waves) forward(clocks []Clock, stage int) {
 // backward runs a backward whose gradient leaves the next stage's clock.
 func (w *waves) backward(clocks []Clock, stage int, next []Clock) {
 	if stage+1 < len(w.stages) {
-		clocks[stage].Await(next[stage+1].Device + w.stages[stage].From)
+		clocks[stage].await(next[stage+1].Device + w.stages[stage].From)
 	}
 	clocks[stage].Run(w.stages[stage].IssueBack, w.stages[stage].Backward)
 }

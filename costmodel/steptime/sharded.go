@@ -149,7 +149,7 @@ func (gather *gatherer) strided() float64 {
 // opened waits for a gathered unit and copies it out to its parameters
 // (_fsdp_collectives.py foreach_all_gather_copy_out).
 func (gather *gatherer) opened(ready float64, weights int64) {
-	gather.clock.Await(ready)
+	gather.clock.await(ready)
 	if gather.degree > 1 {
 		gather.clock.Device += over(2*float64(weights*gather.compute), gather.device.BytesPerSecond)
 	}
