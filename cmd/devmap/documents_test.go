@@ -19,7 +19,7 @@ import (
 // documents say where things are. The changelog is not among them: it also
 // says where things were.
 var documents = []string{
-	"ARCHITECTURE.md", "BENCHMARKS.md", "CONTRIBUTING.md", "FORMATS.md", "README.md", "fixtures/README.md",
+	"ARCHITECTURE.md", "BENCHMARKS.md", "CONTRIBUTING.md", "FORMATS.md", "RATIONALE.md", "README.md", "fixtures/README.md",
 }
 
 var (
