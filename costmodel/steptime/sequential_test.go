@@ -112,7 +112,7 @@ func TestSequential(t *testing.T) {
 
 // TestWaitsEarliest: where several sums tie, the fewest passes are named.
 func TestWaitsEarliest(t *testing.T) {
-	same := func(u, d int) *UnitSeconds { return &UnitSeconds{Forward: 1, Issue: 1} }
+	same := func(int, int) *UnitSeconds { return &UnitSeconds{Forward: 1, Issue: 1} }
 	step, waits := Sequential(&costmodel.Workload{Mode: costmodel.Infer}, []int{0, 0, 0}, same, nil)
 	if step != 3 || waits != (Waits{}) {
 		t.Errorf("%v s, %+v", step, waits)
