@@ -1,13 +1,5 @@
 package costmodel
 
-// Slack is the least and most that the allocator's pool takes beyond a peak,
-// as fractions of it: on GPUs with the loss or the model's outputs (Head), and
-// on the others.
-type Slack struct {
-	Body [2]float64 `json:"body"`
-	Head [2]float64 `json:"head"`
-}
-
 // Comm is what the communication library holds on a GPU outside the engine's
 // allocator, in bytes.
 type Comm struct {

@@ -22,9 +22,12 @@ type Table struct {
 	SecondBuckets int64
 	// LastGradients: the last step's gradients are alive until backward.
 	LastGradients bool
-	// Comm and Slack are what a GPU holds beyond the engine's allocated peak.
-	Comm  Comm
-	Slack Slack
+	// Comm is what a GPU holds outside the engine's allocator. BodySlack and
+	// HeadSlack are the least and most that the allocator's pool takes beyond a
+	// peak, as fractions of it: on GPUs with the loss or the model's outputs
+	// (head), and on the others.
+	Comm                 Comm
+	BodySlack, HeadSlack [2]float64
 	// Groups are parameters that are cut over ranks and gathered for use
 	// (fsdp, hsdp); units then hold one rank's part.
 	Groups []Group

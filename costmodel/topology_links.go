@@ -20,8 +20,8 @@ func (topology *Topology) sameHost(a, b int) bool {
 	return topology.Devices[a].Host != "" && topology.Devices[a].Host == topology.Devices[b].Host
 }
 
-// Apart reports devices on two hosts whose rate between hosts is known.
-func (topology *Topology) Apart(a, b int) bool {
+// apart reports devices on two hosts whose rate between hosts is known.
+func (topology *Topology) apart(a, b int) bool {
 	device, dev := &topology.Devices[a], &topology.Devices[b]
 	return device.Host != dev.Host && min(device.HostBytesPerSecond, dev.HostBytesPerSecond) > 0
 }
@@ -34,7 +34,7 @@ func (topology *Topology) Linked(from, to int) bool {
 	case from == to || topology.link(from, to) != nil:
 		return true
 	case topology.Devices[from].Host != topology.Devices[to].Host:
-		return topology.Apart(from, to)
+		return topology.apart(from, to)
 	}
 	return len(topology.Links) == 0 || topology.sameHost(from, to)
 }
@@ -48,7 +48,7 @@ func (topology *Topology) SendSeconds(from, to int, bytes int64) float64 {
 	}
 	device, dev := &topology.Devices[from], &topology.Devices[to]
 	rate := min(device.LinkBytesPerSecond, dev.LinkBytesPerSecond)
-	if topology.Apart(from, to) {
+	if topology.apart(from, to) {
 		rate = min(device.HostBytesPerSecond, dev.HostBytesPerSecond)
 	}
 	if rate <= 0 {

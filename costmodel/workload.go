@@ -59,11 +59,6 @@ type Workload struct {
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 }
 
-// MicroBatch is the number of sequences that run at once.
-func (workload *Workload) MicroBatch() int64 {
-	return workload.Batch / max(1, workload.MicroBatches)
-}
-
 // Mode is the kind of work.
 type Mode string
 

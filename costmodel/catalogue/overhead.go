@@ -17,9 +17,17 @@ type overhead struct {
 		Peer  constant `json:"peer"`
 	} `json:"nccl"`
 	Slack struct {
-		Source string                     `json:"source"`
-		Kinds  map[string]costmodel.Slack `json:"kinds"`
+		Source string           `json:"source"`
+		Kinds  map[string]slack `json:"kinds"`
 	} `json:"slack"`
+}
+
+// slack is the least and most that the allocator's pool takes beyond a peak, as
+// fractions of it: on GPUs with the loss or the model's outputs (Head), and on
+// the others.
+type slack struct {
+	Body [2]float64 `json:"body"`
+	Head [2]float64 `json:"head"`
 }
 
 //go:embed overhead.json
@@ -34,9 +42,11 @@ var loadOverhead = sync.OnceValue(func() overhead {
 })
 
 // Overhead is what a GPU holds under a workload beyond what the engine's
-// allocator was asked for at the peak: NCCL's bytes, and the slack of the pool.
-func Overhead(workload *costmodel.Workload) (costmodel.Comm, costmodel.Slack) {
-	return comm(workload), slack(workload)
+// allocator was asked for at the peak: NCCL's bytes, and the slack of the pool
+// on GPUs without the model's head and with it, as [costmodel.Table] has them.
+func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head [2]float64) {
+	pool := slackOf(workload)
+	return comm(workload), pool.Body, pool.Head
 }
 
 // comm is what NCCL holds on a GPU under a workload, outside the engine's
@@ -58,9 +68,9 @@ func comm(workload *costmodel.Workload) costmodel.Comm {
 	return held
 }
 
-// slack is how far the allocator's pool went beyond the peak in measured runs
+// slackOf is how far the allocator's pool went beyond the peak in measured runs
 // of the workload's kind; of the nearest kind where none was measured.
-func slack(workload *costmodel.Workload) costmodel.Slack {
+func slackOf(workload *costmodel.Workload) slack {
 	kinds := loadOverhead().Slack.Kinds
 	switch {
 	case workload.Mode == costmodel.Load:

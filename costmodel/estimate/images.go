@@ -2,6 +2,7 @@ package estimate
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -59,7 +60,7 @@ func checkImageTokens(graph *modelgraph.Graph, workload *costmodel.Workload) err
 func checkStreams(graph *modelgraph.Graph, workload *costmodel.Workload) error {
 	for i := range graph.Layers {
 		stream := graph.Layers[i].Stream
-		tokens, field, value := float64(workload.MicroBatch())*float64(stream.ImageTokens(workload.ImageSize)), "batch", workload.Batch
+		tokens, field, value := float64(layers.MicroBatch(workload))*float64(stream.ImageTokens(workload.ImageSize)), "batch", workload.Batch
 		if stream.Kind == modelgraph.Image {
 			tokens, field, value = tokens*float64(workload.Images), "images", workload.Images
 		}

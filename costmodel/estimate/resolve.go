@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
 	"github.com/devmap-dev/devmap/costmodel/internal/divisors"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -86,7 +87,7 @@ func checkNumbers(workload *costmodel.Workload) error {
 		return refuse("batch", workload.Batch, "a batch of %d in %d micro-batches is no work", workload.Batch, workload.MicroBatches)
 	case workload.Batch%workload.MicroBatches != 0:
 		return refuse("micro_batches", workload.MicroBatches, "%d does not divide the batch of %d (%s)", workload.MicroBatches, workload.Batch, partsOf(workload))
-	case workload.Seq > 0 && workload.MicroBatch() > maxTokens/max(workload.Seq, workload.TargetSeq):
+	case workload.Seq > 0 && layers.MicroBatch(workload) > maxTokens/max(workload.Seq, workload.TargetSeq):
 		return refuse("batch", workload.Batch, "%d sequences of %d tokens are more than 2^32 tokens", workload.Batch, max(workload.Seq, workload.TargetSeq))
 	}
 	return nil

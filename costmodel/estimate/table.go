@@ -67,7 +67,7 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	if model.Train {
 		table.Workspaces = 2 // the autograd thread has its own cuBLAS handle
 	}
-	table.Comm, table.Slack = catalogue.Overhead(&table.Workload)
+	table.Comm, table.BodySlack, table.HeadSlack = catalogue.Overhead(&table.Workload)
 	warnings(table, model)
 	return nil
 }

@@ -54,8 +54,8 @@ func (step *timing) ring(bytes float64, gpus int64, of func(*costmodel.Rates) fl
 	rate, latency, call := math.Inf(1), 0., 0.
 	for i := range step.topo.Devices {
 		rate = min(rate, of(&step.topo.Devices[i].Rates))
-		if step.topo.Apart(0, i) { // the ring passes between hosts
-			rate = min(rate, step.topo.Devices[i].HostBytesPerSecond)
+		if first, device := &step.topo.Devices[0], &step.topo.Devices[i]; device.Host != first.Host && min(first.HostBytesPerSecond, device.HostBytesPerSecond) > 0 {
+			rate = min(rate, device.HostBytesPerSecond) // the ring passes between hosts, at their known rates
 		}
 		call = max(call, step.topo.Devices[i].CollectiveSeconds)
 	}

@@ -126,7 +126,7 @@ func slackOf(table *costmodel.Table, dev *costmodel.Device, head bool) [2]float6
 	case dev.Slack != [2]float64{}:
 		return dev.Slack
 	case head:
-		return table.Slack.Head
+		return table.HeadSlack
 	}
-	return table.Slack.Body
+	return table.BodySlack
 }

@@ -13,7 +13,7 @@ import (
 // the logits than on one that runs blocks only: here 50 % of it against 10 %.
 func endsTable(mode costmodel.Mode, steps ...costmodel.LayerMemory) *costmodel.Table {
 	t := &costmodel.Table{Workload: costmodel.Workload{Mode: mode, Strategy: costmodel.DeviceMap, MicroBatches: 1}}
-	t.Slack.Body, t.Slack.Head = [2]float64{0, .1}, [2]float64{0, .5}
+	t.BodySlack, t.HeadSlack = [2]float64{0, .1}, [2]float64{0, .5}
 	for i := range steps {
 		steps[i].Layer = fmt.Sprint("u", i)
 		t.Units = append(t.Units, costmodel.Unit{Name: steps[i].Layer, Params: 1000, Layers: steps[i : i+1]})

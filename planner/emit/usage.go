@@ -82,7 +82,7 @@ func swift(plan *devicemap.Plan, file string) string {
 	} else {
 		add("tuner_type", "full")
 	}
-	add("per_device_train_batch_size", strconv.FormatInt(workload.MicroBatch(), 10))
+	add("per_device_train_batch_size", strconv.FormatInt(workload.Batch/max(1, workload.MicroBatches), 10))
 	if workload.MicroBatches > 1 {
 		add("gradient_accumulation_steps", strconv.FormatInt(workload.MicroBatches, 10))
 	}

@@ -27,7 +27,7 @@ func TestOverhead(t *testing.T) {
 		if r.w.Strategy == costmodel.Pipeline {
 			bound = 7
 		}
-		comm, _ := catalogue.Overhead(&r.w)
+		comm, _, _ := catalogue.Overhead(&r.w)
 		table := costmodel.Table{Workload: r.w, Comm: comm}
 		for rank := range r.ranks {
 			m := &r.ranks[rank]
@@ -63,13 +63,13 @@ func TestSlack(t *testing.T) {
 		}
 	}
 	for _, r := range distRows(t) {
-		_, s := catalogue.Overhead(&r.w)
+		_, body, head := catalogue.Overhead(&r.w)
 		for rank, m := range r.ranks {
 			last := rank == len(r.ranks)-1 || r.w.Strategy != costmodel.Pipeline
 			if last {
-				add(s.Head, m.Peak, m.Reserved)
+				add(head, m.Peak, m.Reserved)
 			} else {
-				add(s.Body, m.Peak, m.Reserved)
+				add(body, m.Peak, m.Reserved)
 			}
 		}
 	}

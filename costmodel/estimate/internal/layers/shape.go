@@ -33,7 +33,7 @@ func (model *Model) shape(i int) ops.Shape {
 	layer, workload := &model.Layers[i], &model.Workload
 	tokens, length := tokensOf(workload, layer.Stream)
 	shape := ops.Shape{
-		Tokens: tokens, Length: length, Batch: workload.MicroBatch(),
+		Tokens: tokens, Length: length, Batch: MicroBatch(workload),
 		Cache: length + workload.NewTokens, Logits: tokens,
 		Train: model.Train, Precision: model.Rules.Compute, RotaryCopies: model.Rules.RotaryCopies,
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: layer.ParamCount(),
@@ -123,7 +123,7 @@ func inputs(graph *modelgraph.Graph) int {
 // tokensOf is the number of tokens of a stream in one micro-batch, and the
 // length of one of its sequences.
 func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, length int64) {
-	sequences := workload.MicroBatch()
+	sequences := MicroBatch(workload)
 	switch stream.Kind {
 	case modelgraph.Target:
 		return sequences * workload.TargetSeq, workload.TargetSeq
@@ -135,4 +135,9 @@ func tokensOf(workload *costmodel.Workload, stream modelgraph.Stream) (tokens, l
 	case modelgraph.Text:
 	}
 	return sequences * workload.Seq, workload.Seq
+}
+
+// MicroBatch is the number of sequences that run at once.
+func MicroBatch(workload *costmodel.Workload) int64 {
+	return workload.Batch / max(1, workload.MicroBatches)
 }

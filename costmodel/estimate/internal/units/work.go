@@ -31,7 +31,7 @@ func work(model *layers.Model, index int) costmodel.Work {
 			out.Trained += trained(model, layer)
 		}
 		if workload.NewTokens > 0 && layer.Runs {
-			out.Token = both(out.Token, token(layer, workload.MicroBatch()))
+			out.Token = both(out.Token, token(layer, layers.MicroBatch(workload)))
 		}
 	}
 	out.Block = run > 1
