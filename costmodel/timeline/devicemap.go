@@ -139,27 +139,12 @@ func (summary Summary) Peak(resident Resident) int64 {
 	})
 }
 
-// Moment is what a device holds around a moment: before the change that leads
-// to it, at most, and from then on.
-type Moment struct {
-	What                string
-	Before, Peak, After int64
-}
-
-// Moments are those of a step on a device with these units alone, in their
-// order: "weights", "forward", "head", "end of forward", "backward", "last
-// backward" and "optimizer step" in training.
-func (summary Summary) Moments(mode costmodel.Mode, lastGradients bool) []Moment {
-	var out []Moment
-	var now int64
-	deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, func(event Event) {
-		before := now
-		now += event.Change.Total()
-		if event.What != "" {
-			out = append(out, Moment{event.What, before, now + event.Over.Total(), now})
-		}
-	})
-	return out
+// Events are those of a step on a device with these units alone, each part as
+// one event: "weights", "forward", "head", "end of forward" and in training
+// "backward", "last backward" and "optimizer step". With lastGradients the
+// gradients of the step before are there until backward.
+func (summary Summary) Events(mode costmodel.Mode, lastGradients bool) Producer {
+	return func(emit func(Event)) { deviceMap(mode, &summary, &Resident{LastGradients: lastGradients}, emit) }
 }
 
 func choice(yes bool) int {

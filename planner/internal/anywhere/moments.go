@@ -8,9 +8,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
-// holding is what one unit of a position holds at a moment: full if it is heavy or
-// the moment asks for no heavy unit, sure otherwise; transient is what comes
-// on top on its device where it is heavy.
+// holding is what one unit of a position holds at a moment: full if it is
+// heavy or the moment asks for no heavy unit, sure otherwise; transient is what
+// comes on top on its device where it is heavy.
 type holding struct{ full, sure, transient int64 }
 
 // Moments lists the moments of a step that may bind. Each is read off the
@@ -24,11 +24,11 @@ func (problem *Problem) Moments() []MemoryMoment {
 	// At the end of forward, saved activations and caches of all units.
 	out := problem.level("end of forward", true)
 	forward := problem.around("forward")
-	if !slices.ContainsFunc(forward, func(moment timeline.Moment) bool { return moment.Peak < moment.After }) {
+	if !slices.ContainsFunc(forward, func(moment around) bool { return moment.peak < moment.after }) {
 		// In the last heavy unit's forward all before it is kept.
 		out = append(out, problem.charged("forward", false, func(position int) holding {
 			moment := &forward[position]
-			return holding{moment.After, moment.Before, moment.Peak - moment.After}
+			return holding{moment.after, moment.before, moment.peak - moment.after}
 		})...)
 	}
 	if table.Workload.Mode == costmodel.Train {
@@ -39,15 +39,23 @@ func (problem *Problem) Moments() []MemoryMoment {
 	return out
 }
 
-// around are the moments of this name, of one unit of each position.
-func (problem *Problem) around(what string) []timeline.Moment {
-	out := make([]timeline.Moment, len(problem.Positions))
+// around is what one unit holds around an event of its step: before the change
+// that leads to it, at most, and from then on.
+type around struct{ before, peak, after int64 }
+
+// around reads an event of this name off one unit of each position.
+func (problem *Problem) around(what string) []around {
+	out := make([]around, len(problem.Positions))
 	for position := range problem.Positions {
-		for _, moment := range problem.Positions[position].Held[1].Moments(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients) {
-			if moment.What == what {
-				out[position] = moment
+		var now int64
+		events := problem.Positions[position].Held[1].Events(problem.In.Costs.Workload.Mode, problem.In.Costs.LastGradients)
+		events(func(event timeline.Event) {
+			before := now
+			now += event.Change.Total()
+			if event.What == what {
+				out[position] = around{before, now + event.Over.Total(), now}
 			}
-		}
+		})
 	}
 	return out
 }
@@ -56,7 +64,7 @@ func (problem *Problem) around(what string) []timeline.Moment {
 func (problem *Problem) level(what string, output bool) []MemoryMoment {
 	units := problem.around(what)
 	return problem.charged(what, output, func(position int) holding {
-		return holding{units[position].Peak, units[position].Peak, 0}
+		return holding{units[position].peak, units[position].peak, 0}
 	})
 }
 
@@ -65,13 +73,13 @@ func (problem *Problem) level(what string, output bool) []MemoryMoment {
 // all, the first, the last and the one that holds most.
 func (problem *Problem) backwards(kept bool) []MemoryMoment {
 	units := problem.around("backward")
-	if slices.ContainsFunc(units, func(moment timeline.Moment) bool { return moment.Peak < max(moment.Before, moment.After) }) {
+	if slices.ContainsFunc(units, func(moment around) bool { return moment.peak < max(moment.before, moment.after) }) {
 		return nil
 	}
 	var now, most int64
 	at := 0
 	for position := range units {
-		now += int64(len(problem.Positions[position].Held)-1) * (units[position].Before - units[position].After)
+		now += int64(len(problem.Positions[position].Held)-1) * (units[position].before - units[position].after)
 		if now > most {
 			most, at = now, position+1
 		}
@@ -81,11 +89,11 @@ func (problem *Problem) backwards(kept bool) []MemoryMoment {
 	for _, between := range slices.Sorted(maps.Keys(name)) { // in one order, as equal ones stay in it
 		out = append(out, problem.charged(name[between], kept, func(position int) holding {
 			moment := &units[position]
-			sure := min(moment.Before, moment.After)
+			sure := min(moment.before, moment.after)
 			if position < between {
-				return holding{moment.Before, sure, moment.Peak - moment.Before}
+				return holding{moment.before, sure, moment.peak - moment.before}
 			}
-			return holding{moment.After, sure, moment.Peak - moment.After}
+			return holding{moment.after, sure, moment.peak - moment.after}
 		})...)
 	}
 	slices.SortStableFunc(out, func(a, b MemoryMoment) int { return int(max(-1, min(1, b.Total-a.Total))) })
