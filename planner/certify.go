@@ -32,11 +32,11 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 		return nil, err
 	}
 	for device := range out.Devices {
-		if out.Devices[device].Share() > out.Devices[out.Bottleneck].Share() {
-			out.Bottleneck = device
+		if share := out.Devices[device].Share(); share > out.LargestShare {
+			out.Bottleneck, out.LargestShare = device, share
 		}
 	}
-	value := out.LargestShare()
+	value := out.LargestShare
 	if in.Objective == Time {
 		value = *devicemap.StepSeconds(in.Costs, in.Topology, out.Map)
 	}
@@ -52,6 +52,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 	if answer.Uneven != "" && out.Status == Optimal && !out.EvenProved {
 		out.Warnings = append(out.Warnings, costmodel.Messagef("%s", answer.Uneven))
 	}
+	out.Alone = alone(in, out)
 	return out, nil
 }
 

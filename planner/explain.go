@@ -5,24 +5,27 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/anymemory"
+	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/solve/chain"
 )
 
-// Alone names the unit, or the units that share a parameter, which by itself
-// sets the largest share: the bottleneck device holds nothing else of weight
-// and the bound is the largest unit. Empty where it is not so.
-func (solution *Solution) Alone(problem *Problem) string {
+// alone is [Solution.Alone].
+func alone(in *instance.Instance, solution *Solution) string {
 	if solution.Bound != string(chain.BoundUnit) || solution.Status != Optimal || len(solution.Devices) < 2 {
 		return ""
 	}
 	var names []string
 	for unit, device := range solution.Map {
-		if int(device) == solution.Bottleneck && timeline.Of(&problem.Costs.Units[unit]).Peak(timeline.ResidentOn(problem.Costs, -1, &problem.Topology.Devices[device], false)) > 0 {
-			names = append(names, problem.Graph.Units[unit].Name)
+		if int(device) != solution.Bottleneck {
+			continue
+		}
+		kept := timeline.ResidentOn(in.Costs, -1, &in.Topology.Devices[device], false)
+		if timeline.Of(&in.Costs.Units[unit]).Peak(kept) > 0 {
+			names = append(names, in.Graph.Units[unit].Name)
 		}
 	}
 	const most = 4
-	if len(names) == 0 || len(names) > most {
+	if len(names) > most {
 		return ""
 	}
 	return strings.Join(names, " + ")

@@ -53,7 +53,7 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 			out.Complete = false
 			break
 		}
-		under := in.Within(in.CapsBelow(last.LargestShare()))
+		under := in.Within(in.CapsBelow(last.LargestShare))
 		answer, err := method.Solve(ctx, under, instance.Limits{}, nil)
 		if errors.Is(err, instance.ErrNone) {
 			out.Complete = out.Complete && ctx.Err() == nil && answer.Proved

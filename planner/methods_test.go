@@ -181,8 +181,8 @@ func (held *holder) certified(answer *instance.Answer, inTime bool) {
 	if err != nil {
 		held.t.Fatalf("%s: %v", held.name, err)
 	}
-	if held.in.Objective == planner.Time && sol.LargestShare() > 1+rounding {
-		held.t.Fatalf("%s: %v has a share of %v", held.name, sol.Map, sol.LargestShare())
+	if held.in.Objective == planner.Time && sol.LargestShare > 1+rounding {
+		held.t.Fatalf("%s: %v has a share of %v", held.name, sol.Map, sol.LargestShare)
 	}
 	if !keepsAll(held.problem, sol.Map) {
 		held.t.Fatalf("%s: %v does not keep %v and %v", held.name, sol.Map, held.problem.Pins, held.problem.Together)

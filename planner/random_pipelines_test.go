@@ -124,7 +124,7 @@ func (c *tally) compare(p *planner.Problem, sol *planner.Solution, want *brute.J
 		even += sol.Devices[d].Share() * sol.Devices[d].Share()
 	}
 	if p.Objective == planner.Time {
-		best, second, even = want.Seconds, want.Even, sol.LargestShare()
+		best, second, even = want.Seconds, want.Even, sol.LargestShare
 	}
 	switch {
 	case sol.LowerBound > best*(1+2e-9):

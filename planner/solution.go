@@ -30,9 +30,15 @@ type Solution struct {
 	// EvenProved reports that the sum of squared shares is proved smallest among
 	// maps with this Value.
 	EvenProved bool
-	// Bottleneck is the device with the largest share.
-	Bottleneck int
-	Probes     int
+	// Bottleneck is the device with the largest share of its budget by the walk,
+	// LargestShare, whatever the objective.
+	Bottleneck   int
+	LargestShare float64
+	// Alone names the unit, or the units that share a parameter, which by itself
+	// sets the largest share: the bottleneck holds nothing else of weight, and
+	// the bound is the largest unit. Empty where it is not so.
+	Alone  string
+	Probes int
 	// Method is how the map was found, and why so; Bounds are the arguments
 	// for the lower bound, where more than one was worked out.
 	Method   string
@@ -56,14 +62,4 @@ type Offloaded struct {
 	// FromDisk of them are read from disk.
 	FromDisk int64
 	Units    int
-}
-
-// LargestShare is the largest share of a budget by the walk, whatever the
-// objective.
-func (solution *Solution) LargestShare() float64 {
-	var value float64
-	for i := range solution.Devices {
-		value = max(value, solution.Devices[i].Share())
-	}
-	return value
 }

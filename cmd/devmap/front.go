@@ -73,7 +73,7 @@ func frontOf(problem planner.Problem, front *planner.Front) *frontOutput {
 		certificate(plan, solution)
 		document.Model = plan.Model
 		document.Points = append(document.Points, frontPoint{
-			StepSeconds: solution.Value, LargestShare: solution.LargestShare(), Imbalance: plan.Imbalance,
+			StepSeconds: solution.Value, LargestShare: solution.LargestShare, Imbalance: plan.Imbalance,
 			Objective: plan.Objective, DeviceMap: plan.DeviceMap, Stages: plan.Stages, Devices: plan.Devices,
 		})
 		for _, warning := range ask.Texts(solution.Warnings) {

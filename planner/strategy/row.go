@@ -30,7 +30,7 @@ type Row struct {
 }
 
 // Fits reports that every GPU holds its share.
-func (row *Row) Fits() bool { return row.Refused == nil && row.Solution.LargestShare() <= 1 }
+func (row *Row) Fits() bool { return row.Refused == nil && row.Solution.LargestShare <= 1 }
 
 // Headroom is the least that a GPU has left, in bytes; negative where it
 // lacks memory.

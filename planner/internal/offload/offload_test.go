@@ -88,8 +88,8 @@ func TestOffloadRandom(t *testing.T) {
 			continue // it fits without
 		}
 		o := sol.Offloaded
-		if o.Bytes < want || o.LowerBound > want || sol.Status == planner.Optimal && o.Bytes != want || sol.LargestShare() > 1 {
-			t.Fatalf("%d: %v copies %d B (bound %d, %s, share %v), the least is %d", i, sol.Map, o.Bytes, o.LowerBound, sol.Status, sol.LargestShare(), want)
+		if o.Bytes < want || o.LowerBound > want || sol.Status == planner.Optimal && o.Bytes != want || sol.LargestShare > 1 {
+			t.Fatalf("%d: %v copies %d B (bound %d, %s, share %v), the least is %d", i, sol.Map, o.Bytes, o.LowerBound, sol.Status, sol.LargestShare, want)
 		}
 		fits++
 		if o.Bytes == want {

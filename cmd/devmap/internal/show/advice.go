@@ -14,7 +14,7 @@ import (
 // Advice says, where one unit alone sets the peak, which it is and what would
 // lower it, each tried out; empty where it is not so.
 func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Problem, solution *planner.Solution) []string {
-	alone := solution.Alone(&problem)
+	alone := solution.Alone
 	if alone == "" {
 		return nil
 	}
@@ -28,7 +28,7 @@ func Advice(ctx context.Context, problem planner.Problem, asked *strategy.Proble
 	if verb == "set" && len(problem.Graph.TiedUnits()) > 0 {
 		msg += "; they share a parameter, so only an untied checkpoint lets the head leave the embedding's GPU"
 	}
-	fewer, lower := strategy.Alternatives(ctx, asked, solution.LargestShare())
+	fewer, lower := strategy.Alternatives(ctx, asked, solution.LargestShare)
 	for i := range fewer {
 		msg += fmt.Sprintf("; %s would do as well", ask.Told(&fewer[i]))
 	}
@@ -50,7 +50,7 @@ func Changes(changes []strategy.Change) []string {
 // outcome is what a changed problem comes to, counted as the share is.
 func outcome(solution *planner.Solution) string {
 	fits := "fits"
-	if solution.LargestShare() > 1 {
+	if solution.LargestShare > 1 {
 		fits = "does not fit yet"
 	}
 	prediction := &solution.Devices[solution.Bottleneck]

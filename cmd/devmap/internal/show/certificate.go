@@ -12,7 +12,7 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 	prediction := &solution.Devices[solution.Bottleneck]
 	if solution.Objective == planner.Time {
 		printer.printf("step %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
-			Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare(), solution.Bottleneck,
+			Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare, solution.Bottleneck,
 			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), imbalance)
 		return
 	}

@@ -25,7 +25,7 @@ func (printer *Printer) Front(front *planner.Front) {
 	}
 	unit := stepUnit(front.Points)
 	for _, point := range front.Points {
-		row := []any{unit(point.Value), fmt.Sprintf("%.2f%%", 100*point.LargestShare()), point.Bottleneck}
+		row := []any{unit(point.Value), fmt.Sprintf("%.2f%%", 100*point.LargestShare), point.Bottleneck}
 		if !front.Complete {
 			row = append(row, unit(point.LowerBound), string(point.Status))
 		}
