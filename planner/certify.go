@@ -17,7 +17,7 @@ import (
 // made of it.
 func certify(in *instance.Instance, answer *instance.Answer, method instance.Method) (*Solution, error) {
 	out := &Solution{
-		Map: answer.Map, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
+		Map: answer.Map, Costs: in.Costs, Topology: in.Topology, EvenProved: answer.EvenProved, Probes: answer.Tried, Bounds: answer.Bounds,
 		Method:   cmp.Or(answer.Found, method.Why(in)),
 		Warnings: slices.Clone(in.Costs.Warnings),
 	}

@@ -2,13 +2,14 @@
 // share of any device's budget is as small as it can be, and proves how close
 // to the optimum the answer is.
 //
-// [Solve] takes a [Problem] (graph, costs, devices, constraints) and returns
-// a [Solution]: the map, its value, a lower bound that no map can beat, and
+// [Plan] takes a graph, a workload and GPUs, works out what each unit costs, and
+// asks [Solve]. That takes a [Problem] (graph, costs, devices, constraints) and
+// returns a [Solution]: the map, its value, a lower bound that no map can beat, and
 // whether the two meet. The units that share a parameter are one group, which
 // may sit on any device; the others form a chain in module order, of which
 // each device takes one stretch. Among maps of the same largest share the one
 // with the smallest sum of squared shares is taken, so that no device idles
-// while another could be relieved. Package chain holds the algorithm.
+// while another could be relieved.
 //
 // With Problem.Anywhere any unit goes on any device: a local search from the
 // contiguous optimum and a branch and bound, with bounds that hold for any

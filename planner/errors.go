@@ -6,26 +6,33 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// FaultError is an answer that fails its own check: a fault of ours.
+// FaultError is an answer that fails its own check: a fault of ours. Msg says
+// which figures differ.
 type FaultError = certificate.FaultError
 
-// PatternError is a pin or together-group that cannot be kept.
+// PatternError is a pin or together-group that cannot be kept: Field is "pin" or
+// "together", Pattern what was asked for, Msg why not.
 type PatternError = instance.PatternError
 
-// ConflictError says which pins contradict each other, in the model's names.
+// ConflictError says which pins contradict each other, in the model's names:
+// Units are the two, pinned to Devices, and Reason is why no map has both.
 type ConflictError = instance.ConflictError
 
 // ContradictionError is pins and together-groups that no map keeps all of:
 // the smallest set of them that was found, none of which can be left out. It
-// wraps what is wrong with them, a [*PatternError] or [*ConflictError].
+// wraps what is wrong with them, a [*PatternError] or [*ConflictError]; Pins and
+// Together are the set.
 type ContradictionError = instance.ContradictionError
 
-// StageError is a pipeline that has no stages of this form.
+// StageError is a pipeline that has no stages of this form: Field of the workload
+// or the topology is at fault (micro_batches, gpus, …), on Devices GPUs with Units
+// that can be stages; Msg says what works.
 type StageError = instance.StageError
 
 // LinkError says that a map sends data between two devices that the topology
-// does not join.
+// does not join: From and To, with the Units on both sides.
 type LinkError = instance.LinkError
 
-// OffloadError says that nothing can be offloaded here.
+// OffloadError says that nothing can be offloaded here: Msg says why. TooLittle:
+// the tier cannot hold what would have to leave.
 type OffloadError = offload.Error

@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // small is a decoder of so many blocks, built from its dimensions.
@@ -88,6 +89,9 @@ func TestPlanOptions(t *testing.T) {
 	timed, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithObjective(planner.Time))
 	if err != nil || timed.Objective != planner.Time {
 		t.Errorf("%v (%v) is no plan for time", timed, err)
+	}
+	if seconds := devicemap.StepSeconds(timed.Costs, timed.Topology, timed.Map); seconds == nil || *seconds != timed.Value {
+		t.Errorf("a step of %v s by what the plan was made for, of %v s by the plan", seconds, timed.Value)
 	}
 	told := false
 	if _, err := planner.Plan(t.Context(), g, work, gpus(2), planner.WithSettings(planner.Settings{Progress: func(planner.Progress) { told = true }})); err != nil || !told {

@@ -35,10 +35,11 @@ type Problem struct {
 	Objective Objective
 }
 
-// Pin fixes the units that a pattern names to a device.
+// Pin fixes the units that a pattern names to a device: Pin{Pattern:
+// "model.layers.0*", Device: 1}.
 type Pin = instance.Pin
 
-// Objective is what is minimised.
+// Objective is what is minimised: [Memory] or [Time].
 type Objective = instance.Objective
 
 // The objectives.
@@ -50,7 +51,7 @@ const (
 	Time = instance.Time
 )
 
-// Tier is where units go that leave the devices.
+// Tier is where units go that leave the devices: [CPU] or [Disk].
 type Tier = instance.Tier
 
 // The tiers. Under Disk, what the host's memory holds stays in it, where the
@@ -71,7 +72,9 @@ type Settings struct {
 	Progress func(Progress)
 }
 
-// Progress is where the search for the largest share stands.
+// Progress is where the search for the largest share stands: after Probes of a
+// target, with the Best share so far and the Lower bound of it (numbers by their
+// Float method); then Done of Total devices, while a more even map is sought.
 type Progress = chain.Progress
 
 // DefaultTimeLimit is used where Settings give none.

@@ -7,22 +7,36 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Status says what is proved about a solution.
+// Status says what is proved about a solution: it is a string, for people too.
 type Status = certificate.Status
 
-// The statuses.
+// The statuses: the lower bound meets the value; the gap is not closed; nor is
+// it, as the search was stopped early.
 const (
 	Optimal      = certificate.Optimal
 	Feasible     = certificate.Feasible
 	LimitReached = certificate.LimitReached
 )
 
-// Solution is a map with its certificate, whose Value is the largest share of
-// a budget, or under [Time] the seconds of a step.
+// Solution is a map with its certificate. This embeds
+//
+//	Value, LowerBound float64 // what is minimised, and what no map is below
+//	Bound             string  // the argument for LowerBound
+//	Status            Status  // what the two prove
+//
+// and the methods Gap() float64, (Value − LowerBound) / Value, Optimal() bool and
+// Early() bool. Value is the largest share of a budget, or under [Time] the
+// seconds of a step. Where every device runs the whole model, Map is nil.
+//
+// Costs and Topology are what it was solved for: what [Plan] made of the
+// workload and of GPUs that are given by name. [devicemap.StepSeconds] takes
+// them with the map, and so does [devicemap.NewPlan].
 type Solution struct {
 	certificate.Certificate
-	Map     devicemap.Map
-	Devices []devicemap.Prediction
+	Map      devicemap.Map
+	Devices  []devicemap.Prediction // what each holds at its peak
+	Costs    *costmodel.Table
+	Topology *costmodel.Topology
 	// Objective is what Value is of; empty: [Memory].
 	Objective Objective
 	// Offloaded is what left the devices; nil where nothing did.
@@ -46,8 +60,8 @@ type Solution struct {
 	Warnings []costmodel.Message
 }
 
-// BoundValue is one argument for a lower bound of the largest share, and what
-// it proves.
+// BoundValue is one argument for a lower bound of the largest share, by Name, and
+// the Value that it proves; What says which unit or moment it rests on.
 type BoundValue = instance.BoundValue
 
 // Offloaded is what left the devices.

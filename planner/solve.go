@@ -10,8 +10,8 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/offload"
 )
 
-// Solve returns the best map it can prove or find in the time. An answer that
-// fits on no device is an [*InfeasibleError]; constraints that contradict
+// Solve returns the best map it can prove or find in the time. Where none fits,
+// the one that comes nearest is returned with an [*InfeasibleError]; constraints that contradict
 // each other are a [*PatternError] or [*ConflictError], in a
 // [*ContradictionError] where several are in it.
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
