@@ -8,10 +8,10 @@ import (
 
 // Sequential is the time of a step of a device map, in which one device works
 // at a time and one host thread issues to all (naive model parallelism), and
-// who is waited for in it. Unit u is on device place[u]; seconds points to what it
-// takes there (a search asks for millions), and send what its output, or the gradient of it, takes from one
-// device to another: [Unit] and [costmodel.Topology.SendSeconds], or a search's
-// tables of them.
+// who is waited for in it. Unit u is on device place[u]; seconds points to what
+// it takes there (a search asks for millions), and send is what its output, or
+// the gradient of it, takes from one device to another: [Unit] and
+// [costmodel.Topology.SendSeconds], or a search's tables of them.
 func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(unit, device int) *UnitSeconds, send func(unit, from, to int) float64) (float64, Waits) {
 	var micro, token round
 	cross := func(unit int, from, to D) float64 {

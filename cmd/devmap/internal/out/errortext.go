@@ -13,8 +13,9 @@ const (
 	maxLines = 25
 )
 
-// errorText is an error for people, in the words that say tells errors in: a fault a line, as [errors.Join] has them,
-// no line longer than people read, and no end of a line but those.
+// errorText is an error for people, in the words that say tells errors in: a
+// fault a line, as [errors.Join] has them, no line longer than people read, and
+// no end of a line but those.
 func errorText(err error, say func(error) string) string {
 	lines := faultLines(err, say)
 	if more := len(lines) - maxLines; more > 0 {

@@ -31,6 +31,7 @@ func (share Share) String() string { return fmt.Sprintf("%d/%d", share.Peak, sha
 
 func (share Share) less(other Share) bool { return share.Cmp(other) < 0 }
 
+// MaxShare is the larger of two shares.
 func MaxShare(share, other Share) Share {
 	if share.less(other) {
 		return other

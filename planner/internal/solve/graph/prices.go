@@ -10,10 +10,11 @@ import (
 const ByAverage = "average: all times over all devices, within the capacities of each kind together"
 
 // Prices turn a set of items into work, each item at the cheapest kind: one is
-// for a unit of each kind's time and one for a byte of its capacity. What devices can do within a limit is their time's price times the limit and
-// their capacity's price, so work less what all capacity costs, over what all
-// time costs, is a lower bound on the largest load, whatever the prices. The
-// best prices solve the dual of the linear program that lets items be shared
+// for a unit of each kind's time and one for a byte of its capacity. What
+// devices can do within a limit is their time's price times the limit and their
+// capacity's price, so work less what all capacity costs, over what all time
+// costs, is a lower bound on the largest load, whatever the prices. The best
+// prices solve the dual of the linear program that lets items be shared
 // out freely, with capacities summed over the devices of a kind.
 type Prices struct {
 	PerTime []float64 // +Inf: the kind is used up
