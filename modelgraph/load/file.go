@@ -66,7 +66,7 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	case top.has("weight_map"):
 		return fromIndex(path)
 	case top.has("peft_type"):
-		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and --lora-rank", path)
+		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and lora_rank", path)
 	}
 	return hf.FromConfig(path, data)
 }

@@ -67,7 +67,7 @@ var paths = map[string]struct {
 	"plan":           {files: map[string]string{"p.json": `{"format_version":"devmap.plan/v1","model":{}}`}, arg: "p.json", err: `"devmap.plan/v1" is not a model`},
 	"newer":          {files: map[string]string{"p.json": `{"format_version":"devmap.model/v9","name":"x","layers":[]}`}, arg: "p.json", err: `"devmap.model/v9" is not "devmap.model/v1"`},
 	"no version":     {files: map[string]string{"p.json": `{"name":"x","layers":[]}`}, arg: "p.json", err: "format_version"},
-	"adapter":        {files: map[string]string{"a.json": `{"peft_type":"LORA"}`}, arg: "a.json", err: "PEFT adapter"},
+	"adapter":        {files: map[string]string{"a.json": `{"peft_type":"LORA"}`}, arg: "a.json", err: "PEFT adapter, not of a model; give the base model and lora_rank"},
 	"list":           {files: map[string]string{"a.json": `[1]`}, arg: "a.json", err: "not a JSON object"},
 	"cut":            {files: map[string]string{"a.json": `{"model_type":`}, arg: "a.json", err: "a.json"},
 	"gguf":           {files: map[string]string{"a.gguf": "GGUF"}, arg: "a.gguf", err: "reading GGUF is not built yet; known: "},

@@ -124,7 +124,7 @@ func keeps(table *costmodel.Table) timeline.Summary {
 
 // slackOf bounds what the allocator's slack makes of a row's difference, in
 // bytes a block: a tensor of 10 MiB or more takes up to 1 MiB more than its
-// size, according to which blocks are cached (slack.go counts it where each
+// size, according to which blocks are cached (each op's slack counts it where each
 // tensor has a block of its own; these rows ran after smaller ones in the
 // same process). It concerns sizes that are no multiple of 2 MiB: of
 // GPT-2-XL, width 1600, the inputs and outputs of two norms, qkv, attention's
