@@ -16,7 +16,7 @@ import (
 // choose finds the fastest strategy that fits, and says which and why.
 func (command *planCommand) choose(ctx context.Context, problem *strategy.Problem) (*strategy.Row, string, error) {
 	rows := strategy.Rows(ctx, problem)
-	if len(rows) == 0 || !rows[0].Fits() {
+	if len(rows) == 0 || !rows[0].Fits {
 		return nil, "", nothingFits(ctx, problem, rows)
 	}
 	best := &rows[0]
@@ -48,7 +48,7 @@ func unmeasured(rows []strategy.Row) []string {
 func reason(rows []strategy.Row) string {
 	best, fit := &rows[0], 0
 	for i := range rows {
-		if rows[i].Fits() {
+		if rows[i].Fits {
 			fit++
 		}
 	}
@@ -56,10 +56,10 @@ func reason(rows []strategy.Row) string {
 	if best.StepSeconds == nil {
 		return msg + ": of those that fit it leaves most memory free"
 	}
-	msg += fmt.Sprintf(", the fastest of %d that fit: %s a step of %s", fit, show.Seconds(*best.StepSeconds), show.Plural(best.Tokens(), "token"))
+	msg += fmt.Sprintf(", the fastest of %d that fit: %s a step of %s", fit, show.Seconds(*best.StepSeconds), show.Plural(best.Tokens, "token"))
 	if fit > 1 {
 		next := &rows[1]
-		msg += fmt.Sprintf("; next is %s (%s), %.2f times as long a token", show.Described(&next.Resolved), next.Resolved.Runtime, next.SecondsPerToken()/best.SecondsPerToken())
+		msg += fmt.Sprintf("; next is %s (%s), %.2f times as long a token", show.Described(&next.Resolved), next.Resolved.Runtime, next.SecondsPerToken/best.SecondsPerToken)
 	}
 	return msg
 }
@@ -76,7 +76,7 @@ func nothingFits(ctx context.Context, problem *strategy.Problem, rows []strategy
 	}
 	return &out.Infeasible{
 		Err: fmt.Errorf("nothing fits on %s: %s (%s) comes nearest, and %v are missing",
-			show.Plural(len(problem.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom())),
+			show.Plural(len(problem.Topology.Devices), "GPU"), show.Described(&near.Resolved), near.Resolved.Runtime, costmodel.Bytes(-near.Headroom)),
 		Helps: show.Changes(strategy.Smallest(ctx, problem)),
 	}
 }

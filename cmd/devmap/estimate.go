@@ -90,7 +90,7 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err := strategy.Fault(rows); err != nil {
 		return err
 	}
-	if len(rows) == 0 || !rows[0].Fits() {
+	if len(rows) == 0 || !rows[0].Fits {
 		return nothingFits(cmd.Context(), problem, rows)
 	}
 	return nil
@@ -127,7 +127,7 @@ func estimateOf(rows []strategy.Row, devices []string, anywhere bool) estimateOu
 			continue
 		}
 		out.Rows = append(out.Rows, estimateRow{
-			row.Resolved.Strategy, row.Resolved.Runtime, row.Fits(), show.Peaks(row), row.Headroom(), row.Communication, row.StepSeconds,
+			row.Resolved.Strategy, row.Resolved.Runtime, row.Fits, show.Peaks(row), row.Headroom, row.Communication, row.StepSeconds,
 			slices.Concat(devices, ask.Flags(&row.Workload), anywhereFlag(row, anywhere)),
 		})
 	}

@@ -82,7 +82,7 @@ func timed(ctx context.Context, changes []Change) []Change {
 	for _, change := range changes {
 		changed := *change.To
 		changed.Objective = planner.Time
-		if change.Row = changed.row(ctx, change.Row.Workload); change.Row.Fits() {
+		if change.Row = changed.row(ctx, change.Row.Workload); change.Row.Fits {
 			out = append(out, change)
 		}
 	}

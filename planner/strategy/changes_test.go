@@ -27,7 +27,7 @@ func TestSmallest(t *testing.T) {
 	}
 	for _, c := range changes {
 		s := resolve(t, p, c.Row.Workload, len(c.Row.Solution.Devices))
-		if s.Value > 1 || !c.Row.Fits() {
+		if s.Value > 1 || !c.Row.Fits {
 			t.Errorf("%s: a share of %.3f", what(&c), s.Value)
 		}
 	}
@@ -43,10 +43,10 @@ func TestSmallestTogether(t *testing.T) {
 	if i < 0 {
 		t.Fatalf("no changes together: %q", whats(changes))
 	}
-	if !changes[i].Row.Fits() {
+	if !changes[i].Row.Fits {
 		t.Errorf("%s does not fit", what(&changes[i]))
 	}
-	if more := changes[len(changes)-1]; !strings.HasPrefix(what(&more), "gpus=") || !more.Row.Fits() {
+	if more := changes[len(changes)-1]; !strings.HasPrefix(what(&more), "gpus=") || !more.Row.Fits {
 		t.Errorf("the last change is %q", what(&more))
 	}
 }
@@ -117,7 +117,7 @@ func what(c *strategy.Change) string {
 func fits(t *testing.T, p *strategy.Problem) bool {
 	t.Helper()
 	rows := strategy.Rows(t.Context(), p)
-	return rows[0].Fits()
+	return rows[0].Fits
 }
 
 // resolve places a workload as devmap plan does, on n GPUs like the first.

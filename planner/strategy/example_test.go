@@ -39,7 +39,7 @@ func ExampleRows() {
 		case row.Refused != nil:
 			fmt.Printf("%s: refused\n", row.Workload.Strategy)
 		default:
-			fmt.Printf("%s (%s) fits: %v\n", row.Workload.Strategy, row.Workload.Runtime, row.Fits())
+			fmt.Printf("%s (%s) fits: %v\n", row.Workload.Strategy, row.Workload.Runtime, row.Fits)
 		}
 	}
 	// Output:

@@ -7,10 +7,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // Problem is what is to be run, and on what.
@@ -97,7 +95,7 @@ func (problem *Problem) tier(workload *costmodel.Workload) planner.Tier {
 
 // row costs one strategy.
 func (problem *Problem) row(ctx context.Context, workload costmodel.Workload) Row {
-	row := Row{Workload: workload, gpus: problem.gpus()}
+	row := Row{Workload: workload}
 	changed, err := problem.planned(workload)
 	if err != nil {
 		row.Refused = err
@@ -111,23 +109,11 @@ func (problem *Problem) row(ctx context.Context, workload costmodel.Workload) Ro
 	var inf *planner.InfeasibleError
 	switch {
 	case errors.As(err, &inf):
-		solution, row.Infeasible = inf.Best, inf
+		solution = inf.Best
 	case err != nil:
 		row.Refused = err
 		return row
 	}
-	row.Resolved, row.Solution = changed.Costs.Workload, solution
-	row.Communication = steptime.Communication(changed.Costs, problem.Topology, places(solution.Map))
-	row.StepSeconds = devicemap.StepSeconds(changed.Costs, problem.Topology, solution.Map)
+	row.answer(changed.Costs, problem.Topology, solution)
 	return row
-}
-
-// places are the devices of a map's units; nil where every GPU runs the whole
-// model.
-func places(placed devicemap.Map) []int {
-	var devices []int
-	for _, device := range placed {
-		devices = append(devices, int(device))
-	}
-	return devices
 }

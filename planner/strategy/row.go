@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -19,48 +20,51 @@ type Row struct {
 	Refused error
 	// Solution is the best placement, whether it fits or not.
 	Solution *planner.Solution
-	// Infeasible is why it does not fit, nil where it does.
-	Infeasible *planner.InfeasibleError
+	// Fits: every GPU holds its share.
+	Fits bool
+	// Headroom is the least that a GPU has left, in bytes; negative where it
+	// lacks memory.
+	Headroom int64
 	// Communication is the bytes that the busiest GPU sends in a step.
 	Communication int64
 	// StepSeconds is nil where it is not known.
 	StepSeconds *float64
-
-	gpus int64
+	// Tokens are what all GPUs together work on in a step: the batch is the
+	// whole one for a device map and a pipeline, each GPU's own for the others.
+	Tokens int64
+	// SecondsPerToken makes steps of different batches comparable: seconds over
+	// the tokens of all GPUs. +Inf where the time is not known.
+	SecondsPerToken float64
 }
 
-// Fits reports that every GPU holds its share.
-func (row *Row) Fits() bool { return row.Refused == nil && row.Solution.LargestShare <= 1 }
-
-// Headroom is the least that a GPU has left, in bytes; negative where it
-// lacks memory.
-func (row *Row) Headroom() int64 {
-	if row.Solution == nil {
-		return 0
-	}
-	return slices.MinFunc(row.Solution.Devices, func(a, b devicemap.Prediction) int {
+// answer fills in what follows from the table of a row's costs and its best
+// placement.
+func (row *Row) answer(costs *costmodel.Table, topology *costmodel.Topology, solution *planner.Solution) {
+	row.Resolved, row.Solution = costs.Workload, solution
+	row.Fits = solution.LargestShare <= 1
+	row.Headroom = slices.MinFunc(solution.Devices, func(a, b devicemap.Prediction) int {
 		return cmp.Compare(a.HeadroomBytes, b.HeadroomBytes)
 	}).HeadroomBytes
+	row.Communication = steptime.Communication(costs, topology, places(solution.Map))
+	row.StepSeconds = devicemap.StepSeconds(costs, topology, solution.Map)
+	row.Tokens = row.Resolved.Batch * (row.Resolved.Seq + row.Resolved.NewTokens)
+	if row.Resolved.Strategy.Traits().Replicated {
+		row.Tokens *= int64(len(topology.Devices))
+	}
+	row.SecondsPerToken = math.Inf(1)
+	if row.StepSeconds != nil && row.Tokens > 0 {
+		row.SecondsPerToken = *row.StepSeconds / float64(row.Tokens)
+	}
 }
 
-// Tokens are what all GPUs together work on in a step: the batch is the whole
-// one for a device map and a pipeline, each GPU's own for the others.
-func (row *Row) Tokens() int64 {
-	workload := &row.Resolved
-	number := workload.Batch * (workload.Seq + workload.NewTokens)
-	if workload.Strategy.Traits().Replicated {
-		number *= row.gpus
+// places are the devices of a map's units; nil where every GPU runs the whole
+// model.
+func places(placed devicemap.Map) []int {
+	var devices []int
+	for _, device := range placed {
+		devices = append(devices, int(device))
 	}
-	return number
-}
-
-// SecondsPerToken makes steps of different batches comparable: seconds over
-// the tokens of all GPUs. +Inf where the time is not known.
-func (row *Row) SecondsPerToken() float64 {
-	if row.StepSeconds == nil || row.Tokens() == 0 {
-		return math.Inf(1)
-	}
-	return *row.StepSeconds / float64(row.Tokens())
+	return devices
 }
 
 // compare puts the best first: those that fit by time a token, then by what
@@ -69,7 +73,7 @@ func compare(a, b *Row) int {
 	return cmp.Or(
 		cmp.Compare(rank(a), rank(b)),
 		cmp.Compare(order(a), order(b)),
-		cmp.Compare(b.Headroom(), a.Headroom()),
+		cmp.Compare(b.Headroom, a.Headroom),
 	)
 }
 
@@ -77,7 +81,7 @@ func rank(row *Row) int {
 	switch {
 	case row.Refused != nil:
 		return 2
-	case !row.Fits():
+	case !row.Fits:
 		return 1
 	}
 	return 0
@@ -87,5 +91,5 @@ func order(row *Row) float64 {
 	if rank(row) > 0 {
 		return 0
 	}
-	return row.SecondsPerToken()
+	return row.SecondsPerToken
 }

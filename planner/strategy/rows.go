@@ -16,7 +16,7 @@ func Rows(ctx context.Context, problem *Problem) []Row {
 	var out []Row
 	for _, workload := range problem.variants() {
 		if err := problem.refuse(&workload); err != nil {
-			out = append(out, Row{Workload: workload, Refused: err, gpus: problem.gpus()})
+			out = append(out, Row{Workload: workload, Refused: err})
 			continue
 		}
 		out = append(out, problem.row(ctx, workload))

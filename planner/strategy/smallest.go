@@ -48,7 +48,7 @@ func (problem *Problem) smallest(ctx context.Context) []Change {
 // fitting is the change to a problem, false where it does not fit.
 func (problem *Problem) fitting(ctx context.Context, changed *Problem) (Change, bool) {
 	row, ok := changed.first(ctx)
-	if !ok || !row.Fits() {
+	if !ok || !row.Fits {
 		return Change{}, false
 	}
 	return problem.change(changed, &row), true

@@ -55,11 +55,11 @@ func TestRows(t *testing.T) {
 	fits := 0
 	for i := range rows {
 		r := &rows[i]
-		if r.Fits() {
+		if r.Fits {
 			fits++
 			for d := range r.Solution.Devices {
-				if peak := r.Solution.Devices[d].Predicted.PeakAllocatedBytes; r.Headroom() < 0 || peak > p.Topology.Devices[0].Budget() {
-					t.Errorf("%s fits with a peak of %d and %d left", r.Workload.Strategy, peak, r.Headroom())
+				if peak := r.Solution.Devices[d].Predicted.PeakAllocatedBytes; r.Headroom < 0 || peak > p.Topology.Devices[0].Budget() {
+					t.Errorf("%s fits with a peak of %d and %d left", r.Workload.Strategy, peak, r.Headroom)
 				}
 			}
 		}
@@ -67,11 +67,11 @@ func TestRows(t *testing.T) {
 			continue
 		}
 		switch before := &rows[i-1]; {
-		case before.Refused != nil && r.Refused == nil, !before.Fits() && r.Fits():
+		case before.Refused != nil && r.Refused == nil, !before.Fits && r.Fits:
 			t.Errorf("%s stands before %s", before.Workload.Strategy, r.Workload.Strategy)
-		case r.Fits() && before.SecondsPerToken() > r.SecondsPerToken():
+		case r.Fits && before.SecondsPerToken > r.SecondsPerToken:
 			t.Errorf("%s is slower than %s and stands before it", before.Workload.Strategy, r.Workload.Strategy)
-		case !before.Fits() && r.Refused == nil && before.Headroom() < r.Headroom():
+		case !before.Fits && r.Refused == nil && before.Headroom < r.Headroom:
 			t.Errorf("%s lacks more than %s and stands before it", before.Workload.Strategy, r.Workload.Strategy)
 		}
 	}
@@ -92,8 +92,8 @@ func TestTokens(t *testing.T) {
 		if r.Workload.Strategy.Traits().Replicated {
 			want *= 4
 		}
-		if r.Tokens() != want {
-			t.Errorf("%s: %d tokens a step, not %d", r.Workload.Strategy, r.Tokens(), want)
+		if r.Tokens != want {
+			t.Errorf("%s: %d tokens a step, not %d", r.Workload.Strategy, r.Tokens, want)
 		}
 		if w := &r.Workload; w.Strategy == costmodel.Pipeline && w.MicroBatches != 8 {
 			t.Errorf("%d micro-batches for a batch of 8 on 4 stages, not 8", w.MicroBatches)

@@ -112,7 +112,7 @@ func alike(rows []strategy.Row, usual costmodel.Precision) [][]string {
 
 func strategyRow(row *strategy.Row) []string {
 	fits, step := "no", "–"
-	if row.Fits() {
+	if row.Fits {
 		fits = "yes"
 	}
 	if row.StepSeconds != nil {
@@ -121,7 +121,7 @@ func strategyRow(row *strategy.Row) []string {
 	peaks := Peaks(row)
 	return []string{
 		Described(&row.Resolved), string(row.Resolved.Runtime), fits, gib(slices.Max(peaks)), runLengths(peaks),
-		gib(row.Headroom()), gib(row.Communication), step, strconv.FormatInt(row.Tokens(), 10),
+		gib(row.Headroom), gib(row.Communication), step, strconv.FormatInt(row.Tokens, 10),
 	}
 }
 
