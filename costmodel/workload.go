@@ -24,9 +24,13 @@ type Workload struct {
 	StoredTypes bool `json:"stored_types,omitzero"`
 	// Dequantized: the GPUs have no arithmetic for the stored quantised weights,
 	// which are loaded as bf16.
-	Dequantized bool      `json:"dequantized,omitzero"`
-	Optimizer   Optimizer `json:"optimizer"`
-	Recompute   Recompute `json:"recompute"`
+	Dequantized bool `json:"dequantized,omitzero"`
+	// Optimizer is the update rule: adamw, sgd, adamw-foreach (its temporaries in
+	// the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor or muon.
+	Optimizer string `json:"optimizer"`
+	// Recompute is what forward drops and backward computes again: none, full, or
+	// selective.
+	Recompute string `json:"recompute"`
 
 	// World is the number of GPUs that work together where each runs the
 	// whole model (ddp, zero, fsdp, hsdp) or a stage of it (pipeline).
@@ -69,23 +73,14 @@ const (
 	Load  Mode = "load"  // weights and buffers only
 )
 
-// Optimizer is the update rule: one of the constants, adamw-foreach (its
-// temporaries in the step), adamw-8bit (bitsandbytes), sgd-momentum, adafactor or
-// muon.
-type Optimizer string
-
 // The plain optimizers.
 const (
-	AdamW Optimizer = "adamw" // fused; two states in the dtype of the weights
-	SGD   Optimizer = "sgd"
+	AdamW = "adamw" // fused; two states in the dtype of the weights
+	SGD   = "sgd"
 )
-
-// Recompute is what forward drops and backward computes again: one of the
-// constants, or selective.
-type Recompute string
 
 // The recompute modes of whole units.
 const (
-	RecomputeNone Recompute = "none"
-	RecomputeFull Recompute = "full" // every wrap unit
+	RecomputeNone = "none"
+	RecomputeFull = "full" // every wrap unit
 )

@@ -62,7 +62,7 @@ func tunings() (all []costmodel.Workload) {
 		{LoRARank: 8, LoRATargets: []string{"q_proj"}, Quantize: value.Int8},
 	} {
 		for _, images := range []int64{0, 2} {
-			for _, recompute := range []costmodel.Recompute{costmodel.RecomputeNone, costmodel.RecomputeFull} {
+			for _, recompute := range []string{costmodel.RecomputeNone, costmodel.RecomputeFull} {
 				w.Mode, w.Optimizer, w.Batch, w.Images, w.Recompute = costmodel.Train, costmodel.AdamW, 2, images, recompute
 				all = append(all, w)
 			}

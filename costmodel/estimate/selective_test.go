@@ -58,7 +58,7 @@ func TestSelectiveOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	peak := func(r costmodel.Recompute) int64 {
+	peak := func(r string) int64 {
 		w, err := estimate.Resolve(g, costmodel.Workload{
 			Mode: costmodel.Train, Strategy: costmodel.FSDP, World: 8, Batch: 2, Seq: 8192, Recompute: r,
 			Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW,

@@ -38,7 +38,7 @@ func TestOptimizers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		optimizer        costmodel.Optimizer
+		optimizer        string
 		precision        costmodel.Precision
 		state, transient int64
 	}{

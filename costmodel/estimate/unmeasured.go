@@ -33,7 +33,7 @@ var measured = map[run][]costmodel.Precision{
 
 // measuredOptimizers are those of the trainings: the first everywhere, the
 // others under device maps.
-var measuredOptimizers = []costmodel.Optimizer{costmodel.AdamW, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}
+var measuredOptimizers = []string{costmodel.AdamW, value.AdamW8bit, costmodel.SGD, value.SGDMomentum}
 
 // Unmeasured names what a resolved workload asks of an engine that no run was
 // measured doing, so that its figures rest on the engine's code alone. Empty

@@ -116,7 +116,7 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 
 // swiftOptimizers are Trainer's names of those that are not its default
 // (transformers/training_args.py, OptimizerNames).
-var swiftOptimizers = map[costmodel.Optimizer]string{
+var swiftOptimizers = map[string]string{
 	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit",
 	costmodel.SGD: "sgd", "adafactor": "adafactor",
 }

@@ -65,7 +65,7 @@ func (printer *Printer) doing() string {
 			text += fmt.Sprintf(", %d micro-batches", workload.MicroBatches)
 		}
 		if workload.Recompute != costmodel.RecomputeNone {
-			text += ", recompute " + string(workload.Recompute)
+			text += ", recompute " + workload.Recompute
 		}
 		return text
 	case costmodel.Infer:

@@ -9,7 +9,7 @@ import (
 
 // Rule is an optimizer as a run has it.
 type Rule struct {
-	Kind costmodel.Optimizer
+	Kind string
 	// EMA: a moving average of the weights is kept.
 	EMA bool
 	// Average is the size of an element of that average: a copy of the weights
