@@ -36,7 +36,7 @@ func TestTable(t *testing.T) {
 			case !errors.As(err, &fault):
 				t.Errorf("%q under %q is taken for %T", strategy, runtime, found)
 			case len(traits.Runtimes) == 0 && (fault.Field != "strategy" || fault.Value != string(strategy)),
-				len(traits.Runtimes) > 0 && (fault.Field != "runtime" || fault.Value != string(runtime)):
+				len(traits.Runtimes) > 0 && (fault.Field != "runtime" || fault.Value != runtime):
 				t.Errorf("%q under %q: fault of %s %q", strategy, runtime, fault.Field, fault.Value)
 			}
 		}
