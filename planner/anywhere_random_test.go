@@ -26,9 +26,9 @@ func TestAnywhereRandom(t *testing.T) {
 		best := brute.Solve(&p, false)
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 		var no *planner.InfeasibleError
-		var pattern *planner.PatternError
+		var constraint *planner.ConstraintError
 		switch {
-		case errors.As(err, &pattern):
+		case errors.As(err, &constraint):
 			if best.Maps > 0 {
 				t.Fatalf("%d: %v, but %d maps are allowed, such as %v", i, err, best.Maps, best.Map)
 			}

@@ -132,8 +132,8 @@ func TestAnywherePins(t *testing.T) {
 	p := drawn.Chain(t, []int64{5, 1, 5, 1, 5, 1}, 100, 100, 100)
 	p.Pins = []planner.Pin{{Pattern: "h.0", Device: 2}, {Pattern: "h.5", Device: 0}}
 	p.Together = [][]string{{"h.0", "h.3"}}
-	var conflict *planner.ConflictError
-	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &conflict) {
+	var constraint *planner.ConstraintError
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &constraint) {
 		t.Fatalf("a contiguous map keeps the pins: nothing is tested (%v)", err)
 	}
 	p.Anywhere = true
@@ -142,8 +142,7 @@ func TestAnywherePins(t *testing.T) {
 		t.Errorf("%v has %v (%s)", s.Map, s.Value, s.Status)
 	}
 	p.Pins = append(p.Pins, planner.Pin{Pattern: "h.3", Device: 1})
-	var pattern *planner.PatternError
-	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &pattern) || !strings.Contains(err.Error(), "pin=h.0=2") {
+	if _, err := planner.Solve(t.Context(), p, planner.Settings{}); !errors.As(err, &constraint) || !strings.Contains(err.Error(), "pin=h.0=2") {
 		t.Errorf("h.0 and h.3 together on devices 2 and 1: %v", err)
 	}
 }

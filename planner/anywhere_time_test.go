@@ -36,8 +36,8 @@ func TestTimeAnywhereRandom(t *testing.T) {
 			}
 		}
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
-		var pattern *planner.PatternError
-		if errors.As(err, &pattern) {
+		var constraint *planner.ConstraintError
+		if errors.As(err, &constraint) {
 			continue
 		}
 		best := brute.Point{Seconds: math.Inf(1)}

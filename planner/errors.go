@@ -10,18 +10,15 @@ import (
 // which figures differ.
 type FaultError = certificate.FaultError
 
-// PatternError is a pin or together-group that cannot be kept: Field is "pin" or
-// "together", Pattern what was asked for, Msg why not.
-type PatternError = instance.PatternError
-
-// ConflictError says which pins contradict each other, in the model's names:
-// Units are the two, pinned to Devices, and Reason is why no map has both.
-type ConflictError = instance.ConflictError
+// ConstraintError is a pin or together-group that cannot be kept, by itself or
+// beside others: Field is "pin" or "together" with Pattern, what was asked for,
+// or both are empty where pins contradict each other; Msg says why not.
+type ConstraintError = instance.ConstraintError
 
 // ContradictionError is pins and together-groups that no map keeps all of:
 // the smallest set of them that was found, none of which can be left out. It
-// wraps what is wrong with them, a [*PatternError] or [*ConflictError]; Pins and
-// Together are the set.
+// wraps what is wrong with them, a [*ConstraintError]; Pins and Together are the
+// set.
 type ContradictionError = instance.ContradictionError
 
 // StageError is a pipeline that has no stages of this form: Field of the workload

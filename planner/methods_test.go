@@ -153,8 +153,7 @@ func (held *holder) takes(answer *instance.Answer, err error) bool {
 	held.t.Helper()
 	var stage *planner.StageError
 	var link *planner.LinkError
-	var pattern *planner.PatternError
-	var conflict *planner.ConflictError
+	var constraint *planner.ConstraintError
 	switch {
 	case err == nil:
 		return true
@@ -162,7 +161,7 @@ func (held *holder) takes(answer *instance.Answer, err error) bool {
 		if answer.Proved && held.some {
 			held.t.Fatalf("%s: no map is said to be within the caps, and one has %v", held.name, held.best)
 		}
-	case errors.As(err, &pattern), errors.As(err, &conflict):
+	case errors.As(err, &constraint):
 		// Of a pipeline's pins some order of the devices may keep what theirs cannot.
 		if held.some && !(held.in.Piped() && brute.Pipeline(held.problem).Maps == 0) {
 			held.t.Fatalf("%s: %v, and a map has %v", held.name, err, held.best)

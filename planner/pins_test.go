@@ -62,9 +62,8 @@ func TestPinsRefused(t *testing.T) {
 		p := drawn.Chain(t, []int64{1, 2, 3, 4, 5}, 100, 100, 100)
 		p.Pins, p.Together = c.pins, c.together
 		_, err := planner.Solve(t.Context(), p, planner.Settings{})
-		var pattern *planner.PatternError
-		var conflict *planner.ConflictError
-		if err == nil || err.Error() != c.want || !errors.As(err, &pattern) && !errors.As(err, &conflict) {
+		var constraint *planner.ConstraintError
+		if err == nil || err.Error() != c.want || !errors.As(err, &constraint) {
 			t.Errorf("%v %v\n error %v\n  want %s", c.pins, c.together, err, c.want)
 		}
 	}

@@ -73,11 +73,10 @@ func (c *tally) hold(ctx context.Context, p *planner.Problem) (fault string) {
 	want := brute.Pipeline(p)
 	var inf *planner.InfeasibleError
 	var stage *planner.StageError
-	var pattern *planner.PatternError
-	var conflict *planner.ConflictError
+	var constraint *planner.ConstraintError
 	var link *planner.LinkError
 	switch {
-	case errors.As(err, &stage), errors.As(err, &pattern), errors.As(err, &conflict):
+	case errors.As(err, &stage), errors.As(err, &constraint):
 		c.refused++
 		if want.Maps > 0 && taken(p) {
 			c.errors++

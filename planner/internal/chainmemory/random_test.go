@@ -27,10 +27,9 @@ func TestRandom(t *testing.T) {
 		}
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
 		var no *planner.InfeasibleError
-		var pattern *planner.PatternError
-		var conflict *planner.ConflictError
+		var constraint *planner.ConstraintError
 		switch {
-		case errors.As(err, &pattern), errors.As(err, &conflict):
+		case errors.As(err, &constraint):
 			if best.Maps > 0 {
 				t.Fatalf("%d: %v, but %d maps are allowed, such as %v", i, err, best.Maps, best.Map)
 			}

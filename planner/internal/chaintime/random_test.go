@@ -25,9 +25,8 @@ func TestTimeRandom(t *testing.T) {
 		}
 		p.Objective = planner.Time
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
-		var pattern *planner.PatternError
-		var conflict *planner.ConflictError
-		if errors.As(err, &pattern) || errors.As(err, &conflict) {
+		var constraint *planner.ConstraintError
+		if errors.As(err, &constraint) {
 			continue
 		}
 		points := brute.Points(&p, !drawn.Alike(p.Topology))

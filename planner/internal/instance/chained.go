@@ -22,7 +22,7 @@ func (items *Items) Chain() chain.Problem {
 }
 
 // SolveChain asks package chain, and turns cuts and group devices back into a
-// map of units. Errors are a [*ConflictError] or a [*StageError], or faults.
+// map of units. Errors are a [*ConstraintError] or a [*StageError], or faults.
 func (items *Items) SolveChain(ctx context.Context, problem chain.Problem, limits Limits) (*Answer, error) {
 	found, err := chain.Solve(ctx, problem, chain.Settings{Probes: limits.Probes, Progress: limits.Progress, NoSquares: limits.ValueOnly})
 	if err != nil {
@@ -36,7 +36,7 @@ func (items *Items) SolveChain(ctx context.Context, problem chain.Problem, limit
 	}, nil
 }
 
-// Contradiction is the pins that no map keeps, as a [*ConflictError]; nil where
+// Contradiction is the pins that no map keeps, as a [*ConstraintError]; nil where
 // some map does.
 func (items *Items) Contradiction() error {
 	problem := items.Chain()
@@ -54,13 +54,11 @@ func (items *Items) refusal(err error) error {
 		return err
 	}
 	name := func(item int) string { return items.In.Graph.Units[items.Units(item)[0]].Name }
-	out := &ConflictError{
-		Units: [2]string{name(conflict.Items[0]), name(conflict.Items[1])}, Devices: conflict.Devices,
-		Reason: "each device takes one stretch of the model, in device order",
-	}
+	reason := "each device takes one stretch of the model, in device order"
 	if conflict.Across >= 0 {
 		units := items.Groups[conflict.Across]
-		out.Reason = fmt.Sprintf("%q shares a parameter across both and must be on one device", items.In.Graph.Units[units[0]].Name)
+		reason = fmt.Sprintf("%q shares a parameter across both and must be on one device", items.In.Graph.Units[units[0]].Name)
 	}
-	return out
+	return &ConstraintError{Msg: fmt.Sprintf("%q on device %d and %q on device %d contradict each other: %s",
+		name(conflict.Items[0]), conflict.Devices[0], name(conflict.Items[1]), conflict.Devices[1], reason)}
 }

@@ -14,7 +14,7 @@ import (
 type ContradictionError struct {
 	Pins     []Pin
 	Together [][]string
-	// Err is what is wrong with them: a [*PatternError] or [*ConflictError].
+	// Err is what is wrong with them: a [*ConstraintError].
 	Err error
 }
 
@@ -121,7 +121,6 @@ func (in *Instance) contradiction() error {
 
 // Contradicts reports constraints that no map keeps.
 func Contradicts(err error) bool {
-	var pattern *PatternError
-	var conflict *ConflictError
-	return errors.As(err, &pattern) || errors.As(err, &conflict)
+	var constraint *ConstraintError
+	return errors.As(err, &constraint)
 }

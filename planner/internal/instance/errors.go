@@ -11,27 +11,21 @@ import (
 // that comes with it says what is proved of that.
 var ErrNone = errors.New("planner: no map within the caps")
 
-// PatternError is a pin or together-group that cannot be kept.
-type PatternError struct {
-	// Field is at fault: "pin" or "together".
-	Field, Pattern, Msg string
+// ConstraintError is a pin or together-group that cannot be kept, by itself or
+// beside others.
+type ConstraintError struct {
+	// Field is at fault, "pin" or "together", with its pattern; both are empty
+	// where pins contradict each other.
+	Field, Pattern string
+	Msg            string
 }
 
 // Error implements error.
-func (err *PatternError) Error() string {
+func (err *ConstraintError) Error() string {
+	if err.Field == "" {
+		return err.Msg
+	}
 	return fmt.Sprintf("%s %q: %s", err.Field, err.Pattern, err.Msg)
-}
-
-// ConflictError says which pins contradict each other, in the model's names.
-type ConflictError struct {
-	Units   [2]string
-	Devices [2]int
-	Reason  string
-}
-
-// Error implements error.
-func (err *ConflictError) Error() string {
-	return fmt.Sprintf("%q on device %d and %q on device %d contradict each other: %s", err.Units[0], err.Devices[0], err.Units[1], err.Devices[1], err.Reason)
 }
 
 // StageError is a pipeline that has no stages of this form.

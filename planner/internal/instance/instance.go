@@ -58,7 +58,7 @@ type Instance struct {
 
 // New resolves the constraints of an instance that has none yet. Where every
 // device runs the whole model, there are none to resolve. An error is a
-// [*PatternError].
+// [*ConstraintError].
 func New(base Instance, pins []Pin, together [][]string) (*Instance, error) {
 	in := base
 	in.Anywhere = in.Anywhere && !in.Piped()
@@ -83,12 +83,12 @@ func (in *Instance) sealed() *Instance {
 }
 
 // Items are the units as a chain in the order of the model, with the groups
-// beside it. An error is a [*PatternError], or a [*StageError] where no pipeline
+// beside it. An error is a [*ConstraintError], or a [*StageError] where no pipeline
 // of this form runs.
 func (in *Instance) Items() (*Items, error) { return in.items() }
 
 // Sets are the units by what must share a device, whatever the order, each with
-// the device that a pin gives it. An error is a [*PatternError].
+// the device that a pin gives it. An error is a [*ConstraintError].
 func (in *Instance) Sets() ([]Set, error) { return in.sets() }
 
 // Piped reports a problem of stages.

@@ -32,7 +32,7 @@ func solveLooped(ctx context.Context, peaks *instance.StagePeaks) (*instance.Ans
 
 // RefusePins is the error of pins on runs that go round the devices.
 func RefusePins(in *instance.Instance) error {
-	return &instance.PatternError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
+	return &instance.ConstraintError{Field: "pin", Pattern: in.Pins[0].Pattern, Msg: "runs of an interleaved pipeline go round the devices: pins are for the other schedules"}
 }
 
 // Level are the cuts of the smallest largest share that the search finds; false

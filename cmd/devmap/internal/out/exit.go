@@ -53,8 +53,7 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 	say("devmap: " + errorText(err, words))
 	var inf *Infeasible
 	var workload *costmodel.FieldError
-	var pattern *planner.PatternError
-	var conflict *planner.ConflictError
+	var constraint *planner.ConstraintError
 	var stage *planner.StageError
 	var unsupported *load.UnsupportedError
 	var offload *planner.OffloadError
@@ -67,7 +66,7 @@ func Report(stderr io.Writer, err error, words func(error) string) int {
 		return ExitInfeasible
 	case errors.As(err, &offload) && offload.TooLittle:
 		return ExitInfeasible
-	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &pattern), errors.As(err, &conflict), errors.As(err, &stage), errors.As(err, &offload), errors.As(err, &unsupported):
+	case errors.As(err, &usage), errors.As(err, &workload), errors.As(err, &constraint), errors.As(err, &stage), errors.As(err, &offload), errors.As(err, &unsupported):
 		return ExitUsage
 	}
 	return ExitError
