@@ -17,9 +17,10 @@ import (
 
 const module = "github.com/devmap-dev/devmap/"
 
-// allowed is the package table of ARCHITECTURE.md: each package and the devmap
-// packages that its non-test files may import. cmd/devmap, …/internal/… and
-// …test packages are not in it: they may import anything.
+// allowed is the package table, of which ARCHITECTURE.md gives the gist: each
+// package and the devmap packages that its non-test files may import, directly
+// or through internal ones. cmd/devmap, …/internal/… and …test packages are not
+// in it: they may import anything.
 var allowed = map[string][]string{
 	"modelgraph":             {},
 	"modelgraph/safetensors": {"modelgraph"},

@@ -78,14 +78,14 @@ func (check *checker) fault(kind string, module, format string, args ...any) {
 // keys takes the entries in, and reports those that name no module or a
 // device outside the topology.
 func (check *checker) keys(flat Flat) {
-	const mostNearest = 1000
+	const maxNearest = 1000
 	unknown := 0
 	for _, entry := range flat {
 		check.entries[entry.Key] = entry.Device
 		if !check.index.real(entry.Key) {
 			fault := Fault{Kind: unknownModule, Module: entry.Key, Message: costmodel.Messagef("the model has no such module")}
 			unknown++
-			if unknown <= mostNearest { // each is compared with every module
+			if unknown <= maxNearest { // each is compared with every module
 				fault.Nearest = check.index.nearest(entry.Key)
 			}
 			check.faults = append(check.faults, fault)

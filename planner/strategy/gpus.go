@@ -8,8 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 )
 
-// mostGPUs bounds the search for enough.
-const mostGPUs = 64
+// maxGPUs bounds the search for enough.
+const maxGPUs = 64
 
 // moreGPUs is the least number of GPUs that is enough: it doubles, then
 // bisects.
@@ -18,7 +18,7 @@ func (problem *Problem) moreGPUs(ctx context.Context) []Change {
 	low := len(problem.Topology.Devices)
 	high := 2 * low
 	found, ok := Change{}, false
-	for ; high <= mostGPUs; high *= 2 {
+	for ; high <= maxGPUs; high *= 2 {
 		if found, ok = on(high); ok {
 			break
 		}

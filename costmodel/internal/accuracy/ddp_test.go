@@ -82,7 +82,7 @@ func (r *ddpRow) predict(t *testing.T) devicemap.Predicted {
 // kept nothing of DDP's first buckets holds the predicted figure; others lie
 // between it and the end of its range. What is left:
 //   - Qwen2.5-3B in 16 bits: some of the optimizer states of 43 MiB pay 1 MiB
-//     more than is counted, or fewer do (estimate/matrixpadding.go).
+//     more than is counted, or fewer do (matrixStates of package units).
 //   - 1 to 6 MiB that are not located.
 func TestDDPAccuracy(t *testing.T) {
 	const worst = .005 // of the measured peak

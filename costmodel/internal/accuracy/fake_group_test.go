@@ -110,7 +110,7 @@ func predictFake(t *testing.T, r *fakeRow) (int64, string) {
 // to max_live_parameters (zero/config.py's defaults).
 const (
 	reduceBucket = 2 * 500_000_000
-	mostLive     = 2 * 1_000_000_000
+	maxLive      = 2 * 1_000_000_000
 	// hfBucket is hidden_size², which Transformers' "auto" makes of the first.
 	hfBucket = 2 * 4096 * 4096
 )
@@ -135,7 +135,7 @@ func TestFakeGroupAccuracy(t *testing.T) {
 				bucket = hfBucket
 			}
 			off["ZeRO 3"] = append(off["ZeRO 3"], math.Abs(percent))
-			if live := measured - got - bucket; live < 0 || live > mostLive {
+			if live := measured - got - bucket; live < 0 || live > maxLive {
 				t.Errorf("%s: predicted %d B, measured %d B: %d B besides the bucket of %d B", r.name, got, measured, live, bucket)
 			}
 			continue

@@ -8,7 +8,7 @@ import (
 )
 
 // restarts is how often the search for cuts begins anew beside the best that
-// it found; mostRuns bounds the runs that [Looped.level] looks at.
+// it found; maxRuns bounds the runs that [Looped.level] looks at.
 const (
 	restarts = 30
 	maxRuns  = 20_000_000

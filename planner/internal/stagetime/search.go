@@ -9,7 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// maxBranches ends a branch and bound, mostStretches its tables.
+// maxBranches ends a branch and bound, maxStretches its tables.
 const (
 	maxBranches  = 4_000_000
 	maxStretches = 100_000_000
@@ -27,7 +27,7 @@ type pipeSearch struct {
 	best   []int
 	cuts   []int
 	nodes  int
-	ended  bool // by the context or mostBranches: not all was looked at
+	ended  bool // by the context or maxBranches: not all was looked at
 }
 
 // prefix is the stages cut so far.

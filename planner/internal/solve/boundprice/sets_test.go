@@ -28,7 +28,7 @@ func TestPrices(t *testing.T) {
 		}
 		order := l.ThinOrder(context.Background(), used)
 		f := l.LayOut(context.Background(), order, used, 3)
-		for f == nil { // as newFrontier does
+		for f == nil { // as Netlist.NewFrontier does
 			wide++
 			l.DropWires(order, used)
 			f = l.LayOut(context.Background(), order, used, 3)
