@@ -32,7 +32,7 @@ func certify(in *instance.Instance, answer *instance.Answer, method instance.Met
 		return nil, err
 	}
 	for device := range out.Devices {
-		if share := out.Devices[device].Share(); share > out.LargestShare {
+		if share := out.Devices[device].Share; share > out.LargestShare {
 			out.Bottleneck, out.LargestShare = device, share
 		}
 	}

@@ -61,7 +61,7 @@ func (err *InfeasibleError) Words(name func(costmodel.Setting) string) string {
 		}
 	case err.Devices > 0:
 		such := "such devices"
-		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(holds devicemap.Prediction) bool { return holds.Budget() != first.Budget() }) {
+		if first := &err.Best.Devices[0]; slices.ContainsFunc(err.Best.Devices, func(holds devicemap.Prediction) bool { return holds.Budget != first.Budget }) {
 			such = "devices like the first"
 		}
 		fmt.Fprintf(&builder, "; %d %s are enough", err.Devices, such)
@@ -102,7 +102,7 @@ func devices(count int) string {
 func (solver *solveCall) infeasible(ctx context.Context, in *instance.Instance, method instance.Method, best *Solution) error {
 	worst := &best.Devices[best.Bottleneck]
 	out := &InfeasibleError{
-		Best: best, Form: solver.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget(),
+		Best: best, Form: solver.form(in), Proved: best.LowerBound > 1, Worst: best.Bottleneck, Budget: worst.Budget,
 		Needed: worst.Predicted.PeakAllocatedBytes + worst.Predicted.OverheadBytes,
 	}
 	if in.Replicated() {

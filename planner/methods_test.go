@@ -277,7 +277,7 @@ func bestReplicas(problem *planner.Problem) (float64, bool) {
 	devices := devicemap.Predict(problem.Costs, problem.Topology, nil)
 	largest := 0.
 	for _, device := range devices {
-		largest = max(largest, device.Share())
+		largest = max(largest, device.Share)
 	}
 	if problem.Objective == planner.Time {
 		return *devicemap.StepSeconds(problem.Costs, problem.Topology, nil), largest <= 1

@@ -120,7 +120,7 @@ func taken(p *planner.Problem) bool {
 func (c *tally) compare(p *planner.Problem, sol *planner.Solution, want *brute.Judged) string {
 	best, second, even := want.Share, want.Squares, 0.
 	for d := range sol.Devices {
-		even += sol.Devices[d].Share() * sol.Devices[d].Share()
+		even += sol.Devices[d].Share * sol.Devices[d].Share
 	}
 	if p.Objective == planner.Time {
 		best, second, even = want.Seconds, want.Even, sol.LargestShare

@@ -137,7 +137,7 @@ func (check *checker) fit(ps []Prediction) {
 		switch need := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes; {
 		case prediction.HeadroomBytes < 0:
 			check.fault(doesNotFit, name, "it would hold %v at its peak (%s), %v more than its budget of %v",
-				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget()))
+				costmodel.Bytes(need), prediction.Predicted.PeakAt, costmodel.Bytes(-prediction.HeadroomBytes), costmodel.Bytes(prediction.Budget))
 		case prediction.HeadroomBytes < prediction.Predicted.SlackBytes[1]:
 			check.warnings = append(check.warnings, fmt.Sprintf("%s: it fits with %v to spare, but the allocator's pool may take up to %v beyond the peak",
 				name, costmodel.Bytes(prediction.HeadroomBytes), costmodel.Bytes(prediction.Predicted.SlackBytes[1])))

@@ -65,11 +65,11 @@ func (pipe *pipeline) predict(table *costmodel.Table, topo *costmodel.Topology) 
 	out := make([]Prediction, len(pipe.of))
 	for device := range out {
 		dev := &topo.Devices[device]
-		out[device] = Prediction{Device: device, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes}
+		out[device] = on(device, dev)
 		if len(pipe.of[device]) > 0 {
 			pipe.walk(&out[device], table, dev, rank[device])
 		}
-		out[device].HeadroomBytes = out[device].Budget() - out[device].Predicted.PeakAllocatedBytes - out[device].Predicted.OverheadBytes
+		out[device].settle()
 	}
 	return out
 }

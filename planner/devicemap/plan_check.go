@@ -34,7 +34,7 @@ func (plan *Plan) consistent(file string) error {
 		if sum != m.PeakAllocatedBytes {
 			return fault(place+".predicted.peak_allocated_bytes", "%d, and the parts add up to %d", m.PeakAllocatedBytes, sum)
 		}
-		if left := prediction.Budget() - m.PeakAllocatedBytes - m.OverheadBytes; left != prediction.HeadroomBytes {
+		if left := prediction.CapacityBytes - prediction.ReservedBytes - m.PeakAllocatedBytes - m.OverheadBytes; left != prediction.HeadroomBytes {
 			return fault(place+".headroom_bytes", "%d, and capacity less reserved, peak and overhead is %d", prediction.HeadroomBytes, left)
 		}
 	}

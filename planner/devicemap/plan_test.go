@@ -21,7 +21,8 @@ func planOf(tb testing.TB, m devicemap.Map) *devicemap.Plan {
 	table, topo := load(tb, g, 1000, 2)
 	r := devicemap.Check(g, table, topo, m.Flatten(g), nil)
 	for i := range r.Devices {
-		r.Devices[i].Units = 0 // not in the file
+		device := &r.Devices[i]
+		device.Units, device.Budget, device.Share = 0, 0, 0 // not in the file
 	}
 	plan := devicemap.NewPlan(g, table, topo, m, r.Devices)
 	plan.Objective.Name, plan.Objective.Status, plan.Objective.Bound = "memory", "feasible", "average"

@@ -48,7 +48,8 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 	peaks := make(map[costmodel.Device]timeline.Peak) // of devices that are alike: thousands may be
 	for device := range out {
 		dev := &topo.Devices[device]
-		prediction := Prediction{Device: device, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(table.Units)}
+		prediction := on(device, dev)
+		prediction.Units = len(table.Units)
 		peak, known := peaks[*dev]
 		if !known {
 			events, err := timeline.Replica(table, dev)
@@ -63,7 +64,7 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
 		prediction.Predicted.widen(table.Band)
-		prediction.HeadroomBytes = prediction.Budget() - prediction.Predicted.PeakAllocatedBytes - prediction.Predicted.OverheadBytes
+		prediction.settle()
 		out[device] = prediction
 	}
 	return out, nil
@@ -74,14 +75,15 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 func mapped(strategy costmodel.Strategy) bool { return strategy == "" || strategy.Traits().Sequential }
 
 func predict(table *costmodel.Table, device int, dev *costmodel.Device, units []*costmodel.Unit) Prediction {
-	prediction := Prediction{Device: device, CapacityBytes: dev.CapacityBytes, ReservedBytes: dev.ReservedBytes, Units: len(units)}
+	prediction := on(device, dev)
+	prediction.Units = len(units)
 	kept := timeline.ResidentOn(table, device, dev, len(units) == 0)
 	if len(units) > 0 || kept.Output > 0 {
 		peak := timeline.Walk(timeline.DeviceMap(table.Workload.Mode, units, kept))
 		prediction.Predicted = predicted(peak, table.Overhead(device, dev), slackOf(table, dev, kept.Output > 0 || endsModel(units)))
 		prediction.Predicted.widen(table.Band)
 	}
-	prediction.HeadroomBytes = prediction.Budget() - prediction.Predicted.PeakAllocatedBytes - prediction.Predicted.OverheadBytes
+	prediction.settle()
 	return prediction
 }
 

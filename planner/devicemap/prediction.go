@@ -3,6 +3,7 @@ package devicemap
 import (
 	"math"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
 
@@ -14,7 +15,12 @@ type Prediction struct {
 	Predicted     Predicted `json:"predicted"`
 	HeadroomBytes int64     `json:"headroom_bytes"`
 
-	Units int `json:"-"` // how many units it holds
+	// What a plan file leaves to its reader: how many units the device holds,
+	// capacity less what is reserved, and the part of that which is used; it
+	// fits up to 1.
+	Units  int     `json:"-"`
+	Budget int64   `json:"-"`
+	Share  float64 `json:"-"`
 }
 
 // Predicted is a device's peak by category, and what comes on top of it.
@@ -36,14 +42,17 @@ type Predicted struct {
 	PeakRangeBytes []int64 `json:"peak_range_bytes,omitzero"`
 }
 
-// Budget is capacity less what is reserved.
-func (prediction *Prediction) Budget() int64 {
-	return prediction.CapacityBytes - prediction.ReservedBytes
+// on is the prediction of a device on which nothing is counted yet.
+func on(index int, device *costmodel.Device) Prediction {
+	return Prediction{Device: index, CapacityBytes: device.CapacityBytes, ReservedBytes: device.ReservedBytes}
 }
 
-// Share is the part of the budget that is used; it fits up to 1.
-func (prediction *Prediction) Share() float64 {
-	return float64(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes) / float64(prediction.Budget())
+// settle works out what follows from the peak.
+func (prediction *Prediction) settle() {
+	used := prediction.Predicted.PeakAllocatedBytes + prediction.Predicted.OverheadBytes
+	prediction.Budget = prediction.CapacityBytes - prediction.ReservedBytes
+	prediction.HeadroomBytes = prediction.Budget - used
+	prediction.Share = float64(used) / float64(prediction.Budget)
 }
 
 // imbalance is the largest allocated peak over the mean of all devices, idle

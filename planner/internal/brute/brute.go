@@ -149,7 +149,7 @@ func Score(problem *planner.Problem, placement devicemap.Map, idle bool, seen ma
 func shareOf(problem *planner.Problem, placement devicemap.Map, device int, idle bool) float64 {
 	got := devicemap.Predict(problem.Costs, problem.Topology, placement)[device]
 	if got.Units == 0 && idle {
-		return float64(problem.Costs.Overhead(device, &problem.Topology.Devices[device])) / float64(got.Budget())
+		return float64(problem.Costs.Overhead(device, &problem.Topology.Devices[device])) / float64(got.Budget)
 	}
-	return got.Share()
+	return got.Share
 }

@@ -83,7 +83,7 @@ func (judged *Judged) take(problem *planner.Problem, placement devicemap.Map, or
 	}
 	most, squares := 0., 0.
 	for device := range report.Devices {
-		share := report.Devices[device].Share()
+		share := report.Devices[device].Share
 		most, squares = max(most, share), squares+share*share
 	}
 	if ordered {

@@ -24,7 +24,7 @@ func Points(problem *planner.Problem, anyOrder bool) []Point {
 		}
 		pt := Point{Map: append(devicemap.Map{}, state.placement...), Seconds: *devicemap.StepSeconds(problem.Costs, problem.Topology, state.placement)}
 		for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, state.placement) {
-			pt.Share = max(pt.Share, prediction.Share())
+			pt.Share = max(pt.Share, prediction.Share)
 		}
 		if pt.Share <= 1 && linked(problem.Topology, state.placement) {
 			out = append(out, pt)

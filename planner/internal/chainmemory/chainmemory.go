@@ -51,7 +51,7 @@ func Place(ctx context.Context, items *instance.Items, limits instance.Limits) (
 func largestShare(in *instance.Instance, placed devicemap.Map) float64 {
 	largest := 0.
 	for _, device := range devicemap.Predict(in.Costs, in.Topology, placed) {
-		largest = max(largest, device.Share())
+		largest = max(largest, device.Share)
 	}
 	return largest
 }

@@ -110,7 +110,7 @@ func EveryMap(problem *planner.Problem, first devicemap.Device, f func(devicemap
 func LargestShare(problem *planner.Problem, placement devicemap.Map) float64 {
 	most := 0.
 	for _, prediction := range devicemap.Predict(problem.Costs, problem.Topology, placement) {
-		most = max(most, prediction.Share())
+		most = max(most, prediction.Share)
 	}
 	return most
 }

@@ -132,18 +132,18 @@ func (state *search) lacking(ctx context.Context) string {
 	}
 	worst, device := fullest(rest, placed.Map)
 	need := device.Predicted.PeakAllocatedBytes + device.Predicted.OverheadBytes
-	if need <= device.Budget() {
+	if need <= device.Budget {
 		return "with all that may leave on the host, no unit stays on device 0, which would run them"
 	}
 	return fmt.Sprintf("with all that may leave on the host, device %d still needs %v and may hold %v, so %v are missing",
-		worst, costmodel.Bytes(need), costmodel.Bytes(device.Budget()), costmodel.Bytes(need-device.Budget()))
+		worst, costmodel.Bytes(need), costmodel.Bytes(device.Budget), costmodel.Bytes(need-device.Budget))
 }
 
 // fullest is the first device with the largest share, by the walk.
 func fullest(in *instance.Instance, placed devicemap.Map) (int, *devicemap.Prediction) {
 	devices, at := devicemap.Predict(in.Costs, in.Topology, placed), 0
 	for device := range devices {
-		if devices[device].Share() > devices[at].Share() {
+		if devices[device].Share > devices[at].Share {
 			at = device
 		}
 	}

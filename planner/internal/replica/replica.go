@@ -27,7 +27,7 @@ func (Method) Solve(_ context.Context, in *instance.Instance, _ instance.Limits,
 	value, fits := 0., true
 	for i := range devices {
 		held := devices[i].Predicted.PeakAllocatedBytes + devices[i].Predicted.OverheadBytes
-		value, fits = max(value, devices[i].Share()), fits && held <= in.Caps[i]
+		value, fits = max(value, devices[i].Share), fits && held <= in.Caps[i]
 	}
 	if in.Objective == instance.Time {
 		if !fits {

@@ -43,7 +43,7 @@ func TestPipelineBest(t *testing.T) {
 				}
 				share := 0.
 				for d := range r.Devices {
-					share = max(share, r.Devices[d].Share())
+					share = max(share, r.Devices[d].Share)
 				}
 				best = min(best, share)
 			})

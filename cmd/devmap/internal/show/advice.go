@@ -54,5 +54,5 @@ func outcome(solution *planner.Solution) string {
 		fits = "does not fit yet"
 	}
 	prediction := &solution.Devices[solution.Bottleneck]
-	return fmt.Sprintf("fullest GPU %s, %s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), fits)
+	return fmt.Sprintf("fullest GPU %s, %s", sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), fits)
 }

@@ -13,7 +13,7 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 	if solution.Objective == planner.Time {
 		printer.printf("step %s · lower bound %s (%s) · %s · largest share %.2f%% (GPU %d, %s) · imbalance %.3f\n",
 			Seconds(solution.Value), Seconds(solution.LowerBound), solution.Bound, solution.Status, 100*solution.LargestShare, solution.Bottleneck,
-			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), imbalance)
+			sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance)
 		return
 	}
 	proof := fmt.Sprintf("lower bound %.2f%% (%s) · %s", 100*solution.LowerBound, solution.Bound, solution.Status)
@@ -21,7 +21,7 @@ func (printer *Printer) Certificate(solution *planner.Solution, imbalance float6
 		proof = fmt.Sprintf("lower bound for what stays %.2f%% (%s)", 100*offloaded.Stays.LowerBound, offloaded.Stays.Bound)
 	}
 	printer.printf("largest share %.2f%% (GPU %d, %s) · imbalance %.3f · %s\n",
-		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget()), imbalance, proof)
+		100*solution.Value, solution.Bottleneck, sized(prediction.Predicted.PeakAllocatedBytes+prediction.Predicted.OverheadBytes, prediction.Budget), imbalance, proof)
 }
 
 // Offloaded says what travels.

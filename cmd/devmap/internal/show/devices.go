@@ -88,7 +88,7 @@ func (rows *deviceTable) render() string {
 // that one row serves both.
 func (rows *deviceTable) idle(a, b int) bool {
 	first, second := &rows.devices[a], &rows.devices[b]
-	return first.Units == 0 && second.Units == 0 && first.Budget() == second.Budget()
+	return first.Units == 0 && second.Units == 0 && first.Budget == second.Budget
 }
 
 // row is that of a device, or of the idle ones from it up to end.
@@ -121,8 +121,8 @@ func (rows *deviceTable) bar(device *devicemap.Prediction) string {
 			drawn = end
 		}
 	}
-	share := fmt.Sprintf("%5.1f%%", 100*device.Share())
-	if rows.colour && device.Share() > 1 {
+	share := fmt.Sprintf("%5.1f%%", 100*device.Share)
+	if rows.colour && device.Share > 1 {
 		share = text.FgRed.Sprint(share)
 	}
 	return fmt.Sprintf("%s%s %s", bar.String(), strings.Repeat("·", barWidth-drawn), share)
