@@ -8,6 +8,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // certify is the one way out: every answer becomes a solution here. Its map is
@@ -64,7 +65,7 @@ func predict(in *instance.Instance, placed devicemap.Map) ([]devicemap.Predictio
 	}
 	for _, fault := range devicemap.Check(in.Graph, in.Costs, in.Topology, placed.Flatten(in.Graph), nil).Faults {
 		if fault.Kind != "does-not-fit" || in.Objective == Time {
-			return nil, fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
+			return nil, fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("the solver's map fails the check: %s", fault)})
 		}
 	}
 	return devicemap.Predict(in.Costs, in.Topology, placed), nil

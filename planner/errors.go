@@ -3,12 +3,7 @@ package planner
 import (
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/offload"
-	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
-
-// FaultError is an answer that fails its own check: a fault of ours. Msg says
-// which figures differ.
-type FaultError = certificate.FaultError
 
 // ConstraintError is a pin or together-group that cannot be kept, by itself or
 // beside others: Field is "pin" or "together" with Pattern, what was asked for,

@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/chaintime"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 	"github.com/devmap-dev/devmap/planner/internal/replica"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/internal/stagememory"
 	"github.com/devmap-dev/devmap/planner/internal/stagetime"
 )
@@ -34,5 +35,5 @@ func methodFor(in *instance.Instance) (instance.Method, error) {
 			return method, nil
 		}
 	}
-	return nil, fmt.Errorf("planner: %w", &FaultError{Msg: fmt.Sprintf("no method answers for the objective %q under %s", in.Objective, in.Costs.Workload.Strategy)})
+	return nil, fmt.Errorf("planner: %w", &certificate.FaultError{Msg: fmt.Sprintf("no method answers for the objective %q under %s", in.Objective, in.Costs.Workload.Strategy)})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
 // Rows are every strategy under every runtime, the best first.
@@ -108,7 +108,7 @@ func (problem *Problem) refuse(workload *costmodel.Workload) error {
 // none did. It is no refusal, and no row is lost without a word.
 func Fault(rows []Row) error {
 	for i := range rows {
-		var fault *planner.FaultError
+		var fault *certificate.FaultError
 		if workload := &rows[i].Workload; errors.As(rows[i].Refused, &fault) {
 			return fmt.Errorf("no answer for %s (%s): %w", strings.TrimSpace(fmt.Sprint(workload.Strategy, " ", workload.Schedule)), workload.Runtime, rows[i].Refused)
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -19,7 +19,7 @@ func TestFault(t *testing.T) {
 		t.Errorf("a refusal is told as a fault: %v", err)
 	}
 	w := costmodel.Workload{Strategy: costmodel.Pipeline, Runtime: "torch", Schedule: costmodel.GPipe}
-	rows = append(rows, strategy.Row{Workload: w, Refused: fmt.Errorf("planner: %w", &planner.FaultError{Msg: "1 is not 2"})})
+	rows = append(rows, strategy.Row{Workload: w, Refused: fmt.Errorf("planner: %w", &certificate.FaultError{Msg: "1 is not 2"})})
 	if err := strategy.Fault(rows); err == nil || !strings.Contains(err.Error(), "no answer for pipeline gpipe (torch): planner: 1 is not 2 (please report this)") {
 		t.Errorf("%v", err)
 	}
