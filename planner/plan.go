@@ -65,16 +65,9 @@ func named(topology *costmodel.Topology, mode costmodel.Mode) (*costmodel.Topolo
 // costsOf is the table of the workload on these GPUs. What is left out is what
 // [costmodel.Fields] has for it, as on the command line.
 func costsOf(graph *modelgraph.Graph, workload costmodel.Workload, topology *costmodel.Topology) (*costmodel.Table, error) {
-	if workload.Mode == costmodel.Train {
-		workload.Optimizer = cmp.Or(workload.Optimizer, costmodel.AdamW)
-		workload.Recompute = cmp.Or(workload.Recompute, costmodel.RecomputeNone)
-	}
 	workload, err := estimate.Resolve(graph, estimate.On(graph, workload, topology))
 	if err != nil {
 		return nil, err
-	}
-	if field, fault := workload.Fault(); field != "" {
-		return nil, costmodel.Refuse(costmodel.Setting{Field: field}, "%s", fault)
 	}
 	costs, err := estimate.Table(graph, workload)
 	if err != nil {

@@ -2,6 +2,8 @@ package estimate
 
 import (
 	"cmp"
+	"slices"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
@@ -17,10 +19,45 @@ const defaultSeq = 2048
 // maxTokens bounds a workload so that no product of sizes overflows.
 const maxTokens = 1 << 32
 
-// Resolve fills in what the workload leaves open for this model: lengths,
-// precision, and what follows from the strategy and its engine. Faults are
-// [*costmodel.FieldError].
+// Resolve fills in what the workload leaves open for this model: inference, or
+// AdamW without recomputation in training, lengths, precision, and what follows
+// from the strategy and its engine. Faults are [*costmodel.FieldError].
 func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Workload, error) {
+	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
+	if workload.Mode == costmodel.Train {
+		workload.Optimizer = cmp.Or(workload.Optimizer, costmodel.AdamW)
+		workload.Recompute = cmp.Or(workload.Recompute, costmodel.RecomputeNone)
+	}
+	workload.Batch, workload.MicroBatches = cmp.Or(workload.Batch, 1), cmp.Or(workload.MicroBatches, 1)
+	if workload.Quantize == "off" { // the default, written out
+		workload.Quantize = ""
+	}
+	resolveLengths(graph, &workload)
+	resolveStrategy(&workload)
+	runtime, _ := engine.Of(&workload) // one that is not built is refused below
+	if workload.Precision == "" {
+		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
+	}
+	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
+		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
+	}
+	for _, fault := range []func() error{
+		func() error { _, err := check(&workload); return err },
+		func() error { return checkStored(graph, &workload) },
+		func() error { return checkPositions(graph, &workload) },
+		func() error { return checkFrozen(graph, &workload, runtime) },
+		func() error { return checkFlash(graph, &workload) },
+		func() error { return checkValues(&workload) },
+	} {
+		if err := fault(); err != nil {
+			return workload, err
+		}
+	}
+	return workload, nil
+}
+
+// resolveLengths fills in the lengths of sequences.
+func resolveLengths(graph *modelgraph.Graph, workload *costmodel.Workload) {
 	if workload.Seq == 0 {
 		workload.Seq = defaultSeq
 		if graph.MaxSeq > 0 {
@@ -31,34 +68,19 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 	if workload.TargetSeq == 0 {
 		workload.TargetSeq = workload.Seq
 	}
-	workload.Batch, workload.MicroBatches = cmp.Or(workload.Batch, 1), cmp.Or(workload.MicroBatches, 1)
 	if workload.Mode == costmodel.Load {
 		workload.Seq, workload.TargetSeq = 0, 0
 	}
-	resolveStrategy(&workload)
-	runtime, _ := engine.Of(&workload) // one that is not built is refused below
-	if workload.Precision == "" {
-		workload.Precision, workload.StoredTypes = runtime.Precision(mainPrecision(graph))
+}
+
+// checkValues refuses values that are not known, which would count as another.
+func checkValues(workload *costmodel.Workload) error {
+	for _, field := range costmodel.Fields() {
+		if value := field.Text(workload); value != "" && field.Values != nil && !slices.Contains(field.Values, value) {
+			return refuse(field.Name, value, "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
+		}
 	}
-	if workload.LoRARank != 0 && workload.LoRAPrecision == "" {
-		workload.LoRAPrecision, _ = runtime.Adapters(&workload) // what it has, it takes
-	}
-	if _, err := check(&workload); err != nil {
-		return workload, err
-	}
-	if err := checkStored(graph, &workload); err != nil {
-		return workload, err
-	}
-	if err := checkPositions(graph, &workload); err != nil {
-		return workload, err
-	}
-	if err := checkFrozen(graph, &workload, runtime); err != nil {
-		return workload, err
-	}
-	if err := checkFlash(graph, &workload); err != nil {
-		return workload, err
-	}
-	return workload, nil
+	return nil
 }
 
 // check refuses a workload that contradicts itself, of any model; else it is

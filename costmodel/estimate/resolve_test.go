@@ -3,6 +3,7 @@ package estimate_test
 import (
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -36,9 +37,9 @@ func TestResolveDefaults(t *testing.T) {
 		want costmodel.Workload
 	}{
 		{"a long model", long, costmodel.Workload{Mode: costmodel.Infer}, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, MicroBatches: 1, Seq: 2048, TargetSeq: 2048, Precision: costmodel.FP16True, StoredTypes: true}},
-		{"a short model", short, costmodel.Workload{Mode: costmodel.Train}, costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 1, Seq: 512, TargetSeq: 512, Precision: costmodel.FP32True, StoredTypes: true}},
+		{"a short model", short, costmodel.Workload{Mode: costmodel.Train}, costmodel.Workload{Mode: costmodel.Train, Batch: 1, MicroBatches: 1, Seq: 512, TargetSeq: 512, Precision: costmodel.FP32True, StoredTypes: true, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}},
 		{"most bytes win", mixed, costmodel.Workload{Mode: costmodel.Infer, Seq: 9, TargetSeq: 5}, costmodel.Workload{Mode: costmodel.Infer, Batch: 1, MicroBatches: 1, Seq: 9, TargetSeq: 5, Precision: costmodel.FP32True, StoredTypes: true}},
-		{"given stays", long, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, Precision: costmodel.BF16Mixed}, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, TargetSeq: 64, Precision: costmodel.BF16Mixed}},
+		{"given stays", long, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, Precision: costmodel.BF16Mixed}, costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 4, Seq: 64, TargetSeq: 64, Precision: costmodel.BF16Mixed, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}},
 		{"load has no tokens", long, costmodel.Workload{Mode: costmodel.Load}, costmodel.Workload{Mode: costmodel.Load, Batch: 1, MicroBatches: 1, Precision: costmodel.FP16True, StoredTypes: true}},
 	} {
 		c.want.Strategy, c.want.Runtime = costmodel.DeviceMap, value.Accelerate
@@ -74,6 +75,26 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	if _, err := estimate.Table(g, costmodel.Workload{Mode: costmodel.Train}); err == nil {
 		t.Error("a workload that is not resolved is taken")
+	}
+}
+
+// TestResolveUnknown: a value that is not known would count as another one.
+func TestResolveUnknown(t *testing.T) {
+	g := weights(t, modelgraph.BF16)
+	for want, workload := range map[string]costmodel.Workload{
+		`mode: "dream" is unknown (known: infer, train, load)`:  {Mode: "dream"},
+		`optimizer: "adamm" is unknown (known: adamw, `:         {Mode: costmodel.Train, Optimizer: "adamm"},
+		`recompute: "ful" is unknown (known: none, `:            {Mode: costmodel.Train, Recompute: "ful"},
+		`precision: "bf16" is unknown (known: bf16-true, `:      {Precision: "bf16"},
+		`attention: "fast" is unknown (known: sdpa, `:           {Attention: "fast"},
+		`schedule: "zb-h1" is unknown (known: 1f1b, gpipe, int`: {Strategy: costmodel.Pipeline, World: 2, Schedule: "zb-h1"},
+	} {
+		if _, err := estimate.Resolve(g, workload); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	if workload, err := estimate.Resolve(g, costmodel.Workload{Quantize: "off"}); err != nil || workload.Quantize != "" {
+		t.Errorf("off is %q (%v)", workload.Quantize, err)
 	}
 }
 
