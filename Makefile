@@ -118,7 +118,7 @@ sweep: ## Random commands and pipelines from a seed, each answer held to its wor
 		$(GO) test ./planner -count=1 -timeout 0 -run RandomPipelines -v -pipelines $(PIPELINES) -pipeline-seed $$seed || status=1; \
 	fi; exit $$status
 
-corpus: ## 1,500 recorded commands over all models and strategies: status, output and files as they were
+corpus: ## 1,568 recorded commands over all models and strategies: status, output and files as they were
 	@CORPUS=all $(GO) test -count=1 -run '^TestCorpus$$' -v ./cmd/devmap
 
 golden: ## Rewrite golden files (tests that see UPDATE_GOLDEN=1); read the diff
