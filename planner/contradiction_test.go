@@ -29,8 +29,8 @@ func TestContradictionIsSmallest(t *testing.T) {
 			p.Together = append(p.Together, []string{fmt.Sprint("h.", at), fmt.Sprint("h.", at+1)})
 		}
 		_, err := planner.Solve(t.Context(), p, planner.Settings{})
-		var e *planner.ContradictionError
-		if !errors.As(err, &e) {
+		var e *planner.ConstraintError
+		if !errors.As(err, &e) || len(e.Pins)+len(e.Together) == 0 {
 			continue
 		}
 		sizes[len(e.Pins)+len(e.Together)]++

@@ -7,14 +7,10 @@ import (
 
 // ConstraintError is a pin or together-group that cannot be kept, by itself or
 // beside others: Field is "pin" or "together" with Pattern, what was asked for,
-// or both are empty where pins contradict each other; Msg says why not.
+// or both are empty where pins contradict each other; Msg says why not. Pins and
+// Together are, of several, the smallest set that was found of which no map
+// keeps all: none of them can be left out.
 type ConstraintError = instance.ConstraintError
-
-// ContradictionError is pins and together-groups that no map keeps all of:
-// the smallest set of them that was found, none of which can be left out. It
-// wraps what is wrong with them, a [*ConstraintError]; Pins and Together are the
-// set.
-type ContradictionError = instance.ContradictionError
 
 // StageError is a pipeline that has no stages of this form: Field of the workload
 // or the topology is at fault (micro_batches, gpus, …), on Devices GPUs with Units

@@ -12,8 +12,7 @@ import (
 
 // Solve returns the best map it can prove or find in the time. Where none fits,
 // the one that comes nearest is returned with an [*InfeasibleError]; a
-// constraint that cannot be kept is a [*ConstraintError], in a
-// [*ContradictionError] where several are in it.
+// constraint that cannot be kept is a [*ConstraintError].
 func Solve(ctx context.Context, problem Problem, settings Settings) (*Solution, error) {
 	in, err := problem.resolve()
 	if err != nil {

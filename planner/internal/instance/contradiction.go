@@ -2,39 +2,8 @@ package instance
 
 import (
 	"errors"
-	"fmt"
 	"slices"
-	"strings"
-
-	"github.com/devmap-dev/devmap/costmodel"
 )
-
-// ContradictionError is pins and together-groups that no map keeps all of:
-// the smallest set of them that was found, none of which can be left out.
-type ContradictionError struct {
-	Pins     []Pin
-	Together [][]string
-	// Err is what is wrong with them: a [*ConstraintError].
-	Err error
-}
-
-// Error implements error.
-func (err *ContradictionError) Error() string { return err.Words(costmodel.Setting.String) }
-
-// Words is the error with its settings as name says them.
-func (err *ContradictionError) Words(name func(costmodel.Setting) string) string {
-	var set []string
-	for _, pin := range err.Pins {
-		set = append(set, name(costmodel.Setting{Field: "pin", Value: fmt.Sprintf("%s=%d", pin.Pattern, pin.Device)}))
-	}
-	for _, patterns := range err.Together {
-		set = append(set, name(costmodel.Setting{Field: "together", Value: strings.Join(patterns, ",")}))
-	}
-	return fmt.Sprintf("%v (the smallest contradiction found: %s)", err.Err, strings.Join(set, " "))
-}
-
-// Unwrap is what is wrong.
-func (err *ContradictionError) Unwrap() error { return err.Err }
 
 // maxPairs is up to how many pins and groups all pairs are looked at.
 const maxPairs = 40
@@ -90,16 +59,20 @@ func (in *Instance) pair(all []int) ([]int, bool) {
 	return nil, false
 }
 
-// named is the error of the instance's constraints.
+// named is the error of the instance's constraints, with all of them.
 func (in *Instance) named() error {
-	out := &ContradictionError{Err: in.contradiction()}
+	var wrong *ConstraintError
+	if err := in.contradiction(); !errors.As(err, &wrong) {
+		return err
+	}
+	out := *wrong
 	for i := range in.Pins {
 		out.Pins = append(out.Pins, in.Pins[i].Pin)
 	}
 	for i := range in.Together {
 		out.Together = append(out.Together, in.Together[i].Patterns)
 	}
-	return out
+	return &out
 }
 
 // contradiction is what is wrong with the constraints; nil where some map

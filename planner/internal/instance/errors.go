@@ -3,6 +3,7 @@ package instance
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -18,14 +19,32 @@ type ConstraintError struct {
 	// where pins contradict each other.
 	Field, Pattern string
 	Msg            string
+	// Pins and Together are the smallest set that was found of which no map
+	// keeps all, where there are several: none of them can be left out.
+	Pins     []Pin
+	Together [][]string
 }
 
 // Error implements error.
-func (err *ConstraintError) Error() string {
-	if err.Field == "" {
-		return err.Msg
+func (err *ConstraintError) Error() string { return err.Words(costmodel.Setting.String) }
+
+// Words is the error with its settings as name says them.
+func (err *ConstraintError) Words(name func(costmodel.Setting) string) string {
+	text := err.Msg
+	if err.Field != "" {
+		text = fmt.Sprintf("%s %q: %s", err.Field, err.Pattern, err.Msg)
 	}
-	return fmt.Sprintf("%s %q: %s", err.Field, err.Pattern, err.Msg)
+	var set []string
+	for _, pin := range err.Pins {
+		set = append(set, name(costmodel.Setting{Field: "pin", Value: fmt.Sprintf("%s=%d", pin.Pattern, pin.Device)}))
+	}
+	for _, patterns := range err.Together {
+		set = append(set, name(costmodel.Setting{Field: "together", Value: strings.Join(patterns, ",")}))
+	}
+	if len(set) == 0 {
+		return text
+	}
+	return fmt.Sprintf("%s (the smallest contradiction found: %s)", text, strings.Join(set, " "))
 }
 
 // StageError is a pipeline that has no stages of this form.

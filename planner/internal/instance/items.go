@@ -104,7 +104,7 @@ func (items *Items) pin() error {
 				held, at = items.GroupPins, group
 			}
 			if old := held[at]; old >= 0 && old != pin.Device {
-				return &ConstraintError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d", items.In.Graph.Units[unit].Name, pin.Device, old)}
+				return &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d", items.In.Graph.Units[unit].Name, pin.Device, old)}
 			}
 			held[at] = pin.Device
 			items.pinOf[unit] = pin.Pin

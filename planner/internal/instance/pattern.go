@@ -27,7 +27,7 @@ func match(graph *modelgraph.Graph, field, pattern string) ([]int, error) {
 		}
 	}
 	if len(units) == 0 {
-		return nil, &ConstraintError{field, pattern, fmt.Sprintf("no module matches; the nearest is %q", closest(graph, pattern))}
+		return nil, &ConstraintError{Field: field, Pattern: pattern, Msg: fmt.Sprintf("no module matches; the nearest is %q", closest(graph, pattern))}
 	}
 	return units, nil
 }
@@ -57,7 +57,7 @@ func resolvePins(graph *modelgraph.Graph, devices int, pins []Pin) ([]Pinned, er
 	var out []Pinned
 	for _, pin := range pins {
 		if pin.Device < 0 || pin.Device >= devices {
-			return nil, &ConstraintError{"pin", pin.Pattern, fmt.Sprintf("device %d is not among the %d devices", pin.Device, devices)}
+			return nil, &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("device %d is not among the %d devices", pin.Device, devices)}
 		}
 		units, err := match(graph, "pin", pin.Pattern)
 		if err != nil {

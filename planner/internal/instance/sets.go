@@ -49,7 +49,7 @@ func newSets(in *Instance) ([]Set, error) {
 		for _, unit := range pin.Units {
 			set := &sets[setOf[unit]]
 			if set.Device >= 0 && set.Device != pin.Device {
-				return nil, &ConstraintError{"pin", pin.Pattern, fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d (by %q)",
+				return nil, &ConstraintError{Field: "pin", Pattern: pin.Pattern, Msg: fmt.Sprintf("%q cannot be on device %d: it, or a unit that must stay with it, is pinned to device %d (by %q)",
 					in.Graph.Units[unit].Name, pin.Device, set.Device, set.pin.Pattern)}
 			}
 			set.Device, set.pin = pin.Device, pin.Pin

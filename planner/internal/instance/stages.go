@@ -101,7 +101,7 @@ func (items *Items) pinEnds() error {
 				}
 			}
 			name := items.In.Graph.Units[unit].Name
-			return &ConstraintError{"pin", items.pinOf[unit].Pattern, fmt.Sprintf("%q cannot be on device %d: a pipeline's stages are in device order, so that it is on device %d", name, old, device)}
+			return &ConstraintError{Field: "pin", Pattern: items.pinOf[unit].Pattern, Msg: fmt.Sprintf("%q cannot be on device %d: a pipeline's stages are in device order, so that it is on device %d", name, old, device)}
 		}
 		items.Pins[item] = device
 	}
