@@ -15,7 +15,7 @@ import (
 
 // choose finds the fastest strategy that fits, and says which and why.
 func (command *planCommand) choose(ctx context.Context, problem *strategy.Problem) (*strategy.Row, string, error) {
-	rows := strategy.Rows(ctx, problem)
+	rows, fault := strategy.Rows(ctx, problem)
 	if len(rows) == 0 || !rows[0].Fits {
 		return nil, "", nothingFits(ctx, problem, rows)
 	}
@@ -24,8 +24,8 @@ func (command *planCommand) choose(ctx context.Context, problem *strategy.Proble
 	if never := estimate.Unmeasured(&best.Resolved); never != "" {
 		why += "; " + never + " was never measured: its figures rest on the engine's code alone"
 	}
-	if err := strategy.Fault(rows); err != nil {
-		why += "; " + err.Error()
+	if fault != nil {
+		why += "; " + fault.Error()
 	}
 	return best, why, nil
 }

@@ -83,12 +83,12 @@ func (command *estimateCommand) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
-	rows := strategy.Rows(cmd.Context(), problem)
+	rows, fault := strategy.Rows(cmd.Context(), problem)
 	if err := command.show(cmd, problem, rows); err != nil {
 		return err
 	}
-	if err := strategy.Fault(rows); err != nil {
-		return err
+	if fault != nil {
+		return fault
 	}
 	if len(rows) == 0 || !rows[0].Fits {
 		return nothingFits(cmd.Context(), problem, rows)

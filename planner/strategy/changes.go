@@ -99,7 +99,8 @@ func (problem *Problem) first(ctx context.Context) (Row, bool) {
 	if problem == nil || ctx.Err() != nil {
 		return Row{}, false
 	}
-	for _, row := range Rows(ctx, problem) {
+	rows, _ := Rows(ctx, problem) // a row that failed is refused
+	for _, row := range rows {
 		if row.Refused == nil {
 			return row, true
 		}

@@ -72,7 +72,7 @@ func TestMoreGPUs(t *testing.T) {
 func TestAlternatives(t *testing.T) {
 	p := problem(t, "qwen2.5-3b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
-	rows := strategy.Rows(t.Context(), p)
+	rows := rowsOf(t, p)
 	value := rows[0].Solution.Value
 	fewer, changes := strategy.Alternatives(t.Context(), p, value)
 	for _, c := range fewer {
@@ -116,7 +116,7 @@ func what(c *strategy.Change) string {
 // fits reports that some strategy does.
 func fits(t *testing.T, p *strategy.Problem) bool {
 	t.Helper()
-	rows := strategy.Rows(t.Context(), p)
+	rows := rowsOf(t, p)
 	return rows[0].Fits
 }
 

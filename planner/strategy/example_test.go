@@ -32,7 +32,10 @@ func trained(gpu string) *strategy.Problem {
 
 // Every strategy side by side, the fastest that fits first.
 func ExampleRows() {
-	rows := strategy.Rows(context.Background(), trained("h100-80gb"))
+	rows, err := strategy.Rows(context.Background(), trained("h100-80gb"))
+	if err != nil {
+		panic(err)
+	}
 	for i := range rows {
 		row := &rows[i]
 		switch {

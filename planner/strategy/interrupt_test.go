@@ -21,7 +21,7 @@ func TestInterrupted(t *testing.T) {
 	if got := strategy.Smallest(done, p); len(got) > 0 {
 		t.Errorf("after the end: %q", whats(got))
 	}
-	if rows := strategy.Rows(done, p); len(rows) == 0 || rows[0].Solution == nil {
-		t.Errorf("no row after the end: %+v", rows)
+	if rows, err := strategy.Rows(done, p); err != nil || len(rows) == 0 || rows[0].Solution == nil {
+		t.Errorf("no row after the end: %v, %+v", err, rows)
 	}
 }

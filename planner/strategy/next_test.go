@@ -15,7 +15,7 @@ import (
 func TestNext(t *testing.T) {
 	p := problem(t, "qwen2.5-vl-3b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy = costmodel.DeviceMap
-	value := strategy.Rows(t.Context(), p)[0].Solution.Value
+	value := rowsOf(t, p)[0].Solution.Value
 	changes := strategy.Next(t.Context(), p, value)
 	for _, want := range []string{
 		"gpus=3", "gpus=5", "recompute=full", "micro_batches=4 (gradient accumulation)", "optimizer=adamw-8bit",
@@ -32,7 +32,7 @@ func TestNext(t *testing.T) {
 	}
 	p.Workload = training(1)
 	p.Workload.Strategy = costmodel.DeviceMap
-	value = strategy.Rows(t.Context(), p)[0].Solution.Value
+	value = rowsOf(t, p)[0].Solution.Value
 	if got := whats(strategy.Next(t.Context(), p, value)); !slices.Contains(got, "lora_rank=16 lora_targets=all-linear (the model itself frozen)") {
 		t.Errorf("no LoRA among %q", got)
 	}

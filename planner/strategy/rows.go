@@ -11,8 +11,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
-// Rows are every strategy under every runtime, the best first.
-func Rows(ctx context.Context, problem *Problem) []Row {
+// Rows are every strategy under every runtime, the best first. The error is that
+// of the first whose answer failed its own check: no refusal, and a fault of
+// ours. The rows stand all the same.
+func Rows(ctx context.Context, problem *Problem) ([]Row, error) {
 	var out []Row
 	for _, workload := range problem.variants() {
 		if err := problem.refuse(&workload); err != nil {
@@ -22,7 +24,7 @@ func Rows(ctx context.Context, problem *Problem) []Row {
 		out = append(out, problem.row(ctx, workload))
 	}
 	slices.SortStableFunc(out, func(a, b Row) int { return compare(&a, &b) })
-	return out
+	return out, failed(out)
 }
 
 // variants are the workloads to try, each with its strategy, runtime and
@@ -104,9 +106,9 @@ func (problem *Problem) refuse(workload *costmodel.Workload) error {
 	return nil
 }
 
-// Fault is that of the first row whose answer failed its own check; nil where
-// none did. It is no refusal, and no row is lost without a word.
-func Fault(rows []Row) error {
+// failed is the fault of the first row whose answer failed its own check; nil
+// where none did, so that no row is lost without a word.
+func failed(rows []Row) error {
 	for i := range rows {
 		var fault *certificate.FaultError
 		if workload := &rows[i].Workload; errors.As(rows[i].Refused, &fault) {

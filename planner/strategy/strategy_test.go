@@ -33,10 +33,20 @@ func training(batch int64) costmodel.Workload {
 	return costmodel.Workload{Mode: costmodel.Train, Batch: batch, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone}
 }
 
+// rowsOf are the rows of a problem, of which none failed its check.
+func rowsOf(t *testing.T, p *strategy.Problem) []strategy.Row {
+	t.Helper()
+	rows, err := strategy.Rows(t.Context(), p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rows
+}
+
 // TestRows holds the table to its strategies and its order.
 func TestRows(t *testing.T) {
 	p := problem(t, "llama-3.1-8b", "h100-80gb", 4, training(4))
-	rows := strategy.Rows(t.Context(), p)
+	rows := rowsOf(t, p)
 	seen := map[costmodel.Strategy]map[string]bool{}
 	for i := range rows {
 		w := &rows[i].Workload
@@ -84,7 +94,7 @@ func TestRows(t *testing.T) {
 func TestTokens(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 4, training(8))
 	p.Workload.Seq = 1024
-	for _, r := range strategy.Rows(t.Context(), p) {
+	for _, r := range rowsOf(t, p) {
 		if r.Refused != nil {
 			continue
 		}
@@ -117,7 +127,7 @@ func TestRefused(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			found := map[costmodel.Strategy]bool{}
-			for _, r := range strategy.Rows(t.Context(), problem(t, "qwen2.5-0.5b", "h100-80gb", test.gpus, test.w)) {
+			for _, r := range rowsOf(t, problem(t, "qwen2.5-0.5b", "h100-80gb", test.gpus, test.w)) {
 				if rule, ok := test.rule[r.Workload.Strategy]; ok && r.Refused != nil && strings.Contains(r.Refused.Error(), rule) {
 					found[r.Workload.Strategy] = true
 				}
@@ -136,7 +146,7 @@ func TestPinned(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 2, training(4))
 	p.Pins = []planner.Pin{{Pattern: "lm_head", Device: 1}}
 	answered := 0
-	for _, r := range strategy.Rows(t.Context(), p) {
+	for _, r := range rowsOf(t, p) {
 		if r.Refused != nil {
 			continue
 		}
@@ -154,7 +164,7 @@ func TestPinned(t *testing.T) {
 func TestRestricted(t *testing.T) {
 	p := problem(t, "qwen2.5-0.5b", "h100-80gb", 4, training(4))
 	p.Workload.Strategy, p.Workload.Runtime = costmodel.DDP, "lightning"
-	rows := strategy.Rows(t.Context(), p)
+	rows := rowsOf(t, p)
 	if len(rows) != 1 || rows[0].Resolved.Runtime != "lightning" {
 		t.Errorf("%d rows: %+v", len(rows), rows)
 	}
@@ -182,7 +192,7 @@ func TestCommunication(t *testing.T) {
 		costmodel.Pipeline: 2 * 4 * 2048 * 4096 * 2,
 	}
 	got := map[costmodel.Strategy]int64{}
-	for _, r := range strategy.Rows(t.Context(), problem(t, "llama-3.1-8b", "h200-141gb", n, training(4))) {
+	for _, r := range rowsOf(t, problem(t, "llama-3.1-8b", "h200-141gb", n, training(4))) {
 		if r.Refused == nil && r.Workload.Schedule != costmodel.Interleaved {
 			got[r.Workload.Strategy] = r.Communication
 		}
