@@ -47,7 +47,6 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
 		func() error { return checkFlash(graph, &workload) },
-		func() error { return checkValues(&workload) },
 	} {
 		if err := fault(); err != nil {
 			return workload, err
@@ -92,7 +91,11 @@ func check(workload *costmodel.Workload) (engine.Engine, error) {
 	if workload.NewTokens > 0 && workload.Mode != costmodel.Infer {
 		return nil, refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	}
-	return checkStrategy(workload)
+	runtime, err := checkStrategy(workload)
+	if err != nil {
+		return nil, err
+	}
+	return runtime, checkValues(workload)
 }
 
 func checkNumbers(workload *costmodel.Workload) error {

@@ -93,6 +93,14 @@ func TestResolveUnknown(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+	resolved, err := estimate.Resolve(g, costmodel.Workload{Mode: costmodel.Train})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved.Optimizer = "adamm"
+	if _, err := estimate.Table(g, resolved); err == nil || !strings.HasPrefix(err.Error(), `optimizer: "adamm" is unknown`) {
+		t.Errorf("a table of an unknown optimizer: %v", err)
+	}
 	if workload, err := estimate.Resolve(g, costmodel.Workload{Quantize: "off"}); err != nil || workload.Quantize != "" {
 		t.Errorf("off is %q (%v)", workload.Quantize, err)
 	}

@@ -3,13 +3,15 @@
 package optimizer
 
 import (
+	"cmp"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // Rule is an optimizer as a run has it.
 type Rule struct {
-	Kind string
+	Kind string // a value of the field optimizer ([costmodel.Fields]); empty: AdamW
 	// EMA: a moving average of the weights is kept.
 	EMA bool
 	// Average is the size of an element of that average: a copy of the weights
@@ -23,7 +25,7 @@ type Rule struct {
 // each, with the moving average; and the temporaries of a step. A nil shape is
 // a tensor of unknown dimensions.
 func (rule *Rule) State(shape []int64, numel, each int64) (state, transient int64) {
-	state, transient = rule.own(shape, numel, each)
+	state, transient = kinds[rule.kind()].own(shape, numel, each)
 	if rule.EMA {
 		state += rule.Averaged(numel, each)
 	}
@@ -38,66 +40,78 @@ func (rule *Rule) Averaged(numel, each int64) int64 {
 	return numel * each
 }
 
-// own is what the optimizer itself keeps, in the type of the weights
-// (torch.optim: zeros_like(param)).
-func (rule *Rule) own(shape []int64, numel, each int64) (state, transient int64) {
-	size := numel * each
-	switch rule.Kind {
-	case value.AdamWForeach:
-		return 2 * size, size // _foreach_sqrt's list
-	case value.AdamW8bit:
-		if numel < 4096 { // bitsandbytes: min_8bit_size
-			return 8 * numel, 0
-		}
-		return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
-	case costmodel.SGD:
-		return 0, 0
-	case value.SGDMomentum:
-		return size, 0
-	case value.Adafactor:
-		return adafactor(shape, numel), 4 * numel // the fp32 update
-	case value.Muon:
-		if len(shape) == 2 {
-			return size, 3 * 2 * numel // Newton–Schulz: bf16 copies
-		}
-		return 2 * size, 0
-	default: // AdamW
-		return 2 * size, 0
-	}
-}
-
-// adafactor keeps a row and a column of second moments in fp32 for a matrix,
-// all of them otherwise (Shazeer and Stern 2018, §3).
-func adafactor(shape []int64, numel int64) int64 {
-	if len(shape) < 2 {
-		return 4 * numel
-	}
-	cols := max(1, shape[len(shape)-1])
-	rows := max(1, shape[len(shape)-2])
-	outer := numel / (rows * cols)
-	return 4 * outer * (rows + cols)
-}
-
 // Traffic is the bytes that a step reads and writes for an element of each
 // bytes: the gradient read, the weight and each state read and written.
 // DeepSpeed's 16-bit weights are written from the fp32 ones (stage_1_and_2.py
 // step).
 func (rule *Rule) Traffic(each int64) float64 {
 	weight := float64(each)
-	state := 2 * weight // AdamW
-	switch rule.Kind {
-	case value.AdamW8bit:
-		state = 2
-	case costmodel.SGD:
-		state = 0
-	case value.SGDMomentum, value.Muon:
-		state = weight
-	case value.Adafactor:
-		state = 4 // the update itself, made and read
-	case costmodel.AdamW, value.AdamWForeach:
-	}
+	state := kinds[rule.kind()].moved(weight)
 	if rule.EMA {
 		state += weight
 	}
 	return weight + 2*weight + 2*state
+}
+
+// kind is AdamW where none is asked for.
+func (rule *Rule) kind() string { return cmp.Or(rule.Kind, costmodel.AdamW) }
+
+// kinds are the optimizers, a row each. In torch.optim, states have the type of
+// the weights (zeros_like(param)).
+var kinds = map[string]struct {
+	// own is what it keeps of one tensor of elements of so many bytes each, and
+	// the temporaries of a step.
+	own func(shape []int64, numel, each int64) (state, transient int64)
+	// moved is what a step reads of the states of an element, and writes again,
+	// in bytes.
+	moved func(weight float64) float64
+}{
+	costmodel.AdamW:    {states(2), moved(2)},
+	value.AdamWForeach: {adamWForeach, moved(2)},
+	value.AdamW8bit:    {adamW8bit, func(float64) float64 { return 2 }},
+	costmodel.SGD:      {states(0), moved(0)},
+	value.SGDMomentum:  {states(1), moved(1)},
+	value.Adafactor:    {adafactor, func(float64) float64 { return 4 }}, // the update itself, made and read
+	value.Muon:         {muon, moved(1)},
+}
+
+// states are so many copies of the weights.
+func states(copies int64) func(shape []int64, numel, each int64) (state, transient int64) {
+	return func(_ []int64, numel, each int64) (state, transient int64) { return copies * numel * each, 0 }
+}
+
+func moved(copies float64) func(weight float64) float64 {
+	return func(weight float64) float64 { return copies * weight }
+}
+
+func adamWForeach(_ []int64, numel, each int64) (state, transient int64) {
+	return 2 * numel * each, numel * each // _foreach_sqrt's list
+}
+
+func adamW8bit(_ []int64, numel, _ int64) (state, transient int64) {
+	if numel < 4096 { // bitsandbytes: min_8bit_size
+		return 8 * numel, 0
+	}
+	return 2 * (numel + 4*((numel+255)/256)), 0 // fp32 absmax per 256
+}
+
+func muon(shape []int64, numel, each int64) (state, transient int64) {
+	if len(shape) == 2 {
+		return numel * each, 3 * 2 * numel // Newton–Schulz: bf16 copies
+	}
+	return 2 * numel * each, 0
+}
+
+// adafactor keeps a row and a column of second moments in fp32 for a matrix,
+// all of them otherwise (Shazeer and Stern 2018, §3), and makes the update in
+// fp32.
+func adafactor(shape []int64, numel, _ int64) (state, transient int64) {
+	transient = 4 * numel
+	if len(shape) < 2 {
+		return 4 * numel, transient
+	}
+	cols := max(1, shape[len(shape)-1])
+	rows := max(1, shape[len(shape)-2])
+	outer := numel / (rows * cols)
+	return 4 * outer * (rows + cols), transient
 }

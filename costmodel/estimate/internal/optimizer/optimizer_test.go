@@ -59,3 +59,26 @@ func TestAverage(t *testing.T) {
 		}
 	}
 }
+
+// TestKinds: every optimizer that can be asked for has a row of its own, and
+// counts as no other.
+func TestKinds(t *testing.T) {
+	seen := map[[3]float64]string{}
+	for _, field := range costmodel.Fields() {
+		if field.Name != "optimizer" {
+			continue
+		}
+		for _, kind := range field.Values {
+			rule := optimizer.Rule{Kind: kind}
+			state, transient := rule.State([]int64{128, 64}, 128*64, 2)
+			figures := [3]float64{float64(state), float64(transient), rule.Traffic(2)}
+			if other, ok := seen[figures]; ok {
+				t.Errorf("%s counts as %s does: %v", kind, other, figures)
+			}
+			seen[figures] = kind
+		}
+	}
+	if len(seen) < 7 {
+		t.Errorf("%d optimizers: %v", len(seen), seen)
+	}
+}
