@@ -31,7 +31,7 @@ func (op attention) freeze(cost *Cost, shape *Shape) {
 	cost.Memory.Saved += shape.kept(!copied)
 	cost.Memory.Forward = max(work, 2*shape.streamBytes()*op.Dim*tokens+element*op.Dim*tokens+max(cost.Memory.Saved, op.quantInfer(shape))) + shape.work()
 
-	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(m backwardPoint) { cost.peak(m) }}
+	record := tape{shape: shape, element: element, now: shape.streamBytes() * op.Dim * tokens, see: func(point backwardPoint) { cost.peak(point) }}
 	record.backward(linearLayer{in: dims.out, out: op.Dim, adapter: output, residual: true, shared: !copied}, element)
 	if kernel == 0 {
 		return

@@ -32,10 +32,10 @@ type backwardPoint struct{ activations, grads, fresh int64 }
 
 // peak sets the step's backward to the largest of its moments.
 func (cost *Cost) peak(moments ...backwardPoint) {
-	for _, m := range moments {
-		cost.Memory.AccumPeak = max(cost.Memory.AccumPeak, m.activations+m.fresh)
-		if t := m.activations + m.grads; t > cost.Memory.Backward {
-			cost.Memory.Backward, cost.Memory.BackwardGrads = t, m.grads
+	for _, moment := range moments {
+		cost.Memory.AccumPeak = max(cost.Memory.AccumPeak, moment.activations+moment.fresh)
+		if t := moment.activations + moment.grads; t > cost.Memory.Backward {
+			cost.Memory.Backward, cost.Memory.BackwardGrads = t, moment.grads
 		}
 	}
 }

@@ -154,44 +154,44 @@ var ofWorkload = map[string]flag{
 
 var deviceFlags = []flag{
 	{
-		name: "gpus", at: func(r *Request) any { return &r.gpus }, on: placing, again: true,
+		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing, again: true,
 		help: "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB",
 		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
 	},
 	{
-		name: "gpu", at: func(r *Request) any { return &r.gpu }, on: placing, again: true, otherwise: catalogue.DefaultGPU,
+		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing, again: true, otherwise: catalogue.DefaultGPU,
 		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "), offers: catalogue.Names(),
 	},
 	{
-		name: "topology", at: func(r *Request) any { return &r.topology }, on: placing, again: true,
+		name: "topology", at: func(request *Request) any { return &request.topology }, on: placing, again: true,
 		help: "a topology file, instead of --gpus",
 	},
 	{
-		name: "reserve", at: func(r *Request) any { return &r.reserve }, on: placing, again: true, each: true,
+		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing, again: true, each: true,
 		help: "bytes to leave free: one for all devices, or one each; given again, they add up",
 	},
 }
 
 var placementFlags = []flag{
 	{
-		name: "pin", at: func(r *Request) any { return &r.pins }, on: placing, hidden: onCheck, again: true, each: true,
+		name: "pin", at: func(request *Request) any { return &request.pins }, on: placing, hidden: onCheck, again: true, each: true,
 		help: "LAYER=DEVICE; the layer may end in *",
 	},
 	{
-		name: "together", at: func(r *Request) any { return &r.together }, on: placing, hidden: onCheck, again: true, each: true,
+		name: "together", at: func(request *Request) any { return &request.together }, on: placing, hidden: onCheck, again: true, each: true,
 		help: "A,B: layers that share a device",
 	},
 	{
-		name: "objective", at: func(r *Request) any { return &r.objective }, on: placing, hidden: onCheck, again: true, posed: true,
+		name: "objective", at: func(request *Request) any { return &request.objective }, on: placing, hidden: onCheck, again: true, posed: true,
 		otherwise: string(planner.Memory), help: "what is minimised: {values}", values: []string{string(planner.Memory), string(planner.Time), Front},
 		meant: map[string]string{"speed": "time", "latency": "time", "throughput": "time", "balance": "memory", "pareto": "front"},
 	},
 	{
-		name: "contiguous", at: func(r *Request) any { return &r.Contiguous }, on: placing, hidden: onCheck, posed: true, otherwise: "true",
+		name: "contiguous", at: func(request *Request) any { return &request.Contiguous }, on: placing, hidden: onCheck, posed: true, otherwise: "true",
 		help: "one run of the chain a device; false: any unit on any device (device-map)",
 	},
 	{
-		name: "offload", at: func(r *Request) any { return &r.offload }, on: placing, hidden: onCheck, otherwise: noOffload,
+		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, otherwise: noOffload,
 		help: "units that may leave the GPUs: {values}", values: []string{noOffload, string(planner.CPU), string(planner.Disk)},
 		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
 	},
@@ -200,29 +200,29 @@ var placementFlags = []flag{
 // ownFlags are those of the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(r *Request) any { return &r.JSON }, on: working, posed: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, on: working, posed: true,
 		helpOn: map[command]string{
 			onPlan: "no table", onEstimate: "the machine form, no table",
 			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
 		},
 	},
 	{
-		name: "output", short: "o", at: func(r *Request) any { return &r.Output }, on: searching | onEmit, posed: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit, posed: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "write the plan to a file", onEstimate: "write the rows to a file",
 			onEmit: "write to a file, which appears whole or not at all",
 		},
 	},
 	{
-		name: "time-limit", at: func(r *Request) any { return &r.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, posed: true, also: []string{"timeout"},
+		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, posed: true, also: []string{"timeout"},
 		otherwise: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
 	},
 	{
-		name: "explain", at: func(r *Request) any { return &r.Explain }, on: onPlan, posed: true,
+		name: "explain", at: func(request *Request) any { return &request.Explain }, on: onPlan, posed: true,
 		help: "say which device and moment bind, and what would help",
 	},
 	{
-		name: "for", at: func(r *Request) any { return &r.For }, on: onEmit, also: []string{"engine", "target"},
+		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},
 		help: "the engine: {values}", values: emit.Names(),
 		meant: map[string]string{"swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
 	},
