@@ -64,16 +64,16 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 }
 
 // target is the form of the engine that is asked for.
-func (command *emitCommand) target() (*emit.Target, error) {
+func (command *emitCommand) target() (emit.Target, error) {
 	if command.For == "" {
-		return nil, out.Usagef("--for is needed, as in: --for %s (known: %s)", emit.Names()[0], strings.Join(emit.Names(), ", "))
+		return emit.Target{}, out.Usagef("--for is needed, as in: --for %s (known: %s)", emit.Names()[0], strings.Join(emit.Names(), ", "))
 	}
 	target, err := emit.For(command.For)
 	if near := ask.Guess("for", command.For); err != nil && near != "" {
-		return nil, out.Usagef("--for: %w: did you mean %s?", err, near)
+		return emit.Target{}, out.Usagef("--for: %w: did you mean %s?", err, near)
 	}
 	if err != nil {
-		return nil, out.Usagef("--for: %w", err)
+		return emit.Target{}, out.Usagef("--for: %w", err)
 	}
 	return target, nil
 }

@@ -13,51 +13,43 @@ import (
 
 // Target is the form in which one engine takes a placement.
 type Target struct {
-	name  string
-	write func(to io.Writer, plan *devicemap.Plan) error
-	usage func(plan *devicemap.Plan, file string) string
-	// note is what the user must know of this plan under the engine; "" none.
-	note func(plan *devicemap.Plan) string
+	Name string
+	// Write writes the engine's own file. What the engine has no form for is an
+	// error.
+	Write func(to io.Writer, plan *devicemap.Plan) error
+	// Usage is how the engine is told to read the file that Write wrote, and to
+	// run what the plan is for. note is what it would make of the plan
+	// elsewhere; "" where there is nothing to say.
+	Usage func(plan *devicemap.Plan, file string) (usage, note string)
 }
 
 // targets are all, by name.
-var targets = []*Target{
+var targets = []Target{
 	// Accelerate reads device_map: dispatch_model, and device_map= of
 	// Transformers' from_pretrained.
-	{"accelerate", deviceMap, transformers, func(*devicemap.Plan) string { return "" }},
+	{"accelerate", deviceMap, transformers},
 	// ms-swift reads the same object from the file that --device_map names
 	// (swift/utils/utils.py: json_parse_to_dict).
-	{"ms-swift", deviceMap, swift, oneProcess},
+	{"ms-swift", deviceMap, swift},
 }
 
 // Names lists the engines that there is a target for, sorted.
 func Names() []string {
 	names := make([]string, len(targets))
-	for i, target := range targets {
-		names[i] = target.name
+	for i := range targets {
+		names[i] = targets[i].Name
 	}
 	slices.Sort(names)
 	return names
 }
 
 // For finds the target of an engine.
-func For(name string) (*Target, error) {
-	i := slices.IndexFunc(targets, func(target *Target) bool { return target.name == name })
+func For(name string) (Target, error) {
+	i := slices.IndexFunc(targets, func(target Target) bool { return target.Name == name })
 	if i < 0 {
-		return nil, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(Names(), ", "))
+		return Target{}, fmt.Errorf("unknown engine %q (built: %s)", name, strings.Join(Names(), ", "))
 	}
 	return targets[i], nil
-}
-
-// Write writes the engine's own file. What the engine has no form for is an
-// error.
-func (target *Target) Write(to io.Writer, plan *devicemap.Plan) error { return target.write(to, plan) }
-
-// Usage is how the engine is told to read the file that [Target.Write] wrote,
-// and to run what the plan is for. note is what it would make of the plan
-// elsewhere; "" where there is nothing to say.
-func (target *Target) Usage(plan *devicemap.Plan, file string) (usage, note string) {
-	return target.usage(plan, file), target.note(plan)
 }
 
 // refusal is a plan that an engine has no form for.

@@ -66,7 +66,7 @@ func TestGolden(t *testing.T) {
 }
 
 // target is that of an engine.
-func target(t *testing.T, name string) *emit.Target {
+func target(t *testing.T, name string) emit.Target {
 	t.Helper()
 	found, err := emit.For(name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // A plan becomes the file that Transformers' device_map reads, and the call
 // that loads the model under it.
-func ExampleTarget_Write() {
+func ExampleFor() {
 	plan := &devicemap.Plan{
 		Workload:  costmodel.Workload{Mode: costmodel.Infer, StoredTypes: true},
 		DeviceMap: devicemap.Flat{{Key: "model.embed_tokens", Device: 0}, {Key: "model.layers.0", Device: 0}, {Key: "lm_head", Device: 1}},

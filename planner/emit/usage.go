@@ -11,7 +11,7 @@ import (
 
 // transformers is the call that loads a model under the map, as the plan
 // counts it (transformers/modeling_utils.py, from_pretrained).
-func transformers(plan *devicemap.Plan, file string) string {
+func transformers(plan *devicemap.Plan, file string) (usage, note string) {
 	workload := &plan.Workload
 	args := []string{"MODEL", fmt.Sprintf("device_map=json.load(open(%q))", file), "dtype=" + loaded(workload)}
 	if a := attention(workload); a != "" {
@@ -26,7 +26,7 @@ func transformers(plan *devicemap.Plan, file string) string {
 	if offloads(plan) {
 		args = append(args, `offload_folder="offload"`)
 	}
-	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")"
+	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")", ""
 }
 
 // loaded is the type that weights are loaded in: autocast's are fp32.
@@ -57,7 +57,7 @@ func attention(workload *costmodel.Workload) string {
 // swift is ms-swift's whole command: its own defaults are LoRA and
 // checkpoints (swift/arguments/base_args/base_args.py, tuner_type;
 // swift/trainers/arguments.py, gradient_checkpointing).
-func swift(plan *devicemap.Plan, file string) string {
+func swift(plan *devicemap.Plan, file string) (usage, note string) {
 	workload := &plan.Workload
 	args := []string{"--model MODEL", "--device_map " + file}
 	add := func(name, value string) { args = append(args, "--"+name+" "+value) }
@@ -74,7 +74,7 @@ func swift(plan *devicemap.Plan, file string) string {
 		if !workload.StoredTypes && workload.Precision != "" {
 			add("torch_dtype", strings.TrimPrefix(loaded(workload), "torch."))
 		}
-		return "swift infer " + strings.Join(args, " ")
+		return "swift infer " + strings.Join(args, " "), oneProcess(plan)
 	}
 	args = append(args, swiftPrecision(workload)...)
 	if workload.LoRARank > 0 {
@@ -91,7 +91,7 @@ func swift(plan *devicemap.Plan, file string) string {
 	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
 		add("optim", optimizer)
 	}
-	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET"
+	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET", oneProcess(plan)
 }
 
 // swiftPrecision are the types of weights and compute. Weights in fp32 make
