@@ -29,6 +29,7 @@ var (
 	folderLine = regexp.MustCompile(`^( *)([\w/{},]+)/ +\S`)
 	pathLike   = regexp.MustCompile(`^[\w.*/-]+$`)
 	qualified  = regexp.MustCompile(`^\*?([a-z]+)\.(\w+(?:\.\w+)?)$`)
+	testLike   = regexp.MustCompile(`^(?:Test|Benchmark|Fuzz)[A-Z]\w*$`)
 	makeTarget = regexp.MustCompile("(?m)(?:`|^)make ([a-z]+)")
 	linked     = regexp.MustCompile(`\]\(([^)#]+)\)`)
 )
@@ -57,9 +58,7 @@ func TestDocumentsNameWhatThereIs(t *testing.T) {
 	}
 }
 
-// lineFaults are the names in a line of a document that stand for nothing. A
-// file without a folder is in the folder that the line names before it; where
-// it names none, anywhere.
+// lineFaults are the names in a line of a document that stand for nothing.
 func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line string) (faults []string) {
 	for _, found := range linked.FindAllStringSubmatch(line, -1) {
 		if !strings.Contains(found[1], "://") && !matches(tree, path.Join(dir, found[1])) {
@@ -68,36 +67,61 @@ func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line strin
 	}
 	folder := ""
 	for _, found := range quoted.FindAllStringSubmatch(line, -1) {
-		name := found[1]
-		if id := qualified.FindStringSubmatch(name); id != nil && declared[id[1]] != nil && !slices.Contains([]string{".go", ".gz", ".json", ".txt"}, path.Ext(name)) {
+		name, why := found[1], ""
+		if id := qualified.FindStringSubmatch(name); id != nil && declared[id[1]] != nil && !isFile(name) {
 			if !declared[id[1]][id[2]] {
-				faults = append(faults, fmt.Sprintf("names %q, which package %s does not declare", name, id[1]))
+				why = fmt.Sprintf("names %q, which package %s does not declare", name, id[1])
 			}
-			continue
+		} else if testLike.MatchString(name) {
+			if !declaredAnywhere(declared, name) {
+				why = fmt.Sprintf("names %q, which no package declares", name)
+			}
+		} else if pathLike.MatchString(name) {
+			folder, why = pathFault(tree, folder, name)
 		}
-		if !pathLike.MatchString(name) {
-			continue
-		}
-		top, _, isPath := strings.Cut(name, "/")
-		ours := slices.Contains([]string{"cmd", "costmodel", "fixtures", "modelgraph", "planner"}, top)
-		switch {
-		case isPath && (ours || path.Ext(name) == ".go"):
-			if !matches(tree, name) {
-				faults = append(faults, fmt.Sprintf("names %q, which does not exist", name))
-			}
-			folder = name
-			if path.Ext(name) != "" {
-				folder = path.Dir(name)
-			}
-		case ours:
-			folder = name
-		case !isPath && path.Ext(name) == ".go":
-			if !matches(tree, path.Join(folder, name)) && (folder != "" || !anywhere(tree, name)) {
-				faults = append(faults, fmt.Sprintf("names %q, which is not in %q", name, folder))
-			}
+		if why != "" {
+			faults = append(faults, why)
 		}
 	}
 	return faults
+}
+
+func isFile(name string) bool {
+	return slices.Contains([]string{".go", ".gz", ".json", ".txt"}, path.Ext(name))
+}
+
+func declaredAnywhere(declared map[string]map[string]bool, name string) bool {
+	for _, names := range declared {
+		if names[name] {
+			return true
+		}
+	}
+	return false
+}
+
+// pathFault is why a path stands for nothing, or "", and the folder that it
+// names. A file without a folder is in the one that its line names before it;
+// where it names none, anywhere.
+func pathFault(tree fs.FS, folder, name string) (named, why string) {
+	top, _, isPath := strings.Cut(name, "/")
+	ours := slices.Contains([]string{"cmd", "costmodel", "fixtures", "modelgraph", "planner"}, top)
+	switch {
+	case isPath && (ours || path.Ext(name) == ".go"):
+		if !matches(tree, name) {
+			why = fmt.Sprintf("names %q, which does not exist", name)
+		}
+		if path.Ext(name) != "" {
+			return path.Dir(name), why
+		}
+		return name, why
+	case ours:
+		return name, ""
+	case !isPath && path.Ext(name) == ".go":
+		if !matches(tree, path.Join(folder, name)) && (folder != "" || !anywhere(tree, name)) {
+			why = fmt.Sprintf("names %q, which is not in %q", name, folder)
+		}
+	}
+	return folder, why
 }
 
 func matches(tree fs.FS, pattern string) bool {
@@ -285,10 +309,12 @@ func readText(t *testing.T, tree fs.FS, name string) string {
 // let pass.
 func TestDocumentFaults(t *testing.T) {
 	tree := fstest.MapFS{"planner/solve.go": {}, "planner/emit/emit.go": {}, "README.md": {}}
-	declared := map[string]map[string]bool{"planner": {"Solve": true, "Problem": true, "Problem.Graph": true}}
+	declared := map[string]map[string]bool{"planner": {"Solve": true, "Problem": true, "Problem.Graph": true}, "planner_test": {"TestSolve": true}}
 	tests := map[string][]string{
 		"`planner/solve.go`, `planner/emit`, `planner/*.go`, [it](README.md), [else](https://go.dev)": nil,
 		"`planner.Solve`, `*planner.Problem`, `planner.Problem.Graph`, `torch.cuda`, `--gpus`":        nil,
+		"`TestSolve`, `Tests`":       nil,
+		"`BenchmarkSolve`":           {`names "BenchmarkSolve", which no package declares`},
 		"`planner/emit`: `emit.go`":  nil,
 		"`solve.go`":                 nil,
 		"`planner/solver.go`":        {`names "planner/solver.go", which does not exist`},
