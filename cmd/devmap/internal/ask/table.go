@@ -136,7 +136,7 @@ var ofWorkload = map[string]flag{
 	"runtime": {
 		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch)",
 		reopens: []string{"lora-precision"},
-		later:   []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}, instead: func(value string) string { return estimate.Advice(value) },
+		later:   []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}, instead: estimate.Advice,
 		meant: map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed"},
 	},
 	"schedule": {

@@ -120,7 +120,7 @@ func strategyRow(row *strategy.Row) []string {
 	}
 	peaks := Peaks(row)
 	return []string{
-		Described(&row.Resolved), string(row.Resolved.Runtime), fits, gib(slices.Max(peaks)), runLengths(peaks),
+		Described(&row.Resolved), row.Resolved.Runtime, fits, gib(slices.Max(peaks)), runLengths(peaks),
 		gib(row.Headroom), gib(row.Communication), step, strconv.FormatInt(row.Tokens, 10),
 	}
 }
