@@ -206,7 +206,11 @@ func TestExplained(t *testing.T) {
 		if s.Method == "" {
 			t.Errorf("%s, %s: no method", w.Mode, w.Strategy)
 		}
-		for _, b := range s.Arguments(&p) {
+		arguments := s.Arguments(&p)
+		if got, want := len(arguments) > 0, w.Strategy == ""; got != want {
+			t.Errorf("%s, %s: %d arguments", w.Mode, w.Strategy, len(arguments))
+		}
+		for _, b := range arguments {
 			if b.Value > s.Value*(1+1e-9) || b.What == "" {
 				t.Errorf("%s, %s: %+v, and the map has %v", w.Mode, w.Strategy, b, s.Value)
 			}
