@@ -48,26 +48,31 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	if err != nil {
 		return nil, err
 	}
-	for last := first; ; {
-		if ctx.Err() != nil {
-			out.Complete = false
-			break
-		}
+	if err := out.sweep(ctx, in, method); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// sweep adds the shortest step with every share below that of the point before,
+// from the first on, until there is none or the time ends.
+func (front *Front) sweep(ctx context.Context, in *instance.Instance, method instance.Method) error {
+	for last := front.Points[0]; ctx.Err() == nil; front.add(last) {
 		under := in.Within(in.CapsBelow(last.LargestShare))
 		answer, err := method.Solve(ctx, under, instance.Limits{}, nil)
 		if errors.Is(err, instance.ErrNone) {
-			out.Complete = out.Complete && ctx.Err() == nil && answer.Proved
-			break
+			front.Complete = front.Complete && ctx.Err() == nil && answer.Proved
+			return nil
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if last, err = certify(in, answer, method); err != nil {
-			return nil, err
+			return err
 		}
-		out.add(last)
 	}
-	return out, nil
+	front.Complete = false
+	return nil
 }
 
 func (solution *Solution) proved() bool { return solution.Status == Optimal && solution.EvenProved }
