@@ -26,6 +26,9 @@ func Plan(ctx context.Context, graph *modelgraph.Graph, workload costmodel.Workl
 		return nil, errors.New("planner: a plan needs a graph and a topology")
 	}
 	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
+	if workload.Strategy == costmodel.Auto {
+		return nil, costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "a plan is of one strategy; strategy.Rows of package planner/strategy puts all side by side")
+	}
 	topology, err := named(topology, workload.Mode)
 	if err != nil {
 		return nil, err
