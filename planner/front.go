@@ -40,15 +40,7 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 	if first.Map == nil { // every GPU runs the whole model: there is no choice
 		return out, nil
 	}
-	in, err := problem.resolve()
-	if err != nil {
-		return nil, err
-	}
-	method, err := methodFor(in)
-	if err != nil {
-		return nil, err
-	}
-	if err := out.sweep(ctx, in, method); err != nil {
+	if err := out.sweep(ctx, &problem); err != nil {
 		return nil, err
 	}
 	return out, nil
@@ -56,7 +48,15 @@ func SolveFront(ctx context.Context, problem Problem, settings Settings) (*Front
 
 // sweep adds the shortest step with every share below that of the point before,
 // from the first on, until there is none or the time ends.
-func (front *Front) sweep(ctx context.Context, in *instance.Instance, method instance.Method) error {
+func (front *Front) sweep(ctx context.Context, problem *Problem) error {
+	in, err := problem.resolve()
+	if err != nil {
+		return err
+	}
+	method, err := methodFor(in)
+	if err != nil {
+		return err
+	}
 	for last := front.Points[0]; ctx.Err() == nil; front.add(last) {
 		under := in.Within(in.CapsBelow(last.LargestShare))
 		answer, err := method.Solve(ctx, under, instance.Limits{}, nil)

@@ -25,7 +25,7 @@ var documents = []string{
 
 var (
 	quoted     = regexp.MustCompile("`([^`\n]+)`")
-	fenced     = regexp.MustCompile("(?ms)^```.*?^```$")
+	fenced     = regexp.MustCompile("(?ms)^```.*?\n```$")
 	folderLine = regexp.MustCompile(`^( *)([\w/{},]+)/ +\S`)
 	pathLike   = regexp.MustCompile(`^[\w.*/-]+$`)
 	qualified  = regexp.MustCompile(`^\*?([a-z]+)\.(\w+(?:\.\w+)?)$`)
@@ -68,7 +68,7 @@ func lineFaults(tree fs.FS, declared map[string]map[string]bool, dir, line strin
 	folder := ""
 	for _, found := range quoted.FindAllStringSubmatch(line, -1) {
 		name, why := found[1], ""
-		if id := qualified.FindStringSubmatch(name); id != nil && declared[id[1]] != nil && !isFile(name) {
+		if id := qualified.FindStringSubmatch(name); len(id) == 3 && declared[id[1]] != nil && !isFile(name) {
 			if !declared[id[1]][id[2]] {
 				why = fmt.Sprintf("names %q, which package %s does not declare", name, id[1])
 			}
@@ -259,7 +259,11 @@ func addNames(names map[string]bool, decl ast.Decl) {
 		names[receiver(function)+function.Name.Name] = true
 		return
 	}
-	for _, spec := range decl.(*ast.GenDecl).Specs {
+	general, ok := decl.(*ast.GenDecl)
+	if !ok {
+		return
+	}
+	for _, spec := range general.Specs {
 		switch spec := spec.(type) {
 		case *ast.ValueSpec:
 			for _, name := range spec.Names {
