@@ -28,8 +28,10 @@ func NewChain(units []costmodel.Unit) *Chain {
 	chain := &Chain{sums: make([]sums, count+1)}
 	forward, backward := make([]Fold, count), make([]Fold, count)
 	head, last := make([]int64, count), make([]int64, count)
+	var reading folding
+	add := reading.add
 	for i := range units {
-		summary := Of(&units[i])
+		summary := reading.of(&units[i], add)
 		chain.sums[i+1] = chain.sums[i].plus(&summary)
 		forward[i], backward[count-1-i] = summary.folds()
 		head[i], last[i] = summary.HeadPeak, summary.LastBackward

@@ -50,18 +50,32 @@ type Fold struct{ Net, Peak int64 }
 // FoldOf is the closed reading of events: their sum, whatever their
 // categories. Its Peak is that of [Walk].
 func FoldOf(events Producer) Fold {
-	var fold Fold
-	seen := false
-	events(func(event Event) {
-		fold.Net += event.Change.Total()
-		if event.What == "" {
-			return
-		}
-		if at := fold.Net + event.Over.Total(); !seen || at > fold.Peak {
-			fold.Peak, seen = at, true
-		}
-	})
-	return fold
+	var reading folding
+	events(reading.add)
+	return reading.Fold
+}
+
+// folding is a fold as far as events were read.
+type folding struct {
+	Fold
+	seen bool // a moment
+}
+
+func (reading *folding) add(event Event) {
+	reading.Net += event.Change.Total()
+	if event.What == "" {
+		return
+	}
+	if at := reading.Net + event.Over.Total(); !reading.seen || at > reading.Peak {
+		reading.Peak, reading.seen = at, true
+	}
+}
+
+// take is the fold, after which the next one begins.
+func (reading *folding) take() Fold {
+	out := reading.Fold
+	*reading = folding{}
+	return out
 }
 
 // Join is the fold followed by next. It is associative, so that the folds of

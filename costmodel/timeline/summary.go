@@ -23,23 +23,32 @@ type Summary struct {
 
 // Of folds the events of one unit.
 func Of(unit *costmodel.Unit) Summary {
+	var reading folding
+	return reading.of(unit, reading.add)
+}
+
+// of is [Of] with the reading's add, which is made once where many units are
+// read.
+func (reading *folding) of(unit *costmodel.Unit, add func(Event)) Summary {
 	alone := unitList{unit}
-	sum, forward, end := alone.totals(), FoldOf(alone.forward), FoldOf(alone.bodyEnd)
-	out := Summary{
-		Static:        FoldOf(alone.static).Net,
-		Grads:         sum.grads,
-		Forward:       forward.Peak,
-		LastBackward:  FoldOf(alone.last).Peak,
-		StepTransient: sum.step,
-		HeadPeak:      FoldOf(alone.head).Peak,
-		Products:      sum.products,
-	}
+	sum := alone.totals()
+	out := Summary{Grads: sum.grads, StepTransient: sum.step, Products: sum.products}
 	for i := range unit.Layers {
 		out.CacheGrowth += unit.Layers[i].CacheGrowth
 	}
-	out.UntilBodyEnd = out.CacheGrowth - end.Net
-	out.Saved = forward.Net - out.UntilBodyEnd
-	out.Backward = out.Saved + FoldOf(alone.backward).Peak
+	alone.static(add)
+	out.Static = reading.take().Net
+	alone.forward(add)
+	forward := reading.take()
+	alone.bodyEnd(add)
+	out.UntilBodyEnd = out.CacheGrowth - reading.take().Net
+	alone.head(add)
+	out.HeadPeak = reading.take().Peak
+	out.Forward, out.Saved = forward.Peak, forward.Net-out.UntilBodyEnd
+	alone.backward(add)
+	out.Backward = out.Saved + reading.take().Peak
+	alone.last(add)
+	out.LastBackward = reading.take().Peak
 	return out
 }
 
