@@ -139,6 +139,13 @@ func TestSolveRefuses(t *testing.T) {
 		"strategy: pin and together place layers, and under ddp every GPU ru": func(p *planner.Problem) {
 			p.Costs.Workload.Strategy, p.Together = costmodel.DDP, [][]string{{"h.0", "h.1"}}
 		},
+		`mode: unit "h.1": layer "b" takes memory besides its weights`: func(p *planner.Problem) {
+			p.Costs.Workload.Mode, p.Costs.Units[1].Layers = costmodel.Load, []costmodel.LayerMemory{{Layer: "a", Weights: 1}, {Layer: "b", Forward: 1}}
+		},
+		`mode: unit "h.1": layer "a" keeps 3 B of a forward, and a pipeline's`: func(p *planner.Problem) {
+			p.Costs.Workload.Mode, p.Costs.Workload.Strategy = costmodel.Infer, costmodel.Pipeline
+			p.Costs.Units[1].Layers = []costmodel.LayerMemory{{Layer: "a", Saved: 3}}
+		},
 	} {
 		problem := drawn.Chain(t, []int64{1, 2, 3}, 100, 100)
 		ask(&problem)

@@ -135,7 +135,7 @@ func (place *rank) start(emit func(Event)) {
 		}
 	}
 	var there costmodel.Memory
-	if products {
+	if products && place.mode != costmodel.Load {
 		there.Workspace = place.workspace
 	}
 	emit(Event{Change: there, What: "weights"})

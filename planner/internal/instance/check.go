@@ -27,6 +27,24 @@ func CheckCosts(table *costmodel.Table) error {
 				return fmt.Errorf("planner: unit %q: its %s cost is %v: costs must be finite and not negative", table.Units[unit].Name, cost.name, cost.value)
 			}
 		}
+		if err := checkLayers(&table.Workload, &table.Units[unit]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkLayers refuses what a table of one's own may say of layers and no engine
+// does: they run where weights are loaded alone, or keep something of a forward
+// in a stage of a pipeline, which has nothing to come back to.
+func checkLayers(workload *costmodel.Workload, unit *costmodel.Unit) error {
+	for i := range unit.Layers {
+		switch layer := &unit.Layers[i]; {
+		case workload.Mode == costmodel.Load && *layer != costmodel.LayerMemory{Layer: layer.Layer, Weights: layer.Weights}:
+			return costmodel.Refuse(costmodel.Set("mode", workload.Mode), "unit %q: layer %q takes memory besides its weights, and nothing runs where these are loaded alone", unit.Name, layer.Layer)
+		case workload.Mode != costmodel.Train && workload.Strategy.Traits().Staged && layer.Saved+layer.KV+layer.UntilBodyEnd != 0:
+			return costmodel.Refuse(costmodel.Set("mode", workload.Mode), "unit %q: layer %q keeps %v of a forward, and a pipeline's stages keep nothing where no backward follows", unit.Name, layer.Layer, costmodel.Bytes(layer.Saved+layer.KV+layer.UntilBodyEnd))
+		}
 	}
 	return nil
 }
