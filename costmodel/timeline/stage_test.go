@@ -12,9 +12,6 @@ import (
 func randomStages(rng *rand.Rand, count int, mode costmodel.Mode) *costmodel.Table {
 	size := func(top int64) int64 { return rng.Int64N(top) }
 	table := &costmodel.Table{Workload: costmodel.Workload{Mode: mode}, Workspaces: 2, Rotary: size(50)}
-	if mode == costmodel.Load {
-		table.Workspaces = 0
-	}
 	for range count {
 		unit := costmodel.Unit{
 			Params: 1 + size(1000), OptimizerState: size(2000), Padding: size(10), StatePadding: size(20), StepTransient: size(400), Output: size(200),
