@@ -33,7 +33,7 @@ func (graph *Graph) Projections(i int) []Projection {
 	if !hasProjections(layer.Op) {
 		return nil
 	}
-	var out []Projection
+	out := make([]Projection, 0, len(layer.Params))
 	for j := range layer.Params {
 		tensor := &layer.Params[j]
 		below, weight := strings.CutSuffix(tensor.Name, "weight")

@@ -61,6 +61,9 @@ func checkFrozen(graph *modelgraph.Graph, workload *costmodel.Workload, runtime 
 
 // checkTargets refuses a target that no linear layer is.
 func checkTargets(graph *modelgraph.Graph, targets []string) error {
+	if len(targets) == 0 {
+		return nil
+	}
 	all := projections(graph)
 	for _, target := range targets {
 		if !slices.ContainsFunc(all, func(linear modelgraph.Projection) bool { return layers.Targeted([]string{target}, &linear) }) {

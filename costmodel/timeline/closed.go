@@ -28,13 +28,18 @@ type term struct {
 // than another does cannot be larger than it.
 func newClosed(figures int, events func(value []int64) Producer) closed {
 	var moments [][]int64 // how often each figure counts
+	var totals []int64
 	value := make([]int64, figures)
 	for figure := range value {
 		value[figure] = 1
-		for at, total := range momentsOf(events(value)) {
-			if at == len(moments) {
-				moments = append(moments, make([]int64, figures))
+		totals = momentsOf(events(value), totals[:0])
+		if moments == nil {
+			moments = make([][]int64, len(totals))
+			for at := range moments {
+				moments[at] = make([]int64, figures)
 			}
+		}
+		for at, total := range totals {
 			moments[at][figure] = total
 		}
 		value[figure] = 0
@@ -59,10 +64,9 @@ func newClosed(figures int, events func(value []int64) Producer) closed {
 	return out
 }
 
-// momentsOf lists what there is at each moment.
-func momentsOf(events Producer) []int64 {
+// momentsOf appends what there is at each moment.
+func momentsOf(events Producer, out []int64) []int64 {
 	var now int64
-	var out []int64
 	events(func(event Event) {
 		now += event.Change.Total()
 		if event.What != "" {

@@ -38,6 +38,8 @@ const (
 func NewStageChain(table *costmodel.Table) *StageChain {
 	chain := &StageChain{table: table, forms: map[ranked]*closed{}}
 	again := make([]costmodel.Unit, len(table.Units))
+	var reading folding
+	add := reading.add
 	chain.padding = make([]int64, len(table.Units)+1)
 	for unitIndex := range table.Units {
 		chain.padding[unitIndex+1] = chain.padding[unitIndex] + table.Units[unitIndex].StatePadding
@@ -48,8 +50,8 @@ func NewStageChain(table *costmodel.Table) *StageChain {
 				unit = staged(table, unitIndex, form&received != 0, form&sends != 0)
 			}
 			more := accumulating(&unit)
-			chain.firstForms[form] = append(chain.firstForms[form], Of(&unit))
-			chain.againForms[form] = append(chain.againForms[form], Of(&more))
+			chain.firstForms[form] = append(chain.firstForms[form], reading.of(&unit, add))
+			chain.againForms[form] = append(chain.againForms[form], reading.of(&more, add))
 		}
 	}
 	chain.first, chain.again = NewChain(table.Units), NewChain(again)
@@ -198,19 +200,20 @@ func (chain *StageChain) formOf(key ranked) *closed {
 func rankClosed(mode costmodel.Mode, at ranked) *closed {
 	chunks := int(max(1, at.schedule.Chunks))
 	r := rank{mode: mode, schedule: at.schedule, phases: order.Phases(at.schedule, at.rank), chunks: make([]chunk, chunks)}
+	first, again := make([]Summary, chunks), make([]Summary, chunks)
 	form := newClosed(1+chunks*chunkFigures, func(value []int64) Producer {
 		for i := range r.chunks {
 			of := value[1+i*chunkFigures:]
-			first := Summary{
+			first[i] = Summary{
 				Saved: of[chunkSaved], Grads: of[chunkGrads], Forward: of[chunkForward], Backward: of[chunkBackward],
 				HeadPeak: of[chunkHead], StepTransient: of[chunkStep],
 			}
 			if i == 0 {
-				first.Static = value[0]
+				first[i].Static = value[0]
 			}
-			again := Summary{Saved: of[chunkSaved], Backward: of[chunkAgain]}
+			again[i] = Summary{Saved: of[chunkSaved], Backward: of[chunkAgain]}
 			r.chunks[i] = chunk{
-				first: &first, again: &again, ends: true, in: of[chunkIn], out: of[chunkOut],
+				first: &first[i], again: &again[i], ends: true, in: of[chunkIn], out: of[chunkOut],
 				own: of[chunkOwn], logits: of[chunkLogits], rotary: of[chunkRotary],
 			}
 		}

@@ -14,9 +14,11 @@ import (
 func (model *Model) parts(i int) {
 	layer, workload := &model.Layers[i], &model.Workload
 	whole := Part{Layer: layer.Layer, degree: 1, model: model, linear: make([]*modelgraph.Projection, len(layer.Params))}
-	for _, linear := range model.Graph.Projections(i) {
-		whole.linear[linear.Param] = &linear
-		if workload.LoRARank > 0 && Targeted(workload.LoRATargets, &linear) {
+	projections := model.Graph.Projections(i)
+	for j := range projections {
+		linear := &projections[j]
+		whole.linear[linear.Param] = linear
+		if workload.LoRARank > 0 && Targeted(workload.LoRATargets, linear) {
 			whole.Adapters = append(whole.Adapters, ops.Adapter{
 				Module: linear.Below, In: linear.In, Out: linear.Out, Rank: workload.LoRARank, Output: linear.Output, Up: linear.Up,
 			})
