@@ -20,7 +20,8 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 		}
 		return send(unit, int(from), int(to))
 	}
-	update, tokens := []float64{0}, tokensOf(workload) // by device
+	var few [16]float64                           // a search times millions of maps: without an allocation on so many devices
+	update, tokens := few[:1], tokensOf(workload) // by device
 	for unit, device := range place {
 		took, in := seconds(unit, int(device)), 0.
 		if unit > 0 {
@@ -28,7 +29,9 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 		}
 		// The host waits for a copy from its memory, and so does the device.
 		micro.run(took.Issue+took.Copied, took.Forward+in+took.Copied)
-		token.run(took.IssueToken+took.Copied, took.Token+in/tokens+took.Copied)
+		if workload.NewTokens > 0 {
+			token.run(took.IssueToken+took.Copied, took.Token+in/tokens+took.Copied)
+		}
 		if more := int(device) + 1 - len(update); more > 0 {
 			update = append(update, make([]float64, more)...)
 		}
