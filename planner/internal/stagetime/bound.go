@@ -48,7 +48,7 @@ func (cut *cutter) ok(stage, a, b, items int) bool { return cut.fits[stage][a*(i
 // backward, given the way round behind it.
 func (bound *pipeBound) width(stage int, f, b, r float64) float64 {
 	m := float64(bound.batches)
-	if !bound.train || bound.kind == costmodel.GPipe {
+	if !bound.train || bound.kind != costmodel.OneFOneB { // its own work and one way round: so in any order
 		return m*(f+b) + r
 	}
 	flying := min(bound.batches, bound.stages-stage)
