@@ -29,14 +29,17 @@ type Peak struct {
 // with.
 func Walk(events Producer) Peak {
 	var now, most costmodel.Memory
+	var bytes, mostBytes int64 // of both, all categories
 	var what, layer string
 	events(func(event Event) {
 		now = add(now, event.Change, 1)
+		bytes += event.Change.Total()
 		if event.What == "" {
 			return
 		}
-		if at := add(now, event.Over, 1); what == "" || at.Total() > most.Total() {
-			most, what, layer = at, event.What, event.Layer
+		if at := bytes + event.Over.Total(); what == "" || at > mostBytes {
+			most, mostBytes = add(now, event.Over, 1), at
+			what, layer = event.What, event.Layer
 		}
 	})
 	return Peak{Memory: most, At: what + layer}

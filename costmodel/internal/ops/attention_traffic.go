@@ -9,13 +9,13 @@ import (
 // attend takes the kernel's products out of the linear layers' and
 // adds the kernel's own backward, which makes five products for forward's two
 // (FlashAttention-2, arXiv 2307.08691, algorithm 2).
-func (op attention) attend(shape *Shape, forward, backward *costmodel.Pass) {
+func (op attention) attend(shape *Shape, forward, backward costmodel.Pass) (costmodel.Pass, costmodel.Pass) {
 	dims := op.geometry(shape)
 	kernel := dims.kernel
 	forward.Products -= kernel
 	if dims.by != scoresInMemory && shape.elementBytes() == 2 {
 		forward.Attention, backward.Attention = kernel, 2.5*kernel
-		return
+		return forward, backward
 	}
 	// The score matrix in memory; nothing leaves out the masked half.
 	forward.Traffic += float64(dims.scores * (6*shape.elementBytes() + 4*4))
@@ -23,6 +23,7 @@ func (op attention) attend(shape *Shape, forward, backward *costmodel.Pass) {
 	products := 2 * float64(dims.scores) * float64(op.HeadDim+dims.out/max(1, op.Heads))
 	forward.Products += products
 	backward.Products += products // with the weights' share of Passes: twice
+	return forward, backward
 }
 
 // traffic is the rotation (modeling_llama.py apply_rotary_pos_emb:

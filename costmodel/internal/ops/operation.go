@@ -32,7 +32,7 @@ type operation interface {
 	// layer.
 	kernels(shape *Shape, casts float64) (forward, backward float64)
 	// attend takes the attention kernel's products out of the linear layers'.
-	attend(shape *Shape, forward, backward *costmodel.Pass)
+	attend(shape *Shape, forward, backward costmodel.Pass) (costmodel.Pass, costmodel.Pass)
 	// products: it runs matrix products; unaligned: over rows that are no
 	// multiple of 16 bytes, such as the logits of an odd vocabulary, for which
 	// cuBLAS has no Hopper kernel.
@@ -54,10 +54,13 @@ func (plain) quantInfer(*Shape) int64                             { return 0 }
 func (plain) selected(*Selective, *Shape, int) int64              { return 0 }
 func (plain) traffic(*Shape) (forward, backward moved)            { return moved{}, moved{} }
 func (plain) kernels(*Shape, float64) (forward, backward float64) { return 2, 4 }
-func (plain) attend(_ *Shape, _, _ *costmodel.Pass)               {}
 func (plain) products() bool                                      { return true }
 func (plain) unaligned() bool                                     { return false }
 func (plain) bound(*Shape) bound                                  { return bound{} }
+
+func (plain) attend(_ *Shape, forward, backward costmodel.Pass) (costmodel.Pass, costmodel.Pass) {
+	return forward, backward
+}
 
 // bound counts elements: kept a token, of score matrices, of weights.
 type bound struct{ width, scores, matrix float64 }

@@ -25,7 +25,7 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	cost.Memory.Forward -= cost.Memory.KV // training keeps no cache
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
 	if shape.Frozen {
-		cost.freeze(asked, shape)
+		cost = cost.frozen(asked, shape)
 		cost.Casts = 0 // autocast caches copies of trained weights alone
 	} else {
 		cost.Memory.Saved += asked.slack(shape)
@@ -43,22 +43,23 @@ func Products(op modelgraph.Op) bool {
 	return operationOf(op).products()
 }
 
-// freeze makes the cost of a trained op that of a frozen one with adapters. No
+// frozen is the cost of a trained op as one that is frozen, with adapters. No
 // gradient comes as far as a layer before all adapters.
-func (cost *Cost) freeze(op operation, shape *Shape) {
+func (cost Cost) frozen(op operation, shape *Shape) Cost {
 	cost.Memory.Backward, cost.Memory.BackwardGrads, cost.Memory.AccumPeak = 0, 0, 0
 	if !shape.InputGrad && len(shape.Adapters) == 0 {
 		if _, last := op.(head); !last {
 			cost.Memory.Saved = 0
 		}
-		return
+		return cost
 	}
 	// 8-bit linear layers keep their inputs past a checkpoint, as attributes
 	// of nodes: its hooks see saved tensors alone.
 	if shape.keepsInputs() && shape.Recompute && shape.InputGrad {
 		cost.Stays = op.inputsStay(shape)
 	}
-	op.freeze(cost, shape)
+	op.freeze(&cost, shape)
+	return cost
 }
 
 // Bound is more than any figure in bytes of the op's cost, in floating point:

@@ -25,7 +25,7 @@ func Passes(op modelgraph.Op, shape *Shape, flops float64, frozen bool) (forward
 		casts = 2
 	}
 	forward.Kernels, backward.Kernels = asked.kernels(shape, casts)
-	asked.attend(shape, &forward, &backward)
+	forward, backward = asked.attend(shape, forward, backward)
 	// A product in forward is two in backward: for the input's gradient and
 	// for the weight's.
 	backward.Products += forward.Products
