@@ -13,7 +13,7 @@ import (
 func TestClosed(t *testing.T) {
 	rng := rand.New(rand.NewPCG(21, 22))
 	size := func() int64 { return rng.Int64N(2) * rng.Int64N(1000) }
-	for range 3000 {
+	for range 1000 * *draws {
 		summary := Summary{
 			Static: size(), Saved: size(), Grads: size(), LastBackward: size(), StepTransient: size(),
 			UntilBodyEnd: size(), HeadPeak: size(), Products: rng.IntN(2) == 0,
@@ -69,7 +69,7 @@ func onPaper(summary *Summary, resident *Resident) int64 {
 //	later backwards  (w−1)K + mL + G + sent + R + o + backward again
 func TestStageOnPaper(t *testing.T) {
 	rng := rand.New(rand.NewPCG(23, 24))
-	for range 2000 {
+	for range 700 * *draws {
 		count := 1 + rng.IntN(9)
 		chain := NewStageChain(randomStages(rng, count, costmodel.Train))
 		schedule := costmodel.Schedule{Kind: costmodel.GPipe, Stages: 1 + rng.Int64N(5), Chunks: 1, MicroBatches: 1 + rng.Int64N(9)}
