@@ -22,10 +22,21 @@ func cycle(file string, names []string, edges [][2]int) error {
 	return nil
 }
 
-// knownEnds are the edges between two nodes that the file has.
-func knownEnds(ends [][2]*int, index map[int]int) [][2]int {
+// names are those of a file's nodes.
+func names[Node interface{ name() string }](nodes []Node) []string {
+	out := make([]string, len(nodes))
+	for i := range nodes {
+		out[i] = nodes[i].name()
+	}
+	return out
+}
+
+// knownEnds are the edges between two nodes that the file has. An end is nil
+// where the file names none.
+func knownEnds[Edge interface{ ends() [2]*int }](edges []Edge, index map[int]int) [][2]int {
 	var out [][2]int
-	for _, end := range ends {
+	for _, edge := range edges {
+		end := edge.ends()
 		if end[0] == nil || end[1] == nil {
 			continue
 		}

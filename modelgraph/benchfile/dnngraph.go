@@ -14,11 +14,7 @@ import (
 // Its size stands for its parameters, since the file does not say what is in
 // it; the times of its forward and its backward nodes are its two passes.
 func (file *DNNPartitioning) graph(name string) (*modelgraph.Graph, error) {
-	names := make([]string, len(file.Nodes))
-	for node := range file.Nodes {
-		names[node] = file.Nodes[node].Name
-	}
-	if err := cycle(name, names, file.Edges); err != nil {
+	if err := cycle(name, names(file.Nodes), file.Edges); err != nil {
 		return nil, err
 	}
 	part, count := file.parts()

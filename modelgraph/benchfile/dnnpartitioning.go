@@ -41,6 +41,8 @@ type dnnLayer struct {
 	Transfer float64
 }
 
+func (layer dnnLayer) name() string { return layer.Name }
+
 type dnnFile struct {
 	MaxSize *float64  `json:"maxSizePerFPGA"`
 	FPGAs   *int      `json:"maxFPGAs"`
@@ -65,6 +67,8 @@ type dnnEdge struct {
 	To   *int     `json:"destId"`
 	Cost *float64 `json:"cost"`
 }
+
+func (edge dnnEdge) ends() [2]*int { return [2]*int{edge.From, edge.To} }
 
 // truth is true, false, 1 or 0.
 type truth bool
@@ -120,15 +124,7 @@ func parseDNNPartitioning(name string, data []byte) (*DNNPartitioning, error) {
 	if read.err == nil {
 		return p, nil
 	}
-	var names []string
-	for i := range p.Nodes {
-		names = append(names, p.Nodes[i].Name)
-	}
-	var ends [][2]*int
-	for _, edge := range file.Edges {
-		ends = append(ends, [2]*int{edge.From, edge.To})
-	}
-	return nil, cmp.Or(cycle(name, names, knownEnds(ends, index)), read.err)
+	return nil, cmp.Or(cycle(name, names(p.Nodes), knownEnds(file.Edges, index)), read.err)
 }
 
 func (read *reading) devices(place string, value *int) int {

@@ -32,6 +32,8 @@ type piperLayer struct {
 	Configs map[int][]piperWay
 }
 
+func (node piperLayer) name() string { return node.Name }
+
 // piperWay is one way to run a layer, Piper's TMPC. Times are per
 // micro-batch, forward and backward, in the unit of the file (seconds for
 // BERT, milliseconds for the others).
@@ -84,6 +86,8 @@ type piperEdge struct {
 	Bytes *float64 `json:"communicationCost"`
 }
 
+func (edge piperEdge) ends() [2]*int { return [2]*int{edge.From, edge.To} }
+
 // parsePiper reads such a file; name stands in errors, which are
 // [*modelgraph.SyntaxError]. Members that the format does not know are passed
 // over, as its README allows. A cycle is named where the edges have another
@@ -121,13 +125,5 @@ func parsePiper(name string, data []byte) (*Piper, error) {
 	if read.err == nil {
 		return p, nil
 	}
-	var names []string
-	for i := range p.Nodes {
-		names = append(names, p.Nodes[i].Name)
-	}
-	var ends [][2]*int
-	for _, edge := range file.Edges {
-		ends = append(ends, [2]*int{edge.From, edge.To})
-	}
-	return nil, cmp.Or(cycle(name, names, knownEnds(ends, index)), read.err)
+	return nil, cmp.Or(cycle(name, names(p.Nodes), knownEnds(file.Edges, index)), read.err)
 }
