@@ -1,0 +1,45 @@
+package costmodel
+
+// RegionAlign is what the sizes of [Regions] are rounded up to: every buffer of
+// an arena begins at a multiple of it, as cuBLAS and vector loads want it.
+const RegionAlign = 256
+
+// Regions are the bytes that one unit takes of the regions of an arena, where
+// the engine plans every byte of a device before it runs (devmap's own). They
+// are what its recipe (package recipe) adds up to. Every figure is a multiple
+// of [RegionAlign], and none depends on the unit's place.
+type Regions struct {
+	// Held throughout. Weights are those that the unit owns; of the ones that
+	// another unit owns ([Tie]) a device has one copy. Every use has Grads of
+	// its own, tied ones too. Master and State are the optimizer's: weights in
+	// fp32, and moments.
+	Weights, Grads, Master, State int64
+	Tied                          []Tie
+	// Cache is the KV cache of all sequences of the batch, Feed the token ids
+	// and labels of all of them.
+	Cache, Feed int64
+	// Held by every micro-batch in flight: what is kept of the input, and of
+	// all that forward makes. Input is 0 where the unit adds to its input in
+	// place. Of a unit that is recomputed Saved is 0, and Remade counts in both
+	// scratches.
+	Input, Saved, Remade int64
+	// Scratch: what a pass takes besides, while it runs.
+	Forward, Backward, Decode int64
+	// Output is the message to the next unit, of a micro-batch; Token of one
+	// token a sequence. Result is what the last unit makes for the caller:
+	// logits of a micro-batch, or its losses.
+	Output, Token, Result int64
+	// Tensors is the number of parameters that have a gradient here.
+	Tensors int64
+	// Passes: the unit runs no kernel and hands its input on. It is run with
+	// its neighbour, and by itself copies its input.
+	Passes bool
+}
+
+// Tie is a weight that a unit reads and another one owns.
+type Tie struct {
+	Owner int // the unit
+	// Weights, Master, State and Grads are its sizes: those of a copy on a
+	// device without the owner, and of the gradient that each use has.
+	Weights, Master, State, Grads int64
+}

@@ -1,0 +1,24 @@
+package costmodel
+
+// StageRules are what an engine keeps for a stage of a pipeline besides its
+// units, and which schedules it runs: data of the runtime.
+type StageRules struct {
+	// Arena: every byte is planned before the run ([Unit.Regions]).
+	Arena bool
+	// Slots are the messages that a channel holds; 0: those of all
+	// micro-batches.
+	Slots int64
+	// KeepsOutputs: a micro-batch's output stays to the end of its backward.
+	KeepsOutputs bool
+	// MergesOutputs: the last stage keeps all outputs, and joins them.
+	MergesOutputs bool
+	// HoldsGradient: the gradient sent last stays until the next is made
+	// (1F1B).
+	HoldsGradient bool
+	// AnyMicroBatches: any number of micro-batches runs, whatever the number of
+	// stages; interleaved rounds are of at most as many as there are stages, the
+	// last one shorter.
+	AnyMicroBatches bool
+	// Alone: a unit without parameters is a stage like any other.
+	Alone bool
+}

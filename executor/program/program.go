@@ -1,0 +1,150 @@
+// Package program is what a plan becomes before it runs: for every device the
+// instructions of one step, the bytes that they touch, and the channels between
+// devices. A [Program] is data: it is printed and read as text and as JSON, and
+// [Program.Check] proves it sound before anything runs it.
+package program
+
+// Program is the instructions of all devices, with what they refer to. Its
+// slices are dense: an instruction is a few numbers, and its accesses and waits
+// are stretches of two arrays that all instructions share, so that a million
+// of them are looked at in a fraction of a second.
+type Program struct {
+	// Model names the model, Plan the digest of the model that the plan is for.
+	Model, Plan string
+	Devices     []Device
+	Buffers     []Buffer
+	Channels    []Channel
+	Routines    []Routine
+	// Instrs are those of device 0, then of device 1, …: each device's in the
+	// order of its lines.
+	Instrs []Instr
+	// Accesses and Waits are those of all instructions ([Instr.Accesses]).
+	Accesses []Access
+	Waits    []Wait
+}
+
+// Device is a GPU of the plan: its arena, and where its instructions lie.
+type Device struct {
+	ID int32 // of the plan
+	// Arena is the size of its arena, Budget what it may be, in bytes.
+	Arena, Budget int64
+	Streams       []string
+	First, End    int32 // of Instrs
+}
+
+// Buffer is a stretch of a device's arena.
+type Buffer struct {
+	Device        int32 // its index in Devices
+	Name          string
+	Offset, Bytes int64
+	Class         Class
+}
+
+// Class says what a buffer holds, and so how long.
+type Class string
+
+// The classes of buffers.
+const (
+	Workspace Class = "workspace" // of libraries, throughout
+	Weight    Class = "weight"
+	Master    Class = "master" // weights in fp32, for the optimizer alone
+	State     Class = "state"  // the optimizer's moments
+	Gradient  Class = "gradient"
+	Cache     Class = "cache" // keys and values
+	Feed      Class = "feed"  // token ids, labels
+	Saved     Class = "saved" // from forward to backward
+	Slot      Class = "slot"  // of a channel
+	Stream    Class = "stream"
+	Scratch   Class = "scratch"
+	Result    Class = "result" // losses, logits, norms
+)
+
+// Throughout reports a class of buffers that are there from load to unload.
+func (class Class) Throughout() bool {
+	switch class {
+	case Workspace, Weight, Master, State, Cache, Feed:
+		return true
+	case Gradient, Saved, Slot, Stream, Scratch, Result:
+	}
+	return false
+}
+
+// Channel carries messages of up to Bytes bytes from one device to another, in
+// order; message k lies in slot k mod Slots. With no slots, sending and
+// receiving a message are one event.
+type Channel struct {
+	Name     string
+	From, To int32 // indexes in Devices
+	Slots    int32
+	Bytes    int64
+	// Ticks is how long a message occupies the stream that sends it, Latency
+	// how much later it is there: picoseconds.
+	Ticks, Latency int64
+}
+
+// Routine is the kernels of a chunk: units that run as one instruction.
+type Routine struct {
+	Name    string
+	Units   []string
+	Kernels []string // a line each, as text (package recipe)
+}
+
+// Op is what an instruction does.
+type Op uint8
+
+// The operations.
+const (
+	Load Op = iota
+	Zero
+	Recv
+	Send
+	Free
+	Forward
+	Backward
+	Recompute
+	Decode
+	Step
+	Fence
+	Unload
+)
+
+// None stands for a routine, micro-batch or channel that an instruction does
+// not have.
+const None = int32(-1)
+
+// Instr is one instruction.
+type Instr struct {
+	Device     int32 // index in Devices
+	Stream     int32 // index in the device's Streams
+	Op         Op
+	Routine    int32 // index, or None
+	MicroBatch int32 // or None
+	Channel    int32 // index, or None
+	Sequence   int32 // of the channel's messages
+	// Ticks is how long it takes its stream, in picoseconds; of a send it is
+	// the channel's.
+	Ticks int64
+	// Accesses [FirstAccess, EndAccess) and waits [FirstWait, EndWait) are its.
+	FirstAccess, EndAccess int32
+	FirstWait, EndWait     int32
+}
+
+// Access is a buffer that an instruction touches.
+type Access struct {
+	Buffer int32
+	Mode   Mode
+}
+
+// Mode is how a buffer is touched.
+type Mode uint8
+
+// The modes.
+const (
+	Read       Mode = iota
+	Write           // all of it, whatever was there
+	Accumulate      // read and written
+)
+
+// Wait is an instruction that another waits for: an index in Instrs. Stream is
+// the index of the stream that the text names, which must be that instruction's.
+type Wait struct{ Instr, Stream int32 }
