@@ -32,12 +32,14 @@ var allowed = map[string][]string{
 		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/benchfile",
 	},
 
-	"costmodel/timeline":  {"costmodel"},
 	"costmodel":           {"modelgraph"},
-	"costmodel/steptime":  {"modelgraph", "costmodel"},
+	"costmodel/order":     {"costmodel"},
+	"costmodel/recipe":    {"modelgraph", "costmodel"},
+	"costmodel/timeline":  {"costmodel", "costmodel/order"},
+	"costmodel/steptime":  {"modelgraph", "costmodel", "costmodel/order"},
 	"costmodel/catalogue": {"costmodel"},
 	"costmodel/estimate": {
-		"modelgraph", "costmodel", "costmodel/catalogue",
+		"modelgraph", "costmodel", "costmodel/catalogue", "costmodel/recipe",
 	},
 
 	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},
@@ -47,19 +49,19 @@ var allowed = map[string][]string{
 		"modelgraph", "costmodel", "costmodel/catalogue",
 		"costmodel/estimate", "costmodel/steptime", "planner", "planner/devicemap",
 	},
-	"planner/emit": {"modelgraph", "costmodel", "planner/devicemap"},
+	"planner/emit": {"modelgraph", "costmodel", "costmodel/order", "planner/devicemap"},
 
 	"executor/program": {"modelgraph", "costmodel"},
-	"executor/schedule": {
-		"modelgraph", "costmodel", "planner/devicemap", "executor/program",
+	"executor/compile": {
+		"modelgraph", "costmodel", "costmodel/recipe", "costmodel/order",
+		"costmodel/steptime", "costmodel/timeline", "planner/devicemap", "executor/program",
 	},
 	"executor/simulate": {"costmodel", "executor/program"},
 	"executor/weights":  {"modelgraph", "modelgraph/safetensors", "executor/program"},
-	"executor/backend":  {"modelgraph", "executor/program"},
-	"executor/cpu":      {"modelgraph", "executor/program", "executor/backend", "executor/weights"},
-	"executor/cuda":     {"modelgraph", "executor/program", "executor/backend", "executor/weights"},
+	"executor":          {"modelgraph", "executor/program", "executor/weights"},
+	"executor/cpu":      {"modelgraph", "executor", "executor/program", "executor/weights"},
+	"executor/cuda":     {"modelgraph", "executor", "executor/program", "executor/weights", "executor/nvml"},
 	"executor/nvml":     {"costmodel"},
-	"executor":          {"executor/program", "executor/backend"},
 	"executor/report":   {"costmodel", "planner/devicemap", "executor"},
 
 	"fixtures": {},
