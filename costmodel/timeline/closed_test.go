@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/internal/order"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // TestClosed: the closed forms are the folds that they stand for, and the
