@@ -22,3 +22,12 @@ type StageRules struct {
 	// Alone: a unit without parameters is a stage like any other.
 	Alone bool
 }
+
+// StageRulesOf are the rules of a runtime: those of torch.distributed.pipelining
+// for every one but [Devmap].
+func StageRulesOf(runtime string) StageRules {
+	if runtime == Devmap {
+		return StageRules{Arena: true, Slots: 2, AnyMicroBatches: true, Alone: true}
+	}
+	return StageRules{KeepsOutputs: true, MergesOutputs: true, HoldsGradient: true}
+}

@@ -19,6 +19,10 @@ const (
 	Auto Strategy = "auto"
 )
 
+// Devmap is the runtime that is devmap's own engine: it plans every byte of a
+// device before it runs, as its recipe (package recipe) says.
+const Devmap = "devmap"
+
 // Traits are what follows from a strategy. All that depends on the strategy
 // asks for one of them, so that a strategy is a row of the table.
 type Traits struct {

@@ -92,6 +92,9 @@ type Unit struct {
 	// Declared: the costs are from the model file; else they follow from the
 	// dimensions of its operations.
 	Declared bool
+	// Regions are what it takes of an arena, where the engine has one
+	// ([StageRules]); the bytes above then say nothing of what a device holds.
+	Regions Regions
 }
 
 // Passes reports that a pipeline's stage takes the unit along with the next
