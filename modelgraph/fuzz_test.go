@@ -36,6 +36,9 @@ func rewrite(t interface {
 	if g.Digest() != again.Digest() || g.Name != again.Name || g.MaxSeq != again.MaxSeq || g.ParamBytes() != again.ParamBytes() {
 		t.Fatalf("%q %d %s became %q %d %s", g.Name, g.MaxSeq, g.Digest(), again.Name, again.MaxSeq, again.Digest())
 	}
+	if d := cmp.Diff(g.Unknown, again.Unknown, cmpopts.EquateEmpty()); d != "" {
+		t.Fatalf("unknown (-before +after):\n%s", d)
+	}
 	if d := cmp.Diff(g.TiedUnits(), again.TiedUnits()); d != "" {
 		t.Fatalf("tied units (-before +after):\n%s", d)
 	}
@@ -103,7 +106,7 @@ func covered(t *testing.T, g *modelgraph.Graph) {
 // weighs reports an operation that needs weights.
 func weighs(op modelgraph.Op) bool {
 	switch op.(type) {
-	case modelgraph.Attention, modelgraph.MoE, modelgraph.Conv:
+	case modelgraph.Attention, modelgraph.MoE, modelgraph.Conv, modelgraph.Embedding:
 		return true
 	}
 	return false
@@ -120,10 +123,15 @@ func TestRoundTrip(t *testing.T) {
 			l.Op = rapid.SampledFrom([]modelgraph.Op{ // with a weight of [2, 3], or none
 				nil,
 				modelgraph.Opaque{},
-				modelgraph.Norm{Dim: 6, Style: modelgraph.GemmaRMSNorm, Post: true},
+				modelgraph.Norm{Dim: 6, Style: modelgraph.GemmaRMSNorm, Post: true, Epsilon: 1e-5},
+				modelgraph.Embedding{Vocab: 2, Dim: 3, Scaled: true, Factor: 55.42562584220407, Index: modelgraph.PositionIndex},
 				modelgraph.Rotary{HeadDim: 8},
 				modelgraph.Parameter{},
 				modelgraph.Attention{Dim: 1, Heads: 1, KVHeads: 2, HeadDim: 1, Rope: true, QKNorm: modelgraph.RMSNorm},
+				modelgraph.Attention{
+					Dim: 1, Heads: 1, KVHeads: 2, HeadDim: 1, Rope: true, Scale: 1 / 3., ScoreCap: 1e-30, ScoreBias: "alibi", Transposed: true, QKEpsilon: 1e-6,
+					Rotation: modelgraph.Rotation{Type: "yarn", Base: 1e6, Width: 4, Factor: 40, Trained: 4096, Slow: 1, Fast: 32, AttentionFactor: 0.1, Untruncated: true},
+				},
 				modelgraph.MoE{Dim: 3, Hidden: 1, Experts: 1, TopK: 1},
 				modelgraph.Conv{In: 1, Out: 2, Kernel: 3, Activation: "gelu"},
 			}).Draw(t, "op")
@@ -155,6 +163,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		g.Unknown = rapid.SliceOfN(rapid.SampledFrom([]string{"rope \"x\"", ""}), 0, 2).Draw(t, "unknown")
 		g.MaxSeq = rapid.Int64Range(0, 1<<40).Draw(t, "longest")
 		rewrite(t, g)
 	})

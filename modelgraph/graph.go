@@ -22,6 +22,10 @@ type Graph struct {
 	// a device map may name them and need not.
 	Hollow   []string
 	Warnings []string
+	// Unknown is what running the model would need and its source does not
+	// say, or says in a way that is not known here, in the source's words. Only
+	// a program is refused because of it: maps and costs do not depend on it.
+	Unknown []string
 
 	layerIndex map[string]int
 }

@@ -12,7 +12,22 @@ type Embedding struct {
 	Dim   int64 `json:"dim"`
 	// Scaled: the rows are multiplied by a constant (Gemma).
 	Scaled bool `json:"scaled,omitzero"`
+	// Factor is that constant; it is rounded to the type of the rows first
+	// (modeling_gemma.py: GemmaTextScaledWordEmbedding). 0: not known.
+	Factor float64 `json:"factor,omitzero"`
+	// Index is what the rows are looked up by.
+	Index Index `json:"index,omitzero"`
 }
+
+// Index is what a row of an [Embedding] stands for.
+type Index string
+
+// The indexes of rows.
+const (
+	TokenIndex    Index = ""           // a token of the vocabulary
+	PositionIndex Index = "position"   // a place in the sequence, the first is 0 (modeling_gpt2.py: wpe; modeling_bert.py: BertEmbeddings)
+	TypeIndex     Index = "token-type" // which of two texts a token is of; 0 where nothing is said (BertEmbeddings)
+)
 
 // NormStyle tells normalisations apart that keep different tensors alive.
 type NormStyle string
@@ -30,6 +45,9 @@ type Norm struct {
 	Style NormStyle `json:"style,omitzero"` // RMSNorm where empty
 	// Post: the result is only added to the residual stream (Gemma 2).
 	Post bool `json:"post,omitzero"`
+	// Epsilon is added to the mean square, or the variance, before its root
+	// (rms_norm_eps, layer_norm_eps, layer_norm_epsilon).
+	Epsilon float64 `json:"epsilon,omitzero"`
 }
 
 // Attention is self-attention, or attention to an encoder's output.
@@ -45,10 +63,17 @@ type Attention struct {
 	QRank   int64 `json:"q_rank,omitzero"`
 	KVRank  int64 `json:"kv_rank,omitzero"`
 	RopeDim int64 `json:"rope_dim,omitzero"`
-	// Window is the number of tokens a query looks back; 0: all.
+	// Window is the number of tokens a query sees, its own and those before
+	// it; 0: all.
 	Window int64 `json:"window,omitzero"`
-	// Rope: positions enter by rotating q and k.
-	Rope bool `json:"rope,omitzero"`
+	// Scale multiplies the scores before cap, mask and softmax; 0:
+	// HeadDim^-1/2. (Gemma 2 and 3: query_pre_attn_scalar^-1/2. GPT-2: 1
+	// without scale_attn_weights, and divided by the block's number, from 1,
+	// under scale_attn_by_inverse_layer_idx.)
+	Scale float64 `json:"scale,omitzero"`
+	// Rope: positions enter by rotating q and k, as Rotation says.
+	Rope     bool     `json:"rope,omitzero"`
+	Rotation Rotation `json:"rotation,omitzero"`
 	// RopeRows: the cosines and sines have a row a sequence, not one for all
 	// (Qwen2.5-VL's positions in three dimensions).
 	RopeRows bool `json:"rope_rows,omitzero"`
@@ -64,8 +89,13 @@ type Attention struct {
 	// QKNormWhole: the norms go over all heads at once (InternViT), not over
 	// each.
 	QKNormWhole bool `json:"qk_norm_whole,omitzero"`
+	// QKEpsilon is the epsilon of these norms, as in [Norm].
+	QKEpsilon float64 `json:"qk_epsilon,omitzero"`
 	// Fused: one projection makes q, k and v, which are views of it.
 	Fused bool `json:"fused,omitzero"`
+	// Transposed: the matrices are stored [in, out] (pytorch_utils.py: Conv1D),
+	// not [out, in] as nn.Linear has them.
+	Transposed bool `json:"transposed,omitzero"`
 	// Cross: keys and values come from an encoder's output.
 	Cross bool `json:"cross,omitzero"`
 	// Bidirectional: no causal mask, and no KV cache.
@@ -73,9 +103,15 @@ type Attention struct {
 	// Eager: a bias on the scores (T5, BLOOM's ALiBi) or a soft cap forces
 	// the score matrix into memory.
 	Eager bool `json:"eager,omitzero"`
+	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5); empty: none.
+	ScoreBias string `json:"score_bias,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
 	// eager and flash, not SDPA (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`
+	// ScoreCap is its cap: score becomes cap × tanh(score / cap). 0: none is
+	// applied (Gemma 3 reads one and leaves it out: modeling_gemma3.py,
+	// Gemma3Attention).
+	ScoreCap float64 `json:"score_cap,omitzero"`
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`
@@ -90,7 +126,10 @@ type MLP struct {
 	Gated  bool  `json:"gated,omitzero"` // two up projections, one through the activation
 	Fused  bool  `json:"fused,omitzero"` // both in one matrix
 	// Activation is the framework's name: silu, gelu, gelu_new, relu, …
+	// (activations.py: ACT2FN).
 	Activation string `json:"activation,omitzero"`
+	// Transposed is as in [Attention].
+	Transposed bool `json:"transposed,omitzero"`
 	// LayerScale is as in [Attention].
 	LayerScale bool `json:"layer_scale,omitzero"`
 	// Dropout is as in [Attention].
@@ -118,6 +157,9 @@ type Head struct {
 	Vocab int64 `json:"vocab"`
 	// SoftCap: logits pass through a scaled tanh (Gemma 2).
 	SoftCap bool `json:"soft_cap,omitzero"`
+	// LogitCap is its cap: a logit becomes cap × tanh(logit / cap). 0: not
+	// known.
+	LogitCap float64 `json:"logit_cap,omitzero"`
 	// Pooled: one position a sequence, not every token (classifiers).
 	Pooled bool `json:"pooled,omitzero"`
 }

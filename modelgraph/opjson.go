@@ -69,19 +69,15 @@ func decodeOp(raw jsontext.Value) (Op, error) {
 	return op, checkOp(op)
 }
 
-// checkOp reports a dimension that is negative or out of range.
+// checkOp reports a number that is negative or out of range, and a name that
+// is not known.
 func checkOp(op Op) error {
 	value := reflect.ValueOf(op)
 	if value.Kind() != reflect.Struct {
 		return fmt.Errorf("op %q is a %v: give the struct itself", op.kind(), value.Kind())
 	}
-	for i := range value.NumField() {
-		if value.Field(i).Kind() != reflect.Int64 {
-			continue
-		}
-		if count := value.Field(i).Int(); count < 0 || count > maxDim {
-			return fmt.Errorf("op %q: %s is %d, not between 0 and 2^40", op.kind(), fieldName(value.Type().Field(i)), count)
-		}
+	if err := checkNumbers(value, ""); err != nil {
+		return fmt.Errorf("op %q: %w", op.kind(), err)
 	}
 	style := RMSNorm
 	switch op := op.(type) {
@@ -89,12 +85,43 @@ func checkOp(op Op) error {
 		style = op.Style
 	case Attention:
 		style = op.QKNorm
+	case Embedding:
+		switch op.Index {
+		case TokenIndex, PositionIndex, TypeIndex:
+		default:
+			return fmt.Errorf("op %q: unknown index %q (known: position, token-type; absent: tokens)", op.kind(), op.Index)
+		}
 	}
 	switch style {
 	case "", RMSNorm, GemmaRMSNorm, LayerNorm:
 		return nil
 	}
 	return fmt.Errorf("op %q: unknown norm style %q (known: rms, gemma-rms, layer)", op.kind(), style)
+}
+
+// maxNumber bounds what is no dimension: an epsilon, a base, a cap.
+const maxNumber = 1e30
+
+// checkNumbers bounds the numbers of a struct; place is the path to it.
+func checkNumbers(value reflect.Value, place string) error {
+	for i := range value.NumField() {
+		field, name := value.Field(i), place+fieldName(value.Type().Field(i))
+		switch field.Kind() { //nolint:exhaustive // the kinds that hold numbers
+		case reflect.Int64:
+			if count := field.Int(); count < 0 || count > maxDim {
+				return fmt.Errorf("%s is %d, not between 0 and 2^40", name, count)
+			}
+		case reflect.Float64:
+			if number := field.Float(); !(number >= 0 && number <= maxNumber) {
+				return fmt.Errorf("%s is %v, not between 0 and 1e30", name, number)
+			}
+		case reflect.Struct:
+			if err := checkNumbers(field, name+"."); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func encodeOp(op Op) (jsontext.Value, error) {

@@ -24,6 +24,7 @@ type fileModel struct {
 	MaxSeq        int64       `json:"max_seq,omitzero"`
 	Layers        []fileLayer `json:"layers"`
 	Ties          [][]string  `json:"ties,omitzero"`
+	Unknown       []string    `json:"unknown,omitzero"`
 }
 
 type fileLayer struct {
@@ -99,7 +100,7 @@ func (model *fileModel) graph() (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph.MaxSeq = model.MaxSeq
+	graph.MaxSeq, graph.Unknown = model.MaxSeq, model.Unknown
 	return graph, nil
 }
 

@@ -10,7 +10,7 @@ import (
 // Write writes the graph as a native model file that [Read] reads back.
 // Where tensors lie in a checkpoint is not kept.
 func Write(writer io.Writer, graph *Graph) error {
-	model := fileModel{FormatVersion: formatVersion, Name: graph.Name, MaxSeq: graph.MaxSeq}
+	model := fileModel{FormatVersion: formatVersion, Name: graph.Name, MaxSeq: graph.MaxSeq, Unknown: graph.Unknown}
 	for i := range graph.Layers {
 		layer, err := writeLayer(&graph.Layers[i])
 		if err != nil {
