@@ -21,6 +21,25 @@ type Program struct {
 	// Accesses and Waits are those of all instructions ([Instr.Accesses]).
 	Accesses []Access
 	Waits    []Wait
+	// Timed: the program says how long its instructions and messages take.
+	// Those that others write need not.
+	Timed bool
+	// Predictions are what plans foretold of this map: of devmap first; where
+	// the plan was made for another runtime, of that one too.
+	Predictions []Prediction
+
+	// dangling are the names that stand for nothing, and what else a reader
+	// alone can see; Check reports them with the rest.
+	dangling []Fault
+}
+
+// Prediction is what a plan foretold of a runtime.
+type Prediction struct {
+	Runtime string
+	// StepTicks is the duration of a step in picoseconds, Peaks what each of
+	// Devices holds at most, in bytes.
+	StepTicks int64
+	Peaks     []int64
 }
 
 // Device is a GPU of the plan: its arena, and where its instructions lie.
@@ -28,8 +47,9 @@ type Device struct {
 	ID int32 // of the plan
 	// Arena is the size of its arena, Budget what it may be, in bytes.
 	Arena, Budget int64
-	Streams       []string
-	First, End    int32 // of Instrs
+	// Streams are named in the order of their first instructions.
+	Streams    []string
+	First, End int32 // of Instrs
 }
 
 // Buffer is a stretch of a device's arena.
@@ -109,8 +129,12 @@ const (
 )
 
 // None stands for a routine, micro-batch or channel that an instruction does
-// not have.
-const None = int32(-1)
+// not have; Unknown for a routine or channel that a file names and does not
+// declare, which is a fault already.
+const (
+	None    = int32(-1)
+	Unknown = int32(-2)
+)
 
 // Instr is one instruction.
 type Instr struct {
@@ -148,3 +172,11 @@ const (
 // Wait is an instruction that another waits for: an index in Instrs. Stream is
 // the index of the stream that the text names, which must be that instruction's.
 type Wait struct{ Instr, Stream int32 }
+
+// Fault is a rule that a program breaks.
+type Fault struct {
+	Rule string // V1 … V16; "names" where a name or number stands for nothing
+	// Device and Instr are indexes, or None.
+	Device, Instr int32
+	Message       string
+}

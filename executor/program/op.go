@@ -1,0 +1,30 @@
+package program
+
+// opNames are the operations' words in the text, in the order of the constants.
+var opNames = [...]string{
+	Load: "load", Zero: "zero", Recv: "recv", Send: "send", Free: "free",
+	Forward: "forward", Backward: "backward", Recompute: "recompute", Decode: "decode",
+	Step: "step", Fence: "fence", Unload: "unload",
+}
+
+// ops finds an operation by its word.
+var ops = func() map[string]Op {
+	found := make(map[string]Op, len(opNames))
+	for op, name := range opNames {
+		found[name] = Op(op) //nolint:gosec // twelve of them
+	}
+	return found
+}()
+
+// String is the operation's word.
+func (op Op) String() string {
+	if int(op) < len(opNames) {
+		return opNames[op]
+	}
+	return "unknown"
+}
+
+// Runs reports an operation that runs a routine.
+func (op Op) Runs() bool {
+	return op == Forward || op == Backward || op == Recompute || op == Decode
+}
