@@ -1,0 +1,57 @@
+package simulate
+
+import "github.com/devmap-dev/devmap/executor/program"
+
+// inFlight counts the micro-batches that are under way on a device: from the
+// start of their first forward to the end of their last backward, or of their
+// last forward where none comes back. One stream computes, so that the order of
+// its lines is that of time.
+func inFlight(instrs []program.Instr) int {
+	last := lastPasses(instrs)
+	begun := make([]bool, len(last))
+	now, most := 0, 0
+	for i := range instrs {
+		batch := instrs[i].MicroBatch
+		if batch < 0 || int(batch) >= len(last) {
+			continue
+		}
+		if instrs[i].Op == program.Forward && !begun[batch] {
+			begun[batch] = true
+			now++
+			most = max(most, now)
+		}
+		if last[batch] == int32(i) && begun[batch] {
+			now--
+		}
+	}
+	return most
+}
+
+// lastPasses is, of each micro-batch, the last of its backwards, else of its
+// forwards. Numbers beyond that of instructions are none that a sound program
+// has.
+func lastPasses(instrs []program.Instr) []int32 {
+	count := int32(0)
+	for i := range instrs {
+		if batch := instrs[i].MicroBatch; int(batch) < len(instrs) {
+			count = max(count, batch+1)
+		}
+	}
+	last, back := make([]int32, count), make([]bool, count)
+	for i := range last {
+		last[i] = program.None
+	}
+	for i := range instrs {
+		batch := instrs[i].MicroBatch
+		if batch < 0 || batch >= count {
+			continue
+		}
+		switch {
+		case instrs[i].Op == program.Backward:
+			last[batch], back[batch] = int32(i), true
+		case instrs[i].Op == program.Forward && !back[batch]:
+			last[batch] = int32(i)
+		}
+	}
+	return last
+}

@@ -1,0 +1,155 @@
+package simulate
+
+import "github.com/devmap-dev/devmap/executor/program"
+
+// arenas follows what is live on every device through the instructions as they
+// were played. What ends by the time at which an instruction starts is gone
+// before it takes anything, as what frees it was played before: a program without
+// times is followed as the row of instructions that it was played as.
+type arenas struct {
+	*player
+	devices []Device
+	last    []bool  // by access: none after it touches what the buffer holds now
+	live    []int64 // by device
+	held    []held  // by buffer
+	leaving []queue // by device: when what it holds ends; an event's lane is the buffer
+}
+
+// held is what a buffer holds.
+type held struct {
+	live    bool
+	arrived bool  // with its send, before the recv that writes it
+	until   int64 // the latest end of an access so far
+}
+
+// memory fills in what the devices hold.
+func (played *player) memory(devices []Device) {
+	prog := played.prog
+	all := arenas{played, devices, played.lastAccesses(), make([]int64, len(devices)), make([]held, len(prog.Buffers)), make([]queue, len(devices))}
+	for i := range prog.Buffers {
+		if buffer := &prog.Buffers[i]; buffer.Class.Throughout() {
+			all.live[buffer.Device] += buffer.Bytes
+		}
+	}
+	for device := range devices {
+		devices[device].PeakAt = program.None
+		all.note(int32(device), 0, program.None)
+	}
+	for _, i := range played.order {
+		all.step(i)
+	}
+	for device := range devices {
+		all.leave(int32(device), played.makespan())
+	}
+}
+
+// step takes what an instruction writes, from its start, and lets go of what it
+// is the last to touch, at its end.
+func (all *arenas) step(i int32) {
+	instr := &all.prog.Instrs[i]
+	accesses := all.prog.Accesses[instr.FirstAccess:instr.EndAccess]
+	all.leave(instr.Device, all.start[i])
+	for _, access := range accesses {
+		if access.Mode == program.Write && !all.held[access.Buffer].arrived {
+			all.take(access.Buffer)
+		}
+	}
+	all.note(instr.Device, all.start[i], i)
+	if instr.Op == program.Send {
+		all.arrive(instr, all.start[i])
+	}
+	for j, access := range accesses {
+		held := &all.held[access.Buffer]
+		if access.Mode == program.Write {
+			held.arrived = false
+		}
+		held.until = max(held.until, all.end[i])
+		if held.live && all.last[int(instr.FirstAccess)+j] {
+			all.leaving[instr.Device].push(event{held.until, access.Buffer})
+		}
+	}
+}
+
+// arrive takes the slot that a message comes to lie in from when it is sent. It
+// is the recv's, which writes it in the program.
+func (all *arenas) arrive(send *program.Instr, time int64) {
+	recv := all.in(all.recv, send.Channel, send.Sequence)
+	if recv == program.None || all.prog.Channels[send.Channel].Slots == 0 {
+		return
+	}
+	instr := &all.prog.Instrs[recv]
+	all.leave(instr.Device, time)
+	for _, access := range all.prog.Accesses[instr.FirstAccess:instr.EndAccess] {
+		if access.Mode == program.Write {
+			all.take(access.Buffer)
+			all.held[access.Buffer].arrived = true
+		}
+	}
+	all.note(instr.Device, time, recv)
+}
+
+// take makes a buffer live.
+func (all *arenas) take(index int32) {
+	buffer, held := &all.prog.Buffers[index], &all.held[index]
+	if !held.live && !buffer.Class.Throughout() {
+		held.live = true
+		all.live[buffer.Device] += buffer.Bytes
+	}
+}
+
+// leave lets go of what ended by a time.
+func (all *arenas) leave(device int32, time int64) {
+	leaving := &all.leaving[device]
+	for len(*leaving) > 0 && (*leaving)[0].time <= time {
+		gone := leaving.pop()
+		held := &all.held[gone.lane]
+		if !held.live || held.until > gone.time {
+			continue // written anew while it was live: no sound program
+		}
+		held.live = false
+		all.live[device] -= all.prog.Buffers[gone.lane].Bytes
+		all.note(device, gone.time, program.None)
+	}
+}
+
+// note writes down what is live from a time on, and whether it is the peak.
+func (all *arenas) note(device int32, time int64, by int32) {
+	to, live := &all.devices[device], all.live[device]
+	if len(to.Memory) > 0 && to.Memory[len(to.Memory)-1].Bytes == live {
+		return
+	}
+	to.Memory = append(to.Memory, Moment{time, live})
+	if live > to.Peak.Bytes || len(to.Memory) == 1 {
+		to.Peak, to.PeakAt = Moment{time, live}, by
+	}
+}
+
+// What the walk back from the end knows of a buffer.
+const (
+	anew    = int32(-1) // what it holds is not touched any more
+	touched = int32(-2) // it is; an instruction else: that writes it anew
+)
+
+// lastAccesses marks the accesses after which a buffer is not touched before it
+// is written anew. An instruction that reads a buffer and writes it anew takes
+// what it holds on: the read is none of these.
+func (played *player) lastAccesses() []bool {
+	prog := played.prog
+	last, after := make([]bool, len(prog.Accesses)), make([]int32, len(prog.Buffers))
+	for i := range after {
+		after[i] = anew
+	}
+	for at := len(played.order) - 1; at >= 0; at-- {
+		i := played.order[at]
+		instr := &prog.Instrs[i]
+		for j := instr.EndAccess - 1; j >= instr.FirstAccess; j-- {
+			access := prog.Accesses[j]
+			last[j] = after[access.Buffer] != touched && after[access.Buffer] != i
+			after[access.Buffer] = touched
+			if access.Mode == program.Write {
+				after[access.Buffer] = i
+			}
+		}
+	}
+	return last
+}

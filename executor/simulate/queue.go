@@ -1,0 +1,60 @@
+package simulate
+
+// event is a lane whose next instruction can start at a time.
+type event struct {
+	time int64
+	lane int32
+}
+
+// before orders events by time, and those of one moment by lane: the same
+// program is played in the same order every time.
+func (one event) before(other event) bool {
+	return one.time < other.time || one.time == other.time && one.lane < other.lane
+}
+
+// queue is a binary heap of events; container/heap's interface would cost an
+// allocation an event.
+type queue []event
+
+func (q *queue) push(added event) {
+	*q = append(*q, added)
+	heap := *q
+	child := len(heap) - 1
+	for child > 0 {
+		parent := (child - 1) / 2
+		if !added.before(heap[parent]) {
+			break
+		}
+		heap[child] = heap[parent]
+		child = parent
+	}
+	heap[child] = added
+}
+
+// pop takes the earliest.
+func (q *queue) pop() event {
+	heap := *q
+	first, moved := heap[0], heap[len(heap)-1]
+	heap = heap[:len(heap)-1]
+	*q = heap
+	if len(heap) == 0 {
+		return first
+	}
+	parent := 0
+	for {
+		child := 2*parent + 1
+		if child >= len(heap) {
+			break
+		}
+		if right := child + 1; right < len(heap) && heap[right].before(heap[child]) {
+			child = right
+		}
+		if !heap[child].before(moved) {
+			break
+		}
+		heap[parent] = heap[child]
+		parent = child
+	}
+	heap[parent] = moved
+	return first
+}

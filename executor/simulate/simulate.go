@@ -1,0 +1,131 @@
+// Package simulate plays a program in time: every stream runs its lines in
+// order, an instruction starts when its stream is free and what it waits for is
+// there, and takes the ticks that the program gives it. Of that come the time of
+// a step, how long each device idles, what its arena holds at every moment, and
+// which chain of instructions made the step as long as it is.
+//
+// Times are integers, picoseconds: sums are exact, so that what happens at one
+// moment does so whatever it is the sum of, and a step as long as a plan says is
+// as long to the last digit.
+package simulate
+
+import (
+	"errors"
+	"math"
+	"math/bits"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// Result is what a step comes to.
+type Result struct {
+	// Makespan is when the last instruction ends, in picoseconds.
+	Makespan int64
+	// Start and End are those of each instruction, as [program.Program.Instrs]
+	// has them, in picoseconds.
+	Start, End []int64
+	// Path is a longest chain: each instruction starts as soon as the one before
+	// it lets it, the last one ends the step.
+	Path []int32
+	// Devices are those of the program, in its order.
+	Devices []Device
+}
+
+// Device is what the step does with one of them.
+type Device struct {
+	// Busy is how long each of its streams runs something, in picoseconds.
+	Busy []int64
+	// Computing is how long the one of them does that is named "compute".
+	Computing int64
+	// InFlight is the most micro-batches between the start of their first
+	// forward here and the end of their last backward.
+	InFlight int
+	// Memory is what its arena holds, from each moment on until the next: the
+	// live bytes. A buffer is there from the start of the instruction that writes
+	// all of it, or of the send whose message comes to lie in it, to the end of
+	// the last that touches it before it is written anew; what is there
+	// throughout ([program.Class.Throughout]), always.
+	Memory []Moment
+	// Peak is the largest of Memory, the first of these; PeakAt is the
+	// instruction that made it so, [program.None] where nothing but what is there
+	// throughout ever is.
+	Peak   Moment
+	PeakAt int32
+}
+
+// Moment is what is live from a time on.
+type Moment struct{ Time, Bytes int64 }
+
+// Bubble is the part of the step in which the device computes nothing.
+func (result *Result) Bubble(device int) float64 {
+	if result.Makespan == 0 {
+		return 0
+	}
+	return float64(result.Makespan-result.Devices[device].Computing) / float64(result.Makespan)
+}
+
+// Run plays a program. It is meant for one that [program.Program.Check] found
+// sound, and ends on any other: a program that does not come to its end is a
+// *[DeadlockError]. Time and space are linear in its size, but for the logarithm
+// of the number of streams.
+func Run(prog *program.Program) (*Result, error) {
+	if !addable(prog) {
+		return nil, errors.New("the times of the program are negative, or add up to more than 106 days (2⁶³ picoseconds)")
+	}
+	played := newPlayer(prog)
+	played.run()
+	if len(played.order) < len(prog.Instrs) {
+		return nil, &DeadlockError{played.blocked()}
+	}
+	result := &Result{Start: played.start, End: played.end, Devices: make([]Device, len(prog.Devices))}
+	result.Makespan, result.Path = played.makespan(), played.path()
+	for i := range result.Devices {
+		device := &prog.Devices[i]
+		result.Devices[i].Busy = make([]int64, len(device.Streams))
+		result.Devices[i].InFlight = inFlight(prog.Instrs[device.First:device.End])
+	}
+	played.busy(result.Devices)
+	played.memory(result.Devices)
+	return result, nil
+}
+
+// addable reports that no sum of the program's times overflows.
+func addable(prog *program.Program) bool {
+	total, negative := uint64(0), false
+	add := func(ticks int64) bool {
+		var carry uint64
+		negative = negative || ticks < 0
+		total, carry = bits.Add64(total, uint64(ticks), 0)
+		return carry == 0 && total <= math.MaxInt64
+	}
+	for i := range prog.Instrs {
+		instr := &prog.Instrs[i]
+		if !add(instr.Ticks) || instr.Channel >= 0 && !(add(prog.Channels[instr.Channel].Ticks) && add(prog.Channels[instr.Channel].Latency)) {
+			return false
+		}
+	}
+	return !negative
+}
+
+// ticks is how long an instruction takes its stream.
+func ticks(prog *program.Program, instr *program.Instr) int64 {
+	if instr.Op == program.Send {
+		return prog.Channels[instr.Channel].Ticks
+	}
+	return instr.Ticks
+}
+
+// busy adds up what the streams of every device run.
+func (played *player) busy(devices []Device) {
+	for i := range played.prog.Instrs {
+		instr := &played.prog.Instrs[i]
+		devices[instr.Device].Busy[instr.Stream] += ticks(played.prog, instr)
+	}
+	for device := range devices {
+		for stream, name := range played.prog.Devices[device].Streams {
+			if name == "compute" {
+				devices[device].Computing = devices[device].Busy[stream]
+			}
+		}
+	}
+}
