@@ -67,8 +67,7 @@ func (played *player) lacked(i, lacks int32) string {
 // operation, micro-batch or message.
 func words(prog *program.Program, i int32) string {
 	instr := &prog.Instrs[i]
-	device := &prog.Devices[instr.Device]
-	text := fmt.Sprintf("%d.%d %s %d", device.ID, i-device.First, device.Streams[instr.Stream], instr.Op)
+	text := fmt.Sprintf("%s %s %s", prog.Place(i), prog.Devices[instr.Device].Streams[instr.Stream], instr.Op)
 	if instr.Routine >= 0 {
 		text += " " + prog.Routines[instr.Routine].Name
 	}

@@ -79,9 +79,9 @@ func (played *player) play(lane, i int32, time int64) {
 	instr, own := &played.prog.Instrs[i], &played.shown[lane]
 	played.start[i], played.cause[i] = time, own.cause
 	played.end[i] = time + ticks(played.prog, instr)
-	if instr.Op == program.Recv && played.prog.Channels[instr.Channel].Slots == 0 {
-		channel := &played.prog.Channels[instr.Channel]
-		played.end[i] += channel.Ticks + channel.Latency
+	if instr.Op == program.Recv && met(played.prog, instr) {
+		send := &played.prog.Instrs[played.partner(i)]
+		played.end[i] += ticks(played.prog, send) + played.prog.Channels[instr.Channel].Latency
 	}
 	played.order = append(played.order, i)
 	*own = shown{time: played.end[i], cause: i}

@@ -18,12 +18,12 @@ type scheduled struct {
 	prog  program.Program
 	took  costs
 	names map[string]int32 // buffers
-	made  map[string]int32 // the instruction that made a message
 }
 
 // schedule writes the program of a schedule, with so many slots a channel.
 func schedule(kind costmodel.Schedule, slots int32, took costs) *program.Program {
-	out := &scheduled{took: took, names: map[string]int32{}, made: map[string]int32{}}
+	out := &scheduled{took: took, names: map[string]int32{}}
+	out.prog.Timed = true
 	stages := kind.Stages * max(1, kind.Chunks)
 	for stage := range stages {
 		out.prog.Routines = append(out.prog.Routines, program.Routine{Name: fmt.Sprint("s", stage)})

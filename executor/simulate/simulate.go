@@ -17,12 +17,13 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// Result is what a step comes to.
+// Result is what a step comes to. Its times are picoseconds, or where the program
+// is not [program.Program.Timed] units of a forward.
 type Result struct {
-	// Makespan is when the last instruction ends, in picoseconds.
+	// Makespan is when the last instruction ends.
 	Makespan int64
 	// Start and End are those of each instruction, as [program.Program.Instrs]
-	// has them, in picoseconds.
+	// has them.
 	Start, End []int64
 	// Path is a longest chain: each instruction starts as soon as the one before
 	// it lets it, the last one ends the step.
@@ -33,7 +34,7 @@ type Result struct {
 
 // Device is what the step does with one of them.
 type Device struct {
-	// Busy is how long each of its streams runs something, in picoseconds.
+	// Busy is how long each of its streams runs something.
 	Busy []int64
 	// Computing is how long the one of them does that is named "compute".
 	Computing int64
@@ -89,30 +90,37 @@ func Run(prog *program.Program) (*Result, error) {
 	return result, nil
 }
 
-// addable reports that no sum of the program's times overflows.
+// addable reports that no time of the program is negative and no sum of them
+// overflows.
 func addable(prog *program.Program) bool {
-	total, negative := uint64(0), false
+	total := uint64(0)
 	add := func(ticks int64) bool {
 		var carry uint64
-		negative = negative || ticks < 0
-		total, carry = bits.Add64(total, uint64(ticks), 0)
+		total, carry = bits.Add64(total, uint64(ticks), 0) //nolint:gosec // a negative one is beyond the largest
 		return carry == 0 && total <= math.MaxInt64
 	}
 	for i := range prog.Instrs {
 		instr := &prog.Instrs[i]
-		if !add(instr.Ticks) || instr.Channel >= 0 && !(add(prog.Channels[instr.Channel].Ticks) && add(prog.Channels[instr.Channel].Latency)) {
+		if !add(ticks(prog, instr)) || instr.Channel >= 0 && !add(prog.Channels[instr.Channel].Latency) {
 			return false
 		}
 	}
-	return !negative
+	return true
 }
 
-// ticks is how long an instruction takes its stream.
+// ticks is how long an instruction takes its stream. A program that others wrote
+// says nothing of it: the unit of all published schedules, a forward, is one tick
+// there, a backward two.
 func ticks(prog *program.Program, instr *program.Instr) int64 {
-	if instr.Op == program.Send {
-		return prog.Channels[instr.Channel].Ticks
+	switch {
+	case prog.Timed:
+		return instr.Ticks
+	case instr.Op == program.Forward:
+		return 1
+	case instr.Op == program.Backward:
+		return 2
 	}
-	return instr.Ticks
+	return 0
 }
 
 // busy adds up what the streams of every device run.
