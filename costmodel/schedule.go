@@ -1,6 +1,9 @@
 package costmodel
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // ScheduleKind is the order in which a pipeline runs its micro-batches.
 type ScheduleKind string
@@ -18,6 +21,18 @@ const (
 type Schedule struct {
 	Kind                         ScheduleKind
 	Stages, Chunks, MicroBatches int64
+	// AnyMicroBatches is [StageRules.AnyMicroBatches] of the engine.
+	AnyMicroBatches bool
+}
+
+// NewSchedule is a workload's on so many GPUs, with so many runs of the chain
+// each. It has no kind where the workload is no pipeline.
+func NewSchedule(workload *Workload, stages, chunks int64) Schedule {
+	out := Schedule{Stages: stages, Chunks: chunks, MicroBatches: max(1, workload.MicroBatches), AnyMicroBatches: StageRulesOf(workload.Runtime).AnyMicroBatches}
+	if workload.Strategy.Traits().Staged {
+		out.Kind = cmp.Or(workload.Schedule, OneFOneB)
+	}
+	return out
 }
 
 // scheduleError is a number of micro-batches that the engine refuses.
@@ -40,11 +55,14 @@ func (err *scheduleError) Error() string {
 	return fmt.Sprintf("%d %s on %d stages: %s %s (%s)", err.Schedule.MicroBatches, parts, err.Schedule.Stages, err.Schedule.Kind, err.Rule, works)
 }
 
-// Check refuses what torch's classes refuse (torch 2.11,
+// Check refuses what no engine takes any number of: what torch's classes refuse (torch 2.11,
 // distributed/pipelining/schedules.py): Schedule1F1B.__init__ fewer
 // micro-batches than stages, ScheduleInterleaved1F1B.__init__ a number that is
 // no multiple of its rounds.
 func (schedule Schedule) Check() error {
+	if schedule.AnyMicroBatches && (schedule.Kind == OneFOneB || schedule.Kind == Interleaved) {
+		return nil
+	}
 	switch schedule.Kind {
 	case OneFOneB:
 		if schedule.MicroBatches < schedule.Stages {

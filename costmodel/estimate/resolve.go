@@ -124,8 +124,7 @@ func partsOf(workload *costmodel.Workload) costmodel.Message {
 	if !workload.Strategy.Traits().Staged || workload.Mode != costmodel.Train {
 		return costmodel.Messagef("%s", divisors.Nearest(workload.MicroBatches, divisors.Of(workload.Batch), func(int64) bool { return true }))
 	}
-	schedule := costmodel.Schedule{Kind: workload.Schedule, Stages: max(1, workload.World), Chunks: max(1, workload.VirtualStages), MicroBatches: workload.MicroBatches}
-	return schedule.Parts(workload.Batch)
+	return costmodel.NewSchedule(workload, max(1, workload.World), max(1, workload.VirtualStages)).Parts(workload.Batch)
 }
 
 // mainPrecision is the true precision of the model's weights.

@@ -2,6 +2,11 @@
 // actions (torch 2.11, distributed/pipelining/schedules.py), read in full ([Of]),
 // as a few phases for any number of micro-batches ([Phases]), and as the table of
 // time steps of an interleaved schedule ([ColumnOf]).
+//
+// devmap's own engine keeps these orders wherever torch has one with rounds of
+// as many micro-batches as there are stages. It takes any number of them
+// ([costmodel.Schedule.AnyMicroBatches]), and runs device maps besides
+// ([Engine]).
 package order
 
 import "github.com/devmap-dev/devmap/costmodel"
@@ -13,9 +18,24 @@ type Action struct {
 }
 
 // perRound is ScheduleInterleaved1F1B's microbatches_per_round, of its
-// number_of_rounds.
+// number_of_rounds; where any number runs, as many as there are stages.
 func perRound(schedule costmodel.Schedule) int64 {
+	if schedule.AnyMicroBatches {
+		return max(1, schedule.Stages)
+	}
 	return schedule.MicroBatches / max(1, schedule.MicroBatches/schedule.Stages)
+}
+
+// whole is the schedule with its last round filled up. What a shorter round
+// runs is what is there of a whole one, in its order: an order without some of
+// its micro-batches is one of the others, and none of these waits for more than
+// before. To close the gaps instead, as if the last round's turns came sooner,
+// has ranks wait for each other in a circle (Megatron-LM refuses a remainder
+// between 0 and the number of stages, core/pipeline_parallel/schedules.py).
+func whole(schedule costmodel.Schedule) costmodel.Schedule {
+	per := perRound(schedule)
+	schedule.MicroBatches = (schedule.MicroBatches + per - 1) / per * per
+	return schedule
 }
 
 // InFlight is the number of forwards that a rank runs before its first
@@ -27,9 +47,17 @@ func InFlight(schedule costmodel.Schedule, rank int64) int64 {
 	case costmodel.OneFOneB:
 		return min(schedule.MicroBatches, schedule.Stages-rank)
 	case costmodel.Interleaved:
-		return min(warmUp(schedule, rank)+1, schedule.Chunks*schedule.MicroBatches)
+		filled, count := whole(schedule), int64(0)
+		for op := range min(warmUp(filled, rank)+1, filled.Chunks*filled.MicroBatches) {
+			if forward(filled, op).MicroBatch < schedule.MicroBatches {
+				count++
+			}
+		}
+		return count
 	case costmodel.GPipe:
 		return schedule.MicroBatches
+	case inTurn:
+		return schedule.Chunks
 	}
 	return 0 // of an unknown kind no rank runs anything ([costmodel.Schedule.Check])
 }
@@ -41,8 +69,12 @@ func warmUp(schedule costmodel.Schedule, rank int64) int64 {
 
 // Of is what a rank does, in order.
 func Of(schedule costmodel.Schedule, rank int64) []Action {
-	if schedule.Kind == costmodel.Interleaved {
+	switch schedule.Kind {
+	case costmodel.Interleaved:
 		return interleaved(schedule, rank)
+	case inTurn:
+		return turns(schedule)
+	case costmodel.OneFOneB, costmodel.GPipe:
 	}
 	// Both run forwards up to InFlight, then backwards and forwards in turn:
 	// GPipe has no forwards left by then.
@@ -63,23 +95,23 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	return out
 }
 
-// interleaved is schedules.py _get_1f1b_rank_ops, with
-// ScheduleInterleaved1F1B's forward_stage_index and backward_stage_index: the
-// chunks take turns, a round of micro-batches each.
+// interleaved is schedules.py _get_1f1b_rank_ops: the chunks take turns, a
+// round of micro-batches each.
 func interleaved(schedule costmodel.Schedule, rank int64) []Action {
-	warm, all := warmUp(schedule, rank), schedule.Chunks*schedule.MicroBatches
-	forwards, backwards := make([]int64, schedule.Chunks), make([]int64, schedule.Chunks)
-	out := make([]Action, 0, 2*all)
+	filled := whole(schedule)
+	warm, all := warmUp(filled, rank), filled.Chunks*filled.MicroBatches
+	out := make([]Action, 0, 2*schedule.Chunks*schedule.MicroBatches)
+	add := func(action Action) {
+		if action.MicroBatch < schedule.MicroBatches {
+			out = append(out, action)
+		}
+	}
 	for op := range warm + all {
 		if op < all {
-			c := op / perRound(schedule) % schedule.Chunks
-			out = append(out, Action{false, c, forwards[c]})
-			forwards[c]++
+			add(forward(filled, op))
 		}
 		if op >= warm {
-			c := schedule.Chunks - 1 - (op-warm)/perRound(schedule)%schedule.Chunks
-			out = append(out, Action{true, c, backwards[c]})
-			backwards[c]++
+			add(backward(filled, op-warm))
 		}
 	}
 	return out

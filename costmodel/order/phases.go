@@ -14,8 +14,14 @@ type Phase struct {
 
 // Phases are [Of] as phases.
 func Phases(schedule costmodel.Schedule, rank int64) []Phase {
-	if schedule.Kind == costmodel.Interleaved {
+	switch schedule.Kind {
+	case costmodel.Interleaved:
 		return interleavedPhases(schedule, rank)
+	case inTurn:
+		one := schedule
+		one.MicroBatches = min(1, schedule.MicroBatches)
+		return phases(Phase{turns(one), schedule.MicroBatches, 1})
+	case costmodel.OneFOneB, costmodel.GPipe:
 	}
 	warm := InFlight(schedule, rank)
 	if warm == 0 {
@@ -30,26 +36,34 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 }
 
 // interleavedPhases repeat what a rank does while each of its chunks has a
-// round of micro-batches; what is less than that comes after, once.
+// round of micro-batches; what is less than that, or of a shorter round, comes
+// after, once.
 func interleavedPhases(schedule costmodel.Schedule, rank int64) []Phase {
-	round, warm, all := schedule.Chunks*perRound(schedule), warmUp(schedule, rank), schedule.Chunks*schedule.MicroBatches
+	filled := whole(schedule)
+	per := perRound(schedule)
+	round, warm, all := filled.Chunks*per, warmUp(filled, rank), filled.Chunks*filled.MicroBatches
+	full := schedule.MicroBatches / per * round // what is in whole rounds
 	var out []Phase
-	stretch := func(from, to int64, of func(op int64) []Action) {
+	stretch := func(from, to, full int64, of func(op int64) []Action) {
 		row := func(from, to int64) (actions []Action) {
 			for op := from; op < to; op++ {
-				actions = append(actions, of(op)...)
+				for _, action := range of(op) {
+					if action.MicroBatch < schedule.MicroBatches {
+						actions = append(actions, action)
+					}
+				}
 			}
 			return actions
 		}
-		whole := (to - from) / round
-		if whole > 0 {
-			out = append(out, Phase{row(from, from+round), whole, perRound(schedule)})
+		times := max(0, min(to, full)-from) / round
+		if times > 0 {
+			out = append(out, Phase{row(from, from+round), times, per})
 		}
-		out = append(out, Phase{row(from+whole*round, to), 1, 0})
+		out = append(out, Phase{row(from+times*round, to), 1, 0})
 	}
-	stretch(0, warm, func(op int64) []Action { return []Action{forward(schedule, op)} })
-	stretch(0, all-warm, func(op int64) []Action { return []Action{forward(schedule, warm+op), backward(schedule, op)} })
-	stretch(all-warm, all, func(op int64) []Action { return []Action{backward(schedule, op)} })
+	stretch(0, warm, full, func(op int64) []Action { return []Action{forward(filled, op)} })
+	stretch(0, all-warm, full-warm, func(op int64) []Action { return []Action{forward(filled, warm+op), backward(filled, op)} })
+	stretch(all-warm, all, full, func(op int64) []Action { return []Action{backward(filled, op)} })
 	return phases(out...)
 }
 

@@ -13,6 +13,7 @@ func randomSchedule(rng *rand.Rand, most int64) costmodel.Schedule {
 	if s.Kind == costmodel.Interleaved {
 		s.Chunks = 1 + rng.Int64N(4)
 	}
+	s.AnyMicroBatches = rng.IntN(3) == 0
 	for s.Check() != nil {
 		s.MicroBatches++
 	}

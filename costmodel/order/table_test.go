@@ -38,7 +38,7 @@ func TestColumn(t *testing.T) {
 	rng := rand.New(rand.NewPCG(6, 9))
 	for range 500 {
 		s := randomSchedule(rng, 40)
-		if s.Kind != costmodel.Interleaved {
+		if s.Kind != costmodel.Interleaved || s.AnyMicroBatches { // the table is torch's
 			continue
 		}
 		for rank := range s.Stages {

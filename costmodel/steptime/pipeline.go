@@ -1,10 +1,6 @@
 package steptime
 
-import (
-	"cmp"
-
-	"github.com/devmap-dev/devmap/costmodel"
-)
+import "github.com/devmap-dev/devmap/costmodel"
 
 // pipeline plays the schedule on the runs of the placement, in the order of
 // the units. The step ends when the last device has updated its weights.
@@ -54,12 +50,12 @@ func (step *timing) stages() (stages []Stage, devices []int, token float64) {
 // schedule is the order in which the stages run: where a device holds several,
 // interleaved, whatever was asked for.
 func (step *timing) schedule(stages []Stage, devices []int) costmodel.Schedule {
-	workload, held, chunks := &step.table.Workload, make([]int64, len(devices)), int64(1)
+	held, chunks := make([]int64, len(devices)), int64(1)
 	for i := range stages {
 		held[stages[i].Rank]++
 		chunks = max(chunks, held[stages[i].Rank])
 	}
-	out := costmodel.Schedule{Kind: cmp.Or(workload.Schedule, costmodel.OneFOneB), Stages: int64(len(devices)), Chunks: chunks, MicroBatches: max(1, workload.MicroBatches)}
+	out := costmodel.NewSchedule(&step.table.Workload, int64(len(devices)), chunks)
 	if chunks > 1 {
 		out.Kind = costmodel.Interleaved
 	}

@@ -1,8 +1,6 @@
 package devicemap
 
 import (
-	"cmp"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 )
@@ -40,8 +38,7 @@ func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 	if count := len(pipe.stages); count > 0 {
 		pipe.stages[count-1].End = len(placement)
 	}
-	workload := &table.Workload
-	pipe.schedule = costmodel.Schedule{Kind: cmp.Or(workload.Schedule, costmodel.OneFOneB), Chunks: 1, MicroBatches: max(1, workload.MicroBatches)}
+	pipe.schedule = costmodel.NewSchedule(&table.Workload, 0, 1)
 	for _, on := range pipe.of {
 		pipe.schedule.Chunks = max(pipe.schedule.Chunks, int64(len(on)))
 		if len(on) > 0 {

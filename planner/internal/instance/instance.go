@@ -109,15 +109,11 @@ func (in *Instance) Passes() (microBatches, tokens float64) {
 
 // Schedule is the pipeline schedule on the instance's devices.
 func (in *Instance) Schedule() costmodel.Schedule {
-	workload := &in.Costs.Workload
-	out := costmodel.Schedule{Kind: workload.Schedule, Stages: int64(len(in.Topology.Devices)), Chunks: 1, MicroBatches: max(1, workload.MicroBatches)}
-	if out.Kind == "" {
-		out.Kind = costmodel.OneFOneB
+	workload, chunks := &in.Costs.Workload, int64(1)
+	if workload.Schedule == costmodel.Interleaved {
+		chunks = max(2, workload.VirtualStages)
 	}
-	if out.Kind == costmodel.Interleaved {
-		out.Chunks = max(2, workload.VirtualStages)
-	}
-	return out
+	return costmodel.NewSchedule(workload, int64(len(in.Topology.Devices)), chunks)
 }
 
 // Looped reports a pipeline whose devices run several stages each.

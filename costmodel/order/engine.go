@@ -1,0 +1,74 @@
+package order
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// inTurn is the kind of a device map, which has no schedule: one micro-batch
+// after another goes through all chunks and back.
+const inTurn costmodel.ScheduleKind = ""
+
+func turns(schedule costmodel.Schedule) []Action {
+	out := make([]Action, 0, 2*schedule.Chunks*schedule.MicroBatches)
+	for batch := range schedule.MicroBatches {
+		for chunk := range schedule.Chunks {
+			out = append(out, Action{false, chunk, batch})
+		}
+		for chunk := schedule.Chunks - 1; chunk >= 0; chunk-- {
+			out = append(out, Action{true, chunk, batch})
+		}
+	}
+	return out
+}
+
+// Engine is what devmap's engine has every rank do, in order: rank ranks[s]
+// runs stage s of the chain, and ranks are numbered in the order of their
+// first stages. An action's chunk is its stage's place among those of the rank.
+// Without training there are forwards alone.
+//
+// It is [Of], less what a rank has no stage for. An empty kind of schedule is a
+// device map's, whose stages may be on any rank. Under the schedules that work
+// on several micro-batches at once stages go round the ranks; with two slots a
+// channel no rank waits for itself then, whatever the number of micro-batches.
+func Engine(schedule costmodel.Schedule, ranks []int, train bool) [][]Action {
+	held := make([]int64, schedule.Stages)
+	for _, rank := range ranks {
+		held[rank]++
+	}
+	out := make([][]Action, len(held))
+	for rank, chunks := range held {
+		if schedule.Kind == inTurn {
+			schedule.Chunks = chunks
+		}
+		for _, action := range Of(schedule, int64(rank)) {
+			if action.Chunk < chunks && (train || !action.Backward) {
+				out[rank] = append(out[rank], action)
+			}
+		}
+	}
+	return out
+}
+
+// Depths is, for each of so many chunks, the most micro-batches whose forward
+// has begun and whose backward has not ended: what is saved between the two is
+// kept as often. The phases are those of a schedule ([Phases]), or one with a
+// list of actions.
+func Depths(chunks int64, phases ...Phase) []int64 {
+	count, most := make([]int64, chunks), make([]int64, chunks)
+	second := make([]int64, chunks)
+	for i := range phases {
+		phases[i].Ends(func(action Action) {
+			switch {
+			case action.Chunk >= chunks: // a rank may have fewer than others
+			case action.Backward:
+				count[action.Chunk]--
+			default:
+				count[action.Chunk]++
+				most[action.Chunk] = max(most[action.Chunk], count[action.Chunk])
+			}
+		}, func() { copy(second, count) }, func(times int64) {
+			for chunk := range count {
+				count[chunk] += times * (count[chunk] - second[chunk])
+			}
+		})
+	}
+	return most
+}
