@@ -20,16 +20,18 @@ type Regions struct {
 	Cache, Feed int64
 	// Held by every micro-batch in flight: what is kept of the input, and of
 	// all that forward makes. Input is 0 where the unit adds to its input in
-	// place. Of a unit that is recomputed Saved is 0, and Remade counts in both
-	// scratches.
+	// place: its output then lies where its input does. Of a unit that is
+	// recomputed Saved is 0, and Remade is part of Forward and of Backward, at
+	// their beginning: what forward makes for backward and does not keep.
 	Input, Saved, Remade int64
-	// Scratch: what a pass takes besides, while it runs.
+	// Scratch: what a pass takes besides, while it runs. Running a recomputed
+	// unit again before its backward takes no more than Backward.
 	Forward, Backward, Decode int64
 	// Output is the message to the next unit, of a micro-batch; Token of one
 	// token a sequence. Result is what the last unit makes for the caller:
 	// logits of a micro-batch, or its losses.
 	Output, Token, Result int64
-	// Tensors is the number of parameters that have a gradient here.
+	// Tensors is the number of parameters with a gradient that the unit owns.
 	Tensors int64
 	// Passes: the unit runs no kernel and hands its input on. It is run with
 	// its neighbour, and by itself copies its input.
@@ -38,7 +40,8 @@ type Regions struct {
 
 // Tie is a weight that a unit reads and another one owns.
 type Tie struct {
-	Owner int // the unit
+	Owner  int    // the unit
+	Tensor string // the weight's full name, there: uses of one weight agree in both
 	// Weights, Master, State and Grads are its sizes: those of a copy on a
 	// device without the owner, and of the gradient that each use has.
 	Weights, Master, State, Grads int64

@@ -1,0 +1,128 @@
+package recipe
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Pass is a way through a unit.
+type Pass string
+
+// The passes that have kernels of their own. Recompute runs some of forward's.
+const (
+	Forward  Pass = "forward"
+	Backward Pass = "backward"
+	Decode   Pass = "decode" // one token a sequence, at position Seq + how many were generated
+	Squares  Pass = "norms"  // before the optimizer's step
+	Step     Pass = "step"
+)
+
+// Code is what runs of a unit; units that are alike share one.
+type Code struct {
+	// Tensors are all that the kernels name.
+	Tensors []Tensor
+	// Recompute are those of forward's kernels, in its scratch, that make what
+	// backward reads; empty where nothing is recomputed. Norms and Step are the
+	// optimizer's, of the parameters that the unit owns; a tied one's gradient
+	// is the sum over its uses, in module order.
+	Forward, Recompute, Backward, Decode, Norms, Step Routine
+}
+
+// Routine is the kernels of a pass, in the order in which they run.
+type Routine struct {
+	Kernels []Kernel
+	// Scratch is what the temporaries take: offsets in it are planned.
+	Scratch int64
+	// Work is the sum over the kernels.
+	Work costmodel.Pass
+}
+
+// Kernel is one call of a kernel.
+type Kernel struct {
+	Name string
+	// Dims are its sizes and constants, in the order in which they are told.
+	Dims     []Dim
+	Operands []Operand
+	// Products are the FLOPs of matrix products, Attention those of attention's
+	// kernels, Bytes what the kernel reads and writes in memory.
+	Products, Attention, Bytes float64
+	// Unaligned: rows of a product begin at addresses that are no multiple of
+	// 16 bytes.
+	Unaligned bool
+}
+
+// Dim is a size or a constant of a kernel: m=4096, epsilon=1e-05.
+type Dim struct{ Name, Value string }
+
+// Operand is a tensor that a kernel touches, or a part of it.
+type Operand struct {
+	Role   string // a, b, bias, …
+	Mode   Mode
+	Tensor int // index in [Code.Tensors]
+	// [Row, Row+Rows) × [Column, Column+Columns) is the part; with Rows 0 it
+	// is the whole tensor.
+	Row, Rows, Column, Columns int64
+}
+
+// Mode is how an operand is touched.
+type Mode byte
+
+// The modes, as an operand's text begins.
+const (
+	Read   Mode = ' '
+	Write  Mode = '>' // all of the part, whatever was there
+	Update Mode = '+' // read and written in place
+	Gather Mode = '*' // a gradient: written in the first micro-batch's backward, added to in the others'
+)
+
+// text is a kernel's line: its name, its dims, and behind a colon its operands
+// as mode, role = tensor and [rows,columns] of a part.
+func (code *Code) text(kernel *Kernel) string {
+	var line strings.Builder
+	line.WriteString(kernel.Name)
+	for _, dim := range kernel.Dims {
+		fmt.Fprintf(&line, " %s=%s", dim.Name, dim.Value)
+	}
+	line.WriteString(" :")
+	for i := range kernel.Operands {
+		operand := &kernel.Operands[i]
+		line.WriteByte(' ')
+		if operand.Mode != Read {
+			line.WriteByte(byte(operand.Mode))
+		}
+		fmt.Fprintf(&line, "%s=%s", operand.Role, code.Tensors[operand.Tensor].Name)
+		if operand.Rows > 0 {
+			fmt.Fprintf(&line, "[%d:%d,%d:%d]", operand.Row, operand.Row+operand.Rows, operand.Column, operand.Column+operand.Columns)
+		}
+	}
+	return line.String()
+}
+
+// Lines is the code as text: a line a tensor, then a line a kernel behind the
+// name of its pass. Kernels that recompute runs too have "+" behind it.
+func (code *Code) Lines() []string {
+	lines := make([]string, 0, len(code.Tensors)+len(code.Forward.Kernels)+len(code.Backward.Kernels)+len(code.Decode.Kernels))
+	for i := range code.Tensors {
+		lines = append(lines, code.Tensors[i].String())
+	}
+	again := 0
+	for i := range code.Forward.Kernels {
+		line := code.text(&code.Forward.Kernels[i])
+		mark := ""
+		if again < len(code.Recompute.Kernels) && code.text(&code.Recompute.Kernels[again]) == line {
+			again, mark = again+1, "+"
+		}
+		lines = append(lines, string(Forward)+mark+" "+line)
+	}
+	for _, pass := range []struct {
+		name    Pass
+		routine *Routine
+	}{{Backward, &code.Backward}, {Decode, &code.Decode}, {Squares, &code.Norms}, {Step, &code.Step}} {
+		for i := range pass.routine.Kernels {
+			lines = append(lines, string(pass.name)+" "+code.text(&pass.routine.Kernels[i]))
+		}
+	}
+	return lines
+}

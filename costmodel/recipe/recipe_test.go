@@ -1,0 +1,29 @@
+package recipe_test
+
+import (
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// TestSharesCode: blocks that are alike have one code.
+func TestSharesCode(t *testing.T) {
+	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := recipe.Of(graph, &costmodel.Workload{Mode: costmodel.Train, Batch: 8, MicroBatches: 8, Seq: 2048, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW})
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := make(map[*recipe.Code]bool)
+	for i := range model.Units {
+		codes[model.Units[i].Code] = true
+	}
+	if len(codes) != 5 { // embedding, block, norm, rotary, head
+		t.Errorf("%d codes of %d units, want 5", len(codes), len(model.Units))
+	}
+}

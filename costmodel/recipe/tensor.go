@@ -1,0 +1,87 @@
+package recipe
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Class says where a tensor lies, and so how long it lives.
+type Class string
+
+// The classes.
+const (
+	Weight         Class = "weight"          // Offset in the unit's weights; in a tie's where it is tied
+	Gradient       Class = "gradient"        // of a weight: in the unit's gradients
+	Master         Class = "master"          // a weight in fp32, for the optimizer
+	State          Class = "state"           // the optimizer's moments of a weight
+	Cache          Class = "cache"           // keys and values of all sequences
+	Feed           Class = "feed"            // ids and labels of all sequences
+	Result         Class = "result"          // what the caller gets
+	Saved          Class = "saved"           // from forward to backward, of a micro-batch
+	Input          Class = "input"           // the message that comes in; in training kept to backward
+	Output         Class = "output"          // the message that goes on
+	OutputGradient Class = "output.gradient" // comes back
+	InputGradient  Class = "input.gradient"  // goes back
+	Token          Class = "token"           // ids made last, one a sequence: of this device's head, or received
+	Norms          Class = "norms"           // squared norms of the unit's gradients, one a parameter
+	Total          Class = "total"           // the squared norm of all gradients
+	Temporary      Class = "temporary"       // in the scratch of one pass
+)
+
+// Tensor is a matrix that kernels read and write, rows one behind the other.
+type Tensor struct {
+	// Name is its name in the unit; a weight's is that of the model below the
+	// unit's name, a gradient's the same with ".gradient" behind it.
+	Name          string
+	Class         Class
+	Pass          Pass // whose scratch holds it, of a temporary
+	DType         modelgraph.DType
+	Rows, Columns int64
+	// Offset is where it begins in the buffer of its class, a multiple of
+	// [costmodel.RegionAlign].
+	Offset int64
+	// Parts: it holds all micro-batches' parts, its rows in their order; a pass
+	// touches that of its own. A feed and a cache are so, and of results the
+	// losses and the ids.
+	Parts bool
+	// Tie is the index in [costmodel.Regions.Tied] of a weight that another
+	// unit owns, -1 of others.
+	Tie int
+}
+
+// Bytes is the space that it takes: a multiple of [costmodel.RegionAlign].
+func (tensor *Tensor) Bytes() int64 {
+	return padded(tensor.Rows * tensor.Columns * bytesOf(tensor.DType))
+}
+
+// String is a line of a routine: name, class (with the pass of a temporary),
+// offset, type and shape.
+func (tensor *Tensor) String() string {
+	class := string(tensor.Class)
+	switch {
+	case tensor.Class == Temporary:
+		class = string(tensor.Pass)
+	case tensor.Tie >= 0:
+		class = fmt.Sprintf("tied%d", tensor.Tie)
+	}
+	return fmt.Sprintf("tensor %s %s %d %s %dx%d", tensor.Name, class, tensor.Offset, tensor.DType, tensor.Rows, tensor.Columns)
+}
+
+// padded rounds a size up to where the next buffer may begin.
+func padded(size int64) int64 {
+	return (size + costmodel.RegionAlign - 1) / costmodel.RegionAlign * costmodel.RegionAlign
+}
+
+func bytesOf(dtype modelgraph.DType) int64 { return dtype.Bits() / 8 }
+
+// int32Type is that of token ids and labels: no vocabulary has more than 2^31
+// entries, and the feed is half as large as with PyTorch's int64.
+var int32Type = func() modelgraph.DType {
+	dtype, err := modelgraph.ParseDType("I32")
+	if err != nil {
+		panic(err)
+	}
+	return dtype
+}()

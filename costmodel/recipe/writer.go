@@ -1,0 +1,151 @@
+package recipe
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// writer writes the code of one unit: forward a step at a time, then backward
+// in the opposite order.
+type writer struct {
+	*model
+	unit    int
+	silent  bool // nothing runs of the unit
+	regions costmodel.Regions
+	code    Code
+	names   map[string]int // tensors by name
+	weights []weight
+	backs   []func() // backward of the steps so far
+
+	pass    Pass
+	routine *Routine
+	count   int64 // rows of the stream in this pass
+	// stream is the hidden state so far, flow its gradient on the way back; -1
+	// before the first step.
+	stream, flow int
+}
+
+// add adds a tensor; a name that is taken gets a number.
+func (w *writer) add(tensor Tensor) int {
+	base := tensor.Name
+	for i := 2; ; i++ {
+		if _, taken := w.names[tensor.Name]; !taken {
+			break
+		}
+		tensor.Name = base + "." + strconv.Itoa(i)
+	}
+	w.names[tensor.Name] = len(w.code.Tensors)
+	w.code.Tensors = append(w.code.Tensors, tensor)
+	return len(w.code.Tensors) - 1
+}
+
+// temporary is a tensor of the pass that is being written.
+func (w *writer) temporary(name string, dtype modelgraph.DType, rows, columns int64) int {
+	return w.add(Tensor{Name: name, Class: Temporary, Pass: w.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
+}
+
+// kept is a tensor of forward that backward reads; temporary where nothing is
+// trained.
+func (w *writer) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
+	if !w.train {
+		return w.temporary(name, dtype, rows, columns)
+	}
+	return w.place(&w.regions.Saved, Tensor{Name: name, Class: Saved, DType: dtype, Rows: rows, Columns: columns})
+}
+
+// place adds a tensor at the end of its block, of which size is the size so
+// far.
+func (w *writer) place(size *int64, tensor Tensor) int {
+	tensor.Offset, tensor.Tie = *size, -1
+	*size += tensor.Bytes()
+	return w.add(tensor)
+}
+
+// message is a tensor of the hidden stream: of all tokens, or of one a
+// sequence.
+func (w *writer) message(class Class) int {
+	name := string(class)
+	if w.pass == Decode {
+		name = "token." + name
+	}
+	if index, ok := w.names[name]; ok {
+		return index
+	}
+	return w.add(Tensor{Name: name, Class: class, DType: w.dtype, Rows: w.count, Columns: w.width, Tie: -1})
+}
+
+// The operands of kernels.
+func in(role string, tensor int) Operand  { return Operand{Role: role, Mode: Read, Tensor: tensor} }
+func out(role string, tensor int) Operand { return Operand{Role: role, Mode: Write, Tensor: tensor} }
+func both(role string, tensor int) Operand {
+	return Operand{Role: role, Mode: Update, Tensor: tensor}
+}
+func gather(role string, tensor int) Operand {
+	return Operand{Role: role, Mode: Gather, Tensor: tensor}
+}
+
+// columns is a stretch of the operand's columns.
+func (w *writer) columns(operand Operand, first, count int64) Operand {
+	operand.Row, operand.Rows, operand.Column, operand.Columns = 0, w.code.Tensors[operand.Tensor].Rows, first, count
+	return operand
+}
+
+// rowsOf is a stretch of its rows.
+func (w *writer) rowsOf(operand Operand, first, count int64) Operand {
+	operand.Row, operand.Rows, operand.Column, operand.Columns = first, count, 0, w.code.Tensors[operand.Tensor].Columns
+	return operand
+}
+
+// kernel appends a kernel to the pass. What it moves is what its operands
+// have, once each way.
+func (w *writer) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
+	kernel := Kernel{Name: name, Dims: dims, Operands: operands}
+	for i := range operands {
+		size := float64(w.sizeOf(&operands[i]))
+		if operands[i].Mode == Update || operands[i].Mode == Gather {
+			size *= 2
+		}
+		kernel.Bytes += size
+	}
+	w.routine.Kernels = append(w.routine.Kernels, kernel)
+	return &w.routine.Kernels[len(w.routine.Kernels)-1]
+}
+
+// sizeOf is the bytes of an operand.
+func (w *writer) sizeOf(operand *Operand) int64 {
+	tensor := &w.code.Tensors[operand.Tensor]
+	rows, columns := tensor.Rows, tensor.Columns
+	if operand.Rows > 0 {
+		rows, columns = operand.Rows, operand.Columns
+	}
+	if tensor.Parts {
+		rows /= w.workload.MicroBatches
+	}
+	return rows * columns * bytesOf(tensor.DType)
+}
+
+func size(name string, value int64) Dim     { return Dim{name, strconv.FormatInt(value, 10)} }
+func word(name, value string) Dim           { return Dim{name, value} }
+func number(name string, value float64) Dim { return Dim{name, fmt.Sprint(value)} }
+
+// shared is a tensor that several passes name; size is as in place.
+func (w *writer) shared(size *int64, tensor Tensor) int {
+	if index, ok := w.names[tensor.Name]; ok {
+		return index
+	}
+	return w.place(size, tensor)
+}
+
+// below is a layer's path below its unit, with a dot behind it where there is
+// one.
+func (w *writer) below(layer int) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(w.graph.Layers[layer].Name, w.graph.Units[w.unit].Name), ".")
+	if name != "" {
+		name += "."
+	}
+	return name
+}
