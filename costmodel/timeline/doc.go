@@ -3,8 +3,8 @@
 // A device's peak is a timeline, not a sum: weights and optimizer states
 // throughout, saved activations that grow through forward and shrink through
 // backward while gradients grow, a spike at the loss. An engine writes it as a
-// [Producer] of events and nothing else: [DeviceMap], [Pipeline], and the
-// engines of a [Replica]. A program of an executor is one more.
+// [Producer] of events and nothing else: [DeviceMap], [Pipeline], the engines of
+// a [Replica], and [Arena], devmap's own, which runs both of the first.
 //
 // The events are read in two ways:
 //

@@ -108,10 +108,10 @@ func (place *rank) events(emit func(Event)) {
 		return
 	}
 	place.buffers(emit)
-	step := rankStep{rank: place, told: emit, ran: make([]bool, len(place.chunks))}
+	step := rankStep{rank: place, repeating: repeating{told: emit}, ran: make([]bool, len(place.chunks))}
 	step.emit = step.tell
 	for i := range place.phases {
-		step.run(&place.phases[i])
+		step.run(&place.phases[i], step.act)
 	}
 	step.end()
 }
@@ -159,30 +159,10 @@ func (place *rank) buffers(emit func(Event)) {
 // rankStep is a rank within a step.
 type rankStep struct {
 	*rank
-	told func(Event)
+	repeating
 	emit func(Event) // tell, made once
 	sent int64       // an input's gradient that is held
 	ran  []bool      // by chunk: its parameters have gradients
-	// each is what a phase's second time changes, while it is counting.
-	each     costmodel.Memory
-	counting bool
-}
-
-func (step *rankStep) tell(event Event) {
-	if step.counting {
-		step.each = add(step.each, event.Change, 1)
-	}
-	step.told(event)
-}
-
-// run tells a phase by its ends: what is passed over changes what there is by
-// what the second time does, as often.
-func (step *rankStep) run(phase *order.Phase) {
-	step.each = costmodel.Memory{}
-	phase.Ends(step.act, func() { step.counting = true }, func(times int64) {
-		step.told(Event{Change: add(costmodel.Memory{}, step.each, times)})
-	})
-	step.counting = false
 }
 
 func (step *rankStep) act(action order.Action) {

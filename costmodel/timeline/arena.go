@@ -1,0 +1,239 @@
+package timeline
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// Arena is devmap's own engine on one device: every byte has its place before
+// the step runs ([costmodel.Regions]), in regions of one arena:
+//
+//   - workspace, and what is there throughout: weights (of a tied weight one
+//     copy a device), the optimizer's, caches, ids and labels, and the gradients
+//     where there are several micro-batches
+//   - slots of the messages that come in
+//   - messages that go out, the gradient that passes from unit to unit, results
+//   - sums: squared norms of the gradients, for clipping
+//   - a ring of what forward saves, as deep as the micro-batches in flight, and
+//     the scratch of one pass; of one micro-batch a stack of both, into which
+//     gradients grow from the other end as the activations go
+//
+// The place is a rank of a pipeline, or the runs of a device under a device
+// map: its schedule then has no kind, and its stages are the devices with units,
+// numbered in the order of their first runs.
+//
+// The events are what is alive, line by line of the device's program. What the
+// regions leave idle where most is alive is workspace, so that the peak is the
+// arena.
+func Arena(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
+	return func(emit func(Event)) {
+		place := newArena(table, place, dev)
+		if place.units() == 0 {
+			return
+		}
+		var live folding
+		place.events(live.add)
+		emit(Event{Change: costmodel.Memory{Workspace: place.size() - live.Peak}})
+		place.events(emit)
+	}
+}
+
+// arena is a device as its events and its size need it.
+type arena struct {
+	table      *costmodel.Table
+	mode       costmodel.Mode
+	schedule   costmodel.Schedule
+	rank       int64
+	chunks     []arenaChunk
+	throughout costmodel.Memory
+	tied       int64 // slots of the gradients of a tied weight's uses elsewhere
+	norms      int64 // bytes of the vector of squared norms
+	ids        int64 // bytes of a micro-batch's ids of new tokens
+}
+
+// arenaChunk is a stage, or a run of a device map. Units that pass are not among
+// its units, but where it has no others.
+type arenaChunk struct {
+	costmodel.Interval
+	units []*costmodel.Unit
+	bare  bool // its units pass
+	// entered, left: a message comes in, and goes out.
+	entered, left bool
+	// in and out are a micro-batch's message, inToken a token's.
+	in, out, inToken int64
+}
+
+func newArena(table *costmodel.Table, on Rank, dev *costmodel.Device) *arena {
+	place := &arena{table: table, mode: table.Workload.Mode, schedule: on.Schedule, rank: on.Index}
+	if place.schedule.Kind == "" {
+		place.schedule.Chunks = int64(len(on.Chunks))
+	}
+	products := false
+	for _, at := range on.Chunks {
+		place.chunks = append(place.chunks, arenaChunkOf(table, at))
+		for unit := at.First; unit < at.End; unit++ {
+			place.hold(&table.Units[unit].Regions)
+			products = products || table.Units[unit].Products
+		}
+	}
+	place.ties()
+	if place.mode == costmodel.Load {
+		return place
+	}
+	if products {
+		place.throughout.Workspace = aligned(table.Workspaces * dev.WorkspaceBytes)
+	}
+	if place.mode == costmodel.Train {
+		place.norms = normBytes(table)
+	}
+	place.ids = idBytes(&table.Workload)
+	return place
+}
+
+// hold adds what a unit holds throughout; gradients come with the first
+// backward.
+func (place *arena) hold(regions *costmodel.Regions) {
+	place.throughout.Params += regions.Weights
+	switch place.mode {
+	case costmodel.Load:
+		return
+	case costmodel.Train:
+		place.throughout.OptimizerState += regions.Master + regions.State
+	case costmodel.Infer:
+	}
+	place.throughout.KVCache += regions.Cache
+	place.throughout.Activations += regions.Feed
+}
+
+// ties adds the copies of weights whose owner is on another device, and the
+// slots for the gradients of uses there.
+func (place *arena) ties() {
+	for _, tie := range tiesOf(place.table.Units) {
+		here, owned := int64(0), false
+		for _, use := range tie.uses {
+			if place.holds(use) {
+				here++
+				owned = owned || use == tie.Owner
+			}
+		}
+		if here == 0 {
+			continue
+		}
+		if !owned {
+			place.throughout.Params += tie.Weights
+		}
+		if place.mode != costmodel.Train {
+			continue
+		}
+		place.tied += (int64(len(tie.uses)) - here) * tie.Grads
+		if !owned {
+			place.throughout.OptimizerState += tie.Master + tie.State
+		}
+	}
+}
+
+func (place *arena) holds(unit int) bool {
+	for i := range place.chunks {
+		if at := &place.chunks[i]; at.First <= unit && unit < at.End {
+			return true
+		}
+	}
+	return false
+}
+
+func (place *arena) units() (count int) {
+	for i := range place.chunks {
+		count += len(place.chunks[i].units)
+	}
+	return count
+}
+
+func arenaChunkOf(table *costmodel.Table, at costmodel.Interval) arenaChunk {
+	piece := arenaChunk{Interval: at}
+	for i := at.First; i < at.End; i++ {
+		if unit := &table.Units[i]; !unit.Regions.Passes {
+			piece.units = append(piece.units, unit)
+		}
+	}
+	if len(piece.units) == 0 && at.First < at.End {
+		piece.units, piece.bare = []*costmodel.Unit{&table.Units[at.First]}, true
+	}
+	if len(piece.units) == 0 {
+		return piece
+	}
+	if piece.entered = at.First > 0; piece.entered {
+		piece.in, piece.inToken = messageBefore(table.Units, at.First)
+	}
+	if piece.left = at.End < len(table.Units); piece.left {
+		piece.out, _ = messageBefore(table.Units, at.End)
+	}
+	return piece
+}
+
+// messageBefore is what crosses a border before a unit, of a micro-batch and of
+// a token: what the last unit there made that does not pass.
+func messageBefore(units []costmodel.Unit, border int) (batch, token int64) {
+	for i := border - 1; i >= 0; i-- {
+		if regions := &units[i].Regions; !regions.Passes {
+			return regions.Output, regions.Token
+		}
+	}
+	return 0, 0
+}
+
+// arenaTie is a weight that several units use, the owner first.
+type arenaTie struct {
+	costmodel.Tie
+	uses []int
+}
+
+// tiesOf are the tied weights of all units, in the order of their first reader.
+func tiesOf(units []costmodel.Unit) []arenaTie {
+	var out []arenaTie
+	known := map[int]int{}
+	for unit := range units {
+		for _, tie := range units[unit].Regions.Tied {
+			at, ok := known[tie.Owner]
+			if !ok {
+				at, known[tie.Owner] = len(out), len(out)
+				out = append(out, arenaTie{tie, []int{tie.Owner}})
+			}
+			out[at].uses = append(out[at].uses, unit)
+		}
+	}
+	return out
+}
+
+// normBytes is the squared norm of every gradient, in fp32.
+func normBytes(table *costmodel.Table) int64 {
+	var tensors int64
+	for i := range table.Units {
+		tensors += table.Units[i].Regions.Tensors
+	}
+	return aligned(4 * tensors)
+}
+
+// idBytes is a new token of every sequence of a micro-batch; 0 where none are
+// made.
+func idBytes(workload *costmodel.Workload) int64 {
+	if workload.Mode != costmodel.Infer || workload.NewTokens == 0 {
+		return 0
+	}
+	return aligned(4 * workload.Batch / max(1, workload.MicroBatches))
+}
+
+func aligned(bytes int64) int64 {
+	return (bytes + costmodel.RegionAlign - 1) / costmodel.RegionAlign * costmodel.RegionAlign
+}
+
+// slots are those of a channel.
+func (place *arena) slots() int64 { return arenaSlots(place.table, place.schedule) }
+
+func arenaSlots(table *costmodel.Table, schedule costmodel.Schedule) int64 {
+	return min(costmodel.StageRulesOf(table.Workload.Runtime).Slots, schedule.MicroBatches)
+}
+
+// depths are the micro-batches in flight, by chunk.
+func (place *arena) depths() []int64 {
+	return order.Depths(int64(len(place.chunks)), order.Phases(place.schedule, place.rank)...)
+}

@@ -1,0 +1,313 @@
+package timeline
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// ArenaChain answers for the arena of any device, a rank of a pipeline or the
+// runs of a device map, in O(1) a run and a tied weight: sums and maxima of any
+// stretch of units after O(n log n) preparation, and the micro-batches in flight
+// of each rank that it is asked for. One goroutine may ask at a time.
+type ArenaChain struct {
+	table *costmodel.Table
+	mode  costmodel.Mode
+	sums  []arenaSums // of the units before each
+	ties  []arenaTie
+	// before is the last unit before one that does not pass, or -1; keeps the
+	// last that keeps its input.
+	before, keeps []int
+	output        sparse // of units that do not pass
+	scratch       sparse
+	stack         arenaStacks
+	leastIn       []border // of a run that begins at a unit, not the first, or before it
+	leastOut      []border // of one that ends behind a unit, not the last, or later
+	norms, ids    int64
+
+	inFlight map[ranked][]int64
+}
+
+// arenaSums are the additive figures of the units before one.
+type arenaSums struct {
+	throughout, grads, kept, results int64
+	products, runs                   int // how many run products, and do not pass
+}
+
+// border is a message, of a micro-batch and of a token.
+type border struct{ batch, token int64 }
+
+// NewArenaChain prepares the units of a table.
+func NewArenaChain(table *costmodel.Table) *ArenaChain {
+	count := len(table.Units)
+	chain := &ArenaChain{
+		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
+		before: make([]int, count+1), keeps: make([]int, count+1),
+		norms: normBytes(table), ids: idBytes(&table.Workload), inFlight: map[ranked][]int64{},
+	}
+	chain.before[0], chain.keeps[0] = -1, -1
+	output, scratch := make([]int64, count), make([]int64, count)
+	for i := range table.Units {
+		regions := &table.Units[i].Regions
+		chain.sums[i+1] = chain.plus(chain.sums[i], &table.Units[i])
+		chain.before[i+1], chain.keeps[i+1] = chain.before[i], chain.keeps[i]
+		if regions.Input > 0 {
+			chain.keeps[i+1] = i
+		}
+		if !regions.Passes {
+			chain.before[i+1], output[i] = i, regions.Output
+		}
+		scratch[i] = regions.Forward
+		switch {
+		case chain.mode == costmodel.Train:
+			scratch[i] = max(scratch[i], regions.Backward)
+		case chain.ids > 0:
+			scratch[i] = max(scratch[i], regions.Decode)
+		}
+	}
+	chain.output, chain.scratch = unlessZero(output), unlessZero(scratch)
+	if chain.mode == costmodel.Train {
+		chain.stack = newArenaStacks(table.Units, chain.sums)
+	}
+	chain.leastBorders()
+	return chain
+}
+
+func (chain *ArenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums {
+	regions := &unit.Regions
+	before.throughout += regions.Weights
+	if chain.mode == costmodel.Train {
+		before.throughout += regions.Master + regions.State
+		before.grads += regions.Grads
+		before.kept += regions.Input + regions.Saved
+	}
+	if chain.mode != costmodel.Load {
+		before.throughout += regions.Cache + regions.Feed
+		before.results += regions.Result
+	}
+	if unit.Products {
+		before.products++
+	}
+	if !regions.Passes {
+		before.runs++
+	}
+	return before
+}
+
+// border is the message before a unit.
+func (chain *ArenaChain) border(unit int) border {
+	if last := chain.before[unit]; last >= 0 {
+		regions := &chain.table.Units[last].Regions
+		return border{regions.Output, regions.Token}
+	}
+	return border{}
+}
+
+// leastBorders fills in leastIn and leastOut.
+func (chain *ArenaChain) leastBorders() {
+	count := len(chain.table.Units)
+	chain.leastIn, chain.leastOut = make([]border, count+1), make([]border, count+1)
+	for unit := 1; unit < count; unit++ {
+		here := chain.border(unit)
+		chain.leastIn[unit], chain.leastOut[unit] = here, here
+		if unit > 1 {
+			least := chain.leastIn[unit-1]
+			chain.leastIn[unit] = border{min(here.batch, least.batch), min(here.token, least.token)}
+		}
+	}
+	for unit := count - 2; unit > 0; unit-- {
+		here, least := chain.leastOut[unit], chain.leastOut[unit+1]
+		chain.leastOut[unit] = border{min(here.batch, least.batch), min(here.token, least.token)}
+	}
+}
+
+// Peak is the arena of a device, as [Arena] has it, on a device that has this
+// workspace where it runs products.
+func (chain *ArenaChain) Peak(place Rank, workspace int64) int64 {
+	var sum arenaSum
+	for _, at := range place.Chunks {
+		if at.First >= at.End {
+			continue
+		}
+		if at.First > 0 {
+			sum.in(chain.border(at.First))
+		}
+		if at.End < len(chain.table.Units) {
+			sum.out(chain.border(at.End))
+		}
+	}
+	return chain.peak(&sum, place, workspace, true)
+}
+
+// Floor is at most [ArenaChain.Peak] of the same device, and of every one that
+// holds these units and more, as a run that reaches an end of the model has no
+// message there and takes no slots for it: what a search may rest on. Its empty
+// chunks may be filled; where grows, its runs may reach any unit. In a pipeline
+// whose ranks all have a unit, the first one alone may reach the first unit, and
+// the last one the last.
+func (chain *ArenaChain) Floor(place Rank, workspace int64, grows bool) int64 {
+	var sum arenaSum
+	for _, at := range place.Chunks {
+		switch {
+		case at.First >= at.End:
+		case grows && place.Schedule.Kind == "":
+		default:
+			chain.leastOf(&sum, place, at, grows)
+		}
+	}
+	return chain.peak(&sum, place, workspace, false)
+}
+
+func (chain *ArenaChain) leastOf(sum *arenaSum, place Rank, at costmodel.Interval, grows bool) {
+	count := len(chain.table.Units)
+	switch {
+	case at.First > 0 && !grows:
+		sum.in(chain.border(at.First))
+	case at.First > 0 && place.Index > 0:
+		sum.in(chain.leastIn[at.First])
+	}
+	switch {
+	case at.End < count && !grows:
+		sum.out(chain.border(at.End))
+	case place.Index < place.Schedule.Stages-1:
+		sum.out(chain.leastOut[min(at.End, count-1)])
+	}
+}
+
+// arenaSum is a device's figures as far as they were added up.
+type arenaSum struct {
+	entering, leaving, entered int64 // messages in and out, and in of a token
+	stack                      arenaStack
+}
+
+func (sum *arenaSum) in(message border) {
+	sum.entering += message.batch
+	sum.entered += message.token
+}
+
+func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
+
+// peak adds the regions up. Of a floor the gradients of a tied weight's uses
+// elsewhere are left out, as these may come here.
+func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
+	all, held := chain.held(place.Chunks)
+	if !held {
+		return 0
+	}
+	if chain.mode == costmodel.Load {
+		return all
+	}
+	slots := arenaSlots(chain.table, place.Schedule)
+	all += slots*sum.entering + sum.leaving
+	if chain.mode == costmodel.Train {
+		all += slots*sum.leaving + sum.entering + 2*chain.norms + costmodel.RegionAlign
+		if exact {
+			all += chain.tiedSlots(place.Chunks)
+		}
+	}
+	if chain.ids > 0 {
+		all += slots*sum.entered + chain.idBuffers(place)
+	}
+	var depth []int64
+	rings := chain.mode == costmodel.Train && place.Schedule.MicroBatches > 1
+	if rings {
+		depth = chain.depths(place)
+	}
+	var products, passed, scratch int64
+	for i, at := range place.Chunks {
+		if at.First >= at.End {
+			continue
+		}
+		before, end := &chain.sums[at.First], &chain.sums[at.End]
+		all += end.results - before.results
+		products += int64(end.products - before.products)
+		if end.runs-before.runs > 1 {
+			passed = max(passed, chain.output.max(at.First, chain.before[at.End]))
+		}
+		scratch = max(scratch, chain.scratch.max(at.First, at.End))
+		switch {
+		case rings:
+			all += end.grads - before.grads + depth[i]*(end.kept-before.kept)
+		case chain.mode == costmodel.Train:
+			sum.stack = sum.stack.join(chain.stack.of(at, chain.keeps[at.End], chain.sums))
+		}
+	}
+	if products > 0 {
+		all += aligned(workspace)
+	}
+	all += passed
+	if chain.mode == costmodel.Train && !rings {
+		return all + sum.stack.size()
+	}
+	return all + scratch
+}
+
+// held is what there is throughout, less gradients; false where there is no
+// unit.
+func (chain *ArenaChain) held(chunks []costmodel.Interval) (all int64, held bool) {
+	for _, at := range chunks {
+		if at.First < at.End {
+			held = true
+			all += chain.sums[at.End].throughout - chain.sums[at.First].throughout
+		}
+	}
+	for i := range chain.ties {
+		tie := &chain.ties[i]
+		if holdsAny(chunks, tie.uses[1:]) > 0 && holdsAny(chunks, tie.uses[:1]) == 0 {
+			all += tie.Weights
+			if chain.mode == costmodel.Train {
+				all += tie.Master + tie.State
+			}
+		}
+	}
+	return all, held
+}
+
+// tiedSlots are those for the gradients of tied weights used here that are made
+// elsewhere.
+func (chain *ArenaChain) tiedSlots(chunks []costmodel.Interval) (all int64) {
+	for i := range chain.ties {
+		tie := &chain.ties[i]
+		if here := holdsAny(chunks, tie.uses); here > 0 {
+			all += (int64(len(tie.uses)) - here) * tie.Grads
+		}
+	}
+	return all
+}
+
+// holdsAny is how many of these units there are in the chunks.
+func holdsAny(chunks []costmodel.Interval, units []int) (count int64) {
+	for _, unit := range units {
+		if slices.ContainsFunc(chunks, func(at costmodel.Interval) bool { return at.First <= unit && unit < at.End }) {
+			count++
+		}
+	}
+	return count
+}
+
+// idBuffers are those of new tokens' ids: of all micro-batches where they are
+// embedded, of one where they are made elsewhere.
+func (chain *ArenaChain) idBuffers(place Rank) int64 {
+	switch {
+	case holdsAny(place.Chunks, []int{0}) > 0:
+		return place.Schedule.MicroBatches * chain.ids
+	case holdsAny(place.Chunks, []int{len(chain.table.Units) - 1}) > 0:
+		return chain.ids
+	}
+	return 0
+}
+
+// depths are the micro-batches in flight, worked out once a rank.
+func (chain *ArenaChain) depths(place Rank) []int64 {
+	if place.Schedule.Kind == "" { // one after another
+		return slices.Repeat([]int64{1}, len(place.Chunks))
+	}
+	key := ranked{place.Schedule, place.Index}
+	known, ok := chain.inFlight[key]
+	if !ok {
+		known = order.Depths(max(1, place.Schedule.Chunks), order.Phases(place.Schedule, place.Index)...)
+		chain.inFlight[key] = known
+	}
+	return known
+}

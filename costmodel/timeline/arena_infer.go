@@ -1,0 +1,101 @@
+package timeline
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// infer runs the prompts of all micro-batches and then, token by token, the
+// new ones. Every token after the first is like the one before, and the last
+// makes no ids.
+func (place *arena) infer(emit func(Event)) {
+	step := arenaInfer{place: place, emit: emit, waiting: map[int64]bool{}}
+	actions := place.forwards()
+	for _, action := range actions {
+		step.pass(action, false, true)
+	}
+	tokens := min(place.table.Workload.NewTokens, 3)
+	for token := range tokens {
+		for _, action := range actions {
+			step.pass(action, true, token < tokens-1)
+		}
+	}
+}
+
+// forwards are the rank's, in order.
+func (place *arena) forwards() []order.Action {
+	var out []order.Action
+	for _, action := range order.Of(place.schedule, place.rank) {
+		if !action.Backward && action.Chunk < int64(len(place.chunks)) {
+			out = append(out, action)
+		}
+	}
+	return out
+}
+
+// arenaInfer is a pass after another.
+type arenaInfer struct {
+	place   *arena
+	emit    func(Event)
+	waiting map[int64]bool // micro-batches whose ids are there, on the device that both makes and embeds them
+}
+
+// pass is a chunk's, of a micro-batch; next: its ids are embedded again.
+func (step *arenaInfer) pass(action order.Action, decode, next bool) {
+	place, piece := step.place, &step.place.chunks[action.Chunk]
+	what, in := "forward of ", piece.in
+	if decode {
+		what, in = "decode of ", piece.inToken
+	}
+	if piece.bare {
+		step.emit(Event{Over: buffers(in + piece.out), What: what, Layer: piece.units[0].Name})
+		return
+	}
+	var passed int64
+	if len(piece.units) > 1 {
+		passed = place.passed()
+	}
+	for i, unit := range piece.units {
+		over := costmodel.Memory{Activations: passed + unit.Regions.Forward + unit.Regions.Result}
+		if decode {
+			over.Activations += unit.Regions.Decode - unit.Regions.Forward
+		}
+		if i == 0 {
+			over.CommBuffers = in
+		}
+		var made, gone costmodel.Memory
+		if i == len(piece.units)-1 {
+			over.CommBuffers += piece.out
+			if !piece.left && next {
+				over.CommBuffers += step.make(action.MicroBatch, &made)
+			}
+		}
+		if i == 0 && piece.First == 0 && decode {
+			over.CommBuffers += step.embed(action.MicroBatch, &gone)
+		}
+		step.emit(Event{Change: made, Over: over, What: what, Layer: unit.Name})
+		step.emit(Event{Change: gone})
+	}
+}
+
+// make has the head write ids: they are sent at once, or wait here.
+func (step *arenaInfer) make(batch int64, made *costmodel.Memory) (sent int64) {
+	if !step.place.holds(0) {
+		return step.place.ids
+	}
+	if !step.waiting[batch] {
+		made.CommBuffers = step.place.ids
+	}
+	step.waiting[batch] = true
+	return 0
+}
+
+// embed has the embedding read ids, after which they are gone.
+func (step *arenaInfer) embed(batch int64, gone *costmodel.Memory) (received int64) {
+	if !step.waiting[batch] {
+		return step.place.ids
+	}
+	delete(step.waiting, batch)
+	gone.CommBuffers = -step.place.ids
+	return 0
+}

@@ -1,0 +1,142 @@
+package timeline
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// size is the arena in bytes: its regions, one on the other.
+func (place *arena) size() int64 {
+	all := place.throughout.Total()
+	if place.mode == costmodel.Load {
+		return all
+	}
+	all += place.messages() + place.streams()
+	switch {
+	case place.mode != costmodel.Train:
+		return all + place.scratch()
+	case place.schedule.MicroBatches == 1:
+		return all + place.stack()
+	}
+	depth := place.depths()
+	for i := range place.chunks {
+		for _, unit := range place.chunks[i].units {
+			regions := &unit.Regions
+			all += regions.Grads + depth[i]*(regions.Input+regions.Saved)
+		}
+	}
+	return all + place.scratch()
+}
+
+// messages are the slots of all that comes in.
+func (place *arena) messages() int64 {
+	slots := place.slots()
+	all := place.tied
+	for i := range place.chunks {
+		piece := &place.chunks[i]
+		all += slots * piece.in
+		switch {
+		case place.mode == costmodel.Train:
+			all += slots * piece.out // its gradient
+		case place.ids > 0:
+			all += slots * piece.inToken
+		}
+		if place.ids > 0 && piece.First == 0 && piece.End > 0 {
+			all += place.schedule.MicroBatches * place.ids
+		}
+	}
+	if place.mode == costmodel.Train {
+		all += 2*place.norms + costmodel.RegionAlign // norms and their slot, and the sum
+	}
+	return all
+}
+
+// streams are what goes out, what passes from unit to unit, and results.
+func (place *arena) streams() int64 {
+	var all int64
+	for i := range place.chunks {
+		piece := &place.chunks[i]
+		all += piece.out
+		if place.mode == costmodel.Train {
+			all += piece.in // the gradient that goes back
+		}
+		for _, unit := range piece.units {
+			all += unit.Regions.Result
+		}
+		if place.sendsIDs(piece) {
+			all += place.ids
+		}
+	}
+	return all + place.passed()
+}
+
+// sendsIDs: the chunk makes tokens that are embedded on another device.
+func (place *arena) sendsIDs(piece *arenaChunk) bool {
+	return place.ids > 0 && len(piece.units) > 0 && !piece.left && !place.holds(0)
+}
+
+// passed is the buffer that units hand their output on in, or the gradient of
+// their input: as large as the largest of those that stay in a chunk.
+func (place *arena) passed() (most int64) {
+	for i := range place.chunks {
+		units := place.chunks[i].units
+		for j := range len(units) - 1 {
+			most = max(most, units[j].Regions.Output)
+		}
+	}
+	return most
+}
+
+// scratch is that of the largest pass.
+func (place *arena) scratch() (most int64) {
+	for i := range place.chunks {
+		for _, unit := range place.chunks[i].units {
+			switch regions := &unit.Regions; {
+			case place.mode == costmodel.Train:
+				most = max(most, regions.Forward, regions.Backward)
+			case place.ids > 0:
+				most = max(most, regions.Forward, regions.Decode)
+			default:
+				most = max(most, regions.Forward)
+			}
+		}
+	}
+	return most
+}
+
+// stack is what one micro-batch takes of activations, gradients and scratch:
+// the activations grow from the bottom, a unit's on those of the ones before,
+// and go from the top; the gradients of the units behind grow down from the
+// top. A pass has its scratch on the activations that are there, and in forward
+// on the input of the next unit, which it writes.
+func (place *arena) stack() (most int64) {
+	var saved, grads int64
+	for i := range place.chunks {
+		for _, unit := range place.chunks[i].units {
+			grads += unit.Regions.Grads
+		}
+	}
+	most = grads // at the optimizer's step
+	for i := range place.chunks {
+		units := place.chunks[i].units
+		for j, unit := range units {
+			regions := &unit.Regions
+			saved += regions.Input + regions.Saved
+			most = max(most, saved+aboveInput(units[j+1:])+regions.Forward, saved+regions.Backward+grads)
+			grads -= regions.Grads
+			if regions.Remade > 0 {
+				most = max(most, saved+regions.Forward+grads)
+			}
+		}
+	}
+	return most
+}
+
+// aboveInput is how far the input of the next unit that keeps one reaches, which
+// a unit before it writes where those between add to it in place.
+func aboveInput(behind []*costmodel.Unit) (reach int64) {
+	for _, unit := range behind {
+		if unit.Regions.Input > 0 {
+			return reach + unit.Regions.Input
+		}
+		reach += unit.Regions.Saved
+	}
+	return 0
+}

@@ -1,0 +1,143 @@
+package timeline
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// events are what is alive at the lines of the device's program, in their
+// order: of buffers that are not there throughout, from the line that writes
+// one first to the last that reads it before it is written anew. A receive has
+// what the pass behind it has and less, a send what the one before it left, so
+// that passes and steps are all the moments.
+func (place *arena) events(emit func(Event)) {
+	emit(Event{Change: place.throughout, What: "weights"})
+	switch place.mode {
+	case costmodel.Train:
+		step := arenaStep{repeating: repeating{told: emit}, place: place, ran: make([]bool, len(place.chunks))}
+		step.train()
+	case costmodel.Infer:
+		place.infer(emit)
+	case costmodel.Load:
+	}
+}
+
+// arenaStep is a training step.
+type arenaStep struct {
+	repeating
+	place *arena
+	emit  func(Event) // tell, made once
+	ran   []bool      // by chunk: its gradients are there
+	lost  bool        // the losses are
+}
+
+func (step *arenaStep) train() {
+	place := step.place
+	step.emit = step.tell
+	phases := order.Phases(place.schedule, place.rank)
+	for i := range phases {
+		step.run(&phases[i], step.pass)
+	}
+	// Squared norms travel from the last device to the first, their sum back;
+	// the gradients of a tied weight's other uses are there.
+	step.emit(Event{Change: buffers(place.tied)})
+	slot := place.norms
+	if place.rank >= place.schedule.Stages-1 {
+		slot = 0
+	}
+	step.emit(Event{Over: buffers(place.norms + slot), What: "optimizer step"})
+	if place.rank == 0 {
+		step.emit(Event{Over: buffers(place.norms + costmodel.RegionAlign), What: "optimizer step"})
+	}
+}
+
+func (step *arenaStep) pass(action order.Action) {
+	if action.Chunk >= int64(len(step.place.chunks)) {
+		return
+	}
+	switch piece := &step.place.chunks[action.Chunk]; {
+	case piece.bare && action.Backward:
+		step.emit(Event{Over: buffers(piece.out + piece.in), What: "backward of ", Layer: piece.units[0].Name})
+	case piece.bare:
+		step.emit(Event{Over: buffers(piece.in + piece.out), What: "forward of ", Layer: piece.units[0].Name})
+	case action.Backward:
+		step.back(piece, int(action.Chunk))
+	default:
+		step.forth(piece)
+	}
+}
+
+// forth is a chunk's forward. A unit writes its output where the next one keeps
+// its input, or adds to it; behind the last one it is the message out.
+func (step *arenaStep) forth(piece *arenaChunk) {
+	for i, unit := range piece.units {
+		regions := &unit.Regions
+		made := regions.Saved + regions.Result
+		if regions.Result > 0 && step.lost {
+			made = regions.Saved // the losses of all micro-batches are one buffer
+		}
+		step.lost = step.lost || regions.Result > 0
+		var over, out costmodel.Memory
+		over.Activations = regions.Forward
+		if i == 0 {
+			over.CommBuffers = piece.in
+			if piece.entered {
+				made += regions.Input
+			}
+		}
+		if i == 0 || regions.Input > 0 { // else it adds to what is there
+			to, keeps := keptBehind(piece.units[i+1:])
+			made += to
+			if !keeps {
+				out.CommBuffers = piece.out
+			}
+		}
+		step.emit(Event{Change: add(activations(made), out, 1), Over: over, What: "forward of ", Layer: unit.Name})
+	}
+	step.emit(Event{Change: buffers(-piece.out)}) // it is sent
+}
+
+// keptBehind is the input that the next of these units keeps, if any does.
+func keptBehind(units []*costmodel.Unit) (bytes int64, keeps bool) {
+	for _, unit := range units {
+		if unit.Regions.Input > 0 {
+			return unit.Regions.Input, true
+		}
+	}
+	return 0, false
+}
+
+// back is a chunk's backward: the gradient of a unit's output lies in one
+// buffer for all, that of the last one's where it came in.
+func (step *arenaStep) back(piece *arenaChunk, number int) {
+	var passed int64
+	if len(piece.units) > 1 {
+		passed = step.place.passed()
+	}
+	for i := len(piece.units) - 1; i >= 0; i-- {
+		unit := piece.units[i]
+		regions := &unit.Regions
+		last := i == len(piece.units)-1
+		var over costmodel.Memory
+		if last {
+			over.CommBuffers = piece.out
+		}
+		if !last {
+			over.Activations = passed
+		}
+		if regions.Remade > 0 {
+			step.emit(Event{Over: add(over, activations(regions.Forward), 1), What: "recompute of ", Layer: unit.Name})
+		}
+		over.Activations = passed + regions.Backward
+		if i == 0 {
+			over.CommBuffers += piece.in // the gradient that goes back
+		}
+		var made costmodel.Memory
+		if !step.ran[number] {
+			made.Grads = regions.Grads
+		}
+		step.emit(Event{Change: made, Over: over, What: "backward of ", Layer: unit.Name})
+		step.emit(Event{Change: activations(-regions.Input - regions.Saved)})
+	}
+	step.ran[number] = true
+}

@@ -1,0 +1,32 @@
+package timeline
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// repeating tells the events of a schedule's phases, of as many times as there
+// are for any number of micro-batches.
+type repeating struct {
+	told func(Event)
+	// each is what a phase's second time changes, while it is counting.
+	each     costmodel.Memory
+	counting bool
+}
+
+func (step *repeating) tell(event Event) {
+	if step.counting {
+		step.each = add(step.each, event.Change, 1)
+	}
+	step.told(event)
+}
+
+// run tells a phase by its ends: what is passed over changes what there is by
+// what the second time does, as often.
+func (step *repeating) run(phase *order.Phase, act func(order.Action)) {
+	step.each = costmodel.Memory{}
+	phase.Ends(act, func() { step.counting = true }, func(times int64) {
+		step.told(Event{Change: add(costmodel.Memory{}, step.each, times)})
+	})
+	step.counting = false
+}
