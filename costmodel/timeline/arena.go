@@ -1,6 +1,8 @@
 package timeline
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 )
@@ -49,28 +51,28 @@ type arena struct {
 	tied       int64 // slots of the gradients of a tied weight's uses elsewhere
 	norms      int64 // bytes of the vector of squared norms
 	ids        int64 // bytes of a micro-batch's ids of new tokens
+	ends       arenaEnds
 }
 
 // arenaChunk is a stage, or a run of a device map. Units that pass are not among
 // its units, but where it has no others.
 type arenaChunk struct {
 	costmodel.Interval
-	units []*costmodel.Unit
-	bare  bool // its units pass
-	// entered, left: a message comes in, and goes out.
-	entered, left bool
-	// in and out are a micro-batch's message, inToken a token's.
-	in, out, inToken int64
+	units   []*costmodel.Unit
+	bare    bool // its units pass
+	entered bool // it is not the model's first
+	// in and out are a micro-batch's message, inToken and outToken a token's.
+	in, out, inToken, outToken int64
 }
 
 func newArena(table *costmodel.Table, on Rank, dev *costmodel.Device) *arena {
-	place := &arena{table: table, mode: table.Workload.Mode, schedule: on.Schedule, rank: on.Index}
+	place := &arena{table: table, mode: table.Workload.Mode, schedule: on.Schedule, rank: on.Index, ends: arenaEndsOf(table.Units)}
 	if place.schedule.Kind == "" {
 		place.schedule.Chunks = int64(len(on.Chunks))
 	}
 	products := false
 	for _, at := range on.Chunks {
-		place.chunks = append(place.chunks, arenaChunkOf(table, at))
+		place.chunks = append(place.chunks, place.chunkOf(table, at))
 		for unit := at.First; unit < at.End; unit++ {
 			place.hold(&table.Units[unit].Regions)
 			products = products || table.Units[unit].Products
@@ -133,13 +135,10 @@ func (place *arena) ties() {
 }
 
 func (place *arena) holds(unit int) bool {
-	for i := range place.chunks {
-		if at := &place.chunks[i]; at.First <= unit && unit < at.End {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(place.chunks, func(piece arenaChunk) bool { return piece.holds(unit) })
 }
+
+func (piece *arenaChunk) holds(unit int) bool { return piece.First <= unit && unit < piece.End }
 
 func (place *arena) units() (count int) {
 	for i := range place.chunks {
@@ -148,7 +147,7 @@ func (place *arena) units() (count int) {
 	return count
 }
 
-func arenaChunkOf(table *costmodel.Table, at costmodel.Interval) arenaChunk {
+func (place *arena) chunkOf(table *costmodel.Table, at costmodel.Interval) arenaChunk {
 	piece := arenaChunk{Interval: at}
 	for i := at.First; i < at.End; i++ {
 		if unit := &table.Units[i]; !unit.Regions.Passes {
@@ -162,17 +161,37 @@ func arenaChunkOf(table *costmodel.Table, at costmodel.Interval) arenaChunk {
 		return piece
 	}
 	if piece.entered = at.First > 0; piece.entered {
-		piece.in, piece.inToken = messageBefore(table.Units, at.First)
+		piece.in, piece.inToken = place.ends.message(table.Units, at.First)
 	}
-	if piece.left = at.End < len(table.Units); piece.left {
-		piece.out, _ = messageBefore(table.Units, at.End)
+	if at.End < len(table.Units) {
+		piece.out, piece.outToken = place.ends.message(table.Units, at.End)
 	}
 	return piece
 }
 
-// messageBefore is what crosses a border before a unit, of a micro-batch and of
-// a token: what the last unit there made that does not pass.
-func messageBefore(units []costmodel.Unit, border int) (batch, token int64) {
+// arenaEnds are the first and the last unit that do not pass, −1 where all do.
+type arenaEnds struct{ first, last int }
+
+func arenaEndsOf(units []costmodel.Unit) arenaEnds {
+	ends := arenaEnds{-1, -1}
+	for i := range units {
+		if !units[i].Regions.Passes {
+			ends.last = i
+			if ends.first < 0 {
+				ends.first = i
+			}
+		}
+	}
+	return ends
+}
+
+// message is what crosses a border before a unit, of a micro-batch and of a
+// token: what the last unit there made that does not pass, where a unit behind
+// takes it.
+func (ends arenaEnds) message(units []costmodel.Unit, border int) (batch, token int64) {
+	if border > ends.last {
+		return 0, 0
+	}
 	for i := border - 1; i >= 0; i-- {
 		if regions := &units[i].Regions; !regions.Passes {
 			return regions.Output, regions.Token
@@ -190,12 +209,17 @@ type arenaTie struct {
 // tiesOf are the tied weights of all units, in the order of their first reader.
 func tiesOf(units []costmodel.Unit) []arenaTie {
 	var out []arenaTie
-	known := map[int]int{}
+	type weight struct {
+		owner  int
+		tensor string
+	}
+	known := map[weight]int{}
 	for unit := range units {
 		for _, tie := range units[unit].Regions.Tied {
-			at, ok := known[tie.Owner]
+			key := weight{tie.Owner, tie.Tensor}
+			at, ok := known[key]
 			if !ok {
-				at, known[tie.Owner] = len(out), len(out)
+				at, known[key] = len(out), len(out)
 				out = append(out, arenaTie{tie, []int{tie.Owner}})
 			}
 			out[at].uses = append(out[at].uses, unit)
@@ -230,7 +254,7 @@ func aligned(bytes int64) int64 {
 func (place *arena) slots() int64 { return arenaSlots(place.table, place.schedule) }
 
 func arenaSlots(table *costmodel.Table, schedule costmodel.Schedule) int64 {
-	return min(costmodel.StageRulesOf(table.Workload.Runtime).Slots, schedule.MicroBatches)
+	return costmodel.StageRulesOf(table.Workload.Runtime).SlotsOf(schedule.MicroBatches)
 }
 
 // depths are the micro-batches in flight, by chunk.

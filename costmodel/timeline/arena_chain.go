@@ -25,6 +25,7 @@ type ArenaChain struct {
 	leastIn       []border // of a run that begins at a unit, not the first, or before it
 	leastOut      []border // of one that ends behind a unit, not the last, or later
 	norms, ids    int64
+	ends          arenaEnds
 
 	inFlight map[ranked][]int64
 }
@@ -44,7 +45,7 @@ func NewArenaChain(table *costmodel.Table) *ArenaChain {
 	chain := &ArenaChain{
 		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
 		before: make([]int, count+1), keeps: make([]int, count+1),
-		norms: normBytes(table), ids: idBytes(&table.Workload), inFlight: map[ranked][]int64{},
+		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]int64{},
 	}
 	chain.before[0], chain.keeps[0] = -1, -1
 	output, scratch := make([]int64, count), make([]int64, count)
@@ -97,7 +98,7 @@ func (chain *ArenaChain) plus(before arenaSums, unit *costmodel.Unit) arenaSums 
 
 // border is the message before a unit.
 func (chain *ArenaChain) border(unit int) border {
-	if last := chain.before[unit]; last >= 0 {
+	if last := chain.before[unit]; last >= 0 && unit <= chain.ends.last {
 		regions := &chain.table.Units[last].Regions
 		return border{regions.Output, regions.Token}
 	}
@@ -290,9 +291,9 @@ func holdsAny(chunks []costmodel.Interval, units []int) (count int64) {
 // embedded, of one where they are made elsewhere.
 func (chain *ArenaChain) idBuffers(place Rank) int64 {
 	switch {
-	case holdsAny(place.Chunks, []int{0}) > 0:
+	case holdsAny(place.Chunks, []int{chain.ends.first}) > 0:
 		return place.Schedule.MicroBatches * chain.ids
-	case holdsAny(place.Chunks, []int{len(chain.table.Units) - 1}) > 0:
+	case holdsAny(place.Chunks, []int{chain.ends.last}) > 0:
 		return chain.ids
 	}
 	return 0

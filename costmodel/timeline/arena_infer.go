@@ -43,12 +43,12 @@ type arenaInfer struct {
 // pass is a chunk's, of a micro-batch; next: its ids are embedded again.
 func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 	place, piece := step.place, &step.place.chunks[action.Chunk]
-	what, in := "forward of ", piece.in
+	what, in, out := "forward of ", piece.in, piece.out
 	if decode {
-		what, in = "decode of ", piece.inToken
+		what, in, out = "decode of ", piece.inToken, piece.outToken
 	}
 	if piece.bare {
-		step.emit(Event{Over: buffers(in + piece.out), What: what, Layer: piece.units[0].Name})
+		step.emit(Event{Over: buffers(in + out), What: what, Layer: piece.units[0].Name})
 		return
 	}
 	var passed int64
@@ -65,12 +65,12 @@ func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 		}
 		var made, gone costmodel.Memory
 		if i == len(piece.units)-1 {
-			over.CommBuffers += piece.out
-			if !piece.left && next {
+			over.CommBuffers += out
+			if next && piece.holds(place.ends.last) {
 				over.CommBuffers += step.make(action.MicroBatch, &made)
 			}
 		}
-		if i == 0 && piece.First == 0 && decode {
+		if i == 0 && decode && piece.holds(place.ends.first) {
 			over.CommBuffers += step.embed(action.MicroBatch, &gone)
 		}
 		step.emit(Event{Change: made, Over: over, What: what, Layer: unit.Name})
@@ -80,7 +80,7 @@ func (step *arenaInfer) pass(action order.Action, decode, next bool) {
 
 // make has the head write ids: they are sent at once, or wait here.
 func (step *arenaInfer) make(batch int64, made *costmodel.Memory) (sent int64) {
-	if !step.place.holds(0) {
+	if !step.place.holds(step.place.ends.first) {
 		return step.place.ids
 	}
 	if !step.waiting[batch] {

@@ -37,7 +37,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 		}
 		unit.Products = rng.IntN(3) > 0
 		*regions = costmodel.Regions{
-			Weights: 512 + size(100), Grads: 1024 + size(grads), Master: 1024 + size(100), State: 2048 + size(100), Cache: size(20), Saved: size(saved),
+			Weights: 1024 + size(100), Grads: 2048 + size(grads), Master: 2048 + size(100), State: 4096 + size(100), Cache: size(20), Saved: size(saved),
 			Forward: size(scratch), Backward: size(scratch), Decode: size(scratch),
 			Output: costmodel.RegionAlign + size(40), Token: costmodel.RegionAlign, Tensors: rng.Int64N(40),
 		}
@@ -51,7 +51,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 			regions.Backward += regions.Remade
 		}
 		if i > 0 && rng.IntN(4) == 0 {
-			regions.Tied = []costmodel.Tie{{Owner: rng.IntN(2), Weights: 512, Master: 1024, State: 2048, Grads: 1024}}
+			regions.Tied = []costmodel.Tie{{Owner: rng.IntN(2), Tensor: []string{"a", "b"}[rng.IntN(4)/3], Weights: 512, Master: 1024, State: 2048, Grads: 1024}}
 			if owner := &regions.Tied[0].Owner; *owner == i || table.Units[*owner].Regions.Passes {
 				regions.Tied = nil
 			}

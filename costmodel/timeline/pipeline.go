@@ -17,14 +17,18 @@ type Rank struct {
 // (of a row of like ones the first and the last, see [order.Phase.Ends]).
 // It follows torch 2.11's distributed/pipelining (stage.py, schedules.py):
 //   - PipelineStage._prepare_forward_infra and _create_grad_recv_info allocate
-//     receive buffers for all micro-batches once; they stay.
+//     receive buffers for all micro-batches once; they stay
+//     ([costmodel.StageRules].Slots).
 //   - fwd_cache keeps a micro-batch's output until its backward has ended
-//     (backward_one_chunk holds it in stage_output).
+//     (backward_one_chunk holds it in stage_output; KeepsOutputs).
 //   - The last stage keeps every micro-batch's output in output_chunks to the
-//     next step, and _merge_outputs concatenates them when all are done.
+//     next step, and _merge_outputs concatenates them when all are done
+//     (MergesOutputs).
 //   - Schedule1F1B._step_microbatches holds the input's gradient in bwd_sends
-//     until the next backward has made its own.
+//     until the next backward has made its own (HoldsGradient).
 //   - The first backward of a stage makes its gradients, later ones add to them.
+//
+// Which of these an engine does is data of its runtime.
 //
 // Chunks of a rank that hold no unit are passed over.
 func Pipeline(table *costmodel.Table, place Rank, dev *costmodel.Device) Producer {
@@ -33,7 +37,7 @@ func Pipeline(table *costmodel.Table, place Rank, dev *costmodel.Device) Produce
 
 func rankOf(table *costmodel.Table, on Rank, dev *costmodel.Device) *rank {
 	place := &rank{
-		mode: table.Workload.Mode, schedule: on.Schedule, phases: order.Phases(on.Schedule, on.Index),
+		mode: table.Workload.Mode, rules: costmodel.StageRulesOf(table.Workload.Runtime), schedule: on.Schedule, phases: order.Phases(on.Schedule, on.Index),
 		workspace: table.Workspaces * dev.WorkspaceBytes, chunks: make([]chunk, len(on.Chunks)),
 	}
 	ends := false // a chunk of the rank ends the model
@@ -72,10 +76,16 @@ func (piece *chunk) messages(table *costmodel.Table, at costmodel.Interval) {
 		piece.in = table.Units[at.First-1].Output
 	}
 	output := table.Units[at.End-1].Output
-	if piece.ends = at.End == len(table.Units); piece.ends {
+	rules := costmodel.StageRulesOf(table.Workload.Runtime)
+	piece.ends = at.End == len(table.Units)
+	if !piece.ends {
+		piece.out = output
+	}
+	switch {
+	case piece.ends && rules.MergesOutputs:
 		piece.logits = output
-	} else {
-		piece.own, piece.out = output, output
+	case !piece.ends && rules.KeepsOutputs:
+		piece.own = output
 	}
 }
 
@@ -96,6 +106,7 @@ func chunkOf(table *costmodel.Table, at costmodel.Interval) chunk {
 // rank is a rank of a pipeline as its events need it.
 type rank struct {
 	mode      costmodel.Mode
+	rules     costmodel.StageRules
 	schedule  costmodel.Schedule
 	phases    []order.Phase
 	chunks    []chunk
@@ -142,15 +153,16 @@ func (place *rank) start(emit func(Event)) {
 	emit(Event{Change: there, What: "weights"})
 }
 
-// buffers are those of all messages.
+// buffers are those of all messages that come in.
 func (place *rank) buffers(emit func(Event)) {
 	var there costmodel.Memory
+	slots := place.rules.SlotsOf(place.schedule.MicroBatches)
 	for i := range place.chunks {
 		piece := &place.chunks[i]
 		there.Workspace += piece.padding
-		there.CommBuffers += place.schedule.MicroBatches * piece.in
+		there.CommBuffers += slots * piece.in
 		if place.mode == costmodel.Train {
-			there.CommBuffers += place.schedule.MicroBatches * piece.out
+			there.CommBuffers += slots * piece.out
 		}
 	}
 	emit(Event{Change: there, What: "receive buffers"})
@@ -201,7 +213,7 @@ func (step *rankStep) backward(piece *chunk, number int) {
 	}
 	step.ran[number] = true
 	gone := piece.rotary + piece.own
-	if step.schedule.Kind == costmodel.OneFOneB {
+	if step.rules.HoldsGradient && step.schedule.Kind == costmodel.OneFOneB {
 		gone += step.sent - piece.in
 		step.sent = piece.in
 	}

@@ -189,7 +189,7 @@ func (chain *StageChain) formOf(key ranked) *closed {
 	}
 	form, ok := chain.forms[key]
 	if !ok {
-		form = rankClosed(chain.table.Workload.Mode, key)
+		form = rankClosed(&chain.table.Workload, key)
 		chain.forms[key] = form
 	}
 	chain.asked, chain.form = key, form
@@ -197,9 +197,9 @@ func (chain *StageChain) formOf(key ranked) *closed {
 }
 
 // rankClosed is the closed form of any rank at this place of a schedule.
-func rankClosed(mode costmodel.Mode, at ranked) *closed {
+func rankClosed(workload *costmodel.Workload, at ranked) *closed {
 	chunks := int(max(1, at.schedule.Chunks))
-	r := rank{mode: mode, schedule: at.schedule, phases: order.Phases(at.schedule, at.rank), chunks: make([]chunk, chunks)}
+	r := rank{mode: workload.Mode, rules: costmodel.StageRulesOf(workload.Runtime), schedule: at.schedule, phases: order.Phases(at.schedule, at.rank), chunks: make([]chunk, chunks)}
 	first, again := make([]Summary, chunks), make([]Summary, chunks)
 	form := newClosed(1+chunks*chunkFigures, func(value []int64) Producer {
 		for i := range r.chunks {
