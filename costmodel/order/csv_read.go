@@ -1,0 +1,147 @@
+package order
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// FaultsError is a schedule that breaks the rules of one, whose form is right.
+type FaultsError struct {
+	File   string
+	Faults []string // a line each, the row and cell first
+}
+
+// Error implements error: a line for each fault.
+func (err *FaultsError) Error() string {
+	return err.File + ": " + strings.Join(err.Faults, "\n"+err.File+": ")
+}
+
+// ReadCSV reads actions in torch's compute-only form, as [WriteCSV] writes and
+// torch's _dump_csv does, with empty cells where a rank waits. They are held to
+// a pipeline: rank ranks[s] runs stage s, forward and in training backward, of
+// every micro-batch once. What is returned stands in the place of [Engine].
+//
+// Up to 2024 torch wrote B for the input's half of a backward and BW for the
+// whole; since then I and B. A file with a BW is of the older kind. Halves of a
+// backward and whatever else is no forward or backward are refused by name. A
+// rule that is broken is a [FaultsError] with all of them.
+func ReadCSV(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]Action, error) {
+	rows := splitRows(string(data))
+	old := false
+	for _, row := range rows {
+		for _, cell := range row {
+			old = old || strings.Contains(cell, "BW")
+		}
+	}
+	schedule := newCSVSchedule(ranks, microBatches, train)
+	for rank, row := range rows {
+		for i, cell := range row {
+			if cell == "" {
+				continue
+			}
+			parsed, err := parseCell(cell, old)
+			if err != nil {
+				return nil, fmt.Errorf("%s: row %d, cell %d: %w", file, rank+1, i+1, err)
+			}
+			parsed.rank, parsed.column, parsed.text = rank, i, cell
+			schedule.add(parsed)
+		}
+	}
+	schedule.complete(len(rows))
+	if len(schedule.faults) > 0 {
+		return nil, &FaultsError{file, schedule.faults}
+	}
+	return schedule.actions, nil
+}
+
+// splitRows cuts a file into cells without the spaces and quotes around them.
+// Empty lines are rows, but for those at the end.
+func splitRows(text string) [][]string {
+	var rows [][]string
+	for line := range strings.Lines(strings.TrimRight(text, " \t\r\n")) {
+		cells := strings.Split(line, ",")
+		for i, cell := range cells {
+			cells[i] = strings.TrimSpace(strings.Trim(strings.TrimSpace(cell), `"`))
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// cell is what one of them says, and where.
+type cell struct {
+	rank, column      int
+	stage, microBatch int64
+	backward          bool
+	text              string
+}
+
+// place names a cell as a spreadsheet counts: from 1.
+func (at *cell) place() string {
+	return fmt.Sprintf("row %d, cell %d: %q", at.rank+1, at.column+1, at.text)
+}
+
+// others are the actions that torch knows besides, and what each is.
+var others = map[string]string{
+	"I":           "the input's half of a backward",
+	"W":           "the weights' half of a backward",
+	"UNSHARD":     "gathers FSDP's parameters",
+	"RESHARD":     "drops FSDP's parameters",
+	"REDUCE_GRAD": "reduces gradients of replicas",
+	"SEND_F":      "communication",
+	"RECV_F":      "communication",
+	"SEND_B":      "communication",
+	"RECV_B":      "communication",
+	"OVERLAP_F_B": "a forward and a backward at once",
+}
+
+// parseCell reads STAGE KIND MICROBATCH, to the last letter: torch's own
+// expression stops at what it can read, and takes an older 0BW1 for the
+// backward of no micro-batch.
+func parseCell(text string, old bool) (cell, error) {
+	if _, kind, ok := strings.Cut(text, ")"); ok && strings.HasPrefix(text, "(") {
+		return cell{}, otherAction(text, kind)
+	}
+	stage := strings.TrimLeft(text, "0123456789")
+	kind := strings.TrimRight(stage, "0123456789")
+	switch {
+	case len(stage) == len(text):
+		return cell{}, errors.New(badCell(text))
+	case old && kind == "B":
+		return cell{}, fmt.Errorf("%s: B beside BW (the input's half of a backward, as torch wrote it up to 2024) is not run: devmap takes forwards (F) and whole backwards (BW)", shortened(text))
+	case kind == "F" || kind == "B" && !old || kind == "BW":
+	default:
+		return cell{}, otherAction(text, kind)
+	}
+	out := cell{backward: kind != "F"}
+	var err error
+	if out.stage, err = strconv.ParseInt(text[:len(text)-len(stage)], 10, 32); err == nil {
+		out.microBatch, err = strconv.ParseInt(stage[len(kind):], 10, 32)
+	}
+	if err != nil {
+		return cell{}, errors.New(badCell(text))
+	}
+	return out, nil
+}
+
+func otherAction(text, kind string) error {
+	if what, known := others[kind]; known {
+		return fmt.Errorf("%s: %s (%s) is not run: devmap takes forwards (F) and whole backwards (B), and adds the rest itself", shortened(text), kind, what)
+	}
+	return errors.New(badCell(text))
+}
+
+func badCell(text string) string {
+	return shortened(text) + ": want STAGE, F or B, MICROBATCH, as in 2F0"
+}
+
+// shortened is a cell in quotes, its beginning where it is long.
+func shortened(text string) string {
+	const most = 40
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return strconv.Quote(text)
+}

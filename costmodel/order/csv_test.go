@@ -1,0 +1,209 @@
+package order
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// round puts stages on ranks in turn, as torch does.
+func round(stages, ranks int) []int {
+	out := make([]int, stages)
+	for stage := range out {
+		out[stage] = stage % ranks
+	}
+	return out
+}
+
+// TestCSV: what torch 2.11's own classes dump is read as what devmap takes their
+// order to be, and what is written of that is read again. The files were made by
+// testdata/torch/dump.py.
+func TestCSV(t *testing.T) {
+	for _, c := range []struct {
+		schedule costmodel.Schedule
+		file     string
+	}{
+		{costmodel.Schedule{Kind: costmodel.GPipe, Stages: 3, Chunks: 1, MicroBatches: 4}, "gpipe_3x4.csv"},
+		{costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 2, Chunks: 2, MicroBatches: 4}, "interleaved_2x2x4.csv"},
+		{costmodel.Schedule{Kind: costmodel.Interleaved, Stages: 4, Chunks: 3, MicroBatches: 8}, "interleaved_4x3x8.csv"},
+	} {
+		data, err := os.ReadFile("testdata/torch/" + c.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ranks := round(int(c.schedule.Stages*c.schedule.Chunks), int(c.schedule.Stages))
+		want := Engine(c.schedule, ranks, true)
+		got, err := ReadCSV(c.file, data, ranks, c.schedule.MicroBatches, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-devmap's +torch's):\n%s", c.file, diff)
+		}
+		var written bytes.Buffer
+		if err := WriteCSV(&written, ranks, want); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadCSV("again", written.Bytes(), ranks, c.schedule.MicroBatches, true)
+		if err != nil || !cmp.Equal(want, again) {
+			t.Errorf("%s: written and read again: %v, %v", c.file, again, err)
+		}
+	}
+}
+
+// TestTorchs1F1B: Schedule1F1B._get_pipeline_order of torch 2.11 counts the last
+// rank's forwards from 1, which torch's own loader refuses. The other rows are
+// devmap's.
+func TestTorchs1F1B(t *testing.T) {
+	data, err := os.ReadFile("testdata/torch/1f1b_3x5.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = ReadCSV("f", data, round(3, 3), 5, true)
+	if want := `f: row 3, cell 2: "2B0": a backward before its forward
+f: row 3, cell 9: "2F5": there are micro-batches 0 to 4
+f: row 3: "2F0" is missing`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	var written bytes.Buffer
+	if err := WriteCSV(&written, round(3, 3), Engine(costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: 3, Chunks: 1, MicroBatches: 5}, round(3, 3), true)); err != nil {
+		t.Fatal(err)
+	}
+	ours, torchs := splitRows(written.String()), splitRows(string(data))
+	if diff := cmp.Diff(ours[:2], torchs[:2]); diff != "" {
+		t.Errorf("(-devmap's +torch's):\n%s", diff)
+	}
+	if last := "2F0,2B0,2F1,2B1,2F2,2B2,2F3,2B3,2F4,2B4"; strings.Join(ours[2], ",") != last {
+		t.Errorf("last row %v, want %s", ours[2], last)
+	}
+}
+
+// TestDialects: BW is a whole backward, and then B is none.
+func TestDialects(t *testing.T) {
+	want := [][]Action{{{false, 0, 0}, {true, 0, 0}}}
+	for _, text := range []string{"0F0,0B0", "0F0,,0BW0\r\n", "\"0F0\" , 0B0\n\n"} {
+		got, err := ReadCSV("f", []byte(text), []int{0}, 1, true)
+		if err != nil || !cmp.Equal(want, got) {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	if got, err := ReadCSV("f", []byte("0F0"), []int{0}, 1, false); err != nil || len(got[0]) != 1 {
+		t.Errorf("inference: %v, %v", got, err)
+	}
+}
+
+// TestCSVRefused: what devmap does not run, and what is no cell, is named with
+// row and cell.
+func TestCSVRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not run: `,
+		"0F0,0W0":                  `f: row 1, cell 2: "0W0": W (the weights' half of a backward) is not run`,
+		"0F0,0B0,0W0\n1F0,1BW0":    `f: row 1, cell 2: "0B0": B beside BW (the input's half of a backward, as torch wrote it up to 2024) is not run`,
+		"0F0\n1UNSHARD":            `f: row 2, cell 1: "1UNSHARD": UNSHARD (gathers FSDP's parameters) is not run`,
+		"0RESHARD":                 `f: row 1, cell 1: "0RESHARD": RESHARD (`,
+		"0REDUCE_GRAD":             `f: row 1, cell 1: "0REDUCE_GRAD": REDUCE_GRAD (`,
+		"0F0,0SEND_F0":             `f: row 1, cell 2: "0SEND_F0": SEND_F (communication) is not run`,
+		"1RECV_B0":                 `f: row 1, cell 1: "1RECV_B0": RECV_B (`,
+		"0F0,(0F1;1B0)OVERLAP_F_B": `f: row 1, cell 2: "(0F1;1B0)OVERLAP_F_B": OVERLAP_F_B (a forward and a backward at once) is not run`,
+		"F0":                       `f: row 1, cell 1: "F0": want STAGE, F or B, MICROBATCH, as in 2F0`,
+		"0F":                       `f: row 1, cell 1: "0F": want STAGE`,
+		"0F0x":                     `f: row 1, cell 1: "0F0x": want STAGE`,
+		"-1F0":                     `f: row 1, cell 1: "-1F0": want STAGE`,
+		"0 F0":                     `f: row 1, cell 1: "0 F0": want STAGE`,
+		"0":                        `f: row 1, cell 1: "0": want STAGE`,
+		"0F99999999999":            `f: row 1, cell 1: "0F99999999999": want STAGE`,
+		"(0F0;0B0":                 `f: row 1, cell 1: "(0F0;0B0": want STAGE`,
+	} {
+		_, err := ReadCSV("f", []byte(text), []int{0, 1}, 1, true)
+		var faults *FaultsError
+		if err == nil || errors.As(err, &faults) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: error %v, want %s…", text, err, want)
+		}
+	}
+}
+
+// TestCSVFaults: each rule of a schedule that is broken, all at once.
+func TestCSVFaults(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		train bool
+		want  []string
+	}{
+		{"0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1", true, nil},
+		{"0F0,0F0,0B0,0B1\n1F0,1B0,1F1,1B1", true, []string{
+			`row 1, cell 2: "0F0": twice: it is in cell 1 too`, `row 1, cell 4: "0B1": a backward before its forward`, `row 1: "0F1" is missing`,
+		}},
+		{"0F0,0F1,0B0,0B1\n1F0,1B0,1F1,0F1", true, []string{
+			`row 2, cell 4: "0F1": stage 0 runs on two ranks: it is in row 1, cell 2 too`, `row 2: "1B1" is missing`,
+		}},
+		{"0F0,0F1,2F0,0F2\n", true, []string{
+			`row 1, cell 3: "2F0": there are stages 0 to 1`, `row 1, cell 4: "0F2": there are micro-batches 0 to 1`,
+			"1 rows: the plan has 2 ranks, a row each",
+			`row 1: "0B0" is missing, and 1 more like it`, `row 2: "1F0" is missing, and 1 more like it`, `row 2: "1B0" is missing, and 1 more like it`,
+		}},
+		{"1F0,1B0,1F1,1B1\n0F0,0F1,0B0,0B1", true, []string{
+			`row 1, cell 1: "1F0": the plan runs stage 1 on rank 1, row 2`, `row 2, cell 1: "0F0": the plan runs stage 0 on rank 0, row 1`,
+		}},
+		{"0F0,0F1,0B0\n1F0,1F1", false, []string{`row 1, cell 3: "0B0": a backward, and the plan is for inference`}},
+	} {
+		actions, err := ReadCSV("f", []byte(c.text), []int{0, 1}, 2, c.train)
+		var faults *FaultsError
+		if errors.As(err, &faults) != (c.want != nil) || (err == nil) != (actions != nil) {
+			t.Fatalf("%q: %v, %v", c.text, actions, err)
+		}
+		if faults == nil {
+			continue
+		}
+		if diff := cmp.Diff(c.want, faults.Faults); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.text, diff)
+		}
+		if lines := strings.Split(err.Error(), "\n"); len(lines) != len(c.want) || !strings.HasPrefix(lines[len(lines)-1], "f: row") {
+			t.Errorf("%q", err)
+		}
+	}
+	_, err := ReadCSV("f", []byte(strings.Repeat("9F0,", 100)), []int{0}, 1, true)
+	var faults *FaultsError
+	if !errors.As(err, &faults) || len(faults.Faults) != maxFaults+1 || faults.Faults[maxFaults] != "… and 82 more" {
+		t.Errorf("%v", err)
+	}
+}
+
+// FuzzReadCSV: any bytes are a schedule with all that it must have, or an
+// error that begins with the file; what is read is written and read alike.
+func FuzzReadCSV(f *testing.F) {
+	for _, text := range []string{"0F0,0F1,0B0,0B1,2F0,2F1,2B0,2B1\n1F0,1B0,1F1,1B1", "0F0,0BW0", "(0F1;1B0)OVERLAP_F_B", "0I0", "\"0F0\",\r\n"} {
+		f.Add([]byte(text))
+	}
+	ranks := []int{0, 1, 0}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		actions, err := ReadCSV("f", data, ranks, 2, true)
+		if err != nil {
+			for line := range strings.SplitSeq(err.Error(), "\n") {
+				if strings.ContainsFunc(line, unicode.IsControl) {
+					t.Fatalf("error %q", line)
+				}
+			}
+			return
+		}
+		var written bytes.Buffer
+		if err := WriteCSV(&written, ranks, actions); err != nil {
+			t.Fatal(err)
+		}
+		again, err := ReadCSV("f", written.Bytes(), ranks, 2, true)
+		if err != nil || !cmp.Equal(actions, again, cmpopts.EquateEmpty()) {
+			t.Fatalf("%s: %v, %v", written.Bytes(), again, err)
+		}
+		if len(actions[0]) != 8 || len(actions[1]) != 4 {
+			t.Fatal(fmt.Sprint(actions))
+		}
+	})
+}
