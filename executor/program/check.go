@@ -1,12 +1,5 @@
 package program
 
-import (
-	"errors"
-	"fmt"
-	"slices"
-	"strings"
-)
-
 // Report is what [Program.Check] found.
 type Report struct {
 	// Faults are what is wrong, in the order of the rules, then of the lines: at
@@ -29,71 +22,102 @@ type Usage struct {
 	Idle int64
 }
 
-// FaultsPerRule is how many faults of one rule are told in full.
-const FaultsPerRule = 10
-
-// Err is nil of a sound program, else all faults, a line each.
+// Err is nil of a sound program, else a [*FaultsError].
 func (report *Report) Err() error {
 	if len(report.Faults) == 0 {
 		return nil
 	}
-	lines := make([]string, len(report.Faults))
-	for i, fault := range report.Faults {
-		lines[i] = fault.Rule + ": " + fault.Message
-	}
-	return errors.New(strings.Join(lines, "\n"))
+	return &FaultsError{Faults: report.Faults}
 }
 
-// Check holds a program to the rules that the package comment states, and
-// reports all faults at once.
+// Check holds a program to the rules and reports all faults at once.
 func (program *Program) Check() *Report {
-	faults := &faultList{told: make(map[string]int)}
+	check := &check{Program: program, faults: faultList{told: make(map[string]int)}}
 	for _, fault := range program.dangling {
-		faults.add(fault)
+		check.faults.add(fault)
 	}
-	report := &Report{}
+	check.number()
+	check.lines()
+	check.routines()
+	check.messages()
+	check.arenas()
+	if !check.walk() {
+		check.cycle()
+	}
+	report := &Report{Faults: check.faults.all()}
 	report.Live, report.Devices = program.liveBytes()
-	report.Faults = faults.all()
 	return report
 }
 
-// faultList keeps the first faults of each rule and counts the others, so that
-// a program of a million broken lines stays readable.
-type faultList struct {
-	kept []Fault
-	told map[string]int
+// check is a program with what the rules look up.
+type check struct {
+	*Program
+	faults faultList
+
+	// An instruction's stream among those of all devices, and its place in it,
+	// from 1: together its epoch. events are the instructions of stream 0, then
+	// of stream 1, …; those of stream s begin at starts[s].
+	stream, place  []int32
+	events, starts []int32
+
+	// before is the instruction that must happen before this one by rule, follows
+	// the one that does because a message or a slot passes between them; None.
+	before, follows []int32
+	channels        []messages
+	cursor          []int32 // by stream: how many of its instructions the walk could run
+
+	cells []cell
+	spans []span // of every buffer
 }
 
-func (list *faultList) add(fault Fault) {
-	list.told[fault.Rule]++
-	if list.told[fault.Rule] <= FaultsPerRule {
-		list.kept = append(list.kept, fault)
+// number gives every instruction its epoch.
+func (check *check) number() {
+	base := make([]int32, len(check.Devices)+1)
+	for i := range check.Devices {
+		base[i+1] = base[i] + int32(len(check.Devices[i].Streams)) //nolint:gosec // a text has fewer than 2^31 streams
+	}
+	count := len(check.Instrs)
+	check.stream, check.place = make([]int32, count), make([]int32, count)
+	check.starts = make([]int32, base[len(base)-1]+1)
+	for i := range check.Instrs {
+		stream := base[check.Instrs[i].Device] + check.Instrs[i].Stream
+		check.starts[stream+1]++
+		check.stream[i], check.place[i] = stream, check.starts[stream+1]
+	}
+	for i := 1; i < len(check.starts); i++ {
+		check.starts[i] += check.starts[i-1]
+	}
+	check.events = make([]int32, count)
+	for i := range check.Instrs {
+		check.events[check.starts[check.stream[i]]+check.place[i]-1] = int32(i) //nolint:gosec // instructions are fewer than 2^31
+	}
+	check.before, check.follows = make([]int32, count), make([]int32, count)
+	for i := range count {
+		check.before[i], check.follows[i] = None, None
 	}
 }
 
-func (list *faultList) all() []Fault {
-	for rule, count := range list.told {
-		if count > FaultsPerRule {
-			list.kept = append(list.kept, Fault{
-				Rule: rule, Device: None, Instr: None,
-				Message: fmt.Sprintf("and %d more of this rule", count-FaultsPerRule),
-			})
+// lines holds single lines to what their words mean.
+func (check *check) lines() {
+	for i := range check.Instrs {
+		instr, index := &check.Instrs[i], int32(i) //nolint:gosec // instructions are fewer than 2^31
+		for _, access := range check.accesses(index) {
+			buffer := &check.Buffers[access.Buffer]
+			if buffer.Device != instr.Device {
+				check.faultAt("V5", index, "buffer %q lies on device %d; an instruction touches buffers of its own device, others send theirs",
+					buffer.Name, check.Devices[buffer.Device].ID)
+			}
+		}
+		for _, wait := range check.Waits[instr.FirstWait:instr.EndWait] {
+			if target := &check.Instrs[wait.Instr]; target.Stream != wait.Stream {
+				check.faultAt("V6", index, "waits for %s on stream %q, which runs on %q: want %q", check.Place(wait.Instr),
+					check.Devices[target.Device].Streams[wait.Stream], check.Devices[target.Device].Streams[target.Stream], check.wait(wait.Instr))
+			}
 		}
 	}
-	slices.SortStableFunc(list.kept, func(a, b Fault) int {
-		if byRule := ruleNumber(a.Rule) - ruleNumber(b.Rule); byRule != 0 {
-			return byRule
-		}
-		return int(uint32(a.Instr)) - int(uint32(b.Instr)) //nolint:gosec // None behind all others
-	})
-	return list.kept
 }
 
-// ruleNumber orders rules: V2 before V12, names before both.
-func ruleNumber(rule string) int {
-	number := 0
-	if _, err := fmt.Sscanf(rule, "V%d", &number); err != nil {
-		return 0
-	}
-	return number
+func (check *check) accesses(index int32) []Access {
+	instr := &check.Instrs[index]
+	return check.Accesses[instr.FirstAccess:instr.EndAccess]
 }

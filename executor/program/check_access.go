@@ -1,0 +1,221 @@
+package program
+
+// cell is what is known of a piece of an arena between two borders of buffers.
+// An access is known by its epoch, the stream and the place in it (FastTrack:
+// Flanagan, Freund, PLDI 2009): the last write, and the last read since or,
+// where reads are not ordered among themselves, a set of them.
+type cell struct {
+	writer, writerPlace int32 // stream none: nothing wrote it
+	reader, readerPlace int32 // stream several: readerPlace is which of sets
+	owner               int32 // the buffer written last
+	micro               int32 // the micro-batch that wrote it, or None
+	state               state
+}
+
+// Streams that are none, and of reads that are of several streams.
+const (
+	none    = int32(-1)
+	several = int32(-2)
+)
+
+// state says whether what was written may be read.
+type state uint8
+
+const (
+	written  state = iota
+	underway       // sent, not received
+	freed
+	unloaded
+)
+
+type epoch struct{ stream, place int32 }
+
+// accessState is what the walk knows of cells and buffers.
+type accessState struct {
+	sets     [][]epoch
+	freeSets []int32
+
+	wrote   []bool  // by buffer: something wrote it
+	made    []int32 // by buffer: the load or zero that made it and that no unload has undone, or None
+	message []int32 // by buffer: the receive that wrote it last, or None
+	use     gradientUse
+}
+
+func newAccessState(check *check) accessState {
+	count := len(check.Buffers)
+	found := accessState{
+		wrote: make([]bool, count), made: make([]int32, count), message: make([]int32, count),
+		use: newGradientUse(check),
+	}
+	for i := range count {
+		found.made[i], found.message[i] = None, None
+	}
+	return found
+}
+
+// visit holds one instruction to the rules, clock being what it has seen,
+// itself included. What it reads is looked at before what it writes.
+func (walker *walker) visit(index int32, clock []int32) {
+	instr := &walker.Instrs[index]
+	if earlier := walker.before[index]; earlier != None && !walker.seen(clock, earlier) {
+		walker.outOfOrder(index, earlier)
+	}
+	accesses := walker.Accesses[instr.FirstAccess:instr.EndAccess]
+	for _, access := range accesses {
+		if access.Mode != Write && walker.Buffers[access.Buffer].Device == instr.Device {
+			walker.read(index, clock, access)
+		}
+	}
+	if instr.Op == Send && instr.Channel >= 0 {
+		walker.fillSlot(index, clock)
+	}
+	for _, access := range accesses {
+		if walker.Buffers[access.Buffer].Device != instr.Device {
+			continue
+		}
+		if access.Mode != Read {
+			walker.write(index, clock, access.Buffer, written)
+		}
+	}
+	walker.note(index, instr, accesses)
+	switch instr.Op { //nolint:exhaustive // those that end buffers
+	case Free:
+		if instr.Channel >= 0 {
+			walker.free(index, clock)
+		}
+	case Unload:
+		for _, access := range accesses {
+			if walker.Buffers[access.Buffer].Device == instr.Device {
+				walker.unload(index, clock, access.Buffer)
+			}
+		}
+	}
+}
+
+// seen reports an instruction that happens before the one whose clock it is.
+func (walker *walker) seen(clock []int32, index int32) bool {
+	return clock[walker.stream[index]] >= walker.place[index]
+}
+
+// at is the instruction of an epoch.
+func (walker *walker) at(stream, place int32) int32 {
+	return walker.events[walker.starts[stream]+place-1]
+}
+
+// outOfOrder tells that what must happen before an instruction does not.
+func (walker *walker) outOfOrder(index, earlier int32) {
+	rule := "V1"
+	switch walker.Instrs[index].Op { //nolint:exhaustive // the others are V1's
+	case Send, Recv:
+		rule = "V3"
+	case Free:
+		rule = "V4"
+	}
+	walker.faultAt(rule, index, "does not happen behind %s; want it behind", walker.brief(earlier))
+}
+
+// read holds a read, or the reading half of an accumulation, to V7 and V8.
+func (walker *walker) read(index int32, clock []int32, access Access) {
+	span := walker.spans[access.Buffer]
+	stream, place := walker.stream[index], walker.place[index]
+	for number := span.first; number < span.end; number++ {
+		cell := &walker.cells[number]
+		if cell.owner != access.Buffer || cell.state != written || clock[cell.writer] < cell.writerPlace {
+			walker.misread(index, clock, access, cell)
+			return
+		}
+		if micro := walker.Instrs[index].MicroBatch; cell.micro != micro && cell.micro != None && micro != None && walker.ofMicroBatch(access.Buffer) {
+			walker.faultAt("V7", index, "reads %q, which %s wrote for micro-batch %d; want what micro-batch %d wrote", walker.Buffers[access.Buffer].Name,
+				walker.brief(walker.at(cell.writer, cell.writerPlace)), cell.micro, micro)
+			return
+		}
+		if access.Mode == Read {
+			walker.addReader(cell, clock, stream, place)
+		}
+	}
+}
+
+// ofMicroBatch reports a buffer that holds one micro-batch at a time.
+func (check *check) ofMicroBatch(buffer int32) bool {
+	switch check.Buffers[buffer].Class { //nolint:exhaustive // the others hold all, or are none of ours
+	case Saved, Slot, Stream, Scratch:
+		return true
+	}
+	return false
+}
+
+// addReader notes a read: in place of the last one where that happens before it.
+func (walker *walker) addReader(cell *cell, clock []int32, stream, place int32) {
+	switch {
+	case cell.reader == none, cell.reader >= 0 && clock[cell.reader] >= cell.readerPlace:
+		cell.reader, cell.readerPlace = stream, place
+	case cell.reader >= 0:
+		set := walker.newSet()
+		walker.sets[set] = append(walker.sets[set], epoch{cell.reader, cell.readerPlace}, epoch{stream, place})
+		cell.reader, cell.readerPlace = several, set
+	default:
+		set := walker.sets[cell.readerPlace]
+		kept := set[:0]
+		for _, epoch := range set {
+			if clock[epoch.stream] < epoch.place {
+				kept = append(kept, epoch)
+			}
+		}
+		walker.sets[cell.readerPlace] = append(kept, epoch{stream, place})
+	}
+}
+
+func (walker *walker) newSet() int32 {
+	if last := len(walker.freeSets) - 1; last >= 0 {
+		set := walker.freeSets[last]
+		walker.freeSets = walker.freeSets[:last]
+		walker.sets[set] = walker.sets[set][:0]
+		return set
+	}
+	walker.sets = append(walker.sets, nil)
+	return int32(len(walker.sets) - 1) //nolint:gosec // fewer than accesses
+}
+
+// write holds a write to V7 and V8: whatever reads or writes the same bytes
+// happens before it. The cells are the buffer's from now on.
+func (walker *walker) write(index int32, clock []int32, buffer int32, state state) {
+	span := walker.spans[buffer]
+	micro := walker.Instrs[index].MicroBatch
+	told := false
+	for number := span.first; number < span.end; number++ {
+		cell := &walker.cells[number]
+		if other := walker.unordered(cell, clock); other != None && !told {
+			walker.race(index, other, buffer, cell.owner)
+			told = true
+		}
+		walker.dropReaders(cell)
+		cell.writer, cell.writerPlace = walker.stream[index], walker.place[index]
+		cell.owner, cell.micro, cell.state = buffer, micro, state
+	}
+	walker.wrote[buffer] = true
+}
+
+// unordered is an access of the cell that does not happen before the clock.
+func (walker *walker) unordered(cell *cell, clock []int32) int32 {
+	if cell.writer != none && clock[cell.writer] < cell.writerPlace {
+		return walker.at(cell.writer, cell.writerPlace)
+	}
+	if cell.reader >= 0 && clock[cell.reader] < cell.readerPlace {
+		return walker.at(cell.reader, cell.readerPlace)
+	}
+	if cell.reader == several {
+		for _, epoch := range walker.sets[cell.readerPlace] {
+			if clock[epoch.stream] < epoch.place {
+				return walker.at(epoch.stream, epoch.place)
+			}
+		}
+	}
+	return None
+}
+
+func (walker *walker) dropReaders(cell *cell) {
+	if cell.reader == several {
+		walker.freeSets = append(walker.freeSets, cell.readerPlace)
+	}
+	cell.reader = none
+}

@@ -1,0 +1,174 @@
+package program
+
+import (
+	"fmt"
+	"strings"
+)
+
+// edge is why an event happens behind another one.
+type edge struct {
+	from   int32 // the earlier instruction
+	reason string
+}
+
+// cycleEffort bounds the search for the smallest cycle: events looked at.
+const cycleEffort = 1 << 24
+
+// cycle tells of V6: the smallest circle of instructions that wait for one
+// another. A run along a stream counts as one edge, however long.
+//
+// All circles lie among the instructions that the walk left over, less those
+// that nothing left over waits for. From each of them a search in breadth finds
+// the smallest circle through it; it is then left out of what follows, and no
+// search goes deeper than the best so far. The first begins on a circle, so that
+// there is an answer where the effort ends before all have been looked at.
+func (check *check) cycle() {
+	search := newCycleSearch(check)
+	first := search.onCycle()
+	search.through(first)
+	for index := range check.Instrs {
+		if search.effort <= 0 {
+			break
+		}
+		search.through(int32(index)) //nolint:gosec // fewer than 2^31
+	}
+	best := search.best
+	text := make([]string, len(best))
+	for i, edge := range best {
+		text[i] = fmt.Sprintf("%s before %s (%s)", search.name(edge.from), search.name(best[(i+1)%len(best)].from), edge.reason)
+	}
+	check.faultAt("V6", best[0].from, "deadlock, a circle of %d: %s; want one of these gone: another order in a stream, a wait less, a slot more",
+		len(best), strings.Join(text, ", "))
+}
+
+// cycleSearch looks for circles of events. An event is an instruction; a send
+// and a receive that meet are one, known by the send.
+type cycleSearch struct {
+	*check
+	alive  []bool  // by event: it may lie on a circle
+	later  []int32 // by event: how many alive ones stand directly behind it
+	effort int
+	best   []edge
+
+	seen    []int32 // by event: the last search that came to it, from 1
+	round   int32
+	behind  []edge  // by event: the event from which the search came to it, and why that is behind it
+	covered []int32 // by stream: places up to here have been come to
+	queue   []int32
+}
+
+func newCycleSearch(check *check) *cycleSearch {
+	count := len(check.Instrs)
+	search := &cycleSearch{
+		check: check, effort: cycleEffort, alive: make([]bool, count), later: make([]int32, count),
+		seen: make([]int32, count), behind: make([]edge, count), covered: make([]int32, len(check.starts)-1),
+	}
+	for index := range check.Instrs {
+		search.alive[index] = search.event(int32(index)) == int32(index) && search.left(int32(index)) //nolint:gosec // fewer than 2^31
+	}
+	search.trim()
+	return search
+}
+
+// left reports an instruction that the walk has not run.
+func (check *check) left(index int32) bool {
+	return check.place[index] > check.cursor[check.stream[index]]
+}
+
+// event is the instruction that an instruction's event is known by.
+func (check *check) event(index int32) int32 {
+	if check.Instrs[index].Op == Recv && check.meets(index) {
+		return check.follows[index]
+	}
+	return index
+}
+
+// members are the instructions of an event.
+func (check *check) members(event int32) []int32 {
+	if check.meets(event) {
+		return []int32{event, check.follows[event]}
+	}
+	return []int32{event}
+}
+
+// name is an event as the fault tells it.
+func (check *check) name(event int32) string {
+	if check.meets(event) {
+		return check.brief(event) + " and " + check.brief(check.follows[event])
+	}
+	return check.brief(event)
+}
+
+// crossings are the events that must happen before an instruction because it
+// waits for them, or for their message or slot.
+func (search *cycleSearch) crossings(index int32, found []edge) []edge {
+	instr := &search.Instrs[index]
+	for _, wait := range search.Waits[instr.FirstWait:instr.EndWait] {
+		if search.left(wait.Instr) {
+			found = append(found, edge{search.event(wait.Instr), "a wait"})
+		}
+	}
+	if earlier := search.follows[index]; earlier != None && search.left(earlier) && !search.meets(index) {
+		reason := "its message"
+		if instr.Op == Send {
+			reason = "its slot"
+		}
+		found = append(found, edge{search.event(earlier), reason})
+	}
+	return found
+}
+
+// directly are all events directly before one: crossings, and those before it
+// on its streams.
+func (search *cycleSearch) directly(event int32) []edge {
+	var found []edge
+	for _, index := range search.members(event) {
+		found = search.crossings(index, found)
+		if place, stream := search.place[index], search.stream[index]; place-1 > search.cursor[stream] {
+			found = append(found, edge{from: search.event(search.events[search.starts[stream]+place-2])})
+		}
+	}
+	return found
+}
+
+// trim takes away the events that no other one left waits for, again and again.
+func (search *cycleSearch) trim() {
+	var done []int32
+	for event, alive := range search.alive {
+		if alive {
+			for _, edge := range search.directly(int32(event)) { //nolint:gosec // fewer than 2^31
+				search.later[edge.from]++
+			}
+		}
+	}
+	for event, alive := range search.alive {
+		if alive && search.later[event] == 0 {
+			done = append(done, int32(event)) //nolint:gosec // fewer than 2^31
+		}
+	}
+	for len(done) > 0 {
+		event := done[len(done)-1]
+		done = done[:len(done)-1]
+		search.alive[event] = false
+		for _, edge := range search.directly(event) {
+			search.later[edge.from]--
+			if search.later[edge.from] == 0 {
+				done = append(done, edge.from)
+			}
+		}
+	}
+}
+
+// onCycle is an event on a circle: going back from any event comes to one.
+func (search *cycleSearch) onCycle() int32 {
+	event := int32(0)
+	for !search.alive[event] {
+		event++
+	}
+	search.round++
+	for search.seen[event] != search.round {
+		search.seen[event] = search.round
+		event = search.directly(event)[0].from
+	}
+	return event
+}

@@ -1,0 +1,134 @@
+package program
+
+// misread tells why a buffer cannot be read: by the first of its cells that is
+// not what was written into it.
+func (walker *walker) misread(index int32, clock []int32, access Access, cell *cell) {
+	name := walker.Buffers[access.Buffer].Name
+	switch op := walker.Instrs[index].Op; {
+	case !walker.wrote[access.Buffer] && op == Unload:
+		walker.faultAt("V16", index, "unloads %q, which nothing made; want a load before", name)
+	case !walker.wrote[access.Buffer] && access.Mode == Accumulate && walker.use.gradient[access.Buffer]:
+		walker.faultAt("V12", index, "adds to gradient %q, which holds nothing; want the first of a step to write it (>%s), or a zero before", name, name)
+	case !walker.wrote[access.Buffer]:
+		walker.faultAt("V7", index, "reads %q, which nothing before it writes; want a write that happens before", name)
+	case cell.owner != access.Buffer && cell.owner != None:
+		by := walker.at(cell.writer, cell.writerPlace)
+		walker.faultAt("V8", index, "reads %q, whose bytes %s has overwritten with %q; want them apart, or the write behind", name,
+			walker.brief(by), walker.Buffers[cell.owner].Name)
+	case clock[cell.writer] < cell.writerPlace:
+		walker.race(index, walker.at(cell.writer, cell.writerPlace), access.Buffer, cell.owner)
+	case cell.state == freed:
+		walker.faultAt("V4", index, "reads %q after %s; want the free behind the last reader", name, walker.brief(walker.at(cell.writer, cell.writerPlace)))
+	case cell.state == underway:
+		walker.faultAt("V4", index, "reads %q, which %s fills, before a recv; want it behind", name, walker.brief(walker.at(cell.writer, cell.writerPlace)))
+	case op == Unload:
+		walker.faultAt("V16", index, "unloads %q again, after %s; want it once", name, walker.brief(walker.at(cell.writer, cell.writerPlace)))
+	default:
+		walker.faultAt("V16", index, "uses %q after %s; want the unload behind all uses", name, walker.brief(walker.at(cell.writer, cell.writerPlace)))
+	}
+}
+
+// race tells that nothing orders two instructions of which one writes what the
+// other touches: of one buffer V7, of two that share bytes V8.
+func (walker *walker) race(index, other, buffer, owner int32) {
+	name := walker.Buffers[buffer].Name
+	if walker.Instrs[index].Op == Free || walker.Instrs[index].Op == Unload {
+		rule, what := "V4", "frees"
+		if walker.Instrs[index].Op == Unload {
+			rule, what = "V16", "unloads"
+		}
+		walker.faultAt(rule, index, "%s %q, and %s, which uses it, need not happen before; want %q", what, name, walker.brief(other), walker.wait(other))
+		return
+	}
+	if owner == buffer {
+		walker.faultAt("V7", index, "nothing orders it and %s, which both use %q, one of them writing; want %q", walker.brief(other), name, walker.wait(other))
+		return
+	}
+	walker.faultAt("V8", index, "nothing orders it and %s; %q and %q share bytes, so that both would be live at once; want %q, or the buffers apart",
+		walker.brief(other), name, walker.Buffers[owner].Name, walker.wait(other))
+}
+
+// fillSlot is the write that a send does on the device it sends to: of the slot
+// that the receive of its message names, from when the slot is free. Where both
+// are one event, the receive's own write is that.
+func (walker *walker) fillSlot(index int32, clock []int32) {
+	instr := &walker.Instrs[index]
+	recvs := walker.channels[instr.Channel].recv
+	if int(instr.Sequence) >= len(recvs) || recvs[instr.Sequence] == None || walker.Channels[instr.Channel].Slots == 0 {
+		return
+	}
+	if walker.channels[instr.Channel].send[instr.Sequence] != index {
+		return // the same sequence twice
+	}
+	for _, access := range walker.accesses(recvs[instr.Sequence]) {
+		if access.Mode == Write && walker.Buffers[access.Buffer].Device == walker.Channels[instr.Channel].To {
+			walker.write(index, clock, access.Buffer, underway)
+		}
+	}
+}
+
+// free ends what a receive wrote: what reads it happens before.
+func (walker *walker) free(index int32, clock []int32) {
+	instr := &walker.Instrs[index]
+	recvs := walker.channels[instr.Channel].recv
+	if int(instr.Sequence) >= len(recvs) || recvs[instr.Sequence] == None {
+		return
+	}
+	recv := recvs[instr.Sequence]
+	for _, access := range walker.accesses(recv) {
+		if access.Mode == Write && walker.message[access.Buffer] == recv {
+			walker.end(index, clock, access.Buffer, freed)
+		}
+	}
+}
+
+// unload ends what load and zero made.
+func (walker *walker) unload(index int32, clock []int32, buffer int32) {
+	walker.end(index, clock, buffer, unloaded)
+	walker.made[buffer] = None
+}
+
+// end makes those cells of a buffer that are still its unreadable.
+func (walker *walker) end(index int32, clock []int32, buffer int32, state state) {
+	told := false
+	for number := walker.spans[buffer].first; number < walker.spans[buffer].end; number++ {
+		cell := &walker.cells[number]
+		if cell.owner != buffer {
+			continue
+		}
+		if other := walker.unordered(cell, clock); other != None && other != index && !told {
+			walker.race(index, other, buffer, buffer)
+			told = true
+		}
+		walker.dropReaders(cell)
+		cell.writer, cell.writerPlace, cell.state = walker.stream[index], walker.place[index], state
+	}
+}
+
+// note remembers what an instruction makes of its buffers besides bytes.
+func (walker *walker) note(index int32, instr *Instr, accesses []Access) {
+	switch instr.Op { //nolint:exhaustive // the others make nothing that is looked at
+	case Load, Zero:
+		for _, access := range accesses {
+			if access.Mode != Read {
+				walker.made[access.Buffer] = index
+			}
+		}
+	case Recv:
+		for _, access := range accesses {
+			if access.Mode == Write {
+				walker.message[access.Buffer] = index
+			}
+		}
+	}
+	walker.use.note(walker.check, index)
+}
+
+// atEnd: V16, whatever load and zero made is unloaded.
+func (walker *walker) atEnd() {
+	for buffer, made := range walker.made {
+		if made != None {
+			walker.faultAt("V16", made, "%q is never unloaded; want an unload at the end", walker.Buffers[buffer].Name)
+		}
+	}
+}

@@ -1,0 +1,120 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// FaultsPerRule is how many faults of one rule are told in full.
+const FaultsPerRule = 10
+
+// String is the fault in one line.
+func (fault Fault) String() string {
+	return fault.Rule + ": " + fault.Message
+}
+
+// FaultsError is why a program must not run: all that [Program.Check] found.
+type FaultsError struct{ Faults []Fault }
+
+// Error is the faults, a line each.
+func (err *FaultsError) Error() string {
+	lines := make([]string, len(err.Faults))
+	for i, fault := range err.Faults {
+		lines[i] = fault.String()
+	}
+	return strings.Join(lines, "\n")
+}
+
+// faultList keeps the first faults of each rule and counts the others, so that
+// a program of a million broken lines stays readable.
+type faultList struct {
+	kept []Fault
+	told map[string]int
+}
+
+func (list *faultList) add(fault Fault) {
+	list.told[fault.Rule]++
+	if list.told[fault.Rule] <= FaultsPerRule {
+		list.kept = append(list.kept, fault)
+	}
+}
+
+// full tells that a rule has as many faults as are told: the words of further
+// ones need not be found.
+func (list *faultList) full(rule string) bool {
+	return list.told[rule] >= FaultsPerRule
+}
+
+func (list *faultList) all() []Fault {
+	for rule, count := range list.told {
+		if count > FaultsPerRule {
+			list.kept = append(list.kept, Fault{
+				Rule: rule, Device: None, Instr: None,
+				Message: fmt.Sprintf("and %d more of this rule", count-FaultsPerRule),
+			})
+		}
+	}
+	slices.SortStableFunc(list.kept, func(a, b Fault) int {
+		if byRule := ruleNumber(a.Rule) - ruleNumber(b.Rule); byRule != 0 {
+			return byRule
+		}
+		return int(uint32(a.Instr)) - int(uint32(b.Instr)) //nolint:gosec // None stands behind all others
+	})
+	return list.kept
+}
+
+// ruleNumber orders rules: V2 before V12, what the reader found before both.
+func ruleNumber(rule string) int {
+	number, err := strconv.Atoi(strings.TrimPrefix(rule, "V"))
+	if err != nil {
+		return 0
+	}
+	return number
+}
+
+// faultAt adds a fault of an instruction: the device, the instruction, then what
+// is wrong and what would be right.
+func (check *check) faultAt(rule string, instr int32, format string, args ...any) {
+	message := ""
+	if !check.faults.full(rule) {
+		device := check.Instrs[instr].Device
+		message = fmt.Sprintf("device %d, %s: ", check.Devices[device].ID, check.brief(instr)) + fmt.Sprintf(format, args...)
+	}
+	check.faults.add(Fault{Rule: rule, Device: check.Instrs[instr].Device, Instr: instr, Message: message})
+}
+
+// faultOn adds a fault of a device, or of none.
+func (check *check) faultOn(rule string, device int32, format string, args ...any) {
+	message := ""
+	if !check.faults.full(rule) {
+		message = fmt.Sprintf(format, args...)
+		if device >= 0 {
+			message = fmt.Sprintf("device %d: ", check.Devices[device].ID) + message
+		}
+	}
+	check.faults.add(Fault{Rule: rule, Device: device, Instr: None, Message: message})
+}
+
+// brief is an instruction without its buffers and waits: 1.4 forward L7 mb2.
+func (check *check) brief(index int32) string {
+	instr := &check.Instrs[index]
+	text := check.Place(index) + " " + instr.Op.String()
+	if instr.Routine >= 0 {
+		text += " " + check.Routines[instr.Routine].Name
+	}
+	if instr.MicroBatch >= 0 {
+		text += " mb" + strconv.Itoa(int(instr.MicroBatch))
+	}
+	if instr.Channel >= 0 {
+		text += " " + check.Channels[instr.Channel].Name + "#" + strconv.Itoa(int(instr.Sequence))
+	}
+	return text
+}
+
+// wait is how a line says that it waits for an instruction.
+func (check *check) wait(index int32) string {
+	instr := &check.Instrs[index]
+	return "after " + check.Devices[instr.Device].Streams[instr.Stream] + ":" + check.Place(index)
+}

@@ -1,0 +1,229 @@
+package program
+
+import "slices"
+
+// passes are the instructions of one routine for each micro-batch.
+type passes struct{ forward, recompute, backward, decodes []int32 }
+
+func newPasses(micros int32) *passes {
+	return &passes{
+		forward: make([]int32, micros), recompute: make([]int32, micros),
+		backward: make([]int32, micros), decodes: make([]int32, micros),
+	}
+}
+
+// routines holds what runs to V1 and V2. Every routine's instructions are looked
+// at together, with arrays of one entry a micro-batch that serve all routines:
+// the cost is one look at each instruction, whatever numbers a file names.
+func (check *check) routines() {
+	check.units()
+	instrs, starts := check.byRoutine()
+	micros, training, forwards := check.microBatches(instrs, starts)
+	found, decodes := newPasses(micros), []int32(nil)
+	for routine := range check.Routines {
+		of := instrs[starts[routine]:starts[routine+1]]
+		if len(of) == 0 {
+			check.faultOn("V1", None, "routine %q is never run; want a forward of every micro-batch", check.Routines[routine].Name)
+			continue
+		}
+		check.oneDevice(of)
+		check.oncePerMicroBatch(of, found, micros)
+		kind := check.kindOf(of)
+		if kind.forward || forwards && (!kind.backward || micros < 2) {
+			check.complete(of[0], found.forward, Forward)
+		}
+		if kind.backward || training && kind.forward {
+			check.complete(of[0], found.backward, Backward)
+		}
+		check.inOrder(found)
+		decodes = check.sameDecodes(of, found.decodes, decodes)
+	}
+}
+
+// units: V2, every unit in one routine.
+func (check *check) units() {
+	owner := make(map[string]int)
+	for i := range check.Routines {
+		for _, unit := range check.Routines[i].Units {
+			if first, twice := owner[unit]; twice {
+				check.faultOn("V2", None, "unit %q is in routine %q and again in %q; a unit runs in one", unit,
+					check.Routines[first].Name, check.Routines[i].Name)
+				continue
+			}
+			owner[unit] = i
+		}
+	}
+}
+
+// byRoutine sorts the instructions that run routines by these; those that name
+// none, and micro-batches that they do not name, are faults.
+func (check *check) byRoutine() (instrs, starts []int32) {
+	starts = make([]int32, len(check.Routines)+2)
+	for i := range check.Instrs {
+		instr := &check.Instrs[i]
+		if !instr.Op.Runs() {
+			continue
+		}
+		switch {
+		case instr.Routine == None:
+			check.faultAt("V1", int32(i), "names no routine; want that of what it runs") //nolint:gosec // fewer than 2^31
+		case instr.Routine >= 0 && instr.MicroBatch < 0:
+			check.faultAt("V1", int32(i), "names no micro-batch; want mb0, mb1, …") //nolint:gosec // fewer than 2^31
+		case instr.Routine >= 0:
+			starts[instr.Routine+2]++
+		}
+	}
+	for i := 2; i < len(starts); i++ {
+		starts[i] += starts[i-1]
+	}
+	instrs = make([]int32, starts[len(starts)-1])
+	for i := range check.Instrs {
+		if instr := &check.Instrs[i]; instr.Op.Runs() && instr.Routine >= 0 && instr.MicroBatch >= 0 {
+			instrs[starts[instr.Routine+1]] = int32(i) //nolint:gosec // fewer than 2^31
+			starts[instr.Routine+1]++
+		}
+	}
+	return instrs, starts[:len(check.Routines)+1]
+}
+
+// microBatches is how many there are: as many as most routines run forward (of
+// two such numbers the larger), or of a program without forwards backward or at
+// all. It also says whether anything runs backward, and forward.
+func (check *check) microBatches(instrs, starts []int32) (micros int32, training, forwards bool) {
+	var counts [Decode + 1][]int32
+	for routine := range check.Routines {
+		var of [Decode + 1]int32
+		for _, index := range instrs[starts[routine]:starts[routine+1]] {
+			of[check.Instrs[index].Op]++
+		}
+		for op, count := range of {
+			if count > 0 {
+				counts[op] = append(counts[op], count)
+			}
+		}
+	}
+	training, forwards = len(counts[Backward]) > 0, len(counts[Forward]) > 0
+	for _, op := range []Op{Forward, Backward, Recompute, Decode} {
+		if len(counts[op]) > 0 {
+			return mostOften(counts[op]), training, forwards
+		}
+	}
+	return 0, training, forwards
+}
+
+// mostOften is the number that is there most often, of several the largest.
+func mostOften(numbers []int32) int32 {
+	slices.Sort(numbers)
+	best, most := int32(0), 0
+	for i := 0; i < len(numbers); {
+		j := i
+		for j < len(numbers) && numbers[j] == numbers[i] {
+			j++
+		}
+		if j-i >= most {
+			best, most = numbers[i], j-i
+		}
+		i = j
+	}
+	return best
+}
+
+// kind says which ops a routine has.
+type kind struct{ forward, backward bool }
+
+func (check *check) kindOf(of []int32) kind {
+	found := kind{}
+	for _, index := range of {
+		found.forward = found.forward || check.Instrs[index].Op == Forward
+		found.backward = found.backward || check.Instrs[index].Op == Backward
+	}
+	return found
+}
+
+// oneDevice: V2, a routine's instructions are all on one device.
+func (check *check) oneDevice(of []int32) {
+	device := check.Instrs[of[0]].Device
+	for _, index := range of[1:] {
+		if check.Instrs[index].Device != device {
+			check.faultAt("V2", index, "routine %q also runs on device %d, at %s; want one device", check.Routines[check.Instrs[index].Routine].Name,
+				check.Devices[device].ID, check.Place(of[0]))
+			return
+		}
+	}
+}
+
+// oncePerMicroBatch: V1, no micro-batch beyond the last, none twice.
+func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
+	for _, list := range [][]int32{found.forward, found.recompute, found.backward} {
+		for i := range list {
+			list[i] = None
+		}
+	}
+	clear(found.decodes)
+	for _, index := range of {
+		instr := &check.Instrs[index]
+		if instr.MicroBatch >= micros {
+			check.faultAt("V1", index, "micro-batch %d; there are %d, from mb0", instr.MicroBatch, micros)
+			continue
+		}
+		var list []int32
+		switch instr.Op { //nolint:exhaustive // those that run routines
+		case Forward:
+			list = found.forward
+		case Recompute:
+			list = found.recompute
+		case Backward:
+			list = found.backward
+		default:
+			found.decodes[instr.MicroBatch]++
+			continue
+		}
+		if first := list[instr.MicroBatch]; first != None {
+			check.faultAt("V1", index, "the same as %s; want one of each micro-batch", check.Place(first))
+			continue
+		}
+		list[instr.MicroBatch] = index
+	}
+}
+
+// complete: V1, no micro-batch left out. any is an instruction of the routine.
+func (check *check) complete(any int32, list []int32, op Op) {
+	for micro, index := range list {
+		if index == None {
+			check.faultOn("V1", check.Instrs[any].Device, "routine %q has no %s of mb%d; want one of each of the %d micro-batches",
+				check.Routines[check.Instrs[any].Routine].Name, op, micro, len(list))
+		}
+	}
+}
+
+// inOrder: V1, forward happens before recompute before backward. That is seen
+// when they are walked over.
+func (check *check) inOrder(found *passes) {
+	for micro, backward := range found.backward {
+		forward, recompute := found.forward[micro], found.recompute[micro]
+		if recompute != None {
+			check.before[recompute] = forward
+			if backward == None {
+				check.faultAt("V1", recompute, "no backward uses what it makes; want one behind it")
+			}
+			forward = recompute
+		}
+		if backward != None {
+			check.before[backward] = forward
+		}
+	}
+}
+
+// sameDecodes: V1, as many decodes of each micro-batch as the first routine has.
+func (check *check) sameDecodes(of, decodes, first []int32) []int32 {
+	if first == nil {
+		return slices.Clone(decodes)
+	}
+	for micro, count := range decodes {
+		if count != first[micro] {
+			check.faultOn("V1", check.Instrs[of[0]].Device, "routine %q decodes mb%d %d times, the first routine %d times; want the same of all",
+				check.Routines[check.Instrs[of[0]].Routine].Name, micro, count, first[micro])
+		}
+	}
+	return first
+}

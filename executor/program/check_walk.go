@@ -1,0 +1,204 @@
+package program
+
+// maxClocks bounds the memory of clocks: a clock has a number for each stream,
+// and every stream may hold one.
+const maxClocks = 1 << 13
+
+// walker goes over all instructions in an order that the program allows, and
+// knows at each which others happen before it.
+//
+// Happens-before is the order of streams, waits, messages and freed slots, and
+// what follows from them. A stream's clock says how far it has seen every
+// stream (vector clocks: Fidge 1988, Mattern 1989), so that an instruction at
+// place p of stream s happens before the one that is looked at if and only if
+// clock[s] ≥ p. Streams run as far as they can, one after another; one that
+// must wait is queued behind the instruction that it waits for. Only
+// instructions that others wait for keep a copy of their clock, and only until
+// the last of them has run; a wait for what has been seen already costs a
+// comparison. Where no stream can go on, those left over are deadlocked.
+type walker struct {
+	*check
+	accessState
+
+	clocks [][]int32 // by stream
+
+	uses   []int32 // by instruction: how many of other streams wait for it
+	kept   []int32 // by instruction: which of copies is its clock, from 1
+	copies [][]int32
+	unused []int32 // of copies
+
+	sleepers []int32 // by instruction: the stream that waits for it, from 1
+	next     []int32 // by stream: another one that waits for the same
+	ready    []int32 // streams
+}
+
+// walk holds the program to the rules of order as far as it runs, and reports
+// whether all of it does.
+func (check *check) walk() bool {
+	streams := len(check.starts) - 1
+	if streams > maxClocks {
+		check.faultOn("V6", None, "%d streams; the order of at most %d is looked at", streams, maxClocks)
+		return true
+	}
+	count := len(check.Instrs)
+	check.cursor = make([]int32, streams)
+	walker := &walker{
+		check: check, accessState: newAccessState(check),
+		clocks: make([][]int32, streams),
+		uses:   make([]int32, count), kept: make([]int32, count),
+		sleepers: make([]int32, count), next: make([]int32, streams),
+	}
+	walker.countUses()
+	for stream := range streams {
+		walker.clocks[stream] = make([]int32, streams)
+		walker.ready = append(walker.ready, int32(stream)) //nolint:gosec // at most maxClocks
+	}
+	for len(walker.ready) > 0 {
+		stream := walker.ready[len(walker.ready)-1]
+		walker.ready = walker.ready[:len(walker.ready)-1]
+		walker.run(stream)
+	}
+	for stream, ran := range walker.cursor {
+		if ran < check.starts[stream+1]-check.starts[stream] {
+			return false
+		}
+	}
+	walker.atEnd()
+	walker.gradientsUsed()
+	return true
+}
+
+// countUses counts which instructions other streams wait for.
+func (walker *walker) countUses() {
+	for i := range walker.Instrs {
+		index := int32(i) //nolint:gosec // fewer than 2^31
+		instr := &walker.Instrs[i]
+		for _, wait := range walker.Waits[instr.FirstWait:instr.EndWait] {
+			walker.uses[wait.Instr]++
+		}
+		if earlier := walker.follows[i]; earlier != None && !walker.meets(index) {
+			walker.uses[earlier]++
+		}
+	}
+}
+
+// meets reports a send or receive that is one event with its other end.
+func (check *check) meets(index int32) bool {
+	instr := &check.Instrs[index]
+	return check.follows[index] != None && (instr.Op == Send || instr.Op == Recv) && check.Channels[instr.Channel].Slots == 0
+}
+
+func (walker *walker) hasRun(index int32) bool {
+	return walker.place[index] <= walker.cursor[walker.stream[index]]
+}
+
+// run runs a stream until it must wait.
+func (walker *walker) run(stream int32) {
+	end := walker.starts[stream+1] - walker.starts[stream]
+	for walker.cursor[stream] < end {
+		index := walker.events[walker.starts[stream]+walker.cursor[stream]]
+		if obstacle := walker.obstacle(index); obstacle != None {
+			walker.next[stream] = walker.sleepers[obstacle]
+			walker.sleepers[obstacle] = stream + 1
+			return
+		}
+		if !walker.meets(index) {
+			walker.join(index)
+			walker.clocks[stream][stream] = walker.place[index]
+			walker.visit(index, walker.clocks[stream])
+			walker.pass(index)
+			continue
+		}
+		// Whichever end comes last runs both.
+		other := walker.follows[index]
+		there := walker.stream[other]
+		if there == stream || walker.cursor[there] != walker.place[other]-1 || walker.obstacle(other) != None {
+			return
+		}
+		walker.meet(index, other)
+		walker.ready = append(walker.ready, there)
+	}
+}
+
+// obstacle is an instruction that has not run and that this one waits for, None
+// where it can run.
+func (walker *walker) obstacle(index int32) int32 {
+	if earlier := walker.follows[index]; earlier != None && !walker.hasRun(earlier) && !walker.meets(index) {
+		return earlier
+	}
+	instr := &walker.Instrs[index]
+	for _, wait := range walker.Waits[instr.FirstWait:instr.EndWait] {
+		if !walker.hasRun(wait.Instr) {
+			return wait.Instr
+		}
+	}
+	return None
+}
+
+// join takes over what the instructions that this one waits for have seen.
+func (walker *walker) join(index int32) {
+	clock := walker.clocks[walker.stream[index]]
+	instr := &walker.Instrs[index]
+	for _, wait := range walker.Waits[instr.FirstWait:instr.EndWait] {
+		walker.see(clock, wait.Instr)
+	}
+	if earlier := walker.follows[index]; earlier != None && !walker.meets(index) {
+		walker.see(clock, earlier)
+	}
+}
+
+// see joins the clock of an instruction that has run, and lets go of it after
+// its last use.
+func (walker *walker) see(clock []int32, index int32) {
+	kept := walker.kept[index] - 1
+	if clock[walker.stream[index]] < walker.place[index] {
+		for stream, seen := range walker.copies[kept] {
+			clock[stream] = max(clock[stream], seen)
+		}
+	}
+	walker.uses[index]--
+	if walker.uses[index] == 0 {
+		walker.unused = append(walker.unused, kept)
+	}
+}
+
+// meet runs both ends of a message without slots as the one event that they are.
+func (walker *walker) meet(index, other int32) {
+	walker.join(index)
+	walker.join(other)
+	here, there := walker.stream[index], walker.stream[other]
+	clock := walker.clocks[here]
+	for stream, seen := range walker.clocks[there] {
+		clock[stream] = max(clock[stream], seen)
+	}
+	clock[here], clock[there] = walker.place[index], walker.place[other]
+	copy(walker.clocks[there], clock)
+	if walker.Instrs[index].Op == Recv {
+		index, other = other, index
+	}
+	walker.visit(index, clock)
+	walker.visit(other, clock)
+	walker.pass(index)
+	walker.pass(other)
+}
+
+// pass marks an instruction as run, keeps its clock where others wait for it,
+// and wakes those that do already.
+func (walker *walker) pass(index int32) {
+	stream := walker.stream[index]
+	walker.cursor[stream]++
+	if walker.uses[index] > 0 {
+		if len(walker.unused) == 0 {
+			walker.unused = append(walker.unused, int32(len(walker.copies))) //nolint:gosec // fewer than instructions
+			walker.copies = append(walker.copies, make([]int32, len(walker.clocks)))
+		}
+		last := len(walker.unused) - 1
+		kept := walker.unused[last]
+		walker.unused = walker.unused[:last]
+		copy(walker.copies[kept], walker.clocks[stream])
+		walker.kept[index] = kept + 1
+	}
+	for sleeper := walker.sleepers[index]; sleeper != 0; sleeper = walker.next[sleeper-1] {
+		walker.ready = append(walker.ready, sleeper-1)
+	}
+}
