@@ -81,22 +81,25 @@ func (m *mlp) forward(w *writer, h int, y Operand, add ...Operand) {
 		kept[i] = w.kept(names[i], w.dtype, w.count, l.out)
 		w.project(l, in("a", h), out("d", kept[i]))
 	}
-	if w.pass == Forward {
-		m.kept = kept
-	}
-	w.project(m.down, in("a", m.product(w, "product", kept)), y, add...)
+	m.kept = kept
+	w.project(m.down, m.product(w, "product", kept), y, add...)
 }
 
-// product is what down reads.
-func (m *mlp) product(w *writer, name string, kept []int) int {
-	product := w.temporary(name, w.dtype, w.count, m.hidden)
+// product is what down reads. Without a backward it takes the place of what
+// went into the activation.
+func (m *mlp) product(w *writer, name string, kept []int) Operand {
+	inputs := m.inputs(w, kept)
+	product := inputs[0]
+	if w.train {
+		product = in("y", w.temporary(name, w.dtype, w.count, m.hidden))
+	}
 	kernel, dims := m.kernel(w, "")
-	w.kernel(kernel, dims, append(m.inputs(w, kept), out("y", product))...)
+	w.kernel(kernel, dims, append(inputs, product.as("y").written())...)
 	return product
 }
 
 func (m *mlp) backward(w *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
-	w.learn(m.down, in("a", m.product(w, "product.again", m.kept)), in("dy", dy))
+	w.learn(m.down, m.product(w, "product.again", m.kept), in("dy", dy))
 	grads := m.gradients(w, dy)
 	h := normed()
 	for i, l := range m.up {

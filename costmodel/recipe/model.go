@@ -48,9 +48,12 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	}
 	m.sizes()
 	m.width = m.streamWidth()
-	all, err := m.steps()
-	if err != nil {
-		return nil, err
+	all := make([][]step, len(graph.Units))
+	if workload.Mode != costmodel.Load {
+		var err error
+		if all, err = m.steps(); err != nil {
+			return nil, err
+		}
 	}
 	out := &Model{Units: make([]Unit, len(graph.Units))}
 	for i := range graph.Units {

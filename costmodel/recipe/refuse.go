@@ -1,20 +1,23 @@
 package recipe
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// check refuses workloads that the engine has no kernels for.
+// check refuses workloads that the engine has no kernels for, and models that
+// do not say what running them needs.
 func (m *model) check() error {
-	workload := m.workload
-	switch workload.Precision {
-	case costmodel.FP32True, costmodel.BF16True, costmodel.BF16Mixed:
-	default:
-		return refuse("precision", workload.Precision, "devmap's engine has no fp16; %v", costmodel.Set("precision", costmodel.BF16True))
+	for _, fault := range []func() error{m.checkSizes, m.checkTypes, m.checkTraining, m.checkOptions} {
+		if err := fault(); err != nil {
+			return err
+		}
+	}
+	if len(m.graph.Unknown) > 0 && m.workload.Mode != costmodel.Load {
+		return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s", m.graph.Name, strings.Join(m.graph.Unknown, "; "))
 	}
 	return nil
 }
@@ -23,53 +26,88 @@ func refuse(field string, value any, format string, args ...any) error {
 	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
 }
 
-// unrunnable is the error that a layer has no kernels.
-func unrunnable(layer *modelgraph.Layer, format string, args ...any) error {
-	return fmt.Errorf("layer %q: devmap's engine cannot run it: %s", layer.Name, fmt.Sprintf(format, args...))
-}
-
-func (p *parser) unknown(layer *modelgraph.Layer, op modelgraph.Op) error {
-	return unrunnable(layer, "it has no kernels for %s", strings.TrimPrefix(fmt.Sprintf("%T", op), "modelgraph."))
-}
-
-func (p *parser) notAChain(index int) error {
-	layer := &p.graph.Layers[index]
-	return unrunnable(layer, "it reads %q, and a layer must read the hidden stream, or a norm of it, and be added to it", layer.Inputs)
-}
-
-// storage reports a layer without an operation whose parameters other layers
-// run, as they are tied to them (BERT's prediction bias).
-func (m *model) storage(layer *modelgraph.Layer) bool { return false }
-
-// attends refuses attention that no kernel computes.
-func (m *model) attends(layer int, op *modelgraph.Attention) error {
-	at := &m.graph.Layers[layer]
+func (m *model) checkSizes() error {
+	workload := m.workload
 	switch {
-	case op.KVRank > 0:
-		return unrunnable(at, "it has no kernels for multi-head latent attention")
-	case op.Cross:
-		return unrunnable(at, "it has no kernels for cross-attention")
-	case op.ScoreBias != "" || op.Eager:
-		return unrunnable(at, "its attention adds no bias %q to scores", op.ScoreBias)
-	case op.ValueDim != 0 && op.ValueDim != op.HeadDim:
-		return unrunnable(at, "its attention takes values as wide as keys, %d, not %d", op.HeadDim, op.ValueDim)
-	case op.QKNormWhole:
-		return unrunnable(at, "it norms q and k by head, not over all heads at once")
-	case op.LayerScale:
-		return unrunnable(at, "it has no kernel for a layer scale")
-	case op.KVHeads == 0 || op.Heads%op.KVHeads != 0:
-		return unrunnable(at, "%d heads are no multiple of %d KV heads", op.Heads, op.KVHeads)
-	}
-	if op.Rope {
-		if _, _, err := op.Frequencies(m.seq + m.workload.NewTokens); err != nil {
-			return unrunnable(at, "%v", err)
-		}
+	case workload.Batch < 1:
+		return refuse("batch", workload.Batch, "a batch of %d is no work", workload.Batch)
+	case workload.MicroBatches < 1 || workload.Batch%workload.MicroBatches != 0:
+		return refuse("micro_batches", workload.MicroBatches, "%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
+	case workload.Seq < 1 && workload.Mode != costmodel.Load:
+		return refuse("seq", workload.Seq, "sequences of %d tokens are no work", workload.Seq)
+	case workload.NewTokens < 0 || workload.NewTokens > 0 && workload.Mode != costmodel.Infer:
+		return refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
+	case workload.Images > 0:
+		return refuse("images", workload.Images, "devmap's engine runs no vision towers; with %v it runs the language model behind one", costmodel.Set("images", 0))
 	}
 	return nil
 }
 
-// heads refuses heads without a loss or a position here.
-func (m *model) heads(layer int, op *modelgraph.Head) error { return nil }
+func (m *model) checkTypes() error {
+	workload := m.workload
+	switch workload.Precision {
+	case costmodel.FP32True, costmodel.BF16True, costmodel.BF16Mixed:
+	case costmodel.FP16Mixed:
+		return refuse("precision", workload.Precision, "devmap's engine has no fp16 kernels and no loss scaling; %v has the range of fp32", costmodel.Set("precision", costmodel.BF16Mixed))
+	default:
+		return refuse("precision", workload.Precision, "devmap's engine has no kernels for it; %v is the nearest that it runs", costmodel.Set("precision", costmodel.BF16True))
+	}
+	if workload.Quantize != "" {
+		return refuse("quantize", workload.Quantize, "devmap's engine has no kernels for quantised weights; without it, it runs %v", costmodel.Set("precision", workload.Precision))
+	}
+	return nil
+}
 
-// indexes refuses rows that nothing says how to look up.
-func (m *model) indexes(layer int, op *modelgraph.Embedding) error { return nil }
+// checkTraining refuses ways to train.
+func (m *model) checkTraining() error {
+	workload := m.workload
+	switch {
+	case workload.LoRARank > 0:
+		return refuse("lora_rank", workload.LoRARank, "devmap's engine trains all weights and has no adapters; leave it out")
+	case workload.EMA:
+		return refuse("ema", workload.EMA, "devmap's engine keeps no average of the weights; leave it out")
+	case !m.train:
+		return nil
+	case workload.Optimizer != costmodel.AdamW && workload.Optimizer != costmodel.SGD:
+		nearest := costmodel.AdamW
+		if strings.HasPrefix(workload.Optimizer, costmodel.SGD) {
+			nearest = costmodel.SGD
+		}
+		return refuse("optimizer", workload.Optimizer, "devmap's engine has adamw and sgd; %v is the nearest", costmodel.Set("optimizer", nearest))
+	case workload.Recompute != "" && workload.Recompute != costmodel.RecomputeNone && workload.Recompute != costmodel.RecomputeFull:
+		return refuse("recompute", workload.Recompute, "devmap's engine makes norms and products again by itself, and else whole blocks; %v is the nearest", costmodel.Set("recompute", costmodel.RecomputeNone))
+	}
+	return nil
+}
+
+// checkOptions refuses kernels by the names of other engines' ones.
+func (m *model) checkOptions() error {
+	workload := m.workload
+	switch {
+	case workload.Loss != "" && m.train:
+		return refuse("loss", workload.Loss, "devmap's engine makes logits a part of the vocabulary at a time, and has no other loss; leave it out")
+	case workload.Attention != "":
+		return refuse("attention", workload.Attention, "devmap's engine has one attention, which keeps no scores; leave it out")
+	}
+	return nil
+}
+
+// storage reports a layer without an operation that holds what others run:
+// each of its parameters is tied to one of theirs, and nothing reads it (BERT's
+// prediction bias).
+func (m *model) storage(layer *modelgraph.Layer) bool {
+	for j := range layer.Params {
+		full := modelgraph.FullName(layer.Name, layer.Params[j].Name)
+		if !slices.ContainsFunc(m.graph.Ties, func(names []string) bool { return len(names) > 1 && slices.Contains(names, full) }) {
+			return false
+		}
+	}
+	for i := range m.graph.Layers {
+		for _, j := range m.graph.Layers[i].InputLayers() {
+			if &m.graph.Layers[j] == layer {
+				return false
+			}
+		}
+	}
+	return true
+}

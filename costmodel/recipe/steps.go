@@ -1,6 +1,10 @@
 package recipe
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // step is one change of the hidden stream, by the indexes of its layers; -1:
 // there is none. A branch is core with its norms, added to the stream.
@@ -36,7 +40,7 @@ func (m *model) steps() ([][]step, error) {
 			return nil, err
 		}
 	}
-	return all, nil
+	return all, p.ends()
 }
 
 func (p *parser) unit(unit *modelgraph.Unit) ([]step, error) {
@@ -47,10 +51,13 @@ func (p *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 		if p.quiet(layer) {
 			continue
 		}
+		if err := p.onStream(layer); err != nil {
+			return nil, err
+		}
 		next := step{pre: -1, core: exec[k], post: -1}
 		var used int
 		var err error
-		switch op := layer.Op.(type) {
+		switch layer.Op.(type) {
 		case modelgraph.Embedding:
 			next.kind, err = p.table(exec[k])
 		case modelgraph.Norm:
@@ -70,7 +77,7 @@ func (p *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 		case modelgraph.Head:
 			next.kind, err = headStep, p.reads(exec[k])
 		default:
-			err = p.unknown(layer, op)
+			err = p.unknown(layer)
 		}
 		if err != nil {
 			return nil, err
@@ -128,13 +135,13 @@ func (p *parser) table(index int) (stepKind, error) {
 	return addStep, p.reads(index)
 }
 
-// branches reports that norm stands before the core of a branch, which alone
-// reads it.
+// branches reports that norm stands before the core of a branch: one that is
+// not added to the norm itself, which then is the stream (BERT).
 func (p *parser) branches(norm, core int) bool {
 	switch p.graph.Layers[core].Op.(type) {
 	case modelgraph.Attention, modelgraph.MLP:
 		ins := p.inputs(core)
-		return len(ins) > 0 && ins[0] == norm
+		return len(ins) > 0 && ins[0] == norm && !slices.Contains(ins[1:], norm)
 	}
 	return false
 }

@@ -13,7 +13,7 @@ func (m *model) write(unit *Unit, index int, steps []step) error {
 	if err := w.layout(); err != nil {
 		return err
 	}
-	w.regions.Passes = w.silent
+	w.regions.Passes = w.silent && m.workload.Mode != costmodel.Load
 	if m.workload.Mode != costmodel.Load && !w.silent {
 		if err := w.run(steps); err != nil {
 			return err
