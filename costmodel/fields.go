@@ -68,7 +68,7 @@ var fields = told([]Field{
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
-	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning}, func(workload *Workload) *string { return &workload.Runtime }),
+	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),

@@ -57,8 +57,8 @@ var strategies = []struct {
 	name   Strategy
 	traits Traits
 }{
-	{DeviceMap, Traits{Sequential: true, Runtimes: []string{value.Accelerate}}},
-	{Pipeline, Traits{Staged: true, Runtimes: []string{value.Torch}}},
+	{DeviceMap, Traits{Sequential: true, Runtimes: []string{value.Accelerate, Devmap}}},
+	{Pipeline, Traits{Staged: true, Runtimes: []string{value.Torch, Devmap}}},
 	{DDP, Traits{Replicated: true, Runtimes: []string{value.Torch, value.Lightning}}},
 	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
 	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []string{value.DeepSpeed}}},

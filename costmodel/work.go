@@ -17,6 +17,9 @@ type Work struct {
 	// Forward and Backward are of one micro-batch; Backward runs forward
 	// again where the unit is recomputed.
 	Forward, Backward Pass
+	// Recompute is what of forward runs again before Backward, where the engine
+	// tells the two apart (devmap's own), and is then no part of it.
+	Recompute Pass
 	// Token is one forward of one token a sequence, in generation, when half
 	// of the new tokens are there.
 	Token Pass

@@ -7,7 +7,7 @@ type Workload struct {
 	// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
 	// naive model parallelism), torch (DDP, FSDP2 and
 	// torch.distributed.pipelining), lightning (PyTorch Lightning's defaults on
-	// torch's engines) or deepspeed.
+	// torch's engines), deepspeed or devmap (its own engine).
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch

@@ -44,7 +44,11 @@ var loadOverhead = sync.OnceValue(func() overhead {
 // Overhead is what a GPU holds under a workload beyond what the engine's
 // allocator was asked for at the peak: NCCL's bytes, and the slack of the pool
 // on GPUs without the model's head and with it, as [costmodel.Table] has them.
+// An arena is one block, of an engine without NCCL ([costmodel.StageRules]).
 func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head [2]float64) {
+	if costmodel.StageRulesOf(workload.Runtime).Arena {
+		return held, body, head
+	}
 	pool := slackOf(workload)
 	return comm(workload), pool.Body, pool.Head
 }

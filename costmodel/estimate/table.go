@@ -67,6 +67,9 @@ func fill(table *costmodel.Table, graph *modelgraph.Graph, run *costmodel.Worklo
 	if model.Train {
 		table.Workspaces = 2 // the autograd thread has its own cuBLAS handle
 	}
+	if err := runtime.Regions(model, table); err != nil {
+		return err
+	}
 	table.Comm, table.BodySlack, table.HeadSlack = catalogue.Overhead(&table.Workload)
 	warnings(table, model)
 	return nil

@@ -31,12 +31,17 @@ var readFamilies = map[string]bool{
 	"mixtral": true, "qwen3_moe": true, "gpt2": true, "qwen2_5_vl": true, "internvl": true,
 }
 
+// planned reports an engine that says itself what it keeps.
+func planned(model *layers.Model) bool {
+	return costmodel.StageRulesOf(model.Workload.Runtime).Arena
+}
+
 // unread gives the figures of an unread family their band. A model file with
 // operations of its own names no family, and costs what they cost; weights
 // alone are exact.
 func unread(table *costmodel.Table, model *layers.Model) []costmodel.Message {
 	family := model.Graph.Family
-	if family == "" || readFamilies[family] || model.Workload.Mode == costmodel.Load {
+	if family == "" || readFamilies[family] || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	table.Band = band

@@ -22,6 +22,8 @@ func Step(table *costmodel.Table, topo *costmodel.Topology, place []int) (float6
 		return 0, errorf("a map of units under %s", table.Workload.Strategy)
 	case runs.Replicated:
 		return step.replicas(), nil
+	case table.Workload.Runtime == costmodel.Devmap:
+		return TicksOf(table, topo).Seconds(step.place)
 	case runs.Staged:
 		return step.pipeline(), nil
 	}

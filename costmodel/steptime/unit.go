@@ -1,6 +1,10 @@
 package steptime
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // UnitSeconds are the times of one unit on one device, in seconds.
 type UnitSeconds struct {
@@ -18,9 +22,13 @@ type UnitSeconds struct {
 	Copied float64
 }
 
-// Unit is what [Step] counts for a unit on a device.
+// Unit is what [Step] counts for a unit on a device. Under devmap's own engine
+// these are whole picoseconds ([Ticks]).
 func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) UnitSeconds {
 	on, work, precision := &topo.Devices[device], &table.Units[unit].Work, table.Workload.Precision
+	if table.Workload.Runtime == costmodel.Devmap {
+		return planned(on, work, &table.Workload)
+	}
 	out := UnitSeconds{
 		Forward: passSeconds(on, work.Forward, precision), Issue: issueSeconds(on, work.Forward),
 		Token: passSeconds(on, work.Token, precision), IssueToken: issueSeconds(on, work.Token),
@@ -31,3 +39,17 @@ func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) Un
 	}
 	return out
 }
+
+// planned are the seconds of a unit that no host issues.
+func planned(on *costmodel.Device, work *costmodel.Work, workload *costmodel.Workload) UnitSeconds {
+	precision := workload.Precision
+	out := UnitSeconds{Forward: picoseconds(passSeconds(on, work.Forward, precision)), Token: picoseconds(passSeconds(on, work.Token, precision))}
+	if workload.Mode == costmodel.Train {
+		out.Backward = picoseconds(passSeconds(on, work.Recompute, precision)) + picoseconds(passSeconds(on, work.Backward, precision))
+		out.Update = picoseconds(updateSeconds(on, work.Update, precision))
+	}
+	return out
+}
+
+// picoseconds is a time rounded to a whole number of them.
+func picoseconds(seconds float64) float64 { return math.Round(seconds*perSecond) / perSecond }

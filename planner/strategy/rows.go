@@ -36,8 +36,8 @@ func (problem *Problem) variants() []costmodel.Workload {
 			continue
 		}
 		for _, runtime := range strategy.Traits().Runtimes {
-			if asked := problem.Workload.Runtime; asked != "" && asked != runtime {
-				continue
+			if asked := problem.Workload.Runtime; asked != "" && asked != runtime || asked == "" && runtime == costmodel.Devmap {
+				continue // devmap's own engine is asked for by name
 			}
 			workload := problem.of(strategy, runtime)
 			if !strategy.Traits().Staged {

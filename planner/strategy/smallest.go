@@ -111,7 +111,10 @@ func (problem *Problem) others(ctx context.Context) []Change {
 	}
 	changed := *problem
 	workload := &changed.Workload
-	workload.Strategy, workload.Runtime, workload.Schedule, workload.VirtualStages, workload.ShardDegree = "", "", "", 0, 0
+	workload.Strategy, workload.Schedule, workload.VirtualStages, workload.ShardDegree = "", "", 0, 0
+	if workload.Runtime != costmodel.Devmap { // who asks for that engine wants no other
+		workload.Runtime = ""
+	}
 	if workload.MicroBatches == 1 {
 		workload.MicroBatches = 0 // a pipeline would stand idle
 	}

@@ -57,9 +57,16 @@ func TestRows(t *testing.T) {
 	}
 	for _, s := range costmodel.Strategies() {
 		for _, r := range s.Traits().Runtimes {
-			if !seen[s][r] {
-				t.Errorf("no row of %s under %s", s, r)
+			if asked := r == costmodel.Devmap; seen[s][r] == asked { // which is asked for by name
+				t.Errorf("%s under %s: a row is %t", s, r, seen[s][r])
 			}
+		}
+	}
+	own := training(4)
+	own.Runtime = costmodel.Devmap
+	for _, row := range rowsOf(t, problem(t, "llama-3.1-8b", "h100-80gb", 4, own)) {
+		if row.Refused != nil || row.Workload.Runtime != costmodel.Devmap || row.StepSeconds == nil || !row.Workload.Strategy.Traits().Sequential && !row.Workload.Strategy.Traits().Staged {
+			t.Errorf("under devmap's own engine: %s (%s): %v", row.Workload.Strategy, row.Workload.Runtime, row.Refused)
 		}
 	}
 	fits := 0

@@ -9,6 +9,11 @@ func Mixed(precision costmodel.Precision) bool {
 	return precision == costmodel.BF16Mixed || precision == costmodel.FP16Mixed
 }
 
+// Half reports fp16.
+func Half(precision costmodel.Precision) bool {
+	return precision == costmodel.FP16True || precision == costmodel.FP16Mixed
+}
+
 // Weight is the size of one weight, gradient or optimizer state.
 func Weight(precision costmodel.Precision) int64 {
 	if precision == costmodel.FP32True || Mixed(precision) {

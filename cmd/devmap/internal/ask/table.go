@@ -134,9 +134,9 @@ var ofWorkload = map[string]flag{
 		also: []string{"device-map"},
 	},
 	"runtime": {
-		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch)",
+		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch; devmap, its own engine, runs device-map and pipeline)",
 		reopens: []string{"lora-precision"},
-		later:   []string{"megatron", "jax", "vllm", "llamacpp", "devmap"}, instead: estimate.Advice,
+		later:   []string{"megatron", "jax", "vllm", "llamacpp"}, instead: estimate.Advice,
 		meant: map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed"},
 	},
 	"schedule": {

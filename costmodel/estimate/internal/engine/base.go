@@ -25,6 +25,8 @@ func (base) Rules(workload *costmodel.Workload) layers.Rules {
 	return layers.Rules{Compute: workload.Precision, GradsStay: workload.MicroBatches > 1}
 }
 
+func (base) Regions(*layers.Model, *costmodel.Table) error { return nil }
+
 func (base) Finish(*layers.Model, *costmodel.Table) {}
 
 // gathered is the precision of gathered weights and so of compute: 16 bits

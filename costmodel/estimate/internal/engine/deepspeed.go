@@ -46,6 +46,9 @@ func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
 	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsStay: workload.MicroBatches > 1 && !cut}
 }
 
+// Regions: PyTorch's allocator lays out what the figures say.
+func (deepspeed) Regions(*layers.Model, *costmodel.Table) error { return nil }
+
 // Finish cuts states over the ranks and adds what ZeRO 3 gathers.
 func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped = true

@@ -24,6 +24,10 @@ type Engine interface {
 	Refuse(workload *costmodel.Workload) error
 	// Rules are what it does with every layer's tensors.
 	Rules(workload *costmodel.Workload) layers.Rules
+	// Regions gives units theirs, and their times, where the engine plans every
+	// byte before it runs ([costmodel.StageRules]); an error where it does not
+	// run the model. It is asked in every mode, last.
+	Regions(model *layers.Model, table *costmodel.Table) error
 	// Finish sets what a GPU holds besides its units, and warns of what the
 	// figures leave out. It is not asked where weights are loaded alone.
 	Finish(model *layers.Model, table *costmodel.Table)
@@ -38,7 +42,9 @@ type key struct {
 // engines is the table of all that are built.
 var engines = map[key]Engine{
 	{costmodel.DeviceMap, value.Accelerate}: accelerate{},
+	{costmodel.DeviceMap, costmodel.Devmap}: devmap{},
 	{costmodel.Pipeline, value.Torch}:       pipeline{},
+	{costmodel.Pipeline, costmodel.Devmap}:  devmap{},
 	{costmodel.DDP, value.Torch}:            ddp{},
 	{costmodel.DDP, value.Lightning}:        lightning{},
 	{costmodel.FSDP, value.Torch}:           fsdp{},

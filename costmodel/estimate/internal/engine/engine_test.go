@@ -21,7 +21,7 @@ func TestTable(t *testing.T) {
 	pairs := 0
 	for _, strategy := range append(costmodel.Strategies(), "", costmodel.Auto, "tensor") {
 		traits := strategy.Traits()
-		for _, runtime := range []string{value.Accelerate, value.Torch, value.Lightning, value.DeepSpeed, jax, ""} {
+		for _, runtime := range []string{value.Accelerate, value.Torch, value.Lightning, value.DeepSpeed, costmodel.Devmap, jax, ""} {
 			has := false
 			for _, r := range traits.Runtimes {
 				has = has || r == runtime
@@ -65,6 +65,9 @@ func workloads(pair key) []costmodel.Workload {
 	} {
 		w := plain
 		change(&w)
+		if pair.runtime == costmodel.Devmap && (w.EMA || w.LoRARank > 0) {
+			continue // TestDevmapRefuses
+		}
 		out = append(out, w)
 	}
 	return out
@@ -107,7 +110,7 @@ func conforms(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	if elements.Compute(rules.Compute) != elements.Compute(w.Precision) {
 		t.Errorf("products of %s in %s", w.Precision, rules.Compute)
 	}
-	if cast := w.Strategy.Traits().ZeroStage > 0; elements.Mixed(rules.Compute) != (elements.Mixed(w.Precision) && !cast) { // else autocast
+	if cast := w.Strategy.Traits().ZeroStage > 0 || w.Runtime == costmodel.Devmap; elements.Mixed(rules.Compute) != (elements.Mixed(w.Precision) && !cast) { // else autocast
 		t.Errorf("%s runs as %s", w.Precision, rules.Compute)
 	}
 	if rules.Cut != w.Strategy.Traits().Sharded {
@@ -129,6 +132,9 @@ func finished(t *testing.T, engine Engine, g *modelgraph.Graph, w costmodel.Work
 	table := &costmodel.Table{Workload: w}
 	table.Units, _ = units.Of(model)
 	engine.Finish(model, table)
+	if err := engine.Regions(model, table); err != nil {
+		t.Fatal(err)
+	}
 	return table
 }
 

@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+)
+
+// devmap is devmap's own engine. It runs what its recipe has a kernel for (package
+// recipe), casts all weights to one type, and plans every byte before it runs:
+// what a device holds are the regions of its units, whatever the ops say.
+type devmap struct{ base }
+
+// Precision: all weights have one type.
+func (devmap) Precision(stored costmodel.Precision) (costmodel.Precision, bool) { return stored, false }
+
+// Refuse names what no kernel does.
+func (devmap) Refuse(workload *costmodel.Workload) error {
+	for _, refused := range []struct {
+		when         bool
+		field, value string
+		why          string
+		instead      any
+	}{
+		{elements.Half(workload.Precision), "precision", string(workload.Precision), "computes in bf16 or fp32", costmodel.Set("precision", costmodel.BF16True)},
+		{workload.Quantize != "", "quantize", workload.Quantize, "multiplies no packed weights", costmodel.Set("quantize", "off")},
+		{workload.LoRARank > 0, "lora_rank", costmodel.Set("", workload.LoRARank).Value, "trains all of the model", costmodel.Set("lora_rank", 0)},
+		{workload.Images > 0, "images", costmodel.Set("", workload.Images).Value, "runs text alone", costmodel.Set("images", 0)},
+	} {
+		if refused.when {
+			return refuseDevmap(refused.field, refused.value, refused.why, refused.instead)
+		}
+	}
+	if attention := workload.Attention; attention != "" && attention != value.SDPA && workload.Mode != costmodel.Load {
+		return refuseDevmap("attention", attention, "has one kernel of attention, fused", costmodel.Set("attention", value.SDPA))
+	}
+	if workload.Mode == costmodel.Train {
+		return refuseTraining(workload)
+	}
+	return nil
+}
+
+// refuseTraining names what no kernel of a training step does.
+func refuseTraining(workload *costmodel.Workload) error {
+	switch loss, rule := workload.Loss, workload.Optimizer; {
+	case rule != "" && rule != costmodel.AdamW && rule != costmodel.SGD:
+		return refuseDevmap("optimizer", rule, "updates weights by AdamW or SGD", costmodel.Set("optimizer", costmodel.AdamW))
+	case loss != "" && loss != value.LossEager:
+		return refuseDevmap("loss", loss, "has one kernel of the loss, over all logits", costmodel.Set("loss", value.LossEager))
+	case workload.LossOnly:
+		return refuseDevmap("loss_only", "true", "hands out the losses alone in any case, and writes the logits' gradient over them", costmodel.Set("loss_only", false))
+	case workload.EMA:
+		return refuseDevmap("ema", "true", "keeps no moving average", costmodel.Set("ema", false))
+	}
+	return nil
+}
+
+func refuseDevmap(field, value, why string, instead any) error {
+	return costmodel.Refuse(costmodel.Set(field, value), "devmap's own engine %s (%v works, or another %v)", why, instead, costmodel.Setting{Field: "runtime"})
+}
+
+func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
+	// Each stage that uses a tied parameter has a copy of it.
+	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, GradsStay: workload.MicroBatches > 1, Untied: workload.Strategy.Traits().Staged}
+}
+
+// Regions are those of the recipe. What it has no kernel for is refused as a
+// runtime that does not run the model.
+func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
+	plan, err := recipe.Of(model.Graph, &model.Workload)
+	var known *costmodel.FieldError
+	if errors.As(err, &known) {
+		return err
+	}
+	if err != nil {
+		return costmodel.Refuse(costmodel.Set("runtime", costmodel.Devmap), "%v", err)
+	}
+	table.Workspaces = 1
+	if table.Additive {
+		table.Workspaces = 0
+	}
+	before := int64(0) // what the unit before sends
+	for i := range table.Units {
+		unit, from := &table.Units[i], &plan.Units[i]
+		unit.Regions, unit.Layers = from.Regions, nil
+		unit.Padding, unit.StatePadding, unit.StepTransient, unit.HeldGrads, unit.AutocastCopies, unit.CheckpointedOutput, unit.LastBackward = 0, 0, 0, 0, 0, 0, 0
+		unit.Recompute = len(from.Code.Recompute.Kernels) > 0
+		unit.OptimizerState = from.Master + from.State
+		if !from.Passes {
+			before = from.Output
+		}
+		unit.Output, unit.Work.Output = before, before
+		code, work := from.Code, &unit.Work
+		work.Forward, work.Recompute, work.Backward, work.Token = code.Forward.Work, code.Recompute.Work, code.Backward.Work, code.Decode.Work
+		work.Update = code.Norms.Work.Traffic + code.Step.Work.Traffic
+	}
+	table.Warnings = append(table.Warnings, plan.Warnings...)
+	return nil
+}

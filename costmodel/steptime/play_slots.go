@@ -1,0 +1,191 @@
+package steptime
+
+import (
+	"github.com/devmap-dev/devmap/costmodel/order"
+)
+
+// slots is how many messages a channel of devmap's own engine holds
+// ([costmodel.StageRules]).
+const slots = 2
+
+// passTicks are a stage's ticks of one pass. Frees is how long after it began
+// the slot that it read is free again: the first unit has run that copies it.
+// Last is its last kernels', which write the buffer that is sent from: they wait
+// until the message before has left it.
+type passTicks struct{ total, frees, last int64 }
+
+// job is one pass of a micro-batch through a stage: what it waits for, and what
+// it sends.
+type job struct {
+	passTicks
+	alone  bool // one unit alone: it reads the slot and writes the buffer
+	in     *channel
+	out    *channel
+	buffer *buffer // that out is sent from
+
+	began, ended int64 // when its input was there, and when it was through, the last time
+}
+
+// buffer holds one message until it has left.
+type buffer struct {
+	owner  *playRank
+	queued bool // it waits to be sent
+	left   int64
+}
+
+// channel is where messages of a kind go from one stage to the next: a send
+// waits for a slot, and a receive for the message.
+type channel struct {
+	stream        *stream
+	to            *playRank
+	busy, latency int64
+	endless       bool    // it has a slot for every message
+	free          []int64 // since when slots are free
+	arrived       []int64 // since when messages are there
+}
+
+// stream sends what one rank has for another, one message after the other.
+type stream struct {
+	from    *playRank
+	clock   int64
+	waiting []waiting
+}
+
+type waiting struct {
+	channel *channel
+	buffer  *buffer
+	ready   int64
+}
+
+// send leaves a message to the stream.
+func (out *channel) send(from *buffer, ready int64) {
+	from.queued = true
+	out.stream.waiting = append(out.stream.waiting, waiting{out, from, ready})
+	out.stream.run()
+}
+
+// run sends all messages that have a slot.
+func (stream *stream) run() {
+	for len(stream.waiting) > 0 {
+		next := &stream.waiting[0]
+		out := next.channel
+		start := max(stream.clock, next.ready)
+		if !out.endless {
+			if len(out.free) == 0 {
+				return
+			}
+			start = max(start, out.free[0])
+			out.free = out.free[:copy(out.free, out.free[1:])]
+		}
+		stream.clock = start + out.busy
+		out.arrived = append(out.arrived, stream.clock+out.latency)
+		next.buffer.queued, next.buffer.left = false, stream.clock
+		stream.waiting = stream.waiting[:copy(stream.waiting, stream.waiting[1:])]
+	}
+}
+
+// release gives a slot back.
+func (in *channel) release(at int64) {
+	if !in.endless {
+		in.free = append(in.free, at)
+		in.stream.run()
+	}
+}
+
+// playRank is a rank of the play: where it is in its rows of actions, and when.
+type playRank struct {
+	clock                int64
+	rows                 []row
+	row, action          int
+	times                int64 // of the row are over
+	half                 bool  // the action has run but for its last kernels
+	untilRow, untilTimes int64 // it goes no further
+}
+
+// row is a row of jobs that a rank runs times over ([order.Phase]).
+type row struct {
+	jobs  []*job
+	times int64
+}
+
+// advance runs what a rank can run; false where it could run nothing.
+func (rank *playRank) advance() (ran bool) {
+	for rank.row < len(rank.rows) {
+		if rank.action == 0 && !rank.half && int64(rank.row) == rank.untilRow && rank.times == rank.untilTimes {
+			return ran
+		}
+		now := rank.rows[rank.row].jobs[rank.action]
+		if !rank.half {
+			if !now.begin(rank) {
+				return ran
+			}
+			ran = true
+		}
+		if !now.end(rank) {
+			return ran
+		}
+		ran = true
+		if rank.action++; rank.action == len(rank.rows[rank.row].jobs) {
+			rank.action = 0
+			if rank.times++; rank.times == rank.rows[rank.row].times {
+				rank.row, rank.times = rank.row+1, 0
+			}
+		}
+	}
+	return ran
+}
+
+// begin runs a job up to its last kernels, once its message is there.
+func (now *job) begin(rank *playRank) bool {
+	if in := now.in; in != nil {
+		if len(in.arrived) == 0 {
+			return false
+		}
+		rank.clock = max(rank.clock, in.arrived[0])
+		in.arrived = in.arrived[:copy(in.arrived, in.arrived[1:])]
+	}
+	now.began = rank.clock
+	rank.clock += now.total - now.last
+	if now.in != nil && !now.alone {
+		now.in.release(now.began + now.frees)
+	}
+	rank.half = true
+	return true
+}
+
+// end runs its last kernels, once the buffer that they write is free.
+func (now *job) end(rank *playRank) bool {
+	if now.out != nil {
+		if now.buffer.queued {
+			return false
+		}
+		rank.clock = max(rank.clock, now.buffer.left)
+	}
+	rank.clock += now.last
+	if now.in != nil && now.alone {
+		now.in.release(rank.clock)
+	}
+	if now.out != nil {
+		now.out.send(now.buffer, rank.clock)
+	}
+	rank.half, now.ended = false, rank.clock
+	return true
+}
+
+// rowsOf are the rows of a rank's jobs: in inference backwards are left out, and
+// what a rank has no stage for is.
+func rowsOf(phases []order.Phase, of func(order.Action) *job) []row {
+	var rows []row
+	for i := range phases {
+		next := row{times: phases[i].Times}
+		for _, action := range phases[i].Actions {
+			if now := of(action); now != nil {
+				next.jobs = append(next.jobs, now)
+			}
+		}
+		if len(next.jobs) > 0 {
+			rows = append(rows, next)
+		}
+	}
+	return rows
+}

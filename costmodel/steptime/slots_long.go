@@ -1,0 +1,186 @@
+package steptime
+
+import (
+	"math"
+	"slices"
+)
+
+// longRow is how often a rank repeats a row before it is looked at whether the
+// play repeats itself, and maxStates how many states are compared. patience is
+// how many jobs are played after that, one by one.
+const (
+	longRow   = 24
+	maxStates = 256
+	patience  = 1 << 20
+)
+
+// repeats plays a line whose first rank stops after every time of a long row,
+// until nothing else can run. What is left then, seen from that rank's clock, is
+// the state: where two are the same, all that lies between them comes again, and
+// is passed over as often as it comes. A play of integers that add up and wait
+// for the latest comes to such a state sooner or later (Baccelli, Cohen, Olsder
+// and Quadrat, Synchronization and Linearity, 1992, theorem 3.112), most within
+// a few micro-batches: any number of these then takes the time of a few, and
+// nothing is rounded. Where it is later than maxStates and many jobs are left,
+// the last states stand for those to come, and the step is near.
+func (line *line) repeats() {
+	first := &line.ranks[0]
+	for first.row < len(first.rows) {
+		if first.rows[first.row].times < longRow {
+			first.untilRow, first.untilTimes = int64(first.row)+1, 0
+			line.play()
+			if int64(first.row) != first.untilRow {
+				return // it waits for itself
+			}
+			continue
+		}
+		if !line.longRow(first) {
+			return
+		}
+	}
+	first.untilRow = math.MaxInt64
+	line.play()
+}
+
+// longRow plays one row of the first rank; false where it cannot.
+func (line *line) longRow(first *playRank) bool {
+	var states []state
+	row := first.row
+	for first.row == row {
+		first.untilRow, first.untilTimes = int64(row), first.times+1
+		if first.untilTimes == first.rows[row].times {
+			first.untilRow, first.untilTimes = int64(row)+1, 0
+		}
+		before := first.times
+		line.play()
+		if first.row == row && first.times == before {
+			return false
+		}
+		if first.row != row || len(states) > maxStates {
+			continue
+		}
+		now := line.state()
+		if same := alike(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
+			line.pass(same, &now)
+			states = make([]state, maxStates) // what is left is played
+		}
+		states = append(states, now)
+		if len(states) == maxStates && line.left() > patience {
+			line.pass(alike(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
+		}
+	}
+	return true
+}
+
+// alike is the last of the states in which ranks and messages are where they
+// are now, and that the caller takes; nil where there is none.
+func alike(states []state, now *state, takes func(*state) bool) *state {
+	for i := range slices.Backward(states) {
+		if slices.Equal(states[i].places, now.places) && takes(&states[i]) {
+			return &states[i]
+		}
+	}
+	return nil
+}
+
+// left is how many jobs of this row are left to all ranks, about.
+func (line *line) left() int64 {
+	first := &line.ranks[0]
+	row := &first.rows[first.row]
+	return (row.times - first.times) * int64(len(row.jobs)*len(line.ranks))
+}
+
+// state is a line seen from the clock of its first rank: where all ranks and
+// messages are, and since when.
+type state struct {
+	places, clocks []int64
+	clock          int64
+	times          []int64 // of each rank's row
+}
+
+func (line *line) state() state {
+	out := state{clock: line.ranks[0].clock, times: make([]int64, len(line.ranks))}
+	// What is over before the rank that asks for it gets there is all the same.
+	since := func(rank *playRank, clock int64) { out.clocks = append(out.clocks, max(rank.clock, clock)-out.clock) }
+	for i := range line.ranks {
+		rank := &line.ranks[i]
+		out.times[i] = rank.times
+		out.places = append(out.places, int64(rank.row), int64(rank.action), flag(rank.half))
+		since(rank, rank.clock)
+	}
+	for i := range line.stages {
+		for _, from := range []*buffer{&line.stages[i].out, &line.stages[i].dout} {
+			out.places = append(out.places, flag(from.queued))
+			since(from.owner, from.left)
+		}
+	}
+	for _, channel := range line.all {
+		stream := channel.stream
+		out.places = append(out.places, int64(len(stream.waiting)), int64(len(channel.free)), int64(len(channel.arrived)))
+		since(stream.from, stream.clock)
+		for _, free := range channel.free {
+			since(stream.from, free)
+		}
+		for _, arrived := range channel.arrived {
+			since(channel.to, arrived)
+		}
+		for _, next := range stream.waiting {
+			out.places = append(out.places, int64(slices.Index(line.all, next.channel)))
+			out.clocks = append(out.clocks, next.ready-out.clock)
+		}
+	}
+	return out
+}
+
+func flag(on bool) int64 {
+	if on {
+		return 1
+	}
+	return 0
+}
+
+// pass passes over what lies between two states as often as every rank's row
+// takes it.
+func (line *line) pass(from, to *state) {
+	if from == nil {
+		return
+	}
+	times := int64(math.MaxInt64)
+	for i := range line.ranks {
+		rank := &line.ranks[i]
+		moved := to.times[i] - from.times[i]
+		if moved < 0 || rank.row == len(rank.rows) {
+			return
+		}
+		if moved > 0 {
+			times = min(times, (rank.rows[rank.row].times-1-rank.times)/moved)
+		}
+	}
+	if times <= 0 || times == math.MaxInt64 {
+		return
+	}
+	line.passed++
+	more := times * (to.clock - from.clock)
+	for i := range line.ranks {
+		line.ranks[i].times += times * (to.times[i] - from.times[i])
+		line.ranks[i].clock += more
+	}
+	for i := range line.stages {
+		line.stages[i].out.left += more
+		line.stages[i].dout.left += more
+	}
+	for _, stream := range line.streams {
+		stream.clock += more
+		for i := range stream.waiting {
+			stream.waiting[i].ready += more
+		}
+	}
+	for _, channel := range line.all {
+		for i := range channel.free {
+			channel.free[i] += more
+		}
+		for i := range channel.arrived {
+			channel.arrived[i] += more
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package steptime
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// tiedUse is a unit that reads a weight of one's own or of another unit, and
+// what its gradient takes.
+type tiedUse struct {
+	unit  int
+	grads int64
+}
+
+// tiedUses are, for every weight that several units read, these units in the
+// order of the chain.
+func tiedUses(units []costmodel.Unit) [][]tiedUse {
+	type tensor struct {
+		owner int
+		name  string
+	}
+	var out [][]tiedUse
+	seen := make(map[tensor]int)
+	for unit := range units {
+		for _, tie := range units[unit].Regions.Tied {
+			key := tensor{tie.Owner, tie.Tensor}
+			group, ok := seen[key]
+			if !ok {
+				group = len(out)
+				seen[key] = group
+				out = append(out, []tiedUse{{tie.Owner, tie.Grads}})
+			}
+			out[group] = append(out[group], tiedUse{unit, tie.Grads})
+		}
+	}
+	return out
+}
+
+// ties sends the gradient of every use of a tied weight to all other devices
+// that have a copy of it, and is when the last one is there.
+func (line *line) ties(place []int) (end int64) {
+	for _, uses := range tiedUses(line.table.Units) {
+		for _, use := range uses {
+			sent := map[int]bool{place[use.unit]: true}
+			for _, to := range uses {
+				if device := place[to.unit]; !sent[device] {
+					sent[device] = true
+					end = max(end, line.sendTied(use, place[use.unit], device))
+				}
+			}
+		}
+	}
+	return end
+}
+
+// sendTied sends the gradient of a use, once its last backward has run, behind
+// all that the stream sent before.
+func (line *line) sendTied(use tiedUse, from, to int) (arrived int64) {
+	ready, rank := line.lastBackward(use.unit)
+	key := [2]int{rank, line.rank(to)}
+	if line.streams[key] == nil {
+		line.streams[key] = &stream{from: &line.ranks[rank]}
+	}
+	stream := line.streams[key]
+	busy, latency := line.Message(from, to, use.grads)
+	stream.clock = max(stream.clock, ready) + busy
+	return stream.clock + latency
+}
+
+func (line *line) rank(device int) int {
+	for rank, on := range line.devices {
+		if on == device {
+			return rank
+		}
+	}
+	return -1 // a device without units has no use
+}
+
+// lastBackward is when the last backward of a unit has run, and on which rank.
+func (line *line) lastBackward(unit int) (end int64, rank int) {
+	for i := range line.stages {
+		stage := &line.stages[i]
+		if unit < stage.first || unit >= stage.end {
+			continue
+		}
+		for before := stage.first; before < unit; before++ {
+			if !line.table.Units[before].Regions.Passes { // nothing is waited for but before the first
+				end = stage.backward.began
+				for after := unit; after < stage.end; after++ {
+					took := line.Unit(after, line.devices[stage.rank])
+					end += took.Recompute + took.Backward
+				}
+				return end, stage.rank
+			}
+		}
+		return stage.backward.ended, stage.rank
+	}
+	return 0, 0
+}

@@ -1,0 +1,145 @@
+package steptime
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// Ticks are the times of a table on a topology in whole picoseconds, as devmap's
+// own engine counts them: integers, so that whoever plays the same step comes to
+// the same end. Nothing waits for a host.
+//
+// A step that may take longer than 2^61 of them, 26 days, is counted in ticks
+// that are as many times longer as it takes.
+type Ticks struct {
+	table *costmodel.Table
+	topo  *costmodel.Topology
+	like  []int // by device, the first that takes the same time for everything
+	units map[int][]UnitTicks
+	scale int // a tick is 2^scale picoseconds
+}
+
+// perSecond is how many ticks a second has.
+const perSecond = 1e12
+
+// UnitTicks are a unit's on a device: of one micro-batch, and of one token of
+// each of its sequences. Recompute is what forward's kernels take that run again
+// before Backward.
+type UnitTicks struct {
+	Forward, Recompute, Backward, Token int64
+
+	update int64 // of its own weights
+}
+
+// TicksOf are the ticks of a table's units.
+func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
+	ticks := &Ticks{table: table, topo: topo, like: make([]int, len(topo.Devices)), units: make(map[int][]UnitTicks)}
+	first := make(map[costmodel.Device]int)
+	for i := range topo.Devices {
+		device := topo.Devices[i]
+		device.Name, device.Host = "", ""
+		device.CapacityBytes, device.ReservedBytes = 0, 0
+		if _, ok := first[device]; !ok {
+			first[device] = i
+		}
+		ticks.like[i] = first[device]
+	}
+	return ticks
+}
+
+// of is so many seconds in ticks.
+func (ticks *Ticks) of(seconds float64) int64 {
+	const most = 1 << 62
+	scaled := math.Ldexp(seconds*perSecond, -ticks.scale)
+	if !(scaled < most) {
+		return most
+	}
+	return int64(math.Round(scaled))
+}
+
+// seconds are so many ticks.
+func (ticks *Ticks) seconds(count int64) float64 {
+	return math.Ldexp(float64(count), ticks.scale) / perSecond
+}
+
+// Unit is what a unit takes on a device.
+func (ticks *Ticks) Unit(unit, device int) UnitTicks {
+	device = ticks.like[device]
+	row := ticks.units[device]
+	if row == nil {
+		row = make([]UnitTicks, len(ticks.table.Units))
+		for i := range row {
+			row[i] = ticks.unit(i, &ticks.topo.Devices[device])
+		}
+		ticks.units[device] = row
+	}
+	return row[unit]
+}
+
+func (ticks *Ticks) unit(unit int, on *costmodel.Device) UnitTicks {
+	work, precision := &ticks.table.Units[unit].Work, ticks.table.Workload.Precision
+	out := UnitTicks{Forward: ticks.of(passSeconds(on, work.Forward, precision)), Token: ticks.of(passSeconds(on, work.Token, precision))}
+	if ticks.table.Workload.Mode == costmodel.Train {
+		out.Recompute, out.Backward = ticks.of(passSeconds(on, work.Recompute, precision)), ticks.of(passSeconds(on, work.Backward, precision))
+		out.update = ticks.of(updateSeconds(on, work.Update, precision))
+	}
+	return out
+}
+
+// Message is how long a message occupies the stream that sends it, and how much
+// later it is there.
+func (ticks *Ticks) Message(from, to int, bytes int64) (busy, latency int64) {
+	latency = ticks.of(ticks.topo.SendSeconds(from, to, 0))
+	return ticks.of(ticks.topo.SendSeconds(from, to, bytes)) - latency, latency
+}
+
+// Token is how long the part of a unit's output that belongs to one token of
+// each sequence occupies the stream that sends it.
+func (ticks *Ticks) Token(from, to, unit int) int64 {
+	return ticks.of(ticks.topo.SendSeconds(from, to, ticks.table.Units[unit].Work.Output) / tokensOf(&ticks.table.Workload))
+}
+
+// Update is what the optimizer's step of a unit takes where the units are on
+// these devices: for its own weights, and for the copies of those that it reads
+// of a unit on another device and no unit before it on this one does.
+func (ticks *Ticks) Update(place []int, unit int) int64 {
+	device := place[unit]
+	total := ticks.Unit(unit, device).update
+	for _, tie := range ticks.table.Units[unit].Regions.Tied {
+		if ticks.copies(place, unit, &tie) {
+			total += ticks.of(updateSeconds(&ticks.topo.Devices[device], copyBytes(&tie), ticks.table.Workload.Precision))
+		}
+	}
+	return total
+}
+
+// copies reports that a unit is the first on its device to read a weight whose
+// owner is on another.
+func (ticks *Ticks) copies(place []int, unit int, tie *costmodel.Tie) bool {
+	if place[tie.Owner] == place[unit] {
+		return false
+	}
+	for before := range unit {
+		if place[before] != place[unit] {
+			continue
+		}
+		for _, other := range ticks.table.Units[before].Regions.Tied {
+			if other.Owner == tie.Owner && other.Tensor == tie.Tensor {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// copyBytes is what the optimizer's step of a copy reads and writes: the gradient
+// is read, and the weights too where they have no master, which is; all but the
+// gradient is written.
+func copyBytes(tie *costmodel.Tie) float64 {
+	bytes := tie.Grads + tie.Weights + 2*(tie.Master+tie.State)
+	if tie.Master == 0 {
+		bytes += tie.Weights
+	}
+	return float64(bytes)
+}
