@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-var program = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)```text\n(.*?)```\n")
+var programOfReadme = regexp.MustCompile("(?s)```go\n(package main\n.*?)```\n(.*?)```text\n(.*?)```\n")
 
 // TestFreshModule builds the program of README.md in a module outside of the
 // repository, without the network, and compares what it prints.
@@ -21,7 +21,7 @@ func TestFreshModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := read(t, filepath.Join(root, "README.md"))
-	parts := program.FindStringSubmatch(text)
+	parts := programOfReadme.FindStringSubmatch(text)
 	if parts == nil {
 		t.Fatal("README.md has no program with its output")
 	}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/executor/compile"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// programOf compiles the program of a plan, and holds it to the rules. The model
+// is read again, from where the plan says or from model. A plan for another
+// engine is predicted again for devmap's, with its map as it is: both
+// predictions are in the program, and told. csv, where given, is a file of
+// actions in torch's form that replace the order of the plan's schedule.
+func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string) (*program.Program, error) {
+	if err := compilable(plan, file, csv); err != nil {
+		return nil, err
+	}
+	graph, err := plannedModel(plan, file, model)
+	if err != nil {
+		return nil, err
+	}
+	workload := plan.Workload
+	workload.Runtime, workload.StoredTypes = costmodel.Devmap, false
+	table, err := ask.Costs(graph, workload)
+	if err != nil {
+		return nil, out.Usagef("%s has no program: %w", file, err)
+	}
+	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
+	if len(report.Faults) > 0 {
+		return nil, errors.Join(out.Say(cmd.ErrOrStderr(), "%s", verdict(out.Cell(file), false, report.Faults)), out.ErrCheck)
+	}
+	orders, err := ordersOf(cmd, plan, graph, report.Map, csv)
+	if err != nil {
+		return nil, err
+	}
+	made, err := compile.Program(graph, table, &plan.Topology, report.Map, orders)
+	if errors.Is(err, compile.ErrOrder) {
+		return nil, brokenOrder(cmd, csv, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	own := prediction(costmodel.Devmap, devicemap.StepSeconds(table, &plan.Topology, report.Map), report.Devices)
+	made.Predictions = []program.Prediction{own}
+	if plan.Workload.Runtime == costmodel.Devmap {
+		return made, nil
+	}
+	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
+	made.Predictions = append(made.Predictions, other)
+	return made, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, told(own), told(other))
+}
+
+// compilable refuses plans of what devmap's engine does not run.
+func compilable(plan *devicemap.Plan, file, csv string) error {
+	switch traits := plan.Workload.Strategy.Traits(); {
+	case traits.Replicated:
+		return out.Usagef("%s is a plan for %s, which has no program: plan with --strategy %s or %s", file, plan.Workload.Strategy, costmodel.Pipeline, costmodel.DeviceMap)
+	case csv != "" && !traits.Staged:
+		return out.Usagef("--schedule-file: %s is a plan for %s, which has no schedule: plan with --strategy %s", file, plan.Workload.Strategy, costmodel.Pipeline)
+	}
+	for _, entry := range plan.DeviceMap {
+		if entry.Device < 0 {
+			return out.Usagef("%s: %s is on %v: no program moves weights, plan without --offload", file, out.Cell(entry.Key), entry.Device)
+		}
+	}
+	return nil
+}
+
+// plannedModel reads the model that a plan was made for.
+func plannedModel(plan *devicemap.Plan, file, model string) (*modelgraph.Graph, error) {
+	place := model
+	if place == "" {
+		place = plan.Model.Source
+	}
+	graph, err := ask.ReadModel(place)
+	switch {
+	case err != nil && model == "":
+		return nil, fmt.Errorf("reading the model that %s names (--model says where else it is): %w", file, err)
+	case err != nil:
+		return nil, err
+	case graph.Digest() != plan.Model.Digest:
+		return nil, &modelgraph.SyntaxError{File: file, Place: "model.digest", Msg: fmt.Sprintf("%q is not that of %s (%s): the plan was made for another model (%q)", plan.Model.Digest, out.Cell(place), graph.Digest(), plan.Model.Name)}
+	}
+	return graph, nil
+}
+
+// maxScheduleBytes bounds a file of actions: 10⁶ of them take 10 MB.
+const maxScheduleBytes = 256 << 20
+
+// ordersOf reads the actions of every rank; none without a file.
+func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph, placement devicemap.Map, csv string) ([][]order.Action, error) {
+	if csv == "" {
+		return nil, nil
+	}
+	data, err := modelgraph.ReadSmall(csv, "a schedule", maxScheduleBytes)
+	if err != nil {
+		return nil, err
+	}
+	var devices []devicemap.Device // by rank
+	var ranks []int
+	for _, stage := range placement.Stages(graph) {
+		if !slices.Contains(devices, stage.Device) {
+			devices = append(devices, stage.Device)
+		}
+		ranks = append(ranks, slices.Index(devices, stage.Device))
+	}
+	orders, err := order.ReadCSV(csv, data, ranks, max(1, plan.Workload.MicroBatches), plan.Workload.Mode == costmodel.Train)
+	var faults *order.FaultsError
+	if errors.As(err, &faults) {
+		return nil, brokenOrder(cmd, csv, err)
+	}
+	return orders, err
+}
+
+// brokenOrder tells what is wrong with an order, and fails as a check does.
+func brokenOrder(cmd *cobra.Command, csv string, err error) error {
+	return errors.Join(out.Say(cmd.ErrOrStderr(), "%s: %v\n", csv, err), out.ErrCheck)
+}
+
+func prediction(runtime string, seconds *float64, devices []devicemap.Prediction) program.Prediction {
+	const ticks = 1e12 // a second
+	made := program.Prediction{Runtime: runtime}
+	if seconds != nil {
+		made.StepTicks = int64(math.Round(*seconds * ticks))
+	}
+	for i := range devices {
+		made.Peaks = append(made.Peaks, devices[i].Predicted.PeakAllocatedBytes)
+	}
+	return made
+}
+
+// told is a prediction in a few words.
+func told(made program.Prediction) string {
+	const ticks = 1e12 // a second
+	return fmt.Sprintf("a step of %.4g s, at most %v on a GPU", float64(made.StepTicks)/ticks, costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))))
+}

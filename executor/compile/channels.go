@@ -1,0 +1,143 @@
+package compile
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// slots is how many messages a channel of the stream holds: one is read while
+// the next arrives.
+const slots = 2
+
+// channel is a channel with the buffers of its slots.
+type channel struct {
+	index int32 // in Program.Channels
+	slots []int32
+	// order is the micro-batches in the order in which they are sent, position
+	// the place of each in it; a round of them is sent once, or for every token.
+	order, position []int32
+	sent, received  int32
+}
+
+// connect makes the channels: between stages, of generated tokens, of tied
+// gradients, of norms.
+func (compiler *compiler) connect() error {
+	for number := 1; number < len(compiler.stages); number++ {
+		compiler.between(number)
+	}
+	if first, last := compiler.ends(); compiler.tokens > 0 && first.device != last.device {
+		compiler.ids = compiler.channel("ids", last.device, first.device, compiler.microBatches, compiler.idBytes(), 0, 0)
+		compiler.ids.inOrder(last.forwards)
+	}
+	if !compiler.trains() {
+		return nil
+	}
+	if err := compiler.exchanged(); err != nil {
+		return err
+	}
+	for rank := 1; rank < len(compiler.ranks); rank++ {
+		one, next := compiler.ranks[rank-1], compiler.ranks[rank]
+		compiler.norms = append(compiler.norms, compiler.channel(fmt.Sprintf("norm[%d]", rank-1), next, one, 1, compiler.normBytes(), 0, 0))
+		compiler.totals = append(compiler.totals, compiler.channel(fmt.Sprintf("total[%d]", rank-1), one, next, 1, costmodel.RegionAlign, 0, 0))
+	}
+	return nil
+}
+
+// between makes the channels from a stage to the next, and back.
+func (compiler *compiler) between(number int) {
+	from, to := &compiler.stages[number-1], &compiler.stages[number]
+	if to.takes == 0 {
+		return
+	}
+	source, target := int(from.device.index), int(to.device.index)
+	ticks, latency := compiler.times.Message(source, target, to.takes)
+	need := outstanding(from.forwards, to.forwards)
+	to.act = compiler.channel(fmt.Sprintf("act[%d]", number), from.device, to.device, need, to.takes, ticks, latency)
+	to.act.inOrder(from.forwards)
+	from.actOut = to.act
+	if compiler.trains() {
+		ticks, latency = compiler.times.Message(target, source, to.takes)
+		from.grad = compiler.channel(fmt.Sprintf("grad[%d]", number-1), to.device, from.device, outstanding(to.backwards, from.backwards), to.takes, ticks, latency)
+		from.grad.inOrder(to.backwards)
+		to.gradOut = from.grad
+	}
+	if compiler.tokens > 0 {
+		ticks = compiler.times.Token(source, target, from.End-1)
+		to.tok = compiler.channel(fmt.Sprintf("tok[%d]", number), from.device, to.device, need, to.takesToken, ticks, 0)
+		to.tok.inOrder(from.forwards)
+		from.tokOut = to.tok
+	}
+}
+
+func (compiler *compiler) channel(name string, from, to *device, count int, bytes, ticks, latency int64) *channel {
+	out := &channel{index: int32(len(compiler.out.Channels)), slots: make([]int32, count)} //nolint:gosec // a few a stage
+	compiler.out.Channels = append(compiler.out.Channels, program.Channel{
+		Name: name, From: from.index, To: to.index, Slots: int32(count), Bytes: bytes, Ticks: ticks, Latency: latency, //nolint:gosec // at most the micro-batches
+	})
+	compiler.channels = append(compiler.channels, out)
+	return out
+}
+
+// inOrder notes the order in which micro-batches are sent.
+func (channel *channel) inOrder(sent []int32) {
+	channel.order, channel.position = sent, make([]int32, len(sent))
+	for at, microBatch := range sent {
+		channel.position[microBatch] = int32(at) //nolint:gosec // one of the micro-batches
+	}
+}
+
+// outstanding is how many slots a channel needs whose messages are sent in one
+// order and used in another: messages arrive in the order in which they are
+// sent, so that one is in its slot until those before it have been used as
+// well.
+func outstanding(sent, used []int32) int {
+	position := make([]int, len(sent))
+	for at, microBatch := range sent {
+		position[microBatch] = at
+	}
+	free := make([]bool, len(sent))
+	need, lowest := min(slots, len(sent)), 0
+	for _, microBatch := range used {
+		need = max(need, position[microBatch]-lowest+1)
+		free[position[microBatch]] = true
+		for lowest < len(free) && free[lowest] {
+			lowest++
+		}
+	}
+	return need
+}
+
+// ends are the stages with the first and the last unit that run kernels.
+func (compiler *compiler) ends() (first, last *stage) {
+	for number := range compiler.stages {
+		stage := &compiler.stages[number]
+		if stage.first {
+			first = stage
+		}
+		if stage.last {
+			last = stage
+		}
+	}
+	return first, last
+}
+
+// idBytes is the size of a micro-batch's generated ids: four bytes a sequence.
+func (compiler *compiler) idBytes() int64 {
+	return aligned(4 * compiler.table.Workload.Batch / int64(compiler.microBatches))
+}
+
+// normBytes is the size of the squared norms: four bytes a tensor with a gradient.
+func (compiler *compiler) normBytes() int64 {
+	var tensors int64
+	for index := range compiler.units {
+		tensors += compiler.units[index].Tensors
+	}
+	return aligned(4 * tensors)
+}
+
+func aligned(bytes int64) int64 {
+	const mask = costmodel.RegionAlign - 1
+	return (bytes + mask) &^ mask
+}

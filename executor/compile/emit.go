@@ -1,0 +1,99 @@
+package compile
+
+import (
+	"strconv"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// emitter writes the instructions of one device after the other, and the waits
+// that its streams need of each other.
+type emitter struct {
+	*compiler
+	device  *device
+	streams map[int32]int32 // stream by the device that it sends to
+	// Of every buffer the last instruction that wrote it, and those of other
+	// streams that have read it since.
+	written []int32
+	readers [][]int32
+	// awaited[a][b] is the last instruction of stream b that stream a has
+	// waited for.
+	awaited [][]int32
+	// ended is, of a device map, the last instruction of each round of a
+	// micro-batch or token; waits for one that is not there yet name it.
+	ended map[int]int32
+	later []laterWait
+}
+
+// laterWait is a wait for the end of a round on a device that is not lowered
+// yet: Waits[at].
+type laterWait struct{ at, round int }
+
+// begin is the device's first instruction.
+func (emitter *emitter) begin(device *device) {
+	emitter.device, emitter.streams = device, make(map[int32]int32)
+	emitter.awaited = nil
+	emitter.stream("compute")
+}
+
+func (emitter *emitter) made() *program.Device { return &emitter.out.Devices[emitter.device.index] }
+
+// stream adds a stream to the device.
+func (emitter *emitter) stream(name string) int32 {
+	made := emitter.made()
+	made.Streams = append(made.Streams, name)
+	for index := range emitter.awaited {
+		emitter.awaited[index] = append(emitter.awaited[index], program.None)
+	}
+	row := make([]int32, len(made.Streams))
+	for index := range row {
+		row[index] = program.None
+	}
+	emitter.awaited = append(emitter.awaited, row)
+	return int32(len(made.Streams) - 1) //nolint:gosec // at most one a device
+}
+
+// towards is the stream that sends to a device.
+func (emitter *emitter) towards(to int32) int32 {
+	stream, known := emitter.streams[to]
+	if !known {
+		stream = emitter.stream("to" + strconv.Itoa(int(to)))
+		emitter.streams[to] = stream
+	}
+	return stream
+}
+
+// open begins an instruction on the compute stream; accesses follow. It is the
+// last one until the next.
+func (emitter *emitter) open(op program.Op, ticks int64) *program.Instr {
+	out := emitter.out
+	accesses, waits := int32(len(out.Accesses)), int32(len(out.Waits)) //nolint:gosec // as above
+	out.Instrs = append(out.Instrs, program.Instr{
+		Device: emitter.device.index, Op: op, Routine: program.None, MicroBatch: program.None, Channel: program.None, Ticks: ticks,
+		FirstAccess: accesses, EndAccess: accesses, FirstWait: waits, EndWait: waits,
+	})
+	return &out.Instrs[len(out.Instrs)-1]
+}
+
+func (emitter *emitter) last() int32 {
+	return int32(len(emitter.out.Instrs) - 1) //nolint:gosec // as above
+}
+
+// touch is an access of the last instruction, with the waits that it needs:
+// what another stream has written is waited for, and before a buffer is
+// written what other streams still read of it.
+func (emitter *emitter) touch(mode program.Mode, buffers ...int32) {
+	for _, buffer := range buffers {
+		if buffer == program.None {
+			continue
+		}
+		out := emitter.out
+		out.Accesses = append(out.Accesses, program.Access{Buffer: buffer, Mode: mode})
+		out.Instrs[emitter.last()].EndAccess++
+		emitter.order(mode, buffer)
+	}
+}
+
+func (emitter *emitter) read(buffers ...int32)  { emitter.touch(program.Read, buffers...) }
+func (emitter *emitter) write(buffers ...int32) { emitter.touch(program.Write, buffers...) }
+func (emitter *emitter) add(buffers ...int32)   { emitter.touch(program.Accumulate, buffers...) }

@@ -1,0 +1,154 @@
+package compile
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// stage is the longest run of units on one device: a chunk of what the device
+// runs.
+type stage struct {
+	costmodel.Interval     // of units
+	number             int // along the model
+	device             *device
+	chunk              int // its number on the device
+	routines           []routine
+	// takes and makes are the sizes of its input from the stage before and its
+	// output to the next, of a micro-batch; takesToken and makesToken of one
+	// token a sequence.
+	takes, makes, takesToken, makesToken int64
+	// last: it holds the last unit that runs kernels.
+	first, last bool
+	// Micro-batches in the order in which they run forward and backward, and the
+	// most that are in between.
+	forwards, backwards []int32
+	depth               int
+	// Channels of which it receives and to which it sends.
+	act, grad, tok          *channel // to it
+	actOut, gradOut, tokOut *channel
+	out, dout, token        int32 // buffers of what it sends
+}
+
+// routine is a unit that runs kernels, with those that hand the stream on beside
+// it. A stage of such units alone has one routine, which copies.
+type routine struct {
+	costmodel.Interval
+	*costmodel.Regions
+	index int32 // in Program.Routines
+	unit  int   // that runs the kernels
+	// target is the routine of its stage into whose input it writes, −1 where
+	// that is the stage's output, or none.
+	target int
+	ticks  steptime.UnitTicks
+	// Buffers: input and saved one a micro-batch in flight.
+	input, saved                                 []int32
+	forward, remade, recompute, backward, decode int32
+}
+
+// stage is the first pass: runs of units become stages, and the units of
+// each its routines.
+func (compiler *compiler) stage(graph *modelgraph.Graph) error {
+	compiler.cut()
+	first, last := -1, -1 // of the units that run kernels
+	for index := range compiler.units {
+		if !compiler.units[index].Passes {
+			last = index
+			if first < 0 {
+				first = index
+			}
+		}
+	}
+	if first < 0 {
+		return errors.New("no unit runs a kernel: there is no program")
+	}
+	var makes, token int64 // of the last unit before
+	for number := range compiler.stages {
+		stage := &compiler.stages[number]
+		stage.takes, stage.takesToken = makes, token
+		stage.first = stage.First <= first && first < stage.End
+		stage.last = stage.First <= last && last < stage.End
+		for index := stage.First; index < stage.End; index++ {
+			if unit := &compiler.units[index]; !unit.Passes {
+				makes, token = unit.Output, unit.Token
+			}
+		}
+		if stage.End > last {
+			makes, token = 0, 0 // nobody takes the stream any more
+		}
+		stage.makes, stage.makesToken = makes, token
+		compiler.routines(graph, stage)
+	}
+	return nil
+}
+
+// cut finds the stages, and gives them to their devices.
+func (compiler *compiler) cut() {
+	for index := range compiler.units {
+		count := len(compiler.stages)
+		on := compiler.units[index].device
+		if count > 0 && compiler.stages[count-1].device.index == on {
+			compiler.stages[count-1].End = index + 1
+			continue
+		}
+		compiler.stages = append(compiler.stages, stage{
+			Interval: costmodel.Interval{First: index, End: index + 1}, device: &compiler.devices[on], out: program.None, dout: program.None, token: program.None,
+		})
+	}
+	for number := range compiler.stages {
+		stage := &compiler.stages[number]
+		device := stage.device
+		if len(device.stages) == 0 {
+			compiler.ranks = append(compiler.ranks, device)
+		}
+		stage.number, stage.chunk = number, len(device.stages)
+		device.stages = append(device.stages, stage)
+	}
+}
+
+// routines joins units that pass with the next that runs kernels, and those
+// at the end with the last. A stage that is handed nothing and makes nothing
+// has none.
+func (compiler *compiler) routines(graph *modelgraph.Graph, stage *stage) {
+	begin := stage.First
+	for index := stage.First; index < stage.End; index++ {
+		if !compiler.units[index].Passes {
+			stage.routines = append(stage.routines, compiler.routine(begin, index+1, index))
+			begin = index + 1
+		}
+	}
+	switch count := len(stage.routines); {
+	case count > 0:
+		stage.routines[count-1].End = stage.End
+	case stage.makes > 0:
+		stage.routines = append(stage.routines, compiler.routine(stage.First, stage.End, stage.First))
+	}
+	target := -1
+	for number := len(stage.routines) - 1; number >= 0; number-- {
+		routine := &stage.routines[number]
+		routine.target = target
+		if routine.Input > 0 {
+			target = number
+		}
+		compiler.register(graph, routine)
+	}
+}
+
+func (compiler *compiler) routine(first, end, index int) routine {
+	none := program.None
+	out := routine{
+		Interval: costmodel.Interval{First: first, End: end}, Regions: compiler.units[index].Regions, unit: index,
+		forward: none, remade: none, recompute: none, backward: none, decode: none,
+	}
+	for unit := first; unit < end; unit++ {
+		ticks := compiler.times.Unit(unit, int(compiler.units[unit].device))
+		out.ticks.Forward += ticks.Forward
+		out.ticks.Recompute += ticks.Recompute
+		out.ticks.Backward += ticks.Backward
+		out.ticks.Token += ticks.Token
+	}
+	return out
+}

@@ -1,0 +1,87 @@
+package compile
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// tie is a weight that several units use.
+type tie struct {
+	costmodel.Tie        // its owner and sizes
+	name          string // of its copies on devices without the owner
+	uses          []tiedUse
+}
+
+// tiedUse is one of the units, the owner among them, with the channels on which
+// its gradient goes to the other devices that have the weight.
+type tiedUse struct {
+	unit int
+	to   []*channel
+}
+
+// tie finds the weights that several units use, each with its uses in the order
+// of the units.
+func (compiler *compiler) tie() {
+	type tensor struct {
+		owner int
+		name  string
+	}
+	known := make(map[tensor]int)
+	names := newNames()
+	for index := range compiler.units {
+		unit := &compiler.units[index]
+		for _, tied := range unit.Tied {
+			key := tensor{tied.Owner, tied.Tensor}
+			number, seen := known[key]
+			if !seen {
+				number = len(compiler.ties)
+				known[key] = number
+				compiler.ties = append(compiler.ties, tie{Tie: tied, name: names.take(compiler.units[tied.Owner].name), uses: []tiedUse{{unit: tied.Owner}}})
+			}
+			compiler.ties[number].uses = append(compiler.ties[number].uses, tiedUse{unit: index})
+			unit.ties = append(unit.ties, number)
+		}
+	}
+	for number := range compiler.ties {
+		slices.SortFunc(compiler.ties[number].uses, func(one, other tiedUse) int { return one.unit - other.unit })
+	}
+}
+
+// exchanged makes the channels on which each use's gradient goes to every other
+// device that has the weight: all of them add up the same gradients in the
+// same order, and their copies stay equal.
+func (compiler *compiler) exchanged() error {
+	for number := range compiler.ties {
+		tie := &compiler.ties[number]
+		for at := range tie.uses {
+			use := &tie.uses[at]
+			unit := &compiler.units[use.unit]
+			for _, holder := range compiler.holders(tie) {
+				to := compiler.units[holder].device
+				if to == unit.device || tie.Grads == 0 {
+					continue
+				}
+				if unit.Grads != tie.Grads {
+					return fmt.Errorf("%s has gradients besides that of %s, which is tied: no program sends a part of them", unit.name, tie.Tensor)
+				}
+				ticks, latency := compiler.times.Message(int(unit.device), int(to), tie.Grads)
+				name := fmt.Sprintf("tied[%d]_%d_%d", number, use.unit, holder)
+				use.to = append(use.to, compiler.channel(name, &compiler.devices[unit.device], &compiler.devices[to], 1, tie.Grads, ticks, latency))
+			}
+		}
+	}
+	return nil
+}
+
+// holders are the first use on each device.
+func (compiler *compiler) holders(tie *tie) (units []int) {
+	var seen []int32
+	for _, use := range tie.uses {
+		if on := compiler.units[use.unit].device; !slices.Contains(seen, on) {
+			seen, units = append(seen, on), append(units, use.unit)
+		}
+	}
+	return units
+}
