@@ -76,13 +76,14 @@ const (
 	onCheck
 	onInspect
 	onEmit
+	onSimulate
 
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
 	working   = placing | onInspect
 )
 
-var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit}
+var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate}
 
 // flagNamed is the flag of a name, or of the field that a library calls it by;
 // nil where there is none.

@@ -24,6 +24,8 @@ type Request struct {
 	pins, together, reserve   []string
 	JSON, Explain, Contiguous bool
 	Output, For               string
+	Model, ScheduleFile       string
+	Trace                     string
 	TimeLimit                 time.Duration
 
 	cmd *cobra.Command

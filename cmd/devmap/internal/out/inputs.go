@@ -15,6 +15,11 @@ import (
 // of the model's folder that devmap did not write. Files are compared, not
 // names: the links of a download cache give one file several.
 func Spare(out, model string, inputs ...string) error {
+	return SpareBy("output", out, model, inputs...)
+}
+
+// SpareBy is [Spare] of the file that another flag names.
+func SpareBy(flag, out, model string, inputs ...string) error {
 	target, err := os.Stat(out)
 	if out == "" || err != nil || !target.Mode().IsRegular() {
 		return nil //nolint:nilerr // nothing is there to overwrite, or writing tells
@@ -25,12 +30,12 @@ func Spare(out, model string, inputs ...string) error {
 	}
 	for _, in := range inputs {
 		if same(in) {
-			return Usagef("--output %q is %q, which is read: name another file", out, in)
+			return Usagef("--%s %q is %q, which is read: name another file", flag, out, in)
 		}
 	}
 	for _, file := range modelFiles(model) {
 		if same(file) && !written(file) {
-			return Usagef("--output %q is %q, a file of the model: name another file", out, file)
+			return Usagef("--%s %q is %q, a file of the model: name another file", flag, out, file)
 		}
 	}
 	return nil

@@ -1,0 +1,58 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/executor/simulate"
+)
+
+// levels draw a height.
+var levels = []rune("▁▂▃▄▅▆▇█")
+
+// curveWidth is the columns of a memory curve.
+const curveWidth = 40
+
+// memory is the live bytes of every GPU through the step: the most in each
+// fortieth of it, from what is there throughout to the peak.
+func (sim *Simulation) memory() string {
+	table := texttab.New("GPU", "always", "live bytes through the step", "peak", "at")
+	table.Right(0, 1, 3)
+	unit := sim.unit()
+	for i := range sim.Result.Devices {
+		device := &sim.Result.Devices[i]
+		at := ""
+		if device.PeakAt >= 0 {
+			at = fmt.Sprintf("%s: %s", sim.duration(device.Peak.Time), sim.instr(device.PeakAt))
+		}
+		table.Row(sim.Program.Devices[i].ID, unit.print(device.Memory[0].Bytes), curve(device, sim.Result.Makespan), unit.print(device.Peak.Bytes), at)
+	}
+	return table.String() + "\n"
+}
+
+// curve draws a device's memory.
+func curve(device *simulate.Device, makespan int64) string {
+	var most [curveWidth]int64
+	for i, moment := range device.Memory {
+		until := makespan
+		if i+1 < len(device.Memory) {
+			until = device.Memory[i+1].Time
+		}
+		for column := columnOf(moment.Time, makespan); column <= columnOf(max(moment.Time, until-1), makespan); column++ {
+			most[column] = max(most[column], moment.Bytes)
+		}
+	}
+	var text strings.Builder
+	low, high := device.Memory[0].Bytes, device.Peak.Bytes
+	for _, bytes := range most {
+		height := float64(bytes-low) / float64(max(1, high-low))
+		text.WriteRune(levels[int(height*float64(len(levels)-1)+0.5)])
+	}
+	return text.String()
+}
+
+// columnOf is the part of the step in which a time lies.
+func columnOf(time, makespan int64) int {
+	return min(int(float64(time)/float64(makespan)*curveWidth), curveWidth-1)
+}

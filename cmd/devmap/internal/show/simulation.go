@@ -1,0 +1,120 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/executor/simulate"
+)
+
+// Simulation prints a program that was checked and played.
+type Simulation struct {
+	Name    string // of the model, or the file
+	Program *program.Program
+	Report  *program.Report
+	Result  *simulate.Result
+}
+
+// Print writes what the devices do and hold, the schedule step by step, and the
+// memory through the step.
+func (sim *Simulation) Print(to io.Writer) error {
+	text := fmt.Sprintf("%s\n%s%s%s", sim.devices(), sim.chain(), sim.predicted(), sim.schedule())
+	if sim.Result.Makespan > 0 {
+		text += "\n" + sim.memory()
+	}
+	return out.Say(to, "%s: a step takes %s on %s: %s (%s)\n%s", out.Cell(sim.Name), sim.duration(sim.Result.Makespan),
+		Plural(len(sim.Program.Devices), "GPU"), Plural(len(sim.Program.Instrs), "instruction"), sim.unit().name, out.Block(text))
+}
+
+// duration prints ticks.
+func (sim *Simulation) duration(ticks int64) string {
+	if sim.Program.Timed {
+		return Seconds(Ticks(ticks))
+	}
+	return Plural(ticks, "forward")
+}
+
+// Ticks are picoseconds in seconds.
+func Ticks(ticks int64) float64 { return float64(ticks) / 1e12 }
+
+func (sim *Simulation) unit() scale {
+	largest := int64(0)
+	for i := range sim.Program.Devices {
+		largest = max(largest, sim.Program.Devices[i].Arena)
+	}
+	if largest < 1<<20 {
+		return scale{"bytes", 1, 0}
+	}
+	return scaleFor(largest)
+}
+
+// devices is the table of the GPUs: their arenas, and how busy they are.
+func (sim *Simulation) devices() string {
+	table := texttab.New("GPU", "arena", "budget", "live at\nonce", "idle\nbytes", "fullest at", "computes", "sends", "bubble", "in\nflight")
+	table.Right(0, 1, 2, 3, 4, 6, 7, 8, 9)
+	unit := sim.unit()
+	for i := range sim.Program.Devices {
+		device, usage, played := &sim.Program.Devices[i], &sim.Report.Devices[i], &sim.Result.Devices[i]
+		sends := -played.Computing
+		for _, busy := range played.Busy {
+			sends += busy
+		}
+		table.Row(device.ID, unit.print(device.Arena), unit.print(device.Budget), unit.print(usage.Live), unit.print(usage.Idle),
+			sim.instr(usage.At), sim.duration(played.Computing), sim.duration(sends), fmt.Sprintf("%.1f%%", 100*sim.Result.Bubble(i)), played.InFlight)
+	}
+	return table.String()
+}
+
+// instr names an instruction: its place and what it does.
+func (sim *Simulation) instr(at int32) string {
+	if at < 0 {
+		return ""
+	}
+	instr := &sim.Program.Instrs[at]
+	text := sim.Program.Place(at) + " " + instr.Op.String()
+	if instr.Routine >= 0 {
+		text += " " + out.Cell(sim.Program.Routines[instr.Routine].Name)
+	}
+	if instr.Channel >= 0 {
+		text += fmt.Sprintf(" %s#%d", out.Cell(sim.Program.Channels[instr.Channel].Name), instr.Sequence)
+	}
+	if instr.MicroBatch >= 0 {
+		text += fmt.Sprintf(" mb%d", instr.MicroBatch)
+	}
+	return text
+}
+
+// chain says what the step is as long as it is of.
+func (sim *Simulation) chain() string {
+	var computes, sends int64
+	devices := map[int32]bool{}
+	for _, i := range sim.Result.Path {
+		instr := &sim.Program.Instrs[i]
+		devices[instr.Device] = true
+		if took := sim.Result.End[i] - sim.Result.Start[i]; instr.Op == program.Send {
+			sends += took
+		} else {
+			computes += took
+		}
+	}
+	return fmt.Sprintf("longest chain: %s on %s: %s computing, %s sending, %s on the way\n", Plural(len(sim.Result.Path), "instruction"),
+		Plural(len(devices), "GPU"), sim.duration(computes), sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends))
+}
+
+// predicted is what plans foretold.
+func (sim *Simulation) predicted() string {
+	var text strings.Builder
+	unit := sim.unit()
+	for _, prediction := range sim.Program.Predictions {
+		peaks := make([]string, len(prediction.Peaks))
+		for i, peak := range prediction.Peaks {
+			peaks[i] = unit.print(peak)
+		}
+		fmt.Fprintf(&text, "predicted for %s: a step of %s, peaks of %s %s\n", out.Cell(prediction.Runtime), sim.duration(prediction.StepTicks), strings.Join(peaks, " "), unit.name)
+	}
+	return text.String()
+}

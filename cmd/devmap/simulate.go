@@ -1,0 +1,167 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/executor/simulate"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+type simulateCommand struct{ *ask.Request }
+
+func newSimulate() *cobra.Command {
+	command := &simulateCommand{}
+	cmd := &cobra.Command{
+		Use:   "simulate PLAN|PROGRAM",
+		Short: "Check a program and play it: step time, idle time, memory",
+		Long: `Play one step as devmap's own engine runs it, instruction by instruction. A plan
+is compiled first, for which its model is read again; a plan for another runtime
+keeps its cut and is predicted again for devmap. A program is as devmap emit
+--for program writes it, as text or as JSON; one that does not say how long its
+instructions take is played with a forward as the unit, and two for a backward.
+
+The program is checked before it is played: all its faults are printed at once,
+and the exit status is 4.`,
+		Example: `  devmap simulate plan.json
+  devmap simulate plan.json --schedule-file schedule.csv --trace step.json
+  devmap simulate program.txt --json`,
+		Args: exactly(1, "one PLAN or PROGRAM"),
+		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
+	}
+	command.Request = ask.New(cmd)
+	return cmd
+}
+
+func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
+	if err := command.Refuse(); err != nil {
+		return err
+	}
+	if err := command.spare(file); err != nil {
+		return err
+	}
+	data, err := out.Interruptible(cmd.Context(), 0, file, func() ([]byte, error) {
+		return modelgraph.ReadSmall(file, "a plan or a program", program.MaxBytes)
+	})
+	if err != nil {
+		return err
+	}
+	sim := &show.Simulation{}
+	if sim.Program, err = command.program(cmd, file, data); err != nil {
+		return err
+	}
+	sim.Report = sim.Program.Check()
+	if len(sim.Report.Faults) > 0 {
+		return command.faults(cmd, sim)
+	}
+	if sim.Result, err = simulate.Run(sim.Program); err != nil {
+		return fmt.Errorf("playing %q: %w", file, err)
+	}
+	if command.Trace != "" {
+		err := out.Write(cmd, command.Trace, func(to io.Writer) error { return simulate.WriteTrace(to, sim.Program, sim.Result) })
+		if err != nil {
+			return err
+		}
+	}
+	if sim.Name = sim.Program.Model; sim.Name == "" {
+		sim.Name = file
+	}
+	return command.show(cmd, sim)
+}
+
+// spare refuses to write over what is read, and two things to one file.
+func (command *simulateCommand) spare(file string) error {
+	if err := out.Spare(command.Output, command.Model, file, command.ScheduleFile, command.TopologyFile()); err != nil {
+		return err
+	}
+	if command.Trace != "" && command.Trace == command.Output {
+		return out.Usagef("--trace and --output both name %q", command.Trace)
+	}
+	return out.SpareBy("trace", command.Trace, command.Model, file, command.ScheduleFile, command.TopologyFile())
+}
+
+// program is what the file says is run.
+func (command *simulateCommand) program(_ *cobra.Command, file string, data []byte) (*program.Program, error) {
+	if isPlan(data) {
+		return nil, out.Usagef("%q is a plan: devmap emit --for program makes a program of it", file)
+	}
+	if err := command.Idle(); err != nil {
+		return nil, err
+	}
+	return program.Parse(file, data)
+}
+
+// isPlan reports JSON that is no program. All of it is a plan's to read or refuse,
+// but for what says that it is a program.
+func isPlan(data []byte) bool {
+	if begin := bytes.TrimLeft(data, " \t\r\n"); len(begin) == 0 || begin[0] != '{' {
+		return false
+	}
+	decoder := jsontext.NewDecoder(bytes.NewReader(data))
+	if _, err := decoder.ReadToken(); err != nil {
+		return true
+	}
+	for decoder.PeekKind() == '"' {
+		name, err := decoder.ReadToken()
+		if err != nil {
+			return true
+		}
+		if name.String() != "format_version" {
+			if decoder.SkipValue() != nil {
+				return true
+			}
+			continue
+		}
+		version, err := decoder.ReadToken()
+		return err != nil || version.Kind() != '"' || !strings.HasPrefix(version.String(), "devmap.program/")
+	}
+	return true
+}
+
+// show prints the simulation, which is the result unless the document is: that of
+// --json, and of -o.
+func (command *simulateCommand) show(cmd *cobra.Command, sim *show.Simulation) error {
+	result := cmd.OutOrStdout()
+	if command.JSON || command.Output != "" {
+		document := simulationOf(sim)
+		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
+			return err
+		}
+		result = cmd.ErrOrStderr()
+	}
+	if command.JSON {
+		return nil
+	}
+	return sim.Print(result)
+}
+
+// faults prints what is wrong with a program, all of it.
+func (command *simulateCommand) faults(cmd *cobra.Command, sim *show.Simulation) error {
+	if command.JSON || command.Output != "" {
+		document := faultsOf(sim)
+		if err := out.Write(cmd, command.Output, func(writer io.Writer) error { return devicemap.WriteJSON(writer, document) }); err != nil {
+			return err
+		}
+	}
+	if !command.JSON {
+		var text strings.Builder
+		for _, fault := range sim.Report.Faults {
+			text.WriteString(out.Shortened(out.OneLine(fault.Rule+": "+fault.Message), out.MaxLine) + "\n")
+		}
+		text.WriteString(show.Plural(len(sim.Report.Faults), "fault") + "\n")
+		if _, err := io.WriteString(cmd.OutOrStdout(), text.String()); err != nil {
+			return err
+		}
+	}
+	return out.ErrCheck
+}
