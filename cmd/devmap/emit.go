@@ -47,8 +47,8 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	}
 	usage, note := target.Usage(plan, command.Output)
 	if command.Output == "" {
-		usage, note = target.Usage(plan, "device_map.json")
-		usage += " (written there by -o device_map.json)"
+		usage, note = target.Usage(plan, target.File)
+		usage += " (written there by -o " + target.File + ")"
 	}
 	if err := out.Say(cmd.ErrOrStderr(), "%s: %s\n", command.For, usage); err != nil {
 		return err

@@ -21,16 +21,20 @@ type Target struct {
 	// run what the plan is for. note is what it would make of the plan
 	// elsewhere; "" where there is nothing to say.
 	Usage func(plan *devicemap.Plan, file string) (usage, note string)
+	// File is what the file may be called.
+	File string
 }
 
 // targets are all, by name.
 var targets = []Target{
 	// Accelerate reads device_map: dispatch_model, and device_map= of
 	// Transformers' from_pretrained.
-	{"accelerate", deviceMap, transformers},
+	{"accelerate", deviceMap, transformers, "device_map.json"},
 	// ms-swift reads the same object from the file that --device_map names
 	// (swift/utils/utils.py: json_parse_to_dict).
-	{"ms-swift", deviceMap, swift},
+	{"ms-swift", deviceMap, swift, "device_map.json"},
+	// torch's runtime of pipelines reads who does what, and when.
+	{"torch-schedule", torchSchedule, torchRuntime, "schedule.csv"},
 }
 
 // Names lists the engines that there is a target for, sorted.

@@ -226,7 +226,7 @@ var ownFlags = []flag{
 	{
 		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},
 		help: "the engine: {values}", values: emit.Names(),
-		meant: map[string]string{"swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
+		meant: map[string]string{"torch": "torch-schedule", "csv": "torch-schedule", "swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
 	},
 }
 

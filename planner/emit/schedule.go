@@ -1,0 +1,83 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// torchSchedule is what each rank of a pipeline runs, in torch's compute-only form:
+// a row a rank, in the order of their first stages.
+func torchSchedule(to io.Writer, plan *devicemap.Plan) error {
+	ranks, schedule, err := staged(plan)
+	if err != nil {
+		return err
+	}
+	return order.WriteCSV(to, ranks, order.Engine(schedule, ranks, true))
+}
+
+// maxCells bounds a schedule that is written: more than a file is read for.
+const maxCells = 1 << 24
+
+// staged is the rank of each stage of the plan, and the schedule that they run.
+func staged(plan *devicemap.Plan) ([]int, costmodel.Schedule, error) {
+	workload := &plan.Workload
+	switch {
+	case !workload.Strategy.Traits().Staged:
+		return nil, costmodel.Schedule{}, &refusal{costmodel.Messagef("the plan for %q is no pipeline's: its strategy is %s, which has no schedule; plan it with %v", plan.Model.Name, workload.Strategy, costmodel.Set("strategy", costmodel.Pipeline))}
+	case workload.Mode != costmodel.Train:
+		return nil, costmodel.Schedule{}, &refusal{costmodel.Messagef("the plan for %q is not for training: torch's loader wants a backward of every forward; plan it with %v", plan.Model.Name, costmodel.Set("mode", costmodel.Train))}
+	}
+	ranks, count := ranksOf(plan.Stages)
+	if count == 0 {
+		return nil, costmodel.Schedule{}, fmt.Errorf("the plan for %q has no stages", plan.Model.Name)
+	}
+	chunks := (len(ranks) + count - 1) / count
+	schedule := costmodel.NewSchedule(workload, int64(count), int64(chunks))
+	if err := schedule.Check(); err != nil {
+		return nil, schedule, fmt.Errorf("the plan for %q: %w", plan.Model.Name, err)
+	}
+	if cells := 2 * int64(len(ranks)) * schedule.MicroBatches; cells > maxCells {
+		return nil, schedule, fmt.Errorf("the plan for %q has %d actions: more than the %d of a schedule that is written", plan.Model.Name, cells, maxCells)
+	}
+	for stage, rank := range ranks {
+		if rank != stage%count || stage >= count && schedule.Kind != costmodel.Interleaved || plan.Stages[stage].Device < 0 {
+			return nil, schedule, fmt.Errorf("the plan for %q has stage %d on device %v: under %s its stages go round the GPUs, %d a GPU", plan.Model.Name, stage, plan.Stages[stage].Device, schedule.Kind, chunks)
+		}
+	}
+	return ranks, schedule, nil
+}
+
+// ranksOf numbers the devices in the order of their first stages: a rank each.
+func ranksOf(stages []devicemap.Stage) (ranks []int, count int) {
+	rank := map[devicemap.Device]int{}
+	for i := range stages {
+		found, ok := rank[stages[i].Device]
+		if !ok {
+			found = len(rank)
+			rank[stages[i].Device] = found
+		}
+		ranks = append(ranks, found)
+	}
+	return ranks, len(rank)
+}
+
+// torchRuntime is what reads the file: the class of schedules that come from
+// elsewhere (torch 2.11, distributed/pipelining/schedules.py).
+func torchRuntime(plan *devicemap.Plan, file string) (usage, note string) {
+	workload := &plan.Workload
+	usage = fmt.Sprintf("_PipelineScheduleRuntime(stages, n_microbatches=%d, loss_fn=LOSS)._load_csv(%q, format=\"compute_only\")", max(1, workload.MicroBatches), file)
+	ranks, schedule, err := staged(plan)
+	switch {
+	case err != nil:
+		return usage, ""
+	case workload.Runtime == costmodel.Devmap:
+		return usage, "the plan is for devmap's own engine: torch holds other bytes on each GPU"
+	case schedule.Kind != costmodel.Interleaved:
+		return usage, fmt.Sprintf("the plan's peaks are those of torch's own class for %s, which needs no file; the runtime that reads one was not measured", schedule.Kind)
+	}
+	return usage, fmt.Sprintf("row r is rank r, which runs stages r, r+%d, …: %d in all", schedule.Stages, len(ranks))
+}
