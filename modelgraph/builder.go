@@ -19,6 +19,8 @@ type Builder struct {
 	// Bias: the linear layers inside ops that are added from here on have a
 	// bias; a [Head] has none.
 	Bias bool
+	// Epsilon is that of the norms that [Builder.Decoder] adds from here on.
+	Epsilon float64
 
 	layers []Layer
 	ties   [][]string
@@ -102,7 +104,7 @@ func (builder *Builder) Decoder(path string, blocks int, style NormStyle, attent
 	first := builder.blocks[path]
 	builder.blocks[path] += blocks
 	for i := range blocks {
-		builder.decoder(fmt.Sprintf("%s.%d", path, first+i), Norm{Dim: attention.Dim, Style: style}, attention, feedForward)
+		builder.decoder(fmt.Sprintf("%s.%d", path, first+i), Norm{Dim: attention.Dim, Style: style, Epsilon: builder.Epsilon}, attention, feedForward)
 	}
 }
 

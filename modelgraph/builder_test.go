@@ -13,14 +13,15 @@ import (
 // buildLlama is Llama-3.2-1B by hand.
 func buildLlama() *modelgraph.Builder {
 	const width, vocab = 2048, 128256
-	b := &modelgraph.Builder{Name: "llama-3.2-1b", DType: modelgraph.BF16}
+	b := &modelgraph.Builder{Name: "llama-3.2-1b", DType: modelgraph.BF16, Epsilon: 1e-5}
+	rotation := modelgraph.Rotation{Type: "llama3", Base: 500_000, Factor: 32, Trained: 8192, Slow: 1, Fast: 4}
 	b.Add("model.embed_tokens", modelgraph.Embedding{Vocab: vocab, Dim: width})
 	for _, blocks := range []int{7, 9} {
 		b.Decoder("model.layers", blocks, modelgraph.RMSNorm,
-			modelgraph.Attention{Dim: width, Heads: 32, KVHeads: 8, HeadDim: 64, Rope: true},
+			modelgraph.Attention{Dim: width, Heads: 32, KVHeads: 8, HeadDim: 64, Rope: true, Rotation: rotation},
 			modelgraph.MLP{Dim: width, Hidden: 8192, Gated: true, Activation: "silu"})
 	}
-	b.Add("model.norm", modelgraph.Norm{Dim: width, Style: modelgraph.RMSNorm})
+	b.Add("model.norm", modelgraph.Norm{Dim: width, Style: modelgraph.RMSNorm, Epsilon: 1e-5})
 	b.Add("model.rotary_emb", modelgraph.Rotary{HeadDim: 64})
 	b.Add("lm_head", modelgraph.Head{Dim: width, Vocab: vocab})
 	b.Tie("model.embed_tokens.weight", "lm_head.weight")

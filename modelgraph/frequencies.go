@@ -5,6 +5,10 @@ import (
 	"math"
 )
 
+// maxWidth bounds the dimensions of a head that turn: the widest heads of
+// public models have 512.
+const maxWidth = 1 << 16
+
 // Frequencies are the inverse frequencies [width/2] by which positions turn q
 // and k, in radians a position, and the factor of cosines and sines, for
 // sequences of so many tokens: only "dynamic" depends on them, beyond the
@@ -26,8 +30,8 @@ func (attention Attention) Frequencies(tokens int64) (inverse []float32, factor 
 	if rotation.Base == 0 {
 		rotation.Base = 10_000
 	}
-	if rotation.Width%2 != 0 || rotation.Width == 0 {
-		return nil, 0, fmt.Errorf("rope width %d is not even: dimensions turn in pairs", rotation.Width)
+	if rotation.Width%2 != 0 || rotation.Width == 0 || rotation.Width > maxWidth {
+		return nil, 0, fmt.Errorf("rope width %d is not even and from 2 to %d: dimensions turn in pairs", rotation.Width, maxWidth)
 	}
 	factor = 1
 	if rotation.AttentionFactor > 0 {

@@ -17,6 +17,9 @@ type Embedding struct {
 	Factor float64 `json:"factor,omitzero"`
 	// Index is what the rows are looked up by.
 	Index Index `json:"index,omitzero"`
+	// Padding is 1 + the row that no gradient reaches (nn.Embedding:
+	// padding_idx); 0: none.
+	Padding int64 `json:"padding,omitzero"`
 }
 
 // Index is what a row of an [Embedding] stands for.

@@ -136,6 +136,7 @@ func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", assigned.ck.Dir, err)
 	}
+	graph.Unknown = assigned.graph.Unknown
 	graph.Source, graph.Family, graph.Class, graph.MaxSeq = assigned.graph.Source, assigned.graph.Family, assigned.graph.Class, assigned.graph.MaxSeq
 	graph.DType = assigned.graph.DType
 	if graph.DType == noType {

@@ -16,6 +16,9 @@ type attention struct {
 	qkNorm                               modelgraph.NormStyle // q_norm, k_norm over headDim
 	bidirectional, eager, softCap        bool
 	ropeRows                             bool // positions in three dimensions (Qwen2.5-VL)
+	scoreBias                            string
+	rotation                             modelgraph.Rotation
+	scale, scoreCap, qkEpsilon           float64
 }
 
 // headDefaults are a family's defaults for head counts and width; kv 0: as
@@ -68,8 +71,9 @@ func (attn attention) part() part {
 func (attn attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: attn.dim, Heads: attn.heads, KVHeads: attn.kvHeads, HeadDim: attn.headDim,
-		Window: attn.window, Rope: true, RopeRows: attn.ropeRows, QKNorm: attn.qkNorm, Fused: attn.fused || attn.packed,
-		Bidirectional: attn.bidirectional, Eager: attn.eager, SoftCap: attn.softCap,
+		Window: attn.window, Scale: attn.scale, Rope: true, Rotation: attn.rotation, RopeRows: attn.ropeRows,
+		QKNorm: attn.qkNorm, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed,
+		Bidirectional: attn.bidirectional, Eager: attn.eager, ScoreBias: attn.scoreBias, SoftCap: attn.softCap, ScoreCap: attn.scoreCap,
 	}
 }
 

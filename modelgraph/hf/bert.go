@@ -4,6 +4,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 func init() {
 	register(family{
+		runs:  true,
 		types: []string{"bert"},
 		class: "BertForMaskedLM",
 		classes: []string{
@@ -23,6 +24,8 @@ type bert struct {
 	mlp       modelgraph.MLP
 	cross     bool // attention to an encoder that is not part of the model
 	tied      bool
+	epsilon   float64
+	padding   int64
 }
 
 func readBERT(cfg *config) *bert {
@@ -37,6 +40,7 @@ func readBERT(cfg *config) *bert {
 		cross:     cfg.bool(false, "add_cross_attention"),
 		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}
+	model.epsilon, model.padding = cfg.number(1e-12, "layer_norm_eps"), cfg.padding(1, model.vocab)
 	model.attention.Dropout = cfg.float(0.1, "hidden_dropout_prob") > 0
 	model.mlp.Dropout = model.attention.Dropout
 	decoder := cfg.bool(false, "is_decoder")
@@ -49,6 +53,7 @@ func readBERT(cfg *config) *bert {
 
 func (model *bert) build(modules *builder, cfg *config, class string) {
 	path := "bert"
+	modules.epsilon = model.epsilon
 	if baseClass(class) {
 		path = ""
 	}

@@ -6,15 +6,15 @@ import "github.com/devmap-dev/devmap/modelgraph"
 // word table goes by the module's name, which the buffers belong to.
 func (model *bert) embeddings(modules *builder, name string) {
 	modules.unit(name, func() {
-		words := modules.add(name, modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden}, nil,
+		words := modules.add(name, modelgraph.Embedding{Vocab: model.vocab, Dim: model.hidden, Padding: model.padding}, nil,
 			tensor("word_embeddings.weight", model.vocab, model.hidden))
 		words.Buffers = []modelgraph.Tensor{
 			buffer("position_ids", int64Type, 1, model.positions),
 			buffer("token_type_ids", int64Type, 1, model.positions),
 		}
 		types := dot(name, "token_type_embeddings") // added before the positions
-		positions := addTable(modules, dot(name, "position_embeddings"), model.positions, model.hidden, types)
-		addTable(modules, types, model.types, model.hidden, name)
+		positions := addRows(modules, dot(name, "position_embeddings"), modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}, types)
+		addRows(modules, types, modelgraph.Embedding{Vocab: model.types, Dim: model.hidden, Index: modelgraph.TypeIndex}, name)
 		modules.hidden = addLayerNorm(modules, dot(name, "LayerNorm"), model.hidden, positions)
 	})
 }

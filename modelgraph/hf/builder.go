@@ -13,6 +13,8 @@ type builder struct {
 	// hidden names the layer whose output is the hidden state so far, the
 	// residual stream included.
 	hidden string
+	// epsilon is that of LayerNorms that are added.
+	epsilon float64
 	// hollow are modules without tensors outside the units (a dropout).
 	hollow []string
 	// warnings are those of the graph.

@@ -70,6 +70,7 @@ func listedFolder(dir string, cfg *config, reason string) (*modelgraph.Graph, er
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	graph.Source, graph.Class, graph.DType = dir, class.Class, mostlyFloat(graph)
+	graph.Unknown = []string{fmt.Sprintf("%s: what layers of a %s compute", reason, class.Class)}
 	if graph.Quantized = quantMethod(cfg, graph); graph.Quantized != "" {
 		l.warnings = append(l.warnings, fmt.Sprintf("parameters are counted as the elements that are stored: %s tensors and their tables, of which some hold several weights an element", graph.Quantized))
 	}

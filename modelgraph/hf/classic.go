@@ -28,15 +28,19 @@ func sizeProduct(cfg *config, name string, factors ...int64) int64 {
 // addLayerNorm adds nn.LayerNorm over dim with weight and bias, and returns
 // its name.
 func addLayerNorm(modules *builder, name string, dim int64, input string) string {
-	op := modelgraph.Norm{Dim: dim, Style: modelgraph.LayerNorm}
+	op := modelgraph.Norm{Dim: dim, Style: modelgraph.LayerNorm, Epsilon: modules.epsilon}
 	return modules.add(name, op, []string{input}, normParams("", dim, true)...).Name
 }
 
 // addTable adds an embedding table [rows, dim] whose rows are added to input,
 // and returns its name. The first table of a model has no input.
 func addTable(modules *builder, name string, rows, dim int64, input string) string {
-	op := modelgraph.Embedding{Vocab: rows, Dim: dim}
-	return modules.add(name, op, []string{input}, tensor("weight", rows, dim)).Name
+	return addRows(modules, name, modelgraph.Embedding{Vocab: rows, Dim: dim}, input)
+}
+
+// addRows is addTable of the given table.
+func addRows(modules *builder, name string, op modelgraph.Embedding, input string) string {
+	return modules.add(name, op, []string{input}, tensor("weight", op.Vocab, op.Dim)).Name
 }
 
 // addVocabHead adds a projection of the hidden state to the vocabulary, its

@@ -103,7 +103,7 @@ func TestClassicFlow(t *testing.T) {
 	}{
 		{
 			`{"model_type": "t5"}`, "decoder.block.1.layer.1.EncDecAttention",
-			modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 8, HeadDim: 64, Cross: true, Eager: true, Dropout: true},
+			modelgraph.Attention{Dim: 512, Heads: 8, KVHeads: 8, HeadDim: 64, Cross: true, Eager: true, ScoreBias: "relative", Dropout: true},
 			[]string{"decoder.block.1.layer.1.layer_norm", "decoder.block.1.layer.0.SelfAttention", "encoder.final_layer_norm"},
 			target,
 		},
@@ -139,7 +139,7 @@ func TestClassicFlow(t *testing.T) {
 		},
 		{
 			`{"model_type": "bloom", "apply_residual_connection_post_layernorm": true}`, "transformer.h.0.self_attention",
-			modelgraph.Attention{Dim: 64, Heads: 8, KVHeads: 8, HeadDim: 8, Fused: true, Eager: true},
+			modelgraph.Attention{Dim: 64, Heads: 8, KVHeads: 8, HeadDim: 8, Fused: true, Eager: true, ScoreBias: "alibi"},
 			[]string{"transformer.h.0.input_layernorm", "transformer.h.0.input_layernorm"},
 			modelgraph.Stream{},
 		},

@@ -26,6 +26,8 @@ type reading struct {
 	opened []*config       // objects inside the file that were read
 	// assumed are the sizes that a default stood in for, in order.
 	assumed []string
+	// unknown is what running needs and the file does not say.
+	unknown []string
 }
 
 func parseConfig(file string, data []byte) (*config, error) {

@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // part is what a sub-module of a block computes and holds.
 type part struct {
@@ -16,11 +20,14 @@ type decoder struct {
 	hidden, vocab, layers int64
 
 	norm       modelgraph.NormStyle
+	epsilon    float64
+	padding    int64 // as in [modelgraph.Embedding]
 	attention  func(layer int64) part
 	ffn        func(layer int64) part
-	sandwich   bool             // norms after attention and feed-forward too (Gemma 2)
-	embedScale bool             // buffer embed_tokens.embed_scale (Gemma)
-	softCap    bool             // logits through a scaled tanh (Gemma 2)
+	sandwich   bool // norms after attention and feed-forward too (Gemma 2)
+	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
+	softCap    bool // logits through a scaled tanh (Gemma 2)
+	logitCap   float64
 	rotary     modelgraph.Layer // its Op and Buffers; no Op: none
 	// custom adds a decoder layer where block does not fit (DeciLM).
 	custom func(modules *builder, name string, layer int64)
@@ -34,8 +41,11 @@ func (d *decoder) build(modules *builder, path string) {
 
 // embed adds the embedding; its output becomes the hidden state.
 func (d *decoder) embed(modules *builder, path string) {
-	embed := modules.add(dot(path, "embed_tokens"), modelgraph.Embedding{Vocab: d.vocab, Dim: d.hidden, Scaled: d.embedScale}, nil,
-		tensor("weight", d.vocab, d.hidden))
+	op := modelgraph.Embedding{Vocab: d.vocab, Dim: d.hidden, Scaled: d.embedScale, Padding: d.padding}
+	if d.embedScale {
+		op.Factor = math.Sqrt(float64(d.hidden))
+	}
+	embed := modules.add(dot(path, "embed_tokens"), op, nil, tensor("weight", d.vocab, d.hidden))
 	if d.embedScale {
 		embed.Buffers = []modelgraph.Tensor{tensor("embed_scale")}
 	}
@@ -93,7 +103,7 @@ func (d *decoder) addNorm(modules *builder, name string, post bool, in, residual
 }
 
 func (d *decoder) normOp(post bool) modelgraph.Norm {
-	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post}
+	return modelgraph.Norm{Dim: d.hidden, Style: d.norm, Post: post, Epsilon: d.epsilon}
 }
 
 // rotary is a rotary embedding's module with its two fp32 buffers
@@ -131,7 +141,7 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linearParams("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
 	default:
 		d.build(modules, "model")
-		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, false)...)
+		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, false)...)
 		if tied {
 			modules.tie("model.embed_tokens.weight", "lm_head.weight")
 		}

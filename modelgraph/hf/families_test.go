@@ -137,20 +137,26 @@ func TestWindows(t *testing.T) {
 
 // TestAttentionOps: what tells the families' attention apart.
 func TestAttentionOps(t *testing.T) {
-	gqa := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true}
+	gqa := modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Rotation: modelgraph.Rotation{Base: 10_000}}
 	with := func(f func(a *modelgraph.Attention)) modelgraph.Attention {
 		a := gqa
 		f(&a)
 		return a
 	}
 	for modelType, want := range map[string]modelgraph.Attention{
-		"qwen2":       gqa,
-		"qwen3":       with(func(a *modelgraph.Attention) { a.HeadDim, a.QKNorm = 128, modelgraph.RMSNorm }),
-		"gemma":       with(func(a *modelgraph.Attention) { a.HeadDim = 256 }),
-		"gemma2":      with(func(a *modelgraph.Attention) { a.HeadDim, a.Window, a.SoftCap = 256, 4096, true }),
-		"gemma3_text": with(func(a *modelgraph.Attention) { a.HeadDim, a.Window, a.QKNorm = 256, 4096, modelgraph.GemmaRMSNorm }),
-		"phi3":        with(func(a *modelgraph.Attention) { a.Fused = true }),
-		"gpt_oss":     with(func(a *modelgraph.Attention) { a.HeadDim, a.Window, a.Eager = 64, 128, true }),
+		"qwen2": gqa,
+		"qwen3": with(func(a *modelgraph.Attention) { a.HeadDim, a.QKNorm, a.QKEpsilon = 128, modelgraph.RMSNorm, 1e-6 }),
+		"gemma": with(func(a *modelgraph.Attention) { a.HeadDim = 256 }),
+		"gemma2": with(func(a *modelgraph.Attention) {
+			a.HeadDim, a.Window, a.SoftCap, a.ScoreCap, a.Scale = 256, 4096, true, 50, 1/16.
+		}),
+		"gemma3_text": with(func(a *modelgraph.Attention) {
+			a.HeadDim, a.Window, a.QKNorm, a.QKEpsilon, a.Scale = 256, 4096, modelgraph.GemmaRMSNorm, 1e-6, 1/16.
+		}),
+		"phi3": with(func(a *modelgraph.Attention) { a.Fused = true }),
+		"gpt_oss": with(func(a *modelgraph.Attention) {
+			a.HeadDim, a.Window, a.Eager, a.Rotation = 64, 128, true, modelgraph.Rotation{}
+		}),
 		"deepseek_v3": {Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 24, ValueDim: 24, QRank: 48, KVRank: 32, RopeDim: 8, Rope: true},
 	} {
 		if d := cmp.Diff(want, ops[modelgraph.Attention](t, small(t, modelType, nil))[0]); d != "" {

@@ -13,6 +13,8 @@ import (
 type family struct {
 	// types are the values of model_type that mean this family.
 	types []string
+	// runs: the layers say all that running needs, not costs alone.
+	runs bool
 	// class is the class where architectures names none.
 	class string
 	// classes are all the classes it can build.

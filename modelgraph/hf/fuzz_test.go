@@ -1,10 +1,14 @@
 package hf
 
 import (
+	"bytes"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // FuzzFromConfig: no bytes make the reader panic, and what it accepts is a
@@ -21,10 +25,13 @@ func FuzzFromConfig(f *testing.F) {
 		f.Add([]byte(`{"model_type":"` + l.model + `",` + sizes + `}`))
 	}
 	for _, more := range []string{
+		`"rope_scaling":{"type":"yarn","factor":null,"beta_fast":1e29,"truncate":0}`, `"rope_parameters":{"rope_type":"llama3","factor":8,"low_freq_factor":1,"high_freq_factor":4}`,
+		`"rope_scaling":{"rope_type":"dynamic","factor":1e30},"partial_rotary_factor":0.5`, `"rope_parameters":{"full_attention":{"rope_type":"linear","factor":8}},"rope_local_base_freq":1`,
 		`"architectures":["LlamaForCausalLM"]`, `"num_experts":8`, `"auto_map":{"AutoModel":"a.LlamaModel","AutoModelForCausalLM":["b",null]}`,
 		`"head_dim":NaN`, `"num_experts":-Infinity`, `"hidden_size":64`, `"layer_types":null`, `"text_config":` + strings.Repeat(`{"text_config":`, 200) + `1` + strings.Repeat(`}`, 200),
 	} {
 		f.Add([]byte(`{"model_type":"novel",` + sizes + `,` + more + `}`))
+		f.Add([]byte(`{"model_type":"qwen3",` + sizes + `,` + more + `}`))
 		f.Add([]byte(`{"model_type":"gemma3","text_config":{` + sizes + `,` + more + `}}`))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -38,6 +45,24 @@ func FuzzFromConfig(f *testing.F) {
 		c, err := parseConfig("config.json", data)
 		if err != nil || families[c.name("model_type")] == nil && len(c.strs("architectures")) == 0 {
 			t.Errorf("read without a known type or class: %v", err)
+		}
+		var file bytes.Buffer
+		if err := modelgraph.Write(&file, g); err != nil {
+			t.Fatalf("it is not written: %v", err)
+		}
+		if _, err := modelgraph.Read(&file, "model.json"); err != nil {
+			t.Errorf("what was written is not read: %v", err)
+		}
+		for i := range g.Layers {
+			if op, ok := g.Layers[i].Op.(modelgraph.Attention); ok {
+				if inverse, _, err := op.Frequencies(1 << 20); err == nil && len(inverse) == 0 {
+					t.Errorf("no frequencies, and no fault: %+v", op.Rotation)
+				}
+				break
+			}
+		}
+		if strings.ContainsFunc(strings.Join(g.Unknown, ""), unicode.IsControl) {
+			t.Errorf("unknown %q", g.Unknown)
 		}
 		if len(g.Units) == 0 || g.ParamCount() < 0 || g.ParamBytes() < 0 {
 			t.Errorf("%d units, %d parameters, %d bytes", len(g.Units), g.ParamCount(), g.ParamBytes())

@@ -4,6 +4,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 func init() {
 	register(family{
+		runs:    true,
 		types:   []string{"gemma"},
 		class:   "GemmaForCausalLM",
 		classes: causalClasses("Gemma", sequenceClassification, tokenClassification),
@@ -19,10 +20,12 @@ func init() {
 func gemma(cfg *config) *decoder {
 	hidden := cfg.pos(3072, "hidden_size")
 	attn := gemmaAttention(cfg, hidden, headDefaults{q: 16, kv: 16, dim: 256})
+	attn.rotation = cfg.rotation(attn.headDim, 8192)
 	mlp := gatedMLP(cfg, hidden, 24576, "gelu_pytorch_tanh")
+	vocab := cfg.pos(256000, "vocab_size")
 	return &decoder{
-		hidden: hidden, vocab: cfg.pos(256000, "vocab_size"), layers: cfg.count(28, "num_hidden_layers"),
-		norm:       modelgraph.GemmaRMSNorm,
+		hidden: hidden, vocab: vocab, layers: cfg.count(28, "num_hidden_layers"),
+		norm: modelgraph.GemmaRMSNorm, epsilon: cfg.number(1e-6, "rms_norm_eps"), padding: cfg.padding(1, vocab),
 		attention:  func(int64) part { return attn.part() },
 		ffn:        func(int64) part { return mlp.part() },
 		embedScale: true,

@@ -1,13 +1,17 @@
 package hf
 
 import (
+	"maps"
 	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 func init() {
 	register(family{
+		runs:    true,
 		types:   []string{"gemma3_text"},
 		class:   "Gemma3ForCausalLM",
 		classes: []string{"Gemma3ForCausalLM", "Gemma3TextModel", "Gemma3TextForSequenceClassification"},
@@ -23,17 +27,62 @@ func init() {
 func gemma3Text(cfg *config) *decoder {
 	d, attn := gemmaSandwich(cfg, 262208)
 	attn.qkNorm = modelgraph.GemmaRMSNorm
-	attn.softCap = cfg.float(0, "attn_logit_softcapping") != 0
+	attn.softCap = cfg.has("attn_logit_softcapping") && cfg.float(0, "attn_logit_softcapping") != 0
 	width := readWindow(cfg, 4096)
 	if attn.bidirectional {
 		width = width/2 + 1 // the window is on both sides (Gemma3TextConfig)
 	}
 	pattern := cfg.pos(6, "sliding_window_pattern")
 	types := layerTypes(cfg, d.layers, func(i int64) bool { return (i+1)%pattern != 0 })
-	d.attention = attn.windows(types, width)
+	attn.qkEpsilon = d.epsilon
+	rotations := gemma3Rotations(cfg, attn.headDim)
+	d.attention = func(layer int64) part {
+		at := attn
+		at.rotation = rotations[types[layer]]
+		if types[layer] == slidingAttention {
+			at.window = width
+		}
+		return at.part()
+	}
 	d.softCap = cfg.has("final_logit_softcapping") && cfg.float(0, "final_logit_softcapping") != 0
+	d.logitCap = cfg.softCap(0, "final_logit_softcapping")
 	d.rotary = typedRotary(attn.headDim, types)
 	return d
+}
+
+// gemma3Rotations are the rotations by layer type: those of rope_parameters,
+// rope_scaling for the layers that see everything, and rope_theta and
+// rope_local_base_freq beside them (Gemma3TextConfig:
+// convert_rope_params_to_dict).
+func gemma3Rotations(cfg *config, headDim int64) map[string]modelgraph.Rotation {
+	const name = "rope_parameters"
+	typed := cfg.inside(name, cfg.object(name))
+	for key, v := range typed.members {
+		if key != fullAttention && key != slidingAttention && v.Kind() != '{' && v.Kind() != 'n' {
+			cfg.unsaid(name, "has %q beside layer types", clipName(key))
+			break
+		}
+	}
+	full, sliding := maps.Clone(typed.object(fullAttention)), typed.object(slidingAttention)
+	if scaling := cfg.object("rope_scaling"); scaling != nil {
+		if _, there := cfg.members[name]; there && !cfg.isNull(name) {
+			if _, there := typed.members[fullAttention]; !there || typed.isNull(fullAttention) {
+				cfg.unsaid("rope_scaling", "scales layers that rope_parameters does not have")
+			}
+		} else {
+			full = map[string]jsontext.Value{"rope_type": jsontext.Value(`"default"`)}
+		}
+		if full == nil {
+			full = make(map[string]jsontext.Value)
+		}
+		maps.Copy(full, scaling)
+	}
+	rope := ropeConfig{beside: cfg, headDim: headDim, positions: cfg.whole(131072, "max_position_embeddings"), nested: true}
+	rope.config = typed.inside(fullAttention, full)
+	rotations := map[string]modelgraph.Rotation{fullAttention: rope.rotation("rope_theta", 1e6)}
+	rope.config = typed.inside(slidingAttention, sliding)
+	rotations[slidingAttention] = rope.rotation("rope_local_base_freq", 10_000)
+	return rotations
 }
 
 // typedRotary has frequencies for each type of layer that the model has

@@ -8,6 +8,7 @@ import (
 
 func init() {
 	register(family{
+		runs:    true,
 		types:   []string{"gemma3"},
 		class:   "Gemma3ForConditionalGeneration",
 		classes: []string{"Gemma3ForConditionalGeneration", "Gemma3Model", "Gemma3ForSequenceClassification"},

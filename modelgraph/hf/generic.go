@@ -29,6 +29,7 @@ func generic(name, source string, ck *safetensors.Checkpoint, reason string) (*m
 		return nil, fmt.Errorf("%s: %w", source, err)
 	}
 	graph.Source, graph.DType = source, mostlyFloat(graph)
+	graph.Unknown = []string{reason + ": what its layers compute"}
 	graph.Warnings = append(slices.Clone(ck.Warnings),
 		reason+": the structure is read from tensor names alone; only weights are counted, no activations, buffers or ties")
 	return graph, nil

@@ -1,9 +1,14 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 func init() {
 	register(family{
+		runs:  true,
 		types: []string{"gpt2"},
 		class: "GPT2LMHeadModel",
 		classes: []string{
@@ -24,6 +29,10 @@ type gpt2 struct {
 	mlp       modelgraph.MLP
 	cross     bool // attention to an encoder that is not part of the model
 	tied      bool
+	epsilon   float64
+	// unscaled: scores are not divided by the root of the head's width.
+	// byDepth: they are divided by the block's number.
+	unscaled, byDepth bool
 }
 
 func readGPT2(cfg *config) *gpt2 {
@@ -37,7 +46,10 @@ func readGPT2(cfg *config) *gpt2 {
 		cross:     cfg.bool(false, "add_cross_attention"),
 		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}
+	model.epsilon = cfg.number(1e-5, "layer_norm_epsilon")
+	model.unscaled, model.byDepth = !cfg.switched(true, "scale_attn_weights"), cfg.switched(false, "scale_attn_by_inverse_layer_idx")
 	model.attention.Fused = true
+	model.attention.Transposed, model.mlp.Transposed = true, true
 	model.attention.Dropout = cfg.float(0.1, "resid_pdrop") > 0
 	model.mlp.Dropout = model.attention.Dropout
 	return model
@@ -81,23 +93,26 @@ func (model *gpt2) summary(modules *builder, cfg *config) {
 
 // stack is modeling_gpt2.py: GPT2Model.
 func (model *gpt2) stack(modules *builder, path string) {
+	modules.epsilon = model.epsilon
 	modules.hidden = addTable(modules, dot(path, "wte"), model.vocab, model.hidden, "")
-	modules.hidden = addTable(modules, dot(path, "wpe"), model.positions, model.hidden, modules.hidden)
+	places := modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}
+	modules.hidden = addRows(modules, dot(path, "wpe"), places, modules.hidden)
 	modules.empty(dot(path, "drop"))
 	for i := range model.layers {
 		name := indexed(dot(path, "h"), i)
-		modules.unit(name, func() { model.block(modules, name) })
+		modules.unit(name, func() { model.block(modules, name, i) })
 	}
 	modules.hidden = addLayerNorm(modules, dot(path, "ln_f"), model.hidden, modules.hidden)
 }
 
 // block is modeling_gpt2.py: GPT2Block. The cross-attention stands behind
 // ln_2 but runs before it.
-func (model *gpt2) block(modules *builder, name string) {
-	hidden := model.hidden
+func (model *gpt2) block(modules *builder, name string, layer int64) {
+	hidden, attention := model.hidden, model.attention
+	attention.Scale = model.scale(layer)
 	residual := modules.hidden
 	norm := addLayerNorm(modules, dot(name, "ln_1"), hidden, residual)
-	mixed := modules.add(dot(name, "attn"), model.attention, []string{norm, residual},
+	mixed := modules.add(dot(name, "attn"), attention, []string{norm, residual},
 		join(conv1D("c_attn", hidden, 3*hidden), conv1D("c_proj", hidden, hidden))...).Name
 	crossNorm, cross := dot(name, "ln_cross_attn"), dot(name, "crossattention")
 	self := mixed
@@ -106,7 +121,7 @@ func (model *gpt2) block(modules *builder, name string) {
 	}
 	norm = addLayerNorm(modules, dot(name, "ln_2"), hidden, mixed)
 	if model.cross {
-		op := model.attention
+		op := attention
 		op.Cross, op.Fused = true, false
 		modules.add(cross, op, []string{crossNorm, self},
 			join(conv1D("c_attn", hidden, 2*hidden), conv1D("q_attn", hidden, hidden), conv1D("c_proj", hidden, hidden))...)
@@ -114,6 +129,23 @@ func (model *gpt2) block(modules *builder, name string) {
 	}
 	modules.hidden = modules.add(dot(name, "mlp"), model.mlp, []string{norm, mixed},
 		join(conv1D("c_fc", hidden, model.mlp.Hidden), conv1D("c_proj", model.mlp.Hidden, hidden))...).Name
+}
+
+// scale is that of a block's scores, 0 for the usual one (modeling_gpt2.py:
+// GPT2Attention). reorder_and_upcast_attn, which scales keys in fp32 first,
+// changes roundings alone.
+func (model *gpt2) scale(layer int64) float64 {
+	scale := 0.0
+	if model.unscaled {
+		scale = 1
+	}
+	if model.byDepth {
+		if scale == 0 {
+			scale = 1 / math.Sqrt(float64(model.attention.HeadDim))
+		}
+		scale /= float64(layer + 1)
+	}
+	return scale
 }
 
 // conv1D is pytorch_utils.py: Conv1D, a linear layer whose weight is stored

@@ -13,7 +13,9 @@ var llamaTypes = []*llamaType{
 				cfg.fail("num_key_value_heads", "%d for num_attention_heads %d: a baichuan has as many", attn.kvHeads, attn.heads)
 			}
 			attn.packed = true
-			attn.eager = !cfg.has("max_position_embeddings") // 13B: ALiBi
+			if attn.eager = !cfg.has("max_position_embeddings"); attn.eager { // 13B
+				attn.scoreBias = "alibi"
+			}
 		},
 	},
 	{

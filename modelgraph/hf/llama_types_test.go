@@ -68,7 +68,7 @@ func TestLlamaTypeCosts(t *testing.T) {
 		more      fields
 		want      modelgraph.Attention
 	}{
-		{"baichuan", alibi, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 16, Rope: true, Fused: true, Eager: true}},
+		{"baichuan", alibi, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 4, HeadDim: 16, Rope: true, Fused: true, Eager: true, ScoreBias: "alibi"}},
 		{"eurobert", nil, modelgraph.Attention{Dim: 64, Heads: 4, KVHeads: 2, HeadDim: 16, Rope: true, Bidirectional: true}},
 		{
 			"cwm",

@@ -4,6 +4,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 func init() {
 	register(family{
+		runs:    true,
 		types:   []string{"phi3"},
 		class:   "Phi3ForCausalLM",
 		classes: causalClasses("Phi3", sequenceClassification, tokenClassification),
@@ -23,13 +24,34 @@ func phi3(cfg *config) *decoder {
 	attn.window = readWindow(cfg, 0)
 	mlp := gatedMLP(cfg, hidden, 8192, "silu")
 	mlp.fused = true
-	return &decoder{
-		hidden: hidden, vocab: cfg.pos(32064, "vocab_size"), layers: cfg.count(32, "num_hidden_layers"),
-		norm:      modelgraph.RMSNorm,
+	vocab := cfg.pos(32064, "vocab_size")
+	model := &decoder{
+		hidden: hidden, vocab: vocab, layers: cfg.count(32, "num_hidden_layers"),
+		norm: modelgraph.RMSNorm, epsilon: cfg.number(1e-5, "rms_norm_eps"), padding: cfg.padding(32001, vocab),
 		attention: func(int64) part { return attn.part() },
 		ffn:       func(int64) part { return mlp.part() },
-		rotary:    rotary(partialRotary(cfg, attn.headDim)),
 	}
+	width := partialRotary(cfg, attn.headDim)
+	attn.rotation, model.rotary = phi3Rotation(cfg, attn.headDim, width), rotary(width)
+	return model
+}
+
+// phi3Rotation is that of Phi3Config, which has partial rotations without
+// scaling too, and of all scalings one: "su" and "yarn" are its older names.
+func phi3Rotation(cfg *config, headDim, width int64) modelgraph.Rotation {
+	rotation := cfg.rotation(headDim, 4096)
+	switch rotation.Type {
+	case "":
+		if width != headDim {
+			rotation.Width = width
+		}
+	case "su", "yarn":
+		rotation = modelgraph.Rotation{Type: "longrope", Base: rotation.Base}
+	case "longrope":
+	default:
+		cfg.unsaid("rope type", "%q is not one of Phi-3's (longrope)", rotation.Type)
+	}
+	return rotation
 }
 
 // partialRotary is the part of a head that turns: partial_rotary_factor of

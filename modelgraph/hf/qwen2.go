@@ -4,6 +4,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 func init() {
 	register(family{
+		runs:    true,
 		types:   []string{"qwen2"},
 		class:   "Qwen2ForCausalLM",
 		classes: causalClasses("Qwen2", sequenceClassification, tokenClassification, questionAnswering),
@@ -19,11 +20,13 @@ func qwen2(cfg *config) *decoder {
 	hidden := cfg.pos(4096, "hidden_size")
 	attn := groupedAttention(cfg, hidden, headDefaults{q: 32, kv: 32})
 	attn.bias = true
+	attn.rotation = cfg.rotation(attn.headDim, 32768)
 	mlp := gatedMLP(cfg, hidden, 22016, "silu")
 	layers := cfg.count(32, "num_hidden_layers")
+	vocab := cfg.pos(151936, "vocab_size")
 	return &decoder{
-		hidden: hidden, vocab: cfg.pos(151936, "vocab_size"), layers: layers,
-		norm:      modelgraph.RMSNorm,
+		hidden: hidden, vocab: vocab, layers: layers,
+		norm: modelgraph.RMSNorm, epsilon: cfg.number(1e-6, "rms_norm_eps"), padding: cfg.padding(0, vocab),
 		attention: qwenWindows(cfg, attn, layers),
 		ffn:       func(int64) part { return mlp.part() },
 		rotary:    rotary(attn.headDim),

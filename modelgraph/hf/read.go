@@ -48,12 +48,20 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if foreign {
 		graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+fmt.Sprintf(": read as the %s that architectures names", class))
 	}
-	graph.MaxSeq = f.longest(cfg)
+	graph.MaxSeq, graph.Unknown = f.longest(cfg), f.unsaid(cfg, foreign)
 	graph.Name, graph.Source = modelName(cfg, file), file
 	if q := cfg.sub("quantization_config"); q.has("quant_method") {
 		graph.Warnings = append(graph.Warnings, fmt.Sprintf("the config says the weights are stored as %s; from the config alone they are counted as %v; the folder with its safetensors files gives the stored sizes", q.str("", "quant_method"), loaded(cfg)))
 	}
 	return graph, f, cfg, cmp.Or(cfg.fault(), unknown)
+}
+
+// unsaid is what nobody could run the model without.
+func (f *family) unsaid(cfg *config, foreign bool) []string {
+	if f.runs && !foreign {
+		return cfg.shared.unknown
+	}
+	return []string{fmt.Sprintf("model_type %q: its layers are known by their sizes alone", clipName(cfg.name("model_type")))}
 }
 
 // loaded is the type that weights of a config alone are counted in.

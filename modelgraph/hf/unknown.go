@@ -86,7 +86,7 @@ func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 	if err != nil {
 		return nil, nil
 	}
-	graph.MaxSeq = f.longest(fresh)
+	graph.MaxSeq, graph.Unknown = f.longest(fresh), f.unsaid(cfg, true)
 	graph.Warnings = append(graph.Warnings, unknownType(cfg.name("model_type"))+": read as llama, whose names and shapes its files have; what its layers compute may differ")
 	return graph, f
 }

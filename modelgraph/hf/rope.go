@@ -1,0 +1,181 @@
+package hf
+
+import (
+	"math"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// ropeConfig is the RoPE parameters of one kind of layer, with the config that
+// holds what stands beside them.
+type ropeConfig struct {
+	*config         // the parameters
+	beside  *config // the text model's config
+	headDim int64
+	// positions is max_position_embeddings.
+	positions int64
+	// nested: the parameters stand under their layer type (Gemma 3).
+	nested bool
+}
+
+// rotation reads how q and k turn, with one set of parameters for all layers:
+// rope_scaling where it says anything, else rope_parameters, and rope_theta
+// beside them (modeling_rope_utils.py: convert_rope_params_to_dict). positions
+// is the family's default of max_position_embeddings.
+func (cfg *config) rotation(headDim, positions int64) modelgraph.Rotation {
+	name := "rope_scaling"
+	members := cfg.object(name)
+	if members == nil {
+		name = "rope_parameters"
+		members = cfg.object(name)
+	}
+	for _, layers := range []string{fullAttention, slidingAttention} {
+		if _, there := members[layers]; there {
+			cfg.unsaid(name, "has parameters of %s alone, which this family does not know", layers)
+		}
+	}
+	rope := ropeConfig{config: cfg.inside(name, members), beside: cfg, headDim: headDim, positions: cfg.whole(positions, "max_position_embeddings")}
+	return rope.rotation("rope_theta", 10_000)
+}
+
+// inside is a config of the given members, which are the named object's.
+func (cfg *config) inside(name string, members map[string]jsontext.Value) *config {
+	return &config{file: cfg.file, prefix: cfg.prefix + name + ".", members: members, shared: cfg.shared}
+}
+
+// rotation reads the parameters; theta is the field beside them that has the
+// base where they do not.
+func (rope *ropeConfig) rotation(theta string, base float64) modelgraph.Rotation {
+	rotation := modelgraph.Rotation{Type: rope.kind(), Base: rope.theta(theta, base)}
+	switch rotation.Type {
+	case "":
+		return rotation
+	case "linear", "dynamic", "llama3":
+		rotation.Factor = rope.needed("factor")
+	case "yarn":
+		rotation.Factor = rope.stretch()
+	default:
+		return rotation // kept by its name alone
+	}
+	rotation.Width = rope.width()
+	switch rotation.Type {
+	case "dynamic":
+		rotation.Trained = rope.positions
+	case "llama3":
+		rotation.Trained = rope.trained()
+		rotation.Slow, rotation.Fast = rope.needed("low_freq_factor"), rope.needed("high_freq_factor")
+	case "yarn":
+		rotation.Trained = rope.trained()
+		rotation.Slow, rotation.Fast = rope.numberOrNull(0, "beta_slow"), rope.numberOrNull(0, "beta_fast")
+		rotation.AttentionFactor = rope.attentionFactor(rotation.Factor)
+		v, there := rope.members["truncate"]
+		rotation.Untruncated = there && empty(v) && !rope.nested // nested, the framework looks for it one level up
+	}
+	return rotation
+}
+
+// kind is rope_type, or type as older configs have it; empty for the default.
+func (rope *ropeConfig) kind() string {
+	for _, name := range []string{"rope_type", "type"} {
+		v, there := rope.members[name]
+		if !there {
+			continue
+		}
+		var kind string
+		if v.Kind() != '"' || json.Unmarshal(v, &kind) != nil {
+			rope.unsaid(name, "%s is not a type of RoPE", short(v))
+		}
+		if kind == "default" {
+			return ""
+		}
+		return strings.ToValidUTF8(clipName(kind), "")
+	}
+	return ""
+}
+
+// theta is the base: the parameters', else the one beside them, else the
+// default.
+func (rope *ropeConfig) theta(beside string, base float64) float64 {
+	holder, name := rope.beside, beside
+	if _, there := rope.members["rope_theta"]; there {
+		holder, name = rope.config, "rope_theta"
+	}
+	theta := holder.number(base, name)
+	if theta == 0 {
+		holder.unsaid(name, "0 is not a base")
+	}
+	return theta
+}
+
+// needed is a number that a type of RoPE cannot do without.
+func (rope *ropeConfig) needed(name string) float64 {
+	if _, there := rope.members[name]; !there {
+		rope.unsaid(name, "is absent")
+	}
+	return rope.number(0, name)
+}
+
+// stretch is yarn's factor; null: the ratio of all positions to those that
+// were trained.
+func (rope *ropeConfig) stretch() float64 {
+	if !rope.isNull("factor") {
+		return rope.needed("factor")
+	}
+	return float64(rope.positions) / float64(max(1, rope.trained()))
+}
+
+// trained is original_max_position_embeddings. The one beside the parameters
+// goes first but in Gemma 3; without any it is max_position_embeddings
+// (standardize_rope_params).
+func (rope *ropeConfig) trained() int64 {
+	const name = "original_max_position_embeddings"
+	if _, there := rope.beside.members[name]; there && !rope.nested {
+		return rope.beside.whole(0, name)
+	}
+	return rope.whole(rope.positions, name)
+}
+
+// width is the part of a head that turns, 0 for all of it: only types with a
+// scaling hear of it in the families here, but for Phi-3.
+func (rope *ropeConfig) width() int64 {
+	const name = "partial_rotary_factor"
+	holder := rope.config
+	if _, there := rope.members[name]; !there {
+		holder = rope.beside
+	}
+	part := holder.numberOrNull(1, name)
+	width := int64(float64(rope.headDim) * part)
+	if part > 1 || width == 0 {
+		holder.unsaid(name, "%v is not a share of %d dimensions", part, rope.headDim)
+		return 0
+	}
+	if width == rope.headDim {
+		return 0
+	}
+	return width
+}
+
+// attentionFactor is yarn's factor of cosines and sines where the parameters
+// give it, or a ratio of two logarithms for it; else 0 (_compute_yarn_parameters).
+func (rope *ropeConfig) attentionFactor(stretch float64) float64 {
+	if given := rope.numberOrNull(-1, "attention_factor"); given >= 0 {
+		if given == 0 {
+			rope.unsaid("attention_factor", "0 leaves nothing of q and k")
+		}
+		return given
+	}
+	over, under := rope.numberOrNull(0, "mscale"), rope.numberOrNull(0, "mscale_all_dim")
+	if over == 0 || under == 0 || stretch <= 1 {
+		return 0
+	}
+	factor := (0.1*over*math.Log(stretch) + 1) / (0.1*under*math.Log(stretch) + 1)
+	if factor > maxNumber {
+		rope.unsaid("mscale", "%v makes a factor of %.3g", over, factor)
+		return 0
+	}
+	return factor
+}
