@@ -14,6 +14,7 @@ import (
 // [costmodel.Topology.SendSeconds], or a search's tables of them.
 func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(unit, device int) *UnitSeconds, send func(unit, from, to int) float64) (float64, Waits) {
 	var micro, token round
+	whole := rounding(workload)
 	cross := func(unit int, from, to D) float64 {
 		if from == to {
 			return 0
@@ -28,9 +29,9 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 			in = cross(unit-1, place[unit-1], device)
 		}
 		// The host waits for a copy from its memory, and so does the device.
-		micro.run(took.Issue+took.Copied, took.Forward+in+took.Copied)
+		micro.run(took.Issue+took.Copied, took.Forward+whole(in)+took.Copied)
 		if workload.NewTokens > 0 {
-			token.run(took.IssueToken+took.Copied, took.Token+in/tokens+took.Copied)
+			token.run(took.IssueToken+took.Copied, took.Token+whole(in/tokens)+took.Copied)
 		}
 		if more := int(device) + 1 - len(update); more > 0 {
 			update = append(update, make([]float64, more)...)
@@ -42,11 +43,39 @@ func Sequential[D ~int](workload *costmodel.Workload, place []D, seconds func(un
 		if unit+1 < len(place) {
 			in = cross(unit, place[unit+1], place[unit]) // the gradient
 		}
-		micro.run(took.IssueBack, took.Backward+in)
+		micro.run(took.IssueBack, took.Backward+whole(in))
 	}
 	// Updates are issued to all devices at once.
-	step := micro.repeated(float64(max(1, workload.MicroBatches))) + float64(workload.NewTokens)*token.Device + slices.Max(update)
+	step := micro.repeated(float64(max(1, workload.MicroBatches))) + TokenPasses(workload)*token.Device + slices.Max(update)
 	return step, Waits{Micro: micro.waited, Token: token.waited, Host: micro.Host > micro.worked}
+}
+
+// TokenPasses is how often a unit runs for tokens after the first. Devmap's own
+// engine generates for one micro-batch after the other; of the others one pass
+// is of all.
+func TokenPasses(workload *costmodel.Workload) float64 {
+	passes := float64(workload.NewTokens)
+	if workload.Runtime == costmodel.Devmap {
+		passes *= float64(max(1, workload.MicroBatches))
+	}
+	return passes
+}
+
+// SendSeconds is a copy's time there as a step counts it, of a whole micro-batch
+// and of one token of each of its sequences, given what the link takes for the
+// former ([costmodel.Topology.SendSeconds]).
+func SendSeconds(workload *costmodel.Workload, seconds float64) (batch, token float64) {
+	whole := rounding(workload)
+	return whole(seconds), whole(seconds / tokensOf(workload))
+}
+
+// rounding is what a workload's engine counts a time as: whole picoseconds, or
+// as it is.
+func rounding(workload *costmodel.Workload) func(float64) float64 {
+	if workload.Runtime == costmodel.Devmap {
+		return picoseconds
+	}
+	return func(seconds float64) float64 { return seconds }
 }
 
 // tokensOf is how many tokens' outputs a micro-batch's output is.

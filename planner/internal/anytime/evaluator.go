@@ -33,7 +33,7 @@ func newEvaluator(problem *anywhere.Problem) *evaluator {
 	eval.sums.Crossings() // numbers the kinds of outputs
 	for unit := range count {
 		if k := eval.sums.Size[unit]; k == len(eval.send) {
-			eval.send = append(eval.send, eval.sums.Between(in.Costs.Units[unit].Work.Output, 1, 0))
+			eval.send = append(eval.send, eval.sums.Between(in.Costs.Units[unit].Work.Output, 1, 0, 0))
 		}
 		eval.runs = append(eval.runs, timeline.Of(&in.Costs.Units[unit]))
 	}

@@ -83,19 +83,19 @@ func (sums *Sums) sumAt(waits steptime.Waits, placement devicemap.Map) float64 {
 // where they are not joined.
 func (sums *Sums) Crossings() [][]float64 {
 	type kind struct {
-		bytes       int64
-		there, back float64
+		bytes              int64
+		there, back, token float64
 	}
 	seen := map[kind]int{}
 	var out [][]float64
 	for unit := range sums.In.Costs.Units {
 		crossing := kind{bytes: sums.In.Costs.Units[unit].Work.Output}
-		crossing.there, crossing.back = crossings(&sums.In.Costs.Workload, sums.Waits, sums.units, unit)
+		crossing.there, crossing.back, crossing.token = crossings(&sums.In.Costs.Workload, sums.Waits, sums.units, unit)
 		at, ok := seen[crossing]
 		if !ok {
 			at = len(out)
 			seen[crossing] = at
-			out = append(out, sums.Between(crossing.bytes, crossing.there, crossing.back))
+			out = append(out, sums.Between(crossing.bytes, crossing.there, crossing.back, crossing.token))
 		}
 		sums.Size = append(sums.Size, at)
 	}
@@ -103,9 +103,9 @@ func (sums *Sums) Crossings() [][]float64 {
 }
 
 // Between is what so many bytes take from each device to each, there and back
-// so often.
-func (sums *Sums) Between(bytes int64, there, back float64) []float64 {
-	topo := sums.In.Topology
+// so often, and so often there the part that is one token.
+func (sums *Sums) Between(bytes int64, there, back, token float64) []float64 {
+	topo, workload := sums.In.Topology, &sums.In.Costs.Workload
 	row := make([]float64, sums.devices*sums.devices)
 	for from := range sums.devices {
 		for to := range sums.devices {
@@ -114,7 +114,9 @@ func (sums *Sums) Between(bytes int64, there, back float64) []float64 {
 			case !topo.Linked(from, to):
 				row[from*sums.devices+to] = -1
 			default:
-				row[from*sums.devices+to] = there*topo.SendSeconds(from, to, bytes) + back*topo.SendSeconds(to, from, bytes)
+				batch, one := steptime.SendSeconds(workload, topo.SendSeconds(from, to, bytes))
+				gradient, _ := steptime.SendSeconds(workload, topo.SendSeconds(to, from, bytes))
+				row[from*sums.devices+to] = there*batch + back*gradient + token*one
 			}
 		}
 	}

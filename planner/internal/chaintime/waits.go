@@ -26,12 +26,13 @@ func weighted(workload *costmodel.Workload, waits steptime.Waits, units, unit in
 	if unit < waits.Token {
 		token = seconds.IssueToken
 	}
-	return forward + backward + (float64(max(1, workload.MicroBatches))-1)*more + float64(workload.NewTokens)*token
+	return forward + backward + (float64(max(1, workload.MicroBatches))-1)*more + steptime.TokenPasses(workload)*token
 }
 
 // crossings is how often the output of a unit, where it crosses to another
-// device, counts in the sum: on its way there, and as a gradient back.
-func crossings(workload *costmodel.Workload, waits steptime.Waits, units, unit int) (there, back float64) {
+// device, counts in the sum: on its way there, as a gradient back, and as the
+// part of it that is one token.
+func crossings(workload *costmodel.Workload, waits steptime.Waits, units, unit int) (there, back, token float64) {
 	train, passes := workload.Mode == costmodel.Train, float64(max(1, workload.MicroBatches))
 	if unit+1 >= waits.Micro {
 		there = 1
@@ -45,10 +46,14 @@ func crossings(workload *costmodel.Workload, waits steptime.Waits, units, unit i
 			back += passes - 1
 		}
 	}
-	if unit+1 >= waits.Token {
-		there += float64(workload.NewTokens) / float64(max(1, workload.Seq))
+	switch tokens := steptime.TokenPasses(workload); {
+	case unit+1 < waits.Token:
+	case workload.Runtime == costmodel.Devmap: // which rounds each
+		token = tokens
+	default:
+		there += tokens / float64(max(1, workload.Seq))
 	}
-	return there, back
+	return there, back, token
 }
 
 // backwardOf is the number of a unit's backward among the passes.

@@ -57,7 +57,7 @@ func (m *randomMap) sum(waits steptime.Waits) float64 {
 		update[d] += m.units[d][u].Update
 		slowest = max(slowest, update[d])
 		if u+1 < len(m.place) && m.place[u+1] != d {
-			there, back := crossings(&m.Workload, waits, len(m.place), u)
+			there, back, _ := crossings(&m.Workload, waits, len(m.place), u)
 			sum += there*m.sends[u][d][m.place[u+1]] + back*m.sends[u][m.place[u+1]][d]
 		}
 	}

@@ -18,12 +18,17 @@ type pipeCosts struct {
 	issue, issueBack                 [][]float64
 	barred                           [][]int // prefix counts of items that pins keep off a rank
 	tokens                           float64
+	// ticks are those of devmap's own engine, which plays a step; nil: of another.
+	ticks *steptime.Ticks
 }
 
 func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	in := peaks.In
 	costs := &pipeCosts{StagePeaks: peaks, schedule: in.Schedule(), train: in.Trains()}
 	_, costs.tokens = in.Passes()
+	if in.Costs.Workload.Runtime == costmodel.Devmap {
+		costs.ticks = steptime.TicksOf(in.Costs, in.Topology)
+	}
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
@@ -67,6 +72,9 @@ func (costs *pipeCosts) message(from, to, item int) float64 {
 
 // step is the time of a step with these cuts, stage s on rank s.
 func (costs *pipeCosts) step(cuts []int) float64 {
+	if costs.ticks != nil {
+		return costs.planned(cuts)
+	}
 	count := len(cuts) - 1
 	stages, token, update := make([]steptime.Stage, count), 0., make([]float64, count)
 	for stage := range stages {
@@ -86,6 +94,25 @@ func (costs *pipeCosts) step(cuts []int) float64 {
 		slowest = max(slowest, clock.Device+update[rank])
 	}
 	return slowest + costs.tokens*token
+}
+
+// planned is the step of devmap's own engine: +Inf where a link is missing, or
+// the stages would wait for each other.
+func (costs *pipeCosts) planned(cuts []int) float64 {
+	place := make([]int, 0, len(costs.Order))
+	for stage := range len(cuts) - 1 {
+		if stage > 0 && (!costs.In.Topology.Linked(stage-1, stage) || !costs.In.Topology.Linked(stage, stage-1)) {
+			return math.Inf(1)
+		}
+		for range costs.Order[costs.Start[cuts[stage]]:costs.Start[cuts[stage+1]]] {
+			place = append(place, stage)
+		}
+	}
+	seconds, err := costs.ticks.Seconds(place)
+	if err != nil {
+		return math.Inf(1)
+	}
+	return seconds
 }
 
 // tokenOf is a stage's time of a token: the host starts with it, and the
