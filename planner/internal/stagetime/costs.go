@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
 
@@ -67,13 +68,14 @@ func (costs *pipeCosts) message(from, to, item int) float64 {
 	if !in.Topology.Linked(from, to) {
 		return math.Inf(1)
 	}
-	return in.Topology.SendSeconds(from, to, in.Costs.Units[costs.Order[costs.Start[item]-1]].Work.Output)
+	batch, _ := steptime.SendSeconds(&in.Costs.Workload, in.Topology.SendSeconds(from, to, in.Costs.Units[costs.Order[costs.Start[item]-1]].Work.Output))
+	return batch
 }
 
 // step is the time of a step with these cuts, stage s on rank s.
 func (costs *pipeCosts) step(cuts []int) float64 {
 	if costs.ticks != nil {
-		return costs.planned(cuts)
+		return costs.planned(costs.Map(cuts, nil))
 	}
 	count := len(cuts) - 1
 	stages, token, update := make([]steptime.Stage, count), 0., make([]float64, count)
@@ -98,14 +100,14 @@ func (costs *pipeCosts) step(cuts []int) float64 {
 
 // planned is the step of devmap's own engine: +Inf where a link is missing, or
 // the stages would wait for each other.
-func (costs *pipeCosts) planned(cuts []int) float64 {
-	place := make([]int, 0, len(costs.Order))
-	for stage := range len(cuts) - 1 {
-		if stage > 0 && (!costs.In.Topology.Linked(stage-1, stage) || !costs.In.Topology.Linked(stage, stage-1)) {
-			return math.Inf(1)
-		}
-		for range costs.Order[costs.Start[cuts[stage]]:costs.Start[cuts[stage+1]]] {
-			place = append(place, stage)
+func (costs *pipeCosts) planned(placement devicemap.Map) float64 {
+	place := make([]int, len(placement))
+	for unit, device := range placement {
+		place[unit] = int(device)
+		if unit > 0 {
+			if topo, before := costs.In.Topology, place[unit-1]; !topo.Linked(before, place[unit]) || !topo.Linked(place[unit], before) {
+				return math.Inf(1)
+			}
 		}
 	}
 	seconds, err := costs.ticks.Seconds(place)

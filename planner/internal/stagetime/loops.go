@@ -35,7 +35,7 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 			if !order.within(loop.Cuts, caps) {
 				return false
 			}
-			got := *devicemap.StepSeconds(order.in.Costs, order.in.Topology, order.unitMap(loop.Cuts))
+			got := order.looped(loop.Cuts)
 			have := order.share(loop.Cuts)
 			if got > step*(1+1e-12) || got >= step*(1-1e-12) && have >= share {
 				return false
@@ -57,6 +57,15 @@ func (pipeline *pipes) looped(ctx context.Context, caps []int64) (*instance.Answ
 		out.Proved = step*(1-instance.Tolerance) <= out.LowerBound
 	}
 	return out, nil
+}
+
+// looped is the step of runs that go round the devices.
+func (order *pipeOrder) looped(cuts []int) float64 {
+	placement := order.unitMap(cuts)
+	if order.costs.ticks != nil {
+		return order.costs.planned(placement)
+	}
+	return *devicemap.StepSeconds(order.in.Costs, order.in.Topology, placement)
 }
 
 // shorten tries cuts; true where it tried all.
