@@ -21,8 +21,15 @@ func newEmit() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "emit PLAN --for ENGINE",
 		Short: "Write the plan in the form an engine reads",
+		Long: `Write the plan in the form that an engine reads. --for program is devmap's own:
+the instructions of one step on every GPU, with all buffers and messages, proved
+sound before they are written. Its model is read again. A plan for another
+runtime keeps its cut and is predicted again for devmap: the program holds both
+predictions.`,
 		Example: `  devmap emit plan.json --for accelerate -o device_map.json
-  devmap emit plan.json --for ms-swift -o device_map.json`,
+  devmap emit plan.json --for ms-swift -o device_map.json
+  devmap emit plan.json --for torch-schedule -o schedule.csv
+  devmap emit plan.json --for program -o program.txt`,
 		Args: exactly(1, "one PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
@@ -31,15 +38,26 @@ func newEmit() *cobra.Command {
 }
 
 func (command *emitCommand) run(cmd *cobra.Command, file string) error {
-	target, err := command.target()
-	if err != nil {
+	if err := command.known(); err != nil {
 		return err
 	}
 	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
 	if err != nil {
 		return err
 	}
-	if err := out.Spare(command.Output, plan.Model.Source, file); err != nil {
+	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
+		return err
+	}
+	if command.For == ask.Program {
+		return command.program(cmd, plan, file)
+	}
+	return command.engine(cmd, plan)
+}
+
+// engine writes the file of another engine, and says how it is read.
+func (command *emitCommand) engine(cmd *cobra.Command, plan *devicemap.Plan) error {
+	target, err := emit.For(command.For)
+	if err != nil {
 		return err
 	}
 	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return target.Write(to, plan) }); err != nil {
@@ -63,17 +81,54 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	return nil
 }
 
-// target is the form of the engine that is asked for.
-func (command *emitCommand) target() (emit.Target, error) {
-	if command.For == "" {
-		return emit.Target{}, out.Usagef("--for is needed, as in: --for %s (known: %s)", emit.Names()[0], strings.Join(emit.Names(), ", "))
-	}
-	target, err := emit.For(command.For)
-	if near := ask.Guess("for", command.For); err != nil && near != "" {
-		return emit.Target{}, out.Usagef("--for: %w: did you mean %s?", err, near)
-	}
+// program writes devmap's own program of the plan, as text or as JSON.
+func (command *emitCommand) program(cmd *cobra.Command, plan *devicemap.Plan, file string) error {
+	made, err := programOf(cmd, plan, file, command.Model, "")
 	if err != nil {
-		return emit.Target{}, out.Usagef("--for: %w", err)
+		return err
 	}
-	return target, nil
+	write, named := made.Text, "program.txt"
+	if command.JSON {
+		write, named = made.WriteJSON, "program.json"
+	}
+	if err := out.Write(cmd, command.Output, write); err != nil {
+		return err
+	}
+	name, written := command.Output, ""
+	if name == "" {
+		name, written = named, " (written there by -o "+named+")"
+	}
+	if err := out.Say(cmd.ErrOrStderr(), "program: %d instructions on %d GPUs, checked: devmap simulate %s%s\n", len(made.Instrs), len(made.Devices), name, written); err != nil {
+		return err
+	}
+	show.Warnings(cmd.ErrOrStderr(), plan.Warnings)
+	return nil
+}
+
+// known refuses an engine that there is no form for, and flags that are not its.
+func (command *emitCommand) known() error {
+	targets := strings.Join(ask.Targets(), ", ")
+	switch {
+	case command.For == "":
+		return out.Usagef("--for is needed, as in: --for %s (known: %s)", ask.Targets()[0], targets)
+	case slices.Contains(ask.Targets(), command.For):
+		return command.own()
+	}
+	near := ask.Guess("for", command.For)
+	if near != "" {
+		near = ": did you mean " + near + "?"
+	}
+	return out.Usagef("--for: unknown engine %q (built: %s)%s", command.For, targets, near)
+}
+
+// own refuses the flags of a program for anything else.
+func (command *emitCommand) own() error {
+	switch {
+	case command.For == ask.Program:
+	case command.JSON:
+		return out.Usagef("--json is of --for %s: %s reads one form", ask.Program, command.For)
+	case command.Model != "":
+		return out.Usagef("--model is of --for %s: nothing else reads the model again", ask.Program)
+	}
+	return nil
 }

@@ -21,7 +21,6 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
-	"github.com/devmap-dev/devmap/planner/emit"
 	"github.com/devmap-dev/devmap/planner/strategy"
 )
 
@@ -225,7 +224,7 @@ func (s *sweep) planned(args []string, text []byte, errs string) {
 			s.checked(args, slices.Concat([]string{"check", s.model.name, s.file("map", p.DeviceMap), "--json"}, words(flags)), p)
 		}
 	}
-	engine := emit.Names()[s.IntN(len(emit.Names()))]
+	engine := ask.Targets()[s.IntN(len(ask.Targets()))]
 	s.call([]string{"emit", file, "--for", engine}, out.ExitDone, out.ExitError, out.ExitUsage)
 	if s.chance(0.1) {
 		s.call([]string{"inspect", s.model.name, "--json"}, out.ExitDone)

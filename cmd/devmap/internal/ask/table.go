@@ -8,7 +8,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
-	"github.com/devmap-dev/devmap/planner/emit"
 )
 
 // flags are all, in the order in which they are printed: those of a workload as
@@ -201,11 +200,11 @@ var placementFlags = []flag{
 // ownFlags are those of the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | onSimulate, posed: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | onSimulate | onEmit, posed: true,
 		helpOn: map[command]string{
 			onPlan: "no table", onEstimate: "the machine form, no table",
 			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
-			onSimulate: "the machine form, no table",
+			onSimulate: "the machine form, no table", onEmit: "the program as JSON (--for program)",
 		},
 	},
 	{
@@ -225,7 +224,7 @@ var ownFlags = []flag{
 	},
 	{
 		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},
-		help: "the engine: {values}", values: emit.Names(),
+		help: "the engine: {values}", values: Targets(),
 		meant: map[string]string{"torch": "torch-schedule", "csv": "torch-schedule", "swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
 	},
 }

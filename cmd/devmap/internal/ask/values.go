@@ -9,7 +9,19 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/planner/emit"
 )
+
+// Program is the target of emit that is no other engine's file: devmap's own
+// program of the plan.
+const Program = "program"
+
+// Targets are the values of --for, sorted.
+func Targets() []string {
+	targets := append(emit.Names(), Program)
+	slices.Sort(targets)
+	return targets
+}
 
 // checkValues checks every flag with named values that the user gave.
 func checkValues(set *pflag.FlagSet) error {
