@@ -27,6 +27,9 @@ func (w *writer) attentionOf(layer int, op modelgraph.Attention) (core, error) {
 	if err := w.attends(layer, &op); err != nil {
 		return nil, err
 	}
+	if float64(op.Heads)*float64(op.HeadDim) > 1<<40 {
+		return nil, unrunnable(&w.graph.Layers[layer], "%d heads of %d are more than 2^40 values", op.Heads, op.HeadDim)
+	}
 	a := &attention{op: op, layer: layer, width: op.Heads * op.HeadDim, kv: op.KVHeads * op.HeadDim}
 	type projection struct {
 		out   int64
@@ -101,9 +104,7 @@ func (a *attention) turned(w *writer, suffix string) (q, k Operand) {
 	case a.qw == nil && !a.op.Rope:
 		return a.q, a.k
 	case a.qw == nil:
-		q, k = a.q, a.k
-		q.Mode, k.Mode = Update, Update
-		w.kernel("rope", a.rotation(w), q, k)
+		w.kernel("rope", a.rotation(w), a.q.mode(Update), a.k.mode(Update))
 		return a.q, a.k
 	}
 	q, k = a.q, a.k
@@ -111,9 +112,7 @@ func (a *attention) turned(w *writer, suffix string) (q, k Operand) {
 		q = in("q", w.temporary("q.normed"+suffix, w.dtype, w.count, a.width))
 		k = in("k", w.temporary("k.normed"+suffix, w.dtype, w.count, a.kv))
 	}
-	yq, yk := q.as("yq"), k.as("yk")
-	yq.Mode, yk.Mode = Write, Write
-	w.kernel("qknorm", a.rotation(w), a.q, a.k, in("qweight", a.qw.value), in("kweight", a.kw.value), yq, yk)
+	w.kernel("qknorm", a.rotation(w), a.q, a.k, in("qweight", a.qw.value), in("kweight", a.kw.value), q.as("yq").mode(Write), k.as("yk").mode(Write))
 	return q, k
 }
 
@@ -249,20 +248,15 @@ func (a *attention) attendBack(w *writer, dy int) {
 	}
 	dq, dk, dv := a.parts(w, tensors)
 	inputs := []Operand{q, k, a.v, in("dy", dy), in("lse", a.lse), in("delta", delta)}
-	w.kernel("attention_dkv", a.dims(w), append(inputs[:6:6], dk.as("dk").written(), dv.as("dv").written())...).Attention = 4 * a.products(w)
-	w.kernel("attention_dq", a.dims(w), append(inputs[:6:6], dq.as("dq").written())...).Attention = 3 * a.products(w)
+	w.kernel("attention_dkv", a.dims(w), append(inputs[:6:6], dk.as("dk").mode(Write), dv.as("dv").mode(Write))...).Attention = 4 * a.products(w)
+	w.kernel("attention_dq", a.dims(w), append(inputs[:6:6], dq.as("dq").mode(Write))...).Attention = 3 * a.products(w)
 	a.turnBack(w, dq.as("dq"), dk.as("dk"))
-}
-
-func (operand Operand) written() Operand {
-	operand.Mode = Write
-	return operand
 }
 
 // turnBack turns the gradients of q and k back, and takes them through the
 // norms, in place.
 func (a *attention) turnBack(w *writer, dq, dk Operand) {
-	dq.Mode, dk.Mode = Update, Update
+	dq, dk = dq.mode(Update), dk.mode(Update)
 	switch {
 	case a.qw == nil && !a.op.Rope:
 	case a.qw == nil:

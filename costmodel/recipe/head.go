@@ -21,6 +21,9 @@ type head struct {
 // products need to be fast, and a scratch like that of a block's feed-forward.
 const partWidth = 8192
 
+// mostParts bounds the kernels of a head.
+const mostParts = 64
+
 // vocabAlign is what widths of logits are rounded up to, for aligned rows.
 const vocabAlign = 128
 
@@ -38,7 +41,7 @@ func (w *writer) head(layer int) error {
 	}
 	h := &head{op: op, l: l, x: w.from()}
 	if w.train {
-		parts := (op.Vocab + partWidth - 1) / partWidth
+		parts := min((op.Vocab+partWidth-1)/partWidth, mostParts)
 		h.width = roundUp((op.Vocab+parts-1)/parts, vocabAlign)
 		h.loss(w)
 		w.backs = append(w.backs, func() { h.backward(w) })
@@ -65,17 +68,12 @@ func (h *head) predict(w *writer) {
 	part := w.columns(out("d", logits), 0, h.op.Vocab)
 	w.project(h.l, in("a", x), part)
 	if h.op.SoftCap {
-		w.kernel("softcap", []Dim{size("rows", rows), size("columns", h.op.Vocab), number("cap", h.op.LogitCap)}, both("x", logits))
+		w.kernel("softcap", []Dim{size("rows", rows), size("columns", h.op.Vocab), number("cap", h.op.LogitCap)}, part.as("x").mode(Update))
 	}
 	if w.generates {
 		ids := w.shared(&w.regions.Result, Tensor{Name: "ids", Class: Result, DType: int32Type, Rows: w.workload.Batch, Columns: 1, Parts: true})
-		w.kernel("argmax", []Dim{size("rows", rows), size("columns", h.op.Vocab)}, part.as("x").read(), out("y", ids))
+		w.kernel("argmax", []Dim{size("rows", rows), size("columns", h.op.Vocab)}, part.as("x").mode(Read), out("y", ids))
 	}
-}
-
-func (operand Operand) read() Operand {
-	operand.Mode = Read
-	return operand
 }
 
 // parts calls f for every part of the vocabulary.
@@ -139,7 +137,7 @@ func (h *head) backward(w *writer) {
 		h.logits(w, logits, first, count)
 		part := w.columns(both("x", logits), 0, count)
 		w.kernel("loss_backward", h.dims(w, first, count), part, in("lse", h.lse), in("labels", labels), in("counted", counted))
-		part = part.read()
+		part = part.mode(Read)
 		w.product("tn", count, h.op.Dim, w.count, part.as("a"), in("b", h.x), w.rowsOf(gather("d", h.l.weight.gradient), first, count))
 		if h.l.bias != nil {
 			h.biasBack(w, part, first, count)

@@ -123,12 +123,6 @@ func (w *writer) rowsIn(operand *Operand) int64 {
 	return w.code.Tensors[operand.Tensor].Rows
 }
 
-// as is the operand in a role.
-func (operand Operand) as(role string) Operand {
-	operand.Role = role
-	return operand
-}
-
 // linear is a projection of the stream, in inference.
 func (w *writer) linear(layer int, last bool) error {
 	op, _ := w.graph.Layers[layer].Op.(modelgraph.Linear)

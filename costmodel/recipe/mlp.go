@@ -94,7 +94,7 @@ func (m *mlp) product(w *writer, name string, kept []int) Operand {
 		product = in("y", w.temporary(name, w.dtype, w.count, m.hidden))
 	}
 	kernel, dims := m.kernel(w, "")
-	w.kernel(kernel, dims, append(inputs, product.as("y").written())...)
+	w.kernel(kernel, dims, append(inputs, product.as("y").mode(Write))...)
 	return product
 }
 

@@ -17,6 +17,8 @@ type Unit struct {
 	Name string
 	costmodel.Regions
 	Code *Code
+
+	bytes float64 // of all tensors
 }
 
 // model is a graph under a workload, and the sizes that follow.
@@ -33,6 +35,11 @@ type model struct {
 	rows, sequences, seq int64
 	width                int64 // of the stream
 	generates            bool
+
+	owners map[string]int // units by the full names of parameters that they own
+	read   []bool         // by layer: another one reads it
+	tied   map[string]bool
+	bytes  float64 // of the units so far
 
 	warnings []costmodel.Message
 }
@@ -60,10 +67,13 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 		unit := &out.Units[i]
 		unit.Name = graph.Units[i].Name
 		if like := m.alike(all, i); like >= 0 {
-			unit.Regions, unit.Code = out.Units[like].Regions, out.Units[like].Code
-			continue
+			name := unit.Name
+			*unit = out.Units[like]
+			unit.Name = name
+		} else if err := m.write(unit, i, all[i]); err != nil {
+			return nil, err
 		}
-		if err := m.write(unit, i, all[i]); err != nil {
+		if err := m.bound(unit); err != nil {
 			return nil, err
 		}
 	}
@@ -99,4 +109,13 @@ func (m *model) streamWidth() int64 {
 		}
 	}
 	return 0
+}
+
+// bound refuses models whose bytes, with every micro-batch's at once, would
+// overflow a sum.
+func (m *model) bound(unit *Unit) error {
+	if m.bytes += unit.bytes * float64(m.workload.MicroBatches); m.bytes > 1<<60 {
+		return refuse("batch", m.workload.Batch, "%d tokens in %d micro-batches would take more than 2^60 bytes up to unit %q", m.rows*m.workload.MicroBatches, m.workload.MicroBatches, unit.Name)
+	}
+	return nil
 }

@@ -22,8 +22,24 @@ type interval struct {
 // Management for Deep Neural Net Inference", arXiv 2001.03288, §5.2). The
 // order in time is tried too and the better of both taken: both are
 // deterministic, and quadratic in a routine's few dozen temporaries.
+//
+// Moments at which nothing lives cut a routine into stretches that know nothing
+// of each other, so that many layers in one unit cost no more than one by one.
 func (code *Code) pack(pass Pass, kernels []Kernel) int64 {
 	lives := code.lives(pass, kernels)
+	var scratch int64
+	for first := 0; first < len(lives); {
+		end, last := first+1, lives[first].last
+		for ; end < len(lives) && lives[end].first <= last; end++ {
+			last = max(last, lives[end].last)
+		}
+		scratch = max(scratch, code.packStretch(lives[first:end]))
+		first = end
+	}
+	return scratch
+}
+
+func (code *Code) packStretch(lives []interval) int64 {
 	bySize := slices.Clone(lives)
 	slices.SortStableFunc(bySize, func(a, b interval) int { return cmp.Compare(b.bytes, a.bytes) })
 	size, inTime := place(bySize), place(lives)

@@ -1,7 +1,6 @@
 package recipe
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -37,6 +36,8 @@ func (m *model) checkSizes() error {
 		return refuse("seq", workload.Seq, "sequences of %d tokens are no work", workload.Seq)
 	case workload.NewTokens < 0 || workload.NewTokens > 0 && workload.Mode != costmodel.Infer:
 		return refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
+	case float64(workload.Batch)*float64(workload.Seq+workload.NewTokens) > 1<<40:
+		return refuse("batch", workload.Batch, "%d sequences of %d tokens are more than 2^40", workload.Batch, workload.Seq+workload.NewTokens)
 	case workload.Images > 0:
 		return refuse("images", workload.Images, "devmap's engine runs no vision towers; with %v it runs the language model behind one", costmodel.Set("images", 0))
 	}
@@ -95,19 +96,30 @@ func (m *model) checkOptions() error {
 // storage reports a layer without an operation that holds what others run:
 // each of its parameters is tied to one of theirs, and nothing reads it (BERT's
 // prediction bias).
-func (m *model) storage(layer *modelgraph.Layer) bool {
+func (m *model) storage(index int) bool {
+	layer := &m.graph.Layers[index]
+	if m.read == nil {
+		m.relations()
+	}
 	for j := range layer.Params {
-		full := modelgraph.FullName(layer.Name, layer.Params[j].Name)
-		if !slices.ContainsFunc(m.graph.Ties, func(names []string) bool { return len(names) > 1 && slices.Contains(names, full) }) {
+		if !m.tied[modelgraph.FullName(layer.Name, layer.Params[j].Name)] {
 			return false
 		}
 	}
+	return !m.read[index]
+}
+
+// relations notes which layers are read and which parameters are tied.
+func (m *model) relations() {
+	m.read, m.tied = make([]bool, len(m.graph.Layers)), make(map[string]bool)
 	for i := range m.graph.Layers {
 		for _, j := range m.graph.Layers[i].InputLayers() {
-			if &m.graph.Layers[j] == layer {
-				return false
-			}
+			m.read[j] = true
 		}
 	}
-	return true
+	for _, names := range m.graph.Ties {
+		for _, name := range names {
+			m.tied[name] = len(names) > 1
+		}
+	}
 }

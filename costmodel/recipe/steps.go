@@ -48,7 +48,7 @@ func (p *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 	exec := unit.Exec
 	for k := 0; k < len(exec); k++ {
 		layer := &p.graph.Layers[exec[k]]
-		if p.quiet(layer) {
+		if p.quiet(exec[k]) {
 			continue
 		}
 		if err := p.onStream(layer); err != nil {
@@ -61,7 +61,7 @@ func (p *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 		case modelgraph.Embedding:
 			next.kind, err = p.table(exec[k])
 		case modelgraph.Norm:
-			if k+1 < len(exec) && p.branches(exec[k], exec[k+1]) {
+			if p.branches(exec[k:]) {
 				next.pre = exec[k]
 				next.kind, next.core = branchStep, exec[k+1]
 				used, err = p.branch(&next, exec[k+1:])
@@ -94,7 +94,8 @@ func (p *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 
 // quiet reports layers that run nothing: rotary positions are worked out
 // where they are used, and a tower without images is not called.
-func (m *model) quiet(layer *modelgraph.Layer) bool {
+func (m *model) quiet(index int) bool {
+	layer := &m.graph.Layers[index]
 	if layer.Stream.Kind == modelgraph.Image && m.workload.Images == 0 {
 		return true
 	}
@@ -102,7 +103,7 @@ func (m *model) quiet(layer *modelgraph.Layer) bool {
 	case modelgraph.Rotary:
 		return true
 	case modelgraph.Opaque, modelgraph.Parameter:
-		return m.storage(layer)
+		return m.storage(index)
 	}
 	return false
 }
@@ -111,7 +112,7 @@ func (m *model) quiet(layer *modelgraph.Layer) bool {
 func (m *model) inputs(index int) []int {
 	var ins []int
 	for _, j := range m.graph.Layers[index].InputLayers() {
-		if !m.quiet(&m.graph.Layers[j]) {
+		if !m.quiet(j) {
 			ins = append(ins, j)
 		}
 	}
@@ -135,15 +136,22 @@ func (p *parser) table(index int) (stepKind, error) {
 	return addStep, p.reads(index)
 }
 
-// branches reports that norm stands before the core of a branch: one that is
-// not added to the norm itself, which then is the stream (BERT).
-func (p *parser) branches(norm, core int) bool {
-	switch p.graph.Layers[core].Op.(type) {
-	case modelgraph.Attention, modelgraph.MLP:
-		ins := p.inputs(core)
-		return len(ins) > 0 && ins[0] == norm && !slices.Contains(ins[1:], norm)
+// branches reports that layers[0], a norm, stands before the core of a branch:
+// one that is not added to the norm itself, which then is the stream (BERT).
+func (p *parser) branches(layers []int) bool {
+	if len(layers) < 2 {
+		return false
 	}
-	return false
+	switch p.graph.Layers[layers[1]].Op.(type) {
+	case modelgraph.Attention, modelgraph.MLP:
+	default:
+		return false
+	}
+	ins := p.inputs(layers[1])
+	if len(ins) == 1 && len(layers) > 2 {
+		ins = append(ins, p.inputs(layers[2])...) // of the norm behind, maybe
+	}
+	return len(ins) > 0 && ins[0] == layers[0] && !slices.Contains(ins[1:], layers[0])
 }
 
 // branch completes a branch whose core is layers[0], and returns how many of

@@ -9,7 +9,7 @@ import (
 
 // write writes the code of unit index.
 func (m *model) write(unit *Unit, index int, steps []step) error {
-	w := &writer{model: m, unit: index, names: make(map[string]int), silent: len(steps) == 0}
+	w := &writer{model: m, unit: index, names: make(map[string]int), copies: make(map[string]int), silent: len(steps) == 0}
 	if err := w.layout(); err != nil {
 		return err
 	}
@@ -19,6 +19,7 @@ func (m *model) write(unit *Unit, index int, steps []step) error {
 			return err
 		}
 	}
+	unit.bytes = w.bytes
 	unit.Regions, unit.Code = w.regions, &w.code
 	return nil
 }

@@ -26,6 +26,7 @@ type weight struct {
 func (w *writer) layout() error {
 	unit := &w.graph.Units[w.unit]
 	for i := unit.First; i < unit.End; i++ {
+		w.firsts = append(w.firsts, len(w.weights))
 		layer := &w.graph.Layers[i]
 		for j := range layer.Params {
 			tensor := &layer.Params[j]
@@ -35,6 +36,7 @@ func (w *writer) layout() error {
 			w.parameter(i, tensor)
 		}
 	}
+	w.firsts = append(w.firsts, len(w.weights))
 	return nil
 }
 
@@ -98,19 +100,17 @@ func (w *writer) tie(owner string, value, wide *Tensor, trained bool) costmodel.
 }
 
 // owner is the unit that owns a parameter of this full name.
-func (w *writer) owner(full string) int {
-	for i := range w.graph.Layers {
-		layer := &w.graph.Layers[i]
-		if !strings.HasPrefix(full, layer.Name) {
-			continue
-		}
-		for j := range layer.Params {
-			if modelgraph.FullName(layer.Name, layer.Params[j].Name) == full {
-				return layer.UnitIndex()
+func (m *model) owner(full string) int {
+	if m.owners == nil {
+		m.owners = make(map[string]int)
+		for i := range m.graph.Layers {
+			layer := &m.graph.Layers[i]
+			for _, tensor := range layer.Owned() {
+				m.owners[modelgraph.FullName(layer.Name, tensor.Name)] = layer.UnitIndex()
 			}
 		}
 	}
-	return -1
+	return m.owners[full]
 }
 
 // matrix is a shape as rows and columns: the last dimension is the columns.
@@ -129,8 +129,9 @@ func matrix(shape []int64) (rows, columns int64) {
 // find is the parameter of a layer that has one of these names and this shape,
 // nil where there is none.
 func (w *writer) find(layer int, names ...string) *weight {
-	for i := range w.weights {
-		if own := &w.weights[i]; own.layer == layer && slices.Contains(names, own.name) {
+	at := layer - w.graph.Units[w.unit].First
+	for i := w.firsts[at]; i < w.firsts[at+1]; i++ {
+		if own := &w.weights[i]; slices.Contains(names, own.name) {
 			own.used = true
 			return own
 		}
@@ -155,7 +156,7 @@ func (w *writer) unread() error {
 	for i := range w.weights {
 		own := &w.weights[i]
 		layer := &w.graph.Layers[own.layer]
-		if !own.used && !w.quiet(layer) {
+		if !own.used && !w.quiet(own.layer) {
 			return unrunnable(layer, "it has no kernel that reads parameter %q", own.name)
 		}
 	}

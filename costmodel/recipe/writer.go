@@ -18,7 +18,10 @@ type writer struct {
 	regions costmodel.Regions
 	code    Code
 	names   map[string]int // tensors by name
+	copies  map[string]int // how many tensors asked for a name
 	weights []weight
+	firsts  []int    // by layer of the unit: the first of its weights, and the end
+	bytes   float64  // of all tensors
 	backs   []func() // backward of the steps so far
 
 	pass    Pass
@@ -32,13 +35,15 @@ type writer struct {
 // add adds a tensor; a name that is taken gets a number.
 func (w *writer) add(tensor Tensor) int {
 	base := tensor.Name
-	for i := 2; ; i++ {
+	for {
 		if _, taken := w.names[tensor.Name]; !taken {
 			break
 		}
-		tensor.Name = base + "." + strconv.Itoa(i)
+		w.copies[base]++
+		tensor.Name = base + "." + strconv.Itoa(w.copies[base]+1)
 	}
 	w.names[tensor.Name] = len(w.code.Tensors)
+	w.bytes += float64(bytesOf(tensor.DType)) * float64(tensor.Rows) * float64(tensor.Columns)
 	w.code.Tensors = append(w.code.Tensors, tensor)
 	return len(w.code.Tensors) - 1
 }
@@ -86,6 +91,17 @@ func both(role string, tensor int) Operand {
 }
 func gather(role string, tensor int) Operand {
 	return Operand{Role: role, Mode: Gather, Tensor: tensor}
+}
+
+// as is the operand in a role, mode in a mode.
+func (operand Operand) as(role string) Operand {
+	operand.Role = role
+	return operand
+}
+
+func (operand Operand) mode(mode Mode) Operand {
+	operand.Mode = mode
+	return operand
 }
 
 // columns is a stretch of the operand's columns.

@@ -1,0 +1,262 @@
+package recipe_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+)
+
+// memory is what lies at every byte of a unit's buffers while its kernels are
+// replayed: the tensor that wrote it, by its index + 1. It knows nothing of how
+// offsets were found.
+type memory struct {
+	code    *recipe.Code
+	micro   int64
+	size    map[string]int64
+	buffers map[string][]int
+	// written counts how often each byte of a gradient was written.
+	written map[int][]int
+	faults  []string
+}
+
+// buffer names the buffer that a tensor lies in. together: what comes in and
+// what goes on are one buffer.
+func (m *memory) buffer(tensor *recipe.Tensor, together bool) string {
+	switch tensor.Class {
+	case recipe.Temporary:
+		return string(tensor.Pass)
+	case recipe.Weight:
+		if tensor.Tie >= 0 {
+			return fmt.Sprint("tied", tensor.Tie)
+		}
+	case recipe.Output:
+		if together {
+			return string(recipe.Input)
+		}
+	case recipe.InputGradient:
+		if together {
+			return string(recipe.OutputGradient)
+		}
+	}
+	return string(tensor.Class)
+}
+
+func width(tensor *recipe.Tensor) int64 { return tensor.DType.Bits() / 8 }
+
+// bytes calls f for every byte of an operand.
+func (m *memory) bytes(operand *recipe.Operand, f func(at int64)) {
+	tensor := &m.code.Tensors[operand.Tensor]
+	row, rows, column, columns := operand.Row, operand.Rows, operand.Column, operand.Columns
+	if rows == 0 {
+		row, rows, column, columns = 0, tensor.Rows, 0, tensor.Columns
+	}
+	if tensor.Parts {
+		rows /= m.micro
+	}
+	if row+rows > tensor.Rows || column+columns > tensor.Columns || row < 0 || column < 0 || rows < 1 || columns < 1 {
+		m.fault("operand %s of %s is outside it", operand.Role, tensor.Name)
+		return
+	}
+	each := width(tensor)
+	for i := row; i < row+rows; i++ {
+		for j := column * each; j < (column+columns)*each; j++ {
+			f(i*tensor.Columns*each + j)
+		}
+	}
+}
+
+func (m *memory) fault(format string, args ...any) {
+	m.faults = append(m.faults, fmt.Sprintf(format, args...))
+}
+
+// cells are the bytes of the buffer that a tensor lies in, from its offset.
+func (m *memory) cells(tensor *recipe.Tensor, together bool) []int {
+	name := m.buffer(tensor, together)
+	size, limited := m.size[name]
+	if end := tensor.Offset + tensor.Bytes(); limited && end > size {
+		m.fault("%s ends at %d of %s, which has %d", tensor.Name, end, name, size)
+	} else if int64(len(m.buffers[name])) < end {
+		m.buffers[name] = append(m.buffers[name], make([]int, end-int64(len(m.buffers[name])))...)
+	}
+	if tensor.Offset%costmodel.RegionAlign != 0 {
+		m.fault("%s begins at %d", tensor.Name, tensor.Offset)
+	}
+	return m.buffers[name][tensor.Offset:]
+}
+
+// there makes tensors of some classes be there that kernels touch.
+func (m *memory) there(together bool, kernels []recipe.Kernel, classes ...recipe.Class) {
+	touched := make(map[int]bool)
+	for i := range kernels {
+		for j := range kernels[i].Operands {
+			touched[kernels[i].Operands[j].Tensor] = true
+		}
+	}
+	for i := range m.code.Tensors {
+		if tensor := &m.code.Tensors[i]; touched[i] && slices.Contains(classes, tensor.Class) {
+			cells := m.cells(tensor, together)
+			for at := range tensor.Rows * tensor.Columns * width(tensor) {
+				cells[at] = i + 1
+			}
+		}
+	}
+}
+
+// run replays kernels: what is read was written, and nothing wrote over it.
+func (m *memory) run(what string, kernels []recipe.Kernel, together bool) {
+	for i := range kernels {
+		kernel := &kernels[i]
+		for j := range kernel.Operands {
+			operand := &kernel.Operands[j]
+			if operand.Mode != recipe.Write && operand.Mode != recipe.Gather {
+				m.read(fmt.Sprintf("%s: kernel %d %s", what, i, kernel.Name), operand, together)
+			}
+		}
+		for j := range kernel.Operands {
+			operand := &kernel.Operands[j]
+			if operand.Mode == recipe.Read {
+				continue
+			}
+			tensor := &m.code.Tensors[operand.Tensor]
+			cells := m.cells(tensor, together)
+			m.bytes(operand, func(at int64) {
+				cells[at] = operand.Tensor + 1
+				if operand.Mode == recipe.Gather {
+					m.count(operand.Tensor, at)
+				}
+			})
+		}
+	}
+}
+
+func (m *memory) count(tensor int, at int64) {
+	if m.written[tensor] == nil {
+		m.written[tensor] = make([]int, m.code.Tensors[tensor].Bytes())
+	}
+	m.written[tensor][at]++
+}
+
+func (m *memory) read(where string, operand *recipe.Operand, together bool) {
+	tensor := &m.code.Tensors[operand.Tensor]
+	cells := m.cells(tensor, together)
+	bad := int64(-1)
+	m.bytes(operand, func(at int64) {
+		if bad < 0 && cells[at] != operand.Tensor+1 {
+			bad = at
+		}
+	})
+	if bad < 0 {
+		return
+	}
+	holds := "nothing"
+	if other := cells[bad]; other > 0 {
+		holds = m.code.Tensors[other-1].Name
+	}
+	m.fault("%s reads %s, and byte %d of it holds %s", where, tensor.Name, bad, holds)
+}
+
+// whole checks that every tensor of a class was written as a whole.
+func (m *memory) whole(what string, class recipe.Class, together bool) {
+	for i := range m.code.Tensors {
+		if tensor := &m.code.Tensors[i]; tensor.Class == class {
+			m.read(what+": in the end", &recipe.Operand{Tensor: i}, together)
+		}
+	}
+}
+
+// drop makes buffers hold nothing.
+func (m *memory) drop(names ...string) {
+	for _, name := range names {
+		clear(m.buffers[name])
+	}
+}
+
+// judge replays all that runs of a unit.
+func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []string {
+	m := &memory{code: unit.Code, micro: workload.MicroBatches, buffers: make(map[string][]int), written: make(map[int][]int)}
+	regions := &unit.Regions
+	m.size = map[string]int64{
+		"weight": regions.Weights, "gradient": regions.Grads, "master": regions.Master, "state": regions.State,
+		"cache": regions.Cache, "feed": regions.Feed, "result": regions.Result, "saved": regions.Saved + regions.Remade,
+		"forward": regions.Forward - regions.Remade, "backward": regions.Backward - regions.Remade, "decode": regions.Decode,
+	}
+	if workload.Mode == costmodel.Train && regions.Input > 0 {
+		together = false // what comes in is kept, and lies by itself
+	}
+	code := unit.Code
+	m.there(together, code.Forward.Kernels, recipe.Weight, recipe.Feed, recipe.Input, recipe.Cache)
+	m.run("forward", code.Forward.Kernels, together)
+	if workload.Mode != costmodel.Train {
+		m.drop("forward", "input", "output")
+		m.there(together, code.Decode.Kernels, recipe.Input, recipe.Token)
+		m.run("decode", code.Decode.Kernels, together)
+		return m.faults
+	}
+	m.train(unit, together)
+	return m.faults
+}
+
+func (m *memory) train(unit *recipe.Unit, together bool) {
+	m.whole("forward", recipe.Output, together)
+	m.whole("forward", recipe.Saved, together)
+	m.drop("forward", "output")
+	if unit.Remade > 0 {
+		m.drop("saved")
+		m.run("recompute", unit.Code.Recompute.Kernels, together)
+		m.whole("recompute", recipe.Saved, together)
+		m.drop("forward")
+	}
+	if unit.Input == 0 {
+		m.drop("input")
+	}
+	for _, same := range []bool{false, true} {
+		m.drop("backward", "gradient", "input.gradient", "output.gradient")
+		clear(m.written)
+		m.there(same, unit.Code.Backward.Kernels, recipe.OutputGradient)
+		m.run("backward", unit.Code.Backward.Kernels, same)
+		m.whole("backward", recipe.InputGradient, same)
+		m.whole("backward", recipe.Gradient, same)
+		for tensor, counts := range m.written {
+			size := m.code.Tensors[tensor].Rows * m.code.Tensors[tensor].Columns * width(&m.code.Tensors[tensor])
+			if slices.Min(counts[:size]) != 1 || slices.Max(counts[:size]) != 1 {
+				m.fault("gradient %s is not written exactly once", m.code.Tensors[tensor].Name)
+			}
+		}
+	}
+	m.there(false, unit.Code.Step.Kernels, recipe.Weight, recipe.Master, recipe.State, recipe.Total)
+	m.run("norms", unit.Code.Norms.Kernels, false)
+	m.whole("norms", recipe.Norms, false)
+	m.run("step", unit.Code.Step.Kernels, false)
+	m.whole("step", recipe.Weight, false)
+}
+
+// TestReplay: in every family, however it runs, kernels read what was written
+// and not written over, no two temporaries that live at once overlap, backward
+// finds all that it reads, and every gradient is written once a micro-batch,
+// whether the stream is changed in place or not.
+func TestReplay(t *testing.T) {
+	for _, family := range slices.Sorted(maps.Keys(smallConfigs)) {
+		graph := small(t, family)
+		for name, workload := range smallWorkloads() {
+			if family == "bert" && name != "infer" {
+				continue
+			}
+			model, err := recipe.Of(graph, &workload)
+			if err != nil {
+				t.Errorf("%s, %s: %v", family, name, err)
+				continue
+			}
+			for i := range model.Units {
+				for _, together := range []bool{false, true} {
+					for _, fault := range judge(&model.Units[i], &workload, together) {
+						t.Errorf("%s, %s, %s (in place: %v): %s", family, name, model.Units[i].Name, together, fault)
+					}
+				}
+			}
+		}
+	}
+}
