@@ -19,14 +19,15 @@ import (
 // forms are the problems that every method is held to, as long as it serves
 // them: so small that brute force says what the best map has.
 var forms = []struct {
-	name  string
-	draws int
-	draw  func(*testing.T, *rand.Rand) planner.Problem
+	name   string
+	draws  int
+	draw   func(*testing.T, *rand.Rand) planner.Problem
+	memory bool // and not time
 	// best is the least value of all maps that are allowed, and under
 	// [planner.Time] fit; false where there are none.
 	best func(*planner.Problem) (float64, bool)
 }{
-	{"chain", 120, drawn.Timed, bestInOrder},
+	{"chain", 120, drawn.Timed, false, bestInOrder},
 	{"anywhere", 120, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		for {
@@ -36,7 +37,7 @@ var forms = []struct {
 				return problem
 			}
 		}
-	}, bestAnywhere},
+	}, false, bestAnywhere},
 	{"pipeline", 150, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem, err := drawn.Pipeline(rng)
@@ -44,13 +45,28 @@ var forms = []struct {
 			t.Fatal(err)
 		}
 		return problem
-	}, bestPipeline},
+	}, false, bestPipeline},
+	{"chain in arenas", 400, func(t *testing.T, rng *rand.Rand) planner.Problem {
+		t.Helper()
+		problem := drawn.Problem(t, rng)
+		drawn.Arenas(rng, &problem)
+		return problem
+	}, true, bestInOrder},
+	{"pipeline in arenas", 400, func(t *testing.T, rng *rand.Rand) planner.Problem {
+		t.Helper()
+		problem, err := drawn.Pipeline(rng)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drawn.Arenas(rng, &problem)
+		return problem
+	}, true, bestPipeline},
 	{"replicas", 20, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem := drawn.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 1 + rng.Int64N(8)}, 2)
 		problem.Topology.Devices[1].CapacityBytes -= rng.Int64N(120 << 30)
 		return problem
-	}, bestReplicas},
+	}, false, bestReplicas},
 }
 
 // TestMethods holds every method to the same words: each problem has one method
@@ -61,6 +77,9 @@ func TestMethods(t *testing.T) {
 	served := map[string]int{}
 	for _, form := range forms {
 		for _, objective := range []planner.Objective{planner.Memory, planner.Time} {
+			if form.memory && objective != planner.Memory {
+				continue
+			}
 			t.Run(form.name+"/"+string(objective), func(t *testing.T) {
 				rng := rand.New(rand.NewPCG(91, 92))
 				for draw := range form.draws {

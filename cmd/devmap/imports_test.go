@@ -44,7 +44,7 @@ var allowed = map[string][]string{
 
 	"planner/devicemap": {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime"},
 	"planner/posed":     {"modelgraph", "modelgraph/benchfile"},
-	"planner":           {"modelgraph", "costmodel", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
+	"planner":           {"modelgraph", "costmodel", "costmodel/order", "costmodel/timeline", "costmodel/steptime", "costmodel/catalogue", "costmodel/estimate", "planner/devicemap"},
 	"planner/strategy": {
 		"modelgraph", "costmodel", "costmodel/catalogue",
 		"costmodel/estimate", "costmodel/steptime", "planner", "planner/devicemap",

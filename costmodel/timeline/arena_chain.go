@@ -15,7 +15,7 @@ type ArenaChain struct {
 	table *costmodel.Table
 	mode  costmodel.Mode
 	sums  []arenaSums // of the units before each
-	ties  []arenaTie
+	ties  []arenaTie // that may be apart
 	// before is the last unit before one that does not pass, or -1; keeps the
 	// last that keeps its input.
 	before, keeps []int
@@ -46,6 +46,9 @@ func NewArenaChain(table *costmodel.Table) *ArenaChain {
 		table: table, mode: table.Workload.Mode, ties: tiesOf(table.Units), sums: make([]arenaSums, count+1),
 		before: make([]int, count+1), keeps: make([]int, count+1),
 		norms: normBytes(table), ids: idBytes(&table.Workload), ends: arenaEndsOf(table.Units), inFlight: map[ranked][]int64{},
+	}
+	if !table.Workload.Strategy.Traits().Staged {
+		chain.ties = nil // under a device map the uses of a weight are on one device
 	}
 	chain.before[0], chain.keeps[0] = -1, -1
 	output, scratch := make([]int64, count), make([]int64, count)

@@ -2,6 +2,7 @@ package timeline_test
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -91,6 +92,17 @@ func arenaPlaces(rng *rand.Rand, table *costmodel.Table) []timeline.Rank {
 				order = append(order, device)
 			}
 			begin = end
+		}
+		for i := range table.Units { // ties stay on one device
+			regions := &table.Units[i].Regions
+			regions.Tied = slices.DeleteFunc(regions.Tied, func(tie costmodel.Tie) bool {
+				return !slices.ContainsFunc(slices.Collect(maps.Values(held)), func(runs []costmodel.Interval) bool {
+					has := func(unit int) bool {
+						return slices.ContainsFunc(runs, func(at costmodel.Interval) bool { return at.First <= unit && unit < at.End })
+					}
+					return has(i) && has(tie.Owner)
+				})
+			})
 		}
 		var out []timeline.Rank
 		for rank, device := range order {

@@ -43,11 +43,14 @@ func (chain *StageChain) leastSpan(place Rank) span {
 	if at.End < count {
 		tail = sends
 	}
+	rules := costmodel.StageRulesOf(chain.table.Workload.Runtime)
 	switch {
 	case place.Index < place.Schedule.Stages-1:
-		part.own = chain.leastOut[at.End-1]
-		part.out = part.own
-	case at.End == count:
+		part.out = chain.leastOut[at.End-1]
+		if rules.KeepsOutputs {
+			part.own = part.out
+		}
+	case at.End == count && rules.MergesOutputs:
 		part.logits = chain.table.Units[count-1].Output
 	}
 	chain.first.least(&part.first, &chain.firstForms, at, head, tail)

@@ -30,7 +30,7 @@ func Check(graph *modelgraph.Graph, table *costmodel.Table, topo *costmodel.Topo
 	check.keys(flat)
 	check.overlaps(flat)
 	check.place()
-	check.tiers(table.Workload.Strategy, table.Workload.Mode)
+	check.tiers(&table.Workload)
 	switch strategy := table.Workload.Strategy; {
 	case strategy.Traits().Staged: // a tied parameter has a copy on each stage
 		check.pipeline(graph, stagesOf(table, check.placement, len(topo.Devices)), table.Workload.Mode == costmodel.Train)

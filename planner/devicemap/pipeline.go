@@ -15,15 +15,17 @@ type pipeline struct {
 	of       [][]int // stages of each device
 }
 
-// stagesOf reads a map. A unit that passes (the rotary, of which every stage
-// has its own) or has no device begins no stage.
+// stagesOf reads a map. A unit that has no device begins no stage, nor does one
+// that passes (the rotary, of which every stage has its own) where it cannot be
+// a stage by itself.
 func stagesOf(table *costmodel.Table, placement Map, devices int) *pipeline {
 	pipe := &pipeline{of: make([][]int, devices)}
+	alone := costmodel.StageRulesOf(table.Workload.Runtime).Alone
 	begin := 0 // of units that the next stage takes along
 	for unit, device := range placement {
 		count := len(pipe.stages)
 		switch {
-		case table.Units[unit].Passes() || device < 0 || int(device) >= devices:
+		case !alone && table.Units[unit].Passes() || device < 0 || int(device) >= devices:
 			continue
 		case count > 0 && pipe.device[count-1] == int(device):
 		default:
@@ -79,9 +81,17 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 		out.Units += pipe.stages[stage].End - pipe.stages[stage].First
 		head = head || stage == len(pipe.stages)-1
 	}
-	for len(place.Chunks) < int(pipe.schedule.Chunks) {
-		place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
+	engine, slack, number := timeline.Pipeline, slackOf(table, dev, head), int(rank)
+	if costmodel.StageRulesOf(table.Workload.Runtime).Arena {
+		engine, slack = timeline.Arena, [2]float64{} // there is no pool
 	}
-	out.Predicted = predicted(timeline.Walk(timeline.Pipeline(table, place, dev)), table.Overhead(int(rank), dev), slackOf(table, dev, head))
+	if pipe.schedule.Kind == "" {
+		number = out.Device
+	} else {
+		for len(place.Chunks) < int(pipe.schedule.Chunks) {
+			place.Chunks = append(place.Chunks, costmodel.Interval{}) // fewer than others have
+		}
+	}
+	out.Predicted = predicted(timeline.Walk(engine(table, place, dev)), table.Overhead(number, dev), slack)
 	out.Predicted.widen(table.Band)
 }

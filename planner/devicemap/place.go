@@ -72,13 +72,15 @@ func (check *checker) missing(unit *modelgraph.Unit, without []string, partly bo
 }
 
 // tiers reports units below the GPUs where no engine runs them from there.
-func (check *checker) tiers(strategy costmodel.Strategy, mode costmodel.Mode) {
+func (check *checker) tiers(workload *costmodel.Workload) {
 	for unit, device := range check.placement {
 		switch name := check.graph.Units[unit].Name; {
 		case device != CPU && device != Disk:
-		case mode == costmodel.Train:
+		case costmodel.StageRulesOf(workload.Runtime).Arena:
+			check.fault(unknownDevice, name, "it is on the %v: %s runs every unit on a GPU (with %v units may leave)", device, workload.Runtime, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
+		case workload.Mode == costmodel.Train:
 			check.fault(offloadInTraining, name, "it is on the %v: Accelerate's hooks drop offloaded weights after forward, and backward needs them (%v works)", device, costmodel.Set("mode", costmodel.Infer))
-		case strategy.Traits().Staged:
+		case workload.Strategy.Traits().Staged:
 			check.fault(unknownDevice, name, "it is on the %v: a stage of a pipeline runs on a GPU", device)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 // says nothing, and [Check] finds it at fault.
 func Predict(table *costmodel.Table, topo *costmodel.Topology, placement Map) []Prediction {
 	switch strategy := table.Workload.Strategy; {
-	case strategy.Traits().Staged:
+	case strategy.Traits().Staged, mapped(strategy) && costmodel.StageRulesOf(table.Workload.Runtime).Arena:
 		return stagesOf(table, placement, len(topo.Devices)).predict(table, topo)
 	case strategy.Traits().Replicated && placement == nil:
 		devices, err := predictReplicas(table, topo)

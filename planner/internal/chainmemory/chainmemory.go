@@ -62,5 +62,5 @@ func (Method) TooLarge(ctx context.Context, in *instance.Instance) (unit string,
 	if err != nil {
 		return "", 0
 	}
-	return items.TooLarge(ctx, instance.NewMapPeaks(items).Peak)
+	return items.TooLarge(ctx, instance.NewMapPeaks(items).Floor) // a longer run may hold less
 }

@@ -35,6 +35,11 @@ type MapPeaks struct {
 	devices
 	costs *timeline.Chain // of Order
 	tied  []tiedUnit      // units of groups, ascending
+	// arena answers in place of costs where the engine has one; runs are those
+	// of a device, reused.
+	arena    *timeline.ArenaChain
+	schedule costmodel.Schedule
+	runs     []costmodel.Interval
 	// additive: peaks are sums, with the same part of a device added whether
 	// it is idle or not.
 	additive bool
@@ -42,8 +47,8 @@ type MapPeaks struct {
 
 // tiedUnit is a unit of a group: its place in the chain's order, and its run.
 type tiedUnit struct {
-	group, position int
-	run             timeline.Summary
+	unit, group, position int
+	run                   timeline.Summary
 }
 
 // NewMapPeaks prepares the sums, in O(units · log units).
@@ -56,7 +61,11 @@ func NewMapPeaks(items *Items) *MapPeaks {
 			position++
 			continue
 		}
-		out.tied = append(out.tied, tiedUnit{group, position, timeline.Of(&in.Costs.Units[unit])})
+		out.tied = append(out.tied, tiedUnit{unit, group, position, timeline.Of(&in.Costs.Units[unit])})
+	}
+	if in.rules().Arena {
+		out.arena = timeline.NewArenaChain(in.Costs)
+		out.schedule = costmodel.NewSchedule(&in.Costs.Workload, int64(len(in.Topology.Devices)), 1)
 	}
 	return out
 }
@@ -78,6 +87,9 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	if a >= b && groups == 0 {
 		return peaks.Idle[device]
 	}
+	if peaks.arena != nil {
+		return peaks.arena.Peak(peaks.held(a, b, groups), peaks.kept[device].Workspace) + peaks.Overhead[device]
+	}
 	at, end := peaks.Start[a], peaks.Start[b]
 	if groups == 0 { // nothing to join: the solver asks this most
 		return peaks.costs.Summary(at, end).Peak(peaks.kept[device]) + peaks.Overhead[device]
@@ -98,6 +110,45 @@ func (peaks *MapPeaks) Peak(device, a, b int, groups uint64) int64 {
 	return run.Peak(peaks.kept[device]) + peaks.Overhead[device]
 }
 
+// Floor is at most Peak of every device that holds these items and groups, or
+// more: with an arena one may take less with a unit more, as its run ends with
+// the model then and sends nothing.
+func (peaks *MapPeaks) Floor(device, a, b int, groups uint64) int64 {
+	if peaks.arena == nil || a >= b && groups == 0 {
+		return peaks.Peak(device, a, b, groups)
+	}
+	return peaks.arena.Floor(peaks.held(a, b, groups), peaks.kept[device].Workspace, true) + peaks.Overhead[device]
+}
+
+// held are the runs of units that a device has with these items and groups.
+func (peaks *MapPeaks) held(a, b int, groups uint64) timeline.Rank {
+	peaks.runs = peaks.runs[:0]
+	at, end := peaks.Start[a], peaks.Start[b]
+	for i := range peaks.tied {
+		unit := &peaks.tied[i]
+		if next := min(unit.position, end); next > at {
+			peaks.run(peaks.Order[at], peaks.Order[next-1]+1)
+			at = next
+		}
+		if groups>>unit.group&1 != 0 {
+			peaks.run(unit.unit, unit.unit+1)
+		}
+	}
+	if at < end {
+		peaks.run(peaks.Order[at], peaks.Order[end-1]+1)
+	}
+	return timeline.Rank{Schedule: peaks.schedule, Chunks: peaks.runs}
+}
+
+// run adds units behind those of before.
+func (peaks *MapPeaks) run(first, end int) {
+	if last := len(peaks.runs) - 1; last >= 0 && peaks.runs[last].End == first {
+		peaks.runs[last].End = end
+		return
+	}
+	peaks.runs = append(peaks.runs, costmodel.Interval{First: first, End: end})
+}
+
 // Tied is how many units are in groups.
 func (peaks *MapPeaks) Tied() int { return len(peaks.tied) }
 
@@ -115,6 +166,9 @@ func (peaks *MapPeaks) CountNothingIdle() {
 func (peaks *MapPeaks) Chain() chain.Problem {
 	out := peaks.Items.Chain()
 	out.Peak, out.Additive = peaks.Peak, peaks.additive
+	if peaks.arena != nil && peaks.In.Costs.Workload.Mode != costmodel.Load { // weights alone add up
+		out.Floor = peaks.Floor
+	}
 	out.Alike = peaks.alike(out.Budgets)
 	return out
 }

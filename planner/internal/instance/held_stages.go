@@ -11,14 +11,26 @@ type StagePeaks struct {
 	*Items
 	devices
 	Costs    *timeline.Chain // of Order
-	stages   *timeline.StageChain
+	stages   stagesHeld
 	schedule costmodel.Schedule
+}
+
+// stagesHeld is the closed form of an engine.
+type stagesHeld interface {
+	Peak(place timeline.Rank, workspace int64) int64
+	Floor(place timeline.Rank, workspace int64, grows bool) int64
 }
 
 // NewStagePeaks prepares the sums.
 func NewStagePeaks(items *Items) *StagePeaks {
 	in := items.In
-	return &StagePeaks{Items: items, devices: newDevices(in), Costs: newChain(items), stages: timeline.NewStageChain(in.Costs), schedule: in.Schedule()}
+	out := &StagePeaks{Items: items, devices: newDevices(in), Costs: newChain(items), schedule: in.Schedule()}
+	if in.rules().Arena {
+		out.stages = timeline.NewArenaChain(in.Costs)
+	} else {
+		out.stages = timeline.NewStageChain(in.Costs)
+	}
+	return out
 }
 
 // interval is items [a, b) as units.
@@ -74,6 +86,6 @@ func (peaks *StagePeaks) Chain() chain.Problem {
 		}
 		return peaks.Peak(device, a, b)
 	}
-	out.Floor = peaks.Floor
+	out.Floor, out.Filled = func(device, a, b int, _ uint64) int64 { return peaks.Floor(device, a, b) }, true
 	return out
 }

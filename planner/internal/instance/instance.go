@@ -107,6 +107,11 @@ func (in *Instance) Passes() (microBatches, tokens float64) {
 	return float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
 }
 
+// rules are those of the engine.
+func (in *Instance) rules() costmodel.StageRules {
+	return costmodel.StageRulesOf(in.Costs.Workload.Runtime)
+}
+
 // Schedule is the pipeline schedule on the instance's devices.
 func (in *Instance) Schedule() costmodel.Schedule {
 	workload, chunks := &in.Costs.Workload, int64(1)

@@ -32,7 +32,10 @@ func newItems(in *Instance) (*Items, error) {
 	items := &Items{In: in, GroupOf: make([]int, len(in.Graph.Units)), pinOf: map[int]Pin{}}
 	tied, joined := in.Graph.TiedUnits(), in.joined()
 	if in.Piped() { // a tied parameter has a copy on each stage
-		tied, joined = nil, append(passing(in.Costs.Units), joined...)
+		tied = nil
+		if !in.rules().Alone {
+			joined = append(passing(in.Costs.Units), joined...)
+		}
 	}
 	free, follow := anchor(staying(tied, in.Offloaded))
 	if len(in.Offloaded) > 0 {

@@ -28,7 +28,7 @@ func passing(units []costmodel.Unit) [][]int {
 // checkStages refuses what no pipeline runs.
 func (items *Items) checkStages() error {
 	in, schedule, count := items.In, items.In.Schedule(), items.Count()
-	if !slices.ContainsFunc(in.Costs.Units, func(unit costmodel.Unit) bool { return !unit.Passes() }) {
+	if !in.rules().Alone && !slices.ContainsFunc(in.Costs.Units, func(unit costmodel.Unit) bool { return !unit.Passes() }) {
 		return &StageError{"strategy", int(schedule.Stages), 0, costmodel.Messagef("no unit of the model has parameters or declared costs, so that none can be a stage (device-map takes any)")}
 	}
 	if int(schedule.Stages*schedule.Chunks) > count {

@@ -21,8 +21,8 @@ func TestBounds(t *testing.T) {
 		{items: 5, devices: 3, groups: 3, cost: 12},
 		{items: 5, devices: 3, groups: 3, cost: 7, timeline: true, perDevice: true},
 		{items: 6, devices: 4, groups: 2, cost: 12, pins: true},
-		{items: 7, devices: 4, cost: 12, perDevice: true, messages: true},
-		{items: 7, devices: 4, cost: 12, timeline: true, pins: true, messages: true},
+		{items: 7, devices: 4, cost: 12, perDevice: true, messages: true, filled: true},
+		{items: 7, devices: 4, cost: 12, timeline: true, pins: true, messages: true, filled: true},
 	} {
 		for seed := range uint64(400) {
 			p := random(rand.New(rand.NewPCG(seed, uint64(80+i))), s)

@@ -115,9 +115,12 @@ func TestBrute(t *testing.T) {
 		{"pins", shape{items: 7, devices: 4, groups: 2, cost: 12, pins: true}, 1200},
 		{"pinsThreeGroups", shape{items: 7, devices: 3, groups: 3, cost: 12, pins: true}, 700},
 		{"pinsTimeline", shape{items: 7, devices: 4, groups: 2, cost: 7, timeline: true, perDevice: true, pins: true}, 700},
-		{"messages", shape{items: 9, devices: 4, cost: 12, perDevice: true, messages: true}, 1200},
-		{"messagesTimeline", shape{items: 9, devices: 5, cost: 20, timeline: true, perDevice: true, messages: true}, 1200},
-		{"messagesPins", shape{items: 9, devices: 4, cost: 12, timeline: true, pins: true, messages: true}, 1200},
+		{"messages", shape{items: 9, devices: 4, cost: 12, perDevice: true, messages: true, filled: true}, 1200},
+		{"messagesTimeline", shape{items: 9, devices: 5, cost: 20, timeline: true, perDevice: true, messages: true, filled: true}, 1200},
+		{"messagesGroups", shape{items: 5, devices: 3, groups: 2, cost: 12, perDevice: true, messages: true}, 700},
+		{"messagesGroupsPins", shape{items: 6, devices: 3, groups: 3, cost: 9, timeline: true, pins: true, messages: true}, 700},
+		{"messagesEmpty", shape{items: 7, devices: 5, cost: 15, perDevice: true, messages: true}, 700},
+		{"messagesPins", shape{items: 9, devices: 4, cost: 12, timeline: true, pins: true, messages: true, filled: true}, 1200},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -156,7 +159,7 @@ func TestDescent(t *testing.T) {
 	optimal := 0
 	const runs = 300
 	for seed := range uint64(runs) {
-		s := shape{items: 5, devices: 3, groups: 4, cost: 12, timeline: seed%3 == 0, pins: seed%2 == 0}
+		s := shape{items: 5, devices: 3, groups: 4, cost: 12, timeline: seed%3 == 0, pins: seed%2 == 0, messages: seed%5 > 2}
 		res := judge(t, random(rand.New(rand.NewPCG(seed, 3)), s), chain.Settings{FreeGroups: 1})
 		if res.Optimal() || res.Cuts == nil {
 			optimal++
@@ -193,7 +196,7 @@ func TestRough(t *testing.T) {
 func TestNoSquares(t *testing.T) {
 	uneven := 0
 	for seed := range uint64(150) {
-		p := random(rand.New(rand.NewPCG(seed, 14)), shape{items: 40, devices: 5, cost: 50, messages: seed%2 == 0})
+		p := random(rand.New(rand.NewPCG(seed, 14)), shape{items: 40, devices: 5, cost: 50, messages: seed%2 == 0, filled: seed%4 == 0})
 		full, err := chain.Solve(t.Context(), p, chain.Settings{})
 		if err != nil {
 			continue

@@ -26,9 +26,11 @@ type Problem struct {
 	Peak func(device, a, b int, groups uint64) int64
 
 	// Floor, if not nil, is at most Peak and never falls when the run is
-	// widened, in O(1); Peak then may, every device must have an item, and
-	// there are no groups (see stages).
-	Floor func(device, a, b int) int64
+	// widened or a group is added, in O(1); Peak then may (see stages).
+	Floor func(device, a, b int, groups uint64) int64
+
+	// Filled: every device must have an item, and there are no groups.
+	Filled bool
 
 	// Alike, if not nil, numbers the devices so that those of one number have
 	// one budget and one Peak: what is asked of one is not asked of the others.
@@ -58,7 +60,8 @@ func (problem *Problem) check() error {
 	refusal.add(len(problem.Budgets) == 0, "no devices")
 	refusal.add(problem.Groups < 0 || problem.Groups > 64, "%d groups, want 0 to 64", problem.Groups)
 	refusal.add(problem.Peak == nil, "no Peak function")
-	refusal.add(problem.Floor != nil && problem.Groups > 0, "%d groups beside a Floor", problem.Groups)
+	refusal.add(problem.Filled && problem.Floor == nil, "every device is to be filled, and there is no Floor")
+	refusal.add(problem.Filled && problem.Groups > 0, "%d groups where every device is to be filled", problem.Groups)
 	refusal.budgets(problem.Budgets)
 	refusal.add(problem.Alike != nil && len(problem.Alike) != len(problem.Budgets), "%d numbers of alike devices for %d devices", len(problem.Alike), len(problem.Budgets))
 	refusal.pins("item", problem.Pins, problem.Items, len(problem.Budgets))

@@ -13,7 +13,8 @@ type shape struct {
 	timeline               bool // peak over a timeline, not a sum
 	perDevice              bool // items weigh differently on each device
 	pins                   bool
-	messages               bool // runs hold what crosses their ends, and none is empty
+	messages               bool // runs hold what crosses their ends
+	filled                 bool // and none is empty
 }
 
 // random draws a problem of the shape. Half of them have equal budgets, some
@@ -58,6 +59,7 @@ func random(rng *rand.Rand, s shape) chain.Problem {
 	}
 	if s.messages {
 		messages(rng, &p, draw(), draw())
+		p.Filled = s.filled && p.Groups == 0
 	}
 	if s.pins {
 		pin(rng, &p)
@@ -81,18 +83,18 @@ func messages(rng *rand.Rand, p *chain.Problem, in, out []int64) {
 		}
 		return peak
 	}
-	p.Floor = func(d, a, b int) int64 {
+	p.Floor = func(d, a, b int, groups uint64) int64 {
 		if a == b || tight == 0 {
-			return inside(d, a, b, 0)
+			return inside(d, a, b, groups)
 		}
-		least := p.Peak(d, a, b, 0)
+		least := p.Peak(d, a, b, groups)
 		for from := a; from >= 0; from-- {
 			for to := b; to <= n; to++ {
-				least = min(least, p.Peak(d, from, to, 0))
+				least = min(least, p.Peak(d, from, to, groups))
 			}
 		}
 		if tight == 1 {
-			least = (least + inside(d, a, b, 0)) / 2
+			least = (least + inside(d, a, b, groups)) / 2
 		}
 		return least
 	}

@@ -71,7 +71,7 @@ func (res *Result) Claim() certificate.Claim {
 
 // Solve returns the best map it can prove or find. When the context ends it
 // returns early with Stopped set; the error is about the problem only: a
-// malformed one, or a *ConflictError (under a Floor an *EmptyError too) for
+// malformed one, or a *ConflictError (where devices are to be filled an *EmptyError too) for
 // pins that no map satisfies.
 func Solve(ctx context.Context, problem Problem, settings Settings) (Result, error) {
 	if err := problem.check(); err != nil {
@@ -89,11 +89,7 @@ func Solve(ctx context.Context, problem Problem, settings Settings) (Result, err
 	var inc incumbent
 	var known bounds
 	if len(in.clusters) <= limits.freeGroups() {
-		where := make([]int, len(in.clusters))
-		for i := range where {
-			where[i] = free
-		}
-		job = newTask(in, where)
+		job = newTask(in, in.allFree())
 		known = job.bounds(limits)
 		inc = job.seed(limits, known.lower(), known.guess())
 		job.bisect(limits, &inc)

@@ -8,62 +8,85 @@ import (
 // maxCuts keeps the windows, with what is known at each cut, under 400 MiB.
 const maxCuts = 1 << 24
 
-// windows are the cuts before and after every device that lie on a map within
-// the caps, by Floor. None: there is no such map. False: they hold too many.
+// windows are, by state, the cuts that lie on a map within the caps, by Floor.
+// None: there is no such map. False: they hold too many.
 func (search *stages) windows() (ws []window, fits bool) {
 	if ok, _ := search.probe(); !ok {
 		return nil, true
 	}
 	near := search.nearest()
+	ws = make([]window, len(near))
 	total := 0
-	for device := range near {
-		hi := min(search.reach[device], search.maxCut[device])
-		if device > 0 { // an item at least after the window before
-			near[device] = max(near[device], near[device-1]+1)
+	for device := range search.k + 1 {
+		for set := range search.sets {
+			at := device*search.sets + set
+			_, hi := search.window(device, set)
+			hi = min(search.reach[at], hi)
+			if search.Filled && device > 0 { // an item at least after the window before
+				near[at] = max(near[at], near[at-search.sets]+1)
+			}
+			if near[at] < 0 || near[at] > hi {
+				continue
+			}
+			total += hi - near[at] + 1
+			if total > maxCuts {
+				return nil, false
+			}
+			ws[at] = window{lo: near[at], from: make([]int32, hi-near[at]+1), took: make([]uint16, hi-near[at]+1)}
 		}
-		if near[device] < 0 || near[device] > hi {
-			return nil, true
-		}
-		search.reach[device] = hi
-		total += hi - near[device] + 1
 	}
-	if total > maxCuts {
-		return nil, false
-	}
-	for device, lo := range near {
-		ws = append(ws, window{lo: lo, from: make([]int32, search.reach[device]-lo+1)})
+	if len(ws[0].from) == 0 || len(ws[len(ws)-1].from) == 0 {
+		return nil, true
 	}
 	return ws, true
 }
 
-// window is the cuts [lo, lo+len(from)) after a device, each with the best
-// start of that device's run.
+// window is the cuts [lo, lo+len(from)) of a state, each with the best start of
+// the run of the device before, and the clusters that it took.
 type window struct {
 	lo   int
 	from []int32
+	took []uint16
 }
 
 func (cuts window) hi() int { return cuts.lo + len(cuts.from) - 1 }
 
 // cuts follows the best starts back from the end.
 func (search *stages) cuts(ws []window) placement {
-	placed := placement{cuts: make([]int, search.k+1), groups: search.base}
+	placed := placement{cuts: make([]int, search.k+1), groups: make([]uint64, search.k)}
 	placed.cuts[search.k] = search.Items
+	set := search.sets - 1
 	for device := search.k; device > 0; device-- {
-		placed.cuts[device-1] = int(ws[device].from[placed.cuts[device]-ws[device].lo])
+		cuts := &ws[device*search.sets+set]
+		at := placed.cuts[device] - cuts.lo
+		take := int(cuts.took[at])
+		placed.cuts[device-1] = int(cuts.from[at])
+		placed.groups[device-1] = search.base[device-1] | search.groups[take]
+		set &^= take
 	}
 	return placed
 }
 
-// walk is the dynamic program over the windows: for each device and each cut
-// b after it, it calls row, which calls visit with the start of every run
-// [a, b) within the cap, from the right. False where it was ended.
-func (search *stages) walk(ws []window, best Share, row func(device, b int, runs func(visit func(a int, peak int64)))) bool {
+// way is how a state is come to: from the cut a of the state before, with the
+// clusters in take on the device between.
+type way struct {
+	state, a, take int
+	peak           int64
+}
+
+// walk is the dynamic program over the windows: for each state and each cut
+// after its device it calls row, which calls visit with every way to get there
+// within the cap: fewer clusters first, and the start of the run from the right.
+// False where it was ended.
+func (search *stages) walk(ws []window, best Share, row func(state, b int, ways func(visit func(way)))) bool {
 	for device := range search.k {
-		for b := ws[device+1].lo; b <= ws[device+1].hi(); b++ {
-			row(device, b, func(visit func(a int, peak int64)) { search.runs(device, ws[device], b, visit) })
-			if search.ended() {
-				return false
+		for set := range search.sets {
+			to := (device+1)*search.sets + set
+			for b := ws[to].lo; b <= ws[to].hi(); b++ {
+				row(to, b, func(visit func(way)) { search.ways(ws, device, set, b, visit) })
+				if search.ended() {
+					return false
+				}
 			}
 		}
 		search.run.report(Progress{Best: best, Lower: best, Done: device + 1, Total: search.k})
@@ -71,15 +94,28 @@ func (search *stages) walk(ws []window, best Share, row func(device, b int, runs
 	return true
 }
 
+func (search *stages) ways(ws []window, device, set, b int, visit func(way)) {
+	for take := range set + 1 {
+		if take&^set == 0 {
+			state := device*search.sets + set&^take
+			search.runs(device, state, take, ws[state], b, visit)
+		}
+	}
+}
+
 // runs visits the runs [a, b) of a device that begin in a window and are
 // within the cap.
-func (search *stages) runs(device int, cuts window, b int, visit func(a int, peak int64)) {
-	for a := min(cuts.hi(), b-1); a >= cuts.lo; a-- {
+func (search *stages) runs(device, state, take int, cuts window, b int, visit func(way)) {
+	last := b
+	if search.Filled {
+		last--
+	}
+	for a := min(cuts.hi(), last); a >= cuts.lo; a-- {
 		search.cells++
-		peak := search.exact(device, a, b)
+		peak := search.exact(device, a, b, take)
 		if peak <= search.caps[device] {
-			visit(a, peak)
-		} else if search.Floor(device, a, b) > search.caps[device] {
+			visit(way{state, a, take, peak})
+		} else if search.peak(device, a, b, take) > search.caps[device] {
 			return
 		}
 	}
@@ -97,42 +133,51 @@ func (search *stages) ended() bool {
 	return search.run.cancelled() || search.most > 0 && search.cells > search.most
 }
 
-// better looks for the best map below the incumbent. Where it ends by itself
-// the incumbent is the least there is.
+// better looks for the best map below the incumbent. Where it ends by itself,
+// with all clusters free, the incumbent is the least there is.
 func (search *stages) better(inc *incumbent) {
 	search.undercut(inc.value)
 	ws, fits := search.windows()
 	if ws == nil {
-		if fits { // not even by Floor
+		if fits && search.whole { // not even by Floor
 			inc.lower = inc.value
 		}
 		return
 	}
 	none := Share{math.MaxInt64, 1}
-	least := make([][]Share, search.k+1) // by cut: of the maps so far, the least largest share
-	least[0] = []Share{{0, 1}}
-	for device := 1; device <= search.k; device++ {
-		least[device] = slices.Repeat([]Share{none}, len(ws[device].from))
+	least := make([][]Share, len(ws)) // by state and cut: of the maps so far, the least largest share
+	for state := range least {
+		least[state] = slices.Repeat([]Share{none}, len(ws[state].from))
 	}
-	done := search.walk(ws, inc.value, func(device, b int, runs func(func(int, int64))) {
-		to := &least[device+1][b-ws[device+1].lo]
-		runs(func(a int, peak int64) {
-			before := least[device][a-ws[device].lo]
+	least[0][0] = Share{0, 1}
+	done := search.walk(ws, inc.value, func(state, b int, ways func(func(way))) {
+		cuts := &ws[state]
+		to := &least[state][b-cuts.lo]
+		ways(func(by way) {
+			before := least[by.state][by.a-ws[by.state].lo]
 			if !before.less(*to) {
 				return
 			}
-			if here := MaxShare(before, Share{peak, search.Budgets[device]}); here.less(*to) {
-				*to, ws[device+1].from[b-ws[device+1].lo] = here, int32(a)
+			if here := MaxShare(before, Share{by.peak, search.Budgets[by.state/search.sets]}); here.less(*to) {
+				*to = here
+				cuts.take(b, by)
 			}
 		})
 	})
 	if !done {
 		return
 	}
-	if got := least[search.k][0]; got.less(inc.value) {
+	if got := least[len(ws)-1][0]; got.less(inc.value) {
 		inc.placement, inc.value = search.cuts(ws), got
 	}
-	inc.lower = inc.value
+	if search.whole {
+		inc.lower = inc.value
+	}
+}
+
+// take notes the best way to a cut.
+func (cuts *window) take(b int, by way) {
+	cuts.from[b-cuts.lo], cuts.took[b-cuts.lo] = int32(by.a), uint16(by.take) //nolint:gosec // at most 12 clusters are free
 }
 
 // evenOut is [task.even] for stages: of the maps within limit the one with the
@@ -145,24 +190,26 @@ func (search *stages) evenOut(limit Share) (placed placement, found bool) {
 	}
 	search.most, search.polls = search.cells+search.run.cells(), search.cells
 	scale := newRuler(search.Budgets, limit)
-	sums := make([][]uint64, search.k+1)
-	sums[0] = []uint64{0}
-	for device := 1; device <= search.k; device++ {
-		sums[device] = slices.Repeat([]uint64{unreached}, len(ws[device].from))
+	sums := make([][]uint64, len(ws))
+	for state := range sums {
+		sums[state] = slices.Repeat([]uint64{unreached}, len(ws[state].from))
 	}
-	done := search.walk(ws, limit, func(device, b int, runs func(func(int, int64))) {
-		to := &sums[device+1][b-ws[device+1].lo]
-		runs(func(a int, peak int64) {
-			before := sums[device][a-ws[device].lo]
+	sums[0][0] = 0
+	done := search.walk(ws, limit, func(state, b int, ways func(func(way))) {
+		cuts := &ws[state]
+		to := &sums[state][b-cuts.lo]
+		ways(func(by way) {
+			before := sums[by.state][by.a-ws[by.state].lo]
 			if before == unreached {
 				return
 			}
-			if here := before + scale.square(device, peak); here < *to {
-				*to, ws[device+1].from[b-ws[device+1].lo] = here, int32(a)
+			if here := before + scale.square(by.state/search.sets, by.peak); here < *to {
+				*to = here
+				cuts.take(b, by)
 			}
 		})
 	})
-	if !done {
+	if !done || sums[len(ws)-1][0] == unreached {
 		return placed, false
 	}
 	return search.cuts(ws), true

@@ -17,7 +17,7 @@ func TestStagesEnded(t *testing.T) {
 	open, proved := 0, 0
 	for seed := range uint64(400) {
 		rng := rand.New(rand.NewPCG(seed, 8))
-		p := random(rng, shape{items: 9, devices: 4, cost: 50, timeline: seed%2 == 0, perDevice: true, messages: true})
+		p := random(rng, shape{items: 9, devices: 4, cost: 50, timeline: seed%2 == 0, perDevice: true, messages: true, filled: true})
 		want := brute.Solve(&p)
 		ctx, cancel := context.WithCancel(t.Context())
 		looks, peak := rng.IntN(400), p.Peak
@@ -61,7 +61,7 @@ func TestStagesEnded(t *testing.T) {
 func TestStagesRough(t *testing.T) {
 	rough := 0
 	for seed := range uint64(100) {
-		p := random(rand.New(rand.NewPCG(seed, 9)), shape{items: 40, devices: 5, cost: 50, messages: true})
+		p := random(rand.New(rand.NewPCG(seed, 9)), shape{items: 40, devices: 5, cost: 50, messages: true, filled: true})
 		full, err := chain.Solve(t.Context(), p, chain.Settings{})
 		if err != nil {
 			continue

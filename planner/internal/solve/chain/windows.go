@@ -1,5 +1,7 @@
 package chain
 
+import "slices"
+
 // task is an instance with each cluster fixed on a device, free, or left out.
 //
 // A state (d, s) says that the devices before d are done and hold exactly the
@@ -15,6 +17,8 @@ type task struct {
 	minCut, maxCut []int    // per device boundary
 	minSet, maxSet []int    // per subset
 
+	where []int // of each cluster, as newTask was given them
+
 	caps []int64 // largest peak per device under the limit of the last probe
 
 	reach []int // farthest cut per state, -1: none
@@ -27,10 +31,13 @@ const (
 	absent = -2
 )
 
+// allFree leaves every cluster free.
+func (in *instance) allFree() []int { return slices.Repeat([]int{free}, len(in.clusters)) }
+
 func newTask(in *instance, where []int) *task {
 	k := len(in.Budgets)
 	job := &task{
-		instance: in, k: k, caps: make([]int64, k),
+		instance: in, k: k, where: where, caps: make([]int64, k),
 		base:   append([]uint64(nil), in.base...),
 		minCut: append([]int(nil), in.minCut...),
 		maxCut: append([]int(nil), in.maxCut...),

@@ -105,14 +105,14 @@ func mask(device []int, deviceIndex int) (groups uint64) {
 }
 
 // Allowed says whether a map covers the chain in order, satisfies the
-// problem's pins and followers, and under a Floor gives every device an item.
+// problem's pins and followers, and gives every device an item where it must.
 func Allowed(problem *chain.Problem, cuts, device []int) bool {
 	k := len(problem.Budgets)
 	if len(cuts) != k+1 || cuts[0] != 0 || cuts[k] != problem.Items || len(device) != problem.Groups || !slices.IsSorted(cuts) {
 		return false
 	}
 	for deviceIndex := range k {
-		if problem.Floor != nil && cuts[deviceIndex] == cuts[deviceIndex+1] {
+		if problem.Filled && cuts[deviceIndex] == cuts[deviceIndex+1] {
 			return false
 		}
 	}
