@@ -15,7 +15,7 @@ type ArenaChain struct {
 	table *costmodel.Table
 	mode  costmodel.Mode
 	sums  []arenaSums // of the units before each
-	ties  []arenaTie // that may be apart
+	ties  []arenaTie  // that may be apart
 	// before is the last unit before one that does not pass, or -1; keeps the
 	// last that keeps its input.
 	before, keeps []int
