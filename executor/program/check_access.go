@@ -9,7 +9,7 @@ type cell struct {
 	reader, readerPlace int32 // stream several: readerPlace is which of sets
 	owner               int32 // the buffer written last
 	micro               int32 // the micro-batch that wrote it, or None
-	state               state
+	state               state // of cells that a buffer owns
 }
 
 // Streams that are none, and of reads that are of several streams.
@@ -35,20 +35,18 @@ type accessState struct {
 	sets     [][]epoch
 	freeSets []int32
 
-	wrote   []bool  // by buffer: something wrote it
-	made    []int32 // by buffer: the load or zero that made it and that no unload has undone, or None
-	message []int32 // by buffer: the receive that wrote it last, or None
-	use     gradientUse
+	wrote []bool  // by buffer: something wrote it
+	made  []int32 // by buffer: the load or zero that made it and that no unload has undone, or None
+	use   gradientUse
 }
 
 func newAccessState(check *check) accessState {
 	count := len(check.Buffers)
 	found := accessState{
-		wrote: make([]bool, count), made: make([]int32, count), message: make([]int32, count),
-		use: newGradientUse(check),
+		wrote: make([]bool, count), made: make([]int32, count), use: newGradientUse(check),
 	}
 	for i := range count {
-		found.made[i], found.message[i] = None, None
+		found.made[i] = None
 	}
 	return found
 }
@@ -117,22 +115,31 @@ func (walker *walker) outOfOrder(index, earlier int32) {
 // read holds a read, or the reading half of an accumulation, to V7 and V8.
 func (walker *walker) read(index int32, clock []int32, access Access) {
 	span := walker.spans[access.Buffer]
-	stream, place := walker.stream[index], walker.place[index]
+	if span.own != None && !walker.readCell(index, clock, access, &walker.cells[span.own]) {
+		return
+	}
 	for number := span.first; number < span.end; number++ {
-		cell := &walker.cells[number]
-		if cell.owner != access.Buffer || cell.state != written || clock[cell.writer] < cell.writerPlace {
-			walker.misread(index, clock, access, cell)
+		if !walker.readCell(index, clock, access, &walker.cells[number]) {
 			return
-		}
-		if micro := walker.Instrs[index].MicroBatch; cell.micro != micro && cell.micro != None && micro != None && walker.ofMicroBatch(access.Buffer) {
-			walker.faultAt("V7", index, "reads %q, which %s wrote for micro-batch %d; want what micro-batch %d wrote", walker.Buffers[access.Buffer].Name,
-				walker.brief(walker.at(cell.writer, cell.writerPlace)), cell.micro, micro)
-			return
-		}
-		if access.Mode == Read {
-			walker.addReader(cell, clock, stream, place)
 		}
 	}
+}
+
+// readCell reads one cell, and reports whether it holds what the reader wants.
+func (walker *walker) readCell(index int32, clock []int32, access Access, cell *cell) bool {
+	if cell.owner != access.Buffer || cell.state != written || clock[cell.writer] < cell.writerPlace {
+		walker.misread(index, clock, access, cell)
+		return false
+	}
+	if micro := walker.Instrs[index].MicroBatch; cell.micro != micro && cell.micro != None && micro != None && walker.ofMicroBatch(access.Buffer) {
+		walker.faultAt("V7", index, "reads %q, which %s wrote for micro-batch %d; want what micro-batch %d wrote", walker.Buffers[access.Buffer].Name,
+			walker.brief(walker.at(cell.writer, cell.writerPlace)), cell.micro, micro)
+		return false
+	}
+	if access.Mode == Read {
+		walker.addReader(cell, clock, walker.stream[index], walker.place[index])
+	}
+	return true
 }
 
 // ofMicroBatch reports a buffer that holds one micro-batch at a time.
@@ -180,19 +187,30 @@ func (walker *walker) newSet() int32 {
 // happens before it. The cells are the buffer's from now on.
 func (walker *walker) write(index int32, clock []int32, buffer int32, state state) {
 	span := walker.spans[buffer]
-	micro := walker.Instrs[index].MicroBatch
 	told := false
+	if span.own != None {
+		told = walker.writeCell(index, clock, buffer, &walker.cells[span.own], told)
+		walker.cells[span.own].state = state
+	}
 	for number := span.first; number < span.end; number++ {
-		cell := &walker.cells[number]
-		if other := walker.unordered(cell, clock); other != None && !told {
-			walker.race(index, other, buffer, cell.owner)
-			told = true
-		}
-		walker.dropReaders(cell)
-		cell.writer, cell.writerPlace = walker.stream[index], walker.place[index]
-		cell.owner, cell.micro, cell.state = buffer, micro, state
+		told = walker.writeCell(index, clock, buffer, &walker.cells[number], told)
 	}
 	walker.wrote[buffer] = true
+}
+
+// writeCell writes one cell, and reports whether a race has been told.
+func (walker *walker) writeCell(index int32, clock []int32, buffer int32, cell *cell, told bool) bool {
+	if other := walker.unordered(cell, clock); other != None && !told {
+		walker.race(index, other, buffer, cell.owner)
+		told = true
+	}
+	if cell.reader == several {
+		walker.freeSets = append(walker.freeSets, cell.readerPlace)
+	}
+	cell.reader = none
+	cell.writer, cell.writerPlace = walker.stream[index], walker.place[index]
+	cell.owner, cell.micro, cell.state = buffer, walker.Instrs[index].MicroBatch, written
+	return told
 }
 
 // unordered is an access of the cell that does not happen before the clock.
@@ -211,11 +229,4 @@ func (walker *walker) unordered(cell *cell, clock []int32) int32 {
 		}
 	}
 	return None
-}
-
-func (walker *walker) dropReaders(cell *cell) {
-	if cell.reader == several {
-		walker.freeSets = append(walker.freeSets, cell.readerPlace)
-	}
-	cell.reader = none
 }

@@ -6,8 +6,9 @@ import (
 )
 
 // span is the cells that a buffer covers: the arena cut at the borders of all
-// buffers.
-type span struct{ first, end int32 }
+// buffers. A buffer that receives messages or is unloaded has one more, of its
+// own, that says whether what is in it may still be read: None for others.
+type span struct{ first, end, own int32 }
 
 // arenas holds buffers to V9 and, where they are there throughout, to V8; and
 // cuts arenas into cells.
@@ -22,6 +23,7 @@ func (check *check) arenas() {
 		check.throughout(buffers, touched)
 		cells = check.cut(buffers, cells)
 	}
+	cells = check.owned(cells)
 	check.cells = make([]cell, cells)
 	for i := range check.cells {
 		check.cells[i] = cell{owner: None, reader: none, writer: none, micro: None}
@@ -114,7 +116,27 @@ func (check *check) cut(buffers []int32, first int32) int32 {
 	}
 	for _, index := range buffers {
 		buffer := &check.Buffers[index]
-		check.spans[index] = span{first: number(buffer.Offset), end: number(buffer.Offset + buffer.Bytes)}
+		check.spans[index].first, check.spans[index].end = number(buffer.Offset), number(buffer.Offset+buffer.Bytes)
 	}
 	return first + int32(len(borders)) //nolint:gosec // at most two a buffer
+}
+
+// owned gives cells of their own to the buffers that end before they are
+// written anew, numbered from first; it returns the next number.
+func (check *check) owned(first int32) int32 {
+	for i := range check.spans {
+		check.spans[i].own = None
+	}
+	for i := range check.Instrs {
+		if op := check.Instrs[i].Op; op != Recv && op != Unload {
+			continue
+		}
+		for _, access := range check.accesses(int32(i)) { //nolint:gosec // fewer than 2^31
+			if span := &check.spans[access.Buffer]; span.own == None {
+				span.own = first
+				first++
+			}
+		}
+	}
+	return first
 }

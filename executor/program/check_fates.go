@@ -29,16 +29,22 @@ func (walker *walker) misread(index int32, clock []int32, access Access, cell *c
 }
 
 // race tells that nothing orders two instructions of which one writes what the
-// other touches: of one buffer V7, of two that share bytes V8.
+// other touches: of one buffer V7, of two that share bytes V8. A free that a
+// reader may come behind is V4's, an unload V16's.
 func (walker *walker) race(index, other, buffer, owner int32) {
 	name := walker.Buffers[buffer].Name
-	if walker.Instrs[index].Op == Free || walker.Instrs[index].Op == Unload {
-		rule, what := "V4", "frees"
-		if walker.Instrs[index].Op == Unload {
-			rule, what = "V16", "unloads"
+	for _, one := range []int32{index, other} {
+		rule := ""
+		switch walker.Instrs[one].Op { //nolint:exhaustive // those that end buffers
+		case Free:
+			rule = "V4"
+		case Unload:
+			rule = "V16"
 		}
-		walker.faultAt(rule, index, "%s %q, and %s, which uses it, need not happen before; want %q", what, name, walker.brief(other), walker.wait(other))
-		return
+		if rule != "" {
+			walker.faultAt(rule, index, "nothing orders it and %s, and one of them ends %q, which the other uses; want %q", walker.brief(other), name, walker.wait(other))
+			return
+		}
 	}
 	if owner == buffer {
 		walker.faultAt("V7", index, "nothing orders it and %s, which both use %q, one of them writing; want %q", walker.brief(other), name, walker.wait(other))
@@ -74,9 +80,8 @@ func (walker *walker) free(index int32, clock []int32) {
 	if int(instr.Sequence) >= len(recvs) || recvs[instr.Sequence] == None {
 		return
 	}
-	recv := recvs[instr.Sequence]
-	for _, access := range walker.accesses(recv) {
-		if access.Mode == Write && walker.message[access.Buffer] == recv {
+	for _, access := range walker.accesses(recvs[instr.Sequence]) {
+		if access.Mode == Write {
 			walker.end(index, clock, access.Buffer, freed)
 		}
 	}
@@ -88,36 +93,20 @@ func (walker *walker) unload(index int32, clock []int32, buffer int32) {
 	walker.made[buffer] = None
 }
 
-// end makes those cells of a buffer that are still its unreadable.
+// end makes a buffer unreadable: all that touches it happens before.
 func (walker *walker) end(index int32, clock []int32, buffer int32, state state) {
-	told := false
-	for number := walker.spans[buffer].first; number < walker.spans[buffer].end; number++ {
-		cell := &walker.cells[number]
-		if cell.owner != buffer {
-			continue
-		}
-		if other := walker.unordered(cell, clock); other != None && other != index && !told {
-			walker.race(index, other, buffer, buffer)
-			told = true
-		}
-		walker.dropReaders(cell)
-		cell.writer, cell.writerPlace, cell.state = walker.stream[index], walker.place[index], state
+	if own := walker.spans[buffer].own; own != None && walker.cells[own].owner == buffer {
+		walker.writeCell(index, clock, buffer, &walker.cells[own], false)
+		walker.cells[own].state = state
 	}
 }
 
 // note remembers what an instruction makes of its buffers besides bytes.
 func (walker *walker) note(index int32, instr *Instr, accesses []Access) {
-	switch instr.Op { //nolint:exhaustive // the others make nothing that is looked at
-	case Load, Zero:
+	if instr.Op == Load || instr.Op == Zero {
 		for _, access := range accesses {
 			if access.Mode != Read {
 				walker.made[access.Buffer] = index
-			}
-		}
-	case Recv:
-		for _, access := range accesses {
-			if access.Mode == Write {
-				walker.message[access.Buffer] = index
 			}
 		}
 	}

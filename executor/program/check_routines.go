@@ -3,12 +3,12 @@ package program
 import "slices"
 
 // passes are the instructions of one routine for each micro-batch.
-type passes struct{ forward, recompute, backward, decodes []int32 }
+type passes struct{ forward, recompute, backward, second, decodes []int32 }
 
 func newPasses(micros int32) *passes {
 	return &passes{
 		forward: make([]int32, micros), recompute: make([]int32, micros),
-		backward: make([]int32, micros), decodes: make([]int32, micros),
+		backward: make([]int32, micros), second: make([]int32, micros), decodes: make([]int32, micros),
 	}
 }
 
@@ -154,7 +154,7 @@ func (check *check) oneDevice(of []int32) {
 
 // oncePerMicroBatch: V1, no micro-batch beyond the last, none twice.
 func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
-	for _, list := range [][]int32{found.forward, found.recompute, found.backward} {
+	for _, list := range [][]int32{found.forward, found.recompute, found.backward, found.second} {
 		for i := range list {
 			list[i] = None
 		}
@@ -178,12 +178,27 @@ func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
 			found.decodes[instr.MicroBatch]++
 			continue
 		}
+		if instr.Op == Backward && list[instr.MicroBatch] != None && found.second[instr.MicroBatch] == None {
+			list = found.second
+		}
 		if first := list[instr.MicroBatch]; first != None {
-			check.faultAt("V1", index, "the same as %s; want one of each micro-batch", check.Place(first))
+			check.twice(index, first)
 			continue
 		}
 		list[instr.MicroBatch] = index
 	}
+	// Two backwards of every micro-batch are one in two halves.
+	if micros < 2 || slices.Contains(found.second, None) {
+		for micro, second := range found.second {
+			if second != None {
+				check.twice(second, found.backward[micro])
+			}
+		}
+	}
+}
+
+func (check *check) twice(index, first int32) {
+	check.faultAt("V1", index, "the same as %s; want one of each micro-batch", check.Place(first))
 }
 
 // complete: V1, no micro-batch left out. any is an instruction of the routine.

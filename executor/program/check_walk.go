@@ -29,7 +29,8 @@ type walker struct {
 
 	sleepers []int32 // by instruction: the stream that waits for it, from 1
 	next     []int32 // by stream: another one that waits for the same
-	ready    []int32 // streams
+	asleep   []bool  // by stream: it is among sleepers
+	ready    []int32 // streams; one may be there twice
 }
 
 // walk holds the program to the rules of order as far as it runs, and reports
@@ -46,7 +47,7 @@ func (check *check) walk() bool {
 		check: check, accessState: newAccessState(check),
 		clocks: make([][]int32, streams),
 		uses:   make([]int32, count), kept: make([]int32, count),
-		sleepers: make([]int32, count), next: make([]int32, streams),
+		sleepers: make([]int32, count), next: make([]int32, streams), asleep: make([]bool, streams),
 	}
 	walker.countUses()
 	for stream := range streams {
@@ -94,12 +95,16 @@ func (walker *walker) hasRun(index int32) bool {
 
 // run runs a stream until it must wait.
 func (walker *walker) run(stream int32) {
+	if walker.asleep[stream] {
+		return
+	}
 	end := walker.starts[stream+1] - walker.starts[stream]
 	for walker.cursor[stream] < end {
 		index := walker.events[walker.starts[stream]+walker.cursor[stream]]
 		if obstacle := walker.obstacle(index); obstacle != None {
 			walker.next[stream] = walker.sleepers[obstacle]
 			walker.sleepers[obstacle] = stream + 1
+			walker.asleep[stream] = true
 			return
 		}
 		if !walker.meets(index) {
@@ -199,6 +204,7 @@ func (walker *walker) pass(index int32) {
 		walker.kept[index] = kept + 1
 	}
 	for sleeper := walker.sleepers[index]; sleeper != 0; sleeper = walker.next[sleeper-1] {
+		walker.asleep[sleeper-1] = false
 		walker.ready = append(walker.ready, sleeper-1)
 	}
 }
