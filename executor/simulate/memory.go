@@ -1,6 +1,10 @@
 package simulate
 
-import "github.com/devmap-dev/devmap/executor/program"
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
 
 // arenas follows what is live on every device through the instructions as they
 // were played. What ends by the time at which an instruction starts is gone
@@ -32,6 +36,7 @@ func (played *player) memory(devices []Device) {
 		}
 	}
 	for device := range devices {
+		devices[device].Memory = make([]Moment, 0, prog.Devices[device].End-prog.Devices[device].First+1)
 		devices[device].PeakAt = program.None
 		all.note(int32(device), 0, program.None)
 	}
@@ -39,7 +44,7 @@ func (played *player) memory(devices []Device) {
 		all.step(i)
 	}
 	for device := range devices {
-		all.leave(int32(device), played.makespan())
+		all.leave(int32(device), math.MaxInt64)
 	}
 }
 
@@ -112,15 +117,18 @@ func (all *arenas) leave(device int32, time int64) {
 	}
 }
 
-// note writes down what is live from a time on, and whether it is the peak.
+// note writes down what is live from a time on, of several at one time the last,
+// and whether it is the peak.
 func (all *arenas) note(device int32, time int64, by int32) {
 	to, live := &all.devices[device], all.live[device]
-	if len(to.Memory) > 0 && to.Memory[len(to.Memory)-1].Bytes == live {
-		return
-	}
-	to.Memory = append(to.Memory, Moment{time, live})
-	if live > to.Peak.Bytes || len(to.Memory) == 1 {
+	if live > to.Peak.Bytes || len(to.Memory) == 0 {
 		to.Peak, to.PeakAt = Moment{time, live}, by
+	}
+	if last := len(to.Memory) - 1; last >= 0 && to.Memory[last].Time == time {
+		to.Memory = to.Memory[:last]
+	}
+	if last := len(to.Memory) - 1; last < 0 || to.Memory[last].Bytes != live {
+		to.Memory = append(to.Memory, Moment{time, live})
 	}
 }
 

@@ -41,15 +41,15 @@ type Device struct {
 	// InFlight is the most micro-batches between the start of their first
 	// forward here and the end of their last backward.
 	InFlight int
-	// Memory is what its arena holds, from each moment on until the next: the
-	// live bytes. A buffer is there from the start of the instruction that writes
+	// Memory is what its arena holds, from each moment on until the next, which is
+	// later: the live bytes. A buffer is there from the start of the instruction that writes
 	// all of it, or of the send whose message comes to lie in it, to the end of
 	// the last that touches it before it is written anew; what is there
 	// throughout ([program.Class.Throughout]), always.
 	Memory []Moment
-	// Peak is the largest of Memory, the first of these; PeakAt is the
-	// instruction that made it so, [program.None] where nothing but what is there
-	// throughout ever is.
+	// Peak is when the arena holds most, for however short, the first time;
+	// PeakAt is the instruction that made it so, [program.None] where nothing but
+	// what is there throughout ever is.
 	Peak   Moment
 	PeakAt int32
 }

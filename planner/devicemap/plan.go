@@ -143,16 +143,25 @@ func parseMap(file string, data []byte) (Flat, *Plan, []Fault, error) {
 
 // ReadPlan reads a plan file and nothing else.
 func ReadPlan(path string) (*Plan, error) {
-	_, plan, faults, err := ReadMap(path)
+	data, err := modelgraph.ReadSmall(path, "a device map", maxMapBytes)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePlan(path, data)
+}
+
+// ParsePlan is [ReadPlan] of bytes; file stands in errors.
+func ParsePlan(file string, data []byte) (*Plan, error) {
+	_, plan, faults, err := parseMap(file, data)
 	switch {
 	case err != nil:
 		return nil, err
 	case plan == nil:
-		return nil, &modelgraph.SyntaxError{File: path, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", planVersion)}
+		return nil, &modelgraph.SyntaxError{File: file, Place: "format_version", Msg: fmt.Sprintf("missing: this is no plan (%s), as `devmap plan -o` writes it", planVersion)}
 	case len(faults) > 0:
-		return nil, &modelgraph.SyntaxError{File: path, Place: "device_map", Msg: faults[0].String()}
+		return nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: faults[0].String()}
 	}
-	err = plan.placeable(path)
+	err = plan.placeable(file)
 	return plan, err
 }
 

@@ -26,13 +26,24 @@ func (sim *Simulation) memory() string {
 		if device.PeakAt >= 0 {
 			at = fmt.Sprintf("%s: %s", sim.duration(device.Peak.Time), sim.instr(device.PeakAt))
 		}
-		table.Row(sim.Program.Devices[i].ID, unit.print(device.Memory[0].Bytes), curve(device, sim.Result.Makespan), unit.print(device.Peak.Bytes), at)
+		table.Row(sim.Program.Devices[i].ID, unit.print(sim.always(i)), curve(device, sim.always(i), sim.Result.Makespan), unit.print(device.Peak.Bytes), at)
 	}
 	return table.String() + "\n"
 }
 
-// curve draws a device's memory.
-func curve(device *simulate.Device, makespan int64) string {
+// always is what a device holds throughout.
+func (sim *Simulation) always(device int) int64 {
+	sum := int64(0)
+	for i := range sim.Program.Buffers {
+		if buffer := &sim.Program.Buffers[i]; int(buffer.Device) == device && buffer.Class.Throughout() {
+			sum += buffer.Bytes
+		}
+	}
+	return sum
+}
+
+// curve draws a device's memory, from what it always holds to its peak.
+func curve(device *simulate.Device, low, makespan int64) string {
 	var most [curveWidth]int64
 	for i, moment := range device.Memory {
 		until := makespan
@@ -44,9 +55,9 @@ func curve(device *simulate.Device, makespan int64) string {
 		}
 	}
 	var text strings.Builder
-	low, high := device.Memory[0].Bytes, device.Peak.Bytes
+	most[columnOf(device.Peak.Time, makespan)] = device.Peak.Bytes
 	for _, bytes := range most {
-		height := float64(bytes-low) / float64(max(1, high-low))
+		height := float64(bytes-low) / float64(max(1, device.Peak.Bytes-low))
 		text.WriteRune(levels[int(height*float64(len(levels)-1)+0.5)])
 	}
 	return text.String()
