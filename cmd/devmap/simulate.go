@@ -47,7 +47,7 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := command.spare(file); err != nil {
+	if err := command.spare(file, command.Model); err != nil {
 		return err
 	}
 	data, err := out.Interruptible(cmd.Context(), 0, file, func() ([]byte, error) {
@@ -80,25 +80,35 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 }
 
 // spare refuses to write over what is read, and two things to one file.
-func (command *simulateCommand) spare(file string) error {
-	if err := out.Spare(command.Output, command.Model, file, command.ScheduleFile, command.TopologyFile()); err != nil {
+func (command *simulateCommand) spare(file, model string) error {
+	if err := out.Spare(command.Output, model, file, command.ScheduleFile, command.TopologyFile()); err != nil {
 		return err
 	}
 	if command.Trace != "" && command.Trace == command.Output {
 		return out.Usagef("--trace and --output both name %q", command.Trace)
 	}
-	return out.SpareBy("trace", command.Trace, command.Model, file, command.ScheduleFile, command.TopologyFile())
+	return out.SpareBy("trace", command.Trace, model, file, command.ScheduleFile, command.TopologyFile())
 }
 
-// program is what the file says is run.
-func (command *simulateCommand) program(_ *cobra.Command, file string, data []byte) (*program.Program, error) {
-	if isPlan(data) {
-		return nil, out.Usagef("%q is a plan: devmap emit --for program makes a program of it", file)
+// program is what the file says is run: a plan is compiled.
+func (command *simulateCommand) program(cmd *cobra.Command, file string, data []byte) (*program.Program, error) {
+	if !isPlan(data) {
+		if err := command.Idle(); err != nil {
+			return nil, err
+		}
+		return program.Parse(file, data)
 	}
-	if err := command.Idle(); err != nil {
+	plan, err := devicemap.ParsePlan(file, data)
+	if err != nil {
 		return nil, err
 	}
-	return program.Parse(file, data)
+	if err := command.Contradicted(plan); err != nil {
+		return nil, err
+	}
+	if err := command.spare(file, plan.Model.Source); err != nil {
+		return nil, err
+	}
+	return programOf(cmd, plan, file, command.Model, command.ScheduleFile)
 }
 
 // isPlan reports JSON that is no program. All of it is a plan's to read or refuse,
