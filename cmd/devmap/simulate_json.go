@@ -34,10 +34,15 @@ type simulatedDevice struct {
 	PeakBytes   int64             `json:"peak_bytes"` // the most at once, in time
 	PeakAt      *string           `json:"peak_at"`
 	PeakTicks   int64             `json:"peak_ticks"`
-	BusyTicks   map[string]int64  `json:"busy_ticks"` // by stream
+	Streams     []simulatedStream `json:"streams"`
 	Bubble      float64           `json:"bubble"`
 	InFlight    int               `json:"in_flight"`
 	Memory      []simulatedMoment `json:"memory"`
+}
+
+type simulatedStream struct {
+	Stream    string `json:"stream"`
+	BusyTicks int64  `json:"busy_ticks"`
 }
 
 // simulatedMoment is what is live from a time on.
@@ -88,10 +93,10 @@ func deviceOf(sim *show.Simulation, index int) simulatedDevice {
 		Device: device.ID, ArenaBytes: device.Arena, BudgetBytes: device.Budget,
 		LiveBytes: usage.Live, LiveAt: placeOf(sim.Program, usage.At), IdleBytes: usage.Idle,
 		PeakBytes: played.Peak.Bytes, PeakAt: placeOf(sim.Program, played.PeakAt), PeakTicks: played.Peak.Time,
-		BusyTicks: map[string]int64{}, Bubble: sim.Result.Bubble(index), InFlight: played.InFlight, Memory: momentsOf(played),
+		Bubble: sim.Result.Bubble(index), InFlight: played.InFlight, Memory: momentsOf(played),
 	}
 	for stream, name := range device.Streams {
-		found.BusyTicks[name] = played.Busy[stream]
+		found.Streams = append(found.Streams, simulatedStream{name, played.Busy[stream]})
 	}
 	return found
 }
