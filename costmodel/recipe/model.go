@@ -40,8 +40,6 @@ type model struct {
 	read   []bool         // by layer: another one reads it
 	tied   map[string]bool
 	bytes  float64 // of the units so far
-
-	warnings []costmodel.Message
 }
 
 // Of writes the code of every unit. What the engine cannot run is refused: the
@@ -77,7 +75,10 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 			return nil, err
 		}
 	}
-	out.Warnings = m.warnings
+	out.Warnings = m.warn()
+	if err := m.known(); err != nil {
+		return nil, err
+	}
 	return out, nil
 }
 

@@ -7,16 +7,41 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// check refuses workloads that the engine has no kernels for, and models that
-// do not say what running them needs.
+// check refuses workloads that the engine has no kernels for.
 func (m *model) check() error {
 	for _, fault := range []func() error{m.checkSizes, m.checkTypes, m.checkTraining, m.checkOptions} {
 		if err := fault(); err != nil {
 			return err
 		}
 	}
-	if len(m.graph.Unknown) > 0 && m.workload.Mode != costmodel.Load {
-		return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s", m.graph.Name, strings.Join(m.graph.Unknown, "; "))
+	return nil
+}
+
+// known refuses models that do not say all that running them needs, where no
+// layer was at fault that can be named.
+func (m *model) known() error {
+	if len(m.graph.Unknown) == 0 || m.workload.Mode == costmodel.Load {
+		return nil
+	}
+	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s", m.graph.Name, strings.Join(m.graph.Unknown, "; "))
+}
+
+// warn says what the engine leaves out.
+func (m *model) warn() []costmodel.Message {
+	if !m.train {
+		return nil
+	}
+	for i := range m.graph.Layers {
+		dropout := false
+		switch op := m.graph.Layers[i].Op.(type) {
+		case modelgraph.Attention:
+			dropout = op.Dropout
+		case modelgraph.MLP:
+			dropout = op.Dropout
+		}
+		if dropout {
+			return []costmodel.Message{costmodel.Messagef("layer %q has a dropout, and devmap's engine trains without any", m.graph.Layers[i].Name)}
+		}
 	}
 	return nil
 }

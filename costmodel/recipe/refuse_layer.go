@@ -42,6 +42,12 @@ func (p *parser) notAChain(index int) error {
 	if len(reads) == 0 {
 		reads = append(reads, "nothing")
 	}
+	switch layer.Op.(type) {
+	case modelgraph.Attention, modelgraph.MLP:
+		if len(reads) == 1 {
+			return unrunnable(layer, "its result is not added to the hidden stream (inputs: what it reads, then the layer that it is added to)")
+		}
+	}
 	return unrunnable(layer, "it reads %s where the hidden stream is %s; it runs chains: every layer reads the stream, or attention and feed-forward a norm of it, and is added to it",
 		strings.Join(reads, " and "), stream)
 }
