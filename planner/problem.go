@@ -121,6 +121,10 @@ func (problem *Problem) checkRuns() error {
 			return costmodel.Refuse(costmodel.Set(field.Name, value), "%q is unknown (known: %s)", value, strings.Join(field.Values, ", "))
 		}
 	}
+	if costmodel.StageRulesOf(workload.Runtime).Arena && workload.Strategy.Traits().Sequential && (problem.Anywhere || problem.Offload != "") {
+		return costmodel.Refuse(costmodel.Set("runtime", workload.Runtime), "its maps are in the order of the model, with every layer on a GPU: %v and %v are for %v",
+			costmodel.Set("contiguous", false), costmodel.Setting{Field: "offload"}, costmodel.Set("runtime", costmodel.DeviceMap.Traits().Runtimes[0]))
+	}
 	if workload.Strategy.Traits().Replicated && len(problem.Pins)+len(problem.Together) > 0 {
 		return costmodel.Refuse(costmodel.Set("strategy", workload.Strategy), "%v and %v place layers, and under %s every GPU runs them all",
 			costmodel.Setting{Field: "pin"}, costmodel.Setting{Field: "together"}, workload.Strategy)

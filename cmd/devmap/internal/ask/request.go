@@ -159,6 +159,9 @@ func (request *Request) refuseAnywhere() error {
 		return nil
 	}
 	strategy := request.work.Strategy
+	if request.work.Runtime == costmodel.Devmap {
+		return out.Usagef("--contiguous=false --runtime devmap: its maps are in the order of the model (left out, it works; any assignment is for --runtime %s)", costmodel.DeviceMap.Traits().Runtimes[0])
+	}
 	if !strategy.Traits().Sequential && (request.cmd.Name() == "plan" || !strategy.Traits().Open) {
 		return out.Usagef("--contiguous=false --strategy %s: any assignment is for --strategy device-map; under the others the order of the stages, or no placement at all, is the strategy's own", strategy)
 	}
@@ -177,6 +180,8 @@ func (request *Request) refuseOffload() error {
 		return out.Usagef("--offload %s: it is for devmap plan", request.offload)
 	case request.objective != string(planner.Memory):
 		return out.Usagef("--offload %s --objective %s: what is minimised is the bytes that travel, so that offload goes with --objective memory", request.offload, request.objective)
+	case request.work.Runtime == costmodel.Devmap:
+		return out.Usagef("--offload %s --runtime devmap: its programs run every layer on a GPU (--runtime %s works)", request.offload, costmodel.DeviceMap.Traits().Runtimes[0])
 	case request.work.Mode == costmodel.Train:
 		return out.Usagef("--offload %s --mode train: Accelerate offloads for inference: its hooks drop the weights after forward, and backward needs them (--mode infer works)", request.offload)
 	case !request.work.Strategy.Traits().Sequential:
