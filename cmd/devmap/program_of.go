@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -124,9 +125,19 @@ func ordersOf(cmd *cobra.Command, plan *devicemap.Plan, graph *modelgraph.Graph,
 	return orders, err
 }
 
-// brokenOrder tells what is wrong with an order, and fails as a check does.
+// brokenOrder tells what is wrong with an order, a line a fault, and fails as a
+// check does.
 func brokenOrder(cmd *cobra.Command, csv string, err error) error {
-	return errors.Join(out.Say(cmd.ErrOrStderr(), "%s: %v\n", csv, err), out.ErrCheck)
+	lines := strings.Split(err.Error(), "\n")
+	var faults *order.FaultsError
+	if errors.As(err, &faults) {
+		lines = faults.Faults
+	}
+	failed := out.ErrCheck
+	for _, line := range lines {
+		failed = errors.Join(failed, out.Say(cmd.ErrOrStderr(), "%s: %s\n", csv, line))
+	}
+	return failed
 }
 
 func prediction(runtime string, seconds *float64, devices []devicemap.Prediction) program.Prediction {

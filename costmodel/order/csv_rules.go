@@ -85,7 +85,7 @@ func (schedule *csvSchedule) elsewhere(at cell) {
 // complete names what is missing: the first micro-batch of each stage and pass.
 func (schedule *csvSchedule) complete(rows int) {
 	if rows != len(schedule.actions) {
-		schedule.fault("%d rows: the plan has %d ranks, a row each", rows, len(schedule.actions))
+		schedule.fault("rows: %d, and the plan has %d ranks, a row each", rows, len(schedule.actions))
 	}
 	for stage := range schedule.ranks {
 		schedule.allOf(int64(stage), false)

@@ -147,7 +147,7 @@ func TestCSVFaults(t *testing.T) {
 		}},
 		{"0F0,0F1,2F0,0F2\n", true, []string{
 			`row 1, cell 3: "2F0": there are stages 0 to 1`, `row 1, cell 4: "0F2": there are micro-batches 0 to 1`,
-			"1 rows: the plan has 2 ranks, a row each",
+			"rows: 1, and the plan has 2 ranks, a row each",
 			`row 1: "0B0" is missing, and 1 more like it`, `row 2: "1F0" is missing, and 1 more like it`, `row 2: "1B0" is missing, and 1 more like it`,
 		}},
 		{"1F0,1B0,1F1,1B1\n0F0,0F1,0B0,0B1", true, []string{
