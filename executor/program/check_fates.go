@@ -11,12 +11,12 @@ func (walker *walker) misread(index int32, clock []int32, access Access, cell *c
 		walker.faultAt("V12", index, "adds to gradient %q, which holds nothing; want the first of a step to write it (>%s), or a zero before", name, name)
 	case !walker.wrote[access.Buffer]:
 		walker.faultAt("V7", index, "reads %q, which nothing before it writes; want a write that happens before", name)
-	case cell.owner != access.Buffer && cell.owner != None:
+	case clock[cell.writer] < cell.writerPlace:
+		walker.race(index, walker.at(cell.writer, cell.writerPlace), access.Buffer, cell.owner)
+	case cell.owner != access.Buffer:
 		by := walker.at(cell.writer, cell.writerPlace)
 		walker.faultAt("V8", index, "reads %q, whose bytes %s has overwritten with %q; want them apart, or the write behind", name,
 			walker.brief(by), walker.Buffers[cell.owner].Name)
-	case clock[cell.writer] < cell.writerPlace:
-		walker.race(index, walker.at(cell.writer, cell.writerPlace), access.Buffer, cell.owner)
 	case cell.state == freed:
 		walker.faultAt("V4", index, "reads %q after %s; want the free behind the last reader", name, walker.brief(walker.at(cell.writer, cell.writerPlace)))
 	case cell.state == underway:
@@ -30,8 +30,12 @@ func (walker *walker) misread(index int32, clock []int32, access Access, cell *c
 
 // race tells that nothing orders two instructions of which one writes what the
 // other touches: of one buffer V7, of two that share bytes V8. A free that a
-// reader may come behind is V4's, an unload V16's.
+// reader may come behind is V4's, an unload V16's. It is the later of two lines
+// that should wait.
 func (walker *walker) race(index, other, buffer, owner int32) {
+	if walker.Instrs[index].Device == walker.Instrs[other].Device && index < other {
+		index, other, buffer, owner = other, index, owner, buffer
+	}
 	name := walker.Buffers[buffer].Name
 	for _, one := range []int32{index, other} {
 		rule := ""

@@ -1,0 +1,81 @@
+package program
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestCheckRules breaks every rule in every way: a file in testdata/broken says
+// which lines of testdata/sound.txt it replaces (<) by which (>), and faults
+// that this is.
+func TestCheckRules(t *testing.T) {
+	data, err := os.ReadFile("testdata/sound.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sound := string(data)
+	if err := parsed(t, sound).Check().Err(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob("testdata/broken/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := map[string]bool{}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		t.Run(name, func(t *testing.T) {
+			text, wants := edited(t, sound, file)
+			rule, _, _ := strings.Cut(name, "_")
+			broken[strings.ToUpper(rule)] = true
+			err := parsed(t, text).Check().Err()
+			if err == nil {
+				t.Fatal("is found sound")
+			}
+			for _, want := range wants {
+				if !strings.HasPrefix(want, strings.ToUpper(rule)+": ") || !strings.Contains("\n"+err.Error(), "\n"+want) {
+					t.Errorf("%v\nwant %s", err, want)
+				}
+			}
+		})
+	}
+	for _, rule := range []string{"V1", "V2", "V3", "V4", "V5", "V6", "V7", "V8", "V9", "V12", "V13", "V16"} {
+		if !broken[rule] {
+			t.Errorf("no file breaks %s", rule)
+		}
+	}
+}
+
+// edited is the sound text with a file's changes, and what it wants to hear.
+func edited(t *testing.T, sound, file string) (text string, wants []string) {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, at := strings.Split(strings.TrimSpace(sound), "\n"), -1
+	for edit := range strings.Lines(string(data)) {
+		word, rest, _ := strings.Cut(strings.TrimSuffix(edit, "\n"), " ")
+		switch {
+		case word == "<":
+			if at = slices.Index(lines, rest); at < 0 {
+				t.Fatalf("the sound program has no line %q", rest)
+			}
+		case word == ">" && at < 0:
+			lines = append([]string{rest}, lines...)
+		case word == ">":
+			lines[at], at = rest, -1
+		case word == "want":
+			wants = append(wants, rest)
+		default:
+			t.Fatalf("%q: want <, > or want", edit)
+		}
+	}
+	if len(wants) == 0 {
+		t.Fatal("wants nothing")
+	}
+	return strings.Join(lines, "\n") + "\n", wants
+}
