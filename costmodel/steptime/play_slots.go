@@ -39,6 +39,7 @@ type channel struct {
 	stream        *stream
 	to            *playRank
 	busy, latency int64
+	number        int
 	endless       bool    // it has a slot for every message
 	free          []int64 // since when slots are free
 	arrived       []int64 // since when messages are there
@@ -47,8 +48,10 @@ type channel struct {
 // stream sends what one rank has for another, one message after the other.
 type stream struct {
 	from    *playRank
+	to      int // the other's number
 	clock   int64
 	waiting []waiting
+	few     [4]waiting // the first of them
 }
 
 type waiting struct {
@@ -95,6 +98,8 @@ func (in *channel) release(at int64) {
 // playRank is a rank of the play: where it is in its rows of actions, and when.
 type playRank struct {
 	clock                int64
+	streams              []int // by number, those that it sends on
+	few                  [4]int
 	rows                 []row
 	row, action          int
 	times                int64 // of the row are over
@@ -175,16 +180,20 @@ func (now *job) end(rank *playRank) bool {
 // rowsOf are the rows of a rank's jobs: in inference backwards are left out, and
 // what a rank has no stage for is.
 func rowsOf(phases []order.Phase, of func(order.Action) *job) []row {
-	var rows []row
+	actions := 0
 	for i := range phases {
-		next := row{times: phases[i].Times}
+		actions += len(phases[i].Actions)
+	}
+	jobs, rows := make([]*job, 0, actions), make([]row, 0, len(phases))
+	for i := range phases {
+		begin := len(jobs)
 		for _, action := range phases[i].Actions {
 			if now := of(action); now != nil {
-				next.jobs = append(next.jobs, now)
+				jobs = append(jobs, now)
 			}
 		}
-		if len(next.jobs) > 0 {
-			rows = append(rows, next)
+		if len(jobs) > begin {
+			rows = append(rows, row{jobs[begin:], phases[i].Times})
 		}
 	}
 	return rows

@@ -2,6 +2,7 @@ package steptime
 
 import (
 	"math"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
@@ -74,9 +75,10 @@ type line struct {
 	devices []int // of each rank
 	ranks   []playRank
 	stages  []lineStage
-	streams map[[2]int]*stream // by the ranks that send and receive
-	all     []*channel
-	passed  int // how often rows were passed over
+	streams []*stream
+	all     []channel
+	times   []int64 // of which channels have a few each
+	passed  int     // how often rows were passed over
 }
 
 // lineStage is a run of units on one device.
@@ -89,22 +91,33 @@ type lineStage struct {
 
 // line is the pipeline of a placement.
 func (ticks *Ticks) line(place []int) *line {
-	line := &line{Ticks: ticks, train: ticks.table.Workload.Mode == costmodel.Train, streams: make(map[[2]int]*stream)}
-	rankOf := make(map[int]int)
+	line := &line{Ticks: ticks, train: ticks.table.Workload.Mode == costmodel.Train}
+	count := 1
+	for unit := range place {
+		if unit > 0 && place[unit-1] != place[unit] {
+			count++
+		}
+	}
+	line.stages = make([]lineStage, 0, count)
+	line.devices = make([]int, 0, min(count, len(ticks.topo.Devices)))
 	for unit, device := range place {
 		if unit > 0 && place[unit-1] == device {
 			line.stages[len(line.stages)-1].end = unit + 1
 			continue
 		}
-		if _, ok := rankOf[device]; !ok {
-			rankOf[device] = len(line.devices)
+		rank := slices.Index(line.devices, device)
+		if rank < 0 {
+			rank = len(line.devices)
 			line.devices = append(line.devices, device)
 		}
-		line.stages = append(line.stages, lineStage{first: unit, end: unit + 1, rank: rankOf[device]})
+		line.stages = append(line.stages, lineStage{first: unit, end: unit + 1, rank: rank})
 	}
 	line.ranks = make([]playRank, len(line.devices))
+	most := 2*count + 1 // messages there and back, and the tokens'
+	line.all, line.streams = make([]channel, 0, most), make([]*stream, 0, most)
+	line.times = make([]int64, 2*slots*most)
 	for i := range line.stages {
-		line.times(&line.stages[i])
+		line.took(&line.stages[i])
 	}
 	for i := range line.stages {
 		if i > 0 {
@@ -116,9 +129,9 @@ func (ticks *Ticks) line(place []int) *line {
 	return line
 }
 
-// times are those of a stage's passes. Units that pass take none and go with
+// took are the times of a stage's passes. Units that pass take none and go with
 // their neighbours.
-func (line *line) times(stage *lineStage) {
+func (line *line) took(stage *lineStage) {
 	first, last := UnitTicks{}, UnitTicks{}
 	run := 0
 	device := line.devices[stage.rank]
@@ -178,16 +191,32 @@ func (line *line) joinTokens() {
 	last.final.out = nil
 }
 
-// channel is a new channel between two ranks, on the stream that they have.
+// channel is a new channel between two ranks, on the stream that they have. As
+// many messages are on their way as it has slots.
 func (line *line) channel(from, to int) *channel {
-	key := [2]int{from, to}
-	if line.streams[key] == nil {
-		line.streams[key] = &stream{from: &line.ranks[from]}
+	count := int(min(slots, line.microBatches()))
+	own := line.times[:2*slots]
+	line.times = line.times[2*slots:]
+	line.all = append(line.all, channel{number: len(line.all), stream: line.stream(from, to), to: &line.ranks[to], free: own[:count:slots], arrived: own[slots:slots]})
+	return &line.all[len(line.all)-1]
+}
+
+// stream is that of one rank to another.
+func (line *line) stream(from, to int) *stream {
+	rank := &line.ranks[from]
+	for _, i := range rank.streams {
+		if line.streams[i].to == to {
+			return line.streams[i]
+		}
 	}
-	free := min(slots, line.microBatches())
-	out := &channel{stream: line.streams[key], to: &line.ranks[to], free: make([]int64, free, slots)}
-	line.all = append(line.all, out)
-	return out
+	if rank.streams == nil {
+		rank.streams = rank.few[:0]
+	}
+	rank.streams = append(rank.streams, len(line.streams))
+	next := &stream{from: rank, to: to}
+	next.waiting = next.few[:0]
+	line.streams = append(line.streams, next)
+	return next
 }
 
 func (line *line) microBatches() int64 { return max(1, line.table.Workload.MicroBatches) }
@@ -206,7 +235,7 @@ func (line *line) rows() {
 		schedule.Kind = costmodel.Interleaved
 	}
 	for rank := range line.ranks {
-		phases := order.Phases(schedule, int64(rank))
+		phases := line.phases(schedule, rank)
 		of := func(forward func(*lineStage) *job, back bool) []row {
 			return rowsOf(phases, func(action order.Action) *job {
 				switch {
@@ -258,7 +287,7 @@ func (line *line) step(place []int) int64 {
 		return end
 	}
 	end = max(end, line.ties(place))
-	update := make(map[int]int64)
+	update := make([]int64, len(line.topo.Devices))
 	for unit, device := range place {
 		update[device] += line.Update(place, unit)
 		slowest = max(slowest, update[device])

@@ -114,7 +114,8 @@ func (line *line) state() state {
 			since(from.owner, from.left)
 		}
 	}
-	for _, channel := range line.all {
+	for i := range line.all {
+		channel := &line.all[i]
 		stream := channel.stream
 		out.places = append(out.places, int64(len(stream.waiting)), int64(len(channel.free)), int64(len(channel.arrived)))
 		since(stream.from, stream.clock)
@@ -125,7 +126,7 @@ func (line *line) state() state {
 			since(channel.to, arrived)
 		}
 		for _, next := range stream.waiting {
-			out.places = append(out.places, int64(slices.Index(line.all, next.channel)))
+			out.places = append(out.places, int64(next.channel.number))
 			out.clocks = append(out.clocks, next.ready-out.clock)
 		}
 	}
@@ -175,7 +176,8 @@ func (line *line) pass(from, to *state) {
 			stream.waiting[i].ready += more
 		}
 	}
-	for _, channel := range line.all {
+	for i := range line.all {
+		channel := &line.all[i]
 		for i := range channel.free {
 			channel.free[i] += more
 		}

@@ -1,6 +1,10 @@
 package steptime
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
 
 // tiedUse is a unit that reads a weight of one's own or of another unit, and
 // what its gradient takes.
@@ -36,7 +40,7 @@ func tiedUses(units []costmodel.Unit) [][]tiedUse {
 // ties sends the gradient of every use of a tied weight to all other devices
 // that have a copy of it, and is when the last one is there.
 func (line *line) ties(place []int) (end int64) {
-	for _, uses := range tiedUses(line.table.Units) {
+	for _, uses := range line.tied {
 		for _, use := range uses {
 			sent := map[int]bool{place[use.unit]: true}
 			for _, to := range uses {
@@ -54,23 +58,10 @@ func (line *line) ties(place []int) (end int64) {
 // all that the stream sent before.
 func (line *line) sendTied(use tiedUse, from, to int) (arrived int64) {
 	ready, rank := line.lastBackward(use.unit)
-	key := [2]int{rank, line.rank(to)}
-	if line.streams[key] == nil {
-		line.streams[key] = &stream{from: &line.ranks[rank]}
-	}
-	stream := line.streams[key]
+	stream := line.stream(rank, slices.Index(line.devices, to))
 	busy, latency := line.Message(from, to, use.grads)
 	stream.clock = max(stream.clock, ready) + busy
 	return stream.clock + latency
-}
-
-func (line *line) rank(device int) int {
-	for rank, on := range line.devices {
-		if on == device {
-			return rank
-		}
-	}
-	return -1 // a device without units has no use
 }
 
 // lastBackward is when the last backward of a unit has run, and on which rank.

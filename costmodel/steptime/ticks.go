@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // Ticks are the times of a table on a topology in whole picoseconds, as devmap's
@@ -18,6 +19,9 @@ type Ticks struct {
 	like  []int // by device, the first that takes the same time for everything
 	units map[int][]UnitTicks
 	scale int // a tick is 2^scale picoseconds
+
+	rows map[costmodel.Schedule][][]order.Phase // by rank
+	tied [][]tiedUse
 }
 
 // perSecond is how many ticks a second has.
@@ -34,7 +38,7 @@ type UnitTicks struct {
 
 // TicksOf are the ticks of a table's units.
 func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
-	ticks := &Ticks{table: table, topo: topo, like: make([]int, len(topo.Devices)), units: make(map[int][]UnitTicks)}
+	ticks := &Ticks{table: table, topo: topo, like: make([]int, len(topo.Devices)), units: make(map[int][]UnitTicks), rows: make(map[costmodel.Schedule][][]order.Phase), tied: tiedUses(table.Units)}
 	first := make(map[costmodel.Device]int)
 	for i := range topo.Devices {
 		device := topo.Devices[i]
@@ -46,6 +50,19 @@ func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
 		ticks.like[i] = first[device]
 	}
 	return ticks
+}
+
+// phases are those of a schedule's rank.
+func (ticks *Ticks) phases(schedule costmodel.Schedule, rank int) []order.Phase {
+	all := ticks.rows[schedule]
+	if all == nil {
+		all = make([][]order.Phase, schedule.Stages)
+		for i := range all {
+			all[i] = order.Phases(schedule, int64(i))
+		}
+		ticks.rows[schedule] = all
+	}
+	return all[rank]
 }
 
 // of is so many seconds in ticks.
