@@ -7,20 +7,36 @@ type writtenLink struct {
 	place          string
 }
 
-// writtenTicks is how long instructions take: those of a device that run a
-// routine in one way, or, where there is no routine, one by its number.
+// writtenTicks is how long instructions take: those of a device that do
+// something to an object, or, where it is not named, one by its number.
 type writtenTicks struct {
 	device, number int32
 	op             Op
-	routine        string
+	object         string
 	ticks          int64
 	place          string
 }
 
-// shared are the instructions that one line gives a duration.
-type shared struct {
-	device, routine int32
-	op              Op
+// alike are the instructions that one line gives a duration: of a device, with
+// one operation, that run a routine or, where they run none, change a buffer
+// first. It names no numbers, so that the line holds where instructions are
+// added or taken away.
+type alike struct {
+	device, object int32
+	op             Op
+}
+
+// alikeOf says which an instruction belongs to; false: to none.
+func (program *Program) alikeOf(instr *Instr) (alike, bool) {
+	if instr.Op.Runs() {
+		return alike{instr.Device, instr.Routine, instr.Op}, instr.Routine >= 0
+	}
+	for _, access := range program.Accesses[instr.FirstAccess:instr.EndAccess] {
+		if access.Mode != Read {
+			return alike{instr.Device, access.Buffer, instr.Op}, true
+		}
+	}
+	return alike{}, false
 }
 
 // settleTicks gives channels and instructions their durations. One of its own
@@ -32,14 +48,14 @@ func (build *builder) settleTicks(numbered *numbering) {
 	}
 	program.Timed = true
 	build.settleLinks()
-	ticks := build.sharedTicks()
+	ticks := build.ticksOfAlike()
 	for i := range program.Instrs {
 		program.Instrs[i].Ticks = program.usualTicks(&program.Instrs[i], ticks)
 	}
 	given := map[int32]bool{}
 	for i := range build.ticks {
 		own := &build.ticks[i]
-		if own.routine != "" {
+		if own.object != "" {
 			continue
 		}
 		device, ok := build.devices[own.device]
@@ -57,14 +73,15 @@ func (build *builder) settleTicks(numbered *numbering) {
 }
 
 // usualTicks is how long an instruction takes that has no line of its own.
-func (program *Program) usualTicks(instr *Instr, ticks map[shared]int64) int64 {
-	switch {
-	case instr.Op == Send && instr.Channel >= 0:
+func (program *Program) usualTicks(instr *Instr, ticks map[alike]int64) int64 {
+	if instr.Op == Send && instr.Channel >= 0 {
 		return program.Channels[instr.Channel].Ticks
-	case instr.Routine >= 0:
-		return ticks[shared{instr.Device, instr.Routine, instr.Op}]
 	}
-	return 0
+	like, ok := program.alikeOf(instr)
+	if !ok {
+		return 0
+	}
+	return ticks[like]
 }
 
 func (build *builder) settleLinks() {
@@ -81,21 +98,24 @@ func (build *builder) settleLinks() {
 	}
 }
 
-func (build *builder) sharedTicks() map[shared]int64 {
-	ticks := map[shared]int64{}
+func (build *builder) ticksOfAlike() map[alike]int64 {
+	ticks := map[alike]int64{}
 	for i := range build.ticks {
 		line := &build.ticks[i]
-		if line.routine == "" {
+		if line.object == "" {
 			continue
 		}
 		device, known := build.devices[line.device]
-		routine, ok := build.routines[line.routine]
-		key := shared{device, routine, line.op}
-		if _, twice := ticks[key]; twice || !known || !ok {
-			build.faultAt(line.place, None, None, "ticks of %s %q on device %d: %s", line.op, line.routine, line.device, onceOr(known && ok, "one of them is not declared"))
+		object, ok := build.routines[line.object]
+		if known && !line.op.Runs() {
+			object, ok = build.names[device].buffers[line.object]
+		}
+		like := alike{device, object, line.op}
+		if _, twice := ticks[like]; twice || !known || !ok {
+			build.faultAt(line.place, None, None, "ticks of %s %q on device %d: %s", line.op, line.object, line.device, onceOr(known && ok, "one of them is not declared"))
 			continue
 		}
-		ticks[key] = line.ticks
+		ticks[like] = line.ticks
 	}
 	return ticks
 }

@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -133,7 +132,7 @@ func (reader *textReader) predicted() error {
 	return err
 }
 
-// ticksLine reads ticks D OP ROUTINE TICKS, or ticks D.N TICKS.
+// ticksLine reads ticks D OP NAME TICKS, or ticks D.N TICKS.
 func (reader *textReader) ticksLine() error {
 	ticks := writtenTicks{place: reader.place()}
 	var err error
@@ -141,7 +140,7 @@ func (reader *textReader) ticksLine() error {
 	if bytes.IndexByte(word, '.') >= 0 {
 		ticks.device, ticks.number, err = place(word)
 	} else if ticks.device, err = index(word); err == nil {
-		err = reader.sharedTicks(&ticks)
+		err = reader.ticksObject(&ticks)
 	}
 	if err != nil {
 		return err
@@ -153,18 +152,14 @@ func (reader *textReader) ticksLine() error {
 	return reader.end()
 }
 
-func (reader *textReader) sharedTicks(ticks *writtenTicks) error {
-	op, err := operation(reader.word())
-	if err != nil {
+func (reader *textReader) ticksObject(ticks *writtenTicks) (err error) {
+	if ticks.op, err = operation(reader.word()); err != nil {
 		return err
 	}
-	if !op.Runs() {
-		return errors.New(op.String() + " runs no routine: want ticks DEVICE.NUMBER TICKS")
+	object := reader.word()
+	if !isObject(object) {
+		return wanted(object, "a routine, or the buffer that is changed first")
 	}
-	routine := reader.word()
-	if !isObject(routine) {
-		return wanted(routine, "a routine")
-	}
-	ticks.op, ticks.routine = op, string(routine)
+	ticks.object = string(object)
 	return nil
 }

@@ -31,7 +31,9 @@ import (
 //	time picoseconds
 //	predicted RUNTIME step TICKS peaks BYTES…
 //	link CHANNEL TICKS LATENCY            of its messages, where there is any
-//	ticks D OP ROUTINE TICKS              of all such instructions of a device
+//	ticks D OP NAME TICKS                 of all such instructions of a device: NAME
+//	                                      is their routine, or the buffer that those
+//	                                      without one change first
 //	ticks D.N TICKS                       of one that differs from them
 //
 // Lines that begin with # are not read. A program that breaks the form, as one
@@ -112,18 +114,18 @@ func (writer *textWriter) declarations() {
 	}
 }
 
-// durations writes a line for what a device runs of a routine, as long as the
-// first time, and one for each instruction that takes another time than it.
+// durations writes a line for instructions that are alike, as long as the first
+// of them, and one for each that takes another time.
 func (writer *textWriter) durations() {
-	ticks := map[shared]int64{}
+	ticks := map[alike]int64{}
 	for i := range writer.Instrs {
 		instr := &writer.Instrs[i]
-		key := shared{instr.Device, instr.Routine, instr.Op}
-		if _, ok := ticks[key]; ok || instr.Routine < 0 {
+		like, ok := writer.alikeOf(instr)
+		if _, known := ticks[like]; known || !ok || instr.Op == Send {
 			continue
 		}
-		if ticks[key] = instr.Ticks; instr.Ticks != 0 {
-			fmt.Fprintf(writer.Writer, "ticks %d %s %s %d\n", writer.Devices[instr.Device].ID, instr.Op, writer.Routines[instr.Routine].Name, instr.Ticks)
+		if ticks[like] = instr.Ticks; instr.Ticks != 0 {
+			fmt.Fprintf(writer.Writer, "ticks %d %s %s %d\n", writer.Devices[like.device].ID, like.op, writer.objectName(like), instr.Ticks)
 		}
 	}
 	for i := range writer.Instrs {
@@ -131,6 +133,13 @@ func (writer *textWriter) durations() {
 			fmt.Fprintf(writer.Writer, "ticks %s %d\n", writer.Place(int32(i)), instr.Ticks) //nolint:gosec // an int32 by its type
 		}
 	}
+}
+
+func (writer *textWriter) objectName(like alike) string {
+	if like.op.Runs() {
+		return writer.Routines[like.object].Name
+	}
+	return writer.Buffers[like.object].Name
 }
 
 // printable makes sure that what is printed is read back as it is.

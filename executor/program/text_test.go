@@ -35,8 +35,9 @@ buffer 3 act[1].slot[1] 256 +256 slot
 buffer 3 h.0.saved[0] 512 +256 saved
 ticks 0 forward embed 5
 ticks 3 forward h.0 7
+ticks 3 step h.0.saved[0] 4
 ticks 3.3 9
-ticks 3.4 2
+ticks 3.5 2
 0.0 compute load >embed.weights
 0.1 compute forward embed mb0 embed.weights >out[0]
 0.2 to3 send mb0 act[1]#0 out[0] after compute:0.1
@@ -46,7 +47,8 @@ ticks 3.4 2
 3.1 compute forward h.0 mb0 act[1].slot[0] >h.0.saved[0]
 3.2 compute free act[1]#0
 3.3 compute forward h.0 mb1 act[1].slot[1] +h.0.saved[0]
-3.4 compute fence h.0.saved[0] after compute:3.3 compute:0.0
+3.4 compute step act[1].slot[1] +h.0.saved[0] >act[1].slot[0]
+3.5 compute fence h.0.saved[0] after compute:3.3 compute:0.0
 `
 
 func mustParse(t *testing.T, text string) *Program {
@@ -109,7 +111,7 @@ func TestDurations(t *testing.T) {
 	for i := range program.Instrs {
 		got = append(got, program.Instrs[i].Ticks)
 	}
-	if want := []int64{0, 5, 10, 5, 10, 0, 7, 0, 9, 2}; !cmp.Equal(got, want) {
+	if want := []int64{0, 5, 10, 5, 10, 0, 7, 0, 9, 4, 2}; !cmp.Equal(got, want) {
 		t.Errorf("ticks %v, want %v", got, want)
 	}
 	if channel := program.Channels[0]; channel.Ticks != 10 || channel.Latency != 3 {
@@ -182,7 +184,8 @@ func TestBadText(t *testing.T) {
 		head + `routine r "u`:                    `p: line 2: "\"u": want a unit's name in quotes`,
 		head + "  gemm":                          `p: line 2: "gemm": an indented line is a kernel, below its routine`,
 		head + "link a":                          `p: line 2: the line ends: want a decimal number`,
-		head + "ticks 0 send x 1":                `p: line 2: send runs no routine: want ticks DEVICE.NUMBER TICKS`,
+		head + "ticks 0 send 1":                  `p: line 2: the line ends: want a decimal number`,
+		head + "ticks 0 step > 1":                `p: line 2: ">": want a routine, or the buffer that is changed first`,
 		head + "time seconds":                    `p: line 2: "seconds": want picoseconds`,
 		head + "0 compute fence":                 `p: line 2: "0": want DEVICE.NUMBER`,
 		head + "0.0.0 compute fence":             `p: line 2: "0.0.0": want DEVICE.NUMBER`,
@@ -227,6 +230,8 @@ ticks 0 forward q 1
 ticks 0 forward r 1
 ticks 0 forward r 2
 ticks 0.9 1
+ticks 0 step b 1
+ticks 0 step a 1
 0.0 compute forward s mb0 a
 0.1 compute send d#0 b c after compute:0.9 compute:5.0 copy:0.0
 0.3 compute recv c#0 a after compute:0.2 compute:0.3
@@ -244,21 +249,22 @@ ticks 0.9 1
 		`0 -1 line 4: buffer "a" of device 0 is declared twice`,
 		`-1 -1 line 6: channel "c" is declared twice`,
 		`-1 -1 line 8: routine "r" is declared twice`,
-		`0 0 line 17: 0.0 runs routine "s", which is not declared`,
-		`0 1 line 18: 0.1 names channel "d", which is not declared`,
-		`0 1 line 18: 0.1 names "b", which the device does not declare`,
-		`0 1 line 18: 0.1 names "c", a channel: want CHANNEL#SEQUENCE, or a buffer`,
+		`0 0 line 19: 0.0 runs routine "s", which is not declared`,
+		`0 1 line 20: 0.1 names channel "d", which is not declared`,
+		`0 1 line 20: 0.1 names "b", which the device does not declare`,
+		`0 1 line 20: 0.1 names "c", a channel: want CHANNEL#SEQUENCE, or a buffer`,
 		"1 -1 line 5: device 7 is not declared",
-		"0 2 line 19: 0.3 stands where 0.2 belongs: instructions count from 0, without gaps",
-		"0 3 line 20: 0.3 stands where 0.4 belongs: instructions count from 0, without gaps",
-		"0 1 line 18: 0.1 waits for compute:0.9: there is no such instruction",
-		"0 1 line 18: 0.1 waits for compute:5.0: there is no such device",
-		"0 1 line 18: 0.1 waits for copy:0.0: the device has no such stream",
-		"0 2 line 19: 0.3 waits for compute:0.2: there is no such instruction",
+		"0 2 line 21: 0.3 stands where 0.2 belongs: instructions count from 0, without gaps",
+		"0 3 line 22: 0.3 stands where 0.4 belongs: instructions count from 0, without gaps",
+		"0 1 line 20: 0.1 waits for compute:0.9: there is no such instruction",
+		"0 1 line 20: 0.1 waits for compute:5.0: there is no such device",
+		"0 1 line 20: 0.1 waits for copy:0.0: the device has no such stream",
+		"0 2 line 21: 0.3 waits for compute:0.2: there is no such instruction",
 		`-1 -1 line 10: link of channel "d": it is not declared`,
 		`-1 -1 line 12: link of channel "c": given twice`,
 		`-1 -1 line 13: ticks of forward "q" on device 0: one of them is not declared`,
 		`-1 -1 line 15: ticks of forward "r" on device 0: given twice`,
+		`-1 -1 line 17: ticks of step "b" on device 0: one of them is not declared`,
 		"-1 -1 line 16: ticks of 0.9: there is no such instruction",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
