@@ -9,6 +9,7 @@ type cell struct {
 	reader, readerPlace int32 // stream several: readerPlace is which of sets
 	owner               int32 // the buffer written last
 	micro               int32 // the micro-batch that wrote it, or None
+	pass                int32 // the routine and op that wrote it, or None
 	state               state // of cells that a buffer owns
 }
 
@@ -38,12 +39,13 @@ type accessState struct {
 	wrote []bool  // by buffer: something wrote it
 	made  []int32 // by buffer: the load or zero that made it and that no unload has undone, or None
 	use   gradientUse
+	flow  flow
 }
 
 func newAccessState(check *check) accessState {
 	count := len(check.Buffers)
 	found := accessState{
-		wrote: make([]bool, count), made: make([]int32, count), use: newGradientUse(check),
+		wrote: make([]bool, count), made: make([]int32, count), use: newGradientUse(check), flow: newFlow(check),
 	}
 	for i := range count {
 		found.made[i] = None
@@ -59,9 +61,9 @@ func (walker *walker) visit(index int32, clock []int32) {
 		walker.outOfOrder(index, earlier)
 	}
 	accesses := walker.Accesses[instr.FirstAccess:instr.EndAccess]
-	for _, access := range accesses {
-		if access.Mode != Write && walker.Buffers[access.Buffer].Device == instr.Device {
-			walker.read(index, clock, access)
+	for ordinal, access := range accesses {
+		if access.Mode != Write && walker.Buffers[access.Buffer].Device == instr.Device && walker.read(index, clock, access) {
+			walker.handedOn(index, ordinal, access)
 		}
 	}
 	if instr.Op == Send && instr.Channel >= 0 {
@@ -112,17 +114,19 @@ func (walker *walker) outOfOrder(index, earlier int32) {
 	walker.faultAt(rule, index, "does not happen behind %s; want it behind", walker.brief(earlier))
 }
 
-// read holds a read, or the reading half of an accumulation, to V7 and V8.
-func (walker *walker) read(index int32, clock []int32, access Access) {
+// read holds a read, or the reading half of an accumulation, to V7 and V8, and
+// reports whether it finds what it wants.
+func (walker *walker) read(index int32, clock []int32, access Access) bool {
 	span := walker.spans[access.Buffer]
 	if span.own != None && !walker.readCell(index, clock, access, &walker.cells[span.own]) {
-		return
+		return false
 	}
 	for number := span.first; number < span.end; number++ {
 		if !walker.readCell(index, clock, access, &walker.cells[number]) {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // readCell reads one cell, and reports whether it holds what the reader wants.
@@ -209,7 +213,9 @@ func (walker *walker) writeCell(index int32, clock []int32, buffer int32, cell *
 	}
 	cell.reader = none
 	cell.writer, cell.writerPlace = walker.stream[index], walker.place[index]
-	cell.owner, cell.micro, cell.state = buffer, walker.Instrs[index].MicroBatch, written
+	instr := &walker.Instrs[index]
+	cell.owner, cell.micro, cell.state = buffer, instr.MicroBatch, written
+	cell.pass = passOf(instr)
 	return told
 }
 

@@ -26,7 +26,7 @@ func (check *check) arenas() {
 	cells = check.owned(cells)
 	check.cells = make([]cell, cells)
 	for i := range check.cells {
-		check.cells[i] = cell{owner: None, reader: none, writer: none, micro: None}
+		check.cells[i] = cell{owner: None, reader: none, writer: none, micro: None, pass: None}
 	}
 	for i := range check.Devices {
 		check.arena(int32(i)) //nolint:gosec // fewer than 2^31

@@ -8,7 +8,7 @@ import (
 
 // run executes a program in one interleaving that is drawn: instructions make
 // values out of the values that they read, a block of bytes holds one. It
-// returns what every pass, step and fence made, by its words; "" stands for a
+// returns what every pass and step made, by its words; "" stands for a
 // program that comes to a halt, and for a read of what a message does not hold.
 type runner struct {
 	*Program
@@ -174,7 +174,7 @@ func (run *runner) do(index int32) {
 			run.blocks(access.Buffer)[j] = made
 		}
 	}
-	if instr.Op != Load && instr.Op != Zero && instr.Op != Unload {
+	if instr.Op.Runs() || instr.Op == Step { // no rule says when a fence looks at a result
 		run.made[words] = value
 	}
 }

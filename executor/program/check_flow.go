@@ -1,0 +1,69 @@
+package program
+
+import "slices"
+
+// flow is which routine hands what on to which: of a buffer that holds one
+// micro-batch, what one routine leaves there and the next one of the same pass
+// takes or adds to. Two that add to one buffer are ordered, and no race, either
+// way; that one way is wrong shows in that other micro-batches go the other way,
+// and that backward does not take from a routine what its forward gave to it.
+type flow struct {
+	from [][]int32 // by pass: of each of its accesses, the routine that it takes from
+	gave [][]int32 // by routine: those whose forward it takes from in its own
+}
+
+func newFlow(check *check) flow {
+	return flow{from: make([][]int32, int(passOps)*len(check.Routines)), gave: make([][]int32, len(check.Routines))}
+}
+
+// passOps are the ops that run routines, counted from Forward.
+const passOps = int32(Decode-Forward) + 1
+
+// passOf numbers a routine's pass, None for other instructions.
+func passOf(instr *Instr) int32 {
+	if !instr.Op.Runs() || instr.Routine < 0 {
+		return None
+	}
+	return instr.Routine*passOps + int32(instr.Op-Forward)
+}
+
+// handedOn: V7, what a pass finds in a buffer is of the same routine for all
+// micro-batches, and backward goes the way back that forward came.
+func (walker *walker) handedOn(index int32, ordinal int, access Access) {
+	span := walker.spans[access.Buffer]
+	if span.first == span.end || !walker.ofMicroBatch(access.Buffer) {
+		return
+	}
+	cell, instr := &walker.cells[span.first], &walker.Instrs[index]
+	pass := passOf(instr)
+	if pass == None || cell.pass == None || cell.pass%passOps != pass%passOps || cell.pass == pass {
+		return
+	}
+	giver := cell.pass / passOps
+	from := walker.flow.from[pass]
+	for len(from) <= ordinal {
+		from = append(from, None)
+	}
+	walker.flow.from[pass] = from
+	switch {
+	case from[ordinal] == None:
+		from[ordinal] = giver
+		walker.goesBack(index, access, giver)
+	case from[ordinal] != giver:
+		walker.faultAt("V7", index, "finds in %q what routine %q left there; for another micro-batch it was what %q left: want all in one order",
+			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[from[ordinal]].Name)
+	}
+}
+
+// goesBack notes what a forward takes, and holds a backward to it.
+func (walker *walker) goesBack(index int32, access Access, giver int32) {
+	instr := &walker.Instrs[index]
+	gave := walker.flow.gave
+	switch {
+	case instr.Op == Forward:
+		gave[instr.Routine] = append(gave[instr.Routine], giver)
+	case instr.Op == Backward && len(gave[giver]) > 0 && !slices.Contains(gave[giver], instr.Routine):
+		walker.faultAt("V7", index, "finds in %q what routine %q left there, whose forward takes from %q: want backwards in the opposite order of forwards",
+			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[gave[giver][0]].Name)
+	}
+}
