@@ -182,6 +182,8 @@ func (chain *ArenaChain) leastOf(sum *arenaSum, place Rank, at costmodel.Interva
 // arenaSum is a device's figures as far as they were added up.
 type arenaSum struct {
 	entering, leaving, entered int64 // messages in and out, and in of a token
+	results, passed, scratch   int64
+	products                   int
 	stack                      arenaStack
 }
 
@@ -196,55 +198,60 @@ func (sum *arenaSum) out(message border) { sum.leaving += message.batch }
 // elsewhere are left out, as these may come here.
 func (chain *ArenaChain) peak(sum *arenaSum, place Rank, workspace int64, exact bool) int64 {
 	all, held := chain.held(place.Chunks)
-	if !held {
-		return 0
-	}
-	if chain.mode == costmodel.Load {
+	if !held || chain.mode == costmodel.Load {
 		return all
 	}
+	all += chain.messages(sum, place)
+	train := chain.mode == costmodel.Train
+	if train && exact {
+		all += chain.tiedSlots(place.Chunks)
+	}
+	rings := train && place.Schedule.MicroBatches > 1
+	for i, at := range place.Chunks {
+		if at.First < at.End {
+			chain.run(sum, at)
+			if rings {
+				before, end := &chain.sums[at.First], &chain.sums[at.End]
+				all += end.grads - before.grads + chain.depths(place)[i]*(end.kept-before.kept)
+			}
+		}
+	}
+	all += sum.results + sum.passed
+	if sum.products > 0 {
+		all += aligned(workspace)
+	}
+	if train && !rings {
+		return all + sum.stack.size()
+	}
+	return all + sum.scratch
+}
+
+// messages are the slots of all that comes in, and the buffers of what goes
+// out; in training with the norms, their slot, and their sum.
+func (chain *ArenaChain) messages(sum *arenaSum, place Rank) int64 {
 	slots := arenaSlots(chain.table, place.Schedule)
-	all += slots*sum.entering + sum.leaving
+	all := slots*sum.entering + sum.leaving
 	if chain.mode == costmodel.Train {
 		all += slots*sum.leaving + sum.entering + 2*chain.norms + costmodel.RegionAlign
-		if exact {
-			all += chain.tiedSlots(place.Chunks)
-		}
 	}
 	if chain.ids > 0 {
 		all += slots*sum.entered + chain.idBuffers(place)
 	}
-	var depth []int64
-	rings := chain.mode == costmodel.Train && place.Schedule.MicroBatches > 1
-	if rings {
-		depth = chain.depths(place)
+	return all
+}
+
+// run adds what a run of units has besides.
+func (chain *ArenaChain) run(sum *arenaSum, at costmodel.Interval) {
+	before, end := &chain.sums[at.First], &chain.sums[at.End]
+	sum.results += end.results - before.results
+	sum.products += end.products - before.products
+	if end.runs-before.runs > 1 {
+		sum.passed = max(sum.passed, chain.output.max(at.First, chain.before[at.End]))
 	}
-	var products, passed, scratch int64
-	for i, at := range place.Chunks {
-		if at.First >= at.End {
-			continue
-		}
-		before, end := &chain.sums[at.First], &chain.sums[at.End]
-		all += end.results - before.results
-		products += int64(end.products - before.products)
-		if end.runs-before.runs > 1 {
-			passed = max(passed, chain.output.max(at.First, chain.before[at.End]))
-		}
-		scratch = max(scratch, chain.scratch.max(at.First, at.End))
-		switch {
-		case rings:
-			all += end.grads - before.grads + depth[i]*(end.kept-before.kept)
-		case chain.mode == costmodel.Train:
-			sum.stack = sum.stack.join(chain.stack.of(at, chain.keeps[at.End], chain.sums))
-		}
+	sum.scratch = max(sum.scratch, chain.scratch.max(at.First, at.End))
+	if chain.mode == costmodel.Train {
+		sum.stack = sum.stack.join(chain.stack.of(at, chain.keeps[at.End], chain.sums))
 	}
-	if products > 0 {
-		all += aligned(workspace)
-	}
-	all += passed
-	if chain.mode == costmodel.Train && !rings {
-		return all + sum.stack.size()
-	}
-	return all + scratch
 }
 
 // held is what there is throughout, less gradients; false where there is no

@@ -54,7 +54,9 @@ func TestArenaPlan(t *testing.T) {
 		want     []int64 // blocks of 256 B
 	}{
 		{
-			"a device visited twice", costmodel.Workload{Strategy: costmodel.DeviceMap, MicroBatches: 3}, devicemap.Map{0, 1, 1, 1, 1, 1, 0},
+			"a device visited twice",
+			costmodel.Workload{Strategy: costmodel.DeviceMap, MicroBatches: 3},
+			devicemap.Map{0, 1, 1, 1, 1, 1, 0},
 			[]int64{
 				// workspace, weights, moments, ids, gradients, slots of the embedding's
 				// gradient and the head's input, what each sends, losses, saved, scratch
@@ -63,13 +65,17 @@ func TestArenaPlan(t *testing.T) {
 				2 + 5*(10+20+10) + 2*4 + 2*4 + 4 + 4 + 4 + sums + 5*10 + 9,
 			},
 		}, {
-			"one micro-batch: gradients grow into what was saved", costmodel.Workload{Strategy: costmodel.DeviceMap, MicroBatches: 1}, devicemap.Map{0, 1, 1, 1, 1, 1, 0},
+			"one micro-batch: gradients grow into what was saved",
+			costmodel.Workload{Strategy: costmodel.DeviceMap, MicroBatches: 1},
+			devicemap.Map{0, 1, 1, 1, 1, 1, 0},
 			[]int64{
 				2 + 10 + 20 + 1 + 4 + 4 + 4 + 4 + 2 + sums + (16 + 9 + 10),
 				2 + 5*(10+20) + 4 + 4 + 4 + 4 + 4 + sums + (50 + 9 + 10),
 			},
 		}, {
-			"a pipeline: of a tied weight a copy on each, and a slot for the other's gradient", costmodel.Workload{Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, MicroBatches: 3}, devicemap.Map{0, 0, 0, 0, 1, 1, 1},
+			"a pipeline: of a tied weight a copy on each, and a slot for the other's gradient",
+			costmodel.Workload{Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, MicroBatches: 3},
+			devicemap.Map{0, 0, 0, 0, 1, 1, 1},
 			[]int64{
 				2 + 4*(10+20+10) + 1 + 2*4 + 10 + 4 + 4 + sums + 2*(6+3*10) + 9,
 				2 + 2*(10+20+10) + (10 + 20 + 10) + 2*4 + 10 + 4 + 4 + 2 + sums + 3*10 + 9,

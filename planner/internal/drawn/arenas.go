@@ -44,52 +44,74 @@ func Arenas(rng *rand.Rand, problem *planner.Problem) {
 
 func arenaUnits(rng *rand.Rand, problem *planner.Problem) []costmodel.Unit {
 	units := make([]costmodel.Unit, len(problem.Costs.Units))
-	size := func(most int64) int64 { return costmodel.RegionAlign * rng.Int64N(most) }
-	weights, saved, message := Pick[int64](rng, 4, 40), Pick[int64](rng, 4, 40), Pick[int64](rng, 2, 30)
-	mode := problem.Costs.Workload.Mode
+	draw := arenaDraw{
+		rng: rng, mode: problem.Costs.Workload.Mode,
+		weights: Pick[int64](rng, 4, 40), saved: Pick[int64](rng, 4, 40), message: Pick[int64](rng, 2, 30),
+	}
 	first := true
 	for i := range units {
 		unit := &units[i]
 		*unit = problem.Costs.Units[i]
 		unit.Layers, unit.Recompute, unit.Products = nil, false, rng.IntN(2) == 0
 		unit.CheckpointedOutput, unit.AutocastCopies, unit.StatePadding = 0, 0, 0
-		regions := &unit.Regions
-		regions.Weights, regions.Output, regions.Token = 512+size(weights), costmodel.RegionAlign+size(message), costmodel.RegionAlign
-		switch {
-		case mode == costmodel.Load:
+		if draw.mode != costmodel.Load && rng.IntN(8) == 0 && i < len(units)-1 {
+			unit.Regions = costmodel.Regions{Passes: true}
 			continue
-		case rng.IntN(8) == 0 && i < len(units)-1:
-			*regions = costmodel.Regions{Passes: true}
-			continue
-		case mode == costmodel.Train:
-			regions.Grads, regions.State, regions.Saved, regions.Backward = 512+size(weights), 1024+size(weights), size(saved), size(saved)
-			regions.Master, regions.Tensors = 512, rng.Int64N(9)
-		default:
-			regions.Cache, regions.Decode = size(saved), size(saved)
 		}
-		regions.Forward = size(saved)
-		if mode == costmodel.Train && !first && rng.IntN(3) > 0 {
-			regions.Input = size(message)
-		}
-		if mode == costmodel.Train && rng.IntN(3) == 0 {
-			regions.Remade, regions.Saved = regions.Saved, 0
-			regions.Forward, regions.Backward = regions.Forward+regions.Remade, regions.Backward+regions.Remade
-		}
+		unit.Regions = draw.regions(first)
 		first = false
 	}
-	if last := &units[len(units)-1].Regions; mode != costmodel.Load && !last.Passes {
-		last.Output, last.Token, last.Result = 0, 0, size(9)
+	if last := &units[len(units)-1].Regions; draw.mode != costmodel.Load {
+		last.Output, last.Token, last.Result = 0, 0, draw.size(9)
 	}
 	for _, tied := range problem.Graph.TiedUnits() {
 		for _, unit := range tied[1:] {
-			tie := costmodel.Tie{Owner: tied[0], Tensor: "shared", Weights: 256}
-			if mode == costmodel.Train {
-				tie.Grads, tie.Master, tie.State = 512, 256, 512
-			}
 			if !units[tied[0]].Regions.Passes && !units[unit].Regions.Passes {
-				units[unit].Regions.Tied = []costmodel.Tie{tie}
+				units[unit].Regions.Tied = []costmodel.Tie{draw.tie(tied[0])}
 			}
 		}
 	}
 	return units
+}
+
+// arenaDraw draws what units take: at most so many blocks of weights, of what
+// is saved, and of a message.
+type arenaDraw struct {
+	rng                     *rand.Rand
+	mode                    costmodel.Mode
+	weights, saved, message int64
+}
+
+func (draw *arenaDraw) size(most int64) int64 { return costmodel.RegionAlign * draw.rng.Int64N(most) }
+
+// regions are a unit's; the model's first keeps no input.
+func (draw *arenaDraw) regions(first bool) costmodel.Regions {
+	regions := costmodel.Regions{Weights: 512 + draw.size(draw.weights), Output: costmodel.RegionAlign + draw.size(draw.message), Token: costmodel.RegionAlign}
+	switch draw.mode {
+	case costmodel.Load:
+		return regions
+	case costmodel.Infer:
+		regions.Cache, regions.Decode, regions.Forward = draw.size(draw.saved), draw.size(draw.saved), draw.size(draw.saved)
+		return regions
+	case costmodel.Train:
+	}
+	regions.Grads, regions.Master, regions.State, regions.Tensors = 512+draw.size(draw.weights), 512, 1024+draw.size(draw.weights), draw.rng.Int64N(9)
+	regions.Saved, regions.Forward, regions.Backward = draw.size(draw.saved), draw.size(draw.saved), draw.size(draw.saved)
+	if !first && draw.rng.IntN(3) > 0 {
+		regions.Input = draw.size(draw.message)
+	}
+	if draw.rng.IntN(3) == 0 {
+		regions.Remade, regions.Saved = regions.Saved, 0
+		regions.Forward, regions.Backward = regions.Forward+regions.Remade, regions.Backward+regions.Remade
+	}
+	return regions
+}
+
+// tie is a weight of another unit's.
+func (draw *arenaDraw) tie(owner int) costmodel.Tie {
+	tie := costmodel.Tie{Owner: owner, Tensor: "shared", Weights: 256}
+	if draw.mode == costmodel.Train {
+		tie.Grads, tie.Master, tie.State = 512, 256, 512
+	}
+	return tie
 }

@@ -177,7 +177,7 @@ func (search *stages) better(inc *incumbent) {
 
 // take notes the best way to a cut.
 func (cuts *window) take(b int, by way) {
-	cuts.from[b-cuts.lo], cuts.took[b-cuts.lo] = int32(by.a), uint16(by.take) //nolint:gosec // at most 12 clusters are free
+	cuts.from[b-cuts.lo], cuts.took[b-cuts.lo] = int32(by.a), uint16(by.take) // at most 12 clusters are free
 }
 
 // evenOut is [task.even] for stages: of the maps within limit the one with the
