@@ -7,11 +7,17 @@ import (
 
 // infer runs the prompts of all micro-batches and then, token by token, the
 // new ones. Every token after the first is like the one before, and the last
-// makes no ids.
+// makes no ids. Micro-batches are alike but for the ids that wait, one more each:
+// those between the second and the last are passed over.
 func (place *arena) infer(emit func(Event)) {
 	step := arenaInfer{place: place, emit: emit, waiting: map[int64]bool{}}
-	actions := place.forwards()
+	actions, passed := place.forwards()
+	last := place.schedule.MicroBatches - 1
 	for _, action := range actions {
+		if passed > 0 && action.MicroBatch == last && place.embedsOwn() {
+			emit(Event{Change: buffers(passed * place.ids)})
+			passed = 0
+		}
 		step.pass(action, false, true)
 	}
 	tokens := min(place.table.Workload.NewTokens, 3)
@@ -22,15 +28,27 @@ func (place *arena) infer(emit func(Event)) {
 	}
 }
 
-// forwards are the rank's, in order.
-func (place *arena) forwards() []order.Action {
-	var out []order.Action
-	for _, action := range order.Of(place.schedule, place.rank) {
+// forwards are the rank's, in order, and how many micro-batches were passed
+// over.
+func (place *arena) forwards() (out []order.Action, passed int64) {
+	short, last := place.schedule, place.schedule.MicroBatches-1
+	if last > 2 && (place.schedule.Kind == "" || !place.embedsOwn()) {
+		short.MicroBatches, passed = 3, last-2
+	}
+	for _, action := range order.Of(short, place.rank) {
 		if !action.Backward && action.Chunk < int64(len(place.chunks)) {
+			if passed > 0 && action.MicroBatch == 2 {
+				action.MicroBatch = last
+			}
 			out = append(out, action)
 		}
 	}
-	return out
+	return out, passed
+}
+
+// embedsOwn: the device makes the ids that it embeds.
+func (place *arena) embedsOwn() bool {
+	return place.ids > 0 && place.holds(place.ends.first) && place.holds(place.ends.last)
 }
 
 // arenaInfer is a pass after another.
