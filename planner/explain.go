@@ -3,6 +3,7 @@ package planner
 import (
 	"strings"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/timeline"
 	"github.com/devmap-dev/devmap/planner/internal/anymemory"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -38,6 +39,10 @@ func (solution *Solution) Arguments(problem *Problem) []BoundValue {
 	if traits := problem.Costs.Workload.Strategy.Traits(); solution.Bounds != nil || solution.Objective == Time || solution.Offloaded != nil || traits.Staged || traits.Replicated {
 		return solution.Bounds
 	}
+	const contiguous = "the largest share below which no contiguous map is"
+	if costmodel.StageRulesOf(problem.Costs.Workload.Runtime).Arena { // the others rest on layers
+		return []BoundValue{{Name: solution.Bound, Value: solution.LowerBound, What: contiguous}}
+	}
 	in, err := problem.resolve()
 	if err != nil {
 		return nil
@@ -52,7 +57,7 @@ func (solution *Solution) Arguments(problem *Problem) []BoundValue {
 		}
 	}
 	if solution.Bound == "search" {
-		out = append(out, BoundValue{Name: solution.Bound, Value: solution.LowerBound, What: "the largest share below which no contiguous map is"})
+		out = append(out, BoundValue{Name: solution.Bound, Value: solution.LowerBound, What: contiguous})
 	}
 	return out
 }

@@ -2,12 +2,14 @@
 // largest share of a budget is smallest, and among those the one with the
 // smallest sum of squared shares. The units are a chain of which each device
 // takes one stretch, with the groups of tied units beside it: package chain
-// has the bisection and its proof.
+// has the bisection and its proof, and a dynamic program where runs have buffers
+// for what they send, which the engine plans for (devmap's own).
 package chainmemory
 
 import (
 	"context"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
 )
@@ -21,7 +23,10 @@ func (Method) Serves(in *instance.Instance) bool {
 }
 
 // Why implements [instance.Method].
-func (Method) Why(*instance.Instance) string {
+func (Method) Why(in *instance.Instance) string {
+	if workload := &in.Costs.Workload; costmodel.StageRulesOf(workload.Runtime).Arena && workload.Mode != costmodel.Load {
+		return "exact search of the chain: a dynamic program over the cuts, as a GPU may hold less with a unit more where its run then sends less; a bisection over what a run holds at least leaves out cuts that are on no better map"
+	}
 	return "exact search of the chain: each GPU takes one run of units in order, so a bisection over the largest share with a reach per GPU decides each target"
 }
 
