@@ -6,13 +6,15 @@ import (
 	"math/rand/v2"
 )
 
-// run executes a program in one interleaving that is drawn: instructions make
-// values out of the values that they read, a block of bytes holds one. It
-// returns what every pass and step made, by its words; "" stands for a
-// program that comes to a halt, and for a read of what a message does not hold.
+// runner executes a program in one interleaving that is drawn: instructions make
+// values out of the values that they read, a block of bytes holds one. What every
+// pass and step made is kept by its words; of a program of fences, what those
+// found.
 type runner struct {
 	*Program
 	*rand.Rand
+	block    int64
+	fences   bool
 	memory   [][]uint64 // device, block
 	cursor   [][]int    // device, stream: the next of lines
 	lines    [][][]int32
@@ -23,12 +25,13 @@ type runner struct {
 }
 
 // message is what is known of a channel's sequence.
-type message struct{ sent, received, freed bool }
+type message struct{ sent, freed bool }
 
+// block is what the sizes of drawn pipelines are multiples of.
 const block = 256
 
 func newRunner(program *Program, random *rand.Rand, seed maphash.Seed) *runner {
-	run := &runner{Program: program, Rand: random, seed: seed, ran: make([]bool, len(program.Instrs)),
+	run := &runner{Program: program, Rand: random, block: block, seed: seed, ran: make([]bool, len(program.Instrs)),
 		messages: make(map[[2]int32]message), made: make(map[string]uint64)}
 	for _, device := range program.Devices {
 		run.memory = append(run.memory, make([]uint64, device.Arena/block+64))
@@ -51,7 +54,7 @@ func (run *runner) all(held, until int32) bool {
 		var heads []int32
 		for device := range run.lines {
 			for stream, lines := range run.lines[device] {
-				if at := run.cursor[device][stream]; at < len(lines) && run.ready(lines[at]) && (lines[at] != held || run.ran[until]) {
+				if at := run.cursor[device][stream]; at < len(lines) && run.ready(lines[at]) && (lines[at] != held && run.other(lines[at]) != held || until < 0 || run.ran[until]) {
 					heads = append(heads, lines[at])
 				}
 			}
@@ -120,7 +123,7 @@ func (run *runner) ready(index int32) bool {
 
 func (run *runner) blocks(buffer int32) []uint64 {
 	of := &run.Buffers[buffer]
-	return run.memory[of.Device][of.Offset/block : (of.Offset+of.Bytes)/block]
+	return run.memory[of.Device][of.Offset/run.block : (of.Offset+of.Bytes)/run.block]
 }
 
 func (run *runner) hash(values ...any) uint64 {
@@ -174,7 +177,7 @@ func (run *runner) do(index int32) {
 			run.blocks(access.Buffer)[j] = made
 		}
 	}
-	if instr.Op.Runs() || instr.Op == Step { // no rule says when a fence looks at a result
+	if instr.Op.Runs() || instr.Op == Step || run.fences && instr.Op == Fence { // no rule says when a fence looks at a result
 		run.made[words] = value
 	}
 }
@@ -194,4 +197,19 @@ func (run *runner) fill(instr *Instr, accesses []Access) {
 			copy(run.blocks(access.Buffer), sent)
 		}
 	}
+}
+
+// runsToItsEnd runs a program without memory.
+func runsToItsEnd(program *Program) bool {
+	made := *program
+	made.Accesses = nil
+	made.Instrs = append([]Instr(nil), program.Instrs...)
+	made.Devices = append([]Device(nil), program.Devices...)
+	for i := range made.Instrs {
+		made.Instrs[i].FirstAccess, made.Instrs[i].EndAccess = 0, 0
+	}
+	for i := range made.Devices {
+		made.Devices[i].Arena = 0
+	}
+	return newRunner(&made, rand.New(rand.NewPCG(1, 1)), maphash.MakeSeed()).all(None, None)
 }
