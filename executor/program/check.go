@@ -1,9 +1,14 @@
 package program
 
+import (
+	"errors"
+	"strings"
+)
+
 // Report is what [Program.Check] found.
 type Report struct {
 	// Faults are what is wrong, in the order of the rules, then of the lines: at
-	// most [FaultsPerRule] of a rule, then one that counts the others.
+	// most ten of a rule, then one that counts the others.
 	Faults []Fault
 	// Live are the bytes of buffers that are live at every instruction, by the
 	// order of a device's lines.
@@ -12,22 +17,16 @@ type Report struct {
 	Devices []Usage
 }
 
-// Usage is what a device's buffers come to.
-type Usage struct {
-	// Live is the largest sum of live buffers, At the first instruction that
-	// has it (None on a device without instructions), Idle what the arena has
-	// besides.
-	Live int64
-	At   int32
-	Idle int64
-}
-
-// Err is nil of a sound program, else a [*FaultsError].
+// Err is nil of a sound program, else all faults, a line each.
 func (report *Report) Err() error {
 	if len(report.Faults) == 0 {
 		return nil
 	}
-	return &FaultsError{Faults: report.Faults}
+	lines := make([]string, len(report.Faults))
+	for i, fault := range report.Faults {
+		lines[i] = fault.String()
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // Check holds a program to the rules and reports all faults at once.
@@ -106,54 +105,6 @@ func (program *Program) Check() *Report {
 	return report
 }
 
-// check is a program with what the rules look up.
-type check struct {
-	*Program
-	faults faultList
-
-	// An instruction's stream among those of all devices, and its place in it,
-	// from 1: together its epoch. events are the instructions of stream 0, then
-	// of stream 1, …; those of stream s begin at starts[s].
-	stream, place  []int32
-	events, starts []int32
-
-	// before is the instruction that must happen before this one by rule, follows
-	// the one that does because a message or a slot passes between them; None.
-	before, follows []int32
-	channels        []messages
-	cursor          []int32 // by stream: how many of its instructions the walk could run
-
-	cells []cell
-	spans []span // of every buffer
-}
-
-// number gives every instruction its epoch.
-func (check *check) number() {
-	base := make([]int32, len(check.Devices)+1)
-	for i := range check.Devices {
-		base[i+1] = base[i] + int32(len(check.Devices[i].Streams)) //nolint:gosec // a text has fewer than 2^31 streams
-	}
-	count := len(check.Instrs)
-	check.stream, check.place = make([]int32, count), make([]int32, count)
-	check.starts = make([]int32, base[len(base)-1]+1)
-	for i := range check.Instrs {
-		stream := base[check.Instrs[i].Device] + check.Instrs[i].Stream
-		check.starts[stream+1]++
-		check.stream[i], check.place[i] = stream, check.starts[stream+1]
-	}
-	for i := 1; i < len(check.starts); i++ {
-		check.starts[i] += check.starts[i-1]
-	}
-	check.events = make([]int32, count)
-	for i := range check.Instrs {
-		check.events[check.starts[check.stream[i]]+check.place[i]-1] = int32(i) //nolint:gosec // instructions are fewer than 2^31
-	}
-	check.before, check.follows = make([]int32, count), make([]int32, count)
-	for i := range count {
-		check.before[i], check.follows[i] = None, None
-	}
-}
-
 // lines holds single lines to what their words mean.
 func (check *check) lines() {
 	for i := range check.Instrs {
@@ -172,9 +123,4 @@ func (check *check) lines() {
 			}
 		}
 	}
-}
-
-func (check *check) accesses(index int32) []Access {
-	instr := &check.Instrs[index]
-	return check.Accesses[instr.FirstAccess:instr.EndAccess]
 }

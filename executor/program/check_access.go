@@ -1,36 +1,5 @@
 package program
 
-// cell is what is known of a piece of an arena between two borders of buffers.
-// An access is known by its epoch, the stream and the place in it (FastTrack:
-// Flanagan, Freund, PLDI 2009): the last write, and the last read since or,
-// where reads are not ordered among themselves, a set of them.
-type cell struct {
-	writer, writerPlace int32 // stream none: nothing wrote it
-	reader, readerPlace int32 // stream several: readerPlace is which of sets
-	owner               int32 // the buffer written last
-	micro               int32 // the micro-batch that wrote it, or None
-	pass                int32 // the routine and op that wrote it, or None
-	state               state // of cells that a buffer owns
-}
-
-// Streams that are none, and of reads that are of several streams.
-const (
-	none    = int32(-1)
-	several = int32(-2)
-)
-
-// state says whether what was written may be read.
-type state uint8
-
-const (
-	written  state = iota
-	underway       // sent, not received
-	freed
-	unloaded
-)
-
-type epoch struct{ stream, place int32 }
-
 // accessState is what the walk knows of cells and buffers.
 type accessState struct {
 	sets     [][]epoch

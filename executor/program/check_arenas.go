@@ -5,11 +5,6 @@ import (
 	"slices"
 )
 
-// span is the cells that a buffer covers: the arena cut at the borders of all
-// buffers. A buffer that receives messages or is unloaded has one more, of its
-// own, that says whether what is in it may still be read: None for others.
-type span struct{ first, end, own int32 }
-
 // arenas holds buffers to V9 and, where they are there throughout, to V8; and
 // cuts arenas into cells.
 func (check *check) arenas() {

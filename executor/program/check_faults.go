@@ -7,24 +7,12 @@ import (
 	"strings"
 )
 
-// FaultsPerRule is how many faults of one rule are told in full.
-const FaultsPerRule = 10
+// faultsPerRule is how many faults of one rule are told in full.
+const faultsPerRule = 10
 
 // String is the fault in one line.
 func (fault Fault) String() string {
 	return fault.Rule + ": " + fault.Message
-}
-
-// FaultsError is why a program must not run: all that [Program.Check] found.
-type FaultsError struct{ Faults []Fault }
-
-// Error is the faults, a line each.
-func (err *FaultsError) Error() string {
-	lines := make([]string, len(err.Faults))
-	for i, fault := range err.Faults {
-		lines[i] = fault.String()
-	}
-	return strings.Join(lines, "\n")
 }
 
 // faultList keeps the first faults of each rule and counts the others, so that
@@ -36,7 +24,7 @@ type faultList struct {
 
 func (list *faultList) add(fault Fault) {
 	list.told[fault.Rule]++
-	if list.told[fault.Rule] <= FaultsPerRule {
+	if list.told[fault.Rule] <= faultsPerRule {
 		list.kept = append(list.kept, fault)
 	}
 }
@@ -44,15 +32,15 @@ func (list *faultList) add(fault Fault) {
 // full tells that a rule has as many faults as are told: the words of further
 // ones need not be found.
 func (list *faultList) full(rule string) bool {
-	return list.told[rule] >= FaultsPerRule
+	return list.told[rule] >= faultsPerRule
 }
 
 func (list *faultList) all() []Fault {
 	for rule, count := range list.told {
-		if count > FaultsPerRule {
+		if count > faultsPerRule {
 			list.kept = append(list.kept, Fault{
 				Rule: rule, Device: None, Instr: None,
-				Message: fmt.Sprintf("and %d more of this rule", count-FaultsPerRule),
+				Message: fmt.Sprintf("and %d more of this rule", count-faultsPerRule),
 			})
 		}
 	}

@@ -35,7 +35,7 @@ func FuzzCheck(f *testing.F) {
 			}
 		}
 		for rule, count := range perRule {
-			if rule != "names" && count > FaultsPerRule+1 {
+			if rule != "names" && count > faultsPerRule+1 {
 				t.Fatalf("%d faults of %s", count, rule)
 			}
 		}

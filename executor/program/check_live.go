@@ -1,5 +1,15 @@
 package program
 
+// Usage is what a device's buffers come to.
+type Usage struct {
+	// Live is the largest sum of live buffers, At the first instruction that
+	// has it (None on a device without instructions), Idle what the arena has
+	// besides.
+	Live int64
+	At   int32
+	Idle int64
+}
+
 // life is the stretch of lines that a buffer is live for.
 type life struct{ first, last int32 }
 

@@ -1,8 +1,5 @@
 package program
 
-// messages are the instructions of a channel by sequence.
-type messages struct{ send, recv, free []int32 }
-
 // messages holds channels to V3, V4 and V5 as far as single lines tell: every
 // sequence once at every end, in slots that are those of the channel. Whether
 // order and readers agree with that is seen when the program is walked over.

@@ -39,7 +39,7 @@ func TestCheckManyFaults(t *testing.T) {
 		t.Fatal("is found sound")
 	}
 	lines := strings.Split(err.Error(), "\n")
-	if len(lines) != 2*(FaultsPerRule+1)+1 {
+	if len(lines) != 2*(faultsPerRule+1)+1 {
 		t.Errorf("%d lines", len(lines))
 	}
 	for _, want := range []string{"V1: and 49990 more of this rule", "V7: and 49990 more of this rule"} {

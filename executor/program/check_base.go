@@ -1,0 +1,93 @@
+package program
+
+// check is a program with what the rules look up.
+type check struct {
+	*Program
+	faults faultList
+
+	// An instruction's stream among those of all devices, and its place in it,
+	// from 1: together its epoch. events are the instructions of stream 0, then
+	// of stream 1, …; those of stream s begin at starts[s].
+	stream, place  []int32
+	events, starts []int32
+
+	// before is the instruction that must happen before this one by rule, follows
+	// the one that does because a message or a slot passes between them; None.
+	before, follows []int32
+	channels        []messages
+	cursor          []int32 // by stream: how many of its instructions the walk could run
+
+	cells []cell
+	spans []span // of every buffer
+}
+
+// number gives every instruction its epoch.
+func (check *check) number() {
+	base := make([]int32, len(check.Devices)+1)
+	for i := range check.Devices {
+		base[i+1] = base[i] + int32(len(check.Devices[i].Streams)) //nolint:gosec // a text has fewer than 2^31 streams
+	}
+	count := len(check.Instrs)
+	check.stream, check.place = make([]int32, count), make([]int32, count)
+	check.starts = make([]int32, base[len(base)-1]+1)
+	for i := range check.Instrs {
+		stream := base[check.Instrs[i].Device] + check.Instrs[i].Stream
+		check.starts[stream+1]++
+		check.stream[i], check.place[i] = stream, check.starts[stream+1]
+	}
+	for i := 1; i < len(check.starts); i++ {
+		check.starts[i] += check.starts[i-1]
+	}
+	check.events = make([]int32, count)
+	for i := range check.Instrs {
+		check.events[check.starts[check.stream[i]]+check.place[i]-1] = int32(i) //nolint:gosec // instructions are fewer than 2^31
+	}
+	check.before, check.follows = make([]int32, count), make([]int32, count)
+	for i := range count {
+		check.before[i], check.follows[i] = None, None
+	}
+}
+
+func (check *check) accesses(index int32) []Access {
+	instr := &check.Instrs[index]
+	return check.Accesses[instr.FirstAccess:instr.EndAccess]
+}
+
+// messages are the instructions of a channel by sequence.
+type messages struct{ send, recv, free []int32 }
+
+// span is the cells that a buffer covers: the arena cut at the borders of all
+// buffers. A buffer that receives messages or is unloaded has one more, of its
+// own, that says whether what is in it may still be read: None for others.
+type span struct{ first, end, own int32 }
+
+// cell is what is known of a piece of an arena between two borders of buffers.
+// An access is known by its epoch, the stream and the place in it (FastTrack:
+// Flanagan, Freund, PLDI 2009): the last write, and the last read since or,
+// where reads are not ordered among themselves, a set of them.
+type cell struct {
+	writer, writerPlace int32 // stream none: nothing wrote it
+	reader, readerPlace int32 // stream several: readerPlace is which of sets
+	owner               int32 // the buffer written last
+	micro               int32 // the micro-batch that wrote it, or None
+	pass                int32 // the routine and op that wrote it, or None
+	state               state // of cells that a buffer owns
+}
+
+// Streams that are none, and of reads that are of several streams.
+const (
+	none    = int32(-1)
+	several = int32(-2)
+)
+
+// state says whether what was written may be read.
+type state uint8
+
+const (
+	written  state = iota
+	underway       // sent, not received
+	freed
+	unloaded
+)
+
+type epoch struct{ stream, place int32 }
