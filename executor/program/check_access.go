@@ -1,5 +1,7 @@
 package program
 
+import "slices"
+
 // accessState is what the walk knows of cells and buffers.
 type accessState struct {
 	sets     [][]epoch
@@ -177,6 +179,10 @@ func (walker *walker) writeCell(index int32, clock []int32, buffer int32, cell *
 		walker.race(index, other, buffer, cell.owner)
 		told = true
 	}
+	if cell.owner != buffer && !told && walker.usedBy(cell, index) {
+		walker.faultAt("V8", index, "writes %q and uses %q, which share bytes; want them apart", walker.Buffers[buffer].Name, walker.Buffers[cell.owner].Name)
+		told = true
+	}
 	if cell.reader == several {
 		walker.freeSets = append(walker.freeSets, cell.readerPlace)
 	}
@@ -186,6 +192,15 @@ func (walker *walker) writeCell(index int32, clock []int32, buffer int32, cell *
 	cell.owner, cell.micro, cell.state = buffer, instr.MicroBatch, written
 	cell.pass = passOf(instr)
 	return told
+}
+
+// usedBy reports a cell that the instruction itself has read or written.
+func (walker *walker) usedBy(cell *cell, index int32) bool {
+	self := epoch{walker.stream[index], walker.place[index]}
+	if cell.reader == several {
+		return slices.Contains(walker.sets[cell.readerPlace], self)
+	}
+	return epoch{cell.writer, cell.writerPlace} == self || epoch{cell.reader, cell.readerPlace} == self
 }
 
 // unordered is an access of the cell that does not happen before the clock.

@@ -231,6 +231,10 @@ func (slow *slowCheck) share(a, b int) bool {
 func (slow *slowCheck) pairs(touches []touch) {
 	for i, a := range touches {
 		for _, b := range touches[:i] {
+			if a.instr == b.instr && a.buffer != b.buffer && (a.kind != "read" || b.kind != "read") && slow.share(a.buffer, b.buffer) &&
+				a.kind != "end" && b.kind != "end" {
+				slow.fault("both at once: %v %v", a, b)
+			}
 			if a.instr == b.instr || slow.before[a.instr][b.instr] || slow.before[b.instr][a.instr] {
 				continue
 			}
