@@ -41,6 +41,9 @@ func readBERT(cfg *config) *bert {
 		tied:      cfg.bool(true, "tie_word_embeddings"),
 	}
 	model.epsilon, model.padding = cfg.number(1e-12, "layer_norm_eps"), cfg.padding(1, model.vocab)
+	if kind, there := cfg.members["position_embedding_type"]; there && string(kind) != `"absolute"` {
+		cfg.unsaid("position_embedding_type", "%s is not known here (known: absolute)", short(kind))
+	}
 	model.attention.Dropout = cfg.float(0.1, "hidden_dropout_prob") > 0
 	model.mlp.Dropout = model.attention.Dropout
 	decoder := cfg.bool(false, "is_decoder")

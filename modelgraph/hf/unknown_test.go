@@ -124,6 +124,8 @@ func TestOddValues(t *testing.T) {
 		{"gpt2", fields{"scale_attn_weights": 1}, `scale_attn_weights 1 is not true or false`},
 		{"gpt2", fields{"layer_norm_epsilon": fields{}}, `layer_norm_epsilon {} is not a number from 0 to 1e30`},
 		{"bert", fields{"layer_norm_eps": "1e-12"}, `layer_norm_eps "1e-12" is not a number from 0 to 1e30`},
+		{"bert", fields{"position_embedding_type": "relative_key"}, `position_embedding_type "relative_key" is not known here (known: absolute)`},
+		{"bert", fields{"position_embedding_type": "absolute"}, ""},
 		{"mixtral", fields{"rms_norm_eps": "small"}, `model_type "mixtral": its layers are known by their sizes alone`},
 	} {
 		graph, err := FromConfig(ConfigName, small(t, tt.modelType, tt.more))
