@@ -27,8 +27,7 @@ func inFlight(instrs []program.Instr) int {
 	return most
 }
 
-// lastPasses is, of each micro-batch, the last of its backwards, else of its
-// forwards. Numbers beyond that of instructions are none that a sound program
+// lastPasses is the last forward or backward of each micro-batch. Numbers beyond that of instructions are none that a sound program
 // has.
 func lastPasses(instrs []program.Instr) []int32 {
 	count := int32(0)
@@ -37,7 +36,7 @@ func lastPasses(instrs []program.Instr) []int32 {
 			count = max(count, batch+1)
 		}
 	}
-	last, back := make([]int32, count), make([]bool, count)
+	last := make([]int32, count)
 	for i := range last {
 		last[i] = program.None
 	}
@@ -46,10 +45,7 @@ func lastPasses(instrs []program.Instr) []int32 {
 		if batch < 0 || batch >= count {
 			continue
 		}
-		switch {
-		case instrs[i].Op == program.Backward:
-			last[batch], back[batch] = int32(i), true
-		case instrs[i].Op == program.Forward && !back[batch]:
+		if instrs[i].Op == program.Forward || instrs[i].Op == program.Backward {
 			last[batch] = int32(i)
 		}
 	}

@@ -108,8 +108,8 @@ func (all *arenas) leave(device int32, time int64) {
 	for len(*leaving) > 0 && (*leaving)[0].time <= time {
 		gone := leaving.pop()
 		held := &all.held[gone.lane]
-		if !held.live || held.until > gone.time {
-			continue // written anew while it was live: no sound program
+		if !held.live {
+			continue // let go of twice: no sound program
 		}
 		held.live = false
 		all.live[device] -= all.prog.Buffers[gone.lane].Bytes

@@ -6,14 +6,9 @@ type event struct {
 	lane int32
 }
 
-// before orders events by time, and those of one moment by lane: the same
-// program is played in the same order every time.
-func (one event) before(other event) bool {
-	return one.time < other.time || one.time == other.time && one.lane < other.lane
-}
-
-// queue is a binary heap of events; container/heap's interface would cost an
-// allocation an event.
+// queue is a binary heap of events by time; container/heap's interface would cost
+// an allocation an event. Those of one time come out in an order that what went in
+// before decides: the same program is played in the same order every time.
 type queue []event
 
 func (q *queue) push(added event) {
@@ -22,7 +17,7 @@ func (q *queue) push(added event) {
 	child := len(heap) - 1
 	for child > 0 {
 		parent := (child - 1) / 2
-		if !added.before(heap[parent]) {
+		if added.time >= heap[parent].time {
 			break
 		}
 		heap[child] = heap[parent]
@@ -46,10 +41,10 @@ func (q *queue) pop() event {
 		if child >= len(heap) {
 			break
 		}
-		if right := child + 1; right < len(heap) && heap[right].before(heap[child]) {
+		if right := child + 1; right < len(heap) && heap[right].time < heap[child].time {
 			child = right
 		}
-		if !heap[child].before(moved) {
+		if heap[child].time >= moved.time {
 			break
 		}
 		heap[parent] = heap[child]
