@@ -27,7 +27,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 	size := func(most int64) int64 { return costmodel.RegionAlign * rng.Int64N(most) }
 	count, first := 1+rng.IntN(12), true
 	large := []int64{5, 50, 500}
-	saved, grads, scratch := large[rng.IntN(3)], large[rng.IntN(3)], large[rng.IntN(3)]
+	saved, grads, scratch, message := large[rng.IntN(3)], large[rng.IntN(3)], large[rng.IntN(3)], 20*large[rng.IntN(3)]
 	for i := range count {
 		unit := costmodel.Unit{Name: fmt.Sprintf("unit.%d", i)}
 		regions := &unit.Regions
@@ -40,7 +40,7 @@ func arenaTable(rng *rand.Rand) *costmodel.Table {
 		*regions = costmodel.Regions{
 			Weights: 1024 + size(100), Grads: 2048 + size(grads), Master: 2048 + size(100), State: 4096 + size(100), Cache: size(20), Saved: size(saved),
 			Forward: size(scratch), Backward: size(scratch), Decode: size(scratch),
-			Output: costmodel.RegionAlign + size(40), Token: costmodel.RegionAlign, Tensors: rng.Int64N(40),
+			Output: costmodel.RegionAlign + size(message), Token: costmodel.RegionAlign, Tensors: rng.Int64N(40),
 		}
 		if !first && rng.IntN(3) > 0 {
 			regions.Input = size(saved)
