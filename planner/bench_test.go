@@ -112,3 +112,33 @@ func BenchmarkPlan(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkArenas is the same for devmap's own engine: llama-3.1-405b on 64 GPUs.
+func BenchmarkArenas(b *testing.B) {
+	config, err := os.ReadFile(filepath.Join("..", "fixtures", "models", "llama-3.1-405b", "config.json"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, workload := range []costmodel.Workload{
+		{Strategy: costmodel.DeviceMap}, {Strategy: costmodel.DeviceMap, Batch: 64, MicroBatches: 64},
+		{Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 64, MicroBatches: 64},
+		{Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 64, MicroBatches: 64},
+	} {
+		workload.Runtime, workload.Mode, workload.World = costmodel.Devmap, costmodel.Train, 64
+		if workload.Strategy == costmodel.DeviceMap {
+			workload.World = 0
+		}
+		b.Run(fmt.Sprintf("%s%s/m=%d", workload.Strategy, workload.Schedule, workload.MicroBatches), func(b *testing.B) {
+			for b.Loop() {
+				g, err := hf.FromConfig("llama-3.1-405b", config)
+				if err != nil {
+					b.Fatal(err)
+				}
+				sol, err := planner.Solve(context.Background(), onDevices(b, g, workload, 64), planner.Settings{})
+				if err != nil || sol.Status != planner.Optimal {
+					b.Fatalf("%v, %v", sol, err)
+				}
+			}
+		})
+	}
+}
