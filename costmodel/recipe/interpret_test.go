@@ -1,0 +1,223 @@
+package recipe_test
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// machine runs the kernels of a model in float64 from what their dims and
+// operands say, and nothing else. Every tensor has memory of its own: that
+// memory is shared soundly is shown by replay.
+type machine struct {
+	t     testing.TB
+	graph *modelgraph.Graph
+	model *recipe.Model
+	// values are those of every unit's tensors.
+	values [][][]float64
+	step   int64 // tokens that were generated: decode's position is past + step
+}
+
+// newMachine has random weights, those that are tied the same.
+func newMachine(t testing.TB, graph *modelgraph.Graph, model *recipe.Model, random *rand.Rand) *machine {
+	m := &machine{t: t, graph: graph, model: model, values: make([][][]float64, len(model.Units))}
+	for u := range model.Units {
+		tensors := model.Units[u].Code.Tensors
+		m.values[u] = make([][]float64, len(tensors))
+		for i := range tensors {
+			tensor := &tensors[i]
+			m.values[u][i] = make([]float64, tensor.Rows*tensor.Columns)
+			if tensor.Class == recipe.Weight {
+				for j := range m.values[u][i] {
+					m.values[u][i][j] = 0.5 * random.NormFloat64()
+				}
+			}
+		}
+	}
+	for u := range model.Units {
+		for i, tensor := range model.Units[u].Code.Tensors {
+			if tensor.Class == recipe.Weight && tensor.Tie >= 0 {
+				tie := model.Units[u].Tied[tensor.Tie]
+				m.values[u][i] = m.named(tie.Owner, tie.Tensor, "")
+			}
+		}
+	}
+	return m
+}
+
+// named is a tensor by its full name, with what stands behind that.
+func (m *machine) named(unit int, full, suffix string) []float64 {
+	for i, tensor := range m.model.Units[unit].Code.Tensors {
+		if modelgraph.FullName(m.model.Units[unit].Name, tensor.Name) == full+suffix || m.model.Units[unit].Name == full && tensor.Name == suffix {
+			return m.values[unit][i]
+		}
+	}
+	m.t.Fatalf("unit %q has no tensor %q", m.model.Units[unit].Name, full+suffix)
+	return nil
+}
+
+// set gives tensors of a class values; name empty: whatever their names.
+func (m *machine) set(unit int, class recipe.Class, name string, values []float64) {
+	for i, tensor := range m.model.Units[unit].Code.Tensors {
+		if tensor.Class == class && (name == "" || tensor.Name == name) && len(m.values[unit][i]) == len(values) {
+			copy(m.values[unit][i], values)
+		}
+	}
+}
+
+// get is the tensor of a class, of so many rows.
+func (m *machine) get(unit int, class recipe.Class, rows int64) []float64 {
+	for i, tensor := range m.model.Units[unit].Code.Tensors {
+		if tensor.Class == class && tensor.Rows == rows {
+			return m.values[unit][i]
+		}
+	}
+	return nil
+}
+
+// run runs kernels of a unit.
+func (m *machine) run(unit int, kernels []recipe.Kernel) {
+	for i := range kernels {
+		call := &call{machine: m, kernel: &kernels[i], dims: make(map[string]string), views: make(map[string]view)}
+		for _, dim := range kernels[i].Dims {
+			call.dims[dim.Name] = dim.Value
+		}
+		for _, operand := range kernels[i].Operands {
+			tensor := &m.model.Units[unit].Code.Tensors[operand.Tensor]
+			seen := view{m.values[unit][operand.Tensor], tensor.Rows, tensor.Columns, 0, tensor.Columns}
+			if operand.Rows > 0 {
+				seen.rows, seen.columns, seen.first = operand.Rows, operand.Columns, operand.Row*tensor.Columns+operand.Column
+			}
+			call.views[operand.Role] = seen
+		}
+		if call.has("dim") {
+			call.dim = call.size("dim")
+		}
+		if call.has("scale") {
+			call.factored = call.number("scale")
+		}
+		if kernelsByName[kernels[i].Name] == nil {
+			m.t.Fatalf("there is no kernel %q", kernels[i].Name)
+		}
+		kernelsByName[kernels[i].Name](call)
+	}
+}
+
+// view is a part of a matrix.
+type view struct {
+	values        []float64
+	rows, columns int64
+	first, stride int64
+}
+
+func (v view) at(i, j int64) *float64 { return &v.values[v.first+i*v.stride+j] }
+
+// call is a kernel with its sizes and operands.
+type call struct {
+	*machine
+	kernel *recipe.Kernel
+	dims   map[string]string
+	views  map[string]view
+	// dim and factored are the width of a head and what scores are multiplied
+	// by, which attention's innermost loops ask for.
+	dim      int64
+	factored float64
+}
+
+func (c *call) has(name string) bool { return c.dims[name] != "" }
+
+func (c *call) given(role string) bool { _, ok := c.views[role]; return ok }
+
+func (c *call) size(name string) int64 {
+	value, err := strconv.ParseInt(c.dims[name], 10, 64)
+	if err != nil {
+		c.t.Fatalf("%s: %s=%q: %v", c.kernel.Name, name, c.dims[name], err)
+	}
+	return value
+}
+
+func (c *call) number(name string) float64 {
+	value, err := strconv.ParseFloat(c.dims[name], 64)
+	if err != nil {
+		c.t.Fatalf("%s: %s=%q: %v", c.kernel.Name, name, c.dims[name], err)
+	}
+	return value
+}
+
+func (c *call) view(role string) view {
+	v, ok := c.views[role]
+	if !ok {
+		c.t.Fatalf("%s has no operand %q", c.kernel.Name, role)
+	}
+	return v
+}
+
+// position is where row i stands in its sequence.
+func (c *call) position(i int64) int64 {
+	if c.has("past") {
+		return c.size("past") + c.step
+	}
+	return i % c.size("seq")
+}
+
+// stream runs the units one after another, each on what the one before made.
+func (m *machine) stream(pass func(unit int, code *recipe.Code) []recipe.Kernel, rows int64) {
+	var flow []float64
+	for u := range m.model.Units {
+		if m.model.Units[u].Passes {
+			continue
+		}
+		if flow != nil {
+			m.set(u, recipe.Input, "", flow)
+		}
+		m.run(u, pass(u, m.model.Units[u].Code))
+		if out := m.get(u, recipe.Output, rows); out != nil {
+			flow = out
+		}
+	}
+}
+
+// forward runs the model on ids, and is its loss where it is trained.
+func (m *machine) forward(workload *costmodel.Workload, ids []float64) float64 {
+	last := len(m.model.Units) - 1
+	for u := range m.model.Units {
+		m.set(u, recipe.Feed, "ids", ids)
+		m.set(u, recipe.Feed, "labels", ids)
+	}
+	m.stream(func(_ int, code *recipe.Code) []recipe.Kernel { return code.Forward.Kernels }, workload.Batch*workload.Seq)
+	if losses := m.get(last, recipe.Result, 1); losses != nil && workload.Mode == costmodel.Train {
+		return losses[0]
+	}
+	return 0
+}
+
+// backward runs it back.
+func (m *machine) backward(workload *costmodel.Workload) {
+	rows := workload.Batch * workload.Seq
+	var flow []float64
+	for u := len(m.model.Units) - 1; u >= 0; u-- {
+		unit := &m.model.Units[u]
+		if unit.Passes {
+			continue
+		}
+		if unit.Remade > 0 {
+			for i, tensor := range unit.Code.Tensors {
+				if tensor.Class == recipe.Saved {
+					clear(m.values[u][i])
+				}
+			}
+			m.run(u, unit.Code.Recompute.Kernels)
+		}
+		if flow != nil {
+			m.set(u, recipe.OutputGradient, "", flow)
+		}
+		m.run(u, unit.Code.Backward.Kernels)
+		if out := m.get(u, recipe.InputGradient, rows); out != nil {
+			flow = out
+		}
+	}
+}
