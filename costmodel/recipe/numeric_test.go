@@ -1,6 +1,7 @@
 package recipe_test
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
@@ -21,27 +22,39 @@ func TestGradients(t *testing.T) {
 		if family == "bert" || family == "gemma3" {
 			continue // not trained; gemma3_text behind a tower
 		}
-		t.Run(family, func(t *testing.T) { gradients(t, small(t, family), costmodel.RecomputeNone) })
+		t.Run(family, func(t *testing.T) { gradients(t, small(t, family), costmodel.Workload{}) })
 	}
 	for _, family := range []string{"qwen3", "gpt2"} {
-		t.Run(family+" recomputed", func(t *testing.T) { gradients(t, small(t, family), costmodel.RecomputeFull) })
+		t.Run(family+" recomputed", func(t *testing.T) {
+			gradients(t, small(t, family), costmodel.Workload{Recompute: costmodel.RecomputeFull})
+		})
+	}
+	for _, precision := range []costmodel.Precision{costmodel.FP32True, costmodel.BF16True} {
+		t.Run("a head in parts, "+string(precision), func(t *testing.T) {
+			gradients(t, chain(t,
+				modelgraph.Layer{Name: "embed", Op: modelgraph.Embedding{Vocab: 16, Dim: 8}, Inputs: []string{}},
+				modelgraph.Layer{Name: "norm", Op: modelgraph.Norm{Dim: 8, Epsilon: 1e-5}},
+				modelgraph.Layer{Name: "head", Op: modelgraph.Head{Dim: 8, Vocab: 8300, SoftCap: true, LogitCap: 30}, Params: []modelgraph.Tensor{{Name: "weight", Shape: []int64{8300, 8}}, {Name: "bias", Shape: []int64{8300}}}},
+			), costmodel.Workload{Precision: precision})
+		})
 	}
 	random := rand.New(rand.NewPCG(11, 4))
 	for i := range 12 {
-		t.Run(fmt.Sprint("drawn ", i), func(t *testing.T) { gradients(t, drawn(t, random), costmodel.RecomputeNone) })
+		t.Run(fmt.Sprint("drawn ", i), func(t *testing.T) { gradients(t, drawn(t, random), costmodel.Workload{}) })
 	}
 }
 
-func gradients(t *testing.T, graph *modelgraph.Graph, recompute string) {
-	workload := &costmodel.Workload{Mode: costmodel.Train, Batch: 2, MicroBatches: 1, Seq: 5, Precision: costmodel.FP32True, Optimizer: costmodel.SGD, Recompute: recompute}
+func gradients(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) {
+	workload.Mode, workload.Optimizer, workload.Precision = costmodel.Train, costmodel.SGD, cmp.Or(workload.Precision, costmodel.FP32True)
+	workload.Batch, workload.MicroBatches, workload.Seq = 2, 1, 5
 	random := rand.New(rand.NewPCG(11, 5))
-	m := newMachine(t, graph, of(t, graph, *workload), random)
+	m := newMachine(t, graph, of(t, graph, workload), random)
 	ids := make([]float64, workload.Batch*workload.Seq)
 	for i := range ids {
 		ids[i] = float64(random.IntN(7))
 	}
-	m.forward(workload, ids)
-	m.backward(workload)
+	m.forward(&workload, ids)
+	m.backward(&workload)
 	for u := range m.model.Units {
 		unit := &m.model.Units[u]
 		for i, tensor := range unit.Code.Tensors {
@@ -51,7 +64,7 @@ func gradients(t *testing.T, graph *modelgraph.Graph, recompute string) {
 			name := modelgraph.FullName(unit.Name, tensor.Name)
 			gradient := m.gradientOf(u, tensor.Name, name)
 			at := random.IntN(len(gradient))
-			if got, want := gradient[at], m.slope(workload, ids, &m.values[u][i][at]); math.Abs(got-want) > 1e-5*max(0.05, math.Abs(want)) {
+			if got, want := gradient[at], m.slope(&workload, ids, &m.values[u][i][at]); math.Abs(got-want) > 1e-5*max(0.05, math.Abs(want)) {
 				t.Errorf("%s[%d]: gradient %.9g, and the loss changes by %.9g", name, at, got, want)
 			}
 		}
