@@ -23,111 +23,111 @@ type attention struct {
 	gradient []Operand // of what the projections make
 }
 
-func (w *writer) attentionOf(layer int, op modelgraph.Attention) (core, error) {
-	if err := w.attends(layer, &op); err != nil {
+func (writer *writer) attentionOf(layer int, op modelgraph.Attention) (core, error) {
+	if err := writer.attends(layer, &op); err != nil {
 		return nil, err
 	}
 	if float64(op.Heads)*float64(op.HeadDim) > 1<<40 {
-		return nil, unrunnable(&w.graph.Layers[layer], "%d heads of %d are more than 2^40 values", op.Heads, op.HeadDim)
+		return nil, unrunnable(&writer.graph.Layers[layer], "%d heads of %d are more than 2^40 values", op.Heads, op.HeadDim)
 	}
-	a := &attention{op: op, layer: layer, width: op.Heads * op.HeadDim, kv: op.KVHeads * op.HeadDim}
+	attention := &attention{op: op, layer: layer, width: op.Heads * op.HeadDim, kv: op.KVHeads * op.HeadDim}
 	type projection struct {
 		out   int64
 		names []string
 	}
 	projections := []projection{
-		{a.width, []string{"q_proj", "self.query"}}, {a.kv, []string{"k_proj", "self.key"}}, {a.kv, []string{"v_proj", "self.value"}},
+		{attention.width, []string{"q_proj", "self.query"}}, {attention.kv, []string{"k_proj", "self.key"}}, {attention.kv, []string{"v_proj", "self.value"}},
 	}
 	if op.Fused {
-		projections = []projection{{a.width + 2*a.kv, []string{"qkv_proj", "c_attn", "W_pack"}}}
+		projections = []projection{{attention.width + 2*attention.kv, []string{"qkv_proj", "c_attn", "W_pack"}}}
 	}
-	for _, p := range projections {
-		l, err := w.linearOf(layer, op.Dim, p.out, op.Transposed, p.names...)
+	for _, projection := range projections {
+		linear, err := writer.linearOf(layer, op.Dim, projection.out, op.Transposed, projection.names...)
 		if err != nil {
 			return nil, err
 		}
-		a.qkv = append(a.qkv, l)
+		attention.qkv = append(attention.qkv, linear)
 	}
 	var err error
-	if a.out, err = w.linearOf(layer, a.width, op.Dim, op.Transposed, "o_proj", "c_proj", "output.dense", "out_proj", "dense"); err != nil {
+	if attention.out, err = writer.linearOf(layer, attention.width, op.Dim, op.Transposed, "o_proj", "c_proj", "output.dense", "out_proj", "dense"); err != nil {
 		return nil, err
 	}
 	if op.QKNorm != "" {
-		if a.qw, err = w.need(layer, 1, op.HeadDim, "q_norm.weight"); err == nil {
-			a.kw, err = w.need(layer, 1, op.HeadDim, "k_norm.weight")
+		if attention.qw, err = writer.need(layer, 1, op.HeadDim, "q_norm.weight"); err == nil {
+			attention.kw, err = writer.need(layer, 1, op.HeadDim, "k_norm.weight")
 		}
 	}
-	return a, err
+	return attention, err
 }
 
 // parts are q, k and v in the tensors of the projections.
-func (a *attention) parts(w *writer, tensors []int) (q, k, v Operand) {
+func (attention *attention) parts(writer *writer, tensors []int) (q, k, v Operand) {
 	if len(tensors) == 1 {
-		return w.columns(in("q", tensors[0]), 0, a.width), w.columns(in("k", tensors[0]), a.width, a.kv), w.columns(in("v", tensors[0]), a.width+a.kv, a.kv)
+		return writer.columns(in("q", tensors[0]), 0, attention.width), writer.columns(in("k", tensors[0]), attention.width, attention.kv), writer.columns(in("v", tensors[0]), attention.width+attention.kv, attention.kv)
 	}
 	return in("q", tensors[0]), in("k", tensors[1]), in("v", tensors[2])
 }
 
 // names of what the projections make.
-func (a *attention) names(suffix string) []string {
-	if len(a.qkv) == 1 {
+func (attention *attention) names(suffix string) []string {
+	if len(attention.qkv) == 1 {
 		return []string{"qkv" + suffix}
 	}
 	return []string{"q" + suffix, "k" + suffix, "v" + suffix}
 }
 
-func (a *attention) forward(w *writer, h int, y Operand, add ...Operand) {
-	tensors := make([]int, len(a.qkv))
-	for i, name := range a.names("") {
-		tensors[i] = w.kept(name, w.dtype, w.count, a.qkv[i].out)
-		w.project(a.qkv[i], in("a", h), out("d", tensors[i]))
+func (attention *attention) forward(writer *writer, h int, y Operand, add ...Operand) {
+	tensors := make([]int, len(attention.qkv))
+	for i, name := range attention.names("") {
+		tensors[i] = writer.kept(name, writer.dtype, writer.count, attention.qkv[i].out)
+		writer.project(attention.qkv[i], in("a", h), out("d", tensors[i]))
 	}
-	a.q, a.k, a.v = a.parts(w, tensors)
-	q, k := a.turned(w, "")
-	a.y = w.kept("attention", w.dtype, w.count, a.width)
+	attention.q, attention.k, attention.v = attention.parts(writer, tensors)
+	q, k := attention.turned(writer, "")
+	attention.y = writer.kept("attention", writer.dtype, writer.count, attention.width)
 	switch {
-	case w.pass == Decode:
-		a.decode(w, q, k)
-	case w.generates && !a.op.Bidirectional:
-		a.remember(w, k)
+	case writer.pass == Decode:
+		attention.decode(writer, q, k)
+	case writer.generates && !attention.op.Bidirectional:
+		attention.remember(writer, k)
 		fallthrough
 	default:
-		a.attend(w, q, k)
+		attention.attend(writer, q, k)
 	}
-	w.project(a.out, in("a", a.y), y, add...)
+	writer.project(attention.out, in("a", attention.y), y, add...)
 }
 
 // turned are q and k after their norms and their rotation: in place, but where
 // backward needs what the norms read.
-func (a *attention) turned(w *writer, suffix string) (q, k Operand) {
+func (attention *attention) turned(writer *writer, suffix string) (q, k Operand) {
 	switch {
-	case a.qw == nil && !a.op.Rope:
-		return a.q, a.k
-	case a.qw == nil:
-		w.kernel("rope", a.rotation(w), a.q.mode(Update), a.k.mode(Update))
-		return a.q, a.k
+	case attention.qw == nil && !attention.op.Rope:
+		return attention.q, attention.k
+	case attention.qw == nil:
+		writer.kernel("rope", attention.rotation(writer), attention.q.mode(Update), attention.k.mode(Update))
+		return attention.q, attention.k
 	}
-	q, k = a.q, a.k
-	if w.train {
-		q = in("q", w.temporary("q.normed"+suffix, w.dtype, w.count, a.width))
-		k = in("k", w.temporary("k.normed"+suffix, w.dtype, w.count, a.kv))
+	q, k = attention.q, attention.k
+	if writer.train {
+		q = in("q", writer.temporary("q.normed"+suffix, writer.dtype, writer.count, attention.width))
+		k = in("k", writer.temporary("k.normed"+suffix, writer.dtype, writer.count, attention.kv))
 	}
-	w.kernel("qknorm", a.rotation(w), a.q, a.k, in("qweight", a.qw.value), in("kweight", a.kw.value), q.as("yq").mode(Write), k.as("yk").mode(Write))
+	writer.kernel("qknorm", attention.rotation(writer), attention.q, attention.k, in("qweight", attention.qw.value), in("kweight", attention.kw.value), q.as("yq").mode(Write), k.as("yk").mode(Write))
 	return q, k
 }
 
 // rotation are the sizes and constants of the kernels that norm and turn
 // heads: cosines and sines are worked out where they are used.
-func (a *attention) rotation(w *writer) []Dim {
-	op := &a.op
-	dims := []Dim{size("rows", w.count), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
-	if a.qw != nil {
+func (attention *attention) rotation(writer *writer) []Dim {
+	op := &attention.op
+	dims := []Dim{size("rows", writer.count), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
+	if attention.qw != nil {
 		dims = append(dims, word("style", string(op.QKNorm)), number("epsilon", op.QKEpsilon))
 	}
 	if !op.Rope {
 		return dims
 	}
-	dims = append(dims, w.place0()...)
+	dims = append(dims, writer.place0()...)
 	turn := op.Rotation
 	dims = append(dims, word("rope", orDefault(turn.Type)), size("width", orInt(turn.Width, op.HeadDim)), number("base", orFloat(turn.Base, 10_000)))
 	for _, constant := range []struct {
@@ -147,11 +147,11 @@ func (a *attention) rotation(w *writer) []Dim {
 // place0 says where rows stand in their sequences: each sequence begins at 0,
 // or all rows stand at the position that is decoded, behind so many of the
 // prompt.
-func (w *writer) place0() []Dim {
-	if w.pass == Decode {
-		return []Dim{size("past", w.seq)}
+func (writer *writer) place0() []Dim {
+	if writer.pass == Decode {
+		return []Dim{size("past", writer.seq)}
 	}
-	return []Dim{size("seq", w.seq)}
+	return []Dim{size("seq", writer.seq)}
 }
 
 func orDefault(kind string) string {
@@ -176,10 +176,10 @@ func orFloat(value, otherwise float64) float64 {
 }
 
 // dims are those of attention's kernels.
-func (a *attention) dims(w *writer) []Dim {
-	op := &a.op
-	dims := []Dim{size("sequences", w.sequences), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
-	dims = append(dims, w.place0()...)
+func (attention *attention) dims(writer *writer) []Dim {
+	op := &attention.op
+	dims := []Dim{size("sequences", writer.sequences), size("heads", op.Heads), size("kv", op.KVHeads), size("dim", op.HeadDim)}
+	dims = append(dims, writer.place0()...)
 	if !op.Bidirectional {
 		dims = append(dims, size("causal", 1))
 	}
@@ -196,77 +196,77 @@ func (a *attention) dims(w *writer) []Dim {
 
 // products is the FLOPs of one product over all pairs of a query and a key
 // that it sees.
-func (a *attention) products(w *writer) float64 {
-	seq := float64(w.seq)
+func (attention *attention) products(writer *writer) float64 {
+	seq := float64(writer.seq)
 	pairs := seq * seq
-	if !a.op.Bidirectional {
+	if !attention.op.Bidirectional {
 		window := seq
-		if a.op.Window > 0 {
-			window = min(seq, float64(a.op.Window))
+		if attention.op.Window > 0 {
+			window = min(seq, float64(attention.op.Window))
 		}
 		pairs = window*(window+1)/2 + (seq-window)*window
 	}
-	return 2 * float64(w.sequences) * pairs * float64(a.width)
+	return 2 * float64(writer.sequences) * pairs * float64(attention.width)
 }
 
-func (a *attention) attend(w *writer, q, k Operand) {
-	operands := []Operand{q, k, a.v, out("y", a.y)}
-	if w.train {
-		a.lse = w.kept("lse", modelgraph.F32, w.count, a.op.Heads)
-		operands = append(operands, out("lse", a.lse))
+func (attention *attention) attend(writer *writer, q, k Operand) {
+	operands := []Operand{q, k, attention.v, out("y", attention.y)}
+	if writer.train {
+		attention.lse = writer.kept("lse", modelgraph.F32, writer.count, attention.op.Heads)
+		operands = append(operands, out("lse", attention.lse))
 	}
-	w.kernel("attention", a.dims(w), operands...).Attention = 2 * a.products(w)
+	writer.kernel("attention", attention.dims(writer), operands...).Attention = 2 * attention.products(writer)
 }
 
-func (a *attention) backward(w *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
-	w.learn(a.out, in("a", a.y), in("dy", dy))
-	gradient := w.temporary("attention.gradient", w.dtype, w.count, a.width)
-	w.back(a.out, in("dy", dy), out("d", gradient))
-	a.attendBack(w, gradient)
+func (attention *attention) backward(writer *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
+	writer.learn(attention.out, in("a", attention.y), in("dy", dy))
+	gradient := writer.temporary("attention.gradient", writer.dtype, writer.count, attention.width)
+	writer.back(attention.out, in("dy", dy), out("d", gradient))
+	attention.attendBack(writer, gradient)
 	h := normed()
-	for i, l := range a.qkv {
-		w.learn(l, in("a", h), a.gradient[i])
+	for i, linear := range attention.qkv {
+		writer.learn(linear, in("a", h), attention.gradient[i])
 	}
-	w.backAll(a.qkv, a.gradient, dh)
+	writer.backAll(attention.qkv, attention.gradient, dh)
 }
 
 // attendBack makes the gradients of q, k and v. Two kernels, one over keys and
 // one over queries, each own what they write: the scores are made twice, and
 // nothing is added up in an order that depends on the GPU.
-func (a *attention) attendBack(w *writer, dy int) {
-	q, k := a.q, a.k
-	if a.qw != nil {
-		q, k = a.turned(w, ".again")
+func (attention *attention) attendBack(writer *writer, dy int) {
+	q, k := attention.q, attention.k
+	if attention.qw != nil {
+		q, k = attention.turned(writer, ".again")
 	}
-	delta := w.temporary("delta", modelgraph.F32, w.count, a.op.Heads)
-	w.kernel("attention_delta", []Dim{size("rows", w.count), size("heads", a.op.Heads), size("dim", a.op.HeadDim)}, in("y", a.y), in("dy", dy), out("delta", delta))
-	tensors := make([]int, len(a.qkv))
-	a.gradient = make([]Operand, len(a.qkv))
-	for i, name := range a.names(".gradient") {
-		tensors[i] = w.temporary(name, w.dtype, w.count, a.qkv[i].out)
-		a.gradient[i] = in("dy", tensors[i])
+	delta := writer.temporary("delta", modelgraph.F32, writer.count, attention.op.Heads)
+	writer.kernel("attention_delta", []Dim{size("rows", writer.count), size("heads", attention.op.Heads), size("dim", attention.op.HeadDim)}, in("y", attention.y), in("dy", dy), out("delta", delta))
+	tensors := make([]int, len(attention.qkv))
+	attention.gradient = make([]Operand, len(attention.qkv))
+	for i, name := range attention.names(".gradient") {
+		tensors[i] = writer.temporary(name, writer.dtype, writer.count, attention.qkv[i].out)
+		attention.gradient[i] = in("dy", tensors[i])
 	}
-	dq, dk, dv := a.parts(w, tensors)
-	inputs := []Operand{q, k, a.v, in("dy", dy), in("lse", a.lse), in("delta", delta)}
-	w.kernel("attention_dkv", a.dims(w), append(inputs[:6:6], dk.as("dk").mode(Write), dv.as("dv").mode(Write))...).Attention = 4 * a.products(w)
-	w.kernel("attention_dq", a.dims(w), append(inputs[:6:6], dq.as("dq").mode(Write))...).Attention = 3 * a.products(w)
-	a.turnBack(w, dq.as("dq"), dk.as("dk"))
+	dq, dk, dv := attention.parts(writer, tensors)
+	inputs := []Operand{q, k, attention.v, in("dy", dy), in("lse", attention.lse), in("delta", delta)}
+	writer.kernel("attention_dkv", attention.dims(writer), append(inputs[:6:6], dk.as("dk").mode(Write), dv.as("dv").mode(Write))...).Attention = 4 * attention.products(writer)
+	writer.kernel("attention_dq", attention.dims(writer), append(inputs[:6:6], dq.as("dq").mode(Write))...).Attention = 3 * attention.products(writer)
+	attention.turnBack(writer, dq.as("dq"), dk.as("dk"))
 }
 
 // turnBack turns the gradients of q and k back, and takes them through the
 // norms, in place.
-func (a *attention) turnBack(w *writer, dq, dk Operand) {
+func (attention *attention) turnBack(writer *writer, dq, dk Operand) {
 	dq, dk = dq.mode(Update), dk.mode(Update)
 	switch {
-	case a.qw == nil && !a.op.Rope:
-	case a.qw == nil:
-		w.kernel("rope_backward", a.rotation(w), dq, dk)
+	case attention.qw == nil && !attention.op.Rope:
+	case attention.qw == nil:
+		writer.kernel("rope_backward", attention.rotation(writer), dq, dk)
 	default:
-		parts := partsOf(w.count)
-		qsums := w.temporary("q.sums", modelgraph.F32, parts, a.op.HeadDim)
-		ksums := w.temporary("k.sums", modelgraph.F32, parts, a.op.HeadDim)
-		w.kernel("qknorm_backward", a.rotation(w), a.q, a.k, in("qweight", a.qw.value), in("kweight", a.kw.value), dq, dk, out("qsums", qsums), out("ksums", ksums))
-		w.addSums(qsums, a.qw)
-		w.addSums(ksums, a.kw)
+		parts := partsOf(writer.count)
+		qsums := writer.temporary("q.sums", modelgraph.F32, parts, attention.op.HeadDim)
+		ksums := writer.temporary("k.sums", modelgraph.F32, parts, attention.op.HeadDim)
+		writer.kernel("qknorm_backward", attention.rotation(writer), attention.q, attention.k, in("qweight", attention.qw.value), in("kweight", attention.kw.value), dq, dk, out("qsums", qsums), out("ksums", ksums))
+		writer.addSums(qsums, attention.qw)
+		writer.addSums(ksums, attention.kw)
 	}
 }

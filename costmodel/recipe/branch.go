@@ -8,99 +8,99 @@ import (
 // feed-forward network.
 type core interface {
 	// forward makes y (+ add) from h.
-	forward(w *writer, h int, y Operand, add ...Operand)
+	forward(writer *writer, h int, y Operand, add ...Operand)
 	// backward makes the gradients of its parameters and of h, into dh (+ add), from its
 	// output's, dy. normed is h, made when it is asked for.
-	backward(w *writer, dy int, normed func() int, dh func() (Operand, []Operand))
+	backward(writer *writer, dy int, normed func() int, dh func() (Operand, []Operand))
 }
 
 // branch is stream + post(core(pre(stream))).
-func (w *writer) branch(next step, last bool) error {
-	run, err := w.coreOf(next.core)
+func (writer *writer) branch(next step, last bool) error {
+	run, err := writer.coreOf(next.core)
 	if err != nil {
 		return err
 	}
 	var pre, post *norm
 	if next.pre >= 0 {
-		if pre, err = w.normOf(next.pre); err != nil {
+		if pre, err = writer.normOf(next.pre); err != nil {
 			return err
 		}
 	}
 	if next.post >= 0 {
-		if post, err = w.normOf(next.post); err != nil {
+		if post, err = writer.normOf(next.post); err != nil {
 			return err
 		}
 	}
-	x := w.from()
+	x := writer.from()
 	h := x
 	if pre != nil {
-		h = w.temporary("normed", w.dtype, w.count, w.width)
-		w.normalise(pre, x, h)
+		h = writer.temporary("normed", writer.dtype, writer.count, writer.width)
+		writer.normalise(pre, x, h)
 	}
 	if post == nil {
-		run.forward(w, h, out("d", w.to(last)), in("add", x))
+		run.forward(writer, h, out("d", writer.to(last)), in("add", x))
 	} else {
-		a := w.kept("branch", w.dtype, w.count, w.width)
-		run.forward(w, h, out("d", a))
-		w.normalise(post, a, w.to(last), in("add", x))
+		a := writer.kept("branch", writer.dtype, writer.count, writer.width)
+		run.forward(writer, h, out("d", a))
+		writer.normalise(post, a, writer.to(last), in("add", x))
 	}
-	if w.train {
-		w.backs = append(w.backs, func() { w.branchBack(run, pre, post, h) })
+	if writer.train {
+		writer.backs = append(writer.backs, func() { writer.branchBack(run, pre, post, h) })
 	}
 	return nil
 }
 
 // branchBack is backward of a branch: the stream's gradient goes on unchanged,
 // and what comes through the core is added to it.
-func (w *writer) branchBack(run core, pre, post *norm, h int) {
-	flow := w.gradient()
+func (writer *writer) branchBack(run core, pre, post *norm, h int) {
+	flow := writer.gradient()
 	dy := flow
 	if post != nil {
-		dy = w.temporary("branch.gradient", w.dtype, w.count, w.width)
-		w.normBack(post, flow, dy)
+		dy = writer.temporary("branch.gradient", writer.dtype, writer.count, writer.width)
+		writer.normBack(post, flow, dy)
 	}
 	if pre == nil {
-		run.backward(w, dy, func() int { return h }, func() (Operand, []Operand) { return out("d", w.gone()), []Operand{in("add", flow)} })
+		run.backward(writer, dy, func() int { return h }, func() (Operand, []Operand) { return out("d", writer.gone()), []Operand{in("add", flow)} })
 		return
 	}
 	dh := -1
-	run.backward(w, dy, func() int { return w.again(pre) }, func() (Operand, []Operand) {
-		dh = w.temporary("normed.gradient", w.dtype, w.count, w.width)
+	run.backward(writer, dy, func() int { return writer.again(pre) }, func() (Operand, []Operand) {
+		dh = writer.temporary("normed.gradient", writer.dtype, writer.count, writer.width)
 		return out("d", dh), nil
 	})
-	w.normBack(pre, dh, w.gone(), in("add", flow))
+	writer.normBack(pre, dh, writer.gone(), in("add", flow))
 }
 
-func (w *writer) coreOf(layer int) (core, error) {
-	switch op := w.graph.Layers[layer].Op.(type) {
+func (writer *writer) coreOf(layer int) (core, error) {
+	switch op := writer.graph.Layers[layer].Op.(type) {
 	case modelgraph.Attention:
-		if err := w.carries(layer, op.Dim); err != nil {
+		if err := writer.carries(layer, op.Dim); err != nil {
 			return nil, err
 		}
-		return w.attentionOf(layer, op)
+		return writer.attentionOf(layer, op)
 	case modelgraph.MLP:
-		if err := w.carries(layer, op.Dim); err != nil {
+		if err := writer.carries(layer, op.Dim); err != nil {
 			return nil, err
 		}
-		return w.mlpOf(layer, op)
+		return writer.mlpOf(layer, op)
 	}
-	return nil, unrunnable(&w.graph.Layers[layer], "it is no branch")
+	return nil, unrunnable(&writer.graph.Layers[layer], "it is no branch")
 }
 
 // carries refuses a layer of another width than the stream's.
-func (w *writer) carries(layer int, width int64) error {
-	if width != w.width {
-		return unrunnable(&w.graph.Layers[layer], "it is %d wide, and the hidden stream %d", width, w.width)
+func (writer *writer) carries(layer int, width int64) error {
+	if width != writer.width {
+		return unrunnable(&writer.graph.Layers[layer], "it is %d wide, and the hidden stream %d", width, writer.width)
 	}
 	return nil
 }
 
 // backAll makes the gradient of what several projections read: the first
 // writes it, the others add to it.
-func (w *writer) backAll(linears []*linear, dys []Operand, dh func() (Operand, []Operand)) {
+func (writer *writer) backAll(linears []*linear, dys []Operand, dh func() (Operand, []Operand)) {
 	dx, add := dh()
-	for i, l := range linears {
-		w.back(l, dys[i], dx, add...)
+	for i, linear := range linears {
+		writer.back(linear, dys[i], dx, add...)
 		add = []Operand{in("add", dx.Tensor)}
 	}
 }

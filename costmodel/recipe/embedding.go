@@ -4,40 +4,40 @@ import "github.com/devmap-dev/devmap/modelgraph"
 
 // embedding makes the stream of rows of a table, or adds them to it: rows of
 // tokens, of positions, or of token types.
-func (w *writer) embedding(layer int, last bool) error {
-	op, _ := w.graph.Layers[layer].Op.(modelgraph.Embedding)
-	if err := w.carries(layer, op.Dim); err != nil {
+func (writer *writer) embedding(layer int, last bool) error {
+	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Embedding)
+	if err := writer.carries(layer, op.Dim); err != nil {
 		return err
 	}
-	table, err := w.need(layer, op.Vocab, op.Dim, "weight", "word_embeddings.weight", "")
+	table, err := writer.need(layer, op.Vocab, op.Dim, "weight", "word_embeddings.weight", "")
 	if err != nil {
 		return err
 	}
-	if err := w.indexes(layer, &op); err != nil {
+	if err := writer.indexes(layer, &op); err != nil {
 		return err
 	}
-	dims := []Dim{size("rows", w.count), size("columns", op.Dim)}
+	dims := []Dim{size("rows", writer.count), size("columns", op.Dim)}
 	if op.Scaled {
 		dims = append(dims, number("scale", op.Factor))
 	}
 	var operands []Operand
-	if len(w.inputs(layer)) > 0 {
-		operands = append(operands, in("add", w.from()))
+	if len(writer.inputs(layer)) > 0 {
+		operands = append(operands, in("add", writer.from()))
 	}
 	ids := -1
 	if op.Index == modelgraph.PositionIndex {
-		dims = append(dims, w.place0()...)
+		dims = append(dims, writer.place0()...)
 	} else {
-		ids = w.ids(op.Index)
+		ids = writer.ids(op.Index)
 		operands = append(operands, in("ids", ids))
 	}
-	y := w.to(last)
-	rows := min(w.count, op.Vocab)
-	operands = append(operands, w.rowsOf(in("table", table.value), 0, rows), out("y", y))
-	w.kernel("embedding", dims, operands...)
-	w.code.whole(w.routine)
-	if w.train {
-		w.backs = append(w.backs, func() { w.embeddingBack(table, ids, dims) })
+	y := writer.to(last)
+	rows := min(writer.count, op.Vocab)
+	operands = append(operands, writer.rowsOf(in("table", table.value), 0, rows), out("y", y))
+	writer.kernel("embedding", dims, operands...)
+	writer.code.whole(writer.routine)
+	if writer.train {
+		writer.backs = append(writer.backs, func() { writer.embeddingBack(table, ids, dims) })
 	}
 	return nil
 }
@@ -55,29 +55,29 @@ func (code *Code) whole(routine *Routine) {
 
 // ids is what rows are looked up by: of the batch, which was fed, or in
 // generation the tokens that were made last.
-func (w *writer) ids(index modelgraph.Index) int {
-	if w.pass == Decode {
-		return w.shared(new(int64), Tensor{Name: "token.ids", Class: Token, DType: int32Type, Rows: w.sequences, Columns: 1})
+func (writer *writer) ids(index modelgraph.Index) int {
+	if writer.pass == Decode {
+		return writer.shared(new(int64), Tensor{Name: "token.ids", Class: Token, DType: int32Type, Rows: writer.sequences, Columns: 1})
 	}
 	name := "ids"
 	if index == modelgraph.TypeIndex {
 		name = "types"
 	}
-	return w.shared(&w.regions.Feed, Tensor{Name: name, Class: Feed, DType: int32Type, Rows: w.workload.Batch, Columns: w.seq, Parts: true})
+	return writer.shared(&writer.regions.Feed, Tensor{Name: name, Class: Feed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
 }
 
 // embeddingBack adds the stream's gradient up by row of the table: ids are
 // sorted, stably, so that the rows of one id are added in the order of the
 // tokens.
-func (w *writer) embeddingBack(table *weight, ids int, dims []Dim) {
-	dy := w.gradient()
-	moved := float64(3 * w.count * w.width * bytesOf(w.dtype))
+func (writer *writer) embeddingBack(table *weight, ids int, dims []Dim) {
+	dy := writer.gradient()
+	moved := float64(3 * writer.count * writer.width * bytesOf(writer.dtype))
 	if ids < 0 {
-		w.kernel("embedding_backward", dims, in("dy", dy), gather("d", table.gradient)).Bytes = moved
+		writer.kernel("embedding_backward", dims, in("dy", dy), gather("d", table.gradient)).Bytes = moved
 		return
 	}
-	order := w.temporary("order", int32Type, 2, w.count)
-	work := w.temporary("order.work", int32Type, 2, w.count)
-	w.kernel("sort", []Dim{size("rows", w.count)}, in("ids", ids), out("order", order), out("work", work))
-	w.kernel("embedding_backward", dims, in("order", order), in("dy", dy), gather("d", table.gradient)).Bytes = moved
+	order := writer.temporary("order", int32Type, 2, writer.count)
+	work := writer.temporary("order.work", int32Type, 2, writer.count)
+	writer.kernel("sort", []Dim{size("rows", writer.count)}, in("ids", ids), out("order", order), out("work", work))
+	writer.kernel("embedding_backward", dims, in("order", order), in("dy", dy), gather("d", table.gradient)).Bytes = moved
 }

@@ -11,8 +11,8 @@ type linear struct {
 }
 
 // linearOf finds the projection of a layer under one of these names.
-func (w *writer) linearOf(layer int, in, out int64, transposed bool, names ...string) (*linear, error) {
-	l := &linear{in: in, out: out, transposed: transposed}
+func (writer *writer) linearOf(layer int, in, out int64, transposed bool, names ...string) (*linear, error) {
+	linear := &linear{in: in, out: out, transposed: transposed}
 	weights, biases := make([]string, len(names)), make([]string, len(names))
 	for i, name := range names {
 		weights[i], biases[i] = modelgraph.FullName(name, "weight"), modelgraph.FullName(name, "bias")
@@ -25,58 +25,58 @@ func (w *writer) linearOf(layer int, in, out int64, transposed bool, names ...st
 		rows, columns = in, out
 	}
 	var err error
-	if l.weight, err = w.need(layer, rows, columns, weights...); err != nil {
+	if linear.weight, err = writer.need(layer, rows, columns, weights...); err != nil {
 		return nil, err
 	}
-	if l.bias = w.find(layer, biases...); l.bias != nil {
-		_, err = w.need(layer, 1, out, biases...)
+	if linear.bias = writer.find(layer, biases...); linear.bias != nil {
+		_, err = writer.need(layer, 1, out, biases...)
 	}
-	return l, err
+	return linear, err
 }
 
 // project is y = x·weight + bias (+ add).
-func (w *writer) project(l *linear, x, y Operand, add ...Operand) {
+func (writer *writer) project(linear *linear, x, y Operand, add ...Operand) {
 	form := "nt"
-	if l.transposed {
+	if linear.transposed {
 		form = "nn"
 	}
-	operands := []Operand{x.as("a"), in("b", l.weight.value)}
-	if l.bias != nil {
-		operands = append(operands, in("bias", l.bias.value))
+	operands := []Operand{x.as("a"), in("b", linear.weight.value)}
+	if linear.bias != nil {
+		operands = append(operands, in("bias", linear.bias.value))
 	}
 	for _, more := range add {
 		operands = append(operands, more.as("add"))
 	}
-	w.product(form, w.rowsIn(&x), l.out, l.in, append(operands, y.as("d"))...)
+	writer.product(form, writer.rowsIn(&x), linear.out, linear.in, append(operands, y.as("d"))...)
 }
 
 // learn makes the gradients of the projection's weight and bias from its input
 // and its output's gradient.
-func (w *writer) learn(l *linear, x, dy Operand) {
-	a, b, rows, columns := dy, x, l.out, l.in
-	if l.transposed {
-		a, b, rows, columns = x, dy, l.in, l.out
+func (writer *writer) learn(linear *linear, x, dy Operand) {
+	a, b, rows, columns := dy, x, linear.out, linear.in
+	if linear.transposed {
+		a, b, rows, columns = x, dy, linear.in, linear.out
 	}
-	w.product("tn", rows, columns, w.rowsIn(&x), a.as("a"), b.as("b"), gather("d", l.weight.gradient))
-	if l.bias != nil {
-		w.columnSums(dy, l.out, l.bias)
+	writer.product("tn", rows, columns, writer.rowsIn(&x), a.as("a"), b.as("b"), gather("d", linear.weight.gradient))
+	if linear.bias != nil {
+		writer.columnSums(dy, linear.out, linear.bias)
 	}
 }
 
 // columnSums adds up the rows of a gradient: each part of the rows by itself,
 // in order, then the parts in order. The parts follow from the number of rows
 // alone, so that the sum does not depend on the GPU.
-func (w *writer) columnSums(x Operand, width int64, bias *weight) {
-	parts := partsOf(w.rowsIn(&x))
-	sums := w.temporary("sums", modelgraph.F32, parts, width)
-	w.kernel("column_sums", []Dim{size("rows", w.rowsIn(&x)), size("columns", width)}, x.as("x"), out("sums", sums))
-	w.addSums(sums, bias)
+func (writer *writer) columnSums(x Operand, width int64, bias *weight) {
+	parts := partsOf(writer.rowsIn(&x))
+	sums := writer.temporary("sums", modelgraph.F32, parts, width)
+	writer.kernel("column_sums", []Dim{size("rows", writer.rowsIn(&x)), size("columns", width)}, x.as("x"), out("sums", sums))
+	writer.addSums(sums, bias)
 }
 
 // addSums gives partial sums to a gradient.
-func (w *writer) addSums(sums int, bias *weight) {
-	tensor := &w.code.Tensors[sums]
-	w.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather("d", bias.gradient))
+func (writer *writer) addSums(sums int, bias *weight) {
+	tensor := &writer.code.Tensors[sums]
+	writer.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather("d", bias.gradient))
 }
 
 // partsOf is into how many parts a sum over rows is cut: about as many as an
@@ -85,70 +85,70 @@ func partsOf(rows int64) int64 { return min(rows, 128) }
 
 // back makes the gradient of the projection's input from its output's: dx =
 // dy·weightᵀ (+ add).
-func (w *writer) back(l *linear, dy, dx Operand, add ...Operand) {
+func (writer *writer) back(linear *linear, dy, dx Operand, add ...Operand) {
 	form := "nn"
-	if l.transposed {
+	if linear.transposed {
 		form = "nt"
 	}
-	operands := []Operand{dy.as("a"), in("b", l.weight.value)}
+	operands := []Operand{dy.as("a"), in("b", linear.weight.value)}
 	for _, more := range add {
 		operands = append(operands, more.as("add"))
 	}
-	w.product(form, w.rowsIn(&dy), l.in, l.out, append(operands, dx.as("d"))...)
+	writer.product(form, writer.rowsIn(&dy), linear.in, linear.out, append(operands, dx.as("d"))...)
 }
 
 // product is a kernel d[m,n] = a·b + bias + add, rounded once. form says how a
 // and b lie: nn a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
-func (w *writer) product(form string, m, n, k int64, operands ...Operand) {
-	kernel := w.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
+func (writer *writer) product(form string, m, n, k int64, operands ...Operand) {
+	kernel := writer.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)
 	for i := range operands {
-		kernel.Unaligned = kernel.Unaligned || w.unaligned(&operands[i])
+		kernel.Unaligned = kernel.Unaligned || writer.unaligned(&operands[i])
 	}
 }
 
 // unaligned reports a matrix in 16 bits whose rows begin at addresses that the
 // tensor memory accelerator does not take (multiples of 16 bytes).
-func (w *writer) unaligned(operand *Operand) bool {
-	tensor := &w.code.Tensors[operand.Tensor]
+func (writer *writer) unaligned(operand *Operand) bool {
+	tensor := &writer.code.Tensors[operand.Tensor]
 	each := bytesOf(tensor.DType)
 	return each == 2 && tensor.Rows > 1 && (tensor.Columns*each%16 != 0 || operand.Column*each%16 != 0)
 }
 
 // rowsIn is the number of rows of an operand.
-func (w *writer) rowsIn(operand *Operand) int64 {
+func (writer *writer) rowsIn(operand *Operand) int64 {
 	if operand.Rows > 0 {
 		return operand.Rows
 	}
-	return w.code.Tensors[operand.Tensor].Rows
+	return writer.code.Tensors[operand.Tensor].Rows
 }
 
 // linear is a projection of the stream, in inference.
-func (w *writer) linear(layer int, last bool) error {
-	op, _ := w.graph.Layers[layer].Op.(modelgraph.Linear)
-	at := &w.graph.Layers[layer]
+func (writer *writer) linear(layer int, last bool) error {
+	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Linear)
+	at := &writer.graph.Layers[layer]
 	activation, known := activations[op.Activation]
 	switch {
-	case w.train:
+	case writer.train:
 		return unrunnable(at, "it has no backward for a linear layer outside a block")
 	case op.Pooled:
 		return unrunnable(at, "it runs every token of the stream, not one a sequence")
-	case op.Out != op.In || op.In != w.width:
-		return unrunnable(at, "it makes %d values of %d, and the hidden stream is %d wide", op.Out, op.In, w.width)
+	case op.Out != op.In || op.In != writer.width:
+		return unrunnable(at, "it makes %d values of %d, and the hidden stream is %d wide", op.Out, op.In, writer.width)
 	case op.Activation != "" && !known:
 		return unrunnable(at, "it has no kernel for activation %q", op.Activation)
 	}
-	l, err := w.linearOf(layer, op.In, op.Out, false, "")
+	linear, err := writer.linearOf(layer, op.In, op.Out, false, "")
 	if err != nil {
 		return err
 	}
 	// A product does not overwrite what it reads.
-	made := w.temporary("projected", w.dtype, w.count, op.Out)
-	w.project(l, in("a", w.from()), out("d", made))
-	name, dims := "copy", []Dim{size("rows", w.count), size("columns", op.Out)}
+	made := writer.temporary("projected", writer.dtype, writer.count, op.Out)
+	writer.project(linear, in("a", writer.from()), out("d", made))
+	name, dims := "copy", []Dim{size("rows", writer.count), size("columns", op.Out)}
 	if activation != "" {
 		name, dims = "activate", append(dims, word("activation", activation))
 	}
-	w.kernel(name, dims, in("x", made), out("y", w.to(last)))
+	writer.kernel(name, dims, in("x", made), out("y", writer.to(last)))
 	return nil
 }

@@ -20,13 +20,13 @@ var activations = map[string]string{
 	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_python": "gelu",
 }
 
-func (w *writer) mlpOf(layer int, op modelgraph.MLP) (core, error) {
-	m := &mlp{gated: op.Gated, hidden: op.Hidden, activation: activations[op.Activation]}
-	if m.activation == "" {
-		return nil, unrunnable(&w.graph.Layers[layer], "it has no kernel for activation %q (it has silu, gelu, gelu_new, gelu_pytorch_tanh, relu)", op.Activation)
+func (writer *writer) mlpOf(layer int, op modelgraph.MLP) (core, error) {
+	net := &mlp{gated: op.Gated, hidden: op.Hidden, activation: activations[op.Activation]}
+	if net.activation == "" {
+		return nil, unrunnable(&writer.graph.Layers[layer], "it has no kernel for activation %q (it has silu, gelu, gelu_new, gelu_pytorch_tanh, relu)", op.Activation)
 	}
 	if op.LayerScale {
-		return nil, unrunnable(&w.graph.Layers[layer], "it has no kernel for a layer scale")
+		return nil, unrunnable(&writer.graph.Layers[layer], "it has no kernel for a layer scale")
 	}
 	names := [][]string{{"up_proj", "c_fc", "fc1", "intermediate.dense", "dense_h_to_4h", "fc_in"}}
 	width := op.Hidden
@@ -36,94 +36,94 @@ func (w *writer) mlpOf(layer int, op modelgraph.MLP) (core, error) {
 	case op.Gated:
 		names = [][]string{{"gate_proj", "w1"}, {"up_proj", "w3"}}
 	}
-	for _, any := range names {
-		l, err := w.linearOf(layer, op.Dim, width, op.Transposed, any...)
+	for _, choice := range names {
+		linear, err := writer.linearOf(layer, op.Dim, width, op.Transposed, choice...)
 		if err != nil {
 			return nil, err
 		}
-		m.up = append(m.up, l)
+		net.up = append(net.up, linear)
 	}
 	var err error
-	m.down, err = w.linearOf(layer, op.Hidden, op.Dim, op.Transposed, "down_proj", "c_proj", "fc2", "output.dense", "dense_4h_to_h", "fc_out", "w2")
-	return m, err
+	net.down, err = writer.linearOf(layer, op.Hidden, op.Dim, op.Transposed, "down_proj", "c_proj", "fc2", "output.dense", "dense_4h_to_h", "fc_out", "w2")
+	return net, err
 }
 
 // inputs are gate and up, or what the activation reads.
-func (m *mlp) inputs(w *writer, kept []int) []Operand {
+func (net *mlp) inputs(writer *writer, kept []int) []Operand {
 	switch {
-	case m.gated && len(m.up) == 1:
-		return []Operand{w.columns(in("gate", kept[0]), 0, m.hidden), w.columns(in("up", kept[0]), m.hidden, m.hidden)}
-	case m.gated:
+	case net.gated && len(net.up) == 1:
+		return []Operand{writer.columns(in("gate", kept[0]), 0, net.hidden), writer.columns(in("up", kept[0]), net.hidden, net.hidden)}
+	case net.gated:
 		return []Operand{in("gate", kept[0]), in("up", kept[1])}
 	}
 	return []Operand{in("x", kept[0])}
 }
 
 // kernel is the name and the sizes of the activation's kernel.
-func (m *mlp) kernel(w *writer, suffix string) (string, []Dim) {
+func (net *mlp) kernel(writer *writer, suffix string) (string, []Dim) {
 	name := "activate"
-	if m.gated {
+	if net.gated {
 		name = "gate"
 	}
-	return name + suffix, []Dim{size("rows", w.count), size("columns", m.hidden), word("activation", m.activation)}
+	return name + suffix, []Dim{size("rows", writer.count), size("columns", net.hidden), word("activation", net.activation)}
 }
 
-func (m *mlp) forward(w *writer, h int, y Operand, add ...Operand) {
+func (net *mlp) forward(writer *writer, h int, y Operand, add ...Operand) {
 	names := []string{"up"}
-	if m.gated {
+	if net.gated {
 		names = []string{"gate", "up"}
 	}
-	if m.gated && len(m.up) == 1 {
+	if net.gated && len(net.up) == 1 {
 		names = []string{"gate_up"}
 	}
-	kept := make([]int, len(m.up))
-	for i, l := range m.up {
-		kept[i] = w.kept(names[i], w.dtype, w.count, l.out)
-		w.project(l, in("a", h), out("d", kept[i]))
+	kept := make([]int, len(net.up))
+	for i, linear := range net.up {
+		kept[i] = writer.kept(names[i], writer.dtype, writer.count, linear.out)
+		writer.project(linear, in("a", h), out("d", kept[i]))
 	}
-	m.kept = kept
-	w.project(m.down, m.product(w, "product", kept), y, add...)
+	net.kept = kept
+	writer.project(net.down, net.product(writer, "product", kept), y, add...)
 }
 
 // product is what down reads. Without a backward it takes the place of what
 // went into the activation.
-func (m *mlp) product(w *writer, name string, kept []int) Operand {
-	inputs := m.inputs(w, kept)
+func (net *mlp) product(writer *writer, name string, kept []int) Operand {
+	inputs := net.inputs(writer, kept)
 	product := inputs[0]
-	if w.train {
-		product = in("y", w.temporary(name, w.dtype, w.count, m.hidden))
+	if writer.train {
+		product = in("y", writer.temporary(name, writer.dtype, writer.count, net.hidden))
 	}
-	kernel, dims := m.kernel(w, "")
-	w.kernel(kernel, dims, append(inputs, product.as("y").mode(Write))...)
+	kernel, dims := net.kernel(writer, "")
+	writer.kernel(kernel, dims, append(inputs, product.as("y").mode(Write))...)
 	return product
 }
 
-func (m *mlp) backward(w *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
-	w.learn(m.down, m.product(w, "product.again", m.kept), in("dy", dy))
-	grads := m.gradients(w, dy)
+func (net *mlp) backward(writer *writer, dy int, normed func() int, dh func() (Operand, []Operand)) {
+	writer.learn(net.down, net.product(writer, "product.again", net.kept), in("dy", dy))
+	grads := net.gradients(writer, dy)
 	h := normed()
-	for i, l := range m.up {
-		w.learn(l, in("a", h), grads[i])
+	for i, linear := range net.up {
+		writer.learn(linear, in("a", h), grads[i])
 	}
-	w.backAll(m.up, grads, dh)
+	writer.backAll(net.up, grads, dh)
 }
 
 // gradients are those of what up makes. The gradient of the product turns in
 // place into that of up; fused, both go where gate and up lie side by side.
-func (m *mlp) gradients(w *writer, dy int) []Operand {
-	gradient := w.temporary("up.gradient", w.dtype, w.count, m.hidden)
-	w.back(m.down, in("dy", dy), out("d", gradient))
-	kernel, dims := m.kernel(w, "_backward")
+func (net *mlp) gradients(writer *writer, dy int) []Operand {
+	gradient := writer.temporary("up.gradient", writer.dtype, writer.count, net.hidden)
+	writer.back(net.down, in("dy", dy), out("d", gradient))
+	kernel, dims := net.kernel(writer, "_backward")
 	switch {
-	case m.gated && len(m.up) == 1:
-		both := w.temporary("gate_up.gradient", w.dtype, w.count, 2*m.hidden)
-		w.kernel(kernel, dims, append(m.inputs(w, m.kept), in("dy", gradient), w.columns(out("dgate", both), 0, m.hidden), w.columns(out("dup", both), m.hidden, m.hidden))...)
+	case net.gated && len(net.up) == 1:
+		both := writer.temporary("gate_up.gradient", writer.dtype, writer.count, 2*net.hidden)
+		writer.kernel(kernel, dims, append(net.inputs(writer, net.kept), in("dy", gradient), writer.columns(out("dgate", both), 0, net.hidden), writer.columns(out("dup", both), net.hidden, net.hidden))...)
 		return []Operand{in("dy", both)}
-	case m.gated:
-		gate := w.temporary("gate.gradient", w.dtype, w.count, m.hidden)
-		w.kernel(kernel, dims, append(m.inputs(w, m.kept), in("dy", gradient), out("dgate", gate), out("dup", gradient))...)
+	case net.gated:
+		gate := writer.temporary("gate.gradient", writer.dtype, writer.count, net.hidden)
+		writer.kernel(kernel, dims, append(net.inputs(writer, net.kept), in("dy", gradient), out("dgate", gate), out("dup", gradient))...)
 		return []Operand{in("dy", gate), in("dy", gradient)}
 	}
-	w.kernel(kernel, dims, append(m.inputs(w, m.kept), in("dy", gradient), out("dx", gradient))...)
+	writer.kernel(kernel, dims, append(net.inputs(writer, net.kept), in("dy", gradient), out("dx", gradient))...)
 	return []Operand{in("dy", gradient)}
 }

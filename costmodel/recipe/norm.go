@@ -16,113 +16,113 @@ type norm struct {
 }
 
 // normOf finds the parameters of a norm.
-func (w *writer) normOf(layer int) (*norm, error) {
-	op, _ := w.graph.Layers[layer].Op.(modelgraph.Norm)
-	n := &norm{style: op.Style, width: op.Dim, rstd: -1, mean: -1}
-	if n.style == "" {
-		n.style = modelgraph.RMSNorm
+func (writer *writer) normOf(layer int) (*norm, error) {
+	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Norm)
+	norm := &norm{style: op.Style, width: op.Dim, rstd: -1, mean: -1}
+	if norm.style == "" {
+		norm.style = modelgraph.RMSNorm
 	}
 	var err error
-	if n.weight, err = w.need(layer, 1, op.Dim, "weight", ""); err != nil {
+	if norm.weight, err = writer.need(layer, 1, op.Dim, "weight", ""); err != nil {
 		return nil, err
 	}
 	if op.Style == modelgraph.LayerNorm {
-		if n.bias, err = w.need(layer, 1, op.Dim, "bias"); err != nil {
+		if norm.bias, err = writer.need(layer, 1, op.Dim, "bias"); err != nil {
 			return nil, err
 		}
 	}
 	epsilon := op.Epsilon
-	n.dims = []Dim{size("rows", 0), size("columns", op.Dim), word("style", string(n.style)), number("epsilon", epsilon)}
-	return n, nil
+	norm.dims = []Dim{size("rows", 0), size("columns", op.Dim), word("style", string(norm.style)), number("epsilon", epsilon)}
+	return norm, nil
 }
 
-func (n *norm) sized(rows int64) []Dim {
-	dims := append([]Dim(nil), n.dims...)
+func (norm *norm) sized(rows int64) []Dim {
+	dims := append([]Dim(nil), norm.dims...)
 	dims[0] = size("rows", rows)
 	return dims
 }
 
 // parameters are the operands of weight and bias.
-func (n *norm) parameters() []Operand {
-	operands := []Operand{in("weight", n.weight.value)}
-	if n.bias != nil {
-		operands = append(operands, in("bias", n.bias.value))
+func (norm *norm) parameters() []Operand {
+	operands := []Operand{in("weight", norm.weight.value)}
+	if norm.bias != nil {
+		operands = append(operands, in("bias", norm.bias.value))
 	}
 	return operands
 }
 
 // normalise is y = norm(x) (+ add), and keeps what backward needs.
-func (w *writer) normalise(n *norm, x, y int, add ...Operand) {
-	n.x = x
-	operands := append([]Operand{in("x", x)}, n.parameters()...)
+func (writer *writer) normalise(norm *norm, x, y int, add ...Operand) {
+	norm.x = x
+	operands := append([]Operand{in("x", x)}, norm.parameters()...)
 	for _, more := range add {
 		operands = append(operands, more.as("add"))
 	}
 	operands = append(operands, out("y", y))
-	if w.train {
-		n.rstd = w.kept("rstd", modelgraph.F32, w.count, 1)
-		operands = append(operands, out("rstd", n.rstd))
-		if n.style == modelgraph.LayerNorm {
-			n.mean = w.kept("mean", modelgraph.F32, w.count, 1)
-			operands = append(operands, out("mean", n.mean))
+	if writer.train {
+		norm.rstd = writer.kept("rstd", modelgraph.F32, writer.count, 1)
+		operands = append(operands, out("rstd", norm.rstd))
+		if norm.style == modelgraph.LayerNorm {
+			norm.mean = writer.kept("mean", modelgraph.F32, writer.count, 1)
+			operands = append(operands, out("mean", norm.mean))
 		}
 	}
-	w.kernel("norm", n.sized(w.count), operands...)
+	writer.kernel("norm", norm.sized(writer.count), operands...)
 }
 
 // statistics are the operands that forward kept.
-func (n *norm) statistics() []Operand {
-	operands := []Operand{in("x", n.x), in("rstd", n.rstd)}
-	if n.mean >= 0 {
-		operands = append(operands, in("mean", n.mean))
+func (norm *norm) statistics() []Operand {
+	operands := []Operand{in("x", norm.x), in("rstd", norm.rstd)}
+	if norm.mean >= 0 {
+		operands = append(operands, in("mean", norm.mean))
 	}
 	return operands
 }
 
 // again makes the norm's output once more.
-func (w *writer) again(n *norm) int {
-	y := w.temporary("normed.again", w.dtype, w.count, n.width)
-	w.kernel("norm_again", n.sized(w.count), append(append(n.statistics(), n.parameters()...), out("y", y))...)
+func (writer *writer) again(norm *norm) int {
+	y := writer.temporary("normed.again", writer.dtype, writer.count, norm.width)
+	writer.kernel("norm_again", norm.sized(writer.count), append(append(norm.statistics(), norm.parameters()...), out("y", y))...)
 	return y
 }
 
 // normBack makes the gradients of the norm's input (+ add) and parameters
 // from its output's.
-func (w *writer) normBack(n *norm, dy, dx int, add ...Operand) {
-	parts := partsOf(w.count)
-	sums := w.temporary("weight.sums", modelgraph.F32, parts, n.width)
-	operands := append([]Operand{in("dy", dy)}, n.statistics()...)
-	operands = append(operands, in("weight", n.weight.value))
+func (writer *writer) normBack(norm *norm, dy, dx int, add ...Operand) {
+	parts := partsOf(writer.count)
+	sums := writer.temporary("weight.sums", modelgraph.F32, parts, norm.width)
+	operands := append([]Operand{in("dy", dy)}, norm.statistics()...)
+	operands = append(operands, in("weight", norm.weight.value))
 	for _, more := range add {
 		operands = append(operands, more.as("add"))
 	}
 	operands = append(operands, out("dx", dx), out("sums", sums))
 	biases := -1
-	if n.bias != nil {
-		biases = w.temporary("bias.sums", modelgraph.F32, parts, n.width)
+	if norm.bias != nil {
+		biases = writer.temporary("bias.sums", modelgraph.F32, parts, norm.width)
 		operands = append(operands, out("biases", biases))
 	}
-	w.kernel("norm_backward", n.sized(w.count), operands...)
-	w.addSums(sums, n.weight)
+	writer.kernel("norm_backward", norm.sized(writer.count), operands...)
+	writer.addSums(sums, norm.weight)
 	if biases >= 0 {
-		w.addSums(biases, n.bias)
+		writer.addSums(biases, norm.bias)
 	}
 }
 
 // alone is a norm of the stream.
-func (w *writer) alone(layer int, last bool) error {
-	n, err := w.normOf(layer)
+func (writer *writer) alone(layer int, last bool) error {
+	norm, err := writer.normOf(layer)
 	if err != nil {
 		return err
 	}
-	if err := w.carries(layer, n.width); err != nil {
+	if err := writer.carries(layer, norm.width); err != nil {
 		return err
 	}
-	x := w.from()
-	w.normalise(n, x, w.to(last))
-	w.backs = append(w.backs, func() {
-		dy := w.gradient()
-		w.normBack(n, dy, w.gone())
+	x := writer.from()
+	writer.normalise(norm, x, writer.to(last))
+	writer.backs = append(writer.backs, func() {
+		dy := writer.gradient()
+		writer.normBack(norm, dy, writer.gone())
 	})
 	return nil
 }

@@ -8,14 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// unrunnable is the error that a layer has no kernels: what it is, and the
-// nearest that has some.
-func unrunnable(layer *modelgraph.Layer, format string, args ...any) error {
-	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run layer %q: %s", layer.Name, fmt.Sprintf(format, args...))
-}
-
 // unknown is the error that an operation has no kernels.
-func (p *parser) unknown(layer *modelgraph.Layer) error {
+func (parser *parser) unknown(layer *modelgraph.Layer) error {
 	what := map[string]string{
 		"MoE":        "it is a mixture of experts; the nearest that it runs is a dense feed-forward network (mlp)",
 		"StateSpace": "it is a state-space mixer; the nearest that it runs is attention with a window",
@@ -30,14 +24,14 @@ func (p *parser) unknown(layer *modelgraph.Layer) error {
 }
 
 // notAChain is the error that a layer reads something else than the stream.
-func (p *parser) notAChain(index int) error {
-	layer, stream := &p.graph.Layers[index], "the tokens"
-	if p.stream >= 0 {
-		stream = fmt.Sprintf("%q", p.graph.Layers[p.stream].Name)
+func (parser *parser) notAChain(index int) error {
+	layer, stream := &parser.graph.Layers[index], "the tokens"
+	if parser.stream >= 0 {
+		stream = fmt.Sprintf("%q", parser.graph.Layers[parser.stream].Name)
 	}
 	reads := make([]string, 0, 2)
-	for _, j := range p.inputs(index) {
-		reads = append(reads, fmt.Sprintf("%q", p.graph.Layers[j].Name))
+	for _, j := range parser.inputs(index) {
+		reads = append(reads, fmt.Sprintf("%q", parser.graph.Layers[j].Name))
 	}
 	if len(reads) == 0 {
 		reads = append(reads, "nothing")
@@ -53,7 +47,7 @@ func (p *parser) notAChain(index int) error {
 }
 
 // onStream refuses layers on other tokens than the text's.
-func (p *parser) onStream(layer *modelgraph.Layer) error {
+func (parser *parser) onStream(layer *modelgraph.Layer) error {
 	switch layer.Stream.Kind {
 	case modelgraph.Text:
 		return nil
@@ -64,8 +58,8 @@ func (p *parser) onStream(layer *modelgraph.Layer) error {
 }
 
 // attends refuses attention that no kernel computes.
-func (m *model) attends(layer int, op *modelgraph.Attention) error {
-	at := &m.graph.Layers[layer]
+func (model *model) attends(layer int, op *modelgraph.Attention) error {
+	at := &model.graph.Layers[layer]
 	switch {
 	case op.KVRank > 0:
 		return unrunnable(at, "it is multi-head latent attention; the nearest that it runs has keys and values of its own (grouped queries)")
@@ -86,11 +80,11 @@ func (m *model) attends(layer int, op *modelgraph.Attention) error {
 	case op.Packed:
 		return unrunnable(at, "its tokens are images packed in one row; it runs sequences of one length")
 	}
-	return m.attendsHow(at, op)
+	return model.attendsHow(at, op)
 }
 
 // attendsHow refuses what a mask, a cache or a rotation is not made for.
-func (m *model) attendsHow(at *modelgraph.Layer, op *modelgraph.Attention) error {
+func (model *model) attendsHow(at *modelgraph.Layer, op *modelgraph.Attention) error {
 	switch {
 	case op.KVHeads == 0 || op.Heads%op.KVHeads != 0:
 		return unrunnable(at, "its %d heads are no multiple of %d KV heads", op.Heads, op.KVHeads)
@@ -98,12 +92,12 @@ func (m *model) attendsHow(at *modelgraph.Layer, op *modelgraph.Attention) error
 		return unrunnable(at, "nothing says the cap of its scores (score_cap)")
 	case op.Bidirectional && op.Window > 0:
 		return unrunnable(at, "it looks %d tokens back and ahead; it runs windows that look back", op.Window)
-	case op.Bidirectional && m.train:
+	case op.Bidirectional && model.train:
 		return refuse("mode", costmodel.Train, "layer %q sees later tokens, and devmap's engine trains models that predict the next; %v runs it", at.Name, costmodel.Set("mode", costmodel.Infer))
-	case op.Bidirectional && m.generates:
-		return refuse("new_tokens", m.workload.NewTokens, "layer %q sees later tokens and has no cache; %v runs it once", at.Name, costmodel.Set("new_tokens", 0))
+	case op.Bidirectional && model.generates:
+		return refuse("new_tokens", model.workload.NewTokens, "layer %q sees later tokens and has no cache; %v runs it once", at.Name, costmodel.Set("new_tokens", 0))
 	case op.Rope:
-		if _, _, err := op.Frequencies(m.seq + m.workload.NewTokens); err != nil {
+		if _, _, err := op.Frequencies(model.seq + model.workload.NewTokens); err != nil {
 			return unrunnable(at, "%v", err)
 		}
 	}
@@ -111,42 +105,42 @@ func (m *model) attendsHow(at *modelgraph.Layer, op *modelgraph.Attention) error
 }
 
 // heads refuses heads that are no language model's.
-func (m *model) heads(layer int, op *modelgraph.Head) error {
-	at := &m.graph.Layers[layer]
+func (model *model) heads(layer int, op *modelgraph.Head) error {
+	at := &model.graph.Layers[layer]
 	switch {
 	case op.SoftCap && op.LogitCap == 0:
 		return unrunnable(at, "nothing says the cap of its logits (logit_cap)")
 	case op.Pooled:
 		return unrunnable(at, "it classifies one token a sequence, and nothing says which; it runs heads over every token")
-	case m.train && (strings.Contains(m.graph.Class, "Classification") || strings.Contains(m.graph.Class, "QuestionAnswering")):
-		return refuse("mode", costmodel.Train, "%s has a loss of its own; devmap's engine trains models that predict the next token (ForCausalLM), and runs this one with %v", m.graph.Class, costmodel.Set("mode", costmodel.Infer))
+	case model.train && (strings.Contains(model.graph.Class, "Classification") || strings.Contains(model.graph.Class, "QuestionAnswering")):
+		return refuse("mode", costmodel.Train, "%s has a loss of its own; devmap's engine trains models that predict the next token (ForCausalLM), and runs this one with %v", model.graph.Class, costmodel.Set("mode", costmodel.Infer))
 	}
 	return nil
 }
 
 // indexes refuses rows that are not there, or that nothing says how to scale.
-func (m *model) indexes(layer int, op *modelgraph.Embedding) error {
-	at, length := &m.graph.Layers[layer], m.seq+m.workload.NewTokens
+func (model *model) indexes(layer int, op *modelgraph.Embedding) error {
+	at, length := &model.graph.Layers[layer], model.seq+model.workload.NewTokens
 	switch {
 	case op.Scaled && op.Factor == 0:
 		return unrunnable(at, "nothing says what its rows are multiplied by (factor)")
-	case op.Index == modelgraph.PositionIndex && length > op.Vocab && m.generates:
-		return refuse("seq", m.seq, "layer %q has %d positions, and %d tokens with %d new ones are more; at most %d are left for the prompt",
-			at.Name, op.Vocab, m.seq, m.workload.NewTokens, max(0, op.Vocab-m.workload.NewTokens))
+	case op.Index == modelgraph.PositionIndex && length > op.Vocab && model.generates:
+		return refuse("seq", model.seq, "layer %q has %d positions, and %d tokens with %d new ones are more; at most %d are left for the prompt",
+			at.Name, op.Vocab, model.seq, model.workload.NewTokens, max(0, op.Vocab-model.workload.NewTokens))
 	case op.Index == modelgraph.PositionIndex && length > op.Vocab:
-		return refuse("seq", m.seq, "layer %q has %d positions; %v is the longest", at.Name, op.Vocab, costmodel.Set("seq", op.Vocab))
+		return refuse("seq", model.seq, "layer %q has %d positions; %v is the longest", at.Name, op.Vocab, costmodel.Set("seq", op.Vocab))
 	}
 	return nil
 }
 
 // ends refuses a chain that does not end in one head, where training has a
 // loss and inference logits.
-func (p *parser) ends() error {
-	if p.stream >= 0 {
-		if _, head := p.graph.Layers[p.stream].Op.(modelgraph.Head); head {
+func (parser *parser) ends() error {
+	if parser.stream >= 0 {
+		if _, head := parser.graph.Layers[parser.stream].Op.(modelgraph.Head); head {
 			return nil
 		}
-		return unrunnable(&p.graph.Layers[p.stream], "the model ends with it; it runs models that end in a head over the vocabulary (ForCausalLM, ForMaskedLM)")
+		return unrunnable(&parser.graph.Layers[parser.stream], "the model ends with it; it runs models that end in a head over the vocabulary (ForCausalLM, ForMaskedLM)")
 	}
-	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: nothing in it embeds tokens", p.graph.Name)
+	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: nothing in it embeds tokens", parser.graph.Name)
 }

@@ -23,94 +23,80 @@ type weight struct {
 // layout gives the unit's parameters their places: weights, gradients, masters
 // and moments each in a block of their own, in module order. A tied parameter
 // lies in its owner's block, and has a gradient of this use.
-func (w *writer) layout() error {
-	unit := &w.graph.Units[w.unit]
+func (writer *writer) layout() error {
+	unit := &writer.graph.Units[writer.unit]
 	for i := unit.First; i < unit.End; i++ {
-		w.firsts = append(w.firsts, len(w.weights))
-		layer := &w.graph.Layers[i]
+		writer.firsts = append(writer.firsts, len(writer.weights))
+		layer := &writer.graph.Layers[i]
 		for j := range layer.Params {
 			tensor := &layer.Params[j]
 			if !tensor.DType.Float() {
 				return unrunnable(layer, "parameter %q is stored as %v, and its products take weights in bf16 or fp32", tensor.Name, tensor.DType)
 			}
-			w.parameter(i, tensor)
+			writer.parameter(i, tensor)
 		}
 	}
-	w.firsts = append(w.firsts, len(w.weights))
+	writer.firsts = append(writer.firsts, len(writer.weights))
 	return nil
 }
 
 // parameter adds one.
-func (w *writer) parameter(index int, tensor *modelgraph.Tensor) {
-	layer := &w.graph.Layers[index]
+func (writer *writer) parameter(index int, tensor *modelgraph.Tensor) {
+	layer := &writer.graph.Layers[index]
 	full := modelgraph.FullName(layer.Name, tensor.Name)
-	name := strings.TrimPrefix(strings.TrimPrefix(full, w.graph.Units[w.unit].Name), ".")
+	name := strings.TrimPrefix(strings.TrimPrefix(full, writer.graph.Units[writer.unit].Name), ".")
 	rows, columns := matrix(tensor.Shape)
-	value := Tensor{Name: name, Class: Weight, DType: w.dtype, Rows: rows, Columns: columns, Tie: -1}
+	value := Tensor{Name: name, Class: Weight, DType: writer.dtype, Rows: rows, Columns: columns, Tie: -1}
 	own := weight{layer: index, name: tensor.Name, gradient: -1, master: -1, moments: [2]int{-1, -1}}
-	trained := w.train && !w.silent
+	trained := writer.train && !writer.silent
 	wide := value
-	wide.DType = w.gradients
+	wide.DType = writer.gradients
 	if tensor.Owner == "" {
-		own.value = w.place(&w.regions.Weights, value)
+		own.value = writer.place(&writer.regions.Weights, value)
 	} else {
-		value.Tie = len(w.regions.Tied)
-		own.value = w.add(value)
-		w.regions.Tied = append(w.regions.Tied, w.tie(tensor.Owner, &value, &wide, trained))
+		value.Tie = len(writer.regions.Tied)
+		own.value = writer.add(value)
+		writer.regions.Tied = append(writer.regions.Tied, writer.tie(tensor.Owner, &value, &wide, trained))
 	}
 	if trained {
 		wide.Name, wide.Class = name+".gradient", Gradient
-		own.gradient = w.place(&w.regions.Grads, wide)
+		own.gradient = writer.place(&writer.regions.Grads, wide)
 		if tensor.Owner == "" {
-			w.regions.Tensors++
-			w.states(&own, name, wide)
+			writer.regions.Tensors++
+			writer.states(&own, name, wide)
 		}
 	}
-	w.weights = append(w.weights, own)
+	writer.weights = append(writer.weights, own)
 }
 
 // states are what the optimizer has of a parameter.
-func (w *writer) states(own *weight, name string, wide Tensor) {
-	if w.masters {
+func (writer *writer) states(own *weight, name string, wide Tensor) {
+	if writer.masters {
 		wide.Name, wide.Class = name+".master", Master
-		own.master = w.place(&w.regions.Master, wide)
+		own.master = writer.place(&writer.regions.Master, wide)
 	}
-	if w.workload.Optimizer == costmodel.AdamW {
+	if writer.workload.Optimizer == costmodel.AdamW {
 		for i, moment := range []string{".mean", ".square"} {
 			wide.Name, wide.Class = name+moment, State
-			own.moments[i] = w.place(&w.regions.State, wide)
+			own.moments[i] = writer.place(&writer.regions.State, wide)
 		}
 	}
 }
 
 // tie is the use of a parameter that another unit owns.
-func (w *writer) tie(owner string, value, wide *Tensor, trained bool) costmodel.Tie {
-	tie := costmodel.Tie{Owner: w.owner(owner), Tensor: owner, Weights: value.Bytes()}
+func (writer *writer) tie(owner string, value, wide *Tensor, trained bool) costmodel.Tie {
+	tie := costmodel.Tie{Owner: writer.owner(owner), Tensor: owner, Weights: value.Bytes()}
 	if !trained {
 		return tie
 	}
 	tie.Grads = wide.Bytes()
-	if w.masters {
+	if writer.masters {
 		tie.Master = wide.Bytes()
 	}
-	if w.workload.Optimizer == costmodel.AdamW {
+	if writer.workload.Optimizer == costmodel.AdamW {
 		tie.State = 2 * wide.Bytes()
 	}
 	return tie
-}
-
-// owner is the unit that owns a parameter of this full name.
-func (m *model) owner(full string) int {
-	if m.owners == nil {
-		m.owners = make(map[string]int)
-		for i := range m.graph.Layers {
-			layer := &m.graph.Layers[i]
-			for _, tensor := range layer.Owned() {
-				m.owners[modelgraph.FullName(layer.Name, tensor.Name)] = layer.UnitIndex()
-			}
-		}
-	}
-	return m.owners[full]
 }
 
 // matrix is a shape as rows and columns: the last dimension is the columns.
@@ -128,10 +114,10 @@ func matrix(shape []int64) (rows, columns int64) {
 
 // find is the parameter of a layer that has one of these names and this shape,
 // nil where there is none.
-func (w *writer) find(layer int, names ...string) *weight {
-	at := layer - w.graph.Units[w.unit].First
-	for i := w.firsts[at]; i < w.firsts[at+1]; i++ {
-		if own := &w.weights[i]; slices.Contains(names, own.name) {
+func (writer *writer) find(layer int, names ...string) *weight {
+	at := layer - writer.graph.Units[writer.unit].First
+	for i := writer.firsts[at]; i < writer.firsts[at+1]; i++ {
+		if own := &writer.weights[i]; slices.Contains(names, own.name) {
 			own.used = true
 			return own
 		}
@@ -140,23 +126,23 @@ func (w *writer) find(layer int, names ...string) *weight {
 }
 
 // need is find for a parameter that there must be, rows × columns.
-func (w *writer) need(layer int, rows, columns int64, names ...string) (*weight, error) {
-	own := w.find(layer, names...)
+func (writer *writer) need(layer int, rows, columns int64, names ...string) (*weight, error) {
+	own := writer.find(layer, names...)
 	if own == nil {
-		return nil, unrunnable(&w.graph.Layers[layer], "it has no parameter %s", strings.Join(names, " or "))
+		return nil, unrunnable(&writer.graph.Layers[layer], "it has no parameter %s", strings.Join(names, " or "))
 	}
-	if tensor := &w.code.Tensors[own.value]; tensor.Rows != rows || tensor.Columns != columns {
-		return nil, unrunnable(&w.graph.Layers[layer], "parameter %q is %d × %d, and its dimensions ask for %d × %d", own.name, tensor.Rows, tensor.Columns, rows, columns)
+	if tensor := &writer.code.Tensors[own.value]; tensor.Rows != rows || tensor.Columns != columns {
+		return nil, unrunnable(&writer.graph.Layers[layer], "parameter %q is %d × %d, and its dimensions ask for %d × %d", own.name, tensor.Rows, tensor.Columns, rows, columns)
 	}
 	return own, nil
 }
 
 // unread refuses parameters that no kernel reads.
-func (w *writer) unread() error {
-	for i := range w.weights {
-		own := &w.weights[i]
-		layer := &w.graph.Layers[own.layer]
-		if !own.used && !w.quiet(own.layer) {
+func (writer *writer) unread() error {
+	for i := range writer.weights {
+		own := &writer.weights[i]
+		layer := &writer.graph.Layers[own.layer]
+		if !own.used && !writer.quiet(own.layer) {
 			return unrunnable(layer, "it has no kernel that reads parameter %q", own.name)
 		}
 	}

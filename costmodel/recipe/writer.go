@@ -33,54 +33,54 @@ type writer struct {
 }
 
 // add adds a tensor; a name that is taken gets a number.
-func (w *writer) add(tensor Tensor) int {
+func (writer *writer) add(tensor Tensor) int {
 	base := tensor.Name
 	for {
-		if _, taken := w.names[tensor.Name]; !taken {
+		if _, taken := writer.names[tensor.Name]; !taken {
 			break
 		}
-		w.copies[base]++
-		tensor.Name = base + "." + strconv.Itoa(w.copies[base]+1)
+		writer.copies[base]++
+		tensor.Name = base + "." + strconv.Itoa(writer.copies[base]+1)
 	}
-	w.names[tensor.Name] = len(w.code.Tensors)
-	w.bytes += float64(bytesOf(tensor.DType)) * float64(tensor.Rows) * float64(tensor.Columns)
-	w.code.Tensors = append(w.code.Tensors, tensor)
-	return len(w.code.Tensors) - 1
+	writer.names[tensor.Name] = len(writer.code.Tensors)
+	writer.bytes += float64(bytesOf(tensor.DType)) * float64(tensor.Rows) * float64(tensor.Columns)
+	writer.code.Tensors = append(writer.code.Tensors, tensor)
+	return len(writer.code.Tensors) - 1
 }
 
 // temporary is a tensor of the pass that is being written.
-func (w *writer) temporary(name string, dtype modelgraph.DType, rows, columns int64) int {
-	return w.add(Tensor{Name: name, Class: Temporary, Pass: w.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
+func (writer *writer) temporary(name string, dtype modelgraph.DType, rows, columns int64) int {
+	return writer.add(Tensor{Name: name, Class: Temporary, Pass: writer.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
 // kept is a tensor of forward that backward reads; temporary where nothing is
 // trained.
-func (w *writer) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
-	if !w.train {
-		return w.temporary(name, dtype, rows, columns)
+func (writer *writer) kept(name string, dtype modelgraph.DType, rows, columns int64) int {
+	if !writer.train {
+		return writer.temporary(name, dtype, rows, columns)
 	}
-	return w.place(&w.regions.Saved, Tensor{Name: name, Class: Saved, DType: dtype, Rows: rows, Columns: columns})
+	return writer.place(&writer.regions.Saved, Tensor{Name: name, Class: Saved, DType: dtype, Rows: rows, Columns: columns})
 }
 
 // place adds a tensor at the end of its block, of which size is the size so
 // far.
-func (w *writer) place(size *int64, tensor Tensor) int {
+func (writer *writer) place(size *int64, tensor Tensor) int {
 	tensor.Offset, tensor.Tie = *size, -1
 	*size += tensor.Bytes()
-	return w.add(tensor)
+	return writer.add(tensor)
 }
 
 // message is a tensor of the hidden stream: of all tokens, or of one a
 // sequence.
-func (w *writer) message(class Class) int {
+func (writer *writer) message(class Class) int {
 	name := string(class)
-	if w.pass == Decode {
+	if writer.pass == Decode {
 		name = "token." + name
 	}
-	if index, ok := w.names[name]; ok {
+	if index, ok := writer.names[name]; ok {
 		return index
 	}
-	return w.add(Tensor{Name: name, Class: class, DType: w.dtype, Rows: w.count, Columns: w.width, Tie: -1})
+	return writer.add(Tensor{Name: name, Class: class, DType: writer.dtype, Rows: writer.count, Columns: writer.width, Tie: -1})
 }
 
 // The operands of kernels.
@@ -105,41 +105,41 @@ func (operand Operand) mode(mode Mode) Operand {
 }
 
 // columns is a stretch of the operand's columns.
-func (w *writer) columns(operand Operand, first, count int64) Operand {
-	operand.Row, operand.Rows, operand.Column, operand.Columns = 0, w.code.Tensors[operand.Tensor].Rows, first, count
+func (writer *writer) columns(operand Operand, first, count int64) Operand {
+	operand.Row, operand.Rows, operand.Column, operand.Columns = 0, writer.code.Tensors[operand.Tensor].Rows, first, count
 	return operand
 }
 
 // rowsOf is a stretch of its rows.
-func (w *writer) rowsOf(operand Operand, first, count int64) Operand {
-	operand.Row, operand.Rows, operand.Column, operand.Columns = first, count, 0, w.code.Tensors[operand.Tensor].Columns
+func (writer *writer) rowsOf(operand Operand, first, count int64) Operand {
+	operand.Row, operand.Rows, operand.Column, operand.Columns = first, count, 0, writer.code.Tensors[operand.Tensor].Columns
 	return operand
 }
 
 // kernel appends a kernel to the pass. What it moves is what its operands
 // have, once each way.
-func (w *writer) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
+func (writer *writer) kernel(name string, dims []Dim, operands ...Operand) *Kernel {
 	kernel := Kernel{Name: name, Dims: dims, Operands: operands}
 	for i := range operands {
-		size := float64(w.sizeOf(&operands[i]))
+		size := float64(writer.sizeOf(&operands[i]))
 		if operands[i].Mode == Update || operands[i].Mode == Gather {
 			size *= 2
 		}
 		kernel.Bytes += size
 	}
-	w.routine.Kernels = append(w.routine.Kernels, kernel)
-	return &w.routine.Kernels[len(w.routine.Kernels)-1]
+	writer.routine.Kernels = append(writer.routine.Kernels, kernel)
+	return &writer.routine.Kernels[len(writer.routine.Kernels)-1]
 }
 
 // sizeOf is the bytes of an operand.
-func (w *writer) sizeOf(operand *Operand) int64 {
-	tensor := &w.code.Tensors[operand.Tensor]
+func (writer *writer) sizeOf(operand *Operand) int64 {
+	tensor := &writer.code.Tensors[operand.Tensor]
 	rows, columns := tensor.Rows, tensor.Columns
 	if operand.Rows > 0 {
 		rows, columns = operand.Rows, operand.Columns
 	}
 	if tensor.Parts {
-		rows /= w.workload.MicroBatches
+		rows /= writer.workload.MicroBatches
 	}
 	return rows * columns * bytesOf(tensor.DType)
 }
@@ -149,17 +149,17 @@ func word(name, value string) Dim           { return Dim{name, value} }
 func number(name string, value float64) Dim { return Dim{name, fmt.Sprint(value)} }
 
 // shared is a tensor that several passes name; size is as in place.
-func (w *writer) shared(size *int64, tensor Tensor) int {
-	if index, ok := w.names[tensor.Name]; ok {
+func (writer *writer) shared(size *int64, tensor Tensor) int {
+	if index, ok := writer.names[tensor.Name]; ok {
 		return index
 	}
-	return w.place(size, tensor)
+	return writer.place(size, tensor)
 }
 
 // below is a layer's path below its unit, with a dot behind it where there is
 // one.
-func (w *writer) below(layer int) string {
-	name := strings.TrimPrefix(strings.TrimPrefix(w.graph.Layers[layer].Name, w.graph.Units[w.unit].Name), ".")
+func (writer *writer) below(layer int) string {
+	name := strings.TrimPrefix(strings.TrimPrefix(writer.graph.Layers[layer].Name, writer.graph.Units[writer.unit].Name), ".")
 	if name != "" {
 		name += "."
 	}

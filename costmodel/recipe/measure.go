@@ -1,0 +1,88 @@
+package recipe
+
+import "slices"
+
+// measure adds up the unit's regions from the tensors of its kernels.
+func (writer *writer) measure() {
+	code, regions := &writer.code, &writer.regions
+	code.Forward.Scratch = code.pack(Forward, code.Forward.Kernels)
+	code.Backward.Scratch = code.pack(Backward, code.Backward.Kernels)
+	code.Decode.Scratch = code.pack(Decode, code.Decode.Kernels)
+	regions.Forward, regions.Backward, regions.Decode = code.Forward.Scratch, code.Backward.Scratch, code.Decode.Scratch
+	for i := range code.Tensors {
+		tensor := &code.Tensors[i]
+		switch size := tensor.Bytes(); {
+		case tensor.Class == Input && writer.train && writer.readBack(i):
+			regions.Input = size
+		case tensor.Class == Output && tensor.Name == string(Output):
+			regions.Output = size
+		case tensor.Class == Output:
+			regions.Token = size
+		}
+	}
+	if writer.recomputes(writer.unit) {
+		code.Recompute.Kernels = code.again()
+		regions.Remade, regions.Saved = regions.Saved, 0
+		regions.Backward = regions.Remade + max(regions.Backward, regions.Forward)
+		regions.Forward += regions.Remade
+	}
+	for _, routine := range []*Routine{&code.Forward, &code.Recompute, &code.Backward, &code.Decode, &code.Norms, &code.Step} {
+		routine.add()
+	}
+}
+
+// readBack reports a tensor that a kernel of backward reads.
+func (writer *writer) readBack(tensor int) bool {
+	return writer.code.Backward.touches(tensor)
+}
+
+func (routine *Routine) touches(tensor int) bool {
+	for i := range routine.Kernels {
+		for j := range routine.Kernels[i].Operands {
+			if routine.Kernels[i].Operands[j].Tensor == tensor {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// add adds up the routine's kernels.
+func (routine *Routine) add() {
+	work := &routine.Work
+	for i := range routine.Kernels {
+		kernel := &routine.Kernels[i]
+		work.Kernels++
+		work.Attention += kernel.Attention
+		switch {
+		case kernel.Products > 0 && kernel.Unaligned:
+			work.Unaligned += kernel.Products
+		case kernel.Products > 0:
+			work.Products += kernel.Products
+		case kernel.Attention == 0:
+			work.Traffic += kernel.Bytes
+		}
+	}
+}
+
+// again are forward's kernels that make what backward reads, found from the
+// last to the first: a kernel that writes nothing which is needed is left out.
+func (code *Code) again() []Kernel {
+	needed := make([]bool, len(code.Tensors))
+	for i := range code.Tensors {
+		needed[i] = code.Tensors[i].Class == Saved
+	}
+	var kernels []Kernel
+	for _, kernel := range slices.Backward(code.Forward.Kernels) {
+		makes := slices.ContainsFunc(kernel.Operands, func(operand Operand) bool { return operand.Mode != Read && needed[operand.Tensor] })
+		if !makes {
+			continue
+		}
+		for _, operand := range kernel.Operands {
+			needed[operand.Tensor] = true
+		}
+		kernels = append(kernels, kernel)
+	}
+	slices.Reverse(kernels)
+	return kernels
+}

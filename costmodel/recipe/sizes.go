@@ -1,0 +1,57 @@
+package recipe
+
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// model is a graph under a workload, and the sizes that follow.
+type model struct {
+	graph    *modelgraph.Graph
+	workload *costmodel.Workload
+	train    bool
+	// dtype is the type of weights in use and of the hidden stream, gradients
+	// that of weights' gradients and of the optimizer's moments; masters: the
+	// optimizer has weights in fp32 besides.
+	dtype, gradients modelgraph.DType
+	masters          bool
+	// rows is the tokens of a micro-batch, sequences × seq.
+	rows, sequences, seq int64
+	width                int64 // of the stream
+	generates            bool
+
+	owners map[string]int // units by the full names of parameters that they own
+	read   []bool         // by layer: another one reads it
+	tied   map[string]bool
+	bytes  float64 // of the units so far
+}
+
+func (model *model) sizes() {
+	workload := model.workload
+	model.sequences, model.seq = workload.Batch/workload.MicroBatches, workload.Seq
+	model.rows = model.sequences * model.seq
+	model.generates = workload.NewTokens > 0
+	model.dtype, model.gradients = modelgraph.BF16, modelgraph.BF16
+	switch workload.Precision {
+	case costmodel.FP32True:
+		model.dtype, model.gradients = modelgraph.F32, modelgraph.F32
+	case costmodel.BF16Mixed:
+		model.gradients, model.masters = modelgraph.F32, true
+	}
+}
+
+// recomputes reports a unit whose forward runs again in backward: a block, as
+// in [costmodel.RecomputeFull].
+func (model *model) recomputes(unit int) bool {
+	return model.train && model.workload.Recompute == costmodel.RecomputeFull && len(model.graph.Units[unit].Exec) > 1
+}
+
+// streamWidth is that of the first embedding of tokens.
+func (model *model) streamWidth() int64 {
+	for i := range model.graph.Layers {
+		if op, ok := model.graph.Layers[i].Op.(modelgraph.Embedding); ok && model.graph.Layers[i].Stream.Kind == modelgraph.Text {
+			return op.Dim
+		}
+	}
+	return 0
+}
