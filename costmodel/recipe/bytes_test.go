@@ -11,33 +11,33 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-func builtIn(t testing.TB, name string) *modelgraph.Graph {
-	t.Helper()
+func builtIn(tb testing.TB, name string) *modelgraph.Graph {
+	tb.Helper()
 	graph, err := load.Model(name, load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return graph
 }
 
-func of(t testing.TB, graph *modelgraph.Graph, workload costmodel.Workload) *recipe.Model {
-	t.Helper()
+func of(tb testing.TB, graph *modelgraph.Graph, workload costmodel.Workload) *recipe.Model {
+	tb.Helper()
 	model, err := recipe.Of(graph, &workload)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return model
 }
 
 // sized is the unit of this name.
-func sized(t testing.TB, model *recipe.Model, name string) *recipe.Unit {
-	t.Helper()
+func sized(tb testing.TB, model *recipe.Model, name string) *recipe.Unit {
+	tb.Helper()
 	for i := range model.Units {
 		if model.Units[i].Name == name {
 			return &model.Units[i]
 		}
 	}
-	t.Fatalf("no unit %q", name)
+	tb.Fatalf("no unit %q", name)
 	return nil
 }
 
@@ -145,10 +145,22 @@ func compare(t *testing.T, what string, got, want *costmodel.Regions) {
 		name      string
 		got, want int64
 	}{
-		{"weights", got.Weights, want.Weights}, {"grads", got.Grads, want.Grads}, {"master", got.Master, want.Master}, {"state", got.State, want.State},
-		{"cache", got.Cache, want.Cache}, {"feed", got.Feed, want.Feed}, {"input", got.Input, want.Input}, {"saved", got.Saved, want.Saved}, {"remade", got.Remade, want.Remade},
-		{"forward", got.Forward, want.Forward}, {"backward", got.Backward, want.Backward}, {"decode", got.Decode, want.Decode},
-		{"output", got.Output, want.Output}, {"token", got.Token, want.Token}, {"result", got.Result, want.Result}, {"tensors", got.Tensors, want.Tensors},
+		{"weights", got.Weights, want.Weights},
+		{"grads", got.Grads, want.Grads},
+		{"master", got.Master, want.Master},
+		{"state", got.State, want.State},
+		{"cache", got.Cache, want.Cache},
+		{"feed", got.Feed, want.Feed},
+		{"input", got.Input, want.Input},
+		{"saved", got.Saved, want.Saved},
+		{"remade", got.Remade, want.Remade},
+		{"forward", got.Forward, want.Forward},
+		{"backward", got.Backward, want.Backward},
+		{"decode", got.Decode, want.Decode},
+		{"output", got.Output, want.Output},
+		{"token", got.Token, want.Token},
+		{"result", got.Result, want.Result},
+		{"tensors", got.Tensors, want.Tensors},
 	} {
 		if figure.got != figure.want {
 			t.Errorf("%s: %s is %d, want %d", what, figure.name, figure.got, figure.want)

@@ -14,8 +14,8 @@ import (
 
 // drawn is a random chain: blocks with norms before, after or around their
 // branches, or without, in units of one layer or of a block.
-func drawn(t testing.TB, random *rand.Rand) *modelgraph.Graph {
-	t.Helper()
+func drawn(tb testing.TB, random *rand.Rand) *modelgraph.Graph {
+	tb.Helper()
 	pick := func(values ...int64) int64 { return values[random.IntN(len(values))] }
 	yes := func() bool { return random.IntN(2) == 0 }
 	dim, vocab := 4*pick(1, 3, 5, 8), pick(7, 40, 130)
@@ -73,7 +73,7 @@ func drawn(t testing.TB, random *rand.Rand) *modelgraph.Graph {
 	}
 	graph, err := builder.Build()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return graph
 }

@@ -73,11 +73,11 @@ func (writer *writer) embeddingBack(table *weight, ids int, dims []Dim) {
 	dy := writer.gradient()
 	moved := float64(3 * writer.count * writer.width * bytesOf(writer.dtype))
 	if ids < 0 {
-		writer.kernel("embedding_backward", dims, in("dy", dy), gather("d", table.gradient)).Bytes = moved
+		writer.kernel("embedding_backward", dims, in("dy", dy), gather(table.gradient)).Bytes = moved
 		return
 	}
 	order := writer.temporary("order", int32Type, 2, writer.count)
 	work := writer.temporary("order.work", int32Type, 2, writer.count)
 	writer.kernel("sort", []Dim{size("rows", writer.count)}, in("ids", ids), out("order", order), out("work", work))
-	writer.kernel("embedding_backward", dims, in("order", order), in("dy", dy), gather("d", table.gradient)).Bytes = moved
+	writer.kernel("embedding_backward", dims, in("order", order), in("dy", dy), gather(table.gradient)).Bytes = moved
 }

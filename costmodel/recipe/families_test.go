@@ -29,15 +29,15 @@ var smallConfigs = map[string]string{
 }
 
 // small is a model of smallConfigs.
-func small(t testing.TB, name string) *modelgraph.Graph {
-	t.Helper()
-	dir := t.TempDir()
+func small(tb testing.TB, name string) *modelgraph.Graph {
+	tb.Helper()
+	dir := tb.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(smallConfigs[name]), 0o600); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	graph, err := load.Model(dir, load.Options{})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return graph
 }

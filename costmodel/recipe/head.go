@@ -138,7 +138,7 @@ func (head *head) backward(writer *writer) {
 		part := writer.columns(both("x", logits), 0, count)
 		writer.kernel("loss_backward", head.dims(writer, first, count), part, in("lse", head.lse), in("labels", labels), in("counted", counted))
 		part = part.mode(Read)
-		writer.product("tn", count, head.op.Dim, writer.count, part.as("a"), in("b", head.x), writer.rowsOf(gather("d", head.linear.weight.gradient), first, count))
+		writer.product("tn", count, head.op.Dim, writer.count, part.as("a"), in("b", head.x), writer.rowsOf(gather(head.linear.weight.gradient), first, count))
 		if head.linear.bias != nil {
 			head.biasBack(writer, part, first, count)
 		}
@@ -158,5 +158,5 @@ func (head *head) biasBack(writer *writer, dy Operand, first, count int64) {
 	parts := partsOf(writer.count)
 	sums := writer.temporary("sums", modelgraph.F32, parts, count)
 	writer.kernel("column_sums", []Dim{size("rows", writer.count), size("columns", count)}, dy.as("x"), out("sums", sums))
-	writer.kernel("add_rows", []Dim{size("rows", parts), size("columns", count)}, in("x", sums), writer.columns(gather("d", head.linear.bias.gradient), first, count))
+	writer.kernel("add_rows", []Dim{size("rows", parts), size("columns", count)}, in("x", sums), writer.columns(gather(head.linear.bias.gradient), first, count))
 }

@@ -23,8 +23,8 @@ type machine struct {
 }
 
 // newMachine has random weights, those that are tied the same.
-func newMachine(t testing.TB, graph *modelgraph.Graph, model *recipe.Model, random *rand.Rand) *machine {
-	m := &machine{t: t, graph: graph, model: model, values: make([][][]float64, len(model.Units))}
+func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, random *rand.Rand) *machine {
+	m := &machine{t: tb, graph: graph, model: model, values: make([][][]float64, len(model.Units))}
 	for u := range model.Units {
 		tensors := model.Units[u].Code.Tensors
 		m.values[u] = make([][]float64, len(tensors))

@@ -225,11 +225,11 @@ func embeddingBackward(c *call) {
 	dy, d := c.view("dy"), c.view("d")
 	d.each(func(_, _ int64, at *float64) { *at = 0 })
 	for i := range c.size("rows") {
-		from, to := i, int64(0)
+		from, to := i, int64(-1)
 		if c.given("order") {
-			order := c.view("order")
-			to, from = int64(*order.at(0, i)), int64(*order.at(1, i))
-		} else {
+			from, to = int64(*c.view("order").at(1, i)), int64(*c.view("order").at(0, i))
+		}
+		if to < 0 {
 			to = c.position(i)
 		}
 		for j := range c.size("columns") {

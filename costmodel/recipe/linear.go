@@ -13,9 +13,9 @@ type linear struct {
 // linearOf finds the projection of a layer under one of these names.
 func (writer *writer) linearOf(layer int, in, out int64, transposed bool, names ...string) (*linear, error) {
 	linear := &linear{in: in, out: out, transposed: transposed}
-	weights, biases := make([]string, len(names)), make([]string, len(names))
-	for i, name := range names {
-		weights[i], biases[i] = modelgraph.FullName(name, "weight"), modelgraph.FullName(name, "bias")
+	weights, biases := make([]string, 0, len(names)+1), make([]string, 0, len(names))
+	for _, name := range names {
+		weights, biases = append(weights, modelgraph.FullName(name, "weight")), append(biases, modelgraph.FullName(name, "bias"))
 		if name == "" { // a bare parameter is its own weight
 			weights = append(weights, "")
 		}
@@ -57,7 +57,7 @@ func (writer *writer) learn(linear *linear, x, dy Operand) {
 	if linear.transposed {
 		a, b, rows, columns = x, dy, linear.in, linear.out
 	}
-	writer.product("tn", rows, columns, writer.rowsIn(&x), a.as("a"), b.as("b"), gather("d", linear.weight.gradient))
+	writer.product("tn", rows, columns, writer.rowsIn(&x), a.as("a"), b.as("b"), gather(linear.weight.gradient))
 	if linear.bias != nil {
 		writer.columnSums(dy, linear.out, linear.bias)
 	}
@@ -76,7 +76,7 @@ func (writer *writer) columnSums(x Operand, width int64, bias *weight) {
 // addSums gives partial sums to a gradient.
 func (writer *writer) addSums(sums int, bias *weight) {
 	tensor := &writer.code.Tensors[sums]
-	writer.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather("d", bias.gradient))
+	writer.kernel("add_rows", []Dim{size("rows", tensor.Rows), size("columns", tensor.Columns)}, in("x", sums), gather(bias.gradient))
 }
 
 // partsOf is into how many parts a sum over rows is cut: about as many as an

@@ -45,6 +45,7 @@ func TestGradients(t *testing.T) {
 }
 
 func gradients(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) {
+	t.Helper()
 	workload.Mode, workload.Optimizer, workload.Precision = costmodel.Train, costmodel.SGD, cmp.Or(workload.Precision, costmodel.FP32True)
 	workload.Batch, workload.MicroBatches, workload.Seq = 2, 1, 5
 	random := rand.New(rand.NewPCG(11, 5))
@@ -121,6 +122,7 @@ func TestDecodes(t *testing.T) {
 }
 
 func decodes(t *testing.T, graph *modelgraph.Graph, seq, fresh int64) {
+	t.Helper()
 	workload := costmodel.Workload{Mode: costmodel.Infer, Batch: 2, MicroBatches: 1, Seq: seq, NewTokens: fresh, Precision: costmodel.BF16True}
 	random := func() *rand.Rand { return rand.New(rand.NewPCG(11, 6)) }
 	m := newMachine(t, graph, of(t, graph, workload), random())

@@ -32,12 +32,13 @@ func (model *model) sizes() {
 	model.rows = model.sequences * model.seq
 	model.generates = workload.NewTokens > 0
 	model.dtype, model.gradients = modelgraph.BF16, modelgraph.BF16
-	switch workload.Precision {
-	case costmodel.FP32True:
-		model.dtype, model.gradients = modelgraph.F32, modelgraph.F32
-	case costmodel.BF16Mixed:
-		model.gradients, model.masters = modelgraph.F32, true
+	if workload.Precision == costmodel.FP32True {
+		model.dtype = modelgraph.F32
 	}
+	if workload.Precision != costmodel.BF16True {
+		model.gradients = modelgraph.F32
+	}
+	model.masters = workload.Precision == costmodel.BF16Mixed
 }
 
 // recomputes reports a unit whose forward runs again in backward: a block, as

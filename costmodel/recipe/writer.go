@@ -84,13 +84,16 @@ func (writer *writer) message(class Class) int {
 }
 
 // The operands of kernels.
-func in(role string, tensor int) Operand  { return Operand{Role: role, Mode: Read, Tensor: tensor} }
+func in(role string, tensor int) Operand { return Operand{Role: role, Mode: Read, Tensor: tensor} }
+
 func out(role string, tensor int) Operand { return Operand{Role: role, Mode: Write, Tensor: tensor} }
+
 func both(role string, tensor int) Operand {
 	return Operand{Role: role, Mode: Update, Tensor: tensor}
 }
-func gather(role string, tensor int) Operand {
-	return Operand{Role: role, Mode: Gather, Tensor: tensor}
+
+func gather(tensor int) Operand {
+	return Operand{Role: "d", Mode: Gather, Tensor: tensor}
 }
 
 // as is the operand in a role, mode in a mode.
