@@ -1,6 +1,7 @@
 package modelgraph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 )
@@ -22,48 +23,50 @@ const maxWidth = 1 << 16
 func (attention Attention) Frequencies(tokens int64) (inverse []float32, factor float64, err error) {
 	rotation := attention.Rotation
 	if rotation.Width == 0 {
-		rotation.Width = attention.HeadDim
-		if attention.RopeDim > 0 {
-			rotation.Width = attention.RopeDim
-		}
+		rotation.Width = cmp.Or(attention.RopeDim, attention.HeadDim)
 	}
-	if rotation.Base == 0 {
-		rotation.Base = 10_000
-	}
-	if rotation.Width%2 != 0 || rotation.Width == 0 || rotation.Width > maxWidth {
-		return nil, 0, fmt.Errorf("rope width %d is not even and from 2 to %d: dimensions turn in pairs", rotation.Width, maxWidth)
-	}
-	factor = 1
-	if rotation.AttentionFactor > 0 {
-		factor = rotation.AttentionFactor
-	}
-	switch rotation.Type {
-	case "", "default":
-		return rotation.plain(float32(rotation.Base)), factor, nil
-	case "linear", "dynamic", "llama3", "yarn":
-	default:
-		return nil, 0, fmt.Errorf("rope type %q is not known here (known: default, linear, dynamic, llama3, yarn)", rotation.Type)
-	}
-	if rotation.Factor <= 0 {
-		return nil, 0, fmt.Errorf("rope type %q needs a factor, it has none", rotation.Type)
-	}
-	if rotation.Trained == 0 && rotation.Type != "linear" {
-		return nil, 0, fmt.Errorf("rope type %q needs the number of positions that were trained, it has none", rotation.Type)
+	rotation.Base = cmp.Or(rotation.Base, 10_000)
+	factor = cmp.Or(rotation.AttentionFactor, 1)
+	if err := rotation.check(); err != nil {
+		return nil, 0, err
 	}
 	switch rotation.Type {
 	case "linear":
-		return rotation.linear(), factor, nil
+		inverse = rotation.linear()
 	case "dynamic":
 		inverse, err = rotation.dynamic(tokens)
 	case "llama3":
 		inverse, err = rotation.llama3()
-	default:
+	case "yarn":
 		if rotation.AttentionFactor == 0 && rotation.Factor > 1 {
 			factor = 0.1*math.Log(rotation.Factor) + 1
 		}
 		inverse, err = rotation.yarn()
+	default:
+		inverse = rotation.plain(float32(rotation.Base))
 	}
 	return inverse, factor, err
+}
+
+// check refuses a type that is not known, and one without what it needs.
+func (rotation *Rotation) check() error {
+	if rotation.Width%2 != 0 || rotation.Width == 0 || rotation.Width > maxWidth {
+		return fmt.Errorf("rope width %d is not even and from 2 to %d: dimensions turn in pairs", rotation.Width, maxWidth)
+	}
+	switch rotation.Type {
+	case "", "default":
+		return nil
+	case "linear", "dynamic", "llama3", "yarn":
+	default:
+		return fmt.Errorf("rope type %q is not known here (known: default, linear, dynamic, llama3, yarn)", rotation.Type)
+	}
+	if rotation.Factor <= 0 {
+		return fmt.Errorf("rope type %q needs a factor, it has none", rotation.Type)
+	}
+	if rotation.Trained == 0 && rotation.Type != "linear" {
+		return fmt.Errorf("rope type %q needs the number of positions that were trained, it has none", rotation.Type)
+	}
+	return nil
 }
 
 // powers are base^(2i/width).
