@@ -23,10 +23,10 @@ func (err *FaultsError) Error() string {
 // a pipeline: rank ranks[s] runs stage s, forward and in training backward, of
 // every micro-batch once. What is returned stands in the place of [Engine].
 //
-// Up to 2024 torch wrote B for the input's half of a backward and BW for the
-// whole; since then I and B. A file with a BW is of the older kind. Halves of a
-// backward and whatever else is no forward or backward are refused by name. A
-// rule that is broken is a [FaultsError] with all of them.
+// Older versions of torch wrote B for the input's half of a backward and BW for
+// the whole, where newer ones write I and B: a file with a BW is of the older
+// kind. Halves of a backward and whatever else is no forward or backward are
+// refused by name. A rule that is broken is a [FaultsError] with all of them.
 func ReadCSV(file string, data []byte, ranks []int, microBatches int64, train bool) ([][]Action, error) {
 	rows := splitRows(string(data))
 	old := false
@@ -110,7 +110,7 @@ func parseCell(text string, old bool) (cell, error) {
 	case len(stage) == len(text):
 		return cell{}, errors.New(badCell(text))
 	case old && kind == "B":
-		return cell{}, fmt.Errorf("%s: B beside BW (the input's half of a backward, as torch wrote it up to 2024) is not run: devmap takes forwards (F) and whole backwards (BW)", shortened(text))
+		return cell{}, fmt.Errorf("%s: B beside BW (the input's half of a backward, as older torch wrote it) is not run: devmap takes forwards (F) and whole backwards (BW)", shortened(text))
 	case kind == "F" || kind == "B" && !old || kind == "BW":
 	default:
 		return cell{}, otherAction(text, kind)

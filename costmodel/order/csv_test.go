@@ -107,7 +107,7 @@ func TestCSVRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"0F0,0I0,0W0":              `f: row 1, cell 2: "0I0": I (the input's half of a backward) is not run: `,
 		"0F0,0W0":                  `f: row 1, cell 2: "0W0": W (the weights' half of a backward) is not run`,
-		"0F0,0B0,0W0\n1F0,1BW0":    `f: row 1, cell 2: "0B0": B beside BW (the input's half of a backward, as torch wrote it up to 2024) is not run`,
+		"0F0,0B0,0W0\n1F0,1BW0":    `f: row 1, cell 2: "0B0": B beside BW (the input's half of a backward, as older torch wrote it) is not run`,
 		"0F0\n1UNSHARD":            `f: row 2, cell 1: "1UNSHARD": UNSHARD (gathers FSDP's parameters) is not run`,
 		"0RESHARD":                 `f: row 1, cell 1: "0RESHARD": RESHARD (`,
 		"0REDUCE_GRAD":             `f: row 1, cell 1: "0REDUCE_GRAD": REDUCE_GRAD (`,
