@@ -77,7 +77,7 @@ func (build *builder) device(id int32) (int32, error) {
 	if index, ok := build.devices[id]; ok {
 		return index, nil
 	}
-	index := int32(len(build.names)) //nolint:gosec // at most maxDevices
+	index := int32(len(build.names))
 	if index >= maxDevices {
 		return 0, fmt.Errorf("device %d: more than the %d devices that a program may have", id, maxDevices)
 	}
@@ -112,7 +112,7 @@ func (build *builder) declareBuffer(id int32, buffer Buffer) error {
 		build.fault(device, None, "buffer %q of device %d is declared twice", buffer.Name, id)
 		return nil
 	}
-	build.names[device].buffers[buffer.Name] = int32(len(build.program.Buffers)) //nolint:gosec // a line each
+	build.names[device].buffers[buffer.Name] = int32(len(build.program.Buffers))
 	build.program.Buffers = append(build.program.Buffers, buffer)
 	return nil
 }
@@ -128,7 +128,7 @@ func (build *builder) declareChannel(from, to int32, channel Channel) error {
 		build.fault(None, None, "channel %q is declared twice", channel.Name)
 		return nil
 	}
-	build.channels[channel.Name] = int32(len(build.program.Channels)) //nolint:gosec // a line each
+	build.channels[channel.Name] = int32(len(build.program.Channels))
 	build.program.Channels = append(build.program.Channels, channel)
 	return nil
 }
@@ -141,7 +141,7 @@ func (build *builder) declareRoutine(routine Routine) *Routine {
 		build.fault(None, None, "routine %q is declared twice", routine.Name)
 		return &routine
 	}
-	build.routines[routine.Name] = int32(len(build.program.Routines)) //nolint:gosec // a line each
+	build.routines[routine.Name] = int32(len(build.program.Routines))
 	build.program.Routines = append(build.program.Routines, routine)
 	return &build.program.Routines[len(build.program.Routines)-1]
 }

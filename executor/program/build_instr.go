@@ -15,14 +15,14 @@ func (build *builder) begin(id, number int32, stream []byte, op Op) error {
 	streams := build.names[device].streams
 	on, ok := streams[string(stream)]
 	if !ok {
-		on = int32(len(streams)) //nolint:gosec // at most maxStreams
+		on = int32(len(streams))
 		if on >= maxStreams {
 			return fmt.Errorf("%s: more than the %d streams that a device may have", quoted(string(stream)), maxStreams)
 		}
 		streams[string(stream)] = on
 		build.program.Devices[device].Streams = append(build.program.Devices[device].Streams, string(stream))
 	}
-	accesses, waits := int32(len(build.program.Accesses)), int32(len(build.waits)) //nolint:gosec // bounded by the file's size
+	accesses, waits := int32(len(build.program.Accesses)), int32(len(build.waits))
 	build.program.Instrs = append(build.program.Instrs, Instr{
 		Device: device, Stream: on, Op: op, Routine: None, MicroBatch: None, Channel: None,
 		FirstAccess: accesses, EndAccess: accesses, FirstWait: waits, EndWait: waits,
@@ -35,7 +35,7 @@ func (build *builder) begin(id, number int32, stream []byte, op Op) error {
 // last is the instruction that is open, and its index.
 func (build *builder) last() (*Instr, int32) {
 	index := len(build.program.Instrs) - 1
-	return &build.program.Instrs[index], int32(index) //nolint:gosec // at most maxIndex
+	return &build.program.Instrs[index], int32(index)
 }
 
 // label names the open instruction as it is written.
@@ -83,7 +83,7 @@ func (build *builder) touches(buffer []byte, mode Mode) {
 func (build *builder) waitsFor(stream []byte, id, number int32) {
 	name, ok := build.waitStreams[string(stream)]
 	if !ok {
-		name = int32(len(build.streamNames)) //nolint:gosec // bounded by the file's size
+		name = int32(len(build.streamNames))
 		build.waitStreams[string(stream)] = name
 		build.streamNames = append(build.streamNames, string(stream))
 	}

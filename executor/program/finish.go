@@ -11,7 +11,7 @@ func (build *builder) finish() *Program {
 	program := &build.program
 	for index := range build.names {
 		if device := &build.names[index]; !device.declared {
-			build.faultAt(device.place, int32(index), None, "device %d is not declared", program.Devices[index].ID) //nolint:gosec // at most maxDevices
+			build.faultAt(device.place, int32(index), None, "device %d is not declared", program.Devices[index].ID)
 		}
 	}
 	order := build.grouped()
@@ -71,7 +71,7 @@ func (build *builder) numbering(order []int32) *numbering {
 	for i, number := range build.numbers {
 		device := program.Instrs[i].Device
 		if number != next[device] {
-			build.faultAt(placeOf(build.section, build.places[i]), device, int32(i), "%d.%d stands where %d.%d belongs: instructions count from 0, without gaps", //nolint:gosec // at most maxIndex
+			build.faultAt(placeOf(build.section, build.places[i]), device, int32(i), "%d.%d stands where %d.%d belongs: instructions count from 0, without gaps",
 				program.Devices[device].ID, number, program.Devices[device].ID, next[device])
 			numbered.tables[device] = map[int32]int32{}
 		}
@@ -93,17 +93,17 @@ func (build *builder) settleWaits(numbered *numbering) {
 	for i := range program.Instrs {
 		instr := &program.Instrs[i]
 		written := build.waits[instr.FirstWait:instr.EndWait]
-		instr.FirstWait = int32(len(program.Waits)) //nolint:gosec // no more than were written
+		instr.FirstWait = int32(len(program.Waits))
 		for _, wait := range written {
 			settled, why := build.settle(wait, numbered)
 			if why == "" {
 				program.Waits = append(program.Waits, settled)
 				continue
 			}
-			build.faultAt(placeOf(build.section, build.places[i]), instr.Device, int32(i), "%d.%d waits for %s:%d.%d: %s", //nolint:gosec // at most maxIndex
+			build.faultAt(placeOf(build.section, build.places[i]), instr.Device, int32(i), "%d.%d waits for %s:%d.%d: %s",
 				program.Devices[instr.Device].ID, build.numbers[i], build.streamNames[wait.stream], wait.device, wait.number, why)
 		}
-		instr.EndWait = int32(len(program.Waits)) //nolint:gosec // no more than were written
+		instr.EndWait = int32(len(program.Waits))
 	}
 	build.waits = nil
 }

@@ -101,7 +101,7 @@ func (program *Program) WriteJSON(to io.Writer) error {
 		buffer := &program.Buffers[i]
 		return fileBuffer{program.Devices[buffer.Device].ID, buffer.Name, buffer.Offset, buffer.Bytes, string(buffer.Class)}
 	})
-	writer.array("instructions", len(program.Instrs), func(i int) any { return program.fileInstr(int32(i)) }) //nolint:gosec // an int32 by its type
+	writer.array("instructions", len(program.Instrs), func(i int) any { return program.fileInstr(int32(i)) })
 	if writer.err != nil {
 		return writer.err
 	}
@@ -124,7 +124,7 @@ func (writer *jsonWriter) field(before, name string, value any) {
 func (writer *jsonWriter) value(value any) {
 	data, err := json.Marshal(value, json.FormatNilSliceAsNull(false))
 	writer.err = errors.Join(writer.err, err)
-	writer.Write(data) //nolint:errcheck // a buffered writer keeps it for Flush
+	writer.Write(data)
 }
 
 func (writer *jsonWriter) array(name string, count int, element func(int) any) {

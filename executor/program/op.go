@@ -11,7 +11,7 @@ var opNames = [...]string{
 var ops = func() map[string]Op {
 	found := make(map[string]Op, len(opNames))
 	for op, name := range opNames {
-		found[name] = Op(op) //nolint:gosec // twelve of them
+		found[name] = Op(op)
 	}
 	return found
 }()

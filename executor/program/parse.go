@@ -91,7 +91,7 @@ func (reader *textReader) index() (int32, error) { return index(reader.word()) }
 
 func index(word []byte) (int32, error) {
 	value, err := number(word, maxIndex)
-	return int32(value), err //nolint:gosec // below maxIndex
+	return int32(value), err
 }
 
 // amount is a word that is a number of bytes or ticks.

@@ -61,7 +61,7 @@ func (reader *jsonReader) read(doc *fileProgram) error {
 func each[element any](reader *jsonReader, section string, elements []element, read func(*element) error) error {
 	reader.section = section
 	for i := range elements {
-		reader.at = int32(i) //nolint:gosec // a file has at most MaxBytes
+		reader.at = int32(i)
 		if err := read(&elements[i]); err != nil {
 			return err
 		}
@@ -113,7 +113,7 @@ func (reader *jsonReader) channelOf(channel *fileChannel) error {
 		return err
 	}
 	return reader.declareChannel(channel.From, channel.To, Channel{
-		Name: channel.Name, Slots: int32(channel.Slots), Bytes: channel.Bytes, Ticks: channel.Ticks, Latency: channel.Latency, //nolint:gosec // within maxSlots
+		Name: channel.Name, Slots: int32(channel.Slots), Bytes: channel.Bytes, Ticks: channel.Ticks, Latency: channel.Latency,
 	})
 }
 

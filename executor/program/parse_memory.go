@@ -84,7 +84,7 @@ func (reader *textReader) channel() error {
 	if err != nil {
 		return fmt.Errorf("slots: %w", err)
 	}
-	channel.Slots = int32(slots) //nolint:gosec // at most maxSlots
+	channel.Slots = int32(slots)
 	if err := reader.keyword("bytes"); err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ func (program *Program) Text(to io.Writer) error {
 		writer.durations()
 	}
 	for index := range program.Instrs {
-		writer.line = program.appendLine(writer.line[:0], int32(index)) //nolint:gosec // an int32 by its type
-		writer.Write(append(writer.line, '\n'))                         //nolint:errcheck // a buffered writer keeps it for Flush
+		writer.line = program.appendLine(writer.line[:0], int32(index))
+		writer.Write(append(writer.line, '\n'))
 	}
 	return writer.Flush()
 }
@@ -130,7 +130,7 @@ func (writer *textWriter) durations() {
 	}
 	for i := range writer.Instrs {
 		if instr := &writer.Instrs[i]; instr.Ticks != writer.usualTicks(instr, ticks) {
-			fmt.Fprintf(writer.Writer, "ticks %s %d\n", writer.Place(int32(i)), instr.Ticks) //nolint:gosec // an int32 by its type
+			fmt.Fprintf(writer.Writer, "ticks %s %d\n", writer.Place(int32(i)), instr.Ticks)
 		}
 	}
 }
@@ -171,7 +171,7 @@ func (program *Program) printable() error {
 	}
 	for i := range program.Instrs {
 		if instr := &program.Instrs[i]; instr.Op.Runs() != (instr.Routine >= 0) {
-			return fmt.Errorf("instruction %s: %s and a routine go together", program.Place(int32(i)), instr.Op) //nolint:gosec // an int32 by its type
+			return fmt.Errorf("instruction %s: %s and a routine go together", program.Place(int32(i)), instr.Op)
 		}
 	}
 	return program.printableHeader()
