@@ -108,7 +108,7 @@ func (program *Program) Check() *Report {
 // lines holds single lines to what their words mean.
 func (check *check) lines() {
 	for i := range check.Instrs {
-		instr, index := &check.Instrs[i], int32(i) //nolint:gosec // instructions are fewer than 2^31
+		instr, index := &check.Instrs[i], int32(i)
 		for _, access := range check.accesses(index) {
 			buffer := &check.Buffers[access.Buffer]
 			if buffer.Device != instr.Device {

@@ -27,13 +27,13 @@ func newAccessState(check *check) accessState {
 // visit holds one instruction to the rules, clock being what it has seen,
 // itself included. What it reads is looked at before what it writes.
 func (walker *walker) visit(index int32, clock []int32) {
-	instr := &walker.Instrs[index]
 	if earlier := walker.before[index]; earlier != None && !walker.seen(clock, earlier) {
 		walker.outOfOrder(index, earlier)
 	}
-	accesses := walker.Accesses[instr.FirstAccess:instr.EndAccess]
+	instr := &walker.Instrs[index]
+	accesses := walker.accesses(index)
 	for ordinal, access := range accesses {
-		if access.Mode != Write && walker.Buffers[access.Buffer].Device == instr.Device && walker.read(index, clock, access) {
+		if access.Mode != Write && walker.own(instr, access) && walker.read(index, clock, access) {
 			walker.handedOn(index, ordinal, access)
 		}
 	}
@@ -41,26 +41,22 @@ func (walker *walker) visit(index int32, clock []int32) {
 		walker.fillSlot(index, clock)
 	}
 	for _, access := range accesses {
-		if walker.Buffers[access.Buffer].Device != instr.Device {
-			continue
-		}
-		if access.Mode != Read {
+		if access.Mode != Read && walker.own(instr, access) {
 			walker.write(index, clock, access.Buffer, written)
 		}
 	}
 	walker.note(index, instr, accesses)
-	switch instr.Op { //nolint:exhaustive // those that end buffers
-	case Free:
-		if instr.Channel >= 0 {
-			walker.free(index, clock)
-		}
-	case Unload:
-		for _, access := range accesses {
-			if walker.Buffers[access.Buffer].Device == instr.Device {
-				walker.unload(index, clock, access.Buffer)
-			}
-		}
+	if instr.Op == Free && instr.Channel >= 0 {
+		walker.free(index, clock)
 	}
+	if instr.Op == Unload {
+		walker.unload(index, clock, accesses)
+	}
+}
+
+// own reports a buffer of the instruction's device; others are V5's.
+func (check *check) own(instr *Instr, access Access) bool {
+	return check.Buffers[access.Buffer].Device == instr.Device
 }
 
 // seen reports an instruction that happens before the one whose clock it is.
@@ -155,7 +151,7 @@ func (walker *walker) newSet() int32 {
 		return set
 	}
 	walker.sets = append(walker.sets, nil)
-	return int32(len(walker.sets) - 1) //nolint:gosec // fewer than accesses
+	return int32(len(walker.sets) - 1)
 }
 
 // write holds a write to V7 and V8: whatever reads or writes the same bytes

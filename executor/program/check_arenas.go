@@ -24,7 +24,7 @@ func (check *check) arenas() {
 		check.cells[i] = cell{owner: None, reader: none, writer: none, micro: None, pass: None}
 	}
 	for i := range check.Devices {
-		check.arena(int32(i)) //nolint:gosec // fewer than 2^31
+		check.arena(int32(i))
 	}
 	for i := range check.Buffers {
 		buffer := &check.Buffers[i]
@@ -55,7 +55,7 @@ func (check *check) byDevice() [][]int32 {
 	buffers := make([][]int32, len(check.Devices))
 	for i := range check.Buffers {
 		if device := check.Buffers[i].Device; check.Buffers[i].Bytes > 0 {
-			buffers[device] = append(buffers[device], int32(i)) //nolint:gosec // fewer than 2^31
+			buffers[device] = append(buffers[device], int32(i))
 		}
 	}
 	return buffers
@@ -107,13 +107,13 @@ func (check *check) cut(buffers []int32, first int32) int32 {
 	borders = slices.Compact(borders)
 	number := func(border int64) int32 {
 		found, _ := slices.BinarySearch(borders, border)
-		return first + int32(found) //nolint:gosec // at most two a buffer
+		return first + int32(found)
 	}
 	for _, index := range buffers {
 		buffer := &check.Buffers[index]
 		check.spans[index].first, check.spans[index].end = number(buffer.Offset), number(buffer.Offset+buffer.Bytes)
 	}
-	return first + int32(len(borders)) //nolint:gosec // at most two a buffer
+	return first + int32(len(borders))
 }
 
 // owned gives cells of their own to the buffers that end before they are
@@ -126,7 +126,7 @@ func (check *check) owned(first int32) int32 {
 		if op := check.Instrs[i].Op; op != Recv && op != Unload {
 			continue
 		}
-		for _, access := range check.accesses(int32(i)) { //nolint:gosec // fewer than 2^31
+		for _, access := range check.accesses(int32(i)) {
 			if span := &check.spans[access.Buffer]; span.own == None {
 				span.own = first
 				first++

@@ -25,7 +25,7 @@ type check struct {
 func (check *check) number() {
 	base := make([]int32, len(check.Devices)+1)
 	for i := range check.Devices {
-		base[i+1] = base[i] + int32(len(check.Devices[i].Streams)) //nolint:gosec // a text has fewer than 2^31 streams
+		base[i+1] = base[i] + int32(len(check.Devices[i].Streams))
 	}
 	count := len(check.Instrs)
 	check.stream, check.place = make([]int32, count), make([]int32, count)
@@ -40,7 +40,7 @@ func (check *check) number() {
 	}
 	check.events = make([]int32, count)
 	for i := range check.Instrs {
-		check.events[check.starts[check.stream[i]]+check.place[i]-1] = int32(i) //nolint:gosec // instructions are fewer than 2^31
+		check.events[check.starts[check.stream[i]]+check.place[i]-1] = int32(i)
 	}
 	check.before, check.follows = make([]int32, count), make([]int32, count)
 	for i := range count {

@@ -30,7 +30,7 @@ func (check *check) cycle() {
 		if search.effort <= 0 {
 			break
 		}
-		search.through(int32(index)) //nolint:gosec // fewer than 2^31
+		search.through(int32(index))
 	}
 	best := search.best
 	text := make([]string, len(best))
@@ -64,7 +64,7 @@ func newCycleSearch(check *check) *cycleSearch {
 		seen: make([]int32, count), behind: make([]edge, count), covered: make([]int32, len(check.starts)-1),
 	}
 	for index := range check.Instrs {
-		search.alive[index] = search.event(int32(index)) == int32(index) && search.left(int32(index)) //nolint:gosec // fewer than 2^31
+		search.alive[index] = search.event(int32(index)) == int32(index) && search.left(int32(index))
 	}
 	search.trim()
 	return search
@@ -136,14 +136,14 @@ func (search *cycleSearch) trim() {
 	var done []int32
 	for event, alive := range search.alive {
 		if alive {
-			for _, edge := range search.directly(int32(event)) { //nolint:gosec // fewer than 2^31
+			for _, edge := range search.directly(int32(event)) {
 				search.later[edge.from]++
 			}
 		}
 	}
 	for event, alive := range search.alive {
 		if alive && search.later[event] == 0 {
-			done = append(done, int32(event)) //nolint:gosec // fewer than 2^31
+			done = append(done, int32(event))
 		}
 	}
 	for len(done) > 0 {
@@ -182,8 +182,8 @@ func (search *cycleSearch) through(start int32) {
 	search.round++
 	clear(search.covered)
 	search.queue = append(search.queue[:0], start)
-	depth, last := 1, start // of the edges that are followed now; the last event at this depth
-	for next := 0; next < len(search.queue); next++ {
+	depth, last := 1, start                           // of the edges that are followed now; the last event at this depth
+	for next := 0; next < len(search.queue); next++ { //nolint:intrange // the queue grows
 		event := search.queue[next]
 		if len(search.best) > 0 && depth >= len(search.best) || search.back(event, start, depth) {
 			break

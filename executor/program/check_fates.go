@@ -92,9 +92,11 @@ func (walker *walker) free(index int32, clock []int32) {
 }
 
 // unload ends what load and zero made.
-func (walker *walker) unload(index int32, clock []int32, buffer int32) {
-	walker.end(index, clock, buffer, unloaded)
-	walker.made[buffer] = None
+func (walker *walker) unload(index int32, clock []int32, accesses []Access) {
+	for _, access := range accesses {
+		walker.end(index, clock, access.Buffer, unloaded)
+		walker.made[access.Buffer] = None
+	}
 }
 
 // end makes a buffer unreadable: all that touches it happens before.

@@ -48,7 +48,7 @@ func (list *faultList) all() []Fault {
 		if byRule := ruleNumber(a.Rule) - ruleNumber(b.Rule); byRule != 0 {
 			return byRule
 		}
-		return int(uint32(a.Instr)) - int(uint32(b.Instr)) //nolint:gosec // None stands behind all others
+		return int(uint32(a.Instr)) - int(uint32(b.Instr))
 	})
 	return list.kept
 }

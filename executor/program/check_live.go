@@ -43,7 +43,7 @@ func (program *Program) liveBytes() ([]int64, []Usage) {
 		}
 	}
 	for number := range program.Instrs {
-		instr, line := &program.Instrs[number], int32(number) //nolint:gosec // instructions are fewer than 2^31
+		instr, line := &program.Instrs[number], int32(number)
 		for _, access := range program.Accesses[instr.FirstAccess:instr.EndAccess] {
 			life := &lives[access.Buffer]
 			if program.Buffers[access.Buffer].Device != instr.Device {
@@ -58,7 +58,7 @@ func (program *Program) liveBytes() ([]int64, []Usage) {
 		}
 	}
 	for number := range lives {
-		end(int32(number)) //nolint:gosec // buffers are fewer than 2^31
+		end(int32(number))
 	}
 	for number := range program.Devices {
 		usages[number] = program.Devices[number].usage(live, always[number])

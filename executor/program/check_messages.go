@@ -6,7 +6,7 @@ package program
 func (check *check) messages() {
 	check.sequences()
 	for i := range check.channels {
-		channel := int32(i) //nolint:gosec // fewer than 2^31
+		channel := int32(i)
 		check.ends(channel)
 		check.edges(channel)
 		check.sizes(channel)
@@ -25,7 +25,7 @@ func (check *check) sequences() {
 			continue
 		}
 		if instr.Channel == None {
-			check.faultAt(ruleOfEnd(instr.Op), int32(i), "names no message; want CHANNEL#SEQUENCE") //nolint:gosec // fewer than 2^31
+			check.faultAt(ruleOfEnd(instr.Op), int32(i), "names no message; want CHANNEL#SEQUENCE")
 		}
 		if instr.Channel >= 0 {
 			counts[instr.Channel][endOf(instr.Op)]++
@@ -43,13 +43,13 @@ func (check *check) sequences() {
 	for i := range check.Instrs {
 		instr := &check.Instrs[i]
 		if (instr.Op == Send || instr.Op == Recv || instr.Op == Free) && instr.Channel >= 0 {
-			check.enlist(int32(i), instr) //nolint:gosec // fewer than 2^31
+			check.enlist(int32(i), instr)
 		}
 	}
 }
 
 func endOf(op Op) int {
-	switch op { //nolint:exhaustive // the three that there are
+	switch op {
 	case Send:
 		return 0
 	case Recv:
@@ -141,14 +141,14 @@ func (check *check) sizes(channel int32) {
 	for sequence, send := range of.send {
 		recv := of.recv[sequence]
 		if send != None {
-			if sent, any := check.bytes(send, Read); any && sent > bytes {
+			if sent, named := check.bytes(send, Read); named && sent > bytes {
 				check.faultAt("V5", send, "sends %d bytes; messages of channel %q have at most %d", sent, check.Channels[channel].Name, bytes)
 			}
 		}
 		if recv == None {
 			continue
 		}
-		if received, any := check.bytes(recv, Write); any && received != bytes {
+		if received, named := check.bytes(recv, Write); named && received != bytes {
 			check.faultAt("V5", recv, "receives into %d bytes; want a slot of %d, as channel %q has", received, bytes, check.Channels[channel].Name)
 		}
 		if send == None {
@@ -162,14 +162,14 @@ func (check *check) sizes(channel int32) {
 
 // bytes adds up the buffers that an instruction touches in one way, and says
 // whether there are any.
-func (check *check) bytes(index int32, mode Mode) (sum int64, any bool) {
+func (check *check) bytes(index int32, mode Mode) (sum int64, named bool) {
 	for _, access := range check.accesses(index) {
 		if access.Mode == mode {
 			sum += check.Buffers[access.Buffer].Bytes
-			any = true
+			named = true
 		}
 	}
-	return sum, any
+	return sum, named
 }
 
 // slots: V4, message k lies in slot k mod slots: the same buffer whenever that

@@ -66,9 +66,9 @@ func (check *check) byRoutine() (instrs, starts []int32) {
 		}
 		switch {
 		case instr.Routine == None:
-			check.faultAt("V1", int32(i), "names no routine; want that of what it runs") //nolint:gosec // fewer than 2^31
+			check.faultAt("V1", int32(i), "names no routine; want that of what it runs")
 		case instr.Routine >= 0 && instr.MicroBatch < 0:
-			check.faultAt("V1", int32(i), "names no micro-batch; want mb0, mb1, …") //nolint:gosec // fewer than 2^31
+			check.faultAt("V1", int32(i), "names no micro-batch; want mb0, mb1, …")
 		case instr.Routine >= 0:
 			starts[instr.Routine+2]++
 		}
@@ -79,7 +79,7 @@ func (check *check) byRoutine() (instrs, starts []int32) {
 	instrs = make([]int32, starts[len(starts)-1])
 	for i := range check.Instrs {
 		if instr := &check.Instrs[i]; instr.Op.Runs() && instr.Routine >= 0 && instr.MicroBatch >= 0 {
-			instrs[starts[instr.Routine+1]] = int32(i) //nolint:gosec // fewer than 2^31
+			instrs[starts[instr.Routine+1]] = int32(i)
 			starts[instr.Routine+1]++
 		}
 	}
@@ -154,33 +154,18 @@ func (check *check) oneDevice(of []int32) {
 
 // oncePerMicroBatch: V1, no micro-batch beyond the last, none twice.
 func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
-	for _, list := range [][]int32{found.forward, found.recompute, found.backward, found.second} {
-		for i := range list {
-			list[i] = None
-		}
-	}
-	clear(found.decodes)
+	found.reset()
 	for _, index := range of {
 		instr := &check.Instrs[index]
 		if instr.MicroBatch >= micros {
 			check.faultAt("V1", index, "micro-batch %d; there are %d, from mb0", instr.MicroBatch, micros)
 			continue
 		}
-		var list []int32
-		switch instr.Op { //nolint:exhaustive // those that run routines
-		case Forward:
-			list = found.forward
-		case Recompute:
-			list = found.recompute
-		case Backward:
-			list = found.backward
-		default:
+		if instr.Op == Decode {
 			found.decodes[instr.MicroBatch]++
 			continue
 		}
-		if instr.Op == Backward && list[instr.MicroBatch] != None && found.second[instr.MicroBatch] == None {
-			list = found.second
-		}
+		list := found.list(instr)
 		if first := list[instr.MicroBatch]; first != None {
 			check.twice(index, first)
 			continue
@@ -188,13 +173,36 @@ func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
 		list[instr.MicroBatch] = index
 	}
 	// Two backwards of every micro-batch are one in two halves.
-	if micros < 2 || slices.Contains(found.second, None) {
-		for micro, second := range found.second {
-			if second != None {
-				check.twice(second, found.backward[micro])
-			}
+	if micros > 1 && !slices.Contains(found.second, None) {
+		return
+	}
+	for micro, second := range found.second {
+		if second != None {
+			check.twice(second, found.backward[micro])
 		}
 	}
+}
+
+func (found *passes) reset() {
+	for _, list := range [][]int32{found.forward, found.recompute, found.backward, found.second} {
+		for i := range list {
+			list[i] = None
+		}
+	}
+	clear(found.decodes)
+}
+
+// list is where an instruction belongs.
+func (found *passes) list(instr *Instr) []int32 {
+	switch {
+	case instr.Op == Forward:
+		return found.forward
+	case instr.Op == Recompute:
+		return found.recompute
+	case found.backward[instr.MicroBatch] != None && found.second[instr.MicroBatch] == None:
+		return found.second
+	}
+	return found.backward
 }
 
 func (check *check) twice(index, first int32) {

@@ -31,8 +31,10 @@ type message struct{ sent, freed bool }
 const block = 256
 
 func newRunner(program *Program, random *rand.Rand, seed maphash.Seed) *runner {
-	run := &runner{Program: program, Rand: random, block: block, seed: seed, ran: make([]bool, len(program.Instrs)),
-		messages: make(map[[2]int32]message), made: make(map[string]uint64)}
+	run := &runner{
+		Program: program, Rand: random, block: block, seed: seed, ran: make([]bool, len(program.Instrs)),
+		messages: make(map[[2]int32]message), made: make(map[string]uint64),
+	}
 	for _, device := range program.Devices {
 		run.memory = append(run.memory, make([]uint64, device.Arena/block+64))
 		run.cursor = append(run.cursor, make([]int, len(device.Streams)))
@@ -150,7 +152,7 @@ func (run *runner) do(index int32) {
 		}
 	}
 	key := [2]int32{instr.Channel, instr.Sequence}
-	switch instr.Op {
+	switch instr.Op { //nolint:exhaustive // the others make values
 	case Send:
 		run.fill(instr, accesses)
 		state := run.messages[key]

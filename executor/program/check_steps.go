@@ -133,7 +133,7 @@ func (walker *walker) tiedGradients(steps []stepUse) {
 	readers := make(map[int32][]int32) // gradient → steps that read it
 	for i, step := range steps {
 		for _, gradient := range step.gradients {
-			readers[gradient] = append(readers[gradient], int32(i)) //nolint:gosec // fewer than instructions
+			readers[gradient] = append(readers[gradient], int32(i))
 		}
 	}
 	for _, step := range steps {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,8 +35,11 @@ func lowered(t *testing.T, rows []string, slots int) string {
 			if action == nil {
 				t.Fatalf("%q is no action", cell)
 			}
-			stage, micro := 0, action[3]
-			fmt.Sscan(action[1], &stage)
+			micro := action[3]
+			stage, err := strconv.Atoi(action[1])
+			if err != nil {
+				t.Fatal(err)
+			}
 			rankOf[action[1]] = rank
 			routine := "s" + action[1]
 			switch kind := action[2]; kind {

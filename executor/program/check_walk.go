@@ -52,7 +52,7 @@ func (check *check) walk() bool {
 	walker.countUses()
 	for stream := range streams {
 		walker.clocks[stream] = make([]int32, streams)
-		walker.ready = append(walker.ready, int32(stream)) //nolint:gosec // at most maxClocks
+		walker.ready = append(walker.ready, int32(stream))
 	}
 	for len(walker.ready) > 0 {
 		stream := walker.ready[len(walker.ready)-1]
@@ -72,7 +72,7 @@ func (check *check) walk() bool {
 // countUses counts which instructions other streams wait for.
 func (walker *walker) countUses() {
 	for i := range walker.Instrs {
-		index := int32(i) //nolint:gosec // fewer than 2^31
+		index := int32(i)
 		instr := &walker.Instrs[i]
 		for _, wait := range walker.Waits[instr.FirstWait:instr.EndWait] {
 			walker.uses[wait.Instr]++
@@ -194,7 +194,7 @@ func (walker *walker) pass(index int32) {
 	walker.cursor[stream]++
 	if walker.uses[index] > 0 {
 		if len(walker.unused) == 0 {
-			walker.unused = append(walker.unused, int32(len(walker.copies))) //nolint:gosec // fewer than instructions
+			walker.unused = append(walker.unused, int32(len(walker.copies)))
 			walker.copies = append(walker.copies, make([]int32, len(walker.clocks)))
 		}
 		last := len(walker.unused) - 1
