@@ -14,15 +14,36 @@ import (
 // allow, on many small models.
 func TestRandom(t *testing.T) {
 	t.Parallel()
-	rng := rand.New(rand.NewPCG(5, 6))
-	var solved, infeasible, conflicts, tied, small int
-	for i := range 1500 {
+	got := random(t, rand.New(rand.NewPCG(5, 6)), 1500, func(*rand.Rand, *planner.Problem) {})
+	if got.solved < 1100 || got.infeasible < 40 || got.conflicts < 40 || got.tied < 400 || got.small < 4 {
+		t.Errorf("%+v: the draw is one-sided", got)
+	}
+}
+
+// TestRandomArenas does the same for devmap's own engine, under which a device
+// may hold less with a unit more.
+func TestRandomArenas(t *testing.T) {
+	t.Parallel()
+	got := random(t, rand.New(rand.NewPCG(7, 8)), 400, drawn.Arenas)
+	if got.solved < 250 || got.infeasible < 10 || got.conflicts < 10 || got.tied < 100 {
+		t.Errorf("%+v: the draw is one-sided", got)
+	}
+}
+
+// tally counts what came of the draw: of the solved ones those that do not fit,
+// that have ties, and that are smaller than a context.
+type tally struct{ solved, infeasible, conflicts, tied, small int }
+
+func random(t *testing.T, rng *rand.Rand, draws int, change func(*rand.Rand, *planner.Problem)) (got tally) {
+	t.Helper()
+	for i := range draws {
 		p := drawn.Problem(t, rng)
+		change(rng, &p)
 		best, idle := brute.Solve(&p, true), true
 		if best.Maps > 0 {
 			if value, _ := brute.Score(&p, best.Map, false, nil); value < best.Value {
 				best, idle = brute.Solve(&p, false), false // an idle device's overhead binds
-				small++
+				got.small++
 			}
 		}
 		sol, err := planner.Solve(t.Context(), p, planner.Settings{})
@@ -33,13 +54,13 @@ func TestRandom(t *testing.T) {
 			if best.Maps > 0 {
 				t.Fatalf("%d: %v, but %d maps are allowed, such as %v", i, err, best.Maps, best.Map)
 			}
-			conflicts++
+			got.conflicts++
 			continue
 		case errors.As(err, &no):
 			if best.Maps == 0 || best.Value <= 1 || !no.Proved || no.Best != sol {
 				t.Fatalf("%d: %v, but the best map has a share of %v", i, err, best.Value)
 			}
-			infeasible++
+			got.infeasible++
 		case err != nil:
 			t.Fatalf("%d: %v", i, err)
 		}
@@ -53,12 +74,10 @@ func TestRandom(t *testing.T) {
 		if !sol.EvenProved || squares > best.Squares*(1+1e-12) {
 			t.Fatalf("%d: map %v has squares %v (even %t), the best %v has %v", i, sol.Map, squares, sol.EvenProved, best.Map, best.Squares)
 		}
-		solved++
+		got.solved++
 		if len(p.Graph.TiedUnits()) > 0 {
-			tied++
+			got.tied++
 		}
 	}
-	if solved < 1100 || infeasible < 40 || conflicts < 40 || tied < 400 || small < 4 {
-		t.Errorf("%d solved, %d of them infeasible and %d tied, %d conflicts, %d smaller than a context: the draw is one-sided", solved, infeasible, tied, conflicts, small)
-	}
+	return got
 }
