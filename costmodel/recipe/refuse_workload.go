@@ -23,7 +23,7 @@ func (model *model) known() error {
 	if len(model.graph.Unknown) == 0 || model.workload.Mode == costmodel.Load {
 		return nil
 	}
-	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s", model.graph.Name, strings.Join(model.graph.Unknown, "; "))
+	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: %s; another %v plans it", model.graph.Name, strings.Join(model.graph.Unknown, "; "), costmodel.Setting{Field: "runtime"})
 }
 
 // warn says what the engine leaves out.
