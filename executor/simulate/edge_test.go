@@ -73,3 +73,28 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("%+v", result)
 	}
 }
+
+// TestRendezvous: without slots both ends start when the later one is there; the
+// sender goes on once the message is sent, the receiver once it is there.
+func TestRendezvous(t *testing.T) {
+	result := run(t, parsed(t, `time picoseconds
+device 0 arena 0 budget 0
+device 1 arena 0 budget 0
+channel act 0>1 slots 0 bytes 0
+link act 30 5
+routine a a
+ticks 0 forward a 100
+ticks 1 forward a 200
+0.0 compute forward a mb0
+0.1 compute send act#0
+0.2 compute forward a mb1
+0.3 compute send act#1
+1.0 compute recv act#0
+1.1 compute forward a mb0
+1.2 compute recv act#1
+`))
+	want := []int64{0, 100, 130, 335, 100, 135, 335}
+	if !slices.Equal(result.Start, want) || result.Makespan != 370 {
+		t.Errorf("starts %v, %d in all; want %v, 370", result.Start, result.Makespan, want)
+	}
+}
