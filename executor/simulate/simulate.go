@@ -96,7 +96,7 @@ func addable(prog *program.Program) bool {
 	total := uint64(0)
 	add := func(ticks int64) bool {
 		var carry uint64
-		total, carry = bits.Add64(total, uint64(ticks), 0) //nolint:gosec // a negative one is beyond the largest
+		total, carry = bits.Add64(total, uint64(ticks), 0) // a negative one is beyond the largest
 		return carry == 0 && total <= math.MaxInt64
 	}
 	for i := range prog.Instrs {

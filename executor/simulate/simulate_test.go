@@ -23,10 +23,18 @@ func TestOneFOneB(t *testing.T) {
 		makespan int64
 		bubble   string
 	}{
-		{2, 4, equal, 15, "0.2000"}, {2, 8, equal, 27, "0.1111"},
-		{4, 4, equal, 21, "0.4286"}, {4, 8, equal, 33, "0.2727"}, {4, 16, equal, 57, "0.1579"}, {4, 32, equal, 105, "0.0857"},
-		{8, 16, equal, 69, "0.3043"}, {8, 32, equal, 117, "0.1795"}, {8, 64, equal, 213, "0.0986"},
-		{4, 8, unequal, 698, "0.2894"}, {4, 16, unequal, 1206, "0.1774"}, {8, 32, unequal, 2486, "0.2019"},
+		{2, 4, equal, 15, "0.2000"},
+		{2, 8, equal, 27, "0.1111"},
+		{4, 4, equal, 21, "0.4286"},
+		{4, 8, equal, 33, "0.2727"},
+		{4, 16, equal, 57, "0.1579"},
+		{4, 32, equal, 105, "0.0857"},
+		{8, 16, equal, 69, "0.3043"},
+		{8, 32, equal, 117, "0.1795"},
+		{8, 64, equal, 213, "0.0986"},
+		{4, 8, unequal, 698, "0.2894"},
+		{4, 16, unequal, 1206, "0.1774"},
+		{8, 32, unequal, 2486, "0.2019"},
 	}
 	for _, row := range rows {
 		kind := costmodel.Schedule{Kind: costmodel.OneFOneB, Stages: row.p, Chunks: 1, MicroBatches: row.m}
@@ -51,6 +59,7 @@ func TestClosedForms(t *testing.T) {
 }
 
 func closedForms(t *testing.T, kind costmodel.Schedule) {
+	t.Helper()
 	p, m := kind.Stages, kind.MicroBatches
 	prog := schedule(kind, 1, costs{forward: 1, backward: 2})
 	result := run(t, prog)

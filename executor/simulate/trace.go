@@ -47,7 +47,7 @@ type tracer struct {
 
 // flush writes what is put together.
 func (trace *tracer) flush() {
-	trace.to.Write(trace.line) //nolint:errcheck // Flush has it
+	trace.to.Write(trace.line)
 	trace.line = trace.line[:0]
 }
 
@@ -148,7 +148,8 @@ func label(prog *program.Program, i int32) string {
 // open begins an event.
 func (trace *tracer) open(phase, name string, pid int64) {
 	trace.flush()
-	if trace.events++; trace.events > 1 {
+	trace.events++
+	if trace.events > 1 {
 		trace.line = append(trace.line, ',')
 	}
 	trace.line = append(trace.line, "\n{\"ph\":\""+phase+"\",\"name\":"...)

@@ -48,7 +48,7 @@ func passesOf(prog *program.Program) ([]pass, error) {
 		instr.Ticks = 0
 		switch {
 		case instr.Op.Runs():
-			found := pass{device: instr.Device, batch: instr.MicroBatch, first: int32(i), letter: letterOf(instr.Op)} //nolint:gosec // an int32 by its type
+			found := pass{device: instr.Device, batch: instr.MicroBatch, first: int32(i), letter: letterOf(instr.Op)}
 			if last := len(passes) - 1; open && passes[last].device == found.device && passes[last].batch == found.batch && passes[last].letter == found.letter {
 				continue
 			}
@@ -122,7 +122,7 @@ func newGrid(prog *program.Program, passes []pass) *texttab.Table {
 	var devices []int32
 	for i := range prog.Devices {
 		if prog.Devices[i].First < prog.Devices[i].End {
-			devices = append(devices, int32(i)) //nolint:gosec // at most 65,536
+			devices = append(devices, int32(i))
 		}
 	}
 	const gap = 2 // between columns
