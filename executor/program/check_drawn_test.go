@@ -137,7 +137,7 @@ func (draw *drawing) forward(device, micro int) {
 		if unit == 0 {
 			source = first + " >" + source
 		}
-		target, wait := "", ""
+		var target, wait string
 		switch {
 		case unit < draw.units-1:
 			target = fmt.Sprintf(">%s.input[%d]", draw.unit(device, unit+1), ring)
@@ -281,11 +281,11 @@ func (draw *drawing) String() string {
 	return draw.head.String() + draw.lines.String()
 }
 
-func parsed(t testing.TB, text string) *Program {
-	t.Helper()
+func parsed(tb testing.TB, text string) *Program {
+	tb.Helper()
 	program, err := Parse("drawn", []byte(text))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return program
 }

@@ -18,6 +18,9 @@ func newPasses(micros int32) *passes {
 func (check *check) routines() {
 	check.units()
 	instrs, starts := check.byRoutine()
+	if len(instrs) == 0 {
+		return // a program that loads, or only sends
+	}
 	micros, training, forwards := check.microBatches(instrs, starts)
 	found, decodes := newPasses(micros), []int32(nil)
 	for routine := range check.Routines {
@@ -209,12 +212,12 @@ func (check *check) twice(index, first int32) {
 	check.faultAt("V1", index, "the same as %s; want one of each micro-batch", check.Place(first))
 }
 
-// complete: V1, no micro-batch left out. any is an instruction of the routine.
-func (check *check) complete(any int32, list []int32, op Op) {
+// complete: V1, no micro-batch left out. one is an instruction of the routine.
+func (check *check) complete(one int32, list []int32, op Op) {
 	for micro, index := range list {
 		if index == None {
-			check.faultOn("V1", check.Instrs[any].Device, "routine %q has no %s of mb%d; want one of each of the %d micro-batches",
-				check.Routines[check.Instrs[any].Routine].Name, op, micro, len(list))
+			check.faultOn("V1", check.Instrs[one].Device, "routine %q has no %s of mb%d; want one of each of the %d micro-batches",
+				check.Routines[check.Instrs[one].Routine].Name, op, micro, len(list))
 		}
 	}
 }

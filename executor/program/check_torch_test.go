@@ -45,9 +45,10 @@ func lowered(t *testing.T, rows []string, slots int) string {
 			switch kind := action[2]; kind {
 			case "F", "B", "I", "W":
 				op := "backward"
-				if kind == "F" {
+				switch kind {
+				case "F":
 					op = "forward"
-				} else if kind == "W" {
+				case "W":
 					routine += "w"
 				}
 				routines[routine] = true
