@@ -23,7 +23,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads programs fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -91,6 +91,9 @@ workloads: ## Public problems and min-max assignment: devmap's proofs beside the
 accuracy: ## Predicted against measured peaks, with the error of each GPU
 	@out=$$($(GO) test -count=1 -run 'Accuracy|Overhead|Slack|LoRA|Images|StepTime|Measured|Published|DeepSpeedEstimator|ZeroPaper' -v ./costmodel/internal/accuracy ./costmodel/internal/ops ./costmodel/estimate ./costmodel/estimate/internal/engine) && status=0 || status=1; \
 	echo "$$out" | sed -e '/^=== /d' -e 's/^        //'; exit $$status
+
+programs: ## Programs of every family, schedule, cut: planned = laid out = alive + idle bytes, planned = played steps (ONLY=section; minutes)
+	@$(GO) run ./executor/compile/internal/figures -only '$(ONLY)'
 
 # Go's coordinator may end the time it was given as a failure of its own
 # (golang.org/issue/75804): "context deadline exceeded", with no input that fails.

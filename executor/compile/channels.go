@@ -7,10 +7,6 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// slots is how many messages a channel of the stream holds: one is read while
-// the next arrives.
-const slots = 2
-
 // channel is a channel with the buffers of its slots.
 type channel struct {
 	index int32 // in Program.Channels
@@ -53,13 +49,13 @@ func (compiler *compiler) between(number int) {
 	}
 	source, target := int(from.device.index), int(to.device.index)
 	ticks, latency := compiler.times.Message(source, target, to.takes)
-	need := outstanding(from.forwards, to.forwards)
+	need := compiler.outstanding(from.forwards, to.forwards)
 	to.act = compiler.channel(fmt.Sprintf("act[%d]", number), from.device, to.device, need, to.takes, ticks, latency)
 	to.act.inOrder(from.forwards)
 	from.actOut = to.act
 	if compiler.trains() {
 		ticks, latency = compiler.times.Message(target, source, to.takes)
-		from.grad = compiler.channel(fmt.Sprintf("grad[%d]", number-1), to.device, from.device, outstanding(to.backwards, from.backwards), to.takes, ticks, latency)
+		from.grad = compiler.channel(fmt.Sprintf("grad[%d]", number-1), to.device, from.device, compiler.outstanding(to.backwards, from.backwards), to.takes, ticks, latency)
 		from.grad.inOrder(to.backwards)
 		to.gradOut = from.grad
 	}
@@ -92,13 +88,13 @@ func (channel *channel) inOrder(sent []int32) {
 // order and used in another: messages arrive in the order in which they are
 // sent, so that one is in its slot until those before it have been used as
 // well.
-func outstanding(sent, used []int32) int {
+func (compiler *compiler) outstanding(sent, used []int32) int {
 	position := make([]int, len(sent))
 	for at, microBatch := range sent {
 		position[microBatch] = at
 	}
 	free := make([]bool, len(sent))
-	need, lowest := min(slots, len(sent)), 0
+	need, lowest := min(compiler.perChannel, len(sent)), 0
 	for _, microBatch := range used {
 		need = max(need, position[microBatch]-lowest+1)
 		free[position[microBatch]] = true

@@ -36,18 +36,18 @@ func Program(graph *modelgraph.Graph, table *costmodel.Table, topology *costmode
 	if err != nil {
 		return nil, err
 	}
-	compiler, err := newCompiler(graph, table, topology, placement)
-	if err != nil {
-		return nil, err
-	}
-	out, err := compiler.program(orders)
-	if err != nil {
-		return nil, err
-	}
-	compiler.kernels(model)
-	out.Model, out.Plan = graph.Name, graph.Digest()
-	if err := proved(out, orders != nil); err != nil {
-		return nil, err
-	}
-	return out, nil
+	return slotted(orders != nil, &table.Workload, func(slots int) (*program.Program, error) {
+		compiler, err := newCompiler(graph, table, topology, placement)
+		if err != nil {
+			return nil, err
+		}
+		compiler.perChannel = slots
+		out, err := compiler.program(orders)
+		if err != nil {
+			return nil, err
+		}
+		out.Model, out.Plan = graph.Name, graph.Digest()
+		compiler.kernels(model)
+		return out, nil
+	})
 }

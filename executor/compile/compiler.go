@@ -19,6 +19,7 @@ type compiler struct {
 	times         *steptime.Ticks
 	places        []int // the device of every unit
 	microBatches  int
+	perChannel    int // the messages that a channel of the stream holds
 	tokens        int // generated after the first
 	units         []unit
 	stages        []stage
@@ -65,7 +66,7 @@ func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *cost
 	work := &table.Workload
 	compiler := &compiler{
 		out: &program.Program{Timed: true}, table: table, topology: topology, times: steptime.TicksOf(table, topology),
-		microBatches: int(max(1, work.MicroBatches)), tokens: int(work.NewTokens),
+		perChannel: int(costmodel.StageRulesOf(work.Runtime).Slots), microBatches: int(max(1, work.MicroBatches)), tokens: int(work.NewTokens),
 		above: make(map[int32]int32), units: make([]unit, len(table.Units)), devices: make([]device, len(topology.Devices)),
 	}
 	for index := range compiler.devices {

@@ -3,7 +3,9 @@ package compile
 import (
 	"errors"
 	"fmt"
+	"slices"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -11,16 +13,29 @@ import (
 // stages wait for each other, or it is not of these stages.
 var ErrOrder = errors.New("the order of actions has no sound program")
 
-// proved holds a program to the rules before it is handed over. One that breaks
-// any is an error of the compiler, but for an order that was given: stages
-// that wait for each other are its own.
-func proved(out *program.Program, ordered bool) error {
-	err := out.Check().Err()
-	switch {
-	case err == nil:
-		return nil
-	case ordered:
-		return fmt.Errorf("%w:\n%w", ErrOrder, err)
+// slotted compiles with as many slots a channel as the engine has, and proves the
+// program. In an order that was given stages may wait for each other where
+// channels are short: then it has more, up to one a micro-batch, with which none
+// waits to send.
+func slotted(given bool, workload *costmodel.Workload, compiled func(slots int) (*program.Program, error)) (*program.Program, error) {
+	for slots := costmodel.StageRulesOf(workload.Runtime).Slots; ; slots *= 2 {
+		out, err := compiled(int(slots))
+		if err != nil {
+			return nil, err
+		}
+		report := out.Check()
+		switch err := report.Err(); {
+		case err == nil:
+			return out, nil
+		case !given:
+			return nil, fmt.Errorf("the compiled program is not sound, which is an error of devmap:\n%w", err)
+		case slots >= workload.MicroBatches || !deadlocks(report):
+			return nil, fmt.Errorf("%w:\n%w", ErrOrder, err)
+		}
 	}
-	return fmt.Errorf("the compiled program is not sound, which is an error of devmap:\n%w", err)
+}
+
+// deadlocks reports instructions that wait for each other in a circle.
+func deadlocks(report *program.Report) bool {
+	return slices.ContainsFunc(report.Faults, func(fault program.Fault) bool { return fault.Rule == "V6" })
 }

@@ -114,8 +114,8 @@ func (emitter *emitter) step(device *device, total int32) {
 		for index := stage.First; index < stage.End; index++ {
 			unit := &emitter.units[index]
 			ties := emitter.updates(device, index)
-			if unit.weights == program.None && len(ties) == 0 {
-				continue // another use on the device updates what it reads
+			if unit.grads == program.None || unit.weights == program.None && len(ties) == 0 {
+				continue // nothing is trained, or another use on the device updates what it reads
 			}
 			emitter.open(program.Step, emitter.times.Update(emitter.places, index))
 			emitter.read(unit.grads)

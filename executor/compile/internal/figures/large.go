@@ -1,0 +1,73 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/compile"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// torchGiB is what torch.distributed.pipelining held on each of four GPUs at the
+// peak of a step of llama-3.1-8b in bf16, 16 sequences of 2048 tokens in 8
+// micro-batches, 8 blocks a GPU, 1F1B: measured on H200s.
+var torchGiB = []float64{42.1, 32.3, 26.1, 37.2}
+
+// large prints the arenas of a model beside what torch takes, and how long a
+// large program takes to compile.
+func large(writer io.Writer, _ scope) error {
+	graph, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		return err
+	}
+	const devices, blocks = 4, 8
+	train := kind{"train", costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: 2, Seq: 2048}}
+	set, err := train.set(graph, costmodel.OneFOneB, 8, "h200-141gb", devices)
+	if err != nil {
+		return err
+	}
+	placement := make(devicemap.Map, len(graph.Units))
+	for unit := range placement {
+		placement[unit] = devicemap.Device(min(max(0, unit-1)/blocks, devices-1)) // the embedding is the first unit
+	}
+	out, err := compile.Program(set.graph, set.table, set.topology, placement, nil)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(writer, "llama-3.1-8b, 16 x 2048 tokens, 8 micro-batches, 8 blocks a GPU, 1f1b, bf16-true, in GiB a GPU:")
+	fmt.Fprint(writer, "arena          ")
+	for _, device := range out.Devices {
+		fmt.Fprintf(writer, "%7.2f", float64(device.Arena)/(1<<30))
+	}
+	fmt.Fprint(writer, "\ntorch, measured")
+	for _, held := range torchGiB {
+		fmt.Fprintf(writer, "%7.1f", held)
+	}
+	fmt.Fprint(writer, "\n\n")
+	return compiled(writer)
+}
+
+// compiled is how long a program takes.
+func compiled(writer io.Writer) error {
+	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		return err
+	}
+	const devices = 64
+	train := kind{"train", costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Seq: 2048}}
+	set, err := train.set(graph, costmodel.OneFOneB, devices, "h200-141gb", devices)
+	if err != nil {
+		return err
+	}
+	begun := time.Now()
+	out, err := compile.Program(set.graph, set.table, set.topology, cut(len(graph.Units), devices, 1, nil), nil)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(writer, "llama-3.1-405b, %d devices, %d micro-batches: %d instructions compiled and checked in %.2f s\n", devices, devices, len(out.Instrs), time.Since(begun).Seconds())
+	return err
+}

@@ -1,0 +1,60 @@
+// Command figures compiles programs of every family of models that devmap's
+// engine runs, under every schedule, and prints how the figures that must be one
+// agree: what a planner asks in closed form, what a plan says, the arena that
+// is laid out, and what the check finds alive in it; the step of a plan, and
+// that of the program played. Run it from the repository's root:
+//
+//	go run ./executor/compile/internal/figures -only families
+package main
+
+import (
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+)
+
+// section is one table. Its file holds the run function alone; a new one adds
+// its line to sections.
+type section struct {
+	name string
+	run  func(io.Writer, scope) error
+}
+
+// scope is how much is run.
+type scope struct{ microBatches, layers, every int }
+
+var sections = []section{
+	{"families", allFamilies},
+	{"cuts", everyCut},
+	{"large", large},
+}
+
+// everything is what the figures are to be held to; a test takes a sample.
+var everything = scope{microBatches: 32, layers: 16, every: 1}
+
+func main() {
+	only := flag.String("only", "", "sections to run, with commas between; empty: all")
+	flag.Parse()
+	if err := run(os.Stdout, *only, everything); err != nil {
+		fmt.Fprintln(os.Stderr, "figures:", err)
+		os.Exit(1) //nolint:forbidigo // main
+	}
+}
+
+func run(writer io.Writer, only string, asked scope) error {
+	for _, section := range sections {
+		if only != "" && !slices.Contains(strings.Split(only, ","), section.name) {
+			continue
+		}
+		if err := section.run(writer, asked); err != nil {
+			return fmt.Errorf("%s: %w", section.name, err)
+		}
+		if _, err := fmt.Fprintln(writer); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,122 @@
+package compile
+
+import (
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// drawOrders draws an order of all actions in which each comes behind what it
+// needs, and deals it out to the ranks: stages may take micro-batches in other
+// orders than those before them.
+func drawOrders(rng *rand.Rand, compiler *compiler) [][]order.Action {
+	out := make([][]order.Action, len(compiler.ranks))
+	ranks := compiler.rankOfStages()
+	type step struct {
+		stage, microBatch int
+		backward          bool
+	}
+	done := make(map[step]bool)
+	last := len(compiler.stages) - 1
+	ready := func(next step) bool {
+		switch before := (step{next.stage - 1, next.microBatch, false}); {
+		case done[next]:
+			return false
+		case !next.backward:
+			return next.stage == 0 || done[before]
+		default:
+			return done[step{next.stage, next.microBatch, false}] && (next.stage == last || done[step{next.stage + 1, next.microBatch, true}])
+		}
+	}
+	all := len(compiler.stages) * compiler.microBatches
+	if compiler.trains() {
+		all *= 2
+	}
+	for len(done) < all {
+		next := step{rng.IntN(len(compiler.stages)), rng.IntN(compiler.microBatches), compiler.trains() && rng.IntN(2) == 0}
+		if !ready(next) {
+			continue
+		}
+		done[next] = true
+		rank := ranks[next.stage]
+		out[rank] = append(out[rank], order.Action{Backward: next.backward, Chunk: int64(compiler.stages[next.stage].chunk), MicroBatch: int64(next.microBatch)})
+	}
+	return out
+}
+
+func (drawn *drawn) ordered(orders [][]order.Action) (*program.Program, error) {
+	return slotted(true, &drawn.table.Workload, func(slots int) (*program.Program, error) {
+		compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
+		if err != nil {
+			return nil, err
+		}
+		compiler.perChannel = slots
+		return compiler.program(orders)
+	})
+}
+
+// TestOrders: whatever the order in which the stages take their micro-batches,
+// there is a sound program, with more slots where messages are taken in another
+// order or later than they come.
+func TestOrders(t *testing.T) {
+	more := 0
+	for seed := range uint64(1500) {
+		rng := rand.New(rand.NewPCG(seed, 4))
+		drawn := draw(rng)
+		if drawn.table.Workload.Strategy != costmodel.Pipeline || drawn.table.Workload.Mode == costmodel.Load {
+			continue
+		}
+		compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := drawn.ordered(drawOrders(rng, compiler))
+		if err != nil {
+			t.Fatalf("seed %d, %+v on %v: %v", seed, drawn.table.Workload, drawn.placement, err)
+		}
+		for index := range out.Channels {
+			if out.Channels[index].Slots > 2 {
+				more++
+				break
+			}
+		}
+	}
+	if more < 100 {
+		t.Errorf("%d programs have more than two slots: the draw is one-sided", more)
+	}
+}
+
+// TestBrokenOrders: what an order lacks is named, and stages that wait for each
+// other are its own fault.
+func TestBrokenOrders(t *testing.T) {
+	drawn := draw(rand.New(rand.NewPCG(12, 4)))
+	work := &drawn.table.Workload
+	work.Mode, work.Strategy, work.Schedule, work.MicroBatches, work.Batch, work.NewTokens = costmodel.Infer, costmodel.Pipeline, costmodel.GPipe, 2, 2, 0
+	drawn.topology.Devices = append(drawn.topology.Devices, drawn.topology.Devices[0])
+	for unit := range drawn.placement {
+		drawn.placement[unit] = 0
+	}
+	drawn.placement[len(drawn.placement)-1] = 1
+	forward := func(microBatch int64) order.Action { return order.Action{MicroBatch: microBatch} }
+	whole := []order.Action{forward(0), forward(1)}
+	for name, test := range map[string]struct {
+		orders [][]order.Action
+		want   string
+	}{
+		"one rank":   {[][]order.Action{whole}, "it is of 1 ranks"},
+		"twice":      {[][]order.Action{whole, {forward(0), forward(0)}}, "rank 1: the forward of micro-batch 0 of chunk 0 comes twice"},
+		"missing":    {[][]order.Action{whole[:1], whole}, "rank 0: chunk 0 runs 1 forwards and 0 backwards of 2"},
+		"unknown":    {[][]order.Action{whole, {forward(0), forward(2)}}, "micro-batch 2 of chunk 0, where there are 2"},
+		"a backward": {[][]order.Action{whole, {forward(0), {Backward: true}, forward(1)}}, "the backward of micro-batch 0"},
+		"no chunk":   {[][]order.Action{whole, {forward(0), {Chunk: 1}}}, "chunk 1"},
+	} {
+		if _, err := drawn.ordered(test.orders); !errors.Is(err, ErrOrder) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: %v, want %q", name, err, test.want)
+		}
+	}
+}
