@@ -23,11 +23,14 @@ func anywhere(set *setting, draw func(int) int, devices int) devicemap.Map {
 	return out
 }
 
-// together puts units that share weights on the owner's device.
+// together puts units that share weights on one device.
 func together(set *setting, placement devicemap.Map) {
 	for unit := range placement {
-		for _, tied := range set.table.Units[unit].Regions.Tied {
-			placement[unit] = placement[tied.Owner]
+		for number, tied := range set.table.Units[unit].Regions.Tied {
+			if number == 0 {
+				placement[unit] = placement[tied.Owner]
+			}
+			placement[tied.Owner] = placement[unit]
 		}
 	}
 }
