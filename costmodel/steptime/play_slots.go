@@ -10,15 +10,15 @@ const slots = 2
 
 // passTicks are a stage's ticks of one pass. Frees is how long after it began
 // the slot that it read is free again: the first unit has run that copies it.
-// Last is its last kernels', which write the buffer that is sent from: they wait
-// until the message before has left it.
+// Last is its last kernels', from the first on that writes the buffer that is sent
+// from: they wait until the message before has left it.
 type passTicks struct{ total, frees, last int64 }
 
 // job is one pass of a micro-batch through a stage: what it waits for, and what
 // it sends.
 type job struct {
 	passTicks
-	alone  bool // one unit alone: it reads the slot and writes the buffer
+	alone  bool // the unit that reads the slot writes the buffer
 	in     *channel
 	out    *channel
 	buffer *buffer // that out is sent from
@@ -168,7 +168,7 @@ func (now *job) end(rank *playRank) bool {
 	}
 	rank.clock += now.last
 	if now.in != nil && now.alone {
-		now.in.release(rank.clock)
+		now.in.release(rank.clock - (now.total - now.frees))
 	}
 	if now.out != nil {
 		now.out.send(now.buffer, rank.clock)

@@ -119,10 +119,10 @@ func (ticks *Ticks) line(place []int) *line {
 	for i := range line.stages {
 		line.took(&line.stages[i])
 	}
-	for i := range line.stages {
-		if i > 0 {
-			line.join(&line.stages[i-1], &line.stages[i])
-		}
+	// Before the first unit that runs kernels, and behind the last, nothing is sent.
+	first, last := line.ends()
+	for i := first + 1; i <= last; i++ {
+		line.join(&line.stages[i-1], &line.stages[i])
 	}
 	line.joinTokens()
 	line.rows()
@@ -133,7 +133,7 @@ func (ticks *Ticks) line(place []int) *line {
 // their neighbours.
 func (line *line) took(stage *lineStage) {
 	first, last := UnitTicks{}, UnitTicks{}
-	run := 0
+	run, written, writer := 0, int64(0), 0 // who writes what is sent forward, and how long after that the stage ends
 	device := line.devices[stage.rank]
 	for unit := stage.first; unit < stage.end; unit++ {
 		took := line.Unit(unit, device)
@@ -144,15 +144,19 @@ func (line *line) took(stage *lineStage) {
 			if run == 0 {
 				first = took
 			}
-			run, last = run+1, took
+			if !line.train || line.table.Units[unit].Regions.Input > 0 {
+				written, writer = 0, run // those before it write what it keeps
+			}
+			run, last, written = run+1, took, written+took.Forward
 		}
 	}
-	stage.forward.frees, stage.forward.last = first.Forward, last.Forward
+	stage.forward.frees, stage.forward.last = first.Forward, written
 	stage.decode.frees, stage.decode.last = first.Token, last.Token
 	stage.backward.frees, stage.backward.last = last.Recompute+last.Backward, first.Backward
 	for _, now := range []*job{&stage.forward, &stage.backward, &stage.decode} {
 		now.alone = run <= 1
 	}
+	stage.forward.alone = writer == 0
 	stage.out.owner, stage.dout.owner = &line.ranks[stage.rank], &line.ranks[stage.rank]
 }
 
@@ -178,7 +182,8 @@ func (line *line) join(from, to *lineStage) {
 // joinTokens makes the channel by which the head tells the embedding what it
 // generated; none where both are on one device.
 func (line *line) joinTokens() {
-	first, last := &line.stages[0], &line.stages[len(line.stages)-1]
+	one, other := line.ends()
+	first, last := &line.stages[one], &line.stages[other]
 	if line.table.Workload.NewTokens > 0 && first.rank != last.rank {
 		ids := line.channel(last.rank, first.rank)
 		ids.endless = true
@@ -189,6 +194,22 @@ func (line *line) joinTokens() {
 		line.stages[i].final = line.stages[i].decode
 	}
 	last.final.out = nil
+}
+
+// ends are the stages with the first and the last unit that run kernels, or the
+// ends of the line where none does.
+func (line *line) ends() (first, last int) {
+	first, last = len(line.stages)-1, 0
+	for i := range line.stages {
+		stage := &line.stages[i]
+		for unit := stage.first; unit < stage.end; unit++ {
+			if !line.table.Units[unit].Regions.Passes {
+				first, last = min(first, i), i
+				break
+			}
+		}
+	}
+	return first, last
 }
 
 // channel is a new channel between two ranks, on the stream that they have. As

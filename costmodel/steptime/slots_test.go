@@ -334,6 +334,14 @@ func drawn(random *rand.Rand, devices, units int) (*costmodel.Table, *costmodel.
 		}
 		table.Units = append(table.Units, next)
 	}
+	// The ends of the line run kernels, and every unit keeps its input.
+	for i := range table.Units {
+		regions := &table.Units[i].Regions
+		regions.Passes = regions.Passes && 0 < i && i < units-1
+		if !regions.Passes {
+			regions.Input = 256
+		}
+	}
 	if owner := random.IntN(units); owner < units-1 && !table.Units[owner].Regions.Passes && !table.Units[units-1].Regions.Passes {
 		table.Units[units-1].Regions.Tied = []costmodel.Tie{{Owner: owner, Weights: 512, Grads: 256 * random.Int64N(9)}}
 	}

@@ -19,9 +19,6 @@ func TestStep(t *testing.T) {
 		for index := range drawn.table.Units {
 			unit := &drawn.table.Units[index]
 			unit.Work.Output = unit.Regions.Output
-			if unit.Regions.Input == 0 && index > 0 && !unit.Regions.Passes {
-				unit.Regions.Input = unit.Regions.Output + costmodel.RegionAlign
-			}
 		}
 		out := drawn.compile(t)
 		result, err := simulate.Run(out)
