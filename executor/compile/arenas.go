@@ -32,7 +32,7 @@ func (arena *arena) at(offset, bytes int64, class program.Class, format string, 
 		name = fmt.Sprintf(format, words...)
 	}
 	arena.out.Buffers = append(arena.out.Buffers, program.Buffer{Device: arena.device, Name: name, Offset: offset, Bytes: bytes, Class: class})
-	return int32(len(arena.out.Buffers) - 1) //nolint:gosec // a few a unit and micro-batch
+	return int32(len(arena.out.Buffers) - 1)
 }
 
 // arenas lays out every device: from the bottom the library's workspace, what

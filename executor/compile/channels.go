@@ -68,9 +68,9 @@ func (compiler *compiler) between(number int) {
 }
 
 func (compiler *compiler) channel(name string, from, to *device, count int, bytes, ticks, latency int64) *channel {
-	out := &channel{index: int32(len(compiler.out.Channels)), slots: make([]int32, count)} //nolint:gosec // a few a stage
+	out := &channel{index: int32(len(compiler.out.Channels)), slots: make([]int32, count)}
 	compiler.out.Channels = append(compiler.out.Channels, program.Channel{
-		Name: name, From: from.index, To: to.index, Slots: int32(count), Bytes: bytes, Ticks: ticks, Latency: latency, //nolint:gosec // at most the micro-batches
+		Name: name, From: from.index, To: to.index, Slots: int32(count), Bytes: bytes, Ticks: ticks, Latency: latency,
 	})
 	compiler.channels = append(compiler.channels, out)
 	return out
@@ -80,7 +80,7 @@ func (compiler *compiler) channel(name string, from, to *device, count int, byte
 func (channel *channel) inOrder(sent []int32) {
 	channel.order, channel.position = sent, make([]int32, len(sent))
 	for at, microBatch := range sent {
-		channel.position[microBatch] = int32(at) //nolint:gosec // one of the micro-batches
+		channel.position[microBatch] = int32(at)
 	}
 }
 

@@ -70,7 +70,7 @@ func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *cost
 		above: make(map[int32]int32), units: make([]unit, len(table.Units)), devices: make([]device, len(topology.Devices)),
 	}
 	for index := range compiler.devices {
-		compiler.devices[index].index = int32(index) //nolint:gosec // at most costmodel.MaxDevices
+		compiler.devices[index].index = int32(index)
 	}
 	names := newNames()
 	for index := range compiler.units {
@@ -80,7 +80,7 @@ func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *cost
 		}
 		compiler.places = append(compiler.places, int(place))
 		compiler.units[index] = unit{
-			Regions: &table.Units[index].Regions, name: names.take(graph.Units[index].Name), device: int32(place), //nolint:gosec // as above
+			Regions: &table.Units[index].Regions, name: names.take(graph.Units[index].Name), device: int32(place),
 			weights: program.None, master: program.None, state: program.None, grads: program.None, cache: program.None, feed: program.None,
 		}
 	}

@@ -50,7 +50,7 @@ func (emitter *emitter) stream(name string) int32 {
 		row[index] = program.None
 	}
 	emitter.awaited = append(emitter.awaited, row)
-	return int32(len(made.Streams) - 1) //nolint:gosec // at most one a device
+	return int32(len(made.Streams) - 1)
 }
 
 // towards is the stream that sends to a device.
@@ -67,7 +67,7 @@ func (emitter *emitter) towards(to int32) int32 {
 // last one until the next.
 func (emitter *emitter) open(op program.Op, ticks int64) *program.Instr {
 	out := emitter.out
-	accesses, waits := int32(len(out.Accesses)), int32(len(out.Waits)) //nolint:gosec // as above
+	accesses, waits := int32(len(out.Accesses)), int32(len(out.Waits))
 	out.Instrs = append(out.Instrs, program.Instr{
 		Device: emitter.device.index, Op: op, Routine: program.None, MicroBatch: program.None, Channel: program.None, Ticks: ticks,
 		FirstAccess: accesses, EndAccess: accesses, FirstWait: waits, EndWait: waits,
@@ -76,7 +76,7 @@ func (emitter *emitter) open(op program.Op, ticks int64) *program.Instr {
 }
 
 func (emitter *emitter) last() int32 {
-	return int32(len(emitter.out.Instrs) - 1) //nolint:gosec // as above
+	return int32(len(emitter.out.Instrs) - 1)
 }
 
 // touch is an access of the last instruction, with the waits that it needs:

@@ -12,12 +12,12 @@ func (compiler *compiler) lower() {
 	for index := range compiler.devices {
 		device := &compiler.devices[index]
 		made := &compiler.out.Devices[index]
-		made.First = int32(len(compiler.out.Instrs)) //nolint:gosec // millions at most
+		made.First = int32(len(compiler.out.Instrs))
 		if len(device.stages) > 0 {
 			emitter.begin(device)
 			emitter.deviceBody(device)
 		}
-		if made.End = int32(len(compiler.out.Instrs)); made.First == made.End { //nolint:gosec // as above
+		if made.End = int32(len(compiler.out.Instrs)); made.First == made.End {
 			made.Streams = nil
 		}
 	}
@@ -30,7 +30,7 @@ func (emitter *emitter) deviceBody(device *device) {
 	case costmodel.Train:
 		slots := newRings(device)
 		for _, action := range device.actions {
-			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch) //nolint:gosec // checked by follow
+			stage, microBatch := device.stages[action.Chunk], int32(action.MicroBatch)
 			if action.Backward {
 				emitter.backward(stage, microBatch, slots.give(stage, microBatch))
 			} else {
@@ -41,7 +41,7 @@ func (emitter *emitter) deviceBody(device *device) {
 	case costmodel.Infer:
 		for round := range emitter.tokens + 1 {
 			for _, action := range device.actions {
-				emitter.infer(device.stages[action.Chunk], int32(action.MicroBatch), round) //nolint:gosec // as above
+				emitter.infer(device.stages[action.Chunk], int32(action.MicroBatch), round)
 			}
 		}
 	case costmodel.Load:
@@ -89,9 +89,9 @@ func (emitter *emitter) unload(loaded []int32) {
 // receive takes messages up to the micro-batch's, in the order in which they are
 // sent, and returns its slot.
 func (emitter *emitter) receive(channel *channel, round int, microBatch int32) (sequence, slot int32) {
-	length := int32(len(channel.order))                           //nolint:gosec // the micro-batches
-	sequence = int32(round)*length + channel.position[microBatch] //nolint:gosec // instructions are fewer
-	count := int32(len(channel.slots))                            //nolint:gosec // as length
+	length := int32(len(channel.order))
+	sequence = int32(round)*length + channel.position[microBatch]
+	count := int32(len(channel.slots))
 	for ; channel.received <= sequence; channel.received++ {
 		instr := emitter.open(program.Recv, 0)
 		instr.Channel, instr.Sequence, instr.MicroBatch = channel.index, channel.received, channel.order[channel.received%length]

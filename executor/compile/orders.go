@@ -71,12 +71,12 @@ func (compiler *compiler) follow(device *device) error {
 		switch {
 		case !action.Backward && *at == 0:
 			*at = forward
-			stage.forwards = append(stage.forwards, int32(action.MicroBatch)) //nolint:gosec // checked
+			stage.forwards = append(stage.forwards, int32(action.MicroBatch))
 			flying[action.Chunk]++
 			stage.depth = max(stage.depth, flying[action.Chunk])
 		case action.Backward && *at == forward && compiler.trains():
 			*at = backward
-			stage.backwards = append(stage.backwards, int32(action.MicroBatch)) //nolint:gosec // checked
+			stage.backwards = append(stage.backwards, int32(action.MicroBatch))
 			flying[action.Chunk]--
 		default:
 			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before its forward, or is of a mode that has none", direction(action.Backward), action.MicroBatch, action.Chunk)

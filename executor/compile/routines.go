@@ -7,7 +7,7 @@ import (
 
 // register adds a routine to the program.
 func (compiler *compiler) register(graph *modelgraph.Graph, routine *routine) {
-	routine.index = int32(len(compiler.out.Routines)) //nolint:gosec // at most one a unit
+	routine.index = int32(len(compiler.out.Routines))
 	units := make([]string, 0, routine.End-routine.First)
 	for index := routine.First; index < routine.End; index++ {
 		units = append(units, graph.Units[index].Name)
