@@ -24,7 +24,7 @@ type attention struct {
 }
 
 func (writer *writer) attentionOf(layer int, op modelgraph.Attention) (core, error) {
-	if err := writer.attends(layer, &op); err != nil {
+	if err := writer.turns(layer, &op); err != nil {
 		return nil, err
 	}
 	if float64(op.Heads)*float64(op.HeadDim) > 1<<40 {

@@ -36,7 +36,7 @@ func Of(graph *modelgraph.Graph, workload *costmodel.Workload) (*Model, error) {
 	if workload.Mode != costmodel.Load {
 		var err error
 		if all, err = model.steps(); err != nil {
-			return nil, err
+			return nil, model.worse(err)
 		}
 	}
 	out := &Model{Units: make([]Unit, len(graph.Units))}

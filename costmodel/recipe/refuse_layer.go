@@ -25,6 +25,7 @@ func (parser *parser) unknown(layer *modelgraph.Layer) error {
 
 // notAChain is the error that a layer reads something else than the stream.
 func (parser *parser) notAChain(index int) error {
+	parser.loose = true
 	layer, stream := &parser.graph.Layers[index], "the tokens"
 	if parser.stream >= 0 {
 		stream = fmt.Sprintf("%q", parser.graph.Layers[parser.stream].Name)
@@ -54,13 +55,16 @@ func (parser *parser) onStream(layer *modelgraph.Layer) error {
 	case modelgraph.Target:
 		return unrunnable(layer, "it is an encoder–decoder's; the nearest that it runs is a decoder alone")
 	}
-	return unrunnable(layer, "it works on %s tokens; it runs the text's alone", layer.Stream.Kind)
+	return unrunnable(layer, "it works on another kind of tokens than text (stream %q); it runs language models, which embed text", layer.Stream.Kind)
 }
 
 // attends refuses attention that no kernel computes.
-func (model *model) attends(layer int, op *modelgraph.Attention) error {
+func (model *model) attends(layer int) error {
 	at := &model.graph.Layers[layer]
+	op, ok := at.Op.(modelgraph.Attention)
 	switch {
+	case !ok:
+		return nil
 	case op.KVRank > 0:
 		return unrunnable(at, "it is multi-head latent attention; the nearest that it runs has keys and values of its own (grouped queries)")
 	case op.Cross:
@@ -80,7 +84,7 @@ func (model *model) attends(layer int, op *modelgraph.Attention) error {
 	case op.Packed:
 		return unrunnable(at, "its tokens are images packed in one row; it runs sequences of one length")
 	}
-	return model.attendsHow(at, op)
+	return model.attendsHow(at, &op)
 }
 
 // attendsHow refuses what a mask, a cache or a rotation is not made for.
@@ -96,10 +100,17 @@ func (model *model) attendsHow(at *modelgraph.Layer, op *modelgraph.Attention) e
 		return refuse("mode", costmodel.Train, "layer %q sees later tokens, and devmap's engine trains models that predict the next; %v runs it", at.Name, costmodel.Set("mode", costmodel.Infer))
 	case op.Bidirectional && model.generates:
 		return refuse("new_tokens", model.workload.NewTokens, "layer %q sees later tokens and has no cache; %v runs it once", at.Name, costmodel.Set("new_tokens", 0))
-	case op.Rope:
-		if _, _, err := op.Frequencies(model.seq + model.workload.NewTokens); err != nil {
-			return unrunnable(at, "%v", err)
-		}
+	}
+	return nil
+}
+
+// turns refuses rotations of q and k that nothing says how to make.
+func (model *model) turns(layer int, op *modelgraph.Attention) error {
+	if !op.Rope {
+		return nil
+	}
+	if _, _, err := op.Frequencies(model.seq + model.workload.NewTokens); err != nil {
+		return unrunnable(&model.graph.Layers[layer], "%v", err)
 	}
 	return nil
 }

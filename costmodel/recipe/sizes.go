@@ -24,6 +24,7 @@ type model struct {
 	read   []bool         // by layer: another one reads it
 	tied   map[string]bool
 	bytes  float64 // of the units so far
+	loose  bool    // a layer was refused for what it reads
 }
 
 func (model *model) sizes() {

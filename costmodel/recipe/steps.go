@@ -62,6 +62,9 @@ func (parser *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 			next.kind, err = parser.table(exec[k])
 		case modelgraph.Norm:
 			if parser.branches(exec[k:]) {
+				if err := parser.attends(exec[k+1]); err != nil {
+					return nil, err
+				}
 				next.pre = exec[k]
 				next.kind, next.core = branchStep, exec[k+1]
 				used, err = parser.branch(&next, exec[k+1:])
@@ -69,6 +72,9 @@ func (parser *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 				next.kind, err = normStep, parser.reads(exec[k])
 			}
 		case modelgraph.Attention, modelgraph.MLP:
+			if err := parser.attends(exec[k]); err != nil {
+				return nil, err
+			}
 			next.kind = branchStep
 			used, err = parser.branch(&next, exec[k:])
 			used--
