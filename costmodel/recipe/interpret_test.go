@@ -52,7 +52,7 @@ func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, ran
 // named is a tensor by its full name, with what stands behind that.
 func (m *machine) named(unit int, full, suffix string) []float64 {
 	for i, tensor := range m.model.Units[unit].Code.Tensors {
-		if modelgraph.FullName(m.model.Units[unit].Name, tensor.Name) == full+suffix || m.model.Units[unit].Name == full && tensor.Name == suffix {
+		if modelgraph.FullName(m.model.Units[unit].Name, tensor.Name) == full+suffix || m.model.Units[unit].Name == full && tensor.Name == "self"+suffix {
 			return m.values[unit][i]
 		}
 	}

@@ -33,7 +33,8 @@ const (
 // Tensor is a matrix that kernels read and write, rows one behind the other.
 type Tensor struct {
 	// Name is its name in the unit; a weight's is that of the model below the
-	// unit's name, a gradient's the same with ".gradient" behind it.
+	// unit's name ("self" where the unit is a bare parameter), a gradient's the
+	// same with ".gradient" behind it.
 	Name          string
 	Class         Class
 	Pass          Pass // whose scratch holds it, of a temporary
@@ -56,8 +57,9 @@ func (tensor *Tensor) Bytes() int64 {
 	return padded(tensor.Rows * tensor.Columns * bytesOf(tensor.DType))
 }
 
-// String is a line of a routine: name, class (with the pass of a temporary),
-// offset, type and shape.
+// String is a line of a routine: name, class (of a temporary its pass, of a
+// tied weight its number), offset, type and shape, and whether it holds the
+// parts of all micro-batches.
 func (tensor *Tensor) String() string {
 	class := string(tensor.Class)
 	switch {
@@ -66,7 +68,11 @@ func (tensor *Tensor) String() string {
 	case tensor.Tie >= 0:
 		class = fmt.Sprintf("tied%d", tensor.Tie)
 	}
-	return fmt.Sprintf("tensor %s %s %d %s %dx%d", tensor.Name, class, tensor.Offset, tensor.DType, tensor.Rows, tensor.Columns)
+	line := fmt.Sprintf("tensor %s %s %d %s %dx%d", tensor.Name, class, tensor.Offset, tensor.DType, tensor.Rows, tensor.Columns)
+	if tensor.Parts {
+		line += "/parts"
+	}
+	return line
 }
 
 // padded rounds a size up to where the next buffer may begin.

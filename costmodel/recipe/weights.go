@@ -45,6 +45,9 @@ func (writer *writer) parameter(index int, tensor *modelgraph.Tensor) {
 	layer := &writer.graph.Layers[index]
 	full := modelgraph.FullName(layer.Name, tensor.Name)
 	name := strings.TrimPrefix(strings.TrimPrefix(full, writer.graph.Units[writer.unit].Name), ".")
+	if name == "" {
+		name = "self" // the unit is a bare parameter
+	}
 	rows, columns := matrix(tensor.Shape)
 	value := Tensor{Name: name, Class: Weight, DType: writer.dtype, Rows: rows, Columns: columns, Tie: -1}
 	own := weight{layer: index, name: tensor.Name, gradient: -1, master: -1, moments: [2]int{-1, -1}}
