@@ -1,6 +1,7 @@
 package stagememory
 
 import (
+	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -46,40 +47,76 @@ func bareSaved(items *instance.Items, item int) int64 {
 	return total
 }
 
-// arenaBound is weightBound where every device has an arena: there what each
-// unit holds throughout, a tied weight once, and the rings of all chunks, of the
-// least depth that any of them has; of one micro-batch the larger of all that is
-// saved and all gradients, as each stack holds its part of either.
+// arenaBound is weightBound where every device has an arena. What a unit takes
+// of a device is what it holds throughout, a tied weight once, and as many sets
+// of what it saves as the device has micro-batches in flight, in the chunk with
+// the fewest; of one micro-batch what it saves or its gradients, whichever are
+// more in all.
+//
+// The devices differ in that number d. With a price λ on each device's bytes,
+//
+//	share · Σ λ·budget ≥ Σ λ·peak ≥ Σ over devices λ·overhead + Σ over units min over devices λ·(static + d·saved)
+//
+// for whatever the prices are (weak duality of the fractional assignment). Two
+// are tried: one price for all, and for each device the inverse of what the whole
+// model would take of it, which is tight where units are alike.
 func arenaBound(peaks *instance.StagePeaks) float64 {
-	var all, saved, grads, budgets int64
-	trains := peaks.In.Trains()
-	for i := range peaks.In.Costs.Units {
+	units, depth := arenaUnits(peaks)
+	even, inverse := make([]float64, len(depth)), make([]float64, len(depth))
+	for device, times := range depth {
+		var all float64
+		for _, unit := range units {
+			all += unit.static + times*unit.saved
+		}
+		even[device], inverse[device] = 1, 1/max(1, all)
+	}
+	best := 0.
+	for _, prices := range [][]float64{even, inverse} {
+		var paid, budgets float64
+		for device, price := range prices {
+			paid += price * float64(peaks.Overhead[device])
+			budgets += price * float64(peaks.In.Topology.Devices[device].Budget())
+		}
+		for _, unit := range units {
+			least := math.Inf(1)
+			for device, price := range prices {
+				least = min(least, price*(unit.static+depth[device]*unit.saved))
+			}
+			paid += least
+		}
+		best = max(best, paid/budgets)
+	}
+	return best * (1 - 1e-12) // past the rounding of the sums
+}
+
+// arenaUnit is what a unit takes of any device: throughout, and for each
+// micro-batch in flight.
+type arenaUnit struct{ static, saved float64 }
+
+// arenaUnits are all units, and the micro-batches in flight on each device.
+func arenaUnits(peaks *instance.StagePeaks) (units []arenaUnit, depth []float64) {
+	schedule, trains := peaks.In.Schedule(), peaks.In.Trains()
+	units, depth = make([]arenaUnit, len(peaks.In.Costs.Units)), make([]float64, schedule.Stages)
+	var saved, grads int64
+	for i := range units {
 		regions := &peaks.In.Costs.Units[i].Regions
-		all += regions.Weights
+		units[i].static = float64(regions.Weights)
 		if trains {
-			all += regions.Master + regions.State
+			units[i] = arenaUnit{float64(regions.Weights + regions.Master + regions.State + regions.Grads), float64(regions.Input + regions.Saved)}
 			saved, grads = saved+regions.Input+regions.Saved, grads+regions.Grads
 		}
 	}
-	switch schedule := peaks.In.Schedule(); {
-	case !trains:
-	case schedule.MicroBatches > 1:
-		all += grads + leastDepth(schedule)*saved
-	default:
-		all += max(saved, grads)
+	if trains && schedule.MicroBatches == 1 { // a stack has either, not both
+		for i := range units {
+			regions := &peaks.In.Costs.Units[i].Regions
+			units[i].static -= float64(regions.Grads)
+			if grads > saved {
+				units[i].saved = float64(regions.Grads)
+			}
+		}
 	}
-	for device := range peaks.Overhead {
-		all += peaks.Overhead[device]
-		budgets += peaks.In.Topology.Devices[device].Budget()
+	for rank := range depth {
+		depth[rank] = float64(slices.Min(order.Depths(schedule.Chunks, order.Phases(schedule, int64(rank))...)))
 	}
-	return float64(all) / float64(budgets)
-}
-
-// leastDepth is the least number of micro-batches that any chunk has in flight.
-func leastDepth(schedule costmodel.Schedule) int64 {
-	least := schedule.MicroBatches
-	for rank := range schedule.Stages {
-		least = min(least, slices.Min(order.Depths(schedule.Chunks, order.Phases(schedule, rank)...)))
-	}
-	return least
+	return units, depth
 }
