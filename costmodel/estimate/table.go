@@ -120,6 +120,9 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 		return refuse("mode", costmodel.Train, "of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: plan the weights with %v, or describe the operations in a model.json",
 			unknown, first, costmodel.Set("mode", costmodel.Load))
 	}
+	if planned(model) { // what it cannot run it refuses, and all else is counted
+		return nil
+	}
 	more := ""
 	if unknown > 1 {
 		more = fmt.Sprintf(" and %d more", unknown-1)

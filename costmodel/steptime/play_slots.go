@@ -147,7 +147,11 @@ func (now *job) begin(rank *playRank) bool {
 			return false
 		}
 		rank.clock = max(rank.clock, in.arrived[0])
-		in.arrived = in.arrived[:copy(in.arrived, in.arrived[1:])]
+		if in.endless {
+			in.arrived = in.arrived[1:]
+		} else {
+			in.arrived = in.arrived[:copy(in.arrived, in.arrived[1:])]
+		}
 	}
 	now.began = rank.clock
 	rank.clock += now.total - now.last

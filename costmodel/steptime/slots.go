@@ -15,7 +15,31 @@ func (ticks *Ticks) Step(place []int) int64 {
 	if ticks.table.Workload.Strategy.Traits().Sequential {
 		return ticks.sequential(place)
 	}
+	if workload := &ticks.table.Workload; workload.NewTokens > 0 && workload.MicroBatches > manyGenerate {
+		return ticks.near(place)
+	}
 	return ticks.line(place).step(place)
+}
+
+// manyGenerate is up to how many micro-batches generation is played with, as
+// all of them have tokens on their way at once.
+const manyGenerate = 1 << 12
+
+// near is the step of more micro-batches than generation is played with: every
+// further one is taken for as long as those of the second half of these.
+func (ticks *Ticks) near(place []int) int64 {
+	step := func(count int64) int64 {
+		fewer, table := *ticks, *ticks.table
+		fewer.table = &table
+		table.Workload.MicroBatches = count
+		return fewer.line(place).step(place)
+	}
+	half, all := step(manyGenerate/2), step(manyGenerate)
+	if half < 0 || all < 0 {
+		return endless
+	}
+	more := float64(ticks.table.Workload.MicroBatches-manyGenerate) / (manyGenerate / 2)
+	return all + int64(math.Round(more*float64(all-half)))
 }
 
 // Seconds is [Ticks.Step] in seconds. A step that may take longer than ticks count

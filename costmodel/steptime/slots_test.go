@@ -473,3 +473,30 @@ func TestEndlessSlots(t *testing.T) {
 		}
 	}
 }
+
+// TestManyGenerate: more micro-batches than are played take as many times as
+// long, about, and no longer to count.
+func TestManyGenerate(t *testing.T) {
+	table, topo := drawn(rand.New(rand.NewPCG(2, 13)), 3, 7)
+	place := []int{0, 0, 0, 1, 1, 2, 2}
+	table.Workload.Mode, table.Workload.Schedule, table.Workload.NewTokens = costmodel.Infer, costmodel.GPipe, 3
+	step := func(count int64) float64 {
+		table.Workload.MicroBatches = count
+		seconds, err := TicksOf(table, topo).Seconds(place)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return seconds
+	}
+	played := func(count int64) float64 {
+		table.Workload.MicroBatches = count
+		ticks := TicksOf(table, topo)
+		return ticks.seconds(ticks.line(place).step(place))
+	}
+	if got, want := step(manyGenerate+1000), played(manyGenerate+1000); got < want*0.999 || got > want*1.001 || want == 0 {
+		t.Errorf("%v s, want about %v", got, want)
+	}
+	if got, want := step(1<<31), step(1<<20)*(1<<11); got < want*0.999 || got > want*1.001 {
+		t.Errorf("%v s, want about %v", got, want)
+	}
+}
