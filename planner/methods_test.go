@@ -48,10 +48,10 @@ var forms = []struct {
 	}, false, bestPipeline},
 	{"chain in arenas", 400, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
-		problem := drawn.Problem(t, rng)
+		problem := drawn.Timed(t, rng)
 		drawn.Arenas(rng, &problem)
 		return problem
-	}, true, bestInOrder},
+	}, false, bestInOrder},
 	{"pipeline in arenas", 400, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem, err := drawn.Pipeline(rng)
@@ -60,7 +60,7 @@ var forms = []struct {
 		}
 		drawn.Arenas(rng, &problem)
 		return problem
-	}, true, bestPipeline},
+	}, false, bestPipeline},
 	{"replicas", 20, func(t *testing.T, rng *rand.Rand) planner.Problem {
 		t.Helper()
 		problem := drawn.OnH200(t, "llama-3.2-1b", costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DDP, World: 2, Batch: 1 + rng.Int64N(8)}, 2)

@@ -2,6 +2,9 @@ package chaintime
 
 import (
 	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // pathSearch is one dynamic program: the chain's items on devices in an order, with
@@ -16,7 +19,10 @@ type pathSearch struct {
 	barred [][]int  // prefix counts of the items that may not be on a device
 	held   []int64  // the groups' update by device
 	grown  [][]int64
-	lo     [][]int // by device and end, the first item from which a run fits in memory
+	lo     [][]int // by device and end, the first item from which a run may fit in memory
+	// caps are those of devices where a run from a later item may take more than
+	// one from an earlier: whether one fits is then asked; nil where it does.
+	caps []int64
 }
 
 // newPath sums the costs up; false where two groups are not joined by a link
@@ -108,20 +114,39 @@ func (path *pathSearch) bars(item, device int) bool {
 
 // within finds what fits the caps; false where the groups alone do not.
 func (path *pathSearch) within(caps []int64) bool {
-	path.lo = make([][]int, path.devices)
+	path.lo, path.caps = make([][]int, path.devices), nil
+	if costmodel.StageRulesOf(path.In.Costs.Workload.Runtime).Arena {
+		path.caps = caps
+	}
 	for device := range path.lo {
-		if path.base[device] != 0 && path.peaks.Peak(device, 0, 0, path.base[device]) > caps[device] {
+		if path.base[device] != 0 && path.peaks.Floor(device, 0, 0, path.base[device]) > caps[device] {
 			return false
 		}
 		lo := make([]int, path.items+1)
 		a := 0
 		for b := 1; b <= path.items; b++ {
-			for a < b && (path.barred[device][b] > path.barred[device][a] || path.peaks.Peak(device, a, b, path.base[device]) > caps[device]) {
+			for a < b && (path.barred[device][b] > path.barred[device][a] || path.peaks.Floor(device, a, b, path.base[device]) > caps[device]) {
 				a++
 			}
 			lo[b] = a
 		}
 		path.lo[device] = lo
+	}
+	return true
+}
+
+// fits reports that a device holds a run.
+func (path *pathSearch) fits(device, a, b int) bool {
+	return path.caps == nil || path.peaks.Peak(device, a, b, path.base[device]) <= path.caps[device]
+}
+
+// holds reports that devices which hold groups alone hold them, where that is
+// not known of all ([pathSearch.within] asks what they hold at least).
+func (path *pathSearch) holds(placed *placedMap) bool {
+	for device, groups := range path.base {
+		if path.caps != nil && groups != 0 && !slices.Contains(placed.items, device) && path.peaks.Peak(device, 0, 0, groups) > path.caps[device] {
+			return false
+		}
 	}
 	return true
 }

@@ -87,6 +87,9 @@ func (state *search) onWay(ctx context.Context, path *pathSearch, least, cutoff 
 		sum := got.cost.time - got.update
 		least = sum + state.lowest
 		bound = min(bound, got.cost.time)
+		if !path.holds(got) {
+			return best, min(bound, least), false
+		}
 		if got.cost.time <= cutoff && (best == nil || got.less(best)) {
 			best, cutoff = got, got.cost.time
 		}

@@ -74,11 +74,29 @@ func (path *pathSearch) step(best [][]reached, stop int, slowest int64) {
 		for head < len(queue) && queue[head] < max(first, lo[b]) {
 			head++
 		}
-		if head < len(queue) {
-			a := queue[head]
+		if head == len(queue) {
+			continue
+		}
+		a := queue[head]
+		if !path.fits(device, a, b) {
+			a = path.scan(enter, device, max(first, lo[b]), b)
+		}
+		if a >= 0 {
 			best[stop][b] = reached{enter[a].plus(sums[b]).minus(sums[a]), int32(a), enter[a].stop}
 		}
 	}
+}
+
+// scan is the best item from which a run that ends before b fits, of those from
+// a on; -1: none. It is asked where the best of all does not.
+func (path *pathSearch) scan(enter []reached, device, a, b int) int {
+	sums, best := path.sums[device], -1
+	for ; a < b; a++ {
+		if enter[a].stop >= 0 && (best < 0 || enter[a].minus(sums[a]).less(enter[best].minus(sums[best]))) && path.fits(device, a, b) {
+			best = a
+		}
+	}
+	return best
 }
 
 // enter is the best way for the stop's device to begin at each item.

@@ -35,7 +35,7 @@ func Arenas(rng *rand.Rand, problem *planner.Problem) {
 	same := rng.IntN(2) == 0
 	for device := range problem.Topology.Devices {
 		dev := &problem.Topology.Devices[device]
-		dev.CapacityBytes = 4000 + dev.ReservedBytes + all/count/2 + rng.Int64N(2*all/count+1)
+		dev.CapacityBytes = 4000 + dev.ReservedBytes + dev.ContextBytes + (table.Workspaces+1)*dev.WorkspaceBytes + all/count/2 + rng.Int64N(2*all/count+1)
 		if same {
 			*dev = problem.Topology.Devices[0]
 		}
