@@ -59,9 +59,9 @@ type simulatedInstr struct {
 
 // simulatedForetold is what a plan said of a runtime.
 type simulatedForetold struct {
-	Runtime     string  `json:"runtime"`
-	StepSeconds float64 `json:"step_seconds"`
-	PeakBytes   []int64 `json:"peak_allocated_bytes"`
+	Runtime     string   `json:"runtime"`
+	StepSeconds *float64 `json:"step_seconds"`
+	PeakBytes   []int64  `json:"peak_allocated_bytes"`
 }
 
 type simulatedFault struct {
@@ -75,8 +75,7 @@ func simulationOf(sim *show.Simulation) simulateOutput {
 	document := headOf(sim)
 	document.StepTicks, document.Unit = sim.Result.Makespan, "forwards"
 	if sim.Program.Timed {
-		seconds := show.Ticks(sim.Result.Makespan)
-		document.StepSeconds, document.Unit = &seconds, "picoseconds"
+		document.StepSeconds, document.Unit = stepOf(sim.Result.Makespan), "picoseconds"
 	}
 	for i := range sim.Program.Devices {
 		document.Devices = append(document.Devices, deviceOf(sim, i))
@@ -109,6 +108,15 @@ func momentsOf(played *simulate.Device) []simulatedMoment {
 	return moments
 }
 
+// stepOf is a step in seconds, nil where none is run, as in a plan of weights.
+func stepOf(ticks int64) *float64 {
+	if ticks == 0 {
+		return nil
+	}
+	seconds := show.Ticks(ticks)
+	return &seconds
+}
+
 // placeOf names an instruction, nil where there is none.
 func placeOf(prog *program.Program, at int32) *string {
 	if at < 0 {
@@ -134,7 +142,7 @@ func faultsOf(sim *show.Simulation) simulateOutput {
 func headOf(sim *show.Simulation) simulateOutput {
 	document := simulateOutput{FormatVersion: simulateVersion, Model: sim.Program.Model, Digest: sim.Program.Plan, Instructions: len(sim.Program.Instrs)}
 	for _, prediction := range sim.Program.Predictions {
-		document.Predicted = append(document.Predicted, simulatedForetold{prediction.Runtime, show.Ticks(prediction.StepTicks), prediction.Peaks})
+		document.Predicted = append(document.Predicted, simulatedForetold{prediction.Runtime, stepOf(prediction.StepTicks), prediction.Peaks})
 	}
 	return document
 }

@@ -10,36 +10,23 @@ import (
 // DeadlockError is a program that does not come to its end: instructions that
 // wait for each other, or for one that is not there.
 type DeadlockError struct {
-	// Blocked is what each stream that stopped waits for.
-	Blocked []Blocked
+	// Blocked is what stands first on each stream that stopped, and what it waits
+	// for, in words.
+	Blocked []string
 }
 
-// Blocked is an instruction that never starts.
-type Blocked struct {
-	Instr int32  // index in Instrs
-	For   int32  // what it waits for, index in Instrs, or None where the program has no such instruction
-	Text  string // both, in words
-}
-
+// Error implements error.
 func (err *DeadlockError) Error() string {
-	lines := make([]string, 0, len(err.Blocked)+1)
-	lines = append(lines, fmt.Sprintf("deadlock: %d streams stop", len(err.Blocked)))
-	for _, blocked := range err.Blocked {
-		lines = append(lines, blocked.Text)
-	}
-	return strings.Join(lines, "\n")
+	return fmt.Sprintf("deadlock: %d streams stop\n%s", len(err.Blocked), strings.Join(err.Blocked, "\n"))
 }
 
 // blocked is what every lane that did not come to its end shows.
-func (played *player) blocked() []Blocked {
-	var all []Blocked
+func (played *player) blocked() []string {
+	var all []string
 	for lane := range played.head {
-		i := played.head[lane]
-		if i == program.None {
-			continue
+		if i := played.head[lane]; i != program.None {
+			all = append(all, fmt.Sprintf("%s waits for %s", words(played.prog, i), played.lacked(i, played.shown[lane].lacks)))
 		}
-		lacks := played.shown[lane].lacks
-		all = append(all, Blocked{i, lacks, fmt.Sprintf("%s waits for %s", words(played.prog, i), played.lacked(i, lacks))})
 	}
 	return all
 }
@@ -63,19 +50,8 @@ func (played *player) lacked(i, lacks int32) string {
 	return fmt.Sprintf("a free of %s#%d: there is none", channel.Name, instr.Sequence-channel.Slots)
 }
 
-// words are an instruction as its line begins: device and number, stream,
-// operation, micro-batch or message.
+// words are an instruction's place, stream and [label].
 func words(prog *program.Program, i int32) string {
 	instr := &prog.Instrs[i]
-	text := fmt.Sprintf("%s %s %s", prog.Place(i), prog.Devices[instr.Device].Streams[instr.Stream], instr.Op)
-	if instr.Routine >= 0 {
-		text += " " + prog.Routines[instr.Routine].Name
-	}
-	if instr.MicroBatch >= 0 {
-		text += fmt.Sprintf(" mb%d", instr.MicroBatch)
-	}
-	if instr.Channel >= 0 {
-		text += fmt.Sprintf(" %s#%d", prog.Channels[instr.Channel].Name, instr.Sequence)
-	}
-	return text
+	return prog.Place(i) + " " + prog.Devices[instr.Device].Streams[instr.Stream] + " " + label(prog, i)
 }

@@ -77,14 +77,14 @@ func (trace *tracer) device(index int) {
 	}
 }
 
-// instr is an instruction, and the arrow of its message where it is a send, which
-// is drawn however short it is, as the arrow begins there. All else that takes no
-// time is left out: the viewers hang it below its neighbours.
+// instr is an instruction, and the arrow of its message where it is a send. What
+// takes no time is left out: the viewers hang it below its neighbours. Where the
+// program has no times no send takes any, and they are drawn for their arrows.
 func (trace *tracer) instr(i int32) {
 	instr := &trace.prog.Instrs[i]
 	pid := int64(trace.prog.Devices[instr.Device].ID)
 	duration := trace.result.End[i] - trace.result.Start[i]
-	if duration == 0 && instr.Op != program.Send {
+	if duration == 0 && (trace.prog.Timed || instr.Op != program.Send) {
 		return
 	}
 	trace.open("X", label(trace.prog, i), pid)

@@ -22,11 +22,12 @@ type Simulation struct {
 // Print writes what the devices do and hold, the schedule step by step, and the
 // memory through the step.
 func (sim *Simulation) Print(to io.Writer) error {
-	text := fmt.Sprintf("%s\n%s%s%s", sim.devices(), sim.chain(), sim.predicted(), sim.schedule())
+	step, text := "takes no time", sim.devices()+"\n"+sim.predicted()
 	if sim.Result.Makespan > 0 {
-		text += "\n" + sim.memory()
+		step = "takes " + sim.duration(sim.Result.Makespan)
+		text = sim.devices() + "\n" + sim.chain() + sim.predicted() + sim.schedule() + "\n" + sim.memory()
 	}
-	return out.Say(to, "%s: a step takes %s on %s: %s (%s)\n%s", out.Cell(sim.Name), sim.duration(sim.Result.Makespan),
+	return out.Say(to, "%s: a step %s on %s: %s (%s)\n%s", out.Cell(sim.Name), step,
 		Plural(len(sim.Program.Devices), "GPU"), Plural(len(sim.Program.Instrs), "instruction"), sim.unit().name, out.Block(text))
 }
 
@@ -114,7 +115,11 @@ func (sim *Simulation) predicted() string {
 		for i, peak := range prediction.Peaks {
 			peaks[i] = unit.print(peak)
 		}
-		fmt.Fprintf(&text, "predicted for %s: a step of %s, peaks of %s %s\n", out.Cell(prediction.Runtime), sim.duration(prediction.StepTicks), strings.Join(peaks, " "), unit.name)
+		step := ""
+		if prediction.StepTicks > 0 {
+			step = "a step of " + sim.duration(prediction.StepTicks) + ", "
+		}
+		fmt.Fprintf(&text, "predicted for %s: %speaks of %s %s\n", out.Cell(prediction.Runtime), step, strings.Join(peaks, " "), unit.name)
 	}
 	return text.String()
 }
