@@ -77,8 +77,8 @@ func (report *Report) Err() error {
 //     of them. One that takes a gradient of another device, by messages, updates a
 //     copy of a tied weight: that device has a step that takes the same gradient and
 //     those that this one takes of its own device.
-//   - V16: what load and zero write is unloaded, once, behind all uses; nothing else
-//     is that nothing wrote.
+//   - V16: what load writes, and zero where it is of a class that is there
+//     throughout, is unloaded, once, behind all uses; nothing is that nothing wrote.
 //
 // A wait that others imply may be left out, and instructions that nothing orders
 // may stand in any order. Of rules of order (V1, V3, V4, V7, V8, V12, V13, V16) a
@@ -88,6 +88,11 @@ func (report *Report) Err() error {
 // of eight devices take a quarter of a second. Indexes must be in range, as those
 // of a program that was read are.
 func (program *Program) Check() *Report {
+	report, counted := new(Report), make(chan struct{})
+	go func() { // it shares nothing with the rules
+		report.Live, report.Devices = program.liveBytes()
+		close(counted)
+	}()
 	check := &check{Program: program, faults: faultList{told: make(map[string]int)}}
 	for _, fault := range program.dangling {
 		check.faults.add(fault)
@@ -100,8 +105,8 @@ func (program *Program) Check() *Report {
 	if !check.walk() {
 		check.cycle()
 	}
-	report := &Report{Faults: check.faults.all()}
-	report.Live, report.Devices = program.liveBytes()
+	report.Faults = check.faults.all()
+	<-counted
 	return report
 }
 

@@ -102,7 +102,7 @@ func (walker *walker) readCell(index int32, clock []int32, access Access, cell *
 		walker.misread(index, clock, access, cell)
 		return false
 	}
-	if micro := walker.Instrs[index].MicroBatch; cell.micro != micro && cell.micro != None && micro != None && walker.ofMicroBatch(access.Buffer) {
+	if micro := walker.Instrs[index].MicroBatch; cell.micro != micro && cell.micro != None && micro != None && walker.flow.private[access.Buffer] {
 		walker.faultAt("V7", index, "reads %q, which %s wrote for micro-batch %d; want what micro-batch %d wrote", walker.Buffers[access.Buffer].Name,
 			walker.brief(walker.at(cell.writer, cell.writerPlace)), cell.micro, micro)
 		return false
@@ -111,15 +111,6 @@ func (walker *walker) readCell(index int32, clock []int32, access Access, cell *
 		walker.addReader(cell, clock, walker.stream[index], walker.place[index])
 	}
 	return true
-}
-
-// ofMicroBatch reports a buffer that holds one micro-batch at a time.
-func (check *check) ofMicroBatch(buffer int32) bool {
-	switch check.Buffers[buffer].Class { //nolint:exhaustive // the others hold all, or are none of ours
-	case Saved, Slot, Stream, Scratch:
-		return true
-	}
-	return false
 }
 
 // addReader notes a read: in place of the last one where that happens before it.

@@ -111,7 +111,8 @@ func (walker *walker) end(index int32, clock []int32, buffer int32, state state)
 func (walker *walker) note(index int32, instr *Instr, accesses []Access) {
 	if instr.Op == Load || instr.Op == Zero {
 		for _, access := range accesses {
-			if access.Mode != Read {
+			// What zero writes in a step, a gradient say, ends with it.
+			if access.Mode != Read && (instr.Op == Load || walker.Buffers[access.Buffer].Class.Throughout()) {
 				walker.made[access.Buffer] = index
 			}
 		}

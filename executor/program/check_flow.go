@@ -10,10 +10,22 @@ import "slices"
 type flow struct {
 	from [][]int32 // by pass: of each of its accesses, the routine that it takes from
 	gave [][]int32 // by routine: those whose forward it takes from in its own
+
+	private []bool // by buffer: it holds one micro-batch at a time
 }
 
 func newFlow(check *check) flow {
-	return flow{from: make([][]int32, int(passOps)*len(check.Routines)), gave: make([][]int32, len(check.Routines))}
+	found := flow{
+		from: make([][]int32, int(passOps)*len(check.Routines)), gave: make([][]int32, len(check.Routines)),
+		private: make([]bool, len(check.Buffers)),
+	}
+	for i := range check.Buffers {
+		switch check.Buffers[i].Class { //nolint:exhaustive // the others hold all, or are none of ours
+		case Saved, Slot, Stream, Scratch:
+			found.private[i] = true
+		}
+	}
+	return found
 }
 
 // passOps are the ops that run routines, counted from Forward.
@@ -31,7 +43,7 @@ func passOf(instr *Instr) int32 {
 // micro-batches, and backward goes the way back that forward came.
 func (walker *walker) handedOn(index int32, ordinal int, access Access) {
 	span := walker.spans[access.Buffer]
-	if span.first == span.end || !walker.ofMicroBatch(access.Buffer) {
+	if span.first == span.end || !walker.flow.private[access.Buffer] {
 		return
 	}
 	cell, instr := &walker.cells[span.first], &walker.Instrs[index]

@@ -78,7 +78,7 @@ func randomText(random *rand.Rand) string {
 				accesses += " " + mode + name
 			}
 			if random.IntN(6) == 0 {
-				op, accesses = "load", " >"+buffers[device][0]
+				op, accesses = []string{"load", "load", "zero"}[random.IntN(3)], " >"+buffers[device][0]
 				made[device][buffers[device][0]] = true
 			}
 			text.add(device, text.IntN(text.streams), op+micro+accesses)

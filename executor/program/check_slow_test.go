@@ -292,7 +292,7 @@ func (slow *slowCheck) reads(touches []touch) {
 // unloads: what load and zero make is unloaded behind.
 func (slow *slowCheck) unloads(touches []touch) {
 	for _, made := range touches {
-		if op := slow.Instrs[made.instr].Op; made.kind != "write" || op != Load && op != Zero {
+		if op := slow.Instrs[made.instr].Op; made.kind != "write" || op != Load {
 			continue
 		}
 		if !slices.ContainsFunc(touches, func(other touch) bool {
