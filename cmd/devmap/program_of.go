@@ -155,5 +155,9 @@ func prediction(runtime string, seconds *float64, devices []devicemap.Prediction
 // told is a prediction in a few words.
 func told(made program.Prediction) string {
 	const ticks = 1e12 // a second
-	return fmt.Sprintf("a step of %.4g s, at most %v on a GPU", float64(made.StepTicks)/ticks, costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))))
+	peak := fmt.Sprintf("at most %v on a GPU", costmodel.Bytes(slices.Max(append([]int64{0}, made.Peaks...))))
+	if made.StepTicks == 0 { // weights are loaded alone
+		return peak
+	}
+	return fmt.Sprintf("a step of %.4g s, %s", float64(made.StepTicks)/ticks, peak)
 }

@@ -28,7 +28,7 @@ type tally struct {
 // anywhere.
 func allFamilies(writer io.Writer, asked scope) error {
 	fmt.Fprintf(writer, "closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map\n\n", 1, mostDevices, asked.microBatches)
-	fmt.Fprintf(writer, "%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle")
+	fmt.Fprintf(writer, "%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle, of GPUs that run kernels")
 	var all []idle
 	for number := range families {
 		family := &families[number]
@@ -49,7 +49,7 @@ func allFamilies(writer io.Writer, asked scope) error {
 				continue
 			}
 			all = append(all, found.shares...)
-			fmt.Fprintf(writer, "%-14s%-18s%9d%9d%13s  %s\n", family.name, kind.name, found.programs, len(found.shares), median(found.shares), worst(found.shares))
+			fmt.Fprintf(writer, "%-14s%-18s%9d%9d%13s  %s\n", family.name, kind.name, found.programs, len(found.shares), median(found.shares), worst(running(found.shares)))
 		}
 	}
 	_, err := fmt.Fprintf(writer, "\nidle over all %d devices: median %s; most: %s\n", len(all), median(all), worst(all))
@@ -120,6 +120,11 @@ func (kind *kind) some(graph *modelgraph.Graph, microBatches int, asked scope) (
 		}
 	}
 	return programs, shares, nil
+}
+
+// running leaves out devices that only hand the stream on.
+func running(shares []idle) []idle {
+	return slices.DeleteFunc(slices.Clone(shares), func(share idle) bool { return !share.runs })
 }
 
 // median and worst are those of shares.

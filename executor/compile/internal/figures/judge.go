@@ -27,6 +27,7 @@ type setting struct {
 type idle struct {
 	share float64
 	bytes int64
+	runs  bool // its device runs kernels, and does not only hand the stream on
 	what  string
 }
 
@@ -76,7 +77,7 @@ func (set *setting) bytes(out *program.Program, placement devicemap.Map, what, w
 		if spare := walk.Workspace - usage.Idle; walk.Total() != device.Arena || spare != 0 && spare != aligned(workspace) {
 			return nil, fmt.Errorf("%s, device %d: %d idle by the walk and the workspace of %d, %d by the program", where, index, walk.Workspace, workspace, usage.Idle)
 		}
-		shares = append(shares, idle{float64(usage.Idle) / float64(device.Arena), usage.Idle, fmt.Sprintf("%s, GPU %d with %s", what, index, set.held(placement, index))})
+		shares = append(shares, idle{float64(usage.Idle) / float64(device.Arena), usage.Idle, set.runs(placement, index), fmt.Sprintf("%s, GPU %d with %s", what, index, set.held(placement, index))})
 	}
 	return shares, nil
 }
@@ -93,6 +94,16 @@ func (set *setting) held(placement devicemap.Map, device int) string {
 		return names[0] + " alone"
 	}
 	return names[0] + " to " + names[len(names)-1]
+}
+
+// runs reports a device with a unit that runs kernels.
+func (set *setting) runs(placement devicemap.Map, device int) bool {
+	for unit, on := range placement {
+		if int(on) == device && !set.table.Units[unit].Regions.Passes {
+			return true
+		}
+	}
+	return false
 }
 
 // ranks are the devices that hold units, as the timeline wants them.
