@@ -1,34 +1,49 @@
-package compile
+package compile_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/executor/compile"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-func BenchmarkMade(b *testing.B) {
-	const count, devices = 130, 64
-	table := &costmodel.Table{Workspaces: 1, Workload: costmodel.Workload{Runtime: costmodel.Devmap, Precision: costmodel.BF16True, Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 64, MicroBatches: 64, Seq: 2048}}
-	graph := &modelgraph.Graph{}
-	placement := make(devicemap.Map, count)
-	topology := &costmodel.Topology{}
-	for index := range count {
-		table.Units = append(table.Units, costmodel.Unit{Regions: costmodel.Regions{Weights: 256, Grads: 256, State: 256, Input: 256, Saved: 256, Forward: 256, Backward: 256, Output: 256, Tensors: 1}})
-		graph.Units = append(graph.Units, modelgraph.Unit{Name: fmt.Sprintf("u%d", index), First: index, End: index + 1})
-		placement[index] = devicemap.Device(index * devices / count)
+// BenchmarkProgram compiles and checks llama-3.1-405b on 64 GPUs, in 64
+// micro-batches.
+func BenchmarkProgram(b *testing.B) {
+	const devices = 64
+	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		b.Fatal(err)
 	}
-	for range devices {
-		topology.Devices = append(topology.Devices, costmodel.Device{CapacityBytes: 1 << 40, WorkspaceBytes: 1000, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}})
+	workload, err := estimate.Resolve(graph, costmodel.Workload{
+		Runtime: costmodel.Devmap, Mode: costmodel.Train, Strategy: costmodel.Pipeline, World: devices, Batch: devices, MicroBatches: devices, Seq: 2048,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	table, err := estimate.Table(graph, workload)
+	if err != nil {
+		b.Fatal(err)
+	}
+	found, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		b.Fatal(err)
+	}
+	topology := &costmodel.Topology{}
+	placement := make(devicemap.Map, len(graph.Units))
+	for device := range devices {
+		topology.Devices = append(topology.Devices, found.Device(workload.Mode))
+		for unit := device * len(placement) / devices; unit < (device+1)*len(placement)/devices; unit++ {
+			placement[unit] = devicemap.Device(device)
+		}
 	}
 	for b.Loop() {
-		compiler, err := newCompiler(graph, table, topology, placement)
-		if err != nil {
-			b.Fatal(err)
-		}
-		if _, err := compiler.program(nil); err != nil {
+		if _, err := compile.Program(graph, table, topology, placement, nil); err != nil {
 			b.Fatal(err)
 		}
 	}

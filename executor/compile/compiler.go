@@ -64,6 +64,9 @@ type weightCopy struct {
 
 func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *costmodel.Topology, placement devicemap.Map) (*compiler, error) {
 	work := &table.Workload
+	if len(placement) != len(table.Units) || len(graph.Units) != len(table.Units) {
+		return nil, fmt.Errorf("a map of %d units and costs of %d for a model of %d", len(placement), len(table.Units), len(graph.Units))
+	}
 	compiler := &compiler{
 		out: &program.Program{Timed: true}, table: table, topology: topology, times: steptime.TicksOf(table, topology),
 		perChannel: int(costmodel.StageRulesOf(work.Runtime).Slots), microBatches: int(max(1, work.MicroBatches)), tokens: int(work.NewTokens),
@@ -101,6 +104,11 @@ func (compiler *compiler) program(orders [][]order.Action) (*program.Program, er
 		}
 	}
 	compiler.arenas()
+	for index := range compiler.out.Devices {
+		if device := &compiler.out.Devices[index]; device.Arena > device.Budget {
+			return nil, fmt.Errorf("device %d: an arena of %v, and its budget is %v", device.ID, costmodel.Bytes(device.Arena), costmodel.Bytes(device.Budget))
+		}
+	}
 	compiler.lower()
 	return compiler.out, nil
 }

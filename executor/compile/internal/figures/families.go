@@ -27,7 +27,7 @@ type tally struct {
 // to 8 devices, in up to 32 micro-batches: half of them cut evenly, half
 // anywhere.
 func allFamilies(writer io.Writer, asked scope) error {
-	fmt.Fprintf(writer, "closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map\n\n", 1, mostDevices, asked.microBatches)
+	fmt.Fprintf(writer, "closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map; bf16-true, bf16-mixed, 32-true and adamw, sgd in turns\n\n", 1, mostDevices, asked.microBatches)
 	fmt.Fprintf(writer, "%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle, of GPUs that run kernels")
 	var all []idle
 	for number := range families {

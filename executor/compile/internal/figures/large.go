@@ -25,7 +25,7 @@ func large(writer io.Writer, _ scope) error {
 		return err
 	}
 	const devices, blocks = 4, 8
-	train := kind{"train", costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: 2, Seq: 2048}}
+	train := kind{"train", costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Batch: 2, Seq: 2048}}
 	set, err := train.set(graph, costmodel.OneFOneB, 8, "h200-141gb", devices)
 	if err != nil {
 		return err

@@ -27,6 +27,12 @@ var kinds = []kind{
 // orders are the schedules, and a device map.
 var orders = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, ""}
 
+// precisions and optimizers take turns by the number of micro-batches.
+var (
+	precisions = []costmodel.Precision{costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True}
+	optimizers = []string{costmodel.AdamW, costmodel.SGD}
+)
+
 // tokens is the length of a sequence.
 const tokens = 512
 
@@ -36,6 +42,12 @@ func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, mic
 	workload.Runtime, workload.Strategy, workload.Schedule = costmodel.Devmap, costmodel.Pipeline, order
 	if order == "" {
 		workload.Strategy = costmodel.DeviceMap
+	}
+	if workload.Precision == "" {
+		workload.Precision = precisions[microBatches%len(precisions)]
+	}
+	if workload.Mode == costmodel.Train && workload.Optimizer == "" {
+		workload.Optimizer = optimizers[microBatches%len(optimizers)]
 	}
 	workload.MicroBatches, workload.Batch = int64(microBatches), int64(microBatches)*max(1, workload.Batch)
 	if workload.Seq == 0 {
