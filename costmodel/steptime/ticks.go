@@ -9,7 +9,10 @@ import (
 
 // Ticks are the times of a table on a topology in whole picoseconds, as devmap's
 // own engine counts them: integers, so that whoever plays the same step comes to
-// the same end. Nothing waits for a host.
+// the same end. Nothing waits for a host. What a pass takes follows from its
+// kernels (package recipe) and the rates of the device, which those of package
+// catalogue are measured of PyTorch's kernels: of this engine's nobody has
+// measured any yet.
 //
 // A step that may take longer than 2^61 of them, 26 days, is counted in ticks
 // that are as many times longer as it takes.
