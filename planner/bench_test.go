@@ -120,7 +120,8 @@ func BenchmarkArenas(b *testing.B) {
 		b.Fatal(err)
 	}
 	for _, workload := range []costmodel.Workload{
-		{Strategy: costmodel.DeviceMap}, {Strategy: costmodel.DeviceMap, Batch: 64, MicroBatches: 64},
+		{Strategy: costmodel.DeviceMap},
+		{Strategy: costmodel.DeviceMap, Batch: 64, MicroBatches: 64},
 		{Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 64, MicroBatches: 64},
 		{Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 64, MicroBatches: 64},
 	} {
