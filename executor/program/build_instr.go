@@ -40,8 +40,13 @@ func (build *builder) last() (*Instr, int32) {
 
 // label names the open instruction as it is written.
 func (build *builder) label() string {
-	instr, index := build.last()
-	return fmt.Sprintf("%d.%d", build.program.Devices[instr.Device].ID, build.numbers[index])
+	_, index := build.last()
+	return build.labelOf(index)
+}
+
+func (build *builder) labelOf(index int32) string {
+	id := build.program.Devices[build.program.Instrs[index].Device].ID
+	return fmt.Sprintf("device %d, %d.%d", id, id, build.numbers[index])
 }
 
 func (build *builder) runs(routine []byte) {
@@ -49,7 +54,7 @@ func (build *builder) runs(routine []byte) {
 	found, ok := build.routines[string(routine)]
 	if !ok {
 		found = Unknown
-		build.fault(instr.Device, index, "%s runs routine %s, which is not declared", build.label(), quoted(string(routine)))
+		build.fault(instr.Device, index, "%s: runs routine %s, which is not declared", build.label(), quoted(string(routine)))
 	}
 	instr.Routine = found
 }
@@ -59,7 +64,7 @@ func (build *builder) message(channel []byte, sequence int32) {
 	found, ok := build.channels[string(channel)]
 	if !ok {
 		found = Unknown
-		build.fault(instr.Device, index, "%s names channel %s, which is not declared", build.label(), quoted(string(channel)))
+		build.fault(instr.Device, index, "%s: names channel %s, which is not declared", build.label(), quoted(string(channel)))
 	}
 	instr.Channel, instr.Sequence = found, sequence
 }
@@ -72,7 +77,7 @@ func (build *builder) touches(buffer []byte, mode Mode) {
 		if _, channel := build.channels[string(buffer)]; channel {
 			why = "a channel: want CHANNEL#SEQUENCE, or a buffer"
 		}
-		build.fault(instr.Device, index, "%s names %s, %s", build.label(), quoted(string(buffer)), why)
+		build.fault(instr.Device, index, "%s: names %s, %s", build.label(), quoted(string(buffer)), why)
 		return
 	}
 	build.program.Accesses = append(build.program.Accesses, Access{found, mode})

@@ -71,8 +71,8 @@ func (build *builder) numbering(order []int32) *numbering {
 	for i, number := range build.numbers {
 		device := program.Instrs[i].Device
 		if number != next[device] {
-			build.faultAt(placeOf(build.section, build.places[i]), device, int32(i), "%d.%d stands where %d.%d belongs: instructions count from 0, without gaps",
-				program.Devices[device].ID, number, program.Devices[device].ID, next[device])
+			build.faultAt(placeOf(build.section, build.places[i]), device, int32(i), "%s: stands where %d.%d belongs: instructions count from 0, without gaps",
+				build.labelOf(int32(i)), program.Devices[device].ID, next[device])
 			numbered.tables[device] = map[int32]int32{}
 		}
 		next[device] = number + 1
@@ -100,8 +100,8 @@ func (build *builder) settleWaits(numbered *numbering) {
 				program.Waits = append(program.Waits, settled)
 				continue
 			}
-			build.faultAt(placeOf(build.section, build.places[i]), instr.Device, int32(i), "%d.%d waits for %s:%d.%d: %s",
-				program.Devices[instr.Device].ID, build.numbers[i], build.streamNames[wait.stream], wait.device, wait.number, why)
+			build.faultAt(placeOf(build.section, build.places[i]), instr.Device, int32(i), "%s: waits for %s:%d.%d: %s",
+				build.labelOf(int32(i)), build.streamNames[wait.stream], wait.device, wait.number, why)
 		}
 		instr.EndWait = int32(len(program.Waits))
 	}
