@@ -130,6 +130,9 @@ func (writer *writer) find(layer int, names ...string) *weight {
 
 // need is find for a parameter that there must be, rows × columns.
 func (writer *writer) need(layer int, rows, columns int64, names ...string) (*weight, error) {
+	if rows < 1 || columns < 1 {
+		return nil, unrunnable(&writer.graph.Layers[layer], "parameter %s is %d × %d: a dimension of its op is 0", strings.Join(names, " or "), rows, columns)
+	}
 	own := writer.find(layer, names...)
 	if own == nil {
 		return nil, unrunnable(&writer.graph.Layers[layer], "it has no parameter %s", strings.Join(names, " or "))
