@@ -106,20 +106,26 @@ func (sim *Simulation) chain() string {
 		Plural(len(devices), "GPU"), sim.duration(computes), sim.duration(sends), sim.duration(sim.Result.Makespan-computes-sends))
 }
 
-// predicted is what plans foretold.
+// predicted is what plans foretold: the peak of each GPU where they stand on a
+// line, else the largest.
 func (sim *Simulation) predicted() string {
+	const line = 12
 	var text strings.Builder
 	unit := sim.unit()
 	for _, prediction := range sim.Program.Predictions {
-		peaks := make([]string, len(prediction.Peaks))
-		for i, peak := range prediction.Peaks {
-			peaks[i] = unit.print(peak)
+		peaks, most := "peaks of", int64(0)
+		for _, peak := range prediction.Peaks {
+			most = max(most, peak)
+			peaks += " " + unit.print(peak)
+		}
+		if len(prediction.Peaks) > line {
+			peaks = "at most " + unit.print(most)
 		}
 		step := ""
 		if prediction.StepTicks > 0 {
 			step = "a step of " + sim.duration(prediction.StepTicks) + ", "
 		}
-		fmt.Fprintf(&text, "predicted for %s: %speaks of %s %s\n", out.Cell(prediction.Runtime), step, strings.Join(peaks, " "), unit.name)
+		fmt.Fprintf(&text, "predicted for %s: %s%s %s\n", out.Cell(prediction.Runtime), step, peaks, unit.name)
 	}
 	return text.String()
 }
