@@ -7,16 +7,6 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// channel is a channel with the buffers of its slots.
-type channel struct {
-	index int32 // in Program.Channels
-	slots []int32
-	// order is the micro-batches in the order in which they are sent, position
-	// the place of each in it; a round of them is sent once, or for every token.
-	order, position []int32
-	sent, received  int32
-}
-
 // connect makes the channels: between stages, of generated tokens, of tied
 // gradients, of norms.
 func (compiler *compiler) connect() error {

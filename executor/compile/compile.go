@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -50,4 +51,58 @@ func Program(graph *modelgraph.Graph, table *costmodel.Table, topology *costmode
 		compiler.kernels(model)
 		return out, nil
 	})
+}
+
+func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *costmodel.Topology, placement devicemap.Map) (*compiler, error) {
+	work := &table.Workload
+	if len(placement) != len(table.Units) || len(graph.Units) != len(table.Units) {
+		return nil, fmt.Errorf("a map of %d units and costs of %d for a model of %d", len(placement), len(table.Units), len(graph.Units))
+	}
+	compiler := &compiler{
+		out: &program.Program{Timed: true}, table: table, topology: topology, times: steptime.TicksOf(table, topology),
+		perChannel: int(costmodel.StageRulesOf(work.Runtime).Slots), microBatches: int(max(1, work.MicroBatches)), tokens: int(work.NewTokens),
+		above: make(map[int32]int32), units: make([]unit, len(table.Units)), devices: make([]device, len(topology.Devices)),
+	}
+	for index := range compiler.devices {
+		compiler.devices[index].index = int32(index)
+	}
+	names := newNames()
+	for index := range compiler.units {
+		place := placement[index]
+		if place < 0 || int(place) >= len(topology.Devices) {
+			return nil, fmt.Errorf("%s is on %v: only units on devices have a program", graph.Units[index].Name, place)
+		}
+		compiler.places = append(compiler.places, int(place))
+		compiler.units[index] = unit{
+			Regions: &table.Units[index].Regions, name: names.take(graph.Units[index].Name), device: int32(place),
+			weights: program.None, master: program.None, state: program.None, grads: program.None, cache: program.None, feed: program.None,
+		}
+	}
+	compiler.tie()
+	if err := compiler.stage(graph); err != nil {
+		return nil, err
+	}
+	return compiler, nil
+}
+
+// program runs the passes after the stages.
+func (compiler *compiler) program(orders [][]order.Action) (*program.Program, error) {
+	if compiler.mode() == costmodel.Load {
+		compiler.out.Routines = nil // nothing runs
+	} else {
+		if err := compiler.order(orders); err != nil {
+			return nil, err
+		}
+		if err := compiler.connect(); err != nil {
+			return nil, err
+		}
+	}
+	compiler.arenas()
+	for index := range compiler.out.Devices {
+		if device := &compiler.out.Devices[index]; device.Arena > device.Budget {
+			return nil, fmt.Errorf("device %d: an arena of %v, and its budget is %v", device.ID, costmodel.Bytes(device.Arena), costmodel.Bytes(device.Budget))
+		}
+	}
+	compiler.lower()
+	return compiler.out, nil
 }

@@ -18,9 +18,9 @@ func (emitter *emitter) infer(stage *stage, microBatch int32, round int) {
 		}
 		var sequence, message int32 = 0, program.None
 		if begins && from != nil {
-			sequence, message = emitter.receive(from, emitter.turn(from, round), microBatch)
+			sequence, message = emitter.receive(from, turn(round), microBatch)
 		}
-		emitter.pass(stage, routine, microBatch, round)
+		emitter.pass(routine, microBatch, round)
 		if begins {
 			emitter.read(message)
 			emitter.opens(stage, microBatch, round)
@@ -47,14 +47,14 @@ func (emitter *emitter) infer(stage *stage, microBatch int32, round int) {
 
 // turn is which round of a channel's messages a round of the program takes:
 // those of tokens begin with the first token.
-func (emitter *emitter) turn(channel *channel, round int) int {
+func turn(round int) int {
 	if round == 0 {
 		return 0
 	}
 	return round - 1
 }
 
-func (emitter *emitter) pass(stage *stage, routine *routine, microBatch int32, round int) {
+func (emitter *emitter) pass(routine *routine, microBatch int32, round int) {
 	if round == 0 {
 		emitter.run(program.Forward, routine, microBatch, routine.ticks.Forward)
 		emitter.read(emitter.units[routine.unit].feed)

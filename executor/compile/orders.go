@@ -57,28 +57,15 @@ func (compiler *compiler) rankOfStages() []int {
 // forward has run and whose backward has not. Every action must be there once,
 // and a backward behind its forward.
 func (compiler *compiler) follow(device *device) error {
-	const (
-		forward  = 1
-		backward = 2
-	)
-	done := make([]uint8, len(device.stages)*compiler.microBatches)
-	flying := make([]int, len(device.stages))
+	progress := make([]progress, len(device.stages))
+	for chunk := range progress {
+		progress[chunk].done = make([]passes, compiler.microBatches)
+	}
 	for _, action := range device.actions {
 		if action.Chunk < 0 || action.Chunk >= int64(len(device.stages)) || action.MicroBatch < 0 || action.MicroBatch >= int64(compiler.microBatches) {
 			return fmt.Errorf("micro-batch %d of chunk %d, where there are %d micro-batches and %d chunks", action.MicroBatch, action.Chunk, compiler.microBatches, len(device.stages))
 		}
-		stage, at := device.stages[action.Chunk], &done[int(action.Chunk)*compiler.microBatches+int(action.MicroBatch)]
-		switch {
-		case !action.Backward && *at == 0:
-			*at = forward
-			stage.forwards = append(stage.forwards, int32(action.MicroBatch))
-			flying[action.Chunk]++
-			stage.depth = max(stage.depth, flying[action.Chunk])
-		case action.Backward && *at == forward && compiler.trains():
-			*at = backward
-			stage.backwards = append(stage.backwards, int32(action.MicroBatch))
-			flying[action.Chunk]--
-		default:
+		if !progress[action.Chunk].run(device.stages[action.Chunk], action, compiler.trains()) {
 			return fmt.Errorf("%s of micro-batch %d of chunk %d comes twice, or before its forward, or is of a mode that has none", direction(action.Backward), action.MicroBatch, action.Chunk)
 		}
 	}
@@ -89,6 +76,39 @@ func (compiler *compiler) follow(device *device) error {
 		}
 	}
 	return nil
+}
+
+// progress is how far a stage has got: which passes of each micro-batch have
+// run, and how many are between the two.
+type progress struct {
+	done   []passes
+	flying int
+}
+
+type passes uint8
+
+const (
+	forwardDone passes = iota + 1
+	bothDone
+)
+
+// run notes an action; false where it is not its turn.
+func (progress *progress) run(stage *stage, action order.Action, trains bool) bool {
+	done, microBatch := &progress.done[action.MicroBatch], int32(action.MicroBatch)
+	switch {
+	case !action.Backward && *done == 0:
+		*done = forwardDone
+		stage.forwards = append(stage.forwards, microBatch)
+		progress.flying++
+		stage.depth = max(stage.depth, progress.flying)
+	case action.Backward && *done == forwardDone && trains:
+		*done = bothDone
+		stage.backwards = append(stage.backwards, microBatch)
+		progress.flying--
+	default:
+		return false
+	}
+	return true
 }
 
 func direction(backward bool) string {

@@ -4,50 +4,9 @@ import (
 	"errors"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
-
-// stage is the longest run of units on one device: a chunk of what the device
-// runs.
-type stage struct {
-	costmodel.Interval     // of units
-	number             int // along the model
-	device             *device
-	chunk              int // its number on the device
-	routines           []routine
-	// takes and makes are the sizes of its input from the stage before and its
-	// output to the next, of a micro-batch; takesToken and makesToken of one
-	// token a sequence.
-	takes, makes, takesToken, makesToken int64
-	// last: it holds the last unit that runs kernels.
-	first, last bool
-	// Micro-batches in the order in which they run forward and backward, and the
-	// most that are in between.
-	forwards, backwards []int32
-	depth               int
-	// Channels of which it receives and to which it sends.
-	act, grad, tok          *channel // to it
-	actOut, gradOut, tokOut *channel
-	out, dout, token        int32 // buffers of what it sends
-}
-
-// routine is a unit that runs kernels, with those that hand the stream on beside
-// it. A stage of such units alone has one routine, which copies.
-type routine struct {
-	costmodel.Interval
-	*costmodel.Regions
-	index int32 // in Program.Routines
-	unit  int   // that runs the kernels
-	// target is the routine of its stage into whose input it writes, −1 where
-	// that is the stage's output, or none.
-	target int
-	ticks  steptime.UnitTicks
-	// Buffers: input and saved one a micro-batch in flight.
-	input, saved                                 []int32
-	forward, remade, recompute, backward, decode int32
-}
 
 // stage is the first pass: runs of units become stages, and the units of
 // each its routines.

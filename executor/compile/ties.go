@@ -3,23 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
-
-	"github.com/devmap-dev/devmap/costmodel"
 )
-
-// tie is a weight that several units use.
-type tie struct {
-	costmodel.Tie        // its owner and sizes
-	name          string // of its copies on devices without the owner
-	uses          []tiedUse
-}
-
-// tiedUse is one of the units, the owner among them, with the channels on which
-// its gradient goes to the other devices that have the weight.
-type tiedUse struct {
-	unit int
-	to   []*channel
-}
 
 // tie finds the weights that several units use, each with its uses in the order
 // of the units.

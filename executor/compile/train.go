@@ -4,8 +4,8 @@ import "github.com/devmap-dev/devmap/executor/program"
 
 // rings says which set of saved activations each micro-batch in flight has.
 type rings struct {
-	free []([]bool) // by chunk
-	held [][]int    // by chunk and micro-batch
+	free [][]bool // by chunk
+	held [][]int  // by chunk and micro-batch
 }
 
 func newRings(device *device) *rings {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -38,8 +37,8 @@ func together(set *setting, placement devicemap.Map) {
 // everyCut compiles small models cut at every set of borders between units, on
 // as many devices as there are runs, and under a device map with units on any
 // of three devices.
-func everyCut(writer io.Writer, asked scope) error {
-	fmt.Fprintf(writer, "every cut at unit borders of models with one and two blocks:\n\n%-14s%9s%9s%9s\n", "family", "units", "programs", "devices")
+func everyCut(page *page, asked scope) error {
+	page.printf("every cut at unit borders of models with one and two blocks:\n\n%-14s%9s%9s%9s\n", "family", "units", "programs", "devices")
 	for number := 0; number < len(families); number += asked.every {
 		family := &families[number]
 		programs, devices, units := 0, 0, 0
@@ -56,7 +55,7 @@ func everyCut(writer io.Writer, asked scope) error {
 				}
 				for _, microBatches := range []int{1, 3} {
 					for _, order := range []costmodel.ScheduleKind{costmodel.OneFOneB, ""} {
-						set, err := kind.set(graph, order, microBatches, "h200-141gb", units)
+						set, err := kind.set(graph, order, microBatches, units)
 						if err != nil {
 							return err
 						}
@@ -69,7 +68,7 @@ func everyCut(writer io.Writer, asked scope) error {
 				}
 			}
 		}
-		fmt.Fprintf(writer, "%-14s%9d%9d%9d\n", family.name, units, programs, devices)
+		page.printf("%-14s%9d%9d%9d\n", family.name, units, programs, devices)
 	}
 	return nil
 }
@@ -80,11 +79,11 @@ func (set *setting) cutEverywhere(every int) (count [2]int, err error) {
 	units := len(set.table.Units)
 	seen := make(map[string]bool)
 	try := func(placement devicemap.Map) error {
-		if key := fmt.Sprint(placement); seen[key] {
+		key := fmt.Sprint(placement)
+		if seen[key] {
 			return nil
-		} else {
-			seen[key] = true
 		}
+		seen[key] = true
 		shares, err := set.judge(placement, "cut")
 		count[0], count[1] = count[0]+1, count[1]+len(shares)
 		return err

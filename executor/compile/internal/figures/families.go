@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -26,9 +25,9 @@ type tally struct {
 // allFamilies compiles every family under every schedule and a device map, on 1
 // to 8 devices, in up to 32 micro-batches: half of them cut evenly, half
 // anywhere.
-func allFamilies(writer io.Writer, asked scope) error {
-	fmt.Fprintf(writer, "closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map; bf16-true, bf16-mixed, 32-true and adamw, sgd in turns\n\n", 1, mostDevices, asked.microBatches)
-	fmt.Fprintf(writer, "%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle, of GPUs that run kernels")
+func allFamilies(page *page, asked scope) error {
+	page.printf("closed form = plan's peak = arena = live + idle, in bytes, and step_seconds = the program's step, of every program:\n%d to %d devices, 1 to %d micro-batches, 1f1b, gpipe, interleaved and device-map; bf16-true, bf16-mixed, 32-true and adamw, sgd in turns\n\n", 1, mostDevices, asked.microBatches)
+	page.printf("%-14s%-18s%9s%9s%13s  %s\n", "family", "", "programs", "devices", "idle, median", "most idle, of GPUs that run kernels")
 	var all []idle
 	for number := range families {
 		family := &families[number]
@@ -49,11 +48,11 @@ func allFamilies(writer io.Writer, asked scope) error {
 				continue
 			}
 			all = append(all, found.shares...)
-			fmt.Fprintf(writer, "%-14s%-18s%9d%9d%13s  %s\n", family.name, kind.name, found.programs, len(found.shares), median(found.shares), worst(running(found.shares)))
+			page.printf("%-14s%-18s%9d%9d%13s  %s\n", family.name, kind.name, found.programs, len(found.shares), median(found.shares), worst(running(found.shares)))
 		}
 	}
-	_, err := fmt.Fprintf(writer, "\nidle over all %d devices: median %s; most: %s\n", len(all), median(all), worst(all))
-	return err
+	page.printf("\nidle over all %d devices: median %s; most: %s\n", len(all), median(all), worst(all))
+	return nil
 }
 
 // all compiles the programs of a model for a kind of work.
@@ -84,7 +83,7 @@ func (kind *kind) all(graph *modelgraph.Graph, asked scope) *tally {
 // some compiles those of one number of micro-batches.
 func (kind *kind) some(graph *modelgraph.Graph, microBatches int, asked scope) (programs int, shares []idle, err error) {
 	for at, order := range orders {
-		set, err := kind.set(graph, order, microBatches, "h200-141gb", mostDevices)
+		set, err := kind.set(graph, order, microBatches, mostDevices)
 		if err != nil {
 			return programs, shares, err
 		}

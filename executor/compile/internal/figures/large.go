@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-	"io"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -19,14 +17,14 @@ var torchGiB = []float64{42.1, 32.3, 26.1, 37.2}
 
 // large prints the arenas of a model beside what torch takes, and how long a
 // large program takes to compile.
-func large(writer io.Writer, _ scope) error {
+func large(page *page, _ scope) error {
 	graph, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {
 		return err
 	}
 	const devices, blocks = 4, 8
 	train := kind{"train", costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Batch: 2, Seq: 2048}}
-	set, err := train.set(graph, costmodel.OneFOneB, 8, "h200-141gb", devices)
+	set, err := train.set(graph, costmodel.OneFOneB, 8, devices)
 	if err != nil {
 		return err
 	}
@@ -38,28 +36,28 @@ func large(writer io.Writer, _ scope) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(writer, "llama-3.1-8b, 16 x 2048 tokens, 8 micro-batches, 8 blocks a GPU, 1f1b, bf16-true, in GiB a GPU:")
-	fmt.Fprint(writer, "arena          ")
+	page.printf("llama-3.1-8b, 16 x 2048 tokens, 8 micro-batches, 8 blocks a GPU, 1f1b, bf16-true, in GiB a GPU:\n")
+	page.printf("arena          ")
 	for _, device := range out.Devices {
-		fmt.Fprintf(writer, "%7.2f", float64(device.Arena)/(1<<30))
+		page.printf("%7.2f", float64(device.Arena)/(1<<30))
 	}
-	fmt.Fprint(writer, "\ntorch, measured")
+	page.printf("\ntorch, measured")
 	for _, held := range torchGiB {
-		fmt.Fprintf(writer, "%7.1f", held)
+		page.printf("%7.1f", held)
 	}
-	fmt.Fprint(writer, "\n\n")
-	return compiled(writer)
+	page.printf("\n\n")
+	return compiled(page)
 }
 
 // compiled is how long a program takes.
-func compiled(writer io.Writer) error {
+func compiled(page *page) error {
 	graph, err := load.Model("llama-3.1-405b", load.Options{BuiltIn: fixtures.Models()})
 	if err != nil {
 		return err
 	}
 	const devices = 64
 	train := kind{"train", costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Seq: 2048}}
-	set, err := train.set(graph, costmodel.OneFOneB, devices, "h200-141gb", devices)
+	set, err := train.set(graph, costmodel.OneFOneB, devices, devices)
 	if err != nil {
 		return err
 	}
@@ -68,6 +66,6 @@ func compiled(writer io.Writer) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(writer, "llama-3.1-405b, %d devices, %d micro-batches: %d instructions compiled and checked in %.2f s\n", devices, devices, len(out.Instrs), time.Since(begun).Seconds())
-	return err
+	page.printf("llama-3.1-405b, %d devices, %d micro-batches: %d instructions compiled and checked in %.2f s\n", devices, devices, len(out.Instrs), time.Since(begun).Seconds())
+	return nil
 }

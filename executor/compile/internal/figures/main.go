@@ -20,7 +20,7 @@ import (
 // its line to sections.
 type section struct {
 	name string
-	run  func(io.Writer, scope) error
+	run  func(*page, scope) error
 }
 
 // scope is how much is run.
@@ -44,17 +44,29 @@ func main() {
 	}
 }
 
+// page prints line by line, as some lines take seconds, and keeps the first
+// error.
+type page struct {
+	writer io.Writer
+	err    error
+}
+
+func (page *page) printf(format string, args ...any) {
+	if page.err == nil {
+		_, page.err = fmt.Fprintf(page.writer, format, args...)
+	}
+}
+
 func run(writer io.Writer, only string, asked scope) error {
+	page := &page{writer: writer}
 	for _, section := range sections {
 		if only != "" && !slices.Contains(strings.Split(only, ","), section.name) {
 			continue
 		}
-		if err := section.run(writer, asked); err != nil {
+		if err := section.run(page, asked); err != nil {
 			return fmt.Errorf("%s: %w", section.name, err)
 		}
-		if _, err := fmt.Fprintln(writer); err != nil {
-			return err
-		}
+		page.printf("\n")
 	}
-	return nil
+	return page.err
 }

@@ -37,7 +37,7 @@ var (
 const tokens = 512
 
 // set makes the table of a model for a kind of work under an order.
-func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, microBatches int, gpu string, devices int) (*setting, error) {
+func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, microBatches, devices int) (*setting, error) {
 	workload := kind.workload
 	workload.Runtime, workload.Strategy, workload.Schedule = costmodel.Devmap, costmodel.Pipeline, order
 	if order == "" {
@@ -67,7 +67,7 @@ func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, mic
 	if err != nil {
 		return nil, err
 	}
-	found, err := catalogue.Find(gpu)
+	found, err := catalogue.Find("h200-141gb")
 	if err != nil {
 		return nil, err
 	}

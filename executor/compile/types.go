@@ -1,14 +1,10 @@
 package compile
 
 import (
-	"fmt"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/modelgraph"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // compiler is a plan on its way: what each pass has found out so far.
@@ -62,55 +58,68 @@ type weightCopy struct {
 	weights, master, state int32
 }
 
-func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *costmodel.Topology, placement devicemap.Map) (*compiler, error) {
-	work := &table.Workload
-	if len(placement) != len(table.Units) || len(graph.Units) != len(table.Units) {
-		return nil, fmt.Errorf("a map of %d units and costs of %d for a model of %d", len(placement), len(table.Units), len(graph.Units))
-	}
-	compiler := &compiler{
-		out: &program.Program{Timed: true}, table: table, topology: topology, times: steptime.TicksOf(table, topology),
-		perChannel: int(costmodel.StageRulesOf(work.Runtime).Slots), microBatches: int(max(1, work.MicroBatches)), tokens: int(work.NewTokens),
-		above: make(map[int32]int32), units: make([]unit, len(table.Units)), devices: make([]device, len(topology.Devices)),
-	}
-	for index := range compiler.devices {
-		compiler.devices[index].index = int32(index)
-	}
-	names := newNames()
-	for index := range compiler.units {
-		place := placement[index]
-		if place < 0 || int(place) >= len(topology.Devices) {
-			return nil, fmt.Errorf("%s is on %v: only units on devices have a program", graph.Units[index].Name, place)
-		}
-		compiler.places = append(compiler.places, int(place))
-		compiler.units[index] = unit{
-			Regions: &table.Units[index].Regions, name: names.take(graph.Units[index].Name), device: int32(place),
-			weights: program.None, master: program.None, state: program.None, grads: program.None, cache: program.None, feed: program.None,
-		}
-	}
-	compiler.tie()
-	return compiler, compiler.stage(graph)
+// stage is the longest run of units on one device: a chunk of what the device
+// runs.
+type stage struct {
+	costmodel.Interval     // of units
+	number             int // along the model
+	device             *device
+	chunk              int // its number on the device
+	routines           []routine
+	// takes and makes are the sizes of its input from the stage before and its
+	// output to the next, of a micro-batch; takesToken and makesToken of one
+	// token a sequence.
+	takes, makes, takesToken, makesToken int64
+	// last: it holds the last unit that runs kernels.
+	first, last bool
+	// Micro-batches in the order in which they run forward and backward, and the
+	// most that are in between.
+	forwards, backwards []int32
+	depth               int
+	// Channels of which it receives and to which it sends.
+	act, grad, tok          *channel // to it
+	actOut, gradOut, tokOut *channel
+	out, dout, token        int32 // buffers of what it sends
 }
 
-// program runs the passes after the stages.
-func (compiler *compiler) program(orders [][]order.Action) (*program.Program, error) {
-	if compiler.mode() == costmodel.Load {
-		compiler.out.Routines = nil // nothing runs
-	} else {
-		if err := compiler.order(orders); err != nil {
-			return nil, err
-		}
-		if err := compiler.connect(); err != nil {
-			return nil, err
-		}
-	}
-	compiler.arenas()
-	for index := range compiler.out.Devices {
-		if device := &compiler.out.Devices[index]; device.Arena > device.Budget {
-			return nil, fmt.Errorf("device %d: an arena of %v, and its budget is %v", device.ID, costmodel.Bytes(device.Arena), costmodel.Bytes(device.Budget))
-		}
-	}
-	compiler.lower()
-	return compiler.out, nil
+// routine is a unit that runs kernels, with those that hand the stream on beside
+// it. A stage of such units alone has one routine, which copies.
+type routine struct {
+	costmodel.Interval
+	*costmodel.Regions
+	index int32 // in Program.Routines
+	unit  int   // that runs the kernels
+	// target is the routine of its stage into whose input it writes, −1 where
+	// that is the stage's output, or none.
+	target int
+	ticks  steptime.UnitTicks
+	// Buffers: input and saved one a micro-batch in flight.
+	input, saved                                 []int32
+	forward, remade, recompute, backward, decode int32
+}
+
+// channel is a channel with the buffers of its slots.
+type channel struct {
+	index int32 // in Program.Channels
+	slots []int32
+	// order is the micro-batches in the order in which they are sent, position
+	// the place of each in it; a round of them is sent once, or for every token.
+	order, position []int32
+	sent, received  int32
+}
+
+// tie is a weight that several units use.
+type tie struct {
+	costmodel.Tie        // its owner and sizes
+	name          string // of its copies on devices without the owner
+	uses          []tiedUse
+}
+
+// tiedUse is one of the units, the owner among them, with the channels on which
+// its gradient goes to the other devices that have the weight.
+type tiedUse struct {
+	unit int
+	to   []*channel
 }
 
 func (compiler *compiler) mode() costmodel.Mode { return compiler.table.Workload.Mode }

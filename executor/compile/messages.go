@@ -1,0 +1,51 @@
+package compile
+
+import "github.com/devmap-dev/devmap/executor/program"
+
+// receive takes messages up to the micro-batch's, in the order in which they are
+// sent, and returns its slot.
+func (emitter *emitter) receive(channel *channel, round int, microBatch int32) (sequence, slot int32) {
+	length := int32(len(channel.order))
+	sequence = int32(round)*length + channel.position[microBatch]
+	count := int32(len(channel.slots))
+	for ; channel.received <= sequence; channel.received++ {
+		instr := emitter.open(program.Recv, 0)
+		instr.Channel, instr.Sequence, instr.MicroBatch = channel.index, channel.received, channel.order[channel.received%length]
+		emitter.write(channel.slots[channel.received%count])
+	}
+	return sequence, channel.slots[sequence%count]
+}
+
+// free gives a slot back to the sender.
+func (emitter *emitter) free(channel *channel, sequence int32) {
+	instr := emitter.open(program.Free, 0)
+	instr.Channel, instr.Sequence = channel.index, sequence
+	emitter.release(channel.slots[int(sequence)%len(channel.slots)])
+}
+
+// send hands a buffer on, on the stream towards the channel's device.
+func (emitter *emitter) send(channel *channel, microBatch, buffer int32) {
+	made := &emitter.out.Channels[channel.index]
+	stream := emitter.towards(made.To)
+	instr := emitter.open(program.Send, made.Ticks)
+	instr.Stream, instr.Channel, instr.Sequence, instr.MicroBatch = stream, channel.index, channel.sent, microBatch
+	channel.sent++
+	emitter.read(buffer)
+}
+
+// weights reads what a routine's unit owns, and what of others it reads. Units
+// that pass have no kernel that would read theirs.
+func (emitter *emitter) weights(routine *routine) {
+	unit := &emitter.units[routine.unit]
+	if unit.Passes {
+		return
+	}
+	emitter.read(unit.weights)
+	for _, number := range unit.ties {
+		if held := emitter.device.copies[number]; held != nil {
+			emitter.read(held.weights)
+		} else {
+			emitter.read(emitter.units[emitter.compiler.ties[number].Owner].weights)
+		}
+	}
+}
