@@ -1,9 +1,5 @@
 package steptime
 
-import (
-	"github.com/devmap-dev/devmap/costmodel/order"
-)
-
 // slots is how many messages a channel of devmap's own engine holds
 // ([costmodel.StageRules]).
 const slots = 2
@@ -88,10 +84,10 @@ func (stream *stream) run() {
 }
 
 // release gives a slot back.
-func (in *channel) release(at int64) {
-	if !in.endless {
-		in.free = append(in.free, at)
-		in.stream.run()
+func (out *channel) release(at int64) {
+	if !out.endless {
+		out.free = append(out.free, at)
+		out.stream.run()
 	}
 }
 
@@ -130,14 +126,22 @@ func (rank *playRank) advance() (ran bool) {
 			return ran
 		}
 		ran = true
-		if rank.action++; rank.action == len(rank.rows[rank.row].jobs) {
-			rank.action = 0
-			if rank.times++; rank.times == rank.rows[rank.row].times {
-				rank.row, rank.times = rank.row+1, 0
-			}
-		}
+		rank.next()
 	}
 	return ran
+}
+
+// next goes on to the next action.
+func (rank *playRank) next() {
+	rank.action++
+	if rank.action < len(rank.rows[rank.row].jobs) {
+		return
+	}
+	rank.action = 0
+	rank.times++
+	if rank.times == rank.rows[rank.row].times {
+		rank.row, rank.times = rank.row+1, 0
+	}
 }
 
 // begin runs a job up to its last kernels, once its message is there.
@@ -179,26 +183,4 @@ func (now *job) end(rank *playRank) bool {
 	}
 	rank.half, now.ended = false, rank.clock
 	return true
-}
-
-// rowsOf are the rows of a rank's jobs: in inference backwards are left out, and
-// what a rank has no stage for is.
-func rowsOf(phases []order.Phase, of func(order.Action) *job) []row {
-	actions := 0
-	for i := range phases {
-		actions += len(phases[i].Actions)
-	}
-	jobs, rows := make([]*job, 0, actions), make([]row, 0, len(phases))
-	for i := range phases {
-		begin := len(jobs)
-		for _, action := range phases[i].Actions {
-			if now := of(action); now != nil {
-				jobs = append(jobs, now)
-			}
-		}
-		if len(jobs) > begin {
-			rows = append(rows, row{jobs[begin:], phases[i].Times})
-		}
-	}
-	return rows
 }

@@ -1,95 +1,10 @@
 package steptime
 
 import (
-	"math"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/order"
 )
-
-// Step is the time of a step of devmap's own engine in ticks, where unit u is on
-// device place[u]; negative where it has no end, as ranks wait for each other in a
-// ring.
-func (ticks *Ticks) Step(place []int) int64 {
-	if ticks.table.Workload.Strategy.Traits().Sequential {
-		return ticks.sequential(place)
-	}
-	if workload := &ticks.table.Workload; workload.NewTokens > 0 && workload.MicroBatches > manyGenerate {
-		return ticks.near(place)
-	}
-	return ticks.line(place).step(place)
-}
-
-// manyGenerate is up to how many micro-batches generation is played with, as
-// all of them have tokens on their way at once.
-const manyGenerate = 1 << 12
-
-// near is the step of more micro-batches than generation is played with: every
-// further one is taken for as long as those of the second half of these.
-func (ticks *Ticks) near(place []int) int64 {
-	step := func(count int64) int64 {
-		fewer, table := *ticks, *ticks.table
-		fewer.table = &table
-		table.Workload.MicroBatches = count
-		return fewer.line(place).step(place)
-	}
-	half, all := step(manyGenerate/2), step(manyGenerate)
-	if half < 0 || all < 0 {
-		return endless
-	}
-	more := float64(ticks.table.Workload.MicroBatches-manyGenerate) / (manyGenerate / 2)
-	return all + int64(math.Round(more*float64(all-half)))
-}
-
-// Seconds is [Ticks.Step] in seconds. A step that may take longer than ticks count
-// is counted in longer ones.
-func (ticks *Ticks) Seconds(place []int) (float64, error) {
-	longest := ticks.longest(place)
-	if math.IsNaN(longest) || math.IsInf(longest, 0) {
-		return math.Inf(1), nil
-	}
-	if longest > mostTicks {
-		longer := *ticks
-		longer.units, longer.scale = make(map[int][]UnitTicks), ticks.scale+math.Ilogb(longest/mostTicks)+1
-		ticks = &longer
-	}
-	step := ticks.Step(place)
-	if step < 0 {
-		return 0, errorf("the stages wait for each other in a ring")
-	}
-	return ticks.seconds(step), nil
-}
-
-// mostTicks is the longest step that is counted in picoseconds.
-const mostTicks = 1 << 61
-
-// longest is more than any step of a placement takes, in ticks: everything, one
-// after the other.
-func (ticks *Ticks) longest(place []int) float64 {
-	workload := &ticks.table.Workload
-	batches, tokens := float64(max(1, workload.MicroBatches)), float64(workload.NewTokens)
-	var total float64
-	for unit, device := range place {
-		took := Unit(ticks.table, ticks.topo, device, unit)
-		seconds := batches*(took.Forward+took.Backward+tokens*took.Token) + took.Update
-		if unit > 0 && place[unit-1] != device {
-			output := ticks.table.Units[unit-1].Work.Output
-			seconds += batches * (1 + tokens) * (ticks.topo.SendSeconds(place[unit-1], device, output) + ticks.topo.SendSeconds(device, place[unit-1], output))
-		}
-		for _, tie := range ticks.table.Units[unit].Regions.Tied {
-			seconds += updateSeconds(&ticks.topo.Devices[device], copyBytes(&tie), workload.Precision)
-			if from := place[tie.Owner]; from != device {
-				seconds += ticks.topo.SendSeconds(from, device, tie.Grads) + ticks.topo.SendSeconds(device, from, tie.Grads)
-			}
-		}
-		total += seconds
-	}
-	return math.Ldexp(total*perSecond, -ticks.scale)
-}
-
-// endless is the step that has no end.
-const endless = -1
 
 // line is a pipeline that is played: stages on ranks, with channels between
 // them.
@@ -266,57 +181,6 @@ func (line *line) stream(from, to int) *stream {
 
 func (line *line) microBatches() int64 { return max(1, line.table.Workload.MicroBatches) }
 
-// rows gives every rank its rows of jobs.
-func (line *line) rows() {
-	held := make([][]*lineStage, len(line.ranks))
-	chunks := 1
-	for i := range line.stages {
-		stage := &line.stages[i]
-		held[stage.rank] = append(held[stage.rank], stage)
-		chunks = max(chunks, len(held[stage.rank]))
-	}
-	schedule := costmodel.NewSchedule(&line.table.Workload, int64(len(line.ranks)), int64(chunks))
-	if chunks > 1 {
-		schedule.Kind = costmodel.Interleaved
-	}
-	for rank := range line.ranks {
-		phases := line.phases(schedule, rank)
-		of := func(forward func(*lineStage) *job, back bool) []row {
-			return rowsOf(phases, func(action order.Action) *job {
-				switch {
-				case action.Chunk >= int64(len(held[rank])) || action.Backward && !back:
-					return nil
-				case action.Backward:
-					return &held[rank][action.Chunk].backward
-				}
-				return forward(held[rank][action.Chunk])
-			})
-		}
-		rows := of(func(stage *lineStage) *job { return &stage.forward }, line.train)
-		if tokens := line.table.Workload.NewTokens; tokens > 0 {
-			decodes := of(func(stage *lineStage) *job { return &stage.decode }, false)
-			rows = append(rows, repeated(decodes, tokens-1)...)
-			rows = append(rows, of(func(stage *lineStage) *job { return &stage.final }, false)...)
-		}
-		line.ranks[rank].rows = rows
-		line.ranks[rank].untilRow = math.MaxInt64
-	}
-}
-
-// repeated are rows that a rank runs so many times one after the other, as one.
-func repeated(rows []row, times int64) []row {
-	if times == 0 {
-		return nil
-	}
-	out := row{times: times}
-	for _, row := range rows {
-		for range row.times {
-			out.jobs = append(out.jobs, row.jobs...)
-		}
-	}
-	return []row{out}
-}
-
 // step plays the line. When all gradients are there, and their norm went round
 // all ranks, every rank updates its weights.
 func (line *line) step(place []int) int64 {
@@ -351,33 +215,4 @@ func (line *line) play() {
 			ran = line.ranks[rank].advance() || ran
 		}
 	}
-}
-
-// sequential is the step of a device map, in which one device works at a time:
-// a micro-batch, or a token of one, after the other.
-func (ticks *Ticks) sequential(place []int) int64 {
-	workload := &ticks.table.Workload
-	var batch, token, slowest int64
-	update := make(map[int]int64)
-	for unit, device := range place {
-		took := ticks.Unit(unit, device)
-		batch += took.Forward + took.Recompute + took.Backward
-		token += took.Token
-		if workload.Mode == costmodel.Train {
-			update[device] += ticks.Update(place, unit)
-			slowest = max(slowest, update[device])
-		}
-		if unit == 0 || place[unit-1] == device {
-			continue
-		}
-		before, output := place[unit-1], ticks.table.Units[unit-1].Work.Output
-		busy, latency := ticks.Message(before, device, output)
-		batch += busy + latency
-		token += ticks.Token(before, device, unit-1)
-		if workload.Mode == costmodel.Train {
-			busy, latency = ticks.Message(device, before, output)
-			batch += busy + latency
-		}
-	}
-	return max(1, workload.MicroBatches)*(batch+workload.NewTokens*token) + slowest
 }

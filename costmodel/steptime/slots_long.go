@@ -45,7 +45,7 @@ func (line *line) repeats() {
 // longRow plays one row of the first rank; false where it cannot.
 func (line *line) longRow(first *playRank) bool {
 	var states []state
-	row := first.row
+	row, looks := first.row, true
 	for first.row == row {
 		first.untilRow, first.untilTimes = int64(row), first.times+1
 		if first.untilTimes == first.rows[row].times {
@@ -56,16 +56,17 @@ func (line *line) longRow(first *playRank) bool {
 		if first.row == row && first.times == before {
 			return false
 		}
-		if first.row != row || len(states) > maxStates {
+		if first.row != row || !looks {
 			continue
 		}
 		now := line.state()
 		if same := alike(states, &now, func(before *state) bool { return slices.Equal(before.clocks, now.clocks) }); same != nil {
 			line.pass(same, &now)
-			states = make([]state, maxStates) // what is left is played
+			looks = false // what is left is played
+			continue
 		}
 		states = append(states, now)
-		if len(states) == maxStates && line.left() > patience {
+		if looks = len(states) < maxStates; !looks && line.left() > patience {
 			line.pass(alike(states[:maxStates/2], &now, func(*state) bool { return true }), &now)
 		}
 	}

@@ -20,9 +20,10 @@ type pathSearch struct {
 	held   []int64  // the groups' update by device
 	grown  [][]int64
 	lo     [][]int // by device and end, the first item from which a run may fit in memory
-	// caps are those of devices where a run from a later item may take more than
-	// one from an earlier: whether one fits is then asked; nil where it does.
-	caps []int64
+	// arenas: a run from a later item may take more than one from an earlier, so
+	// that whether one fits the caps is asked.
+	arenas bool
+	caps   []int64
 }
 
 // newPath sums the costs up; false where two groups are not joined by a link
@@ -114,10 +115,8 @@ func (path *pathSearch) bars(item, device int) bool {
 
 // within finds what fits the caps; false where the groups alone do not.
 func (path *pathSearch) within(caps []int64) bool {
-	path.lo, path.caps = make([][]int, path.devices), nil
-	if costmodel.StageRulesOf(path.In.Costs.Workload.Runtime).Arena {
-		path.caps = caps
-	}
+	path.lo, path.caps = make([][]int, path.devices), caps
+	path.arenas = costmodel.StageRulesOf(path.In.Costs.Workload.Runtime).Arena
 	for device := range path.lo {
 		if path.base[device] != 0 && path.peaks.Floor(device, 0, 0, path.base[device]) > caps[device] {
 			return false
@@ -137,14 +136,14 @@ func (path *pathSearch) within(caps []int64) bool {
 
 // fits reports that a device holds a run.
 func (path *pathSearch) fits(device, a, b int) bool {
-	return path.caps == nil || path.peaks.Peak(device, a, b, path.base[device]) <= path.caps[device]
+	return !path.arenas || path.peaks.Peak(device, a, b, path.base[device]) <= path.caps[device]
 }
 
 // holds reports that devices which hold groups alone hold them, where that is
 // not known of all ([pathSearch.within] asks what they hold at least).
 func (path *pathSearch) holds(placed *placedMap) bool {
 	for device, groups := range path.base {
-		if path.caps != nil && groups != 0 && !slices.Contains(placed.items, device) && path.peaks.Peak(device, 0, 0, groups) > path.caps[device] {
+		if path.arenas && groups != 0 && !slices.Contains(placed.items, device) && path.peaks.Peak(device, 0, 0, groups) > path.caps[device] {
 			return false
 		}
 	}
