@@ -14,6 +14,7 @@ import (
 // and as JSON, is sound, and takes the bytes and the time that were
 // predicted of it.
 func TestProgramContract(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{
 		"llama-3.2-1b --strategy pipeline --mode train --batch 4 --micro-batches 4",
 		"llama-3.2-1b --strategy pipeline --mode train --batch 3 --micro-batches 3 --schedule interleaved --recompute full --precision bf16-mixed --runtime devmap",
