@@ -55,7 +55,7 @@ func arenaUnits(rng *rand.Rand, problem *planner.Problem) []costmodel.Unit {
 		unit.Layers, unit.Recompute, unit.Products = nil, false, rng.IntN(2) == 0
 		unit.CheckpointedOutput, unit.AutocastCopies, unit.StatePadding = 0, 0, 0
 		if draw.mode != costmodel.Load && rng.IntN(8) == 0 && i < len(units)-1 {
-			unit.Regions = costmodel.Regions{Passes: true}
+			unit.Regions, unit.Work = costmodel.Regions{Passes: true}, costmodel.Work{Output: unit.Work.Output}
 			continue
 		}
 		unit.Regions = draw.regions(first)

@@ -21,6 +21,9 @@ type pipeCosts struct {
 	tokens                           float64
 	// ticks are those of devmap's own engine, which plays a step; nil: of another.
 	ticks *steptime.Ticks
+	// firstRun and lastRun are the units that run kernels first and last, where
+	// some pass.
+	firstRun, lastRun int
 }
 
 func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
@@ -30,6 +33,7 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	if in.Costs.Workload.Runtime == costmodel.Devmap {
 		costs.ticks = steptime.TicksOf(in.Costs, in.Topology)
 	}
+	costs.firstRun, costs.lastRun = runs(in.Costs.Units)
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
@@ -58,6 +62,17 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	return costs
 }
 
+// runs are the first and the last unit that do not pass; none where all do.
+func runs(units []costmodel.Unit) (first, last int) {
+	first, last = len(units), -1
+	for unit := range units {
+		if !units[unit].Regions.Passes {
+			first, last = min(first, unit), unit
+		}
+	}
+	return first, last
+}
+
 // message is the time of what passes at a cut before an item; +Inf where no
 // link joins the two.
 func (costs *pipeCosts) message(from, to, item int) float64 {
@@ -67,6 +82,9 @@ func (costs *pipeCosts) message(from, to, item int) float64 {
 	}
 	if !in.Topology.Linked(from, to) {
 		return math.Inf(1)
+	}
+	if unit := costs.Order[costs.Start[item]]; costs.ticks != nil && (unit <= costs.firstRun || unit > costs.lastRun) {
+		return 0 // nothing runs before it, or behind
 	}
 	batch, _ := steptime.SendSeconds(&in.Costs.Workload, in.Topology.SendSeconds(from, to, in.Costs.Units[costs.Order[costs.Start[item]-1]].Work.Output))
 	return batch
