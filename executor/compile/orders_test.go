@@ -120,3 +120,23 @@ func TestBrokenOrders(t *testing.T) {
 		}
 	}
 }
+
+// TestOutstanding: a channel has room for the messages that wait for one behind
+// them, and no more.
+func TestOutstanding(t *testing.T) {
+	compiler := &compiler{perChannel: 2}
+	for _, test := range []struct {
+		sent, used []int32
+		want       int
+	}{
+		{[]int32{0, 1, 2, 3}, []int32{0, 1, 2, 3}, 2},
+		{[]int32{0}, []int32{0}, 1},
+		{[]int32{0, 1, 2, 3}, []int32{3, 2, 1, 0}, 4},
+		{[]int32{0, 1, 2, 3}, []int32{2, 0, 1, 3}, 3},
+		{[]int32{1, 0, 3, 2}, []int32{0, 1, 2, 3}, 2},
+	} {
+		if got := compiler.outstanding(test.sent, test.used); got != test.want {
+			t.Errorf("sent %v, used %v: %d slots, want %d", test.sent, test.used, got, test.want)
+		}
+	}
+}
