@@ -53,7 +53,7 @@ func (build *builder) runs(routine []byte) {
 	instr, index := build.last()
 	found, ok := build.routines[string(routine)]
 	if !ok {
-		found = Unknown
+		found = unknown
 		build.fault(instr.Device, index, "%s: runs routine %s, which is not declared", build.label(), quoted(string(routine)))
 	}
 	instr.Routine = found
@@ -63,7 +63,7 @@ func (build *builder) message(channel []byte, sequence int32) {
 	instr, index := build.last()
 	found, ok := build.channels[string(channel)]
 	if !ok {
-		found = Unknown
+		found = unknown
 		build.fault(instr.Device, index, "%s: names channel %s, which is not declared", build.label(), quoted(string(channel)))
 	}
 	instr.Channel, instr.Sequence = found, sequence

@@ -82,7 +82,7 @@ func (walker *walker) ownGradients(steps []stepUse) {
 }
 
 // gradientOf is the gradient of every routine that has one, else None; of one
-// that has several, which of its weights' they are is not said: Unknown.
+// that has several, which of its weights' they are is not said: unknown.
 func (walker *walker) gradientOf() []int32 {
 	found := make([]int32, len(walker.Routines))
 	for i := range found {
@@ -100,7 +100,7 @@ func (walker *walker) gradientOf() []int32 {
 			if found[instr.Routine] == None {
 				found[instr.Routine] = access.Buffer
 			} else if found[instr.Routine] != access.Buffer {
-				found[instr.Routine] = Unknown
+				found[instr.Routine] = unknown
 			}
 		}
 	}

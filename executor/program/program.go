@@ -129,11 +129,11 @@ const (
 )
 
 // None stands for a routine, micro-batch or channel that an instruction does
-// not have; Unknown for a routine or channel that a file names and does not
+// not have; unknown for a routine or channel that a file names and does not
 // declare, which is a fault already.
 const (
 	None    = int32(-1)
-	Unknown = int32(-2)
+	unknown = int32(-2)
 )
 
 // Instr is one instruction.

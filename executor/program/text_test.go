@@ -270,7 +270,7 @@ ticks 0 step a 1
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if program.Instrs[0].Routine != Unknown || program.Instrs[1].Channel != Unknown || len(program.Waits) != 1 {
+	if program.Instrs[0].Routine != unknown || program.Instrs[1].Channel != unknown || len(program.Waits) != 1 {
 		t.Errorf("%+v %+v", program.Instrs, program.Waits)
 	}
 	if err := program.Text(&bytes.Buffer{}); err == nil {
