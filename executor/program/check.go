@@ -61,7 +61,7 @@ func (report *Report) Err() error {
 //     other. A send writes the slot, from when it is free. What a micro-batch reads
 //     in a buffer of class saved, slot, stream or scratch is of that micro-batch;
 //     and of the same routine as for the others, with backwards the way back that
-//     forwards came.
+//     forwards came, and decodes in their order, as many tokens behind each time.
 //   - V8: buffers that share bytes are not live at once: what is written through
 //     one is not written over through the other before its last read, and never in
 //     no order. Classes that are there throughout ([Class.Throughout]) share no

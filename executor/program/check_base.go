@@ -17,6 +17,10 @@ type check struct {
 	channels        []messages
 	cursor          []int32 // by stream: how many of its instructions the walk could run
 
+	// tokens are, of decodes, which of their micro-batch's it is, from 1; the
+	// forward before them is 0. It is nil where there are none.
+	tokens []int32
+
 	cells []cell
 	spans []span // of every buffer
 }

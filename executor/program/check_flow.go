@@ -9,6 +9,7 @@ import "slices"
 // and that backward does not take from a routine what its forward gave to it.
 type flow struct {
 	from [][]int32 // by pass: of each of its accesses, the routine that it takes from
+	lags [][]int32 // by routine: of each access of its decodes, how many tokens older that is, plus 1
 	gave [][]int32 // by routine: those whose forward it takes from in its own
 
 	private []bool // by buffer: it holds one micro-batch at a time
@@ -16,7 +17,7 @@ type flow struct {
 
 func newFlow(check *check) flow {
 	found := flow{
-		from: make([][]int32, int(passOps)*len(check.Routines)), gave: make([][]int32, len(check.Routines)),
+		from: make([][]int32, int(passOps)*len(check.Routines)), lags: make([][]int32, len(check.Routines)), gave: make([][]int32, len(check.Routines)),
 		private: make([]bool, len(check.Buffers)),
 	}
 	for i := range check.Buffers {
@@ -48,6 +49,9 @@ func (walker *walker) handedOn(index int32, ordinal int, access Access) {
 	}
 	cell, instr := &walker.cells[span.first], &walker.Instrs[index]
 	pass := passOf(instr)
+	if instr.Op == Decode && pass != None && cell.pass != None {
+		walker.ofToken(index, ordinal, access, cell)
+	}
 	if pass == None || cell.pass == None || cell.pass%passOps != pass%passOps || cell.pass == pass {
 		return
 	}
@@ -67,7 +71,7 @@ func (walker *walker) handedOn(index int32, ordinal int, access Access) {
 	}
 }
 
-// goesBack notes what a forward takes, and holds a backward to it.
+// goesBack notes what a forward takes, and holds a backward and a decode to it.
 func (walker *walker) goesBack(index int32, access Access, giver int32) {
 	instr := &walker.Instrs[index]
 	gave := walker.flow.gave
@@ -77,5 +81,28 @@ func (walker *walker) goesBack(index int32, access Access, giver int32) {
 	case instr.Op == Backward && len(gave[giver]) > 0 && !slices.Contains(gave[giver], instr.Routine):
 		walker.faultAt("V7", index, "finds in %q what routine %q left there, whose forward takes from %q: want backwards in the opposite order of forwards",
 			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[gave[giver][0]].Name)
+	case instr.Op == Decode && len(gave[instr.Routine]) > 0 && !slices.Contains(gave[instr.Routine], giver):
+		walker.faultAt("V7", index, "finds in %q what routine %q left there; its forward takes from %q: want decodes in the order of forwards",
+			walker.Buffers[access.Buffer].Name, walker.Routines[giver].Name, walker.Routines[gave[instr.Routine][0]].Name)
+	}
+}
+
+// ofToken: V7, what a decode finds is as many tokens old each time: none where
+// the routine before it left it, one where the last routine left the token.
+func (walker *walker) ofToken(index int32, ordinal int, access Access, cell *cell) {
+	instr := &walker.Instrs[index]
+	lag := walker.tokens[index] - walker.tokens[walker.at(cell.writer, cell.writerPlace)] + 1
+	lags := walker.flow.lags[instr.Routine]
+	for len(lags) <= ordinal {
+		lags = append(lags, 0)
+	}
+	walker.flow.lags[instr.Routine] = lags
+	switch lags[ordinal] {
+	case 0:
+		lags[ordinal] = lag
+	case lag:
+	default:
+		walker.faultAt("V7", index, "finds in %q what is %d tokens old; for another token it was %d: want as many for all",
+			walker.Buffers[access.Buffer].Name, lag-1, lags[ordinal]-1)
 	}
 }

@@ -166,6 +166,10 @@ func (check *check) oncePerMicroBatch(of []int32, found *passes, micros int32) {
 		}
 		if instr.Op == Decode {
 			found.decodes[instr.MicroBatch]++
+			if check.tokens == nil {
+				check.tokens = make([]int32, len(check.Instrs))
+			}
+			check.tokens[index] = found.decodes[instr.MicroBatch]
 			continue
 		}
 		list := found.list(instr)
