@@ -120,7 +120,7 @@ func (ref *reference) stages() (out []referenceStage) {
 }
 
 // pass is one pass of a micro-batch through a stage.
-func (ref *reference) pass(stage *referenceStage, units []int, label, in string, number int64, parts func(unit int) []int64, out func(ready, buffer string), buffer string) {
+func (ref *reference) pass(stage *referenceStage, units []int, label, in string, number int64, parts func(unit int) []int64, out func(ready, buffer string), buffer string, writer int) {
 	compute := fmt.Sprint(stage.device)
 	if in != "" {
 		ref.recv(stage.device, in, number)
@@ -131,7 +131,7 @@ func (ref *reference) pass(stage *referenceStage, units []int, label, in string,
 		for j, takes := range all {
 			name = fmt.Sprintf("%s %d.%d", label, unit, j)
 			wait := ""
-			if i == len(units)-1 && j == len(all)-1 && out != nil {
+			if i == writer && j == len(all)-1 && out != nil {
 				wait = ref.lastSend[buffer]
 			}
 			ref.put(compute, name, takes, wait)
@@ -210,13 +210,19 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 				ref.send(stage.device, stages[0].device, "ids", 0, 0, 1<<30, ready, buffer)
 			}
 		}
+		// In training a unit that keeps no input adds to what the one before it
+		// wrote, which at the stage's end is the message itself.
+		writer := len(stage.units) - 1
+		for train && writer > 0 && ticks.table.Units[stage.units[writer]].Regions.Input == 0 {
+			writer--
+		}
 		ref.pass(stage, stage.units, fmt.Sprintf("%s %d", prefix, k), in, number, func(unit int) []int64 {
 			took := ticks.Unit(unit, stage.device)
 			if token > 0 {
 				return []int64{took.Token}
 			}
 			return []int64{took.Forward}
-		}, out, buffer)
+		}, out, buffer, writer)
 	}
 	backward := func(s int, k int64) {
 		stage := &stages[s]
@@ -237,7 +243,7 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 		ref.pass(stage, back, fmt.Sprintf("backward %d", k), in, k, func(unit int) []int64 {
 			took := ticks.Unit(unit, stage.device)
 			return []int64{took.Recompute, took.Backward}
-		}, out, fmt.Sprintf("dout%d", s))
+		}, out, fmt.Sprintf("dout%d", s), len(back)-1)
 	}
 	if schedule.Kind == "" {
 		for k := range workload.MicroBatches {
