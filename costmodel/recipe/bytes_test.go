@@ -125,6 +125,11 @@ func TestGenerate(t *testing.T) {
 	if block.Token != 2*2*C || block.Output != 2*seq*2*C {
 		t.Errorf("token %d, output %d, want %d and %d", block.Token, block.Output, 2*2*C, 2*seq*2*C)
 	}
+	// A decoded token reads every weight, and the keys and values that it sees;
+	// what its row moves besides is little.
+	if read, got := float64(block.Weights+2*4096*2*K*2), block.Code.Decode.Work.Traffic; got < read || got > 1.01*read {
+		t.Errorf("a decoded token moves %g bytes, want %g and a little more", got, read)
+	}
 	head := sized(t, model, "lm_head")
 	if want := int64(2*2*V + 256); head.Result != want {
 		t.Errorf("result %d, want %d: logits of the last position, and ids", head.Result, want)

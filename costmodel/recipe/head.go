@@ -92,7 +92,9 @@ func (head *head) logits(writer *writer, logits int, first, count int64) {
 	writer.product("nt", writer.count, count, head.op.Dim, append(operands, writer.columns(out("d", logits), 0, count))...)
 }
 
-// dims are those of the loss's kernels: labels are those of the next token.
+// dims are those of the loss's kernels: labels are those of the next token. A
+// step's loss is the mean over its micro-batches of the mean over their labels
+// that count, so that gradients add up to its own.
 func (head *head) dims(writer *writer, first, count int64) []Dim {
 	dims := []Dim{size("sequences", writer.sequences), size("seq", writer.seq), size("first", first), size("columns", count)}
 	if head.op.SoftCap {
@@ -136,7 +138,8 @@ func (head *head) backward(writer *writer) {
 	head.parts(func(first, count int64) {
 		head.logits(writer, logits, first, count)
 		part := writer.columns(both("x", logits), 0, count)
-		writer.kernel("loss_backward", head.dims(writer, first, count), part, in("lse", head.lse), in("labels", labels), in("counted", counted))
+		dims := append(head.dims(writer, first, count), size("micro_batches", writer.workload.MicroBatches))
+		writer.kernel("loss_backward", dims, part, in("lse", head.lse), in("labels", labels), in("counted", counted))
 		part = part.mode(Read)
 		writer.product("tn", count, head.op.Dim, writer.count, part.as("a"), in("b", head.x), writer.rowsOf(gather(head.linear.weight.gradient), first, count))
 		if head.linear.bias != nil {

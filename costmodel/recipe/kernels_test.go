@@ -355,7 +355,7 @@ func lossBackward(c *call) {
 		if first+j == c.label(i) {
 			gradient--
 		}
-		*at = gradient * slope / *c.view("counted").at(0, 0)
+		*at = gradient * slope / *c.view("counted").at(0, 0) / c.number("micro_batches")
 	})
 }
 

@@ -29,6 +29,7 @@ func (writer *writer) measure() {
 	for _, routine := range []*Routine{&code.Forward, &code.Recompute, &code.Backward, &code.Decode, &code.Norms, &code.Step} {
 		routine.add()
 	}
+	code.Decode.addReads()
 }
 
 // readBack reports a tensor that a kernel of backward reads.
@@ -45,6 +46,16 @@ func (routine *Routine) touches(tensor int) bool {
 		}
 	}
 	return false
+}
+
+// addReads counts what products read and write besides: with a row a sequence
+// they are bound by reading the weights.
+func (routine *Routine) addReads() {
+	for i := range routine.Kernels {
+		if kernel := &routine.Kernels[i]; kernel.Products > 0 {
+			routine.Work.Traffic += kernel.Bytes
+		}
+	}
 }
 
 // add adds up the routine's kernels.
