@@ -72,8 +72,10 @@ func (kind *kind) set(graph *modelgraph.Graph, order costmodel.ScheduleKind, mic
 		return nil, err
 	}
 	topology := &costmodel.Topology{}
+	device := found.Device(workload.Mode)
+	device.CapacityBytes = 1 << 40 // of what fits is not asked here
 	for range devices {
-		topology.Devices = append(topology.Devices, found.Device(workload.Mode))
+		topology.Devices = append(topology.Devices, device)
 	}
 	return &setting{graph: graph, table: table, topology: topology, chain: timeline.NewArenaChain(table)}, nil
 }
