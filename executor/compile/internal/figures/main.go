@@ -29,6 +29,7 @@ type scope struct{ microBatches, layers, every int }
 var sections = []section{
 	{"families", allFamilies},
 	{"cuts", everyCut},
+	{"schedules", schedules},
 	{"large", large},
 }
 
