@@ -17,6 +17,5 @@ func ExampleOf() {
 		}
 		fmt.Print(kind, action.MicroBatch, " ")
 	}
-	fmt.Println("in flight:", order.InFlight(schedule, 0))
-	// Output: F0 F1 B0 F2 B1 B2 in flight: 2
+	// Output: F0 F1 B0 F2 B1 B2
 }

@@ -38,11 +38,11 @@ func whole(schedule costmodel.Schedule) costmodel.Schedule {
 	return schedule
 }
 
-// InFlight is the number of forwards that a rank runs before its first
+// inFlight is the number of forwards that a rank runs before its first
 // backward has ended: what it keeps activations of at once, counted in
 // chunks. For 1F1B it is min(m, p − rank) (Narayanan et al., SC 2021, §2.2.1;
 // schedules.py Schedule1F1B._step_microbatches, warmup_chunks).
-func InFlight(schedule costmodel.Schedule, rank int64) int64 {
+func inFlight(schedule costmodel.Schedule, rank int64) int64 {
 	switch schedule.Kind {
 	case costmodel.OneFOneB:
 		return min(schedule.MicroBatches, schedule.Stages-rank)
@@ -78,7 +78,7 @@ func Of(schedule costmodel.Schedule, rank int64) []Action {
 	}
 	// Both run forwards up to InFlight, then backwards and forwards in turn:
 	// GPipe has no forwards left by then.
-	warm := InFlight(schedule, rank)
+	warm := inFlight(schedule, rank)
 	if warm == 0 {
 		return nil
 	}

@@ -69,8 +69,8 @@ func TestInFlight(t *testing.T) {
 						}
 						most = max(most, len(flying))
 					}
-					if int64(most) != InFlight(s, rank) || int64(len(order)) != 2*s.Chunks*s.MicroBatches || len(flying) > 0 {
-						t.Errorf("%+v rank %d: %d in flight, want %d; %d actions", s, rank, most, InFlight(s, rank), len(order))
+					if int64(most) != inFlight(s, rank) || int64(len(order)) != 2*s.Chunks*s.MicroBatches || len(flying) > 0 {
+						t.Errorf("%+v rank %d: %d in flight, want %d; %d actions", s, rank, most, inFlight(s, rank), len(order))
 					}
 				}
 			}

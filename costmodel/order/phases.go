@@ -23,7 +23,7 @@ func Phases(schedule costmodel.Schedule, rank int64) []Phase {
 		return phases(Phase{turns(one), schedule.MicroBatches, 1})
 	case costmodel.OneFOneB, costmodel.GPipe:
 	}
-	warm := InFlight(schedule, rank)
+	warm := inFlight(schedule, rank)
 	if warm == 0 {
 		return nil
 	}

@@ -86,7 +86,7 @@ func (attention *attention) forward(writer *writer, h int, y Operand, add ...Ope
 	q, k := attention.turned(writer, "")
 	attention.y = writer.kept("attention", writer.dtype, writer.count, attention.width)
 	switch {
-	case writer.pass == Decode:
+	case writer.pass == passDecode:
 		attention.decode(writer, q, k)
 	case writer.generates && !attention.op.Bidirectional:
 		attention.remember(writer, k)
@@ -104,7 +104,7 @@ func (attention *attention) turned(writer *writer, suffix string) (q, k Operand)
 	case attention.qw == nil && !attention.op.Rope:
 		return attention.q, attention.k
 	case attention.qw == nil:
-		writer.kernel("rope", attention.rotation(writer), attention.q.mode(Update), attention.k.mode(Update))
+		writer.kernel("rope", attention.rotation(writer), attention.q.mode(modeUpdate), attention.k.mode(modeUpdate))
 		return attention.q, attention.k
 	}
 	q, k = attention.q, attention.k
@@ -112,7 +112,7 @@ func (attention *attention) turned(writer *writer, suffix string) (q, k Operand)
 		q = in("q", writer.temporary("q.normed"+suffix, writer.dtype, writer.count, attention.width))
 		k = in("k", writer.temporary("k.normed"+suffix, writer.dtype, writer.count, attention.kv))
 	}
-	writer.kernel("qknorm", attention.rotation(writer), attention.q, attention.k, in("qweight", attention.qw.value), in("kweight", attention.kw.value), q.as("yq").mode(Write), k.as("yk").mode(Write))
+	writer.kernel("qknorm", attention.rotation(writer), attention.q, attention.k, in("qweight", attention.qw.value), in("kweight", attention.kw.value), q.as("yq").mode(modeWrite), k.as("yk").mode(modeWrite))
 	return q, k
 }
 
@@ -148,7 +148,7 @@ func (attention *attention) rotation(writer *writer) []Dim {
 // or all rows stand at the position that is decoded, behind so many of the
 // prompt.
 func (writer *writer) place0() []Dim {
-	if writer.pass == Decode {
+	if writer.pass == passDecode {
 		return []Dim{size("past", writer.seq)}
 	}
 	return []Dim{size("seq", writer.seq)}
@@ -248,15 +248,15 @@ func (attention *attention) attendBack(writer *writer, dy int) {
 	}
 	dq, dk, dv := attention.parts(writer, tensors)
 	inputs := []Operand{q, k, attention.v, in("dy", dy), in("lse", attention.lse), in("delta", delta)}
-	writer.kernel("attention_dkv", attention.dims(writer), append(inputs[:6:6], dk.as("dk").mode(Write), dv.as("dv").mode(Write))...).Attention = 4 * attention.products(writer)
-	writer.kernel("attention_dq", attention.dims(writer), append(inputs[:6:6], dq.as("dq").mode(Write))...).Attention = 3 * attention.products(writer)
+	writer.kernel("attention_dkv", attention.dims(writer), append(inputs[:6:6], dk.as("dk").mode(modeWrite), dv.as("dv").mode(modeWrite))...).Attention = 4 * attention.products(writer)
+	writer.kernel("attention_dq", attention.dims(writer), append(inputs[:6:6], dq.as("dq").mode(modeWrite))...).Attention = 3 * attention.products(writer)
 	attention.turnBack(writer, dq.as("dq"), dk.as("dk"))
 }
 
 // turnBack turns the gradients of q and k back, and takes them through the
 // norms, in place.
 func (attention *attention) turnBack(writer *writer, dq, dk Operand) {
-	dq, dk = dq.mode(Update), dk.mode(Update)
+	dq, dk = dq.mode(modeUpdate), dk.mode(modeUpdate)
 	switch {
 	case attention.qw == nil && !attention.op.Rope:
 	case attention.qw == nil:

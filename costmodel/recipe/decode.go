@@ -16,8 +16,8 @@ func (attention *attention) positions(writer *writer) int64 {
 func (attention *attention) cache(writer *writer) (keys, values int) {
 	name := writer.below(attention.layer)
 	rows := writer.workload.Batch * attention.positions(writer)
-	return writer.shared(&writer.regions.Cache, Tensor{Name: name + "keys", Class: Cache, DType: writer.dtype, Rows: rows, Columns: attention.kv, Parts: true}),
-		writer.shared(&writer.regions.Cache, Tensor{Name: name + "values", Class: Cache, DType: writer.dtype, Rows: rows, Columns: attention.kv, Parts: true})
+	return writer.shared(&writer.regions.Cache, Tensor{Name: name + "keys", Class: classCache, DType: writer.dtype, Rows: rows, Columns: attention.kv, Parts: true}),
+		writer.shared(&writer.regions.Cache, Tensor{Name: name + "values", Class: classCache, DType: writer.dtype, Rows: rows, Columns: attention.kv, Parts: true})
 }
 
 // remember puts keys and values into the cache: position i at i modulo its
@@ -27,7 +27,7 @@ func (attention *attention) remember(writer *writer, k Operand) {
 	dims := append([]Dim{size("sequences", writer.sequences), size("columns", attention.kv), size("positions", attention.positions(writer))}, writer.place0()...)
 	kernel := writer.kernel("cache", dims, k, attention.v, both("keys", keys), both("values", values))
 	rows := writer.count
-	if writer.pass == Forward {
+	if writer.pass == passForward {
 		rows = writer.sequences * min(writer.seq, attention.positions(writer))
 	}
 	kernel.Bytes = float64(4 * rows * attention.kv * bytesOf(writer.dtype))

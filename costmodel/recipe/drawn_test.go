@@ -135,7 +135,7 @@ func alivest(code *recipe.Code, routine *recipe.Routine) int64 {
 	first, last := make(map[int]int), make(map[int]int)
 	for i := range routine.Kernels {
 		for _, operand := range routine.Kernels[i].Operands {
-			if code.Tensors[operand.Tensor].Class != recipe.Temporary {
+			if code.Tensors[operand.Tensor].Class != "temporary" {
 				continue
 			}
 			if _, ok := first[operand.Tensor]; !ok {

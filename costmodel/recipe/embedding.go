@@ -56,14 +56,14 @@ func (code *Code) whole(routine *Routine) {
 // ids is what rows are looked up by: of the batch, which was fed, or in
 // generation the tokens that were made last.
 func (writer *writer) ids(index modelgraph.Index) int {
-	if writer.pass == Decode {
-		return writer.shared(new(int64), Tensor{Name: "token.ids", Class: Token, DType: int32Type, Rows: writer.sequences, Columns: 1})
+	if writer.pass == passDecode {
+		return writer.shared(new(int64), Tensor{Name: "token.ids", Class: classToken, DType: int32Type, Rows: writer.sequences, Columns: 1})
 	}
 	name := "ids"
 	if index == modelgraph.TypeIndex {
 		name = "types"
 	}
-	return writer.shared(&writer.regions.Feed, Tensor{Name: name, Class: Feed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
+	return writer.shared(&writer.regions.Feed, Tensor{Name: name, Class: classFeed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
 }
 
 // embeddingBack adds the stream's gradient up by row of the table: ids are

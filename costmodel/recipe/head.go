@@ -59,20 +59,20 @@ func (head *head) predict(writer *writer) {
 	rows, x := writer.count, head.x
 	if writer.generates {
 		rows = writer.sequences
-		if writer.pass == Forward {
+		if writer.pass == passForward {
 			x = writer.temporary("last", writer.dtype, rows, head.op.Dim)
 			writer.kernel("last", []Dim{size("sequences", rows), size("seq", writer.seq), size("columns", head.op.Dim)}, in("x", head.x), out("y", x)).Bytes = float64(2 * rows * head.op.Dim * bytesOf(writer.dtype))
 		}
 	}
-	logits := writer.shared(&writer.regions.Result, Tensor{Name: "logits", Class: Result, DType: writer.dtype, Rows: rows, Columns: roundUp(head.op.Vocab, 8)})
+	logits := writer.shared(&writer.regions.Result, Tensor{Name: "logits", Class: classResult, DType: writer.dtype, Rows: rows, Columns: roundUp(head.op.Vocab, 8)})
 	part := writer.columns(out("d", logits), 0, head.op.Vocab)
 	writer.project(head.linear, in("a", x), part)
 	if head.op.SoftCap {
-		writer.kernel("softcap", []Dim{size("rows", rows), size("columns", head.op.Vocab), number("cap", head.op.LogitCap)}, part.as("x").mode(Update))
+		writer.kernel("softcap", []Dim{size("rows", rows), size("columns", head.op.Vocab), number("cap", head.op.LogitCap)}, part.as("x").mode(modeUpdate))
 	}
 	if writer.generates {
-		ids := writer.shared(&writer.regions.Result, Tensor{Name: "ids", Class: Result, DType: int32Type, Rows: writer.workload.Batch, Columns: 1, Parts: true})
-		writer.kernel("argmax", []Dim{size("rows", rows), size("columns", head.op.Vocab)}, part.as("x").mode(Read), out("y", ids))
+		ids := writer.shared(&writer.regions.Result, Tensor{Name: "ids", Class: classResult, DType: int32Type, Rows: writer.workload.Batch, Columns: 1, Parts: true})
+		writer.kernel("argmax", []Dim{size("rows", rows), size("columns", head.op.Vocab)}, part.as("x").mode(modeRead), out("y", ids))
 	}
 }
 
@@ -104,7 +104,7 @@ func (head *head) dims(writer *writer, first, count int64) []Dim {
 }
 
 func (writer *writer) labels() int {
-	return writer.shared(&writer.regions.Feed, Tensor{Name: "labels", Class: Feed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
+	return writer.shared(&writer.regions.Feed, Tensor{Name: "labels", Class: classFeed, DType: int32Type, Rows: writer.workload.Batch, Columns: writer.seq, Parts: true})
 }
 
 func (head *head) loss(writer *writer) {
@@ -121,7 +121,7 @@ func (head *head) loss(writer *writer) {
 		writer.kernel("softmax_sums", head.dims(writer, first, count), writer.columns(in("x", logits), 0, count), in("labels", labels), running)
 	})
 	head.lse = writer.kept("lse", modelgraph.F32, writer.count, 1)
-	losses := writer.shared(&writer.regions.Result, Tensor{Name: "losses", Class: Result, DType: modelgraph.F32, Rows: writer.workload.MicroBatches, Columns: 1, Parts: true})
+	losses := writer.shared(&writer.regions.Result, Tensor{Name: "losses", Class: classResult, DType: modelgraph.F32, Rows: writer.workload.MicroBatches, Columns: 1, Parts: true})
 	writer.kernel("loss", []Dim{size("sequences", writer.sequences), size("seq", writer.seq)}, in("sums", sums), in("labels", labels), out("lse", head.lse), out("loss", losses))
 }
 
@@ -140,7 +140,7 @@ func (head *head) backward(writer *writer) {
 		part := writer.columns(both("x", logits), 0, count)
 		dims := append(head.dims(writer, first, count), size("micro_batches", writer.workload.MicroBatches))
 		writer.kernel("loss_backward", dims, part, in("lse", head.lse), in("labels", labels), in("counted", counted))
-		part = part.mode(Read)
+		part = part.mode(modeRead)
 		writer.product("tn", count, head.op.Dim, writer.count, part.as("a"), in("b", head.x), writer.rowsOf(gather(head.linear.weight.gradient), first, count))
 		if head.linear.bias != nil {
 			head.biasBack(writer, part, first, count)

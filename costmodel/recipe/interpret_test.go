@@ -31,7 +31,7 @@ func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, ran
 		for i := range tensors {
 			tensor := &tensors[i]
 			m.values[u][i] = make([]float64, tensor.Rows*tensor.Columns)
-			if tensor.Class == recipe.Weight {
+			if tensor.Class == "weight" {
 				for j := range m.values[u][i] {
 					m.values[u][i][j] = 0.5 * random.NormFloat64()
 				}
@@ -40,7 +40,7 @@ func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, ran
 	}
 	for u := range model.Units {
 		for i, tensor := range model.Units[u].Code.Tensors {
-			if tensor.Class == recipe.Weight && tensor.Tie >= 0 {
+			if tensor.Class == "weight" && tensor.Tie >= 0 {
 				tie := model.Units[u].Tied[tensor.Tie]
 				m.values[u][i] = m.named(tie.Owner, tie.Tensor, "")
 			}
@@ -172,10 +172,10 @@ func (m *machine) stream(pass func(unit int, code *recipe.Code) []recipe.Kernel,
 			continue
 		}
 		if flow != nil {
-			m.set(u, recipe.Input, "", flow)
+			m.set(u, "input", "", flow)
 		}
 		m.run(u, pass(u, m.model.Units[u].Code))
-		if out := m.get(u, recipe.Output, rows); out != nil {
+		if out := m.get(u, "output", rows); out != nil {
 			flow = out
 		}
 	}
@@ -185,11 +185,11 @@ func (m *machine) stream(pass func(unit int, code *recipe.Code) []recipe.Kernel,
 func (m *machine) forward(workload *costmodel.Workload, ids []float64) float64 {
 	last := len(m.model.Units) - 1
 	for u := range m.model.Units {
-		m.set(u, recipe.Feed, "ids", ids)
-		m.set(u, recipe.Feed, "labels", ids)
+		m.set(u, "feed", "ids", ids)
+		m.set(u, "feed", "labels", ids)
 	}
 	m.stream(func(_ int, code *recipe.Code) []recipe.Kernel { return code.Forward.Kernels }, workload.Batch*workload.Seq)
-	if losses := m.get(last, recipe.Result, 1); losses != nil && workload.Mode == costmodel.Train {
+	if losses := m.get(last, "result", 1); losses != nil && workload.Mode == costmodel.Train {
 		return losses[0]
 	}
 	return 0
@@ -206,17 +206,17 @@ func (m *machine) backward(workload *costmodel.Workload) {
 		}
 		if unit.Remade > 0 {
 			for i, tensor := range unit.Code.Tensors {
-				if tensor.Class == recipe.Saved {
+				if tensor.Class == "saved" {
 					clear(m.values[u][i])
 				}
 			}
 			m.run(u, unit.Code.Recompute.Kernels)
 		}
 		if flow != nil {
-			m.set(u, recipe.OutputGradient, "", flow)
+			m.set(u, "output.gradient", "", flow)
 		}
 		m.run(u, unit.Code.Backward.Kernels)
-		if out := m.get(u, recipe.InputGradient, rows); out != nil {
+		if out := m.get(u, "input.gradient", rows); out != nil {
 			flow = out
 		}
 	}

@@ -27,19 +27,19 @@ type memory struct {
 // what goes on are one buffer.
 func (m *memory) buffer(tensor *recipe.Tensor, together bool) string {
 	switch tensor.Class { //nolint:exhaustive // the others have the name of their class
-	case recipe.Temporary:
+	case "temporary":
 		return string(tensor.Pass)
-	case recipe.Weight:
+	case "weight":
 		if tensor.Tie >= 0 {
 			return fmt.Sprint("tied", tensor.Tie)
 		}
-	case recipe.Output:
+	case "output":
 		if together {
-			return string(recipe.Input)
+			return "input"
 		}
-	case recipe.InputGradient:
+	case "input.gradient":
 		if together {
-			return string(recipe.OutputGradient)
+			return "output.gradient"
 		}
 	}
 	return string(tensor.Class)
@@ -112,20 +112,20 @@ func (m *memory) run(what string, kernels []recipe.Kernel, together bool) {
 		kernel := &kernels[i]
 		for j := range kernel.Operands {
 			operand := &kernel.Operands[j]
-			if operand.Mode != recipe.Write && operand.Mode != recipe.Gather {
+			if operand.Mode != '>' && operand.Mode != '*' {
 				m.read(fmt.Sprintf("%s: kernel %d %s", what, i, kernel.Name), operand, together)
 			}
 		}
 		for j := range kernel.Operands {
 			operand := &kernel.Operands[j]
-			if operand.Mode == recipe.Read {
+			if operand.Mode == ' ' {
 				continue
 			}
 			tensor := &m.code.Tensors[operand.Tensor]
 			cells := m.cells(tensor, together)
 			m.bytes(operand, func(at int64) {
 				cells[at] = operand.Tensor + 1
-				if operand.Mode == recipe.Gather {
+				if operand.Mode == '*' {
 					m.count(operand.Tensor, at)
 				}
 			})
@@ -191,11 +191,11 @@ func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []str
 		together = false // what comes in is kept, and lies by itself
 	}
 	code := unit.Code
-	m.there(together, code.Forward.Kernels, recipe.Weight, recipe.Feed, recipe.Input, recipe.Cache)
+	m.there(together, code.Forward.Kernels, "weight", "feed", "input", "cache")
 	m.run("forward", code.Forward.Kernels, together)
 	if workload.Mode != costmodel.Train {
 		m.drop("forward", "input", "output")
-		m.there(together, code.Decode.Kernels, recipe.Input, recipe.Token)
+		m.there(together, code.Decode.Kernels, "input", "token")
 		m.run("decode", code.Decode.Kernels, together)
 		return m.faults
 	}
@@ -204,13 +204,13 @@ func judge(unit *recipe.Unit, workload *costmodel.Workload, together bool) []str
 }
 
 func (m *memory) train(unit *recipe.Unit, together bool) {
-	m.whole("forward", recipe.Output, together)
-	m.whole("forward", recipe.Saved, together)
+	m.whole("forward", "output", together)
+	m.whole("forward", "saved", together)
 	m.drop("forward", "output")
 	if unit.Remade > 0 {
 		m.drop("saved")
 		m.run("recompute", unit.Code.Recompute.Kernels, together)
-		m.whole("recompute", recipe.Saved, together)
+		m.whole("recompute", "saved", together)
 		m.drop("forward")
 	}
 	if unit.Input == 0 {
@@ -219,10 +219,10 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 	for _, same := range []bool{false, true} {
 		m.drop("backward", "gradient", "input.gradient", "output.gradient")
 		clear(m.written)
-		m.there(same, unit.Code.Backward.Kernels, recipe.OutputGradient)
+		m.there(same, unit.Code.Backward.Kernels, "output.gradient")
 		m.run("backward", unit.Code.Backward.Kernels, same)
-		m.whole("backward", recipe.InputGradient, same)
-		m.whole("backward", recipe.Gradient, same)
+		m.whole("backward", "input.gradient", same)
+		m.whole("backward", "gradient", same)
 		for tensor, counts := range m.written {
 			size := m.code.Tensors[tensor].Rows * m.code.Tensors[tensor].Columns * width(&m.code.Tensors[tensor])
 			if slices.Min(counts[:size]) != 1 || slices.Max(counts[:size]) != 1 {
@@ -230,11 +230,11 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 			}
 		}
 	}
-	m.there(false, unit.Code.Step.Kernels, recipe.Weight, recipe.Master, recipe.State, recipe.Total)
+	m.there(false, unit.Code.Step.Kernels, "weight", "master", "state", "total")
 	m.run("norms", unit.Code.Norms.Kernels, false)
-	m.whole("norms", recipe.Norms, false)
+	m.whole("norms", "norms", false)
 	m.run("step", unit.Code.Step.Kernels, false)
-	m.whole("step", recipe.Weight, false)
+	m.whole("step", "weight", false)
 }
 
 // TestReplay: in every family, however it runs, kernels read what was written

@@ -7,16 +7,17 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
-// Pass is a way through a unit.
+// Pass is a way through a unit that has kernels of its own: forward, backward,
+// decode (one token a sequence, at position Seq + how many were generated), step,
+// and norms before it. Recompute runs some of forward's kernels.
 type Pass string
 
-// The passes that have kernels of their own. Recompute runs some of forward's.
 const (
-	Forward  Pass = "forward"
-	Backward Pass = "backward"
-	Decode   Pass = "decode" // one token a sequence, at position Seq + how many were generated
-	Squares  Pass = "norms"  // before the optimizer's step
-	Step     Pass = "step"
+	passForward  Pass = "forward"
+	passBackward Pass = "backward"
+	passDecode   Pass = "decode"
+	passSquares  Pass = "norms"
+	passStep     Pass = "step"
 )
 
 // Code is what runs of a unit; units that are alike share one.
@@ -36,7 +37,7 @@ type Routine struct {
 	// Scratch is what the temporaries take: offsets in it are planned.
 	Scratch int64
 	// Work is the sum over the kernels. What products read and write is part of
-	// Traffic in [Decode] alone: with many rows their arithmetic hides it.
+	// Traffic in [passDecode] alone: with many rows their arithmetic hides it.
 	Work costmodel.Pass
 }
 
@@ -67,15 +68,19 @@ type Operand struct {
 	Row, Rows, Column, Columns int64
 }
 
-// Mode is how an operand is touched.
+// Mode is how an operand is touched, as its text begins:
+//
+//	' '  read
+//	'>'  written: all of the part, whatever was there
+//	'+'  read and written in place
+//	'*'  a gradient: written in the first micro-batch's backward, added to in the others'
 type Mode byte
 
-// The modes, as an operand's text begins.
 const (
-	Read   Mode = ' '
-	Write  Mode = '>' // all of the part, whatever was there
-	Update Mode = '+' // read and written in place
-	Gather Mode = '*' // a gradient: written in the first micro-batch's backward, added to in the others'
+	modeRead   Mode = ' '
+	modeWrite  Mode = '>'
+	modeUpdate Mode = '+'
+	modeGather Mode = '*'
 )
 
 // text is a kernel's line: its name, its dims, and behind a colon its operands
@@ -90,7 +95,7 @@ func (code *Code) text(kernel *Kernel) string {
 	for i := range kernel.Operands {
 		operand := &kernel.Operands[i]
 		line.WriteByte(' ')
-		if operand.Mode != Read {
+		if operand.Mode != modeRead {
 			line.WriteByte(byte(operand.Mode))
 		}
 		fmt.Fprintf(&line, "%s=%s", operand.Role, code.Tensors[operand.Tensor].Name)
@@ -106,7 +111,7 @@ func (code *Code) text(kernel *Kernel) string {
 func (code *Code) Lines() []string {
 	lines := make([]string, 0, len(code.Tensors)+len(code.Forward.Kernels)+len(code.Backward.Kernels)+len(code.Decode.Kernels))
 	for i := range code.Tensors {
-		lines = append(lines, code.Tensors[i].String())
+		lines = append(lines, code.Tensors[i].text())
 	}
 	again := 0
 	for i := range code.Forward.Kernels {
@@ -115,12 +120,12 @@ func (code *Code) Lines() []string {
 		if again < len(code.Recompute.Kernels) && code.text(&code.Recompute.Kernels[again]) == line {
 			again, mark = again+1, "+"
 		}
-		lines = append(lines, string(Forward)+mark+" "+line)
+		lines = append(lines, string(passForward)+mark+" "+line)
 	}
 	for _, pass := range []struct {
 		name    Pass
 		routine *Routine
-	}{{Backward, &code.Backward}, {Decode, &code.Decode}, {Squares, &code.Norms}, {Step, &code.Step}} {
+	}{{passBackward, &code.Backward}, {passDecode, &code.Decode}, {passSquares, &code.Norms}, {passStep, &code.Step}} {
 		for i := range pass.routine.Kernels {
 			lines = append(lines, string(pass.name)+" "+code.text(&pass.routine.Kernels[i]))
 		}

@@ -48,7 +48,7 @@ func TestLines(t *testing.T) {
 func said(tensors []recipe.Tensor) []recipe.Tensor {
 	out := slices.Clone(tensors)
 	for i := range out {
-		if out[i].Class != recipe.Temporary {
+		if out[i].Class != "temporary" {
 			out[i].Pass = ""
 		}
 	}
@@ -92,9 +92,9 @@ func parsedTensor(words []string) (recipe.Tensor, error) {
 	tensor := recipe.Tensor{Name: words[0], Class: recipe.Class(words[1]), Tie: -1}
 	switch class := words[1]; {
 	case class == "forward" || class == "backward" || class == "decode":
-		tensor.Class, tensor.Pass = recipe.Temporary, recipe.Pass(class)
+		tensor.Class, tensor.Pass = "temporary", recipe.Pass(class)
 	case strings.HasPrefix(class, "tied"):
-		tensor.Class = recipe.Weight
+		tensor.Class = "weight"
 		tensor.Tie, _ = strconv.Atoi(class[len("tied"):])
 	}
 	var err error
@@ -115,7 +115,7 @@ func parsedKernel(words []string, names map[string]int) (recipe.Kernel, error) {
 		kernel.Dims = append(kernel.Dims, recipe.Dim{Name: name, Value: value})
 	}
 	for _, word := range words[colon+1:] {
-		operand := recipe.Operand{Mode: recipe.Read}
+		operand := recipe.Operand{Mode: ' '}
 		if strings.ContainsAny(word[:1], ">+*") {
 			operand.Mode, word = recipe.Mode(word[0]), word[1:]
 		}

@@ -5,18 +5,18 @@ import "slices"
 // measure adds up the unit's regions from the tensors of its kernels.
 func (writer *writer) measure() {
 	code, regions := &writer.code, &writer.regions
-	code.Forward.Scratch = code.pack(Forward, code.Forward.Kernels)
-	code.Backward.Scratch = code.pack(Backward, code.Backward.Kernels)
-	code.Decode.Scratch = code.pack(Decode, code.Decode.Kernels)
+	code.Forward.Scratch = code.pack(passForward, code.Forward.Kernels)
+	code.Backward.Scratch = code.pack(passBackward, code.Backward.Kernels)
+	code.Decode.Scratch = code.pack(passDecode, code.Decode.Kernels)
 	regions.Forward, regions.Backward, regions.Decode = code.Forward.Scratch, code.Backward.Scratch, code.Decode.Scratch
 	for i := range code.Tensors {
 		tensor := &code.Tensors[i]
 		switch size := tensor.Bytes(); {
-		case tensor.Class == Input && writer.train && writer.readBack(i):
+		case tensor.Class == classInput && writer.train && writer.readBack(i):
 			regions.Input = size
-		case tensor.Class == Output && tensor.Name == string(Output):
+		case tensor.Class == classOutput && tensor.Name == string(classOutput):
 			regions.Output = size
-		case tensor.Class == Output:
+		case tensor.Class == classOutput:
 			regions.Token = size
 		}
 	}
@@ -81,11 +81,11 @@ func (routine *Routine) add() {
 func (code *Code) again() []Kernel {
 	needed := make([]bool, len(code.Tensors))
 	for i := range code.Tensors {
-		needed[i] = code.Tensors[i].Class == Saved
+		needed[i] = code.Tensors[i].Class == classSaved
 	}
 	var kernels []Kernel
 	for _, kernel := range slices.Backward(code.Forward.Kernels) {
-		makes := slices.ContainsFunc(kernel.Operands, func(operand Operand) bool { return operand.Mode != Read && needed[operand.Tensor] })
+		makes := slices.ContainsFunc(kernel.Operands, func(operand Operand) bool { return operand.Mode != modeRead && needed[operand.Tensor] })
 		if !makes {
 			continue
 		}

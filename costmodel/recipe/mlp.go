@@ -94,7 +94,7 @@ func (net *mlp) product(writer *writer, name string, kept []int) Operand {
 		product = in("y", writer.temporary(name, writer.dtype, writer.count, net.hidden))
 	}
 	kernel, dims := net.kernel(writer, "")
-	writer.kernel(kernel, dims, append(inputs, product.as("y").mode(Write))...)
+	writer.kernel(kernel, dims, append(inputs, product.as("y").mode(modeWrite))...)
 	return product
 }
 

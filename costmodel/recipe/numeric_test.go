@@ -59,7 +59,7 @@ func gradients(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workloa
 	for u := range m.model.Units {
 		unit := &m.model.Units[u]
 		for i, tensor := range unit.Code.Tensors {
-			if tensor.Class != recipe.Weight || tensor.Tie >= 0 || unit.Passes {
+			if tensor.Class != "weight" || tensor.Tie >= 0 || unit.Passes {
 				continue
 			}
 			name := modelgraph.FullName(unit.Name, tensor.Name)
@@ -76,18 +76,18 @@ func gradients(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workloa
 func (m *machine) gradientOf(unit int, name, full string) []float64 {
 	var sum []float64
 	for i, tensor := range m.model.Units[unit].Code.Tensors {
-		if tensor.Class == recipe.Gradient && tensor.Name == name+".gradient" {
+		if tensor.Class == "gradient" && tensor.Name == name+".gradient" {
 			sum = slices.Clone(m.values[unit][i])
 		}
 	}
 	for u := range m.model.Units {
 		other := &m.model.Units[u]
 		for _, tensor := range other.Code.Tensors {
-			if tensor.Class != recipe.Weight || tensor.Tie < 0 || other.Tied[tensor.Tie].Tensor != full {
+			if tensor.Class != "weight" || tensor.Tie < 0 || other.Tied[tensor.Tie].Tensor != full {
 				continue
 			}
 			for j, use := range other.Code.Tensors {
-				if use.Class == recipe.Gradient && use.Name == tensor.Name+".gradient" {
+				if use.Class == "gradient" && use.Name == tensor.Name+".gradient" {
 					for k := range sum {
 						sum[k] += m.values[u][j][k]
 					}
@@ -144,7 +144,7 @@ func decodes(t *testing.T, graph *modelgraph.Graph, seq, fresh int64) {
 			all[i] = append(slices.Clone(all[i]), next[i])
 		}
 		for u := range m.model.Units {
-			m.set(u, recipe.Token, "", next)
+			m.set(u, "token", "", next)
 		}
 		m.stream(func(_ int, code *recipe.Code) []recipe.Kernel { return code.Decode.Kernels }, workload.Batch)
 		if seq > 100 && m.step > 1 {
@@ -154,7 +154,7 @@ func decodes(t *testing.T, graph *modelgraph.Graph, seq, fresh int64) {
 		whole.NewTokens, whole.Seq = 0, seq+m.step+1
 		other := newMachine(t, graph, of(t, graph, whole), random())
 		other.forward(&whole, slices.Concat(all...))
-		got, want := m.get(last, recipe.Result, workload.Batch), other.get(last, recipe.Result, whole.Batch*whole.Seq)
+		got, want := m.get(last, "result", workload.Batch), other.get(last, "result", whole.Batch*whole.Seq)
 		columns := int64(len(got)) / workload.Batch
 		for i := range workload.Batch {
 			row := want[((i+1)*whole.Seq-1)*columns:][:columns]

@@ -61,7 +61,7 @@ func (code *Code) lives(pass Pass, kernels []Kernel) []interval {
 		for j := range kernels[i].Operands {
 			index := kernels[i].Operands[j].Tensor
 			tensor := &code.Tensors[index]
-			if tensor.Class != Temporary || tensor.Pass != pass {
+			if tensor.Class != classTemporary || tensor.Pass != pass {
 				continue
 			}
 			k, ok := at[index]

@@ -3,7 +3,7 @@ package recipe
 // from is the stream as a step finds it.
 func (writer *writer) from() int {
 	if writer.stream < 0 {
-		writer.stream = writer.message(Input)
+		writer.stream = writer.message(classInput)
 	}
 	return writer.stream
 }
@@ -13,7 +13,7 @@ func (writer *writer) from() int {
 // message in place.
 func (writer *writer) to(last bool) int {
 	if last || !writer.train {
-		writer.stream = writer.message(Output)
+		writer.stream = writer.message(classOutput)
 	} else {
 		writer.stream = writer.kept("stream", writer.dtype, writer.count, writer.width)
 	}
@@ -24,12 +24,12 @@ func (writer *writer) to(last bool) int {
 // gone where it puts it: from then on that is where it lies.
 func (writer *writer) gradient() int {
 	if writer.flow < 0 {
-		writer.flow = writer.message(OutputGradient)
+		writer.flow = writer.message(classOutputGradient)
 	}
 	return writer.flow
 }
 
 func (writer *writer) gone() int {
-	writer.flow = writer.message(InputGradient)
+	writer.flow = writer.message(classInputGradient)
 	return writer.flow
 }

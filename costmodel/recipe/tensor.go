@@ -7,27 +7,43 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Class says where a tensor lies, and so how long it lives.
+// Class says where a tensor lies, and so how long it lives:
+//
+//	weight           Offset in the unit's weights; in a tie's where it is tied
+//	gradient         of a weight: in the unit's gradients
+//	master           a weight in fp32, for the optimizer
+//	state            the optimizer's moments of a weight
+//	cache            keys and values of all sequences
+//	feed             ids and labels of all sequences
+//	result           what the caller gets
+//	saved            from forward to backward, of a micro-batch
+//	input            the message that comes in; in training kept to backward
+//	output           the message that goes on
+//	output.gradient  comes back
+//	input.gradient   goes back
+//	token            ids made last, one a sequence: of this device's head, or received
+//	norms            squared norms of the unit's gradients, one a parameter
+//	total            the squared norm of all gradients
+//	temporary        in the scratch of one pass
 type Class string
 
-// The classes.
 const (
-	Weight         Class = "weight"          // Offset in the unit's weights; in a tie's where it is tied
-	Gradient       Class = "gradient"        // of a weight: in the unit's gradients
-	Master         Class = "master"          // a weight in fp32, for the optimizer
-	State          Class = "state"           // the optimizer's moments of a weight
-	Cache          Class = "cache"           // keys and values of all sequences
-	Feed           Class = "feed"            // ids and labels of all sequences
-	Result         Class = "result"          // what the caller gets
-	Saved          Class = "saved"           // from forward to backward, of a micro-batch
-	Input          Class = "input"           // the message that comes in; in training kept to backward
-	Output         Class = "output"          // the message that goes on
-	OutputGradient Class = "output.gradient" // comes back
-	InputGradient  Class = "input.gradient"  // goes back
-	Token          Class = "token"           // ids made last, one a sequence: of this device's head, or received
-	Norms          Class = "norms"           // squared norms of the unit's gradients, one a parameter
-	Total          Class = "total"           // the squared norm of all gradients
-	Temporary      Class = "temporary"       // in the scratch of one pass
+	classWeight         Class = "weight"
+	classGradient       Class = "gradient"
+	classMaster         Class = "master"
+	classState          Class = "state"
+	classCache          Class = "cache"
+	classFeed           Class = "feed"
+	classResult         Class = "result"
+	classSaved          Class = "saved"
+	classInput          Class = "input"
+	classOutput         Class = "output"
+	classOutputGradient Class = "output.gradient"
+	classInputGradient  Class = "input.gradient"
+	classToken          Class = "token"
+	classNorms          Class = "norms"
+	classTotal          Class = "total"
+	classTemporary      Class = "temporary"
 )
 
 // Tensor is a matrix that kernels read and write, rows one behind the other.
@@ -57,13 +73,13 @@ func (tensor *Tensor) Bytes() int64 {
 	return padded(tensor.Rows * tensor.Columns * bytesOf(tensor.DType))
 }
 
-// String is a line of a routine: name, class (of a temporary its pass, of a
+// text is a line of a routine: name, class (of a temporary its pass, of a
 // tied weight its number), offset, type and shape, and whether it holds the
 // parts of all micro-batches.
-func (tensor *Tensor) String() string {
+func (tensor *Tensor) text() string {
 	class := string(tensor.Class)
 	switch {
-	case tensor.Class == Temporary:
+	case tensor.Class == classTemporary:
 		class = string(tensor.Pass)
 	case tensor.Tie >= 0:
 		class = fmt.Sprintf("tied%d", tensor.Tie)

@@ -25,18 +25,18 @@ func (model *model) write(unit *Unit, index int, steps []step) error {
 
 // run writes the passes.
 func (writer *writer) run(steps []step) error {
-	writer.pass, writer.routine, writer.count = Forward, &writer.code.Forward, writer.rows
+	writer.pass, writer.routine, writer.count = passForward, &writer.code.Forward, writer.rows
 	if err := writer.forward(steps); err != nil {
 		return err
 	}
 	if writer.generates {
-		writer.pass, writer.routine, writer.count = Decode, &writer.code.Decode, writer.sequences
+		writer.pass, writer.routine, writer.count = passDecode, &writer.code.Decode, writer.sequences
 		if err := writer.forward(steps); err != nil {
 			return err
 		}
 	}
 	if writer.train {
-		writer.pass, writer.routine, writer.count = Backward, &writer.code.Backward, writer.rows
+		writer.pass, writer.routine, writer.count = passBackward, &writer.code.Backward, writer.rows
 		writer.flow = -1
 		for _, back := range slices.Backward(writer.backs) {
 			back()

@@ -11,15 +11,15 @@ func (writer *writer) update() {
 	if writer.regions.Tensors == 0 {
 		return
 	}
-	norms := writer.add(Tensor{Name: "norms", Class: Norms, DType: modelgraph.F32, Rows: writer.regions.Tensors, Columns: 1, Tie: -1})
-	total := writer.add(Tensor{Name: "total", Class: Total, DType: modelgraph.F32, Rows: 1, Columns: 1, Tie: -1})
-	writer.pass, writer.routine = Squares, &writer.code.Norms
+	norms := writer.add(Tensor{Name: "norms", Class: classNorms, DType: modelgraph.F32, Rows: writer.regions.Tensors, Columns: 1, Tie: -1})
+	total := writer.add(Tensor{Name: "total", Class: classTotal, DType: modelgraph.F32, Rows: 1, Columns: 1, Tie: -1})
+	writer.pass, writer.routine = passSquares, &writer.code.Norms
 	row := int64(0)
 	writer.owned(func(own *weight, dims []Dim) {
 		writer.kernel("square", dims, in("x", own.gradient), writer.rowsOf(out("y", norms), row, 1))
 		row++
 	})
-	writer.pass, writer.routine = Step, &writer.code.Step
+	writer.pass, writer.routine = passStep, &writer.code.Step
 	writer.owned(func(own *weight, dims []Dim) {
 		operands := []Operand{in("gradient", own.gradient), in("total", total)}
 		if own.master >= 0 {

@@ -49,7 +49,7 @@ func (writer *writer) parameter(index int, tensor *modelgraph.Tensor) {
 		name = "self" // the unit is a bare parameter
 	}
 	rows, columns := matrix(tensor.Shape)
-	value := Tensor{Name: name, Class: Weight, DType: writer.dtype, Rows: rows, Columns: columns, Tie: -1}
+	value := Tensor{Name: name, Class: classWeight, DType: writer.dtype, Rows: rows, Columns: columns, Tie: -1}
 	own := weight{layer: index, name: tensor.Name, gradient: -1, master: -1, moments: [2]int{-1, -1}}
 	trained := writer.train && !writer.silent
 	wide := value
@@ -62,7 +62,7 @@ func (writer *writer) parameter(index int, tensor *modelgraph.Tensor) {
 		writer.regions.Tied = append(writer.regions.Tied, writer.tie(tensor.Owner, &value, &wide, trained))
 	}
 	if trained {
-		wide.Name, wide.Class = name+".gradient", Gradient
+		wide.Name, wide.Class = name+".gradient", classGradient
 		own.gradient = writer.place(&writer.regions.Grads, wide)
 		if tensor.Owner == "" {
 			writer.regions.Tensors++
@@ -75,12 +75,12 @@ func (writer *writer) parameter(index int, tensor *modelgraph.Tensor) {
 // states are what the optimizer has of a parameter.
 func (writer *writer) states(own *weight, name string, wide Tensor) {
 	if writer.masters {
-		wide.Name, wide.Class = name+".master", Master
+		wide.Name, wide.Class = name+".master", classMaster
 		own.master = writer.place(&writer.regions.Master, wide)
 	}
 	if writer.workload.Optimizer == costmodel.AdamW {
 		for i, moment := range []string{".mean", ".square"} {
-			wide.Name, wide.Class = name+moment, State
+			wide.Name, wide.Class = name+moment, classState
 			own.moments[i] = writer.place(&writer.regions.State, wide)
 		}
 	}

@@ -50,7 +50,7 @@ func (writer *writer) add(tensor Tensor) int {
 
 // temporary is a tensor of the pass that is being written.
 func (writer *writer) temporary(name string, dtype modelgraph.DType, rows, columns int64) int {
-	return writer.add(Tensor{Name: name, Class: Temporary, Pass: writer.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
+	return writer.add(Tensor{Name: name, Class: classTemporary, Pass: writer.pass, DType: dtype, Rows: rows, Columns: columns, Tie: -1})
 }
 
 // kept is a tensor of forward that backward reads; temporary where nothing is
@@ -59,7 +59,7 @@ func (writer *writer) kept(name string, dtype modelgraph.DType, rows, columns in
 	if !writer.train {
 		return writer.temporary(name, dtype, rows, columns)
 	}
-	return writer.place(&writer.regions.Saved, Tensor{Name: name, Class: Saved, DType: dtype, Rows: rows, Columns: columns})
+	return writer.place(&writer.regions.Saved, Tensor{Name: name, Class: classSaved, DType: dtype, Rows: rows, Columns: columns})
 }
 
 // place adds a tensor at the end of its block, of which size is the size so
@@ -74,7 +74,7 @@ func (writer *writer) place(size *int64, tensor Tensor) int {
 // sequence.
 func (writer *writer) message(class Class) int {
 	name := string(class)
-	if writer.pass == Decode {
+	if writer.pass == passDecode {
 		name = "token." + name
 	}
 	if index, ok := writer.names[name]; ok {
@@ -84,16 +84,18 @@ func (writer *writer) message(class Class) int {
 }
 
 // The operands of kernels.
-func in(role string, tensor int) Operand { return Operand{Role: role, Mode: Read, Tensor: tensor} }
+func in(role string, tensor int) Operand { return Operand{Role: role, Mode: modeRead, Tensor: tensor} }
 
-func out(role string, tensor int) Operand { return Operand{Role: role, Mode: Write, Tensor: tensor} }
+func out(role string, tensor int) Operand {
+	return Operand{Role: role, Mode: modeWrite, Tensor: tensor}
+}
 
 func both(role string, tensor int) Operand {
-	return Operand{Role: role, Mode: Update, Tensor: tensor}
+	return Operand{Role: role, Mode: modeUpdate, Tensor: tensor}
 }
 
 func gather(tensor int) Operand {
-	return Operand{Role: "d", Mode: Gather, Tensor: tensor}
+	return Operand{Role: "d", Mode: modeGather, Tensor: tensor}
 }
 
 // as is the operand in a role, mode in a mode.
@@ -125,7 +127,7 @@ func (writer *writer) kernel(name string, dims []Dim, operands ...Operand) *Kern
 	kernel := Kernel{Name: name, Dims: dims, Operands: operands}
 	for i := range operands {
 		size := float64(writer.sizeOf(&operands[i]))
-		if operands[i].Mode == Update || operands[i].Mode == Gather {
+		if operands[i].Mode == modeUpdate || operands[i].Mode == modeGather {
 			size *= 2
 		}
 		kernel.Bytes += size

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/order"
 )
 
 // TestClosed: the closed forms are the folds that they stand for, and the
@@ -89,7 +88,11 @@ func TestStageOnPaper(t *testing.T) {
 func (chain *StageChain) stageOnPaper(place Rank, workspace int64) int64 {
 	var part span
 	chain.span(&part, place.Chunks[0])
-	microBatches, w := place.Schedule.MicroBatches, order.InFlight(place.Schedule, place.Index)
+	microBatches := place.Schedule.MicroBatches
+	w := microBatches
+	if place.Schedule.Kind == costmodel.OneFOneB {
+		w = min(w, place.Schedule.Stages-place.Index)
+	}
 	kept := part.first.Saved + part.rotary + part.own
 	most := max(
 		(w-1)*(kept+part.logits)+part.rotary+part.first.Forward,
