@@ -91,9 +91,11 @@ func (pkg *folder) public() bool {
 }
 
 // exportedNames counts the functions, methods, types, variables and constants
-// that the library offers.
+// that the library offers. The limit was 300 until costmodel/recipe and
+// costmodel/order became public (29 names), and plans were made for devmap's
+// own engine: its memory and its step (31, each used by another package).
 func (module *tree) exportedNames() figure {
-	result := figure{name: "exported names outside internal", limit: 300}
+	result := figure{name: "exported names outside internal", limit: 360}
 	var parts []string
 	for _, dir := range slices.Sorted(maps.Keys(module.folders)) {
 		pkg := module.folders[dir]
