@@ -104,7 +104,7 @@ func declaredAnywhere(declared map[string]map[string]bool, name string) bool {
 // where it names none, anywhere.
 func pathFault(tree fs.FS, folder, name string) (named, why string) {
 	top, _, isPath := strings.Cut(name, "/")
-	ours := slices.Contains([]string{"cmd", "costmodel", "fixtures", "modelgraph", "planner"}, top)
+	ours := slices.Contains([]string{"cmd", "costmodel", "executor", "fixtures", "modelgraph", "planner"}, top)
 	switch {
 	case isPath && (ours || path.Ext(name) == ".go"):
 		if !matches(tree, name) {
