@@ -71,7 +71,7 @@ func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
 // Regions are those of the recipe. What it has no kernel for is refused as a
 // runtime that does not run the model.
 func (devmap) Regions(model *layers.Model, table *costmodel.Table) error {
-	plan, err := recipe.Of(model.Graph, &model.Workload)
+	plan, err := recipe.Of(model.Tied, &model.Workload) // copies of a tied weight are the recipe's to count
 	var known *costmodel.FieldError
 	if errors.As(err, &known) {
 		return err

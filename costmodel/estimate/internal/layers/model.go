@@ -14,7 +14,10 @@ import (
 
 // Model is a graph under a workload.
 type Model struct {
-	Graph    *modelgraph.Graph
+	// Graph is what the layers are of; Tied is the graph as it was given, before
+	// [Rules.Untied] gave every user of a tied parameter a copy.
+	Graph, Tied *modelgraph.Graph
+
 	Workload costmodel.Workload
 	Rules    Rules
 	// Layers are the graph's, by index.

@@ -13,11 +13,12 @@ import (
 // New works out every layer. Sizes that would overflow are a
 // [*costmodel.FieldError].
 func New(graph *modelgraph.Graph, workload costmodel.Workload, rules Rules) (*Model, error) {
+	tied := graph
 	if rules.Untied {
 		graph = untied(graph)
 	}
 	model := &Model{
-		Graph: graph, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
+		Graph: graph, Tied: tied, Workload: workload, Rules: rules, Layers: make([]Layer, len(graph.Layers)),
 		Train: workload.Mode == costmodel.Train, Frozen: workload.LoRARank > 0,
 		Recomputes: workload.Recompute == costmodel.RecomputeFull || workload.Recompute == value.RecomputeSelective,
 		Optimizer:  optimizer.Rule{Kind: workload.Optimizer, EMA: workload.EMA},
