@@ -139,13 +139,14 @@ func (line *line) joinTokens() {
 // ends of the line where none does.
 func (line *line) ends() (first, last int) {
 	first, last = len(line.stages)-1, 0
+	one, other := Running(line.table.Units)
 	for i := range line.stages {
 		stage := &line.stages[i]
-		for unit := stage.first; unit < stage.end; unit++ {
-			if !line.table.Units[unit].Regions.Passes {
-				first, last = min(first, i), i
-				break
-			}
+		if stage.first <= one && one < stage.end {
+			first = i
+		}
+		if stage.first <= other && other < stage.end {
+			last = i
 		}
 	}
 	return first, last

@@ -44,7 +44,7 @@ func (line *line) ties(place []int) (end int64) {
 		for _, use := range uses {
 			sent := map[int]bool{place[use.unit]: true}
 			for _, to := range uses {
-				if device := place[to.unit]; !sent[device] {
+				if device := place[to.unit]; !sent[device] && use.grads > 0 {
 					sent[device] = true
 					end = max(end, line.sendTied(use, place[use.unit], device))
 				}

@@ -3,6 +3,7 @@ package chaintime
 import (
 	"slices"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/steptime"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/internal/instance"
@@ -15,13 +16,20 @@ type Sums struct {
 	In             *instance.Instance
 	Waits          steptime.Waits
 	units, devices int
+	// first and last are the units between which messages are sent.
+	first, last int
 	// Size numbers the kinds of units' outputs, once [Sums.Crossings] was asked.
 	Size []int
 }
 
 // NewSums are the sums of an instance at given waits.
 func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
-	return &Sums{In: in, Waits: waits, units: len(in.Costs.Units), devices: len(in.Topology.Devices)}
+	sums := &Sums{In: in, Waits: waits, units: len(in.Costs.Units), devices: len(in.Topology.Devices)}
+	sums.last = sums.units - 1
+	if in.Costs.Workload.Runtime == costmodel.Devmap {
+		sums.first, sums.last = steptime.Running(in.Costs.Units)
+	}
+	return sums
 }
 
 // At is the sums at other waits.
@@ -39,10 +47,16 @@ func (sums *Sums) WaitsOf(placement devicemap.Map) steptime.Waits {
 			return &seconds
 		},
 		func(unit, from, to int) float64 {
+			if !sums.sends(unit) {
+				return 0
+			}
 			return sums.In.Topology.SendSeconds(from, to, sums.In.Costs.Units[unit].Work.Output)
 		})
 	return waits
 }
+
+// sends reports that a unit's output is a message where it crosses.
+func (sums *Sums) sends(unit int) bool { return sums.first <= unit && unit < sums.last }
 
 // Seconds are those of each unit on each device: all its passes, and its
 // update.
@@ -90,7 +104,9 @@ func (sums *Sums) Crossings() [][]float64 {
 	var out [][]float64
 	for unit := range sums.In.Costs.Units {
 		crossing := kind{bytes: sums.In.Costs.Units[unit].Work.Output}
-		crossing.there, crossing.back, crossing.token = crossings(&sums.In.Costs.Workload, sums.Waits, sums.units, unit)
+		if sums.sends(unit) {
+			crossing.there, crossing.back, crossing.token = crossings(&sums.In.Costs.Workload, sums.Waits, sums.units, unit)
+		}
 		at, ok := seen[crossing]
 		if !ok {
 			at = len(out)

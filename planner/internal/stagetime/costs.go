@@ -33,7 +33,7 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	if in.Costs.Workload.Runtime == costmodel.Devmap {
 		costs.ticks = steptime.TicksOf(in.Costs, in.Topology)
 	}
-	costs.firstRun, costs.lastRun = runs(in.Costs.Units)
+	costs.firstRun, costs.lastRun = steptime.Running(in.Costs.Units)
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
@@ -60,17 +60,6 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 		costs.barred = append(costs.barred, barred)
 	}
 	return costs
-}
-
-// runs are the first and the last unit that do not pass; none where all do.
-func runs(units []costmodel.Unit) (first, last int) {
-	first, last = len(units), -1
-	for unit := range units {
-		if !units[unit].Regions.Passes {
-			first, last = min(first, unit), unit
-		}
-	}
-	return first, last
 }
 
 // message is the time of what passes at a cut before an item; +Inf where no
