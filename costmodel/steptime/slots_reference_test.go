@@ -285,7 +285,7 @@ func referenceStep(ticks *Ticks, place []int) int64 {
 			var sent []int
 			for _, to := range uses {
 				from, device := place[use.unit], place[to.unit]
-				if from == device || slices.Contains(sent, device) {
+				if from == device || use.grads == 0 || slices.Contains(sent, device) {
 					continue
 				}
 				sent = append(sent, device)
