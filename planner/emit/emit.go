@@ -68,11 +68,19 @@ func deviceMap(to io.Writer, plan *devicemap.Plan) error {
 	strategy := plan.Workload.Strategy
 	switch {
 	case strategy.Traits().Staged:
-		return &refusal{costmodel.Messagef("the plan for %q is a pipeline's: its stages run side by side in processes of torch.distributed.pipelining (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with %v", plan.Model.Name, costmodel.Set("strategy", costmodel.DeviceMap))}
+		return &refusal{costmodel.Messagef("the plan for %q is a pipeline's: its stages run side by side in %s (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with %v", plan.Model.Name, pipelines(plan), costmodel.Set("strategy", costmodel.DeviceMap))}
 	case len(plan.DeviceMap) == 0:
 		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", plan.Model.Name, strategy)
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):
 		return fmt.Errorf("the plan for %q trains units that are on the CPU or disk: Accelerate's hooks run them forward alone", plan.Model.Name)
 	}
 	return devicemap.WriteJSON(to, plan.DeviceMap)
+}
+
+// pipelines is what the plan's stages run in.
+func pipelines(plan *devicemap.Plan) string {
+	if plan.Workload.Runtime == costmodel.Devmap {
+		return "devmap's own engine"
+	}
+	return "processes of torch.distributed.pipelining"
 }

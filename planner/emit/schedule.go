@@ -75,7 +75,7 @@ func torchRuntime(plan *devicemap.Plan, file string) (usage, note string) {
 	case err != nil:
 		return usage, ""
 	case workload.Runtime == costmodel.Devmap:
-		return usage, "the plan is for devmap's own engine: torch holds other bytes on each GPU"
+		return usage, otherBytes(plan, "torch")
 	case schedule.Kind != costmodel.Interleaved:
 		return usage, fmt.Sprintf("the plan's peaks are those of torch's own class for %s, which needs no file; the runtime that reads one was not measured", schedule.Kind)
 	}

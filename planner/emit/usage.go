@@ -26,7 +26,16 @@ func transformers(plan *devicemap.Plan, file string) (usage, note string) {
 	if offloads(plan) {
 		args = append(args, `offload_folder="offload"`)
 	}
-	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")", ""
+	return "AutoModelForCausalLM.from_pretrained(" + strings.Join(args, ", ") + ")", otherBytes(plan, "Accelerate")
+}
+
+// otherBytes warns of a plan for devmap's own engine, whose peaks are not those
+// of the engine that reads the file.
+func otherBytes(plan *devicemap.Plan, engine string) string {
+	if plan.Workload.Runtime != costmodel.Devmap {
+		return ""
+	}
+	return "the plan is for devmap's own engine: " + engine + " holds other bytes on each GPU"
 }
 
 // loaded is the type that weights are loaded in: autocast's are fp32.
@@ -74,7 +83,7 @@ func swift(plan *devicemap.Plan, file string) (usage, note string) {
 		if !workload.StoredTypes && workload.Precision != "" {
 			add("torch_dtype", strings.TrimPrefix(loaded(workload), "torch."))
 		}
-		return "swift infer " + strings.Join(args, " "), oneProcess(plan)
+		return "swift infer " + strings.Join(args, " "), swiftNote(plan)
 	}
 	args = append(args, swiftPrecision(workload)...)
 	if workload.LoRARank > 0 {
@@ -91,7 +100,7 @@ func swift(plan *devicemap.Plan, file string) (usage, note string) {
 	if optimizer := swiftOptimizers[workload.Optimizer]; optimizer != "" {
 		add("optim", optimizer)
 	}
-	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET", oneProcess(plan)
+	return "swift sft " + strings.Join(args, " ") + " --dataset DATASET", swiftNote(plan)
 }
 
 // swiftPrecision are the types of weights and compute. Weights in fp32 make
@@ -119,6 +128,15 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 var swiftOptimizers = map[string]string{
 	"adamw-foreach": "adamw_torch", "adamw-8bit": "adamw_bnb_8bit",
 	costmodel.SGD: "sgd", "adafactor": "adafactor",
+}
+
+// swiftNote is both warnings, where there are both.
+func swiftNote(plan *devicemap.Plan) string {
+	bytes, process := otherBytes(plan, "ms-swift"), oneProcess(plan)
+	if bytes == "" || process == "" {
+		return bytes + process
+	}
+	return bytes + "; " + process
 }
 
 // oneProcess warns of what ms-swift makes of a map on several GPUs where it
