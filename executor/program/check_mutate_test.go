@@ -133,7 +133,7 @@ func inOrder(program *Program) []int32 {
 func TestCheckMutated(t *testing.T) {
 	seed := maphash.MakeSeed()
 	counts := map[string]int{}
-	for draw := range uint64(1500) {
+	for draw := range 1_000 * uint64(*draws) {
 		random := rand.New(rand.NewPCG(draw, 2))
 		of := pipeline{2 + random.IntN(2), 1 + random.IntN(5), 1 + random.IntN(3), 1 + random.IntN(2)}
 		program := parsed(t, (&drawing{pipeline: of}).String())
