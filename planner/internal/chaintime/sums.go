@@ -16,7 +16,7 @@ type Sums struct {
 	In             *instance.Instance
 	Waits          steptime.Waits
 	units, devices int
-	// first and last are the units between which messages are sent.
+	// Outputs are messages from the unit first on, before last.
 	first, last int
 	// Size numbers the kinds of units' outputs, once [Sums.Crossings] was asked.
 	Size []int
@@ -25,7 +25,7 @@ type Sums struct {
 // NewSums are the sums of an instance at given waits.
 func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 	sums := &Sums{In: in, Waits: waits, units: len(in.Costs.Units), devices: len(in.Topology.Devices)}
-	sums.last = sums.units - 1
+	sums.last = sums.units
 	if in.Costs.Workload.Runtime == costmodel.Devmap {
 		sums.first, sums.last = steptime.Running(in.Costs.Units)
 	}
