@@ -24,6 +24,7 @@ type machine struct {
 
 // newMachine has random weights, those that are tied the same.
 func newMachine(tb testing.TB, graph *modelgraph.Graph, model *recipe.Model, random *rand.Rand) *machine {
+	tb.Helper()
 	m := &machine{t: tb, graph: graph, model: model, values: make([][][]float64, len(model.Units))}
 	for u := range model.Units {
 		tensors := model.Units[u].Code.Tensors

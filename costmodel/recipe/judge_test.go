@@ -26,7 +26,7 @@ type memory struct {
 // buffer names the buffer that a tensor lies in. together: what comes in and
 // what goes on are one buffer.
 func (m *memory) buffer(tensor *recipe.Tensor, together bool) string {
-	switch tensor.Class { //nolint:exhaustive // the others have the name of their class
+	switch tensor.Class {
 	case "temporary":
 		return string(tensor.Pass)
 	case "weight":
