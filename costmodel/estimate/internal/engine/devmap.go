@@ -60,7 +60,7 @@ func refuseTraining(workload *costmodel.Workload) error {
 }
 
 func refuseDevmap(field, value, why string, instead any) error {
-	return costmodel.Refuse(costmodel.Set(field, value), "devmap's own engine %s (%v works, or another %v)", why, instead, costmodel.Setting{Field: "runtime"})
+	return costmodel.Refuse(costmodel.Set(field, value), "devmap's own engine %s (%v works for the models that it runs, or another %v)", why, instead, costmodel.Setting{Field: "runtime"})
 }
 
 func (devmap) Rules(workload *costmodel.Workload) layers.Rules {
