@@ -46,11 +46,13 @@ func (sim *Simulation) always(device int) int64 {
 func curve(device *simulate.Device, low, makespan int64) string {
 	var most [curveWidth]int64
 	for i, moment := range device.Memory {
-		until := makespan
+		end := curveWidth - 1
 		if i+1 < len(device.Memory) {
-			until = device.Memory[i+1].Time
+			// A step of few ticks has columns between one tick and the next.
+			until := device.Memory[i+1].Time
+			end = max(columnOf(until-1, makespan), columnOf(until, makespan)-1)
 		}
-		for column := columnOf(moment.Time, makespan); column <= columnOf(max(moment.Time, until-1), makespan); column++ {
+		for column := columnOf(moment.Time, makespan); column <= end; column++ {
 			most[column] = max(most[column], moment.Bytes)
 		}
 	}
@@ -65,5 +67,5 @@ func curve(device *simulate.Device, low, makespan int64) string {
 
 // columnOf is the part of the step in which a time lies.
 func columnOf(time, makespan int64) int {
-	return min(int(float64(time)/float64(makespan)*curveWidth), curveWidth-1)
+	return max(0, min(int(float64(time)/float64(max(1, makespan))*curveWidth), curveWidth-1))
 }
