@@ -46,3 +46,16 @@ type Tie struct {
 	// device without the owner, and of the gradient that each use has.
 	Weights, Master, State, Grads int64
 }
+
+// Running are the first and the last unit that run kernels in devmap's own
+// engine: before the one nothing is sent, nor behind the other. Where none does,
+// first is their number and last -1.
+func Running(units []Unit) (first, last int) {
+	first, last = len(units), -1
+	for unit := range units {
+		if !units[unit].Regions.Passes {
+			first, last = min(first, unit), unit
+		}
+	}
+	return first, last
+}

@@ -139,7 +139,7 @@ func (line *line) joinTokens() {
 // ends of the line where none does.
 func (line *line) ends() (first, last int) {
 	first, last = len(line.stages)-1, 0
-	one, other := Running(line.table.Units)
+	one, other := costmodel.Running(line.table.Units)
 	for i := range line.stages {
 		stage := &line.stages[i]
 		if stage.first <= one && one < stage.end {

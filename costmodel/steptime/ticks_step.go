@@ -89,26 +89,13 @@ func (ticks *Ticks) longest(place []int) float64 {
 // endless is the step that has no end.
 const endless = -1
 
-// Running are the first and the last unit that run kernels in devmap's own
-// engine: before the one nothing is sent, nor behind the other. Where none does,
-// first is their number and last -1.
-func Running(units []costmodel.Unit) (first, last int) {
-	first, last = len(units), -1
-	for unit := range units {
-		if !units[unit].Regions.Passes {
-			first, last = min(first, unit), unit
-		}
-	}
-	return first, last
-}
-
 // sequential is the step of a device map, in which one device works at a time:
 // a micro-batch, or a token of one, after the other.
 func (ticks *Ticks) sequential(place []int) int64 {
 	workload := &ticks.table.Workload
 	var batch, token, slowest int64
 	update := make(map[int]int64)
-	first, last := Running(ticks.table.Units)
+	first, last := costmodel.Running(ticks.table.Units)
 	for unit, device := range place {
 		took := ticks.Unit(unit, device)
 		batch += took.Forward + took.Recompute + took.Backward

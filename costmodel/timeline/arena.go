@@ -169,19 +169,11 @@ func (place *arena) chunkOf(table *costmodel.Table, at costmodel.Interval) arena
 	return piece
 }
 
-// arenaEnds are the first and the last unit that do not pass, −1 where all do.
+// arenaEnds are [costmodel.Running].
 type arenaEnds struct{ first, last int }
 
-func arenaEndsOf(units []costmodel.Unit) arenaEnds {
-	ends := arenaEnds{-1, -1}
-	for i := range units {
-		if !units[i].Regions.Passes {
-			ends.last = i
-			if ends.first < 0 {
-				ends.first = i
-			}
-		}
-	}
+func arenaEndsOf(units []costmodel.Unit) (ends arenaEnds) {
+	ends.first, ends.last = costmodel.Running(units)
 	return ends
 }
 

@@ -12,16 +12,8 @@ import (
 // each its routines.
 func (compiler *compiler) stage(graph *modelgraph.Graph) error {
 	compiler.cut()
-	first, last := -1, -1 // of the units that run kernels
-	for index := range compiler.units {
-		if !compiler.units[index].Passes {
-			last = index
-			if first < 0 {
-				first = index
-			}
-		}
-	}
-	if first < 0 {
+	first, last := costmodel.Running(compiler.table.Units)
+	if last < 0 {
 		return errors.New("no unit runs a kernel: there is no program")
 	}
 	var makes, token int64 // of the last unit before

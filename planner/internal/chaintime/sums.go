@@ -27,7 +27,7 @@ func NewSums(in *instance.Instance, waits steptime.Waits) *Sums {
 	sums := &Sums{In: in, Waits: waits, units: len(in.Costs.Units), devices: len(in.Topology.Devices)}
 	sums.last = sums.units
 	if in.Costs.Workload.Runtime == costmodel.Devmap {
-		sums.first, sums.last = steptime.Running(in.Costs.Units)
+		sums.first, sums.last = costmodel.Running(in.Costs.Units)
 	}
 	return sums
 }

@@ -33,7 +33,7 @@ func newPipeCosts(peaks *instance.StagePeaks) *pipeCosts {
 	if in.Costs.Workload.Runtime == costmodel.Devmap {
 		costs.ticks = steptime.TicksOf(in.Costs, in.Topology)
 	}
-	costs.firstRun, costs.lastRun = steptime.Running(in.Costs.Units)
+	costs.firstRun, costs.lastRun = costmodel.Running(in.Costs.Units)
 	items := peaks.Count()
 	for device := range in.Topology.Devices {
 		f, b, t, up := make([]float64, items+1), make([]float64, items+1), make([]float64, items+1), make([]float64, items+1)
