@@ -117,6 +117,13 @@ func place(rng *rand.Rand, strategy costmodel.Strategy, units, devices int, kind
 
 func (drawn *drawn) compile(t *testing.T) *program.Program {
 	t.Helper()
+	_, out := drawn.compiled(t)
+	return out
+}
+
+// compiled is the program with the compiler that made it.
+func (drawn *drawn) compiled(t *testing.T) (*compiler, *program.Program) {
+	t.Helper()
 	compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
 	if err != nil {
 		t.Fatal(err)
@@ -125,7 +132,7 @@ func (drawn *drawn) compile(t *testing.T) *program.Program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return out
+	return compiler, out
 }
 
 func TestDrawn(t *testing.T) {

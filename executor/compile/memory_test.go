@@ -13,14 +13,7 @@ import (
 func TestArenas(t *testing.T) {
 	for seed := range uint64(3000) {
 		drawn := draw(rand.New(rand.NewPCG(seed, 2)))
-		compiler, err := newCompiler(drawn.graph, drawn.table, drawn.topology, drawn.placement)
-		if err != nil {
-			t.Fatal(err)
-		}
-		out, err := compiler.program(nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		compiler, out := drawn.compiled(t)
 		report := out.Check()
 		chain := timeline.NewArenaChain(drawn.table)
 		for rank, device := range compiler.ranks {
