@@ -57,12 +57,12 @@ var allowed = map[string][]string{
 		"costmodel/steptime", "costmodel/timeline", "planner/devicemap", "executor/program",
 	},
 	"executor/simulate": {"costmodel", "executor/program"},
-	"executor/weights":  {"modelgraph", "modelgraph/safetensors", "executor/program"},
-	"executor":          {"modelgraph", "executor/program", "executor/weights"},
-	"executor/cpu":      {"modelgraph", "executor", "executor/program", "executor/weights"},
-	"executor/cuda":     {"modelgraph", "executor", "executor/program", "executor/weights", "executor/nvml"},
+	"executor/weights":  {"modelgraph", "modelgraph/safetensors"},
+	"executor":          {"modelgraph", "costmodel", "costmodel/recipe", "executor/program", "executor/weights"},
+	"executor/cpu":      {"modelgraph", "costmodel", "costmodel/recipe", "executor", "executor/program"},
+	"executor/cuda":     {"modelgraph", "costmodel", "costmodel/recipe", "executor", "executor/program", "executor/nvml"},
 	"executor/nvml":     {"costmodel"},
-	"executor/report":   {"costmodel", "planner/devicemap", "executor"},
+	"executor/report":   {"costmodel", "planner/devicemap", "executor", "executor/program"},
 
 	"fixtures": {},
 }
