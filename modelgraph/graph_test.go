@@ -148,6 +148,27 @@ func TestDigest(t *testing.T) {
 	}
 }
 
+// TestScalars: the fingerprint tells constants apart, which the digest does not,
+// and not the place.
+func TestScalars(t *testing.T) {
+	made := func(epsilon float64, inputs ...string) *modelgraph.Graph {
+		first := modelgraph.Layer{Name: "a", Op: modelgraph.Norm{Dim: 4, Epsilon: 1e-5}}
+		return graph(t, nil, first, modelgraph.Layer{Name: "b", Op: modelgraph.Norm{Dim: 4, Epsilon: epsilon}}, modelgraph.Layer{Name: "c", Op: modelgraph.Norm{Dim: 4}, Inputs: inputs})
+	}
+	base, other := made(1e-5, "b"), made(1e-6, "b")
+	if base.Digest() != other.Digest() || base.Scalars() == other.Scalars() {
+		t.Error("an epsilon changes the digest, or not the scalars")
+	}
+	if base.Scalars() == made(1e-5, "a").Scalars() {
+		t.Error("what a layer reads does not change the scalars")
+	}
+	other = made(1e-5, "b")
+	other.Name, other.Source = "n", "elsewhere"
+	if base.Scalars() != other.Scalars() {
+		t.Error("the place changes the scalars")
+	}
+}
+
 // TestNewChecksOps: a graph built in code is held to the rules of the file.
 func TestNewChecksOps(t *testing.T) {
 	for want, op := range map[string]modelgraph.Op{

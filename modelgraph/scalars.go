@@ -1,0 +1,23 @@
+package modelgraph
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+)
+
+// Scalars is a fingerprint of what [Graph.Digest] leaves out and a run depends
+// on: every layer's operation with its constants (an epsilon, RoPE's base, a
+// window, an activation) and what it reads. It reads "sha256:…".
+func (graph *Graph) Scalars() string {
+	sum := sha256.New()
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		op, err := encodeOp(layer.Op)
+		if err != nil { // an op that was read or built is written
+			panic(fmt.Sprintf("modelgraph: layer %q: %v", layer.Name, err))
+		}
+		fmt.Fprintf(sum, "layer %q %s %v\n", layer.Name, op, layer.InputLayers())
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
+}
