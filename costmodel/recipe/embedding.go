@@ -37,6 +37,9 @@ func (writer *writer) embedding(layer int, last bool) error {
 	writer.kernel("embedding", dims, operands...)
 	writer.code.whole(writer.routine)
 	if writer.train {
+		if op.Padding > 0 {
+			dims = append(dims, size("padding", op.Padding-1))
+		}
 		writer.backs = append(writer.backs, func() { writer.embeddingBack(table, ids, dims) })
 	}
 	return nil
@@ -68,7 +71,7 @@ func (writer *writer) ids(index modelgraph.Index) int {
 
 // embeddingBack adds the stream's gradient up by row of the table: ids are
 // sorted, stably, so that the rows of one id are added in the order of the
-// tokens.
+// tokens. The row "padding" gets none (nn.Embedding: padding_idx).
 func (writer *writer) embeddingBack(table *weight, ids int, dims []Dim) {
 	dy := writer.gradient()
 	moved := float64(3 * writer.count * writer.width * bytesOf(writer.dtype))

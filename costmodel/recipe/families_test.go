@@ -26,6 +26,7 @@ var smallConfigs = map[string]string{
 	"phi3":        `{"model_type":"phi3","hidden_size":24,"intermediate_size":40,"num_hidden_layers":2,"num_attention_heads":3,"num_key_value_heads":1,"vocab_size":90,"pad_token_id":0}`,
 	"gpt2":        `{"model_type":"gpt2","n_embd":24,"n_layer":2,"n_head":3,"n_positions":32,"vocab_size":90}`,
 	"bert":        `{"model_type":"bert","hidden_size":24,"intermediate_size":40,"num_hidden_layers":2,"num_attention_heads":3,"vocab_size":90,"max_position_embeddings":32}`,
+	"bert-pooled": `{"model_type":"bert","architectures":["BertModel"],"hidden_size":24,"intermediate_size":40,"num_hidden_layers":2,"num_attention_heads":3,"vocab_size":90,"max_position_embeddings":32}`,
 }
 
 // small is a model of smallConfigs.

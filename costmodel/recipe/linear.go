@@ -122,33 +122,3 @@ func (writer *writer) rowsIn(operand *Operand) int64 {
 	}
 	return writer.code.Tensors[operand.Tensor].Rows
 }
-
-// linear is a projection of the stream, in inference.
-func (writer *writer) linear(layer int, last bool) error {
-	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Linear)
-	at := &writer.graph.Layers[layer]
-	activation, known := activations[op.Activation]
-	switch {
-	case writer.train:
-		return unrunnable(at, "it has no backward for a linear layer outside a block")
-	case op.Pooled:
-		return unrunnable(at, "it runs every token of the stream, not one a sequence")
-	case op.Out != op.In || op.In != writer.width:
-		return unrunnable(at, "it makes %d values of %d, and the hidden stream is %d wide", op.Out, op.In, writer.width)
-	case op.Activation != "" && !known:
-		return unrunnable(at, "it has no kernel for activation %q", op.Activation)
-	}
-	linear, err := writer.linearOf(layer, op.In, op.Out, false, "")
-	if err != nil {
-		return err
-	}
-	// A product does not overwrite what it reads.
-	made := writer.temporary("projected", writer.dtype, writer.count, op.Out)
-	writer.project(linear, in("a", writer.from()), out("d", made))
-	name, dims := "copy", []Dim{size("rows", writer.count), size("columns", op.Out)}
-	if activation != "" {
-		name, dims = "activate", append(dims, word("activation", activation))
-	}
-	writer.kernel(name, dims, in("x", made), out("y", writer.to(last)))
-	return nil
-}

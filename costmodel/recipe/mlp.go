@@ -16,14 +16,14 @@ type mlp struct {
 // activations are the functions that kernels have, by Transformers' names
 // (activations.py: ACT2FN).
 var activations = map[string]string{
-	"silu": "silu", "swish": "silu", "gelu": "gelu", "relu": "relu",
+	"silu": "silu", "swish": "silu", "gelu": "gelu", "relu": "relu", "tanh": "tanh",
 	"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu_fast": "gelu_tanh", "gelu_python": "gelu",
 }
 
 func (writer *writer) mlpOf(layer int, op modelgraph.MLP) (core, error) {
 	net := &mlp{gated: op.Gated, hidden: op.Hidden, activation: activations[op.Activation]}
 	if net.activation == "" {
-		return nil, unrunnable(&writer.graph.Layers[layer], "it has no kernel for activation %q (it has silu, gelu, gelu_new, gelu_pytorch_tanh, relu)", op.Activation)
+		return nil, unrunnable(&writer.graph.Layers[layer], "it has no kernel for activation %q (it has silu, gelu, gelu_new, gelu_pytorch_tanh, relu, tanh)", op.Activation)
 	}
 	if op.LayerScale {
 		return nil, unrunnable(&writer.graph.Layers[layer], "it has no kernel for a layer scale")

@@ -145,13 +145,13 @@ func (model *model) indexes(layer int, op *modelgraph.Embedding) error {
 }
 
 // ends refuses a chain that does not end in one head, where training has a
-// loss and inference logits.
+// loss and inference logits, or in a pooler.
 func (parser *parser) ends() error {
 	if parser.stream >= 0 {
-		if _, head := parser.graph.Layers[parser.stream].Op.(modelgraph.Head); head {
+		if _, head := parser.graph.Layers[parser.stream].Op.(modelgraph.Head); head || parser.pools(parser.stream) {
 			return nil
 		}
-		return unrunnable(&parser.graph.Layers[parser.stream], "the model ends with it; it runs models that end in a head over the vocabulary (ForCausalLM, ForMaskedLM)")
+		return unrunnable(&parser.graph.Layers[parser.stream], "the model ends with it; it runs models that end in a head over the vocabulary (ForCausalLM, ForMaskedLM) or in BERT's pooler")
 	}
 	return refuse("runtime", costmodel.Devmap, "devmap's engine cannot run model %q: nothing in it embeds tokens", parser.graph.Name)
 }

@@ -21,6 +21,7 @@ const (
 	branchStep                 // attention or a feed-forward network is added to it
 	normStep                   // it is normalised
 	linearStep                 // it is projected
+	poolStep                   // the first token of every sequence is, and is what the caller gets
 	headStep                   // it becomes logits, and a loss
 )
 
@@ -80,6 +81,9 @@ func (parser *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 			used--
 		case modelgraph.Linear:
 			next.kind, err = linearStep, parser.reads(exec[k])
+			if parser.pools(exec[k]) {
+				next.kind = poolStep
+			}
 		case modelgraph.Head:
 			next.kind, err = headStep, parser.reads(exec[k])
 		default:

@@ -62,6 +62,8 @@ func (writer *writer) forward(steps []step) error {
 			err = writer.alone(next.core, last)
 		case linearStep:
 			err = writer.linear(next.core, last)
+		case poolStep:
+			err = writer.pool(next.core)
 		case headStep:
 			err = writer.head(next.core)
 		}
