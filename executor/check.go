@@ -1,0 +1,124 @@
+package executor
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// checker holds settings to the job that they are for.
+type checker struct {
+	*Settings
+	job *Job
+}
+
+// all is every rule that settings can break.
+func (checker *checker) all() error {
+	for _, rule := range []func() error{checker.steps, checker.optimizer, checker.ids, checker.dumps, checker.directories} {
+		if err := rule(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (checker *checker) mode() costmodel.Mode { return checker.job.Workload.Mode }
+
+func refuse(field string, value any, format string, args ...any) error {
+	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
+}
+
+func (checker *checker) steps() error {
+	switch {
+	case checker.Steps < 0:
+		return refuse("steps", checker.Steps, "want at least 1")
+	case checker.mode() == costmodel.Load && checker.Steps != 0:
+		return refuse("steps", checker.Steps, "a plan of mode load runs no step")
+	case checker.mode() != costmodel.Load && checker.Steps == 0:
+		return refuse("steps", checker.Steps, "want at least 1")
+	case checker.Weights == nil && checker.Resume == nil:
+		return errors.New("there are no weights to run with")
+	}
+	return nil
+}
+
+// optimizer holds hyperparameters to torch.optim.AdamW's own bounds.
+func (checker *checker) optimizer() error {
+	taken := &checker.Optimizer
+	if checker.mode() != costmodel.Train {
+		if *taken != (Optimizer{}) {
+			return refuse("lr", taken.Rate, "a plan of mode %s has no optimizer", checker.mode())
+		}
+		return nil
+	}
+	for _, bound := range []struct {
+		field       string
+		value, most float64
+	}{{"lr", taken.Rate, maxSetting}, {"betas", taken.Beta1, 1}, {"betas", taken.Beta2, 1}, {"eps", taken.Epsilon, maxSetting}, {"weight_decay", taken.Decay, maxSetting}, {"clip", taken.Clip, maxSetting}} {
+		if !(bound.value >= 0 && bound.value < bound.most) {
+			if bound.most == 1 {
+				return refuse(bound.field, bound.value, "want a number from 0 to below 1")
+			}
+			return refuse(bound.field, bound.value, "want a number that is at least 0")
+		}
+	}
+	return nil
+}
+
+// maxSetting is above every finite fp32.
+const maxSetting = 1 << 127 * 2.0
+
+func (checker *checker) ids() error {
+	if checker.Tokens != nil && checker.mode() == costmodel.Load {
+		return refuse("tokens", "", "a plan of mode load feeds no token ids")
+	}
+	if checker.Tokens != nil && checker.Tokens.seq != checker.job.Workload.Seq {
+		return refuse("tokens", "", "its sequences have %d ids, and the plan's %d", checker.Tokens.seq, checker.job.Workload.Seq)
+	}
+	for _, id := range checker.Stop {
+		if checker.job.Workload.NewTokens == 0 {
+			return refuse("stop", id, "the plan generates no tokens: plan with --new-tokens")
+		}
+		if vocab := checker.job.vocab(); id < 0 || int64(id) >= vocab {
+			return refuse("stop", id, "it is no token id of the model: want 0 to %d", vocab-1)
+		}
+	}
+	return nil
+}
+
+// dumps refuses tensors that the mode does not make.
+func (checker *checker) dumps() error {
+	asked := &checker.Dump
+	for _, dump := range []struct{ kind, file string }{{"logits", asked.Logits}, {"hidden", asked.Hidden}, {"grads", asked.Grads}} {
+		switch mode := checker.mode(); {
+		case dump.file == "":
+		case mode == costmodel.Load:
+			return refuse("dump", dump.kind, "a plan of mode load computes nothing: plan with --mode infer or train")
+		case mode != costmodel.Train && dump.kind == "grads":
+			return refuse("dump", dump.kind, "a plan of mode %s has no gradients: plan with --mode train", mode)
+		}
+	}
+	return nil
+}
+
+// directories refuses to write where something is.
+func (checker *checker) directories() error {
+	for _, to := range []struct{ field, path string }{{"save", checker.Save.Model}, {"save_state", checker.Save.State}} {
+		if to.path == "" {
+			continue
+		}
+		switch entries, err := os.ReadDir(to.path); {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return err
+		case len(entries) > 0:
+			return refuse(to.field, to.path, "the directory is not empty: name one that is, or that does not exist")
+		}
+	}
+	if checker.Save.State != "" && checker.mode() != costmodel.Train {
+		return refuse("save_state", checker.Save.State, "a plan of mode %s has no state that a run could go on from", checker.mode())
+	}
+	return nil
+}

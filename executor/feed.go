@@ -1,0 +1,47 @@
+package executor
+
+import (
+	"math/bits"
+	"math/rand/v2"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// vocab is how many token ids the model knows: 0 where it embeds none.
+func (job *Job) vocab() int64 {
+	for i := range job.Graph.Layers {
+		if op, is := job.Graph.Layers[i].Op.(modelgraph.Embedding); is && op.Index == modelgraph.TokenIndex {
+			return op.Vocab
+		}
+	}
+	return 0
+}
+
+// drawn are the ids of sequence number, drawn evenly from [0, vocab). Each
+// sequence has a generator of its own (O'Neill's PCG), so that ids depend on
+// the seed and the sequence's number alone: not on the cut, nor on which step a
+// run began with.
+func drawn(seed uint64, number, vocab int64, into []int32) {
+	source := rand.NewPCG(seed, uint64(number))
+	for i := range into {
+		// The upper half of a product is even to within vocab/2^64.
+		high, _ := bits.Mul64(source.Uint64(), uint64(vocab))
+		into[i] = int32(high)
+	}
+}
+
+// batch is the ids of a step's sequences, one behind the other.
+func (settings *Settings) batch(job *Job, step int64) []int32 {
+	sequences, seq := job.Workload.Batch, job.Workload.Seq
+	out := make([]int32, sequences*seq)
+	vocab := job.vocab()
+	for i := range sequences {
+		row, number := out[i*seq:(i+1)*seq], (step-1)*sequences+i
+		if settings.Tokens != nil {
+			copy(row, settings.Tokens.sequence(number))
+		} else {
+			drawn(settings.Seed, number, vocab, row)
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+package executor
+
+// Result is what a run measured.
+type Result struct {
+	Backend string
+	Steps   []StepResult
+	// StepSeconds is the median of the steps behind the first, or of the one
+	// that there is; 0 where none ran.
+	StepSeconds float64
+	// TokensPerSecond is of training and forwards a step's tokens over
+	// StepSeconds; of generation the new tokens over the time from the prompts'
+	// last logits on. 0: nothing was measured.
+	TokensPerSecond float64
+	// Tokens are the generated ids of every sequence of all steps.
+	Tokens [][]int32
+	// Stopped: a step ended before its program did, since every sequence had
+	// come to a stop id.
+	Stopped bool
+	Devices []DeviceResult // as Program.Devices
+	// Growth is by how many bytes the process grew at most, beyond what it had
+	// before arenas were reserved; -1: the machine does not say.
+	Growth int64
+}
+
+// StepResult is one step.
+type StepResult struct {
+	Number int64
+	Loss   float64 // before the update; of training
+	Times  Times
+}
+
+// DeviceResult is what became of a device's arena, which was Poison from end to
+// end.
+type DeviceResult struct {
+	Device int32 // of the plan
+	// Touched is the end of the highest byte that lost its poison.
+	Touched int64
+	Regions []RegionResult
+	Gaps    []Gap
+}
+
+// RegionResult is a region of an arena: what was planned, and the end of its
+// highest byte that lost its poison.
+type RegionResult struct {
+	Name                       string
+	PlannedBytes, TouchedBytes int64
+}
+
+// Gap is bytes of a buffer that were never written: [Offset, Offset+Bytes) of
+// the arena, and what they are there for.
+type Gap struct {
+	Buffer, Reason string
+	Offset, Bytes  int64
+}
