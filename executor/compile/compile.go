@@ -66,7 +66,11 @@ func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *cost
 	for index := range compiler.devices {
 		compiler.devices[index].index = int32(index)
 	}
-	names := newNames()
+	names := make([]string, len(graph.Units))
+	for index := range names {
+		names[index] = graph.Units[index].Name
+	}
+	names = program.UnitNames(names)
 	for index := range compiler.units {
 		place := placement[index]
 		if place < 0 || int(place) >= len(topology.Devices) {
@@ -74,7 +78,7 @@ func newCompiler(graph *modelgraph.Graph, table *costmodel.Table, topology *cost
 		}
 		compiler.places = append(compiler.places, int(place))
 		compiler.units[index] = unit{
-			Regions: &table.Units[index].Regions, name: names.take(graph.Units[index].Name), device: int32(place),
+			Regions: &table.Units[index].Regions, name: names[index], device: int32(place),
 			weights: program.None, master: program.None, state: program.None, grads: program.None, cache: program.None, feed: program.None,
 		}
 	}

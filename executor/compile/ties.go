@@ -3,6 +3,8 @@ package compile
 import (
 	"fmt"
 	"slices"
+
+	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // tie finds the weights that several units use, each with its uses in the order
@@ -13,7 +15,7 @@ func (compiler *compiler) tie() {
 		name  string
 	}
 	known := make(map[tensor]int)
-	names := newNames()
+	var owners []string
 	for index := range compiler.units {
 		unit := &compiler.units[index]
 		for _, tied := range unit.Tied {
@@ -22,13 +24,16 @@ func (compiler *compiler) tie() {
 			if !seen {
 				number = len(compiler.ties)
 				known[key] = number
-				compiler.ties = append(compiler.ties, tie{Tie: tied, name: names.take(compiler.units[tied.Owner].name), uses: []tiedUse{{unit: tied.Owner}}})
+				owners = append(owners, compiler.units[tied.Owner].name)
+				compiler.ties = append(compiler.ties, tie{Tie: tied, uses: []tiedUse{{unit: tied.Owner}}})
 			}
 			compiler.ties[number].uses = append(compiler.ties[number].uses, tiedUse{unit: index})
 			unit.ties = append(unit.ties, number)
 		}
 	}
+	names := program.UnitNames(owners)
 	for number := range compiler.ties {
+		compiler.ties[number].name = names[number]
 		slices.SortFunc(compiler.ties[number].uses, func(one, other tiedUse) int { return one.unit - other.unit })
 	}
 }
