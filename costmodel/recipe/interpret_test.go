@@ -2,11 +2,11 @@ package recipe_test
 
 import (
 	"math/rand/v2"
-	"strconv"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/costmodel/recipe/recipetest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -83,86 +83,17 @@ func (m *machine) get(unit int, class recipe.Class, rows int64) []float64 {
 // run runs kernels of a unit.
 func (m *machine) run(unit int, kernels []recipe.Kernel) {
 	for i := range kernels {
-		call := &call{machine: m, kernel: &kernels[i], dims: make(map[string]string), views: make(map[string]view)}
-		for _, dim := range kernels[i].Dims {
-			call.dims[dim.Name] = dim.Value
-		}
+		call := &recipetest.Call{Kernel: &kernels[i], Past: m.step, Begins: true}
 		for _, operand := range kernels[i].Operands {
 			tensor := &m.model.Units[unit].Code.Tensors[operand.Tensor]
-			seen := view{m.values[unit][operand.Tensor], tensor.Rows, tensor.Columns, 0, tensor.Columns}
+			part := recipetest.Matrix{Values: m.values[unit][operand.Tensor], Rows: tensor.Rows, Columns: tensor.Columns, Stride: tensor.Columns}
 			if operand.Rows > 0 {
-				seen.rows, seen.columns, seen.first = operand.Rows, operand.Columns, operand.Row*tensor.Columns+operand.Column
+				part.Rows, part.Columns, part.First = operand.Rows, operand.Columns, operand.Row*tensor.Columns+operand.Column
 			}
-			call.views[operand.Role] = seen
+			call.Operands = append(call.Operands, part)
 		}
-		if call.has("dim") {
-			call.dim = call.size("dim")
-		}
-		if call.has("scale") {
-			call.factored = call.number("scale")
-		}
-		if kernelsByName[kernels[i].Name] == nil {
-			m.t.Fatalf("there is no kernel %q", kernels[i].Name)
-		}
-		kernelsByName[kernels[i].Name](call)
+		call.Run(m.t)
 	}
-}
-
-// view is a part of a matrix.
-type view struct {
-	values        []float64
-	rows, columns int64
-	first, stride int64
-}
-
-func (v view) at(i, j int64) *float64 { return &v.values[v.first+i*v.stride+j] }
-
-// call is a kernel with its sizes and operands.
-type call struct {
-	*machine
-	kernel *recipe.Kernel
-	dims   map[string]string
-	views  map[string]view
-	// dim and factored are the width of a head and what scores are multiplied
-	// by, which attention's innermost loops ask for.
-	dim      int64
-	factored float64
-}
-
-func (c *call) has(name string) bool { return c.dims[name] != "" }
-
-func (c *call) given(role string) bool { _, ok := c.views[role]; return ok }
-
-func (c *call) size(name string) int64 {
-	value, err := strconv.ParseInt(c.dims[name], 10, 64)
-	if err != nil {
-		c.t.Fatalf("%s: %s=%q: %v", c.kernel.Name, name, c.dims[name], err)
-	}
-	return value
-}
-
-func (c *call) number(name string) float64 {
-	value, err := strconv.ParseFloat(c.dims[name], 64)
-	if err != nil {
-		c.t.Fatalf("%s: %s=%q: %v", c.kernel.Name, name, c.dims[name], err)
-	}
-	return value
-}
-
-func (c *call) view(role string) view {
-	v, ok := c.views[role]
-	if !ok {
-		c.t.Fatalf("%s has no operand %q", c.kernel.Name, role)
-	}
-	return v
-}
-
-// position is where row i stands in its sequence.
-func (c *call) position(i int64) int64 {
-	if c.has("past") {
-		return c.size("past") + c.step
-	}
-	return i % c.size("seq")
 }
 
 // stream runs the units one after another, each on what the one before made.

@@ -1,0 +1,107 @@
+package recipetest
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+)
+
+// Matrix is a part of a tensor: Rows × Columns values of Values, from First on,
+// a row Stride values behind the one before. Token ids are numbers too.
+type Matrix struct {
+	Values        []float64
+	Rows, Columns int64
+	First, Stride int64
+}
+
+// At is a value's place.
+func (matrix Matrix) At(i, j int64) *float64 {
+	return &matrix.Values[matrix.First+i*matrix.Stride+j]
+}
+
+// each calls f for every element.
+func (matrix Matrix) each(f func(i, j int64, at *float64)) {
+	for i := range matrix.Rows {
+		for j := range matrix.Columns {
+			f(i, j, matrix.At(i, j))
+		}
+	}
+}
+
+// Call is one kernel with what it touches.
+type Call struct {
+	Kernel *recipe.Kernel
+	// Operands are those of the kernel, in its order. Uses are, of a gradient
+	// whose weight is tied, those of all its uses, its own among them: their
+	// sum is read. Nil for others.
+	Operands []Matrix
+	Uses     [][]Matrix
+	// Past is how many tokens were generated before: positions behind the dim
+	// "past" are moved by it.
+	Past int64
+	// Begins: a gradient ('*') is written, not added to.
+	Begins    bool
+	Step      int64 // AdamW's t, from 1
+	Optimizer Optimizer
+}
+
+// Optimizer is what the optimizer's kernels take besides tensors, as
+// torch.optim.AdamW and SGD; Clip 0: gradients are not scaled.
+type Optimizer struct{ Rate, Beta1, Beta2, Epsilon, Decay, Clip float64 }
+
+// kernelRun is a kernel with its sizes and operands by name.
+type kernelRun struct {
+	*Call
+	tb       testing.TB
+	dims     map[string]string
+	operands map[string]int
+	// dim and factored are the width of a head and what scores are multiplied
+	// by, which attention's innermost loops ask for.
+	dim      int64
+	factored float64
+}
+
+func (run *kernelRun) has(name string) bool { return run.dims[name] != "" }
+
+func (run *kernelRun) given(role string) bool { _, ok := run.operands[role]; return ok }
+
+func (run *kernelRun) size(name string) int64 {
+	value, err := strconv.ParseInt(run.dims[name], 10, 64)
+	if err != nil {
+		run.tb.Fatalf("%s: %s=%q: %v", run.Kernel.Name, name, run.dims[name], err)
+	}
+	return value
+}
+
+func (run *kernelRun) number(name string) float64 {
+	value, err := strconv.ParseFloat(run.dims[name], 64)
+	if err != nil {
+		run.tb.Fatalf("%s: %s=%q: %v", run.Kernel.Name, name, run.dims[name], err)
+	}
+	return value
+}
+
+func (run *kernelRun) operand(role string) Matrix {
+	i, ok := run.operands[role]
+	if !ok {
+		run.tb.Fatalf("%s has no operand %q", run.Kernel.Name, role)
+	}
+	return run.Operands[i]
+}
+
+// begin clears a gradient that is not added to ('*' in the first micro-batch,
+// '>' in any).
+func (run *kernelRun) begin(role string) {
+	if run.Begins || run.Kernel.Operands[run.operands[role]].Mode != '*' {
+		run.operand(role).each(func(_, _ int64, at *float64) { *at = 0 })
+	}
+}
+
+// position is where row i stands in its sequence.
+func (run *kernelRun) position(i int64) int64 {
+	if run.has("past") {
+		return run.size("past") + run.Past
+	}
+	return i % run.size("seq")
+}

@@ -1,0 +1,63 @@
+package recipetest
+
+import "math"
+
+// gradient is an element of a gradient: the sum over the uses of a tied weight.
+func (run *kernelRun) gradient(role string, i, j int64) float64 {
+	at := run.operands[role]
+	if at >= len(run.Uses) || run.Uses[at] == nil {
+		return *run.operand(role).At(i, j)
+	}
+	sum := 0.
+	for _, use := range run.Uses[at] {
+		sum += *use.At(i, j)
+	}
+	return sum
+}
+
+func squareKernel(run *kernelRun) {
+	sum := 0.
+	run.operand("x").each(func(i, j int64, _ *float64) { sum += run.gradient("x", i, j) * run.gradient("x", i, j) })
+	*run.operand("y").At(0, 0) = sum
+}
+
+// clipped is what gradients are multiplied by: torch.nn.utils.clip_grad_norm_.
+func (run *kernelRun) clipped() float64 {
+	if run.Optimizer.Clip == 0 {
+		return 1
+	}
+	return min(1, run.Optimizer.Clip/(math.Sqrt(*run.operand("total").At(0, 0))+1e-6))
+}
+
+// updated is what a step changes: the master in fp32, or the weight itself.
+func (run *kernelRun) updated(f func(i, j int64, value float64) float64) {
+	run.operand("weight").each(func(i, j int64, at *float64) {
+		if run.given("master") {
+			at = run.operand("master").At(i, j)
+		}
+		*at = f(i, j, *at)
+		*run.operand("weight").At(i, j) = *at
+	})
+}
+
+// adamwKernel is torch.optim.AdamW (adamw.py: _single_tensor_adamw), decay
+// decoupled (Loshchilov and Hutter, arXiv 1711.05101).
+func adamwKernel(run *kernelRun) {
+	settings, step, scale := &run.Optimizer, float64(run.Step), run.clipped()
+	correction1, correction2 := 1-math.Pow(settings.Beta1, step), 1-math.Pow(settings.Beta2, step)
+	run.updated(func(i, j int64, value float64) float64 {
+		gradient, mean, square := scale*run.gradient("gradient", i, j), run.operand("mean").At(i, j), run.operand("square").At(i, j)
+		*mean = settings.Beta1**mean + (1-settings.Beta1)*gradient
+		*square = settings.Beta2**square + (1-settings.Beta2)*gradient*gradient
+		value *= 1 - settings.Rate*settings.Decay
+		return value - settings.Rate/correction1**mean/(math.Sqrt(*square/correction2)+settings.Epsilon)
+	})
+}
+
+// sgdKernel is torch.optim.SGD without momentum.
+func sgdKernel(run *kernelRun) {
+	settings, scale := &run.Optimizer, run.clipped()
+	run.updated(func(i, j int64, value float64) float64 {
+		return value - settings.Rate*(scale*run.gradient("gradient", i, j)+settings.Decay*value)
+	})
+}
