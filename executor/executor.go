@@ -49,8 +49,12 @@ type Machine interface {
 	Read(device int, offset int64, data []byte) error
 	// Step carries out the instructions of all devices but loads, zeroes and
 	// unloads, and returns when the last has ended. After an error or a stop
-	// channels are empty, and what arenas hold is undefined but for weights.
+	// channels are empty, and what arenas hold is undefined but for weights. A
+	// stop is no error: there are times then.
 	Step(ctx context.Context, step *Step) (*Times, error)
+	// Growth is by how many bytes the process has grown at most since before
+	// Open mapped arenas; -1 where the system does not tell.
+	Growth() int64
 	// Close gives the arenas back.
 	Close() error
 }
