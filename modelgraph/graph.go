@@ -6,6 +6,11 @@ type Graph struct {
 	Source string // the path it was read from; empty for one built in code
 	Family string // model_type, where a framework names one
 	Class  string // the framework's class, e.g. LlamaForCausalLM
+	// Folder is where the files of Parts, and what else belongs to the model,
+	// lie; Config the text of the config.json that the graph was made of. Both
+	// are empty where there is none.
+	Folder string
+	Config []byte
 	// DType is the type the weights are kept in where the source says so.
 	DType DType
 	// Quantized is the method by which the stored weights are quantised, as the

@@ -7,15 +7,58 @@ package weights
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// Source has the values of parameters.
+// Source has the values of parameters. It is used by one goroutine at a time.
 type Source interface {
 	// Stream hands the values of what a name stands for to emit, in order, as
 	// type, in chunks of whole values that are good until emit returns.
 	Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func(chunk []byte) error) error
 	// Close lets go of files, and is an error where one changed while it was read.
 	Close() error
+}
+
+// What is asked for and cannot be had, whatever the files say.
+var (
+	// ErrNone: the model was read from a config or a list of layers, which say
+	// how large its weights are and not what.
+	ErrNone = errors.New("it was read without its weights")
+	// ErrOccupied: a folder to save in holds something.
+	ErrOccupied = errors.New("it is not empty")
+	// ErrNoConfig: the model was read from something other than a config.json,
+	// so that no framework would know what to make of its weights.
+	ErrNoConfig = errors.New("it was read without a config.json")
+)
+
+// Entry is a tensor of a file.
+type Entry struct {
+	Name  string
+	DType modelgraph.DType
+	Shape []int64
+}
+
+// Parameters are the graph's in the framework's order (named_parameters), tied
+// ones once, all in one type.
+func Parameters(graph *modelgraph.Graph, dtype modelgraph.DType) []Entry {
+	var entries []Entry
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for _, tensor := range layer.Owned() {
+			entries = append(entries, Entry{modelgraph.FullName(layer.Name, tensor.Name), dtype, slices.Clone(tensor.Shape)})
+		}
+	}
+	return entries
+}
+
+// chunk is how many values are handed over at once: 4 MiB of fp32.
+const chunk = 1 << 20
+
+// unknownName is a name that a source has nothing under.
+func unknownName(name string) error {
+	return fmt.Errorf("%q: there is no such parameter", name)
 }

@@ -138,6 +138,7 @@ func (assigned *assignment) rebuild() (*modelgraph.Graph, error) {
 	}
 	graph.Unknown = assigned.graph.Unknown
 	graph.Source, graph.Family, graph.Class, graph.MaxSeq = assigned.graph.Source, assigned.graph.Family, assigned.graph.Class, assigned.graph.MaxSeq
+	graph.Folder, graph.Config = assigned.graph.Folder, assigned.graph.Config
 	graph.DType = assigned.graph.DType
 	if graph.DType == noType {
 		graph.DType = mostlyFloat(graph)

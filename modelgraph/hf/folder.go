@@ -51,7 +51,7 @@ func FromFolder(dir string) (*modelgraph.Graph, error) {
 	if graph == nil {
 		return listedFolder(dir, cfg, reason)
 	}
-	graph.Name, graph.Source = folderName(dir), dir
+	graph.Name, graph.Source, graph.Folder = folderName(dir), dir, dir
 	if !weights {
 		graph.Warnings = append(graph.Warnings, otherWeights(names)...)
 		return graph, nil

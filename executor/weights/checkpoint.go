@@ -1,0 +1,174 @@
+package weights
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Checkpoint reads the parameters of a graph from the files that its tensors
+// name ([modelgraph.Tensor.Parts]), which are opened again by the rule of
+// [safetensors.OpenBeneath]: no link leads out of the model's folder, nothing
+// but a regular file is opened. Before it returns, the headers are read again
+// and every slice is held to them: its name, type and bytes, that the parts of
+// a parameter make its shape, and that no two parameters but tied ones have the
+// same bytes. So what is handed over is what the graph says or an error, and
+// memory for it can be reserved.
+//
+// A graph that was read without weights is [ErrNone]; parameters that no file
+// holds, and those stored in a quantised type, are refused by name.
+func Checkpoint(graph *modelgraph.Graph) (Source, error) {
+	source := &stored{slices: make(map[string][]slice)}
+	builder := &holding{source: source, folder: graph.Folder, files: make(map[string]*openFile), broken: make(map[string]error), owners: make(map[string]string)}
+	if err := builder.graph(graph); err != nil {
+		for _, file := range source.files {
+			file.handle.Close() //nolint:errcheck // the first error counts
+		}
+		return nil, err
+	}
+	return source, nil
+}
+
+// holding holds what a graph says of its files to the files.
+type holding struct {
+	source *stored
+	folder string
+	files  map[string]*openFile
+	broken map[string]error // files that cannot be read
+	// owners are the parameters that stored tensors fill, by file and name.
+	owners  map[string]string
+	missing []string
+	count   int
+}
+
+func (holding *holding) graph(graph *modelgraph.Graph) error {
+	var errs []error
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for _, tensor := range layer.Owned() {
+			holding.count++
+			name := modelgraph.FullName(layer.Name, tensor.Name)
+			if len(tensor.Parts) == 0 {
+				holding.missing = append(holding.missing, name)
+			} else if err := holding.parameter(name, tensor); err != nil && !slices.Contains(errs, err) {
+				errs = append(errs, err)
+			}
+		}
+	}
+	switch missing := holding.missing; {
+	case len(missing) > 0 && len(missing) == holding.count:
+		return fmt.Errorf("%s: %w", graph.Source, ErrNone)
+	case len(missing) > 0:
+		errs = append(errs, fmt.Errorf("%s: no file holds %s: a framework would draw them anew", graph.Source, some(missing)))
+	}
+	if len(errs) > mostErrors {
+		errs = append(errs[:mostErrors:mostErrors], fmt.Errorf("and %d more errors", len(errs)-mostErrors))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	holding.tied(graph)
+	return nil
+}
+
+const mostErrors = 10
+
+// tied gives the other names of a tied parameter its slices too.
+func (holding *holding) tied(graph *modelgraph.Graph) {
+	for _, group := range graph.Ties {
+		for _, name := range group[1:] {
+			holding.source.slices[name] = holding.source.slices[group[0]]
+		}
+	}
+}
+
+// parameter holds the parts of one parameter to their files' headers.
+func (holding *holding) parameter(name string, tensor *modelgraph.Tensor) error {
+	count := int64(0)
+	for i := range tensor.Parts {
+		part := &tensor.Parts[i]
+		if !readable(part.DType) {
+			return fmt.Errorf("%s: tensor %q: %v is a quantised type, and %q is computed with in floating point: convert the checkpoint", part.File, part.Name, part.DType, name)
+		}
+		file, err := holding.open(part)
+		if err != nil {
+			return err
+		}
+		if err := holding.part(name, tensor, part, file); err != nil {
+			return err
+		}
+		bytes := part.DType.Bits() / 8
+		count += (part.End - part.Begin) / bytes
+		holding.source.slices[name] = append(holding.source.slices[name], slice{part.Name, file, part.DType, part.Begin, part.End})
+	}
+	if count != tensor.Numel() {
+		return fmt.Errorf("%s: the tensors of %q have %d elements, and its shape %v has %d", tensor.Parts[0].File, name, count, tensor.Shape, tensor.Numel())
+	}
+	return nil
+}
+
+// part holds one part to the header of its file, which says that it lies inside
+// the file and shares no byte with another tensor of it.
+func (holding *holding) part(name string, tensor *modelgraph.Tensor, part *modelgraph.Part, file *openFile) error {
+	stored := file.tensors[part.Name]
+	fault := ""
+	switch {
+	case stored == nil:
+		fault = "it is gone"
+	case stored.DType != part.DType || stored.Begin != part.Begin || stored.End != part.End:
+		fault = fmt.Sprintf("it is %v at bytes %d to %d, and was %v at %d to %d when the model was read", stored.DType, stored.Begin, stored.End, part.DType, part.Begin, part.End)
+	case len(tensor.Parts) == 1 && !slices.Equal(stored.Shape, tensor.Shape):
+		fault = fmt.Sprintf("it is %v, and %q is %v", stored.Shape, name, tensor.Shape)
+	}
+	key := file.path + "\x00" + part.Name
+	if owner, taken := holding.owners[key]; fault == "" && taken {
+		fault = fmt.Sprintf("both %q and %q would be read from it, and they are not tied", owner, name)
+	}
+	if fault != "" {
+		return fmt.Errorf("%s: tensor %q: %s", part.File, part.Name, fault)
+	}
+	holding.owners[key] = name
+	return nil
+}
+
+// open opens each file once.
+func (holding *holding) open(part *modelgraph.Part) (*openFile, error) {
+	if file := holding.files[part.File]; file != nil || holding.broken[part.File] != nil {
+		return file, holding.broken[part.File]
+	}
+	folder := holding.folder
+	if folder == "" {
+		folder = filepath.Dir(part.File)
+	}
+	name, err := filepath.Rel(folder, part.File)
+	if err != nil || !filepath.IsLocal(name) {
+		return nil, fmt.Errorf("%s: tensor %q: the file lies outside of the model's folder %s", part.File, part.Name, folder)
+	}
+	file, err := open(folder, filepath.ToSlash(name))
+	if err != nil {
+		holding.broken[part.File] = err
+		return nil, err
+	}
+	holding.files[part.File] = file
+	holding.source.files = append(holding.source.files, file)
+	return file, nil
+}
+
+// some are the first of many names.
+func some(names []string) string {
+	const shown = 3
+	more := ""
+	if len(names) > shown {
+		more = fmt.Sprintf(" and %d more", len(names)-shown)
+		names = names[:shown]
+	}
+	quoted := make([]string, len(names))
+	for i, name := range names {
+		quoted[i] = fmt.Sprintf("%q", name)
+	}
+	return strings.Join(quoted, ", ") + more
+}

@@ -1,0 +1,78 @@
+package weights
+
+import (
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// readable are the types that weights are converted from: those that
+// [modelgraph.DType.Float] names. Quantised ones have scales beside them, which
+// no slice tells.
+func readable(dtype modelgraph.DType) bool { return dtype.Float() }
+
+// wanted are the types that weights are computed with.
+func wanted(dtype modelgraph.DType) bool {
+	return slices.Contains([]modelgraph.DType{modelgraph.F32, modelgraph.BF16}, dtype)
+}
+
+// convert appends the values of raw, stored as from, in the type to. Every value
+// passes through fp32, as in torch (c10/util/TypeCast.h: a double becomes a
+// float first), and is rounded to nearest even.
+func convert(into, raw []byte, from, to modelgraph.DType) []byte {
+	if from == to {
+		return append(into, raw...)
+	}
+	size := int(from.Bits() / 8)
+	for ; len(raw) >= size; raw = raw[size:] {
+		into = appendValue(into, storedValue(raw, from), to)
+	}
+	return into
+}
+
+func storedValue(raw []byte, from modelgraph.DType) float32 {
+	switch from {
+	case modelgraph.F32:
+		return math.Float32frombits(binary.LittleEndian.Uint32(raw))
+	case modelgraph.BF16:
+		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw)) << 16)
+	case modelgraph.F16:
+		return half(binary.LittleEndian.Uint16(raw))
+	}
+	return float32(math.Float64frombits(binary.LittleEndian.Uint64(raw)))
+}
+
+func appendValue(into []byte, value float32, to modelgraph.DType) []byte {
+	bits := math.Float32bits(value)
+	if to == modelgraph.F32 {
+		return binary.LittleEndian.AppendUint32(into, bits)
+	}
+	return binary.LittleEndian.AppendUint16(into, brain(bits))
+}
+
+// brain rounds fp32 to bf16, to nearest even; NaN becomes the quiet one, which
+// plain rounding could carry into infinity (c10/util/BFloat16.h:
+// round_to_nearest_even).
+func brain(bits uint32) uint16 {
+	const sign, infinity, quiet = 1 << 31, 0xff << 23, 0x7fc0
+	if bits&^sign > infinity {
+		return quiet
+	}
+	return uint16((bits + 0x7fff + bits>>16&1) >> 16)
+}
+
+// half widens fp16, exactly: 5 bits of exponent, of which 31 is infinity or
+// NaN and 0 stands for multiples of 2⁻²⁴ (IEEE 754, binary16).
+func half(bits uint16) float32 {
+	sign, exponent, fraction := uint32(bits>>15)<<31, uint32(bits>>10&31), uint32(bits&1023)
+	switch exponent {
+	case 0:
+		value := float32(fraction) * (1.0 / (1 << 24))
+		return math.Float32frombits(math.Float32bits(value) | sign)
+	case 31:
+		return math.Float32frombits(sign | 0xff<<23 | fraction<<13)
+	}
+	return math.Float32frombits(sign | (exponent+127-15)<<23 | fraction<<13)
+}

@@ -1,0 +1,152 @@
+package weights
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// maxGeneration bounds a generation_config.json, which has a few lines.
+const maxGeneration = 1 << 20
+
+// CreateModel makes a folder that Transformers loads (from_pretrained): the
+// model's config.json with the type of what is saved, its generation_config.json
+// where there is one, and model.safetensors with the graph's [Parameters] of
+// that type, which are written through the file that it returns. The folder
+// appears when that is committed. One that holds something is [ErrOccupied], a
+// model without a config.json [ErrNoConfig].
+func CreateModel(folder string, graph *modelgraph.Graph, dtype modelgraph.DType) (*File, error) {
+	if graph.Config == nil {
+		return nil, fmt.Errorf("%s: %w", graph.Source, ErrNoConfig)
+	}
+	config, err := configOf(graph.Config, graph.Class, dtype)
+	if err != nil {
+		return nil, fmt.Errorf("%s: config.json: %w", graph.Source, err)
+	}
+	small := []beside{{"config.json", config}}
+	generation, err := generationOf(graph.Folder)
+	if err != nil {
+		return nil, err
+	}
+	if generation != nil {
+		small = append(small, beside{generationName, generation})
+	}
+	return createIn(folder, "model.safetensors", map[string]string{"format": "pt"}, Parameters(graph, dtype), small)
+}
+
+const generationName = "generation_config.json"
+
+// generationOf is the file of that name, as it is; nil where there is none.
+func generationOf(folder string) ([]byte, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	file, _, err := safetensors.OpenBeneath(folder, generationName)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	defer file.Close() //nolint:errcheck // opened for reading
+	data, err := io.ReadAll(io.LimitReader(file, maxGeneration+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(data) > maxGeneration:
+		return nil, fmt.Errorf("%s: more than the %d bytes that such a file has", file.Name(), maxGeneration)
+	}
+	return data, nil
+}
+
+// torchName is what PyTorch calls a type that weights are computed with.
+func torchName(dtype modelgraph.DType) string {
+	if dtype == modelgraph.BF16 {
+		return "bfloat16"
+	}
+	return "float32"
+}
+
+// configOf is a config.json with the type of its weights and the class that
+// loads them. Transformers 5 writes dtype and 4 torch_dtype, and either reads
+// both; how weights were quantised is no longer true of what is saved.
+func configOf(config []byte, class string, dtype modelgraph.DType) ([]byte, error) {
+	set := map[string]string{"dtype": torchName(dtype), "torch_dtype": torchName(dtype)}
+	from := jsontext.NewDecoder(bytes.NewReader(config))
+	var made bytes.Buffer
+	to := jsontext.NewEncoder(&made, jsontext.WithIndent("  "))
+	if err := copyMembers(to, from, set, class); err != nil {
+		return nil, err
+	}
+	return made.Bytes(), nil
+}
+
+// copyMembers copies an object, and changes and adds what a saved one says.
+func copyMembers(to *jsontext.Encoder, from *jsontext.Decoder, set map[string]string, class string) error {
+	if _, err := from.ReadToken(); err != nil { // {
+		return err
+	}
+	if err := to.WriteToken(jsontext.BeginObject); err != nil {
+		return err
+	}
+	typed, classed := false, false
+	for from.PeekKind() == '"' {
+		key, err := from.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := key.String()
+		value, err := from.ReadValue()
+		if err != nil {
+			return err
+		}
+		switch {
+		case name == "quantization_config" || name == "compression_config":
+			continue
+		case name == "architectures" && value.Kind() == '[':
+			classed = true
+		case name == "architectures":
+			continue
+		case set[name] != "":
+			typed = true
+			value = quoted(set[name])
+		}
+		if err := member(to, name, value); err != nil {
+			return err
+		}
+	}
+	if !typed {
+		if err := member(to, "dtype", quoted(set["dtype"])); err != nil {
+			return err
+		}
+	}
+	if !classed {
+		value := append(append(jsontext.Value("["), quoted(class)...), ']')
+		if err := member(to, "architectures", value); err != nil {
+			return err
+		}
+	}
+	return to.WriteToken(jsontext.EndObject)
+}
+
+func member(to *jsontext.Encoder, name string, value jsontext.Value) error {
+	if err := to.WriteToken(jsontext.String(name)); err != nil {
+		return err
+	}
+	return to.WriteValue(value)
+}
+
+func quoted(text string) jsontext.Value {
+	value, err := jsontext.AppendQuote(nil, text)
+	if err != nil { // names of classes and types are ASCII
+		return jsontext.Value("null")
+	}
+	return value
+}
