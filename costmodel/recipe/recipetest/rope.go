@@ -17,6 +17,7 @@ func (run *kernelRun) frequencies(tokens int64) (inverse []float32, factor float
 	if run.has("trained") {
 		rotation.Trained = run.size("trained")
 	}
+	rotation.Untruncated = run.dims["truncate"] == "false"
 	attention := modelgraph.Attention{HeadDim: run.size("dim"), Rope: true, Rotation: rotation}
 	inverse, factor, err := attention.Frequencies(tokens)
 	if err != nil {
@@ -25,7 +26,9 @@ func (run *kernelRun) frequencies(tokens int64) (inverse []float32, factor float
 	return inverse, factor
 }
 
-// turn turns the heads of x in place, or back.
+// turn turns the heads of x in place, or back. Angles are in fp32, as torch has
+// them: at position 1,000 that is 3e-5 from the exact one, and part of what the
+// model is.
 func (run *kernelRun) turn(x Matrix, back bool) {
 	if !run.has("rope") {
 		return
@@ -33,9 +36,9 @@ func (run *kernelRun) turn(x Matrix, back bool) {
 	dim, width := run.size("dim"), run.size("width")
 	inverse, factor := run.frequencies(run.position(x.Rows-1) + 1)
 	for i := range x.Rows {
-		position := float64(run.position(i))
+		position := float32(run.position(i))
 		for j := range width / 2 {
-			angle := position * float64(inverse[j])
+			angle := float64(position * inverse[j])
 			cos, sin := factor*math.Cos(angle), factor*math.Sin(angle)
 			if back {
 				sin = -sin

@@ -1,0 +1,111 @@
+package kernel
+
+import (
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// learning is what a worker of attention's backward needs: the scores are made
+// again block by block, and their softmax from the rows' log-sum-exp.
+type learning struct {
+	*shape
+	queries, keys, values, slopes, lse, delta *Matrix
+	query, slope, key, value                  []float32 // a block of each
+	weights, gradients                        []float32 // of scores
+	logarithm, product                        []float32 // lse and delta of one row
+}
+
+func (call *Call) learning(shape *shape) *learning {
+	room := func(rows, columns int64) []float32 { return make([]float32, rows*columns) }
+	return &learning{
+		shape: shape, queries: call.matrix("q"), keys: call.matrix("k"), values: call.matrix("v"), slopes: call.matrix("dy"), lse: call.matrix("lse"), delta: call.matrix("delta"),
+		query: room(queryBlock, shape.dim), slope: room(queryBlock, shape.dim), key: room(keyBlock, shape.dim), value: room(keyBlock, shape.dim),
+		weights: room(queryBlock, keyBlock), gradients: room(queryBlock, keyBlock), logarithm: room(1, 1), product: room(1, 1),
+	}
+}
+
+// met are blocks of a head's queries and keys that meet.
+type met struct {
+	queries, slopes, keys blas32.General
+	weights, gradients    blas32.General // of their scores
+}
+
+// meet makes the weights and the gradients of scores, 0 where a query does not
+// see a key: weight·(dy·v - delta)·scale, through the cap.
+func (run *learning) meet(sequence, head, query, key int64) (met met) {
+	row, group := sequence*run.seq, run.group(head)
+	rows, width := min(queryBlock, run.seq-query), min(keyBlock, run.seq-key)
+	met.queries = run.queries.block(row+query, head*run.dim, rows, run.dim, run.query)
+	met.slopes = run.slopes.block(row+query, head*run.dim, rows, run.dim, run.slope)
+	met.keys = run.keys.block(row+key, group*run.dim, width, run.dim, run.key)
+	values := run.values.block(row+key, group*run.dim, width, run.dim, run.value)
+	met.weights, met.gradients = tile(rows, width, run.weights), tile(rows, width, run.gradients)
+	run.score(met.queries, met.keys, met.weights)
+	blas32.Gemm(blas.NoTrans, blas.Trans, 1, met.slopes, values, 0, met.gradients)
+	for i := range rows {
+		run.lse.Load(row+query+i, head, run.logarithm)
+		run.delta.Load(row+query+i, head, run.product)
+		first, end := run.sees(query + i)
+		first, end = max(first-key, 0), min(end-key, width)
+		weights, gradients := line(met.weights, i), line(met.gradients, i)
+		for j, score := range weights {
+			if int64(j) < first || int64(j) >= end {
+				weights[j], gradients[j] = 0, 0
+				continue
+			}
+			weights[j] = exp(score - run.logarithm[0])
+			gradients[j] = weights[j] * (gradients[j] - run.product[0]) * float32(run.limit.slope(score)*run.scale)
+		}
+	}
+	return met
+}
+
+// attentionDKV makes the gradients of keys and values. A block of a group's
+// keys is worked out by itself, over its heads and the queries that see it.
+func attentionDKV(call *Call) error {
+	shape, dk, dv := call.shape(), call.matrix("dk"), call.matrix("dv")
+	blocks := (shape.seq + keyBlock - 1) / keyBlock
+	spread(shape.sequences*shape.kv*blocks, func() func(index int64) {
+		run, room := call.learning(shape), make([]float32, 2*keyBlock*shape.dim)
+		return func(index int64) {
+			sequence, group, key := index/blocks/shape.kv, index/blocks%shape.kv, index%blocks*keyBlock
+			width, shared := min(keyBlock, shape.seq-key), shape.heads/shape.kv
+			clear(room)
+			keys, values := tile(width, shape.dim, room), tile(width, shape.dim, room[width*shape.dim:])
+			from, end := shape.seen(key, key+width-1)
+			for head := group * shared; head < (group+1)*shared; head++ {
+				for query := from / queryBlock * queryBlock; query < end; query += queryBlock {
+					met := run.meet(sequence, head, query, key)
+					blas32.Gemm(blas.Trans, blas.NoTrans, 1, met.gradients, met.queries, 1, keys)
+					blas32.Gemm(blas.Trans, blas.NoTrans, 1, met.weights, met.slopes, 1, values)
+				}
+			}
+			dk.storeBlock(sequence*shape.seq+key, group*shape.dim, keys)
+			dv.storeBlock(sequence*shape.seq+key, group*shape.dim, values)
+		}
+	})
+	return nil
+}
+
+// attentionDQ makes the gradient of queries, a block of a head's by itself.
+func attentionDQ(call *Call) error {
+	shape, dq := call.shape(), call.matrix("dq")
+	blocks := (shape.seq + queryBlock - 1) / queryBlock
+	spread(shape.sequences*shape.heads*blocks, func() func(index int64) {
+		run, room := call.learning(shape), make([]float32, queryBlock*shape.dim)
+		return func(index int64) {
+			sequence, head, query := index/blocks/shape.heads, index/blocks%shape.heads, index%blocks*queryBlock
+			count := min(queryBlock, shape.seq-query)
+			clear(room)
+			queries := tile(count, shape.dim, room)
+			from, _ := shape.sees(query)
+			_, end := shape.sees(query + count - 1)
+			for key := from / keyBlock * keyBlock; key < end; key += keyBlock {
+				met := run.meet(sequence, head, query, key)
+				blas32.Gemm(blas.NoTrans, blas.NoTrans, 1, met.gradients, met.keys, 1, queries)
+			}
+			dq.storeBlock(sequence*shape.seq+query, head*shape.dim, queries)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,74 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"gonum.org/v1/gonum/blas/blas32"
+)
+
+// block is rows × columns of a matrix in fp32: where it lies if the matrix is
+// fp32, or else converted into room.
+func (matrix *Matrix) block(row, column, rows, columns int64, room []float32) blas32.General {
+	if matrix.DType == modelgraph.F32 {
+		at := matrix.Data[4*(row*matrix.Stride+column):]
+		count := (rows-1)*matrix.Stride + columns
+		// Tensors begin at multiples of 256 bytes, and nothing here runs on a
+		// processor that puts the highest byte of a number first.
+		values := unsafe.Slice((*float32)(unsafe.Pointer(&at[0])), len(at)/4)[:count]
+		return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(matrix.Stride), Data: values}
+	}
+	made := tile(rows, columns, room)
+	for i := range rows {
+		matrix.Load(row+i, column, line(made, i))
+	}
+	return made
+}
+
+// storeBlock writes a block, rounded to the matrix's type.
+func (matrix *Matrix) storeBlock(row, column int64, block blas32.General) {
+	for i := range int64(block.Rows) {
+		matrix.Store(row+i, column, line(block, i))
+	}
+}
+
+// tile is a matrix of its own in room.
+func tile(rows, columns int64, room []float32) blas32.General {
+	return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(columns), Data: room[:rows*columns]}
+}
+
+// line is a row of a tile.
+func line(tile blas32.General, row int64) []float32 {
+	return tile.Data[int(row)*tile.Stride:][:tile.Cols]
+}
+
+// rounding rounds a value to the matrix's type.
+func (matrix *Matrix) rounding() func(value float32) float32 {
+	if matrix.DType == modelgraph.BF16 {
+		return func(value float32) float32 { return FromBF16(ToBF16(value)) }
+	}
+	return exactly
+}
+
+// exactly is the rounding of fp32, and of what is no tensor.
+func exactly(value float32) float32 { return value }
+
+// spread calls what workers make of themselves for every index, once each. Only
+// for work of which each index owns what it writes, and reads nothing that
+// another writes: then the result does not depend on the number of workers.
+func spread(count int64, worker func() func(index int64)) {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(int64(runtime.GOMAXPROCS(0)), count) {
+		workers.Go(func() {
+			run := worker()
+			for index := next.Add(1) - 1; index < count; index = next.Add(1) - 1 {
+				run(index)
+			}
+		})
+	}
+	workers.Wait()
+}

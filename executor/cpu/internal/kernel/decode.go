@@ -1,0 +1,115 @@
+package kernel
+
+import (
+	"math"
+)
+
+// cache puts keys and values where their positions stand in the rings of
+// their sequences; of a prompt that is longer than the ring the last ones.
+func cache(call *Call) error {
+	sequences, positions := call.size("sequences", 1), call.size("positions", 1)
+	for _, roles := range [][2]string{{"k", "keys"}, {"v", "values"}} {
+		from, ring := call.matrix(roles[0]), call.matrix(roles[1])
+		each := from.Rows / sequences
+		row := make([]float32, call.size("columns", from.Columns))
+		for i := range from.Rows {
+			if i%each < each-positions {
+				continue
+			}
+			from.Load(i, 0, row)
+			ring.Store(i/each*positions+call.position(i)%positions, 0, row)
+		}
+	}
+	return nil
+}
+
+// attentionDecode is attention of one query a sequence to its cache, a span of
+// its positions at a time: each span is a part of its own, for attention_join,
+// or there is one and it is the output. A ring is no longer than the window
+// that it serves, so that a query sees all that was written to it.
+func attentionDecode(call *Call) error {
+	shape, positions, span := call.shape(), call.size("positions", 1), call.size("span", 1)
+	parts := (positions + span - 1) / span
+	shared := shape.heads / shape.kv
+	spread(shape.sequences*shape.kv*parts, func() func(index int64) {
+		run := &decoding{
+			shape: shape, queries: call.matrix("q"), keys: call.matrix("keys"), values: call.matrix("values"), out: call.matrix("y"), parts: call.matrix("parts"),
+			softmax: newSoftmax(shared, shape.dim), scores: make([]float32, shared*span), query: make([]float32, shared*shape.dim), room: make([]float32, span*shape.dim),
+			positions: positions, written: min(positions, call.position(0)+1),
+		}
+		return func(index int64) {
+			part := index % parts
+			run.part(index/parts/shape.kv, index/parts%shape.kv, part, part*span, min(positions, (part+1)*span))
+		}
+	})
+	return nil
+}
+
+// decoding is what a worker of attention's decode needs.
+type decoding struct {
+	*shape
+	queries, keys, values, out, parts *Matrix
+	softmax                           *softmax
+	scores, query, room               []float32
+	positions, written                int64 // of a sequence's ring
+}
+
+// part attends with the heads of a group to positions [first, end) of the ring.
+func (run *decoding) part(sequence, group, part, first, end int64) {
+	shared, width, column := run.heads/run.kv, end-first, group*run.dim
+	softmax := run.softmax
+	softmax.begin(shared)
+	if first < run.written {
+		// The heads of a group lie side by side: one below the other they are a block.
+		queries := tile(shared, run.dim, run.query)
+		run.queries.Load(sequence, group*shared*run.dim, queries.Data)
+		row := sequence*run.positions + first
+		width = min(width, run.written-first) // what is not written may be no number
+		scores := tile(shared, width, run.scores)
+		run.score(queries, run.keys.block(row, column, width, run.dim, run.room), scores)
+		for i := range shared {
+			softmax.row(i, line(scores, i), 0, width)
+		}
+		softmax.add(scores, run.values.block(row, column, width, run.dim, run.room))
+	}
+	for i := range shared {
+		head := group*shared + i
+		if run.parts == nil {
+			out, _ := softmax.result(i)
+			run.out.Store(sequence, head*run.dim, out)
+			continue
+		}
+		row, column := part*run.sequences+sequence, head*(run.dim+2)
+		run.parts.Store(row, column, line(softmax.out, i))
+		run.parts.Store(row, column+run.dim, []float32{softmax.most[i], float32(softmax.sum[i])})
+	}
+}
+
+// attentionJoin joins the parts of each head in their order.
+func attentionJoin(call *Call) error {
+	rows, heads, dim, count := call.size("rows", 0), call.size("heads", 0), call.size("dim", 0), call.size("parts", 0)
+	parts, out := call.matrix("parts"), call.matrix("y")
+	part, sums, joined := make([]float32, dim+2), make([]float64, dim+1), make([]float32, dim)
+	for index := range rows * heads {
+		row, head := index/heads, index%heads
+		most := math.Inf(-1)
+		for i := range count {
+			parts.Load(i*rows+row, head*(dim+2), part)
+			most = max(most, float64(part[dim]))
+		}
+		clear(sums)
+		for i := range count {
+			parts.Load(i*rows+row, head*(dim+2), part)
+			scale := math.Exp(float64(part[dim]) - most)
+			for j := range dim {
+				sums[j] += scale * float64(part[j])
+			}
+			sums[dim] += scale * float64(part[dim+1])
+		}
+		for j := range joined {
+			joined[j] = float32(sums[j] / sums[dim])
+		}
+		out.Store(row, head*dim, joined)
+	}
+	return nil
+}

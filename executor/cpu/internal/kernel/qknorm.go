@@ -1,0 +1,128 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// headNorm is RMSNorm of each head.
+type headNorm struct {
+	weight  []float32 // what is multiplied by: 1 + weight of gemma's
+	epsilon float64
+	gemma   bool
+}
+
+func (call *Call) headNorm(role string) *headNorm {
+	norm := &headNorm{weight: make([]float32, call.size("dim", 0)), epsilon: call.number("epsilon", 0), gemma: call.text("style") == string(modelgraph.GemmaRMSNorm)}
+	call.matrix(role).Load(0, 0, norm.weight)
+	if norm.gemma {
+		for i := range norm.weight {
+			norm.weight[i]++
+		}
+	}
+	return norm
+}
+
+// rstd is 1/σ of a head.
+func (norm *headNorm) rstd(head []float32) float32 {
+	squares := 0.
+	for _, value := range head {
+		squares += float64(value) * float64(value)
+	}
+	return float32(1 / math.Sqrt(squares/float64(len(head))+norm.epsilon))
+}
+
+// apply norms the heads of a row: rounded before it is multiplied by the
+// weight (LlamaRMSNorm), or once (Gemma3RMSNorm).
+func (norm *headNorm) apply(row []float32, round func(value float32) float32) {
+	dim := len(norm.weight)
+	for ; len(row) > 0; row = row[dim:] {
+		head := row[:dim]
+		rstd := norm.rstd(head)
+		for i, value := range head {
+			normed := value * rstd
+			if !norm.gemma {
+				normed = round(normed)
+			}
+			head[i] = round(normed * norm.weight[i])
+		}
+	}
+}
+
+func qknorm(call *Call) error {
+	rows := call.size("rows", 0)
+	rotation, err := call.rotation(rows)
+	if err != nil {
+		return err
+	}
+	for _, role := range []string{"q", "k"} {
+		from, to, norm := call.matrix(role), call.matrix("y"+role), call.headNorm(role+"weight")
+		round := to.rounding()
+		row := make([]float32, from.Columns)
+		for i := range rows {
+			from.Load(i, 0, row)
+			norm.apply(row, round)
+			if rotation != nil {
+				rotation.set(call.position(i), round)
+				rotation.turn(row, false, round)
+			}
+			to.Store(i, 0, row)
+		}
+	}
+	return nil
+}
+
+// qknormBackward turns the gradients of q and k back and takes them through
+// the norms, in place. Of the weights' gradients row i belongs to part i modulo
+// the parts, each of which is added up in order.
+func qknormBackward(call *Call) error {
+	rows := call.size("rows", 0)
+	rotation, err := call.rotation(rows)
+	if err != nil {
+		return err
+	}
+	for _, role := range []string{"q", "k"} {
+		from, gradient, parts, norm := call.matrix(role), call.matrix("d"+role), call.matrix(role+"sums"), call.headNorm(role+"weight")
+		round := gradient.rounding()
+		row, slope := make([]float32, from.Columns), make([]float32, from.Columns)
+		sums, rounded := make([]float64, len(norm.weight)), make([]float32, len(norm.weight))
+		for part := range parts.Rows {
+			clear(sums)
+			for i := part; i < rows; i += parts.Rows {
+				from.Load(i, 0, row)
+				gradient.Load(i, 0, slope)
+				if rotation != nil {
+					rotation.set(call.position(i), round)
+					rotation.turn(slope, true, round)
+				}
+				norm.back(row, slope, sums)
+				gradient.Store(i, 0, slope)
+			}
+			for i, sum := range sums {
+				rounded[i] = float32(sum)
+			}
+			parts.Store(part, 0, rounded)
+		}
+	}
+	return nil
+}
+
+// back is the gradient of the heads of a row, from that of what apply made of
+// them and in its place; sums take the weight's.
+func (norm *headNorm) back(row, gradient []float32, sums []float64) {
+	dim := len(norm.weight)
+	for first := 0; first < len(row); first += dim {
+		head, slope := row[first:first+dim], gradient[first:first+dim]
+		rstd, product := float64(norm.rstd(head)), 0.
+		for i, value := range head {
+			normed := float64(value) * rstd
+			sums[i] += float64(slope[i]) * normed
+			product += float64(slope[i]) * float64(norm.weight[i]) * normed
+		}
+		product /= float64(dim)
+		for i, value := range head {
+			slope[i] = float32(rstd * (float64(slope[i])*float64(norm.weight[i]) - float64(value)*rstd*product))
+		}
+	}
+}

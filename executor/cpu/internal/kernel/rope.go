@@ -1,0 +1,93 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// rotation turns heads by their position (apply_rotary_pos_emb of
+// Transformers' models): value i of the first half of a head's width with
+// value i of the second.
+type rotation struct {
+	dim      int
+	inverse  []float32 // radians a position
+	factor   float32   // of cosines and sines
+	cos, sin []float32 // of the position that was set
+}
+
+// rotation is that which the dims say, nil where they say none.
+func (call *Call) rotation(rows int64) (*rotation, error) {
+	if call.text("rope") == "" {
+		return nil, nil
+	}
+	attention := modelgraph.Attention{Rope: true, HeadDim: call.size("dim", 0), Rotation: modelgraph.Rotation{
+		Type: call.text("rope"), Base: call.number("base", 0), Width: call.size("width", 0),
+		Factor: call.number("factor", 0), Trained: call.size("trained", 0),
+		Slow: call.number("slow", 0), Fast: call.number("fast", 0),
+		AttentionFactor: call.number("attention_factor", 0), Untruncated: call.text("truncate") == "false",
+	}}
+	// The last row stands at the last position there is: dynamic_frequency_update
+	// (modeling_rope_utils.py) takes the length so far.
+	inverse, factor, err := attention.Frequencies(call.position(rows-1) + 1)
+	if err != nil {
+		return nil, err
+	}
+	return &rotation{
+		dim: int(attention.HeadDim), inverse: inverse, factor: float32(factor),
+		cos: make([]float32, len(inverse)), sin: make([]float32, len(inverse)),
+	}, nil
+}
+
+// set works out cosines and sines of a position: angles in fp32, as torch has
+// them, and what is made of them rounded to the type of the heads.
+func (rotation *rotation) set(position int64, round func(value float32) float32) {
+	for i, inverse := range rotation.inverse {
+		angle := float64(float32(position) * inverse)
+		rotation.cos[i] = round(float32(math.Cos(angle)) * rotation.factor)
+		rotation.sin[i] = round(float32(math.Sin(angle)) * rotation.factor)
+	}
+}
+
+// turn turns the heads of a row; both products are rounded, and their sum is.
+// The gradient of a turn is the turn back: the same with other signs of sines.
+func (rotation *rotation) turn(row []float32, back bool, round func(value float32) float32) {
+	half := len(rotation.inverse)
+	for ; len(row) > 0; row = row[rotation.dim:] {
+		for i, cos := range rotation.cos {
+			sin := rotation.sin[i]
+			if back {
+				sin = -sin
+			}
+			first, second := row[i], row[half+i]
+			row[i] = round(round(first*cos) + round(-second*sin))
+			row[half+i] = round(round(second*cos) + round(first*sin))
+		}
+	}
+}
+
+func rope(call *Call) error { return call.turnAll("q", "k", false) }
+
+func ropeBackward(call *Call) error { return call.turnAll("dq", "dk", true) }
+
+// turnAll turns two matrices in place.
+func (call *Call) turnAll(first, second string, back bool) error {
+	matrices := [2]*Matrix{call.matrix(first), call.matrix(second)}
+	rows := call.size("rows", 0)
+	rotation, err := call.rotation(rows)
+	if err != nil || rotation == nil {
+		return err
+	}
+	round := matrices[0].rounding()
+	buffer := make([]float32, max(matrices[0].Columns, matrices[1].Columns))
+	for i := range rows {
+		rotation.set(call.position(i), round)
+		for _, matrix := range matrices {
+			row := buffer[:matrix.Columns]
+			matrix.Load(i, 0, row)
+			rotation.turn(row, back, round)
+			matrix.Store(i, 0, row)
+		}
+	}
+	return nil
+}
