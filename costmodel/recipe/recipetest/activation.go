@@ -13,6 +13,7 @@ func (run *kernelRun) activation(x float64) (value, slope float64) {
 		"gelu_tanh": func(x float64) float64 {
 			return x / 2 * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(x+0.044715*x*x*x)))
 		},
+		"tanh": math.Tanh,
 		"relu": func(x float64) float64 { return max(x, 0) },
 	}[run.dims["activation"]]
 	return f(x), (f(x+h) - f(x-h)) / (2 * h)

@@ -9,7 +9,7 @@ import "testing"
 // kernels are all that a recipe may name.
 var kernels = map[string]func(run *kernelRun){
 	"gemm": gemm, "norm": normKernel, "norm_again": normKernel, "norm_backward": normBackward,
-	"add_rows": columnSums, "column_sums": partialSums, "cast": copyKernel, "copy": copyKernel, "last": lastRows,
+	"add_rows": columnSums, "column_sums": partialSums, "cast": copyKernel, "copy": copyKernel, "first": firstRows, "last": lastRows,
 	"embedding": embeddingKernel, "sort": sortKernel, "embedding_backward": embeddingBackward,
 	"activate": activateKernel, "activate_backward": activateBackward, "gate": gateKernel, "gate_backward": gateBackward,
 	"softmax_sums": softmaxSums, "loss": lossKernel, "count": countLabels, "loss_backward": lossBackward, "softcap": softcapKernel, "argmax": argmaxKernel,

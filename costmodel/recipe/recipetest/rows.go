@@ -22,6 +22,11 @@ func copyKernel(run *kernelRun) {
 	run.operand("x").each(func(i, j int64, at *float64) { *y.At(i, j) = *at })
 }
 
+func firstRows(run *kernelRun) {
+	x, seq := run.operand("x"), run.size("seq")
+	run.operand("y").each(func(i, j int64, at *float64) { *at = *x.At(i*seq, j) })
+}
+
 func lastRows(run *kernelRun) {
 	x, seq := run.operand("x"), run.size("seq")
 	run.operand("y").each(func(i, j int64, at *float64) { *at = *x.At(i*seq+seq-1, j) })

@@ -28,19 +28,6 @@ type Call struct {
 	Optimizer *executor.Optimizer
 }
 
-// Run carries a kernel out. An error is a kernel that does not exist, or lacks
-// what it needs: a defect of the recipe, never of the data.
-func Run(call *Call) error {
-	run := kernels[call.Kernel.Name]
-	if run == nil {
-		return fmt.Errorf("there is no kernel %q", call.Kernel.Name)
-	}
-	return run(call)
-}
-
-// kernels are those that a recipe may name.
-var kernels = map[string]func(call *Call) error{}
-
 // matrix is the operand of a role, nil where there is none.
 func (call *Call) matrix(role string) *Matrix {
 	for i := range call.Kernel.Operands {
@@ -49,6 +36,27 @@ func (call *Call) matrix(role string) *Matrix {
 		}
 	}
 	return nil
+}
+
+// need is the matrices of roles that there must be.
+func (call *Call) need(roles ...string) ([]*Matrix, error) {
+	found := make([]*Matrix, len(roles))
+	for i, role := range roles {
+		if found[i] = call.matrix(role); found[i] == nil {
+			return nil, fmt.Errorf("%s has no operand %q", call.Kernel.Name, role)
+		}
+	}
+	return found, nil
+}
+
+// adds reports a gradient that is added to: '*', behind the first micro-batch.
+func (call *Call) adds(role string) bool {
+	for i := range call.Kernel.Operands {
+		if operand := &call.Kernel.Operands[i]; operand.Role == role {
+			return operand.Mode == '*' && !call.Begins
+		}
+	}
+	return false
 }
 
 // text is a dim; empty where it is not given.

@@ -1,8 +1,8 @@
 package kernel
 
 import (
-	"encoding/binary"
 	"math"
+	"unsafe"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -12,49 +12,75 @@ import (
 type Matrix struct {
 	DType                 modelgraph.DType // BF16, F32 or I32
 	Rows, Columns, Stride int64
-	// Data begins at the first value.
+	// Data begins at the first value, at an address that is a multiple of its
+	// size. Values lie in it in this machine's order, which is files' order on
+	// every machine that Go's BLAS is fast on.
 	Data []byte
 }
 
 // Load reads values [column, column+len(into)) of a row.
 func (matrix *Matrix) Load(row, column int64, into []float32) {
-	at := matrix.Data[(row*matrix.Stride+column)*matrix.size():]
 	if matrix.DType == modelgraph.BF16 {
-		for i := range into {
-			into[i] = FromBF16(binary.LittleEndian.Uint16(at[2*i:]))
+		for i, bits := range stretch[uint16](matrix, row, column, len(into)) {
+			into[i] = FromBF16(bits)
 		}
 		return
 	}
-	for i := range into {
-		into[i] = math.Float32frombits(binary.LittleEndian.Uint32(at[4*i:]))
-	}
+	copy(into, stretch[float32](matrix, row, column, len(into)))
 }
 
 // Store writes them, rounded to the matrix's type.
 func (matrix *Matrix) Store(row, column int64, values []float32) {
-	at := matrix.Data[(row*matrix.Stride+column)*matrix.size():]
 	if matrix.DType == modelgraph.BF16 {
+		at := stretch[uint16](matrix, row, column, len(values))
 		for i, value := range values {
-			binary.LittleEndian.PutUint16(at[2*i:], ToBF16(value))
+			at[i] = ToBF16(value)
 		}
 		return
 	}
-	for i, value := range values {
-		binary.LittleEndian.PutUint32(at[4*i:], math.Float32bits(value))
+	copy(stretch[float32](matrix, row, column, len(values)), values)
+}
+
+// row is a whole row: in place in fp32, not to be changed, else widened into a
+// buffer that is as long.
+func (matrix *Matrix) row(row int64, buffer []float32) []float32 {
+	if matrix.DType == modelgraph.BF16 {
+		matrix.Load(row, 0, buffer[:matrix.Columns])
+		return buffer[:matrix.Columns]
+	}
+	return stretch[float32](matrix, row, 0, int(matrix.Columns))
+}
+
+// round rounds values as if they had been stored and loaded.
+func (matrix *Matrix) round(values []float32) {
+	if matrix.DType == modelgraph.BF16 {
+		for i, value := range values {
+			values[i] = FromBF16(ToBF16(value))
+		}
 	}
 }
 
 // Int and SetInt are of a matrix of ids.
 func (matrix *Matrix) Int(row, column int64) int32 {
-	return int32(binary.LittleEndian.Uint32(matrix.Data[4*(row*matrix.Stride+column):]))
+	return stretch[int32](matrix, row, column, 1)[0]
 }
 
 // SetInt writes an id.
 func (matrix *Matrix) SetInt(row, column int64, value int32) {
-	binary.LittleEndian.PutUint32(matrix.Data[4*(row*matrix.Stride+column):], uint32(value))
+	stretch[int32](matrix, row, column, 1)[0] = value
 }
 
-func (matrix *Matrix) size() int64 { return matrix.DType.Bits() / 8 }
+// stretch is count values of a row, in place.
+func stretch[T uint16 | float32 | int32](matrix *Matrix, row, column int64, count int) []T {
+	var one T
+	size := int64(unsafe.Sizeof(one))
+	if count == 0 {
+		return nil
+	}
+	at := (row*matrix.Stride + column) * size
+	data := matrix.Data[at : at+int64(count)*size]
+	return unsafe.Slice((*T)(unsafe.Pointer(&data[0])), count)
+}
 
 // FromBF16 is the value of sixteen bits.
 func FromBF16(bits uint16) float32 { return math.Float32frombits(uint32(bits) << 16) }

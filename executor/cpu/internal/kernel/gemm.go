@@ -1,0 +1,167 @@
+package kernel
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+
+	"gonum.org/v1/gonum/blas"
+	"gonum.org/v1/gonum/blas/gonum"
+)
+
+// A product is made in tiles of d, each by itself: over blocks of depth along
+// k both factors are laid out in fp32 with k running inwards, gonum multiplies
+// them in one thread, and the blocks' products are added up. The blocks follow
+// from the shape alone, so that the bits depend neither on the threads nor on
+// who else computes. 1.1 MiB a worker, whatever the size.
+const (
+	tileRows    = 256
+	tileColumns = 128
+	depth       = 512
+	// stride is depth with a gap, so that rows one below another do not fall
+	// into the same sets of a cache.
+	stride = depth + 16
+	// grain is how many rows gonum takes at once: it goes on in one thread, with
+	// sums as long as depth, as long as there are less than four 64 × 64 blocks.
+	grain = 64
+)
+
+// space is what one worker needs.
+type space struct {
+	a         [tileRows * stride]float32
+	b         [tileColumns * stride]float32
+	part, sum [tileRows * tileColumns]float32
+}
+
+// spaces are for all products of the process together; nil ones were not
+// needed yet.
+var spaces = func() chan *space {
+	workers := min(runtime.GOMAXPROCS(0), 16)
+	all := make(chan *space, workers)
+	for range workers {
+		all <- nil
+	}
+	return all
+}()
+
+// gemm is d = a·b + bias + add. What is added last is added to a rounded
+// product, as a residual is in PyTorch.
+func gemm(call *Call) error {
+	product, err := productOf(call)
+	if err != nil {
+		return err
+	}
+	across := (product.columns + tileColumns - 1) / tileColumns
+	tiles := (product.rows + tileRows - 1) / tileRows * across
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	for range min(tiles, int64(cap(spaces))) {
+		workers.Go(func() {
+			own := <-spaces
+			if own == nil {
+				own = new(space)
+			}
+			for tile := next.Add(1) - 1; tile < tiles; tile = next.Add(1) - 1 {
+				product.tile(own, tile/across*tileRows, tile%across*tileColumns)
+			}
+			spaces <- own
+		})
+	}
+	workers.Wait()
+	return nil
+}
+
+// product is a gemm's factors, each as rows of what is to be multiplied.
+type product struct {
+	a, b                 *Matrix
+	turnA, turnB         bool // k runs along the matrix's rows
+	rows, columns, inner int64
+	bias, add, d         *Matrix
+	adds                 bool // to what d holds
+}
+
+func productOf(call *Call) (*product, error) {
+	matrices, err := call.need("a", "b", "d")
+	if err != nil {
+		return nil, err
+	}
+	form := call.text("form")
+	product := &product{
+		a: matrices[0], b: matrices[1], d: matrices[2], bias: call.matrix("bias"), add: call.matrix("add"),
+		turnA: form == "tn", turnB: form != "nt", adds: call.adds("d"),
+	}
+	product.rows, product.inner = product.a.Rows, product.a.Columns
+	if product.turnA {
+		product.rows, product.inner = product.inner, product.rows
+	}
+	product.columns = product.b.Rows
+	if product.turnB {
+		product.columns = product.b.Columns
+	}
+	return product, nil
+}
+
+// tile makes d from a row and a column on.
+func (product *product) tile(own *space, row, column int64) {
+	rows, columns := min(tileRows, product.rows-row), min(tileColumns, product.columns-column)
+	for first := int64(0); first < product.inner; first += depth {
+		count := min(depth, product.inner-first)
+		lay(own.a[:], product.a, product.turnA, row, rows, first, count)
+		lay(own.b[:], product.b, product.turnB, column, columns, first, count)
+		into := &own.sum
+		if first > 0 {
+			into = &own.part
+		}
+		for i := int64(0); i < rows; i += grain {
+			gonum.Implementation{}.Sgemm(blas.NoTrans, blas.Trans, int(min(grain, rows-i)), int(columns), int(count),
+				1, own.a[i*stride:], stride, own.b[:], stride, 0, into[i*tileColumns:], tileColumns)
+		}
+		if first > 0 {
+			for i, value := range own.part[:rows*tileColumns] {
+				own.sum[i] += value
+			}
+		}
+	}
+	for i := range rows {
+		product.finish(row+i, column, own.sum[i*tileColumns:][:columns], own.part[:columns])
+	}
+}
+
+// lay puts rows [first, first+count) of a factor, and of each the inner ones,
+// one behind the other.
+func lay(into []float32, from *Matrix, turned bool, first, count, inner, length int64) {
+	if !turned {
+		for i := range count {
+			from.Load(first+i, inner, into[i*stride:][:length])
+		}
+		return
+	}
+	var row [tileRows]float32
+	for j := range length {
+		from.Load(inner+j, first, row[:count])
+		for i, value := range row[:count] {
+			into[int64(i)*stride+j] = value
+		}
+	}
+}
+
+// finish adds what is to be added to a stretch of a row, and stores it.
+func (product *product) finish(row, column int64, values, work []float32) {
+	add := func(matrix *Matrix, row int64) {
+		matrix.Load(row, column, work)
+		for i, value := range work {
+			values[i] += value
+		}
+	}
+	if product.bias != nil {
+		add(product.bias, 0)
+	}
+	if product.add != nil {
+		product.d.round(values)
+		add(product.add, row)
+	}
+	if product.adds {
+		add(product.d, row)
+	}
+	product.d.Store(row, column, values)
+}

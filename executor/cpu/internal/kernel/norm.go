@@ -1,0 +1,125 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// normed is a norm's matrices and constants.
+type normed struct {
+	call          *Call
+	style         modelgraph.NormStyle
+	epsilon       float64
+	x, rstd, mean *Matrix
+	again         bool // 1/σ and mean were kept
+	// factor is what a normed row is multiplied by, bias what is added.
+	factor, bias []float32
+}
+
+func normOf(call *Call) (*normed, error) {
+	matrices, err := call.need("x", "weight")
+	if err != nil {
+		return nil, err
+	}
+	run := &normed{
+		call: call, style: modelgraph.NormStyle(call.text("style")), epsilon: call.number("epsilon", 0),
+		x: matrices[0], rstd: call.matrix("rstd"), mean: call.matrix("mean"), again: call.Kernel.Name != "norm",
+	}
+	run.factor = make([]float32, run.x.Columns)
+	matrices[1].Load(0, 0, run.factor)
+	if run.style == modelgraph.GemmaRMSNorm {
+		for i, weight := range run.factor {
+			run.factor[i] = 1 + weight
+		}
+	}
+	if bias := call.matrix("bias"); bias != nil {
+		run.bias = make([]float32, run.x.Columns)
+		bias.Load(0, 0, run.bias)
+	}
+	return run, nil
+}
+
+// moments are a row's mean, of LayerNorm alone, and 1/σ, both in fp32 so that
+// what is made again from those that were kept is the same to the bit.
+func (run *normed) moments(i int64, x []float32) (mean, rstd float32) {
+	if run.again {
+		if run.mean != nil {
+			mean = run.mean.value(i)
+		}
+		return mean, run.rstd.value(i)
+	}
+	if run.style == modelgraph.LayerNorm {
+		sum := 0.
+		for _, value := range x {
+			sum += float64(value)
+		}
+		mean = float32(sum / float64(len(x)))
+	}
+	squares := 0.
+	for _, value := range x {
+		away := float64(value) - float64(mean)
+		squares += away * away
+	}
+	rstd = float32(1 / math.Sqrt(squares/float64(len(x))+run.epsilon))
+	if run.rstd != nil {
+		run.rstd.Store(i, 0, []float32{rstd})
+	}
+	if run.mean != nil {
+		run.mean.Store(i, 0, []float32{mean})
+	}
+	return mean, rstd
+}
+
+// value is the number of a row that has one.
+func (matrix *Matrix) value(row int64) float32 {
+	var one [1]float32
+	matrix.Load(row, 0, one[:])
+	return one[0]
+}
+
+// norm rounds where modules do: LlamaRMSNorm before it multiplies by the weight
+// and behind it, Gemma's and LayerNorm once, and a branch's norm before it is
+// added to the stream.
+func norm(call *Call) error {
+	run, err := normOf(call)
+	if err != nil {
+		return err
+	}
+	y, add := call.matrix("y"), call.matrix("add")
+	inRows(run.x.Rows, run.x.Columns, func(first, end int64) {
+		buffer, made := make([]float32, run.x.Columns), make([]float32, run.x.Columns)
+		for i := first; i < end; i++ {
+			run.row(y, made, run.x.row(i, buffer), i)
+			if add != nil {
+				y.round(made)
+				addTo(made, add.row(i, buffer))
+			}
+			y.Store(i, 0, made)
+		}
+	})
+	return nil
+}
+
+// row makes a normed row.
+func (run *normed) row(y *Matrix, made, x []float32, i int64) {
+	mean, rstd := run.moments(i, x)
+	for j, value := range x {
+		made[j] = (value - mean) * rstd
+	}
+	if run.style == modelgraph.RMSNorm {
+		y.round(made)
+	}
+	for j, factor := range run.factor {
+		made[j] *= factor
+	}
+	if run.bias != nil {
+		addTo(made, run.bias)
+	}
+}
+
+func addTo(sum, values []float32) {
+	for i, value := range values {
+		sum[i] += value
+	}
+}
