@@ -5,6 +5,8 @@
 package bind
 
 import (
+	"fmt"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -17,79 +19,72 @@ type Bound struct {
 	Workload *costmodel.Workload
 	Recipe   *recipe.Model
 	Program  *program.Program
+
+	units    []unit
+	ties     []tie
+	routines []int  // the units that run their kernels
+	kinds    []kind // of buffers
+	named    map[place]int32
+	// past is, by instruction, how many tokens were generated before it; nil
+	// where none are.
+	past []int32
 }
 
-// Run is kernels of one unit with the places of their tensors, all in the arena
-// of the instruction's device.
-type Run struct {
-	Unit    int // of the recipe
-	Kernels []recipe.Kernel
-	// Offsets are those of the unit's tensors, of the instruction's micro-batch
-	// where a tensor holds all of them; -1 for one that this instruction has no
-	// buffer of. A kernel that writes nothing which is there is not in Kernels.
-	Offsets []int64
-	// Uses are, of a gradient whose weight is tied, the offsets of all uses'
-	// gradients in module order: kernels read their sum. Nil for all others.
-	Uses [][]int64
-	// Past is how many tokens were generated before this pass: what decode's
-	// positions, which begin at the prompt's length, are moved by.
-	Past int64
-	// Begins: gradients ('*') are written, not added to.
-	Begins bool
-	// Before and After are copies at a stage's border.
-	Before, After []Copy
+// place is a name on a device.
+type place struct {
+	device int32
+	name   string
 }
 
-// Copy moves bytes within an arena.
-type Copy struct{ From, To, Bytes int64 }
-
-// Instr is what an instruction does to its arena; sends, receives and fences do
-// nothing to it but what their channel says.
-type Instr struct {
-	Runs []Run
-	// Norms and Total are of the optimizer's instructions without a unit's step.
-	Norms *Norms
-	Total *Total
-	// Tails are the stretches that kernels leave of the end of buffers which the
-	// instruction writes whole: they are cleared.
-	Tails []Stretch
+// New binds every instruction of a program that was compiled from the graph
+// under the workload. An error names an instruction and a tensor that has no
+// place in the buffers which the instruction accesses, or not in a mode that
+// lets the kernel do to it what it does: the program is not that of the recipe.
+// It costs what a step costs without its arithmetic.
+func New(graph *modelgraph.Graph, work *costmodel.Workload, model *recipe.Model, prog *program.Program) (*Bound, error) {
+	if len(graph.Units) != len(model.Units) {
+		return nil, fmt.Errorf("a recipe of %d units for a model of %d", len(model.Units), len(graph.Units))
+	}
+	bound := &Bound{Graph: graph, Workload: work, Recipe: model, Program: prog}
+	if err := bound.index(); err != nil {
+		return nil, err
+	}
+	bound.count()
+	for index := range prog.Instrs {
+		if _, err := bound.Instr(int32(index)); err != nil {
+			return nil, err
+		}
+	}
+	return bound, nil
 }
 
-// Stretch is bytes [Offset, Offset+Bytes) of an arena.
-type Stretch struct{ Offset, Bytes int64 }
-
-// Norms gathers squared norms: a number in fp32 for each parameter of the
-// model, in module order. Runs write those of this device's units; the others'
-// are taken over from From, a vector that came in (-1: there is none, they are 0).
-type Norms struct{ From, To, Count int64 }
-
-// Total adds up the Count squared norms at From, in order, into one number at To.
-type Total struct{ From, To, Count int64 }
-
-// Param is a tensor of a parameter that a load, a zero or the optimizer keeps in
-// an arena.
-type Param struct {
-	Device int
-	Buffer int32
-	Offset int64 // in the arena
-	// Name is the framework's full name (named_parameters); Kind what it is of
-	// the parameter.
-	Name          string
-	Kind          Kind
-	DType         modelgraph.DType
-	Rows, Columns int64
-	// Copied: another device owns the parameter, this is a copy of it.
-	Copied bool
+// Instr is what an instruction does.
+func (bound *Bound) Instr(index int32) (Instr, error) {
+	frame := bound.frame(index)
+	if err := frame.bind(); err != nil {
+		return Instr{}, fmt.Errorf("%s %v: %w", bound.Program.Place(index), bound.Program.Instrs[index].Op, err)
+	}
+	return frame.out, nil
 }
 
-// Kind is what a tensor is of a parameter.
-type Kind string
+// parts is the number of micro-batches: what a tensor of all of them is divided by.
+func (bound *Bound) parts() int64 { return max(1, bound.Workload.MicroBatches) }
 
-// The kinds.
-const (
-	Weight   Kind = "weight"
-	Master   Kind = "master"
-	Mean     Kind = "mean"   // AdamW's first moment
-	Square   Kind = "square" // AdamW's second moment
-	Gradient Kind = "gradient"
-)
+// count notes how many tokens were generated before each decode: a micro-batch
+// runs through a routine once for each.
+func (bound *Bound) count() {
+	type pass struct{ routine, microBatch int32 }
+	rounds := make(map[pass]int32)
+	for index := range bound.Program.Instrs {
+		instr := &bound.Program.Instrs[index]
+		if instr.Op != program.Decode {
+			continue
+		}
+		if bound.past == nil {
+			bound.past = make([]int32, len(bound.Program.Instrs))
+		}
+		key := pass{instr.Routine, instr.MicroBatch}
+		bound.past[index] = rounds[key]
+		rounds[key]++
+	}
+}

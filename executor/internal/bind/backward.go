@@ -1,0 +1,83 @@
+package bind
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// back is a backward: the gradient comes in by a message or in the working
+// buffer, and goes back the same ways.
+func (frame *frame) back(kernels []recipe.Kernel) error {
+	sites := frame.held()
+	sites[inputClass], sites[savedClass] = frame.own(ofInput), frame.own(ofSaved)
+	if frame.Recipe.Units[frame.unit].Remade > 0 {
+		sites[savedClass] = frame.own(ofRemade)
+	}
+	sites[temporaryClass], sites[gradientClass] = frame.own(ofBackward), frame.own(ofGrads)
+	from, to := frame.stream()
+	sites[outputGradientClass], sites[inputGradientClass] = site{buffer: from}, site{buffer: to}
+	if to == program.None {
+		sites[inputGradientClass] = site{buffer: from}
+	}
+	run, err := frame.add(frame.unit, kernels, sites)
+	if err != nil {
+		return err
+	}
+	run.Begins = true
+	if grads := sites[gradientClass].buffer; grads != program.None {
+		mode, _ := frame.mode(grads)
+		run.Begins = mode == program.Write
+	}
+	if from != program.None && to != program.None && from != to && !run.makes(inputGradientClass) {
+		copied, err := frame.copied(from, to)
+		if err != nil {
+			return err
+		}
+		run.After = append(run.After, copied)
+	}
+	return nil
+}
+
+// stream is where the gradient of the stream comes from, and where it goes.
+func (frame *frame) stream() (from, to int32) {
+	from = frame.find(aSlot, whichever)
+	if from == program.None {
+		from = frame.find(theGradient, whichever, program.Read, program.Accumulate)
+	}
+	to = frame.find(aDout, whichever)
+	if to == program.None {
+		to = frame.find(theGradient, whichever, program.Write, program.Accumulate)
+	}
+	return from, to
+}
+
+// makes reports a run that writes a tensor of a class.
+func (run *Run) makes(class recipe.Class) bool {
+	for index := range run.Kernels {
+		for number := range run.Kernels[index].Operands {
+			if operand := &run.Kernels[index].Operands[number]; operand.Mode != reads && run.code.Tensors[operand.Tensor].Class == class {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hand is a stage of units that pass: what came in goes on, either way.
+func (frame *frame) hand() error {
+	from, to := frame.find(aSlot, whichever), frame.find(anOut, whichever)
+	if frame.instr.Op == program.Backward {
+		to = frame.find(aDout, whichever)
+	}
+	if from == program.None || to == program.None {
+		return fmt.Errorf("unit %q passes, and has not both a message that comes in and one that goes on", frame.Recipe.Units[frame.unit].Name)
+	}
+	copied, err := frame.copied(from, to)
+	if err != nil {
+		return err
+	}
+	frame.out.Runs = append(frame.out.Runs, Run{Unit: frame.unit, Before: []Copy{copied}, parts: frame.parts(), code: frame.Recipe.Units[frame.unit].Code})
+	return nil
+}

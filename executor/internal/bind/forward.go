@@ -1,0 +1,99 @@
+package bind
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// held are the sites of what is there throughout, and of what the caller gets.
+func (frame *frame) held() sites {
+	return sites{
+		weightClass: frame.own(ofWeights), cacheClass: frame.own(ofCache), feedClass: frame.own(ofFeed),
+		resultClass: {buffer: frame.find(theResult, whichever)},
+	}
+}
+
+// keep is a forward in training: the unit's input and what backward reads stay,
+// and its output is written into what the next unit keeps, or what is sent.
+func (frame *frame) keep(kernels []recipe.Kernel) error {
+	sites := frame.held()
+	var before []Copy
+	input, slot := frame.find(ofInput, frame.unit), frame.find(aSlot, whichever)
+	target := frame.target()
+	switch {
+	case input != program.None && slot != program.None:
+		copied, err := frame.copied(slot, input)
+		if err != nil {
+			return err
+		}
+		before = append(before, copied)
+	case slot != program.None:
+		input = slot
+	case input == program.None:
+		input = target // it is added to in place
+	}
+	sites[inputClass], sites[outputClass] = site{buffer: input}, site{buffer: target}
+	sites[savedClass], sites[temporaryClass] = frame.own(ofSaved), frame.own(ofForward)
+	if remade := frame.Recipe.Units[frame.unit].Remade; remade > 0 {
+		// What is not kept lies before the temporaries.
+		sites[savedClass] = frame.own(ofForward)
+		sites[temporaryClass] = site{sites[temporaryClass].buffer, remade}
+	}
+	run, err := frame.add(frame.unit, kernels, sites)
+	if err == nil {
+		run.Before = before
+	}
+	return err
+}
+
+// target is what a forward hands on: another unit's input, or what is sent.
+func (frame *frame) target() int32 {
+	for _, access := range frame.accesses {
+		if kind := frame.kinds[access.Buffer]; access.Mode != program.Read && kind.what == ofInput && int(kind.of) != frame.unit {
+			return access.Buffer
+		}
+	}
+	return frame.find(anOut, whichever)
+}
+
+// again makes what backward reads and forward did not keep. The last kernel may
+// make the unit's output besides, which nobody takes: it runs without.
+func (frame *frame) again(kernels []recipe.Kernel) error {
+	sites := frame.held()
+	sites[inputClass] = frame.own(ofInput)
+	sites[savedClass], sites[temporaryClass] = frame.own(ofRemade), frame.own(ofRecompute)
+	code := frame.Recipe.Units[frame.unit].Code
+	kernels = slices.Clone(kernels)
+	for index := range kernels {
+		kernels[index].Operands = slices.DeleteFunc(slices.Clone(kernels[index].Operands), func(operand recipe.Operand) bool {
+			return code.Tensors[operand.Tensor].Class == outputClass
+		})
+	}
+	_, err := frame.add(frame.unit, kernels, sites)
+	return err
+}
+
+// flow is a forward or a token's decode without training: the stream is changed
+// in place, but where a chunk begins or ends.
+func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
+	sites := frame.held()
+	slot := site{buffer: frame.find(aSlot, whichever)}
+	sites[inputClass], sites[tokenClass] = slot, slot
+	if slot.buffer == program.None {
+		sites[inputClass] = site{buffer: frame.find(theStream, whichever, program.Read, program.Accumulate)}
+		sites[tokenClass] = site{buffer: frame.find(theIDs, whichever, program.Read)}
+	}
+	sites[outputClass] = site{buffer: frame.find(theStream, whichever, program.Write, program.Accumulate)}
+	if sites[outputClass].buffer == program.None {
+		sites[outputClass] = site{buffer: frame.find(anOut, whichever)}
+	}
+	sites[idsSite] = site{buffer: frame.find(theIDs, whichever, program.Write)}
+	sites[temporaryClass] = frame.own(scratch)
+	run, err := frame.add(frame.unit, kernels, sites)
+	if err == nil && frame.past != nil {
+		run.Past = int64(frame.past[frame.at])
+	}
+	return err
+}

@@ -1,0 +1,126 @@
+package bind
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// frame is an instruction while its tensors are given their places.
+type frame struct {
+	*Bound
+	at       int32
+	instr    *program.Instr
+	accesses []program.Access
+	unit     int // of its routine, or of an optimizer's step
+	out      Instr
+	spots    []spot
+}
+
+// spot is a tensor, or an end of a copy, in a buffer: bytes [first, end) of the
+// arena, written by then or not.
+type spot struct {
+	buffer     int32
+	first, end int64
+	written    bool
+}
+
+func (bound *Bound) frame(index int32) *frame {
+	instr := &bound.Program.Instrs[index]
+	return &frame{Bound: bound, at: index, instr: instr, accesses: bound.Program.Accesses[instr.FirstAccess:instr.EndAccess]}
+}
+
+// bind binds the instruction by what it does.
+func (frame *frame) bind() error {
+	switch op := frame.instr.Op; {
+	case op.Runs():
+		if frame.instr.Routine < 0 {
+			return errors.New("it has no routine")
+		}
+		frame.unit = frame.routines[frame.instr.Routine]
+		if err := frame.pass(); err != nil {
+			return err
+		}
+	case op == program.Step:
+		if err := frame.step(); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	return frame.tails()
+}
+
+// pass binds a routine's instruction.
+func (frame *frame) pass() error {
+	model := &frame.Recipe.Units[frame.unit]
+	if model.Passes {
+		return frame.hand()
+	}
+	switch frame.instr.Op {
+	case program.Forward:
+		if frame.training() {
+			return frame.keep(model.Code.Forward.Kernels)
+		}
+		return frame.flow(model.Code.Forward.Kernels, ofForward)
+	case program.Recompute:
+		return frame.again(model.Code.Recompute.Kernels)
+	case program.Backward:
+		return frame.back(model.Code.Backward.Kernels)
+	default:
+		return frame.flow(model.Code.Decode.Kernels, ofDecode)
+	}
+}
+
+// find is the buffer of a kind that the instruction accesses in one of the
+// modes; of is a unit, or whichever.
+func (frame *frame) find(what what, of int, modes ...program.Mode) int32 {
+	for _, access := range frame.accesses {
+		kind := frame.kinds[access.Buffer]
+		if kind.what != what || of != whichever && int(kind.of) != of {
+			continue
+		}
+		for _, mode := range modes {
+			if access.Mode == mode {
+				return access.Buffer
+			}
+		}
+		if len(modes) == 0 {
+			return access.Buffer
+		}
+	}
+	return program.None
+}
+
+// whichever is a unit that is not asked for.
+const whichever = -2
+
+// own is the unit's buffer of a kind.
+func (frame *frame) own(what what) site {
+	return site{buffer: frame.find(what, frame.unit)}
+}
+
+// mode is how the instruction accesses a buffer.
+func (frame *frame) mode(buffer int32) (program.Mode, bool) {
+	for _, access := range frame.accesses {
+		if access.Buffer == buffer {
+			return access.Mode, true
+		}
+	}
+	return 0, false
+}
+
+// site is where tensors of a class lie: shift bytes behind where a buffer
+// begins is their offset 0.
+type site struct {
+	buffer int32
+	shift  int64
+}
+
+type sites map[recipe.Class]site
+
+func (bound *Bound) start(buffer int32) int64 { return bound.Program.Buffers[buffer].Offset }
+
+func (bound *Bound) training() bool { return bound.Workload.Mode == costmodel.Train }

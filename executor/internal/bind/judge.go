@@ -1,0 +1,90 @@
+package bind
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// allowed holds an operand to the mode in which the instruction accesses its
+// buffer: what is read only is not written, and what the instruction writes
+// whole is not read before it has written it.
+func (binder *binder) allowed(operand *recipe.Operand) error {
+	tensor := &binder.run.code.Tensors[operand.Tensor]
+	buffer := binder.in[operand.Tensor]
+	name := binder.Program.Buffers[buffer].Name
+	mode, accessed := binder.mode(buffer)
+	switch {
+	case !accessed:
+		return fmt.Errorf("%s %q lies in %s, which the instruction does not access", tensor.Class, tensor.Name, name)
+	case operand.Mode != reads && mode == program.Read:
+		return fmt.Errorf("%s %q is written, and the instruction only reads %s", tensor.Class, tensor.Name, name)
+	case (operand.Mode == reads || operand.Mode == updates) && mode == program.Write && !binder.made(buffer, operand.Tensor):
+		return fmt.Errorf("%s %q is read before it is written, and the instruction begins %s anew", tensor.Class, tensor.Name, name)
+	}
+	return nil
+}
+
+// made reports a tensor at whose place something was written by this instruction.
+func (binder *binder) made(buffer int32, tensor int) bool {
+	for _, spot := range binder.spots {
+		if spot.written && spot.buffer == buffer && spot.first <= binder.run.Offsets[tensor] && binder.run.Offsets[tensor] < spot.end {
+			return true
+		}
+	}
+	return false
+}
+
+// written notes what a kernel has written.
+func (binder *binder) written(kernel *recipe.Kernel) {
+	for number := range kernel.Operands {
+		operand := &kernel.Operands[number]
+		if operand.Mode == reads {
+			continue
+		}
+		for at := range binder.spots {
+			if spot := &binder.spots[at]; spot.buffer == binder.in[operand.Tensor] && spot.first <= binder.run.Offsets[operand.Tensor] && binder.run.Offsets[operand.Tensor] < spot.end {
+				spot.written = true
+			}
+		}
+	}
+}
+
+// copied is a copy between two buffers of the instruction, of a whole message.
+func (frame *frame) copied(from, to int32) (Copy, error) {
+	source, target := &frame.Program.Buffers[from], &frame.Program.Buffers[to]
+	if source.Bytes != target.Bytes {
+		return Copy{}, fmt.Errorf("%s has %d bytes, and %s, into which it is copied, %d", source.Name, source.Bytes, target.Name, target.Bytes)
+	}
+	if mode, _ := frame.mode(to); mode == program.Read {
+		return Copy{}, fmt.Errorf("%s is copied into %s, which the instruction only reads", source.Name, target.Name)
+	}
+	frame.spots = append(frame.spots, spot{to, target.Offset, target.Offset + target.Bytes, true})
+	return Copy{From: source.Offset, To: target.Offset, Bytes: source.Bytes}, nil
+}
+
+// tails are the ends of buffers that the instruction writes whole and in which
+// its last tensor ends before they do. A token's pass leaves the stream behind
+// its few rows as the prompt's made it.
+func (frame *frame) tails() error {
+	for _, access := range frame.accesses {
+		if access.Mode != program.Write {
+			continue
+		}
+		made := &frame.Program.Buffers[access.Buffer]
+		end := int64(-1)
+		for _, spot := range frame.spots {
+			if spot.buffer == access.Buffer {
+				end = max(end, spot.end)
+			}
+		}
+		switch full := made.Offset + made.Bytes; {
+		case end < 0:
+			return fmt.Errorf("nothing is written to %s, which the instruction writes", made.Name)
+		case end < full && (frame.instr.Op != program.Decode || frame.kinds[access.Buffer].what != theStream):
+			frame.out.Tails = append(frame.out.Tails, Stretch{end, full - end})
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package bind
+
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// kind is what a buffer is, by its name (package compile): of which unit, for
+// those of one; of which channel, for a slot.
+type kind struct {
+	what what
+	of   int32
+}
+
+type what uint8
+
+const (
+	unknown what = iota
+	ofWeights
+	ofMaster
+	ofState
+	ofGrads
+	ofCache
+	ofFeed
+	ofInput
+	ofSaved
+	ofRemade
+	ofForward
+	ofRecompute
+	ofBackward
+	ofDecode
+	aSlot
+	theStream
+	theGradient
+	anOut  // of a chunk, forward: a prompt's or a token's
+	aDout  // of a chunk, back
+	theIDs // generated ones
+	theNorms
+	theTotal
+	theResult // logits, losses
+)
+
+// unitBuffers are the buffers that units have, by what stands behind their name.
+var unitBuffers = map[string]what{
+	"weights": ofWeights, "master": ofMaster, "state": ofState, "grads": ofGrads, "cache": ofCache, "feed": ofFeed,
+	"input": ofInput, "saved": ofSaved, "remade": ofRemade,
+	"forward": ofForward, "recompute": ofRecompute, "backward": ofBackward, "decode": ofDecode,
+}
+
+// deviceBuffers are those that a device has, whatever its units.
+var deviceBuffers = map[string]what{
+	"stream": theStream, "gradient": theGradient, "out": anOut, "token": anOut, "dout": aDout, "ids": theIDs,
+	"norms": theNorms, "total": theTotal, "losses": theResult, "logits": theResult,
+}
+
+// kindOf reads a buffer's name: that of the unit and a word, or a word, behind
+// which there may be a number in brackets. Copies of a tied weight have the
+// owner's name; they are told from its own by their device, not here.
+func (bound *Bound) kindOf(buffer *program.Buffer, units, channels map[string]int32) kind {
+	name := buffer.Name
+	if strings.HasSuffix(name, "]") {
+		name = name[:strings.LastIndexByte(name, '[')]
+	}
+	at := strings.LastIndexByte(name, '.')
+	if at < 0 {
+		return kind{deviceBuffers[name], program.None}
+	}
+	if buffer.Class == program.Slot {
+		if channel, known := channels[name[:at]]; known {
+			return kind{aSlot, channel}
+		}
+		return kind{}
+	}
+	unit, known := units[name[:at]]
+	if !known {
+		unit = program.None
+	}
+	return kind{unitBuffers[name[at+1:]], unit}
+}
+
+// buffer is the buffer of a name on a device, or none.
+func (bound *Bound) buffer(device int32, name string) int32 {
+	if buffer, known := bound.named[place{device, name}]; known {
+		return buffer
+	}
+	return program.None
+}

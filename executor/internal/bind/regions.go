@@ -1,0 +1,69 @@
+package bind
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// Region is a stretch of an arena, [First, End), whose buffers live alike.
+type Region struct {
+	Name       string
+	First, End int64
+}
+
+// Regions are those of a device's arena from the bottom, which they fill: what
+// the library takes, what is held throughout, the slots of channels, what is
+// worked on between units and handed to the caller, what is kept from forward to
+// backward, and scratch. With one micro-batch gradients grow into what is kept,
+// and scratch lies between: that is one region, the stack.
+func (bound *Bound) Regions(device int) []Region {
+	stacked := bound.training() && bound.parts() == 1
+	var regions []Region
+	for index := range bound.Program.Buffers {
+		buffer := &bound.Program.Buffers[index]
+		if int(buffer.Device) != device {
+			continue
+		}
+		name := regionOf(buffer.Class, stacked)
+		at := slices.IndexFunc(regions, func(region Region) bool { return region.Name == name })
+		if at < 0 {
+			at = len(regions)
+			regions = append(regions, Region{Name: name, First: buffer.Offset})
+		}
+		regions[at].First = min(regions[at].First, buffer.Offset)
+	}
+	slices.SortFunc(regions, func(one, other Region) int { return cmp.Compare(one.First, other.First) })
+	for at := range regions {
+		regions[at].End = bound.Program.Devices[device].Arena
+		if at > 0 {
+			regions[at-1].End = regions[at].First
+		}
+	}
+	return regions
+}
+
+func regionOf(class program.Class, stacked bool) string {
+	switch class {
+	case program.Workspace:
+		return "workspace"
+	case program.Slot:
+		return "slots"
+	case program.Stream, program.Result:
+		return "stream"
+	case program.Gradient, program.Saved, program.Scratch:
+		if stacked {
+			return "stack"
+		}
+	case program.Weight, program.Master, program.State, program.Cache, program.Feed:
+	}
+	switch class {
+	case program.Saved:
+		return "saved"
+	case program.Scratch:
+		return "scratch"
+	default:
+		return "state"
+	}
+}
