@@ -37,6 +37,8 @@ type DeviceResult struct {
 	Touched int64
 	Regions []RegionResult
 	Gaps    []Gap
+	// Stray is how many bytes lost their poison that no buffer has.
+	Stray int64
 }
 
 // RegionResult is a region of an arena: what was planned, and the end of its
@@ -46,9 +48,9 @@ type RegionResult struct {
 	PlannedBytes, TouchedBytes int64
 }
 
-// Gap is bytes of a buffer that were never written: [Offset, Offset+Bytes) of
-// the arena, and what they are there for.
+// Gap is how many bytes of a buffer were never written, and what they are there
+// for; room between buffers has no buffer.
 type Gap struct {
 	Buffer, Reason string
-	Offset, Bytes  int64
+	Bytes          int64
 }

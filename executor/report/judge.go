@@ -1,0 +1,115 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+)
+
+// Verdict is what measured bytes say of planned ones.
+type Verdict string
+
+// The verdicts.
+const (
+	Pass         Verdict = "pass"
+	Fail         Verdict = "fail"
+	Inconclusive Verdict = "inconclusive" // something could not be measured
+)
+
+// workspace is the region of libraries, of which a processor's backend has none.
+const workspace = "workspace"
+
+// judge holds what was measured to what was planned. Every byte of an arena has
+// its place in the plan, so that a region which was not written to its end is
+// as much of a fault as one that was written beyond: the plan does not describe
+// what ran.
+func (report *Report) judge(job *executor.Job, result *executor.Result) {
+	report.Verdict = Pass
+	var failed []string
+	for i := range report.Devices {
+		failed = append(failed, report.Devices[i].faults(result.Stopped)...)
+	}
+	if len(failed) == 0 {
+		report.because("%s", reached(result.Stopped))
+	}
+	for _, fault := range failed {
+		report.Verdict = Fail
+		report.because("%s", fault)
+	}
+	report.judgeGrowth(job, result.Growth)
+	if len(result.Steps) > 0 {
+		report.because("times are not judged: the plan's are those of its GPUs, and the CPU reference ran")
+	}
+}
+
+func (report *Report) because(format string, args ...any) {
+	report.Reasons = append(report.Reasons, fmt.Sprintf(format, args...))
+}
+
+// faults are what a device's arena has against its plan.
+func (device *Device) faults(stopped bool) []string {
+	var faults []string
+	if peak, planned := device.Measured.PeakAllocatedBytes, device.Predicted.PeakAllocatedBytes; peak > planned {
+		faults = append(faults, fmt.Sprintf("device %d: its peak is %d bytes, %d more than the plan's", device.Device, peak, peak-planned))
+	}
+	for _, region := range device.Regions {
+		short := region.PlannedBytes - region.TouchedBytes
+		switch {
+		case short < 0:
+			faults = append(faults, fmt.Sprintf("device %d: region %s was written %s beyond its end at %d", device.Device, region.Name, counted(-short), region.PlannedBytes))
+		case short > 0 && region.Name != workspace && !stopped:
+			faults = append(faults, fmt.Sprintf("device %d: the last %d of the %d bytes of region %s were never written", device.Device, short, region.PlannedBytes, region.Name))
+		}
+	}
+	if device.stray > 0 {
+		faults = append(faults, fmt.Sprintf("device %d: %s written outside of all buffers", device.Device, counted(device.stray)))
+	}
+	for _, gap := range device.Unwritten {
+		if gap.Why == "" && !stopped {
+			faults = append(faults, fmt.Sprintf("device %d: %s of buffer %s never written, and nothing says why", device.Device, counted(gap.Bytes), gap.Buffer))
+		}
+	}
+	return faults
+}
+
+// What a process may grow by beyond its arenas: the larger of these.
+const (
+	growthBytes = 64 << 20
+	growthShare = 10 // a tenth of the arenas
+)
+
+// judgeGrowth holds the process to the sum of its arenas.
+func (report *Report) judgeGrowth(job *executor.Job, growth int64) {
+	if growth < 0 {
+		if report.Verdict == Pass {
+			report.Verdict = Inconclusive
+		}
+		report.because("by how much the process grew is not known: this machine does not say")
+		return
+	}
+	var arenas int64
+	for i := range job.Program.Devices {
+		arenas += job.Program.Devices[i].Arena
+	}
+	more := max(growthBytes, arenas/growthShare)
+	bound := "at most"
+	if growth > arenas+more {
+		report.Verdict, bound = Fail, "more than"
+	}
+	report.because("the process grew by %v, %s %v beyond the %v of its arenas", costmodel.Bytes(growth), bound, costmodel.Bytes(more), costmodel.Bytes(arenas))
+}
+
+func reached(stopped bool) string {
+	if stopped {
+		return "no region was written beyond its end, and some not up to it: every sequence came to a stop id"
+	}
+	return "every region was written to its end, and none beyond"
+}
+
+func counted(bytes int64) string {
+	if bytes == 1 {
+		return "1 byte"
+	}
+	return fmt.Sprintf("%d bytes", bytes)
+}

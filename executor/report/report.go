@@ -1,0 +1,134 @@
+// Package report sets what a run measured beside what its plan predicted, and
+// judges the one by the other. On a processor bytes are judged, in the arenas
+// and of the process, and times never are: a plan's are a GPU's.
+package report
+
+import (
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// version is the format's.
+const version = "devmap.report/v1"
+
+// Report is devmap.report/v1. Bytes are in the arena of a device, from its
+// beginning; seconds are as this machine took.
+type Report struct {
+	FormatVersion string `json:"format_version"`
+	Plan          string `json:"plan"` // the file
+	Model         struct {
+		Name   string `json:"name"`
+		Digest string `json:"digest"`
+	} `json:"model"`
+	Backend     string   `json:"backend"`
+	Devices     []Device `json:"devices"`
+	Imbalance   Pair     `json:"imbalance"`
+	Steps       []Step   `json:"steps"`
+	StepSeconds Seconds  `json:"step_seconds"`
+	// TokensPerSecond is null where no step ran.
+	TokensPerSecond *float64  `json:"tokens_per_second"`
+	Tokens          [][]int32 `json:"tokens"` // generated ids, a list a sequence
+	// Scalars is a fingerprint of what the digest of a model leaves out: the
+	// constants of its layers.
+	Scalars string     `json:"scalars"`
+	Links   []struct{} `json:"links"` // none is measured where messages are copies
+	Verdict Verdict    `json:"verdict"`
+	Reasons []string   `json:"reasons"` // of the verdict, a sentence each
+}
+
+// Device is what was foretold of a device and what became of it.
+type Device struct {
+	Device    int                 `json:"device"`
+	Predicted devicemap.Predicted `json:"predicted"`
+	Measured  Measured            `json:"measured"`
+	// Ratio is the measured peak over the predicted one; null where none was.
+	Ratio   *float64 `json:"ratio"`
+	Regions []Region `json:"regions"`
+	// Unwritten are the bytes of buffers that nothing ever wrote.
+	Unwritten []Unwritten `json:"unwritten"`
+
+	stray int64 // bytes that were written and lie in no buffer
+}
+
+// Measured is what a device held.
+type Measured struct {
+	// PeakAllocatedBytes is the end of the highest byte that was written.
+	PeakAllocatedBytes int64 `json:"peak_allocated_bytes"`
+	// DeviceUsedBytes is what the device's driver says; null where it has none.
+	DeviceUsedBytes *int64 `json:"device_used_bytes"`
+}
+
+// Region is a part of an arena, and the end of the highest byte in it that was
+// written.
+type Region struct {
+	Name         string `json:"name"`
+	PlannedBytes int64  `json:"planned_bytes"`
+	TouchedBytes int64  `json:"touched_bytes"`
+}
+
+// Unwritten is bytes of a buffer that nothing wrote, and why.
+type Unwritten struct {
+	Buffer string `json:"buffer"`
+	Bytes  int64  `json:"bytes"`
+	Why    string `json:"why"`
+}
+
+// Pair is a figure foretold, and as it was.
+type Pair struct {
+	Predicted float64 `json:"predicted"`
+	Measured  float64 `json:"measured"`
+}
+
+// Seconds is a [Pair] of times, null where no step runs.
+type Seconds struct {
+	Predicted *float64 `json:"predicted"`
+	Measured  *float64 `json:"measured"`
+}
+
+// Step is a step: its loss before the update, null where nothing is trained, and
+// what each device's time went by with.
+type Step struct {
+	Loss    *float64     `json:"loss"`
+	Seconds float64      `json:"seconds"`
+	Devices []DeviceTime `json:"devices"`
+}
+
+// DeviceTime is where a device's time went in a step, in seconds.
+type DeviceTime struct {
+	Device   int     `json:"device"`
+	Forward  float64 `json:"forward_seconds"`
+	Backward float64 `json:"backward_seconds"` // with recompute
+	Decode   float64 `json:"decode_seconds"`
+	Update   float64 `json:"update_seconds"`
+	Wait     float64 `json:"wait_seconds"`
+}
+
+// Foretold is what a plan says of the run.
+type Foretold struct {
+	Plan      string                 // the file
+	Devices   []devicemap.Prediction // by device
+	Imbalance float64
+	// StepSeconds is nil where no step is run.
+	StepSeconds *float64
+}
+
+// Of is the report of a run of a job.
+func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
+	report := &Report{
+		FormatVersion: version, Plan: foretold.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),
+		Tokens: result.Tokens, Imbalance: Pair{Predicted: foretold.Imbalance}, StepSeconds: Seconds{Predicted: foretold.StepSeconds},
+	}
+	report.Model.Name, report.Model.Digest = job.Graph.Name, job.Program.Plan
+	for i := range foretold.Devices {
+		report.Devices = append(report.Devices, deviceOf(&foretold.Devices[i], result))
+	}
+	report.Imbalance.Measured = imbalance(report.Devices)
+	for i := range result.Steps {
+		report.Steps = append(report.Steps, stepOf(&result.Steps[i], result, job))
+	}
+	if len(result.Steps) > 0 {
+		report.StepSeconds.Measured, report.TokensPerSecond = &result.StepSeconds, &result.TokensPerSecond
+	}
+	report.judge(job, result)
+	return report
+}

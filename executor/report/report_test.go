@@ -1,0 +1,129 @@
+package report
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+const mebibyte = int64(1 << 20)
+
+// asPlanned is a run of two devices in which every byte is where it was planned.
+func asPlanned() (*Foretold, *executor.Job, *executor.Result) {
+	seconds := 0.25
+	foretold := &Foretold{Plan: "plan.json", Imbalance: 1.25, StepSeconds: &seconds}
+	job := &executor.Job{Graph: &modelgraph.Graph{Name: "toy"}, Workload: &costmodel.Workload{Mode: costmodel.Train}, Program: &program.Program{Plan: "sha256:1"}}
+	result := &executor.Result{
+		Backend: "cpu", StepSeconds: 2, TokensPerSecond: 64, Growth: 800*mebibyte + 70*mebibyte,
+		Steps: []executor.StepResult{{Number: 1, Loss: 5.5, Times: executor.Times{Step: 2 * time.Second, Devices: []executor.DeviceTimes{{Forward: time.Second}, {Wait: time.Second}}}}},
+	}
+	for device, arena := range []int64{500 * mebibyte, 300 * mebibyte} {
+		foretold.Devices = append(foretold.Devices, devicemap.Prediction{Device: device, Predicted: devicemap.Predicted{PeakAllocatedBytes: arena}})
+		job.Program.Devices = append(job.Program.Devices, program.Device{ID: int32(device), Arena: arena})
+		result.Devices = append(result.Devices, executor.DeviceResult{
+			Device: int32(device), Touched: arena,
+			Regions: []executor.RegionResult{{Name: "workspace", PlannedBytes: 100}, {Name: "state", PlannedBytes: arena - 100, TouchedBytes: arena - 100}},
+			Gaps:    []executor.Gap{{Buffer: "workspace", Reason: "library workspace", Bytes: 100}},
+		})
+	}
+	return foretold, job, result
+}
+
+// TestVerdict: what was planned and nothing else passes, and each thing that can
+// be otherwise says so.
+func TestVerdict(t *testing.T) {
+	t.Parallel()
+	for name, is := range map[string]struct {
+		change  func(*Foretold, *executor.Result)
+		verdict Verdict
+		reason  string
+	}{
+		"as planned": {func(*Foretold, *executor.Result) {}, Pass, "every region was written to its end, and none beyond"},
+		"a region that is not reached": {
+			func(_ *Foretold, result *executor.Result) { result.Devices[1].Regions[1].TouchedBytes -= 4 }, Fail, "device 1: the last 4 of the 314572700 bytes of region state were never written",
+		},
+		"one of which a sequence stopped": {
+			func(_ *Foretold, result *executor.Result) {
+				result.Devices[1].Regions[1].TouchedBytes -= 4
+				result.Stopped = true
+			}, Pass, "no region was written beyond its end, and some not up to it: every sequence came to a stop id",
+		},
+		"a region that is passed": {
+			func(_ *Foretold, result *executor.Result) { result.Devices[0].Regions[1].TouchedBytes++ }, Fail, "device 0: region state was written 1 byte beyond its end at 524287900",
+		},
+		"bytes between buffers": {
+			func(_ *Foretold, result *executor.Result) { result.Devices[0].Stray = 8 }, Fail, "device 0: 8 bytes written outside of all buffers",
+		},
+		"bytes that nothing explains": {
+			func(_ *Foretold, result *executor.Result) {
+				result.Devices[0].Gaps = append(result.Devices[0].Gaps, executor.Gap{Buffer: "h.0.weights", Bytes: 12})
+			}, Fail, "device 0: 12 bytes of buffer h.0.weights never written, and nothing says why",
+		},
+		"more than was foretold": {
+			func(foretold *Foretold, _ *executor.Result) { foretold.Devices[0].Predicted.PeakAllocatedBytes -= 256 }, Fail, "device 0: its peak is 524288000 bytes, 256 more than the plan's",
+		},
+		"a process as large as it may be": {
+			func(_ *Foretold, result *executor.Result) { result.Growth = 880 * mebibyte }, Pass, "the process grew by 880.0 MiB, at most 80.0 MiB beyond the 800.0 MiB of its arenas",
+		},
+		"a byte more": {
+			func(_ *Foretold, result *executor.Result) { result.Growth = 880*mebibyte + 1 }, Fail, "the process grew by 880.0 MiB, more than 80.0 MiB beyond the 800.0 MiB of its arenas",
+		},
+		"a process of unknown size": {
+			func(_ *Foretold, result *executor.Result) { result.Growth = -1 }, Inconclusive, "by how much the process grew is not known: this machine does not say",
+		},
+		"that, and a fault": {
+			func(_ *Foretold, result *executor.Result) { result.Growth, result.Devices[0].Stray = -1, 1 }, Fail, "device 0: 1 byte written outside of all buffers",
+		},
+	} {
+		foretold, job, result := asPlanned()
+		is.change(foretold, result)
+		made := Of(foretold, job, result)
+		if made.Verdict != is.verdict || !strings.Contains(strings.Join(made.Reasons, "\n")+"\n", is.reason+"\n") {
+			t.Errorf("%s: %s, because\n%s\nwant %s, because\n%s", name, made.Verdict, strings.Join(made.Reasons, "\n"), is.verdict, is.reason)
+		}
+	}
+}
+
+// TestSmallArenas: a small run may take what any process does.
+func TestSmallArenas(t *testing.T) {
+	t.Parallel()
+	for growth, want := range map[int64]Verdict{64*mebibyte + 1000: Pass, 64*mebibyte + 1001: Fail} {
+		foretold, job, result := asPlanned()
+		job.Program.Devices[0].Arena, job.Program.Devices[1].Arena = 400, 600
+		result.Growth = growth
+		if made := Of(foretold, job, result); made.Verdict != want {
+			t.Errorf("%d: %s, want %s", growth, made.Verdict, want)
+		}
+	}
+}
+
+// TestFigures: what stands beside what.
+func TestFigures(t *testing.T) {
+	t.Parallel()
+	foretold, job, result := asPlanned()
+	result.Devices[1].Touched = 100 * mebibyte
+	made := Of(foretold, job, result)
+	second := made.Devices[1]
+	if second.Measured.PeakAllocatedBytes != 100*mebibyte || *second.Ratio != 1.0/3 || made.Imbalance != (Pair{1.25, 500.0 / 300}) {
+		t.Errorf("%+v, imbalance %+v", second, made.Imbalance)
+	}
+	step := made.Steps[0]
+	if *step.Loss != 5.5 || step.Seconds != 2 || step.Devices[1] != (DeviceTime{Device: 1, Wait: 1}) || *made.StepSeconds.Predicted != 0.25 || *made.StepSeconds.Measured != 2 {
+		t.Errorf("%+v, %+v", step, made.StepSeconds)
+	}
+	job.Workload.Mode, result.Steps = costmodel.Load, nil
+	made = Of(foretold, job, result)
+	if made.StepSeconds.Measured != nil || made.TokensPerSecond != nil || len(made.Steps) > 0 {
+		t.Errorf("nothing ran, and %+v", made)
+	}
+	job.Workload.Mode, result.Steps = costmodel.Infer, []executor.StepResult{{Number: 1}}
+	if made = Of(foretold, job, result); made.Steps[0].Loss != nil {
+		t.Error("a forward has a loss")
+	}
+}
