@@ -83,10 +83,11 @@ func (command *emitCommand) engine(cmd *cobra.Command, plan *devicemap.Plan) err
 
 // program writes devmap's own program of the plan, as text or as JSON.
 func (command *emitCommand) program(cmd *cobra.Command, plan *devicemap.Plan, file string) error {
-	made, err := programOf(cmd, plan, file, command.Model, "")
+	job, err := programOf(cmd, plan, file, command.Model, "")
 	if err != nil {
 		return err
 	}
+	made := job.Program
 	write, named := made.Text, "program.txt"
 	if command.JSON {
 		write, named = made.WriteJSON, "program.json"

@@ -13,18 +13,30 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/order"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/compile"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// compiled is a plan's program with what devmap's engine predicts of it: of every
+// device, and of a step (nil where none is run).
+type compiled struct {
+	executor.Job
+	placed    devicemap.Map
+	devices   []devicemap.Prediction
+	imbalance float64
+	seconds   *float64
+}
+
 // programOf compiles the program of a plan, and holds it to the rules. The model
 // is read again, from where the plan says or from model. A plan for another
 // engine is predicted again for devmap's, with its map as it is: both
 // predictions are in the program, and told. csv, where given, is a file of
 // actions in torch's form that replace the order of the plan's schedule.
-func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string) (*program.Program, error) {
+func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string) (*compiled, error) {
 	if err := compilable(plan, file, csv); err != nil {
 		return nil, err
 	}
@@ -53,14 +65,23 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	if err != nil {
 		return nil, err
 	}
-	own := prediction(costmodel.Devmap, devicemap.StepSeconds(table, &plan.Topology, report.Map), report.Devices)
+	kernels, err := recipe.Of(graph, &table.Workload)
+	if err != nil {
+		return nil, err
+	}
+	result := &compiled{
+		Job:     executor.Job{Graph: graph, Workload: &table.Workload, Recipe: kernels, Program: made},
+		placed:  report.Map,
+		devices: report.Devices, imbalance: report.Imbalance, seconds: devicemap.StepSeconds(table, &plan.Topology, report.Map),
+	}
+	own := prediction(costmodel.Devmap, result.seconds, report.Devices)
 	made.Predictions = []program.Prediction{own}
 	if plan.Workload.Runtime == costmodel.Devmap {
-		return made, nil
+		return result, nil
 	}
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
 	made.Predictions = append(made.Predictions, other)
-	return made, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, told(own), told(other))
+	return result, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, told(own), told(other))
 }
 
 // compilable refuses plans of what devmap's engine does not run.
@@ -77,24 +98,6 @@ func compilable(plan *devicemap.Plan, file, csv string) error {
 		}
 	}
 	return nil
-}
-
-// plannedModel reads the model that a plan was made for.
-func plannedModel(plan *devicemap.Plan, file, model string) (*modelgraph.Graph, error) {
-	place := model
-	if place == "" {
-		place = plan.Model.Source
-	}
-	graph, err := ask.ReadModel(place)
-	switch {
-	case err != nil && model == "":
-		return nil, fmt.Errorf("reading the model that %s names (--model says where else it is): %w", file, err)
-	case err != nil:
-		return nil, err
-	case graph.Digest() != plan.Model.Digest:
-		return nil, &modelgraph.SyntaxError{File: file, Place: "model.digest", Msg: fmt.Sprintf("%q is not that of %s (%s): the plan was made for another model (%q)", plan.Model.Digest, out.Cell(place), graph.Digest(), plan.Model.Name)}
-	}
-	return graph, nil
 }
 
 // maxScheduleBytes bounds a file of actions: 10⁶ of them take 10 MB.

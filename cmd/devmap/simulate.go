@@ -108,7 +108,11 @@ func (command *simulateCommand) program(cmd *cobra.Command, file string, data []
 	if err := command.spare(file, plan.Model.Source); err != nil {
 		return nil, err
 	}
-	return programOf(cmd, plan, file, command.Model, command.ScheduleFile)
+	made, err := programOf(cmd, plan, file, command.Model, command.ScheduleFile)
+	if err != nil {
+		return nil, err
+	}
+	return made.Program, nil
 }
 
 // isPlan reports JSON that is no program. All of it is a plan's to read or refuse,
