@@ -23,7 +23,8 @@ type flag struct {
 	help   string
 	helpOn map[command]string
 	// field is the workload's where the flag sets one; else at is where the
-	// request keeps it: *string, *int64, *bool, *[]string, *time.Duration.
+	// request keeps it: *string, *int64, *float64, *bool, *[]string,
+	// *time.Duration.
 	field *costmodel.Field
 	at    func(request *Request) any
 	// otherwise is the value that leaving it out means.
@@ -77,13 +78,15 @@ const (
 	onInspect
 	onEmit
 	onSimulate
+	onRun
 
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
 	working   = placing | onInspect
+	playing   = onSimulate | onRun // what a plan says is done
 )
 
-var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate}
+var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun}
 
 // flagNamed is the flag of a name, or of the field that a library calls it by;
 // nil where there is none.
@@ -114,6 +117,9 @@ func (f *flag) add(cmd *cobra.Command, which command, request *Request) {
 	case *int64:
 		count, _ := strconv.ParseInt(f.otherwise, 10, 64) // a number of the table, or none: 0
 		set.Int64Var(at, f.name, count, help)
+	case *float64:
+		number, _ := strconv.ParseFloat(f.otherwise, 64) // likewise
+		set.Float64Var(at, f.name, number, help)
 	case *bool:
 		set.BoolVar(at, f.name, f.otherwise == "true", help)
 	case *time.Duration:

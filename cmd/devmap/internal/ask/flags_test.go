@@ -150,6 +150,9 @@ func TestTable(t *testing.T) {
 		f := &flags[i]
 		claim(f.name, "a flag")
 		for _, also := range f.also {
+			if other := flagNamed(also); other != nil && other.on&f.on&^f.hidden == 0 {
+				continue // of a command that has the one flag or shows the other
+			}
 			claim(also, "meant for "+f.name)
 		}
 		if f.help == "" && f.helpOn == nil {

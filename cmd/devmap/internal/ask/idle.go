@@ -22,6 +22,12 @@ var (
 		func(workload *costmodel.Workload) bool { return workload.Mode != costmodel.Train },
 		"only --mode train has a step",
 	}
+	noMoments = &idleness{
+		func(workload *costmodel.Workload) bool {
+			return workload.Mode == costmodel.Train && !strings.HasPrefix(workload.Optimizer, "adamw")
+		},
+		"it is AdamW's",
+	}
 	nothingRuns = &idleness{
 		func(workload *costmodel.Workload) bool { return workload.Mode == costmodel.Load },
 		"under --mode load nothing runs",
@@ -56,7 +62,7 @@ var (
 // IdleNotes name the flags that were given and change nothing of a workload.
 func (request *Request) IdleNotes(workload *costmodel.Workload) []string {
 	var out []string
-	for _, idle := range []*idleness{noStep, nothingRuns, noBuckets, keptAnyway, noSchedule, allAlike} {
+	for _, idle := range []*idleness{noStep, noMoments, nothingRuns, noBuckets, keptAnyway, noSchedule, allAlike} {
 		if !idle.when(workload) {
 			continue
 		}

@@ -78,6 +78,8 @@ func unreadable(err *pflag.InvalidValueError) string {
 	switch kind := err.GetFlag().Value.Type(); {
 	case kind == "bool":
 		return "neither true nor false"
+	case kind == "float64":
+		return "not a number"
 	case kind == "duration":
 		return "not a time: write 30s, 5m or 1h"
 	case errors.Is(err, strconv.ErrRange):

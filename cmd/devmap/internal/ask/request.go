@@ -27,6 +27,7 @@ type Request struct {
 	Model, ScheduleFile       string
 	Trace                     string
 	TimeLimit                 time.Duration
+	Run                       Run
 
 	cmd *cobra.Command
 }
@@ -141,7 +142,11 @@ func checkBuilt(set *pflag.FlagSet) error {
 	for i := range flags {
 		f := set.Lookup(flags[i].name)
 		if flags[i].unbuilt && f != nil && f.Changed && f.Value.String() != f.DefValue {
-			return notBuilt(f.Name, f.Value.String(), "only "+f.DefValue)
+			built := "only " + f.DefValue
+			if f.DefValue == "" {
+				built = "nothing of it, leave it out"
+			}
+			return notBuilt(f.Name, f.Value.String(), built)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // flags are all, in the order in which they are printed: those of a workload as
 // its fields are told, after what the GPUs are.
-var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, ownFlags, programFlags, unbuiltFlags)
+var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, ownFlags, programFlags, runFlags, unbuiltFlags)
 
 // workloadFlags sets what the workload's fields say of their flags.
 func workloadFlags() []flag {
@@ -22,7 +22,7 @@ func workloadFlags() []flag {
 		field := &fields[i]
 		f := ofWorkload[field.Name]
 		f.name, f.field = strings.ReplaceAll(field.Name, "_", "-"), field
-		f.on, f.hidden = working|onSimulate, onSimulate // whose plan has them
+		f.on, f.hidden = working|playing, playing // whose plan has them
 		f.at = func(request *Request) any { return field.Ref(&request.work) }
 		f.values = slices.Concat(f.values, field.Values)
 		if f.otherwise == "" {
@@ -154,20 +154,20 @@ var ofWorkload = map[string]flag{
 
 var deviceFlags = []flag{
 	{
-		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | onSimulate, hidden: onSimulate, again: true,
+		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | playing, hidden: playing, again: true,
 		help: "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB",
 		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
 	},
 	{
-		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | onSimulate, hidden: onSimulate, again: true, otherwise: catalogue.DefaultGPU,
+		name: "gpu", at: func(request *Request) any { return &request.gpu }, on: placing | playing, hidden: playing, again: true, otherwise: catalogue.DefaultGPU,
 		help: "GPU of the catalogue: " + strings.Join(catalogue.Names(), ", "), offers: catalogue.Names(),
 	},
 	{
-		name: "topology", at: func(request *Request) any { return &request.topology }, on: placing | onSimulate, hidden: onSimulate, again: true,
+		name: "topology", at: func(request *Request) any { return &request.topology }, on: placing | playing, hidden: playing, again: true,
 		help: "a topology file, instead of --gpus",
 	},
 	{
-		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | onSimulate, hidden: onSimulate, again: true, each: true,
+		name: "reserve", at: func(request *Request) any { return &request.reserve }, on: placing | playing, hidden: playing, again: true, each: true,
 		help: "bytes to leave free: one for all devices, or one each; given again, they add up",
 	},
 }
@@ -200,18 +200,19 @@ var placementFlags = []flag{
 // ownFlags are those of the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | onSimulate | onEmit, posed: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | playing | onEmit, posed: true,
 		helpOn: map[command]string{
 			onPlan: "no table", onEstimate: "the machine form, no table",
 			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
-			onSimulate: "the machine form, no table", onEmit: "the program as JSON (--for program)",
+			onSimulate: "the machine form, no table", onRun: "the reports, no table", onEmit: "the program as JSON (--for program)",
 		},
 	},
 	{
-		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | onSimulate, posed: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | playing, posed: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "write the plan to a file", onEstimate: "write the rows to a file",
 			onEmit: "write to a file, which appears whole or not at all", onSimulate: "write the machine form to a file",
+			onRun: "write the reports to a file",
 		},
 	},
 	{
@@ -232,7 +233,7 @@ var ownFlags = []flag{
 // programFlags are those of what becomes a program.
 var programFlags = []flag{
 	{
-		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | onSimulate,
+		name: "model", at: func(request *Request) any { return &request.Model }, on: onEmit | playing,
 		help: "the model that the plan is for (where the plan says it was)",
 	},
 	{

@@ -51,18 +51,28 @@ func searching(stderr io.Writer) (say func(string), done func()) {
 	if !Terminal(stderr) {
 		return nil, func() {}
 	}
-	return paint(FileOf(stderr), patience)
+	return paint(FileOf(stderr), "placing", patience)
 }
 
-// paint draws every so often, in a goroutine that done ends and waits for.
-func paint(to io.Writer, often time.Duration) (say func(string), done func()) {
+// Watch shows on a terminal what was said last of something long, which first is
+// what; done clears it. Without a terminal nothing is shown.
+func Watch(stderr io.Writer, what string) (say func(string), done func()) {
+	if !Terminal(stderr) {
+		return func(string) {}, func() {}
+	}
+	return paint(FileOf(stderr), what, patience)
+}
+
+// paint draws every so often, in a goroutine that done ends and waits for: what
+// is first, then what was said last.
+func paint(to io.Writer, what string, often time.Duration) (say func(string), done func()) {
 	words, over, gone := make(chan string), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(gone)
 		tick := time.NewTicker(often)
 		defer tick.Stop()
 		var bar *progressbar.ProgressBar
-		for what := "placing"; ; {
+		for {
 			select {
 			case what = <-words:
 				continue

@@ -18,7 +18,7 @@ func (h heard) Write(b []byte) (int, error) {
 // is said, and nothing more once it is done.
 func TestPaint(_ *testing.T) {
 	out := make(heard, 1000)
-	say, done := paint(out, time.Millisecond)
+	say, done := paint(out, "placing", time.Millisecond)
 	say("placing: bound 3")
 	for seen := 0; seen < 3; {
 		if strings.Contains(<-out, "placing: bound 3") {

@@ -1,0 +1,161 @@
+package ask
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// Run is what the flags of devmap run ask for.
+type Run struct {
+	Weights, Tokens, Resume string
+	Save, SaveState         string
+	Seed, Steps             int64
+	Rate, Epsilon, Decay    float64
+	Clip                    float64
+	backend, betas          string
+	stops, dumps            []string
+}
+
+// The values of --weights.
+const (
+	Checkpoint = "checkpoint"
+	Random     = "random"
+)
+
+// runFlags are those of what a program is run with.
+var runFlags = []flag{
+	{
+		name: "weights", at: func(request *Request) any { return &request.Run.Weights }, on: onRun, otherwise: Checkpoint,
+		help: "where they come from: {values} (drawn from --seed)", values: []string{Checkpoint, Random},
+		meant: map[string]string{"dummy": Random, "init": Random, "rand": Random, "file": Checkpoint, "pretrained": Checkpoint},
+		also:  []string{"load-format"},
+	},
+	{
+		name: "seed", at: func(request *Request) any { return &request.Run.Seed }, on: onRun, otherwise: "0",
+		help: "of token ids where there is no --tokens, and of --weights random",
+	},
+	{
+		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun, otherwise: "1", leftOut: "1",
+		help: "how often the program runs, each time with the next batch", idle: []*idleness{nothingRuns},
+		also: []string{"max-steps", "max_steps", "iterations", "num-steps"},
+	},
+	{
+		name: "tokens", at: func(request *Request) any { return &request.Run.Tokens }, on: onRun,
+		help: "token ids: a JSON array of --seq of them a line, from the first again behind the last (drawn from --seed)",
+		also: []string{"prompt", "input-ids", "input_ids", "dataset"},
+	},
+	{
+		name: "lr", at: func(request *Request) any { return &request.Run.Rate }, on: onRun, otherwise: "0.001",
+		help: "learning rate", idle: []*idleness{noStep}, also: []string{"learning-rate", "learning_rate"},
+	},
+	{
+		name: "betas", at: func(request *Request) any { return &request.Run.betas }, on: onRun, otherwise: "0.9,0.999",
+		help: "AdamW's", idle: []*idleness{noStep, noMoments},
+	},
+	{
+		name: "eps", at: func(request *Request) any { return &request.Run.Epsilon }, on: onRun, otherwise: "1e-08",
+		help: "AdamW's", idle: []*idleness{noStep, noMoments}, also: []string{"epsilon", "adam-epsilon", "adam_epsilon"},
+	},
+	{
+		name: "weight-decay", at: func(request *Request) any { return &request.Run.Decay }, on: onRun, otherwise: "0.01",
+		help: "of every parameter", idle: []*idleness{noStep}, also: []string{"weight_decay", "wd"},
+	},
+	{
+		name: "clip", at: func(request *Request) any { return &request.Run.Clip }, on: onRun, otherwise: "0",
+		help: "the norm that gradients are scaled down to (0: as they are)", idle: []*idleness{noStep},
+		also: []string{"max-grad-norm", "max_grad_norm", "clip-grad", "grad-clip", "gradient-clip-val"},
+	},
+	{
+		name: "stop", at: func(request *Request) any { return &request.Run.stops }, on: onRun, each: true,
+		help: "ID behind which a generated sequence ends; may be given again (none: all of --new-tokens)",
+		also: []string{"eos", "eos-token-id", "eos_token_id", "stop-token-ids"},
+	},
+	{
+		name: "dump", at: func(request *Request) any { return &request.Run.dumps }, on: onRun, each: true,
+		help: "KIND=FILE: logits, hidden or grads of the first step, as safetensors in fp32; may be given again",
+	},
+	{
+		name: "save", at: func(request *Request) any { return &request.Run.Save }, on: onRun,
+		help: "a new folder for the model as it is after the last step: config and safetensors",
+		also: []string{"output-dir", "output_dir"},
+	},
+	{
+		name: "save-state", at: func(request *Request) any { return &request.Run.SaveState }, on: onRun,
+		help: "a new folder for all that --resume goes on from (train)",
+	},
+	{
+		name: "resume", at: func(request *Request) any { return &request.Run.Resume }, on: onRun,
+		help: "the folder of a --save-state, in place of --weights", also: []string{"resume-from-checkpoint", "resume_from_checkpoint"},
+	},
+	{
+		name: "backend", at: func(request *Request) any { return &request.Run.backend }, on: onRun, otherwise: "auto",
+		help: "what runs it: {values} (the reference, on this machine's processor)", values: []string{"auto", "cpu"}, later: []string{"cuda"},
+		meant: map[string]string{"reference": "cpu"},
+	},
+	{
+		name: "transport", at: func(*Request) any { return new(string) }, on: onRun, hidden: onRun, otherwise: "auto",
+		help: "how messages travel between GPUs (not built yet)", values: []string{"auto"}, later: []string{"peer", "host"},
+	},
+	later("devices", "program devices onto GPUs, 0,0,1,1"),
+	{
+		name: "certify", at: func(*Request) any { return new(bool) }, on: onRun, hidden: onRun, otherwise: "false", unbuilt: true,
+		help: "a certificate of the run (not built yet)",
+	},
+	later("keep", "host: what is kept in host memory"),
+	later("fault", "a fault to put in"),
+}
+
+// later is a flag of a run that only a backend of GPUs heeds.
+func later(name, what string) flag {
+	return flag{
+		name: name, help: what + " (not built yet)", at: func(*Request) any { return new(string) },
+		on: onRun, hidden: onRun, unbuilt: true,
+	}
+}
+
+// Betas are AdamW's.
+func (request *Request) Betas() (first, second float64, err error) {
+	text := request.Run.betas
+	before, after, _ := strings.Cut(text, ",")
+	first, err = strconv.ParseFloat(strings.TrimSpace(before), 64)
+	if err == nil {
+		second, err = strconv.ParseFloat(strings.TrimSpace(after), 64)
+	}
+	if err != nil {
+		return 0, 0, out.Usagef("--betas %q: want two numbers, as in --betas 0.9,0.999", text)
+	}
+	return first, second, nil
+}
+
+// Stops are the ids of --stop.
+func (request *Request) Stops() ([]int32, error) {
+	var ids []int32
+	for _, text := range request.Run.stops {
+		id, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || id < 0 {
+			return nil, out.Usagef("--stop %q: want a token id; of several each has its own --stop", text)
+		}
+		ids = append(ids, int32(id))
+	}
+	return ids, nil
+}
+
+// Dumps are the files of --dump, by kind.
+func (request *Request) Dumps() (map[string]string, error) {
+	files := map[string]string{}
+	for _, text := range request.Run.dumps {
+		kind, file, _ := strings.Cut(text, "=")
+		switch {
+		case kind != "logits" && kind != "hidden" && kind != "grads":
+			return nil, out.Usagef("--dump %q: want KIND=FILE, with logits, hidden or grads", text)
+		case file == "":
+			return nil, out.Usagef("--dump %q: no file: want --dump %s=FILE", text, kind)
+		case files[kind] != "":
+			return nil, out.Usagef("--dump %s is given twice, for %q and %q", kind, files[kind], file)
+		}
+		files[kind] = file
+	}
+	return files, nil
+}

@@ -1,0 +1,164 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Run prints what a run measured: the arenas beside their plan, the losses,
+// where the time went, what was generated, and the verdict.
+func (printer *Printer) Run(placed devicemap.Map, ran *report.Report) {
+	rows := &runTables{Printer: printer, placed: placed, Report: ran}
+	printer.printf("%s, %s%s: %s on the %s, for %s (%s)\n%s\n%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
+		rows.did(), backends[ran.Backend], Plural(len(ran.Devices), "GPU"), rows.unit().name, out.Block(rows.arenas()), out.Block(rows.unwritten()))
+	if len(ran.Steps) > 0 {
+		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
+		printer.printf("%s\n", rows.speed())
+	}
+	printer.printf("%s: %s\n", string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+}
+
+var backends = map[string]string{"cpu": "CPU reference"}
+
+type runTables struct {
+	*Printer
+	*report.Report
+
+	placed devicemap.Map
+}
+
+func (rows *runTables) did() string {
+	if len(rows.Steps) == 0 {
+		return "loaded"
+	}
+	return "ran " + Plural(len(rows.Steps), "step")
+}
+
+func (rows *runTables) unit() scale {
+	var largest int64
+	for i := range rows.Report.Devices {
+		largest = max(largest, rows.Report.Devices[i].Predicted.PeakAllocatedBytes)
+	}
+	if largest < 1<<20 {
+		return scale{"bytes", 1, 0}
+	}
+	return scaleFor(largest)
+}
+
+// arenas is a row a GPU: its peak foretold and measured, and of every region how
+// far it was written; where that is not to its end, of how much.
+func (rows *runTables) arenas() string {
+	var regions []string
+	for i := range rows.Report.Devices {
+		for _, region := range rows.Report.Devices[i].Regions {
+			if !slices.Contains(regions, region.Name) {
+				regions = append(regions, region.Name)
+			}
+		}
+	}
+	headings := append([]string{"GPU", "runs", "peak,\npredicted", "mea-\nsured", "ratio"}, regions...)
+	table := texttab.New(headings...)
+	table.Right(0)
+	for column := 2; column < len(headings); column++ {
+		table.Right(column)
+	}
+	const runs, narrowest = 1, 16
+	widest := 0
+	for i := range rows.Report.Devices {
+		device := &rows.Report.Devices[i]
+		holds := rows.runs(rows.placed, devicemap.Device(device.Device))
+		widest = max(widest, text.StringWidth(holds))
+		cells := []any{device.Device, holds, rows.unit().print(device.Predicted.PeakAllocatedBytes), rows.unit().print(device.Measured.PeakAllocatedBytes), ratio(device)}
+		for _, name := range regions {
+			cells = append(cells, rows.reached(device, name))
+		}
+		table.Row(cells...)
+	}
+	if over := table.Width() - rows.width; over > 0 {
+		table.Wrap(runs, max(narrowest, widest-over))
+	}
+	return table.String()
+}
+
+func ratio(device *report.Device) string {
+	if device.Ratio == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f", *device.Ratio)
+}
+
+// reached is how far a device's region was written.
+func (rows *runTables) reached(device *report.Device, name string) string {
+	at := slices.IndexFunc(device.Regions, func(region report.Region) bool { return region.Name == name })
+	if at < 0 {
+		return "–"
+	}
+	region := &device.Regions[at]
+	unit := rows.unit()
+	if region.TouchedBytes == region.PlannedBytes {
+		return unit.print(region.PlannedBytes)
+	}
+	return unit.print(region.TouchedBytes) + " of " + unit.print(region.PlannedBytes)
+}
+
+// unwritten adds up what was never written, by reason.
+func (rows *runTables) unwritten() string {
+	var lines strings.Builder
+	for i := range rows.Report.Devices {
+		device := &rows.Report.Devices[i]
+		var reasons []string
+		bytes, buffers := map[string]int64{}, map[string]int{}
+		for _, gap := range device.Unwritten {
+			why := gap.Why
+			if why == "" {
+				why = "nothing says why"
+			}
+			if buffers[why] == 0 {
+				reasons = append(reasons, why)
+			}
+			bytes[why] += gap.Bytes
+			buffers[why]++
+		}
+		for at, why := range reasons {
+			if at == 0 {
+				fmt.Fprintf(&lines, "never written on GPU %d: ", device.Device)
+			} else {
+				lines.WriteString(", ")
+			}
+			fmt.Fprintf(&lines, "%v in %s (%s)", costmodel.Bytes(bytes[why]), Plural(buffers[why], "buffer"), out.Cell(why))
+		}
+		if len(reasons) > 0 {
+			lines.WriteString("\n")
+		}
+	}
+	return lines.String()
+}
+
+// stepRows is how many steps are shown: of more, the first and the last.
+const stepRows = 12
+
+// losses is the loss of every step, in training.
+func (rows *runTables) losses() string {
+	if rows.Steps[0].Loss == nil {
+		return ""
+	}
+	table := texttab.New("step", "loss", "took")
+	table.Right(0, 1, 2)
+	for _, step := range shortened(int64(len(rows.Steps)), stepRows) {
+		if step < 0 {
+			table.Row("…", "", "")
+			continue
+		}
+		table.Row(step+1, fmt.Sprintf("%.6f", *rows.Steps[step].Loss), Seconds(rows.Steps[step].Seconds))
+	}
+	return "\n" + table.String() + "\n"
+}

@@ -1,0 +1,116 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/executor/report"
+)
+
+// activity is what a device's time goes by with.
+type activity struct {
+	heading string
+	of      func(*report.DeviceTime) float64
+}
+
+var activities = []activity{
+	{"forward", func(times *report.DeviceTime) float64 { return times.Forward }},
+	{"backward", func(times *report.DeviceTime) float64 { return times.Backward }},
+	{"decode", func(times *report.DeviceTime) float64 { return times.Decode }},
+	{"update", func(times *report.DeviceTime) float64 { return times.Update }},
+	{"waits", func(times *report.DeviceTime) float64 { return times.Wait }},
+}
+
+// times is where the time of a step went on every GPU: in the first step, which
+// finds caches cold, and in those behind it on average.
+func (rows *runTables) times() string {
+	var shown []activity
+	for _, does := range activities {
+		if does.heading == "waits" || rows.total(does.of) > 0 {
+			shown = append(shown, does)
+		}
+	}
+	headings := []string{"GPU", "step"}
+	for _, does := range shown {
+		headings = append(headings, does.heading)
+	}
+	table := texttab.New(headings...)
+	table.Right(0)
+	for column := range shown {
+		table.Right(column + 2)
+	}
+	for device := range rows.Steps[0].Devices {
+		table.Row(rows.timesOf(rows.Steps[:1], device, "first", shown)...)
+		if others := rows.Steps[1:]; len(others) > 0 {
+			name := "others, each"
+			if len(others) == 1 {
+				name = "second"
+			}
+			table.Row(rows.timesOf(others, device, name, shown)...)
+		}
+	}
+	return "\n" + table.String() + "\n"
+}
+
+// timesOf is the row of a device: averages over steps.
+func (rows *runTables) timesOf(steps []report.Step, device int, name string, shown []activity) []any {
+	cells := []any{steps[0].Devices[device].Device, name}
+	for _, does := range shown {
+		sum := 0.0
+		for i := range steps {
+			sum += does.of(&steps[i].Devices[device])
+		}
+		cells = append(cells, Seconds(sum/float64(len(steps))))
+	}
+	return cells
+}
+
+func (rows *runTables) total(of func(*report.DeviceTime) float64) float64 {
+	sum := 0.0
+	for i := range rows.Steps {
+		for j := range rows.Steps[i].Devices {
+			sum += of(&rows.Steps[i].Devices[j])
+		}
+	}
+	return sum
+}
+
+// What is shown of generated tokens; --json has all.
+const shownSequences, shownTokens = 8, 64
+
+func (rows *runTables) generated() string {
+	if len(rows.Tokens) == 0 {
+		return ""
+	}
+	var lines strings.Builder
+	lines.WriteString("\n")
+	for i, ids := range rows.Tokens {
+		if i == shownSequences {
+			fmt.Fprintf(&lines, "… and %s (--json has all)\n", Plural(len(rows.Tokens)-i, "sequence"))
+			break
+		}
+		fmt.Fprintf(&lines, "sequence %d:", i)
+		for _, id := range ids[:min(shownTokens, len(ids))] {
+			fmt.Fprintf(&lines, " %d", id)
+		}
+		if more := len(ids) - shownTokens; more > 0 {
+			fmt.Fprintf(&lines, " … and %d more", more)
+		}
+		lines.WriteString("\n")
+	}
+	return lines.String() + "\n"
+}
+
+// speed says how fast it was, beside what the plan says of its GPUs.
+func (rows *runTables) speed() string {
+	measured := "a step took "
+	if len(rows.Steps) > 2 {
+		measured = "a step behind the first took "
+	}
+	said := fmt.Sprintf("%.4g tokens/s; %s%s", *rows.TokensPerSecond, measured, Seconds(*rows.StepSeconds.Measured))
+	if planned := rows.StepSeconds.Predicted; planned != nil {
+		said += fmt.Sprintf(" (the plan's GPUs: %s)", Seconds(*planned))
+	}
+	return said
+}
