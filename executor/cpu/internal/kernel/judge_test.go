@@ -122,6 +122,13 @@ func (trial *trial) run(fp32, bf16 float64) *trial {
 		trial.t.Fatalf("%s: %v", trial.line(), err)
 	}
 	trial.judge.Run(trial.t)
+	trial.compare(fp32, bf16)
+	return trial
+}
+
+// compare sets what the kernel left beside what the judge did.
+func (trial *trial) compare(fp32, bf16 float64) {
+	trial.t.Helper()
 	for i := range trial.tests {
 		trial.around(i)
 		mode := trial.kernel.Operands[i].Mode
@@ -133,10 +140,9 @@ func (trial *trial) run(fp32, bf16 float64) *trial {
 			bound = 0
 		}
 		if got := trial.distance(i); !(got <= bound) {
-			trial.t.Fatalf("%s: %s is %.3g from float64, want %.3g at most", trial.line(), trial.kernel.Operands[i].Role, got, bound)
+			trial.t.Fatalf("%s: %s is %.3g from what is right, want %.3g at most", trial.line(), trial.kernel.Operands[i].Role, got, bound)
 		}
 	}
-	return trial
 }
 
 // distance is ‖err‖/‖ref‖ of an operand.

@@ -28,7 +28,7 @@ func TestRope(t *testing.T) {
 				dims := fmt.Sprintf("rows=%d heads=4 kv=2 dim=8 seq=%d %s", rows, seq, rotation)
 				newTrial(t, random, "rope", dims).with("+q", dtype, rows, 32, 1).with("+k", dtype, rows, 16, 1).run(1e-6, 1e-2)
 				newTrial(t, random, "rope_backward", dims).with("+dq", dtype, rows, 32, 1).with("+dk", dtype, rows, 16, 1).run(1e-6, 1e-2)
-				norms(t, random.Int64N(128)+1, newTrial(t, random, "qknorm", dims+" epsilon=1e-5 style=rmsnorm"), dtype, rows)
+				norms(t, random.Int64N(128)+1, newTrial(t, random, "qknorm", dims+" epsilon=1e-5 style=rms"), dtype, rows)
 				norms(t, min(rows, 128), newTrial(t, random, "qknorm", dims+" epsilon=1e-2 style="+string(modelgraph.GemmaRMSNorm)), dtype, rows)
 			}
 		}
@@ -64,7 +64,7 @@ func TestRopeDecodes(t *testing.T) {
 // TestNormsInPlace: inference writes the normed heads over what they were.
 func TestNormsInPlace(t *testing.T) {
 	random := seeded(t)
-	made := newTrial(t, random, "qknorm", "rows=5 heads=4 kv=2 dim=8 seq=5 epsilon=1e-5 style=rmsnorm "+rotations[0])
+	made := newTrial(t, random, "qknorm", "rows=5 heads=4 kv=2 dim=8 seq=5 epsilon=1e-5 style=rms "+rotations[0])
 	norms(t, 5, made, modelgraph.BF16, 5)
 	for i, role := range []int{4, 5} {
 		made.call.Operands[role] = made.call.Operands[i]
