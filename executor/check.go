@@ -2,8 +2,6 @@ package executor
 
 import (
 	"errors"
-	"io/fs"
-	"os"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -16,7 +14,7 @@ type checker struct {
 
 // all is every rule that settings can break.
 func (checker *checker) all() error {
-	for _, rule := range []func() error{checker.steps, checker.optimizer, checker.ids, checker.dumps, checker.directories} {
+	for _, rule := range []func() error{checker.steps, checker.optimizer, checker.ids, checker.dumps, checker.states} {
 		if err := rule(); err != nil {
 			return err
 		}
@@ -38,8 +36,8 @@ func (checker *checker) steps() error {
 		return refuse("steps", checker.Steps, "a plan of mode load runs no step")
 	case checker.mode() != costmodel.Load && checker.Steps == 0:
 		return refuse("steps", checker.Steps, "want at least 1")
-	case checker.Weights == nil && checker.Resume == nil:
-		return errors.New("there are no weights to run with")
+	case (checker.Weights == nil) == (checker.Resume == ""):
+		return errors.New("want weights, or a state to go on from")
 	}
 	return nil
 }
@@ -91,6 +89,7 @@ func (checker *checker) ids() error {
 // dumps refuses tensors that the mode does not make.
 func (checker *checker) dumps() error {
 	asked := &checker.Dump
+	_, headed := checker.job.headOp()
 	for _, dump := range []struct{ kind, file string }{{"logits", asked.Logits}, {"hidden", asked.Hidden}, {"grads", asked.Grads}} {
 		switch mode := checker.mode(); {
 		case dump.file == "":
@@ -98,27 +97,19 @@ func (checker *checker) dumps() error {
 			return refuse("dump", dump.kind, "a plan of mode load computes nothing: plan with --mode infer or train")
 		case mode != costmodel.Train && dump.kind == "grads":
 			return refuse("dump", dump.kind, "a plan of mode %s has no gradients: plan with --mode train", mode)
+		case dump.kind == "logits" && !headed:
+			return refuse("dump", dump.kind, "%s has no head that makes logits: --dump hidden is its last layer's output", checker.job.Graph.Class)
 		}
 	}
 	return nil
 }
 
-// directories refuses to write where something is.
-func (checker *checker) directories() error {
-	for _, to := range []struct{ field, path string }{{"save", checker.Save.Model}, {"save_state", checker.Save.State}} {
-		if to.path == "" {
-			continue
+// states refuses to keep or take up what only training has.
+func (checker *checker) states() error {
+	for _, folder := range []struct{ field, path string }{{"save_state", checker.Save.State}, {"resume", checker.Resume}} {
+		if folder.path != "" && checker.mode() != costmodel.Train {
+			return refuse(folder.field, folder.path, "a plan of mode %s has no state that a run goes on from: plan with --mode train", checker.mode())
 		}
-		switch entries, err := os.ReadDir(to.path); {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return err
-		case len(entries) > 0:
-			return refuse(to.field, to.path, "the directory is not empty: name one that is, or that does not exist")
-		}
-	}
-	if checker.Save.State != "" && checker.mode() != costmodel.Train {
-		return refuse("save_state", checker.Save.State, "a plan of mode %s has no state that a run could go on from", checker.mode())
 	}
 	return nil
 }

@@ -11,12 +11,13 @@ type Settings struct {
 	// least 1 (mode load loads, and runs none).
 	Steps     int64
 	Optimizer Optimizer // of training
-	// Weights has every parameter by the framework's full name. It is not read
-	// where Resume is given. Run does not close it.
+	// Weights has every parameter by the framework's full name; nil where Resume
+	// is given. Run closes it.
 	Weights weights.Source
-	// Resume is what an earlier run left: weights, the optimizer's state, and
-	// how many steps it had done. Nil: the first step is step 1.
-	Resume *State
+	// Resume is the folder of an earlier run's state ([Settings].Save.State):
+	// weights, what the optimizer keeps, and how many steps were done. Empty:
+	// the first step is step 1.
+	Resume string
 	// Tokens are the ids of each step's batch; nil: they are drawn from Seed.
 	Tokens *Tokens
 	Seed   uint64
@@ -30,16 +31,10 @@ type Settings struct {
 		// mean over the batch and before clipping: in training.
 		Logits, Hidden, Grads string
 	}
-	// Save is what is kept of the run behind its last step. Directories must
-	// not exist or be empty, and appear whole.
-	Save struct {
-		// Model gets the parameters under the framework's names, in
-		// model.safetensors, and Files by their names beside it (config.json).
-		Model string
-		Files map[string][]byte
-		// State gets what Resume takes.
-		State string
-	}
+	// Save is folders of what is kept behind the last step. They must not exist
+	// or be empty, and appear whole: Model as Transformers loads it, State as
+	// Resume takes it.
+	Save struct{ Model, State string }
 	// Watch is told how far the run is; functions that are nil are not called,
 	// and no two at once.
 	Watch struct {

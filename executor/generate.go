@@ -1,0 +1,118 @@
+package executor
+
+import (
+	"encoding/binary"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// generation takes the ids that the head makes, at the fences behind it.
+type generation struct {
+	*running
+	after map[int32]*pass // the pass of the head that a fence stands behind
+	// sequences are those of the step, sequence those of the steps before.
+	sequences [][]int32
+	sequence  int64
+	stopped   []bool
+	left      int
+	prompts   int64 // micro-batches whose prompt is read
+	promptEnd time.Time
+
+	seconds float64 // of tokens, in all steps
+	tokens  int64
+}
+
+// generation is nil where the program generates nothing.
+func (run *running) generation() *generation {
+	if run.job.Workload.NewTokens == 0 {
+		return nil
+	}
+	speech := &generation{running: run, after: make(map[int32]*pass)}
+	prog := run.job.Program
+	for i := range run.passes {
+		pass := &run.passes[i]
+		for index := pass.instr + 1; index < prog.Devices[pass.device].End; index++ {
+			if instr := &prog.Instrs[index]; instr.Op == program.Fence && instr.MicroBatch == prog.Instrs[pass.instr].MicroBatch {
+				speech.after[index] = pass
+				break
+			}
+		}
+	}
+	return speech
+}
+
+// begin makes room for a step's sequences.
+func (speech *generation) begin(step *Step) {
+	batch := int(speech.job.Workload.Batch)
+	speech.sequences, speech.stopped = make([][]int32, batch), make([]bool, batch)
+	speech.left, speech.prompts = batch, 0
+	step.Fence = speech.fence
+}
+
+// fence takes the ids of a micro-batch's sequences. When every sequence of the
+// batch has come to its end the step has too.
+func (speech *generation) fence(index int32) error {
+	pass := speech.after[index]
+	if pass == nil {
+		return nil
+	}
+	if pass.op == program.Forward {
+		if speech.prompts++; speech.prompts == max(1, speech.job.Workload.MicroBatches) {
+			speech.promptEnd = time.Now()
+		}
+	}
+	ids, known := speech.given(pass, "ids")
+	if !known {
+		return nil // the last token's pass makes none
+	}
+	data := make([]byte, 4*ids.Rows)
+	if err := speech.machine.Read(pass.device, ids.Offset, data); err != nil {
+		return err
+	}
+	for row := range ids.Rows {
+		speech.take(pass.microBatch*ids.Rows+row, int32(binary.LittleEndian.Uint32(data[4*row:])))
+	}
+	if speech.left == 0 {
+		speech.result.Stopped = true
+		return ErrStop
+	}
+	return nil
+}
+
+// take adds an id to a sequence of the batch that goes on.
+func (speech *generation) take(at int64, id int32) {
+	if speech.stopped[at] {
+		return
+	}
+	speech.sequences[at] = append(speech.sequences[at], id)
+	if told := speech.settings.Watch.Token; told != nil {
+		told(speech.sequence+at, id)
+	}
+	if slices.Contains(speech.settings.Stop, id) {
+		speech.stopped[at] = true
+		speech.left--
+	}
+}
+
+// end is a step's.
+func (speech *generation) end() {
+	if speech.prompts > 0 && !speech.promptEnd.IsZero() {
+		speech.seconds += time.Since(speech.promptEnd).Seconds()
+		speech.promptEnd = time.Time{}
+	}
+	for _, ids := range speech.sequences {
+		speech.tokens += int64(len(ids))
+	}
+	speech.result.Tokens = append(speech.result.Tokens, speech.sequences...)
+	speech.sequence += int64(len(speech.sequences))
+}
+
+// rate is new tokens by the second.
+func (speech *generation) rate() float64 {
+	if speech.seconds <= 0 {
+		return 0
+	}
+	return float64(speech.tokens) / speech.seconds
+}

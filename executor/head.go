@@ -1,0 +1,107 @@
+package executor
+
+import (
+	"strconv"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// head is the model's last unit that runs kernels, -1 where nothing runs: what
+// it makes is what a run is for.
+func (job *Job) head() int {
+	for unit := len(job.Recipe.Units) - 1; unit >= 0; unit-- {
+		if !job.Recipe.Units[unit].Passes && len(job.Recipe.Units[unit].Code.Forward.Kernels) > 0 {
+			return unit
+		}
+	}
+	return -1
+}
+
+// pass is an instruction that runs a micro-batch through the head, and where it
+// stands among the instruction's kernels.
+type pass struct {
+	instr      int32
+	device     int
+	op         program.Op
+	microBatch int64
+	run        *bind.Run
+	first      int // of the run's kernels among the instruction's
+}
+
+// findPasses finds the head's forwards and decodes, in the order of
+// instructions.
+func (run *running) findPasses() error {
+	prog, head := run.job.Program, run.job.head()
+	for index := range prog.Instrs {
+		instr := &prog.Instrs[index]
+		if instr.Op != program.Forward && instr.Op != program.Decode || head < 0 || !run.holds(instr.Routine, head) {
+			continue
+		}
+		bound, err := run.bound.Instr(int32(index))
+		if err != nil {
+			return err
+		}
+		first := 0
+		for number := range bound.Runs {
+			if bound.Runs[number].Unit == head {
+				run.passes = append(run.passes, pass{int32(index), int(instr.Device), instr.Op, int64(max(0, instr.MicroBatch)), &bound.Runs[number], first})
+			}
+			first += len(bound.Runs[number].Kernels)
+		}
+	}
+	return nil
+}
+
+// holds reports a routine that has a unit.
+func (run *running) holds(routine int32, unit int) bool {
+	name := run.job.Graph.Units[unit].Name
+	for _, other := range run.job.Program.Routines[routine].Units {
+		if other == name {
+			return true
+		}
+	}
+	return false
+}
+
+// operand is the first of a role in a kernel, nil where there is none.
+func operand(kernel *recipe.Kernel, role string) *recipe.Operand {
+	for i := range kernel.Operands {
+		if kernel.Operands[i].Role == role {
+			return &kernel.Operands[i]
+		}
+	}
+	return nil
+}
+
+// find is the place of the last operand of the pass's kernels that touches a
+// tensor; known is false where none does.
+func (pass *pass) find(code *recipe.Code, is func(tensor *recipe.Tensor) bool) (area bind.Area, known bool) {
+	for i := range pass.run.Kernels {
+		kernel := &pass.run.Kernels[i]
+		for j := range kernel.Operands {
+			if touched := &kernel.Operands[j]; is(&code.Tensors[touched.Tensor]) {
+				area, known = pass.run.Area(touched), true
+			}
+		}
+	}
+	return area, known
+}
+
+// given is the place of what the pass gives the caller.
+func (run *running) given(pass *pass, name string) (bind.Area, bool) {
+	return pass.find(run.job.Recipe.Units[pass.run.Unit].Code, func(tensor *recipe.Tensor) bool {
+		return tensor.Class == "result" && tensor.Name == name
+	})
+}
+
+// number is a constant of a kernel, otherwise where it has none.
+func number(kernel *recipe.Kernel, name string, otherwise float64) float64 {
+	for _, dim := range kernel.Dims {
+		if value, err := strconv.ParseFloat(dim.Value, 64); dim.Name == name && err == nil {
+			return value
+		}
+	}
+	return otherwise
+}

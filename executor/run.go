@@ -1,0 +1,117 @@
+package executor
+
+import (
+	"context"
+	"errors"
+
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/weights"
+)
+
+// Run carries out a program: it loads the weights, runs the steps, and writes
+// what was asked for. What it writes appears whole at the end or not at all, and
+// the machine is closed, whatever fails; ctx ends it early with its own error.
+//
+// Errors are a [*costmodel.FieldError] for settings, a [*RoomError], a
+// [*ValueError], or of files.
+func Run(ctx context.Context, backend Backend, job *Job, settings *Settings) (result *Result, err error) {
+	run := &running{job: job, settings: settings, source: settings.Weights, result: &Result{Backend: backend.Name()}}
+	defer func() {
+		if err = errors.Join(err, run.closeSource(), run.discard()); err != nil {
+			result = nil
+		}
+	}()
+	if err := settings.Check(job); err != nil {
+		return nil, err
+	}
+	if err := run.prepare(); err != nil {
+		return nil, err
+	}
+	if err := run.onMachine(ctx, backend); err != nil {
+		return nil, err
+	}
+	return run.result, run.commit()
+}
+
+// running is a run on its way.
+type running struct {
+	job      *Job
+	settings *Settings
+	bound    *bind.Bound
+	machine  Machine
+	result   *Result
+	source   weights.Source // nil when it is closed
+	done     int64          // steps of earlier runs
+	passes   []pass
+	taps     map[Tap]func() error
+	// files are in the making: they appear when everything else is done. model
+	// and state are those of [Settings].Save, nil where none is asked for.
+	files        []*weights.File
+	model, state *weights.File
+}
+
+// prepare finds everything that can be wrong without an arena: what the program
+// does not fit, what a state was saved of, where files are to lie.
+func (run *running) prepare() (err error) {
+	run.bound, err = bind.New(run.job.Graph, run.job.Workload, run.job.Recipe, run.job.Program)
+	if err != nil {
+		return err
+	}
+	for _, part := range []func() error{run.resume, run.findPasses, run.dump, run.saved} {
+		if err := part(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// onMachine is everything that needs the arenas.
+func (run *running) onMachine(ctx context.Context, backend Backend) (err error) {
+	run.machine, err = backend.Open(ctx, run.bound)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, run.machine.Close()) }()
+	for _, part := range []func(ctx context.Context) error{run.load, run.steps, run.scan, run.save} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	run.result.Growth = run.machine.Growth()
+	return ctx.Err()
+}
+
+// closeSource is done when everything is loaded, and where the run fails before.
+func (run *running) closeSource() error {
+	source := run.source
+	if run.source = nil; source == nil {
+		return nil
+	}
+	return source.Close()
+}
+
+// create begins a file that appears when the run is done.
+func (run *running) create(file *weights.File, err error) (*weights.File, error) {
+	if err == nil {
+		run.files = append(run.files, file)
+	}
+	return file, err
+}
+
+// commit makes all files appear, discard none of those that are left.
+func (run *running) commit() error {
+	for _, file := range run.files {
+		if err := file.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (run *running) discard() error {
+	var all []error
+	for _, file := range run.files {
+		all = append(all, file.Discard())
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,123 @@
+package executor
+
+import (
+	"context"
+	"slices"
+
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// suffixes are what a saved state has behind a parameter's name for what the
+// optimizer keeps of it.
+var suffixes = map[bind.Kind]string{bind.Weight: "", bind.Master: ".master", bind.Mean: ".mean", bind.Square: ".square"}
+
+// kept are the tensors of parameters that outlast a step, each on the device
+// that owns the parameter.
+func (run *running) kept() []bind.Param {
+	return slices.DeleteFunc(slices.Clone(run.bound.Params()), func(param bind.Param) bool {
+		_, stays := suffixes[param.Kind]
+		return param.Copied || !stays
+	})
+}
+
+// entries are those of a state's file: of every parameter in module order its
+// weight, and behind it what the optimizer keeps.
+func (run *running) entries() []weights.Entry {
+	byName := make(map[string][]bind.Param)
+	for _, param := range run.kept() {
+		byName[param.Name] = append(byName[param.Name], param)
+	}
+	var entries []weights.Entry
+	for _, whole := range weights.Parameters(run.job.Graph, modelgraph.F32) {
+		for _, param := range byName[whole.Name] {
+			entries = append(entries, weights.Entry{Name: param.Name + suffixes[param.Kind], DType: param.DType, Shape: whole.Shape})
+		}
+	}
+	return entries
+}
+
+// moment is what a state says of the run, when so many steps are done.
+func (run *running) moment(steps int64) *weights.State {
+	work, graph := run.job.Workload, run.job.Graph
+	state := &weights.State{
+		Model: graph.Name, Digest: graph.Digest(), Scalars: graph.Scalars(), Precision: string(work.Precision), Optimizer: work.Optimizer,
+		Step: steps, Seed: run.settings.Seed,
+	}
+	if run.settings.Tokens != nil {
+		state.Tokens = run.settings.Tokens.digest()
+	}
+	return state
+}
+
+// resume opens the state that the run goes on from.
+func (run *running) resume() error {
+	if run.settings.Resume == "" {
+		return nil
+	}
+	state, source, err := weights.Resume(run.settings.Resume, run.moment(0), run.entries())
+	if err != nil {
+		return err
+	}
+	run.source, run.done = source, state.Step
+	return nil
+}
+
+// saved begins the files that are kept of the run.
+func (run *running) saved() (err error) {
+	if folder := run.settings.Save.Model; folder != "" {
+		run.model, err = run.create(weights.CreateModel(folder, run.job.Graph, run.weightType()))
+		if err != nil {
+			return err
+		}
+	}
+	if folder := run.settings.Save.State; folder != "" {
+		run.state, err = run.create(weights.CreateState(folder, run.moment(run.done+run.settings.Steps), run.entries()))
+	}
+	return err
+}
+
+// weightType is the type that weights have while they are used.
+func (run *running) weightType() modelgraph.DType {
+	for _, param := range run.kept() {
+		if param.Kind == bind.Weight {
+			return param.DType
+		}
+	}
+	return modelgraph.F32
+}
+
+// save reads what is kept back from the devices, a stretch at a time.
+func (run *running) save(ctx context.Context) error {
+	if run.model == nil && run.state == nil {
+		return nil
+	}
+	data := make([]byte, stretch)
+	for _, param := range run.kept() {
+		size := bytesOf(&param)
+		for at := int64(0); at < size; at += stretch {
+			part := data[:min(stretch, size-at)]
+			if err := run.machine.Read(param.Device, param.Offset+at, part); err != nil {
+				return err
+			}
+			if run.model != nil && param.Kind == bind.Weight {
+				if err := run.model.WriteAt(param.Name, at, part); err != nil {
+					return err
+				}
+			}
+			if run.state != nil {
+				if err := run.state.WriteAt(param.Name+suffixes[param.Kind], at, part); err != nil {
+					return err
+				}
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// stretch is how many bytes of an arena are read at once.
+const stretch = 1 << 20

@@ -1,0 +1,109 @@
+package executor
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+)
+
+// scan reads every arena for what is still poison. It goes by words of four
+// bytes: no value of fp32, no two of bf16, and no token id has all bits set, a
+// single byte may.
+func (run *running) scan(ctx context.Context) error {
+	for device := range run.job.Program.Devices {
+		result := DeviceResult{Device: run.job.Program.Devices[device].ID}
+		if run.job.Program.Devices[device].Arena > 0 {
+			if err := run.scanDevice(ctx, device, &result); err != nil {
+				return err
+			}
+		}
+		run.result.Devices = append(run.result.Devices, result)
+	}
+	return nil
+}
+
+func (run *running) scanDevice(ctx context.Context, device int, result *DeviceResult) error {
+	plan, err := run.planOf(device)
+	if err != nil {
+		return err
+	}
+	for _, region := range plan.regions {
+		result.Regions = append(result.Regions, RegionResult{Name: region.Name, PlannedBytes: region.End - region.First})
+	}
+	arena := run.job.Program.Devices[device].Arena
+	spans := spans{tell: func(from, to int64, poisoned bool) {
+		if poisoned {
+			plan.untouched(from, to)
+			return
+		}
+		result.Touched = to
+		for i, region := range plan.regions {
+			if from < region.End && to > region.First {
+				result.Regions[i].TouchedBytes = min(to, region.End) - region.First
+			}
+		}
+		result.Stray += plan.stray(from, to)
+	}}
+	data := make([]byte, stretch)
+	for at := int64(0); at < arena; at += stretch {
+		part := data[:min(stretch, arena-at)]
+		if err := run.machine.Read(device, at, part); err != nil {
+			return err
+		}
+		spans.take(part)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	spans.end()
+	result.Gaps = plan.gaps
+	return nil
+}
+
+// spans cuts bytes into stretches that are poison and stretches that are not.
+type spans struct {
+	tell     func(from, to int64, poisoned bool)
+	from, at int64
+	poisoned bool
+}
+
+// take goes on with the next bytes, a multiple of eight of them.
+func (spans *spans) take(data []byte) {
+	for i := 0; i < len(data); i += 8 {
+		if word := binary.LittleEndian.Uint64(data[i:]); word == math.MaxUint64 {
+			spans.is(true, 8)
+		} else {
+			spans.word(uint32(word))
+			spans.word(uint32(word >> 32))
+		}
+	}
+}
+
+// word is four bytes. Where the upper half is poison and the lower is not, the
+// last value of a bf16 tensor lies below room that is left.
+func (spans *spans) word(word uint32) {
+	switch {
+	case word == math.MaxUint32:
+		spans.is(true, 4)
+	case word>>16 == math.MaxUint16:
+		spans.is(false, 2)
+		spans.is(true, 2)
+	default:
+		spans.is(false, 4)
+	}
+}
+
+func (spans *spans) is(poisoned bool, bytes int64) {
+	if poisoned != spans.poisoned {
+		spans.end()
+		spans.from, spans.poisoned = spans.at, poisoned
+	}
+	spans.at += bytes
+}
+
+// end tells of the stretch up to here.
+func (spans *spans) end() {
+	if spans.at > spans.from {
+		spans.tell(spans.from, spans.at, spans.poisoned)
+	}
+}

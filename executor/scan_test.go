@@ -1,0 +1,58 @@
+package executor
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestSpans: a byte that is poison by chance is none, four of them are, and so
+// are the two behind the last value of a bf16 tensor.
+func TestSpans(t *testing.T) {
+	const no = 0xFF
+	var got []string
+	spans := spans{tell: func(from, to int64, poisoned bool) { got = append(got, fmt.Sprint(from, to, poisoned)) }}
+	spans.take([]byte{no, no, no, no, no, no, no, no, no, no, no, no, 1, 2, 3, 4})
+	spans.take([]byte{no, 1, no, no, no, no, 0, 0, no, no, no, no, no, no, no, no})
+	spans.end()
+	want := []string{"0 12 true", "12 18 false", "18 20 true", "20 24 false", "24 32 true"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+func TestWhyBytesWereNotWritten(t *testing.T) {
+	prog := &program.Program{
+		Devices: []program.Device{{Arena: 2048}},
+		Buffers: []program.Buffer{
+			{Name: "workspace", Bytes: 256, Class: program.Workspace},
+			{Name: "one", Offset: 256, Bytes: 512, Class: program.Saved},
+			{Name: "over", Offset: 512, Bytes: 768, Class: program.Scratch}, // over the end of one
+		},
+	}
+	plan := &arenaPlan{written: []bind.Area{
+		{Offset: 256, DType: modelgraph.F32, Rows: 4, Columns: 6, Stride: 8}, // 24 of every 32 bytes, to 376
+		{Offset: 768, DType: modelgraph.BF16, Rows: 1, Columns: 3, Stride: 3},
+	}, reach: []int64{376, 774}}
+	plan.cut(prog, 0)
+	for _, span := range [][2]int64{{0, 256}, {280, 288}, {376, 512}, {340, 344}, {700, 768}, {774, 1024}, {1024, 2048}} {
+		plan.untouched(span[0], span[1])
+	}
+	want := []Gap{
+		{"workspace", forLibraries, 256},
+		{"one", forAlignment, 8 + 136 + 68},
+		{"one", neverWritten, 4},
+		{"over", forAlignment, 250 + 256},
+		{"", betweenAll, 768},
+	}
+	if !slices.Equal(plan.gaps, want) {
+		t.Errorf("got %v\nwant %v", plan.gaps, want)
+	}
+	if got := plan.stray(1000, 1500); got != 220 {
+		t.Errorf("%d bytes are in no buffer, want 220", got)
+	}
+}
