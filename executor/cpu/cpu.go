@@ -1,4 +1,85 @@
-// Package cpu is the reference that every other backend is judged by: kernels
-// as plain as they can be written, on this machine's processor. A device is a
-// mapping of memory of its own; what others have reaches it by messages alone.
+// Package cpu runs programs on the processor, plainly and slowly: it judges the
+// other backends. A device is a mapping of its own, and every stream of it a
+// goroutine that takes its instructions in order. What one device makes another
+// one sees in a slot that it received, and nowhere else: kernels get slices of
+// their own device's arena.
 package cpu
+
+import (
+	"context"
+	"runtime/debug"
+	"sync"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// New is the processor's backend.
+func New() executor.Backend { return &backend{reserve: reserve, release: release, rooms: rooms} }
+
+// backend is where arenas come from.
+type backend struct {
+	reserve func(size int64) ([]byte, error)
+	release func(arena []byte) error
+	rooms   func() []room
+}
+
+func (*backend) Name() string { return "cpu" }
+
+// Open looks for room before it asks for any: a mapping is given whether there
+// is memory for it or not, and who touches the last page of the machine is
+// killed. The heap is handed back first, what planning left is not the run's.
+func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
+	debug.FreeOSMemory()
+	if err := lack(bound.Program.Devices, backend.rooms()); err != nil {
+		return nil, err
+	}
+	machine := &machine{
+		backend: backend, program: bound.Program, instr: bound.Instr, recipe: bound.Recipe,
+		order: orderOf(bound.Program), memory: measure(),
+	}
+	err := machine.reserve()
+	if err == nil {
+		err = machine.poison(ctx)
+	}
+	if err != nil {
+		machine.Close() //nolint:errcheck // the first error is why nothing runs
+		return nil, err
+	}
+	return machine, nil
+}
+
+// reserve maps every arena.
+func (machine *machine) reserve() error {
+	var reserved int64
+	for i := range machine.program.Devices {
+		device := &machine.program.Devices[i]
+		if device.Arena == 0 {
+			machine.arenas = append(machine.arenas, nil)
+			continue
+		}
+		arena, err := machine.backend.reserve(device.Arena)
+		if err != nil {
+			return &executor.RoomError{Device: device.ID, Need: needed(machine.program.Devices), Free: reserved, Place: "this process (" + err.Error() + ")"}
+		}
+		machine.arenas = append(machine.arenas, arena)
+		reserved += device.Arena
+	}
+	return nil
+}
+
+// poison touches every page, all devices' at once: it is page faults more than
+// bytes that this takes its time with.
+func (machine *machine) poison(ctx context.Context) error {
+	var devices sync.WaitGroup
+	for _, arena := range machine.arenas {
+		devices.Go(func() {
+			const part = 64 << 20
+			for at := 0; at < len(arena) && ctx.Err() == nil; at += part {
+				fill(arena[at:min(at+part, len(arena))], executor.Poison)
+			}
+		})
+	}
+	devices.Wait()
+	return ctx.Err()
+}

@@ -1,0 +1,10 @@
+//go:build !linux
+
+package cpu
+
+// memory is not told by this system.
+type memory struct{}
+
+func measure() memory { return memory{} }
+
+func (*memory) growth() int64 { return -1 }

@@ -1,0 +1,172 @@
+package cpu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// files are a machine's, with what a test adds.
+func files(added map[string]string) fstest.MapFS {
+	root := fstest.MapFS{"proc/meminfo": {Data: []byte("MemTotal:       16384 kB\nMemFree:  1 kB\nMemAvailable:    8192 kB\n")}}
+	for name, text := range added {
+		root[name] = &fstest.MapFile{Data: []byte(text + "\n")}
+	}
+	return root
+}
+
+func TestRooms(t *testing.T) {
+	machine := room{place: "this machine's memory", free: 8 << 20}
+	for _, test := range []struct {
+		name  string
+		files map[string]string
+		want  []room
+	}{
+		{"no groups", nil, []room{machine}},
+		{"version 2, a group and its parent", map[string]string{
+			"proc/self/cgroup":                      "0::/job/step",
+			"sys/fs/cgroup/job/step/memory.max":     "max",
+			"sys/fs/cgroup/job/step/memory.current": "1000",
+			"sys/fs/cgroup/job/memory.max":          "5000",
+			"sys/fs/cgroup/job/memory.current":      "3000",
+			"sys/fs/cgroup/job/memory.stat":         "anon 1500\ninactive_file 500\nactive_file 1000",
+		}, []room{machine, {place: "the control group /sys/fs/cgroup/job", free: 2500}}},
+		{"version 2 in a container", map[string]string{
+			"proc/self/cgroup":             "0::/../../host/path",
+			"sys/fs/cgroup/memory.max":     "7000",
+			"sys/fs/cgroup/memory.current": "6000",
+		}, []room{machine, {place: "the control group /sys/fs/cgroup", free: 1000}}},
+		{"version 1", map[string]string{
+			"proc/self/cgroup": "9:name=systemd:/\n5:cpu,memory:/docker/a\n0::/",
+			"sys/fs/cgroup/memory/docker/a/memory.limit_in_bytes": "4000",
+			"sys/fs/cgroup/memory/docker/a/memory.usage_in_bytes": "5000",
+			"sys/fs/cgroup/memory/docker/a/memory.stat":           "inactive_file 1\ntotal_inactive_file 200",
+		}, []room{machine, {place: "the control group /sys/fs/cgroup/memory/docker/a", free: -800}}},
+	} {
+		if diff := cmp.Diff(test.want, roomsIn(files(test.files)), cmp.AllowUnexported(room{})); diff != "" {
+			t.Errorf("%s: -want +got\n%s", test.name, diff)
+		}
+	}
+}
+
+func TestLack(t *testing.T) {
+	devices := []program.Device{{ID: 3, Arena: 100 << 20}, {ID: 5}, {ID: 4, Arena: 200 << 20}, {ID: 7, Arena: 1 << 20}}
+	for _, test := range []struct {
+		free int64
+		want *executor.RoomError
+	}{
+		{1 << 40, nil},
+		{301<<20 + beside, nil},
+		{301<<20 + beside - 1, &executor.RoomError{Device: 7, Need: 301 << 20, Free: 301<<20 - 1, Place: "here"}},
+		{200<<20 + beside, &executor.RoomError{Device: 4, Need: 301 << 20, Free: 200 << 20, Place: "here"}},
+		{beside, &executor.RoomError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
+		{-5, &executor.RoomError{Device: 3, Need: 301 << 20, Free: 0, Place: "here"}},
+	} {
+		var got *executor.RoomError
+		errors.As(lack(devices, []room{{"elsewhere", 1 << 50}, {"here", test.free}}), &got)
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%d free: -want +got\n%s", test.free, diff)
+		}
+	}
+	if err := lack(devices, nil); err != nil {
+		t.Errorf("no limit is known: %v", err)
+	}
+	many := make([]program.Device, 9)
+	for i := range many {
+		many[i].Arena = 1<<62 - 1
+	}
+	if err := lack(many, []room{{"here", 1 << 40}}); err == nil {
+		t.Error("nine arenas of 2^62 bytes find room")
+	}
+}
+
+// limited runs a test of this binary again, under limits that it sets itself.
+func limited(t *testing.T) (child bool) {
+	t.Helper()
+	const mark = "DEVMAP_TEST_LIMITED"
+	if os.Getenv(mark) != "" {
+		return true
+	}
+	run := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this test itself
+	run.Env = append(os.Environ(), mark+"=1")
+	output, err := run.CombinedOutput()
+	if err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()) {
+		t.Errorf("%v\n%s", err, output)
+	}
+	return false
+}
+
+// Where a mapping fails halfway the error says so, and the ones before it are
+// given back. Where the limit can be read, none is asked for.
+func TestAddressSpace(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	const arena = 1 << 30
+	root := os.DirFS("/")
+	before, _ := field(root, "proc/self/status", "VmSize:")
+	limit := unix.Rlimit{Cur: uint64(before<<10 + 5*arena/2), Max: unix.RLIM_INFINITY}
+	if err := unix.Setrlimit(unix.RLIMIT_AS, &limit); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for device := range 4 {
+		fmt.Fprintf(&text, "device %d arena %d budget %d\n", device, arena, arena)
+	}
+	bound := &bind.Bound{Program: parsed(t, text.String())}
+	for _, test := range []struct {
+		name   string
+		rooms  func() []room
+		device int32
+		place  string
+	}{
+		{"the limit is read", rooms, 2, "ulimit -v"},
+		{"the limit is not known", func() []room { return nil }, 2, "cannot allocate memory"},
+	} {
+		backend := &backend{reserve: reserve, release: release, rooms: test.rooms}
+		made, err := backend.Open(context.Background(), bound)
+		var lack *executor.RoomError
+		if made != nil || !errors.As(err, &lack) || lack.Device != test.device || lack.Need != 4*arena || lack.Free > 3*arena || !strings.Contains(err.Error(), test.place) {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		after, _ := field(root, "proc/self/status", "VmSize:")
+		if after > before+arena>>11 {
+			t.Errorf("%s: %d kB are held, %d before", test.name, after, before)
+		}
+	}
+}
+
+// The process grows by its arenas, and shrinks again when they are closed.
+func TestGrowth(t *testing.T) {
+	if !limited(t) {
+		return
+	}
+	const arena = 200 << 20
+	of := parsed(t, fmt.Sprintf("device 0 arena %d budget %d\ndevice 1 arena %d budget %d\n", arena, arena, arena, arena))
+	machine := opened(t, New().(*backend), of)
+	if grown := machine.Growth(); grown < 2*arena || grown > 2*arena+16<<20 {
+		t.Errorf("grown by %d, want %d", grown, 2*arena)
+	}
+	high, _, _ := resident()
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	if low, _, _ := resident(); low > high-2*arena+16<<20 {
+		t.Errorf("%d bytes are resident, %d before two arenas of %d were closed", low, high, arena)
+	}
+	if grown := machine.Growth(); grown < 2*arena {
+		t.Errorf("grown by %d at most, want %d", grown, 2*arena)
+	}
+}
