@@ -28,10 +28,11 @@ type Call struct {
 	Optimizer *executor.Optimizer
 }
 
-// matrix is the operand of a role, nil where there is none.
+// matrix is the operand of a role, nil where there is none, or none that has a
+// place.
 func (call *Call) matrix(role string) *Matrix {
 	for i := range call.Kernel.Operands {
-		if call.Kernel.Operands[i].Role == role {
+		if call.Kernel.Operands[i].Role == role && call.Operands[i].Data != nil {
 			return &call.Operands[i]
 		}
 	}

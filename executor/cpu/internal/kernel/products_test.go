@@ -1,0 +1,61 @@
+package kernel_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// shapes of products: single rows, sizes that tiles and blocks do not divide,
+// more than one of each.
+var shapes = [][3]int64{{1, 1, 1}, {3, 5, 7}, {1, 130, 513}, {65, 129, 3}, {257, 17, 33}, {70, 131, 1100}}
+
+// TestProducts: every form, in both types, with what is added: bias, the
+// stream, what a gradient holds.
+func TestProducts(t *testing.T) {
+	random := seeded(t)
+	for _, dtype := range dtypes {
+		for _, form := range []string{"nn", "nt", "tn"} {
+			for _, shape := range shapes {
+				m, n, k := shape[0], shape[1], shape[2]
+				for _, more := range []string{"", "bias", "add", "bias add", "*", "* begins"} {
+					a, b := [2]int64{m, k}, [2]int64{k, n}
+					if form == "nt" {
+						b = [2]int64{n, k}
+					}
+					if form == "tn" {
+						a = [2]int64{k, m}
+					}
+					trial := newTrial(t, random, "gemm", fmt.Sprintf("form=%s m=%d n=%d k=%d", form, m, n, k)).
+						with("a", dtype, a[0], a[1], 1).with("b", dtype, b[0], b[1], 1)
+					if more == "bias" || more == "bias add" {
+						trial.with("bias", dtype, 1, n, 3)
+					}
+					if more == "add" || more == "bias add" {
+						trial.with("add", dtype, m, n, 3)
+					}
+					switch more {
+					case "*", "* begins":
+						trial.begins(more == "* begins").with("*d", dtype, m, n, 3)
+					default:
+						trial.with(">d", dtype, m, n, 1)
+					}
+					trial.run(1e-6, 1e-2)
+				}
+			}
+		}
+	}
+}
+
+// TestProductsAdd: a product over what it adds, as every branch's last is.
+func TestProductsAdd(t *testing.T) {
+	random := seeded(t)
+	for _, dtype := range dtypes {
+		newTrial(t, random, "gemm", "form=nn m=70 n=90 k=600").with("a", dtype, 70, 600, 1).with("b", dtype, 600, 90, 1).
+			with("add", dtype, 70, 90, 3).over(">d", 2).run(1e-6, 1e-2)
+	}
+	// The head's: factors in bf16, the sum over parts of the vocabulary in fp32.
+	newTrial(t, random, "gemm", "form=nn m=70 n=90 k=600").with("a", modelgraph.BF16, 70, 600, 1).with("b", modelgraph.BF16, 600, 90, 1).
+		with("add", modelgraph.F32, 70, 90, 3).over(">d", 2).run(1e-6, 1e-6)
+}
