@@ -5,6 +5,29 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 )
 
+// attentionDelta is Σ y·dy a row and head: what the gradients of all its scores
+// have in common.
+func attentionDelta(call *Call) error {
+	heads, dim := call.size("heads", 0), call.size("dim", 0)
+	out, gradient, delta := call.matrix("y"), call.matrix("dy"), call.matrix("delta")
+	inRows(call.size("rows", 0), heads*dim, func(first, last int64) {
+		values, slopes, sums := make([]float32, heads*dim), make([]float32, heads*dim), make([]float32, heads)
+		for i := first; i < last; i++ {
+			out.Load(i, 0, values)
+			gradient.Load(i, 0, slopes)
+			for head := range heads {
+				sum := 0.
+				for j := head * dim; j < (head+1)*dim; j++ {
+					sum += float64(values[j]) * float64(slopes[j])
+				}
+				sums[head] = float32(sum)
+			}
+			delta.Store(i, 0, sums)
+		}
+	})
+	return nil
+}
+
 // learning is what a worker of attention's backward needs: the scores are made
 // again block by block, and their softmax from the rows' log-sum-exp.
 type learning struct {

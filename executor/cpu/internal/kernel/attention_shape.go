@@ -1,6 +1,8 @@
 package kernel
 
 import (
+	"math"
+
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 )
@@ -69,3 +71,6 @@ func (shape *shape) score(queries, keys, scores blas32.General) {
 		scores.Data[i] = shape.limit.of(score, exactly)
 	}
 }
+
+// exp is e^value in fp32.
+func exp(value float32) float32 { return float32(math.Exp(float64(value))) }

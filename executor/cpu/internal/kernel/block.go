@@ -4,7 +4,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"gonum.org/v1/gonum/blas/blas32"
@@ -14,11 +13,7 @@ import (
 // fp32, or else converted into room.
 func (matrix *Matrix) block(row, column, rows, columns int64, room []float32) blas32.General {
 	if matrix.DType == modelgraph.F32 {
-		at := matrix.Data[4*(row*matrix.Stride+column):]
-		count := (rows-1)*matrix.Stride + columns
-		// Tensors begin at multiples of 256 bytes, and nothing here runs on a
-		// processor that puts the highest byte of a number first.
-		values := unsafe.Slice((*float32)(unsafe.Pointer(&at[0])), len(at)/4)[:count]
+		values := stretch[float32](matrix, row, column, int((rows-1)*matrix.Stride+columns))
 		return blas32.General{Rows: int(rows), Cols: int(columns), Stride: int(matrix.Stride), Data: values}
 	}
 	made := tile(rows, columns, room)

@@ -28,6 +28,11 @@ func cache(call *Call) error {
 // or there is one and it is the output. A ring is no longer than the window
 // that it serves, so that a query sees all that was written to it.
 func attentionDecode(call *Call) error {
+	if call.matrix("y") == nil {
+		if _, err := call.need("parts"); err != nil {
+			return err
+		}
+	}
 	shape, positions, span := call.shape(), call.size("positions", 1), call.size("span", 1)
 	parts := (positions + span - 1) / span
 	shared := shape.heads / shape.kv

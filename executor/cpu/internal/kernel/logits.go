@@ -27,14 +27,17 @@ func (limit softCap) slope(capped float32) float64 {
 func softcap(call *Call) error {
 	logits, limit := call.matrix("x"), softCap(call.number("cap", 0))
 	round := logits.rounding()
-	row := make([]float32, call.size("columns", logits.Columns))
-	for i := range call.size("rows", 0) {
-		logits.Load(i, 0, row)
-		for j, logit := range row {
-			row[j] = limit.of(logit, round)
+	columns := call.size("columns", logits.Columns)
+	inRows(call.size("rows", 0), columns, func(first, end int64) {
+		row := make([]float32, columns)
+		for i := first; i < end; i++ {
+			logits.Load(i, 0, row)
+			for j, logit := range row {
+				row[j] = limit.of(logit, round)
+			}
+			logits.Store(i, 0, row)
 		}
-		logits.Store(i, 0, row)
-	}
+	})
 	return nil
 }
 

@@ -52,23 +52,25 @@ func (norm *headNorm) apply(row []float32, round func(value float32) float32) {
 
 func qknorm(call *Call) error {
 	rows := call.size("rows", 0)
-	rotation, err := call.rotation(rows)
+	shared, err := call.rotation(rows)
 	if err != nil {
 		return err
 	}
 	for _, role := range []string{"q", "k"} {
 		from, to, norm := call.matrix(role), call.matrix("y"+role), call.headNorm(role+"weight")
 		round := to.rounding()
-		row := make([]float32, from.Columns)
-		for i := range rows {
-			from.Load(i, 0, row)
-			norm.apply(row, round)
-			if rotation != nil {
-				rotation.set(call.position(i), round)
-				rotation.turn(row, false, round)
+		inRows(rows, from.Columns, func(first, end int64) {
+			rotation, row := own(shared), make([]float32, from.Columns)
+			for i := first; i < end; i++ {
+				from.Load(i, 0, row)
+				norm.apply(row, round)
+				if rotation != nil {
+					rotation.set(call.position(i), round)
+					rotation.turn(row, false, round)
+				}
+				to.Store(i, 0, row)
 			}
-			to.Store(i, 0, row)
-		}
+		})
 	}
 	return nil
 }
@@ -77,35 +79,54 @@ func qknorm(call *Call) error {
 // the norms, in place. Of the weights' gradients row i belongs to part i modulo
 // the parts, each of which is added up in order.
 func qknormBackward(call *Call) error {
-	rows := call.size("rows", 0)
-	rotation, err := call.rotation(rows)
+	shared, err := call.rotation(call.size("rows", 0))
 	if err != nil {
 		return err
 	}
 	for _, role := range []string{"q", "k"} {
-		from, gradient, parts, norm := call.matrix(role), call.matrix("d"+role), call.matrix(role+"sums"), call.headNorm(role+"weight")
-		round := gradient.rounding()
-		row, slope := make([]float32, from.Columns), make([]float32, from.Columns)
-		sums, rounded := make([]float64, len(norm.weight)), make([]float32, len(norm.weight))
-		for part := range parts.Rows {
-			clear(sums)
-			for i := part; i < rows; i += parts.Rows {
-				from.Load(i, 0, row)
-				gradient.Load(i, 0, slope)
-				if rotation != nil {
-					rotation.set(call.position(i), round)
-					rotation.turn(slope, true, round)
-				}
-				norm.back(row, slope, sums)
-				gradient.Store(i, 0, slope)
+		from, parts := call.matrix(role), call.matrix(role+"sums")
+		inRows(parts.Rows, (from.Rows/parts.Rows+1)*from.Columns, func(first, end int64) {
+			back := &qknormBack{
+				call: call, rotation: own(shared), norm: call.headNorm(role + "weight"), from: from, gradient: call.matrix("d" + role),
+				row: make([]float32, from.Columns), slope: make([]float32, from.Columns), sums: make([]float64, call.size("dim", 0)),
 			}
-			for i, sum := range sums {
-				rounded[i] = float32(sum)
+			for part := first; part < end; part++ {
+				parts.Store(part, 0, back.part(part, parts.Rows))
 			}
-			parts.Store(part, 0, rounded)
-		}
+		})
 	}
 	return nil
+}
+
+// qknormBack is what a worker of qknormBackward needs.
+type qknormBack struct {
+	call           *Call
+	rotation       *rotation
+	norm           *headNorm
+	from, gradient *Matrix
+	row, slope     []float32
+	sums           []float64
+}
+
+// part takes its rows back, and is the gradient that the weight has of them.
+func (back *qknormBack) part(first, parts int64) []float32 {
+	round := back.gradient.rounding()
+	clear(back.sums)
+	for i := first; i < back.from.Rows; i += parts {
+		back.from.Load(i, 0, back.row)
+		back.gradient.Load(i, 0, back.slope)
+		if back.rotation != nil {
+			back.rotation.set(back.call.position(i), round)
+			back.rotation.turn(back.slope, true, round)
+		}
+		back.norm.back(back.row, back.slope, back.sums)
+		back.gradient.Store(i, 0, back.slope)
+	}
+	weight := make([]float32, len(back.sums))
+	for i, sum := range back.sums {
+		weight[i] = float32(sum)
+	}
+	return weight
 }
 
 // back is the gradient of the heads of a row, from that of what apply made of

@@ -33,10 +33,18 @@ func (call *Call) rotation(rows int64) (*rotation, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rotation{
-		dim: int(attention.HeadDim), inverse: inverse, factor: float32(factor),
-		cos: make([]float32, len(inverse)), sin: make([]float32, len(inverse)),
-	}, nil
+	return &rotation{dim: int(attention.HeadDim), inverse: inverse, factor: float32(factor)}, nil
+}
+
+// own is the rotation for one goroutine, which sets positions of its own; nil
+// where there is none.
+func own(shared *rotation) *rotation {
+	if shared == nil {
+		return nil
+	}
+	owned := *shared
+	owned.cos, owned.sin = make([]float32, len(shared.inverse)), make([]float32, len(shared.inverse))
+	return &owned
 }
 
 // set works out cosines and sines of a position: angles in fp32, as torch has
@@ -74,20 +82,22 @@ func ropeBackward(call *Call) error { return call.turnAll("dq", "dk", true) }
 func (call *Call) turnAll(first, second string, back bool) error {
 	matrices := [2]*Matrix{call.matrix(first), call.matrix(second)}
 	rows := call.size("rows", 0)
-	rotation, err := call.rotation(rows)
-	if err != nil || rotation == nil {
+	shared, err := call.rotation(rows)
+	if err != nil || shared == nil {
 		return err
 	}
-	round := matrices[0].rounding()
-	buffer := make([]float32, max(matrices[0].Columns, matrices[1].Columns))
-	for i := range rows {
-		rotation.set(call.position(i), round)
-		for _, matrix := range matrices {
-			row := buffer[:matrix.Columns]
-			matrix.Load(i, 0, row)
-			rotation.turn(row, back, round)
-			matrix.Store(i, 0, row)
+	round, widest := matrices[0].rounding(), max(matrices[0].Columns, matrices[1].Columns)
+	inRows(rows, widest, func(first, end int64) {
+		rotation, buffer := own(shared), make([]float32, widest)
+		for i := first; i < end; i++ {
+			rotation.set(call.position(i), round)
+			for _, matrix := range matrices {
+				row := buffer[:matrix.Columns]
+				matrix.Load(i, 0, row)
+				rotation.turn(row, back, round)
+				matrix.Store(i, 0, row)
+			}
 		}
-	}
+	})
 	return nil
 }

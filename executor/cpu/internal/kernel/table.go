@@ -4,27 +4,53 @@ import "fmt"
 
 // kernels are those that a recipe may name.
 var kernels = map[string]func(call *Call) error{
-	"activate":          activate,
-	"activate_backward": activateBackward,
-	"adamw":             adamw,
-	"add_rows":          addRows,
-	"cast":              copyRows,
-	"column_sums":       columnSums,
-	"copy":              copyRows,
-	"embedding":         embedding,
-	"first":             firstRows,
-	"gate":              gate,
-	"gate_backward":     gateBackward,
-	"gemm":              gemm,
-	"last":              lastRows,
-	"norm":              norm,
-	"norm_again":        norm,
-	"norm_backward":     normBackward,
-	"sgd":               sgd,
-	"sort":              sortIDs,
-	"square":            square,
-
+	"activate":           activate,
+	"activate_backward":  activateBackward,
+	"adamw":              adamw,
+	"add_rows":           addRows,
+	"argmax":             needs(argmax, "x", "y"),
+	"attention":          needs(attention, "q", "k", "v", "y"),
+	"attention_decode":   needs(attentionDecode, "q", "keys", "values"),
+	"attention_delta":    needs(attentionDelta, "y", "dy", "delta"),
+	"attention_dkv":      needs(attentionDKV, "q", "k", "v", "dy", "lse", "delta", "dk", "dv"),
+	"attention_dq":       needs(attentionDQ, "q", "k", "v", "dy", "lse", "delta", "dq"),
+	"attention_join":     needs(attentionJoin, "parts", "y"),
+	"cache":              needs(cache, "k", "v", "keys", "values"),
+	"cast":               copyRows,
+	"column_sums":        columnSums,
+	"copy":               copyRows,
+	"count":              needs(count, "labels", "y"),
+	"embedding":          embedding,
 	"embedding_backward": embeddingBackward,
+	"first":              firstRows,
+	"gate":               gate,
+	"gate_backward":      gateBackward,
+	"gemm":               gemm,
+	"last":               lastRows,
+	"loss":               needs(loss, "sums", "labels", "lse", "loss"),
+	"loss_backward":      needs(lossBackward, "x", "lse", "labels", "counted"),
+	"norm":               norm,
+	"norm_again":         norm,
+	"norm_backward":      normBackward,
+	"qknorm":             needs(qknorm, "q", "k", "qweight", "kweight", "yq", "yk"),
+	"qknorm_backward":    needs(qknormBackward, "q", "k", "qweight", "kweight", "dq", "dk", "qsums", "ksums"),
+	"rope":               needs(rope, "q", "k"),
+	"rope_backward":      needs(ropeBackward, "dq", "dk"),
+	"sgd":                sgd,
+	"softcap":            needs(softcap, "x"),
+	"softmax_sums":       needs(softmaxSums, "x", "labels", "sums"),
+	"sort":               sortIDs,
+	"square":             square,
+}
+
+// needs is a kernel that has the operands of roles.
+func needs(run func(call *Call) error, roles ...string) func(call *Call) error {
+	return func(call *Call) error {
+		if _, err := call.need(roles...); err != nil {
+			return err
+		}
+		return run(call)
+	}
 }
 
 // Run carries a kernel out. An error is a kernel that does not exist, or lacks
