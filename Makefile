@@ -16,6 +16,7 @@ SWEEP_TIME = 3m
 SEED     = $$(date +%s)
 SWEEP_CASE =
 PIPELINES = 5000
+DRAWS    = 4
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -23,7 +24,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads programs fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads programs conformance fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -81,9 +82,12 @@ configurations:
 		echo "skipped: the cgo configurations (no C compiler: $$($(GO) env CC))"; \
 	fi
 
-bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate beside devmap (PYTHON=python3)
+bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate and PyTorch beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@if [ '$(BENCH)' = . ]; then $(GO) run ./cmd/devmap/internal/peers -python "$${PYTHON:-python3}"; fi
+	@if [ '$(BENCH)' != . ]; then :; elif "$${PYTHON:-python3}" -c 'import torch, transformers' 2>/dev/null; then \
+		$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-python3}" -only speed; \
+	else echo 'PyTorch beside the CPU reference skipped: set PYTHON to a Python that has torch and transformers'; fi
 
 workloads: ## Public problems and min-max assignment: devmap's proofs beside the peers' (ONLY=section HIGHS_LIMIT=20s DP=authors' dp; long)
 	@$(GO) run ./planner/internal/compare -only '$(ONLY)' -highs-limit $(HIGHS_LIMIT) -dp '$(DP)'
@@ -94,6 +98,9 @@ accuracy: ## Predicted against measured peaks, with the error of each GPU
 
 programs: ## Programs of every family, schedule, cut: planned = laid out = alive + idle bytes, planned = played steps (ONLY=section; minutes)
 	@$(GO) run ./executor/compile/internal/figures -only '$(ONLY)'
+
+conformance: ## devmap run beside PyTorch and Transformers, every figure with its bar (ONLY=sections SEED=n DRAWS=4 PYTHON=one that has them; else a new environment)
+	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
 
 # Go's coordinator may end the time it was given as a failure of its own
 # (golang.org/issue/75804): "context deadline exceeded", with no input that fails.

@@ -1,0 +1,96 @@
+// Command conformance holds what `devmap run` computes on the CPU to PyTorch
+// and Transformers: logits, hidden states, gradients, losses, tokens, what is
+// equal bit for bit, memory. It prints every figure beside its bar, with the
+// seed that configurations, weights and tokens come from, and fails where a bar
+// is missed. Run it from the repository's root:
+//
+//	go run ./cmd/devmap/internal/conformance
+//	go run ./cmd/devmap/internal/conformance -python PYTHON -only logits,gradients -seed 7
+//
+// devmap is built and run as its users do; the comparing is done by the Python
+// that stands in the folder python. Without -python it gets an environment of
+// its own, which is thrown away: pip brings PyTorch's default build, some
+// gigabytes, unless its configuration names an index with the one for CPUs.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+)
+
+func main() {
+	var asked request
+	flag.StringVar(&asked.python, "python", os.Getenv("PYTHON"), "a Python that has python/requirements.txt; empty: a new environment")
+	flag.StringVar(&asked.only, "only", "", "sections, with commas between: "+sections)
+	flag.StringVar(&asked.seed, "seed", "", "what everything is drawn from; empty: any")
+	flag.StringVar(&asked.draws, "draws", "4", "configurations of each family")
+	flag.StringVar(&asked.models, "models", "", "of the section widths, with commas between")
+	flag.StringVar(&asked.keep, "keep", "", "a folder that keeps every file, and configs beside the figures")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := asked.run(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(1)
+	}
+}
+
+const sections = "logits, rounding, trained, decode, gradients, losses, devices, resume, memory, language, widths, speed"
+
+// request is what the command line asks for.
+type request struct{ python, only, seed, draws, models, keep string }
+
+func (asked *request) run(ctx context.Context) error {
+	folder, err := os.MkdirTemp("", "devmap-conformance")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder) //nolint:errcheck // a temporary folder
+	binary := filepath.Join(folder, "devmap")
+	if err := shown(ctx, "go", "build", "-o", binary, "./cmd/devmap"); err != nil {
+		return err
+	}
+	scripts := filepath.Join(folder, "python")
+	if err := os.CopyFS(scripts, python()); err != nil {
+		return err
+	}
+	interpreter := asked.python
+	if interpreter == "" {
+		if interpreter, err = environment(ctx, folder); err != nil {
+			return err
+		}
+	}
+	return asked.conform(ctx, interpreter, filepath.Join(scripts, "conform.py"), binary)
+}
+
+// conform runs the script, which prints the table.
+func (asked *request) conform(ctx context.Context, interpreter, script, binary string) error {
+	args := []string{script, binary, "--only", asked.only, "--draws", asked.draws, "--models", asked.models, "--keep", asked.keep}
+	if asked.seed != "" {
+		args = append(args, "--seed", asked.seed)
+	}
+	command := exec.CommandContext(ctx, interpreter, args...) //nolint:gosec // the user names the Python
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	command.Stdout, command.Stderr = os.Stdout, os.Stderr
+	err := command.Run()
+	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
+		return errors.New("a bar was missed")
+	}
+	return err
+}
+
+// shown runs a command whose output is for whoever waits, not of the table.
+func shown(ctx context.Context, name string, args ...string) error {
+	command := exec.CommandContext(ctx, name, args...) //nolint:gosec // commands of ours
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s %q: %w", name, args, err)
+	}
+	return nil
+}
