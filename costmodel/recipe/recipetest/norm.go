@@ -46,10 +46,15 @@ func (run *kernelRun) moments(i int64) (mean, rstd float64) {
 	return mean, rstd
 }
 
+// normKernel without y is for what it keeps of rows alone.
 func normKernel(run *kernelRun) {
-	x, y := run.operand("x"), run.operand("y")
+	x := run.operand("x")
 	for i := range run.size("rows") {
 		mean, rstd := run.moments(i)
+		if !run.given("y") {
+			continue
+		}
+		y := run.operand("y")
 		for j := range run.size("columns") {
 			value := (*x.At(i, j) - mean) * rstd * run.factor(j)
 			if run.given("bias") {

@@ -42,7 +42,7 @@ func (frame *frame) back(kernels []recipe.Kernel) error {
 
 // stream is where the gradient of the stream comes from, and where it goes.
 func (frame *frame) stream() (from, to int32) {
-	from = frame.find(aSlot, whichever)
+	from = frame.find(slotGrad, whichever)
 	if from == program.None {
 		from = frame.find(theGradient, whichever, program.Read, program.Accumulate)
 	}
@@ -67,9 +67,13 @@ func (run *Run) makes(class recipe.Class) bool {
 
 // hand is a stage of units that pass: what came in goes on, either way.
 func (frame *frame) hand() error {
-	from, to := frame.find(aSlot, whichever), frame.find(anOut, whichever)
-	if frame.instr.Op == program.Backward {
-		to = frame.find(aDout, whichever)
+	from, to := frame.find(slotAct, whichever), frame.find(anOut, whichever)
+	switch frame.instr.Op {
+	case program.Backward:
+		from, to = frame.find(slotGrad, whichever), frame.find(aDout, whichever)
+	case program.Decode:
+		from, to = frame.find(slotTok, whichever), frame.find(aToken, whichever)
+	default:
 	}
 	if from == program.None || to == program.None {
 		return fmt.Errorf("unit %q passes, and has not both a message that comes in and one that goes on", frame.Recipe.Units[frame.unit].Name)

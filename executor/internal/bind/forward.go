@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
@@ -20,7 +21,7 @@ func (frame *frame) held() sites {
 func (frame *frame) keep(kernels []recipe.Kernel) error {
 	sites := frame.held()
 	var before []Copy
-	input, slot := frame.find(ofInput, frame.unit), frame.find(aSlot, whichever)
+	input, slot := frame.find(ofInput, frame.unit), frame.find(slotAct, whichever)
 	target := frame.target()
 	switch {
 	case input != program.None && slot != program.None:
@@ -29,9 +30,12 @@ func (frame *frame) keep(kernels []recipe.Kernel) error {
 			return err
 		}
 		before = append(before, copied)
+	case input != program.None:
+	case frame.Recipe.Units[frame.unit].Input > 0:
+		return errors.New("it has no buffer of its input")
 	case slot != program.None:
 		input = slot
-	case input == program.None:
+	default:
 		input = target // it is added to in place
 	}
 	sites[inputClass], sites[outputClass] = site{buffer: input}, site{buffer: target}
@@ -79,16 +83,13 @@ func (frame *frame) again(kernels []recipe.Kernel) error {
 // in place, but where a chunk begins or ends.
 func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
 	sites := frame.held()
-	slot := site{buffer: frame.find(aSlot, whichever)}
-	sites[inputClass], sites[tokenClass] = slot, slot
-	if slot.buffer == program.None {
-		sites[inputClass] = site{buffer: frame.find(theStream, whichever, program.Read, program.Accumulate)}
-		sites[tokenClass] = site{buffer: frame.find(theIDs, whichever, program.Read)}
+	in, out := slotAct, anOut
+	if frame.instr.Op == program.Decode {
+		in, out = slotTok, aToken
 	}
-	sites[outputClass] = site{buffer: frame.find(theStream, whichever, program.Write, program.Accumulate)}
-	if sites[outputClass].buffer == program.None {
-		sites[outputClass] = site{buffer: frame.find(anOut, whichever)}
-	}
+	sites[inputClass] = frame.either(frame.find(in, whichever), theStream, program.Read, program.Accumulate)
+	sites[tokenClass] = frame.either(frame.find(slotIDs, whichever), theIDs, program.Read)
+	sites[outputClass] = frame.either(frame.find(out, whichever), theStream, program.Write, program.Accumulate)
 	sites[idsSite] = site{buffer: frame.find(theIDs, whichever, program.Write)}
 	sites[temporaryClass] = frame.own(scratch)
 	run, err := frame.add(frame.unit, kernels, sites)
@@ -96,4 +97,12 @@ func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
 		run.Past = int64(frame.past[frame.at])
 	}
 	return err
+}
+
+// either is a buffer, or where there is none that of a kind.
+func (frame *frame) either(buffer int32, what what, modes ...program.Mode) site {
+	if buffer == program.None {
+		buffer = frame.find(what, whichever, modes...)
+	}
+	return site{buffer: buffer}
 }

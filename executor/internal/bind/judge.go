@@ -60,18 +60,22 @@ func (frame *frame) copied(from, to int32) (Copy, error) {
 	if mode, _ := frame.mode(to); mode == program.Read {
 		return Copy{}, fmt.Errorf("%s is copied into %s, which the instruction only reads", source.Name, target.Name)
 	}
+	frame.read(from)
 	frame.spots = append(frame.spots, spot{to, target.Offset, target.Offset + target.Bytes, true})
 	return Copy{From: source.Offset, To: target.Offset, Bytes: source.Bytes}, nil
 }
 
+// read notes a buffer that is read otherwise than by an operand.
+func (frame *frame) read(buffer int32) {
+	frame.spots = append(frame.spots, spot{buffer: buffer})
+}
+
 // tails are the ends of buffers that the instruction writes whole and in which
 // its last tensor ends before they do. A token's pass leaves the stream behind
-// its few rows as the prompt's made it.
+// its few rows as the prompt's made it. What is declared and not touched is a
+// fault: another buffer was meant.
 func (frame *frame) tails() error {
 	for _, access := range frame.accesses {
-		if access.Mode != program.Write {
-			continue
-		}
 		made := &frame.Program.Buffers[access.Buffer]
 		end := int64(-1)
 		for _, spot := range frame.spots {
@@ -79,12 +83,27 @@ func (frame *frame) tails() error {
 				end = max(end, spot.end)
 			}
 		}
-		switch full := made.Offset + made.Bytes; {
-		case end < 0:
-			return fmt.Errorf("nothing is written to %s, which the instruction writes", made.Name)
-		case end < full && (frame.instr.Op != program.Decode || frame.kinds[access.Buffer].what != theStream):
+		full := made.Offset + made.Bytes
+		switch {
+		case end < 0 && (access.Mode != program.Read || !frame.spare(access.Buffer)):
+			return fmt.Errorf("nothing of the recipe lies in %s, which the instruction accesses", made.Name)
+		case access.Mode == program.Write && end < full && (frame.instr.Op != program.Decode || frame.kinds[access.Buffer].what != theStream):
 			frame.out.Tails = append(frame.out.Tails, Stretch{end, full - end})
 		}
 	}
 	return nil
+}
+
+// spare reports what an instruction names for all of its kind: weights and
+// what is fed, whether its kernels read them or not, and to clip by them all
+// gradients, those too of which another device has the norm.
+func (frame *frame) spare(buffer int32) bool {
+	switch kind := frame.kinds[buffer]; kind.what {
+	case ofWeights, ofFeed:
+		return frame.instr.Op.Runs()
+	case ofGrads, slotTied:
+		return frame.out.Norms != nil
+	default:
+		return false
+	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // kind is what a buffer is, by its name (package compile): of which unit, for
-// those of one; of which channel, for a slot.
+// those of one.
 type kind struct {
 	what what
 	of   int32
@@ -30,10 +30,17 @@ const (
 	ofRecompute
 	ofBackward
 	ofDecode
-	aSlot
+	slotAct   // a slot of a channel: of the stream forward,
+	slotGrad  // back,
+	slotTok   // forward of a token,
+	slotIDs   // of generated ids,
+	slotTied  // of the gradient of another use of a weight,
+	slotNorm  // of squared norms,
+	slotTotal // and of their sum
 	theStream
 	theGradient
-	anOut  // of a chunk, forward: a prompt's or a token's
+	anOut  // of a chunk, forward
+	aToken // the same of a token
 	aDout  // of a chunk, back
 	theIDs // generated ones
 	theNorms
@@ -50,14 +57,19 @@ var unitBuffers = map[string]what{
 
 // deviceBuffers are those that a device has, whatever its units.
 var deviceBuffers = map[string]what{
-	"stream": theStream, "gradient": theGradient, "out": anOut, "token": anOut, "dout": aDout, "ids": theIDs,
+	"stream": theStream, "gradient": theGradient, "out": anOut, "token": aToken, "dout": aDout, "ids": theIDs,
 	"norms": theNorms, "total": theTotal, "losses": theResult, "logits": theResult,
+}
+
+// slots are those of channels, by their names.
+var slots = map[string]what{
+	"act": slotAct, "grad": slotGrad, "tok": slotTok, "ids": slotIDs, "tied": slotTied, "norm": slotNorm, "total": slotTotal,
 }
 
 // kindOf reads a buffer's name: that of the unit and a word, or a word, behind
 // which there may be a number in brackets. Copies of a tied weight have the
 // owner's name; they are told from its own by their device, not here.
-func (bound *Bound) kindOf(buffer *program.Buffer, units, channels map[string]int32) kind {
+func (bound *Bound) kindOf(buffer *program.Buffer, units map[string]int32) kind {
 	name := buffer.Name
 	if strings.HasSuffix(name, "]") {
 		name = name[:strings.LastIndexByte(name, '[')]
@@ -67,10 +79,8 @@ func (bound *Bound) kindOf(buffer *program.Buffer, units, channels map[string]in
 		return kind{deviceBuffers[name], program.None}
 	}
 	if buffer.Class == program.Slot {
-		if channel, known := channels[name[:at]]; known {
-			return kind{aSlot, channel}
-		}
-		return kind{}
+		channel, _, _ := strings.Cut(name[:at], "[")
+		return kind{slots[channel], program.None}
 	}
 	unit, known := units[name[:at]]
 	if !known {

@@ -21,6 +21,7 @@ func (frame *frame) step() error {
 			return errors.New("a total of no norms")
 		}
 		frame.out.Total = &Total{frame.start(from), frame.start(total), frame.normCount()}
+		frame.read(from)
 		frame.spots = append(frame.spots, spot{total, frame.start(total), frame.start(total) + 4, true})
 		return nil
 	}
@@ -44,10 +45,9 @@ func (frame *frame) norms(to int32) error {
 	count := frame.normCount()
 	frame.out.Norms = &Norms{From: -1, To: frame.start(to), Count: count}
 	frame.spots = append(frame.spots, spot{to, frame.start(to), frame.start(to) + 4*count, true})
-	for _, access := range frame.accesses {
-		if kind := frame.kinds[access.Buffer]; kind.what == aSlot && frame.ofNorms(kind.of) {
-			frame.out.Norms.From = frame.start(access.Buffer)
-		}
+	if from := frame.find(slotNorm, whichever); from != program.None {
+		frame.out.Norms.From = frame.start(from)
+		frame.read(from)
 	}
 	for index := range frame.units {
 		if frame.units[index].device != frame.instr.Device || frame.Recipe.Units[index].Tensors == 0 {
@@ -65,23 +65,12 @@ func (frame *frame) norms(to int32) error {
 	return nil
 }
 
-// ofNorms tells the channel of norms from those of tied gradients: none other
-// ends in a step that writes norms.
-func (bound *Bound) ofNorms(channel int32) bool {
-	name := bound.Program.Channels[channel].Name
-	return len(name) > 5 && name[:5] == "norm["
-}
-
 // update is the step of a unit's parameters, and of the copies of tied ones
 // that its use is the first on this device of.
 func (frame *frame) update() error {
 	total := site{buffer: frame.find(theTotal, whichever)}
-	for _, access := range frame.accesses {
-		if kind := frame.kinds[access.Buffer]; kind.what == aSlot && total.buffer == program.None {
-			if name := frame.Program.Channels[kind.of].Name; len(name) > 6 && name[:6] == "total[" {
-				total.buffer = access.Buffer
-			}
-		}
+	if total.buffer == program.None {
+		total.buffer = frame.find(slotTotal, whichever)
 	}
 	model := &frame.Recipe.Units[frame.unit]
 	if model.Tensors > 0 {
@@ -175,6 +164,7 @@ func (frame *frame) useAt(param *param, use use) (int64, error) {
 	if _, accessed := frame.mode(buffer); !accessed {
 		return 0, fmt.Errorf("the gradient of %s in unit %q lies in %s, which the instruction does not access", param.full, frame.Recipe.Units[use.unit].Name, made.Name)
 	}
+	frame.read(buffer)
 	at := &frame.Recipe.Units[use.unit].Code.Tensors[tensor]
 	if end := at.Offset + at.Rows*at.Columns*bytesOf(at.DType); end > made.Bytes {
 		return 0, fmt.Errorf("the gradient of %s in unit %q ends at byte %d of %s, which has %d", param.full, frame.Recipe.Units[use.unit].Name, end, made.Name, made.Bytes)

@@ -49,15 +49,11 @@ func (bound *Bound) index() error {
 		}
 	}
 	bound.named = make(map[place]int32, len(prog.Buffers))
-	channels := make(map[string]int32, len(prog.Channels))
-	for index := range prog.Channels {
-		channels[prog.Channels[index].Name] = int32(index)
-	}
 	bound.kinds = make([]kind, len(prog.Buffers))
 	for index := range prog.Buffers {
 		buffer := &prog.Buffers[index]
 		bound.named[place{buffer.Device, buffer.Name}] = int32(index)
-		bound.kinds[index] = bound.kindOf(buffer, units, channels)
+		bound.kinds[index] = bound.kindOf(buffer, units)
 	}
 	for index := range prog.Routines {
 		unit, known := units[prog.Routines[index].Name]

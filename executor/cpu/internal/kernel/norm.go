@@ -80,7 +80,7 @@ func (matrix *Matrix) value(row int64) float32 {
 
 // norm rounds where modules do: LlamaRMSNorm before it multiplies by the weight
 // and behind it, Gemma's and LayerNorm once, and a branch's norm before it is
-// added to the stream.
+// added to the stream. Without y it is for what it keeps of rows alone.
 func norm(call *Call) error {
 	run, err := normOf(call)
 	if err != nil {
@@ -90,6 +90,10 @@ func norm(call *Call) error {
 	inRows(run.x.Rows, run.x.Columns, func(first, end int64) {
 		buffer, made := make([]float32, run.x.Columns), make([]float32, run.x.Columns)
 		for i := first; i < end; i++ {
+			if y == nil {
+				run.moments(i, run.x.row(i, buffer))
+				continue
+			}
 			run.row(y, made, run.x.row(i, buffer), i)
 			if add != nil {
 				y.round(made)

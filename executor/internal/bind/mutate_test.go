@@ -1,0 +1,83 @@
+package bind_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// TestMutated: an instruction that names another buffer, lacks one or has it in
+// another mode has no place for a tensor, and the error says where.
+func TestMutated(t *testing.T) {
+	graph, err := backendtest.Graph(backendtest.Families["qwen2"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	random := rand.New(rand.NewPCG(12, 2))
+	stale, alone := 0, 0 // changes that bind, and those that bind and not Check finds
+	for _, name := range []string{"train", "recompute", "infer", "generate"} {
+		for _, schedule := range schedules {
+			job, err := draw(graph, workloads()[name], schedule, 2, 3)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 60 {
+				mutated := *job.Program
+				mutated.Accesses = slices.Clone(mutated.Accesses)
+				what, at := mutate(&mutated, random)
+				sound := mutated.Check().Err() == nil
+				switch _, err := bind.New(job.Graph, job.Workload, job.Recipe, &mutated); {
+				case err == nil && sound:
+					t.Errorf("%s of %s passes", what, mutated.Place(at))
+				case err == nil:
+					stale++ // another of its kind, which holds what another micro-batch left: Check's to find
+				case !strings.HasPrefix(err.Error(), mutated.Place(at)+" "):
+					t.Errorf("%s of %s: %v", what, mutated.Place(at), err)
+				case sound:
+					alone++
+				}
+			}
+		}
+	}
+	if tried, most := 60*4*len(schedules), 5; stale > tried*most/100 {
+		t.Errorf("%d of %d changes bind, want at most %d %%", stale, tried, most)
+	}
+	if alone == 0 {
+		t.Error("what bind finds Check does too: the draw is one-sided")
+	}
+}
+
+// mutate changes one access of an instruction that runs kernels.
+func mutate(prog *program.Program, random *rand.Rand) (what string, at int32) {
+	for {
+		at = int32(random.IntN(len(prog.Instrs)))
+		instr := &prog.Instrs[at]
+		if !instr.Op.Runs() && instr.Op != program.Step || instr.FirstAccess == instr.EndAccess {
+			continue
+		}
+		access := &prog.Accesses[instr.FirstAccess+int32(random.IntN(int(instr.EndAccess-instr.FirstAccess)))]
+		name := prog.Buffers[access.Buffer].Name
+		switch random.IntN(2) {
+		case 0:
+			other := int32(random.IntN(len(prog.Buffers)))
+			if prog.Buffers[other].Device != instr.Device || other == access.Buffer {
+				continue
+			}
+			what = "another buffer"
+			access.Buffer = other
+			name += " → " + prog.Buffers[other].Name
+		case 1:
+			if access.Mode == program.Read {
+				continue
+			}
+			access.Mode = program.Read
+			what = "only read"
+		}
+		return what + ": " + instr.Op.String() + " " + name, at
+	}
+}
