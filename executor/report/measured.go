@@ -50,7 +50,7 @@ func imbalance(devices []Device) float64 {
 }
 
 func stepOf(measured *executor.StepResult, result *executor.Result, job *executor.Job) Step {
-	step := Step{Seconds: measured.Times.Step.Seconds()}
+	step := Step{Step: measured.Number, Seconds: measured.Times.Step.Seconds()}
 	if job.Workload.Mode == costmodel.Train {
 		step.Loss = &measured.Loss
 	}

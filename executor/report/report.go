@@ -88,6 +88,7 @@ type Seconds struct {
 // Step is a step: its loss before the update, null where nothing is trained, and
 // what each device's time went by with.
 type Step struct {
+	Step    int64        `json:"step"` // from 1, with those before a resume
 	Loss    *float64     `json:"loss"`
 	Seconds float64      `json:"seconds"`
 	Devices []DeviceTime `json:"devices"`

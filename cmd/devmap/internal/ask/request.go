@@ -142,11 +142,10 @@ func checkBuilt(set *pflag.FlagSet) error {
 	for i := range flags {
 		f := set.Lookup(flags[i].name)
 		if flags[i].unbuilt && f != nil && f.Changed && f.Value.String() != f.DefValue {
-			built := "only " + f.DefValue
-			if f.DefValue == "" {
-				built = "nothing of it, leave it out"
+			if f.DefValue == "" || f.DefValue == "false" {
+				return out.Usagef("--%s %s is not built yet: leave it out", f.Name, f.Value)
 			}
-			return notBuilt(f.Name, f.Value.String(), built)
+			return notBuilt(f.Name, f.Value.String(), "only "+f.DefValue)
 		}
 	}
 	return nil

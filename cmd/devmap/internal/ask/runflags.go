@@ -52,15 +52,15 @@ var runFlags = []flag{
 	},
 	{
 		name: "betas", at: func(request *Request) any { return &request.Run.betas }, on: onRun, otherwise: "0.9,0.999",
-		help: "AdamW's", idle: []*idleness{noStep, noMoments},
+		help: "how much AdamW's two moments keep of a step before", idle: []*idleness{noStep, noMoments},
 	},
 	{
 		name: "eps", at: func(request *Request) any { return &request.Run.Epsilon }, on: onRun, otherwise: "1e-08",
-		help: "AdamW's", idle: []*idleness{noStep, noMoments}, also: []string{"epsilon", "adam-epsilon", "adam_epsilon"},
+		help: "what AdamW adds to the root that it divides by", idle: []*idleness{noStep, noMoments}, also: []string{"epsilon", "adam-epsilon", "adam_epsilon"},
 	},
 	{
 		name: "weight-decay", at: func(request *Request) any { return &request.Run.Decay }, on: onRun, otherwise: "0.01",
-		help: "of every parameter", idle: []*idleness{noStep}, also: []string{"weight_decay", "wd"},
+		help: "of every parameter, a step: times --lr", idle: []*idleness{noStep}, also: []string{"weight_decay", "wd"},
 	},
 	{
 		name: "clip", at: func(request *Request) any { return &request.Run.Clip }, on: onRun, otherwise: "0",

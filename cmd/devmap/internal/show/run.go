@@ -18,13 +18,13 @@ import (
 // where the time went, what was generated, and the verdict.
 func (printer *Printer) Run(placed devicemap.Map, ran *report.Report) {
 	rows := &runTables{Printer: printer, placed: placed, Report: ran}
-	printer.printf("%s, %s%s: %s on the %s, for %s (%s)\n%s\n%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
-		rows.did(), backends[ran.Backend], Plural(len(ran.Devices), "GPU"), rows.unit().name, out.Block(rows.arenas()), out.Block(rows.unwritten()))
+	printer.printf("%s, %s%s: %s on the %s, for %s\n%s\n%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
+		rows.did(), backends[ran.Backend], Plural(len(ran.Devices), "GPU"), out.Block(rows.arenas()), out.Block(rows.unwritten()))
 	if len(ran.Steps) > 0 {
 		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
 		printer.printf("%s\n", rows.speed())
 	}
-	printer.printf("%s: %s\n", string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
 }
 
 var backends = map[string]string{"cpu": "CPU reference"}
@@ -43,17 +43,6 @@ func (rows *runTables) did() string {
 	return "ran " + Plural(len(rows.Steps), "step")
 }
 
-func (rows *runTables) unit() scale {
-	var largest int64
-	for i := range rows.Report.Devices {
-		largest = max(largest, rows.Report.Devices[i].Predicted.PeakAllocatedBytes)
-	}
-	if largest < 1<<20 {
-		return scale{"bytes", 1, 0}
-	}
-	return scaleFor(largest)
-}
-
 // arenas is a row a GPU: its peak foretold and measured, and of every region how
 // far it was written; where that is not to its end, of how much.
 func (rows *runTables) arenas() string {
@@ -65,7 +54,7 @@ func (rows *runTables) arenas() string {
 			}
 		}
 	}
-	headings := append([]string{"GPU", "runs", "peak,\npredicted", "mea-\nsured", "ratio"}, regions...)
+	headings := append([]string{"GPU", "runs", "peak,\npredicted", "\nmeasured", "ratio"}, regions...)
 	table := texttab.New(headings...)
 	table.Right(0)
 	for column := 2; column < len(headings); column++ {
@@ -77,7 +66,7 @@ func (rows *runTables) arenas() string {
 		device := &rows.Report.Devices[i]
 		holds := rows.runs(rows.placed, devicemap.Device(device.Device))
 		widest = max(widest, text.StringWidth(holds))
-		cells := []any{device.Device, holds, rows.unit().print(device.Predicted.PeakAllocatedBytes), rows.unit().print(device.Measured.PeakAllocatedBytes), ratio(device)}
+		cells := []any{device.Device, holds, sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
 		for _, name := range regions {
 			cells = append(cells, rows.reached(device, name))
 		}
@@ -103,11 +92,19 @@ func (rows *runTables) reached(device *report.Device, name string) string {
 		return "–"
 	}
 	region := &device.Regions[at]
-	unit := rows.unit()
 	if region.TouchedBytes == region.PlannedBytes {
-		return unit.print(region.PlannedBytes)
+		return sizeOf(region.PlannedBytes)
 	}
-	return unit.print(region.TouchedBytes) + " of " + unit.print(region.PlannedBytes)
+	return sizeOf(region.TouchedBytes) + " of " + sizeOf(region.PlannedBytes)
+}
+
+// sizeOf prints a size in a unit of its own: regions of one arena lie powers of
+// a thousand apart.
+func sizeOf(bytes int64) string {
+	if bytes == 0 {
+		return "–"
+	}
+	return costmodel.Bytes(bytes).String()
 }
 
 // unwritten adds up what was never written, by reason.
@@ -158,7 +155,7 @@ func (rows *runTables) losses() string {
 			table.Row("…", "", "")
 			continue
 		}
-		table.Row(step+1, fmt.Sprintf("%.6f", *rows.Steps[step].Loss), Seconds(rows.Steps[step].Seconds))
+		table.Row(rows.Steps[step].Step, fmt.Sprintf("%.6f", *rows.Steps[step].Loss), Seconds(rows.Steps[step].Seconds))
 	}
 	return "\n" + table.String() + "\n"
 }

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// written is a file or a folder that a run leaves.
+type written struct {
+	flag, path string
+	folder     bool
+	shared     bool // by several plans
+}
+
+// outputs are what the flags say is written.
+func (command *runCommand) outputs(settings *planRun) []written {
+	dump := &settings.settings.Dump
+	all := []written{
+		{flag: "output", path: command.Output, shared: true},
+		{flag: "dump logits", path: dump.Logits},
+		{flag: "dump hidden", path: dump.Hidden},
+		{flag: "dump grads", path: dump.Grads},
+		{flag: "save", path: command.Run.Save, folder: true},
+		{flag: "save-state", path: command.Run.SaveState, folder: true},
+	}
+	var asked []written
+	for _, one := range all {
+		if one.path != "" {
+			asked = append(asked, one)
+		}
+	}
+	return asked
+}
+
+// spare refuses, before anything runs, to write over what is read or two things
+// to one place, and to write where there is no folder.
+func (command *runCommand) spare(runs []planRun) error {
+	outputs := command.outputs(&runs[0])
+	for i, one := range outputs {
+		if len(runs) > 1 && !one.shared {
+			return out.Usagef("--%s %q: %d plans would write it: run them one by one", one.flag, one.path, len(runs))
+		}
+		for _, other := range outputs[:i] {
+			if err := apart(other, one); err != nil {
+				return err
+			}
+		}
+	}
+	for _, one := range outputs {
+		if err := command.spareInputs(one, runs); err != nil {
+			return err
+		}
+		if err := free(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (command *runCommand) spareInputs(one written, runs []planRun) error {
+	for i := range runs {
+		inputs := []string{runs[i].file, command.Run.Tokens, command.TopologyFile()}
+		for _, name := range []string{"state.json", "state.safetensors"} {
+			inputs = append(inputs, filepath.Join(command.Run.Resume, name))
+		}
+		for _, model := range []string{command.Model, runs[i].plan.Model.Source} {
+			if err := out.SpareBy(one.flag, one.path, model, inputs...); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apart refuses two outputs of which one is the other, or lies in its folder.
+func apart(first, second written) error {
+	one, other := located(first.path), located(second.path)
+	same := one == other
+	if a, err := os.Stat(one); err == nil && !same {
+		b, err := os.Stat(other)
+		same = err == nil && os.SameFile(a, b) && a.Mode().IsRegular()
+	}
+	within := first.folder && inside(other, one) || second.folder && inside(one, other)
+	switch {
+	case same:
+		return out.Usagef("--%s and --%s both name %q", first.flag, second.flag, second.path)
+	case within:
+		return out.Usagef("--%s %q and --%s %q: the one lies in the other, which is to be new", first.flag, first.path, second.flag, second.path)
+	}
+	return nil
+}
+
+// located is a path as it is compared: without links, as far as it exists.
+func located(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(whole); err == nil {
+		return real
+	}
+	if real, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil {
+		return filepath.Join(real, filepath.Base(whole))
+	}
+	return whole
+}
+
+func inside(path, folder string) bool {
+	return strings.HasPrefix(path, folder+string(filepath.Separator))
+}
+
+// free refuses an output for which there is no room in the tree of files: a run
+// takes long, and would find that out at its end.
+func free(one written) error {
+	info, err := os.Stat(filepath.Dir(one.path))
+	switch {
+	case err != nil:
+		return fmt.Errorf("--%s: writing %q: %w", one.flag, one.path, err)
+	case !info.IsDir():
+		return fmt.Errorf("--%s: writing %q: %q is no folder", one.flag, one.path, filepath.Dir(one.path))
+	}
+	info, err = os.Stat(one.path)
+	switch {
+	case err != nil:
+		return nil //nolint:nilerr // there is nothing yet, or writing tells
+	case !one.folder && info.IsDir():
+		return out.Usagef("--%s %q: it is a folder: name a file", one.flag, one.path)
+	case one.folder && !info.IsDir():
+		return out.Usagef("--%s %q: it is a file: name a new folder", one.flag, one.path)
+	case one.folder:
+		entries, err := os.ReadDir(one.path)
+		if err == nil && len(entries) > 0 {
+			return out.Usagef("--%s %q: it is not empty, it holds %q: name a new folder", one.flag, one.path, entries[0].Name())
+		}
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// planRun is a plan that is to run.
+type planRun struct {
+	file     string
+	plan     *devicemap.Plan
+	job      *compiled
+	settings executor.Settings
+}
+
+// prepare reads and compiles all plans, and holds the flags to each: nothing
+// runs that another's fault would leave half done, and nothing that is read is
+// written over.
+func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRun, error) {
+	settings, err := command.settings()
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]planRun, len(files))
+	for i, file := range files {
+		plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
+		if err != nil {
+			return nil, err
+		}
+		if err := command.Contradicted(plan); err != nil {
+			return nil, err
+		}
+		runs[i] = planRun{file: file, plan: plan, settings: settings}
+	}
+	if err := command.spare(runs); err != nil {
+		return nil, err
+	}
+	for i := range runs {
+		if err := command.compile(cmd, &runs[i]); err != nil {
+			return nil, errors.Join(err, closeAll(runs[:i]))
+		}
+	}
+	return runs, nil
+}
+
+// closeAll lets go of what was opened for runs that do not take place.
+func closeAll(runs []planRun) error {
+	var errs []error
+	for i := range runs {
+		if source := runs[i].settings.Weights; source != nil {
+			errs = append(errs, source.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// settings are those that flags give to every plan alike.
+func (command *runCommand) settings() (executor.Settings, error) {
+	asked := &command.Run
+	settings := executor.Settings{Steps: asked.Steps, Seed: uint64(asked.Seed), Resume: asked.Resume}
+	var err error
+	if settings.Stop, err = command.Stops(); err != nil {
+		return settings, err
+	}
+	dumps, err := command.Dumps()
+	if err != nil {
+		return settings, err
+	}
+	settings.Dump.Logits, settings.Dump.Hidden, settings.Dump.Grads = dumps["logits"], dumps["hidden"], dumps["grads"]
+	settings.Save.Model, settings.Save.State = asked.Save, asked.SaveState
+	settings.Optimizer = executor.Optimizer{Rate: asked.Rate, Epsilon: asked.Epsilon, Decay: asked.Decay, Clip: asked.Clip}
+	settings.Optimizer.Beta1, settings.Optimizer.Beta2, err = command.Betas()
+	if err == nil && asked.Resume != "" {
+		settings.Seed, err = command.resumed(settings.Seed)
+	}
+	return settings, err
+}
+
+// resumed is the seed of a run that goes on from another: the other's, where no
+// seed is given.
+func (command *runCommand) resumed(seed uint64) (uint64, error) {
+	if command.Given("weights") {
+		return 0, out.Usagef("--weights %s --resume: what is resumed has its weights: leave --weights out", command.Run.Weights)
+	}
+	state, err := weights.ReadState(command.Run.Resume)
+	if err != nil {
+		return 0, fmt.Errorf("--resume: %w", err)
+	}
+	if command.Given("seed") {
+		return seed, nil
+	}
+	return state.Seed, nil
+}
+
+// compile makes the job of a plan, and holds the settings to it.
+func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
+	var err error
+	if one.job, err = programOf(cmd, one.plan, one.file, command.Model, ""); err != nil {
+		return err
+	}
+	work := one.job.Workload
+	show.Warnings(cmd.ErrOrStderr(), append(ask.Texts(one.job.Recipe.Warnings), command.IdleNotes(work)...))
+	if work.Mode != costmodel.Train {
+		one.settings.Optimizer = executor.Optimizer{}
+	}
+	if work.Mode == costmodel.Load {
+		one.settings.Steps = 0
+	}
+	if one.settings.Tokens, err = command.tokens(cmd, one); err != nil {
+		return err
+	}
+	if err := command.weights(one); err != nil {
+		return err
+	}
+	if err := one.settings.Check(&one.job.Job); err != nil {
+		return errors.Join(fmt.Errorf("%s: %w", one.file, err), closeAll([]planRun{*one}))
+	}
+	return nil
+}
+
+// tokens reads the ids of --tokens, as long as the plan's sequences are.
+func (command *runCommand) tokens(cmd *cobra.Command, one *planRun) (*executor.Tokens, error) {
+	name := command.Run.Tokens
+	switch {
+	case name == "":
+		return nil, nil //nolint:nilnil // drawn
+	case one.job.Workload.Mode == costmodel.Load:
+		return nil, out.Usagef("--tokens %q: %s is a plan of --mode load, which feeds no token ids", name, one.file)
+	}
+	tokens, err := out.Interruptible(cmd.Context(), 0, name, func() (*executor.Tokens, error) {
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close() //nolint:errcheck // opened for reading
+		return executor.ReadTokens(name, file, &one.job.Job)
+	})
+	var fault *modelgraph.SyntaxError
+	if errors.As(err, &fault) {
+		return nil, out.Usagef("--tokens: %w", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--tokens: %w", err)
+	}
+	return tokens, nil
+}
+
+// weights opens where the parameters come from.
+func (command *runCommand) weights(one *planRun) (err error) {
+	switch {
+	case one.settings.Resume != "":
+		return nil
+	case command.Run.Weights == ask.Random:
+		one.settings.Weights = weights.Random(one.job.Graph, one.settings.Seed)
+		return nil
+	}
+	one.settings.Weights, err = weights.Checkpoint(one.job.Graph)
+	if errors.Is(err, weights.ErrNone) {
+		return out.Usagef("%s: %w: --weights %s draws some, --model DIR names the folder that has them", one.file, err, ask.Random)
+	}
+	return err
+}
