@@ -53,4 +53,5 @@ type RegionResult struct {
 type Gap struct {
 	Buffer, Reason string
 	Bytes          int64
+	Missed         bool // it is the place of values, which no kernel wrote
 }

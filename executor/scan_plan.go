@@ -134,7 +134,7 @@ func (plan *arenaPlan) untouched(from, to int64) {
 			case buffer.Class == program.Workspace:
 				gap.Reason = forLibraries
 			case plan.writes(from, to):
-				gap.Reason = neverWritten
+				gap.Reason, gap.Missed = neverWritten, true
 			default:
 				gap.Reason = forAlignment
 			}

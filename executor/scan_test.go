@@ -43,11 +43,11 @@ func TestWhyBytesWereNotWritten(t *testing.T) {
 		plan.untouched(span[0], span[1])
 	}
 	want := []Gap{
-		{"workspace", forLibraries, 256},
-		{"one", forAlignment, 8 + 136 + 68},
-		{"one", neverWritten, 4},
-		{"over", forAlignment, 250 + 256},
-		{"", betweenAll, 768},
+		{"workspace", forLibraries, 256, false},
+		{"one", forAlignment, 8 + 136 + 68, false},
+		{"one", neverWritten, 4, true},
+		{"over", forAlignment, 250 + 256, false},
+		{"", betweenAll, 768, false},
 	}
 	if !slices.Equal(plan.gaps, want) {
 		t.Errorf("got %v\nwant %v", plan.gaps, want)

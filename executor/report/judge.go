@@ -66,8 +66,8 @@ func (device *Device) faults(stopped bool) []string {
 		faults = append(faults, fmt.Sprintf("device %d: %s written outside of all buffers", device.Device, counted(device.stray)))
 	}
 	for _, gap := range device.Unwritten {
-		if gap.Why == "" && !stopped {
-			faults = append(faults, fmt.Sprintf("device %d: %s of buffer %s never written, and nothing says why", device.Device, counted(gap.Bytes), gap.Buffer))
+		if gap.missed && !stopped {
+			faults = append(faults, fmt.Sprintf("device %d: %s of buffer %s never written: %s", device.Device, counted(gap.Bytes), gap.Buffer, gap.Why))
 		}
 	}
 	return faults

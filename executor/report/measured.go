@@ -31,7 +31,7 @@ func deviceOf(prediction *devicemap.Prediction, result *executor.Result) Device 
 func unwrittenOf(gaps []executor.Gap) []Unwritten {
 	var all []Unwritten
 	for _, gap := range gaps {
-		all = append(all, Unwritten{gap.Buffer, gap.Bytes, gap.Reason})
+		all = append(all, Unwritten{gap.Buffer, gap.Bytes, gap.Reason, gap.Missed})
 	}
 	return all
 }

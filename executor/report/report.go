@@ -71,6 +71,8 @@ type Unwritten struct {
 	Buffer string `json:"buffer"`
 	Bytes  int64  `json:"bytes"`
 	Why    string `json:"why"`
+
+	missed bool // values belong there
 }
 
 // Pair is a figure foretold, and as it was.

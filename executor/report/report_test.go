@@ -60,10 +60,10 @@ func TestVerdict(t *testing.T) {
 		"bytes between buffers": {
 			func(_ *Foretold, result *executor.Result) { result.Devices[0].Stray = 8 }, Fail, "device 0: 8 bytes written outside of all buffers",
 		},
-		"bytes that nothing explains": {
+		"values that nothing wrote": {
 			func(_ *Foretold, result *executor.Result) {
-				result.Devices[0].Gaps = append(result.Devices[0].Gaps, executor.Gap{Buffer: "h.0.weights", Bytes: 12})
-			}, Fail, "device 0: 12 bytes of buffer h.0.weights never written, and nothing says why",
+				result.Devices[0].Gaps = append(result.Devices[0].Gaps, executor.Gap{Buffer: "h.0.weights", Reason: "values", Bytes: 12, Missed: true})
+			}, Fail, "device 0: 12 bytes of buffer h.0.weights never written: values",
 		},
 		"more than was foretold": {
 			func(foretold *Foretold, _ *executor.Result) { foretold.Devices[0].Predicted.PeakAllocatedBytes -= 256 }, Fail, "device 0: its peak is 524288000 bytes, 256 more than the plan's",

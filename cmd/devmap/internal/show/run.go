@@ -116,9 +116,6 @@ func (rows *runTables) unwritten() string {
 		bytes, buffers := map[string]int64{}, map[string]int{}
 		for _, gap := range device.Unwritten {
 			why := gap.Why
-			if why == "" {
-				why = "nothing says why"
-			}
 			if buffers[why] == 0 {
 				reasons = append(reasons, why)
 			}
