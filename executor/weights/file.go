@@ -50,7 +50,7 @@ func targetOf(path string) (string, fs.FileMode, error) {
 		return path, 0o666, nil // less the umask
 	}
 	if err != nil {
-		return "", 0, err
+		return "", 0, fmt.Errorf("%s: %w", path, withoutName(err))
 	}
 	info, err := os.Stat(target)
 	switch {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 )
 
 // beside is a small file that lies in the folder of a large one.
@@ -26,7 +27,7 @@ func vacant(folder string) (string, error) {
 		return filepath.Clean(folder), nil
 	}
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("%s: %w", folder, withoutName(err))
 	}
 	entries, err := os.ReadDir(target)
 	switch {
@@ -94,7 +95,8 @@ func (file *File) appearIn() (err error) {
 	if err := syncFolder(made); err != nil {
 		return err
 	}
-	if err := os.Rename(made, folder); err != nil {
+	// It takes the place of an empty folder too, which os.Rename refuses.
+	if err := syscall.Rename(made, folder); err != nil {
 		return err
 	}
 	return syncFolder(filepath.Dir(folder))

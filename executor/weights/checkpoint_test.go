@@ -1,0 +1,161 @@
+package weights
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestCheckpoint: every parameter arrives in its place, from any stored type.
+func TestCheckpoint(t *testing.T) {
+	for _, name := range []string{"F64", "F32", "BF16", "F16"} {
+		dtype, _ := modelgraph.ParseDType(name)
+		folder := t.TempDir()
+		writeCheckpoint(t, folder, tinyConfig, dtype)
+		graph := readGraph(t, folder)
+		source, err := Checkpoint(graph)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, to := range []modelgraph.DType{modelgraph.F32, modelgraph.BF16} {
+			for i, entry := range Parameters(graph, to) {
+				got, err := streamed(source, entry.Name, to)
+				if want := rawOf(i, numel(entry.Shape), to); err != nil || !bytes.Equal(got, want) {
+					t.Errorf("%v to %v, %s: %v, %x; want %x", dtype, to, entry.Name, err, got, want)
+				}
+			}
+		}
+		tied, err := streamed(source, "lm_head.weight", modelgraph.F32)
+		if err != nil || !bytes.Equal(tied, rawOf(0, 40, modelgraph.F32)) {
+			t.Errorf("%v, lm_head.weight, tied: %v, %x", dtype, err, tied)
+		}
+		if _, err := streamed(source, "model.nothing", modelgraph.F32); err == nil {
+			t.Error("a parameter that is not there was found")
+		}
+		if _, err := streamed(source, "model.norm.weight", modelgraph.F16); err == nil {
+			t.Error("weights in F16 were given")
+		}
+		if err := source.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestParts: several stored tensors follow each other in one parameter, each in
+// its own type.
+func TestParts(t *testing.T) {
+	folder := t.TempDir()
+	writeCheckpoint(t, folder, tinyConfig, modelgraph.F32)
+	graph := readGraph(t, folder)
+	var first, second *modelgraph.Tensor // of 64 elements each
+	for i := range graph.Layers {
+		for j := range graph.Layers[i].Params {
+			switch tensor := &graph.Layers[i].Params[j]; modelgraph.FullName(graph.Layers[i].Name, tensor.Name) {
+			case "model.layers.0.self_attn.q_proj.weight":
+				first = tensor
+			case "model.layers.0.self_attn.k_proj.weight":
+				second = tensor
+			}
+		}
+	}
+	both, err := modelgraph.NewTensor(first.Name, modelgraph.F32, 16, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both.Parts = append(append(both.Parts, first.Parts...), second.Parts...)
+	*first = both
+	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `both "model.layers.0.self_attn.q_proj.weight" and "model.layers.0.self_attn.k_proj.weight" would be read from it`) {
+		t.Errorf("two parameters on the same bytes: %v", err)
+	}
+	second.Parts = nil
+	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `no file holds "model.layers.0.self_attn.k_proj.weight"`) {
+		t.Errorf("one without a file: %v", err)
+	}
+	*second, _ = modelgraph.NewTensor(second.Name, modelgraph.F32, 0)
+	second.Parts = nil
+	second.Owner = "tied" // so that nobody asks for it
+	source, err := Checkpoint(graph)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close() //nolint:errcheck // opened for reading
+	got, err := streamed(source, "model.layers.0.self_attn.q_proj.weight", modelgraph.BF16)
+	if want := append(rawOf(1, 64, modelgraph.BF16), rawOf(2, 64, modelgraph.BF16)...); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v, %x; want %x", err, got, want)
+	}
+}
+
+func TestWithoutWeights(t *testing.T) {
+	if _, err := Checkpoint(tiny(t, tinyConfig)); !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "config.json: it was read without its weights") {
+		t.Errorf("a config alone: %v", err)
+	}
+}
+
+// TestCheckpointRefuses: what changed between the reading of a model and the
+// reading of its weights is told before anything is handed over.
+func TestCheckpointRefuses(t *testing.T) {
+	other := t.TempDir()
+	writeCheckpoint(t, other, tinyConfig, modelgraph.F32)
+	for want, change := range map[string]func(path string) error{
+		"no such file": os.Remove,
+		"a directory: want a regular file": func(path string) error {
+			return errors.Join(os.Remove(path), os.Mkdir(path, 0o777))
+		},
+		"outside": func(path string) error {
+			return errors.Join(os.Remove(path), os.Symlink(filepath.Join(other, "model.safetensors"), path))
+		},
+		`it is BF16 at bytes`: func(path string) error {
+			writeCheckpoint(t, filepath.Dir(path), tinyConfig, modelgraph.BF16)
+			return nil
+		},
+		`tensor "model.embed_tokens.weight": it is gone`: func(path string) error {
+			return rewrite(path, "model.embed_tokens.weight", "model.embed_tokens.weighs")
+		},
+		`it is [12 8], and "model.layers.0.mlp.down_proj.weight" is [8 12]`: func(path string) error {
+			return rewrite(path, `"model.layers.0.mlp.down_proj.weight":{"dtype":"F32","shape":[8,12]`, `"model.layers.0.mlp.down_proj.weight":{"dtype":"F32","shape":[12,8]`)
+		},
+		"bytes of data": func(path string) error { return os.Truncate(path, 2000) },
+	} {
+		folder := t.TempDir()
+		writeCheckpoint(t, folder, tinyConfig, modelgraph.F32)
+		graph := readGraph(t, folder)
+		if err := change(filepath.Join(folder, "model.safetensors")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model.safetensors") {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// rewrite replaces text of a file by other of the same length.
+func rewrite(path, from, to string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Contains(data, []byte(from)) || len(from) != len(to) {
+		return errors.New("no such text: " + from)
+	}
+	return os.WriteFile(path, bytes.Replace(data, []byte(from), []byte(to), 1), 0o666)
+}
+
+// TestQuantised: stored types that need scales beside them are refused by name.
+func TestQuantised(t *testing.T) {
+	folder := t.TempDir()
+	writeCheckpoint(t, folder, tinyConfig, modelgraph.F32)
+	graph := readGraph(t, folder)
+	for i := range graph.Layers {
+		if graph.Layers[i].Name == "model.embed_tokens" {
+			graph.Layers[i].Params[0].Parts[0].DType, _ = modelgraph.ParseDType("F8_E4M3")
+		}
+	}
+	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `tensor "model.embed_tokens.weight": F8_E4M3 is a quantised type`) {
+		t.Error(err)
+	}
+}

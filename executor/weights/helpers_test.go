@@ -1,0 +1,145 @@
+package weights
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// tinyConfig is a llama of a few hundred parameters, lm_head tied to the
+// embedding.
+const tinyConfig = `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "intermediate_size": 12,
+	"num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 5, "tie_word_embeddings": true, "torch_dtype": "float32"}`
+
+func tiny(t testing.TB, config string) *modelgraph.Graph {
+	t.Helper()
+	graph, err := hf.FromConfig("config.json", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+// number is the value that a test's checkpoint has at a place of a parameter:
+// different ones, exact in every type.
+func number(parameter, element int) float32 { return float32(parameter*16+element%16) / 64 }
+
+// rawOf are these numbers as a type.
+func rawOf(parameter int, count int64, dtype modelgraph.DType) []byte {
+	var raw []byte
+	for i := range int(count) {
+		value := number(parameter, i)
+		switch dtype {
+		case modelgraph.F32, modelgraph.BF16:
+			raw = appendValue(raw, value, dtype)
+		case modelgraph.F16: // small multiples of 1/64
+			raw = binary.LittleEndian.AppendUint16(raw, toHalf(value))
+		default:
+			raw = binary.LittleEndian.AppendUint64(raw, math.Float64bits(float64(value)))
+		}
+	}
+	return raw
+}
+
+// toHalf narrows what half holds exactly.
+func toHalf(value float32) uint16 {
+	for bits := range 1 << 15 {
+		if half(uint16(bits)) == value {
+			return uint16(bits)
+		}
+	}
+	panic("no such half")
+}
+
+// writeCheckpoint writes a model folder by hand.
+func writeCheckpoint(t testing.TB, folder, config string, dtype modelgraph.DType) {
+	t.Helper()
+	graph := tiny(t, config)
+	entries := Parameters(graph, dtype)
+	tensors := make([]safetensors.Tensor, len(entries))
+	var data []byte
+	for i, entry := range entries {
+		tensors[i] = safetensors.Tensor{Name: entry.Name, DType: dtype, Shape: entry.Shape}
+		data = append(data, rawOf(i, numel(entry.Shape), dtype)...)
+	}
+	head, err := safetensors.Encode(nil, tensors)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(folder, "config.json"), []byte(config))
+	writeFile(t, filepath.Join(folder, "model.safetensors"), append(head, data...))
+}
+
+func numel(shape []int64) int64 {
+	count := int64(1)
+	for _, dim := range shape {
+		count *= dim
+	}
+	return count
+}
+
+func writeFile(t testing.TB, path string, data []byte) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, data, 0o666); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readGraph(t testing.TB, folder string) *modelgraph.Graph {
+	t.Helper()
+	graph, err := hf.FromFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+// streamed is all that a source hands over.
+func streamed(source Source, name string, dtype modelgraph.DType) ([]byte, error) {
+	var all []byte
+	err := source.Stream(context.Background(), name, dtype, func(chunk []byte) error {
+		all = append(all, chunk...)
+		return nil
+	})
+	return all, err
+}
+
+// fill writes everything of a file from a source.
+func fill(file *File, source Source, entries []Entry) error {
+	for _, entry := range entries {
+		offset := int64(0)
+		err := source.Stream(context.Background(), entry.Name, entry.DType, func(chunk []byte) error {
+			offset += int64(len(chunk))
+			return file.WriteAt(entry.Name, offset-int64(len(chunk)), chunk)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names are those in a folder.
+func names(t testing.TB, folder string) string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := []string{}
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	return fmt.Sprint(found)
+}

@@ -1,0 +1,77 @@
+package weights
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// TestRandom pins what is drawn: a saved figure stays comparable.
+func TestRandom(t *testing.T) {
+	source := Random(tiny(t, tinyConfig), 1)
+	for name, want := range map[string]string{
+		"model.embed_tokens.weight":             "0e79f2c3fe33998f",
+		"lm_head.weight":                        "0e79f2c3fe33998f",
+		"model.layers.0.mlp.gate_proj.weight":   "b20cbbbc52732468",
+		"model.layers.0.input_layernorm.weight": "4f05df05f8da9356",
+	} {
+		got, err := streamed(source, name, modelgraph.F32)
+		if sum := fmt.Sprintf("%x", sha256.Sum256(got))[:16]; err != nil || sum != want {
+			t.Errorf("%s: %v, %s, want %s", name, err, sum, want)
+		}
+	}
+}
+
+// TestRandomAlone: a parameter's values depend on name, shape and seed, not on
+// what else there is.
+func TestRandomAlone(t *testing.T) {
+	const name = "model.layers.0.mlp.gate_proj.weight"
+	draw := func(config string, seed uint64) []byte {
+		got, err := streamed(Random(tiny(t, config), seed), name, modelgraph.F32)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	base := draw(tinyConfig, 1)
+	if more := strings.Replace(tinyConfig, `"num_hidden_layers": 1`, `"num_hidden_layers": 3`, 1); !bytes.Equal(base, draw(more, 1)) {
+		t.Error("more layers change a layer")
+	}
+	if bytes.Equal(base, draw(tinyConfig, 2)) {
+		t.Error("another seed gives the same")
+	}
+	if wide := strings.Replace(tinyConfig, `"intermediate_size": 12`, `"intermediate_size": 24`, 1); bytes.Equal(base, draw(wide, 1)[:len(base)]) {
+		t.Error("another shape gives the same")
+	}
+	rounded, err := streamed(Random(tiny(t, tinyConfig), 1), name, modelgraph.BF16)
+	if err != nil || !bytes.Equal(rounded, convert(nil, base, modelgraph.F32, modelgraph.BF16)) {
+		t.Errorf("%v: bf16 values are not the fp32 ones rounded", err)
+	}
+}
+
+// TestDistribution: normal, of deviation 0.02. Of 2²² values the mean has a
+// deviation of 1e-5, the fourth moment (3 for a normal one) one of 0.005.
+func TestDistribution(t *testing.T) {
+	got, err := streamed(Random(tiny(t, bigConfig), 5), "model.embed_tokens.weight", modelgraph.F32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum, squares, fourth float64
+	count := float64(len(got) / 4)
+	for ; len(got) > 0; got = got[4:] {
+		value := float64(math.Float32frombits(binary.LittleEndian.Uint32(got)))
+		sum += value
+		squares += value * value
+		fourth += value * value * value * value
+	}
+	variance := squares / count
+	if mean := sum / count; math.Abs(mean) > 5e-5 || math.Abs(math.Sqrt(variance)-0.02) > 5e-5 || math.Abs(fourth/count/variance/variance-3) > 0.03 {
+		t.Errorf("mean %v, deviation %v, kurtosis %v", mean, math.Sqrt(variance), fourth/count/variance/variance)
+	}
+}
