@@ -1,8 +1,6 @@
 package recipetest
 
-import (
-	"math"
-)
+import "math"
 
 // activation is a function and its derivative.
 func (run *kernelRun) activation(x float64) (value, slope float64) {
@@ -16,6 +14,9 @@ func (run *kernelRun) activation(x float64) (value, slope float64) {
 		"tanh": math.Tanh,
 		"relu": func(x float64) float64 { return max(x, 0) },
 	}[run.dims["activation"]]
+	if math.Abs(x) < h && run.dims["activation"] == "relu" {
+		return f(x), math.Ceil(f(x)) // PyTorch's is 0 at 0
+	}
 	return f(x), (f(x+h) - f(x-h)) / (2 * h)
 }
 

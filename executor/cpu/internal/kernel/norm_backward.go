@@ -3,7 +3,7 @@ package kernel
 import "github.com/devmap-dev/devmap/modelgraph"
 
 // normBackward makes the gradients of a norm's input, in fp32 and rounded once
-// (before it is added to the stream's), and sums for those of weight and bias:
+// with the stream's added, and sums for those of weight and bias:
 // row i goes into part i modulo the parts, so that each part is added up in the
 // order of the rows, whoever does it.
 func normBackward(call *Call) error {
@@ -29,7 +29,6 @@ func normBackward(call *Call) error {
 			for i := part; i < run.x.Rows; i += parts {
 				back.row(i, run.x.row(i, back.x), dy.row(i, back.dy))
 				if add != nil {
-					dx.round(back.made)
 					addTo(back.made, add.row(i, back.x))
 				}
 				dx.Store(i, 0, back.made)

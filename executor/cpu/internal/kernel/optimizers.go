@@ -2,8 +2,9 @@ package kernel
 
 import "math"
 
-// adamw is torch.optim.AdamW as adamw.py: _single_tensor_adamw has it, number
-// by number: constants are worked out in float64, tensors in fp32.
+// adamw is torch.optim.AdamW as adamw.py: _single_tensor_adamw has it, to the
+// bit: constants are worked out in float64, tensors in fp32, sums with a product
+// are rounded once where ATen's vectors do (lerp_, addcmul_, but not addcdiv_).
 func adamw(call *Call) error {
 	settings := call.Optimizer
 	if settings == nil {
@@ -18,10 +19,10 @@ func adamw(call *Call) error {
 		means, squares := states[0], states[1]
 		for i, gradient := range gradients {
 			value := values[i] * kept
-			means[i] += weight1 * (gradient - means[i])
-			squares[i] = squares[i]*beta2 + weight2*gradient*gradient
+			means[i] = fused(weight1, gradient-means[i], means[i])
+			squares[i] = fused(weight2*gradient, gradient, squares[i]*beta2)
 			divisor := float32(math.Sqrt(float64(squares[i])))/root + epsilon
-			values[i] = value - rate*(means[i]/divisor)
+			values[i] = value - rate*means[i]/divisor
 		}
 	}, "mean", "square")
 }
@@ -35,7 +36,10 @@ func sgd(call *Call) error {
 	rate, decay := float32(settings.Rate), float32(settings.Decay)
 	return call.update(func(values, gradients []float32, _ [][]float32) {
 		for i, gradient := range gradients {
-			values[i] -= rate * (gradient + decay*values[i])
+			values[i] = fused(-rate, fused(decay, values[i], gradient), values[i])
 		}
 	})
 }
+
+// fused is a·b + c rounded once: a product of two fp32 is exact in float64.
+func fused(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
