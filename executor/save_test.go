@@ -1,0 +1,83 @@
+package executor_test
+
+import (
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+)
+
+// TestSavedModel: what is saved is a checkpoint of the same model, and what it
+// computes is what the run would have gone on with.
+func TestSavedModel(t *testing.T) {
+	for _, precision := range []costmodel.Precision{costmodel.FP32True, costmodel.BF16Mixed} {
+		for _, family := range []string{"qwen2", "gpt2", "phi3"} {
+			work, folder := training, t.TempDir()
+			work.Precision = precision
+			job := jobOf(t, family, work, 3)
+			settings := executor.Settings{Steps: 2, Optimizer: adamW, Seed: 4}
+			settings.Save.Model, settings.Save.State = filepath.Join(folder, "model"), filepath.Join(folder, "state")
+			run(t, job, settings)
+			_, went := dumped(t, job, executor.Settings{Steps: 1, Optimizer: adamW, Resume: settings.Save.State, Tokens: tokens(t, job, [][]int32{{1, 2, 3, 4, 5, 6, 7, 8}})}, "logits")
+
+			graph, err := load.Model(settings.Save.Model, load.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			source, err := weights.Checkpoint(graph)
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved := inference
+			saved.Precision = costmodel.FP32True
+			if precision != costmodel.FP32True {
+				saved.Precision = costmodel.BF16True
+			}
+			loaded, err := backendtest.Job(graph, saved, 1, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, again := dumped(t, loaded, executor.Settings{Steps: 1, Weights: source, Tokens: tokens(t, loaded, [][]int32{{1, 2, 3, 4, 5, 6, 7, 8}})}, "logits")
+			most := 1e-6
+			if precision != costmodel.FP32True {
+				most = 1e-2
+			}
+			if apart := distance(again["logits"], wide(went["logits"])); !(apart <= most) {
+				t.Errorf("%s, %v: what was saved computes logits %.3g from those of the run", family, precision, apart)
+			}
+		}
+	}
+}
+
+// TestMemoryIsBounded: what moves between files and arenas moves in stretches,
+// however large a parameter is.
+func TestMemoryIsBounded(t *testing.T) {
+	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":200000}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := training
+	work.Batch, work.MicroBatches, work.Seq, work.Optimizer = 1, 1, 4, costmodel.SGD
+	job, err := backendtest.Job(graph, work, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	settings := executor.Settings{Steps: 1, Optimizer: executor.Optimizer{Rate: 0.1}}
+	settings.Save.Model, settings.Save.State = filepath.Join(folder, "model"), filepath.Join(folder, "state")
+	settings.Dump.Grads, settings.Dump.Logits = filepath.Join(folder, "grads"), filepath.Join(folder, "logits")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	run(t, job, settings)
+	runtime.ReadMemStats(&after)
+	const parameters = 4 * 2 * 64 * 200_000 // bytes
+	if got := after.TotalAlloc - before.TotalAlloc; got > parameters/2 {
+		t.Errorf("%d bytes were allocated on the heap to move %d bytes of parameters four times", got, parameters)
+	}
+	t.Logf("%d bytes on the heap, %d of parameters", after.TotalAlloc-before.TotalAlloc, parameters)
+}
