@@ -26,9 +26,12 @@ func (worker *worker) finite(run *bind.Run, instr *program.Instr) error {
 				continue
 			}
 			name, part := tensor.Name, &recipe.Operand{Tensor: operand.Tensor}
-			if tensor.Class == "norms" { // a number of each gradient
+			switch tensor.Class {
+			case "norms": // a number of each gradient
 				name, part = unit.Code.Tensors[operands[0].Tensor].Name, operand
-			} else {
+			case "result": // rows of logits are longer than the vocabulary
+				part = operand
+			default:
 				worker.written[operand.Tensor] = true
 			}
 			matrix := worker.matrix(run.Area(part))
@@ -59,6 +62,16 @@ func looked(tensor *recipe.Tensor) bool {
 // the exponent's last place carries into the sign's, which was masked away; it
 // carries no further.
 func infinite(matrix *kernel.Matrix) (value float32, found bool) {
+	if matrix.Rows > 1 && matrix.Columns < matrix.Stride {
+		row := *matrix
+		row.Rows = 1
+		size := matrix.DType.Bits() / 8
+		for i := int64(0); i < matrix.Rows && !found; i++ {
+			row.Data = matrix.Data[i*matrix.Stride*size:][:matrix.Columns*size]
+			value, found = infinite(&row)
+		}
+		return value, found
+	}
 	exponents, ones, carried := uint64(0x7f800000_7f800000), uint64(0x00800000_00800000), uint64(0x80000000_80000000)
 	if matrix.DType == modelgraph.BF16 {
 		exponents, ones, carried = 0x7f80_7f80_7f80_7f80, 0x0080_0080_0080_0080, 0x8000_8000_8000_8000
