@@ -57,7 +57,7 @@ func TestSavedModel(t *testing.T) {
 // TestMemoryIsBounded: what moves between files and arenas moves in stretches,
 // however large a parameter is.
 func TestMemoryIsBounded(t *testing.T) {
-	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":60000}`)
+	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":160000}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,9 +75,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	run(t, job, settings)
 	runtime.ReadMemStats(&after)
-	const parameters = 4 * 2 * 64 * 60_000 // bytes
-	if got := after.TotalAlloc - before.TotalAlloc; got > parameters/2 {
-		t.Errorf("%d bytes were allocated on the heap to move %d bytes of parameters four times", got, parameters)
+	const parameter = 4 * 64 * 160_000 // bytes, of the embedding as of the head
+	if got := after.TotalAlloc - before.TotalAlloc; got > parameter {
+		t.Errorf("%d bytes were allocated on the heap to move two parameters of %d bytes four times", got, parameter)
 	}
-	t.Logf("%d bytes on the heap, %d of parameters", after.TotalAlloc-before.TotalAlloc, parameters)
 }
