@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/executor/cpu"
 )
 
 func newRoot() *cobra.Command {
@@ -31,7 +32,7 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(ask.FlagError)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(cpu.New()), newVersion()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
 	}

@@ -10,15 +10,18 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cpu"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-type runCommand struct{ *ask.Request }
+type runCommand struct {
+	*ask.Request
 
-func newRun() *cobra.Command {
-	command := &runCommand{}
+	backend executor.Backend
+}
+
+func newRun(backend executor.Backend) *cobra.Command {
+	command := &runCommand{backend: backend}
 	cmd := &cobra.Command{
 		Use:   "run PLAN…",
 		Short: "Run a plan with real arithmetic: measured beside predicted",
@@ -58,7 +61,6 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	backend := cpu.New()
 	if !command.Given("backend") {
 		if err := out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n"); err != nil {
 			return err
@@ -68,7 +70,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	failed := false
 	for i := range runs {
 		one := &runs[i]
-		measured, err := one.carryOut(cmd, backend)
+		measured, err := one.carryOut(cmd, command.backend)
 		if err != nil {
 			return err
 		}

@@ -23,15 +23,23 @@ func (one *planRun) watch(say func(string)) {
 		}
 		say(text)
 	}
+	if one.job.Workload.NewTokens > 0 {
+		watch.Token = one.following(say)
+	}
+}
+
+// following shows the ids of a batch's first sequence as they come.
+func (one *planRun) following(say func(string)) func(int64, int32) {
 	const shown = 8
-	var last []string
-	watch.Token = func(sequence int64, id int32) {
-		if sequence%max(1, one.job.Workload.Batch) != 0 {
-			return // one sequence is followed
+	of, ids := int64(-1), []string(nil)
+	return func(sequence int64, id int32) {
+		if sequence%one.job.Workload.Batch != 0 {
+			return
 		}
-		if last = append(last, fmt.Sprint(id)); len(last) > shown {
-			last = last[1:]
+		if sequence != of {
+			of, ids = sequence, nil
 		}
-		say(fmt.Sprintf("sequence %d: … %s", sequence, strings.Join(last, " ")))
+		ids = append(ids, fmt.Sprint(id))
+		say(fmt.Sprintf("sequence %d, token %d of %d: %s", sequence, len(ids), one.job.Workload.NewTokens, strings.Join(ids[max(0, len(ids)-shown):], " ")))
 	}
 }
