@@ -20,11 +20,10 @@ type frame struct {
 }
 
 // spot is a tensor, or an end of a copy, in a buffer: bytes [first, end) of the
-// arena, written by then or not.
+// arena. reach is the end of what was written of it so far, 0 where nothing was.
 type spot struct {
-	buffer     int32
-	first, end int64
-	written    bool
+	buffer            int32
+	first, end, reach int64
 }
 
 func (bound *Bound) frame(index int32) *frame {

@@ -29,23 +29,26 @@ func (binder *binder) allowed(operand *recipe.Operand) error {
 // made reports a tensor at whose place something was written by this instruction.
 func (binder *binder) made(buffer int32, tensor int) bool {
 	for _, spot := range binder.spots {
-		if spot.written && spot.buffer == buffer && spot.first <= binder.run.Offsets[tensor] && binder.run.Offsets[tensor] < spot.end {
+		if spot.reach > 0 && spot.buffer == buffer && spot.first <= binder.run.Offsets[tensor] && binder.run.Offsets[tensor] < spot.end {
 			return true
 		}
 	}
 	return false
 }
 
-// written notes what a kernel has written.
+// written notes what a kernel has written: where rows are shorter than what is
+// between their beginnings, not what fills up the last.
 func (binder *binder) written(kernel *recipe.Kernel) {
 	for number := range kernel.Operands {
 		operand := &kernel.Operands[number]
 		if operand.Mode == reads {
 			continue
 		}
+		area := binder.run.Area(operand)
+		end := area.Offset + ((area.Rows-1)*area.Stride+area.Columns)*bytesOf(area.DType)
 		for at := range binder.spots {
 			if spot := &binder.spots[at]; spot.buffer == binder.in[operand.Tensor] && spot.first <= binder.run.Offsets[operand.Tensor] && binder.run.Offsets[operand.Tensor] < spot.end {
-				spot.written = true
+				spot.reach = max(spot.reach, end)
 			}
 		}
 	}
@@ -61,7 +64,7 @@ func (frame *frame) copied(from, to int32) (Copy, error) {
 		return Copy{}, fmt.Errorf("%s is copied into %s, which the instruction only reads", source.Name, target.Name)
 	}
 	frame.read(from)
-	frame.spots = append(frame.spots, spot{to, target.Offset, target.Offset + target.Bytes, true})
+	frame.spots = append(frame.spots, spot{to, target.Offset, target.Offset + target.Bytes, target.Offset + target.Bytes})
 	return Copy{From: source.Offset, To: target.Offset, Bytes: source.Bytes}, nil
 }
 
@@ -71,22 +74,24 @@ func (frame *frame) read(buffer int32) {
 }
 
 // tails are the ends of buffers that the instruction writes whole and in which
-// its last tensor ends before they do. A token's pass leaves the stream behind
+// what it writes ends before they do. A token's pass leaves the stream behind
 // its few rows as the prompt's made it. What is declared and not touched is a
 // fault: another buffer was meant.
 func (frame *frame) tails() error {
 	for _, access := range frame.accesses {
 		made := &frame.Program.Buffers[access.Buffer]
-		end := int64(-1)
+		used, end := false, int64(0)
 		for _, spot := range frame.spots {
 			if spot.buffer == access.Buffer {
-				end = max(end, spot.end)
+				used, end = true, max(end, spot.reach)
 			}
 		}
 		full := made.Offset + made.Bytes
 		switch {
-		case end < 0 && (access.Mode != program.Read || !frame.spare(access.Buffer)):
+		case !used && (access.Mode != program.Read || !frame.spare(access.Buffer)):
 			return fmt.Errorf("nothing of the recipe lies in %s, which the instruction accesses", made.Name)
+		case access.Mode == program.Write && end == 0:
+			return fmt.Errorf("nothing is written to %s, which the instruction writes whole", made.Name)
 		case access.Mode == program.Write && end < full && (frame.instr.Op != program.Decode || frame.kinds[access.Buffer].what != theStream):
 			frame.out.Tails = append(frame.out.Tails, Stretch{end, full - end})
 		}

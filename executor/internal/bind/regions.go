@@ -13,7 +13,8 @@ type Region struct {
 	First, End int64
 }
 
-// Regions are those of a device's arena from the bottom, which they fill: what
+// Regions are those of a device's arena from the bottom, one behind the other
+// but for room that no buffer takes: what
 // the library takes, what is held throughout, the slots of channels, what is
 // worked on between units and handed to the caller, what is kept from forward to
 // backward, and scratch. With one micro-batch gradients grow into what is kept,
@@ -33,14 +34,9 @@ func (bound *Bound) Regions(device int) []Region {
 			regions = append(regions, Region{Name: name, First: buffer.Offset})
 		}
 		regions[at].First = min(regions[at].First, buffer.Offset)
+		regions[at].End = max(regions[at].End, buffer.Offset+buffer.Bytes)
 	}
 	slices.SortFunc(regions, func(one, other Region) int { return cmp.Compare(one.First, other.First) })
-	for at := range regions {
-		regions[at].End = bound.Program.Devices[device].Arena
-		if at > 0 {
-			regions[at-1].End = regions[at].First
-		}
-	}
 	return regions
 }
 

@@ -22,7 +22,7 @@ func (frame *frame) step() error {
 		}
 		frame.out.Total = &Total{frame.start(from), frame.start(total), frame.normCount()}
 		frame.read(from)
-		frame.spots = append(frame.spots, spot{total, frame.start(total), frame.start(total) + 4, true})
+		frame.spots = append(frame.spots, spot{total, frame.start(total), frame.start(total) + 4, frame.start(total) + 4})
 		return nil
 	}
 	grads := frame.find(ofGrads, whichever, program.Read)
@@ -44,7 +44,7 @@ func (bound *Bound) normCount() int64 {
 func (frame *frame) norms(to int32) error {
 	count := frame.normCount()
 	frame.out.Norms = &Norms{From: -1, To: frame.start(to), Count: count}
-	frame.spots = append(frame.spots, spot{to, frame.start(to), frame.start(to) + 4*count, true})
+	frame.spots = append(frame.spots, spot{to, frame.start(to), frame.start(to) + 4*count, frame.start(to) + 4*count})
 	if from := frame.find(slotNorm, whichever); from != program.None {
 		frame.out.Norms.From = frame.start(from)
 		frame.read(from)

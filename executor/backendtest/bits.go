@@ -1,0 +1,183 @@
+package backendtest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Workloads are all ways to run a small model, by name.
+func Workloads() map[string]costmodel.Workload {
+	train := costmodel.Workload{Mode: costmodel.Train, Seq: 6, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+	full, mixed, single := train, train, train
+	full.Recompute = costmodel.RecomputeFull
+	mixed.Precision = costmodel.BF16Mixed
+	single.Precision, single.Optimizer = costmodel.FP32True, costmodel.SGD
+	infer := costmodel.Workload{Mode: costmodel.Infer, Seq: 6, Precision: costmodel.FP32True}
+	generate, load := infer, infer
+	generate.NewTokens = 3
+	load.Mode = costmodel.Load
+	return map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate, "load": load}
+}
+
+// Schedules are those of a pipeline; "" stands for a device map.
+var Schedules = []costmodel.ScheduleKind{costmodel.OneFOneB, costmodel.GPipe, costmodel.Interleaved, ""}
+
+// Cut is where and in what order a model runs.
+type Cut struct {
+	Devices      int
+	Schedule     costmodel.ScheduleKind
+	MicroBatches int64
+	Seed         uint64 // of the borders
+}
+
+// Job compiles the graph as it is cut, with two sequences a micro-batch.
+func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*executor.Job, error) {
+	workload.MicroBatches, workload.Batch = cut.MicroBatches, 2*cut.MicroBatches
+	random := rand.New(rand.NewPCG(cut.Seed, uint64(cut.Devices)))
+	place := Runs(cut.Devices, 1, random)
+	workload.Strategy, workload.Schedule = costmodel.Pipeline, cut.Schedule
+	switch cut.Schedule {
+	case "":
+		workload.Strategy, place = costmodel.DeviceMap, Anywhere(cut.Devices, random)
+	case costmodel.Interleaved:
+		workload.VirtualStages, place = 2, Runs(cut.Devices, 2, random)
+	}
+	return Job(graph, workload, cut.Devices, place)
+}
+
+// Bits runs every family in every way on one device, and cut in so many other
+// ways, which seed draws: losses, generated tokens, logits, hidden states,
+// gradients, and everything that the optimizer left must be the same to the
+// bit, with recompute and without, and in every arena what was planned must
+// have been touched to the last byte. Folder is where it may write.
+func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error {
+	random := rand.New(rand.NewPCG(seed, 12))
+	for _, family := range slices.Sorted(maps.Keys(Families)) {
+		graph, err := Graph(Families[family])
+		if err != nil {
+			return err
+		}
+		ways := Workloads()
+		for _, way := range slices.Sorted(maps.Keys(ways)) {
+			workload := ways[way]
+			if workload.Mode == costmodel.Load || Forwards(family) && (workload.Mode == costmodel.Train || workload.NewTokens > 0) {
+				continue
+			}
+			single := Cut{1, costmodel.OneFOneB, 1 + 2*random.Int64N(2), 0}
+			alone := workload
+			alone.Recompute = ""
+			want, err := run(backend, graph, alone, single, folder)
+			if err != nil {
+				return fmt.Errorf("%s %s %+v: %w", family, way, single, err)
+			}
+			for range cuts {
+				cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, random.Uint64()}
+				got, err := run(backend, graph, workload, cut, folder)
+				if err == nil {
+					err = want.differs(got)
+				}
+				if err != nil {
+					return fmt.Errorf("%s %s %+v: %w", family, way, cut, err)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// made is what a run made, each part as bytes.
+type made map[string][]byte
+
+// differs is an error that names the parts that are not the same.
+func (want made) differs(got made) error {
+	var all []error
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if !bytes.Equal(want[name], got[name]) {
+			all = append(all, fmt.Errorf("%s is not that of one device", name))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// run runs two steps, and is what they made.
+func run(backend executor.Backend, graph *modelgraph.Graph, workload costmodel.Workload, cut Cut, folder string) (_ made, err error) {
+	job, err := cut.Job(graph, workload)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(folder, "run")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	settings := &executor.Settings{Steps: 2, Seed: 12, Weights: weights.Random(graph, 12)}
+	settings.Dump.Hidden = filepath.Join(dir, "hidden")
+	if headed(job) {
+		settings.Dump.Logits = filepath.Join(dir, "logits")
+	}
+	if workload.Mode == costmodel.Train {
+		settings.Optimizer = executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.01, Clip: 0.5}
+		settings.Dump.Grads = filepath.Join(dir, "grads")
+		settings.Save.State = filepath.Join(dir, "state")
+	}
+	result, err := executor.Run(context.Background(), backend, job, settings)
+	if err != nil {
+		return nil, err
+	}
+	if err := planned(result); err != nil {
+		return nil, err
+	}
+	out := made{"tokens": fmt.Append(nil, result.Tokens)}
+	for index := range result.Steps {
+		out[fmt.Sprint("loss of step ", index+1)] = fmt.Append(nil, result.Steps[index].Loss)
+	}
+	for _, name := range []string{"hidden", "logits", "grads", "state/state.safetensors"} {
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil && !os.IsNotExist(err) {
+			return nil, err
+		}
+		out[name] = data
+	}
+	return out, nil
+}
+
+// headed reports a model that makes logits.
+func headed(job *executor.Job) bool {
+	for index := range job.Recipe.Units {
+		if slices.ContainsFunc(job.Recipe.Units[index].Code.Tensors, func(tensor recipe.Tensor) bool { return strings.HasPrefix(tensor.Name, "logits") }) {
+			return true
+		}
+	}
+	return false
+}
+
+// planned holds what was touched of arenas to the plan.
+func planned(result *executor.Result) error {
+	var all []error
+	for index := range result.Devices {
+		device := &result.Devices[index]
+		if device.Stray > 0 {
+			all = append(all, fmt.Errorf("device %d: %d bytes lost their poison that no buffer has", device.Device, device.Stray))
+		}
+		for _, region := range device.Regions {
+			if region.Name != "workspace" && region.TouchedBytes != region.PlannedBytes {
+				all = append(all, fmt.Errorf("device %d: %d bytes of %s were touched, and %d planned", device.Device, region.TouchedBytes, region.Name, region.PlannedBytes))
+			}
+		}
+	}
+	return errors.Join(all...)
+}
