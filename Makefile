@@ -17,6 +17,7 @@ SEED     = $$(date +%s)
 SWEEP_CASE =
 PIPELINES = 5000
 DRAWS    = 4
+CUTS     = 40
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -24,7 +25,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads programs conformance fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads programs bits conformance fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -98,6 +99,9 @@ accuracy: ## Predicted against measured peaks, with the error of each GPU
 
 programs: ## Programs of every family, schedule, cut: planned = laid out = alive + idle bytes, planned = played steps (ONLY=section; minutes)
 	@$(GO) run ./executor/compile/internal/figures -only '$(ONLY)'
+
+bits: ## Programs of every family and way to run, cut CUTS ways each: the reference backend makes one device's bits (SEED=n CUTS=40)
+	$(GO) test ./executor/cpu -count=1 -run '^TestBits$$' -cuts $(CUTS) -seed $(SEED)
 
 conformance: ## devmap run beside PyTorch and Transformers, every figure with its bar (ONLY=sections SEED=n DRAWS=4 PYTHON=one that has them; else a new environment)
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)

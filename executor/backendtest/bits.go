@@ -77,7 +77,7 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 			if workload.Mode == costmodel.Load || Forwards(family) && (workload.Mode == costmodel.Train || workload.NewTokens > 0) {
 				continue
 			}
-			single := Cut{1, costmodel.OneFOneB, 1 + 2*random.Int64N(2), 0}
+			single := Cut{1, costmodel.OneFOneB, 1 + random.Int64N(4), 0}
 			alone := workload
 			alone.Recompute = ""
 			want, err := run(backend, graph, alone, single, folder)

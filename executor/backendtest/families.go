@@ -14,10 +14,11 @@ import (
 
 // Families are small models of every family that the engine runs, as configs,
 // with what sets each apart: grouped queries, biases, norms on q and k, windows,
-// ties, fused projections.
+// ties, fused projections, logits in parts.
 var Families = map[string]string{
 	"llama":       `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":96,"max_position_embeddings":64}`,
 	"llama-tied":  `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":96,"attention_bias":true,"mlp_bias":true,"tie_word_embeddings":true}`,
+	"llama-wide":  `{"model_type":"llama","hidden_size":8,"intermediate_size":12,"num_hidden_layers":1,"num_attention_heads":1,"vocab_size":8300,"tie_word_embeddings":true}`,
 	"mistral":     `{"model_type":"mistral","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":96,"sliding_window":4}`,
 	"qwen2":       `{"model_type":"qwen2","hidden_size":24,"intermediate_size":40,"num_hidden_layers":2,"num_attention_heads":3,"num_key_value_heads":1,"vocab_size":90,"tie_word_embeddings":true}`,
 	"qwen3":       `{"model_type":"qwen3","hidden_size":24,"intermediate_size":40,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"head_dim":16,"vocab_size":90}`,
