@@ -1,0 +1,144 @@
+package cpu
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"hash/fnv"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// loaded is a job on a machine, its weights and ids drawn by their names.
+func loaded(tb testing.TB, job *executor.Job) (*machine, *bind.Bound) {
+	tb.Helper()
+	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	made, err := New().Open(context.Background(), bound)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	machine := made.(*machine)
+	tb.Cleanup(func() {
+		if err := machine.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	for i := range job.Program.Instrs {
+		instr := &job.Program.Instrs[i]
+		for _, access := range job.Program.Accesses[instr.FirstAccess:instr.EndAccess] {
+			if buffer := &job.Program.Buffers[access.Buffer]; instr.Op == program.Load || instr.Op == program.Zero {
+				clear(machine.arenas[buffer.Device][buffer.Offset : buffer.Offset+buffer.Bytes])
+			}
+		}
+	}
+	for _, param := range bound.Params() {
+		if param.Kind == bind.Weight || param.Kind == bind.Master {
+			write(machine.arenas[param.Device][param.Offset:], &param)
+		}
+	}
+	for _, feed := range bound.Feeds() {
+		random := rand.New(rand.NewPCG(7, 7)) // labels are the ids
+		for i := range feed.Rows * feed.Columns {
+			binary.LittleEndian.PutUint32(machine.arenas[feed.Device][feed.Offset+4*i:], uint32(random.IntN(40)))
+		}
+	}
+	return machine, bound
+}
+
+// write draws a parameter: numbers near 1 of a vector, which norms have, else
+// small ones.
+func write(into []byte, param *bind.Param) {
+	hash := fnv.New64a()
+	hash.Write([]byte(param.Name))
+	random := rand.New(rand.NewPCG(hash.Sum64(), 1))
+	for i := range param.Rows * param.Columns {
+		value := float32(0.2 * random.NormFloat64())
+		if param.Rows == 1 {
+			value++
+		}
+		if param.DType == modelgraph.BF16 {
+			binary.LittleEndian.PutUint16(into[2*i:], uint16(math.Float32bits(value)>>16))
+			continue
+		}
+		value = math.Float32frombits(math.Float32bits(value) &^ 0xffff) // a master is its weight
+		binary.LittleEndian.PutUint32(into[4*i:], math.Float32bits(value))
+	}
+}
+
+var adamw = executor.Optimizer{Rate: 1e-2, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8, Decay: 0.01, Clip: 1}
+
+// trained are the losses of a few steps, and all weights by name.
+func trained(tb testing.TB, job *executor.Job, steps int64) (losses []float32, weights map[string][]byte) {
+	tb.Helper()
+	machine, bound := loaded(tb, job)
+	for number := range steps {
+		step := &executor.Step{Number: number + 1, Optimizer: adamw}
+		step.Fence = func(index int32) error {
+			read := machine.touchedBy(index)
+			for i := range job.Workload.MicroBatches {
+				losses = append(losses, math.Float32frombits(binary.LittleEndian.Uint32(read[4*i:])))
+			}
+			return nil
+		}
+		if _, err := machine.Step(context.Background(), step); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	weights = make(map[string][]byte)
+	for _, param := range bound.Params() {
+		size := param.Rows * param.Columns * param.DType.Bits() / 8
+		data := bytes.Clone(machine.arenas[param.Device][param.Offset : param.Offset+size])
+		name := param.Name + " " + string(param.Kind)
+		if first, twice := weights[name]; twice && !bytes.Equal(first, data) {
+			tb.Errorf("%s has copies that differ", name)
+		}
+		weights[name] = data
+	}
+	return losses, weights
+}
+
+// However a model is cut and scheduled, and on however many processors, its
+// losses and weights are the same to the bit.
+func TestRealStepsAreOne(t *testing.T) {
+	for _, precision := range []costmodel.Precision{costmodel.BF16Mixed, costmodel.FP32True} {
+		one := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, World: 1, Batch: 4, MicroBatches: 4, Seq: 8, Precision: precision}
+		losses, weights := trained(t, compiled(t, tiny(4), one, 1), 3)
+		t.Log(losses)
+		if len(losses) != 12 || losses[8] >= losses[0] {
+			t.Errorf("%v: losses %v", precision, losses)
+		}
+		for _, schedule := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
+			for _, processors := range []int{1, 2, 4} {
+				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				many := one
+				many.Schedule, many.World = schedule, 2
+				runs := 2
+				if schedule == costmodel.Interleaved {
+					many.VirtualStages, runs = 2, 4
+				}
+				others, other := trained(t, compiled(t, tiny(4), many, runs), 3)
+				for i := range losses {
+					if losses[i] != others[i] {
+						t.Errorf("%v, %v, %d processors: loss %d is %v, want %v", precision, schedule, processors, i, others[i], losses[i])
+					}
+				}
+				for name := range weights {
+					if !bytes.Equal(weights[name], other[name]) {
+						t.Errorf("%v, %v, %d processors: %s has other bits", precision, schedule, processors, name)
+					}
+				}
+			}
+		}
+	}
+}
