@@ -28,11 +28,15 @@ func (err *RoomError) Error() string {
 type ValueError struct {
 	Unit, Tensor string
 	Op           program.Op
-	MicroBatch   int32
+	MicroBatch   int32 // [program.None] where the optimizer steps
 	Step         int64
 	Value        float32
 }
 
 func (err *ValueError) Error() string {
-	return fmt.Sprintf("step %d, micro-batch %d: %v of %s makes %v in %s", err.Step, err.MicroBatch, err.Op, err.Unit, err.Value, err.Tensor)
+	at := fmt.Sprintf("step %d", err.Step)
+	if err.MicroBatch >= 0 {
+		at = fmt.Sprintf("%s, micro-batch %d", at, err.MicroBatch)
+	}
+	return fmt.Sprintf("%s: %v of %s makes %v in %s", at, err.Op, err.Unit, err.Value, err.Tensor)
 }

@@ -3,65 +3,28 @@ package cpu
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
-	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/compile"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/modelgraph/load"
-	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// tiny is a llama of few numbers, its embedding tied to its head.
-func tiny(layers int) map[string]any {
-	return map[string]any{
-		"architectures": []string{"LlamaForCausalLM"}, "model_type": "llama", "torch_dtype": "float32",
-		"hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": layers, "num_attention_heads": 2, "num_key_value_heads": 1,
-		"vocab_size": 40, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000, "tie_word_embeddings": true, "hidden_act": "silu",
-	}
-}
-
-// compiled is the job of a config, its units in equal runs round the devices.
-func compiled(tb testing.TB, config map[string]any, wanted costmodel.Workload, runs int) *executor.Job {
+// compiled is the job of a family, its units in equal runs round the devices.
+func compiled(tb testing.TB, family string, wanted costmodel.Workload, devices, runs int) *executor.Job {
 	tb.Helper()
-	fail := func(err error) {
-		if err != nil {
-			tb.Helper()
-			tb.Fatal(err)
-		}
+	graph, err := backendtest.Graph(backendtest.Families[family])
+	if err != nil {
+		tb.Fatal(err)
 	}
-	data, err := json.Marshal(config)
-	fail(err)
-	file := filepath.Join(tb.TempDir(), "config.json")
-	fail(os.WriteFile(file, data, 0o600))
-	graph, err := load.Model(file, load.Options{})
-	fail(err)
-	wanted.Runtime = costmodel.Devmap
-	workload, err := estimate.Resolve(graph, wanted)
-	fail(err)
-	table, err := estimate.Table(graph, workload)
-	fail(err)
-	topology := &costmodel.Topology{}
-	for range wanted.World {
-		topology.Devices = append(topology.Devices, costmodel.Device{CapacityBytes: 1 << 40, WorkspaceBytes: 1000, FLOPS: 1e12, Rates: costmodel.Rates{LinkBytesPerSecond: 1e9}})
+	job, err := backendtest.Job(graph, wanted, devices, backendtest.Runs(devices, runs, nil))
+	if err != nil {
+		tb.Fatal(err)
 	}
-	placement := make(devicemap.Map, len(graph.Units))
-	for unit := range placement {
-		placement[unit] = devicemap.Device(unit * runs / len(placement) % int(wanted.World))
-	}
-	made, err := compile.Program(graph, table, topology, placement, nil)
-	fail(err)
-	model, err := recipe.Of(graph, &table.Workload)
-	fail(err)
-	return &executor.Job{Graph: graph, Workload: &table.Workload, Recipe: model, Program: made}
+	return job
 }
 
 // forms are programs of every kind: who waits for whom differs.
@@ -69,21 +32,19 @@ func forms(tb testing.TB) map[string]*executor.Job {
 	tb.Helper()
 	jobs := make(map[string]*executor.Job)
 	for _, schedule := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
-		for _, world := range []int64{2, 4} {
-			wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: schedule, World: world, Batch: 4, MicroBatches: 4, Seq: 8}
-			runs := int(world)
+		for _, family := range []string{"llama-tied", "gemma3_text"} {
+			wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: schedule, Batch: 4, MicroBatches: 4, Seq: 8}
+			runs := 1
 			if schedule == costmodel.Interleaved {
-				wanted.VirtualStages, runs = 2, 2*runs
+				wanted.VirtualStages, runs = 2, 2
 			}
-			jobs[fmt.Sprint("train ", schedule, world)] = compiled(tb, tiny(8), wanted, runs)
+			jobs[fmt.Sprint("train ", schedule, family)] = compiled(tb, family, wanted, 2, runs)
 		}
 	}
-	infer := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, World: 3, Batch: 4, MicroBatches: 2, Seq: 8, NewTokens: 5}
-	jobs["generate"] = compiled(tb, tiny(4), infer, 3)
-	chain := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, World: 3, Batch: 2, MicroBatches: 1, Seq: 8}
-	untied := tiny(4)
-	untied["tie_word_embeddings"] = false
-	jobs["device map"] = compiled(tb, untied, chain, 3)
+	infer := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 4, MicroBatches: 2, Seq: 8, NewTokens: 5}
+	jobs["generate"] = compiled(tb, "qwen3", infer, 3, 1)
+	chain := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Batch: 2, MicroBatches: 1, Seq: 8}
+	jobs["device map"] = compiled(tb, "llama", chain, 4, 1)
 	return jobs
 }
 

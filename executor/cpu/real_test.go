@@ -8,6 +8,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -48,9 +49,12 @@ func loaded(tb testing.TB, job *executor.Job) (*machine, *bind.Bound) {
 		}
 	}
 	for _, feed := range bound.Feeds() {
-		random := rand.New(rand.NewPCG(7, 7)) // labels are the ids
+		random, most := rand.New(rand.NewPCG(7, 7)), 40 // labels are the ids
+		if feed.Name == "types" {
+			most = 2
+		}
 		for i := range feed.Rows * feed.Columns {
-			binary.LittleEndian.PutUint32(machine.arenas[feed.Device][feed.Offset+4*i:], uint32(random.IntN(40)))
+			binary.LittleEndian.PutUint32(machine.arenas[feed.Device][feed.Offset+4*i:], uint32(random.IntN(most)))
 		}
 	}
 	return machine, bound
@@ -111,31 +115,29 @@ func trained(tb testing.TB, job *executor.Job, steps int64) (losses []float32, w
 // However a model is cut and scheduled, and on however many processors, its
 // losses and weights are the same to the bit.
 func TestRealStepsAreOne(t *testing.T) {
-	for _, precision := range []costmodel.Precision{costmodel.BF16Mixed, costmodel.FP32True} {
-		one := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, World: 1, Batch: 4, MicroBatches: 4, Seq: 8, Precision: precision}
-		losses, weights := trained(t, compiled(t, tiny(4), one, 1), 3)
-		t.Log(losses)
+	for family, precision := range map[string]costmodel.Precision{
+		"llama-tied": costmodel.BF16Mixed, "gemma3_text": costmodel.FP32True, "gpt2": costmodel.BF16True,
+	} {
+		one := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 4, MicroBatches: 4, Seq: 8, Precision: precision}
+		losses, weights := trained(t, compiled(t, family, one, 1, 1), 3)
 		if len(losses) != 12 || losses[8] >= losses[0] {
-			t.Errorf("%v: losses %v", precision, losses)
+			t.Errorf("%s, %v: losses %v", family, precision, losses)
 		}
-		for _, schedule := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
+		for schedule, runs := range map[costmodel.ScheduleKind]int{costmodel.GPipe: 1, costmodel.OneFOneB: 1, costmodel.Interleaved: 2} {
+			many := one
+			if many.Schedule = schedule; runs > 1 {
+				many.VirtualStages = int64(runs)
+			}
+			job := compiled(t, family, many, 2, runs)
 			for _, processors := range []int{1, 2, 4} {
 				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
-				many := one
-				many.Schedule, many.World = schedule, 2
-				runs := 2
-				if schedule == costmodel.Interleaved {
-					many.VirtualStages, runs = 2, 4
-				}
-				others, other := trained(t, compiled(t, tiny(4), many, runs), 3)
-				for i := range losses {
-					if losses[i] != others[i] {
-						t.Errorf("%v, %v, %d processors: loss %d is %v, want %v", precision, schedule, processors, i, others[i], losses[i])
-					}
+				others, other := trained(t, job, 3)
+				if !slices.Equal(losses, others) {
+					t.Errorf("%s, %v, %v, %d processors: losses %v, want %v", family, precision, schedule, processors, others, losses)
 				}
 				for name := range weights {
 					if !bytes.Equal(weights[name], other[name]) {
-						t.Errorf("%v, %v, %d processors: %s has other bits", precision, schedule, processors, name)
+						t.Errorf("%s, %v, %v, %d processors: %s has other bits", family, precision, schedule, processors, name)
 					}
 				}
 			}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -20,10 +21,10 @@ type worker struct {
 	took     [program.Unload + 1]time.Duration
 	waited   time.Duration
 	computes bool
-	// What a kernel is given, and the tensors that a run wrote: kept, so that a
-	// step makes no garbage by the kernel.
+	// What a kernel is given, and where a run wrote: kept, so that a step makes
+	// no garbage by the kernel.
 	operands []kernel.Matrix
-	written  []bool
+	seen     []bind.Area
 }
 
 func newWorker(machine *machine, step *executor.Step, board *board, stream int) *worker {
