@@ -136,11 +136,17 @@ func lay(into []float32, from *Matrix, turned bool, first, count, inner, length 
 		}
 		return
 	}
-	var row [tileRows]float32
-	for j := range length {
-		from.Load(inner+j, first, row[:count])
-		for i, value := range row[:count] {
-			into[int64(i)*stride+j] = value
+	// Four rows at once, so that what is written lies together.
+	var rows [4][tileRows]float32
+	for j := int64(0); j < length; j += int64(len(rows)) {
+		together := min(int64(len(rows)), length-j)
+		for row := range together {
+			from.Load(inner+j+row, first, rows[row][:count])
+		}
+		for i := range count {
+			// Behind the last row there is a gap.
+			four := into[i*stride+j:][:4]
+			four[0], four[1], four[2], four[3] = rows[0][i], rows[1][i], rows[2][i], rows[3][i]
 		}
 	}
 }
