@@ -83,9 +83,10 @@ configurations:
 		echo "skipped: the cgo configurations (no C compiler: $$($(GO) env CC))"; \
 	fi
 
-bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate and PyTorch beside devmap (PYTHON=python3)
+bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate, OpenBLAS and PyTorch beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 	@if [ '$(BENCH)' = . ]; then $(GO) run ./cmd/devmap/internal/peers -python "$${PYTHON:-python3}"; fi
+	@if [ '$(BENCH)' = . ]; then $(GO) run ./executor/cpu/internal/products -python "$${PYTHON:-python3}"; fi
 	@if [ '$(BENCH)' != . ]; then :; elif "$${PYTHON:-python3}" -c 'import torch, transformers' 2>/dev/null; then \
 		$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-python3}" -only speed; \
 	else echo 'PyTorch beside the CPU reference skipped: set PYTHON to a Python that has torch and transformers'; fi
