@@ -67,16 +67,34 @@ type spans struct {
 	poisoned bool
 }
 
-// take goes on with the next bytes, a multiple of eight of them.
+// take goes on with the next bytes, a multiple of eight of them. Most are far
+// from a border: eight bytes of which no upper half of a word is poison, or all
+// of them, are passed over at once.
 func (spans *spans) take(data []byte) {
-	for i := 0; i < len(data); i += 8 {
-		if word := binary.LittleEndian.Uint64(data[i:]); word == math.MaxUint64 {
-			spans.is(true, 8)
+	for len(data) > 0 {
+		same := 0
+		if spans.poisoned {
+			for same < len(data) && binary.LittleEndian.Uint64(data[same:]) == math.MaxUint64 {
+				same += 8
+			}
 		} else {
+			for same < len(data) && plain(binary.LittleEndian.Uint64(data[same:])) {
+				same += 8
+			}
+		}
+		spans.at += int64(same)
+		if data = data[same:]; len(data) > 0 {
+			word := binary.LittleEndian.Uint64(data)
 			spans.word(uint32(word))
 			spans.word(uint32(word >> 32))
+			data = data[8:]
 		}
 	}
+}
+
+// plain reports two words of which neither has a poisoned upper half.
+func plain(words uint64) bool {
+	return uint32(words)>>16 != math.MaxUint16 && words>>48 != math.MaxUint16
 }
 
 // word is four bytes. Where the upper half is poison and the lower is not, the

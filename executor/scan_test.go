@@ -2,6 +2,7 @@ package executor
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -22,6 +23,38 @@ func TestSpans(t *testing.T) {
 	want := []string{"0 12 true", "12 18 false", "18 20 true", "20 24 false", "24 32 true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
+	}
+}
+
+// TestSpansOfDrawnBytes: the stretches are those that halves of words say, one
+// at a time.
+func TestSpansOfDrawnBytes(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		data := make([]byte, 8*(1+random.IntN(40)))
+		for i := 0; i < len(data); i += 2 {
+			if random.IntN(3) > 0 {
+				data[i], data[i+1] = 0xFF, 0xFF
+			}
+		}
+		want := make([]bool, len(data)/2)
+		for word := range len(data) / 4 {
+			upper := data[4*word+3] == 0xFF
+			want[2*word], want[2*word+1] = upper && data[4*word] == 0xFF, upper
+		}
+		got := make([]bool, len(want))
+		spans := spans{tell: func(from, to int64, poisoned bool) {
+			for half := from / 2; half < to/2; half++ {
+				got[half] = poisoned
+			}
+		}}
+		cut := 8 * random.IntN(len(data)/8)
+		spans.take(data[:cut])
+		spans.take(data[cut:])
+		spans.end()
+		if !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
 	}
 }
 
@@ -54,5 +87,14 @@ func TestWhyBytesWereNotWritten(t *testing.T) {
 	}
 	if got := plan.stray(1000, 1500); got != 220 {
 		t.Errorf("%d bytes are in no buffer, want 220", got)
+	}
+}
+
+func BenchmarkSpans(b *testing.B) {
+	data := make([]byte, 1<<20)
+	b.SetBytes(1 << 20)
+	spans := spans{tell: func(int64, int64, bool) {}}
+	for b.Loop() {
+		spans.take(data)
 	}
 }
