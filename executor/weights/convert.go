@@ -18,6 +18,9 @@ func wanted(dtype modelgraph.DType) bool {
 	return slices.Contains([]modelgraph.DType{modelgraph.F32, modelgraph.BF16}, dtype)
 }
 
+// block is how many values are converted at once, in the processor's caches.
+const block = 1024
+
 // convert appends the values of raw, stored as from, in the type to. Every value
 // passes through fp32, as in torch (c10/util/TypeCast.h: a double becomes a
 // float first), and is rounded to nearest even.
@@ -25,31 +28,54 @@ func convert(into, raw []byte, from, to modelgraph.DType) []byte {
 	if from == to {
 		return append(into, raw...)
 	}
+	var values [block]float32
 	size := int(from.Bits() / 8)
-	for ; len(raw) >= size; raw = raw[size:] {
-		into = appendValue(into, storedValue(raw, from), to)
+	for len(raw) >= size {
+		count := min(block, len(raw)/size)
+		widen(values[:count], raw, from)
+		into = appendValues(into, values[:count], to)
+		raw = raw[count*size:]
 	}
 	return into
 }
 
-func storedValue(raw []byte, from modelgraph.DType) float32 {
+// widen reads values that are stored in a type.
+func widen(values []float32, raw []byte, from modelgraph.DType) {
 	switch from {
 	case modelgraph.F32:
-		return math.Float32frombits(binary.LittleEndian.Uint32(raw))
+		for i := range values {
+			values[i] = math.Float32frombits(binary.LittleEndian.Uint32(raw[4*i:]))
+		}
 	case modelgraph.BF16:
-		return math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw)) << 16)
+		for i := range values {
+			values[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(raw[2*i:])) << 16)
+		}
 	case modelgraph.F16:
-		return half(binary.LittleEndian.Uint16(raw))
+		for i := range values {
+			values[i] = half(binary.LittleEndian.Uint16(raw[2*i:]))
+		}
+	default:
+		for i := range values {
+			values[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(raw[8*i:])))
+		}
 	}
-	return float32(math.Float64frombits(binary.LittleEndian.Uint64(raw)))
 }
 
-func appendValue(into []byte, value float32, to modelgraph.DType) []byte {
-	bits := math.Float32bits(value)
+// appendValues appends values as F32 or BF16.
+func appendValues(into []byte, values []float32, to modelgraph.DType) []byte {
+	begin, size := len(into), int(to.Bits()/8)
+	into = slices.Grow(into, len(values)*size)[:begin+len(values)*size]
+	made := into[begin:]
 	if to == modelgraph.F32 {
-		return binary.LittleEndian.AppendUint32(into, bits)
+		for i, value := range values {
+			binary.LittleEndian.PutUint32(made[4*i:], math.Float32bits(value))
+		}
+		return into
 	}
-	return binary.LittleEndian.AppendUint16(into, brain(bits))
+	for i, value := range values {
+		binary.LittleEndian.PutUint16(made[2*i:], brain(math.Float32bits(value)))
+	}
+	return into
 }
 
 // brain rounds fp32 to bf16, to nearest even; NaN becomes the quiet one, which

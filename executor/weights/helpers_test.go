@@ -39,7 +39,7 @@ func rawOf(parameter int, count int64, dtype modelgraph.DType) []byte {
 		value := number(parameter, i)
 		switch dtype {
 		case modelgraph.F32, modelgraph.BF16:
-			raw = appendValue(raw, value, dtype)
+			raw = appendValues(raw, []float32{value}, dtype)
 		case modelgraph.F16: // small multiples of 1/64
 			raw = binary.LittleEndian.AppendUint16(raw, toHalf(value))
 		default:

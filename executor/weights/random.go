@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
+	"sync"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -14,13 +16,16 @@ import (
 // deviation is that of the matrices: initializer_range of most configs.
 const deviation = 0.02
 
+// mostAtOnce chunks are drawn at once: 32 MiB of fp32.
+const mostAtOnce = 8
+
 // Random draws the parameters of a graph as frameworks do before training:
 // matrices from a normal distribution of deviation 0.02, biases 0, the weights
 // of norms 1 (0 where they are added to 1: Gemma). What a parameter gets depends
 // on its name, its shape and the seed alone, whatever else the model has and
 // wherever it lies; bf16 values are the fp32 ones rounded.
 func Random(graph *modelgraph.Graph, seed uint64) Source {
-	source := &random{seed: seed, of: make(map[string]drawn)}
+	source := &random{seed: seed, of: make(map[string]drawn), chunks: make([][]byte, min(mostAtOnce, runtime.GOMAXPROCS(0)))}
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
 		for _, tensor := range layer.Owned() {
@@ -37,9 +42,9 @@ func Random(graph *modelgraph.Graph, seed uint64) Source {
 }
 
 type random struct {
-	seed  uint64
-	of    map[string]drawn
-	chunk []byte
+	seed   uint64
+	of     map[string]drawn
+	chunks [][]byte // drawn at once
 }
 
 // drawn is a parameter and the value that all of it has; nil: it is drawn.
@@ -71,7 +76,8 @@ func constantOf(layer *modelgraph.Layer, tensor *modelgraph.Tensor) *float32 {
 	return &one
 }
 
-// Stream implements Source.
+// Stream implements Source. Chunks are drawn by themselves, as many at once as
+// there are processors (a few: memory is bounded by their chunks).
 func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func([]byte) error) error {
 	of, known := source.of[name]
 	switch {
@@ -80,30 +86,48 @@ func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.
 	case !wanted(dtype):
 		return fmt.Errorf("%q: asked for as %v, and weights are given as F32 or BF16", name, dtype)
 	}
-	draw := of.values(source.seed)
-	for left := of.tensor.Numel(); left > 0; left -= chunk {
-		if err := ctx.Err(); err != nil {
-			return err
+	count := of.tensor.Numel()
+	for first := int64(0); first < count; first += int64(len(source.chunks)) * chunk {
+		var drawing sync.WaitGroup
+		for i := range source.chunks {
+			begin := first + int64(i)*chunk
+			drawing.Go(func() {
+				source.chunks[i] = of.draw(source.chunks[i][:0], source.seed, begin, min(chunk, count-begin), dtype)
+			})
 		}
-		source.chunk = source.chunk[:0]
-		for range min(left, chunk) {
-			source.chunk = appendValue(source.chunk, draw(), dtype)
-		}
-		if err := emit(source.chunk); err != nil {
-			return err
+		drawing.Wait()
+		for _, made := range source.chunks {
+			if len(made) == 0 {
+				break
+			}
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := emit(made); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// values is where a parameter's come from, one after another.
-func (of *drawn) values(seed uint64) func() float32 {
-	if of.constant != nil {
-		return func() float32 { return *of.constant }
-	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %v", seed, of.name, of.tensor.Shape))
+// draw appends count values from begin on, the beginning of a chunk.
+func (of *drawn) draw(into []byte, seed uint64, begin, count int64, dtype modelgraph.DType) []byte {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %q %v %d", seed, of.name, of.tensor.Shape, begin/chunk))
 	generator := rand.New(rand.NewPCG(binary.LittleEndian.Uint64(sum[:]), binary.LittleEndian.Uint64(sum[8:])))
-	return func() float32 { return float32(deviation * generator.NormFloat64()) }
+	var values [block]float32
+	for ; count > 0; count -= block {
+		some := values[:min(block, count)]
+		for i := range some {
+			if of.constant != nil {
+				some[i] = *of.constant
+			} else {
+				some[i] = float32(deviation * generator.NormFloat64())
+			}
+		}
+		into = appendValues(into, some, dtype)
+	}
+	return into
 }
 
 // Close implements Source.
