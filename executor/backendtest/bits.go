@@ -173,6 +173,11 @@ func planned(result *executor.Result) error {
 		if device.Stray > 0 {
 			all = append(all, fmt.Errorf("device %d: %d bytes lost their poison that no buffer has", device.Device, device.Stray))
 		}
+		for _, gap := range device.Gaps {
+			if gap.Missed {
+				all = append(all, fmt.Errorf("device %d: %d bytes of %s were never written: %s", device.Device, gap.Bytes, gap.Buffer, gap.Reason))
+			}
+		}
 		for _, region := range device.Regions {
 			if region.Name != "workspace" && region.TouchedBytes != region.PlannedBytes {
 				all = append(all, fmt.Errorf("device %d: %d bytes of %s were touched, and %d planned", device.Device, region.TouchedBytes, region.Name, region.PlannedBytes))

@@ -55,7 +55,7 @@ func New(graph *modelgraph.Graph, work *costmodel.Workload, model *recipe.Model,
 			return nil, err
 		}
 	}
-	return bound, nil
+	return bound, bound.messages()
 }
 
 // Instr is what an instruction does.

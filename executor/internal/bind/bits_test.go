@@ -21,7 +21,7 @@ func TestBits(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all := workloads()
+		all := backendtest.Workloads()
 		for _, name := range slices.Sorted(maps.Keys(all)) {
 			workload := all[name]
 			if workload.Mode == costmodel.Load || backendtest.Forwards(family) && (workload.Mode == costmodel.Train || workload.NewTokens > 0) {
@@ -30,15 +30,15 @@ func TestBits(t *testing.T) {
 			parts := 1 + 2*random.Int64N(2)
 			single := workload
 			single.Recompute = ""
-			one, err := draw(graph, single, costmodel.OneFOneB, 1, parts)
+			one, err := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: parts}.Job(graph, single)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := play(t, family+" "+name, one, random)
 			for range 2 {
-				devices, schedule := 1+random.IntN(4), schedules[random.IntN(len(schedules))]
-				label := fmt.Sprintf("%s %s, %d devices, %s, %d micro-batches", family, name, devices, schedule, parts)
-				job, err := draw(graph, workload, schedule, devices, parts)
+				cut := backendtest.Cut{Devices: 1 + random.IntN(4), Schedule: backendtest.Schedules[random.IntN(4)], MicroBatches: parts, Seed: random.Uint64()}
+				label := fmt.Sprintf("%s %s %+v", family, name, cut)
+				job, err := cut.Job(graph, workload)
 				if err != nil {
 					t.Fatalf("%s: %v", label, err)
 				}

@@ -2,6 +2,7 @@ package bind
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -78,8 +79,11 @@ func (frame *frame) read(buffer int32) {
 // its few rows as the prompt's made it. What is declared and not touched is a
 // fault: another buffer was meant.
 func (frame *frame) tails() error {
-	for _, access := range frame.accesses {
+	for number, access := range frame.accesses {
 		made := &frame.Program.Buffers[access.Buffer]
+		if slices.ContainsFunc(frame.accesses[:number], func(other program.Access) bool { return other.Buffer == access.Buffer }) && frame.kinds[access.Buffer].what != theIDs {
+			return fmt.Errorf("it accesses %s twice", made.Name)
+		}
 		used, end := false, int64(0)
 		for _, spot := range frame.spots {
 			if spot.buffer == access.Buffer {
