@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -90,15 +91,21 @@ func productOf(call *Call) (*product, error) {
 		a: matrices[0], b: matrices[1], d: matrices[2], bias: call.matrix("bias"), add: call.matrix("add"),
 		turnA: form == "tn", turnB: form != "nt", adds: call.adds("d"),
 	}
-	product.rows, product.inner = product.a.Rows, product.a.Columns
-	if product.turnA {
-		product.rows, product.inner = product.inner, product.rows
-	}
-	product.columns = product.b.Rows
-	if product.turnB {
-		product.columns = product.b.Columns
+	product.rows, product.inner = turned(product.a, product.turnA)
+	columns, inner := turned(product.b, product.turnB)
+	product.columns = columns
+	if inner != product.inner || product.d.Rows != product.rows || product.d.Columns != columns {
+		return nil, fmt.Errorf("gemm form=%s: a is %d × %d, b %d × %d and d %d × %d", form, product.a.Rows, product.a.Columns, product.b.Rows, product.b.Columns, product.d.Rows, product.d.Columns)
 	}
 	return product, nil
+}
+
+// turned is a matrix's rows and columns, or the other way round.
+func turned(matrix *Matrix, turn bool) (rows, columns int64) {
+	if turn {
+		return matrix.Columns, matrix.Rows
+	}
+	return matrix.Rows, matrix.Columns
 }
 
 // tile makes d from a row and a column on.

@@ -60,3 +60,14 @@ func TestProductsAdd(t *testing.T) {
 	newTrial(t, random, "gemm", "form=nn m=70 n=90 k=600").with("a", modelgraph.BF16, 70, 600, 1).with("b", modelgraph.BF16, 600, 90, 1).
 		with("add", modelgraph.F32, 70, 90, 3).over(">d", 2).run(1e-6, 1e-6)
 }
+
+// TestProductsRefuse: factors that do not meet are a defect, told with their
+// sizes, and nothing is read behind a matrix's end.
+func TestProductsRefuse(t *testing.T) {
+	for _, form := range []string{"nn", "nt", "tn"} {
+		trial := newTrial(t, seeded(t), "gemm", "form="+form).with("a", modelgraph.F32, 3, 4, 1).with("b", modelgraph.F32, 5, 6, 1).with(">d", modelgraph.F32, 7, 8, 1)
+		if err, want := trial.fails(), "gemm form="+form+": a is 3 × 4, b 5 × 6 and d 7 × 8"; err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}
