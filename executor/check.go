@@ -2,6 +2,7 @@ package executor
 
 import (
 	"errors"
+	"path/filepath"
 
 	"github.com/devmap-dev/devmap/costmodel"
 )
@@ -14,7 +15,7 @@ type checker struct {
 
 // all is every rule that settings can break.
 func (checker *checker) all() error {
-	for _, rule := range []func() error{checker.steps, checker.optimizer, checker.ids, checker.dumps, checker.states} {
+	for _, rule := range []func() error{checker.steps, checker.optimizer, checker.ids, checker.dumps, checker.states, checker.targets} {
 		if err := rule(); err != nil {
 			return err
 		}
@@ -66,7 +67,7 @@ func (checker *checker) optimizer() error {
 }
 
 // maxSetting is above every finite fp32.
-const maxSetting = 1 << 127 * 2.0
+const maxSetting = 0x1p128
 
 func (checker *checker) ids() error {
 	if checker.Tokens != nil && checker.mode() == costmodel.Load {
@@ -110,6 +111,25 @@ func (checker *checker) states() error {
 		if folder.path != "" && checker.mode() != costmodel.Train {
 			return refuse(folder.field, folder.path, "a plan of mode %s has no state that a run goes on from: plan with --mode train", checker.mode())
 		}
+	}
+	return nil
+}
+
+// targets refuses two things to be written to one place.
+func (checker *checker) targets() error {
+	asked := &checker.Dump
+	seen := make(map[string]bool)
+	for _, target := range []struct{ field, path string }{
+		{"dump", asked.Logits}, {"dump", asked.Hidden}, {"dump", asked.Grads}, {"save", checker.Save.Model}, {"save_state", checker.Save.State},
+	} {
+		if target.path == "" {
+			continue
+		}
+		path := filepath.Clean(target.path)
+		if seen[path] {
+			return refuse(target.field, target.path, "%q is written already: name another", path)
+		}
+		seen[path] = true
 	}
 	return nil
 }

@@ -56,8 +56,8 @@ type gradient struct {
 	uses   []bind.Area
 }
 
-// gradients are those of the parameters that a unit owns, of which its squared
-// norms are taken in module order.
+// gradients are those of the parameters that a unit owns: of each the squared
+// norm is taken, into its row in module order.
 func (run *running) gradients(index int32, squares *bind.Run) (found []gradient) {
 	var names []string
 	unit := &run.job.Graph.Units[squares.Unit]
@@ -69,7 +69,7 @@ func (run *running) gradients(index int32, squares *bind.Run) (found []gradient)
 	for number := range squares.Kernels {
 		touched := operand(&squares.Kernels[number], "x")
 		area := squares.Area(touched)
-		one := gradient{instr: index, device: int(run.job.Program.Instrs[index].Device), name: names[number]}
+		one := gradient{instr: index, device: int(run.job.Program.Instrs[index].Device), name: names[operand(&squares.Kernels[number], "y").Row]}
 		if squares.Uses == nil || squares.Uses[touched.Tensor] == nil {
 			one.uses = []bind.Area{area}
 		} else {

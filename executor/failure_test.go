@@ -179,6 +179,8 @@ func TestSettingsThatAreRefused(t *testing.T) {
 		{"dump", infer, func(settings *executor.Settings) { settings.Dump.Grads = "grads" }},
 		{"dump", load, func(settings *executor.Settings) { settings.Dump.Hidden = "hidden" }},
 		{"dump", pooled, func(settings *executor.Settings) { settings.Dump.Logits = "logits" }},
+		{"dump", train, func(settings *executor.Settings) { settings.Dump.Grads, settings.Dump.Logits = "./one", "one" }},
+		{"save_state", train, func(settings *executor.Settings) { settings.Save.Model, settings.Save.State = "one", "one/" }},
 		{"save_state", infer, func(settings *executor.Settings) { settings.Save.State = "state" }},
 		{"resume", infer, func(settings *executor.Settings) { settings.Resume, settings.Weights = "state", nil }},
 	} {

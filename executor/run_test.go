@@ -132,6 +132,31 @@ func TestTrainedOnOneBatch(t *testing.T) {
 	}
 }
 
+// TestLoaded: a plan of mode load fills its arenas with weights, and runs nothing.
+func TestLoaded(t *testing.T) {
+	work := inference
+	work.Mode = costmodel.Load
+	var bytes, all int64
+	settings := executor.Settings{}
+	settings.Watch.Loaded = func(done, of int64) { bytes, all = done, of }
+	result := run(t, jobOf(t, "qwen2", work, 2), settings)
+	planned := int64(0)
+	for _, device := range result.Devices {
+		for _, region := range device.Regions {
+			planned += region.PlannedBytes
+			if region.TouchedBytes != region.PlannedBytes {
+				t.Errorf("device %d: %+v", device.Device, region)
+			}
+		}
+		if len(device.Gaps) > 0 || device.Stray > 0 {
+			t.Errorf("device %d: %+v, %d stray bytes", device.Device, device.Gaps, device.Stray)
+		}
+	}
+	if len(result.Steps) > 0 || planned == 0 || bytes != planned || all != planned {
+		t.Errorf("%d steps; %d of %d bytes were loaded, and %d planned", len(result.Steps), bytes, all, planned)
+	}
+}
+
 // TestResumed: steps in two runs leave the bytes of as many in one, wherever the
 // second runs.
 func TestResumed(t *testing.T) {
