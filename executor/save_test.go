@@ -57,26 +57,27 @@ func TestSavedModel(t *testing.T) {
 // TestMemoryIsBounded: what moves between files and arenas moves in stretches,
 // however large a parameter is.
 func TestMemoryIsBounded(t *testing.T) {
-	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":160000}`)
+	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":64,"intermediate_size":48,"num_hidden_layers":1,"num_attention_heads":4,"vocab_size":400000}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	work := training
-	work.Batch, work.MicroBatches, work.Seq, work.Optimizer = 1, 1, 4, costmodel.SGD
+	work := inference
+	work.Batch, work.MicroBatches, work.Seq = 1, 1, 2
 	job, err := backendtest.Job(graph, work, 1, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	settings := executor.Settings{Steps: 1, Optimizer: executor.Optimizer{Rate: 0.1}}
-	settings.Save.Model, settings.Save.State = filepath.Join(folder, "model"), filepath.Join(folder, "state")
-	settings.Dump.Grads, settings.Dump.Logits = filepath.Join(folder, "grads"), filepath.Join(folder, "logits")
+	settings := executor.Settings{Steps: 1}
+	settings.Save.Model, settings.Dump.Logits = filepath.Join(folder, "model"), filepath.Join(folder, "logits")
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	run(t, job, settings)
 	runtime.ReadMemStats(&after)
-	const parameter = 4 * 64 * 160_000 // bytes, of the embedding as of the head
+	const parameter = 4 * 64 * 400_000 // bytes, of the embedding as of the head
 	if got := after.TotalAlloc - before.TotalAlloc; got > parameter {
-		t.Errorf("%d bytes were allocated on the heap to move two parameters of %d bytes four times", got, parameter)
+		t.Errorf("%d bytes were allocated on the heap to draw, write and save two parameters of %d bytes", got, parameter)
+	} else {
+		t.Logf("%d bytes on the heap for two parameters of %d", got, parameter)
 	}
 }
