@@ -1,6 +1,7 @@
 package kernel_test
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -95,7 +96,7 @@ func TestModules(t *testing.T) {
 
 func same(t *testing.T, what string, got, want kernel.Matrix) {
 	t.Helper()
-	if string(got.Data) == string(want.Data) {
+	if bytes.Equal(got.Data, want.Data) {
 		return
 	}
 	others, first := 0, ""

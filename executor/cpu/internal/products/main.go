@@ -51,7 +51,7 @@ func main() {
 	flag.Parse()
 	if err := run(os.Stdout, *python); err != nil {
 		fmt.Fprintln(os.Stderr, "products:", err)
-		os.Exit(1)
+		os.Exit(1) //nolint:forbidigo // main
 	}
 }
 
@@ -68,7 +68,7 @@ func run(stdout io.Writer, python string) error {
 		line := fmt.Sprintf("%s\t%v\t%d\t%d\t%d\t%.1f\t", job.form, job.dtype, job.m, job.n, job.k, work/seconds)
 		for peer := range 2 {
 			figures := "–\t–\t"
-			if theirs != nil && theirs[i][peer] > 0 {
+			if i < len(theirs) && theirs[i][peer] > 0 {
 				figures = fmt.Sprintf("%.1f\t%.3f\t", work/theirs[i][peer], theirs[i][peer]/seconds)
 			}
 			line += figures
@@ -108,7 +108,7 @@ func (job job) seconds() (float64, error) {
 
 // drawn is a matrix of normal numbers.
 func drawn(dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
-	random := rand.New(rand.NewPCG(12, 1)) //nolint:gosec // numbers to multiply, the same every time
+	random := rand.New(rand.NewPCG(12, 1))
 	made := kernel.Matrix{DType: dtype, Rows: shape[0], Columns: shape[1], Stride: shape[1], Data: make([]byte, shape[0]*shape[1]*dtype.Bits()/8)}
 	row := make([]float32, shape[1])
 	for i := range shape[0] {
