@@ -20,7 +20,7 @@ func (one *planRun) told(err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("running %s: interrupted: no file was written", one.file)
 	case errors.As(err, &room):
-		return &out.Infeasible{Err: fmt.Errorf("running %s: %w", one.file, err), Helps: []string{one.arenas(), "--weights and other files are not in it: they are read piece by piece"}}
+		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas())}
 	case errors.Is(err, weights.ErrOccupied), errors.Is(err, weights.ErrNoConfig):
 		return out.Usagef("running %s: %w", one.file, err)
 	case errors.As(err, &other) && other.Field != "digest" && other.Field != "scalars":
@@ -29,14 +29,16 @@ func (one *planRun) told(err error) error {
 	return fmt.Errorf("running %s: %w", one.file, err)
 }
 
-// arenas is the arithmetic of what a run reserves.
+// arenas is the sum of what a run reserves.
 func (one *planRun) arenas() string {
+	const most = 8
+	devices := one.job.Program.Devices
 	var parts []string
-	var sum int64
-	for i := range one.job.Program.Devices {
-		device := &one.job.Program.Devices[i]
-		parts = append(parts, fmt.Sprintf("GPU %d %v", device.ID, costmodel.Bytes(device.Arena)))
-		sum += device.Arena
+	for i := range devices[:min(most, len(devices))] {
+		parts = append(parts, fmt.Sprintf("GPU %d: %v", devices[i].ID, costmodel.Bytes(devices[i].Arena)))
 	}
-	return fmt.Sprintf("arenas: %s: %v together", strings.Join(parts, " + "), costmodel.Bytes(sum))
+	if more := len(devices) - most; more > 0 {
+		parts = append(parts, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(parts, ", ")
 }

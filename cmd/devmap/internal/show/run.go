@@ -18,8 +18,8 @@ import (
 // where the time went, what was generated, and the verdict.
 func (printer *Printer) Run(placed devicemap.Map, ran *report.Report) {
 	rows := &runTables{Printer: printer, placed: placed, Report: ran}
-	printer.printf("%s, %s%s: %s on the %s, for %s\n%s\n%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
-		rows.did(), backends[ran.Backend], Plural(len(ran.Devices), "GPU"), out.Block(rows.arenas()), out.Block(rows.unwritten()))
+	printer.printf("%s, %s%s: %s on the %s in place of %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
+		rows.did(), backends[ran.Backend], Plural(len(ran.Devices), "GPU"), out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
 	if len(ran.Steps) > 0 {
 		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
 		printer.printf("%s\n", rows.speed())
@@ -46,14 +46,7 @@ func (rows *runTables) did() string {
 // arenas is a row a GPU: its peak foretold and measured, and of every region how
 // far it was written; where that is not to its end, of how much.
 func (rows *runTables) arenas() string {
-	var regions []string
-	for i := range rows.Report.Devices {
-		for _, region := range rows.Report.Devices[i].Regions {
-			if !slices.Contains(regions, region.Name) {
-				regions = append(regions, region.Name)
-			}
-		}
-	}
+	regions := rows.regions()
 	headings := append([]string{"GPU", "runs", "peak,\npredicted", "\nmeasured", "ratio"}, regions...)
 	table := texttab.New(headings...)
 	table.Right(0)
@@ -76,6 +69,43 @@ func (rows *runTables) arenas() string {
 		table.Wrap(runs, max(narrowest, widest-over))
 	}
 	return table.String()
+}
+
+// regions are those that any device has, in the order of an arena.
+func (rows *runTables) regions() []string {
+	var names []string
+	for i := range rows.Report.Devices {
+		for _, region := range rows.Report.Devices[i].Regions {
+			if !slices.Contains(names, region.Name) {
+				names = append(names, region.Name)
+			}
+		}
+	}
+	return names
+}
+
+// holds is what lies in a region.
+var holds = map[string]string{
+	"state":   "weights, optimizer, caches",
+	"slots":   "messages",
+	"stream":  "what units hand on",
+	"saved":   "for backward",
+	"stack":   "of a step",
+	"scratch": "of kernels",
+}
+
+// legend explains the regions.
+func (rows *runTables) legend() string {
+	var parts []string
+	for _, name := range rows.regions() {
+		if what := holds[name]; what != "" {
+			parts = append(parts, name+" ("+what+")")
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "written of regions: " + strings.Join(parts, ", ") + "\n"
 }
 
 func ratio(device *report.Device) string {

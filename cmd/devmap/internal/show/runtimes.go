@@ -102,15 +102,16 @@ func (rows *runTables) generated() string {
 	return lines.String() + "\n"
 }
 
-// speed says how fast it was, beside what the plan says of its GPUs.
+// speed says how fast it was, beside what the plan says of its GPUs: that is not
+// judged.
 func (rows *runTables) speed() string {
-	measured := "a step took "
-	if len(rows.Steps) > 2 {
-		measured = "a step behind the first took "
+	said := fmt.Sprintf("%.4g tokens/s; a step took %s", *rows.TokensPerSecond, Seconds(*rows.StepSeconds.Measured))
+	const several = 2
+	if len(rows.Steps) > several {
+		said += ", the median of those behind the first"
 	}
-	said := fmt.Sprintf("%.4g tokens/s; %s%s", *rows.TokensPerSecond, measured, Seconds(*rows.StepSeconds.Measured))
 	if planned := rows.StepSeconds.Predicted; planned != nil {
-		said += fmt.Sprintf(" (the plan's GPUs: %s)", Seconds(*planned))
+		said += fmt.Sprintf(" (%s predicted for the plan's GPUs: not judged)", Seconds(*planned))
 	}
 	return said
 }
