@@ -98,6 +98,9 @@ func (command *runCommand) resumed(seed uint64) (uint64, error) {
 	if err != nil {
 		return 0, fmt.Errorf("--resume: %w", err)
 	}
+	if state.Tokens != "" && command.Run.Tokens == "" {
+		return 0, out.Usagef("--resume %q: its token ids were a file's: name it again with --tokens", command.Run.Resume)
+	}
 	if command.Given("seed") {
 		return seed, nil
 	}
