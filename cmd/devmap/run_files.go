@@ -100,11 +100,11 @@ func located(path string) string {
 	if err != nil {
 		return path
 	}
-	if real, err := filepath.EvalSymlinks(whole); err == nil {
-		return real
+	if found, err := filepath.EvalSymlinks(whole); err == nil {
+		return found
 	}
-	if real, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil {
-		return filepath.Join(real, filepath.Base(whole))
+	if folder, err := filepath.EvalSymlinks(filepath.Dir(whole)); err == nil {
+		return filepath.Join(folder, filepath.Base(whole))
 	}
 	return whole
 }
