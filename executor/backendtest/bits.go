@@ -55,6 +55,7 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 		workload.Strategy, place = costmodel.DeviceMap, Anywhere(cut.Devices, random)
 	case costmodel.Interleaved:
 		workload.VirtualStages, place = 2, Runs(cut.Devices, 2, random)
+	case costmodel.OneFOneB, costmodel.GPipe:
 	}
 	return Job(graph, workload, cut.Devices, place)
 }

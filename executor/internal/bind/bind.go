@@ -55,7 +55,10 @@ func New(graph *modelgraph.Graph, work *costmodel.Workload, model *recipe.Model,
 			return nil, err
 		}
 	}
-	return bound, bound.messages()
+	if err := bound.messages(); err != nil {
+		return nil, err
+	}
+	return bound, nil
 }
 
 // Instr is what an instruction does.

@@ -27,7 +27,8 @@ func every(t *testing.T, f func(t *testing.T, name string, job *executor.Job)) {
 				for devices := 1; devices <= 4; devices++ {
 					for _, schedule := range backendtest.Schedules {
 						for _, parts := range []int64{1, 3} {
-							if number++; number%3 != 0 {
+							number++
+							if number%3 != 0 {
 								continue
 							}
 							label := fmt.Sprintf("%d devices, %s, %d micro-batches", devices, schedule, parts)

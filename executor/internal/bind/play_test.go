@@ -19,7 +19,7 @@ import (
 // player carries a program out in float64, one instruction at a time, in any
 // order that its streams, waits and channels allow.
 type player struct {
-	t      testing.TB
+	t      *testing.T
 	name   string
 	job    *executor.Job
 	bound  *bind.Bound
@@ -34,7 +34,7 @@ type player struct {
 }
 
 // play is what a program shows, and what it leaves of every parameter.
-func play(t testing.TB, name string, job *executor.Job, random *rand.Rand) map[string][]float64 {
+func play(t *testing.T, name string, job *executor.Job, random *rand.Rand) map[string][]float64 {
 	t.Helper()
 	bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
 	if err != nil {
@@ -138,8 +138,9 @@ func (player *player) ready(index int32) bool {
 		return instr.Sequence < player.freed[instr.Channel]+prog.Channels[instr.Channel].Slots
 	case program.Recv:
 		return instr.Sequence < player.sent[instr.Channel]
+	default:
+		return true
 	}
-	return true
 }
 
 // instr carries one out.
@@ -168,6 +169,7 @@ func (player *player) instr(index int32) {
 			}
 		}
 		player.runs(index, arena)
+	default:
 	}
 }
 
