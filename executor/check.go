@@ -7,6 +7,13 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 )
 
+// Check refuses settings that the job has no use for or that name what is not
+// there, as a [*costmodel.FieldError] that names the flag, before anything is
+// allocated or written. Run checks them too.
+func (settings *Settings) Check(job *Job) error {
+	return (&checker{settings, job}).all()
+}
+
 // checker holds settings to the job that they are for.
 type checker struct {
 	*Settings

@@ -70,7 +70,7 @@ func (run *running) gradients(index int32, squares *bind.Run) (found []gradient)
 		touched := operand(&squares.Kernels[number], "x")
 		area := squares.Area(touched)
 		one := gradient{instr: index, device: int(run.job.Program.Instrs[index].Device), name: names[operand(&squares.Kernels[number], "y").Row]}
-		if squares.Uses == nil || squares.Uses[touched.Tensor] == nil {
+		if len(squares.Uses) == 0 || len(squares.Uses[touched.Tensor]) == 0 {
 			one.uses = []bind.Area{area}
 		} else {
 			for _, offset := range squares.Uses[touched.Tensor] {

@@ -3,8 +3,6 @@ package executor_test
 import (
 	"context"
 	"encoding/binary"
-	"github.com/devmap-dev/devmap/executor/weights"
-	"github.com/devmap-dev/devmap/modelgraph"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -14,6 +12,8 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // dumped are all tensors of a run's first step.

@@ -3,19 +3,7 @@ package executor
 import (
 	"math/bits"
 	"math/rand/v2"
-
-	"github.com/devmap-dev/devmap/modelgraph"
 )
-
-// vocab is how many token ids the model knows: 0 where it embeds none.
-func (job *Job) vocab() int64 {
-	for i := range job.Graph.Layers {
-		if op, is := job.Graph.Layers[i].Op.(modelgraph.Embedding); is && op.Index == modelgraph.TokenIndex {
-			return op.Vocab
-		}
-	}
-	return 0
-}
 
 // drawn are the ids of sequence number, drawn evenly from [0, vocab). Each
 // sequence has a generator of its own (O'Neill's PCG), so that ids depend on

@@ -59,7 +59,8 @@ func (speech *generation) fence(index int32) error {
 		return nil
 	}
 	if pass.op == program.Forward {
-		if speech.prompts++; speech.prompts == max(1, speech.job.Workload.MicroBatches) {
+		speech.prompts++
+		if speech.prompts == max(1, speech.job.Workload.MicroBatches) {
 			speech.promptEnd = time.Now()
 		}
 	}

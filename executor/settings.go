@@ -45,10 +45,3 @@ type Settings struct {
 		Step  func(step *StepResult)
 	}
 }
-
-// Check refuses settings that the job has no use for or that name what is not
-// there, as a [*costmodel.FieldError] that names the flag, before anything is
-// allocated or written. Run checks them too.
-func (settings *Settings) Check(job *Job) error {
-	return (&checker{settings, job}).all()
-}

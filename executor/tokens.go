@@ -117,7 +117,8 @@ func (reader *tokenReader) sequence() error {
 		if empty {
 			break
 		}
-		if count++; count <= reader.tokens.seq {
+		count++
+		if count <= reader.tokens.seq {
 			if len(reader.tokens.ids) == maxTokens {
 				return reader.fault("there are more than %d ids: give a run fewer sequences", maxTokens)
 			}
@@ -159,39 +160,39 @@ func (reader *tokenReader) id(before int64) (id int32, empty bool, err error) {
 	if char == ']' && before == 0 {
 		return 0, true, nil
 	}
-	negative := char == '-'
-	if negative {
+	sign := ""
+	if char == '-' {
+		sign = "-"
 		if char, err = reader.input.ReadByte(); err != nil {
 			return 0, false, reader.ended(err)
 		}
 	}
-	if char < '0' || char > '9' {
-		return 0, false, reader.unexpected(char, "a token id")
+	value, err := reader.digits(char)
+	if err == nil && (sign != "" || value >= reader.vocab) {
+		err = reader.fault("%s%d is no token id of the model: want 0 to %d", sign, value, reader.vocab-1)
 	}
-	value, first := int64(0), char
-	for digits := 0; '0' <= char && char <= '9'; digits++ {
-		if first == '0' && digits > 0 {
-			return 0, false, reader.fault("a number that begins with 0: want a token id as JSON has it")
+	return int32(value), false, err
+}
+
+// digits reads a whole number that begins with char, up to what stands behind it.
+func (reader *tokenReader) digits(char byte) (value int64, err error) {
+	if char < '0' || char > '9' {
+		return 0, reader.unexpected(char, "a token id")
+	}
+	first := char
+	for count := 0; '0' <= char && char <= '9'; count++ {
+		if first == '0' && count > 0 {
+			return 0, reader.fault("a number that begins with 0: want a token id as JSON has it")
 		}
 		value = min(10*value+int64(char-'0'), 1<<40) // no vocabulary comes near
 		if char, err = reader.input.ReadByte(); err != nil {
-			return 0, false, reader.ended(err)
+			return 0, reader.ended(err)
 		}
-	}
-	if err := reader.input.UnreadByte(); err != nil {
-		return 0, false, err
 	}
 	if char == '.' || char == 'e' || char == 'E' {
-		return 0, false, reader.fault("%d%c… is no token id: want a whole number", value, char)
+		return 0, reader.fault("%d%c… is no token id: want a whole number", value, char)
 	}
-	if negative || value >= reader.vocab {
-		sign := ""
-		if negative {
-			sign = "-"
-		}
-		return 0, false, reader.fault("%s%d is no token id of the model: want 0 to %d", sign, value, reader.vocab-1)
-	}
-	return int32(value), false, nil
+	return value, reader.input.UnreadByte()
 }
 
 func (reader *tokenReader) fault(format string, args ...any) error {

@@ -6,33 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
-	"github.com/devmap-dev/devmap/modelgraph"
 )
-
-// head is the model's last unit that runs kernels, -1 where nothing runs: what
-// it makes is what a run is for.
-func (job *Job) head() int {
-	for unit := len(job.Recipe.Units) - 1; unit >= 0; unit-- {
-		if !job.Recipe.Units[unit].Passes && len(job.Recipe.Units[unit].Code.Forward.Kernels) > 0 {
-			return unit
-		}
-	}
-	return -1
-}
-
-// headOp is the op of the model's head, known where it has one.
-func (job *Job) headOp() (op modelgraph.Head, known bool) {
-	unit := job.head()
-	if unit < 0 {
-		return op, false
-	}
-	for _, layer := range job.Graph.Units[unit].Exec {
-		if op, is := job.Graph.Layers[layer].Op.(modelgraph.Head); is {
-			return op, true
-		}
-	}
-	return op, false
-}
 
 // pass is an instruction that runs a micro-batch through the head, and where it
 // stands among the instruction's kernels.

@@ -1,0 +1,39 @@
+package executor
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// vocab is how many token ids the model knows: 0 where it embeds none.
+func (job *Job) vocab() int64 {
+	for i := range job.Graph.Layers {
+		layer := &job.Graph.Layers[i]
+		if op, is := layer.Op.(modelgraph.Embedding); is && op.Index == modelgraph.TokenIndex && layer.Stream.Kind == modelgraph.Text {
+			return op.Vocab
+		}
+	}
+	return 0
+}
+
+// head is the model's last unit that runs kernels, -1 where nothing runs: what
+// it makes is what a run is for.
+func (job *Job) head() int {
+	for unit := len(job.Recipe.Units) - 1; unit >= 0; unit-- {
+		if !job.Recipe.Units[unit].Passes && len(job.Recipe.Units[unit].Code.Forward.Kernels) > 0 {
+			return unit
+		}
+	}
+	return -1
+}
+
+// headOp is the op of the model's head, known where it has one.
+func (job *Job) headOp() (op modelgraph.Head, known bool) {
+	unit := job.head()
+	if unit < 0 {
+		return op, false
+	}
+	for _, layer := range job.Graph.Units[unit].Exec {
+		if op, is := job.Graph.Layers[layer].Op.(modelgraph.Head); is {
+			return op, true
+		}
+	}
+	return op, false
+}

@@ -1,0 +1,60 @@
+package executor
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/weights"
+)
+
+// running is a run on its way.
+type running struct {
+	job      *Job
+	settings *Settings
+	bound    *bind.Bound
+	machine  Machine
+	result   *Result
+	source   weights.Source // nil when it is closed
+	done     int64          // steps of earlier runs
+	passes   []pass
+	taps     map[Tap]func() error
+	// files are in the making: they appear when everything else is done. model
+	// and state are those of [Settings].Save, nil where none is asked for.
+	files        []*weights.File
+	model, state *weights.File
+}
+
+// closeSource is done when everything is loaded, and where the run fails before.
+func (run *running) closeSource() error {
+	source := run.source
+	if run.source = nil; source == nil {
+		return nil
+	}
+	return source.Close()
+}
+
+// create begins a file that appears when the run is done.
+func (run *running) create(file *weights.File, err error) (*weights.File, error) {
+	if err == nil {
+		run.files = append(run.files, file)
+	}
+	return file, err
+}
+
+// commit makes all files appear, discard none of those that are left.
+func (run *running) commit() error {
+	for _, file := range run.files {
+		if err := file.Commit(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (run *running) discard() error {
+	var all []error
+	for _, file := range run.files {
+		all = append(all, file.Discard())
+	}
+	return errors.Join(all...)
+}
