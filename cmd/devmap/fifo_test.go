@@ -30,8 +30,11 @@ func TestInterruptedFIFO(t *testing.T) {
 	toy := filepath.Join("testdata", "toy.json")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
+	planned := plannedToy(t, "--gpus", "1")
 	for _, args := range [][]string{
 		{"check", toy, fifo},
+		{"run", fifo},
+		{"run", planned, "--weights", "random", "--tokens", fifo},
 		{"plan", toy, "--topology", fifo},
 		{"estimate", toy, "--topology", fifo},
 		{"emit", fifo, "--for", "accelerate"},

@@ -117,4 +117,33 @@ func TestNothingForges(t *testing.T) {
 	hostile(2, "emit", plan, "--for", forged)
 	hostile(2, "plan", model, "--gpus", "2", "-o", model)
 	hostile(1, "plan", model, "--gpus", "2", "-o", filepath.Join(dir, "no"+broken, "x"))
+	hostileRuns(t, dir, hostile)
+}
+
+// hostileRuns runs a plan that has such names around it.
+func hostileRuns(t *testing.T, dir string, hostile func(code int, args ...string)) {
+	t.Helper()
+	planned := filepath.Join(dir, "runs\nFORGED.json")
+	data, err := os.ReadFile(plannedToy(t, "--gpus", "1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{planned: string(data), planned + "l": "[1,\x1b]", planned + "d": strings.Replace(string(data), "sha256:", "sha256:0", 1)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hostile(2, "run", planned)
+	hostile(0, "run", planned, "--weights", "random")
+	hostile(0, "run", planned, "--weights", "random", "--json")
+	hostile(0, "run", planned, "--weights", "random", "--dump", "logits="+planned+"s", "-o", planned+"o")
+	hostile(1, "run", planned+"d", "--weights", "random")
+	hostile(2, "run", planned, "--weights", "random", "--tokens", planned+"l")
+	hostile(2, "run", planned, "--weights", "random", "--save", dir)
+	hostile(2, "run", planned, planned, "--weights", "random", "--save", planned+"new")
+	hostile(1, "run", planned, "--resume", forged)
+	hostile(2, "run", planned, "--weights", "random", "--dump", "logits="+planned)
+	for _, flag := range []string{"--stop", "--dump", "--betas", "--lr", "--weights", "--backend", "--fault", "--devices"} {
+		hostile(2, "run", planned, "--weights", "random", flag, forged)
+	}
 }
