@@ -41,6 +41,9 @@ func (rows *runTables) times() string {
 		table.Right(column + 2)
 	}
 	for device := range rows.Steps[0].Devices {
+		if rows.idle(rows.Steps[0].Devices[device].Device) {
+			continue
+		}
 		table.Row(rows.timesOf(rows.Steps[:1], device, "first", shown)...)
 		if others := rows.Steps[1:]; len(others) > 0 {
 			name := "others, each"

@@ -1,0 +1,161 @@
+package show
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// regions are those of an arena, bottom up, and what lies in them.
+var regions = []struct{ name, holds string }{
+	{"workspace", "of libraries"},
+	{"state", "weights, optimizer, caches"},
+	{"slots", "messages"},
+	{"stream", "what units hand on"},
+	{"saved", "for backward"},
+	{"stack", "of a step"},
+	{"scratch", "of kernels"},
+}
+
+// arenas is a row a GPU: its peak foretold and measured, and of every region how
+// far it was written; where that is not to its end, of how much. GPUs behind
+// each other that hold nothing have one row.
+func (rows *runTables) arenas() string {
+	headings := []string{"GPU", "runs", "peak,\npredicted", "\nmeasured", "ratio"}
+	first := len(headings)
+	for _, region := range regions {
+		if rows.any(region.name) {
+			headings = append(headings, region.name)
+		}
+	}
+	table := texttab.New(headings...)
+	table.Right(0)
+	for column := 2; column < len(headings); column++ {
+		table.Right(column)
+	}
+	const runs, narrowest = 1, 16
+	widest := 0
+	for i := 0; i < len(rows.Report.Devices); i++ {
+		device := &rows.Report.Devices[i]
+		name := fmt.Sprint(device.Device)
+		for rows.idle(i) && i+1 < len(rows.Report.Devices) && rows.idle(i+1) {
+			i++
+			name = fmt.Sprintf("%d–%d", device.Device, rows.Report.Devices[i].Device)
+		}
+		holds := rows.runs(rows.placed, devicemap.Device(device.Device))
+		widest = max(widest, text.StringWidth(holds))
+		cells := []any{name, holds, sizeOf(device.Predicted.PeakAllocatedBytes), sizeOf(device.Measured.PeakAllocatedBytes), ratio(device)}
+		for _, name := range headings[first:] {
+			cells = append(cells, reached(device, name))
+		}
+		table.Row(cells...)
+	}
+	if over := table.Width() - rows.width; over > 0 {
+		table.Wrap(runs, max(narrowest, widest-over))
+	}
+	return table.String()
+}
+
+// idle reports a device without an arena.
+func (rows *runTables) idle(device int) bool {
+	return rows.Report.Devices[device].Predicted.PeakAllocatedBytes == 0 && len(rows.Report.Devices[device].Regions) == 0
+}
+
+// any reports a region that a device has.
+func (rows *runTables) any(name string) bool {
+	return slices.ContainsFunc(rows.Report.Devices, func(device report.Device) bool { return regionOf(&device, name) != nil })
+}
+
+func regionOf(device *report.Device, name string) *report.Region {
+	at := slices.IndexFunc(device.Regions, func(region report.Region) bool { return region.Name == name })
+	if at < 0 {
+		return nil
+	}
+	return &device.Regions[at]
+}
+
+// legend explains the regions; none where there are no others than workspace,
+// which is not written.
+func (rows *runTables) legend() string {
+	var parts []string
+	for _, region := range regions[1:] {
+		if rows.any(region.name) {
+			parts = append(parts, region.name+" ("+region.holds+")")
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "written of regions: " + strings.Join(parts, ", ") + "\n"
+}
+
+func ratio(device *report.Device) string {
+	if device.Ratio == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.4f", *device.Ratio)
+}
+
+// reached is how far a device's region was written.
+func reached(device *report.Device, name string) string {
+	switch region := regionOf(device, name); {
+	case region == nil:
+		return "–"
+	case region.TouchedBytes == region.PlannedBytes:
+		return sizeOf(region.PlannedBytes)
+	default:
+		return sizeOf(region.TouchedBytes) + " of " + sizeOf(region.PlannedBytes)
+	}
+}
+
+// sizeOf prints a size in a unit of its own: regions of one arena lie powers of
+// a thousand apart.
+func sizeOf(bytes int64) string {
+	if bytes == 0 {
+		return "–"
+	}
+	return costmodel.Bytes(bytes).String()
+}
+
+// unwritten says what was never written, a line for all GPUs behind each other
+// of which the same is said.
+func (rows *runTables) unwritten() string {
+	var lines strings.Builder
+	for i := 0; i < len(rows.Report.Devices); i++ {
+		device := &rows.Report.Devices[i]
+		said, name := left(device), fmt.Sprintf("GPU %d", device.Device)
+		for i+1 < len(rows.Report.Devices) && left(&rows.Report.Devices[i+1]) == said {
+			i++
+			name = fmt.Sprintf("GPUs %d–%d", device.Device, rows.Report.Devices[i].Device)
+		}
+		if said != "" {
+			lines.WriteString("never written on " + name + ": " + said + "\n")
+		}
+	}
+	return lines.String()
+}
+
+// left adds up what was never written on a device, by reason.
+func left(device *report.Device) string {
+	var reasons []string
+	bytes, buffers := map[string]int64{}, map[string]int{}
+	for _, gap := range device.Unwritten {
+		if buffers[gap.Why] == 0 {
+			reasons = append(reasons, gap.Why)
+		}
+		bytes[gap.Why] += gap.Bytes
+		buffers[gap.Why]++
+	}
+	for at, why := range reasons {
+		reasons[at] = fmt.Sprintf("%v in %s (%s)", costmodel.Bytes(bytes[why]), Plural(buffers[why], "buffer"), out.Cell(why))
+	}
+	return strings.Join(reasons, ", ")
+}
