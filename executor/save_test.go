@@ -3,6 +3,7 @@ package executor_test
 import (
 	"path/filepath"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -50,6 +51,23 @@ func TestSavedModel(t *testing.T) {
 			if apart := distance(again["logits"], wide(went["logits"])); !(apart <= most) {
 				t.Errorf("%s, %v: what was saved computes logits %.3g from those of the run", family, precision, apart)
 			}
+		}
+	}
+}
+
+// TestMasters: they begin as what the weights are before they are rounded. A
+// step that moves nothing leaves them so.
+func TestMasters(t *testing.T) {
+	work := training
+	work.Precision = costmodel.BF16Mixed
+	job := jobOf(t, "llama-tied", work, 2)
+	settings := executor.Settings{Steps: 1}
+	settings.Save.State = filepath.Join(t.TempDir(), "state")
+	run(t, job, settings)
+	kept := tensors(t, filepath.Join(settings.Save.State, "state.safetensors"))
+	for name, want := range drawnWeights(t, job) {
+		if !slices.Equal(kept[name+".master"], want) {
+			t.Errorf("%s.master is not the weight that was drawn", name)
 		}
 	}
 }

@@ -30,9 +30,6 @@ func (run *running) steps(ctx context.Context) error {
 			speech.begin(step)
 		}
 		times, err := run.machine.Step(ctx, step)
-		if speech != nil && errors.Is(err, ErrStop) {
-			err = nil
-		}
 		if err != nil {
 			return err
 		}
