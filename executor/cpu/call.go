@@ -13,20 +13,25 @@ func (worker *worker) call(run *bind.Run, code *recipe.Kernel) *kernel.Call {
 	for i := range code.Operands {
 		tensor, area := code.Operands[i].Tensor, run.Area(&code.Operands[i])
 		worker.operands = append(worker.operands, worker.matrix(area))
-		if run.Uses == nil || run.Uses[tensor] == nil {
-			continue
-		}
-		if call.Uses == nil {
-			call.Uses = make([][]kernel.Matrix, len(code.Operands))
-		}
-		for _, offset := range run.Uses[tensor] {
-			use := area
-			use.Offset += offset - run.Offsets[tensor]
-			call.Uses[i] = append(call.Uses[i], worker.matrix(use))
+		if len(run.Uses) > 0 && len(run.Uses[tensor]) > 0 {
+			if call.Uses == nil {
+				call.Uses = make([][]kernel.Matrix, len(code.Operands))
+			}
+			call.Uses[i] = worker.uses(area, run.Offsets[tensor], run.Uses[tensor])
 		}
 	}
 	call.Operands = worker.operands
 	return call
+}
+
+// uses are the same area of every use's gradient.
+func (worker *worker) uses(area bind.Area, own int64, offsets []int64) (all []kernel.Matrix) {
+	for _, offset := range offsets {
+		use := area
+		use.Offset += offset - own
+		all = append(all, worker.matrix(use))
+	}
+	return all
 }
 
 // matrix is an area of the device's arena, and no byte behind it.

@@ -103,6 +103,7 @@ func inTurn(tb testing.TB, of *program.Program, arenas [][]byte) {
 // Every way of running a program at once gives the bytes of running it in turn,
 // step after step, whatever the number of processors.
 func TestStepsAreOne(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for name, job := range forms(t) {
 		t.Run(name, func(t *testing.T) {
 			want := make([][]byte, len(job.Program.Devices))
@@ -112,7 +113,7 @@ func TestStepsAreOne(t *testing.T) {
 			inTurn(t, job.Program, want)
 			inTurn(t, job.Program, want)
 			for _, processors := range []int{1, 2, 4} {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				runtime.GOMAXPROCS(processors)
 				machine := opened(t, &newHeap().backend, job.Program)
 				for range 2 {
 					if _, err := machine.Step(context.Background(), toy(machine, func(int32) error {

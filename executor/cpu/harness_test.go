@@ -49,15 +49,25 @@ func parsed(tb testing.TB, text string) *program.Program {
 
 // opened is a program on a machine whose instructions run no kernels: what they
 // do is what a test taps.
-func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
+func opened(tb testing.TB, backend executor.Backend, program *program.Program) *machine {
 	tb.Helper()
-	bound := &bind.Bound{Program: of, Recipe: &recipe.Model{Units: []recipe.Unit{{Code: &recipe.Code{}}}}}
+	bound := &bind.Bound{Program: program, Recipe: &recipe.Model{Units: []recipe.Unit{{Code: &recipe.Code{}}}}}
 	made, err := backend.Open(context.Background(), bound)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	machine := made.(*machine)
+	machine := of(tb, made)
 	machine.instr = func(int32) (bind.Instr, error) { return bind.Instr{Runs: []bind.Run{{}}}, nil }
+	return machine
+}
+
+// of is what a backend opened; it is closed when the test ends.
+func of(tb testing.TB, made executor.Machine) *machine {
+	tb.Helper()
+	machine, ok := made.(*machine)
+	if !ok {
+		tb.Fatalf("%T was opened", made)
+	}
 	tb.Cleanup(func() {
 		if err := machine.Close(); err != nil {
 			tb.Error(err)

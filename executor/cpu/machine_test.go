@@ -13,7 +13,7 @@ import (
 const twoDevices = "device 0 arena 1280 budget 4096\ndevice 1 arena 0 budget 0\ndevice 2 arena 512 budget 512\n"
 
 func TestArenas(t *testing.T) {
-	machine := opened(t, New().(*backend), parsed(t, twoDevices))
+	machine := opened(t, New(), parsed(t, twoDevices))
 	for device, size := range []int{1280, 0, 512} {
 		got := make([]byte, size)
 		if err := machine.Read(device, 0, got); err != nil || !bytes.Equal(got, bytes.Repeat([]byte{executor.Poison}, size)) {

@@ -29,12 +29,7 @@ func loaded(tb testing.TB, job *executor.Job) (*machine, *bind.Bound) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	machine := made.(*machine)
-	tb.Cleanup(func() {
-		if err := machine.Close(); err != nil {
-			tb.Error(err)
-		}
-	})
+	machine := of(tb, made)
 	for i := range job.Program.Instrs {
 		instr := &job.Program.Instrs[i]
 		for _, access := range job.Program.Accesses[instr.FirstAccess:instr.EndAccess] {
@@ -115,6 +110,7 @@ func trained(tb testing.TB, job *executor.Job, steps int64) (losses []float32, w
 // However a model is cut and scheduled, and on however many processors, its
 // losses and weights are the same to the bit.
 func TestRealStepsAreOne(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for family, precision := range map[string]costmodel.Precision{
 		"llama-tied": costmodel.BF16Mixed, "gemma3_text": costmodel.FP32True, "gpt2": costmodel.BF16True,
 	} {
@@ -130,7 +126,7 @@ func TestRealStepsAreOne(t *testing.T) {
 			}
 			job := compiled(t, family, many, 2, runs)
 			for _, processors := range []int{1, 2, 4} {
-				defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+				runtime.GOMAXPROCS(processors)
 				others, other := trained(t, job, 3)
 				if !slices.Equal(losses, others) {
 					t.Errorf("%s, %v, %v, %d processors: losses %v, want %v", family, precision, schedule, processors, others, losses)

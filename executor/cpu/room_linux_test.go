@@ -99,7 +99,7 @@ func limited(t *testing.T) (child bool) {
 	if os.Getenv(mark) != "" {
 		return true
 	}
-	run := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // this test itself
+	run := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 	run.Env = append(os.Environ(), mark+"=1")
 	output, err := run.CombinedOutput()
 	if err != nil || !strings.Contains(string(output), "--- PASS: "+t.Name()) {
@@ -154,8 +154,8 @@ func TestGrowth(t *testing.T) {
 		return
 	}
 	const arena = 200 << 20
-	of := parsed(t, fmt.Sprintf("device 0 arena %d budget %d\ndevice 1 arena %d budget %d\n", arena, arena, arena, arena))
-	machine := opened(t, New().(*backend), of)
+	program := parsed(t, fmt.Sprintf("device 0 arena %d budget %d\ndevice 1 arena %d budget %d\n", arena, arena, arena, arena))
+	machine := opened(t, New(), program)
 	if grown := machine.Growth(); grown < 2*arena-1<<20 || grown > 2*arena+16<<20 {
 		t.Errorf("grown by %d, want %d", grown, 2*arena)
 	}

@@ -107,7 +107,8 @@ buffer 1 ids 0 +256 stream
 	for _, stops := range []bool{true, false, true, false} {
 		fences := 0
 		times, err := machine.Step(context.Background(), &executor.Step{Fence: func(int32) error {
-			if fences++; stops {
+			fences++
+			if stops {
 				return executor.ErrStop
 			}
 			return nil
