@@ -29,10 +29,11 @@ type arenaPlan struct {
 	written []bind.Area
 	reach   []int64
 	gaps    []Gap
+	gapOf   map[[2]string]int // by buffer and reason
 }
 
 func (run *running) planOf(device int) (*arenaPlan, error) {
-	plan := &arenaPlan{regions: run.bound.Regions(device)}
+	plan := &arenaPlan{regions: run.bound.Regions(device), gapOf: make(map[[2]string]int)}
 	plan.cut(run.job.Program, int32(device))
 	seen := make(map[bind.Area]bool)
 	on := &run.job.Program.Devices[device]
@@ -139,13 +140,15 @@ func (plan *arenaPlan) untouched(from, to int64) {
 				gap.Reason = forAlignment
 			}
 		}
-		for i := range plan.gaps {
-			if plan.gaps[i].Buffer == gap.Buffer && plan.gaps[i].Reason == gap.Reason {
-				plan.gaps[i].Bytes += gap.Bytes
-				return
-			}
+		key := [2]string{gap.Buffer, gap.Reason}
+		at, known := plan.gapOf[key]
+		if !known {
+			at = len(plan.gaps)
+			plan.gapOf[key] = at
+			plan.gaps = append(plan.gaps, gap)
+			return
 		}
-		plan.gaps = append(plan.gaps, gap)
+		plan.gaps[at].Bytes += gap.Bytes
 	})
 }
 

@@ -67,7 +67,7 @@ func TestWhyBytesWereNotWritten(t *testing.T) {
 			{Name: "over", Offset: 512, Bytes: 768, Class: program.Scratch}, // over the end of one
 		},
 	}
-	plan := &arenaPlan{written: []bind.Area{
+	plan := &arenaPlan{gapOf: make(map[[2]string]int), written: []bind.Area{
 		{Offset: 256, DType: modelgraph.F32, Rows: 4, Columns: 6, Stride: 8}, // 24 of every 32 bytes, to 376
 		{Offset: 768, DType: modelgraph.BF16, Rows: 1, Columns: 3, Stride: 3},
 	}, reach: []int64{376, 774}}
