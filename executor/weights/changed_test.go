@@ -93,6 +93,9 @@ func TestChanged(t *testing.T) {
 			}
 			return nil
 		})
+		if late := name == "its folder moved away"; (err == nil) != late {
+			t.Errorf("%s: the stream ends with %v", name, err)
+		}
 		err = errors.Join(err, source.Close())
 		var changed *ChangedError
 		if !errors.As(err, &changed) || changed.File != path || !strings.Contains(err.Error(), path+": changed while it was read: it was inode ") {

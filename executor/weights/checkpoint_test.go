@@ -72,6 +72,23 @@ func TestParts(t *testing.T) {
 	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `both "model.layers.0.self_attn.q_proj.weight" and "model.layers.0.self_attn.k_proj.weight" would be read from it`) {
 		t.Errorf("two parameters on the same bytes: %v", err)
 	}
+	parts := second.Parts
+	second.Parts = append(parts, parts...)
+	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), "both") {
+		t.Errorf("the same bytes twice in one: %v", err)
+	}
+	half := parts[0]
+	for i := range graph.Layers { // 8 of them in the place of 64
+		if graph.Layers[i].Name == "model.norm" {
+			half = graph.Layers[i].Params[0].Parts[0]
+			graph.Layers[i].Params = nil
+		}
+	}
+	first.Parts, second.Parts = []modelgraph.Part{first.Parts[0], half}, parts
+	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `the tensors of "model.layers.0.self_attn.q_proj.weight" have 72 elements, and its shape [16 8] has 128`) {
+		t.Errorf("too few elements: %v", err)
+	}
+	first.Parts = append(first.Parts[:1], parts...)
 	second.Parts = nil
 	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), `no file holds "model.layers.0.self_attn.k_proj.weight"`) {
 		t.Errorf("one without a file: %v", err)
@@ -127,8 +144,12 @@ func TestCheckpointRefuses(t *testing.T) {
 		if err := change(filepath.Join(folder, "model.safetensors")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model.safetensors") {
-			t.Errorf("%s: %v", want, err)
+		_, err := Checkpoint(graph)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "model.safetensors") {
+			t.Fatalf("%s: %v", want, err)
+		}
+		if lines := strings.Count(err.Error(), "\n"); want != "it is BF16 at bytes" && lines > 0 {
+			t.Errorf("%d lines more than one: %v", lines, err)
 		}
 	}
 }

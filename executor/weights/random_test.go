@@ -75,3 +75,27 @@ func TestDistribution(t *testing.T) {
 		t.Errorf("mean %v, deviation %v, kurtosis %v", mean, math.Sqrt(variance), fourth/count/variance/variance)
 	}
 }
+
+// TestConstants: norms begin as the identity, whichever way they are written,
+// and biases as nothing; all else is drawn.
+func TestConstants(t *testing.T) {
+	for family := range families {
+		graph := tiny(t, configFor(family))
+		source := Random(graph, 1)
+		for _, entry := range Parameters(graph, modelgraph.F32) {
+			got, err := streamed(source, entry.Name, modelgraph.F32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			norm := strings.Contains(entry.Name, "norm") || strings.Contains(entry.Name, "ln_") || strings.Contains(entry.Name, "LayerNorm")
+			value := float32(1)
+			if strings.HasSuffix(entry.Name, "bias") || norm && strings.HasPrefix(family, "gemma") {
+				value = 0
+			}
+			same := bytes.Equal(got, bytes.Repeat(appendValues(nil, []float32{value}, modelgraph.F32), len(got)/4))
+			if want := norm || value == 0; same != want {
+				t.Errorf("%s: %s is %v throughout: %v, want %v", family, entry.Name, value, same, want)
+			}
+		}
+	}
+}

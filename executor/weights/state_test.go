@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
 var (
@@ -38,6 +39,15 @@ func TestResume(t *testing.T) {
 	saveState(t, folder)
 	if got := names(t, folder); got != "[state.json state.safetensors]" {
 		t.Errorf("there is %s", got)
+	}
+	file, err := safetensors.ReadFile(filepath.Join(folder, valuesName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"w.master", "w.mean", "w"} { // every value is aligned
+		if file.Tensors[i].Name != name {
+			t.Errorf("tensor %d is %q, want %q", i, file.Tensors[i].Name, name)
+		}
 	}
 	want := saved
 	want.Step, want.Seed, want.Model = 0, 0, "moved"
