@@ -42,6 +42,13 @@ class Bench:
         with open(os.path.join(folder, "config.json")) as file:
             return json.dumps(json.load(file))
 
+    def judged(self, section):
+        """devmap's own verdicts on the runs of a section."""
+        failed = [why for why in self.engine.verdicts if why]
+        if self.engine.verdicts:
+            self.figures.same(section, "verdicts: pass", len(self.engine.verdicts) - len(failed), len(self.engine.verdicts), failed[0] if failed else "")
+        self.engine.verdicts = []
+
     def clear(self):
         if not self.keep:
             self.engine.clear()
@@ -67,6 +74,7 @@ def main():
         bench.figures.head()
         for name in only:
             SECTIONS[name](bench)
+            bench.judged(name)
         sys.exit(bench.figures.tail(args.seed))
 
 

@@ -24,7 +24,7 @@ def sizes(rng, square):
     heads = groups * queries
     return {
         "num_attention_heads": heads, "num_key_value_heads": groups, "head_dim": head_dim,
-        "hidden_size": heads * (head_dim if square else rng.choice([5, 10, 14])),
+        "hidden_size": heads * (head_dim if square else -(-rng.choice([20, 30, 50]) // heads)),
         "intermediate_size": rng.choice([36, 50, 75, 128]), "num_hidden_layers": rng.choice([2, 3, 4, 5]),
         "vocab_size": rng.choice([61, 97, 130, 257]),
     }

@@ -69,6 +69,7 @@ class Engine:
 
     def __init__(self, binary, folder):
         self.binary, self.folder, self.count = os.path.abspath(binary), folder, 0
+        self.verdicts = []  # of every run: passed, and why not
 
     def place(self, name):
         """A path of this folder that no other call gets."""
@@ -92,8 +93,10 @@ class Engine:
         flags = [*flags, *(word for kind, path in files.items() for word in ("--dump", f"{kind}={path}"))]
         if tokens is not None:
             flags += ["--tokens", self.tokens(tokens)]
-        text, peak = self._measured(["run", plan, "--json", *flags])
-        return Ran(json.loads(text), files, peak)
+        text, peak = self._measured(["run", plan, "--json", *flags], (0, 4))
+        report = json.loads(text)
+        self.verdicts.append("" if report["verdict"] == "pass" else f"{report['verdict']}: {'; '.join(report['reasons'])}")
+        return Ran(report, files, peak)
 
     def planned(self, model, job, *flags, dumps=(), tokens=None):
         return self.run(self.plan(model, job), *flags, dumps=dumps, tokens=tokens)
@@ -102,18 +105,18 @@ class Engine:
         """How large the process becomes that compiles and plays the plan and runs nothing."""
         return self._measured(["simulate", plan, "--json"])[1]
 
-    def _measured(self, words):
+    def _measured(self, words, statuses=(0,)):
         """stdout, and the largest resident size in bytes. A process of this size would be the child's first
         reading (the kernel counts what it was before exec), so a small one stands between."""
         peak = self.place("peak")
         script = os.path.join(HERE, "peak.py")
-        text = self._call(words, [sys.executable, "-I", "-S", script, peak])
+        text = self._call(words, [sys.executable, "-I", "-S", script, peak], statuses)
         with open(peak) as file:
             return text, int(file.read())
 
-    def _call(self, words, before=()):
+    def _call(self, words, before=(), statuses=(0,)):
         done = subprocess.run([*before, self.binary, *words], capture_output=True, text=True, check=False)
-        if done.returncode != 0:
+        if done.returncode not in statuses:
             raise Failed(words, done)
         return done.stdout
 

@@ -85,10 +85,13 @@ def drawn_ids(seed, lines, seq, vocab):
 
 
 def forward(model, ids):
-    """Logits, and the hidden states that the head reads."""
+    """Logits, and the hidden states that the head reads: those after the final norm."""
+    read = []
+    hook = model.get_output_embeddings().register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
     with torch.no_grad():
-        out = model(input_ids=torch.as_tensor(ids), output_hidden_states=True, use_cache=False)
-    return out.logits, out.hidden_states[-1]
+        out = model(input_ids=torch.as_tensor(ids), use_cache=False)
+    hook.remove()
+    return out.logits, read[0]
 
 
 def distance(ours, reference):

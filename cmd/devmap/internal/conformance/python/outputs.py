@@ -38,9 +38,11 @@ def logits(bench):
             with bench.figures.attempt("logits", f"{family} {index}"):
                 folder, model, ids = small(bench, family, index)
                 reference, hidden = models.forward(model, ids)
+                theirs = models.distance(reference, models.forward(model.double(), ids)[0])
                 for job in jobs(ids, index):
                     ran = bench.engine.planned(folder, job, dumps=("logits", "hidden"), tokens=ids)
-                    bench.figures.within("logits", f"{family} {index}: {job}", models.distance(models.dumped(ran, "logits"), reference), LOGITS, bench.cause(folder))
+                    note = f"PyTorch's fp32 is {theirs:.1e} from its fp64 {bench.cause(folder)}"
+                    bench.figures.within("logits", f"{family} {index}: {job}", models.distance(models.dumped(ran, "logits"), reference), LOGITS, note)
                     bench.figures.within("hidden", f"{family} {index}: {job}", models.distance(models.dumped(ran, "hidden"), hidden), HIDDEN)
             bench.clear()
 

@@ -22,8 +22,7 @@ def deep(bench, family, precision):
     fields["n_layer" if family == "gpt2" else "num_hidden_layers"] = LAYERS
     if "layer_types" in fields:
         fields["layer_types"] = draw.layer_types(rng, LAYERS)
-    if "max_position_embeddings" in fields:
-        fields["max_position_embeddings"] = 4 * seq
+    fields["n_positions" if family == "gpt2" else "max_position_embeddings"] = 4 * seq
     folder = bench.engine.place(family)
     model = models.saved(models.config_of(fields), rng.randrange(1 << 30), folder, precision)
     return folder, model, models.drawn_ids(rng.randrange(1 << 30), 8, seq, fields["vocab_size"])

@@ -1,5 +1,6 @@
 """Gradients, and the losses of ten steps, beside PyTorch's own loop."""
 
+import copy
 import random
 
 import numpy
@@ -72,7 +73,8 @@ def gradients(bench):
                 ran = bench.engine.planned(folder, way, "--lr", "1e-3", dumps=("grads",), tokens=ids)
                 whole, norm, worst, name = compared(load_file(ran.files["grads"]), theirs)
                 case = f"{family} {index}: {way}"
-                bench.figures.within("gradients", case, whole, WHOLE, bench.cause(folder))
+                own = compared(theirs, gradients_of(model.double(), ids[:4]))
+                bench.figures.within("gradients", case, whole, WHOLE, f"PyTorch's fp32 is {own[0]:.1e} from its fp64 {bench.cause(folder)}")
                 bench.figures.within("gradients", case + ": norm", norm, NORM)
                 bench.figures.within("gradients", case + ": worst", worst, WHOLE, name)
             bench.clear()
@@ -90,10 +92,10 @@ def gradients(bench):
 ADAMW = {"lr": 3e-3, "betas": (0.8, 0.99), "eps": 1e-6, "weight_decay": 0.1}
 WAYS = (
     ("adamw", (), lambda weights: torch.optim.AdamW(weights, lr=1e-3, weight_decay=0.01, fused=False, foreach=False), 0),
-    ("sgd", ("--lr", "0.1", "--weight-decay", "0.05"), lambda weights: torch.optim.SGD(weights, lr=0.1, weight_decay=0.05, fused=False, foreach=False), 0),
+    ("sgd", ("--lr", "0.05", "--weight-decay", "0.05"), lambda weights: torch.optim.SGD(weights, lr=0.05, weight_decay=0.05, fused=False, foreach=False), 0),
     ("adamw", ("--lr", "3e-3", "--betas", "0.8,0.99", "--eps", "1e-6", "--weight-decay", "0.1", "--clip", "0.3"),
      lambda weights: torch.optim.AdamW(weights, fused=False, foreach=False, **ADAMW), 0.3),
-    ("sgd", ("--lr", "0.3", "--weight-decay", "0", "--clip", "0.5"), lambda weights: torch.optim.SGD(weights, lr=0.3, fused=False, foreach=False), 0.5),
+    ("sgd", ("--lr", "0.2", "--weight-decay", "0", "--clip", "0.5"), lambda weights: torch.optim.SGD(weights, lr=0.2, fused=False, foreach=False), 0.5),
 )
 
 
@@ -112,22 +114,27 @@ def trained(model, lines, batch, steps, make, clip):
     return losses
 
 
+def furthest(ours, theirs):
+    return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
+
+
 def losses(bench):
     """Ten steps of every family and optimizer; what was saved then, beside PyTorch's weights, has no bar."""
     for number, family in enumerate(draw.TRAINED):
         for index, (optimizer, flags, make, clip) in enumerate(WAYS):
             with bench.figures.attempt("losses", f"{family} {optimizer}"):
                 folder, model, ids = small(bench, family, 10 + index)
+                exact = trained(copy.deepcopy(model).double(), ids, 4, STEPS, make, clip)
                 theirs = trained(model, ids, 4, STEPS, make, clip)
                 way = job(ids, number + index, optimizer=optimizer)
                 out = bench.engine.place("saved")
                 ran = bench.engine.planned(folder, way, "--steps", str(STEPS), "--save", out, *flags, tokens=ids)
                 if len(ran.losses) != STEPS:
                     raise ValueError(f"{len(ran.losses)} losses of {STEPS} steps")
-                worst = max(abs(a - b) / abs(b) for a, b in zip(ran.losses, theirs))
+                worst, own = furthest(ran.losses, theirs), furthest(theirs, exact)
                 clipped = f" clip {clip}" if clip else ""
                 weights = dict(model.named_parameters())
                 apart = compared({name: weight for name, weight in models.loaded(out).named_parameters()}, weights)[0]
                 bench.figures.within("losses", f"{family} {optimizer}{clipped}: {way}", worst, LOSS,
-                                     f"{theirs[0]:.4f} to {theirs[-1]:.4f}; weights then {apart:.1e} apart")
+                                     f"{theirs[0]:.4f} to {theirs[-1]:.4f}; weights then {apart:.1e} apart; PyTorch's fp32 is {own:.1e} from its fp64")
             bench.clear()
