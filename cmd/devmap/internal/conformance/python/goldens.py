@@ -3,8 +3,8 @@
 usage: goldens.py FOLDER
 
 A file a family: `config`, `ids`, `logits` (of the first `batch` lines), `hidden` (its norm), `losses` of ten steps of
-AdamW with the rate 1e-3 and of no decay but 0.01, `gradients` [norm, dot product with the values below of
-NAME.gradient] of the first step, `tokens` (greedy, of the first line), and `tensors`: name -> [shape, shift, scale].
+AdamW (rate 1e-3, decay 0.01), `gradients` of the first step [norm, dot product with the values below of NAME.gradient],
+`tokens` (greedy, after the first line, rotated as when all are there), and `tensors`: name -> [shape, shift, scale].
 Value i of a tensor is shift + scale * (h / 2^23 - 1), rounded to fp32, where h is the upper 24 bits of splitmix64's
 output for the state crc32(name) * 2^32 + i.
 """
@@ -110,12 +110,13 @@ def golden(family, folder):
         name: short([gradient.double().norm().item(), float(numpy.dot(gradient.double().flatten().numpy(), values(name + ".gradient", gradient.numel())))])
         for name, gradient in gradients.items()
     }
+    _, _, make, _ = training.WAYS[0]
+    out["losses"] = short(training.trained(models.loaded(folder), ids, BATCH, training.STEPS, make, 0))
     line = ids[:1].tolist()
+    models.forward(model, numpy.zeros((1, SEQ + NEW), dtype=int))  # a dynamic rotation is that of the longest so far
     for _ in range(NEW):
         line[0].append(int(models.forward(model, line)[0][0, -1].argmax()))
     out["tokens"] = line[0][SEQ:]
-    _, _, make, _ = training.WAYS[0]
-    out["losses"] = short(training.trained(model, ids, BATCH, training.STEPS, make, 0))
     return out
 
 
