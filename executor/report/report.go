@@ -20,11 +20,18 @@ type Report struct {
 		Name   string `json:"name"`
 		Digest string `json:"digest"`
 	} `json:"model"`
-	Backend     string   `json:"backend"`
-	Devices     []Device `json:"devices"`
-	Imbalance   Pair     `json:"imbalance"`
-	Steps       []Step   `json:"steps"`
-	StepSeconds Seconds  `json:"step_seconds"`
+	Backend   string   `json:"backend"`
+	Devices   []Device `json:"devices"`
+	Imbalance struct {
+		Predicted float64 `json:"predicted"`
+		Measured  float64 `json:"measured"`
+	} `json:"imbalance"`
+	Steps []Step `json:"steps"`
+	// StepSeconds are null where no step runs.
+	StepSeconds struct {
+		Predicted *float64 `json:"predicted"`
+		Measured  *float64 `json:"measured"`
+	} `json:"step_seconds"`
 	// TokensPerSecond is null where no step ran.
 	TokensPerSecond *float64  `json:"tokens_per_second"`
 	Tokens          [][]int32 `json:"tokens"` // generated ids, a list a sequence
@@ -40,7 +47,12 @@ type Report struct {
 type Device struct {
 	Device    int                 `json:"device"`
 	Predicted devicemap.Predicted `json:"predicted"`
-	Measured  Measured            `json:"measured"`
+	Measured  struct {
+		// PeakAllocatedBytes is the end of the highest byte that was written.
+		PeakAllocatedBytes int64 `json:"peak_allocated_bytes"`
+		// DeviceUsedBytes is what the device's driver says; null where it has none.
+		DeviceUsedBytes *int64 `json:"device_used_bytes"`
+	} `json:"measured"`
 	// Ratio is the measured peak over the predicted one; null where none was.
 	Ratio   *float64 `json:"ratio"`
 	Regions []Region `json:"regions"`
@@ -48,14 +60,6 @@ type Device struct {
 	Unwritten []Unwritten `json:"unwritten"`
 
 	stray int64 // bytes that were written and lie in no buffer
-}
-
-// Measured is what a device held.
-type Measured struct {
-	// PeakAllocatedBytes is the end of the highest byte that was written.
-	PeakAllocatedBytes int64 `json:"peak_allocated_bytes"`
-	// DeviceUsedBytes is what the device's driver says; null where it has none.
-	DeviceUsedBytes *int64 `json:"device_used_bytes"`
 }
 
 // Region is a part of an arena, and the end of the highest byte in it that was
@@ -73,18 +77,6 @@ type Unwritten struct {
 	Why    string `json:"why"`
 
 	missed bool // values belong there
-}
-
-// Pair is a figure foretold, and as it was.
-type Pair struct {
-	Predicted float64 `json:"predicted"`
-	Measured  float64 `json:"measured"`
-}
-
-// Seconds is a [Pair] of times, null where no step runs.
-type Seconds struct {
-	Predicted *float64 `json:"predicted"`
-	Measured  *float64 `json:"measured"`
 }
 
 // Step is a step: its loss before the update, null where nothing is trained, and
@@ -119,8 +111,9 @@ type Foretold struct {
 func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
 	report := &Report{
 		FormatVersion: version, Plan: foretold.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),
-		Tokens: result.Tokens, Imbalance: Pair{Predicted: foretold.Imbalance}, StepSeconds: Seconds{Predicted: foretold.StepSeconds},
+		Tokens: result.Tokens,
 	}
+	report.Imbalance.Predicted, report.StepSeconds.Predicted = foretold.Imbalance, foretold.StepSeconds
 	report.Model.Name, report.Model.Digest = job.Graph.Name, job.Program.Plan
 	for i := range foretold.Devices {
 		report.Devices = append(report.Devices, deviceOf(&foretold.Devices[i], result))

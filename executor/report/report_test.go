@@ -110,7 +110,7 @@ func TestFigures(t *testing.T) {
 	result.Devices[1].Touched = 100 * mebibyte
 	made := Of(foretold, job, result)
 	second := made.Devices[1]
-	if second.Measured.PeakAllocatedBytes != 100*mebibyte || *second.Ratio != 1.0/3 || made.Imbalance != (Pair{1.25, 500.0 / 300}) {
+	if second.Measured.PeakAllocatedBytes != 100*mebibyte || *second.Ratio != 1.0/3 || made.Imbalance.Predicted != 1.25 || made.Imbalance.Measured != 500.0/300 {
 		t.Errorf("%+v, imbalance %+v", second, made.Imbalance)
 	}
 	step := made.Steps[0]
