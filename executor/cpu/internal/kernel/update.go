@@ -33,7 +33,8 @@ func (uses gradient) row(i int64, sum, buffer []float32) []float32 {
 	return sum
 }
 
-// square is the squared norm of a gradient: each row by itself, then the rows.
+// square is the squared norm of a gradient: row i is added to part i modulo the
+// parts, each in order, then the parts.
 func square(call *Call) error {
 	uses, err := call.gradient("x")
 	if err != nil {
@@ -43,18 +44,22 @@ func square(call *Call) error {
 	if err != nil {
 		return err
 	}
-	sums := make([]float64, uses[0].Rows)
-	inRows(uses[0].Rows, uses[0].Columns, func(first, end int64) {
-		values, buffer := make([]float32, uses[0].Columns), make([]float32, uses[0].Columns)
-		for i := first; i < end; i++ {
-			for _, value := range uses.row(i, values, buffer) {
-				sums[i] += float64(value) * float64(value)
+	rows, columns := uses[0].Rows, uses[0].Columns
+	parts := make([]float64, min(rows, 128))
+	count := int64(len(parts))
+	inRows(count, columns*(rows/count+1), func(first, end int64) {
+		values, buffer := make([]float32, columns), make([]float32, columns)
+		for part := first; part < end; part++ {
+			for i := part; i < rows; i += count {
+				for _, value := range uses.row(i, values, buffer) {
+					parts[part] += float64(value) * float64(value)
+				}
 			}
 		}
 	})
 	total := 0.
-	for _, sum := range sums {
-		total += sum
+	for _, part := range parts {
+		total += part
 	}
 	matrices[0].Store(0, 0, []float32{float32(total)})
 	return nil

@@ -15,9 +15,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"strconv"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -56,26 +53,34 @@ func main() {
 }
 
 func run(stdout io.Writer, python string) error {
-	theirs, names := peers(python)
+	peers, names := open(python)
 	writer := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(writer, "form\ttype\tm\tn\tk\tdevmap GFLOP/s\tPyTorch GFLOP/s\tratio\tOpenBLAS GFLOP/s\tratio\t")
-	for i, job := range jobs() {
+	for _, job := range jobs() {
+		// One after the other, so that what else the machine does is alike.
+		theirs, err := peers.seconds(job)
+		if err != nil {
+			return err
+		}
 		seconds, err := job.seconds()
 		if err != nil {
 			return err
 		}
 		work := 2e-9 * float64(job.m) * float64(job.n) * float64(job.k)
 		line := fmt.Sprintf("%s\t%v\t%d\t%d\t%d\t%.1f\t", job.form, job.dtype, job.m, job.n, job.k, work/seconds)
-		for peer := range 2 {
-			figures := "–\t–\t"
-			if i < len(theirs) && theirs[i][peer] > 0 {
-				figures = fmt.Sprintf("%.1f\t%.3f\t", work/theirs[i][peer], theirs[i][peer]/seconds)
+		for _, other := range theirs {
+			if other > 0 {
+				line += fmt.Sprintf("%.1f\t%.3f\t", work/other, other/seconds)
+			} else {
+				line += "–\t–\t"
 			}
-			line += figures
 		}
 		fmt.Fprintln(writer, line)
 	}
 	if err := writer.Flush(); err != nil {
+		return err
+	}
+	if err := peers.close(); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(stdout, names)
@@ -118,36 +123,4 @@ func drawn(dtype modelgraph.DType, shape [2]int64) kernel.Matrix {
 		made.Store(i, 0, row)
 	}
 	return made
-}
-
-// peers are the seconds of PyTorch and OpenBLAS for each job, and who they
-// are; where there are none, why.
-func peers(python string) (seconds [][2]float64, names string) {
-	arguments := []string{"fixtures/peers/products.py"}
-	for _, job := range jobs() {
-		arguments = append(arguments, job.String())
-	}
-	cmd := exec.Command(python, arguments...) //nolint:gosec // the user names the Python
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if err != nil {
-		lines := strings.Split(strings.TrimSpace(stderr.String()), "\n")
-		return nil, "PyTorch and OpenBLAS skipped, " + cmp.Or(lines[len(lines)-1], err.Error()+": set PYTHON to a Python that has them")
-	}
-	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
-	if len(lines) != len(jobs())+1 {
-		return nil, fmt.Sprintf("PyTorch and OpenBLAS skipped, they have %d lines, not %d", len(lines), len(jobs())+1)
-	}
-	for _, line := range lines[1:] {
-		first, second, _ := strings.Cut(line, "\t")
-		var pair [2]float64
-		for i, text := range []string{first, second} {
-			if pair[i], err = strconv.ParseFloat(text, 64); err != nil && text != "-" {
-				return nil, fmt.Sprintf("PyTorch and OpenBLAS skipped, a line is no two numbers: %q", line)
-			}
-		}
-		seconds = append(seconds, pair)
-	}
-	return seconds, strings.ReplaceAll(lines[0], "\t", ", ") + "; a ratio is devmap's speed over theirs"
 }
