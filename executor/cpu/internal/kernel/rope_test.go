@@ -15,7 +15,7 @@ var rotations = []string{
 	"rope=dynamic width=8 base=10000 factor=2 trained=64",
 	"rope=llama3 width=8 base=500000 factor=8 trained=32 slow=1 fast=4",
 	"rope=yarn width=8 base=10000 factor=4 trained=32",
-	"rope=yarn width=8 base=10000 factor=4 trained=32 slow=2 fast=16 attention_factor=0.7 truncate=false",
+	"rope=yarn width=8 base=100 factor=4 trained=32 slow=1 fast=2 attention_factor=0.7 truncate=false",
 	"", // heads that are normed alone
 }
 
