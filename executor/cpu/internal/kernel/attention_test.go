@@ -98,7 +98,7 @@ func TestAttentionThreads(t *testing.T) {
 // BenchmarkAttention is forward over 1,024 tokens, of 32 heads of 64 values.
 func BenchmarkAttention(b *testing.B) {
 	for _, dtype := range dtypes {
-		b.Run(fmt.Sprint(dtype), func(b *testing.B) {
+		b.Run(dtype.String(), func(b *testing.B) {
 			layout := &layout{1, 1024, 32, 8, 64, "causal=1"}
 			trial := layout.forward(new(testing.T), rand.New(rand.NewPCG(12, 2)), dtype)
 			for b.Loop() {

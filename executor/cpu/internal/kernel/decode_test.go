@@ -29,8 +29,17 @@ func TestAttentionDecode(t *testing.T) {
 	random := seeded(t)
 	for _, dtype := range dtypes {
 		for _, ring := range []struct{ positions, span, past, window int64 }{
-			{20, 512, 0, 0}, {20, 512, 19, 0}, {3, 512, 1, 3}, {3, 512, 2, 3}, {3, 512, 40, 3}, {1, 512, 9, 1},
-			{200, 64, 1, 0}, {200, 64, 63, 0}, {200, 64, 64, 0}, {200, 64, 199, 0}, {129, 64, 500, 129},
+			{20, 512, 0, 0},
+			{20, 512, 19, 0},
+			{3, 512, 1, 3},
+			{3, 512, 2, 3},
+			{3, 512, 40, 3},
+			{1, 512, 9, 1},
+			{200, 64, 1, 0},
+			{200, 64, 63, 0},
+			{200, 64, 64, 0},
+			{200, 64, 199, 0},
+			{129, 64, 500, 129},
 		} {
 			dims := fmt.Sprintf("sequences=3 heads=6 kv=2 dim=8 past=%d causal=1 scale=0.4 positions=%d span=%d", ring.past, ring.positions, ring.span)
 			if ring.window > 0 {

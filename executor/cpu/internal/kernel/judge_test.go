@@ -46,7 +46,6 @@ type operand struct {
 	kernel.Matrix
 	bytes  []byte
 	before int64 // values
-	loose  bool  // what is written is not compared
 }
 
 // newTrial is of a kernel with dims as its line has them.
@@ -208,6 +207,7 @@ func (trial *trial) same(role string, other *trial, i int) *trial {
 
 // only carries out the kernel alone.
 func (trial *trial) only(tb testing.TB) {
+	tb.Helper()
 	if err := kernel.Run(&trial.call); err != nil {
 		tb.Fatal(err)
 	}
