@@ -2,6 +2,7 @@ package backendtest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,12 +42,13 @@ type Cut struct {
 	Devices      int
 	Schedule     costmodel.ScheduleKind
 	MicroBatches int64
+	Sequences    int64  // of a micro-batch; 0: two
 	Seed         uint64 // of the borders
 }
 
-// Job compiles the graph as it is cut, with two sequences a micro-batch.
+// Job compiles the graph as it is cut.
 func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*executor.Job, error) {
-	workload.MicroBatches, workload.Batch = cut.MicroBatches, 2*cut.MicroBatches
+	workload.MicroBatches, workload.Batch = cut.MicroBatches, cmp.Or(cut.Sequences, 2)*cut.MicroBatches
 	random := rand.New(rand.NewPCG(cut.Seed, uint64(cut.Devices)))
 	place := Runs(cut.Devices, 1, random)
 	workload.Strategy, workload.Schedule = costmodel.Pipeline, cut.Schedule
@@ -78,21 +80,25 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 			if workload.Mode == costmodel.Load || Forwards(family) && (workload.Mode == costmodel.Train || workload.NewTokens > 0) {
 				continue
 			}
-			single := Cut{1, costmodel.OneFOneB, 1 + random.Int64N(4), 0}
+			workload.Seq = 2 + random.Int64N(8)
+			if workload.NewTokens > 0 {
+				workload.NewTokens = 1 + random.Int64N(4)
+			}
+			single := Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 1 + random.Int64N(4), Sequences: 1 + random.Int64N(3)}
 			alone := workload
 			alone.Recompute = ""
 			want, err := run(backend, graph, alone, single, folder)
 			if err != nil {
-				return fmt.Errorf("%s %s %+v: %w", family, way, single, err)
+				return fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, single, err)
 			}
 			for range cuts {
-				cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, random.Uint64()}
+				cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, single.Sequences, random.Uint64()}
 				got, err := run(backend, graph, workload, cut, folder)
 				if err == nil {
 					err = want.differs(got)
 				}
 				if err != nil {
-					return fmt.Errorf("%s %s %+v: %w", family, way, cut, err)
+					return fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, cut, err)
 				}
 			}
 		}
