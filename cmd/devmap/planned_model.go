@@ -46,7 +46,7 @@ func otherwise(plan *devicemap.Plan, graph *modelgraph.Graph) string {
 		found = append(found, differences(was, graph)...)
 	}
 	if len(found) == 0 {
-		return ""
+		return ": it has as many parameters and all modules of the device map, so that shapes, types or ties differ"
 	}
 	return ": " + strings.Join(found, "; ")
 }
