@@ -11,9 +11,14 @@ import (
 // dumpHidden takes what the head is given, before it begins.
 func (run *running) dumpHidden(file string) error {
 	var out *matrix
-	code := run.job.Recipe.Units[run.job.head()].Code
-	for i := range run.passes {
-		pass := &run.passes[i]
+	unit := run.job.reader()
+	passes, err := run.passesOf(unit)
+	if err != nil {
+		return err
+	}
+	code := run.job.Recipe.Units[unit].Code
+	for i := range passes {
+		pass := &passes[i]
 		if pass.op != program.Forward {
 			continue
 		}
@@ -22,7 +27,6 @@ func (run *running) dumpHidden(file string) error {
 			continue
 		}
 		if out == nil {
-			var err error
 			if out, err = run.tensor(file, "hidden", run.job.Workload.Seq, input.Columns); err != nil {
 				return err
 			}
@@ -83,11 +87,16 @@ func (matrix *matrix) parts(pass *pass) {
 	}
 }
 
-// capped is limit·tanh(value/limit), rounded to the type that logits have.
+// capped is limit·tanh(value/limit), each operation rounded to the type that
+// logits have, as the kernel that reads them does.
 func capped(value float32, limit float64, dtype modelgraph.DType) float32 {
-	bits := math.Float32bits(float32(limit * math.Tanh(float64(value)/limit)))
-	if dtype == modelgraph.BF16 {
-		bits = (bits + 0x7fff + bits>>16&1) &^ 0xffff // to the nearest, ties to even
+	round := func(value float32) float32 {
+		bits := math.Float32bits(value)
+		if dtype == modelgraph.BF16 {
+			bits = (bits + 0x7fff + bits>>16&1) &^ 0xffff // to the nearest, ties to even
+		}
+		return math.Float32frombits(bits)
 	}
-	return math.Float32frombits(bits)
+	tanh := round(float32(math.Tanh(float64(round(value / float32(limit))))))
+	return round(tanh * float32(limit))
 }

@@ -68,6 +68,33 @@ func TestDumpedLogits(t *testing.T) {
 	}
 }
 
+// TestDumpedHidden: what BERT's layers make is dumped, not what the projection
+// behind them does that only its head has: that one's weights change nothing.
+func TestDumpedHidden(t *testing.T) {
+	job := jobOf(t, "bert", inference, 2)
+	_, as := dumped(t, job, executor.Settings{Steps: 1, Seed: 3}, "hidden", "logits")
+	source := &without{weights.Random(job.Graph, 11), "cls.predictions.transform.dense.weight"}
+	_, without := dumped(t, job, executor.Settings{Steps: 1, Seed: 3, Weights: source}, "hidden", "logits")
+	if len(as["hidden"]) == 0 || !slices.Equal(as["hidden"], without["hidden"]) || slices.Equal(as["logits"], without["logits"]) {
+		t.Error("the hidden states are those of the head's projection")
+	}
+}
+
+// without is a source in which a parameter is 0.
+type without struct {
+	weights.Source
+	parameter string
+}
+
+func (source *without) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func([]byte) error) error {
+	return source.Source.Stream(ctx, name, dtype, func(chunk []byte) error {
+		if name == source.parameter {
+			chunk = make([]byte, len(chunk))
+		}
+		return emit(chunk)
+	})
+}
+
 func logSoftmax(logits []float32, at int32) float64 {
 	most, sum := float64(slices.Max(logits)), 0.0
 	for _, logit := range logits {

@@ -24,6 +24,19 @@ func (job *Job) head() int {
 	return -1
 }
 
+// reader is the unit that reads the hidden states: the head, or the projection
+// before it that belongs to it (BertForMaskedLM's transform).
+func (job *Job) reader() int {
+	for unit := range job.Recipe.Units {
+		for _, layer := range job.Graph.Units[unit].Exec {
+			if _, is := job.Graph.Layers[layer].Op.(modelgraph.Linear); is && !job.Recipe.Units[unit].Passes {
+				return unit
+			}
+		}
+	}
+	return job.head()
+}
+
 // headOp is the op of the model's head, known where it has one.
 func (job *Job) headOp() (op modelgraph.Head, known bool) {
 	unit := job.head()

@@ -19,28 +19,34 @@ type pass struct {
 	first      int // of the run's kernels among the instruction's
 }
 
-// findPasses finds the head's forwards and decodes, in the order of
-// instructions.
-func (run *running) findPasses() error {
-	prog, head := run.job.Program, run.job.head()
+// findPasses finds the head's forwards and decodes.
+func (run *running) findPasses() (err error) {
+	run.passes, err = run.passesOf(run.job.head())
+	return err
+}
+
+// passesOf are a unit's forwards and decodes, in the order of instructions; -1
+// is no unit.
+func (run *running) passesOf(unit int) (passes []pass, err error) {
+	prog := run.job.Program
 	for index := range prog.Instrs {
 		instr := &prog.Instrs[index]
-		if instr.Op != program.Forward && instr.Op != program.Decode || head < 0 || !run.holds(instr.Routine, head) {
+		if instr.Op != program.Forward && instr.Op != program.Decode || unit < 0 || !run.holds(instr.Routine, unit) {
 			continue
 		}
 		bound, err := run.bound.Instr(int32(index))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		first := 0
 		for number := range bound.Runs {
-			if bound.Runs[number].Unit == head {
-				run.passes = append(run.passes, pass{int32(index), int(instr.Device), instr.Op, int64(max(0, instr.MicroBatch)), &bound.Runs[number], first})
+			if bound.Runs[number].Unit == unit {
+				passes = append(passes, pass{int32(index), int(instr.Device), instr.Op, int64(max(0, instr.MicroBatch)), &bound.Runs[number], first})
 			}
 			first += len(bound.Runs[number].Kernels)
 		}
 	}
-	return nil
+	return passes, nil
 }
 
 // holds reports a routine that has a unit.
