@@ -5,12 +5,14 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // workloads are every way of running a model.
@@ -73,6 +75,21 @@ func TestValueError(t *testing.T) {
 		var value *executor.ValueError
 		if !errors.As(err, &value) || err.Error() != test.want {
 			t.Errorf("%s, %s: %v, want %s", test.name, test.mode, err, test.want)
+		}
+	}
+}
+
+// A step that goes too far is found before anybody saves what it made.
+func TestStepTooFar(t *testing.T) {
+	for _, precision := range []costmodel.Precision{costmodel.FP32True, costmodel.BF16True, costmodel.BF16Mixed} {
+		wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Batch: 1, Seq: 8, Precision: precision}
+		machine, _ := loaded(t, compiled(t, "llama", wanted, 1, 1))
+		optimizer := adamw
+		optimizer.Rate = 1e39
+		_, err := machine.Step(context.Background(), &executor.Step{Number: 1, Optimizer: optimizer})
+		var value *executor.ValueError
+		if !errors.As(err, &value) || value.Op != program.Step || !strings.HasPrefix(err.Error(), "step 1: step of model.embed_tokens makes ") {
+			t.Errorf("%s: %v", precision, err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // finite looks through what a run made for numbers that are none: what it hands
-// on, and what it keeps. Gradients are seen by their norms, which every step
+// on, and what it keeps, weights that were stepped too: they may be saved next. Gradients are seen by their norms, which every step
 // makes of all of them. It looks where kernels wrote, as rows may be wider, and
 // there once, when the last has.
 func (worker *worker) finite(run *bind.Run, instr *program.Instr) error {
@@ -66,7 +66,7 @@ func looked(tensor *recipe.Tensor) bool {
 		return false
 	}
 	switch tensor.Class {
-	case "output", "input.gradient", "saved", "result", "norms":
+	case "output", "input.gradient", "saved", "result", "norms", "weight", "master", "state":
 		return true
 	}
 	return false
