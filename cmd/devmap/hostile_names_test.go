@@ -123,7 +123,7 @@ func TestNothingForges(t *testing.T) {
 // hostileRuns runs a plan that has such names around it.
 func hostileRuns(t *testing.T, dir string, hostile func(code int, args ...string)) {
 	t.Helper()
-	planned := filepath.Join(dir, "runs\nFORGED.json")
+	planned := filepath.Join(dir, "runs"+broken+".json")
 	data, err := os.ReadFile(plannedToy(t, "--gpus", "1"))
 	if err != nil {
 		t.Fatal(err)
