@@ -27,7 +27,8 @@ func TestChunks(t *testing.T) {
 	var all []byte
 	pieces := 0
 	err = source.Stream(context.Background(), "model.embed_tokens.weight", modelgraph.F32, func(piece []byte) error {
-		if pieces++; len(piece) > 4<<20 {
+		pieces++
+		if len(piece) > 4<<20 {
 			t.Errorf("a piece of %d bytes", len(piece))
 		}
 		all = append(all, piece...)
@@ -88,7 +89,8 @@ func TestChanged(t *testing.T) {
 		}
 		pieces := 0
 		err = source.Stream(context.Background(), "model.embed_tokens.weight", modelgraph.F32, func([]byte) error {
-			if pieces++; pieces == 1 {
+			pieces++
+			if pieces == 1 {
 				return change(path)
 			}
 			return nil

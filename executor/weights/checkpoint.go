@@ -30,6 +30,7 @@ func Checkpoint(graph *modelgraph.Graph) (Source, error) {
 		}
 		return nil, err
 	}
+	source.held()
 	return source, nil
 }
 

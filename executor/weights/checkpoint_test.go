@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -73,7 +74,7 @@ func TestParts(t *testing.T) {
 		t.Errorf("two parameters on the same bytes: %v", err)
 	}
 	parts := second.Parts
-	second.Parts = append(parts, parts...)
+	second.Parts = slices.Concat(parts, parts)
 	if _, err := Checkpoint(graph); err == nil || !strings.Contains(err.Error(), "both") {
 		t.Errorf("the same bytes twice in one: %v", err)
 	}

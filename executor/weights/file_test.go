@@ -153,16 +153,16 @@ func TestCreateRefuses(t *testing.T) {
 // TestLink: what a link names is replaced, not the link.
 func TestLink(t *testing.T) {
 	folder, other := t.TempDir(), t.TempDir()
-	real, link := filepath.Join(other, "real"), filepath.Join(folder, "link")
-	writeFile(t, real, []byte("old"))
-	if err := os.Symlink(real, link); err != nil {
+	target, link := filepath.Join(other, "real"), filepath.Join(folder, "link")
+	writeFile(t, target, []byte("old"))
+	if err := os.Symlink(target, link); err != nil {
 		t.Fatal(err)
 	}
 	if err := written(t, link).Commit(); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Lstat(link)
-	data, wrong := os.ReadFile(real)
+	data, wrong := os.ReadFile(target)
 	if err != nil || wrong != nil || info.Mode()&os.ModeSymlink == 0 || !bytes.HasSuffix(data, []byte("01234567abcdef")) {
 		t.Errorf("%v, %v, %v, %q", err, wrong, info.Mode(), data)
 	}

@@ -22,7 +22,7 @@ func vacant(folder string) (string, error) {
 	target, err := filepath.EvalSymlinks(folder)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := os.Lstat(folder); err == nil {
-			return "", fmt.Errorf("%s: a link to nothing: %w", folder, ErrOccupied)
+			return "", fmt.Errorf("%s: %w: a link to nothing", folder, ErrOccupied)
 		}
 		return filepath.Clean(folder), nil
 	}
@@ -32,13 +32,13 @@ func vacant(folder string) (string, error) {
 	entries, err := os.ReadDir(target)
 	switch {
 	case errors.As(err, new(*fs.PathError)) && !isFolder(target):
-		return "", fmt.Errorf("%s: no folder, so %w", folder, ErrOccupied)
+		return "", fmt.Errorf("%s: %w: no folder", folder, ErrOccupied)
 	case err != nil:
 		return "", err
 	case len(entries) > 0:
 		return "", fmt.Errorf("%s: %w: it holds %q", folder, ErrOccupied, entries[0].Name())
 	case mounted(target):
-		return "", fmt.Errorf("%s: a mount point, which cannot be replaced: name a folder in it: %w", folder, ErrOccupied)
+		return "", fmt.Errorf("%s: %w that could be replaced: something is mounted there: name a folder in it", folder, ErrOccupied)
 	}
 	return target, nil
 }

@@ -19,11 +19,11 @@ import (
 const tinyConfig = `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "hidden_size": 8, "intermediate_size": 12,
 	"num_attention_heads": 2, "num_hidden_layers": 1, "vocab_size": 5, "tie_word_embeddings": true, "torch_dtype": "float32"}`
 
-func tiny(t testing.TB, config string) *modelgraph.Graph {
-	t.Helper()
+func tiny(tb testing.TB, config string) *modelgraph.Graph {
+	tb.Helper()
 	graph, err := hf.FromConfig("config.json", []byte(config))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return graph
 }
@@ -60,9 +60,9 @@ func toHalf(value float32) uint16 {
 }
 
 // writeCheckpoint writes a model folder by hand.
-func writeCheckpoint(t testing.TB, folder, config string, dtype modelgraph.DType) {
-	t.Helper()
-	graph := tiny(t, config)
+func writeCheckpoint(tb testing.TB, folder, config string, dtype modelgraph.DType) {
+	tb.Helper()
+	graph := tiny(tb, config)
 	entries := Parameters(graph, dtype)
 	tensors := make([]safetensors.Tensor, len(entries))
 	var data []byte
@@ -72,10 +72,10 @@ func writeCheckpoint(t testing.TB, folder, config string, dtype modelgraph.DType
 	}
 	head, err := safetensors.Encode(nil, tensors)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	writeFile(t, filepath.Join(folder, "config.json"), []byte(config))
-	writeFile(t, filepath.Join(folder, "model.safetensors"), append(head, data...))
+	writeFile(tb, filepath.Join(folder, "config.json"), []byte(config))
+	writeFile(tb, filepath.Join(folder, "model.safetensors"), append(head, data...))
 }
 
 func numel(shape []int64) int64 {
@@ -86,21 +86,21 @@ func numel(shape []int64) int64 {
 	return count
 }
 
-func writeFile(t testing.TB, path string, data []byte) {
-	t.Helper()
+func writeFile(tb testing.TB, path string, data []byte) {
+	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }
 
-func readGraph(t testing.TB, folder string) *modelgraph.Graph {
-	t.Helper()
+func readGraph(tb testing.TB, folder string) *modelgraph.Graph {
+	tb.Helper()
 	graph, err := hf.FromFolder(folder)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return graph
 }
@@ -131,11 +131,11 @@ func fill(file *File, source Source, entries []Entry) error {
 }
 
 // names are those in a folder.
-func names(t testing.TB, folder string) string {
-	t.Helper()
+func names(tb testing.TB, folder string) string {
+	tb.Helper()
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	found := []string{}
 	for _, entry := range entries {

@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -137,7 +138,7 @@ func TestHostileIndex(t *testing.T) {
 			writeFile(t, filepath.Join(folder, "one.safetensors"), headed(one("F32", "[8]", "[0,32]"), 32))
 			test.shard = "one.safetensors"
 		}
-		index := fmt.Sprintf(`{"metadata":{"total_size":-5},"weight_map":{"model.norm.weight":"%s","model.embed_tokens.weight":"%s"}}`, test.shard, test.shard)
+		index := strings.ReplaceAll(`{"metadata":{"total_size":-5},"weight_map":{"model.norm.weight":"NAME","model.embed_tokens.weight":"NAME"}}`, "NAME", test.shard)
 		writeFile(t, filepath.Join(folder, "model.safetensors.index.json"), []byte(index))
 		if _, err := hf.FromFolder(folder); err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s, when its model is read: %v", name, err)
@@ -179,7 +180,7 @@ func FuzzCheckpoint(f *testing.F) {
 			for _, tensor := range graph.Layers[i].Owned() {
 				part := tensor.Parts[0]
 				got, err := streamed(source, modelgraph.FullName(graph.Layers[i].Name, tensor.Name), modelgraph.F32)
-				if err != nil || string(got) != string(data[part.Begin:part.End]) {
+				if err != nil || !bytes.Equal(got, data[part.Begin:part.End]) {
 					t.Errorf("%s: %v", tensor.Name, err)
 				}
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -78,65 +79,71 @@ func torchName(dtype modelgraph.DType) string {
 // loads them. Transformers 5 writes dtype and 4 torch_dtype, and either reads
 // both; how weights were quantised is no longer true of what is saved.
 func configOf(config []byte, class string, dtype modelgraph.DType) ([]byte, error) {
-	set := map[string]string{"dtype": torchName(dtype), "torch_dtype": torchName(dtype)}
 	from := jsontext.NewDecoder(bytes.NewReader(config))
 	var made bytes.Buffer
 	to := jsontext.NewEncoder(&made, jsontext.WithIndent("  "))
-	if err := copyMembers(to, from, set, class); err != nil {
+	if _, err := from.ReadToken(); err != nil { // {
 		return nil, err
 	}
-	return made.Bytes(), nil
-}
-
-// copyMembers copies an object, and changes and adds what a saved one says.
-func copyMembers(to *jsontext.Encoder, from *jsontext.Decoder, set map[string]string, class string) error {
-	if _, err := from.ReadToken(); err != nil { // {
-		return err
-	}
 	if err := to.WriteToken(jsontext.BeginObject); err != nil {
-		return err
+		return nil, err
 	}
-	typed, classed := false, false
+	edit := configEdit{dtype: quoted(torchName(dtype))}
 	for from.PeekKind() == '"' {
 		key, err := from.ReadToken()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		name := key.String()
 		value, err := from.ReadValue()
 		if err != nil {
-			return err
+			return nil, err
 		}
-		switch {
-		case name == "quantization_config" || name == "compression_config":
-			continue
-		case name == "architectures" && value.Kind() == '[':
-			classed = true
-		case name == "architectures":
-			continue
-		case set[name] != "":
-			typed = true
-			value = quoted(set[name])
-		}
-		if err := member(to, name, value); err != nil {
-			return err
+		if err := member(to, name, edit.value(name, value)); err != nil {
+			return nil, err
 		}
 	}
-	if !typed {
-		if err := member(to, "dtype", quoted(set["dtype"])); err != nil {
-			return err
+	if !edit.typed {
+		if err := member(to, "dtype", edit.dtype); err != nil {
+			return nil, err
 		}
 	}
-	if !classed {
-		value := append(append(jsontext.Value("["), quoted(class)...), ']')
-		if err := member(to, "architectures", value); err != nil {
-			return err
+	if !edit.classed {
+		if err := member(to, "architectures", slices.Concat(jsontext.Value("["), quoted(class), jsontext.Value("]"))); err != nil {
+			return nil, err
 		}
 	}
-	return to.WriteToken(jsontext.EndObject)
+	err := to.WriteToken(jsontext.EndObject)
+	return made.Bytes(), err
 }
 
+// configEdit is what was met of the members that change.
+type configEdit struct {
+	dtype          jsontext.Value
+	typed, classed bool
+}
+
+// value is that of a member of the saved config; nil: it has none.
+func (edit *configEdit) value(name string, value jsontext.Value) jsontext.Value {
+	switch name {
+	case "quantization_config", "compression_config":
+		return nil
+	case "architectures":
+		if edit.classed = value.Kind() == '['; !edit.classed {
+			return nil
+		}
+	case "dtype", "torch_dtype":
+		edit.typed = true
+		return edit.dtype
+	}
+	return value
+}
+
+// member writes one, where it has a value.
 func member(to *jsontext.Encoder, name string, value jsontext.Value) error {
+	if value == nil {
+		return nil
+	}
 	if err := to.WriteToken(jsontext.String(name)); err != nil {
 		return err
 	}

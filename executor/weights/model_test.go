@@ -1,6 +1,7 @@
 package weights
 
 import (
+	"bytes"
 	"errors"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func TestSaved(t *testing.T) {
 			for _, entry := range Parameters(graph, dtype) {
 				got, err := streamed(source, entry.Name, dtype)
 				want, wrong := streamed(Random(graph, 3), entry.Name, dtype)
-				if err != nil || wrong != nil || string(got) != string(want) {
+				if err != nil || wrong != nil || !bytes.Equal(got, want) {
 					t.Errorf("%s %v: %s: %v, %v", family, dtype, entry.Name, err, wrong)
 				}
 			}

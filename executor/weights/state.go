@@ -121,6 +121,7 @@ func Resume(folder string, want *State, entries []Entry) (*State, Source, error)
 	if err := source.holdEntries(file, entries); err != nil {
 		return nil, nil, errors.Join(err, file.handle.Close())
 	}
+	source.held()
 	return state, source, nil
 }
 

@@ -130,6 +130,7 @@ func TestStateRefused(t *testing.T) {
 }
 
 func writeState(t *testing.T) string {
+	t.Helper()
 	folder := filepath.Join(t.TempDir(), "state")
 	saveState(t, folder)
 	return filepath.Join(folder, stateName)

@@ -70,6 +70,13 @@ func open(folder, name string) (*openFile, error) {
 	return file, nil
 }
 
+// held forgets the headers, once what is to be read was held to them.
+func (source *stored) held() {
+	for _, file := range source.files {
+		file.tensors = nil
+	}
+}
+
 // changed is an error where the open file is not what it was.
 func (file *openFile) changed() error {
 	info, err := file.handle.Stat()

@@ -28,8 +28,8 @@ var (
 	// ErrNone: the model was read from a config or a list of layers, which say
 	// how large its weights are and not what.
 	ErrNone = errors.New("it was read without its weights")
-	// ErrOccupied: a folder to save in holds something.
-	ErrOccupied = errors.New("it is not empty")
+	// ErrOccupied: what is to be saved would have to lie in what is there.
+	ErrOccupied = errors.New("neither a new folder nor an empty one")
 	// ErrNoConfig: the model was read from something other than a config.json,
 	// so that no framework would know what to make of its weights.
 	ErrNoConfig = errors.New("it was read without a config.json")

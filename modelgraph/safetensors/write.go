@@ -1,6 +1,7 @@
 package safetensors
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -43,52 +44,67 @@ func Encode(metadata map[string]string, tensors []Tensor) ([]byte, error) {
 // headerText is the JSON of the header. Begin and End are those of
 // data_offsets, from the beginning of the data.
 func headerText(metadata map[string]string, tensors []Tensor) ([]byte, error) {
-	text := []byte{'{'}
-	var err error
-	quoted := func(name string) {
-		var wrong error
-		if text, wrong = jsontext.AppendQuote(text, name); wrong != nil && err == nil {
-			err = fmt.Errorf("name %s: %w", quote(name), wrong)
-		}
+	text, err := metadataText(metadata)
+	if err != nil {
+		return nil, err
 	}
-	if metadata != nil {
-		text = append(text, `"__metadata__":{`...)
-		for i, key := range slices.Sorted(maps.Keys(metadata)) {
-			if i > 0 {
-				text = append(text, ',')
-			}
-			quoted(key)
-			text = append(text, ':')
-			quoted(metadata[key])
-		}
-		text = append(text, '}')
-	}
-	known := make(map[string]bool, len(tensors))
+	known := map[string]bool{metadataKey: true}
 	at := int64(0)
 	for i := range tensors {
 		tensor := &tensors[i]
-		size, fault := dataBytes(tensor.DType, tensor.Shape)
+		fault := tensor.place(at)
 		switch {
-		case fault == "" && (tensor.DType.Bits() == 0 || slices.ContainsFunc(tensor.Shape, negative) || size > uint64(maxData-at)):
-			fault = "no size that a file has"
-		case i >= maxTensors:
-			fault = fmt.Sprintf("more than %d tensors", maxTensors)
-		case known[tensor.Name] || tensor.Name == "__metadata__":
+		case fault == "" && known[tensor.Name]:
 			fault = "the name is taken"
+		case fault == "" && i >= maxTensors:
+			fault = fmt.Sprintf("more than %d tensors", maxTensors)
 		}
 		if fault != "" {
 			return nil, fmt.Errorf("tensor %s, %v%v: %s", quote(tensor.Name), tensor.DType, tensor.Shape, fault)
 		}
-		known[tensor.Name] = true
+		known[tensor.Name], at = true, tensor.End
 		if len(text) > 1 {
 			text = append(text, ',')
 		}
-		tensor.Begin, tensor.End = at, at+int64(size)
-		at = tensor.End
-		quoted(tensor.Name)
+		if text, err = jsontext.AppendQuote(text, tensor.Name); err != nil {
+			return nil, fmt.Errorf("tensor %s: %w", quote(tensor.Name), err)
+		}
 		text = appendEntry(text, tensor)
 	}
-	return append(text, '}'), err
+	return append(text, '}'), nil
+}
+
+const metadataKey = "__metadata__"
+
+// metadataText is the beginning of the header, up to the first tensor.
+func metadataText(metadata map[string]string) ([]byte, error) {
+	text := []byte{'{'}
+	if metadata == nil {
+		return text, nil
+	}
+	text = append(text, `"`+metadataKey+`":{`...)
+	for i, key := range slices.Sorted(maps.Keys(metadata)) {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		var wrong, worse error
+		text, wrong = jsontext.AppendQuote(text, key)
+		text, worse = jsontext.AppendQuote(append(text, ':'), metadata[key])
+		if err := cmp.Or(wrong, worse); err != nil {
+			return nil, fmt.Errorf("metadata %s: %w", quote(key), err)
+		}
+	}
+	return append(text, '}'), nil
+}
+
+// place puts a tensor behind at bytes of data, or says why that cannot be.
+func (tensor *Tensor) place(at int64) (fault string) {
+	size, fault := dataBytes(tensor.DType, tensor.Shape)
+	if fault == "" && (tensor.DType.Bits() == 0 || slices.ContainsFunc(tensor.Shape, negative) || size > uint64(maxData-at)) {
+		fault = "no size that a file has"
+	}
+	tensor.Begin, tensor.End = at, at+int64(size)
+	return fault
 }
 
 func negative(dim int64) bool { return dim < 0 }

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,14 +46,14 @@ func TestEncodeAsSafetensors(t *testing.T) {
 
 func TestEncodeRefuses(t *testing.T) {
 	for want, tensors := range map[string][]Tensor{
-		"the name is taken":                    {{Name: "a", DType: modelgraph.F32}, {Name: "a", DType: modelgraph.F32}},
-		`"__metadata__", F32[]: the name`:      {{Name: "__metadata__", DType: modelgraph.F32}},
-		"F32[-1 0]: no size":                   {{Name: "a", DType: modelgraph.F32, Shape: []int64{-1, 0}}},
-		"INVALID[]: no size":                   {{Name: "a"}},
-		"element count overflows":              {{Name: "a", DType: modelgraph.F32, Shape: []int64{1 << 40, 1 << 40}}},
-		`"b", F32[1]: no size`:                 {{Name: "a", DType: modelgraph.F32, Shape: []int64{1 << 54}}, {Name: "b", DType: modelgraph.F32, Shape: []int64{1}}},
-		"F4[1]: size is not a whole number":    {{Name: "a", DType: mustType(t, "F4"), Shape: []int64{1}}},
-		`name "\xff": jsontext: invalid UTF-8`: {{Name: "\xff", DType: modelgraph.F32}},
+		"the name is taken":                      {{Name: "a", DType: modelgraph.F32}, {Name: "a", DType: modelgraph.F32}},
+		`"__metadata__", F32[]: the name`:        {{Name: "__metadata__", DType: modelgraph.F32}},
+		"F32[-1 0]: no size":                     {{Name: "a", DType: modelgraph.F32, Shape: []int64{-1, 0}}},
+		"INVALID[]: no size":                     {{Name: "a"}},
+		"element count overflows":                {{Name: "a", DType: modelgraph.F32, Shape: []int64{1 << 40, 1 << 40}}},
+		`"b", F32[1]: no size`:                   {{Name: "a", DType: modelgraph.F32, Shape: []int64{1 << 54}}, {Name: "b", DType: modelgraph.F32, Shape: []int64{1}}},
+		"F4[1]: size is not a whole number":      {{Name: "a", DType: mustType(t, "F4"), Shape: []int64{1}}},
+		`tensor "\xff": jsontext: invalid UTF-8`: {{Name: "\xff", DType: modelgraph.F32}},
 	} {
 		if head, err := Encode(nil, tensors); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q, %v; want %s", head, err, want)
@@ -74,7 +75,7 @@ func FuzzEncode(f *testing.F) {
 		if err != nil || tensors[1].End > 1<<20 {
 			return
 		}
-		file := append(head, make([]byte, tensors[1].End-int64(len(head)))...)
+		file := slices.Concat(head, make([]byte, tensors[1].End-int64(len(head))))
 		header, err := readHeader(bytes.NewReader(file), int64(len(file)), "f")
 		if err != nil {
 			t.Fatalf("%v: %q", err, head)
