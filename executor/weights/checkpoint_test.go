@@ -3,13 +3,16 @@ package weights
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
 )
 
 // TestCheckpoint: every parameter arrives in its place, from any stored type.
@@ -105,6 +108,43 @@ func TestParts(t *testing.T) {
 	got, err := streamed(source, "model.layers.0.self_attn.q_proj.weight", modelgraph.BF16)
 	if want := append(rawOf(1, 64, modelgraph.BF16), rawOf(2, 64, modelgraph.BF16)...); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v, %x; want %x", err, got, want)
+	}
+}
+
+// TestDownloaded reads a model out of a download cache, where its files are
+// links to blobs, in shards.
+func TestDownloaded(t *testing.T) {
+	home := t.TempDir()
+	snapshot := filepath.Join(home, "models--ORG--NAME", "snapshots", "main")
+	blobs := filepath.Join(home, "models--ORG--NAME", "blobs")
+	index := `{"metadata":{},"weight_map":{`
+	for i, entry := range Parameters(tiny(t, tinyConfig), modelgraph.BF16) {
+		name := fmt.Sprintf("part/model-%d.safetensors", i)
+		data := rawOf(i, numel(entry.Shape), modelgraph.BF16)
+		head, err := safetensors.Encode(nil, []safetensors.Tensor{{Name: entry.Name, DType: modelgraph.BF16, Shape: entry.Shape}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		index += fmt.Sprintf("%q:%q,", entry.Name, name)
+		writeFile(t, filepath.Join(blobs, strconv.Itoa(i)), append(head, data...))
+		writeFile(t, filepath.Join(snapshot, "part", "x"), nil)
+		if err := os.Symlink(filepath.Join("..", "..", "..", "blobs", strconv.Itoa(i)), filepath.Join(snapshot, filepath.FromSlash(name))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeFile(t, filepath.Join(snapshot, "config.json"), []byte(tinyConfig))
+	writeFile(t, filepath.Join(snapshot, "model.safetensors.index.json"), []byte(strings.TrimSuffix(index, ",")+"}}"))
+	source, err := Checkpoint(readGraph(t, snapshot))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, entry := range Parameters(tiny(t, tinyConfig), modelgraph.F32) {
+		if got, err := streamed(source, entry.Name, modelgraph.F32); err != nil || !bytes.Equal(got, rawOf(i, numel(entry.Shape), modelgraph.F32)) {
+			t.Errorf("%s: %v, %x", entry.Name, err, got)
+		}
+	}
+	if err := source.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

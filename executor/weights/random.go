@@ -16,8 +16,8 @@ import (
 // deviation is that of the matrices: initializer_range of most configs.
 const deviation = 0.02
 
-// mostAtOnce chunks are drawn at once: 32 MiB of fp32.
-const mostAtOnce = 8
+// mostAtOnce chunks are drawn at once: 16 MiB of fp32.
+const mostAtOnce = 4
 
 // Random draws the parameters of a graph as frameworks do before training:
 // matrices from a normal distribution of deviation 0.02, biases 0, the weights
@@ -131,4 +131,7 @@ func (of *drawn) draw(into []byte, seed uint64, begin, count int64, dtype modelg
 }
 
 // Close implements Source.
-func (source *random) Close() error { return nil }
+func (source *random) Close() error {
+	clear(source.chunks)
+	return nil
+}

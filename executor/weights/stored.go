@@ -112,7 +112,7 @@ func (source *stored) Close() error {
 		}
 		errs = append(errs, err, file.handle.Close())
 	}
-	source.files = nil
+	source.files, source.raw, source.values = nil, nil, nil
 	return errors.Join(errs...)
 }
 
