@@ -85,13 +85,10 @@ def drawn_ids(seed, lines, seq, vocab):
 
 
 def forward(model, ids):
-    """Logits, and the hidden states that the head reads: those after the final norm."""
-    read = []
-    hook = model.get_output_embeddings().register_forward_pre_hook(lambda module, inputs: read.append(inputs[0]))
+    """Logits, and the last hidden states that Transformers returns: after the final norm, before the head."""
     with torch.no_grad():
-        out = model(input_ids=torch.as_tensor(ids), use_cache=False)
-    hook.remove()
-    return out.logits, read[0]
+        out = model(input_ids=torch.as_tensor(ids), output_hidden_states=True, use_cache=False)
+    return out.logits, out.hidden_states[-1]
 
 
 def distance(ours, reference):

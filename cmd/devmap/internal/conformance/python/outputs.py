@@ -14,11 +14,11 @@ LOGITS, HIDDEN = 1e-5, 1e-5
 SPREADS = ((1, "device-map"), (2, "device-map"), (2, "pipeline"), (3, "pipeline"), (4, "pipeline"))
 
 
-def small(bench, family, index, precision="32-true", **over):
+def small(bench, family, index, precision="32-true"):
     """A drawn configuration: folder, model, ids."""
     rng = random.Random(f"{bench.seed}/{family}/{index}/{precision}")
-    seq, batch = rng.randrange(6, 40), rng.randrange(1, 4)
-    fields = draw.drawn(family, rng, seq, **over)
+    fields, seq = draw.case(family, rng, index)
+    batch = rng.randrange(1, 4)
     folder = bench.engine.place(family)
     model = models.saved(models.config_of(fields), rng.randrange(1 << 30), folder, precision)
     return folder, model, models.drawn_ids(rng.randrange(1 << 30), batch, seq, fields["vocab_size"])
