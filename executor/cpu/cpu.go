@@ -7,6 +7,7 @@ package cpu
 
 import (
 	"context"
+	"errors"
 	"runtime/debug"
 	"sync"
 
@@ -59,6 +60,9 @@ func (machine *machine) reserve() error {
 			continue
 		}
 		arena, err := machine.backend.reserve(device.Arena)
+		if errors.Is(err, errors.ErrUnsupported) {
+			return err
+		}
 		if err != nil {
 			return &executor.RoomError{Device: device.ID, Need: needed(machine.program.Devices), Free: reserved, Place: "this process (" + err.Error() + ")"}
 		}

@@ -58,6 +58,17 @@ func TestFill(t *testing.T) {
 	}
 }
 
+// Where arenas cannot be mapped at all, room is not what is missing.
+func TestOpenUnsupported(t *testing.T) {
+	heap := newHeap()
+	heap.reserve = func(int64) ([]byte, error) { return nil, errors.ErrUnsupported }
+	_, err := heap.Open(context.Background(), &bind.Bound{Program: parsed(t, twoDevices)})
+	var lack *executor.RoomError
+	if !errors.Is(err, errors.ErrUnsupported) || errors.As(err, &lack) {
+		t.Errorf("error %v", err)
+	}
+}
+
 // A machine that is not wanted any more while its arenas are poisoned holds none.
 func TestOpenCancelled(t *testing.T) {
 	heap := newHeap()
