@@ -32,7 +32,7 @@ var (
 	ErrOccupied = errors.New("neither a new folder nor an empty one")
 	// ErrNoConfig: the model was read from something other than a config.json,
 	// so that no framework would know what to make of its weights.
-	ErrNoConfig = errors.New("it was read without a config.json")
+	ErrNoConfig = errors.New("it was read without a config.json, by which frameworks load a model")
 )
 
 // Entry is a tensor of a file.
