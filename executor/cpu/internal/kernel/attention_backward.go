@@ -69,6 +69,10 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 		run.lse.Load(row+query+i, head, run.logarithm)
 		run.delta.Load(row+query+i, head, run.product)
 		first, end := run.sees(query + i)
+		scale := run.scale
+		if end-first == 1 {
+			scale = 0 // the softmax of one score is 1, whatever it is
+		}
 		first, end = max(first-key, 0), min(end-key, width)
 		weights, gradients := line(met.weights, i), line(met.gradients, i)
 		for j, score := range weights {
@@ -77,7 +81,7 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 				continue
 			}
 			weights[j] = exp(score - run.logarithm[0])
-			gradients[j] = weights[j] * (gradients[j] - run.product[0]) * float32(run.limit.slope(score)*run.scale)
+			gradients[j] = weights[j] * (gradients[j] - run.product[0]) * float32(run.limit.slope(score)*scale)
 		}
 	}
 	return met

@@ -80,6 +80,26 @@ func TestAttention(t *testing.T) {
 	}
 }
 
+// TestAttentionAlone: where queries see one key each, nothing depends on it or
+// them, exactly.
+func TestAttentionAlone(t *testing.T) {
+	random := seeded(t)
+	layout := &layout{2, 65, 4, 2, 80, "causal=1 window=1"}
+	made := layout.forward(t, random, modelgraph.BF16).run(1e-6, 1e-2)
+	keys := layout.backward(t, random, modelgraph.BF16, "attention_dkv", made, ">dk", ">dv").run(1e-6, 1e-2)
+	queries := layout.backward(t, random, modelgraph.BF16, "attention_dq", made)
+	queries.with(">dq", modelgraph.BF16, 130, 320, 0).run(1e-6, 1e-2)
+	for _, gradient := range []*operand{&keys.tests[6], &queries.tests[6]} {
+		for i := range gradient.Rows {
+			for j := range gradient.Columns {
+				if got := gradient.at(i, j); got != 0 {
+					t.Fatalf("row %d, column %d of a gradient: %v", i, j, got)
+				}
+			}
+		}
+	}
+}
+
 // TestAttentionThreads: the bits do not depend on how many threads there are.
 func TestAttentionThreads(t *testing.T) {
 	layout := &layout{2, 129, 4, 2, 80, "causal=1 window=70"}
@@ -88,7 +108,11 @@ func TestAttentionThreads(t *testing.T) {
 		random := rand.New(rand.NewPCG(12, 1))
 		made := layout.forward(t, random, modelgraph.BF16).run(1e-6, 1e-2)
 		keys := layout.backward(t, random, modelgraph.BF16, "attention_dkv", made, ">dk", ">dv").run(1e-6, 1e-2)
-		return made.bits() + keys.bits()
+		queries := layout.backward(t, random, modelgraph.BF16, "attention_dq", made).with(">dq", modelgraph.BF16, 258, 320, 0).run(1e-6, 1e-2)
+		norms := newTrial(t, random, "qknorm_backward", "rows=700 heads=8 kv=4 dim=16 seq=350 style=rms epsilon=1e-5 rope=default width=16 base=10000").
+			with("q", modelgraph.F32, 700, 128, 1).with("k", modelgraph.F32, 700, 64, 1).with("qweight", modelgraph.F32, 1, 16, 1).with("kweight", modelgraph.F32, 1, 16, 1).
+			with("+dq", modelgraph.F32, 700, 128, 1).with("+dk", modelgraph.F32, 700, 64, 1).with(">qsums", modelgraph.F32, 128, 16, 0).with(">ksums", modelgraph.F32, 128, 16, 0).run(1e-6, 1e-2)
+		return made.bits() + keys.bits() + queries.bits() + norms.bits()
 	}
 	if run(1) != run(7) {
 		t.Error("one thread and seven leave other bits")
