@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -27,6 +29,14 @@ func TestFormatsNameEveryField(t *testing.T) {
 		devicemap.Prediction{},
 		devicemap.Predicted{},
 		modelgraph.Stream{},
+		report.Report{},
+		report.Device{},
+		report.Device{}.Measured,
+		report.Region{},
+		report.Unwritten{},
+		report.Step{},
+		report.DeviceTime{},
+		weights.State{},
 	} {
 		for _, field := range jsonFields(v) {
 			if !strings.Contains(string(text), "`"+field+"`") && !strings.Contains(string(text), `"`+field+`"`) {
