@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -111,42 +110,6 @@ func TestUnfinished(t *testing.T) {
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "old" || names(t, folder) != "[one]" {
 		t.Errorf("%q, %v, %s", data, err, names(t, folder))
-	}
-}
-
-// TestCreateRefuses: targets that are no place for a file.
-func TestCreateRefuses(t *testing.T) {
-	folder := t.TempDir()
-	path := func(name string) string { return filepath.Join(folder, name) }
-	if err := errors.Join(syscall.Mkfifo(path("fifo"), 0o666), os.Symlink("nothing", path("dangling")), os.Mkdir(path("folder"), 0o777), os.Mkdir(path("closed"), 0o555)); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{
-		"fifo": "want a regular file", "folder": "want a regular file", "dangling": "a link to nothing",
-		"absent/one": "no such file or directory", "fifo/one": "not a directory",
-	} {
-		if _, err := Create(path(name), nil, two); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), path(name)) {
-			t.Errorf("%s: %v; want %s", name, err, want)
-		}
-	}
-	if _, err := Create(path("one"), nil, append(two, two...)); err == nil || !strings.Contains(err.Error(), "the name is taken") {
-		t.Error(err)
-	}
-	if os.Getuid() != 0 {
-		if _, err := Create(path("closed/one"), nil, two); !errors.Is(err, os.ErrPermission) {
-			t.Error(err)
-		}
-	}
-	// More than the disk has is told at once, where room can be taken.
-	huge := []Entry{{"a", modelgraph.F32, []int64{1 << 50}}}
-	if file, err := Create(path("huge"), nil, huge); err == nil {
-		t.Log("this file system takes no room beforehand")
-		file.Discard() //nolint:errcheck // nothing was written
-	} else if !strings.HasPrefix(err.Error(), path("huge")+": ") {
-		t.Error(err)
-	}
-	if got := names(t, folder); got != "[closed dangling fifo folder]" {
-		t.Errorf("there is %s", got)
 	}
 }
 
