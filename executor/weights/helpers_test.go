@@ -143,3 +143,20 @@ func names(tb testing.TB, folder string) string {
 	}
 	return fmt.Sprint(found)
 }
+
+// unnamed reports whether files of a folder can be without a name.
+func unnamed(t *testing.T, folder string) bool {
+	t.Helper()
+	handle, temporary, err := openUnnamed(folder, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handle.Close() //nolint:errcheck // nothing was written
+	if temporary == "" {
+		return true
+	}
+	if err := os.Remove(temporary); err != nil {
+		t.Fatal(err)
+	}
+	return false
+}

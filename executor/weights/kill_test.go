@@ -17,6 +17,9 @@ func TestKilled(t *testing.T) {
 		writeForever(folder)
 	}
 	folder := t.TempDir()
+	if !unnamed(t, folder) {
+		t.Skip("this file system has no files without a name")
+	}
 	old := filepath.Join(folder, "old.safetensors")
 	writeFile(t, old, []byte("old"))
 	child := exec.Command(os.Args[0], "-test.run=^TestKilled$")
