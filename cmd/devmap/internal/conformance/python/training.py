@@ -123,7 +123,7 @@ def losses(bench):
     for number, family in enumerate(draw.TRAINED):
         for index, (optimizer, flags, make, clip) in enumerate(WAYS):
             with bench.figures.attempt("losses", f"{family} {optimizer}"):
-                folder, model, ids = small(bench, family, 8 + index)
+                folder, model, ids = small(bench, family, 4 * index)
                 exact = trained(copy.deepcopy(model).double(), ids, 4, STEPS, make, clip)
                 theirs = trained(model, ids, 4, STEPS, make, clip)
                 way = job(ids, number + index, optimizer=optimizer)
@@ -138,3 +138,18 @@ def losses(bench):
                 bench.figures.within("losses", f"{family} {optimizer}{clipped}: {way}", worst, LOSS,
                                      f"{theirs[0]:.4f} to {theirs[-1]:.4f}; weights then {apart:.1e} apart; PyTorch's fp32 is {own:.1e} from its fp64")
             bench.clear()
+        bf16(bench, family)
+
+
+def bf16(bench, family):
+    """The same in bf16, weights and states too, beside PyTorch's bf16 and its fp32: no bar, since what rounding does
+    to a loss is chance."""
+    with bench.figures.attempt("losses", f"{family} bf16-true"):
+        folder, model, ids = small(bench, family, 0, "bf16-true")
+        make = WAYS[0][2]
+        exact = trained(models.loaded(folder, torch.float32), ids, 4, STEPS, make, 0)
+        theirs = trained(model, ids, 4, STEPS, make, 0)
+        ran = bench.engine.planned(folder, job(ids, 1, precision="bf16-true"), "--steps", str(STEPS), tokens=ids)
+        note = f"from PyTorch's fp32; its bf16 {furthest(theirs, exact):.1e}; between the two {furthest(ran.losses, theirs):.1e}"
+        bench.figures.told("losses", f"{family} bf16-true adamw", f"{furthest(ran.losses, exact):.2g}", note)
+    bench.clear()
