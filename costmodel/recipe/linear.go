@@ -97,8 +97,10 @@ func (writer *writer) back(linear *linear, dy, dx Operand, add ...Operand) {
 	writer.product(form, writer.rowsIn(&dy), linear.in, linear.out, append(operands, dx.as("d"))...)
 }
 
-// product is a kernel d[m,n] = a·b + bias + add, rounded once. form says how a
-// and b lie: nn a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
+// product is a kernel d[m,n] = a·b + bias + add. The product with its bias is
+// rounded to d's type, and where there is an add the sum once more, as a module's
+// output and then the residual are in PyTorch. form says how a and b lie: nn
+// a[m,k] b[k,n], nt a[m,k] b[n,k], tn a[k,m] b[k,n].
 func (writer *writer) product(form string, m, n, k int64, operands ...Operand) {
 	kernel := writer.kernel("gemm", []Dim{word("form", form), size("m", m), size("n", n), size("k", k)}, operands...)
 	kernel.Products = 2 * float64(m) * float64(n) * float64(k)

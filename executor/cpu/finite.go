@@ -13,9 +13,10 @@ import (
 )
 
 // finite looks through what a run made for numbers that are none: what it hands
-// on, and what it keeps, weights that were stepped too: they may be saved next. Gradients are seen by their norms, which every step
-// makes of all of them. It looks where kernels wrote, as rows may be wider, and
-// there once, when the last has.
+// on, and what it keeps, weights that were stepped too: they may be saved next.
+// Gradients are seen by their norms, which every step makes of all of them. It
+// looks where kernels wrote, as rows may be wider, and there once, when the last
+// has.
 func (worker *worker) finite(run *bind.Run, instr *program.Instr) error {
 	unit := &worker.recipe.Units[run.Unit]
 	worker.seen = worker.seen[:0]

@@ -14,7 +14,7 @@ import (
 // k both factors are laid out in fp32 with k running inwards, gonum multiplies
 // them in one thread, and the blocks' products are added up. The blocks follow
 // from the shape alone, so that the bits depend neither on the threads nor on
-// who else computes. 1.1 MiB a worker, whatever the size.
+// who else computes. 1.0 MiB a worker, whatever the size.
 const (
 	tileRows    = 256
 	tileColumns = 128
