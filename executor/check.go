@@ -38,12 +38,10 @@ func refuse(field string, value any, format string, args ...any) error {
 
 func (checker *checker) steps() error {
 	switch {
-	case checker.Steps < 0:
-		return refuse("steps", checker.Steps, "want at least 1")
 	case checker.mode() == costmodel.Load && checker.Steps != 0:
-		return refuse("steps", checker.Steps, "a plan of mode load runs no step")
-	case checker.mode() != costmodel.Load && checker.Steps == 0:
-		return refuse("steps", checker.Steps, "want at least 1")
+		return refuse("steps", checker.Steps, "%d: a plan of mode load runs no step", checker.Steps)
+	case checker.mode() != costmodel.Load && checker.Steps < 1:
+		return refuse("steps", checker.Steps, "%d is not 1 or more", checker.Steps)
 	case (checker.Weights == nil) == (checker.Resume == ""):
 		return errors.New("want weights, or a state to go on from")
 	}
@@ -55,7 +53,7 @@ func (checker *checker) optimizer() error {
 	taken := &checker.Optimizer
 	if checker.mode() != costmodel.Train {
 		if *taken != (Optimizer{}) {
-			return refuse("lr", taken.Rate, "a plan of mode %s has no optimizer", checker.mode())
+			return refuse("lr", taken.Rate, "%v: a plan of mode %s has no optimizer", taken.Rate, checker.mode())
 		}
 		return nil
 	}
@@ -65,9 +63,9 @@ func (checker *checker) optimizer() error {
 	}{{"lr", taken.Rate, maxSetting}, {"betas", taken.Beta1, 1}, {"betas", taken.Beta2, 1}, {"eps", taken.Epsilon, maxSetting}, {"weight_decay", taken.Decay, maxSetting}, {"clip", taken.Clip, maxSetting}} {
 		if !(bound.value >= 0 && bound.value < bound.most) {
 			if bound.most == 1 {
-				return refuse(bound.field, bound.value, "want a number from 0 to below 1")
+				return refuse(bound.field, bound.value, "%v is not a number from 0 to below 1", bound.value)
 			}
-			return refuse(bound.field, bound.value, "want a number that is at least 0")
+			return refuse(bound.field, bound.value, "%v is not a number from 0 on that fp32 holds", bound.value)
 		}
 	}
 	return nil
@@ -85,10 +83,10 @@ func (checker *checker) ids() error {
 	}
 	for _, id := range checker.Stop {
 		if checker.job.Workload.NewTokens == 0 {
-			return refuse("stop", id, "the plan generates no tokens: plan with --new-tokens")
+			return refuse("stop", id, "%d: the plan generates no tokens: plan with --new-tokens", id)
 		}
 		if vocab := checker.job.vocab(); id < 0 || int64(id) >= vocab {
-			return refuse("stop", id, "it is no token id of the model: want 0 to %d", vocab-1)
+			return refuse("stop", id, "%d is no token id of the model: want 0 to %d", id, vocab-1)
 		}
 	}
 	return nil
@@ -102,11 +100,11 @@ func (checker *checker) dumps() error {
 		switch mode := checker.mode(); {
 		case dump.file == "":
 		case mode == costmodel.Load:
-			return refuse("dump", dump.kind, "a plan of mode load computes nothing: plan with --mode infer or train")
+			return refuse("dump", dump.kind, "%s: a plan of mode load computes nothing: plan with --mode infer or train", dump.kind)
 		case mode != costmodel.Train && dump.kind == "grads":
-			return refuse("dump", dump.kind, "a plan of mode %s has no gradients: plan with --mode train", mode)
+			return refuse("dump", dump.kind, "%s: a plan of mode %s has no gradients: plan with --mode train", dump.kind, mode)
 		case dump.kind == "logits" && !headed:
-			return refuse("dump", dump.kind, "%s has no head that makes logits: --dump hidden is its last layer's output", checker.job.Graph.Class)
+			return refuse("dump", dump.kind, "%s: %s has no head that makes logits: --dump hidden is its last layer's output", dump.kind, checker.job.Graph.Class)
 		}
 	}
 	return nil
@@ -116,7 +114,7 @@ func (checker *checker) dumps() error {
 func (checker *checker) states() error {
 	for _, folder := range []struct{ field, path string }{{"save_state", checker.Save.State}, {"resume", checker.Resume}} {
 		if folder.path != "" && checker.mode() != costmodel.Train {
-			return refuse(folder.field, folder.path, "a plan of mode %s has no state that a run goes on from: plan with --mode train", checker.mode())
+			return refuse(folder.field, folder.path, "%q: a plan of mode %s has no state that a run goes on from: plan with --mode train", folder.path, checker.mode())
 		}
 	}
 	return nil
