@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strings"
@@ -52,7 +53,8 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	}
 	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
 	if len(report.Faults) > 0 {
-		return nil, errors.Join(out.Say(cmd.ErrOrStderr(), "%s", verdict(out.Cell(file), false, report.Faults)), out.ErrCheck)
+		_, err := io.WriteString(cmd.ErrOrStderr(), verdict(out.Cell(file), false, report.Faults)) // lines, made safe by verdict
+		return nil, errors.Join(err, out.ErrCheck)
 	}
 	orders, err := ordersOf(cmd, plan, graph, report.Map, csv)
 	if err != nil {

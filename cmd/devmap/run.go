@@ -61,7 +61,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err != nil {
 		return err
 	}
-	if !command.Given("backend") {
+	if command.Run.Backend != command.backend.Name() {
 		if err := out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n"); err != nil {
 			return err
 		}

@@ -136,7 +136,9 @@ func free(one written) error {
 		if err == nil && len(entries) > 0 {
 			return out.Usagef("--%s %q: it is not empty, it holds %q: name a new folder", one.flag, one.path, entries[0].Name())
 		}
-		return err
+		if err != nil {
+			return fmt.Errorf("--%s: %w", one.flag, err)
+		}
 	}
 	return nil
 }

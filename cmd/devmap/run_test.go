@@ -158,3 +158,26 @@ func TestReportContract(t *testing.T) {
 		}
 	}
 }
+
+// TestRunFaults: what is wrong with a plan's map is told a line a fault, as by
+// check, and with its status.
+func TestRunFaults(t *testing.T) {
+	t.Parallel()
+	plan := plannedToy(t, "--gpus", "1")
+	data, err := os.ReadFile(plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	broken := strings.Replace(string(data), `"lm_head": 0`, `"lm_hat": 0`, 1)
+	if broken == string(data) {
+		t.Fatalf("the plan has no lm_head:\n%s", data)
+	}
+	if err := os.WriteFile(plan, []byte(broken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), []string{"run", plan, "--weights", "random"}, &stdout, &stderr)
+	if lines := strings.Split(stderr.String(), "\n"); status != 4 || len(lines) != 4 || lines[2] != "2 faults" {
+		t.Errorf("status %d:\n%s", status, &stderr)
+	}
+}

@@ -14,7 +14,8 @@ type Run struct {
 	Seed, Steps             int64
 	Rate, Epsilon, Decay    float64
 	Clip                    float64
-	backend, betas          string
+	Backend                 string
+	betas                   string
 	stops, dumps            []string
 }
 
@@ -90,7 +91,7 @@ var runFlags = []flag{
 		help: "the folder of a --save-state, in place of --weights", also: []string{"resume-from-checkpoint", "resume_from_checkpoint"},
 	},
 	{
-		name: "backend", at: func(request *Request) any { return &request.Run.backend }, on: onRun, otherwise: "auto",
+		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, otherwise: "auto",
 		help: "what runs it: {values} (the reference, on this machine's processor)", values: []string{"auto", "cpu"}, later: []string{"cuda"},
 		meant: map[string]string{"reference": "cpu"},
 	},
