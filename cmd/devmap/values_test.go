@@ -31,6 +31,7 @@ type golden struct {
 // TestValues runs small models of every family as users do, on one device and
 // on two, and holds logits, gradients, losses and tokens to Transformers'.
 func TestValues(t *testing.T) {
+	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("testdata", "values", "*.json"))
 	if err != nil || len(files) != 10 {
 		t.Fatalf("%d files of values, not 10 (%v)", len(files), err)

@@ -34,8 +34,9 @@ func main() {
 	flag.StringVar(&asked.keep, "keep", "", "a folder that keeps every file, and configs beside the figures")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := asked.run(ctx); err != nil {
+	err := asked.run(ctx)
+	stop()
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(1)
 	}
