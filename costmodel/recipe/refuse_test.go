@@ -33,6 +33,7 @@ func TestRefusesWorkloads(t *testing.T) {
 		{llama, func(w *costmodel.Workload) { w.NewTokens = 1 }, "new_tokens: only mode=infer generates tokens"},
 		{llama, func(w *costmodel.Workload) { w.MicroBatches = 3 }, "micro_batches: 3 does not divide the batch of 4"},
 		{llama, func(w *costmodel.Workload) { w.Seq = 0 }, "seq: sequences of 0 tokens"},
+		{llama, func(w *costmodel.Workload) { w.Seq = 1 }, "seq: the only token of a sequence has none behind it to predict, so there is no loss; seq=2 is the shortest"},
 		{llama, func(w *costmodel.Workload) { w.Batch, w.Seq = 1<<30, 1<<30 }, "batch: 1073741824 sequences of 1073741824 tokens are more than 2^40"},
 		{llama, func(w *costmodel.Workload) { w.Batch, w.MicroBatches, w.Seq = 1<<20, 1<<20, 1<<20 }, "batch: 1099511627776 tokens in 1048576 micro-batches would take more than 2^60 bytes up to unit \"model.embed_tokens\""},
 		{bert, func(*costmodel.Workload) {}, "mode: layer \"bert.encoder.layer.0.attention\" sees later tokens, and devmap's engine trains models that predict the next; mode=infer runs it"},

@@ -64,6 +64,8 @@ func (model *model) checkSizes() error {
 		return refuse("micro_batches", workload.MicroBatches, "%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)
 	case workload.Seq < 1 && workload.Mode != costmodel.Load:
 		return refuse("seq", workload.Seq, "sequences of %d tokens are no work", workload.Seq)
+	case workload.Seq < 2 && model.train:
+		return refuse("seq", workload.Seq, "the only token of a sequence has none behind it to predict, so there is no loss; %v is the shortest", costmodel.Set("seq", 2))
 	case workload.NewTokens < 0 || workload.NewTokens > 0 && workload.Mode != costmodel.Infer:
 		return refuse("new_tokens", workload.NewTokens, "only %v generates tokens", costmodel.Set("mode", costmodel.Infer))
 	case float64(workload.Batch)*float64(workload.Seq+workload.NewTokens) > 1<<40:
