@@ -1,7 +1,10 @@
-// Package executor runs programs: it loads weights, feeds token ids, has a
+// Package executor runs programs: [Run] loads weights, feeds token ids, has a
 // [Backend] carry out a step as often as is asked, and says what was measured.
 // A program says everything that happens on a device; a backend adds nothing of
 // its own to it, no byte and no order.
+//
+// Package cpu is the backend that judges others. Package weights is where
+// parameters come from and go to; package report sets a [Result] beside its plan.
 package executor
 
 import (

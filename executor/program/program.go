@@ -2,6 +2,9 @@
 // instructions of one step, the bytes that they touch, and the channels between
 // devices. A [Program] is data: it is printed and read as text and as JSON, and
 // [Program.Check] proves it sound before anything runs it.
+//
+// Package compile makes one of a plan, package simulate plays it in time, and
+// package executor runs it.
 package program
 
 // Program is the instructions of all devices, with what they refer to. Its
