@@ -16,8 +16,8 @@ type softmax struct {
 	out  blas32.General
 }
 
-func newSoftmax(rows, columns int64) *softmax {
-	return &softmax{most: make([]float32, rows), sum: make([]float64, rows), out: tile(rows, columns, make([]float32, rows*columns))}
+func newSoftmax(room *room, rows, columns int64) *softmax {
+	return &softmax{most: room.take(rows), sum: make([]float64, rows), out: tile(rows, columns, room.take(rows*columns))}
 }
 
 // begin has it be of so many rows, none of which has had a score.
@@ -77,11 +77,11 @@ func (softmax *softmax) result(i int64) (out []float32, lse float64) {
 func attention(call *Call) error {
 	shape := call.shape()
 	blocks := (shape.seq + queryBlock - 1) / queryBlock
-	spread(shape.sequences*shape.heads*blocks, func() func(index int64) {
+	spread(shape.sequences*shape.heads*blocks, func(room *room) func(index int64) {
 		run := &attending{
 			shape: shape, queries: call.matrix("q"), keys: call.matrix("k"), values: call.matrix("v"), out: call.matrix("y"), lse: call.matrix("lse"),
-			softmax: newSoftmax(queryBlock, shape.dim), scores: make([]float32, queryBlock*keyBlock),
-			query: make([]float32, queryBlock*shape.dim), room: make([]float32, keyBlock*shape.dim),
+			softmax: newSoftmax(room, queryBlock, shape.dim), scores: room.take(queryBlock * keyBlock),
+			query: room.take(queryBlock * shape.dim), key: room.take(keyBlock * shape.dim),
 		}
 		return func(index int64) {
 			run.block(index/blocks/shape.heads, index/blocks%shape.heads, index%blocks*queryBlock)
@@ -95,7 +95,7 @@ type attending struct {
 	*shape
 	queries, keys, values, out, lse *Matrix
 	softmax                         *softmax
-	scores, query, room             []float32
+	scores, query, key              []float32
 }
 
 // block makes the output of a block of queries.
@@ -109,12 +109,12 @@ func (run *attending) block(sequence, head, first int64) {
 	for key := from; key < end; key += keyBlock {
 		width := min(keyBlock, end-key)
 		scores := tile(count, width, run.scores)
-		run.score(queries, run.keys.block(row+key, group*run.dim, width, run.dim, run.room), scores)
+		run.score(queries, run.keys.block(row+key, group*run.dim, width, run.dim, run.key), scores)
 		for i := range count {
 			low, high := run.sees(first + i)
 			softmax.row(i, line(scores, i), max(low-key, 0), min(high-key, width))
 		}
-		softmax.add(scores, run.values.block(row+key, group*run.dim, width, run.dim, run.room))
+		softmax.add(scores, run.values.block(row+key, group*run.dim, width, run.dim, run.key))
 	}
 	for i := range count {
 		out, lse := softmax.result(i)

@@ -38,12 +38,12 @@ type learning struct {
 	logarithm, product                        []float32 // lse and delta of one row
 }
 
-func (call *Call) learning(shape *shape) *learning {
-	room := func(rows, columns int64) []float32 { return make([]float32, rows*columns) }
+func (call *Call) learning(shape *shape, room *room) *learning {
+	block := func(rows, columns int64) []float32 { return room.take(rows * columns) }
 	return &learning{
 		shape: shape, queries: call.matrix("q"), keys: call.matrix("k"), values: call.matrix("v"), slopes: call.matrix("dy"), lse: call.matrix("lse"), delta: call.matrix("delta"),
-		query: room(queryBlock, shape.dim), slope: room(queryBlock, shape.dim), key: room(keyBlock, shape.dim), value: room(keyBlock, shape.dim),
-		weights: room(queryBlock, keyBlock), gradients: room(queryBlock, keyBlock), logarithm: room(1, 1), product: room(1, 1),
+		query: block(queryBlock, shape.dim), slope: block(queryBlock, shape.dim), key: block(keyBlock, shape.dim), value: block(keyBlock, shape.dim),
+		weights: block(queryBlock, keyBlock), gradients: block(queryBlock, keyBlock), logarithm: block(1, 1), product: block(1, 1),
 	}
 }
 
@@ -92,13 +92,13 @@ func (run *learning) meet(sequence, head, query, key int64) (met met) {
 func attentionDKV(call *Call) error {
 	shape, dk, dv := call.shape(), call.matrix("dk"), call.matrix("dv")
 	blocks := (shape.seq + keyBlock - 1) / keyBlock
-	spread(shape.sequences*shape.kv*blocks, func() func(index int64) {
-		run, room := call.learning(shape), make([]float32, 2*keyBlock*shape.dim)
+	spread(shape.sequences*shape.kv*blocks, func(room *room) func(index int64) {
+		run, made := call.learning(shape, room), room.take(2*keyBlock*shape.dim)
 		return func(index int64) {
 			sequence, group, key := index/blocks/shape.kv, index/blocks%shape.kv, index%blocks*keyBlock
 			width, shared := min(keyBlock, shape.seq-key), shape.heads/shape.kv
-			clear(room)
-			keys, values := tile(width, shape.dim, room), tile(width, shape.dim, room[width*shape.dim:])
+			clear(made)
+			keys, values := tile(width, shape.dim, made), tile(width, shape.dim, made[width*shape.dim:])
 			from, end := shape.seen(key, key+width-1)
 			for head := group * shared; head < (group+1)*shared; head++ {
 				for query := from / queryBlock * queryBlock; query < end; query += queryBlock {
@@ -118,13 +118,13 @@ func attentionDKV(call *Call) error {
 func attentionDQ(call *Call) error {
 	shape, dq := call.shape(), call.matrix("dq")
 	blocks := (shape.seq + queryBlock - 1) / queryBlock
-	spread(shape.sequences*shape.heads*blocks, func() func(index int64) {
-		run, room := call.learning(shape), make([]float32, queryBlock*shape.dim)
+	spread(shape.sequences*shape.heads*blocks, func(room *room) func(index int64) {
+		run, made := call.learning(shape, room), room.take(queryBlock*shape.dim)
 		return func(index int64) {
 			sequence, head, query := index/blocks/shape.heads, index/blocks%shape.heads, index%blocks*queryBlock
 			count := min(queryBlock, shape.seq-query)
-			clear(room)
-			queries := tile(count, shape.dim, room)
+			clear(made)
+			queries := tile(count, shape.dim, made)
 			from, _ := shape.sees(query)
 			_, end := shape.sees(query + count - 1)
 			for key := from / keyBlock * keyBlock; key < end; key += keyBlock {

@@ -51,18 +51,64 @@ func (matrix *Matrix) rounding() func(value float32) float32 {
 // exactly is the rounding of fp32, and of what is no tensor.
 func exactly(value float32) float32 { return value }
 
+// mostWorkers is how many goroutines of the process work on kernels at once, of
+// all devices: each holds rows or blocks, and what they hold together must not
+// grow with the machine. 8 keep it below 20 MiB, of which the collector lets
+// twice as much come together.
+const mostWorkers = 8
+
+// turns are those of workers, with the room that a worker has: it is used
+// again, so that kernels leave nothing behind to be collected.
+var turns = func() chan *room {
+	all := make(chan *room, min(runtime.GOMAXPROCS(0), mostWorkers))
+	for range cap(all) {
+		all <- new(room)
+	}
+	return all
+}()
+
+// room is values that workers use one after another, never cleared.
+type room struct {
+	values []float32
+	taken  int64
+}
+
+// take is count values of the room, or others where it is too small yet.
+func (room *room) take(count int64) []float32 {
+	from := room.taken
+	room.taken += (count + 3) / 4 * 4 // gonum's kernels are faster from multiples of 16 bytes on
+	if room.taken > int64(len(room.values)) {
+		return make([]float32, count)
+	}
+	return room.values[from : from+count : from+count]
+}
+
+// leave makes the room as large as was asked for.
+func (room *room) leave() {
+	if room.taken > int64(len(room.values)) {
+		room.values = make([]float32, room.taken)
+	}
+	room.taken = 0
+}
+
 // spread calls what workers make of themselves for every index, once each. Only
 // for work of which each index owns what it writes, and reads nothing that
 // another writes: then the result does not depend on the number of workers.
-func spread(count int64, worker func() func(index int64)) {
+func spread(count int64, worker func(room *room) func(index int64)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
-	for range min(int64(runtime.GOMAXPROCS(0)), count) {
+	for range min(int64(runtime.GOMAXPROCS(0)), mostWorkers, count) {
 		workers.Go(func() {
-			run := worker()
-			for index := next.Add(1) - 1; index < count; index = next.Add(1) - 1 {
+			room := <-turns
+			defer func() { turns <- room }()
+			index := next.Add(1) - 1
+			if index >= count {
+				return
+			}
+			for run := worker(room); index < count; index = next.Add(1) - 1 {
 				run(index)
 			}
+			room.leave()
 		})
 	}
 	workers.Wait()

@@ -36,10 +36,10 @@ func attentionDecode(call *Call) error {
 	shape, positions, span := call.shape(), call.size("positions", 1), call.size("span", 1)
 	parts := (positions + span - 1) / span
 	shared := shape.heads / shape.kv
-	spread(shape.sequences*shape.kv*parts, func() func(index int64) {
+	spread(shape.sequences*shape.kv*parts, func(room *room) func(index int64) {
 		run := &decoding{
 			shape: shape, queries: call.matrix("q"), keys: call.matrix("keys"), values: call.matrix("values"), out: call.matrix("y"), parts: call.matrix("parts"),
-			softmax: newSoftmax(shared, shape.dim), scores: make([]float32, shared*span), query: make([]float32, shared*shape.dim), room: make([]float32, span*shape.dim),
+			softmax: newSoftmax(room, shared, shape.dim), scores: room.take(shared * span), query: room.take(shared * shape.dim), key: room.take(span * shape.dim),
 			positions: positions, written: min(positions, call.position(0)+1),
 		}
 		return func(index int64) {
@@ -55,7 +55,7 @@ type decoding struct {
 	*shape
 	queries, keys, values, out, parts *Matrix
 	softmax                           *softmax
-	scores, query, room               []float32
+	scores, query, key                []float32
 	positions, written                int64 // of a sequence's ring
 }
 
@@ -71,11 +71,11 @@ func (run *decoding) part(sequence, group, part, first, end int64) {
 		row := sequence*run.positions + first
 		width = min(width, run.written-first) // what is not written may be no number
 		scores := tile(shared, width, run.scores)
-		run.score(queries, run.keys.block(row, column, width, run.dim, run.room), scores)
+		run.score(queries, run.keys.block(row, column, width, run.dim, run.key), scores)
 		for i := range shared {
 			softmax.row(i, line(scores, i), 0, width)
 		}
-		softmax.add(scores, run.values.block(row, column, width, run.dim, run.room))
+		softmax.add(scores, run.values.block(row, column, width, run.dim, run.key))
 	}
 	for i := range shared {
 		head := group*shared + i

@@ -37,7 +37,7 @@ type space struct {
 // spaces are for all products of the process together; nil ones were not
 // needed yet.
 var spaces = func() chan *space {
-	workers := min(runtime.GOMAXPROCS(0), 16)
+	workers := min(runtime.GOMAXPROCS(0), mostWorkers)
 	all := make(chan *space, workers)
 	for range workers {
 		all <- nil

@@ -9,10 +9,14 @@ import (
 // long enough. What f makes of a row must not depend on the stretch.
 func inRows(rows, each int64, f func(first, end int64)) {
 	const least = 1 << 15 // values that are worth a goroutine
-	workers := max(1, min(int64(runtime.GOMAXPROCS(0)), rows, rows*each/least))
+	workers := max(1, min(int64(runtime.GOMAXPROCS(0)), mostWorkers, rows, rows*each/least))
 	var group sync.WaitGroup
 	for i := range workers {
-		group.Go(func() { f(rows*i/workers, rows*(i+1)/workers) })
+		group.Go(func() {
+			turn := <-turns
+			defer func() { turns <- turn }()
+			f(rows*i/workers, rows*(i+1)/workers)
+		})
 	}
 	group.Wait()
 }
