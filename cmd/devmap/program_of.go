@@ -22,8 +22,10 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
-// compiled is a plan's program with what devmap's engine predicts of it: of every
-// device, and of a step (nil where none is run).
+// compiled is a plan's program with what is predicted of it: of every device, and
+// of a step (nil where none is run). Of a plan for devmap's engine it is what the
+// plan says, whether that is what would be predicted today or not; of one for
+// another, what devmap's engine would do with its map.
 type compiled struct {
 	executor.Job
 	placed    devicemap.Map
@@ -79,6 +81,9 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	own := prediction(costmodel.Devmap, result.seconds, report.Devices)
 	made.Predictions = []program.Prediction{own}
 	if plan.Workload.Runtime == costmodel.Devmap {
+		if len(plan.Devices) == len(report.Devices) {
+			result.devices, result.imbalance, result.seconds = plan.Devices, plan.Imbalance, plan.StepSeconds
+		}
 		return result, nil
 	}
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -15,6 +16,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu"
+	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
 // swollen is a backend that tells another growth of the process than there was.
@@ -179,5 +181,32 @@ func TestRunFaults(t *testing.T) {
 	status := run(t.Context(), []string{"run", plan, "--weights", "random"}, &stdout, &stderr)
 	if lines := strings.Split(stderr.String(), "\n"); status != 4 || len(lines) != 4 || lines[2] != "2 faults" {
 		t.Errorf("status %d:\n%s", status, &stderr)
+	}
+}
+
+// TestRunStalePlan: measured bytes are held to what the plan says, not to what
+// would be planned today.
+func TestRunStalePlan(t *testing.T) {
+	t.Parallel()
+	for _, more := range []int64{-256, 256} {
+		file := plannedToy(t, "--gpus", "1")
+		plan, err := devicemap.ReadPlan(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan.Devices[0].Predicted.ParamsBytes += more
+		plan.Devices[0].Predicted.PeakAllocatedBytes += more
+		plan.Devices[0].HeadroomBytes -= more
+		var text bytes.Buffer
+		if err := devicemap.WriteJSON(&text, plan); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, text.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want := fmt.Sprintf("device 0: its peak is %d bytes, 256 %s than the plan's", plan.Devices[0].Predicted.PeakAllocatedBytes-more, map[bool]string{true: "more", false: "less"}[more < 0])
+		if report := devmap(t, 4, "run", file, "--weights", "random", "--json"); !strings.Contains(string(report), want) {
+			t.Errorf("want %q in\n%s", want, report)
+		}
 	}
 }

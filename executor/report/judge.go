@@ -47,7 +47,8 @@ func (report *Report) because(format string, args ...any) {
 // faults are what a device's arena has against its plan.
 func (device *Device) faults(stopped bool) []string {
 	var faults []string
-	if peak, planned := device.Measured.PeakAllocatedBytes, device.Predicted.PeakAllocatedBytes; peak > planned {
+	peak, planned := device.Measured.PeakAllocatedBytes, device.Predicted.PeakAllocatedBytes
+	if peak > planned {
 		faults = append(faults, fmt.Sprintf("device %d: its peak is %d bytes, %d more than the plan's", device.Device, peak, peak-planned))
 	}
 	for _, region := range device.Regions {
@@ -66,6 +67,9 @@ func (device *Device) faults(stopped bool) []string {
 		if gap.missed && !stopped {
 			faults = append(faults, fmt.Sprintf("device %d: %s of buffer %s never written: %s", device.Device, counted(gap.Bytes), gap.Buffer, gap.Why))
 		}
+	}
+	if len(faults) == 0 && peak < planned && !stopped { // the program is as it should be, the plan is not its
+		faults = append(faults, fmt.Sprintf("device %d: its peak is %d bytes, %d less than the plan's", device.Device, peak, planned-peak))
 	}
 	return faults
 }

@@ -68,6 +68,9 @@ func TestVerdict(t *testing.T) {
 		"more than was foretold": {
 			func(foretold *Foretold, _ *executor.Result) { foretold.Devices[0].Predicted.PeakAllocatedBytes -= 256 }, Fail, "device 0: its peak is 524288000 bytes, 256 more than the plan's",
 		},
+		"less than was foretold": {
+			func(foretold *Foretold, _ *executor.Result) { foretold.Devices[0].Predicted.PeakAllocatedBytes += 256 }, Fail, "device 0: its peak is 524288000 bytes, 256 less than the plan's",
+		},
 		"a process as large as it may be": {
 			func(_ *Foretold, result *executor.Result) { result.Growth = 880 * mebibyte }, Pass, "the process grew by 880.0 MiB, at most 80.0 MiB beyond the 800.0 MiB of its arenas",
 		},
