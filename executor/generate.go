@@ -20,7 +20,9 @@ type generation struct {
 	prompts   int64 // micro-batches whose prompt is read
 	promptEnd time.Time
 
-	seconds float64 // of tokens, in all steps
+	// tokens are those that decodes made, behind each sequence's first, in all
+	// steps, and seconds the time of these.
+	seconds float64
 	tokens  int64
 }
 
@@ -104,16 +106,17 @@ func (speech *generation) end() {
 		speech.promptEnd = time.Time{}
 	}
 	for _, ids := range speech.sequences {
-		speech.tokens += int64(len(ids))
+		speech.tokens += int64(len(ids)) - 1
 	}
 	speech.result.Tokens = append(speech.result.Tokens, speech.sequences...)
 	speech.sequence += int64(len(speech.sequences))
 }
 
-// rate is new tokens by the second.
+// rate is new tokens by the second: of decodes, or where prompts make all there
+// are of whole steps.
 func (speech *generation) rate() float64 {
-	if speech.seconds <= 0 {
-		return 0
+	if speech.tokens == 0 || speech.seconds <= 0 {
+		return float64(speech.job.Workload.Batch) / speech.result.StepSeconds
 	}
 	return float64(speech.tokens) / speech.seconds
 }

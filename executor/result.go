@@ -8,8 +8,9 @@ type Result struct {
 	// that there is; 0 where none ran.
 	StepSeconds float64
 	// TokensPerSecond is of training and forwards a step's tokens over
-	// StepSeconds; of generation the new tokens over the time from the prompts'
-	// last logits on. 0: nothing was measured.
+	// StepSeconds; of generation the tokens behind each sequence's first over the
+	// time from the prompts' last logits on, or where there is one a sequence these
+	// over StepSeconds. 0: nothing was measured.
 	TokensPerSecond float64
 	// Tokens are the generated ids of every sequence of all steps.
 	Tokens [][]int32
