@@ -14,10 +14,9 @@ type Region struct {
 }
 
 // Regions are those of a device's arena from the bottom, one behind the other
-// but for room that no buffer takes: what
-// the library takes, what is held throughout, the slots of channels, what is
-// worked on between units and handed to the caller, what is kept from forward to
-// backward, and scratch. With one micro-batch gradients grow into what is kept,
+// but for room that no buffer takes: what the library takes, what is held
+// throughout, the slots of channels, what is worked on between units and handed
+// to the caller, what is kept from forward to backward, and scratch. With one micro-batch gradients grow into what is kept,
 // and scratch lies between: that is one region, the stack.
 func (bound *Bound) Regions(device int) []Region {
 	stacked := bound.training() && bound.parts() == 1
