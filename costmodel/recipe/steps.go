@@ -80,10 +80,7 @@ func (parser *parser) unit(unit *modelgraph.Unit) ([]step, error) {
 			used, err = parser.branch(&next, exec[k:])
 			used--
 		case modelgraph.Linear:
-			next.kind, err = linearStep, parser.reads(exec[k])
-			if parser.pools(exec[k]) {
-				next.kind = poolStep
-			}
+			next.kind, err = parser.projection(exec[k])
 		case modelgraph.Head:
 			next.kind, err = headStep, parser.reads(exec[k])
 		default:
@@ -117,6 +114,13 @@ func (parser *parser) table(index int) (stepKind, error) {
 		return embedStep, nil
 	}
 	return addStep, parser.reads(index)
+}
+
+func (parser *parser) projection(index int) (stepKind, error) {
+	if parser.pools(index) {
+		return poolStep, parser.reads(index)
+	}
+	return linearStep, parser.reads(index)
 }
 
 // branches reports that layers[0], a norm, stands before the core of a branch:
