@@ -3,6 +3,7 @@ package executor_test
 import (
 	"context"
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -65,6 +66,29 @@ func TestDumpedLogits(t *testing.T) {
 		if math.Abs(loss-result.Steps[0].Loss) > 1e-6 {
 			t.Errorf("%s: the dumped logits give a loss of %.8f, and the step's is %.8f", family, loss, result.Steps[0].Loss)
 		}
+	}
+}
+
+// TestDumpedRounded: in bf16 capped logits of training are the bits of those of
+// inference, whose kernel rounds after each operation.
+func TestDumpedRounded(t *testing.T) {
+	dump := func(work costmodel.Workload, optimizer executor.Optimizer) []float32 {
+		work.Precision = costmodel.BF16True
+		_, found := dumped(t, jobOf(t, "gemma2", work, 2), executor.Settings{Steps: 1, Optimizer: optimizer, Seed: 3}, "logits")
+		return found["logits"]
+	}
+	if trained := dump(training, adamW); len(trained) == 0 || !slices.Equal(trained, dump(inference, executor.Optimizer{})) {
+		t.Error("logits of training are not those of inference")
+	}
+}
+
+// TestDumpedOnce: tensors are those of the first step, whatever comes behind it.
+func TestDumpedOnce(t *testing.T) {
+	job := jobOf(t, "llama", training, 2)
+	_, once := dumped(t, job, executor.Settings{Steps: 1, Optimizer: adamW, Seed: 3}, "logits", "hidden", "grads")
+	_, first := dumped(t, job, executor.Settings{Steps: 3, Optimizer: adamW, Seed: 3}, "logits", "hidden", "grads")
+	if len(once) == 0 || !maps.EqualFunc(once, first, slices.Equal) {
+		t.Error("tensors of a run of three steps are not those of its first")
 	}
 }
 
