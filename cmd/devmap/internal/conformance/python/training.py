@@ -118,20 +118,31 @@ def furthest(ours, theirs):
     return max(abs(a - b) / abs(b) for a, b in zip(ours, theirs))
 
 
+def steady(bench, family, index, make, clip):
+    """A drawn configuration whose ten steps do not blow rounding up: one is drawn again where PyTorch's own fp32 is
+    further from its fp64 than an eighth of the bar. Folder, model after the steps, tokens, losses, that distance."""
+    for again in range(8):
+        folder, model, ids = small(bench, family, 4 * (index + len(WAYS) * again))
+        exact = trained(copy.deepcopy(model).double(), ids, 4, STEPS, make, clip)
+        theirs = trained(model, ids, 4, STEPS, make, clip)
+        own = furthest(theirs, exact)
+        if own <= LOSS / 8:
+            return folder, model, ids, theirs, own
+    raise ValueError(f"no configuration of eight is steady: PyTorch's fp32 is {own:.1e} from its fp64")
+
+
 def losses(bench):
     """Ten steps of every family and optimizer; what was saved then, beside PyTorch's weights, has no bar."""
     for number, family in enumerate(draw.TRAINED):
         for index, (optimizer, flags, make, clip) in enumerate(WAYS):
             with bench.figures.attempt("losses", f"{family} {optimizer}"):
-                folder, model, ids = small(bench, family, 4 * index)
-                exact = trained(copy.deepcopy(model).double(), ids, 4, STEPS, make, clip)
-                theirs = trained(model, ids, 4, STEPS, make, clip)
+                folder, model, ids, theirs, own = steady(bench, family, index, make, clip)
                 way = job(ids, number + index, optimizer=optimizer)
                 out = bench.engine.place("saved")
                 ran = bench.engine.planned(folder, way, "--steps", str(STEPS), "--save", out, *flags, tokens=ids)
                 if len(ran.losses) != STEPS:
                     raise ValueError(f"{len(ran.losses)} losses of {STEPS} steps")
-                worst, own = furthest(ran.losses, theirs), furthest(theirs, exact)
+                worst = furthest(ran.losses, theirs)
                 clipped = f" clip {clip}" if clip else ""
                 weights = dict(model.named_parameters())
                 apart = compared({name: weight for name, weight in models.loaded(out).named_parameters()}, weights)[0]
