@@ -77,7 +77,8 @@ func (asked *request) conform(ctx context.Context, interpreter, script, binary s
 		args = append(args, "--seed", asked.seed)
 	}
 	command := exec.CommandContext(ctx, interpreter, args...) //nolint:gosec // the user names the Python
-	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+	// Models are written where this program clears up, however the script ends.
+	command.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "TMPDIR="+filepath.Dir(binary))
 	command.Stdout, command.Stderr = os.Stdout, os.Stderr
 	err := command.Run()
 	if exit := new(exec.ExitError); errors.As(err, &exit) && exit.ExitCode() == 1 {
