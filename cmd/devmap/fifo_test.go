@@ -47,6 +47,19 @@ func TestInterruptedFIFO(t *testing.T) {
 	}
 }
 
+// TestTokensOnce: what can be read once has ids for one plan.
+func TestTokensOnce(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	planned := plannedToy(t, "--gpus", "1")
+	var document, problems bytes.Buffer
+	if code := run(t.Context(), []string{"run", planned, planned, "--weights", "random", "--tokens", fifo}, &document, &problems); code != out.ExitUsage || !strings.Contains(problems.String(), "2 plans would read it") {
+		t.Errorf("status %d, %s", code, problems.String())
+	}
+}
+
 // TestLateOutput: the answer of a search that was interrupted, or whose time
 // ended (that is the command's context and not its root's), is still written.
 func TestLateOutput(t *testing.T) {

@@ -39,6 +39,9 @@ func (command *runCommand) outputs(settings *planRun) []written {
 // spare refuses, before anything runs, to write over what is read or two things
 // to one place, and to write where there is no folder.
 func (command *runCommand) spare(runs []planRun) error {
+	if err := command.readOnce(runs); err != nil {
+		return err
+	}
 	outputs := command.outputs(&runs[0])
 	for i, one := range outputs {
 		if len(runs) > 1 && !one.shared {
@@ -59,6 +62,20 @@ func (command *runCommand) spare(runs []planRun) error {
 		}
 	}
 	return nil
+}
+
+// readOnce refuses token ids for several plans that come out of a pipe: the first
+// plan would leave none to the others.
+func (command *runCommand) readOnce(runs []planRun) error {
+	name := command.Run.Tokens
+	if len(runs) < 2 || name == "" {
+		return nil
+	}
+	info, err := os.Stat(name)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return out.Usagef("--tokens %q: %d plans would read it, and it can be read once: name a file, or run them one by one", name, len(runs))
+	}
+	return nil // opening it tells what else is wrong
 }
 
 func (command *runCommand) spareInputs(one written, runs []planRun) error {
