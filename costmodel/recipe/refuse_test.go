@@ -47,6 +47,20 @@ func TestRefusesWorkloads(t *testing.T) {
 	}
 }
 
+// TestRefusesDeclared: bytes that nothing names are in no arena, so a model that
+// declares some has no program, in any mode.
+func TestRefusesDeclared(t *testing.T) {
+	declared := modelgraph.NotDeclared()
+	declared.ParamsBytes = 1 << 20
+	graph := chain(t,
+		modelgraph.Layer{Name: "embed", Op: modelgraph.Embedding{Vocab: 16, Dim: 8}, Inputs: []string{}},
+		modelgraph.Layer{Name: "block", Op: modelgraph.Opaque{}, Declared: &declared},
+	)
+	workload := smallWorkloads()["infer"]
+	workload.Mode = costmodel.Load
+	refused(t, graph, &workload, `runtime: devmap's engine cannot run layer "block": its 1.0 MiB of parameters are declared, and nothing names them`)
+}
+
 func refused(t *testing.T, graph *modelgraph.Graph, workload *costmodel.Workload, want string) {
 	t.Helper()
 	_, err := recipe.Of(graph, workload)

@@ -28,6 +28,9 @@ func (writer *writer) layout() error {
 	for i := unit.First; i < unit.End; i++ {
 		writer.firsts = append(writer.firsts, len(writer.weights))
 		layer := &writer.graph.Layers[i]
+		if layer.Declared != nil && layer.Declared.ParamsBytes > 0 && len(layer.Params) == 0 {
+			return unrunnable(layer, "its %v of parameters are declared, and nothing names them; params does, with shape and dtype", costmodel.Bytes(layer.Declared.ParamsBytes))
+		}
 		for j := range layer.Params {
 			tensor := &layer.Params[j]
 			if !tensor.DType.Float() {
