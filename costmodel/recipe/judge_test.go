@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 )
 
 // memory is what lies at every byte of a unit's buffers while its kernels are
@@ -243,10 +243,10 @@ func (m *memory) train(unit *recipe.Unit, together bool) {
 // finds all that it reads, and every gradient is written once a micro-batch,
 // whether the stream is changed in place or not.
 func TestReplay(t *testing.T) {
-	for _, family := range slices.Sorted(maps.Keys(smallConfigs)) {
+	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
 		graph := small(t, family)
 		for name, workload := range smallWorkloads() {
-			if strings.HasPrefix(family, "bert") && name != "infer" {
+			if backendtest.Forwards(family) && name != "infer" {
 				continue
 			}
 			model, err := recipe.Of(graph, &workload)

@@ -9,16 +9,17 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // TestLines: the text of a code says all that running it needs: read back, it
 // has the same tensors, kernels and operands.
 func TestLines(t *testing.T) {
-	for family := range smallConfigs {
+	for family := range backendtest.Families {
 		graph := small(t, family)
 		for name, workload := range smallWorkloads() {
-			if strings.HasPrefix(family, "bert") && name != "infer" {
+			if backendtest.Forwards(family) && name != "infer" {
 				continue
 			}
 			model := of(t, graph, workload)

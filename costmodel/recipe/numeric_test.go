@@ -7,11 +7,11 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -19,8 +19,8 @@ import (
 // of forward make changes, in float64, in every family that is trained, with
 // and without recompute. Tied uses' gradients are summed.
 func TestGradients(t *testing.T) {
-	for _, family := range slices.Sorted(maps.Keys(smallConfigs)) {
-		if strings.HasPrefix(family, "bert") || family == "gemma3" {
+	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
+		if backendtest.Forwards(family) || family == "gemma3" {
 			continue // not trained; gemma3_text behind a tower
 		}
 		t.Run(family, func(t *testing.T) { gradients(t, small(t, family), costmodel.Workload{}) })
@@ -114,8 +114,8 @@ func (m *machine) slope(workload *costmodel.Workload, ids []float64, weight *flo
 // TestDecodes: the logits of a token that is decoded from the cache are those
 // of one forward over all tokens before it.
 func TestDecodes(t *testing.T) {
-	for _, family := range slices.Sorted(maps.Keys(smallConfigs)) {
-		if !strings.HasPrefix(family, "bert") {
+	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
+		if !backendtest.Forwards(family) {
 			t.Run(family, func(t *testing.T) { decodes(t, small(t, family), 6, 5) })
 		}
 	}
