@@ -36,9 +36,7 @@ func (model *model) inputs(index int) []int {
 // prediction bias).
 func (model *model) storage(index int) bool {
 	layer := &model.graph.Layers[index]
-	if model.read == nil {
-		model.relations()
-	}
+	model.relations()
 	for j := range layer.Params {
 		if !model.tied[modelgraph.FullName(layer.Name, layer.Params[j].Name)] {
 			return false
@@ -47,8 +45,11 @@ func (model *model) storage(index int) bool {
 	return !model.read[index]
 }
 
-// relations notes which layers are read and which parameters are tied.
+// relations notes, once, which layers are read and which parameters are tied.
 func (model *model) relations() {
+	if model.read != nil {
+		return
+	}
 	model.read, model.tied = make([]bool, len(model.graph.Layers)), make(map[string]bool)
 	for i := range model.graph.Layers {
 		for _, j := range model.graph.Layers[i].InputLayers() {

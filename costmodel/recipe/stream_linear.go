@@ -9,7 +9,6 @@ import (
 func (writer *writer) linear(layer int, last bool) error {
 	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Linear)
 	at := &writer.graph.Layers[layer]
-	activation, known := activations[op.Activation]
 	switch {
 	case op.Pooled:
 		return unrunnable(at, "it runs every token of the stream, not one a sequence")
@@ -17,10 +16,8 @@ func (writer *writer) linear(layer int, last bool) error {
 		return unrunnable(at, "it has no backward for a linear layer outside a block")
 	case op.Out != op.In || op.In != writer.width:
 		return unrunnable(at, "it makes %d values of %d, and the hidden stream is %d wide", op.Out, op.In, writer.width)
-	case op.Activation != "" && !known:
-		return unrunnable(at, "it has no kernel for activation %q", op.Activation)
 	}
-	linear, err := writer.linearOf(layer, op.In, op.Out, false, "")
+	linear, activation, err := writer.projection(layer, &op)
 	if err != nil {
 		return err
 	}
@@ -35,12 +32,21 @@ func (writer *writer) linear(layer int, last bool) error {
 	return nil
 }
 
+// projection finds what a projection of the stream multiplies by, and the
+// activation behind it, if any.
+func (writer *writer) projection(layer int, op *modelgraph.Linear) (projection *linear, activation string, err error) {
+	activation, known := activations[op.Activation]
+	if op.Activation != "" && !known {
+		return nil, "", unrunnable(&writer.graph.Layers[layer], "it has no kernel for activation %q", op.Activation)
+	}
+	projection, err = writer.linearOf(layer, op.In, op.Out, false, "")
+	return projection, activation, err
+}
+
 // pools reports a pooler: a projection of one token a sequence, with which the
 // model ends (modeling_bert.py: BertPooler).
 func (model *model) pools(layer int) bool {
-	if model.read == nil {
-		model.relations()
-	}
+	model.relations()
 	op, ok := model.graph.Layers[layer].Op.(modelgraph.Linear)
 	return ok && op.Pooled && !model.read[layer]
 }
@@ -49,7 +55,6 @@ func (model *model) pools(layer int) bool {
 func (writer *writer) pool(layer int) error {
 	op, _ := writer.graph.Layers[layer].Op.(modelgraph.Linear)
 	at := &writer.graph.Layers[layer]
-	activation, known := activations[op.Activation]
 	switch {
 	case writer.train:
 		return refuse("mode", costmodel.Train, "the model ends in a pooler (%q), which has no loss; %v runs it", at.Name, costmodel.Set("mode", costmodel.Infer))
@@ -57,10 +62,8 @@ func (writer *writer) pool(layer int) error {
 		return refuse("new_tokens", writer.workload.NewTokens, "the model ends in a pooler (%q), which makes no logits; %v runs it once", at.Name, costmodel.Set("new_tokens", 0))
 	case op.In != writer.width:
 		return unrunnable(at, "it reads %d values, and the hidden stream is %d wide", op.In, writer.width)
-	case op.Activation != "" && !known:
-		return unrunnable(at, "it has no kernel for activation %q", op.Activation)
 	}
-	linear, err := writer.linearOf(layer, op.In, op.Out, false, "")
+	linear, activation, err := writer.projection(layer, &op)
 	if err != nil {
 		return err
 	}
