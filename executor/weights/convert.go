@@ -13,11 +13,6 @@ import (
 // no slice tells.
 func readable(dtype modelgraph.DType) bool { return dtype.Float() }
 
-// wanted are the types that weights are computed with.
-func wanted(dtype modelgraph.DType) bool {
-	return slices.Contains([]modelgraph.DType{modelgraph.F32, modelgraph.BF16}, dtype)
-}
-
 // block is how many values are converted at once, in the processor's caches.
 const block = 1024
 

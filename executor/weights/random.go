@@ -80,11 +80,8 @@ func constantOf(layer *modelgraph.Layer, tensor *modelgraph.Tensor) *float32 {
 // there are processors (a few: memory is bounded by their chunks).
 func (source *random) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func([]byte) error) error {
 	of, known := source.of[name]
-	switch {
-	case !known:
-		return unknownName(name)
-	case !wanted(dtype):
-		return fmt.Errorf("%q: asked for as %v, and weights are given as F32 or BF16", name, dtype)
+	if err := asked(name, known, dtype); err != nil {
+		return err
 	}
 	count := of.tensor.Numel()
 	for first := int64(0); first < count; first += int64(len(source.chunks)) * chunk {

@@ -119,11 +119,8 @@ func (source *stored) Close() error {
 // Stream implements Source.
 func (source *stored) Stream(ctx context.Context, name string, dtype modelgraph.DType, emit func([]byte) error) error {
 	slices, known := source.slices[name]
-	switch {
-	case !known:
-		return unknownName(name)
-	case !wanted(dtype):
-		return fmt.Errorf("%q: asked for as %v, and weights are given as F32 or BF16", name, dtype)
+	if err := asked(name, known, dtype); err != nil {
+		return err
 	}
 	for i := range slices {
 		if err := source.stream(ctx, &slices[i], dtype, emit); err != nil {

@@ -58,7 +58,14 @@ func Parameters(graph *modelgraph.Graph, dtype modelgraph.DType) []Entry {
 // chunk is how many values are handed over at once: 4 MiB of fp32.
 const chunk = 1 << 20
 
-// unknownName is a name that a source has nothing under.
-func unknownName(name string) error {
-	return fmt.Errorf("%q: there is no such parameter", name)
+// asked refuses a name that a source has nothing under, and a type that nothing
+// computes with.
+func asked(name string, known bool, dtype modelgraph.DType) error {
+	switch {
+	case !known:
+		return fmt.Errorf("%q: there is no such parameter", name)
+	case dtype != modelgraph.F32 && dtype != modelgraph.BF16:
+		return fmt.Errorf("%q: asked for as %v, and weights are given as F32 or BF16", name, dtype)
+	}
+	return nil
 }
