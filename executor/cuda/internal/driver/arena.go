@@ -1,0 +1,129 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+/*
+#include <cuda.h>
+
+static CUmemAllocationProp of_device(int device) {
+	CUmemAllocationProp properties = {0};
+	properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+	properties.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	properties.location.id = device;
+	return properties;
+}
+
+static CUresult granule_of(size_t *bytes, int device) {
+	CUmemAllocationProp properties = of_device(device);
+	return cuMemGetAllocationGranularity(bytes, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+}
+
+static CUresult create_on(CUmemGenericAllocationHandle *handle, size_t bytes, int device) {
+	CUmemAllocationProp properties = of_device(device);
+	return cuMemCreate(handle, bytes, &properties, 0);
+}
+
+static CUresult let(CUdeviceptr address, size_t bytes, int device) {
+	CUmemAccessDesc access = {0};
+	access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+	access.location.id = device;
+	access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+	return cuMemSetAccess(address, bytes, &access, 1);
+}
+*/
+import "C"
+
+import "errors"
+
+// Address is a byte's on a GPU. Addresses of all GPUs, and of pinned memory, are
+// in one space.
+type Address uint64
+
+// Arena is memory of a GPU, mapped at addresses of its own, in whole granules. It
+// is mapped rather than allocated, because then it takes what it says: an
+// allocator rounds up and keeps what it is given back.
+type Arena struct {
+	Address Address
+	Bytes   int64 // in whole granules
+
+	handle C.CUmemGenericAllocationHandle
+	stage  int // how much of it there is, for unmap
+}
+
+// The stages of an arena.
+const (
+	reserved = iota + 1
+	created
+	mapped
+)
+
+// Granule is what memory of the GPU is mapped in: 2 MiB on all that are known.
+func (device *Device) Granule() (int64, error) {
+	var bytes C.size_t
+	err := result("cuMemGetAllocationGranularity", C.granule_of(&bytes, C.int(device.device)))
+	return int64(bytes), err
+}
+
+// Map gives bytes of the GPU's memory, a multiple of its granule, to its own
+// kernels and copies and to the peers'. Where any part fails nothing is held.
+func (device *Device) Map(bytes int64, peers ...*Device) (*Arena, error) {
+	arena := &Arena{Bytes: bytes}
+	err := arena.make(device, peers)
+	if err != nil {
+		return nil, errors.Join(err, arena.unmap())
+	}
+	enter("arenas", 1, bytes)
+	return arena, nil
+}
+
+func (arena *Arena) make(device *Device, peers []*Device) error {
+	var address C.CUdeviceptr
+	size := C.size_t(arena.Bytes)
+	if err := result("cuMemAddressReserve", C.cuMemAddressReserve(&address, size, 0, 0, 0)); err != nil {
+		return err
+	}
+	arena.Address, arena.stage = Address(address), reserved
+	if err := result("cuMemCreate", C.create_on(&arena.handle, size, C.int(device.device))); err != nil {
+		return err
+	}
+	arena.stage = created
+	if err := result("cuMemMap", C.cuMemMap(address, size, 0, arena.handle, 0)); err != nil {
+		return err
+	}
+	arena.stage = mapped
+	for _, one := range append([]*Device{device}, peers...) {
+		if err := result("cuMemSetAccess", C.let(address, size, C.int(one.device))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unmap gives everything back that there is of the arena.
+func (arena *Arena) unmap() error {
+	var all []error
+	address, size := C.CUdeviceptr(arena.Address), C.size_t(arena.Bytes)
+	if arena.stage >= mapped {
+		all = append(all, result("cuMemUnmap", C.cuMemUnmap(address, size)))
+	}
+	if arena.stage >= created {
+		all = append(all, result("cuMemRelease", C.cuMemRelease(arena.handle)))
+	}
+	if arena.stage >= reserved {
+		all = append(all, result("cuMemAddressFree", C.cuMemAddressFree(address, size)))
+	}
+	arena.stage = 0
+	return errors.Join(all...)
+}
+
+// Release gives back an arena that [Device.Map] returned.
+func (arena *Arena) Release() error {
+	if arena.stage == 0 {
+		return nil
+	}
+	if err := arena.unmap(); err != nil {
+		return err
+	}
+	enter("arenas", -1, -arena.Bytes)
+	return nil
+}

@@ -1,0 +1,122 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+import (
+	"fmt"
+	"runtime"
+
+	"gorgonia.org/cu"
+)
+
+// Device is a GPU.
+type Device struct {
+	Ordinal int
+	Name    string
+	UUID    string // as NVML writes it: GPU-…
+	Total   int64  // bytes
+	// Capability is major·10 + minor: 90 of Hopper.
+	Capability, Processors int
+
+	device cu.Device
+}
+
+// Devices are the GPUs that the driver shows to the process.
+func Devices() ([]Device, error) {
+	count, err := cu.NumDevices()
+	if err != nil {
+		return nil, of("cuDeviceGetCount", err)
+	}
+	devices := make([]Device, count)
+	for i := range devices {
+		if err := devices[i].describe(i); err != nil {
+			return nil, err
+		}
+	}
+	return devices, nil
+}
+
+func (device *Device) describe(ordinal int) error {
+	found, err := cu.GetDevice(ordinal)
+	if err != nil {
+		return of("cuDeviceGet", err)
+	}
+	device.Ordinal, device.device = ordinal, found
+	if device.Name, err = found.Name(); err != nil {
+		return of("cuDeviceGetName", err)
+	}
+	id, err := found.UUID()
+	if err != nil {
+		return of("cuDeviceGetUuid", err)
+	}
+	device.UUID = "GPU-" + id.String()
+	if device.Total, err = found.TotalMem(); err != nil {
+		return of("cuDeviceTotalMem", err)
+	}
+	values, err := found.Attributes(cu.ComputeCapabilityMajor, cu.ComputeCapabilityMinor, cu.MultiprocessorCount)
+	if err != nil {
+		return of("cuDeviceGetAttribute", err)
+	}
+	device.Capability, device.Processors = 10*values[0]+values[1], values[2]
+	return nil
+}
+
+// Reaches reports that kernels and copies of one GPU reach the other's memory.
+func (device *Device) Reaches(other *Device) (bool, error) {
+	if device.Ordinal == other.Ordinal {
+		return true, nil
+	}
+	reaches, err := device.device.CanAccessPeer(other.device)
+	return reaches != 0, of("cuDeviceCanAccessPeer", err)
+}
+
+// Context is a GPU's primary context, which cuBLAS shares.
+type Context struct {
+	*Device
+	context cu.CUContext
+}
+
+// Retain makes the primary context, or takes part in it.
+func (device *Device) Retain() (*Context, error) {
+	context, err := device.device.RetainPrimaryCtx()
+	if err != nil {
+		return nil, of("cuDevicePrimaryCtxRetain", err)
+	}
+	enter("contexts", 1, 0)
+	return &Context{device, context}, nil
+}
+
+// Release gives the context back; the last who does ends it.
+func (context *Context) Release() error {
+	if err := context.device.ReleasePrimaryCtx(); err != nil {
+		return of("cuDevicePrimaryCtxRelease", err)
+	}
+	enter("contexts", -1, 0)
+	return nil
+}
+
+// Bind locks the goroutine to its thread, and binds the context to that: every
+// other call wants it. The thread ends with the goroutine, which never unlocks.
+func (context *Context) Bind() error {
+	runtime.LockOSThread()
+	return of("cuCtxSetCurrent", cu.SetCurrentContext(context.context))
+}
+
+// Room is what is free on the context's GPU, of how much: other processes' share
+// is taken off. The context must be bound.
+func Room() (free, total int64, err error) {
+	free, total, err = cu.MemInfo()
+	return free, total, of("cuMemGetInfo", err)
+}
+
+// Synchronize waits for everything that the bound context was given.
+func Synchronize() error { return of("cuCtxSynchronize", cu.Synchronize()) }
+
+// Version is the CUDA version that the driver is of: 13000.
+func Version() (int, error) {
+	version := cu.Version()
+	if version < 0 {
+		return 0, fmt.Errorf("cuDriverGetVersion: it tells none")
+	}
+	return version, nil
+}

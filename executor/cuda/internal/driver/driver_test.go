@@ -1,0 +1,202 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+import (
+	"bytes"
+	"errors"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"os"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/drivertest"
+)
+
+func TestMain(m *testing.M) { drivertest.Main(m) }
+
+// bound is a GPU's context on the test's thread.
+func bound(t *testing.T) *Context {
+	t.Helper()
+	if err := Open(); err != nil {
+		t.Fatal(err)
+	}
+	devices, err := Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	context, err := devices[0].Retain()
+	if err == nil {
+		err = context.Bind()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := context.Release(); err != nil {
+			t.Error(err)
+		}
+		if held := Held(); held != "" {
+			t.Errorf("the process still holds %s", held)
+		}
+	})
+	return context
+}
+
+// Whatever is missing is named, and the next library is looked for.
+func TestMissing(t *testing.T) {
+	if text, err := load("libnone.so.7"); err != nil || !strings.Contains(text, "libnone.so.7") {
+		t.Errorf("no library: %q, %v", text, err)
+	}
+	if _, err := load("libm.so.6"); err == nil || err.Error() != "libm.so.6: the driver has no cuInit: it is older than CUDA 11.8's (520)" {
+		t.Errorf("no symbol: %v", err)
+	}
+	if err := Open(); err != nil {
+		t.Fatal(err)
+	}
+	missing := Missing()
+	for _, name := range needed {
+		if slices.Contains(missing, name) {
+			t.Errorf("%s is needed, and missing", name)
+		}
+	}
+	if !slices.Contains(missing, "cuGraphCreate") {
+		t.Errorf("missing are %v", missing)
+	}
+}
+
+// The table has an entry for every function that the header declares, by the name
+// that it has in the library.
+func TestSymbols(t *testing.T) {
+	header, err := os.ReadFile("include/cuda_calls.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := os.ReadFile("symbols.h")
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := make(map[string]string)
+	for _, found := range regexp.MustCompile(`(?m)^#define (\w+) (\w+)$`).FindAllSubmatch(header, -1) {
+		versions[string(found[1])] = string(found[2])
+	}
+	var want, got []string
+	for _, found := range regexp.MustCompile(`(?m)^CUresult (\w+)\(`).FindAllSubmatch(header, -1) {
+		name := string(found[1])
+		if version := versions[name]; version != "" {
+			name = version
+		}
+		want = append(want, name)
+	}
+	for _, found := range regexp.MustCompile(`X\((\w+)\)`).FindAllSubmatch(table, -1) {
+		got = append(got, string(found[1]))
+	}
+	slices.Sort(want)
+	if !slices.Equal(want, got) {
+		t.Errorf("declared are %v, the table has %v", want, got)
+	}
+}
+
+// The program links no CUDA library, and leaves none of its symbols to the loader.
+func TestNothingIsLinked(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, look := range []struct {
+		command []string
+		refused string
+	}{
+		{[]string{"readelf", "-d", self}, `NEEDED.*(cuda|nvidia|cublas)`},
+		{[]string{"nm", "-D", "--undefined-only", self}, ` U (cu|nvml)[A-Z]`},
+	} {
+		if _, err := exec.LookPath(look.command[0]); err != nil {
+			t.Skip(err)
+		}
+		text, err := exec.Command(look.command[0], look.command[1:]...).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := regexp.MustCompile(look.refused).Find(text); found != nil {
+			t.Errorf("%s: %s", look.command[0], found)
+		}
+	}
+}
+
+// A failure at any part of a mapping leaves nothing behind.
+func TestMapRollsBack(t *testing.T) {
+	context := bound(t)
+	granule, err := context.Granule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, _, err := Room()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, size := range []int64{granule + 1, 1 << 40} {
+		arena, err := context.Map(size)
+		var told *Error
+		if arena != nil || !errors.As(err, &told) {
+			t.Fatalf("%d bytes: %v, %v", size, arena, err)
+		}
+	}
+	if now, _, err := Room(); err != nil || now != free {
+		t.Errorf("%d bytes are free, %d were: %v", now, free, err)
+	}
+	arena, err := context.Map(3 * granule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if now, _, err := Room(); err != nil || now != free-3*granule {
+		t.Errorf("%d bytes are free, %d were: %v", now, free, err)
+	}
+	if err := errors.Join(arena.Release(), arena.Release()); err != nil {
+		t.Error(err)
+	}
+}
+
+// Copies, fills and kernels run in the order of their stream.
+func TestStream(t *testing.T) {
+	context := bound(t)
+	granule, err := context.Granule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	arena, errArena := context.Map(granule)
+	stream, errStream := NewStream()
+	pinned, errPinned := Pin(64)
+	event, errEvent := NewEvent(true)
+	module, errModule := LoadModule("")
+	if err := errors.Join(errArena, errStream, errPinned, errEvent, errModule); err != nil {
+		t.Fatal(err)
+	}
+	function, err := module.Function("total")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ones := bytes.Repeat([]byte{0, 0, 0x80, 0x3f}, 4)
+	copy(pinned.Data, ones)
+	arguments := new(Arguments).Address(arena.Address).Address(arena.Address + 32).Uint32(4)
+	shape := Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	if err := errors.Join(stream.Fill(arena.Address, 7, 64), stream.Up(arena.Address, pinned.Data[:16]), stream.Copy(arena.Address+16, arena.Address, 16),
+		stream.Launch(function, shape, arguments), stream.Down(pinned.Data[16:], arena.Address+16), stream.Record(event), stream.Synchronize()); err != nil {
+		t.Fatal(err)
+	}
+	if ended, err := event.Ended(); !ended || err != nil {
+		t.Error(ended, err)
+	}
+	want := append(append(bytes.Clone(ones), 0, 0, 0x80, 0x40), bytes.Repeat([]byte{7}, 28)...)
+	if !bytes.Equal(pinned.Data[16:], want) {
+		t.Errorf("%x came back, want %x", pinned.Data[16:], want)
+	}
+	if _, err := module.Function("none"); err == nil {
+		t.Error("a kernel was found that there is not")
+	}
+	if err := errors.Join(module.Unload(), event.Destroy(), pinned.Free(), stream.Destroy(), arena.Release()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,65 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+/*
+#cgo CFLAGS: -I${SRCDIR}/include
+#include <cuda.h>
+*/
+import "C"
+
+import (
+	"fmt"
+	"reflect"
+)
+
+// Error is what the driver answered to a call.
+type Error struct {
+	Call string
+	Code int // CUresult
+}
+
+// OutOfMemory is CUDA_ERROR_OUT_OF_MEMORY.
+const OutOfMemory = int(C.CUDA_ERROR_OUT_OF_MEMORY)
+
+func (err *Error) Error() string {
+	var name, text *C.char
+	C.cuGetErrorName(C.CUresult(err.Code), &name)
+	C.cuGetErrorString(C.CUresult(err.Code), &text)
+	if name == nil || text == nil {
+		return fmt.Sprintf("%s: CUDA error %d", err.Call, err.Code)
+	}
+	return fmt.Sprintf("%s: %s (%d): %s", err.Call, C.GoString(name), err.Code, C.GoString(text))
+}
+
+// Dead reports errors behind which the context answers every call with the same:
+// the manual asks for the process to end.
+func (err *Error) Dead() bool {
+	switch C.CUresult(err.Code) {
+	case C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_ILLEGAL_ADDRESS, C.CUDA_ERROR_LAUNCH_TIMEOUT, C.CUDA_ERROR_ASSERT,
+		C.CUDA_ERROR_HARDWARE_STACK_ERROR, C.CUDA_ERROR_ILLEGAL_INSTRUCTION, C.CUDA_ERROR_MISALIGNED_ADDRESS,
+		C.CUDA_ERROR_INVALID_ADDRESS_SPACE, C.CUDA_ERROR_INVALID_PC, C.CUDA_ERROR_LAUNCH_FAILED, C.CUDA_ERROR_UNKNOWN:
+		return true
+	}
+	return false
+}
+
+func check(call string, code C.int) error { return result(call, C.CUresult(code)) }
+
+func result(call string, code C.CUresult) error {
+	if code == C.CUDA_SUCCESS {
+		return nil
+	}
+	return &Error{call, int(code)}
+}
+
+// of is cu's error as one of ours: its type is its own, its value the CUresult.
+func of(call string, err error) error {
+	if err == nil {
+		return nil
+	}
+	if code := reflect.ValueOf(err); code.Kind() == reflect.Int {
+		return &Error{call, int(code.Int())}
+	}
+	return fmt.Errorf("%s: %w", call, err)
+}

@@ -1,0 +1,126 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+/*
+#include <cuda.h>
+
+// One buffer holds all arguments, each at a multiple of its size: no pointer to a
+// pointer, no allocation an argument, arguments of any size.
+static CUresult launch(CUfunction function, const unsigned int *grid, const unsigned int *block, unsigned int shared,
+                       CUstream stream, void *arguments, size_t bytes) {
+	void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, arguments, CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
+	return cuLaunchKernel(function, grid[0], grid[1], grid[2], block[0], block[1], block[2], shared, stream, NULL, extra);
+}
+*/
+import "C"
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Module is kernels in the bound context.
+type Module struct{ module cu.Module }
+
+// LoadModule loads PTX, which the driver compiles, or a binary for the GPU.
+func LoadModule(image string) (*Module, error) {
+	module, err := cu.LoadData(image)
+	if err != nil {
+		return nil, of("cuModuleLoadData", err)
+	}
+	enter("modules", 1, 0)
+	return &Module{module}, nil
+}
+
+// Unload gives the module back.
+func (module *Module) Unload() error {
+	if err := of("cuModuleUnload", module.module.Unload()); err != nil {
+		return err
+	}
+	enter("modules", -1, 0)
+	return nil
+}
+
+// Function is a kernel of a module.
+type Function struct{ function C.CUfunction }
+
+// Function finds a kernel by the name in its source.
+func (module *Module) Function(name string) (*Function, error) {
+	found, err := module.module.Function(name)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", name, of("cuModuleGetFunction", err))
+	}
+	return &Function{*(*C.CUfunction)(unsafe.Pointer(&found))}, nil
+}
+
+// Share lets the kernel ask for more than 48 KiB of shared memory at its launch.
+func (function *Function) Share(bytes int) error {
+	return result("cuFuncSetAttribute", C.cuFuncSetAttribute(function.function, C.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, C.int(bytes)))
+}
+
+// Shape is how many blocks of how many threads a launch has, and what each block
+// has of shared memory besides what the kernel declares.
+type Shape struct {
+	Grid, Block [3]uint32
+	Shared      int
+}
+
+// Launch has the stream run a kernel.
+func (stream *Stream) Launch(function *Function, shape Shape, arguments *Arguments) error {
+	data := arguments.data
+	if len(data) == 0 {
+		data = make([]byte, 1)
+	}
+	code := C.launch(function.function, (*C.uint)(&shape.Grid[0]), (*C.uint)(&shape.Block[0]), C.uint(shape.Shared),
+		C.CUstream(stream.Handle()), unsafe.Pointer(&data[0]), C.size_t(len(arguments.data)))
+	return result("cuLaunchKernel", code)
+}
+
+// Arguments are those of a launch, in the kernel's order. It is used again after Reset.
+type Arguments struct{ data []byte }
+
+// Reset forgets the arguments, and keeps their room.
+func (arguments *Arguments) Reset() *Arguments {
+	arguments.data = arguments.data[:0]
+	return arguments
+}
+
+// Address adds a pointer.
+func (arguments *Arguments) Address(value Address) *Arguments { return arguments.Uint64(uint64(value)) }
+
+// Uint64 adds eight bytes.
+func (arguments *Arguments) Uint64(value uint64) *Arguments {
+	arguments.align(8)
+	arguments.data = binary.LittleEndian.AppendUint64(arguments.data, value)
+	return arguments
+}
+
+// Int64 adds eight bytes.
+func (arguments *Arguments) Int64(value int64) *Arguments { return arguments.Uint64(uint64(value)) }
+
+// Uint32 adds four bytes.
+func (arguments *Arguments) Uint32(value uint32) *Arguments {
+	arguments.align(4)
+	arguments.data = binary.LittleEndian.AppendUint32(arguments.data, value)
+	return arguments
+}
+
+// Int32 adds four bytes.
+func (arguments *Arguments) Int32(value int32) *Arguments { return arguments.Uint32(uint32(value)) }
+
+// Float32 adds four bytes.
+func (arguments *Arguments) Float32(value float32) *Arguments {
+	return arguments.Uint32(math.Float32bits(value))
+}
+
+// align moves on to a multiple of size, as the kernel's own layout does.
+func (arguments *Arguments) align(size int) {
+	for len(arguments.data)%size != 0 {
+		arguments.data = append(arguments.data, 0)
+	}
+}

@@ -1,0 +1,106 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+/*
+#cgo LDFLAGS: -L${SRCDIR}/lib -ldl
+#include <stdlib.h>
+#include "load.h"
+*/
+import "C"
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"unsafe"
+)
+
+// libraries are where the driver is looked for: by the loader's own rules, then
+// where images for containers and WSL keep it.
+var libraries = []string{"libcuda.so.1", "/usr/local/nvidia/lib64/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"}
+
+var opened struct {
+	sync.Mutex
+	library string
+}
+
+// Open loads the driver and initialises it, once in a process. An error names the
+// library that is missing, the entry point that the driver is too old for, or
+// what the driver answered.
+func Open() error { return open(libraries) }
+
+func open(candidates []string) error {
+	opened.Lock()
+	defer opened.Unlock()
+	if opened.library != "" {
+		return nil
+	}
+	var tried []error
+	for _, path := range candidates {
+		text, err := load(path)
+		if err != nil {
+			return err
+		}
+		if text != "" {
+			tried = append(tried, errors.New(text))
+			continue
+		}
+		if err := check("cuInit", C.driver_init()); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		opened.library = path
+		return nil
+	}
+	return fmt.Errorf("no CUDA driver: %w", errors.Join(tried...))
+}
+
+// load fills the table from a library; text says why there is none at path.
+func load(path string) (text string, err error) {
+	name := C.CString(path)
+	defer C.free(unsafe.Pointer(name))
+	list := (*[1 << 10]*C.char)(C.calloc(C.size_t(len(needed)+1), C.size_t(unsafe.Sizeof(name))))
+	defer C.free(unsafe.Pointer(list))
+	for i := range needed {
+		list[i] = C.CString(needed[i])
+		defer C.free(unsafe.Pointer(list[i]))
+	}
+	const size = 1 << 10
+	reason := (*C.char)(C.malloc(size))
+	defer C.free(unsafe.Pointer(reason))
+	switch C.driver_open(name, &list[0], reason, size) {
+	case C.DRIVER_NO_LIBRARY:
+		return C.GoString(reason), nil
+	case C.DRIVER_NO_SYMBOL:
+		return "", fmt.Errorf("%s: the driver has no %s: it is older than CUDA 11.8's (520)", path, C.GoString(reason))
+	}
+	return "", nil
+}
+
+// needed are the entry points that the executor cannot do without. What else cu
+// refers to may be missing: it answers CUDA_ERROR_SHARED_OBJECT_SYMBOL_NOT_FOUND.
+var needed = []string{
+	"cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString",
+	"cuDeviceGet", "cuDeviceGetCount", "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetAttribute", "cuDeviceTotalMem_v2", "cuDeviceCanAccessPeer",
+	"cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease_v2", "cuCtxSetCurrent", "cuCtxSynchronize",
+	"cuMemGetInfo_v2", "cuMemHostAlloc", "cuMemFreeHost",
+	"cuMemAddressReserve", "cuMemAddressFree", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap", "cuMemSetAccess", "cuMemGetAllocationGranularity",
+	"cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
+	"cuStreamCreate", "cuStreamDestroy_v2", "cuStreamSynchronize", "cuStreamWaitEvent",
+	"cuEventCreate", "cuEventDestroy_v2", "cuEventRecord", "cuEventQuery", "cuEventElapsedTime",
+	"cuModuleLoadData", "cuModuleUnload", "cuModuleGetFunction", "cuFuncSetAttribute", "cuLaunchKernel",
+}
+
+// Library is where the open driver lies, and Missing the entry points that it
+// lacks of all that the program refers to.
+func Library() string { return opened.library }
+
+// Missing are the entry points that the open driver lacks.
+func Missing() (names []string) {
+	for i := range C.driver_count() {
+		if C.driver_present(i) == 0 {
+			names = append(names, C.GoString(C.driver_name(i)))
+		}
+	}
+	return names
+}

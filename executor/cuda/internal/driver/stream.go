@@ -1,0 +1,125 @@
+//go:build cuda && linux && cgo && amd64
+
+package driver
+
+import (
+	"time"
+	"unsafe"
+
+	"gorgonia.org/cu"
+)
+
+// Stream is a queue of a GPU: what it is given runs in that order.
+type Stream struct{ stream cu.Stream }
+
+// NewStream makes a stream on the bound context, which waits for no other.
+func NewStream() (*Stream, error) {
+	stream, err := cu.MakeStream(cu.NonBlocking)
+	if err != nil {
+		return nil, of("cuStreamCreate", err)
+	}
+	enter("streams", 1, 0)
+	return &Stream{stream}, nil
+}
+
+// Handle is the driver's own name of the stream, for libraries.
+func (stream *Stream) Handle() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&stream.stream)) }
+
+// Destroy gives the stream back, once what it was given has run.
+func (stream *Stream) Destroy() error {
+	if err := stream.stream.Destroy(); err != nil {
+		return of("cuStreamDestroy", err)
+	}
+	enter("streams", -1, 0)
+	return nil
+}
+
+// Synchronize waits for all that the stream was given.
+func (stream *Stream) Synchronize() error {
+	return of("cuStreamSynchronize", stream.stream.Synchronize())
+}
+
+// Await has the stream wait for an event as it was recorded last.
+func (stream *Stream) Await(event *Event) error {
+	return of("cuStreamWaitEvent", stream.stream.Wait(event.event, 0))
+}
+
+// Fill sets bytes.
+func (stream *Stream) Fill(at Address, value byte, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	return of("cuMemsetD8Async", cu.MemsetD8Async(cu.DevicePtr(at), value, bytes, stream.stream))
+}
+
+// Copy copies bytes from one place to another, which may be on two GPUs of which
+// each reaches the other's arena.
+func (stream *Stream) Copy(to, from Address, bytes int64) error {
+	if bytes == 0 {
+		return nil
+	}
+	return of("cuMemcpyDtoDAsync", cu.MemcpyDtoDAsync(cu.DevicePtr(to), cu.DevicePtr(from), bytes, stream.stream))
+}
+
+// Up copies pinned memory to the GPU, Down the other way. What is pinned must stay
+// as it is until the stream has come there.
+func (stream *Stream) Up(to Address, from []byte) error {
+	if len(from) == 0 {
+		return nil
+	}
+	return of("cuMemcpyHtoDAsync", cu.MemcpyHtoDAsync(cu.DevicePtr(to), unsafe.Pointer(unsafe.SliceData(from)), int64(len(from)), stream.stream))
+}
+
+// Down copies from the GPU into pinned memory.
+func (stream *Stream) Down(to []byte, from Address) error {
+	if len(to) == 0 {
+		return nil
+	}
+	return of("cuMemcpyDtoHAsync", cu.MemcpyDtoHAsync(unsafe.Pointer(unsafe.SliceData(to)), cu.DevicePtr(from), int64(len(to)), stream.stream))
+}
+
+// Event is a moment of a stream.
+type Event struct{ event cu.Event }
+
+// NewEvent makes an event on the bound context; one that is timed costs more.
+func NewEvent(timed bool) (*Event, error) {
+	flags := cu.DisableTiming
+	if timed {
+		flags = cu.DefaultEvent
+	}
+	event, err := cu.MakeEvent(flags)
+	if err != nil {
+		return nil, of("cuEventCreate", err)
+	}
+	enter("events", 1, 0)
+	return &Event{event}, nil
+}
+
+// Destroy gives the event back.
+func (event *Event) Destroy() error {
+	if err := cu.DestroyEvent(&event.event); err != nil {
+		return of("cuEventDestroy", err)
+	}
+	enter("events", -1, 0)
+	return nil
+}
+
+// Record makes the event that of everything the stream was given so far.
+func (stream *Stream) Record(event *Event) error {
+	return of("cuEventRecord", event.event.Record(stream.stream))
+}
+
+// Ended reports that the stream has come to where the event was recorded last.
+func (event *Event) Ended() (bool, error) {
+	err := event.event.Query()
+	if err == cu.NotReady { //nolint:errorlint // cu's errors are its codes
+		return false, nil
+	}
+	return err == nil, of("cuEventQuery", err)
+}
+
+// Since is the time from one event to another, both ended and timed.
+func (event *Event) Since(begin *Event) (time.Duration, error) {
+	milliseconds, err := begin.event.Elapsed(event.event)
+	return time.Duration(milliseconds * float64(time.Millisecond)), of("cuEventElapsedTime", err)
+}
