@@ -23,7 +23,9 @@ func NewStream() (*Stream, error) {
 }
 
 // Handle is the driver's own name of the stream, for libraries.
-func (stream *Stream) Handle() unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&stream.stream)) }
+func (stream *Stream) Handle() unsafe.Pointer {
+	return *(*unsafe.Pointer)(unsafe.Pointer(&stream.stream))
+}
 
 // Destroy gives the stream back, once what it was given has run.
 func (stream *Stream) Destroy() error {

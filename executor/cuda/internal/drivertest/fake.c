@@ -6,9 +6,9 @@
  * another time. Addresses are looked at: what is not mapped for a GPU, it does not
  * touch, and every call behind that fails as behind a fault of a real one.
  *
- * FAKE_CUDA_GPUS, _BYTES (of each), _SEED, _OOM (the cuMemCreate that fails, from 1)
- * and _HANG (a kernel that never ends) are read from the environment when they
- * count. Kernels are those at the end of this file, whatever a module says. */
+ * FAKE_CUDA_GPUS, _BYTES (of each), _SEED, _FULL (bytes that can be had, where that
+ * is less than what it says) and _HANG (a kernel that does not end) are read from
+ * the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
@@ -58,7 +58,6 @@ static size_t taken[GPUS];
 static Arena arenas[ARENAS];
 static Handle handles[ARENAS];
 static Stream *streams[STREAMS];
-static int creations;
 static unsigned long drawn;
 static __thread struct CUctx_st *current;
 
@@ -274,7 +273,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 	size_t total;
 	cuDeviceTotalMem(&total, device);
 	while (handles[i].bytes) i++;
-	if (++creations == setting("FAKE_CUDA_OOM", 0) || taken[device] + bytes > total)
+	if (taken[device] + bytes > total || (long)(taken[device] + bytes) > setting("FAKE_CUDA_FULL", 1l << 60))
 		code = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (!code)
 		handles[i] = (Handle){device, bytes}, taken[device] += bytes, *handle = i;
@@ -409,8 +408,9 @@ CUresult cuFuncSetAttribute(CUfunction function, CUfunction_attribute attribute,
 
 /* mix makes bytes out of all that it reads and of a seed, so that of whatever went
  * another way others come out: FNV-1a over the seed and what is read, and then at
- * every eighth byte that is written the sum of it and the byte's place. */
-typedef struct { unsigned long long seed, count, at[16], bytes[16], writes[16]; } Mix;
+ * every eighth byte that is written the sum of it and the byte's place. Modes are
+ * 0 read, 1 written, 2 both. */
+typedef struct { unsigned long long seed, count, at[64], bytes[64], modes[64]; } Mix;
 
 static void mix(int device, const Mix *of) {
 	unsigned long long hash = 14695981039346656037ull;
@@ -420,11 +420,11 @@ static void mix(int device, const Mix *of) {
 			fault = CUDA_ERROR_ILLEGAL_ADDRESS;
 			return;
 		}
-		for (size_t j = 0; of->writes[i] != 1 && j < of->bytes[i]; j++)
+		for (size_t j = 0; of->modes[i] != 1 && j < of->bytes[i]; j++)
 			hash = (hash ^ ((unsigned char *)of->at[i])[j]) * 1099511628211ull;
 	}
 	for (unsigned long long i = 0; i < of->count; i++)
-		for (size_t j = 0; of->writes[i] && j < of->bytes[i]; j += 8)
+		for (size_t j = 0; of->modes[i] && j < of->bytes[i]; j += 8)
 			((unsigned long long *)of->at[i])[j / 8] = hash + j;
 }
 

@@ -1,0 +1,216 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// New is the GPUs' backend. The driver is not looked for before Open.
+func New(options Options) (executor.Backend, error) {
+	if options.Patience == 0 {
+		options.Patience = 30 * time.Second
+	}
+	return &backend{options, kernel.Table}, nil
+}
+
+type backend struct {
+	options Options
+	kernels map[string]kernel.Func
+}
+
+func (*backend) Name() string { return "cuda" }
+
+// Open takes part in the GPUs' contexts, loads kernels, looks at what is free
+// then, and only when all arenas find room maps the first.
+func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
+	machine := &machine{
+		backend: backend, program: bound.Program, instr: bound.Instr, order: orderOf(bound.Program),
+	}
+	err := machine.find()
+	for _, part := range []func() error{machine.start, machine.room, machine.reserve, machine.marks, ctx.Err} {
+		if err == nil {
+			err = part()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, machine.Close())
+	}
+	return machine, nil
+}
+
+// find gives every device of the program its GPU.
+func (machine *machine) find() error {
+	if err := driver.Open(); err != nil {
+		return err
+	}
+	gpus, err := driver.Devices()
+	if err != nil {
+		return err
+	}
+	asked := machine.backend.options.Devices
+	if len(asked) != 0 && len(asked) != len(machine.program.Devices) {
+		return fmt.Errorf("%d GPUs are named for a program of %d devices: name one for each", len(asked), len(machine.program.Devices))
+	}
+	shared := make(map[int]*gpu)
+	for i := range machine.program.Devices {
+		ordinal := i
+		if len(asked) != 0 {
+			ordinal = asked[i]
+		}
+		if ordinal < 0 || ordinal >= len(gpus) {
+			return fmt.Errorf("device %d is to be on GPU %d, and the driver shows %d", machine.program.Devices[i].ID, ordinal, len(gpus))
+		}
+		if shared[ordinal] == nil {
+			shared[ordinal] = &gpu{Device: &gpus[ordinal]}
+			machine.gpus = append(machine.gpus, shared[ordinal])
+		}
+		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal]))
+	}
+	return nil
+}
+
+// start begins every device's thread, and loads kernels once a GPU.
+func (machine *machine) start() error {
+	for _, device := range machine.devices {
+		if err := device.start(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// room looks for room on every GPU, whatever takes the rest of it.
+func (machine *machine) room() error {
+	for _, gpu := range machine.gpus {
+		if err := machine.roomOn(gpu); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (machine *machine) roomOn(gpu *gpu) error {
+	var need int64
+	for _, device := range machine.on(gpu) {
+		need = min(need+gpu.whole(device.plan.Arena), 1<<62)
+	}
+	var free int64
+	err := machine.on(gpu)[0].do(func() (err error) {
+		free, _, err = driver.Room()
+		return err
+	})
+	left := free
+	for _, device := range machine.on(gpu) {
+		if left -= gpu.whole(device.plan.Arena); err == nil && left < 0 {
+			err = &executor.RoomError{Device: device.plan.ID, Need: need, Free: free, Place: gpu.place()}
+		}
+	}
+	return err
+}
+
+// on are the devices of a GPU.
+func (machine *machine) on(gpu *gpu) (all []*device) {
+	for _, device := range machine.devices {
+		if device.gpu == gpu {
+			all = append(all, device)
+		}
+	}
+	return all
+}
+
+// reserve maps every arena, for its own GPU and those that send into it.
+func (machine *machine) reserve() error {
+	for i, device := range machine.devices {
+		peers, err := machine.senders(int32(i))
+		if err != nil {
+			return err
+		}
+		err = device.do(func() error { return device.reserve(peers) })
+		var told *driver.Error
+		if errors.As(err, &told) && told.Code == driver.OutOfMemory {
+			return errors.Join(machine.roomOn(device.gpu), fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err))
+		}
+		if err != nil {
+			return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
+		}
+	}
+	return nil
+}
+
+// senders are the other GPUs that copy into a device's slots.
+func (machine *machine) senders(into int32) (peers []*driver.Device, err error) {
+	known := map[*gpu]bool{machine.devices[into].gpu: true}
+	for i := range machine.program.Channels {
+		channel := &machine.program.Channels[i]
+		if channel.To != into || known[machine.devices[channel.From].gpu] {
+			continue
+		}
+		from, to := machine.devices[channel.From].gpu, machine.devices[into].gpu
+		known[from] = true
+		reaches, err := from.Reaches(to.Device)
+		if err != nil {
+			return nil, err
+		}
+		if !reaches {
+			return nil, fmt.Errorf("%s does not reach %s, into which it sends %s", from.place(), to.place(), channel.Name)
+		}
+		peers = append(peers, from.Device)
+	}
+	return peers, nil
+}
+
+// marks makes the events that instructions are known by.
+func (machine *machine) marks() error {
+	machine.events = make([]marks, len(machine.program.Instrs))
+	waited := make([]bool, len(machine.program.Instrs))
+	for i := range machine.program.Instrs {
+		instr := &machine.program.Instrs[i]
+		for _, wait := range machine.program.Waits[instr.FirstWait:instr.EndWait] {
+			waited[wait.Instr] = waited[wait.Instr] || machine.order.of[wait.Instr] != machine.order.of[i]
+		}
+	}
+	for i, device := range machine.devices {
+		err := device.do(func() error {
+			for index := machine.program.Devices[i].First; index < machine.program.Devices[i].End; index++ {
+				if err := machine.mark(index, waited[index]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (machine *machine) mark(index int32, waited bool) (err error) {
+	instr, made := &machine.program.Instrs[index], &machine.events[index]
+	computes := instr.Op.Runs() || instr.Op == program.Step
+	meets := instr.Channel >= 0 && machine.program.Channels[instr.Channel].Slots == 0
+	if computes {
+		if made.began, err = driver.NewEvent(true); err != nil {
+			return err
+		}
+	}
+	if instr.Op == program.Recv && meets {
+		if made.came, err = driver.NewEvent(false); err != nil {
+			return err
+		}
+	}
+	if computes || waited || instr.Op == program.Send || instr.Op == program.Free && !meets {
+		made.ended, err = driver.NewEvent(computes)
+	}
+	return err
+}

@@ -1,0 +1,99 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// ready reports that the other end of an instruction's channel was given as far as
+// it takes. Message k takes its slot when that was freed of the message k−slots.
+// Without slots a receive first says that it has come, and the send copies
+// straight into what it names. It is called under the board's lock.
+func (lane *lane) ready(index int32, instr *program.Instr) bool {
+	if instr.Op != program.Send && instr.Op != program.Recv {
+		return true
+	}
+	ends, slots := &lane.order.ends[instr.Channel], lane.program.Channels[instr.Channel].Slots
+	switch {
+	case instr.Op == program.Recv && slots == 0 && !lane.midway:
+		return true
+	case instr.Op == program.Recv:
+		return lane.board.issued[ends.sends[instr.Sequence]]
+	case slots == 0:
+		return lane.board.came[ends.receives[instr.Sequence]]
+	}
+	return instr.Sequence < slots || lane.board.issued[ends.frees[instr.Sequence-slots]]
+}
+
+// receive has the stream wait for a message. Without slots it first says to the
+// sender that it has come to where the message is to be.
+func (lane *lane) receive(index int32, instr *program.Instr) (whole bool, err error) {
+	if lane.program.Channels[instr.Channel].Slots == 0 && !lane.midway {
+		if err := lane.stream.Record(lane.events[index].came); err != nil {
+			return false, err
+		}
+		lane.board.post(func() { lane.board.came[index] = true })
+		return false, nil
+	}
+	return true, lane.stream.Await(lane.events[lane.order.ends[instr.Channel].sends[instr.Sequence]].ended)
+}
+
+// send copies a message into the slot of its receive, on the sender's stream. It is
+// the only place at which bytes go from one arena into another one. What a message
+// leaves of its slot is poisoned.
+func (lane *lane) send(index int32, instr *program.Instr) error {
+	ends, slots := &lane.order.ends[instr.Channel], lane.program.Channels[instr.Channel].Slots
+	var free *driver.Event
+	if slots == 0 {
+		free = lane.events[ends.receives[instr.Sequence]].came
+	} else if instr.Sequence >= slots {
+		free = lane.events[ends.frees[instr.Sequence-slots]].ended
+	}
+	if free != nil {
+		if err := lane.stream.Await(free); err != nil {
+			return err
+		}
+	}
+	from := lane.touched(index, program.Read)
+	for _, into := range lane.touched(ends.receives[instr.Sequence], program.Write) {
+		for len(from) > 0 && into.bytes > 0 {
+			count := min(from[0].bytes, into.bytes)
+			if err := lane.stream.Copy(into.at, from[0].at, count); err != nil {
+				return err
+			}
+			into = into.behind(count)
+			if from[0] = from[0].behind(count); from[0].bytes == 0 {
+				from = from[1:]
+			}
+		}
+		if err := lane.stream.Fill(into.at, executor.Poison, into.bytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stretch is bytes of an arena.
+type stretch struct {
+	at    driver.Address
+	bytes int64
+}
+
+func (of stretch) behind(count int64) stretch {
+	return stretch{of.at + driver.Address(count), of.bytes - count}
+}
+
+// touched are the buffers that an instruction touches in one way.
+func (machine *machine) touched(index int32, mode program.Mode) (all []stretch) {
+	instr := &machine.program.Instrs[index]
+	for _, access := range machine.program.Accesses[instr.FirstAccess:instr.EndAccess] {
+		if access.Mode == mode {
+			buffer := &machine.program.Buffers[access.Buffer]
+			all = append(all, stretch{machine.devices[buffer.Device].at(buffer.Offset), buffer.Bytes})
+		}
+	}
+	return all
+}

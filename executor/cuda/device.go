@@ -1,0 +1,137 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// gpu is what the devices on one GPU share.
+type gpu struct {
+	*driver.Device
+	granule int64
+	kernels *kernel.Kernels
+}
+
+func (gpu *gpu) place() string { return fmt.Sprintf("GPU %d (%s)", gpu.Ordinal, gpu.Name) }
+
+// whole is bytes in whole granules.
+func (gpu *gpu) whole(bytes int64) int64 {
+	return (bytes + gpu.granule - 1) / gpu.granule * gpu.granule
+}
+
+// device is a device of the program: an arena on a GPU, and a thread that makes
+// every call for it. Its fields are the thread's own once it runs.
+type device struct {
+	plan    *program.Device
+	gpu     *gpu
+	context *driver.Context
+	arena   *driver.Arena
+	streams []*driver.Stream // of the program
+	parked  []*driver.Event  // by stream: where the host is waited for, and where a step ends
+	kernels *kernel.Kernels
+	host    *driver.Stream // what the host reads and writes goes by it
+	ring    ring
+
+	stepping bool
+	tasks    chan func()
+	wake     chan struct{}
+}
+
+func newDevice(plan *program.Device, gpu *gpu) *device {
+	return &device{plan: plan, gpu: gpu, tasks: make(chan func()), wake: make(chan struct{}, 1)}
+}
+
+// do has the device's thread call something.
+func (device *device) do(call func() error) error {
+	done := make(chan error, 1)
+	device.tasks <- func() { done <- call() }
+	return <-done
+}
+
+// start begins the thread, which owns the context from then on.
+func (device *device) start() error {
+	go func() {
+		for task := range device.tasks {
+			task()
+		}
+	}()
+	return device.do(device.prepare)
+}
+
+func (device *device) prepare() (err error) {
+	if device.context, err = device.gpu.Retain(); err != nil {
+		return err
+	}
+	if err := device.context.Bind(); err != nil {
+		return err
+	}
+	if device.gpu.kernels == nil {
+		if device.gpu.granule, err = device.gpu.Granule(); err != nil {
+			return err
+		}
+		if device.gpu.kernels, err = kernel.Load(); err != nil {
+			return err
+		}
+	}
+	device.kernels = device.gpu.kernels.Beside()
+	for range device.plan.Streams {
+		stream, err := driver.NewStream()
+		if err != nil {
+			return err
+		}
+		device.streams = append(device.streams, stream)
+		event, err := driver.NewEvent(false)
+		if err != nil {
+			return err
+		}
+		device.parked = append(device.parked, event)
+	}
+	if device.host, err = driver.NewStream(); err != nil {
+		return err
+	}
+	return nil
+}
+
+// reserve maps the arena and poisons every byte of it.
+func (device *device) reserve(peers []*driver.Device) (err error) {
+	if device.plan.Arena == 0 {
+		return nil
+	}
+	if device.arena, err = device.gpu.Map(device.gpu.whole(device.plan.Arena), peers...); err != nil {
+		return err
+	}
+	if err := device.host.Fill(device.arena.Address, executor.Poison, device.arena.Bytes); err != nil {
+		return err
+	}
+	return device.host.Synchronize()
+}
+
+// at is the address of a byte of the arena.
+func (device *device) at(offset int64) driver.Address {
+	return device.arena.Address + driver.Address(offset)
+}
+
+// close gives everything back but what the GPU's devices share.
+func (device *device) close() error {
+	all := []error{device.ring.free()}
+	for _, stream := range device.streams {
+		all = append(all, stream.Destroy())
+	}
+	for _, event := range device.parked {
+		all = append(all, event.Destroy())
+	}
+	if device.host != nil {
+		all = append(all, device.host.Destroy())
+	}
+	if device.arena != nil {
+		all = append(all, device.arena.Release())
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,153 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/drivertest"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Setenv("FAKE_CUDA_GPUS", "4"); err != nil {
+		panic(err)
+	}
+	drivertest.Main(m)
+}
+
+// compiled is the job of a family, its units in equal runs round the devices.
+func compiled(tb testing.TB, family string, wanted costmodel.Workload, devices, runs int) *executor.Job {
+	tb.Helper()
+	graph, err := backendtest.Graph(backendtest.Families[family])
+	if err != nil {
+		tb.Fatal(err)
+	}
+	job, err := backendtest.Job(graph, wanted, devices, backendtest.Runs(devices, runs, nil))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return job
+}
+
+// parsed is a program that was written by hand, and is sound.
+func parsed(tb testing.TB, text string) *program.Program {
+	tb.Helper()
+	read, err := program.Parse("by hand", []byte(text))
+	if err == nil {
+		err = read.Check().Err()
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return read
+}
+
+// made is a backend whose one kernel is a toy: an instruction makes bytes out of
+// all bytes that it reads and of what it is: of whatever went another way, other
+// bytes come out.
+func made(tb testing.TB, options Options) *backend {
+	tb.Helper()
+	found, err := New(options)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	backend, is := found.(*backend)
+	if !is {
+		tb.Fatalf("%T", found)
+	}
+	backend.kernels = make(map[string]kernel.Func)
+	return backend
+}
+
+// opened is a program on a machine whose instructions run the toy. When the test
+// ends nothing of it is held.
+func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
+	tb.Helper()
+	found, err := backend.Open(context.Background(), &bind.Bound{Program: of})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	machine, is := found.(*machine)
+	if !is {
+		tb.Fatalf("%T", found)
+	}
+	machine.instr = func(index int32) (bind.Instr, error) {
+		toy := recipe.Kernel{Name: "toy", Dims: []recipe.Dim{{Name: "index", Value: strconv.Itoa(int(index))}}}
+		return bind.Instr{Runs: []bind.Run{{Kernels: []recipe.Kernel{toy}}}}, nil
+	}
+	backend.kernels["toy"] = machine.toy
+	tb.Cleanup(func() {
+		if err := machine.Close(); err != nil {
+			tb.Error(err)
+		}
+		if held := driver.Held(); held != "" {
+			tb.Errorf("the process still holds %s", held)
+		}
+	})
+	return machine
+}
+
+const most = 64 // stretches that a toy can touch
+
+func (machine *machine) toy(call *kernel.Call) error {
+	at, err := strconv.Atoi(call.Kernel.Dims[0].Value)
+	if err != nil {
+		return err
+	}
+	instr := &machine.program.Instrs[at]
+	accesses := machine.program.Accesses[instr.FirstAccess:instr.EndAccess]
+	if len(accesses) > most {
+		return fmt.Errorf("%d accesses, a toy has %d", len(accesses), most)
+	}
+	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	return call.Kernels.Launch(call.Stream, "mix", one, func(arguments *driver.Arguments) {
+		arguments.Uint64(uint64(at)).Uint64(uint64(len(accesses)))
+		for field := range 3 {
+			for i := range most {
+				var value uint64
+				if i < len(accesses) {
+					buffer := &machine.program.Buffers[accesses[i].Buffer]
+					value = []uint64{uint64(machine.devices[buffer.Device].at(buffer.Offset)), uint64(buffer.Bytes), uint64(accesses[i].Mode)}[field]
+				}
+				arguments.Uint64(value)
+			}
+		}
+	})
+}
+
+// makes is what an instruction of a toy does to its arena.
+func makes(of *program.Program, index int32, arena []byte) {
+	hash := uint64(14695981039346656037)
+	mix := func(data []byte) {
+		for _, one := range data {
+			hash = (hash ^ uint64(one)) * 1099511628211
+		}
+	}
+	mix(binary.LittleEndian.AppendUint64(nil, uint64(index)))
+	instr := &of.Instrs[index]
+	accesses := of.Accesses[instr.FirstAccess:instr.EndAccess]
+	for _, access := range accesses {
+		if buffer := &of.Buffers[access.Buffer]; access.Mode != program.Write {
+			mix(arena[buffer.Offset : buffer.Offset+buffer.Bytes])
+		}
+	}
+	for _, access := range accesses {
+		buffer := &of.Buffers[access.Buffer]
+		for at := int64(0); access.Mode != program.Read && at < buffer.Bytes; at += 8 {
+			binary.LittleEndian.PutUint64(arena[buffer.Offset+at:], hash+uint64(at))
+		}
+	}
+}

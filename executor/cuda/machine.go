@@ -1,0 +1,109 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// machine is the devices of a program on their GPUs.
+type machine struct {
+	backend *backend
+	program *program.Program
+	instr   func(index int32) (bind.Instr, error)
+	order   order
+	gpus    []*gpu
+	devices []*device
+	events  []marks // by instruction
+	hung    bool    // GPUs are at something that does not end
+}
+
+// marks are the events of an instruction, nil where nobody asks for one: a wait
+// costs a GPU a microsecond or two.
+type marks struct {
+	began, came, ended *driver.Event
+}
+
+func (machine *machine) Fill(number int, offset, size int64, value byte) error {
+	return machine.with(number, offset, size, func(device *device) error { return device.fill(offset, size, value) })
+}
+
+func (machine *machine) Write(number int, offset int64, data []byte) error {
+	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.write(offset, data) })
+}
+
+func (machine *machine) Read(number int, offset int64, data []byte) error {
+	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.read(offset, data) })
+}
+
+// with has a device's thread do something with bytes of its arena.
+func (machine *machine) with(number int, offset, size int64, call func(device *device) error) error {
+	switch {
+	case machine.hung:
+		return errors.New("the GPUs are at something that does not end")
+	case number < 0 || number >= len(machine.devices):
+		return fmt.Errorf("device %d: no arena is open; %d are", number, len(machine.devices))
+	}
+	device := machine.devices[number]
+	if arena := device.plan.Arena; offset < 0 || size < 0 || offset > arena-size {
+		return fmt.Errorf("device %d: %d bytes at %d are not in its arena of %v", number, size, offset, costmodel.Bytes(arena))
+	}
+	if size == 0 {
+		return nil
+	}
+	return device.do(func() error { return call(device) })
+}
+
+// Growth is not told: the arenas are no memory of the process's.
+func (*machine) Growth() int64 { return -1 }
+
+// Close gives everything back. A GPU that is at something that does not end gives
+// nothing back before the process ends.
+func (machine *machine) Close() error {
+	if machine.hung {
+		machine.devices, machine.gpus = nil, nil
+		return nil
+	}
+	var all []error
+	for i, device := range machine.devices {
+		if device.context == nil {
+			continue
+		}
+		all = append(all, device.do(func() error { return errors.Join(machine.unmark(i), device.close()) }))
+	}
+	for i := len(machine.devices) - 1; i >= 0; i-- { // a GPU's first device goes last, with what all share
+		device := machine.devices[i]
+		if device.context != nil {
+			all = append(all, device.do(func() error {
+				var err error
+				if machine.on(device.gpu)[0] == device {
+					err = device.gpu.kernels.Unload()
+				}
+				return errors.Join(err, device.context.Release())
+			}))
+		}
+		close(device.tasks)
+	}
+	machine.devices, machine.gpus, machine.events = nil, nil, nil
+	return errors.Join(all...)
+}
+
+func (machine *machine) unmark(device int) error {
+	var all []error
+	plan := machine.devices[device].plan
+	for index := plan.First; index < plan.End && int(index) < len(machine.events); index++ {
+		made := &machine.events[index]
+		for _, event := range []*driver.Event{made.began, made.came, made.ended} {
+			if event != nil {
+				all = append(all, event.Destroy())
+			}
+		}
+	}
+	return errors.Join(all...)
+}

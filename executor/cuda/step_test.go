@@ -1,0 +1,390 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// forms are programs of every kind: who waits for whom differs.
+func forms(tb testing.TB) map[string]*executor.Job {
+	tb.Helper()
+	jobs := make(map[string]*executor.Job)
+	for _, schedule := range []costmodel.ScheduleKind{costmodel.GPipe, costmodel.OneFOneB, costmodel.Interleaved} {
+		wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: schedule, Batch: 4, MicroBatches: 4, Seq: 8}
+		runs := 1
+		if schedule == costmodel.Interleaved {
+			wanted.VirtualStages, runs = 2, 2
+		}
+		jobs[fmt.Sprint("train ", schedule)] = compiled(tb, "llama-tied", wanted, 2, runs)
+	}
+	infer := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 4, MicroBatches: 2, Seq: 8, NewTokens: 5}
+	jobs["generate"] = compiled(tb, "qwen3", infer, 3, 1)
+	chain := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.DeviceMap, Batch: 2, MicroBatches: 1, Seq: 8}
+	jobs["device map"] = compiled(tb, "llama", chain, 4, 1)
+	return jobs
+}
+
+// inTurn carries a program out with one hand: an instruction at a time, whichever
+// can run, a message by its bytes.
+func inTurn(tb testing.TB, of *program.Program, arenas [][]byte) {
+	tb.Helper()
+	bytesOf := func(index int32, mode program.Mode) (all []byte, at int64, device int32) {
+		instr := &of.Instrs[index]
+		for _, access := range of.Accesses[instr.FirstAccess:instr.EndAccess] {
+			if buffer := &of.Buffers[access.Buffer]; access.Mode == mode {
+				return arenas[buffer.Device][buffer.Offset : buffer.Offset+buffer.Bytes], buffer.Offset, buffer.Device
+			}
+		}
+		return nil, 0, 0
+	}
+	done, messages := make([]bool, len(of.Instrs)), make(map[[2]int32][]byte)
+	for left := len(of.Instrs); left > 0; {
+		before := left
+		for i := range of.Instrs {
+			index, instr := int32(i), &of.Instrs[i]
+			ready := !done[i]
+			for j := of.Devices[instr.Device].First; j < index && ready; j++ {
+				ready = done[j] || of.Instrs[j].Stream != instr.Stream
+			}
+			for _, wait := range of.Waits[instr.FirstWait:instr.EndWait] {
+				ready = ready && done[wait.Instr]
+			}
+			key := [2]int32{instr.Channel, instr.Sequence}
+			if ready && instr.Op == program.Recv {
+				_, ready = messages[key]
+			}
+			if !ready {
+				continue
+			}
+			done[i] = true
+			left--
+			switch {
+			case instr.Op == program.Send:
+				sent, _, _ := bytesOf(index, program.Read)
+				messages[key] = bytes.Clone(sent)
+			case instr.Op == program.Recv:
+				into, _, _ := bytesOf(index, program.Write)
+				rest := into[copy(into, messages[key]):]
+				copy(rest, bytes.Repeat([]byte{executor.Poison}, len(rest)))
+			case instr.Op.Runs() || instr.Op == program.Step:
+				makes(of, index, arenas[instr.Device])
+			}
+		}
+		if left == before {
+			tb.Fatal("nothing can run")
+		}
+	}
+}
+
+// contents are the bytes of all arenas.
+func contents(tb testing.TB, machine *machine) [][]byte {
+	tb.Helper()
+	all := make([][]byte, len(machine.devices))
+	for i, device := range machine.devices {
+		all[i] = make([]byte, device.plan.Arena)
+		if err := machine.Read(i, 0, all[i]); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return all
+}
+
+// Every way of laying the devices of a program on GPUs gives the bytes of running
+// it in turn, step after step, in whatever order the GPUs take what they may.
+func TestStepsAreOne(t *testing.T) {
+	for name, job := range forms(t) {
+		want := make([][]byte, len(job.Program.Devices))
+		for i := range want {
+			want[i] = bytes.Repeat([]byte{executor.Poison}, int(job.Program.Devices[i].Arena))
+		}
+		inTurn(t, job.Program, want)
+		inTurn(t, job.Program, want)
+		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {
+			if gpus != nil {
+				gpus = gpus[:len(want)]
+			}
+			for range 3 {
+				t.Run(fmt.Sprint(name, gpus), func(t *testing.T) {
+					machine := opened(t, made(t, Options{Devices: gpus}), job.Program)
+					for number := range int64(2) {
+						times, err := machine.Step(context.Background(), &executor.Step{Number: number + 1, Fence: func(int32) error {
+							return machine.Read(0, 0, make([]byte, 8))
+						}})
+						if err != nil {
+							t.Fatal(err)
+						}
+						if len(times.Devices) != len(want) || times.Step <= 0 {
+							t.Errorf("%+v", times)
+						}
+					}
+					got := contents(t, machine)
+					for i := range want {
+						if !bytes.Equal(got[i], want[i]) {
+							t.Errorf("device %d has other bytes", i)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// handOn is a program of two devices: the first makes a message after another one
+// in the same buffer, the second takes them over into results of their own.
+func handOn(slots, count int) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "device 0 arena 256 budget 256\ndevice 1 arena %d budget 65536\n", 256*(max(slots, 1)+count))
+	fmt.Fprintf(&text, "channel act[1] 0>1 slots %d bytes 256\nroutine a a\nroutine b b\nbuffer 0 out 0 +256 stream\n", slots)
+	for i := range max(slots, 1) {
+		fmt.Fprintf(&text, "buffer 1 slot[%d] %d +256 slot\n", i, 256*i)
+	}
+	for i := range count {
+		fmt.Fprintf(&text, "buffer 1 taken[%d] %d +256 result\n", i, 256*(max(slots, 1)+i))
+	}
+	for i := range count {
+		after := ""
+		if i > 0 {
+			after = fmt.Sprintf(" after to1:0.%d", 2*i-1)
+		}
+		fmt.Fprintf(&text, "0.%d compute forward a mb%d >out%s\n", 2*i, i, after)
+		fmt.Fprintf(&text, "0.%d to1 send mb%d act[1]#%d out after compute:0.%d\n", 2*i+1, i, i, 2*i)
+	}
+	for i := range count {
+		slot := i % max(slots, 1)
+		fmt.Fprintf(&text, "1.%d compute recv mb%d act[1]#%d >slot[%d]\n1.%d compute forward b mb%d slot[%d] >taken[%d]\n1.%d compute free act[1]#%d\n",
+			3*i, i, i, slot, 3*i+1, i, slot, i, 3*i+2, i)
+	}
+	return text.String()
+}
+
+// What was sent stays what it was when the sender goes on to other things, and
+// nobody looks at a slot before its message is there: taps and kernels in turn.
+func TestMessages(t *testing.T) {
+	const count = 6
+	for _, slots := range []int{0, 1, 2, 3} {
+		for _, gpus := range [][]int{{0, 0}, {0, 1}} {
+			for _, tapped := range []bool{false, true} {
+				t.Run(fmt.Sprint(slots, gpus, tapped), func(t *testing.T) {
+					machine := opened(t, made(t, Options{Devices: gpus}), parsed(t, handOn(slots, count)))
+					want := [][]byte{bytes.Repeat([]byte{executor.Poison}, 256), bytes.Repeat([]byte{executor.Poison}, int(machine.devices[1].plan.Arena))}
+					inTurn(t, machine.program, want)
+					step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
+					taps := 0
+					for i := range machine.program.Instrs {
+						if instr := &machine.program.Instrs[i]; tapped && instr.Device == 1 && instr.Op == program.Forward {
+							step.Taps[executor.Tap{Instr: int32(i), Kernel: 1}] = func() error {
+								taps++
+								buffer := &machine.program.Buffers[machine.program.Accesses[instr.FirstAccess+1].Buffer]
+								got := make([]byte, buffer.Bytes)
+								if err := machine.Read(1, buffer.Offset, got); err != nil {
+									return err
+								}
+								if !bytes.Equal(got, want[1][buffer.Offset:buffer.Offset+buffer.Bytes]) {
+									t.Errorf("%s is not there where it is looked at", buffer.Name)
+								}
+								return nil
+							}
+						}
+					}
+					if _, err := machine.Step(context.Background(), step); err != nil {
+						t.Fatal(err)
+					}
+					if tapped && taps != count {
+						t.Errorf("%d taps were called, want %d", taps, count)
+					}
+					for i, got := range contents(t, machine) {
+						if !bytes.Equal(got, want[i]) {
+							t.Errorf("device %d has other bytes", i)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// A message that is smaller than its slot leaves poison behind it, not what the
+// slot held before.
+func TestMessageSmallerThanItsSlot(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, `
+device 0 arena 256 budget 256
+device 1 arena 512 budget 512
+channel act[1] 0>1 slots 1 bytes 512
+buffer 0 out 0 +256 stream
+buffer 1 slot 0 +512 slot
+0.0 compute zero >out
+0.1 compute send act[1]#0 out
+1.0 compute recv act[1]#0 >slot
+1.1 compute fence slot
+1.2 compute free act[1]#0
+`))
+	if err := errors.Join(machine.Fill(0, 0, 256, 0), machine.Fill(1, 0, 512, 7)); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 512)
+	_, err := machine.Step(context.Background(), &executor.Step{Fence: func(int32) error { return machine.Read(1, 0, got) }})
+	want := append(make([]byte, 256), bytes.Repeat([]byte{executor.Poison}, 256)...)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v, and the slot has %x", err, got)
+	}
+}
+
+// Whatever ends a step ends all of it, and the next one is as if there had been none.
+func TestStepsThatEnd(t *testing.T) {
+	broken := errors.New("broken")
+	for _, device := range []int32{0, 1} {
+		for name, want := range map[string]error{"stop": nil, "broken": broken, "cancelled": context.Canceled} {
+			t.Run(fmt.Sprint(name, device), func(t *testing.T) {
+				machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, handOn(1, 6)))
+				expected := contents(t, machine)
+				inTurn(t, machine.program, expected)
+				ctx, cancel := context.WithCancel(context.Background())
+				defer cancel()
+				step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
+				for i := range machine.program.Instrs {
+					if instr := &machine.program.Instrs[i]; instr.Device == device && instr.Op == program.Forward && instr.MicroBatch == 3 {
+						step.Taps[executor.Tap{Instr: int32(i)}] = func() error {
+							switch name {
+							case "stop":
+								return executor.ErrStop
+							case "broken":
+								return broken
+							}
+							cancel()
+							return nil
+						}
+					}
+				}
+				times, err := machine.Step(ctx, step)
+				if !errors.Is(err, want) || (err == nil) != (times != nil) {
+					t.Errorf("%v, %v; want %v", times, err, want)
+				}
+				if _, err := machine.Step(context.Background(), &executor.Step{Number: 2}); err != nil {
+					t.Fatal(err)
+				}
+				for i, got := range contents(t, machine) {
+					if !bytes.Equal(got, expected[i]) {
+						t.Errorf("device %d has other bytes", i)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A GPU at something that does not end ends the step, which says where everything
+// stands, and is not waited for.
+func TestHang(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Patience: 100 * time.Millisecond}), parsed(t, handOn(1, 2)))
+	if err := os.Setenv("FAKE_CUDA_HANG", "mix"); err != nil {
+		t.Fatal(err)
+	}
+	times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+	var hang *HangError
+	if times != nil || !errors.As(err, &hang) || hang.After < 100*time.Millisecond {
+		t.Fatalf("%v, %v", times, err)
+	}
+	for _, want := range []string{
+		"device 0, compute: 0 of 2 lines have ended, 2 were given; behind the last that is known to have ended: 0.0 compute forward a mb0 >out",
+		"device 1, compute: 0 of 6 lines have ended, ",
+	} {
+		if !strings.Contains(hang.Stand, want) {
+			t.Errorf("%s\nis without %q", hang.Stand, want)
+		}
+	}
+	if err := machine.Read(0, 0, make([]byte, 8)); err == nil {
+		t.Error("a GPU that hangs was read from")
+	}
+	kept := *machine
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := os.Unsetenv("FAKE_CUDA_HANG"); err != nil { // now it ends
+		t.Fatal(err)
+	}
+	kept.hung = false
+	if err := kept.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Where there is no room nothing is mapped, and nothing held; nor where somebody
+// else takes it in between.
+func TestRoom(t *testing.T) {
+	of := parsed(t, "device 0 arena 3145728 budget 3145728\ndevice 1 arena 1048576 budget 1048576\n")
+	for _, test := range []struct {
+		name, value string
+		gpus        []int
+		device      int32
+		need, free  int64
+	}{
+		{"FAKE_CUDA_BYTES", "4194304", []int{2, 2}, 1, 6 << 20, 4 << 20},
+		{"FAKE_CUDA_BYTES", "2097152", []int{1, 0}, 0, 4 << 20, 2 << 20},
+		{"FAKE_CUDA_FULL", "4194304", []int{0, 0}, -1, 0, 0},
+	} {
+		t.Setenv(test.name, test.value)
+		found, err := made(t, Options{Devices: test.gpus}).Open(context.Background(), &bind.Bound{Program: of})
+		var room *executor.RoomError
+		var told *driver.Error
+		switch {
+		case found != nil || err == nil:
+			t.Errorf("%+v: it was opened: %v", test, err)
+		case test.device < 0:
+			if !errors.As(err, &told) || told.Code != driver.OutOfMemory || !strings.Contains(err.Error(), "device 1 on GPU 0 (Fake 0)") {
+				t.Errorf("%+v: %v", test, err)
+			}
+		case !errors.As(err, &room) || room.Device != test.device || room.Need != test.need || room.Free != test.free:
+			t.Errorf("%+v: %v", test, err)
+		}
+		if held := driver.Held(); held != "" {
+			t.Errorf("the process still holds %s", held)
+		}
+		t.Setenv(test.name, "")
+	}
+	for _, gpus := range [][]int{{0}, {0, 4}, {0, -1}} {
+		if _, err := made(t, Options{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Held() != "" {
+			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Held())
+		}
+	}
+}
+
+// What is written is read again, in parts of the ring and over its end, and no byte
+// beside it changes.
+func TestTransfers(t *testing.T) {
+	const size = parts*partSize + 3<<20
+	machine := opened(t, made(t, Options{}), parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))
+	want := make([]byte, size-100)
+	for i := range want {
+		want[i] = byte(i * 7 / 3)
+	}
+	if err := machine.Write(0, 50, want); err != nil {
+		t.Fatal(err)
+	}
+	if err := machine.Fill(0, 1000, 24, 9); err != nil {
+		t.Fatal(err)
+	}
+	copy(want[950:], bytes.Repeat([]byte{9}, 24))
+	around := bytes.Repeat([]byte{executor.Poison}, 50)
+	if got := contents(t, machine)[0]; !bytes.Equal(got, bytes.Join([][]byte{around, want, around}, nil)) {
+		t.Error("other bytes came back")
+	}
+	for _, bad := range [][2]int64{{-1, 1}, {size, 1}, {1, size}} {
+		if err := machine.Read(0, bad[0], make([]byte, bad[1])); err == nil {
+			t.Errorf("%d bytes at %d were read", bad[1], bad[0])
+		}
+	}
+}

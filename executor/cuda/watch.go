@@ -1,0 +1,196 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// look sees what has ended since it looked last: on the GPU, and of what the host
+// does in between.
+func (runner *runner) look() error {
+	select {
+	case task := <-runner.device.tasks: // of a callback
+		task()
+	default:
+	}
+	for _, lane := range runner.lanes {
+		for len(lane.pending) > 0 {
+			ended, err := lane.pending[0].event.Ended()
+			if err != nil {
+				return err
+			}
+			if !ended {
+				break
+			}
+			line := lane.pending[0].line
+			lane.pending = lane.pending[1:]
+			lane.board.post(func() { lane.ended = line + 1 })
+		}
+		if err := lane.answer(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answer calls what the stream is parked for, once it has come there, on a thread
+// of its own: what that reads and writes is done by this one.
+func (lane *lane) answer() error {
+	if lane.then == nil {
+		return nil
+	}
+	if !lane.calling {
+		if lane.draining {
+			return nil // the step ends: it is not called any more
+		}
+		ended, err := lane.parked.Ended()
+		if !ended || err != nil {
+			return err
+		}
+		lane.board.post(func() { lane.calling = true })
+		then, wake := lane.then, lane.device.wake
+		go func() {
+			lane.called <- then()
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		}()
+		return nil
+	}
+	select {
+	case err := <-lane.called:
+		lane.then = nil
+		lane.board.post(func() { lane.calling = false })
+		return lane.at(lane.lines[lane.next], err)
+	default:
+		return nil
+	}
+}
+
+// spins is how often a thread looks again before it sleeps: about as long as the
+// host takes from a token to the next.
+const spins = 2000
+
+// idle waits until something may have changed, and gives a step up in which
+// nothing does.
+func (runner *runner) idle() {
+	runner.idled++
+	if runner.idled < spins {
+		runtime.Gosched()
+		return
+	}
+	timer := time.NewTimer(20 * time.Microsecond)
+	defer timer.Stop()
+	select {
+	case <-runner.device.wake:
+	case task := <-runner.device.tasks:
+		task()
+	case <-timer.C:
+	}
+	runner.watch()
+}
+
+// watch looks when anything ended last, anywhere.
+func (runner *runner) watch() {
+	runner.board.lock.Lock()
+	defer runner.board.lock.Unlock()
+	still := time.Since(runner.board.moved)
+	if still < runner.backend.options.Patience {
+		return
+	}
+	var stand strings.Builder
+	for _, lane := range runner.board.lanes {
+		if lane.calling {
+			return // the host takes its time
+		}
+		lane.stand(&stand)
+	}
+	hang := &HangError{still.Round(time.Millisecond), strings.TrimSuffix(stand.String(), "\n")}
+	if runner.board.fault == nil || runner.board.fault == executor.ErrStop { //nolint:errorlint // a fault of another kind is told
+		runner.board.fault = hang
+	} else {
+		runner.board.fault = fmt.Errorf("%w; then %w", runner.board.fault, hang)
+	}
+}
+
+// stand is how far a stream was given and has come.
+func (lane *lane) stand(into *strings.Builder) {
+	device := lane.device.plan
+	fmt.Fprintf(into, "device %d, %s: ", device.ID, lane.name())
+	say := func(what string, line int) {
+		if line < len(lane.lines) {
+			fmt.Fprintf(into, "%s %s", what, lane.program.Line(lane.lines[line]))
+		}
+	}
+	if lane.ended == len(lane.lines) {
+		into.WriteString("all of it has ended\n")
+		return
+	}
+	fmt.Fprintf(into, "%d of %d lines have ended, %d were given; ", lane.ended, len(lane.lines), lane.next)
+	say("behind the last that is known to have ended:", lane.ended)
+	if lane.next != lane.ended && lane.next < len(lane.lines) {
+		say("; not given yet:", lane.next)
+	}
+	into.WriteByte('\n')
+}
+
+func (lane *lane) name() string {
+	if len(lane.lines) == 0 {
+		return "a stream of no lines"
+	}
+	return lane.device.plan.Streams[lane.program.Instrs[lane.lines[0]].Stream]
+}
+
+// times adds up what the events say of the device's instructions. What is not
+// computing between the first and the last of a stream is waiting.
+func (runner *runner) times(of *executor.DeviceTimes) error {
+	for _, lane := range runner.lanes {
+		if err := lane.times(of); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (lane *lane) times(of *executor.DeviceTimes) error {
+	var first, last *marks
+	var busy time.Duration
+	for _, index := range lane.lines[:lane.next] {
+		made := &lane.events[index]
+		if made.began == nil {
+			continue
+		}
+		took, err := made.ended.Since(made.began)
+		if err != nil {
+			return err
+		}
+		if first == nil {
+			first = made
+		}
+		last, busy = made, busy+took
+		switch lane.program.Instrs[index].Op { //nolint:exhaustive // the others compute nothing
+		case program.Forward:
+			of.Forward += took
+		case program.Backward, program.Recompute:
+			of.Backward += took
+		case program.Decode:
+			of.Decode += took
+		case program.Step:
+			of.Update += took
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	whole, err := last.ended.Since(first.began)
+	of.Wait += max(whole-busy, 0)
+	return err
+}
