@@ -77,6 +77,7 @@ configurations:
 	@if $(CGO_FOUND); then \
 		CGO_ENABLED=1 $(GO) build ./... && CGO_ENABLED=1 $(GO) vet ./... || exit 1; \
 		echo 'ok: build and vet, cgo'; \
+		export CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/internal/driver/include"; \
 		CGO_ENABLED=1 $(GO) build -tags cuda ./... && CGO_ENABLED=1 $(GO) vet -tags cuda ./... || exit 1; \
 		echo 'ok: build and vet, cgo with cuda'; \
 	else \

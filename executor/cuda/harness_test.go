@@ -15,9 +15,9 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 

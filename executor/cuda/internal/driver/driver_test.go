@@ -13,7 +13,7 @@ import (
 
 	"os"
 
-	"github.com/devmap-dev/devmap/executor/cuda/internal/drivertest"
+	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 )
 
 func TestMain(m *testing.M) { drivertest.Main(m) }

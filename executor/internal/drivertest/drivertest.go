@@ -1,0 +1,66 @@
+// Package drivertest runs tests on a driver that is none: GPUs in the host's memory,
+// whose streams run late and in an order that is drawn, and what NVML says of them.
+package drivertest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+)
+
+// Main is a package's TestMain. It builds the driver's libraries and begins the test
+// program anew with them where the loader looks first: what finds a driver is as it
+// is shipped. With DEVMAP_TEST_GPU set, tests run on the driver that there is.
+func Main(m *testing.M) {
+	const mark = "FAKE_CUDA_FOLDER"
+	folder := os.Getenv(mark)
+	if folder == "" && os.Getenv("DEVMAP_TEST_GPU") == "" {
+		if err := again(mark); err != nil {
+			fmt.Fprintln(os.Stderr, "the tests' CUDA driver:", err)
+			os.Exit(1)
+		}
+	}
+	status := m.Run()
+	if folder != "" {
+		if err := os.RemoveAll(folder); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}
+	os.Exit(status)
+}
+
+// again builds the library and replaces the process by itself.
+func again(mark string) error {
+	folder, err := os.MkdirTemp("", "fakecuda")
+	if err != nil {
+		return err
+	}
+	_, file, _, known := runtime.Caller(0)
+	if !known {
+		return errors.New("the source's folder is not known")
+	}
+	here := filepath.Dir(file)
+	for library, source := range map[string]string{"libcuda.so.1": "cuda.c", "libnvidia-ml.so.1": "nvml.c"} {
+		build := exec.Command("cc", "-shared", "-fPIC", "-O1", "-pthread", "-o", filepath.Join(folder, library),
+			"-I"+filepath.Join(here, "..", "..", "cuda", "internal", "driver", "include"), filepath.Join(here, source))
+		if text, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("%w: %s", err, text)
+		}
+	}
+	if err := os.Setenv("LD_LIBRARY_PATH", folder); err != nil {
+		return err
+	}
+	if err := os.Setenv(mark, folder); err != nil {
+		return err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, os.Args, os.Environ())
+}

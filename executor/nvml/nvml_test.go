@@ -1,0 +1,57 @@
+//go:build cuda && linux && cgo
+
+package nvml
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/internal/drivertest"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Setenv("FAKE_CUDA_GPUS", "2"); err != nil {
+		panic(err)
+	}
+	drivertest.Main(m)
+}
+
+func TestMissing(t *testing.T) {
+	err := load([]string{"libnone.so.7", "libm.so.6"})
+	if err == nil || !strings.Contains(err.Error(), "libnone.so.7") || !strings.Contains(err.Error(), "libm.so.6 has no nvmlInit_v2: the driver is older") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestGPUs(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("the figures are those of GPUs that are none")
+	}
+	library, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if version, err := library.Driver(); version != "520.61.05" || err != nil {
+		t.Errorf("%q, %v", version, err)
+	}
+	all, err := library.GPUs()
+	if err != nil || len(all) != 2 || all[1].Name != "Fake 1" || all[1].UUID != "GPU-11111111-1111-1111-1111-111111111111" {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	memory, err := all[1].Memory()
+	if want := (Memory{1 << 30, 1 << 20, 5 << 20, 1<<30 - 6<<20}); memory != want || err != nil {
+		t.Errorf("%+v, %v", memory, err)
+	}
+	processes, err := all[0].Processes()
+	if want := []Process{{41, 3 << 20}, {42, -1}}; !slices.Equal(processes, want) || err != nil {
+		t.Errorf("%+v, %v", processes, err)
+	}
+	if err := library.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := library.Close(); err == nil {
+		t.Error("it was closed twice")
+	}
+}

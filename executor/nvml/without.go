@@ -1,0 +1,31 @@
+//go:build !(cuda && linux && cgo)
+
+package nvml
+
+import "errors"
+
+// Library is the open library.
+type Library struct{}
+
+// GPU is one that the library knows.
+type GPU struct{ UUID, Name string }
+
+// Open refuses: this is a build without it.
+func Open() (*Library, error) {
+	return nil, errors.New("this devmap was built without NVML: build it with go build -tags cuda, on Linux with a C compiler")
+}
+
+// Close has nothing to close.
+func (*Library) Close() error { return nil }
+
+// Driver is not known.
+func (*Library) Driver() (string, error) { return "", nil }
+
+// GPUs are none.
+func (*Library) GPUs() ([]GPU, error) { return nil, nil }
+
+// Memory is not known.
+func (*GPU) Memory() (Memory, error) { return Memory{}, nil }
+
+// Processes are not known.
+func (*GPU) Processes() ([]Process, error) { return nil, nil }
