@@ -37,3 +37,8 @@ func (pinned *Pinned) Free() error {
 	enter("pinned stretches", -1, -bytes)
 	return nil
 }
+
+// Address is where the GPUs find pinned memory: at the host's own address.
+func (pinned *Pinned) Address() Address {
+	return Address(uintptr(unsafe.Pointer(unsafe.SliceData(pinned.Data))))
+}

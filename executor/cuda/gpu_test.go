@@ -1,0 +1,541 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/nvml"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// onGPU skips where no GPU is asked for.
+func onGPU(t *testing.T) {
+	t.Helper()
+	if os.Getenv("DEVMAP_TEST_GPU") == "" {
+		t.Skip("DEVMAP_TEST_GPU is not set")
+	}
+}
+
+// gauge tells what NVML says that GPU 0 holds, and by how much that grew.
+type gauge struct {
+	gpu  nvml.GPU
+	last int64
+}
+
+func newGauge(t *testing.T) *gauge {
+	t.Helper()
+	library, err := nvml.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := library.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	all, err := library.GPUs()
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	version, err := library.Driver()
+	t.Logf("%s %s, driver %s: %v", all[0].Name, all[0].UUID, version, err)
+	gauge := &gauge{gpu: all[0]}
+	gauge.tell(t, "at the start")
+	return gauge
+}
+
+func (gauge *gauge) tell(t *testing.T, when string) int64 {
+	t.Helper()
+	memory, err := gauge.gpu.Memory()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("used %12d  %+12d  %s", memory.Used, memory.Used-gauge.last, when)
+	gauge.last = memory.Used
+	return memory.Used
+}
+
+// settled waits until the GPU holds what it held, which takes the driver a moment.
+func (gauge *gauge) settled(t *testing.T, want int64) {
+	t.Helper()
+	begin := time.Now()
+	for now := int64(-1); now != want; {
+		memory, err := gauge.gpu.Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if now = memory.Used; now != want && time.Since(begin) > 2*time.Second {
+			t.Errorf("%d bytes are used, %d were", now, want)
+			return
+		}
+	}
+	t.Logf("used as at the start %v later", time.Since(begin))
+}
+
+// TestGPUHolds: what each part of the runtime takes of the GPU, and that it comes back.
+func TestGPUHolds(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	done := make(chan struct{})
+	go func() { // the thread that a context is bound to
+		defer close(done)
+		context := bound0(t)
+		gauge.tell(t, "a context")
+		kernels, err := kernel.Load()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		gauge.tell(t, "kernels")
+		var events []*driver.Event
+		for range 20000 {
+			event, err := driver.NewEvent(true)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			events = append(events, event)
+		}
+		stream, err := driver.NewStream()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		gauge.tell(t, "20000 timed events and a stream")
+		begin := time.Now()
+		for _, event := range events {
+			err = errors.Join(err, stream.Record(event))
+		}
+		if err := errors.Join(err, stream.Synchronize()); err != nil {
+			t.Error(err)
+			return
+		}
+		t.Logf("an event is recorded in %v", time.Since(begin)/time.Duration(len(events)))
+		gauge.tell(t, "all recorded")
+		begin = time.Now()
+		pinned, err := driver.Pin(256 << 20)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Logf("256 MiB were pinned in %v", time.Since(begin))
+		gauge.tell(t, "256 MiB pinned")
+		products(t, gauge, stream)
+		total(t, kernels, stream)
+		for _, event := range events {
+			err = errors.Join(err, event.Destroy())
+		}
+		if err := errors.Join(err, pinned.Free(), stream.Destroy(), kernels.Unload()); err != nil {
+			t.Error(err)
+		}
+		gauge.tell(t, "all but the context given back")
+		if err := context.Release(); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-done
+	gauge.tell(t, "the context too")
+	gauge.settled(t, start)
+	if held := driver.Held(); held != "" {
+		t.Errorf("the process still holds %s", held)
+	}
+}
+
+func bound0(t *testing.T) *driver.Context {
+	t.Helper()
+	if err := driver.Open(); err != nil {
+		t.Error(err)
+		return nil
+	}
+	version, err := driver.Version()
+	t.Logf("%s, CUDA %d (%v), without %v", driver.Library(), version, err, driver.Missing())
+	devices, err := driver.Devices()
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	t.Logf("%+v", devices)
+	context, err := devices[0].Retain()
+	if err == nil {
+		err = context.Bind()
+	}
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	granule, err := context.Granule()
+	free, whole, errRoom := driver.Room()
+	t.Logf("granule %d, %d of %d free: %v", granule, free, whole, errors.Join(err, errRoom))
+	return context
+}
+
+// total is what one thread adds up, and the processor.
+func total(t *testing.T, kernels *kernel.Kernels, stream *driver.Stream) {
+	t.Helper()
+	const count = 4001
+	pinned, err := driver.Pin(4 * (count + 1))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	sum := 0.
+	for i := range count {
+		value := rand.Float32() * float32(i)
+		sum += float64(value)
+		binary.LittleEndian.PutUint32(pinned.Data[4*i:], math.Float32bits(value))
+	}
+	at := pinned.Address()
+	if err := errors.Join(kernels.Total(stream, at+4*count, at, count), stream.Synchronize()); err != nil {
+		t.Error(err)
+	}
+	if got := math.Float32frombits(binary.LittleEndian.Uint32(pinned.Data[4*count:])); got != float32(sum) {
+		t.Errorf("the sum is %v, want %v", got, float32(sum))
+	}
+	if err := pinned.Free(); err != nil {
+		t.Error(err)
+	}
+}
+
+// products holds cuBLASLt's to float64, and tells what it takes and how long.
+func products(t *testing.T, gauge *gauge, stream *driver.Stream) {
+	t.Helper()
+	device, err := driver.Devices()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	arena, err := device[0].Map(1 << 30)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	gauge.tell(t, "1 GiB mapped")
+	handle, err := blas.New()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	t.Log(blas.Library())
+	gauge.tell(t, "a cuBLASLt handle")
+	workspace := blas.Workspace{Address: arena.Address + 1<<30 - 32<<20, Bytes: 32 << 20}
+	for _, dtype := range []modelgraph.DType{modelgraph.F32, modelgraph.BF16} {
+		for _, sizes := range [][3]int64{{37, 53, 129}, {1, 127, 64}, {256, 512, 320}, {130, 24, 1000}} {
+			for form := range 16 {
+				judge(t, &trial{handle, workspace, stream, arena, dtype, sizes[0], sizes[1], sizes[2], form&1 != 0, form&2 != 0, form&4 != 0, form&8 != 0})
+			}
+		}
+	}
+	gauge.tell(t, "after products in both types")
+	shape := blas.Shape{Rows: 8192, Columns: 8192, Inner: 8192, StrideA: 8192, StrideB: 8192, StrideC: 8192, In: modelgraph.BF16, Out: modelgraph.BF16, TransposeB: true}
+	const matrix = 2 << 26
+	operands := &blas.Operands{A: arena.Address, B: arena.Address + matrix, C: arena.Address + 2*matrix, Alpha: 1}
+	random(t, stream, arena.Address, 2*matrix)
+	times := make([]time.Duration, 0, 20)
+	for range 20 {
+		begin, errBegin := driver.NewEvent(true)
+		end, errEnd := driver.NewEvent(true)
+		if err := errors.Join(errBegin, errEnd, stream.Record(begin), handle.Product(stream, workspace, shape, operands), stream.Record(end), stream.Synchronize()); err != nil {
+			t.Error(err)
+			return
+		}
+		took, err := end.Since(begin)
+		times = append(times, took)
+		if err := errors.Join(err, begin.Destroy(), end.Destroy()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("8192³ in bf16: %.0f TFLOP/s, last %v of %v", 2*math.Pow(8192, 3)/times[19].Seconds()/1e12, times[19], times[:4])
+	small := shape
+	small.Rows, small.Columns, small.Inner = 64, 64, 64
+	if err := handle.Product(stream, workspace, small, operands); err != nil {
+		t.Error(err)
+	}
+	begin := time.Now()
+	for range 1000 {
+		err = errors.Join(err, handle.Product(stream, workspace, small, operands))
+	}
+	t.Logf("a product is given in %v: %v", time.Since(begin)/1000, errors.Join(err, stream.Synchronize()))
+	gauge.tell(t, "after large products")
+	if err := errors.Join(handle.Close(), arena.Release()); err != nil {
+		t.Error(err)
+	}
+	gauge.tell(t, "arena and handle given back")
+}
+
+// random fills memory with bf16 numbers around 1.
+func random(t *testing.T, stream *driver.Stream, at driver.Address, size int) {
+	t.Helper()
+	pinned, err := driver.Pin(int64(size))
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	for i := 0; i < size; i += 2 {
+		binary.LittleEndian.PutUint16(pinned.Data[i:], uint16(math.Float32bits(float32(rand.NormFloat64()))>>16))
+	}
+	if err := errors.Join(stream.Up(at, pinned.Data), stream.Synchronize(), pinned.Free()); err != nil {
+		t.Error(err)
+	}
+}
+
+// trial is a product that is judged.
+type trial struct {
+	handle                 *blas.Handle
+	workspace              blas.Workspace
+	stream                 *driver.Stream
+	arena                  *driver.Arena
+	dtype                  modelgraph.DType
+	rows, columns, inner   int64
+	turnA, turnB, bias, on bool
+}
+
+// values draws numbers as the type holds them, and writes them to the GPU.
+func (trial *trial) values(t *testing.T, at driver.Address, count int64) []float64 {
+	t.Helper()
+	size := trial.dtype.Bits() / 8
+	pinned, err := driver.Pin(count * size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	values := make([]float64, count)
+	for i := range values {
+		bits := math.Float32bits(float32(rand.NormFloat64()))
+		if trial.dtype == modelgraph.BF16 {
+			bits &^= 0xffff
+			binary.LittleEndian.PutUint16(pinned.Data[2*i:], uint16(bits>>16))
+		} else {
+			binary.LittleEndian.PutUint32(pinned.Data[4*i:], bits)
+		}
+		values[i] = float64(math.Float32frombits(bits))
+	}
+	if err := errors.Join(trial.stream.Up(at, pinned.Data), trial.stream.Synchronize(), pinned.Free()); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}
+
+func judge(t *testing.T, trial *trial) {
+	t.Helper()
+	at := trial.arena.Address
+	operands := &blas.Operands{A: at, B: at + 8<<20, C: at + 16<<20, Bias: at + 24<<20, Alpha: 1}
+	shape := blas.Shape{
+		Rows: trial.rows, Columns: trial.columns, Inner: trial.inner, TransposeA: trial.turnA, TransposeB: trial.turnB,
+		StrideA: trial.inner, StrideB: trial.columns, StrideC: trial.columns, In: trial.dtype, Out: trial.dtype, Bias: trial.bias,
+	}
+	if trial.turnA {
+		shape.StrideA = trial.rows
+	}
+	if trial.turnB {
+		shape.StrideB = trial.inner
+	}
+	a := trial.values(t, operands.A, trial.rows*trial.inner)
+	b := trial.values(t, operands.B, trial.inner*trial.columns)
+	c := trial.values(t, operands.C, trial.rows*trial.columns)
+	bias := trial.values(t, operands.Bias, trial.columns)
+	if trial.on {
+		operands.Beta = 1
+	}
+	size := trial.dtype.Bits() / 8
+	pinned, err := driver.Pin(trial.rows * trial.columns * size)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(trial.handle.Product(trial.stream, trial.workspace, shape, operands), trial.stream.Down(pinned.Data, operands.C), trial.stream.Synchronize()); err != nil {
+		t.Errorf("%+v: %v", shape, err)
+		return
+	}
+	var wrong, whole float64
+	for i := range trial.rows {
+		for j := range trial.columns {
+			want := 0.
+			for k := range trial.inner {
+				atA, atB := i*trial.inner+k, k*trial.columns+j
+				if trial.turnA {
+					atA = k*trial.rows + i
+				}
+				if trial.turnB {
+					atB = j*trial.inner + k
+				}
+				want += a[atA] * b[atB]
+			}
+			if trial.on {
+				want += c[i*trial.columns+j]
+			}
+			if trial.bias {
+				want += bias[j]
+			}
+			n := i*trial.columns + j
+			var bits uint32
+			if size == 2 {
+				bits = uint32(binary.LittleEndian.Uint16(pinned.Data[2*n:])) << 16
+			} else {
+				bits = binary.LittleEndian.Uint32(pinned.Data[4*n:])
+			}
+			got := float64(math.Float32frombits(bits))
+			wrong, whole = wrong+(got-want)*(got-want), whole+want*want
+		}
+	}
+	limit := 1e-6
+	if size == 2 {
+		limit = 4e-3
+	}
+	if err := math.Sqrt(wrong / whole); !(err < limit) {
+		t.Errorf("%+v: error %.2g", shape, err)
+	}
+	if err := pinned.Free(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestGPUSteps: programs of every kind, their instructions carried out by taps,
+// make the bytes of running them in turn, all devices on one GPU.
+func TestGPUSteps(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	for name, job := range forms(t) {
+		want := make([][]byte, len(job.Program.Devices))
+		for i := range want {
+			want[i] = bytes.Repeat([]byte{executor.Poison}, int(job.Program.Devices[i].Arena))
+		}
+		inTurn(t, job.Program, want)
+		inTurn(t, job.Program, want)
+		machine := opened(t, made(t, Options{Devices: make([]int, len(want))}), job.Program)
+		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
+		machine.backend.kernels["toy"] = func(*kernel.Call) error { return nil }
+		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
+		for i := range machine.program.Instrs {
+			index, instr := int32(i), &machine.program.Instrs[i]
+			if !instr.Op.Runs() && instr.Op != program.Step {
+				continue
+			}
+			step.Taps[executor.Tap{Instr: index}] = func() error {
+				arena := make([]byte, machine.program.Devices[instr.Device].Arena)
+				if err := machine.Read(int(instr.Device), 0, arena); err != nil {
+					return err
+				}
+				makes(machine.program, index, arena)
+				for _, access := range machine.program.Accesses[instr.FirstAccess:instr.EndAccess] {
+					if buffer := &machine.program.Buffers[access.Buffer]; access.Mode != program.Read {
+						if err := machine.Write(int(instr.Device), buffer.Offset, arena[buffer.Offset:buffer.Offset+buffer.Bytes]); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			}
+		}
+		for range 2 {
+			times, err := machine.Step(context.Background(), step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d instructions in %v: %+v", name, len(machine.program.Instrs), times.Step, times.Devices[0])
+		}
+		for i, got := range contents(t, machine) {
+			if !bytes.Equal(got, want[i]) {
+				t.Errorf("%s: device %d has other bytes", name, i)
+			}
+		}
+		step.Taps = nil
+		for range 3 { // without anything to do: what an instruction takes
+			times, err := machine.Step(context.Background(), step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d instructions of nothing in %v", name, len(machine.program.Instrs), times.Step)
+		}
+		if err := machine.Close(); err != nil {
+			t.Error(err)
+		}
+		gauge.settled(t, start)
+	}
+}
+
+// TestGPUMessages: large messages arrive whole on the other device of the GPU, and
+// tells how fast arenas are poisoned, written, read and copied.
+func TestGPUMessages(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	const size = 1 << 30
+	text := fmt.Sprintf(`
+device 0 arena %[1]d budget %[1]d
+device 1 arena %[1]d budget %[1]d
+channel act[1] 0>1 slots 1 bytes %[1]d
+buffer 0 out 0 +%[1]d stream
+buffer 1 slot 0 +%[1]d slot
+0.0 compute zero >out
+0.1 compute send act[1]#0 out
+1.0 compute recv act[1]#0 >slot
+1.1 compute fence slot
+1.2 compute free act[1]#0
+`, size)
+	begin := time.Now()
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, text))
+	t.Logf("opened with two arenas of 1 GiB in %v", time.Since(begin))
+	if grown := gauge.last; gauge.tell(t, "open")-grown < 2*size {
+		t.Error("the arenas are not there")
+	}
+	data := make([]byte, size)
+	if err := machine.Read(1, 0, data); err != nil {
+		t.Fatal(err)
+	}
+	for at, one := range data {
+		if one != executor.Poison {
+			t.Fatalf("byte %d is %x", at, one)
+		}
+	}
+	for i := range data {
+		data[i] = byte(i ^ i>>9 ^ i>>17)
+	}
+	rate := func(what string, call func() error) {
+		for range 2 {
+			begin := time.Now()
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %.1f GB/s", what, size/time.Since(begin).Seconds()/1e9)
+		}
+	}
+	rate("written", func() error { return machine.Write(0, 0, data) })
+	rate("sent, a step", func() error {
+		times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+		_ = times
+		return err
+	})
+	got := make([]byte, size)
+	rate("read", func() error { return machine.Read(1, 0, got) })
+	if !bytes.Equal(got, data) {
+		t.Error("the message arrived with other bytes")
+	}
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	gauge.settled(t, start)
+	var room *executor.RoomError
+	large := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\n", int64(1)<<40)
+	if _, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
+		t.Errorf("%v", err)
+	} else {
+		t.Log(err)
+	}
+	gauge.settled(t, start)
+}
