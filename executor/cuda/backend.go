@@ -109,6 +109,11 @@ func (machine *machine) roomOn(gpu *gpu) error {
 		free, _, err = driver.Room()
 		return err
 	})
+	for _, device := range machine.on(gpu) { // what was mapped already was room
+		if device.arena != nil {
+			free += device.arena.Bytes
+		}
+	}
 	left := free
 	for _, device := range machine.on(gpu) {
 		if left -= gpu.whole(device.plan.Arena); err == nil && left < 0 {

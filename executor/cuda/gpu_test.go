@@ -85,18 +85,30 @@ func (gauge *gauge) settled(t *testing.T, want int64) {
 			return
 		}
 	}
-	t.Logf("used as at the start %v later", time.Since(begin))
+	t.Logf("used as before %v later", time.Since(begin))
 }
 
 // TestGPUHolds: what each part of the runtime takes of the GPU, and that it comes back.
 func TestGPUHolds(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
-	start := gauge.last
 	done := make(chan struct{})
+	var start int64
 	go func() { // the thread that a context is bound to
 		defer close(done)
 		context := bound0(t)
+		if context == nil {
+			return
+		}
+		gauge.tell(t, "a first context")
+		if err := context.Release(); err != nil {
+			t.Error(err)
+		}
+		start = gauge.tell(t, "given back: what stays is the process's, whatever it runs")
+		context = bound0(t)
+		if context == nil {
+			return
+		}
 		gauge.tell(t, "a context")
 		kernels, err := kernel.Load()
 		if err != nil {
@@ -137,7 +149,6 @@ func TestGPUHolds(t *testing.T) {
 		}
 		t.Logf("256 MiB were pinned in %v", time.Since(begin))
 		gauge.tell(t, "256 MiB pinned")
-		products(t, gauge, stream)
 		total(t, kernels, stream)
 		for _, event := range events {
 			err = errors.Join(err, event.Destroy())
@@ -213,9 +224,217 @@ func total(t *testing.T, kernels *kernel.Kernels, stream *driver.Stream) {
 	}
 }
 
-// products holds cuBLASLt's to float64, and tells what it takes and how long.
-func products(t *testing.T, gauge *gauge, stream *driver.Stream) {
-	t.Helper()
+// TestGPUSteps: programs of every kind, their instructions carried out by taps,
+// make the bytes of running them in turn, all devices on one GPU.
+func TestGPUSteps(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	for name, job := range forms(t) {
+		want := make([][]byte, len(job.Program.Devices))
+		for i := range want {
+			want[i] = bytes.Repeat([]byte{executor.Poison}, int(job.Program.Devices[i].Arena))
+		}
+		inTurn(t, job.Program, want)
+		inTurn(t, job.Program, want)
+		machine := opened(t, made(t, Options{Devices: make([]int, len(want))}), job.Program)
+		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
+		machine.backend.kernels["toy"] = func(*kernel.Call) error { return nil }
+		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
+		for i := range machine.program.Instrs {
+			index, instr := int32(i), &machine.program.Instrs[i]
+			if !instr.Op.Runs() && instr.Op != program.Step {
+				continue
+			}
+			step.Taps[executor.Tap{Instr: index}] = func() error {
+				arena := make([]byte, machine.program.Devices[instr.Device].Arena)
+				if err := machine.Read(int(instr.Device), 0, arena); err != nil {
+					return err
+				}
+				makes(machine.program, index, arena)
+				for _, access := range machine.program.Accesses[instr.FirstAccess:instr.EndAccess] {
+					if buffer := &machine.program.Buffers[access.Buffer]; access.Mode != program.Read {
+						if err := machine.Write(int(instr.Device), buffer.Offset, arena[buffer.Offset:buffer.Offset+buffer.Bytes]); err != nil {
+							return err
+						}
+					}
+				}
+				return nil
+			}
+		}
+		for range 2 {
+			times, err := machine.Step(context.Background(), step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d instructions in %v: %+v", name, len(machine.program.Instrs), times.Step, times.Devices[0])
+		}
+		for i, got := range contents(t, machine) {
+			if !bytes.Equal(got, want[i]) {
+				t.Errorf("%s: device %d has other bytes", name, i)
+			}
+		}
+		step.Taps = nil
+		for range 3 { // without anything to do: what an instruction takes
+			times, err := machine.Step(context.Background(), step)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %d instructions of nothing in %v", name, len(machine.program.Instrs), times.Step)
+		}
+		if err := machine.Close(); err != nil {
+			t.Error(err)
+		}
+		gauge.settled(t, start)
+	}
+}
+
+// TestGPUMessages: large messages arrive whole on the other device of the GPU, and
+// tells how fast arenas are poisoned, written, read and copied.
+func TestGPUMessages(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	const size = 1 << 30
+	text := fmt.Sprintf(`
+device 0 arena %[1]d budget %[1]d
+device 1 arena %[1]d budget %[1]d
+channel act[1] 0>1 slots 1 bytes %[1]d
+buffer 0 out 0 +%[1]d stream
+buffer 1 slot 0 +%[1]d slot
+0.0 compute zero >out
+0.1 compute send act[1]#0 out
+1.0 compute recv act[1]#0 >slot
+1.1 compute fence slot
+1.2 compute free act[1]#0
+`, size)
+	begin := time.Now()
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, text))
+	t.Logf("opened with two arenas of 1 GiB in %v", time.Since(begin))
+	if grown := gauge.last; gauge.tell(t, "open")-grown < 2*size {
+		t.Error("the arenas are not there")
+	}
+	data := make([]byte, size)
+	if err := machine.Read(1, 0, data); err != nil {
+		t.Fatal(err)
+	}
+	for at, one := range data {
+		if one != executor.Poison {
+			t.Fatalf("byte %d is %x", at, one)
+		}
+	}
+	for i := range data {
+		data[i] = byte(i ^ i>>9 ^ i>>17)
+	}
+	rate := func(what string, call func() error) {
+		for range 3 {
+			begin := time.Now()
+			if err := call(); err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %.1f GB/s", what, size/time.Since(begin).Seconds()/1e9)
+		}
+	}
+	rate("written", func() error { return machine.Write(0, 0, data) })
+	rate("sent, a step", func() error {
+		_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+		return err
+	})
+	got := make([]byte, size)
+	rate("read", func() error { return machine.Read(1, 0, got) })
+	if !bytes.Equal(got, data) {
+		t.Error("the message arrived with other bytes")
+	}
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	gauge.settled(t, start)
+	var room *executor.RoomError
+	large := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\n", int64(1)<<40)
+	if _, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
+		t.Errorf("%v", err)
+	} else {
+		t.Log(err)
+	}
+	gauge.settled(t, start)
+}
+
+// spinPTX waits until a byte of pinned memory is set.
+const spinPTX = `
+.version 7.8
+.target sm_80
+.address_size 64
+.visible .entry spin(.param .u64 flag)
+{
+	.reg .pred %again;
+	.reg .b32 %value;
+	.reg .b64 %at;
+	ld.param.u64 %at, [flag];
+again:
+	ld.volatile.global.u32 %value, [%at];
+	setp.eq.u32 %again, %value, 0;
+	@%again bra again;
+	ret;
+}
+`
+
+// TestGPUHang: a kernel that does not end ends the step in time.
+func TestGPUHang(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond}), parsed(t, handOn(1, 2)))
+	var module *driver.Module
+	var function *driver.Function
+	var flag *driver.Pinned
+	if err := machine.devices[0].do(func() (err error) {
+		if module, err = driver.LoadModule(spinPTX); err != nil {
+			return err
+		}
+		if function, err = module.Function("spin"); err != nil {
+			return err
+		}
+		flag, err = driver.Pin(4)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	copy(flag.Data, make([]byte, 4))
+	machine.backend.kernels["toy"] = func(call *kernel.Call) error {
+		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+		return call.Stream.Launch(function, one, new(driver.Arguments).Address(flag.Address()))
+	}
+	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+	var hang *HangError
+	if !errors.As(err, &hang) || err.Error() != hang.Error() {
+		t.Errorf("%v", err)
+	}
+	t.Log(err)
+	flag.Data[0] = 1 // now it ends
+	machine.hung = false
+	if err := machine.devices[0].do(func() error { return errors.Join(driver.Synchronize(), module.Unload(), flag.Free()) }); err != nil {
+		t.Error(err)
+	}
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	gauge.settled(t, start)
+}
+
+// TestGPUProducts holds cuBLASLt's to float64, and tells what it takes and how long.
+// The library keeps the context for as long as the process runs: it comes last.
+func TestGPUProducts(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	context := bound0(t)
+	if context == nil {
+		return
+	}
+	stream, err := driver.NewStream()
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauge.tell(t, "a context and a stream")
 	device, err := driver.Devices()
 	if err != nil {
 		t.Error(err)
@@ -277,6 +496,13 @@ func products(t *testing.T, gauge *gauge, stream *driver.Stream) {
 		t.Error(err)
 	}
 	gauge.tell(t, "arena and handle given back")
+	if err := errors.Join(stream.Destroy(), context.Release()); err != nil {
+		t.Error(err)
+	}
+	gauge.tell(t, "the context too, which the library keeps")
+	if held := driver.Held(); held != "" {
+		t.Errorf("the process still holds %s", held)
+	}
 }
 
 // random fills memory with bf16 numbers around 1.
@@ -402,140 +628,4 @@ func judge(t *testing.T, trial *trial) {
 	if err := pinned.Free(); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestGPUSteps: programs of every kind, their instructions carried out by taps,
-// make the bytes of running them in turn, all devices on one GPU.
-func TestGPUSteps(t *testing.T) {
-	onGPU(t)
-	gauge := newGauge(t)
-	start := gauge.last
-	for name, job := range forms(t) {
-		want := make([][]byte, len(job.Program.Devices))
-		for i := range want {
-			want[i] = bytes.Repeat([]byte{executor.Poison}, int(job.Program.Devices[i].Arena))
-		}
-		inTurn(t, job.Program, want)
-		inTurn(t, job.Program, want)
-		machine := opened(t, made(t, Options{Devices: make([]int, len(want))}), job.Program)
-		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
-		machine.backend.kernels["toy"] = func(*kernel.Call) error { return nil }
-		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
-		for i := range machine.program.Instrs {
-			index, instr := int32(i), &machine.program.Instrs[i]
-			if !instr.Op.Runs() && instr.Op != program.Step {
-				continue
-			}
-			step.Taps[executor.Tap{Instr: index}] = func() error {
-				arena := make([]byte, machine.program.Devices[instr.Device].Arena)
-				if err := machine.Read(int(instr.Device), 0, arena); err != nil {
-					return err
-				}
-				makes(machine.program, index, arena)
-				for _, access := range machine.program.Accesses[instr.FirstAccess:instr.EndAccess] {
-					if buffer := &machine.program.Buffers[access.Buffer]; access.Mode != program.Read {
-						if err := machine.Write(int(instr.Device), buffer.Offset, arena[buffer.Offset:buffer.Offset+buffer.Bytes]); err != nil {
-							return err
-						}
-					}
-				}
-				return nil
-			}
-		}
-		for range 2 {
-			times, err := machine.Step(context.Background(), step)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%s: %d instructions in %v: %+v", name, len(machine.program.Instrs), times.Step, times.Devices[0])
-		}
-		for i, got := range contents(t, machine) {
-			if !bytes.Equal(got, want[i]) {
-				t.Errorf("%s: device %d has other bytes", name, i)
-			}
-		}
-		step.Taps = nil
-		for range 3 { // without anything to do: what an instruction takes
-			times, err := machine.Step(context.Background(), step)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%s: %d instructions of nothing in %v", name, len(machine.program.Instrs), times.Step)
-		}
-		if err := machine.Close(); err != nil {
-			t.Error(err)
-		}
-		gauge.settled(t, start)
-	}
-}
-
-// TestGPUMessages: large messages arrive whole on the other device of the GPU, and
-// tells how fast arenas are poisoned, written, read and copied.
-func TestGPUMessages(t *testing.T) {
-	onGPU(t)
-	gauge := newGauge(t)
-	start := gauge.last
-	const size = 1 << 30
-	text := fmt.Sprintf(`
-device 0 arena %[1]d budget %[1]d
-device 1 arena %[1]d budget %[1]d
-channel act[1] 0>1 slots 1 bytes %[1]d
-buffer 0 out 0 +%[1]d stream
-buffer 1 slot 0 +%[1]d slot
-0.0 compute zero >out
-0.1 compute send act[1]#0 out
-1.0 compute recv act[1]#0 >slot
-1.1 compute fence slot
-1.2 compute free act[1]#0
-`, size)
-	begin := time.Now()
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, text))
-	t.Logf("opened with two arenas of 1 GiB in %v", time.Since(begin))
-	if grown := gauge.last; gauge.tell(t, "open")-grown < 2*size {
-		t.Error("the arenas are not there")
-	}
-	data := make([]byte, size)
-	if err := machine.Read(1, 0, data); err != nil {
-		t.Fatal(err)
-	}
-	for at, one := range data {
-		if one != executor.Poison {
-			t.Fatalf("byte %d is %x", at, one)
-		}
-	}
-	for i := range data {
-		data[i] = byte(i ^ i>>9 ^ i>>17)
-	}
-	rate := func(what string, call func() error) {
-		for range 2 {
-			begin := time.Now()
-			if err := call(); err != nil {
-				t.Fatal(err)
-			}
-			t.Logf("%s: %.1f GB/s", what, size/time.Since(begin).Seconds()/1e9)
-		}
-	}
-	rate("written", func() error { return machine.Write(0, 0, data) })
-	rate("sent, a step", func() error {
-		times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
-		_ = times
-		return err
-	})
-	got := make([]byte, size)
-	rate("read", func() error { return machine.Read(1, 0, got) })
-	if !bytes.Equal(got, data) {
-		t.Error("the message arrived with other bytes")
-	}
-	if err := machine.Close(); err != nil {
-		t.Error(err)
-	}
-	gauge.settled(t, start)
-	var room *executor.RoomError
-	large := fmt.Sprintf("device 0 arena %[1]d budget %[1]d\n", int64(1)<<40)
-	if _, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, large)}); !errors.As(err, &room) {
-		t.Errorf("%v", err)
-	} else {
-		t.Log(err)
-	}
-	gauge.settled(t, start)
 }

@@ -295,7 +295,7 @@ func TestHang(t *testing.T) {
 	}
 	times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
 	var hang *HangError
-	if times != nil || !errors.As(err, &hang) || hang.After < 100*time.Millisecond {
+	if times != nil || !errors.As(err, &hang) || hang.After < 100*time.Millisecond || err.Error() != hang.Error() {
 		t.Fatalf("%v, %v", times, err)
 	}
 	for _, want := range []string{

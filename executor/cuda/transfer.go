@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"runtime"
+	"sync"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
@@ -40,13 +41,7 @@ func (ring *ring) part() (data []byte, event *driver.Event, err error) {
 	}
 	at := ring.turn
 	ring.turn = (at + 1) % parts
-	for {
-		ended, err := ring.events[at].Ended()
-		if ended || err != nil {
-			return ring.pinned.Data[at*partSize : (at+1)*partSize], ring.events[at], err
-		}
-		runtime.Gosched()
-	}
+	return ring.pinned.Data[at*partSize : (at+1)*partSize], ring.events[at], until(ring.events[at])
 }
 
 func (ring *ring) free() error {
@@ -79,7 +74,8 @@ func (device *device) write(offset int64, data []byte) error {
 		if err != nil {
 			return err
 		}
-		part = part[:copy(part, data)]
+		part = part[:min(len(part), len(data))]
+		take(part, data)
 		if err := errors.Join(device.host.Up(device.at(offset), part), device.host.Record(event)); err != nil {
 			return err
 		}
@@ -88,18 +84,59 @@ func (device *device) write(offset int64, data []byte) error {
 	return device.settle(nil)
 }
 
+// read copies part after part; while one is taken the GPU copies the next.
 func (device *device) read(offset int64, data []byte) error {
-	for len(data) > 0 {
-		part, _, err := device.ring.part()
-		if err != nil {
-			return err
+	var before, into []byte
+	var arrived *driver.Event
+	for len(data) > 0 || before != nil {
+		var part []byte
+		var event *driver.Event
+		if len(data) > 0 {
+			var err error
+			if part, event, err = device.ring.part(); err != nil {
+				return err
+			}
+			part = part[:min(len(part), len(data))]
+			if err := errors.Join(device.host.Down(part, device.at(offset)), device.host.Record(event)); err != nil {
+				return err
+			}
 		}
-		part = part[:min(len(part), len(data))]
-		if err := errors.Join(device.host.Down(part, device.at(offset)), device.host.Synchronize()); err != nil {
-			return err
+		if before != nil {
+			if err := until(arrived); err != nil {
+				return err
+			}
+			take(into, before)
 		}
-		copy(data, part)
+		before, into, arrived = part, data[:len(part)], event
 		offset, data = offset+int64(len(part)), data[len(part):]
 	}
 	return nil
+}
+
+// until waits for an event that is about to end.
+func until(event *driver.Event) error {
+	for {
+		ended, err := event.Ended()
+		if ended || err != nil {
+			return err
+		}
+		runtime.Gosched()
+	}
+}
+
+// take copies as much of from as into has room for. One processor copies at a tenth
+// of what a GPU's link takes: several do, each its stretch.
+func take(into, from []byte) {
+	const least = 256 << 10
+	hands := max(1, min(runtime.GOMAXPROCS(0), 16, len(into)/least))
+	if hands == 1 {
+		copy(into, from)
+		return
+	}
+	var all sync.WaitGroup
+	for i := range hands {
+		begin, end := len(into)*i/hands, len(into)*(i+1)/hands
+		all.Go(func() { copy(into[begin:end], from[begin:]) })
+	}
+	all.Wait()
 }

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"strings"
@@ -114,9 +115,11 @@ func (runner *runner) watch() {
 		lane.stand(&stand)
 	}
 	hang := &HangError{still.Round(time.Millisecond), strings.TrimSuffix(stand.String(), "\n")}
-	if runner.board.fault == nil || runner.board.fault == executor.ErrStop { //nolint:errorlint // a fault of another kind is told
+	switch before := (*HangError)(nil); {
+	case errors.As(runner.board.fault, &before): // another device's thread told it
+	case runner.board.fault == nil || errors.Is(runner.board.fault, executor.ErrStop):
 		runner.board.fault = hang
-	} else {
+	default:
 		runner.board.fault = fmt.Errorf("%w; then %w", runner.board.fault, hang)
 	}
 }

@@ -1,0 +1,18 @@
+//go:build !(cuda && linux && cgo && amd64)
+
+package cuda_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+// A build without CUDA says what it is, and how to get the other.
+func TestWithoutCUDA(t *testing.T) {
+	backend, err := cuda.New(cuda.Options{})
+	if backend != nil || err == nil || !strings.Contains(err.Error(), "built without CUDA: build it with go build -tags cuda") {
+		t.Errorf("%v, %v", backend, err)
+	}
+}
