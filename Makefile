@@ -25,7 +25,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check accuracy lint house tidy formatted configurations bench workloads programs bits conformance fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -77,12 +77,19 @@ configurations:
 	@if $(CGO_FOUND); then \
 		CGO_ENABLED=1 $(GO) build ./... && CGO_ENABLED=1 $(GO) vet ./... || exit 1; \
 		echo 'ok: build and vet, cgo'; \
-		export CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/internal/driver/include"; \
-		CGO_ENABLED=1 $(GO) build -tags cuda ./... && CGO_ENABLED=1 $(GO) vet -tags cuda ./... || exit 1; \
+		$(CUDA_FLAGS); $(GO) build -tags cuda ./... && $(GO) vet -tags cuda ./... || exit 1; \
 		echo 'ok: build and vet, cgo with cuda'; \
 	else \
 		echo "skipped: the cgo configurations (no C compiler: $$($(GO) env CC))"; \
 	fi
+
+# cu includes <cuda.h>: this is the project's own, whatever a toolkit has.
+CUDA_FLAGS = export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/internal/driver/include"
+
+cuda: ## Run the CUDA executor's tests: on a driver that is none, then on the GPU that is found
+	@$(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml
+	@if ! nvidia-smi -L 2>/dev/null; then echo 'skipped: no GPU here (nvidia-smi -L lists none)'; else \
+		$(CUDA_FLAGS); DEVMAP_TEST_GPU=1 $(GO) test -tags cuda -count=1 -v -run '^TestGPU' ./executor/cuda; fi
 
 bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate, OpenBLAS and PyTorch beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
