@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
@@ -141,6 +142,11 @@ func (machine *machine) reserve() error {
 			return err
 		}
 		err = device.do(func() error { return device.reserve(peers) })
+		for j := range machine.program.Buffers {
+			if buffer := &machine.program.Buffers[j]; err == nil && int(buffer.Device) == i && buffer.Class == program.Workspace {
+				device.workspace = blas.Workspace{Address: device.at(buffer.Offset), Bytes: buffer.Bytes}
+			}
+		}
 		var told *driver.Error
 		if errors.As(err, &told) && told.Code == driver.OutOfMemory {
 			return errors.Join(machine.roomOn(device.gpu), fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err))

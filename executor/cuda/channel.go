@@ -12,7 +12,7 @@ import (
 // it takes. Message k takes its slot when that was freed of the message k−slots.
 // Without slots a receive first says that it has come, and the send copies
 // straight into what it names. It is called under the board's lock.
-func (lane *lane) ready(index int32, instr *program.Instr) bool {
+func (lane *lane) ready(instr *program.Instr) bool {
 	if instr.Op != program.Send && instr.Op != program.Recv {
 		return true
 	}

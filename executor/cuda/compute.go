@@ -124,7 +124,7 @@ func (lane *lane) copy(all []bind.Copy) error {
 func (lane *lane) call(run *bind.Run, code *recipe.Kernel) *kernel.Call {
 	call := &kernel.Call{
 		Kernel: code, Past: run.Past, Begins: run.Begins, Step: lane.step.Number, Optimizer: &lane.step.Optimizer,
-		Stream: lane.stream, Kernels: lane.device.kernels,
+		Stream: lane.stream, Kernels: lane.device.kernels, Workspace: lane.device.workspace,
 	}
 	lane.operands = lane.operands[:0]
 	for i := range code.Operands {

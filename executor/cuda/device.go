@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -36,8 +37,10 @@ type device struct {
 	streams []*driver.Stream // of the program
 	parked  []*driver.Event  // by stream: where the host is waited for, and where a step ends
 	kernels *kernel.Kernels
-	host    *driver.Stream // what the host reads and writes goes by it
-	ring    ring
+	// workspace is the buffer that libraries have in the arena.
+	workspace blas.Workspace
+	host      *driver.Stream // what the host reads and writes goes by it
+	ring      ring
 
 	stepping bool
 	tasks    chan func()
@@ -120,7 +123,7 @@ func (device *device) at(offset int64) driver.Address {
 
 // close gives everything back but what the GPU's devices share.
 func (device *device) close() error {
-	all := []error{device.ring.free()}
+	all := []error{device.ring.free(), device.kernels.Close()}
 	for _, stream := range device.streams {
 		all = append(all, stream.Destroy())
 	}

@@ -25,7 +25,9 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("FAKE_CUDA_GPUS", "4"); err != nil {
 		panic(err)
 	}
-	drivertest.Main(m)
+	if err := drivertest.Main(m); err != nil {
+		panic(err)
+	}
 }
 
 // compiled is the job of a family, its units in equal runs round the devices.

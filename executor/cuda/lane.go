@@ -47,15 +47,14 @@ func newLane(runner *runner, number int) *lane {
 
 // can reports that the next line can be given: whatever it waits for was.
 func (lane *lane) can() bool {
-	index := lane.lines[lane.next]
-	instr := &lane.program.Instrs[index]
+	instr := &lane.program.Instrs[lane.lines[lane.next]]
 	return lane.board.reads(func() bool {
 		for _, wait := range lane.program.Waits[instr.FirstWait:instr.EndWait] {
 			if !lane.board.issued[wait.Instr] {
 				return false
 			}
 		}
-		return lane.ready(index, instr)
+		return lane.ready(instr)
 	})
 }
 

@@ -15,7 +15,9 @@ func TestMain(m *testing.M) {
 	if err := os.Setenv("FAKE_CUDA_GPUS", "2"); err != nil {
 		panic(err)
 	}
-	drivertest.Main(m)
+	if err := drivertest.Main(m); err != nil {
+		panic(err)
+	}
 }
 
 func TestMissing(t *testing.T) {

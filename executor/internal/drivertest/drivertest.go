@@ -16,25 +16,21 @@ import (
 // Main is a package's TestMain. It builds the driver's libraries and begins the test
 // program anew with them where the loader looks first: what finds a driver is as it
 // is shipped. With DEVMAP_TEST_GPU set, tests run on the driver that there is.
-func Main(m *testing.M) {
+func Main(m *testing.M) error {
 	const mark = "FAKE_CUDA_FOLDER"
 	folder := os.Getenv(mark)
 	if folder == "" && os.Getenv("DEVMAP_TEST_GPU") == "" {
-		if err := again(mark); err != nil {
-			fmt.Fprintln(os.Stderr, "the tests' CUDA driver:", err)
-			os.Exit(1)
-		}
+		return fmt.Errorf("the tests' CUDA driver: %w", again(mark))
 	}
-	status := m.Run()
-	if folder != "" {
-		if err := os.RemoveAll(folder); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-		}
+	m.Run() // the process ends with what it says
+	if folder == "" {
+		return nil
 	}
-	os.Exit(status)
+	return os.RemoveAll(folder)
 }
 
-// again builds the library and replaces the process by itself.
+// again builds the libraries and replaces the process by itself: it returns where
+// that fails.
 func again(mark string) error {
 	folder, err := os.MkdirTemp("", "fakecuda")
 	if err != nil {
@@ -46,7 +42,8 @@ func again(mark string) error {
 	}
 	here := filepath.Dir(file)
 	for library, source := range map[string]string{"libcuda.so.1": "cuda.c", "libnvidia-ml.so.1": "nvml.c"} {
-		build := exec.Command("cc", "-shared", "-fPIC", "-O1", "-pthread", "-o", filepath.Join(folder, library),
+		build := exec.Command("cc", //nolint:gosec // the names are this function's own
+			"-shared", "-fPIC", "-O1", "-pthread", "-o", filepath.Join(folder, library),
 			"-I"+filepath.Join(here, "..", "..", "cuda", "internal", "driver", "include"), filepath.Join(here, source))
 		if text, err := build.CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, text)
@@ -62,5 +59,5 @@ func again(mark string) error {
 	if err != nil {
 		return err
 	}
-	return syscall.Exec(self, os.Args, os.Environ())
+	return syscall.Exec(self, os.Args, os.Environ()) //nolint:gosec // the same program again
 }

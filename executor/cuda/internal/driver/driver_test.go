@@ -5,18 +5,21 @@ package driver
 import (
 	"bytes"
 	"errors"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"os"
-
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 )
 
-func TestMain(m *testing.M) { drivertest.Main(m) }
+func TestMain(m *testing.M) {
+	if err := drivertest.Main(m); err != nil {
+		panic(err)
+	}
+}
 
 // bound is a GPU's context on the test's thread.
 func bound(t *testing.T) *Context {

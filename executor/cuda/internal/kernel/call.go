@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -34,6 +35,9 @@ type Call struct {
 	Optimizer *executor.Optimizer
 	Stream    *driver.Stream
 	Kernels   *Kernels
+	// Workspace is what products may use for themselves: the program's buffer.
+	// Kernels run on one stream of a device, so there is one.
+	Workspace blas.Workspace
 }
 
 // Func launches a kernel.

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"errors"
 
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
@@ -19,6 +20,29 @@ type Kernels struct {
 	modules   []*driver.Module // shared by all threads of the context
 	functions map[string]*driver.Function
 	arguments driver.Arguments
+	products  *blas.Handle
+}
+
+// Products are matrix products, whose library is opened where there are some.
+func (kernels *Kernels) Products() (*blas.Handle, error) {
+	if kernels.products == nil {
+		handle, err := blas.New()
+		if err != nil {
+			return nil, err
+		}
+		kernels.products = handle
+	}
+	return kernels.products, nil
+}
+
+// Close gives back what is the thread's own.
+func (kernels *Kernels) Close() error {
+	if kernels == nil || kernels.products == nil {
+		return nil
+	}
+	handle := kernels.products
+	kernels.products = nil
+	return handle.Close()
 }
 
 // Load loads all modules into the bound context.
@@ -39,7 +63,7 @@ func (kernels *Kernels) Beside() *Kernels {
 	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function)}
 }
 
-// Unload gives the modules back.
+// Unload gives the modules of all threads back.
 func (kernels *Kernels) Unload() error {
 	if kernels == nil {
 		return nil
