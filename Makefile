@@ -89,7 +89,8 @@ CUDA_FLAGS = export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/inter
 cuda: ## Run the CUDA executor's tests: on a driver that is none, then on the GPU that is found
 	@$(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml
 	@if ! nvidia-smi -L 2>/dev/null; then echo 'skipped: no GPU here (nvidia-smi -L lists none)'; else \
-		$(CUDA_FLAGS); DEVMAP_TEST_GPU=1 $(GO) test -tags cuda -count=1 -v -run '^TestGPU' ./executor/cuda; fi
+		$(CUDA_FLAGS); export DEVMAP_TEST_GPU=1; \
+		$(GO) test -tags cuda -count=1 -v -run '^TestGPU' ./executor/cuda && $(GO) test -tags cuda -count=1 -v -run '^TestDeadGPU' ./executor/cuda; fi
 
 bench: ## Benchmarks (BENCH=regexp COUNT=n, fit for benchstat), then Accelerate, OpenBLAS and PyTorch beside devmap (PYTHON=python3)
 	@$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
@@ -417,4 +418,43 @@ func TestGPUHang(t *testing.T) {
 		t.Error(err)
 	}
 	gauge.settled(t, start)
+}
+
+// TestDeadGPU: a kernel that touches what is not there ends the step with what the
+// driver says of it, and the process can end. No other test may follow it.
+func TestDeadGPU(t *testing.T) {
+	onGPU(t)
+	backend := made(t, Options{})
+	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n")
+	opened, err := backend.Open(context.Background(), &bind.Bound{Program: of})
+	if err != nil {
+		t.Fatal(err)
+	}
+	machine, is := opened.(*machine)
+	if !is {
+		t.Fatalf("%T", opened)
+	}
+	machine.instr = func(int32) (bind.Instr, error) {
+		return bind.Instr{Runs: []bind.Run{{Kernels: []recipe.Kernel{{Name: "toy"}}}}}, nil
+	}
+	backend.kernels["toy"] = func(call *kernel.Call) error {
+		module, err := driver.LoadModule(spinPTX)
+		if err != nil {
+			return err
+		}
+		function, err := module.Function("spin")
+		if err != nil {
+			return err
+		}
+		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+		return call.Stream.Launch(function, one, new(driver.Arguments).Address(machine.devices[0].arena.Address+1<<32))
+	}
+	begin := time.Now()
+	_, err = machine.Step(context.Background(), &executor.Step{Number: 1})
+	var told *driver.Error
+	if !errors.As(err, &told) || !told.Dead() {
+		t.Errorf("%v", err)
+	}
+	t.Logf("%v later: %v", time.Since(begin), err)
+	t.Logf("closed: %v; held: %s", machine.Close(), driver.Held())
 }
