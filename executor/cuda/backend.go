@@ -141,7 +141,11 @@ func (machine *machine) reserve() error {
 		if err != nil {
 			return err
 		}
-		err = device.do(func() error { return device.reserve(peers) })
+		if i+1 == machine.backend.options.FailMap {
+			err = &driver.Error{Call: "cuMemCreate, which was to fail", Code: driver.OutOfMemory}
+		} else {
+			err = device.do(func() error { return device.reserve(peers) })
+		}
 		for j := range machine.program.Buffers {
 			if buffer := &machine.program.Buffers[j]; err == nil && int(buffer.Device) == i && buffer.Class == program.Workspace {
 				device.workspace = blas.Workspace{Address: device.at(buffer.Offset), Bytes: buffer.Bytes}

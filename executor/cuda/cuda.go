@@ -15,6 +15,9 @@ type Options struct {
 	// Devices are the GPUs by the driver's numbers, one for each device of a
 	// program; empty: device i on GPU i.
 	Devices []int
+	// FailMap is the arena, from 1, for which there is said to be no memory, to see
+	// what follows; 0: none.
+	FailMap int
 	// Patience is how long nothing may end anywhere in a step before it is given up
 	// with a [*HangError]; 0: half a minute.
 	Patience time.Duration

@@ -355,6 +355,16 @@ func TestRoom(t *testing.T) {
 		}
 		t.Setenv(test.name, "")
 	}
+	for fails := 1; fails <= 2; fails++ {
+		_, err := made(t, Options{Devices: []int{0, 1}, FailMap: fails}).Open(context.Background(), &bind.Bound{Program: of})
+		var told *driver.Error
+		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &told) || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+		if held := driver.Held(); held != "" {
+			t.Errorf("the process still holds %s", held)
+		}
+	}
 	for _, gpus := range [][]int{{0}, {0, 4}, {0, -1}} {
 		if _, err := made(t, Options{Devices: gpus}).Open(context.Background(), &bind.Bound{Program: of}); err == nil || driver.Held() != "" {
 			t.Errorf("devices %v: %v, held are %q", gpus, err, driver.Held())
