@@ -25,7 +25,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance kernels fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -115,6 +115,9 @@ bits: ## Programs of every family and way to run, cut CUTS ways each: the refere
 
 conformance: ## devmap run beside PyTorch and Transformers, every figure with its bar (ONLY=sections SEED=n DRAWS=4 PYTHON=one that has them; else a new environment)
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
+
+kernels: ## Make the PTX of the attention kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
+	@executor/cuda/internal/attention/make.sh
 
 # Go's coordinator may end the time it was given as a failure of its own
 # (golang.org/issue/75804): "context deadline exceeded", with no input that fails.

@@ -1,0 +1,110 @@
+// Package attention is attention's kernels for a GPU, forward and backward, as
+// PTX that Triton made ahead of time, and how each is launched. Their source is
+// attention.py, their blocks tiles.py; make kernels makes both anew, and needs no
+// GPU. It knows no driver: who has one loads PTX and launches.
+package attention
+
+import (
+	"embed"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+//go:embed kernels.tsv *.ptx
+var files embed.FS
+
+// Kernel is one of them, for a type, widths of heads and a target.
+type Kernel struct {
+	Name          string // as a recipe names it, and its entry in the PTX
+	DType, Target string // bf16 or fp32; sm_80 or sm_90a
+	// Heads of up to Width values; with "exact" of just so many, else with
+	// "aligned" of a multiple of 8. Both of these take addresses and strides of
+	// multiples of 16 bytes only, "any" takes all.
+	Width int64
+	Form  string
+	// Rows is what one block works on: of keys for attention_dkv, of queries for
+	// the others. Threads of a block are in x, Shared the dynamic shared memory in
+	// bytes, which the function has to be allowed first.
+	Rows            int64
+	Threads, Shared uint32
+	Registers       int // a thread, by Triton's ptxas
+	file            string
+}
+
+// Table is all kernels, and their arguments by name.
+type Table struct {
+	Kernels   []Kernel
+	Arguments map[string][]Argument
+}
+
+// Argument is one of a launch: a pointer of 8 bytes ('*'), an int32 ('i') or a
+// float32 ('f'). Those named scratch and profile are Triton's, and null.
+type Argument struct {
+	Name string
+	Kind byte
+}
+
+// Load reads the table. An error is a table that make kernels did not make.
+func Load() (*Table, error) {
+	text, err := files.ReadFile("kernels.tsv")
+	if err != nil {
+		return nil, err
+	}
+	return parse(string(text))
+}
+
+func parse(text string) (*Table, error) {
+	table := &Table{Arguments: make(map[string][]Argument)}
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		fields := strings.Split(line, "\t")
+		var err error
+		switch {
+		case strings.HasPrefix(line, "#"):
+		case fields[0] == "arguments" && len(fields) > 2:
+			table.Arguments[fields[1]], err = arguments(fields[2:])
+		case fields[0] == "kernel" && len(fields) == 11:
+			err = table.add(fields[1:])
+		default:
+			err = fmt.Errorf("%q is neither arguments nor a kernel", line)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("kernels.tsv:%d: %w", i+1, err)
+		}
+	}
+	return table, nil
+}
+
+func arguments(fields []string) ([]Argument, error) {
+	kinds := map[string]byte{"*": '*', "*value": '*', "*fp32": '*', "i32": 'i', "fp32": 'f'}
+	made := make([]Argument, 0, len(fields))
+	for _, field := range fields {
+		name, kind, _ := strings.Cut(field, ":")
+		if kinds[kind] == 0 {
+			return nil, fmt.Errorf("an argument of kind %q", field)
+		}
+		made = append(made, Argument{name, kinds[kind]})
+	}
+	return made, nil
+}
+
+func (table *Table) add(fields []string) error {
+	kernel := Kernel{Name: fields[0], DType: fields[1], Target: fields[2], Form: fields[4], file: fields[9]}
+	numbers := make([]int64, 0, 5)
+	for _, field := range []string{fields[3], fields[5], fields[6], fields[7], fields[8]} {
+		number, err := strconv.ParseInt(field, 10, 32)
+		if err != nil || number < 0 {
+			return fmt.Errorf("%q is no size", field)
+		}
+		numbers = append(numbers, number)
+	}
+	kernel.Width, kernel.Rows, kernel.Threads, kernel.Shared, kernel.Registers = numbers[0], numbers[1], uint32(numbers[2]), uint32(numbers[3]), int(numbers[4]) //nolint:gosec // sizes were parsed to 32 bits, not negative
+	if kernel.Rows == 0 {
+		return fmt.Errorf("%s works on no rows", kernel.file)
+	}
+	table.Kernels = append(table.Kernels, kernel)
+	return nil
+}
+
+// PTX is the text of the kernel's module.
+func (kernel *Kernel) PTX() ([]byte, error) { return files.ReadFile(kernel.file) }

@@ -1,0 +1,307 @@
+"""Attention, forward and backward, without a matrix of all scores.
+
+FlashAttention-2 (arXiv 2307.08691): a program owns a block of queries (or, for
+the gradients of keys and values, of keys), walks over the blocks of the other
+side that it meets, and makes the scores of two blocks on the tensor cores.
+Forward keeps a running maximum and sum a row; backward makes the weights again
+from the rows' log-sum-exp. No two programs write the same value and each adds
+up in one order, so that results repeat bit for bit.
+
+Which keys a query sees is told at run time: with causal, none behind it; with
+window > 0, of those before it the last window, itself among them. Blocks that
+no row sees are left out, and only those that some rows see in part are masked.
+
+Rows of a sequence lie one behind the other, heads side by side, so that a
+tensor may be a part of a wider one: a row is its stride behind the one before.
+Heads are dim wide and worked on in WIDTH columns, those behind dim read as 0.
+"""
+
+import triton
+import triton.language as tl
+
+LOG2E = tl.constexpr(1.4426950408889634)
+LN2 = tl.constexpr(0.6931471805599453)
+
+
+@triton.jit
+def places(base, first, end, stride, dim, ROWS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    """Rows [first, first+ROWS) × WIDTH columns, and which of them there are."""
+    row = tl.arange(0, ROWS)
+    column = tl.arange(0, WIDTH)
+    at = base + first.to(tl.int64) * stride + row[:, None] * stride + column[None, :]
+    mask = (first + row < end)[:, None]
+    if not EXACT:
+        mask = mask & (column < dim)[None, :]
+    return at, mask
+
+
+@triton.jit
+def load_block(base, first, end, stride, dim, ROWS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    at, mask = places(base, first, end, stride, dim, ROWS, WIDTH, EXACT)
+    return tl.load(at, mask=mask, other=0.0)
+
+
+@triton.jit
+def store_block(base, first, end, stride, dim, block, ROWS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    at, mask = places(base, first, end, stride, dim, ROWS, WIDTH, EXACT)
+    tl.store(at, block.to(base.dtype.element_ty), mask=mask)
+
+
+@triton.jit
+def load_line(base, first, end, stride, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """One value a row of ROWS rows, a stride apart. A block of no fewer values
+    than there are threads is loaded by one thread each; of one with fewer each
+    thread loads all that it needs itself, and holds their addresses. So there
+    are more COLUMNS, which are not loaded."""
+    row = tl.arange(0, ROWS)
+    column = tl.arange(0, COLUMNS)
+    at = base + first.to(tl.int64) * stride + row[:, None] * stride + column[None, :]
+    return tl.sum(tl.load(at, mask=(first + row < end)[:, None] & (column == 0)[None, :], other=0.0), 1)
+
+
+@triton.jit
+def tanh(x, PRECISE: tl.constexpr):
+    """1 - 2/(e^2x + 1), which is off by 2^-24 or two; where x is small that is
+    much of it, and with PRECISE a polynomial takes over (Cephes, tanhf.c)."""
+    y = 1.0 - 2.0 / (tl.math.exp2(x * (2 * LOG2E)) + 1.0)
+    if PRECISE:
+        square = x * x
+        small = -5.70498872745e-3
+        small = small * square + 2.06390887954e-2
+        small = small * square - 5.37397155531e-2
+        small = small * square + 1.33314422036e-1
+        small = small * square - 3.33332819422e-1
+        y = tl.where(tl.abs(x) < 0.625, small * square * x + x, y)
+    return y
+
+
+@triton.jit
+def keys_seen(query, seq, causal, window):
+    """The keys [low, high) that each of the queries sees; of one that is behind
+    the sequence none."""
+    low = tl.zeros_like(query)
+    high = tl.zeros_like(query) + seq
+    if window > 0:
+        low = query - window + 1
+    if causal != 0:
+        high = query + 1
+    return low, tl.where(query < seq, high, 0)
+
+
+@triton.jit
+def queries_seeing(key, seq, causal, window):
+    """The queries [low, high) that see each of the keys."""
+    low = tl.zeros_like(key)
+    high = tl.zeros_like(key) + seq
+    if causal != 0:
+        low = key
+    if window > 0:
+        high = tl.minimum(key + window, seq)
+    return low, high
+
+
+@triton.jit
+def keys_of(first, seq, causal, window, QUERIES: tl.constexpr, KEYS: tl.constexpr):
+    """The blocks of keys [begin, end) that queries [first, first+QUERIES) meet,
+    and those among them, [whole, rest), that each of the queries sees whole."""
+    low = 0
+    low_whole = 0
+    if window > 0:
+        low = tl.maximum(first - window + 1, 0)
+        low_whole = tl.maximum(first + QUERIES - window, 0)
+    high = seq
+    high_whole = seq
+    if causal != 0:
+        high = tl.minimum(first + QUERIES, seq)
+        high_whole = tl.minimum(first + 1, seq)
+    return low // KEYS, (low_whole + KEYS - 1) // KEYS, high_whole // KEYS, (high + KEYS - 1) // KEYS
+
+
+@triton.jit
+def queries_of(first, seq, causal, window, QUERIES: tl.constexpr, KEYS: tl.constexpr):
+    """As keys_of, the blocks of queries that meet keys [first, first+KEYS)."""
+    low = 0
+    low_whole = 0
+    if causal != 0:
+        low = first
+        low_whole = first + KEYS - 1
+    high = seq
+    high_whole = seq
+    if window > 0:
+        high = tl.minimum(first + KEYS - 1 + window, seq)
+        high_whole = tl.minimum(first + window, seq)
+    return low // QUERIES, (low_whole + QUERIES - 1) // QUERIES, high_whole // QUERIES, (high + QUERIES - 1) // QUERIES
+
+
+@triton.jit
+def attention(q, k, v, y, lse, q_stride, k_stride, v_stride, y_stride, seq, heads, group, dim, causal, window, scale, cap,
+              QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    """y = softmax(q·kᵀ)·v and lse = log Σ exp, nowhere where lse is null. The
+    grid is blocks of queries × heads × sequences; the longest come first."""
+    PRECISE: tl.constexpr = q.dtype.element_ty == tl.float32
+    program = tl.program_id(0)
+    blocks = (seq + QUERIES - 1) // QUERIES
+    first = (blocks - 1 - program % blocks) * QUERIES
+    head = program // blocks % heads
+    token = (program // blocks // heads).to(tl.int64) * seq
+    q += token * q_stride + head * dim
+    k += token * k_stride + head // group * dim
+    v += token * v_stride + head // group * dim
+    y += token * y_stride + head * dim
+
+    # Scores become exponents of 2: times unit, or through the cap.
+    inner = scale
+    unit = scale * LOG2E
+    if cap > 0:
+        inner = scale / cap
+        unit = cap * LOG2E
+    query = load_block(q, first, seq, q_stride, dim, QUERIES, WIDTH, EXACT)
+    most = tl.full([QUERIES], float("-inf"), tl.float32)
+    total = tl.zeros([QUERIES], tl.float32)
+    out = tl.zeros([QUERIES, WIDTH], tl.float32)
+    begin, whole, rest, end = keys_of(first, seq, causal, window, QUERIES, KEYS)
+    for block in range(begin, end):
+        start = block * KEYS
+        key = load_block(k, start, seq, k_stride, dim, KEYS, WIDTH, EXACT)
+        score = tl.dot(query, tl.trans(key), input_precision="ieee")
+        if cap > 0:
+            score = tanh(score * inner, PRECISE)
+        if (block < whole) | (block >= rest):
+            low, high = keys_seen(first + tl.arange(0, QUERIES), seq, causal, window)
+            column = tl.arange(0, KEYS)
+            score = tl.where((column[None, :] >= (low - start)[:, None]) & (column[None, :] < (high - start)[:, None]), score, float("-inf"))
+        larger = tl.maximum(most, tl.max(score, 1) * unit)
+        base = tl.where(larger == float("-inf"), 0.0, larger)  # a row that has seen nothing yet
+        weight = tl.math.exp2(score * unit - base[:, None])
+        shrink = tl.math.exp2(most - base)
+        total = total * shrink + tl.sum(weight, 1)
+        out = out * shrink[:, None]
+        value = load_block(v, start, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+        out = tl.dot(weight.to(value.dtype), value, out, input_precision="ieee")
+        most = larger
+    store_block(y, first, seq, y_stride, dim, out / total[:, None], QUERIES, WIDTH, EXACT)
+    if lse.to(tl.int64) != 0:
+        row = first + tl.arange(0, QUERIES)
+        tl.store(lse + (token + row) * heads + head, (most + tl.math.log2(total)) * LN2, mask=row < seq)
+
+
+@triton.jit
+def attention_delta(y, dy, delta, y_stride, dy_stride, rows, heads, dim, ROWS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    """delta = Σ y·dy a row and head. The grid is blocks of rows × heads."""
+    program = tl.program_id(0)
+    head = program % heads
+    first = program // heads * ROWS
+    out = load_block(y + head * dim, first, rows, y_stride, dim, ROWS, WIDTH, EXACT).to(tl.float32)
+    slope = load_block(dy + head * dim, first, rows, dy_stride, dim, ROWS, WIDTH, EXACT).to(tl.float32)
+    row = first + tl.arange(0, ROWS)
+    tl.store(delta + row.to(tl.int64) * heads + head, tl.sum(out * slope, 1), mask=row < rows)
+
+
+@triton.jit
+def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride, dy_stride, dk_stride, dv_stride, seq, heads, group, dim, causal, window, scale, cap,
+                  QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr, COLUMNS: tl.constexpr):
+    """The gradients of keys and values, over all heads that share them. The grid
+    is blocks of keys × heads of keys × sequences; the first keys of all
+    sequences, which most queries see, come first.
+
+    Scores stand with their keys in rows, so that weights go into the products
+    with what is theirs from registers."""
+    PRECISE: tl.constexpr = q.dtype.element_ty == tl.float32
+    program = tl.program_id(0)
+    shares = heads // group
+    side = tl.num_programs(0) // ((seq + KEYS - 1) // KEYS)
+    first = program // side * KEYS
+    share = program % side % shares
+    token = (program % side // shares).to(tl.int64) * seq
+    q += token * q_stride + share * group * dim
+    dy += token * dy_stride + share * group * dim
+    lse += token * heads + share * group
+    delta += token * heads + share * group
+    k += token * k_stride + share * dim
+    v += token * v_stride + share * dim
+
+    inner = scale
+    unit = scale * LOG2E
+    if cap > 0:
+        inner = scale / cap
+        unit = cap * LOG2E
+    key = load_block(k, first, seq, k_stride, dim, KEYS, WIDTH, EXACT)
+    value = load_block(v, first, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+    keys = tl.zeros([KEYS, WIDTH], tl.float32)
+    values = tl.zeros([KEYS, WIDTH], tl.float32)
+    begin, whole, rest, end = queries_of(first, seq, causal, window, QUERIES, KEYS)
+    count = tl.maximum(end - begin, 1)
+    for step in range((end - begin) * group):
+        block = begin + step % count
+        member = step // count
+        start = block * QUERIES
+        query = load_block(q + member * dim, start, seq, q_stride, dim, QUERIES, WIDTH, EXACT)
+        score = tl.dot(key, tl.trans(query), input_precision="ieee")
+        logarithm = load_line(lse + member, start, seq, heads, QUERIES, COLUMNS) * LOG2E
+        if cap > 0:
+            score = tanh(score * inner, PRECISE)
+        weight = tl.math.exp2(score * unit - logarithm[None, :])
+        if (block < whole) | (block >= rest):
+            low, high = queries_seeing(first + tl.arange(0, KEYS), seq, causal, window)
+            column = tl.arange(0, QUERIES)
+            weight = tl.where((column[None, :] >= (low - start)[:, None]) & (column[None, :] < (high - start)[:, None]), weight, 0.0)
+        part = weight.to(dy.dtype.element_ty)
+        if cap > 0:
+            weight = weight * (1.0 - score * score)
+        slope = load_block(dy + member * dim, start, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
+        values = tl.dot(part, slope, values, input_precision="ieee")
+        common = load_line(delta + member, start, seq, heads, QUERIES, COLUMNS)
+        gradient = weight * (tl.dot(value, tl.trans(slope), input_precision="ieee") - common[None, :])
+        keys = tl.dot(gradient.to(query.dtype), query, keys, input_precision="ieee")
+    dk += token * dk_stride + share * dim
+    dv += token * dv_stride + share * dim
+    store_block(dk, first, seq, dk_stride, dim, keys * scale, KEYS, WIDTH, EXACT)
+    store_block(dv, first, seq, dv_stride, dim, values, KEYS, WIDTH, EXACT)
+
+
+@triton.jit
+def attention_dq(q, k, v, dy, lse, delta, dq, q_stride, k_stride, v_stride, dy_stride, dq_stride, seq, heads, group, dim, causal, window, scale, cap,
+                 QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    """The gradient of queries. The grid is attention's."""
+    PRECISE: tl.constexpr = q.dtype.element_ty == tl.float32
+    program = tl.program_id(0)
+    blocks = (seq + QUERIES - 1) // QUERIES
+    first = (blocks - 1 - program % blocks) * QUERIES
+    head = program // blocks % heads
+    token = (program // blocks // heads).to(tl.int64) * seq
+    q += token * q_stride + head * dim
+    dy += token * dy_stride + head * dim
+    dq += token * dq_stride + head * dim
+    lse += token * heads + head
+    delta += token * heads + head
+    k += token * k_stride + head // group * dim
+    v += token * v_stride + head // group * dim
+
+    inner = scale
+    unit = scale * LOG2E
+    if cap > 0:
+        inner = scale / cap
+        unit = cap * LOG2E
+    query = load_block(q, first, seq, q_stride, dim, QUERIES, WIDTH, EXACT)
+    slope = load_block(dy, first, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
+    logarithm = load_line(lse, first, seq, heads, QUERIES, 1) * LOG2E
+    common = load_line(delta, first, seq, heads, QUERIES, 1)
+    out = tl.zeros([QUERIES, WIDTH], tl.float32)
+    begin, whole, rest, end = keys_of(first, seq, causal, window, QUERIES, KEYS)
+    for block in range(begin, end):
+        start = block * KEYS
+        key = load_block(k, start, seq, k_stride, dim, KEYS, WIDTH, EXACT)
+        score = tl.dot(query, tl.trans(key), input_precision="ieee")
+        if cap > 0:
+            score = tanh(score * inner, PRECISE)
+        weight = tl.math.exp2(score * unit - logarithm[:, None])
+        if (block < whole) | (block >= rest):
+            low, high = keys_seen(first + tl.arange(0, QUERIES), seq, causal, window)
+            column = tl.arange(0, KEYS)
+            weight = tl.where((column[None, :] >= (low - start)[:, None]) & (column[None, :] < (high - start)[:, None]), weight, 0.0)
+        if cap > 0:
+            weight = weight * (1.0 - score * score)
+        value = load_block(v, start, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+        gradient = weight * (tl.dot(slope, tl.trans(value), input_precision="ieee") - common[:, None])
+        out = tl.dot(gradient.to(key.dtype), key, out, input_precision="ieee")
+    store_block(dq, first, seq, dq_stride, dim, out * scale, QUERIES, WIDTH, EXACT)

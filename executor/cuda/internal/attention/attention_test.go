@@ -1,0 +1,113 @@
+package attention
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var names = []string{"attention", "attention_delta", "attention_dkv", "attention_dq"}
+
+func loaded(t *testing.T) *Table {
+	t.Helper()
+	table, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// TestChoose: every width has all kernels, aligned or not, on every GPU; a kernel
+// for heads that are wider, or addresses that are better, is never taken.
+func TestChoose(t *testing.T) {
+	table := loaded(t)
+	for _, name := range names {
+		for _, dtype := range []string{"bf16", "fp32"} {
+			for dim := int64(1); dim <= 256; dim++ {
+				for _, aligned := range []bool{false, true} {
+					for _, hopper := range []bool{false, true} {
+						kernel, err := table.Choose(name, dtype, dim, aligned, hopper)
+						if err != nil {
+							t.Fatal(err)
+						}
+						if kernel.Width < dim || kernel.Width > 32 && kernel.Width >= 2*dim && kernel.Width/2 >= dim {
+							t.Errorf("%s of %d %s is worked on in %d columns", name, dim, dtype, kernel.Width)
+						}
+						if !hopper && kernel.Target != "sm_80" || !aligned && kernel.Form != "any" || kernel.Form == "exact" && kernel.Width != dim {
+							t.Errorf("%s of %d %s, aligned %v, hopper %v: %+v", name, dim, dtype, aligned, hopper, *kernel)
+						}
+					}
+				}
+			}
+			if kernel, err := table.Choose(name, dtype, 257, true, true); err == nil {
+				t.Errorf("%s of 257 %s: %+v", name, dtype, *kernel)
+			}
+		}
+	}
+	for _, dim := range []int64{64, 80, 96, 128, 256} {
+		for _, name := range []string{"attention", "attention_dkv", "attention_dq"} {
+			if kernel, _ := table.Choose(name, "bf16", dim, true, true); kernel.Target != "sm_90a" {
+				t.Errorf("%s of %d on Hopper is %s", name, dim, kernel.file)
+			}
+		}
+	}
+}
+
+// TestPTX: each module is for the drivers that the table says, has the kernel
+// with its arguments and threads, and no more shared memory than the smallest GPU
+// of its target grants a block (CUDA C++ Programming Guide, technical
+// specifications: 99 KB on 8.6 and 8.9, 227 KB on 9.0).
+func TestPTX(t *testing.T) {
+	table := loaded(t)
+	most := map[string]uint32{"sm_80": 99 << 10, "sm_90a": 227 << 10}
+	isa := map[string]string{"sm_80": "7.8", "sm_90a": "8.0"}
+	kinds := map[byte]string{'*': ".u64", 'i': ".u32", 'f': ".f32"}
+	for i := range table.Kernels {
+		kernel := &table.Kernels[i]
+		data, err := kernel.PTX()
+		if err != nil {
+			t.Fatal(err)
+		}
+		text := string(data)
+		if !strings.HasPrefix(text, ".version "+isa[kernel.Target]+"\n.target "+kernel.Target+"\n") {
+			t.Errorf("%s begins with %q", kernel.file, text[:40])
+		}
+		var want []string
+		for _, argument := range table.Arguments[kernel.Name] {
+			want = append(want, kinds[argument.Kind])
+		}
+		entry := regexp.MustCompile(`(?s)\.visible \.entry ` + kernel.Name + `\((.*?)\)\n`).FindStringSubmatch(text)
+		if entry == nil {
+			t.Fatalf("%s has no entry %s", kernel.file, kernel.Name)
+		}
+		var got []string
+		for _, parameter := range regexp.MustCompile(`\.param (\.[a-z]\d+)`).FindAllStringSubmatch(entry[1], -1) {
+			got = append(got, parameter[1])
+		}
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s takes %v, the table says %v", kernel.file, got, want)
+		}
+		if !strings.Contains(text, fmt.Sprintf(".reqntid %d\n", kernel.Threads)) {
+			t.Errorf("%s is not made for %d threads", kernel.file, kernel.Threads)
+		}
+		if kernel.Shared > most[kernel.Target] {
+			t.Errorf("%s asks for %d bytes of shared memory, a block gets %d", kernel.file, kernel.Shared, most[kernel.Target])
+		}
+		if regexp.MustCompile(`\b(atom|red)\.`).MatchString(text) {
+			t.Errorf("%s adds atomically: in no order", kernel.file)
+		}
+	}
+	entries, err := files.ReadDir(".")
+	if err != nil || len(entries) != len(table.Kernels)+1 {
+		t.Errorf("%d files are embedded, %v: %d are in the table, which is one itself", len(entries), err, len(table.Kernels))
+	}
+}
+
+func TestParse(t *testing.T) {
+	for _, bad := range []string{"kernel\ta", "arguments\tattention\tq:*quad", "other", strings.Repeat("kernel\t", 10) + "x", "kernel\ta\tbf16\tsm_80\t64\tany\t0\t128\t0\t32\tf.ptx"} {
+		if table, err := parse(bad); err == nil {
+			t.Errorf("%q is read as %+v", bad, table)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package attention
+
+import "fmt"
+
+// Choose is the kernel for heads of dim values. hopper: the GPU's compute
+// capability is 9.0 and its driver takes PTX ISA 8.0. aligned: addresses and
+// strides of all but lse and delta are multiples of 16 bytes. What it chooses
+// depends on nothing else, so that devices and micro-batches make the same bits.
+func (table *Table) Choose(name, dtype string, dim int64, aligned, hopper bool) (*Kernel, error) {
+	var best *Kernel
+	for i := range table.Kernels {
+		kernel := &table.Kernels[i]
+		if kernel.Name == name && kernel.DType == dtype && kernel.takes(dim, aligned, hopper) && (best == nil || kernel.before(best)) {
+			best = kernel
+		}
+	}
+	if best == nil {
+		return nil, fmt.Errorf("there is no %s for heads of %d values of %s", name, dim, dtype)
+	}
+	return best, nil
+}
+
+func (kernel *Kernel) takes(dim int64, aligned, hopper bool) bool {
+	switch {
+	case kernel.Width < dim || dim < 1, kernel.Target == "sm_90a" && !hopper:
+		return false
+	case kernel.Form == "exact":
+		return aligned && dim == kernel.Width
+	case kernel.Form == "aligned":
+		return aligned && dim%8 == 0
+	}
+	return true
+}
+
+// before orders kernels that all take a call: the narrowest, of these one that
+// knows its addresses, of these one for the GPU itself, of these the exact one.
+func (kernel *Kernel) before(other *Kernel) bool {
+	switch {
+	case kernel.Width != other.Width:
+		return kernel.Width < other.Width
+	case (kernel.Form == "any") != (other.Form == "any"):
+		return other.Form == "any"
+	case kernel.Target != other.Target:
+		return kernel.Target == "sm_90a"
+	}
+	return kernel.Form == "exact" && other.Form != "exact"
+}
+
+// Grid is how many blocks a launch has, all in x: rows of the micro-batch are
+// sequences × seq.
+func (kernel *Kernel) Grid(sequences, seq, heads, shared int64) int64 {
+	switch kernel.Name {
+	case "attention_delta":
+		return (sequences*seq + kernel.Rows - 1) / kernel.Rows * heads
+	case "attention_dkv":
+		return (seq + kernel.Rows - 1) / kernel.Rows * shared * sequences
+	}
+	return (seq + kernel.Rows - 1) / kernel.Rows * heads * sequences
+}

@@ -1,0 +1,107 @@
+"""Loads the kernels of kernels.tsv through the driver, as the executor does, and
+runs them on torch's tensors: what the tests and timings share."""
+
+import collections
+import ctypes
+import os
+
+import torch
+
+cuda = ctypes.CDLL("libcuda.so.1")
+NUMBERS = {"scale": ctypes.c_float, "cap": ctypes.c_float}
+SHARED, LOCAL = 8, 3  # CUfunction_attribute: most dynamic shared memory, bytes of local memory a thread
+
+Kernel = collections.namedtuple("Kernel", "name dtype target width form rows threads shared registers file")
+
+
+def check(status):
+    if status:
+        name = ctypes.c_char_p()
+        cuda.cuGetErrorName(status, ctypes.byref(name))
+        raise RuntimeError(f"the driver answers {name.value}")
+
+
+class Library:
+    """The kernels of a folder for a target. only: those of one form, where a test asks for it."""
+
+    def __init__(self, folder, target, only=None):
+        self.folder, self.target, self.only = folder, target, only
+        self.arguments, self.kernels, self.loaded = {}, [], {}
+        with open(os.path.join(folder, "kernels.tsv")) as table:
+            for line in table:
+                fields = line.rstrip("\n").split("\t")
+                if fields[0] == "arguments":
+                    self.arguments[fields[1]] = [argument.split(":") for argument in fields[2:]]
+                elif fields[0] == "kernel":
+                    name, dtype, target, width, form, rows, threads, shared, registers, file = fields[1:]
+                    self.kernels.append(Kernel(name, dtype, target, int(width), form, int(rows), int(threads), int(shared), int(registers), file))
+
+    def chosen(self, name, dtype, dim, aligned):
+        """The first of the target's own, then of sm_80's, of the narrowest width:
+        exact, aligned, any."""
+        best = None
+        for kernel in self.kernels:
+            if kernel.name != name or kernel.dtype != dtype or kernel.width < dim or kernel.target not in (self.target, "sm_80"):
+                continue
+            if self.only and kernel.form != self.only:
+                continue
+            if kernel.form == "exact" and not (aligned and dim == kernel.width) or kernel.form == "aligned" and not aligned:
+                continue
+            rank = (kernel.width, kernel.form == "any", kernel.target != self.target, kernel.form == "aligned")
+            if best is None or rank < best[0]:
+                best = rank, kernel
+        return best[1]
+
+    def function(self, kernel):
+        if kernel.file not in self.loaded:
+            module, function, local = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
+            with open(os.path.join(self.folder, kernel.file), "rb") as file:
+                check(cuda.cuModuleLoadData(ctypes.byref(module), file.read() + b"\0"))
+            check(cuda.cuModuleGetFunction(ctypes.byref(function), module, kernel.name.encode()))
+            check(cuda.cuFuncGetAttribute(ctypes.byref(local), LOCAL, function))
+            if local.value:
+                print(f"{kernel.file}: the driver's compiler spills: {local.value} bytes a thread")
+            check(cuda.cuFuncSetAttribute(function, SHARED, kernel.shared))
+            self.loaded[kernel.file] = function
+        return self.loaded[kernel.file]
+
+    def launch(self, kernel, grid, values):
+        """Launches on torch's stream: values by argument name, tensors as their
+        addresses. What is not given is null or 0."""
+        arguments = []
+        for name, kind in self.arguments[kernel.name]:
+            value = values.get(name, 0)
+            if isinstance(value, torch.Tensor):
+                value = value.data_ptr()
+            arguments.append(NUMBERS.get(name, ctypes.c_void_p if kind.startswith("*") else ctypes.c_int32)(value))
+        pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.cast(ctypes.byref(argument), ctypes.c_void_p) for argument in arguments])
+        stream = ctypes.c_void_p(torch.cuda.current_stream().cuda_stream)
+        check(cuda.cuLaunchKernel(self.function(kernel), grid, 1, 1, kernel.threads, 1, 1, kernel.shared, stream, pointers, None))
+
+
+def blocks(count, size):
+    return (count + size - 1) // size
+
+
+class Attention:
+    """One shape's launches. q, k, v, …: matrices of a row a token, or columns of them."""
+
+    def __init__(self, library, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, scale=None):
+        self.library, self.sequences, self.seq, self.heads, self.kv, self.dim = library, sequences, seq, heads, kv, dim
+        self.values = {"seq": seq, "heads": heads, "group": heads // kv, "dim": dim, "causal": int(causal), "window": window,
+                       "scale": dim**-0.5 if scale is None else scale, "cap": cap, "rows": sequences * seq}
+
+    def run(self, name, **tensors):
+        values, aligned, dtype = dict(self.values), self.dim % 8 == 0, "bf16"
+        for role, tensor in tensors.items():
+            values[role] = tensor
+            if role not in ("lse", "delta"):
+                values[role + "_stride"] = tensor.stride(0)
+                aligned = aligned and tensor.data_ptr() % 16 == 0 and tensor.stride(0) % 8 == 0
+                dtype = "fp32" if tensor.dtype == torch.float32 else "bf16"
+        kernel = self.library.chosen(name, dtype, self.dim, aligned)
+        grid = blocks(self.seq, kernel.rows) * self.sequences * (self.kv if name == "attention_dkv" else self.heads)
+        if name == "attention_delta":
+            grid = blocks(self.sequences * self.seq, kernel.rows) * self.heads
+        self.library.launch(kernel, grid, values)
+        return kernel

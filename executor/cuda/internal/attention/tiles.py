@@ -1,0 +1,56 @@
+"""Which kernels there are, and the blocks that each works on."""
+
+from collections import namedtuple
+
+
+class Row(namedtuple("Row", "kernel dtype target width form queries keys warps stages")):
+    """A kernel as it is compiled. Its form says what it asks for:
+
+    exact    heads of width values, addresses and rows in 16 bytes
+    aligned  heads of up to width values, a multiple of 8, likewise
+    any      heads of up to width values, wherever they lie
+    """
+
+    @property
+    def rows(self):
+        """What one program works on: of keys or of queries."""
+        return self.keys if self.kernel == "attention_dkv" else self.queries
+
+    @property
+    def file(self):
+        return f"{self.kernel}.{self.dtype}.{self.width}.{self.form}.{self.target}.ptx"
+
+
+def rows(dtype, target, width, form, forward, dkv, dq):
+    """Blocks of queries × keys, warps, stages of the pipeline."""
+    for kernel, blocks in (("attention", forward), ("attention_dkv", dkv), ("attention_dq", dq)):
+        yield Row(kernel, dtype, target, width, form, *blocks)
+
+
+# What is left spilled, in bytes a thread: of no other kernel any.
+SPILLED = {"attention_dq.fp32.256.any.sm_80.ptx": 336}
+
+# The fastest of those tried on an H100 that spill no register. The shared memory
+# of sm_80's stays below 99 KiB, which sm_86 and sm_89 have. Heads of no width
+# that models have, in "any", and fp32 are for being right: plain small blocks.
+ROWS = [
+    *rows("bf16", "sm_90a", 64, "exact", (64, 64, 4, 3), (64, 64, 4, 3), (64, 64, 4, 2)),
+    *rows("bf16", "sm_90a", 128, "exact", (64, 64, 4, 3), (64, 128, 8, 3), (64, 64, 4, 2)),
+    *rows("bf16", "sm_90a", 128, "aligned", (64, 64, 4, 2), (64, 128, 8, 3), (64, 64, 4, 2)),
+    *rows("bf16", "sm_90a", 256, "exact", (128, 32, 8, 3), (64, 32, 8, 3), (128, 32, 8, 3)),
+    *rows("bf16", "sm_80", 64, "exact", (128, 32, 4, 3), (16, 64, 4, 2), (64, 32, 4, 2)),
+    *rows("bf16", "sm_80", 128, "exact", (64, 64, 4, 2), (64, 64, 8, 1), (128, 32, 8, 2)),
+    *rows("bf16", "sm_80", 128, "aligned", (64, 32, 4, 2), (32, 64, 8, 2), (64, 32, 4, 1)),
+    *rows("bf16", "sm_80", 256, "exact", (64, 64, 8, 1), (16, 32, 4, 1), (32, 32, 4, 1)),
+    *rows("bf16", "sm_80", 256, "aligned", (64, 32, 8, 2), (32, 32, 8, 1), (32, 32, 8, 1)),
+    *rows("bf16", "sm_80", 32, "any", (64, 32, 4, 1), (32, 32, 4, 1), (64, 32, 4, 1)),
+    *rows("bf16", "sm_80", 64, "any", (64, 32, 4, 1), (32, 32, 4, 1), (32, 32, 4, 1)),
+    *rows("bf16", "sm_80", 128, "any", (64, 32, 8, 1), (32, 32, 8, 1), (32, 32, 8, 1)),
+    *rows("bf16", "sm_80", 256, "any", (32, 32, 8, 1), (16, 32, 8, 1), (32, 32, 8, 1)),
+    *rows("fp32", "sm_80", 32, "any", (32, 32, 4, 1), (16, 32, 4, 1), (32, 16, 4, 1)),
+    *rows("fp32", "sm_80", 64, "any", (32, 32, 4, 1), (16, 32, 4, 1), (32, 16, 4, 1)),
+    *rows("fp32", "sm_80", 128, "any", (32, 16, 4, 1), (16, 32, 8, 1), (16, 16, 8, 1)),
+    *rows("fp32", "sm_80", 256, "any", (32, 16, 8, 1), (16, 16, 8, 1), (16, 16, 8, 1)),
+    *(Row("attention_delta", "bf16", "sm_80", width, form, 2048 // width, 0, 4, 1) for width, form in ((64, "aligned"), (128, "aligned"), (256, "aligned"), (32, "any"), (64, "any"), (128, "any"), (256, "any"))),
+    *(Row("attention_delta", "fp32", "sm_80", width, "any", 2048 // width, 0, 4, 1) for width in (32, 64, 128, 256)),
+]
