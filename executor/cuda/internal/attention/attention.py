@@ -198,6 +198,18 @@ def attention_delta(y, dy, delta, y_stride, dy_stride, rows, heads, dim, ROWS: t
 
 
 @triton.jit
+def added(left, right, sum, PRECISE: tl.constexpr):
+    """sum + left·right. Sums over all heads that share keys are long: with
+    PRECISE a block's product is summed by itself, which errs less than a chain
+    through all blocks. The limit keeps Triton from making that chain of it."""
+    if PRECISE:
+        sum += tl.dot(left, right, input_precision="ieee", max_num_imprecise_acc=1)
+    else:
+        sum = tl.dot(left, right, sum, input_precision="ieee")
+    return sum
+
+
+@triton.jit
 def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride, dy_stride, dk_stride, dv_stride, seq, heads, group, dim, causal, window, scale, cap,
                   QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr, COLUMNS: tl.constexpr):
     """The gradients of keys and values, over all heads that share them. The grid
@@ -249,10 +261,10 @@ def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride,
         if cap > 0:
             weight = weight * (1.0 - score * score)
         slope = load_block(dy + member * dim, start, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
-        values = tl.dot(part, slope, values, input_precision="ieee")
+        values = added(part, slope, values, PRECISE)
         common = load_line(delta + member, start, seq, heads, QUERIES, COLUMNS)
         gradient = weight * (tl.dot(value, tl.trans(slope), input_precision="ieee") - common[None, :])
-        keys = tl.dot(gradient.to(query.dtype), query, keys, input_precision="ieee")
+        keys = added(gradient.to(query.dtype), query, keys, PRECISE)
     dk += token * dk_stride + share * dim
     dv += token * dv_stride + share * dim
     store_block(dk, first, seq, dk_stride, dim, keys * scale, KEYS, WIDTH, EXACT)
