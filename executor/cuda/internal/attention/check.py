@@ -1,5 +1,6 @@
 """Holds the committed PTX to float64, and times it beside torch, on a GPU:
 python check.py [accuracy] [speed] [bf16:sm_90a] [bf16:sm_80] [fp32:sm_90a]
+SEED repeats what was drawn, CASES ends after so many, PEERS=math is for compute-sanitizer.
 
 An error is the largest difference to float64. It may be twice that of torch in
 the same type, a gradient's three times (FlashAttention's own tests, test_flash_attn.py):
@@ -21,7 +22,9 @@ TYPES = {"bf16": torch.bfloat16, "fp32": torch.float32}
 
 torch.backends.cuda.matmul.allow_tf32 = False
 torch.backends.cudnn.allow_tf32 = False
-PEERS = [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]  # cuDNN's refuses some of the shapes as it runs
+# cuDNN's refuses some of the shapes as it runs; and under compute-sanitizer, which
+# finds torch 2.11's flash writing behind its scratch (heads of 256), there is math.
+PEERS = [SDPBackend.MATH] if os.environ.get("PEERS") == "math" else [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
 
 class Case:
@@ -136,6 +139,8 @@ def judge(case, library, name):
         floor = 4 * torch.finfo(torch.float32).eps * max(1.0, right.abs().max().item())
         if role in ("dq", "dk") and 1 in (case.window, case.seq):  # all of it is what rounds off v·dy - delta
             floor *= case.dim**0.5 * max(q.abs().max().item(), k.abs().max().item())
+        if role == "dv" and 1 in (case.window, case.seq):  # a weight of 1, made again from a score and its logarithm
+            floor *= max(1.0, logs.abs().max().item())
         ratios.append(error / max(own, floor))
         if not error <= factor * own + floor:
             said.append(f"{role} is off by {error:.2e}, torch by {own:.2e}")
@@ -183,7 +188,7 @@ def accuracy(sets):
         random.seed(seed)
         torch.manual_seed(seed)
         library = driver.Library(HERE, target)
-        for case in cases(30):
+        for case in itertools.islice(cases(30), int(os.environ.get("CASES", "1000"))):
             failed += not judge(case, library, name)
             count += 1
     print(f"{failed} of {count} cases failed")
