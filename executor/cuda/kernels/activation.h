@@ -1,0 +1,55 @@
+// Functions between projections, with their slopes: which is told at run time,
+// the same for all threads. The approximation of gelu is by Hendrycks and Gimpel
+// (arXiv 1606.08415): x/2·(1 + tanh u) = x·sigmoid(2u).
+#pragma once
+#include "common.h"
+
+enum Activation { SILU, GELU, GELU_TANH, RELU, TANH };
+
+// sigmoid is 1/(1 + e⁻ˣ), of what is rounded to bf16 with the hardware's division.
+template <class T> __device__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+template <> __device__ inline float sigmoid<bf16>(float x) { return __fdividef(1, 1 + __expf(-x)); }
+
+const float ROOT = 0.7978845608028654f, CUBIC = 0.044715f; // √(2/π)
+
+// normal is the standard normal distribution function.
+template <class T> __device__ float normal(float x) { return erfcf(x * -0.7071067811865476f) / 2; }
+template <> __device__ inline float normal<bf16>(float x) { return 0.5f + erff(x * 0.7071067811865476f) / 2; }
+
+// plainActivated and plainSlope are a function of a value as a call: where rows are not wide, which is
+// rare, eight copies of it in a row would only make the text longer.
+template <class T> __noinline__ __device__ float plainActivated(i64 kind, float x);
+template <class T> __noinline__ __device__ float plainSlope(i64 kind, float x);
+
+template <class T, bool WIDE> __device__ float activated(i64 kind, float x) {
+    if constexpr (!WIDE) return plainActivated<T>(kind, x);
+    switch (kind) {
+    case SILU: return x * sigmoid<T>(x);
+    case GELU: return x * normal<T>(x);
+    case GELU_TANH: return x * sigmoid<T>(2 * ROOT * (x + CUBIC * x * x * x));
+    case RELU: return x > 0 ? x : x == x ? 0 : x;
+    default: return tanhf(x);
+    }
+}
+
+// slope is the derivative.
+template <class T, bool WIDE> __device__ float slope(i64 kind, float x) {
+    if constexpr (!WIDE) return plainSlope<T>(kind, x);
+    float part;
+    switch (kind) {
+    case SILU:
+        part = sigmoid<T>(x);
+        return part * (1 + x * (1 - part));
+    case GELU: return normal<T>(x) + x * exponential<T>(x * x / -2) * 0.3989422804014327f; // 1/√(2π)
+    case GELU_TANH:
+        part = sigmoid<T>(2 * ROOT * (x + CUBIC * x * x * x));
+        return part + 2 * x * part * (1 - part) * ROOT * (1 + 3 * CUBIC * x * x);
+    case RELU: return x > 0;
+    default:
+        part = tanhf(x);
+        return 1 - part * part;
+    }
+}
+
+template <class T> __noinline__ __device__ float plainActivated(i64 kind, float x) { return activated<T, true>(kind, x); }
+template <class T> __noinline__ __device__ float plainSlope(i64 kind, float x) { return slope<T, true>(kind, x); }

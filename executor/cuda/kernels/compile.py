@@ -1,0 +1,66 @@
+"""Compiles the kernels of this folder to PTX, by NVRTC 11.8 and without a GPU.
+
+    python3 -m venv env && env/bin/pip install --require-hashes -r requirements.txt
+    env/bin/python compile.py [--check]
+
+One .ptx for each .cu, for sm_80 and newer, in PTX ISA 7.8: what the driver of
+CUDA 11.8 and every later one takes. The same text each time. With --check it
+writes nothing, and fails where a .ptx is not what its source makes.
+"""
+
+import ctypes
+import pathlib
+import sys
+import time
+import nvidia.cuda_nvrtc
+
+HERE = pathlib.Path(__file__).parent
+OPTIONS = ["--gpu-architecture=compute_80", "--fmad=false", "--std=c++17", "--no-source-include", f"--include-path={HERE}"]
+
+
+def library():
+    """libnvrtc, which finds its builtins beside itself."""
+    folder = pathlib.Path(list(nvidia.cuda_nvrtc.__path__)[0]) / "lib"
+    for name in sorted(folder.glob("libnvrtc-builtins.so*")):
+        ctypes.CDLL(str(name), mode=ctypes.RTLD_GLOBAL)
+    return ctypes.CDLL(str(folder / "libnvrtc.so.11.2"))
+
+
+def compile(nvrtc, source):
+    """The PTX of a source, ending in a newline."""
+    program = ctypes.c_void_p()
+    text = source.read_bytes()
+    nvrtc.nvrtcCreateProgram(ctypes.byref(program), text, source.name.encode(), 0, None, None)
+    options = (ctypes.c_char_p * len(OPTIONS))(*[option.encode() for option in OPTIONS])
+    failed = nvrtc.nvrtcCompileProgram(program, len(OPTIONS), options)
+    size = ctypes.c_size_t()
+    nvrtc.nvrtcGetProgramLogSize(program, ctypes.byref(size))
+    log = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetProgramLog(program, log)
+    if log.value.strip():
+        print(log.value.decode(), file=sys.stderr)
+    if failed:
+        sys.exit(f"{source.name}: nvrtc says {failed}")
+    nvrtc.nvrtcGetPTXSize(program, ctypes.byref(size))
+    ptx = ctypes.create_string_buffer(size.value)
+    nvrtc.nvrtcGetPTX(program, ptx)
+    nvrtc.nvrtcDestroyProgram(ctypes.byref(program))
+    return ptx.value.decode().strip() + "\n"
+
+
+def main():
+    nvrtc, begun, size, stale = library(), time.time(), 0, []
+    for source in sorted(HERE.glob("*.cu")):
+        ptx, place = compile(nvrtc, source), source.with_suffix(".ptx")
+        size += len(ptx)
+        if "--check" not in sys.argv:
+            place.write_text(ptx)
+        elif not place.exists() or place.read_text() != ptx:
+            stale.append(place.name)
+    print(f"{size} bytes of PTX in {time.time() - begun:.1f} s")
+    if stale:
+        sys.exit(f"not what their sources make: {', '.join(stale)} (run compile.py)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+#include "common.h"
+
+// embedding: rows of a table, times a scale that has the table's type
+// (Gemma3TextScaledWordEmbedding), or added to the stream. By token id, or
+// without ids by position: past, or with past < 0 the row in its sequence. An id
+// that the table has not makes NaN.
+template <class T, bool WIDE>
+__device__ void embedding(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, const Spot &spot, i64 columns, i64 entries, i64 seq, i64 past, double scale) {
+    i64 id = ids ? ids[spot.row] : past >= 0 ? past : spot.row % seq, left = columns - spot.column;
+    Eight made;
+    if (id >= 0 && id < entries) {
+        made = load<WIDE>(table.at(id, spot.column), left);
+        float factor = rounded<T>((float)scale);
+        if (factor != 1) EIGHT made.at[i] = rounded<T>(made.at[i] * factor);
+    } else {
+        EIGHT made.at[i] = __int_as_float(0x7fffffff);
+    }
+    if (add.data) {
+        Eight more = load<WIDE>(add.at(spot.row, spot.column), left);
+        EIGHT made.at[i] += more.at[i];
+    }
+    store<WIDE>(y.at(spot.row, spot.column), left, made);
+}
+
+#define EMBEDDING(NAME, T)                                                                                                                \
+    extern "C" __global__ void NAME(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 rows, i64 columns, i64 entries,      \
+                                    i64 seq, i64 past, double scale) {                                                                    \
+        Spot spot(rows, columns);                                                                                                         \
+        if (!spot.there) return;                                                                                                          \
+        if (table.wide() && add.wide() && y.wide() && columns % 8 == 0)                                                                   \
+            embedding<T, true>(ids, table, add, y, spot, columns, entries, seq, past, scale);                                             \
+        else                                                                                                                              \
+            embedding<T, false>(ids, table, add, y, spot, columns, entries, seq, past, scale);                                            \
+    }
+EMBEDDING(embedding_bf16, bf16)
+EMBEDDING(embedding_f32, float)
+
+// sort: ids, and the tokens that have them, tokens of one id in their order. The
+// place of a token is the number of tokens that go before it, which are counted:
+// quadratic, but 8192 tokens take microseconds, there is no room to share and
+// counts are the same in any order. A block places 32 tokens, each warp counts
+// a stretch of the others.
+extern "C" __global__ void sort(const int *ids, int *order, i64 count) {
+    __shared__ int room[8][32];
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    i64 token = (i64)blockIdx.x * 32 + lane, each = (count + 7) / 8, end = min(count, each * (warp + 1));
+    int id = token < count ? ids[token] : 0, before = 0;
+    _Pragma("unroll 8") for (i64 other = each * warp; other < end; other++) {
+        int one = ids[other];
+        before += one < id || (one == id && other < token);
+    }
+    room[warp][lane] = before;
+    __syncthreads();
+    if (warp > 0 || token >= count) return;
+    i64 place = 0;
+    for (int i = 0; i < 8; i++) place += room[i][lane];
+    order[place] = id;
+    order[count + place] = (int)token;
+}
+
+// embedding_backward: d += the stream's gradient, by row of the table. A block
+// has the run of sorted ids that begins at its place (others have none), or
+// without ids a position in all sequences, and adds its tokens in order. d was
+// cleared where the gradient begins. The row padding gets none.
+template <class X, class T, bool WIDE>
+__device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {
+    i64 first = blockIdx.x, end = rows, step = 1, id = first;
+    if (order) {
+        id = order[first];
+        if (first > 0 && order[first - 1] == id) return;
+        for (end = first + 1; end < rows && order[end] == id; end++) {}
+    } else {
+        step = seq;
+    }
+    if (id == padding || id < 0 || id >= entries) return;
+    float factor = rounded<X>((float)scale);
+    for (i64 column = (i64)threadIdx.x * 8; column < columns; column += blockDim.x * 8) {
+        i64 left = columns - column;
+        Eight sum = load<WIDE>(d.at(id, column), left);
+        _Pragma("unroll 4") for (i64 at = first; at < end; at += step) {
+            Eight more = load<WIDE>(dy.at(order ? order[rows + at] : at, column), left);
+            EIGHT sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
+        }
+        store<WIDE>(d.at(id, column), left, sum);
+    }
+}
+
+#define EMBEDDING_BACK(NAME, X, T)                                                                                                    \
+    extern "C" __global__ void NAME(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq,         \
+                                    i64 padding, double scale) {                                                                      \
+        if (dy.wide() && d.wide() && columns % 8 == 0)                                                                                \
+            embeddingBack<X, T, true>(order, dy, d, rows, columns, entries, seq, padding, scale);                                     \
+        else                                                                                                                          \
+            embeddingBack<X, T, false>(order, dy, d, rows, columns, entries, seq, padding, scale);                                    \
+    }
+EMBEDDING_BACK(embedding_backward_bf16_bf16, bf16, bf16)
+EMBEDDING_BACK(embedding_backward_bf16_f32, bf16, float)
+EMBEDDING_BACK(embedding_backward_f32_f32, float, float)
