@@ -43,12 +43,17 @@ struct Eight { float at[8]; };
 
 // load reads eight values. WIDE: at is a multiple of 16 bytes and there are
 // eight; otherwise one at a time those that are left, and others are 0.
+__device__ inline Eight unpacked(uint4 four) {
+    unsigned pairs[4] = {four.x, four.y, four.z, four.w};
+    Eight result;
+    EIGHT result.at[i] = __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000u : pairs[i / 2] << 16);
+    return result;
+}
+
 template <bool WIDE> __device__ Eight load(const bf16 *at, i64 left) {
     Eight result;
     if constexpr (WIDE) {
-        uint4 four = *(const uint4 *)at;
-        unsigned pairs[4] = {four.x, four.y, four.z, four.w};
-        EIGHT result.at[i] = __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000u : pairs[i / 2] << 16);
+        result = unpacked(*(const uint4 *)at);
     } else {
         EIGHT result.at[i] = i < left ? widen(at[i]) : 0;
     }
@@ -65,6 +70,22 @@ template <bool WIDE> __device__ Eight load(const float *at, i64 left) {
     }
     return result;
 }
+
+// Held is eight values that are read ahead: bf16 as it lies, in half the registers.
+template <class T, bool WIDE> struct Held {
+    Eight values;
+    __device__ void read(const T *at, i64 left) { values = load<WIDE>(at, left); }
+    __device__ Eight get() const { return values; }
+    __device__ void keep() {}
+};
+template <> struct Held<bf16, true> {
+    uint4 four;
+    __device__ void read(const bf16 *at, i64) { four = *(const uint4 *)at; }
+    __device__ Eight get() const { return unpacked(four); }
+    // keep has the compiler forget what get made, which it would hold in as many
+    // registers again.
+    __device__ void keep() { asm volatile("" : "+r"(four.x), "+r"(four.y), "+r"(four.z), "+r"(four.w)); }
+};
 
 template <bool WIDE> __device__ void store(bf16 *at, i64 left, const Eight &values) {
     if constexpr (WIDE) {
@@ -98,17 +119,36 @@ struct Spot {
     }
 };
 
-// KEPT is how many eights of a row a thread of a launch by "row" has at most:
-// rows of up to 1024 threads x 4 x 8 = 32768 values.
-const int KEPT = 4;
+// A launch by "row" has threads for two eights each of up to LONGEST values.
+const i64 LONGEST = 1024 * 2 * 8;
 
-// over calls f(k, column) for the eights of a row that are this thread's.
-template <class F> __device__ void over(i64 columns, F f) {
-    _Pragma("unroll") for (int k = 0; k < KEPT; k++) {
-        i64 column = ((i64)k * blockDim.x + threadIdx.x) * 8;
-        if (column < columns) f(k, column);
+// over calls f(k, column) for the eights of a row that are this thread's: two,
+// whose k is known when it is compiled, or as many as there are.
+template <bool WIDE, class F> __device__ void over(i64 columns, F f) {
+    if constexpr (WIDE) {
+        _Pragma("unroll") for (int k = 0; k < 2; k++) {
+            i64 column = (k * blockDim.x + threadIdx.x) * 8;
+            if (column < columns) f(k, column);
+        }
+    } else {
+        _Pragma("unroll 1") for (i64 column = threadIdx.x * 8; column < columns; column += blockDim.x * 8) f(0, column);
     }
 }
+
+// Line is a thread's eights of a row: kept in registers, or where they are not
+// wide (which is rare, or a row is longer than LONGEST) read again.
+template <class T, bool WIDE> struct Line {
+    const T *row;
+    i64 columns;
+    Held<T, WIDE> kept[WIDE ? 2 : 1];
+    __device__ Line(const T *row, i64 columns) : row(row), columns(columns) {
+        if constexpr (WIDE) over<true>(columns, [&](int k, i64 column) { kept[k].read(row + column, columns - column); });
+    }
+    __device__ Eight get(int k, i64 column) const {
+        if constexpr (WIDE) return kept[k].get();
+        else return load<false>(row + column, columns - column);
+    }
+};
 
 __device__ inline float warpSum(float value) {
     _Pragma("unroll") for (int away = 16; away > 0; away /= 2) value += __shfl_xor_sync(~0u, value, away);

@@ -31,6 +31,7 @@ struct Shared { float query[HEADS][WIDEST], scores[HEADS][SPAN], room[256 * 8], 
 template <class T, bool WIDE>
 __device__ void decode(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts, i64 heads, i64 kv, i64 dim, i64 past, double scale,
                        double cap, i64 positions, i64 span, Shared &block) {
+    const int AHEAD = WIDE ? 4 : 1; // keys or values of a thread that are on their way at once
     auto &[query, scores, room, total, largest] = block;
     i64 shared = heads / kv, chunks = (shared + HEADS - 1) / HEADS, group = blockIdx.y / chunks, begin = blockIdx.y % chunks * HEADS;
     i64 head = group * shared + begin, sequence = blockIdx.z, row = sequence * positions + blockIdx.x * span;
@@ -39,17 +40,21 @@ __device__ void decode(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> 
     for (i64 i = threadIdx.x; i < count * dim; i += 256) query[i / dim][i % dim] = widen(*q.at(sequence, head * dim + i)) * (float)scale;
     __syncthreads();
     int lanes = lanesOf(dim), lane = threadIdx.x % lanes, keysAtOnce = 256 / lanes;
-    for (int base = 0; base < width; base += keysAtOnce) {
-        int key = base + threadIdx.x / lanes;
-        float sum[HEADS] = {};
-        if (key < width && lane * 8 < dim) {
-            Eight one = load<WIDE>(keys.at(row + key, group * dim + lane * 8), dim - lane * 8);
-            _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count)
-                EIGHT if (WIDE || lane * 8 + i < dim) sum[h] = fmaf(one.at[i], query[h][lane * 8 + i], sum[h]);
+    for (int base = 0; base < width; base += AHEAD * keysAtOnce) {
+        Held<T, WIDE> ahead[AHEAD];
+        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) {
+            int key = base + j * keysAtOnce + threadIdx.x / lanes;
+            if (key < width && lane * 8 < dim) ahead[j].read(keys.at(row + key, group * dim + lane * 8), dim - lane * 8);
         }
-        _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) {
-            sum[h] = lanesSum(sum[h], lanes);
-            if (key < width && lane == 0) scores[h][key] = cap != 0 ? capped<float>(sum[h], (float)cap) : sum[h];
+        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) {
+            int key = base + j * keysAtOnce + threadIdx.x / lanes;
+            Eight one = ahead[j].get();
+            _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) {
+                float sum = 0;
+                if (key < width && lane * 8 < dim) EIGHT if (WIDE || lane * 8 + i < dim) sum = fmaf(one.at[i], query[h][lane * 8 + i], sum);
+                sum = lanesSum(sum, lanes);
+                if (key < width && lane == 0) scores[h][key] = cap != 0 ? capped<float>(sum, (float)cap) : sum;
+            }
         }
     }
     __syncthreads();
@@ -66,9 +71,14 @@ __device__ void decode(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> 
     int eights = (int)((dim + 7) / 8), slices = 256 / eights, slice = threadIdx.x / eights, column = threadIdx.x % eights * 8;
     Eight sum[HEADS] = {};
     if (slice < slices)
-        for (int key = slice; key < width; key += slices) {
-            Eight one = load<WIDE>(values.at(row + key, group * dim + column), dim - column);
-            _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) EIGHT sum[h].at[i] = fmaf(scores[h][key], one.at[i], sum[h].at[i]);
+        for (int base = slice; base < width; base += AHEAD * slices) {
+            Held<T, WIDE> ahead[AHEAD];
+            _Pragma("unroll") for (int j = 0; j < AHEAD; j++)
+                if (base + j * slices < width) ahead[j].read(values.at(row + base + j * slices, group * dim + column), dim - column);
+            _Pragma("unroll") for (int j = 0; j < AHEAD; j++) if (base + j * slices < width) {
+                Eight one = ahead[j].get();
+                _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) EIGHT sum[h].at[i] = fmaf(scores[h][base + j * slices], one.at[i], sum[h].at[i]);
+            }
         }
     _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) {
         __syncthreads();

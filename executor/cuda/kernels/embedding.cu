@@ -6,7 +6,7 @@
 // that the table has not makes NaN.
 template <class T, bool WIDE>
 __device__ void embedding(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, const Spot &spot, i64 columns, i64 entries, i64 seq, i64 past, double scale) {
-    i64 id = ids ? ids[spot.row] : past >= 0 ? past : spot.row % seq, left = columns - spot.column;
+    i64 id = ids ? ids[spot.row] : past >= 0 ? past : (unsigned)spot.row % (unsigned)seq, left = columns - spot.column;
     Eight made;
     if (id >= 0 && id < entries) {
         made = load<WIDE>(table.at(id, spot.column), left);

@@ -34,7 +34,7 @@ def load():
             held(cuda.cuModuleGetFunction(ctypes.byref(function), module, name))
             functions[name.decode()] = function
     lines = {}
-    for line in (HERE / "launches.txt").read_text().splitlines():
+    for line in (HERE / "launches.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             head, arguments = line.split(" : ")
             kernel, function, types, rule, *clear = head.split()
@@ -133,11 +133,11 @@ class Call:
         if name == "tokens1":
             return (sizes[0] if self.matrix("order?") is not None else int(self.dims["seq"]),), 256
         if name == "parts":
-            return (sizes[0], 2), 512
+            return (sizes[0], 2), 1024
         if name in ("one", "logits"):
             return (sizes[0] if sizes else 1,), 1024
         if name in ("squares", "join"):
-            self.grid = min(1024, up(sizes[0] * up(sizes[1], 8), 2048))
+            self.grid = min(512, up(sizes[0] * up(sizes[1], 8), 2048))
             return (self.grid if name == "squares" else self.grid > 1,), 256
         if name == "decode":
             return (up(sizes[0], sizes[1]), self.dims["kv"] * up(self.dims["heads"] // self.dims["kv"], 8), self.dims["sequences"]), 256

@@ -1,40 +1,48 @@
 #include "logits.h"
 
+const float LOWEST = -3.402823466e38f; // of what has no logit yet: less would make -∞ - -∞
+
 // labelOf is what row i is to predict: the next id of its sequence; below 0:
 // nothing.
-__device__ inline i64 labelOf(const int *labels, i64 row, i64 seq) { return row % seq == seq - 1 ? -1 : labels[row + 1]; }
+__device__ inline i64 labelOf(const int *labels, unsigned row, unsigned seq) { return row % seq == seq - 1 ? -1 : labels[row + 1]; }
 
 // softmax_sums goes on with each row's largest logit, Σ exp(logit - largest) and
 // its label's logit, by a part of the vocabulary that begins at first
 // (Milakov and Gimelshein, arXiv 1805.02867). A block has a row in registers and
 // reads it once.
-template <class T, bool WIDE>
-__device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, double cap) {
-    __shared__ float room[2][32];
+template <class T, bool WIDE, bool CAP>
+__device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, float cap) {
+    __shared__ float2 room[32];
     i64 row = blockIdx.x;
-    Eight kept[KEPT];
-    float limit = (float)cap, most = __int_as_float(0xff800000), before = most, sum = 0, so = 0;
-    if (first > 0) before = *sums.at(row, 0), so = *sums.at(row, 1);
-    over(columns, [&](int k, i64 column) {
-        i64 left = columns - column;
-        kept[k] = load<WIDE>(x.at(row, column), left);
-        EIGHT if (WIDE || i < left) {
-            if (limit != 0) kept[k].at[i] = capped<T>(kept[k].at[i], limit);
-            most = fmaxf(most, kept[k].at[i]);
+    Line<T, WIDE> line(x.at(row), columns);
+    float most = LOWEST, sum = 0;
+    over<WIDE>(columns, [&](int k, i64 column) {
+        Eight values = line.get(k, column);
+        float before = most;
+        EIGHT if (WIDE || i < columns - column) {
+            if (CAP && cap != 0) values.at[i] = capped<T>(values.at[i], cap);
+            most = fmaxf(most, values.at[i]);
         }
+        sum *= exponential<T>(before - most);
+        EIGHT if (WIDE || i < columns - column) sum += exponential<T>(values.at[i] - most);
     });
-    most = fmaxf(blockMax(most, room[0]), before);
-    over(columns, [&](int k, i64 column) {
-        EIGHT if (WIDE || i < columns - column) sum += exponential<T>(kept[k].at[i] - most);
-    });
-    sum = blockSum(sum, room[1]);
+    float all = warpMax(most); // of the warp, then of the block
+    sum = warpSum(sum == 0 ? 0 : sum * exponential<T>(most - all));
+    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = make_float2(all, sum);
+    __syncthreads();
+    if (threadIdx.x >= 32) return;
+    float2 mine = threadIdx.x < blockDim.x / 32 ? room[threadIdx.x] : make_float2(LOWEST, 0);
+    float before = LOWEST, so = 0;
+    if (first > 0) before = *sums.at(row, 0), so = *sums.at(row, 1);
+    most = fmaxf(warpMax(mine.x), before);
+    sum = warpSum(mine.y == 0 ? 0 : mine.y * expf(mine.x - most));
     if (threadIdx.x > 0) return;
     i64 label = labelOf(labels, row, seq) - first;
     if (first > 0) sum += so * expf(before - most);
     else *sums.at(row, 2) = 0;
     if (label >= 0 && label < columns) {
         float logit = widen(*x.at(row, label));
-        *sums.at(row, 2) = limit != 0 ? capped<T>(logit, limit) : logit;
+        *sums.at(row, 2) = cap != 0 ? capped<T>(logit, cap) : logit;
     }
     *sums.at(row, 0) = most, *sums.at(row, 1) = sum;
 }
@@ -64,33 +72,41 @@ extern "C" __global__ void __launch_bounds__(1024) count(const int *labels, floa
 
 // loss_backward turns logits into their gradients in place: softmax - 1 at the
 // label, through the cap, of the mean over the labels and micro-batches.
-template <class T, bool WIDE>
-__device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq, i64 first, i64 columns, double cap, double microBatches) {
-    i64 row = blockIdx.x, label = labelOf(labels, row, seq);
-    float limit = (float)cap, logarithm = lse[row], share = label < 0 ? 0 : (float)(1 / (*counted * microBatches));
-    label -= first;
-    over(columns, [&](int k, i64 column) {
-        Eight values = load<WIDE>(x.at(row, column), columns - column);
-        EIGHT {
-            float logit = limit != 0 ? capped<T>(values.at[i], limit) : values.at[i];
-            float gradient = exponential<T>(logit - logarithm) - (column + i == label ? 1 : 0);
-            if (limit != 0) gradient *= cappedSlope(logit, limit);
-            values.at[i] = share == 0 ? 0 : gradient * share;
-        }
-        store<WIDE>(x.at(row, column), columns - column, values);
-    });
+template <class T, bool WIDE, bool CAP>
+__device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const float *counted, const Spot &spot, i64 seq, i64 first, i64 columns, float cap, i64 microBatches) {
+    Eight values = load<WIDE>(x.at(spot.row, spot.column), columns - spot.column);
+    i64 label = labelOf(labels, spot.row, seq);
+    float logarithm = lse[spot.row], share = label < 0 ? 0 : 1 / (*counted * microBatches);
+    label -= first + spot.column;
+    EIGHT {
+        float logit = CAP && cap != 0 ? capped<T>(values.at[i], cap) : values.at[i];
+        float gradient = exponential<T>(logit - logarithm) - (i == label ? 1 : 0);
+        if (CAP && cap != 0) gradient *= cappedSlope(logit, cap);
+        values.at[i] = share == 0 ? 0 : gradient * share;
+    }
+    store<WIDE>(x.at(spot.row, spot.column), columns - spot.column, values);
 }
 
-#define KERNELS(SUMS, BACK, T)                                                                                                                \
-    extern "C" __global__ void __launch_bounds__(1024)                                                                                        \
-        SUMS(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, double cap) {                               \
-        if (x.wide() && columns % 8 == 0) softmaxSums<T, true>(x, labels, sums, seq, first, columns, cap);                                    \
-        else softmaxSums<T, false>(x, labels, sums, seq, first, columns, cap);                                                                \
-    }                                                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(1024) BACK(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq,  \
-                                                            i64 first, i64 columns, double cap, i64 microBatches) {                           \
-        if (x.wide() && columns % 8 == 0) lossBack<T, true>(x, lse, labels, counted, seq, first, columns, cap, (double)microBatches);         \
-        else lossBack<T, false>(x, lse, labels, counted, seq, first, columns, cap, (double)microBatches);                                     \
+#define SUMS(NAME, T)                                                                                                                    \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
+        NAME(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, double cap) {                          \
+        bool wide = x.wide() && columns % 8 == 0 && columns <= LONGEST;                                                                  \
+        if (!wide) softmaxSums<T, false, true>(x, labels, sums, seq, first, columns, (float)cap);                                        \
+        else if (cap != 0) softmaxSums<T, true, true>(x, labels, sums, seq, first, columns, (float)cap);                                 \
+        else softmaxSums<T, true, false>(x, labels, sums, seq, first, columns, 0);                                                       \
     }
-KERNELS(softmax_sums_bf16, loss_backward_bf16, bf16)
-KERNELS(softmax_sums_f32, loss_backward_f32, float)
+SUMS(softmax_sums_bf16, bf16)
+SUMS(softmax_sums_f32, float)
+
+#define BACK(NAME, T)                                                                                                                    \
+    extern "C" __global__ void NAME(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 rows, i64 seq,           \
+                                    i64 first, i64 columns, double cap, i64 microBatches) {                                              \
+        Spot spot(rows, columns);                                                                                                        \
+        if (!spot.there) return;                                                                                                         \
+        bool wide = x.wide() && columns % 8 == 0;                                                                                        \
+        if (!wide) lossBack<T, false, true>(x, lse, labels, counted, spot, seq, first, columns, (float)cap, microBatches);               \
+        else if (cap != 0) lossBack<T, true, true>(x, lse, labels, counted, spot, seq, first, columns, (float)cap, microBatches);        \
+        else lossBack<T, true, false>(x, lse, labels, counted, spot, seq, first, columns, 0, microBatches);                              \
+    }
+BACK(loss_backward_bf16, bf16)
+BACK(loss_backward_f32, float)

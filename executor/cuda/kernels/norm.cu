@@ -12,8 +12,7 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
                      i64 columns, i64 style, double epsilon, i64 again) {
     __shared__ float room[2][32];
     i64 row = blockIdx.x;
-    Eight kept[KEPT];
-    over(columns, [&](int k, i64 column) { kept[k] = load<WIDE>(x.at(row, column), columns - column); });
+    Line<T, WIDE> line(x.at(row), columns);
     float center = 0, inverse;
     if (again) {
         inverse = *rstd.at(row);
@@ -21,13 +20,17 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
     } else {
         if (style == LAYER) {
             float sum = 0;
-            over(columns, [&](int k, i64 column) { EIGHT sum += kept[k].at[i]; });
+            over<WIDE>(columns, [&](int k, i64 column) {
+                Eight values = line.get(k, column);
+                EIGHT sum += values.at[i];
+            });
             center = blockSum(sum, room[0]) / columns;
         }
         float squares = 0;
-        over(columns, [&](int k, i64 column) {
+        over<WIDE>(columns, [&](int k, i64 column) {
+            Eight values = line.get(k, column);
             EIGHT {
-                float away = WIDE || i < columns - column ? kept[k].at[i] - center : 0;
+                float away = WIDE || i < columns - column ? values.at[i] - center : 0;
                 squares = fmaf(away, away, squares);
             }
         });
@@ -36,9 +39,9 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
         if (threadIdx.x == 0 && mean.data) *mean.at(row) = center;
     }
     if (!y.data) return;
-    over(columns, [&](int k, i64 column) {
+    over<WIDE>(columns, [&](int k, i64 column) {
         i64 left = columns - column;
-        Eight factor = load<WIDE>(weight.at(0, column), left), made = kept[k];
+        Eight factor = load<WIDE>(weight.at(0, column), left), made = line.get(k, column);
         EIGHT {
             float normed = (made.at[i] - center) * inverse;
             if (style == RMS) normed = rounded<T>(normed);
@@ -59,7 +62,7 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
 #define KERNEL(NAME, T)                                                                                                                   \
     extern "C" __global__ void __launch_bounds__(1024) NAME(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> add, Matrix<T> y,     \
                                    Matrix<float> rstd, Matrix<float> mean, i64 columns, i64 style, double epsilon, i64 again) {           \
-        if (x.wide() && weight.wide() && bias.wide() && add.wide() && y.wide() && columns % 8 == 0)                                       \
+        if (x.wide() && weight.wide() && bias.wide() && add.wide() && y.wide() && columns % 8 == 0 && columns <= LONGEST)                                     \
             norm<T, true>(x, weight, bias, add, y, rstd, mean, columns, style, epsilon, again);                                           \
         else                                                                                                                              \
             norm<T, false>(x, weight, bias, add, y, rstd, mean, columns, style, epsilon, again);                                          \

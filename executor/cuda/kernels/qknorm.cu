@@ -9,6 +9,19 @@ struct Places {
     __device__ Places(i64 p, i64 half, i64 dim) : first(p < half ? p : 2 * p), second(p < half ? p + half : min(2 * p + 1, dim)) {}
 };
 
+// Turn is the cosines and sines of a lane's pairs at a position.
+struct Turn {
+    float cosine[PAIRS], sine[PAIRS];
+    template <class T> __device__ void at(const Frequencies &turn, i64 position) {
+        _Pragma("unroll") for (int j = 0; j < PAIRS; j++) {
+            int p = threadIdx.x % 32 + 32 * j;
+            if (p >= turn.half) continue;
+            float2 both = cosineAndSine((float)position * turn.inverse[p]);
+            cosine[j] = rounded<T>(both.x * (float)turn.factor), sine[j] = rounded<T>(both.y * (float)turn.factor);
+        }
+    }
+};
+
 #define OVER(p) _Pragma("unroll") for (int j = 0; j < PAIRS; j++) if (i64 p = threadIdx.x % 32 + 32 * j; p < (dim + 1) / 2)
 
 // qknorm: RMSNorm of each head, rounded before it is multiplied by the weight
@@ -43,20 +56,24 @@ __device__ void qknorm(Matrix<T> x, Matrix<T> weight, Matrix<T> y, const Frequen
     }
 }
 
+const int GROUP = 4;
+
 // qknorm_backward turns the gradients of q and k back and takes them through the
 // norms, in place. Row i belongs to part i modulo the parts: a part is a block,
-// its warps go through the heads of its rows and their sums are added in order.
+// its warps go through the heads of its rows, some at a time, and their sums are
+// added in order.
 template <class T>
 __device__ void back(Matrix<T> x, Matrix<T> weight, Matrix<T> gradient, Matrix<float> sums, const Frequencies &turn, i64 rows, i64 heads, i64 dim,
                      i64 seq, i64 past, i64 gemma, double epsilon, i64 parts) {
-    __shared__ float cosines[128], sines[128], room[256];
+    __shared__ float room[256];
     int warp = threadIdx.x / 32, warps = blockDim.x / 32;
     float left[PAIRS] = {}, right[PAIRS] = {}; // sums
-    for (i64 row = blockIdx.x; row < rows; row += parts) {
-        __syncthreads();
-        angles<T>(turn, position(row, seq, past), cosines, sines);
-        __syncthreads();
-        for (i64 head = warp; head < heads; head += warps) {
+    Turn angles;
+    i64 groups = (heads + GROUP - 1) / GROUP;
+    for (i64 item = warp; blockIdx.x + item / groups * parts < rows; item += warps) {
+        i64 row = blockIdx.x + item / groups * parts, begin = item % groups * GROUP;
+        angles.at<T>(turn, position(row, seq, past));
+        for (i64 head = begin; head < min(begin + GROUP, heads); head++) {
             T *from = x.at(row, head * dim), *to = gradient.at(row, head * dim);
             float one[PAIRS], two[PAIRS], first[PAIRS], second[PAIRS], squares = 0, product = 0;
             OVER(p) {
@@ -69,7 +86,7 @@ __device__ void back(Matrix<T> x, Matrix<T> weight, Matrix<T> gradient, Matrix<f
             float inverse = 1 / sqrtf(warpSum(squares) / dim + (float)epsilon);
             OVER(p) {
                 Places at(p, turn.half, dim);
-                if (p < turn.half) turned<T>(first[j], second[j], cosines[p], -sines[p]);
+                if (p < turn.half) turned<T>(first[j], second[j], angles.cosine[j], -angles.sine[j]);
                 one[j] *= inverse, two[j] *= inverse;
                 left[j] = fmaf(first[j], one[j], left[j]), right[j] = fmaf(second[j], two[j], right[j]);
                 first[j] *= widen(*weight.at(0, at.first)) + (gemma ? 1 : 0);
@@ -103,7 +120,7 @@ __device__ void back(Matrix<T> x, Matrix<T> weight, Matrix<T> gradient, Matrix<f
         if (blockIdx.y == 0) qknorm<T>(q, qweight, yq, turn, heads, dim, seq, past, style, epsilon);                                            \
         else qknorm<T>(k, kweight, yk, turn, kv, dim, seq, past, style, epsilon);                                                               \
     }                                                                                                                                           \
-    extern "C" __global__ void __launch_bounds__(512) BACK(                                                                                     \
+    extern "C" __global__ void __launch_bounds__(1024) BACK(                                                                                     \
         Matrix<T> q, Matrix<T> k, Matrix<T> qweight, Matrix<T> kweight, Matrix<T> dq, Matrix<T> dk, Matrix<float> qsums, Matrix<float> ksums,   \
         i64 rows, i64 heads, i64 kv, i64 dim, i64 seq, i64 past, i64 style, double epsilon, i64 parts, const __grid_constant__ Frequencies turn) { \
         if (blockIdx.y == 0) back<T>(q, qweight, dq, qsums, turn, rows, heads, dim, seq, past, style, epsilon, parts);                          \

@@ -13,15 +13,21 @@ struct Frequencies {
 
 // position is where a row stands: past, or with past < 0 its place in its
 // sequence.
-__device__ inline i64 position(i64 row, i64 seq, i64 past) { return past >= 0 ? past : row % seq; }
+__device__ inline i64 position(i64 row, i64 seq, i64 past) { return past >= 0 ? past : (unsigned)row % (unsigned)seq; }
+
+// cosineAndSine is a call: for large angles its text is long.
+__noinline__ __device__ float2 cosineAndSine(float angle) {
+    float2 result;
+    sincosf(angle, &result.y, &result.x);
+    return result;
+}
 
 // angles works out a block's cosines and sines of a position: the angle in
 // fp32 as torch has it, what is made of it rounded to the type of the heads.
 template <class T> __device__ void angles(const Frequencies &turn, i64 position, float *cosines, float *sines) {
     for (int i = threadIdx.x; i < turn.half; i += blockDim.x) {
-        float angle = (float)position * turn.inverse[i];
-        cosines[i] = rounded<T>(cosf(angle) * (float)turn.factor);
-        sines[i] = rounded<T>(sinf(angle) * (float)turn.factor);
+        float2 both = cosineAndSine((float)position * turn.inverse[i]);
+        cosines[i] = rounded<T>(both.x * (float)turn.factor), sines[i] = rounded<T>(both.y * (float)turn.factor);
     }
 }
 

@@ -24,15 +24,23 @@ template <class T> __device__ bool wide(const Uses<T> &uses) {
 }
 
 // square is the squared norm of a gradient: each block adds up every gridDim-th
-// stretch of 256 eights, in double; square_join adds the blocks' sums. A single
-// block needs none.
+// stretch of 256 eights, four on their way at once, and eights in double;
+// square_join adds the blocks' sums. A single block needs none.
 template <class T, bool WIDE> __device__ void square(const Uses<T> &uses, double *parts, float *y, i64 rows, i64 columns) {
     __shared__ double room[32];
-    unsigned each = (unsigned)((columns + 7) / 8);
+    unsigned each = (unsigned)((columns + 7) / 8), count = (unsigned)rows * each, step = gridDim.x * 256;
     double sum = 0;
-    for (u64 index = blockIdx.x * 256ull + threadIdx.x; index < (u64)rows * each; index += gridDim.x * 256ull) {
-        Eight values = gradientOf<T, WIDE>(uses, index / each, index % each * 8, columns);
-        EIGHT sum += (double)values.at[i] * values.at[i];
+    for (unsigned base = blockIdx.x * 256 + threadIdx.x; base < count; base += 4 * step) {
+        Eight values[4] = {};
+        _Pragma("unroll") for (int j = 0; j < 4; j++) {
+            unsigned index = base + j * step;
+            if (index < count) values[j] = gradientOf<T, WIDE>(uses, index / each, (i64)(index % each) * 8, columns);
+        }
+        _Pragma("unroll") for (int j = 0; j < 4; j++) {
+            float eight = 0;
+            EIGHT eight = fmaf(values[j].at[i], values[j].at[i], eight);
+            sum += eight;
+        }
     }
     sum = blockSum(sum, room);
     if (threadIdx.x > 0) return;
