@@ -1,14 +1,12 @@
 #include "common.h"
 
 // addTeams adds the sums of the other teams to those of the first, in order.
+// gather has room for those of all.
 __device__ inline void addTeams(Eight &sums, float *gather, int team, int teams, int threads, int own) {
-    for (int other = 1; other < teams; other++) {
-        __syncthreads();
-        if (team == other) EIGHT gather[i * threads + own] = sums.at[i];
-        __syncthreads();
-        if (team == 0) EIGHT sums.at[i] += gather[i * threads + own];
-    }
     __syncthreads();
+    EIGHT gather[(team * 8 + i) * threads + own] = sums.at[i];
+    __syncthreads();
+    for (int other = 1; team == 0 && other < teams; other++) EIGHT sums.at[i] += gather[(other * 8 + i) * threads + own];
 }
 
 // norm_backward: the gradient of a norm's input (+ add), with n the normed row
