@@ -1,0 +1,98 @@
+package kernels
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestLaunches: every function that the table names is in a module for some
+// types, and takes as many bytes of arguments as the table's line has; and every
+// function of the modules has a line.
+func TestLaunches(t *testing.T) {
+	t.Parallel()
+	launches, err := Launches()
+	if err != nil {
+		t.Fatal(err)
+	}
+	takes := parameters(t)
+	named := make(map[string]bool)
+	for kernel, lines := range launches {
+		for _, line := range lines {
+			found := 0
+			for function, bytes := range takes {
+				if !variant(function, line) {
+					continue
+				}
+				found, named[function] = found+1, true
+				if want := sizeOf(line.Arguments); bytes != want {
+					t.Errorf("%s: %s takes %d bytes of arguments, its line has %d", kernel, function, bytes, want)
+				}
+			}
+			if found == 0 {
+				t.Errorf("%s: no module has %s of %v", kernel, line.Function, line.Types)
+			}
+		}
+	}
+	for function := range takes {
+		if !named[function] {
+			t.Errorf("no line launches %s", function)
+		}
+	}
+}
+
+// variant reports a function that is the line's for some types.
+func variant(function string, line Launch) bool {
+	rest, found := strings.CutPrefix(function, line.Function)
+	return found && regexp.MustCompile(`^(_bf16|_f32){`+strconv.Itoa(len(line.Types))+`}$`).MatchString(rest)
+}
+
+// sizeOf is the bytes of arguments, as the head of launches.txt has them.
+func sizeOf(arguments []string) int {
+	bytes := 0
+	for _, argument := range arguments {
+		_, err := strconv.Atoi(argument)
+		switch {
+		case argument == "!turn":
+			bytes += 528
+		case argument == "!settings":
+			bytes += 72
+		case argument[0] == '*':
+			bytes += 136
+		case err == nil, strings.ContainsAny(argument, "!&#~@:"):
+			bytes += 8
+		default:
+			bytes += 16
+		}
+	}
+	return bytes
+}
+
+// parameters are the bytes of arguments that each function of the modules takes.
+func parameters(t *testing.T) map[string]int {
+	t.Helper()
+	modules, err := Modules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := regexp.MustCompile(`\.entry (\w+)\(([^)]*)\)`)
+	param := regexp.MustCompile(`\.param (?:\.align 8 \.b8 \w+\[(\d+)\]|\.[usf]64 \w+)`)
+	takes := make(map[string]int)
+	for name, text := range modules {
+		if !strings.Contains(text, "\n.version 7.8\n.target sm_80\n") {
+			t.Errorf("%s is not PTX 7.8 for sm_80", name)
+		}
+		for _, function := range entry.FindAllStringSubmatch(text, -1) {
+			takes[function[1]] = 0
+			for _, one := range param.FindAllStringSubmatch(function[2], -1) {
+				bytes := 8
+				if one[1] != "" {
+					bytes, _ = strconv.Atoi(one[1])
+				}
+				takes[function[1]] += bytes
+			}
+		}
+	}
+	return takes
+}
