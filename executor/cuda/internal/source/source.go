@@ -1,7 +1,7 @@
-// Package kernels is the CUDA kernels of package recipe but attention and matrix
+// Package source is the CUDA kernels of package recipe but attention and matrix
 // products: their PTX, which compile.py makes of the sources beside it, and how
 // each is launched, which launches.txt says.
-package kernels
+package source
 
 import (
 	"embed"
