@@ -18,6 +18,9 @@ import (
 
 // New is the GPUs' backend. The driver is not looked for before Open.
 func New(options Options) (executor.Backend, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
 	if options.Patience == 0 {
 		options.Patience = 30 * time.Second
 	}
@@ -141,7 +144,7 @@ func (machine *machine) reserve() error {
 		if err != nil {
 			return err
 		}
-		if i+1 == machine.backend.options.FailMap {
+		if machine.backend.options.Fault == (Fault{FailMap, int64(i) + 1}) {
 			err = &driver.Error{Call: "cuMemCreate, which was to fail", Code: driver.OutOfMemory}
 		} else {
 			err = device.do(func() error { return device.reserve(peers) })

@@ -8,19 +8,67 @@
 // toolkit for that; what it runs on is found when it opens.
 package cuda
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // Options are how programs are run.
 type Options struct {
 	// Devices are the GPUs by the driver's numbers, one for each device of a
 	// program; empty: device i on GPU i.
 	Devices []int
-	// FailMap is the arena, from 1, for which there is said to be no memory, to see
-	// what follows; 0: none.
-	FailMap int
+	// Transport is how messages go; empty: [Auto].
+	Transport Transport
+	// Fault is made to happen, to see what follows.
+	Fault Fault
 	// Patience is how long nothing may end anywhere in a step before it is given up
-	// with a [*HangError]; 0: half a minute.
+	// with a [*HangError]; 0: half a minute. It is to be many times what the slowest
+	// instruction is predicted to take.
 	Patience time.Duration
+}
+
+// Transport is how messages go from one device to another.
+type Transport string
+
+// The transports. Both give the same bytes, in the same slots.
+const (
+	Auto Transport = "auto" // Peer where the driver says that the GPUs reach each other, else Host
+	Peer Transport = "peer" // from arena to arena
+	Host Transport = "host" // by way of page-locked memory of the host
+)
+
+// Fault is something that goes wrong because it was asked for.
+type Fault struct {
+	Kind FaultKind // empty: none
+	At   int64     // which one, from 1
+}
+
+// FaultKind is what goes wrong, and what is counted until it does.
+type FaultKind string
+
+// The kinds of faults of a GPU or its driver.
+const (
+	FailMap     FaultKind = "oom@map"      // there is no memory for an arena, or behind these for pinned memory
+	CorruptPath FaultKind = "corrupt@path" // a byte of what a path carries at the start's check is another one
+	HangStep    FaultKind = "hang@step"    // a kernel of a step does not end
+)
+
+// check finds what is no option.
+func (options *Options) check() error {
+	switch options.Transport {
+	case "", Auto, Peer, Host:
+	default:
+		return fmt.Errorf("transport %q: it is auto, peer or host", options.Transport)
+	}
+	switch fault := options.Fault; {
+	case fault == Fault{}:
+	case fault.Kind != FailMap && fault.Kind != CorruptPath && fault.Kind != HangStep:
+		return fmt.Errorf("fault %q: it is %s, %s or %s", fault.Kind, FailMap, CorruptPath, HangStep)
+	case fault.At < 1:
+		return fmt.Errorf("fault %s:%d: it is counted from 1", fault.Kind, fault.At)
+	}
+	return nil
 }
 
 // HangError is a step in which nothing ended for longer than was to be waited. What

@@ -355,8 +355,8 @@ func TestRoom(t *testing.T) {
 		}
 		t.Setenv(test.name, "")
 	}
-	for fails := 1; fails <= 2; fails++ {
-		_, err := made(t, Options{Devices: []int{0, 1}, FailMap: fails}).Open(context.Background(), &bind.Bound{Program: of})
+	for fails := int64(1); fails <= 2; fails++ {
+		_, err := made(t, Options{Devices: []int{0, 1}, Fault: Fault{FailMap, fails}}).Open(context.Background(), &bind.Bound{Program: of})
 		var told *driver.Error
 		if want := fmt.Sprintf("device %d on GPU %[1]d (Fake %[1]d): cuMemCreate, which was to fail: CUDA_ERROR_OUT_OF_MEMORY (2)", fails-1); !errors.As(err, &told) || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)

@@ -9,6 +9,9 @@ import (
 )
 
 // New refuses: this is a build without CUDA.
-func New(Options) (executor.Backend, error) {
+func New(options Options) (executor.Backend, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
 	return nil, errors.New("this devmap was built without CUDA: build it with go build -tags cuda, on Linux for x86-64 with a C compiler")
 }
