@@ -36,6 +36,10 @@ type Device struct {
 	ComputeCapability string `json:"compute_capability,omitzero"`
 	// Host names the machine that the device is in; empty: all are in one.
 	Host string `json:"host,omitzero"`
+	// GPU is the UUID of the one that this was measured on. Devices of one GPU
+	// are parts of it: of what a process holds on it besides memory of theirs
+	// each counts a part in ContextBytes. Empty: nothing was measured.
+	GPU string `json:"gpu,omitzero"`
 }
 
 // Budget is what a device may hold: capacity less what is reserved.

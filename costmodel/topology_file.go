@@ -28,6 +28,7 @@ type fileDevice struct {
 	Slack          *[2]float64 `json:"slack,omitzero"`
 	Capability     string      `json:"compute_capability,omitzero"`
 	Host           string      `json:"host,omitzero"`
+	GPU            string      `json:"gpu,omitzero"`
 	Rates
 }
 
@@ -35,7 +36,7 @@ type fileDevice struct {
 // the file is what may be used, so that the known reserve goes with the known
 // capacity.
 func (device *fileDevice) over(dev Device) Device {
-	dev.Name, dev.Host = device.Name, device.Host
+	dev.Name, dev.Host, dev.GPU = device.Name, device.Host, device.GPU
 	if device.CapacityBytes != nil {
 		dev.CapacityBytes, dev.ReservedBytes = *device.CapacityBytes, 0
 	}

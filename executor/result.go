@@ -21,6 +21,8 @@ type Result struct {
 	// Growth is by how many bytes the process grew at most, beyond what it had
 	// before arenas were reserved; -1: the machine does not say.
 	Growth int64
+	// GPUs are those that the arenas were on; none on other machines.
+	GPUs []GPUResult
 }
 
 // StepResult is one step.

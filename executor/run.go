@@ -53,7 +53,12 @@ func (run *running) onMachine(ctx context.Context, backend Backend) (err error) 
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, run.machine.Close()) }()
+	defer func() {
+		err = errors.Join(err, run.machine.Close())
+		if meter, is := run.machine.(Meter); is {
+			run.result.GPUs = meter.Measured()
+		}
+	}()
 	for _, part := range []func(ctx context.Context) error{run.load, run.steps, run.scan, run.save} {
 		if err := part(ctx); err != nil {
 			return err

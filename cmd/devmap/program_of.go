@@ -30,6 +30,7 @@ type compiled struct {
 	executor.Job
 	placed    devicemap.Map
 	devices   []devicemap.Prediction
+	gpus      map[int32]string // by device, the one that it was measured on
 	imbalance float64
 	seconds   *float64
 }
@@ -76,6 +77,7 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	result := &compiled{
 		Job:     executor.Job{Graph: graph, Workload: &table.Workload, Recipe: kernels, Program: made},
 		placed:  report.Map,
+		gpus:    measuredOn(&plan.Topology),
 		devices: report.Devices, imbalance: report.Imbalance, seconds: devicemap.StepSeconds(table, &plan.Topology, report.Map),
 	}
 	own := prediction(costmodel.Devmap, result.seconds, report.Devices)
@@ -89,6 +91,17 @@ func programOf(cmd *cobra.Command, plan *devicemap.Plan, file, model, csv string
 	other := prediction(plan.Workload.Runtime, plan.StepSeconds, plan.Devices)
 	made.Predictions = append(made.Predictions, other)
 	return result, out.Say(cmd.ErrOrStderr(), "%s is a plan for %s: its map is taken, and predicted again for devmap (%s; the plan said %s)\n", file, plan.Workload.Runtime, told(own), told(other))
+}
+
+// measuredOn are the GPUs that devices of a topology were measured on.
+func measuredOn(topology *costmodel.Topology) map[int32]string {
+	gpus := make(map[int32]string)
+	for i := range topology.Devices {
+		if gpu := topology.Devices[i].GPU; gpu != "" {
+			gpus[int32(i)] = gpu
+		}
+	}
+	return gpus
 }
 
 // compilable refuses plans of what devmap's engine does not run.

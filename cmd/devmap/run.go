@@ -100,7 +100,7 @@ func (one *planRun) carryOut(cmd *cobra.Command, backend executor.Backend) (*rep
 		return nil, one.told(err)
 	}
 	return report.Of(&report.Foretold{
-		Plan: one.file, Devices: one.job.devices, Imbalance: one.job.imbalance, StepSeconds: one.job.seconds,
+		Plan: one.file, Devices: one.job.devices, GPUs: one.job.gpus, Imbalance: one.job.imbalance, StepSeconds: one.job.seconds,
 	}, &one.job.Job, result), nil
 }
 

@@ -45,7 +45,7 @@ func TicksOf(table *costmodel.Table, topo *costmodel.Topology) *Ticks {
 	first := make(map[costmodel.Device]int)
 	for i := range topo.Devices {
 		device := topo.Devices[i]
-		device.Name, device.Host = "", ""
+		device.Name, device.Host, device.GPU = "", "", ""
 		device.CapacityBytes, device.ReservedBytes = 0, 0
 		if _, ok := first[device]; !ok {
 			first[device] = i

@@ -37,6 +37,10 @@ func (report *Report) judge(job *executor.Job, result *executor.Result) {
 		report.Verdict = Fail
 		report.because("%s", fault)
 	}
+	if len(report.GPUs) > 0 {
+		report.judgeGPUs() // the process holds no arena
+		return
+	}
 	report.judgeGrowth(job, result.Growth)
 }
 

@@ -1,6 +1,6 @@
 // Package report sets what a run measured beside what its plan predicted, and
-// judges the one by the other. On a processor bytes are judged, in the arenas
-// and of the process, and times never are: a plan's are a GPU's.
+// judges the one by the other: bytes, in the arenas and of the process or of each
+// GPU. Times are told and never judged.
 package report
 
 import (
@@ -22,6 +22,7 @@ type Report struct {
 	} `json:"model"`
 	Backend   string   `json:"backend"`
 	Devices   []Device `json:"devices"`
+	GPUs      []GPU    `json:"gpus,omitzero"` // none where arenas are in a processor's memory
 	Imbalance struct {
 		Predicted float64 `json:"predicted"`
 		Measured  float64 `json:"measured"`
@@ -50,7 +51,8 @@ type Device struct {
 	Measured  struct {
 		// PeakAllocatedBytes is the end of the highest byte that was written.
 		PeakAllocatedBytes int64 `json:"peak_allocated_bytes"`
-		// DeviceUsedBytes is what the device's driver says; null where it has none.
+		// DeviceUsedBytes is its GPU's ([GPU]); null where that has other devices
+		// too, or there is none.
 		DeviceUsedBytes *int64 `json:"device_used_bytes"`
 	} `json:"measured"`
 	// Ratio is the measured peak over the predicted one; null where none was.
@@ -103,6 +105,9 @@ type Foretold struct {
 	Plan      string                 // the file
 	Devices   []devicemap.Prediction // by device
 	Imbalance float64
+	// GPUs are the UUIDs of those that devices are planned on, by device: none of
+	// those that nobody measured ([costmodel.Device]).
+	GPUs map[int32]string
 	// StepSeconds is nil where no step is run.
 	StepSeconds *float64
 }
@@ -117,6 +122,9 @@ func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report 
 	report.Model.Name, report.Model.Digest = job.Graph.Name, job.Program.Plan
 	for i := range foretold.Devices {
 		report.Devices = append(report.Devices, deviceOf(&foretold.Devices[i], result))
+	}
+	for i := range result.GPUs {
+		report.addGPU(foretold, &result.GPUs[i])
 	}
 	report.Imbalance.Measured = imbalance(report.Devices)
 	for i := range result.Steps {

@@ -30,7 +30,7 @@ func (in *Instance) Classes(apart map[int]bool) [][]int {
 // interchangeable reports that the devices' figures and links are equal.
 func interchangeable(topo *costmodel.Topology, one, other int) bool {
 	device, dev := topo.Devices[one], topo.Devices[other]
-	device.Name, device.Host, dev.Name, dev.Host = "", "", "", ""
+	device.Name, device.Host, device.GPU, dev.Name, dev.Host, dev.GPU = "", "", "", "", "", ""
 	if device != dev {
 		return false
 	}

@@ -1,0 +1,160 @@
+package report
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// GPU is what was foretold of a GPU and what its driver says of it. Bytes are of
+// all processes, at moments of the run.
+type GPU struct {
+	GPU     int    `json:"gpu"` // by the driver's order
+	UUID    string `json:"uuid"`
+	Name    string `json:"name"`
+	Devices []int  `json:"devices"` // of the plan, that are on it
+	// PredictedUsedBytes is what device_used_bytes of its devices add up to.
+	// Devices that were planned as GPUs of their own share one context, which is
+	// counted once.
+	PredictedUsedBytes int64 `json:"predicted_used_bytes"`
+	// DeviceUsedBytes is what the process held of it at the fence where that is
+	// farthest from the prediction; where no fence was passed, when all was ready.
+	// Null where the driver told nothing, as is Measured.
+	DeviceUsedBytes *int64     `json:"device_used_bytes"`
+	Measured        *GPUMemory `json:"measured"`
+	// Others is what is known to have moved of other processes; empty: nothing.
+	Others string `json:"others"`
+
+	unmeasured string
+	contexts   int  // as many were foretold, of which there is one
+	probed     bool // what it was planned on was measured
+}
+
+// GPUMemory is what a GPU held, in bytes.
+type GPUMemory struct {
+	BeforeBytes    int64 `json:"before_bytes"`     // before the process was there
+	ContextBytes   int64 `json:"context_bytes"`    // with the context
+	ReadyBytes     int64 `json:"ready_bytes"`      // with arenas, kernels and libraries
+	Fences         int64 `json:"fences"`           // of all steps
+	FenceLowBytes  int64 `json:"fence_low_bytes"`  // the least at one
+	FenceHighBytes int64 `json:"fence_high_bytes"` // the most
+	AfterBytes     int64 `json:"after_bytes"`      // when arenas were given back
+	ArenaBytes     int64 `json:"arena_bytes"`      // mapped, in whole granules
+}
+
+// addGPU adds a GPU, and what it held to the device that has it alone.
+func (report *Report) addGPU(foretold *Foretold, result *executor.GPUResult) {
+	gpu := gpuOf(foretold, result)
+	for i := range report.Devices {
+		if len(gpu.Devices) == 1 && report.Devices[i].Device == gpu.Devices[0] {
+			report.Devices[i].Measured.DeviceUsedBytes = gpu.DeviceUsedBytes
+		}
+	}
+	report.GPUs = append(report.GPUs, gpu)
+}
+
+// gpuOf sets a GPU beside what its devices foretold.
+func gpuOf(foretold *Foretold, result *executor.GPUResult) GPU {
+	gpu := GPU{GPU: result.GPU, UUID: result.UUID, Name: result.Name, Others: result.Moved, unmeasured: result.Unmeasured, probed: true}
+	contexts := make(map[string]int64) // of the GPU that each device was planned on
+	for _, device := range result.Devices {
+		gpu.Devices = append(gpu.Devices, int(device))
+		at := slices.IndexFunc(foretold.Devices, func(one devicemap.Prediction) bool { return one.Device == int(device) })
+		if at < 0 {
+			continue
+		}
+		planned := foretold.GPUs[device]
+		gpu.probed = gpu.probed && planned != ""
+		if planned == "" {
+			planned = fmt.Sprint(device)
+		}
+		predicted := &foretold.Devices[at].Predicted
+		gpu.PredictedUsedBytes += predicted.DeviceUsedBytes - predicted.OverheadBytes
+		contexts[planned] += predicted.OverheadBytes
+	}
+	var context int64
+	for _, bytes := range contexts {
+		context = max(context, bytes)
+	}
+	gpu.contexts, gpu.PredictedUsedBytes = len(contexts), gpu.PredictedUsedBytes+context
+	if result.Unmeasured == "" {
+		gpu.measure(result)
+	}
+	return gpu
+}
+
+// measure takes what others held before off what all hold.
+func (gpu *GPU) measure(result *executor.GPUResult) {
+	gpu.Measured = &GPUMemory{
+		BeforeBytes: result.Before, ContextBytes: result.Context, ReadyBytes: result.Ready, AfterBytes: result.After,
+		Fences: result.Fences, FenceLowBytes: result.FenceLow, FenceHighBytes: result.FenceHigh, ArenaBytes: result.Arenas,
+	}
+	used := result.Ready - result.Before
+	if result.Fences > 0 {
+		low, high := result.FenceLow-result.Before, result.FenceHigh-result.Before
+		if used = high; gpu.PredictedUsedBytes-low > high-gpu.PredictedUsedBytes {
+			used = low
+		}
+	}
+	gpu.DeviceUsedBytes = &used
+}
+
+// By how much what a GPU holds may differ from the prediction: the larger of
+// these. The driver gives out memory by 2 MiB, for its own use too.
+const (
+	usedBytes = 16 << 20
+	usedShare = 1000 // a thousandth of the prediction
+)
+
+// judge holds what the process had of the GPU to its prediction.
+func (gpu *GPU) judge() (verdict Verdict, reason string) {
+	name := fmt.Sprintf("GPU %d (%s)", gpu.GPU, gpu.Name)
+	if gpu.Measured == nil {
+		return Inconclusive, name + ": what it held is not known: " + gpu.unmeasured
+	}
+	most := max(usedBytes, gpu.PredictedUsedBytes/usedShare)
+	used, beyond := *gpu.DeviceUsedBytes, *gpu.DeviceUsedBytes-gpu.PredictedUsedBytes
+	told := fmt.Sprintf("%s held %v, %s the %v that is predicted", name, costmodel.Bytes(used), differs(beyond), costmodel.Bytes(gpu.PredictedUsedBytes))
+	if gpu.Measured.Fences > 0 {
+		told = fmt.Sprintf("%s at every of %d fences", told, gpu.Measured.Fences)
+	}
+	if gpu.contexts > 1 {
+		told += fmt.Sprintf(" (with one context in place of %d)", gpu.contexts)
+	}
+	held := max(gpu.Measured.ReadyBytes, gpu.Measured.FenceHighBytes) - gpu.Measured.ArenaBytes
+	switch kept := gpu.Measured.AfterBytes - held; {
+	case gpu.Others != "":
+		return Inconclusive, told + ", while others moved: " + gpu.Others
+	case max(beyond, -beyond) > most && !gpu.probed:
+		return Inconclusive, fmt.Sprintf("%s, more than %v apart: it was planned for a GPU that nobody measured, devmap probe does", told, costmodel.Bytes(most))
+	case max(beyond, -beyond) > most:
+		return Fail, fmt.Sprintf("%s, more than %v apart", told, costmodel.Bytes(most))
+	case kept > usedBytes:
+		return Fail, fmt.Sprintf("%s; %v of its arenas were not given back", told, costmodel.Bytes(kept))
+	}
+	return Pass, fmt.Sprintf("%s, at most %v apart", told, costmodel.Bytes(most))
+}
+
+func differs(bytes int64) string {
+	switch {
+	case bytes == 0:
+		return "which is to the byte"
+	case bytes < 0:
+		return costmodel.Bytes(-bytes).String() + " less than"
+	}
+	return costmodel.Bytes(bytes).String() + " more than"
+}
+
+// judgeGPUs judges every GPU.
+func (report *Report) judgeGPUs() {
+	for i := range report.GPUs {
+		verdict, reason := report.GPUs[i].judge()
+		report.because("%s", reason)
+		if verdict == Fail || verdict == Inconclusive && report.Verdict == Pass {
+			report.Verdict = verdict
+		}
+	}
+}
