@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -17,11 +18,13 @@ import (
 type runCommand struct {
 	*ask.Request
 
-	backend executor.Backend
+	reference executor.Backend
+	gpus      []cuda.GPU // that plans run on; none: the reference runs
+	without   error      // why none do, where that was not asked for
 }
 
-func newRun(backend executor.Backend) *cobra.Command {
-	command := &runCommand{backend: backend}
+func newRun(reference executor.Backend) *cobra.Command {
+	command := &runCommand{reference: reference}
 	cmd := &cobra.Command{
 		Use:   "run PLAN…",
 		Short: "Run a plan with real arithmetic: measured beside predicted",
@@ -30,7 +33,8 @@ compiled, every GPU of it is given memory of its own on this machine, and the
 program runs. What was measured is set beside what the plan predicts, and judged.
 A plan for another runtime keeps its cut and is predicted again for devmap.
 
-There is one backend so far, the reference on this machine's processor: it is
+It runs on NVIDIA GPUs where devmap was built for them (go build -tags cuda) and
+a driver is there, else on the reference on this machine's processor: that is
 slow, and its bytes are judged, never its times. Weights come from the model's
 folder, or are drawn (--weights random); token ids come from --tokens or are
 drawn. In training the labels are the same ids, and there is no dropout.
@@ -57,20 +61,21 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
+	if err := command.choose(); err != nil {
+		return err
+	}
 	runs, err := command.prepare(cmd, files)
 	if err != nil {
 		return err
 	}
-	if command.Run.Backend != command.backend.Name() {
-		if err := out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n"); err != nil {
-			return err
-		}
+	if err := command.sayReference(cmd); err != nil {
+		return err
 	}
 	var reports bytes.Buffer
 	failed := false
 	for i := range runs {
 		one := &runs[i]
-		measured, err := one.carryOut(cmd, command.backend)
+		measured, err := one.carryOut(cmd)
 		if err != nil {
 			return err
 		}
@@ -91,10 +96,10 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 }
 
 // carryOut runs a plan.
-func (one *planRun) carryOut(cmd *cobra.Command, backend executor.Backend) (*report.Report, error) {
+func (one *planRun) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	watch, done := out.Watch(cmd.ErrOrStderr(), "reserving memory")
 	one.watch(watch)
-	result, err := executor.Run(cmd.Context(), backend, &one.job.Job, &one.settings)
+	result, err := executor.Run(cmd.Context(), one.backend, &one.job.Job, &one.settings)
 	done()
 	if err != nil {
 		return nil, one.told(err)
@@ -121,6 +126,6 @@ func (command *runCommand) show(cmd *cobra.Command, one *planRun, measured *repo
 	if command.JSON {
 		return nil
 	}
-	show.New(people, one.job.Graph, *one.job.Workload).Run(one.job.placed, measured)
+	show.New(people, one.job.Graph, *one.job.Workload).Run(one.job.placed, measured, command.where(one))
 	return nil
 }

@@ -23,6 +23,8 @@ type planRun struct {
 	plan     *devicemap.Plan
 	job      *compiled
 	settings executor.Settings
+	backend  executor.Backend
+	gpus     []int // by device of the program; none: the reference runs it
 }
 
 // prepare reads and compiles all plans, and holds the flags to each: nothing
@@ -111,6 +113,9 @@ func (command *runCommand) resumed(seed uint64) (uint64, error) {
 func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
 	var err error
 	if one.job, err = programOf(cmd, one.plan, one.file, command.Model, ""); err != nil {
+		return err
+	}
+	if err := command.assign(one); err != nil {
 		return err
 	}
 	work := one.job.Workload

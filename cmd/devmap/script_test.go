@@ -14,6 +14,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 func TestMain(m *testing.M) {
@@ -28,6 +30,13 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       os.Getenv("UPDATE_GOLDEN") == "1",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition: func(name string) (bool, error) {
+			if name != "cuda" {
+				return false, fmt.Errorf("no condition is called %q", name)
+			}
+			_, err := cuda.New(cuda.Options{})
+			return !errors.Is(err, cuda.ErrNotBuilt), nil
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status":         status,
 			"lines":          lines,

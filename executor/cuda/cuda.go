@@ -9,9 +9,16 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
+
+// ErrNotBuilt says that this is a build without CUDA.
+var ErrNotBuilt = errors.New("this devmap was built without CUDA: build it with go build -tags cuda, on Linux for x86-64 with a C compiler")
+
+// GPU is one that the driver shows. UUID is as NVML writes it: GPU-….
+type GPU struct{ Name, UUID string }
 
 // Options are how programs are run.
 type Options struct {

@@ -3,6 +3,7 @@
 package cuda_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -14,5 +15,8 @@ func TestWithoutCUDA(t *testing.T) {
 	backend, err := cuda.New(cuda.Options{})
 	if backend != nil || err == nil || !strings.Contains(err.Error(), "built without CUDA: build it with go build -tags cuda") {
 		t.Errorf("%v, %v", backend, err)
+	}
+	if found, err := cuda.GPUs(); found != nil || !errors.Is(err, cuda.ErrNotBuilt) {
+		t.Errorf("%v, %v", found, err)
 	}
 }

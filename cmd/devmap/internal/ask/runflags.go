@@ -15,7 +15,7 @@ type Run struct {
 	Rate, Epsilon, Decay    float64
 	Clip                    float64
 	Backend                 string
-	betas                   string
+	betas, devices          string
 	stops, dumps            []string
 }
 
@@ -23,6 +23,13 @@ type Run struct {
 const (
 	Checkpoint = "checkpoint"
 	Random     = "random"
+)
+
+// The values of --backend.
+const (
+	Auto = "auto"
+	CPU  = "cpu"
+	CUDA = "cuda"
 )
 
 // runFlags are those of what a program is run with.
@@ -92,14 +99,17 @@ var runFlags = []flag{
 	},
 	{
 		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, otherwise: "auto",
-		help: "what runs it: {values} (the reference, on this machine's processor)", values: []string{"auto", "cpu"}, later: []string{"cuda"},
-		meant: map[string]string{"reference": "cpu"},
+		help:   "what runs it: {values} (auto: cuda where it is built in and a GPU is there, else cpu, the reference on this machine's processor)",
+		values: []string{Auto, CPU, CUDA}, meant: map[string]string{"reference": CPU, "gpu": CUDA, "nvidia": CUDA},
+	},
+	{
+		name: "devices", at: func(request *Request) any { return &request.Run.devices }, on: onRun,
+		help: "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (device i on GPU i)",
 	},
 	{
 		name: "transport", at: func(*Request) any { return new(string) }, on: onRun, hidden: onRun, otherwise: "auto",
 		help: "how messages travel between GPUs (not built yet)", values: []string{"auto"}, later: []string{"peer", "host"},
 	},
-	later("devices", "program devices onto GPUs, 0,0,1,1"),
 	{
 		name: "certify", at: func(*Request) any { return new(bool) }, on: onRun, hidden: onRun, otherwise: "false", unbuilt: true,
 		help: "a certificate of the run (not built yet)",
@@ -128,6 +138,34 @@ func (request *Request) Betas() (first, second float64, err error) {
 		return 0, 0, out.Usagef("--betas %q: want two numbers, as in --betas 0.9,0.999", text)
 	}
 	return first, second, nil
+}
+
+// Devices are the GPUs of --devices, one for each device of a plan; none: it was
+// left out.
+func (request *Request) Devices() ([]int, error) {
+	if request.Run.devices == "" {
+		return nil, nil
+	}
+	var gpus []int
+	for text := range strings.SplitSeq(request.Run.devices, ",") {
+		gpu, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || gpu < 0 {
+			return nil, out.Usagef("--devices %q: %q is no number of a GPU: want one for each device of the plan, as in --devices 0,0,1,1", request.Run.devices, text)
+		}
+		gpus = append(gpus, gpu)
+	}
+	return gpus, nil
+}
+
+// GPUFlags names the first flag that was given and only means something on GPUs;
+// empty: none was.
+func (request *Request) GPUFlags() string {
+	for _, name := range []string{"devices"} {
+		if given := request.cmd.Flags().Lookup(name); moved(given) {
+			return "--" + name + " " + given.Value.String()
+		}
+	}
+	return ""
 }
 
 // Stops are the ids of --stop.

@@ -11,19 +11,21 @@ import (
 )
 
 // Run prints what a run measured: the arenas beside their plan, the losses,
-// where the time went, what was generated, and the verdict.
-func (printer *Printer) Run(placed devicemap.Map, ran *report.Report) {
+// where the time went, what was generated, and the verdict. gpus names those that
+// it ran on; empty: it was the reference.
+func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus string) {
+	if gpus == "" {
+		gpus = "the CPU reference in place of " + Plural(len(ran.Devices), "GPU")
+	}
 	rows := &runTables{Printer: printer, placed: placed, Report: ran}
-	printer.printf("%s, %s%s: %s on the %s in place of %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
-		rows.did(), backends[ran.Backend], Plural(len(ran.Devices), "GPU"), out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
+	printer.printf("%s, %s%s: %s on %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
+		rows.did(), gpus, out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
 	if len(ran.Steps) > 0 {
 		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
 		printer.printf("%s\n", rows.speed())
 	}
 	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
 }
-
-var backends = map[string]string{"cpu": "CPU reference"}
 
 type runTables struct {
 	*Printer

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+// choose finds what is to run: GPUs where they are asked for, or where nothing is
+// and they are there. A flag that only means something on GPUs asks for them.
+func (command *runCommand) choose() error {
+	flag := command.GPUFlags()
+	if command.Run.Backend == ask.CPU {
+		if flag != "" {
+			return out.Usagef("%s --backend %s: it is for GPUs (--backend %s)", flag, ask.CPU, ask.CUDA)
+		}
+		return nil
+	}
+	gpus, err := cuda.GPUs()
+	switch {
+	case err == nil:
+		command.gpus = gpus
+	case command.Run.Backend == ask.CUDA:
+		return fmt.Errorf("--backend %s: %w", ask.CUDA, err)
+	case flag != "":
+		return fmt.Errorf("%s: %w", flag, err)
+	default:
+		command.without = err
+	}
+	return nil
+}
+
+// sayReference tells why the reference runs where that was not asked for.
+func (command *runCommand) sayReference(cmd *cobra.Command) error {
+	switch {
+	case command.without == nil:
+		return nil
+	case errors.Is(command.without, cuda.ErrNotBuilt):
+		return out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n")
+	}
+	return out.Say(cmd.ErrOrStderr(), "%s: the CPU reference runs\n", strings.ReplaceAll(command.without.Error(), "\n", "; "))
+}
+
+// assign finds every device of a plan its GPU, and what runs it there.
+func (command *runCommand) assign(one *planRun) error {
+	one.backend = command.reference
+	if command.gpus == nil {
+		return nil
+	}
+	asked, err := command.Devices()
+	if err != nil {
+		return err
+	}
+	count := len(one.job.devices)
+	if asked != nil && len(asked) != count {
+		return out.Usagef("--devices: it names %d GPUs, and %s is for %d devices: name one for each", len(asked), one.file, count)
+	}
+	for i := range one.job.Program.Devices {
+		device := int(one.job.Program.Devices[i].ID)
+		gpu := device
+		if asked != nil {
+			gpu = asked[device]
+		}
+		if gpu >= len(command.gpus) {
+			return command.noSuchGPU(one, device, gpu, asked != nil)
+		}
+		one.gpus = append(one.gpus, gpu)
+	}
+	one.backend, err = cuda.New(cuda.Options{Devices: one.gpus})
+	return err
+}
+
+// noSuchGPU names the way out where there are fewer GPUs than devices.
+func (command *runCommand) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
+	count := len(one.job.devices)
+	shown := fmt.Sprintf("the driver shows %d: %s", len(command.gpus), gpuNames(command.gpus))
+	if asked {
+		return out.Usagef("--devices: GPU %d, and %s", gpu, shown)
+	}
+	spread := make([]string, count)
+	for i := range spread {
+		spread[i] = fmt.Sprint(i * len(command.gpus) / count)
+	}
+	return out.Usagef("%s is for %d GPUs, device %d on GPU %d, and %s; --devices %s puts several devices on one", one.file, count, device, gpu, shown, strings.Join(spread, ","))
+}
+
+// gpuNames are GPUs by number and name.
+func gpuNames(gpus []cuda.GPU) string {
+	var names []string
+	for i := range gpus {
+		names = append(names, fmt.Sprintf("GPU %d (%s)", i, gpus[i].Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// where says on what GPUs a plan runs; empty: on the reference.
+func (command *runCommand) where(one *planRun) string {
+	var names []string
+	for _, gpu := range slices.Compact(slices.Sorted(slices.Values(one.gpus))) {
+		names = append(names, fmt.Sprintf("GPU %d (%s)", gpu, command.gpus[gpu].Name))
+	}
+	text := strings.Join(names, ", ")
+	if devices := len(one.job.devices); text != "" && len(names) != devices {
+		text += " in place of " + show.Plural(devices, "GPU")
+	}
+	return text
+}
