@@ -56,15 +56,15 @@ func TestGPUProducts(t *testing.T) {
 		}
 	}
 	gauge.tell(t, "after products in both types")
-	shape := blas.Shape{Rows: 8192, Columns: 8192, Inner: 8192, StrideA: 8192, StrideB: 8192, StrideC: 8192, In: modelgraph.BF16, Out: modelgraph.BF16, TransposeB: true}
+	shape := blas.Shape{Rows: 8192, Columns: 8192, Inner: 8192, StrideA: 8192, StrideB: 8192, StrideC: 8192, StrideD: 8192, In: modelgraph.BF16, Out: modelgraph.BF16, TransposeB: true}
 	const matrix = 2 << 26
-	operands := &blas.Operands{A: arena.Address, B: arena.Address + matrix, C: arena.Address + 2*matrix, Alpha: 1}
+	operands := &blas.Operands{A: arena.Address, B: arena.Address + matrix, C: arena.Address + 2*matrix, D: arena.Address + 2*matrix, Alpha: 1}
 	random(t, stream, arena.Address, 2*matrix)
 	times := make([]time.Duration, 0, 20)
 	for range 20 {
 		begin, errBegin := driver.NewEvent(true)
 		end, errEnd := driver.NewEvent(true)
-		if err := errors.Join(errBegin, errEnd, stream.Record(begin), handle.Product(stream, workspace, shape, operands), stream.Record(end), stream.Synchronize()); err != nil {
+		if err := errors.Join(errBegin, errEnd, stream.Record(begin), run(handle, stream, workspace, &shape, operands), stream.Record(end), stream.Synchronize()); err != nil {
 			t.Error(err)
 			return
 		}
@@ -77,12 +77,12 @@ func TestGPUProducts(t *testing.T) {
 	t.Logf("8192³ in bf16: %.0f TFLOP/s, last %v of %v", 2*float64(8192*8192*8192)/times[19].Seconds()/1e12, times[19], times[:4])
 	small := shape
 	small.Rows, small.Columns, small.Inner = 64, 64, 64
-	if err := handle.Product(stream, workspace, small, operands); err != nil {
+	if err := run(handle, stream, workspace, &small, operands); err != nil {
 		t.Error(err)
 	}
 	begin := time.Now()
 	for range 1000 {
-		err = errors.Join(err, handle.Product(stream, workspace, small, operands))
+		err = errors.Join(err, run(handle, stream, workspace, &small, operands))
 	}
 	t.Logf("a product is given in %v: %v", time.Since(begin)/1000, errors.Join(err, stream.Synchronize()))
 	gauge.tell(t, "after large products")
@@ -97,6 +97,15 @@ func TestGPUProducts(t *testing.T) {
 	if held := driver.Held(); held != "" {
 		t.Errorf("the process still holds %s", held)
 	}
+}
+
+// run makes a product ready and gives it to the stream.
+func run(handle *blas.Handle, stream *driver.Stream, workspace blas.Workspace, shape *blas.Shape, operands *blas.Operands) error {
+	product, err := handle.Prepare(workspace, shape, operands)
+	if err != nil {
+		return err
+	}
+	return product.Run(stream)
 }
 
 // random fills memory with bf16 numbers around 1.
@@ -154,10 +163,10 @@ func (trial *trial) values(t *testing.T, at driver.Address, count int64) []float
 func judge(t *testing.T, trial *trial) {
 	t.Helper()
 	at := trial.arena.Address
-	operands := &blas.Operands{A: at, B: at + 8<<20, C: at + 16<<20, Bias: at + 24<<20, Alpha: 1}
+	operands := &blas.Operands{A: at, B: at + 8<<20, C: at + 16<<20, D: at + 16<<20, Bias: at + 24<<20, Alpha: 1}
 	shape := blas.Shape{
 		Rows: trial.rows, Columns: trial.columns, Inner: trial.inner, TransposeA: trial.turnA, TransposeB: trial.turnB,
-		StrideA: trial.inner, StrideB: trial.columns, StrideC: trial.columns, In: trial.dtype, Out: trial.dtype, Bias: trial.bias,
+		StrideA: trial.inner, StrideB: trial.columns, StrideC: trial.columns, StrideD: trial.columns, In: trial.dtype, Out: trial.dtype, Bias: trial.bias,
 	}
 	if trial.turnA {
 		shape.StrideA = trial.rows
@@ -177,7 +186,7 @@ func judge(t *testing.T, trial *trial) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(trial.handle.Product(trial.stream, trial.workspace, shape, operands), trial.stream.Down(pinned.Data, operands.C), trial.stream.Synchronize()); err != nil {
+	if err := errors.Join(run(trial.handle, trial.stream, trial.workspace, &shape, operands), trial.stream.Down(pinned.Data, operands.C), trial.stream.Synchronize()); err != nil {
 		t.Errorf("%+v: %v", shape, err)
 		return
 	}

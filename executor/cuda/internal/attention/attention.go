@@ -28,8 +28,8 @@ type Kernel struct {
 	// bytes, which the function has to be allowed first.
 	Rows            int64
 	Threads, Shared uint32
-	Registers       int // a thread, by Triton's ptxas
-	file            string
+	Registers       int    // a thread, by Triton's ptxas
+	File            string // of its PTX
 }
 
 // Table is all kernels, and their arguments by name.
@@ -89,7 +89,7 @@ func arguments(fields []string) ([]Argument, error) {
 }
 
 func (table *Table) add(fields []string) error {
-	kernel := Kernel{Name: fields[0], DType: fields[1], Target: fields[2], Form: fields[4], file: fields[9]}
+	kernel := Kernel{Name: fields[0], DType: fields[1], Target: fields[2], Form: fields[4], File: fields[9]}
 	numbers := make([]int64, 0, 5)
 	for _, field := range []string{fields[3], fields[5], fields[6], fields[7], fields[8]} {
 		number, err := strconv.ParseInt(field, 10, 32)
@@ -100,11 +100,11 @@ func (table *Table) add(fields []string) error {
 	}
 	kernel.Width, kernel.Rows, kernel.Threads, kernel.Shared, kernel.Registers = numbers[0], numbers[1], uint32(numbers[2]), uint32(numbers[3]), int(numbers[4]) //nolint:gosec // sizes were parsed to 32 bits, not negative
 	if kernel.Rows == 0 {
-		return fmt.Errorf("%s works on no rows", kernel.file)
+		return fmt.Errorf("%s works on no rows", kernel.File)
 	}
 	table.Kernels = append(table.Kernels, kernel)
 	return nil
 }
 
 // PTX is the text of the kernel's module.
-func (kernel *Kernel) PTX() ([]byte, error) { return files.ReadFile(kernel.file) }
+func (kernel *Kernel) PTX() ([]byte, error) { return files.ReadFile(kernel.File) }

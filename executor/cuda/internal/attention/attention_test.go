@@ -48,7 +48,7 @@ func TestChoose(t *testing.T) {
 	for _, dim := range []int64{64, 80, 96, 128, 256} {
 		for _, name := range []string{"attention", "attention_dkv", "attention_dq"} {
 			if kernel, _ := table.Choose(name, "bf16", dim, true, true); kernel.Target != "sm_90a" {
-				t.Errorf("%s of %d on Hopper is %s", name, dim, kernel.file)
+				t.Errorf("%s of %d on Hopper is %s", name, dim, kernel.File)
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func TestPTX(t *testing.T) {
 		}
 		text := string(data)
 		if !strings.HasPrefix(text, ".version "+isa[kernel.Target]+"\n.target "+kernel.Target+"\n") {
-			t.Errorf("%s begins with %q", kernel.file, text[:40])
+			t.Errorf("%s begins with %q", kernel.File, text[:40])
 		}
 		var want []string
 		for _, argument := range table.Arguments[kernel.Name] {
@@ -79,23 +79,23 @@ func TestPTX(t *testing.T) {
 		}
 		entry := regexp.MustCompile(`(?s)\.visible \.entry ` + kernel.Name + `\((.*?)\)\n`).FindStringSubmatch(text)
 		if entry == nil {
-			t.Fatalf("%s has no entry %s", kernel.file, kernel.Name)
+			t.Fatalf("%s has no entry %s", kernel.File, kernel.Name)
 		}
 		var got []string
 		for _, parameter := range regexp.MustCompile(`\.param (\.[a-z]\d+)`).FindAllStringSubmatch(entry[1], -1) {
 			got = append(got, parameter[1])
 		}
 		if fmt.Sprint(got) != fmt.Sprint(want) {
-			t.Errorf("%s takes %v, the table says %v", kernel.file, got, want)
+			t.Errorf("%s takes %v, the table says %v", kernel.File, got, want)
 		}
 		if !strings.Contains(text, fmt.Sprintf(".reqntid %d\n", kernel.Threads)) {
-			t.Errorf("%s is not made for %d threads", kernel.file, kernel.Threads)
+			t.Errorf("%s is not made for %d threads", kernel.File, kernel.Threads)
 		}
 		if kernel.Shared > most[kernel.Target] {
-			t.Errorf("%s asks for %d bytes of shared memory, a block gets %d", kernel.file, kernel.Shared, most[kernel.Target])
+			t.Errorf("%s asks for %d bytes of shared memory, a block gets %d", kernel.File, kernel.Shared, most[kernel.Target])
 		}
 		if regexp.MustCompile(`\b(atom|red)\.`).MatchString(text) {
-			t.Errorf("%s adds atomically: in no order", kernel.file)
+			t.Errorf("%s adds atomically: in no order", kernel.File)
 		}
 	}
 	entries, err := files.ReadDir(".")

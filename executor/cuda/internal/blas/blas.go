@@ -67,19 +67,18 @@ func check(call string, code C.int) error {
 	return fmt.Errorf("%s: %s (%d)", call, C.GoString(C.lt_status(code)), int(code))
 }
 
-// Shape is a row-major product C[Rows,Columns] = op(A)·op(B), each matrix with its
-// own distance from one row to the next, in values. Accumulation is in fp32, and of
-// fp32 every product too: TF32 is never taken.
+// Shape is a row-major product D[Rows,Columns] = op(A)·op(B) + C, each matrix with
+// its own distance from one row to the next, in values. Accumulation is in fp32, and
+// of fp32 every product too: TF32 is never taken.
 type Shape struct {
-	Rows, Columns, Inner      int64
-	TransposeA, TransposeB    bool
-	StrideA, StrideB, StrideC int64
-	In, Out                   modelgraph.DType // BF16 or F32
-	Bias                      bool             // a number of Out's type for each column
-	Batch                     int64            // products of one shape; 0 is 1
-	StepA, StepB, StepC       int64            // from one of the batch to the next
-	alignA, alignB, alignC    uint32
-	workspace                 int64
+	Rows, Columns, Inner               int64
+	TransposeA, TransposeB             bool
+	StrideA, StrideB, StrideC, StrideD int64
+	In, Out                            modelgraph.DType // of A and B, of C and D: BF16 or F32
+	Bias                               bool             // a number of Out's type for each column
+
+	alignA, alignB, alignC, alignD uint32
+	workspace                      int64
 }
 
 // Handle is cuBLASLt in a context, for one thread. Descriptors and algorithms are
@@ -116,28 +115,52 @@ type Workspace struct {
 }
 
 // Operands are a product's matrices. It is alpha·op(A)·op(B) + beta·C, + Bias where
-// the shape has one, into C.
+// the shape has one, into D, which C may be too.
 type Operands struct {
-	A, B, C, Bias driver.Address
-	Alpha, Beta   float32
+	A, B, C, D, Bias driver.Address
+	Alpha, Beta      float32
 }
 
-// Product gives a product to a stream.
-func (handle *Handle) Product(stream *driver.Stream, workspace Workspace, shape Shape, operands *Operands) error {
-	shape.alignA, shape.alignB, shape.alignC = alignment(operands.A), alignment(operands.B), alignment(operands.C)
-	shape.workspace = workspace.Bytes
-	plan, err := handle.plan(&shape)
+// mostWorkspace is what a product is let use of its workspace: what PyTorch gives it
+// on Hopper (CUDABlas: parseChosenWorkspaceSize). A larger one would choose other
+// algorithms.
+const mostWorkspace = 32 << 20
+
+// Product is one that is ready to run, any number of times, on the handle's thread.
+type Product struct {
+	handle    *Handle
+	plan      *C.Plan
+	operands  Operands
+	workspace Workspace
+}
+
+// Prepare makes a product ready. Its algorithm, and with it every bit, follows from
+// the shape, from what addresses are multiples of, and from the workspace's size: the
+// first of the library's choice. Arenas and tensors begin at multiples of 256 bytes,
+// so that of one shape all devices and micro-batches make the same.
+func (handle *Handle) Prepare(workspace Workspace, shape *Shape, operands *Operands) (*Product, error) {
+	key := *shape
+	key.alignA, key.alignB, key.alignC, key.alignD = alignment(operands.A), alignment(operands.B), alignment(operands.C), alignment(operands.D)
+	workspace.Bytes = min(workspace.Bytes, mostWorkspace)
+	key.workspace = workspace.Bytes
+	plan, err := handle.plan(&key)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	bias := operands.Bias
+	product := &Product{handle, plan, *operands, workspace}
 	if !shape.Bias {
-		bias = 0
+		product.operands.Bias = 0
 	}
-	// Row-major C is column-major Cᵀ = op(B)ᵀ·op(A)ᵀ: the two change places.
-	return check("cublasLtMatmul", C.lt_run(handle.handle, plan, C.float(operands.Alpha), C.float(operands.Beta),
-		C.uint64_t(operands.B), C.uint64_t(operands.A), C.uint64_t(operands.C), C.uint64_t(operands.C), C.uint64_t(bias),
-		C.uint64_t(workspace.Address), C.size_t(workspace.Bytes), stream.Handle()))
+	return product, nil
+}
+
+// Run gives the product to a stream.
+func (product *Product) Run(stream *driver.Stream) error {
+	operands := &product.operands
+	// Row-major D is column-major Dᵀ = op(B)ᵀ·op(A)ᵀ: the two change places.
+	return check("cublasLtMatmul", C.lt_run(product.handle.handle, product.plan, C.float(operands.Alpha), C.float(operands.Beta),
+		C.uint64_t(operands.B), C.uint64_t(operands.A), C.uint64_t(operands.C), C.uint64_t(operands.D), C.uint64_t(operands.Bias),
+		C.uint64_t(product.workspace.Address), C.size_t(product.workspace.Bytes), stream.Handle()))
 }
 
 // alignment is of an address: a power of two, at most 256 bytes, which is what the
@@ -153,9 +176,8 @@ func (handle *Handle) plan(shape *Shape) (*C.Plan, error) {
 	product := C.Product{
 		type_in: typeOf(shape.In), type_out: typeOf(shape.Out), transpose_a: flag(shape.TransposeB), transpose_b: flag(shape.TransposeA), bias: flag(shape.Bias),
 		rows: C.uint64_t(shape.Columns), columns: C.uint64_t(shape.Rows), inner: C.uint64_t(shape.Inner),
-		stride_a: C.int64_t(shape.StrideB), stride_b: C.int64_t(shape.StrideA), stride_c: C.int64_t(shape.StrideC),
-		batch: C.int(shape.Batch), step_a: C.int64_t(shape.StepB), step_b: C.int64_t(shape.StepA), step_c: C.int64_t(shape.StepC),
-		align_a: C.uint32_t(shape.alignB), align_b: C.uint32_t(shape.alignA), align_c: C.uint32_t(shape.alignC),
+		stride_a: C.int64_t(shape.StrideB), stride_b: C.int64_t(shape.StrideA), stride_c: C.int64_t(shape.StrideC), stride_d: C.int64_t(shape.StrideD),
+		align_a: C.uint32_t(shape.alignB), align_b: C.uint32_t(shape.alignA), align_c: C.uint32_t(shape.alignC), align_d: C.uint32_t(shape.alignD),
 		workspace: C.size_t(shape.workspace),
 	}
 	plan := (*C.Plan)(C.calloc(1, C.sizeof_Plan))

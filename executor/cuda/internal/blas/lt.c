@@ -16,7 +16,6 @@ static struct {
 	int (*desc_set)(void *, int, const void *, size_t);
 	int (*desc_end)(void *);
 	int (*layout)(void **, int, uint64_t, uint64_t, int64_t);
-	int (*layout_set)(void *, int, const void *, size_t);
 	int (*layout_end)(void *);
 	int (*preference)(void **);
 	int (*preference_set)(void *, int, const void *, size_t);
@@ -32,7 +31,7 @@ int lt_open(const char *path, char *text, int size) {
 		{"cublasLtGetVersion", (void **)&lt.version}, {"cublasLtGetStatusName", (void **)&lt.status},
 		{"cublasLtMatmulDescCreate", (void **)&lt.desc}, {"cublasLtMatmulDescSetAttribute", (void **)&lt.desc_set},
 		{"cublasLtMatmulDescDestroy", (void **)&lt.desc_end}, {"cublasLtMatrixLayoutCreate", (void **)&lt.layout},
-		{"cublasLtMatrixLayoutSetAttribute", (void **)&lt.layout_set}, {"cublasLtMatrixLayoutDestroy", (void **)&lt.layout_end},
+		{"cublasLtMatrixLayoutDestroy", (void **)&lt.layout_end},
 		{"cublasLtMatmulPreferenceCreate", (void **)&lt.preference}, {"cublasLtMatmulPreferenceSetAttribute", (void **)&lt.preference_set},
 		{"cublasLtMatmulPreferenceDestroy", (void **)&lt.preference_end},
 		{"cublasLtMatmulAlgoGetHeuristic", (void **)&lt.heuristic}, {"cublasLtMatmul", (void **)&lt.matmul},
@@ -64,15 +63,6 @@ int lt_destroy(void *handle) { return lt.destroy(handle); }
 /* Each call runs only while those before it went well. */
 #define TRY(call) (code = code ? code : (call))
 
-static int lay(void **layout, int type, uint64_t rows, uint64_t columns, int64_t stride, const Product *of, int64_t step) {
-	int code = lt.layout(layout, type, rows, columns, stride);
-	if (of->batch > 1) {
-		TRY(lt.layout_set(*layout, LAYOUT_BATCH, &of->batch, sizeof of->batch));
-		TRY(lt.layout_set(*layout, LAYOUT_BATCH_STRIDE, &step, sizeof step));
-	}
-	return code;
-}
-
 static int describe(const Product *of, Plan *plan) {
 	int code = lt.desc(&plan->desc, COMPUTE_32F, REAL_32F), transposed = TRANSPOSED, epilogue = EPILOGUE_BIAS;
 	if (of->transpose_a) TRY(lt.desc_set(plan->desc, DESC_TRANSPOSE_A, &transposed, sizeof transposed));
@@ -81,21 +71,23 @@ static int describe(const Product *of, Plan *plan) {
 		TRY(lt.desc_set(plan->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue));
 		TRY(lt.desc_set(plan->desc, DESC_BIAS_TYPE, &of->type_out, sizeof of->type_out));
 	}
-	TRY(lay(&plan->a, of->type_in, of->transpose_a ? of->inner : of->rows, of->transpose_a ? of->rows : of->inner, of->stride_a, of, of->step_a));
-	TRY(lay(&plan->b, of->type_in, of->transpose_b ? of->columns : of->inner, of->transpose_b ? of->inner : of->columns, of->stride_b, of, of->step_b));
-	TRY(lay(&plan->c, of->type_out, of->rows, of->columns, of->stride_c, of, of->step_c));
+	TRY(lt.layout(&plan->a, of->type_in, of->transpose_a ? of->inner : of->rows, of->transpose_a ? of->rows : of->inner, of->stride_a));
+	TRY(lt.layout(&plan->b, of->type_in, of->transpose_b ? of->columns : of->inner, of->transpose_b ? of->inner : of->columns, of->stride_b));
+	TRY(lt.layout(&plan->c, of->type_out, of->rows, of->columns, of->stride_c));
+	TRY(lt.layout(&plan->d, of->type_out, of->rows, of->columns, of->stride_d));
 	return code;
 }
 
 int lt_plan(void *handle, const Product *of, Plan *plan, int *found) {
 	void *preference = NULL;
-	uint32_t align[] = {of->align_a, of->align_b, of->align_c, of->align_c};
+	uint32_t align[] = {of->align_a, of->align_b, of->align_c, of->align_d}, reduction = REDUCTION_COMPUTE_TYPE;
 	memset(plan, 0, sizeof *plan);
 	int code = describe(of, plan);
 	TRY(lt.preference(&preference));
 	TRY(lt.preference_set(preference, PREFERENCE_WORKSPACE, &of->workspace, sizeof of->workspace));
+	TRY(lt.preference_set(preference, PREFERENCE_REDUCTION, &reduction, sizeof reduction));
 	for (int i = 0; i < 4; i++) TRY(lt.preference_set(preference, PREFERENCE_ALIGNMENT + i, &align[i], sizeof align[i]));
-	TRY(lt.heuristic(handle, plan->desc, plan->a, plan->b, plan->c, plan->c, preference, 1, &plan->best, found));
+	TRY(lt.heuristic(handle, plan->desc, plan->a, plan->b, plan->c, plan->d, preference, 1, &plan->best, found));
 	if (preference) lt.preference_end(preference);
 	return code;
 }
@@ -104,6 +96,7 @@ void lt_forget(Plan *plan) {
 	if (plan->a) lt.layout_end(plan->a);
 	if (plan->b) lt.layout_end(plan->b);
 	if (plan->c) lt.layout_end(plan->c);
+	if (plan->d) lt.layout_end(plan->d);
 	if (plan->desc) lt.desc_end(plan->desc);
 	memset(plan, 0, sizeof *plan);
 }
@@ -112,7 +105,7 @@ int lt_run(void *handle, Plan *plan, float alpha, float beta, uint64_t a, uint64
            uint64_t workspace, size_t bytes, void *stream) {
 	int code = 0;
 	if (bias) TRY(lt.desc_set(plan->desc, DESC_BIAS, &bias, sizeof bias));
-	TRY(lt.matmul(handle, plan->desc, &alpha, (void *)a, plan->a, (void *)b, plan->b, &beta, (void *)c, plan->c, (void *)d, plan->c,
+	TRY(lt.matmul(handle, plan->desc, &alpha, (void *)a, plan->a, (void *)b, plan->b, &beta, (void *)c, plan->c, (void *)d, plan->d,
 	              &plan->best.algorithm, (void *)workspace, bytes, stream));
 	return code;
 }

@@ -20,10 +20,11 @@ enum { REAL_32F = 0, REAL_16BF = 14, COMPUTE_32F = 68 };
 enum { DESC_TRANSPOSE_A = 3, DESC_TRANSPOSE_B = 4, DESC_EPILOGUE = 7, DESC_BIAS = 8, DESC_BIAS_TYPE = 26 };
 /* cublasLtEpilogue_t, cublasOperation_t */
 enum { EPILOGUE_BIAS = 4, TRANSPOSED = 1 };
-/* cublasLtMatrixLayoutAttribute_t */
-enum { LAYOUT_BATCH = 5, LAYOUT_BATCH_STRIDE = 6 };
-/* cublasLtMatmulPreferenceAttributes_t; alignments of a, b, c, d follow */
-enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_ALIGNMENT = 5 };
+/* cublasLtMatmulPreferenceAttributes_t; alignments of a, b, c, d follow the last */
+enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_REDUCTION = 3, PREFERENCE_ALIGNMENT = 5 };
+/* cublasLtReductionScheme_t: parts of a sum, where there are some, lie in the
+ * workspace in fp32 and are added up in order; not in d, rounded to its type */
+enum { REDUCTION_COMPUTE_TYPE = 2 };
 
 /* lt_open opens the library at path, and writes why it cannot. */
 int lt_open(const char *path, char *text, int size);
@@ -33,20 +34,17 @@ size_t lt_version(void);
 int lt_create(void **handle);
 int lt_destroy(void *handle);
 
-/* A product is column-major d = alpha·op(a)·op(b) + beta·c (+ bias), c and d of one
- * layout. */
+/* A product is column-major d = alpha·op(a)·op(b) + beta·c (+ bias). */
 typedef struct {
 	int type_in, type_out, transpose_a, transpose_b, bias;
 	uint64_t rows, columns, inner;
-	int64_t stride_a, stride_b, stride_c;
-	int batch;
-	int64_t step_a, step_b, step_c; /* from one of the batch to the next */
-	uint32_t align_a, align_b, align_c;
+	int64_t stride_a, stride_b, stride_c, stride_d;
+	uint32_t align_a, align_b, align_c, align_d;
 	size_t workspace;
 } Product;
 
 typedef struct {
-	void *desc, *a, *b, *c;
+	void *desc, *a, *b, *c, *d;
 	Heuristic best;
 } Plan;
 
