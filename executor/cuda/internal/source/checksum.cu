@@ -1,41 +1,33 @@
 #include "common.h"
 
-// checksum adds to *sum what a range of bytes sums up to, by words of 64 bits
-// (the last is filled up with zeros) whose places count: Σ mix(word + (place +
-// 1)·GOLDEN), place counted from first. mix is the first round of SplitMix64's
-// finalizer (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators,
-// 2014): of two words that differ it never makes the same, so that one wrong word
-// is always seen. Integers come to the same sum in any order, so blocks add atomically.
-const u64 GOLDEN = 0x9E3779B97F4A7C15ull;
-
-__device__ inline u64 mixed(u64 word, u64 place) {
-    u64 x = word + (place + 1) * GOLDEN;
-    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9ull;
-    return x ^ x >> 27;
-}
-
-// wordAt is a word wherever it begins, and what is left of the last.
-__device__ inline u64 wordAt(const unsigned char *at, i64 left) {
-    u64 word = 0;
-    for (int i = 0; i < 8 && i < left; i++) word |= (u64)at[i] << 8 * i;
-    return word;
-}
-
-extern "C" __global__ void __launch_bounds__(256) checksum(const unsigned char *from, i64 bytes, i64 first, u64 *sum) {
-    __shared__ u64 room[8];
-    u64 total = 0;
-    i64 thread = (i64)blockIdx.x * 256 + threadIdx.x, threads = (i64)gridDim.x * 256;
-    i64 pairs = (u64)from % 16 == 0 ? bytes / 16 : 0, words = (bytes + 7) / 8;
-    _Pragma("unroll 4") for (i64 pair = thread; pair < pairs; pair += threads) {
-        ulonglong2 both = ((const ulonglong2 *)from)[pair];
-        total += mixed(both.x, first + 2 * pair) + mixed(both.y, first + 2 * pair + 1);
+// checksum sums the bytes [from, from + bytes) up twice, by words w₀, w₁ … of 64
+// bits: Σ wᵢ and Σ (i + 1)·wᵢ, as Fletcher does (An Arithmetic Checksum for Serial
+// Transmissions, 1982), modulo 2⁶⁴. Words are the aligned ones that hold the bytes,
+// with zeros for what lies outside of the range. A single wrong word is always seen
+// by the first sum, words that changed places by the second. Sums of integers are
+// the same in any order: a block leaves its share of both in sums, and who adds
+// them up is the host, so that sums may lie in its memory.
+extern "C" __global__ void __launch_bounds__(256) checksum(const unsigned char *from, i64 bytes, u64 *sums) {
+    __shared__ u64 room[2][8];
+    unsigned skip = (u64)from % 8, over = (skip + bytes) % 8;
+    const u64 *words = (const u64 *)(from - skip);
+    i64 count = (skip + bytes + 7) / 8, threads = (i64)gridDim.x * 256;
+    u64 plain = 0, placed = 0;
+    _Pragma("unroll 8") for (i64 i = (i64)blockIdx.x * 256 + threadIdx.x; i < count; i += threads) {
+        u64 word = words[i];
+        if (i == 0) word = word >> 8 * skip << 8 * skip;
+        if (i == count - 1 && over) word &= (1ull << 8 * over) - 1;
+        plain += word;
+        placed += (u64)(i + 1) * word;
     }
-    _Pragma("unroll 1") for (i64 word = 2 * pairs + thread; word < words; word += threads) total += mixed(wordAt(from + 8 * word, bytes - 8 * word), first + word);
-    _Pragma("unroll") for (int away = 16; away > 0; away /= 2) total += __shfl_xor_sync(~0u, total, away);
-    if (threadIdx.x % 32 == 0) room[threadIdx.x / 32] = total;
+    _Pragma("unroll") for (int away = 16; away > 0; away /= 2) {
+        plain += __shfl_xor_sync(~0u, plain, away);
+        placed += __shfl_xor_sync(~0u, placed, away);
+    }
+    if (threadIdx.x % 32 == 0) room[0][threadIdx.x / 32] = plain, room[1][threadIdx.x / 32] = placed;
     __syncthreads();
-    if (threadIdx.x > 0) return;
-    total = 0;
-    for (int i = 0; i < 8; i++) total += room[i];
-    atomicAdd(sum, total);
+    if (threadIdx.x > 1) return;
+    u64 total = 0;
+    for (int i = 0; i < 8; i++) total += room[threadIdx.x][i];
+    sums[2 * blockIdx.x + threadIdx.x] = total;
 }

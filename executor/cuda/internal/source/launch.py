@@ -140,7 +140,7 @@ class Call:
             self.grid = min(512, up(sizes[0] * up(sizes[1], 8), 2048))
             return (self.grid if name == "squares" else self.grid > 1,), 256
         if name == "bytes":
-            return (min(1024, up(sizes[0], 16384)),), 256
+            return (min(64, up(sizes[0], 65536)),), 256
         if name == "decode":
             return (up(sizes[0], sizes[1]), self.dims["kv"] * up(self.dims["heads"] // self.dims["kv"], 8), self.dims["sequences"]), 256
         raise KeyError(rule)
