@@ -24,12 +24,13 @@ func New(options Options) (executor.Backend, error) {
 	if options.Patience == 0 {
 		options.Patience = 30 * time.Second
 	}
-	return &backend{options, kernel.Table}, nil
+	return &backend{options, kernel.Table, (*bind.Bound).Instr}, nil
 }
 
 type backend struct {
 	options Options
 	kernels map[string]kernel.Func
+	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
 }
 
 func (*backend) Name() string { return "cuda" }
@@ -38,10 +39,10 @@ func (*backend) Name() string { return "cuda" }
 // then, and only when all arenas find room maps the first.
 func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
 	machine := &machine{
-		backend: backend, program: bound.Program, instr: bound.Instr, order: orderOf(bound.Program),
+		backend: backend, program: bound.Program, bound: bound, order: orderOf(bound.Program),
 	}
 	err := machine.find()
-	for _, part := range []func() error{machine.start, machine.room, machine.reserve, machine.marks, ctx.Err} {
+	for _, part := range []func() error{machine.start, machine.room, machine.reserve, machine.marks, machine.keep, machine.warm, ctx.Err} {
 		if err == nil {
 			err = part()
 		}
@@ -215,7 +216,7 @@ func (machine *machine) marks() error {
 
 func (machine *machine) mark(index int32, waited bool) (err error) {
 	instr, made := &machine.program.Instrs[index], &machine.events[index]
-	computes := instr.Op.Runs() || instr.Op == program.Step
+	computes := machine.computes(index)
 	meets := instr.Channel >= 0 && machine.program.Channels[instr.Channel].Slots == 0
 	if computes {
 		if made.began, err = driver.NewEvent(true); err != nil {
@@ -231,4 +232,10 @@ func (machine *machine) mark(index int32, waited bool) (err error) {
 		made.ended, err = driver.NewEvent(computes)
 	}
 	return err
+}
+
+// computes reports an instruction that runs kernels.
+func (machine *machine) computes(index int32) bool {
+	op := machine.program.Instrs[index].Op
+	return op.Runs() || op == program.Step
 }

@@ -3,7 +3,6 @@
 package cuda
 
 import (
-	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
@@ -11,7 +10,8 @@ import (
 
 // work is how far a computation was given: a tap comes between two kernels.
 type work struct {
-	bound               bind.Instr
+	*prepared
+	past                int64 // tokens before it
 	run, kernel, count  int
 	begun, came, tapped bool
 }
@@ -24,13 +24,13 @@ func (lane *lane) compute(index int32) (whole bool, err error) {
 			return false, err
 		}
 	}
-	for ; work.run < len(work.bound.Runs); work.run++ {
-		if tapped, err := lane.runs(index, &work.bound.Runs[work.run]); tapped || err != nil {
+	for ; work.run < len(work.runs); work.run++ {
+		if tapped, err := lane.pass(index, &work.runs[work.run]); tapped || err != nil {
 			return false, err
 		}
 		work.kernel, work.came, work.tapped = 0, false, false
 	}
-	if err := lane.finish(&work.bound); err != nil {
+	if err := lane.finish(work.prepared); err != nil {
 		return false, err
 	}
 	lane.work = lane.work.none()
@@ -43,14 +43,16 @@ func (work) none() work { return work{} }
 // came in, or none.
 func (lane *lane) begin(index int32) (err error) {
 	work := &lane.work
-	if work.bound, err = lane.instr(index); err != nil {
-		return err
+	if work.prepared = lane.kept[index]; work.prepared == nil {
+		if work.prepared, err = lane.prepare(index); err != nil {
+			return err
+		}
 	}
-	work.begun = true
+	work.begun, work.past = true, lane.bound.Past(index)
 	if err := lane.stream.Record(lane.events[index].began); err != nil {
 		return err
 	}
-	norms := work.bound.Norms
+	norms := work.norms
 	switch {
 	case norms == nil:
 		return nil
@@ -60,30 +62,30 @@ func (lane *lane) begin(index int32) (err error) {
 	return lane.stream.Copy(lane.device.at(norms.To), lane.device.at(norms.From), 4*norms.Count)
 }
 
-// runs gives the kernels of one unit up to the next tap.
-func (lane *lane) runs(index int32, run *bind.Run) (tapped bool, err error) {
+// pass gives the kernels of one unit up to the next tap.
+func (lane *lane) pass(index int32, pass *pass) (tapped bool, err error) {
 	work := &lane.work
 	if !work.came {
 		work.came = true
-		if err := lane.copy(run.Before); err != nil {
+		if err := lane.copy(pass.before); err != nil {
 			return false, err
 		}
 	}
-	for ; work.kernel < len(run.Kernels); work.kernel++ {
+	for ; work.kernel < len(pass.calls); work.kernel++ {
 		if tapped, err := lane.tap(index); tapped || err != nil {
 			return tapped, err
 		}
-		if err := kernel.Run(lane.backend.kernels, lane.call(run, &run.Kernels[work.kernel])); err != nil {
+		if err := kernel.Run(lane.backend.kernels, lane.call(&pass.calls[work.kernel])); err != nil {
 			return false, err
 		}
 		work.count, work.tapped = work.count+1, false
 	}
-	if work.run == len(work.bound.Runs)-1 {
+	if work.run == len(work.runs)-1 {
 		if tapped, err := lane.tap(index); tapped || err != nil {
 			return tapped, err
 		}
 	}
-	return false, lane.copy(run.After)
+	return false, lane.copy(pass.after)
 }
 
 // tap parks the stream where somebody wants to look.
@@ -97,13 +99,13 @@ func (lane *lane) tap(index int32) (tapped bool, err error) {
 }
 
 // finish gives what comes behind an instruction's kernels.
-func (lane *lane) finish(bound *bind.Instr) error {
-	if total := bound.Total; total != nil {
+func (lane *lane) finish(made *prepared) error {
+	if total := made.total; total != nil {
 		if err := lane.device.kernels.Total(lane.stream, lane.device.at(total.To), lane.device.at(total.From), total.Count); err != nil {
 			return err
 		}
 	}
-	for _, tail := range bound.Tails {
+	for _, tail := range made.tails {
 		if err := lane.stream.Fill(lane.device.at(tail.Offset), 0, tail.Bytes); err != nil {
 			return err
 		}
@@ -120,32 +122,8 @@ func (lane *lane) copy(all []bind.Copy) error {
 	return nil
 }
 
-// call is a kernel with its matrices, good until the next one.
-func (lane *lane) call(run *bind.Run, code *recipe.Kernel) *kernel.Call {
-	call := &kernel.Call{
-		Kernel: code, Past: run.Past, Begins: run.Begins, Step: lane.step.Number, Optimizer: &lane.step.Optimizer,
-		Stream: lane.stream, Kernels: lane.device.kernels, Workspace: lane.device.workspace,
-	}
-	lane.operands = lane.operands[:0]
-	for i := range code.Operands {
-		tensor, area := code.Operands[i].Tensor, run.Area(&code.Operands[i])
-		lane.operands = append(lane.operands, lane.matrix(area))
-		if len(run.Uses) == 0 || len(run.Uses[tensor]) == 0 {
-			continue
-		}
-		if call.Uses == nil {
-			call.Uses = make([][]kernel.Matrix, len(code.Operands))
-		}
-		for _, offset := range run.Uses[tensor] {
-			use := area
-			use.Offset += offset - run.Offsets[tensor]
-			call.Uses[i] = append(call.Uses[i], lane.matrix(use))
-		}
-	}
-	call.Operands = lane.operands
+// call is a kept kernel with what is this step's.
+func (lane *lane) call(call *kernel.Call) *kernel.Call {
+	call.Past, call.Step, call.Optimizer = lane.work.past, lane.step.Number, &lane.step.Optimizer
 	return call
-}
-
-func (lane *lane) matrix(area bind.Area) kernel.Matrix {
-	return kernel.Matrix{Address: lane.device.at(area.Offset), DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
 }

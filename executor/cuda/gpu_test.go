@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
@@ -426,17 +425,8 @@ func TestDeadGPU(t *testing.T) {
 	onGPU(t)
 	backend := made(t, Options{})
 	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n")
-	opened, err := backend.Open(context.Background(), &bind.Bound{Program: of})
-	if err != nil {
-		t.Fatal(err)
-	}
-	machine, is := opened.(*machine)
-	if !is {
-		t.Fatalf("%T", opened)
-	}
-	machine.instr = func(int32) (bind.Instr, error) {
-		return bind.Instr{Runs: []bind.Run{{Kernels: []recipe.Kernel{{Name: "toy"}}}}}, nil
-	}
+	backend.kernels["toy"] = func(*kernel.Call) error { return nil }
+	machine := open(t, backend, of)
 	backend.kernels["toy"] = func(call *kernel.Call) error {
 		module, err := driver.LoadModule(spinPTX)
 		if err != nil {

@@ -71,12 +71,14 @@ func made(tb testing.TB, options Options) *backend {
 		tb.Fatalf("%T", found)
 	}
 	backend.kernels = make(map[string]kernel.Func)
+	backend.instr = func(_ *bind.Bound, index int32) (bind.Instr, error) {
+		toy := recipe.Kernel{Name: "toy", Dims: []recipe.Dim{{Name: "index", Value: strconv.Itoa(int(index))}}}
+		return bind.Instr{Runs: []bind.Run{{Kernels: []recipe.Kernel{toy}}}}, nil
+	}
 	return backend
 }
 
-// opened is a program on a machine whose instructions run the toy. When the test
-// ends nothing of it is held.
-func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
+func open(tb testing.TB, backend *backend, of *program.Program) *machine {
 	tb.Helper()
 	found, err := backend.Open(context.Background(), &bind.Bound{Program: of})
 	if err != nil {
@@ -86,11 +88,21 @@ func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
 	if !is {
 		tb.Fatalf("%T", found)
 	}
-	machine.instr = func(index int32) (bind.Instr, error) {
-		toy := recipe.Kernel{Name: "toy", Dims: []recipe.Dim{{Name: "index", Value: strconv.Itoa(int(index))}}}
-		return bind.Instr{Runs: []bind.Run{{Kernels: []recipe.Kernel{toy}}}}, nil
+	return machine
+}
+
+// opened is a program on a machine whose instructions run the toy. When the test
+// ends nothing of it is held.
+func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
+	tb.Helper()
+	var machine *machine
+	backend.kernels["toy"] = func(call *kernel.Call) error {
+		if machine == nil {
+			return nil // it is not open yet: where its arenas are is not known
+		}
+		return machine.toy(call)
 	}
-	backend.kernels["toy"] = machine.toy
+	machine = open(tb, backend, of)
 	tb.Cleanup(func() {
 		if err := machine.Close(); err != nil {
 			tb.Error(err)
@@ -102,7 +114,7 @@ func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
 	return machine
 }
 
-const most = 64 // stretches that a toy can touch
+const mostOfToy = 64 // stretches that a toy can touch
 
 func (machine *machine) toy(call *kernel.Call) error {
 	at, err := strconv.Atoi(call.Kernel.Dims[0].Value)
@@ -111,14 +123,14 @@ func (machine *machine) toy(call *kernel.Call) error {
 	}
 	instr := &machine.program.Instrs[at]
 	accesses := machine.program.Accesses[instr.FirstAccess:instr.EndAccess]
-	if len(accesses) > most {
-		return fmt.Errorf("%d accesses, a toy has %d", len(accesses), most)
+	if len(accesses) > mostOfToy {
+		return fmt.Errorf("%d accesses, a toy has %d", len(accesses), mostOfToy)
 	}
 	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	return call.Kernels.Launch(call.Stream, "mix", one, func(arguments *driver.Arguments) {
 		arguments.Uint64(uint64(at)).Uint64(uint64(len(accesses)))
 		for field := range 3 {
-			for i := range most {
+			for i := range mostOfToy {
 				var value uint64
 				if i < len(accesses) {
 					buffer := &machine.program.Buffers[accesses[i].Buffer]

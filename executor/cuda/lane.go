@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -27,8 +26,6 @@ type lane struct {
 	// many lines it has ended as far as that is known: under the board's lock.
 	pending []moment
 	ended   int
-	// What a kernel is given: kept, so that a step makes no garbage by the kernel.
-	operands []kernel.Matrix
 }
 
 // moment is an event behind a line.
@@ -96,7 +93,7 @@ func (lane *lane) issue() error {
 // carry gives an instruction; whole: to its end.
 func (lane *lane) carry(index int32, instr *program.Instr) (whole bool, err error) {
 	switch instr.Op {
-	case program.Forward, program.Backward, program.Recompute, program.Decode, program.Step:
+	case program.Forward, program.Backward, program.Recompute, program.Decode, program.Step: // as computes says
 		return lane.compute(index)
 	case program.Send:
 		return true, lane.send(index, instr)

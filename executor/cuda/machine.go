@@ -16,11 +16,12 @@ import (
 type machine struct {
 	backend *backend
 	program *program.Program
-	instr   func(index int32) (bind.Instr, error)
+	bound   *bind.Bound
 	order   order
 	gpus    []*gpu
 	devices []*device
-	events  []marks // by instruction
+	events  []marks     // by instruction
+	kept    []*prepared // by instruction, nil where it computes nothing, or is not kept
 	hung    bool    // GPUs are at something that does not end
 }
 

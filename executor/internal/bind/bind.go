@@ -70,6 +70,14 @@ func (bound *Bound) Instr(index int32) (Instr, error) {
 	return frame.out, nil
 }
 
+// Past is how many tokens were generated before an instruction ([Run.Past]).
+func (bound *Bound) Past(index int32) int64 {
+	if bound.past == nil {
+		return 0
+	}
+	return int64(bound.past[index])
+}
+
 // parts is the number of micro-batches: what a tensor of all of them is divided by.
 func (bound *Bound) parts() int64 { return max(1, bound.Workload.MicroBatches) }
 

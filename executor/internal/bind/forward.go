@@ -93,8 +93,8 @@ func (frame *frame) flow(kernels []recipe.Kernel, scratch what) error {
 	sites[idsSite] = site{buffer: frame.find(theIDs, whichever, program.Write)}
 	sites[temporaryClass] = frame.own(scratch)
 	run, err := frame.add(frame.unit, kernels, sites)
-	if err == nil && frame.past != nil {
-		run.Past = int64(frame.past[frame.at])
+	if err == nil {
+		run.Past = frame.Past(frame.at)
 	}
 	return err
 }

@@ -20,8 +20,9 @@ type Matrix struct {
 	Rows, Columns, Stride int64
 }
 
-// Call is a kernel of an instruction with the matrices that it touches. It is for
-// the time of the call: what it launches is in Stream's order, and nothing waits.
+// Call is a kernel of an instruction with the matrices that it touches. What it
+// launches is in Stream's order, and nothing waits. It is made once and given in
+// every step, to one thread; Past, Step and Optimizer alone change in between.
 type Call struct {
 	Kernel *recipe.Kernel
 	// Operands are those of the kernel, in its order. Uses are, of a gradient whose
@@ -33,6 +34,9 @@ type Call struct {
 	Step     int64 // AdamW's t, from 1
 
 	Optimizer *executor.Optimizer
+	// Prepared is what a Func keeps from one time to the next, nil at the first.
+	Prepared any
+
 	Stream    *driver.Stream
 	Kernels   *Kernels
 	// Workspace is what products may use for themselves: the program's buffer.
