@@ -440,7 +440,7 @@ func TestDeadGPU(t *testing.T) {
 		return call.Stream.Launch(function, one, new(driver.Arguments).Address(machine.devices[0].arena.Address+1<<32))
 	}
 	begin := time.Now()
-	_, err = machine.Step(context.Background(), &executor.Step{Number: 1})
+	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
 	var told *driver.Error
 	if !errors.As(err, &told) || !told.Dead() {
 		t.Errorf("%v", err)

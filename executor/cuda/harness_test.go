@@ -78,6 +78,7 @@ func made(tb testing.TB, options Options) *backend {
 	return backend
 }
 
+// open is a program on a machine, for the caller to close.
 func open(tb testing.TB, backend *backend, of *program.Program) *machine {
 	tb.Helper()
 	found, err := backend.Open(context.Background(), &bind.Bound{Program: of})

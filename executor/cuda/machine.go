@@ -22,7 +22,7 @@ type machine struct {
 	devices []*device
 	events  []marks     // by instruction
 	kept    []*prepared // by instruction, nil where it computes nothing, or is not kept
-	hung    bool    // GPUs are at something that does not end
+	hung    bool        // GPUs are at something that does not end
 }
 
 // marks are the events of an instruction, nil where nobody asks for one: a wait

@@ -31,7 +31,7 @@ func (machine *machine) warmOn(number int32, device *device) error {
 	if err := device.whitewash(0); err != nil {
 		return err
 	}
-	step := &executor.Step{Number: 1}
+	optimizer := &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 	known := make(map[string]bool)
 	var key []byte
 	for index := machine.program.Devices[number].First; index < machine.program.Devices[number].End; index++ {
@@ -45,7 +45,7 @@ func (machine *machine) warmOn(number int32, device *device) error {
 					continue
 				}
 				known[string(key)] = true
-				calls[j].Step, calls[j].Optimizer = step.Number, &step.Optimizer
+				calls[j].Step, calls[j].Optimizer = 1, optimizer
 				if err := kernel.Run(machine.backend.kernels, &calls[j]); err != nil {
 					return fmt.Errorf("instruction %s: %w", machine.program.Line(index), err)
 				}

@@ -37,8 +37,8 @@ type Call struct {
 	// Prepared is what a Func keeps from one time to the next, nil at the first.
 	Prepared any
 
-	Stream    *driver.Stream
-	Kernels   *Kernels
+	Stream  *driver.Stream
+	Kernels *Kernels
 	// Workspace is what products may use for themselves: the program's buffer.
 	// Kernels run on one stream of a device, so there is one.
 	Workspace blas.Workspace

@@ -1,0 +1,130 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// bound is a job on a machine with kernels of the names that its recipe has; each
+// calls what is given.
+func bound(tb testing.TB, job *executor.Job, options Options, call kernel.Func) *machine {
+	tb.Helper()
+	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	backend := made(tb, options)
+	backend.instr = (*bind.Bound).Instr
+	for i := range of.Program.Instrs {
+		instr, err := of.Instr(int32(i))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, run := range instr.Runs {
+			for j := range run.Kernels {
+				backend.kernels[run.Kernels[j].Name] = call
+			}
+		}
+	}
+	found, err := backend.Open(context.Background(), of)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := found.Close(); err != nil || driver.Held() != "" {
+			tb.Errorf("%v, held is %q", err, driver.Held())
+		}
+	})
+	return found.(*machine) //nolint:forcetypeassert // it is this package's
+}
+
+// What is kept of an instruction is what it does, in every kind of program; few are
+// kept of many that do the same.
+func TestKept(t *testing.T) {
+	for name, job := range forms(t) {
+		t.Run(name, func(t *testing.T) {
+			machine := bound(t, job, Options{Devices: make([]int, len(job.Program.Devices))}, func(*kernel.Call) error { return nil })
+			distinct, all := make(map[*prepared]bool), 0
+			for i := range machine.kept {
+				if !machine.computes(int32(i)) {
+					if machine.kept[i] != nil {
+						t.Errorf("something is kept of %s", machine.program.Line(int32(i)))
+					}
+					continue
+				}
+				all++
+				distinct[machine.kept[i]] = true
+				anew, err := machine.prepare(int32(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, of := range []*prepared{machine.kept[i], anew} {
+					for run := range of.runs {
+						for j := range of.runs[run].calls {
+							of.runs[run].calls[j].Step, of.runs[run].calls[j].Optimizer = 0, nil
+						}
+					}
+				}
+				if !reflect.DeepEqual(machine.kept[i], anew) {
+					t.Errorf("of %s something else is kept", machine.program.Line(int32(i)))
+				}
+			}
+			t.Logf("%d instructions compute, %d are kept", all, len(distinct))
+			if name == "generate" && len(distinct)*2 > all {
+				t.Errorf("%d of %d are kept: tokens are not alike", len(distinct), all)
+			}
+		})
+	}
+}
+
+// At Open every kernel runs once in every form it has, on zeros; behind that there is
+// poison, and steps give each kernel the tokens that came before it.
+func TestWarm(t *testing.T) {
+	job := forms(t)["generate"]
+	open, pasts := false, make(map[int64]bool)
+	forms := make(map[string]int)
+	machine := bound(t, job, Options{Devices: []int{0, 0, 0}}, func(call *kernel.Call) error {
+		if open {
+			pasts[call.Past] = true
+			return nil
+		}
+		forms[string(form(nil, call))]++
+		into := call.Operands[0]
+		return call.Stream.Fill(into.Address, 3, into.Rows*into.Columns*into.DType.Bits()/8)
+	})
+	open = true
+	for form, count := range forms {
+		if count != 1 && count != len(machine.devices) { // of those that every device has
+			t.Errorf("%d times %s", count, form)
+		}
+	}
+	for i := range machine.kept {
+		for run := 0; machine.kept[i] != nil && run < len(machine.kept[i].runs); run++ {
+			for j := range machine.kept[i].runs[run].calls {
+				if form := string(form(nil, &machine.kept[i].runs[run].calls[j])); forms[form] == 0 {
+					t.Errorf("%s did not run", form)
+				}
+			}
+		}
+	}
+	for i, got := range contents(t, machine) {
+		if !bytes.Equal(got, bytes.Repeat([]byte{executor.Poison}, len(got))) {
+			t.Errorf("device %d is not poison", i)
+		}
+	}
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if want := job.Workload.NewTokens; int64(len(pasts)) != want {
+		t.Errorf("kernels were told of %v tokens before them, want %d kinds", pasts, want)
+	}
+}
