@@ -129,7 +129,7 @@ func (machine *machine) toy(call *kernel.Call) error {
 	}
 	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
 	return call.Kernels.Launch(call.Stream, "mix", one, func(arguments *driver.Arguments) {
-		arguments.Uint64(uint64(at)).Uint64(uint64(len(accesses)))
+		arguments.Uint64(seed(instr)).Uint64(uint64(len(accesses)))
 		for field := range 3 {
 			for i := range mostOfToy {
 				var value uint64
@@ -143,6 +143,11 @@ func (machine *machine) toy(call *kernel.Call) error {
 	})
 }
 
+// seed is what an instruction is, whatever it touches.
+func seed(instr *program.Instr) uint64 {
+	return uint64(instr.Op)<<48 | uint64(instr.Routine+1)<<24 | uint64(instr.MicroBatch+1)
+}
+
 // makes is what an instruction of a toy does to its arena.
 func makes(of *program.Program, index int32, arena []byte) {
 	hash := uint64(14695981039346656037)
@@ -151,9 +156,8 @@ func makes(of *program.Program, index int32, arena []byte) {
 			hash = (hash ^ uint64(one)) * 1099511628211
 		}
 	}
-	mix(binary.LittleEndian.AppendUint64(nil, uint64(index)))
-	instr := &of.Instrs[index]
-	accesses := of.Accesses[instr.FirstAccess:instr.EndAccess]
+	mix(binary.LittleEndian.AppendUint64(nil, seed(&of.Instrs[index])))
+	accesses := of.Accesses[of.Instrs[index].FirstAccess:of.Instrs[index].EndAccess]
 	for _, access := range accesses {
 		if buffer := &of.Buffers[access.Buffer]; access.Mode != program.Write {
 			mix(arena[buffer.Offset : buffer.Offset+buffer.Bytes])
