@@ -42,7 +42,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 		backend: backend, program: bound.Program, bound: bound, order: orderOf(bound.Program),
 	}
 	err := machine.find()
-	for _, part := range []func() error{machine.start, machine.room, machine.reserve, machine.marks, machine.keep, machine.warm, ctx.Err} {
+	for _, part := range []func() error{machine.start, machine.measure, machine.room, machine.reserve, machine.marks, machine.keep, machine.warm, machine.ready, ctx.Err} {
 		if err == nil {
 			err = part()
 		}
@@ -55,6 +55,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 
 // find gives every device of the program its GPU.
 func (machine *machine) find() error {
+	_, _ = unused() // before the driver is there: what it says is asked for again
 	if err := driver.Open(); err != nil {
 		return err
 	}
@@ -228,7 +229,7 @@ func (machine *machine) mark(index int32, waited bool) (err error) {
 			return err
 		}
 	}
-	if computes || waited || instr.Op == program.Send || instr.Op == program.Free && !meets {
+	if computes || waited || instr.Op == program.Send || instr.Op == program.Fence || instr.Op == program.Free && !meets {
 		made.ended, err = driver.NewEvent(computes)
 	}
 	return err

@@ -18,6 +18,7 @@ type gpu struct {
 	*driver.Device
 	granule int64
 	kernels *kernel.Kernels
+	gauge   *memoryGauge
 }
 
 func (gpu *gpu) place() string { return fmt.Sprintf("GPU %d (%s)", gpu.Ordinal, gpu.Name) }

@@ -20,9 +20,10 @@ type machine struct {
 	order   order
 	gpus    []*gpu
 	devices []*device
-	events  []marks     // by instruction
-	kept    []*prepared // by instruction, nil where it computes nothing, or is not kept
-	hung    bool        // GPUs are at something that does not end
+	gauges  []*memoryGauge // of the GPUs; they stay behind Close
+	events  []marks        // by instruction
+	kept    []*prepared    // by instruction, nil where it computes nothing, or is not kept
+	hung    bool           // GPUs are at something that does not end
 }
 
 // marks are the events of an instruction, nil where nobody asks for one: a wait
@@ -92,6 +93,7 @@ func (machine *machine) Close() error {
 		close(device.tasks)
 	}
 	machine.devices, machine.gpus, machine.events = nil, nil, nil
+	machine.reads(givenBack)
 	return errors.Join(all...)
 }
 

@@ -30,6 +30,7 @@ func (runner *runner) look() error {
 			if !ended {
 				break
 			}
+			lane.passed(lane.pending[0])
 			line := lane.pending[0].line
 			lane.pending = lane.pending[1:]
 			lane.board.post(func() { lane.ended = line + 1 })
@@ -39,6 +40,16 @@ func (runner *runner) look() error {
 		}
 	}
 	return nil
+}
+
+// passed has what the GPU holds read behind a fence.
+func (lane *lane) passed(at moment) {
+	if at.line < 0 {
+		return
+	}
+	if index := lane.lines[at.line]; lane.program.Instrs[index].Op == program.Fence && at.event == lane.events[index].ended {
+		lane.device.gpu.gauge.fence()
+	}
 }
 
 // answer calls what the stream is parked for, once it has come there, on a thread

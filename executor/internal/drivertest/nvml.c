@@ -1,10 +1,15 @@
 //go:build ignore
 
 /* A libnvidia-ml.so.1 for tests: as many GPUs as cuda.c has, each with a gigabyte,
- * of which GPU i's driver keeps i MiB and two processes some. */
+ * of which GPU i's driver keeps i MiB, other processes those of FAKE_NVML_OTHERS
+ * (NUMBER:MEBIBYTES or, where it is not told, NUMBER:-, of which it has 2), and this
+ * process what cuda.c gave it. With FAKE_NVML_HIDES it shows no process. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory2;
@@ -41,18 +46,40 @@ int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
 	return 6;
 }
 int nvmlDeviceGetName(void *device, char *text, unsigned size) { snprintf(text, size, "Fake %d", index_of(device)); return 0; }
+static size_t own(int device) {
+	void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+	size_t (*used)(int) = library ? (size_t(*)(int))dlsym(library, "fakeUsed") : 0;
+	return used ? used(device) : 0;
+}
+static unsigned all_processes(int device, Process *all) {
+	unsigned found = 0;
+	const char *at = getenv("FAKE_NVML_OTHERS");
+	for (at = at ? at : "41:3,42:-"; *at; at += *at == ',') {
+		char *end;
+		all[found].pid = strtoul(at, &end, 10);
+		at = end + (*end == ':');
+		all[found].used = -1ull; /* not told */
+		if (*at == '-') at++;
+		else all[found].used = strtoull(at, &end, 10) << 20, at = end;
+		found++;
+	}
+	if (own(device)) all[found++] = (Process){getpid(), own(device), -1, -1};
+	return found;
+}
 int nvmlDeviceGetMemoryInfo_v2(void *device, Memory2 *memory) {
 	if (memory->version != (sizeof *memory | 2u << 24)) return 25;
-	memory->total = 1ull << 30, memory->reserved = (unsigned long long)index_of(device) << 20, memory->used = 5ull << 20;
+	Process all[16];
+	unsigned found = all_processes(index_of(device), all);
+	memory->total = 1ull << 30, memory->reserved = (unsigned long long)index_of(device) << 20, memory->used = 0;
+	for (unsigned i = 0; i < found; i++) memory->used += all[i].used == -1ull ? 2ull << 20 : all[i].used;
 	memory->free = memory->total - memory->reserved - memory->used;
 	return 0;
 }
 int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *size, Process *all) {
-	(void)device;
+	Process found[16];
 	unsigned room = *size;
-	*size = 2;
-	if (room < 2) return 7;
-	all[0] = (Process){41, 3 << 20, -1, -1};
-	all[1] = (Process){42, -1ull, -1, -1}; /* not told */
+	*size = getenv("FAKE_NVML_HIDES") ? 0 : all_processes(index_of(device), found);
+	if (room < *size) return 7;
+	memcpy(all, found, *size * sizeof *all);
 	return 0;
 }
