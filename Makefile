@@ -18,6 +18,7 @@ SWEEP_CASE =
 PIPELINES = 5000
 DRAWS    = 4
 CUTS     = 40
+PART     =
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -25,7 +26,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance kernels fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance gpu kernels fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -115,6 +116,12 @@ bits: ## Programs of every family and way to run, cut CUTS ways each: the refere
 
 conformance: ## devmap run beside PyTorch and Transformers, every figure with its bar (ONLY=sections SEED=n DRAWS=4 PYTHON=one that has them; else a new environment)
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
+
+gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory,step; PART=help lists them; SEED=n PYTHON=python3 with torch; bin/ as it is where there is no Go)
+	@if [ '$(PART)' != help ] && command -v $(GO) >/dev/null 2>&1 && $(CGO_FOUND); then \
+		$(CUDA_FLAGS); $(GO) build -trimpath -tags cuda -o bin/devmap ./cmd/devmap && \
+		$(GO) test -trimpath -tags cuda -c -o bin/cuda.test ./executor/cuda; fi
+	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --table bin/gpu.md
 
 kernels: ## Make the PTX of the attention kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
 	@executor/cuda/internal/attention/make.sh

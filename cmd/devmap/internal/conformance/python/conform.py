@@ -1,6 +1,6 @@
 """Holds what `devmap run` computes to PyTorch and Transformers, and prints every figure beside its bar.
 
-usage: conform.py DEVMAP [--root REPOSITORY] [--only SECTION,...] [--seed N] [--draws N] [--models NAME,...]
+usage: conform.py DEVMAP [--root REPOSITORY] [--only SECTION,...] [--seed N] [--draws N] [--models NAME,...] [--families NAME,...]
 
 Exit status 1 where a bar is missed. Sections: see SECTIONS. Configurations, weights and tokens come from the seed.
 """
@@ -34,6 +34,11 @@ class Bench:
         self.engine, self.figures = engine, Figures()
         self.root, self.seed, self.draws, self.keep = args.root, args.seed, args.draws, args.keep
         self.models = [name for name in args.models.split(",") if name]
+        self.families = [name for name in args.families.split(",") if name]
+
+    def among(self, families):
+        """Those of some families that are asked for."""
+        return [family for family in families if not self.families or family in self.families]
 
     def cause(self, folder):
         """The fields of a config that a reader of a miss asks for first."""
@@ -62,6 +67,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
     parser.add_argument("--draws", type=int, default=4)
     parser.add_argument("--models", default="")
+    parser.add_argument("--families", default="")
     parser.add_argument("--keep", default="", help="a folder that is left, with every file")
     args = parser.parse_args()
     only = [name for name in args.only.split(",") if name] or list(SECTIONS)

@@ -11,13 +11,18 @@ class Figures:
 
     def __init__(self):
         self.count, self.missed, self.begun = 0, [], time.monotonic()
+        self.rows = []  # section, case, figure, bar, how much of its bar it takes (None without one), note
 
     def head(self):
         self._print("section", "case", "figure", "bar", "")
 
     def within(self, section, case, figure, bar, note=""):
         """A figure that is to be no larger than its bar; NaN never is."""
-        self._judge(section, case, f"{figure:.3g}", f"{bar:.3g}", figure <= bar, note)
+        self._judge(section, case, f"{figure:.3g}", f"{bar:.3g}", figure <= bar, note, figure / bar if bar else None)
+
+    def reaching(self, section, case, figure, bar, note=""):
+        """A figure that is to be no smaller than its bar; NaN never is."""
+        self._judge(section, case, f"{figure:.3g}", f"≥ {bar:.3g}", figure >= bar, note, bar / figure if figure else None)
 
     def same(self, section, case, equal, of, note=""):
         """How many of a number of things are equal: all are to be."""
@@ -25,7 +30,12 @@ class Figures:
 
     def told(self, section, case, figure, note=""):
         """A figure without a bar."""
+        self.rows.append((section, case, figure, "-", None, note))
         self._print(section, case, figure, "-", note)
+
+    def add(self, other):
+        """Figures that were worked out elsewhere, and printed there."""
+        self.count, self.missed, self.rows = self.count + other.count, self.missed + other.missed, self.rows + other.rows
 
     @contextlib.contextmanager
     def attempt(self, section, case):
@@ -36,8 +46,9 @@ class Figures:
             said = str(err).strip().splitlines() or [""]
             self._judge(section, case, "none", "-", False, f"{type(err).__name__}: " + " | ".join(said[-3:]))
 
-    def _judge(self, section, case, figure, bar, kept, note):
+    def _judge(self, section, case, figure, bar, kept, note, share=None):
         self.count += 1
+        self.rows.append((section, case, figure, bar if kept else bar + " MISSED", share, note))
         if not kept:
             self.missed.append(f"{section}: {case}: {figure}, bar {bar}")
         self._print(section, case, figure, bar, ("ok" if kept else "MISSED") + (f"  {note}" if note else ""))

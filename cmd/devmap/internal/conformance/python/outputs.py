@@ -33,7 +33,7 @@ def jobs(ids, count, precision="32-true"):
 
 def logits(bench):
     """Every family, configurations drawn from the seed, in fp32."""
-    for family in draw.FAMILIES:
+    for family in bench.among(draw.FAMILIES):
         for index in range(bench.draws):
             with bench.figures.attempt("logits", f"{family} {index}"):
                 folder, model, ids = small(bench, family, index)
@@ -49,7 +49,7 @@ def logits(bench):
 
 def rounding(bench):
     """bf16: no further from fp32 of the same weights than twice what PyTorch's bf16 is (FlashAttention's rule)."""
-    for family in draw.FAMILIES:
+    for family in bench.among(draw.FAMILIES):
         for index in range(bench.draws):
             with bench.figures.attempt("rounding", f"{family} {index}"):
                 folder, model, ids = small(bench, family, index, "bf16-true")

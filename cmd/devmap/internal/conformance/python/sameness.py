@@ -42,8 +42,8 @@ def ways(mode):
 
 def devices(bench):
     """Dumped files byte for byte, losses, what is saved after three steps."""
-    for number, family in enumerate(draw.FAMILIES):
-        precision = PRECISIONS[number % len(PRECISIONS)]
+    for family in bench.among(draw.FAMILIES):
+        precision = PRECISIONS[draw.FAMILIES.index(family) % len(PRECISIONS)]
         for mode in ("infer", "train") if family in draw.TRAINED else ("infer",):
             use = precision if mode == "train" else precision.replace("mixed", "true")
             with bench.figures.attempt("devices", f"{family} {mode} {use}"):
@@ -78,7 +78,8 @@ def every(bench, family, mode, precision, folder, ids):
 
 def resume(bench):
     """Ten steps, and five and five more with another number of devices between: what is saved is the same file."""
-    for number, family in enumerate(draw.TRAINED):
+    for family in bench.among(draw.TRAINED):
+        number = draw.TRAINED.index(family)
         precision = PRECISIONS[number % len(PRECISIONS)]
         with bench.figures.attempt("resume", f"{family} {precision}"):
             folder, _, ids = deep(bench, family, precision)
@@ -104,7 +105,7 @@ NEW = 12
 def decode(bench):
     """Greedy tokens of drawn models on one to four devices: each is the largest logit of Transformers' forward over
     what stands before it (or as large, within fp32), and the prompt's last logits are those."""
-    for family in draw.TRAINED:
+    for family in bench.among(draw.TRAINED):
         with bench.figures.attempt("decode", family):
             folder, model, ids = deep(bench, family, "32-true")
             prompt = ids[:3, : ids.shape[1] // 2]

@@ -64,20 +64,9 @@ def compared(ours, theirs):
 
 def gradients(bench):
     """Of the mean over the batch, one a parameter, in fp32; in bf16 beside PyTorch's bf16."""
-    for family in draw.TRAINED:
+    for family in bench.among(draw.TRAINED):
         for index in range(bench.draws):
-            with bench.figures.attempt("gradients", f"{family} {index}"):
-                folder, model, ids = small(bench, family, index)
-                way = job(ids, index)
-                theirs = gradients_of(model, ids[:4])
-                ran = bench.engine.planned(folder, way, "--lr", "1e-3", dumps=("grads",), tokens=ids)
-                whole, norm, worst, name = compared(load_file(ran.files["grads"]), theirs)
-                case = f"{family} {index}: {way}"
-                own = compared(theirs, gradients_of(model.double(), ids[:4]))
-                bench.figures.within("gradients", case, whole, WHOLE, f"PyTorch's fp32 is {own[0]:.1e} from its fp64 {bench.cause(folder)}")
-                bench.figures.within("gradients", case + ": norm", norm, NORM)
-                bench.figures.within("gradients", case + ": worst", worst, WHOLE, name)
-            bench.clear()
+            fp32(bench, family, index)
         with bench.figures.attempt("gradients", f"{family} bf16"):
             folder, model, ids = small(bench, family, 0, "bf16-true")
             way = job(ids, 0, precision="bf16-true")
@@ -86,6 +75,22 @@ def gradients(bench):
             ran = bench.engine.planned(folder, way, dumps=("grads",), tokens=ids)
             bench.figures.within("gradients", f"{family} bf16: {way}", compared(load_file(ran.files["grads"]), reference)[0], bar, bench.cause(folder))
         bench.clear()
+
+
+def fp32(bench, family, index):
+    """Gradients of a drawn configuration: all, their norm, the parameter that differs most."""
+    with bench.figures.attempt("gradients", f"{family} {index}"):
+        folder, model, ids = small(bench, family, index)
+        way = job(ids, index)
+        theirs = gradients_of(model, ids[:4])
+        ran = bench.engine.planned(folder, way, "--lr", "1e-3", dumps=("grads",), tokens=ids)
+        whole, norm, worst, name = compared(load_file(ran.files["grads"]), theirs)
+        case = f"{family} {index}: {way}"
+        own = compared(theirs, gradients_of(model.double(), ids[:4]))
+        bench.figures.within("gradients", case, whole, WHOLE, f"PyTorch's fp32 is {own[0]:.1e} from its fp64 {bench.cause(folder)}")
+        bench.figures.within("gradients", case + ": norm", norm, NORM)
+        bench.figures.within("gradients", case + ": worst", worst, WHOLE, name)
+    bench.clear()
 
 
 # What an optimizer is asked for: devmap's flags, and PyTorch's own optimizer with the same.
@@ -133,7 +138,8 @@ def steady(bench, family, index, make, clip):
 
 def losses(bench):
     """Ten steps of every family and optimizer; what was saved then, beside PyTorch's weights, has no bar."""
-    for number, family in enumerate(draw.TRAINED):
+    for family in bench.among(draw.TRAINED):
+        number = draw.TRAINED.index(family)
         for index, (optimizer, flags, make, clip) in enumerate(WAYS):
             with bench.figures.attempt("losses", f"{family} {optimizer}"):
                 folder, model, ids, theirs, own = steady(bench, family, index, make, clip)

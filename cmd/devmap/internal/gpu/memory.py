@@ -1,0 +1,69 @@
+"""Memory of real models: every region's high water, and what NVML shows beside a plan made beforehand."""
+
+import functools
+
+from engine import Job
+from shared import MIB
+
+TOLERANCE, SHARE = 16 * MIB, 0.001
+WORKSPACE = "workspace"  # a library's: how much of it is written is the library's to say
+MODELS = ("llama-3.2-1b", "qwen2.5-3b", "llama-3.1-8b")
+DEVICES = (1, 2, 4)
+
+
+def jobs(model, devices, small):
+    """What is planned and run of a model on some program devices."""
+    spread = {"gpus": devices, "precision": "bf16-true", **({"strategy": "pipeline"} if devices > 1 else {})}
+    yield "prefill", Job(batch=4, seq=2048, **spread)
+    yield "decode", Job(batch=4, seq=512, new_tokens=16, **spread)
+    for recompute in ("none", "full"):
+        if model != "llama-3.1-8b" or recompute == "full":
+            yield "training", Job(mode="train", batch=4, seq=2048, micro_batches=4 if devices > 1 else 1, recompute=recompute, **spread)
+
+
+def memory(shared, figures):
+    models = MODELS[:1] if shared.small else MODELS
+    for model in models:
+        for devices in DEVICES:
+            for name, job in jobs(model, devices, shared.small):
+                case = f"{model} {name} {job}"
+                with figures.attempt("memory", case):
+                    one(shared, figures, case, model, job)
+
+
+def plan(shared, engine, model, job):
+    """The plan, made by a process of its own from what `probe` wrote of the GPU."""
+    flags = [] if shared.kind == "cpu" else ["--topology", shared.topology(job.gpus)[0]]
+    return engine.plan(shared.checkpoint(model), job, *flags)
+
+
+def one(shared, figures, case, model, job):
+    from nvml import Gauge
+
+    engine = shared.engine("memory")
+    made = plan(shared, engine, model, job)
+    steps = ["--new-tokens", str(job.new_tokens)] if job.new_tokens else ["--steps", "2"]
+    gauge = Gauge()
+    before = gauge.used()
+    ran, most = gauge.during(functools.partial(engine.run, made, *steps))
+    after = gauge.settled(before)
+    regions = [region for device in ran.report["devices"] for region in device["regions"] if region["name"] != WORKSPACE]
+    odd = [f"{region['name']}: {region['touched_bytes']} of {region['planned_bytes']}" for region in regions if region["touched_bytes"] != region["planned_bytes"]]
+    figures.same("memory", case + ": regions", len(regions) - len(odd), len(regions), "; ".join(odd[:4]))
+    used(figures, case, ran.report, most)
+    figures.same("memory", case + ": NVML given back", int(after <= before), 1, f"{before / MIB:.1f} before, {after / MIB:.1f} MiB after")
+    if ran.report["verdict"] != "pass":
+        figures.same("memory", case + ": verdict", 0, 1, f"{ran.report['verdict']}: {'; '.join(ran.report['reasons'])}")
+
+
+def used(figures, case, report, most):
+    """Of each GPU the reading that is furthest from what was planned; and that nothing was used between readings."""
+    for gpu in report["gpus"]:
+        planned, measured = gpu["predicted_used_bytes"], gpu["measured"]
+        readings = [reading for reading in (measured.get("fences_bytes") or [measured["ready_bytes"], measured["peak_bytes"]])]
+        worst = max(readings, key=lambda reading: abs(reading - planned))
+        note = f"{worst / MIB:.1f} of {planned / MIB:.1f} MiB planned, {len(readings)} readings, seen from outside {most / MIB:.1f}"
+        figures.within("memory", case + ": NVML − plan, MiB", abs(worst - planned) / MIB, max(TOLERANCE, SHARE * planned) / MIB, note)
+        figures.within("memory", case + ": outside − inside, MiB", (most - max(readings)) / MIB, TOLERANCE / MIB)
+
+

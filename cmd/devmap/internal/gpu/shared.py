@@ -1,0 +1,162 @@
+"""What the parts of `make gpu` share: devmap on the GPU, the machine's words, checkpoints, probed topologies."""
+
+import concurrent.futures
+import functools
+import json
+import multiprocessing
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [os.path.join(HERE, "..", "conformance", "python")]
+from engine import Engine  # noqa: E402
+
+MIB = 1 << 20
+AT_ONCE = 8  # runs side by side where nothing is timed and no memory is read
+
+
+class OnGPU(Engine):
+    """devmap on the first GPU: every device of a plan is a program device of it."""
+
+    def __init__(self, binary, folder, kind="cuda", transport=""):
+        super().__init__(binary, folder)
+        self.kind, self.transport = kind, transport
+        # Where others hold memory beside it, a verdict is inconclusive: that is of memory, which has a part of its own.
+        self.accepted = ("pass", "inconclusive")
+
+    def backend(self, plan):
+        if self.kind == "cpu":
+            return super().backend(plan)
+        with open(plan) as file:
+            count = len(json.load(file)["devices"])
+        return ["--backend", self.kind, "--devices", ",".join("0" * count), *(["--transport", self.transport] if self.transport else [])]
+
+
+class Shared:
+    """What all parts are given. What one part made, another finds made."""
+
+    def __init__(self, args, folder):
+        self.root, self.seed, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.small, args.backend, args.devmap, folder
+        self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
+        self.binaries = os.path.abspath(args.binaries)
+        self._lock, self._made = threading.Lock(), {}
+
+    def engine(self, name, **over):
+        folder = os.path.join(self.folder, name)
+        os.makedirs(folder, exist_ok=True)
+        return OnGPU(self.binary, folder, **{"kind": self.kind} | over)
+
+    def once(self, key, make):
+        """What make returns, made by whoever asks first."""
+        with self._lock:
+            future = self._made.get(key)
+            mine = future is None
+            if mine:
+                future = self._made[key] = concurrent.futures.Future()
+        if mine:
+            try:
+                future.set_result(make())
+            except BaseException as err:  # noqa: BLE001 (whoever waits is told)
+                future.set_exception(err)
+        return future.result()
+
+    def config(self, model):
+        return os.path.join(self.models, model, "config.json")
+
+    def checkpoint(self, model):
+        """A folder with a model's config and drawn weights, in memory where there is room."""
+        return self.once(("checkpoint", model), functools.partial(self._checkpoint, model))
+
+    def _checkpoint(self, model):
+        folder = os.path.join(self.folder, "checkpoints", model)
+        self.python("weights.py", self.config(model), folder)
+        return folder
+
+    def python(self, script, *words, timeout=400):
+        """stdout of one of the scripts here: a process of its own, which holds nothing of the GPU afterwards."""
+        done = subprocess.run([sys.executable, os.path.join(HERE, script), *map(str, words)], capture_output=True, text=True, check=False, timeout=timeout)
+        if done.returncode:
+            raise RuntimeError(f"{script}: exit status {done.returncode}: {done.stderr[-800:]}")
+        return done.stdout
+
+    def peer(self, *cases, **over):
+        """What PyTorch took for some cases (peer.py), each measured once in this run."""
+        flags = [word for name, value in over.items() for word in ("--" + name.replace("_", "-"), str(value))]
+
+        def measure():
+            lines = self.python("peer.py", self.models, *cases, "--table", *flags).splitlines()
+            return dict(zip(cases, map(json.loads, lines)))
+
+        return self.once(("peer", cases, tuple(flags)), measure)
+
+    def topology(self, count):
+        """What `devmap probe` writes of the first GPU as some program devices, and the seconds that it took."""
+        def probe():
+            path = os.path.join(self.folder, f"topology{count}.json")
+            done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
+            if done.returncode:
+                raise RuntimeError(f"devmap probe: exit status {done.returncode}: {done.stderr[-800:]}")
+            return path, done.stderr
+
+        return self.once(("probe", count), probe)
+
+    def beside(self, tasks, at_once=AT_ONCE):
+        """Carries out calls side by side."""
+        with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+            for future in [pool.submit(task) for task in tasks]:
+                future.result()
+
+
+_TASKS = []  # what forked processes carry out: calls do not travel through a pipe
+
+
+def _forked(index):
+    import torch
+    from figures import Figures
+
+    torch.set_num_threads(1)  # a fork has none of the threads that its parent began
+    own = Figures()
+    return _TASKS[index](own) or [], own
+
+
+def apart(figures, tasks, at_once=AT_ONCE):
+    """Carries out calls that take figures, side by side, each in a process of its own: building a model with
+    Transformers sets things of the whole process. What they return is a list, and all of it comes back as one."""
+    _TASKS[:] = tasks
+    returned = []
+    with multiprocessing.get_context("fork").Pool(at_once, maxtasksperchild=4) as pool:
+        for said, own in pool.imap(_forked, range(len(tasks))):
+            figures.add(own)
+            returned += said
+    return returned
+
+
+def warm(report, skip=2):
+    """The median second of the steps of a report that are warm."""
+    return statistics.median(step["seconds"] for step in report["steps"][skip:])
+
+
+def machine(binary):
+    """Lines that say where figures come from."""
+    def said(*words):
+        try:
+            return subprocess.run(words, capture_output=True, text=True, check=False, timeout=30).stdout.strip()
+        except OSError:
+            return ""
+
+    with open("/proc/cpuinfo") as file:
+        names = [line.split(":")[1].strip() for line in file if line.startswith("model name")] or ["unknown processor"]
+    gpu = said("nvidia-smi", "--query-gpu=name,memory.total,driver_version,clocks.max.sm", "--format=csv,noheader").replace("\n", "; ") or "no GPU"
+    return [f"GPU: {gpu}", f"machine: {len(names)} cores, {names[0]}, Linux {os.uname().release}", f"devmap: {said(binary, 'version').splitlines()[:1]}"]
+
+
+def scratch(name="devmap-gpu"):
+    """A new folder in memory, else where temporary files go."""
+    import tempfile
+
+    room = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
+    return tempfile.TemporaryDirectory(prefix=name + "-", dir="/dev/shm" if room > 40 << 30 else None)
