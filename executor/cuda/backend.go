@@ -24,7 +24,11 @@ func New(options Options) (executor.Backend, error) {
 	if options.Patience == 0 {
 		options.Patience = 30 * time.Second
 	}
-	return &backend{options, kernel.Table, (*bind.Bound).Instr}, nil
+	kernels, err := kernel.Table()
+	if err != nil {
+		return nil, err
+	}
+	return &backend{options, kernels, (*bind.Bound).Instr}, nil
 }
 
 type backend struct {

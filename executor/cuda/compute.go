@@ -4,14 +4,12 @@ package cuda
 
 import (
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
 // work is how far a computation was given: a tap comes between two kernels.
 type work struct {
 	*prepared
-	past                int64 // tokens before it
 	run, kernel, count  int
 	begun, came, tapped bool
 }
@@ -48,7 +46,7 @@ func (lane *lane) begin(index int32) (err error) {
 			return err
 		}
 	}
-	work.begun, work.past = true, lane.bound.Past(index)
+	work.begun, lane.of.Past = true, lane.bound.Past(index)
 	if err := lane.stream.Record(lane.events[index].began); err != nil {
 		return err
 	}
@@ -71,11 +69,11 @@ func (lane *lane) pass(index int32, pass *pass) (tapped bool, err error) {
 			return false, err
 		}
 	}
-	for ; work.kernel < len(pass.calls); work.kernel++ {
+	for ; work.kernel < len(pass.launches); work.kernel++ {
 		if tapped, err := lane.tap(index); tapped || err != nil {
 			return tapped, err
 		}
-		if err := kernel.Run(lane.backend.kernels, lane.call(&pass.calls[work.kernel])); err != nil {
+		if err := pass.launches[work.kernel](&lane.of); err != nil {
 			return false, err
 		}
 		work.count, work.tapped = work.count+1, false
@@ -120,10 +118,4 @@ func (lane *lane) copy(all []bind.Copy) error {
 		}
 	}
 	return nil
-}
-
-// call is a kept kernel with what is this step's.
-func (lane *lane) call(call *kernel.Call) *kernel.Call {
-	call.Past, call.Step, call.Optimizer = lane.work.past, lane.step.Number, &lane.step.Optimizer
-	return call
 }

@@ -80,9 +80,7 @@ func (device *device) prepare() (err error) {
 		if device.gpu.granule, err = device.gpu.Granule(); err != nil {
 			return err
 		}
-		if device.gpu.kernels, err = kernel.Load(); err != nil {
-			return err
-		}
+		device.gpu.kernels = kernel.New()
 	}
 	device.kernels = device.gpu.kernels.Beside()
 	for range device.plan.Streams {

@@ -108,12 +108,7 @@ func TestGPUHolds(t *testing.T) {
 			return
 		}
 		gauge.tell(t, "a context")
-		kernels, err := kernel.Load()
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		gauge.tell(t, "kernels")
+		kernels := kernel.New()
 		var events []*driver.Event
 		for range 20000 {
 			event, err := driver.NewEvent(true)
@@ -237,7 +232,7 @@ func TestGPUSteps(t *testing.T) {
 		inTurn(t, job.Program, want)
 		machine := opened(t, made(t, Options{Devices: make([]int, len(want))}), job.Program)
 		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
-		machine.backend.kernels["toy"] = func(*kernel.Call) error { return nil }
+		plays.Delete(machine.backend)
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
 		for i := range machine.program.Instrs {
 			index, instr := int32(i), &machine.program.Instrs[i]
@@ -398,10 +393,10 @@ func TestGPUHang(t *testing.T) {
 		t.Fatal(err)
 	}
 	copy(flag.Data, make([]byte, 4))
-	machine.backend.kernels["toy"] = func(call *kernel.Call) error {
+	plays.Store(machine.backend, play(func(_ *kernel.Call, step *kernel.Step) error {
 		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-		return call.Stream.Launch(function, one, new(driver.Arguments).Address(flag.Address()))
-	}
+		return step.Stream.Launch(function, one, new(driver.Arguments).Address(flag.Address()))
+	}))
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
 	var hang *HangError
 	if !errors.As(err, &hang) || err.Error() != hang.Error() {
@@ -425,9 +420,8 @@ func TestDeadGPU(t *testing.T) {
 	onGPU(t)
 	backend := made(t, Options{})
 	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n")
-	backend.kernels["toy"] = func(*kernel.Call) error { return nil }
 	machine := open(t, backend, of)
-	backend.kernels["toy"] = func(call *kernel.Call) error {
+	plays.Store(backend, play(func(_ *kernel.Call, step *kernel.Step) error {
 		module, err := driver.LoadModule(spinPTX)
 		if err != nil {
 			return err
@@ -437,8 +431,8 @@ func TestDeadGPU(t *testing.T) {
 			return err
 		}
 		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-		return call.Stream.Launch(function, one, new(driver.Arguments).Address(machine.devices[0].arena.Address+1<<32))
-	}
+		return step.Stream.Launch(function, one, new(driver.Arguments).Address(machine.devices[0].arena.Address+1<<32))
+	}))
 	begin := time.Now()
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
 	var told *driver.Error

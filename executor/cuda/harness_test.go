@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -57,6 +58,11 @@ func parsed(tb testing.TB, text string) *program.Program {
 	return read
 }
 
+// play is what a toy does, plays what the toys of backends do.
+type play func(call *kernel.Call, step *kernel.Step) error
+
+var plays sync.Map
+
 // made is a backend whose one kernel is a toy: an instruction makes bytes out of
 // all bytes that it reads and of what it is: of whatever went another way, other
 // bytes come out.
@@ -70,7 +76,15 @@ func made(tb testing.TB, options Options) *backend {
 	if !is {
 		tb.Fatalf("%T", found)
 	}
-	backend.kernels = make(map[string]kernel.Func)
+	backend.kernels = map[string]kernel.Func{"toy": func(call *kernel.Call) (kernel.Launch, error) {
+		return func(step *kernel.Step) error {
+			does, is := plays.Load(backend)
+			if !is {
+				return nil // it is not open yet: where its arenas are is not known
+			}
+			return does.(play)(call, step) //nolint:forcetypeassert // there is nothing else in it
+		}, nil
+	}}
 	backend.instr = func(_ *bind.Bound, index int32) (bind.Instr, error) {
 		toy := recipe.Kernel{Name: "toy", Dims: []recipe.Dim{{Name: "index", Value: strconv.Itoa(int(index))}}}
 		return bind.Instr{Runs: []bind.Run{{Kernels: []recipe.Kernel{toy}}}}, nil
@@ -96,14 +110,8 @@ func open(tb testing.TB, backend *backend, of *program.Program) *machine {
 // ends nothing of it is held.
 func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
 	tb.Helper()
-	var machine *machine
-	backend.kernels["toy"] = func(call *kernel.Call) error {
-		if machine == nil {
-			return nil // it is not open yet: where its arenas are is not known
-		}
-		return machine.toy(call)
-	}
-	machine = open(tb, backend, of)
+	machine := open(tb, backend, of)
+	plays.Store(backend, play(machine.toy))
 	tb.Cleanup(func() {
 		if err := machine.Close(); err != nil {
 			tb.Error(err)
@@ -117,8 +125,12 @@ func opened(tb testing.TB, backend *backend, of *program.Program) *machine {
 
 const mostOfToy = 64 // stretches that a toy can touch
 
-func (machine *machine) toy(call *kernel.Call) error {
+func (machine *machine) toy(call *kernel.Call, step *kernel.Step) error {
 	at, err := strconv.Atoi(call.Kernel.Dims[0].Value)
+	if err != nil {
+		return err
+	}
+	function, err := call.Kernels.Entry("toy", func() (string, error) { return "", nil }, "mix")
 	if err != nil {
 		return err
 	}
@@ -128,19 +140,18 @@ func (machine *machine) toy(call *kernel.Call) error {
 		return fmt.Errorf("%d accesses, a toy has %d", len(accesses), mostOfToy)
 	}
 	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-	return call.Kernels.Launch(call.Stream, "mix", one, func(arguments *driver.Arguments) {
-		arguments.Uint64(seed(instr)).Uint64(uint64(len(accesses)))
-		for field := range 3 {
-			for i := range mostOfToy {
-				var value uint64
-				if i < len(accesses) {
-					buffer := &machine.program.Buffers[accesses[i].Buffer]
-					value = []uint64{uint64(machine.devices[buffer.Device].at(buffer.Offset)), uint64(buffer.Bytes), uint64(accesses[i].Mode)}[field]
-				}
-				arguments.Uint64(value)
+	arguments := new(driver.Arguments).Uint64(seed(instr)).Uint64(uint64(len(accesses)))
+	for field := range 3 {
+		for i := range mostOfToy {
+			var value uint64
+			if i < len(accesses) {
+				buffer := &machine.program.Buffers[accesses[i].Buffer]
+				value = []uint64{uint64(machine.devices[buffer.Device].at(buffer.Offset)), uint64(buffer.Bytes), uint64(accesses[i].Mode)}[field]
 			}
+			arguments.Uint64(value)
 		}
-	})
+	}
+	return step.Stream.Launch(function, one, arguments)
 }
 
 // seed is what an instruction is, whatever it touches.

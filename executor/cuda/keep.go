@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"encoding/binary"
+	"fmt"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
@@ -21,7 +22,8 @@ type prepared struct {
 // pass is the kernels of one unit.
 type pass struct {
 	before, after []bind.Copy
-	calls         []kernel.Call
+	calls         []*kernel.Call
+	launches      []kernel.Launch // of calls
 }
 
 // most is how many kernels are kept, at half a kilobyte each: more than a step of any
@@ -43,9 +45,12 @@ func (machine *machine) keep() error {
 		key = machine.likeness(key[:0], int32(i))
 		one := known[string(key)]
 		if one == nil && kernels < most {
-			var err error
-			if one, err = machine.prepare(int32(i)); err != nil {
+			err := machine.deviceOf(int32(i)).do(func() (err error) {
+				one, err = machine.prepare(int32(i))
 				return err
+			})
+			if err != nil {
+				return fmt.Errorf("instruction %s: %w", machine.program.Line(int32(i)), err)
 			}
 			known[string(key)] = one
 			for run := range one.runs {
@@ -69,31 +74,39 @@ func (machine *machine) likeness(key []byte, index int32) []byte {
 	return key
 }
 
-// prepare binds an instruction, and finds the addresses of all that it touches.
+// deviceOf is the device of an instruction.
+func (machine *machine) deviceOf(index int32) *device {
+	return machine.devices[machine.order.streams[machine.order.of[index]].device]
+}
+
+// prepare binds an instruction, finds the addresses of all that it touches, and
+// prepares its kernels: modules are loaded, products find their algorithms, and
+// arguments are packed. It is for the device's thread.
 func (machine *machine) prepare(index int32) (*prepared, error) {
 	bound, err := machine.backend.instr(machine.bound, index)
 	if err != nil {
 		return nil, err
 	}
-	stream := &machine.order.streams[machine.order.of[index]]
-	device := machine.devices[stream.device]
+	device := machine.deviceOf(index)
 	made := &prepared{norms: bound.Norms, total: bound.Total, tails: bound.Tails, runs: make([]pass, len(bound.Runs))}
 	for i := range bound.Runs {
 		run := &bound.Runs[i]
-		calls := make([]kernel.Call, len(run.Kernels))
-		for j := range calls {
-			calls[j] = device.call(run, j)
-			calls[j].Stream = device.streams[stream.number]
+		pass := pass{before: run.Before, after: run.After, calls: make([]*kernel.Call, len(run.Kernels)), launches: make([]kernel.Launch, len(run.Kernels))}
+		for j := range pass.calls {
+			pass.calls[j] = device.call(run, j)
+			if pass.launches[j], err = kernel.Prepare(machine.backend.kernels, pass.calls[j]); err != nil {
+				return nil, err
+			}
 		}
-		made.runs[i] = pass{before: run.Before, after: run.After, calls: calls}
+		made.runs[i] = pass
 	}
 	return made, nil
 }
 
 // call is a kernel with its matrices.
-func (device *device) call(run *bind.Run, number int) kernel.Call {
+func (device *device) call(run *bind.Run, number int) *kernel.Call {
 	code := &run.Kernels[number]
-	call := kernel.Call{
+	call := &kernel.Call{
 		Kernel: code, Begins: run.Begins, Kernels: device.kernels, Workspace: device.workspace,
 		Operands: make([]kernel.Matrix, len(code.Operands)),
 	}

@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -26,6 +27,8 @@ type lane struct {
 	// many lines it has ended as far as that is known: under the board's lock.
 	pending []moment
 	ended   int
+	// of is what kernels are given of the step.
+	of kernel.Step
 }
 
 // moment is an event behind a line.
@@ -36,8 +39,9 @@ type moment struct {
 
 func newLane(runner *runner, number int) *lane {
 	stream := &runner.order.streams[number]
+	into := runner.device.streams[stream.number]
 	return &lane{
-		runner: runner, stream: runner.device.streams[stream.number], parked: runner.device.parked[stream.number],
+		runner: runner, stream: into, of: kernel.Step{Stream: into, Number: runner.step.Number, Optimizer: &runner.step.Optimizer}, parked: runner.device.parked[stream.number],
 		lines: stream.lines, called: make(chan error, 1),
 	}
 }

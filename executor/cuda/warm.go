@@ -31,7 +31,7 @@ func (machine *machine) warmOn(number int32, device *device) error {
 	if err := device.whitewash(0); err != nil {
 		return err
 	}
-	optimizer := &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+	step := kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}}
 	known := make(map[string]bool)
 	var key []byte
 	for index := machine.program.Devices[number].First; index < machine.program.Devices[number].End; index++ {
@@ -39,14 +39,14 @@ func (machine *machine) warmOn(number int32, device *device) error {
 			continue
 		}
 		for i := range machine.kept[index].runs {
-			calls := machine.kept[index].runs[i].calls
-			for j := range calls {
-				if key = form(key[:0], &calls[j]); known[string(key)] {
+			pass := &machine.kept[index].runs[i]
+			step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
+			for j, call := range pass.calls {
+				if key = form(key[:0], call); known[string(key)] {
 					continue
 				}
 				known[string(key)] = true
-				calls[j].Step, calls[j].Optimizer = 1, optimizer
-				if err := kernel.Run(machine.backend.kernels, &calls[j]); err != nil {
+				if err := pass.launches[j](&step); err != nil {
 					return fmt.Errorf("instruction %s: %w", machine.program.Line(index), err)
 				}
 			}

@@ -81,13 +81,25 @@ func (stream *Stream) Launch(function *Function, shape Shape, arguments *Argumen
 	return result("cuLaunchKernel", code)
 }
 
-// Arguments are those of a launch, in the kernel's order. It is used again after Reset.
+// Arguments are those of a launch, in the kernel's order. They may be launched
+// again and again.
 type Arguments struct{ data []byte }
+
+// Bytes is how much they take so far.
+func (arguments *Arguments) Bytes() int { return len(arguments.data) }
 
 // Reset forgets the arguments, and keeps their room.
 func (arguments *Arguments) Reset() *Arguments {
 	arguments.data = arguments.data[:0]
 	return arguments
+}
+
+// Again has add write over the arguments that begin at a byte.
+func (arguments *Arguments) Again(at int, add func(arguments *Arguments)) {
+	whole := len(arguments.data)
+	arguments.data = arguments.data[:at]
+	add(arguments)
+	arguments.data = arguments.data[:whole]
 }
 
 // Address adds a pointer.
@@ -116,6 +128,11 @@ func (arguments *Arguments) Int32(value int32) *Arguments { return arguments.Uin
 // Float32 adds four bytes.
 func (arguments *Arguments) Float32(value float32) *Arguments {
 	return arguments.Uint32(math.Float32bits(value))
+}
+
+// Float64 adds eight bytes.
+func (arguments *Arguments) Float64(value float64) *Arguments {
+	return arguments.Uint64(math.Float64bits(value))
 }
 
 // align moves on to a multiple of size, as the kernel's own layout does.

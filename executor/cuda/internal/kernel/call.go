@@ -20,41 +20,46 @@ type Matrix struct {
 	Rows, Columns, Stride int64
 }
 
-// Call is a kernel of an instruction with the matrices that it touches. What it
-// launches is in Stream's order, and nothing waits. It is made once and given in
-// every step, to one thread; Past, Step and Optimizer alone change in between.
+// Call is a kernel of an instruction with the matrices that it touches: all that
+// is the same each time.
 type Call struct {
 	Kernel *recipe.Kernel
 	// Operands are those of the kernel, in its order. Uses are, of a gradient whose
 	// weight is tied, those of all uses in module order, its own among them.
 	Operands []Matrix
 	Uses     [][]Matrix
-	Past     int64 // tokens that were generated before
-	Begins   bool  // a gradient ('*') is written, not added to
-	Step     int64 // AdamW's t, from 1
+	Begins   bool // a gradient ('*') is written, not added to
 
-	Optimizer *executor.Optimizer
-	// Prepared is what a Func keeps from one time to the next, nil at the first.
-	Prepared any
-
-	Stream  *driver.Stream
 	Kernels *Kernels
 	// Workspace is what products may use for themselves: the program's buffer.
 	// Kernels run on one stream of a device, so there is one.
 	Workspace blas.Workspace
 }
 
-// Func launches a kernel.
-type Func func(call *Call) error
+// Step is what differs from one time that a call is given to the next.
+type Step struct {
+	Stream    *driver.Stream
+	Past      int64 // tokens that were generated before
+	Number    int64 // AdamW's t, from 1
+	Optimizer *executor.Optimizer
+}
 
-// Table is the kernels that there are.
-var Table = map[string]Func{}
+// Launch gives what a call does to the step's stream. Nothing waits.
+type Launch func(step *Step) error
 
-// Run launches the kernel of a call.
-func Run(table map[string]Func, call *Call) error {
-	launch := table[call.Kernel.Name]
-	if launch == nil {
-		return fmt.Errorf("there is no CUDA kernel %s", call.Kernel.Name)
+// Func prepares a kernel once: its module is loaded, its arguments packed, a
+// product's algorithm found.
+type Func func(call *Call) (Launch, error)
+
+// Prepare prepares the kernel of a call.
+func Prepare(table map[string]Func, call *Call) (Launch, error) {
+	prepare := table[call.Kernel.Name]
+	if prepare == nil {
+		return nil, fmt.Errorf("there is no CUDA kernel %s", call.Kernel.Name)
 	}
-	return launch(call)
+	launch, err := prepare(call)
+	if err != nil {
+		return nil, fmt.Errorf("kernel %s: %w", call.Kernel.Name, err)
+	}
+	return launch, nil
 }

@@ -3,24 +3,29 @@
 package kernel
 
 import (
-	_ "embed"
-	"errors"
+	"fmt"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// runtimePTX is what the runtime itself needs beside copies and fills.
-//
-//go:embed runtime.ptx
-var runtimePTX string
-
-// Kernels are what was loaded into a context, for one thread.
+// Kernels are what a thread launches: its own view of the context's modules, and
+// a library for products.
 type Kernels struct {
-	modules   []*driver.Module // shared by all threads of the context
+	modules   *modules // shared by all threads of the context
 	functions map[string]*driver.Function
 	arguments driver.Arguments
 	products  *blas.Handle
+}
+
+// New is for the first thread of a context.
+func New() *Kernels {
+	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}}).Beside()
+}
+
+// Beside are the same kernels for another thread; the first one's Unload is for both.
+func (kernels *Kernels) Beside() *Kernels {
+	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function)}
 }
 
 // Products are matrix products, whose library is opened where there are some.
@@ -45,52 +50,41 @@ func (kernels *Kernels) Close() error {
 	return handle.Close()
 }
 
-// Load loads all modules into the bound context.
-func Load() (*Kernels, error) {
-	kernels := &Kernels{functions: make(map[string]*driver.Function)}
-	for _, image := range []string{runtimePTX} {
-		module, err := driver.LoadModule(image)
-		if err != nil {
-			return nil, errors.Join(err, kernels.Unload())
-		}
-		kernels.modules = append(kernels.modules, module)
-	}
-	return kernels, nil
-}
-
-// Beside are the same kernels for another thread; the first one's Unload is for both.
-func (kernels *Kernels) Beside() *Kernels {
-	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function)}
-}
-
 // Unload gives the modules of all threads back.
 func (kernels *Kernels) Unload() error {
 	if kernels == nil {
 		return nil
 	}
-	var all []error
-	for _, module := range kernels.modules {
-		all = append(all, module.Unload())
-	}
-	kernels.modules = nil
-	return errors.Join(all...)
+	return kernels.modules.unload()
 }
 
-// Function is a kernel by its name in the source, looked for once.
+// Function is a kernel of package source or of the runtime, looked for once.
 func (kernels *Kernels) Function(name string) (*driver.Function, error) {
 	if found := kernels.functions[name]; found != nil {
 		return found, nil
 	}
-	var all []error
-	for _, module := range kernels.modules {
-		found, err := module.Function(name)
-		if err == nil {
-			kernels.functions[name] = found
-			return found, nil
-		}
-		all = append(all, err)
+	images, err := ours()
+	if err != nil {
+		return nil, err
 	}
-	return nil, errors.Join(all...)
+	module := images.holder[name]
+	if module == "" {
+		return nil, fmt.Errorf("no module has a kernel %s", name)
+	}
+	found, err := kernels.Entry(module, func() (string, error) { return images.texts[module], nil }, name)
+	if err == nil {
+		kernels.functions[name] = found
+	}
+	return found, err
+}
+
+// Entry is a kernel of a module of any name, which is loaded where it is not yet.
+func (kernels *Kernels) Entry(module string, image func() (string, error), name string) (*driver.Function, error) {
+	loaded, err := kernels.modules.get(module, image)
+	if err != nil {
+		return nil, err
+	}
+	return loaded.Function(name)
 }
 
 // Launch has a stream run a kernel with the arguments that pack adds.

@@ -1,0 +1,162 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+)
+
+// argument adds itself to those of a launch.
+type argument func(call *Call, launch *packed) error
+
+// argumentOf reads a word of launches.txt, whose head says what it may be.
+func argumentOf(word string) (argument, error) {
+	if value, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return integer(func(*Call) (int64, error) { return value, nil }), nil
+	}
+	switch word[0] {
+	case '!':
+		if special[word] == nil {
+			return nil, fmt.Errorf("no argument is called %s", word)
+		}
+		return special[word], nil
+	case '&':
+		return addressOf(word[1:]), nil
+	case '*':
+		return usesOf(word[1:]), nil
+	case '~':
+		return numberOf(word[1:])
+	}
+	if dim, words, found := strings.Cut(word, ":"); found {
+		return wordOf(dim, strings.Split(words, ",")), nil
+	}
+	if word[0] == '#' || strings.Contains(word, "@") {
+		size, err := sizeOf(word)
+		return integer(size), err
+	}
+	return matrixOf(word), nil
+}
+
+// special are the arguments that are no operand's or dim's.
+var special = map[string]argument{
+	"!adds": integer(func(call *Call) (int64, error) {
+		if call.adds() {
+			return 1, nil
+		}
+		return 0, nil
+	}),
+	"!past": past,
+	"!grid": func(_ *Call, launch *packed) error {
+		launch.arguments.Int64(int64(launch.before))
+		return nil
+	},
+	"!parts":    parts,
+	"!turn":     turn,
+	"!settings": settings,
+}
+
+func integer(size size) argument {
+	return func(call *Call, launch *packed) error {
+		value, err := size(call)
+		launch.arguments.Int64(value)
+		return err
+	}
+}
+
+// operand is that of a role, nil where it is missing and "?" lets it be.
+func operand(call *Call, role string) (*Matrix, error) {
+	if name, may := strings.CutSuffix(role, "?"); may {
+		return call.matrix(name), nil
+	}
+	return call.need(role)
+}
+
+func matrixOf(role string) argument {
+	return func(call *Call, launch *packed) error {
+		matrix, err := operand(call, role)
+		if matrix == nil {
+			matrix = &Matrix{}
+		}
+		launch.arguments.Address(matrix.Address).Int64(matrix.Stride)
+		return err
+	}
+}
+
+func addressOf(role string) argument {
+	return func(call *Call, launch *packed) error {
+		matrix, err := operand(call, role)
+		if matrix == nil {
+			matrix = &Matrix{}
+		}
+		launch.arguments.Address(matrix.Address)
+		return err
+	}
+}
+
+// mostUses are those that Uses of update.cu has room for.
+const mostUses = 15
+
+func usesOf(role string) argument {
+	return func(call *Call, launch *packed) error {
+		uses, err := call.uses(role)
+		if err != nil {
+			return err
+		}
+		if len(uses) > mostUses {
+			return fmt.Errorf("%d units use the weight of %s: there are kernels for %d", len(uses), role, mostUses)
+		}
+		launch.arguments.Int64(int64(len(uses)))
+		for i := range mostUses {
+			var at driver.Address
+			if i < len(uses) {
+				at = uses[i].Address
+			}
+			launch.arguments.Address(at)
+		}
+		launch.arguments.Int64(uses[0].Stride)
+		return nil
+	}
+}
+
+// numberOf is a dim as float64: "dim" or "dim=otherwise".
+func numberOf(word string) (argument, error) {
+	name, text, given := strings.Cut(word, "=")
+	otherwise := 0.
+	if given {
+		var err error
+		if otherwise, err = strconv.ParseFloat(text, 64); err != nil {
+			return nil, err
+		}
+	}
+	return func(call *Call, launch *packed) error {
+		launch.arguments.Float64(call.number(name, otherwise))
+		return nil
+	}, nil
+}
+
+// wordOf is a dim's place among words.
+func wordOf(dim string, words []string) argument {
+	return integer(func(call *Call) (int64, error) {
+		at := slices.Index(words, call.text(dim))
+		if at < 0 {
+			return 0, fmt.Errorf("its %s is %q (known: %s)", dim, call.text(dim), strings.Join(words, ", "))
+		}
+		return int64(at), nil
+	})
+}
+
+// partsBytes is what a launch leaves for the next one in the workspace.
+const partsBytes = 4 << 10
+
+func parts(call *Call, launch *packed) error {
+	if call.Workspace.Bytes < partsBytes {
+		return fmt.Errorf("the workspace has %d bytes, it needs %d", call.Workspace.Bytes, partsBytes)
+	}
+	launch.arguments.Address(call.Workspace.Address)
+	return nil
+}

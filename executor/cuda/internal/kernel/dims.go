@@ -1,0 +1,77 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// matrix is the operand of a role, nil where there is none.
+func (call *Call) matrix(role string) *Matrix {
+	for i := range call.Kernel.Operands {
+		if call.Kernel.Operands[i].Role == role {
+			return &call.Operands[i]
+		}
+	}
+	return nil
+}
+
+// need is the operand of a role that there must be.
+func (call *Call) need(role string) (*Matrix, error) {
+	if found := call.matrix(role); found != nil {
+		return found, nil
+	}
+	return nil, fmt.Errorf("it has no operand %q", role)
+}
+
+// uses are a gradient as the optimizer reads it: of a tied weight those of all uses.
+func (call *Call) uses(role string) ([]Matrix, error) {
+	for i := range call.Kernel.Operands {
+		if call.Kernel.Operands[i].Role == role && i < len(call.Uses) && len(call.Uses[i]) > 0 {
+			return call.Uses[i], nil
+		}
+	}
+	matrix, err := call.need(role)
+	if err != nil {
+		return nil, err
+	}
+	return []Matrix{*matrix}, nil
+}
+
+// adds reports that gradients ('*') are added to, not written.
+func (call *Call) adds() bool {
+	for i := range call.Kernel.Operands {
+		if call.Kernel.Operands[i].Mode == '*' {
+			return !call.Begins
+		}
+	}
+	return false
+}
+
+// text is a dim; empty where it is not given.
+func (call *Call) text(name string) string {
+	for _, dim := range call.Kernel.Dims {
+		if dim.Name == name {
+			return dim.Value
+		}
+	}
+	return ""
+}
+
+// size and number are dims, or else otherwise.
+func (call *Call) size(name string, otherwise int64) int64 {
+	value, err := strconv.ParseInt(call.text(name), 10, 64)
+	if err != nil {
+		return otherwise
+	}
+	return value
+}
+
+func (call *Call) number(name string, otherwise float64) float64 {
+	value, err := strconv.ParseFloat(call.text(name), 64)
+	if err != nil {
+		return otherwise
+	}
+	return value
+}

@@ -1,0 +1,38 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+)
+
+// past adds where all rows stand in their sequences: so many tokens behind the dim
+// past; -1 without it, where rows go through their sequences.
+func past(call *Call, launch *packed) error {
+	prompt := call.size("past", -1)
+	if prompt < 0 {
+		launch.arguments.Int64(-1)
+		return nil
+	}
+	launch.later(func(step *Step, arguments *driver.Arguments) { arguments.Int64(prompt + step.Past) })
+	return nil
+}
+
+// settings adds the optimizer's, worked out in float64 as torch does (adamw.py:
+// _single_tensor_adamw).
+func settings(call *Call, launch *packed) error {
+	corrected := call.Kernel.Name == "adamw"
+	launch.later(func(step *Step, arguments *driver.Arguments) {
+		of, rate := step.Optimizer, step.Optimizer.Rate
+		if corrected {
+			rate /= 1 - math.Pow(of.Beta1, float64(step.Number))
+		}
+		root := math.Sqrt(1 - math.Pow(of.Beta2, float64(step.Number)))
+		for _, value := range [...]float64{1 - of.Rate*of.Decay, rate, 1 - of.Beta1, of.Beta2, 1 - of.Beta2, root, of.Epsilon, of.Clip, of.Decay} {
+			arguments.Float64(value)
+		}
+	})
+	return nil
+}

@@ -1,0 +1,85 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/source"
+)
+
+// runtimePTX is what the runtime itself needs beside copies and fills.
+//
+//go:embed runtime.ptx
+var runtimePTX string
+
+// modules are those of a context by name, each loaded when something of it is
+// first asked for: the driver compiles PTX, which takes a second for the larger
+// ones, and no program needs all of them. Threads of all devices of the GPU share
+// them.
+type modules struct {
+	lock   sync.Mutex
+	loaded map[string]*driver.Module
+}
+
+// get is a module, whose image is asked for where it was not loaded yet. The
+// context must be bound.
+func (modules *modules) get(name string, image func() (string, error)) (*driver.Module, error) {
+	modules.lock.Lock()
+	defer modules.lock.Unlock()
+	if found := modules.loaded[name]; found != nil {
+		return found, nil
+	}
+	text, err := image()
+	if err != nil {
+		return nil, err
+	}
+	module, err := driver.LoadModule(text)
+	if err != nil {
+		return nil, fmt.Errorf("module %s: %w", name, err)
+	}
+	modules.loaded[name] = module
+	return module, nil
+}
+
+// unload gives all of them back.
+func (modules *modules) unload() error {
+	modules.lock.Lock()
+	defer modules.lock.Unlock()
+	var all []error
+	for _, module := range modules.loaded {
+		all = append(all, module.Unload())
+	}
+	clear(modules.loaded)
+	return errors.Join(all...)
+}
+
+// images are the PTX of package source and of the runtime: by module, and in
+// which module an entry is.
+type images struct{ texts, holder map[string]string }
+
+// ours are read once in a process.
+var ours = sync.OnceValues(func() (images, error) {
+	texts, err := source.Modules()
+	if err != nil {
+		return images{}, err
+	}
+	texts["runtime"] = runtimePTX
+	found := images{texts, make(map[string]string)}
+	for module, text := range texts {
+		for {
+			_, rest, more := strings.Cut(text, ".entry ")
+			if !more {
+				break
+			}
+			name, behind, _ := strings.Cut(rest, "(")
+			found.holder[name], text = module, behind
+		}
+	}
+	return found, nil
+})

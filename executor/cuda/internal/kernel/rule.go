@@ -1,0 +1,78 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+)
+
+// rule is the grid and the block of a launch, of the sizes that it takes.
+type rule func(call *Call, sizes []int64) (grid [3]int64, block int64)
+
+// rules are those of launches.txt, whose head says what each is.
+var rules = map[string]rule{
+	"eights": func(_ *Call, sizes []int64) ([3]int64, int64) {
+		return flat(over(sizes[0]*over(sizes[1], 8), 256)), 256
+	},
+	"row": func(_ *Call, sizes []int64) ([3]int64, int64) {
+		return flat(sizes[0]), min(1024, max(32, over(over(sizes[1], 16), 32)*32))
+	},
+	"rows":  func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
+	"rows2": func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{sizes[0], 2, 1}, 256 },
+	"norms": func(_ *Call, sizes []int64) ([3]int64, int64) {
+		team := min(1024, over(sizes[1], 256)*32)
+		return flat(sizes[0]), team * min(8, 1024/team)
+	},
+	"columns": func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{over(sizes[0], 256), sizes[1], 1}, 256 },
+	"each":    func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(over(sizes[0], 128)), 128 },
+	"tokens":  func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(over(sizes[0], 32)), 256 },
+	"tokens1": func(call *Call, sizes []int64) ([3]int64, int64) {
+		if call.matrix("order") == nil {
+			return flat(call.size("seq", 1)), 256
+		}
+		return flat(sizes[0]), 256
+	},
+	"parts":  func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{sizes[0], 2, 1}, 1024 },
+	"one":    func(*Call, []int64) ([3]int64, int64) { return flat(1), 1024 },
+	"logits": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 1024 },
+	"squares": func(_ *Call, sizes []int64) ([3]int64, int64) {
+		return flat(squareBlocks(sizes)), 256
+	},
+	"join": func(_ *Call, sizes []int64) ([3]int64, int64) { // none where there is nothing to join
+		return flat(min(1, squareBlocks(sizes)-1)), 256
+	},
+	"decode": func(call *Call, sizes []int64) ([3]int64, int64) {
+		heads, kv := call.size("heads", 0), call.size("kv", 1)
+		return [3]int64{over(sizes[0], sizes[1]), kv * over(heads/kv, 8), call.size("sequences", 1)}, 256
+	},
+}
+
+func flat(blocks int64) [3]int64 { return [3]int64{blocks, 1, 1} }
+
+func over(value, by int64) int64 { return (value + by - 1) / by }
+
+func squareBlocks(sizes []int64) int64 { return min(512, over(sizes[0]*over(sizes[1], 8), 2048)) }
+
+// shape is the rule's for a call, held to what a driver takes: a grid of nothing
+// in one direction is a launch that is left out.
+func (line *line) shape(call *Call) (driver.Shape, error) {
+	sizes := make([]int64, len(line.sizes))
+	for i, size := range line.sizes {
+		var err error
+		if sizes[i], err = size(call); err != nil {
+			return driver.Shape{}, err
+		}
+	}
+	grid, block := line.rule(call, sizes)
+	shape := driver.Shape{Block: [3]uint32{uint32(block), 1, 1}}
+	for i, blocks := range grid {
+		if most := []int64{math.MaxInt32, math.MaxUint16, math.MaxUint16}[i]; blocks < 0 || blocks > most {
+			return driver.Shape{}, fmt.Errorf("a grid of %d blocks in direction %d: a GPU takes up to %d", blocks, i, most)
+		}
+		shape.Grid[i] = uint32(blocks)
+	}
+	return shape, nil
+}

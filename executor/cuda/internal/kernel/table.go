@@ -1,0 +1,62 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/source"
+)
+
+// Table is the kernels that there are, by their names in recipes. An error is a
+// line of launches.txt that says nothing.
+var Table = sync.OnceValues(func() (map[string]Func, error) {
+	launches, err := source.Launches()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"checksum", "nonfinite"} { // they are no recipe's
+		delete(launches, name)
+	}
+	table := make(map[string]Func, len(launches))
+	for name, of := range launches {
+		lines := make([]line, len(of))
+		for i := range of {
+			if lines[i], err = lineOf(&of[i]); err != nil {
+				return nil, fmt.Errorf("launches.txt: %s: %w", name, err)
+			}
+		}
+		table[name] = func(call *Call) (Launch, error) { return prepare(lines, call) }
+	}
+	for name, of := range others {
+		table[name] = of
+	}
+	return table, nil
+})
+
+// others are the kernels that are not launched by a line of launches.txt.
+var others = map[string]Func{}
+
+// prepare packs the lines of a kernel, which are launched one behind the other.
+func prepare(lines []line, call *Call) (Launch, error) {
+	var all []*packed
+	before := uint32(0)
+	for i := range lines {
+		launch, err := lines[i].pack(call, before)
+		if err != nil {
+			return nil, err
+		}
+		if launch != nil {
+			all, before = append(all, launch), launch.shape.Grid[0]
+		}
+	}
+	return func(step *Step) error {
+		for _, launch := range all {
+			if err := launch.give(step); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}

@@ -1,0 +1,72 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// mostTurned is how many frequencies the kernels' argument has room for: of heads
+// of 256 values.
+const mostTurned = 128
+
+// turn adds the table of inverse frequencies, by which positions turn heads: it
+// travels as an argument, so that no byte of the arena is its.
+func turn(call *Call, launch *packed) error {
+	if call.text("rope") == "" {
+		frequencies{factor: 1}.add(&launch.arguments)
+		return nil
+	}
+	attention := modelgraph.Attention{Rope: true, HeadDim: call.size("dim", 0), Rotation: modelgraph.Rotation{
+		Type: call.text("rope"), Base: call.number("base", 0), Width: call.size("width", 0),
+		Factor: call.number("factor", 0), Trained: call.size("trained", 0),
+		Slow: call.number("slow", 0), Fast: call.number("fast", 0),
+		AttentionFactor: call.number("attention_factor", 0), Untruncated: call.text("truncate") == "false",
+	}}
+	// The last row stands at the last position there is: dynamic_frequency_update
+	// (modeling_rope_utils.py) takes the length so far.
+	prompt := call.size("past", -1)
+	last := max(prompt, (call.size("rows", 1)-1)%call.size("seq", 1))
+	found, err := frequenciesOf(&attention, last+1)
+	if err != nil {
+		return err
+	}
+	if prompt < 0 || attention.Rotation.Type != "dynamic" {
+		found.add(&launch.arguments)
+		return nil
+	}
+	launch.later(func(step *Step, arguments *driver.Arguments) {
+		// What has frequencies for a token has them for the next.
+		later, _ := frequenciesOf(&attention, last+1+step.Past)
+		later.add(arguments)
+	})
+	return nil
+}
+
+// frequencies are those of a rotation, and the factor of cosines and sines.
+type frequencies struct {
+	inverse []float32
+	factor  float64
+}
+
+func frequenciesOf(attention *modelgraph.Attention, tokens int64) (frequencies, error) {
+	inverse, factor, err := attention.Frequencies(tokens)
+	if len(inverse) > mostTurned {
+		err = fmt.Errorf("%d values of a head turn, there are kernels for %d", 2*len(inverse), 2*mostTurned)
+	}
+	return frequencies{inverse, factor}, err
+}
+
+func (found frequencies) add(arguments *driver.Arguments) {
+	arguments.Int64(int64(len(found.inverse))).Float64(found.factor)
+	for i := range mostTurned {
+		var value float32
+		if i < len(found.inverse) {
+			value = found.inverse[i]
+		}
+		arguments.Float32(value)
+	}
+}

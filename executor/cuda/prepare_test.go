@@ -1,0 +1,67 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// elsewhere are the kernels whose libraries no fake is of.
+var elsewhere = []string{"gemm", "attention", "attention_dkv", "attention_dq"}
+
+// Every kernel of every family, in every way of running it, is prepared: it has an
+// entry, its operands and dims are those that its lines name, and a module has its
+// function.
+func TestPrepared(t *testing.T) {
+	for family := range backendtest.Families {
+		for way, wanted := range backendtest.Workloads() {
+			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
+				continue
+			}
+			t.Run(fmt.Sprint(family, " ", way), func(t *testing.T) {
+				wanted.Strategy, wanted.Batch, wanted.MicroBatches = costmodel.Pipeline, 4, 2
+				job := compiled(t, family, wanted, 2, 1)
+				bound, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+				if err != nil {
+					t.Fatal(err)
+				}
+				found, err := New(Options{Devices: []int{0, 0}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				backend, is := found.(*backend)
+				if !is {
+					t.Fatalf("%T", found)
+				}
+				backend.kernels = maps.Clone(backend.kernels)
+				for _, name := range elsewhere {
+					backend.kernels[name] = func(*kernel.Call) (kernel.Launch, error) {
+						return func(*kernel.Step) error { return nil }, nil
+					}
+				}
+				machine, err := found.Open(context.Background(), bound)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for number := range int64(2) {
+					if _, err := machine.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := machine.Close(); err != nil || driver.Held() != "" {
+					t.Errorf("%v; the process still holds %s", err, driver.Held())
+				}
+			})
+		}
+	}
+}
