@@ -80,7 +80,11 @@ func (device *device) prepare() (err error) {
 		if device.gpu.granule, err = device.gpu.Granule(); err != nil {
 			return err
 		}
-		device.gpu.kernels = kernel.New()
+		version, err := driver.Version()
+		if err != nil {
+			return err
+		}
+		device.gpu.kernels = kernel.New(device.gpu.Capability == 90 && version >= 12000)
 	}
 	device.kernels = device.gpu.kernels.Beside()
 	for range device.plan.Streams {

@@ -108,7 +108,7 @@ func TestGPUHolds(t *testing.T) {
 			return
 		}
 		gauge.tell(t, "a context")
-		kernels := kernel.New()
+		kernels := kernel.New(false)
 		var events []*driver.Event
 		for range 20000 {
 			event, err := driver.NewEvent(true)

@@ -20,6 +20,11 @@ type Matrix struct {
 	Rows, Columns, Stride int64
 }
 
+// String is what errors say of a matrix.
+func (matrix *Matrix) String() string {
+	return fmt.Sprintf("%d × %d of %v", matrix.Rows, matrix.Columns, matrix.DType)
+}
+
 // Call is a kernel of an instruction with the matrices that it touches: all that
 // is the same each time.
 type Call struct {

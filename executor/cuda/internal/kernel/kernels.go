@@ -16,16 +16,18 @@ type Kernels struct {
 	functions map[string]*driver.Function
 	arguments driver.Arguments
 	products  *blas.Handle
+	hopper    bool
 }
 
-// New is for the first thread of a context.
-func New() *Kernels {
-	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}}).Beside()
+// New is for the first thread of a context. hopper: the GPU's capability is 9.0 and
+// its driver takes PTX ISA 8.0, as CUDA 12's do. Attention has kernels for that.
+func New(hopper bool) *Kernels {
+	return (&Kernels{modules: &modules{loaded: make(map[string]*driver.Module)}, hopper: hopper}).Beside()
 }
 
 // Beside are the same kernels for another thread; the first one's Unload is for both.
 func (kernels *Kernels) Beside() *Kernels {
-	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function)}
+	return &Kernels{modules: kernels.modules, functions: make(map[string]*driver.Function), hopper: kernels.hopper}
 }
 
 // Products are matrix products, whose library is opened where there are some.

@@ -36,7 +36,7 @@ var Table = sync.OnceValues(func() (map[string]Func, error) {
 })
 
 // others are the kernels that are not launched by a line of launches.txt.
-var others = map[string]Func{}
+var others = map[string]Func{"gemm": gemm, "attention": attend, "attention_dkv": attend, "attention_dq": attend}
 
 // prepare packs the lines of a kernel, which are launched one behind the other.
 func prepare(lines []line, call *Call) (Launch, error) {

@@ -1,0 +1,97 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"reflect"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/attention"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// lay adds a matrix at an address, rows a stride apart.
+func (posed *posed) lay(operand string, address driver.Address, rows, columns, stride int64, dtype modelgraph.DType) *posed {
+	posed.pose(operand, rows, columns, dtype)
+	last := &posed.call.Operands[len(posed.call.Operands)-1]
+	last.Address, last.Stride = address, stride
+	return posed
+}
+
+const gpt = "sequences=2 heads=8 kv=2 dim=64 seq=100 causal=1 window=30 scale=0.125 cap=50"
+
+// fused is attention over parts of one tensor of 8 + 2 + 2 heads.
+func fused(name, dims string) *posed {
+	bf16 := modelgraph.BF16
+	return newPosed(name, dims, false).lay("q", 0x1000, 200, 512, 768, bf16).lay("k", 0x1400, 200, 128, 768, bf16).lay("v", 0x1500, 200, 128, 768, bf16)
+}
+
+// TestAttentionArguments: the arguments of attention's kernels, in the order that
+// their PTX has them in, and the blocks of their launches.
+func TestAttentionArguments(t *testing.T) {
+	table, err := attention.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bf16, f32 := modelgraph.BF16, modelgraph.F32
+	dims := func(arguments *driver.Arguments) {
+		arguments.Int32(100).Int32(8).Int32(4).Int32(64).Int32(1).Int32(30).Float32(0.125).Float32(50).Address(0).Address(0)
+	}
+	train, infer, dkv, dq := new(driver.Arguments), new(driver.Arguments), new(driver.Arguments), new(driver.Arguments)
+	dims(train.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Int32(768).Int32(768).Int32(768).Int32(512))
+	infer.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0).Int32(768).Int32(768).Int32(768).Int32(512)
+	infer.Int32(100).Int32(8).Int32(4).Int32(64).Int32(0).Int32(0).Float32(0.5).Float32(0).Address(0).Address(0)
+	dims(dkv.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Int32(768).Int32(768).Int32(768).Int32(512).Int32(900).Int32(901))
+	dims(dq.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc000).Int32(768).Int32(768).Int32(768).Int32(512).Int32(904))
+	back := func(name string) *posed {
+		return fused(name, gpt).lay("dy", 0x9000, 200, 512, 512, bf16).lay("lse", 0xa000, 200, 8, 8, f32).lay("delta", 0xb000, 200, 8, 8, f32)
+	}
+	for _, trial := range []struct {
+		posed     *posed
+		hopper    bool
+		file      string
+		blocks    uint32
+		arguments *driver.Arguments
+	}{
+		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, "attention.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, train},
+		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, "attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer},
+		{back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16), true, "attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv},
+		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, "attention_dq.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, dq},
+	} {
+		made, err := attendance(table, trial.posed.call, trial.hopper)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if made.kernel.File != trial.file || made.shape.Grid != [3]uint32{trial.blocks, 1, 1} || made.shape.Shared != int(made.kernel.Shared) || made.shape.Block[0] != made.kernel.Threads {
+			t.Errorf("%s in %+v, want %s in %d blocks", made.kernel.File, made.shape, trial.file, trial.blocks)
+		}
+		if !reflect.DeepEqual(&made.arguments, trial.arguments) {
+			t.Errorf("%s: arguments\n%x, want\n%x", trial.file, made.arguments, *trial.arguments)
+		}
+	}
+}
+
+// TestAttentionRefuses: what no kernel takes is a defect, told.
+func TestAttentionRefuses(t *testing.T) {
+	table, err := attention.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bf16, f32 := modelgraph.BF16, modelgraph.F32
+	for want, posed := range map[string]*posed{
+		`it has no operand "y"`:                                 fused("attention", gpt),
+		"heads=8 kv=3 seq=4 is no attention":                    fused("attention", "heads=8 kv=3 seq=4"),
+		"y is 200 × 512 of F32":                                 fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, f32),
+		"lse is 200 × 8 of F32, rows 9 apart":                   fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 9, f32),
+		"delta is 200 × 8 of BF16, rows 8 apart":                fused("attention_dq", gpt).lay("delta", 0xa000, 200, 8, 8, bf16),
+		`it has no operand "lse"`:                               fused("attention_dq", gpt).lay("dy", 0x9000, 200, 512, 512, bf16),
+		"q_stride=4294967296 does not fit into 32 bits":         newPosed("attention", gpt, false).lay("q", 0, 200, 512, 1<<32, bf16).lay("k", 0, 200, 128, 128, bf16).lay("v", 0, 200, 128, 128, bf16).lay(">y", 0, 200, 512, 512, bf16),
+		"there is no attention for heads of 300 values of bf16": fused("attention", "heads=8 kv=2 dim=300 seq=4"),
+	} {
+		if _, err := attendance(table, posed.call, true); err == nil || err.Error() != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

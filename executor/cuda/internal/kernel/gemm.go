@@ -1,0 +1,82 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
+)
+
+// gemm is d = a·b + bias + add by cuBLASLt, and adds to what a gradient holds.
+// All is added in fp32 and rounded once: the bias is the product's epilogue, and
+// what is added, another matrix or d itself, is its beta·C.
+func gemm(call *Call) (Launch, error) {
+	shape, operands, err := productOf(call)
+	if err != nil {
+		return nil, err
+	}
+	products, err := call.Kernels.Products()
+	if err != nil {
+		return nil, err
+	}
+	product, err := products.Prepare(call.Workspace, shape, operands)
+	if err != nil {
+		return nil, err
+	}
+	return func(step *Step) error { return product.Run(step.Stream) }, nil
+}
+
+// productOf is a gemm as the library is asked for it.
+func productOf(call *Call) (*blas.Shape, *blas.Operands, error) {
+	a, errA := call.need("a")
+	b, errB := call.need("b")
+	d, errD := call.need("d")
+	if err := errors.Join(errA, errB, errD); err != nil {
+		return nil, nil, err
+	}
+	form := call.text("form")
+	shape := &blas.Shape{
+		TransposeA: form == "tn", TransposeB: form == "nt",
+		StrideA: a.Stride, StrideB: b.Stride, StrideC: d.Stride, StrideD: d.Stride, In: a.DType, Out: d.DType,
+	}
+	shape.Rows, shape.Inner = turned(a, shape.TransposeA)
+	inner, columns := turned(b, shape.TransposeB)
+	shape.Columns = columns
+	if inner != shape.Inner || d.Rows != shape.Rows || d.Columns != columns || a.DType != b.DType {
+		return nil, nil, fmt.Errorf("form=%s: a is %v, b %v and d %v", form, a, b, d)
+	}
+	operands := &blas.Operands{A: a.Address, B: b.Address, C: d.Address, D: d.Address, Alpha: 1}
+	if bias := call.matrix("bias"); bias != nil {
+		if bias.Rows != 1 || bias.Columns != columns || bias.DType != d.DType {
+			return nil, nil, fmt.Errorf("form=%s: bias is %v and d %v", form, bias, d)
+		}
+		shape.Bias, operands.Bias = true, bias.Address
+	}
+	return shape, operands, addTo(call, d, shape, operands)
+}
+
+// addTo has the product added to something: to its add, or to what d holds.
+func addTo(call *Call, d *Matrix, shape *blas.Shape, operands *blas.Operands) error {
+	add, adds := call.matrix("add"), call.adds()
+	switch {
+	case add == nil && !adds:
+		return nil
+	case add == nil:
+	case adds || add.Rows != d.Rows || add.Columns != d.Columns || add.DType != d.DType:
+		return fmt.Errorf("add is %v and d %v", add, d)
+	default:
+		operands.C, shape.StrideC = add.Address, add.Stride
+	}
+	operands.Beta = 1
+	return nil
+}
+
+// turned is a matrix's rows and columns, or the other way round.
+func turned(matrix *Matrix, turn bool) (rows, columns int64) {
+	if turn {
+		return matrix.Columns, matrix.Rows
+	}
+	return matrix.Rows, matrix.Columns
+}
