@@ -66,9 +66,11 @@ func (cut Cut) Job(graph *modelgraph.Graph, workload costmodel.Workload) (*execu
 // ways, which seed draws: losses, generated tokens, logits, hidden states,
 // gradients, and everything that the optimizer left must be the same to the
 // bit, with recompute and without, and in every arena what was planned must
-// have been touched to the last byte. Folder is where it may write.
+// have been touched to the last byte. Folder is where it may write. All that
+// differs is told, each by how it is run again.
 func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error {
 	random := rand.New(rand.NewPCG(seed, 12))
+	var all []error
 	for _, family := range slices.Sorted(maps.Keys(Families)) {
 		graph, err := Graph(Families[family])
 		if err != nil {
@@ -87,30 +89,31 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 			single := Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 1 + random.Int64N(4), Sequences: 1 + random.Int64N(3)}
 			alone := workload
 			alone.Recompute = ""
-			want, err := run(backend, graph, alone, single, folder)
+			want, err := Run(backend, graph, alone, single, folder)
 			if err != nil {
-				return fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, single, err)
+				all = append(all, fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, single, err))
 			}
 			for range cuts {
 				cut := Cut{1 + random.IntN(4), Schedules[random.IntN(len(Schedules))], single.MicroBatches, single.Sequences, random.Uint64()}
-				got, err := run(backend, graph, workload, cut, folder)
+				got, err := Run(backend, graph, workload, cut, folder)
 				if err == nil {
 					err = want.differs(got)
 				}
 				if err != nil {
-					return fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, cut, err)
+					all = append(all, fmt.Errorf("%s %s of %d tokens, %+v: %w", family, way, workload.Seq, cut, err))
 				}
 			}
 		}
 	}
-	return nil
+	return errors.Join(all...)
 }
 
-// made is what a run made, each part as bytes.
-type made map[string][]byte
+// Made is what a run made, each part as bytes: files of tensors, and the text of
+// losses and tokens.
+type Made map[string][]byte
 
 // differs is an error that names the parts that are not the same.
-func (want made) differs(got made) error {
+func (want Made) differs(got Made) error {
 	var all []error
 	for _, name := range slices.Sorted(maps.Keys(want)) {
 		if !bytes.Equal(want[name], got[name]) {
@@ -120,8 +123,9 @@ func (want made) differs(got made) error {
 	return errors.Join(all...)
 }
 
-// run runs two steps, and is what they made.
-func run(backend executor.Backend, graph *modelgraph.Graph, workload costmodel.Workload, cut Cut, folder string) (_ made, err error) {
+// Run runs two steps, and is what they made. An error is one of the run, or bytes of
+// an arena that were touched and not planned, or planned and not touched.
+func Run(backend executor.Backend, graph *modelgraph.Graph, workload costmodel.Workload, cut Cut, folder string) (_ Made, err error) {
 	job, err := cut.Job(graph, workload)
 	if err != nil {
 		return nil, err
@@ -148,7 +152,7 @@ func run(backend executor.Backend, graph *modelgraph.Graph, workload costmodel.W
 	if err := planned(result); err != nil {
 		return nil, err
 	}
-	out := made{"tokens": fmt.Append(nil, result.Tokens)}
+	out := Made{"tokens": fmt.Append(nil, result.Tokens)}
 	for index := range result.Steps {
 		out[fmt.Sprint("loss of step ", index+1)] = fmt.Append(nil, result.Steps[index].Loss)
 	}

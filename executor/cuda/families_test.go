@@ -1,0 +1,206 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/cpu"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// How many ways to cut each model there are, and what draws them.
+var (
+	cuts   = flag.Int("cuts", 1, "ways to cut each model")
+	drawer = flag.Uint64("seed", 12, "of the cuts")
+	only   = flag.String("family", "", "the families alone whose names begin so")
+)
+
+// shared puts every device of a program on GPU 0.
+type shared struct{ options Options }
+
+func (shared) Name() string { return "cuda" }
+
+func (shared shared) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
+	shared.options.Devices = make([]int, len(bound.Program.Devices))
+	backend, err := New(shared.options)
+	if err != nil {
+		return nil, err
+	}
+	return backend.Open(ctx, bound)
+}
+
+// holding keeps GPU 0's context for as long as the test runs: to make one takes
+// longer than to run a small model.
+func holding(t *testing.T) {
+	t.Helper()
+	if err := driver.Open(); err != nil {
+		t.Fatal(err)
+	}
+	devices, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	context, err := devices[0].Retain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := context.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestGPUBits: however a model is cut, a GPU makes the bits that it makes uncut.
+func TestGPUBits(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	for _, transport := range []Transport{Peer, Host} {
+		t.Run(string(transport), func(t *testing.T) {
+			if err := backendtest.Bits(shared{Options{Transport: transport}}, t.TempDir(), *cuts, *drawer); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// TestGPUFamilies holds what a GPU makes of every family, in every way of running
+// it, to what the CPU makes: in fp32 to 1e-5, in bf16 to the distance between the
+// CPU's own and fp32.
+func TestGPUFamilies(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
+		if !strings.HasPrefix(family, *only) {
+			continue
+		}
+		graph, err := backendtest.Graph(backendtest.Families[family])
+		if err != nil {
+			t.Fatal(err)
+		}
+		ways := backendtest.Workloads()
+		for _, way := range []string{"infer", "generate"} { // those are of fp32
+			brain := ways[way]
+			brain.Precision = costmodel.BF16True
+			ways[way+" bf16"] = brain
+		}
+		for _, way := range slices.Sorted(maps.Keys(ways)) {
+			wanted := ways[way]
+			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
+				continue
+			}
+			t.Run(family+"/"+way, func(t *testing.T) { alike(t, graph, wanted) })
+		}
+	}
+}
+
+// alike runs a model on both, and compares.
+func alike(t *testing.T, graph *modelgraph.Graph, wanted costmodel.Workload) {
+	t.Helper()
+	wanted.Seq = 9
+	cut := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 2}
+	got, err := backendtest.Run(shared{}, graph, wanted, cut, t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reference := func(precision costmodel.Precision) backendtest.Made {
+		of := wanted
+		of.Precision = precision
+		made, err := backendtest.Run(cpu.New(), graph, of, cut, t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	exact := reference(costmodel.FP32True)
+	limits := make(map[string]float64)
+	if wanted.Precision != costmodel.FP32True {
+		limits = apart(t, reference(wanted.Precision), exact)
+	}
+	var worst []string
+	for name, distance := range apart(t, got, exact) {
+		if limit := max(1e-5, 2*limits[name]); !(distance <= limit) {
+			t.Errorf("%s is %.2e apart, allowed are %.1e", name, distance, limit)
+		}
+		worst = append(worst, fmt.Sprintf("%.1e %s (limit %.1e)", distance, name, max(1e-5, 2*limits[name])))
+	}
+	slices.Sort(worst)
+	t.Log(strings.Join(worst, "; "))
+	if wanted.Precision == costmodel.FP32True && !bytes.Equal(got["tokens"], exact["tokens"]) {
+		t.Errorf("tokens are %s, want %s", got["tokens"], exact["tokens"])
+	}
+}
+
+// apart are the distances of what two runs made, by part: ‖got − want‖ / ‖want‖ over
+// all of it, so that a gradient that is 0 but for rounding counts for what it is.
+func apart(t *testing.T, got, want backendtest.Made) map[string]float64 {
+	t.Helper()
+	distances := make(map[string]float64)
+	for part := range want {
+		switch {
+		case part == "tokens":
+		case strings.HasPrefix(part, "loss"):
+			distances[part] = distance(number(t, got[part]), number(t, want[part]))
+		case len(want[part]) > 0:
+			distances[part] = distance(values(t, got[part]), values(t, want[part]))
+		}
+	}
+	return distances
+}
+
+func number(t *testing.T, text []byte) []float64 {
+	t.Helper()
+	value, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []float64{value}
+}
+
+func distance(got, want []float64) float64 {
+	if len(got) != len(want) {
+		return math.Inf(1)
+	}
+	var apart, norm float64
+	for i := range want {
+		apart += (got[i] - want[i]) * (got[i] - want[i])
+		norm += want[i] * want[i]
+	}
+	return math.Sqrt(apart / max(norm, math.SmallestNonzeroFloat64))
+}
+
+// values are all numbers of a file of tensors, by their names.
+func values(t *testing.T, data []byte) (all []float64) {
+	t.Helper()
+	tensors, err := safetensors.ReadTensors(bytes.NewReader(data), int64(len(data)), "made")
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(tensors, func(one, other safetensors.Tensor) int { return strings.Compare(one.Name, other.Name) })
+	for _, tensor := range tensors {
+		raw := data[tensor.Begin:tensor.End]
+		for size := int(tensor.DType.Bits() / 8); len(raw) > 0; raw = raw[size:] {
+			wide := make([]byte, 4)
+			copy(wide[4-size:], raw[:size])
+			all = append(all, float64(math.Float32frombits(binary.LittleEndian.Uint32(wide))))
+		}
+	}
+	return all
+}
