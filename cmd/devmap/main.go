@@ -17,6 +17,7 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 )
 
 func main() {
@@ -42,16 +43,26 @@ func unknownCommand(root *cobra.Command, args []string) error {
 // run is the whole program but for the process around it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	results, problems := out.NewStream(stdout), out.NewStream(stderr)
-	root := newRoot()
+	link, err := worker.Inherited()
+	root := newRoot(self{args, link})
 	root.SetArgs(args)
 	root.SetOut(results)
 	root.SetErr(problems)
-	err := unknownCommand(root, args)
+	if err == nil {
+		err = unknownCommand(root, args)
+	}
+	if link != nil {
+		ctx = link.Until(ctx)
+	}
 	if err == nil {
 		err = root.ExecuteContext(ctx)
 	}
 	if unwritten := results.Flush(); unwritten != nil {
 		err = fmt.Errorf("writing stdout: %w", unwritten)
 	}
-	return out.Report(problems, err, ask.ErrorText)
+	code := out.Report(problems, err, ask.ErrorText)
+	if link != nil {
+		link.Say(&worker.Message{Done: &code})
+	}
+	return code
 }

@@ -5,10 +5,18 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/cpu"
 )
 
-func newRoot() *cobra.Command {
+// self is how this process was called, where a command does its work in another
+// one: with which arguments, and, if it is that other one, by whom.
+type self struct {
+	args []string
+	link *worker.Link
+}
+
+func newRoot(self self) *cobra.Command {
 	var asked bool // for the version
 	root := &cobra.Command{
 		Use:   "devmap",
@@ -32,7 +40,7 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(ask.FlagError)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(cpu.New()), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, cpu.New()), newVersion()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -18,13 +19,14 @@ import (
 type runCommand struct {
 	*ask.Request
 
+	self      self
 	reference executor.Backend
 	gpus      []cuda.GPU // that plans run on; none: the reference runs
 	without   error      // why none do, where that was not asked for
 }
 
-func newRun(reference executor.Backend) *cobra.Command {
-	command := &runCommand{reference: reference}
+func newRun(self self, reference executor.Backend) *cobra.Command {
+	command := &runCommand{self: self, reference: reference}
 	cmd := &cobra.Command{
 		Use:   "run PLAN…",
 		Short: "Run a plan with real arithmetic: measured beside predicted",
@@ -61,8 +63,18 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	if err := command.Refuse(); err != nil {
 		return err
 	}
-	if err := command.choose(); err != nil {
+	onGPUs, err := command.choose()
+	switch {
+	case err != nil:
 		return err
+	case command.self.link != nil:
+		return command.work(cmd, files)
+	case onGPUs:
+		if missing, err := command.supervise(cmd); missing == nil {
+			return err
+		} else if err := command.missing(missing); err != nil {
+			return err
+		}
 	}
 	runs, err := command.prepare(cmd, files)
 	if err != nil {
@@ -72,22 +84,31 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	var reports bytes.Buffer
+	failed := command.each(runs, func(one *planRun) (*report.Report, error) {
+		measured, err := one.carryOut(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return measured, command.show(cmd, one, measured, &reports)
+	})
+	if failed != nil && !errors.Is(failed, out.ErrCheck) {
+		return failed
+	}
+	if err := command.write(cmd, reports.Bytes()); err != nil {
+		return err
+	}
+	return failed
+}
+
+// each runs plans one after another; ErrCheck: a verdict is fail.
+func (command *runCommand) each(runs []planRun, carryOut func(one *planRun) (*report.Report, error)) error {
 	failed := false
 	for i := range runs {
-		one := &runs[i]
-		measured, err := one.carryOut(cmd)
+		measured, err := carryOut(&runs[i])
 		if err != nil {
 			return err
 		}
 		failed = failed || measured.Verdict == report.Fail
-		if err := command.show(cmd, one, measured, &reports); err != nil {
-			return err
-		}
-	}
-	if command.Output != "" {
-		if err := out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(reports.Bytes()); return err }); err != nil {
-			return err
-		}
 	}
 	if failed {
 		return out.ErrCheck
@@ -95,37 +116,66 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	return nil
 }
 
+// write writes what -o names.
+func (command *runCommand) write(cmd *cobra.Command, reports []byte) error {
+	if command.Output == "" {
+		return nil
+	}
+	return out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(reports); return err })
+}
+
 // carryOut runs a plan.
 func (one *planRun) carryOut(cmd *cobra.Command) (*report.Report, error) {
 	watch, done := out.Watch(cmd.ErrOrStderr(), "reserving memory")
 	one.watch(watch)
+	if one.link != nil {
+		one.tell(one.link)
+	}
 	result, err := executor.Run(cmd.Context(), one.backend, &one.job.Job, &one.settings)
 	done()
 	if err != nil {
-		return nil, one.told(err)
+		told := one.told(err)
+		if one.link != nil {
+			one.broke(one.link, err, told)
+		}
+		return nil, told
 	}
-	return report.Of(&report.Foretold{
+	return report.Of(one.foretold(), &one.job.Job, result), nil
+}
+
+// foretold is what the plan says of the run.
+func (one *planRun) foretold() *report.Foretold {
+	return &report.Foretold{
 		Plan: one.file, Devices: one.job.devices, GPUs: one.job.gpus, Imbalance: one.job.imbalance, StepSeconds: one.job.seconds,
-	}, &one.job.Job, result), nil
+	}
+}
+
+// people is where text for people goes: it is the result unless the document is.
+func (command *runCommand) people(cmd *cobra.Command) io.Writer {
+	if command.JSON || command.Output != "" {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
 }
 
 // show prints a report, which is the result unless the document is: that of
 // --json, and of -o, for which all are gathered.
 func (command *runCommand) show(cmd *cobra.Command, one *planRun, measured *report.Report, reports *bytes.Buffer) error {
-	people := cmd.OutOrStdout()
 	if command.JSON || command.Output != "" {
-		document := cmd.OutOrStdout()
-		if command.Output != "" {
-			document = reports
-		}
-		if err := devicemap.WriteJSON(document, measured); err != nil {
+		if err := devicemap.WriteJSON(command.documents(cmd, reports), measured); err != nil {
 			return err
 		}
-		people = cmd.ErrOrStderr()
 	}
-	if command.JSON {
-		return nil
+	if !command.JSON {
+		show.New(command.people(cmd), one.job.Graph, *one.job.Workload).Run(one.job.placed, measured, command.where(one))
 	}
-	show.New(people, one.job.Graph, *one.job.Workload).Run(one.job.placed, measured, command.where(one))
 	return nil
+}
+
+// documents is where reports go: what is gathered for -o, else stdout.
+func (command *runCommand) documents(cmd *cobra.Command, gathered *bytes.Buffer) io.Writer {
+	if command.Output != "" {
+		return gathered
+	}
+	return cmd.OutOrStdout()
 }

@@ -15,26 +15,32 @@ import (
 )
 
 // choose finds what is to run: GPUs where they are asked for, or where nothing is
-// and they are there. A flag that only means something on GPUs asks for them.
-func (command *runCommand) choose() error {
-	flag := command.GPUFlags()
-	if command.Run.Backend == ask.CPU {
-		if flag != "" {
-			return out.Usagef("%s --backend %s: it is for GPUs (--backend %s)", flag, ask.CPU, ask.CUDA)
-		}
-		return nil
+// and this build has a backend of GPUs. A flag that only means something on GPUs
+// asks for them.
+func (command *runCommand) choose() (onGPUs bool, err error) {
+	if flag := command.GPUFlags(); command.Run.Backend == ask.CPU && flag != "" {
+		return false, out.Usagef("%s --backend %s: it is for GPUs (--backend %s)", flag, ask.CPU, ask.CUDA)
 	}
-	gpus, err := cuda.GPUs()
+	if command.Run.Backend == ask.CPU {
+		return false, nil
+	}
+	if _, err := cuda.New(cuda.Options{}); err != nil {
+		return false, command.missing(err)
+	}
+	return true, nil
+}
+
+// missing lets the reference run in the place of GPUs, of which something is
+// missing, where nobody asked for them.
+func (command *runCommand) missing(err error) error {
+	flag := command.GPUFlags()
 	switch {
-	case err == nil:
-		command.gpus = gpus
 	case command.Run.Backend == ask.CUDA:
 		return fmt.Errorf("--backend %s: %w", ask.CUDA, err)
 	case flag != "":
 		return fmt.Errorf("%s: %w", flag, err)
-	default:
-		command.without = err
 	}
+	command.without = err
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/weights"
@@ -24,7 +25,8 @@ type planRun struct {
 	job      *compiled
 	settings executor.Settings
 	backend  executor.Backend
-	gpus     []int // by device of the program; none: the reference runs it
+	gpus     []int        // by device of the program; none: the reference runs it
+	link     *worker.Link // of a worker
 }
 
 // prepare reads and compiles all plans, and holds the flags to each: nothing
@@ -44,7 +46,7 @@ func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRu
 		if err := command.Contradicted(plan); err != nil {
 			return nil, err
 		}
-		runs[i] = planRun{file: file, plan: plan, settings: settings}
+		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.link}
 	}
 	if err := command.spare(runs); err != nil {
 		return nil, err

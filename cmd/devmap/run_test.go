@@ -53,7 +53,7 @@ func TestRunVerdicts(t *testing.T) {
 	for growth, want := range map[int64]error{1 << 20: nil, 1 << 30: out.ErrCheck, -1: nil} {
 		verdict := map[int64]string{1 << 20: "pass", 1 << 30: "fail", -1: "inconclusive"}[growth]
 		var stdout, stderr bytes.Buffer
-		cmd := newRun(swell(cpu.New().Open, growth))
+		cmd := newRun(self{}, swell(cpu.New().Open, growth))
 		cmd.SetArgs([]string{plan, plan, "--weights", "random", "--json"})
 		cmd.SetOut(&stdout)
 		cmd.SetErr(&stderr)

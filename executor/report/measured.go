@@ -49,7 +49,8 @@ func imbalance(devices []Device) float64 {
 	return float64(most) * float64(len(devices)) / float64(sum)
 }
 
-func stepOf(measured *executor.StepResult, result *executor.Result, job *executor.Job) Step {
+// StepOf is a step of a job, as a report has it.
+func StepOf(measured *executor.StepResult, job *executor.Job) Step {
 	step := Step{Step: measured.Number, Seconds: measured.Times.Step.Seconds()}
 	if job.Workload.Mode == costmodel.Train {
 		step.Loss = &measured.Loss
@@ -57,7 +58,7 @@ func stepOf(measured *executor.StepResult, result *executor.Result, job *executo
 	for i := range measured.Times.Devices {
 		times := &measured.Times.Devices[i]
 		step.Devices = append(step.Devices, DeviceTime{
-			Device: int(result.Devices[i].Device), Forward: times.Forward.Seconds(), Backward: times.Backward.Seconds(),
+			Device: int(job.Program.Devices[i].ID), Forward: times.Forward.Seconds(), Backward: times.Backward.Seconds(),
 			Decode: times.Decode.Seconds(), Update: times.Update.Seconds(), Wait: times.Wait.Seconds(),
 		})
 	}

@@ -114,6 +114,21 @@ type Foretold struct {
 
 // Of is the report of a run of a job.
 func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
+	report := begun(foretold, job, result)
+	report.Imbalance.Measured = imbalance(report.Devices)
+	for i := range result.Steps {
+		report.Steps = append(report.Steps, StepOf(&result.Steps[i], job))
+	}
+	if len(result.Steps) > 0 {
+		report.StepSeconds.Measured, report.TokensPerSecond = &result.StepSeconds, &result.TokensPerSecond
+	}
+	report.judge(job, result)
+	return report
+}
+
+// begun is what of a report is known of any run: what was foretold, what ran it,
+// and what was measured of its devices.
+func begun(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
 	report := &Report{
 		FormatVersion: version, Plan: foretold.Plan, Backend: result.Backend, Scalars: job.Graph.Scalars(),
 		Tokens: result.Tokens,
@@ -126,13 +141,5 @@ func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report 
 	for i := range result.GPUs {
 		report.addGPU(foretold, &result.GPUs[i])
 	}
-	report.Imbalance.Measured = imbalance(report.Devices)
-	for i := range result.Steps {
-		report.Steps = append(report.Steps, stepOf(&result.Steps[i], result, job))
-	}
-	if len(result.Steps) > 0 {
-		report.StepSeconds.Measured, report.TokensPerSecond = &result.StepSeconds, &result.TokensPerSecond
-	}
-	report.judge(job, result)
 	return report
 }

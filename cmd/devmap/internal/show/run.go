@@ -10,6 +10,11 @@ import (
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
+// Title is what runs and where, in a line.
+func (printer *Printer) Title(gpus string) {
+	printer.printf("%s, %s%s on %s", out.Cell(printer.graph.Name), printer.doing(), printer.how(), gpus)
+}
+
 // Run prints what a run measured: the arenas beside their plan, the losses,
 // where the time went, what was generated, and the verdict. gpus names those that
 // it ran on; empty: it was the reference.

@@ -39,6 +39,13 @@ func New(to io.Writer, graph *modelgraph.Graph, work costmodel.Workload) *Printe
 	return printer
 }
 
+// Into prints elsewhere, as it would where it prints now.
+func (printer *Printer) Into(to io.Writer) *Printer {
+	other := *printer
+	other.to = to
+	return &other
+}
+
 func (printer *Printer) printf(format string, args ...any) {
 	out.Say(printer.to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
 }

@@ -1,0 +1,61 @@
+package worker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// environment says in a worker's environment that it is one.
+const environment = "DEVMAP_WORKER"
+
+// The worker's ends of both pipes.
+const (
+	saysFile = 3
+	lifeFile = 4
+)
+
+// Link is a worker's end of what joins it with its supervisor.
+type Link struct {
+	lock sync.Mutex
+	says *os.File
+	life *os.File
+}
+
+// Inherited is the link that the process was started with; nil: it is no worker.
+// Processes that it starts are none.
+func Inherited() (*Link, error) {
+	if os.Getenv(environment) == "" {
+		return nil, nil //nolint:nilnil // it is no worker
+	}
+	if err := os.Unsetenv(environment); err != nil {
+		return nil, err
+	}
+	link := &Link{says: os.NewFile(saysFile, "supervisor"), life: os.NewFile(lifeFile, "life")}
+	for _, file := range []*os.File{link.says, link.life} {
+		if info, err := file.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+			return nil, fmt.Errorf("%s is set, and no supervisor has left its pipes: unset it", environment)
+		}
+	}
+	return link, nil
+}
+
+// Say sends a message. A supervisor that is no more hears nothing, and the worker
+// is about to end by [Link.Until].
+func (link *Link) Say(message *Message) {
+	link.lock.Lock()
+	defer link.lock.Unlock()
+	message.write(link.says) //nolint:errcheck // nobody is left to tell
+}
+
+// Until is a context that ends when the worker is to end.
+func (link *Link) Until(ctx context.Context) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	go func() {
+		io.Copy(io.Discard, link.life) //nolint:errcheck // however it ends
+		cancel()
+	}()
+	return ctx
+}

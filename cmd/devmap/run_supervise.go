@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// supervised is a run that a worker carries out, as its supervisor knows it.
+type supervised struct {
+	*runCommand
+
+	cmd     *cobra.Command
+	process *worker.Process
+	gpus    *holdings
+	reports bytes.Buffer // for -o
+	plan    *worker.Plan // whose turn it is; nil: none's
+	place   string       // where the worker is in it
+	broke   string       // why it broke off, where the worker told
+	status  *int         // with which the worker was to exit
+	missing error
+}
+
+// supervise has plans run by a worker. What GPUs hold is looked at before it is
+// there and once it is no more, and what it told is reported, however it ended.
+// missing: the worker found no GPU, and nothing was done.
+func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
+	run := &supervised{runCommand: command, cmd: cmd, gpus: lookAtGPUs()}
+	defer run.gpus.close()
+	if run.process, err = worker.Start(cmd.Context(), command.self.args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+		return nil, fmt.Errorf("starting the process that runs on GPUs: %w", err)
+	}
+	heard := run.hear()
+	if heard != nil {
+		run.process.Kill() //nolint:errcheck // it has ended then
+	}
+	how, err := run.process.Wait()
+	if run.missing != nil || err != nil {
+		return run.missing, err
+	}
+	return nil, run.end(how, heard)
+}
+
+// hear takes what the worker says until it says nothing more.
+func (run *supervised) hear() error {
+	for {
+		message, err := run.process.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = run.take(message)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (run *supervised) take(message *worker.Message) error {
+	switch {
+	case message.Missing != "":
+		run.missing = errors.New(message.Missing)
+	case message.Plan != nil && message.Plan.Foretold != nil:
+		run.plan, run.place = message.Plan, ""
+	case message.At != nil:
+		run.place = message.At.Place
+	case message.Step != nil && run.plan != nil:
+		run.plan.Foretold.Steps = append(run.plan.Foretold.Steps, *message.Step)
+	case message.Ran != nil:
+		run.plan = nil
+		return run.print(message.Ran.Document, message.Ran.Text)
+	case message.Broke != "":
+		run.broke = message.Broke
+	case message.Done != nil:
+		run.status = message.Done
+	}
+	return nil
+}
+
+// print prints what came of a plan.
+func (run *supervised) print(document, text string) error {
+	if run.JSON || run.Output != "" {
+		if _, err := io.WriteString(run.documents(run.cmd, &run.reports), document); err != nil {
+			return err
+		}
+	}
+	if run.JSON {
+		return nil
+	}
+	return out.Say(run.people(run.cmd), "%s", out.Block(text))
+}
+
+// end tells of a worker that is no more, and ends as it did. A report that is left
+// is that of a run which broke off.
+func (run *supervised) end(how string, heard error) error {
+	if run.cmd.Context().Err() != nil && run.status == nil {
+		return fmt.Errorf("%sinterrupted: no file was written (the process on the GPUs: %s)", run.running(), how)
+	}
+	died := run.died(how, heard)
+	if run.plan != nil && (died != nil || run.broke != "") {
+		if err := run.breakOff(died); err != nil {
+			return err
+		}
+	}
+	status := out.ExitError
+	if died == nil {
+		status = *run.status
+	}
+	if status == out.ExitDone || status == out.ExitCheck || died != nil || run.broke != "" {
+		died = errors.Join(died, run.write(run.cmd, run.reports.Bytes()))
+	}
+	if died != nil || status == out.ExitDone {
+		return died
+	}
+	return &out.ToldError{Status: status}
+}
+
+// running is how an error begins.
+func (run *supervised) running() string {
+	if run.plan == nil {
+		return ""
+	}
+	return fmt.Sprintf("running %s: ", run.plan.File)
+}
+
+// died is how the worker ended, where it did not end by itself.
+func (run *supervised) died(how string, heard error) error {
+	switch {
+	case heard != nil:
+		return fmt.Errorf("%sthe process on the GPUs was ended: %w", run.running(), heard)
+	case run.status == nil && run.place == "":
+		return fmt.Errorf("%sthe process on the GPUs ended: %s", run.running(), how)
+	case run.status == nil:
+		return fmt.Errorf("%sthe process on the GPUs ended %s: %s", run.running(), run.place, how)
+	}
+	return nil
+}
+
+// breakOff reports a run that broke off.
+func (run *supervised) breakOff(died error) error {
+	reason := run.broke
+	if died != nil {
+		reason = strings.TrimPrefix(died.Error(), run.running())
+	} else if run.place != "" {
+		reason = fmt.Sprintf("%s: %s", run.place, reason)
+	}
+	reasons := append([]string{strings.ReplaceAll(reason, "\n", "; ")}, run.gpus.givenBack(run.plan.GPUs)...)
+	report := run.plan.Foretold
+	report.BreakOff(reasons)
+	var document, text bytes.Buffer
+	if err := devicemap.WriteJSON(&document, report); err != nil {
+		return err
+	}
+	err := out.Say(&text, "%s: broke off\n%s: %s\n", run.plan.Title, string(report.Verdict), strings.Join(reasons, "; "))
+	if err != nil {
+		return err
+	}
+	return run.print(document.String(), text.String())
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// work carries plans out on GPUs, as a worker: it tells its supervisor what it
+// does, and leaves to it what is printed of that.
+func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) {
+	if command.gpus, err = cuda.GPUs(); err != nil {
+		command.self.link.Say(&worker.Message{Missing: err.Error()})
+		return nil
+	}
+	runs, err := command.prepare(cmd, files)
+	if err != nil {
+		return err
+	}
+	return command.each(runs, func(one *planRun) (*report.Report, error) {
+		command.begin(one)
+		measured, err := one.carryOut(cmd)
+		if err != nil {
+			return nil, err
+		}
+		return measured, command.ran(cmd, one, measured)
+	})
+}
+
+// begin tells that a plan's turn has come.
+func (command *runCommand) begin(one *planRun) {
+	plan := &worker.Plan{File: one.file}
+	var text strings.Builder
+	show.New(&text, one.job.Graph, *one.job.Workload).Title(command.where(one))
+	plan.Title = text.String()
+	var used []executor.GPUResult
+	at := make(map[int]int) // of a GPU among the used
+	for i, gpu := range one.gpus {
+		if _, known := at[gpu]; !known {
+			at[gpu] = len(used)
+			used = append(used, executor.GPUResult{GPU: gpu, UUID: command.gpus[gpu].UUID, Name: command.gpus[gpu].Name})
+			plan.GPUs = append(plan.GPUs, command.gpus[gpu].UUID)
+		}
+		used[at[gpu]].Devices = append(used[at[gpu]].Devices, one.job.Program.Devices[i].ID)
+	}
+	plan.Foretold = report.Foretell(one.foretold(), &one.job.Job, one.backend.Name(), used)
+	command.self.link.Say(&worker.Message{Plan: plan})
+	command.self.link.Say(&worker.Message{At: &worker.At{Place: "while memory was reserved"}})
+}
+
+// tell tells the supervisor how far the run is, beside what people are shown.
+func (one *planRun) tell(link *worker.Link) {
+	const often = 100 * time.Millisecond
+	var last time.Time
+	var done int64
+	at := func(place string, step int64) {
+		last = time.Now()
+		link.Say(&worker.Message{At: &worker.At{Place: place, Step: step}})
+	}
+	next := func() {
+		if done == one.settings.Steps {
+			at("behind its last step", 0)
+			return
+		}
+		at(fmt.Sprintf("in step %d of %d", done+1, one.settings.Steps), done+1)
+	}
+	watch := &one.settings.Watch
+	loaded, step := watch.Loaded, watch.Step
+	watch.Loaded = func(bytes, of int64) {
+		loaded(bytes, of)
+		switch {
+		case bytes == of:
+			next()
+		case time.Since(last) > often:
+			at(fmt.Sprintf("while loading, %v of %v", costmodel.Bytes(bytes), costmodel.Bytes(of)), 0)
+		}
+	}
+	watch.Step = func(result *executor.StepResult) {
+		step(result)
+		told := report.StepOf(result, &one.job.Job)
+		link.Say(&worker.Message{Step: &told})
+		done++
+		next()
+	}
+}
+
+// broke tells the supervisor that the run broke off: it was called as it should,
+// had room, and was not interrupted.
+func (one *planRun) broke(link *worker.Link, err, told error) {
+	var usage out.UsageError
+	var infeasible *out.Infeasible
+	if !errors.As(told, &usage) && !errors.As(told, &infeasible) && !errors.Is(err, context.Canceled) {
+		link.Say(&worker.Message{Broke: err.Error()})
+	}
+}
+
+// ran tells what came of a plan.
+func (command *runCommand) ran(cmd *cobra.Command, one *planRun, measured *report.Report) error {
+	var document, text bytes.Buffer
+	if err := devicemap.WriteJSON(&document, measured); err != nil {
+		return err
+	}
+	show.New(command.people(cmd), one.job.Graph, *one.job.Workload).Into(&text).Run(one.job.placed, measured, command.where(one))
+	command.self.link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
+	return nil
+}
