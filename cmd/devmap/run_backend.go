@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // choose finds what is to run: GPUs where they are asked for, or where nothing is
@@ -80,8 +82,36 @@ func (command *runCommand) assign(one *planRun) error {
 		}
 		one.gpus = append(one.gpus, gpu)
 	}
-	one.backend, err = cuda.New(cuda.Options{Devices: one.gpus})
+	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
+	fault, err := command.FaultAsked()
+	if err != nil {
+		return err
+	}
+	switch {
+	case fault.Kind == ask.KillLoad || fault.Kind == ask.KillStep:
+		one.kill = fault
+	case fault.Kind != "":
+		options.Fault = cuda.Fault{Kind: cuda.FaultKind(fault.Kind), At: fault.At}
+	}
+	one.backend, err = cuda.New(options)
 	return err
+}
+
+// patience is how long nothing may end on any GPU: many times what the slowest
+// instruction is predicted to take on the GPUs of the plan, and long enough for what
+// is predicted to take nothing.
+func patience(of *program.Program) time.Duration {
+	const (
+		least   = 30 * time.Second
+		many    = 20
+		tick    = 1000 // a nanosecond has as many
+		longest = 24 * time.Hour
+	)
+	slowest := int64(0)
+	for i := range of.Instrs {
+		slowest = max(slowest, of.Instrs[i].Ticks/tick)
+	}
+	return max(least, many*min(time.Duration(slowest), longest))
 }
 
 // noSuchGPU names the way out where there are fewer GPUs than devices.

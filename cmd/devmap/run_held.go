@@ -7,6 +7,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/nvml"
+	"github.com/devmap-dev/devmap/executor/report"
 )
 
 // holdings is what GPUs held before a worker was there, as NVML tells it: no
@@ -48,38 +49,41 @@ const (
 	lookAgain  = 50 * time.Millisecond
 )
 
-// givenBack says of every GPU in use whether it holds what it held before, a
-// sentence each.
-func (held *holdings) givenBack(uuids []string) []string {
+// givenBack says of the GPUs in use whether they hold what they held before, a
+// sentence each, or one for all.
+func (held *holdings) givenBack(used []report.GPU) []string {
 	if held.err != nil {
 		return []string{"what the GPUs hold now is not known: " + held.err.Error()}
 	}
 	var all []string
-	for _, uuid := range uuids {
-		at := slices.IndexFunc(held.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == uuid })
-		if at < 0 {
-			all = append(all, fmt.Sprintf("what %s holds now is not known: NVML does not show it", uuid))
-			continue
+	for i := range used {
+		if still := held.still(&used[i]); still != "" {
+			all = append(all, fmt.Sprintf("GPU %d (%s): %s", used[i].GPU, used[i].Name, still))
 		}
-		all = append(all, held.givenBackBy(at))
+	}
+	if len(all) == 0 {
+		return []string{"all memory of the GPUs was given back"}
 	}
 	return all
 }
 
-// givenBackBy waits until the driver has what the process had, or does not take it
-// back.
-func (held *holdings) givenBackBy(at int) string {
-	gpu := &held.gpus[at]
+// still waits until the driver has what the process had, or does not take it back,
+// and says what is still held; empty: nothing is.
+func (held *holdings) still(used *report.GPU) string {
+	at := slices.IndexFunc(held.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == used.UUID })
+	if at < 0 {
+		return "what it holds now is not known: NVML does not show it"
+	}
 	for deadline := time.Now().Add(givingBack); ; time.Sleep(lookAgain) {
-		memory, err := gpu.Memory()
+		memory, err := held.gpus[at].Memory()
 		more := memory.Used - held.before[at]
 		switch {
 		case err != nil:
-			return fmt.Sprintf("what %s holds now is not known: %v", gpu.Name, err)
+			return fmt.Sprintf("what it holds now is not known: %v", err)
 		case more <= 0:
-			return fmt.Sprintf("all memory of %s (%s) was given back", gpu.Name, gpu.UUID)
+			return ""
 		case time.Now().After(deadline):
-			return fmt.Sprintf("%s (%s) holds %v more than before the run", gpu.Name, gpu.UUID, costmodel.Bytes(more))
+			return fmt.Sprintf("%v more are held than before the run", costmodel.Bytes(more))
 		}
 	}
 }

@@ -27,6 +27,7 @@ type planRun struct {
 	backend  executor.Backend
 	gpus     []int        // by device of the program; none: the reference runs it
 	link     *worker.Link // of a worker
+	kill     ask.Fault    // that ends the worker
 }
 
 // prepare reads and compiles all plans, and holds the flags to each: nothing

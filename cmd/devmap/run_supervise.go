@@ -71,8 +71,8 @@ func (run *supervised) take(message *worker.Message) error {
 		run.missing = errors.New(message.Missing)
 	case message.Plan != nil && message.Plan.Foretold != nil:
 		run.plan, run.place = message.Plan, ""
-	case message.At != nil:
-		run.place = message.At.Place
+	case message.At != "":
+		run.place = message.At
 	case message.Step != nil && run.plan != nil:
 		run.plan.Foretold.Steps = append(run.plan.Foretold.Steps, *message.Step)
 	case message.Ran != nil:
@@ -153,7 +153,10 @@ func (run *supervised) breakOff(died error) error {
 	} else if run.place != "" {
 		reason = fmt.Sprintf("%s: %s", run.place, reason)
 	}
-	reasons := append([]string{strings.ReplaceAll(reason, "\n", "; ")}, run.gpus.givenBack(run.plan.GPUs)...)
+	if run.Run.Fault != "" {
+		reason += fmt.Sprintf(" (--fault %s)", run.Run.Fault)
+	}
+	reasons := append([]string{strings.ReplaceAll(reason, "\n", "; ")}, run.gpus.givenBack(run.plan.Foretold.GPUs)...)
 	report := run.plan.Foretold
 	report.BreakOff(reasons)
 	var document, text bytes.Buffer

@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
@@ -53,49 +55,70 @@ func (command *runCommand) begin(one *planRun) {
 		if _, known := at[gpu]; !known {
 			at[gpu] = len(used)
 			used = append(used, executor.GPUResult{GPU: gpu, UUID: command.gpus[gpu].UUID, Name: command.gpus[gpu].Name})
-			plan.GPUs = append(plan.GPUs, command.gpus[gpu].UUID)
 		}
 		used[at[gpu]].Devices = append(used[at[gpu]].Devices, one.job.Program.Devices[i].ID)
 	}
 	plan.Foretold = report.Foretell(one.foretold(), &one.job.Job, one.backend.Name(), used)
 	command.self.link.Say(&worker.Message{Plan: plan})
-	command.self.link.Say(&worker.Message{At: &worker.At{Place: "while memory was reserved"}})
+	command.self.link.Say(&worker.Message{At: "while memory was reserved"})
 }
 
 // tell tells the supervisor how far the run is, beside what people are shown.
 func (one *planRun) tell(link *worker.Link) {
 	const often = 100 * time.Millisecond
 	var last time.Time
-	var done int64
-	at := func(place string, step int64) {
+	var done, pieces int64
+	soon := time.Millisecond // into a step
+	at := func(place string) {
 		last = time.Now()
-		link.Say(&worker.Message{At: &worker.At{Place: place, Step: step}})
+		link.Say(&worker.Message{At: place})
 	}
 	next := func() {
 		if done == one.settings.Steps {
-			at("behind its last step", 0)
+			at("behind its last step")
 			return
 		}
-		at(fmt.Sprintf("in step %d of %d", done+1, one.settings.Steps), done+1)
+		at(fmt.Sprintf("in step %d of %d", done+1, one.settings.Steps))
+		if one.kill == (ask.Fault{Kind: ask.KillStep, At: done + 1}) {
+			time.AfterFunc(soon, killed)
+		}
 	}
 	watch := &one.settings.Watch
 	loaded, step := watch.Loaded, watch.Step
 	watch.Loaded = func(bytes, of int64) {
 		loaded(bytes, of)
+		if pieces++; one.kill == (ask.Fault{Kind: ask.KillLoad, At: pieces}) {
+			killed()
+		}
 		switch {
 		case bytes == of:
 			next()
 		case time.Since(last) > often:
-			at(fmt.Sprintf("while loading, %v of %v", costmodel.Bytes(bytes), costmodel.Bytes(of)), 0)
+			at(fmt.Sprintf("while loading, %v of %v", costmodel.Bytes(bytes), costmodel.Bytes(of)))
 		}
 	}
 	watch.Step = func(result *executor.StepResult) {
-		step(result)
+		if step(result); one.kill == (ask.Fault{Kind: ask.KillStep, At: done + 1}) {
+			killed() // it was over sooner than that
+		}
+		soon = result.Times.Step / 2
 		told := report.StepOf(result, &one.job.Job)
 		link.Say(&worker.Message{Step: &told})
 		done++
 		next()
 	}
+}
+
+// killed ends this process as if another had: it has no time for anything.
+func killed() {
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Kill()
+	}
+	if err != nil {
+		panic(err)
+	}
+	select {}
 }
 
 // broke tells the supervisor that the run broke off: it was called as it should,

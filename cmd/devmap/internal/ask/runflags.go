@@ -15,6 +15,7 @@ type Run struct {
 	Rate, Epsilon, Decay    float64
 	Clip                    float64
 	Backend                 string
+	Transport, Fault        string
 	betas, devices          string
 	stops, dumps            []string
 }
@@ -107,15 +108,19 @@ var runFlags = []flag{
 		help: "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (device i on GPU i)",
 	},
 	{
-		name: "transport", at: func(*Request) any { return new(string) }, on: onRun, hidden: onRun, otherwise: "auto",
-		help: "how messages travel between GPUs (not built yet)", values: []string{"auto"}, later: []string{"peer", "host"},
+		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: Auto,
+		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{Auto, "peer", "host"},
+		meant: map[string]string{"nvlink": "peer", "p2p": "peer", "pcie": "host", "cpu": "host", "staged": "host"},
 	},
 	{
 		name: "certify", at: func(*Request) any { return new(bool) }, on: onRun, hidden: onRun, otherwise: "false", unbuilt: true,
 		help: "a certificate of the run (not built yet)",
 	},
 	later("keep", "host: what is kept in host memory"),
-	later("fault", "a fault to put in"),
+	{
+		name: "fault", at: func(request *Request) any { return &request.Run.Fault }, on: onRun,
+		help: "a fault to see what follows: " + faultsKnown(),
+	},
 }
 
 // later is a flag of a run that only a backend of GPUs heeds.
@@ -138,34 +143,6 @@ func (request *Request) Betas() (first, second float64, err error) {
 		return 0, 0, out.Usagef("--betas %q: want two numbers, as in --betas 0.9,0.999", text)
 	}
 	return first, second, nil
-}
-
-// Devices are the GPUs of --devices, one for each device of a plan; none: it was
-// left out.
-func (request *Request) Devices() ([]int, error) {
-	if request.Run.devices == "" {
-		return nil, nil
-	}
-	var gpus []int
-	for text := range strings.SplitSeq(request.Run.devices, ",") {
-		gpu, err := strconv.Atoi(strings.TrimSpace(text))
-		if err != nil || gpu < 0 {
-			return nil, out.Usagef("--devices %q: %q is no number of a GPU: want one for each device of the plan, as in --devices 0,0,1,1", request.Run.devices, text)
-		}
-		gpus = append(gpus, gpu)
-	}
-	return gpus, nil
-}
-
-// GPUFlags names the first flag that was given and only means something on GPUs;
-// empty: none was.
-func (request *Request) GPUFlags() string {
-	for _, name := range []string{"devices"} {
-		if given := request.cmd.Flags().Lookup(name); moved(given) {
-			return "--" + name + " " + given.Value.String()
-		}
-	}
-	return ""
 }
 
 // Stops are the ids of --stop.

@@ -17,8 +17,9 @@ type Message struct {
 	// Missing is why the worker can do nothing here. It ends, and has read nothing.
 	Missing string `json:"missing,omitzero"`
 	// Plan is that a plan's turn has come.
-	Plan *Plan        `json:"plan,omitzero"`
-	At   *At          `json:"at,omitzero"`
+	Plan *Plan `json:"plan,omitzero"`
+	// At is where it is in that, behind which words: "in step 3 of 10".
+	At   string       `json:"at,omitzero"`
 	Step *report.Step `json:"step,omitzero"` // that has ended
 	// Ran is that the plan has run.
 	Ran *Ran `json:"ran,omitzero"`
@@ -33,16 +34,9 @@ type Message struct {
 type Plan struct {
 	File string `json:"file"`
 	// Title is what runs, in a line for people.
-	Title string   `json:"title"`
-	GPUs  []string `json:"gpus"` // UUIDs of those in use
+	Title string `json:"title"`
 	// Foretold is its report if nothing came of it.
 	Foretold *report.Report `json:"foretold"`
-}
-
-// At is where the worker is.
-type At struct {
-	Place string `json:"place"`         // "loading", "step 3 of 10"
-	Step  int64  `json:"step,omitzero"` // that begins, from 1; 0: none
 }
 
 // Ran is what came of a plan.

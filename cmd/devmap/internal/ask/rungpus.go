@@ -1,0 +1,85 @@
+package ask
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// Devices are the GPUs of --devices, one for each device of a plan; none: it was
+// left out.
+func (request *Request) Devices() ([]int, error) {
+	if request.Run.devices == "" {
+		return nil, nil
+	}
+	var gpus []int
+	for text := range strings.SplitSeq(request.Run.devices, ",") {
+		gpu, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil || gpu < 0 {
+			return nil, out.Usagef("--devices %q: %q is no number of a GPU: want one for each device of the plan, as in --devices 0,0,1,1", request.Run.devices, text)
+		}
+		gpus = append(gpus, gpu)
+	}
+	return gpus, nil
+}
+
+// GPUFlags names the first flag that was given and only means something on GPUs;
+// empty: none was.
+func (request *Request) GPUFlags() string {
+	for _, name := range []string{"devices", "transport", "fault"} {
+		if given := request.cmd.Flags().Lookup(name); moved(given) {
+			return "--" + name + " " + given.Value.String()
+		}
+	}
+	return ""
+}
+
+// Fault is one that is made to happen.
+type Fault struct {
+	Kind string // oom@map; empty: none
+	At   int64  // which one, from 1
+}
+
+func (fault Fault) String() string { return fmt.Sprintf("%s:%d", fault.Kind, fault.At) }
+
+// Faults of processes; a backend has others.
+const (
+	KillLoad = "kill@load"
+	KillStep = "kill@step"
+)
+
+// faults are all kinds, and what each does at the Nth.
+var faults = []struct{ kind, does string }{
+	{"oom@map", "the Nth arena finds no memory"},
+	{"corrupt@path", "the Nth path between GPUs changes a byte"},
+	{"hang@step", "a kernel of step N does not end"},
+	{KillLoad, "the process on the GPUs is killed at the Nth piece that is loaded"},
+	{KillStep, "it is killed in step N"},
+}
+
+func faultsKnown() string {
+	var known []string
+	for _, fault := range faults {
+		known = append(known, fmt.Sprintf("%s:N (%s)", fault.kind, fault.does))
+	}
+	return strings.Join(known, ", ")
+}
+
+// FaultAsked is that of --fault.
+func (request *Request) FaultAsked() (fault Fault, err error) {
+	text := request.Run.Fault
+	if text == "" {
+		return Fault{}, nil
+	}
+	kind, number, _ := strings.Cut(text, ":")
+	fault.Kind = kind
+	fault.At, err = strconv.ParseInt(number, 10, 64)
+	known := slices.ContainsFunc(faults, func(one struct{ kind, does string }) bool { return one.kind == kind })
+	if !known || err != nil || fault.At < 1 {
+		return Fault{}, out.Usagef("--fault %q: want KIND:N, N from 1: %s", text, faultsKnown())
+	}
+	return fault, nil
+}
