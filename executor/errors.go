@@ -11,6 +11,10 @@ import (
 // ErrStop ends a step early: every sequence has what it was to have.
 var ErrStop = errors.New("the step was ended")
 
+// ErrMemory is any failure for want of memory where there was said to be room: an
+// error of a backend is it ([errors.Is]).
+var ErrMemory = errors.New("out of memory")
+
 // RoomError says that an arena found no room.
 type RoomError struct {
 	Device int32 // of the plan

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -34,6 +37,55 @@ func lookAtGPUs() *holdings {
 		held.before = append(held.before, memory.Used)
 	}
 	return held
+}
+
+// holders says who holds memory of a plan's GPUs, a line each; none where it runs
+// on no GPU, or the driver tells nothing.
+func (one *planRun) holders() []string {
+	if len(one.gpus) == 0 {
+		return nil
+	}
+	held := lookAtGPUs()
+	defer held.close()
+	var lines []string
+	for i, name := range one.names {
+		at := slices.IndexFunc(held.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == name.UUID })
+		if at < 0 || !slices.Contains(one.gpus, i) || held.err != nil {
+			continue
+		}
+		memory, err := held.gpus[at].Memory()
+		if err == nil {
+			lines = append(lines, fmt.Sprintf("GPU %d (%s) has %v, of which %v are held%s", i, name.Name, costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Used+memory.Reserved), byWhom(&held.gpus[at])))
+		}
+	}
+	return lines
+}
+
+// byWhom names the processes on a GPU but this one.
+func byWhom(gpu *nvml.GPU) string {
+	const most = 8
+	processes, err := gpu.Processes()
+	if err != nil {
+		return ""
+	}
+	slices.SortFunc(processes, func(one, other nvml.Process) int { return cmp.Compare(other.Used, one.Used) })
+	var named []string
+	for _, process := range processes {
+		switch {
+		case process.ID == os.Getpid():
+		case process.Used < 0:
+			named = append(named, fmt.Sprintf("process %d (how much is not told)", process.ID))
+		default:
+			named = append(named, fmt.Sprintf("process %d %v", process.ID, costmodel.Bytes(process.Used)))
+		}
+	}
+	if more := len(named) - most; more > 0 {
+		named = append(named[:most], fmt.Sprintf("%d more", more))
+	}
+	if len(named) == 0 {
+		return ", by no process that the driver shows here"
+	}
+	return ": " + strings.Join(named, ", ")
 }
 
 func (held *holdings) close() {

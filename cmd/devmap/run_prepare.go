@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -26,6 +27,7 @@ type planRun struct {
 	settings executor.Settings
 	backend  executor.Backend
 	gpus     []int        // by device of the program; none: the reference runs it
+	names    []cuda.GPU   // by number
 	link     *worker.Link // of a worker
 	kill     ask.Fault    // that ends the worker
 }

@@ -20,7 +20,9 @@ func (one *planRun) told(err error) error {
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("running %s: interrupted: no file was written", one.file)
 	case errors.As(err, &room):
-		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas())}
+		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas()), Helps: one.holders()}
+	case errors.Is(err, executor.ErrMemory):
+		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas()), Helps: one.holders()}
 	case errors.Is(err, weights.ErrOccupied), errors.Is(err, weights.ErrNoConfig):
 		return out.Usagef("running %s: %w", one.file, err)
 	case errors.As(err, &other) && other.Field != "digest" && other.Field != "scalars":
@@ -33,9 +35,13 @@ func (one *planRun) told(err error) error {
 func (one *planRun) arenas() string {
 	const most = 8
 	devices := one.job.Program.Devices
+	what := "GPU"
+	if len(one.gpus) > 0 { // which may have several
+		what = "device"
+	}
 	var parts []string
 	for i := range devices[:min(most, len(devices))] {
-		parts = append(parts, fmt.Sprintf("GPU %d: %v", devices[i].ID, costmodel.Bytes(devices[i].Arena)))
+		parts = append(parts, fmt.Sprintf("%s %d: %v", what, devices[i].ID, costmodel.Bytes(devices[i].Arena)))
 	}
 	if more := len(devices) - most; more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more", more))

@@ -11,6 +11,8 @@ import "C"
 import (
 	"fmt"
 	"reflect"
+
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // Error is what the driver answered to a call.
@@ -30,6 +32,11 @@ func (err *Error) Error() string {
 		return fmt.Sprintf("%s: CUDA error %d", err.Call, err.Code)
 	}
 	return fmt.Sprintf("%s: %s (%d): %s", err.Call, C.GoString(name), err.Code, C.GoString(text))
+}
+
+// Is reports that an error is [executor.ErrMemory].
+func (err *Error) Is(target error) bool {
+	return target == executor.ErrMemory && err.Code == OutOfMemory //nolint:errorlint // of this error, not of its chain
 }
 
 // Dead reports errors behind which the context answers every call with the same:
