@@ -25,5 +25,8 @@ func (comm *Comm) of(rank int, world int64) int64 {
 // Overhead is what the device of this index, which runs the model, holds outside the engine's
 // allocator: the context with loaded kernels, and the communication library.
 func (table *Table) Overhead(index int, device *Device) int64 {
+	if table.Workload.Runtime == Devmap && device.Own != (own{}) {
+		return device.Own.ContextBytes
+	}
 	return device.ContextBytes + table.Comm.of(index, table.Workload.World)
 }

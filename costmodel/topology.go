@@ -40,6 +40,8 @@ type Device struct {
 	// are parts of it: of what a process holds on it besides memory of theirs
 	// each counts a part in ContextBytes. Empty: nothing was measured.
 	GPU string `json:"gpu,omitzero"`
+	// Own is what was measured there of devmap's own engine.
+	Own own `json:"devmap,omitzero"`
 }
 
 // Budget is what a device may hold: capacity less what is reserved.
@@ -94,6 +96,9 @@ func (device *Device) check() error {
 		return fmt.Errorf("a capacity of %d bytes is more than 2^50", device.CapacityBytes)
 	case device.Budget() <= 0:
 		return fmt.Errorf("%v of %v is reserved: nothing is left", Bytes(device.ReservedBytes), Bytes(device.CapacityBytes))
+	}
+	if err := device.Own.check(); err != nil {
+		return err
 	}
 	return device.Rates.check()
 }

@@ -29,6 +29,7 @@ type fileDevice struct {
 	Capability     string      `json:"compute_capability,omitzero"`
 	Host           string      `json:"host,omitzero"`
 	GPU            string      `json:"gpu,omitzero"`
+	Own            own         `json:"devmap,omitzero"`
 	Rates
 }
 
@@ -36,7 +37,7 @@ type fileDevice struct {
 // the file is what may be used, so that the known reserve goes with the known
 // capacity.
 func (device *fileDevice) over(dev Device) Device {
-	dev.Name, dev.Host, dev.GPU = device.Name, device.Host, device.GPU
+	dev.Name, dev.Host, dev.GPU, dev.Own = device.Name, device.Host, device.GPU, device.Own
 	if device.CapacityBytes != nil {
 		dev.CapacityBytes, dev.ReservedBytes = *device.CapacityBytes, 0
 	}

@@ -26,6 +26,17 @@ func passSeconds(device *costmodel.Device, pass costmodel.Pass, precision costmo
 		over(pass.Traffic, device.BytesPerSecond) + over(pass.Strided, cmp.Or(device.StridedBytesPerSecond, device.BytesPerSecond)) + pass.Kernels*device.KernelSeconds + pass.Profiled
 }
 
+// onOwn is a device with the rates of devmap's own engine, where those were
+// measured on it: all of them, as one kernel's was told from another's by them.
+func onOwn(device *costmodel.Device) *costmodel.Device {
+	if device.Own.FLOPS == 0 {
+		return device
+	}
+	own := *device
+	own.FLOPS, own.Rates = device.Own.FLOPS, device.Own.Rates
+	return &own
+}
+
 // updateSeconds is the time of the optimizer's kernels that read and write so many
 // bytes.
 func updateSeconds(device *costmodel.Device, bytes float64, precision costmodel.Precision) float64 {

@@ -10,9 +10,9 @@ import (
 // Ticks are the times of a table on a topology in whole picoseconds, as devmap's
 // own engine counts them: integers, so that whoever plays the same step comes to
 // the same end. Nothing waits for a host. What a pass takes follows from its
-// kernels (package recipe) and the rates of the device, which those of package
-// catalogue are measured of PyTorch's kernels: of this engine's nobody has
-// measured any yet.
+// kernels (package recipe) and the rates of the device: those measured of this
+// engine's kernels where a topology has them, else those of package catalogue,
+// which are of PyTorch's.
 //
 // A step that may take longer than 2^61 of them, 26 days, is counted in ticks
 // that are as many times longer as it takes.
@@ -90,7 +90,7 @@ func (ticks *Ticks) Unit(unit, device int) UnitTicks {
 	if row == nil {
 		row = make([]UnitTicks, len(ticks.table.Units))
 		for i := range row {
-			row[i] = ticks.unit(i, &ticks.topo.Devices[device])
+			row[i] = ticks.unit(i, onOwn(&ticks.topo.Devices[device]))
 		}
 		ticks.units[device] = row
 	}
@@ -128,7 +128,7 @@ func (ticks *Ticks) Update(place []int, unit int) int64 {
 	total := ticks.Unit(unit, device).update
 	for _, tie := range ticks.table.Units[unit].Regions.Tied {
 		if ticks.copies(place, unit, &tie) {
-			total += ticks.of(updateSeconds(&ticks.topo.Devices[device], copyBytes(&tie), ticks.table.Workload.Precision))
+			total += ticks.of(updateSeconds(onOwn(&ticks.topo.Devices[device]), copyBytes(&tie), ticks.table.Workload.Precision))
 		}
 	}
 	return total

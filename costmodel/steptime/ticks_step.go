@@ -76,7 +76,7 @@ func (ticks *Ticks) longest(place []int) float64 {
 			seconds += batches * (1 + tokens) * (ticks.topo.SendSeconds(place[unit-1], device, output) + ticks.topo.SendSeconds(device, place[unit-1], output))
 		}
 		for _, tie := range ticks.table.Units[unit].Regions.Tied {
-			seconds += updateSeconds(&ticks.topo.Devices[device], copyBytes(&tie), workload.Precision)
+			seconds += updateSeconds(onOwn(&ticks.topo.Devices[device]), copyBytes(&tie), workload.Precision)
 			if from := place[tie.Owner]; from != device {
 				seconds += ticks.topo.SendSeconds(from, device, tie.Grads) + ticks.topo.SendSeconds(device, from, tie.Grads)
 			}

@@ -27,7 +27,7 @@ type UnitSeconds struct {
 func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) UnitSeconds {
 	on, work, precision := &topo.Devices[device], &table.Units[unit].Work, table.Workload.Precision
 	if table.Workload.Runtime == costmodel.Devmap {
-		return planned(on, work, &table.Workload)
+		return planned(onOwn(on), work, &table.Workload)
 	}
 	out := UnitSeconds{
 		Forward: passSeconds(on, work.Forward, precision), Issue: issueSeconds(on, work.Forward),

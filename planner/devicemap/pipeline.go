@@ -93,5 +93,8 @@ func (pipe *pipeline) walk(out *Prediction, table *costmodel.Table, dev *costmod
 		}
 	}
 	out.Predicted = predicted(timeline.Walk(engine(table, place, dev)), table.Overhead(number, dev), slack)
+	if engine := table.Workload.Runtime; engine == costmodel.Devmap && dev.Own.GranuleBytes > 0 {
+		out.Predicted.fill(dev.Own.GranuleBytes)
+	}
 	out.Predicted.widen(table.Band)
 }

@@ -84,6 +84,13 @@ func predicted(peak timeline.Peak, overhead int64, slack [2]float64) Predicted {
 	return p
 }
 
+// fill has an arena take whole granules, as its memory is mapped by them.
+func (p *Predicted) fill(granule int64) {
+	beyond := (granule - p.PeakAllocatedBytes%granule) % granule
+	p.SlackBytes = [2]int64{beyond, beyond}
+	p.DeviceUsedBytes += beyond
+}
+
 // widen gives a peak the band of an unread family: a range of possible peaks,
 // around those that there are.
 func (p *Predicted) widen(band float64) {
