@@ -12,6 +12,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
 )
 
 // ErrNotBuilt says that this is a build without CUDA.
@@ -29,10 +31,37 @@ type Options struct {
 	Transport Transport
 	// Fault is made to happen, to see what follows.
 	Fault Fault
+	// Clock is told of every kernel of a step what it took, when the step has ended;
+	// nil: nothing is timed, which costs some microseconds a kernel.
+	Clock func(timed Timed)
 	// Patience is how long nothing may end anywhere in a step before it is given up
 	// with a [*HangError]; 0: half a minute. It is to be many times what the slowest
 	// instruction is predicted to take.
 	Patience time.Duration
+}
+
+// Timed is a kernel that ran.
+type Timed struct {
+	Device int32 // of the plan
+	Kernel *recipe.Kernel
+	Took   time.Duration
+}
+
+// PathRates are what copies from a GPU carry, in bytes/s of payload: inside it,
+// from page-locked memory of the host to it (Up) and back, and to other devices.
+// Granule is what memory of it is mapped in, in bytes.
+type PathRates struct {
+	Granule          int64
+	Inside, Up, Down float64
+	To               []PathRate // by device; of itself nothing
+}
+
+// PathRate is what copies from one device to another carry, and how many seconds
+// later than it was sent a message without bytes would be there. Staged: neither
+// reaches the other's memory, and messages go by way of the host.
+type PathRate struct {
+	BytesPerSecond, Latency float64
+	Staged                  bool
 }
 
 // Transport is how messages go from one device to another.

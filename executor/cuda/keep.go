@@ -97,6 +97,9 @@ func (machine *machine) prepare(index int32) (*prepared, error) {
 			if pass.launches[j], err = kernel.Prepare(machine.backend.kernels, pass.calls[j]); err != nil {
 				return nil, err
 			}
+			if machine.backend.options.Clock != nil {
+				pass.launches[j] = device.clocked(pass.calls[j].Kernel, pass.launches[j])
+			}
 		}
 		made.runs[i] = pass
 	}

@@ -89,7 +89,7 @@ type runner struct {
 // run gives the lines of all streams to the GPU, the earliest first that can be,
 // until all are or the step ends; then it waits until the GPU has ended them.
 func (runner *runner) run() error {
-	runner.device.stepping = true
+	runner.device.stepping, runner.device.clock.timed = true, nil
 	defer func() { runner.device.stepping = false }()
 	if err := runner.device.host.Synchronize(); err != nil { // what was loaded
 		return err

@@ -171,7 +171,7 @@ func (runner *runner) times(of *executor.DeviceTimes) error {
 			return err
 		}
 	}
-	return nil
+	return runner.device.clock.tell(runner.device.plan.ID, runner.backend.options.Clock)
 }
 
 func (lane *lane) times(of *executor.DeviceTimes) error {

@@ -14,3 +14,6 @@ func New(options Options) (executor.Backend, error) {
 
 // GPUs refuses: this is a build without CUDA.
 func GPUs() ([]GPU, error) { return nil, ErrNotBuilt }
+
+// Paths refuses: this is a build without CUDA.
+func Paths([]int) ([]PathRates, error) { return nil, ErrNotBuilt }

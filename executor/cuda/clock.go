@@ -1,0 +1,65 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+)
+
+// clock times the kernels of a device's step, each by an event before it and one
+// behind: what a kernel takes by itself, without what lies between two.
+type clock struct {
+	events []*driver.Event // made as they are needed, and used again in every step
+	timed  []*recipe.Kernel
+}
+
+// clocked is a launch that is timed in steps.
+func (device *device) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.Launch {
+	return func(step *kernel.Step) error {
+		if !device.stepping {
+			return launch(step)
+		}
+		at := 2 * len(device.clock.timed)
+		for len(device.clock.events) < at+2 {
+			event, err := driver.NewEvent(true)
+			if err != nil {
+				return err
+			}
+			device.clock.events = append(device.clock.events, event)
+		}
+		device.clock.timed = append(device.clock.timed, code)
+		if err := step.Stream.Record(device.clock.events[at]); err != nil {
+			return err
+		}
+		if err := launch(step); err != nil {
+			return err
+		}
+		return step.Stream.Record(device.clock.events[at+1])
+	}
+}
+
+// tell says what each kernel of the step took, and begins anew.
+func (clock *clock) tell(number int32, into func(timed Timed)) error {
+	for i, code := range clock.timed {
+		took, err := clock.events[2*i+1].Since(clock.events[2*i])
+		if err != nil {
+			return err
+		}
+		into(Timed{Device: number, Kernel: code, Took: took})
+	}
+	clock.timed = nil
+	return nil
+}
+
+func (clock *clock) close() error {
+	var all []error
+	for _, event := range clock.events {
+		all = append(all, event.Destroy())
+	}
+	clock.events = nil
+	return errors.Join(all...)
+}

@@ -1,0 +1,181 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// Sizes of copies that are timed: so large that what begins and ends them is no
+// thousandth of it, and so few that they take milliseconds.
+const (
+	pathBytes = 256 << 20
+	pathTurns = 4
+	trips     = 16
+)
+
+// Paths measures copies inside each of these GPUs, between each and the host's
+// page-locked memory, and from each to each.
+func Paths(ordinals []int) ([]PathRates, error) { return paths(ordinals, pathBytes) }
+
+func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
+	machine := &machine{backend: &backend{options: Options{Devices: ordinals}}, program: &program.Program{}}
+	for i := range ordinals {
+		machine.program.Devices = append(machine.program.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
+	}
+	defer func() { err = errors.Join(err, machine.Close()) }()
+	for _, part := range []func() error{machine.find, machine.start, machine.room} {
+		if err := part(); err != nil {
+			return nil, err
+		}
+	}
+	for _, device := range machine.devices {
+		if err := device.do(func() error { return device.reserve(device.peers(machine.gpus)) }); err != nil {
+			return nil, err
+		}
+	}
+	for _, device := range machine.devices {
+		rates := PathRates{Granule: device.gpu.granule, To: make([]PathRate, len(machine.devices))}
+		if err := device.do(func() error { return device.alone(&rates) }); err != nil {
+			return nil, fmt.Errorf("%s: %w", device.gpu.place(), err)
+		}
+		for i, other := range machine.devices {
+			if other == device {
+				continue
+			}
+			if rates.To[i], err = device.to(other, &rates); err != nil {
+				return nil, fmt.Errorf("from %s to %s: %w", device.gpu.place(), other.gpu.place(), err)
+			}
+		}
+		found = append(found, rates)
+	}
+	return found, nil
+}
+
+// peers are the GPUs that reach the device's.
+func (device *device) peers(gpus []*gpu) (reaching []*driver.Device) {
+	for _, other := range gpus {
+		if reaches, err := other.Reaches(device.gpu.Device); other != device.gpu && reaches && err == nil {
+			reaching = append(reaching, other.Device)
+		}
+	}
+	return reaching
+}
+
+// alone times copies inside the GPU and between it and the host.
+func (device *device) alone(rates *PathRates) (err error) {
+	bytes := device.plan.Arena / 2
+	pinned, err := driver.Pin(bytes / 4)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, pinned.Free()) }()
+	inside := func() error { return device.streams[0].Copy(device.at(bytes), device.at(0), bytes) }
+	up := func() error { return device.streams[0].Up(device.at(0), pinned.Data) }
+	down := func() error { return device.streams[0].Down(pinned.Data, device.at(0)) }
+	for _, one := range []struct {
+		copy  func() error
+		bytes int64
+		into  *float64
+	}{{inside, bytes, &rates.Inside}, {up, bytes / 4, &rates.Up}, {down, bytes / 4, &rates.Down}} {
+		seconds, err := device.seconds(one.copy)
+		if err != nil {
+			return err
+		}
+		*one.into = float64(one.bytes) / seconds
+	}
+	return nil
+}
+
+// seconds is what a copy takes when it was made once already, the mean of a few.
+func (device *device) seconds(copy func() error) (seconds float64, err error) {
+	begin, err := driver.NewEvent(true)
+	if err != nil {
+		return 0, err
+	}
+	end, err := driver.NewEvent(true)
+	if err != nil {
+		return 0, errors.Join(err, begin.Destroy())
+	}
+	defer func() { err = errors.Join(err, begin.Destroy(), end.Destroy()) }()
+	stream := device.streams[0]
+	all := []error{copy(), stream.Record(begin)}
+	for range pathTurns {
+		all = append(all, copy())
+	}
+	if err := errors.Join(append(all, stream.Record(end), stream.Synchronize())...); err != nil {
+		return 0, err
+	}
+	took, err := end.Since(begin)
+	return took.Seconds() / pathTurns, err
+}
+
+// to times copies from one device to another: what a large one carries, and how
+// much later than it was sent a small one is there. Where GPUs do not reach each
+// other messages go by way of the host, their parts at once up and down, as fast as
+// the slower of the two.
+func (device *device) to(other *device, own *PathRates) (rate PathRate, err error) {
+	if reaches, err := device.gpu.Reaches(other.gpu.Device); err != nil || !reaches {
+		return PathRate{BytesPerSecond: min(own.Up, own.Down), Staged: true}, err
+	}
+	err = device.do(func() error {
+		bytes := device.plan.Arena / 2
+		seconds, err := device.seconds(func() error { return device.streams[0].Copy(other.at(0), device.at(0), bytes) })
+		rate.BytesPerSecond = float64(bytes) / seconds
+		return err
+	})
+	if err == nil {
+		rate.Latency, err = device.latency(other)
+	}
+	return rate, err
+}
+
+// latency is half of what a word takes to the other device and back: each waits for
+// the other's event. A long copy goes ahead, so that everything is given before it
+// ends, and the host has no part in it.
+func (device *device) latency(other *device) (seconds float64, err error) {
+	marks := make([]*driver.Event, 2*trips+2)
+	for i := range marks {
+		if err := device.turn(other, i).do(func() (err error) { marks[i], err = driver.NewEvent(true); return err }); err != nil {
+			return 0, err
+		}
+	}
+	for i := range marks {
+		from, to := device.turn(other, i), device.turn(other, i+1)
+		err := from.do(func() error {
+			stream := from.streams[0]
+			if i == 0 {
+				return errors.Join(stream.Copy(device.at(device.plan.Arena/2), device.at(0), device.plan.Arena/2), stream.Record(marks[i]))
+			}
+			return errors.Join(stream.Await(marks[i-1]), stream.Copy(to.at(0), from.at(0), 4), stream.Record(marks[i]))
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	err = device.turn(other, len(marks)-1).do(func() error { return device.turn(other, len(marks)-1).streams[0].Synchronize() })
+	if err != nil {
+		return 0, err
+	}
+	err = device.do(func() error { // events of one device can be told apart in time
+		took, err := marks[2*trips].Since(marks[0])
+		seconds = took.Seconds() / (2 * trips)
+		return err
+	})
+	for i := range marks {
+		err = errors.Join(err, device.turn(other, i).do(marks[i].Destroy))
+	}
+	return seconds, err
+}
+
+// turn is the device that an event of a conversation belongs to.
+func (device *device) turn(other *device, i int) *device {
+	if i%2 == 0 {
+		return device
+	}
+	return other
+}

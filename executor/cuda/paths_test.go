@@ -1,0 +1,70 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+)
+
+// TestPaths: copies are timed between all devices, of one GPU too, and nothing is
+// held behind it.
+func TestPaths(t *testing.T) {
+	ordinals, bytes := []int{0, 0}, int64(pathBytes)
+	if os.Getenv("DEVMAP_TEST_GPU") == "" {
+		bytes = 4 << 20
+	}
+	found, err := paths(ordinals, bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, one := range found {
+		t.Logf("%d: %+v", i, one)
+		other := one.To[1-i]
+		if one.Granule != 2<<20 || min(one.Inside, one.Up, one.Down, other.BytesPerSecond, other.Latency) <= 0 || other.Staged || one.To[i] != (PathRate{}) {
+			t.Errorf("%+v", one)
+		}
+	}
+	if held := driver.Held(); len(found) != len(ordinals) || held != "" {
+		t.Errorf("%d of them, and the process still holds %s", len(found), held)
+	}
+}
+
+// TestClock: every kernel of a step is told once, of what the warm-up does nothing.
+func TestClock(t *testing.T) {
+	job := forms(t)["device map"]
+	told := make(map[string]int)
+	clock := func(timed Timed) {
+		if timed.Took < 0 || timed.Took > time.Minute {
+			t.Errorf("%s took %v", timed.Kernel.Name, timed.Took)
+		}
+		told[timed.Kernel.Name]++
+	}
+	given, open := make(map[string]int), false
+	machine := bound(t, job, Options{Devices: []int{0, 0, 0, 0}, Clock: clock}, func(call *kernel.Call, _ *kernel.Step) error {
+		if open {
+			given[call.Kernel.Name]++
+		}
+		return nil
+	})
+	open = true
+	for number := range 2 {
+		if _, err := machine.Step(context.Background(), &executor.Step{Number: int64(number + 1)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(given) < 5 {
+		t.Errorf("kernels are %v", given)
+	}
+	for name, count := range given {
+		if told[name] != count {
+			t.Errorf("%s ran %d times, and was told %d times", name, count, told[name])
+		}
+	}
+}
