@@ -21,10 +21,16 @@ PARTS = {
     "memory": ("memory", "high water of every region = planned; NVML = a plan made beforehand from probe's topology, at every fence"),
     "arena": ("steps", "the arena of a step beside the peak of PyTorch's allocator"),
     "step": ("steps", "a training step beside PyTorch's, where its time goes, the simulated step beside the measured"),
+    "products": ("kernels", "every product of a step beside torch.matmul, descriptors and launch included"),
+    "kernels": ("kernels", "every kernel beside float64; those that only move memory beside a copy"),
+    "attention": ("kernels", "attention beside float64, cuDNN and flash"),
+    "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
+    "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
     "logits": ("accuracy", "logits and tokens of drawn models of every family: fp32, and bf16 beside PyTorch's own rounding"),
     "gradients": ("accuracy", "gradients and losses of drawn models of every family"),
     "widths": ("accuracy", "logits and gradients of real widths of every family"),
     "bits": ("bits", "1, 2, 4 program devices, both transports, repeated runs: bit for bit; the processor's fp32 beside it"),
+    "sanitizer": ("kernels", "compute-sanitizer over every kernel: memcheck, racecheck"),
     "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
 

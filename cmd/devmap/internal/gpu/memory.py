@@ -52,18 +52,19 @@ def one(shared, figures, case, model, job):
     figures.same("memory", case + ": regions", len(regions) - len(odd), len(regions), "; ".join(odd[:4]))
     used(figures, case, ran.report, most)
     figures.same("memory", case + ": NVML given back", int(after <= before), 1, f"{before / MIB:.1f} before, {after / MIB:.1f} MiB after")
-    if ran.report["verdict"] != "pass":
-        figures.same("memory", case + ": verdict", 0, 1, f"{ran.report['verdict']}: {'; '.join(ran.report['reasons'])}")
+    figures.same("memory", case + ": verdict pass", int(ran.report["verdict"] == "pass"), 1, "" if ran.report["verdict"] == "pass" else f"{ran.report['verdict']}: {'; '.join(ran.report['reasons'])}")
 
 
 def used(figures, case, report, most):
-    """Of each GPU the reading that is furthest from what was planned; and that nothing was used between readings."""
+    """Of each GPU the fence that is furthest from what was planned; and that no more was used between fences."""
     for gpu in report["gpus"]:
         planned, measured = gpu["predicted_used_bytes"], gpu["measured"]
-        readings = [reading for reading in (measured.get("fences_bytes") or [measured["ready_bytes"], measured["peak_bytes"]])]
-        worst = max(readings, key=lambda reading: abs(reading - planned))
-        note = f"{worst / MIB:.1f} of {planned / MIB:.1f} MiB planned, {len(readings)} readings, seen from outside {most / MIB:.1f}"
+        if not measured["fences"]:
+            raise ValueError("no fence was measured")
+        low, high = measured["fence_low_bytes"] - measured["before_bytes"], measured["fence_high_bytes"] - measured["before_bytes"]
+        worst = max(low, high, key=lambda reading: abs(reading - planned))
+        parts = f"context {(measured['context_bytes'] - measured['before_bytes']) / MIB:.1f}, arenas {measured['arena_bytes'] / MIB:.1f}"
+        note = f"{low / MIB:.1f} to {high / MIB:.1f} at {measured['fences']} fences, {planned / MIB:.1f} MiB planned; {parts}"
         figures.within("memory", case + ": NVML − plan, MiB", abs(worst - planned) / MIB, max(TOLERANCE, SHARE * planned) / MIB, note)
-        figures.within("memory", case + ": outside − inside, MiB", (most - max(readings)) / MIB, TOLERANCE / MIB)
-
-
+        outside = most - measured["before_bytes"] - max(high, measured["ready_bytes"] - measured["before_bytes"])
+        figures.within("memory", case + ": seen from outside − at fences, MiB", outside / MIB, TOLERANCE / MIB)

@@ -1,0 +1,86 @@
+"""Kernels alone: products, what only moves memory, attention; each script lies beside its kernels."""
+
+import os
+import re
+import subprocess
+import sys
+
+PRODUCT, COPY = 0.97, 0.8
+MOVES = ("norm", "gate", "activate", "softmax_sums", "loss_backward", "adamw")  # held to a copy
+CUDA = ("executor", "cuda", "internal")
+
+
+def said(shared, script, *words, timeout=240, before=()):
+    """The lines that a script beside kernels prints; a failure says its last ones."""
+    path = os.path.join(shared.root, *CUDA, *script)
+    done = subprocess.run([*before, sys.executable, path, *map(str, words)], cwd=os.path.dirname(path), capture_output=True, text=True, check=False, timeout=timeout,
+                          env=os.environ | {"DEVMAP_TEST_GPU": "1"})
+    return done.stdout.splitlines(), done.returncode, (done.stdout + done.stderr).strip().splitlines()[-3:]
+
+
+def products(shared, figures):
+    """Every product of both models' steps beside torch.matmul, as a step gives it; each beside float64."""
+    test = os.path.join(shared.binaries, "kernel.test")
+    lines, status, last = said(shared, ("blas", "speed.py"), test)
+    for line in lines:
+        if found := re.match(r"(\S+) +(\d+) ([nt]{2} .*?\S) +([\d.]+) +(\d+) +([\d.]+) +(\d+) +([\d.]+)", line):
+            model, times, product, own, rate, other, _, ratio = found.groups()
+            product = re.sub(" +", " ", product)
+            figures.reaching("products", f"{model} {product}", float(ratio), PRODUCT, f"{times} a step; {own} ms, {rate} TFLOP/s; torch {other} ms")
+        elif " a step " in line:
+            figures.told("products", line.split(" a step ")[0].strip() + " a step", line.rsplit(":", 1)[1].strip(), line.split(" a step ")[1].strip())
+    if status or not any("least torch/ours" in line for line in lines):
+        raise RuntimeError(f"speed.py: exit status {status}: " + " | ".join(last))
+    tested(figures, "products", test, "^TestGPU(Products|Attention)$", "products and attention beside float64, twice the same bits")
+
+
+def tested(figures, section, binary, pattern, case, timeout=240):
+    """Tests of Go that need a GPU."""
+    done = subprocess.run([binary, "-test.run", pattern, "-test.v"], capture_output=True, text=True, check=False, timeout=timeout, env=os.environ | {"DEVMAP_TEST_GPU": "1"})
+    passed, failed = done.stdout.count("--- PASS"), done.stdout.count("--- FAIL")
+    why = [line.strip() for line in (done.stdout + done.stderr).splitlines() if "FAIL" in line or "Error" in line or "panic" in line]
+    figures.same(section, case, passed if not done.returncode else min(passed, passed + failed - 1), passed + failed, " | ".join(why[:3]))
+
+
+def kernels(shared, figures):
+    """Each kernel beside float64 with fresh data, odd sizes, poisoned outputs; what only moves memory beside a copy."""
+    lines, status, last = said(shared, ("source", "check.py"), "--seed", shared.seed, "--time")
+    wrong = [line for line in lines if line.startswith("FAILED")]
+    outputs = next((line for line in lines if re.match(r"\d+ outputs, \d+ failed", line)), "")
+    if not outputs:
+        raise RuntimeError(f"check.py: exit status {status}: " + " | ".join(last))
+    count, failed = (int(word) for word in re.findall(r"\d+", outputs))
+    figures.same("kernels", "outputs beside float64", count - failed, count, "; ".join(wrong[:3]))
+    for line in lines:
+        if found := re.match(r"(.+?) +([\d.]+) us +([\d.]+) TB/s +([\d.]+) of a copy", line):
+            name, spent, rate, share = found.groups()
+            held = name.startswith(MOVES) and "in L2" not in name
+            note = f"{spent} µs, {rate} TB/s"
+            if held:
+                figures.reaching("kernels", name + ": of a copy", float(share), COPY, note)
+            else:
+                figures.told("kernels", name + ": of a copy", share, note)
+        elif line.startswith("copy "):
+            figures.told("kernels", "a copy", line.split(" ", 1)[1])
+
+
+def sanitizer(shared, figures):
+    """compute-sanitizer over every kernel: accesses and races."""
+    for folder, script in (("source", "check.py"), ("attention", "check.py")):
+        for tool in ("memcheck", "racecheck"):
+            with figures.attempt("sanitizer", f"{folder} {tool}"):
+                before = ("compute-sanitizer", "--tool", tool, "--error-exitcode", "9")
+                lines, status, last = said(shared, (folder, script), *(("accuracy",) if folder == "attention" else ()), "--sanitize", before=before, timeout=300)
+                figures.same("sanitizer", f"{folder}: {tool}", int(not status), 1, " | ".join(last if status else [line for line in lines if "SUMMARY" in line]))
+
+
+def attention(shared, figures):
+    """Attention beside float64, and beside cuDNN's and flash's speed, which have no bar."""
+    lines, status, last = said(shared, ("attention", "check.py"), timeout=300)
+    figures.same("attention", "beside float64", int(not status), 1, " | ".join(last) if status else "")
+    case = ""
+    for line in lines:
+        if re.match(r"(bf16|fp32) \d+x\d+", line):
+            case = line.split(":")[0]
+        elif found := re.match(r"  (\S+) +forward +([\d.]+ \( *\d+\)) +backward +([\d.]+ \( *\d+\))", line):
+            figures.told("attention", f"{case}: {found[1]}", f"{found[2]}", f"backward {found[3]}; ms (TFLOP/s)")

@@ -1,0 +1,21 @@
+"""Loading beside safetensors' own and beside what the machine copies to the GPU, from the same file."""
+
+import json
+
+from engine import Job
+from shared import MIB
+
+MODEL = "qwen2.5-3b"
+COPIED, PEER, RING = 0.85, 5.0, 256 * MIB
+
+
+def loading(shared, figures):
+    """Rates of a warm file: the first of each is left out."""
+    engine, folder = shared.engine("loading"), shared.checkpoint(MODEL)
+    plan = engine.plan(folder, Job(mode="load", precision="bf16-true"))
+    found = [engine.run(plan).report["loading"] for _ in range(4)][1:]
+    ours = max(one["bytes_per_second"] for one in found)
+    theirs = json.loads(shared.python("loads.py", folder))
+    note = f"{found[0]['bytes'] / MIB:.0f} MiB of {MODEL}, of 3 the fastest (" + ", ".join(f"{one['bytes_per_second'] / 1e9:.1f}" for one in found) + " GB/s)"
+    figures.reaching("loading", "devmap / a copy from pinned memory", ours / theirs["copy"], COPIED, f"{note}; a copy {theirs['copy'] / 1e9:.1f} GB/s")
+    figures.reaching("loading", "devmap / safetensors.torch.load_file", ours / theirs["load_file"], PEER, f"load_file {theirs['load_file'] / 1e9:.1f} GB/s, page cache warm for both")
