@@ -50,6 +50,7 @@ def asked():
     parser.add_argument("--models", default="")
     parser.add_argument("--binaries", default="bin")
     parser.add_argument("--backend", default="cuda")
+    parser.add_argument("--gpu", default="", help="plan for a GPU of the catalogue, and probe nothing")
     parser.add_argument("--table", default="", help="a file for the figures as a table of Markdown")
     args = parser.parse_args()
     args.devmap = os.path.abspath(args.devmap)

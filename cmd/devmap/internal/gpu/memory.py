@@ -33,8 +33,7 @@ def memory(shared, figures):
 
 def plan(shared, engine, model, job):
     """The plan, made by a process of its own from what `probe` wrote of the GPU."""
-    flags = [] if shared.kind == "cpu" else ["--topology", shared.topology(job.gpus)[0]]
-    return engine.plan(shared.checkpoint(model), job, *flags)
+    return engine.plan(shared.checkpoint(model), job, *shared.topology(job.gpus))
 
 
 def one(shared, figures, case, model, job):

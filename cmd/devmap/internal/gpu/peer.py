@@ -2,7 +2,7 @@
 
 usage: peer.py MODELS CASE... [--batch N] [--seq N] [--steps N] [--table]
 
-MODELS is a folder of folders with a config.json each; a case is llama-3.2-1b/train, …/train/recompute or …/infer.
+MODELS is a folder of folders with a config.json each; a case is llama-3.2-1b/train, …/train/recompute, …/infer, …/bare or …/prefill.
 Prints a JSON object a case: seconds of each step after two to warm up, and what the caching allocator saw. Before a
 case nothing of another is allocated: `before_bytes` says so.
 """
@@ -60,13 +60,18 @@ def training(model, ids):
     return step
 
 
-def prefill(model, ids):
-    """A call that makes all logits."""
+FORWARDS = {  # a call as it is written by default, without its cache, and as generation makes the first one
+    "infer": {}, "bare": {"use_cache": False}, "prefill": {"use_cache": True, "logits_to_keep": 1},
+}
+
+
+def forward(model, ids, flags):
+    """A call that makes logits."""
     model.eval()
 
     def step():
         with torch.no_grad():
-            return model(input_ids=ids, use_cache=False).logits[0, 0, 0]
+            return model(input_ids=ids, **flags).logits[0, 0, 0]
 
     return step
 
@@ -131,7 +136,7 @@ def measured(case, args):
     torch.manual_seed(args.seed)
     model = built(os.path.join(args.models, name, "config.json"), recompute)
     ids = torch.randint(0, model.config.vocab_size, (args.batch, args.seq), device="cuda")
-    step = (training if mode == "train" else prefill)(model, ids)
+    step = training(model, ids) if mode == "train" else forward(model, ids, FORWARDS[mode])
     timed(step, WARM)
     torch.cuda.reset_peak_memory_stats()
     seconds = timed(step, args.steps)
@@ -144,7 +149,7 @@ def measured(case, args):
     }
     if mode == "train":
         out["parts_ms"] = parts(model, ids)
-    if args.table:
+    if args.table and mode == "train":
         out["table"] = table(step)
     return out
 

@@ -42,7 +42,7 @@ class Shared:
     def __init__(self, args, folder):
         self.root, self.seed, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.small, args.backend, args.devmap, folder
         self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
-        self.binaries = os.path.abspath(args.binaries)
+        self.binaries, self.gpu = os.path.abspath(args.binaries), args.gpu
         self._lock, self._made = threading.Lock(), {}
 
     def engine(self, name, **over):
@@ -94,15 +94,18 @@ class Shared:
         return self.once(("peer", cases, tuple(flags)), measure)
 
     def topology(self, count):
-        """What `devmap probe` writes of the first GPU as some program devices, and the seconds that it took."""
-        def probe():
-            path = os.path.join(self.folder, f"topology{count}.json")
-            done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
-            if done.returncode:
-                raise RuntimeError(f"devmap probe: exit status {done.returncode}: {done.stderr[-800:]}")
-            return path, done.stderr
+        """Flags of plan for the first GPU as some program devices: what `devmap probe` wrote of it."""
+        if self.gpu:
+            return ["--gpu", self.gpu]
+        return ["--topology", self.once(("probe", count), functools.partial(self._probe, count))]
 
-        return self.once(("probe", count), probe)
+    def _probe(self, count):
+        path = os.path.join(self.folder, f"topology{count}.json")
+        done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
+        if done.returncode:
+            raise RuntimeError(f"devmap probe: exit status {done.returncode}: {done.stderr[-800:]}")
+        print(done.stderr, end="", flush=True)
+        return path
 
     def beside(self, tasks, at_once=AT_ONCE):
         """Carries out calls side by side."""

@@ -19,7 +19,7 @@ KINDS = (
 
 def peers(shared):
     """PyTorch's side of every part here, measured once."""
-    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in ("train", "infer")), batch=BATCH, seq=SEQ)
+    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in ("train", "infer", "prefill", "bare")), batch=BATCH, seq=SEQ)
 
 
 def training(shared, model, recompute="none"):
@@ -31,25 +31,39 @@ def training(shared, model, recompute="none"):
     return shared.once(("training", model, recompute), make)
 
 
+def forward(shared, model):
+    """A forward of the whole batch, with all logits."""
+    return shared.once(("forward", model), lambda: _ran(shared, model, Job(batch=BATCH, seq=SEQ, precision="bf16-true"), "--steps", "4"))
+
+
 def prefill(shared, model):
-    return shared.once(("prefill", model), lambda: _ran(shared, model, Job(batch=BATCH, seq=SEQ, precision="bf16-true"), "--steps", "4"))
+    """The prompt's part of generation: a cache, and the last position's logits."""
+    job = Job(batch=BATCH, seq=SEQ, new_tokens=1, precision="bf16-true")
+    return shared.once(("prefill", model), lambda: _ran(shared, model, job, "--new-tokens", "1"))
 
 
 def _ran(shared, model, job, *flags):
     engine = shared.engine("steps")
-    topology = [] if shared.kind == "cpu" else ["--topology", shared.topology(1)[0]]
-    return engine.run(engine.plan(shared.checkpoint(model), job, *topology), *flags)
+    return engine.run(engine.plan(shared.checkpoint(model), job, *shared.topology(1)), *flags)
 
 
 def arena(shared, figures):
     """The arena beside what PyTorch's allocator held at most."""
+    kinds = (
+        ("training step", "train", training, ARENA), ("prefill, last logits", "prefill", prefill, PREFILL), ("forward, all logits", "infer", forward, PREFILL),
+        ("forward, all logits, PyTorch's without its cache", "bare", forward, None),
+    )
     for model in MODELS:
-        for name, ran, bar in (("train", training, ARENA), ("infer", prefill, PREFILL)):
-            case = f"{model} {name} {BATCH} × {SEQ} bf16: arena / PyTorch's peak"
+        for name, mode, ran, bar in kinds:
+            case = f"{model} {BATCH} × {SEQ} bf16, {name}: arena / PyTorch's peak"
             with figures.attempt("arena", case):
-                report, theirs = ran(shared, model).report, peers(shared)[f"{model}/{name}"]["peak_allocated_bytes"]
+                report, theirs = ran(shared, model).report, peers(shared)[f"{model}/{mode}"]["peak_allocated_bytes"]
                 ours = sum(device["measured"]["peak_allocated_bytes"] for device in report["devices"])
-                figures.within("arena", case, ours / theirs, bar, f"{ours / MIB:.0f} MiB, PyTorch {theirs / MIB:.0f} MiB")
+                note = f"{ours / MIB:.0f} MiB, PyTorch {theirs / MIB:.0f} MiB"
+                if bar:
+                    figures.within("arena", case, ours / theirs, bar, note)
+                else:
+                    figures.told("arena", case, f"{ours / theirs:.3g}", note)
 
 
 def step(shared, figures):
@@ -64,9 +78,9 @@ def step(shared, figures):
             went(figures, model, report, theirs)
             foretold = report["step_seconds"]["predicted"]
             figures.within("step", f"{model}: simulated / measured − 1", abs(foretold / ours - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * ours:.1f} measured")
-        if not shared.small:
-            with figures.attempt("step", f"{model}: kernels"):
-                kernels(shared, figures, model, theirs)
+    for model in () if shared.small else MODELS:
+        with figures.attempt("step", f"{model}: kernels"):
+            kernels(shared, figures, model, peers(shared)[f"{model}/train"])
 
 
 def went(figures, model, report, theirs):
@@ -103,7 +117,7 @@ def profiled(shared, model):
     engine = shared.engine("steps")
     log = engine.place("ncu.csv")
     job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true")
-    made = engine.plan(shared.checkpoint(model), job, "--topology", shared.topology(1)[0])
+    made = engine.plan(shared.checkpoint(model), job, *shared.topology(1))
     ncu = ["ncu", "--target-processes", "all", "--clock-control", "none", "--cache-control", "none", "--metrics", "gpu__time_duration.sum", "--csv", "--log-file", log]
     done = subprocess.run([*ncu, shared.binary, "run", made, *engine.backend(made), "--json"], capture_output=True, text=True, check=False, timeout=150)
     if done.returncode or not os.path.exists(log):
