@@ -120,7 +120,8 @@ conformance: ## devmap run beside PyTorch and Transformers, every figure with it
 gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory,step; PART=help lists them; SEED=n PYTHON=python3 with torch; bin/ as it is where there is no Go)
 	@if [ '$(PART)' != help ] && command -v $(GO) >/dev/null 2>&1 && $(CGO_FOUND); then \
 		$(CUDA_FLAGS); $(GO) build -trimpath -tags cuda -o bin/devmap ./cmd/devmap && \
-		$(GO) test -trimpath -tags cuda -c -o bin/cuda.test ./executor/cuda; fi
+		$(GO) test -trimpath -tags cuda -c -o bin/cuda.test ./executor/cuda && \
+		$(GO) test -trimpath -tags cuda -c -o bin/kernel.test ./executor/cuda/internal/kernel; fi
 	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --table bin/gpu.md
 
 kernels: ## Make the PTX of the attention kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)

@@ -1,39 +1,40 @@
 """What must be equal bit for bit on the GPU: 1, 2 and 4 program devices, both transports, a run and the same again."""
 
 import filecmp
-import functools
 import os
-import random
-import subprocess
+import re
 
-from shared import apart  # sets the path
+import shared  # noqa: F401 (sets the path)
 
-from safetensors.torch import load_file
-
-import draw
 import models
-import training
 from engine import Failed, Job
+from kernels import tested
 
 SAME = 1e-5
-LAYERS, LINES, SEQ, NEW = 8, 4, 256, 24
+LAYERS, LINES, SEQ, NEW, CUTS = 8, 4, 256, 24, 2
 TRANSPORTS = ("peer", "host")
 
 
 def bits(shared, figures):
-    families(shared, figures)
     real(shared, figures)
-    apart(figures, [functools.partial(processors, shared, family) for family in draw.FAMILIES])
+    for call in (families, processors):
+        with figures.attempt("bits", call.__name__):
+            call(shared, figures)
 
 
 def families(shared, figures):
-    """Every family and way to run, cut at random: the test of the backend, in one process."""
-    with figures.attempt("bits", "every family"):
-        binary = os.path.join(shared.binaries, "cuda.test")
-        done = subprocess.run([binary, "-test.run", "^TestGPUBits", "-test.v"], capture_output=True, text=True, check=False, timeout=240,
-                              env=os.environ | {"DEVMAP_TEST_GPU": "1"})
-        passed, failed = done.stdout.count("--- PASS"), done.stdout.count("--- FAIL")
-        figures.same("bits", "every family and way to run, cut at random", passed if not done.returncode else 0, passed + failed, (done.stdout + done.stderr)[-300:] if done.returncode else "")
+    """Every family and way to run, cut at random, by both transports: the backend's own test, in one process."""
+    test = os.path.join(shared.binaries, "cuda.test")
+    tested(figures, "bits", test, "^TestGPUBits$", f"every family and way to run, {CUTS} cuts of each, by both transports", f"-cuts={CUTS}", f"-seed={shared.seed}")
+
+
+def processors(shared, figures):
+    """Every family and way to run on the processor and on the GPU: the furthest in fp32."""
+    test = os.path.join(shared.binaries, "cuda.test")
+    said = tested(figures, "bits", test, "^TestGPUFamilies$", "processor and GPU, every family and way to run: within 1e-5, bf16 within twice the processor's own")
+    exact = [(float(distance), name) for distance, name in re.findall(r"([\d.]+e[-+]\d+) (\S+) \(limit 1\.0e-05\)", said)]
+    if exact:
+        figures.within("bits", "fp32, processor and GPU, the furthest of " + str(len(exact)), max(exact)[0], SAME, max(exact)[1])
 
 
 def ways(mode):
@@ -89,22 +90,3 @@ def compared(shared, figures, mode, folder, ids):
         for path in ran.files.values():
             os.remove(path)
     figures.same("bits", f"llama-3.2-1b, {LAYERS} layers, {mode}: {', '.join(kinds)}, losses, tokens", count - len(odd), count, "; ".join(odd))
-
-
-def processors(shared, family, figures):
-    """fp32 of the reference on the processor and of the GPU: logits and gradients of a drawn model."""
-    with figures.attempt("bits", f"{family} fp32"):
-        rng = random.Random(f"{shared.seed}/processors/{family}")
-        fields, seq = draw.case(family, rng, 3)
-        ours, theirs = shared.engine("bits-" + family), shared.engine("bits-" + family, kind="cpu")
-        theirs.count = 1000
-        folder = ours.place("model")
-        models.saved(models.config_of(fields), shared.seed, folder)
-        ids = models.drawn_ids(shared.seed, 2, seq, fields["vocab_size"])
-        way = Job(batch=2, seq=seq, precision="32-true")
-        distance = models.distance(*(models.dumped(engine.planned(folder, way, dumps=("logits",), tokens=ids), "logits") for engine in (ours, theirs)))
-        figures.within("bits", f"{family}: fp32 logits, processor and GPU", distance, SAME)
-        if family in draw.TRAINED:
-            way = Job(mode="train", batch=2, seq=seq, precision="32-true")
-            found = [load_file(engine.planned(folder, way, dumps=("grads",), tokens=ids).files["grads"]) for engine in (ours, theirs)]
-            figures.within("bits", f"{family}: fp32 gradients, processor and GPU", training.compared(*found)[0], SAME)
