@@ -87,8 +87,10 @@ configurations:
 # cu includes <cuda.h>: this is the project's own, whatever a toolkit has.
 CUDA_FLAGS = export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/internal/driver/include"
 
-cuda: ## Run the CUDA executor's tests: on a driver that is none, then on the GPU that is found
-	@$(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml
+cuda: ## Build bin/devmap with the backend of GPUs, say what it finds here, test it: on a driver that is none, then on the GPU that is found
+	@$(CUDA_FLAGS); $(GO) build -trimpath -buildvcs=auto -tags cuda -o bin/devmap ./cmd/devmap
+	@bin/devmap version
+	@$(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml && $(GO) test -tags cuda -run 'CUDA|NoGPULibrary' ./cmd/devmap
 	@if ! nvidia-smi -L 2>/dev/null; then echo 'skipped: no GPU here (nvidia-smi -L lists none)'; else \
 		$(CUDA_FLAGS); export DEVMAP_TEST_GPU=1; \
 		$(GO) test -tags cuda -count=1 -v -run '^TestGPU' ./executor/cuda && $(GO) test -tags cuda -count=1 -v -run '^TestDeadGPU' ./executor/cuda; fi

@@ -10,7 +10,8 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/rogpeppe/go-internal/testscript")
+	"github.com/rogpeppe/go-internal/testscript"
+)
 
 // TestCUDAScripts runs the command as users do who have two GPUs, of a driver that
 // is none: it has no kernels, so that plans load weights and run no step.

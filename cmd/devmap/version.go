@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 func newVersion() *cobra.Command {
@@ -13,7 +17,13 @@ func newVersion() *cobra.Command {
 		Use:   "version",
 		Short: "Print the version",
 		Args:  exactly(0, "no argument"),
-		RunE:  func(cmd *cobra.Command, _ []string) error { return printVersion(cmd) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := printVersion(cmd)
+			for _, line := range cuda.Found() { // in a build for GPUs: what they are run with
+				err = errors.Join(err, out.Say(cmd.OutOrStdout(), "%s\n", line))
+			}
+			return err
+		},
 	}
 }
 

@@ -17,3 +17,6 @@ func GPUs() ([]GPU, error) { return nil, ErrNotBuilt }
 
 // Paths refuses: this is a build without CUDA.
 func Paths([]int) ([]PathRates, error) { return nil, ErrNotBuilt }
+
+// Found is nothing: this is a build without CUDA.
+func Found() []string { return nil }

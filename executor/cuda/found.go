@@ -1,0 +1,64 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/nvml"
+)
+
+// Found says what programs are run with here, a line each: the driver, NVML,
+// cuBLASLt and every GPU. What is missing says so.
+func Found() []string {
+	lines := []string{foundDriver(), foundNVML(), foundBLAS()}
+	gpus, err := driver.Devices()
+	if err != nil { // there is no driver
+		return lines
+	}
+	for i := range gpus {
+		gpu := &gpus[i]
+		lines = append(lines, fmt.Sprintf("GPU %d: %s, %v, compute capability %d.%d, %d processors, %s",
+			i, gpu.Name, costmodel.Bytes(gpu.Total), gpu.Capability/10, gpu.Capability%10, gpu.Processors, gpu.UUID))
+	}
+	return lines
+}
+
+func foundDriver() string {
+	err := driver.Open()
+	if err != nil {
+		return told(err)
+	}
+	version, err := driver.Version()
+	if err != nil {
+		return told(err)
+	}
+	return fmt.Sprintf("CUDA %d.%d by the driver %s", version/1000, version%1000/10, driver.Library())
+}
+
+func foundNVML() string {
+	library, err := nvml.Open()
+	if err != nil {
+		return told(err)
+	}
+	defer library.Close() //nolint:errcheck // nothing was written
+	version, err := library.Driver()
+	if err != nil {
+		return told(err)
+	}
+	return "NVML of driver " + version
+}
+
+func foundBLAS() string {
+	if err := blas.Open(); err != nil {
+		return told(err)
+	}
+	return "cuBLASLt " + blas.Library()
+}
+
+// told is an error on one line.
+func told(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
