@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
@@ -40,13 +41,17 @@ type backend struct {
 func (*backend) Name() string { return "cuda" }
 
 // Open takes part in the GPUs' contexts, loads kernels, looks at what is free
-// then, and only when all arenas find room maps the first.
+// then, and only when all arenas find room maps the first. Then it makes everything
+// that steps use, sends bytes over every path, and runs every kernel once.
 func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
 	machine := &machine{
 		backend: backend, program: bound.Program, bound: bound, order: orderOf(bound.Program),
 	}
 	err := machine.find()
-	for _, part := range []func() error{machine.start, machine.measure, machine.room, machine.reserve, machine.marks, machine.keep, machine.warm, machine.ready, ctx.Err} {
+	for _, part := range []func() error{
+		machine.start, machine.measure, machine.room, machine.connect, machine.reserve, machine.stage, machine.marks,
+		machine.trials, machine.keep, machine.warm, machine.ready, ctx.Err,
+	} {
 		if err == nil {
 			err = part()
 		}
@@ -133,6 +138,9 @@ func (machine *machine) roomOn(gpu *gpu) error {
 	return err
 }
 
+// index is a device's number.
+func (machine *machine) index(device *device) int { return slices.Index(machine.devices, device) }
+
 // on are the devices of a GPU.
 func (machine *machine) on(gpu *gpu) (all []*device) {
 	for _, device := range machine.devices {
@@ -146,14 +154,9 @@ func (machine *machine) on(gpu *gpu) (all []*device) {
 // reserve maps every arena, for its own GPU and those that send into it.
 func (machine *machine) reserve() error {
 	for i, device := range machine.devices {
-		peers, err := machine.senders(int32(i))
-		if err != nil {
-			return err
-		}
-		if machine.backend.options.Fault == (Fault{FailMap, int64(i) + 1}) {
-			err = &driver.Error{Call: "cuMemCreate, which was to fail", Code: driver.OutOfMemory}
-		} else {
-			err = device.do(func() error { return device.reserve(peers) })
+		err := machine.allot("cuMemCreate")
+		if err == nil {
+			err = device.do(func() error { return device.reserve(machine.senders(device)) })
 		}
 		for j := range machine.program.Buffers {
 			if buffer := &machine.program.Buffers[j]; err == nil && int(buffer.Device) == i && buffer.Class == program.Workspace {
@@ -171,26 +174,21 @@ func (machine *machine) reserve() error {
 	return nil
 }
 
-// senders are the other GPUs that copy into a device's slots.
-func (machine *machine) senders(into int32) (peers []*driver.Device, err error) {
-	known := map[*gpu]bool{machine.devices[into].gpu: true}
-	for i := range machine.program.Channels {
-		channel := &machine.program.Channels[i]
-		if channel.To != into || known[machine.devices[channel.From].gpu] {
-			continue
-		}
-		from, to := machine.devices[channel.From].gpu, machine.devices[into].gpu
-		known[from] = true
-		reaches, err := from.Reaches(to.Device)
-		if err != nil {
-			return nil, err
-		}
-		if !reaches {
-			return nil, fmt.Errorf("%s does not reach %s, into which it sends %s", from.place(), to.place(), channel.Name)
-		}
-		peers = append(peers, from.Device)
+// allot counts what is given memory, and refuses the one that was to find none.
+func (machine *machine) allot(call string) error {
+	machine.allotted++
+	if machine.backend.options.Fault == (Fault{FailMap, machine.allotted}) {
+		return &driver.Error{Call: call + ", which was to fail", Code: driver.OutOfMemory}
 	}
-	return peers, nil
+	return nil
+}
+
+// pin gets page-locked memory.
+func (machine *machine) pin(bytes int64) (*driver.Pinned, error) {
+	if err := machine.allot("cuMemHostAlloc"); err != nil {
+		return nil, err
+	}
+	return driver.Pin(bytes)
 }
 
 // marks makes the events that instructions are known by.

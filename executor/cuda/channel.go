@@ -41,7 +41,7 @@ func (lane *lane) receive(index int32, instr *program.Instr) (whole bool, err er
 	return true, lane.stream.Await(lane.events[lane.order.ends[instr.Channel].sends[instr.Sequence]].ended)
 }
 
-// send copies a message into the slot of its receive, on the sender's stream. It is
+// send carries a message into the slot of its receive, on the sender's stream. It is
 // the only place at which bytes go from one arena into another one. What a message
 // leaves of its slot is poisoned.
 func (lane *lane) send(index int32, instr *program.Instr) error {
@@ -57,11 +57,12 @@ func (lane *lane) send(index int32, instr *program.Instr) error {
 			return err
 		}
 	}
+	link := lane.links[linkKey{lane.order.of[index], lane.program.Channels[instr.Channel].To}]
 	from := lane.touched(index, program.Read)
 	for _, into := range lane.touched(ends.receives[instr.Sequence], program.Write) {
 		for len(from) > 0 && into.bytes > 0 {
 			count := min(from[0].bytes, into.bytes)
-			if err := lane.stream.Copy(into.at, from[0].at, count); err != nil {
+			if err := link.copy(into.at, from[0].at, count); err != nil {
 				return err
 			}
 			into = into.behind(count)
@@ -69,11 +70,11 @@ func (lane *lane) send(index int32, instr *program.Instr) error {
 				from = from[1:]
 			}
 		}
-		if err := lane.stream.Fill(into.at, executor.Poison, into.bytes); err != nil {
+		if err := link.fill(into.at, executor.Poison, into.bytes); err != nil {
 			return err
 		}
 	}
-	return nil
+	return link.arrive()
 }
 
 // stretch is bytes of an arena.

@@ -106,14 +106,3 @@ func (options *Options) check() error {
 	}
 	return nil
 }
-
-// HangError is a step in which nothing ended for longer than was to be waited. What
-// the GPUs were given cannot be taken back: the process is to end.
-type HangError struct {
-	After time.Duration
-	Stand string // where every stream is, a line each
-}
-
-func (err *HangError) Error() string {
-	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.Stand
-}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -23,7 +24,12 @@ type machine struct {
 	gauges  []*memoryGauge // of the GPUs; they stay behind Close
 	events  []marks        // by instruction
 	kept    []*prepared    // by instruction, nil where it computes nothing, or is not kept
-	hung    bool           // GPUs are at something that does not end
+	links   map[linkKey]*link
+	linked  []*link // in the order of the first sends
+	told    []executor.Link
+	// allotted is how many arenas and other stretches of memory were asked for.
+	allotted int64
+	hung     bool // GPUs are at something that does not end
 }
 
 // marks are the events of an instruction, nil where nobody asks for one: a wait
@@ -73,6 +79,11 @@ func (machine *machine) Close() error {
 		return nil
 	}
 	var all []error
+	for _, link := range machine.linked {
+		if link.relay != nil {
+			all = append(all, link.relay.free())
+		}
+	}
 	for i, device := range machine.devices {
 		if device.context == nil {
 			continue
@@ -92,7 +103,7 @@ func (machine *machine) Close() error {
 		}
 		close(device.tasks)
 	}
-	machine.devices, machine.gpus, machine.events = nil, nil, nil
+	machine.devices, machine.gpus, machine.events, machine.linked = nil, nil, nil, nil
 	machine.reads(givenBack)
 	return errors.Join(all...)
 }

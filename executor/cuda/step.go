@@ -23,6 +23,9 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 	for _, device := range machine.devices {
 		board.wakes = append(board.wakes, device.wake)
 	}
+	if err := machine.settled(); err != nil {
+		return nil, err
+	}
 	runners := make([]*runner, len(machine.devices))
 	for i, device := range machine.devices {
 		runners[i] = &runner{machine: machine, device: device, step: step, board: board}
@@ -52,6 +55,17 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 		<-cancelled // nothing of the step is left behind it
 	}
 	return machine.times(board, runners, took)
+}
+
+// settled waits until every device has what the host wrote: a message of another
+// device may come before its own streams begin.
+func (machine *machine) settled() error {
+	for _, device := range machine.devices {
+		if err := device.do(device.host.Synchronize); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // times are what the events of the step say.
@@ -91,9 +105,6 @@ type runner struct {
 func (runner *runner) run() error {
 	runner.device.stepping, runner.device.clock.timed = true, nil
 	defer func() { runner.device.stepping = false }()
-	if err := runner.device.host.Synchronize(); err != nil { // what was loaded
-		return err
-	}
 	for runner.board.failed() == nil {
 		lane := runner.next()
 		if lane == nil && runner.over() {

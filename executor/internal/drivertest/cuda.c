@@ -7,8 +7,9 @@
  * touch, and every call behind that fails as behind a fault of a real one.
  *
  * FAKE_CUDA_GPUS, _BYTES (of each), _SEED, _FULL (bytes that can be had, where that
- * is less than what it says) and _HANG (a kernel that does not end) are read from
- * the environment when they count. Kernels are those at the end of this file, whatever a module says. */
+ * is less than what it says), _PEERS (0: GPUs do not reach each other), _FAIL (which
+ * call of those that need memory finds none, from 1) and _HANG (a kernel that does
+ * not end) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
@@ -22,6 +23,7 @@
 enum { GPUS = 8, ARENAS = 1 << 12, STREAMS = 1 << 10, GRANULE = 2 << 20, KERNELS = 8 };
 
 typedef struct CUevent_st {
+	int device;
 	unsigned long recorded, ended; /* how often */
 	double at;
 } Event;
@@ -163,6 +165,19 @@ static void *work(void *unused) {
 	pthread_mutex_unlock(&lock);        \
 	return code
 
+/* foreign: calls for a stream are made with its own GPU's context. That is more than
+ * CUDA asks for, of copies. */
+static int foreign(const Stream *stream) { return !current || current->device != stream->device; }
+
+/* fails counts what needs memory from when the setting changed, and is true for the
+ * one that is to find none. */
+static int fails(void) {
+	static long asked, last;
+	long which = setting("FAKE_CUDA_FAIL", 0);
+	if (which != last) asked = 0, last = which;
+	return which && ++asked == which;
+}
+
 static Op *give(Stream *stream, int what) {
 	Op *op = calloc(1, sizeof *op);
 	op->what = what;
@@ -205,9 +220,16 @@ CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice
 	*value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : 0;
 	return CUDA_SUCCESS;
 }
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) { *can = device != peer; return CUDA_SUCCESS; }
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
+	*can = device != peer && setting("FAKE_CUDA_PEERS", 1);
+	return CUDA_SUCCESS;
+}
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	BEGIN;
+	if (fails()) {
+		code = CUDA_ERROR_OUT_OF_MEMORY;
+		END;
+	}
 	retained[device]++;
 	contexts[device].device = device;
 	*context = &contexts[device];
@@ -230,9 +252,10 @@ CUresult cuMemGetInfo(size_t *room, size_t *total) {
 }
 CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags) {
 	(void)flags;
-	if (!current) return CUDA_ERROR_INVALID_CONTEXT;
-	*address = malloc(bytes);
-	return *address ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	BEGIN;
+	if (!current) code = CUDA_ERROR_INVALID_CONTEXT;
+	if (!code && (fails() || !(*address = malloc(bytes)))) code = CUDA_ERROR_OUT_OF_MEMORY;
+	END;
 }
 CUresult cuMemFreeHost(void *address) { free(address); return CUDA_SUCCESS; }
 
@@ -250,6 +273,8 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
 	void *base = bytes % GRANULE ? MAP_FAILED : mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
 		code = CUDA_ERROR_INVALID_VALUE;
+	else if (fails())
+		code = CUDA_ERROR_OUT_OF_MEMORY, munmap(base, bytes);
 	else
 		arenas[i] = (Arena){base, bytes, 0, 0}, *address = (CUdeviceptr)base;
 	END;
@@ -275,7 +300,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes, const C
 	size_t total;
 	cuDeviceTotalMem(&total, device);
 	while (handles[i].bytes) i++;
-	if (taken[device] + bytes > total || (long)(taken[device] + bytes) > setting("FAKE_CUDA_FULL", 1l << 60))
+	if (fails() || taken[device] + bytes > total || (long)(taken[device] + bytes) > setting("FAKE_CUDA_FULL", 1l << 60))
 		code = CUDA_ERROR_OUT_OF_MEMORY;
 	else if (!code)
 		handles[i] = (Handle){device, bytes}, taken[device] += bytes, *handle = i;
@@ -309,8 +334,11 @@ CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
 CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc *access, size_t count) {
 	BEGIN;
 	Arena *arena = at(address);
+	int device = arena && arena->handle ? handles[arena->handle].device : 0;
 	if (!arena || !arena->handle || arena->bytes != bytes || count != 1)
 		code = CUDA_ERROR_INVALID_VALUE;
+	else if (access->location.id != device && !setting("FAKE_CUDA_PEERS", 1))
+		code = CUDA_ERROR_INVALID_DEVICE;
 	else
 		arena->allowed |= 1u << access->location.id, mprotect(arena->base, bytes, PROT_READ | PROT_WRITE);
 	END;
@@ -322,6 +350,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
 	int i = 0;
 	while (streams[i]) i++;
 	if (!current) code = CUDA_ERROR_INVALID_CONTEXT;
+	if (fails()) code = CUDA_ERROR_OUT_OF_MEMORY;
 	if (!code) {
 		*stream = streams[i] = calloc(1, sizeof(Stream));
 		streams[i]->device = current->device;
@@ -353,7 +382,17 @@ CUresult cuCtxSynchronize(void) {
 	code = fault;
 	END;
 }
-CUresult cuEventCreate(CUevent *event, unsigned int flags) { (void)flags; *event = calloc(1, sizeof(Event)); return CUDA_SUCCESS; }
+CUresult cuEventCreate(CUevent *event, unsigned int flags) {
+	(void)flags;
+	BEGIN;
+	if (!current) code = CUDA_ERROR_INVALID_CONTEXT;
+	if (fails()) code = CUDA_ERROR_OUT_OF_MEMORY;
+	if (!code) {
+		*event = calloc(1, sizeof(Event));
+		(*event)->device = current->device;
+	}
+	END;
+}
 CUresult cuEventDestroy(CUevent event) {
 	BEGIN;
 	while (event->ended < event->recorded && !fault) pthread_cond_wait(&moved, &lock);
@@ -362,9 +401,13 @@ CUresult cuEventDestroy(CUevent event) {
 }
 CUresult cuEventRecord(CUevent event, CUstream stream) {
 	BEGIN;
-	Op *op = give(stream, RECORD);
-	op->event = event;
-	op->number = ++event->recorded;
+	if (event->device != stream->device || foreign(stream)) {
+		code = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		Op *op = give(stream, RECORD);
+		op->event = event;
+		op->number = ++event->recorded;
+	}
 	END;
 }
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
@@ -387,8 +430,12 @@ CUresult cuEventElapsedTime(float *milliseconds, CUevent begin, CUevent end) {
 
 static CUresult copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream, int host) {
 	BEGIN;
-	Op *op = give(stream, COPY);
-	op->to = to, op->from = from, op->bytes = bytes, op->host = host;
+	if (foreign(stream)) {
+		code = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		Op *op = give(stream, COPY);
+		op->to = to, op->from = from, op->bytes = bytes, op->host = host;
+	}
 	END;
 }
 CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) { return copy(to, (CUdeviceptr)from, bytes, stream, 1); }
@@ -396,15 +443,20 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream st
 CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) { return copy(to, from, bytes, stream, 0); }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
 	BEGIN;
-	Op *op = give(stream, FILL);
-	op->to = to, op->bytes = count, op->value = value;
+	if (foreign(stream)) {
+		code = CUDA_ERROR_INVALID_HANDLE;
+	} else {
+		Op *op = give(stream, FILL);
+		op->to = to, op->bytes = count, op->value = value;
+	}
 	END;
 }
 
 /* A module is its PTX. */
 CUresult cuModuleLoadData(CUmodule *module, const void *image) {
-	*module = (CUmodule)strdup(image);
-	return *module ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+	BEGIN;
+	if (fails() || !(*module = (CUmodule)strdup(image))) code = CUDA_ERROR_OUT_OF_MEMORY;
+	END;
 }
 CUresult cuModuleUnload(CUmodule module) {
 	free(module);

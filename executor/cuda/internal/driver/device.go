@@ -99,6 +99,11 @@ func (context *Context) Release() error {
 // other call wants it. The thread ends with the goroutine, which never unlocks.
 func (context *Context) Bind() error {
 	runtime.LockOSThread()
+	return context.Use()
+}
+
+// Use binds the context to the thread, which is locked, in place of another one.
+func (context *Context) Use() error {
 	return of("cuCtxSetCurrent", cu.SetCurrentContext(context.context))
 }
 

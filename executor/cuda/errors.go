@@ -1,0 +1,31 @@
+package cuda
+
+import (
+	"fmt"
+	"time"
+)
+
+// HangError is a step in which nothing ended for longer than was to be waited. What
+// the GPUs were given cannot be taken back: the process is to end.
+type HangError struct {
+	After time.Duration
+	Stand string // where every stream is, a line each
+}
+
+func (err *HangError) Error() string {
+	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.Stand
+}
+
+// PathError is a path over which other bytes arrived than were sent: nothing was run.
+type PathError struct {
+	Path string // its ends and its transport, in words
+	// Byte is the first of Bytes that is another one, Want what was sent, Got what
+	// arrived.
+	Byte, Bytes int64
+	Want, Got   byte
+}
+
+func (err *PathError) Error() string {
+	return fmt.Sprintf("%s carries bytes wrong: byte %d of %d arrived as 0x%02x and was sent as 0x%02x; where --transport host is not in use already it may go right",
+		err.Path, err.Byte, err.Bytes, err.Got, err.Want)
+}

@@ -1,0 +1,203 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// Messages by way of the host make the same bytes as messages from arena to arena,
+// on one GPU and on several that do not reach each other.
+func TestByWayOfTheHost(t *testing.T) {
+	for name, job := range forms(t) {
+		want := make([][]byte, len(job.Program.Devices))
+		for i := range want {
+			want[i] = bytes.Repeat([]byte{executor.Poison}, int(job.Program.Devices[i].Arena))
+		}
+		inTurn(t, job.Program, want)
+		inTurn(t, job.Program, want)
+		for _, gpus := range [][]int{nil, {0, 0, 0, 0}, {1, 0, 1, 0}} {
+			for _, transport := range []Transport{Auto, Host} {
+				t.Run(fmt.Sprint(name, gpus, transport), func(t *testing.T) {
+					t.Setenv("FAKE_CUDA_PEERS", "0")
+					if gpus != nil {
+						gpus = gpus[:len(want)]
+					}
+					machine := opened(t, made(t, Options{Devices: gpus, Transport: transport}), job.Program)
+					for number := range int64(2) {
+						if _, err := machine.Step(context.Background(), &executor.Step{Number: number + 1}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					for i, got := range contents(t, machine) {
+						if !bytes.Equal(got, want[i]) {
+							t.Errorf("device %d has other bytes", i)
+						}
+					}
+					for _, link := range machine.Links()[2*len(want):] {
+						staged := transport == Host || machine.devices[link.From].gpu != machine.devices[link.To].gpu
+						if (link.Transport == string(Host)) != staged || (link.Staging > 0) != staged || link.Checked == 0 {
+							t.Errorf("%+v", link)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// Messages of many parts go round the relay, one behind the other, and what they
+// leave of a slot is poison.
+func TestRelayOfManyParts(t *testing.T) {
+	const most, count = 3*relaySize + 4096, 3
+	var text strings.Builder
+	fmt.Fprintf(&text, "device 0 arena %d budget %[1]d\ndevice 1 arena %d budget %[2]d\nchannel act[1] 0>1 slots 2 bytes %[3]d\n", count*most, 2*most, most)
+	for i := range count {
+		fmt.Fprintf(&text, "buffer 0 out[%d] %d +%d stream\n", i, i*most, most-4096*i)
+	}
+	fmt.Fprintf(&text, "buffer 1 slot[0] 0 +%d slot\nbuffer 1 slot[1] %[1]d +%[1]d slot\n", most)
+	for i := range count {
+		fmt.Fprintf(&text, "0.%d compute zero >out[%[1]d]\n", i)
+	}
+	for i := range count {
+		fmt.Fprintf(&text, "0.%d compute send act[1]#%d out[%[2]d]\n", count+i, i)
+	}
+	for i := range count {
+		fmt.Fprintf(&text, "1.%d compute recv act[1]#%d >slot[%d]\n1.%d compute fence slot[%[3]d]\n1.%[5]d compute free act[1]#%[2]d\n", 3*i, i, i%2, 3*i+1, 3*i+2)
+	}
+	for _, gpus := range [][]int{{0, 0}, {0, 1}} {
+		t.Run(fmt.Sprint(gpus), func(t *testing.T) {
+			machine := opened(t, made(t, Options{Devices: gpus, Transport: Host}), parsed(t, text.String()))
+			data, message := make([]byte, count*most), 0
+			for i := range data {
+				data[i] = byte(i ^ i>>9 ^ i>>17)
+			}
+			for range 3 {
+				if err := machine.Write(0, 0, data); err != nil {
+					t.Fatal(err)
+				}
+				message = 0
+				_, err := machine.Step(context.Background(), &executor.Step{Number: 1, Fence: func(int32) error {
+					got := make([]byte, most)
+					if err := machine.Read(1, int64(message%2*most), got); err != nil {
+						return err
+					}
+					size := most - 4096*message
+					want := append(bytes.Clone(data[message*most:message*most+size]), bytes.Repeat([]byte{executor.Poison}, most-size)...)
+					if message++; !bytes.Equal(got, want) {
+						return fmt.Errorf("message %d has other bytes", message)
+					}
+					return nil
+				}})
+				if err != nil || message != count {
+					t.Fatalf("%v after %d messages", err, message)
+				}
+				data[7]++
+			}
+		})
+	}
+}
+
+// A path that carries other bytes is told before anything runs, and nothing is held.
+func TestTrials(t *testing.T) {
+	job := forms(t)["device map"]
+	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := make(map[string]bool)
+	for _, transport := range []Transport{Peer, Host} {
+		for at := int64(1); ; at++ {
+			backend := made(t, Options{Devices: []int{0, 1, 1, 0}, Transport: transport, Fault: Fault{CorruptPath, at}})
+			backend.kernels["toy"] = nil
+			_, err := backend.Open(context.Background(), of)
+			var path *PathError
+			if !errors.As(err, &path) {
+				if at <= 4 || !strings.Contains(fmt.Sprint(err), "there is no CUDA kernel") {
+					t.Errorf("%s %d: %v", transport, at, err)
+				}
+				break
+			}
+			if path.Byte != path.Bytes/2 || path.Got != path.Want^1 || !strings.Contains(path.Path, "(corrupt@path was asked for)") || told[path.Path] {
+				t.Errorf("%s %d: %v", transport, at, err)
+			}
+			if held := driver.Held(); held != "" {
+				t.Errorf("the process still holds %s", held)
+			}
+			told[path.Path] = true
+		}
+		for _, want := range []string{
+			"the path from the host to device 0 on GPU 0 (Fake 0) and back",
+			"the path from device 0 on GPU 0 (Fake 0) to device 1 on GPU 1 (Fake 1), transport " + string(transport),
+		} {
+			if want += " (corrupt@path was asked for)"; !told[want] {
+				t.Errorf("%v are without %s", told, want)
+			}
+		}
+		delete(told, "the path from the host to device 0 on GPU 0 (Fake 0) and back (corrupt@path was asked for)")
+		for path := range told {
+			if strings.Contains(path, "from the host") {
+				delete(told, path)
+			}
+		}
+	}
+}
+
+// GPUs that do not reach each other are no peers, whatever is asked.
+func TestNoPeers(t *testing.T) {
+	t.Setenv("FAKE_CUDA_PEERS", "0")
+	of := parsed(t, handOn(1, 2))
+	_, err := made(t, Options{Transport: Peer}).Open(context.Background(), &bind.Bound{Program: of})
+	if want := "GPU 0 (Fake 0) does not reach GPU 1 (Fake 1), into which it sends act[1]: --transport host goes by way of the host"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if held := driver.Held(); held != "" {
+		t.Errorf("the process still holds %s", held)
+	}
+}
+
+// Whatever finds no memory, Open says so and holds nothing.
+func TestNothingIsHeldWithoutMemory(t *testing.T) {
+	wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 2, MicroBatches: 2, Seq: 8}
+	of := compiled(t, "llama", wanted, 2, 1).Program
+	defer func() {
+		if err := os.Unsetenv("FAKE_CUDA_FAIL"); err != nil {
+			t.Error(err)
+		}
+	}()
+	for at := 1; ; at++ {
+		if err := os.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at)); err != nil {
+			t.Fatal(err)
+		}
+		backend := made(t, Options{Transport: Host})
+		backend.kernels["toy"] = func(*kernel.Call) (kernel.Launch, error) { return func(*kernel.Step) error { return nil }, nil }
+		found, err := backend.Open(context.Background(), &bind.Bound{Program: of})
+		if err == nil {
+			t.Logf("%d calls need memory", at-1)
+			if err := found.Close(); err != nil || at < 50 {
+				t.Error(at, err)
+			}
+			return
+		}
+		var told *driver.Error
+		if !errors.As(err, &told) || told.Code != driver.OutOfMemory {
+			t.Errorf("%d: %v", at, err)
+		}
+		if held := driver.Held(); held != "" {
+			t.Fatalf("%d: the process still holds %s after %v", at, held, err)
+		}
+	}
+}

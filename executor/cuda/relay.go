@@ -1,0 +1,175 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+)
+
+// relay carries the messages of a stream to another device by way of the host, in
+// parts: the stream copies a part down into page-locked memory, and a stream of the
+// receiver's GPU, which goes behind it part by part, up from there. That one does
+// what the first does, in the same order, and waits for nothing else: so it can wait
+// for nobody who waits for it, and what was proved of a program whose messages go
+// straight holds. While a part goes up the next comes down.
+type relay struct {
+	from, to *device
+	up       *driver.Stream // the receiver's
+	pinned   *driver.Pinned
+	parts    []relayPart
+	turn     int
+}
+
+// relayPart is bytes of the host's: filled when the sender's stream has copied them
+// down, taken when the receiver's has copied them up.
+type relayPart struct {
+	data          []byte
+	filled, taken *driver.Event
+}
+
+// What a relay takes of the host at most: two parts would do, four hide that one end
+// begins late. A part takes a link 80 µs, of which beginning a copy is a tenth.
+const (
+	relayParts = 4
+	relaySize  = 4 << 20
+)
+
+// stage makes the relays of all links that need one.
+func (machine *machine) stage() error {
+	for _, link := range machine.linked {
+		if !link.staged {
+			continue
+		}
+		relay := &relay{from: link.from, to: link.to, parts: make([]relayPart, relayParts)}
+		link.relay = relay // what there is of it is given back, whatever fails
+		size := max(1, min(relaySize, link.most))
+		if err := link.from.do(func() error { return relay.pin(machine, size) }); err != nil {
+			return err
+		}
+		if err := link.to.do(relay.follow); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// pin makes what is the sender's.
+func (relay *relay) pin(machine *machine, size int64) (err error) {
+	if relay.pinned, err = machine.pin(relayParts * size); err != nil {
+		return err
+	}
+	for i := range relay.parts {
+		relay.parts[i].data = relay.pinned.Data[int64(i)*size : int64(i+1)*size]
+		if relay.parts[i].filled, err = driver.NewEvent(false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// follow makes what is the receiver's.
+func (relay *relay) follow() (err error) {
+	for i := range relay.parts {
+		if relay.parts[i].taken, err = driver.NewEvent(false); err != nil {
+			return err
+		}
+	}
+	relay.up, err = driver.NewStream()
+	return err
+}
+
+// next is the part whose turn it is.
+func (relay *relay) next() *relayPart {
+	part := &relay.parts[relay.turn]
+	relay.turn = (relay.turn + 1) % len(relay.parts)
+	return part
+}
+
+// copy is called on the sender's thread, as are fill and arrive. A part is written
+// again when it was taken, which of the first ones nobody waits for: an event that
+// was never recorded is over.
+func (relay *relay) copy(down *driver.Stream, to, from driver.Address, bytes int64) error {
+	for bytes > 0 {
+		part := relay.next()
+		data := part.data[:min(bytes, int64(len(part.data)))]
+		if err := down.Await(part.taken); err != nil {
+			return err
+		}
+		if err := down.Down(data, from); err != nil {
+			return err
+		}
+		if err := relay.behind(down, part, func() error { return relay.up.Up(to, data) }); err != nil {
+			return err
+		}
+		count := int64(len(data))
+		to, from, bytes = to+driver.Address(count), from+driver.Address(count), bytes-count
+	}
+	return nil
+}
+
+func (relay *relay) fill(down *driver.Stream, at driver.Address, value byte, bytes int64) error {
+	return relay.behind(down, relay.next(), func() error { return relay.up.Fill(at, value, bytes) })
+}
+
+// behind gives the receiver's stream something to do when the sender's has come
+// here. Its calls are made with its own GPU's context, as an event is recorded on
+// streams of its own context alone.
+func (relay *relay) behind(down *driver.Stream, part *relayPart, give func() error) error {
+	if err := down.Record(part.filled); err != nil {
+		return err
+	}
+	if err := relay.use(relay.to); err != nil {
+		return err
+	}
+	err := relay.up.Await(part.filled)
+	if err == nil {
+		err = give()
+	}
+	if err == nil {
+		err = relay.up.Record(part.taken)
+	}
+	return errors.Join(err, relay.use(relay.from))
+}
+
+// use has the thread make calls for a device's GPU, where that is another one.
+func (relay *relay) use(device *device) error {
+	if relay.from.gpu == relay.to.gpu {
+		return nil
+	}
+	return device.context.Use()
+}
+
+// arrive has the sender's stream wait for all that was given so far: parts are taken
+// in their order.
+func (relay *relay) arrive(down *driver.Stream) error {
+	last := (relay.turn + len(relay.parts) - 1) % len(relay.parts)
+	return down.Await(relay.parts[last].taken)
+}
+
+// free gives back what there is of it, each end's on its own thread.
+func (relay *relay) free() error {
+	return errors.Join(
+		relay.to.do(func() error {
+			var all []error
+			if relay.up != nil {
+				all = append(all, relay.up.Destroy())
+			}
+			for i := range relay.parts {
+				if event := relay.parts[i].taken; event != nil {
+					all = append(all, event.Destroy())
+				}
+			}
+			return errors.Join(all...)
+		}),
+		relay.from.do(func() error {
+			all := []error{relay.pinned.Free()}
+			for i := range relay.parts {
+				if event := relay.parts[i].filled; event != nil {
+					all = append(all, event.Destroy())
+				}
+			}
+			return errors.Join(all...)
+		}))
+}
