@@ -40,11 +40,11 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(ask.FlagError)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, cpu.New()), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, cpu.New()), newProbe(self), newVersion()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
 	}
-	for _, name := range []string{"probe", "watch"} {
+	for _, name := range []string{"watch"} {
 		root.AddCommand(newLater(name))
 	}
 	strict(root)
@@ -60,7 +60,7 @@ func newLater(name string) *cobra.Command {
 	return &cobra.Command{
 		Use: name, Hidden: true, DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return out.Usagef("%s is not built yet (built: plan, estimate, check, inspect, emit, simulate, run, version, completion)", name)
+			return out.Usagef("%s is not built yet (built: plan, estimate, check, inspect, emit, simulate, run, probe, version, completion)", name)
 		},
 	}
 }

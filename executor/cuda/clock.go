@@ -15,12 +15,21 @@ import (
 type clock struct {
 	events []*driver.Event // made as they are needed, and used again in every step
 	timed  []*recipe.Kernel
+	told   func(timed Timed) // nil: nobody is, in this step
+}
+
+// begin is a step's.
+func (clock *clock) begin(of func(step int64) func(timed Timed), step int64) {
+	clock.timed, clock.told = clock.timed[:0], nil
+	if of != nil {
+		clock.told = of(step)
+	}
 }
 
 // clocked is a launch that is timed in steps.
 func (device *device) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.Launch {
 	return func(step *kernel.Step) error {
-		if !device.stepping {
+		if !device.stepping || device.clock.told == nil {
 			return launch(step)
 		}
 		at := 2 * len(device.clock.timed)
@@ -43,15 +52,15 @@ func (device *device) clocked(code *recipe.Kernel, launch kernel.Launch) kernel.
 }
 
 // tell says what each kernel of the step took, and begins anew.
-func (clock *clock) tell(number int32, into func(timed Timed)) error {
+func (clock *clock) tell(number int32) error {
 	for i, code := range clock.timed {
 		took, err := clock.events[2*i+1].Since(clock.events[2*i])
 		if err != nil {
 			return err
 		}
-		into(Timed{Device: number, Kernel: code, Took: took})
+		clock.told(Timed{Device: number, Kernel: code, Took: took})
 	}
-	clock.timed = nil
+	clock.timed = clock.timed[:0]
 	return nil
 }
 

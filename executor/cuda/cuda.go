@@ -19,8 +19,9 @@ import (
 // ErrNotBuilt says that this is a build without CUDA.
 var ErrNotBuilt = errors.New("this devmap was built without CUDA: build it with go build -tags cuda, on Linux for x86-64 with a C compiler")
 
-// GPU is one that the driver shows. UUID is as NVML writes it: GPU-….
-type GPU struct{ Name, UUID string }
+// GPU is one that the driver shows. UUID is as NVML writes it: GPU-…; Capability
+// is NVIDIA's compute capability: 9.0.
+type GPU struct{ Name, UUID, Capability string }
 
 // Options are how programs are run.
 type Options struct {
@@ -31,9 +32,10 @@ type Options struct {
 	Transport Transport
 	// Fault is made to happen, to see what follows.
 	Fault Fault
-	// Clock is told of every kernel of a step what it took, when the step has ended;
-	// nil: nothing is timed, which costs some microseconds a kernel.
-	Clock func(timed Timed)
+	// Clock says who is told of every kernel of a step what it took, when the step
+	// has ended; nil, or none for a step: nothing is timed, which costs some
+	// microseconds a kernel.
+	Clock func(step int64) func(timed Timed)
 	// Patience is how long nothing may end anywhere in a step before it is given up
 	// with a [*HangError]; 0: half a minute. It is to be many times what the slowest
 	// instruction is predicted to take.

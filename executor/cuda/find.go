@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
@@ -12,6 +13,7 @@ import (
 // [Options].Devices takes. Where there is none the error says what is missing: the
 // driver's library, the entry point that it is too old for, or a GPU.
 func GPUs() ([]GPU, error) {
+	_, _ = unused() // what GPUs hold before the driver is there: asked for again by who needs it
 	if err := driver.Open(); err != nil {
 		return nil, err
 	}
@@ -24,7 +26,7 @@ func GPUs() ([]GPU, error) {
 	}
 	all := make([]GPU, len(found))
 	for i := range found {
-		all[i] = GPU{found[i].Name, found[i].UUID}
+		all[i] = GPU{found[i].Name, found[i].UUID, fmt.Sprintf("%d.%d", found[i].Capability/10, found[i].Capability%10)}
 	}
 	return all, nil
 }

@@ -103,7 +103,8 @@ type runner struct {
 // run gives the lines of all streams to the GPU, the earliest first that can be,
 // until all are or the step ends; then it waits until the GPU has ended them.
 func (runner *runner) run() error {
-	runner.device.stepping, runner.device.clock.timed = true, nil
+	runner.device.stepping = true
+	runner.device.clock.begin(runner.backend.options.Clock, runner.step.Number)
 	defer func() { runner.device.stepping = false }()
 	for runner.board.failed() == nil {
 		lane := runner.next()

@@ -171,7 +171,7 @@ func (runner *runner) times(of *executor.DeviceTimes) error {
 			return err
 		}
 	}
-	return runner.device.clock.tell(runner.device.plan.ID, runner.backend.options.Clock)
+	return runner.device.clock.tell(runner.device.plan.ID)
 }
 
 func (lane *lane) times(of *executor.DeviceTimes) error {

@@ -79,6 +79,7 @@ const (
 	onEmit
 	onSimulate
 	onRun
+	onProbe
 
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
@@ -86,7 +87,7 @@ const (
 	playing   = onSimulate | onRun // what a plan says is done
 )
 
-var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun}
+var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe}
 
 // flagNamed is the flag of a name, or of the field that a library calls it by;
 // nil where there is none.

@@ -104,8 +104,9 @@ var runFlags = []flag{
 		values: []string{Auto, CPU, CUDA}, meant: map[string]string{"reference": CPU, "gpu": CUDA, "nvidia": CUDA},
 	},
 	{
-		name: "devices", at: func(request *Request) any { return &request.Run.devices }, on: onRun,
-		help: "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (device i on GPU i)",
+		name: "devices", at: func(request *Request) any { return &request.Run.devices }, on: onRun | onProbe,
+		help:   "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (device i on GPU i)",
+		helpOn: map[command]string{onProbe: "a GPU for each device of the topology, by the driver's numbers: 0,0,1,1 shares each of two out to two (all GPUs)"},
 	},
 	{
 		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: Auto,

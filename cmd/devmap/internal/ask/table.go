@@ -200,19 +200,19 @@ var placementFlags = []flag{
 // ownFlags are those of the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | playing | onEmit, posed: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | playing | onEmit | onProbe, posed: true,
 		helpOn: map[command]string{
 			onPlan: "no table", onEstimate: "the machine form, no table",
 			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
-			onSimulate: "the machine form, no table", onRun: "the reports, no table", onEmit: "the program as JSON (--for program)",
+			onSimulate: "the machine form, no table", onRun: "the reports, no table", onEmit: "the program as JSON (--for program)", onProbe: "no table",
 		},
 	},
 	{
-		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | playing, posed: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | playing | onProbe, posed: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "write the plan to a file", onEstimate: "write the rows to a file",
 			onEmit: "write to a file, which appears whole or not at all", onSimulate: "write the machine form to a file",
-			onRun: "write the reports to a file",
+			onRun: "write the reports to a file", onProbe: "write the topology to a file",
 		},
 	},
 	{

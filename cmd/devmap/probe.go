@@ -1,0 +1,139 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+type probeCommand struct {
+	*ask.Request
+
+	self self
+}
+
+func newProbe(self self) *cobra.Command {
+	command := &probeCommand{self: self}
+	cmd := &cobra.Command{
+		Use:   "probe",
+		Short: "Measure this machine's GPUs: a topology to plan on",
+		Long: `Write the topology of this machine's GPUs as they are now: how much memory each
+has, what of it is in use and by whom, and what copies between them carry. On each
+a small model runs for some steps as devmap run does it, so that a plan of that
+topology for --runtime devmap says what a GPU will hold with its context, streams,
+kernels and libraries, and how long a step takes: what a process holds besides
+arenas, and the rates of products, attention and all other kernels.
+
+The topology is the result; a table of it goes to stderr. It takes some seconds.
+--devices 0,0,0,0 measures four devices that are parts of one GPU, as devmap run
+--devices 0,0,0,0 uses it.`,
+		Example: `  devmap probe -o machine.json
+  devmap plan MODEL --topology machine.json --runtime devmap --strategy pipeline
+  devmap probe --devices 0,0 -o halves.json`,
+		Args: exactly(0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return command.run(cmd) },
+	}
+	command.Request = ask.New(cmd)
+	return cmd
+}
+
+func (command *probeCommand) run(cmd *cobra.Command) error {
+	asked, err := command.Devices()
+	if err != nil {
+		return err
+	}
+	if command.self.link != nil {
+		return command.work(cmd, asked)
+	}
+	measured, err := measure(cmd, command.self.args)
+	if err != nil {
+		return err
+	}
+	err = out.Write(cmd, command.Output, func(to io.Writer) error { _, err := io.WriteString(to, measured.Document); return err })
+	if err != nil || command.JSON {
+		return err
+	}
+	return out.Say(cmd.ErrOrStderr(), "%s", out.Block(measured.Text))
+}
+
+// measure has a worker measure GPUs: a GPU that fails ends that and not what tells
+// of it, and no context is left behind in this process.
+func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
+	process, err := worker.Start(cmd.Context(), args, io.Discard, cmd.ErrOrStderr())
+	if err != nil {
+		return nil, fmt.Errorf("starting the process that measures GPUs: %w", err)
+	}
+	var measured *worker.Ran
+	var missing, place string
+	var status *int
+	for {
+		message, err := process.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			process.Kill() //nolint:errcheck // it has ended then
+			break
+		}
+		missing, place = missing+message.Missing, message.At
+		if message.Ran != nil {
+			measured = message.Ran
+		}
+		if message.Done != nil {
+			status = message.Done
+		}
+	}
+	how, err := process.Wait()
+	switch {
+	case err != nil:
+		return nil, err
+	case missing != "":
+		return nil, fmt.Errorf("no GPU can be measured: %s", strings.ReplaceAll(missing, "\n", "; "))
+	case cmd.Context().Err() != nil:
+		return nil, errors.New("interrupted: the GPUs were not measured")
+	case status == nil:
+		return nil, fmt.Errorf("the process that measures GPUs ended: %s%s", how, place)
+	case measured == nil:
+		return nil, &out.ToldError{Status: *status}
+	}
+	return measured, nil
+}
+
+// work measures, as a worker.
+func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
+	gpus, err := cuda.GPUs()
+	if err != nil {
+		command.self.link.Say(&worker.Message{Missing: err.Error()})
+		return nil
+	}
+	if len(asked) == 0 {
+		for i := range gpus {
+			asked = append(asked, i)
+		}
+	}
+	for _, gpu := range asked {
+		if gpu >= len(gpus) {
+			return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuNames(gpus))
+		}
+	}
+	probed := &probe{cmd: cmd, link: command.self.link, gpus: gpus, devices: asked}
+	if err := probed.run(); err != nil {
+		return err
+	}
+	var document, text bytes.Buffer
+	if err := probed.write(&document); err != nil {
+		return err
+	}
+	probed.table(&text)
+	command.self.link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
+	return nil
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/nvml"
+	"github.com/devmap-dev/devmap/executor/weights"
+)
+
+// probe is the measuring of GPUs, by the process that does it.
+type probe struct {
+	cmd     *cobra.Command
+	link    *worker.Link
+	gpus    []cuda.GPU
+	devices []int // GPUs, one for each device of the topology
+	known   []costmodel.Device
+
+	memory map[int]nvml.Memory // of each GPU, before this process was on it
+	others map[int][]nvml.Process
+	held   map[int]int64 // by GPU: what the process holds there besides arenas
+	half   map[int]*tally
+	single map[int]*tally
+	paths  []cuda.PathRates
+}
+
+// probeOptimizer is what the models of a probe are trained with.
+var probeOptimizer = executor.Optimizer{Rate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+
+// distinct are the GPUs, each once.
+func (probe *probe) distinct() []int {
+	return slices.Compact(slices.Sorted(slices.Values(probe.devices)))
+}
+
+// run measures everything. What a process holds comes first: it is to be found by
+// one that did nothing before, as a run does.
+func (probe *probe) run() error {
+	for _, part := range []struct {
+		what string
+		does func(ctx context.Context) error
+	}{
+		{"looking at memory", probe.look},
+		{"finding what a process holds", probe.hold},
+		{"timing kernels", probe.time},
+		{"timing copies", probe.copies},
+	} {
+		probe.link.Say(&worker.Message{At: ", " + part.what})
+		if err := part.does(probe.cmd.Context()); err != nil {
+			return fmt.Errorf("%s: %w", part.what, err)
+		}
+	}
+	return nil
+}
+
+// look finds what GPUs have and hold, and what is known of their kind.
+func (probe *probe) look(context.Context) (err error) {
+	library, err := nvml.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, library.Close()) }()
+	all, err := library.GPUs()
+	if err != nil {
+		return err
+	}
+	probe.memory, probe.others = make(map[int]nvml.Memory), make(map[int][]nvml.Process)
+	for _, gpu := range probe.distinct() {
+		at := slices.IndexFunc(all, func(one nvml.GPU) bool { return one.UUID == probe.gpus[gpu].UUID })
+		if at < 0 {
+			return fmt.Errorf("NVML knows no %s", probe.gpus[gpu].UUID)
+		}
+		if probe.memory[gpu], err = all[at].Memory(); err != nil {
+			return err
+		}
+		if probe.others[gpu], err = all[at].Processes(); err != nil {
+			return err
+		}
+	}
+	for _, gpu := range probe.devices {
+		probe.known = append(probe.known, catalogued(&probe.gpus[gpu], probe.memory[gpu].Total))
+	}
+	return nil
+}
+
+// catalogued is what the catalogue knows of a GPU: of another than it has, what
+// goes by its compute capability.
+func catalogued(gpu *cuda.GPU, total int64) costmodel.Device {
+	found, err := catalogue.Find(kindOf(gpu.Name, total))
+	if err != nil {
+		found = catalogue.GPU{Name: gpu.Name, CapacityBytes: total, ComputeCapability: gpu.Capability}
+	}
+	return found.Device(costmodel.Train)
+}
+
+// topology is that of some of the devices as far as a job needs it.
+func (probe *probe) topology(devices ...int) *costmodel.Topology {
+	topology := &costmodel.Topology{}
+	for _, device := range devices {
+		topology.Devices = append(topology.Devices, probe.known[device])
+	}
+	return topology
+}
+
+// hold runs a step on all devices, and finds what each GPU holds besides arenas: at
+// the fence of the step, after which nothing is added.
+func (probe *probe) hold(ctx context.Context) error {
+	all := make([]int, len(probe.devices))
+	for i := range all {
+		all[i] = i
+	}
+	batches := int64(len(all))
+	job, err := probeJob(heldModel(max(2, len(all))), costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: batches, MicroBatches: batches, Seq: 512}, probe.topology(all...))
+	if err != nil {
+		return err
+	}
+	backend, err := cuda.New(cuda.Options{Devices: probe.devices})
+	if err != nil {
+		return err
+	}
+	result, err := executor.Run(ctx, backend, job, &executor.Settings{Steps: 2, Weights: weights.Random(job.Graph, 1), Optimizer: probeOptimizer})
+	if err != nil {
+		return err
+	}
+	probe.held = make(map[int]int64)
+	for i := range result.GPUs {
+		gpu := &result.GPUs[i]
+		switch {
+		case gpu.Unmeasured != "":
+			return fmt.Errorf("GPU %d: %s", gpu.GPU, gpu.Unmeasured)
+		case gpu.Moved != "":
+			return fmt.Errorf("GPU %d: other processes moved while it was measured: %s", gpu.GPU, gpu.Moved)
+		}
+		probe.held[gpu.GPU] = max(gpu.Ready, gpu.FenceHigh) - gpu.Before - gpu.Arenas
+	}
+	return nil
+}
+
+// time times kernels on every GPU: those of bf16, and in fp32 products and updates.
+func (probe *probe) time(ctx context.Context) error {
+	probe.half, probe.single = make(map[int]*tally), make(map[int]*tally)
+	for _, gpu := range probe.distinct() {
+		probe.half[gpu], probe.single[gpu] = new(tally), new(tally)
+		on := probe.topology(slices.Index(probe.devices, gpu))
+		for _, config := range timedModels {
+			if err := timeModel(ctx, probe.half[gpu], gpu, config, costmodel.BF16True, 4, on); err != nil {
+				return err
+			}
+		}
+		if err := timeModel(ctx, probe.single[gpu], gpu, timedModels[0], costmodel.FP32True, 1, on); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeModel times a model's training on batches of 2048 tokens: of as many as find
+// room, as a GPU's rates are those of much work.
+func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch int64, on *costmodel.Topology) error {
+	for {
+		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}, on)
+		if err != nil {
+			return err
+		}
+		err = tally.run(ctx, gpu, job)
+		var room *executor.RoomError
+		if !errors.As(err, &room) || batch == 1 {
+			return err
+		}
+		batch /= 2
+	}
+}
+
+// copies times copies inside GPUs, to and from the host, and from each to each.
+func (probe *probe) copies(context.Context) (err error) {
+	probe.paths, err = cuda.Paths(probe.devices)
+	return err
+}

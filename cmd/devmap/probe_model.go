@@ -1,0 +1,57 @@
+package main
+
+import (
+	"strconv"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/compile"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// The models that are timed: blocks as wide as those of a model of one to three
+// billion parameters, with both widths of heads that such models have.
+var timedModels = []string{
+	`{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":2,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`,
+	`{"model_type":"llama","hidden_size":2048,"intermediate_size":11008,"num_hidden_layers":2,"num_attention_heads":16,"num_key_value_heads":4,"vocab_size":32768,"tie_word_embeddings":true,"max_position_embeddings":4096}`,
+}
+
+// heldModel is what runs to see what a process holds besides arenas: every kernel of
+// a block, each once, on as many devices as there are.
+func heldModel(layers int) string {
+	return `{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":` + strconv.Itoa(layers) + `,"num_attention_heads":32,"num_key_value_heads":8,"vocab_size":4096,"tie_word_embeddings":true,"max_position_embeddings":4096}`
+}
+
+// probeJob compiles a model for devices, its units in equal runs on them.
+func probeJob(config string, workload costmodel.Workload, topology *costmodel.Topology) (*executor.Job, error) {
+	graph, err := hf.FromConfig("probe", []byte(config))
+	if err != nil {
+		return nil, err
+	}
+	devices := len(topology.Devices)
+	workload.Runtime, workload.Optimizer = costmodel.Devmap, costmodel.AdamW
+	workload.Strategy = costmodel.DeviceMap
+	if devices > 1 {
+		workload.Strategy, workload.Schedule, workload.World = costmodel.Pipeline, costmodel.OneFOneB, int64(devices)
+	}
+	table, err := ask.Costs(graph, workload)
+	if err != nil {
+		return nil, err
+	}
+	placement := make(devicemap.Map, len(graph.Units))
+	for unit := range placement {
+		placement[unit] = devicemap.Device(unit * devices / len(placement))
+	}
+	program, err := compile.Program(graph, table, topology, placement, nil)
+	if err != nil {
+		return nil, err
+	}
+	kernels, err := recipe.Of(graph, &table.Workload)
+	if err != nil {
+		return nil, err
+	}
+	return &executor.Job{Graph: graph, Workload: &table.Workload, Recipe: kernels, Program: program}, nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/weights"
+)
+
+// tally adds up what kernels of each kind did, and in what time.
+type tally struct {
+	products, attention, others, updates work
+	// gaps are the seconds of a device's instructions that no kernel took, of so many
+	// kernels.
+	gaps, kernels float64
+}
+
+// work is FLOPs or bytes, and the seconds that they took.
+type work struct{ amount, seconds float64 }
+
+func (work *work) add(amount float64, took time.Duration) {
+	work.amount, work.seconds = work.amount+amount, work.seconds+took.Seconds()
+}
+
+// rate is 0 where nothing ran.
+func (work *work) rate() float64 {
+	if work.seconds <= 0 {
+		return 0
+	}
+	return work.amount / work.seconds
+}
+
+// timing is the runs of one model, some steps of which are timed kernel by kernel.
+// The others tell what lies between kernels, which timing them would add to.
+type timing struct {
+	*tally
+
+	updating map[string]bool // the optimizer's kernels, by name
+	kernels  float64         // of a step
+	timed    []float64       // seconds of all its kernels, by timed step
+	now      float64
+}
+
+// The steps of a model that is timed: odd ones are, but the first, which is cold.
+const timedSteps = 7
+
+func isTimed(step int64) bool { return step > 1 && step%2 == 1 }
+
+// tell takes a kernel.
+func (timing *timing) tell(timed cuda.Timed) {
+	kernel := timed.Kernel
+	timing.now += timed.Took.Seconds()
+	switch {
+	case timing.updating[kernel.Name]:
+		timing.updates.add(kernel.Bytes, timed.Took)
+	case kernel.Products > 0:
+		timing.products.add(kernel.Products, timed.Took)
+	case kernel.Attention > 0:
+		timing.tally.attention.add(kernel.Attention, timed.Took)
+	default:
+		timing.others.add(kernel.Bytes, timed.Took)
+	}
+	timing.kernels++
+}
+
+// run runs a job on a GPU and adds its kernels up.
+func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job) error {
+	timing := &timing{tally: tally, updating: updating(job.Recipe)}
+	backend, err := cuda.New(cuda.Options{Devices: []int{gpu}, Clock: func(step int64) func(timed cuda.Timed) {
+		if !isTimed(step) {
+			return nil
+		}
+		return timing.tell
+	}})
+	if err != nil {
+		return err
+	}
+	settings := executor.Settings{Steps: timedSteps, Weights: weights.Random(job.Graph, 1), Optimizer: probeOptimizer}
+	var busy, timed []float64
+	settings.Watch.Step = func(step *executor.StepResult) {
+		if isTimed(step.Number) {
+			timed, timing.now = append(timed, timing.now), 0
+			return
+		}
+		for _, device := range step.Times.Devices {
+			busy = append(busy, (device.Forward + device.Backward + device.Decode + device.Update).Seconds())
+		}
+	}
+	if _, err := executor.Run(ctx, backend, job, &settings); err != nil {
+		return err
+	}
+	if len(timed) == 0 || timing.kernels == 0 {
+		return errors.New("no kernel was timed")
+	}
+	tally.gaps += max(middle(busy[1:])-middle(timed), 0)
+	tally.kernels += timing.kernels / float64(len(timed))
+	return nil
+}
+
+// middle is the median of an odd number of values.
+func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
+
+// updating are the names of the optimizer's kernels.
+func updating(model *recipe.Model) map[string]bool {
+	names := make(map[string]bool)
+	for i := range model.Units {
+		for _, routine := range []*recipe.Routine{&model.Units[i].Code.Norms, &model.Units[i].Code.Step} {
+			for j := range routine.Kernels {
+				names[routine.Kernels[j].Name] = true
+			}
+		}
+	}
+	return names
+}
+
+// ratesOf are the rates of devmap's engine on a GPU, whose kernels are those of
+// models trained in bf16, and in fp32.
+func ratesOf(half, single *tally) (flops float64, rates costmodel.Rates) {
+	rates.AttentionFLOPS, rates.BytesPerSecond, rates.UpdateBytesPerSecond = half.attention.rate(), half.others.rate(), half.updates.rate()
+	rates.FP32FLOPS, rates.FP32UpdateBytesPerSecond = single.products.rate(), single.updates.rate()
+	rates.KernelSeconds = half.gaps / half.kernels
+	return half.products.rate(), rates
+}

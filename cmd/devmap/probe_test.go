@@ -1,0 +1,166 @@
+package main
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/nvml"
+)
+
+// TestKindOf: a driver's name and size mean a GPU of the catalogue, or none.
+func TestKindOf(t *testing.T) {
+	t.Parallel()
+	for _, is := range []struct {
+		name  string
+		total int64
+		want  string
+	}{
+		{"NVIDIA H100 80GB HBM3", 85520809984, "h100-80gb"},
+		{"NVIDIA H100 NVL", 100485038080, "h100-96gb"},
+		{"NVIDIA H200", 150754820096, "h200-141gb"},
+		{"NVIDIA A100-SXM4-40GB", 42949672960, "a100-40gb"},
+		{"NVIDIA A100-SXM4-80GB", 85899345920, "a100-80gb"},
+		{"NVIDIA H100 80GB HBM3", 10 << 30, ""},
+		{"NVIDIA TITAN V", 12 << 30, ""},
+	} {
+		if got := kindOf(is.name, is.total); got != is.want {
+			t.Errorf("%s of %d bytes is %q, want %q", is.name, is.total, got, is.want)
+		}
+	}
+}
+
+// TestProbeJobs: the models of a probe have a program on as many devices as a machine
+// has, and every kernel that a step of theirs runs is counted in one kind.
+func TestProbeJobs(t *testing.T) {
+	t.Parallel()
+	known, err := catalogue.Find("h100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, devices := range []int{1, 2, 4, 8} {
+		topology := &costmodel.Topology{}
+		for range devices {
+			topology.Devices = append(topology.Devices, known.Device(costmodel.Train))
+		}
+		workload := costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.BF16True, Batch: int64(devices), MicroBatches: int64(devices), Seq: 512}
+		job, err := probeJob(heldModel(max(2, devices)), workload, topology)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := job.Program.Check().Err(); err != nil || len(job.Program.Devices) != devices {
+			t.Errorf("%d devices, of %d: %v", len(job.Program.Devices), devices, err)
+		}
+	}
+	for _, config := range timedModels {
+		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.FP32True, Batch: 1, MicroBatches: 1, Seq: 2048}, &costmodel.Topology{Devices: []costmodel.Device{known.Device(costmodel.Train)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		optimizer := updating(job.Recipe)
+		for i := range job.Recipe.Units {
+			code := job.Recipe.Units[i].Code
+			for _, kernel := range append(code.Forward.Kernels, code.Backward.Kernels...) {
+				if optimizer[kernel.Name] {
+					t.Errorf("%s is the optimizer's and a pass's", kernel.Name)
+				}
+			}
+		}
+	}
+}
+
+// TestTally: kernels add up by kind, and what lies between them is no kernel's.
+func TestTally(t *testing.T) {
+	t.Parallel()
+	total := new(tally)
+	one := &timing{tally: total, updating: map[string]bool{"adamw": true}}
+	for _, timed := range []cuda.Timed{
+		{Kernel: &recipe.Kernel{Name: "gemm", Products: 6e12, Bytes: 1}, Took: 10 * time.Millisecond},
+		{Kernel: &recipe.Kernel{Name: "gemm", Products: 2e12, Bytes: 1}, Took: 10 * time.Millisecond},
+		{Kernel: &recipe.Kernel{Name: "attention", Attention: 4e11, Bytes: 1}, Took: time.Millisecond},
+		{Kernel: &recipe.Kernel{Name: "norm", Bytes: 3e9}, Took: time.Millisecond},
+		{Kernel: &recipe.Kernel{Name: "adamw", Bytes: 5e9}, Took: 2 * time.Millisecond},
+	} {
+		one.tell(timed)
+	}
+	total.gaps, total.kernels = 8e-6, 4
+	flops, rates := ratesOf(total, &tally{products: work{6e13, 1}, updates: work{1e12, 1}})
+	want := costmodel.Rates{AttentionFLOPS: 4e14, BytesPerSecond: 3e12, UpdateBytesPerSecond: 2.5e12, FP32FLOPS: 6e13, FP32UpdateBytesPerSecond: 1e12, KernelSeconds: 2e-6}
+	if math.Abs(flops/4e14-1) > 1e-9 || math.Abs(rates.AttentionFLOPS/want.AttentionFLOPS-1) > 1e-9 || math.Abs(rates.BytesPerSecond/want.BytesPerSecond-1) > 1e-9 ||
+		math.Abs(rates.UpdateBytesPerSecond/want.UpdateBytesPerSecond-1) > 1e-9 || rates.FP32FLOPS != want.FP32FLOPS || rates.KernelSeconds != want.KernelSeconds {
+		t.Errorf("%v, %+v; want %+v", flops, rates, want)
+	}
+	if math.Abs(one.now-0.024) > 1e-12 || one.kernels != 5 {
+		t.Errorf("%+v", one)
+	}
+}
+
+// halves is a probe of two devices on one GPU.
+func halves() *probe {
+	counted := &tally{products: work{7e14, 1}, attention: work{4e14, 1}, others: work{2e12, 1}, updates: work{2.5e12, 1}, gaps: 1e-3, kernels: 1000}
+	path := cuda.PathRates{Granule: 2 << 20, Inside: 1.2e12, Up: 5e10, Down: 4e10, To: []cuda.PathRate{{}, {BytesPerSecond: 1.1e12, Latency: 5e-6}}}
+	back := path
+	back.To = []cuda.PathRate{path.To[1], {}}
+	probe := &probe{
+		gpus: []cuda.GPU{{}, {Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-1", Capability: "9.0"}}, devices: []int{1, 1},
+		memory: map[int]nvml.Memory{1: {Total: 85520809984, Reserved: 500 << 20, Used: 101, Free: 1}},
+		others: map[int][]nvml.Process{1: {{ID: 7, Used: 100}, {ID: 8, Used: -1}}},
+		held:   map[int]int64{1: 558694401}, half: map[int]*tally{1: counted}, single: map[int]*tally{1: counted}, paths: []cuda.PathRates{path, back},
+	}
+	for range probe.devices {
+		probe.known = append(probe.known, catalogued(&probe.gpus[1], 85520809984))
+	}
+	return probe
+}
+
+// TestProbedTopology: what a probe writes is read, with the shares of a GPU adding up
+// to it, and is of use to devmap's engine alone.
+func TestProbedTopology(t *testing.T) {
+	t.Parallel()
+	var document bytes.Buffer
+	if err := halves().write(&document); err != nil {
+		t.Fatal(err)
+	}
+	known, err := catalogue.Find("h100-80gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topology, err := costmodel.ParseTopology("probed.json", document.Bytes(), func(name string) costmodel.Device {
+		if name != "h100-80gb" {
+			t.Errorf("the name is %q", name)
+		}
+		return known.Device(costmodel.Train)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, device := range topology.Devices {
+		if device.CapacityBytes != 42760404992 || device.ReservedBytes != 250<<20+51 || device.GPU != "GPU-1" || device.ContextBytes != known.Device(costmodel.Train).ContextBytes {
+			t.Errorf("%+v", device)
+		}
+		if own := device.Own; own.ContextBytes != 279347201 || own.GranuleBytes != 2<<20 || own.FLOPS != 7e14 || own.BytesPerSecond != 2e12 || own.KernelSeconds != 1e-6 || own.HostToDeviceBytesPerSecond != 5e10 {
+			t.Errorf("%+v", own)
+		}
+		if seconds := topology.SendSeconds(i, 1-i, 1.1e12); seconds != 1+5e-6 {
+			t.Errorf("a message takes %v s", seconds)
+		}
+	}
+}
+
+// TestProbeTable: the table has what others hold, and who they are.
+func TestProbeTable(t *testing.T) {
+	t.Parallel()
+	var text bytes.Buffer
+	halves().table(&text)
+	for _, want := range []string{"NVIDIA H100 80GB HBM3", "79.65 GiB", "the driver 500.0 MiB, process 7 100 B, process 8 an unknown size", "532.8 MiB", "700", "1 → 1", "1100", "1.00"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in\n%s", want, text.String())
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// probedTopology is a devmap.topology/v1. Fields of devices that are not in it are
+// the catalogue's, which has those of other engines.
+type probedTopology struct {
+	FormatVersion string           `json:"format_version"`
+	Devices       []probedDevice   `json:"devices"`
+	Links         []costmodel.Link `json:"links,omitzero"`
+}
+
+type probedDevice struct {
+	Name           string `json:"name"`
+	CapacityBytes  int64  `json:"capacity_bytes"`
+	ReservedBytes  int64  `json:"reserved_bytes"`
+	WorkspaceBytes int64  `json:"workspace_bytes"`
+	Capability     string `json:"compute_capability"`
+	GPU            string `json:"gpu"`
+	Devmap         any    `json:"devmap"` // costmodel.Device.Own
+}
+
+// kindOf is the GPU of the catalogue that a driver's name means: of those whose kind
+// is a word of it (h100 of h100-80gb) the one of the nearest size, where that is
+// within a tenth. Empty: none is.
+func kindOf(name string, total int64) string {
+	words := strings.FieldsFunc(strings.ToLower(name), func(letter rune) bool { return letter == ' ' || letter == '-' })
+	best, nearest := "", 0.1
+	for _, known := range catalogue.Names() {
+		gpu, err := catalogue.Find(known)
+		kind, _, _ := strings.Cut(known, "-")
+		if err != nil || !slices.Contains(words, kind) {
+			continue
+		}
+		if off := math.Abs(float64(gpu.CapacityBytes)/float64(total) - 1); off < nearest {
+			best, nearest = known, off
+		}
+	}
+	return best
+}
+
+// write writes the topology. A GPU of several devices is shared out to them equally,
+// what others hold of it too.
+func (probe *probe) write(to io.Writer) error {
+	topology := probedTopology{FormatVersion: "devmap.topology/v1"}
+	for i, gpu := range probe.devices {
+		shares, memory := probe.shares(gpu), probe.memory[gpu]
+		known := probe.known[i]
+		known.Own.ContextBytes = (probe.held[gpu] + shares - 1) / shares
+		known.Own.GranuleBytes = probe.paths[i].Granule
+		known.Own.FLOPS, known.Own.Rates = ratesOf(probe.half[gpu], probe.single[gpu])
+		known.Own.DeviceCopyBytesPerSecond = probe.paths[i].Inside
+		known.Own.HostToDeviceBytesPerSecond, known.Own.DeviceToHostBytesPerSecond = probe.paths[i].Up, probe.paths[i].Down
+		topology.Devices = append(topology.Devices, probedDevice{
+			Name: known.Name, CapacityBytes: memory.Total / shares, ReservedBytes: (memory.Reserved + memory.Used + shares - 1) / shares,
+			WorkspaceBytes: known.WorkspaceBytes, Capability: probe.gpus[gpu].Capability, GPU: probe.gpus[gpu].UUID, Devmap: known.Own,
+		})
+		for j, path := range probe.paths[i].To {
+			if i != j {
+				topology.Links = append(topology.Links, costmodel.Link{From: i, To: j, BytesPerSecond: path.BytesPerSecond, LatencySeconds: path.Latency})
+			}
+		}
+	}
+	return devicemap.WriteJSON(to, topology)
+}
+
+// shares is how many devices are on a GPU.
+func (probe *probe) shares(gpu int) (count int64) {
+	for _, other := range probe.devices {
+		if other == gpu {
+			count++
+		}
+	}
+	return count
+}
+
+// table is what people are shown: a row a GPU for memory, one for rates, and the
+// copies between devices.
+func (probe *probe) table(to io.Writer) {
+	memory := texttab.New("GPU", "name", "memory", "held by\nothers", "by whom", "held besides\narenas")
+	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies", "from the\nhost", "to the\nhost", "between kernels,\nµs")
+	memory.Right(0, 2, 3, 5)
+	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+	for _, gpu := range probe.distinct() {
+		held := probe.memory[gpu]
+		memory.Row(gpu, probe.gpus[gpu].Name, costmodel.Bytes(held.Total), costmodel.Bytes(held.Used+held.Reserved), probe.whose(gpu), costmodel.Bytes(probe.held[gpu]))
+		flops, other := ratesOf(probe.half[gpu], probe.single[gpu])
+		path := probe.paths[slices.Index(probe.devices, gpu)]
+		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
+			rounded(path.Inside/1e9), rounded(path.Up/1e9), rounded(path.Down/1e9), fmt.Sprintf("%.2f", other.KernelSeconds*1e6))
+	}
+	fmt.Fprintf(to, "%s\n%s", memory, rates)
+	if len(probe.devices) < 2 {
+		return
+	}
+	links := texttab.New("devices", "GPUs", "GB/s", "latency")
+	links.Right(2, 3)
+	for i := range probe.paths {
+		for j, path := range probe.paths[i].To {
+			if i == j {
+				continue
+			}
+			way := ""
+			if path.Staged {
+				way = " by way of the host"
+			}
+			links.Row(fmt.Sprintf("%d → %d", i, j), fmt.Sprintf("%d → %d%s", probe.devices[i], probe.devices[j], way), rounded(path.BytesPerSecond/1e9), show.Seconds(path.Latency))
+		}
+	}
+	fmt.Fprintf(to, "\n%s", links)
+}
+
+func rounded(value float64) string { return fmt.Sprintf("%.0f", value) }
+
+// whose says who holds memory of a GPU: processes, and the driver.
+func (probe *probe) whose(gpu int) string {
+	parts := []string{"the driver " + costmodel.Bytes(probe.memory[gpu].Reserved).String()}
+	for _, process := range probe.others[gpu] {
+		size := "an unknown size"
+		if process.Used >= 0 {
+			size = costmodel.Bytes(process.Used).String()
+		}
+		parts = append(parts, fmt.Sprintf("process %d %s", process.ID, size))
+	}
+	return strings.Join(parts, ", ")
+}
