@@ -3,44 +3,20 @@ package cpu
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 
-	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// finite looks through what a run made for numbers that are none: what it hands
-// on, and what it keeps, weights that were stepped too: they may be saved next.
-// Gradients are seen by their norms, which every step makes of all of them. It
-// looks where kernels wrote, as rows may be wider, and there once, when the last
-// has.
+// finite looks through what a run made for numbers that are none, once the last of
+// its kernels has run.
 func (worker *worker) finite(run *bind.Run, instr *program.Instr) error {
-	unit := &worker.recipe.Units[run.Unit]
-	worker.seen = worker.seen[:0]
-	for i := range run.Kernels {
-		operands := run.Kernels[i].Operands
-		for j := range operands {
-			tensor := &unit.Code.Tensors[operands[j].Tensor]
-			if operands[j].Mode == ' ' || !looked(tensor) {
-				continue
-			}
-			area := run.Area(&operands[j])
-			if slices.Contains(worker.seen, area) {
-				continue
-			}
-			worker.seen = append(worker.seen, area)
-			value, found := worker.infinite(area)
-			if !found {
-				continue
-			}
-			if tensor.Class == "norms" { // a number of each gradient
-				tensor = &unit.Code.Tensors[operands[0].Tensor]
-			}
+	for _, made := range run.Made() {
+		if value, found := worker.infinite(made.Area); found {
 			return &executor.ValueError{
-				Unit: unit.Name, Tensor: tensor.Name, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: worker.step.Number, Value: value,
+				Unit: worker.recipe.Units[run.Unit].Name, Tensor: made.Name, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: worker.step.Number, Value: value,
 			}
 		}
 	}
@@ -59,18 +35,6 @@ func (worker *worker) infinite(area bind.Area) (value float32, found bool) {
 		value, found = infinite(matrix.DType, matrix.Data[begin:begin+matrix.Columns*size])
 	}
 	return value, found
-}
-
-// looked reports a tensor of numbers that others read.
-func looked(tensor *recipe.Tensor) bool {
-	if tensor.DType != modelgraph.BF16 && tensor.DType != modelgraph.F32 {
-		return false
-	}
-	switch tensor.Class {
-	case "output", "input.gradient", "saved", "result", "norms", "weight", "master", "state":
-		return true
-	}
-	return false
 }
 
 // infinite is the first of numbers that is NaN or infinite. Eight bytes at a

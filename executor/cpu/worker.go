@@ -5,7 +5,6 @@ import (
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu/internal/kernel"
-	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -21,10 +20,8 @@ type worker struct {
 	took     [program.Unload + 1]time.Duration
 	waited   time.Duration
 	computes bool
-	// What a kernel is given, and where a run wrote: kept, so that a step makes
-	// no garbage by the kernel.
+	// What a kernel is given: kept, so that a step makes no garbage by the kernel.
 	operands []kernel.Matrix
-	seen     []bind.Area
 }
 
 func newWorker(machine *machine, step *executor.Step, board *board, stream int) *worker {

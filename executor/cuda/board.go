@@ -5,6 +5,8 @@ package cuda
 import (
 	"sync"
 	"time"
+
+	"github.com/devmap-dev/devmap/executor"
 )
 
 // board is what the devices' threads know of each other in a step: what was given
@@ -16,9 +18,13 @@ type board struct {
 	issued []bool // by instruction: all of it was given, and its event recorded
 	came   []bool // by receive of a channel without slots: it is there for the sender
 	fault  error  // why everything ends
-	moved  time.Time
-	lanes  []*lane
-	wakes  []chan struct{}
+	given  int    // lines so far
+	// value is what is no number and was given first, of all that were found.
+	value      *executor.ValueError
+	valueGiven int
+	moved      time.Time
+	lanes      []*lane
+	wakes      []chan struct{}
 }
 
 // reads looks at the board.

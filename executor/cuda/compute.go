@@ -10,8 +10,8 @@ import (
 // work is how far a computation was given: a tap comes between two kernels.
 type work struct {
 	*prepared
-	run, kernel, count  int
-	begun, came, tapped bool
+	run, kernel, count          int
+	begun, came, tapped, looked bool
 }
 
 // compute gives what an instruction does to its arena, up to the next tap.
@@ -26,12 +26,12 @@ func (lane *lane) compute(index int32) (whole bool, err error) {
 		if tapped, err := lane.pass(index, &work.runs[work.run]); tapped || err != nil {
 			return false, err
 		}
-		work.kernel, work.came, work.tapped = 0, false, false
+		work.kernel, work.came, work.tapped, work.looked = 0, false, false, false
 	}
 	if err := lane.finish(work.prepared); err != nil {
 		return false, err
 	}
-	lane.work = lane.work.none()
+	lane.computed, lane.work = work.prepared, lane.work.none()
 	return true, nil
 }
 
@@ -77,6 +77,13 @@ func (lane *lane) pass(index int32, pass *pass) (tapped bool, err error) {
 			return false, err
 		}
 		work.count, work.tapped = work.count+1, false
+	}
+	for work.looked = work.looked || len(pass.finite) == 0; !work.looked; work.looked = true {
+		for _, launch := range pass.finite {
+			if err := launch(&lane.of); err != nil {
+				return false, err
+			}
+		}
 	}
 	if work.run == len(work.runs)-1 {
 		if tapped, err := lane.tap(index); tapped || err != nil {

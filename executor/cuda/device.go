@@ -42,6 +42,7 @@ type device struct {
 	workspace blas.Workspace
 	host      *driver.Stream // what the host reads and writes goes by it
 	ring      ring
+	words     words
 	clock     clock
 
 	stepping bool
@@ -127,7 +128,7 @@ func (device *device) at(offset int64) driver.Address {
 
 // close gives everything back but what the GPU's devices share.
 func (device *device) close() error {
-	all := []error{device.ring.free(), device.kernels.Close(), device.clock.close()}
+	all := []error{device.ring.free(), device.kernels.Close(), device.words.free(), device.clock.close()}
 	for _, stream := range device.streams {
 		all = append(all, stream.Destroy())
 	}

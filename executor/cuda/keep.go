@@ -17,6 +17,7 @@ type prepared struct {
 	runs  []pass
 	total *bind.Total
 	tails []bind.Stretch
+	found []finding
 }
 
 // pass is the kernels of one unit.
@@ -24,6 +25,7 @@ type pass struct {
 	before, after []bind.Copy
 	calls         []*kernel.Call
 	launches      []kernel.Launch // of calls
+	finite        []kernel.Launch // behind them
 }
 
 // most is how many kernels are kept, at half a kilobyte each: more than a step of any
@@ -101,7 +103,11 @@ func (machine *machine) prepare(index int32) (*prepared, error) {
 				pass.launches[j] = device.clocked(pass.calls[j].Kernel, pass.launches[j])
 			}
 		}
-		made.runs[i] = pass
+		var found []finding
+		if pass.finite, found, err = device.finite(machine.bound, run); err != nil {
+			return nil, err
+		}
+		made.runs[i], made.found = pass, append(made.found, found...)
 	}
 	return made, nil
 }

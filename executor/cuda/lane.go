@@ -18,6 +18,8 @@ type lane struct {
 	// midway: of the next line a part was given, work says which of a computation.
 	midway bool
 	work   work
+	// computed is what the line that was given last computes.
+	computed *prepared
 	// then is what the host does when the stream has come to parked; calling: it
 	// does. Nothing is given to the stream before it has.
 	then    func() error
@@ -34,7 +36,9 @@ type lane struct {
 // moment is an event behind a line.
 type moment struct {
 	event *driver.Event
-	line  int // of the lane's
+	line  int       // of the lane's
+	made  *prepared // what the line computes, nil where it does not
+	given int       // lines of all lanes were before it
 }
 
 func newLane(runner *runner, number int) *lane {
@@ -81,16 +85,21 @@ func (lane *lane) issue() error {
 	if lane.midway = !whole; lane.midway {
 		return nil
 	}
-	if event := lane.events[index].ended; event != nil {
-		if err := lane.stream.Record(event); err != nil {
+	behind := moment{event: lane.events[index].ended, line: lane.next, made: lane.computed}
+	if lane.computed = nil; behind.event != nil {
+		if err := lane.stream.Record(behind.event); err != nil {
 			return err
 		}
-		lane.pending = append(lane.pending, moment{event, lane.next})
 	}
 	lane.board.post(func() {
+		behind.given = lane.board.given
+		lane.board.given++
 		lane.next++
 		lane.board.issued[index] = true
 	})
+	if behind.event != nil {
+		lane.pending = append(lane.pending, behind)
+	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -54,7 +55,10 @@ func TestClock(t *testing.T) {
 		return tell
 	}
 	given, open := make(map[string]int), false
+	var lock sync.Mutex
 	machine := bound(t, job, Options{Devices: []int{0, 0, 0, 0}, Clock: clock}, func(call *kernel.Call, _ *kernel.Step) error {
+		lock.Lock()
+		defer lock.Unlock()
 		if open {
 			given[call.Kernel.Name]++
 		}

@@ -73,6 +73,9 @@ func (machine *machine) times(board *board, runners []*runner, took time.Duratio
 	if hang := (*HangError)(nil); errors.As(board.fault, &hang) {
 		machine.hung = true
 	}
+	if value := (*executor.ValueError)(nil); errors.As(board.fault, &value) {
+		return nil, board.value
+	}
 	if board.fault != nil && !errors.Is(board.fault, executor.ErrStop) {
 		return nil, board.fault
 	}
@@ -153,7 +156,7 @@ func (runner *runner) drain() error {
 	var all []error
 	for _, lane := range runner.lanes {
 		all = append(all, lane.stream.Record(lane.parked))
-		lane.pending = append(lane.pending, moment{lane.parked, lane.next - 1})
+		lane.pending = append(lane.pending, moment{event: lane.parked, line: lane.next - 1})
 	}
 	if err := errors.Join(all...); err != nil {
 		return err

@@ -34,13 +34,20 @@ func (machine *machine) warmOn(number int32, device *device) error {
 	step := kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}}
 	known := make(map[string]bool)
 	var key []byte
+	var looked []finding
 	for index := machine.program.Devices[number].First; index < machine.program.Devices[number].End; index++ {
 		if machine.kept[index] == nil {
 			continue
 		}
+		step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
 		for i := range machine.kept[index].runs {
 			pass := &machine.kept[index].runs[i]
-			step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
+			if len(looked) == 0 && len(pass.finite) > 0 {
+				looked = machine.kept[index].found
+				if err := pass.finite[0](&step); err != nil {
+					return err
+				}
+			}
 			for j, call := range pass.calls {
 				if key = form(key[:0], call); known[string(key)] {
 					continue
@@ -56,6 +63,9 @@ func (machine *machine) warmOn(number int32, device *device) error {
 		if err := stream.Synchronize(); err != nil {
 			return err
 		}
+	}
+	for i := range looked {
+		looked[i].told() // of zeros
 	}
 	return device.whitewash(executor.Poison)
 }

@@ -30,10 +30,13 @@ func (runner *runner) look() error {
 			if !ended {
 				break
 			}
-			lane.passed(lane.pending[0])
-			line := lane.pending[0].line
+			at := lane.pending[0]
+			lane.passed(at)
 			lane.pending = lane.pending[1:]
-			lane.board.post(func() { lane.ended = line + 1 })
+			lane.board.post(func() { lane.ended = at.line + 1 })
+			if err := lane.infinite(&at); err != nil && !lane.draining {
+				return err
+			}
 		}
 		if err := lane.answer(); err != nil {
 			return err

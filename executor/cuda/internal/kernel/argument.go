@@ -150,13 +150,17 @@ func wordOf(dim string, words []string) argument {
 	})
 }
 
-// partsBytes is what a launch leaves for the next one in the workspace.
+// partsBytes is what a launch leaves for the next one.
 const partsBytes = 4 << 10
 
+// parts are in the workspace. A device that multiplies nothing has none: what is left
+// then goes through the host's memory, for the few parameters that there are.
 func parts(call *Call, launch *packed) error {
-	if call.Workspace.Bytes < partsBytes {
-		return fmt.Errorf("the workspace has %d bytes, it needs %d", call.Workspace.Bytes, partsBytes)
+	if call.Workspace.Bytes >= partsBytes {
+		launch.arguments.Address(call.Workspace.Address)
+		return nil
 	}
-	launch.arguments.Address(call.Workspace.Address)
-	return nil
+	at, err := call.Kernels.beside()
+	launch.arguments.Address(at)
+	return err
 }

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
@@ -16,6 +17,7 @@ type Kernels struct {
 	functions map[string]*driver.Function
 	arguments driver.Arguments
 	products  *blas.Handle
+	parts     *driver.Pinned
 	hopper    bool
 }
 
@@ -42,14 +44,31 @@ func (kernels *Kernels) Products() (*blas.Handle, error) {
 	return kernels.products, nil
 }
 
+// beside is where a launch leaves something for the next one where the arena has no
+// place.
+func (kernels *Kernels) beside() (driver.Address, error) {
+	if kernels.parts == nil {
+		pinned, err := driver.Pin(partsBytes)
+		if err != nil {
+			return 0, err
+		}
+		kernels.parts = pinned
+	}
+	return kernels.parts.Address(), nil
+}
+
 // Close gives back what is the thread's own.
 func (kernels *Kernels) Close() error {
-	if kernels == nil || kernels.products == nil {
+	if kernels == nil {
 		return nil
+	}
+	err := kernels.parts.Free()
+	if kernels.products == nil {
+		return err
 	}
 	handle := kernels.products
 	kernels.products = nil
-	return handle.Close()
+	return errors.Join(err, handle.Close())
 }
 
 // Unload gives the modules of all threads back.

@@ -56,6 +56,8 @@ func sizeOf(arguments []string) int {
 		switch {
 		case argument == "!turn":
 			bytes += 528
+		case argument == "!areas":
+			bytes += 1288
 		case argument == "!settings":
 			bytes += 72
 		case argument[0] == '*':

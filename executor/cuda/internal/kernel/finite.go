@@ -1,0 +1,61 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// MostAreas is how many areas one launch of [Finite] has room for, MostChunks of
+// how many stretches of 16 bytes each may be.
+const (
+	MostAreas  = 32
+	mostChunks = 1 << 30
+)
+
+// Area is a matrix that may have numbers that are none. In one that is Looked at
+// every value is; others are searched where one of those has some.
+type Area struct {
+	Matrix
+	Looked bool
+}
+
+// Finite looks for NaN and infinities: a word at found, which may be pinned memory,
+// becomes 4·area + 1 of NaN, 2 of +Inf or 3 of −Inf, of the first area that has
+// any; where the areas that are looked at have none it is left. It reads these once,
+// at the speed of the memory.
+func Finite(kernels *Kernels, areas []Area, found driver.Address) (Launch, error) {
+	function, err := kernels.Function("finite")
+	if err != nil {
+		return nil, err
+	}
+	arguments := new(driver.Arguments).Int64(int64(len(areas)))
+	looked := int64(0)
+	for i := range MostAreas {
+		var area Area
+		if i < len(areas) {
+			area = areas[i]
+		}
+		if area.Stride == area.Columns { // one row
+			area.Rows, area.Columns = min(area.Rows, 1), area.Rows*area.Columns
+		}
+		per, kind := int64(8), int64(0)
+		if area.DType == modelgraph.F32 {
+			per, kind = 4, 1
+		}
+		chunks := area.Rows * over(area.Columns, per)
+		if chunks >= mostChunks {
+			return nil, fmt.Errorf("an area of %d × %d values is more than is looked through", area.Rows, area.Columns)
+		}
+		if area.Looked {
+			looked, kind = looked+chunks, kind|2
+		}
+		arguments.Address(area.Address).Int64(area.Rows).Int64(area.Columns).Int64(area.Stride).Int64(kind)
+	}
+	arguments.Address(found)
+	shape := driver.Shape{Grid: [3]uint32{uint32(min(1024, max(1, over(looked, 1024)))), 1, 1}, Block: [3]uint32{256, 1, 1}}
+	return func(step *Step) error { return step.Stream.Launch(function, shape, arguments) }, nil
+}
