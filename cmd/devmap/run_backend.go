@@ -12,6 +12,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/program"
 )
@@ -69,7 +70,7 @@ func (command *runCommand) assign(one *planRun) error {
 	}
 	count := len(one.job.devices)
 	if asked != nil && len(asked) != count {
-		return out.Usagef("--devices: it names %d GPUs, and %s is for %d devices: name one for each", len(asked), one.file, count)
+		return out.Usagef("--devices: it names %s, and %s is for %s: name one for each", show.Plural(len(asked), "GPU"), one.file, show.Plural(count, "device"))
 	}
 	for i := range one.job.Program.Devices {
 		device := int(one.job.Program.Devices[i].ID)
@@ -122,11 +123,35 @@ func (command *runCommand) noSuchGPU(one *planRun, device, gpu int, asked bool) 
 	if asked {
 		return out.Usagef("--devices: GPU %d, and %s", gpu, shown)
 	}
-	spread := make([]string, count)
+	spread, words := make([]int, count), make([]string, count)
 	for i := range spread {
-		spread[i] = fmt.Sprint(i * len(command.gpus) / count)
+		spread[i] = i * len(command.gpus) / count
+		words[i] = fmt.Sprint(spread[i])
 	}
-	return out.Usagef("%s is for %d GPUs, device %d on GPU %d, and %s; --devices %s puts several devices on one", one.file, count, device, gpu, shown, strings.Join(spread, ","))
+	return out.Usagef("%s is for %s, device %d on GPU %d, and %s; --devices %s puts several devices on one, %s",
+		one.file, show.Plural(count, "GPU"), device, gpu, shown, strings.Join(words, ","), command.together(one, spread))
+}
+
+// together says what the fullest GPU takes, and has free, where devices of a plan
+// are together on it: one context for all.
+func (command *runCommand) together(one *planRun, spread []int) string {
+	takes, contexts := make([]int64, len(command.gpus)), make([]int64, len(command.gpus))
+	for i, gpu := range spread {
+		predicted := &one.job.devices[i].Predicted
+		takes[gpu] += predicted.DeviceUsedBytes - predicted.OverheadBytes
+		contexts[gpu] = max(contexts[gpu], predicted.OverheadBytes)
+	}
+	fullest := 0
+	for gpu := range takes {
+		if takes[gpu] += contexts[gpu]; takes[gpu] > takes[fullest] {
+			fullest = gpu
+		}
+	}
+	said := fmt.Sprintf("which takes %v", costmodel.Bytes(takes[fullest]))
+	if free, known := freeOf(command.gpus[fullest].UUID); known {
+		said += fmt.Sprintf(" and has %v free", costmodel.Bytes(free))
+	}
+	return said
 }
 
 // gpuNames are GPUs by number and name.

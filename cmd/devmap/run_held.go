@@ -39,6 +39,18 @@ func lookAtGPUs() *holdings {
 	return held
 }
 
+// freeOf is what a GPU has free, where NVML tells.
+func freeOf(uuid string) (bytes int64, known bool) {
+	held := lookAtGPUs()
+	defer held.close()
+	at := slices.IndexFunc(held.gpus, func(gpu nvml.GPU) bool { return gpu.UUID == uuid })
+	if at < 0 || held.err != nil {
+		return 0, false
+	}
+	memory, err := held.gpus[at].Memory()
+	return memory.Free, err == nil
+}
+
 // holders says who holds memory of a plan's GPUs, a line each; none where it runs
 // on no GPU, or the driver tells nothing.
 func (one *planRun) holders() []string {
@@ -55,7 +67,8 @@ func (one *planRun) holders() []string {
 		}
 		memory, err := held.gpus[at].Memory()
 		if err == nil {
-			lines = append(lines, fmt.Sprintf("GPU %d (%s) has %v, of which %v are held%s", i, name.Name, costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Used+memory.Reserved), byWhom(&held.gpus[at])))
+			lines = append(lines, fmt.Sprintf("GPU %d (%s) has %v: %v are the driver's, %v are held%s", i, name.Name,
+				costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Reserved), costmodel.Bytes(memory.Used), byWhom(&held.gpus[at])))
 		}
 	}
 	return lines
@@ -83,9 +96,9 @@ func byWhom(gpu *nvml.GPU) string {
 		named = append(named[:most], fmt.Sprintf("%d more", more))
 	}
 	if len(named) == 0 {
-		return ", by no process that the driver shows here"
+		return " by no process that is shown here"
 	}
-	return ": " + strings.Join(named, ", ")
+	return " by " + strings.Join(named, ", ")
 }
 
 func (held *holdings) close() {

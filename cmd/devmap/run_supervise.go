@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -117,6 +118,9 @@ func (run *supervised) end(how string, heard error) error {
 	}
 	if status == out.ExitDone || status == out.ExitCheck || died != nil || run.broke != "" {
 		died = errors.Join(died, run.write(run.cmd, run.reports.Bytes()))
+	}
+	if fault := run.Run.Fault; fault != "" && (status == out.ExitDone || status == out.ExitCheck) {
+		show.Warnings(run.cmd.ErrOrStderr(), []string{fmt.Sprintf("--fault %s: it did not come to that", fault)})
 	}
 	if died != nil || status == out.ExitDone {
 		return died

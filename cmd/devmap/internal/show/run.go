@@ -25,6 +25,7 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 	rows := &runTables{Printer: printer, placed: placed, Report: ran}
 	printer.printf("%s, %s%s: %s on %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
 		rows.did(), gpus, out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
+	printer.printf("%s", out.Block(rows.gpus()))
 	if len(ran.Steps) > 0 {
 		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
 		printer.printf("%s\n", rows.speed())

@@ -29,7 +29,7 @@ var regions = []struct{ name, holds string }{
 // far it was written; where that is not to its end, of how much. GPUs behind
 // each other that hold nothing have one row.
 func (rows *runTables) arenas() string {
-	headings := []string{"GPU", "runs", "peak,\npredicted", "\nmeasured", "ratio"}
+	headings := []string{rows.part(), "runs", "peak,\npredicted", "\nmeasured", "ratio"}
 	first := len(headings)
 	for _, region := range regions {
 		if rows.any(region.name) {
@@ -131,10 +131,10 @@ func (rows *runTables) unwritten() string {
 	var lines strings.Builder
 	for i := 0; i < len(rows.Report.Devices); i++ {
 		device := &rows.Report.Devices[i]
-		said, name := left(device), fmt.Sprintf("GPU %d", device.Device)
+		said, name := left(device), fmt.Sprintf("%s %d", rows.part(), device.Device)
 		for i+1 < len(rows.Report.Devices) && left(&rows.Report.Devices[i+1]) == said {
 			i++
-			name = fmt.Sprintf("GPUs %d–%d", device.Device, rows.Report.Devices[i].Device)
+			name = fmt.Sprintf("%ss %d–%d", rows.part(), device.Device, rows.Report.Devices[i].Device)
 		}
 		if said != "" {
 			lines.WriteString("never written on " + name + ": " + said + "\n")

@@ -31,7 +31,7 @@ func (rows *runTables) times() string {
 			shown = append(shown, does)
 		}
 	}
-	headings := []string{"GPU", "step"}
+	headings := []string{rows.part(), "step"}
 	for _, does := range shown {
 		headings = append(headings, does.heading)
 	}
@@ -105,15 +105,19 @@ func (rows *runTables) generated() string {
 	return lines.String() + "\n"
 }
 
-// speed says how fast it was, beside what the plan says of its GPUs: that is not
-// judged.
+// speed says how fast it was, beside what the plan says of its GPUs: of a processor
+// that is not judged.
 func (rows *runTables) speed() string {
 	said := fmt.Sprintf("%.4g tokens/s; a step took %s", *rows.TokensPerSecond, Seconds(*rows.StepSeconds.Measured))
 	const several = 2
 	if len(rows.Steps) > several {
 		said += ", the median of those behind the first"
 	}
-	if planned := rows.StepSeconds.Predicted; planned != nil {
+	switch planned := rows.StepSeconds.Predicted; {
+	case planned == nil:
+	case len(rows.GPUs) > 0 && *planned > 0:
+		said += fmt.Sprintf(" (%s predicted: %+.1f %%)", Seconds(*planned), 100*(*rows.StepSeconds.Measured / *planned - 1))
+	default:
 		said += fmt.Sprintf(" (%s predicted for the plan's GPUs: not judged)", Seconds(*planned))
 	}
 	return said

@@ -17,6 +17,7 @@ type Process struct {
 	command *exec.Cmd
 	says    *os.File
 	life    *os.File
+	grace   time.Duration
 	slow    chan struct{} // closed where it had to be killed
 	done    chan struct{}
 }
@@ -36,7 +37,7 @@ func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Proce
 	if err != nil {
 		return nil, errors.Join(err, says.Close(), saysEnd.Close())
 	}
-	process := &Process{says: says, life: life, slow: make(chan struct{}), done: make(chan struct{})}
+	process := &Process{says: says, life: life, grace: grace, slow: make(chan struct{}), done: make(chan struct{})}
 	process.command = &exec.Cmd{
 		Path: self, Args: append([]string{"devmap"}, args...), Env: append(os.Environ(), environment+"=1"),
 		Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{saysEnd, lifeEnd}, // saysFile, lifeFile
@@ -59,7 +60,7 @@ func (process *Process) watch(ctx context.Context) {
 	process.life.Close() //nolint:errcheck // that it is closed is all there is to say
 	select {
 	case <-process.done:
-	case <-time.After(grace):
+	case <-time.After(process.grace):
 		close(process.slow)
 		process.command.Process.Kill() //nolint:errcheck // it ended meanwhile
 	}

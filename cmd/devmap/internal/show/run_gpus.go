@@ -1,0 +1,79 @@
+package show
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/report"
+)
+
+// part is what a device of the plan is called: a GPU, but where several are on one
+// or their numbers are others than the GPUs'.
+func (rows *runTables) part() string {
+	for i := range rows.GPUs {
+		if gpu := &rows.GPUs[i]; len(gpu.Devices) != 1 || gpu.Devices[0] != gpu.GPU {
+			return "device"
+		}
+	}
+	return "GPU"
+}
+
+// gpus is a row a GPU: what the process was to hold of it and what the driver says
+// that it did, less what was held before; none where it ran on no GPU.
+func (rows *runTables) gpus() string {
+	if len(rows.GPUs) == 0 {
+		return ""
+	}
+	shared := rows.part() != "GPU"
+	headings := []string{"GPU", ""}
+	if shared {
+		headings = append(headings, "devices")
+	}
+	held := len(headings)
+	headings = append(headings, "holds,\npredicted", "\nmeasured", "apart", "context", "when ready", "at fences", "at the end")
+	table := texttab.New(headings...)
+	table.Right(0)
+	for column := held; column < len(headings); column++ {
+		table.Right(column)
+	}
+	for i := range rows.GPUs {
+		gpu := &rows.GPUs[i]
+		cells := []any{gpu.GPU, out.Cell(gpu.Name)}
+		if shared {
+			cells = append(cells, strings.Trim(fmt.Sprint(gpu.Devices), "[]"))
+		}
+		table.Row(append(cells, heldBy(gpu)...)...)
+	}
+	return "\n" + table.String() + "\n"
+}
+
+// heldBy is what a GPU's process held at moments of the run.
+func heldBy(gpu *report.GPU) []any {
+	predicted := costmodel.Bytes(gpu.PredictedUsedBytes).String()
+	if gpu.Measured == nil || gpu.DeviceUsedBytes == nil {
+		return []any{predicted, "–", "–", "–", "–", "–", "–"}
+	}
+	took := func(bytes int64) string { return signed(bytes - gpu.Measured.BeforeBytes) }
+	fences := "–"
+	if gpu.Measured.Fences > 0 {
+		fences = took(gpu.Measured.FenceHighBytes)
+		if low := took(gpu.Measured.FenceLowBytes); low != fences {
+			fences = low + " to " + fences
+		}
+	}
+	return []any{
+		predicted, signed(*gpu.DeviceUsedBytes), signed(*gpu.DeviceUsedBytes - gpu.PredictedUsedBytes),
+		took(gpu.Measured.ContextBytes), took(gpu.Measured.ReadyBytes), fences, took(gpu.Measured.AfterBytes),
+	}
+}
+
+// signed prints bytes that may be less than none.
+func signed(bytes int64) string {
+	if bytes < 0 {
+		return "−" + costmodel.Bytes(-bytes).String()
+	}
+	return costmodel.Bytes(bytes).String()
+}

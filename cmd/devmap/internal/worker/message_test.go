@@ -1,0 +1,108 @@
+package worker
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor/report"
+)
+
+// said is every kind of message.
+func said() []*Message {
+	loss, status := 2.5, 4
+	return []*Message{
+		{Missing: "no CUDA driver"},
+		{Plan: &Plan{File: "plan.json", Title: "toy on GPU 0", Foretold: &report.Report{Plan: "plan.json", Verdict: report.Fail, Devices: []report.Device{{Device: 1}}, GPUs: []report.GPU{{GPU: 3, Name: "H200", Devices: []int{1}}}}}},
+		{At: "in step 3 of 10"},
+		{Step: &report.Step{Step: 3, Loss: &loss, Seconds: 0.25}},
+		{Ran: &Ran{Document: "{}\n", Text: "pass: …\n"}},
+		{Broke: "a path is corrupted"},
+		{Done: &status},
+	}
+}
+
+// TestMessages: what is written reads back, one behind another.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	var pipe bytes.Buffer
+	for _, message := range said() {
+		if err := message.write(&pipe); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, want := range said() {
+		got, err := read(&pipe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Plan != nil { // lists that are none become empty ones
+			if got.Plan.File != want.Plan.File || got.Plan.Foretold.GPUs[0].Name != "H200" || got.Plan.Foretold.Devices[0].Device != 1 {
+				t.Errorf("%+v", got.Plan)
+			}
+			continue
+		}
+		if i != 3 && !reflect.DeepEqual(got, want) || i == 3 && *got.Step.Loss != *want.Step.Loss {
+			t.Errorf("%d: %+v, want %+v", i, got, want)
+		}
+	}
+	if _, err := read(&pipe); !errors.Is(err, io.EOF) {
+		t.Errorf("behind the last: %v", err)
+	}
+}
+
+// TestBrokenMessages: what is no message is an error, and takes no memory for a
+// length that is a lie.
+func TestBrokenMessages(t *testing.T) {
+	t.Parallel()
+	length := func(size uint32, text string) string {
+		return string(binary.LittleEndian.AppendUint32(nil, size)) + text
+	}
+	for text, want := range map[string]string{
+		"\x01\x00":                            "cut off in its length",
+		length(10, "{}"):                      "10 bytes is cut off behind 2",
+		length(1<<30, "{"):                    "1073741824 bytes is cut off behind 1",
+		length(1<<30+1, "{"):                  "at most 1073741824 are sent",
+		length(2, "[]"):                       "a message of the worker: ",
+		length(9, `{"done":}`):                "a message of the worker: ",
+		length(9, `{"over":1}`):               "a message of the worker: ",
+		length(23, `{"at":"one","at":"two"}`): "a message of the worker: ",
+	} {
+		if message, err := read(strings.NewReader(text)); message != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %+v, %v; want %q", text, message, err, want)
+		}
+	}
+}
+
+// FuzzRead: whatever comes is a message or an error, and a message is written and
+// read back as it was.
+func FuzzRead(f *testing.F) {
+	for _, message := range said() {
+		var pipe bytes.Buffer
+		if err := message.write(&pipe); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(pipe.Bytes())
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		message, err := read(bytes.NewReader(data))
+		if err != nil {
+			return
+		}
+		var first, second bytes.Buffer
+		if err := message.write(&first); err != nil {
+			t.Fatal(err)
+		}
+		again, err := read(bytes.NewReader(first.Bytes()))
+		if err == nil {
+			err = again.write(&second)
+		}
+		if err != nil || !bytes.Equal(first.Bytes(), second.Bytes()) {
+			t.Errorf("%v: %q became %q", err, first.Bytes(), second.Bytes())
+		}
+	})
+}

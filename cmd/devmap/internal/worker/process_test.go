@@ -1,0 +1,159 @@
+//go:build unix
+
+package worker
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain is also the worker of the tests below.
+func TestMain(m *testing.M) {
+	link, err := Inherited()
+	if err != nil {
+		panic(err)
+	}
+	if link == nil {
+		m.Run()
+		return
+	}
+	works(link, os.Args[1])
+}
+
+// works is what a worker does that was asked for it.
+func works(link *Link, how string) {
+	until := link.Until(context.Background())
+	link.Say(&Message{At: how + os.Getenv(environment)})
+	switch how {
+	case "well":
+		status := 3
+		link.Say(&Message{Done: &status})
+		os.Exit(status)
+	case "panics":
+		panic("as it was asked to")
+	case "waits":
+		<-until.Done()
+		link.Say(&Message{Broke: "it was to end"})
+	case "sleeps":
+		select {}
+	case "babbles":
+		link.says.WriteString("what is this?") //nolint:errcheck // the supervisor may be gone
+		<-until.Done()
+	}
+}
+
+// heard is everything that a worker says.
+func heard(t *testing.T, process *Process) (messages []*Message, fault error) {
+	t.Helper()
+	for {
+		message, err := process.Next()
+		if errors.Is(err, io.EOF) {
+			return messages, nil
+		}
+		if err != nil {
+			return messages, err
+		}
+		messages = append(messages, message)
+	}
+}
+
+func started(t *testing.T, ctx context.Context, how string) *Process {
+	t.Helper()
+	process, err := Start(ctx, []string{how}, io.Discard, io.Discard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return process
+}
+
+// TestEnds: a supervisor knows what a worker said, and how it ended.
+func TestEnds(t *testing.T) {
+	t.Parallel()
+	for how, want := range map[string]struct {
+		messages int
+		ended    string
+	}{"well": {2, "exit status 3"}, "panics": {1, "exit status 2"}} {
+		process := started(t, t.Context(), how)
+		messages, err := heard(t, process)
+		ended, gone := process.Wait()
+		if err != nil || gone != nil || len(messages) != want.messages || messages[0].At != how || ended != want.ended || process.Slow() {
+			t.Errorf("%s: %v, %v, %d messages, ended %s", how, err, gone, len(messages), ended)
+		}
+	}
+}
+
+// TestKilled: of a worker that is killed everything that it said is known.
+func TestKilled(t *testing.T) {
+	t.Parallel()
+	process := started(t, t.Context(), "sleeps")
+	first, err := process.Next()
+	if err != nil || first.At != "sleeps" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if messages, err := heard(t, process); err != nil || len(messages) != 0 {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+	if ended, err := process.Wait(); ended != "signal: killed" || err != nil {
+		t.Errorf("ended %s, %v", ended, err)
+	}
+}
+
+// TestToldToEnd: a worker ends with the context of its supervisor.
+func TestToldToEnd(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	process := started(t, ctx, "waits")
+	if _, err := process.Next(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	messages, err := heard(t, process)
+	if err != nil || len(messages) != 1 || messages[0].Broke != "it was to end" {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+	if ended, err := process.Wait(); ended != "exit status 0" || err != nil || process.Slow() {
+		t.Errorf("ended %s, %v", ended, err)
+	}
+}
+
+// TestSlow: a worker that does not end with its supervisor's context is killed.
+func TestSlow(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	process := started(t, ctx, "sleeps")
+	process.grace = 50 * time.Millisecond
+	if _, err := process.Next(); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if messages, err := heard(t, process); err != nil || len(messages) != 0 {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+	if ended, err := process.Wait(); ended != "signal: killed" || err != nil || !process.Slow() {
+		t.Errorf("ended %s, %v", ended, err)
+	}
+}
+
+// TestBabble: what is no message ends the hearing, and killing is up to the
+// supervisor.
+func TestBabble(t *testing.T) {
+	t.Parallel()
+	process := started(t, t.Context(), "babbles")
+	if messages, err := heard(t, process); err == nil || len(messages) != 1 || !strings.Contains(err.Error(), "bytes") {
+		t.Errorf("%d messages, %v", len(messages), err)
+	}
+	if err := process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := process.Wait(); err != nil {
+		t.Error(err)
+	}
+}
