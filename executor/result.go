@@ -23,6 +23,9 @@ type Result struct {
 	Growth int64
 	// GPUs are those that the arenas were on; none on other machines.
 	GPUs []GPUResult
+	// Links are those that messages went over; none where they are copies in one
+	// memory.
+	Links []Link
 }
 
 // StepResult is one step.

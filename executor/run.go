@@ -59,6 +59,9 @@ func (run *running) onMachine(ctx context.Context, backend Backend) (err error) 
 			run.result.GPUs = meter.Measured()
 		}
 	}()
+	if linked, is := run.machine.(Linked); is {
+		run.result.Links = linked.Links()
+	}
 	for _, part := range []func(ctx context.Context) error{run.load, run.steps, run.scan, run.save} {
 		if err := part(ctx); err != nil {
 			return err

@@ -50,7 +50,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	err := machine.find()
 	for _, part := range []func() error{
 		machine.start, machine.measure, machine.room, machine.connect, machine.reserve, machine.stage, machine.marks,
-		machine.trials, machine.keep, machine.warm, machine.ready, ctx.Err,
+		machine.trials, machine.keep, machine.warm, machine.dig, machine.ready, ctx.Err,
 	} {
 		if err == nil {
 			err = part()

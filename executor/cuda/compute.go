@@ -50,6 +50,11 @@ func (lane *lane) begin(index int32) (err error) {
 	if err := lane.stream.Record(lane.events[index].began); err != nil {
 		return err
 	}
+	if lane.trap.at(lane.step, index) {
+		if err := lane.device.kernels.Hang(lane.stream, lane.trap.flag.Address()); err != nil {
+			return err
+		}
+	}
 	norms := work.norms
 	switch {
 	case norms == nil:

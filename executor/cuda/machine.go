@@ -27,6 +27,7 @@ type machine struct {
 	links   map[linkKey]*link
 	linked  []*link // in the order of the first sends
 	told    []executor.Link
+	trap    *trap // nil: no step is to hang
 	// allotted is how many arenas and other stretches of memory were asked for.
 	allotted int64
 	hung     bool // GPUs are at something that does not end
@@ -79,6 +80,9 @@ func (machine *machine) Close() error {
 		return nil
 	}
 	var all []error
+	if machine.trap != nil {
+		all = append(all, machine.deviceOf(machine.trap.index).do(machine.trap.free))
+	}
 	for _, link := range machine.linked {
 		if link.relay != nil {
 			all = append(all, link.relay.free())

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -289,18 +288,21 @@ func TestStepsThatEnd(t *testing.T) {
 // A GPU at something that does not end ends the step, which says where everything
 // stands, and is not waited for.
 func TestHang(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Patience: 100 * time.Millisecond}), parsed(t, handOn(1, 2)))
-	if err := os.Setenv("FAKE_CUDA_HANG", "mix"); err != nil {
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Patience: 100 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
-	times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+	times, err := machine.Step(context.Background(), &executor.Step{Number: 2})
 	var hang *HangError
 	if times != nil || !errors.As(err, &hang) || hang.After < 100*time.Millisecond || err.Error() != hang.Error() {
 		t.Fatalf("%v, %v", times, err)
 	}
 	for _, want := range []string{
-		"device 0, compute: 0 of 2 lines have ended, 2 were given; behind the last that is known to have ended: 0.0 compute forward a mb0 >out",
+		"device 0, compute: 0 of 2 lines have ended, 2 were given; behind the last that is known to have ended: 0.0 compute forward a mb0 >out, before which is a kernel that does not end, as hang@step:2 asks",
+		"device 0, to1: 0 of 2 lines have ended, 2 were given; behind the last that is known to have ended: 0.1 to1 send mb0 act[1]#0 out after compute:0.0; it waits for 0.0 compute forward a mb0 >out",
 		"device 1, compute: 0 of 6 lines have ended, ",
+		"1.0 compute recv mb0 act[1]#0 >slot[0]; it waits for 0.1 to1 send",
+		"channel act[1], device 0 to device 1, 1 slots: of 2 messages 0 were sent, 0 received, 0 freed",
 	} {
 		if !strings.Contains(hang.Stand, want) {
 			t.Errorf("%s\nis without %q", hang.Stand, want)
@@ -313,13 +315,32 @@ func TestHang(t *testing.T) {
 	if err := machine.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := os.Unsetenv("FAKE_CUDA_HANG"); err != nil { // now it ends
-		t.Fatal(err)
-	}
+	kept.trap.flag.Data[0] = 1 // now it ends
 	kept.hung = false
 	if err := kept.Close(); err != nil {
 		t.Error(err)
 	}
+}
+
+// What does not end before the first step is told as what is in a step.
+func TestHangBeforeSteps(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, handOn(1, 2)))
+	device := machine.devices[0]
+	err := device.do(func() error {
+		flag, err := driver.Pin(4)
+		if err != nil {
+			return err
+		}
+		clear(flag.Data)
+		hung := errors.Join(device.kernels.Hang(device.streams[1], flag.Address()), machine.finish(device, "here"))
+		flag.Data[0] = 1
+		return errors.Join(hung, device.streams[1].Synchronize(), flag.Free())
+	})
+	var hang *HangError
+	if !errors.As(err, &hang) || hang.Stand != "here" || !machine.hung {
+		t.Errorf("%v", err)
+	}
+	machine.hung = false
 }
 
 // Where there is no room nothing is mapped, and nothing held; nor where somebody

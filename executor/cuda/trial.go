@@ -5,6 +5,7 @@ package cuda
 import (
 	"bytes"
 	"crypto/rand"
+	"errors"
 	"fmt"
 
 	"github.com/devmap-dev/devmap/executor"
@@ -73,7 +74,7 @@ func (machine *machine) try(link *link, number int64) error {
 			err = machine.settled()
 		}
 		if err == nil {
-			err = link.from.do(func() error { return link.carry(size) })
+			err = link.from.do(func() error { return errors.Join(link.carry(size), machine.finish(link.from, link.String())) })
 		}
 		if err == nil {
 			err = machine.arrived(to, 0, block, number, link.String())
@@ -89,15 +90,12 @@ func (machine *machine) try(link *link, number int64) error {
 	return nil
 }
 
-// carry sends the first bytes of one arena to those of the other, and waits for them.
+// carry sends the first bytes of one arena to those of the other.
 func (link *link) carry(size int64) error {
 	if err := link.copy(link.to.arena.Address, link.from.arena.Address, size); err != nil {
 		return err
 	}
-	if err := link.arrive(); err != nil {
-		return err
-	}
-	return link.out.Synchronize()
+	return link.arrive()
 }
 
 // arrived looks at a device for what was sent, and puts poison there. Of the path

@@ -40,6 +40,11 @@ func (machine *machine) warmOn(number int32, device *device) error {
 			continue
 		}
 		step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
+		if machine.kept[index].total != nil { // its module is loaded now
+			if _, err := device.kernels.Function("total"); err != nil {
+				return err
+			}
+		}
 		for i := range machine.kept[index].runs {
 			pass := &machine.kept[index].runs[i]
 			if len(looked) == 0 && len(pass.finite) > 0 {
@@ -59,10 +64,8 @@ func (machine *machine) warmOn(number int32, device *device) error {
 			}
 		}
 	}
-	for _, stream := range device.streams {
-		if err := stream.Synchronize(); err != nil {
-			return err
-		}
+	if err := machine.finish(device, fmt.Sprintf("device %d on %s: the program's kernels, each of which runs once at the start", device.plan.ID, device.gpu.place())); err != nil {
+		return err
 	}
 	for i := range looked {
 		looked[i].told() // of zeros

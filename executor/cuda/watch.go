@@ -121,14 +121,12 @@ func (runner *runner) watch() {
 	if still < runner.backend.options.Patience {
 		return
 	}
-	var stand strings.Builder
 	for _, lane := range runner.board.lanes {
 		if lane.calling {
 			return // the host takes its time
 		}
-		lane.stand(&stand)
 	}
-	hang := &HangError{still.Round(time.Millisecond), strings.TrimSuffix(stand.String(), "\n")}
+	hang := &HangError{still.Round(time.Millisecond), strings.TrimSuffix(runner.stand(runner.board.lanes), "\n")}
 	switch before := (*HangError)(nil); {
 	case errors.As(runner.board.fault, &before): // another device's thread told it
 	case runner.board.fault == nil || errors.Is(runner.board.fault, executor.ErrStop):
@@ -138,32 +136,32 @@ func (runner *runner) watch() {
 	}
 }
 
-// stand is how far a stream was given and has come.
-func (lane *lane) stand(into *strings.Builder) {
-	device := lane.device.plan
-	fmt.Fprintf(into, "device %d, %s: ", device.ID, lane.name())
-	say := func(what string, line int) {
-		if line < len(lane.lines) {
-			fmt.Fprintf(into, "%s %s", what, lane.program.Line(lane.lines[line]))
+// finish waits until a device has done what its streams were given outside of a
+// step, with the same patience.
+func (machine *machine) finish(device *device, what string) error {
+	for i, stream := range device.streams {
+		if err := stream.Record(device.parked[i]); err != nil {
+			return err
 		}
 	}
-	if lane.ended == len(lane.lines) {
-		into.WriteString("all of it has ended\n")
-		return
+	begin := time.Now()
+	for _, event := range device.parked {
+		for {
+			ended, err := event.Ended()
+			if err != nil {
+				return err
+			}
+			if ended {
+				break
+			}
+			if took := time.Since(begin); took > machine.backend.options.Patience {
+				machine.hung = true
+				return &HangError{took.Round(time.Millisecond), what}
+			}
+			runtime.Gosched()
+		}
 	}
-	fmt.Fprintf(into, "%d of %d lines have ended, %d were given; ", lane.ended, len(lane.lines), lane.next)
-	say("behind the last that is known to have ended:", lane.ended)
-	if lane.next != lane.ended && lane.next < len(lane.lines) {
-		say("; not given yet:", lane.next)
-	}
-	into.WriteByte('\n')
-}
-
-func (lane *lane) name() string {
-	if len(lane.lines) == 0 {
-		return "a stream of no lines"
-	}
-	return lane.device.plan.Streams[lane.program.Instrs[lane.lines[0]].Stream]
+	return nil
 }
 
 // times adds up what the events say of the device's instructions. What is not

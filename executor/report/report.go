@@ -38,10 +38,10 @@ type Report struct {
 	Tokens          [][]int32 `json:"tokens"` // generated ids, a list a sequence
 	// Scalars is a fingerprint of what the digest of a model leaves out: the
 	// constants of its layers.
-	Scalars string     `json:"scalars"`
-	Links   []struct{} `json:"links"` // none is measured where messages are copies
-	Verdict Verdict    `json:"verdict"`
-	Reasons []string   `json:"reasons"` // of the verdict, a sentence each
+	Scalars string   `json:"scalars"`
+	Links   []Link   `json:"links"` // none where messages are copies in one memory
+	Verdict Verdict  `json:"verdict"`
+	Reasons []string `json:"reasons"` // of the verdict, a sentence each
 }
 
 // Device is what was foretold of a device and what became of it.
@@ -115,6 +115,9 @@ type Foretold struct {
 // Of is the report of a run of a job.
 func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report {
 	report := begun(foretold, job, result)
+	for i := range result.Links {
+		report.Links = append(report.Links, linkOf(&result.Links[i]))
+	}
 	report.Imbalance.Measured = imbalance(report.Devices)
 	for i := range result.Steps {
 		report.Steps = append(report.Steps, StepOf(&result.Steps[i], job))

@@ -118,6 +118,13 @@ func (kernels *Kernels) Launch(stream *driver.Stream, name string, shape driver.
 	return stream.Launch(function, shape, &kernels.arguments)
 }
 
+// Hang has a stream wait until four bytes of pinned memory are not all zero: where
+// nobody changes them, for ever.
+func (kernels *Kernels) Hang(stream *driver.Stream, flag driver.Address) error {
+	one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+	return kernels.Launch(stream, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag) })
+}
+
 // Total adds count numbers in fp32 up in fp64, in their order: one thread does, as
 // they are a few thousand, so that the sum is the same however parameters lie on
 // devices, and that of the processor.

@@ -1,0 +1,98 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// stand is where everything is when nothing moves: of every stream what it is at
+// and what that waits for, of every channel how far its messages are. It is called
+// under the board's lock.
+func (machine *machine) stand(lanes []*lane) string {
+	ended := make([]bool, len(machine.program.Instrs))
+	for _, lane := range lanes {
+		for _, index := range lane.lines[:lane.ended] {
+			ended[index] = true
+		}
+	}
+	var text strings.Builder
+	for _, lane := range lanes {
+		lane.stand(&text, ended)
+	}
+	for i := range machine.program.Channels {
+		machine.slots(&text, int32(i), ended)
+	}
+	return text.String()
+}
+
+// stand is how far a stream was given and has come.
+func (lane *lane) stand(into *strings.Builder, ended []bool) {
+	fmt.Fprintf(into, "device %d, %s: ", lane.device.plan.ID, lane.name())
+	if lane.ended == len(lane.lines) {
+		into.WriteString("all of it has ended\n")
+		return
+	}
+	index := lane.lines[lane.ended]
+	fmt.Fprintf(into, "%d of %d lines have ended, %d were given; behind the last that is known to have ended: %s", lane.ended, len(lane.lines), lane.next, lane.program.Line(index))
+	if lane.trap.at(lane.step, index) {
+		fmt.Fprintf(into, ", before which is a kernel that does not end, as %s:%d asks", HangStep, lane.step.Number)
+	}
+	for _, wait := range lane.awaited(index) {
+		if !ended[wait] {
+			fmt.Fprintf(into, "; it waits for %s", lane.program.Line(wait))
+		}
+	}
+	if lane.next != lane.ended && lane.next < len(lane.lines) {
+		fmt.Fprintf(into, "; not given yet: %s", lane.program.Line(lane.lines[lane.next]))
+	}
+	into.WriteByte('\n')
+}
+
+// awaited are the instructions that one waits for: those that it names, the send of
+// what it receives, and what frees the slot that it sends into.
+func (machine *machine) awaited(index int32) (all []int32) {
+	instr := &machine.program.Instrs[index]
+	for _, wait := range machine.program.Waits[instr.FirstWait:instr.EndWait] {
+		all = append(all, wait.Instr)
+	}
+	if instr.Channel < 0 {
+		return all
+	}
+	ends, slots := &machine.order.ends[instr.Channel], machine.program.Channels[instr.Channel].Slots
+	switch {
+	case instr.Op == program.Recv:
+		all = append(all, ends.sends[instr.Sequence])
+	case instr.Op == program.Send && slots == 0:
+		all = append(all, ends.receives[instr.Sequence])
+	case instr.Op == program.Send && instr.Sequence >= slots:
+		all = append(all, ends.frees[instr.Sequence-slots])
+	}
+	return all
+}
+
+// slots is how far a channel's messages are.
+func (machine *machine) slots(into *strings.Builder, channel int32, ended []bool) {
+	of, ends := &machine.program.Channels[channel], &machine.order.ends[channel]
+	count := func(all []int32) (done int) {
+		for _, index := range all {
+			if index >= 0 && ended[index] {
+				done++
+			}
+		}
+		return done
+	}
+	fmt.Fprintf(into, "channel %s, device %d to device %d, %d slots: of %d messages %d were sent, %d received, %d freed\n",
+		of.Name, machine.program.Devices[of.From].ID, machine.program.Devices[of.To].ID, of.Slots,
+		len(ends.sends), count(ends.sends), count(ends.receives), count(ends.frees))
+}
+
+func (lane *lane) name() string {
+	if len(lane.lines) == 0 {
+		return "a stream of no lines"
+	}
+	return lane.device.plan.Streams[lane.program.Instrs[lane.lines[0]].Stream]
+}
