@@ -37,6 +37,7 @@ map: each GPU's peak is judged.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1]) },
 	}
 	command.Request = ask.New(cmd)
+	command.Probe = probing(cmd)
 	return cmd
 }
 

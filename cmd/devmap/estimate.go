@@ -44,6 +44,7 @@ table goes to stdout; --json prints every row in the machine form in its place,
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)
+	command.Probe = probing(cmd)
 	return cmd
 }
 

@@ -47,6 +47,7 @@ what would is printed.
 		RunE:              func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
 	command.Request = ask.New(cmd)
+	command.Probe = probing(cmd)
 	return cmd
 }
 

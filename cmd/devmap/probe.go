@@ -65,6 +65,23 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 	return out.Say(cmd.ErrOrStderr(), "%s", out.Block(measured.Text))
 }
 
+// probing is what --gpus auto asks for: nil in a build that cannot.
+func probing(cmd *cobra.Command) func() ([]byte, error) {
+	if _, err := cuda.New(cuda.Options{}); err != nil {
+		return nil
+	}
+	return func() ([]byte, error) {
+		if err := out.Say(cmd.ErrOrStderr(), "measuring the GPUs (devmap probe -o FILE keeps that for --topology FILE)\n"); err != nil {
+			return nil, err
+		}
+		measured, err := measure(cmd, []string{"probe"})
+		if err != nil {
+			return nil, err
+		}
+		return []byte(measured.Document), nil
+	}
+}
+
 // measure has a worker measure GPUs: a GPU that fails ends that and not what tells
 // of it, and no context is left behind in this process.
 func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {

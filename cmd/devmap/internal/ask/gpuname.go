@@ -122,7 +122,7 @@ func size(part string) (int64, error) {
 // reserves come to.
 func (request *Request) DeviceNotes(topology *costmodel.Topology) []string {
 	var notes []string
-	if _, err := strconv.Atoi(request.gpus); err != nil && request.gpus != "" && request.topology == "" && !request.Given("gpu") {
+	if _, err := strconv.Atoi(request.gpus); err != nil && request.gpus != "" && !request.measures() && request.topology == "" && !request.Given("gpu") {
 		notes = append(notes, "--gpus gives capacities alone: speed, links and context are taken to be those of "+cmp.Or(request.gpu, catalogue.DefaultGPU)+" (--gpu names another)")
 	}
 	if len(request.reserve) > 1 {

@@ -1,6 +1,7 @@
 package ask
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -25,6 +26,8 @@ func (request *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topo
 		topology, err = out.Interruptible(request.cmd.Context(), 0, request.topology, func() (*costmodel.Topology, error) {
 			return readTopology(request.topology, func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 		})
+	case request.measures() && request.Probe != nil:
+		topology, err = request.probed(func(name string) costmodel.Device { return knownDevice(name, gpu, mode) })
 	default:
 		topology, err = request.listed(gpu.Device(mode), count)
 	}
@@ -38,6 +41,18 @@ func (request *Request) devices(mode costmodel.Mode, count int) (*costmodel.Topo
 		return nil, out.Usagef("the GPUs asked for: %w", err)
 	}
 	return topology, nil
+}
+
+// measures reports that GPUs are this machine's, as they are.
+func (request *Request) measures() bool { return request.gpus == "auto" }
+
+// probed is the topology of this machine's GPUs.
+func (request *Request) probed(base func(name string) costmodel.Device) (*costmodel.Topology, error) {
+	document, err := request.Probe()
+	if err != nil {
+		return nil, fmt.Errorf("--gpus auto: %w: --gpus N or --topology FILE plans without", err)
+	}
+	return costmodel.ParseTopology("devmap probe", document, base)
 }
 
 // knownDevice is what the catalogue knows of a device in a topology file. Where
@@ -56,7 +71,7 @@ func (request *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topo
 	switch {
 	case request.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
-	case request.gpus == "auto":
+	case request.measures():
 		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
 	case request.gpus != "":
 		number, err := strconv.Atoi(request.gpus)

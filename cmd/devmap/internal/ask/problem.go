@@ -41,7 +41,8 @@ func (request *Request) Problem(model string) (*strategy.Problem, error) {
 }
 
 // posing is what the flags say, of any model. A topology file that was read
-// before is not read again: it may be a pipe.
+// before is not read again: it may be a pipe; nor is what was measured before
+// measured again.
 func (request *Request) posing(file *costmodel.Topology) (*strategy.Problem, error) {
 	workload, err := request.Workload()
 	if err != nil {
@@ -57,7 +58,7 @@ func (request *Request) posing(file *costmodel.Topology) (*strategy.Problem, err
 		return nil, err
 	}
 	topo := file
-	if request.topology == "" || file == nil {
+	if request.topology == "" && !request.measures() || file == nil {
 		if topo, err = request.devices(workload.Mode, 0); err != nil {
 			return nil, err
 		}

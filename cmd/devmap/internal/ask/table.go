@@ -155,7 +155,7 @@ var ofWorkload = map[string]flag{
 var deviceFlags = []flag{
 	{
 		name: "gpus", at: func(request *Request) any { return &request.gpus }, on: placing | playing, hidden: playing, again: true,
-		help: "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB",
+		help: "how many GPUs, or their capacities: 4, or 80GiB,80GiB,24GiB, or 4x24GB; auto: this machine's, as devmap probe measures them",
 		also: []string{"num-gpus", "ngpus", "n-gpus", "nproc-per-node", "devices", "gpu-count", "max-memory"},
 	},
 	{

@@ -1,0 +1,73 @@
+package ask_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/strategy"
+)
+
+// asking is devmap plan --gpus auto, with more flags.
+func asking(t *testing.T, flags string) *ask.Request {
+	t.Helper()
+	cmd := &cobra.Command{Use: "plan MODEL"}
+	request := ask.New(cmd)
+	cmd.SetContext(t.Context())
+	if err := cmd.ParseFlags(strings.Fields("--gpus auto " + flags)); err != nil {
+		t.Fatal(err)
+	}
+	return request
+}
+
+// TestAuto: --gpus auto plans on what is measured, of which a remedy is told as a
+// count, and measures once whatever is tried.
+func TestAuto(t *testing.T) {
+	request := asking(t, "--mode train --batch 64 --reserve 1GiB")
+	measured := 0
+	request.Probe = func() ([]byte, error) {
+		measured++
+		return []byte(`{"format_version": "devmap.topology/v1", "devices": [{"name": "rtx-4090", "gpu": "GPU-1", "capacity_bytes": 24000000000, "devmap": {"context_bytes": 5, "granule_bytes": 2, "flops": 1e14, "device_copy_bytes_per_second": 1, "host_to_device_bytes_per_second": 1, "device_to_host_bytes_per_second": 1}}]}`), nil
+	}
+	problem, err := request.Problem("llama-3.2-1b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device := &problem.Topology.Devices[0]
+	if device.GPU != "GPU-1" || device.Own.FLOPS != 1e14 || device.ReservedBytes != 1<<30 || device.LinkBytesPerSecond == 0 || len(problem.Topology.Devices) != 1 {
+		t.Errorf("%+v", device)
+	}
+	problem.Workload.Strategy = costmodel.DeviceMap
+	changes := strategy.Next(t.Context(), problem, 9)
+	if len(changes) == 0 {
+		t.Fatal("nothing would help")
+	}
+	for i := range changes {
+		if told := ask.Told(&changes[i]); strings.Contains(told, "auto") {
+			t.Errorf("%s", told)
+		}
+	}
+	if measured != 1 {
+		t.Errorf("measured %d times", measured)
+	}
+}
+
+// TestAutoRefused: what cannot be measured is not planned on.
+func TestAutoRefused(t *testing.T) {
+	request := asking(t, "")
+	if _, err := request.Problem("llama-3.2-1b"); err == nil || !strings.Contains(err.Error(), "--gpus auto is not built yet") {
+		t.Error(err)
+	}
+	request.Probe = func() ([]byte, error) { return nil, errors.New("no GPU") }
+	if _, err := request.Problem("llama-3.2-1b"); err == nil || err.Error() != "--gpus auto: no GPU: --gpus N or --topology FILE plans without" {
+		t.Error(err)
+	}
+	request.Probe = func() ([]byte, error) { return []byte("{}"), nil }
+	if _, err := request.Problem("llama-3.2-1b"); err == nil || !strings.Contains(err.Error(), "devmap probe: format_version") {
+		t.Error(err)
+	}
+}
