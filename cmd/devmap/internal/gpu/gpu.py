@@ -66,9 +66,11 @@ def asked():
 
 def carried_out(name, held, figures):
     begun = time.monotonic()
+    held.spent.clear()
     with figures.attempt(name, "the part"):
         getattr(importlib.import_module(PARTS[name][0]), name)(held, figures)
-    figures.told(name, "seconds of the part", f"{time.monotonic() - begun:.0f}")
+    spent = ", ".join(f"{program} {seconds:.1f}" for program, seconds in held.spent.items())
+    figures.told(name, "seconds of the part", f"{time.monotonic() - begun:.0f}", spent)
 
 
 def markdown(figures, heading):

@@ -23,6 +23,7 @@ def jobs(model, devices, small):
 
 def memory(shared, figures):
     models = MODELS[:1] if shared.small else MODELS
+    shared.checkpoint(*models)
     for model in models:
         for devices in DEVICES:
             for name, job in jobs(model, devices, shared.small):

@@ -9,7 +9,9 @@ import shutil
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
+import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "conformance", "python")]
@@ -27,6 +29,15 @@ class OnGPU(Engine):
         self.kind, self.transport = kind, transport
         # Where others hold memory beside it, a verdict is inconclusive: that is of memory, which has a part of its own.
         self.accepted = ("pass", "inconclusive")
+        self.spent = {}
+
+    def _call(self, words, *rest):
+        begun = time.monotonic()
+        try:
+            return super()._call(words, *rest)
+        finally:
+            name = "devmap " + words[0]
+            self.spent[name] = self.spent.get(name, 0) + time.monotonic() - begun
 
     def backend(self, plan):
         if self.kind == "cpu":
@@ -43,12 +54,15 @@ class Shared:
         self.root, self.seed, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.small, args.backend, args.devmap, folder
         self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
         self.binaries, self.gpu = os.path.abspath(args.binaries), args.gpu
-        self._lock, self._made = threading.Lock(), {}
+        self._lock, self._writing, self._made = threading.Lock(), threading.Lock(), {}
+        self.spent = {}  # seconds of other programs, by name
 
     def engine(self, name, **over):
         folder = os.path.join(self.folder, name)
         os.makedirs(folder, exist_ok=True)
-        return OnGPU(self.binary, folder, **{"kind": self.kind} | over)
+        made = OnGPU(self.binary, folder, **{"kind": self.kind} | over)
+        made.spent = self.spent
+        return made
 
     def once(self, key, make):
         """What make returns, made by whoever asks first."""
@@ -67,18 +81,21 @@ class Shared:
     def config(self, model):
         return os.path.join(self.models, model, "config.json")
 
-    def checkpoint(self, model):
-        """A folder with a model's config and drawn weights, in memory where there is room."""
-        return self.once(("checkpoint", model), functools.partial(self._checkpoint, model))
-
-    def _checkpoint(self, model):
-        folder = os.path.join(self.folder, "checkpoints", model)
-        self.python("weights.py", self.config(model), folder)
-        return folder
+    def checkpoint(self, *models):
+        """The folder of the first of some models: its config and drawn weights, in memory where there is room. Those
+        that are not there yet are made together."""
+        folder = os.path.join(self.folder, "checkpoints")
+        with self._writing:
+            missing = [model for model in models if not os.path.exists(os.path.join(folder, model))]
+            if missing:
+                self.python("weights.py", self.models, folder, *missing)
+        return os.path.join(folder, models[0])
 
     def python(self, script, *words, timeout=400):
         """stdout of one of the scripts here: a process of its own, which holds nothing of the GPU afterwards."""
+        begun = time.monotonic()
         done = subprocess.run([sys.executable, os.path.join(HERE, script), *map(str, words)], capture_output=True, text=True, check=False, timeout=timeout)
+        self.spent[script] = self.spent.get(script, 0) + time.monotonic() - begun
         if done.returncode:
             raise RuntimeError(f"{script}: exit status {done.returncode}: {done.stderr[-800:]}")
         return done.stdout
@@ -159,7 +176,5 @@ def machine(binary):
 
 def scratch(name="devmap-gpu"):
     """A new folder in memory, else where temporary files go."""
-    import tempfile
-
     room = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
     return tempfile.TemporaryDirectory(prefix=name + "-", dir="/dev/shm" if room > 40 << 30 else None)

@@ -53,6 +53,7 @@ def arena(shared, figures):
         ("training step", "train", training, ARENA), ("prefill, last logits", "prefill", prefill, PREFILL), ("forward, all logits", "infer", forward, PREFILL),
         ("forward, all logits, PyTorch's without its cache", "bare", forward, None),
     )
+    shared.checkpoint(*MODELS)
     for model in MODELS:
         for name, mode, ran, bar in kinds:
             case = f"{model} {BATCH} × {SEQ} bf16, {name}: arena / PyTorch's peak"
@@ -68,6 +69,7 @@ def arena(shared, figures):
 
 def step(shared, figures):
     """Seconds of a warm step; the simulated step beside it."""
+    shared.checkpoint(*MODELS)
     for model in MODELS:
         with figures.attempt("step", model):
             report, theirs = training(shared, model).report, peers(shared)[f"{model}/train"]
