@@ -22,13 +22,13 @@ def peers(shared):
     return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in ("train", "infer", "prefill", "bare")), batch=BATCH, seq=SEQ)
 
 
-def training(shared, model, recompute="none"):
+def training(shared, model):
     """devmap's run of the same step."""
     def make():
-        job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true", recompute=recompute)
+        job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true")
         return _ran(shared, model, job, "--steps", str(STEPS))
 
-    return shared.once(("training", model, recompute), make)
+    return shared.once(("training", model), make)
 
 
 def forward(shared, model):

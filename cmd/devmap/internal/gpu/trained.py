@@ -1,9 +1,9 @@
 """A model of bytes, trained by devmap on the repository's text, beside PyTorch in bf16 and in fp32; then its words."""
 
+import concurrent.futures
 import os
 import re
 import sys
-import time
 
 import shared  # noqa: F401 (sets the path)
 
@@ -13,12 +13,12 @@ import torch
 import models
 from engine import Job
 
-SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 16, 2400, 1e-3, 64, 64
+SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 32, 1200, 6e-4, 64, 64
 BAND, LAST = 2.0, 200
 TEXTS = ("RATIONALE.md", "ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "BENCHMARKS.md")
 MODEL = {
-    "model_type": "llama", "vocab_size": 256, "hidden_size": 384, "intermediate_size": 1024, "num_hidden_layers": 6, "num_attention_heads": 6,
-    "num_key_value_heads": 3, "max_position_embeddings": 512, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
+    "model_type": "llama", "vocab_size": 256, "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8, "num_attention_heads": 8,
+    "num_key_value_heads": 4, "max_position_embeddings": 512, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
 }
 SMALL = MODEL | {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
 
@@ -32,7 +32,7 @@ def lines(root, seed):
 
 
 def steps_of(shared):
-    return 40 if shared.small else STEPS
+    return 10 if shared.small else STEPS
 
 
 def trained(shared, figures):
@@ -40,19 +40,24 @@ def trained(shared, figures):
         engine = shared.engine("trained")
         folder, out = engine.place("bytes"), engine.place("saved")
         models.saved(models.config_of(SMALL if shared.small else MODEL), shared.seed, folder)
-        text, count = lines(shared.root, shared.seed), steps_of(shared)
-        job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-mixed")
-        flags = ("--steps", str(count), "--lr", str(RATE), "--clip", "1")
-        begun = time.monotonic()
-        ours = engine.planned(folder, job, *flags, "--save", out, tokens=text).losses
-        took = time.monotonic() - begun
-        curves = dict(zip(("bf16", "fp32"), map(eval_curve, shared.python("trained.py", folder, shared.root, shared.seed, count).splitlines())))
-        judged(figures, ours, curves, took)
-        spoken(shared, figures, engine, out, text)
+        text, count, took = lines(shared.root, shared.seed), steps_of(shared), []
 
+        def ours():
+            job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-mixed")
+            flags = ("--steps", str(count), "--lr", str(RATE), "--clip", "1", "--save", out)
+            ran = engine.planned(folder, job, *flags, tokens=text)
+            took.append(sum(step["seconds"] for step in ran.report["steps"]))
+            return ran.losses
 
-def eval_curve(line):
-    return [float(word) for word in line.split()]
+        def theirs(precision):
+            return [float(word) for word in shared.python("trained.py", folder, shared.root, shared.seed, count, precision).split()]
+
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:  # all at once: no time of them is a figure
+            curves = {precision: pool.submit(theirs, precision) for precision in ("bf16", "fp32")}
+            mine = ours()
+            curves = {precision: curve.result() for precision, curve in curves.items()}
+        judged(figures, mine, curves, took[0])
+        spoken(figures, engine, out, text)
 
 
 def judged(figures, ours, curves, took):
@@ -61,10 +66,10 @@ def judged(figures, ours, curves, took):
     apart = [float(numpy.mean(numpy.abs(numpy.subtract(curve[-last:], exact[-last:])))) for curve in (ours, curves["bf16"])]
     ends = ", ".join(f"{name} {numpy.mean(curve[-last:]):.4f}" for name, curve in (("devmap bf16-mixed", ours), ("PyTorch bf16", curves["bf16"]), ("PyTorch fp32", exact)))
     figures.within("trained", f"loss after {len(ours)} steps of {BATCH} × {SEQ} bytes: from fp32 / PyTorch's bf16 from fp32", apart[0] / apart[1], BAND,
-                   f"{ends}; band {apart[1]:.2g}, {took:.0f} s of devmap, from {ours[0]:.2f}")
+                   f"{ends}; band {apart[1]:.2g}, {took:.0f} s of steps, from {ours[0]:.2f}")
 
 
-def spoken(shared, figures, engine, out, text):
+def spoken(figures, engine, out, text):
     """Greedy tokens after a prompt, on one device and on two, beside Transformers' on what was saved."""
     theirs = models.loaded(out, torch.float32)
     prompt = text[:2, :PROMPT].astype(int)
@@ -97,11 +102,10 @@ def curve(folder, text, count, place, autocast):
 
 
 def main():
-    """trained.py FOLDER ROOT SEED STEPS: PyTorch's losses, in bf16, then in fp32, a line each."""
-    folder, root, seed, count = sys.argv[1:]
+    """trained.py FOLDER ROOT SEED STEPS bf16|fp32: PyTorch's losses."""
+    folder, root, seed, count, precision = sys.argv[1:]
     place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    for autocast in (True, False):
-        print(*(f"{loss:.7g}" for loss in curve(folder, lines(root, int(seed)), int(count), place, autocast)))
+    print(*(f"{loss:.7g}" for loss in curve(folder, lines(root, int(seed)), int(count), place, precision == "bf16")))
 
 
 if __name__ == "__main__":
