@@ -1,5 +1,6 @@
 """Kernels alone: products, what only moves memory, attention; each script lies beside its kernels."""
 
+import functools
 import os
 import re
 import subprocess
@@ -7,14 +8,16 @@ import sys
 
 PRODUCT, COPY = 0.97, 0.8
 MOVES = ("norm", "gate", "activate", "softmax_sums", "loss_backward", "adamw")  # held to a copy
+TOOLS, SHARES = ("memcheck", "racecheck"), 4
+CHECKED = ("norms", "sums", "checksums", "embeddings", "gates", "ropes", "losses", "decodes", "updates")
 CUDA = ("executor", "cuda", "internal")
 
 
-def said(shared, script, *words, timeout=240, before=()):
+def said(shared, script, *words, timeout=240, **environment):
     """The lines that a script beside kernels prints; a failure says its last ones."""
     path = os.path.join(shared.root, *CUDA, *script)
-    done = subprocess.run([*before, sys.executable, path, *map(str, words)], cwd=os.path.dirname(path), capture_output=True, text=True, check=False, timeout=timeout,
-                          env=os.environ | {"DEVMAP_TEST_GPU": "1"})
+    done = subprocess.run([sys.executable, path, *map(str, words)], cwd=os.path.dirname(path), capture_output=True, text=True, check=False, timeout=timeout,
+                          env=os.environ | {"DEVMAP_TEST_GPU": "1"} | environment)
     return done.stdout.splitlines(), done.returncode, (done.stdout + done.stderr).strip().splitlines()[-3:]
 
 
@@ -66,13 +69,21 @@ def kernels(shared, figures):
 
 
 def sanitizer(shared, figures):
-    """compute-sanitizer over every kernel: accesses and races."""
-    for folder, script in (("source", "check.py"), ("attention", "check.py")):
-        for tool in ("memcheck", "racecheck"):
-            with figures.attempt("sanitizer", f"{folder} {tool}"):
-                before = ("compute-sanitizer", "--tool", tool, "--error-exitcode", "9")
-                lines, status, last = said(shared, (folder, script), *(("accuracy",) if folder == "attention" else ()), "--sanitize", before=before, timeout=300)
-                figures.same("sanitizer", f"{folder}: {tool}", int(not status), 1, " | ".join(last if status else [line for line in lines if "SUMMARY" in line]))
+    """compute-sanitizer over every kernel: accesses and races. A process a tool and part, side by side."""
+    sets = ("bf16:sm_90a", "bf16:sm_80", "fp32:sm_90a")
+    runs = [(tool, ("source", "check.py"), ("--sanitize", tool, part), {}) for tool in TOOLS for part in CHECKED]
+    runs += [(tool, ("attention", "check.py"), (f"sanitize={tool}", which), {"SHARE": f"{share}/{SHARES}"}) for tool in TOOLS for which in sets for share in range(SHARES)]
+    faults = {(tool, script[0]): [] for tool, script, _, _ in runs}
+
+    def one(tool, script, words, environment):
+        lines, status, last = said(shared, script, *words, timeout=400, **environment)
+        why = [line for line in lines if "SUMMARY" in line][-1:] or last
+        faults[tool, script[0]].append(f"{' '.join(words)}: exit status {status}: {' | '.join(why)}" if status else "")
+
+    shared.beside([functools.partial(one, *run) for run in runs], at_once=12)
+    for (tool, folder), found in faults.items():
+        wrong = [why for why in found if why]
+        figures.same("sanitizer", f"{tool}, kernels of {folder}: runs without a finding", len(found) - len(wrong), len(found), "; ".join(wrong[:3]))
 
 
 def attention(shared, figures):
