@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/executor/weights"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -36,6 +37,10 @@ func TestFormatsNameEveryField(t *testing.T) {
 		report.Unwritten{},
 		report.Step{},
 		report.DeviceTime{},
+		report.GPU{},
+		report.GPUMemory{},
+		costmodel.Device{},
+		costmodel.Device{}.Own,
 		weights.State{},
 	} {
 		for _, field := range jsonFields(v) {
