@@ -47,7 +47,7 @@ func (rows *runTables) gpus() string {
 		}
 		table.Row(append(cells, heldBy(gpu)...)...)
 	}
-	return "\n" + table.String() + "\n"
+	return "\n" + table.String() + "\n" + rows.links()
 }
 
 // heldBy is what a GPU's process held at moments of the run.
