@@ -41,8 +41,9 @@ demo: build ## Plan Qwen2.5-3B training on four H200: the table, then the map
 build: ## Build bin/devmap; its version comes from the build information
 	$(GO) build -trimpath -buildvcs=auto -o bin/devmap ./cmd/devmap
 
-test: formatted configurations ## Formatting, vet, every build configuration, then the tests
+test: formatted configurations ## Formatting, vet, every build configuration, then the tests, the CUDA executor's on a driver that is none
 	@$(GO) test $(PKG)
+	@if $(CGO_FOUND); then $(FAKED); else echo "skipped: the CUDA executor's tests (no C compiler: $$($(GO) env CC))"; fi
 
 check: house lint tidy ## What CI runs: house, lint, tidy module files, then make test
 	@$(MAKE) --no-print-directory test
@@ -87,10 +88,14 @@ configurations:
 # cu includes <cuda.h>: this is the project's own, whatever a toolkit has.
 CUDA_FLAGS = export CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$$PWD/executor/cuda/internal/driver/include"
 
+# The CUDA executor's tests on a driver that is none, and those of the command with
+# it: what it says of faults, and that no GPU library is linked.
+FAKED = $(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml && $(GO) test -tags cuda -run 'CUDA|NoGPULibrary' ./cmd/devmap
+
 cuda: ## Build bin/devmap with the backend of GPUs, say what it finds here, test it: on a driver that is none, then on the GPU that is found
 	@$(CUDA_FLAGS); $(GO) build -trimpath -buildvcs=auto -tags cuda -o bin/devmap ./cmd/devmap
 	@bin/devmap version
-	@$(CUDA_FLAGS); $(GO) test -tags cuda ./executor/cuda/... ./executor/nvml && $(GO) test -tags cuda -run 'CUDA|NoGPULibrary' ./cmd/devmap
+	@$(FAKED)
 	@if ! nvidia-smi -L 2>/dev/null; then echo 'skipped: no GPU here (nvidia-smi -L lists none)'; else \
 		$(CUDA_FLAGS); export DEVMAP_TEST_GPU=1; \
 		$(GO) test -tags cuda -count=1 -v -run '^TestGPU' ./executor/cuda && $(GO) test -tags cuda -count=1 -v -run '^TestDeadGPU' ./executor/cuda; fi

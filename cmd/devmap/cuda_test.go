@@ -13,18 +13,26 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestCUDAScripts runs the command as users do who have two GPUs, of a driver that
-// is none: it has no kernels, so that plans load weights and run no step.
-func TestCUDAScripts(t *testing.T) {
-	folder := t.TempDir()
+// fakeDriver builds the libraries of a driver that is none.
+func fakeDriver(t *testing.T, flags ...string) (folder string) {
+	t.Helper()
+	folder = t.TempDir()
 	sources := filepath.Join("..", "..", "executor", "internal", "drivertest")
 	for library, source := range map[string]string{"libcuda.so.1": "cuda.c", "libnvidia-ml.so.1": "nvml.c"} {
-		build := exec.Command("cc", "-shared", "-fPIC", "-O1", "-pthread", "-o", filepath.Join(folder, library),
-			"-I"+filepath.Join("..", "..", "executor", "cuda", "internal", "driver", "include"), filepath.Join(sources, source))
+		build := exec.Command("cc", append(flags, "-shared", "-fPIC", "-O1", "-pthread", "-o", filepath.Join(folder, library),
+			"-I"+filepath.Join("..", "..", "executor", "cuda", "internal", "driver", "include"), filepath.Join(sources, source))...)
 		if text, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, text)
 		}
 	}
+	return folder
+}
+
+// TestCUDAScripts runs the command as users do who have two GPUs, of a driver that
+// is none: it has no kernels, so that plans load weights and run no step. Another one
+// lacks an entry point, as an old one does.
+func TestCUDAScripts(t *testing.T) {
+	folder, old := fakeDriver(t), fakeDriver(t, "-DcuMemAddressReserve=later")
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "cuda"),
 		RequireExplicitExec: true,
@@ -32,6 +40,7 @@ func TestCUDAScripts(t *testing.T) {
 		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"status": status},
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("LD_LIBRARY_PATH", folder)
+			env.Setenv("OLD_DRIVER", old)
 			env.Setenv("FAKE_CUDA_GPUS", "2")
 			return nil
 		},
