@@ -203,8 +203,11 @@ func (machine *machine) marks() error {
 	}
 	for i, device := range machine.devices {
 		err := device.do(func() error {
+			last := make(map[int32]int32) // by stream: its line before
 			for index := machine.program.Devices[i].First; index < machine.program.Devices[i].End; index++ {
-				if err := machine.mark(index, waited[index]); err != nil {
+				before, known := last[machine.order.of[index]]
+				last[machine.order.of[index]] = index
+				if err := machine.mark(index, waited[index], known && machine.follows(index, before)); err != nil {
 					return err
 				}
 			}
@@ -217,11 +220,24 @@ func (machine *machine) marks() error {
 	return nil
 }
 
-func (machine *machine) mark(index int32, waited bool) (err error) {
+// follows reports an instruction that begins when the one before it in its stream
+// ends: both compute, and it waits for nothing else. It needs no event of its
+// beginning: an event takes a GPU a microsecond or two between kernels of three.
+func (machine *machine) follows(index, before int32) bool {
+	instr := &machine.program.Instrs[index]
+	for _, wait := range machine.program.Waits[instr.FirstWait:instr.EndWait] {
+		if machine.order.of[wait.Instr] != machine.order.of[index] {
+			return false
+		}
+	}
+	return machine.computes(before)
+}
+
+func (machine *machine) mark(index int32, waited, follows bool) (err error) {
 	instr, made := &machine.program.Instrs[index], &machine.events[index]
 	computes := machine.computes(index)
 	meets := instr.Channel >= 0 && machine.program.Channels[instr.Channel].Slots == 0
-	if computes {
+	if computes && !follows {
 		if made.began, err = driver.NewEvent(true); err != nil {
 			return err
 		}

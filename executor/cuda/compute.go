@@ -47,8 +47,10 @@ func (lane *lane) begin(index int32) (err error) {
 		}
 	}
 	work.begun, lane.of.Past = true, lane.bound.Past(index)
-	if err := lane.stream.Record(lane.events[index].began); err != nil {
-		return err
+	if began := lane.events[index].began; began != nil {
+		if err := lane.stream.Record(began); err != nil {
+			return err
+		}
 	}
 	if lane.trap.at(lane.step, index) {
 		if err := lane.device.kernels.Hang(lane.stream, lane.trap.flag.Address()); err != nil {

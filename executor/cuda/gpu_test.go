@@ -352,60 +352,25 @@ buffer 1 slot 0 +%[1]d slot
 	gauge.settled(t, start)
 }
 
-// spinPTX waits until a byte of pinned memory is set.
-const spinPTX = `
-.version 7.8
-.target sm_80
-.address_size 64
-.visible .entry spin(.param .u64 flag)
-{
-	.reg .pred %again;
-	.reg .b32 %value;
-	.reg .b64 %at;
-	ld.param.u64 %at, [flag];
-again:
-	ld.volatile.global.u32 %value, [%at];
-	setp.eq.u32 %again, %value, 0;
-	@%again bra again;
-	ret;
-}
-`
-
 // TestGPUHang: a kernel that does not end ends the step in time.
 func TestGPUHang(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	start := gauge.last
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond}), parsed(t, handOn(1, 2)))
-	var module *driver.Module
-	var function *driver.Function
-	var flag *driver.Pinned
-	if err := machine.devices[0].do(func() (err error) {
-		if module, err = driver.LoadModule(spinPTX); err != nil {
-			return err
-		}
-		if function, err = module.Function("spin"); err != nil {
-			return err
-		}
-		flag, err = driver.Pin(4)
-		return err
-	}); err != nil {
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
+	plays.Store(machine.backend, play(func(*kernel.Call, *kernel.Step) error { return nil }))
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
-	copy(flag.Data, make([]byte, 4))
-	plays.Store(machine.backend, play(func(_ *kernel.Call, step *kernel.Step) error {
-		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-		return step.Stream.Launch(function, one, new(driver.Arguments).Address(flag.Address()))
-	}))
-	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
 	var hang *HangError
 	if !errors.As(err, &hang) || err.Error() != hang.Error() {
 		t.Errorf("%v", err)
 	}
 	t.Log(err)
-	flag.Data[0] = 1 // now it ends
+	machine.trap.flag.Data[0] = 1 // now it ends
 	machine.hung = false
-	if err := machine.devices[0].do(func() error { return errors.Join(driver.Synchronize(), module.Unload(), flag.Free()) }); err != nil {
+	if err := machine.devices[0].do(driver.Synchronize); err != nil {
 		t.Error(err)
 	}
 	if err := machine.Close(); err != nil {
@@ -421,17 +386,8 @@ func TestDeadGPU(t *testing.T) {
 	backend := made(t, Options{})
 	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n")
 	machine := open(t, backend, of)
-	plays.Store(backend, play(func(_ *kernel.Call, step *kernel.Step) error {
-		module, err := driver.LoadModule(spinPTX)
-		if err != nil {
-			return err
-		}
-		function, err := module.Function("spin")
-		if err != nil {
-			return err
-		}
-		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
-		return step.Stream.Launch(function, one, new(driver.Arguments).Address(machine.devices[0].arena.Address+1<<32))
+	plays.Store(backend, play(func(call *kernel.Call, step *kernel.Step) error {
+		return call.Kernels.Hang(step.Stream, machine.devices[0].arena.Address+1<<32)
 	}))
 	begin := time.Now()
 	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})

@@ -33,8 +33,9 @@ type machine struct {
 	hung     bool // GPUs are at something that does not end
 }
 
-// marks are the events of an instruction, nil where nobody asks for one: a wait
-// costs a GPU a microsecond or two.
+// marks are the events of an instruction, nil where nobody asks for one: an event
+// costs a GPU a microsecond or two. What computes and has no beginning begins where
+// the instruction before it in its stream ends.
 type marks struct {
 	began, came, ended *driver.Event
 }

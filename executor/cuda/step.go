@@ -103,18 +103,25 @@ type runner struct {
 	draining bool
 }
 
+// looks is how many lines are given before the GPU is asked what has ended, which
+// takes as long as to give it a kernel.
+const looks = 8
+
 // run gives the lines of all streams to the GPU, the earliest first that can be,
 // until all are or the step ends; then it waits until the GPU has ended them.
 func (runner *runner) run() error {
 	runner.device.stepping = true
 	runner.device.clock.begin(runner.backend.options.Clock, runner.step.Number)
 	defer func() { runner.device.stepping = false }()
-	for runner.board.failed() == nil {
+	for given := 0; runner.board.failed() == nil; {
 		lane := runner.next()
 		if lane == nil && runner.over() {
 			break
 		}
-		err := runner.look()
+		var err error
+		if given++; lane == nil || given%looks == 0 {
+			err = runner.look()
+		}
 		if err == nil && lane != nil {
 			runner.idled = 0
 			err = lane.issue()

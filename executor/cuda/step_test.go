@@ -129,6 +129,12 @@ func TestStepsAreOne(t *testing.T) {
 						if len(times.Devices) != len(want) || times.Step <= 0 {
 							t.Errorf("%+v", times)
 						}
+						for _, of := range times.Devices {
+							whole := of.Forward + of.Backward + of.Decode + of.Update + of.Wait
+							if least := min(of.Forward+of.Decode, of.Wait, of.Backward, of.Update); least < 0 || whole <= 0 || whole > times.Step+time.Millisecond {
+								t.Errorf("%+v of %v", of, times.Step)
+							}
+						}
 					}
 					got := contents(t, machine)
 					for i := range want {
@@ -231,14 +237,20 @@ buffer 1 slot 0 +512 slot
 1.1 compute fence slot
 1.2 compute free act[1]#0
 `))
-	if err := errors.Join(machine.Fill(0, 0, 256, 0), machine.Fill(1, 0, 512, 7)); err != nil {
-		t.Fatal(err)
-	}
-	got := make([]byte, 512)
-	_, err := machine.Step(context.Background(), &executor.Step{Fence: func(int32) error { return machine.Read(1, 0, got) }})
-	want := append(make([]byte, 256), bytes.Repeat([]byte{executor.Poison}, 256)...)
-	if err != nil || !bytes.Equal(got, want) {
-		t.Errorf("%v, and the slot has %x", err, got)
+	for range 10 {
+		err := machine.Fill(0, 0, 256, 0)
+		for range 20 { // the message comes behind all of it
+			err = errors.Join(err, machine.Fill(1, 0, 512, 7))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 512)
+		_, err = machine.Step(context.Background(), &executor.Step{Fence: func(int32) error { return machine.Read(1, 0, got) }})
+		want := append(make([]byte, 256), bytes.Repeat([]byte{executor.Poison}, 256)...)
+		if err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%v, and the slot has %x", err, got)
+		}
 	}
 }
 
@@ -319,6 +331,32 @@ func TestHang(t *testing.T) {
 	kept.hung = false
 	if err := kept.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Only what waits for something else has an event of its beginning.
+func TestMarks(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, handOn(1, 3)))
+	for i := range machine.events {
+		if began := machine.events[i].began; machine.computes(int32(i)) != (began != nil) {
+			t.Errorf("%s: %v", machine.program.Line(int32(i)), began)
+		}
+	}
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	var without, all int
+	machine = opened(t, made(t, Options{Devices: make([]int, 3)}), forms(t)["generate"].Program)
+	for i := range machine.events {
+		if machine.computes(int32(i)) {
+			all++
+			if machine.events[i].began == nil {
+				without++
+			}
+		}
+	}
+	if without == 0 || without == all {
+		t.Errorf("%d of %d have none", without, all)
 	}
 }
 

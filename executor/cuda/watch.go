@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -176,21 +177,24 @@ func (runner *runner) times(of *executor.DeviceTimes) error {
 }
 
 func (lane *lane) times(of *executor.DeviceTimes) error {
-	var first, last *marks
+	var first, last *driver.Event
 	var busy time.Duration
 	for _, index := range lane.lines[:lane.next] {
-		made := &lane.events[index]
-		if made.began == nil {
+		if !lane.computes(index) {
 			continue
 		}
-		took, err := made.ended.Since(made.began)
+		began, ended := lane.events[index].began, lane.events[index].ended
+		if began == nil {
+			began = last
+		}
+		took, err := ended.Since(began)
 		if err != nil {
 			return err
 		}
 		if first == nil {
-			first = made
+			first = began
 		}
-		last, busy = made, busy+took
+		last, busy = ended, busy+took
 		switch lane.program.Instrs[index].Op { //nolint:exhaustive // the others compute nothing
 		case program.Forward:
 			of.Forward += took
@@ -205,7 +209,7 @@ func (lane *lane) times(of *executor.DeviceTimes) error {
 	if first == nil {
 		return nil
 	}
-	whole, err := last.ended.Since(first.began)
+	whole, err := last.Since(first)
 	of.Wait += max(whole-busy, 0)
 	return err
 }

@@ -1,0 +1,214 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// nothing has the machine's instructions do nothing.
+func nothing(machine *machine) {
+	plays.Store(machine.backend, play(func(*kernel.Call, *kernel.Step) error { return nil }))
+}
+
+// TestGPUTransports: a message of a quarter of a gibibyte arrives whole by either
+// transport, and how fast.
+func TestGPUTransports(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	const size = 256 << 20
+	text := fmt.Sprintf(`
+device 0 arena %[1]d budget %[1]d
+device 1 arena %[1]d budget %[1]d
+channel act[1] 0>1 slots 1 bytes %[1]d
+buffer 0 out 0 +%[1]d stream
+buffer 1 slot 0 +%[1]d slot
+0.0 compute zero >out
+0.1 compute send act[1]#0 out
+1.0 compute recv act[1]#0 >slot
+1.1 compute fence slot
+1.2 compute free act[1]#0
+`, size)
+	data := make([]byte, size)
+	for i := range data {
+		data[i] = byte(i ^ i>>9 ^ i>>17)
+	}
+	for _, transport := range []Transport{Peer, Host} {
+		begin := time.Now()
+		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, text))
+		t.Logf("%s: open in %v: %+v", transport, time.Since(begin), machine.Links())
+		begin = time.Now()
+		machine.told = nil
+		if err := machine.trials(); err != nil {
+			t.Error(err)
+		}
+		t.Logf("%s: every path was tried in %v", transport, time.Since(begin))
+		if err := machine.Write(0, 0, data); err != nil {
+			t.Fatal(err)
+		}
+		for range 5 {
+			times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%s: %.1f GB/s, step included", transport, size/times.Step.Seconds()/1e9)
+		}
+		got := make([]byte, size)
+		if err := machine.Read(1, 0, got); err != nil || !bytes.Equal(got, data) {
+			t.Errorf("%s: other bytes arrived: %v", transport, err)
+		}
+		if err := machine.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestGPUFaults: whatever is made to fail is told, and the GPU is as it was.
+func TestGPUFaults(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	job := forms(t)["train 1f1b"]
+	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauge := newGauge(t)
+	start := gauge.last
+	for _, transport := range []Transport{Peer, Host} {
+		for _, kind := range []FaultKind{FailMap, CorruptPath} {
+			for at := int64(1); ; at++ {
+				options := Options{Devices: []int{0, 0}, Transport: transport, Fault: Fault{kind, at}}
+				backend := made(t, options)
+				found, err := backend.Open(context.Background(), of)
+				if err == nil {
+					t.Logf("%s %s: %d of them", transport, kind, at-1)
+					if err := found.Close(); err != nil {
+						t.Error(err)
+					}
+					break
+				}
+				t.Logf("%s %s:%d: %v", transport, kind, at, err)
+				var path *PathError
+				var told *driver.Error
+				if kind == CorruptPath && !errors.As(err, &path) || kind == FailMap && (!errors.As(err, &told) || told.Code != driver.OutOfMemory) {
+					t.Errorf("%s %s:%d: %v", transport, kind, at, err)
+				}
+			}
+			gauge.settled(t, start)
+		}
+	}
+}
+
+// TestGPUCancel: a step that is cancelled ends, everything is given back, and what
+// was given to the GPU before has ended.
+func TestGPUCancel(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	for _, transport := range []Transport{Peer, Host} {
+		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, handOn(1, 200)))
+		nothing(machine)
+		ctx, cancel := context.WithCancel(context.Background())
+		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
+		var asked time.Time
+		for i := range machine.program.Instrs {
+			if instr := &machine.program.Instrs[i]; instr.Device == 1 && instr.Op == program.Forward && instr.MicroBatch == 100 {
+				step.Taps[executor.Tap{Instr: int32(i)}] = func() error {
+					asked = time.Now()
+					cancel()
+					return nil
+				}
+			}
+		}
+		_, err := machine.Step(ctx, step)
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		t.Logf("%s: ended %v behind the cancel: %v", transport, time.Since(asked), err)
+		if err := machine.Close(); err != nil {
+			t.Error(err)
+		}
+		gauge.settled(t, start)
+		cancel()
+	}
+}
+
+// TestGPUIssue: what a step takes whose kernels take next to nothing: a model of
+// llama-3.2-1b's layers, each of them small.
+func TestGPUIssue(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	graph, err := backendtest.Graph(`{"model_type":"llama","hidden_size":256,"intermediate_size":512,"num_hidden_layers":16,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":512,"tie_word_embeddings":true}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	train := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 1, MicroBatches: 1, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
+	generate := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 1, MicroBatches: 1, Seq: 16, NewTokens: 64, Precision: costmodel.BF16True}
+	for name, wanted := range map[string]costmodel.Workload{"train": train, "64 tokens": generate} {
+		for _, idle := range []bool{false, true} {
+			job, err := backendtest.Job(graph, wanted, 1, backendtest.Runs(1, 1, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found, err := New(Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			opened, err := found.Open(context.Background(), of)
+			if err != nil {
+				t.Fatal(err)
+			}
+			took := time.Since(begin)
+			machine := opened.(*machine) //nolint:forcetypeassert // it is this package's
+			kernels, lines := 0, 0
+			for _, made := range machine.kept {
+				for run := 0; made != nil && run < len(made.runs); run++ {
+					kernels += len(made.runs[run].launches)
+					for i := range made.runs[run].launches {
+						if idle {
+							made.runs[run].launches[i] = func(*kernel.Step) error { return nil }
+						}
+					}
+				}
+				if made != nil {
+					lines++
+				}
+			}
+			for i, device := range machine.devices { // ids, and numbers that are some
+				if err := machine.Fill(i, 0, device.plan.Arena, 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for number := range int64(6) {
+				times, err := machine.Step(context.Background(), &executor.Step{Number: number + 1, Optimizer: executor.Optimizer{Rate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Logf("%s, kernels left out: %v: open %v; %d lines that compute, %d kernels: %v, %v a line, %v a kernel; %+v", name, idle, took, lines, kernels,
+					times.Step, times.Step/time.Duration(lines), times.Step/time.Duration(kernels), times.Devices[0])
+			}
+			if err := machine.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
