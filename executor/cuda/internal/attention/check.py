@@ -1,6 +1,7 @@
 """Holds the committed PTX to float64, and times it beside torch, on a GPU:
-python check.py [accuracy] [speed] [bf16:sm_90a] [bf16:sm_80] [fp32:sm_90a]
-SEED repeats what was drawn, CASES ends after so many, PEERS=math is for compute-sanitizer.
+python check.py [accuracy] [speed] [sanitize=memcheck|racecheck] [bf16:sm_90a] [bf16:sm_80] [fp32:sm_90a]
+SEED repeats what was drawn, CASES ends after so many, SHARE=1/4 takes every fourth case from
+the second on. With sanitize= that tool of compute-sanitizer looks at our kernels alone.
 
 An error is the largest difference to float64. It may be twice that of torch in
 the same type, a gradient's three times (FlashAttention's own tests, test_flash_attn.py):
@@ -188,7 +189,8 @@ def accuracy(sets):
         random.seed(seed)
         torch.manual_seed(seed)
         library = driver.Library(HERE, target)
-        for case in itertools.islice(cases(30), int(os.environ.get("CASES", "1000"))):
+        first, step = (int(number) for number in os.environ.get("SHARE", "0/1").split("/"))
+        for case in itertools.islice(cases(30), first, int(os.environ.get("CASES", "1000")), step):
             failed += not judge(case, library, name)
             count += 1
     print(f"{failed} of {count} cases failed")
@@ -243,7 +245,16 @@ def speed():
                 print(f"  {label:8s} does not run: {str(error)[:100]}")
 
 
+def sanitized(tool, arguments):
+    """Runs this script under compute-sanitizer, with torch's math alone beside us."""
+    os.environ.update(PEERS="math", PYTORCH_NO_CUDA_MEMORY_CACHING="1")  # each tensor is memory of its own
+    os.execvp("compute-sanitizer", ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--kernel-regex", "kns=attention", sys.executable, os.path.abspath(__file__), "accuracy", *arguments])
+
+
 if __name__ == "__main__":
+    for word in sys.argv[1:]:
+        if word.startswith("sanitize="):
+            sanitized(word.removeprefix("sanitize="), [other for other in sys.argv[1:] if ":" in other])
     sets = [word for word in sys.argv[1:] if ":" in word] or ["bf16:sm_90a", "bf16:sm_80", "fp32:sm_90a"]
     asked = [word for word in sys.argv[1:] if ":" not in word]
     good = True

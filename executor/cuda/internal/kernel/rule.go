@@ -20,8 +20,7 @@ var rules = map[string]rule{
 	"row": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		return flat(sizes[0]), min(1024, max(32, over(over(sizes[1], 16), 32)*32))
 	},
-	"rows":  func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
-	"rows2": func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{sizes[0], 2, 1}, 256 },
+	"rows": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
 	"norms": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		team := min(1024, over(sizes[1], 256)*32)
 		return flat(sizes[0]), team * min(8, 1024/team)
@@ -35,7 +34,7 @@ var rules = map[string]rule{
 		}
 		return flat(sizes[0]), 256
 	},
-	"parts":  func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{sizes[0], 2, 1}, 1024 },
+	"parts":  func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{sizes[0], 2, 1}, 512 },
 	"one":    func(*Call, []int64) ([3]int64, int64) { return flat(1), 1024 },
 	"logits": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 1024 },
 	"squares": func(_ *Call, sizes []int64) ([3]int64, int64) {

@@ -11,15 +11,20 @@ import (
 // size is a number that grids and arguments are made of.
 type size func(call *Call) (int64, error)
 
-// sizeOf reads rows@role, columns@role, values@role, each@role, #dim, #dim-1 or
-// #dim=otherwise; of a rule a dim is without '#'.
+// sizeOf reads rows@role, columns@role, values@role, each@role (with "?" behind it
+// 0 where the role is missing), #dim, #dim-1 or #dim=otherwise; of a rule a dim is
+// without '#'.
 func sizeOf(word string) (size, error) {
 	if what, role, found := strings.Cut(word, "@"); found {
 		of := extents[what]
 		if of == nil {
 			return nil, fmt.Errorf("%q is no size of a matrix", word)
 		}
+		role, optional := strings.CutSuffix(role, "?")
 		return func(call *Call) (int64, error) {
+			if optional && call.matrix(role) == nil {
+				return 0, nil
+			}
 			matrix, err := call.need(role)
 			if err != nil {
 				return 0, err

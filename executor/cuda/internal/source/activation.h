@@ -8,7 +8,7 @@ enum Activation { SILU, GELU, GELU_TANH, RELU, TANH };
 
 // sigmoid is 1/(1 + e⁻ˣ), of what is rounded to bf16 with the hardware's division.
 template <class T> __device__ float sigmoid(float x) { return 1 / (1 + expf(-x)); }
-template <> __device__ inline float sigmoid<bf16>(float x) { return __fdividef(1, 1 + __expf(-x)); }
+template <> __device__ inline float sigmoid<bf16>(float x) { return quickInverse(1 + quickPower(-LOG2E * x)); }
 
 const float ROOT = 0.7978845608028654f, CUBIC = 0.044715f; // √(2/π)
 
@@ -16,13 +16,7 @@ const float ROOT = 0.7978845608028654f, CUBIC = 0.044715f; // √(2/π)
 template <class T> __device__ float normal(float x) { return erfcf(x * -0.7071067811865476f) / 2; }
 template <> __device__ inline float normal<bf16>(float x) { return 0.5f + erff(x * 0.7071067811865476f) / 2; }
 
-// plainActivated and plainSlope are a function of a value as a call: where rows are not wide, which is
-// rare, eight copies of it in a row would only make the text longer.
-template <class T> __noinline__ __device__ float plainActivated(i64 kind, float x);
-template <class T> __noinline__ __device__ float plainSlope(i64 kind, float x);
-
-template <class T, bool WIDE> __device__ float activated(i64 kind, float x) {
-    if constexpr (!WIDE) return plainActivated<T>(kind, x);
+template <class T> __device__ float activated(i64 kind, float x) {
     switch (kind) {
     case SILU: return x * sigmoid<T>(x);
     case GELU: return x * normal<T>(x);
@@ -33,8 +27,7 @@ template <class T, bool WIDE> __device__ float activated(i64 kind, float x) {
 }
 
 // slope is the derivative.
-template <class T, bool WIDE> __device__ float slope(i64 kind, float x) {
-    if constexpr (!WIDE) return plainSlope<T>(kind, x);
+template <class T> __device__ float slope(i64 kind, float x) {
     float part;
     switch (kind) {
     case SILU:
@@ -50,6 +43,3 @@ template <class T, bool WIDE> __device__ float slope(i64 kind, float x) {
         return 1 - part * part;
     }
 }
-
-template <class T> __noinline__ __device__ float plainActivated(i64 kind, float x) { return activated<T, true>(kind, x); }
-template <class T> __noinline__ __device__ float plainSlope(i64 kind, float x) { return slope<T, true>(kind, x); }

@@ -1,21 +1,27 @@
 """Holds every kernel to float64, on a machine with a GPU and torch.
 
-    python3 check.py [--seed N] [--time] [PART…]
+    python3 check.py [--seed N] [--time] [--sanitize memcheck|racecheck] [PART…]
 
 Fresh random data, odd sizes, rows that are parts of wider ones, at addresses
 that are multiples of 16 bytes and not; outputs are poisoned before, and so is
 all around them, which must stay. What sums is run twice and must give the same
-bits. With --time kernels that only move memory are timed beside a copy.
+bits. With --time kernels that only move memory are timed beside a copy. With
+--sanitize it runs under that tool of compute-sanitizer, which looks at our kernels
+alone, with a third of the cases, drawn anew each time.
 """
 
 import math
+import os
+import random
+import re
 import sys
 import numpy
 import torch
-from launch import Call
+from launch import Call, HERE
 
-SEED = int(sys.argv[sys.argv.index("--seed") + 1]) if "--seed" in sys.argv else int.from_bytes(__import__("os").urandom(4), "little")
+SEED = int(sys.argv[sys.argv.index("--seed") + 1]) if "--seed" in sys.argv else int.from_bytes(os.urandom(4), "little")
 torch.manual_seed(SEED)
+random.seed(SEED)
 BF16, F32, I32, F64 = torch.bfloat16, torch.float32, torch.int32, torch.float64
 LIMIT = {BF16: 1e-2, F32: 1e-6}
 areas, worst, failed = [], {}, []
@@ -77,10 +83,19 @@ def check(name, label, want, got, dtype, exact=False):
 
 
 def each(sizes):
+    hows = ("tight", "part", "odd")
     for size in sizes:
         for dtype in (BF16, F32):
-            for how in ("tight", "part", "odd"):
+            for how in random.sample(hows, 1) if "SANITIZED" in os.environ else hows:
                 yield (*size, dtype, how)
+
+
+def sanitized(tool, arguments):
+    """Runs this script under compute-sanitizer, told which kernels are ours."""
+    entries = [entry for path in sorted(HERE.glob("*.ptx")) for entry in re.findall(r"\.entry (\w+)", path.read_text())]
+    filters = [word for entry in entries for word in ("--kernel-regex", f"kns={entry}")]
+    os.environ.update(SANITIZED="yes", PYTORCH_NO_CUDA_MEMORY_CACHING="1")  # each tensor is memory of its own
+    os.execvp("compute-sanitizer", ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *filters, sys.executable, __file__, "--seed", str(SEED), *arguments])
 
 
 def norms():
@@ -524,6 +539,9 @@ def timings():
 
 
 def main():
+    if "--sanitize" in sys.argv:
+        at = sys.argv.index("--sanitize")
+        sanitized(sys.argv[at + 1], sys.argv[at + 2:])
     print("seed", SEED, torch.cuda.get_device_name())
     parts = (norms, sums, checksums, embeddings, gates, ropes, losses, decodes, updates)
     named = [part for part in parts if part.__name__ in sys.argv]

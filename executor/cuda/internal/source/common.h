@@ -36,117 +36,104 @@ template <class T> struct Matrix {
     __device__ bool wide() const { return ((u64)data | (u64)stride * sizeof(T)) % 16 == 0; }
 };
 
-// Eight is what a thread reads and writes at a time: 16 bytes of bf16.
-struct Eight { float at[8]; };
+// Several is what a thread reads and writes at a time: eight values, 16 bytes of
+// bf16, where rows are wide; elsewhere, which is rare, one.
+template <int N> struct Several { float at[N]; };
 
-#define EIGHT _Pragma("unroll") for (int i = 0; i < 8; i++)
+#define EACH _Pragma("unroll") for (int i = 0; i < N; i++)
 
-// load reads eight values. WIDE: at is a multiple of 16 bytes and there are
-// eight; otherwise one at a time those that are left, and others are 0.
-__device__ inline Eight unpacked(uint4 four) {
+__device__ inline Several<8> unpacked(uint4 four) {
     unsigned pairs[4] = {four.x, four.y, four.z, four.w};
-    Eight result;
-    EIGHT result.at[i] = __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000u : pairs[i / 2] << 16);
+    Several<8> result;
+    _Pragma("unroll") for (int i = 0; i < 8; i++) result.at[i] = __uint_as_float(i % 2 ? pairs[i / 2] & 0xffff0000u : pairs[i / 2] << 16);
     return result;
 }
 
-template <bool WIDE> __device__ Eight load(const bf16 *at, i64 left) {
-    Eight result;
-    if constexpr (WIDE) {
-        result = unpacked(*(const uint4 *)at);
-    } else {
-        EIGHT result.at[i] = i < left ? widen(at[i]) : 0;
-    }
-    return result;
+__device__ inline Several<8> loadEight(const bf16 *at) { return unpacked(*(const uint4 *)at); }
+__device__ inline Several<8> loadEight(const float *at) {
+    float4 low = ((const float4 *)at)[0], high = ((const float4 *)at)[1];
+    return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-template <bool WIDE> __device__ Eight load(const float *at, i64 left) {
-    Eight result;
-    if constexpr (WIDE) {
-        float4 low = ((const float4 *)at)[0], high = ((const float4 *)at)[1];
-        result = Eight{{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
-    } else {
-        EIGHT result.at[i] = i < left ? at[i] : 0;
-    }
-    return result;
+__device__ inline void storeEight(bf16 *at, const Several<8> &values) {
+    unsigned pairs[4];
+    _Pragma("unroll") for (int i = 0; i < 4; i++)
+        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[i]) : "f"(values.at[2 * i + 1]), "f"(values.at[2 * i]));
+    *(uint4 *)at = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+}
+__device__ inline void storeEight(float *at, const Several<8> &values) {
+    ((float4 *)at)[0] = make_float4(values.at[0], values.at[1], values.at[2], values.at[3]);
+    ((float4 *)at)[1] = make_float4(values.at[4], values.at[5], values.at[6], values.at[7]);
 }
 
-// Held is eight values that are read ahead: bf16 as it lies, in half the registers.
-template <class T, bool WIDE> struct Held {
-    Eight values;
-    __device__ void read(const T *at, i64 left) { values = load<WIDE>(at, left); }
-    __device__ Eight get() const { return values; }
+template <int N, class T> __device__ Several<N> load(const T *at) {
+    if constexpr (N == 8) return loadEight(at);
+    else return {{widen(*at)}};
+}
+
+template <int N, class T> __device__ void store(T *at, const Several<N> &values) {
+    if constexpr (N == 8) storeEight(at, values);
+    else *at = narrow<T>(values.at[0]);
+}
+
+// Held is values that are read ahead: bf16 as it lies, in half the registers.
+template <class T, int N> struct Held {
+    Several<N> values;
+    __device__ void read(const T *at) { values = load<N>(at); }
+    __device__ Several<N> get() const { return values; }
     __device__ void keep() {}
 };
-template <> struct Held<bf16, true> {
+template <> struct Held<bf16, 8> {
     uint4 four;
-    __device__ void read(const bf16 *at, i64) { four = *(const uint4 *)at; }
-    __device__ Eight get() const { return unpacked(four); }
+    __device__ void read(const bf16 *at) { four = *(const uint4 *)at; }
+    __device__ Several<8> get() const { return unpacked(four); }
     // keep has the compiler forget what get made, which it would hold in as many
     // registers again.
     __device__ void keep() { asm volatile("" : "+r"(four.x), "+r"(four.y), "+r"(four.z), "+r"(four.w)); }
 };
 
-template <bool WIDE> __device__ void store(bf16 *at, i64 left, const Eight &values) {
-    if constexpr (WIDE) {
-        unsigned pairs[4];
-        _Pragma("unroll") for (int i = 0; i < 4; i++)
-            asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[i]) : "f"(values.at[2 * i + 1]), "f"(values.at[2 * i]));
-        *(uint4 *)at = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
-    } else {
-        EIGHT if (i < left) at[i] = narrow<bf16>(values.at[i]);
-    }
-}
+// Count is how many values a body is compiled for.
+template <int N> struct Count { enum { value = N }; };
+#define BODY [&](auto several, i64 row, i64 column) { const int N = several.value;
 
-template <bool WIDE> __device__ void store(float *at, i64 left, const Eight &values) {
-    if constexpr (WIDE) {
-        ((float4 *)at)[0] = make_float4(values.at[0], values.at[1], values.at[2], values.at[3]);
-        ((float4 *)at)[1] = make_float4(values.at[4], values.at[5], values.at[6], values.at[7]);
-    } else {
-        EIGHT if (i < left) at[i] = values.at[i];
-    }
+// eights calls body for the eight values of a matrix that a thread of a launch by
+// "eights" has: with all, or where rows are not wide one after the other.
+template <class F> __device__ void eights(i64 rows, i64 columns, bool wide, F body) {
+    unsigned each = (unsigned)((columns + 7) / 8), index = blockIdx.x * 256u + threadIdx.x;
+    i64 row = index / each, column = (i64)(index % each) * 8, end = min(column + 8, columns);
+    if (row >= rows) return;
+    if (wide && columns % 8 == 0) body(Count<8>(), row, column);
+    else _Pragma("unroll 1") for (; column < end; column++) body(Count<1>(), row, column);
 }
-
-// Spot is the eight of a matrix that a thread of a launch by "eights" has.
-struct Spot {
-    i64 row, column;
-    bool there;
-    __device__ Spot(i64 rows, i64 columns) {
-        unsigned each = (unsigned)((columns + 7) / 8), index = blockIdx.x * 256u + threadIdx.x;
-        row = index / each;
-        column = (i64)(index % each) * 8;
-        there = row < rows;
-    }
-};
 
 // A launch by "row" has threads for two eights each of up to LONGEST values.
 const i64 LONGEST = 1024 * 2 * 8;
 
 // over calls f(k, column) for the eights of a row that are this thread's: two,
-// whose k is known when it is compiled, or as many as there are.
-template <bool WIDE, class F> __device__ void over(i64 columns, F f) {
-    if constexpr (WIDE) {
+// whose k is known when it is compiled, or as many as there are, by values.
+template <int N, class F> __device__ void over(i64 columns, F f) {
+    if constexpr (N == 8) {
         _Pragma("unroll") for (int k = 0; k < 2; k++) {
             i64 column = (k * blockDim.x + threadIdx.x) * 8;
             if (column < columns) f(k, column);
         }
     } else {
-        _Pragma("unroll 1") for (i64 column = threadIdx.x * 8; column < columns; column += blockDim.x * 8) f(0, column);
+        _Pragma("unroll 1") for (i64 base = threadIdx.x * 8; base < columns; base += blockDim.x * 8)
+            _Pragma("unroll 1") for (i64 column = base; column < min(base + 8, columns); column++) f(0, column);
     }
 }
 
 // Line is a thread's eights of a row: kept in registers, or where they are not
 // wide (which is rare, or a row is longer than LONGEST) read again.
-template <class T, bool WIDE> struct Line {
+template <class T, int N> struct Line {
     const T *row;
-    i64 columns;
-    Held<T, WIDE> kept[WIDE ? 2 : 1];
-    __device__ Line(const T *row, i64 columns) : row(row), columns(columns) {
-        if constexpr (WIDE) over<true>(columns, [&](int k, i64 column) { kept[k].read(row + column, columns - column); });
+    Held<T, 8> kept[N == 8 ? 2 : 1];
+    __device__ Line(const T *row, i64 columns) : row(row) {
+        if constexpr (N == 8) over<8>(columns, [&](int k, i64 column) { kept[k].read(row + column); });
     }
-    __device__ Eight get(int k, i64 column) const {
-        if constexpr (WIDE) return kept[k].get();
-        else return load<false>(row + column, columns - column);
+    __device__ Several<N> get(int k, i64 column) const {
+        if constexpr (N == 8) return kept[k].get();
+        else return load<1>(row + column);
     }
 };
 
@@ -186,8 +173,20 @@ __device__ inline double blockSum(double value, double *room) {
     return value;
 }
 
-// exponential of a value that is rounded to T afterwards: the hardware's own
-// (two units of 2^-22) where T is bf16.
+// Functions of values that are rounded to bf16 afterwards: the hardware's own (two
+// units of 2^-22), of what is too small for a normal number 0.
+__device__ inline float quickPower(float x) { // 2ˣ
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+__device__ inline float quickInverse(float x) {
+    float result;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}
+const float LOG2E = 1.4426950408889634f;
+
 template <class T> __device__ float exponential(float value);
 template <> __device__ inline float exponential<float>(float value) { return expf(value); }
-template <> __device__ inline float exponential<bf16>(float value) { return __expf(value); }
+template <> __device__ inline float exponential<bf16>(float value) { return quickPower(value * LOG2E); }

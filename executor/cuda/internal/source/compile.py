@@ -15,7 +15,7 @@ import time
 import nvidia.cuda_nvrtc
 
 HERE = pathlib.Path(__file__).parent
-OPTIONS = ["--gpu-architecture=compute_80", "--fmad=false", "--std=c++17", "--no-source-include", f"--include-path={HERE}"]
+OPTIONS = ["--gpu-architecture=compute_80", "--fmad=false", "--std=c++17", "--device-as-default-execution-space", "--no-source-include", f"--include-path={HERE}"]
 
 
 def library():

@@ -1,109 +1,201 @@
+// attention_decode is attention of one query a sequence to its cache. A block has
+// a span of its positions (blockIdx.x), up to eight heads of a group (blockIdx.y)
+// and a sequence (blockIdx.z). It leaves Σ weight·value, the largest score and the
+// sum of weights for attention_join, or there is one span and it is the output
+// (Dao et al., Flash-Decoding, 2023).
 #include "logits.h"
 
-// cache puts keys and values where their positions stand in the rings of their
-// sequences; of a prompt that is longer than the ring the last ones.
-template <class T, bool WIDE> __device__ void put(Matrix<T> from, Matrix<T> ring, i64 row, i64 column, i64 columns, i64 to) {
-    store<WIDE>(ring.at(to, column), columns - column, load<WIDE>(from.at(row, column), columns - column));
+const int HEADS = 8, SPAN = 512, WIDEST = 256, WARPS = 8; // heads of a group that a block has, positions, values of a head
+#define NOTHING __int_as_float(0xff800000) // less than any score
+
+// Task is what a block has to do.
+template <class T> struct Task {
+    Matrix<T> q, keys, values, y;
+    Matrix<float> parts;
+    i64 dim, sequence, head, column, row; // of the first head: its number, its column in keys; of the first position: its row
+    int count, width;                     // heads, and positions that are written: others may be no number
+    float scale, cap;
+
+    __device__ Task(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts, i64 heads, i64 kv, i64 dim, i64 past,
+                    double scale, double cap, i64 positions, i64 span)
+        : q(q), keys(keys), values(values), y(y), parts(parts), dim(dim), sequence(blockIdx.z), scale((float)scale), cap((float)cap) {
+        i64 shared = heads / kv, chunks = (shared + HEADS - 1) / HEADS, group = blockIdx.y / chunks, begin = blockIdx.y % chunks * HEADS;
+        head = group * shared + begin, column = group * dim, row = sequence * positions + blockIdx.x * span;
+        count = (int)min((i64)HEADS, shared - begin);
+        width = (int)max(min(min(positions, past + 1) - (i64)blockIdx.x * span, span), 0ll);
+    }
+    __device__ float score(float product) const { return cap != 0 ? capped<float>(product * scale, cap) : product * scale; }
+    // put is a value of one of the heads; with its first one go the score and the sum.
+    __device__ void put(int h, i64 value, float made, float largest, float total) const {
+        if (y.data) {
+            *y.at(sequence, (head + h) * dim + value) = narrow<T>(made / total);
+            return;
+        }
+        float *part = parts.at(blockIdx.x * (i64)gridDim.z + sequence, (head + h) * (dim + 2));
+        part[value] = made;
+        if (value == 0) part[dim] = largest, part[dim + 1] = total;
+    }
+};
+
+// share is what a sum that was made beside a largest score counts beside another.
+__device__ inline float share(float most, float all) { return most == NOTHING ? 0 : __expf(most - all); }
+
+// multiply adds the product of 16 × 16 and 16 × 8 values to 16 × 8 (PTX ISA,
+// mma.m16n8k16). With g = lane/4 and t = lane%4 a lane has of the first factor
+// rows g and g+8, of the second column g, at 2t, 2t+1 and 2t+8, 2t+9; of sums rows
+// g and g+8, columns 2t and 2t+1.
+__device__ inline void multiply(float (&sum)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// lanesOf is how many lanes go through a head eight values each: a power of two,
-// so that they add up among themselves.
-__device__ inline int lanesOf(i64 dim) {
-    int lanes = 1;
-    while (lanes < 32 && lanes * 8 < dim) lanes *= 2;
-    return lanes;
+// pairs are two values in bf16, of rows and columns that are changed for one
+// another between the lanes of a warp.
+__device__ inline unsigned crossed(float first, float second) {
+    unsigned both, result;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(both));
+    return result;
 }
 
-__device__ inline float lanesSum(float value, int lanes) {
-    for (int away = lanes / 2; away > 0; away /= 2) value += __shfl_xor_sync(~0u, value, away);
+__device__ inline uint4 fetch(const bf16 *at, bool there) { return there ? *(const uint4 *)at : make_uint4(0, 0, 0, 0); }
+
+struct Wide {
+    uint4 queries[WIDEST / 32][32];
+    float largest[WARPS][HEADS], total[WARPS][HEADS], made[HEADS][WIDEST + 4];
+};
+
+// acrossRows adds up or compares what lanes of one t have.
+template <class F> __device__ float acrossRows(float value, F f) {
+    _Pragma("unroll") for (int away = 4; away < 32; away *= 2) value = f(value, __shfl_xor_sync(~0u, value, away));
     return value;
 }
 
-const int HEADS = 8, SPAN = 512, WIDEST = 256; // heads of a group that a block has, positions, values of a head
-
-struct Shared { float query[HEADS][WIDEST], scores[HEADS][SPAN], room[256 * 8], total[HEADS], largest[HEADS]; };
-
-// attention_decode is attention of one query a sequence to its cache. A block
-// has a span of its positions (blockIdx.x), up to eight heads of a group
-// (blockIdx.y) and a sequence (blockIdx.z): keys and values are read once for
-// all of these heads. It leaves Σ weight·value, the largest score and the sum of
-// weights for attention_join, or there is one span and it is the output.
-template <class T, bool WIDE>
-__device__ void decode(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts, i64 heads, i64 kv, i64 dim, i64 past, double scale,
-                       double cap, i64 positions, i64 span, Shared &block) {
-    const int AHEAD = WIDE ? 4 : 1; // keys or values of a thread that are on their way at once
-    auto &[query, scores, room, total, largest] = block;
-    i64 shared = heads / kv, chunks = (shared + HEADS - 1) / HEADS, group = blockIdx.y / chunks, begin = blockIdx.y % chunks * HEADS;
-    i64 head = group * shared + begin, sequence = blockIdx.z, row = sequence * positions + blockIdx.x * span;
-    int count = (int)min((i64)HEADS, shared - begin);
-    int width = (int)max(min(min(positions, past + 1) - (i64)blockIdx.x * span, span), 0ll); // what is not written may be no number
-    for (i64 i = threadIdx.x; i < count * dim; i += 256) query[i / dim][i % dim] = widen(*q.at(sequence, head * dim + i)) * (float)scale;
+// wideDecode: on tensor cores, keys and values as they come from memory, both as
+// the first factor: scores are keys × queries, sums values × weights. The order of
+// values in a product is free, so a lane reads eight in a row. A warp has every
+// eighth 16 positions, and goes on with its largest score and its sums; those of
+// the warps are added in their order.
+__device__ void wideDecode(const Task<bf16> &task, Wide &room) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4, dim = (int)task.dim;
+    for (int block = warp; block * 32 < dim; block += WARPS) {
+        int value = block * 32 + t * 8;
+        room.queries[block][lane] = fetch(task.q.at(task.sequence, (task.head + g) * dim + value), g < task.count && value < dim);
+    }
     __syncthreads();
-    int lanes = lanesOf(dim), lane = threadIdx.x % lanes, keysAtOnce = 256 / lanes;
-    for (int base = 0; base < width; base += AHEAD * keysAtOnce) {
-        Held<T, WIDE> ahead[AHEAD];
-        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) {
-            int key = base + j * keysAtOnce + threadIdx.x / lanes;
-            if (key < width && lane * 8 < dim) ahead[j].read(keys.at(row + key, group * dim + lane * 8), dim - lane * 8);
+    float most[2] = {NOTHING, NOTHING}, total[2] = {}, made[WIDEST / 64][4][4] = {}; // of heads 2t and 2t+1
+    _Pragma("unroll 1") for (int base = warp * 16; base < task.width; base += WARPS * 16) {
+        float score[4] = {}; // positions g and g+8 of the 16
+        bool low = base + g < task.width, high = base + g + 8 < task.width;
+        const bf16 *key = task.keys.at(task.row + base + g, task.column + t * 8), *other = key + 8 * task.keys.stride;
+        _Pragma("unroll 4") for (int block = 0; block * 32 < dim; block++) {
+            bool there = block * 32 + t * 8 < dim;
+            uint4 one = fetch(key + block * 32, low && there), two = fetch(other + block * 32, high && there), query = room.queries[block][lane];
+            multiply(score, one.x, two.x, one.y, two.y, query.x, query.y);
+            multiply(score, one.z, two.z, one.w, two.w, query.z, query.w);
         }
-        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) {
-            int key = base + j * keysAtOnce + threadIdx.x / lanes;
-            Eight one = ahead[j].get();
-            _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) {
-                float sum = 0;
-                if (key < width && lane * 8 < dim) EIGHT if (WIDE || lane * 8 + i < dim) sum = fmaf(one.at[i], query[h][lane * 8 + i], sum);
-                sum = lanesSum(sum, lanes);
-                if (key < width && lane == 0) scores[h][key] = cap != 0 ? capped<float>(sum, (float)cap) : sum;
+        _Pragma("unroll") for (int h = 0; h < 2; h++) {
+            float first = low ? task.score(score[h]) : NOTHING, second = high ? task.score(score[2 + h]) : NOTHING;
+            float all = fmaxf(most[h], acrossRows(fmaxf(first, second), fmaxf)), before = share(most[h], all);
+            score[h] = low ? __expf(first - all) : 0, score[2 + h] = high ? __expf(second - all) : 0;
+            most[h] = all, total[h] = total[h] * before + score[h] + score[2 + h];
+            for (auto &block : made)
+                for (auto &pair : block) pair[h] *= before, pair[2 + h] *= before;
+        }
+        unsigned b0 = crossed(score[0], score[1]), b1 = crossed(score[2], score[3]);
+        const bf16 *value = task.values.at(task.row + base + 2 * t, task.column + g * 8);
+        _Pragma("unroll") for (int block = 0; block < WIDEST / 64; block++) if (block * 64 < dim) {
+            uint4 rows[4];
+            _Pragma("unroll") for (int k = 0; k < 4; k++) {
+                int position = k % 2 + k / 2 * 8;
+                rows[k] = fetch(value + position * task.values.stride + block * 64, base + 2 * t + position < task.width && block * 64 + g * 8 < dim);
+            }
+            _Pragma("unroll") for (int p = 0; p < 4; p++) {
+                auto of = [&](int k) { return p == 0 ? rows[k].x : p == 1 ? rows[k].y : p == 2 ? rows[k].z : rows[k].w; };
+                multiply(made[block][p], __byte_perm(of(0), of(1), 0x5410), __byte_perm(of(0), of(1), 0x7632), __byte_perm(of(2), of(3), 0x5410),
+                         __byte_perm(of(2), of(3), 0x7632), b0, b1);
             }
         }
     }
-    __syncthreads();
-    int warp = threadIdx.x / 32;
-    if (warp < count) {
-        float most = __int_as_float(0xff800000), sum = 0;
-        for (int i = threadIdx.x % 32; i < width; i += 32) most = fmaxf(most, scores[warp][i]);
-        most = warpMax(most);
-        for (int i = threadIdx.x % 32; i < width; i += 32) sum += scores[warp][i] = expf(scores[warp][i] - most);
-        sum = warpSum(sum);
-        if (threadIdx.x % 32 == 0) total[warp] = sum, largest[warp] = most;
+    _Pragma("unroll") for (int h = 0; h < 2; h++) {
+        total[h] = acrossRows(total[h], [](float one, float two) { return one + two; });
+        if (g == 0) room.largest[warp][2 * t + h] = most[h], room.total[warp][2 * t + h] = total[h];
     }
     __syncthreads();
-    int eights = (int)((dim + 7) / 8), slices = 256 / eights, slice = threadIdx.x / eights, column = threadIdx.x % eights * 8;
-    Eight sum[HEADS] = {};
-    if (slice < slices)
-        for (int base = slice; base < width; base += AHEAD * slices) {
-            Held<T, WIDE> ahead[AHEAD];
-            _Pragma("unroll") for (int j = 0; j < AHEAD; j++)
-                if (base + j * slices < width) ahead[j].read(values.at(row + base + j * slices, group * dim + column), dim - column);
-            _Pragma("unroll") for (int j = 0; j < AHEAD; j++) if (base + j * slices < width) {
-                Eight one = ahead[j].get();
-                _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) EIGHT sum[h].at[i] = fmaf(scores[h][base + j * slices], one.at[i], sum[h].at[i]);
-            }
-        }
-    _Pragma("unroll") for (int h = 0; h < HEADS; h++) if (h < count) {
+    float factor[2];
+    _Pragma("unroll") for (int h = 0; h < 2; h++) {
+        float all = NOTHING;
+        for (int other = 0; other < WARPS; other++) all = fmaxf(all, room.largest[other][2 * t + h]);
+        factor[h] = share(most[h], all);
+    }
+    _Pragma("unroll 1") for (int turn = 0; turn < WARPS; turn++) {
+        if (turn == warp)
+            _Pragma("unroll") for (int block = 0; block < WIDEST / 64; block++) if (block * 64 + g * 8 < dim)
+                _Pragma("unroll") for (int i = 0; i < 16; i++) { // value 2p of both heads, then 2p+1
+                    float &sum = room.made[2 * t + i % 2][block * 64 + g * 8 + i / 2], more = made[block][i / 4][i % 4] * factor[i % 2];
+                    sum = turn ? sum + more : more;
+                }
         __syncthreads();
-        if (slice < slices) EIGHT room[(slice * eights * 8) + column + i] = sum[h].at[i];
-        __syncthreads();
-        if (threadIdx.x < dim) {
-            float made = 0;
-            for (int i = 0; i < slices; i++) made += room[i * eights * 8 + threadIdx.x];
-            if (y.data) {
-                *y.at(sequence, (head + h) * dim + threadIdx.x) = narrow<T>(made / total[h]);
-            } else {
-                float *part = parts.at(blockIdx.x * (i64)gridDim.z + sequence, (head + h) * (dim + 2));
-                part[threadIdx.x] = made;
-                if (threadIdx.x == 0) part[dim] = largest[h], part[dim + 1] = total[h];
-            }
-        }
+    }
+    for (int i = threadIdx.x; i < task.count * dim; i += blockDim.x) {
+        int h = i / dim;
+        float all = NOTHING, sum = 0;
+        for (int other = 0; other < WARPS; other++) all = fmaxf(all, room.largest[other][h]);
+        for (int other = 0; other < WARPS; other++) sum += room.total[other][h] * share(room.largest[other][h], all);
+        task.put(h, i % dim, room.made[h][i % dim], all, sum);
     }
 }
+
+struct Plain { float query[WIDEST], scores[SPAN], made[256], room[2][32]; };
+
+// plainDecode is for fp32 and for rows that are not wide: a head behind the other,
+// a warp a position, then a thread a value.
+template <class T> __device__ void plainDecode(const Task<T> &task, Plain &room) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, dim = (int)task.dim, slices = 256 / dim, slice = threadIdx.x / dim, value = threadIdx.x % dim;
+    _Pragma("unroll 1") for (int h = 0; h < task.count; h++) {
+        __syncthreads();
+        if (threadIdx.x < dim) room.query[threadIdx.x] = widen(*task.q.at(task.sequence, (task.head + h) * dim + threadIdx.x));
+        __syncthreads();
+        _Pragma("unroll 1") for (int at = warp; at < task.width; at += WARPS) {
+            const T *key = task.keys.at(task.row + at, task.column);
+            float sum = 0;
+            _Pragma("unroll 4") for (int i = lane; i < dim; i += 32) sum = fmaf(widen(key[i]), room.query[i], sum);
+            sum = warpSum(sum);
+            if (lane == 0) room.scores[at] = task.score(sum);
+        }
+        __syncthreads();
+        float most = NOTHING, total = 0, sum = 0;
+        for (int at = threadIdx.x; at < task.width; at += 256) most = fmaxf(most, room.scores[at]);
+        most = blockMax(most, room.room[0]);
+        for (int at = threadIdx.x; at < task.width; at += 256) total += room.scores[at] = expf(room.scores[at] - most);
+        total = blockSum(total, room.room[1]);
+        if (slice < slices)
+            _Pragma("unroll 4") for (int at = slice; at < task.width; at += slices)
+                sum = fmaf(room.scores[at], widen(*task.values.at(task.row + at, task.column + value)), sum);
+        room.made[threadIdx.x] = sum;
+        __syncthreads();
+        if (slice > 0) continue;
+        for (int other = 1; other < slices; other++) sum += room.made[other * dim + value];
+        task.put(h, value, sum, most, total);
+    }
+}
+
+#define DECODE(NAME, T, BODY)                                                                                                                       \
+    extern "C" __global__ void __launch_bounds__(256) NAME(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts,         \
+                                                           i64 heads, i64 kv, i64 dim, i64 past, double scale, double cap, i64 positions, i64 span) { \
+        __shared__ union { Wide wide; Plain plain; } room;                                                                                          \
+        Task<T> task(q, keys, values, y, parts, heads, kv, dim, past, scale, cap, positions, span);                                                 \
+        BODY                                                                                                                                        \
+    }
+DECODE(attention_decode_bf16, bf16, if (q.wide() && keys.wide() && values.wide() && dim % 8 == 0) wideDecode(task, room.wide); else plainDecode(task, room.plain);)
+DECODE(attention_decode_f32, float, plainDecode(task, room.plain);)
 
 // attention_join joins the parts of each head in their order: a block a row, a
 // thread a value.
 template <class T> __device__ void join(Matrix<float> parts, Matrix<T> y, i64 rows, i64 heads, i64 dim, i64 count) {
     for (i64 i = threadIdx.x; i < heads * dim; i += blockDim.x) {
         i64 first = i / dim * (dim + 2);
-        float most = __int_as_float(0xff800000), sum = 0, weight = 0;
+        float most = NOTHING, sum = 0, weight = 0;
         for (i64 part = 0; part < count; part++) most = fmaxf(most, *parts.at(part * rows + blockIdx.x, first + dim));
         for (i64 part = 0; part < count; part++) {
             float *one = parts.at(part * rows + blockIdx.x, first), scale = expf(one[dim] - most);
@@ -113,48 +205,5 @@ template <class T> __device__ void join(Matrix<float> parts, Matrix<T> y, i64 ro
     }
 }
 
-// attention_delta is Σ y·dy a row and head: a block a row, some lanes a head.
-template <class T, bool WIDE> __device__ void delta(Matrix<T> y, Matrix<T> dy, Matrix<float> delta, i64 heads, i64 dim) {
-    int lanes = lanesOf(dim), lane = threadIdx.x % lanes, each = blockDim.x / lanes;
-    for (i64 base = 0; base < heads; base += each) {
-        i64 head = base + threadIdx.x / lanes;
-        float sum = 0;
-        if (head < heads)
-            for (i64 column = lane * 8; column < dim; column += lanes * 8) {
-                Eight one = load<WIDE>(y.at(blockIdx.x, head * dim + column), dim - column), two = load<WIDE>(dy.at(blockIdx.x, head * dim + column), dim - column);
-                EIGHT sum = fmaf(one.at[i], two.at[i], sum);
-            }
-        sum = lanesSum(sum, lanes);
-        if (head < heads && lane == 0) *delta.at(blockIdx.x, head) = sum;
-    }
-}
-
-#define KERNELS(CACHE, DECODE, JOIN, DELTA, T)                                                                                                      \
-    extern "C" __global__ void CACHE(Matrix<T> k, Matrix<T> v, Matrix<T> keys, Matrix<T> values, i64 rows, i64 columns, i64 each, i64 positions,    \
-                                     i64 seq, i64 past) {                                                                                           \
-        Spot spot(rows, columns);                                                                                                                   \
-        if (!spot.there || spot.row % each < each - positions) return;                                                                              \
-        i64 to = spot.row / each * positions + (past >= 0 ? past : spot.row % seq) % positions;                                                     \
-        if (k.wide() && v.wide() && keys.wide() && values.wide() && columns % 8 == 0) {                                                             \
-            put<T, true>(k, keys, spot.row, spot.column, columns, to);                                                                              \
-            put<T, true>(v, values, spot.row, spot.column, columns, to);                                                                            \
-        } else {                                                                                                                                    \
-            put<T, false>(k, keys, spot.row, spot.column, columns, to);                                                                             \
-            put<T, false>(v, values, spot.row, spot.column, columns, to);                                                                           \
-        }                                                                                                                                           \
-    }                                                                                                                                               \
-    extern "C" __global__ void __launch_bounds__(256) DECODE(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts,       \
-                                                             i64 heads, i64 kv, i64 dim, i64 past, double scale, double cap, i64 positions, i64 span) { \
-        __shared__ Shared block;                                                                                                                    \
-        if (keys.wide() && values.wide() && dim % 8 == 0)                                                                                           \
-            decode<T, true>(q, keys, values, y, parts, heads, kv, dim, past, scale, cap, positions, span, block);                                          \
-        else                                                                                                                                        \
-            decode<T, false>(q, keys, values, y, parts, heads, kv, dim, past, scale, cap, positions, span, block);                                         \
-    }                                                                                                                                               \
-    extern "C" __global__ void JOIN(Matrix<float> parts, Matrix<T> y, i64 rows, i64 heads, i64 dim, i64 count) { join(parts, y, rows, heads, dim, count); } \
-    extern "C" __global__ void DELTA(Matrix<T> y, Matrix<T> dy, Matrix<float> sums, i64 heads, i64 dim) {                                           \
-        if (y.wide() && dy.wide() && dim % 8 == 0) delta<T, true>(y, dy, sums, heads, dim);                                                         \
-        else delta<T, false>(y, dy, sums, heads, dim);                                                                                              \
-    }
-KERNELS(cache_bf16, attention_decode_bf16, attention_join_bf16, attention_delta_bf16, bf16)
-KERNELS(cache_f32, attention_decode_f32, attention_join_f32, attention_delta_f32, float)
+extern "C" __global__ void attention_join_bf16(Matrix<float> parts, Matrix<bf16> y, i64 rows, i64 heads, i64 dim, i64 count) { join(parts, y, rows, heads, dim, count); }
+extern "C" __global__ void attention_join_f32(Matrix<float> parts, Matrix<float> y, i64 rows, i64 heads, i64 dim, i64 count) { join(parts, y, rows, heads, dim, count); }

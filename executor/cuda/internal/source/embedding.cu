@@ -4,33 +4,25 @@
 // (Gemma3TextScaledWordEmbedding), or added to the stream. By token id, or
 // without ids by position: past, or with past < 0 the row in its sequence. An id
 // that the table has not makes NaN.
-template <class T, bool WIDE>
-__device__ void embedding(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, const Spot &spot, i64 columns, i64 entries, i64 seq, i64 past, double scale) {
-    i64 id = ids ? ids[spot.row] : past >= 0 ? past : (unsigned)spot.row % (unsigned)seq, left = columns - spot.column;
-    Eight made;
-    if (id >= 0 && id < entries) {
-        made = load<WIDE>(table.at(id, spot.column), left);
-        float factor = rounded<T>((float)scale);
-        if (factor != 1) EIGHT made.at[i] = rounded<T>(made.at[i] * factor);
-    } else {
-        EIGHT made.at[i] = __int_as_float(0x7fffffff);
-    }
-    if (add.data) {
-        Eight more = load<WIDE>(add.at(spot.row, spot.column), left);
-        EIGHT made.at[i] += more.at[i];
-    }
-    store<WIDE>(y.at(spot.row, spot.column), left, made);
-}
-
 #define EMBEDDING(NAME, T)                                                                                                                \
     extern "C" __global__ void NAME(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 rows, i64 columns, i64 entries,      \
                                     i64 seq, i64 past, double scale) {                                                                    \
-        Spot spot(rows, columns);                                                                                                         \
-        if (!spot.there) return;                                                                                                          \
-        if (table.wide() && add.wide() && y.wide() && columns % 8 == 0)                                                                   \
-            embedding<T, true>(ids, table, add, y, spot, columns, entries, seq, past, scale);                                             \
-        else                                                                                                                              \
-            embedding<T, false>(ids, table, add, y, spot, columns, entries, seq, past, scale);                                            \
+        float factor = rounded<T>((float)scale);                                                                                          \
+        eights(rows, columns, table.wide() && add.wide() && y.wide(), BODY                                                                \
+            i64 id = ids ? ids[row] : past >= 0 ? past : (unsigned)row % (unsigned)seq;                                                   \
+            Several<N> made;                                                                                                              \
+            if (id >= 0 && id < entries) {                                                                                                \
+                made = load<N>(table.at(id, column));                                                                                     \
+                if (factor != 1) EACH made.at[i] = rounded<T>(made.at[i] * factor);                                                       \
+            } else {                                                                                                                      \
+                EACH made.at[i] = __int_as_float(0x7fffffff);                                                                             \
+            }                                                                                                                             \
+            if (add.data) {                                                                                                               \
+                Several<N> more = load<N>(add.at(row, column));                                                                           \
+                EACH made.at[i] += more.at[i];                                                                                            \
+            }                                                                                                                             \
+            store<N>(y.at(row, column), made);                                                                                            \
+        });                                                                                                                               \
     }
 EMBEDDING(embedding_bf16, bf16)
 EMBEDDING(embedding_f32, float)
@@ -62,7 +54,7 @@ extern "C" __global__ void sort(const int *ids, int *order, i64 count) {
 // has the run of sorted ids that begins at its place (others have none), or
 // without ids a position in all sequences, and adds its tokens in order. d was
 // cleared where the gradient begins. The row padding gets none.
-template <class X, class T, bool WIDE>
+template <class X, class T, int N>
 __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {
     i64 first = blockIdx.x, end = rows, step = 1, id = first;
     if (order) {
@@ -74,14 +66,13 @@ __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 r
     }
     if (id == padding || id < 0 || id >= entries) return;
     float factor = rounded<X>((float)scale);
-    for (i64 column = (i64)threadIdx.x * 8; column < columns; column += blockDim.x * 8) {
-        i64 left = columns - column;
-        Eight sum = load<WIDE>(d.at(id, column), left);
+    for (i64 column = (i64)threadIdx.x * N; column < columns; column += blockDim.x * N) {
+        Several<N> sum = load<N>(d.at(id, column));
         _Pragma("unroll 4") for (i64 at = first; at < end; at += step) {
-            Eight more = load<WIDE>(dy.at(order ? order[rows + at] : at, column), left);
-            EIGHT sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
+            Several<N> more = load<N>(dy.at(order ? order[rows + at] : at, column));
+            EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
         }
-        store<WIDE>(d.at(id, column), left, sum);
+        store<N>(d.at(id, column), sum);
     }
 }
 
@@ -89,9 +80,9 @@ __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 r
     extern "C" __global__ void NAME(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq,         \
                                     i64 padding, double scale) {                                                                      \
         if (dy.wide() && d.wide() && columns % 8 == 0)                                                                                \
-            embeddingBack<X, T, true>(order, dy, d, rows, columns, entries, seq, padding, scale);                                     \
+            embeddingBack<X, T, 8>(order, dy, d, rows, columns, entries, seq, padding, scale);                                     \
         else                                                                                                                          \
-            embeddingBack<X, T, false>(order, dy, d, rows, columns, entries, seq, padding, scale);                                    \
+            embeddingBack<X, T, 1>(order, dy, d, rows, columns, entries, seq, padding, scale);                                    \
     }
 EMBEDDING_BACK(embedding_backward_bf16_bf16, bf16, bf16)
 EMBEDDING_BACK(embedding_backward_bf16_f32, bf16, float)

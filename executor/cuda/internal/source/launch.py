@@ -67,7 +67,8 @@ class Call:
     def size(self, text):
         if "@" in text:
             what, role = text.split("@")
-            rows, columns = self.matrix(role).shape
+            matrix = self.matrix(role)
+            rows, columns = (0, 0) if matrix is None else matrix.shape
             return {"rows": rows, "columns": columns, "values": rows * columns, "each": rows // self.dims.get("sequences", 1)}[what]
         return int(self.dims[text])
 
@@ -119,8 +120,6 @@ class Call:
             return (sizes[0],), min(1024, max(32, up(up(sizes[1], 16), 32) * 32))
         if name == "rows":
             return (sizes[0],), 256
-        if name == "rows2":
-            return (sizes[0], 2), 256
         if name == "norms":
             threads = min(1024, up(sizes[1], 256) * 32)
             return (sizes[0],), threads * min(8, 1024 // threads)
@@ -133,7 +132,7 @@ class Call:
         if name == "tokens1":
             return (sizes[0] if self.matrix("order?") is not None else int(self.dims["seq"]),), 256
         if name == "parts":
-            return (sizes[0], 2), 1024
+            return (sizes[0], 2), 512
         if name in ("one", "logits"):
             return (sizes[0] if sizes else 1,), 1024
         if name in ("squares", "join"):

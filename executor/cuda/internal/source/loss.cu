@@ -10,21 +10,21 @@ __device__ inline i64 labelOf(const int *labels, unsigned row, unsigned seq) { r
 // its label's logit, by a part of the vocabulary that begins at first
 // (Milakov and Gimelshein, arXiv 1805.02867). A block has a row in registers and
 // reads it once.
-template <class T, bool WIDE, bool CAP>
+template <class T, int N, bool CAP>
 __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, float cap) {
     __shared__ float2 room[32];
     i64 row = blockIdx.x;
-    Line<T, WIDE> line(x.at(row), columns);
+    Line<T, N> line(x.at(row), columns);
     float most = LOWEST, sum = 0;
-    over<WIDE>(columns, [&](int k, i64 column) {
-        Eight values = line.get(k, column);
+    over<N>(columns, [&](int k, i64 column) {
+        Several<N> values = line.get(k, column);
         float before = most;
-        EIGHT if (WIDE || i < columns - column) {
+        EACH {
             if (CAP && cap != 0) values.at[i] = capped<T>(values.at[i], cap);
             most = fmaxf(most, values.at[i]);
         }
         sum *= exponential<T>(before - most);
-        EIGHT if (WIDE || i < columns - column) sum += exponential<T>(values.at[i] - most);
+        EACH sum += exponential<T>(values.at[i] - most);
     });
     float all = warpMax(most); // of the warp, then of the block
     sum = warpSum(sum == 0 ? 0 : sum * exponential<T>(most - all));
@@ -72,28 +72,25 @@ extern "C" __global__ void __launch_bounds__(1024) count(const int *labels, floa
 
 // loss_backward turns logits into their gradients in place: softmax - 1 at the
 // label, through the cap, of the mean over the labels and micro-batches.
-template <class T, bool WIDE, bool CAP>
-__device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const float *counted, const Spot &spot, i64 seq, i64 first, i64 columns, float cap, i64 microBatches) {
-    Eight values = load<WIDE>(x.at(spot.row, spot.column), columns - spot.column);
-    i64 label = labelOf(labels, spot.row, seq);
-    float logarithm = lse[spot.row], share = label < 0 ? 0 : 1 / (*counted * microBatches);
-    label -= first + spot.column;
-    EIGHT {
+template <class T, int N, bool CAP>
+__device__ void lossBack(Matrix<T> x, float logarithm, float share, i64 label, i64 row, i64 column, float cap) {
+    Several<N> values = load<N>(x.at(row, column));
+    EACH {
         float logit = CAP && cap != 0 ? capped<T>(values.at[i], cap) : values.at[i];
-        float gradient = exponential<T>(logit - logarithm) - (i == label ? 1 : 0);
+        float gradient = exponential<T>(logit - logarithm) - (column + i == label ? 1 : 0);
         if (CAP && cap != 0) gradient *= cappedSlope(logit, cap);
         values.at[i] = share == 0 ? 0 : gradient * share;
     }
-    store<WIDE>(x.at(spot.row, spot.column), columns - spot.column, values);
+    store<N>(x.at(row, column), values);
 }
 
 #define SUMS(NAME, T)                                                                                                                    \
     extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
         NAME(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, double cap) {                          \
         bool wide = x.wide() && columns % 8 == 0 && columns <= LONGEST;                                                                  \
-        if (!wide) softmaxSums<T, false, true>(x, labels, sums, seq, first, columns, (float)cap);                                        \
-        else if (cap != 0) softmaxSums<T, true, true>(x, labels, sums, seq, first, columns, (float)cap);                                 \
-        else softmaxSums<T, true, false>(x, labels, sums, seq, first, columns, 0);                                                       \
+        if (!wide) softmaxSums<T, 1, true>(x, labels, sums, seq, first, columns, (float)cap);                                            \
+        else if (cap != 0) softmaxSums<T, 8, true>(x, labels, sums, seq, first, columns, (float)cap);                                    \
+        else softmaxSums<T, 8, false>(x, labels, sums, seq, first, columns, 0);                                                          \
     }
 SUMS(softmax_sums_bf16, bf16)
 SUMS(softmax_sums_f32, float)
@@ -101,12 +98,12 @@ SUMS(softmax_sums_f32, float)
 #define BACK(NAME, T)                                                                                                                    \
     extern "C" __global__ void NAME(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 rows, i64 seq,           \
                                     i64 first, i64 columns, double cap, i64 microBatches) {                                              \
-        Spot spot(rows, columns);                                                                                                        \
-        if (!spot.there) return;                                                                                                         \
-        bool wide = x.wide() && columns % 8 == 0;                                                                                        \
-        if (!wide) lossBack<T, false, true>(x, lse, labels, counted, spot, seq, first, columns, (float)cap, microBatches);               \
-        else if (cap != 0) lossBack<T, true, true>(x, lse, labels, counted, spot, seq, first, columns, (float)cap, microBatches);        \
-        else lossBack<T, true, false>(x, lse, labels, counted, spot, seq, first, columns, 0, microBatches);                              \
+        eights(rows, columns, x.wide(), BODY                                                                                             \
+            i64 label = labelOf(labels, row, seq);                                                                                       \
+            float share = label < 0 ? 0 : 1 / (*counted * microBatches);                                                                 \
+            if (N == 1 || cap != 0) lossBack<T, N, true>(x, lse[row], share, label - first, row, column, (float)cap);                    \
+            else lossBack<T, N, false>(x, lse[row], share, label - first, row, column, 0);                                               \
+        });                                                                                                                              \
     }
 BACK(loss_backward_bf16, bf16)
 BACK(loss_backward_f32, float)

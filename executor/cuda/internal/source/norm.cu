@@ -7,12 +7,12 @@
 // there (norm_again). Reads and writes every value once.
 enum { RMS, GEMMA, LAYER };
 
-template <class T, bool WIDE>
+template <class T, int N>
 __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> add, Matrix<T> y, Matrix<float> rstd, Matrix<float> mean,
                      i64 columns, i64 style, double epsilon, i64 again) {
     __shared__ float room[2][32];
     i64 row = blockIdx.x;
-    Line<T, WIDE> line(x.at(row), columns);
+    Line<T, N> line(x.at(row), columns);
     float center = 0, inverse;
     if (again) {
         inverse = *rstd.at(row);
@@ -20,17 +20,17 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
     } else {
         if (style == LAYER) {
             float sum = 0;
-            over<WIDE>(columns, [&](int k, i64 column) {
-                Eight values = line.get(k, column);
-                EIGHT sum += values.at[i];
+            over<N>(columns, [&](int k, i64 column) {
+                Several<N> values = line.get(k, column);
+                EACH sum += values.at[i];
             });
             center = blockSum(sum, room[0]) / columns;
         }
         float squares = 0;
-        over<WIDE>(columns, [&](int k, i64 column) {
-            Eight values = line.get(k, column);
-            EIGHT {
-                float away = WIDE || i < columns - column ? values.at[i] - center : 0;
+        over<N>(columns, [&](int k, i64 column) {
+            Several<N> values = line.get(k, column);
+            EACH {
+                float away = values.at[i] - center;
                 squares = fmaf(away, away, squares);
             }
         });
@@ -39,23 +39,22 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
         if (threadIdx.x == 0 && mean.data) *mean.at(row) = center;
     }
     if (!y.data) return;
-    over<WIDE>(columns, [&](int k, i64 column) {
-        i64 left = columns - column;
-        Eight factor = load<WIDE>(weight.at(0, column), left), made = line.get(k, column);
-        EIGHT {
+    over<N>(columns, [&](int k, i64 column) {
+        Several<N> factor = load<N>(weight.at(0, column)), made = line.get(k, column);
+        EACH {
             float normed = (made.at[i] - center) * inverse;
             if (style == RMS) normed = rounded<T>(normed);
             made.at[i] = normed * (style == GEMMA ? 1 + factor.at[i] : factor.at[i]);
         }
         if (bias.data) {
-            Eight more = load<WIDE>(bias.at(0, column), left);
-            EIGHT made.at[i] += more.at[i];
+            Several<N> more = load<N>(bias.at(0, column));
+            EACH made.at[i] += more.at[i];
         }
         if (add.data) {
-            Eight more = load<WIDE>(add.at(row, column), left);
-            EIGHT made.at[i] = rounded<T>(made.at[i]) + more.at[i];
+            Several<N> more = load<N>(add.at(row, column));
+            EACH made.at[i] = rounded<T>(made.at[i]) + more.at[i];
         }
-        store<WIDE>(y.at(row, column), left, made);
+        store<N>(y.at(row, column), made);
     });
 }
 
@@ -63,9 +62,9 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
     extern "C" __global__ void __launch_bounds__(1024) NAME(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> add, Matrix<T> y,     \
                                    Matrix<float> rstd, Matrix<float> mean, i64 columns, i64 style, double epsilon, i64 again) {           \
         if (x.wide() && weight.wide() && bias.wide() && add.wide() && y.wide() && columns % 8 == 0 && columns <= LONGEST)                                     \
-            norm<T, true>(x, weight, bias, add, y, rstd, mean, columns, style, epsilon, again);                                           \
+            norm<T, 8>(x, weight, bias, add, y, rstd, mean, columns, style, epsilon, again);                                           \
         else                                                                                                                              \
-            norm<T, false>(x, weight, bias, add, y, rstd, mean, columns, style, epsilon, again);                                          \
+            norm<T, 1>(x, weight, bias, add, y, rstd, mean, columns, style, epsilon, again);                                          \
     }
 KERNEL(norm_bf16, bf16)
 KERNEL(norm_f32, float)

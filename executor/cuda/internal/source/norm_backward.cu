@@ -1,144 +1,129 @@
 #include "common.h"
 
-// addTeams adds the sums of the other teams to those of the first, in order.
-// gather has room for those of all.
-__device__ inline void addTeams(Eight &sums, float *gather, int team, int teams, int threads, int own) {
-    __syncthreads();
-    EIGHT gather[(team * 8 + i) * threads + own] = sums.at[i];
-    __syncthreads();
-    for (int other = 1; team == 0 && other < teams; other++) EIGHT sums.at[i] += gather[(other * 8 + i) * threads + own];
-}
-
 // norm_backward: the gradient of a norm's input (+ add), with n the normed row
 // and g the gradient of it rstd·(g − mean(g) − n·mean(g·n)), without the first
-// mean but in LayerNorm; and sums for those of weight and bias. Row i belongs to
-// part i modulo the parts; a part is a block, in which teams of threads go
-// through its rows side by side. A thread keeps the sums of its columns in
-// registers, and the teams' are added in their order. A thread has eight values
-// of a row, which has at most 8192. There are biases in LAYER alone: without
-// them, and in bf16, there are registers for the next row, which comes while
-// this one is worked on.
-template <class T, bool WIDE, bool LAYER>
-__device__ void back(Matrix<T> dy, Matrix<T> x, Matrix<float> rstd, Matrix<float> mean, Matrix<T> weight, Matrix<T> add, Matrix<T> dx,
-                     Matrix<float> sums, Matrix<float> biases, i64 rows, i64 columns, i64 style, i64 parts, float2 (*room)[32], float *gather) {
-    const bool AHEAD = sizeof(T) == 2 && WIDE && !LAYER;
-    int threads = (int)min((columns + 255) / 256 * 32, (i64)1024), teams = blockDim.x / threads;
-    int team = threadIdx.x / threads, own = threadIdx.x % threads, warps = threads / 32, first = team * warps;
-    i64 column = own * 8, left = columns - column;
-    bool there = left > 0;
-    Held<T, WIDE> factors = {}, now[3] = {}, next[3] = {};
-    Eight weights = {}, shifts = {};
-    if (there) factors.read(weight.at(0, column), left);
-    float more = style == 1 ? 1 : 0;
+// mean but in LayerNorm; and sums for that of the weight (column_sums makes those
+// of the bias). Row i belongs to part i modulo the parts; a part is a block.
+enum { RMS, GEMMA, LAYER };
+
+// Back is what a part has to do.
+template <class T> struct Back {
+    Matrix<T> dy, x;
+    Matrix<float> rstd, mean;
+    Matrix<T> weight, add, dx;
+    Matrix<float> sums;
+    i64 rows, columns, style, parts;
+};
+
+struct Room { float2 sums[2][32]; float gather[8192]; };
+
+// teams: rows that are wide and have at most 8192 values. Teams of threads go
+// through the rows of a part side by side; a thread has eight values of a row, and
+// keeps the sums of its columns in registers; the teams' are added in their order.
+// In bf16 there are registers for the next row, which comes while this one is
+// worked on, but in LayerNorm.
+template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room &room) {
+    const bool AHEAD = sizeof(T) == 2 && !LAYERS;
+    const int N = 8;
+    int threads = (int)min((task.columns + 255) / 256 * 32, (i64)1024), teams = blockDim.x / threads;
+    int team = threadIdx.x / threads, own = threadIdx.x % threads, warps = threads / 32, first = team * warps, lane = threadIdx.x % 32;
+    i64 column = own * 8;
+    bool there = column < task.columns;
+    Held<T, 8> factors = {}, now[3] = {}, next[3] = {};
+    Several<8> weights = {};
+    if (there) factors.read(task.weight.at(0, column));
+    float more = task.style == GEMMA ? 1 : 0;
     auto fetch = [&](i64 row) {
-        if (!there || row >= rows) return;
-        next[0].read(x.at(row, column), left);
-        next[1].read(dy.at(row, column), left);
-        if (add.data) next[2].read(add.at(row, column), left);
+        if (!there || row >= task.rows) return;
+        next[0].read(task.x.at(row, column));
+        next[1].read(task.dy.at(row, column));
+        if (task.add.data) next[2].read(task.add.at(row, column));
     };
-    int turn = 0, step = (int)parts * teams, row = blockIdx.x + (int)parts * team;
+    int turn = 0, step = (int)task.parts * teams, row = blockIdx.x + (int)task.parts * team;
     if (AHEAD) fetch(row);
-    for (; row < rows; row += step, turn ^= 1) {
+    for (; row < task.rows; row += step, turn ^= 1) {
         if (!AHEAD) fetch(row);
         now[0] = next[0], now[1] = next[1], now[2] = next[2];
         if (AHEAD) fetch(row + step);
-        float inverse = *rstd.at(row), center = mean.data ? *mean.at(row) : 0;
-        float2 total = make_float2(0, 0);
-        Eight n = now[0].get(), g = now[1].get(), factor = factors.get();
-        EIGHT {
+        float inverse = *task.rstd.at(row), center = LAYERS ? *task.mean.at(row) : 0;
+        float2 total = make_float2(0, 0); // of g, and of g·n
+        Several<8> n = now[0].get(), g = now[1].get(), factor = factors.get();
+        EACH {
             float normed = (n.at[i] - center) * inverse, scaled = g.at[i] * (factor.at[i] + more);
             weights.at[i] = fmaf(g.at[i], normed, weights.at[i]);
-            if (LAYER) shifts.at[i] += g.at[i], total.x += scaled;
+            if (LAYERS) total.x += scaled;
             total.y = fmaf(scaled, normed, total.y);
         }
         total.y = warpSum(total.y);
-        if (LAYER) total.x = warpSum(total.x);
+        if (LAYERS) total.x = warpSum(total.x);
         if (warps > 1) { // teams meet alone: other teams may have no row left
-            if (threadIdx.x % 32 == 0) room[turn][threadIdx.x / 32] = total;
+            if (lane == 0) room.sums[turn][threadIdx.x / 32] = total;
             asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "r"(threads) : "memory");
-            int lane = threadIdx.x % 32;
-            total = lane < warps ? room[turn][first + lane] : make_float2(0, 0);
+            total = lane < warps ? room.sums[turn][first + lane] : make_float2(0, 0);
             total.y = warpSum(total.y);
-            if (LAYER) total.x = warpSum(total.x);
+            if (LAYERS) total.x = warpSum(total.x);
         }
-        float along = LAYER ? total.x / columns : 0, product = total.y / columns;
+        float along = LAYERS ? total.x / task.columns : 0, product = total.y / task.columns;
         now[0].keep(), now[1].keep(), factors.keep();
         n = now[0].get(), g = now[1].get(), factor = factors.get(); // again: they take half the room as they lie
-        Eight stream = {};
-        if (add.data) stream = now[2].get();
-        EIGHT {
+        Several<8> stream = {};
+        if (task.add.data) stream = now[2].get();
+        EACH {
             float normed = (n.at[i] - center) * inverse, scaled = g.at[i] * (factor.at[i] + more);
             n.at[i] = inverse * (scaled - along - normed * product) + stream.at[i];
         }
-        if (there) store<WIDE>(dx.at(row, column), left, n);
+        if (there) store<8>(task.dx.at(row, column), n);
     }
-    addTeams(weights, gather, team, teams, threads, own);
-    if (team == 0) store<false>(sums.at(blockIdx.x, column), left, weights);
-    if (!LAYER) return;
-    addTeams(shifts, gather, team, teams, threads, own);
-    if (team == 0) store<false>(biases.at(blockIdx.x, column), left, shifts);
+    EACH room.gather[(team * 8 + i) * threads + own] = weights.at[i];
+    __syncthreads();
+    if (team > 0 || !there) return;
+    for (int other = 1; other < teams; other++) EACH weights.at[i] += room.gather[(other * 8 + i) * threads + own];
+    EACH *task.sums.at(blockIdx.x, column + i) = weights.at[i];
 }
 
-// longBack is the same of rows that are longer: what is read is read again, and
-// sums are added up where they go, each by its thread.
-template <class T, bool WIDE>
-__device__ void longBack(Matrix<T> dy, Matrix<T> x, Matrix<float> rstd, Matrix<float> mean, Matrix<T> weight, Matrix<T> add, Matrix<T> dx,
-                         Matrix<float> sums, Matrix<float> biases, i64 rows, i64 columns, i64 style, i64 parts, float2 (*room)[32]) {
+// strides is the same of rows that are longer or not wide: what is read is read
+// again, and sums are added up where they go, each by its thread.
+template <class T, int N> __device__ void strides(const Back<T> &task, Room &room) {
     int turn = 0;
-    for (i64 row = blockIdx.x; row < rows; row += parts, turn ^= 1) {
-        float inverse = *rstd.at(row), center = mean.data ? *mean.at(row) : 0, along = 0, product = 0;
-        for (int again = 0; again < 2; again++) {
-            for (i64 column = threadIdx.x * 8; column < columns; column += blockDim.x * 8) {
-                i64 left = columns - column;
-                Eight n = load<WIDE>(x.at(row, column), left), g = load<WIDE>(dy.at(row, column), left), factor = load<WIDE>(weight.at(0, column), left);
-                EIGHT n.at[i] = (n.at[i] - center) * inverse;
-                if (style == 1) EIGHT factor.at[i] += 1;
+    for (i64 row = blockIdx.x; row < task.rows; row += task.parts, turn ^= 1) {
+        float inverse = *task.rstd.at(row), center = task.mean.data ? *task.mean.at(row) : 0, along = 0, product = 0;
+        _Pragma("unroll 1") for (int again = 0; again < 2; again++) {
+            _Pragma("unroll 1") for (i64 column = threadIdx.x * N; column < task.columns; column += blockDim.x * N) {
+                Several<N> n = load<N>(task.x.at(row, column)), g = load<N>(task.dy.at(row, column)), factor = load<N>(task.weight.at(0, column));
+                EACH n.at[i] = (n.at[i] - center) * inverse;
+                if (task.style == GEMMA) EACH factor.at[i] += 1;
                 if (again) {
-                    Eight made = {};
-                    if (add.data) made = load<WIDE>(add.at(row, column), left);
-                    EIGHT made.at[i] = inverse * (g.at[i] * factor.at[i] - along - n.at[i] * product) + made.at[i];
-                    store<WIDE>(dx.at(row, column), left, made);
+                    Several<N> made = {};
+                    if (task.add.data) made = load<N>(task.add.at(row, column));
+                    EACH made.at[i] = inverse * (g.at[i] * factor.at[i] - along - n.at[i] * product) + made.at[i];
+                    store<N>(task.dx.at(row, column), made);
                     continue;
                 }
-                Eight weights = {}, shifts = {};
-                if (row >= parts) weights = load<false>(sums.at(blockIdx.x, column), left);
-                if (row >= parts && biases.data) shifts = load<false>(biases.at(blockIdx.x, column), left);
-                EIGHT {
-                    weights.at[i] = fmaf(g.at[i], n.at[i], weights.at[i]), shifts.at[i] += g.at[i];
+                EACH {
+                    float *sum = task.sums.at(blockIdx.x, column + i), before = row < task.parts ? 0 : *sum;
+                    *sum = fmaf(g.at[i], n.at[i], before);
                     along += g.at[i] * factor.at[i];
                     product = fmaf(g.at[i] * factor.at[i], n.at[i], product);
                 }
-                store<false>(sums.at(blockIdx.x, column), left, weights);
-                if (biases.data) store<false>(biases.at(blockIdx.x, column), left, shifts);
             }
             if (again) continue;
-            along = blockSum(along, (float *)room[turn]) / columns, product = blockSum(product, (float *)room[turn] + 32) / columns;
-            if (style != 2) along = 0;
+            along = blockSum(along, (float *)room.sums[turn]) / task.columns, product = blockSum(product, (float *)room.sums[turn] + 32) / task.columns;
+            if (task.style != LAYER) along = 0;
         }
     }
 }
 
-#define ARGUMENTS dy, x, rstd, mean, weight, add, dx, sums, biases, rows, columns, style, parts, room, gather
-#define LONG_ARGUMENTS dy, x, rstd, mean, weight, add, dx, sums, biases, rows, columns, style, parts, room
 #define KERNEL(NAME, T)                                                                                                        \
     extern "C" __global__ void __launch_bounds__(1024, 1)                                                                      \
         NAME(Matrix<T> dy, Matrix<T> x, Matrix<float> rstd, Matrix<float> mean, Matrix<T> weight, Matrix<T> add, Matrix<T> dx, \
-             Matrix<float> sums, Matrix<float> biases, i64 rows, i64 columns, i64 style, i64 parts) {                          \
-        __shared__ float2 room[2][32];                                                                                         \
-        __shared__ float gather[8192];                                                                                         \
+             Matrix<float> sums, i64 rows, i64 columns, i64 style, i64 parts) {                                                \
+        __shared__ Room room;                                                                                                  \
+        Back<T> task{dy, x, rstd, mean, weight, add, dx, sums, rows, columns, style, parts};                                   \
         bool wide = dy.wide() && x.wide() && weight.wide() && add.wide() && dx.wide() && columns % 8 == 0;                     \
-        if (columns > 8192 && wide)                                                                                            \
-            longBack<T, true>(LONG_ARGUMENTS);                                                                                 \
-        else if (columns > 8192)                                                                                               \
-            longBack<T, false>(LONG_ARGUMENTS);                                                                                \
-        else if (wide && style == 2)                                                                                           \
-            back<T, true, true>(ARGUMENTS);                                                                                    \
-        else if (wide)                                                                                                         \
-            back<T, true, false>(ARGUMENTS);                                                                                   \
-        else if (style == 2)                                                                                                   \
-            back<T, false, true>(ARGUMENTS);                                                                                   \
-        else                                                                                                                   \
-            back<T, false, false>(ARGUMENTS);                                                                                  \
+        if (!wide) strides<T, 1>(task, room);                                                                                  \
+        else if (columns > 8192) strides<T, 8>(task, room);                                                                    \
+        else if (style == LAYER) teams<T, true>(task, room);                                                                   \
+        else teams<T, false>(task, room);                                                                                      \
     }
 KERNEL(norm_backward_bf16, bf16)
 KERNEL(norm_backward_f32, float)

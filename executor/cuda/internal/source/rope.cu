@@ -1,40 +1,39 @@
 #include "rotation.h"
 
 // rope turns q and k in place, rope_backward their gradients back: the same
-// with other signs of sines (back). A block has a row of both; a thread eight
-// pairs of a head at a time.
-template <class T, bool WIDE>
-__device__ void turnHeads(Matrix<T> x, i64 row, i64 heads, i64 dim, i64 half, bool back, const float *cosines, const float *sines) {
-    int each = (int)((half + 7) / 8);
-    for (int item = threadIdx.x; item < heads * each; item += blockDim.x) {
-        i64 at = item % each * 8, left = half - at;
-        T *head = x.at(row, item / each * dim + at);
-        Eight first = load<WIDE>(head, left), second = load<WIDE>(head + half, left);
-        EIGHT if (i < left) turned<T>(first.at[i], second.at[i], cosines[at + i], back ? -sines[at + i] : sines[at + i]);
-        store<WIDE>(head, left, first);
-        store<WIDE>(head + half, left, second);
-    }
-}
-
-template <class T>
+// with other signs of sines (back). A block has a row of both, whose first pairs
+// are on their way while it works the angles out; a thread has N pairs of a head
+// at a time.
+template <class T, int N>
 __device__ void rope(Matrix<T> q, Matrix<T> k, const Frequencies &turn, i64 heads, i64 kv, i64 dim, i64 seq, i64 past, bool back) {
     __shared__ float cosines[128], sines[128];
-    i64 row = blockIdx.x;
+    i64 row = blockIdx.x, half = turn.half;
+    int each = max((int)half / N, 1), items = half > 0 ? (int)(heads + kv) * each : 0, item = threadIdx.x;
+    Held<T, N> first = {}, second = {};
+    T *at = nullptr;
+    auto fetch = [&]() {
+        if (item >= items) return;
+        int head = item / each;
+        at = (head < heads ? q.at(row, head * dim) : k.at(row, (head - heads) * dim)) + item % each * N;
+        first.read(at), second.read(at + half);
+    };
+    fetch();
     angles<T>(turn, position(row, seq, past), cosines, sines);
     __syncthreads();
-    if (q.wide() && k.wide() && dim % 8 == 0 && turn.half % 8 == 0) {
-        turnHeads<T, true>(q, row, heads, dim, turn.half, back, cosines, sines);
-        turnHeads<T, true>(k, row, kv, dim, turn.half, back, cosines, sines);
-    } else {
-        turnHeads<T, false>(q, row, heads, dim, turn.half, back, cosines, sines);
-        turnHeads<T, false>(k, row, kv, dim, turn.half, back, cosines, sines);
+    for (; item < items; item += 256, fetch()) {
+        Several<N> one = first.get(), two = second.get();
+        int angle = item % each * N;
+        EACH turned<T>(one.at[i], two.at[i], cosines[angle + i], back ? -sines[angle + i] : sines[angle + i]);
+        store<N>(at, one);
+        store<N>(at + half, two);
     }
 }
 
 #define KERNEL(NAME, T, BACK)                                                                                                 \
-    extern "C" __global__ void NAME(Matrix<T> q, Matrix<T> k, i64 heads, i64 kv, i64 dim, i64 seq, i64 past,                  \
-                                    const __grid_constant__ Frequencies turn) {                                              \
-        rope<T>(q, k, turn, heads, kv, dim, seq, past, BACK);                                                                 \
+    extern "C" __global__ void __launch_bounds__(256) NAME(Matrix<T> q, Matrix<T> k, i64 heads, i64 kv, i64 dim, i64 seq,     \
+                                                           i64 past, const __grid_constant__ Frequencies turn) {              \
+        if (q.wide() && k.wide() && dim % 8 == 0 && turn.half % 8 == 0) rope<T, 8>(q, k, turn, heads, kv, dim, seq, past, BACK); \
+        else rope<T, 1>(q, k, turn, heads, kv, dim, seq, past, BACK);                                                         \
     }
 KERNEL(rope_bf16, bf16, false)
 KERNEL(rope_f32, float, false)

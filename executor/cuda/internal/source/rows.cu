@@ -2,19 +2,9 @@
 
 // pick: row i of y is row i·step + shift of x, rounded to y's type: cast and copy
 // (1, 0), first (seq, 0), last (seq, seq − 1).
-template <class X, class Y, bool WIDE>
-__device__ void pick(Matrix<X> x, Matrix<Y> y, const Spot &spot, i64 columns, i64 step, i64 shift) {
-    store<WIDE>(y.at(spot.row, spot.column), columns - spot.column, load<WIDE>(x.at(spot.row * step + shift, spot.column), columns - spot.column));
-}
-
-#define PICK(NAME, X, Y)                                                                                             \
-    extern "C" __global__ void NAME(Matrix<X> x, Matrix<Y> y, i64 rows, i64 columns, i64 step, i64 shift) {           \
-        Spot spot(rows, columns);                                                                                    \
-        if (!spot.there) return;                                                                                     \
-        if (x.wide() && y.wide() && columns % 8 == 0)                                                                \
-            pick<X, Y, true>(x, y, spot, columns, step, shift);                                                      \
-        else                                                                                                         \
-            pick<X, Y, false>(x, y, spot, columns, step, shift);                                                     \
+#define PICK(NAME, X, Y)                                                                                      \
+    extern "C" __global__ void NAME(Matrix<X> x, Matrix<Y> y, i64 rows, i64 columns, i64 step, i64 shift) {   \
+        eights(rows, columns, x.wide() && y.wide(), BODY store<N>(y.at(row, column), load<N>(x.at(row * step + shift, column))); }); \
     }
 PICK(pick_bf16_bf16, bf16, bf16)
 PICK(pick_f32_f32, float, float)
@@ -22,18 +12,24 @@ PICK(pick_f32_bf16, float, bf16)
 PICK(pick_bf16_f32, bf16, float)
 
 // column_sums: row i goes into part i modulo the parts (blockIdx.y). A block has
-// 256 columns, which its 8 warps go down side by side; theirs are added in order.
-template <class T, bool WIDE> __device__ void columnSums(Matrix<T> x, Matrix<float> sums, i64 rows, i64 columns, i64 parts) {
+// 256 columns, which its 8 warps go down side by side, four rows on their way at
+// once; the warps' are added in order.
+template <class T, int N> __device__ void columnSums(Matrix<T> x, Matrix<float> sums, i64 rows, i64 columns, i64 parts) {
     __shared__ float room[8][256];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    i64 column = (i64)blockIdx.x * 256 + lane * 8;
-    Eight sum = {};
-    if (column < columns)
-        for (i64 row = blockIdx.y + parts * warp; row < rows; row += parts * 8) {
-            Eight more = load<WIDE>(x.at(row, column), columns - column);
-            EIGHT sum.at[i] += more.at[i];
+    _Pragma("unroll 1") for (int k = 0; k < 8; k += N) { // 8 columns of a lane, N at a time
+        i64 column = (i64)blockIdx.x * 256 + lane * 8 + k, step = parts * 8;
+        Several<N> sum = {};
+        _Pragma("unroll 1") for (i64 base = blockIdx.y + parts * warp; base < rows && column < columns; base += 4 * step) {
+            Held<T, N> ahead[4] = {};
+            _Pragma("unroll") for (int j = 0; j < 4; j++) if (base + j * step < rows) ahead[j].read(x.at(base + j * step, column));
+            _Pragma("unroll") for (int j = 0; j < 4; j++) {
+                Several<N> more = ahead[j].get();
+                EACH sum.at[i] += more.at[i];
+            }
         }
-    EIGHT room[warp][i * 32 + lane] = sum.at[i];
+        EACH room[warp][(k + i) * 32 + lane] = sum.at[i];
+    }
     __syncthreads();
     i64 one = (i64)blockIdx.x * 256 + threadIdx.x;
     if (one >= columns) return;
@@ -44,10 +40,8 @@ template <class T, bool WIDE> __device__ void columnSums(Matrix<T> x, Matrix<flo
 
 #define COLUMN_SUMS(NAME, T)                                                                                   \
     extern "C" __global__ void NAME(Matrix<T> x, Matrix<float> sums, i64 rows, i64 columns, i64 parts) {       \
-        if (x.wide() && columns % 8 == 0)                                                                      \
-            columnSums<T, true>(x, sums, rows, columns, parts);                                                \
-        else                                                                                                   \
-            columnSums<T, false>(x, sums, rows, columns, parts);                                               \
+        if (x.wide() && columns % 8 == 0) columnSums<T, 8>(x, sums, rows, columns, parts);                     \
+        else columnSums<T, 1>(x, sums, rows, columns, parts);                                                  \
     }
 COLUMN_SUMS(column_sums_bf16, bf16)
 COLUMN_SUMS(column_sums_f32, float)
@@ -67,22 +61,15 @@ extern "C" __global__ void add_rows_f32(Matrix<float> x, Matrix<float> d, i64 ro
 // nonfinite: *found = the least of what it was and row·columns + column of a
 // value that is no number or infinite. Of integers the least is the same in any
 // order.
-template <class T, bool WIDE> __device__ void look(Matrix<T> x, u64 *found, const Spot &spot, i64 columns) {
-    Eight values = load<WIDE>(x.at(spot.row, spot.column), columns - spot.column);
-    EIGHT if (!(fabsf(values.at[i]) < __int_as_float(0x7f800000))) {
-        atomicMin(found, (u64)(spot.row * columns + spot.column + i));
-        return;
-    }
-}
-
-#define NONFINITE(NAME, T)                                                                    \
-    extern "C" __global__ void NAME(Matrix<T> x, u64 *found, i64 rows, i64 columns) {         \
-        Spot spot(rows, columns);                                                             \
-        if (!spot.there) return;                                                              \
-        if (x.wide() && columns % 8 == 0)                                                     \
-            look<T, true>(x, found, spot, columns);                                           \
-        else                                                                                  \
-            look<T, false>(x, found, spot, columns);                                          \
+#define NONFINITE(NAME, T)                                                                                    \
+    extern "C" __global__ void NAME(Matrix<T> x, u64 *found, i64 rows, i64 columns) {                         \
+        eights(rows, columns, x.wide(), BODY                                                                  \
+            Several<N> values = load<N>(x.at(row, column));                                                   \
+            EACH if (!(fabsf(values.at[i]) < __int_as_float(0x7f800000))) {                                   \
+                atomicMin(found, (u64)(row * columns + column + i));                                          \
+                return;                                                                                       \
+            }                                                                                                 \
+        });                                                                                                   \
     }
 NONFINITE(nonfinite_bf16, bf16)
 NONFINITE(nonfinite_f32, float)
