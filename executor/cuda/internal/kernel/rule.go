@@ -18,7 +18,7 @@ var rules = map[string]rule{
 		return flat(over(sizes[0]*over(sizes[1], 8), 256)), 256
 	},
 	"row": func(_ *Call, sizes []int64) ([3]int64, int64) {
-		return flat(sizes[0]), min(1024, max(32, over(over(sizes[1], 16), 32)*32))
+		return flat(sizes[0]), min(1024, max(32, over(sizes[1], 1024)*32))
 	},
 	"rows": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
 	"norms": func(_ *Call, sizes []int64) ([3]int64, int64) {

@@ -106,14 +106,15 @@ template <class F> __device__ void eights(i64 rows, i64 columns, bool wide, F bo
     else _Pragma("unroll 1") for (; column < end; column++) body(Count<1>(), row, column);
 }
 
-// A launch by "row" has threads for two eights each of up to LONGEST values.
-const i64 LONGEST = 1024 * 2 * 8;
+// A launch by "row" has threads for DEEP eights each of up to LONGEST values.
+const int DEEP = 4;
+const i64 LONGEST = 1024 * DEEP * 8;
 
-// over calls f(k, column) for the eights of a row that are this thread's: two,
+// over calls f(k, column) for the eights of a row that are this thread's: DEEP,
 // whose k is known when it is compiled, or as many as there are, by values.
 template <int N, class F> __device__ void over(i64 columns, F f) {
     if constexpr (N == 8) {
-        _Pragma("unroll") for (int k = 0; k < 2; k++) {
+        _Pragma("unroll") for (int k = 0; k < DEEP; k++) {
             i64 column = (k * blockDim.x + threadIdx.x) * 8;
             if (column < columns) f(k, column);
         }
@@ -127,7 +128,7 @@ template <int N, class F> __device__ void over(i64 columns, F f) {
 // wide (which is rare, or a row is longer than LONGEST) read again.
 template <class T, int N> struct Line {
     const T *row;
-    Held<T, 8> kept[N == 8 ? 2 : 1];
+    Held<T, 8> kept[N == 8 ? DEEP : 1];
     __device__ Line(const T *row, i64 columns) : row(row) {
         if constexpr (N == 8) over<8>(columns, [&](int k, i64 column) { kept[k].read(row + column); });
     }
@@ -190,3 +191,8 @@ const float LOG2E = 1.4426950408889634f;
 template <class T> __device__ float exponential(float value);
 template <> __device__ inline float exponential<float>(float value) { return expf(value); }
 template <> __device__ inline float exponential<bf16>(float value) { return quickPower(value * LOG2E); }
+
+// beside is exponential(value - most).
+template <class T> __device__ float beside(float value, float most);
+template <> __device__ inline float beside<float>(float value, float most) { return expf(value - most); }
+template <> __device__ inline float beside<bf16>(float value, float most) { return quickPower(fmaf(value, LOG2E, -most * LOG2E)); }

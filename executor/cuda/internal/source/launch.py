@@ -117,7 +117,7 @@ class Call:
         if name == "eights":
             return (up(sizes[0] * up(sizes[1], 8), 256),), 256
         if name == "row":
-            return (sizes[0],), min(1024, max(32, up(up(sizes[1], 16), 32) * 32))
+            return (sizes[0],), min(1024, max(32, up(sizes[1], 1024) * 32))
         if name == "rows":
             return (sizes[0],), 256
         if name == "norms":

@@ -24,7 +24,7 @@ __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, 
             most = fmaxf(most, values.at[i]);
         }
         sum *= exponential<T>(before - most);
-        EACH sum += exponential<T>(values.at[i] - most);
+        EACH sum += beside<T>(values.at[i], most);
     });
     float all = warpMax(most); // of the warp, then of the block
     sum = warpSum(sum == 0 ? 0 : sum * exponential<T>(most - all));
@@ -71,17 +71,23 @@ extern "C" __global__ void __launch_bounds__(1024) count(const int *labels, floa
 }
 
 // loss_backward turns logits into their gradients in place: softmax - 1 at the
-// label, through the cap, of the mean over the labels and micro-batches.
+// label, through the cap, of the mean over the labels and micro-batches. A block
+// has a row.
 template <class T, int N, bool CAP>
-__device__ void lossBack(Matrix<T> x, float logarithm, float share, i64 label, i64 row, i64 column, float cap) {
-    Several<N> values = load<N>(x.at(row, column));
-    EACH {
-        float logit = CAP && cap != 0 ? capped<T>(values.at[i], cap) : values.at[i];
-        float gradient = exponential<T>(logit - logarithm) - (column + i == label ? 1 : 0);
-        if (CAP && cap != 0) gradient *= cappedSlope(logit, cap);
-        values.at[i] = share == 0 ? 0 : gradient * share;
-    }
-    store<N>(x.at(row, column), values);
+__device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq, i64 first, i64 columns, float cap, i64 microBatches) {
+    i64 row = blockIdx.x, label = labelOf(labels, row, seq);
+    Line<T, N> line(x.at(row), columns);
+    float logarithm = lse[row], share = label < 0 ? 0 : 1 / (*counted * microBatches);
+    over<N>(columns, [&](int k, i64 column) {
+        Several<N> values = line.get(k, column);
+        EACH {
+            float logit = CAP && cap != 0 ? capped<T>(values.at[i], cap) : values.at[i];
+            float gradient = beside<T>(logit, logarithm) - (first + column + i == label ? 1 : 0);
+            if (CAP && cap != 0) gradient *= cappedSlope(logit, cap);
+            values.at[i] = share == 0 ? 0 : gradient * share;
+        }
+        store<N>(x.at(row, column), values);
+    });
 }
 
 #define SUMS(NAME, T)                                                                                                                    \
@@ -96,14 +102,13 @@ SUMS(softmax_sums_bf16, bf16)
 SUMS(softmax_sums_f32, float)
 
 #define BACK(NAME, T)                                                                                                                    \
-    extern "C" __global__ void NAME(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 rows, i64 seq,           \
-                                    i64 first, i64 columns, double cap, i64 microBatches) {                                              \
-        eights(rows, columns, x.wide(), BODY                                                                                             \
-            i64 label = labelOf(labels, row, seq);                                                                                       \
-            float share = label < 0 ? 0 : 1 / (*counted * microBatches);                                                                 \
-            if (N == 1 || cap != 0) lossBack<T, N, true>(x, lse[row], share, label - first, row, column, (float)cap);                    \
-            else lossBack<T, N, false>(x, lse[row], share, label - first, row, column, 0);                                               \
-        });                                                                                                                              \
+    extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
+        NAME(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq, i64 first, i64 columns, double cap,        \
+             i64 microBatches) {                                                                                                         \
+        bool wide = x.wide() && columns % 8 == 0 && columns <= LONGEST;                                                                  \
+        if (!wide) lossBack<T, 1, true>(x, lse, labels, counted, seq, first, columns, (float)cap, microBatches);                         \
+        else if (cap != 0) lossBack<T, 8, true>(x, lse, labels, counted, seq, first, columns, (float)cap, microBatches);                 \
+        else lossBack<T, 8, false>(x, lse, labels, counted, seq, first, columns, 0, microBatches);                                       \
     }
 BACK(loss_backward_bf16, bf16)
 BACK(loss_backward_f32, float)

@@ -49,10 +49,10 @@ template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room 
         float2 total = make_float2(0, 0); // of g, and of g·n
         Several<8> n = now[0].get(), g = now[1].get(), factor = factors.get();
         EACH {
-            float normed = (n.at[i] - center) * inverse, scaled = g.at[i] * (factor.at[i] + more);
-            weights.at[i] = fmaf(g.at[i], normed, weights.at[i]);
+            float away = n.at[i] - center, scaled = g.at[i] * (factor.at[i] + more);
+            weights.at[i] = fmaf(g.at[i] * inverse, away, weights.at[i]);
             if (LAYERS) total.x += scaled;
-            total.y = fmaf(scaled, normed, total.y);
+            total.y = fmaf(scaled, away, total.y);
         }
         total.y = warpSum(total.y);
         if (LAYERS) total.x = warpSum(total.x);
@@ -63,14 +63,15 @@ template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room 
             total.y = warpSum(total.y);
             if (LAYERS) total.x = warpSum(total.x);
         }
-        float along = LAYERS ? total.x / task.columns : 0, product = total.y / task.columns;
+        // rstd·(g − mean(g) − n·mean(g·n)) with n = rstd·away
+        float along = LAYERS ? total.x / task.columns * inverse : 0, product = total.y / task.columns * inverse * inverse * inverse;
         now[0].keep(), now[1].keep(), factors.keep();
         n = now[0].get(), g = now[1].get(), factor = factors.get(); // again: they take half the room as they lie
         Several<8> stream = {};
         if (task.add.data) stream = now[2].get();
         EACH {
-            float normed = (n.at[i] - center) * inverse, scaled = g.at[i] * (factor.at[i] + more);
-            n.at[i] = inverse * (scaled - along - normed * product) + stream.at[i];
+            float scaled = g.at[i] * (factor.at[i] + more);
+            n.at[i] = fmaf(scaled, inverse, fmaf(center - n.at[i], product, stream.at[i] - along));
         }
         if (there) store<8>(task.dx.at(row, column), n);
     }
