@@ -26,7 +26,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance gpu kernels fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance gpu kernels compared fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -45,7 +45,7 @@ test: formatted configurations ## Formatting, vet, every build configuration, th
 	@$(GO) test $(PKG)
 	@if $(CGO_FOUND); then $(FAKED); else echo "skipped: the CUDA executor's tests (no C compiler: $$($(GO) env CC))"; fi
 
-check: house lint tidy ## What CI runs: house, lint, tidy module files, then make test
+check: house lint tidy compared ## What CI runs: house, lint, tidy module files, PTX as its sources make it, then make test
 	@$(MAKE) --no-print-directory test
 
 lint: ## Run golangci-lint (built on the first call: minutes)
@@ -131,8 +131,11 @@ gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory
 		$(GO) test -trimpath -tags cuda -c -o bin/kernel.test ./executor/cuda/internal/kernel; fi
 	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --table bin/gpu.md
 
-kernels: ## Make the PTX of the attention kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
-	@executor/cuda/internal/attention/make.sh
+kernels: ## Make the PTX of the CUDA kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
+	@executor/cuda/internal/ptx/make.sh
+
+compared:
+	@executor/cuda/internal/ptx/make.sh check
 
 # Go's coordinator may end the time it was given as a failure of its own
 # (golang.org/issue/75804): "context deadline exceeded", with no input that fails.

@@ -186,18 +186,6 @@ def attention(q, k, v, y, lse, q_stride, k_stride, v_stride, y_stride, seq, head
 
 
 @triton.jit
-def attention_delta(y, dy, delta, y_stride, dy_stride, rows, heads, dim, ROWS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
-    """delta = Σ y·dy a row and head. The grid is blocks of rows × heads."""
-    program = tl.program_id(0)
-    head = program % heads
-    first = program // heads * ROWS
-    out = load_block(y + head * dim, first, rows, y_stride, dim, ROWS, WIDTH, EXACT).to(tl.float32)
-    slope = load_block(dy + head * dim, first, rows, dy_stride, dim, ROWS, WIDTH, EXACT).to(tl.float32)
-    row = first + tl.arange(0, ROWS)
-    tl.store(delta + row.to(tl.int64) * heads + head, tl.sum(out * slope, 1), mask=row < rows)
-
-
-@triton.jit
 def added(left, right, sum, PRECISE: tl.constexpr):
     """sum + left·right. Sums over all heads that share keys are long: with
     PRECISE a block's product is summed by itself, which errs less than a chain

@@ -2,12 +2,13 @@ package attention
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
 )
 
-var names = []string{"attention", "attention_delta", "attention_dkv", "attention_dq"}
+var names = []string{"attention", "attention_dkv", "attention_dq"}
 
 func loaded(t *testing.T) *Table {
 	t.Helper()
@@ -46,7 +47,7 @@ func TestChoose(t *testing.T) {
 		}
 	}
 	for _, dim := range []int64{64, 80, 96, 128, 256} {
-		for _, name := range []string{"attention", "attention_dkv", "attention_dq"} {
+		for _, name := range names {
 			if kernel, _ := table.Choose(name, "bf16", dim, true, true); kernel.Target != "sm_90a" {
 				t.Errorf("%s of %d on Hopper is %s", name, dim, kernel.File)
 			}
@@ -109,5 +110,33 @@ func TestParse(t *testing.T) {
 		if table, err := parse(bad); err == nil {
 			t.Errorf("%q is read as %+v", bad, table)
 		}
+	}
+}
+
+// TestStated: the package's comment says how many modules there are and how large
+// they are together.
+func TestStated(t *testing.T) {
+	entries, err := files.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules int
+	var bytes float64
+	for _, entry := range entries {
+		text, err := files.ReadFile(entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(entry.Name(), ".ptx") {
+			modules++
+			bytes += float64(len(text))
+		}
+	}
+	code, err := os.ReadFile("attention.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d modules of %.1f MB", modules, bytes/1e6); !strings.Contains(strings.Split(string(code), "\npackage ")[0], want) {
+		t.Errorf("the comment of attention.go does not say %q", want)
 	}
 }

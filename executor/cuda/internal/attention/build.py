@@ -4,6 +4,7 @@ table of launches beside it: python build.py FOLDER
 Triton's own ptxas then assembles each kernel, which fails the build where a
 register is spilled: what the driver makes of the PTX is no worse."""
 
+import concurrent.futures
 import os
 import re
 import subprocess
@@ -23,7 +24,7 @@ import tiles
 
 # The PTX of sm_80 is for drivers from CUDA 11.8 on, that of sm_90a for those of 12.
 ISA = {"sm_80": 78, "sm_90a": 80}
-INTEGERS = ("seq", "rows", "heads", "group", "dim", "causal", "window")
+INTEGERS = ("seq", "heads", "group", "dim", "causal", "window")
 
 
 def kind(name, dtype):
@@ -42,7 +43,7 @@ def compiled(row):
     function = getattr(attention, row.kernel)
     names = function.arg_names
     signature = {name: kind(name, row.dtype) for name in names}
-    values = {"WIDTH": row.width, "EXACT": row.form == "exact", "QUERIES": row.queries, "KEYS": row.keys, "ROWS": row.queries}
+    values = {"WIDTH": row.width, "EXACT": row.form == "exact", "QUERIES": row.queries, "KEYS": row.keys}
     # As many columns as leave no thread without a value: see load_line.
     values["COLUMNS"] = max(1, 32 * row.warps // row.queries)
     hints = {}
@@ -75,17 +76,21 @@ def assembled(ptx, target):
     return int(re.search(r"Used (\d+) registers", told.stderr)[1]), int(re.search(r"(\d+) bytes stack frame", told.stderr)[1])
 
 
-def main(folder, rows):
+def made(row):
+    """A row with all that is told of it. Rows are made side by side: each is a process' own affair."""
     compiler.CUDABackend.make_cubin = lambda self, source, metadata, options, capability: b""
+    ptx, shared = compiled(row)
+    return row, ptx, shared, *assembled(ptx, row.target)
+
+
+def main(folder, rows):
     lines = ["# Made by build.py. Below, by kernel, its arguments in their order; then the kernels, as",
              "# kernel type target width form rows threads shared registers file"]
     for name in dict.fromkeys(row.kernel for row in rows):
         arguments = [f"{argument}:{kind(argument, 'value')}" for argument in getattr(attention, name).arg_names if not argument.isupper()]
         lines.append("\t".join(["arguments", name, *arguments, "scratch:*", "profile:*"]))
     spilled = []
-    for row in rows:
-        ptx, shared = compiled(row)
-        registers, stack = assembled(ptx, row.target)
+    for row, ptx, shared, registers, stack in concurrent.futures.ProcessPoolExecutor().map(made, rows):
         if stack > tiles.SPILLED.get(row.file, 0):
             spilled.append(f"{row}: {stack} bytes of {registers} registers a thread spilled")
         with open(os.path.join(folder, row.file), "w") as file:

@@ -97,15 +97,20 @@ def outside(whole, parts):
     return bad or not copy.isnan().all().item()
 
 
+def deltas(case, y, dy):
+    """Σ y·dy of each row and head, which another kernel makes (internal/source)."""
+    return (y.double() * dy.double()).reshape(-1, case.heads, case.dim).sum(-1)
+
+
 def ours(case, library, dtype, q, k, v, dy):
-    """All four kernels into poisoned tensors: y, dq, dk, dv, lse, and whether
+    """All three kernels into poisoned tensors: y, dq, dk, dv, lse, and whether
     they kept to their places."""
     width, shared = case.heads * case.dim, case.kv * case.dim
     run = driver.Attention(library, case.sequences, case.seq, case.heads, case.kv, case.dim, case.causal, case.window, case.cap)
     outputs, (y,) = inside(case, dtype, width)
     lse, delta = (torch.full((case.sequences * case.seq + 130, case.heads), float("nan"), device="cuda") for _ in range(2))
     used = [run.run("attention", q=q, k=k, v=v, y=y, lse=lse)]
-    used.append(run.run("attention_delta", y=y, dy=dy, delta=delta))
+    delta[: case.sequences * case.seq] = deltas(case, y, dy)
     gradients, (dq, dk, dv) = inside(case, dtype, width, shared, shared)
     used.append(run.run("attention_dkv", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv))
     used.append(run.run("attention_dq", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq))
@@ -157,7 +162,7 @@ def judge(case, library, name):
         third, *_ = ours(alone, library, dtype, q[last], k[last], v[last], dy[last])
         if not all(torch.equal(one[last], other) for one, other in zip(made, third)):
             said.append("the last sequence alone has other bits")
-    forms = "/".join(f"{kernel.width}{kernel.form[:2]}{kernel.target[3:]}" for kernel in used if kernel.name != "attention_delta")
+    forms = "/".join(f"{kernel.width}{kernel.form[:2]}{kernel.target[3:]}" for kernel in used)
     print(f"{'FAIL' if said else 'ok':4s} {name} {case}: {forms}, error/torch's " + " ".join(f"{ratio:.2f}" for ratio in ratios) + f", lse {error:.1e}", "; ".join(said), flush=True)
     return not said
 
@@ -225,10 +230,10 @@ def speed():
         for target in ("sm_90a", "sm_80") if name == "bf16" else ("sm_80",):
             run = driver.Attention(driver.Library(HERE, target), sequences, seq, heads, kv, dim)
             forward = median(lambda: run.run("attention", q=q, k=k, v=v, y=y, lse=lse))
-            parts = [median(lambda: run.run("attention_delta", y=y, dy=dy, delta=delta)),
-                     median(lambda: run.run("attention_dkv", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv)),
+            delta.copy_(deltas(Case(sequences, seq, heads, kv, dim), y, dy))
+            parts = [median(lambda: run.run("attention_dkv", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv)),
                      median(lambda: run.run("attention_dq", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq))]
-            print(f"  {target:8s} forward {forward:6.3f} ({2 * product / forward / 1e9:4.0f})  backward {sum(parts):6.3f} ({5 * product / sum(parts) / 1e9:4.0f}) = delta {parts[0]:.3f} + dkv {parts[1]:.3f} + dq {parts[2]:.3f}", flush=True)
+            print(f"  {target:8s} forward {forward:6.3f} ({2 * product / forward / 1e9:4.0f})  backward {sum(parts):6.3f} ({5 * product / sum(parts) / 1e9:4.0f}) = dkv {parts[0]:.3f} + dq {parts[1]:.3f}, without delta", flush=True)
         split = [part.reshape(sequences, seq, -1, dim).transpose(1, 2).detach().requires_grad_() for part in (q, k, v)]
         for label, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cudnn", SDPBackend.CUDNN_ATTENTION)) if name == "bf16" else (("efficient", SDPBackend.EFFICIENT_ATTENTION),):
             try:

@@ -49,11 +49,8 @@ func (kernel *Kernel) before(other *Kernel) bool {
 // Grid is how many blocks a launch has, all in x: rows of the micro-batch are
 // sequences × seq.
 func (kernel *Kernel) Grid(sequences, seq, heads, shared int64) int64 {
-	switch kernel.Name {
-	case "attention_delta":
-		return (sequences*seq + kernel.Rows - 1) / kernel.Rows * heads
-	case "attention_dkv":
-		return (seq + kernel.Rows - 1) / kernel.Rows * shared * sequences
+	if kernel.Name == "attention_dkv" {
+		heads = shared
 	}
 	return (seq + kernel.Rows - 1) / kernel.Rows * heads * sequences
 }

@@ -89,7 +89,7 @@ class Attention:
     def __init__(self, library, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, scale=None):
         self.library, self.sequences, self.seq, self.heads, self.kv, self.dim = library, sequences, seq, heads, kv, dim
         self.values = {"seq": seq, "heads": heads, "group": heads // kv, "dim": dim, "causal": int(causal), "window": window,
-                       "scale": dim**-0.5 if scale is None else scale, "cap": cap, "rows": sequences * seq}
+                       "scale": dim**-0.5 if scale is None else scale, "cap": cap}
 
     def run(self, name, **tensors):
         values, aligned, dtype = dict(self.values), self.dim % 8 == 0, "bf16"
@@ -101,7 +101,5 @@ class Attention:
                 dtype = "fp32" if tensor.dtype == torch.float32 else "bf16"
         kernel = self.library.chosen(name, dtype, self.dim, aligned)
         grid = blocks(self.seq, kernel.rows) * self.sequences * (self.kv if name == "attention_dkv" else self.heads)
-        if name == "attention_delta":
-            grid = blocks(self.sequences * self.seq, kernel.rows) * self.heads
         self.library.launch(kernel, grid, values)
         return kernel

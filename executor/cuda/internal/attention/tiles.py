@@ -51,6 +51,4 @@ ROWS = [
     *rows("fp32", "sm_80", 64, "any", (32, 32, 4, 1), (16, 32, 4, 1), (32, 16, 4, 1)),
     *rows("fp32", "sm_80", 128, "any", (32, 16, 4, 1), (16, 32, 8, 1), (16, 16, 8, 1)),
     *rows("fp32", "sm_80", 256, "any", (32, 16, 8, 1), (16, 16, 8, 1), (16, 16, 8, 1)),
-    *(Row("attention_delta", "bf16", "sm_80", width, form, 2048 // width, 0, 4, 1) for width, form in ((64, "aligned"), (128, "aligned"), (256, "aligned"), (32, "any"), (64, "any"), (128, "any"), (256, "any"))),
-    *(Row("attention_delta", "fp32", "sm_80", width, "any", 2048 // width, 0, 4, 1) for width in (32, 64, 128, 256)),
 ]

@@ -1,17 +1,13 @@
-"""Compiles the kernels of this folder to PTX, by NVRTC 11.8 and without a GPU.
-
-    python3 -m venv env && env/bin/pip install --require-hashes -r requirements.txt
-    env/bin/python compile.py [--check]
+"""Compiles the kernels of this folder to PTX in another, by NVRTC 11.8 and without
+a GPU: python compile.py FOLDER (make kernels does it, in an environment of its own)
 
 One .ptx for each .cu, for sm_80 and newer, in PTX ISA 7.8: what the driver of
-CUDA 11.8 and every later one takes. The same text each time. With --check it
-writes nothing, and fails where a .ptx is not what its source makes.
+CUDA 11.8 and every later one takes. The same text each time.
 """
 
 import ctypes
 import pathlib
 import sys
-import time
 import nvidia.cuda_nvrtc
 
 HERE = pathlib.Path(__file__).parent
@@ -48,19 +44,11 @@ def compile(nvrtc, source):
     return ptx.value.decode().strip() + "\n"
 
 
-def main():
-    nvrtc, begun, size, stale = library(), time.time(), 0, []
+def main(folder):
+    nvrtc = library()
     for source in sorted(HERE.glob("*.cu")):
-        ptx, place = compile(nvrtc, source), source.with_suffix(".ptx")
-        size += len(ptx)
-        if "--check" not in sys.argv:
-            place.write_text(ptx)
-        elif not place.exists() or place.read_text() != ptx:
-            stale.append(place.name)
-    print(f"{size} bytes of PTX in {time.time() - begun:.1f} s")
-    if stale:
-        sys.exit(f"not what their sources make: {', '.join(stale)} (run compile.py)")
+        (folder / source.with_suffix(".ptx").name).write_text(compile(nvrtc, source))
 
 
 if __name__ == "__main__":
-    main()
+    main(pathlib.Path(sys.argv[1]))

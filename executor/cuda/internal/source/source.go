@@ -1,6 +1,6 @@
 // Package source is the CUDA kernels of package recipe but attention and matrix
-// products: their PTX, which compile.py makes of the sources beside it, and how
-// each is launched, which launches.txt says.
+// products: their PTX, 16 modules of 1.9 MB that compile.py makes of the sources
+// beside it, and how each is launched, which launches.txt says.
 package source
 
 import (

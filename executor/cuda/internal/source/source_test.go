@@ -1,6 +1,8 @@
 package source
 
 import (
+	"fmt"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -97,4 +99,32 @@ func parameters(t *testing.T) map[string]int {
 		}
 	}
 	return takes
+}
+
+// TestStated: the package's comment says how many modules there are and how large
+// they are together.
+func TestStated(t *testing.T) {
+	entries, err := ptx.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var modules int
+	var bytes float64
+	for _, entry := range entries {
+		text, err := ptx.ReadFile(entry.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(entry.Name(), ".ptx") {
+			modules++
+			bytes += float64(len(text))
+		}
+	}
+	code, err := os.ReadFile("source.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("%d modules of %.1f MB", modules, bytes/1e6); !strings.Contains(strings.Split(string(code), "\npackage ")[0], want) {
+		t.Errorf("the comment of source.go does not say %q", want)
+	}
 }
