@@ -6,11 +6,11 @@ template <class T, int N> __device__ void delta(Matrix<T> y, Matrix<T> dy, Matri
     int lanes = 1;
     while (lanes < 32 && lanes * N < dim) lanes *= 2;
     int lane = threadIdx.x % lanes, each = blockDim.x / lanes;
-    for (i64 base = 0; base < heads; base += each) {
+    _Pragma("unroll 1") for (i64 base = 0; base < heads; base += each) {
         i64 head = base + threadIdx.x / lanes;
         float sum = 0;
         if (head < heads)
-            for (i64 column = lane * N; column < dim; column += lanes * N) {
+            _Pragma("unroll 1") for (i64 column = lane * N; column < dim; column += lanes * N) {
                 Several<N> one = load<N>(y.at(blockIdx.x, head * dim + column)), two = load<N>(dy.at(blockIdx.x, head * dim + column));
                 EACH sum = fmaf(one.at[i], two.at[i], sum);
             }
@@ -20,7 +20,8 @@ template <class T, int N> __device__ void delta(Matrix<T> y, Matrix<T> dy, Matri
 }
 
 #define KERNEL(NAME, T)                                                                                      \
-    extern "C" __global__ void NAME(Matrix<T> y, Matrix<T> dy, Matrix<float> sums, i64 heads, i64 dim) {     \
+    extern "C" __global__ void __launch_bounds__(256, 8)                                                     \
+        NAME(Matrix<T> y, Matrix<T> dy, Matrix<float> sums, i64 heads, i64 dim) {                            \
         if (y.wide() && dy.wide() && dim % 8 == 0) delta<T, 8>(y, dy, sums, heads, dim);                     \
         else delta<T, 1>(y, dy, sums, heads, dim);                                                           \
     }

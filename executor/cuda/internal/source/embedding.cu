@@ -4,25 +4,32 @@
 // (Gemma3TextScaledWordEmbedding), or added to the stream. By token id, or
 // without ids by position: past, or with past < 0 the row in its sequence. An id
 // that the table has not makes NaN.
+template <class T, int N>
+__device__ void embedding(i64 id, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 columns, i64 entries, double scale) {
+    i64 row = blockIdx.x;
+    bool there = id >= 0 && id < entries;
+    Line<T, N> line(table.at(there ? id : 0), columns);
+    float factor = rounded<T>((float)scale);
+    over<N>(columns, [&](int k, i64 column) {
+        Several<N> made = line.get(k, column);
+        if (factor != 1) EACH made.at[i] = rounded<T>(made.at[i] * factor);
+        if (!there) EACH made.at[i] = __int_as_float(0x7fffffff);
+        if (add.data) {
+            Several<N> more = load<N>(add.at(row, column));
+            EACH made.at[i] += more.at[i];
+        }
+        store<N>(y.at(row, column), made);
+    });
+}
+
 #define EMBEDDING(NAME, T)                                                                                                                \
-    extern "C" __global__ void NAME(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 rows, i64 columns, i64 entries,      \
-                                    i64 seq, i64 past, double scale) {                                                                    \
-        float factor = rounded<T>((float)scale);                                                                                          \
-        eights(rows, columns, table.wide() && add.wide() && y.wide(), BODY                                                                \
-            i64 id = ids ? ids[row] : past >= 0 ? past : (unsigned)row % (unsigned)seq;                                                   \
-            Several<N> made;                                                                                                              \
-            if (id >= 0 && id < entries) {                                                                                                \
-                made = load<N>(table.at(id, column));                                                                                     \
-                if (factor != 1) EACH made.at[i] = rounded<T>(made.at[i] * factor);                                                       \
-            } else {                                                                                                                      \
-                EACH made.at[i] = __int_as_float(0x7fffffff);                                                                             \
-            }                                                                                                                             \
-            if (add.data) {                                                                                                               \
-                Several<N> more = load<N>(add.at(row, column));                                                                           \
-                EACH made.at[i] += more.at[i];                                                                                            \
-            }                                                                                                                             \
-            store<N>(y.at(row, column), made);                                                                                            \
-        });                                                                                                                               \
+    extern "C" __global__ void __launch_bounds__(1024) NAME(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 columns,     \
+                                                            i64 entries, i64 seq, i64 past, double scale) {                               \
+        i64 id = ids ? ids[blockIdx.x] : past >= 0 ? past : blockIdx.x % (unsigned)seq;                                                   \
+        if (table.wide() && add.wide() && y.wide() && columns % 8 == 0 && columns <= LONGEST)                                             \
+            embedding<T, 8>(id, table, add, y, columns, entries, scale);                                                                  \
+        else                                                                                                                              \
+            embedding<T, 1>(id, table, add, y, columns, entries, scale);                                                                  \
     }
 EMBEDDING(embedding_bf16, bf16)
 EMBEDDING(embedding_f32, float)
@@ -56,20 +63,22 @@ extern "C" __global__ void sort(const int *ids, int *order, i64 count) {
 // cleared where the gradient begins. The row padding gets none.
 template <class X, class T, int N>
 __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {
-    i64 first = blockIdx.x, end = rows, step = 1, id = first;
-    if (order) {
-        id = order[first];
-        if (first > 0 && order[first - 1] == id) return;
-        for (end = first + 1; end < rows && order[end] == id; end++) {}
+    i64 first = blockIdx.x, end = first + 1, step = 1, id = first, token = first;
+    if (order) { // what is read is read at once: most ids are there once
+        int before = first > 0 ? order[first - 1] : -1, next = end < rows ? order[end] : -1;
+        id = order[first], token = order[rows + first];
+        if (before == id) return;
+        for (; next == id; next = end < rows ? order[end] : -1) end++;
     } else {
-        step = seq;
+        step = seq, end = rows;
     }
     if (id == padding || id < 0 || id >= entries) return;
     float factor = rounded<X>((float)scale);
     for (i64 column = (i64)threadIdx.x * N; column < columns; column += blockDim.x * N) {
-        Several<N> sum = load<N>(d.at(id, column));
-        _Pragma("unroll 4") for (i64 at = first; at < end; at += step) {
-            Several<N> more = load<N>(dy.at(order ? order[rows + at] : at, column));
+        Several<N> sum = load<N>(d.at(id, column)), more = load<N>(dy.at(token, column));
+        EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
+        _Pragma("unroll 2") for (i64 at = first + step; at < end; at += step) {
+            more = load<N>(dy.at(order ? order[rows + at] : at, column));
             EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
         }
         store<N>(d.at(id, column), sum);
@@ -77,8 +86,8 @@ __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 r
 }
 
 #define EMBEDDING_BACK(NAME, X, T)                                                                                                    \
-    extern "C" __global__ void NAME(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq,         \
-                                    i64 padding, double scale) {                                                                      \
+    extern "C" __global__ void __launch_bounds__(256, 6)                                                                              \
+        NAME(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {   \
         if (dy.wide() && d.wide() && columns % 8 == 0)                                                                                \
             embeddingBack<X, T, 8>(order, dy, d, rows, columns, entries, seq, padding, scale);                                     \
         else                                                                                                                          \
