@@ -3,6 +3,8 @@
 package driver
 
 /*
+#cgo noescape launch
+#cgo nocallback launch
 #include <cuda.h>
 
 // One buffer holds all arguments, each at a multiple of its size: no pointer to a
