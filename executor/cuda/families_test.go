@@ -29,7 +29,6 @@ import (
 var (
 	cuts   = flag.Int("cuts", 1, "ways to cut each model")
 	drawer = flag.Uint64("seed", 12, "of the cuts")
-	only   = flag.String("family", "", "the families alone whose names begin so")
 )
 
 // shared puts every device of a program on GPU 0.
@@ -81,19 +80,33 @@ func TestGPUBits(t *testing.T) {
 	}
 }
 
+// others are models of what no family has that small: rotations that are scaled,
+// widths of heads that kernels are apart for, caches of more than one part.
+var others = map[string]string{
+	"dynamic": `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":96,"max_position_embeddings":6,"rope_scaling":{"rope_type":"dynamic","factor":2.0}}`,
+	"yarn":    `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":96,"max_position_embeddings":64,"rope_scaling":{"rope_type":"yarn","factor":4.0,"original_max_position_embeddings":16}}`,
+	"llama3":  `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"vocab_size":96,"max_position_embeddings":64,"rope_scaling":{"rope_type":"llama3","factor":8.0,"low_freq_factor":1.0,"high_freq_factor":4.0,"original_max_position_embeddings":16}}`,
+	"wide":    `{"model_type":"gemma","hidden_size":64,"intermediate_size":72,"num_hidden_layers":2,"num_attention_heads":2,"num_key_value_heads":1,"head_dim":256,"vocab_size":90}`,
+	"eighty":  `{"model_type":"llama","hidden_size":240,"intermediate_size":88,"num_hidden_layers":2,"num_attention_heads":3,"num_key_value_heads":1,"vocab_size":90}`,
+	"long":    `{"model_type":"llama","hidden_size":32,"intermediate_size":48,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":96,"max_position_embeddings":2048}`,
+}
+
 // TestGPUFamilies holds what a GPU makes of every family, in every way of running
 // it, to what the CPU makes: in fp32 to 1e-5, in bf16 to the distance between the
 // CPU's own and fp32.
 func TestGPUFamilies(t *testing.T) {
 	onGPU(t)
 	holding(t)
-	for _, family := range slices.Sorted(maps.Keys(backendtest.Families)) {
-		if !strings.HasPrefix(family, *only) {
-			continue
-		}
-		graph, err := backendtest.Graph(backendtest.Families[family])
+	families := maps.Clone(backendtest.Families)
+	maps.Copy(families, others)
+	for _, family := range slices.Sorted(maps.Keys(families)) {
+		graph, err := backendtest.Graph(families[family])
 		if err != nil {
 			t.Fatal(err)
+		}
+		seq := int64(9)
+		if family == "long" {
+			seq = 700
 		}
 		ways := backendtest.Workloads()
 		for _, way := range []string{"infer", "generate"} { // those are of fp32
@@ -106,6 +119,7 @@ func TestGPUFamilies(t *testing.T) {
 			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
 				continue
 			}
+			wanted.Seq = seq
 			t.Run(family+"/"+way, func(t *testing.T) { alike(t, graph, wanted) })
 		}
 	}
@@ -114,7 +128,6 @@ func TestGPUFamilies(t *testing.T) {
 // alike runs a model on both, and compares.
 func alike(t *testing.T, graph *modelgraph.Graph, wanted costmodel.Workload) {
 	t.Helper()
-	wanted.Seq = 9
 	cut := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 2}
 	got, err := backendtest.Run(shared{}, graph, wanted, cut, t.TempDir())
 	if err != nil {

@@ -1,0 +1,87 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// billion is the shape of Llama 3.2 1B.
+const billion = `{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":16,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":64,"vocab_size":128256,"tie_word_embeddings":true}`
+
+// TestGPUIssue tells what a thread takes for a kernel: of steps of so few tokens that
+// the GPU waits for it; and what a step takes with the search for NaN and without.
+func TestGPUIssue(t *testing.T) {
+	onGPU(t)
+	graph, err := backendtest.Graph(billion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shape := range []struct {
+		wanted    costmodel.Workload
+		sequences int64
+	}{
+		{costmodel.Workload{Mode: costmodel.Train, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}, 1},
+		{costmodel.Workload{Mode: costmodel.Infer, Seq: 16, NewTokens: 16, Precision: costmodel.BF16True}, 1},
+		{costmodel.Workload{Mode: costmodel.Train, Seq: 2048, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}, 4},
+	} {
+		begin := time.Now()
+		job, err := backendtest.Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 1, Sequences: shape.sequences}.Job(graph, shape.wanted)
+		if err != nil {
+			t.Fatal(err)
+		}
+		of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled := time.Since(begin)
+		found, err := shared{}.Open(context.Background(), of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		machine := found.(*machine) //nolint:forcetypeassert // it is this package's
+		t.Logf("%s of %d x %d: compiled in %v, open in %v more", shape.wanted.Mode, shape.sequences, shape.wanted.Seq, compiled, time.Since(begin)-compiled)
+		if err := machine.Fill(0, 0, job.Program.Devices[0].Arena, 0); err != nil {
+			t.Fatal(err)
+		}
+		machine.tell(t, "with the search for NaN")
+		for _, kept := range machine.kept {
+			for run := 0; kept != nil && run < len(kept.runs); run++ {
+				kept.runs[run].finite = nil
+			}
+		}
+		machine.tell(t, "without")
+		if err := machine.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// tell tells what steps take.
+func (machine *machine) tell(t *testing.T, what string) {
+	t.Helper()
+	kernels, searches := 0, 0
+	for _, kept := range machine.kept {
+		for run := 0; kept != nil && run < len(kept.runs); run++ {
+			kernels += len(kept.runs[run].launches)
+			searches += len(kept.runs[run].finite)
+		}
+	}
+	for number := range 5 {
+		times, err := machine.Step(context.Background(), &executor.Step{Number: int64(number) + 1, Optimizer: executor.Optimizer{Rate: 1e-6, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		of := times.Devices[0]
+		t.Logf("%s: %d kernels, %d searches in %v (%.2f µs each): forward %v, backward %v, decode %v, update %v, waiting %v", what, kernels, searches, times.Step,
+			float64(times.Step.Microseconds())/float64(kernels+searches), of.Forward, of.Backward, of.Decode, of.Update, of.Wait)
+	}
+}
