@@ -16,9 +16,9 @@ import (
 // billion is the shape of Llama 3.2 1B.
 const billion = `{"model_type":"llama","hidden_size":2048,"intermediate_size":8192,"num_hidden_layers":16,"num_attention_heads":32,"num_key_value_heads":8,"head_dim":64,"vocab_size":128256,"tie_word_embeddings":true}`
 
-// TestGPUIssue tells what a thread takes for a kernel: of steps of so few tokens that
+// TestGPUSearched tells what a thread takes for a kernel: of steps of so few tokens that
 // the GPU waits for it; and what a step takes with the search for NaN and without.
-func TestGPUIssue(t *testing.T) {
+func TestGPUSearched(t *testing.T) {
 	onGPU(t)
 	graph, err := backendtest.Graph(billion)
 	if err != nil {
