@@ -41,11 +41,15 @@ slow, and its bytes are judged, never its times. Weights come from the model's
 folder, or are drawn (--weights random); token ids come from --tokens or are
 drawn. In training the labels are the same ids, and there is no dropout.
 
+On GPUs a process of its own does the work. Whatever ends that, a report is left,
+with exit status 1, and says whether the GPUs' memory was given back.
+
 Several plans run one after another. Exit status 4: a verdict is fail; 3: the
 arenas find no room.`,
 		Example: `  devmap run plan.json
   devmap run plan.json --weights random --steps 10 --lr 3e-4 --clip 1
   devmap run plan.json --tokens text.jsonl --steps 100 --save trained
+  devmap run plan.json --devices 0,0,1,1 --transport host
   devmap run plan.json --dump logits=logits.safetensors --json -o report.json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 // Run is what the flags of devmap run ask for.
@@ -100,7 +101,7 @@ var runFlags = []flag{
 	},
 	{
 		name: "backend", at: func(request *Request) any { return &request.Run.Backend }, on: onRun, otherwise: "auto",
-		help:   "what runs it: {values} (auto: cuda where it is built in and a GPU is there, else cpu, the reference on this machine's processor)",
+		help:   "what runs it: {values} (auto: GPUs where they are, else the reference on this machine's processor)",
 		values: []string{Auto, CPU, CUDA}, meant: map[string]string{"reference": CPU, "gpu": CUDA, "nvidia": CUDA},
 	},
 	{
@@ -109,8 +110,8 @@ var runFlags = []flag{
 		helpOn: map[command]string{onProbe: "a GPU for each device of the topology, by the driver's numbers: 0,0,1,1 shares each of two out to two (all GPUs)"},
 	},
 	{
-		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: Auto,
-		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{Auto, "peer", "host"},
+		name: "transport", at: func(request *Request) any { return &request.Run.Transport }, on: onRun, otherwise: string(cuda.Auto),
+		help: "how messages travel between GPUs: {values} (auto: peer where they reach each other, else by the host's memory)", values: []string{string(cuda.Auto), string(cuda.Peer), string(cuda.Host)},
 		meant: map[string]string{"nvlink": "peer", "p2p": "peer", "pcie": "host", "cpu": "host", "staged": "host"},
 	},
 	{
@@ -120,7 +121,7 @@ var runFlags = []flag{
 	later("keep", "host: what is kept in host memory"),
 	{
 		name: "fault", at: func(request *Request) any { return &request.Run.Fault }, on: onRun,
-		help: "a fault to see what follows: " + faultsKnown(),
+		help: "KIND:N, a fault to see what follows: " + strings.Join(faultKinds(), ", "),
 	},
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
 // Devices are the GPUs of --devices, one for each device of a plan; none: it was
@@ -43,8 +44,6 @@ type Fault struct {
 	At   int64  // which one, from 1
 }
 
-func (fault Fault) String() string { return fmt.Sprintf("%s:%d", fault.Kind, fault.At) }
-
 // Faults of processes; a backend has others.
 const (
 	KillLoad = "kill@load"
@@ -53,11 +52,19 @@ const (
 
 // faults are all kinds, and what each does at the Nth.
 var faults = []struct{ kind, does string }{
-	{"oom@map", "the Nth arena finds no memory"},
-	{"corrupt@path", "the Nth path between GPUs changes a byte"},
-	{"hang@step", "a kernel of step N does not end"},
+	{string(cuda.FailMap), "the Nth arena finds no memory"},
+	{string(cuda.CorruptPath), "the Nth path between GPUs changes a byte"},
+	{string(cuda.HangStep), "a kernel of step N does not end"},
 	{KillLoad, "the process on the GPUs is killed at the Nth piece that is loaded"},
 	{KillStep, "it is killed in step N"},
+}
+
+func faultKinds() []string {
+	var kinds []string
+	for _, fault := range faults {
+		kinds = append(kinds, fault.kind)
+	}
+	return kinds
 }
 
 func faultsKnown() string {

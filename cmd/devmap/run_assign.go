@@ -1,0 +1,110 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/program"
+)
+
+// assign finds every device of a plan its GPU, and what runs it there.
+func (command *runCommand) assign(one *planRun) error {
+	one.backend = command.reference
+	if command.gpus == nil {
+		return nil
+	}
+	asked, err := command.Devices()
+	if err != nil {
+		return err
+	}
+	count := len(one.job.devices)
+	if asked != nil && len(asked) != count {
+		return out.Usagef("--devices: it names %s, and %s is for %s: name one for each", show.Plural(len(asked), "GPU"), one.file, show.Plural(count, "device"))
+	}
+	for i := range one.job.Program.Devices {
+		device := int(one.job.Program.Devices[i].ID)
+		gpu := device
+		if asked != nil {
+			gpu = asked[device]
+		}
+		if gpu >= len(command.gpus) {
+			return command.noSuchGPU(one, device, gpu, asked != nil)
+		}
+		one.gpus = append(one.gpus, gpu)
+	}
+	one.names = command.gpus
+	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
+	fault, err := command.FaultAsked()
+	if err != nil {
+		return err
+	}
+	switch {
+	case fault.Kind == ask.KillLoad || fault.Kind == ask.KillStep:
+		one.kill = fault
+	case fault.Kind != "":
+		options.Fault = cuda.Fault{Kind: cuda.FaultKind(fault.Kind), At: fault.At}
+	}
+	one.backend, err = cuda.New(options)
+	return err
+}
+
+// patience is how long nothing may end on any GPU: many times what the slowest
+// instruction is predicted to take on the GPUs of the plan, and long enough for what
+// is predicted to take nothing.
+func patience(of *program.Program) time.Duration {
+	const (
+		least   = 30 * time.Second
+		many    = 20
+		tick    = 1000 // a nanosecond has as many
+		longest = 24 * time.Hour
+	)
+	slowest := int64(0)
+	for i := range of.Instrs {
+		slowest = max(slowest, of.Instrs[i].Ticks/tick)
+	}
+	return max(least, many*min(time.Duration(slowest), longest))
+}
+
+// noSuchGPU names the way out where there are fewer GPUs than devices.
+func (command *runCommand) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
+	count := len(one.job.devices)
+	shown := fmt.Sprintf("the driver shows %d: %s", len(command.gpus), gpuNames(command.gpus))
+	if asked {
+		return out.Usagef("--devices: GPU %d, and %s", gpu, shown)
+	}
+	spread, words := make([]int, count), make([]string, count)
+	for i := range spread {
+		spread[i] = i * len(command.gpus) / count
+		words[i] = fmt.Sprint(spread[i])
+	}
+	return out.Usagef("%s is for %s, device %d on GPU %d, and %s; --devices %s puts several devices on one, %s",
+		one.file, show.Plural(count, "GPU"), device, gpu, shown, strings.Join(words, ","), command.together(one, spread))
+}
+
+// together says what the fullest GPU takes, and has free, where devices of a plan
+// are together on it: one context for all.
+func (command *runCommand) together(one *planRun, spread []int) string {
+	takes, contexts := make([]int64, len(command.gpus)), make([]int64, len(command.gpus))
+	for i, gpu := range spread {
+		predicted := &one.job.devices[i].Predicted
+		takes[gpu] += predicted.DeviceUsedBytes - predicted.OverheadBytes
+		contexts[gpu] = max(contexts[gpu], predicted.OverheadBytes)
+	}
+	fullest := 0
+	for gpu := range takes {
+		if takes[gpu] += contexts[gpu]; takes[gpu] > takes[fullest] {
+			fullest = gpu
+		}
+	}
+	said := fmt.Sprintf("which takes %v", costmodel.Bytes(takes[fullest]))
+	if free, known := freeOf(command.gpus[fullest].UUID); known {
+		said += fmt.Sprintf(" and has %v free", costmodel.Bytes(free))
+	}
+	return said
+}
