@@ -14,7 +14,6 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/nvml"
-	"github.com/devmap-dev/devmap/executor/weights"
 )
 
 // probe is the measuring of GPUs, by the process that does it.
@@ -126,7 +125,7 @@ func (probe *probe) hold(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	result, err := executor.Run(ctx, backend, job, &executor.Settings{Steps: 2, Weights: weights.Random(job.Graph, 1), Optimizer: probeOptimizer})
+	result, err := executor.Run(ctx, backend, job, &executor.Settings{Steps: 2, Weights: repeatedWeights(job.Graph), Optimizer: probeOptimizer})
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda"
-	"github.com/devmap-dev/devmap/executor/weights"
 )
 
 // tally adds up what kernels of each kind did, and in what time.
@@ -47,10 +46,12 @@ type timing struct {
 	now      float64
 }
 
-// The steps of a model that is timed: odd ones are, but the first, which is cold.
-const timedSteps = 7
+// The steps of a model that is timed: of the second half every other one. A GPU is
+// faster for the first tenths of a second than it stays, as its clock goes by the
+// power that it takes: what a step takes among others is to be found.
+const timedSteps = 39
 
-func isTimed(step int64) bool { return step > 1 && step%2 == 1 }
+func isTimed(step int64) bool { return step > timedSteps/2 && step%2 == 1 }
 
 // tell takes a kernel.
 func (timing *timing) tell(timed cuda.Timed) {
@@ -81,11 +82,14 @@ func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job) error {
 	if err != nil {
 		return err
 	}
-	settings := executor.Settings{Steps: timedSteps, Weights: weights.Random(job.Graph, 1), Optimizer: probeOptimizer}
+	settings := executor.Settings{Steps: timedSteps, Weights: repeatedWeights(job.Graph), Optimizer: probeOptimizer}
 	var busy, timed []float64
 	settings.Watch.Step = func(step *executor.StepResult) {
 		if isTimed(step.Number) {
 			timed, timing.now = append(timed, timing.now), 0
+			return
+		}
+		if step.Number <= timedSteps/2 {
 			return
 		}
 		for _, device := range step.Times.Devices {
@@ -98,12 +102,12 @@ func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job) error {
 	if len(timed) == 0 || timing.kernels == 0 {
 		return errors.New("no kernel was timed")
 	}
-	tally.gaps += max(middle(busy[1:])-middle(timed), 0)
+	tally.gaps += max(middle(busy)-middle(timed), 0)
 	tally.kernels += timing.kernels / float64(len(timed))
 	return nil
 }
 
-// middle is the median of an odd number of values.
+// middle is the median, the upper one of two.
 func middle(values []float64) float64 { return slices.Sorted(slices.Values(values))[len(values)/2] }
 
 // updating are the names of the optimizer's kernels.

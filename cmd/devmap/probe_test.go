@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -12,6 +13,9 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/nvml"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
 )
 
 // TestKindOf: a driver's name and size mean a GPU of the catalogue, or none.
@@ -162,5 +166,35 @@ func TestProbeTable(t *testing.T) {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in\n%s", want, text.String())
 		}
+	}
+}
+
+// TestRepeatedWeights: a probe's weights have the shapes and the kind of values that
+// drawn ones have.
+func TestRepeatedWeights(t *testing.T) {
+	t.Parallel()
+	graph, err := hf.FromConfig("probe", []byte(heldModel(2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, drawn := repeatedWeights(graph), weights.Random(graph, 1)
+	for _, name := range []string{"model.layers.0.self_attn.q_proj.weight", "model.layers.1.mlp.up_proj.weight", "model.norm.weight"} {
+		for _, dtype := range []modelgraph.DType{modelgraph.BF16, modelgraph.F32} {
+			var all, other []byte
+			err := errors.Join(
+				source.Stream(t.Context(), name, dtype, func(chunk []byte) error { all = append(all, chunk...); return nil }),
+				drawn.Stream(t.Context(), name, dtype, func(chunk []byte) error { other = append(other, chunk...); return nil }))
+			if err != nil || len(all) != len(other) {
+				t.Errorf("%s: %v, %d bytes, want %d", name, err, len(all), len(other))
+				continue
+			}
+			const sample = 1 << 12
+			if same := bytes.Equal(all[:sample], other[:sample]); same != (name != "model.layers.1.mlp.up_proj.weight") {
+				t.Errorf("%s begins like what is drawn: %v", name, same)
+			}
+		}
+	}
+	if err := source.Stream(t.Context(), "no.such", modelgraph.BF16, func([]byte) error { return nil }); err == nil {
+		t.Error("there are weights of no name")
 	}
 }

@@ -90,7 +90,7 @@ func (probe *probe) shares(gpu int) (count int64) {
 // copies between devices.
 func (probe *probe) table(to io.Writer) {
 	memory := texttab.New("GPU", "name", "memory", "held by\nothers", "by whom", "held besides\narenas")
-	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies", "from the\nhost", "to the\nhost", "between kernels,\nµs")
+	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
 	memory.Right(0, 2, 3, 5)
 	rates.Right(0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
 	for _, gpu := range probe.distinct() {

@@ -16,6 +16,7 @@ const (
 	pathBytes = 256 << 20
 	pathTurns = 4
 	trips     = 16
+	ahead     = 64
 )
 
 // Paths measures copies inside each of these GPUs, between each and the host's
@@ -135,8 +136,8 @@ func (device *device) to(other *device, own *PathRates) (rate PathRate, err erro
 }
 
 // latency is half of what a word takes to the other device and back: each waits for
-// the other's event. A long copy goes ahead, so that everything is given before it
-// ends, and the host has no part in it.
+// the other's event. Long copies go ahead, so that everything is given before they
+// end, and the host has no part in it.
 func (device *device) latency(other *device) (seconds float64, err error) {
 	marks := make([]*driver.Event, 2*trips+2)
 	for i := range marks {
@@ -149,7 +150,11 @@ func (device *device) latency(other *device) (seconds float64, err error) {
 		err := from.do(func() error {
 			stream := from.streams[0]
 			if i == 0 {
-				return errors.Join(stream.Copy(device.at(device.plan.Arena/2), device.at(0), device.plan.Arena/2), stream.Record(marks[i]))
+				var all []error
+				for range ahead {
+					all = append(all, stream.Copy(device.at(device.plan.Arena/2), device.at(0), device.plan.Arena/2))
+				}
+				return errors.Join(append(all, stream.Record(marks[i]))...)
 			}
 			return errors.Join(stream.Await(marks[i-1]), stream.Copy(to.at(0), from.at(0), 4), stream.Record(marks[i]))
 		})
