@@ -9,35 +9,37 @@ Python that runs it, and no Go. `--backend cpu` tries the scripts where there is
 
 import argparse
 import importlib
+import json
 import os
 import random
+import subprocess
 import sys
 import time
 
 import shared
 
-# Part: module, what it holds, in the order in which all run: what reads memory or time first, and each alone.
-PARTS = {
+# What reads times or memory, and is alone on the GPU; in the order in which all run: module, what it holds.
+ALONE = {
     "memory": ("memory", "high water of every region = planned; NVML = a plan made beforehand from probe's topology, at every fence"),
     "arena": ("steps", "the arena of a step beside the peak of PyTorch's allocator"),
     "step": ("steps", "a training step beside PyTorch's, where its time goes, the simulated step beside the measured"),
     "products": ("kernels", "every product of a step beside torch.matmul, descriptors and launch included"),
     "kernels": ("kernels", "every kernel beside float64; those that only move memory beside a copy"),
-    "attention": ("kernels", "attention beside float64, cuDNN and flash"),
+    "attention": ("kernels", "attention beside float64, and beside cuDNN's and flash's speed"),
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
     "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
+}
+# What is right or wrong, however long it takes: all of these at once, a process each.
+BESIDE = {
     "logits": ("accuracy", "logits and tokens of drawn models of every family: fp32, and bf16 beside PyTorch's own rounding"),
     "gradients": ("accuracy", "gradients and losses of drawn models of every family"),
     "widths": ("accuracy", "logits and gradients of real widths of every family"),
     "bits": ("bits", "1, 2, 4 program devices, both transports, repeated runs: bit for bit; the processor's fp32 beside it"),
+    "float64": ("kernels", "products and attention as a step gives them, beside float64, twice the same bits"),
     "sanitizer": ("kernels", "compute-sanitizer over every kernel: memcheck, racecheck"),
     "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
-
-
-def helped():
-    for name, (_, what) in PARTS.items():
-        print(f"  {name:10} {what}")
+PARTS = ALONE | BESIDE
 
 
 def asked():
@@ -52,11 +54,13 @@ def asked():
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--gpu", default="", help="plan for a GPU of the catalogue, and probe nothing")
     parser.add_argument("--table", default="", help="a file for the figures as a table of Markdown")
+    parser.add_argument("--rows", default="", help="a file for the figures of one part, for the process that began this one")
     args = parser.parse_args()
     args.devmap = os.path.abspath(args.devmap)
     args.parts = [name for name in args.part.split(",") if name] or list(PARTS)
     if args.parts == ["help"]:
-        helped()
+        for name, (_, what) in PARTS.items():
+            print(f"  {name:10} {what}")
         sys.exit(0)
     unknown = [name for name in args.parts if name not in PARTS]
     if unknown:
@@ -73,17 +77,31 @@ def carried_out(name, held, figures):
     figures.told(name, "seconds of the part", f"{time.monotonic() - begun:.0f}", spent)
 
 
+def side_by_side(names, seed, folder, figures):
+    """Each part by this script again; what they print comes part by part when all have ended."""
+    begun = {}
+    for name in names:
+        rows = os.path.join(folder, name + ".json")
+        words = [sys.executable, __file__, *sys.argv[1:], "--part", name, "--seed", str(seed), "--rows", rows, "--table", ""]
+        with open(os.path.join(folder, name + ".log"), "w") as log:
+            begun[name] = rows, log.name, subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
+    for name, (rows, log, process) in begun.items():
+        process.wait()
+        with open(log) as file:
+            print(file.read(), end="", flush=True)
+        with figures.attempt(name, "the part"), open(rows) as file:
+            figures.take(json.load(file))
+
+
 def markdown(figures, heading):
     """Rows of parts with few figures; of those with many, each kind of figure by its worst."""
     out = [*heading, "", "| part | case | figure | bar | |", "|---|---|---|---|---|"]
-    sections = dict.fromkeys(row[0] for row in figures.rows)
-    for section in sections:
+    for section in dict.fromkeys(row[0] for row in figures.rows):
         rows = [row for row in figures.rows if row[0] == section]
-        if len(rows) > 60:
-            judged = [row for row in rows if row[4] is not None]
-            missed = [row for row in rows if "MISSED" in row[3]]
-            out.append(f"| {section} | {len(rows)} figures, {len(missed)} missed | | | |")
-            rows = (missed + sorted(judged, key=lambda row: -row[4]))[:12]
+        if len(rows) > 70:
+            judged, missed = [row for row in rows if row[4] is not None], [row for row in rows if "MISSED" in row[3]]
+            out.append(f"| {section} | {len(rows)} figures, {len(missed)} missed; the nearest to their bars: | | | |")
+            rows = missed + sorted(judged, key=lambda row: -row[4])[:8]
         out += [f"| {section} | {case} | {figure} | {bar} | {note.replace('|', '/')} |" for _, case, figure, bar, _, note in rows]
     return "\n".join(out) + "\n"
 
@@ -96,14 +114,20 @@ def main():
     with shared.scratch() as folder:
         held = shared.Shared(args, folder)
         heading = [f"seed {args.seed}", *shared.machine(args.devmap)]
-        print(*heading, sep="\n", flush=True)
-        figures.head()
+        if not args.rows:
+            print(*heading, sep="\n", flush=True)
+            figures.head()
+        beside = [name for name in args.parts if name in BESIDE]
         for name in args.parts:
-            carried_out(name, held, figures)
-    if args.table:
-        with open(args.table, "w") as file:
-            file.write(markdown(figures, heading))
-    sys.exit(figures.tail(args.seed))
+            if name in ALONE or len(beside) == 1:
+                carried_out(name, held, figures)
+        if len(beside) > 1:
+            side_by_side(beside, args.seed, folder, figures)
+    for path, text in ((args.rows, json.dumps(figures.rows)), (args.table, markdown(figures, heading))):
+        if path:
+            with open(path, "w") as file:
+                file.write(text)
+    sys.exit(0 if args.rows else figures.tail(args.seed))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def said(shared, script, *words, timeout=240, **environment):
 
 
 def products(shared, figures):
-    """Every product of both models' steps beside torch.matmul, as a step gives it; each beside float64."""
+    """Every product of both models' steps beside torch.matmul, as a step gives it."""
     test = os.path.join(shared.binaries, "kernel.test")
     lines, status, last = said(shared, ("blas", "speed.py"), test)
     for line in lines:
@@ -34,7 +34,11 @@ def products(shared, figures):
             figures.told("products", line.split(" a step ")[0].strip() + " a step", line.rsplit(":", 1)[1].strip(), line.split(" a step ")[1].strip())
     if status or not any("least torch/ours" in line for line in lines):
         raise RuntimeError(f"speed.py: exit status {status}: " + " | ".join(last))
-    tested(figures, "products", test, "^TestGPU(Products|Attention)$", "products and attention beside float64, twice the same bits")
+
+
+def float64(shared, figures):
+    """The Table's products and attention, odd sizes and poisoned outputs, beside float64."""
+    tested(figures, "float64", os.path.join(shared.binaries, "kernel.test"), "^TestGPU(Products|Attention)$", "products and attention of a step, twice the same bits")
 
 
 def tested(figures, section, binary, pattern, case, *flags, timeout=240):

@@ -33,9 +33,12 @@ class Figures:
         self.rows.append((section, case, figure, "-", None, note))
         self._print(section, case, figure, "-", note)
 
-    def add(self, other):
-        """Figures that were worked out elsewhere, and printed there."""
-        self.count, self.missed, self.rows = self.count + other.count, self.missed + other.missed, self.rows + other.rows
+    def take(self, rows):
+        """Rows of figures that another process printed."""
+        self.rows += map(tuple, rows)
+        judged = [row for row in rows if row[3] != "-"]
+        self.count += len(judged)
+        self.missed += [f"{section}: {case}: {figure}, bar {bar}" for section, case, figure, bar, _, _ in judged if bar.endswith("MISSED")]
 
     @contextlib.contextmanager
     def attempt(self, section, case):
