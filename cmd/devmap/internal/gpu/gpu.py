@@ -9,6 +9,7 @@ Python that runs it, and no Go. `--backend cpu` tries the scripts where there is
 
 import argparse
 import importlib
+import importlib.util
 import json
 import os
 import random
@@ -106,8 +107,22 @@ def markdown(figures, heading):
     return "\n".join(out) + "\n"
 
 
+def missing(args):
+    """What this machine lacks; empty: nothing."""
+    lacking = [name for name in ("torch", "transformers", "safetensors", "numpy") if importlib.util.find_spec(name) is None]
+    if lacking:
+        return f"{sys.executable} has no {', '.join(lacking)}: set PYTHON to one that has"
+    if not os.access(args.devmap, os.X_OK):
+        return f"{args.devmap} is no program: where there is no Go, build bin/devmap, bin/cuda.test and bin/kernel.test elsewhere with tag cuda, and bring them"
+    if args.backend == "cuda" and not shared.machine(args.devmap)[0].startswith("GPU: NVIDIA"):
+        return "no GPU here: nvidia-smi lists none"
+    return ""
+
+
 def main():
     args = asked()
+    if why := missing(args):
+        sys.exit("make gpu: " + why)
     from figures import Figures
 
     figures = Figures()
