@@ -1,19 +1,20 @@
 """A training step beside PyTorch's own, in time and in memory; and where the time goes."""
 
-import csv
+import glob
 import os
 import re
 import subprocess
+import sys
 
 from engine import Job
-from shared import MIB, warm
+from shared import HERE, MIB, warm
 
 MODELS = ("llama-3.2-1b", "qwen2.5-3b")
 BATCH, SEQ, STEPS = 4, 2048, 12
 ARENA, PREFILL, SPEED, SIMULATED = 0.70, 1.02, 1.0, 0.10
 KINDS = (
-    ("attention", r"flash|fmha|attention|sdpa|cudnn"), ("products", r"gemm|cutlass|nvjet|xmma|splitK|matmul|cublas"),
-    ("update", r"adam|multi_tensor|\bstep\b|square"), ("loss", r"softmax|nll|cross_entropy|loss|log"),
+    ("attention", r"flash|fmha|attention|sdpa|cudnn"), ("products", r"gemm|cutlass|nvjet|xmma|split_?k|matmul|cublas"),
+    ("update", r"adam|multi_tensor|square"), ("loss", r"softmax|nll|cross_entropy|loss|log"),
 )
 
 
@@ -105,28 +106,57 @@ def shares(rows):
 
 
 def kernels(shared, figures, model, theirs, rows=30):
-    """Milliseconds of a step by kernel: ours one by one under ncu, PyTorch's by its profiler."""
-    ours = profiled(shared, model)
-    figures.told("step", f"{model}: kernels, ms", f"{sum(row[0] for row in ours):.1f}", shares(ours) + f"; {sum(row[1] for row in ours)} launches, one by one under ncu")
-    figures.told("step", f"{model}: PyTorch's kernels, ms", f"{theirs['table']['kernels_ms']:.1f}", shares(theirs["table"]["rows"]))
+    """Milliseconds of a step by kernel, both sides by CUPTI while the step runs as it does."""
+    ours, took = traced(shared, model)
+    own, other = sum(row[0] for row in ours), theirs["table"]["kernels_ms"]
+    figures.told("step", f"{model}: kernels, ms", f"{own:.1f}", f"{shares(ours)}; {sum(row[1] for row in ours)} launches in {took:.1f} ms, of which {max(0.0, took - own):.1f} between kernels")
+    figures.told("step", f"{model}: PyTorch's kernels, ms", f"{other:.1f}", f"{shares(theirs['table']['rows'])}; {sum(row[1] for row in theirs['table']['rows'])} launches")
     for side, found in (("devmap", ours), ("PyTorch", theirs["table"]["rows"])):
         for spent, calls, name in found[:rows]:
             print(f"    {side:8} {spent:9.3f} ms {calls:5} × {name[:100]}")
 
 
-def profiled(shared, model):
-    """Milliseconds, launches and name of every kernel of a run of one step, longest first."""
+MARK = "sort"  # runs once, at the beginning of a step: token ids by their order, for the table's gradient
+
+
+def traced(shared, model, step=3):
+    """Milliseconds, launches and name of every kernel of one warm step, longest first; and how long the step was."""
     engine = shared.engine("steps")
-    log = engine.place("ncu.csv")
     job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true")
-    made = engine.plan(shared.checkpoint(model), job, *shared.topology(1))
-    ncu = ["ncu", "--target-processes", "all", "--clock-control", "none", "--cache-control", "none", "--metrics", "gpu__time_duration.sum", "--csv", "--log-file", log]
-    done = subprocess.run([*ncu, shared.binary, "run", made, *engine.backend(made), "--json"], capture_output=True, text=True, check=False, timeout=150)
-    if done.returncode or not os.path.exists(log):
-        raise RuntimeError(f"ncu: exit status {done.returncode}: {done.stderr[-400:]}")
+    made, lines = engine.plan(shared.checkpoint(model), job, *shared.topology(1)), engine.place("trace")
+    environment = os.environ | {"CUDA_INJECTION64_PATH": shared.once("trace", lambda: library(engine)), "DEVMAP_TRACE": lines}
+    done = subprocess.run([shared.binary, "run", made, *engine.backend(made), "--steps", "6", "--json"], capture_output=True, text=True, check=False, timeout=90, env=environment)
+    if done.returncode not in (0, 4):
+        raise RuntimeError(f"devmap run, traced: exit status {done.returncode}: {done.stderr[-400:]}")
+    with open(lines) as file:
+        launches = sorted((int(begin), int(end), name) for begin, end, name in (line.rstrip("\n").split("\t", 2) for line in file))
+    marks = [begin for begin, _, name in launches if name == MARK]
+    if len(marks) < step + 2:
+        raise RuntimeError(f"{len(launches)} kernels were traced, {len(marks)} of them {MARK}")
+    first, last = marks[-3], marks[-2]
     found = {}
-    with open(log) as file:
-        for row in csv.DictReader(line for line in file if line.startswith('"')):
-            spent, calls = found.get(row["Kernel Name"], (0.0, 0))
-            found[row["Kernel Name"]] = spent + float(row["Metric Value"].replace(",", "")) * {"ns": 1e-6, "us": 1e-3, "ms": 1.0}[row["Metric Unit"].replace("nsecond", "ns").replace("usecond", "us")], calls + 1
-    return sorted(((spent, calls, name) for name, (spent, calls) in found.items()), reverse=True)
+    for begin, end, name in launches:
+        if first <= begin < last:
+            spent, calls = found.get(name, (0.0, 0))
+            found[name] = spent + (end - begin) / 1e6, calls + 1
+    return sorted(((spent, calls, name) for name, (spent, calls) in found.items()), reverse=True), (last - first) / 1e6
+
+
+def library(engine):
+    """trace.c, compiled with what this machine has of CUPTI: the toolkit's, or that of PyTorch's or Triton's packages."""
+    packages = [path for path in sys.path if path.endswith("-packages")]
+    places = [("/usr/local/cuda/extras/CUPTI/include", "/usr/local/cuda/extras/CUPTI/lib64"), ("/usr/local/cuda/include", "/usr/local/cuda/lib64")]
+    places += [(os.path.join(path, "triton/backends/nvidia/include"), os.path.join(path, "triton/backends/nvidia/lib/cupti")) for path in packages]
+    places += [(os.path.join(path, "nvidia/cu13/include"), os.path.join(path, "nvidia/cu13/lib")) for path in packages]
+    out, said = engine.place("trace.so"), ["no CUPTI is found"]
+    for include, folder in places:
+        headers, libraries = glob.glob(os.path.join(include, "cupti_activity*.h")), sorted(glob.glob(os.path.join(folder, "libcupti.so*")))
+        if headers and libraries:
+            kinds = {int(number) for path in headers for number in re.findall(r"\} CUpti_ActivityKernel(\d+);", open(path).read())}
+            words = ["cc", "-O2", "-shared", "-fPIC", f"-DKERNEL=CUpti_ActivityKernel{max(kinds)}", "-I", include, "-I", "/usr/local/cuda/include", "-o", out,
+                     os.path.join(HERE, "trace.c"), libraries[0], "-Wl,-rpath," + folder]
+            done = subprocess.run(words, capture_output=True, text=True, check=False)
+            if not done.returncode:
+                return out
+            said.append(done.stderr[-300:])
+    raise RuntimeError("; ".join(said))
