@@ -103,6 +103,9 @@ func (run *supervised) print(document, text string) error {
 // end tells of a worker that is no more, and ends as it did. A report that is left
 // is that of a run which broke off.
 func (run *supervised) end(how string, heard error) error {
+	if run.status == nil {
+		out.Wipe(run.cmd.ErrOrStderr())
+	}
 	if run.cmd.Context().Err() != nil && run.status == nil {
 		return fmt.Errorf("%sinterrupted: no file was written (the process on the GPUs: %s)", run.running(), how)
 	}

@@ -63,6 +63,14 @@ func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 	return paint(FileOf(stderr), what, patience)
 }
 
+// Wipe clears the line of a terminal on which a process showed progress that is no
+// more.
+func Wipe(stderr io.Writer) {
+	if Terminal(stderr) {
+		io.WriteString(FileOf(stderr), "\r\x1b[K") //nolint:errcheck // only the picture suffers
+	}
+}
+
 // paint draws every so often, in a goroutine that done ends and waits for: what
 // is first, then what was said last.
 func paint(to io.Writer, what string, often time.Duration) (say func(string), done func()) {

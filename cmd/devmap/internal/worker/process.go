@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
 // grace is how long a worker may take to end once it is to.
@@ -40,7 +42,7 @@ func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Proce
 	process := &Process{says: says, life: life, grace: grace, slow: make(chan struct{}), done: make(chan struct{})}
 	process.command = &exec.Cmd{
 		Path: self, Args: append([]string{"devmap"}, args...), Env: append(os.Environ(), environment+"=1"),
-		Stdin: os.Stdin, Stdout: stdout, Stderr: stderr, ExtraFiles: []*os.File{saysEnd, lifeEnd}, // saysFile, lifeFile
+		Stdin: os.Stdin, Stdout: inherited(stdout), Stderr: inherited(stderr), ExtraFiles: []*os.File{saysEnd, lifeEnd}, // saysFile, lifeFile
 	}
 	err = errors.Join(process.command.Start(), saysEnd.Close(), lifeEnd.Close())
 	if err != nil {
@@ -48,6 +50,15 @@ func Start(ctx context.Context, args []string, stdout, stderr io.Writer) (*Proce
 	}
 	go process.watch(ctx)
 	return process, nil
+}
+
+// inherited is the file behind a writer, where there is one: to a terminal the
+// worker then writes as to its own, with progress and colours.
+func inherited(writer io.Writer) io.Writer {
+	if file := out.FileOf(writer); file != nil {
+		return file
+	}
+	return writer
 }
 
 // watch ends the worker with the context.
