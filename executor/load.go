@@ -3,7 +3,6 @@ package executor
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/executor/internal/bind"
@@ -34,6 +33,9 @@ func (run *running) load(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := loader.pourAll(ctx); err != nil {
+		return err
+	}
 	return run.closeSource() // a file that changed meanwhile is found here
 }
 
@@ -41,6 +43,7 @@ func (run *running) load(ctx context.Context) error {
 type loader struct {
 	*running
 	params    map[int32][]bind.Param // by buffer
+	pours     []Pour                 // what is to be read together
 	done, all int64                  // bytes
 }
 
@@ -93,11 +96,14 @@ func (loader *loader) param(ctx context.Context, param *bind.Param) error {
 	} else if param.Kind != bind.Weight && param.Kind != bind.Master {
 		return loader.clear(ctx, param.Device, param.Offset, param.Offset+bytesOf(param))
 	}
+	if poured, err := loader.pour(name, param); poured || err != nil {
+		return err
+	}
 	at, end := param.Offset, param.Offset+bytesOf(param)
 	err := loader.source.Stream(ctx, name, param.DType, func(chunk []byte) error {
 		size := int64(len(chunk))
 		if at+size > end {
-			return fmt.Errorf("%q: more than the %d × %d values that the model has", name, param.Rows, param.Columns)
+			return more(name, param)
 		}
 		if err := loader.machine.Write(param.Device, at, chunk); err != nil {
 			return err
@@ -107,7 +113,7 @@ func (loader *loader) param(ctx context.Context, param *bind.Param) error {
 		return nil
 	})
 	if err == nil && at != end {
-		err = fmt.Errorf("%q: fewer than the %d × %d values that the model has", name, param.Rows, param.Columns)
+		err = fewer(name, param)
 	}
 	return err
 }

@@ -21,6 +21,8 @@ type Result struct {
 	// Growth is by how many bytes the process grew at most, beyond what it had
 	// before arenas were reserved; -1: the machine does not say.
 	Growth int64
+	// Loading is of a machine that is a [Pourer]; nil of others.
+	Loading *Loading
 	// GPUs are those that the arenas were on; none on other machines.
 	GPUs []GPUResult
 	// Links are those that messages went over; none where they are copies in one

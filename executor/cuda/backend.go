@@ -29,13 +29,15 @@ func New(options Options) (executor.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{options, kernels, (*bind.Bound).Instr}, nil
+	return &backend{options, kernels, (*bind.Bound).Instr, ringParts, partSize}, nil
 }
 
 type backend struct {
 	options Options
 	kernels map[string]kernel.Func
 	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
+	// The ring has so many parts of so many bytes.
+	parts, partSize int
 }
 
 func (*backend) Name() string { return "cuda" }
@@ -50,7 +52,7 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 	err := machine.find()
 	for _, part := range []func() error{
 		machine.start, machine.measure, machine.room, machine.connect, machine.reserve, machine.stage, machine.marks,
-		machine.trials, machine.keep, machine.warm, machine.dig, machine.ready, ctx.Err,
+		machine.trials, machine.keep, machine.warm, machine.prime, machine.dig, machine.ready, ctx.Err,
 	} {
 		if err == nil {
 			err = part()
@@ -76,6 +78,7 @@ func (machine *machine) find() error {
 	if len(asked) != 0 && len(asked) != len(machine.program.Devices) {
 		return fmt.Errorf("%d GPUs are named for a program of %d devices: name one for each", len(asked), len(machine.program.Devices))
 	}
+	machine.ring = &ring{count: machine.backend.parts, size: machine.backend.partSize}
 	shared := make(map[int]*gpu)
 	for i := range machine.program.Devices {
 		ordinal := i
@@ -89,7 +92,7 @@ func (machine *machine) find() error {
 			shared[ordinal] = &gpu{Device: &gpus[ordinal]}
 			machine.gpus = append(machine.gpus, shared[ordinal])
 		}
-		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal]))
+		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal], machine.ring))
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
@@ -40,18 +41,21 @@ type device struct {
 	kernels *kernel.Kernels
 	// workspace is the buffer that libraries have in the arena.
 	workspace blas.Workspace
-	host      *driver.Stream // what the host reads and writes goes by it
-	ring      ring
 	words     words
 	clock     clock
+	host      *driver.Stream  // what the host reads and writes goes by it
+	ring      *ring           // of the machine
+	events    []*driver.Event // by part of the ring: where it is needed last
+	flights   []flight        // of the host's stream, the oldest first
+	checksum  *driver.Function
 
 	stepping bool
 	tasks    chan func()
 	wake     chan struct{}
 }
 
-func newDevice(plan *program.Device, gpu *gpu) *device {
-	return &device{plan: plan, gpu: gpu, tasks: make(chan func()), wake: make(chan struct{}, 1)}
+func newDevice(plan *program.Device, gpu *gpu, ring *ring) *device {
+	return &device{plan: plan, gpu: gpu, ring: ring, tasks: make(chan func()), wake: make(chan struct{}, 1)}
 }
 
 // do has the device's thread call something.
@@ -101,10 +105,15 @@ func (device *device) prepare() (err error) {
 		}
 		device.parked = append(device.parked, event)
 	}
-	if device.host, err = driver.NewStream(); err != nil {
-		return err
+	for range device.ring.count {
+		event, err := driver.NewEvent(false)
+		if err != nil {
+			return err
+		}
+		device.events = append(device.events, event)
 	}
-	return nil
+	device.host, err = driver.NewStream()
+	return err
 }
 
 // reserve maps the arena and poisons every byte of it.
@@ -128,11 +137,11 @@ func (device *device) at(offset int64) driver.Address {
 
 // close gives everything back but what the GPU's devices share.
 func (device *device) close() error {
-	all := []error{device.ring.free(), device.kernels.Close(), device.words.free(), device.clock.close()}
+	all := []error{device.kernels.Close(), device.words.free(), device.clock.close()}
 	for _, stream := range device.streams {
 		all = append(all, stream.Destroy())
 	}
-	for _, event := range device.parked {
+	for _, event := range slices.Concat(device.parked, device.events) {
 		all = append(all, event.Destroy())
 	}
 	if device.host != nil {

@@ -76,6 +76,9 @@ func made(tb testing.TB, options Options) *backend {
 	if !is {
 		tb.Fatalf("%T", found)
 	}
+	if os.Getenv("DEVMAP_TEST_GPU") == "" { // everything is smaller there
+		backend.parts, backend.partSize = 4, 64<<10
+	}
 	backend.kernels = map[string]kernel.Func{"toy": func(call *kernel.Call) (kernel.Launch, error) {
 		return func(step *kernel.Step) error {
 			does, is := plays.Load(backend)

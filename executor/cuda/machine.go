@@ -24,6 +24,7 @@ type machine struct {
 	gauges  []*memoryGauge // of the GPUs; they stay behind Close
 	events  []marks        // by instruction
 	kept    []*prepared    // by instruction, nil where it computes nothing, or is not kept
+	ring    *ring
 	links   map[linkKey]*link
 	linked  []*link // in the order of the first sends
 	told    []executor.Link
@@ -54,20 +55,26 @@ func (machine *machine) Read(number int, offset int64, data []byte) error {
 
 // with has a device's thread do something with bytes of its arena.
 func (machine *machine) with(number int, offset, size int64, call func(device *device) error) error {
+	device, err := machine.place(number, offset, size)
+	if err != nil || size == 0 {
+		return err
+	}
+	return device.do(func() error { return call(device) })
+}
+
+// place is the device whose arena has bytes.
+func (machine *machine) place(number int, offset, size int64) (*device, error) {
 	switch {
 	case machine.hung:
-		return errors.New("the GPUs are at something that does not end")
+		return nil, errors.New("the GPUs are at something that does not end")
 	case number < 0 || number >= len(machine.devices):
-		return fmt.Errorf("device %d: no arena is open; %d are", number, len(machine.devices))
+		return nil, fmt.Errorf("device %d: no arena is open; %d are", number, len(machine.devices))
 	}
 	device := machine.devices[number]
 	if arena := device.plan.Arena; offset < 0 || size < 0 || offset > arena-size {
-		return fmt.Errorf("device %d: %d bytes at %d are not in its arena of %v", number, size, offset, costmodel.Bytes(arena))
+		return nil, fmt.Errorf("device %d: %d bytes at %d are not in its arena of %v", number, size, offset, costmodel.Bytes(arena))
 	}
-	if size == 0 {
-		return nil
-	}
-	return device.do(func() error { return call(device) })
+	return device, nil
 }
 
 // Growth is not told: the arenas are no memory of the process's.
@@ -94,6 +101,9 @@ func (machine *machine) Close() error {
 			continue
 		}
 		all = append(all, device.do(func() error { return errors.Join(machine.unmark(i), device.close()) }))
+	}
+	if len(machine.devices) > 0 && machine.devices[0].context != nil {
+		all = append(all, machine.devices[0].do(machine.ring.close))
 	}
 	for i := len(machine.devices) - 1; i >= 0; i-- { // a GPU's first device goes last, with what all share
 		device := machine.devices[i]

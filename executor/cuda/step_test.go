@@ -434,8 +434,9 @@ func TestRoom(t *testing.T) {
 // What is written is read again, in parts of the ring and over its end, and no byte
 // beside it changes.
 func TestTransfers(t *testing.T) {
-	const size = parts*partSize + 3<<20
-	machine := opened(t, made(t, Options{}), parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))
+	backend := made(t, Options{})
+	size := backend.parts*backend.partSize + 3<<20
+	machine := opened(t, backend, parsed(t, fmt.Sprintf("device 0 arena %d budget %d\n", size, size)))
 	want := make([]byte, size-100)
 	for i := range want {
 		want[i] = byte(i * 7 / 3)
@@ -451,7 +452,7 @@ func TestTransfers(t *testing.T) {
 	if got := contents(t, machine)[0]; !bytes.Equal(got, bytes.Join([][]byte{around, want, around}, nil)) {
 		t.Error("other bytes came back")
 	}
-	for _, bad := range [][2]int64{{-1, 1}, {size, 1}, {1, size}} {
+	for _, bad := range [][2]int64{{-1, 1}, {int64(size), 1}, {1, int64(size)}} {
 		if err := machine.Read(0, bad[0], make([]byte, bad[1])); err == nil {
 			t.Errorf("%d bytes at %d were read", bad[1], bad[0])
 		}

@@ -3,114 +3,52 @@
 package cuda
 
 import (
-	"errors"
 	"runtime"
 	"sync"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// ring is page-locked memory in parts that take turns: while the GPU copies one
-// the host fills the next.
-type ring struct {
-	pinned *driver.Pinned
-	events []*driver.Event // by part: when it was copied last
-	turn   int
-}
-
-// The ring of a device: 4 parts of 8 MiB, each long enough to hide what a copy
-// takes to begin.
-const (
-	parts    = 4
-	partSize = 8 << 20
-)
-
-// part is the next one, free to be used.
-func (ring *ring) part() (data []byte, event *driver.Event, err error) {
-	if ring.pinned == nil {
-		if ring.pinned, err = driver.Pin(parts * partSize); err != nil {
-			return nil, nil, err
-		}
-		for range parts {
-			event, err := driver.NewEvent(false)
-			if err != nil {
-				return nil, nil, err
-			}
-			ring.events = append(ring.events, event)
-		}
-	}
-	at := ring.turn
-	ring.turn = (at + 1) % parts
-	return ring.pinned.Data[at*partSize : (at+1)*partSize], ring.events[at], until(ring.events[at])
-}
-
-func (ring *ring) free() error {
-	all := []error{ring.pinned.Free()}
-	for _, event := range ring.events {
-		all = append(all, event.Destroy())
-	}
-	ring.pinned, ring.events, ring.turn = nil, nil, 0
-	return errors.Join(all...)
-}
-
-// settle waits for what the host's stream was given, where a step's own streams do
-// not wait for it: they begin when it has ended.
-func (device *device) settle(err error) error {
-	if err != nil || !device.stepping {
+// fill waits where a step's own streams do not wait for the host's: they begin when
+// that has ended.
+func (device *device) fill(offset, size int64, value byte) error {
+	if err := device.host.Fill(device.at(offset), value, size); err != nil || !device.stepping {
 		return err
 	}
 	return device.host.Synchronize()
 }
 
-func (device *device) fill(offset, size int64, value byte) error {
-	return device.settle(device.host.Fill(device.at(offset), value, size))
-}
-
-// write returns when the data was taken over; the GPU may have it later, but
-// before a read or a step.
+// write returns when the arena has the data.
 func (device *device) write(offset int64, data []byte) error {
 	for len(data) > 0 {
-		part, event, err := device.ring.part()
+		part, err := device.part()
 		if err != nil {
-			return err
+			return device.landAll(err)
 		}
-		part = part[:min(len(part), len(data))]
-		take(part, data)
-		if err := errors.Join(device.host.Up(device.at(offset), part), device.host.Record(event)); err != nil {
-			return err
+		room := part.data[:min(device.ring.size, len(data))]
+		take(room, data)
+		if err := device.fly(part, device.host.Up(device.at(offset), room), nil); err != nil {
+			return device.landAll(err)
 		}
-		offset, data = offset+int64(len(part)), data[len(part):]
+		offset, data = offset+int64(len(room)), data[len(room):]
 	}
-	return device.settle(nil)
+	return device.landAll(nil)
 }
 
 // read copies part after part; while one is taken the GPU copies the next.
 func (device *device) read(offset int64, data []byte) error {
-	var before, into []byte
-	var arrived *driver.Event
-	for len(data) > 0 || before != nil {
-		var part []byte
-		var event *driver.Event
-		if len(data) > 0 {
-			var err error
-			if part, event, err = device.ring.part(); err != nil {
-				return err
-			}
-			part = part[:min(len(part), len(data))]
-			if err := errors.Join(device.host.Down(part, device.at(offset)), device.host.Record(event)); err != nil {
-				return err
-			}
+	for len(data) > 0 {
+		part, err := device.part()
+		if err != nil {
+			return device.landAll(err)
 		}
-		if before != nil {
-			if err := until(arrived); err != nil {
-				return err
-			}
-			take(into, before)
+		room, into := part.data[:min(device.ring.size, len(data))], data
+		if err := device.fly(part, device.host.Down(room, device.at(offset)), func() { take(into, room) }); err != nil {
+			return device.landAll(err)
 		}
-		before, into, arrived = part, data[:len(part)], event
-		offset, data = offset+int64(len(part)), data[len(part):]
+		offset, data = offset+int64(len(room)), data[len(room):]
 	}
-	return nil
+	return device.landAll(nil)
 }
 
 // until waits for an event that is about to end.
@@ -128,14 +66,15 @@ func until(event *driver.Event) error {
 // of what a GPU's link takes: several do, each its stretch.
 func take(into, from []byte) {
 	const least = 256 << 10
-	hands := max(1, min(runtime.GOMAXPROCS(0), 16, len(into)/least))
+	size := min(len(into), len(from))
+	hands := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
 	if hands == 1 {
 		copy(into, from)
 		return
 	}
 	var all sync.WaitGroup
 	for i := range hands {
-		begin, end := len(into)*i/hands, len(into)*(i+1)/hands
+		begin, end := size*i/hands, size*(i+1)/hands
 		all.Go(func() { copy(into[begin:end], from[begin:]) })
 	}
 	all.Wait()

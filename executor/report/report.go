@@ -27,7 +27,9 @@ type Report struct {
 		Predicted float64 `json:"predicted"`
 		Measured  float64 `json:"measured"`
 	} `json:"imbalance"`
-	Steps []Step `json:"steps"`
+	// Loading is missing where arenas are in a processor's memory.
+	Loading *Loading `json:"loading,omitzero"`
+	Steps   []Step   `json:"steps"`
 	// StepSeconds are null where no step runs.
 	StepSeconds struct {
 		Predicted *float64 `json:"predicted"`
@@ -81,6 +83,14 @@ type Unwritten struct {
 	missed bool // values belong there
 }
 
+// Loading is how values came from files, or were drawn, into GPUs' arenas: those of
+// all devices together, without what was set to zero.
+type Loading struct {
+	Bytes          int64   `json:"bytes"`
+	Seconds        float64 `json:"seconds"`
+	BytesPerSecond float64 `json:"bytes_per_second"`
+}
+
 // Step is a step: its loss before the update, null where nothing is trained, and
 // what each device's time went by with.
 type Step struct {
@@ -119,6 +129,9 @@ func Of(foretold *Foretold, job *executor.Job, result *executor.Result) *Report 
 		report.Links = append(report.Links, linkOf(&result.Links[i]))
 	}
 	report.Imbalance.Measured = imbalance(report.Devices)
+	if loading := result.Loading; loading != nil {
+		report.Loading = &Loading{loading.Bytes, loading.Seconds, float64(loading.Bytes) / loading.Seconds}
+	}
 	for i := range result.Steps {
 		report.Steps = append(report.Steps, StepOf(&result.Steps[i], job))
 	}

@@ -120,8 +120,15 @@ func TestFigures(t *testing.T) {
 	if *step.Loss != 5.5 || step.Seconds != 2 || step.Devices[1] != (DeviceTime{Device: 1, Wait: 1}) || *made.StepSeconds.Predicted != 0.25 || *made.StepSeconds.Measured != 2 {
 		t.Errorf("%+v, %+v", step, made.StepSeconds)
 	}
+	if made.Loading != nil {
+		t.Errorf("nothing was poured, and %+v", made.Loading)
+	}
 	job.Workload.Mode, result.Steps = costmodel.Load, nil
+	result.Loading = &executor.Loading{Bytes: 3e9, Seconds: 0.0625}
 	made = Of(foretold, job, result)
+	if *made.Loading != (Loading{3e9, 0.0625, 48e9}) {
+		t.Errorf("%+v", made.Loading)
+	}
 	if made.StepSeconds.Measured != nil || made.TokensPerSecond != nil || len(made.Steps) > 0 {
 		t.Errorf("nothing ran, and %+v", made)
 	}

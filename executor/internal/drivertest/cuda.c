@@ -8,7 +8,8 @@
  *
  * FAKE_CUDA_GPUS, _BYTES (of each), _SEED, _FULL (bytes that can be had, where that
  * is less than what it says), _PEERS (0: GPUs do not reach each other), _FAIL (which
- * call of those that need memory finds none, from 1) are read from the environment
+ * call of those that need memory finds none, from 1), _REGISTER (0: no memory is) and
+ * _FLIP (the copy from the host of which a byte is wrong) are read from the environment
  * when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
@@ -36,6 +37,7 @@ typedef struct op {
 	Event *event;
 	unsigned long number; /* of the recording that is meant */
 	int kernel;
+	unsigned grid;
 	unsigned char *arguments;
 	struct op *next;
 } Op;
@@ -61,6 +63,7 @@ static Arena arenas[ARENAS];
 static Handle handles[ARENAS];
 static Stream *streams[STREAMS];
 static unsigned long drawn;
+static long copies; /* from the host, while there is a FAKE_CUDA_FLIP */
 static __thread struct CUctx_st *current;
 
 static long setting(const char *name, long otherwise) {
@@ -81,7 +84,7 @@ static int reach(CUdeviceptr at, size_t bytes, int device) {
 	return 0;
 }
 
-static void run_kernel(int device, int kernel, unsigned char *arguments);
+static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments);
 
 /* The worker runs the first operation of a stream that can go on, drawn. */
 static void run(Stream *stream, Op *op) {
@@ -92,6 +95,8 @@ static void run(Stream *stream, Op *op) {
 			return;
 		}
 		memmove((void *)op->to, (void *)op->from, op->bytes);
+		copies = setting("FAKE_CUDA_FLIP", 0) ? copies + (op->host == 1) : 0;
+		if (op->host == 1 && copies && copies == setting("FAKE_CUDA_FLIP", 0)) ((char *)op->to)[op->bytes / 2] ^= 4;
 		return;
 	case FILL:
 		if (!reach(op->to, op->bytes, stream->device)) {
@@ -108,7 +113,7 @@ static void run(Stream *stream, Op *op) {
 		return;
 	}
 	case LAUNCH:
-		run_kernel(stream->device, op->kernel, op->arguments);
+		run_kernel(stream->device, op->kernel, op->grid, op->arguments);
 		free(op->arguments);
 		return;
 	case AWAIT:
@@ -257,6 +262,11 @@ CUresult cuMemHostAlloc(void **address, size_t bytes, unsigned int flags) {
 	END;
 }
 CUresult cuMemFreeHost(void *address) { free(address); return CUDA_SUCCESS; }
+CUresult cuMemHostRegister(void *address, size_t bytes, unsigned int flags) {
+	(void)address, (void)flags;
+	return !current ? CUDA_ERROR_INVALID_CONTEXT : setting("FAKE_CUDA_REGISTER", 1) && bytes ? CUDA_SUCCESS : CUDA_ERROR_NOT_SUPPORTED;
+}
+CUresult cuMemHostUnregister(void *address) { (void)address; return CUDA_SUCCESS; }
 
 CUresult cuMemGetAllocationGranularity(size_t *bytes, const CUmemAllocationProp *properties, CUmemAllocationGranularity_flags option) {
 	(void)properties;
@@ -500,8 +510,24 @@ static void total(int device, const Total *of) {
 	*(float *)of->to = (float)sum;
 }
 
-static const char *const kernels[KERNELS] = {"mix", "total", "hang"};
-static struct CUfunc_st functions[KERNELS] = {{0}, {1}, {HANGS}}, nothing = {-1};
+typedef struct { unsigned long long from, bytes, sums; } Checksum;
+
+static void checksum(int device, unsigned grid, const Checksum *of) {
+	unsigned long long skip = of->from % 8, *sums = (void *)of->sums;
+	if (!reach(of->from, of->bytes, device)) {
+		fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+		return;
+	}
+	memset(sums, 0, 16 * grid);
+	for (unsigned long long i = 0; i < of->bytes; i++) { /* a byte is a word of its own, shifted */
+		unsigned long long word = (skip + i) / 8, value = (unsigned long long)((unsigned char *)of->from)[i] << (skip + i) % 8 * 8;
+		sums[word % grid * 2] += value;
+		sums[word % grid * 2 + 1] += (word + 1) * value;
+	}
+}
+
+static const char *const kernels[KERNELS] = {"mix", "total", "hang", "checksum"};
+static struct CUfunc_st functions[KERNELS] = {{0}, {1}, {HANGS}, {3}}, nothing = {-1};
 
 /* An entry of the PTX that is not known here is found, and does nothing. */
 CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *name) {
@@ -517,16 +543,18 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule module, const char *
 }
 CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gridY, unsigned int gridZ, unsigned int blockX, unsigned int blockY,
                         unsigned int blockZ, unsigned int shared, CUstream stream, void **arguments, void **extra) {
-	(void)gridX, (void)gridY, (void)gridZ, (void)blockX, (void)blockY, (void)blockZ, (void)shared, (void)arguments;
+	(void)gridY, (void)gridZ, (void)blockX, (void)blockY, (void)blockZ, (void)shared, (void)arguments;
 	BEGIN;
 	size_t bytes = *(size_t *)extra[3];
 	Op *op = give(stream, LAUNCH);
 	op->kernel = function->kernel;
+	op->grid = gridX;
 	op->arguments = calloc(1, sizeof(Mix));
 	memcpy(op->arguments, extra[1], bytes < sizeof(Mix) ? bytes : sizeof(Mix));
 	END;
 }
-static void run_kernel(int device, int kernel, unsigned char *arguments) {
+static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments) {
 	if (kernel == 0) mix(device, (Mix *)arguments);
 	if (kernel == 1) total(device, (Total *)arguments);
+	if (kernel == 3) checksum(device, grid, (Checksum *)arguments);
 }

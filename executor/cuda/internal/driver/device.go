@@ -3,6 +3,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -105,6 +106,16 @@ func (context *Context) Bind() error {
 // Use binds the context to the thread, which is locked, in place of another one.
 func (context *Context) Use() error {
 	return of("cuCtxSetCurrent", cu.SetCurrentContext(context.context))
+}
+
+// Within calls something on a thread that the context is bound to for that time.
+func (context *Context) Within(call func() error) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := of("cuCtxSetCurrent", cu.SetCurrentContext(context.context)); err != nil {
+		return err
+	}
+	return errors.Join(call(), of("cuCtxSetCurrent", cu.SetCurrentContext(cu.CUContext{})))
 }
 
 // Room is what is free on the context's GPU, of how much: other processes' share

@@ -1,0 +1,153 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
+)
+
+// pouring is a Pour on its way.
+type pouring struct {
+	machine *machine
+	context context.Context
+	stop    context.CancelCauseFunc
+	told    chan int64 // bytes that arenas have
+
+	pieces []piece
+	next   atomic.Int64 // that nobody has begun
+
+	// flying are pieces whose copies GPUs were given, in that order: as many as
+	// there are parts find room.
+	flying chan *poured
+}
+
+// poured is a piece in its part of the ring.
+type poured struct {
+	*piece
+	part *part
+	sums checksum.Sums // of what was read
+}
+
+// read takes piece after piece, until there is none or something fails.
+func (pouring *pouring) read() {
+	for {
+		number := pouring.next.Add(1) - 1
+		if number >= int64(len(pouring.pieces)) {
+			return
+		}
+		part, err := pouring.part()
+		if err == nil {
+			poured := &poured{piece: &pouring.pieces[number], part: part}
+			if err = poured.read(pouring.context); err == nil {
+				err = poured.fly()
+				pouring.flying <- poured
+			} else {
+				pouring.machine.ring.free <- part
+			}
+		}
+		if err != nil {
+			pouring.stop(err)
+			return
+		}
+	}
+}
+
+// part is a free part of the ring, where need be that of the oldest copy.
+func (pouring *pouring) part() (*part, error) {
+	select {
+	case part := <-pouring.machine.ring.free:
+		return part, nil
+	default:
+	}
+	select {
+	case oldest := <-pouring.flying:
+		err := pouring.land(oldest)
+		if err != nil {
+			pouring.machine.ring.free <- oldest.part
+		}
+		return oldest.part, err
+	case <-pouring.context.Done():
+		return nil, context.Cause(pouring.context)
+	}
+}
+
+// settle ends what is on its way when no reader is left.
+func (pouring *pouring) settle() {
+	for len(pouring.flying) > 0 {
+		oldest := <-pouring.flying
+		var hang *HangError
+		if errors.As(context.Cause(pouring.context), &hang) {
+			continue // nothing of it will end
+		}
+		if err := pouring.land(oldest); err != nil {
+			pouring.stop(err)
+		}
+		pouring.machine.ring.free <- oldest.part
+	}
+}
+
+// read fills the part with the values, a step at a time, and sums each up while it
+// is near. They lie in it by words as they will in the arena, with zeros around.
+func (poured *poured) read(ctx context.Context) error {
+	data, skip := poured.part.data, (poured.Offset+poured.from)%wordSize
+	clear(data[:skip])
+	summed := int64(0)
+	for from := poured.from; from < poured.to; {
+		if err := ctx.Err(); err != nil {
+			return context.Cause(ctx)
+		}
+		to := min(poured.to, (from/poured.Values.Step+1)*poured.Values.Step)
+		end := skip + to - poured.from
+		if err := poured.Values.Read(data[skip+from-poured.from:end], from); err != nil {
+			return err
+		}
+		whole := end / wordSize * wordSize
+		if to == poured.to && whole < end {
+			whole += wordSize
+			clear(data[end:whole])
+		}
+		poured.sums.Add(checksum.Of(data[summed:whole]), uint64(summed/wordSize))
+		from, summed = to, whole
+	}
+	return nil
+}
+
+// fly gives the GPU the copy and what is to be looked at behind it.
+func (poured *poured) fly() error {
+	device, offset, size := poured.device, poured.Offset+poured.from, poured.to-poured.from
+	skip := offset % wordSize
+	return device.context.Within(func() error {
+		if err := device.host.Up(device.at(offset), poured.part.data[skip:skip+size]); err != nil {
+			return err
+		}
+		return device.check(poured.part, offset, int(size))
+	})
+}
+
+// land waits until the GPU has summed a piece up, and compares.
+func (pouring *pouring) land(poured *poured) error {
+	begin, patience := time.Now(), pouring.machine.backend.options.Patience
+	for ended := false; !ended; {
+		var err error
+		if ended, err = poured.device.events[poured.part.number].Ended(); err != nil {
+			return err
+		}
+		if !ended && time.Since(begin) > patience {
+			return &HangError{After: patience, Stand: "it is at a copy of " + poured.Values.Place}
+		}
+		if !ended {
+			time.Sleep(20 * time.Microsecond)
+		}
+	}
+	size := poured.to - poured.from
+	if found := poured.part.sum(int(size)); found != poured.sums {
+		return poured.differs(found)
+	}
+	pouring.told <- size
+	return nil
+}

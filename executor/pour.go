@@ -1,0 +1,84 @@
+package executor
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+	"github.com/devmap-dev/devmap/executor/weights"
+)
+
+// Pourer is a [Machine] that reads values itself, many at once, and makes sure
+// that its arenas have what was read.
+type Pourer interface {
+	// Pour fills places of arenas, in whatever order, and returns when they have
+	// their values. told is called with how many bytes more do, never twice at once.
+	Pour(ctx context.Context, pours []Pour, told func(bytes int64)) error
+}
+
+// Pour is values and the place that they are for.
+type Pour struct {
+	Device int
+	Offset int64 // in the arena
+	Values weights.Range
+}
+
+// Loading is what a [Pourer] took for the values of all parameters.
+type Loading struct {
+	Bytes   int64 // in arenas
+	Seconds float64
+}
+
+// pour notes where the values of a parameter are for, where machine and source
+// are such: they are read behind everything that is cleared.
+func (loader *loader) pour(name string, param *bind.Param) (poured bool, err error) {
+	_, pours := loader.machine.(Pourer)
+	source, ranged := loader.source.(weights.Ranged)
+	if !pours || !ranged {
+		return false, nil
+	}
+	ranges, err := source.Ranges(name, param.DType)
+	if err != nil {
+		return true, err
+	}
+	at, end := param.Offset, param.Offset+bytesOf(param)
+	for _, values := range ranges {
+		loader.pours = append(loader.pours, Pour{param.Device, at, values})
+		at += values.Bytes
+	}
+	switch {
+	case at > end:
+		err = more(name, param)
+	case at < end:
+		err = fewer(name, param)
+	}
+	return true, err
+}
+
+// pourAll has the machine read what was noted, and measures how long it takes.
+func (loader *loader) pourAll(ctx context.Context) error {
+	pourer, is := loader.machine.(Pourer)
+	if !is || len(loader.pours) == 0 {
+		return nil
+	}
+	loading := &Loading{}
+	for i := range loader.pours {
+		loading.Bytes += loader.pours[i].Values.Bytes
+	}
+	begin := time.Now()
+	if err := pourer.Pour(ctx, loader.pours, loader.moved); err != nil {
+		return err
+	}
+	loading.Seconds = time.Since(begin).Seconds()
+	loader.result.Loading = loading
+	return nil
+}
+
+func more(name string, param *bind.Param) error {
+	return fmt.Errorf("%q: more than the %d × %d values that the model has", name, param.Rows, param.Columns)
+}
+
+func fewer(name string, param *bind.Param) error {
+	return fmt.Errorf("%q: fewer than the %d × %d values that the model has", name, param.Rows, param.Columns)
+}

@@ -1,0 +1,135 @@
+package executor_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cpu"
+	"github.com/devmap-dev/devmap/executor/weights"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// vat is the CPU's machine as one that values are poured into. Bound is the type of
+// a bound program, which has no name out here.
+type vat[Bound any] struct {
+	executor.Machine
+	open func(context.Context, Bound) (executor.Machine, error)
+}
+
+func vatOf[Bound any](open func(context.Context, Bound) (executor.Machine, error)) *vat[Bound] {
+	return &vat[Bound]{open: open}
+}
+
+func (*vat[Bound]) Name() string { return "cpu" }
+
+func (of *vat[Bound]) Open(ctx context.Context, bound Bound) (executor.Machine, error) {
+	machine, err := of.open(ctx, bound)
+	return &vat[Bound]{machine, of.open}, err
+}
+
+// Pour reads all values at once, each in halves.
+func (of *vat[Bound]) Pour(_ context.Context, pours []executor.Pour, told func(int64)) error {
+	var readers sync.WaitGroup
+	errs, values := make([]error, len(pours)), make([][]byte, len(pours))
+	for i := range pours {
+		readers.Go(func() {
+			from := &pours[i].Values
+			values[i] = make([]byte, from.Bytes)
+			half := from.Bytes / 8 * 4
+			if errs[i] = from.Read(values[i][half:], half); errs[i] == nil {
+				errs[i] = from.Read(values[i][:half], 0)
+			}
+		})
+	}
+	readers.Wait()
+	for i := range pours {
+		if errs[i] != nil {
+			return errs[i]
+		}
+		if err := of.Write(pours[i].Device, pours[i].Offset, values[i]); err != nil {
+			return err
+		}
+		told(pours[i].Values.Bytes)
+	}
+	return nil
+}
+
+// TestPoured: a run whose machine reads values itself is the run of one that is
+// given them: drawn and resumed, with copies on other devices and tied weights.
+func TestPoured(t *testing.T) {
+	for _, family := range []string{"llama-tied", "gpt2"} {
+		var want, got executor.Result
+		folder := t.TempDir()
+		for i, result := range []*executor.Result{&want, &got} {
+			backend := cpu.New()
+			if i == 1 {
+				backend = vatOf(backend.Open)
+			}
+			var last, of int64
+			settings := executor.Settings{Steps: 2, Optimizer: adamW, Weights: weights.Random(jobOf(t, family, training, 2).Graph, 11)}
+			settings.Save.State = filepath.Join(folder, fmt.Sprint("state", i))
+			for range 2 {
+				settings.Watch.Loaded = func(bytes, all int64) { last, of = bytes, all }
+				made, err := executor.Run(context.Background(), backend, jobOf(t, family, training, 2), &settings)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if last != of || of == 0 {
+					t.Errorf("%s: %d of %d bytes were loaded", family, last, of)
+				}
+				*result = *made
+				settings.Weights, settings.Resume, settings.Save.State = nil, settings.Save.State, filepath.Join(folder, fmt.Sprint("again", i))
+			}
+		}
+		if got.Loading == nil || got.Loading.Bytes < 3*got.Devices[0].Regions[0].PlannedBytes/4 || got.Loading.Seconds <= 0 || want.Loading != nil {
+			t.Errorf("%s: %+v, and without a pourer %+v", family, got.Loading, want.Loading)
+		}
+		for i := range want.Steps {
+			if want.Steps[i].Loss != got.Steps[i].Loss {
+				t.Errorf("%s: step %d has loss %v, want %v", family, i, got.Steps[i].Loss, want.Steps[i].Loss)
+			}
+		}
+		if !reflect.DeepEqual(want.Devices, got.Devices) {
+			t.Errorf("%s: %+v, want %+v", family, got.Devices, want.Devices)
+		}
+		for _, name := range []string{"state.json", "state.safetensors"} {
+			same(t, filepath.Join(folder, "again0", name), filepath.Join(folder, "again1", name))
+		}
+	}
+}
+
+// stretched is a source whose ranges are of another size than parameters.
+type stretched struct {
+	weights.Ranged
+	by int64
+}
+
+func (of stretched) Ranges(name string, dtype modelgraph.DType) ([]weights.Range, error) {
+	ranges, err := of.Ranged.Ranges(name, dtype)
+	if err == nil {
+		ranges[0].Bytes += of.by
+	}
+	return ranges, err
+}
+
+// TestPouredTooMuch: values that are more or fewer than the model's are refused by
+// name before anything is read.
+func TestPouredTooMuch(t *testing.T) {
+	job := jobOf(t, "llama", training, 1)
+	for by, want := range map[int64]string{4: `.weight": more than the `, -4: `.weight": fewer than the `} {
+		source, is := weights.Random(job.Graph, 1).(weights.Ranged)
+		if !is {
+			t.Fatal("drawn values have no ranges")
+		}
+		_, err := executor.Run(context.Background(), vatOf(cpu.New().Open), job, &executor.Settings{Steps: 1, Optimizer: adamW, Weights: stretched{source, by}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%d bytes: %v", by, err)
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package weights
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// Ranged is a Source that many goroutines read at once, each where it likes.
+type Ranged interface {
+	Source
+	// Ranges have the values of what a name stands for as type, one range behind
+	// the other. They are good until Close.
+	Ranges(name string, dtype modelgraph.DType) ([]Range, error)
+}
+
+// Range is values that lie one behind the other.
+type Range struct {
+	Bytes int64
+	// Step is how much is best had at a time, from a multiple of it on.
+	Step int64
+	// Place is what an error says of where the values come from.
+	Place string
+	// Read fills into with the bytes from one of them on: whole values.
+	Read func(into []byte, from int64) error
+}
+
+// fileStep is what stays in a processor's cache until it was summed up or
+// converted, and hides what a call costs.
+const fileStep = 512 << 10
+
+// Ranges implements [Ranged].
+func (source *stored) Ranges(name string, dtype modelgraph.DType) ([]Range, error) {
+	slices, known := source.slices[name]
+	if err := asked(name, known, dtype); err != nil {
+		return nil, err
+	}
+	ranges := make([]Range, len(slices))
+	for i := range slices {
+		from := &slices[i]
+		width, wanted := from.dtype.Bits()/8, dtype.Bits()/8
+		ranges[i] = Range{
+			Bytes: (from.end - from.begin) / width * wanted, Step: fileStep,
+			Place: fmt.Sprintf("%s: tensor %q", from.file.path, from.tensor),
+			Read: func(into []byte, at int64) error {
+				if from.dtype == dtype {
+					return from.read(into, from.begin+at)
+				}
+				return from.converted(into, dtype, from.begin+at/wanted*width)
+			},
+		}
+	}
+	return ranges, nil
+}
+
+// raws are rooms for what is to be converted, of a block of values each.
+var raws = sync.Pool{New: func() any { return new([rawBlock * 8]byte) }}
+
+// rawBlock is how many values are read and converted at a time: of fp64 256 KiB.
+const rawBlock = 32 << 10
+
+// converted fills into with values of a type that is not the file's.
+func (from *slice) converted(into []byte, dtype modelgraph.DType, at int64) error {
+	room, _ := raws.Get().(*[rawBlock * 8]byte)
+	defer raws.Put(room)
+	width, wanted := int(from.dtype.Bits()/8), int(dtype.Bits()/8)
+	for len(into) > 0 {
+		count := min(rawBlock, len(into)/wanted)
+		raw := room[:count*width]
+		if err := from.read(raw, at); err != nil {
+			return err
+		}
+		convert(into[:0:count*wanted], raw, from.dtype, dtype)
+		into, at = into[count*wanted:], at+int64(len(raw))
+	}
+	return nil
+}
+
+// Ranges implements [Ranged]: a chunk is drawn as Stream draws it.
+func (source *random) Ranges(name string, dtype modelgraph.DType) ([]Range, error) {
+	of, known := source.of[name]
+	if err := asked(name, known, dtype); err != nil {
+		return nil, err
+	}
+	width := dtype.Bits() / 8
+	all := of.tensor.Numel()
+	return []Range{{
+		Bytes: all * width, Step: chunk * width, Place: fmt.Sprintf("%q, drawn from seed %d", name, source.seed),
+		Read: func(into []byte, at int64) error {
+			for len(into) > 0 {
+				begin := at / width / chunk * chunk
+				count := min(chunk, all-begin)
+				skip := at - begin*width
+				if skip == 0 && int64(len(into)) >= count*width {
+					of.draw(into[:0:count*width], source.seed, begin, count, dtype)
+					into, at = into[count*width:], at+count*width
+					continue
+				}
+				drawn := of.draw(nil, source.seed, begin, count, dtype)
+				size := copy(into, drawn[skip:])
+				into, at = into[size:], at+int64(size)
+			}
+			return nil
+		},
+	}}, nil
+}
