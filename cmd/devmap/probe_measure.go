@@ -91,12 +91,13 @@ func (probe *probe) look(context.Context) (err error) {
 }
 
 // catalogued is what the catalogue knows of a GPU: of another than it has, what
-// goes by its compute capability.
+// goes by its compute capability. Whether a model has room is found when it is to.
 func catalogued(gpu *cuda.GPU, total int64) costmodel.Device {
 	found, err := catalogue.Find(kindOf(gpu.Name, total))
 	if err != nil {
-		found = catalogue.GPU{Name: gpu.Name, CapacityBytes: total, ComputeCapability: gpu.Capability}
+		found = catalogue.GPU{Name: gpu.Name, ComputeCapability: gpu.Capability}
 	}
+	found.CapacityBytes, found.ReservedBytes = 1<<49, 0
 	return found.Device(costmodel.Train)
 }
 

@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -357,6 +358,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
 	(void)flags;
 	BEGIN;
 	int i = 0;
+	if (getenv("FAKE_CUDA_KILLS")) kill(getpid(), SIGKILL); /* as the system does where memory is short */
 	while (streams[i]) i++;
 	if (!current) code = CUDA_ERROR_INVALID_CONTEXT;
 	if (fails()) code = CUDA_ERROR_OUT_OF_MEMORY;
