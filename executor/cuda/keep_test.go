@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"reflect"
+	"sync"
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor"
@@ -93,7 +94,10 @@ func TestWarm(t *testing.T) {
 	job := forms(t)["generate"]
 	open, pasts := false, make(map[int64]bool)
 	forms := make(map[string]int)
+	var lock sync.Mutex // the devices' threads call it
 	machine := bound(t, job, Options{Devices: []int{0, 0, 0}}, func(call *kernel.Call, step *kernel.Step) error {
+		lock.Lock()
+		defer lock.Unlock()
 		if open {
 			pasts[step.Past] = true
 			return nil
