@@ -360,6 +360,28 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// What has no event of its beginning takes its time all the same.
+func TestTimes(t *testing.T) {
+	const lines, size = 20, 1 << 16
+	var text strings.Builder
+	fmt.Fprintf(&text, "device 0 arena %d budget %[1]d\nroutine a a\nbuffer 0 a.weights 0 +%d weight\nbuffer 0 out %[2]d +256 stream\n0.0 compute load >a.weights\n", size+256, size)
+	for i := range lines {
+		fmt.Fprintf(&text, "0.%d compute forward a mb%d a.weights >out\n", i+1, i)
+	}
+	fmt.Fprintf(&text, "0.%d compute unload a.weights\n", lines+1)
+	machine := opened(t, made(t, Options{}), parsed(t, text.String()))
+	if err := machine.Fill(0, 0, size, 0); err != nil {
+		t.Fatal(err)
+	}
+	times, err := machine.Step(context.Background(), &executor.Step{Number: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := times.Devices[0]; of.Forward < 9*of.Wait || of.Forward < lines*10*time.Microsecond {
+		t.Errorf("%+v of %v", of, times.Step)
+	}
+}
+
 // What does not end before the first step is told as what is in a step.
 func TestHangBeforeSteps(t *testing.T) {
 	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, handOn(1, 2)))
