@@ -9,9 +9,10 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 )
 
-// gemm is d = a·b + bias + add by cuBLASLt, and adds to what a gradient holds.
-// All is added in fp32 and rounded once: the bias is the product's epilogue, and
-// what is added, another matrix or d itself, is its beta·C.
+// gemm is d = a·b + bias + add by cuBLASLt, and adds to what a gradient holds: the
+// bias is the product's epilogue, and what is added, another matrix or d itself, is
+// its beta·C. Whether the product is rounded to d's type before that, as it is in
+// PyTorch, is the library's choice.
 func gemm(call *Call) (Launch, error) {
 	shape, operands, err := productOf(call)
 	if err != nil {

@@ -209,7 +209,8 @@ func value(data []byte, at int64, dtype modelgraph.DType) float64 {
 
 // judge runs a product twice, and is a sum over its bytes and the largest error of
 // some of its values to float64, less what rounding to bf16 makes, in units of the
-// root of Σ(a·b)².
+// root of Σ(a·b)². What is added to is rounded before, too, by most of the library's
+// kernels, as it is in PyTorch.
 func (server *server) judge(one *served) (sum uint32, worst float64) {
 	call := &Call{Kernel: one.kernel, Operands: one.operands}
 	shape, _, err := productOf(call)
@@ -234,6 +235,9 @@ func (server *server) judge(one *served) (sum uint32, worst float64) {
 		rounding := 0.
 		if d.DType == modelgraph.BF16 {
 			rounding = math.Abs(want) / 256
+			if one.Add || one.Adds {
+				rounding += math.Abs(want) / 256
+			}
 		}
 		worst = max(worst, (math.Abs(got-want)-rounding)/math.Sqrt(square))
 	}
