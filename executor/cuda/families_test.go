@@ -109,6 +109,9 @@ func TestGPUFamilies(t *testing.T) {
 			seq = 700
 		}
 		ways := backendtest.Workloads()
+		adamw := ways["fp32"] // that is of SGD
+		adamw.Optimizer = costmodel.AdamW
+		ways["fp32 adamw"] = adamw
 		for _, way := range []string{"infer", "generate"} { // those are of fp32
 			brain := ways[way]
 			brain.Precision = costmodel.BF16True
