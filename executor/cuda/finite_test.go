@@ -69,7 +69,7 @@ func TestGPUFinite(t *testing.T) {
 		}
 		test.wanted.Seq = 7
 		if test.name == "transformer.wpe.weight" { // its last row is of the last position
-			test.wanted.Seq = 30
+			test.wanted.Seq = 29 // and three tokens behind them
 		}
 		tell := func(backend executor.Backend, devices int) string {
 			job, err := backendtest.Cut{Devices: devices, Schedule: costmodel.OneFOneB, MicroBatches: 2}.Job(graph, test.wanted)
@@ -77,7 +77,9 @@ func TestGPUFinite(t *testing.T) {
 				t.Fatal(err)
 			}
 			settings := &executor.Settings{Steps: 2, Seed: 3, Weights: &spoiled{weights.Random(graph, 3), test.name, test.value}}
-			settings.Optimizer = executor.Optimizer{Rate: test.rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+			if test.wanted.Mode == costmodel.Train {
+				settings.Optimizer = executor.Optimizer{Rate: test.rate, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
+			}
 			_, err = executor.Run(context.Background(), backend, job, settings)
 			if value := (*executor.ValueError)(nil); !errors.As(err, &value) {
 				t.Errorf("%s %s %s on %s: %v", test.family, test.name, test.wanted.Mode, backend.Name(), err)

@@ -38,8 +38,9 @@ EMBEDDING(embedding_f32, float)
 // place of a token is the number of tokens that go before it, which are counted:
 // quadratic, but 8192 tokens take microseconds, there is no room to share and
 // counts are the same in any order. A block places 32 tokens, each warp counts
-// a stretch of the others.
-extern "C" __global__ void sort(const int *ids, int *order, i64 count) {
+// a stretch of the others. In work, the recipe's room for sorts that need one, it
+// leaves where each token went, and its id: what is planned is written.
+extern "C" __global__ void sort(const int *ids, int *order, int *work, i64 count) {
     __shared__ int room[8][32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     i64 token = (i64)blockIdx.x * 32 + lane, each = (count + 7) / 8, end = min(count, each * (warp + 1));
@@ -55,6 +56,9 @@ extern "C" __global__ void sort(const int *ids, int *order, i64 count) {
     for (int i = 0; i < 8; i++) place += room[i][lane];
     order[place] = id;
     order[count + place] = (int)token;
+    if (!work) return;
+    work[token] = (int)place;
+    work[count + token] = id;
 }
 
 // embedding_backward: d += the stream's gradient, by row of the table. A block
