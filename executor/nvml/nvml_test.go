@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/devmap-dev/devmap/executor/internal/drivertest"
 )
@@ -55,5 +56,40 @@ func TestGPUs(t *testing.T) {
 	}
 	if err := library.Close(); err == nil {
 		t.Error("it was closed twice")
+	}
+}
+
+// TestGPUReading: a reading takes so little that every fence of a step can have one.
+func TestGPUReading(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") == "" {
+		t.Skip("DEVMAP_TEST_GPU is not set")
+	}
+	library, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := library.GPUs()
+	if err != nil || len(all) == 0 {
+		t.Fatal(all, err)
+	}
+	const readings = 200
+	for name, read := range map[string]func() error{
+		"memory":    func() error { _, err := all[0].Memory(); return err },
+		"processes": func() error { _, err := all[0].Processes(); return err },
+	} {
+		begin := time.Now()
+		for range readings {
+			if err := read(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		each := time.Since(begin) / readings
+		t.Logf("%s: %v", name, each)
+		if each > time.Millisecond {
+			t.Errorf("a reading of %s takes %v", name, each)
+		}
+	}
+	if err := library.Close(); err != nil {
+		t.Error(err)
 	}
 }
