@@ -221,6 +221,7 @@ func total(t *testing.T, kernels *kernel.Kernels, stream *driver.Stream) {
 // make the bytes of running them in turn, all devices on one GPU.
 func TestGPUSteps(t *testing.T) {
 	onGPU(t)
+	holding(t)
 	gauge := newGauge(t)
 	start := gauge.last
 	for name, job := range forms(t) {
@@ -286,6 +287,7 @@ func TestGPUSteps(t *testing.T) {
 // tells how fast arenas are poisoned, written, read and copied.
 func TestGPUMessages(t *testing.T) {
 	onGPU(t)
+	holding(t)
 	gauge := newGauge(t)
 	start := gauge.last
 	const size = 1 << 30
@@ -355,6 +357,7 @@ buffer 1 slot 0 +%[1]d slot
 // TestGPUHang: a kernel that does not end ends the step in time.
 func TestGPUHang(t *testing.T) {
 	onGPU(t)
+	holding(t)
 	gauge := newGauge(t)
 	start := gauge.last
 	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))

@@ -118,7 +118,7 @@ func (machine *machine) Close() error {
 		}
 		close(device.tasks)
 	}
-	machine.devices, machine.gpus, machine.events, machine.linked = nil, nil, nil, nil
+	machine.devices, machine.gpus, machine.events, machine.linked, machine.trap = nil, nil, nil, nil, nil
 	machine.reads(givenBack)
 	return errors.Join(all...)
 }
