@@ -127,6 +127,7 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 
 // work measures, as a worker.
 func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
+	before, unread := holdingsOf()
 	gpus, err := cuda.GPUs()
 	if err != nil {
 		command.self.link.Say(&worker.Message{Missing: err.Error()})
@@ -142,7 +143,7 @@ func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
 			return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuNames(gpus))
 		}
 	}
-	probed := &probe{cmd: cmd, link: command.self.link, gpus: gpus, devices: asked}
+	probed := &probe{cmd: cmd, link: command.self.link, gpus: gpus, devices: asked, before: before, unread: unread}
 	if err := probed.run(); err != nil {
 		return err
 	}

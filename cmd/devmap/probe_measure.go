@@ -24,7 +24,9 @@ type probe struct {
 	devices []int // GPUs, one for each device of the topology
 	known   []costmodel.Device
 
-	memory map[int]nvml.Memory // of each GPU, before this process was on it
+	before map[string]holding  // by UUID, of all GPUs before this process was on any
+	unread error               // why that is not known
+	memory map[int]nvml.Memory // the same by GPU
 	others map[int][]nvml.Process
 	held   map[int]int64 // by GPU: what the process holds there besides arenas
 	half   map[int]*tally
@@ -60,29 +62,50 @@ func (probe *probe) run() error {
 	return nil
 }
 
-// look finds what GPUs have and hold, and what is known of their kind.
-func (probe *probe) look(context.Context) (err error) {
+// holding is what a GPU has and holds, and who is there.
+type holding struct {
+	memory    nvml.Memory
+	processes []nvml.Process
+}
+
+// holdingsOf reads all GPUs. The driver takes some MiB of each for a process that
+// only asks which there are: this is for before that.
+func holdingsOf() (found map[string]holding, err error) {
 	library, err := nvml.Open()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, library.Close()) }()
 	all, err := library.GPUs()
 	if err != nil {
-		return err
+		return nil, err
+	}
+	found = make(map[string]holding)
+	for i := range all {
+		var one holding
+		if one.memory, err = all[i].Memory(); err != nil {
+			return nil, err
+		}
+		if one.processes, err = all[i].Processes(); err != nil {
+			return nil, err
+		}
+		found[all[i].UUID] = one
+	}
+	return found, nil
+}
+
+// look finds what the GPUs have and hold, and what is known of their kind.
+func (probe *probe) look(context.Context) error {
+	if probe.unread != nil {
+		return probe.unread
 	}
 	probe.memory, probe.others = make(map[int]nvml.Memory), make(map[int][]nvml.Process)
 	for _, gpu := range probe.distinct() {
-		at := slices.IndexFunc(all, func(one nvml.GPU) bool { return one.UUID == probe.gpus[gpu].UUID })
-		if at < 0 {
+		found, known := probe.before[probe.gpus[gpu].UUID]
+		if !known {
 			return fmt.Errorf("NVML knows no %s", probe.gpus[gpu].UUID)
 		}
-		if probe.memory[gpu], err = all[at].Memory(); err != nil {
-			return err
-		}
-		if probe.others[gpu], err = all[at].Processes(); err != nil {
-			return err
-		}
+		probe.memory[gpu], probe.others[gpu] = found.memory, found.processes
 	}
 	for _, gpu := range probe.devices {
 		probe.known = append(probe.known, catalogued(&probe.gpus[gpu], probe.memory[gpu].Total))
