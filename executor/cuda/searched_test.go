@@ -4,12 +4,15 @@ package cuda
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
@@ -58,9 +61,42 @@ func TestGPUSearched(t *testing.T) {
 			}
 		}
 		machine.tell(t, "without")
+		machine.issued(t)
 		if err := machine.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// issued tells what the thread takes to give a kernel, by its name, in steps whose
+// kernels are given far ahead of the GPU.
+func (machine *machine) issued(t *testing.T) {
+	t.Helper()
+	took := make(map[string][]time.Duration)
+	wrapped := make(map[*prepared]bool)
+	for _, kept := range machine.kept {
+		for run := 0; kept != nil && !wrapped[kept] && run < len(kept.runs); run++ {
+			for i, launch := range kept.runs[run].launches {
+				name := kept.runs[run].calls[i].Kernel.Name
+				kept.runs[run].launches[i] = func(step *kernel.Step) error {
+					begin := time.Now()
+					err := launch(step)
+					took[name] = append(took[name], time.Since(begin))
+					return err
+				}
+			}
+		}
+		wrapped[kept] = true
+	}
+	begin := time.Now()
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1, Optimizer: executor.Optimizer{Rate: 1e-6, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}}); err != nil {
+		t.Error(err)
+	}
+	t.Logf("a step of %v", time.Since(begin))
+	for _, name := range slices.Sorted(maps.Keys(took)) {
+		times := took[name]
+		slices.Sort(times)
+		t.Logf("%-20s %5d times: median %v, most %v", name, len(times), times[len(times)/2], times[len(times)-1])
 	}
 }
 
