@@ -22,16 +22,16 @@ def said(shared, script, *words, timeout=240, **environment):
 
 
 def products(shared, figures):
-    """Every product of both models' steps beside torch.matmul, as a step gives it."""
+    """Every product of both models' steps beside torch's same work, and torch.matmul alone, as a step gives it."""
     test = os.path.join(shared.binaries, "kernel.test")
     lines, status, last = said(shared, ("blas", "speed.py"), test)
     for line in lines:
-        if found := re.match(r"(\S+) +(\d+) ([nt]{2} .*?\S) +([\d.]+) +(\d+) +([\d.]+) +(\d+) +([\d.]+)", line):
-            model, times, product, own, rate, other, _, ratio = found.groups()
+        if found := re.match(r"(\S+) +(\d+) ([nt]{2} .*?\S)" + 3 * r" +([\d.]+) +(\d+)" + r" +([\d.]+) +([\d.]+)$", line):
+            model, times, product, own, rate, same, _, alone, _, ratio, _ = found.groups()
             product = re.sub(" +", " ", product)
-            figures.reaching("products", f"{model} {product}", float(ratio), PRODUCT, f"{times} a step; {own} ms, {rate} TFLOP/s; torch {other} ms")
-        elif " a step " in line:
-            figures.told("products", line.split(" a step ")[0].strip() + " a step", line.rsplit(":", 1)[1].strip(), line.split(" a step ")[1].strip())
+            figures.reaching("products", f"{model} {product}", float(ratio), PRODUCT, f"{times} a step; {own} ms, {rate} TFLOP/s; torch {same} ms, torch.matmul alone {alone} ms")
+        elif found := re.match(r"(\S+) +a step: (.*): ([\d.]+), ([\d.]+)$", line):
+            figures.reaching("products", f"{found[1]}, a step's", float(found[3]), PRODUCT, f"{found[2]}; torch.matmul alone {found[4]}")
     if status or not any("least torch/ours" in line for line in lines):
         raise RuntimeError(f"speed.py: exit status {status}: " + " | ".join(last))
 
