@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -13,8 +14,15 @@ import (
 // the last loss or the ids that come.
 func (one *planRun) watch(say func(string)) {
 	watch, steps := &one.settings.Watch, one.settings.Steps
+	var began time.Time
 	watch.Loaded = func(bytes, of int64) {
-		say(fmt.Sprintf("loading: %v of %v", costmodel.Bytes(bytes), costmodel.Bytes(of)))
+		text := fmt.Sprintf("loading: %v of %v", costmodel.Bytes(bytes), costmodel.Bytes(of))
+		if began.IsZero() {
+			began = time.Now()
+		} else if took := time.Since(began).Seconds(); took > 0 && len(one.gpus) > 0 { // a processor's memory is its own
+			text += fmt.Sprintf(", %.3g GB/s", float64(bytes)/took/1e9)
+		}
+		say(text)
 	}
 	watch.Step = func(step *executor.StepResult) {
 		text := fmt.Sprintf("step %d of %d: %s", step.Number, steps, show.Seconds(step.Times.Step.Seconds()))
