@@ -44,7 +44,7 @@ func unknownCommand(root *cobra.Command, args []string) error {
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	results, problems := out.NewStream(stdout), out.NewStream(stderr)
 	link, err := worker.Inherited()
-	root := newRoot(self{args, link})
+	root := newRoot(worker.Self{Args: args, Link: link})
 	root.SetArgs(args)
 	root.SetOut(results)
 	root.SetErr(problems)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/probe"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/cuda"
 )
@@ -18,10 +19,10 @@ import (
 type probeCommand struct {
 	*ask.Request
 
-	self self
+	self worker.Self
 }
 
-func newProbe(self self) *cobra.Command {
+func newProbe(self worker.Self) *cobra.Command {
 	command := &probeCommand{self: self}
 	cmd := &cobra.Command{
 		Use:   "probe",
@@ -51,10 +52,10 @@ func (command *probeCommand) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if command.self.link != nil {
+	if command.self.Link != nil {
 		return command.work(cmd, asked)
 	}
-	measured, err := measure(cmd, command.self.args)
+	measured, err := measure(cmd, command.self.Args)
 	if err != nil {
 		return err
 	}
@@ -127,10 +128,10 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 
 // work measures, as a worker.
 func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
-	before, unread := holdingsOf()
+	before := probe.Look()
 	gpus, err := cuda.GPUs()
 	if err != nil {
-		command.self.link.Say(&worker.Message{Missing: err.Error()})
+		command.self.Link.Say(&worker.Message{Missing: err.Error()})
 		return nil
 	}
 	if len(asked) == 0 {
@@ -140,18 +141,13 @@ func (command *probeCommand) work(cmd *cobra.Command, asked []int) error {
 	}
 	for _, gpu := range asked {
 		if gpu >= len(gpus) {
-			return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), gpuNames(gpus))
+			return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(gpus), held.Names(gpus))
 		}
 	}
-	probed := &probe{cmd: cmd, link: command.self.link, gpus: gpus, devices: asked, before: before, unread: unread}
-	if err := probed.run(); err != nil {
+	document, text, err := probe.Measure(cmd.Context(), command.self.Link, before, gpus, asked)
+	if err != nil {
 		return err
 	}
-	var document, text bytes.Buffer
-	if err := probed.write(&document); err != nil {
-		return err
-	}
-	probed.table(&text)
-	command.self.link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
+	command.self.Link.Say(&worker.Message{Ran: &worker.Ran{Document: document, Text: text}})
 	return nil
 }

@@ -9,14 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cpu"
 )
 
-// self is how this process was called, where a command does its work in another
-// one: with which arguments, and, if it is that other one, by whom.
-type self struct {
-	args []string
-	link *worker.Link
-}
-
-func newRoot(self self) *cobra.Command {
+func newRoot(self worker.Self) *cobra.Command {
 	var asked bool // for the version
 	root := &cobra.Command{
 		Use:   "devmap",

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/report"
@@ -19,13 +20,13 @@ import (
 type runCommand struct {
 	*ask.Request
 
-	self      self
+	self      worker.Self
 	reference executor.Backend
 	gpus      []cuda.GPU // that plans run on; none: the reference runs
 	without   error      // why none do, where that was not asked for
 }
 
-func newRun(self self, reference executor.Backend) *cobra.Command {
+func newRun(self worker.Self, reference executor.Backend) *cobra.Command {
 	command := &runCommand{self: self, reference: reference}
 	cmd := &cobra.Command{
 		Use:   "run PLAN…",
@@ -71,7 +72,7 @@ func (command *runCommand) run(cmd *cobra.Command, files []string) error {
 	switch {
 	case err != nil:
 		return err
-	case command.self.link != nil:
+	case command.self.Link != nil:
 		return command.work(cmd, files)
 	case onGPUs:
 		if missing, err := command.supervise(cmd); missing == nil {

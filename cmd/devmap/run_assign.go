@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -74,7 +75,7 @@ func patience(of *program.Program) time.Duration {
 // noSuchGPU names the way out where there are fewer GPUs than devices.
 func (command *runCommand) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
 	count := len(one.job.devices)
-	shown := fmt.Sprintf("the driver shows %d: %s", len(command.gpus), gpuNames(command.gpus))
+	shown := fmt.Sprintf("the driver shows %d: %s", len(command.gpus), held.Names(command.gpus))
 	if asked {
 		return out.Usagef("--devices: GPU %d, and %s", gpu, shown)
 	}
@@ -103,7 +104,9 @@ func (command *runCommand) together(one *planRun, spread []int) string {
 		}
 	}
 	said := fmt.Sprintf("which takes %v", costmodel.Bytes(takes[fullest]))
-	if free, known := freeOf(command.gpus[fullest].UUID); known {
+	now := held.Look()
+	defer now.Close()
+	if free, known := now.Free(command.gpus[fullest].UUID); known {
 		said += fmt.Sprintf(" and has %v free", costmodel.Bytes(free))
 	}
 	return said

@@ -27,7 +27,7 @@ func (command *runCommand) choose() (onGPUs bool, err error) {
 	if flag := command.GPUFlags(); command.Run.Backend == ask.CPU && flag != "" {
 		return false, out.Usagef("%s --backend %s: it is for GPUs (--backend %s)", flag, ask.CPU, ask.CUDA)
 	}
-	if command.Run.Backend == ask.CPU {
+	if command.Run.Backend == ask.CPU || command.self.Link == nil && command.self.Args == nil {
 		return false, nil
 	}
 	if _, err := cuda.New(cuda.Options{}); err != nil {
@@ -59,15 +59,6 @@ func (command *runCommand) sayReference(cmd *cobra.Command) error {
 		return out.Say(cmd.ErrOrStderr(), "no backend of GPUs is built: the CPU reference runs\n")
 	}
 	return out.Say(cmd.ErrOrStderr(), "%s: the CPU reference runs\n", strings.ReplaceAll(command.without.Error(), "\n", "; "))
-}
-
-// gpuNames are GPUs by number and name.
-func gpuNames(gpus []cuda.GPU) string {
-	var names []string
-	for i := range gpus {
-		names = append(names, fmt.Sprintf("GPU %d (%s)", i, gpus[i].Name))
-	}
-	return strings.Join(names, ", ")
 }
 
 // where says on what GPUs a plan runs; empty: on the reference.

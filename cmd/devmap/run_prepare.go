@@ -49,7 +49,7 @@ func (command *runCommand) prepare(cmd *cobra.Command, files []string) ([]planRu
 		if err := command.Contradicted(plan); err != nil {
 			return nil, err
 		}
-		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.link}
+		runs[i] = planRun{file: file, plan: plan, settings: settings, link: command.self.Link}
 	}
 	if err := command.spare(runs); err != nil {
 		return nil, err

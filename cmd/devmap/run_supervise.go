@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
+	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -21,7 +23,7 @@ type supervised struct {
 
 	cmd     *cobra.Command
 	process *worker.Process
-	gpus    *holdings
+	gpus    *held.Held
 	reports bytes.Buffer // for -o
 	plan    *worker.Plan // whose turn it is; nil: none's
 	place   string       // where the worker is in it
@@ -34,9 +36,9 @@ type supervised struct {
 // there and once it is no more, and what it told is reported, however it ended.
 // missing: the worker found no GPU, and nothing was done.
 func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
-	run := &supervised{runCommand: command, cmd: cmd, gpus: lookAtGPUs()}
-	defer run.gpus.close()
-	if run.process, err = worker.Start(cmd.Context(), command.self.args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+	run := &supervised{runCommand: command, cmd: cmd, gpus: held.Look()}
+	defer run.gpus.Close()
+	if run.process, err = worker.Start(cmd.Context(), command.self.Args, cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return nil, fmt.Errorf("starting the process that runs on GPUs: %w", err)
 	}
 	heard := run.hear()
@@ -163,7 +165,13 @@ func (run *supervised) breakOff(died error) error {
 	if run.Run.Fault != "" {
 		reason += fmt.Sprintf(" (--fault %s)", run.Run.Fault)
 	}
-	reasons := append([]string{strings.ReplaceAll(reason, "\n", "; ")}, run.gpus.givenBack(run.plan.Foretold.GPUs)...)
+	var numbers []int
+	var used []cuda.GPU
+	for i := range run.plan.Foretold.GPUs {
+		gpu := &run.plan.Foretold.GPUs[i]
+		numbers, used = append(numbers, gpu.GPU), append(used, cuda.GPU{Name: gpu.Name, UUID: gpu.UUID})
+	}
+	reasons := append([]string{strings.ReplaceAll(reason, "\n", "; ")}, run.gpus.GivenBack(numbers, used)...)
 	report := run.plan.Foretold
 	report.BreakOff(reasons)
 	var document, text bytes.Buffer

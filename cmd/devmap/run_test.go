@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cpu"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -53,7 +54,7 @@ func TestRunVerdicts(t *testing.T) {
 	for growth, want := range map[int64]error{1 << 20: nil, 1 << 30: out.ErrCheck, -1: nil} {
 		verdict := map[int64]string{1 << 20: "pass", 1 << 30: "fail", -1: "inconclusive"}[growth]
 		var stdout, stderr bytes.Buffer
-		cmd := newRun(self{}, swell(cpu.New().Open, growth))
+		cmd := newRun(worker.Self{}, swell(cpu.New().Open, growth))
 		cmd.SetArgs([]string{plan, plan, "--weights", "random", "--json"})
 		cmd.SetOut(&stdout)
 		cmd.SetErr(&stderr)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/held"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
@@ -29,6 +31,22 @@ func (one *planRun) told(err error) error {
 		return out.Usagef("--resume: %w", err)
 	}
 	return fmt.Errorf("running %s: %w", one.file, err)
+}
+
+// holders says who holds memory of a plan's GPUs, a line each; none where it runs on
+// no GPU.
+func (one *planRun) holders() (lines []string) {
+	if len(one.gpus) == 0 {
+		return nil
+	}
+	now := held.Look()
+	defer now.Close()
+	for number, gpu := range one.names {
+		if line := now.Holders(number, gpu); line != "" && slices.Contains(one.gpus, number) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // arenas is the sum of what a run reserves.

@@ -26,7 +26,7 @@ import (
 // does, and leaves to it what is printed of that.
 func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) {
 	if command.gpus, err = cuda.GPUs(); err != nil {
-		command.self.link.Say(&worker.Message{Missing: err.Error()})
+		command.self.Link.Say(&worker.Message{Missing: err.Error()})
 		return nil
 	}
 	runs, err := command.prepare(cmd, files)
@@ -59,8 +59,8 @@ func (command *runCommand) begin(one *planRun) {
 		used[at[gpu]].Devices = append(used[at[gpu]].Devices, one.job.Program.Devices[i].ID)
 	}
 	plan.Foretold = report.Foretell(one.foretold(), &one.job.Job, one.backend.Name(), used)
-	command.self.link.Say(&worker.Message{Plan: plan})
-	command.self.link.Say(&worker.Message{At: "while memory was reserved"})
+	command.self.Link.Say(&worker.Message{Plan: plan})
+	command.self.Link.Say(&worker.Message{At: "while memory was reserved"})
 }
 
 // tell tells the supervisor how far the run is, beside what people are shown.
@@ -138,6 +138,6 @@ func (command *runCommand) ran(cmd *cobra.Command, one *planRun, measured *repor
 		return err
 	}
 	show.New(command.people(cmd), one.job.Graph, *one.job.Workload).Into(&text).Run(one.job.placed, measured, command.where(one))
-	command.self.link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
+	command.self.Link.Say(&worker.Message{Ran: &worker.Ran{Document: document.String(), Text: text.String()}})
 	return nil
 }

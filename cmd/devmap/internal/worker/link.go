@@ -17,6 +17,13 @@ const (
 	lifeFile = 4
 )
 
+// Self is how a process was called that may have its work done by another one, or is
+// that other one.
+type Self struct {
+	Args []string // a worker gets the same; none: there can be no worker
+	Link *Link    // nil: it is no worker
+}
+
 // Link is a worker's end of what joins it with its supervisor.
 type Link struct {
 	lock sync.Mutex

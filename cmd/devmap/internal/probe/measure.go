@@ -1,12 +1,14 @@
-package main
+// Package probe measures GPUs for a topology: how much memory each has and who holds
+// it, what a process of devmap holds there besides arenas, the rates of kernels as
+// steps call them, and of copies.
+package probe
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-
-	"github.com/spf13/cobra"
+	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/costmodel"
@@ -18,7 +20,6 @@ import (
 
 // probe is the measuring of GPUs, by the process that does it.
 type probe struct {
-	cmd     *cobra.Command
 	link    *worker.Link
 	gpus    []cuda.GPU
 	devices []int // GPUs, one for each device of the topology
@@ -34,6 +35,23 @@ type probe struct {
 	paths  []cuda.PathRates
 }
 
+// Measure measures GPUs, one for each device of the topology, by the driver's
+// numbers, and tells link how far it is. document is the topology, text a table of it
+// for people.
+// before is what was held when this process was on none.
+func Measure(ctx context.Context, link *worker.Link, before *Holdings, gpus []cuda.GPU, devices []int) (document, text string, err error) {
+	probe := &probe{link: link, gpus: gpus, devices: devices, before: before.gpus, unread: before.err}
+	if err := probe.run(ctx); err != nil {
+		return "", "", err
+	}
+	var topology, table strings.Builder
+	if err := probe.write(&topology); err != nil {
+		return "", "", err
+	}
+	probe.table(&table)
+	return topology.String(), table.String(), nil
+}
+
 // probeOptimizer is what the models of a probe are trained with.
 var probeOptimizer = executor.Optimizer{Rate: 1e-4, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}
 
@@ -44,7 +62,7 @@ func (probe *probe) distinct() []int {
 
 // run measures everything. What a process holds comes first: it is to be found by
 // one that did nothing before, as a run does.
-func (probe *probe) run() error {
+func (probe *probe) run(ctx context.Context) error {
 	for _, part := range []struct {
 		what string
 		does func(ctx context.Context) error
@@ -55,7 +73,7 @@ func (probe *probe) run() error {
 		{"timing copies", probe.copies},
 	} {
 		probe.link.Say(&worker.Message{At: ", " + part.what})
-		if err := part.does(probe.cmd.Context()); err != nil {
+		if err := part.does(ctx); err != nil {
 			return fmt.Errorf("%s: %w", part.what, err)
 		}
 	}
@@ -68,8 +86,19 @@ type holding struct {
 	processes []nvml.Process
 }
 
-// holdingsOf reads all GPUs. The driver takes some MiB of each for a process that
+// Holdings are what all GPUs hold.
+type Holdings struct {
+	gpus map[string]holding // by UUID
+	err  error              // why that is not known
+}
+
+// Look reads what all GPUs hold. The driver takes some MiB of each for a process that
 // only asks which there are: this is for before that.
+func Look() *Holdings {
+	found, err := holdingsOf()
+	return &Holdings{found, err}
+}
+
 func holdingsOf() (found map[string]holding, err error) {
 	library, err := nvml.Open()
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package probe
 
 import (
 	"fmt"
@@ -101,7 +101,7 @@ func (probe *probe) table(to io.Writer) {
 		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
 			rounded(path.Inside/1e9), rounded(path.Up/1e9), rounded(path.Down/1e9), fmt.Sprintf("%.2f", other.KernelSeconds*1e6))
 	}
-	fmt.Fprintf(to, "%s\n%s", memory, rates)
+	fmt.Fprintf(to, "%s\n%s\n", memory, rates)
 	if len(probe.devices) < 2 {
 		return
 	}
@@ -119,7 +119,7 @@ func (probe *probe) table(to io.Writer) {
 			links.Row(fmt.Sprintf("%d → %d", i, j), fmt.Sprintf("%d → %d%s", probe.devices[i], probe.devices[j], way), rounded(path.BytesPerSecond/1e9), show.Seconds(path.Latency))
 		}
 	}
-	fmt.Fprintf(to, "\n%s", links)
+	fmt.Fprintf(to, "\n%s\n", links)
 }
 
 func rounded(value float64) string { return fmt.Sprintf("%.0f", value) }

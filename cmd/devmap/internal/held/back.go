@@ -1,0 +1,60 @@
+package held
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda"
+)
+
+// Memory is given back in pieces, by a driver that takes its time: how long for, and
+// how often that is looked at.
+const (
+	givingBack = 10 * time.Second
+	lookAgain  = 50 * time.Millisecond
+)
+
+// others is by how much what a GPU holds may differ from what its processes are said
+// to: the driver counts some of a process's memory a moment later.
+const others = 16 << 20
+
+// GivenBack says, of a process that has ended, whether GPUs hold what they held
+// before it began, a sentence each, or one for all. What other processes took or
+// gave back meanwhile is theirs. numbers are those of the GPUs, by which names go.
+func (held *Held) GivenBack(numbers []int, names []cuda.GPU) []string {
+	if held.err != nil {
+		return []string{"what the GPUs hold now is not known: " + held.err.Error()}
+	}
+	var all []string
+	for i, gpu := range names {
+		if still := held.still(gpu.UUID); still != "" {
+			all = append(all, fmt.Sprintf("GPU %d (%s): %s", numbers[i], gpu.Name, still))
+		}
+	}
+	if len(all) == 0 {
+		return []string{"all memory of the GPUs was given back"}
+	}
+	return all
+}
+
+// still waits until the driver has what the process had, or does not take it back,
+// and says what is still held; empty: nothing is.
+func (held *Held) still(uuid string) string {
+	at := held.find(uuid)
+	if at < 0 {
+		return "what it holds now is not known: NVML does not show it"
+	}
+	for deadline := time.Now().Add(givingBack); ; time.Sleep(lookAgain) {
+		now, err := stateOf(&held.gpus[at])
+		more, theirs := now.used-held.before[at].used, now.processes-held.before[at].processes
+		switch {
+		case err != nil:
+			return fmt.Sprintf("what it holds now is not known: %v", err)
+		case more <= 0, theirs != 0 && more-theirs <= others:
+			return ""
+		case time.Now().After(deadline):
+			return fmt.Sprintf("%v more are held than before the run", costmodel.Bytes(more-max(0, theirs)))
+		}
+	}
+}

@@ -1,0 +1,64 @@
+package held
+
+import (
+	"cmp"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/nvml"
+)
+
+// Holders says of a GPU how much is held of it now, and by whom; empty where NVML
+// does not tell.
+func (held *Held) Holders(number int, of cuda.GPU) string {
+	at := held.find(of.UUID)
+	if at < 0 || held.err != nil {
+		return ""
+	}
+	memory, err := held.gpus[at].Memory()
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("GPU %d (%s) has %v: %v are the driver's, %v are held%s", number, of.Name,
+		costmodel.Bytes(memory.Total), costmodel.Bytes(memory.Reserved), costmodel.Bytes(memory.Used), byWhom(&held.gpus[at]))
+}
+
+// byWhom names the processes on a GPU but this one, those that hold most first.
+func byWhom(gpu *nvml.GPU) string {
+	const most = 8
+	processes, err := gpu.Processes()
+	if err != nil {
+		return ""
+	}
+	slices.SortFunc(processes, func(one, other nvml.Process) int { return cmp.Compare(other.Used, one.Used) })
+	var named []string
+	for _, process := range processes {
+		switch {
+		case process.ID == os.Getpid():
+		case process.Used < 0:
+			named = append(named, fmt.Sprintf("process %d (how much is not told)", process.ID))
+		default:
+			named = append(named, fmt.Sprintf("process %d %v", process.ID, costmodel.Bytes(process.Used)))
+		}
+	}
+	if more := len(named) - most; more > 0 {
+		named = append(named[:most], fmt.Sprintf("%d more", more))
+	}
+	if len(named) == 0 {
+		return " by no process that is shown here"
+	}
+	return " by " + strings.Join(named, ", ")
+}
+
+// Names are GPUs by number and name.
+func Names(gpus []cuda.GPU) string {
+	var names []string
+	for i := range gpus {
+		names = append(names, fmt.Sprintf("GPU %d (%s)", i, gpus[i].Name))
+	}
+	return strings.Join(names, ", ")
+}
