@@ -260,7 +260,8 @@ func TestStepsThatEnd(t *testing.T) {
 	for _, device := range []int32{0, 1} {
 		for name, want := range map[string]error{"stop": nil, "broken": broken, "cancelled": context.Canceled} {
 			t.Run(fmt.Sprint(name, device), func(t *testing.T) {
-				machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, handOn(1, 6)))
+				transport := map[int32]Transport{0: Host, 1: Peer}[device]
+				machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: transport}), parsed(t, handOn(1, 6)))
 				expected := contents(t, machine)
 				inTurn(t, machine.program, expected)
 				ctx, cancel := context.WithCancel(context.Background())
