@@ -42,13 +42,13 @@ def sections(shared, figures, name, among, calls):
 
 def logits(shared, figures):
     """fp32 beside PyTorch's, bf16 beside what PyTorch's bf16 is from fp32, greedy tokens."""
-    draws = 1 if shared.small else 4
+    draws = 1 if shared.small else shared.draws
     sections(shared, figures, "logits", draw.FAMILIES, ((outputs.logits, draws), (outputs.rounding, draws), (sameness.decode, 1)))
 
 
 def gradients(shared, figures):
     """fp32 beside PyTorch's, bf16 beside what PyTorch's bf16 is from fp32, losses of ten steps."""
-    draws = 1 if shared.small else 4
+    draws = 1 if shared.small else shared.draws
     calls = ((exact, draws), (rounded, draws)) if shared.small else ((exact, draws), (rounded, draws), (training.losses, 1))
     sections(shared, figures, "gradients", draw.TRAINED, calls)
 
@@ -96,7 +96,7 @@ def widths(shared, figures):
         with figures.attempt("widths", name):
             folder = os.path.join(shared.folder, "widths-" + name)
             os.makedirs(folder)
-            for line in shared.python("widths.py", shared.binary, shared.kind, shared.root, shared.seed, folder, name).splitlines():
+            for line in shared.python("widths.py", shared.binary, shared.kind, shared.models, shared.seed, folder, name).splitlines():
                 figures.within(*json.loads(line))
 
     shared.beside([functools.partial(one, name) for name in (WIDTHS[:2] if shared.small else WIDTHS)], at_once=4)

@@ -11,7 +11,7 @@ from engine import Failed, Job
 from kernels import tested
 
 SAME = 1e-5
-LAYERS, LINES, SEQ, NEW, CUTS = 8, 4, 256, 24, 2
+LAYERS, VOCABULARY, LINES, SEQ, NEW, CUTS = 4, 16000, 4, 256, 24, 1
 TRANSPORTS = ("peer", "host")
 
 
@@ -54,9 +54,9 @@ def real(shared, figures):
     engine = shared.engine("bits")
     folder = engine.place("llama")
     with figures.attempt("bits", "llama-3.2-1b"):
-        fields = models.AutoConfig.from_pretrained(os.path.dirname(shared.config("llama-3.2-1b"))).to_dict() | {"num_hidden_layers": LAYERS, "bos_token_id": None, "eos_token_id": None}
+        fields = models.AutoConfig.from_pretrained(os.path.dirname(shared.config("llama-3.2-1b"))).to_dict() | {"num_hidden_layers": LAYERS, "vocab_size": VOCABULARY, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
         if shared.kind == "cpu":
-            fields |= {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 1000, "pad_token_id": None}
+            fields |= {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 1000}
         models.saved(models.config_of(fields), shared.seed, folder, "bf16-true")
         ids = models.drawn_ids(shared.seed, 2 * LINES, SEQ if shared.kind != "cpu" else 16, fields["vocab_size"])
         for mode in ("infer", "decode", "train"):
@@ -89,4 +89,4 @@ def compared(shared, figures, mode, folder, ids):
         odd += [f"{name}: {', '.join(differ)}"] if differ else []
         for path in ran.files.values():
             os.remove(path)
-    figures.same("bits", f"llama-3.2-1b, {LAYERS} layers, {mode}: {', '.join(kinds)}, losses, tokens", count - len(odd), count, "; ".join(odd))
+    figures.same("bits", f"llama-3.2-1b's widths, {LAYERS} layers, {mode}: {', '.join(kinds)}, losses, tokens", count - len(odd), count, "; ".join(odd))

@@ -48,6 +48,7 @@ def asked():
     parser.add_argument("devmap")
     parser.add_argument("--part", default="")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 31))
+    parser.add_argument("--draws", type=int, default=2, help="configurations of each family")
     parser.add_argument("--small", action="store_true", help="fewer and smaller cases, to try the scripts")
     parser.add_argument("--root", default=os.path.join(shared.HERE, *[".."] * 4))
     parser.add_argument("--models", default="")
@@ -98,12 +99,12 @@ def markdown(figures, heading):
     """Rows of parts with few figures; of those with many, each kind of figure by its worst."""
     out = [*heading, "", "| part | case | figure | bar | |", "|---|---|---|---|---|"]
     for section in dict.fromkeys(row[0] for row in figures.rows):
-        rows = [row for row in figures.rows if row[0] == section]
+        rows = [tuple(column.replace("|", "/") if isinstance(column, str) else column for column in row) for row in figures.rows if row[0] == section]
         if len(rows) > 70:
             judged, missed = [row for row in rows if row[4] is not None], [row for row in rows if "MISSED" in row[3]]
             out.append(f"| {section} | {len(rows)} figures, {len(missed)} missed; the nearest to their bars: | | | |")
             rows = missed + sorted(judged, key=lambda row: -row[4])[:8]
-        out += [f"| {section} | {case} | {figure} | {bar} | {note.replace('|', '/')} |" for _, case, figure, bar, _, note in rows]
+        out += [f"| {section} | {case} | {figure} | {bar} | {note} |" for _, case, figure, bar, _, note in rows]
     return "\n".join(out) + "\n"
 
 

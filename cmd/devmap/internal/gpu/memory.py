@@ -1,17 +1,18 @@
 """Memory of real models: every region's high water, and what NVML shows beside a plan made beforehand."""
 
+import concurrent.futures
 import functools
 
 from engine import Job
+from nvml import Gauge
 from shared import MIB
 
 TOLERANCE, SHARE = 16 * MIB, 0.001
 WORKSPACE = "workspace"  # a library's: how much of it is written is the library's to say
-MODELS = ("llama-3.2-1b", "qwen2.5-3b", "llama-3.1-8b")
-DEVICES = (1, 2, 4)
+MODELS = {"llama-3.2-1b": (1, 2, 4), "qwen2.5-3b": (1, 2, 4), "llama-3.1-8b": (1, 4)}  # and as how many program devices
 
 
-def jobs(model, devices, small):
+def jobs(model, devices):
     """What is planned and run of a model on some program devices."""
     spread = {"gpus": devices, "precision": "bf16-true", **({"strategy": "pipeline"} if devices > 1 else {})}
     yield "prefill", Job(batch=4, seq=2048, **spread)
@@ -21,50 +22,62 @@ def jobs(model, devices, small):
             yield "training", Job(mode="train", batch=4, seq=2048, micro_batches=4 if devices > 1 else 1, recompute=recompute, **spread)
 
 
+class Seen:
+    """What all runs together show."""
+
+    def __init__(self):
+        self.regions, self.odd, self.runs, self.kept, self.failed, self.outside = 0, [], 0, [], [], []
+
+
 def memory(shared, figures):
-    models = MODELS[:1] if shared.small else MODELS
-    shared.checkpoint(*models)
-    for model in models:
-        for devices in DEVICES:
-            for name, job in jobs(model, devices, shared.small):
+    models = dict(list(MODELS.items())[:1]) if shared.small else MODELS
+    counts = sorted({count for of in models.values() for count in of})
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # files are written while the GPU is probed
+        written = pool.submit(shared.checkpoint, *models)
+        for count in counts:
+            shared.topology(count)
+        written.result()
+    seen = Seen()
+    for model, devices in models.items():
+        for count in devices:
+            for name, job in jobs(model, count):
                 case = f"{model} {name} {job}"
                 with figures.attempt("memory", case):
-                    one(shared, figures, case, model, job)
+                    one(shared, figures, seen, case, model, job)
+    figures.same("memory", "regions whose highest written byte is the last that was planned", seen.regions - len(seen.odd), seen.regions, "; ".join(seen.odd[:4]))
+    figures.same("memory", "runs after which the GPU held no more than before", seen.runs - len(seen.kept), seen.runs, "; ".join(seen.kept[:4]))
+    figures.same("memory", "devmap's own verdicts: pass", seen.runs - len(seen.failed), seen.runs, "; ".join(seen.failed[:4]))
+    if seen.outside:
+        figures.within("memory", "seen by NVML from another process all the while, beyond what fences show: the most, MiB", max(seen.outside)[0] / MIB, TOLERANCE / MIB, max(seen.outside)[1])
 
 
-def plan(shared, engine, model, job):
-    """The plan, made by a process of its own from what `probe` wrote of the GPU."""
-    return engine.plan(shared.checkpoint(model), job, *shared.topology(job.gpus))
-
-
-def one(shared, figures, case, model, job):
-    from nvml import Gauge
-
+def one(shared, figures, seen, case, model, job):
+    """A plan by a process of its own from what `probe` wrote of the GPU, and its run."""
     engine = shared.engine("memory")
-    made = plan(shared, engine, model, job)
+    made = engine.plan(shared.checkpoint(model), job, *shared.topology(job.gpus))
     steps = ["--new-tokens", str(job.new_tokens)] if job.new_tokens else ["--steps", "2"]
     gauge = Gauge()
     before = gauge.used()
     ran, most = gauge.during(functools.partial(engine.run, made, *steps))
     after = gauge.settled(before)
+    seen.runs += 1
     regions = [region for device in ran.report["devices"] for region in device["regions"] if region["name"] != WORKSPACE]
-    odd = [f"{region['name']}: {region['touched_bytes']} of {region['planned_bytes']}" for region in regions if region["touched_bytes"] != region["planned_bytes"]]
-    figures.same("memory", case + ": regions", len(regions) - len(odd), len(regions), "; ".join(odd[:4]))
-    used(figures, case, ran.report, most)
-    figures.same("memory", case + ": NVML given back", int(after <= before), 1, f"{before / MIB:.1f} before, {after / MIB:.1f} MiB after")
-    figures.same("memory", case + ": verdict pass", int(ran.report["verdict"] == "pass"), 1, "" if ran.report["verdict"] == "pass" else f"{ran.report['verdict']}: {'; '.join(ran.report['reasons'])}")
+    seen.regions += len(regions)
+    seen.odd += [f"{case} {region['name']}: {region['touched_bytes']} of {region['planned_bytes']}" for region in regions if region["touched_bytes"] != region["planned_bytes"]]
+    seen.kept += [f"{case}: {before / MIB:.1f} MiB, then {after / MIB:.1f}"] if after > before else []
+    seen.failed += [f"{case}: {ran.report['verdict']}: {'; '.join(ran.report['reasons'])}"] if ran.report["verdict"] != "pass" else []
+    for gpu in ran.report["gpus"]:
+        used(figures, seen, case, gpu, most)
 
 
-def used(figures, case, report, most):
-    """Of each GPU the fence that is furthest from what was planned; and that no more was used between fences."""
-    for gpu in report["gpus"]:
-        planned, measured = gpu["predicted_used_bytes"], gpu["measured"]
-        if not measured["fences"]:
-            raise ValueError("no fence was measured")
-        low, high = measured["fence_low_bytes"] - measured["before_bytes"], measured["fence_high_bytes"] - measured["before_bytes"]
-        worst = max(low, high, key=lambda reading: abs(reading - planned))
-        parts = f"context {(measured['context_bytes'] - measured['before_bytes']) / MIB:.1f}, arenas {measured['arena_bytes'] / MIB:.1f}"
-        note = f"{low / MIB:.1f} to {high / MIB:.1f} at {measured['fences']} fences, {planned / MIB:.1f} MiB planned; {parts}"
-        figures.within("memory", case + ": NVML − plan, MiB", abs(worst - planned) / MIB, max(TOLERANCE, SHARE * planned) / MIB, note)
-        outside = most - measured["before_bytes"] - max(high, measured["ready_bytes"] - measured["before_bytes"])
-        figures.within("memory", case + ": seen from outside − at fences, MiB", outside / MIB, TOLERANCE / MIB)
+def used(figures, seen, case, gpu, most):
+    """Of a GPU the fence that is furthest from what was planned."""
+    planned, measured = gpu["predicted_used_bytes"], gpu["measured"]
+    before, fences = measured["before_bytes"], measured["fences"]
+    if not fences:
+        raise ValueError("no fence was measured")
+    low, high = measured["fence_low_bytes"] - before, measured["fence_high_bytes"] - before
+    worst = max(low, high, key=lambda reading: abs(reading - planned))
+    note = f"{worst / MIB:.0f} MiB, the furthest of {fences} fences; {planned / MIB:.0f} planned; context {(measured['context_bytes'] - before) / MIB:.0f}, arenas {measured['arena_bytes'] / MIB:.0f}"
+    figures.within("memory", case + ": NVML beside the plan, MiB apart", abs(worst - planned) / MIB, max(TOLERANCE, SHARE * planned) / MIB, note)
+    seen.outside.append((most - before - max(high, measured["ready_bytes"] - before), case))

@@ -1,6 +1,7 @@
 """What the parts of `make gpu` share: devmap on the GPU, the machine's words, checkpoints, probed topologies."""
 
 import concurrent.futures
+import dataclasses
 import functools
 import json
 import multiprocessing
@@ -18,7 +19,7 @@ sys.path[:0] = [os.path.join(HERE, "..", "conformance", "python")]
 from engine import Engine  # noqa: E402
 
 MIB = 1 << 20
-AT_ONCE = 12  # runs side by side where nothing is timed and no memory is read
+AT_ONCE = 8  # runs side by side where nothing is timed and no memory is read
 
 
 class OnGPU(Engine):
@@ -39,6 +40,11 @@ class OnGPU(Engine):
             name = "devmap " + words[0]
             self.spent[name] = self.spent.get(name, 0) + time.monotonic() - begun
 
+    def plan(self, model, job, *flags):
+        if "--topology" in flags:  # says how many devices there are
+            job = dataclasses.replace(job, gpus=0)
+        return super().plan(model, job, *flags)
+
     def backend(self, plan):
         if self.kind == "cpu":
             return super().backend(plan)
@@ -51,7 +57,7 @@ class Shared:
     """What all parts are given. What one part made, another finds made."""
 
     def __init__(self, args, folder):
-        self.root, self.seed, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.small, args.backend, args.devmap, folder
+        self.root, self.seed, self.draws, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.draws, args.small, args.backend, args.devmap, folder
         self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
         self.binaries, self.gpu = os.path.abspath(args.binaries), args.gpu
         self._lock, self._writing, self._made = threading.Lock(), threading.Lock(), {}

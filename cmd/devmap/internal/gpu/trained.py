@@ -13,11 +13,11 @@ import torch
 import models
 from engine import Job
 
-SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 32, 1200, 6e-4, 64, 64
+SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 32, 1000, 1e-3, 64, 64
 BAND, LAST = 2.0, 200
 TEXTS = ("RATIONALE.md", "ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "BENCHMARKS.md")
 MODEL = {
-    "model_type": "llama", "vocab_size": 256, "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 8, "num_attention_heads": 8,
+    "model_type": "llama", "vocab_size": 256, "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 4, "num_attention_heads": 8,
     "num_key_value_heads": 4, "max_position_embeddings": 512, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
 }
 SMALL = MODEL | {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
@@ -49,13 +49,11 @@ def trained(shared, figures):
             took.append(sum(step["seconds"] for step in ran.report["steps"]))
             return ran.losses
 
-        def theirs(precision):
-            return [float(word) for word in shared.python("trained.py", folder, shared.root, shared.seed, count, precision).split()]
-
-        with concurrent.futures.ThreadPoolExecutor(2) as pool:  # all at once: no time of them is a figure
-            curves = {precision: pool.submit(theirs, precision) for precision in ("bf16", "fp32")}
+        # PyTorch's two curves one after the other, beside devmap's: no time of them is a figure.
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            theirs = pool.submit(shared.python, "trained.py", folder, shared.root, shared.seed, count)
             mine = ours()
-            curves = {precision: curve.result() for precision, curve in curves.items()}
+            curves = dict(zip(("bf16", "fp32"), ([float(word) for word in line.split()] for line in theirs.result().splitlines())))
         judged(figures, mine, curves, took[0])
         spoken(figures, engine, out, text)
 
@@ -102,10 +100,11 @@ def curve(folder, text, count, place, autocast):
 
 
 def main():
-    """trained.py FOLDER ROOT SEED STEPS bf16|fp32: PyTorch's losses."""
-    folder, root, seed, count, precision = sys.argv[1:]
+    """trained.py FOLDER ROOT SEED STEPS: PyTorch's losses in bf16, then in fp32, a line each."""
+    folder, root, seed, count = sys.argv[1:]
     place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    print(*(f"{loss:.7g}" for loss in curve(folder, lines(root, int(seed)), int(count), place, precision == "bf16")))
+    for autocast in (True, False):
+        print(*(f"{loss:.7g}" for loss in curve(folder, lines(root, int(seed)), int(count), place, autocast)))
 
 
 if __name__ == "__main__":

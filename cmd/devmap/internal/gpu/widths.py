@@ -1,4 +1,4 @@
-"""widths.py DEVMAP BACKEND ROOT SEED FOLDER MODEL: one real width with two layers, beside PyTorch on the same GPU.
+"""widths.py DEVMAP BACKEND MODELS SEED FOLDER MODEL: one real width with two layers, beside PyTorch on the same GPU.
 
 Prints JSON lists [section, case, figure, bar, note], a line each. A process of its own, so that what PyTorch holds of
 the GPU goes with it.
@@ -20,15 +20,14 @@ from accuracy import ATTENTION, ROUNDED, split, whole
 from engine import Job
 from safetensors.torch import load_file
 
-NAMES = [name for name, _, _ in outputs.REAL]
 LAYERS, BATCH, SEQ = 2, 2, 320
 EXACT, EXACT_GRADIENTS = 1e-5, 1e-4
 
 
-def fields_of(root, name):
+def fields_of(configs, name):
     found = next(fields for of, _, fields in outputs.REAL if of == name)
     if not found:
-        with open(os.path.join(root, "fixtures", "models", name, "config.json")) as file:
+        with open(os.path.join(configs, name, "config.json")) as file:
             found = json.load(file)
     found = found | {outputs.LAYERS.get(found["model_type"], "num_hidden_layers"): LAYERS}
     found.pop("layer_types", None)
@@ -83,9 +82,9 @@ def gradients(engine, folder, name, place, ids, fused):
 
 
 def main():
-    devmap, backend, root, seed, folder, name = sys.argv[1:]
+    devmap, backend, configs, seed, folder, name = sys.argv[1:]
     place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    fields = fields_of(root, name)
+    fields = fields_of(configs, name)
     engine = OnGPU(devmap, folder, backend)
     made = engine.place(name)
     models.saved(models.config_of(fields), int(seed), made, "bf16-true")

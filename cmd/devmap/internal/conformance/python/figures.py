@@ -38,7 +38,7 @@ class Figures:
         self.rows += map(tuple, rows)
         judged = [row for row in rows if row[3] != "-"]
         self.count += len(judged)
-        self.missed += [f"{section}: {case}: {figure}, bar {bar}" for section, case, figure, bar, _, _ in judged if bar.endswith("MISSED")]
+        self.missed += [f"{section}: {case}: {figure}, bar {bar.removesuffix(' MISSED')}" for section, case, figure, bar, _, _ in judged if bar.endswith("MISSED")]
 
     @contextlib.contextmanager
     def attempt(self, section, case):
