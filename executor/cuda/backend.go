@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
@@ -29,7 +30,7 @@ func New(options Options) (executor.Backend, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &backend{options, kernels, (*bind.Bound).Instr, ringParts, partSize}, nil
+	return &backend{options, kernels, (*bind.Bound).Instr, transfer.Parts, transfer.PartSize}, nil
 }
 
 type backend struct {
@@ -78,7 +79,7 @@ func (machine *machine) find() error {
 	if len(asked) != 0 && len(asked) != len(machine.program.Devices) {
 		return fmt.Errorf("%d GPUs are named for a program of %d devices: name one for each", len(asked), len(machine.program.Devices))
 	}
-	machine.ring = &ring{count: machine.backend.parts, size: machine.backend.partSize}
+	machine.ring = transfer.New(machine.backend.parts, machine.backend.partSize)
 	shared := make(map[int]*gpu)
 	for i := range machine.program.Devices {
 		ordinal := i
@@ -92,7 +93,7 @@ func (machine *machine) find() error {
 			shared[ordinal] = &gpu{Device: &gpus[ordinal]}
 			machine.gpus = append(machine.gpus, shared[ordinal])
 		}
-		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal], machine.ring))
+		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal]))
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func (machine *machine) find() error {
 // start begins every device's thread, and loads kernels once a GPU.
 func (machine *machine) start() error {
 	for _, device := range machine.devices {
-		if err := device.start(); err != nil {
+		if err := device.start(machine.ring); err != nil {
 			return err
 		}
 	}

@@ -5,12 +5,12 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -43,19 +43,16 @@ type device struct {
 	workspace blas.Workspace
 	words     words
 	clock     clock
-	host      *driver.Stream  // what the host reads and writes goes by it
-	ring      *ring           // of the machine
-	events    []*driver.Event // by part of the ring: where it is needed last
-	flights   []flight        // of the host's stream, the oldest first
-	checksum  *driver.Function
+	host      *driver.Stream // what the host reads and writes goes by it
+	end       *transfer.End
 
 	stepping bool
 	tasks    chan func()
 	wake     chan struct{}
 }
 
-func newDevice(plan *program.Device, gpu *gpu, ring *ring) *device {
-	return &device{plan: plan, gpu: gpu, ring: ring, tasks: make(chan func()), wake: make(chan struct{}, 1)}
+func newDevice(plan *program.Device, gpu *gpu) *device {
+	return &device{plan: plan, gpu: gpu, tasks: make(chan func()), wake: make(chan struct{}, 1)}
 }
 
 // do has the device's thread call something.
@@ -66,16 +63,16 @@ func (device *device) do(call func() error) error {
 }
 
 // start begins the thread, which owns the context from then on.
-func (device *device) start() error {
+func (device *device) start(ring *transfer.Ring) error {
 	go func() {
 		for task := range device.tasks {
 			task()
 		}
 	}()
-	return device.do(device.prepare)
+	return device.do(func() error { return device.prepare(ring) })
 }
 
-func (device *device) prepare() (err error) {
+func (device *device) prepare(ring *transfer.Ring) (err error) {
 	if device.context, err = device.gpu.Retain(); err != nil {
 		return err
 	}
@@ -105,15 +102,11 @@ func (device *device) prepare() (err error) {
 		}
 		device.parked = append(device.parked, event)
 	}
-	for range device.ring.count {
-		event, err := driver.NewEvent(false)
-		if err != nil {
-			return err
-		}
-		device.events = append(device.events, event)
+	if device.host, err = driver.NewStream(); err != nil {
+		return err
 	}
-	device.host, err = driver.NewStream()
-	return err
+	device.end = device.newEnd(ring)
+	return nil
 }
 
 // reserve maps the arena and poisons every byte of it.
@@ -124,6 +117,7 @@ func (device *device) reserve(peers []*driver.Device) (err error) {
 	if device.arena, err = device.gpu.Map(device.gpu.whole(device.plan.Arena), peers...); err != nil {
 		return err
 	}
+	device.end.Arena = device.arena.Address
 	if err := device.host.Fill(device.arena.Address, executor.Poison, device.arena.Bytes); err != nil {
 		return err
 	}
@@ -137,11 +131,11 @@ func (device *device) at(offset int64) driver.Address {
 
 // close gives everything back but what the GPU's devices share.
 func (device *device) close() error {
-	all := []error{device.kernels.Close(), device.words.free(), device.clock.close()}
+	all := []error{device.end.Close(), device.kernels.Close(), device.words.free(), device.clock.close()}
 	for _, stream := range device.streams {
 		all = append(all, stream.Destroy())
 	}
-	for _, event := range slices.Concat(device.parked, device.events) {
+	for _, event := range device.parked {
 		all = append(all, event.Destroy())
 	}
 	if device.host != nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
@@ -24,7 +25,7 @@ type machine struct {
 	gauges  []*memoryGauge // of the GPUs; they stay behind Close
 	events  []marks        // by instruction
 	kept    []*prepared    // by instruction, nil where it computes nothing, or is not kept
-	ring    *ring
+	ring    *transfer.Ring
 	links   map[linkKey]*link
 	linked  []*link // in the order of the first sends
 	told    []executor.Link
@@ -46,11 +47,11 @@ func (machine *machine) Fill(number int, offset, size int64, value byte) error {
 }
 
 func (machine *machine) Write(number int, offset int64, data []byte) error {
-	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.write(offset, data) })
+	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.end.Write(offset, data) })
 }
 
 func (machine *machine) Read(number int, offset int64, data []byte) error {
-	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.read(offset, data) })
+	return machine.with(number, offset, int64(len(data)), func(device *device) error { return device.end.Read(offset, data) })
 }
 
 // with has a device's thread do something with bytes of its arena.
@@ -103,7 +104,7 @@ func (machine *machine) Close() error {
 		all = append(all, device.do(func() error { return errors.Join(machine.unmark(i), device.close()) }))
 	}
 	if len(machine.devices) > 0 && machine.devices[0].context != nil {
-		all = append(all, machine.devices[0].do(machine.ring.close))
+		all = append(all, machine.devices[0].do(machine.ring.Close))
 	}
 	for i := len(machine.devices) - 1; i >= 0; i-- { // a GPU's first device goes last, with what all share
 		device := machine.devices[i]

@@ -3,11 +3,25 @@
 package cuda
 
 import (
-	"runtime"
-	"sync"
+	"context"
+	"errors"
+	"fmt"
 
-	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 )
+
+// newEnd is the device's arena as the ring's end.
+func (device *device) newEnd(ring *transfer.Ring) *transfer.End {
+	end := &transfer.End{
+		Name: fmt.Sprintf("device %d on %s", device.plan.ID, device.gpu.place()),
+		Ring: ring, Context: device.context, Stream: device.host, Beside: device.host,
+	}
+	if len(device.streams) > 0 {
+		end.Beside = device.streams[0]
+	}
+	return end
+}
 
 // fill waits where a step's own streams do not wait for the host's: they begin when
 // that has ended.
@@ -18,64 +32,37 @@ func (device *device) fill(offset, size int64, value byte) error {
 	return device.host.Synchronize()
 }
 
-// write returns when the arena has the data.
-func (device *device) write(offset int64, data []byte) error {
-	for len(data) > 0 {
-		part, err := device.part()
-		if err != nil {
-			return device.landAll(err)
-		}
-		room := part.data[:min(device.ring.size, len(data))]
-		take(room, data)
-		if err := device.fly(part, device.host.Up(device.at(offset), room), nil); err != nil {
-			return device.landAll(err)
-		}
-		offset, data = offset+int64(len(room)), data[len(room):]
+// prime makes the ring ready, with what pours into it.
+func (machine *machine) prime() error {
+	if err := machine.allot("cuMemHostRegister"); err != nil {
+		return err
 	}
-	return device.landAll(nil)
-}
-
-// read copies part after part; while one is taken the GPU copies the next.
-func (device *device) read(offset int64, data []byte) error {
-	for len(data) > 0 {
-		part, err := device.part()
-		if err != nil {
-			return device.landAll(err)
+	for _, device := range machine.devices {
+		if device.arena == nil {
+			continue
 		}
-		room, into := part.data[:min(device.ring.size, len(data))], data
-		if err := device.fly(part, device.host.Down(room, device.at(offset)), func() { take(into, room) }); err != nil {
-			return device.landAll(err)
-		}
-		offset, data = offset+int64(len(room)), data[len(room):]
-	}
-	return device.landAll(nil)
-}
-
-// until waits for an event that is about to end.
-func until(event *driver.Event) error {
-	for {
-		ended, err := event.Ended()
-		if ended || err != nil {
+		if err := device.do(func() error { return device.end.Prime(device.kernels) }); err != nil {
 			return err
 		}
-		runtime.Gosched()
 	}
+	return nil
 }
 
-// take copies as much of from as into has room for. One processor copies at a tenth
-// of what a GPU's link takes: several do, each its stretch.
-func take(into, from []byte) {
-	const least = 256 << 10
-	size := min(len(into), len(from))
-	hands := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
-	if hands == 1 {
-		copy(into, from)
-		return
+// Pour implements [executor.Pourer].
+func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told func(bytes int64)) error {
+	var loads []transfer.Load
+	for i := range pours {
+		device, err := machine.place(pours[i].Device, pours[i].Offset, pours[i].Values.Bytes)
+		if err != nil {
+			return err
+		}
+		loads = append(loads, transfer.Load{End: device.end, Offset: pours[i].Offset, Values: pours[i].Values})
 	}
-	var all sync.WaitGroup
-	for i := range hands {
-		begin, end := size*i/hands, size*(i+1)/hands
-		all.Go(func() { copy(into[begin:end], from[begin:]) })
+	err := machine.ring.Pour(ctx, loads, machine.backend.options.Patience, told)
+	var late *transfer.LateError
+	if errors.As(err, &late) {
+		machine.hung = true
+		return &HangError{After: late.After, Stand: "it is at a copy of " + late.Place}
 	}
-	all.Wait()
+	return err
 }

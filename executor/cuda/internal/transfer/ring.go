@@ -1,6 +1,6 @@
 //go:build cuda && linux && cgo && amd64
 
-package cuda
+package transfer
 
 import (
 	"encoding/binary"
@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// ring is page-locked memory in parts, through which goes everything between the
-// host and all arenas: while GPUs copy some parts the host fills or empties others.
-type ring struct {
+// Ring is page-locked memory in parts: while GPUs copy some of them the host fills or
+// empties others.
+type Ring struct {
 	count, size int // parts, and bytes of each
 
 	mutex  sync.Mutex
@@ -34,12 +34,20 @@ type part struct {
 // GPUs read them faster than out of memory. A copy of a part comes within seven
 // hundredths of the rate of a large one.
 const (
-	ringParts = 32
-	partSize  = 2 << 20
+	Parts    = 32
+	PartSize = 2 << 20
 )
 
+const (
+	wordSize = 8
+	pageSize = 4096
+)
+
+// New is a ring of parts of some bytes each, which takes memory when it is used.
+func New(parts, size int) *Ring { return &Ring{count: parts, size: size} }
+
 // open makes the ring, where there is none yet. A context must be bound.
-func (ring *ring) open() (err error) {
+func (ring *Ring) open() (err error) {
 	ring.mutex.Lock()
 	defer ring.mutex.Unlock()
 	if ring.free != nil {
@@ -62,13 +70,8 @@ func (ring *ring) open() (err error) {
 	return nil
 }
 
-const (
-	wordSize = 8
-	pageSize = 4096
-)
-
-// close gives the ring back, of which all parts are free.
-func (ring *ring) close() error {
+// Close gives the ring back, of which all parts are free. A context must be bound.
+func (ring *Ring) Close() error {
 	var err error
 	if lost := ring.count - len(ring.free); ring.free != nil && lost > 0 {
 		err = errors.New("parts of the ring are still in use")
@@ -95,59 +98,4 @@ func (part *part) sum(bytes int) (all checksum.Sums) {
 		all.Add(checksum.Sums{Plain: binary.LittleEndian.Uint64(left), Placed: binary.LittleEndian.Uint64(left[8:])}, 0)
 	}
 	return all
-}
-
-// flight is a part that the host's stream of a device copies.
-type flight struct {
-	part   *part
-	landed func() // what the host does with it then; nil: nothing
-}
-
-// part is a free part of the ring: one that nobody has, or that a copy of this
-// device's frees. Without copies of its own a device waits for others', who wait
-// for nobody.
-func (device *device) part() (*part, error) {
-	if err := device.ring.open(); err != nil {
-		return nil, err
-	}
-	for len(device.flights) > 0 {
-		select {
-		case part := <-device.ring.free:
-			return part, nil
-		default:
-			if err := device.land(nil); err != nil {
-				return nil, err
-			}
-		}
-	}
-	return <-device.ring.free, nil
-}
-
-// fly sends a part off with a copy that the host's stream was given.
-func (device *device) fly(part *part, given error, landed func()) error {
-	device.flights = append(device.flights, flight{part, landed})
-	return errors.Join(given, device.host.Record(device.events[part.number]))
-}
-
-// land waits for the oldest flight and frees its part; behind an error nothing is
-// done with what it carries.
-func (device *device) land(err error) error {
-	flight := device.flights[0]
-	device.flights = device.flights[1:]
-	if failed := until(device.events[flight.part.number]); err == nil {
-		err = failed
-	}
-	if err == nil && flight.landed != nil {
-		flight.landed()
-	}
-	device.ring.free <- flight.part
-	return err
-}
-
-// landAll ends every flight.
-func (device *device) landAll(err error) error {
-	for len(device.flights) > 0 {
-		err = device.land(err)
-	}
-	return err
 }

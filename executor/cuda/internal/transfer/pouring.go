@@ -1,6 +1,6 @@
 //go:build cuda && linux && cgo && amd64
 
-package cuda
+package transfer
 
 import (
 	"context"
@@ -13,10 +13,11 @@ import (
 
 // pouring is a Pour on its way.
 type pouring struct {
-	machine *machine
-	context context.Context
-	stop    context.CancelCauseFunc
-	told    chan int64 // bytes that arenas have
+	ring     *Ring
+	patience time.Duration
+	context  context.Context
+	stop     context.CancelCauseFunc
+	told     chan int64 // bytes that arenas have
 
 	pieces []piece
 	next   atomic.Int64 // that nobody has begun
@@ -47,7 +48,7 @@ func (pouring *pouring) read() {
 				err = poured.fly()
 				pouring.flying <- poured
 			} else {
-				pouring.machine.ring.free <- part
+				pouring.ring.free <- part
 			}
 		}
 		if err != nil {
@@ -60,7 +61,7 @@ func (pouring *pouring) read() {
 // part is a free part of the ring, where need be that of the oldest copy.
 func (pouring *pouring) part() (*part, error) {
 	select {
-	case part := <-pouring.machine.ring.free:
+	case part := <-pouring.ring.free:
 		return part, nil
 	default:
 	}
@@ -68,7 +69,7 @@ func (pouring *pouring) part() (*part, error) {
 	case oldest := <-pouring.flying:
 		err := pouring.land(oldest)
 		if err != nil {
-			pouring.machine.ring.free <- oldest.part
+			pouring.ring.free <- oldest.part
 		}
 		return oldest.part, err
 	case <-pouring.context.Done():
@@ -80,14 +81,14 @@ func (pouring *pouring) part() (*part, error) {
 func (pouring *pouring) settle() {
 	for len(pouring.flying) > 0 {
 		oldest := <-pouring.flying
-		var hang *HangError
-		if errors.As(context.Cause(pouring.context), &hang) {
+		var late *LateError
+		if errors.As(context.Cause(pouring.context), &late) {
 			continue // nothing of it will end
 		}
 		if err := pouring.land(oldest); err != nil {
 			pouring.stop(err)
 		}
-		pouring.machine.ring.free <- oldest.part
+		pouring.ring.free <- oldest.part
 	}
 }
 
@@ -119,26 +120,26 @@ func (poured *poured) read(ctx context.Context) error {
 
 // fly gives the GPU the copy and what is to be looked at behind it.
 func (poured *poured) fly() error {
-	device, offset, size := poured.device, poured.Offset+poured.from, poured.to-poured.from
+	end, offset, size := poured.End, poured.Offset+poured.from, poured.to-poured.from
 	skip := offset % wordSize
-	return device.context.Within(func() error {
-		if err := device.host.Up(device.at(offset), poured.part.data[skip:skip+size]); err != nil {
+	return end.Context.Within(func() error {
+		if err := end.Stream.Up(end.at(offset), poured.part.data[skip:skip+size]); err != nil {
 			return err
 		}
-		return device.check(poured.part, offset, int(size))
+		return end.check(poured.part, offset, int(size))
 	})
 }
 
 // land waits until the GPU has summed a piece up, and compares.
 func (pouring *pouring) land(poured *poured) error {
-	begin, patience := time.Now(), pouring.machine.backend.options.Patience
+	begin := time.Now()
 	for ended := false; !ended; {
 		var err error
-		if ended, err = poured.device.events[poured.part.number].Ended(); err != nil {
+		if ended, err = poured.End.events[poured.part.number].Ended(); err != nil {
 			return err
 		}
-		if !ended && time.Since(begin) > patience {
-			return &HangError{After: patience, Stand: "it is at a copy of " + poured.Values.Place}
+		if !ended && time.Since(begin) > pouring.patience {
+			return &LateError{After: pouring.patience, Place: poured.Values.Place}
 		}
 		if !ended {
 			time.Sleep(20 * time.Microsecond)

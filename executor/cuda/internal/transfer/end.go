@@ -1,0 +1,179 @@
+//go:build cuda && linux && cgo && amd64
+
+package transfer
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+)
+
+// End is an arena as the ring's other end.
+type End struct {
+	Name    string // what an error calls it
+	Ring    *Ring
+	Context *driver.Context
+	Arena   driver.Address
+	// Stream is for copies alone; Beside has nothing to do while values are poured.
+	Stream, Beside *driver.Stream
+
+	events   []*driver.Event // by part: where it is needed last
+	flights  []flight        // the oldest first
+	checksum *driver.Function
+}
+
+// flight is a part that the stream copies.
+type flight struct {
+	part   *part
+	landed func() // what the host does with it then; nil: nothing
+}
+
+// at is the address of a byte of the arena.
+func (end *End) at(offset int64) driver.Address { return end.Arena + driver.Address(offset) }
+
+// Prime makes the ring, and has the GPU run kernel checksum once: it is loaded as it
+// runs first. The context must be bound, as for all but [Pour].
+func (end *End) Prime(kernels *kernel.Kernels) (err error) {
+	if end.checksum, err = kernels.Function("checksum"); err != nil {
+		return err
+	}
+	part, err := end.part()
+	if err != nil {
+		return err
+	}
+	end.flights = append(end.flights, flight{part: part})
+	return end.landAll(end.check(part, 0, wordSize))
+}
+
+// Close gives back what is the end's own.
+func (end *End) Close() error {
+	if end == nil {
+		return nil
+	}
+	var all []error
+	for _, event := range end.events {
+		all = append(all, event.Destroy())
+	}
+	end.events = nil
+	return errors.Join(all...)
+}
+
+// Write returns when the arena has the data.
+func (end *End) Write(offset int64, data []byte) error {
+	for len(data) > 0 {
+		part, err := end.part()
+		if err != nil {
+			return end.landAll(err)
+		}
+		room := part.data[:min(end.Ring.size, len(data))]
+		take(room, data)
+		if err := end.fly(part, end.Stream.Up(end.at(offset), room), nil); err != nil {
+			return end.landAll(err)
+		}
+		offset, data = offset+int64(len(room)), data[len(room):]
+	}
+	return end.landAll(nil)
+}
+
+// Read copies part after part; while one is taken the GPU copies the next.
+func (end *End) Read(offset int64, data []byte) error {
+	for len(data) > 0 {
+		part, err := end.part()
+		if err != nil {
+			return end.landAll(err)
+		}
+		room, into := part.data[:min(end.Ring.size, len(data))], data
+		if err := end.fly(part, end.Stream.Down(room, end.at(offset)), func() { take(into, room) }); err != nil {
+			return end.landAll(err)
+		}
+		offset, data = offset+int64(len(room)), data[len(room):]
+	}
+	return end.landAll(nil)
+}
+
+// part is a free part of the ring: one that nobody has, or that a copy of this end's
+// frees. Without copies of its own an end waits for others', who wait for nobody.
+func (end *End) part() (*part, error) {
+	if err := end.Ring.open(); err != nil {
+		return nil, err
+	}
+	for len(end.events) < end.Ring.count {
+		event, err := driver.NewEvent(false)
+		if err != nil {
+			return nil, err
+		}
+		end.events = append(end.events, event)
+	}
+	for len(end.flights) > 0 {
+		select {
+		case part := <-end.Ring.free:
+			return part, nil
+		default:
+			if err := end.land(nil); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return <-end.Ring.free, nil
+}
+
+// fly sends a part off with a copy that the stream was given.
+func (end *End) fly(part *part, given error, landed func()) error {
+	end.flights = append(end.flights, flight{part, landed})
+	return errors.Join(given, end.Stream.Record(end.events[part.number]))
+}
+
+// land waits for the oldest flight and frees its part; behind an error nothing is
+// done with what it carries.
+func (end *End) land(err error) error {
+	flight := end.flights[0]
+	end.flights = end.flights[1:]
+	if failed := until(end.events[flight.part.number]); err == nil {
+		err = failed
+	}
+	if err == nil && flight.landed != nil {
+		flight.landed()
+	}
+	end.Ring.free <- flight.part
+	return err
+}
+
+// landAll ends every flight.
+func (end *End) landAll(err error) error {
+	for len(end.flights) > 0 {
+		err = end.land(err)
+	}
+	return err
+}
+
+// until waits for an event that is about to end.
+func until(event *driver.Event) error {
+	for {
+		ended, err := event.Ended()
+		if ended || err != nil {
+			return err
+		}
+		runtime.Gosched()
+	}
+}
+
+// take copies as much of from as into has room for. One processor copies at a tenth
+// of what a GPU's link takes: several do, each its stretch.
+func take(into, from []byte) {
+	const least = 256 << 10
+	size := min(len(into), len(from))
+	hands := max(1, min(runtime.GOMAXPROCS(0), 16, size/least))
+	if hands == 1 {
+		copy(into, from)
+		return
+	}
+	var all sync.WaitGroup
+	for i := range hands {
+		begin, end := size*i/hands, size*(i+1)/hands
+		all.Go(func() { copy(into[begin:end], from[begin:]) })
+	}
+	all.Wait()
+}

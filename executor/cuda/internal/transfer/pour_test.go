@@ -1,0 +1,304 @@
+//go:build cuda && linux && cgo && amd64
+
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
+	"github.com/devmap-dev/devmap/executor/internal/drivertest"
+	"github.com/devmap-dev/devmap/executor/weights"
+)
+
+func TestMain(m *testing.M) {
+	if err := os.Setenv("FAKE_CUDA_GPUS", "2"); err != nil {
+		panic(err)
+	}
+	if err := drivertest.Main(m); err != nil {
+		panic(err)
+	}
+}
+
+// slowSums are sums as kernel checksum is said to make them.
+func slowSums(data []byte) (all checksum.Sums) {
+	for i := range data {
+		word := uint64(data[i]) << (i % 8 * 8)
+		all.Plain += word
+		all.Placed += uint64(i/8+1) * word
+	}
+	return all
+}
+
+// FuzzSums: what is read in whatever steps, to wherever, sums up to what a GPU finds
+// in the same words.
+func FuzzSums(f *testing.F) {
+	f.Add([]byte("every word of it counts, and so does its place in the row of words"), uint16(3), uint16(7), uint16(40))
+	f.Add(bytes.Repeat([]byte{0xFF}, 200), uint16(0), uint16(8), uint16(199))
+	f.Fuzz(func(t *testing.T, data []byte, from, step, offset uint16) {
+		size, skip := int64(len(data)), int(offset%wordSize)
+		if size == 0 {
+			return
+		}
+		piece := &piece{from: int64(from) % size, to: size}
+		piece.Load = &Load{Offset: int64(offset) + 8*size - piece.from, Values: weights.Range{Step: int64(step) + 1, Read: func(into []byte, from int64) error {
+			copy(into, data[from:])
+			return nil
+		}}}
+		poured := &poured{piece: piece, part: &part{data: bytes.Repeat([]byte{0xFF}, len(data)+wordSize)}}
+		if err := poured.read(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if want := slowSums(append(make([]byte, skip), data[piece.from:]...)); poured.sums != want {
+			t.Errorf("%v, want %v", poured.sums, want)
+		}
+	})
+}
+
+// rig is a ring with ends on GPUs, and what is poured there: arenas should have want.
+type rig struct {
+	ring  *Ring
+	ends  []*End
+	loads []Load
+	want  [][]byte
+	bytes int64
+}
+
+// rigOf is for values of odd sizes at odd places of arenas, one on each GPU that is
+// named. When the test ends nothing of it is held.
+func rigOf(t *testing.T, gpus ...int) *rig {
+	t.Helper()
+	if err := driver.Open(); err != nil {
+		t.Fatal(err)
+	}
+	devices, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rig, generator := &rig{ring: New(4, 64<<10)}, rand.New(rand.NewPCG(1, 2))
+	t.Cleanup(func() {
+		if held := driver.Held(); held != "" {
+			t.Errorf("the process still holds %s", held)
+		}
+	})
+	for i, gpu := range gpus {
+		rig.end(t, &devices[gpu], int64(i))
+		rig.draw(generator, int64(4-i)<<20)
+	}
+	return rig
+}
+
+// end makes one, with its arena of poison.
+func (rig *rig) end(t *testing.T, gpu *driver.Device, number int64) {
+	t.Helper()
+	context, err := gpu.Retain()
+	if err != nil {
+		t.Fatal(err)
+	}
+	kernels := kernel.New(false)
+	end := &End{Name: fmt.Sprint("arena ", number), Ring: rig.ring, Context: context}
+	var arena *driver.Arena
+	if err := context.Within(func() (err error) {
+		if arena, err = gpu.Map(4 << 20); err != nil {
+			return err
+		}
+		end.Arena = arena.Address
+		if end.Stream, err = driver.NewStream(); err != nil {
+			return err
+		}
+		if end.Beside, err = driver.NewStream(); err != nil {
+			return err
+		}
+		if err := end.Stream.Fill(arena.Address, 0xFF, arena.Bytes); err != nil {
+			return err
+		}
+		return end.Prime(kernels)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := context.Within(func() error {
+			all := []error{end.Close(), end.Stream.Destroy(), end.Beside.Destroy(), kernels.Unload()}
+			if number == 0 { // it is the last to end
+				all = append(all, rig.ring.Close())
+			}
+			return errors.Join(append(all, arena.Release())...)
+		})
+		if err := errors.Join(err, context.Release()); err != nil {
+			t.Error(err)
+		}
+	})
+	rig.ends = append(rig.ends, end)
+}
+
+// draw draws values for the last end.
+func (rig *rig) draw(generator *rand.Rand, bytes int64) {
+	want := make([]byte, 4<<20)
+	for i := range want {
+		want[i] = 0xFF
+	}
+	for at := int64(3); ; at += 2 {
+		size := []int64{1, 7, 8, 4097, 64 << 10, 64<<10 + 1, 200_001, 1_000_003}[generator.IntN(8)]
+		if at+size > bytes {
+			break
+		}
+		values := want[at : at+size]
+		for i := range values {
+			values[i] = byte(generator.Uint32())
+		}
+		rig.loads = append(rig.loads, Load{rig.ends[len(rig.ends)-1], at, weights.Range{
+			Bytes: size, Step: []int64{3, 4096, 100_000}[generator.IntN(3)] + 4093, Place: fmt.Sprint("values ", len(rig.loads)),
+			Read: func(into []byte, from int64) error {
+				copy(into, values[from:from+int64(len(into))])
+				return nil
+			},
+		}})
+		at, rig.bytes = at+size, rig.bytes+size
+	}
+	rig.want = append(rig.want, want)
+}
+
+func (rig *rig) pour(ctx context.Context, loads []Load) (told int64, err error) {
+	err = rig.ring.Pour(ctx, loads, time.Minute, func(bytes int64) { told += bytes })
+	return told, err
+}
+
+// same holds the arenas to what they should have, and the ring to having all parts.
+func (rig *rig) same(t *testing.T) {
+	t.Helper()
+	for i, end := range rig.ends {
+		got := make([]byte, len(rig.want[i]))
+		if err := end.Context.Within(func() error { return end.Read(0, got) }); err != nil {
+			t.Error(err)
+		}
+		if !bytes.Equal(got, rig.want[i]) {
+			t.Errorf("arena %d has other bytes", i)
+		}
+	}
+	rig.whole(t)
+}
+
+func (rig *rig) whole(t *testing.T) {
+	t.Helper()
+	if len(rig.ring.free) != rig.ring.count {
+		t.Errorf("%d of the ring's %d parts are free", len(rig.ring.free), rig.ring.count)
+	}
+}
+
+// What is poured is in its place, whatever its size and its place, and nothing else
+// changed; on one GPU and on two, in large pages and without.
+func TestPour(t *testing.T) {
+	for _, gpus := range [][]int{{0, 0}, {0, 1}} {
+		for _, register := range []string{"1", "0"} {
+			t.Run(fmt.Sprint(gpus, register), func(t *testing.T) {
+				t.Setenv("FAKE_CUDA_REGISTER", register)
+				rig := rigOf(t, gpus...)
+				told, err := rig.pour(t.Context(), rig.loads)
+				if err != nil || told != rig.bytes {
+					t.Errorf("%d bytes were told of, want %d; %v", told, rig.bytes, err)
+				}
+				rig.same(t)
+				if told, err := rig.pour(t.Context(), nil); told != 0 || err != nil {
+					t.Errorf("of nothing %d bytes came, %v", told, err)
+				}
+			})
+		}
+	}
+}
+
+// Whatever ends it early ends all of it with its error, and what is poured then is
+// as if there had been nothing.
+func TestPourThatEnds(t *testing.T) {
+	broken := errors.New("broken")
+	for name, want := range map[string]error{"read": broken, "cancelled": context.Canceled} {
+		for _, at := range []int64{1, 5, 300} {
+			t.Run(fmt.Sprint(name, at), func(t *testing.T) {
+				rig := rigOf(t, 0, 1)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var reads atomic.Int64
+				loads := slices.Clone(rig.loads)
+				for i := range loads {
+					read := loads[i].Values.Read
+					loads[i].Values.Read = func(into []byte, from int64) error {
+						if reads.Add(1) != at {
+							return read(into, from)
+						}
+						if name == "read" {
+							return broken
+						}
+						cancel()
+						return nil
+					}
+				}
+				if _, err := rig.pour(ctx, loads); !errors.Is(err, want) {
+					t.Errorf("it ends with %v", err)
+				}
+				rig.whole(t)
+				if _, err := rig.pour(t.Context(), rig.loads); err != nil {
+					t.Error(err)
+				}
+				rig.same(t)
+			})
+		}
+	}
+}
+
+// A byte that becomes another one on its way is found, and the error says where.
+func TestPourOfAWrongByte(t *testing.T) {
+	for _, copies := range []string{"1", "2", "9"} {
+		t.Run(copies, func(t *testing.T) {
+			rig := rigOf(t, 0, 0)
+			t.Setenv("FAKE_CUDA_FLIP", copies)
+			_, err := rig.pour(t.Context(), rig.loads)
+			if err == nil || !strings.HasPrefix(err.Error(), "values ") || !strings.Contains(err.Error(), " as they were read: their checksum is ") {
+				t.Error(err)
+			}
+			rig.whole(t)
+			t.Setenv("FAKE_CUDA_FLIP", "")
+			if _, err := rig.pour(t.Context(), rig.loads); err != nil {
+				t.Error(err)
+			}
+			rig.same(t)
+		})
+	}
+}
+
+// A copy that does not end in time is given up.
+func TestPourThatHangs(t *testing.T) {
+	rig := rigOf(t, 0)
+	var flag *driver.Pinned
+	end, kernels := rig.ends[0], kernel.New(false)
+	if err := end.Context.Within(func() (err error) {
+		if flag, err = driver.Pin(4); err != nil {
+			return err
+		}
+		clear(flag.Data)
+		one := driver.Shape{Grid: [3]uint32{1, 1, 1}, Block: [3]uint32{1, 1, 1}}
+		return kernels.Launch(end.Beside, "hang", one, func(arguments *driver.Arguments) { arguments.Address(flag.Address()) })
+	}); err != nil {
+		t.Fatal(err)
+	}
+	var late *LateError
+	if err := rig.ring.Pour(t.Context(), rig.loads, 50*time.Millisecond, func(int64) {}); !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
+		t.Errorf("%v", err)
+	}
+	flag.Data[0] = 1 // it is let go
+	if err := end.Context.Within(func() error { return errors.Join(end.Beside.Synchronize(), flag.Free(), kernels.Unload()) }); err != nil {
+		t.Error(err)
+	}
+	for len(rig.ring.free) < rig.ring.count {
+		rig.ring.free <- nil
+	}
+}
