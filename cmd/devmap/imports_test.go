@@ -60,7 +60,7 @@ var allowed = map[string][]string{
 	"executor/weights":  {"modelgraph", "modelgraph/safetensors"},
 	"executor":          {"modelgraph", "costmodel", "costmodel/recipe", "executor/program", "executor/weights"},
 	"executor/cpu":      {"modelgraph", "costmodel", "costmodel/recipe", "executor", "executor/program"},
-	"executor/cuda":     {"modelgraph", "costmodel", "costmodel/recipe", "executor", "executor/program", "executor/nvml"},
+	"executor/cuda":     {"modelgraph", "costmodel", "costmodel/recipe", "executor", "executor/program", "executor/nvml", "executor/weights"},
 	"executor/nvml":     {"costmodel"},
 	"executor/report":   {"costmodel", "planner/devicemap", "executor", "executor/program"},
 
