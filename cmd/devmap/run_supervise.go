@@ -125,7 +125,7 @@ func (run *supervised) end(how string, heard error) error {
 		died = errors.Join(died, run.write(run.cmd, run.reports.Bytes()))
 	}
 	if fault := run.Run.Fault; fault != "" && (status == out.ExitDone || status == out.ExitCheck) {
-		show.Warnings(run.cmd.ErrOrStderr(), []string{fmt.Sprintf("--fault %s: it did not come to that", fault)})
+		return fmt.Errorf("--fault %s: it did not come to that", fault)
 	}
 	if died != nil || status == out.ExitDone {
 		return died
@@ -154,33 +154,30 @@ func (run *supervised) died(how string, heard error) error {
 	return nil
 }
 
-// breakOff reports a run that broke off.
+// breakOff reports a run that broke off: why, and what the GPUs hold now.
 func (run *supervised) breakOff(died error) error {
-	reason := run.broke
+	told := run.broke
 	if died != nil {
-		reason = strings.TrimPrefix(died.Error(), run.running())
+		told = strings.TrimPrefix(died.Error(), run.running())
 	} else if run.place != "" {
-		reason = fmt.Sprintf("%s: %s", run.place, reason)
+		told = fmt.Sprintf("%s: %s", run.place, told)
 	}
+	reasons := strings.Split(told, "\n")
 	if run.Run.Fault != "" {
-		reason += fmt.Sprintf(" (--fault %s)", run.Run.Fault)
+		reasons[0] = fmt.Sprintf("%s (--fault %s)", strings.TrimSuffix(reasons[0], ":"), run.Run.Fault)
 	}
+	report := run.plan.Foretold
 	var numbers []int
 	var used []cuda.GPU
-	for i := range run.plan.Foretold.GPUs {
-		gpu := &run.plan.Foretold.GPUs[i]
+	for i := range report.GPUs {
+		gpu := &report.GPUs[i]
 		numbers, used = append(numbers, gpu.GPU), append(used, cuda.GPU{Name: gpu.Name, UUID: gpu.UUID})
 	}
-	reasons := append([]string{strings.ReplaceAll(reason, "\n", "; ")}, run.gpus.GivenBack(numbers, used)...)
-	report := run.plan.Foretold
-	report.BreakOff(reasons)
+	report.BreakOff(append(reasons, run.gpus.GivenBack(numbers, used)...))
 	var document, text bytes.Buffer
 	if err := devicemap.WriteJSON(&document, report); err != nil {
 		return err
 	}
-	err := out.Say(&text, "%s: broke off\n%s: %s\n", run.plan.Title, string(report.Verdict), strings.Join(reasons, "; "))
-	if err != nil {
-		return err
-	}
+	show.BrokenOff(&text, run.plan.Title, report)
 	return run.print(document.String(), text.String())
 }

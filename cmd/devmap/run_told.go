@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda"
 	"github.com/devmap-dev/devmap/executor/weights"
 )
 
@@ -18,7 +19,10 @@ import (
 func (one *planRun) told(err error) error {
 	var room *executor.RoomError
 	var other *weights.MismatchError
+	var hang *cuda.HangError
 	switch {
+	case errors.As(err, &hang):
+		return inLines(fmt.Errorf("running %s: %w", one.file, err))
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("running %s: interrupted: no file was written", one.file)
 	case errors.As(err, &room):
@@ -31,6 +35,15 @@ func (one *planRun) told(err error) error {
 		return out.Usagef("--resume: %w", err)
 	}
 	return fmt.Errorf("running %s: %w", one.file, err)
+}
+
+// inLines is an error of several lines as one that is told in as many.
+func inLines(err error) error {
+	var all []error
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		all = append(all, errors.New(line))
+	}
+	return errors.Join(all...)
 }
 
 // holders says who holds memory of a plan's GPUs, a line each; none where it runs on

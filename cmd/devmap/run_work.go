@@ -60,7 +60,7 @@ func (command *runCommand) begin(one *planRun) {
 	}
 	plan.Foretold = report.Foretell(one.foretold(), &one.job.Job, one.backend.Name(), used)
 	command.self.Link.Say(&worker.Message{Plan: plan})
-	command.self.Link.Say(&worker.Message{At: "while memory was reserved"})
+	command.self.Link.Say(&worker.Message{At: "before it loaded"})
 }
 
 // tell tells the supervisor how far the run is, beside what people are shown.

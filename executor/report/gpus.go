@@ -117,10 +117,7 @@ func (gpu *GPU) judge() (verdict Verdict, reason string) {
 	}
 	most := max(usedBytes, gpu.PredictedUsedBytes/usedShare)
 	used, beyond := *gpu.DeviceUsedBytes, *gpu.DeviceUsedBytes-gpu.PredictedUsedBytes
-	told := fmt.Sprintf("%s held %v, %s the %v that is predicted", name, costmodel.Bytes(used), differs(beyond), costmodel.Bytes(gpu.PredictedUsedBytes))
-	if gpu.Measured.Fences > 0 {
-		told = fmt.Sprintf("%s at every of %d fences", told, gpu.Measured.Fences)
-	}
+	told := fmt.Sprintf("%s held %v%s, %s the %v that is predicted", name, costmodel.Bytes(used), atFences(gpu.Measured.Fences), differs(beyond), costmodel.Bytes(gpu.PredictedUsedBytes))
 	if gpu.contexts > 1 {
 		told += fmt.Sprintf(" (with one context in place of %d)", gpu.contexts)
 	}
@@ -136,6 +133,16 @@ func (gpu *GPU) judge() (verdict Verdict, reason string) {
 		return Fail, fmt.Sprintf("%s; %v of its arenas were not given back", told, costmodel.Bytes(kept))
 	}
 	return Pass, fmt.Sprintf("%s, at most %v apart", told, costmodel.Bytes(most))
+}
+
+func atFences(count int64) string {
+	switch count {
+	case 0:
+		return ""
+	case 1:
+		return " at the fence"
+	}
+	return fmt.Sprintf(" at each of %d fences", count)
 }
 
 func differs(bytes int64) string {

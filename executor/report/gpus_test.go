@@ -35,7 +35,7 @@ func TestUsed(t *testing.T) {
 		verdict Verdict
 		reason  string
 	}{
-		"as planned": {func(*Foretold, *executor.GPUResult) {}, Pass, "GPU 3 (H100) held 1.27 GiB, 1.0 MiB more than the 1.27 GiB that is predicted at every of 4 fences, at most 16.0 MiB apart"},
+		"as planned": {func(*Foretold, *executor.GPUResult) {}, Pass, "GPU 3 (H100) held 1.27 GiB at each of 4 fences, 1.0 MiB more than the 1.27 GiB that is predicted, at most 16.0 MiB apart"},
 		"as much more as may be": {
 			func(_ *Foretold, gpu *executor.GPUResult) { gpu.FenceHigh = 1416 * mebibyte }, Pass, "16.0 MiB more than",
 		},

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -26,11 +27,35 @@ func (printer *Printer) Run(placed devicemap.Map, ran *report.Report, gpus strin
 	printer.printf("%s, %s%s: %s on %s\n%s\n%s%s", out.Cell(printer.graph.Name), printer.doing(), printer.how(),
 		rows.did(), gpus, out.Block(rows.arenas()), out.Block(rows.legend()), out.Block(rows.unwritten()))
 	printer.printf("%s", out.Block(rows.gpus()))
+	printer.printf("%s", out.Block(rows.loaded()))
 	if len(ran.Steps) > 0 {
 		printer.printf("%s%s%s", out.Block(rows.losses()), out.Block(rows.times()), out.Block(rows.generated()))
 		printer.printf("%s\n", rows.speed())
 	}
 	printer.printf("imbalance %.3f, predicted %.3f\n%s: %s\n", ran.Imbalance.Measured, ran.Imbalance.Predicted, string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+}
+
+// BrokenOff prints what is known of a run that broke off, which title names.
+func BrokenOff(to io.Writer, title string, ran *report.Report) {
+	say := func(format string, args ...any) {
+		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+	}
+	say("%s: broke off\n", title)
+	if steps := len(ran.Steps); steps > 0 {
+		say("%s before that\n", Plural(steps, "step"))
+	}
+	const few = 2
+	if len(ran.Reasons) <= few {
+		say("%s: %s\n", string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+		return
+	}
+	for i, reason := range ran.Reasons {
+		if i == 0 {
+			say("%s: %s\n", string(ran.Verdict), reason)
+			continue
+		}
+		say("  %s\n", reason)
+	}
 }
 
 type runTables struct {

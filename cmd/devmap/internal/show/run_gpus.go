@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
@@ -19,6 +20,20 @@ func (rows *runTables) part() string {
 		}
 	}
 	return "GPU"
+}
+
+// shared reports a GPU that several devices are on.
+func (rows *runTables) shared() bool {
+	return slices.ContainsFunc(rows.GPUs, func(gpu report.GPU) bool { return len(gpu.Devices) > 1 })
+}
+
+// loaded says how fast values came into the arenas of GPUs; empty on a processor.
+func (rows *runTables) loaded() string {
+	loading := rows.Loading
+	if loading == nil || loading.Seconds <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("loaded %v in %s, %.3g GB/s\n", costmodel.Bytes(loading.Bytes), Seconds(loading.Seconds), loading.BytesPerSecond/1e9)
 }
 
 // gpus is a row a GPU: what the process was to hold of it and what the driver says

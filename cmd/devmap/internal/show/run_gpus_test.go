@@ -22,6 +22,7 @@ func ranOnGPUs() *report.Report {
 		{From: &first, To: &second, Transport: "host", CheckedBytes: 2 << 20, StagingBytes: 16 << 20},
 		{From: &second, To: &first, Transport: "peer", CheckedBytes: 1 << 20},
 	}
+	ran.Loading = &report.Loading{Bytes: 2 << 30, Seconds: 0.05, BytesPerSecond: 2 << 30 / 0.05}
 	ran.Steps = []report.Step{{Step: 1, Devices: []report.DeviceTime{{Device: 0, Forward: 0.1}, {Device: 1, Forward: 0.1}}}}
 	ran.StepSeconds.Predicted, ran.StepSeconds.Measured, ran.TokensPerSecond = &predicted, &took, &rate
 	return ran
@@ -40,8 +41,8 @@ func TestRunOnGPUs(t *testing.T) {
 			func(*report.Report) {}, []string{
 				" device  runs ", "\n   3  NVIDIA H200  0 1      14.00 GiB  14.00 GiB  −2.0 MiB  500.0 MiB   14.00 GiB  14.00 GiB   510.0 MiB\n",
 				"\nmessages went by way of the host (0 to 1) and from memory to memory (1 to 0); before the first step each way carried 1.0 MiB as they were sent; 16.0 MiB of the host's memory were theirs\n",
-				"a step took 128 ms (114 ms predicted: +12.3 %)\n",
-			}, "not judged",
+				"a step took 128 ms (114 ms predicted for a GPU each: not judged, devices share one)\n", "\nloaded 2.00 GiB in 50 ms, 42.9 GB/s\n",
+			}, "+12",
 		},
 		"one each": {
 			func(ran *report.Report) {
@@ -51,7 +52,7 @@ func TestRunOnGPUs(t *testing.T) {
 				ran.GPUs = append(ran.GPUs, other)
 				ran.GPUs[1].Measured = nil
 			},
-			[]string{" GPU  runs ", "\n   1  NVIDIA H200  14.00 GiB          –         –          –           –          –           –\n"}, "device",
+			[]string{" GPU  runs ", "a step took 128 ms (114 ms predicted: +12.3 %)\n", "\n   1  NVIDIA H200  14.00 GiB          –         –          –           –          –           –\n"}, "device",
 		},
 		"the reference": {
 			func(ran *report.Report) { ran.GPUs, ran.Links = nil, nil }, []string{" GPU  runs ", "predicted for the plan's GPUs: not judged"}, "messages",
@@ -69,5 +70,20 @@ func TestRunOnGPUs(t *testing.T) {
 		if strings.Contains(text.String(), is.not) {
 			t.Errorf("%s: %q in\n%s", name, is.not, &text)
 		}
+	}
+}
+
+// TestBrokenOff: a run that broke off says what it was, how far it came, and why.
+func TestBrokenOff(t *testing.T) {
+	t.Parallel()
+	ran := ranOnGPUs()
+	ran.BreakOff([]string{"in step 2 of 9: it was ended", "all was given back"})
+	var text strings.Builder
+	BrokenOff(&text, "toy on GPU 3", ran)
+	ran.BreakOff([]string{"in step 2 of 9: it hangs", "stream 0: at line 4", "all was given back"})
+	BrokenOff(&text, "toy on GPU 3", ran)
+	const begins = "toy on GPU 3: broke off\n1 step before that\nfail: in step 2 of 9: "
+	if want := begins + "it was ended; all was given back\n" + begins + "it hangs\n  stream 0: at line 4\n  all was given back\n"; text.String() != want {
+		t.Errorf("%s\nwant\n%s", &text, want)
 	}
 }

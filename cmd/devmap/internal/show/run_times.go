@@ -64,9 +64,17 @@ func (rows *runTables) timesOf(steps []report.Step, device int, name string, sho
 		for i := range steps {
 			sum += does.of(&steps[i].Devices[device])
 		}
-		cells = append(cells, Seconds(sum/float64(len(steps))))
+		cells = append(cells, brief(sum/float64(len(steps))))
 	}
 	return cells
+}
+
+// brief is a time; what is less than any clock here tells is nothing.
+func brief(seconds float64) string {
+	if seconds < 1e-6 {
+		return "0 ms"
+	}
+	return Seconds(seconds)
 }
 
 func (rows *runTables) total(of func(*report.DeviceTime) float64) float64 {
@@ -115,6 +123,8 @@ func (rows *runTables) speed() string {
 	}
 	switch planned := rows.StepSeconds.Predicted; {
 	case planned == nil:
+	case len(rows.GPUs) > 0 && rows.shared():
+		said += fmt.Sprintf(" (%s predicted for a GPU each: not judged, devices share one)", Seconds(*planned))
 	case len(rows.GPUs) > 0 && *planned > 0:
 		said += fmt.Sprintf(" (%s predicted: %+.1f %%)", Seconds(*planned), 100*(*rows.StepSeconds.Measured / *planned - 1))
 	default:
