@@ -354,34 +354,6 @@ buffer 1 slot 0 +%[1]d slot
 	gauge.settled(t, start)
 }
 
-// TestGPUHang: a kernel that does not end ends the step in time.
-func TestGPUHang(t *testing.T) {
-	onGPU(t)
-	holding(t)
-	gauge := newGauge(t)
-	start := gauge.last
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
-	plays.Store(machine.backend, play(func(*kernel.Call, *kernel.Step) error { return nil }))
-	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
-	var hang *HangError
-	if !errors.As(err, &hang) || err.Error() != hang.Error() {
-		t.Errorf("%v", err)
-	}
-	t.Log(err)
-	machine.trap.flag.Data[0] = 1 // now it ends
-	machine.hung = false
-	if err := machine.devices[0].do(driver.Synchronize); err != nil {
-		t.Error(err)
-	}
-	if err := machine.Close(); err != nil {
-		t.Error(err)
-	}
-	gauge.settled(t, start)
-}
-
 // TestDeadGPU: a kernel that touches what is not there ends the step with what the
 // driver says of it, and the process can end. No other test may follow it.
 func TestDeadGPU(t *testing.T) {

@@ -47,7 +47,11 @@ func bound(tb testing.TB, job *executor.Job, options Options, play play) *machin
 			tb.Errorf("%v, held is %q", err, driver.Held())
 		}
 	})
-	return found.(*machine) //nolint:forcetypeassert // it is this package's
+	machine, is := found.(*machine)
+	if !is {
+		tb.Fatalf("%T", found)
+	}
+	return machine
 }
 
 // What is kept of an instruction is what it does, in every kind of program; few are

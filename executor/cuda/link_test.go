@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -97,7 +96,8 @@ func TestRelayOfManyParts(t *testing.T) {
 					}
 					size := most - 4096*message
 					want := append(bytes.Clone(data[message*most:message*most+size]), bytes.Repeat([]byte{executor.Poison}, most-size)...)
-					if message++; !bytes.Equal(got, want) {
+					message++
+					if !bytes.Equal(got, want) {
 						return fmt.Errorf("message %d has other bytes", message)
 					}
 					return nil
@@ -173,15 +173,8 @@ func TestNoPeers(t *testing.T) {
 func TestNothingIsHeldWithoutMemory(t *testing.T) {
 	wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 2, MicroBatches: 2, Seq: 8}
 	of := compiled(t, "llama", wanted, 2, 1).Program
-	defer func() {
-		if err := os.Unsetenv("FAKE_CUDA_FAIL"); err != nil {
-			t.Error(err)
-		}
-	}()
 	for at := 1; ; at++ {
-		if err := os.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at)); err != nil {
-			t.Fatal(err)
-		}
+		t.Setenv("FAKE_CUDA_FAIL", strconv.Itoa(at))
 		backend := made(t, Options{Transport: Host})
 		backend.kernels["toy"] = func(*kernel.Call) (kernel.Launch, error) { return func(*kernel.Step) error { return nil }, nil }
 		found, err := backend.Open(context.Background(), &bind.Bound{Program: of})

@@ -147,6 +147,34 @@ func TestGPUCancel(t *testing.T) {
 	}
 }
 
+// TestGPUHang: a kernel that does not end ends the step in time.
+func TestGPUHang(t *testing.T) {
+	onGPU(t)
+	holding(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
+	nothing(machine)
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
+	var hang *HangError
+	if !errors.As(err, &hang) || err.Error() != hang.Error() {
+		t.Errorf("%v", err)
+	}
+	t.Log(err)
+	machine.trap.flag.Data[0] = 1 // now it ends
+	machine.hung = false
+	if err := machine.devices[0].do(driver.Synchronize); err != nil {
+		t.Error(err)
+	}
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	gauge.settled(t, start)
+}
+
 // TestGPUIssue: what a step takes whose kernels take next to nothing: a model of
 // llama-3.2-1b's layers, each of them small.
 func TestGPUIssue(t *testing.T) {
@@ -178,7 +206,10 @@ func TestGPUIssue(t *testing.T) {
 				t.Fatal(err)
 			}
 			took := time.Since(begin)
-			machine := opened.(*machine) //nolint:forcetypeassert // it is this package's
+			machine, is := opened.(*machine)
+			if !is {
+				t.Fatalf("%T", opened)
+			}
 			kernels, lines := 0, 0
 			for _, made := range machine.kept {
 				for run := 0; made != nil && run < len(made.runs); run++ {

@@ -119,7 +119,8 @@ func (runner *runner) run() error {
 			break
 		}
 		var err error
-		if given++; lane == nil || given%looks == 0 {
+		given++
+		if lane == nil || given%looks == 0 {
 			err = runner.look()
 		}
 		if err == nil && lane != nil {

@@ -25,7 +25,8 @@ const checked = 1 << 20
 func (machine *machine) trials() error {
 	number := int64(0)
 	for i, device := range machine.devices {
-		if number++; device.arena == nil {
+		number++
+		if device.arena == nil {
 			continue
 		}
 		name := fmt.Sprintf("the path from the host to device %d on %s and back", device.plan.ID, device.gpu.place())

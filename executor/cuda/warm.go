@@ -31,46 +31,63 @@ func (machine *machine) warmOn(number int32, device *device) error {
 	if err := device.whitewash(0); err != nil {
 		return err
 	}
-	step := kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}}
-	known := make(map[string]bool)
-	var key []byte
-	var looked []finding
+	warming := &warming{
+		device: device, known: make(map[string]bool),
+		step: kernel.Step{Number: 1, Optimizer: &executor.Optimizer{Rate: 1e-3, Beta1: 0.9, Beta2: 0.999, Epsilon: 1e-8}},
+	}
 	for index := machine.program.Devices[number].First; index < machine.program.Devices[number].End; index++ {
 		if machine.kept[index] == nil {
 			continue
 		}
-		step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
-		if machine.kept[index].total != nil { // its module is loaded now
-			if _, err := device.kernels.Function("total"); err != nil {
-				return err
-			}
-		}
-		for i := range machine.kept[index].runs {
-			pass := &machine.kept[index].runs[i]
-			if len(looked) == 0 && len(pass.finite) > 0 {
-				looked = machine.kept[index].found
-				if err := pass.finite[0](&step); err != nil {
-					return err
-				}
-			}
-			for j, call := range pass.calls {
-				if key = form(key[:0], call); known[string(key)] {
-					continue
-				}
-				known[string(key)] = true
-				if err := pass.launches[j](&step); err != nil {
-					return fmt.Errorf("instruction %s: %w", machine.program.Line(index), err)
-				}
-			}
+		warming.step.Stream = device.streams[machine.order.streams[machine.order.of[index]].number]
+		if err := warming.instr(machine.kept[index]); err != nil {
+			return fmt.Errorf("instruction %s: %w", machine.program.Line(index), err)
 		}
 	}
 	if err := machine.finish(device, fmt.Sprintf("device %d on %s: the program's kernels, each of which runs once at the start", device.plan.ID, device.gpu.place())); err != nil {
 		return err
 	}
-	for i := range looked {
-		looked[i].told() // of zeros
+	for i := range warming.looked {
+		warming.looked[i].told() // of zeros
 	}
 	return device.whitewash(executor.Poison)
+}
+
+// warming is a device whose kernels run once.
+type warming struct {
+	device *device
+	step   kernel.Step
+	known  map[string]bool // forms that ran
+	key    []byte
+	looked []finding // of the instruction by which the search for NaN ran once
+}
+
+// instr runs what an instruction has that did not run yet.
+func (warming *warming) instr(made *prepared) error {
+	if made.total != nil { // its module is loaded now
+		if _, err := warming.device.kernels.Function("total"); err != nil {
+			return err
+		}
+	}
+	for i := range made.runs {
+		pass := &made.runs[i]
+		if len(warming.looked) == 0 && len(pass.finite) > 0 {
+			warming.looked = made.found
+			if err := pass.finite[0](&warming.step); err != nil {
+				return err
+			}
+		}
+		for j, call := range pass.calls {
+			if warming.key = form(warming.key[:0], call); warming.known[string(warming.key)] {
+				continue
+			}
+			warming.known[string(warming.key)] = true
+			if err := pass.launches[j](&warming.step); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // form is equal for calls that run the same code on matrices of the same sizes.

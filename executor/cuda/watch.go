@@ -100,7 +100,8 @@ const spins = 5000
 // processors enough: a goroutine that is bound to its thread takes 5 µs to come
 // back, ten times what a look takes.
 func (runner *runner) idle() {
-	if runner.idled++; runner.idled < spins {
+	runner.idled++
+	if runner.idled < spins {
 		if len(runner.devices) >= runtime.GOMAXPROCS(0) {
 			runtime.Gosched()
 		}
