@@ -72,7 +72,7 @@ func (request *Request) listed(gpu costmodel.Device, count int) (*costmodel.Topo
 	case request.gpus == "" && count == 0:
 		return nil, out.Usagef("--gpus is needed: a count (--gpus 4), or the capacities in device order (--gpus 80GiB,80GiB,24GiB)")
 	case request.measures():
-		return nil, notBuilt("gpus", "auto", "a count, or a list of capacities")
+		return nil, out.Usagef("--gpus auto: this devmap was built without CUDA (make cuda builds one with it): --topology FILE takes what its devmap probe -o FILE writes where the GPUs are")
 	case request.gpus != "":
 		number, err := strconv.Atoi(request.gpus)
 		if err != nil {

@@ -44,12 +44,11 @@ func Measure(ctx context.Context, link *worker.Link, before *Holdings, gpus []cu
 	if err := probe.run(ctx); err != nil {
 		return "", "", err
 	}
-	var topology, table strings.Builder
+	var topology strings.Builder
 	if err := probe.write(&topology); err != nil {
 		return "", "", err
 	}
-	probe.table(&table)
-	return topology.String(), table.String(), nil
+	return topology.String(), probe.table(), nil
 }
 
 // probeOptimizer is what the models of a probe are trained with.

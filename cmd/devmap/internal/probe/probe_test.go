@@ -160,11 +160,10 @@ func TestProbedTopology(t *testing.T) {
 // TestProbeTable: the table has what others hold, and who they are.
 func TestProbeTable(t *testing.T) {
 	t.Parallel()
-	var text bytes.Buffer
-	halves().table(&text)
+	text := halves().table()
 	for _, want := range []string{"NVIDIA H100 80GB HBM3", "79.65 GiB", "the driver 500.0 MiB, process 7 100 B, process 8 an unknown size", "532.8 MiB", "700", "1 → 1", "1100", "1.00"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("no %q in\n%s", want, text.String())
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
 }

@@ -42,8 +42,7 @@ type timing struct {
 
 	updating map[string]bool // the optimizer's kernels, by name
 	kernels  float64         // of a step
-	timed    []float64       // seconds of all its kernels, by timed step
-	now      float64
+	now      float64         // seconds of all kernels of the step
 }
 
 // The steps of a model that is timed: of the second half every other one. A GPU is
@@ -63,7 +62,7 @@ func (timing *timing) tell(timed cuda.Timed) {
 	case kernel.Products > 0:
 		timing.products.add(kernel.Products, timed.Took)
 	case kernel.Attention > 0:
-		timing.tally.attention.add(kernel.Attention, timed.Took)
+		timing.attention.add(kernel.Attention, timed.Took)
 	default:
 		timing.others.add(kernel.Bytes, timed.Took)
 	}

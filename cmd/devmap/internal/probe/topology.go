@@ -88,7 +88,7 @@ func (probe *probe) shares(gpu int) (count int64) {
 
 // table is what people are shown: a row a GPU for memory, one for rates, and the
 // copies between devices.
-func (probe *probe) table(to io.Writer) {
+func (probe *probe) table() string {
 	memory := texttab.New("GPU", "name", "memory", "held by\nothers", "by whom", "held besides\narenas")
 	rates := texttab.New("GPU", "products,\nTFLOP/s", "in fp32", "attention", "other kernels,\nGB/s", "optimizer", "copies,\npayload", "from the\nhost", "to the\nhost", "between kernels,\nµs")
 	memory.Right(0, 2, 3, 5)
@@ -101,9 +101,13 @@ func (probe *probe) table(to io.Writer) {
 		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
 			rounded(path.Inside/1e9), rounded(path.Up/1e9), rounded(path.Down/1e9), fmt.Sprintf("%.2f", other.KernelSeconds*1e6))
 	}
-	fmt.Fprintf(to, "%s\n%s\n", memory, rates)
+	return fmt.Sprintf("%s\n%s\n%s", memory, rates, probe.links())
+}
+
+// links is a row for each pair of devices; empty of one alone.
+func (probe *probe) links() string {
 	if len(probe.devices) < 2 {
-		return
+		return ""
 	}
 	links := texttab.New("devices", "GPUs", "GB/s", "latency")
 	links.Right(2, 3)
@@ -119,7 +123,7 @@ func (probe *probe) table(to io.Writer) {
 			links.Row(fmt.Sprintf("%d → %d", i, j), fmt.Sprintf("%d → %d%s", probe.devices[i], probe.devices[j], way), rounded(path.BytesPerSecond/1e9), show.Seconds(path.Latency))
 		}
 	}
-	fmt.Fprintf(to, "\n%s\n", links)
+	return fmt.Sprintf("\n%s\n", links)
 }
 
 func rounded(value float64) string { return fmt.Sprintf("%.0f", value) }
