@@ -173,7 +173,7 @@ func (run *supervised) breakOff(died error) error {
 		gpu := &report.GPUs[i]
 		numbers, used = append(numbers, gpu.GPU), append(used, cuda.GPU{Name: gpu.Name, UUID: gpu.UUID})
 	}
-	report.BreakOff(append(reasons, run.gpus.GivenBack(numbers, used)...))
+	report.BreakOff(append(reasons, run.gpus.GivenBack(run.process.ID(), numbers, used)...))
 	var document, text bytes.Buffer
 	if err := devicemap.WriteJSON(&document, report); err != nil {
 		return err

@@ -22,13 +22,13 @@ const others = 16 << 20
 // GivenBack says, of a process that has ended, whether GPUs hold what they held
 // before it began, a sentence each, or one for all. What other processes took or
 // gave back meanwhile is theirs. numbers are those of the GPUs, by which names go.
-func (held *Held) GivenBack(numbers []int, names []cuda.GPU) []string {
+func (held *Held) GivenBack(process int, numbers []int, names []cuda.GPU) []string {
 	if held.err != nil {
 		return []string{"what the GPUs hold now is not known: " + held.err.Error()}
 	}
 	var all []string
 	for i, gpu := range names {
-		if still := held.still(gpu.UUID); still != "" {
+		if still := held.still(process, gpu.UUID); still != "" {
 			all = append(all, fmt.Sprintf("GPU %d (%s): %s", numbers[i], gpu.Name, still))
 		}
 	}
@@ -40,21 +40,32 @@ func (held *Held) GivenBack(numbers []int, names []cuda.GPU) []string {
 
 // still waits until the driver has what the process had, or does not take it back,
 // and says what is still held; empty: nothing is.
-func (held *Held) still(uuid string) string {
+func (held *Held) still(process int, uuid string) string {
 	at := held.find(uuid)
 	if at < 0 {
 		return "what it holds now is not known: NVML does not show it"
 	}
 	for deadline := time.Now().Add(givingBack); ; time.Sleep(lookAgain) {
-		now, err := stateOf(&held.gpus[at])
-		more, theirs := now.used-held.before[at].used, now.processes-held.before[at].processes
-		switch {
-		case err != nil:
+		now, err := stateOf(&held.gpus[at], process)
+		if err != nil {
 			return fmt.Sprintf("what it holds now is not known: %v", err)
-		case more <= 0, theirs != 0 && more-theirs <= others:
+		}
+		more := held.before[at].more(now)
+		if more == 0 {
 			return ""
-		case time.Now().After(deadline):
-			return fmt.Sprintf("%v more are held than before the run", costmodel.Bytes(more-max(0, theirs)))
+		}
+		if time.Now().After(deadline) {
+			return fmt.Sprintf("%v more are held than before the run", costmodel.Bytes(more))
 		}
 	}
+}
+
+// more is what is held beyond what was held before and what processes that are there
+// now have taken since.
+func (before state) more(now state) int64 {
+	more, theirs := now.used-before.used, now.processes-before.processes
+	if theirs != 0 && more-theirs <= others {
+		return 0
+	}
+	return max(0, more-max(0, theirs))
 }

@@ -3,6 +3,7 @@
 package held
 
 import (
+	"os"
 	"slices"
 
 	"github.com/devmap-dev/devmap/executor/nvml"
@@ -33,7 +34,7 @@ func Look() *Held {
 	}
 	held.gpus, held.err = held.library.GPUs()
 	for i := range held.gpus {
-		now, err := stateOf(&held.gpus[i])
+		now, err := stateOf(&held.gpus[i], os.Getpid())
 		if err != nil {
 			held.err = err
 		}
@@ -42,14 +43,17 @@ func Look() *Held {
 	return held
 }
 
-func stateOf(gpu *nvml.GPU) (now state, err error) {
+// stateOf reads a GPU, of whose processes one is not counted.
+func stateOf(gpu *nvml.GPU, but int) (now state, err error) {
 	memory, err := gpu.Memory()
 	if err != nil {
 		return now, err
 	}
 	processes, err := gpu.Processes()
 	for _, process := range processes {
-		now.processes += max(0, process.Used)
+		if process.ID != but {
+			now.processes += max(0, process.Used)
+		}
 	}
 	now.used = memory.Used
 	return now, err

@@ -104,5 +104,8 @@ func (process *Process) Slow() bool {
 	}
 }
 
+// ID is the system's number of the worker.
+func (process *Process) ID() int { return process.command.Process.Pid }
+
 // Kill ends the worker at once.
 func (process *Process) Kill() error { return process.command.Process.Kill() }
