@@ -52,11 +52,21 @@ def load_line(base, first, end, stride, ROWS: tl.constexpr, COLUMNS: tl.constexp
     """One value a row of ROWS rows, a stride apart. A block of no fewer values
     than there are threads is loaded by one thread each; of one with fewer each
     thread loads all that it needs itself, and holds their addresses. So there
-    are more COLUMNS, which are not loaded."""
+    are more COLUMNS, which are not loaded. The first of 2 or 4 is split off: a
+    product's threads then read it from where it was loaded to. A sum over them
+    goes through shared memory once more, with barriers between the products."""
     row = tl.arange(0, ROWS)
     column = tl.arange(0, COLUMNS)
     at = base + first.to(tl.int64) * stride + row[:, None] * stride + column[None, :]
-    return tl.sum(tl.load(at, mask=(first + row < end)[:, None] & (column == 0)[None, :], other=0.0), 1)
+    line = tl.load(at, mask=(first + row < end)[:, None] & (column == 0)[None, :], other=0.0)
+    if COLUMNS == 2:
+        line, _ = tl.split(line)
+    elif COLUMNS == 4:
+        line, _ = tl.split(tl.reshape(line, [ROWS, 2, 2]).trans(0, 2, 1))
+        line, _ = tl.split(line)
+    else:
+        line = tl.sum(line, 1)
+    return line
 
 
 @triton.jit
@@ -198,11 +208,13 @@ def added(left, right, sum, PRECISE: tl.constexpr):
 
 
 @triton.jit
-def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride, dy_stride, dk_stride, dv_stride, seq, heads, group, dim, causal, window, scale, cap,
+def attention_dkv(q, k, v, dy, lse, delta, dk, dv, parts, q_stride, k_stride, v_stride, dy_stride, dk_stride, dv_stride, seq, heads, group, dim, splits, causal, window, scale, cap,
                   QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr, COLUMNS: tl.constexpr):
     """The gradients of keys and values, over all heads that share them. The grid
-    is blocks of keys × heads of keys × sequences; the first keys of all
-    sequences, which most queries see, come first.
+    is blocks of keys × splits × heads of keys × sequences; the first keys of all
+    sequences, which most queries see, come first. Where that is too few blocks
+    for a GPU there are splits, each over some of the heads: their sums go into
+    parts, and attention_dkv_join adds them up.
 
     Scores stand with their keys in rows, so that weights go into the products
     with what is theirs from registers."""
@@ -211,12 +223,15 @@ def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride,
     shares = heads // group
     side = tl.num_programs(0) // ((seq + KEYS - 1) // KEYS)
     first = program // side * KEYS
-    share = program % side % shares
-    token = (program % side // shares).to(tl.int64) * seq
-    q += token * q_stride + share * group * dim
-    dy += token * dy_stride + share * group * dim
-    lse += token * heads + share * group
-    delta += token * heads + share * group
+    split = program % side % splits
+    share = program % side // splits % shares
+    token = (program % side // splits // shares).to(tl.int64) * seq
+    members = group // splits
+    member0 = share * group + split * members
+    q += token * q_stride + member0 * dim
+    dy += token * dy_stride + member0 * dim
+    lse += token * heads + member0
+    delta += token * heads + member0
     k += token * k_stride + share * dim
     v += token * v_stride + share * dim
 
@@ -231,7 +246,7 @@ def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride,
     values = tl.zeros([KEYS, WIDTH], tl.float32)
     begin, whole, rest, end = queries_of(first, seq, causal, window, QUERIES, KEYS)
     count = tl.maximum(end - begin, 1)
-    for step in range((end - begin) * group):
+    for step in range((end - begin) * members):
         block = begin + step % count
         member = step // count
         start = block * QUERIES
@@ -253,10 +268,37 @@ def attention_dkv(q, k, v, dy, lse, delta, dk, dv, q_stride, k_stride, v_stride,
         common = load_line(delta + member, start, seq, heads, QUERIES, COLUMNS)
         gradient = weight * (tl.dot(value, tl.trans(slope), input_precision="ieee") - common[None, :])
         keys = added(gradient.to(query.dtype), query, keys, PRECISE)
-    dk += token * dk_stride + share * dim
-    dv += token * dv_stride + share * dim
-    store_block(dk, first, seq, dk_stride, dim, keys * scale, KEYS, WIDTH, EXACT)
-    store_block(dv, first, seq, dv_stride, dim, values, KEYS, WIDTH, EXACT)
+    if splits == 1:
+        dk += token * dk_stride + share * dim
+        dv += token * dv_stride + share * dim
+        store_block(dk, first, seq, dk_stride, dim, keys * scale, KEYS, WIDTH, EXACT)
+        store_block(dv, first, seq, dv_stride, dim, values, KEYS, WIDTH, EXACT)
+    else:
+        columns = shares * dim
+        rows = side // splits // shares * seq
+        parts += (split * 2 * rows + token) * columns + share * dim
+        store_block(parts, first, seq, columns, dim, keys * scale, KEYS, WIDTH, EXACT)
+        store_block(parts + rows.to(tl.int64) * columns, first, seq, columns, dim, values, KEYS, WIDTH, EXACT)
+
+
+@triton.jit
+def attention_dkv_join(parts, dk, dv, dk_stride, dv_stride, rows, columns, splits, QUERIES: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    """dk and dv as sums over the splits, in their order: parts are rows × columns
+    of both a split. The grid is blocks of rows × blocks of columns."""
+    program = tl.program_id(0)
+    across = (columns + WIDTH - 1) // WIDTH
+    first = program // across * QUERIES
+    column = program % across * WIDTH
+    parts += column
+    keys = tl.zeros([QUERIES, WIDTH], tl.float32)
+    values = tl.zeros([QUERIES, WIDTH], tl.float32)
+    for _ in range(splits):
+        keys += load_block(parts, first, rows, columns, columns - column, QUERIES, WIDTH, EXACT)
+        parts += rows.to(tl.int64) * columns
+        values += load_block(parts, first, rows, columns, columns - column, QUERIES, WIDTH, EXACT)
+        parts += rows.to(tl.int64) * columns
+    store_block(dk + column, first, rows, dk_stride, columns - column, keys, QUERIES, WIDTH, EXACT)
+    store_block(dv + column, first, rows, dv_stride, columns - column, values, QUERIES, WIDTH, EXACT)
 
 
 @triton.jit

@@ -24,7 +24,7 @@ import tiles
 
 # The PTX of sm_80 is for drivers from CUDA 11.8 on, that of sm_90a for those of 12.
 ISA = {"sm_80": 78, "sm_90a": 80}
-INTEGERS = ("seq", "heads", "group", "dim", "causal", "window")
+INTEGERS = ("seq", "heads", "group", "dim", "splits", "rows", "columns", "causal", "window")
 
 
 def kind(name, dtype):
@@ -35,7 +35,7 @@ def kind(name, dtype):
         return "fp32"
     if name in INTEGERS or name.endswith("_stride"):
         return "i32"
-    return "*fp32" if name in ("lse", "delta") else "*" + dtype
+    return "*fp32" if name in ("lse", "delta", "parts") else "*" + dtype
 
 
 def compiled(row):
@@ -49,9 +49,9 @@ def compiled(row):
     hints = {}
     if row.form != "any":
         for i, name in enumerate(names):
-            if signature[name] == "*" + row.dtype:
+            if signature[name] == "*" + row.dtype or name == "parts":
                 hints[(i,)] = [["tt.divisibility", 16]]
-            elif name == "dim" or name.endswith("_stride"):
+            elif name in ("dim", "columns") or name.endswith("_stride"):
                 hints[(i,)] = [["tt.divisibility", 8]]
     source = ASTSource(function, signature=signature, constexprs={(i,): values[name] for i, name in enumerate(names) if name.isupper()}, attrs=hints)
     kernel = triton.compile(source, target=GPUTarget("cuda", int(re.sub(r"\D", "", row.target)), 32),

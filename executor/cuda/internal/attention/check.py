@@ -29,12 +29,14 @@ PEERS = [SDPBackend.MATH] if os.environ.get("PEERS") == "math" else [SDPBackend.
 
 
 class Case:
-    def __init__(self, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, shift=0):
+    def __init__(self, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, shift=0, splits=0):
         self.sequences, self.seq, self.heads, self.kv, self.dim = sequences, seq, heads, kv, dim
         self.causal, self.window, self.cap, self.shift = causal, window, cap, shift
+        # Over how many of the heads that share keys attention_dkv is spread.
+        self.splits = splits or random.choice([count for count in range(1, heads // kv + 1) if heads // kv % count == 0])
 
     def __str__(self):
-        return f"{self.sequences}x{self.seq} heads {self.heads}/{self.kv}x{self.dim} causal {int(self.causal)} window {self.window} cap {self.cap}"
+        return f"{self.sequences}x{self.seq} heads {self.heads}/{self.kv}x{self.dim} causal {int(self.causal)} window {self.window} cap {self.cap} splits {self.splits}"
 
     def split(self, tensor, heads):
         return tensor.reshape(self.sequences, self.seq, heads, self.dim).transpose(1, 2)
@@ -112,7 +114,7 @@ def ours(case, library, dtype, q, k, v, dy):
     used = [run.run("attention", q=q, k=k, v=v, y=y, lse=lse)]
     delta[: case.sequences * case.seq] = deltas(case, y, dy)
     gradients, (dq, dk, dv) = inside(case, dtype, width, shared, shared)
-    used.append(run.run("attention_dkv", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv))
+    used.append(run.run("attention_dkv", splits=case.splits, q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dk=dk, dv=dv))
     used.append(run.run("attention_dq", q=q, k=k, v=v, dy=dy, lse=lse, delta=delta, dq=dq))
     rows = case.sequences * case.seq
     bad = outside(outputs, [y]) or outside(gradients, [dq, dk, dv])
@@ -157,7 +159,7 @@ def judge(case, library, name):
     if not all(torch.equal(one, other) for one, other in zip(made, second)):
         said.append("a second run has other bits")
     if case.sequences > 1:
-        alone = Case(1, case.seq, case.heads, case.kv, case.dim, case.causal, case.window, case.cap, case.shift)
+        alone = Case(1, case.seq, case.heads, case.kv, case.dim, case.causal, case.window, case.cap, case.shift, case.splits)
         last = slice((case.sequences - 1) * case.seq, None)
         third, *_ = ours(alone, library, dtype, q[last], k[last], v[last], dy[last])
         if not all(torch.equal(one[last], other) for one, other in zip(made, third)):

@@ -46,11 +46,32 @@ func (kernel *Kernel) before(other *Kernel) bool {
 	return kernel.Form == "exact" && other.Form != "exact"
 }
 
-// Grid is how many blocks a launch has, all in x: rows of the micro-batch are
-// sequences × seq.
-func (kernel *Kernel) Grid(sequences, seq, heads, shared int64) int64 {
-	if kernel.Name == "attention_dkv" {
-		heads = shared
+// Grid is how many blocks a launch has, all in x, a split of attention_dkv as
+// many: rows of the micro-batch are sequences × seq, and shared the heads of keys.
+func (kernel *Kernel) Grid(sequences, seq, heads, shared, dim int64) int64 {
+	switch kernel.Name {
+	case "attention_dkv":
+		return (seq + kernel.Rows - 1) / kernel.Rows * shared * sequences
+	case "attention_dkv_join":
+		return (sequences*seq + kernel.Rows - 1) / kernel.Rows * ((shared*dim + kernel.Width - 1) / kernel.Width)
 	}
 	return (seq + kernel.Rows - 1) / kernel.Rows * heads * sequences
+}
+
+// enough is about two blocks for each multiprocessor of an H100 (132). Under causal
+// the blocks of a sequence's first keys take twice the mean: where each has a
+// multiprocessor of its own, all wait for them.
+const enough = 256
+
+// Splits is over how many parts of a group of heads attention_dkv is spread: the
+// fewest that make enough blocks, as far as their sums fit into room bytes. It
+// follows from the shape and the room alone.
+func (kernel *Kernel) Splits(sequences, seq, heads, shared, dim, room int64) int64 {
+	group, best := heads/shared, int64(1)
+	for splits := int64(2); splits <= group && best*kernel.Grid(sequences, seq, heads, shared, dim) < enough; splits++ {
+		if group%splits == 0 && splits*2*4*sequences*seq*shared*dim <= room {
+			best = splits
+		}
+	}
+	return best
 }

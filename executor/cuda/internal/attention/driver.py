@@ -87,11 +87,21 @@ class Attention:
     """One shape's launches. q, k, v, …: matrices of a row a token, or columns of them."""
 
     def __init__(self, library, sequences, seq, heads, kv, dim, causal=True, window=0, cap=0.0, scale=None):
+        self.parts = None
         self.library, self.sequences, self.seq, self.heads, self.kv, self.dim = library, sequences, seq, heads, kv, dim
         self.values = {"seq": seq, "heads": heads, "group": heads // kv, "dim": dim, "causal": int(causal), "window": window,
                        "scale": dim**-0.5 if scale is None else scale, "cap": cap}
 
-    def run(self, name, **tensors):
+    def splits(self, kernel, room=32 << 20):
+        """As Kernel.Splits of choose.go."""
+        best, group = 1, self.heads // self.kv
+        for splits in range(2, group + 1):
+            if best * blocks(self.seq, kernel.rows) * self.kv * self.sequences < 256 and group % splits == 0 and splits * 8 * self.sequences * self.seq * self.kv * self.dim <= room:
+                best = splits
+        return best
+
+    def run(self, name, splits=None, **tensors):
+        """attention_dkv in so many splits, or as many as the executor makes."""
         values, aligned, dtype = dict(self.values), self.dim % 8 == 0, "bf16"
         for role, tensor in tensors.items():
             values[role] = tensor
@@ -101,5 +111,18 @@ class Attention:
                 dtype = "fp32" if tensor.dtype == torch.float32 else "bf16"
         kernel = self.library.chosen(name, dtype, self.dim, aligned)
         grid = blocks(self.seq, kernel.rows) * self.sequences * (self.kv if name == "attention_dkv" else self.heads)
+        if name == "attention_dkv":
+            splits = splits or self.splits(kernel)
+            rows, columns = self.sequences * self.seq, self.kv * self.dim
+            values.update(splits=splits, rows=rows, columns=columns)
+            if splits > 1:
+                if self.parts is None or self.parts.numel() < splits * 2 * rows * columns:
+                    self.parts = torch.full((splits * 2 * rows * columns,), float("nan"), device="cuda")
+                values["parts"] = self.parts
+            self.library.launch(kernel, grid * splits, values)
+            if splits > 1:
+                join = self.library.chosen("attention_dkv_join", dtype, self.dim, aligned)
+                self.library.launch(join, blocks(rows, join.rows) * blocks(columns, join.width), values)
+            return kernel
         self.library.launch(kernel, grid, values)
         return kernel

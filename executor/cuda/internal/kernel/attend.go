@@ -23,34 +23,46 @@ func attend(call *Call) (Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := attendance(table, call, call.Kernels.hopper)
+	all, err := attendance(table, call, call.Kernels.hopper)
 	if err != nil {
 		return nil, err
 	}
-	image := func() (string, error) {
-		text, err := made.kernel.PTX()
-		return string(text), err
+	for _, made := range all {
+		image := func() (string, error) {
+			text, err := made.kernel.PTX()
+			return string(text), err
+		}
+		if made.function, err = call.Kernels.Entry(made.kernel.File, image, made.kernel.Name); err != nil {
+			return nil, err
+		}
+		if err := made.function.Share(made.shape.Shared); err != nil {
+			return nil, err
+		}
 	}
-	function, err := call.Kernels.Entry(made.kernel.File, image, made.kernel.Name)
-	if err != nil {
-		return nil, err
-	}
-	if err := function.Share(made.shape.Shared); err != nil {
-		return nil, err
-	}
-	return func(step *Step) error { return step.Stream.Launch(function, made.shape, &made.arguments) }, nil
+	return func(step *Step) error {
+		for _, made := range all {
+			if err := step.Stream.Launch(made.function, made.shape, &made.arguments); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
 }
 
 // attending is a kernel of attention with its blocks and its arguments.
 type attending struct {
 	kernel    *attention.Kernel
+	function  *driver.Function
 	shape     driver.Shape
 	arguments driver.Arguments
 }
 
-// attendance chooses the kernel of a call, and packs what it is given.
-func attendance(table *attention.Table, call *Call, hopper bool) (*attending, error) {
+// attendance chooses the kernels of a call, and packs what they are given: one, and
+// behind attention_dkv over several splits the one that adds them up. Their sums
+// lie in the workspace, which nothing else uses between the two.
+func attendance(table *attention.Table, call *Call, hopper bool) (all []*attending, err error) {
 	heads, shared, seq := call.size("heads", 0), call.size("kv", 1), call.size("seq", 0)
+	sequences, dim := call.size("sequences", 0), call.size("dim", 0)
 	if heads < 1 || shared < 1 || heads%shared != 0 || seq < 1 {
 		return nil, fmt.Errorf("heads=%d kv=%d seq=%d is no attention", heads, shared, seq)
 	}
@@ -58,16 +70,29 @@ func attendance(table *attention.Table, call *Call, hopper bool) (*attending, er
 	if err != nil {
 		return nil, err
 	}
-	kernel, err := table.Choose(call.Kernel.Name, dtype, call.size("dim", 0), aligned, hopper)
-	if err != nil {
-		return nil, err
+	values := map[string]int64{"group": heads / shared, "splits": 1, "rows": sequences * seq, "columns": shared * dim}
+	for _, name := range []string{call.Kernel.Name, call.Kernel.Name + "_join"} {
+		kernel, err := table.Choose(name, dtype, dim, aligned, hopper)
+		if err != nil {
+			return nil, err
+		}
+		blocks := kernel.Grid(sequences, seq, heads, shared, dim)
+		if name == "attention_dkv" {
+			values["splits"] = kernel.Splits(sequences, seq, heads, shared, dim, call.Workspace.Bytes)
+			blocks *= values["splits"]
+		}
+		if blocks > math.MaxInt32 {
+			return nil, fmt.Errorf("%d blocks are more than a launch has", blocks)
+		}
+		made := &attending{kernel: kernel, shape: driver.Shape{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{kernel.Threads, 1, 1}, Shared: int(kernel.Shared)}}
+		if err := made.pack(table.Arguments[name], call, values); err != nil {
+			return nil, err
+		}
+		if all = append(all, made); values["splits"] == 1 {
+			break
+		}
 	}
-	blocks := kernel.Grid(call.size("sequences", 0), seq, heads, shared)
-	if blocks > math.MaxInt32 {
-		return nil, fmt.Errorf("%d blocks are more than a launch has", blocks)
-	}
-	made := &attending{kernel: kernel, shape: driver.Shape{Grid: [3]uint32{uint32(blocks), 1, 1}, Block: [3]uint32{kernel.Threads, 1, 1}, Shared: int(kernel.Shared)}}
-	return made, made.pack(table.Arguments[kernel.Name], call)
+	return all, nil
 }
 
 // lies says of which type a call's matrices are, and whether all addresses and rows
@@ -95,9 +120,10 @@ func lies(call *Call, heads int64) (dtype string, aligned bool, err error) {
 }
 
 // pack adds the arguments: addresses and strides of operands by their roles, and
-// dims by their names. A dim that is not given is 0, which the kernels take for
-// none; null are Triton's own two addresses, and forward's lse in inference.
-func (made *attending) pack(wanted []attention.Argument, call *Call) error {
+// numbers by their names, of values or else of dims. A dim that is not given is 0,
+// which the kernels take for none; null are Triton's own two addresses, and
+// forward's lse in inference.
+func (made *attending) pack(wanted []attention.Argument, call *Call, values map[string]int64) error {
 	for _, argument := range wanted {
 		role, stride := strings.CutSuffix(argument.Name, "_stride")
 		matrix := call.matrix(role)
@@ -105,17 +131,18 @@ func (made *attending) pack(wanted []attention.Argument, call *Call) error {
 		case argument.Kind == 'f':
 			made.arguments.Float32(float32(call.number(argument.Name, 0)))
 		case argument.Kind == 'i':
-			value := call.size(argument.Name, 0)
-			if argument.Name == "group" {
-				value = call.size("heads", 1) / call.size("kv", 1)
-			}
+			value, known := values[argument.Name]
 			if stride && matrix != nil {
 				value = matrix.Stride
+			} else if !known {
+				value = call.size(argument.Name, 0)
 			}
 			if value < 0 || value > math.MaxInt32 {
 				return fmt.Errorf("%s=%d does not fit into 32 bits", argument.Name, value)
 			}
 			made.arguments.Int32(int32(value))
+		case argument.Name == "parts":
+			made.arguments.Address(call.Workspace.Address)
 		case matrix != nil:
 			made.arguments.Address(matrix.Address)
 		case argument.Name == "scratch", argument.Name == "profile", argument.Name == "lse" && call.Kernel.Name == "attention":

@@ -9,6 +9,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -72,7 +73,7 @@ func (server *server) attends(dims string, dtype modelgraph.DType) {
 // holds what was written to recipetest's.
 func (server *server) held(posed *posed, dims string, runs bool) {
 	call := posed.call
-	call.Kernels = server.kernels
+	call.Kernels, call.Workspace = server.kernels, blas.Workspace{Address: server.arena.Address + 1<<26, Bytes: 32 << 20}
 	var before, after [][]byte
 	for i := range call.Operands {
 		before = append(before, server.read(&call.Operands[i]))

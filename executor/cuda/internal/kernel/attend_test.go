@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/attention"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -42,33 +43,50 @@ func TestAttentionArguments(t *testing.T) {
 	dims(train.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Int32(768).Int32(768).Int32(768).Int32(512))
 	infer.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0).Int32(768).Int32(768).Int32(768).Int32(512)
 	infer.Int32(100).Int32(8).Int32(4).Int32(64).Int32(0).Int32(0).Float32(0.5).Float32(0).Address(0).Address(0)
-	dims(dkv.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Int32(768).Int32(768).Int32(768).Int32(512).Int32(900).Int32(901))
+	gradients := func(arguments *driver.Arguments, splits int32) {
+		arguments.Int32(768).Int32(768).Int32(768).Int32(512).Int32(900).Int32(901)
+		arguments.Int32(100).Int32(8).Int32(4).Int32(64).Int32(splits).Int32(1).Int32(30).Float32(0.125).Float32(50).Address(0).Address(0)
+	}
+	gradients(dkv.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Address(0), 1)
 	dims(dq.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc000).Int32(768).Int32(768).Int32(768).Int32(512).Int32(904))
 	back := func(name string) *posed {
 		return fused(name, gpt).lay("dy", 0x9000, 200, 512, 512, bf16).lay("lse", 0xa000, 200, 8, 8, f32).lay("delta", 0xb000, 200, 8, 8, f32)
 	}
-	for _, trial := range []struct {
-		posed     *posed
-		hopper    bool
+	type launched struct {
 		file      string
 		blocks    uint32
 		arguments *driver.Arguments
+	}
+	// With room for them in the workspace, the four heads that share keys are apart.
+	split, join := new(driver.Arguments), new(driver.Arguments)
+	gradients(split.Address(0x1000).Address(0x1400).Address(0x1500).Address(0x9000).Address(0xa000).Address(0xb000).Address(0xc400).Address(0xc500).Address(0x100000), 4)
+	join.Address(0x100000).Address(0xc400).Address(0xc500).Int32(900).Int32(901).Int32(200).Int32(128).Int32(4).Address(0).Address(0)
+	roomy := back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16)
+	roomy.call.Workspace = blas.Workspace{Address: 0x100000, Bytes: 4 * 2 * 4 * 200 * 128}
+	for _, trial := range []struct {
+		posed  *posed
+		hopper bool
+		want   []launched
 	}{
-		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, "attention.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, train},
-		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, "attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer},
-		{back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16), true, "attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv},
-		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, "attention_dq.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, dq},
+		{fused("attention", gpt).lay(">y", 0x9000, 200, 512, 512, bf16).lay(">lse", 0xa000, 200, 8, 8, f32), true, []launched{{"attention.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, train}}},
+		{fused("attention", "sequences=2 heads=8 kv=2 dim=64 seq=100 scale=0.5").lay(">y", 0x9000, 200, 512, 512, bf16), false, []launched{{"attention.bf16.64.exact.sm_80.ptx", 1 * 8 * 2, infer}}},
+		{back("attention_dkv").lay(">dk", 0xc400, 200, 128, 900, bf16).lay(">dv", 0xc500, 200, 128, 901, bf16), true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2, dkv}}},
+		{roomy, true, []launched{{"attention_dkv.bf16.64.any.sm_80.ptx", 4 * 2 * 2 * 4, split}, {"attention_dkv_join.bf16.256.any.sm_80.ptx", 25, join}}},
+		{back("attention_dq").lay(">dq", 0xc000, 200, 512, 904, bf16), true, []launched{{"attention_dq.bf16.64.exact.sm_90a.ptx", 2 * 8 * 2, dq}}},
 	} {
-		made, err := attendance(table, trial.posed.call, trial.hopper)
-		if err != nil {
-			t.Error(err)
+		all, err := attendance(table, trial.posed.call, trial.hopper)
+		if err != nil || len(all) != len(trial.want) {
+			t.Errorf("%d launches, %v, want %d", len(all), err, len(trial.want))
 			continue
 		}
-		if made.kernel.File != trial.file || made.shape.Grid != [3]uint32{trial.blocks, 1, 1} || made.shape.Shared != int(made.kernel.Shared) || made.shape.Block[0] != made.kernel.Threads {
-			t.Errorf("%s in %+v, want %s in %d blocks", made.kernel.File, made.shape, trial.file, trial.blocks)
-		}
-		if !reflect.DeepEqual(&made.arguments, trial.arguments) {
-			t.Errorf("%s: arguments\n%x, want\n%x", trial.file, made.arguments, *trial.arguments)
+		for i, made := range all {
+			want := trial.want[i]
+			if made.kernel.File != want.file || made.shape.Grid != [3]uint32{want.blocks, 1, 1} || made.shape.Shared != int(made.kernel.Shared) || made.shape.Block[0] != made.kernel.Threads {
+				t.Errorf("%s in %+v, want %s in %d blocks", made.kernel.File, made.shape, want.file, want.blocks)
+			}
+			if !reflect.DeepEqual(&made.arguments, want.arguments) {
+				t.Errorf("%s: arguments\n%x, want\n%x", want.file, made.arguments, *want.arguments)
+			}
 		}
 	}
 }
