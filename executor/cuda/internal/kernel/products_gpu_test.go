@@ -1,0 +1,119 @@
+//go:build cuda && linux && cgo && amd64
+
+package kernel
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"math"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// known is what a place of the arena holds before anything ran.
+func (server *server) known(matrix *Matrix, i, j int64) float64 {
+	at := int64(matrix.Address-server.arena.Address) + (i*matrix.Stride+j)*matrix.DType.Bits()/8
+	return value(server.pattern.Data, at%patternBytes, matrix.DType)
+}
+
+func value(data []byte, at int64, dtype modelgraph.DType) float64 {
+	if dtype == modelgraph.F32 {
+		return float64(math.Float32frombits(binary.LittleEndian.Uint32(data[at:])))
+	}
+	return float64(math.Float32frombits(uint32(binary.LittleEndian.Uint16(data[at:])) << 16))
+}
+
+// judge runs a product twice, and is a sum over its bytes and the largest error of
+// some of its values to float64, less what rounding to bf16 makes, in units of the
+// root of Σ(a·b)². What is added to is rounded before, too, by most of the library's
+// kernels, as it is in PyTorch.
+func (server *server) judge(one *served) (sum uint32, worst float64) {
+	call := &Call{Kernel: one.kernel, Operands: one.operands}
+	shape, _, err := productOf(call)
+	server.must(err)
+	d, size := call.matrix("d"), call.matrix("d").DType.Bits()/8
+	made, err := driver.Pin(((d.Rows-1)*d.Stride + d.Columns) * size)
+	server.must(err)
+	for round := range 2 {
+		server.fill(one.bytes)
+		server.must(errors.Join(one.launch(&Step{Stream: server.stream}), server.stream.Down(made.Data, d.Address), server.stream.Synchronize()))
+		hash := crc32.Checksum(made.Data, crc32.MakeTable(crc32.Castagnoli))
+		if round > 0 && hash != sum {
+			server.t.Errorf("%v: a second run has other bits", one)
+		}
+		sum = hash
+	}
+	random := rand.New(rand.NewPCG(3, 4))
+	for range 50 {
+		i, j := random.Int64N(shape.Rows), random.Int64N(shape.Columns)
+		want, square := server.want(call, shape, i, j)
+		got := value(made.Data, (i*d.Stride+j)*size, d.DType)
+		rounding := 0.
+		if d.DType == modelgraph.BF16 {
+			rounding = math.Abs(want) / 256
+			if one.Add || one.Adds {
+				rounding += math.Abs(want) / 256
+			}
+		}
+		worst = max(worst, (math.Abs(got-want)-rounding)/math.Sqrt(square))
+	}
+	server.must(made.Free())
+	return sum, worst
+}
+
+// want is a value of a product in float64, and the sum of its terms' squares.
+func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, square float64) {
+	a, b := call.matrix("a"), call.matrix("b")
+	term := func(value float64) { sum, square = sum+value, square+value*value }
+	for k := range shape.Inner {
+		atA, atB := [2]int64{i, k}, [2]int64{k, j}
+		if shape.TransposeA {
+			atA = [2]int64{k, i}
+		}
+		if shape.TransposeB {
+			atB = [2]int64{j, k}
+		}
+		term(server.known(a, atA[0], atA[1]) * server.known(b, atB[0], atB[1]))
+	}
+	if bias := call.matrix("bias"); bias != nil {
+		term(server.known(bias, 0, j))
+	}
+	if add := call.matrix("add"); add != nil {
+		term(server.known(add, i, j))
+	} else if call.adds() {
+		term(server.known(call.matrix("d"), i, j))
+	}
+	return sum, square
+}
+
+// TestGPUProducts: every product of two models' training steps, in bf16 and in fp32,
+// against float64, twice with the same bits. Its sums are those of any process.
+func TestGPUProducts(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") == "" {
+		t.Skip("DEVMAP_TEST_GPU is not set")
+	}
+	server := newServer(t)
+
+	all := append(productsOf(t, "llama-3.2-1b", costmodel.BF16True), productsOf(t, "qwen2.5-3b", costmodel.BF16True)...)
+	for _, one := range append(all, productsOf(t, "llama-3.2-1b", costmodel.FP32True)...) {
+		server.prepare(one, false)
+		sum, worst := server.judge(one)
+		t.Logf("%08x %.2g %v", sum, worst, one)
+		// Tensor cores cut off what falls behind a sum's last bit. Of products in
+		// TF32 the error would be 3e-4.
+		limit := 5e-5
+		if one.In == modelgraph.F32.String() {
+			limit = 2e-5
+		}
+		if !(worst < limit) {
+			t.Errorf("%v: error %.2g", one, worst)
+		}
+	}
+}
