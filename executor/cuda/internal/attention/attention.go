@@ -98,7 +98,7 @@ func (table *Table) add(fields []string) error {
 		}
 		numbers = append(numbers, number)
 	}
-	kernel.Width, kernel.Rows, kernel.Threads, kernel.Shared, kernel.Registers = numbers[0], numbers[1], uint32(numbers[2]), uint32(numbers[3]), int(numbers[4]) //nolint:gosec // sizes were parsed to 32 bits, not negative
+	kernel.Width, kernel.Rows, kernel.Threads, kernel.Shared, kernel.Registers = numbers[0], numbers[1], uint32(numbers[2]), uint32(numbers[3]), int(numbers[4])
 	if kernel.Rows == 0 {
 		return fmt.Errorf("%s works on no rows", kernel.File)
 	}
