@@ -53,13 +53,13 @@ func (server *server) judge(one *served) (sum uint32, worst float64) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for range 50 {
 		i, j := random.Int64N(shape.Rows), random.Int64N(shape.Columns)
-		want, square := server.want(call, shape, i, j)
+		want, square, added := server.want(call, shape, i, j)
 		got := value(made.Data, (i*d.Stride+j)*size, d.DType)
 		rounding := 0.
 		if d.DType == modelgraph.BF16 {
 			rounding = math.Abs(want) / 256
 			if one.Add || one.Adds {
-				rounding += math.Abs(want) / 256
+				rounding += math.Abs(want-added) / 256
 			}
 		}
 		worst = max(worst, (math.Abs(got-want)-rounding)/math.Sqrt(square))
@@ -68,8 +68,9 @@ func (server *server) judge(one *served) (sum uint32, worst float64) {
 	return sum, worst
 }
 
-// want is a value of a product in float64, and the sum of its terms' squares.
-func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, square float64) {
+// want is a value of a product in float64, the sum of its terms' squares, and what
+// of it is added to the product.
+func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, square, added float64) {
 	a, b := call.matrix("a"), call.matrix("b")
 	term := func(value float64) { sum, square = sum+value, square+value*value }
 	for k := range shape.Inner {
@@ -86,11 +87,12 @@ func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, squa
 		term(server.known(bias, 0, j))
 	}
 	if add := call.matrix("add"); add != nil {
-		term(server.known(add, i, j))
+		added = server.known(add, i, j)
 	} else if call.adds() {
-		term(server.known(call.matrix("d"), i, j))
+		added = server.known(call.matrix("d"), i, j)
 	}
-	return sum, square
+	term(added)
+	return sum, square, added
 }
 
 // TestGPUProducts: every product of two models' training steps, in bf16 and in fp32,
