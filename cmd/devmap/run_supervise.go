@@ -107,30 +107,41 @@ func (run *supervised) print(document, text string) error {
 func (run *supervised) end(how string, heard error) error {
 	if run.status == nil {
 		out.Wipe(run.cmd.ErrOrStderr())
-	}
-	if run.cmd.Context().Err() != nil && run.status == nil {
-		return fmt.Errorf("%sinterrupted: no file was written (the process on the GPUs: %s)", run.running(), how)
+		if run.cmd.Context().Err() != nil {
+			return fmt.Errorf("%sinterrupted: no file was written (the process on the GPUs: %s)", run.running(), how)
+		}
 	}
 	died := run.died(how, heard)
-	if run.plan != nil && (died != nil || run.broke != "") {
+	broke := run.plan != nil && (died != nil || run.broke != "")
+	if broke {
 		if err := run.breakOff(died); err != nil {
 			return err
 		}
 	}
-	status := out.ExitError
-	if died == nil {
-		status = *run.status
+	if died != nil || broke || settled(*run.status) {
+		if err := run.write(run.cmd, run.reports.Bytes()); err != nil {
+			return errors.Join(died, err)
+		}
 	}
-	if status == out.ExitDone || status == out.ExitCheck || died != nil || run.broke != "" {
-		died = errors.Join(died, run.write(run.cmd, run.reports.Bytes()))
-	}
-	if fault := run.Run.Fault; fault != "" && (status == out.ExitDone || status == out.ExitCheck) {
-		return fmt.Errorf("--fault %s: it did not come to that", fault)
-	}
-	if died != nil || status == out.ExitDone {
+	if died != nil {
 		return died
 	}
-	return &out.ToldError{Status: status}
+	return run.ended()
+}
+
+// settled reports the status of a worker that ran every plan.
+func settled(status int) bool { return status == out.ExitDone || status == out.ExitCheck }
+
+// ended is how the command ends whose worker ended by itself.
+func (run *supervised) ended() error {
+	switch status := *run.status; {
+	case run.Run.Fault != "" && settled(status):
+		return fmt.Errorf("--fault %s: it did not come to that", run.Run.Fault)
+	case status == out.ExitDone:
+		return nil
+	default:
+		return &out.ToldError{Status: status}
+	}
 }
 
 // running is how an error begins.

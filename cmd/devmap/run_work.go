@@ -27,7 +27,7 @@ import (
 func (command *runCommand) work(cmd *cobra.Command, files []string) (err error) {
 	if command.gpus, err = cuda.GPUs(); err != nil {
 		command.self.Link.Say(&worker.Message{Missing: err.Error()})
-		return nil
+		return nil //nolint:nilerr // the supervisor tells it, or runs the reference
 	}
 	runs, err := command.prepare(cmd, files)
 	if err != nil {
@@ -87,7 +87,8 @@ func (one *planRun) tell(link *worker.Link) {
 	loaded, step := watch.Loaded, watch.Step
 	watch.Loaded = func(bytes, of int64) {
 		loaded(bytes, of)
-		if pieces++; one.kill == (ask.Fault{Kind: ask.KillLoad, At: pieces}) {
+		pieces++
+		if one.kill == (ask.Fault{Kind: ask.KillLoad, At: pieces}) {
 			killed()
 		}
 		switch {
@@ -98,7 +99,8 @@ func (one *planRun) tell(link *worker.Link) {
 		}
 	}
 	watch.Step = func(result *executor.StepResult) {
-		if step(result); one.kill == (ask.Fault{Kind: ask.KillStep, At: done + 1}) {
+		step(result)
+		if one.kill == (ask.Fault{Kind: ask.KillStep, At: done + 1}) {
 			killed() // it was over sooner than that
 		}
 		soon = result.Times.Step / 2

@@ -67,7 +67,7 @@ func Watch(stderr io.Writer, what string) (say func(string), done func()) {
 // more.
 func Wipe(stderr io.Writer) {
 	if Terminal(stderr) {
-		io.WriteString(FileOf(stderr), "\r\x1b[K") //nolint:errcheck // only the picture suffers
+		FileOf(stderr).WriteString("\r\x1b[K") //nolint:errcheck // only the picture suffers
 	}
 }
 

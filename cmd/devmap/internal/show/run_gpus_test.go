@@ -52,7 +52,8 @@ func TestRunOnGPUs(t *testing.T) {
 				ran.GPUs = append(ran.GPUs, other)
 				ran.GPUs[1].Measured = nil
 			},
-			[]string{" GPU  runs ", "a step took 128 ms (114 ms predicted: +12.3 %)\n", "\n   1  NVIDIA H200  14.00 GiB          –         –          –           –          –           –\n"}, "device",
+			[]string{" GPU  runs ", "a step took 128 ms (114 ms predicted: +12.3 %)\n", "\n   1  NVIDIA H200  14.00 GiB          –         –          –           –          –           –\n"},
+			"device",
 		},
 		"the reference": {
 			func(ran *report.Report) { ran.GPUs, ran.Links = nil, nil }, []string{" GPU  runs ", "predicted for the plan's GPUs: not judged"}, "messages",

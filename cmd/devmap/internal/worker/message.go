@@ -58,7 +58,7 @@ func (message *Message) write(to io.Writer) error {
 	if len(text) > maxMessage {
 		return fmt.Errorf("a message of %d bytes: at most %d are sent", len(text), maxMessage)
 	}
-	_, err = to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...)) //nolint:gosec // at most maxMessage
+	_, err = to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...))
 	return err
 }
 

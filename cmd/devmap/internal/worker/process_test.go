@@ -62,7 +62,7 @@ func heard(t *testing.T, process *Process) (messages []*Message, fault error) {
 	}
 }
 
-func started(t *testing.T, ctx context.Context, how string) *Process {
+func started(ctx context.Context, t *testing.T, how string) *Process {
 	t.Helper()
 	process, err := Start(ctx, []string{how}, io.Discard, io.Discard)
 	if err != nil {
@@ -78,7 +78,7 @@ func TestEnds(t *testing.T) {
 		messages int
 		ended    string
 	}{"well": {2, "exit status 3"}, "panics": {1, "exit status 2"}} {
-		process := started(t, t.Context(), how)
+		process := started(t.Context(), t, how)
 		messages, err := heard(t, process)
 		ended, gone := process.Wait()
 		if err != nil || gone != nil || len(messages) != want.messages || messages[0].At != how || ended != want.ended || process.Slow() {
@@ -90,7 +90,7 @@ func TestEnds(t *testing.T) {
 // TestKilled: of a worker that is killed everything that it said is known.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	process := started(t, t.Context(), "sleeps")
+	process := started(t.Context(), t, "sleeps")
 	first, err := process.Next()
 	if err != nil || first.At != "sleeps" {
 		t.Fatalf("%+v, %v", first, err)
@@ -110,7 +110,7 @@ func TestKilled(t *testing.T) {
 func TestToldToEnd(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	process := started(t, ctx, "waits")
+	process := started(ctx, t, "waits")
 	if _, err := process.Next(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +128,7 @@ func TestToldToEnd(t *testing.T) {
 func TestSlow(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
-	process := started(t, ctx, "sleeps")
+	process := started(ctx, t, "sleeps")
 	process.grace = 50 * time.Millisecond
 	if _, err := process.Next(); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func TestSlow(t *testing.T) {
 // supervisor.
 func TestBabble(t *testing.T) {
 	t.Parallel()
-	process := started(t, t.Context(), "babbles")
+	process := started(t.Context(), t, "babbles")
 	if messages, err := heard(t, process); err == nil || len(messages) != 1 || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("%d messages, %v", len(messages), err)
 	}
