@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
@@ -46,7 +47,7 @@ func (machine *machine) stage() error {
 		link.relay = relay // what there is of it is given back, whatever fails
 		size := max(1, min(relaySize, link.most))
 		if err := link.from.do(func() error { return relay.pin(machine, size) }); err != nil {
-			return err
+			return fmt.Errorf("page-locked memory for %v: %w", link, err)
 		}
 		if err := link.to.do(relay.follow); err != nil {
 			return err

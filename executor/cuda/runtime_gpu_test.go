@@ -28,7 +28,6 @@ func nothing(machine *machine) {
 // transport, and how fast.
 func TestGPUTransports(t *testing.T) {
 	onGPU(t)
-	holding(t)
 	const size = 256 << 20
 	text := fmt.Sprintf(`
 device 0 arena %[1]d budget %[1]d
@@ -79,7 +78,6 @@ buffer 1 slot 0 +%[1]d slot
 // TestGPUFaults: whatever is made to fail is told, and the GPU is as it was.
 func TestGPUFaults(t *testing.T) {
 	onGPU(t)
-	holding(t)
 	job := forms(t)["train 1f1b"]
 	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
 	if err != nil {
@@ -116,7 +114,6 @@ func TestGPUFaults(t *testing.T) {
 // was given to the GPU before has ended.
 func TestGPUCancel(t *testing.T) {
 	onGPU(t)
-	holding(t)
 	gauge := newGauge(t)
 	start := gauge.last
 	for _, transport := range []Transport{Peer, Host} {
@@ -150,7 +147,6 @@ func TestGPUCancel(t *testing.T) {
 // TestGPUHang: a kernel that does not end ends the step in time.
 func TestGPUHang(t *testing.T) {
 	onGPU(t)
-	holding(t)
 	gauge := newGauge(t)
 	start := gauge.last
 	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
@@ -176,7 +172,8 @@ func TestGPUHang(t *testing.T) {
 }
 
 // TestGPUIssue: what a step takes whose kernels take next to nothing: a model of
-// llama-3.2-1b's layers, each of them small.
+// llama-3.2-1b's layers, each of them small; of it without its kernels; and what the
+// host takes to give each of them.
 func TestGPUIssue(t *testing.T) {
 	onGPU(t)
 	holding(t)
@@ -187,58 +184,105 @@ func TestGPUIssue(t *testing.T) {
 	train := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.OneFOneB, Batch: 1, MicroBatches: 1, Seq: 16, Precision: costmodel.BF16True, Optimizer: costmodel.AdamW}
 	generate := costmodel.Workload{Mode: costmodel.Infer, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 1, MicroBatches: 1, Seq: 16, NewTokens: 64, Precision: costmodel.BF16True}
 	for name, wanted := range map[string]costmodel.Workload{"train": train, "64 tokens": generate} {
-		for _, idle := range []bool{false, true} {
+		for _, kernels := range []string{"as they are", "left out", "timed"} {
 			job, err := backendtest.Job(graph, wanted, 1, backendtest.Runs(1, 1, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
-			of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
-			if err != nil {
-				t.Fatal(err)
+			t.Run(name+", kernels "+kernels, func(t *testing.T) { issue(t, job, kernels) })
+		}
+	}
+}
+
+// spent is what the host took to give kernels of a name.
+type spent struct {
+	count int
+	time  time.Duration
+}
+
+func issue(t *testing.T, job *executor.Job, kernels string) {
+	t.Helper()
+	of, err := bind.New(job.Graph, job.Workload, job.Recipe, job.Program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	backend, err := New(Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	opened, err := backend.Open(context.Background(), of)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("open in %v", time.Since(begin))
+	machine, is := opened.(*machine)
+	if !is {
+		t.Fatalf("%T", opened)
+	}
+	all, count, lines := make(map[string]*spent), 0, 0
+	done := make(map[*prepared]bool)
+	for _, made := range machine.kept {
+		if made == nil {
+			continue
+		}
+		lines++
+		for run := range made.runs {
+			count += len(made.runs[run].launches)
+		}
+		if !done[made] {
+			done[made] = true
+			made.replace(kernels, all)
+		}
+	}
+	for i, device := range machine.devices { // ids, and numbers that are some
+		if err := machine.Fill(i, 0, device.plan.Arena, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for number := range int64(6) {
+		times, err := machine.Step(context.Background(), &executor.Step{Number: number + 1, Optimizer: executor.Optimizer{Rate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("%d lines that compute, %d kernels: %v, %v a line, %v a kernel; %+v", lines, count,
+			times.Step, times.Step/time.Duration(lines), times.Step/time.Duration(count), times.Devices[0])
+	}
+	for name, spent := range all {
+		t.Logf("%s: given %d times in %v each", name, spent.count, spent.time/time.Duration(spent.count))
+	}
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// replace puts others in the place of what gives an instruction's kernels.
+func (made *prepared) replace(kernels string, all map[string]*spent) {
+	for i := range made.runs {
+		run := &made.runs[i]
+		timed := func(name string, launch kernel.Launch) kernel.Launch {
+			if all[name] == nil {
+				all[name] = new(spent)
 			}
-			found, err := New(Options{})
-			if err != nil {
-				t.Fatal(err)
+			of := all[name]
+			return func(step *kernel.Step) error {
+				begin := time.Now()
+				err := launch(step)
+				of.count, of.time = of.count+1, of.time+time.Since(begin)
+				return err
 			}
-			begin := time.Now()
-			opened, err := found.Open(context.Background(), of)
-			if err != nil {
-				t.Fatal(err)
+		}
+		for j := range run.launches {
+			switch kernels {
+			case "left out":
+				run.launches[j] = func(*kernel.Step) error { return nil }
+			case "timed":
+				run.launches[j] = timed(run.calls[j].Kernel.Name, run.launches[j])
 			}
-			took := time.Since(begin)
-			machine, is := opened.(*machine)
-			if !is {
-				t.Fatalf("%T", opened)
-			}
-			kernels, lines := 0, 0
-			for _, made := range machine.kept {
-				for run := 0; made != nil && run < len(made.runs); run++ {
-					kernels += len(made.runs[run].launches)
-					for i := range made.runs[run].launches {
-						if idle {
-							made.runs[run].launches[i] = func(*kernel.Step) error { return nil }
-						}
-					}
-				}
-				if made != nil {
-					lines++
-				}
-			}
-			for i, device := range machine.devices { // ids, and numbers that are some
-				if err := machine.Fill(i, 0, device.plan.Arena, 0); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for number := range int64(6) {
-				times, err := machine.Step(context.Background(), &executor.Step{Number: number + 1, Optimizer: executor.Optimizer{Rate: 1e-3, Beta1: .9, Beta2: .999, Epsilon: 1e-8}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Logf("%s, kernels left out: %v: open %v; %d lines that compute, %d kernels: %v, %v a line, %v a kernel; %+v", name, idle, took, lines, kernels,
-					times.Step, times.Step/time.Duration(lines), times.Step/time.Duration(kernels), times.Devices[0])
-			}
-			if err := machine.Close(); err != nil {
-				t.Error(err)
+		}
+		for j := range run.finite {
+			if kernels == "timed" {
+				run.finite[j] = timed("the search for NaN", run.finite[j])
 			}
 		}
 	}
