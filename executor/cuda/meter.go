@@ -58,9 +58,11 @@ var unused = sync.OnceValues(func() (map[string]reading, error) {
 	}
 	found := make(map[string]reading)
 	for i := range gpus {
-		if found[gpus[i].UUID], err = read(gpus[i]); err != nil {
+		memory, processes, err := gpus[i].Settled()
+		if err != nil {
 			return nil, errors.Join(err, library.Close())
 		}
+		found[gpus[i].UUID] = reading{gpus[i], memory.Used, processes}
 	}
 	return found, nil // the library stays open for the process's other readings
 })

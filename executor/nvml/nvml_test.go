@@ -47,9 +47,19 @@ func TestGPUs(t *testing.T) {
 	if want := (Memory{1 << 30, 1 << 20, 5 << 20, 1<<30 - 6<<20}); memory != want || err != nil {
 		t.Errorf("%+v, %v", memory, err)
 	}
+	begin := time.Now()
+	settled, who, err := all[1].Settled()
+	if settled != memory || len(who) != 2 || err != nil || time.Since(begin) < still || time.Since(begin) > patience {
+		t.Errorf("%+v, %+v, %v after %v", settled, who, err, time.Since(begin))
+	}
 	processes, err := all[0].Processes()
 	if want := []Process{{41, 3 << 20}, {42, -1}}; !slices.Equal(processes, want) || err != nil {
 		t.Errorf("%+v, %v", processes, err)
+	}
+	t.Setenv("FAKE_NVML_STAY", "1")
+	settled, who, err = all[0].Settled()
+	if settled.Used != 0 || len(who) != 0 || err != nil {
+		t.Errorf("%+v, %+v, %v: those who left are there", settled, who, err)
 	}
 	if err := library.Close(); err != nil {
 		t.Error(err)

@@ -29,3 +29,6 @@ func (*GPU) Memory() (Memory, error) { return Memory{}, nil }
 
 // Processes are not known.
 func (*GPU) Processes() ([]Process, error) { return nil, nil }
+
+// Settled is not known.
+func (*GPU) Settled() (Memory, []Process, error) { return Memory{}, nil, nil }

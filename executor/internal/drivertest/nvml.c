@@ -3,7 +3,8 @@
 /* A libnvidia-ml.so.1 for tests: as many GPUs as cuda.c has, each with a gigabyte,
  * of which GPU i's driver keeps i MiB, other processes those of FAKE_NVML_OTHERS
  * (NUMBER:MEBIBYTES or, where it is not told, NUMBER:-, of which it has 2), and this
- * process what cuda.c gave it. With FAKE_NVML_HIDES it shows no process. */
+ * process what cuda.c gave it. With FAKE_NVML_HIDES it shows no process; after so many
+ * looks as FAKE_NVML_STAY says the others are gone. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -52,8 +53,10 @@ static size_t own(int device) {
 	return used ? used(device) : 0;
 }
 static unsigned all_processes(int device, Process *all) {
+	static int listed;
 	unsigned found = 0;
-	const char *at = getenv("FAKE_NVML_OTHERS");
+	const char *at = getenv("FAKE_NVML_OTHERS"), *stay = getenv("FAKE_NVML_STAY");
+	if (stay && listed++ >= atoi(stay)) at = "";
 	for (at = at ? at : "41:3,42:-"; *at; at += *at == ',') {
 		char *end;
 		all[found].pid = strtoul(at, &end, 10);

@@ -111,10 +111,7 @@ func holdingsOf() (found map[string]holding, err error) {
 	found = make(map[string]holding)
 	for i := range all {
 		var one holding
-		if one.memory, err = all[i].Memory(); err != nil {
-			return nil, err
-		}
-		if one.processes, err = all[i].Processes(); err != nil {
+		if one.memory, one.processes, err = all[i].Settled(); err != nil {
 			return nil, err
 		}
 		found[all[i].UUID] = one
