@@ -185,26 +185,27 @@ func (probe *probe) hold(ctx context.Context) error {
 		case gpu.Unmeasured != "":
 			return fmt.Errorf("GPU %d: %s", gpu.GPU, gpu.Unmeasured)
 		case gpu.Moved != "":
-			return fmt.Errorf("GPU %d: other processes moved while it was measured: %s", gpu.GPU, gpu.Moved)
+			return fmt.Errorf("GPU %d: other processes moved while it was measured (%s): measure again when none does", gpu.GPU, gpu.Moved)
 		}
 		probe.held[gpu.GPU] = max(gpu.Ready, gpu.FenceHigh) - gpu.Before - gpu.Arenas
 	}
 	return nil
 }
 
-// time times kernels on every GPU: those of bf16, and in fp32 products and updates.
+// time times kernels on every GPU: in fp32 products and updates, and those of bf16
+// behind them, when the GPU is as warm as it is in a run.
 func (probe *probe) time(ctx context.Context) error {
 	probe.half, probe.single = make(map[int]*tally), make(map[int]*tally)
 	for _, gpu := range probe.distinct() {
 		probe.half[gpu], probe.single[gpu] = new(tally), new(tally)
 		on := probe.topology(slices.Index(probe.devices, gpu))
+		if err := timeModel(ctx, probe.single[gpu], gpu, timedModels[0], costmodel.FP32True, 1, on); err != nil {
+			return err
+		}
 		for _, config := range timedModels {
 			if err := timeModel(ctx, probe.half[gpu], gpu, config, costmodel.BF16True, 4, on); err != nil {
 				return err
 			}
-		}
-		if err := timeModel(ctx, probe.single[gpu], gpu, timedModels[0], costmodel.FP32True, 1, on); err != nil {
-			return err
 		}
 	}
 	return nil
