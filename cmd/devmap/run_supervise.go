@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/cuda"
+	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
 
@@ -26,6 +28,7 @@ type supervised struct {
 	gpus    *held.Held
 	reports bytes.Buffer // for -o
 	plan    *worker.Plan // whose turn it is; nil: none's
+	used    []report.GPU // by a plan so far, the last one's
 	place   string       // where the worker is in it
 	broke   string       // why it broke off, where the worker told
 	status  *int         // with which the worker was to exit
@@ -73,7 +76,7 @@ func (run *supervised) take(message *worker.Message) error {
 	case message.Missing != "":
 		run.missing = errors.New(message.Missing)
 	case message.Plan != nil && message.Plan.Foretold != nil:
-		run.plan, run.place = message.Plan, ""
+		run.plan, run.place, run.used = message.Plan, "", message.Plan.Foretold.GPUs
 	case message.At != "":
 		run.place = message.At
 	case message.Step != nil && run.plan != nil:
@@ -126,7 +129,33 @@ func (run *supervised) end(how string, heard error) error {
 	if died != nil {
 		return died
 	}
+	run.warn(how)
 	return run.ended()
+}
+
+// warn tells what is odd of a worker that ended well.
+func (run *supervised) warn(how string) {
+	const soon = time.Second
+	var odd []string
+	if how != fmt.Sprintf("exit status %d", *run.status) {
+		odd = append(odd, "the process on the GPUs had said everything, and then ended: "+how)
+	}
+	if settled(*run.status) && len(run.used) > 0 {
+		if left := run.givenBack(soon); left[0] != held.All {
+			odd = append(odd, left...)
+		}
+	}
+	show.Warnings(run.cmd.ErrOrStderr(), odd)
+}
+
+// givenBack says whether the worker's memory was given back, within a time.
+func (run *supervised) givenBack(within time.Duration) []string {
+	var numbers []int
+	var used []cuda.GPU
+	for i := range run.used {
+		numbers, used = append(numbers, run.used[i].GPU), append(used, cuda.GPU{Name: run.used[i].Name, UUID: run.used[i].UUID})
+	}
+	return run.gpus.GivenBack(run.process.ID(), numbers, used, within)
 }
 
 // settled reports the status of a worker that ran every plan.
@@ -177,18 +206,13 @@ func (run *supervised) breakOff(died error) error {
 	if run.Run.Fault != "" {
 		reasons[0] = fmt.Sprintf("%s (--fault %s)", strings.TrimSuffix(reasons[0], ":"), run.Run.Fault)
 	}
-	report := run.plan.Foretold
-	var numbers []int
-	var used []cuda.GPU
-	for i := range report.GPUs {
-		gpu := &report.GPUs[i]
-		numbers, used = append(numbers, gpu.GPU), append(used, cuda.GPU{Name: gpu.Name, UUID: gpu.UUID})
-	}
-	report.BreakOff(append(reasons, run.gpus.GivenBack(run.process.ID(), numbers, used)...))
+	const long = 10 * time.Second // drivers take their time with what was killed
+	ran := run.plan.Foretold
+	ran.BreakOff(append(reasons, run.givenBack(long)...))
 	var document, text bytes.Buffer
-	if err := devicemap.WriteJSON(&document, report); err != nil {
+	if err := devicemap.WriteJSON(&document, ran); err != nil {
 		return err
 	}
-	show.BrokenOff(&text, run.plan.Title, report)
+	show.BrokenOff(&text, run.plan.Title, ran)
 	return run.print(document.String(), text.String())
 }

@@ -8,12 +8,11 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
-// Memory is given back in pieces, by a driver that takes its time: how long for, and
-// how often that is looked at.
-const (
-	givingBack = 10 * time.Second
-	lookAgain  = 50 * time.Millisecond
-)
+// lookAgain is how often is looked at what a driver gives back in pieces.
+const lookAgain = 50 * time.Millisecond
+
+// All is what is said where nothing is left.
+const All = "all memory of the GPUs was given back"
 
 // others is by how much what a GPU holds may differ from what its processes are said
 // to: the driver counts some of a process's memory a moment later.
@@ -21,31 +20,32 @@ const others = 16 << 20
 
 // GivenBack says, of a process that has ended, whether GPUs hold what they held
 // before it began, a sentence each, or one for all. What other processes took or
-// gave back meanwhile is theirs. numbers are those of the GPUs, by which names go.
-func (held *Held) GivenBack(process int, numbers []int, names []cuda.GPU) []string {
+// gave back meanwhile is theirs. numbers are those of the GPUs, by which names go;
+// within is how long the driver has.
+func (held *Held) GivenBack(process int, numbers []int, names []cuda.GPU, within time.Duration) []string {
 	if held.err != nil {
 		return []string{"what the GPUs hold now is not known: " + held.err.Error()}
 	}
 	var all []string
 	for i, gpu := range names {
-		if still := held.still(process, gpu.UUID); still != "" {
+		if still := held.still(process, gpu.UUID, within); still != "" {
 			all = append(all, fmt.Sprintf("GPU %d (%s): %s", numbers[i], gpu.Name, still))
 		}
 	}
 	if len(all) == 0 {
-		return []string{"all memory of the GPUs was given back"}
+		return []string{All}
 	}
 	return all
 }
 
 // still waits until the driver has what the process had, or does not take it back,
 // and says what is still held; empty: nothing is.
-func (held *Held) still(process int, uuid string) string {
+func (held *Held) still(process int, uuid string, within time.Duration) string {
 	at := held.find(uuid)
 	if at < 0 {
 		return "what it holds now is not known: NVML does not show it"
 	}
-	for deadline := time.Now().Add(givingBack); ; time.Sleep(lookAgain) {
+	for deadline := time.Now().Add(within); ; time.Sleep(lookAgain) {
 		now, err := stateOf(&held.gpus[at], process)
 		if err != nil {
 			return fmt.Sprintf("what it holds now is not known: %v", err)
