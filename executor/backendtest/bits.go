@@ -31,7 +31,13 @@ func Workloads() map[string]costmodel.Workload {
 	generate, load := infer, infer
 	generate.NewTokens = 3
 	load.Mode = costmodel.Load
-	return map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate, "load": load}
+	ways := map[string]costmodel.Workload{"train": train, "recompute": full, "mixed": mixed, "fp32": single, "infer": infer, "generate": generate, "load": load}
+	for _, way := range []string{"infer", "generate"} {
+		brain := ways[way]
+		brain.Precision = costmodel.BF16True
+		ways[way+" bf16"] = brain
+	}
+	return ways
 }
 
 // Schedules are those of a pipeline; "" stands for a device map.
@@ -84,7 +90,7 @@ func Bits(backend executor.Backend, folder string, cuts int, seed uint64) error 
 			}
 			workload.Seq = 2 + random.Int64N(8)
 			if workload.NewTokens > 0 {
-				workload.NewTokens = 1 + random.Int64N(4)
+				workload.NewTokens = 1 + random.Int64N(8)
 			}
 			single := Cut{Devices: 1, Schedule: costmodel.OneFOneB, MicroBatches: 1 + random.Int64N(4), Sequences: 1 + random.Int64N(3)}
 			alone := workload

@@ -112,11 +112,6 @@ func TestGPUFamilies(t *testing.T) {
 		adamw := ways["fp32"] // that is of SGD
 		adamw.Optimizer = costmodel.AdamW
 		ways["fp32 adamw"] = adamw
-		for _, way := range []string{"infer", "generate"} { // those are of fp32
-			brain := ways[way]
-			brain.Precision = costmodel.BF16True
-			ways[way+" bf16"] = brain
-		}
 		for _, way := range slices.Sorted(maps.Keys(ways)) {
 			wanted := ways[way]
 			if wanted.Mode == costmodel.Load || backendtest.Forwards(family) && (wanted.Mode == costmodel.Train || wanted.NewTokens > 0) {
