@@ -141,7 +141,8 @@ func (gauge *memoryGauge) fence() {
 		result.Unmeasured = err.Error()
 		return
 	}
-	if result.Fences++; result.Fences == 1 {
+	result.Fences++
+	if result.Fences == 1 {
 		result.FenceLow, result.FenceHigh = memory.Used, memory.Used
 	}
 	result.FenceLow, result.FenceHigh = min(result.FenceLow, memory.Used), max(result.FenceHigh, memory.Used)

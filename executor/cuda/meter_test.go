@@ -12,24 +12,6 @@ import (
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
-// set gives the fakes a setting until the test ends.
-func set(t *testing.T, name, value string) {
-	t.Helper()
-	before, was := os.LookupEnv(name)
-	if err := os.Setenv(name, value); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		err := os.Unsetenv(name)
-		if was {
-			err = os.Setenv(name, before)
-		}
-		if err != nil {
-			t.Error(err)
-		}
-	})
-}
-
 const mebibyte = 1 << 20
 
 // TestMoments: a GPU's figures at the moments of two steps, of devices that are on
@@ -94,7 +76,7 @@ func TestOthersMove(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if name == "hidden" {
-				set(t, "FAKE_NVML_HIDES", "1")
+				t.Setenv("FAKE_NVML_HIDES", "1")
 				before, err := unused()
 				if err != nil {
 					t.Fatal(err)
@@ -107,7 +89,7 @@ func TestOthersMove(t *testing.T) {
 				}
 			}
 			machine := opened(t, made(t, Options{}), parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n0.1 compute fence out\n"))
-			set(t, "FAKE_NVML_OTHERS", is.others)
+			t.Setenv("FAKE_NVML_OTHERS", is.others)
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)
 			}

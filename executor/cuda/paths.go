@@ -79,11 +79,11 @@ func (device *device) alone(rates *PathRates) (err error) {
 	up := func() error { return device.streams[0].Up(device.at(0), pinned.Data) }
 	down := func() error { return device.streams[0].Down(pinned.Data, device.at(0)) }
 	for _, one := range []struct {
-		copy  func() error
+		give  func() error
 		bytes int64
 		into  *float64
 	}{{inside, bytes, &rates.Inside}, {up, bytes / 4, &rates.Up}, {down, bytes / 4, &rates.Down}} {
-		seconds, err := device.seconds(one.copy)
+		seconds, err := device.seconds(one.give)
 		if err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (device *device) alone(rates *PathRates) (err error) {
 }
 
 // seconds is what a copy takes when it was made once already, the mean of a few.
-func (device *device) seconds(copy func() error) (seconds float64, err error) {
+func (device *device) seconds(give func() error) (seconds float64, err error) {
 	begin, err := driver.NewEvent(true)
 	if err != nil {
 		return 0, err
@@ -104,9 +104,9 @@ func (device *device) seconds(copy func() error) (seconds float64, err error) {
 	}
 	defer func() { err = errors.Join(err, begin.Destroy(), end.Destroy()) }()
 	stream := device.streams[0]
-	all := []error{copy(), stream.Record(begin)}
+	all := []error{give(), stream.Record(begin)}
 	for range pathTurns {
-		all = append(all, copy())
+		all = append(all, give())
 	}
 	if err := errors.Join(append(all, stream.Record(end), stream.Synchronize())...); err != nil {
 		return 0, err
