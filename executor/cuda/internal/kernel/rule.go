@@ -17,9 +17,8 @@ var rules = map[string]rule{
 	"eights": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		return flat(over(sizes[0]*over(sizes[1], 8), 256)), 256
 	},
-	"row": func(_ *Call, sizes []int64) ([3]int64, int64) {
-		return flat(sizes[0]), min(1024, max(32, over(sizes[1], 1024)*32))
-	},
+	"row":  func(_ *Call, sizes []int64) ([3]int64, int64) { return byRow(sizes, 512) },
+	"row4": func(_ *Call, sizes []int64) ([3]int64, int64) { return byRow(sizes, 1024) },
 	"rows": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
 	"norms": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		team := min(1024, over(sizes[1], 256)*32)
@@ -50,6 +49,11 @@ var rules = map[string]rule{
 }
 
 func flat(blocks int64) [3]int64 { return [3]int64{blocks, 1, 1} }
+
+// byRow is a block a row, with a warp for so many values.
+func byRow(sizes []int64, warp int64) ([3]int64, int64) {
+	return flat(sizes[0]), min(1024, max(1, over(sizes[1], warp))*32)
+}
 
 func over(value, by int64) int64 { return (value + by - 1) / by }
 

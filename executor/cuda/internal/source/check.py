@@ -470,15 +470,24 @@ def seconds(calls):
     return sorted(times)[3]
 
 
+def copied(moved):
+    """Seconds of a copy that moves so many bytes, as often behind itself as a kernel is timed."""
+    size = moved // 8 // 4 * 4
+    sets = [[torch.empty(size, device="cuda") for _ in range(2)] for _ in range(max(1, min(20, (1 << 28) // moved)))]
+    return seconds([lambda to=to, from_=from_: to.copy_(from_) for to, from_ in sets])
+
+
 def timings():
-    from_, to = [torch.randn(1 << 28, device="cuda") for _ in range(2)]
-    copy = 2 * from_.nbytes / seconds([lambda: to.copy_(from_)])
-    del from_, to
+    """Each kernel's time, beside a copy of 2 GiB and beside one of as many bytes as it moves:
+    a small kernel is held up by its start and its end, and so is a small copy."""
+    copy, small = (2 << 30) / copied(2 << 30), {}
     print(f"copy {copy / 1e12:.3f} TB/s")
 
     def line(name, moved, calls):
         took = seconds(calls)
-        print(f"{name:44} {took * 1e6:9.1f} us {moved / took / 1e12:6.3f} TB/s {moved / took / copy:5.2f} of a copy")
+        if moved not in small:
+            small[moved] = copied(moved)
+        print(f"{name:44} {took * 1e6:9.1f} us {moved / took / 1e12:6.3f} TB/s {moved / took / copy:5.2f} of a copy, {small[moved] / took:5.2f} of one as large")
 
     def new(r, c, dtype=BF16):
         return torch.randn(r, c, device="cuda").to(dtype)
@@ -519,14 +528,15 @@ def timings():
         line(f"adamw {[str(kind)[6:] for kind in kinds]}", moved, [Call("adamw", {}, one, settings=settings).run])
         line(f"square {str(kinds[0])[6:]}", size * wide, [Call("square", {}, {"x": one["gradient"], "y": torch.ones(1, 1, device="cuda")}).run])
         del one
-    count, heads, kv, dim = 8192, 32, 8, 64
-    inverse = [1.0 / (1 + i) for i in range(dim // 2)]
-    one = {"q": new(count, heads * dim), "k": new(count, kv * dim), "dq": new(count, heads * dim), "dk": new(count, kv * dim), "qweight": new(1, dim), "kweight": new(1, dim),
-           "yq": new(count, heads * dim), "yk": new(count, kv * dim), "qsums": new(128, dim, F32), "ksums": new(128, dim, F32)}
-    dims, each = {"heads": heads, "kv": kv, "dim": dim, "seq": 2048, "style": "rms", "epsilon": 1e-6}, count * (heads + kv) * dim * 2
-    for name, moved in (("rope", 2), ("qknorm", 2), ("qknorm_backward", 3)):
-        line(f"{name} {count}x{heads}/{kv}x{dim} (partly in L2)", moved * each, [Call(name, dims, one, turn=(inverse, 1.0)).run])
-    line(f"attention_delta {count}x{heads}x{dim} (partly in L2)", 2 * count * heads * dim * 2, [Call("attention_delta", dims, {"y": one["q"], "dy": one["dq"], "delta": new(count, heads, F32)}).run])
+    for count, heads, kv, dim in ((8192, 32, 8, 64), (8192, 16, 8, 128)):
+        inverse = [1.0 / (1 + i) for i in range(dim // 2)]
+        sets = [{"q": new(count, heads * dim), "k": new(count, kv * dim), "dq": new(count, heads * dim), "dk": new(count, kv * dim), "qweight": new(1, dim), "kweight": new(1, dim),
+                 "yq": new(count, heads * dim), "yk": new(count, kv * dim), "qsums": new(128, dim, F32), "ksums": new(128, dim, F32), "delta": new(count, heads, F32)} for _ in range(4)]
+        dims, each = {"heads": heads, "kv": kv, "dim": dim, "seq": 2048, "style": "rms", "epsilon": 1e-6}, count * (heads + kv) * dim * 2
+        for name, moved in (("rope", 2), ("qknorm", 2), ("qknorm_backward", 3)):
+            line(f"{name} {count}x{heads}/{kv}x{dim}", moved * each, [Call(name, dims, one, turn=(inverse, 1.0)).run for one in sets])
+        line(f"attention_delta {count}x{heads}x{dim}", 2 * count * heads * dim * 2, [Call("attention_delta", dims, {"y": one["q"], "dy": one["dq"], "delta": one["delta"]}).run for one in sets])
+        del sets
     ids, order, table, y = torch.randint(0, 128256, (4, 2048), device="cuda", dtype=I32), torch.zeros(2, 8192, device="cuda", dtype=I32), new(128256, 2048), new(8192, 2048)
     line("sort 8192", 8192 * 12, [Call("sort", {}, {"ids": ids, "order": order}).run])
     line("embedding 8192x2048", 2 * y.nbytes, [Call("embedding", {}, {"ids": ids, "table": table, "y": y}).run])

@@ -15,16 +15,22 @@ struct bf16 { unsigned short bits; };
 __device__ inline float widen(float value) { return value; }
 __device__ inline float widen(bf16 value) { return __uint_as_float((unsigned)value.bits << 16); }
 
-template <class T> __device__ T narrow(float value);
-template <> __device__ inline float narrow<float>(float value) { return value; }
-template <> __device__ inline bf16 narrow<bf16>(float value) {
-    bf16 result;
-    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(value));
+// bothHalves are two values in bf16, the first in the upper half. One by itself is
+// rounded so too: cvt.rn.bf16.f32 takes eight times as long on sm_90.
+__device__ inline unsigned bothHalves(float upper, float lower) {
+    unsigned result;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(upper), "f"(lower));
     return result;
 }
 
+template <class T> __device__ T narrow(float value);
+template <> __device__ inline float narrow<float>(float value) { return value; }
+template <> __device__ inline bf16 narrow<bf16>(float value) { return {(unsigned short)bothHalves(0, value)}; }
+
 // rounded is a value as it would be if it had been stored and read again.
-template <class T> __device__ float rounded(float value) { return widen(narrow<T>(value)); }
+template <class T> __device__ float rounded(float value);
+template <> __device__ inline float rounded<float>(float value) { return value; }
+template <> __device__ inline float rounded<bf16>(float value) { return __uint_as_float(bothHalves(value, 0)); }
 
 // Matrix is an argument: rows of values, a row stride values behind the one
 // before. Where an operand is missing its data is null.
@@ -56,10 +62,8 @@ __device__ inline Several<8> loadEight(const float *at) {
 }
 
 __device__ inline void storeEight(bf16 *at, const Several<8> &values) {
-    unsigned pairs[4];
-    _Pragma("unroll") for (int i = 0; i < 4; i++)
-        asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pairs[i]) : "f"(values.at[2 * i + 1]), "f"(values.at[2 * i]));
-    *(uint4 *)at = make_uint4(pairs[0], pairs[1], pairs[2], pairs[3]);
+    const float *v = values.at;
+    *(uint4 *)at = make_uint4(bothHalves(v[1], v[0]), bothHalves(v[3], v[2]), bothHalves(v[5], v[4]), bothHalves(v[7], v[6]));
 }
 __device__ inline void storeEight(float *at, const Several<8> &values) {
     ((float4 *)at)[0] = make_float4(values.at[0], values.at[1], values.at[2], values.at[3]);
@@ -106,13 +110,13 @@ template <class F> __device__ void eights(i64 rows, i64 columns, bool wide, F bo
     else _Pragma("unroll 1") for (; column < end; column++) body(Count<1>(), row, column);
 }
 
-// A launch by "row" has threads for DEEP eights each of up to LONGEST values.
-const int DEEP = 4;
-const i64 LONGEST = 1024 * DEEP * 8;
+// A launch by "row" has threads for two eights each of a row of up to LONGEST
+// values, one by "row4" for four of twice as many: DEEP. over calls f(k, column) for
+// a thread's, whose k is known when it is compiled; or for as many as there are, by
+// values.
+const i64 LONGEST = 1024 * 2 * 8;
 
-// over calls f(k, column) for the eights of a row that are this thread's: DEEP,
-// whose k is known when it is compiled, or as many as there are, by values.
-template <int N, class F> __device__ void over(i64 columns, F f) {
+template <int N, int DEEP, class F> __device__ void over(i64 columns, F f) {
     if constexpr (N == 8) {
         _Pragma("unroll") for (int k = 0; k < DEEP; k++) {
             i64 column = (k * blockDim.x + threadIdx.x) * 8;
@@ -125,12 +129,12 @@ template <int N, class F> __device__ void over(i64 columns, F f) {
 }
 
 // Line is a thread's eights of a row: kept in registers, or where they are not
-// wide (which is rare, or a row is longer than LONGEST) read again.
-template <class T, int N> struct Line {
+// wide (which is rare, or a row is longer than threads have) read again.
+template <class T, int N, int DEEP> struct Line {
     const T *row;
     Held<T, 8> kept[N == 8 ? DEEP : 1];
     __device__ Line(const T *row, i64 columns) : row(row) {
-        if constexpr (N == 8) over<8>(columns, [&](int k, i64 column) { kept[k].read(row + column); });
+        if constexpr (N == 8) over<8, DEEP>(columns, [&](int k, i64 column) { kept[k].read(row + column); });
     }
     __device__ Several<N> get(int k, i64 column) const {
         if constexpr (N == 8) return kept[k].get();

@@ -49,12 +49,11 @@ __device__ inline void multiply(float (&sum)[4], unsigned a0, unsigned a1, unsig
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
-// pairs are two values in bf16, of rows and columns that are changed for one
+// crossed are two values in bf16 of rows and columns that are changed for one
 // another between the lanes of a warp.
 __device__ inline unsigned crossed(float first, float second) {
-    unsigned both, result;
-    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(second), "f"(first));
-    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(both));
+    unsigned result;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(bothHalves(second, first)));
     return result;
 }
 
@@ -75,46 +74,61 @@ template <class F> __device__ float acrossRows(float value, F f) {
 // the first factor: scores are keys × queries, sums values × weights. The order of
 // values in a product is free, so a lane reads eight in a row. A warp has every
 // eighth 16 positions, and goes on with its largest score and its sums; those of
-// the warps are added in their order.
-__device__ void wideDecode(const Task<bf16> &task, Wide &room) {
+// the warps are added in their order. HALVES: a head has up to so many times 128
+// values. A step's keys are on their way at once, and so are its values.
+template <int HALVES> __device__ void wideDecode(const Task<bf16> &task, Wide &room) {
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4, dim = (int)task.dim;
-    for (int block = warp; block * 32 < dim; block += WARPS) {
+    for (int block = warp; block < HALVES * 4; block += WARPS) {
         int value = block * 32 + t * 8;
         room.queries[block][lane] = fetch(task.q.at(task.sequence, (task.head + g) * dim + value), g < task.count && value < dim);
     }
     __syncthreads();
-    float most[2] = {NOTHING, NOTHING}, total[2] = {}, made[WIDEST / 64][4][4] = {}; // of heads 2t and 2t+1
+    float most[2] = {NOTHING, NOTHING}, total[2] = {}, made[HALVES][2][4][4] = {}; // of heads 2t and 2t+1
     _Pragma("unroll 1") for (int base = warp * 16; base < task.width; base += WARPS * 16) {
         float score[4] = {}; // positions g and g+8 of the 16
         bool low = base + g < task.width, high = base + g + 8 < task.width;
         const bf16 *key = task.keys.at(task.row + base + g, task.column + t * 8), *other = key + 8 * task.keys.stride;
-        _Pragma("unroll 4") for (int block = 0; block * 32 < dim; block++) {
-            bool there = block * 32 + t * 8 < dim;
-            uint4 one = fetch(key + block * 32, low && there), two = fetch(other + block * 32, high && there), query = room.queries[block][lane];
-            multiply(score, one.x, two.x, one.y, two.y, query.x, query.y);
-            multiply(score, one.z, two.z, one.w, two.w, query.z, query.w);
+        const bf16 *value = task.values.at(task.row + base + 2 * t, task.column + g * 8);
+        uint4 rows[2][4];
+        auto fetchValues = [&](int half) {
+            _Pragma("unroll") for (int block = 0; block < 2; block++)
+                _Pragma("unroll") for (int k = 0; k < 4; k++) {
+                    int position = k % 2 + k / 2 * 8, column = half * 128 + block * 64;
+                    rows[block][k] = fetch(value + position * task.values.stride + column, base + 2 * t + position < task.width && column + g * 8 < dim);
+                }
+        };
+        _Pragma("unroll") for (int half = 0; half < HALVES; half++) {
+            uint4 one[4], two[4];
+            _Pragma("unroll") for (int block = 0; block < 4; block++) {
+                int column = half * 128 + block * 32;
+                bool there = column + t * 8 < dim;
+                one[block] = fetch(key + column, low && there), two[block] = fetch(other + column, high && there);
+            }
+            if (HALVES == 1) fetchValues(0); // a second half has no registers for it
+            _Pragma("unroll") for (int block = 0; block < 4; block++) {
+                uint4 query = room.queries[half * 4 + block][lane];
+                multiply(score, one[block].x, two[block].x, one[block].y, two[block].y, query.x, query.y);
+                multiply(score, one[block].z, two[block].z, one[block].w, two[block].w, query.z, query.w);
+            }
         }
         _Pragma("unroll") for (int h = 0; h < 2; h++) {
             float first = low ? task.score(score[h]) : NOTHING, second = high ? task.score(score[2 + h]) : NOTHING;
             float all = fmaxf(most[h], acrossRows(fmaxf(first, second), fmaxf)), before = share(most[h], all);
             score[h] = low ? __expf(first - all) : 0, score[2 + h] = high ? __expf(second - all) : 0;
             most[h] = all, total[h] = total[h] * before + score[h] + score[2 + h];
-            for (auto &block : made)
-                for (auto &pair : block) pair[h] *= before, pair[2 + h] *= before;
+            for (auto &half : made)
+                for (auto &block : half)
+                    for (auto &pair : block) pair[h] *= before, pair[2 + h] *= before;
         }
         unsigned b0 = crossed(score[0], score[1]), b1 = crossed(score[2], score[3]);
-        const bf16 *value = task.values.at(task.row + base + 2 * t, task.column + g * 8);
-        _Pragma("unroll") for (int block = 0; block < WIDEST / 64; block++) if (block * 64 < dim) {
-            uint4 rows[4];
-            _Pragma("unroll") for (int k = 0; k < 4; k++) {
-                int position = k % 2 + k / 2 * 8;
-                rows[k] = fetch(value + position * task.values.stride + block * 64, base + 2 * t + position < task.width && block * 64 + g * 8 < dim);
-            }
-            _Pragma("unroll") for (int p = 0; p < 4; p++) {
-                auto of = [&](int k) { return p == 0 ? rows[k].x : p == 1 ? rows[k].y : p == 2 ? rows[k].z : rows[k].w; };
-                multiply(made[block][p], __byte_perm(of(0), of(1), 0x5410), __byte_perm(of(0), of(1), 0x7632), __byte_perm(of(2), of(3), 0x5410),
-                         __byte_perm(of(2), of(3), 0x7632), b0, b1);
-            }
+        _Pragma("unroll") for (int half = 0; half < HALVES; half++) {
+            if (HALVES > 1) fetchValues(half);
+            _Pragma("unroll") for (int block = 0; block < 2; block++)
+                _Pragma("unroll") for (int p = 0; p < 4; p++) {
+                    auto of = [&](int k) { return p == 0 ? rows[block][k].x : p == 1 ? rows[block][k].y : p == 2 ? rows[block][k].z : rows[block][k].w; };
+                    multiply(made[half][block][p], __byte_perm(of(0), of(1), 0x5410), __byte_perm(of(0), of(1), 0x7632),
+                             __byte_perm(of(2), of(3), 0x5410), __byte_perm(of(2), of(3), 0x7632), b0, b1);
+                }
         }
     }
     _Pragma("unroll") for (int h = 0; h < 2; h++) {
@@ -130,9 +144,9 @@ __device__ void wideDecode(const Task<bf16> &task, Wide &room) {
     }
     _Pragma("unroll 1") for (int turn = 0; turn < WARPS; turn++) {
         if (turn == warp)
-            _Pragma("unroll") for (int block = 0; block < WIDEST / 64; block++) if (block * 64 + g * 8 < dim)
+            _Pragma("unroll") for (int block = 0; block < HALVES * 2; block++) if (block * 64 + g * 8 < dim)
                 _Pragma("unroll") for (int i = 0; i < 16; i++) { // value 2p of both heads, then 2p+1
-                    float &sum = room.made[2 * t + i % 2][block * 64 + g * 8 + i / 2], more = made[block][i / 4][i % 4] * factor[i % 2];
+                    float &sum = room.made[2 * t + i % 2][block * 64 + g * 8 + i / 2], more = made[block / 2][block % 2][i / 4][i % 4] * factor[i % 2];
                     sum = turn ? sum + more : more;
                 }
         __syncthreads();
@@ -181,13 +195,14 @@ template <class T> __device__ void plainDecode(const Task<T> &task, Plain &room)
 }
 
 #define DECODE(NAME, T, BODY)                                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(256) NAME(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts,         \
+    extern "C" __global__ void __launch_bounds__(256, 2) NAME(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts,         \
                                                            i64 heads, i64 kv, i64 dim, i64 past, double scale, double cap, i64 positions, i64 span) { \
         __shared__ union { Wide wide; Plain plain; } room;                                                                                          \
         Task<T> task(q, keys, values, y, parts, heads, kv, dim, past, scale, cap, positions, span);                                                 \
         BODY                                                                                                                                        \
     }
-DECODE(attention_decode_bf16, bf16, if (q.wide() && keys.wide() && values.wide() && dim % 8 == 0) wideDecode(task, room.wide); else plainDecode(task, room.plain);)
+DECODE(attention_decode_bf16, bf16, bool wide = q.wide() && keys.wide() && values.wide() && dim % 8 == 0;
+       if (wide && dim <= 128) wideDecode<1>(task, room.wide); else if (wide) wideDecode<2>(task, room.wide); else plainDecode(task, room.plain);)
 DECODE(attention_decode_f32, float, plainDecode(task, room.plain);)
 
 // attention_join joins the parts of each head in their order: a block a row, a

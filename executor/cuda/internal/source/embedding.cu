@@ -4,13 +4,15 @@
 // (Gemma3TextScaledWordEmbedding), or added to the stream. By token id, or
 // without ids by position: past, or with past < 0 the row in its sequence. An id
 // that the table has not makes NaN.
+const int DEEP = 4; // by row4
+
 template <class T, int N>
 __device__ void embedding(i64 id, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 columns, i64 entries, double scale) {
     i64 row = blockIdx.x;
     bool there = id >= 0 && id < entries;
-    Line<T, N> line(table.at(there ? id : 0), columns);
+    Line<T, N, DEEP> line(table.at(there ? id : 0), columns);
     float factor = rounded<T>((float)scale);
-    over<N>(columns, [&](int k, i64 column) {
+    over<N, DEEP>(columns, [&](int k, i64 column) {
         Several<N> made = line.get(k, column);
         if (factor != 1) EACH made.at[i] = rounded<T>(made.at[i] * factor);
         if (!there) EACH made.at[i] = __int_as_float(0x7fffffff);
@@ -26,7 +28,7 @@ __device__ void embedding(i64 id, Matrix<T> table, Matrix<T> add, Matrix<T> y, i
     extern "C" __global__ void __launch_bounds__(1024) NAME(const int *ids, Matrix<T> table, Matrix<T> add, Matrix<T> y, i64 columns,     \
                                                             i64 entries, i64 seq, i64 past, double scale) {                               \
         i64 id = ids ? ids[blockIdx.x] : past >= 0 ? past : blockIdx.x % (unsigned)seq;                                                   \
-        if (table.wide() && add.wide() && y.wide() && columns % 8 == 0 && columns <= LONGEST)                                             \
+        if (table.wide() && add.wide() && y.wide() && columns % 8 == 0 && columns <= 2 * LONGEST)                                             \
             embedding<T, 8>(id, table, add, y, columns, entries, scale);                                                                  \
         else                                                                                                                              \
             embedding<T, 1>(id, table, add, y, columns, entries, scale);                                                                  \

@@ -116,8 +116,8 @@ class Call:
         sizes = [self.size(argument) for argument in arguments.split(",") if argument]
         if name == "eights":
             return (up(sizes[0] * up(sizes[1], 8), 256),), 256
-        if name == "row":
-            return (sizes[0],), min(1024, max(32, up(sizes[1], 1024) * 32))
+        if name in ("row", "row4"):
+            return (sizes[0],), min(1024, max(32, up(sizes[1], 512 if name == "row" else 1024) * 32))
         if name == "rows":
             return (sizes[0],), 256
         if name == "norms":

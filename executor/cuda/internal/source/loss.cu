@@ -1,5 +1,6 @@
 #include "logits.h"
 
+const int DEEP = 4; // by row4
 const float LOWEST = -3.402823466e38f; // of what has no logit yet: less would make -∞ - -∞
 
 // labelOf is what row i is to predict: the next id of its sequence; below 0:
@@ -14,9 +15,9 @@ template <class T, int N, bool CAP>
 __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, float cap) {
     __shared__ float2 room[32];
     i64 row = blockIdx.x;
-    Line<T, N> line(x.at(row), columns);
+    Line<T, N, DEEP> line(x.at(row), columns);
     float most = LOWEST, sum = 0;
-    over<N>(columns, [&](int k, i64 column) {
+    over<N, DEEP>(columns, [&](int k, i64 column) {
         Several<N> values = line.get(k, column);
         float before = most;
         EACH {
@@ -76,9 +77,9 @@ extern "C" __global__ void __launch_bounds__(1024) count(const int *labels, floa
 template <class T, int N, bool CAP>
 __device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq, i64 first, i64 columns, float cap, i64 microBatches) {
     i64 row = blockIdx.x, label = labelOf(labels, row, seq);
-    Line<T, N> line(x.at(row), columns);
+    Line<T, N, DEEP> line(x.at(row), columns);
     float logarithm = lse[row], share = label < 0 ? 0 : 1 / (*counted * microBatches);
-    over<N>(columns, [&](int k, i64 column) {
+    over<N, DEEP>(columns, [&](int k, i64 column) {
         Several<N> values = line.get(k, column);
         EACH {
             float logit = CAP && cap != 0 ? capped<T>(values.at[i], cap) : values.at[i];
@@ -93,7 +94,7 @@ __device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const
 #define SUMS(NAME, T)                                                                                                                    \
     extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
         NAME(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, double cap) {                          \
-        bool wide = x.wide() && columns % 8 == 0 && columns <= LONGEST;                                                                  \
+        bool wide = x.wide() && columns % 8 == 0 && columns <= 2 * LONGEST;                                                                  \
         if (!wide) softmaxSums<T, 1, true>(x, labels, sums, seq, first, columns, (float)cap);                                            \
         else if (cap != 0) softmaxSums<T, 8, true>(x, labels, sums, seq, first, columns, (float)cap);                                    \
         else softmaxSums<T, 8, false>(x, labels, sums, seq, first, columns, 0);                                                          \
@@ -105,7 +106,7 @@ SUMS(softmax_sums_f32, float)
     extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
         NAME(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq, i64 first, i64 columns, double cap,        \
              i64 microBatches) {                                                                                                         \
-        bool wide = x.wide() && columns % 8 == 0 && columns <= LONGEST;                                                                  \
+        bool wide = x.wide() && columns % 8 == 0 && columns <= 2 * LONGEST;                                                                  \
         if (!wide) lossBack<T, 1, true>(x, lse, labels, counted, seq, first, columns, (float)cap, microBatches);                         \
         else if (cap != 0) lossBack<T, 8, true>(x, lse, labels, counted, seq, first, columns, (float)cap, microBatches);                 \
         else lossBack<T, 8, false>(x, lse, labels, counted, seq, first, columns, 0, microBatches);                                       \

@@ -7,12 +7,14 @@
 // there (norm_again). Reads and writes every value once.
 enum { RMS, GEMMA, LAYER };
 
+const int DEEP = 2; // by row
+
 template <class T, int N>
 __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> add, Matrix<T> y, Matrix<float> rstd, Matrix<float> mean,
                      i64 columns, i64 style, double epsilon, i64 again) {
     __shared__ float room[2][32];
     i64 row = blockIdx.x;
-    Line<T, N> line(x.at(row), columns);
+    Line<T, N, DEEP> line(x.at(row), columns);
     float center = 0, inverse;
     if (again) {
         inverse = *rstd.at(row);
@@ -20,14 +22,14 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
     } else {
         if (style == LAYER) {
             float sum = 0;
-            over<N>(columns, [&](int k, i64 column) {
+            over<N, DEEP>(columns, [&](int k, i64 column) {
                 Several<N> values = line.get(k, column);
                 EACH sum += values.at[i];
             });
             center = blockSum(sum, room[0]) / columns;
         }
         float squares = 0;
-        over<N>(columns, [&](int k, i64 column) {
+        over<N, DEEP>(columns, [&](int k, i64 column) {
             Several<N> values = line.get(k, column);
             EACH {
                 float away = values.at[i] - center;
@@ -39,7 +41,7 @@ __device__ void norm(Matrix<T> x, Matrix<T> weight, Matrix<T> bias, Matrix<T> ad
         if (threadIdx.x == 0 && mean.data) *mean.at(row) = center;
     }
     if (!y.data) return;
-    over<N>(columns, [&](int k, i64 column) {
+    over<N, DEEP>(columns, [&](int k, i64 column) {
         Several<N> factor = load<N>(weight.at(0, column)), made = line.get(k, column);
         EACH {
             float normed = (made.at[i] - center) * inverse;

@@ -33,8 +33,12 @@ template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room 
     Several<8> weights = {};
     if (there) factors.read(task.weight.at(0, column));
     float more = task.style == GEMMA ? 1 : 0;
+    float scale = 0, shift = 0; // of the next row: 1/σ, mean
     auto fetch = [&](i64 row) {
-        if (!there || row >= task.rows) return;
+        if (row >= task.rows) return;
+        scale = *task.rstd.at(row);
+        if (LAYERS) shift = *task.mean.at(row);
+        if (!there) return;
         next[0].read(task.x.at(row, column));
         next[1].read(task.dy.at(row, column));
         if (task.add.data) next[2].read(task.add.at(row, column));
@@ -44,8 +48,8 @@ template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room 
     for (; row < task.rows; row += step, turn ^= 1) {
         if (!AHEAD) fetch(row);
         now[0] = next[0], now[1] = next[1], now[2] = next[2];
+        float inverse = scale, center = LAYERS ? shift : 0;
         if (AHEAD) fetch(row + step);
-        float inverse = *task.rstd.at(row), center = LAYERS ? *task.mean.at(row) : 0;
         float2 total = make_float2(0, 0); // of g, and of g·n
         Several<8> n = now[0].get(), g = now[1].get(), factor = factors.get();
         EACH {
