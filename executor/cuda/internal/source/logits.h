@@ -9,12 +9,8 @@ template <class T> __device__ float capped(float logit, float cap);
 __noinline__ __device__ float cappedInFull(float logit, float cap) { return tanhf(logit / cap) * cap; }
 template <> __device__ inline float capped<float>(float logit, float cap) { return cappedInFull(logit, cap); }
 
-// In bf16 tanh is the hardware's, which is off by 2^-11 at most, a quarter of what
-// it is rounded by (PTX ISA, tanh).
 template <> __device__ inline float capped<bf16>(float logit, float cap) {
-    float tanh;
-    asm("tanh.approx.f32 %0, %1;" : "=f"(tanh) : "f"(rounded<bf16>(logit * (1 / cap))));
-    return rounded<bf16>(rounded<bf16>(tanh) * cap);
+    return rounded<bf16>(rounded<bf16>(quickTanh(rounded<bf16>(logit * (1 / cap)))) * cap);
 }
 
 // cappedSlope is how a capped logit changes with what it was.
