@@ -45,7 +45,7 @@ __device__ inline float share(float most, float all) { return most == NOTHING ? 
 // rows g and g+8, of the second column g, at 2t, 2t+1 and 2t+8, 2t+9; of sums rows
 // g and g+8, columns 2t and 2t+1.
 __device__ inline void multiply(float (&sum)[4], unsigned a0, unsigned a1, unsigned a2, unsigned a3, unsigned b0, unsigned b1) {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3]) : "r"(a0), "r"(a1), "r"(a2), "r"(a3), "r"(b0), "r"(b1));
 }
 
@@ -53,7 +53,7 @@ __device__ inline void multiply(float (&sum)[4], unsigned a0, unsigned a1, unsig
 // another between the lanes of a warp.
 __device__ inline unsigned crossed(float first, float second) {
     unsigned result;
-    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(bothHalves(second, first)));
+    asm volatile("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(bothHalves(second, first)));
     return result;
 }
 
