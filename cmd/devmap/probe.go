@@ -93,6 +93,7 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 	var measured *worker.Ran
 	var missing, place string
 	var status *int
+	say, done := out.Watch(cmd.ErrOrStderr(), "measuring GPUs, which are woken first")
 	for {
 		message, err := process.Next()
 		if errors.Is(err, io.EOF) {
@@ -102,7 +103,9 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 			process.Kill() //nolint:errcheck // it has ended then
 			break
 		}
-		missing, place = missing+message.Missing, message.At
+		if missing, place = missing+message.Missing, message.At; place != "" {
+			say("measuring GPUs" + place)
+		}
 		if message.Ran != nil {
 			measured = message.Ran
 		}
@@ -110,6 +113,7 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 			status = message.Done
 		}
 	}
+	done()
 	how, err := process.Wait()
 	switch {
 	case err != nil:
