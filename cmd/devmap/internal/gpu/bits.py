@@ -54,7 +54,7 @@ def real(shared, figures):
     engine = shared.engine("bits")
     folder = engine.place("llama")
     with figures.attempt("bits", "llama-3.2-1b"):
-        fields = models.AutoConfig.from_pretrained(os.path.dirname(shared.config("llama-3.2-1b"))).to_dict() | {"num_hidden_layers": LAYERS, "vocab_size": VOCABULARY, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+        fields = models.AutoConfig.from_pretrained(shared.config("llama-3.2-1b")).to_dict() | {"num_hidden_layers": LAYERS, "vocab_size": VOCABULARY, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
         if shared.kind == "cpu":
             fields |= {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 1000}
         models.saved(models.config_of(fields), shared.seed, folder, "bf16-true")

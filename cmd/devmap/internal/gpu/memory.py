@@ -1,6 +1,5 @@
 """Memory of real models: every region's high water, and what NVML shows beside a plan made beforehand."""
 
-import concurrent.futures
 import functools
 
 from engine import Job
@@ -30,13 +29,7 @@ class Seen:
 
 
 def memory(shared, figures):
-    models = dict(list(MODELS.items())[:1]) if shared.small else MODELS
-    counts = sorted({count for of in models.values() for count in of})
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:  # files are written while the GPU is probed
-        written = pool.submit(shared.checkpoint, *models)
-        for count in counts:
-            shared.topology(count)
-        written.result()
+    models = {"llama-3.2-1b": (2,)} if shared.small else MODELS
     seen = Seen()
     for model, devices in models.items():
         for count in devices:
@@ -54,11 +47,11 @@ def memory(shared, figures):
 def one(shared, figures, seen, case, model, job):
     """A plan by a process of its own from what `probe` wrote of the GPU, and its run."""
     engine = shared.engine("memory")
-    made = engine.plan(shared.checkpoint(model), job, *shared.topology(job.gpus))
-    steps = ["--new-tokens", str(job.new_tokens)] if job.new_tokens else ["--steps", "2"]
+    made = engine.plan(shared.config(model), job, *shared.topology(job.gpus))
+    flags = ["--weights", "random", *(["--new-tokens", str(job.new_tokens)] if job.new_tokens else ["--steps", "2"])]
     gauge = Gauge()
     before = gauge.used()
-    ran, most = gauge.during(functools.partial(engine.run, made, *steps))
+    ran, most = gauge.during(functools.partial(engine.run, made, *flags))
     after = gauge.settled(before)
     seen.runs += 1
     regions = [region for device in ran.report["devices"] for region in device["regions"] if region["name"] != WORKSPACE]

@@ -2,7 +2,7 @@
 
 usage: peer.py MODELS CASE... [--batch N] [--seq N] [--steps N] [--table]
 
-MODELS is a folder of folders with a config.json each; a case is llama-3.2-1b/train, …/train/recompute, …/infer, …/bare or …/prefill.
+MODELS is a folder of folders with a config.json each; a case is llama-3.2-1b/train, …/train/recompute, …/infer or …/prefill.
 Prints a JSON object a case: seconds of each step after two to warm up, and what the caching allocator saw. Before a
 case nothing of another is allocated: `before_bytes` says so.
 """
@@ -60,8 +60,8 @@ def training(model, ids):
     return step
 
 
-FORWARDS = {  # a call as it is written by default, without its cache, and as generation makes the first one
-    "infer": {}, "bare": {"use_cache": False}, "prefill": {"use_cache": True, "logits_to_keep": 1},
+FORWARDS = {  # a call as it is written by default, which keeps a cache, and as generation makes the first one
+    "infer": {}, "prefill": {"use_cache": True, "logits_to_keep": 1},
 }
 
 
@@ -139,7 +139,7 @@ def measured(case, args):
     step = training(model, ids) if mode == "train" else forward(model, ids, FORWARDS[mode])
     timed(step, WARM)
     torch.cuda.reset_peak_memory_stats()
-    seconds = timed(step, args.steps)
+    seconds = timed(step, args.steps if mode == "train" else 3)
     free, total = torch.cuda.mem_get_info()
     out = {
         "model": name, "mode": mode, "recompute": recompute, "batch": args.batch, "seq": args.seq, "parameters": sum(weight.numel() for weight in model.parameters()),

@@ -60,7 +60,7 @@ class Shared:
         self.root, self.seed, self.draws, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.draws, args.small, args.backend, args.devmap, folder
         self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
         self.binaries, self.gpu = os.path.abspath(args.binaries), args.gpu
-        self._lock, self._writing, self._made = threading.Lock(), threading.Lock(), {}
+        self._lock, self._made = threading.Lock(), {}
         self.spent = {}  # seconds of other programs, by name
 
     def engine(self, name, **over):
@@ -85,17 +85,14 @@ class Shared:
         return future.result()
 
     def config(self, model):
-        return os.path.join(self.models, model, "config.json")
+        """The folder of a model's config alone: its weights are drawn."""
+        return os.path.join(self.models, model)
 
-    def checkpoint(self, *models):
-        """The folder of the first of some models: its config and drawn weights, in memory where there is room. Those
-        that are not there yet are made together."""
+    def checkpoint(self, model):
+        """A folder with a model's config and drawn weights, in memory where there is room."""
         folder = os.path.join(self.folder, "checkpoints")
-        with self._writing:
-            missing = [model for model in models if not os.path.exists(os.path.join(folder, model))]
-            if missing:
-                self.python("weights.py", self.models, folder, *missing)
-        return os.path.join(folder, models[0])
+        self.once(("checkpoint", model), lambda: self.python("weights.py", self.models, folder, model))
+        return os.path.join(folder, model)
 
     def python(self, script, *words, timeout=400):
         """stdout of one of the scripts here: a process of its own, which holds nothing of the GPU afterwards."""

@@ -20,7 +20,7 @@ KINDS = (
 
 def peers(shared):
     """PyTorch's side of every part here, measured once."""
-    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in ("train", "infer", "prefill", "bare")), batch=BATCH, seq=SEQ)
+    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in ("train", "infer", "prefill")), batch=BATCH, seq=SEQ)
 
 
 def training(shared, model):
@@ -45,32 +45,25 @@ def prefill(shared, model):
 
 def _ran(shared, model, job, *flags):
     engine = shared.engine("steps")
-    return engine.run(engine.plan(shared.checkpoint(model), job, *shared.topology(1)), *flags)
+    return engine.run(engine.plan(shared.config(model), job, *shared.topology(1)), "--weights", "random", *flags)
 
 
 def arena(shared, figures):
     """The arena beside what PyTorch's allocator held at most."""
     kinds = (
         ("training step", "train", training, ARENA), ("prefill, last logits", "prefill", prefill, PREFILL), ("forward, all logits", "infer", forward, PREFILL),
-        ("forward, all logits, PyTorch's without its cache", "bare", forward, None),
     )
-    shared.checkpoint(*MODELS)
     for model in MODELS:
         for name, mode, ran, bar in kinds:
             case = f"{model} {BATCH} × {SEQ} bf16, {name}: arena / PyTorch's peak"
             with figures.attempt("arena", case):
                 report, theirs = ran(shared, model).report, peers(shared)[f"{model}/{mode}"]["peak_allocated_bytes"]
                 ours = sum(device["measured"]["peak_allocated_bytes"] for device in report["devices"])
-                note = f"{ours / MIB:.0f} MiB, PyTorch {theirs / MIB:.0f} MiB"
-                if bar:
-                    figures.within("arena", case, ours / theirs, bar, note)
-                else:
-                    figures.told("arena", case, f"{ours / theirs:.3g}", note)
+                figures.within("arena", case, ours / theirs, bar, f"{ours / MIB:.0f} MiB, PyTorch {theirs / MIB:.0f} MiB")
 
 
 def step(shared, figures):
     """Seconds of a warm step; the simulated step beside it."""
-    shared.checkpoint(*MODELS)
     for model in MODELS:
         with figures.attempt("step", model):
             report, theirs = training(shared, model).report, peers(shared)[f"{model}/train"]
@@ -123,9 +116,9 @@ def traced(shared, model, step=3):
     """Milliseconds, launches and name of every kernel of one warm step, longest first; and how long the step was."""
     engine = shared.engine("steps")
     job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true")
-    made, lines = engine.plan(shared.checkpoint(model), job, *shared.topology(1)), engine.place("trace")
+    made, lines = engine.plan(shared.config(model), job, *shared.topology(1)), engine.place("trace")
     environment = os.environ | {"CUDA_INJECTION64_PATH": shared.once("trace", lambda: library(engine)), "DEVMAP_TRACE": lines}
-    done = subprocess.run([shared.binary, "run", made, *engine.backend(made), "--steps", "6", "--json"], capture_output=True, text=True, check=False, timeout=90, env=environment)
+    done = subprocess.run([shared.binary, "run", made, *engine.backend(made), "--weights", "random", "--steps", "6", "--json"], capture_output=True, text=True, check=False, timeout=90, env=environment)
     if done.returncode not in (0, 4):
         raise RuntimeError(f"devmap run, traced: exit status {done.returncode}: {done.stderr[-400:]}")
     with open(lines) as file:
