@@ -91,7 +91,7 @@ WIDTHS = ("llama-3.2-1b", "mistral-7b-v0.1", "qwen2.5-0.5b", "qwen3-8b", "gemma-
 
 
 def widths(shared, figures):
-    """Real widths, each with two layers: logits and gradients, fp32 and bf16."""
+    """Real widths, each with two layers and a part of its vocabulary: logits and gradients, fp32 and bf16."""
     def one(name):
         with figures.attempt("widths", name):
             folder = os.path.join(shared.folder, "widths-" + name)

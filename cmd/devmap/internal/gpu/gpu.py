@@ -126,6 +126,7 @@ def main():
         sys.exit("make gpu: " + why)
     from figures import Figures
 
+    shared.heed()
     figures = Figures()
     with shared.scratch() as folder:
         held = shared.Shared(args, folder)
@@ -136,6 +137,8 @@ def main():
         beside = [name for name in args.parts if name in BESIDE]
         for name in args.parts:
             if name in ALONE or len(beside) == 1:
+                if args.backend == "cuda" and name in ALONE:
+                    shared.quiet()
                 carried_out(name, held, figures)
         if len(beside) > 1:
             side_by_side(beside, args.seed, folder, figures)

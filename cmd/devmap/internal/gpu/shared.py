@@ -1,12 +1,14 @@
 """What the parts of `make gpu` share: devmap on the GPU, the machine's words, checkpoints, probed topologies."""
 
 import concurrent.futures
+import contextlib
 import dataclasses
 import functools
 import json
 import multiprocessing
 import os
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "conformance", "python")]
 from engine import Engine  # noqa: E402
+from nvml import Gauge  # noqa: E402
 
 MIB = 1 << 20
 AT_ONCE = 8  # runs side by side where nothing is timed and no memory is read
@@ -119,19 +122,73 @@ class Shared:
             return ["--gpu", self.gpu]
         return ["--topology", self.once(("probe", count), functools.partial(self._probe, count))]
 
-    def _probe(self, count):
+    def _probe(self, count, times=3):
+        """Once more where it was disturbed: it refuses to measure while others come and go."""
         path = os.path.join(self.folder, f"topology{count}.json")
-        done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
-        if done.returncode:
-            raise RuntimeError(f"devmap probe: exit status {done.returncode}: {done.stderr[-800:]}")
-        print(done.stderr, end="", flush=True)
-        return path
+        for _ in range(times):
+            begun = time.monotonic()
+            done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
+            self.spent["devmap probe"] = self.spent.get("devmap probe", 0) + time.monotonic() - begun
+            if not done.returncode:
+                print(done.stderr.rstrip(), flush=True)
+                return path
+            time.sleep(2)
+        raise RuntimeError(f"devmap probe: exit status {done.returncode}: {done.stderr[-800:]}")
 
     def beside(self, tasks, at_once=AT_ONCE):
         """Carries out calls side by side."""
         with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
             for future in [pool.submit(task) for task in tasks]:
                 future.result()
+
+
+def descendants(of):
+    """Processes that a process began, and those that these did."""
+    parents = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            with open(f"/proc/{name}/stat") as file:
+                parents[int(name)] = int(file.read().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            pass  # it has ended
+    found = {of}
+    while more := {pid for pid, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {of}
+
+
+_SCRATCH = []  # folders that are not to outlast this process
+
+
+def ended(number, _):
+    """Ends everything that was begun: what ran on would hold the GPU of whoever comes next."""
+    for _ in range(3):
+        for pid in descendants(os.getpid()):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+    for folder in _SCRATCH:
+        shutil.rmtree(folder, ignore_errors=True)
+    os._exit(128 + number)
+
+
+def heed():
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, ended)
+
+
+def unheed():
+    """Of a forked process, which its parent ends by SIGTERM."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def quiet(seconds=15):
+    """Waits until nothing holds the GPU, or for some seconds: what ended a moment ago may hold it still."""
+    gauge, begun = Gauge(), time.monotonic()
+    while gauge.used() > 16 * MIB and time.monotonic() - begun < seconds:
+        time.sleep(0.1)
 
 
 _TASKS = []  # what forked processes carry out: calls do not travel through a pipe
@@ -151,7 +208,7 @@ def apart(figures, tasks, at_once=AT_ONCE):
     Transformers sets things of the whole process. What they return is a list, and all of it comes back as one."""
     _TASKS[:] = tasks
     returned = []
-    with multiprocessing.get_context("fork").Pool(at_once, maxtasksperchild=4) as pool:
+    with multiprocessing.get_context("fork").Pool(at_once, initializer=unheed, maxtasksperchild=4) as pool:
         for said, rows in pool.imap(_forked, range(len(tasks))):
             figures.take(rows)
             returned += said
@@ -177,7 +234,10 @@ def machine(binary):
     return [f"GPU: {gpu}", f"machine: {len(names)} cores, {names[0]}, Linux {os.uname().release}", f"devmap: {said(binary, 'version').splitlines()[:1]}"]
 
 
+@contextlib.contextmanager
 def scratch(name="devmap-gpu"):
     """A new folder in memory, else where temporary files go."""
     room = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
-    return tempfile.TemporaryDirectory(prefix=name + "-", dir="/dev/shm" if room > 40 << 30 else None)
+    with tempfile.TemporaryDirectory(prefix=name + "-", dir="/dev/shm" if room > 40 << 30 else None) as folder:
+        _SCRATCH.append(folder)
+        yield folder

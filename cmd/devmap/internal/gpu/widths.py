@@ -1,4 +1,5 @@
-"""widths.py DEVMAP BACKEND MODELS SEED FOLDER MODEL: one real width with two layers, beside PyTorch on the same GPU.
+"""widths.py DEVMAP BACKEND MODELS SEED FOLDER MODEL: one real width, with two layers and a part of its vocabulary, beside
+PyTorch on the same GPU.
 
 Prints JSON lists [section, case, figure, bar, note], a line each. A process of its own, so that what PyTorch holds of
 the GPU goes with it.
@@ -20,7 +21,7 @@ from accuracy import ATTENTION, ROUNDED, split, whole
 from engine import Job
 from safetensors.torch import load_file
 
-LAYERS, BATCH, SEQ = 2, 2, 320
+LAYERS, VOCABULARY, BATCH, SEQ = 2, 16016, 2, 320
 EXACT, EXACT_GRADIENTS = 1e-5, 1e-4
 
 
@@ -29,7 +30,7 @@ def fields_of(configs, name):
     if not found:
         with open(os.path.join(configs, name, "config.json")) as file:
             found = json.load(file)
-    found = found | {outputs.LAYERS.get(found["model_type"], "num_hidden_layers"): LAYERS}
+    found = found | {"vocab_size": VOCABULARY, "pad_token_id": 0, "bos_token_id": None, "eos_token_id": None} | {outputs.LAYERS.get(found["model_type"], "num_hidden_layers"): LAYERS}
     found.pop("layer_types", None)
     return found
 
