@@ -128,7 +128,7 @@ def main():
 
     shared.heed()
     figures = Figures()
-    with shared.scratch() as folder:
+    with shared.scratch(os.path.dirname(args.rows)) as folder:
         held = shared.Shared(args, folder)
         heading = [f"seed {args.seed}", *shared.machine(args.devmap)]
         if not args.rows:

@@ -235,9 +235,9 @@ def machine(binary):
 
 
 @contextlib.contextmanager
-def scratch(name="devmap-gpu"):
-    """A new folder in memory, else where temporary files go."""
+def scratch(inside=""):
+    """A new folder: inside another, or in memory, or where temporary files go."""
     room = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
-    with tempfile.TemporaryDirectory(prefix=name + "-", dir="/dev/shm" if room > 40 << 30 else None) as folder:
+    with tempfile.TemporaryDirectory(prefix="devmap-gpu-", dir=inside or ("/dev/shm" if room > 40 << 30 else None)) as folder:
         _SCRATCH.append(folder)
         yield folder
