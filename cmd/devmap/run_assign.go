@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,11 +29,15 @@ func (command *runCommand) assign(one *planRun) error {
 	if asked != nil && len(asked) != count {
 		return out.Usagef("--devices: it names %s, and %s is for %s: name one for each", show.Plural(len(asked), "GPU"), one.file, show.Plural(count, "device"))
 	}
+	on := asked
+	if on == nil {
+		on = command.measured(one.job)
+	}
 	for i := range one.job.Program.Devices {
 		device := int(one.job.Program.Devices[i].ID)
 		gpu := device
-		if asked != nil {
-			gpu = asked[device]
+		if on != nil {
+			gpu = on[device]
 		}
 		if gpu >= len(command.gpus) {
 			return command.noSuchGPU(one, device, gpu, asked != nil)
@@ -53,6 +58,19 @@ func (command *runCommand) assign(one *planRun) error {
 	}
 	one.backend, err = cuda.New(options)
 	return err
+}
+
+// measured are the GPUs that the plan's devices were measured on, by device; nil where
+// one of them is not here, or was not measured.
+func (command *runCommand) measured(job *compiled) []int {
+	on := make([]int, len(job.devices))
+	for device := range on {
+		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == job.gpus[int32(device)] }) //nolint:gosec // there are few devices
+		if on[device] < 0 {
+			return nil
+		}
+	}
+	return on
 }
 
 // patience is how long nothing may end on any GPU: many times what the slowest

@@ -106,7 +106,7 @@ var runFlags = []flag{
 	},
 	{
 		name: "devices", at: func(request *Request) any { return &request.Run.devices }, on: onRun | onProbe,
-		help:   "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (device i on GPU i)",
+		help:   "a GPU for each device of the plan, by the driver's numbers: 0,0,1,1 puts two on each of two (those that the plan's topology was measured on, else device i on GPU i)",
 		helpOn: map[command]string{onProbe: "a GPU for each device of the topology, by the driver's numbers: 0,0,1,1 shares each of two out to two (all GPUs)"},
 	},
 	{
