@@ -199,7 +199,7 @@ func (run *supervised) breakOff(died error) error {
 	told := run.broke
 	if died != nil {
 		told = strings.TrimPrefix(died.Error(), run.running())
-	} else if run.place != "" {
+	} else if run.place != "" && !strings.HasPrefix(told, "step ") { // that says more
 		told = fmt.Sprintf("%s: %s", run.place, told)
 	}
 	reasons := strings.Split(told, "\n")
