@@ -199,11 +199,11 @@ func (probe *probe) time(ctx context.Context) error {
 	for _, gpu := range probe.distinct() {
 		probe.half[gpu], probe.single[gpu] = new(tally), new(tally)
 		on := probe.topology(slices.Index(probe.devices, gpu))
-		if err := timeModel(ctx, probe.single[gpu], gpu, timedModels[0], costmodel.FP32True, 1, on); err != nil {
+		if err := timeModel(ctx, probe.single[gpu], gpu, timedModels[0], costmodel.FP32True, 1, singleSteps, on); err != nil {
 			return err
 		}
 		for _, config := range timedModels {
-			if err := timeModel(ctx, probe.half[gpu], gpu, config, costmodel.BF16True, 4, on); err != nil {
+			if err := timeModel(ctx, probe.half[gpu], gpu, config, costmodel.BF16True, 4, halfSteps, on); err != nil {
 				return err
 			}
 		}
@@ -213,13 +213,13 @@ func (probe *probe) time(ctx context.Context) error {
 
 // timeModel times a model's training on batches of 2048 tokens: of as many as find
 // room, as a GPU's rates are those of much work.
-func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch int64, on *costmodel.Topology) error {
+func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch, steps int64, on *costmodel.Topology) error {
 	for {
 		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}, on)
 		if err != nil {
 			return err
 		}
-		err = tally.run(ctx, gpu, job)
+		err = tally.run(ctx, gpu, job, steps)
 		var room *executor.RoomError
 		if !errors.As(err, &room) || batch == 1 {
 			return err

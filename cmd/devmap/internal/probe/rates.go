@@ -48,9 +48,10 @@ type timing struct {
 // The steps of a model that is timed: of the second half every other one. A GPU is
 // faster for the first tenths of a second than it stays, as its clock goes by the
 // power that it takes: what a step takes among others is to be found.
-const timedSteps = 39
-
-func isTimed(step int64) bool { return step > timedSteps/2 && step%2 == 1 }
+const (
+	halfSteps   = 39
+	singleSteps = 13 // in fp32 a step is several times as long
+)
 
 // tell takes a kernel.
 func (timing *timing) tell(timed cuda.Timed) {
@@ -70,8 +71,9 @@ func (timing *timing) tell(timed cuda.Timed) {
 }
 
 // run runs a job on a GPU and adds its kernels up.
-func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job) error {
+func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps int64) error {
 	timing := &timing{tally: tally, updating: updating(job.Recipe)}
+	isTimed := func(step int64) bool { return step > steps/2 && step%2 == 1 }
 	backend, err := cuda.New(cuda.Options{Devices: []int{gpu}, Clock: func(step int64) func(timed cuda.Timed) {
 		if !isTimed(step) {
 			return nil
@@ -81,14 +83,14 @@ func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job) error {
 	if err != nil {
 		return err
 	}
-	settings := executor.Settings{Steps: timedSteps, Weights: repeatedWeights(job.Graph), Optimizer: probeOptimizer}
+	settings := executor.Settings{Steps: steps, Weights: repeatedWeights(job.Graph), Optimizer: probeOptimizer}
 	var busy, timed []float64
 	settings.Watch.Step = func(step *executor.StepResult) {
 		if isTimed(step.Number) {
 			timed, timing.now = append(timed, timing.now), 0
 			return
 		}
-		if step.Number <= timedSteps/2 {
+		if step.Number <= steps/2 {
 			return
 		}
 		for _, device := range step.Times.Devices {
