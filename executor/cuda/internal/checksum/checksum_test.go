@@ -34,7 +34,8 @@ func TestOf(t *testing.T) {
 		}
 		cut := rand.IntN(words + 1)
 		both := Of(one[:8*cut])
-		if both.Add(Of(one[8*cut:]), uint64(cut)); both != want {
+		both.Add(Of(one[8*cut:]), uint64(cut))
+		if both != want {
 			t.Errorf("%d words cut at %d: %v, want %v", words, cut, both, want)
 		}
 		if words > 0 {
