@@ -2,7 +2,9 @@ package executor_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -20,6 +22,7 @@ import (
 type vat[Bound any] struct {
 	executor.Machine
 	open func(context.Context, Bound) (executor.Machine, error)
+	then func() error // called when all is poured; nil: nothing
 }
 
 func vatOf[Bound any](open func(context.Context, Bound) (executor.Machine, error)) *vat[Bound] {
@@ -30,7 +33,7 @@ func (*vat[Bound]) Name() string { return "cpu" }
 
 func (of *vat[Bound]) Open(ctx context.Context, bound Bound) (executor.Machine, error) {
 	machine, err := of.open(ctx, bound)
-	return &vat[Bound]{machine, of.open}, err
+	return &vat[Bound]{machine, of.open, of.then}, err
 }
 
 // Pour reads all values at once, each in halves.
@@ -57,7 +60,10 @@ func (of *vat[Bound]) Pour(_ context.Context, pours []executor.Pour, told func(i
 		}
 		told(pours[i].Values.Bytes)
 	}
-	return nil
+	if of.then == nil {
+		return nil
+	}
+	return of.then()
 }
 
 // TestPoured: a run whose machine reads values itself is the run of one that is
@@ -131,5 +137,28 @@ func TestPouredTooMuch(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d bytes: %v", by, err)
 		}
+	}
+}
+
+// TestPouredFromAFileThatChanges: what was read of a file that was written to
+// meanwhile is not passed off as weights.
+func TestPouredFromAFileThatChanges(t *testing.T) {
+	job, folder := jobOf(t, "llama", training, 1), filepath.Join(t.TempDir(), "state")
+	settings := executor.Settings{Steps: 1, Optimizer: adamW}
+	settings.Save.State = folder
+	run(t, job, settings)
+	settings.Save.State, settings.Resume = "", folder
+	backend, path := vatOf(cpu.New().Open), filepath.Join(folder, "state.safetensors")
+	backend.then = func() error {
+		file, err := os.OpenFile(path, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = file.WriteAt([]byte{1}, 10_000)
+		return errors.Join(err, file.Close())
+	}
+	var changed *weights.ChangedError
+	if _, err := executor.Run(context.Background(), backend, job, &settings); !errors.As(err, &changed) || changed.File != path {
+		t.Error(err)
 	}
 }
