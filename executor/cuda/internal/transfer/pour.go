@@ -44,9 +44,11 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 	defer stop(nil)
 	pouring := &pouring{
 		ring: ring, context: ctx, stop: stop, patience: patience, pieces: pieces,
-		told: make(chan int64, ring.count), flying: make(chan *poured, ring.count),
+		told: make(chan int64, len(pieces)), flying: make(chan *poured, ring.count),
 	}
+	ended := make(chan struct{})
 	go func() {
+		defer close(ended)
 		var readers sync.WaitGroup
 		for range min(runtime.GOMAXPROCS(0), len(pieces)) {
 			readers.Go(pouring.read)
@@ -55,8 +57,16 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 		pouring.settle()
 		close(pouring.told)
 	}()
+	often := time.NewTicker(time.Millisecond)
+	defer often.Stop()
 	for bytes := range pouring.told {
-		told(bytes)
+		if told(bytes); len(pouring.told) > 0 {
+			continue
+		}
+		select { // whom every piece wakes takes a processor from readers
+		case <-often.C:
+		case <-ended:
+		}
 	}
 	return context.Cause(ctx)
 }
