@@ -31,13 +31,13 @@ func (err *LateError) Error() string {
 	return fmt.Sprintf("%s: its copy did not end within %v", err.Place, err.After)
 }
 
-// Pour reads values and returns when arenas have them, whose ends are primed. As many
-// readers as there are processors fill a part of the ring each. Who has filled one
-// gives the GPU the copy, and behind it, on a stream beside, a kernel that sums up
-// what came; whoever needs a part takes that of the oldest copy, when the GPU's sum
-// was compared with the one of what was read. told is called with how many bytes more
-// are there. A copy that takes longer than patience is given up ([*LateError]), and
-// the ring with it.
+// Pour reads values and returns when arenas have them, whose ends are primed. Readers,
+// one for each processor but one, fill parts of the ring together, a share each. Who
+// has filled one up gives the GPU the copy, and behind it, on a stream beside, a kernel
+// that sums up what came; whoever needs a part takes that of the oldest copy, when the
+// GPU's sum was compared with the one of what was read. told is called with how many
+// bytes more are there. A copy that takes longer than patience is given up
+// ([*LateError]), and the ring with it.
 func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration, told func(bytes int64)) error {
 	pieces := ring.pieces(loads)
 	ctx, stop := context.WithCancelCause(ctx)
@@ -50,7 +50,7 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 	go func() {
 		defer close(ended)
 		var readers sync.WaitGroup
-		for range min(runtime.GOMAXPROCS(0), len(pieces)) {
+		for range max(1, runtime.GOMAXPROCS(0)-1) {
 			readers.Go(pouring.read)
 		}
 		readers.Wait()

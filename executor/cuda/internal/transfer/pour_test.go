@@ -56,9 +56,12 @@ func FuzzSums(f *testing.F) {
 			copy(into, data[from:])
 			return nil
 		}}}
-		poured := &poured{piece: piece, part: &part{data: bytes.Repeat([]byte{0xFF}, len(data)+wordSize)}}
-		if err := poured.read(t.Context()); err != nil {
-			t.Fatal(err)
+		poured := &poured{piece: piece, skip: int64(skip), part: &part{data: bytes.Repeat([]byte{0xFF}, len(data)+wordSize)}}
+		middle := piece.from + int64(step)%(size-piece.from+1)
+		for _, share := range [][2]int64{{middle, size}, {piece.from, middle}} {
+			if err := poured.read(t.Context(), share[0], share[1]); err != nil {
+				t.Fatal(err)
+			}
 		}
 		if want := slowSums(append(make([]byte, skip), data[piece.from:]...)); poured.sums != want {
 			t.Errorf("%v, want %v", poured.sums, want)

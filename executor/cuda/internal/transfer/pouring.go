@@ -5,6 +5,7 @@ package transfer
 import (
 	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -19,8 +20,10 @@ type pouring struct {
 	stop     context.CancelCauseFunc
 	told     chan int64 // bytes that arenas have
 
-	pieces []piece
-	next   atomic.Int64 // that nobody has begun
+	mutex  sync.Mutex // of what follows: who takes the next share
+	pieces []piece    // that nobody began
+	now    *poured    // of which shares are to be taken; nil: of the next piece
+	given  int64      // up to where of its values they were
 
 	// flying are pieces whose copies GPUs were given, in that order: as many as
 	// there are parts find room.
@@ -31,34 +34,68 @@ type pouring struct {
 type poured struct {
 	*piece
 	part *part
-	sums checksum.Sums // of what was read
+	skip int64        // by which it is shifted, to lie by words as it will in the arena
+	left atomic.Int64 // bytes that are still to be read
+
+	mutex sync.Mutex
+	sums  checksum.Sums // of what was read
 }
 
-// read takes piece after piece, until there is none or something fails.
+// share is how much of a piece a reader takes at a time, where that is not less than
+// a step: little enough that all readers are at one or two parts, which are soon full.
+const share = 1 << 20
+
+// read takes shares until there is none.
 func (pouring *pouring) read() {
 	for {
-		number := pouring.next.Add(1) - 1
-		if number >= int64(len(pouring.pieces)) {
-			return
-		}
-		part, err := pouring.part()
-		if err == nil {
-			poured := &poured{piece: &pouring.pieces[number], part: part}
-			if err = poured.read(pouring.context); err == nil {
-				err = poured.fly()
-				pouring.flying <- poured
-			} else {
-				pouring.ring.free <- part
-			}
-		}
+		poured, from, to, err := pouring.share()
 		if err != nil {
 			pouring.stop(err)
+		}
+		if poured == nil {
 			return
+		}
+		if err := poured.read(pouring.context, from, to); err != nil {
+			pouring.stop(err)
+		}
+		if poured.left.Add(from-to) == 0 {
+			pouring.fly(poured)
 		}
 	}
 }
 
-// part is a free part of the ring, where need be that of the oldest copy.
+// share is what a reader is to read next, bytes [from, to) of a piece's values; nil:
+// there is nothing, or reading was stopped.
+func (pouring *pouring) share() (now *poured, from, to int64, err error) {
+	pouring.mutex.Lock()
+	defer pouring.mutex.Unlock()
+	if pouring.context.Err() != nil {
+		return nil, 0, 0, context.Cause(pouring.context)
+	}
+	if pouring.now == nil {
+		if len(pouring.pieces) == 0 {
+			return nil, 0, 0, nil
+		}
+		part, err := pouring.part()
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		next := &pouring.pieces[0]
+		pouring.pieces = pouring.pieces[1:]
+		pouring.now, pouring.given = &poured{piece: next, part: part, skip: (next.Offset + next.from) % wordSize}, next.from
+		pouring.now.left.Store(next.to - next.from)
+	}
+	now, from = pouring.now, pouring.given
+	size := max(share, now.Values.Step)
+	to = min(now.to, (from/size+1)*size)
+	if pouring.given = to; to == now.to {
+		pouring.now = nil
+	}
+	return now, from, to, nil
+}
+
+// part is a free part of the ring, where need be that of the oldest copy. What is
+// read while somebody waits here has its part, so that it will fly.
 func (pouring *pouring) part() (*part, error) {
 	select {
 	case part := <-pouring.ring.free:
@@ -79,6 +116,9 @@ func (pouring *pouring) part() (*part, error) {
 
 // settle ends what is on its way when no reader is left.
 func (pouring *pouring) settle() {
+	if pouring.now != nil { // it was stopped between two shares of it
+		pouring.ring.free <- pouring.now.part
+	}
 	for len(pouring.flying) > 0 {
 		oldest := <-pouring.flying
 		var late *LateError
@@ -92,42 +132,65 @@ func (pouring *pouring) settle() {
 	}
 }
 
-// read fills the part with the values, a step at a time, and sums each up while it
-// is near. They lie in it by words as they will in the arena, with zeros around.
-func (poured *poured) read(ctx context.Context) error {
-	data, skip := poured.part.data, (poured.Offset+poured.from)%wordSize
-	clear(data[:skip])
-	summed := int64(0)
-	for from := poured.from; from < poured.to; {
-		if err := ctx.Err(); err != nil {
+// read reads bytes [from, to) of the values to where the GPU copies them from, a step
+// at a time, and sums each up while it is near.
+func (poured *poured) read(ctx context.Context, from, to int64) error {
+	var made checksum.Sums
+	for from < to {
+		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		to := min(poured.to, (from/poured.Values.Step+1)*poured.Values.Step)
-		end := skip + to - poured.from
-		if err := poured.Values.Read(data[skip+from-poured.from:end], from); err != nil {
+		step := min(to, (from/poured.Values.Step+1)*poured.Values.Step)
+		begin, end := poured.skip+from-poured.from, poured.skip+step-poured.from
+		if err := poured.Values.Read(poured.part.data[begin:end], from); err != nil {
 			return err
 		}
-		whole := end / wordSize * wordSize
-		if to == poured.to && whole < end {
-			whole += wordSize
-			clear(data[end:whole])
-		}
-		poured.sums.Add(checksum.Of(data[summed:whole]), uint64(summed/wordSize))
-		from, summed = to, whole
+		made.Add(sumOf(poured.part.data, begin, end), 0)
+		from = step
 	}
+	poured.mutex.Lock()
+	defer poured.mutex.Unlock()
+	poured.sums.Add(made, 0)
 	return nil
 }
 
-// fly gives the GPU the copy and what is to be looked at behind it.
-func (poured *poured) fly() error {
+// sumOf is what bytes [begin, end) of a part come to, by the part's words. Of a word
+// that is cut the other bytes are zero: it is the sum of what both sides make of it.
+func sumOf(data []byte, begin, end int64) (made checksum.Sums) {
+	first, last := (begin+wordSize-1)/wordSize*wordSize, end/wordSize*wordSize
+	var word [wordSize]byte
+	if begin < first {
+		copy(word[begin%wordSize:], data[begin:min(first, end)])
+		made.Add(checksum.Of(word[:]), uint64(begin/wordSize))
+	}
+	if first < last {
+		made.Add(checksum.Of(data[first:last]), uint64(first/wordSize))
+	}
+	if first <= last && last < end {
+		word = [wordSize]byte{}
+		copy(word[:], data[last:end])
+		made.Add(checksum.Of(word[:]), uint64(last/wordSize))
+	}
+	return made
+}
+
+// fly gives the GPU the copy of a piece that was read, and what is to be looked at
+// behind it. Behind an error it is given nothing.
+func (pouring *pouring) fly(poured *poured) {
+	if pouring.context.Err() != nil {
+		pouring.ring.free <- poured.part
+		return
+	}
 	end, offset, size := poured.End, poured.Offset+poured.from, poured.to-poured.from
-	skip := offset % wordSize
-	return end.Context.Within(func() error {
-		if err := end.Stream.Up(end.at(offset), poured.part.data[skip:skip+size]); err != nil {
+	if err := end.Context.Within(func() error {
+		if err := end.Stream.Up(end.at(offset), poured.part.data[poured.skip:poured.skip+size]); err != nil {
 			return err
 		}
 		return end.check(poured.part, offset, int(size))
-	})
+	}); err != nil {
+		pouring.stop(err)
+	}
+	pouring.flying <- poured
 }
 
 // land waits until the GPU has summed a piece up, and compares.
