@@ -21,6 +21,7 @@ func TestMore(t *testing.T) {
 		"kept":                        {state{5 * unit, 3 * unit}, state{7 * unit, 3 * unit}, 2 * unit},
 		"kept, and nobody is shown":   {state{0, 0}, state{900 * unit, 0}, 900 * unit},
 		"another came":                {state{5 * unit, 3 * unit}, state{600 * unit, 600 * unit}, 0},
+		"another came, told late":     {state{5 * unit, 3 * unit}, state{610 * unit, 600 * unit}, 0},
 		"another came, and some kept": {state{0, 0}, state{900 * unit, 600 * unit}, 300 * unit},
 		"another left, and some kept": {state{600 * unit, 600 * unit}, state{700 * unit, 0}, 100 * unit},
 	} {
