@@ -5,18 +5,32 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"sync"
 
+	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/source"
 )
 
 // gemm is d = a·b + bias + add by cuBLASLt, and adds to what a gradient holds: the
-// bias is the product's epilogue, and what is added, another matrix or d itself, is
-// its beta·C. Whether the product is rounded to d's type before that, as it is in
-// PyTorch, is the library's choice.
+// bias is the product's epilogue, and what is added is its beta·C. Whether the
+// product is rounded to d's type before that, as it is in PyTorch, is the library's
+// choice.
+//
+// The library's kernels make other bits where C is D than where it is not, and
+// whether add lies where d does follows from the cut: a stage changes its stream in
+// place, but not what came in a slot. So C is always D, and add is copied there.
 func gemm(call *Call) (Launch, error) {
 	shape, operands, err := productOf(call)
 	if err != nil {
 		return nil, err
+	}
+	var before Launch
+	if operands.C != operands.D {
+		if before, err = copied(call); err != nil {
+			return nil, err
+		}
+		operands.C, shape.StrideC = operands.D, shape.StrideD
 	}
 	products, err := call.Kernels.Products()
 	if err != nil {
@@ -26,8 +40,34 @@ func gemm(call *Call) (Launch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(step *Step) error { return product.Run(step.Stream) }, nil
+	return func(step *Step) error {
+		if before != nil {
+			if err := before(step); err != nil {
+				return err
+			}
+		}
+		return product.Run(step.Stream)
+	}, nil
 }
+
+// copied has the call's add copied to d.
+func copied(call *Call) (Launch, error) {
+	lines, err := copies()
+	if err != nil {
+		return nil, err
+	}
+	kernel := &recipe.Kernel{Name: "copy", Operands: []recipe.Operand{{Role: "x"}, {Role: "y", Mode: '>'}}}
+	return prepare(lines, &Call{Kernel: kernel, Operands: []Matrix{*call.matrix("add"), *call.matrix("d")}, Kernels: call.Kernels, Workspace: call.Workspace})
+}
+
+// copies are the lines of the recipe's copy, read once in a process.
+var copies = sync.OnceValues(func() ([]line, error) {
+	launches, err := source.Launches()
+	if err != nil {
+		return nil, err
+	}
+	return linesOf(launches["copy"])
+})
 
 // productOf is a gemm as the library is asked for it.
 func productOf(call *Call) (*blas.Shape, *blas.Operands, error) {

@@ -3,6 +3,7 @@
 package kernel
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -95,6 +96,32 @@ func (server *server) want(call *Call, shape *blas.Shape, i, j int64) (sum, squa
 	return sum, square, added
 }
 
+// inPlace holds a product over what it adds to one beside it: a stage of a cut has
+// either, and both make the same bits.
+func (server *server) inPlace(rows int64) {
+	const columns, inner = 2048, 8192
+	bf16 := modelgraph.BF16
+	at := func(n int) driver.Address { return server.arena.Address + driver.Address(n<<26) }
+	made := make([][]byte, 2)
+	for n, over := range []bool{true, false} {
+		server.fill(1 << 29)
+		posed := newPosed("gemm", "form=nt", false).lay("a", at(1), rows, inner, inner, bf16).lay("b", at(2), columns, inner, inner, bf16).lay("add", at(4), rows, columns, columns, bf16)
+		if over {
+			posed.lay(">d", at(4), rows, columns, columns, bf16)
+		} else {
+			posed.lay(">d", at(5), rows, columns, columns, bf16)
+		}
+		posed.call.Kernels, posed.call.Workspace = server.kernels, blas.Workspace{Address: at(0), Bytes: 32 << 20}
+		launch, err := gemm(posed.call)
+		server.must(err)
+		server.must(launch(&Step{Stream: server.stream}))
+		made[n] = server.read(posed.call.matrix("d"))
+	}
+	if !bytes.Equal(made[0], made[1]) {
+		server.t.Errorf("%d rows: other bits where the product lies over what it adds", rows)
+	}
+}
+
 // TestGPUProducts: every product of two models' training steps, in bf16 and in fp32,
 // against float64, twice with the same bits. Its sums are those of any process.
 func TestGPUProducts(t *testing.T) {
@@ -104,6 +131,9 @@ func TestGPUProducts(t *testing.T) {
 	server := newServer(t)
 
 	all := append(productsOf(t, "llama-3.2-1b", costmodel.BF16True), productsOf(t, "qwen2.5-3b", costmodel.BF16True)...)
+	for _, rows := range []int64{1, 4, 300, 1024, 8192} {
+		server.inPlace(rows)
+	}
 	for _, one := range append(all, productsOf(t, "llama-3.2-1b", costmodel.FP32True)...) {
 		server.prepare(one, false)
 		sum, worst := server.judge(one)

@@ -21,11 +21,9 @@ var Table = sync.OnceValues(func() (map[string]Func, error) {
 	}
 	table := make(map[string]Func, len(launches))
 	for name, of := range launches {
-		lines := make([]line, len(of))
-		for i := range of {
-			if lines[i], err = lineOf(&of[i]); err != nil {
-				return nil, fmt.Errorf("launches.txt: %s: %w", name, err)
-			}
+		lines, err := linesOf(of)
+		if err != nil {
+			return nil, fmt.Errorf("launches.txt: %s: %w", name, err)
 		}
 		table[name] = func(call *Call) (Launch, error) { return prepare(lines, call) }
 	}
@@ -34,6 +32,18 @@ var Table = sync.OnceValues(func() (map[string]Func, error) {
 	}
 	return table, nil
 })
+
+// linesOf are a kernel's launches as they are packed.
+func linesOf(launches []source.Launch) ([]line, error) {
+	lines := make([]line, len(launches))
+	for i := range launches {
+		var err error
+		if lines[i], err = lineOf(&launches[i]); err != nil {
+			return nil, err
+		}
+	}
+	return lines, nil
+}
 
 // others are the kernels that are not launched by a line of launches.txt.
 var others = map[string]Func{"gemm": gemm, "attention": attend, "attention_dkv": attend, "attention_dq": attend}
