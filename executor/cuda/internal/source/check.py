@@ -390,12 +390,17 @@ def decodes():
                 want = torch.einsum("shk,skhd->shd", scores.softmax(-1), v).reshape(sequences, -1)
                 parts, y = up(positions, span), area(sequences, heads * dim, dtype, how)
                 dims = {"sequences": sequences, "heads": heads, "kv": kv, "dim": dim, "past": past, "scale": scale, "positions": positions, "span": span} | ({"cap": cap} if cap else {})
-                if parts == 1:
-                    Call("attention_decode", dims, {"q": q, "keys": keys, "values": values, "y": y}, past=made).run()
-                else:
-                    room = area(parts * sequences, heads * (dim + 2), F32, "tight")
-                    Call("attention_decode", dims, {"q": q, "keys": keys, "values": values, "parts": room}, past=made).run()
-                    Call("attention_join", {"heads": heads, "dim": dim, "parts": parts}, {"parts": room, "y": y}).run()
+                twice = []
+                for _ in range(2):
+                    if parts == 1:
+                        Call("attention_decode", dims, {"q": q, "keys": keys, "values": values, "y": y}, past=made).run()
+                    else:
+                        room = area(parts * sequences, heads * (dim + 2), F32, "tight")
+                        Call("attention_decode", dims, {"q": q, "keys": keys, "values": values, "parts": room}, past=made).run()
+                        Call("attention_join", {"heads": heads, "dim": dim, "parts": parts}, {"parts": room, "y": y}).run()
+                    twice.append(y.clone())
+                if not torch.equal(*twice):
+                    failed.append(f"attention_decode {heads}/{kv}x{dim} {written} of {positions} {how}: does not repeat")
                 check("attention_decode", f"{heads}/{kv}x{dim} {written} of {positions} {how}", {"y": want}, {"y": y}, dtype)
         count = 50
         y, dy, delta = rand(count, heads * dim, dtype, how), rand(count, heads * dim, dtype, how), area(count, heads, F32, "tight")
