@@ -44,7 +44,7 @@ var rules = map[string]rule{
 	},
 	"decode": func(call *Call, sizes []int64) ([3]int64, int64) {
 		heads, kv := call.size("heads", 0), call.size("kv", 1)
-		return [3]int64{over(sizes[0], sizes[1]), kv * over(heads/kv, 8), call.size("sequences", 1)}, 256
+		return [3]int64{over(sizes[0], sizes[1]), kv * over(heads/kv, 8), call.size("sequences", 1)}, 128
 	},
 }
 

@@ -483,8 +483,8 @@ def copied(moved):
 
 
 def timings():
-    """Each kernel's time, beside a copy of 2 GiB and beside one of as many bytes as it moves:
-    a small kernel is held up by its start and its end, and so is a small copy."""
+    """Each kernel's time, beside torch's copy of as many bytes as it moves (a small kernel is
+    held up by its start and its end, and so is a small copy), and beside one of 2 GiB."""
     copy, small = (2 << 30) / copied(2 << 30), {}
     print(f"copy {copy / 1e12:.3f} TB/s")
 
@@ -492,7 +492,7 @@ def timings():
         took = seconds(calls)
         if moved not in small:
             small[moved] = copied(moved)
-        print(f"{name:44} {took * 1e6:9.1f} us {moved / took / 1e12:6.3f} TB/s {moved / took / copy:5.2f} of a copy, {small[moved] / took:5.2f} of one as large")
+        print(f"{name:44} {took * 1e6:9.1f} us {moved / took / 1e12:6.3f} TB/s {small[moved] / took:5.2f} of a copy, {moved / took / copy:4.2f} of one of 2 GiB")
 
     def new(r, c, dtype=BF16):
         return torch.randn(r, c, device="cuda").to(dtype)

@@ -5,7 +5,8 @@
 // (Dao et al., Flash-Decoding, 2023).
 #include "logits.h"
 
-const int HEADS = 8, SPAN = 512, WIDEST = 256, WARPS = 8; // heads of a group that a block has, positions, values of a head
+const int HEADS = 8, SPAN = 512, WIDEST = 256; // heads of a group that a block has, positions, values of a head
+const int WARPS = 4, THREADS = 32 * WARPS;
 #define NOTHING __int_as_float(0xff800000) // less than any score
 
 // Task is what a block has to do.
@@ -73,7 +74,7 @@ template <class F> __device__ float acrossRows(float value, F f) {
 // wideDecode: on tensor cores, keys and values as they come from memory, both as
 // the first factor: scores are keys × queries, sums values × weights. The order of
 // values in a product is free, so a lane reads eight in a row. A warp has every
-// eighth 16 positions, and goes on with its largest score and its sums; those of
+// fourth 16 positions, and goes on with its largest score and its sums; those of
 // the warps are added in their order. HALVES: a head has up to so many times 128
 // values. A step's keys are on their way at once, and so are its values.
 template <int HALVES> __device__ void wideDecode(const Task<bf16> &task, Wide &room) {
@@ -160,15 +161,15 @@ template <int HALVES> __device__ void wideDecode(const Task<bf16> &task, Wide &r
     }
 }
 
-struct Plain { float query[WIDEST], scores[SPAN], made[256], room[2][32]; };
+struct Plain { float query[WIDEST], scores[SPAN], made[THREADS], room[2][32]; };
 
 // plainDecode is for fp32 and for rows that are not wide: a head behind the other,
-// a warp a position, then a thread a value.
+// a warp a position, then a thread a value, of as many as there are threads.
 template <class T> __device__ void plainDecode(const Task<T> &task, Plain &room) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, dim = (int)task.dim, slices = 256 / dim, slice = threadIdx.x / dim, value = threadIdx.x % dim;
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32, dim = (int)task.dim;
     _Pragma("unroll 1") for (int h = 0; h < task.count; h++) {
         __syncthreads();
-        if (threadIdx.x < dim) room.query[threadIdx.x] = widen(*task.q.at(task.sequence, (task.head + h) * dim + threadIdx.x));
+        for (int i = threadIdx.x; i < dim; i += THREADS) room.query[i] = widen(*task.q.at(task.sequence, (task.head + h) * dim + i));
         __syncthreads();
         _Pragma("unroll 1") for (int at = warp; at < task.width; at += WARPS) {
             const T *key = task.keys.at(task.row + at, task.column);
@@ -178,24 +179,29 @@ template <class T> __device__ void plainDecode(const Task<T> &task, Plain &room)
             if (lane == 0) room.scores[at] = task.score(sum);
         }
         __syncthreads();
-        float most = NOTHING, total = 0, sum = 0;
-        for (int at = threadIdx.x; at < task.width; at += 256) most = fmaxf(most, room.scores[at]);
+        float most = NOTHING, total = 0;
+        for (int at = threadIdx.x; at < task.width; at += THREADS) most = fmaxf(most, room.scores[at]);
         most = blockMax(most, room.room[0]);
-        for (int at = threadIdx.x; at < task.width; at += 256) total += room.scores[at] = expf(room.scores[at] - most);
+        for (int at = threadIdx.x; at < task.width; at += THREADS) total += room.scores[at] = expf(room.scores[at] - most);
         total = blockSum(total, room.room[1]);
-        if (slice < slices)
-            _Pragma("unroll 4") for (int at = slice; at < task.width; at += slices)
-                sum = fmaf(room.scores[at], widen(*task.values.at(task.row + at, task.column + value)), sum);
-        room.made[threadIdx.x] = sum;
-        __syncthreads();
-        if (slice > 0) continue;
-        for (int other = 1; other < slices; other++) sum += room.made[other * dim + value];
-        task.put(h, value, sum, most, total);
+        _Pragma("unroll 1") for (int first = 0; first < dim; first += THREADS) {
+            int values = min(dim - first, THREADS), slices = THREADS / values, slice = threadIdx.x / values, value = first + threadIdx.x % values;
+            float sum = 0;
+            if (slice < slices)
+                _Pragma("unroll 4") for (int at = slice; at < task.width; at += slices)
+                    sum = fmaf(room.scores[at], widen(*task.values.at(task.row + at, task.column + value)), sum);
+            __syncthreads();
+            room.made[threadIdx.x] = sum;
+            __syncthreads();
+            if (slice > 0) continue;
+            for (int other = 1; other < slices; other++) sum += room.made[other * values + threadIdx.x];
+            task.put(h, value, sum, most, total);
+        }
     }
 }
 
 #define DECODE(NAME, T, BODY)                                                                                                                       \
-    extern "C" __global__ void __launch_bounds__(256, 2) NAME(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts,         \
+    extern "C" __global__ void __launch_bounds__(THREADS, 4) NAME(Matrix<T> q, Matrix<T> keys, Matrix<T> values, Matrix<T> y, Matrix<float> parts,         \
                                                            i64 heads, i64 kv, i64 dim, i64 past, double scale, double cap, i64 positions, i64 span) { \
         __shared__ union { Wide wide; Plain plain; } room;                                                                                          \
         Task<T> task(q, keys, values, y, parts, heads, kv, dim, past, scale, cap, positions, span);                                                 \

@@ -141,7 +141,7 @@ class Call:
         if name == "bytes":
             return (min(64, up(sizes[0], 65536)),), 256
         if name == "decode":
-            return (up(sizes[0], sizes[1]), self.dims["kv"] * up(self.dims["heads"] // self.dims["kv"], 8), self.dims["sequences"]), 256
+            return (up(sizes[0], sizes[1]), self.dims["kv"] * up(self.dims["heads"] // self.dims["kv"], 8), self.dims["sequences"]), 128
         raise KeyError(rule)
 
     def prepare(self, function, types, rule, clear, arguments):

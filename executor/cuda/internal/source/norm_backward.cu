@@ -20,38 +20,26 @@ struct Room { float2 sums[2][32]; float gather[8192]; };
 // teams: rows that are wide and have at most 8192 values. Teams of threads go
 // through the rows of a part side by side; a thread has eight values of a row, and
 // keeps the sums of its columns in registers; the teams' are added in their order.
-// In bf16 there are registers for the next row, which comes while this one is
-// worked on, but in LayerNorm.
 template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room &room) {
-    const bool AHEAD = sizeof(T) == 2 && !LAYERS;
     const int N = 8;
     int threads = (int)min((task.columns + 255) / 256 * 32, (i64)1024), teams = blockDim.x / threads;
     int team = threadIdx.x / threads, own = threadIdx.x % threads, warps = threads / 32, first = team * warps, lane = threadIdx.x % 32;
     i64 column = own * 8;
     bool there = column < task.columns;
-    Held<T, 8> factors = {}, now[3] = {}, next[3] = {};
+    Held<T, 8> factors = {}, held[3] = {};
     Several<8> weights = {};
     if (there) factors.read(task.weight.at(0, column));
     float more = task.style == GEMMA ? 1 : 0;
-    float scale = 0, shift = 0; // of the next row: 1/σ, mean
-    auto fetch = [&](i64 row) {
-        if (row >= task.rows) return;
-        scale = *task.rstd.at(row);
-        if (LAYERS) shift = *task.mean.at(row);
-        if (!there) return;
-        next[0].read(task.x.at(row, column));
-        next[1].read(task.dy.at(row, column));
-        if (task.add.data) next[2].read(task.add.at(row, column));
-    };
-    int turn = 0, step = (int)task.parts * teams, row = blockIdx.x + (int)task.parts * team;
-    if (AHEAD) fetch(row);
-    for (; row < task.rows; row += step, turn ^= 1) {
-        if (!AHEAD) fetch(row);
-        now[0] = next[0], now[1] = next[1], now[2] = next[2];
-        float inverse = scale, center = LAYERS ? shift : 0;
-        if (AHEAD) fetch(row + step);
+    int turn = 0, step = (int)task.parts * teams;
+    for (int row = blockIdx.x + (int)task.parts * team; row < task.rows; row += step, turn ^= 1) {
+        if (there) {
+            held[0].read(task.x.at(row, column));
+            held[1].read(task.dy.at(row, column));
+            if (task.add.data) held[2].read(task.add.at(row, column));
+        }
+        float inverse = *task.rstd.at(row), center = LAYERS ? *task.mean.at(row) : 0;
         float2 total = make_float2(0, 0); // of g, and of g·n
-        Several<8> n = now[0].get(), g = now[1].get(), factor = factors.get();
+        Several<8> n = held[0].get(), g = held[1].get(), factor = factors.get();
         EACH {
             float away = n.at[i] - center, scaled = g.at[i] * (factor.at[i] + more);
             weights.at[i] = fmaf(g.at[i] * inverse, away, weights.at[i]);
@@ -69,10 +57,10 @@ template <class T, bool LAYERS> __device__ void teams(const Back<T> &task, Room 
         }
         // rstd·(g − mean(g) − n·mean(g·n)) with n = rstd·away
         float along = LAYERS ? total.x / task.columns * inverse : 0, product = total.y / task.columns * inverse * inverse * inverse;
-        now[0].keep(), now[1].keep(), factors.keep();
-        n = now[0].get(), g = now[1].get(), factor = factors.get(); // again: they take half the room as they lie
+        held[0].keep(), held[1].keep(), factors.keep();
+        n = held[0].get(), g = held[1].get(), factor = factors.get(); // again: they take half the room as they lie
         Several<8> stream = {};
-        if (task.add.data) stream = now[2].get();
+        if (task.add.data) stream = held[2].get();
         EACH {
             float scaled = g.at[i] * (factor.at[i] + more);
             n.at[i] = fmaf(scaled, inverse, fmaf(center - n.at[i], product, stream.at[i] - along));

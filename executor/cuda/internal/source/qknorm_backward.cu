@@ -2,10 +2,10 @@
 
 // qknorm_backward turns the gradients of q and k back and takes them through the
 // norms, in place. Row i belongs to part i modulo the parts: a part is a block, of
-// q (blockIdx.y 0) or of k; its lanes go through the heads of its rows, four of a
+// q (blockIdx.y 0) or of k; its lanes go through the heads of its rows, eight of a
 // row at a time, whose angles are the same. Sums for the weight's gradient are added in
 // an order that follows from sizes.
-const int GROUP = 4, THREADS = 512, WARPS = THREADS / 32;
+const int GROUP = 8, THREADS = 512, WARPS = THREADS / 32;
 
 template <class T> struct Part {
     Matrix<T> x, weight, gradient;
