@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/recipe"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/blas"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -105,17 +106,19 @@ func (server *server) inPlace(rows int64) {
 	made := make([][]byte, 2)
 	for n, over := range []bool{true, false} {
 		server.fill(1 << 29)
-		posed := newPosed("gemm", "form=nt", false).lay("a", at(1), rows, inner, inner, bf16).lay("b", at(2), columns, inner, inner, bf16).lay("add", at(4), rows, columns, columns, bf16)
-		if over {
-			posed.lay(">d", at(4), rows, columns, columns, bf16)
-		} else {
-			posed.lay(">d", at(5), rows, columns, columns, bf16)
+		call := newPosed("gemm", "form=nt", false).call
+		call.Kernels, call.Workspace = server.kernels, blas.Workspace{Address: at(0), Bytes: 32 << 20}
+		for i, role := range []string{"a", "b", "add", "d"} {
+			call.Kernel.Operands = append(call.Kernel.Operands, recipe.Operand{Role: role})
+			call.Operands = append(call.Operands, []Matrix{{at(1), bf16, rows, inner, inner}, {at(3), bf16, columns, inner, inner}, {at(4), bf16, rows, columns, columns}, {at(5), bf16, rows, columns, columns}}[i])
 		}
-		posed.call.Kernels, posed.call.Workspace = server.kernels, blas.Workspace{Address: at(0), Bytes: 32 << 20}
-		launch, err := gemm(posed.call)
+		if over {
+			call.Operands[3] = call.Operands[2]
+		}
+		launch, err := gemm(call)
 		server.must(err)
 		server.must(launch(&Step{Stream: server.stream}))
-		made[n] = server.read(posed.call.matrix("d"))
+		made[n] = server.read(call.matrix("d"))
 	}
 	if !bytes.Equal(made[0], made[1]) {
 		server.t.Errorf("%d rows: other bits where the product lies over what it adds", rows)
