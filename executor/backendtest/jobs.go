@@ -16,6 +16,9 @@ import (
 // Place says on which devices units are to be: nil, all on one.
 type Place func(graph *modelgraph.Graph, table *costmodel.Table) devicemap.Map
 
+// Workspace is what a device has for libraries: little, as the processor's backend has none.
+var Workspace int64 = 1 << 12
+
 // Job compiles a model under a workload whose runtime and world it fills in.
 func Job(graph *modelgraph.Graph, workload costmodel.Workload, devices int, place Place) (*executor.Job, error) {
 	workload.Runtime = costmodel.Devmap
@@ -37,7 +40,7 @@ func Job(graph *modelgraph.Graph, workload costmodel.Workload, devices int, plac
 	topology := &costmodel.Topology{}
 	for range devices {
 		topology.Devices = append(topology.Devices, found.Device(workload.Mode))
-		topology.Devices[len(topology.Devices)-1].WorkspaceBytes = 1 << 12 // nobody uses it here
+		topology.Devices[len(topology.Devices)-1].WorkspaceBytes = Workspace
 	}
 	placement := make(devicemap.Map, len(graph.Units))
 	if place != nil {
