@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
@@ -31,14 +30,6 @@ func New(options Options) (executor.Backend, error) {
 		return nil, err
 	}
 	return &backend{options, kernels, (*bind.Bound).Instr, transfer.Parts, transfer.PartSize}, nil
-}
-
-type backend struct {
-	options Options
-	kernels map[string]kernel.Func
-	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
-	// The ring has so many parts of so many bytes.
-	parts, partSize int
 }
 
 func (*backend) Name() string { return "cuda" }
@@ -142,19 +133,6 @@ func (machine *machine) roomOn(gpu *gpu) error {
 	return err
 }
 
-// index is a device's number.
-func (machine *machine) index(device *device) int { return slices.Index(machine.devices, device) }
-
-// on are the devices of a GPU.
-func (machine *machine) on(gpu *gpu) (all []*device) {
-	for _, device := range machine.devices {
-		if device.gpu == gpu {
-			all = append(all, device)
-		}
-	}
-	return all
-}
-
 // reserve maps every arena, for its own GPU and those that send into it.
 func (machine *machine) reserve() error {
 	for i, device := range machine.devices {
@@ -178,87 +156,45 @@ func (machine *machine) reserve() error {
 	return nil
 }
 
-// allot counts what is given memory, and refuses the one that was to find none.
-func (machine *machine) allot(call string) error {
-	machine.allotted++
-	if machine.backend.options.Fault == (Fault{FailMap, machine.allotted}) {
-		return &driver.Error{Call: call + ", which was to fail", Code: driver.OutOfMemory}
+// Close gives everything back. A GPU that is at something that does not end gives
+// nothing back before the process ends.
+func (machine *machine) Close() error {
+	if machine.hung {
+		machine.devices, machine.gpus = nil, nil
+		return nil
 	}
-	return nil
-}
-
-// pin gets page-locked memory.
-func (machine *machine) pin(bytes int64) (*driver.Pinned, error) {
-	if err := machine.allot("cuMemHostAlloc"); err != nil {
-		return nil, err
+	var all []error
+	if machine.trap != nil {
+		all = append(all, machine.deviceOf(machine.trap.index).do(machine.trap.free))
 	}
-	return driver.Pin(bytes)
-}
-
-// marks makes the events that instructions are known by.
-func (machine *machine) marks() error {
-	machine.events = make([]marks, len(machine.program.Instrs))
-	waited := make([]bool, len(machine.program.Instrs))
-	for i := range machine.program.Instrs {
-		instr := &machine.program.Instrs[i]
-		for _, wait := range machine.program.Waits[instr.FirstWait:instr.EndWait] {
-			waited[wait.Instr] = waited[wait.Instr] || machine.order.of[wait.Instr] != machine.order.of[i]
+	for _, link := range machine.linked {
+		if link.relay != nil {
+			all = append(all, link.relay.free())
 		}
 	}
 	for i, device := range machine.devices {
-		err := device.do(func() error {
-			last := make(map[int32]int32) // by stream: its line before
-			for index := machine.program.Devices[i].First; index < machine.program.Devices[i].End; index++ {
-				before, known := last[machine.order.of[index]]
-				last[machine.order.of[index]] = index
-				if err := machine.mark(index, waited[index], known && machine.follows(index, before)); err != nil {
-					return err
+		if device.context == nil {
+			continue
+		}
+		all = append(all, device.do(func() error { return errors.Join(machine.unmark(i), device.close()) }))
+	}
+	if len(machine.devices) > 0 && machine.devices[0].context != nil {
+		all = append(all, machine.devices[0].do(machine.ring.Close))
+	}
+	for i := len(machine.devices) - 1; i >= 0; i-- { // a GPU's first device goes last, with what all share
+		device := machine.devices[i]
+		if device.context != nil {
+			all = append(all, device.do(func() error {
+				var err error
+				if machine.on(device.gpu)[0] == device {
+					err = device.gpu.kernels.Unload()
 				}
-			}
-			return nil
-		})
-		if err != nil {
-			return err
+				return errors.Join(err, device.context.Release())
+			}))
 		}
+		close(device.tasks)
 	}
-	return nil
-}
-
-// follows reports an instruction that begins when the one before it in its stream
-// ends: both compute, and it waits for nothing else. It needs no event of its
-// beginning: an event takes a GPU a microsecond or two between kernels of three.
-func (machine *machine) follows(index, before int32) bool {
-	instr := &machine.program.Instrs[index]
-	for _, wait := range machine.program.Waits[instr.FirstWait:instr.EndWait] {
-		if machine.order.of[wait.Instr] != machine.order.of[index] {
-			return false
-		}
-	}
-	return machine.computes(before)
-}
-
-func (machine *machine) mark(index int32, waited, follows bool) (err error) {
-	instr, made := &machine.program.Instrs[index], &machine.events[index]
-	computes := machine.computes(index)
-	meets := instr.Channel >= 0 && machine.program.Channels[instr.Channel].Slots == 0
-	if computes && !follows {
-		if made.began, err = driver.NewEvent(true); err != nil {
-			return err
-		}
-	}
-	if instr.Op == program.Recv && meets {
-		if made.came, err = driver.NewEvent(false); err != nil {
-			return err
-		}
-	}
-	if computes || waited || instr.Op == program.Send || instr.Op == program.Fence || instr.Op == program.Free && !meets {
-		made.ended, err = driver.NewEvent(computes)
-	}
-	return err
-}
-
-// computes reports an instruction that runs kernels.
-func (machine *machine) computes(index int32) bool {
-	op := machine.program.Instrs[index].Op
-	return op.Runs() || op == program.Step
+	machine.devices, machine.gpus, machine.events, machine.linked, machine.trap = nil, nil, nil, nil, nil
+	machine.reads(givenBack)
+	return errors.Join(all...)
 }

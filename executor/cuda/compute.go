@@ -133,3 +133,35 @@ func (lane *lane) copy(all []bind.Copy) error {
 	}
 	return nil
 }
+
+// infinite looks at the words of an instruction that has ended. Of several devices'
+// findings the step tells the one whose line was given first: what follows from it
+// was given behind it.
+func (lane *lane) infinite(moment *moment) error {
+	if moment.made == nil {
+		return nil
+	}
+	var first *executor.ValueError
+	for i := range moment.made.found {
+		found := &moment.made.found[i]
+		if value, name := found.told(); name != "" && first == nil {
+			instr := &lane.program.Instrs[lane.lines[moment.line]]
+			first = &executor.ValueError{Unit: found.unit, Tensor: name, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: lane.step.Number, Value: value}
+		}
+		if moment.made != lane.kept[lane.lines[moment.line]] { // it was prepared for this once
+			lane.device.words.give(found.word)
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	lane.board.post(func() {
+		if lane.board.fault == nil {
+			lane.board.fault = first
+		}
+		if lane.board.value == nil || moment.given < lane.board.valueGiven {
+			lane.board.value, lane.board.valueGiven = first, moment.given
+		}
+	})
+	return first
+}

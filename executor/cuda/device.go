@@ -11,6 +11,7 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -145,4 +146,29 @@ func (device *device) close() error {
 		all = append(all, device.arena.Release())
 	}
 	return errors.Join(all...)
+}
+
+func (device *device) matrix(area bind.Area) kernel.Matrix {
+	return kernel.Matrix{Address: device.at(area.Offset), DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
+}
+
+// newEnd is the device's arena as the ring's end.
+func (device *device) newEnd(ring *transfer.Ring) *transfer.End {
+	end := &transfer.End{
+		Name: fmt.Sprintf("device %d on %s", device.plan.ID, device.gpu.place()),
+		Ring: ring, Context: device.context, Stream: device.host, Beside: device.host,
+	}
+	if len(device.streams) > 0 {
+		end.Beside = device.streams[0]
+	}
+	return end
+}
+
+// fill waits where a step's own streams do not wait for the host's: they begin when
+// that has ended.
+func (device *device) fill(offset, size int64, value byte) error {
+	if err := device.host.Fill(device.at(offset), value, size); err != nil || !device.stepping {
+		return err
+	}
+	return device.host.Synchronize()
 }

@@ -8,7 +8,6 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel/recipe"
-	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
@@ -79,38 +78,6 @@ func (found *finding) told() (value float32, name string) {
 	}
 	binary.LittleEndian.PutUint64(found.data, 0)
 	return []float32{0, float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))}[said%4], found.names[said/4]
-}
-
-// infinite looks at the words of an instruction that has ended. Of several devices'
-// findings the step tells the one whose line was given first: what follows from it
-// was given behind it.
-func (lane *lane) infinite(moment *moment) error {
-	if moment.made == nil {
-		return nil
-	}
-	var first *executor.ValueError
-	for i := range moment.made.found {
-		found := &moment.made.found[i]
-		if value, name := found.told(); name != "" && first == nil {
-			instr := &lane.program.Instrs[lane.lines[moment.line]]
-			first = &executor.ValueError{Unit: found.unit, Tensor: name, Op: instr.Op, MicroBatch: instr.MicroBatch, Step: lane.step.Number, Value: value}
-		}
-		if moment.made != lane.kept[lane.lines[moment.line]] { // it was prepared for this once
-			lane.device.words.give(found.word)
-		}
-	}
-	if first == nil {
-		return nil
-	}
-	lane.board.post(func() {
-		if lane.board.fault == nil {
-			lane.board.fault = first
-		}
-		if lane.board.value == nil || moment.given < lane.board.valueGiven {
-			lane.board.value, lane.board.valueGiven = first, moment.given
-		}
-	})
-	return first
 }
 
 // word is eight bytes of pinned memory, which both sides write: the GPU a finding,

@@ -10,24 +10,6 @@ import (
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 )
 
-// prepared is what an instruction gives to its stream. It is made once for all
-// instructions that do the same to the same buffers, and given again in every step.
-type prepared struct {
-	norms *bind.Norms
-	runs  []pass
-	total *bind.Total
-	tails []bind.Stretch
-	found []finding
-}
-
-// pass is the kernels of one unit.
-type pass struct {
-	before, after []bind.Copy
-	calls         []*kernel.Call
-	launches      []kernel.Launch // of calls
-	finite        []kernel.Launch // behind them
-}
-
 // most is how many kernels are kept, at half a kilobyte each: more than a step of any
 // model in a few micro-batches has. What is behind them is bound when its turn comes.
 const most = 1 << 16
@@ -74,11 +56,6 @@ func (machine *machine) likeness(key []byte, index int32) []byte {
 		key = append(binary.LittleEndian.AppendUint32(key, uint32(access.Buffer)), byte(access.Mode))
 	}
 	return key
-}
-
-// deviceOf is the device of an instruction.
-func (machine *machine) deviceOf(index int32) *device {
-	return machine.devices[machine.order.streams[machine.order.of[index]].device]
 }
 
 // prepare binds an instruction, finds the addresses of all that it touches, and
@@ -135,8 +112,4 @@ func (device *device) call(run *bind.Run, number int) *kernel.Call {
 		}
 	}
 	return call
-}
-
-func (device *device) matrix(area bind.Area) kernel.Matrix {
-	return kernel.Matrix{Address: device.at(area.Offset), DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
 }

@@ -5,7 +5,6 @@ package cuda
 import (
 	"fmt"
 
-	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/program"
 )
@@ -22,58 +21,6 @@ type link struct {
 
 // linkKey is a stream, as in order.streams, and the device that it sends to.
 type linkKey struct{ stream, to int32 }
-
-// connect finds the links of a program in the order of its sends, and how each goes.
-func (machine *machine) connect() error {
-	machine.links = make(map[linkKey]*link)
-	for i := range machine.program.Instrs {
-		instr := &machine.program.Instrs[i]
-		if instr.Op != program.Send {
-			continue
-		}
-		channel := &machine.program.Channels[instr.Channel]
-		key := linkKey{machine.order.of[i], channel.To}
-		known := machine.links[key]
-		if known == nil {
-			from, to := machine.devices[instr.Device], machine.devices[channel.To]
-			known = &link{from: from, to: to, out: from.streams[instr.Stream], channel: channel}
-			var err error
-			if known.staged, err = machine.staged(known); err != nil {
-				return err
-			}
-			machine.links[key] = known
-			machine.linked = append(machine.linked, known)
-		}
-		known.most = max(known.most, channel.Bytes)
-	}
-	return nil
-}
-
-// staged reports messages that go by way of the host.
-func (machine *machine) staged(link *link) (bool, error) {
-	asked := machine.backend.options.Transport
-	if asked == Host {
-		return true, nil
-	}
-	from, to := link.from.gpu, link.to.gpu
-	reaches, err := from.Reaches(to.Device)
-	if err == nil && !reaches && asked == Peer {
-		err = fmt.Errorf("%s does not reach %s, into which it sends %s: --transport host goes by way of the host", from.place(), to.place(), link.channel.Name)
-	}
-	return !reaches, err
-}
-
-// senders are the other GPUs that write into a device's slots.
-func (machine *machine) senders(into *device) (peers []*driver.Device) {
-	known := map[*gpu]bool{into.gpu: true}
-	for _, link := range machine.linked {
-		if gpu := link.from.gpu; link.to == into && !link.staged && !known[gpu] {
-			known[gpu] = true
-			peers = append(peers, gpu.Device)
-		}
-	}
-	return peers
-}
 
 // copy carries bytes of a message, in the order of the sending stream.
 func (link *link) copy(to, from driver.Address, bytes int64) error {
@@ -115,6 +62,3 @@ func (link *link) String() string {
 	return fmt.Sprintf("the path from device %d on %s to device %d on %s, transport %s",
 		link.from.plan.ID, link.from.gpu.place(), link.to.plan.ID, link.to.gpu.place(), link.transport())
 }
-
-// Links are the ways that messages take, in the order of their first ones.
-func (machine *machine) Links() []executor.Link { return machine.told }

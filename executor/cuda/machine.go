@@ -5,10 +5,12 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
@@ -81,59 +83,69 @@ func (machine *machine) place(number int, offset, size int64) (*device, error) {
 // Growth is not told: the arenas are no memory of the process's.
 func (*machine) Growth() int64 { return -1 }
 
-// Close gives everything back. A GPU that is at something that does not end gives
-// nothing back before the process ends.
-func (machine *machine) Close() error {
-	if machine.hung {
-		machine.devices, machine.gpus = nil, nil
-		return nil
-	}
-	var all []error
-	if machine.trap != nil {
-		all = append(all, machine.deviceOf(machine.trap.index).do(machine.trap.free))
-	}
-	for _, link := range machine.linked {
-		if link.relay != nil {
-			all = append(all, link.relay.free())
-		}
-	}
-	for i, device := range machine.devices {
-		if device.context == nil {
-			continue
-		}
-		all = append(all, device.do(func() error { return errors.Join(machine.unmark(i), device.close()) }))
-	}
-	if len(machine.devices) > 0 && machine.devices[0].context != nil {
-		all = append(all, machine.devices[0].do(machine.ring.Close))
-	}
-	for i := len(machine.devices) - 1; i >= 0; i-- { // a GPU's first device goes last, with what all share
-		device := machine.devices[i]
-		if device.context != nil {
-			all = append(all, device.do(func() error {
-				var err error
-				if machine.on(device.gpu)[0] == device {
-					err = device.gpu.kernels.Unload()
-				}
-				return errors.Join(err, device.context.Release())
-			}))
-		}
-		close(device.tasks)
-	}
-	machine.devices, machine.gpus, machine.events, machine.linked, machine.trap = nil, nil, nil, nil, nil
-	machine.reads(givenBack)
-	return errors.Join(all...)
+// prepared is what an instruction gives to its stream. It is made once for all
+// instructions that do the same to the same buffers, and given again in every step.
+type prepared struct {
+	norms *bind.Norms
+	runs  []pass
+	total *bind.Total
+	tails []bind.Stretch
+	found []finding
 }
 
-func (machine *machine) unmark(device int) error {
-	var all []error
-	plan := machine.devices[device].plan
-	for index := plan.First; index < plan.End && int(index) < len(machine.events); index++ {
-		made := &machine.events[index]
-		for _, event := range []*driver.Event{made.began, made.came, made.ended} {
-			if event != nil {
-				all = append(all, event.Destroy())
-			}
+// pass is the kernels of one unit.
+type pass struct {
+	before, after []bind.Copy
+	calls         []*kernel.Call
+	launches      []kernel.Launch // of calls
+	finite        []kernel.Launch // behind them
+}
+
+// deviceOf is the device of an instruction.
+func (machine *machine) deviceOf(index int32) *device {
+	return machine.devices[machine.order.streams[machine.order.of[index]].device]
+}
+
+type backend struct {
+	options Options
+	kernels map[string]kernel.Func
+	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
+	// The ring has so many parts of so many bytes.
+	parts, partSize int
+}
+
+// index is a device's number.
+func (machine *machine) index(device *device) int { return slices.Index(machine.devices, device) }
+
+// on are the devices of a GPU.
+func (machine *machine) on(gpu *gpu) (all []*device) {
+	for _, device := range machine.devices {
+		if device.gpu == gpu {
+			all = append(all, device)
 		}
 	}
-	return errors.Join(all...)
+	return all
+}
+
+// allot counts what is given memory, and refuses the one that was to find none.
+func (machine *machine) allot(call string) error {
+	machine.allotted++
+	if machine.backend.options.Fault == (Fault{FailMap, machine.allotted}) {
+		return &driver.Error{Call: call + ", which was to fail", Code: driver.OutOfMemory}
+	}
+	return nil
+}
+
+// pin gets page-locked memory.
+func (machine *machine) pin(bytes int64) (*driver.Pinned, error) {
+	if err := machine.allot("cuMemHostAlloc"); err != nil {
+		return nil, err
+	}
+	return driver.Pin(bytes)
+}
+
+// computes reports an instruction that runs kernels.
+func (machine *machine) computes(index int32) bool {
+	op := machine.program.Instrs[index].Op
+	return op.Runs() || op == program.Step
 }

@@ -4,7 +4,6 @@ package cuda
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
@@ -37,28 +36,9 @@ const (
 	relaySize  = 4 << 20
 )
 
-// stage makes the relays of all links that need one.
-func (machine *machine) stage() error {
-	for _, link := range machine.linked {
-		if !link.staged {
-			continue
-		}
-		relay := &relay{from: link.from, to: link.to, parts: make([]relayPart, relayParts)}
-		link.relay = relay // what there is of it is given back, whatever fails
-		size := max(1, min(relaySize, link.most))
-		if err := link.from.do(func() error { return relay.pin(machine, size) }); err != nil {
-			return fmt.Errorf("page-locked memory for %v: %w", link, err)
-		}
-		if err := link.to.do(relay.follow); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // pin makes what is the sender's.
-func (relay *relay) pin(machine *machine, size int64) (err error) {
-	if relay.pinned, err = machine.pin(relayParts * size); err != nil {
+func (relay *relay) pin(get func(bytes int64) (*driver.Pinned, error), size int64) (err error) {
+	if relay.pinned, err = get(relayParts * size); err != nil {
 		return err
 	}
 	for i := range relay.parts {

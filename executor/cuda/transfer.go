@@ -5,32 +5,10 @@ package cuda
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 )
-
-// newEnd is the device's arena as the ring's end.
-func (device *device) newEnd(ring *transfer.Ring) *transfer.End {
-	end := &transfer.End{
-		Name: fmt.Sprintf("device %d on %s", device.plan.ID, device.gpu.place()),
-		Ring: ring, Context: device.context, Stream: device.host, Beside: device.host,
-	}
-	if len(device.streams) > 0 {
-		end.Beside = device.streams[0]
-	}
-	return end
-}
-
-// fill waits where a step's own streams do not wait for the host's: they begin when
-// that has ended.
-func (device *device) fill(offset, size int64, value byte) error {
-	if err := device.host.Fill(device.at(offset), value, size); err != nil || !device.stepping {
-		return err
-	}
-	return device.host.Synchronize()
-}
 
 // prime makes the ring ready, with what pours into it.
 func (machine *machine) prime() error {

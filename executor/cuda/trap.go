@@ -16,27 +16,6 @@ type trap struct {
 	flag  *driver.Pinned // the kernel waits until it is not zero: tests let it go
 }
 
-// dig makes the trap that is asked for.
-func (machine *machine) dig() error {
-	if machine.backend.options.Fault.Kind != HangStep {
-		return nil
-	}
-	for i := range machine.program.Instrs {
-		if !machine.computes(int32(i)) {
-			continue
-		}
-		trap := &trap{index: int32(i), step: machine.backend.options.Fault.At}
-		machine.trap = trap
-		return machine.deviceOf(trap.index).do(func() (err error) {
-			if trap.flag, err = machine.pin(4); err == nil {
-				clear(trap.flag.Data)
-			}
-			return err
-		})
-	}
-	return nil
-}
-
 // at reports an instruction before which the trap is.
 func (trap *trap) at(step *executor.Step, index int32) bool {
 	return trap != nil && trap.index == index && trap.step == step.Number

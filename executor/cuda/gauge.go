@@ -1,0 +1,196 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/nvml"
+)
+
+// memoryGauge is what NVML says of a GPU at the moments of a run. Reading it takes tens
+// of microseconds and no part in the GPU's streams, so that every fence is read.
+type memoryGauge struct {
+	lock   sync.Mutex
+	handle nvml.GPU
+	result executor.GPUResult
+	// before are the processes that were there before this one, self this one's
+	// number as the driver has it: inside a container another than its own, and 0
+	// where the driver shows it no process, not even itself.
+	before []nvml.Process
+	self   int
+	last   int64 // what was used at the last reading
+}
+
+// reading is what a GPU held, and who was there.
+type reading struct {
+	handle    nvml.GPU
+	used      int64
+	processes []nvml.Process
+}
+
+func read(handle nvml.GPU) (reading, error) {
+	memory, err := handle.Memory()
+	if err != nil {
+		return reading{}, err
+	}
+	processes, err := handle.Processes()
+	return reading{handle, memory.Used, processes}, err
+}
+
+func (gauge *memoryGauge) moment(field func(result *executor.GPUResult) *int64) {
+	gauge.lock.Lock()
+	defer gauge.lock.Unlock()
+	if gauge.result.Unmeasured != "" {
+		return
+	}
+	now, err := read(gauge.handle)
+	if err != nil {
+		gauge.result.Unmeasured = err.Error()
+		return
+	}
+	into := field(&gauge.result)
+	gauge.last = now.used
+	if *into = now.used; into == &gauge.result.Context {
+		gauge.self = selfOf(gauge.before, now.processes)
+	}
+	gauge.others(now.processes)
+}
+
+// fence reads what the GPU holds as a stream passes a fence. Who is there is looked
+// at where it is another figure than that of the last one.
+func (gauge *memoryGauge) fence() {
+	gauge.lock.Lock()
+	defer gauge.lock.Unlock()
+	result := &gauge.result
+	if result.Unmeasured != "" {
+		return
+	}
+	memory, err := gauge.handle.Memory()
+	if err != nil {
+		result.Unmeasured = err.Error()
+		return
+	}
+	result.Fences++
+	if result.Fences == 1 {
+		result.FenceLow, result.FenceHigh = memory.Used, memory.Used
+	}
+	result.FenceLow, result.FenceHigh = min(result.FenceLow, memory.Used), max(result.FenceHigh, memory.Used)
+	if memory.Used == gauge.last {
+		return
+	}
+	gauge.last = memory.Used
+	if processes, err := gauge.handle.Processes(); err == nil {
+		gauge.others(processes)
+	}
+}
+
+// selfOf is this process's number among those on a GPU: its own, or that of the one
+// that came since. 0: there is none.
+func selfOf(before, now []nvml.Process) int {
+	var came []int
+	for _, process := range now {
+		if process.ID == os.Getpid() {
+			return process.ID
+		}
+		if numbered(before, process.ID) == nil {
+			came = append(came, process.ID)
+		}
+	}
+	if len(came) == 0 {
+		return 0
+	}
+	return came[0] // of more than one the others came too, and are told
+}
+
+func numbered(processes []nvml.Process, id int) *nvml.Process {
+	at := slices.IndexFunc(processes, func(process nvml.Process) bool { return process.ID == id })
+	if at < 0 {
+		return nil
+	}
+	return &processes[at]
+}
+
+// others notes the first time that another process came, went or changed.
+func (gauge *memoryGauge) others(now []nvml.Process) {
+	if gauge.result.Moved != "" {
+		return
+	}
+	var told []string
+	for i := range now {
+		before := numbered(gauge.before, now[i].ID)
+		switch {
+		case now[i].ID == gauge.self:
+		case before == nil:
+			told = append(told, fmt.Sprintf("process %d came with %s", now[i].ID, held(now[i].Used)))
+		case before.Used != now[i].Used:
+			told = append(told, fmt.Sprintf("process %d went from %s to %s", now[i].ID, held(before.Used), held(now[i].Used)))
+		}
+	}
+	for i := range gauge.before {
+		if id := gauge.before[i].ID; id != gauge.self && numbered(now, id) == nil {
+			told = append(told, fmt.Sprintf("process %d left with %s", id, held(gauge.before[i].Used)))
+		}
+	}
+	gauge.result.Moved = strings.Join(told, ", ")
+}
+
+func held(bytes int64) string {
+	if bytes < 0 {
+		return "an unknown size"
+	}
+	return costmodel.Bytes(bytes).String()
+}
+
+// told is the result. Where the driver shows no process, what is neither arena nor
+// context is said to be somebody's: whose is not known.
+func (gauge *memoryGauge) told() executor.GPUResult {
+	gauge.lock.Lock()
+	defer gauge.lock.Unlock()
+	result := gauge.result
+	if gauge.self != 0 || result.Moved != "" || result.Unmeasured != "" {
+		return result
+	}
+	for _, used := range []int64{result.Ready, result.FenceLow, result.FenceHigh} {
+		if beyond := used - result.Context - result.Arenas; used != 0 && max(beyond, -beyond) > libraries {
+			result.Moved = fmt.Sprintf("%v changed hands beside arenas, and the driver shows no process that could tell whose", costmodel.Bytes(max(beyond, -beyond)))
+		}
+	}
+	return result
+}
+
+// unused is what GPUs held before the process was on any, by UUID. It is read once:
+// libraries keep contexts until the process ends.
+var unused = sync.OnceValues(func() (map[string]reading, error) {
+	library, err := nvml.Open()
+	if err != nil {
+		return nil, err
+	}
+	gpus, err := library.GPUs()
+	if err != nil {
+		return nil, errors.Join(err, library.Close())
+	}
+	found := make(map[string]reading)
+	for i := range gpus {
+		memory, processes, err := gpus[i].Settled()
+		if err != nil {
+			return nil, errors.Join(err, library.Close())
+		}
+		found[gpus[i].UUID] = reading{gpus[i], memory.Used, processes}
+	}
+	return found, nil // the library stays open for the process's other readings
+})
+
+// The moments that have one figure.
+func withContext(result *executor.GPUResult) *int64 { return &result.Context }
+
+func allReady(result *executor.GPUResult) *int64 { return &result.Ready }
+
+func givenBack(result *executor.GPUResult) *int64 { return &result.After }
