@@ -67,9 +67,8 @@ class Shared:
         self.spent = {}  # seconds of other programs, by name
 
     def engine(self, name, **over):
-        folder = os.path.join(self.folder, name)
-        os.makedirs(folder, exist_ok=True)
-        made = OnGPU(self.binary, folder, **{"kind": self.kind} | over)
+        """devmap in a folder that no other has: each counts its files from 1."""
+        made = OnGPU(self.binary, tempfile.mkdtemp(prefix=name + "-", dir=self.folder), **{"kind": self.kind} | over)
         made.spent = self.spent
         return made
 
