@@ -18,9 +18,9 @@ KINDS = (
 )
 
 
-def peers(shared):
-    """PyTorch's side of every part here, measured once."""
-    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in ("train", "infer", "prefill")), batch=BATCH, seq=SEQ)
+def peers(shared, modes=("train",)):
+    """PyTorch's side, of both models."""
+    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in modes), batch=BATCH, seq=SEQ)
 
 
 def training(shared, model):
@@ -57,7 +57,7 @@ def arena(shared, figures):
         for name, mode, ran, bar in kinds:
             case = f"{model} {BATCH} × {SEQ} bf16, {name}: arena / PyTorch's peak"
             with figures.attempt("arena", case):
-                report, theirs = ran(shared, model).report, peers(shared)[f"{model}/{mode}"]["peak_allocated_bytes"]
+                report, theirs = ran(shared, model).report, peers(shared, [kind[1] for kind in kinds])[f"{model}/{mode}"]["peak_allocated_bytes"]
                 ours = sum(device["measured"]["peak_allocated_bytes"] for device in report["devices"])
                 figures.within("arena", case, ours / theirs, bar, f"{ours / MIB:.0f} MiB, PyTorch {theirs / MIB:.0f} MiB")
 
