@@ -70,13 +70,13 @@ def kernels(shared, figures):
     if not any(line.startswith("copy ") for line in lines):
         raise RuntimeError(f"check.py: exit status {status}: " + " | ".join(last))
     for line in lines:
-        if found := re.match(r"(.+?) +([\d.]+) us +([\d.]+) TB/s +([\d.]+) of a copy", line):
-            name, spent, rate, share = found.groups()
-            note = f"{spent} µs, {rate} TB/s"
+        if found := re.match(r"(.+?) +([\d.]+) us +([\d.]+) TB/s +([\d.]+) of a copy(?:, +([\d.]+) of one as large)?", line):
+            name, spent, rate, largest, share = found.groups()
+            note = f"{spent} µs, {rate} TB/s, {largest} of a copy of a GB"
             if name.startswith(MOVES) and "in L2" not in name:
-                figures.reaching("kernels", name + ": of a copy", float(share), COPY, note)
+                figures.reaching("kernels", name + ": of a copy as large", float(share or largest), COPY, note)
             else:
-                figures.told("kernels", name + ": of a copy", share, note)
+                figures.told("kernels", name + ": of a copy as large", share or largest, note)
         elif line.startswith("copy "):
             figures.told("kernels", "a copy", line.split(" ", 1)[1])
 
