@@ -13,7 +13,7 @@ from nvml import Gauge
 from shared import MIB
 
 MODEL = "llama-3.2-1b"
-DONE, ERROR, INFEASIBLE = 0, 1, 3
+ERROR, INFEASIBLE = 1, 3
 # Hides the driver's library from one process: an empty file lies over it, in a mount namespace of its own.
 HIDDEN = r"""for file in $(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*=> //p'); do mount --bind /dev/null "$(readlink -f "$file")" || exit 99; done; exec "$@" """
 HOLD = "import sys, torch; free, _ = torch.cuda.mem_get_info(); x = torch.empty(free - (2 << 30), dtype=torch.uint8, device='cuda'); print('held', flush=True); sys.stdin.read()"
@@ -26,11 +26,9 @@ def faults(shared, figures):
         for gpus, micro, over in ((1, 1, {}), (2, 2, {"strategy": "pipeline"}))
     )
     check = functools.partial(held, shared, figures, engine)
-    check("nothing wrong", one, [], DONE, "")
     check("no driver", one, [], ERROR, r"libcuda", before=["unshare", "-m", "sh", "-c", HIDDEN, "sh"])
     check("no GPU", one, [], ERROR, r"GPU", env={"CUDA_VISIBLE_DEVICES": ""})
-    for number in (1, 2):
-        check(f"arena {number} finds no memory", two, ["--fault", f"oom@map:{number}"], INFEASIBLE, r"OUT_OF_MEMORY")
+    check("the second arena finds no memory", two, ["--fault", "oom@map:2"], INFEASIBLE, r"OUT_OF_MEMORY")
     check("a path corrupts", two, ["--fault", "corrupt@path:1"], ERROR, r"path|corrupt")
     check("the worker is killed", two, ["--fault", "kill@step:2", "--steps", "4"], ERROR, r"killed")
     with figures.attempt("faults", "too little is free"):
@@ -76,7 +74,7 @@ def interrupted(shared, figures, engine, plan):
     begun = time.monotonic()
     while gauge.used() < used + (2 << 30) and process.poll() is None and time.monotonic() - begun < 30:
         time.sleep(0.05)
-    time.sleep(3)
+    time.sleep(2)
     os.killpg(process.pid, signal.SIGINT)
     sent = time.monotonic()
     try:

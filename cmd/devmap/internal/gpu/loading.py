@@ -5,8 +5,8 @@ import json
 from engine import Job
 from shared import MIB
 
-MODEL = "qwen2.5-3b"
-COPIED, PEER, RING = 0.85, 5.0, 256 * MIB
+MODEL = "llama-3.2-1b"
+COPIED, PEER = 0.85, 5.0
 
 
 def loading(shared, figures):

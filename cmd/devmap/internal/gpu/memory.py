@@ -1,6 +1,7 @@
 """Memory of real models: every region's high water, and what NVML shows beside a plan made beforehand."""
 
 import functools
+import time
 
 from engine import Job
 from nvml import Gauge
@@ -8,7 +9,8 @@ from shared import MIB
 
 TOLERANCE, SHARE = 16 * MIB, 0.001
 WORKSPACE = "workspace"  # a library's: how much of it is written is the library's to say
-MODELS = {"llama-3.2-1b": (1, 2, 4), "qwen2.5-3b": (1, 2, 4), "llama-3.1-8b": (1, 4)}  # and as how many program devices
+# And as how many program devices.
+MODELS = (("llama-3.2-1b", (1, 2, 4)), ("qwen2.5-3b", (1,)), ("llama-3.1-8b", (1,)), ("qwen2.5-3b", (4, 2)), ("llama-3.1-8b", (4,)))
 
 
 def jobs(model, devices):
@@ -29,14 +31,17 @@ class Seen:
 
 
 def memory(shared, figures):
-    models = {"llama-3.2-1b": (2,)} if shared.small else MODELS
-    seen = Seen()
-    for model, devices in models.items():
-        for count in devices:
-            for name, job in jobs(model, count):
-                case = f"{model} {name} {job}"
-                with figures.attempt("memory", case):
-                    one(shared, figures, seen, case, model, job)
+    seen, begun = Seen(), time.monotonic()
+    cases = [(model, *named) for model, counts in ([("llama-3.2-1b", (2,))] if shared.small else MODELS) for count in counts for named in jobs(model, count)]
+    for count in sorted({job.gpus for _, _, job in cases}):
+        shared.topology(count)
+    for number, (model, name, job) in enumerate(cases):
+        if time.monotonic() - begun > shared.seconds:
+            figures.told("memory", "cases left out for want of time", str(len(cases) - number), f"from {model} {name} {job} on")
+            break
+        case = f"{model} {name} {job}"
+        with figures.attempt("memory", case):
+            one(shared, figures, seen, case, model, job)
     figures.same("memory", "regions whose highest written byte is the last that was planned", seen.regions - len(seen.odd), seen.regions, "; ".join(seen.odd[:4]))
     figures.same("memory", "runs after which the GPU held no more than before", seen.runs - len(seen.kept), seen.runs, "; ".join(seen.kept[:4]))
     figures.same("memory", "devmap's own verdicts: pass", seen.runs - len(seen.failed), seen.runs, "; ".join(seen.failed[:4]))
