@@ -90,12 +90,6 @@ class Shared:
         """The folder of a model's config alone: its weights are drawn."""
         return os.path.join(self.models, model)
 
-    def checkpoint(self, model):
-        """A folder with a model's config and drawn weights, in memory where there is room."""
-        folder = os.path.join(self.folder, "checkpoints")
-        self.once(("checkpoint", model), lambda: self.python("weights.py", self.models, folder, model))
-        return os.path.join(folder, model)
-
     def python(self, script, *words, timeout=400):
         """stdout of one of the scripts here: a process of its own, which holds nothing of the GPU afterwards."""
         begun = time.monotonic()
@@ -157,7 +151,7 @@ def descendants(of):
     return found - {of}
 
 
-_SCRATCH = []  # folders that are not to outlast this process
+SCRATCH = []  # folders that are not to outlast this process
 
 
 def ended(number, _):
@@ -168,7 +162,7 @@ def ended(number, _):
                 os.kill(pid, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-    for folder in _SCRATCH:
+    for folder in SCRATCH:
         shutil.rmtree(folder, ignore_errors=True)
     os._exit(128 + number)
 
@@ -239,5 +233,5 @@ def scratch(inside=""):
     """A new folder: inside another, or in memory, or where temporary files go."""
     room = shutil.disk_usage("/dev/shm").free if os.path.isdir("/dev/shm") else 0
     with tempfile.TemporaryDirectory(prefix="devmap-gpu-", dir=inside or ("/dev/shm" if room > 40 << 30 else None)) as folder:
-        _SCRATCH.append(folder)
+        SCRATCH.append(folder)
         yield folder
