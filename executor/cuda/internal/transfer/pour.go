@@ -50,6 +50,8 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 	go func() {
 		defer close(ended)
 		var readers sync.WaitGroup
+		// While one processor is idle Go takes none from a reader that is in the
+		// kernel (runtime/proc.go: retake).
 		for range max(1, runtime.GOMAXPROCS(0)-1) {
 			readers.Go(pouring.read)
 		}
@@ -60,7 +62,8 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 	often := time.NewTicker(time.Millisecond)
 	defer often.Stop()
 	for bytes := range pouring.told {
-		if told(bytes); len(pouring.told) > 0 {
+		told(bytes)
+		if len(pouring.told) > 0 {
 			continue
 		}
 		select { // whom every piece wakes takes a processor from readers
