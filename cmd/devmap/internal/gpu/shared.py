@@ -1,4 +1,4 @@
-"""What the parts of `make gpu` share: devmap on the GPU, the machine's words, checkpoints, probed topologies."""
+"""What the parts of `make gpu` share: devmap on the GPU, PyTorch in processes of its own, probed topologies, an end."""
 
 import concurrent.futures
 import contextlib
