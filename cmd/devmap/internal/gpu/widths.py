@@ -16,7 +16,6 @@ import torch
 
 import models
 import outputs
-import training
 from accuracy import ATTENTION, ROUNDED, split, whole
 from engine import Job
 from safetensors.torch import load_file
