@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
@@ -40,6 +41,7 @@ func (*backend) Name() string { return "cuda" }
 func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
 	machine := &machine{
 		backend: backend, program: bound.Program, bound: bound, order: orderOf(bound.Program),
+		trains: slices.ContainsFunc(bound.Program.Instrs, func(instr program.Instr) bool { return instr.Op == program.Backward }),
 	}
 	err := machine.find()
 	for _, part := range []func() error{

@@ -72,7 +72,7 @@ func (machine *machine) prepare(index int32) (*prepared, error) {
 		run := &bound.Runs[i]
 		pass := pass{before: run.Before, after: run.After, calls: make([]*kernel.Call, len(run.Kernels)), launches: make([]kernel.Launch, len(run.Kernels))}
 		for j := range pass.calls {
-			pass.calls[j] = device.call(run, j)
+			pass.calls[j] = device.call(run, j, machine.trains)
 			if pass.launches[j], err = kernel.Prepare(machine.backend.kernels, pass.calls[j]); err != nil {
 				return nil, err
 			}
@@ -90,10 +90,10 @@ func (machine *machine) prepare(index int32) (*prepared, error) {
 }
 
 // call is a kernel with its matrices.
-func (device *device) call(run *bind.Run, number int) *kernel.Call {
+func (device *device) call(run *bind.Run, number int, trains bool) *kernel.Call {
 	code := &run.Kernels[number]
 	call := &kernel.Call{
-		Kernel: code, Begins: run.Begins, Kernels: device.kernels, Workspace: device.workspace,
+		Kernel: code, Trains: trains, Begins: run.Begins, Kernels: device.kernels, Workspace: device.workspace,
 		Operands: make([]kernel.Matrix, len(code.Operands)),
 	}
 	for i := range code.Operands {

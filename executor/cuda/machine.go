@@ -21,6 +21,7 @@ type machine struct {
 	backend *backend
 	program *program.Program
 	bound   *bind.Bound
+	trains  bool // the program has backwards
 	order   order
 	gpus    []*gpu
 	devices []*device

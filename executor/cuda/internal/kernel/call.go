@@ -33,6 +33,7 @@ type Call struct {
 	// weight is tied, those of all uses in module order, its own among them.
 	Operands []Matrix
 	Uses     [][]Matrix
+	Trains   bool // the program has backwards
 	Begins   bool // a gradient ('*') is written, not added to
 
 	Kernels *Kernels

@@ -19,14 +19,16 @@ import (
 //
 // The library's kernels make other bits where C is D than where it is not, and
 // whether add lies where d does follows from the cut: a stage changes its stream in
-// place, but not what came in a slot. So C is always D, and add is copied there.
+// place, but not what came in a slot. So C is always D, and add is copied there. In
+// training backward reads the stream again, so that no forward changes it in place,
+// and every backward does its gradient (bind's TestAdded).
 func gemm(call *Call) (Launch, error) {
 	shape, operands, err := productOf(call)
 	if err != nil {
 		return nil, err
 	}
 	var before Launch
-	if operands.C != operands.D {
+	if operands.C != operands.D && !call.Trains {
 		if before, err = copied(call); err != nil {
 			return nil, err
 		}
