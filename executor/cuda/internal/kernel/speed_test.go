@@ -159,7 +159,7 @@ func (server *server) fill(bytes int64) {
 // tensor where d lies.
 func (server *server) prepare(one *served, begins bool) {
 	const workspace = 32 << 20
-	call := &Call{Kernel: one.kernel, Begins: begins, Kernels: server.kernels, Workspace: blas.Workspace{Address: server.arena.Address, Bytes: workspace}}
+	call := &Call{Kernel: one.kernel, Begins: begins, Trains: true, Kernels: server.kernels, Workspace: blas.Workspace{Address: server.arena.Address, Bytes: workspace}}
 	at := server.arena.Address + workspace
 	places := make(map[int]driver.Address)
 	for i, matrix := range one.operands {
