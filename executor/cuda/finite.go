@@ -48,15 +48,15 @@ func (device *device) finite(bound *bind.Bound, run *bind.Run) (launches []kerne
 // areas are what a run made, and what each is called. A run that hands nothing on is
 // looked through as a whole.
 func (device *device) areas(run *bind.Run) (areas []kernel.Area, names []string) {
-	any := false
+	some := false
 	for _, made := range run.Made() {
 		looked := handedOn(made.Class)
-		any = any || looked
+		some = some || looked
 		areas = append(areas, kernel.Area{Matrix: device.matrix(made.Area), Looked: looked})
 		names = append(names, made.Name)
 	}
 	for i := range areas {
-		areas[i].Looked = areas[i].Looked || !any
+		areas[i].Looked = areas[i].Looked || !some
 	}
 	return areas, names
 }

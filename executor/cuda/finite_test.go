@@ -37,10 +37,10 @@ func TestGPUFinite(t *testing.T) {
 	onGPU(t)
 	holding(t)
 	train := costmodel.Workload{Mode: costmodel.Train, Precision: costmodel.FP32True, Optimizer: costmodel.AdamW}
-	brain, mixed, infer, generate := train, train, train, train
+	brain, mixed, infer := train, train, train
 	brain.Precision, mixed.Precision = costmodel.BF16True, costmodel.BF16Mixed
 	infer.Mode, infer.Optimizer = costmodel.Infer, ""
-	generate = infer
+	generate := infer
 	generate.NewTokens, generate.Precision = 3, costmodel.BF16True
 	const nan, inf, less = 0x7fc0, 0x7f80, 0xff80
 	for _, test := range []struct {

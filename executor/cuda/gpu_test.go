@@ -80,20 +80,25 @@ func (gauge *gauge) tell(t *testing.T, when string) int64 {
 }
 
 // settled waits until the GPU holds what it held, which takes the driver a moment.
+// Of a context that cuBLASLt keeps, in an earlier test of the process, streams and
+// modules stay: some megabytes.
 func (gauge *gauge) settled(t *testing.T, want int64) {
 	t.Helper()
-	begin := time.Now()
-	for now := int64(-1); now != want; {
+	const context, kept = 256 << 20, 16 << 20
+	for begin := time.Now(); ; {
 		memory, err := gauge.gpu.Memory()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now = memory.Used; now != want && time.Since(begin) > 2*time.Second {
-			t.Errorf("%d bytes are used, %d were", now, want)
+		if now := memory.Used; now == want || want >= context && now > want && now <= want+kept {
+			t.Logf("used as before, and %d bytes, %v later", now-want, time.Since(begin))
+			return
+		}
+		if time.Since(begin) > 2*time.Second {
+			t.Errorf("%d bytes are used, %d were", memory.Used, want)
 			return
 		}
 	}
-	t.Logf("used as before %v later", time.Since(begin))
 }
 
 // TestGPUHolds: what each part of the runtime takes of the GPU, and that it comes back.

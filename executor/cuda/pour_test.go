@@ -38,8 +38,10 @@ func TestPour(t *testing.T) {
 		}
 	}
 	for _, pour := range []executor.Pour{
-		{Device: 2, Values: weights.Range{Bytes: 8}}, {Device: -1, Values: weights.Range{Bytes: 8}},
-		{Device: 1, Offset: 2999993, Values: weights.Range{Bytes: 8}}, {Offset: -1, Values: weights.Range{Bytes: 8}},
+		{Device: 2, Values: weights.Range{Bytes: 8}},
+		{Device: -1, Values: weights.Range{Bytes: 8}},
+		{Device: 1, Offset: 2999993, Values: weights.Range{Bytes: 8}},
+		{Offset: -1, Values: weights.Range{Bytes: 8}},
 	} {
 		pour.Values.Step, pour.Values.Read = 1<<20, func([]byte, int64) error {
 			t.Error("it was read")

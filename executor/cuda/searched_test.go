@@ -49,7 +49,10 @@ func TestGPUSearched(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		machine := found.(*machine) //nolint:forcetypeassert // it is this package's
+		machine, is := found.(*machine)
+		if !is {
+			t.Fatalf("%T", found)
+		}
 		t.Logf("%s of %d x %d: compiled in %v, open in %v more", shape.wanted.Mode, shape.sequences, shape.wanted.Seq, compiled, time.Since(begin)-compiled)
 		if err := machine.Fill(0, 0, job.Program.Devices[0].Arena, 0); err != nil {
 			t.Fatal(err)
