@@ -85,7 +85,7 @@ func made(tb testing.TB, options Options) *backend {
 			if !is {
 				return nil // it is not open yet: where its arenas are is not known
 			}
-			return does.(play)(call, step) //nolint:forcetypeassert // there is nothing else in it
+			return does.(play)(call, step) //nolint:forcetypeassert,errcheck // there is nothing else in it
 		}, nil
 	}}
 	backend.instr = func(_ *bind.Bound, index int32) (bind.Instr, error) {
