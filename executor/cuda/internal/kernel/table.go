@@ -16,7 +16,7 @@ var Table = sync.OnceValues(func() (map[string]Func, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range []string{"checksum", "finite", "nonfinite"} { // they are no recipe's
+	for _, name := range []string{"checksum", "finite"} { // they are no recipe's
 		delete(launches, name)
 	}
 	table := make(map[string]Func, len(launches))

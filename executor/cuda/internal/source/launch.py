@@ -86,6 +86,9 @@ class Call:
             return struct.pack("Q", scratch.data_ptr())
         if text == "!grid":
             return struct.pack("q", self.grid)
+        if text == "!areas":
+            packed = [struct.pack("Qqqqq", area.data_ptr(), *area.shape, area.stride(0), 2 + (area.dtype == torch.float32)) for area in self.operands.values()]
+            return struct.pack("q", len(packed)) + b"".join(packed).ljust(32 * 40, b"\0")
         if text == "!found":
             return struct.pack("Q", self.found.data_ptr())
         if text[0] == "#":
@@ -133,6 +136,9 @@ class Call:
             return (sizes[0] if self.matrix("order?") is not None else int(self.dims["seq"]),), 256
         if name == "parts":
             return (sizes[0], 2), 512
+        if name == "areas":
+            chunks = sum(area.shape[0] * up(area.shape[1] * area.element_size(), 16) for area in self.operands.values())
+            return (min(1024, max(1, up(chunks, 1024))),), 256
         if name in ("one", "logits"):
             return (sizes[0] if sizes else 1,), 1024
         if name in ("squares", "join"):

@@ -57,19 +57,3 @@ template <class T> __device__ void addRows(Matrix<float> x, Matrix<T> d, i64 row
 }
 extern "C" __global__ void add_rows_bf16(Matrix<float> x, Matrix<bf16> d, i64 rows, i64 columns, i64 adds) { addRows(x, d, rows, columns, adds); }
 extern "C" __global__ void add_rows_f32(Matrix<float> x, Matrix<float> d, i64 rows, i64 columns, i64 adds) { addRows(x, d, rows, columns, adds); }
-
-// nonfinite: *found = the least of what it was and row·columns + column of a
-// value that is no number or infinite. Of integers the least is the same in any
-// order.
-#define NONFINITE(NAME, T)                                                                                    \
-    extern "C" __global__ void NAME(Matrix<T> x, u64 *found, i64 rows, i64 columns) {                         \
-        eights(rows, columns, x.wide(), BODY                                                                  \
-            Several<N> values = load<N>(x.at(row, column));                                                   \
-            EACH if (!(fabsf(values.at[i]) < __int_as_float(0x7f800000))) {                                   \
-                atomicMin(found, (u64)(row * columns + column + i));                                          \
-                return;                                                                                       \
-            }                                                                                                 \
-        });                                                                                                   \
-    }
-NONFINITE(nonfinite_bf16, bf16)
-NONFINITE(nonfinite_f32, float)
