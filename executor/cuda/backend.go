@@ -166,6 +166,11 @@ func (machine *machine) Close() error {
 		return nil
 	}
 	var all []error
+	for _, device := range machine.devices {
+		if device.context != nil { // where Open failed GPUs may still be at what they were given
+			all = append(all, device.do(driver.Synchronize))
+		}
+	}
 	if machine.trap != nil {
 		all = append(all, machine.deviceOf(machine.trap.index).do(machine.trap.free))
 	}

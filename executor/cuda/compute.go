@@ -31,11 +31,13 @@ func (lane *lane) compute(index int32) (whole bool, err error) {
 	if err := lane.finish(work.prepared); err != nil {
 		return false, err
 	}
-	lane.computed, lane.work = work.prepared, lane.work.none()
+	lane.computed = work.prepared
+	work.reset()
 	return true, nil
 }
 
-func (work) none() work { return work{} }
+// reset is before the next computation.
+func (now *work) reset() { *now = work{} }
 
 // begin gives what comes before an instruction's kernels: the squared norms that
 // came in, or none.
@@ -85,7 +87,8 @@ func (lane *lane) pass(index int32, pass *pass) (tapped bool, err error) {
 		}
 		work.count, work.tapped = work.count+1, false
 	}
-	for work.looked = work.looked || len(pass.finite) == 0; !work.looked; work.looked = true {
+	if !work.looked {
+		work.looked = true
 		for _, launch := range pass.finite {
 			if err := launch(&lane.of); err != nil {
 				return false, err

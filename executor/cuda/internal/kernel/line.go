@@ -16,13 +16,14 @@ type line struct {
 	function  string
 	types     []string
 	rule      rule
+	counts    bool // its kernel counts in 32 bits
 	sizes     []size
 	clear     string
 	arguments []argument
 }
 
 func lineOf(launch *source.Launch) (line, error) {
-	read := line{function: launch.Function, types: launch.Types, rule: rules[launch.Rule], clear: launch.Clear}
+	read := line{function: launch.Function, types: launch.Types, rule: rules[launch.Rule], counts: counted[launch.Rule], clear: launch.Clear}
 	if read.rule == nil {
 		return line{}, fmt.Errorf("no rule is called %q", launch.Rule)
 	}

@@ -48,6 +48,9 @@ var rules = map[string]rule{
 	},
 }
 
+// counted are rules whose kernels count eights of rows in 32 bits.
+var counted = map[string]bool{"eights": true, "squares": true, "join": true}
+
 func flat(blocks int64) [3]int64 { return [3]int64{blocks, 1, 1} }
 
 // byRow is a block a row, with a warp for so many values.
@@ -68,6 +71,9 @@ func (line *line) shape(call *Call) (driver.Shape, error) {
 		if sizes[i], err = size(call); err != nil {
 			return driver.Shape{}, err
 		}
+	}
+	if line.counts && sizes[0]*over(sizes[1], 8) > math.MaxInt32 {
+		return driver.Shape{}, fmt.Errorf("%d × %d values: there are kernels for less than 2^34", sizes[0], sizes[1])
 	}
 	grid, block := line.rule(call, sizes)
 	shape := driver.Shape{Block: [3]uint32{uint32(block), 1, 1}}
