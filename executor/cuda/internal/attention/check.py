@@ -254,7 +254,7 @@ def speed():
 
 def sanitized(tool, arguments):
     """Runs this script under compute-sanitizer, with torch's math alone beside us."""
-    os.environ.update(PEERS="math", PYTORCH_NO_CUDA_MEMORY_CACHING="1")  # each tensor is memory of its own
+    os.environ.update(PEERS="math", **({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if tool == "memcheck" else {}))  # each tensor is memory of its own
     os.execvp("compute-sanitizer", ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", "--kernel-regex", "kns=attention", sys.executable, os.path.abspath(__file__), "accuracy", *arguments])
 
 

@@ -94,7 +94,7 @@ def sanitized(tool, arguments):
     """Runs this script under compute-sanitizer, told which kernels are ours."""
     entries = [entry for path in sorted(HERE.glob("*.ptx")) for entry in re.findall(r"\.entry (\w+)", path.read_text())]
     filters = [word for entry in entries for word in ("--kernel-regex", f"kns={entry}")]
-    os.environ.update(SANITIZED="yes", PYTORCH_NO_CUDA_MEMORY_CACHING="1")  # each tensor is memory of its own
+    os.environ.update(SANITIZED="yes", **({"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"} if tool == "memcheck" else {}))  # each tensor is memory of its own
     os.execvp("compute-sanitizer", ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *filters, sys.executable, __file__, "--seed", str(SEED), *arguments])
 
 
