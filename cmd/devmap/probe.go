@@ -83,6 +83,13 @@ func probing(cmd *cobra.Command) func() ([]byte, error) {
 	}
 }
 
+// measuring is what a worker that measures GPUs has said so far.
+type measuring struct {
+	measured              *worker.Ran
+	missing, broke, place string
+	status                *int
+}
+
 // measure has a worker measure GPUs: a GPU that fails ends that and not what tells
 // of it, and no context is left behind in this process.
 func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
@@ -90,44 +97,57 @@ func measure(cmd *cobra.Command, args []string) (*worker.Ran, error) {
 	if err != nil {
 		return nil, fmt.Errorf("starting the process that measures GPUs: %w", err)
 	}
-	var measured *worker.Ran
-	var missing, place string
-	var status *int
+	said := new(measuring)
 	say, done := out.Watch(cmd.ErrOrStderr(), "measuring GPUs, which are woken first")
-	for {
-		message, err := process.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			process.Kill() //nolint:errcheck // it has ended then
-			break
-		}
-		if missing, place = missing+message.Missing, message.At; place != "" {
-			say("measuring GPUs" + place)
-		}
-		if message.Ran != nil {
-			measured = message.Ran
-		}
-		if message.Done != nil {
-			status = message.Done
-		}
-	}
+	heard := said.hear(process, say)
 	done()
+	if heard != nil {
+		process.Kill() //nolint:errcheck // it has ended then
+	}
 	how, err := process.Wait()
 	switch {
 	case err != nil:
 		return nil, err
-	case missing != "":
-		return nil, fmt.Errorf("no GPU can be measured: %s", strings.ReplaceAll(missing, "\n", "; "))
+	case said.missing != "":
+		return nil, fmt.Errorf("no GPU can be measured: %s", strings.ReplaceAll(said.missing, "\n", "; "))
 	case cmd.Context().Err() != nil:
 		return nil, errors.New("interrupted: the GPUs were not measured")
-	case status == nil:
-		return nil, fmt.Errorf("the process that measures GPUs ended: %s%s", how, place)
-	case measured == nil:
-		return nil, &out.ToldError{Status: *status}
+	case heard != nil:
+		return nil, fmt.Errorf("the process that measures GPUs was ended%s: %w", said.place, heard)
+	case said.status == nil:
+		return nil, fmt.Errorf("the process that measures GPUs ended: %s%s", how, said.place)
+	case said.broke != "":
+		return nil, errors.New(said.broke)
+	case said.measured == nil:
+		return nil, &out.ToldError{Status: *said.status}
 	}
-	return measured, nil
+	return said.measured, nil
+}
+
+// hear takes what the worker says until it says nothing more.
+func (said *measuring) hear(process *worker.Process, say func(string)) error {
+	for {
+		message, err := process.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch {
+		case message.Missing != "":
+			said.missing = message.Missing
+		case message.At != "":
+			said.place = message.At
+			say("measuring GPUs" + said.place)
+		case message.Ran != nil:
+			said.measured = message.Ran
+		case message.Broke != "":
+			said.broke = message.Broke
+		case message.Done != nil:
+			said.status = message.Done
+		}
+	}
 }
 
 // work measures, as a worker.

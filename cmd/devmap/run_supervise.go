@@ -121,7 +121,7 @@ func (run *supervised) end(how string, heard error) error {
 			return err
 		}
 	}
-	if died != nil || broke || settled(*run.status) {
+	if run.reports.Len() > 0 && (died != nil || broke || settled(*run.status)) {
 		if err := run.write(run.cmd, run.reports.Bytes()); err != nil {
 			return errors.Join(died, err)
 		}
@@ -166,6 +166,8 @@ func (run *supervised) ended() error {
 	switch status := *run.status; {
 	case run.Run.Fault != "" && settled(status):
 		return fmt.Errorf("--fault %s: it did not come to that", run.Run.Fault)
+	case status == out.ExitDone && run.broke != "": // what came of a plan could not be said
+		return &out.ToldError{Status: out.ExitError}
 	case status == out.ExitDone:
 		return nil
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 )
 
@@ -49,12 +50,17 @@ func Inherited() (*Link, error) {
 	return link, nil
 }
 
-// Say sends a message. A supervisor that is no more hears nothing, and the worker
-// is about to end by [Link.Until].
+// Say sends a message; in the place of one that cannot be written that the work broke
+// off, and why. A supervisor that is no more hears nothing, and the worker is about
+// to end by [Link.Until].
 func (link *Link) Say(message *Message) {
 	link.lock.Lock()
 	defer link.lock.Unlock()
-	message.write(link.says) //nolint:errcheck // nobody is left to tell
+	text, err := message.text()
+	if err != nil {
+		text, _ = (&Message{Broke: "telling what came of it: " + strings.ToValidUTF8(err.Error(), "?")}).text()
+	}
+	link.says.Write(text) //nolint:errcheck // nobody is left to tell
 }
 
 // Until is a context that ends when the worker is to end.

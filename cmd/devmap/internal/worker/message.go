@@ -49,17 +49,17 @@ type Ran struct {
 // maxMessage bounds a message: a report of 10⁶ steps takes 200 MB.
 const maxMessage = 1 << 30
 
-// write writes a message: its length in four bytes, the first the least, and JSON.
-func (message *Message) write(to io.Writer) error {
+// text is a message as it is sent: its length in four bytes, the first the least, and
+// JSON.
+func (message *Message) text() ([]byte, error) {
 	text, err := json.Marshal(message)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(text) > maxMessage {
-		return fmt.Errorf("a message of %d bytes: at most %d are sent", len(text), maxMessage)
+		return nil, fmt.Errorf("a message of %d bytes: at most %d are sent", len(text), maxMessage)
 	}
-	_, err = to.Write(append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...))
-	return err
+	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(text))), text...), nil
 }
 
 // read reads a message; io.EOF: there is no other. Memory grows with what comes,
