@@ -30,8 +30,7 @@ func (run *running) scanDevice(ctx context.Context, device int, result *DeviceRe
 	for _, region := range plan.regions {
 		result.Regions = append(result.Regions, RegionResult{Name: region.Name, PlannedBytes: region.End - region.First})
 	}
-	arena := run.job.Program.Devices[device].Arena
-	spans := spans{tell: func(from, to int64, poisoned bool) {
+	err = run.look(ctx, device, func(from, to int64, poisoned bool) {
 		if poisoned {
 			plan.untouched(from, to)
 			return
@@ -43,21 +42,9 @@ func (run *running) scanDevice(ctx context.Context, device int, result *DeviceRe
 			}
 		}
 		result.Stray += plan.stray(from, to)
-	}}
-	data := make([]byte, stretch)
-	for at := int64(0); at < arena; at += stretch {
-		part := data[:min(stretch, arena-at)]
-		if err := run.machine.Read(device, at, part); err != nil {
-			return err
-		}
-		spans.take(part)
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	spans.end()
+	})
 	result.Gaps = plan.gaps
-	return nil
+	return err
 }
 
 // spans cuts bytes into stretches that are poison and stretches that are not.

@@ -1,7 +1,10 @@
 package executor
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -97,4 +100,56 @@ func BenchmarkSpans(b *testing.B) {
 	for b.Loop() {
 		spans.take(data)
 	}
+}
+
+// TestLook: an arena is told of as one stretch of bytes, however it is cut to be
+// looked through.
+func TestLook(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 1))
+	arena := make([]byte, 3*looked+8*256)
+	for at := 0; at < len(arena); { // stretches of some megabytes, over the cuts
+		size := min(8*(1+random.IntN(looked/40)), len(arena)-at)
+		if random.IntN(2) > 0 {
+			for i := range arena[at : at+size] {
+				arena[at+i] = Poison
+			}
+		}
+		at += size
+	}
+	var want, got []span
+	whole := spans{tell: func(from, to int64, poisoned bool) { want = append(want, span{from, to, poisoned}) }}
+	whole.take(arena)
+	whole.end()
+	run := &running{
+		job:     &Job{Program: &program.Program{Devices: []program.Device{{Arena: int64(len(arena))}}}},
+		machine: arenaOnly{bytes: arena},
+	}
+	tell := func(from, to int64, poisoned bool) { got = append(got, span{from, to, poisoned}) }
+	if err := run.look(t.Context(), 0, tell); err != nil || !slices.Equal(got, want) || len(want) < 5 {
+		t.Fatalf("%v\ngot  %v\nwant %v", err, got, want)
+	}
+	run.machine = arenaOnly{bytes: arena, until: 2 * looked}
+	if err := run.look(t.Context(), 0, tell); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Fatalf("a read that fails: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := run.look(ctx, 0, tell); !errors.Is(err, context.Canceled) {
+		t.Fatalf("canceled: %v", err)
+	}
+}
+
+// arenaOnly is a machine that is read from, up to where it fails.
+type arenaOnly struct {
+	Machine
+	bytes []byte
+	until int64
+}
+
+func (arena arenaOnly) Read(_ int, offset int64, data []byte) error {
+	if arena.until > 0 && offset >= arena.until {
+		return io.ErrUnexpectedEOF
+	}
+	copy(data, arena.bytes[offset:])
+	return nil
 }

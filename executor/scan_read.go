@@ -1,0 +1,82 @@
+package executor
+
+import (
+	"context"
+	"runtime"
+)
+
+// span is a stretch of an arena that is poison from end to end, or nowhere.
+type span struct {
+	from, to int64
+	poisoned bool
+}
+
+// What is looked through at once, and by how many processors at most: a GPU gives
+// some 50 GB/s in pieces of this size, of which a processor looks through a few, and
+// the host's memory that it takes is told as growth.
+const (
+	looked  = 4 << 20
+	lookers = 8
+)
+
+// look reads an arena from end to end and tells of its spans in order, on the
+// goroutine that calls.
+func (run *running) look(ctx context.Context, device int, tell func(from, to int64, poisoned bool)) error {
+	processors := min(runtime.GOMAXPROCS(0), lookers)
+	parts := make(chan chan []span, processors) // in the arena's order
+	room := make(chan []byte, processors+1)
+	for range processors + 1 {
+		room <- nil
+	}
+	var err error
+	go func() {
+		defer close(parts)
+		err = run.readAll(ctx, device, func(at int64, data []byte) {
+			found := make(chan []span, 1)
+			parts <- found
+			go func() {
+				found <- spansOf(at, data)
+				room <- data[:cap(data)]
+			}()
+		}, room)
+	}()
+	join := spans{tell: tell}
+	for found := range parts {
+		for _, one := range <-found {
+			join.is(one.poisoned, one.to-one.from)
+		}
+	}
+	join.end()
+	return err
+}
+
+// readAll hands an arena on in stretches, each in bytes from room.
+func (run *running) readAll(ctx context.Context, device int, each func(at int64, data []byte), room <-chan []byte) error {
+	arena := run.job.Program.Devices[device].Arena
+	for at := int64(0); at < arena; at += looked {
+		data := <-room
+		if data == nil {
+			data = make([]byte, min(looked, arena))
+		}
+		data = data[:min(looked, arena-at)]
+		if err := run.machine.Read(device, at, data); err != nil {
+			return err
+		}
+		each(at, data)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spansOf are those of a stretch that begins at a place of the arena.
+func spansOf(at int64, data []byte) []span {
+	var found []span
+	cut := spans{tell: func(from, to int64, poisoned bool) {
+		found = append(found, span{at + from, at + to, poisoned})
+	}}
+	cut.take(data)
+	cut.end()
+	return found
+}
