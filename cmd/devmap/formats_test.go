@@ -39,6 +39,8 @@ func TestFormatsNameEveryField(t *testing.T) {
 		report.DeviceTime{},
 		report.GPU{},
 		report.GPUMemory{},
+		report.Loading{},
+		report.Link{},
 		costmodel.Device{},
 		costmodel.Device{}.Own,
 		weights.State{},
