@@ -60,12 +60,13 @@ func (held *Held) still(process int, uuid string, within time.Duration) string {
 	}
 }
 
-// more is what is held beyond what was held before and what processes that are there
-// now have taken since.
+// more is what is held beyond what was held before and what other processes have
+// taken since, or given back.
 func (before state) more(now state) int64 {
-	more, theirs := now.used-before.used, now.processes-before.processes
-	if theirs != 0 && more-theirs <= others {
+	theirs := now.processes - before.processes
+	more := now.used - before.used - theirs
+	if theirs != 0 && more <= others {
 		return 0
 	}
-	return max(0, more-max(0, theirs))
+	return max(0, more)
 }

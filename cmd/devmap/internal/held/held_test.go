@@ -23,7 +23,8 @@ func TestMore(t *testing.T) {
 		"another came":                {state{5 * unit, 3 * unit}, state{600 * unit, 600 * unit}, 0},
 		"another came, told late":     {state{5 * unit, 3 * unit}, state{610 * unit, 600 * unit}, 0},
 		"another came, and some kept": {state{0, 0}, state{900 * unit, 600 * unit}, 300 * unit},
-		"another left, and some kept": {state{600 * unit, 600 * unit}, state{700 * unit, 0}, 100 * unit},
+		"another left, and some kept": {state{600 * unit, 600 * unit}, state{700 * unit, 0}, 700 * unit},
+		"more left than was kept":     {state{600 * unit, 600 * unit}, state{300 * unit, 0}, 300 * unit},
 	} {
 		if got := is.before.more(is.now); got != is.want {
 			t.Errorf("%s: %d, want %d", name, got, is.want)

@@ -145,7 +145,7 @@ func TestProbedTopology(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, device := range topology.Devices {
-		if device.CapacityBytes != 42760404992 || device.ReservedBytes != 250<<20+51 || device.GPU != "GPU-1" || device.ContextBytes != known.Device(costmodel.Train).ContextBytes {
+		if device.CapacityBytes != 42760404992 || device.ReservedBytes != 252<<20+50 || device.GPU != "GPU-1" || device.ContextBytes != known.Device(costmodel.Train).ContextBytes {
 			t.Errorf("%+v", device)
 		}
 		if own := device.Own; own.ContextBytes != 279347201 || own.GranuleBytes != 2<<20 || own.FLOPS != 7e14 || own.BytesPerSecond != 2e12 || own.KernelSeconds != 1e-6 || own.HostToDeviceBytesPerSecond != 5e10 {

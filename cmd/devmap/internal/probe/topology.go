@@ -52,7 +52,8 @@ func kindOf(name string, total int64) string {
 }
 
 // write writes the topology. A GPU of several devices is shared out to them equally,
-// what others hold of it too.
+// what others hold of it too. Arenas take whole granules: what one may be rounded up by
+// is reserved, so that a plan that just fits finds room.
 func (probe *probe) write(to io.Writer) error {
 	topology := probedTopology{FormatVersion: "devmap.topology/v1"}
 	for i, gpu := range probe.devices {
@@ -64,7 +65,7 @@ func (probe *probe) write(to io.Writer) error {
 		known.Own.DeviceCopyBytesPerSecond = probe.paths[i].Inside
 		known.Own.HostToDeviceBytesPerSecond, known.Own.DeviceToHostBytesPerSecond = probe.paths[i].Up, probe.paths[i].Down
 		topology.Devices = append(topology.Devices, probedDevice{
-			Name: known.Name, CapacityBytes: memory.Total / shares, ReservedBytes: (memory.Reserved + memory.Used + shares - 1) / shares,
+			Name: known.Name, CapacityBytes: memory.Total / shares, ReservedBytes: (memory.Reserved+memory.Used+shares-1)/shares + known.Own.GranuleBytes - 1,
 			WorkspaceBytes: known.WorkspaceBytes, Capability: probe.gpus[gpu].Capability, GPU: probe.gpus[gpu].UUID, Devmap: known.Own,
 		})
 		for j, path := range probe.paths[i].To {
