@@ -65,7 +65,7 @@ func (command *runCommand) assign(one *planRun) error {
 func (command *runCommand) measured(job *compiled) []int {
 	on := make([]int, len(job.devices))
 	for device := range on {
-		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == job.gpus[int32(device)] }) //nolint:gosec // there are few devices
+		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == job.gpus[int32(device)] })
 		if on[device] < 0 {
 			return nil
 		}

@@ -49,6 +49,9 @@ func (command *runCommand) supervise(cmd *cobra.Command) (missing, err error) {
 		run.process.Kill() //nolint:errcheck // it has ended then
 	}
 	how, err := run.process.Wait()
+	if run.process.Slow() {
+		how = "it did not end in time, and was killed"
+	}
 	if run.missing != nil || err != nil {
 		return run.missing, err
 	}

@@ -27,11 +27,11 @@ func said() []*Message {
 	}
 }
 
-func textOf(t testing.TB, message *Message) []byte {
-	t.Helper()
+func textOf(tb testing.TB, message *Message) []byte {
+	tb.Helper()
 	text, err := message.text()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return text
 }

@@ -28,7 +28,6 @@ type Kernel struct {
 	// bytes, which the function has to be allowed first.
 	Rows            int64
 	Threads, Shared uint32
-	Registers       int    // a thread, by Triton's ptxas
 	File            string // of its PTX
 }
 
@@ -98,7 +97,7 @@ func (table *Table) add(fields []string) error {
 		}
 		numbers = append(numbers, number)
 	}
-	kernel.Width, kernel.Rows, kernel.Threads, kernel.Shared, kernel.Registers = numbers[0], numbers[1], uint32(numbers[2]), uint32(numbers[3]), int(numbers[4])
+	kernel.Width, kernel.Rows, kernel.Threads, kernel.Shared = numbers[0], numbers[1], uint32(numbers[2]), uint32(numbers[3])
 	if kernel.Rows == 0 {
 		return fmt.Errorf("%s works on no rows", kernel.File)
 	}

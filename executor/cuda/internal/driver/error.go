@@ -39,18 +39,6 @@ func (err *Error) Is(target error) bool {
 	return target == executor.ErrMemory && err.Code == OutOfMemory //nolint:errorlint // of this error, not of its chain
 }
 
-// Dead reports errors behind which the context answers every call with the same:
-// the manual asks for the process to end.
-func (err *Error) Dead() bool {
-	switch C.CUresult(err.Code) {
-	case C.CUDA_ERROR_ECC_UNCORRECTABLE, C.CUDA_ERROR_ILLEGAL_ADDRESS, C.CUDA_ERROR_LAUNCH_TIMEOUT, C.CUDA_ERROR_ASSERT,
-		C.CUDA_ERROR_HARDWARE_STACK_ERROR, C.CUDA_ERROR_ILLEGAL_INSTRUCTION, C.CUDA_ERROR_MISALIGNED_ADDRESS,
-		C.CUDA_ERROR_INVALID_ADDRESS_SPACE, C.CUDA_ERROR_INVALID_PC, C.CUDA_ERROR_LAUNCH_FAILED, C.CUDA_ERROR_UNKNOWN:
-		return true
-	}
-	return false
-}
-
 func check(call string, code C.int) error { return result(call, C.CUresult(code)) }
 
 func result(call string, code C.CUresult) error {

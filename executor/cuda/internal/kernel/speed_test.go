@@ -216,12 +216,12 @@ func TestGPUSpeed(t *testing.T) {
 	fmt.Fprintln(os.Stderr, blas.Library())
 	text, err := json.Marshal(all)
 	server.must(err)
-	fmt.Println(string(text))
+	fmt.Println(string(text)) //nolint:forbidigo // speed.py reads it
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var index, times int
 		_, err := fmt.Sscan(lines.Text(), &index, &times)
 		server.must(err)
-		fmt.Println(server.time(all[index], times))
+		fmt.Println(server.time(all[index], times)) //nolint:forbidigo // speed.py reads it
 	}
 }
