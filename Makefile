@@ -129,7 +129,7 @@ gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory
 		$(CUDA_FLAGS); $(GO) build -trimpath -tags cuda -o bin/devmap ./cmd/devmap && \
 		$(GO) test -trimpath -tags cuda -c -o bin/cuda.test ./executor/cuda && \
 		$(GO) test -trimpath -tags cuda -c -o bin/kernel.test ./executor/cuda/internal/kernel; fi
-	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --table bin/gpu.md
+	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --keep bin/gpu --table bin/gpu.md
 
 kernels: ## Make the PTX of the CUDA kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
 	@executor/cuda/internal/ptx/make.sh

@@ -29,13 +29,14 @@ class Part(Bench):
 
 def sections(shared, figures, name, among, calls):
     """Each section of each family, side by side: nothing is timed."""
-    def task(call, draws, family, own):
+    def task(call, draws, family, own, ledger):
         part = Part(shared, own, f"{name}-{call.__name__}-{family}", [family], draws)
+        part.engine.spent = ledger
         call(part)
         return part.engine.verdicts
 
     tasks = [functools.partial(task, call, draws, family) for call, draws in calls for family in among]
-    runs = apart(figures, tasks)
+    runs = apart(figures, shared.spent, tasks)
     failed = [why for why in runs if why]
     figures.same(name, "verdicts", len(runs) - len(failed), len(runs), failed[0] if failed else "")
 

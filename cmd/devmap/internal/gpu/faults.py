@@ -9,13 +9,12 @@ import sys
 import time
 
 from engine import Job
-from nvml import Gauge
-from shared import MIB
+from shared import MIB, gauge
 
 MODEL = "llama-3.2-1b"
 ERROR, INFEASIBLE = 1, 3
 # Hides the driver's library from one process: an empty file lies over it, in a mount namespace of its own.
-HIDDEN = r"""for file in $(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*=> //p'); do mount --bind /dev/null "$(readlink -f "$file")" || exit 99; done; exec "$@" """
+HIDDEN = r"""for file in $(ldconfig -p | sed -n 's/.*libcuda\.so\.1 .*=> //p') $(ls /usr/local/nvidia/lib64/libcuda.so.1 2>/dev/null); do mount --bind /dev/null "$(readlink -f "$file")" || exit 99; done; exec "$@" """
 HOLD = "import sys, torch; free, _ = torch.cuda.mem_get_info(); x = torch.empty(free - (2 << 30), dtype=torch.uint8, device='cuda'); print('held', flush=True); sys.stdin.read()"
 
 
@@ -51,15 +50,15 @@ def crowded(check, plan):
 def held(shared, figures, engine, case, plan, flags, status, words, before=(), env=()):
     """Runs a plan, and judges its end."""
     with figures.attempt("faults", case):
-        gauge = Gauge()
-        used = gauge.used()
-        done = subprocess.run([*before, shared.binary, "run", plan, "--json", "--weights", "random", *engine.backend(plan), *flags], capture_output=True, text=True, check=False, timeout=90, env=os.environ | dict(env))
-        judged(figures, case, gauge, used, done.returncode, done.stderr, status, words)
+        reading = gauge()
+        used = reading.used()
+        done = subprocess.run([*before, shared.binary, "run", plan, "--json", "--weights", "random", *engine.backend(plan), *flags], capture_output=True, text=True, check=False, timeout=30, env=os.environ | dict(env))
+        judged(figures, case, reading, used, done.returncode, done.stderr, status, words)
 
 
-def judged(figures, case, gauge, used, returned, said, status, words):
+def judged(figures, case, reading, used, returned, said, status, words):
     """Of three: the exit status, the words on stderr, and NVML as before."""
-    after = gauge.settled(used)
+    after = reading.settled(used)
     kept = [returned == status, bool(re.search(words, said)), after <= used]
     line = next((line.strip() for line in reversed(said.splitlines()) if words and re.search(words, line)), " ".join(said.split())[-160:])
     figures.same("faults", case, sum(kept), len(kept), f"exit status {returned} of {status}; {used / MIB:.0f} MiB held before, {after / MIB:.0f} after; {line[:220]}")
@@ -67,12 +66,12 @@ def judged(figures, case, gauge, used, returned, said, status, words):
 
 def interrupted(shared, figures, engine, plan):
     """SIGINT to the whole group, as a terminal sends it, once NVML shows that the arenas are there and steps run."""
-    gauge = Gauge()
-    used = gauge.used()
+    reading = gauge()
+    used = reading.used()
     words = [shared.binary, "run", plan, "--json", "--weights", "random", *engine.backend(plan), "--steps", "100000"]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
     begun = time.monotonic()
-    while gauge.used() < used + (2 << 30) and process.poll() is None and time.monotonic() - begun < 30:
+    while reading.used() < used + (2 << 30) and process.poll() is None and time.monotonic() - begun < 30:
         time.sleep(0.05)
     time.sleep(2)
     os.killpg(process.pid, signal.SIGINT)
@@ -82,5 +81,5 @@ def interrupted(shared, figures, engine, plan):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
-    judged(figures, f"Ctrl-C in a step: {time.monotonic() - sent:.1f} s to the end", gauge, used, process.returncode, err, ERROR, "interrupted")
+    judged(figures, f"Ctrl-C in a step: {time.monotonic() - sent:.1f} s to the end", reading, used, process.returncode, err, ERROR, "interrupted")
 

@@ -4,10 +4,12 @@ usage: gpu.py DEVMAP [--part PART,...] [--seed N] [--small] [--root REPOSITORY] 
 
 Exit status 1 where a bar is missed. `--part help` lists the parts; without --part all run. DEVMAP is a binary with the
 CUDA backend; test binaries of Go lie in the folder of --binaries. It needs torch, transformers and safetensors of the
-Python that runs it, and no Go. `--backend cpu` tries the scripts where there is no GPU.
+Python that runs it, and no Go. `--backend cpu --small` tries the scripts where there is no
+GPU: its figures of times and memory mean nothing.
 """
 
 import argparse
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -41,6 +43,7 @@ BESIDE = {
     "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
 PARTS = ALONE | BESIDE
+GPU_ALONE = ("products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
 
 
 def asked():
@@ -55,6 +58,7 @@ def asked():
     parser.add_argument("--binaries", default="bin")
     parser.add_argument("--backend", default="cuda")
     parser.add_argument("--gpu", default="", help="plan for a GPU of the catalogue, and probe nothing")
+    parser.add_argument("--keep", default="", help="a folder for the rows of parts that ended; what it has of this binary and machine is not run again")
     parser.add_argument("--probed", default="", help="a folder for what probe writes; what it has is not probed again")
     parser.add_argument("--seconds", type=float, default=400, help="after these the part memory begins no other run, and says so")
     parser.add_argument("--table", default="", help="a file for the figures as a table of Markdown")
@@ -73,20 +77,24 @@ def asked():
 
 
 def carried_out(name, held, figures):
+    """A part, alone. On a processor those that hold nothing but a GPU to something are left out."""
     begun = time.monotonic()
     held.spent.clear()
+    if held.kind == "cpu" and name in GPU_ALONE:
+        figures.told(name, "left out", "-", "it says nothing where there is no GPU")
+        return
     with figures.attempt(name, "the part"):
         getattr(importlib.import_module(PARTS[name][0]), name)(held, figures)
     spent = ", ".join(f"{program} {seconds:.1f}" for program, seconds in held.spent.items())
     figures.told(name, "seconds of the part", f"{time.monotonic() - begun:.0f}", spent)
 
 
-def side_by_side(names, seed, folder, figures):
+def side_by_side(names, seed, folder, kept, figures):
     """Each part by this script again; what they print comes part by part when all have ended."""
     begun = {}
     for name in names:
         rows = os.path.join(folder, name + ".json")
-        words = [sys.executable, __file__, *sys.argv[1:], "--part", name, "--seed", str(seed), "--rows", rows, "--table", ""]
+        words = [sys.executable, __file__, *sys.argv[1:], "--part", name, "--seed", str(seed), "--rows", rows, "--table", "", "--keep", ""]
         with open(os.path.join(folder, name + ".log"), "w") as log:
             begun[name] = rows, log.name, subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
     for name, (rows, log, process) in begun.items():
@@ -94,7 +102,58 @@ def side_by_side(names, seed, folder, figures):
         with open(log) as file:
             print(file.read(), end="", flush=True)
         with figures.attempt(name, "the part"), open(rows) as file:
-            figures.take(json.load(file))
+            found = json.load(file)
+            figures.take(found)
+            kept.keep(name, found)
+
+
+class Kept:
+    """Rows of parts that ended, in a folder: a run that was broken off goes on with the others."""
+
+    def __init__(self, folder, heading, binary):
+        self.folder, self.heading = folder, heading
+        with open(binary, "rb") as file:
+            self.digest = hashlib.sha256(file.read()).hexdigest()
+
+    def _path(self, name):
+        return os.path.join(self.folder, name + ".json")
+
+    def rows(self, name):
+        """Of a part that this very binary went through on a machine that says the same of itself; else None."""
+        if not self.folder or not os.path.exists(self._path(name)):
+            return None
+        with open(self._path(name)) as file:
+            kept = json.load(file)
+        return kept["rows"] if (kept["digest"], kept["heading"]) == (self.digest, self.heading[1:]) else None
+
+    def keep(self, name, rows):
+        """Figures over their bars are kept too; a part of which some are not there at all is to run again."""
+        if self.folder and all(row[2] != "none" for row in rows):
+            os.makedirs(self.folder, exist_ok=True)
+            with open(self._path(name), "w") as file:
+                json.dump({"digest": self.digest, "heading": self.heading[1:], "seed": self.heading[0], "rows": rows}, file)
+
+
+def all_parts(args, held, kept, figures):
+    """The parts that are asked for; those that were kept are taken as they were, unless they are asked for by name."""
+    def taken(name):
+        rows = None if args.part else kept.rows(name)
+        if rows is not None:
+            figures.take(rows)
+            print(f"{name}: as it was kept in {kept.folder}", flush=True)
+        return rows is not None
+
+    names = [name for name in args.parts if not taken(name)]
+    beside = [name for name in names if name in BESIDE]
+    for name in names:
+        if name in ALONE or len(beside) == 1:
+            if name in ALONE:
+                shared.quiet()
+            before = len(figures.rows)
+            carried_out(name, held, figures)
+            kept.keep(name, figures.rows[before:])
+    if len(beside) > 1:
+        side_by_side(beside, args.seed, held.folder, kept, figures)
 
 
 def markdown(figures, heading):
@@ -136,14 +195,7 @@ def main():
         if not args.rows:
             print(*heading, sep="\n", flush=True)
             figures.head()
-        beside = [name for name in args.parts if name in BESIDE]
-        for name in args.parts:
-            if name in ALONE or len(beside) == 1:
-                if args.backend == "cuda" and name in ALONE:
-                    shared.quiet()
-                carried_out(name, held, figures)
-        if len(beside) > 1:
-            side_by_side(beside, args.seed, folder, figures)
+        all_parts(args, held, Kept(args.keep, heading, args.devmap), figures)
     for path, text in ((args.rows, json.dumps(figures.rows)), (args.table, markdown(figures, heading))):
         if path:
             with open(path, "w") as file:

@@ -4,8 +4,7 @@ import functools
 import time
 
 from engine import Job
-from nvml import Gauge
-from shared import MIB
+from shared import MIB, gauge
 
 TOLERANCE, SHARE = 16 * MIB, 0.001
 WORKSPACE = "workspace"  # a library's: how much of it is written is the library's to say
@@ -13,14 +12,14 @@ WORKSPACE = "workspace"  # a library's: how much of it is written is the library
 MODELS = (("llama-3.2-1b", (1, 2, 4)), ("qwen2.5-3b", (1,)), ("llama-3.1-8b", (1,)), ("qwen2.5-3b", (4, 2)), ("llama-3.1-8b", (4,)))
 
 
-def jobs(model, devices):
+def jobs(model, devices, seq):
     """What is planned and run of a model on some program devices."""
     spread = {"gpus": devices, "precision": "bf16-true", **({"strategy": "pipeline"} if devices > 1 else {})}
-    yield "prefill", Job(batch=4, seq=2048, **spread)
-    yield "decode", Job(batch=4, seq=512, new_tokens=16, **spread)
+    yield "prefill", Job(batch=4, seq=seq, **spread)
+    yield "decode", Job(batch=4, seq=seq // 4, new_tokens=16, **spread)
     for recompute in ("none", "full"):
         if model != "llama-3.1-8b" or recompute == "full":
-            yield "training", Job(mode="train", batch=4, seq=2048, micro_batches=4 if devices > 1 else 1, recompute=recompute, **spread)
+            yield "training", Job(mode="train", batch=4, seq=seq, micro_batches=4 if devices > 1 else 1, recompute=recompute, **spread)
 
 
 class Seen:
@@ -32,7 +31,7 @@ class Seen:
 
 def memory(shared, figures):
     seen, begun = Seen(), time.monotonic()
-    cases = [(model, *named) for model, counts in ([("llama-3.2-1b", (2,))] if shared.small else MODELS) for count in counts for named in jobs(model, count)]
+    cases = [(model, *named) for model, counts in ([("llama-3.2-1b", (2,))] if shared.small else MODELS) for count in counts for named in jobs(model, count, shared.seq)]
     for count in sorted({job.gpus for _, _, job in cases}):
         shared.topology(count)
     for number, (model, name, job) in enumerate(cases):
@@ -54,17 +53,17 @@ def one(shared, figures, seen, case, model, job):
     engine = shared.engine("memory")
     made = engine.plan(shared.config(model), job, *shared.topology(job.gpus))
     flags = ["--weights", "random", *(["--new-tokens", str(job.new_tokens)] if job.new_tokens else ["--steps", "2"])]
-    gauge = Gauge()
-    before = gauge.used()
-    ran, most = gauge.during(functools.partial(engine.run, made, *flags))
-    after = gauge.settled(before)
+    reading = gauge()
+    before = reading.used()
+    ran, most = reading.during(functools.partial(engine.run, made, *flags))
+    after = reading.settled(before)
     seen.runs += 1
     regions = [region for device in ran.report["devices"] for region in device["regions"] if region["name"] != WORKSPACE]
     seen.regions += len(regions)
     seen.odd += [f"{case} {region['name']}: {region['touched_bytes']} of {region['planned_bytes']}" for region in regions if region["touched_bytes"] != region["planned_bytes"]]
     seen.kept += [f"{case}: {before / MIB:.1f} MiB, then {after / MIB:.1f}"] if after > before else []
     seen.failed += [f"{case}: {ran.report['verdict']}: {'; '.join(ran.report['reasons'])}"] if ran.report["verdict"] != "pass" else []
-    for gpu in ran.report["gpus"]:
+    for gpu in ran.report.get("gpus", []):
         used(figures, seen, case, gpu, most)
 
 

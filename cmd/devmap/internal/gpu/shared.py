@@ -19,10 +19,20 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [os.path.join(HERE, "..", "conformance", "python")]
 from engine import Engine  # noqa: E402
-from nvml import Gauge  # noqa: E402
+from nvml import Gauge, Nothing  # noqa: E402
 
 MIB = 1 << 20
 AT_ONCE = 8  # runs side by side where nothing is timed and no memory is read
+
+
+@contextlib.contextmanager
+def spending(ledger, name):
+    """Adds the seconds of what is done within."""
+    begun = time.monotonic()
+    try:
+        yield
+    finally:
+        ledger[name] = ledger.get(name, 0) + time.monotonic() - begun
 
 
 class OnGPU(Engine):
@@ -36,12 +46,15 @@ class OnGPU(Engine):
         self.spent = {}
 
     def _call(self, words, *rest):
-        begun = time.monotonic()
-        try:
+        with spending(self.spent, "devmap " + words[0]):
             return super()._call(words, *rest)
-        finally:
-            name = "devmap " + words[0]
-            self.spent[name] = self.spent.get(name, 0) + time.monotonic() - begun
+
+    def run(self, *args, **over):
+        ran = super().run(*args, **over)
+        loading, steps = ran.report.get("loading") or {}, ran.report["steps"]
+        for name, seconds in (("of it loading", loading.get("seconds", 0)), ("of it steps", sum(step["seconds"] for step in steps))):
+            self.spent[name] = self.spent.get(name, 0) + seconds
+        return ran
 
     def plan(self, model, job, *flags):
         if "--topology" in flags:  # says how many devices there are
@@ -62,7 +75,8 @@ class Shared:
     def __init__(self, args, folder):
         self.root, self.seed, self.draws, self.small, self.kind, self.binary, self.folder = os.path.abspath(args.root), args.seed, args.draws, args.small, args.backend, args.devmap, folder
         self.models = os.path.abspath(args.models or os.path.join(args.root, "fixtures", "models"))
-        self.binaries, self.gpu, self.probed, self.seconds = os.path.abspath(args.binaries), args.gpu, args.probed, args.seconds
+        self.binaries, self.gpu, self.probed, self.seconds = os.path.abspath(args.binaries), args.gpu or ("h200-141gb" if self.kind == "cpu" else ""), args.probed, args.seconds
+        self.seq = 32 if self.kind == "cpu" else 2048  # of what is timed and measured
         self._lock, self._made, self._peers = threading.Lock(), {}, {}
         self.spent = {}  # seconds of other programs, by name
 
@@ -87,14 +101,24 @@ class Shared:
         return future.result()
 
     def config(self, model):
-        """The folder of a model's config alone: its weights are drawn."""
-        return os.path.join(self.models, model)
+        """The folder of a model's config alone: its weights are drawn. Tried on a processor it is a small one of the
+        same family."""
+        return self.once(("small", model), lambda: self._small(model)) if self.kind == "cpu" else os.path.join(self.models, model)
+
+    def _small(self, model):
+        folder = os.path.join(self.folder, "small", model)
+        os.makedirs(folder)
+        with open(os.path.join(self.models, model, "config.json")) as file:
+            fields = json.load(file)
+        fields |= {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16, "vocab_size": 500}
+        with open(os.path.join(folder, "config.json"), "w") as file:
+            json.dump({name: value for name, value in fields.items() if not name.endswith("_token_id")}, file)
+        return folder
 
     def python(self, script, *words, timeout=400):
         """stdout of one of the scripts here: a process of its own, which holds nothing of the GPU afterwards."""
-        begun = time.monotonic()
-        done = subprocess.run([sys.executable, os.path.join(HERE, script), *map(str, words)], capture_output=True, text=True, check=False, timeout=timeout)
-        self.spent[script] = self.spent.get(script, 0) + time.monotonic() - begun
+        with spending(self.spent, script):
+            done = subprocess.run([sys.executable, os.path.join(HERE, script), *map(str, words)], capture_output=True, text=True, check=False, timeout=timeout)
         if done.returncode:
             raise RuntimeError(f"{script}: exit status {done.returncode}: {done.stderr[-800:]}")
         return done.stdout
@@ -103,8 +127,9 @@ class Shared:
         """What PyTorch took for some cases (peer.py), each measured once in this run."""
         flags = [word for name, value in over.items() for word in ("--" + name.replace("_", "-"), str(value))]
         missing = [case for case in cases if (case, *flags) not in self._peers]
+        folder = {os.path.dirname(self.config(case.split("/")[0])) for case in cases}.pop()
         if missing:
-            for line, case in zip(self.python("peer.py", self.models, *missing, "--table", *flags).splitlines(), missing):
+            for line, case in zip(self.python("peer.py", folder, *missing, "--table", *flags).splitlines(), missing):
                 self._peers[case, *flags] = json.loads(line)
         return {case: self._peers[case, *flags] for case in cases}
 
@@ -120,9 +145,8 @@ class Shared:
         if os.path.exists(path):
             return path
         for _ in range(times):
-            begun = time.monotonic()
-            done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
-            self.spent["devmap probe"] = self.spent.get("devmap probe", 0) + time.monotonic() - begun
+            with spending(self.spent, "devmap probe"):
+                done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
             if not done.returncode:
                 print(done.stderr.rstrip(), flush=True)
                 return path
@@ -178,10 +202,15 @@ def unheed():
         signal.signal(number, signal.SIG_DFL)
 
 
+def gauge():
+    """What reads the GPU's memory; where there is no GPU everything is nothing."""
+    return Gauge() if os.path.exists("/dev/nvidiactl") else Nothing()
+
+
 def quiet(seconds=15):
     """Waits until nothing holds the GPU, or for some seconds: what ended a moment ago may hold it still."""
-    gauge, begun = Gauge(), time.monotonic()
-    while gauge.used() > 16 * MIB and time.monotonic() - begun < seconds:
+    reading, begun = gauge(), time.monotonic()
+    while reading.used() > 16 * MIB and time.monotonic() - begun < seconds:
         time.sleep(0.1)
 
 
@@ -194,17 +223,20 @@ def _forked(index):
 
     torch.set_num_threads(1)  # a fork has none of the threads that its parent began
     own = Figures()
-    return _TASKS[index](own) or [], own.rows
+    ledger = {}
+    return _TASKS[index](own, ledger) or [], own.rows, ledger
 
 
-def apart(figures, tasks, at_once=AT_ONCE):
-    """Carries out calls that take figures, side by side, each in a process of its own: building a model with
+def apart(figures, spent, tasks, at_once=AT_ONCE):
+    """Carries out calls that take figures and a ledger of seconds, side by side, each in a process of its own: building a model with
     Transformers sets things of the whole process. What they return is a list, and all of it comes back as one."""
     _TASKS[:] = tasks
     returned = []
     with multiprocessing.get_context("fork").Pool(at_once, initializer=unheed, maxtasksperchild=4) as pool:
-        for said, rows in pool.imap(_forked, range(len(tasks))):
+        for said, rows, ledger in pool.imap(_forked, range(len(tasks))):
             figures.take(rows)
+            for name, seconds in ledger.items():
+                spent[name] = spent.get(name, 0) + seconds
             returned += said
     return returned
 

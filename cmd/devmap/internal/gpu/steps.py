@@ -10,7 +10,7 @@ from engine import Job
 from shared import HERE, MIB, warm
 
 MODELS = ("llama-3.2-1b", "qwen2.5-3b")
-BATCH, SEQ, STEPS = 4, 2048, 12
+BATCH, STEPS = 4, 12
 ARENA, PREFILL, SPEED, SIMULATED = 0.70, 1.02, 1.0, 0.10
 KINDS = (
     ("attention", r"flash|fmha|attention|sdpa|cudnn"), ("products", r"gemm|cutlass|nvjet|xmma|split_?k|matmul|cublas"),
@@ -20,13 +20,13 @@ KINDS = (
 
 def peers(shared, modes=("train",)):
     """PyTorch's side, of both models."""
-    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in modes), batch=BATCH, seq=SEQ)
+    return shared.peer(*(f"{model}/{mode}" for model in MODELS for mode in modes), batch=BATCH, seq=shared.seq)
 
 
 def training(shared, model):
     """devmap's run of the same step."""
     def make():
-        job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true")
+        job = Job(mode="train", batch=BATCH, seq=shared.seq, precision="bf16-true")
         return _ran(shared, model, job, "--steps", str(STEPS))
 
     return shared.once(("training", model), make)
@@ -34,12 +34,12 @@ def training(shared, model):
 
 def forward(shared, model):
     """A forward of the whole batch, with all logits."""
-    return shared.once(("forward", model), lambda: _ran(shared, model, Job(batch=BATCH, seq=SEQ, precision="bf16-true"), "--steps", "4"))
+    return shared.once(("forward", model), lambda: _ran(shared, model, Job(batch=BATCH, seq=shared.seq, precision="bf16-true"), "--steps", "4"))
 
 
 def prefill(shared, model):
     """The prompt's part of generation: a cache, and the last position's logits."""
-    job = Job(batch=BATCH, seq=SEQ, new_tokens=1, precision="bf16-true")
+    job = Job(batch=BATCH, seq=shared.seq, new_tokens=1, precision="bf16-true")
     return shared.once(("prefill", model), lambda: _ran(shared, model, job, "--new-tokens", "1"))
 
 
@@ -55,7 +55,7 @@ def arena(shared, figures):
     )
     for model in MODELS:
         for name, mode, ran, bar in kinds:
-            case = f"{model} {BATCH} × {SEQ} bf16, {name}: arena / PyTorch's peak"
+            case = f"{model} {BATCH} × {shared.seq} bf16, {name}: arena / PyTorch's peak"
             with figures.attempt("arena", case):
                 report, theirs = ran(shared, model).report, peers(shared, [kind[1] for kind in kinds])[f"{model}/{mode}"]["peak_allocated_bytes"]
                 ours = sum(device["measured"]["peak_allocated_bytes"] for device in report["devices"])
@@ -68,13 +68,13 @@ def step(shared, figures):
         with figures.attempt("step", model):
             report, theirs = training(shared, model).report, peers(shared)[f"{model}/train"]
             ours = warm(report)
-            rate = BATCH * SEQ / ours
+            rate = BATCH * shared.seq / ours
             note = f"{1e3 * ours:.1f} ms, PyTorch {1e3 * theirs['seconds']:.1f} ms; {rate:.0f} tokens/s, {6 * theirs['parameters'] * rate / 1e12:.0f} TFLOP/s of products"
-            figures.reaching("step", f"{model} train {BATCH} × {SEQ} bf16: PyTorch / devmap", theirs["seconds"] / ours, SPEED, note)
+            figures.reaching("step", f"{model} train {BATCH} × {shared.seq} bf16: PyTorch / devmap", theirs["seconds"] / ours, SPEED, note)
             went(figures, model, report, theirs)
             foretold = report["step_seconds"]["predicted"]
             figures.within("step", f"{model}: simulated / measured − 1", abs(foretold / ours - 1), SIMULATED, f"{1e3 * foretold:.1f} ms simulated, {1e3 * ours:.1f} measured")
-    for model in () if shared.small else MODELS:
+    for model in () if shared.small or shared.kind == "cpu" else MODELS:
         with figures.attempt("step", f"{model}: kernels"):
             kernels(shared, figures, model, peers(shared)[f"{model}/train"])
 
@@ -115,7 +115,7 @@ MARK = "sort"  # runs once, at the beginning of a step: token ids by their order
 def traced(shared, model, step=3):
     """Milliseconds, launches and name of every kernel of one warm step, longest first; and how long the step was."""
     engine = shared.engine("steps")
-    job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-true")
+    job = Job(mode="train", batch=BATCH, seq=shared.seq, precision="bf16-true")
     made, lines = engine.plan(shared.config(model), job, *shared.topology(1)), engine.place("trace")
     environment = os.environ | {"CUDA_INJECTION64_PATH": shared.once("trace", lambda: library(engine)), "DEVMAP_TRACE": lines}
     done = subprocess.run([shared.binary, "run", made, *engine.backend(made), "--weights", "random", "--steps", "6", "--json"], capture_output=True, text=True, check=False, timeout=90, env=environment)

@@ -32,7 +32,7 @@ def lines(root, seed):
 
 
 def steps_of(shared):
-    return 10 if shared.small else STEPS
+    return 4 if shared.small else STEPS
 
 
 def trained(shared, figures):
