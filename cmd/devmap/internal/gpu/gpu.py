@@ -77,9 +77,12 @@ def asked():
 
 
 def carried_out(name, held, figures):
-    """A part, alone. On a processor those that hold nothing but a GPU to something are left out."""
+    """A part. On a processor those that hold nothing but a GPU to something are left out."""
     begun = time.monotonic()
     held.spent.clear()
+    if name in ALONE:
+        with shared.spending(held.spent, "until the GPU is quiet"):
+            shared.quiet()
     if held.kind == "cpu" and name in GPU_ALONE:
         figures.told(name, "left out", "-", "it says nothing where there is no GPU")
         return
@@ -147,8 +150,6 @@ def all_parts(args, held, kept, figures):
     beside = [name for name in names if name in BESIDE]
     for name in names:
         if name in ALONE or len(beside) == 1:
-            if name in ALONE:
-                shared.quiet()
             before = len(figures.rows)
             carried_out(name, held, figures)
             kept.keep(name, figures.rows[before:])

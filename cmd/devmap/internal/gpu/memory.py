@@ -4,7 +4,7 @@ import functools
 import time
 
 from engine import Job
-from shared import MIB, gauge
+from shared import MIB, gauge, spending
 
 TOLERANCE, SHARE = 16 * MIB, 0.001
 WORKSPACE = "workspace"  # a library's: how much of it is written is the library's to say
@@ -56,7 +56,8 @@ def one(shared, figures, seen, case, model, job):
     reading = gauge()
     before = reading.used()
     ran, most = reading.during(functools.partial(engine.run, made, *flags))
-    after = reading.settled(before)
+    with spending(shared.spent, "until NVML is as before"):
+        after = reading.settled(before)
     seen.runs += 1
     regions = [region for device in ran.report["devices"] for region in device["regions"] if region["name"] != WORKSPACE]
     seen.regions += len(regions)
