@@ -36,14 +36,15 @@ compiled, every GPU of it is given memory of its own on this machine, and the
 program runs. What was measured is set beside what the plan predicts, and judged.
 A plan for another runtime keeps its cut and is predicted again for devmap.
 
-It runs on NVIDIA GPUs where devmap was built for them (go build -tags cuda) and
-a driver is there, else on the reference on this machine's processor: that is
-slow, and its bytes are judged, never its times. Weights come from the model's
-folder, or are drawn (--weights random); token ids come from --tokens or are
-drawn. In training the labels are the same ids, and there is no dropout.
+It runs on NVIDIA GPUs where devmap was built for them (make cuda) and a driver
+is there, else on the reference on this machine's processor: that is slow, and
+its bytes are judged, never its times. Weights come from the model's folder, or
+are drawn (--weights random); token ids come from --tokens or are drawn. In
+training the labels are the same ids, and there is no dropout.
 
-On GPUs a process of its own does the work. Whatever ends that, a report is left,
-with exit status 1, and says whether the GPUs' memory was given back.
+On GPUs a process of its own does the work. Where that fails or is killed a
+report is left, with exit status 1, and says whether the GPUs' memory was given
+back.
 
 Several plans run one after another. Exit status 4: a verdict is fail; 3: the
 arenas find no room.`,

@@ -13,7 +13,7 @@ import (
 // A build without CUDA says what it is, and how to get the other.
 func TestWithoutCUDA(t *testing.T) {
 	backend, err := cuda.New(cuda.Options{})
-	if backend != nil || err == nil || !strings.Contains(err.Error(), "built without CUDA: build it with go build -tags cuda") {
+	if backend != nil || err == nil || !strings.Contains(err.Error(), "built without CUDA: make cuda builds one with it") {
 		t.Errorf("%v, %v", backend, err)
 	}
 	if found, err := cuda.GPUs(); found != nil || !errors.Is(err, cuda.ErrNotBuilt) {

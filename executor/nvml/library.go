@@ -73,6 +73,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -109,6 +110,9 @@ func Open() (*Library, error) {
 	return &Library{}, check("nvmlInit", C.call_init())
 }
 
+// nowhere is what the loader says of a library that is not there: once is enough.
+const nowhere = "No such file or directory"
+
 // load fills the table of functions from the first library that has them.
 func load(candidates []string) error {
 	const size = 1 << 10
@@ -122,7 +126,9 @@ func load(candidates []string) error {
 		if failed == 0 {
 			return nil
 		}
-		tried = append(tried, errors.New(C.GoString(reason)))
+		if text := C.GoString(reason); len(tried) == 0 || !strings.Contains(text, nowhere) {
+			tried = append(tried, errors.New(text))
+		}
 	}
 	return fmt.Errorf("no NVML: %w", errors.Join(tried...))
 }

@@ -12,7 +12,7 @@ type GPU struct{ UUID, Name string }
 
 // Open refuses: this is a build without it.
 func Open() (*Library, error) {
-	return nil, errors.New("this devmap was built without NVML: build it with go build -tags cuda, on Linux with a C compiler")
+	return nil, errors.New("this devmap was built without NVML: make cuda builds one with it, on Linux for x86-64 with a C compiler")
 }
 
 // Close has nothing to close.

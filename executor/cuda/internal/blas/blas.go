@@ -12,6 +12,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"unsafe"
 
@@ -38,6 +39,9 @@ func Open() error {
 	return nil
 }
 
+// nowhere is what the loader says of a library that is not there: once is enough.
+const nowhere = "No such file or directory"
+
 func load(candidates []string) error {
 	const size = 1 << 10
 	reason := (*C.char)(C.malloc(size))
@@ -50,7 +54,9 @@ func load(candidates []string) error {
 		if failed == 0 {
 			return nil
 		}
-		tried = append(tried, errors.New(C.GoString(reason)))
+		if text := C.GoString(reason); len(tried) == 0 || !strings.Contains(text, nowhere) {
+			tried = append(tried, errors.New(text))
+		}
 	}
 	return fmt.Errorf("no cuBLASLt of CUDA 13, 12 or 11: %w", errors.Join(tried...))
 }

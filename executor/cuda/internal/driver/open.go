@@ -12,6 +12,7 @@ import "C"
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"unsafe"
 )
@@ -24,6 +25,9 @@ var opened struct {
 	sync.Mutex
 	library string
 }
+
+// nowhere is what the loader says of a library that is not there: once is enough.
+const nowhere = "No such file or directory"
 
 // Open loads the driver and initialises it, once in a process. An error names the
 // library that is missing, the entry point that the driver is too old for, or
@@ -43,7 +47,9 @@ func open(candidates []string) error {
 			return err
 		}
 		if text != "" {
-			tried = append(tried, errors.New(text))
+			if len(tried) == 0 || !strings.Contains(text, nowhere) {
+				tried = append(tried, errors.New(text))
+			}
 			continue
 		}
 		if err := check("cuInit", C.driver_init()); err != nil {
