@@ -140,6 +140,13 @@ func (device *device) to(other *device, own *PathRates) (rate PathRate, err erro
 // end, and the host has no part in it.
 func (device *device) latency(other *device) (seconds float64, err error) {
 	marks := make([]*driver.Event, 2*trips+2)
+	defer func() {
+		for i := range marks {
+			if marks[i] != nil {
+				err = errors.Join(err, device.turn(other, i).do(marks[i].Destroy))
+			}
+		}
+	}()
 	for i := range marks {
 		if err := device.turn(other, i).do(func() (err error) { marks[i], err = driver.NewEvent(true); return err }); err != nil {
 			return 0, err
@@ -171,9 +178,6 @@ func (device *device) latency(other *device) (seconds float64, err error) {
 		seconds = took.Seconds() / (2 * trips)
 		return err
 	})
-	for i := range marks {
-		err = errors.Join(err, device.turn(other, i).do(marks[i].Destroy))
-	}
 	return seconds, err
 }
 
