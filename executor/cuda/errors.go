@@ -23,9 +23,14 @@ type PathError struct {
 	// arrived.
 	Byte, Bytes int64
 	Want, Got   byte
+	// Peer: from memory to memory. By way of the host it may go right.
+	Peer bool
 }
 
 func (err *PathError) Error() string {
-	return fmt.Sprintf("%s carries bytes wrong: byte %d of %d arrived as 0x%02x and was sent as 0x%02x; where --transport host is not in use already it may go right",
-		err.Path, err.Byte, err.Bytes, err.Got, err.Want)
+	text := fmt.Sprintf("%s carries bytes wrong: byte %d of %d arrived as 0x%02x and was sent as 0x%02x", err.Path, err.Byte, err.Bytes, err.Got, err.Want)
+	if err.Peer {
+		text += "; --transport host goes another way"
+	}
+	return text
 }

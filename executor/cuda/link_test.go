@@ -134,6 +134,9 @@ func TestTrials(t *testing.T) {
 			if path.Byte != path.Bytes/2 || path.Got != path.Want^1 || !strings.Contains(path.Path, "(corrupt@path was asked for)") || told[path.Path] {
 				t.Errorf("%s %d: %v", transport, at, err)
 			}
+			if peer := strings.Contains(path.Path, "transport peer"); path.Peer != peer || strings.HasSuffix(path.Error(), "; --transport host goes another way") != peer {
+				t.Errorf("%s %d: %v", transport, at, err)
+			}
 			if held := driver.Held(); held != "" {
 				t.Errorf("the process still holds %s", held)
 			}

@@ -79,6 +79,10 @@ func (machine *machine) try(link *link, number int64) error {
 		}
 		if err == nil {
 			err = machine.arrived(to, 0, block, number, link.String())
+			var wrong *PathError
+			if errors.As(err, &wrong) {
+				wrong.Peer = !link.staged
+			}
 		}
 		if err == nil {
 			err = machine.Fill(from, 0, size, executor.Poison)

@@ -58,7 +58,7 @@ func load(candidates []string) error {
 			tried = append(tried, errors.New(text))
 		}
 	}
-	return fmt.Errorf("no cuBLASLt of CUDA 13, 12 or 11: %w", errors.Join(tried...))
+	return fmt.Errorf("no cuBLASLt of CUDA 13, 12 or 11, which toolkits and PyTorch bring (LD_LIBRARY_PATH, CUDA_HOME or VIRTUAL_ENV may say where): %w", errors.Join(tried...))
 }
 
 // Library is where the open library lies, and its version.
