@@ -132,7 +132,7 @@ func TestTrials(t *testing.T) {
 				break
 			}
 			if path.Byte != path.Bytes/2 || path.Got != path.Want^1 || !strings.Contains(path.Path, "(corrupt@path was asked for)") || told[path.Path] {
-				t.Errorf("%s %d: %v", transport, at, err)
+				t.Fatalf("%s %d: %v", transport, at, err) // of a path that is wrong by itself there is no end
 			}
 			if peer := strings.Contains(path.Path, "transport peer"); path.Peer != peer || strings.HasSuffix(path.Error(), "; --transport host goes another way") != peer {
 				t.Errorf("%s %d: %v", transport, at, err)
