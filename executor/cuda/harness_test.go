@@ -34,11 +34,7 @@ func TestMain(m *testing.M) {
 // compiled is the job of a family, its units in equal runs round the devices.
 func compiled(tb testing.TB, family string, wanted costmodel.Workload, devices, runs int) *executor.Job {
 	tb.Helper()
-	graph, err := backendtest.Graph(backendtest.Families[family])
-	if err != nil {
-		tb.Fatal(err)
-	}
-	job, err := backendtest.Job(graph, wanted, devices, backendtest.Runs(devices, runs, nil))
+	job, err := backendtest.Compiled(family, wanted, devices, runs)
 	if err != nil {
 		tb.Fatal(err)
 	}
