@@ -93,10 +93,9 @@ func (run *running) given(pass *pass, name string) (bind.Area, bool) {
 
 // number is a constant of a kernel, otherwise where it has none.
 func number(kernel *recipe.Kernel, name string, otherwise float64) float64 {
-	for _, dim := range kernel.Dims {
-		if value, err := strconv.ParseFloat(dim.Value, 64); dim.Name == name && err == nil {
-			return value
-		}
+	value, err := strconv.ParseFloat(kernel.Dim(name), 64)
+	if err != nil {
+		return otherwise
 	}
-	return otherwise
+	return value
 }

@@ -83,6 +83,16 @@ const (
 	modeGather Mode = '*'
 )
 
+// Dim is a dim's value; empty where it is not given.
+func (kernel *Kernel) Dim(name string) string {
+	for _, dim := range kernel.Dims {
+		if dim.Name == name {
+			return dim.Value
+		}
+	}
+	return ""
+}
+
 // text is a kernel's line: its name, its dims, and behind a colon its operands
 // as mode, role = tensor and [rows,columns] of a part.
 func (code *Code) text(kernel *Kernel) string {

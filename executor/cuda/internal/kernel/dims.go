@@ -50,14 +50,7 @@ func (call *Call) adds() bool {
 }
 
 // text is a dim; empty where it is not given.
-func (call *Call) text(name string) string {
-	for _, dim := range call.Kernel.Dims {
-		if dim.Name == name {
-			return dim.Value
-		}
-	}
-	return ""
-}
+func (call *Call) text(name string) string { return call.Kernel.Dim(name) }
 
 // size and number are dims, or else otherwise.
 func (call *Call) size(name string, otherwise int64) int64 {
