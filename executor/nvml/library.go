@@ -71,11 +71,11 @@ static int call_processes(void *device, unsigned *count, Process *all) { return 
 import "C"
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/devmap-dev/devmap/executor/internal/library"
 )
 
 // libraries are where the library is looked for: by the loader's own rules, then
@@ -110,27 +110,23 @@ func Open() (*Library, error) {
 	return &Library{}, check("nvmlInit", C.call_init())
 }
 
-// nowhere is what the loader says of a library that is not there: once is enough.
-const nowhere = "No such file or directory"
-
 // load fills the table of functions from the first library that has them.
 func load(candidates []string) error {
 	const size = 1 << 10
 	reason := (*C.char)(C.malloc(size))
 	defer C.free(unsafe.Pointer(reason))
-	var tried []error
-	for _, path := range candidates {
+	err := library.Find(candidates, func(path string) string {
 		name := C.CString(path)
-		failed := C.open_library(name, reason, size)
-		C.free(unsafe.Pointer(name))
-		if failed == 0 {
-			return nil
+		defer C.free(unsafe.Pointer(name))
+		if C.open_library(name, reason, size) == 0 {
+			return ""
 		}
-		if text := C.GoString(reason); len(tried) == 0 || !strings.Contains(text, nowhere) {
-			tried = append(tried, errors.New(text))
-		}
+		return C.GoString(reason)
+	})
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("no NVML: %w", errors.Join(tried...))
+	return fmt.Errorf("no NVML: %w", err)
 }
 
 // Close ends the use of the library.

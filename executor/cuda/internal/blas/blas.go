@@ -12,11 +12,11 @@ import "C"
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"unsafe"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/library"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -39,26 +39,22 @@ func Open() error {
 	return nil
 }
 
-// nowhere is what the loader says of a library that is not there: once is enough.
-const nowhere = "No such file or directory"
-
 func load(candidates []string) error {
 	const size = 1 << 10
 	reason := (*C.char)(C.malloc(size))
 	defer C.free(unsafe.Pointer(reason))
-	var tried []error
-	for _, path := range candidates {
+	err := library.Find(candidates, func(path string) string {
 		name := C.CString(path)
-		failed := C.lt_open(name, reason, size)
-		C.free(unsafe.Pointer(name))
-		if failed == 0 {
-			return nil
+		defer C.free(unsafe.Pointer(name))
+		if C.lt_open(name, reason, size) == 0 {
+			return ""
 		}
-		if text := C.GoString(reason); len(tried) == 0 || !strings.Contains(text, nowhere) {
-			tried = append(tried, errors.New(text))
-		}
+		return C.GoString(reason)
+	})
+	if err == nil {
+		return nil
 	}
-	return fmt.Errorf("no cuBLASLt of CUDA 13, 12 or 11, which toolkits and PyTorch bring (LD_LIBRARY_PATH, CUDA_HOME or VIRTUAL_ENV may say where): %w", errors.Join(tried...))
+	return fmt.Errorf("no cuBLASLt of CUDA 13, 12 or 11, which toolkits and PyTorch bring (LD_LIBRARY_PATH, CUDA_HOME or VIRTUAL_ENV may say where): %w", err)
 }
 
 // Library is where the open library lies, and its version.

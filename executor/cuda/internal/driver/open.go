@@ -10,11 +10,11 @@ package driver
 import "C"
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"unsafe"
+
+	"github.com/devmap-dev/devmap/executor/internal/library"
 )
 
 // libraries are where the driver is looked for: by the loader's own rules, then
@@ -25,9 +25,6 @@ var opened struct {
 	sync.Mutex
 	library string
 }
-
-// nowhere is what the loader says of a library that is not there: once is enough.
-const nowhere = "No such file or directory"
 
 // Open loads the driver and initialises it, once in a process. An error names the
 // library that is missing, the entry point that the driver is too old for, or
@@ -40,25 +37,26 @@ func open(candidates []string) error {
 	if opened.library != "" {
 		return nil
 	}
-	var tried []error
-	for _, path := range candidates {
-		text, err := load(path)
-		if err != nil {
-			return err
+	var fault error // of a library that is there
+	err := library.Find(candidates, func(path string) (reason string) {
+		reason, fault = load(path)
+		if reason != "" || fault != nil {
+			return reason
 		}
-		if text != "" {
-			if len(tried) == 0 || !strings.Contains(text, nowhere) {
-				tried = append(tried, errors.New(text))
-			}
-			continue
-		}
-		if err := check("cuInit", C.driver_init()); err != nil {
-			return fmt.Errorf("%s: %w", path, err)
+		if fault = check("cuInit", C.driver_init()); fault != nil {
+			fault = fmt.Errorf("%s: %w", path, fault)
+			return ""
 		}
 		opened.library = path
-		return nil
+		return ""
+	})
+	switch {
+	case fault != nil:
+		return fault
+	case err != nil:
+		return fmt.Errorf("no CUDA driver: %w", err)
 	}
-	return fmt.Errorf("no CUDA driver: %w", errors.Join(tried...))
+	return nil
 }
 
 // load fills the table from a library; text says why there is none at path.
