@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
@@ -29,7 +30,7 @@ func goroutines(t *testing.T, want int) {
 func TestCancel(t *testing.T) {
 	for _, slots := range []int{0, 1, 2} {
 		heap := newHeap()
-		machine := opened(t, &heap.backend, parsed(t, handOn(slots, 4)))
+		machine := opened(t, &heap.backend, parsed(t, backendtest.HandOn(slots, 4)))
 		before := runtime.NumGoroutine()
 		for at := range int32(len(machine.program.Instrs)) {
 			if op := machine.program.Instrs[at].Op; !op.Runs() {
@@ -69,7 +70,7 @@ func TestCancel(t *testing.T) {
 
 // A device at fault ends the others, which wait for it, and is named.
 func TestFault(t *testing.T) {
-	machine := opened(t, &newHeap().backend, parsed(t, handOn(1, 4)))
+	machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(1, 4)))
 	fault := errors.New("it broke")
 	for at := range int32(len(machine.program.Instrs)) {
 		if !machine.program.Instrs[at].Op.Runs() {
@@ -121,7 +122,7 @@ buffer 1 ids 0 +256 stream
 
 // What a device waits for is not what it works at.
 func TestTimes(t *testing.T) {
-	machine := opened(t, &newHeap().backend, parsed(t, handOn(2, 4)))
+	machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(2, 4)))
 	const nap = 5 * time.Millisecond
 	times, err := machine.Step(context.Background(), toy(machine, func(index int32) error {
 		if machine.program.Instrs[index].Device == 0 {
@@ -144,7 +145,7 @@ func TestTimes(t *testing.T) {
 // Taps come before the kernel that they name; where an instruction has none,
 // behind it. Loads are no part of a step.
 func TestTap(t *testing.T) {
-	machine := opened(t, &newHeap().backend, parsed(t, handOn(1, 1)))
+	machine := opened(t, &newHeap().backend, parsed(t, backendtest.HandOn(1, 1)))
 	var seen []int32
 	tap := func(index int32) func() error {
 		return func() error {

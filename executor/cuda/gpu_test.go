@@ -297,14 +297,9 @@ func TestGPUSteps(t *testing.T) {
 	}
 }
 
-// TestGPUMessages: large messages arrive whole on the other device of the GPU, and
-// tells how fast arenas are poisoned, written, read and copied.
-func TestGPUMessages(t *testing.T) {
-	onGPU(t)
-	gauge := newGauge(t)
-	start := gauge.last
-	const size = 1 << 30
-	text := fmt.Sprintf(`
+// oneMessage is a program of two devices, and a message of all that they have.
+func oneMessage(size int) string {
+	return fmt.Sprintf(`
 device 0 arena %[1]d budget %[1]d
 device 1 arena %[1]d budget %[1]d
 channel act[1] 0>1 slots 1 bytes %[1]d
@@ -316,8 +311,17 @@ buffer 1 slot 0 +%[1]d slot
 1.1 compute fence slot
 1.2 compute free act[1]#0
 `, size)
+}
+
+// TestGPUMessages: large messages arrive whole on the other device of the GPU, and
+// tells how fast arenas are poisoned, written, read and copied.
+func TestGPUMessages(t *testing.T) {
+	onGPU(t)
+	gauge := newGauge(t)
+	start := gauge.last
+	const size = 1 << 30
 	begin := time.Now()
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, text))
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, oneMessage(size)))
 	t.Logf("opened with two arenas of 1 GiB in %v", time.Since(begin))
 	if grown := gauge.last; gauge.tell(t, "open")-grown < 2*size {
 		t.Error("the arenas are not there")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
@@ -162,7 +163,7 @@ func TestTrials(t *testing.T) {
 // GPUs that do not reach each other are no peers, whatever is asked.
 func TestNoPeers(t *testing.T) {
 	t.Setenv("FAKE_CUDA_PEERS", "0")
-	of := parsed(t, handOn(1, 2))
+	of := parsed(t, backendtest.HandOn(1, 2))
 	_, err := made(t, Options{Transport: Peer}).Open(context.Background(), &bind.Bound{Program: of})
 	if want := "GPU 0 (Fake 0) does not reach GPU 1 (Fake 1), into which it sends act[1]: --transport host goes by way of the host"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)

@@ -6,7 +6,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -29,25 +28,13 @@ func nothing(machine *machine) {
 func TestGPUTransports(t *testing.T) {
 	onGPU(t)
 	const size = 256 << 20
-	text := fmt.Sprintf(`
-device 0 arena %[1]d budget %[1]d
-device 1 arena %[1]d budget %[1]d
-channel act[1] 0>1 slots 1 bytes %[1]d
-buffer 0 out 0 +%[1]d stream
-buffer 1 slot 0 +%[1]d slot
-0.0 compute zero >out
-0.1 compute send act[1]#0 out
-1.0 compute recv act[1]#0 >slot
-1.1 compute fence slot
-1.2 compute free act[1]#0
-`, size)
 	data := make([]byte, size)
 	for i := range data {
 		data[i] = byte(i ^ i>>9 ^ i>>17)
 	}
 	for _, transport := range []Transport{Peer, Host} {
 		begin := time.Now()
-		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, text))
+		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, oneMessage(size)))
 		t.Logf("%s: open in %v: %+v", transport, time.Since(begin), machine.Links())
 		begin = time.Now()
 		machine.told = nil
@@ -117,7 +104,7 @@ func TestGPUCancel(t *testing.T) {
 	gauge := newGauge(t)
 	start := gauge.last
 	for _, transport := range []Transport{Peer, Host} {
-		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, handOn(1, 200)))
+		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, backendtest.HandOn(1, 200)))
 		nothing(machine)
 		ctx, cancel := context.WithCancel(context.Background())
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -149,7 +136,7 @@ func TestGPUHang(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	start := gauge.last
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, backendtest.HandOn(1, 2)))
 	nothing(machine)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)

@@ -95,34 +95,6 @@ func TestStepsAreOne(t *testing.T) {
 	}
 }
 
-// handOn is a program of two devices: the first makes a message after another one
-// in the same buffer, the second takes them over into results of their own.
-func handOn(slots, count int) string {
-	var text strings.Builder
-	fmt.Fprintf(&text, "device 0 arena 256 budget 256\ndevice 1 arena %d budget 65536\n", 256*(max(slots, 1)+count))
-	fmt.Fprintf(&text, "channel act[1] 0>1 slots %d bytes 256\nroutine a a\nroutine b b\nbuffer 0 out 0 +256 stream\n", slots)
-	for i := range max(slots, 1) {
-		fmt.Fprintf(&text, "buffer 1 slot[%d] %d +256 slot\n", i, 256*i)
-	}
-	for i := range count {
-		fmt.Fprintf(&text, "buffer 1 taken[%d] %d +256 result\n", i, 256*(max(slots, 1)+i))
-	}
-	for i := range count {
-		after := ""
-		if i > 0 {
-			after = fmt.Sprintf(" after to1:0.%d", 2*i-1)
-		}
-		fmt.Fprintf(&text, "0.%d compute forward a mb%d >out%s\n", 2*i, i, after)
-		fmt.Fprintf(&text, "0.%d to1 send mb%d act[1]#%d out after compute:0.%d\n", 2*i+1, i, i, 2*i)
-	}
-	for i := range count {
-		slot := i % max(slots, 1)
-		fmt.Fprintf(&text, "1.%d compute recv mb%d act[1]#%d >slot[%d]\n1.%d compute forward b mb%d slot[%d] >taken[%d]\n1.%d compute free act[1]#%d\n",
-			3*i, i, i, slot, 3*i+1, i, slot, i, 3*i+2, i)
-	}
-	return text.String()
-}
-
 // What was sent stays what it was when the sender goes on to other things, and
 // nobody looks at a slot before its message is there: taps and kernels in turn.
 func TestMessages(t *testing.T) {
@@ -131,7 +103,7 @@ func TestMessages(t *testing.T) {
 		for _, gpus := range [][]int{{0, 0}, {0, 1}} {
 			for _, tapped := range []bool{false, true} {
 				t.Run(fmt.Sprint(slots, gpus, tapped), func(t *testing.T) {
-					machine := opened(t, made(t, Options{Devices: gpus}), parsed(t, handOn(slots, count)))
+					machine := opened(t, made(t, Options{Devices: gpus}), parsed(t, backendtest.HandOn(slots, count)))
 					want := [][]byte{bytes.Repeat([]byte{executor.Poison}, 256), bytes.Repeat([]byte{executor.Poison}, int(machine.devices[1].plan.Arena))}
 					inTurn(t, machine.program, want)
 					step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -208,7 +180,7 @@ func TestStepsThatEnd(t *testing.T) {
 		for name, want := range map[string]error{"stop": nil, "broken": broken, "cancelled": context.Canceled} {
 			t.Run(fmt.Sprint(name, device), func(t *testing.T) {
 				transport := map[int32]Transport{0: Host, 1: Peer}[device]
-				machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: transport}), parsed(t, handOn(1, 6)))
+				machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: transport}), parsed(t, backendtest.HandOn(1, 6)))
 				expected := contents(t, machine)
 				inTurn(t, machine.program, expected)
 				ctx, cancel := context.WithCancel(context.Background())

@@ -11,13 +11,14 @@ import (
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
 // A GPU at something that does not end ends the step, which says where everything
 // stands, and is not waited for.
 func TestHang(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Patience: 100 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, handOn(1, 2)))
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}, Patience: 100 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, backendtest.HandOn(1, 2)))
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func TestHang(t *testing.T) {
 
 // Only what waits for something else has an event of its beginning.
 func TestMarks(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, handOn(1, 3)))
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, backendtest.HandOn(1, 3)))
 	for i := range machine.events {
 		if began := machine.events[i].began; machine.computes(int32(i)) != (began != nil) {
 			t.Errorf("%s: %v", machine.program.Line(int32(i)), began)
@@ -101,7 +102,7 @@ func TestTimes(t *testing.T) {
 
 // What does not end before the first step is told as what is in a step.
 func TestHangBeforeSteps(t *testing.T) {
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, handOn(1, 2)))
+	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 100 * time.Millisecond}), parsed(t, backendtest.HandOn(1, 2)))
 	device := machine.devices[0]
 	err := device.do(func() error {
 		flag, err := driver.Pin(4)
