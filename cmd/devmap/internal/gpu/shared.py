@@ -203,8 +203,9 @@ def unheed():
 
 
 def gauge():
-    """What reads the GPU's memory; where there is no GPU everything is nothing."""
-    return Gauge() if os.path.exists("/dev/nvidiactl") else Nothing()
+    """What reads the memory of the first GPU that CUDA shows; where there is no GPU everything is nothing."""
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0]
+    return Gauge(int(shown) if shown.isdigit() else 0) if os.path.exists("/dev/nvidiactl") else Nothing()
 
 
 def quiet(seconds=15):
