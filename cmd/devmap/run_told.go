@@ -20,8 +20,9 @@ func (one *planRun) told(err error) error {
 	var room *executor.RoomError
 	var other *weights.MismatchError
 	var hang *cuda.HangError
+	var lost *cuda.LostError
 	switch {
-	case errors.As(err, &hang):
+	case errors.As(err, &hang), errors.As(err, &lost):
 		return inLines(fmt.Errorf("running %s: %w", one.file, err))
 	case errors.Is(err, context.Canceled):
 		return fmt.Errorf("running %s: interrupted: no file was written", one.file)

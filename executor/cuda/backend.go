@@ -53,6 +53,8 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 		}
 	}
 	if err != nil {
+		lost := (*LostError)(nil)
+		machine.left = machine.left || errors.As(err, &lost)
 		return nil, errors.Join(err, machine.Close())
 	}
 	return machine, nil
@@ -95,7 +97,7 @@ func (machine *machine) find() error {
 func (machine *machine) start() error {
 	for _, device := range machine.devices {
 		if err := device.start(machine.ring); err != nil {
-			return err
+			return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
 		}
 	}
 	return nil
@@ -158,10 +160,10 @@ func (machine *machine) reserve() error {
 	return nil
 }
 
-// Close gives everything back. A GPU that is at something that does not end gives
-// nothing back before the process ends.
+// Close gives everything back. A GPU that is at something that does not end, or is
+// lost, gives nothing back before the process ends.
 func (machine *machine) Close() error {
-	if machine.hung {
+	if machine.left {
 		machine.devices, machine.gpus = nil, nil
 		return nil
 	}

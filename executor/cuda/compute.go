@@ -55,7 +55,7 @@ func (lane *lane) begin(index int32) (err error) {
 		}
 	}
 	if lane.trap.at(lane.step, index) {
-		if err := lane.device.kernels.Hang(lane.stream, lane.trap.flag.Address()); err != nil {
+		if err := lane.device.kernels.Hang(lane.stream, lane.trap.flags()); err != nil {
 			return err
 		}
 	}

@@ -83,24 +83,3 @@ func (machine *machine) stage() error {
 	}
 	return nil
 }
-
-// dig makes the trap that is asked for.
-func (machine *machine) dig() error {
-	if machine.backend.options.Fault.Kind != HangStep {
-		return nil
-	}
-	for i := range machine.program.Instrs {
-		if !machine.computes(int32(i)) {
-			continue
-		}
-		trap := &trap{index: int32(i), step: machine.backend.options.Fault.At}
-		machine.trap = trap
-		return machine.deviceOf(trap.index).do(func() (err error) {
-			if trap.flag, err = machine.pin(4); err == nil {
-				clear(trap.flag.Data)
-			}
-			return err
-		})
-	}
-	return nil
-}

@@ -90,6 +90,7 @@ const (
 	FailMap     FaultKind = "oom@map"      // there is no memory for an arena, or behind these for pinned memory
 	CorruptPath FaultKind = "corrupt@path" // a byte of what a path carries at the start's check is another one
 	HangStep    FaultKind = "hang@step"    // a kernel of a step does not end
+	LoseStep    FaultKind = "lose@step"    // a kernel of a step touches what is not there, on the last device: its GPU's context is no more
 )
 
 // check finds what is no option.
@@ -101,8 +102,8 @@ func (options *Options) check() error {
 	}
 	switch fault := options.Fault; {
 	case fault == Fault{}:
-	case fault.Kind != FailMap && fault.Kind != CorruptPath && fault.Kind != HangStep:
-		return fmt.Errorf("fault %q: it is %s, %s or %s", fault.Kind, FailMap, CorruptPath, HangStep)
+	case fault.Kind != FailMap && fault.Kind != CorruptPath && fault.Kind != HangStep && fault.Kind != LoseStep:
+		return fmt.Errorf("fault %q: it is %s, %s, %s or %s", fault.Kind, FailMap, CorruptPath, HangStep, LoseStep)
 	case fault.At < 1:
 		return fmt.Errorf("fault %s:%d: it is counted from 1", fault.Kind, fault.At)
 	}

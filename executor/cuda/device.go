@@ -60,7 +60,17 @@ func newDevice(plan *program.Device, gpu *gpu) *device {
 func (device *device) do(call func() error) error {
 	done := make(chan error, 1)
 	device.tasks <- func() { done <- call() }
-	return <-done
+	return device.lost(<-done)
+}
+
+// lost is an error by which the device's context is no more as one that says so, any
+// other as it is.
+func (device *device) lost(err error) error {
+	var told *driver.Error
+	if before := (*LostError)(nil); errors.As(err, &before) || !errors.As(err, &told) || !told.Dead() {
+		return err
+	}
+	return &LostError{GPUs: []string{device.gpu.place()}, Err: err}
 }
 
 // start begins the thread, which owns the context from then on.

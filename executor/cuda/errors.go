@@ -2,6 +2,7 @@ package cuda
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -15,6 +16,28 @@ type HangError struct {
 func (err *HangError) Error() string {
 	return "nothing ended on any GPU for " + err.After.String() + ":\n" + err.Stand
 }
+
+// LostError is a GPU whose context answers nothing more: a kernel touched what is not
+// there, or the GPU itself failed. What was on it is gone, and what other GPUs wait for
+// may never come: the process is to end.
+type LostError struct {
+	GPUs  []string // those that are lost, as in "GPU 1 (NVIDIA H200)"
+	Err   error    // what the driver answered
+	Stand string   // where their streams were, a line each; empty: in no step
+}
+
+func (err *LostError) Error() string {
+	text := strings.Join(err.GPUs, " and ") + " is lost: "
+	if len(err.GPUs) > 1 {
+		text = strings.Join(err.GPUs, " and ") + " are lost: "
+	}
+	if text += err.Err.Error(); err.Stand != "" {
+		text += ":\n" + err.Stand
+	}
+	return text
+}
+
+func (err *LostError) Unwrap() error { return err.Err }
 
 // PathError is a path over which other bytes arrived than were sent: nothing was run.
 type PathError struct {

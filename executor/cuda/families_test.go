@@ -19,7 +19,6 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/backendtest"
 	"github.com/devmap-dev/devmap/executor/cpu"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
@@ -31,13 +30,20 @@ var (
 	drawer = flag.Uint64("seed", 12, "of the cuts")
 )
 
-// shared puts every device of a program on GPU 0.
+// shared puts the devices of a program on all GPUs in turn: where there is one, all on
+// it.
 type shared struct{ options Options }
 
 func (shared) Name() string { return "cuda" }
 
 func (shared shared) Open(ctx context.Context, bound *bind.Bound) (executor.Machine, error) {
-	shared.options.Devices = make([]int, len(bound.Program.Devices))
+	gpus, err := GPUs()
+	if err != nil {
+		return nil, err
+	}
+	for i := range bound.Program.Devices {
+		shared.options.Devices = append(shared.options.Devices, i%len(gpus))
+	}
 	backend, err := New(shared.options)
 	if err != nil {
 		return nil, err
@@ -45,26 +51,22 @@ func (shared shared) Open(ctx context.Context, bound *bind.Bound) (executor.Mach
 	return backend.Open(ctx, bound)
 }
 
-// holding keeps GPU 0's context for as long as the test runs: to make one takes
+// holding keeps the GPUs' contexts for as long as the test runs: to make one takes
 // longer than to run a small model.
 func holding(t *testing.T) {
 	t.Helper()
-	if err := driver.Open(); err != nil {
-		t.Fatal(err)
-	}
-	devices, err := driver.Devices()
-	if err != nil {
-		t.Fatal(err)
-	}
-	context, err := devices[0].Retain()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := context.Release(); err != nil {
-			t.Error(err)
+	gpus := described(t)
+	for i := range gpus {
+		context, err := gpus[i].Retain()
+		if err != nil {
+			t.Fatal(err)
 		}
-	})
+		t.Cleanup(func() {
+			if err := context.Release(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // TestGPUBits: however a model is cut, a GPU makes the bits that it makes uncut.

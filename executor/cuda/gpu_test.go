@@ -11,6 +11,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -31,9 +32,46 @@ func onGPU(t *testing.T) {
 	}
 }
 
-// gauge tells what NVML says that GPU 0 holds, and by how much that grew.
+// described are the GPUs that the driver shows.
+func described(t *testing.T) []driver.Device {
+	t.Helper()
+	if err := driver.Open(); err != nil {
+		t.Fatal(err)
+	}
+	gpus, err := driver.Devices()
+	if err != nil || len(gpus) == 0 {
+		t.Fatal(gpus, err)
+	}
+	return gpus
+}
+
+// spread puts devices on all GPUs in turn, so that neighbours are on two where there
+// are two.
+func spread(t *testing.T, devices int) []int {
+	t.Helper()
+	count := len(described(t))
+	on := make([]int, devices)
+	for i := range on {
+		on[i] = i % count
+	}
+	return on
+}
+
+// placements are ways to put devices on GPUs: all on the first, and on all in turn,
+// where there are more.
+func placements(t *testing.T, devices int) [][]int {
+	t.Helper()
+	together, apart := make([]int, devices), spread(t, devices)
+	if slices.Equal(together, apart) {
+		return [][]int{together}
+	}
+	return [][]int{together, apart}
+}
+
+// gauge tells what NVML says that the GPUs hold that the driver shows, all together,
+// and by how much that grew.
 type gauge struct {
-	gpu  nvml.GPU
+	gpus []nvml.GPU
 	last int64
 }
 
@@ -41,9 +79,14 @@ var once sync.Once
 
 func newGauge(t *testing.T) *gauge {
 	t.Helper()
-	once.Do(func() { // of the first context some megabytes stay until the process ends
-		if context := bound0(t); context != nil {
-			if err := context.Release(); err != nil {
+	gpus := described(t)
+	once.Do(func() { // of a first context some megabytes stay until the process ends
+		for i := range gpus {
+			context, err := gpus[i].Retain()
+			if err == nil {
+				err = context.Release()
+			}
+			if err != nil {
 				t.Error(err)
 			}
 		}
@@ -58,25 +101,43 @@ func newGauge(t *testing.T) *gauge {
 		}
 	})
 	all, err := library.GPUs()
-	if err != nil || len(all) == 0 {
-		t.Fatal(all, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gauge := new(gauge)
+	for i := range all {
+		if slices.ContainsFunc(gpus, func(gpu driver.Device) bool { return gpu.UUID == all[i].UUID }) {
+			gauge.gpus = append(gauge.gpus, all[i])
+		}
+	}
+	if len(gauge.gpus) != len(gpus) {
+		t.Fatalf("NVML shows %d of the driver's %d GPUs", len(gauge.gpus), len(gpus))
 	}
 	version, err := library.Driver()
-	t.Logf("%s %s, driver %s: %v", all[0].Name, all[0].UUID, version, err)
-	gauge := &gauge{gpu: all[0]}
+	t.Logf("%s, %d GPUs, driver %s: %v", all[0].Name, len(gpus), version, err)
 	gauge.tell(t, "at the start")
 	return gauge
 }
 
+// used is what the GPUs hold, all together.
+func (gauge *gauge) used(t *testing.T) (bytes int64) {
+	t.Helper()
+	for i := range gauge.gpus {
+		memory, err := gauge.gpus[i].Memory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += memory.Used
+	}
+	return bytes
+}
+
 func (gauge *gauge) tell(t *testing.T, when string) int64 {
 	t.Helper()
-	memory, err := gauge.gpu.Memory()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("used %12d  %+12d  %s", memory.Used, memory.Used-gauge.last, when)
-	gauge.last = memory.Used
-	return memory.Used
+	now := gauge.used(t)
+	t.Logf("used %12d  %+12d  %s", now, now-gauge.last, when)
+	gauge.last = now
+	return now
 }
 
 // settled waits until the GPU holds what it held, which takes the driver a moment.
@@ -84,18 +145,15 @@ func (gauge *gauge) tell(t *testing.T, when string) int64 {
 // modules stay: some megabytes.
 func (gauge *gauge) settled(t *testing.T, want int64) {
 	t.Helper()
-	const context, kept = 256 << 20, 16 << 20
+	const context, kept = 256 << 20, 16 << 20 // kept: of each GPU
 	for begin := time.Now(); ; {
-		memory, err := gauge.gpu.Memory()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if now := memory.Used; now == want || want >= context && now > want && now <= want+kept {
+		now := gauge.used(t)
+		if now == want || want >= context && now > want && now <= want+kept*int64(len(gauge.gpus)) {
 			t.Logf("used as before, and %d bytes, %v later", now-want, time.Since(begin))
 			return
 		}
 		if time.Since(begin) > 2*time.Second {
-			t.Errorf("%d bytes are used, %d were", memory.Used, want)
+			t.Errorf("%d bytes are used, %d were", now, want)
 			return
 		}
 	}
@@ -233,7 +291,7 @@ func total(t *testing.T, kernels *kernel.Kernels, stream *driver.Stream) {
 }
 
 // TestGPUSteps: programs of every kind, their instructions carried out by taps,
-// make the bytes of running them in turn, all devices on one GPU.
+// make the bytes of running them in turn, their devices on all GPUs in turn.
 func TestGPUSteps(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
@@ -245,7 +303,7 @@ func TestGPUSteps(t *testing.T) {
 		}
 		inTurn(t, job.Program, want)
 		inTurn(t, job.Program, want)
-		machine := opened(t, made(t, Options{Devices: make([]int, len(want))}), job.Program)
+		machine := opened(t, made(t, Options{Devices: spread(t, len(want))}), job.Program)
 		gauge.tell(t, fmt.Sprint(name, ": open with ", len(want), " devices of ", job.Program.Devices[0].Arena, " bytes"))
 		plays.Delete(machine.backend)
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -313,7 +371,7 @@ buffer 1 slot 0 +%[1]d slot
 `, size)
 }
 
-// TestGPUMessages: large messages arrive whole on the other device of the GPU, and
+// TestGPUMessages: large messages arrive whole on the other device, and
 // tells how fast arenas are poisoned, written, read and copied.
 func TestGPUMessages(t *testing.T) {
 	onGPU(t)
@@ -321,7 +379,7 @@ func TestGPUMessages(t *testing.T) {
 	start := gauge.last
 	const size = 1 << 30
 	begin := time.Now()
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}}), parsed(t, oneMessage(size)))
+	machine := opened(t, made(t, Options{Devices: spread(t, 2)}), parsed(t, oneMessage(size)))
 	t.Logf("opened with two arenas of 1 GiB in %v", time.Since(begin))
 	if grown := gauge.last; gauge.tell(t, "open")-grown < 2*size {
 		t.Error("the arenas are not there")
@@ -369,28 +427,4 @@ func TestGPUMessages(t *testing.T) {
 		t.Log(err)
 	}
 	gauge.settled(t, start)
-}
-
-// illegalAddress is CUDA_ERROR_ILLEGAL_ADDRESS: behind it the context answers every call
-// with the same.
-const illegalAddress = 700
-
-// TestDeadGPU: a kernel that touches what is not there ends the step with what the
-// driver says of it, and the process can end. No other test may follow it.
-func TestDeadGPU(t *testing.T) {
-	onGPU(t)
-	backend := made(t, Options{})
-	of := parsed(t, "device 0 arena 256 budget 256\nroutine a a\nbuffer 0 out 0 +256 stream\n0.0 compute forward a mb0 >out\n")
-	machine := open(t, backend, of)
-	plays.Store(backend, play(func(call *kernel.Call, step *kernel.Step) error {
-		return call.Kernels.Hang(step.Stream, machine.devices[0].arena.Address+1<<32)
-	}))
-	begin := time.Now()
-	_, err := machine.Step(context.Background(), &executor.Step{Number: 1})
-	var told *driver.Error
-	if !errors.As(err, &told) || told.Code != illegalAddress {
-		t.Errorf("%v", err)
-	}
-	t.Logf("%v later: %v", time.Since(begin), err)
-	t.Logf("closed: %v; held: %s", machine.Close(), driver.Held())
 }

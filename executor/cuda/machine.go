@@ -35,7 +35,9 @@ type machine struct {
 	trap    *trap // nil: no step is to hang
 	// allotted is how many arenas and other stretches of memory were asked for.
 	allotted int64
-	hung     bool // GPUs are at something that does not end
+	// left: GPUs are at something that does not end, or one is lost. Nothing more is
+	// asked of them, and nothing given back before the process ends.
+	left bool
 }
 
 // marks are the events of an instruction, nil where nobody asks for one: an event
@@ -69,8 +71,8 @@ func (machine *machine) with(number int, offset, size int64, call func(device *d
 // place is the device whose arena has bytes.
 func (machine *machine) place(number int, offset, size int64) (*device, error) {
 	switch {
-	case machine.hung:
-		return nil, errors.New("the GPUs are at something that does not end")
+	case machine.left:
+		return nil, errors.New("GPUs are at something that does not end, or lost")
 	case number < 0 || number >= len(machine.devices):
 		return nil, fmt.Errorf("device %d: no arena is open; %d are", number, len(machine.devices))
 	}

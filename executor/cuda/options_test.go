@@ -11,8 +11,8 @@ func TestOptions(t *testing.T) {
 		{Options{}, ""},
 		{Options{Transport: Host, Fault: Fault{CorruptPath, 3}}, ""},
 		{Options{Transport: "smoke"}, `transport "smoke": it is auto, peer or host`},
-		{Options{Fault: Fault{"flood", 1}}, `fault "flood": it is oom@map, corrupt@path or hang@step`},
-		{Options{Fault: Fault{"", 2}}, `fault "": it is oom@map, corrupt@path or hang@step`},
+		{Options{Fault: Fault{"flood", 1}}, `fault "flood": it is oom@map, corrupt@path, hang@step or lose@step`},
+		{Options{Fault: Fault{"", 2}}, `fault "": it is oom@map, corrupt@path, hang@step or lose@step`},
 		{Options{Fault: Fault{Kind: HangStep}}, `fault hang@step:0: it is counted from 1`},
 	} {
 		got := ""

@@ -111,7 +111,7 @@ func (relay *relay) behind(down *driver.Stream, part *relayPart, give func() err
 	if err == nil {
 		err = relay.up.Record(part.taken)
 	}
-	return errors.Join(err, relay.use(relay.from))
+	return errors.Join(relay.to.lost(err), relay.use(relay.from))
 }
 
 // use has the thread make calls for a device's GPU, where that is another one.

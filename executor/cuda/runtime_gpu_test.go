@@ -24,7 +24,7 @@ func nothing(machine *machine) {
 }
 
 // TestGPUTransports: a message of a quarter of a gibibyte arrives whole by either
-// transport, and how fast.
+// transport, in either direction between two GPUs where there are two, and how fast.
 func TestGPUTransports(t *testing.T) {
 	onGPU(t)
 	const size = 256 << 20
@@ -32,16 +32,21 @@ func TestGPUTransports(t *testing.T) {
 	for i := range data {
 		data[i] = byte(i ^ i>>9 ^ i>>17)
 	}
-	for _, transport := range []Transport{Peer, Host} {
+	both := placements(t, 2)
+	if len(both) > 1 {
+		both = append(both, []int{both[1][1], both[1][0]})
+	}
+	for i := range 2 * len(both) {
+		on, transport := both[i/2], []Transport{Peer, Host}[i%2]
 		begin := time.Now()
-		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, oneMessage(size)))
-		t.Logf("%s: open in %v: %+v", transport, time.Since(begin), machine.Links())
+		machine := opened(t, made(t, Options{Devices: on, Transport: transport}), parsed(t, oneMessage(size)))
+		t.Logf("GPUs %v, %s: open in %v: %+v", on, transport, time.Since(begin), machine.Links())
 		begin = time.Now()
 		machine.told = nil
 		if err := machine.trials(); err != nil {
 			t.Error(err)
 		}
-		t.Logf("%s: every path was tried in %v", transport, time.Since(begin))
+		t.Logf("every path was tried in %v", time.Since(begin))
 		if err := machine.Write(0, 0, data); err != nil {
 			t.Fatal(err)
 		}
@@ -50,11 +55,11 @@ func TestGPUTransports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			t.Logf("%s: %.1f GB/s, step included", transport, size/times.Step.Seconds()/1e9)
+			t.Logf("%.1f GB/s, step included", size/times.Step.Seconds()/1e9)
 		}
 		got := make([]byte, size)
 		if err := machine.Read(1, 0, got); err != nil || !bytes.Equal(got, data) {
-			t.Errorf("%s: other bytes arrived: %v", transport, err)
+			t.Errorf("GPUs %v, %s: other bytes arrived: %v", on, transport, err)
 		}
 		if err := machine.Close(); err != nil {
 			t.Error(err)
@@ -75,7 +80,7 @@ func TestGPUFaults(t *testing.T) {
 	for _, transport := range []Transport{Peer, Host} {
 		for _, kind := range []FaultKind{FailMap, CorruptPath} {
 			for at := int64(1); ; at++ {
-				options := Options{Devices: []int{0, 0}, Transport: transport, Fault: Fault{kind, at}}
+				options := Options{Devices: spread(t, 2), Transport: transport, Fault: Fault{kind, at}}
 				backend := made(t, options)
 				found, err := backend.Open(context.Background(), of)
 				if err == nil {
@@ -104,7 +109,7 @@ func TestGPUCancel(t *testing.T) {
 	gauge := newGauge(t)
 	start := gauge.last
 	for _, transport := range []Transport{Peer, Host} {
-		machine := opened(t, made(t, Options{Devices: []int{0, 0}, Transport: transport}), parsed(t, backendtest.HandOn(1, 200)))
+		machine := opened(t, made(t, Options{Devices: spread(t, 2), Transport: transport}), parsed(t, backendtest.HandOn(1, 200)))
 		nothing(machine)
 		ctx, cancel := context.WithCancel(context.Background())
 		step := &executor.Step{Number: 1, Taps: make(map[executor.Tap]func() error)}
@@ -136,7 +141,7 @@ func TestGPUHang(t *testing.T) {
 	onGPU(t)
 	gauge := newGauge(t)
 	start := gauge.last
-	machine := opened(t, made(t, Options{Devices: []int{0, 0}, Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, backendtest.HandOn(1, 2)))
+	machine := opened(t, made(t, Options{Devices: spread(t, 2), Patience: 300 * time.Millisecond, Fault: Fault{HangStep, 2}}), parsed(t, backendtest.HandOn(1, 2)))
 	nothing(machine)
 	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 		t.Fatal(err)
@@ -148,9 +153,11 @@ func TestGPUHang(t *testing.T) {
 	}
 	t.Log(err)
 	machine.trap.flag.Data[0] = 1 // now it ends
-	machine.hung = false
-	if err := machine.devices[0].do(driver.Synchronize); err != nil {
-		t.Error(err)
+	machine.left = false
+	for _, device := range machine.devices {
+		if err := device.do(driver.Synchronize); err != nil {
+			t.Error(err)
+		}
 	}
 	if err := machine.Close(); err != nil {
 		t.Error(err)

@@ -13,12 +13,7 @@ import (
 // and what that waits for, of every channel how far its messages are. It is called
 // under the board's lock.
 func (machine *machine) stand(lanes []*lane) string {
-	ended := make([]bool, len(machine.program.Instrs))
-	for _, lane := range lanes {
-		for _, index := range lane.lines[:lane.ended] {
-			ended[index] = true
-		}
-	}
+	ended := machine.ended(lanes)
 	var text strings.Builder
 	for _, lane := range lanes {
 		lane.stand(&text, ended)
@@ -27,6 +22,17 @@ func (machine *machine) stand(lanes []*lane) string {
 		machine.slots(&text, int32(i), ended)
 	}
 	return text.String()
+}
+
+// ended are the instructions that are known to have ended.
+func (machine *machine) ended(lanes []*lane) []bool {
+	ended := make([]bool, len(machine.program.Instrs))
+	for _, lane := range lanes {
+		for _, index := range lane.lines[:lane.ended] {
+			ended[index] = true
+		}
+	}
+	return ended
 }
 
 // stand is how far a stream was given and has come.
@@ -38,7 +44,7 @@ func (lane *lane) stand(into *strings.Builder, ended []bool) {
 	}
 	index := lane.lines[lane.ended]
 	fmt.Fprintf(into, "%d of %d lines have ended, %d were given; behind the last that is known to have ended: %s", lane.ended, len(lane.lines), lane.next, lane.program.Line(index))
-	if lane.trap.at(lane.step, index) {
+	if lane.trap.at(lane.step, index) && lane.trap.kind == HangStep {
 		fmt.Fprintf(into, ", before which is a kernel that does not end, as %s:%d asks", HangStep, lane.step.Number)
 	}
 	for _, wait := range lane.awaited(index) {

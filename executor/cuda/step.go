@@ -6,17 +6,19 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
 // Step has every device's thread give its streams to the GPU. That they end is what
 // Check proved of the program; what ends them early is a fault or the context,
 // after which nothing more is given, and everything that was is waited for.
 func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executor.Times, error) {
-	if len(machine.devices) == 0 || machine.hung {
+	if len(machine.devices) == 0 || machine.left {
 		return nil, errors.New("the machine is closed")
 	}
 	board := &board{issued: make([]bool, len(machine.program.Instrs)), came: make([]bool, len(machine.program.Instrs)), moved: time.Now()}
@@ -57,6 +59,42 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 	return machine.times(board, runners, took)
 }
 
+// losses names every GPU that is lost with the first, and says where its streams were.
+func (machine *machine) losses(first *LostError, lanes []*lane) error {
+	all := &LostError{Err: first.Err}
+	var of []*lane
+	for _, gpu := range machine.gpus {
+		if machine.on(gpu)[0].do(answers) == nil {
+			continue // it waited for one that is lost
+		}
+		all.GPUs = append(all.GPUs, gpu.place())
+		for _, lane := range lanes {
+			if lane.device.gpu == gpu {
+				of = append(of, lane)
+			}
+		}
+	}
+	if len(all.GPUs) == 0 {
+		all.GPUs = first.GPUs
+	}
+	var text strings.Builder
+	ended := machine.ended(lanes)
+	for _, lane := range of {
+		lane.stand(&text, ended)
+	}
+	all.Stand = strings.TrimSuffix(text.String(), "\n")
+	return all
+}
+
+// answers asks the bound context for something that it makes without waiting.
+func answers() error {
+	event, err := driver.NewEvent(false)
+	if err != nil {
+		return err
+	}
+	return event.Destroy()
+}
+
 // settled waits until every device has what the host wrote: a message of another
 // device may come before its own streams begin.
 func (machine *machine) settled() error {
@@ -71,7 +109,11 @@ func (machine *machine) settled() error {
 // times are what the events of the step say.
 func (machine *machine) times(board *board, runners []*runner, took time.Duration) (*executor.Times, error) {
 	if hang := (*HangError)(nil); errors.As(board.fault, &hang) {
-		machine.hung = true
+		machine.left = true
+	}
+	if lost := (*LostError)(nil); errors.As(board.fault, &lost) {
+		machine.left = true
+		return nil, machine.losses(lost, board.lanes)
 	}
 	if value := (*executor.ValueError)(nil); errors.As(board.fault, &value) {
 		return nil, board.value
@@ -128,7 +170,7 @@ func (runner *runner) run() error {
 			err = lane.issue()
 		}
 		if err != nil {
-			runner.board.fail(err)
+			runner.board.fail(runner.device.lost(err))
 			break
 		}
 		if lane == nil {
@@ -158,7 +200,8 @@ func (runner *runner) over() bool {
 	return true
 }
 
-// drain waits for everything that was given. Of GPUs that hang it does not.
+// drain waits for everything that was given. Of GPUs that hang or wait for one that is
+// lost it does not.
 func (runner *runner) drain() error {
 	runner.draining = true
 	var all []error
@@ -174,7 +217,8 @@ func (runner *runner) drain() error {
 		for _, lane := range runner.lanes {
 			busy = busy || len(lane.pending) > 0 || lane.calling
 		}
-		if hang := (*HangError)(nil); !busy || errors.As(runner.board.failed(), &hang) {
+		hang, lost := (*HangError)(nil), (*LostError)(nil)
+		if fault := runner.board.failed(); !busy || errors.As(fault, &hang) || errors.As(fault, &lost) {
 			return nil
 		}
 		if err := runner.look(); err != nil {

@@ -39,7 +39,7 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 	err := machine.ring.Pour(ctx, loads, machine.backend.options.Patience, told)
 	var late *transfer.LateError
 	if errors.As(err, &late) {
-		machine.hung = true
+		machine.left = true
 		return &HangError{After: late.After, Stand: "it is at a copy of " + late.Place}
 	}
 	return err

@@ -160,7 +160,7 @@ func (machine *machine) finish(device *device, what string) error {
 				break
 			}
 			if took := time.Since(begin); took > machine.backend.options.Patience {
-				machine.hung = true
+				machine.left = true
 				return &HangError{took.Round(time.Millisecond), what}
 			}
 			runtime.Gosched()

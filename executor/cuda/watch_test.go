@@ -46,7 +46,7 @@ func TestHang(t *testing.T) {
 		t.Error(err)
 	}
 	kept.trap.flag.Data[0] = 1 // now it ends
-	kept.hung = false
+	kept.left = false
 	if err := errors.Join(kept.Close(), kept.Close()); err != nil {
 		t.Error(err)
 	}
@@ -115,8 +115,8 @@ func TestHangBeforeSteps(t *testing.T) {
 		return errors.Join(hung, device.streams[1].Synchronize(), flag.Free())
 	})
 	var hang *HangError
-	if !errors.As(err, &hang) || hang.Stand != "here" || !machine.hung {
+	if !errors.As(err, &hang) || hang.Stand != "here" || !machine.left {
 		t.Errorf("%v", err)
 	}
-	machine.hung = false
+	machine.left = false
 }

@@ -4,13 +4,15 @@
  * what they are given late and in an order that is drawn, as far as streams and
  * events leave one. What does not wait for what it needs finds poison, or bytes of
  * another time. Addresses are looked at: what is not mapped for a GPU, it does not
- * touch, and every call behind that fails as behind a fault of a real one.
+ * touch, and every call for the same GPU behind that fails as behind a fault of a real
+ * one; what others wait for of it does not come.
  *
- * FAKE_CUDA_GPUS, _BYTES (of each), _SEED, _FULL (bytes that can be had, where that
- * is less than what it says), _PEERS (0: GPUs do not reach each other), _FAIL (which
- * call of those that need memory finds none, from 1), _REGISTER (0: no memory is) and
- * _FLIP (the copy from the host of which a byte is wrong) are read from the environment
- * when they count. Kernels are those at the end of this file, whatever a module says. */
+ * FAKE_CUDA_GPUS, _BYTES (of each, or of the first, the second…), _SEED, _FULL (bytes
+ * that can be had, where that is less than what it says), _PEERS (which GPUs reach which,
+ * as in 0>1,2>0; 0: none any other), _TAKEN (the number of a GPU that another process has
+ * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
+ * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong) and _HEALED
+ * (GPUs are as if nothing had been) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
@@ -56,7 +58,7 @@ typedef struct { int device; size_t bytes; } Handle;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
 static pthread_t worker;
-static int started, fault;
+static int started, faults[GPUS]; /* by GPU: what its context answers to everything */
 static struct CUctx_st contexts[GPUS];
 static int retained[GPUS];
 static size_t taken[GPUS];
@@ -70,6 +72,20 @@ static __thread struct CUctx_st *current;
 static long setting(const char *name, long otherwise) {
 	const char *text = getenv(name);
 	return text && *text ? atol(text) : otherwise;
+}
+
+/* bytes is what a GPU has: the last figure is that of all behind it. */
+static size_t bytes_of(int device) {
+	const char *text = getenv("FAKE_CUDA_BYTES"), *next;
+	for (; text && device && (next = strchr(text, ',')); device--) text = next + 1;
+	return text && *text ? strtoul(text, NULL, 10) : 1ul << 30;
+}
+
+static int reaches(int device, int other) {
+	char pair[16];
+	const char *pairs = getenv("FAKE_CUDA_PEERS");
+	snprintf(pair, sizeof pair, "%d>%d", device, other);
+	return !pairs || !*pairs || strstr(pairs, pair);
 }
 
 static unsigned draw(unsigned below) {
@@ -92,7 +108,7 @@ static void run(Stream *stream, Op *op) {
 	switch (op->what) {
 	case COPY:
 		if ((op->host != 1 && !reach(op->from, op->bytes, stream->device)) || (op->host != 2 && !reach(op->to, op->bytes, stream->device))) {
-			fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+			faults[stream->device] = CUDA_ERROR_ILLEGAL_ADDRESS;
 			return;
 		}
 		memmove((void *)op->to, (void *)op->from, op->bytes);
@@ -101,7 +117,7 @@ static void run(Stream *stream, Op *op) {
 		return;
 	case FILL:
 		if (!reach(op->to, op->bytes, stream->device)) {
-			fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+			faults[stream->device] = CUDA_ERROR_ILLEGAL_ADDRESS;
 			return;
 		}
 		memset((void *)op->to, op->value, op->bytes);
@@ -124,8 +140,11 @@ static void run(Stream *stream, Op *op) {
 
 static const char *const kernels[KERNELS];
 
+/* nowhere: a flag that is looked at where nothing is. */
+static int nowhere(const unsigned char *arguments) { return *(const size_t *)arguments < 4096; }
+
 static int hangs(const Op *op) {
-	return op->what == LAUNCH && op->kernel == HANGS && !**(volatile int **)op->arguments;
+	return op->what == LAUNCH && op->kernel == HANGS && !nowhere(op->arguments) && !**(volatile int **)op->arguments;
 }
 
 static void *work(void *unused) {
@@ -136,7 +155,8 @@ static void *work(void *unused) {
 		unsigned count = 0;
 		for (int i = 0; i < STREAMS; i++) {
 			Op *op = streams[i] ? streams[i]->first : NULL;
-			if (op && !hangs(op) && (op->what != AWAIT || op->event->ended >= op->number))
+			if (streams[i] && setting("FAKE_CUDA_HEALED", 0)) faults[streams[i]->device] = 0;
+			if (op && !faults[streams[i]->device] && !hangs(op) && (op->what != AWAIT || op->event->ended >= op->number))
 				ready[count++] = streams[i];
 		}
 		if (!count) {
@@ -164,7 +184,7 @@ static void *work(void *unused) {
 
 #define BEGIN                               \
 	pthread_mutex_lock(&lock);          \
-	CUresult code = fault ? fault : CUDA_SUCCESS
+	CUresult code = current ? (CUresult)faults[current->device] : CUDA_SUCCESS
 #define END                                 \
 	pthread_cond_broadcast(&moved);     \
 	pthread_mutex_unlock(&lock);        \
@@ -204,7 +224,7 @@ CUresult cuInit(unsigned int flags) {
 CUresult cuDriverGetVersion(int *version) { *version = 11080; return CUDA_SUCCESS; }
 CUresult cuGetErrorName(CUresult error, const char **text) {
 	*text = error == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS"
-	      : error == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_OF_THE_FAKE";
+	      : error == CUDA_ERROR_DEVICE_UNAVAILABLE ? "CUDA_ERROR_DEVICE_UNAVAILABLE" : error == CUDA_ERROR_NO_DEVICE ? "CUDA_ERROR_NO_DEVICE" : "CUDA_ERROR_OF_THE_FAKE";
 	return CUDA_SUCCESS;
 }
 CUresult cuGetErrorString(CUresult error, const char **text) {
@@ -219,20 +239,24 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
 }
 CUresult cuDeviceGetName(char *name, int size, CUdevice device) { snprintf(name, size, "Fake %d", device); return CUDA_SUCCESS; }
 CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice device) { memset(uuid, 0x10 + device, sizeof *uuid); return CUDA_SUCCESS; }
-CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) { (void)device; *bytes = setting("FAKE_CUDA_BYTES", 1l << 30); return CUDA_SUCCESS; }
+CUresult cuDeviceTotalMem(size_t *bytes, CUdevice device) { *bytes = bytes_of(device); return CUDA_SUCCESS; }
 CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUdevice device) {
 	(void)device;
 	*value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR ? 9 : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT ? 132 : 0;
 	return CUDA_SUCCESS;
 }
 CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) {
-	*can = device != peer && setting("FAKE_CUDA_PEERS", 1);
+	*can = device != peer && reaches(device, peer);
 	return CUDA_SUCCESS;
 }
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
 	BEGIN;
 	if (fails()) {
 		code = CUDA_ERROR_OUT_OF_MEMORY;
+		END;
+	}
+	if (setting("FAKE_CUDA_TAKEN", -1) == device) {
+		code = CUDA_ERROR_DEVICE_UNAVAILABLE;
 		END;
 	}
 	retained[device]++;
@@ -347,7 +371,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 	int device = arena && arena->handle ? handles[arena->handle].device : 0;
 	if (!arena || !arena->handle || arena->bytes != bytes || count != 1)
 		code = CUDA_ERROR_INVALID_VALUE;
-	else if (access->location.id != device && !setting("FAKE_CUDA_PEERS", 1))
+	else if (access->location.id != device && !reaches(access->location.id, device))
 		code = CUDA_ERROR_INVALID_DEVICE;
 	else
 		arena->allowed |= 1u << access->location.id, mprotect(arena->base, bytes, PROT_READ | PROT_WRITE);
@@ -370,7 +394,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
 	END;
 }
 static void drain(Stream *stream) {
-	while (stream->first && !fault) pthread_cond_wait(&moved, &lock);
+	while (stream->first && !faults[stream->device]) pthread_cond_wait(&moved, &lock);
 }
 CUresult cuStreamDestroy(CUstream stream) {
 	BEGIN;
@@ -383,14 +407,14 @@ CUresult cuStreamDestroy(CUstream stream) {
 CUresult cuStreamSynchronize(CUstream stream) {
 	BEGIN;
 	drain(stream);
-	code = fault;
+	code = (CUresult)faults[stream->device];
 	END;
 }
 CUresult cuCtxSynchronize(void) {
 	BEGIN;
 	for (int i = 0; i < STREAMS; i++)
 		if (streams[i] && streams[i]->device == current->device) drain(streams[i]);
-	code = fault;
+	code = (CUresult)faults[current->device];
 	END;
 }
 CUresult cuEventCreate(CUevent *event, unsigned int flags) {
@@ -406,7 +430,7 @@ CUresult cuEventCreate(CUevent *event, unsigned int flags) {
 }
 CUresult cuEventDestroy(CUevent event) {
 	BEGIN;
-	while (event->ended < event->recorded && !fault) pthread_cond_wait(&moved, &lock);
+	while (event->ended < event->recorded && !faults[event->device]) pthread_cond_wait(&moved, &lock);
 	free(event);
 	END;
 }
@@ -431,6 +455,7 @@ CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags) {
 }
 CUresult cuEventQuery(CUevent event) {
 	BEGIN;
+	if (!code) code = (CUresult)faults[event->device];
 	if (!code && event->ended < event->recorded) code = CUDA_ERROR_NOT_READY;
 	END;
 }
@@ -489,7 +514,7 @@ static void mix(int device, const Mix *of) {
 	for (int i = 0; i < 8; i++) hash = (hash ^ (of->seed >> 8 * i & 255)) * 1099511628211ull;
 	for (unsigned long long i = 0; i < of->count; i++) {
 		if (!reach(of->at[i], of->bytes[i], device)) {
-			fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+			faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
 			return;
 		}
 		for (size_t j = 0; of->modes[i] != 1 && j < of->bytes[i]; j++)
@@ -505,7 +530,7 @@ typedef struct { unsigned long long from, to; unsigned int count; } Total;
 static void total(int device, const Total *of) {
 	double sum = 0;
 	if (!reach(of->from, 4 * of->count, device) || !reach(of->to, 4, device)) {
-		fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+		faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
 		return;
 	}
 	for (unsigned i = 0; i < of->count; i++) sum += ((float *)of->from)[i];
@@ -517,7 +542,7 @@ typedef struct { unsigned long long from, bytes, sums; } Checksum;
 static void checksum(int device, unsigned grid, const Checksum *of) {
 	unsigned long long skip = of->from % 8, *sums = (void *)of->sums;
 	if (!reach(of->from, of->bytes, device)) {
-		fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+		faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
 		return;
 	}
 	memset(sums, 0, 16 * grid);
@@ -557,6 +582,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
 }
 static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments) {
 	if (kernel == 0) mix(device, (Mix *)arguments);
+	if (kernel == HANGS && nowhere(arguments)) faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
 	if (kernel == 1) total(device, (Total *)arguments);
 	if (kernel == 3) checksum(device, grid, (Checksum *)arguments);
 }

@@ -55,6 +55,7 @@ var faults = []struct{ kind, does string }{
 	{string(cuda.FailMap), "the Nth arena finds no memory"},
 	{string(cuda.CorruptPath), "the Nth path between GPUs changes a byte"},
 	{string(cuda.HangStep), "a kernel of step N does not end"},
+	{string(cuda.LoseStep), "the last device's GPU is lost in step N"},
 	{KillLoad, "the process on the GPUs is killed at the Nth piece that is loaded"},
 	{KillStep, "it is killed in step N"},
 }

@@ -39,6 +39,19 @@ func (err *Error) Is(target error) bool {
 	return target == executor.ErrMemory && err.Code == OutOfMemory //nolint:errorlint // of this error, not of its chain
 }
 
+// dead are the answers behind which a context answers nothing else: the reference
+// manual says of them that "the process must be terminated and relaunched", or that the
+// GPU's memory or its links are beyond repair.
+var dead = map[int]bool{
+	C.CUDA_ERROR_ECC_UNCORRECTABLE: true, C.CUDA_ERROR_NVLINK_UNCORRECTABLE: true, C.CUDA_ERROR_CONTAINED: true,
+	C.CUDA_ERROR_ILLEGAL_ADDRESS: true, C.CUDA_ERROR_LAUNCH_TIMEOUT: true, C.CUDA_ERROR_CONTEXT_IS_DESTROYED: true, C.CUDA_ERROR_ASSERT: true,
+	C.CUDA_ERROR_HARDWARE_STACK_ERROR: true, C.CUDA_ERROR_ILLEGAL_INSTRUCTION: true, C.CUDA_ERROR_MISALIGNED_ADDRESS: true,
+	C.CUDA_ERROR_INVALID_ADDRESS_SPACE: true, C.CUDA_ERROR_INVALID_PC: true, C.CUDA_ERROR_LAUNCH_FAILED: true, C.CUDA_ERROR_UNKNOWN: true,
+}
+
+// Dead reports that the context which was asked is no more.
+func (err *Error) Dead() bool { return dead[err.Code] }
+
 func check(call string, code C.int) error { return result(call, C.CUresult(code)) }
 
 func result(call string, code C.CUresult) error {

@@ -1,0 +1,122 @@
+//go:build cuda && linux && cgo && amd64
+
+package cuda
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor"
+	"github.com/devmap-dev/devmap/executor/backendtest"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/internal/bind"
+)
+
+// illegalAddress is CUDA_ERROR_ILLEGAL_ADDRESS: behind it the context answers every call
+// with the same.
+const illegalAddress = 700
+
+// A GPU that is lost in a step ends the step at once, whatever the others wait for of
+// it, and is told by name, with what it was at. Nothing more is asked of any.
+func TestLost(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("a real GPU does not heal: TestGPULost is for that")
+	}
+	for _, transport := range []Transport{Peer, Host} {
+		t.Run(string(transport), func(t *testing.T) {
+			machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: transport, Patience: time.Minute, Fault: Fault{LoseStep, 2}}), parsed(t, backendtest.HandOn(1, 3)))
+			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
+				t.Fatal(err)
+			}
+			begin := time.Now()
+			times, err := machine.Step(context.Background(), &executor.Step{Number: 2})
+			var lost *LostError
+			if times != nil || !errors.As(err, &lost) || fmt.Sprint(lost.GPUs) != "[GPU 1 (Fake 1)]" || time.Since(begin) > 10*time.Second {
+				t.Fatalf("%v, %v after %v", times, err, time.Since(begin))
+			}
+			for _, want := range []string{
+				"GPU 1 (Fake 1) is lost: ", "CUDA_ERROR_ILLEGAL_ADDRESS (700)",
+				"\ndevice 1, compute: ", "behind the last that is known to have ended: 1.",
+			} {
+				if !strings.Contains(err.Error(), want) || strings.Contains(lost.Stand, "device 0, ") {
+					t.Errorf("%s\nis without %q", err, want)
+				}
+			}
+			if err := machine.Read(0, 0, make([]byte, 8)); err == nil {
+				t.Error("a machine without its GPU was read from")
+			}
+			kept := *machine
+			if err := machine.Close(); err != nil {
+				t.Error(err)
+			}
+			t.Setenv("FAKE_CUDA_HEALED", "1")
+			time.Sleep(10 * time.Millisecond) // the fake looks every one
+			kept.left = false
+			if err := kept.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// A GPU that is lost before the first step ends Open as it ends a step.
+func TestLostBeforeSteps(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
+	err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuStreamSynchronize", Code: illegalAddress} })
+	if want := "GPU 1 (Fake 1) is lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): as the fake says"; err == nil || err.Error() != want && os.Getenv("DEVMAP_TEST_GPU") == "" {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuMemCreate", Code: driver.OutOfMemory} }); errors.As(err, new(*LostError)) {
+		t.Error(err)
+	}
+}
+
+// lostBy is how TestDeadGPU's messages go.
+var lostBy = flag.String("transport", string(Auto), "of the test of a GPU that is lost")
+
+// TestDeadGPU: the last of all GPUs is lost in a step. The step ends in time, says which
+// it is and what the driver says, and the process can end. No other test may follow it
+// in the process.
+func TestDeadGPU(t *testing.T) {
+	onGPU(t)
+	options := Options{Devices: spread(t, 2), Transport: Transport(*lostBy), Fault: Fault{LoseStep, 2}}
+	machine := open(t, made(t, options), parsed(t, backendtest.HandOn(1, 3)))
+	nothing(machine)
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	_, err := machine.Step(context.Background(), &executor.Step{Number: 2})
+	t.Logf("%v later: %v", time.Since(begin), err)
+	var lost *LostError
+	var told *driver.Error
+	if !errors.As(err, &lost) || len(lost.GPUs) != 1 || lost.GPUs[0] != machine.devices[1].gpu.place() || !errors.As(err, &told) || told.Code != illegalAddress {
+		t.Error("it is not told so")
+	}
+	for _, device := range machine.devices {
+		t.Logf("device %d on %s answers: %v", device.plan.ID, device.gpu.place(), device.do(answers))
+	}
+	begin = time.Now()
+	t.Logf("closed: %v after %v; held: %s", machine.Close(), time.Since(begin), driver.Held())
+}
+
+// A GPU that another process has for itself is named, and nothing is held.
+func TestTaken(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("it would take another process")
+	}
+	t.Setenv("FAKE_CUDA_TAKEN", "1")
+	_, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, backendtest.HandOn(1, 2))})
+	if want := "device 1 on GPU 1 (Fake 1): cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if held := driver.Held(); held != "" {
+		t.Errorf("the process still holds %s", held)
+	}
+}
