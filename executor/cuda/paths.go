@@ -14,7 +14,7 @@ import (
 // thousandth of it, and so few that they take milliseconds.
 const (
 	pathBytes = 256 << 20
-	pathTurns = 4
+	pathTurns = 4 // of smaller ones as many as have the same bytes, 64 at most
 	trips     = 16
 	ahead     = 64
 )
@@ -83,7 +83,7 @@ func (device *device) alone(rates *PathRates) (err error) {
 		bytes int64
 		into  *float64
 	}{{inside, bytes, &rates.Inside}, {up, bytes / 4, &rates.Up}, {down, bytes / 4, &rates.Down}} {
-		seconds, err := device.seconds(one.give)
+		seconds, err := device.seconds(one.bytes, one.give)
 		if err != nil {
 			return err
 		}
@@ -92,8 +92,9 @@ func (device *device) alone(rates *PathRates) (err error) {
 	return nil
 }
 
-// seconds is what a copy takes when it was made once already, the mean of a few.
-func (device *device) seconds(give func() error) (seconds float64, err error) {
+// seconds is what a copy of so many bytes takes when it was made once already, the
+// mean of a few.
+func (device *device) seconds(bytes int64, give func() error) (seconds float64, err error) {
 	begin, err := driver.NewEvent(true)
 	if err != nil {
 		return 0, err
@@ -105,14 +106,15 @@ func (device *device) seconds(give func() error) (seconds float64, err error) {
 	defer func() { err = errors.Join(err, begin.Destroy(), end.Destroy()) }()
 	stream := device.streams[0]
 	all := []error{give(), stream.Record(begin)}
-	for range pathTurns {
+	turns := min(max(pathTurns, pathTurns*pathBytes/bytes), 64)
+	for range turns {
 		all = append(all, give())
 	}
 	if err := errors.Join(append(all, stream.Record(end), stream.Synchronize())...); err != nil {
 		return 0, err
 	}
 	took, err := end.Since(begin)
-	return took.Seconds() / pathTurns, err
+	return took.Seconds() / float64(turns), err
 }
 
 // to times copies from one device to another: what a large one carries, and how
@@ -125,7 +127,7 @@ func (device *device) to(other *device, own *PathRates) (rate PathRate, err erro
 	}
 	err = device.do(func() error {
 		bytes := device.plan.Arena / 2
-		seconds, err := device.seconds(func() error { return device.streams[0].Copy(other.at(0), device.at(0), bytes) })
+		seconds, err := device.seconds(bytes, func() error { return device.streams[0].Copy(other.at(0), device.at(0), bytes) })
 		rate.BytesPerSecond = float64(bytes) / seconds
 		return err
 	})
