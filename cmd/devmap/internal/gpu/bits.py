@@ -52,20 +52,27 @@ def ways(mode):
 def real(shared, figures):
     """llama-3.2-1b's widths in bf16: dumped files, losses of three steps, what is saved; tokens."""
     engine = shared.engine("bits")
-    folder = engine.place("llama")
     with figures.attempt("bits", "llama-3.2-1b"):
-        fields = models.AutoConfig.from_pretrained(shared.config("llama-3.2-1b")).to_dict() | {"num_hidden_layers": LAYERS, "vocab_size": VOCABULARY, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
-        if shared.kind == "cpu":
-            fields |= {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 1000}
-        models.saved(models.config_of(fields), shared.seed, folder, "bf16-true")
-        ids = models.drawn_ids(shared.seed, 2 * LINES, SEQ if shared.kind != "cpu" else 16, fields["vocab_size"])
+        folder, ids = llama(shared, engine)
         for mode in ("infer", "decode", "train"):
             with figures.attempt("bits", f"llama-3.2-1b {mode}"):
                 compared(engine, figures, mode, folder, ids)
     engine.clear()
 
 
-def compared(engine, figures, mode, folder, ids):
+def llama(shared, engine, layers=LAYERS):
+    """A folder with llama-3.2-1b's widths in fewer layers, and token ids for it."""
+    folder = engine.place("llama")
+    fields = models.AutoConfig.from_pretrained(shared.config("llama-3.2-1b")).to_dict() | {"num_hidden_layers": layers, "vocab_size": VOCABULARY, "pad_token_id": None, "bos_token_id": None, "eos_token_id": None}
+    if shared.kind == "cpu":
+        fields |= {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 1000}
+    models.saved(models.config_of(fields), shared.seed, folder, "bf16-true")
+    ids = models.drawn_ids(shared.seed, 2 * LINES, SEQ if shared.kind != "cpu" else 16, fields["vocab_size"])
+    return folder, ids
+
+
+def compared(engine, figures, mode, folder, ids, ways=ways, section="bits", layers=LAYERS):
+    """Everything that a way of running leaves, beside what the first one left."""
     kinds = {"infer": ("logits", "hidden"), "decode": ("logits",), "train": ("logits", "hidden", "grads")}[mode]
     first, odd, count = None, [], 0
     for devices, over, transport in ways(mode):
@@ -89,4 +96,4 @@ def compared(engine, figures, mode, folder, ids):
         odd += [f"{name}: {', '.join(differ)}"] if differ else []
         for path in ran.files.values():
             os.remove(path)
-    figures.same("bits", f"llama-3.2-1b's widths, {LAYERS} layers, {mode}: {', '.join(kinds)}, losses, tokens", count - len(odd), count, "; ".join(odd))
+    figures.same(section, f"llama-3.2-1b's widths, {layers} layers, {mode}: {', '.join(kinds)}, losses, tokens", count - len(odd), count, "; ".join(odd))

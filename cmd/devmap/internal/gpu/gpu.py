@@ -30,6 +30,7 @@ ALONE = {
     "kernels": ("kernels", "every kernel beside float64; those that only move memory beside a copy"),
     "attention": ("kernels", "attention beside float64, and beside cuDNN's and flash's speed"),
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
+    "peers": ("peers", "several GPUs: copies beside torch's, one device's bits, memory, pipelines beside torch.distributed.pipelining, loading"),
     "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
 }
 # What is right or wrong, however long it takes: all of these at once, a process each.

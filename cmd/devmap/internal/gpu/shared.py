@@ -35,12 +35,17 @@ def spending(ledger, name):
         ledger[name] = ledger.get(name, 0) + time.monotonic() - begun
 
 
-class OnGPU(Engine):
-    """devmap on the first GPU: every device of a plan is a program device of it."""
+def devices(count, spread):
+    """GPUs by the driver's numbers, one for each device of a plan."""
+    return ",".join(str(number if spread else 0) for number in range(count))
 
-    def __init__(self, binary, folder, kind="cuda", transport=""):
+
+class OnGPU(Engine):
+    """devmap on the first GPU: every device of a plan is a program device of it. Spread, each has a GPU of its own."""
+
+    def __init__(self, binary, folder, kind="cuda", transport="", spread=False):
         super().__init__(binary, folder)
-        self.kind, self.transport = kind, transport
+        self.kind, self.transport, self.spread = kind, transport, spread
         # Where others hold memory beside it, a verdict is inconclusive: that is of memory, which has a part of its own.
         self.accepted = ("pass", "inconclusive")
         self.spent = {}
@@ -61,12 +66,16 @@ class OnGPU(Engine):
             job = dataclasses.replace(job, gpus=0)
         return super().plan(model, job, *flags)
 
+    def simulated(self, plan):
+        """What `devmap simulate` says of a plan's step."""
+        return json.loads(self._call(["simulate", plan, "--json"]))
+
     def backend(self, plan):
         if self.kind == "cpu":
             return super().backend(plan)
         with open(plan) as file:
             count = len(json.load(file)["devices"])
-        return ["--backend", self.kind, "--devices", ",".join("0" * count), *(["--transport", self.transport] if self.transport else [])]
+        return ["--backend", self.kind, "--devices", devices(count, self.spread), *(["--transport", self.transport] if self.transport else [])]
 
 
 class Shared:
@@ -133,20 +142,20 @@ class Shared:
                 self._peers[case, *flags] = json.loads(line)
         return {case: self._peers[case, *flags] for case in cases}
 
-    def topology(self, count):
-        """Flags of plan for the first GPU as some program devices: what `devmap probe` wrote of it."""
+    def topology(self, count, spread=False):
+        """Flags of plan for the first GPU as some program devices, or for as many GPUs: what `devmap probe` wrote."""
         if self.gpu:
             return ["--gpu", self.gpu]
-        return ["--topology", self.once(("probe", count), functools.partial(self._probe, count))]
+        return ["--topology", self.once(("probe", count, spread), functools.partial(self._probe, count, spread))]
 
-    def _probe(self, count, times=3):
+    def _probe(self, count, spread, times=3):
         """Once more where it was disturbed: it refuses to measure while others come and go."""
-        path = os.path.join(self.probed or self.folder, f"topology{count}.json")
+        path = os.path.join(self.probed or self.folder, f"topology{count}{'spread' * spread}.json")
         if os.path.exists(path):
             return path
         for _ in range(times):
             with spending(self.spent, "devmap probe"):
-                done = subprocess.run([self.binary, "probe", "--devices", ",".join("0" * count), "-o", path], capture_output=True, text=True, check=False, timeout=120)
+                done = subprocess.run([self.binary, "probe", "--devices", devices(count, spread), "-o", path], capture_output=True, text=True, check=False, timeout=120)
             if not done.returncode:
                 print(done.stderr.rstrip(), flush=True)
                 return path

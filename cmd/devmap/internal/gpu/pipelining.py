@@ -1,0 +1,143 @@
+"""PyTorch's own pipelines (torch.distributed.pipelining) on the same GPUs, with the cut that a plan has.
+
+usage: pipelining.py MODELS CASES
+
+CASES is a file: a list of objects with name, model, schedule (1f1b, gpipe, interleaved), stages (of each its device and
+units), batch, micro_batches, seq and steps. A process a GPU, by NCCL; bf16 weights, sdpa, fused AdamW, gradients set to
+none. A matrix that is tied across stages is two that are trained apart, which is less work. Prints a JSON object a case:
+seconds of each step after two to warm up, from where all begin to where all have ended, and what each allocator saw.
+"""
+
+import gc
+import json
+import os
+import statistics
+import sys
+import tempfile
+import time
+import warnings
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
+import torch  # noqa: E402
+from torch import distributed  # noqa: E402
+from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B  # noqa: E402
+from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
+
+SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "interleaved": ScheduleInterleaved1F1B}
+WARM, IGNORED = 2, -100
+ON_GPUS = torch.cuda.is_available()  # processors try the script; its figures mean nothing
+
+
+class Stage(torch.nn.Module):
+    """A run of a model's units."""
+
+    def __init__(self, whole, units):
+        super().__init__()
+        layers = [int(unit.rsplit(".", 1)[1]) for unit in units if ".layers." in unit]
+        self.embed = whole.model.embed_tokens if "model.embed_tokens" in units else None
+        self.layers = torch.nn.ModuleList(whole.model.layers[layer] for layer in layers)
+        self.norm = whole.model.norm if "model.norm" in units else None
+        self.head = whole.lm_head if "lm_head" in units else None
+        self.rotary = None
+
+    def forward(self, hidden):
+        if self.embed is not None:
+            hidden = self.embed(hidden)
+        if self.layers:
+            positions = torch.arange(hidden.shape[1], device=hidden.device)[None]
+            angles = self.rotary(hidden, positions)
+        for layer in self.layers:
+            hidden = layer(hidden, position_embeddings=angles, attention_mask=None, position_ids=positions)
+            hidden = hidden[0] if isinstance(hidden, tuple) else hidden
+        for last in (self.norm, self.head):
+            hidden = last(hidden) if last is not None else hidden
+        return hidden
+
+
+def built(path, units, place):
+    """A stage in bf16, its weights drawn where they are."""
+    with open(path) as file:
+        config = AutoConfig.for_model(**json.load(file))
+    with torch.device("meta"):
+        whole = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation="sdpa")
+    stage = Stage(whole, units).to_empty(device=place)
+    with torch.no_grad():
+        for weight in stage.parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.02)
+            else:
+                weight.fill_(1)
+    stage.rotary = type(whole.model.rotary_emb)(whole.config, device=place)
+    return stage.train(), config.vocab_size
+
+
+def loss_of(logits, labels):
+    """Transformers' own: in fp32, each token's by the one before it, whose label is there already."""
+    return torch.nn.functional.cross_entropy(logits.float().flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+
+
+def synchronize():
+    if ON_GPUS:
+        torch.cuda.synchronize()
+    distributed.barrier()
+
+
+def measured(models, case, rank, place):
+    """One case on one of the ranks."""
+    mine = [number for number, stage in enumerate(case["stages"]) if stage["device"] == rank]
+    torch.manual_seed(0)
+    modules, vocabulary = zip(*(built(os.path.join(models, case["model"], "config.json"), case["stages"][number]["units"], place) for number in mine))
+    stages = [PipelineStage(module, number, len(case["stages"]), place) for module, number in zip(modules, mine)]
+    schedule = SCHEDULES[case["schedule"]](stages if case["schedule"] == "interleaved" else stages[0], case["micro_batches"], loss_fn=loss_of)
+    optimizer = torch.optim.AdamW([weight for module in modules for weight in module.parameters()], lr=1e-4, fused=ON_GPUS)
+    ids = torch.randint(0, vocabulary[0], (case["batch"], case["seq"]), device=place)
+    labels = torch.nn.functional.pad(ids, (0, 1), value=IGNORED)[:, 1:].contiguous()
+    first, last = 0 in mine, len(case["stages"]) - 1 in mine
+    spent = []
+    for _ in range(WARM + case["steps"]):
+        synchronize()
+        begun = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        schedule.step(*[ids] * first, **({"target": labels, "losses": []} if last else {}))
+        optimizer.step()
+        synchronize()
+        spent.append(time.perf_counter() - begun)
+    return {"seconds": spent[WARM:], "peak_allocated_bytes": torch.cuda.max_memory_allocated() if ON_GPUS else 0}
+
+
+def one(models, case, rank, place):
+    """What all ranks measured of a case, told by the first; an error of one ends all."""
+    gc.collect()
+    if ON_GPUS:
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    own, every = measured(models, case, rank, place), [None] * distributed.get_world_size()
+    distributed.all_gather_object(every, own)
+    steps = [max(of) for of in zip(*(ranked["seconds"] for ranked in every))]
+    if rank == 0:
+        print(json.dumps({"name": case["name"], "seconds": statistics.median(steps), "all_seconds": steps, "peak_allocated_bytes": [ranked["peak_allocated_bytes"] for ranked in every]}), flush=True)
+
+
+def ranked(rank, world, models, cases, meeting):
+    warnings.filterwarnings("ignore")
+    place = torch.device("cuda", rank) if ON_GPUS else torch.device("cpu")
+    if ON_GPUS:
+        torch.cuda.set_device(place)
+    distributed.init_process_group("nccl" if ON_GPUS else "gloo", init_method="file://" + meeting, rank=rank, world_size=world, device_id=place if ON_GPUS else None)
+    for case in cases:
+        one(models, case, rank, place)
+    distributed.destroy_process_group()
+
+
+def main():
+    models, path = sys.argv[1:]
+    with open(path) as file:
+        cases = json.load(file)
+    world = 1 + max(stage["device"] for case in cases for stage in case["stages"])
+    with tempfile.TemporaryDirectory() as folder:
+        torch.multiprocessing.spawn(ranked, (world, models, cases, os.path.join(folder, "meeting")), nprocs=world)
+
+
+if __name__ == "__main__":
+    main()
