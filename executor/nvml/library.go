@@ -9,11 +9,11 @@ package nvml
 #include <stdio.h>
 #include <stdlib.h>
 
-// Layouts and numbers of the NVML API reference: versions that every driver since
-// that of CUDA 11.8 has.
+// Layouts and numbers of the NVML API reference.
+typedef struct { unsigned long long total, free, used; } Memory1;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory;
 typedef struct { unsigned pid; unsigned long long used; unsigned instance, compute; } Process;
-enum { INSUFFICIENT_SIZE = 7 };
+enum { NOT_SUPPORTED = 3, INSUFFICIENT_SIZE = 7, FUNCTION_NOT_FOUND = 13 };
 
 typedef struct {
 	int (*init)(void);
@@ -24,20 +24,26 @@ typedef struct {
 	int (*byIndex)(unsigned, void **);
 	int (*uuid)(void *, char *, unsigned);
 	int (*name)(void *, char *, unsigned);
+	int (*memory1)(void *, Memory1 *);
+	// What drivers have had for a while only: null where this one has not.
 	int (*memory)(void *, Memory *);
 	int (*processes)(void *, unsigned *, Process *);
+	int (*processes2)(void *, unsigned *, Process *);
+	int (*mig)(void *, unsigned *, unsigned *);
 } Functions;
 
 static Functions functions;
 
 // open_library fills the table. It writes why it could not, or what is missing.
 static int open_library(const char *path, char *text, int size) {
-	static const struct { const char *name; void **into; } all[] = {
+	static const struct { const char *name; void **into; int later; } all[] = {
 		{"nvmlInit_v2", (void **)&functions.init}, {"nvmlShutdown", (void **)&functions.shutdown},
 		{"nvmlErrorString", (void **)&functions.errorString}, {"nvmlSystemGetDriverVersion", (void **)&functions.driverVersion},
 		{"nvmlDeviceGetCount_v2", (void **)&functions.count}, {"nvmlDeviceGetHandleByIndex_v2", (void **)&functions.byIndex},
 		{"nvmlDeviceGetUUID", (void **)&functions.uuid}, {"nvmlDeviceGetName", (void **)&functions.name},
-		{"nvmlDeviceGetMemoryInfo_v2", (void **)&functions.memory}, {"nvmlDeviceGetComputeRunningProcesses_v3", (void **)&functions.processes},
+		{"nvmlDeviceGetMemoryInfo", (void **)&functions.memory1},
+		{"nvmlDeviceGetMemoryInfo_v2", (void **)&functions.memory, 1}, {"nvmlDeviceGetComputeRunningProcesses_v3", (void **)&functions.processes, 1},
+		{"nvmlDeviceGetComputeRunningProcesses_v2", (void **)&functions.processes2, 1}, {"nvmlDeviceGetMigMode", (void **)&functions.mig, 1},
 	};
 	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 	if (!library) {
@@ -45,8 +51,8 @@ static int open_library(const char *path, char *text, int size) {
 		return 1;
 	}
 	for (unsigned i = 0; i < sizeof all / sizeof *all; i++) {
-		if (!(*all[i].into = dlsym(library, all[i].name))) {
-			snprintf(text, size, "%s has no %s: the driver is older than CUDA 11.8's (520)", path, all[i].name);
+		if (!(*all[i].into = dlsym(library, all[i].name)) && !all[i].later) {
+			snprintf(text, size, "%s has no %s: it is no NVML", path, all[i].name);
 			dlclose(library);
 			return 1;
 		}
@@ -62,11 +68,28 @@ static int call_count(unsigned *count) { return functions.count(count); }
 static int call_index(unsigned index, void **device) { return functions.byIndex(index, device); }
 static int call_uuid(void *device, char *text, unsigned size) { return functions.uuid(device, text, size); }
 static int call_name(void *device, char *text, unsigned size) { return functions.name(device, text, size); }
+static int has_reserved(void) { return functions.memory != 0; }
 static int call_memory(void *device, Memory *memory) {
-	memory->version = sizeof *memory | 2u << 24;
-	return functions.memory(device, memory);
+	if (functions.memory) {
+		memory->version = sizeof *memory | 2u << 24;
+		return functions.memory(device, memory);
+	}
+	Memory1 found = {0};
+	int code = functions.memory1(device, &found);
+	*memory = (Memory){0, found.total, 0, found.free, found.used};
+	return code;
 }
-static int call_processes(void *device, unsigned *count, Process *all) { return functions.processes(device, count, all); }
+// Both versions write the same.
+static int call_processes(void *device, unsigned *count, Process *all) {
+	if (functions.processes) return functions.processes(device, count, all);
+	return functions.processes2 ? functions.processes2(device, count, all) : FUNCTION_NOT_FOUND;
+}
+// A driver that has no such function has no GPU that is cut.
+static int call_mig(void *device, unsigned *now) {
+	unsigned pending = 0;
+	int code = functions.mig ? functions.mig(device, now, &pending) : NOT_SUPPORTED;
+	return code == NOT_SUPPORTED ? 0 : code;
+}
 */
 import "C"
 
@@ -155,6 +178,14 @@ func (*Library) Driver() (string, error) {
 	return text("nvmlSystemGetDriverVersion", func(into *C.char, size C.uint) C.int { return C.call_driver(into, size) })
 }
 
+// Lacks says what this driver does not tell; empty: nothing.
+func (*Library) Lacks() string {
+	if C.has_reserved() != 0 {
+		return ""
+	}
+	return "this driver is older than 510: what it keeps of a GPU itself is told as used"
+}
+
 // GPUs are those of the machine, in NVML's order.
 func (*Library) GPUs() ([]GPU, error) {
 	var count C.uint
@@ -183,6 +214,13 @@ func (gpu *GPU) Memory() (Memory, error) {
 	var found C.Memory
 	err := check("nvmlDeviceGetMemoryInfo", C.call_memory(gpu.handle, &found))
 	return Memory{Total: int64(found.total), Reserved: int64(found.reserved), Used: int64(found.used), Free: int64(found.free)}, err
+}
+
+// Cut reports a GPU in MIG mode: its memory is that of several.
+func (gpu *GPU) Cut() (bool, error) {
+	var now C.uint
+	err := check("nvmlDeviceGetMigMode", C.call_mig(gpu.handle, &now))
+	return now != 0, err
 }
 
 // Processes are those that compute on the GPU.

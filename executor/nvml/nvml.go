@@ -5,7 +5,8 @@
 package nvml
 
 // Memory is a GPU's, in bytes. Reserved is what driver and firmware keep; Used is
-// what contexts and allocations of all processes take beside that.
+// what contexts and allocations of all processes take beside that; a driver older
+// than 510 counts the former with it ([Library.Lacks]).
 type Memory struct{ Total, Reserved, Used, Free int64 }
 
 // Process is one that computes on a GPU.

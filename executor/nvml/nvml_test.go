@@ -3,7 +3,10 @@
 package nvml
 
 import (
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +26,7 @@ func TestMain(m *testing.M) {
 
 func TestMissing(t *testing.T) {
 	err := load([]string{"libnone.so.7", "libm.so.6"})
-	if err == nil || !strings.Contains(err.Error(), "libnone.so.7") || !strings.Contains(err.Error(), "libm.so.6 has no nvmlInit_v2: the driver is older") {
+	if err == nil || !strings.Contains(err.Error(), "libnone.so.7") || !strings.Contains(err.Error(), "libm.so.6 has no nvmlInit_v2: it is no NVML") {
 		t.Errorf("%v", err)
 	}
 }
@@ -42,6 +45,9 @@ func TestGPUs(t *testing.T) {
 	all, err := library.GPUs()
 	if err != nil || len(all) != 2 || all[1].Name != "Fake 1" || all[1].UUID != "GPU-11111111-1111-1111-1111-111111111111" {
 		t.Fatalf("%+v, %v", all, err)
+	}
+	if cut, err := all[1].Cut(); cut || err != nil {
+		t.Errorf("cut: %v, %v", cut, err)
 	}
 	memory, err := all[1].Memory()
 	if want := (Memory{1 << 30, 1 << 20, 5 << 20, 1<<30 - 6<<20}); memory != want || err != nil {
@@ -66,6 +72,51 @@ func TestGPUs(t *testing.T) {
 	}
 	if err := library.Close(); err == nil {
 		t.Error("it was closed twice")
+	}
+}
+
+// TestOldDriver: a driver from before memory's second version and processes' third
+// is read by those before, and that is said.
+func TestOldDriver(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("the driver is one that is none")
+	}
+	path := filepath.Join(t.TempDir(), "libnvidia-ml.so.1")
+	build := exec.Command("cc", "-DOLD", "-shared", "-fPIC", "-o", path, filepath.Join("..", "internal", "drivertest", "nvml.c")) //nolint:gosec // the names are this test's own
+	if text, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, text)
+	}
+	library, err := Open()
+	if err != nil || library.Lacks() != "" {
+		t.Fatalf("%v, %q", err, library.Lacks())
+	}
+	if err := errors.Join(library.Close(), load([]string{path})); err != nil {
+		t.Fatal(err)
+	}
+	defer load(libraries) //nolint:errcheck // it was there before
+	if library, err = Open(); err != nil || !strings.Contains(library.Lacks(), "older than 510") {
+		t.Fatalf("%v, %q", err, library.Lacks())
+	}
+	t.Setenv("FAKE_NVML_MIG", "1")
+	all, err := library.GPUs()
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	memory, err := all[1].Memory()
+	if want := (Memory{1 << 30, 0, 6 << 20, 1<<30 - 6<<20}); memory != want || err != nil {
+		t.Errorf("%+v, %v", memory, err)
+	}
+	processes, err := all[1].Processes()
+	if want := []Process{{41, 3 << 20}, {42, -1}}; !slices.Equal(processes, want) || err != nil {
+		t.Errorf("%+v, %v", processes, err)
+	}
+	for i, want := range []bool{false, true} {
+		if cut, err := all[i].Cut(); cut != want || err != nil {
+			t.Errorf("GPU %d: %v, %v", i, cut, err)
+		}
+	}
+	if err := library.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

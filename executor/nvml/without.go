@@ -21,11 +21,17 @@ func (*Library) Close() error { return nil }
 // Driver is not known.
 func (*Library) Driver() (string, error) { return "", nil }
 
+// Lacks has nothing to say.
+func (*Library) Lacks() string { return "" }
+
 // GPUs are none.
 func (*Library) GPUs() ([]GPU, error) { return nil, nil }
 
 // Memory is not known.
 func (*GPU) Memory() (Memory, error) { return Memory{}, nil }
+
+// Cut is not known.
+func (*GPU) Cut() (bool, error) { return false, nil }
 
 // Processes are not known.
 func (*GPU) Processes() ([]Process, error) { return nil, nil }

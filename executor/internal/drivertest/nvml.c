@@ -4,7 +4,10 @@
  * of which GPU i's driver keeps i MiB, other processes those of FAKE_NVML_OTHERS
  * (NUMBER:MEBIBYTES or, where it is not told, NUMBER:-, of which it has 2), and this
  * process what cuda.c gave it. With FAKE_NVML_HIDES it shows no process; after so many
- * looks as FAKE_NVML_STAY says the others are gone. */
+ * looks as FAKE_NVML_STAY says the others are gone. With FAKE_NVML_HELD it is what that
+ * file says now, a line a process: GPU NUMBER MEBIBYTES. GPUs whose numbers
+ * FAKE_NVML_MIG has are in MIG mode. Compiled with OLD it is that of a driver from
+ * before memory and processes had their newer versions. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -24,7 +27,7 @@ static int count(void) {
 }
 
 int nvmlInit_v2(void) { open_count++; return 0; }
-int nvmlShutdown(void) { return open_count-- > 0 ? 0 : 1; }
+int nvmlShutdown(void) { return open_count > 0 ? open_count--, 0 : 1; }
 const char *nvmlErrorString(int code) { return code == 6 ? "Not Found" : "Some error"; }
 int nvmlSystemGetDriverVersion(char *text, unsigned size) { snprintf(text, size, "520.61.05"); return 0; }
 int nvmlDeviceGetCount_v2(unsigned *devices) { *devices = count(); return open_count ? 0 : 1; }
@@ -52,9 +55,19 @@ static size_t own(int device) {
 	size_t (*used)(int) = library ? (size_t(*)(int))dlsym(library, "fakeUsed") : 0;
 	return used ? used(device) : 0;
 }
+static unsigned from_file(const char *path, int device, Process *all) {
+	FILE *file = fopen(path, "r");
+	unsigned found = 0, pid;
+	unsigned long long mebibytes;
+	for (int on; file && found < 16 && fscanf(file, "%d %u %llu", &on, &pid, &mebibytes) == 3;)
+		if (on == device) all[found++] = (Process){pid, mebibytes << 20, -1, -1};
+	if (file) fclose(file);
+	return found;
+}
 static unsigned all_processes(int device, Process *all) {
 	static int listed;
 	unsigned found = 0;
+	if (getenv("FAKE_NVML_HELD")) return from_file(getenv("FAKE_NVML_HELD"), device, all);
 	const char *at = getenv("FAKE_NVML_OTHERS"), *stay = getenv("FAKE_NVML_STAY");
 	if (stay && listed++ >= atoi(stay)) at = "";
 	for (at = at ? at : "41:3,42:-"; *at; at += *at == ',') {
@@ -69,16 +82,33 @@ static unsigned all_processes(int device, Process *all) {
 	if (own(device)) all[found++] = (Process){getpid(), own(device), -1, -1};
 	return found;
 }
-int nvmlDeviceGetMemoryInfo_v2(void *device, Memory2 *memory) {
-	if (memory->version != (sizeof *memory | 2u << 24)) return 25;
+static void memory_of(void *device, Memory2 *memory) {
 	Process all[16];
 	unsigned found = all_processes(index_of(device), all);
 	memory->total = 1ull << 30, memory->reserved = (unsigned long long)index_of(device) << 20, memory->used = 0;
 	for (unsigned i = 0; i < found; i++) memory->used += all[i].used == -1ull ? 2ull << 20 : all[i].used;
 	memory->free = memory->total - memory->reserved - memory->used;
+}
+int nvmlDeviceGetMemoryInfo(void *device, Memory *memory) {
+	Memory2 found;
+	memory_of(device, &found);
+	*memory = (Memory){found.total, found.free, found.used + found.reserved};
 	return 0;
 }
-int nvmlDeviceGetComputeRunningProcesses_v3(void *device, unsigned *size, Process *all) {
+int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *pending) {
+	const char *cut = getenv("FAKE_NVML_MIG");
+	*now = *pending = cut && strchr(cut, '0' + index_of(device));
+	return cut ? 0 : 3;
+}
+#ifndef OLD
+int nvmlDeviceGetMemoryInfo_v2(void *device, Memory2 *memory) {
+	if (memory->version != (sizeof *memory | 2u << 24)) return 25;
+	memory_of(device, memory);
+	return 0;
+}
+#define nvmlDeviceGetComputeRunningProcesses_v2 nvmlDeviceGetComputeRunningProcesses_v3
+#endif
+int nvmlDeviceGetComputeRunningProcesses_v2(void *device, unsigned *size, Process *all) {
 	Process found[16];
 	unsigned room = *size;
 	*size = getenv("FAKE_NVML_HIDES") ? 0 : all_processes(index_of(device), found);
