@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"executor/cuda":     {"modelgraph", "costmodel", "costmodel/recipe", "executor", "executor/program", "executor/nvml", "executor/weights"},
 	"executor/nvml":     {"costmodel"},
 	"executor/report":   {"costmodel", "planner/devicemap", "executor", "executor/program"},
+	"executor/watch":    {"costmodel", "planner/devicemap", "executor/nvml", "executor/report"},
 
 	"fixtures": {},
 }

@@ -1,0 +1,34 @@
+package watch
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// buildUp tells where the first GPU holds what no other does beyond its prediction:
+// processes that are to be on another GPU begin there, or what they load lands there.
+func (told *Report) buildUp() []string {
+	if len(told.GPUs) < 2 {
+		return nil
+	}
+	over := func(gpu *GPUReport) int64 { return gpu.PeakUsedBytes - gpu.PredictedUsedBytes[1] }
+	first, most := &told.GPUs[0], over(&told.GPUs[1])
+	elsewhere := told.GPUs[1].Processes
+	for i := range told.GPUs[1:] {
+		gpu := &told.GPUs[1+i]
+		most = max(most, over(gpu))
+		if elsewhere != nil && (gpu.Processes == nil || *gpu.Processes > *elsewhere) {
+			elsewhere = gpu.Processes
+		}
+	}
+	more := over(first) - max(0, most)
+	if more <= allowed(first.PredictedUsedBytes[1]) {
+		return nil
+	}
+	said := fmt.Sprintf("memory builds up on GPU %d: it held %v beyond its prediction, more than any other GPU", first.GPU, costmodel.Bytes(over(first)))
+	if first.Processes != nil && elsewhere != nil && *first.Processes > *elsewhere {
+		said += fmt.Sprintf("; %d processes of the command were on it, on each other GPU at most %d: those that are to be elsewhere have a context there (torch.cuda.set_device, CUDA_VISIBLE_DEVICES or map_location set before the first use of CUDA ends that)", *first.Processes, *elsewhere)
+	}
+	return []string{said}
+}

@@ -1,0 +1,45 @@
+package watch
+
+import "time"
+
+// What is told apart as plateaus: drivers map memory by 2 MiB, and an allocator that
+// keeps what it has grows by steps.
+const (
+	flatBytes = 2 << 20
+	flatTime  = time.Second
+)
+
+// Growth is how what a GPU holds of a command went from plateau to plateau: a level
+// that it kept for a second. Bytes.
+type Growth struct {
+	Plateaus  int   `json:"plateaus"`
+	Rises     int   `json:"rises"` // of one beyond the one before it
+	FirstHeld int64 `json:"first_bytes"`
+	LastHeld  int64 `json:"last_bytes"`
+	LastRise  int64 `json:"last_rise_bytes"` // of the last plateau over the one before; less than 0: a fall
+
+	level   int64
+	since   time.Duration
+	counted bool
+}
+
+// add takes what is held at a moment.
+func (growth *Growth) add(when time.Duration, bytes int64) {
+	if apart := bytes - growth.level; max(apart, -apart) >= flatBytes {
+		growth.level, growth.since, growth.counted = bytes, when, false
+		return
+	}
+	if growth.counted || when-growth.since < flatTime || growth.level < flatBytes {
+		return
+	}
+	growth.counted = true
+	if growth.Plateaus++; growth.Plateaus == 1 {
+		growth.FirstHeld, growth.LastHeld = growth.level, growth.level
+		return
+	}
+	growth.LastRise = growth.level - growth.LastHeld
+	growth.LastHeld = growth.level
+	if growth.LastRise > 0 {
+		growth.Rises++
+	}
+}

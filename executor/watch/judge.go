@@ -1,0 +1,126 @@
+package watch
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/report"
+)
+
+// By how much a peak may differ from a prediction: a hundredth, beyond which README's
+// table of accuracy has the rarest families alone, or a granule of drivers.
+const (
+	peakShare = 100
+	peakBytes = 2 << 20
+)
+
+// allowed is by how much a peak may differ.
+func allowed(predicted int64) int64 { return max(peakBytes, predicted/peakShare) }
+
+// judge holds every GPU to its prediction.
+func (told *Report) judge() {
+	told.Verdict = report.Pass
+	for i := range told.GPUs {
+		verdict, reason := told.GPUs[i].judge(told)
+		told.Reasons = append(told.Reasons, reason)
+		if verdict == report.Fail || verdict == report.Inconclusive && told.Verdict == report.Pass {
+			told.Verdict = verdict
+		}
+	}
+	if told.Sampling.Lost != "" {
+		told.doubt("readings ended early: " + told.Sampling.Lost)
+	}
+}
+
+// doubt has a verdict not be a pass.
+func (told *Report) doubt(reason string) {
+	told.Reasons = append(told.Reasons, reason)
+	if told.Verdict == report.Pass {
+		told.Verdict = report.Inconclusive
+	}
+}
+
+// judge holds a GPU to what was foretold of it: the allocators' own peak where that
+// is known, which nothing else on the GPU touches, else what was read.
+func (gpu *GPUReport) judge(told *Report) (report.Verdict, string) {
+	name := fmt.Sprintf("GPU %d (%s)", gpu.GPU, gpu.Name)
+	switch {
+	case gpu.torch != nil && gpu.torch.OutOfMemory > 0:
+		return report.Fail, fmt.Sprintf("%s ran out of memory: %s were allocated at most, %s", name, gpu.torch.Allocated.text(), foretold(gpu.allocated))
+	case gpu.torch != nil:
+		return gpu.judgeTorch(name, told)
+	case told.Command == nil:
+		return report.Inconclusive, fmt.Sprintf("%s held %v at most, of all processes: no command was named whose memory is the plan's", name, costmodel.Bytes(gpu.PeakUsedBytes))
+	}
+	return gpu.judgeUsed(name, told)
+}
+
+// judgeTorch judges by the allocators' own figures.
+func (gpu *GPUReport) judgeTorch(name string, told *Report) (report.Verdict, string) {
+	peak, low, high := gpu.torch.Allocated, gpu.allocated[0], gpu.allocated[1]
+	most := allowed(high)
+	said := fmt.Sprintf("%s: %s were allocated at most, %s", name, peak.text(), foretold(gpu.allocated))
+	switch {
+	case peak.Low > high+most:
+		return report.Fail, said + beyond(peak.Low-high)
+	case peak.High > high+most:
+		return report.Inconclusive, said + ": not every process need have had its most at once"
+	case peak.High < low-most && told.ended():
+		return report.Fail, said + beyond(peak.High-low)
+	case peak.High < low-most:
+		return report.Inconclusive, said + beyond(peak.High-low) + "; the command " + told.how()
+	case peak.Low < low-most:
+		return report.Inconclusive, said + ": not every process need have had its most at once"
+	}
+	return report.Pass, fmt.Sprintf("%s, at most %v apart", said, costmodel.Bytes(most))
+}
+
+func (peak Peak) text() string {
+	if peak.Low == peak.High {
+		return costmodel.Bytes(peak.High).String()
+	}
+	return fmt.Sprintf("%v to %v", costmodel.Bytes(peak.Low), costmodel.Bytes(peak.High))
+}
+
+// judgeUsed judges by what was read. A spike between two readings is in none, so that
+// too little proves nothing.
+func (gpu *GPUReport) judgeUsed(name string, told *Report) (report.Verdict, string) {
+	low, high := gpu.PredictedUsedBytes[0], gpu.PredictedUsedBytes[1]
+	said := fmt.Sprintf("%s held %v at most in readings %v apart, %s", name, costmodel.Bytes(gpu.PeakUsedBytes), told.Sampling.Interval(), foretold(gpu.PredictedUsedBytes))
+	switch {
+	case gpu.Others != "":
+		return report.Inconclusive, said + ", while others moved: " + gpu.Others
+	case gpu.PeakUsedBytes > high+allowed(high):
+		return report.Fail, said + beyond(gpu.PeakUsedBytes-high)
+	case gpu.PeakUsedBytes < low-allowed(low):
+		return report.Inconclusive, said + beyond(gpu.PeakUsedBytes-low) + ", which a spike between two readings may be"
+	}
+	return report.Pass, said
+}
+
+func foretold(bytes [2]int64) string {
+	if bytes[0] == bytes[1] {
+		return fmt.Sprintf("%v were predicted", costmodel.Bytes(bytes[0]))
+	}
+	return fmt.Sprintf("%v to %v were predicted", costmodel.Bytes(bytes[0]), costmodel.Bytes(bytes[1]))
+}
+
+func beyond(bytes int64) string {
+	if bytes < 0 {
+		return fmt.Sprintf(": %v less", costmodel.Bytes(-bytes))
+	}
+	return fmt.Sprintf(": %v more", costmodel.Bytes(bytes))
+}
+
+// ended reports a command that did all that it was to do.
+func (told *Report) ended() bool {
+	return told.Command != nil && told.Command.ExitStatus != nil && *told.Command.ExitStatus == 0
+}
+
+// how is the way that the command went.
+func (told *Report) how() string {
+	if told.Command == nil || told.Command.Ended == "" {
+		return "goes on"
+	}
+	return "ended: " + told.Command.Ended
+}

@@ -1,0 +1,114 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Place is a GPU that a plan is for: where it stands in the reader's order, the
+// number that the command has for it, and the plan's devices on it.
+type Place struct {
+	At, Number int
+	Devices    []int
+}
+
+// PlaceError is a plan that is not for what the command sees.
+type PlaceError struct{ text string }
+
+// Error implements error.
+func (err *PlaceError) Error() string { return err.text }
+
+func placeErrorf(format string, args ...any) error {
+	return &PlaceError{fmt.Sprintf(format, args...)}
+}
+
+// Places finds the GPUs that a plan's devices are: device i is the GPU that the
+// command calls i, as engines have it; of a plan for devmap's own engine on a topology
+// that was measured, the GPU that it was measured on, which several devices may share.
+// notes say where GPUs are others than were planned for.
+func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, notes []string, err error) {
+	if err := sameMachine(plan); err != nil {
+		return nil, nil, err
+	}
+	for i := range plan.Devices {
+		device := plan.Devices[i].Device
+		number, err := numberOf(plan, device, gpus, visible)
+		if err != nil {
+			return nil, nil, err
+		}
+		gpu := visible[number]
+		if gpus[gpu].Cut {
+			return nil, nil, placeErrorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart, and plans are for whole GPUs (nvidia-smi -mig 0 ends it)", gpu, gpus[gpu].Name, gpus[gpu].UUID)
+		}
+		notes = append(notes, otherGPU(plan, device, number, &gpus[gpu])...)
+		at := slices.IndexFunc(places, func(place Place) bool { return place.At == gpu })
+		if at < 0 {
+			at, places = len(places), append(places, Place{At: gpu, Number: number})
+		}
+		places[at].Devices = append(places[at].Devices, device)
+	}
+	return places, notes, nil
+}
+
+// sameMachine refuses a plan of which a part runs where nobody looks.
+func sameMachine(plan *devicemap.Plan) error {
+	var hosts []string
+	for i := range plan.Topology.Devices {
+		if host := plan.Topology.Devices[i].Host; !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
+		}
+	}
+	if len(hosts) > 1 {
+		return placeErrorf("the plan is for GPUs of %d machines (%s): this looks at the GPUs of one", len(hosts), strings.Join(hosts, ", "))
+	}
+	return nil
+}
+
+// numberOf is the number that the command has for a device's GPU.
+func numberOf(plan *devicemap.Plan, device int, gpus []GPU, visible []int) (int, error) {
+	if plan.Workload.Runtime == costmodel.Devmap && device < len(plan.Topology.Devices) {
+		uuid := plan.Topology.Devices[device].GPU
+		if at := slices.IndexFunc(visible, func(gpu int) bool { return gpus[gpu].UUID == uuid }); at >= 0 {
+			return at, nil
+		}
+	}
+	if device < len(visible) {
+		return device, nil
+	}
+	var names []string
+	for number, gpu := range visible {
+		names = append(names, fmt.Sprintf("GPU %d (%s)", number, gpus[gpu].Name))
+	}
+	seen := "none"
+	if len(names) > 0 {
+		seen = strings.Join(names, ", ")
+	}
+	if len(visible) < len(gpus) {
+		seen += fmt.Sprintf(", by CUDA_VISIBLE_DEVICES, of the machine's %d", len(gpus))
+	}
+	return 0, placeErrorf("the plan is for %d GPUs, and the command sees fewer: %s", len(plan.Devices), seen)
+}
+
+// apartShare is by how much of a capacity two figures of one GPU's may differ: what
+// engines report is up to 2 % less than NVML's total.
+const apartShare = 33
+
+// otherGPU says where a GPU is not the one that was planned for.
+func otherGPU(plan *devicemap.Plan, device, number int, gpu *GPU) []string {
+	if device >= len(plan.Topology.Devices) {
+		return nil
+	}
+	planned := &plan.Topology.Devices[device]
+	more := gpu.Total - planned.CapacityBytes
+	switch {
+	case max(more, -more) > planned.CapacityBytes/apartShare:
+		return []string{fmt.Sprintf("device %d was planned for %s with %v; GPU %d is %s with %v: its context and workspaces may be others", device, planned.Name, costmodel.Bytes(planned.CapacityBytes), number, gpu.Name, costmodel.Bytes(gpu.Total))}
+	case planned.GPU != "" && planned.GPU != gpu.UUID:
+		return []string{fmt.Sprintf("device %d was planned for the GPU %s, as it was measured; GPU %d is %s", device, planned.GPU, number, gpu.UUID)}
+	}
+	return nil
+}

@@ -1,0 +1,192 @@
+package watch
+
+import (
+	"slices"
+
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Report is devmap.report/v1 of a command that was watched. What it has in common
+// with that of a run has the same names. Bytes; null: not known.
+type Report struct {
+	FormatVersion string `json:"format_version"`
+	Plan          string `json:"plan"` // the file
+	Model         struct {
+		Name   string `json:"name"`
+		Digest string `json:"digest"`
+	} `json:"model"`
+	Backend   string      `json:"backend"` // watch
+	Command   *Command    `json:"command"` // null: none was named
+	Sampling  Sampling    `json:"sampling"`
+	Devices   []Device    `json:"devices"`
+	GPUs      []GPUReport `json:"gpus"`
+	Imbalance struct {
+		Predicted float64  `json:"predicted"`
+		Measured  *float64 `json:"measured"`
+	} `json:"imbalance"`
+	Verdict report.Verdict `json:"verdict"`
+	Reasons []string       `json:"reasons"` // of the verdict, a sentence each
+	Notes   []string       `json:"notes"`   // what the verdict does not rest on
+}
+
+// Command is what was watched, and how it ended.
+type Command struct {
+	Argv       []string `json:"argv"` // as it was called
+	PID        int      `json:"pid"`
+	Seconds    float64  `json:"seconds"`     // while it was watched
+	ExitStatus *int     `json:"exit_status"` // as a shell has it: 128 + n by signal n; null: not known
+	Ended      string   `json:"ended"`       // in the system's words; empty: it goes on
+}
+
+// Device is what was foretold of a device and what became of it. Measured figures
+// are its GPU's; null where that has other devices too.
+type Device struct {
+	Device    int                 `json:"device"`
+	Predicted devicemap.Predicted `json:"predicted"`
+	Measured  struct {
+		// The allocator's own most, allocated and reserved.
+		PeakAllocatedBytes *int64 `json:"peak_allocated_bytes"`
+		PeakReservedBytes  *int64 `json:"peak_reserved_bytes"`
+		// PeakAllocatedRange is between what the first of these may lie, where
+		// several processes had memory at once: it is the most then.
+		PeakAllocatedRange []int64 `json:"peak_allocated_range_bytes,omitzero"`
+		// DeviceUsedBytes is the most of the command's in one reading.
+		DeviceUsedBytes *int64 `json:"device_used_bytes"`
+	} `json:"measured"`
+	// Ratio is measured over predicted: of the allocated peak, or of what is used
+	// where only that is known.
+	Ratio *float64 `json:"ratio"`
+}
+
+// GPUReport is a GPU of the plan.
+type GPUReport struct {
+	GPU           int    `json:"gpu"` // the command's number for it
+	UUID          string `json:"uuid"`
+	Name          string `json:"name"`
+	Devices       []int  `json:"devices"`
+	CapacityBytes int64  `json:"capacity_bytes"`
+	// PredictedUsedBytes are the least and the most that its devices are to hold of
+	// it: peaks, overhead, and the allocator's slack.
+	PredictedUsedBytes [2]int64 `json:"predicted_used_bytes"`
+	BeforeBytes        int64    `json:"before_bytes"` // not the command's
+	PeakUsedBytes      int64    `json:"peak_used_bytes"`
+	Growth             Growth   `json:"growth"`
+	// Processes is how many of the command's were there at once at most; null where
+	// the driver shows none of them.
+	Processes *int `json:"processes"`
+	// Others is what is known to have moved of other processes; empty: nothing.
+	Others string `json:"others"`
+
+	allocated [2]int64 // the least and the most that are foretold
+	torch     *OnGPU
+}
+
+// Ran is what there is to report of.
+type Ran struct {
+	File    string // the plan's
+	Plan    *devicemap.Plan
+	Sampler *Sampler
+	Torch   map[string]OnGPU // by UUID; none: nothing was told
+	Command *Command         // nil: none was named
+	Notes   []string
+}
+
+// Of is the report of what was watched.
+func Of(ran *Ran) *Report {
+	plan := ran.Plan
+	told := &Report{FormatVersion: "devmap.report/v1", Plan: ran.File, Backend: "watch", Command: ran.Command, Sampling: ran.Sampler.Sampling(), Notes: ran.Notes}
+	told.Model.Name, told.Model.Digest = plan.Model.Name, plan.Model.Digest
+	told.Imbalance.Predicted = plan.Imbalance
+	states := ran.Sampler.State()
+	for i := range states {
+		gpu := gpuReport(plan, &states[i])
+		if torch, found := ran.Torch[gpu.UUID]; found {
+			gpu.torch = &torch
+		}
+		told.GPUs = append(told.GPUs, gpu)
+	}
+	for i := range plan.Devices {
+		told.Devices = append(told.Devices, told.device(&plan.Devices[i]))
+	}
+	told.Imbalance.Measured = told.imbalance()
+	told.Notes = append(told.Notes, told.buildUp()...)
+	told.judge()
+	return told
+}
+
+// gpuReport sets what was read of a GPU beside what its devices are to hold.
+func gpuReport(plan *devicemap.Plan, state *GPUState) GPUReport {
+	gpu := GPUReport{
+		GPU: state.Number, UUID: state.UUID, Name: state.Name, Devices: state.Devices, CapacityBytes: state.Total,
+		BeforeBytes: state.BeforeBytes, PeakUsedBytes: state.PeakBytes, Growth: state.Growth, Others: state.Others,
+	}
+	if state.Shown {
+		gpu.Processes = &state.Most
+	}
+	gpu.PredictedUsedBytes, gpu.allocated = Predicted(plan, state.Devices)
+	return gpu
+}
+
+// Predicted are the least and the most bytes that devices are to hold together of one
+// GPU, and of these what their allocator gives out at its peak.
+func Predicted(plan *devicemap.Plan, devices []int) (used, allocated [2]int64) {
+	for i := range plan.Devices {
+		if !slices.Contains(devices, plan.Devices[i].Device) {
+			continue
+		}
+		foretold := &plan.Devices[i].Predicted
+		peaks := [2]int64{foretold.PeakAllocatedBytes, foretold.PeakAllocatedBytes}
+		if len(foretold.PeakRangeBytes) == len(peaks) {
+			peaks = [2]int64(foretold.PeakRangeBytes)
+		}
+		for j := range peaks {
+			allocated[j] += peaks[j]
+			used[j] += peaks[j] + foretold.OverheadBytes + foretold.SlackBytes[j]
+		}
+	}
+	return used, allocated
+}
+
+// device sets what was measured of a device's GPU beside what was foretold of it.
+func (told *Report) device(planned *devicemap.Prediction) Device {
+	device := Device{Device: planned.Device, Predicted: planned.Predicted}
+	at := slices.IndexFunc(told.GPUs, func(gpu GPUReport) bool { return slices.Contains(gpu.Devices, planned.Device) })
+	if at < 0 || len(told.GPUs[at].Devices) > 1 {
+		return device
+	}
+	gpu := &told.GPUs[at]
+	device.Measured.DeviceUsedBytes = &gpu.PeakUsedBytes
+	measured, foretold := gpu.PeakUsedBytes, planned.Predicted.DeviceUsedBytes
+	if torch := gpu.torch; torch != nil {
+		device.Measured.PeakAllocatedBytes, device.Measured.PeakReservedBytes = &torch.Allocated.High, &torch.Reserved.High
+		if torch.Allocated.Low != torch.Allocated.High {
+			device.Measured.PeakAllocatedRange = []int64{torch.Allocated.Low, torch.Allocated.High}
+		}
+		measured, foretold = torch.Allocated.High, planned.Predicted.PeakAllocatedBytes
+	}
+	if foretold > 0 {
+		ratio := float64(measured) / float64(foretold)
+		device.Ratio = &ratio
+	}
+	return device
+}
+
+// imbalance is the largest peak over the mean of all GPUs: of what was allocated
+// where that is known of all, else of what was used.
+func (told *Report) imbalance() *float64 {
+	exact := !slices.ContainsFunc(told.GPUs, func(gpu GPUReport) bool { return gpu.torch == nil })
+	var most, sum int64
+	for i := range told.GPUs {
+		peak := told.GPUs[i].PeakUsedBytes
+		if exact {
+			peak = told.GPUs[i].torch.Allocated.High
+		}
+		most, sum = max(most, peak), sum+peak
+	}
+	if sum == 0 {
+		return nil
+	}
+	imbalance := float64(most) * float64(len(told.GPUs)) / float64(sum)
+	return &imbalance
+}

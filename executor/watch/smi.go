@@ -1,0 +1,204 @@
+package watch
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/devmap-dev/devmap/executor/nvml"
+)
+
+// What is run in place of NVML, how often it tells what GPUs hold, and how often it
+// is asked whose that is, which it is started anew for.
+const (
+	smiProgram = "nvidia-smi"
+	smiOften   = 100 * time.Millisecond
+	smiWhose   = 2 * time.Second
+	smiPatient = 20 * time.Second // drivers that nobody uses are loaded first
+)
+
+const smiFormat = "--format=csv,noheader,nounits"
+
+// smiReader reads by nvidia-smi, which goes on telling what GPUs hold by itself.
+type smiReader struct {
+	program string
+	gpus    []GPU
+	source  Source
+	stream  *exec.Cmd
+	stop    chan struct{}
+	gone    sync.WaitGroup
+
+	lock  sync.Mutex
+	used  []int64
+	fresh chan struct{} // closed with the first reading of all GPUs
+	whose map[string][]nvml.Process
+	lost  error // why nothing more is told
+	mute  error // why processes are not
+}
+
+func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return nil, fmt.Errorf("no %s either: %w", smiProgram, errors.Unwrap(err))
+	}
+	text, err := output(path, "--query-gpu=index,uuid,name,memory.total,memory.used,mig.mode.current,driver_version", smiFormat)
+	if err != nil {
+		return nil, err
+	}
+	gpus, used, driver, err := parseGPUs(text)
+	if err == nil && len(gpus) == 0 {
+		err = fmt.Errorf("%s shows no GPU", smiProgram)
+	}
+	if err != nil {
+		return nil, err
+	}
+	reader := &smiReader{
+		program: path, gpus: gpus, used: used, stop: make(chan struct{}), fresh: make(chan struct{}),
+		source: Source{
+			Name: smiProgram + ", driver " + driver, IntervalSeconds: often.Seconds(), GranuleBytes: mebibyte,
+			Note: "this devmap was built without NVML: nvidia-smi tells whole MiB, ten times a second",
+		},
+	}
+	if err := reader.begin(often, whose); err != nil {
+		return nil, err
+	}
+	return reader, nil
+}
+
+// output runs the program once.
+func output(path string, args ...string) (string, error) {
+	command := exec.Command(path, args...)
+	apart(command)
+	var out, problems bytes.Buffer
+	command.Stdout, command.Stderr = &out, &problems
+	timer := time.AfterFunc(smiPatient, func() {
+		if command.Process != nil {
+			command.Process.Kill() //nolint:errcheck // it has ended then
+		}
+	})
+	defer timer.Stop()
+	if err := command.Run(); err != nil {
+		said := strings.Join(strings.Fields(out.String()+" "+problems.String()), " ")
+		return "", fmt.Errorf("%s %s: %w: %s", smiProgram, args[0], err, said)
+	}
+	return out.String(), nil
+}
+
+// begin has the program tell what GPUs hold from now on.
+func (reader *smiReader) begin(often, whose time.Duration) error {
+	reader.stream = exec.Command(reader.program, "--query-gpu=index,memory.used", smiFormat, fmt.Sprintf("--loop-ms=%d", often.Milliseconds()))
+	apart(reader.stream)
+	says, err := reader.stream.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := reader.stream.Start(); err != nil {
+		return fmt.Errorf("%s: %w", smiProgram, err)
+	}
+	reader.askWhose()
+	reader.gone.Go(func() { reader.listen(says) })
+	reader.gone.Go(func() {
+		for tick := time.NewTicker(whose); ; {
+			select {
+			case <-tick.C:
+				reader.askWhose()
+			case <-reader.stop:
+				tick.Stop()
+				return
+			}
+		}
+	})
+	select {
+	case <-reader.fresh:
+	case <-time.After(smiPatient):
+		reader.lose(fmt.Errorf("%s has told nothing for %v", smiProgram, smiPatient))
+	}
+	reader.lock.Lock()
+	lost := reader.lost
+	reader.lock.Unlock()
+	if lost != nil {
+		reader.Close() //nolint:errcheck // the first error counts
+	}
+	return lost
+}
+
+// listen takes what GPUs hold until nothing more is told.
+func (reader *smiReader) listen(says io.Reader) {
+	defer reader.lose(fmt.Errorf("%s ended", smiProgram))
+	told := make(map[int]bool)
+	for lines := bufio.NewScanner(says); lines.Scan(); {
+		index, bytes, err := parseUsed(lines.Text(), len(reader.gpus))
+		if err != nil {
+			reader.lose(err)
+			return
+		}
+		reader.lock.Lock()
+		reader.used[index] = bytes
+		reader.lock.Unlock()
+		if told[index] = true; len(told) == len(reader.gpus) {
+			reader.wake()
+		}
+	}
+}
+
+func (reader *smiReader) lose(why error) {
+	reader.lock.Lock()
+	if reader.lost == nil {
+		reader.lost = why
+	}
+	reader.lock.Unlock()
+	reader.wake()
+}
+
+// wake ends the waiting for the first reading.
+func (reader *smiReader) wake() {
+	reader.lock.Lock()
+	defer reader.lock.Unlock()
+	select {
+	case <-reader.fresh:
+	default:
+		close(reader.fresh)
+	}
+}
+
+// askWhose asks which processes are on the GPUs.
+func (reader *smiReader) askWhose() {
+	text, err := output(reader.program, "--query-compute-apps=gpu_uuid,pid,used_gpu_memory", smiFormat)
+	var whose map[string][]nvml.Process
+	if err == nil {
+		whose, err = parseProcesses(text)
+	}
+	reader.lock.Lock()
+	reader.whose, reader.mute = whose, err
+	reader.lock.Unlock()
+}
+
+func (reader *smiReader) Source() Source { return reader.source }
+func (reader *smiReader) GPUs() []GPU    { return reader.gpus }
+
+func (reader *smiReader) Used(into []int64) error {
+	reader.lock.Lock()
+	defer reader.lock.Unlock()
+	copy(into, reader.used)
+	return reader.lost
+}
+
+func (reader *smiReader) Processes(gpu int) ([]nvml.Process, error) {
+	reader.lock.Lock()
+	defer reader.lock.Unlock()
+	return reader.whose[reader.gpus[gpu].UUID], reader.mute
+}
+
+func (reader *smiReader) Close() error {
+	close(reader.stop)
+	reader.stream.Process.Kill() //nolint:errcheck // it may have ended
+	reader.gone.Wait()
+	reader.stream.Wait() //nolint:errcheck // it was killed
+	return nil
+}

@@ -1,0 +1,132 @@
+package watch
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Mark is the environment variable by which processes are known that a command
+// began, however far down and though they left their parents.
+const Mark = "DEVMAP_WATCHED"
+
+// Tree is a command's processes: the first, those that descend from it, and those
+// that have its mark.
+type Tree struct {
+	root  int
+	value string         // of the mark; empty: there is none
+	seen  map[int]member // by process
+	read  func(process int, file string) ([]byte, error)
+}
+
+type member struct {
+	start uint64 // when it began: numbers are used again
+	ours  bool
+}
+
+// NewTree is the tree of a process that is there.
+func NewTree(root int) *Tree {
+	return &Tree{root: root, seen: make(map[int]member), read: readProc}
+}
+
+// Marked is the tree of a command that is still to begin, and the environment that
+// its processes are known by.
+func Marked(environment []string) (*Tree, []string) {
+	tree := NewTree(0)
+	tree.value = rand.Text()
+	return tree, append(slices.Clip(environment), Mark+"="+tree.value)
+}
+
+// Begin names the command's first process.
+func (tree *Tree) Begin(root int) { tree.root = root }
+
+func readProc(process int, file string) ([]byte, error) {
+	return os.ReadFile(fmt.Sprintf("/proc/%d/%s", process, file))
+}
+
+// Has reports a process of the tree. here: it is one that this machine shows, and not
+// a number of some other namespace. What is found out of a process is kept.
+func (tree *Tree) Has(process int) (ours, here bool) {
+	_, start, err := tree.stat(process)
+	if err != nil {
+		return process == tree.root && process != 0, false
+	}
+	known, ok := tree.seen[process]
+	if !ok || known.start != start {
+		known = member{start, tree.descends(process) || tree.marked(process)}
+		tree.seen[process] = known
+	}
+	return known.ours, true
+}
+
+// deepest bounds a line of parents: processes come and go as they are read.
+const deepest = 128
+
+func (tree *Tree) descends(process int) bool {
+	for range deepest {
+		if process == tree.root {
+			return true
+		}
+		parent, _, err := tree.stat(process)
+		if err != nil || parent <= 1 {
+			return false
+		}
+		process = parent
+	}
+	return false
+}
+
+func (tree *Tree) marked(process int) bool {
+	if tree.value == "" {
+		return false
+	}
+	text, err := tree.read(process, "environ")
+	value, found := lookup(text, Mark)
+	return err == nil && found && value == tree.value
+}
+
+func (tree *Tree) stat(process int) (parent int, start uint64, err error) {
+	text, err := tree.read(process, "stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	return parseStat(string(text))
+}
+
+// parseStat reads parent and start time of proc_pid_stat(5): the 4th and 22nd field,
+// where the 2nd is a name in parentheses that may have blanks and parentheses.
+func parseStat(text string) (parent int, start uint64, err error) {
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	const parentAt, startAt = 4 - 3, 22 - 3
+	if len(fields) <= startAt {
+		return 0, 0, fmt.Errorf("%d fields behind the name, not more than %d", len(fields), startAt)
+	}
+	if parent, err = strconv.Atoi(fields[parentAt]); err != nil {
+		return 0, 0, err
+	}
+	start, err = strconv.ParseUint(fields[startAt], 10, 64)
+	return parent, start, err
+}
+
+// Environ is a variable of a process's environment as it began.
+func Environ(process int, name string) (value string, set bool, err error) {
+	text, err := readProc(process, "environ")
+	if err != nil {
+		return "", false, err
+	}
+	value, set = lookup(text, name)
+	return value, set, nil
+}
+
+// lookup finds a variable in what proc_pid_environ(5) has.
+func lookup(text []byte, name string) (value string, set bool) {
+	for entry := range strings.SplitSeq(string(text), "\x00") {
+		if value, found := strings.CutPrefix(entry, name+"="); found {
+			return value, true
+		}
+	}
+	return "", false
+}

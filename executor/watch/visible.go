@@ -1,0 +1,75 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Visible are the GPUs that a process sees, in the order of its numbers for them, as
+// places in gpus. list is its CUDA_VISIBLE_DEVICES; set: it has one, which may be
+// empty. It is read as CUDA reads it (CUDA C++ Programming Guide, "CUDA Environment
+// Variables") and PyTorch after it (torch/cuda/__init__.py, _parse_visible_devices
+// and _transform_uuid_to_ordinals): numbers, or beginnings of UUIDs that one GPU
+// alone has; what stands behind one that is none is not visible, and one that stands
+// there twice makes that nothing is.
+func Visible(list string, set bool, gpus []GPU) ([]int, error) {
+	if !set {
+		all := make([]int, len(gpus))
+		for i := range all {
+			all[i] = i
+		}
+		return all, nil
+	}
+	list = strings.TrimSpace(list)
+	if strings.HasPrefix(list, "MIG-") {
+		return nil, fmt.Errorf("CUDA_VISIBLE_DEVICES %q names a part of a GPU in MIG mode: what a part holds is not told apart, and plans are for whole GPUs", list)
+	}
+	find := byNumber
+	if strings.HasPrefix(list, "GPU-") {
+		find = byUUID
+	}
+	var seen []int
+	for word := range strings.SplitSeq(list, ",") {
+		at := find(strings.TrimSpace(word), gpus)
+		if at < 0 {
+			break
+		}
+		if slices.Contains(seen, at) {
+			return nil, nil
+		}
+		seen = append(seen, at)
+	}
+	return seen, nil
+}
+
+// byNumber reads the number that a word begins with, as strtoul does: what follows
+// it is not looked at.
+func byNumber(word string, gpus []GPU) int {
+	number, digits := 0, 0
+	for _, char := range strings.TrimPrefix(word, "+") {
+		if char < '0' || char > '9' || number > len(gpus) {
+			break
+		}
+		number, digits = number*10+int(char-'0'), digits+1
+	}
+	if digits == 0 || number >= len(gpus) {
+		return -1
+	}
+	return number
+}
+
+// byUUID finds the one GPU whose UUID begins with a word.
+func byUUID(word string, gpus []GPU) int {
+	found := -1
+	for i := range gpus {
+		if word == "" || !strings.HasPrefix(gpus[i].UUID, word) {
+			continue
+		}
+		if found >= 0 {
+			return -1
+		}
+		found = i
+	}
+	return found
+}
