@@ -34,7 +34,7 @@ type flight struct {
 // at is the address of a byte of the arena.
 func (end *End) at(offset int64) driver.Address { return end.Arena + driver.Address(offset) }
 
-// Prime makes the ring, and has the GPU run kernel checksum once: it is loaded as it
+// Prime makes the ring's first part, and has the GPU run kernel checksum once: it is loaded as it
 // runs first. The context must be bound, as for all but [Pour].
 func (end *End) Prime(kernels *kernel.Kernels) (err error) {
 	if end.checksum, err = kernels.Function("checksum"); err != nil {
@@ -95,9 +95,14 @@ func (end *End) Read(offset int64, data []byte) error {
 }
 
 // part is a free part of the ring: one that nobody has, or that a copy of this end's
-// frees. Without copies of its own an end waits for others', who wait for nobody.
+// frees. Without copies of its own an end waits for others', who wait for nobody. Who
+// needs a second one makes the whole ring.
 func (end *End) part() (*part, error) {
-	if err := end.Ring.open(); err != nil {
+	parts := 1
+	if len(end.flights) > 0 {
+		parts = end.Ring.count
+	}
+	if err := end.Ring.open(parts); err != nil {
 		return nil, err
 	}
 	for len(end.events) < end.Ring.count {

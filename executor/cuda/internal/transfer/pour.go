@@ -50,6 +50,9 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 	go func() {
 		defer close(ended)
 		var readers sync.WaitGroup
+		if len(pieces) > 0 {
+			readers.Go(func() { pouring.open(loads[0].End) })
+		}
 		// While one processor is idle Go takes none from a reader that is in the
 		// kernel (runtime/proc.go: retake).
 		for range max(1, runtime.GOMAXPROCS(0)-1) {

@@ -207,6 +207,9 @@ func TestPour(t *testing.T) {
 			t.Run(fmt.Sprint(gpus, register), func(t *testing.T) {
 				t.Setenv("FAKE_CUDA_REGISTER", register)
 				rig := rigOf(t, gpus...)
+				if made := len(rig.ring.free); made != 1 {
+					t.Errorf("before anything is poured the ring has %d parts", made)
+				}
 				told, err := rig.pour(t.Context(), rig.loads)
 				if err != nil || told != rig.bytes {
 					t.Errorf("%d bytes were told of, want %d; %v", told, rig.bytes, err)

@@ -45,6 +45,14 @@ type poured struct {
 // a step: little enough that all readers are at one or two parts, which are soon full.
 const share = 1 << 20
 
+// open makes the parts of the ring that there are not yet, while the others are read
+// to and copied from.
+func (pouring *pouring) open(end *End) {
+	if err := end.Context.Within(func() error { return pouring.ring.open(pouring.ring.count) }); err != nil {
+		pouring.stop(err)
+	}
+}
+
 // read takes shares until there is none.
 func (pouring *pouring) read() {
 	for {

@@ -17,8 +17,8 @@ type Ring struct {
 	count, size int // parts, and bytes of each
 
 	mutex  sync.Mutex
-	pinned *driver.Pinned // of the parts
-	noted  *driver.Pinned // what GPUs write themselves
+	pinned []*driver.Pinned // of the parts that there are yet
+	noted  *driver.Pinned   // what GPUs write themselves
 	free   chan *part
 }
 
@@ -46,25 +46,26 @@ const (
 // New is a ring of parts of some bytes each, which takes memory when it is used.
 func New(parts, size int) *Ring { return &Ring{count: parts, size: size} }
 
-// open makes the ring, where there is none yet. A context must be bound.
-func (ring *Ring) open() (err error) {
+// open makes the ring, and so many of its parts: what is loaded begins with the first
+// while the others are still being pinned. A context must be bound.
+func (ring *Ring) open(parts int) (err error) {
 	ring.mutex.Lock()
 	defer ring.mutex.Unlock()
-	if ring.free != nil {
-		return nil
+	if ring.free == nil {
+		if ring.noted, err = driver.Pin(int64(ring.count * sumsBytes)); err != nil {
+			return err
+		}
+		ring.free = make(chan *part, ring.count)
 	}
-	pitch := ring.size + pageSize
-	if ring.pinned, err = driver.PinLarge(int64(ring.count * pitch)); err != nil {
-		return err
-	}
-	if ring.noted, err = driver.Pin(int64(ring.count * sumsBytes)); err != nil {
-		return errors.Join(err, ring.pinned.Free())
-	}
-	ring.free = make(chan *part, ring.count)
-	for i := range ring.count {
+	for number := len(ring.pinned); number < parts; number++ {
+		pinned, err := driver.PinLarge(int64(ring.size + pageSize))
+		if err != nil {
+			return err
+		}
+		ring.pinned = append(ring.pinned, pinned)
 		ring.free <- &part{
-			i, ring.pinned.Data[i*pitch:][:ring.size+wordSize], ring.noted.Data[i*sumsBytes:][:sumsBytes],
-			ring.noted.Address() + driver.Address(i*sumsBytes),
+			number, pinned.Data[:ring.size+wordSize], ring.noted.Data[number*sumsBytes:][:sumsBytes],
+			ring.noted.Address() + driver.Address(number*sumsBytes),
 		}
 	}
 	return nil
@@ -73,10 +74,13 @@ func (ring *Ring) open() (err error) {
 // Close gives the ring back, of which all parts are free. A context must be bound.
 func (ring *Ring) Close() error {
 	var err error
-	if lost := ring.count - len(ring.free); ring.free != nil && lost > 0 {
+	if lost := len(ring.pinned) - len(ring.free); lost > 0 {
 		err = errors.New("parts of the ring are still in use")
 	}
-	err = errors.Join(err, ring.pinned.Free(), ring.noted.Free())
+	for _, pinned := range ring.pinned {
+		err = errors.Join(err, pinned.Free())
+	}
+	err = errors.Join(err, ring.noted.Free())
 	ring.pinned, ring.noted, ring.free = nil, nil, nil
 	return err
 }
