@@ -26,7 +26,7 @@ def faults(shared, figures):
     )
     check = functools.partial(held, shared, figures, engine)
     check("no driver", one, [], ERROR, r"libcuda", before=["unshare", "-m", "sh", "-c", HIDDEN, "sh"])
-    check("no GPU", one, [], ERROR, r"GPU", env={"CUDA_VISIBLE_DEVICES": ""})
+    check("no GPU", one, [], ERROR, r"NO_DEVICE.*no CUDA-capable device", env={"CUDA_VISIBLE_DEVICES": ""})
     check("the second arena finds no memory", two, ["--fault", "oom@map:2"], INFEASIBLE, r"OUT_OF_MEMORY")
     check("a path corrupts", two, ["--fault", "corrupt@path:1"], ERROR, r"path|corrupt")
     check("the worker is killed", two, ["--fault", "kill@step:2", "--steps", "4"], ERROR, r"killed")

@@ -94,21 +94,23 @@ def carried_out(name, held, figures):
 
 
 def side_by_side(names, seed, folder, kept, figures):
-    """Each part by this script again; what they print comes part by part when all have ended."""
+    """Each part by this script again; what one prints comes when it has ended, or when this is ended."""
     begun = {}
     for name in names:
         rows = os.path.join(folder, name + ".json")
         words = [sys.executable, __file__, *sys.argv[1:], "--part", name, "--seed", str(seed), "--rows", rows, "--table", "", "--keep", ""]
         with open(os.path.join(folder, name + ".log"), "w") as log:
-            begun[name] = rows, log.name, subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
-    for name, (rows, log, process) in begun.items():
-        process.wait()
-        with open(log) as file:
-            print(file.read(), end="", flush=True)
-        with figures.attempt(name, "the part"), open(rows) as file:
-            found = json.load(file)
-            figures.take(found)
-            kept.keep(name, found)
+            begun[name] = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
+        shared.UNREAD.append(log.name)
+    while begun:
+        time.sleep(0.1)
+        for name in [name for name, process in begun.items() if process.poll() is not None]:
+            del begun[name]
+            shared.read_out(os.path.join(folder, name + ".log"))
+            with figures.attempt(name, "the part"), open(os.path.join(folder, name + ".json")) as file:
+                found = json.load(file)
+                figures.take(found)
+                kept.keep(name, found)
 
 
 class Kept:

@@ -4,6 +4,7 @@ import concurrent.futures
 import os
 import re
 import sys
+import time
 
 import shared  # noqa: F401 (sets the path)
 
@@ -12,20 +13,30 @@ import torch
 
 import models
 from engine import Job
+from transformers.models.llama import modeling_llama
 
-SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 32, 1000, 1e-3, 64, 64
-BAND, LAST = 2.0, 200
-TEXTS = ("RATIONALE.md", "ARCHITECTURE.md", "README.md", "CONTRIBUTING.md", "BENCHMARKS.md")
+SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 8, 20000, 1e-3, 64, 64
+UNCAPTURED = 4  # steps
+BAND, LAST = 2.0, 2000
+TEXTS, LEFT_OUT = (".md", ".go", ".py", ".cu"), ("bin", "shared", "fixtures")
+# Thin and deep: a step is a thousand small kernels, so that PyTorch's fp32 takes no longer than the others.
 MODEL = {
-    "model_type": "llama", "vocab_size": 256, "hidden_size": 512, "intermediate_size": 1408, "num_hidden_layers": 4, "num_attention_heads": 8,
-    "num_key_value_heads": 4, "max_position_embeddings": 512, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
+    "model_type": "llama", "vocab_size": 256, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 12, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 512, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
 }
 SMALL = MODEL | {"hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2}
 
 
+def texts(root):
+    """Files of the repository that people read, in an order that is always the same."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = sorted(name for name in folders if name not in LEFT_OUT and not name.startswith("."))
+        yield from (os.path.join(folder, name) for name in sorted(names) if name.endswith(TEXTS))
+
+
 def lines(root, seed):
     """The text, its words with one space between, in pieces of SEQ bytes in an order that the seed says."""
-    whole = b" ".join(open(os.path.join(root, name), "rb").read() for name in TEXTS)
+    whole = b" ".join(open(name, "rb").read() for name in texts(root))
     text = re.sub(rb"[^A-Za-z0-9,.;:'()-]+", b" ", whole)
     pieces = numpy.frombuffer(text[: len(text) // SEQ * SEQ], dtype=numpy.uint8).reshape(-1, SEQ)
     return pieces[numpy.random.default_rng(seed).permutation(len(pieces))]
@@ -41,6 +52,7 @@ def trained(shared, figures):
         folder, out = engine.place("bytes"), engine.place("saved")
         models.saved(models.config_of(SMALL if shared.small else MODEL), shared.seed, folder)
         text, count, took = lines(shared.root, shared.seed), steps_of(shared), []
+        figures.told("trained", "text, bytes", str(text.size), f"{count * BATCH / len(text):.1f} times")
 
         def ours():
             job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-mixed")
@@ -49,13 +61,14 @@ def trained(shared, figures):
             took.append(sum(step["seconds"] for step in ran.report["steps"]))
             return ran.losses
 
-        # PyTorch's two curves one after the other, beside devmap's: no time of them is a figure.
-        with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            theirs = pool.submit(shared.python, "trained.py", folder, shared.root, shared.seed, count)
+        # PyTorch's two curves beside devmap's: no time of them is a figure.
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            theirs = {kind: pool.submit(shared.python, "trained.py", folder, shared.root, shared.seed, count, kind) for kind in ("bf16", "fp32")}
             mine = ours()
-            curves = dict(zip(("bf16", "fp32"), ([float(word) for word in line.split()] for line in theirs.result().splitlines())))
-        judged(figures, mine, curves, took[0])
-        spoken(figures, engine, out, text)
+            spoken(figures, engine, out, text)
+            said = {kind: result.result().splitlines() for kind, result in theirs.items()}
+        curves = {kind: [float(word) for word in losses.split()] for kind, (losses, _) in said.items()}
+        judged(figures, mine, curves, f"{took[0]:.0f} s of steps (PyTorch's {said['bf16'][1]} and {said['fp32'][1]} s, all at once)")
 
 
 def judged(figures, ours, curves, took):
@@ -64,7 +77,7 @@ def judged(figures, ours, curves, took):
     apart = [float(numpy.mean(numpy.abs(numpy.subtract(curve[-last:], exact[-last:])))) for curve in (ours, curves["bf16"])]
     ends = ", ".join(f"{name} {numpy.mean(curve[-last:]):.4f}" for name, curve in (("devmap bf16-mixed", ours), ("PyTorch bf16", curves["bf16"]), ("PyTorch fp32", exact)))
     figures.within("trained", f"loss after {len(ours)} steps of {BATCH} × {SEQ} bytes: from fp32 / PyTorch's bf16 from fp32", apart[0] / apart[1], BAND,
-                   f"{ends}; band {apart[1]:.2g}, {took:.0f} s of steps, from {ours[0]:.2f}")
+                   f"{ends}; band {apart[1]:.2g}; {took}, from {ours[0]:.2f}")
 
 
 def spoken(figures, engine, out, text):
@@ -80,31 +93,57 @@ def spoken(figures, engine, out, text):
         figures.same("trained", f"greedy tokens on {gpus}", equal, 2 * NEW, f"{bytes(got[0]).decode('ascii', 'replace')!r}")
 
 
-def curve(folder, text, count, place, autocast):
-    """PyTorch's losses of the same steps: Transformers' model, fp32 weights, under autocast or not."""
-    model = models.loaded(folder, torch.float32).to(place).train()
-    model.set_attn_implementation("sdpa")
-    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01, fused=place.type == "cuda")
-    rows = torch.as_tensor(text.astype("int64"), device=place)
-    found = []
-    for step in range(count):
-        batch = rows[[(step * BATCH + k) % len(rows) for k in range(BATCH)]]
+def taking(model, batch, autocast, capturable):
+    """A call that takes a step on what lies in batch, as PyTorch's users write it."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01, fused=capturable, capturable=capturable)
+
+    def step():
         optimizer.zero_grad(set_to_none=True)
-        with torch.autocast(place.type, torch.bfloat16, enabled=autocast):
+        with torch.autocast(batch.device.type, torch.bfloat16, enabled=autocast, cache_enabled=False):
             loss = model(input_ids=batch, labels=batch, use_cache=False).loss
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
-        found.append(loss.detach())
-    return torch.stack(found).tolist()
+        return loss
+
+    return step
+
+
+def curve(folder, text, count, place, autocast):
+    """PyTorch's losses of the same steps: Transformers' model, fp32 weights, under autocast or not. On a GPU the steps
+    after the first are replays of one that was captured: the same kernels, without Python between them."""
+    model = models.loaded(folder, torch.float32).to(place).train()
+    model.set_attn_implementation("sdpa")
+    rows, captured = torch.as_tensor(text.astype("int64"), device=place), place.type == "cuda"
+    batch, found = rows[:BATCH].clone(), torch.zeros(count, device=place)
+    step, graph = taking(model, batch, autocast, captured), None
+    side = torch.cuda.Stream() if captured else None
+    with torch.cuda.stream(side):  # None: where it is
+        for index in range(count):
+            batch.copy_(rows[(torch.arange(BATCH, device=place) + index * BATCH) % len(rows)])
+            if captured and index == UNCAPTURED:
+                # Without padding there is no mask; while capturing Transformers makes one, which holds the same.
+                modeling_llama.create_causal_mask = lambda **_: None
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, stream=side):
+                    loss = step()
+            if graph:
+                graph.replay()
+            else:
+                loss = step()
+            found[index] = loss.detach()
+    if captured:
+        torch.cuda.synchronize()
+    return found.tolist()
 
 
 def main():
-    """trained.py FOLDER ROOT SEED STEPS: PyTorch's losses in bf16, then in fp32, a line each."""
-    folder, root, seed, count = sys.argv[1:]
-    place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    for autocast in (True, False):
-        print(*(f"{loss:.7g}" for loss in curve(folder, lines(root, int(seed)), int(count), place, autocast)))
+    """trained.py FOLDER ROOT SEED STEPS bf16|fp32: PyTorch's losses, and how long they took."""
+    folder, root, seed, count, kind = sys.argv[1:]
+    place, begun = torch.device("cuda" if torch.cuda.is_available() else "cpu"), time.monotonic()
+    losses = curve(folder, lines(root, int(seed)), int(count), place, kind == "bf16")
+    print(*(f"{loss:.7g}" for loss in losses))
+    print(f"{time.monotonic() - begun:.0f}")
 
 
 if __name__ == "__main__":
