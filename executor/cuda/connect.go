@@ -71,15 +71,20 @@ func (machine *machine) stage() error {
 		if !link.staged {
 			continue
 		}
-		relay := &relay{from: link.from, to: link.to, parts: make([]relayPart, relayParts)}
-		link.relay = relay // what there is of it is given back, whatever fails
-		size := max(1, min(relaySize, link.most))
-		if err := link.from.do(func() error { return relay.pin(machine.pin, size) }); err != nil {
-			return fmt.Errorf("page-locked memory for %v: %w", link, err)
-		}
-		if err := link.to.do(relay.follow); err != nil {
+		if err := machine.relayed(link); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// relayed makes a link's relay.
+func (machine *machine) relayed(link *link) error {
+	relay := &relay{from: link.from, to: link.to, parts: make([]relayPart, relayParts)}
+	link.relay = relay // what there is of it is given back, whatever fails
+	size := max(1, min(relaySize, link.most))
+	if err := link.from.do(func() error { return relay.pin(machine.pin, size) }); err != nil {
+		return fmt.Errorf("page-locked memory for %v: %w", link, err)
+	}
+	return link.to.do(relay.follow)
 }

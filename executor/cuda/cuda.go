@@ -59,11 +59,13 @@ type PathRates struct {
 }
 
 // PathRate is what copies from one device to another carry, and how many seconds
-// later than it was sent a message without bytes would be there. Staged: neither
-// reaches the other's memory, and messages go by way of the host.
+// later than it was sent a message without bytes would be there. Staged: messages go by
+// way of the host, as the GPU does not reach the other's memory or, as Wrong says, other
+// bytes arrive there.
 type PathRate struct {
 	BytesPerSecond, Latency float64
 	Staged                  bool
+	Wrong                   string
 }
 
 // Transport is how messages go from one device to another.

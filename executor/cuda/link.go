@@ -50,6 +50,14 @@ func (link *link) arrive() error {
 	return nil
 }
 
+// free gives back what the link has of its own.
+func (link *link) free() error {
+	if link.relay == nil {
+		return nil
+	}
+	return link.relay.free()
+}
+
 // transport is how a link goes.
 func (link *link) transport() Transport {
 	if link.staged {

@@ -5,26 +5,32 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/program"
 )
 
 // Sizes of copies that are timed: so large that what begins and ends them is no
 // thousandth of it, and so few that they take milliseconds.
 const (
-	pathBytes = 256 << 20
-	pathTurns = 4 // of smaller ones as many as have the same bytes, 64 at most
-	trips     = 16
-	ahead     = 64
+	pathBytes    = 256 << 20
+	pathPatience = 30 * time.Second
+	pathTurns    = 4 // of smaller ones as many as have the same bytes, 64 at most
+	trips        = 16
+	ahead        = 64
 )
 
 // Paths measures copies inside each of these GPUs, between each and the host's
-// page-locked memory, and from each to each.
+// page-locked memory, and messages from each to each, whose bytes are compared.
 func Paths(ordinals []int) ([]PathRates, error) { return paths(ordinals, pathBytes) }
 
 func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
-	machine := &machine{backend: &backend{options: Options{Devices: ordinals}}, program: &program.Program{}}
+	machine := &machine{
+		backend: &backend{options: Options{Devices: ordinals, Patience: pathPatience}, parts: transfer.Parts, partSize: transfer.PartSize},
+		program: &program.Program{},
+	}
 	for i := range ordinals {
 		machine.program.Devices = append(machine.program.Devices, program.Device{ID: int32(i), Arena: 2 * bytes, Streams: []string{"copies"}})
 	}
@@ -48,7 +54,7 @@ func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
 			if other == device {
 				continue
 			}
-			if rates.To[i], err = device.to(other, &rates); err != nil {
+			if rates.To[i], err = machine.to(device, other); err != nil {
 				return nil, fmt.Errorf("from %s to %s: %w", device.gpu.place(), other.gpu.place(), err)
 			}
 		}
@@ -75,14 +81,13 @@ func (device *device) alone(rates *PathRates) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, pinned.Free()) }()
-	inside := func() error { return device.streams[0].Copy(device.at(bytes), device.at(0), bytes) }
 	up := func() error { return device.streams[0].Up(device.at(0), pinned.Data) }
 	down := func() error { return device.streams[0].Down(pinned.Data, device.at(0)) }
 	for _, one := range []struct {
 		give  func() error
 		bytes int64
 		into  *float64
-	}{{inside, bytes, &rates.Inside}, {up, bytes / 4, &rates.Up}, {down, bytes / 4, &rates.Down}} {
+	}{{device.inside, bytes, &rates.Inside}, {up, bytes / 4, &rates.Up}, {down, bytes / 4, &rates.Down}} {
 		seconds, err := device.seconds(one.bytes, one.give)
 		if err != nil {
 			return err
@@ -117,30 +122,87 @@ func (device *device) seconds(bytes int64, give func() error) (seconds float64, 
 	return took.Seconds() / float64(turns), err
 }
 
-// to times copies from one device to another: what a large one carries, and how
-// much later than it was sent a small one is there. Where GPUs do not reach each
-// other messages go by way of the host, their parts at once up and down, as fast as
-// the slower of the two.
-func (device *device) to(other *device, own *PathRates) (rate PathRate, err error) {
-	if reaches, err := device.gpu.Reaches(other.gpu.Device); err != nil || !reaches {
-		return PathRate{BytesPerSecond: min(own.Up, own.Down), Staged: true}, err
+// to times messages from one device to another: what a large one carries, and how much
+// later than it was sent a small one is there. They go the way that those of a program
+// would, once bytes have arrived that way as they were sent.
+func (machine *machine) to(from, to *device) (rate PathRate, err error) {
+	bytes := from.plan.Arena / 2
+	link := &link{from: from, to: to, out: from.streams[0], channel: &program.Channel{Name: "copies"}, most: bytes}
+	defer func() { err = errors.Join(err, link.free()) }()
+	link.staged, err = machine.staged(link)
+	if err == nil {
+		rate.Wrong, err = machine.tried(link)
 	}
-	err = device.do(func() error {
-		bytes := device.plan.Arena / 2
-		seconds, err := device.seconds(bytes, func() error { return device.streams[0].Copy(other.at(0), device.at(0), bytes) })
+	if err != nil {
+		return rate, err
+	}
+	rate.Staged = link.staged
+	err = from.do(func() error {
+		seconds, err := from.seconds(bytes, func() error { return errors.Join(link.copy(to.at(0), from.at(0), bytes), link.arrive()) })
 		rate.BytesPerSecond = float64(bytes) / seconds
 		return err
 	})
-	if err == nil {
-		rate.Latency, err = device.latency(other)
+	switch {
+	case err != nil:
+	case link.staged:
+		err = from.do(func() error { rate.Latency, err = link.latency(); return err })
+	default:
+		rate.Latency, err = from.latency(to)
 	}
 	return rate, err
 }
 
+// tried sends bytes over a link, and where others arrive by way of the host: wrong says
+// what was wrong then.
+func (machine *machine) tried(link *link) (wrong string, err error) {
+	if link.staged {
+		if err := machine.relayed(link); err != nil {
+			return "", err
+		}
+	}
+	err = machine.try(link, 0)
+	var other *PathError
+	if link.staged || !errors.As(err, &other) {
+		return "", err
+	}
+	link.staged = true
+	_, err = machine.tried(link)
+	return other.Error(), err
+}
+
+// latency is what a word takes by way of the host, behind copies that go ahead as in
+// [device.latency].
+func (link *link) latency() (seconds float64, err error) {
+	for range ahead {
+		if err := link.from.inside(); err != nil {
+			return 0, err
+		}
+	}
+	seconds, err = link.from.seconds(link.most, func() error {
+		var all []error
+		for range trips {
+			all = append(all, link.copy(link.to.at(0), link.from.at(0), 4), link.arrive())
+		}
+		return errors.Join(all...)
+	})
+	return seconds / trips, err
+}
+
+// inside copies half of the arena to the other.
+func (device *device) inside() error {
+	half := device.plan.Arena / 2
+	return device.streams[0].Copy(device.at(half), device.at(0), half)
+}
+
 // latency is half of what a word takes to the other device and back: each waits for
 // the other's event. Long copies go ahead, so that everything is given before they
-// end, and the host has no part in it.
+// end, and the host has no part in it. Back goes the event alone where the other does
+// not reach the device.
 func (device *device) latency(other *device) (seconds float64, err error) {
+	back, err := other.gpu.Reaches(device.gpu.Device)
+	if err != nil {
+		return 0, err
+	}
 	marks := make([]*driver.Event, 2*trips+2)
 	defer func() {
 		for i := range marks {
@@ -161,11 +223,19 @@ func (device *device) latency(other *device) (seconds float64, err error) {
 			if i == 0 {
 				var all []error
 				for range ahead {
-					all = append(all, stream.Copy(device.at(device.plan.Arena/2), device.at(0), device.plan.Arena/2))
+					all = append(all, device.inside())
 				}
 				return errors.Join(append(all, stream.Record(marks[i]))...)
 			}
-			return errors.Join(stream.Await(marks[i-1]), stream.Copy(to.at(0), from.at(0), 4), stream.Record(marks[i]))
+			if err := stream.Await(marks[i-1]); err != nil {
+				return err
+			}
+			if i%2 == 0 || back {
+				if err := stream.Copy(to.at(0), from.at(0), 4); err != nil {
+					return err
+				}
+			}
+			return stream.Record(marks[i])
 		})
 		if err != nil {
 			return 0, err

@@ -4,7 +4,9 @@ package cuda
 
 import (
 	"context"
+	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -14,26 +16,41 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
 )
 
-// TestPaths: copies are timed between all devices, of one GPU too, and nothing is
-// held behind it.
+// TestPaths: copies are timed between all devices, of one GPU and of several, whether
+// these reach each other or not, or say so and do not; and nothing is held behind it.
 func TestPaths(t *testing.T) {
-	ordinals, bytes := []int{0, 0}, int64(pathBytes)
+	bytes, placements := int64(pathBytes), placements(t, 2)
+	type setting struct{ name, value string }
+	settings := []setting{{"FAKE_CUDA_CROSS", ""}}
 	if os.Getenv("DEVMAP_TEST_GPU") == "" {
 		bytes = 4 << 20
+		settings = append(settings, setting{"FAKE_CUDA_PEERS", "0"}, setting{"FAKE_CUDA_PEERS", "0>1"}, setting{"FAKE_CUDA_CROSS", "1"})
 	}
-	found, err := paths(ordinals, bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, one := range found {
-		t.Logf("%d: %+v", i, one)
-		other := one.To[1-i]
-		if one.Granule != 2<<20 || min(one.Inside, one.Up, one.Down, other.BytesPerSecond, other.Latency) <= 0 || other.Staged || one.To[i] != (PathRate{}) {
-			t.Errorf("%+v", one)
+	for _, is := range settings {
+		for _, ordinals := range placements {
+			t.Run(fmt.Sprint(is, ordinals), func(t *testing.T) {
+				t.Setenv(is.name, is.value)
+				found, err := paths(ordinals, bytes)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, one := range found {
+					t.Logf("%d: %+v", i, one)
+					other, apart := one.To[1-i], ordinals[0] != ordinals[1]
+					wrong := apart && is == setting{"FAKE_CUDA_CROSS", "1"}
+					staged := wrong || apart && is.name == "FAKE_CUDA_PEERS" && !strings.HasPrefix(is.value, fmt.Sprint(i, ">"))
+					if one.Granule != 2<<20 || min(one.Inside, one.Up, one.Down, other.BytesPerSecond, other.Latency) <= 0 || one.To[i] != (PathRate{}) {
+						t.Errorf("%+v", one)
+					}
+					if other.Staged != staged || strings.Contains(other.Wrong, "carries bytes wrong: byte 524288 of 1048576") != wrong {
+						t.Errorf("%+v, staged is %v", other, staged)
+					}
+				}
+				if held := driver.Held(); len(found) != len(ordinals) || held != "" {
+					t.Errorf("%d of them, and the process still holds %s", len(found), held)
+				}
+			})
 		}
-	}
-	if held := driver.Held(); len(found) != len(ordinals) || held != "" {
-		t.Errorf("%d of them, and the process still holds %s", len(found), held)
 	}
 }
 

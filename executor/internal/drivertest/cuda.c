@@ -11,8 +11,8 @@
  * that can be had, where that is less than what it says), _PEERS (which GPUs reach which,
  * as in 0>1,2>0; 0: none any other), _TAKEN (the number of a GPU that another process has
  * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
- * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong) and _HEALED
- * (GPUs are as if nothing had been) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
+ * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong), _CROSS (a
+ * byte of each copy from one GPU to another is wrong) and _HEALED (GPUs are as if nothing had been) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
@@ -101,6 +101,13 @@ static int reach(CUdeviceptr at, size_t bytes, int device) {
 	return 0;
 }
 
+static int device_at(CUdeviceptr at) {
+	for (int i = 0; i < ARENAS; i++)
+		if (arenas[i].base && arenas[i].handle && (char *)at >= arenas[i].base && (char *)at < arenas[i].base + arenas[i].bytes)
+			return handles[arenas[i].handle].device;
+	return -1;
+}
+
 static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments);
 
 /* The worker runs the first operation of a stream that can go on, drawn. */
@@ -112,6 +119,7 @@ static void run(Stream *stream, Op *op) {
 			return;
 		}
 		memmove((void *)op->to, (void *)op->from, op->bytes);
+		if (setting("FAKE_CUDA_CROSS", 0) && !op->host && device_at(op->to) != device_at(op->from)) ((char *)op->to)[op->bytes / 2] ^= 4;
 		copies = setting("FAKE_CUDA_FLIP", 0) ? copies + (op->host == 1) : 0;
 		if (op->host == 1 && copies && copies == setting("FAKE_CUDA_FLIP", 0)) ((char *)op->to)[op->bytes / 2] ^= 4;
 		return;

@@ -112,6 +112,7 @@ func (probe *probe) links() string {
 	}
 	links := texttab.New("devices", "GPUs", "GB/s", "latency")
 	links.Right(2, 3)
+	var wrong strings.Builder
 	for i := range probe.paths {
 		for j, path := range probe.paths[i].To {
 			if i == j {
@@ -121,10 +122,13 @@ func (probe *probe) links() string {
 			if path.Staged {
 				way = " by way of the host"
 			}
+			if path.Wrong != "" {
+				fmt.Fprintf(&wrong, "%s\n", path.Wrong)
+			}
 			links.Row(fmt.Sprintf("%d → %d", i, j), fmt.Sprintf("%d → %d%s", probe.devices[i], probe.devices[j], way), rounded(path.BytesPerSecond/1e9), show.Seconds(path.Latency))
 		}
 	}
-	return fmt.Sprintf("\n%s\n", links)
+	return fmt.Sprintf("\n%s\n%s", links, &wrong)
 }
 
 func rounded(value float64) string { return fmt.Sprintf("%.0f", value) }
