@@ -31,7 +31,9 @@ func (command *runCommand) assign(one *planRun) error {
 	}
 	on := asked
 	if on == nil {
-		on = command.measured(one.job)
+		if on, err = command.measured(one); err != nil {
+			return err
+		}
 	}
 	for i := range one.job.Program.Devices {
 		device := int(one.job.Program.Devices[i].ID)
@@ -61,16 +63,41 @@ func (command *runCommand) assign(one *planRun) error {
 }
 
 // measured are the GPUs that the plan's devices were measured on, by device; nil where
-// one of them is not here, or was not measured.
-func (command *runCommand) measured(job *compiled) []int {
-	on := make([]int, len(job.devices))
+// one was not measured, or none of them is here: the plan is another machine's then. Where
+// some are here and others are no more, the plan is refused.
+func (command *runCommand) measured(one *planRun) ([]int, error) {
+	on, here := make([]int, len(one.job.devices)), 0
 	for device := range on {
-		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == job.gpus[int32(device)] })
-		if on[device] < 0 {
-			return nil
+		measured := one.job.gpus[int32(device)]
+		if measured == "" {
+			return nil, nil //nolint:nilnil // nobody measured it
+		}
+		on[device] = slices.IndexFunc(command.gpus, func(gpu cuda.GPU) bool { return gpu.UUID == measured })
+		if on[device] >= 0 {
+			here++
 		}
 	}
-	return on
+	if here == 0 {
+		return nil, nil //nolint:nilnil // none is here
+	}
+	for device, gpu := range on {
+		if gpu < 0 {
+			return nil, out.Usagef("%s is for %s, device %d on %s, which is not here any more, and %s", one.file, show.Plural(len(on), "GPU"), device, one.job.gpus[int32(device)], command.shown(one))
+		}
+	}
+	return on, nil
+}
+
+// elsewhere says which devices run on another GPU than the one that was measured for
+// them.
+func (command *runCommand) elsewhere(one *planRun) (notes []string) {
+	for i, gpu := range one.gpus {
+		device := one.job.Program.Devices[i].ID
+		if measured := one.job.gpus[device]; measured != "" && measured != command.gpus[gpu].UUID {
+			notes = append(notes, fmt.Sprintf("device %d was planned for %s, and runs on GPU %d (%s), which is another", device, measured, gpu, command.gpus[gpu].Name))
+		}
+	}
+	return notes
 }
 
 // patience is how long nothing may end on any GPU: many times what the slowest
@@ -92,18 +119,25 @@ func patience(of *program.Program) time.Duration {
 
 // noSuchGPU names the way out where there are fewer GPUs than devices.
 func (command *runCommand) noSuchGPU(one *planRun, device, gpu int, asked bool) error {
-	count := len(one.job.devices)
-	shown := fmt.Sprintf("the driver shows %d: %s", len(command.gpus), held.Names(command.gpus))
 	if asked {
-		return out.Usagef("--devices: GPU %d, and %s", gpu, shown)
+		return out.Usagef("--devices: GPU %d, and the driver shows %d: %s", gpu, len(command.gpus), held.Names(command.gpus))
 	}
+	return out.Usagef("%s is for %s, device %d on GPU %d, and %s", one.file, show.Plural(len(one.job.devices), "GPU"), device, gpu, command.shown(one))
+}
+
+// shown are the GPUs that there are, and how a plan's devices find room on them.
+func (command *runCommand) shown(one *planRun) string {
+	count := len(one.job.devices)
 	spread, words := make([]int, count), make([]string, count)
 	for i := range spread {
 		spread[i] = i * len(command.gpus) / count
 		words[i] = fmt.Sprint(spread[i])
 	}
-	return out.Usagef("%s is for %s, device %d on GPU %d, and %s; --devices %s puts several devices on one, %s",
-		one.file, show.Plural(count, "GPU"), device, gpu, shown, strings.Join(words, ","), command.together(one, spread))
+	puts := "puts them on these"
+	if count > len(command.gpus) {
+		puts = "puts several devices on one"
+	}
+	return fmt.Sprintf("the driver shows %d: %s; --devices %s %s, %s", len(command.gpus), held.Names(command.gpus), strings.Join(words, ","), puts, command.together(one, spread))
 }
 
 // together says what the fullest GPU takes, and has free, where devices of a plan

@@ -21,6 +21,7 @@ func (one *planRun) told(err error) error {
 	var other *weights.MismatchError
 	var hang *cuda.HangError
 	var lost *cuda.LostError
+	var taken *cuda.TakenError
 	switch {
 	case errors.As(err, &hang), errors.As(err, &lost):
 		return inLines(fmt.Errorf("running %s: %w", one.file, err))
@@ -28,6 +29,8 @@ func (one *planRun) told(err error) error {
 		return fmt.Errorf("running %s: interrupted: no file was written", one.file)
 	case errors.As(err, &room):
 		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas()), Helps: one.holders()}
+	case errors.As(err, &taken):
+		return &out.Infeasible{Err: fmt.Errorf("running %s: %w", one.file, err), Helps: one.holders()}
 	case errors.Is(err, executor.ErrMemory):
 		return &out.Infeasible{Err: fmt.Errorf("running %s: %w (%s)", one.file, err, one.arenas()), Helps: one.holders()}
 	case errors.Is(err, weights.ErrOccupied), errors.Is(err, weights.ErrNoConfig):

@@ -96,7 +96,12 @@ func (machine *machine) find() error {
 // start begins every device's thread, and loads kernels once a GPU.
 func (machine *machine) start() error {
 	for _, device := range machine.devices {
-		if err := device.start(machine.ring); err != nil {
+		err := device.start(machine.ring)
+		var told *driver.Error
+		if errors.As(err, &told) && told.Code == driver.Unavailable {
+			err = &TakenError{err}
+		}
+		if err != nil {
 			return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
 		}
 	}
@@ -177,9 +182,7 @@ func (machine *machine) Close() error {
 		all = append(all, machine.deviceOf(machine.trap.index).do(machine.trap.free))
 	}
 	for _, link := range machine.linked {
-		if link.relay != nil {
-			all = append(all, link.relay.free())
-		}
+		all = append(all, link.free())
 	}
 	for i, device := range machine.devices {
 		if device.context == nil {

@@ -39,6 +39,14 @@ func (err *LostError) Error() string {
 
 func (err *LostError) Unwrap() error { return err.Err }
 
+// TakenError is a GPU that does not let the process in: another one has it for itself,
+// as where its mode is EXCLUSIVE_PROCESS.
+type TakenError struct{ Err error }
+
+func (err *TakenError) Error() string { return "another process has it for itself: " + err.Err.Error() }
+
+func (err *TakenError) Unwrap() error { return err.Err }
+
 // PathError is a path over which other bytes arrived than were sent: nothing was run.
 type PathError struct {
 	Path string // its ends and its transport, in words

@@ -113,7 +113,7 @@ func TestTaken(t *testing.T) {
 	}
 	t.Setenv("FAKE_CUDA_TAKEN", "1")
 	_, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: parsed(t, backendtest.HandOn(1, 2))})
-	if want := "device 1 on GPU 1 (Fake 1): cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
+	if want := "device 1 on GPU 1 (Fake 1): another process has it for itself: cuDevicePrimaryCtxRetain: CUDA_ERROR_DEVICE_UNAVAILABLE (46): as the fake says"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if held := driver.Held(); held != "" {

@@ -21,8 +21,12 @@ type Error struct {
 	Code int // CUresult
 }
 
-// OutOfMemory is CUDA_ERROR_OUT_OF_MEMORY.
-const OutOfMemory = int(C.CUDA_ERROR_OUT_OF_MEMORY)
+// OutOfMemory is CUDA_ERROR_OUT_OF_MEMORY, Unavailable CUDA_ERROR_DEVICE_UNAVAILABLE: a
+// GPU that another process has for itself.
+const (
+	OutOfMemory = int(C.CUDA_ERROR_OUT_OF_MEMORY)
+	Unavailable = int(C.CUDA_ERROR_DEVICE_UNAVAILABLE)
+)
 
 func (err *Error) Error() string {
 	var name, text *C.char
