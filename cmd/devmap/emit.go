@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcheck"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 	"github.com/devmap-dev/devmap/planner/emit"
 )
@@ -25,11 +26,18 @@ func newEmit() *cobra.Command {
 the instructions of one step on every GPU, with all buffers and messages, proved
 sound before they are written. Its model is read again. A plan for another
 runtime keeps its cut and is predicted again for devmap: the program holds both
-predictions.`,
+predictions.
+
+--for torch-check is a program in Python, one file: it builds the model from its
+config with random weights, runs three steps on PyTorch as the plan has it, and
+prints each GPU's peaks beside those of the plan; exit status 4 where one is not
+within the bound that it names. It needs torch and transformers, for a device map
+accelerate, and no checkpoint.`,
 		Example: `  devmap emit plan.json --for accelerate -o device_map.json
   devmap emit plan.json --for ms-swift -o device_map.json
   devmap emit plan.json --for torch-schedule -o schedule.csv
-  devmap emit plan.json --for program -o program.txt`,
+  devmap emit plan.json --for program -o program.txt
+  devmap emit plan.json --for torch-check -o check.py && python3 check.py`,
 		Args: exactly(1, "one PLAN"),
 		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0]) },
 	}
@@ -48,10 +56,37 @@ func (command *emitCommand) run(cmd *cobra.Command, file string) error {
 	if err := out.Spare(command.Output, plan.Model.Source, file, command.Model); err != nil {
 		return err
 	}
-	if command.For == ask.Program {
+	switch command.For {
+	case ask.Program:
 		return command.program(cmd, plan, file)
+	case ask.TorchCheck:
+		return command.check(cmd, plan, file)
 	}
 	return command.engine(cmd, plan)
+}
+
+// check writes the program that measures the plan on PyTorch.
+func (command *emitCommand) check(cmd *cobra.Command, plan *devicemap.Plan, file string) error {
+	graph, err := plannedModel(plan, file, command.Model)
+	if err != nil {
+		return err
+	}
+	config, err := ask.ReadConfig(graph.Source, graph)
+	if err != nil {
+		return err
+	}
+	if err := out.Write(cmd, command.Output, func(to io.Writer) error { return torchcheck.Write(to, plan, config) }); err != nil {
+		return err
+	}
+	name, written := command.Output, ""
+	if name == "" {
+		name, written = "check.py", " (written there by -o check.py)"
+	}
+	if err := out.Say(cmd.ErrOrStderr(), "%s: %s%s\n", ask.TorchCheck, torchcheck.Usage(plan, name), written); err != nil {
+		return err
+	}
+	show.Warnings(cmd.ErrOrStderr(), plan.Warnings)
+	return nil
 }
 
 // engine writes the file of another engine, and says how it is read.
@@ -128,7 +163,7 @@ func (command *emitCommand) own() error {
 	case command.For == ask.Program:
 	case command.JSON:
 		return out.Usagef("--json is of --for %s: %s reads one form", ask.Program, command.For)
-	case command.Model != "":
+	case command.Model != "" && command.For != ask.TorchCheck:
 		return out.Usagef("--model is of --for %s: nothing else reads the model again", ask.Program)
 	}
 	return nil

@@ -16,9 +16,13 @@ import (
 // program of the plan.
 const Program = "program"
 
+// TorchCheck is the target that is a program in Python: it measures a plan on
+// PyTorch.
+const TorchCheck = "torch-check"
+
 // Targets are the values of --for, sorted.
 func Targets() []string {
-	targets := append(emit.Names(), Program)
+	targets := append(emit.Names(), Program, TorchCheck)
 	slices.Sort(targets)
 	return targets
 }

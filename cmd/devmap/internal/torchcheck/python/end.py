@@ -1,0 +1,20 @@
+def main():
+    args = asked()
+    if args.device == "cuda" and not torch.cuda.is_available():
+        sys.exit("no CUDA device here: --device cpu goes through the steps and measures nothing")
+    torch.manual_seed(0)
+    rows = run(args)
+    status = 0
+    if args.device == "cuda":
+        status = judged(rows)
+    else:
+        print(f"{JOB['model']}, {JOB['what']}: {args.steps} steps on the CPU, nothing is measured")
+    if args.json:
+        with open(args.json, "w") as file:
+            json.dump({"model": JOB["model"], "status": status, "torch": torch.__version__, "transformers": transformers.__version__, "predicted": JOB["devices"], "measured": rows}, file)
+    sys.stdout.flush()
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,163 @@
+package torchcheck_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/torchcheck"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+const llama = `{"model_type": "llama", "architectures": ["LlamaForCausalLM"], "vocab_size": 500}`
+
+// planned is a plan of a strategy over two GPUs, changed.
+func planned(strategy costmodel.Strategy, change func(*devicemap.Plan)) *devicemap.Plan {
+	plan := &devicemap.Plan{
+		Workload: costmodel.Workload{
+			Mode: costmodel.Train, Strategy: strategy, Runtime: strategy.Traits().Runtimes[0], Batch: 4, MicroBatches: 1, Seq: 32,
+			Precision: costmodel.BF16True, Optimizer: costmodel.AdamW, Recompute: costmodel.RecomputeNone,
+		},
+		Topology:  costmodel.Topology{Devices: []costmodel.Device{{Name: "h200-141gb"}, {Name: "h200-141gb"}}},
+		Imbalance: 1.004, Warnings: []string{"a \"note\" with \"\"\" and \\ and\nlines"},
+	}
+	plan.Model.Name = "small"
+	for device := range 2 {
+		plan.Devices = append(plan.Devices, devicemap.Prediction{Device: device, Predicted: devicemap.Predicted{PeakAllocatedBytes: 7 << 30, SlackBytes: [2]int64{0, 1 << 30}, DeviceUsedBytes: 8 << 30}})
+	}
+	switch traits := strategy.Traits(); {
+	case traits.Staged:
+		plan.Workload.Schedule, plan.Workload.MicroBatches = costmodel.OneFOneB, 2
+		plan.Stages = []devicemap.Stage{{Device: 0, Units: []string{"model.embed_tokens", "model.layers.0"}}, {Device: 1, Units: []string{"model.layers.1", "model.norm", "lm_head"}}}
+	case traits.Sequential:
+		plan.DeviceMap = devicemap.Flat{{Key: "model.embed_tokens", Device: 0}, {Key: "model.layers.0", Device: 0}, {Key: "model.layers.1", Device: 1}, {Key: "model.norm", Device: 1}, {Key: "lm_head", Device: 0}}
+	}
+	if change != nil {
+		change(plan)
+	}
+	return plan
+}
+
+func written(t *testing.T, plan *devicemap.Plan, config string) string {
+	t.Helper()
+	text := new(bytes.Buffer)
+	if err := torchcheck.Write(text, plan, []byte(config)); err != nil {
+		t.Fatal(err)
+	}
+	return text.String()
+}
+
+// TestGolden holds the program of a device map to the committed one; make
+// conformance runs those of every strategy.
+func TestGolden(t *testing.T) {
+	text := written(t, planned(costmodel.DeviceMap, nil), llama)
+	golden := filepath.Join("testdata", "device_map.py")
+	if os.Getenv("UPDATE_GOLDEN") == "1" {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("it is not %s: UPDATE_GOLDEN=1 writes that anew", golden)
+	}
+}
+
+// literals are the two raw strings of a program, as Python reads them: to the
+// first three quotation marks.
+var literals = regexp.MustCompile(`(?s)(\w+) = json\.loads\(r"""(.*?)"""\)`)
+
+// TestLiterals: what is told of the plan reads back as it was, whatever is in it,
+// and every strategy has the parts that it needs.
+func TestLiterals(t *testing.T) {
+	hostile := `{"model_type": "llama", "name": "\"\"\" + exit() + \"\"\" \\ ''' @JOB@ @CONFIG@ \u0000"}`
+	for strategy, parts := range map[costmodel.Strategy][]string{
+		costmodel.DeviceMap: {"dispatch_model("}, costmodel.Pipeline: {"PipelineStage(", "fake"}, costmodel.FSDP: {"fully_shard(", "fake"}, costmodel.DDP: {"DistributedDataParallel("},
+	} {
+		plan := planned(strategy, func(plan *devicemap.Plan) { plan.Model.Name = `a """ b \` })
+		text := written(t, plan, hostile)
+		found := literals.FindAllStringSubmatch(text, -1)
+		if len(found) != 2 || found[0][1] != "JOB" || found[1][1] != "CONFIG" {
+			t.Fatalf("%s: literals %q", strategy, found)
+		}
+		var job struct {
+			Model   string
+			Map     map[string]int `json:"device_map"`
+			Stages  []any
+			Devices []struct {
+				Range [2]int64 `json:"peak_range_bytes"`
+			}
+			Notes []string
+		}
+		var config, want map[string]any
+		for at, into := range []any{&job, &config} {
+			if err := json.Unmarshal([]byte(found[at][2]), into); err != nil {
+				t.Fatalf("%s: %s: %v", strategy, found[at][1], err)
+			}
+		}
+		if err := json.Unmarshal([]byte(hostile), &want); err != nil || config["name"] != want["name"] {
+			t.Errorf("%s: the config reads as %q", strategy, config)
+		}
+		if job.Model != plan.Model.Name || job.Notes[0] != plan.Warnings[0] || len(job.Map) != len(plan.DeviceMap) || len(job.Stages) != len(plan.Stages) || job.Devices[1].Range != [2]int64{7 << 30, 7 << 30} {
+			t.Errorf("%s: the plan reads as %+v", strategy, job)
+		}
+		for _, part := range append(parts, "def main():", "def judged(") {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: no %q in it", strategy, part)
+			}
+		}
+	}
+}
+
+// TestRange: a prediction that is a range is judged by its ends.
+func TestRange(t *testing.T) {
+	text := written(t, planned(costmodel.DDP, func(plan *devicemap.Plan) { plan.Devices[1].Predicted.PeakRangeBytes = []int64{5, 9} }), llama)
+	if !strings.Contains(strings.Join(strings.Fields(text), ""), `"peak_range_bytes":[5,9]`) {
+		t.Error("the range is not in it")
+	}
+}
+
+// TestRefuses: what is not built as the plan counts it is named.
+func TestRefuses(t *testing.T) {
+	with := func(change func(*costmodel.Workload)) func(*devicemap.Plan) {
+		return func(plan *devicemap.Plan) { change(&plan.Workload) }
+	}
+	for _, c := range []struct {
+		strategy costmodel.Strategy
+		config   string
+		change   func(*devicemap.Plan)
+		want     string
+	}{
+		{costmodel.DeviceMap, `{"model_type": "internlm2"}`, nil, `Transformers has no model_type "internlm2"`},
+		{costmodel.DeviceMap, `{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}`, nil, "T5ForConditionalGeneration is no causal language model"},
+		{costmodel.DeviceMap, `{}`, nil, "names no model_type"},
+		{costmodel.DeviceMap, `{"model_type": "llama", "quantization_config": {"bits": 4}}`, nil, "stored quantised"},
+		{costmodel.DeviceMap, `[`, nil, `the config of "small"`},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Runtime = costmodel.Devmap }), "devmap's own, which devmap run measures"},
+		{costmodel.Zero2, llama, nil, "its engine is deepspeed"},
+		{costmodel.DDP, llama, with(func(w *costmodel.Workload) { w.Runtime = "lightning" }), "its engine is lightning"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Images = 1 }), "it has images"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Quantize = "nf4" }), "quantize nf4"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Recompute = "selective" }), "recompute none or full"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Loss = "fused" }), "loss fused"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.EMA = true }), "moving average"},
+		{costmodel.DeviceMap, llama, with(func(w *costmodel.Workload) { w.Optimizer = "muon" }), "optimizer muon"},
+		{costmodel.FSDP, llama, with(func(w *costmodel.Workload) { w.MicroBatches = 2 }), "under fsdp torch-check trains, without accumulating"},
+		{costmodel.Pipeline, llama, with(func(w *costmodel.Workload) { w.Mode = costmodel.Infer }), "of a pipeline torch-check trains"},
+		{costmodel.Pipeline, `{"model_type": "gpt2"}`, nil, "stages of a gpt2 are not made"},
+		{costmodel.DeviceMap, llama, func(plan *devicemap.Plan) { plan.DeviceMap[2].Device = devicemap.CPU }, "model.layers.1 is on cpu"},
+	} {
+		err := torchcheck.Write(new(bytes.Buffer), planned(c.strategy, c.change), []byte(c.config))
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("error %v, want %q", err, c.want)
+		}
+	}
+}
