@@ -1,13 +1,89 @@
 package watch
 
-// Peak is the most that processes held together: it lies between both, which are
-// equal where that is known.
+import (
+	"fmt"
+	"math"
+)
+
+// Peak is the most that processes held together: it lies between Low, the largest
+// peak of one of them, and High, the largest sum of those that were there at the
+// same time, as their peaks need not have been at one moment. Both are equal where
+// never two were there.
 type Peak struct{ Low, High int64 }
 
 // OnGPU is what the allocators of the processes on a GPU say of it themselves.
 type OnGPU struct {
-	Processes           int
+	Processes           int // that held memory of it
 	Allocated, Reserved Peak
 	OutOfMemory         int64 // how often an allocation failed for good
 	Killed              int   // processes that had no time to say their last
+}
+
+// stay is a process on a GPU, from its first to its last second.
+type stay struct {
+	begin, end          float64
+	allocated, reserved int64
+}
+
+// Together is what processes held, by the GPU's UUID, or by "cuda:INDEX" where
+// torch tells none. A GPU that torch saw and held nothing of is there with zeros.
+func Together(processes []Process) map[string]OnGPU {
+	found, stays := make(map[string]OnGPU), make(map[string][]stay)
+	for i := range processes {
+		process := &processes[i]
+		for j := range process.GPUs {
+			gpu := &process.GPUs[j]
+			key := gpu.UUID
+			if key == "" {
+				key = fmt.Sprintf("cuda:%d", gpu.Index)
+			}
+			on := found[key]
+			on.OutOfMemory += gpu.OutOfMemory
+			if gpu.ReservedPeakBytes > 0 {
+				on.Processes++
+				if process.At == WhileRunning {
+					on.Killed++
+				}
+				stays[key] = append(stays[key], process.stay(gpu))
+			}
+			found[key] = on
+		}
+	}
+	for key, all := range stays {
+		on := found[key]
+		on.Allocated = most(all, func(one *stay) int64 { return one.allocated })
+		on.Reserved = most(all, func(one *stay) int64 { return one.reserved })
+		found[key] = on
+	}
+	return found
+}
+
+// stay is a process's on one of its GPUs. When a process that was killed ended is
+// not known, so that it may have met all that came after it.
+func (process *Process) stay(gpu *ProcessGPU) stay {
+	one := stay{begin: math.Inf(-1), end: process.WrittenSeconds, allocated: gpu.AllocatedPeakBytes, reserved: gpu.ReservedPeakBytes}
+	if process.BegunSeconds != nil {
+		one.begin = *process.BegunSeconds
+	}
+	if process.At == WhileRunning {
+		one.end = math.Inf(1)
+	}
+	return one
+}
+
+// most takes the sum of all who are there whenever one begins: between two
+// beginnings nobody is added.
+func most(all []stay, bytes func(*stay) int64) Peak {
+	var peak Peak
+	for i := range all {
+		peak.Low = max(peak.Low, bytes(&all[i]))
+		var sum int64
+		for j := range all {
+			if all[j].begin <= all[i].begin && all[i].begin <= all[j].end {
+				sum += bytes(&all[j])
+			}
+		}
+		peak.High = max(peak.High, sum)
+	}
+	return peak
 }

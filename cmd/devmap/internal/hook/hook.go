@@ -1,0 +1,91 @@
+// Package hook has torch tell what its allocator held in each process of a
+// command: a folder with a sitecustomize.py goes before all others that Python
+// looks for modules in, whose place every child inherits. It writes nothing into
+// the command's own folders, and is gone when the command has ended.
+//
+// Python that is started with -S, -I or -E looks at none of it, and neither does a
+// program that is no Python: of these NVML alone tells.
+package hook
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed python/sitecustomize.py python/torchpeaks.py
+var python embed.FS
+
+// Where Python looks for modules first, and what our own are told.
+const (
+	pythonPath   = "PYTHONPATH"
+	outVariable  = "DEVMAP_WATCH_OUT"
+	snapVariable = "DEVMAP_WATCH_SNAPSHOT"
+)
+
+// Hook is a temporary folder, for the processes of one command.
+type Hook struct{ folder, snapshot string }
+
+// New makes the folder. Where snapshot is not empty, each process writes torch's
+// own snapshot of its memory beside that file, its number in the name.
+func New(snapshot string) (*Hook, error) {
+	if snapshot != "" {
+		whole, err := filepath.Abs(snapshot) // the command may change its folder
+		if err != nil {
+			return nil, fmt.Errorf("snapshot %q: %w", snapshot, err)
+		}
+		snapshot = whole
+	}
+	folder, err := os.MkdirTemp("", "devmap-watch-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for Python's hook: %w", err)
+	}
+	hook := &Hook{folder: folder, snapshot: snapshot}
+	if err := hook.write(); err != nil {
+		return nil, fmt.Errorf("Python's hook: %w", errors.Join(err, hook.Close()))
+	}
+	return hook, nil
+}
+
+func (hook *Hook) write() error {
+	if err := os.CopyFS(hook.folder, python); err != nil {
+		return err
+	}
+	return os.Mkdir(hook.out(), 0o700)
+}
+
+func (hook *Hook) modules() string { return filepath.Join(hook.folder, "python") }
+
+func (hook *Hook) out() string { return filepath.Join(hook.folder, "out") }
+
+// Environ is an environment with the hook in it. What PYTHONPATH has stays behind
+// the hook; an empty one is as none, and not this folder, which an empty part of a
+// longer one means to Python.
+func (hook *Hook) Environ(environment []string) []string {
+	path := hook.modules()
+	var all []string
+	for _, entry := range environment {
+		name, value, _ := strings.Cut(entry, "=")
+		switch name {
+		case pythonPath:
+			if value != "" {
+				path = hook.modules() + string(os.PathListSeparator) + value
+			}
+		case outVariable, snapVariable: // of a devmap watch that watches this one
+		default:
+			all = append(all, entry)
+		}
+	}
+	all = append(all, pythonPath+"="+path, outVariable+"="+hook.out())
+	if hook.snapshot != "" {
+		all = append(all, snapVariable+"="+hook.snapshot)
+	}
+	return all
+}
+
+// Close removes the folder. A process that outlived the command writes into
+// nothing, and does not notice.
+func (hook *Hook) Close() error { return os.RemoveAll(hook.folder) }

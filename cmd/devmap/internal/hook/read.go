@@ -1,0 +1,87 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// What a process writes takes a few kB, most of it for its arguments; a command has
+// a few processes, or some hundred where it compiles.
+const (
+	maxBytes     = 1 << 20
+	maxProcesses = 1 << 14
+)
+
+// Read is what the command's processes wrote, by their begin. The error names each
+// file that is not as the hook writes it; the others are there all the same.
+func (hook *Hook) Read() ([]watch.Process, error) {
+	entries, err := os.ReadDir(hook.out())
+	if err != nil {
+		return nil, fmt.Errorf("what torch told: %w", err)
+	}
+	var processes []watch.Process
+	var faults []error
+	for _, entry := range entries {
+		if !entry.Type().IsRegular() || !strings.HasSuffix(entry.Name(), ".json") {
+			continue // of a file whose process was killed over it there is a beginning
+		}
+		if len(processes) == maxProcesses {
+			faults = append(faults, fmt.Errorf("what torch told: more than %d processes", maxProcesses))
+			break
+		}
+		data, err := modelgraph.ReadSmall(filepath.Join(hook.out(), entry.Name()), "what torch told", maxBytes)
+		if err == nil {
+			var process *watch.Process
+			if process, err = parse(entry.Name(), data); err == nil {
+				processes = append(processes, *process)
+				continue
+			}
+		}
+		faults = append(faults, fmt.Errorf("what torch told: %w", err))
+	}
+	slices.SortStableFunc(processes, func(first, second watch.Process) int { return first.PID - second.PID })
+	return processes, errors.Join(faults...)
+}
+
+// parse reads one file. Another program of the command can have written anything.
+func parse(file string, data []byte) (*watch.Process, error) {
+	var process watch.Process
+	if err := modelgraph.DecodeJSON(file, data, &process, true); err != nil {
+		return nil, err
+	}
+	fault := func(place, format string, args ...any) error {
+		return &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
+	}
+	if process.PID < 1 {
+		return nil, fault("pid", "%d is no process", process.PID)
+	}
+	if !slices.Contains([]watch.Moment{watch.AtExit, watch.AtOutOfMemory, watch.WhileRunning}, process.At) {
+		return nil, fault("at", "%q is not %q, %q or %q", process.At, watch.AtExit, watch.AtOutOfMemory, watch.WhileRunning)
+	}
+	for i := range process.GPUs {
+		gpu := &process.GPUs[i]
+		place := fmt.Sprintf("gpus[%d]", i)
+		if gpu.Index < 0 || slices.ContainsFunc(process.GPUs[:i], func(other watch.ProcessGPU) bool { return other.Index == gpu.Index }) {
+			return nil, fault(place+".index", "%d is negative, or there twice", gpu.Index)
+		}
+		for _, figure := range []int64{gpu.AllocatedBytes, gpu.ReservedBytes, gpu.OutOfMemory, gpu.Retries} {
+			if figure < 0 {
+				return nil, fault(place, "%d is less than nothing", figure)
+			}
+		}
+		if gpu.AllocatedPeakBytes < gpu.AllocatedBytes || gpu.ReservedPeakBytes < gpu.ReservedBytes || max(gpu.AllocatedPeakBytes, gpu.ReservedPeakBytes) > maxFigure {
+			return nil, fault(place, "no peak is %d allocated and %d reserved, with %d and %d at the end", gpu.AllocatedPeakBytes, gpu.ReservedPeakBytes, gpu.AllocatedBytes, gpu.ReservedBytes)
+		}
+	}
+	return &process, nil
+}
+
+// maxFigure is beyond any GPU, and adds up without an overflow.
+const maxFigure = 1 << 48

@@ -1,0 +1,53 @@
+package watch
+
+// Process is what one process of a command says that torch's allocator held of
+// each GPU, as torch counts it: every allocation is in the peaks.
+type Process struct {
+	PID       int      `json:"pid"`
+	Parent    int      `json:"parent"`
+	Arguments []string `json:"arguments"` // the first hundred, a thousand letters each
+	At        Moment   `json:"at"`
+	// BegunSeconds is when it initialised CUDA, null where it did not, and
+	// WrittenSeconds when this was said: seconds since 1970.
+	BegunSeconds   *float64 `json:"begun_seconds"`
+	WrittenSeconds float64  `json:"written_seconds"`
+	Torch          string   `json:"torch"`     // its version
+	Allocator      string   `json:"allocator"` // native, cudaMallocAsync
+	// Visible is CUDA_VISIBLE_DEVICES when CUDA was initialised; null: not set.
+	Visible *string      `json:"visible"`
+	GPUs    []ProcessGPU `json:"gpus"`
+	// Failed is the last allocation that the allocator refused; null: none.
+	Failed *FailedAllocation `json:"failed"`
+	// SnapshotError is why torch left no snapshot although one was asked for.
+	SnapshotError string `json:"snapshot_error"`
+}
+
+// Moment is when a process said what it held.
+type Moment string
+
+// A process that is killed, or becomes another program, says nothing at its end:
+// what it said while it ran stands.
+const (
+	AtExit        Moment = "exit"
+	AtOutOfMemory Moment = "out of memory" // it ended by an error of a GPU's memory
+	WhileRunning  Moment = "running"
+)
+
+// ProcessGPU is a GPU that torch saw in a process.
+type ProcessGPU struct {
+	Index              int    `json:"index"` // cuda:INDEX of that process
+	UUID               string `json:"uuid"`  // empty: this torch does not tell
+	AllocatedPeakBytes int64  `json:"allocated_peak_bytes"`
+	ReservedPeakBytes  int64  `json:"reserved_peak_bytes"`
+	AllocatedBytes     int64  `json:"allocated_bytes"` // when it was said
+	ReservedBytes      int64  `json:"reserved_bytes"`
+	OutOfMemory        int64  `json:"out_of_memory"` // allocations that failed
+	Retries            int64  `json:"retries"`       // that went through once the pool was emptied
+}
+
+// FailedAllocation is one that found no memory.
+type FailedAllocation struct {
+	Index       int   `json:"index"` // cuda:INDEX
+	WantedBytes int64 `json:"wanted_bytes"`
+	FreeBytes   int64 `json:"free_bytes"` // of the GPU, by the driver
+}

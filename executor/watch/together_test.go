@@ -1,0 +1,37 @@
+package watch
+
+import "testing"
+
+// TestTogether: peaks of processes that met add up, those of processes one after
+// another do not; of one that was killed nobody knows when it ended.
+func TestTogether(t *testing.T) {
+	t.Parallel()
+	const uuid = "GPU-00000000-0000-0000-0000-000000000001"
+	process := func(at Moment, begin, end float64, allocated int64) Process {
+		return Process{At: at, BegunSeconds: &begin, WrittenSeconds: end, GPUs: []ProcessGPU{
+			{Index: 0, UUID: uuid, AllocatedPeakBytes: allocated, ReservedPeakBytes: allocated + 5},
+			{Index: 1, UUID: "other"},
+		}}
+	}
+	for _, is := range []struct {
+		name      string
+		processes []Process
+		want      OnGPU
+	}{
+		{"one", []Process{process(AtExit, 1, 5, 100)}, OnGPU{1, Peak{100, 100}, Peak{105, 105}, 0, 0}},
+		{"side by side", []Process{process(AtExit, 1, 5, 100), process(AtExit, 2, 3, 40)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0}},
+		{"one after another", []Process{process(AtExit, 6, 9, 40), process(AtExit, 1, 5, 100)}, OnGPU{2, Peak{100, 100}, Peak{105, 105}, 0, 0}},
+		{"the first killed", []Process{process(AtExit, 6, 9, 40), process(WhileRunning, 1, 5, 100)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 1}},
+		{"two of three at once", []Process{process(AtExit, 0, 10, 40), process(AtExit, 1, 2, 60), process(AtExit, 3, 4, 70)}, OnGPU{3, Peak{70, 110}, Peak{75, 120}, 0, 0}},
+	} {
+		found := Together(is.processes)
+		if found[uuid] != is.want || found["other"] != (OnGPU{}) || len(found) != 2 {
+			t.Errorf("%s: %+v, want %+v", is.name, found, is.want)
+		}
+	}
+	old := process(AtOutOfMemory, 0, 1, 9)
+	old.GPUs[0].UUID, old.GPUs[0].OutOfMemory = "", 1
+	if got := Together([]Process{old})["cuda:0"]; got != (OnGPU{1, Peak{9, 9}, Peak{14, 14}, 1, 0}) {
+		t.Errorf("%+v", got)
+	}
+}
