@@ -62,7 +62,7 @@ func run(t *testing.T, snapshot string, flags []string, script string, path ...s
 // clean is an environment in which nothing but a path is told to Python.
 func clean(path []string) []string {
 	own := slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "PYTHON") })
-	return append(own, "PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)), "CUDA_VISIBLE_DEVICES=1,0")
+	return append(own, "PYTHONPATH="+strings.Join(path, string(os.PathListSeparator)), "CUDA_VISIBLE_DEVICES=1,0", "PYTHONDONTWRITEBYTECODE=1")
 }
 
 // fake is the folder of the torch that is none.
@@ -200,7 +200,7 @@ func TestOwn(t *testing.T) {
 		}
 		var out, said bytes.Buffer
 		command := exec.Command(interpreter(t), "-c", script)
-		command.Env, command.Stdout, command.Stderr = append(clean([]string{own, fake(t)}), "PYTHONDONTWRITEBYTECODE=1"), &out, &said
+		command.Env, command.Stdout, command.Stderr = clean([]string{own, fake(t)}), &out, &said
 		_ = command.Run() // its status is in what it says
 		ran := run(t, "", nil, script, own, fake(t))
 		if ran.out != out.String() || ran.said != said.String() || !strings.Contains(ran.out+ran.said, is.want) {
