@@ -30,8 +30,7 @@ type probe struct {
 	memory map[int]nvml.Memory // the same by GPU
 	others map[int][]nvml.Process
 	held   map[int]int64 // by GPU: what the process holds there besides arenas
-	half   map[int]*tally
-	single map[int]*tally
+	rates  map[int]*tallies
 	paths  []cuda.PathRates
 }
 
@@ -195,15 +194,20 @@ func (probe *probe) hold(ctx context.Context) error {
 // time times kernels on every GPU: in fp32 products and updates, and those of bf16
 // behind them, when the GPU is as warm as it is in a run.
 func (probe *probe) time(ctx context.Context) error {
-	probe.half, probe.single = make(map[int]*tally), make(map[int]*tally)
+	probe.rates = make(map[int]*tallies)
 	for _, gpu := range probe.distinct() {
-		probe.half[gpu], probe.single[gpu] = new(tally), new(tally)
+		rates := new(tallies)
+		probe.rates[gpu] = rates
 		on := probe.topology(slices.Index(probe.devices, gpu))
-		if err := timeModel(ctx, probe.single[gpu], gpu, timedModels[0], costmodel.FP32True, 1, singleSteps, on); err != nil {
+		if _, err := timeModel(ctx, &rates.single, gpu, timedModels[0], costmodel.FP32True, 1, singleSteps, on); err != nil {
 			return err
 		}
 		for _, config := range timedModels {
-			if err := timeModel(ctx, probe.half[gpu], gpu, config, costmodel.BF16True, 4, halfSteps, on); err != nil {
+			batch, err := timeModel(ctx, &rates.half, gpu, config, costmodel.BF16True, 4, halfSteps, on)
+			if err == nil {
+				_, err = timeModel(ctx, &rates.less, gpu, config, costmodel.BF16True, max(1, batch/4), halfSteps, on)
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -212,17 +216,17 @@ func (probe *probe) time(ctx context.Context) error {
 }
 
 // timeModel times a model's training on batches of 2048 tokens: of as many as find
-// room, as a GPU's rates are those of much work.
-func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch, steps int64, on *costmodel.Topology) error {
+// room, as a GPU's rates are those of much work. It returns how many did.
+func timeModel(ctx context.Context, tally *tally, gpu int, config string, precision costmodel.Precision, batch, steps int64, on *costmodel.Topology) (int64, error) {
 	for {
 		job, err := probeJob(config, costmodel.Workload{Mode: costmodel.Train, Precision: precision, Batch: batch, MicroBatches: 1, Seq: 2048}, on)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		err = tally.run(ctx, gpu, job, steps)
 		var room *executor.RoomError
 		if !errors.As(err, &room) || batch == 1 {
-			return err
+			return batch, err
 		}
 		batch /= 2
 	}

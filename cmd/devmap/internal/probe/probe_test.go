@@ -82,8 +82,7 @@ func TestProbeJobs(t *testing.T) {
 // TestTally: kernels add up by kind, and what lies between them is no kernel's.
 func TestTally(t *testing.T) {
 	t.Parallel()
-	total := new(tally)
-	one := &timing{tally: total, updating: map[string]bool{"adamw": true}}
+	one := &timing{updating: map[string]bool{"adamw": true}}
 	for _, timed := range []cuda.Timed{
 		{Kernel: &recipe.Kernel{Name: "gemm", Products: 6e12, Bytes: 1}, Took: 10 * time.Millisecond},
 		{Kernel: &recipe.Kernel{Name: "gemm", Products: 2e12, Bytes: 1}, Took: 10 * time.Millisecond},
@@ -93,21 +92,43 @@ func TestTally(t *testing.T) {
 	} {
 		one.tell(timed)
 	}
-	total.gaps, total.kernels = 8e-6, 4
-	flops, rates := ratesOf(total, &tally{products: work{6e13, 1}, updates: work{1e12, 1}})
+	measured := &tallies{single: tally{products: work{6e13, 1}, updates: work{1e12, 1}}}
+	measured.half.gaps = 10e-6
+	for range 2 {
+		measured.half.add(&one.tally, 2)
+	}
+	flops, rates := ratesOf(measured)
 	want := costmodel.Rates{AttentionFLOPS: 4e14, BytesPerSecond: 3e12, UpdateBytesPerSecond: 2.5e12, FP32FLOPS: 6e13, FP32UpdateBytesPerSecond: 1e12, KernelSeconds: 2e-6}
 	if math.Abs(flops/4e14-1) > 1e-9 || math.Abs(rates.AttentionFLOPS/want.AttentionFLOPS-1) > 1e-9 || math.Abs(rates.BytesPerSecond/want.BytesPerSecond-1) > 1e-9 ||
-		math.Abs(rates.UpdateBytesPerSecond/want.UpdateBytesPerSecond-1) > 1e-9 || rates.FP32FLOPS != want.FP32FLOPS || rates.KernelSeconds != want.KernelSeconds {
+		math.Abs(rates.UpdateBytesPerSecond/want.UpdateBytesPerSecond-1) > 1e-9 || rates.FP32FLOPS != want.FP32FLOPS || math.Abs(rates.KernelSeconds/want.KernelSeconds-1) > 1e-9 {
 		t.Errorf("%v, %+v; want %+v", flops, rates, want)
 	}
-	if math.Abs(one.now-0.024) > 1e-12 || one.kernels != 5 {
+	if math.Abs(one.now-0.024) > 1e-12 || one.kernels != 5 || one.passes != 4 || measured.half.kernels != 5 || measured.half.passes != 4 {
 		t.Errorf("%+v", one)
+	}
+}
+
+// TestApart: kernels of two sizes tell their rate from what each takes besides; where
+// they do not, the rate is that of the larger.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	ten := func(amount float64) work { return work{amount, amount/4e14 + 10*3e-6} } // ten kernels
+	measured := &tallies{half: tally{products: ten(8e12), passes: 10, kernels: 12, gaps: 12e-7}, less: tally{products: ten(2e12), passes: 10, kernels: 12}}
+	flops, rates := ratesOf(measured)
+	if math.Abs(flops/4e14-1) > 1e-9 || math.Abs(rates.KernelSeconds/3.1e-6-1) > 1e-9 || rates.AttentionFLOPS != 0 || rates.BytesPerSecond != 0 {
+		t.Errorf("%v, %+v", flops, rates)
+	}
+	for _, less := range []work{{}, {8e12, 0.02}, {2e12, 0.03}, {2e12, 0.001}} {
+		of := work{8e12, 0.02}
+		if rate, besides := of.apart(&less); rate != 4e14 || besides != 0 {
+			t.Errorf("%+v: %v, %v", less, rate, besides)
+		}
 	}
 }
 
 // halves is a probe of two devices on one GPU.
 func halves() *probe {
-	counted := &tally{products: work{7e14, 1}, attention: work{4e14, 1}, others: work{2e12, 1}, updates: work{2.5e12, 1}, gaps: 1e-3, kernels: 1000}
+	counted := &tally{products: work{7e14, 1}, attention: work{4e14, 1}, others: work{2e12, 1}, updates: work{2.5e12, 1}, gaps: 1e-3, kernels: 1000, passes: 900}
 	path := cuda.PathRates{Granule: 2 << 20, Inside: 1.2e12, Up: 5e10, Down: 4e10, To: []cuda.PathRate{{}, {BytesPerSecond: 1.1e12, Latency: 5e-6}}}
 	back := path
 	back.To = []cuda.PathRate{path.To[1], {}}
@@ -115,7 +136,7 @@ func halves() *probe {
 		gpus: []cuda.GPU{{}, {Name: "NVIDIA H100 80GB HBM3", UUID: "GPU-1", Capability: "9.0"}}, devices: []int{1, 1},
 		memory: map[int]nvml.Memory{1: {Total: 85520809984, Reserved: 500 << 20, Used: 101, Free: 1}},
 		others: map[int][]nvml.Process{1: {{ID: 7, Used: 100}, {ID: 8, Used: -1}}},
-		held:   map[int]int64{1: 558694401}, half: map[int]*tally{1: counted}, single: map[int]*tally{1: counted}, paths: []cuda.PathRates{path, back},
+		held:   map[int]int64{1: 558694401}, rates: map[int]*tallies{1: {half: *counted, single: *counted}}, paths: []cuda.PathRates{path, back},
 	}
 	for range probe.devices {
 		probe.known = append(probe.known, catalogued(&probe.gpus[1], 85520809984))

@@ -12,13 +12,25 @@ import (
 	"github.com/devmap-dev/devmap/executor/cuda"
 )
 
-// tally adds up what kernels of each kind did, and in what time.
+// tally is what kernels of each kind did in a step, and in what time: of all models
+// that were timed together.
 type tally struct {
 	products, attention, others, updates work
 	// gaps are the seconds of a device's instructions that no kernel took, of so many
-	// kernels.
-	gaps, kernels float64
+	// kernels; passes of these are no optimizer's.
+	gaps, kernels, passes float64
 }
+
+// add adds what another counted in so many steps, the step's gaps aside.
+func (total *tally) add(counted *tally, steps float64) {
+	for _, of := range [][2]*work{{&total.products, &counted.products}, {&total.attention, &counted.attention}, {&total.others, &counted.others}, {&total.updates, &counted.updates}} {
+		of[0].amount, of[0].seconds = of[0].amount+of[1].amount/steps, of[0].seconds+of[1].seconds/steps
+	}
+	total.kernels, total.passes = total.kernels+counted.kernels/steps, total.passes+counted.passes/steps
+}
+
+// tallies are a GPU's: of models in bf16, of the same on fewer tokens, and in fp32.
+type tallies struct{ half, less, single tally }
 
 // work is FLOPs or bytes, and the seconds that they took.
 type work struct{ amount, seconds float64 }
@@ -35,13 +47,23 @@ func (work *work) rate() float64 {
 	return work.amount / work.seconds
 }
 
+// apart tells what goes by the work of kernels from what each of them takes to begin
+// and to end, as it fills the GPU and leaves it, by the same kernels at less work: at a
+// rate, and in seconds besides.
+func (of *work) apart(less *work) (rate, besides float64) {
+	rate = (of.amount - less.amount) / (of.seconds - less.seconds)
+	if besides = less.seconds - less.amount/rate; less.amount >= of.amount || less.seconds >= of.seconds || besides < 0 {
+		return of.rate(), 0
+	}
+	return rate, besides
+}
+
 // timing is the runs of one model, some steps of which are timed kernel by kernel.
 // The others tell what lies between kernels, which timing them would add to.
 type timing struct {
-	*tally
+	tally // of all steps that are timed
 
 	updating map[string]bool // the optimizer's kernels, by name
-	kernels  float64         // of a step
 	now      float64         // seconds of all kernels of the step
 }
 
@@ -57,9 +79,12 @@ const (
 func (timing *timing) tell(timed cuda.Timed) {
 	kernel := timed.Kernel
 	timing.now += timed.Took.Seconds()
+	timing.kernels++
+	timing.passes++
 	switch {
 	case timing.updating[kernel.Name]:
 		timing.updates.add(kernel.Bytes, timed.Took)
+		timing.passes--
 	case kernel.Products > 0:
 		timing.products.add(kernel.Products, timed.Took)
 	case kernel.Attention > 0:
@@ -67,12 +92,11 @@ func (timing *timing) tell(timed cuda.Timed) {
 	default:
 		timing.others.add(kernel.Bytes, timed.Took)
 	}
-	timing.kernels++
 }
 
 // run runs a job on a GPU and adds its kernels up.
 func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps int64) error {
-	timing := &timing{tally: tally, updating: updating(job.Recipe)}
+	timing := &timing{updating: updating(job.Recipe)}
 	isTimed := func(step int64) bool { return step > steps/2 && step%2 == 1 }
 	backend, err := cuda.New(cuda.Options{Devices: []int{gpu}, Clock: func(step int64) func(timed cuda.Timed) {
 		if !isTimed(step) {
@@ -104,7 +128,7 @@ func (tally *tally) run(ctx context.Context, gpu int, job *executor.Job, steps i
 		return errors.New("no kernel was timed")
 	}
 	tally.gaps += max(middle(busy)-middle(timed), 0)
-	tally.kernels += timing.kernels / float64(len(timed))
+	tally.add(&timing.tally, float64(len(timed)))
 	return nil
 }
 
@@ -125,10 +149,15 @@ func updating(model *recipe.Model) map[string]bool {
 }
 
 // ratesOf are the rates of devmap's engine on a GPU, whose kernels are those of
-// models trained in bf16, and in fp32.
-func ratesOf(half, single *tally) (flops float64, rates costmodel.Rates) {
-	rates.AttentionFLOPS, rates.BytesPerSecond, rates.UpdateBytesPerSecond = half.attention.rate(), half.others.rate(), half.updates.rate()
+// models trained in bf16 at much work and at less, and in fp32.
+func ratesOf(measured *tallies) (flops float64, rates costmodel.Rates) {
+	half, less, single := &measured.half, &measured.less, &measured.single
+	var products, attention, others float64 // seconds
+	flops, products = half.products.apart(&less.products)
+	rates.AttentionFLOPS, attention = half.attention.apart(&less.attention)
+	rates.BytesPerSecond, others = half.others.apart(&less.others)
+	rates.UpdateBytesPerSecond = half.updates.rate()
 	rates.FP32FLOPS, rates.FP32UpdateBytesPerSecond = single.products.rate(), single.updates.rate()
-	rates.KernelSeconds = half.gaps / half.kernels
-	return half.products.rate(), rates
+	rates.KernelSeconds = half.gaps/half.kernels + (products+attention+others)/half.passes
+	return flops, rates
 }

@@ -61,7 +61,7 @@ func (probe *probe) write(to io.Writer) error {
 		known := probe.known[i]
 		known.Own.ContextBytes = (probe.held[gpu] + shares - 1) / shares
 		known.Own.GranuleBytes = probe.paths[i].Granule
-		known.Own.FLOPS, known.Own.Rates = ratesOf(probe.half[gpu], probe.single[gpu])
+		known.Own.FLOPS, known.Own.Rates = ratesOf(probe.rates[gpu])
 		known.Own.DeviceCopyBytesPerSecond = probe.paths[i].Inside
 		known.Own.HostToDeviceBytesPerSecond, known.Own.DeviceToHostBytesPerSecond = probe.paths[i].Up, probe.paths[i].Down
 		topology.Devices = append(topology.Devices, probedDevice{
@@ -97,7 +97,7 @@ func (probe *probe) table() string {
 	for _, gpu := range probe.distinct() {
 		held := probe.memory[gpu]
 		memory.Row(gpu, probe.gpus[gpu].Name, costmodel.Bytes(held.Total), costmodel.Bytes(held.Used+held.Reserved), probe.whose(gpu), costmodel.Bytes(probe.held[gpu]))
-		flops, other := ratesOf(probe.half[gpu], probe.single[gpu])
+		flops, other := ratesOf(probe.rates[gpu])
 		path := probe.paths[slices.Index(probe.devices, gpu)]
 		rates.Row(gpu, rounded(flops/1e12), rounded(other.FP32FLOPS/1e12), rounded(other.AttentionFLOPS/1e12), rounded(other.BytesPerSecond/1e9), rounded(other.UpdateBytesPerSecond/1e9),
 			rounded(path.Inside/1e9), rounded(path.Up/1e9), rounded(path.Down/1e9), fmt.Sprintf("%.2f", other.KernelSeconds*1e6))
