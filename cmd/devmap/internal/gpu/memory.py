@@ -9,17 +9,16 @@ from shared import MIB, gauge, spending
 TOLERANCE, SHARE = 16 * MIB, 0.001
 WORKSPACE = "workspace"  # a library's: how much of it is written is the library's to say
 # And as how many program devices.
-MODELS = (("llama-3.2-1b", (1, 2, 4)), ("qwen2.5-3b", (1,)), ("llama-3.1-8b", (1,)), ("qwen2.5-3b", (4, 2)), ("llama-3.1-8b", (4,)))
+MODELS = (("llama-3.2-1b", (1, 2, 4)), ("qwen2.5-3b", (1,)), ("llama-3.1-8b", (1,)), ("qwen2.5-3b", (4, 2)), ("llama-3.1-8b", (4, 2)))
 
 
-def jobs(model, devices, seq):
-    """What is planned and run of a model on some program devices."""
+def jobs(devices, seq):
+    """What is planned and run on some program devices."""
     spread = {"gpus": devices, "precision": "bf16-true", **({"strategy": "pipeline"} if devices > 1 else {})}
     yield "prefill", Job(batch=4, seq=seq, **spread)
     yield "decode", Job(batch=4, seq=seq // 4, new_tokens=16, **spread)
     for recompute in ("none", "full"):
-        if model != "llama-3.1-8b" or recompute == "full":
-            yield "training", Job(mode="train", batch=4, seq=seq, micro_batches=4 if devices > 1 else 1, recompute=recompute, **spread)
+        yield "training", Job(mode="train", batch=4, seq=seq, micro_batches=4 if devices > 1 else 1, recompute=recompute, **spread)
 
 
 class Seen:
@@ -31,7 +30,7 @@ class Seen:
 
 def memory(shared, figures):
     seen, begun = Seen(), time.monotonic()
-    cases = [(model, *named) for model, counts in ([("llama-3.2-1b", (2,))] if shared.small else MODELS) for count in counts for named in jobs(model, count, shared.seq)]
+    cases = [(model, *named) for model, counts in ([("llama-3.2-1b", (2,))] if shared.small else MODELS) for count in counts for named in jobs(count, shared.seq)]
     for count in sorted({job.gpus for _, _, job in cases}):
         shared.topology(count)
     for number, (model, name, job) in enumerate(cases):
