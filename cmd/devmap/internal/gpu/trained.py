@@ -118,6 +118,8 @@ def curve(folder, text, count, place, autocast):
     batch, found = rows[:BATCH].clone(), torch.zeros(count, device=place)
     step, graph = taking(model, batch, autocast, captured), None
     side = torch.cuda.Stream() if captured else None
+    if captured:
+        torch.cuda.synchronize()  # what was made so far is made on another stream
     with torch.cuda.stream(side):  # None: where it is
         for index in range(count):
             batch.copy_(rows[(torch.arange(BATCH, device=place) + index * BATCH) % len(rows)])
