@@ -33,6 +33,7 @@ type compiled struct {
 	gpus      map[int32]string // by device, the one that it was measured on
 	imbalance float64
 	seconds   *float64
+	shared    []string // what is to be said of devices that share a GPU
 }
 
 // programOf compiles the program of a plan, and holds it to the rules. The model

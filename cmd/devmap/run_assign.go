@@ -47,6 +47,9 @@ func (command *runCommand) assign(one *planRun) error {
 		one.gpus = append(one.gpus, gpu)
 	}
 	one.names = command.gpus
+	if err := one.job.share(one.gpus); err != nil {
+		return err
+	}
 	options := cuda.Options{Devices: one.gpus, Transport: cuda.Transport(command.Run.Transport), Patience: patience(one.job.Program)}
 	fault, err := command.FaultAsked()
 	if err != nil {

@@ -124,7 +124,7 @@ func (command *runCommand) compile(cmd *cobra.Command, one *planRun) error {
 		return err
 	}
 	work := one.job.Workload
-	show.Warnings(cmd.ErrOrStderr(), append(append(ask.Texts(one.job.Recipe.Warnings), command.IdleNotes(work)...), command.elsewhere(one)...))
+	show.Warnings(cmd.ErrOrStderr(), append(append(ask.Texts(one.job.Recipe.Warnings), command.IdleNotes(work)...), append(command.elsewhere(one), one.job.shared...)...))
 	if work.Mode != costmodel.Train {
 		one.settings.Optimizer = executor.Optimizer{}
 	}

@@ -57,14 +57,20 @@ func (command *simulateCommand) run(cmd *cobra.Command, file string) error {
 		return err
 	}
 	sim := &show.Simulation{}
-	if sim.Program, err = command.program(cmd, file, data); err != nil {
+	var on []int // the devices' GPUs, where some share one
+	if sim.Program, on, err = command.program(cmd, file, data); err != nil {
 		return err
 	}
 	sim.Report = sim.Program.Check()
 	if len(sim.Report.Faults) > 0 {
 		return command.faults(cmd, sim)
 	}
-	if sim.Result, err = simulate.Run(sim.Program); err != nil {
+	if on == nil {
+		sim.Result, err = simulate.Run(sim.Program)
+	} else {
+		sim.Result, err = simulate.Shared(sim.Program, on)
+	}
+	if err != nil {
 		return fmt.Errorf("playing %q: %w", file, err)
 	}
 	if command.Trace != "" {
@@ -90,29 +96,35 @@ func (command *simulateCommand) spare(file, model string) error {
 	return out.SpareBy("trace", command.Trace, model, file, command.ScheduleFile, command.TopologyFile())
 }
 
-// program is what the file says is run: a plan is compiled.
-func (command *simulateCommand) program(cmd *cobra.Command, file string, data []byte) (*program.Program, error) {
+// program is what the file says is run, and on which GPUs, where devices share one: a
+// plan is compiled.
+func (command *simulateCommand) program(cmd *cobra.Command, file string, data []byte) (of *program.Program, on []int, err error) {
 	if !isPlan(data) {
 		if err := command.Idle(); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		return program.Parse(file, data)
+		of, err = program.Parse(file, data)
+		return of, nil, err
 	}
 	plan, err := devicemap.ParsePlan(file, data)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := command.Contradicted(plan); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := command.spare(file, plan.Model.Source); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	made, err := programOf(cmd, plan, file, command.Model, command.ScheduleFile)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return made.Program, nil
+	if on = made.together(made.Program); on != nil {
+		err = made.share(on)
+		show.Warnings(cmd.ErrOrStderr(), made.shared)
+	}
+	return made.Program, on, err
 }
 
 // isPlan reports JSON that is no program. All of it is a plan's to read or refuse,

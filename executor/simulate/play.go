@@ -22,6 +22,7 @@ type player struct {
 	shown  []shown // by lane
 	parked []int32 // by instruction: the first lane that waits for it, and 1 more
 	queue  queue
+	turns  *turns
 }
 
 // shown is a lane's next instruction: when it starts by what was looked at so
@@ -59,6 +60,9 @@ func (played *player) run() {
 	}
 	for len(played.queue) > 0 {
 		next := played.queue.pop()
+		if played.waits(next) {
+			continue
+		}
 		i := played.head[next.lane]
 		partner := played.partner(i)
 		played.play(next.lane, i, next.time)

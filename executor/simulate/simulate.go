@@ -11,6 +11,7 @@ package simulate
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"math/bits"
 
@@ -65,15 +66,29 @@ func (result *Result) Bubble(device int) float64 {
 	return float64(result.Makespan-result.Devices[device].Computing) / float64(result.Makespan)
 }
 
+// Shared plays a program of which some devices are on one GPU: on says which GPU each
+// has, by any numbers. Kernels of two of them take turns there, the one that can begin
+// first goes first: a kernel that fills a GPU leaves nothing to another, and of two that
+// run side by side each takes as much longer. Messages go beside them, as between GPUs.
+func Shared(prog *program.Program, on []int) (*Result, error) {
+	if len(on) != len(prog.Devices) {
+		return nil, fmt.Errorf("%d devices are said to be on GPUs, the program has %d", len(on), len(prog.Devices))
+	}
+	return play(prog, newTurns(on))
+}
+
 // Run plays a program. It is meant for one that [program.Program.Check] found
 // sound, and ends on any other: a program that does not come to its end is a
 // *[DeadlockError]. Time and space are linear in its size, but for the logarithm
 // of the number of streams.
-func Run(prog *program.Program) (*Result, error) {
+func Run(prog *program.Program) (*Result, error) { return play(prog, nil) }
+
+func play(prog *program.Program, turns *turns) (*Result, error) {
 	if !addable(prog) {
 		return nil, errors.New("the times of the program are negative, or add up to more than 106 days (2⁶³ picoseconds)")
 	}
 	played := newPlayer(prog)
+	played.turns = turns
 	played.run()
 	if len(played.order) < len(prog.Instrs) {
 		return nil, &DeadlockError{played.blocked()}

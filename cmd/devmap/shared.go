@@ -1,0 +1,53 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/executor/program"
+	"github.com/devmap-dev/devmap/executor/simulate"
+)
+
+// share foretells a step anew where several devices of the program are on one GPU, which
+// on says of each, and says so: a plan is made for a GPU each. Their kernels take turns.
+func (job *compiled) share(on []int) error {
+	if job.seconds == nil || !shares(on) {
+		return nil
+	}
+	played, err := simulate.Shared(job.Program, on)
+	if err != nil {
+		return err
+	}
+	const ticks = 1e12 // a second
+	seconds := float64(played.Makespan) / ticks
+	job.shared = []string{fmt.Sprintf("several devices are on one GPU, where their kernels take turns: a step of %s, with a GPU each %s", show.Seconds(seconds), show.Seconds(*job.seconds))}
+	job.seconds = &seconds
+	return nil
+}
+
+// shares reports that two devices are on one GPU.
+func shares(on []int) bool {
+	sorted := slices.Sorted(slices.Values(on))
+	return len(slices.Compact(sorted)) < len(on)
+}
+
+// together are the GPUs that the devices of a program were measured on, by number; nil
+// where each is on its own, or nobody knows.
+func (job *compiled) together(of *program.Program) []int {
+	numbers, on := make(map[string]int), make([]int, len(of.Devices))
+	for i := range of.Devices {
+		name := job.gpus[of.Devices[i].ID]
+		if name == "" {
+			name = fmt.Sprint("alone ", i)
+		}
+		if _, known := numbers[name]; !known {
+			numbers[name] = i
+		}
+		on[i] = numbers[name]
+	}
+	if !shares(on) {
+		return nil
+	}
+	return on
+}
