@@ -1,0 +1,204 @@
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// Held is what was measured of a device, whose GPU has no other.
+type Held struct {
+	Device int
+	Torch  *OnGPU // nil: nothing told what torch held
+	// Used is the most that the command held of the GPU in one reading, readings
+	// Interval apart; nil: not known. OfDevice: who held it is not told, so that it
+	// is what all processes held beyond the beginning.
+	Used     *int64
+	Interval time.Duration
+	OfDevice bool
+}
+
+// Variant is what the same map would hold under other settings than the plan's.
+type Variant struct {
+	Setting string // in words that follow "with"
+	Devices []devicemap.Prediction
+}
+
+// Explanation is where a device's difference lies: measured less predicted, bytes.
+// The three add up to the difference of what is used; null: not known.
+type Explanation struct {
+	Device int `json:"device"`
+	// AllocatedBytes is of the allocator's peak, CacheBytes of what its pool has
+	// beyond that, and OutsideBytes of what is in no pool: context, kernels,
+	// libraries.
+	AllocatedBytes *int64   `json:"allocated_difference_bytes"`
+	CacheBytes     *int64   `json:"cache_difference_bytes"`
+	OutsideBytes   *int64   `json:"outside_difference_bytes"`
+	Reasons        []string `json:"reasons"`
+}
+
+// By how much an allocated peak may differ and be as predicted: the accuracy of
+// device maps whose rules are known is a thousandth, and allocators give out by
+// blocks of up to 2 MiB.
+const (
+	sameShare = 1000
+	sameBytes = 2 << 20
+)
+
+func same(measured, predicted int64) bool {
+	return distance(measured, predicted) <= max(sameBytes, predicted/sameShare)
+}
+
+func distance(one, other int64) int64 { return max(one-other, other-one) }
+
+// Explain says of every measured device where its difference lies, which warning
+// of the plan allows for it, and which of some variants predicts what was
+// measured. What is not known is said to be, and no cause is named that nothing
+// was measured of.
+func Explain(plan *devicemap.Plan, measured []Held, variants []Variant) []Explanation {
+	var all []Explanation
+	for i := range measured {
+		at := slices.IndexFunc(plan.Devices, func(one devicemap.Prediction) bool { return one.Device == measured[i].Device })
+		if at < 0 {
+			continue
+		}
+		told := explained{held: &measured[i], foretold: &plan.Devices[at].Predicted, plan: plan}
+		told.Device = measured[i].Device
+		told.allocated()
+		told.cached()
+		told.outside()
+		told.varied(measured, variants)
+		all = append(all, told.Explanation)
+	}
+	return all
+}
+
+// explained is an explanation as it is made.
+type explained struct {
+	Explanation
+	held     *Held
+	foretold *devicemap.Predicted
+	plan     *devicemap.Plan
+}
+
+func (told *explained) say(format string, args ...any) {
+	told.Reasons = append(told.Reasons, fmt.Sprintf(format, args...))
+}
+
+// allocated is the part that the plan predicts to the byte, or in a range.
+func (told *explained) allocated() {
+	torch, predicted := told.held.Torch, told.foretold.PeakAllocatedBytes
+	switch {
+	case torch == nil:
+		told.say("nothing told what torch allocated: what of the difference is allocated, and what its pool has beyond that, is not known")
+		return
+	case torch.Allocated.Low != torch.Allocated.High:
+		told.say("torch allocated at least %v in one of %d processes, and at most %v in all, whose peaks need not have been at one moment: the difference is not split", costmodel.Bytes(torch.Allocated.Low), torch.Processes, costmodel.Bytes(torch.Allocated.High))
+		return
+	}
+	peak := torch.Allocated.High
+	beyond := peak - predicted
+	told.AllocatedBytes = &beyond
+	told.say("torch allocated %v at most, %s", costmodel.Bytes(peak), comparedTo(peak, predicted))
+	if torch.Killed > 0 {
+		told.say("%s killed: a peak of its last half second is in no figure", one(torch.Killed, "a process was", "%d processes were"))
+	}
+	if torch.OutOfMemory > 0 {
+		told.say("%s found no memory: the peak is what there was room for", one(int(torch.OutOfMemory), "an allocation", "%d allocations"))
+	}
+	if !same(peak, predicted) {
+		told.warned(beyond)
+	}
+}
+
+// cached is what the pool took from the driver beyond the allocated peak, by both
+// peaks, which need not have been at one moment.
+func (told *explained) cached() {
+	torch := told.held.Torch
+	if told.AllocatedBytes == nil || torch.Reserved.Low != torch.Reserved.High {
+		return
+	}
+	low, high := told.foretold.SlackBytes[0], told.foretold.SlackBytes[1]
+	cache := torch.Reserved.High - torch.Allocated.High
+	beyond := cache - (low+high)/2
+	told.CacheBytes = &beyond
+	allowed := "the plan allows for " + span(low, high)
+	switch {
+	case cache > high+sameBytes:
+		told.say("torch's pool took %v beyond that from the driver (blocks that are free, or cut in pieces): %s, so %v more", costmodel.Bytes(cache), allowed, costmodel.Bytes(cache-high))
+	case cache < low-sameBytes:
+		told.say("torch's pool took %v beyond that from the driver: %s, so %v less", costmodel.Bytes(cache), allowed, costmodel.Bytes(low-cache))
+	default:
+		told.say("torch's pool took %v beyond that from the driver: %s", costmodel.Bytes(cache), allowed)
+	}
+}
+
+// outside is what was held and is in no pool. A reading may have missed the pool's
+// peak, so that it is a lower bound.
+func (told *explained) outside() {
+	used := told.held.Used
+	switch {
+	case used == nil:
+		told.say("what the command held outside torch is not known: who holds what of the GPU is not told")
+		return
+	case told.CacheBytes == nil:
+		told.say("%v were held in a reading at most, readings %v apart, and %v were predicted", costmodel.Bytes(*used), told.held.Interval, costmodel.Bytes(told.foretold.DeviceUsedBytes))
+		return
+	case *used < told.held.Torch.Reserved.High:
+		told.say("no reading, %v apart, met the peak of torch's pool (%v were read at most): what is outside it is not known", told.held.Interval, costmodel.Bytes(*used))
+		return
+	}
+	outside := *used - told.held.Torch.Reserved.High
+	beyond := outside - told.foretold.OverheadBytes
+	told.OutsideBytes = &beyond
+	whose := ""
+	if told.held.OfDevice {
+		whose = ", or other processes"
+	}
+	told.say("%v or more were outside the pool (context, kernels, libraries%s), %s", costmodel.Bytes(outside), whose, comparedTo(outside, told.foretold.OverheadBytes))
+}
+
+// comparedTo is a figure beside its prediction.
+func comparedTo(measured, predicted int64) string {
+	far := distance(measured, predicted)
+	switch {
+	case far == 0:
+		return "as predicted to the byte"
+	case predicted == 0:
+		return "and none were predicted"
+	case same(measured, predicted):
+		return fmt.Sprintf("as predicted (%v, %s apart)", costmodel.Bytes(predicted), share(far, predicted))
+	case measured > predicted:
+		return fmt.Sprintf("%v (%s) more than the %v predicted", costmodel.Bytes(far), share(far, predicted), costmodel.Bytes(predicted))
+	}
+	return fmt.Sprintf("%v (%s) less than the %v predicted", costmodel.Bytes(far), share(far, predicted), costmodel.Bytes(predicted))
+}
+
+func share(bytes, of int64) string {
+	percent := 100 * float64(bytes) / float64(of)
+	switch {
+	case percent >= 10:
+		return fmt.Sprintf("%.0f %%", percent)
+	case percent >= 1:
+		return fmt.Sprintf("%.1f %%", percent)
+	}
+	return fmt.Sprintf("%.2g %%", percent)
+}
+
+func span(low, high int64) string {
+	if low == high {
+		return costmodel.Bytes(low).String()
+	}
+	return fmt.Sprintf("%v to %v", costmodel.Bytes(low), costmodel.Bytes(high))
+}
+
+// one is the words for one, or for several.
+func one(count int, single, several string) string {
+	if count == 1 {
+		return single
+	}
+	return fmt.Sprintf(several, count)
+}

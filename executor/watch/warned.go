@@ -1,0 +1,120 @@
+package watch
+
+import (
+	"math"
+	"regexp"
+	"strconv"
+
+	"github.com/devmap-dev/devmap/costmodel"
+)
+
+// allowance is a warning of a plan that leaves room for other bytes than those
+// predicted. A plan file has warnings as texts: they are known by a part of them,
+// which a test holds to the texts that plans have.
+type allowance struct {
+	text       *regexp.Regexp
+	more, less bool
+	first      bool // of the first device alone
+	// room is how many bytes the warning names, of what was predicted; nil: it
+	// names no number.
+	room func(found []string, predicted int64) int64
+}
+
+// size is a number of bytes as [costmodel.Bytes] prints it.
+const size = `([\d.]+ (?:[GMK]i)?B)`
+
+var allowances = []allowance{
+	{text: regexp.MustCompile(`every peak may be (\d+)% lower or higher`), more: true, less: true, room: percent},
+	{text: regexp.MustCompile(`some GPUs keep the old ones of ` + size + ` through it`), more: true, room: printed},
+	{text: regexp.MustCompile(`load without map_location puts ` + size + ` on GPU 0`), more: true, first: true, room: printed},
+	{text: regexp.MustCompile("after `del model` " + size + ` stay on every GPU`), more: true, room: printed},
+	{text: regexp.MustCompile(`are not counted, so peaks are lower bounds`), more: true},
+	{text: regexp.MustCompile(`DeepSpeed's buckets are not counted`), more: true},
+	{text: regexp.MustCompile(`attention runs in fp32 with it; under autocast`), less: true},
+	{text: regexp.MustCompile(`the weights are stored as .* from the config alone they are counted as`), more: true, less: true},
+}
+
+func percent(found []string, predicted int64) int64 {
+	value, err := strconv.ParseInt(found[1], 10, 64)
+	if err != nil {
+		return 0
+	}
+	return predicted * min(value, 100) / 100
+}
+
+// printed is a size that was rounded to its last digit: at most half of that is
+// missing.
+func printed(found []string, _ int64) int64 {
+	var value float64
+	var unit string
+	for i, letter := range found[1] {
+		if letter != ' ' {
+			continue
+		}
+		value, _ = strconv.ParseFloat(found[1][:i], 64) // digits and a point, by the pattern
+		unit = found[1][i+1:]
+	}
+	last := map[string]float64{"GiB": (1 << 30) / 200., "MiB": (1 << 20) / 20., "KiB": (1 << 10) / 20., "B": 0}[unit]
+	whole := map[string]float64{"GiB": 1 << 30, "MiB": 1 << 20, "KiB": 1 << 10, "B": 1}[unit]
+	return int64(math.Min(value*whole+last, 1<<60))
+}
+
+// warned names the warnings that allow for a difference of what was allocated.
+func (told *explained) warned(beyond int64) {
+	for _, warning := range told.plan.Warnings {
+		for i := range allowances {
+			allowed := &allowances[i]
+			found := allowed.text.FindStringSubmatch(warning)
+			if found == nil || beyond > 0 && !allowed.more || beyond < 0 && !allowed.less || allowed.first && told.Device != 0 {
+				continue
+			}
+			told.allow(allowed, found, warning, beyond)
+		}
+	}
+}
+
+func (told *explained) allow(allowed *allowance, found []string, warning string, beyond int64) {
+	if allowed.room == nil {
+		told.say("the plan warned of such a difference: %s", warning)
+		return
+	}
+	room := allowed.room(found, told.foretold.PeakAllocatedBytes)
+	if distance(beyond, 0) <= room {
+		told.say("the plan warned of as much: %s", warning)
+		return
+	}
+	told.say("the plan warned of %v of it: %s", costmodel.Bytes(room), warning)
+}
+
+// closeShare is how near a variant comes to what was measured of every device:
+// one in 500.
+const closeShare = 500
+
+// varied names the variants that predict what every device allocated, where the
+// plan does not.
+func (told *explained) varied(measured []Held, variants []Variant) {
+	if told.AllocatedBytes == nil || same(told.held.Torch.Allocated.High, told.foretold.PeakAllocatedBytes) {
+		return
+	}
+	for i := range variants {
+		if peak, all := variants[i].predicts(measured, told.Device); all {
+			told.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", variants[i].Setting, costmodel.Bytes(peak), share(distance(peak, told.held.Torch.Allocated.High), peak))
+		}
+	}
+}
+
+// predicts is what a variant says of a device, and whether it holds of all.
+func (variant *Variant) predicts(measured []Held, device int) (peak int64, all bool) {
+	foretold := make(map[int]int64)
+	for i := range variant.Devices {
+		foretold[variant.Devices[i].Device] = variant.Devices[i].Predicted.PeakAllocatedBytes
+	}
+	for i := range measured {
+		torch := measured[i].Torch
+		predicted, found := foretold[measured[i].Device]
+		if !found || torch == nil || torch.Allocated.Low != torch.Allocated.High || distance(torch.Allocated.High, predicted) > max(sameBytes, predicted/closeShare) {
+			return 0, false
+		}
+	}
+	return foretold[device], len(measured) > 0
+}
