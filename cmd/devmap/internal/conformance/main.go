@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-const sections = "logits, rounding, trained, decode, gradients, losses, devices, resume, memory, language, widths, speed"
+const sections = "logits, rounding, trained, decode, gradients, losses, devices, resume, memory, language, widths, speed, checks"
 
 // request is what the command line asks for.
 type request struct{ python, only, seed, draws, models, keep string }

@@ -74,34 +74,6 @@ def balance(rows):
 # What runs the checks.
 
 
-def forked(call):
-    """Carries a call out in a process of its own, which gives all GPUs back."""
-    sys.stdout.flush()
-    child = os.fork()
-    if not child:
-        status = 1
-        try:
-            call()
-            status = 0
-        except SystemExit as end:
-            status = end.code if isinstance(end.code, int) else 1
-            if status == 1:
-                print(end.code)
-        except BaseException as err:  # noqa: BLE001 (a process that was forked is not to go on)
-            print(f"{type(err).__name__}: {str(err)[-800:]}")
-        finally:
-            sys.stdout.flush()
-            os._exit(status)
-    os.waitpid(child, 0)
-
-
-def checked(path, out):
-    """The file as its user runs it."""
-    sys.argv = [path, "--json", out]
-    with open(path) as file:
-        exec(compile(file.read(), path, "exec"), {"__name__": "__main__", "__doc__": ""})
-
-
 def balanced(path, out):
     """The same with the map that Accelerate makes for device_map="balanced"."""
     import accelerate
@@ -120,15 +92,14 @@ def balanced(path, out):
 
 
 def main(folder):
-    os.environ["PYTORCH_NVML_BASED_CUDA_CHECK"] = "1"  # asking CUDA itself whether there is a GPU would spoil it for what is forked
-    import accelerate  # noqa: F401 (imported once, for all that are forked)
-    import torch  # noqa: F401
-    import transformers
+    sys.path[:0] = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance", "python")]
+    from checks import carried_out, forked, imported
 
-    assert transformers.AutoModelForCausalLM
+    _, transformers, _ = imported()
+    assert transformers.AutoModelForCausalLM  # what is imported late
     for path in sorted(glob.glob(os.path.join(folder, "*.py"))):
         name = path.removesuffix(".py").removesuffix(".own")
-        forked(lambda: checked(path, name + ".found.json"))
+        forked(lambda: carried_out(path, "--json", name + ".found.json"))
         if path.endswith(".own.py"):
             forked(lambda: balanced(path, name + ".own.json"))
 

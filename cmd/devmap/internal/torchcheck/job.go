@@ -10,6 +10,7 @@ import (
 // job is what the program is told of a plan.
 type job struct {
 	Model         string              `json:"model"`
+	Params        int64               `json:"params"` // tied ones once
 	What          string              `json:"what"`
 	Bound         float64             `json:"bound"`
 	Mode          costmodel.Mode      `json:"mode"`
@@ -47,7 +48,7 @@ type peak struct {
 func jobOf(plan *devicemap.Plan) *job {
 	workload := &plan.Workload
 	made := &job{
-		Model: plan.Model.Name, What: what(plan), Bound: bound(workload), Mode: workload.Mode, Strategy: workload.Strategy,
+		Model: plan.Model.Name, Params: plan.Model.Params, What: what(plan), Bound: bound(workload), Mode: workload.Mode, Strategy: workload.Strategy,
 		Batch: workload.Batch, MicroBatches: max(1, workload.MicroBatches), Seq: workload.Seq, NewTokens: workload.NewTokens,
 		Precision: workload.Precision, Optimizer: workload.Optimizer, Recompute: workload.Recompute,
 		Attention: kernels[workload.Attention], LossOnly: workload.LossOnly || !workload.Strategy.Traits().Sequential,

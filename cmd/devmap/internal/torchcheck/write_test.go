@@ -43,7 +43,7 @@ func planned(strategy costmodel.Strategy, change func(*devicemap.Plan)) *devicem
 	return plan
 }
 
-func written(t *testing.T, plan *devicemap.Plan, config string) string {
+func written(t testing.TB, plan *devicemap.Plan, config string) string {
 	t.Helper()
 	text := new(bytes.Buffer)
 	if err := torchcheck.Write(text, plan, []byte(config)); err != nil {

@@ -11,6 +11,7 @@ import os
 import random
 import sys
 
+import checks
 import language
 import machine
 import models
@@ -23,7 +24,7 @@ from figures import Figures
 SECTIONS = {
     "logits": outputs.logits, "rounding": outputs.rounding, "trained": outputs.trained, "decode": sameness.decode, "gradients": training.gradients,
     "losses": training.losses, "devices": sameness.devices, "resume": sameness.resume, "memory": machine.memory, "language": language.language,
-    "widths": outputs.widths, "speed": machine.speed,
+    "widths": outputs.widths, "speed": machine.speed, "checks": checks.checks,
 }
 
 

@@ -125,6 +125,10 @@ class Engine:
             raise Failed(words, done)
         return done.stdout
 
+    def call(self, *words):
+        """stdout of the command."""
+        return self._call(list(words))
+
     def clear(self):
         """Lets go of everything that was written so far."""
         shutil.rmtree(self.folder)

@@ -54,6 +54,9 @@ def built():
     with weightless():
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=DTYPES[JOB["precision"]], attn_implementation=JOB["attention"])
     model.tie_weights()
+    count = sum(parameter.numel() for parameter in model.parameters())
+    if count != JOB["params"]:
+        sys.exit(f"Transformers {transformers.__version__} builds {count} parameters of the config, and the plan is for {JOB['params']}")
     return model.train(JOB["mode"] == "train")
 
 

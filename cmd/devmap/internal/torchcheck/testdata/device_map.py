@@ -18,6 +18,7 @@ import transformers
 
 JOB = json.loads(r"""{
  "model": "small",
+ "params": 0,
  "what": "training 4 × 32 tokens, bf16-true, adamw, recompute none, device-map over 2 GPUs (h200-141gb)",
  "bound": 0.01,
  "mode": "train",
@@ -127,6 +128,9 @@ def built():
     with weightless():
         model = transformers.AutoModelForCausalLM.from_config(config, dtype=DTYPES[JOB["precision"]], attn_implementation=JOB["attention"])
     model.tie_weights()
+    count = sum(parameter.numel() for parameter in model.parameters())
+    if count != JOB["params"]:
+        sys.exit(f"Transformers {transformers.__version__} builds {count} parameters of the config, and the plan is for {JOB['params']}")
     return model.train(JOB["mode"] == "train")
 
 
