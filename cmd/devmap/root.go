@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
-	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/worker"
 	"github.com/devmap-dev/devmap/executor/cpu"
 )
@@ -33,29 +32,15 @@ Exit status: 0 done, 1 error, 2 usage, 3 nothing fits, 4 a check failed.`,
 	// method of every type (6 MB).
 	root.Flags().BoolVar(&asked, "version", false, "print the version")
 	root.SetFlagErrorFunc(ask.FlagError)
-	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, cpu.New()), newProbe(self), newVersion()} {
+	for _, cmd := range []*cobra.Command{newPlan(), newEstimate(), newCheck(), newInspect(), newEmit(), newSimulate(), newRun(self, cpu.New()), newProbe(self), newWatch(), newVersion()} {
 		ask.Complete(cmd)
 		root.AddCommand(cmd)
-	}
-	for _, name := range []string{"watch"} {
-		root.AddCommand(newLater(name))
 	}
 	strict(root)
 	for _, cmd := range root.Commands() {
 		ask.Single(cmd)
 	}
 	return root
-}
-
-// newLater stands for a command that the contract has and this version has
-// not.
-func newLater(name string) *cobra.Command {
-	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true,
-		RunE: func(*cobra.Command, []string) error {
-			return out.Usagef("%s is not built yet (built: plan, estimate, check, inspect, emit, simulate, run, probe, version, completion)", name)
-		},
-	}
 }
 
 // strict makes cobra's own commands refuse what they do not know: they would

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"bytes"
 	"crypto/rand"
 	"fmt"
 	"os"
@@ -109,6 +110,28 @@ func parseStat(text string) (parent int, start uint64, err error) {
 	}
 	start, err = strconv.ParseUint(fields[startAt], 10, 64)
 	return parent, start, err
+}
+
+// Alive reports that the first process runs still: not one that has its number since,
+// and not what is left of it until its parent asks how it ended.
+func (tree *Tree) Alive() bool {
+	known := tree.seen[tree.root]
+	ours, here := tree.Has(tree.root)
+	if !here || !ours || known.start != tree.seen[tree.root].start {
+		return false
+	}
+	text, err := tree.read(tree.root, "stat")
+	behind := strings.TrimSpace(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	return err == nil && !strings.HasPrefix(behind, "Z") && !strings.HasPrefix(behind, "X")
+}
+
+// Argv is how a process was called; none: it does not say.
+func Argv(process int) []string {
+	text, err := readProc(process, "cmdline")
+	if err != nil || len(text) == 0 {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(string(text), "\x00"), "\x00")
 }
 
 // Environ is a variable of a process's environment as it began.

@@ -80,6 +80,7 @@ const (
 	onSimulate
 	onRun
 	onProbe
+	onWatch
 
 	searching = onPlan | onEstimate
 	placing   = searching | onCheck
@@ -87,7 +88,7 @@ const (
 	playing   = onSimulate | onRun // what a plan says is done
 )
 
-var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe}
+var commands = map[string]command{"plan": onPlan, "estimate": onEstimate, "check": onCheck, "inspect": onInspect, "emit": onEmit, "simulate": onSimulate, "run": onRun, "probe": onProbe, "watch": onWatch}
 
 // flagNamed is the flag of a name, or of the field that a library calls it by;
 // nil where there is none.

@@ -28,6 +28,7 @@ type Request struct {
 	Trace                     string
 	TimeLimit                 time.Duration
 	Run                       Run
+	Watch                     Watch
 	// Probe measures this machine's GPUs for --gpus auto: a topology file. Nil: this
 	// build cannot.
 	Probe func() ([]byte, error)

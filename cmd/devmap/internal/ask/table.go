@@ -12,7 +12,7 @@ import (
 
 // flags are all, in the order in which they are printed: those of a workload as
 // its fields are told, after what the GPUs are.
-var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, ownFlags, programFlags, runFlags, unbuiltFlags)
+var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, ownFlags, programFlags, runFlags, watchFlags, unbuiltFlags)
 
 // workloadFlags sets what the workload's fields say of their flags.
 func workloadFlags() []flag {
@@ -200,19 +200,20 @@ var placementFlags = []flag{
 // ownFlags are those of the commands themselves.
 var ownFlags = []flag{
 	{
-		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | playing | onEmit | onProbe, posed: true,
+		name: "json", at: func(request *Request) any { return &request.JSON }, on: working | playing | onEmit | onProbe | onWatch, posed: true,
 		helpOn: map[command]string{
 			onPlan: "no table", onEstimate: "the machine form, no table",
 			onCheck: "the machine form on stdout, no table", onInspect: "the machine form",
 			onSimulate: "the machine form, no table", onRun: "the reports, no table", onEmit: "the program as JSON (--for program)", onProbe: "no table",
+			onWatch: "the report, no table; what COMMAND writes to stdout goes to stderr",
 		},
 	},
 	{
-		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | playing | onProbe, posed: true, also: []string{"out"},
+		name: "output", short: "o", at: func(request *Request) any { return &request.Output }, on: searching | onEmit | playing | onProbe | onWatch, posed: true, also: []string{"out"},
 		helpOn: map[command]string{
 			onPlan: "write the plan to a file", onEstimate: "write the rows to a file",
 			onEmit: "write to a file, which appears whole or not at all", onSimulate: "write the machine form to a file",
-			onRun: "write the reports to a file", onProbe: "write the topology to a file",
+			onRun: "write the reports to a file", onProbe: "write the topology to a file", onWatch: "write the report to a file",
 		},
 	},
 	{

@@ -1,0 +1,19 @@
+package ask
+
+// Watch is what the flags of devmap watch ask for.
+type Watch struct {
+	PID    int64 // 0: none
+	Strict bool
+}
+
+// watchFlags are those of what is watched.
+var watchFlags = []flag{
+	{
+		name: "pid", at: func(request *Request) any { return &request.Watch.PID }, on: onWatch,
+		help: "watch a process that runs already, with all that descend from it, in place of a COMMAND", also: []string{"p", "process"},
+	},
+	{
+		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, otherwise: "false",
+		help: "exit with 4 where the verdict is fail, though COMMAND ended with another status",
+	},
+}

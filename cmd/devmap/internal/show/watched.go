@@ -1,0 +1,77 @@
+package show
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/texttab"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/watch"
+)
+
+// Watched prints what a command's GPUs held beside its plan, and the verdict.
+func Watched(to io.Writer, ran *watch.Report) {
+	say := func(format string, args ...any) {
+		out.Say(to, format, args...) //nolint:errcheck // nothing to do about a closed stderr
+	}
+	say("%s\n%s\n", watchedTitle(ran), out.Block(watchedGPUs(ran)))
+	if ran.Imbalance.Measured != nil && len(ran.GPUs) > 1 {
+		say("imbalance %.3f, predicted %.3f\n", *ran.Imbalance.Measured, ran.Imbalance.Predicted)
+	}
+	say("%s: %s\n", string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+	Warnings(to, ran.Notes)
+}
+
+// watchedTitle is what ran, for how long, and how that was seen.
+func watchedTitle(ran *watch.Report) string {
+	sampling := &ran.Sampling
+	seen := fmt.Sprintf("%s: %d readings in %s, %s apart at most", sampling.Name, sampling.Samples, Seconds(sampling.Seconds), Seconds(sampling.LongestSeconds))
+	if ran.Command == nil {
+		return fmt.Sprintf("%s, all that is on its GPUs · %s", out.Cell(ran.Model.Name), seen)
+	}
+	how := ran.Command.Ended
+	if how == "" {
+		how = "it goes on"
+	}
+	return fmt.Sprintf("%s, %s (process %d: %s) · %s", out.Cell(ran.Model.Name), out.Cell(strings.Join(ran.Command.Argv, " ")), ran.Command.PID, how, seen)
+}
+
+// watchedGPUs is a row a GPU: what its allocators gave out and what the GPU held,
+// each beside the plan.
+func watchedGPUs(ran *watch.Report) string {
+	table := texttab.New("GPU", "", "allocated,\npredicted", "\nmeasured", "apart", "on the GPU,\npredicted", "\nmeasured", "others", "plateaus", "last rise")
+	table.Right(0, 2, 3, 4, 5, 6, 7, 8, 9)
+	for i := range ran.GPUs {
+		gpu := &ran.GPUs[i]
+		cells := append([]any{gpu.GPU, out.Cell(gpu.Name)}, allocatedOn(ran, gpu)...)
+		low, high := costmodel.Bytes(gpu.PredictedUsedBytes[0]), costmodel.Bytes(gpu.PredictedUsedBytes[1])
+		used := high.String()
+		if low != high {
+			used = fmt.Sprintf("%s to %s", gib(int64(low)), high)
+		}
+		rise := "–"
+		if gpu.Growth.Plateaus > 1 {
+			rise = signed(gpu.Growth.LastRise)
+		}
+		table.Row(append(cells, used, costmodel.Bytes(gpu.PeakUsedBytes).String(), costmodel.Bytes(gpu.BeforeBytes).String(), gpu.Growth.Plateaus, rise)...)
+	}
+	return table.String()
+}
+
+// allocatedOn are the cells of what was allocated: predicted, measured, apart.
+func allocatedOn(ran *watch.Report, gpu *watch.GPUReport) []any {
+	for i := range ran.Devices {
+		device := &ran.Devices[i]
+		if len(gpu.Devices) != 1 || device.Device != gpu.Devices[0] {
+			continue
+		}
+		predicted := device.Predicted.PeakAllocatedBytes
+		if peak := device.Measured.PeakAllocatedBytes; peak != nil {
+			return []any{costmodel.Bytes(predicted).String(), costmodel.Bytes(*peak).String(), signed(*peak - predicted)}
+		}
+		return []any{costmodel.Bytes(predicted).String(), "–", "–"}
+	}
+	return []any{"–", "–", "–"}
+}

@@ -1,0 +1,106 @@
+// Package watching runs a command of somebody else's beside a watch on GPUs, as a
+// shell would, and shows how far they are.
+package watching
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// What a shell exits with that finds a command and cannot run it, or does not find
+// it, and with what it adds a signal's number to (POSIX.1-2017, 2.8.2).
+const (
+	cannotRun = 126
+	notFound  = 127
+	signalled = 128
+)
+
+// StartError is a command that could not be started.
+type StartError struct {
+	Status int // a shell's
+	err    error
+}
+
+func (err *StartError) Error() string { return err.err.Error() }
+func (err *StartError) Unwrap() error { return err.err }
+
+// Child is the command.
+type Child struct{ command *exec.Cmd }
+
+// Find looks for a command, which does not begin yet. Its first word is looked up in
+// PATH, as a shell does.
+func Find(argv []string) (*Child, error) {
+	path, err := exec.LookPath(argv[0])
+	if err == nil || errors.Is(err, exec.ErrDot) { // PATH has the folder: who set it so means it
+		return &Child{&exec.Cmd{Path: path, Args: argv}}, nil
+	}
+	return nil, startError(argv[0], err)
+}
+
+func startError(name string, err error) error {
+	status := cannotRun
+	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
+		status = notFound
+	}
+	var find *exec.Error
+	var path *fs.PathError
+	if errors.As(err, &find) {
+		err = find.Err
+	}
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return &StartError{status, fmt.Errorf("starting %q: %w", name, err)}
+}
+
+// Start begins the command with this process's standard files but for stdout and
+// stderr, which are those given.
+func (child *Child) Start(environment []string, stdout, stderr io.Writer) error {
+	child.command.Env, child.command.Stdin = environment, os.Stdin
+	child.command.Stdout, child.command.Stderr = file(stdout), file(stderr)
+	if err := child.command.Start(); err != nil {
+		return startError(child.command.Args[0], err)
+	}
+	return nil
+}
+
+// file is what lies under a stream: the command writes to a terminal as to its own.
+func file(writer io.Writer) io.Writer {
+	if file := out.FileOf(writer); file != nil {
+		return file
+	}
+	return writer
+}
+
+// ID is the system's number of the command.
+func (child *Child) ID() int { return child.command.Process.Pid }
+
+// Signal sends a signal to the command, which may have ended.
+func (child *Child) Signal(signal os.Signal) {
+	child.command.Process.Signal(signal) //nolint:errcheck // it ended meanwhile
+}
+
+// Kill ends the command at once.
+func (child *Child) Kill() { child.Signal(os.Kill) }
+
+// Wait waits until the command has ended, and says how: as a shell's exit status, and
+// in the system's words.
+func (child *Child) Wait() (status int, how string, err error) {
+	err = child.command.Wait()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		return 0, "", err
+	}
+	state := child.command.ProcessState
+	status = state.ExitCode()
+	if waited, ok := state.Sys().(syscall.WaitStatus); ok && waited.Signaled() {
+		status = signalled + int(waited.Signal())
+	}
+	return status, state.String(), nil
+}

@@ -1,0 +1,209 @@
+package watching
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/watch"
+)
+
+// Live shows GPUs while a command runs: on a terminal a bar each, below what the
+// command writes; elsewhere a line now and then.
+type Live struct {
+	title     string
+	predicted [][2]int64 // by GPU of the plan, the least and the most that it is to hold
+	states    func() []watch.GPUState
+	to        io.Writer
+	screen    *Screen // nil: there is none
+	colour    bool
+	began     time.Time
+	over      chan struct{}
+	gone      sync.WaitGroup
+	once      sync.Once
+	told      []int64 // peaks, when a line was told last
+}
+
+// How often a terminal is drawn; how often a line is told where there is none, if a
+// peak has risen by a hundredth of its GPU, and how often in any case.
+const (
+	drawn  = 250 * time.Millisecond
+	spoken = 10 * time.Second
+	always = time.Minute
+)
+
+// NewLive shows a plan's GPUs on a stream; colours go where NO_COLOR is not set.
+func NewLive(stderr io.Writer, title string, predicted [][2]int64, states func() []watch.GPUState) *Live {
+	return &Live{
+		title: title, predicted: predicted, states: states, to: stderr, screen: NewScreen(stderr),
+		colour: os.Getenv("NO_COLOR") == "", over: make(chan struct{}), told: make([]int64, len(predicted)),
+	}
+}
+
+// Begin shows until [Live.Close].
+func (live *Live) Begin() {
+	live.began = time.Now()
+	if live.screen == nil {
+		live.say("watching %s beside %s\n", live.names(), live.title)
+	}
+	live.gone.Go(func() {
+		every := spoken
+		if live.screen != nil {
+			every = drawn
+		}
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			live.show()
+			select {
+			case <-tick.C:
+			case <-live.over:
+				return
+			}
+		}
+	})
+}
+
+// Close ends the showing, and leaves a terminal as it was.
+func (live *Live) Close() {
+	live.once.Do(func() {
+		close(live.over)
+		live.gone.Wait()
+		if live.screen != nil {
+			live.screen.Close()
+		}
+	})
+}
+
+func (live *Live) show() {
+	states, since := live.states(), time.Since(live.began)
+	if live.screen != nil {
+		live.screen.Draw(live.lines(states, since, live.screen.Columns()))
+		return
+	}
+	if live.worth(states, since) {
+		live.say("%s\n", live.plain(states, since))
+	}
+}
+
+// worth reports that there is something to say.
+func (live *Live) worth(states []watch.GPUState, since time.Duration) bool {
+	const share = 100
+	new := since >= spoken && since%always < spoken
+	for i := range states {
+		new = new || states[i].PeakBytes-live.told[i] > states[i].Total/share
+	}
+	if new {
+		for i := range states {
+			live.told[i] = states[i].PeakBytes
+		}
+	}
+	return new
+}
+
+func (live *Live) say(format string, args ...any) {
+	out.Say(live.to, "devmap watch: "+format, args...) //nolint:errcheck // nothing to do about a closed stderr
+}
+
+// names are the GPUs that are shown.
+func (live *Live) names() string {
+	var names []string
+	for _, state := range live.states() {
+		names = append(names, fmt.Sprintf("GPU %d (%s)", state.Number, state.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// lines are a title and a line a GPU, none wider than the terminal: a bar as wide as
+// its memory, and figures.
+func (live *Live) lines(states []watch.GPUState, since time.Duration, columns int) []string {
+	lines := []string{cut(fmt.Sprintf("── %s · %s", live.title, since.Truncate(time.Second)), columns)}
+	figures, widest := make([]string, len(states)), 0
+	for i := range states {
+		figures[i] = live.figures(i, &states[i])
+		widest = max(widest, len([]rune(figures[i])))
+	}
+	const label, narrowest = 9, 10
+	width := max(narrowest, min(60, columns-label-2-widest))
+	for i := range states {
+		begin := fmt.Sprintf("GPU %-*d", label-len("GPU "), states[i].Number)
+		bar := bar(&states[i], live.predicted[i][1], width)
+		rest := cut("  "+figures[i], columns-label-width)
+		if live.colour {
+			bar = coloured(bar, states[i].PeakBytes > live.predicted[i][1])
+		}
+		lines = append(lines, begin+bar+rest)
+	}
+	return lines
+}
+
+// figures is a GPU in figures.
+func (live *Live) figures(i int, state *watch.GPUState) string {
+	text := fmt.Sprintf("%v, peak %v of %v", costmodel.Bytes(state.HeldBytes), costmodel.Bytes(state.PeakBytes), costmodel.Bytes(live.predicted[i][1]))
+	if state.Growth.Rises > 0 {
+		text += fmt.Sprintf(", grew %d× (last %+.0f MiB)", state.Growth.Rises, float64(state.Growth.LastRise)/(1<<20))
+	}
+	if state.Processes > 1 {
+		text += fmt.Sprintf(", %d processes", state.Processes)
+	}
+	if state.BeforeBytes >= 1<<20 {
+		text += fmt.Sprintf(", others %v", costmodel.Bytes(state.BeforeBytes))
+	}
+	return text
+}
+
+// bar draws a GPU's memory: what others hold, what the command holds, from there to
+// its peak, and a mark where its prediction ends.
+func bar(state *watch.GPUState, predicted int64, width int) string {
+	column := func(bytes int64) int {
+		return min(width, int(float64(bytes)/float64(max(1, state.Total))*float64(width)+0.5))
+	}
+	others, held, peak := column(state.BeforeBytes), column(state.BeforeBytes+state.HeldBytes), column(state.BeforeBytes+state.PeakBytes)
+	mark := min(width-1, column(state.BeforeBytes+predicted))
+	cells := make([]rune, width)
+	for i := range cells {
+		switch {
+		case i == mark:
+			cells[i] = '┃'
+		case i < others:
+			cells[i] = '░'
+		case i < held:
+			cells[i] = '█'
+		case i < peak:
+			cells[i] = '▒'
+		default:
+			cells[i] = '·'
+		}
+	}
+	return string(cells)
+}
+
+// coloured is a bar in red where a peak is beyond its prediction, else in green; what
+// is free stays as it is.
+func coloured(bar string, beyond bool) string {
+	colour := "\x1b[32m"
+	if beyond {
+		colour = "\x1b[31m"
+	}
+	free := strings.TrimRight(bar, "·")
+	return colour + free + "\x1b[0m" + bar[len(free):]
+}
+
+func cut(text string, columns int) string {
+	runes := []rune(out.OneLine(text))
+	return string(runes[:max(0, min(len(runes), columns))])
+}
+
+// plain says in a line what GPUs hold, where there is no terminal.
+func (live *Live) plain(states []watch.GPUState, since time.Duration) string {
+	parts := make([]string, len(states))
+	for i := range states {
+		parts[i] = fmt.Sprintf("GPU %d %s", states[i].Number, live.figures(i, &states[i]))
+	}
+	return fmt.Sprintf("%s: %s", since.Truncate(time.Second), strings.Join(parts, "; "))
+}

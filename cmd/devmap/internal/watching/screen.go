@@ -1,0 +1,85 @@
+package watching
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+)
+
+// Screen is the last lines of a terminal, below what a command writes: the rest
+// scrolls by itself (DECSTBM of ECMA-48 terminals, as apt draws its progress).
+type Screen struct {
+	file          *os.File
+	rows, columns int
+	height        int // lines that are ours; 0: none yet
+}
+
+// room is how many lines the command has at least.
+const room = 6
+
+// NewScreen is the screen of a stream; nil where it is no terminal that can be drawn
+// on.
+func NewScreen(stderr io.Writer) *Screen {
+	if !out.Terminal(stderr) || os.Getenv("TERM") == "dumb" {
+		return nil
+	}
+	return &Screen{file: out.FileOf(stderr)}
+}
+
+// Columns is the terminal's width now.
+func (screen *Screen) Columns() int {
+	columns, _, err := term.GetSize(int(screen.file.Fd()))
+	if err != nil {
+		return 0
+	}
+	return columns
+}
+
+// Draw draws lines in place of those before, each cut where the terminal ends.
+func (screen *Screen) Draw(lines []string) {
+	columns, rows, err := term.GetSize(int(screen.file.Fd()))
+	if err != nil || rows < len(lines)+room {
+		screen.Close()
+		return
+	}
+	var text strings.Builder
+	if rows != screen.rows || columns != screen.columns || len(lines) != screen.height {
+		text.WriteString(screen.release())
+		text.WriteString(reserve(rows, len(lines)))
+		screen.rows, screen.columns, screen.height = rows, columns, len(lines)
+	}
+	text.WriteString("\x1b7") // the cursor is the command's
+	for i, line := range lines {
+		fmt.Fprintf(&text, "\x1b[%d;1H\x1b[2K%s", rows-len(lines)+1+i, line)
+	}
+	text.WriteString("\x1b8")
+	screen.file.WriteString(text.String()) //nolint:errcheck // only the picture suffers
+}
+
+// reserve scrolls what is there up by so many lines, and has only the lines above
+// them scroll from then on.
+func reserve(rows, height int) string {
+	return strings.Repeat("\n", height) + fmt.Sprintf("\x1b[%dA\x1b7\x1b[1;%dr\x1b8", height, rows-height)
+}
+
+// release gives the lines back, empty.
+func (screen *Screen) release() string {
+	if screen.height == 0 {
+		return ""
+	}
+	first := max(1, screen.rows-screen.height+1)
+	screen.height = 0
+	return fmt.Sprintf("\x1b7\x1b[r\x1b[%d;1H\x1b[J\x1b8", first)
+}
+
+// Close leaves the terminal as it was.
+func (screen *Screen) Close() {
+	if text := screen.release(); text != "" {
+		screen.file.WriteString(text) //nolint:errcheck // likewise
+	}
+}

@@ -1,0 +1,34 @@
+package watching
+
+import (
+	"os"
+	"os/signal"
+)
+
+// patience is how often a command may be asked to end by the same signal before it
+// is killed.
+const patience = 3
+
+// Signals sees to it that signals end the command and not what watches it, until
+// done is called: what a terminal sends, the command has got already; what another
+// process sends, it gets from here. Asked for the third time it is killed.
+func Signals(child *Child) (done func()) {
+	got, over := make(chan os.Signal, 8), make(chan struct{})
+	signal.Notify(got, watched...)
+	go func() {
+		times := make(map[os.Signal]int)
+		for {
+			select {
+			case one := <-got:
+				if times[one]++; times[one] >= patience {
+					child.Kill()
+				} else if !typed(one) {
+					child.Signal(one)
+				}
+			case <-over:
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(got); close(over) }
+}

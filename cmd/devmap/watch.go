@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/show"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
+	"github.com/devmap-dev/devmap/executor/report"
+	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+type watchCommand struct{ *ask.Request }
+
+func newWatch() *cobra.Command {
+	command := &watchCommand{}
+	cmd := &cobra.Command{
+		Use:   "watch PLAN [-- COMMAND…]",
+		Short: "Set what a command's GPUs hold beside a plan",
+		Long: `Run COMMAND, of any engine, and set the most that it held of each GPU beside what
+the plan says that it will hold. While it runs a terminal shows each GPU: what is
+held, where the prediction ends, by how much it grew from plateau to plateau, what
+other processes hold. COMMAND's children are counted with it, and those of its
+processes that leave it. GPUs are those that it sees: CUDA_VISIBLE_DEVICES is followed.
+
+--pid watches what runs already, until it ends or Ctrl-C. Without either all that
+is on the GPUs is shown, until Ctrl-C.
+
+The exit status is COMMAND's own (127: not found, 126: cannot be run, 128 + n: ended
+by signal n); with --strict it is 4 where the verdict is fail. Ctrl-C is COMMAND's:
+the report is written when it has ended. It reads NVML 20 times a second in a build
+with it (make cuda), and what nvidia-smi says in any other. devmap observes
+COMMAND and changes nothing of what it does.`,
+		Example: `  devmap watch plan.json -- python train.py
+  devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
+  devmap watch plan.json --pid 4711`,
+		Args: onePlan,
+		RunE: func(cmd *cobra.Command, args []string) error { return command.run(cmd, args[0], args[1:]) },
+	}
+	command.Request = ask.New(cmd)
+	return cmd
+}
+
+// onePlan asks for a PLAN, and for -- before a COMMAND: its flags are its own.
+func onePlan(cmd *cobra.Command, args []string) error {
+	dash := cmd.ArgsLenAtDash()
+	switch {
+	case dash < 0 && len(args) > 1:
+		return out.Usagef("%s takes one PLAN; %d given: -- goes before a COMMAND, as in devmap watch %s -- %s (devmap help watch)", cmd.CommandPath(), len(args), args[0], args[1])
+	case dash >= 0 && dash != 1, len(args) == 0:
+		return out.Usagef("%s takes one PLAN; %d given (devmap help watch)", cmd.CommandPath(), max(0, dash))
+	case dash >= 0 && len(args) == 1:
+		return out.Usagef("nothing follows --: a COMMAND does (devmap help watch)")
+	}
+	return nil
+}
+
+func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string) error {
+	if err := command.refuse(argv); err != nil {
+		return err
+	}
+	plan, err := out.Interruptible(cmd.Context(), 0, file, func() (*devicemap.Plan, error) { return devicemap.ReadPlan(file) })
+	if err != nil {
+		return err
+	}
+	if err := out.Spare(command.Output, plan.Model.Source, file); err != nil {
+		return err
+	}
+	session, err := newWatchSession(plan, file, argv, int(command.Watch.PID))
+	if start := (*watching.StartError)(nil); errors.As(err, &start) {
+		return unstarted(cmd, start)
+	}
+	if err != nil {
+		return err
+	}
+	defer session.reader.Close() //nolint:errcheck // nothing was written
+	ran, err := session.run(cmd, command.stdout(cmd))
+	if start := (*watching.StartError)(nil); errors.As(err, &start) {
+		return unstarted(cmd, start)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(command.write(cmd, ran), command.ended(ran))
+}
+
+// refuse reports flags that contradict each other.
+func (command *watchCommand) refuse(argv []string) error {
+	switch {
+	case command.Given("pid") && command.Watch.PID < 1:
+		return out.Usagef("--pid %d: it must be 1 or more", command.Watch.PID)
+	case command.Given("pid") && len(argv) > 0:
+		return out.Usagef("--pid %d -- %s: a process that runs already, or a COMMAND, and not both", command.Watch.PID, argv[0])
+	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
+		return out.Usagef("--strict: it judges a COMMAND or a --pid, and there is neither")
+	}
+	return nil
+}
+
+// unstarted ends as a shell does whose command did not start.
+func unstarted(cmd *cobra.Command, start *watching.StartError) error {
+	if err := out.Say(cmd.ErrOrStderr(), "devmap: %s\n", start.Error()); err != nil {
+		return err
+	}
+	return &out.ToldError{Status: start.Status}
+}
+
+// stdout is the command's: with --json it is kept for the report.
+func (command *watchCommand) stdout(cmd *cobra.Command) io.Writer {
+	if command.JSON && command.Output == "" {
+		return cmd.ErrOrStderr()
+	}
+	return cmd.OutOrStdout()
+}
+
+func (command *watchCommand) write(cmd *cobra.Command, ran *watch.Report) error {
+	if command.JSON || command.Output != "" {
+		var document bytes.Buffer
+		if err := devicemap.WriteJSON(&document, ran); err != nil {
+			return err
+		}
+		if err := out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(document.Bytes()); return err }); err != nil {
+			return err
+		}
+	}
+	if !command.JSON {
+		show.Watched(cmd.ErrOrStderr(), ran)
+	}
+	return nil
+}
+
+// ended is the status with which the command ends: that of what was watched, but
+// where --strict has the verdict say it.
+func (command *watchCommand) ended(ran *watch.Report) error {
+	switch {
+	case command.Watch.Strict && ran.Verdict == report.Fail:
+		return &out.ToldError{Status: out.ExitCheck}
+	case ran.Command == nil || ran.Command.ExitStatus == nil || *ran.Command.ExitStatus == 0:
+		return nil
+	}
+	return &out.ToldError{Status: *ran.Command.ExitStatus}
+}

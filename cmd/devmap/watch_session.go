@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
+	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// watchSession is a plan, the GPUs that it is for, and what is watched on them.
+type watchSession struct {
+	plan        *devicemap.Plan
+	file        string
+	argv        []string
+	child       *watching.Child // nil: there is none
+	pid         int             // of what runs already; 0: nothing
+	tree        *watch.Tree     // nil: all that is on the GPUs
+	environment []string        // of the child
+	reader      watch.Reader
+	places      []watch.Place
+	notes       []string
+}
+
+// newWatchSession finds what is to be watched, and on which GPUs; nothing has begun then.
+func newWatchSession(plan *devicemap.Plan, file string, argv []string, pid int) (*watchSession, error) {
+	session := &watchSession{plan: plan, file: file, argv: argv, pid: pid}
+	list, set, err := session.subject()
+	if err != nil {
+		return nil, err
+	}
+	if session.reader, err = watch.Open(); err != nil {
+		return nil, err
+	}
+	if err := session.place(list, set); err != nil {
+		session.reader.Close() //nolint:errcheck // the first error counts
+		return nil, err
+	}
+	return session, nil
+}
+
+// subject finds the command, or the process that runs already, and which GPUs it sees.
+func (session *watchSession) subject() (list string, set bool, err error) {
+	const visible = "CUDA_VISIBLE_DEVICES"
+	if session.pid != 0 {
+		session.tree = watch.NewTree(session.pid)
+		if _, here := session.tree.Has(session.pid); !here {
+			return "", false, fmt.Errorf("--pid %d: there is no such process", session.pid)
+		}
+		if list, set, err = watch.Environ(session.pid, visible); err != nil {
+			return "", false, fmt.Errorf("--pid %d is somebody else's, and which GPUs it sees cannot be read: %w", session.pid, err)
+		}
+		return list, set, nil
+	}
+	if len(session.argv) > 0 {
+		if session.child, err = watching.Find(session.argv); err != nil {
+			return "", false, err
+		}
+		session.tree, session.environment = watch.Marked(os.Environ())
+	}
+	list, set = os.LookupEnv(visible)
+	return list, set, nil
+}
+
+// place finds the plan's GPUs.
+func (session *watchSession) place(list string, set bool) error {
+	gpus := session.reader.GPUs()
+	seen, err := watch.Visible(list, set, gpus)
+	if err != nil {
+		return err
+	}
+	session.places, session.notes, err = watch.Places(session.plan, gpus, seen)
+	if err != nil {
+		return err
+	}
+	differ := slices.ContainsFunc(gpus, func(gpu watch.GPU) bool { return gpu.Name != gpus[0].Name })
+	if differ && os.Getenv("CUDA_DEVICE_ORDER") != "PCI_BUS_ID" {
+		session.notes = append(session.notes, "this machine's GPUs differ, and CUDA numbers the fastest first: with CUDA_DEVICE_ORDER=PCI_BUS_ID its numbers are those used here")
+	}
+	if note := session.reader.Source().Note; note != "" {
+		session.notes = append(session.notes, note)
+	}
+	return nil
+}
+
+// run watches until what is watched has ended, and reports.
+func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.Report, error) {
+	sampler, err := watch.New(watch.Settings{Reader: session.reader, Places: session.places, Whose: session.tree, Attached: session.child == nil})
+	if err != nil {
+		return nil, err
+	}
+	live := session.live(cmd, sampler)
+	defer live.Close()
+	if session.child != nil {
+		done := watching.Signals(session.child)
+		defer done()
+		if err := session.child.Start(session.environment, stdout, cmd.ErrOrStderr()); err != nil {
+			return nil, err
+		}
+		session.tree.Begin(session.child.ID())
+	}
+	began := time.Now()
+	ctx, stop := context.WithCancel(context.WithoutCancel(cmd.Context()))
+	read := make(chan error, 1)
+	go func() { read <- sampler.Run(ctx) }()
+	live.Begin()
+	command, err := session.wait(cmd.Context(), read)
+	stop()
+	if err != nil {
+		return nil, err
+	}
+	<-read // how it went stands in the report
+	if command != nil {
+		command.Seconds = time.Since(began).Seconds()
+	}
+	live.Close()
+	return watch.Of(&watch.Ran{File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Notes: session.notes}), nil
+}
+
+// live shows GPUs on a terminal, or tells of them in lines.
+func (session *watchSession) live(cmd *cobra.Command, sampler *watch.Sampler) *watching.Live {
+	source := session.reader.Source()
+	title := fmt.Sprintf("%s · %s, every %v", out.Cell(session.file), source.Name, source.Interval())
+	var predicted [][2]int64
+	for _, place := range session.places {
+		used, _ := watch.Predicted(session.plan, place.Devices)
+		predicted = append(predicted, used)
+	}
+	return watching.NewLive(cmd.ErrOrStderr(), title, predicted, sampler.State)
+}
+
+// wait waits until what is watched ends; where nothing is, until the user ends it.
+func (session *watchSession) wait(ctx context.Context, lost <-chan error) (*watch.Command, error) {
+	if session.child != nil {
+		status, how, err := session.child.Wait()
+		return &watch.Command{Argv: session.argv, PID: session.child.ID(), ExitStatus: &status, Ended: how}, err
+	}
+	if session.pid == 0 {
+		select {
+		case <-ctx.Done():
+			return nil, nil //nolint:nilnil // no command was named
+		case err := <-lost:
+			return nil, err
+		}
+	}
+	command := &watch.Command{Argv: watch.Argv(session.pid), PID: session.pid}
+	const often = 100 * time.Millisecond
+	for tick := time.NewTicker(often); ; {
+		select {
+		case <-tick.C:
+			if !session.tree.Alive() {
+				tick.Stop()
+				command.Ended = "it ended"
+				return command, nil
+			}
+		case <-ctx.Done():
+			tick.Stop()
+			return command, nil
+		}
+	}
+}
