@@ -36,7 +36,11 @@ The exit status is COMMAND's own (127: not found, 126: cannot be run, 128 + n: e
 by signal n); with --strict it is 4 where the verdict is fail. Ctrl-C is COMMAND's:
 the report is written when it has ended. It reads NVML 20 times a second in a build
 with it (make cuda), and what nvidia-smi says in any other. devmap observes
-COMMAND and changes nothing of what it does.`,
+COMMAND and changes nothing of what it does.
+
+Where COMMAND's processes are Python's and import torch, each tells the most that its
+allocator gave out, to the byte: a sitecustomize.py is put before their own, which
+still runs (--no-hook leaves that).`,
 		Example: `  devmap watch plan.json -- python train.py
   devmap watch plan.json --strict -o report.json -- torchrun --nproc-per-node 4 train.py
   devmap watch plan.json --pid 4711`,
@@ -72,14 +76,14 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err := out.Spare(command.Output, plan.Model.Source, file); err != nil {
 		return err
 	}
-	session, err := newWatchSession(plan, file, argv, int(command.Watch.PID))
+	session, err := newWatchSession(plan, file, argv, &command.Watch)
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
 		return unstarted(cmd, start)
 	}
 	if err != nil {
 		return err
 	}
-	defer session.reader.Close() //nolint:errcheck // nothing was written
+	defer session.close()
 	ran, err := session.run(cmd, command.stdout(cmd))
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
 		return unstarted(cmd, start)
@@ -97,6 +101,10 @@ func (command *watchCommand) refuse(argv []string) error {
 		return out.Usagef("--pid %d: it must be 1 or more", command.Watch.PID)
 	case command.Given("pid") && len(argv) > 0:
 		return out.Usagef("--pid %d -- %s: a process that runs already, or a COMMAND, and not both", command.Watch.PID, argv[0])
+	case len(argv) == 0 && (command.Watch.NoHook || command.Watch.Snapshot != ""):
+		return out.Usagef("--no-hook and --snapshot are of a COMMAND: what runs already is not touched")
+	case command.Watch.NoHook && command.Watch.Snapshot != "":
+		return out.Usagef("--no-hook --snapshot %s: it is the hook that has torch write it", command.Watch.Snapshot)
 	case command.Watch.Strict && !command.Given("pid") && len(argv) == 0:
 		return out.Usagef("--strict: it judges a COMMAND or a --pid, and there is neither")
 	}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/hook"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/executor/watch"
@@ -25,14 +27,15 @@ type watchSession struct {
 	pid         int             // of what runs already; 0: nothing
 	tree        *watch.Tree     // nil: all that is on the GPUs
 	environment []string        // of the child
+	hook        *hook.Hook      // nil: there is none
 	reader      watch.Reader
 	places      []watch.Place
 	notes       []string
 }
 
 // newWatchSession finds what is to be watched, and on which GPUs; nothing has begun then.
-func newWatchSession(plan *devicemap.Plan, file string, argv []string, pid int) (*watchSession, error) {
-	session := &watchSession{plan: plan, file: file, argv: argv, pid: pid}
+func newWatchSession(plan *devicemap.Plan, file string, argv []string, asked *ask.Watch) (*watchSession, error) {
+	session := &watchSession{plan: plan, file: file, argv: argv, pid: int(asked.PID)}
 	list, set, err := session.subject()
 	if err != nil {
 		return nil, err
@@ -40,11 +43,25 @@ func newWatchSession(plan *devicemap.Plan, file string, argv []string, pid int) 
 	if session.reader, err = watch.Open(); err != nil {
 		return nil, err
 	}
-	if err := session.place(list, set); err != nil {
-		session.reader.Close() //nolint:errcheck // the first error counts
+	if err = session.place(list, set); err == nil && session.child != nil && !asked.NoHook {
+		session.hook, err = hook.New(asked.Snapshot)
+	}
+	if err != nil {
+		session.close()
 		return nil, err
 	}
+	if session.hook != nil {
+		session.environment = session.hook.Environ(session.environment)
+	}
 	return session, nil
+}
+
+// close gives back what is open; all is told then.
+func (session *watchSession) close() {
+	session.reader.Close() //nolint:errcheck // nothing was written
+	if session.hook != nil {
+		session.hook.Close() //nolint:errcheck // a folder in the system's place for such is left
+	}
 }
 
 // subject finds the command, or the process that runs already, and which GPUs it sees.
@@ -122,7 +139,20 @@ func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.R
 		command.Seconds = time.Since(began).Seconds()
 	}
 	live.Close()
-	return watch.Of(&watch.Ran{File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Notes: session.notes}), nil
+	processes := session.told()
+	return watch.Of(&watch.Ran{File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Processes: processes, Notes: session.notes}), nil
+}
+
+// told is what the command's processes said of torch's memory.
+func (session *watchSession) told() []watch.Process {
+	if session.hook == nil {
+		return nil
+	}
+	processes, err := session.hook.Read()
+	if err != nil {
+		session.notes = append(session.notes, err.Error())
+	}
+	return processes
 }
 
 // live shows GPUs on a terminal, or tells of them in lines.

@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/executor/report"
@@ -25,6 +26,9 @@ type Report struct {
 		Predicted float64  `json:"predicted"`
 		Measured  *float64 `json:"measured"`
 	} `json:"imbalance"`
+	// Processes are those of the command in which torch told what it held.
+	Processes []Process `json:"processes"`
+
 	Verdict report.Verdict `json:"verdict"`
 	Reasons []string       `json:"reasons"` // of the verdict, a sentence each
 	Notes   []string       `json:"notes"`   // what the verdict does not rest on
@@ -87,23 +91,22 @@ type Ran struct {
 	File    string // the plan's
 	Plan    *devicemap.Plan
 	Sampler *Sampler
-	Torch   map[string]OnGPU // by UUID; none: nothing was told
-	Command *Command         // nil: none was named
-	Notes   []string
+	Command *Command // nil: none was named
+	// Processes is what torch told in those of the command.
+	Processes []Process
+	Notes     []string
 }
 
 // Of is the report of what was watched.
 func Of(ran *Ran) *Report {
 	plan := ran.Plan
-	told := &Report{FormatVersion: "devmap.report/v1", Plan: ran.File, Backend: "watch", Command: ran.Command, Sampling: ran.Sampler.Sampling(), Notes: ran.Notes}
+	told := &Report{FormatVersion: "devmap.report/v1", Plan: ran.File, Backend: "watch", Command: ran.Command, Sampling: ran.Sampler.Sampling(), Processes: ran.Processes, Notes: ran.Notes}
 	told.Model.Name, told.Model.Digest = plan.Model.Name, plan.Model.Digest
 	told.Imbalance.Predicted = plan.Imbalance
-	states := ran.Sampler.State()
+	states, torch := ran.Sampler.State(), Together(ran.Processes)
 	for i := range states {
 		gpu := gpuReport(plan, &states[i])
-		if torch, found := ran.Torch[gpu.UUID]; found {
-			gpu.torch = &torch
-		}
+		gpu.torch = torchOn(torch, &gpu)
 		told.GPUs = append(told.GPUs, gpu)
 	}
 	for i := range plan.Devices {
@@ -113,6 +116,18 @@ func Of(ran *Ran) *Report {
 	told.Notes = append(told.Notes, told.buildUp()...)
 	told.judge()
 	return told
+}
+
+// torchOn is what torch told of a GPU that it held memory of; nil: nothing.
+func torchOn(torch map[string]OnGPU, gpu *GPUReport) *OnGPU {
+	on, found := torch[gpu.UUID]
+	if !found {
+		on, found = torch[fmt.Sprintf("cuda:%d", gpu.GPU)]
+	}
+	if !found || on.Processes == 0 && on.OutOfMemory == 0 {
+		return nil
+	}
+	return &on
 }
 
 // gpuReport sets what was read of a GPU beside what its devices are to hold.

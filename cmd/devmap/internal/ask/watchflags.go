@@ -2,8 +2,9 @@ package ask
 
 // Watch is what the flags of devmap watch ask for.
 type Watch struct {
-	PID    int64 // 0: none
-	Strict bool
+	PID            int64 // 0: none
+	Strict, NoHook bool
+	Snapshot       string
 }
 
 // watchFlags are those of what is watched.
@@ -15,5 +16,13 @@ var watchFlags = []flag{
 	{
 		name: "strict", at: func(request *Request) any { return &request.Watch.Strict }, on: onWatch, otherwise: "false",
 		help: "exit with 4 where the verdict is fail, though COMMAND ended with another status",
+	},
+	{
+		name: "no-hook", at: func(request *Request) any { return &request.Watch.NoHook }, on: onWatch, otherwise: "false",
+		help: "do not have torch tell its peaks as COMMAND's processes end: what NVML shows is all",
+	},
+	{
+		name: "snapshot", at: func(request *Request) any { return &request.Watch.Snapshot }, on: onWatch,
+		help: "have torch write its memory snapshot, a file a process beside this one with its number in the name", also: []string{"memory-snapshot"},
 	},
 }
