@@ -3,6 +3,7 @@ package watch
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -56,9 +57,16 @@ func distance(one, other int64) int64 { return max(one-other, other-one) }
 
 // Explain says of every measured device where its difference lies, which warning
 // of the plan allows for it, and which of some variants predicts what was
-// measured. What is not known is said to be, and no cause is named that nothing
-// was measured of.
-func Explain(plan *devicemap.Plan, measured []Held, variants []Variant) []Explanation {
+// measured: they are asked for where a prediction did not hold, and may be nil.
+// What is not known is said to be, and no cause is named that nothing was measured
+// of.
+func Explain(plan *devicemap.Plan, measured []Held, variants func() []Variant) []Explanation {
+	others := sync.OnceValue(func() []Variant {
+		if variants == nil {
+			return nil
+		}
+		return variants()
+	})
 	var all []Explanation
 	for i := range measured {
 		at := slices.IndexFunc(plan.Devices, func(one devicemap.Prediction) bool { return one.Device == measured[i].Device })
@@ -70,7 +78,7 @@ func Explain(plan *devicemap.Plan, measured []Held, variants []Variant) []Explan
 		told.allocated()
 		told.cached()
 		told.outside()
-		told.varied(measured, variants)
+		told.varied(measured, others)
 		all = append(all, told.Explanation)
 	}
 	return all

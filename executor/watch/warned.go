@@ -92,13 +92,13 @@ const closeShare = 500
 
 // varied names the variants that predict what every device allocated, where the
 // plan does not.
-func (told *explained) varied(measured []Held, variants []Variant) {
+func (told *explained) varied(measured []Held, variants func() []Variant) {
 	if told.AllocatedBytes == nil || same(told.held.Torch.Allocated.High, told.foretold.PeakAllocatedBytes) {
 		return
 	}
-	for i := range variants {
-		if peak, all := variants[i].predicts(measured, told.Device); all {
-			told.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", variants[i].Setting, costmodel.Bytes(peak), share(distance(peak, told.held.Torch.Allocated.High), peak))
+	for _, variant := range variants() {
+		if peak, all := variant.predicts(measured, told.Device); all {
+			told.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", variant.Setting, costmodel.Bytes(peak), share(distance(peak, told.held.Torch.Allocated.High), peak))
 		}
 	}
 }

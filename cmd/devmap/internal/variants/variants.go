@@ -1,0 +1,113 @@
+// Package variants predicts a plan's map again under settings that a command may
+// have in place of the plan's: the settings that are easily forgotten, one at a
+// time.
+package variants
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// asked are fields of a workload that a command sets for itself. Those that say
+// how the model is spread are the map's.
+var asked = []string{
+	"batch", "micro_batches", "seq", "precision", "optimizer", "recompute", "lora_rank", "lora_precision",
+	"loss", "attention", "loss_only", "gradient_as_bucket_view", "ema",
+}
+
+// Of are the variants of a plan that an engine runs. There are none where the plan
+// is not what would be predicted today.
+func Of(graph *modelgraph.Graph, plan *devicemap.Plan) []watch.Variant {
+	today, ok := predict(graph, plan, &plan.Workload)
+	if !ok || !alike(today, plan.Devices) {
+		return nil
+	}
+	var all []watch.Variant
+	for _, field := range costmodel.Fields() {
+		if !slices.Contains(asked, field.Name) {
+			continue
+		}
+		for _, value := range others(&field, &plan.Workload) {
+			workload := plan.Workload
+			setting := value(&workload)
+			if devices, ok := predict(graph, plan, &workload); ok && !alike(devices, today) {
+				all = append(all, watch.Variant{Setting: ask.Say(setting), Devices: devices})
+			}
+		}
+	}
+	return all
+}
+
+// others are the other values of a field, each as what sets it: every other one
+// that has a name; of sizes those up to a factor of four apart; no adapters.
+func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.Workload) costmodel.Setting {
+	var all []func(*costmodel.Workload) costmodel.Setting
+	switch value := field.Ref(now).(type) {
+	case *bool:
+		other := !*value
+		all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
+			*field.Ref(workload).(*bool) = other //nolint:forcetypeassert // of the same field
+			return costmodel.Set(field.Name, other)
+		})
+	case *int64:
+		for _, size := range sizes(field.Name, *value) {
+			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
+				*field.Ref(workload).(*int64) = size //nolint:forcetypeassert // of the same field
+				return costmodel.Set(field.Name, strconv.FormatInt(size, 10))
+			})
+		}
+	default:
+		for _, name := range field.Values {
+			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
+				field.Set(workload, name)
+				workload.StoredTypes = workload.StoredTypes && field.Name != "precision"
+				return costmodel.Set(field.Name, name)
+			})
+		}
+	}
+	return all
+}
+
+func sizes(field string, now int64) []int64 {
+	if field == "lora_rank" {
+		if now == 0 {
+			return nil
+		}
+		return []int64{0}
+	}
+	all := []int64{2 * now, 4 * now}
+	for _, part := range []int64{2, 4} {
+		if now%part == 0 {
+			all = append(all, now/part)
+		}
+	}
+	return all
+}
+
+// doesNotFit is the kind of [devicemap.Fault] that leaves a map one that can be run.
+const doesNotFit = "does-not-fit"
+
+// predict is what the plan's map holds under a workload; not ok where no engine
+// runs it so.
+func predict(graph *modelgraph.Graph, plan *devicemap.Plan, workload *costmodel.Workload) ([]devicemap.Prediction, bool) {
+	table, err := ask.Costs(graph, *workload)
+	if err != nil {
+		return nil, false
+	}
+	report := devicemap.Check(graph, table, &plan.Topology, plan.DeviceMap, nil)
+	faults := slices.ContainsFunc(report.Faults, func(fault devicemap.Fault) bool { return fault.Kind != doesNotFit })
+	return report.Devices, !faults && len(report.Devices) == len(plan.Devices)
+}
+
+// alike reports equal peaks.
+func alike(one, other []devicemap.Prediction) bool {
+	return slices.EqualFunc(one, other, func(one, other devicemap.Prediction) bool {
+		return one.Predicted.PeakAllocatedBytes == other.Predicted.PeakAllocatedBytes
+	})
+}

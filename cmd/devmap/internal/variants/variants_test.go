@@ -1,0 +1,96 @@
+package variants
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/executor/watch"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/load"
+	"github.com/devmap-dev/devmap/planner"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+func planOf(t *testing.T, graph *modelgraph.Graph, workload costmodel.Workload) *devicemap.Plan {
+	t.Helper()
+	topo := &costmodel.Topology{Devices: []costmodel.Device{{CapacityBytes: 16 << 30}, {CapacityBytes: 16 << 30}}}
+	solution, err := planner.Plan(t.Context(), graph, workload, topo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	workload.World = 2
+	table, err := ask.Costs(graph, workload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return devicemap.NewPlan(graph, table, topo, solution.Map, solution.Devices)
+}
+
+// TestOf: a command that runs under another setting than its plan's is told which,
+// under a map and where every GPU has the whole model.
+func TestOf(t *testing.T) {
+	t.Parallel()
+	graph, err := load.Model("../../../../fixtures/models/qwen2.5-0.5b", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	named := 0
+	for _, strategy := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.Pipeline, costmodel.DDP} {
+		workload := costmodel.Workload{Mode: costmodel.Train, Strategy: strategy, Batch: 8, MicroBatches: 2, Seq: 512, Recompute: costmodel.RecomputeFull}
+		plan := planOf(t, graph, workload)
+		variants := Of(graph, plan)
+		for _, setting := range []string{"--recompute none", "--attention eager", "--batch 16", "--seq 256", "--optimizer sgd", "--precision bf16-mixed"} {
+			at := slices.IndexFunc(variants, func(variant watch.Variant) bool { return variant.Setting == setting })
+			if at < 0 {
+				t.Errorf("%s: no variant with %s among %d", strategy, setting, len(variants))
+				continue
+			}
+			var held []watch.Held // as that setting has it
+			for i, device := range variants[at].Devices {
+				peak := device.Predicted.PeakAllocatedBytes
+				held = append(held, watch.Held{Device: i, Torch: &watch.OnGPU{Processes: 1, Allocated: watch.Peak{Low: peak, High: peak}, Reserved: watch.Peak{Low: peak, High: peak}}})
+			}
+			for _, explained := range watch.Explain(plan, held, func() []watch.Variant { return variants }) {
+				told := strings.Join(explained.Reasons, "\n")
+				differs := !strings.Contains(explained.Reasons[0], "as predicted") // by more than the plan's accuracy
+				if differs {
+					named++
+				}
+				if differs && !strings.Contains(told, "with "+setting+" the same plan would predict") {
+					t.Errorf("%s, %s: %q", strategy, setting, explained.Reasons)
+				}
+			}
+		}
+		plan.Devices[0].Predicted.PeakAllocatedBytes++
+		if stale := Of(graph, plan); len(stale) != 0 {
+			t.Errorf("%s: a plan of another day has %d variants", strategy, len(stale))
+		}
+	}
+	if named < 20 { // of 3 strategies, 6 settings and 2 GPUs
+		t.Errorf("%d settings were named", named)
+	}
+}
+
+// TestOthers: plain settings are changed by what they are.
+func TestOthers(t *testing.T) {
+	t.Parallel()
+	workload := costmodel.Workload{Batch: 6, LoRARank: 8, Recompute: costmodel.RecomputeNone}
+	want := map[string]string{"batch": "12 24 3", "lora_rank": "0", "recompute": "none full selective", "loss_only": "true"}
+	for _, field := range costmodel.Fields() {
+		if want[field.Name] == "" {
+			continue
+		}
+		var got []string
+		for _, set := range others(&field, &workload) {
+			changed := workload
+			words := strings.Fields(ask.Say(set(&changed)))
+			got = append(got, strings.TrimPrefix(words[len(words)-1], "--loss-only="))
+		}
+		if text := strings.Join(got, " "); text != want[field.Name] && field.Name != "loss_only" {
+			t.Errorf("%s: %q, want %q", field.Name, text, want[field.Name])
+		}
+	}
+}
