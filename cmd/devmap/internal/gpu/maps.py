@@ -1,5 +1,5 @@
-"""devmap's own maps under Accelerate: what each of two GPUs holds beside the prediction, by the file that
-`devmap emit --for torch-check` writes; Accelerate's own map of some of the models beside them.
+"""Plans measured on PyTorch by the files that `devmap emit --for torch-check` writes: devmap's own maps under Accelerate
+on two GPUs, with Accelerate's own map of some models beside them; plans of several families on one GPU.
 
 usage: maps.py FOLDER: runs every check of the folder, in processes that share one import of torch, and writes what each found
 """
@@ -17,53 +17,93 @@ MODELS = {
     "phi-4": (2, 2048, "none", True), "qwen3-8b": (4, 2048, "none", False), "llama-3.2-3b": (4, 2048, "none", True),
     "gemma-2-9b": (2, 2048, "none", False), "llama-3.1-8b": (8, 4096, "full", False),
 }
-CATALOGUE = {"NVIDIA H200": "h200-141gb", "NVIDIA H100 80GB HBM3": "h100-80gb"}  # whose budgets the maps are balanced for
+# On one GPU: flags of plan; of processes one rank.
+FAMILIES = {
+    ("phi-3-mini", "trained"): ("--gpus 1 --mode train --batch 2 --seq 2048", None),
+    ("qwen3-8b", "prefill"): ("--gpus 1 --mode infer --batch 4 --seq 4096", None),
+    ("gemma-2-9b", "FSDP2, rank 3 of 8"): ("--gpus 8 --mode train --strategy fsdp --precision bf16-mixed --batch 1 --seq 2048", 3),
+    ("llama-3.1-8b", "1F1B, rank 1 of 4"): ("--gpus 4 --mode train --strategy pipeline --batch 8 --micro-batches 8 --seq 2048", 1),
+}
+CATALOGUE = {"NVIDIA H200": "h200-141gb", "NVIDIA H100 80GB HBM3": "h100-80gb"}  # whose budgets plans are made for
+
+
+def gpus():
+    """Names of the GPUs that CUDA shows."""
+    if not shutil.which("nvidia-smi"):
+        return []
+    said = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=False).stdout
+    names = [name.strip() for name in said.split("\n") if name.strip()]
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return names[:len(visible.split(","))] if visible else names
+
+
+def lacking(figures, section, what, count):
+    """Says what is not run where there are too few GPUs, or none whose budget is known."""
+    names = gpus()
+    if len(names) >= count and names[0] in CATALOGUE:
+        return False
+    figures.told(section, what, "not run", f"needs {count} GPUs" if len(names) < count else f"{names[0]} is none of {', '.join(CATALOGUE)}")
+    return True
 
 
 def maps(shared, figures):
-    said = subprocess.run(["nvidia-smi", "--query-gpu=name", "--format=csv,noheader"], capture_output=True, text=True, check=False).stdout.split("\n") if shutil.which("nvidia-smi") else []
-    names = [name.strip() for name in said if name.strip()]
-    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
-        names = names[:len(visible.split(","))]
-    if len(names) < GPUS or names[0] not in CATALOGUE:
-        figures.told("maps", "devmap's own maps in Accelerate", "not run", f"needs {GPUS} GPUs of {' or '.join(CATALOGUE)}")
+    """devmap's own maps on two GPUs, trained under Accelerate."""
+    if lacking(figures, "maps", "devmap's own maps in Accelerate", GPUS):
         return
     folder = os.path.join(shared.folder, "maps")
     os.makedirs(folder)
-    models = list(MODELS)[:2] if shared.small else MODELS
+    models = list(MODELS)[:2] if shared.small else list(MODELS)
     for model in models:
-        emitted(shared, folder, model, CATALOGUE[names[0]])
+        batch, seq, recompute, own = MODELS[model]
+        flags = f"--gpus {GPUS} --mode train --batch {batch} --seq {seq} --recompute {recompute}"
+        emitted(shared, model, flags, os.path.join(folder, model + (".own.py" if own else ".py")))
     print(shared.python("maps.py", folder), end="", flush=True)
     for model in models:
-        with figures.attempt("maps", model):
-            beside(figures, folder, model)
+        batch, seq, recompute, own = MODELS[model]
+        case = f"{model} {batch} × {seq}" + (", recomputed" if recompute == "full" else "")
+        with figures.attempt("maps", case):
+            found = within(figures, "maps", case, os.path.join(folder, model + ".found.json"), OFF)
+            figures.within("maps", case + ": largest peak / mean", balance(found["measured"]), BALANCE)
+        if own:
+            with figures.attempt("maps", case + ", Accelerate's own map"), open(os.path.join(folder, model + ".own.json")) as file:
+                theirs = json.load(file)
+                peaks = " ".join(f"{row['allocated_peak_bytes'] / 2**30:.2f}" for row in theirs)
+                figures.told("maps", case + ": largest peak / mean of Accelerate's own map", f"{balance(theirs):.3f}", peaks + " GiB")
 
 
-def emitted(shared, folder, model, gpu):
-    """The check of a model's map."""
-    batch, seq, recompute, own = MODELS[model]
-    plan, check = os.path.join(folder, model + ".json"), os.path.join(folder, f"{model}{'.own' if own else ''}.py")
-    flags = ["--gpus", str(GPUS), "--gpu", gpu, "--mode", "train", "--batch", str(batch), "--seq", str(seq), "--recompute", recompute]
-    for words in (["plan", shared.config(model), *flags, "-o", plan], ["emit", plan, "--for", "torch-check", "-o", check]):
+def families(shared, figures, section="watch"):
+    """Plans of several families and engines on one GPU, within the bound that the program itself names."""
+    if lacking(figures, section, "torch-check of three families", 1):
+        return
+    folder = os.path.join(shared.folder, "families")
+    os.makedirs(folder)
+    for number, ((model, _), (flags, rank)) in enumerate(FAMILIES.items()):
+        emitted(shared, model, flags, os.path.join(folder, f"{number}{f'.rank{rank}' if rank is not None else ''}.py"))
+    print(shared.python("maps.py", folder), end="", flush=True)
+    for number, ((model, what), (_, rank)) in enumerate(FAMILIES.items()):
+        with figures.attempt(section, f"torch-check: {model} {what}"):
+            within(figures, section, f"torch-check: {model} {what}", os.path.join(folder, f"{number}{f'.rank{rank}' if rank is not None else ''}.found.json"))
+
+
+def emitted(shared, model, flags, check):
+    """The check of a plan."""
+    plan = check.removesuffix(".py") + ".plan.json"
+    for words in (["plan", shared.config(model), "--gpu", CATALOGUE[gpus()[0]], *flags.split(), "-o", plan], ["emit", plan, "--for", "torch-check", "-o", check]):
         done = subprocess.run([shared.binary, *words], capture_output=True, text=True, check=False)
         if done.returncode:
             raise RuntimeError(f"devmap {words[0]}: exit status {done.returncode}: {done.stderr[-800:]}")
 
 
-def beside(figures, folder, model):
-    batch, seq, recompute, own = MODELS[model]
-    case = f"{model} {batch} × {seq}" + (", recomputed" if recompute == "full" else "")
-    with open(os.path.join(folder, model + ".found.json")) as file:
+def within(figures, section, case, path, bar=None):
+    """Every GPU that was measured, in percent off what was predicted."""
+    with open(path) as file:
         found = json.load(file)
-    for row, told in zip(found["measured"], found["predicted"]):
-        note = f"predicted {told['peak_allocated_bytes'] / 2**30:.3f} GiB, measured {row['allocated_peak_bytes'] / 2**30:.3f}; reserved {row['reserved_peak_bytes'] / 2**30:.2f}"
-        figures.within("maps", f"{case}: GPU {row['device']}, % off the prediction", 100 * abs(row["off"]), OFF, note)
-    figures.within("maps", case + ": largest peak / mean", balance(found["measured"]), BALANCE)
-    if own:
-        with open(os.path.join(folder, model + ".own.json")) as file:
-            theirs = json.load(file)
-        peaks = " ".join(f"{row['allocated_peak_bytes'] / 2**30:.2f}" for row in theirs)
-        figures.told("maps", case + ": largest peak / mean of Accelerate's own map", f"{balance(theirs):.3f}", peaks + " GiB")
+    for row in found["measured"]:
+        low, high = found["predicted"][row["device"]]["peak_range_bytes"]
+        predicted = f"{low / 2**30:.3f}" + (f" to {high / 2**30:.3f}" if high > low else "")
+        note = f"predicted {predicted} GiB, measured {row['allocated_peak_bytes'] / 2**30:.3f}; reserved {row['reserved_peak_bytes'] / 2**30:.2f}, NVML {(row['nvml_bytes'] or 0) / 2**30:.2f}"
+        figures.within(section, f"{case}: GPU {row['device']}, % off the prediction", 100 * abs(row["off"]), bar or 100 * found["bound"], note)
+    return found
 
 
 def balance(rows):
@@ -99,7 +139,8 @@ def main(folder):
     assert transformers.AutoModelForCausalLM  # what is imported late
     for path in sorted(glob.glob(os.path.join(folder, "*.py"))):
         name = path.removesuffix(".py").removesuffix(".own")
-        forked(lambda: carried_out(path, "--json", name + ".found.json"))
+        rank = ["--rank", name.rsplit(".rank", 1)[1]] if ".rank" in name else []
+        forked(lambda: carried_out(path, *rank, "--json", name + ".found.json"))
         if path.endswith(".own.py"):
             forked(lambda: balanced(path, name + ".own.json"))
 
