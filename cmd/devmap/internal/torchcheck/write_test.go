@@ -43,11 +43,11 @@ func planned(strategy costmodel.Strategy, change func(*devicemap.Plan)) *devicem
 	return plan
 }
 
-func written(t testing.TB, plan *devicemap.Plan, config string) string {
-	t.Helper()
+func written(tb testing.TB, plan *devicemap.Plan, config string) string {
+	tb.Helper()
 	text := new(bytes.Buffer)
 	if err := torchcheck.Write(text, plan, []byte(config)); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return text.String()
 }
