@@ -1,11 +1,15 @@
 package costmodel
 
-// Comm is what the communication library holds on a GPU outside the engine's
-// allocator, in bytes.
+// Comm is what is held on a GPU outside the engine's allocator, in bytes: by the
+// communication library, and by another context than the device says.
 type Comm struct {
 	World int64 // on every GPU
 	Peer  int64 // for each neighbour in a pipeline
 	Ring  bool  // the last stage sends to the first too
+	// Contexts are, by compute capability, the context that the catalogue has, which is
+	// PyTorch's, and the engine's own, which was measured on such GPUs and stands in its
+	// place. A device that says another stays with that.
+	Contexts map[string][2]int64
 }
 
 // of is rank's part.
@@ -28,5 +32,9 @@ func (table *Table) Overhead(index int, device *Device) int64 {
 	if table.Workload.Runtime == Devmap && device.Own != (own{}) {
 		return device.Own.ContextBytes
 	}
-	return device.ContextBytes + table.Comm.of(index, table.Workload.World)
+	context := device.ContextBytes
+	if known, is := table.Comm.Contexts[device.ComputeCapability]; is && known[0] == context {
+		context = known[1]
+	}
+	return context + table.Comm.of(index, table.Workload.World)
 }

@@ -43,10 +43,18 @@ type contextSize struct {
 	Source     string `json:"source"`
 }
 
+func (size contextSize) of(mode costmodel.Mode) int64 {
+	if mode == costmodel.Train {
+		return size.TrainBytes
+	}
+	return size.InferBytes
+}
+
 type data struct {
 	GPUs       []GPU                  `json:"gpus"`
 	Workspaces map[string]constant    `json:"workspaces"`
 	Context    map[string]contextSize `json:"context"`
+	OwnContext map[string]constant    `json:"own_context"`
 	Matmul     efficiency             `json:"matmul"`
 	Attention  map[string]efficiency  `json:"attention"`
 	Unaligned  map[string]efficiency  `json:"unaligned"`
@@ -119,8 +127,8 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		ComputeCapability: gpu.ComputeCapability,
 		WorkspaceBytes:    forCapability(load().Workspaces, gpu.ComputeCapability).Bytes,
 	}
-	size := forCapability(load().Context, gpu.ComputeCapability)
-	device.ContextBytes, device.FLOPS = size.InferBytes, gpu.BF16FLOPS*load().Matmul.Efficiency
+	device.ContextBytes = forCapability(load().Context, gpu.ComputeCapability).of(mode)
+	device.FLOPS = gpu.BF16FLOPS * load().Matmul.Efficiency
 	ring := forCapability(load().Collective, gpu.ComputeCapability)
 	device.Rates = costmodel.Rates{
 		FP32FLOPS:                gpu.FP32FLOPS * load().Matmul.Efficiency,
@@ -140,9 +148,6 @@ func (gpu *GPU) Device(mode costmodel.Mode) costmodel.Device {
 		CollectiveShare:          ring.Share,
 		CollectiveSeconds:        ring.Seconds,
 		CPUBytesPerSecond:        load().CPUCopy.BytesPerSecond,
-	}
-	if mode == costmodel.Train {
-		device.ContextBytes = size.TrainBytes
 	}
 	return device
 }

@@ -41,3 +41,33 @@ func TestContextByMode(t *testing.T) {
 		t.Errorf("a context of %d B in training, %d in inference", train, infer)
 	}
 }
+
+// TestOwnContext: what devmap's own engine holds besides arenas stands in place of
+// PyTorch's context where it was measured, and of nothing that a device says itself.
+func TestOwnContext(t *testing.T) {
+	for name, is := range map[string]struct {
+		gpu, runtime string
+		mode         costmodel.Mode
+		said, want   int64 // said: by the device itself
+	}{
+		"Hopper in training":  {"h200-141gb", costmodel.Devmap, costmodel.Train, 0, 558694400},
+		"Hopper in inference": {"h100-80gb", costmodel.Devmap, costmodel.Infer, 0, 558694400},
+		"said by the device":  {"h100-80gb", costmodel.Devmap, costmodel.Train, 600 << 20, 600 << 20},
+		"not measured":        {"a100-80gb", costmodel.Devmap, costmodel.Train, 0, 805306368},
+		"PyTorch":             {"h100-80gb", "accelerate", costmodel.Train, 0, 808255488},
+	} {
+		gpu, err := Find(is.gpu)
+		if err != nil {
+			t.Fatal(err)
+		}
+		device := gpu.Device(is.mode)
+		if is.said > 0 {
+			device.ContextBytes = is.said
+		}
+		table := &costmodel.Table{Workload: costmodel.Workload{Mode: is.mode, Runtime: is.runtime, Strategy: costmodel.DeviceMap, World: 2}}
+		table.Comm, table.BodySlack, table.HeadSlack = Overhead(&table.Workload)
+		if got := table.Overhead(0, &device); got != is.want {
+			t.Errorf("%s: %d bytes, want %d", name, got, is.want)
+		}
+	}
+}

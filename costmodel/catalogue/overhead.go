@@ -44,13 +44,25 @@ var loadOverhead = sync.OnceValue(func() overhead {
 // Overhead is what a GPU holds under a workload beyond what the engine's
 // allocator was asked for at the peak: NCCL's bytes, and the slack of the pool
 // on GPUs without the model's head and with it, as [costmodel.Table] has them.
-// An arena is one block, of an engine without NCCL ([costmodel.StageRules]).
+// An arena is one block, of an engine without NCCL ([costmodel.StageRules]), whose
+// context is smaller than PyTorch's.
 func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
+		held.Contexts = ownContexts(workload.Mode)
 		return held, body, head
 	}
 	pool := slackOf(workload)
 	return comm(workload), pool.Body, pool.Head
+}
+
+// ownContexts are the contexts of devmap's own engine beside those of PyTorch, by
+// compute capability, where they were measured.
+func ownContexts(mode costmodel.Mode) map[string][2]int64 {
+	found := make(map[string][2]int64)
+	for capability, own := range load().OwnContext {
+		found[capability] = [2]int64{forCapability(load().Context, capability).of(mode), own.Bytes}
+	}
+	return found
 }
 
 // comm is what NCCL holds on a GPU under a workload, outside the engine's

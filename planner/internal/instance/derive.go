@@ -119,13 +119,26 @@ func Restored(placed devicemap.Map, order []int) devicemap.Map {
 func (in *Instance) Relaxed() *Instance {
 	out, table := *in, *in.Costs
 	best := in.Topology.Devices[0]
-	for _, device := range in.Topology.Devices {
+	for i, device := range in.Topology.Devices {
+		if table.Comm.Contexts != nil { // what it comes to, whatever it stands in place of
+			device.ContextBytes = in.Costs.Overhead(i, &device)
+		}
+		if i == 0 {
+			best = device
+		}
+		if own := device.Own; i > 0 {
+			if own.ContextBytes = best.Own.ContextBytes; own != best.Own {
+				return nil
+			}
+		}
 		if device.Rates != best.Rates || device.FLOPS != best.FLOPS || device.Host != best.Host || len(in.Topology.Links) > 0 {
 			return nil
 		}
 		best.CapacityBytes, best.ReservedBytes = max(best.Budget(), device.Budget()), 0
 		best.ContextBytes, best.WorkspaceBytes = min(best.ContextBytes, device.ContextBytes), min(best.WorkspaceBytes, device.WorkspaceBytes)
+		best.Own.ContextBytes = min(best.Own.ContextBytes, device.Own.ContextBytes)
 	}
+	table.Comm.Contexts = nil
 	table.OutputBytes = 0 // of the input's device, which may be any in the order
 	out.Costs, out.Pins = &table, nil
 	out.Topology = &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{best}, len(in.Topology.Devices))}
