@@ -32,6 +32,7 @@ ALONE = {
     "loading": ("loading", "loading beside safetensors.torch.load_file and beside a copy from pinned memory"),
     "peers": ("peers", "several GPUs: copies beside torch's, one device's bits, memory, pipelines beside torch.distributed.pipelining, loading"),
     "maps": ("maps", "devmap's own maps under Accelerate on two GPUs: each GPU beside the prediction; Accelerate's own beside them"),
+    "watch": ("watched", "commands under devmap watch: peaks to the byte of their own, what watching takes; emit --for torch-check of three families"),
     "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
 }
 # What is right or wrong, however long it takes: all of these at once, a process each.
@@ -45,7 +46,7 @@ BESIDE = {
     "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
 PARTS = ALONE | BESIDE
-GPU_ALONE = ("maps", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
+GPU_ALONE = ("maps", "watch", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
 
 
 def asked():
