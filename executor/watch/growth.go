@@ -33,13 +33,17 @@ func (growth *Growth) add(when time.Duration, bytes int64) {
 		return
 	}
 	growth.counted = true
-	if growth.Plateaus++; growth.Plateaus == 1 {
-		growth.FirstHeld, growth.LastHeld = growth.level, growth.level
+	rise := growth.level - growth.LastHeld
+	switch {
+	case growth.Plateaus == 0:
+		growth.FirstHeld = growth.level
+	case max(rise, -rise) < flatBytes: // back to where it was, behind a spike
 		return
+	default:
+		growth.LastRise = rise
 	}
-	growth.LastRise = growth.level - growth.LastHeld
-	growth.LastHeld = growth.level
 	if growth.LastRise > 0 {
 		growth.Rises++
 	}
+	growth.Plateaus, growth.LastHeld = growth.Plateaus+1, growth.level
 }

@@ -16,16 +16,6 @@ type Place struct {
 	Devices    []int
 }
 
-// PlaceError is a plan that is not for what the command sees.
-type PlaceError struct{ text string }
-
-// Error implements error.
-func (err *PlaceError) Error() string { return err.text }
-
-func placeErrorf(format string, args ...any) error {
-	return &PlaceError{fmt.Sprintf(format, args...)}
-}
-
 // Places finds the GPUs that a plan's devices are: device i is the GPU that the
 // command calls i, as engines have it; of a plan for devmap's own engine on a topology
 // that was measured, the GPU that it was measured on, which several devices may share.
@@ -42,7 +32,7 @@ func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, no
 		}
 		gpu := visible[number]
 		if gpus[gpu].Cut {
-			return nil, nil, placeErrorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart, and plans are for whole GPUs (nvidia-smi -mig 0 ends it)", gpu, gpus[gpu].Name, gpus[gpu].UUID)
+			return nil, nil, fmt.Errorf("GPU %d (%s, %s) is in MIG mode: what its parts hold is not told apart, and plans are for whole GPUs (nvidia-smi -mig 0 ends it)", gpu, gpus[gpu].Name, gpus[gpu].UUID)
 		}
 		notes = append(notes, otherGPU(plan, device, number, &gpus[gpu])...)
 		at := slices.IndexFunc(places, func(place Place) bool { return place.At == gpu })
@@ -63,7 +53,7 @@ func sameMachine(plan *devicemap.Plan) error {
 		}
 	}
 	if len(hosts) > 1 {
-		return placeErrorf("the plan is for GPUs of %d machines (%s): this looks at the GPUs of one", len(hosts), strings.Join(hosts, ", "))
+		return fmt.Errorf("the plan is for GPUs of %d machines (%s): this looks at the GPUs of one", len(hosts), strings.Join(hosts, ", "))
 	}
 	return nil
 }
@@ -90,7 +80,7 @@ func numberOf(plan *devicemap.Plan, device int, gpus []GPU, visible []int) (int,
 	if len(visible) < len(gpus) {
 		seen += fmt.Sprintf(", by CUDA_VISIBLE_DEVICES, of the machine's %d", len(gpus))
 	}
-	return 0, placeErrorf("the plan is for %d GPUs, and the command sees fewer: %s", len(plan.Devices), seen)
+	return 0, fmt.Errorf("the plan is for %d GPUs, and the command sees fewer: %s", len(plan.Devices), seen)
 }
 
 // apartShare is by how much of a capacity two figures of one GPU's may differ: what

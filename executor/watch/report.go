@@ -113,7 +113,7 @@ func Of(ran *Ran) *Report {
 		told.Devices = append(told.Devices, told.device(&plan.Devices[i]))
 	}
 	told.Imbalance.Measured = told.imbalance()
-	told.Notes = append(told.Notes, told.buildUp()...)
+	told.Notes = slices.Concat(told.Notes, told.buildUp(), ran.Sampler.Stray())
 	told.judge()
 	return told
 }

@@ -2,8 +2,13 @@ package watch
 
 import (
 	"context"
+	"fmt"
+	"iter"
+	"slices"
 	"sync"
 	"time"
+
+	"github.com/devmap-dev/devmap/costmodel"
 )
 
 // Settings are what is watched, and how.
@@ -28,14 +33,15 @@ type Sampler struct {
 	began    time.Time
 	used     []int64
 
-	lock     sync.Mutex
-	accounts []account
-	asked    time.Duration // when processes were, last
-	samples  int64
-	busy     time.Duration // in readings
-	longest  time.Duration // between two readings
-	last     time.Duration
-	lost     error // why reading ended early
+	lock      sync.Mutex
+	accounts  []account     // of the plan's GPUs
+	elsewhere []account     // of the others, where the command is not to be
+	asked     time.Duration // when processes were, last
+	samples   int64
+	busy      time.Duration // in readings
+	longest   time.Duration // between two readings
+	last      time.Duration
+	lost      error // why reading ended early
 }
 
 // New takes the first reading: what is held before the command begins.
@@ -47,12 +53,33 @@ func New(settings Settings) (*Sampler, error) {
 		return nil, err
 	}
 	for _, place := range settings.Places {
-		processes, err := reader.Processes(place.At)
 		sampler.accounts = append(sampler.accounts, account{place: place})
-		sampler.accounts[len(sampler.accounts)-1].begin(sampler.used[place.At], processes, err, settings.Whose, settings.Attached)
+	}
+	for at := range sampler.gpus {
+		planned := slices.ContainsFunc(settings.Places, func(place Place) bool { return place.At == at })
+		if settings.Whose != nil && !planned {
+			sampler.elsewhere = append(sampler.elsewhere, account{place: Place{At: at}})
+		}
+	}
+	for account := range sampler.all() {
+		processes, err := reader.Processes(account.place.At)
+		account.begin(sampler.used[account.place.At], processes, err, settings.Whose, settings.Attached)
 	}
 	sampler.samples = 1
 	return sampler, nil
+}
+
+// all are the accounts of all GPUs.
+func (sampler *Sampler) all() iter.Seq[*account] {
+	return func(yield func(*account) bool) {
+		for _, some := range [][]account{sampler.accounts, sampler.elsewhere} {
+			for i := range some {
+				if !yield(&some[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Run reads until ctx ends, and once more then. An error is why it could not.
@@ -82,8 +109,7 @@ func (sampler *Sampler) read() error {
 		return sampler.lost
 	}
 	look := when-sampler.asked >= whoOften
-	for i := range sampler.accounts {
-		account := &sampler.accounts[i]
+	for account := range sampler.all() {
 		used := sampler.used[account.place.At]
 		if look || account.higher(used) {
 			processes, err := sampler.settings.Reader.Processes(account.place.At)
@@ -129,6 +155,21 @@ func (sampler *Sampler) State() []GPUState {
 		}
 	}
 	return states
+}
+
+// Stray says where the command held memory of GPUs that the plan has no device on, a
+// sentence each. Only where the driver tells whose memory is, that is known.
+func (sampler *Sampler) Stray() []string {
+	sampler.lock.Lock()
+	defer sampler.lock.Unlock()
+	var all []string
+	for i := range sampler.elsewhere {
+		account, gpu := &sampler.elsewhere[i], &sampler.gpus[sampler.elsewhere[i].place.At]
+		if account.told {
+			all = append(all, fmt.Sprintf("the command held %v at most of %s (%s), on which the plan has no device: CUDA_VISIBLE_DEVICES is followed where it is set for devmap, and not where the command sets it", costmodel.Bytes(account.peak), gpu.UUID, gpu.Name))
+		}
+	}
+	return all
 }
 
 // Sampling is how the watching itself went.
