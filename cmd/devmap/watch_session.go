@@ -13,6 +13,7 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/ask"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/hook"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/variants"
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/watching"
 	"github.com/devmap-dev/devmap/executor/watch"
 	"github.com/devmap-dev/devmap/planner/devicemap"
@@ -140,7 +141,19 @@ func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.R
 	}
 	live.Close()
 	processes := session.told()
-	return watch.Of(&watch.Ran{File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Processes: processes, Notes: session.notes}), nil
+	return watch.Of(&watch.Ran{
+		File: session.file, Plan: session.plan, Sampler: sampler, Command: command, Processes: processes, Variants: session.variants, Notes: session.notes,
+	}), nil
+}
+
+// variants are what the plan would have predicted under other settings; none where
+// its model is not to be found any more.
+func (session *watchSession) variants() []watch.Variant {
+	graph, err := plannedModel(session.plan, session.file, "")
+	if err != nil {
+		return nil
+	}
+	return variants.Of(graph, session.plan)
 }
 
 // told is what the command's processes said of torch's memory.

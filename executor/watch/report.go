@@ -28,10 +28,11 @@ type Report struct {
 	} `json:"imbalance"`
 	// Processes are those of the command in which torch told what it held.
 	Processes []Process `json:"processes"`
-
-	Verdict report.Verdict `json:"verdict"`
-	Reasons []string       `json:"reasons"` // of the verdict, a sentence each
-	Notes   []string       `json:"notes"`   // what the verdict does not rest on
+	// Explained is where each device's difference lies, that has its GPU alone.
+	Explained []Explanation  `json:"explained"`
+	Verdict   report.Verdict `json:"verdict"`
+	Reasons   []string       `json:"reasons"` // of the verdict, a sentence each
+	Notes     []string       `json:"notes"`   // what the verdict does not rest on
 }
 
 // Command is what was watched, and how it ended.
@@ -94,7 +95,9 @@ type Ran struct {
 	Command *Command // nil: none was named
 	// Processes is what torch told in those of the command.
 	Processes []Process
-	Notes     []string
+	// Variants are asked for where a prediction did not hold; nil: there are none.
+	Variants func() []Variant
+	Notes    []string
 }
 
 // Of is the report of what was watched.
@@ -113,9 +116,23 @@ func Of(ran *Ran) *Report {
 		told.Devices = append(told.Devices, told.device(&plan.Devices[i]))
 	}
 	told.Imbalance.Measured = told.imbalance()
+	if told.Command != nil {
+		told.Explained = Explain(plan, told.held(), ran.Variants)
+	}
 	told.Notes = slices.Concat(told.Notes, told.buildUp(), ran.Sampler.Stray())
 	told.judge()
 	return told
+}
+
+// held is what was measured of the devices that have their GPU alone.
+func (told *Report) held() (all []Held) {
+	for i := range told.GPUs {
+		gpu := &told.GPUs[i]
+		if len(gpu.Devices) == 1 {
+			all = append(all, Held{Device: gpu.Devices[0], Torch: gpu.torch, Used: &gpu.PeakUsedBytes, Interval: told.Sampling.Interval(), OfDevice: gpu.Processes == nil})
+		}
+	}
+	return all
 }
 
 // torchOn is what torch told of a GPU that it held memory of; nil: nothing.

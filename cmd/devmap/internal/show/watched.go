@@ -21,6 +21,9 @@ func Watched(to io.Writer, ran *watch.Report) {
 		say("imbalance %.3f, predicted %.3f\n", *ran.Imbalance.Measured, ran.Imbalance.Predicted)
 	}
 	say("%s: %s\n", string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+	for i := range ran.Explained {
+		say("  device %d: %s\n", ran.Explained[i].Device, strings.Join(ran.Explained[i].Reasons, "; "))
+	}
 	Warnings(to, ran.Notes)
 }
 
