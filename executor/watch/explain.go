@@ -76,9 +76,9 @@ func Explain(plan *devicemap.Plan, measured []Held, variants func() []Variant) [
 		told := explained{held: &measured[i], foretold: &plan.Devices[at].Predicted, plan: plan}
 		told.Device = measured[i].Device
 		told.allocated()
+		told.varied(measured, others)
 		told.cached()
 		told.outside()
-		told.varied(measured, others)
 		all = append(all, told.Explanation)
 	}
 	return all

@@ -129,7 +129,7 @@ func (told *Report) held() (all []Held) {
 	for i := range told.GPUs {
 		gpu := &told.GPUs[i]
 		if len(gpu.Devices) == 1 {
-			all = append(all, Held{Device: gpu.Devices[0], Torch: gpu.torch, Used: &gpu.PeakUsedBytes, Interval: told.Sampling.Interval(), OfDevice: gpu.Processes == nil})
+			all = append(all, Held{Device: gpu.Devices[0], Torch: gpu.torch, Used: &gpu.PeakUsedBytes, Interval: told.Sampling.Interval(), OfDevice: gpu.Processes == nil || gpu.Others != ""})
 		}
 	}
 	return all
