@@ -165,11 +165,8 @@ func (session *watchSession) told() []watch.Process {
 	if err != nil {
 		session.notes = append(session.notes, err.Error())
 	}
-	switch used := slices.ContainsFunc(processes, func(one watch.Process) bool { return len(one.GPUs) > 0 }); {
-	case len(processes) == 0:
-		session.notes = append(session.notes, "no process of the command told what torch held: none imported torch (JAX and TensorFlow tell nothing), or Python ran with -S, -I or -E")
-	case !used:
-		session.notes = append(session.notes, "torch was imported, and used no GPU")
+	if note := watch.Untold(processes); note != "" {
+		session.notes = append(session.notes, note)
 	}
 	return processes
 }

@@ -1,5 +1,7 @@
 package watch
 
+import "fmt"
+
 // Process is what one process of a command says that torch's allocator held of
 // each GPU, as torch counts it: every allocation is in the peaks.
 type Process struct {
@@ -50,4 +52,27 @@ type FailedAllocation struct {
 	Index       int   `json:"index"` // cuda:INDEX
 	WantedBytes int64 `json:"wanted_bytes"`
 	FreeBytes   int64 `json:"free_bytes"` // of the GPU, by the driver
+}
+
+// Untold says why nothing is known of what torch held in a command, or what is
+// missing of it; empty: nothing is.
+func Untold(processes []Process) string {
+	imported := ""
+	for i := range processes {
+		process := &processes[i]
+		switch {
+		case process.SnapshotError != "":
+			return fmt.Sprintf("process %d left no snapshot of torch's memory: %s", process.PID, process.SnapshotError)
+		case len(process.GPUs) > 0:
+			return ""
+		case process.BegunSeconds != nil:
+			imported = fmt.Sprintf("torch's allocator (%s) tells nothing of what it held", process.Allocator)
+		case imported == "":
+			imported = "torch was imported, and used no GPU"
+		}
+	}
+	if imported != "" {
+		return imported
+	}
+	return "no process of the command told what torch held: none imported torch (JAX and TensorFlow tell nothing), or Python ran with -S, -I or -E"
 }

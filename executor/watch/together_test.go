@@ -1,6 +1,9 @@
 package watch
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // TestTogether: peaks of processes that met add up, those of processes one after
 // another do not; of one that was killed nobody knows when it ended.
@@ -33,5 +36,27 @@ func TestTogether(t *testing.T) {
 	old.GPUs[0].UUID, old.GPUs[0].OutOfMemory = "", 1
 	if got := Together([]Process{old})["cuda:0"]; got != (OnGPU{1, Peak{9, 9}, Peak{14, 14}, 1, 0}) {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestUntold: what is not known, in words.
+func TestUntold(t *testing.T) {
+	t.Parallel()
+	begun := 1.5
+	none, idle := Process{PID: 3, Torch: "2"}, Process{PID: 4, BegunSeconds: &begun, Allocator: "pluggable"}
+	used, failed := Process{PID: 5, BegunSeconds: &begun, GPUs: make([]ProcessGPU, 1)}, Process{PID: 6, SnapshotError: "OSError: full"}
+	for _, is := range []struct {
+		processes []Process
+		want      string
+	}{
+		{nil, "no process of the command told"},
+		{[]Process{none}, "torch was imported, and used no GPU"},
+		{[]Process{idle, none}, "torch's allocator (pluggable) tells nothing"},
+		{[]Process{none, used}, ""},
+		{[]Process{failed, used}, "process 6 left no snapshot of torch's memory: OSError: full"},
+	} {
+		if got := Untold(is.processes); !strings.HasPrefix(got, is.want) || is.want == "" && got != "" {
+			t.Errorf("%q, want %q", got, is.want)
+		}
 	}
 }

@@ -35,7 +35,10 @@ func New(snapshot string) (*Hook, error) {
 	if snapshot != "" {
 		whole, err := filepath.Abs(snapshot) // the command may change its folder
 		if err != nil {
-			return nil, fmt.Errorf("snapshot %q: %w", snapshot, err)
+			return nil, fmt.Errorf("--snapshot %q: %w", snapshot, err)
+		}
+		if info, err := os.Stat(filepath.Dir(whole)); err != nil || !info.IsDir() {
+			return nil, fmt.Errorf("--snapshot %q: there is no folder %q", snapshot, filepath.Dir(whole))
 		}
 		snapshot = whole
 	}

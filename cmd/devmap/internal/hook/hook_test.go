@@ -279,8 +279,14 @@ torch._C.allocate(5000)`
 			t.Error(err)
 		}
 	}
-	ran = run(t, filepath.Join(folder, "none", "memory.pickle"), nil, script, fake(t))
-	if len(ran.processes) != 1 || !strings.HasPrefix(ran.processes[0].SnapshotError, "FileNotFoundError: ") {
+	if hook, err := New(filepath.Join(folder, "none", "memory.pickle")); err == nil || !strings.Contains(err.Error(), "there is no folder") {
+		t.Errorf("%v, %v", hook, err)
+	}
+	if ran = run(t, filepath.Join(folder, "memory.pickle"), nil, "import torch; del torch.cuda.memory._record_memory_history; torch._C.allocate(1)", fake(t)); len(ran.processes) != 1 || !strings.HasPrefix(ran.processes[0].SnapshotError, "AttributeError: ") {
+		t.Errorf("%+v", ran.processes)
+	}
+	ran = run(t, "", nil, "import torch; torch._C.allocate(1); del torch.cuda.memory.memory_stats_as_nested_dict", fake(t))
+	if len(ran.processes) != 1 || ran.processes[0].BegunSeconds == nil || len(ran.processes[0].GPUs) != 0 {
 		t.Errorf("%+v", ran.processes)
 	}
 }
