@@ -16,7 +16,7 @@ type Growth struct {
 	Rises     int   `json:"rises"` // of one beyond the one before it
 	FirstHeld int64 `json:"first_bytes"`
 	LastHeld  int64 `json:"last_bytes"`
-	LastRise  int64 `json:"last_rise_bytes"` // of the last plateau over the one before; less than 0: a fall
+	LastRise  int64 `json:"last_rise_bytes"` // of the last of these
 
 	level   int64
 	since   time.Duration
@@ -39,11 +39,8 @@ func (growth *Growth) add(when time.Duration, bytes int64) {
 		growth.FirstHeld = growth.level
 	case max(rise, -rise) < flatBytes: // back to where it was, behind a spike
 		return
-	default:
-		growth.LastRise = rise
-	}
-	if growth.LastRise > 0 {
-		growth.Rises++
+	case rise > 0:
+		growth.Rises, growth.LastRise = growth.Rises+1, rise
 	}
 	growth.Plateaus, growth.LastHeld = growth.Plateaus+1, growth.level
 }

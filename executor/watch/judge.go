@@ -90,6 +90,8 @@ func (gpu *GPUReport) judgeUsed(name string, told *Report) (report.Verdict, stri
 	switch {
 	case gpu.Others != "":
 		return report.Inconclusive, said + ", while others moved: " + gpu.Others
+	case gpu.PeakUsedBytes == 0:
+		return report.Inconclusive, fmt.Sprintf("%s: the command held nothing of it in any reading, %s", name, foretold(gpu.PredictedUsedBytes))
 	case gpu.PeakUsedBytes > high+allowed(high):
 		return report.Fail, said + beyond(gpu.PeakUsedBytes-high)
 	case gpu.PeakUsedBytes < low-allowed(low):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/executor/report"
 	"github.com/devmap-dev/devmap/planner/devicemap"
 )
@@ -119,9 +120,19 @@ func Of(ran *Ran) *Report {
 	if told.Command != nil {
 		told.Explained = Explain(plan, told.held(), ran.Variants)
 	}
-	told.Notes = slices.Concat(told.Notes, told.buildUp(), ran.Sampler.Stray())
+	told.Notes = slices.Concat(told.Notes, told.buildUp(), ran.Sampler.Stray(), told.outlived(states))
 	told.judge()
 	return told
+}
+
+// outlived tells of processes that are on GPUs still though the command has ended.
+func (told *Report) outlived(states []GPUState) (all []string) {
+	for i := range states {
+		if state := &states[i]; told.Command != nil && told.Command.Ended != "" && state.Processes > 0 {
+			all = append(all, fmt.Sprintf("the command has ended, and processes of it are on GPU %d still: %d, with %v", state.Number, state.Processes, costmodel.Bytes(state.HeldBytes)))
+		}
+	}
+	return all
 }
 
 // held is what was measured of the devices that have their GPU alone.

@@ -247,7 +247,7 @@ func TestGrowth(t *testing.T) {
 	stay(1024*mib, 2*time.Second)
 	stay(1040*mib, 2*time.Second)
 	stay(900*mib, 2*time.Second)
-	want := Growth{Plateaus: 4, Rises: 2, FirstHeld: 1000 * mib, LastHeld: 900 * mib, LastRise: -140 * mib}
+	want := Growth{Plateaus: 4, Rises: 2, FirstHeld: 1000 * mib, LastHeld: 900 * mib, LastRise: 16 * mib}
 	growth.level, growth.since, growth.counted = 0, 0, false
 	if growth != want {
 		t.Errorf("%+v", growth)
@@ -266,6 +266,9 @@ func plan() *devicemap.Plan {
 	return plan
 }
 
+// outlived is the status of a command of which a process stays.
+const outlived = 77
+
 // watched is the report of a command that held bytes of both GPUs.
 func watched(t *testing.T, held [2]int64, status int, processes []Process) *Report {
 	t.Helper()
@@ -278,6 +281,11 @@ func watched(t *testing.T, held [2]int64, status int, processes []Process) *Repo
 		reader.now[i] = []nvml.Process{{ID: 101, Used: held[i]}}
 	}
 	sampler.reads(t)
+	if status != outlived {
+		clear(reader.now)
+		sampler.asked = -time.Hour
+		sampler.reads(t)
+	}
 	command := &Command{Argv: []string{"x"}, PID: 100, ExitStatus: &status, Ended: "exit status"}
 	return Of(&Ran{File: "plan.json", Plan: plan(), Sampler: sampler, Command: command, Processes: processes})
 }
@@ -343,6 +351,13 @@ func TestReport(t *testing.T) {
 	}
 	if *told.Imbalance.Measured != 22/16.5 {
 		t.Errorf("%v", *told.Imbalance.Measured)
+	}
+}
+
+func TestOutlived(t *testing.T) {
+	t.Parallel()
+	if told := watched(t, [2]int64{0, 3 << 30}, outlived, nil); len(told.Notes) != 1 || told.Notes[0] != "the command has ended, and processes of it are on GPU 1 still: 1, with 3.00 GiB" {
+		t.Errorf("%q", told.Notes)
 	}
 }
 

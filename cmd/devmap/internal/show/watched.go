@@ -20,8 +20,18 @@ func Watched(to io.Writer, ran *watch.Report) {
 	if ran.Imbalance.Measured != nil && len(ran.GPUs) > 1 {
 		say("imbalance %.3f, predicted %.3f\n", *ran.Imbalance.Measured, ran.Imbalance.Predicted)
 	}
-	say("%s: %s\n", string(ran.Verdict), strings.Join(ran.Reasons, "; "))
+	for i, reason := range ran.Reasons {
+		if i == 0 {
+			reason = string(ran.Verdict) + ": " + reason
+		} else {
+			reason = "  " + reason
+		}
+		say("%s\n", reason)
+	}
 	for i := range ran.Explained {
+		if len(ran.Processes) == 0 {
+			break // nothing told of torch's memory, which a note says
+		}
 		say("  device %d: %s\n", ran.Explained[i].Device, strings.Join(ran.Explained[i].Reasons, "; "))
 	}
 	Warnings(to, ran.Notes)
@@ -55,8 +65,8 @@ func watchedGPUs(ran *watch.Report) string {
 			used = fmt.Sprintf("%s to %s", gib(int64(low)), high)
 		}
 		rise := "–"
-		if gpu.Growth.Plateaus > 1 {
-			rise = signed(gpu.Growth.LastRise)
+		if gpu.Growth.Rises > 0 {
+			rise = costmodel.Bytes(gpu.Growth.LastRise).String()
 		}
 		table.Row(append(cells, used, costmodel.Bytes(gpu.PeakUsedBytes).String(), costmodel.Bytes(gpu.BeforeBytes).String(), gpu.Growth.Plateaus, rise)...)
 	}

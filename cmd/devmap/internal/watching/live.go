@@ -122,7 +122,7 @@ func (live *Live) names() string {
 // lines are a title and a line a GPU, none wider than the terminal: a bar as wide as
 // its memory, and figures.
 func (live *Live) lines(states []watch.GPUState, since time.Duration, columns int) []string {
-	lines := []string{cut(fmt.Sprintf("── %s · %s", live.title, since.Truncate(time.Second)), columns)}
+	lines := []string{cut(fmt.Sprintf("── %s · %s · █ held, ▒ until its peak, ┃ predicted, ░ others", since.Truncate(time.Second), live.title), columns)}
 	figures, widest := make([]string, len(states)), 0
 	for i := range states {
 		figures[i] = live.figures(i, &states[i])
@@ -146,7 +146,7 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 func (live *Live) figures(i int, state *watch.GPUState) string {
 	text := fmt.Sprintf("%v, peak %v of %v", costmodel.Bytes(state.HeldBytes), costmodel.Bytes(state.PeakBytes), costmodel.Bytes(live.predicted[i][1]))
 	if state.Growth.Rises > 0 {
-		text += fmt.Sprintf(", grew %d× (last %+.0f MiB)", state.Growth.Rises, float64(state.Growth.LastRise)/(1<<20))
+		text += fmt.Sprintf(", grew %d× (last %v)", state.Growth.Rises, costmodel.Bytes(state.Growth.LastRise))
 	}
 	if state.Processes > 1 {
 		text += fmt.Sprintf(", %d processes", state.Processes)
