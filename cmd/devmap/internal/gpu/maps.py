@@ -63,7 +63,7 @@ def maps(shared, figures):
         case = f"{model} {batch} × {seq}" + (", recomputed" if recompute == "full" else "")
         with figures.attempt("maps", case):
             found = within(figures, "maps", case, os.path.join(folder, model + ".found.json"), OFF)
-            figures.within("maps", case + ": largest peak / mean", balance(found["measured"]), BALANCE)
+            figures.within("maps", case + ": largest peak / mean", balance(found["measured"]), BALANCE, f"{balance(found['measured']):.4f}")
         if own:
             with figures.attempt("maps", case + ", Accelerate's own map"), open(os.path.join(folder, model + ".own.json")) as file:
                 theirs = json.load(file)
