@@ -158,6 +158,9 @@ func (machine *machine) reserve() error {
 		if errors.As(err, &told) && told.Code == driver.OutOfMemory {
 			return errors.Join(machine.roomOn(device.gpu), fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err))
 		}
+		if denied := (*driver.AccessError)(nil); errors.As(err, &denied) {
+			err = fmt.Errorf("%w: --transport host goes another way", err)
+		}
 		if err != nil {
 			return fmt.Errorf("device %d on %s: %w", device.plan.ID, device.gpu.place(), err)
 		}

@@ -173,6 +173,20 @@ func TestNoPeers(t *testing.T) {
 	}
 }
 
+// A driver that says that GPUs reach each other, and gives them no access, is told with
+// the pair and the way round it.
+func TestNoAccess(t *testing.T) {
+	t.Setenv("FAKE_CUDA_DENIES", "1")
+	of := parsed(t, backendtest.HandOn(1, 2))
+	_, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: of})
+	if want := "device 1 on GPU 1 (Fake 1): GPU 0 (Fake 0) gets no access: cuMemSetAccess: CUDA_ERROR_OF_THE_FAKE (101): as the fake says: --transport host goes another way"; err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+	if held := driver.Held(); held != "" {
+		t.Errorf("the process still holds %s", held)
+	}
+}
+
 // Whatever finds no memory, Open says so and holds nothing.
 func TestNothingIsHeldWithoutMemory(t *testing.T) {
 	wanted := costmodel.Workload{Mode: costmodel.Train, Strategy: costmodel.Pipeline, Schedule: costmodel.GPipe, Batch: 2, MicroBatches: 2, Seq: 8}

@@ -12,7 +12,8 @@
  * as in 0>1,2>0; 0: none any other), _TAKEN (the number of a GPU that another process has
  * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
  * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong), _CROSS (a
- * byte of each copy from one GPU to another is wrong) and _HEALED (GPUs are as if nothing had been) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
+ * byte of each copy from one GPU to another is wrong), _DENIES (GPUs that reach others get
+ * no access) and _HEALED (GPUs are as if nothing had been) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
@@ -379,7 +380,7 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t bytes, const CUmemAccessDesc
 	int device = arena && arena->handle ? handles[arena->handle].device : 0;
 	if (!arena || !arena->handle || arena->bytes != bytes || count != 1)
 		code = CUDA_ERROR_INVALID_VALUE;
-	else if (access->location.id != device && !reaches(access->location.id, device))
+	else if (access->location.id != device && (!reaches(access->location.id, device) || setting("FAKE_CUDA_DENIES", 0)))
 		code = CUDA_ERROR_INVALID_DEVICE;
 	else
 		arena->allowed |= 1u << access->location.id, mprotect(arena->base, bytes, PROT_READ | PROT_WRITE);

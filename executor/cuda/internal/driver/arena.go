@@ -33,7 +33,10 @@ static CUresult let(CUdeviceptr address, size_t bytes, int device) {
 */
 import "C"
 
-import "errors"
+import (
+	"errors"
+	"fmt"
+)
 
 // Address is a byte's on a GPU. Addresses of all GPUs, and of pinned memory, are
 // in one space.
@@ -49,6 +52,19 @@ type Arena struct {
 	handle C.CUmemGenericAllocationHandle
 	stage  int // how much of it there is, for unmap
 }
+
+// AccessError is a GPU that is said to reach another one, and does not get access to its
+// memory.
+type AccessError struct {
+	Peer *Device
+	Err  error
+}
+
+func (err *AccessError) Error() string {
+	return fmt.Sprintf("GPU %d (%s) gets no access: %v", err.Peer.Ordinal, err.Peer.Name, err.Err)
+}
+
+func (err *AccessError) Unwrap() error { return err.Err }
 
 // The stages of an arena.
 const (
@@ -91,9 +107,12 @@ func (arena *Arena) make(device *Device, peers []*Device) error {
 		return err
 	}
 	arena.stage = mapped
-	for _, one := range append([]*Device{device}, peers...) {
-		if err := result("cuMemSetAccess", C.let(address, size, C.int(one.device))); err != nil {
-			return err
+	if err := result("cuMemSetAccess", C.let(address, size, C.int(device.device))); err != nil {
+		return err
+	}
+	for _, peer := range peers {
+		if err := result("cuMemSetAccess", C.let(address, size, C.int(peer.device))); err != nil {
+			return &AccessError{Peer: peer, Err: err}
 		}
 	}
 	return nil
