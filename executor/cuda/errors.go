@@ -21,17 +21,23 @@ func (err *HangError) Error() string {
 // there, or the GPU itself failed. What was on it is gone, and what other GPUs wait for
 // may never come: the process is to end.
 type LostError struct {
-	GPUs  []string // those that are lost, as in "GPU 1 (NVIDIA H200)"
-	Err   error    // what the driver answered
-	Stand string   // where their streams were, a line each; empty: in no step
+	GPUs []string // those that are lost, as in "GPU 1 (NVIDIA H200)"
+	// With are the process's other GPUs that answer nothing either: a driver ends all
+	// contexts of a process of which one fails.
+	With  []string
+	Err   error  // what the driver answered
+	Stand string // where their streams were, a line each; empty: in no step
 }
 
 func (err *LostError) Error() string {
-	text := strings.Join(err.GPUs, " and ") + " is lost: "
+	text := strings.Join(err.GPUs, " and ") + " is lost"
 	if len(err.GPUs) > 1 {
-		text = strings.Join(err.GPUs, " and ") + " are lost: "
+		text = strings.Join(err.GPUs, " and ") + " are lost"
 	}
-	if text += err.Err.Error(); err.Stand != "" {
+	if len(err.With) > 0 {
+		text += ", and with it what the process had on " + strings.Join(err.With, " and ")
+	}
+	if text += ": " + err.Err.Error(); err.Stand != "" {
 		text += ":\n" + err.Stand
 	}
 	return text

@@ -26,42 +26,53 @@ const illegalAddress = 700
 // it, and is told by name, with what it was at. Nothing more is asked of any.
 func TestLost(t *testing.T) {
 	if os.Getenv("DEVMAP_TEST_GPU") != "" {
-		t.Skip("a real GPU does not heal: TestGPULost is for that")
+		t.Skip("a real GPU does not heal: TestDeadGPU is for that")
 	}
-	for _, transport := range []Transport{Peer, Host} {
-		t.Run(string(transport), func(t *testing.T) {
-			machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: transport, Patience: time.Minute, Fault: Fault{LoseStep, 2}}), parsed(t, backendtest.HandOn(1, 3)))
+	for name, is := range map[string]struct {
+		alone, with string
+		transport   Transport
+	}{
+		"all contexts end, peer": {"", "[GPU 0 (Fake 0)]", Peer}, "all contexts end, host": {"", "[GPU 0 (Fake 0)]", Host},
+		"one ends, peer": {"1", "[]", Peer}, "one ends, host": {"1", "[]", Host},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("FAKE_CUDA_ALONE", is.alone)
+			machine := opened(t, made(t, Options{Devices: []int{0, 1}, Transport: is.transport, Patience: time.Minute, Fault: Fault{LoseStep, 2}}), parsed(t, backendtest.HandOn(1, 3)))
 			if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
 				t.Fatal(err)
 			}
 			begin := time.Now()
 			times, err := machine.Step(context.Background(), &executor.Step{Number: 2})
 			var lost *LostError
-			if times != nil || !errors.As(err, &lost) || fmt.Sprint(lost.GPUs) != "[GPU 1 (Fake 1)]" || time.Since(begin) > 10*time.Second {
+			if times != nil || !errors.As(err, &lost) || fmt.Sprint(lost.GPUs, lost.With) != "[GPU 1 (Fake 1)] "+is.with || time.Since(begin) > 10*time.Second {
 				t.Fatalf("%v, %v after %v", times, err, time.Since(begin))
 			}
-			for _, want := range []string{
-				"GPU 1 (Fake 1) is lost: ", "CUDA_ERROR_ILLEGAL_ADDRESS (700)",
-				"\ndevice 1, compute: ", "behind the last that is known to have ended: 1.",
-			} {
-				if !strings.Contains(err.Error(), want) || strings.Contains(lost.Stand, "device 0, ") {
+			for _, want := range []string{"GPU 1 (Fake 1) is lost", "CUDA_ERROR_ILLEGAL_ADDRESS (700)", "device 1, compute: ", "behind the last that is known to have ended: 1."} {
+				if !strings.Contains(err.Error(), want) {
 					t.Errorf("%s\nis without %q", err, want)
 				}
 			}
 			if err := machine.Read(0, 0, make([]byte, 8)); err == nil {
 				t.Error("a machine without its GPU was read from")
 			}
-			kept := *machine
-			if err := machine.Close(); err != nil {
-				t.Error(err)
-			}
-			t.Setenv("FAKE_CUDA_HEALED", "1")
-			time.Sleep(10 * time.Millisecond) // the fake looks every one
-			kept.left = false
-			if err := kept.Close(); err != nil {
-				t.Error(err)
-			}
+			heal(t, machine)
 		})
+	}
+}
+
+// heal closes a machine as it is to be closed, which asks nothing of GPUs, and then the
+// one that could be closed if its GPUs were as if nothing had been.
+func heal(t *testing.T, machine *machine) {
+	t.Helper()
+	kept := *machine
+	if err := machine.Close(); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("FAKE_CUDA_HEALED", "1")
+	time.Sleep(10 * time.Millisecond) // the fake looks every one
+	kept.left = false
+	if err := kept.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

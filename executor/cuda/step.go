@@ -6,12 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
 // Step has every device's thread give its streams to the GPU. That they end is what
@@ -57,42 +55,6 @@ func (machine *machine) Step(ctx context.Context, step *executor.Step) (*executo
 		<-cancelled // nothing of the step is left behind it
 	}
 	return machine.times(board, runners, took)
-}
-
-// losses names every GPU that is lost with the first, and says where its streams were.
-func (machine *machine) losses(first *LostError, lanes []*lane) error {
-	all := &LostError{Err: first.Err}
-	var of []*lane
-	for _, gpu := range machine.gpus {
-		if machine.on(gpu)[0].do(answers) == nil {
-			continue // it waited for one that is lost
-		}
-		all.GPUs = append(all.GPUs, gpu.place())
-		for _, lane := range lanes {
-			if lane.device.gpu == gpu {
-				of = append(of, lane)
-			}
-		}
-	}
-	if len(all.GPUs) == 0 {
-		all.GPUs = first.GPUs
-	}
-	var text strings.Builder
-	ended := machine.ended(lanes)
-	for _, lane := range of {
-		lane.stand(&text, ended)
-	}
-	all.Stand = strings.TrimSuffix(text.String(), "\n")
-	return all
-}
-
-// answers asks the bound context for something that it makes without waiting.
-func answers() error {
-	event, err := driver.NewEvent(false)
-	if err != nil {
-		return err
-	}
-	return event.Destroy()
 }
 
 // settled waits until every device has what the host wrote: a message of another

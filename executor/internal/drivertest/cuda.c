@@ -4,8 +4,8 @@
  * what they are given late and in an order that is drawn, as far as streams and
  * events leave one. What does not wait for what it needs finds poison, or bytes of
  * another time. Addresses are looked at: what is not mapped for a GPU, it does not
- * touch, and every call for the same GPU behind that fails as behind a fault of a real
- * one; what others wait for of it does not come.
+ * touch, and every call behind that fails as behind a fault of a real one, for whatever
+ * GPU; with FAKE_CUDA_ALONE for the same GPU, and what others wait for of it does not come.
  *
  * FAKE_CUDA_GPUS, _BYTES (of each, or of the first, the second…), _SEED, _FULL (bytes
  * that can be had, where that is less than what it says), _PEERS (which GPUs reach which,
@@ -89,6 +89,18 @@ static int reaches(int device, int other) {
 	return !pairs || !*pairs || strstr(pairs, pair);
 }
 
+/* fail stops a GPU. What it did is told by all contexts of the process together, as
+ * drivers do, when every other GPU has come to where it waits for that one. */
+static int lost[GPUS], idle;
+static void fail(int device) { lost[device] = 1; }
+
+static void tell(int stopped) {
+	idle = stopped ? idle + 1 : 0;
+	for (int device = 0; device < GPUS; device++)
+		for (int i = 0; lost[device] && idle > 20 && i < GPUS; i++)
+			if (i == device || !setting("FAKE_CUDA_ALONE", 0)) faults[i] = CUDA_ERROR_ILLEGAL_ADDRESS;
+}
+
 static unsigned draw(unsigned below) {
 	drawn = drawn * 6364136223846793005ul + 1442695040888963407ul;
 	return (unsigned)(drawn >> 33) % below;
@@ -116,7 +128,7 @@ static void run(Stream *stream, Op *op) {
 	switch (op->what) {
 	case COPY:
 		if ((op->host != 1 && !reach(op->from, op->bytes, stream->device)) || (op->host != 2 && !reach(op->to, op->bytes, stream->device))) {
-			faults[stream->device] = CUDA_ERROR_ILLEGAL_ADDRESS;
+			fail(stream->device);
 			return;
 		}
 		memmove((void *)op->to, (void *)op->from, op->bytes);
@@ -126,7 +138,7 @@ static void run(Stream *stream, Op *op) {
 		return;
 	case FILL:
 		if (!reach(op->to, op->bytes, stream->device)) {
-			faults[stream->device] = CUDA_ERROR_ILLEGAL_ADDRESS;
+			fail(stream->device);
 			return;
 		}
 		memset((void *)op->to, op->value, op->bytes);
@@ -162,12 +174,13 @@ static void *work(void *unused) {
 	for (;;) {
 		Stream *ready[STREAMS];
 		unsigned count = 0;
+		if (setting("FAKE_CUDA_HEALED", 0)) memset(faults, 0, sizeof faults), memset(lost, 0, sizeof lost);
 		for (int i = 0; i < STREAMS; i++) {
 			Op *op = streams[i] ? streams[i]->first : NULL;
-			if (streams[i] && setting("FAKE_CUDA_HEALED", 0)) faults[streams[i]->device] = 0;
-			if (op && !faults[streams[i]->device] && !hangs(op) && (op->what != AWAIT || op->event->ended >= op->number))
+			if (op && !lost[streams[i]->device] && !faults[streams[i]->device] && !hangs(op) && (op->what != AWAIT || op->event->ended >= op->number))
 				ready[count++] = streams[i];
 		}
+		tell(!count);
 		if (!count) {
 			struct timespec until;
 			clock_gettime(CLOCK_REALTIME, &until);
@@ -523,7 +536,7 @@ static void mix(int device, const Mix *of) {
 	for (int i = 0; i < 8; i++) hash = (hash ^ (of->seed >> 8 * i & 255)) * 1099511628211ull;
 	for (unsigned long long i = 0; i < of->count; i++) {
 		if (!reach(of->at[i], of->bytes[i], device)) {
-			faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
+			fail(device);
 			return;
 		}
 		for (size_t j = 0; of->modes[i] != 1 && j < of->bytes[i]; j++)
@@ -539,7 +552,7 @@ typedef struct { unsigned long long from, to; unsigned int count; } Total;
 static void total(int device, const Total *of) {
 	double sum = 0;
 	if (!reach(of->from, 4 * of->count, device) || !reach(of->to, 4, device)) {
-		faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
+		fail(device);
 		return;
 	}
 	for (unsigned i = 0; i < of->count; i++) sum += ((float *)of->from)[i];
@@ -551,7 +564,7 @@ typedef struct { unsigned long long from, bytes, sums; } Checksum;
 static void checksum(int device, unsigned grid, const Checksum *of) {
 	unsigned long long skip = of->from % 8, *sums = (void *)of->sums;
 	if (!reach(of->from, of->bytes, device)) {
-		faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
+		fail(device);
 		return;
 	}
 	memset(sums, 0, 16 * grid);
@@ -591,7 +604,7 @@ CUresult cuLaunchKernel(CUfunction function, unsigned int gridX, unsigned int gr
 }
 static void run_kernel(int device, int kernel, unsigned grid, unsigned char *arguments) {
 	if (kernel == 0) mix(device, (Mix *)arguments);
-	if (kernel == HANGS && nowhere(arguments)) faults[device] = CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (kernel == HANGS && nowhere(arguments)) fail(device);
 	if (kernel == 1) total(device, (Total *)arguments);
 	if (kernel == 3) checksum(device, grid, (Checksum *)arguments);
 }

@@ -123,10 +123,12 @@ func (rows *runTables) speed() string {
 	}
 	switch planned := rows.StepSeconds.Predicted; {
 	case planned == nil:
-	case len(rows.GPUs) > 0 && rows.shared():
-		said += fmt.Sprintf(" (%s predicted for a GPU each: not judged, devices share one)", Seconds(*planned))
 	case len(rows.GPUs) > 0 && *planned > 0:
-		said += fmt.Sprintf(" (%s predicted: %+.1f %%)", Seconds(*planned), 100*(*rows.StepSeconds.Measured / *planned - 1))
+		turns := ""
+		if rows.shared() {
+			turns = " of devices that take turns on a GPU"
+		}
+		said += fmt.Sprintf(" (%s predicted%s: %+.1f %%)", Seconds(*planned), turns, 100*(*rows.StepSeconds.Measured / *planned - 1))
 	default:
 		said += fmt.Sprintf(" (%s predicted for the plan's GPUs: not judged)", Seconds(*planned))
 	}
