@@ -3,7 +3,10 @@ def main():
     if args.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no CUDA device here: --device cpu goes through the steps and measures nothing")
     torch.manual_seed(0)
-    rows = run(args)
+    try:
+        rows = run(args)
+    except torch.OutOfMemoryError as err:
+        sys.exit(f"out of memory before the steps were through, which says nothing of the plan where others hold memory of the GPU: {err}")
     status = 0
     if args.device == "cuda":
         status = judged(rows)

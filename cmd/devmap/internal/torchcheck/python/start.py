@@ -182,7 +182,8 @@ def measured(before, first=0):
 def judged(rows):
     """Prints what was measured beside what was predicted; the exit status: 4 where a peak is outside its bound."""
     gib = 1 << 30
-    print(f"{JOB['model']}, {JOB['what']}; allowed: {100 * JOB['bound']:g} %; torch {torch.__version__}, transformers {transformers.__version__}")
+    print(f"{JOB['model']}, {JOB['what']}")
+    print(f"on {', '.join(sorted({row['name'] for row in rows}))}; torch {torch.__version__}, transformers {transformers.__version__}; allowed: {100 * JOB['bound']:g} %")
     print("       allocated peak, GiB                reserved peak, GiB           NVML, GiB beyond before")
     print("GPU    predicted   measured        off    predicted        measured    predicted   measured")
     outside = []

@@ -256,7 +256,8 @@ def measured(before, first=0):
 def judged(rows):
     """Prints what was measured beside what was predicted; the exit status: 4 where a peak is outside its bound."""
     gib = 1 << 30
-    print(f"{JOB['model']}, {JOB['what']}; allowed: {100 * JOB['bound']:g} %; torch {torch.__version__}, transformers {transformers.__version__}")
+    print(f"{JOB['model']}, {JOB['what']}")
+    print(f"on {', '.join(sorted({row['name'] for row in rows}))}; torch {torch.__version__}, transformers {transformers.__version__}; allowed: {100 * JOB['bound']:g} %")
     print("       allocated peak, GiB                reserved peak, GiB           NVML, GiB beyond before")
     print("GPU    predicted   measured        off    predicted        measured    predicted   measured")
     outside = []
@@ -344,7 +345,10 @@ def main():
     if args.device == "cuda" and not torch.cuda.is_available():
         sys.exit("no CUDA device here: --device cpu goes through the steps and measures nothing")
     torch.manual_seed(0)
-    rows = run(args)
+    try:
+        rows = run(args)
+    except torch.OutOfMemoryError as err:
+        sys.exit(f"out of memory before the steps were through, which says nothing of the plan where others hold memory of the GPU: {err}")
     status = 0
     if args.device == "cuda":
         status = judged(rows)
