@@ -80,7 +80,11 @@ func numberOf(plan *devicemap.Plan, device int, gpus []GPU, visible []int) (int,
 	if len(visible) < len(gpus) {
 		seen += fmt.Sprintf(", by CUDA_VISIBLE_DEVICES, of the machine's %d", len(gpus))
 	}
-	return 0, fmt.Errorf("the plan is for %d GPUs, and the command sees fewer: %s", len(plan.Devices), seen)
+	planned := "1 GPU"
+	if len(plan.Devices) > 1 {
+		planned = fmt.Sprintf("%d GPUs", len(plan.Devices))
+	}
+	return 0, fmt.Errorf("the plan is for %s, and the command sees fewer: %s", planned, seen)
 }
 
 // apartShare is by how much of a capacity two figures of one GPU's may differ: what

@@ -62,7 +62,7 @@ func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
 		program: path, gpus: gpus, used: used, stop: make(chan struct{}), fresh: make(chan struct{}),
 		source: Source{
 			Name: smiProgram + ", driver " + driver, IntervalSeconds: often.Seconds(), GranuleBytes: mebibyte,
-			Note: "this devmap was built without NVML: nvidia-smi tells whole MiB, ten times a second",
+			Note: "this devmap was built without NVML: nvidia-smi tells whole MiB, ten times a second, and whose they are every two",
 		},
 	}
 	if err := reader.begin(often, whose); err != nil {

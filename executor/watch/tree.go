@@ -19,18 +19,13 @@ const Mark = "DEVMAP_WATCHED"
 type Tree struct {
 	root  int
 	value string         // of the mark; empty: there is none
-	seen  map[int]member // by process
+	seen  map[int]uint64 // when each process began that is of the tree: numbers are used again
 	read  func(process int, file string) ([]byte, error)
-}
-
-type member struct {
-	start uint64 // when it began: numbers are used again
-	ours  bool
 }
 
 // NewTree is the tree of a process that is there.
 func NewTree(root int) *Tree {
-	return &Tree{root: root, seen: make(map[int]member), read: readProc}
+	return &Tree{root: root, seen: make(map[int]uint64), read: readProc}
 }
 
 // Marked is the tree of a command that is still to begin, and the environment that
@@ -49,18 +44,22 @@ func readProc(process int, file string) ([]byte, error) {
 }
 
 // Has reports a process of the tree. here: it is one that this machine shows, and not
-// a number of some other namespace. What is found out of a process is kept.
+// a number of some other namespace. Who was of the tree once stays so, though its
+// parents end; who was not is looked at again, as a process that has just begun has
+// no environment yet.
 func (tree *Tree) Has(process int) (ours, here bool) {
 	_, start, err := tree.stat(process)
 	if err != nil {
 		return process == tree.root && process != 0, false
 	}
-	known, ok := tree.seen[process]
-	if !ok || known.start != start {
-		known = member{start, tree.descends(process) || tree.marked(process)}
-		tree.seen[process] = known
+	if known, ok := tree.seen[process]; ok && known == start {
+		return true, true
 	}
-	return known.ours, true
+	if !tree.descends(process) && !tree.marked(process) {
+		return false, true
+	}
+	tree.seen[process] = start
+	return true, true
 }
 
 // deepest bounds a line of parents: processes come and go as they are read.
@@ -115,9 +114,8 @@ func parseStat(text string) (parent int, start uint64, err error) {
 // Alive reports that the first process runs still: not one that has its number since,
 // and not what is left of it until its parent asks how it ended.
 func (tree *Tree) Alive() bool {
-	known := tree.seen[tree.root]
-	ours, here := tree.Has(tree.root)
-	if !here || !ours || known.start != tree.seen[tree.root].start {
+	_, start, err := tree.stat(tree.root)
+	if began, known := tree.seen[tree.root]; err != nil || known && began != start {
 		return false
 	}
 	text, err := tree.read(tree.root, "stat")

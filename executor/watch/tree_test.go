@@ -1,17 +1,20 @@
 package watch
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+	"time"
 )
 
 // shown is a /proc that is none: parents by process, and environments.
 type shown struct {
 	parents map[int]int
 	start   uint64
+	state   string
 	environ map[int]string
 }
 
@@ -24,7 +27,7 @@ func (proc *shown) read(process int, file string) ([]byte, error) {
 		return []byte(proc.environ[process]), nil
 	}
 	zeros := strings.Repeat("0 ", 17)
-	return fmt.Appendf(nil, "%d (a ) (b) S %d %s%d 0 0\n", process, parent, zeros, proc.start), nil
+	return fmt.Appendf(nil, "%d (a ) (b) %s %d %s%d 0 0\n", process, cmp.Or(proc.state, "S"), parent, zeros, proc.start), nil
 }
 
 func TestTree(t *testing.T) {
@@ -79,7 +82,11 @@ func TestTreeOfProcesses(t *testing.T) {
 	defer child.Wait()         //nolint:errcheck // it is killed
 	defer child.Process.Kill() //nolint:errcheck // likewise
 	tree.Begin(1 << 30)        // none: the mark alone is found
-	if ours, here := tree.Has(child.Process.Pid); !ours || !here {
+	ours, here := tree.Has(child.Process.Pid)
+	for deadline := time.Now().Add(10 * time.Second); !ours && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		ours, here = tree.Has(child.Process.Pid)
+	}
+	if !ours || !here {
 		t.Errorf("ours %v, here %v", ours, here)
 	}
 	if ours, here := tree.Has(os.Getpid()); ours || !here {
@@ -90,6 +97,29 @@ func TestTreeOfProcesses(t *testing.T) {
 	}
 	if value, set, err := Environ(child.Process.Pid, Mark); !strings.HasSuffix(environment[len(environment)-1], "="+value) || !set || err != nil {
 		t.Errorf("%q, %v, %v", value, set, err)
+	}
+}
+
+// TestAlive: a process that has ended, and one of which a parent has not asked how.
+func TestAlive(t *testing.T) {
+	t.Parallel()
+	proc := &shown{parents: map[int]int{20: 1}, start: 5, state: "S"}
+	tree := NewTree(20)
+	tree.read = proc.read
+	if ours, _ := tree.Has(20); !ours || !tree.Alive() {
+		t.Error("it is there")
+	}
+	proc.state = "Z"
+	if tree.Alive() {
+		t.Error("a zombie runs")
+	}
+	proc.state, proc.start = "R", 6
+	if tree.Alive() {
+		t.Error("another has its number")
+	}
+	delete(proc.parents, 20)
+	if tree.Alive() {
+		t.Error("it is gone")
 	}
 }
 

@@ -125,7 +125,7 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 	lines := []string{cut(fmt.Sprintf("── %s · %s · █ held, ▒ until its peak, ┃ predicted, ░ others", since.Truncate(time.Second), live.title), columns)}
 	figures, widest := make([]string, len(states)), 0
 	for i := range states {
-		figures[i] = live.figures(i, &states[i])
+		figures[i] = live.figures(i, states)
 		widest = max(widest, len([]rune(figures[i])))
 	}
 	const label, narrowest = 9, 10
@@ -143,7 +143,8 @@ func (live *Live) lines(states []watch.GPUState, since time.Duration, columns in
 }
 
 // figures is a GPU in figures.
-func (live *Live) figures(i int, state *watch.GPUState) string {
+func (live *Live) figures(i int, states []watch.GPUState) string {
+	state := &states[i]
 	text := fmt.Sprintf("%v, peak %v of %v", costmodel.Bytes(state.HeldBytes), costmodel.Bytes(state.PeakBytes), costmodel.Bytes(live.predicted[i][1]))
 	if state.Growth.Rises > 0 {
 		text += fmt.Sprintf(", grew %d× (last %v)", state.Growth.Rises, costmodel.Bytes(state.Growth.LastRise))
@@ -151,10 +152,27 @@ func (live *Live) figures(i int, state *watch.GPUState) string {
 	if state.Processes > 1 {
 		text += fmt.Sprintf(", %d processes", state.Processes)
 	}
+	if over := live.buildUp(states); i == 0 && over > 0 {
+		text += fmt.Sprintf(", builds up: %v beyond", costmodel.Bytes(over))
+	}
 	if state.BeforeBytes >= 1<<20 {
 		text += fmt.Sprintf(", others %v", costmodel.Bytes(state.BeforeBytes))
 	}
 	return text
+}
+
+// buildUp is by how much the first GPU's peak is beyond its prediction, where none of
+// several others' is: what was to be on those may be there. 0: it is not so.
+func (live *Live) buildUp(states []watch.GPUState) int64 {
+	for i := range states[1:] {
+		if states[1+i].PeakBytes > live.predicted[1+i][1] {
+			return 0
+		}
+	}
+	if len(states) < 2 {
+		return 0
+	}
+	return max(0, states[0].PeakBytes-live.predicted[0][1])
 }
 
 // bar draws a GPU's memory: what others hold, what the command holds, from there to
@@ -203,7 +221,7 @@ func cut(text string, columns int) string {
 func (live *Live) plain(states []watch.GPUState, since time.Duration) string {
 	parts := make([]string, len(states))
 	for i := range states {
-		parts[i] = fmt.Sprintf("GPU %d %s", states[i].Number, live.figures(i, &states[i]))
+		parts[i] = fmt.Sprintf("GPU %d %s", states[i].Number, live.figures(i, states))
 	}
 	return fmt.Sprintf("%s: %s", since.Truncate(time.Second), strings.Join(parts, "; "))
 }
