@@ -5,8 +5,6 @@ package transfer
 import (
 	"context"
 	"fmt"
-	"runtime"
-	"sync"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
@@ -39,26 +37,17 @@ func (err *LateError) Error() string {
 // bytes more are there. A copy that takes longer than patience is given up
 // ([*LateError]), and the ring with it.
 func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration, told func(bytes int64)) error {
-	pieces := ring.pieces(loads)
+	ring.pouring.Lock() // who has some of the parts gets all of them
+	defer ring.pouring.Unlock()
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	pouring := &pouring{
-		ring: ring, context: ctx, stop: stop, patience: patience, pieces: pieces,
-		told: make(chan int64, len(pieces)), flying: make(chan *poured, ring.count),
-	}
+	pouring := ring.newPouring(ring.pieces(loads))
+	pouring.context, pouring.stop, pouring.patience = ctx, stop, patience
+	context.AfterFunc(ctx, func() { pouring.stopped.Store(true) })
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		var readers sync.WaitGroup
-		if len(pieces) > 0 {
-			readers.Go(func() { pouring.open(loads[0].End) })
-		}
-		// While one processor is idle Go takes none from a reader that is in the
-		// kernel (runtime/proc.go: retake).
-		for range max(1, runtime.GOMAXPROCS(0)-1) {
-			readers.Go(pouring.read)
-		}
-		readers.Wait()
+		pouring.readAll()
 		pouring.settle()
 		close(pouring.told)
 	}()

@@ -51,15 +51,15 @@ func FuzzSums(f *testing.F) {
 		if size == 0 {
 			return
 		}
-		piece := &piece{from: int64(from) % size, to: size}
+		piece := piece{from: int64(from) % size, to: size}
 		piece.Load = &Load{Offset: int64(offset) + 8*size - piece.from, Values: weights.Range{Step: int64(step) + 1, Read: func(into []byte, from int64) error {
 			copy(into, data[from:])
 			return nil
 		}}}
-		poured := &poured{piece: piece, skip: int64(skip), part: &part{data: bytes.Repeat([]byte{0xFF}, len(data)+wordSize)}}
+		poured, part := &poured{piece: piece, skip: int64(skip)}, &part{data: bytes.Repeat([]byte{0xFF}, len(data)+wordSize)}
 		middle := piece.from + int64(step)%(size-piece.from+1)
 		for _, share := range [][2]int64{{middle, size}, {piece.from, middle}} {
-			if err := poured.read(t.Context(), share[0], share[1]); err != nil {
+			if err := poured.read(t.Context(), part, share[0], share[1]); err != nil {
 				t.Fatal(err)
 			}
 		}

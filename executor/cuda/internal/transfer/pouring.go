@@ -5,144 +5,168 @@ package transfer
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/devmap-dev/devmap/executor/cuda/internal/checksum"
+	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 )
 
-// pouring is a Pour on its way.
+// pouring is a Pour on its way. Pieces go through parts of the ring by turns: where one
+// lies the next lies that is as many pieces behind it as there are parts, when it has
+// landed. Readers take shares in order by one counter, so that whoever waits waits for
+// shares that others have; they wait awake, as who sleeps wakes a hundred microseconds
+// late, in which a GPU copies most of a part.
 type pouring struct {
 	ring     *Ring
 	patience time.Duration
 	context  context.Context
 	stop     context.CancelCauseFunc
+	stopped  atomic.Bool
 	told     chan int64 // bytes that arenas have
 
-	mutex  sync.Mutex // of what follows: who takes the next share
-	pieces []piece    // that nobody began
-	now    *poured    // of which shares are to be taken; nil: of the next piece
-	given  int64      // up to where of its values they were
+	pieces []poured // in the order in which they are read and land
+	shares []share
+	next   atomic.Int64 // of the shares: that nobody took
 
-	// flying are pieces whose copies GPUs were given, in that order: as many as
-	// there are parts find room.
-	flying chan *poured
+	parts []*part
+	had   atomic.Int64 // how many of the parts there are yet
+
+	landed  atomic.Int64 // pieces
+	landing sync.Mutex   // of who looks whether the next has
 }
 
 // poured is a piece in its part of the ring.
 type poured struct {
-	*piece
-	part *part
-	skip int64        // by which it is shifted, to lie by words as it will in the arena
-	left atomic.Int64 // bytes that are still to be read
+	piece
+	skip  int64        // by which it is shifted, to lie by words as it will in the arena
+	left  atomic.Int64 // bytes that are still to be read
+	since time.Time    // when it was given to the GPU
+	flown atomic.Bool  // whether it was
 
 	mutex sync.Mutex
 	sums  checksum.Sums // of what was read
 }
 
-// share is how much of a piece a reader takes at a time, where that is not less than
-// a step: little enough that all readers are at one or two parts, which are soon full.
-const share = 1 << 20
+// share is what a reader takes at a time of a piece's values: bytes [from, to).
+type share struct {
+	piece    int
+	from, to int64
+}
 
-// open makes the parts of the ring that there are not yet, while the others are read
-// to and copied from.
-func (pouring *pouring) open(end *End) {
-	if err := end.Context.Within(func() error { return pouring.ring.open(pouring.ring.count) }); err != nil {
+// shareSize is how much that is, where it is not less than a step: little enough that
+// all readers are at one or two parts, which are soon full.
+const shareSize = 1 << 20
+
+// newPouring is a Pour of pieces, of which nothing is read yet.
+func (ring *Ring) newPouring(pieces []piece) *pouring {
+	pouring := &pouring{
+		ring: ring, told: make(chan int64, len(pieces)),
+		pieces: make([]poured, len(pieces)), parts: make([]*part, min(ring.count, len(pieces))),
+	}
+	for number := range pieces {
+		poured := &pouring.pieces[number]
+		poured.piece = pieces[number]
+		poured.skip = (poured.Offset + poured.from) % wordSize
+		poured.left.Store(poured.to - poured.from)
+		size := max(shareSize, poured.Values.Step)
+		for from := poured.from; from < poured.to; {
+			to := min(poured.to, (from/size+1)*size)
+			pouring.shares = append(pouring.shares, share{number, from, to})
+			from = to
+		}
+	}
+	return pouring
+}
+
+// readAll reads all pieces, with as many readers as there are processors but one: while
+// one is idle Go takes none from a reader that is in the kernel (runtime/proc.go:
+// retake).
+func (pouring *pouring) readAll() {
+	if len(pouring.pieces) == 0 {
+		return
+	}
+	var hands sync.WaitGroup
+	hands.Go(func() { pouring.make(pouring.pieces[0].End) })
+	hands.Go(pouring.take)
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		hands.Go(pouring.read)
+	}
+	hands.Wait()
+}
+
+// make makes the parts of the ring that there are not yet, while others are read to
+// and copied from.
+func (pouring *pouring) make(end *End) {
+	if err := end.Context.Within(func() error { return pouring.ring.open(len(pouring.parts)) }); err != nil {
 		pouring.stop(err)
+	}
+}
+
+// take takes the parts.
+func (pouring *pouring) take() {
+	for i := range pouring.parts {
+		select {
+		case pouring.parts[i] = <-pouring.ring.free:
+			pouring.had.Add(1)
+		case <-pouring.context.Done():
+			return
+		}
 	}
 }
 
 // read takes shares until there is none.
 func (pouring *pouring) read() {
 	for {
-		poured, from, to, err := pouring.share()
-		if err != nil {
-			pouring.stop(err)
-		}
-		if poured == nil {
+		number := pouring.next.Add(1) - 1
+		if number >= int64(len(pouring.shares)) {
 			return
 		}
-		if err := poured.read(pouring.context, from, to); err != nil {
+		share := &pouring.shares[number]
+		part := pouring.await(share.piece)
+		if part == nil {
+			return
+		}
+		poured := &pouring.pieces[share.piece]
+		if err := poured.read(pouring.context, part, share.from, share.to); err != nil {
 			pouring.stop(err)
+			return
 		}
-		if poured.left.Add(from-to) == 0 {
-			pouring.fly(poured)
+		if poured.left.Add(share.from-share.to) == 0 {
+			pouring.fly(poured, part)
 		}
 	}
 }
 
-// share is what a reader is to read next, bytes [from, to) of a piece's values; nil:
-// there is nothing, or reading was stopped.
-func (pouring *pouring) share() (now *poured, from, to int64, err error) {
-	pouring.mutex.Lock()
-	defer pouring.mutex.Unlock()
-	if pouring.context.Err() != nil {
-		return nil, 0, 0, context.Cause(pouring.context)
-	}
-	if pouring.now == nil {
-		if len(pouring.pieces) == 0 {
-			return nil, 0, 0, nil
+// await returns a piece's part when no other piece lies there; nil: reading was
+// stopped. Who waits for long waits asleep.
+func (pouring *pouring) await(piece int) *part {
+	const awake = 2 * time.Millisecond
+	slot := piece % len(pouring.parts)
+	for begin := time.Now(); !pouring.stopped.Load(); {
+		if pouring.had.Load() > int64(slot) && pouring.landed.Load() > int64(piece-len(pouring.parts)) {
+			return pouring.parts[slot]
 		}
-		part, err := pouring.part()
-		if err != nil {
-			return nil, 0, 0, err
+		if pouring.landing.TryLock() {
+			if err := pouring.look(); err != nil {
+				pouring.stop(err)
+			}
+			pouring.landing.Unlock()
 		}
-		next := &pouring.pieces[0]
-		pouring.pieces = pouring.pieces[1:]
-		pouring.now, pouring.given = &poured{piece: next, part: part, skip: (next.Offset + next.from) % wordSize}, next.from
-		pouring.now.left.Store(next.to - next.from)
-	}
-	now, from = pouring.now, pouring.given
-	size := max(share, now.Values.Step)
-	to = min(now.to, (from/size+1)*size)
-	if pouring.given = to; to == now.to {
-		pouring.now = nil
-	}
-	return now, from, to, nil
-}
-
-// part is a free part of the ring, where need be that of the oldest copy. What is
-// read while somebody waits here has its part, so that it will fly.
-func (pouring *pouring) part() (*part, error) {
-	select {
-	case part := <-pouring.ring.free:
-		return part, nil
-	default:
-	}
-	select {
-	case oldest := <-pouring.flying:
-		err := pouring.land(oldest)
-		if err != nil {
-			pouring.ring.free <- oldest.part
+		if time.Since(begin) > awake {
+			time.Sleep(awake / 40)
+		} else {
+			driver.Pause()
 		}
-		return oldest.part, err
-	case <-pouring.context.Done():
-		return nil, context.Cause(pouring.context)
 	}
-}
-
-// settle ends what is on its way when no reader is left.
-func (pouring *pouring) settle() {
-	if pouring.now != nil { // it was stopped between two shares of it
-		pouring.ring.free <- pouring.now.part
-	}
-	for len(pouring.flying) > 0 {
-		oldest := <-pouring.flying
-		var late *LateError
-		if errors.As(context.Cause(pouring.context), &late) {
-			continue // nothing of it will end
-		}
-		if err := pouring.land(oldest); err != nil {
-			pouring.stop(err)
-		}
-		pouring.ring.free <- oldest.part
-	}
+	return nil
 }
 
 // read reads bytes [from, to) of the values to where the GPU copies them from, a step
 // at a time, and sums each up while it is near.
-func (poured *poured) read(ctx context.Context, from, to int64) error {
+func (poured *poured) read(ctx context.Context, part *part, from, to int64) error {
 	var made checksum.Sums
 	for from < to {
 		if ctx.Err() != nil {
@@ -150,10 +174,10 @@ func (poured *poured) read(ctx context.Context, from, to int64) error {
 		}
 		step := min(to, (from/poured.Values.Step+1)*poured.Values.Step)
 		begin, end := poured.skip+from-poured.from, poured.skip+step-poured.from
-		if err := poured.Values.Read(poured.part.data[begin:end], from); err != nil {
+		if err := poured.Values.Read(part.data[begin:end], from); err != nil {
 			return err
 		}
-		made.Add(sumOf(poured.part.data, begin, end), 0)
+		made.Add(sumOf(part.data, begin, end), 0)
 		from = step
 	}
 	poured.mutex.Lock()
@@ -183,43 +207,71 @@ func sumOf(data []byte, begin, end int64) (made checksum.Sums) {
 }
 
 // fly gives the GPU the copy of a piece that was read, and what is to be looked at
-// behind it. Behind an error it is given nothing.
-func (pouring *pouring) fly(poured *poured) {
-	if pouring.context.Err() != nil {
-		pouring.ring.free <- poured.part
-		return
-	}
+// behind it.
+func (pouring *pouring) fly(poured *poured, part *part) {
 	end, offset, size := poured.End, poured.Offset+poured.from, poured.to-poured.from
 	if err := end.Context.Within(func() error {
-		if err := end.Stream.Up(end.at(offset), poured.part.data[poured.skip:poured.skip+size]); err != nil {
+		if err := end.Stream.Up(end.at(offset), part.data[poured.skip:poured.skip+size]); err != nil {
 			return err
 		}
-		return end.check(poured.part, offset, int(size))
+		return end.check(part, offset, int(size))
 	}); err != nil {
 		pouring.stop(err)
 	}
-	pouring.flying <- poured
+	poured.since = time.Now()
+	poured.flown.Store(true)
 }
 
-// land waits until the GPU has summed a piece up, and compares.
-func (pouring *pouring) land(poured *poured) error {
-	begin := time.Now()
-	for ended := false; !ended; {
-		var err error
-		if ended, err = poured.End.events[poured.part.number].Ended(); err != nil {
-			return err
-		}
-		if !ended && time.Since(begin) > pouring.patience {
-			return &LateError{After: pouring.patience, Place: poured.Values.Place}
-		}
-		if !ended {
-			time.Sleep(20 * time.Microsecond)
-		}
+// look lands the next piece, if the GPU has summed it up.
+func (pouring *pouring) look() error {
+	number := int(pouring.landed.Load())
+	if number == len(pouring.pieces) {
+		return nil
 	}
+	poured := &pouring.pieces[number]
+	if !poured.flown.Load() {
+		return nil
+	}
+	part := pouring.parts[number%len(pouring.parts)]
+	switch ended, err := poured.End.events[part.number].Ended(); {
+	case err != nil:
+		return err
+	case !ended && time.Since(poured.since) > pouring.patience:
+		return &LateError{After: pouring.patience, Place: poured.Values.Place}
+	case !ended:
+		return nil
+	}
+	pouring.landed.Add(1)
 	size := poured.to - poured.from
-	if found := poured.part.sum(int(size)); found != poured.sums {
+	if found := part.sum(int(size)); found != poured.sums {
 		return poured.differs(found)
 	}
 	pouring.told <- size
 	return nil
+}
+
+// settle ends what is on its way when no reader is left, and gives the parts back, but
+// for those of which a copy does not end.
+func (pouring *pouring) settle() {
+	for number := pouring.landed.Load(); number < int64(len(pouring.pieces)); number++ {
+		pouring.landed.Store(number)
+		for pouring.pieces[number].flown.Load() && pouring.landed.Load() == number {
+			err := pouring.look()
+			if err == nil {
+				driver.Pause()
+				continue
+			}
+			pouring.stop(err)
+			var late *LateError
+			if errors.As(err, &late) {
+				pouring.parts[number%int64(len(pouring.parts))] = nil
+			}
+			break
+		}
+	}
+	for _, part := range pouring.parts[:pouring.had.Load()] {
+		if part != nil {
+			pouring.ring.free <- part
+		}
+	}
 }

@@ -16,6 +16,8 @@ import (
 type Ring struct {
 	count, size int // parts, and bytes of each
 
+	pouring sync.Mutex // of who pours
+
 	mutex  sync.Mutex
 	pinned []*driver.Pinned // of the parts that there are yet
 	noted  *driver.Pinned   // what GPUs write themselves
