@@ -1,8 +1,10 @@
 package watch
 
 import (
+	"cmp"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -86,20 +88,33 @@ func (told *explained) allow(allowed *allowance, found []string, warning string,
 	told.say("the plan warned of %v of it: %s", costmodel.Bytes(room), warning)
 }
 
-// closeShare is how near a variant comes to what was measured of every device:
-// one in 500.
-const closeShare = 500
+// closeShare is how near a variant comes to what was measured of every device: one
+// in 200. Most predictions are nearer; those of small models, of which the
+// allocator's blocks are a larger part, are not.
+const closeShare = 200
 
 // varied names the variants that predict what every device allocated, where the
-// plan does not.
+// plan does not: the nearest, and no more than three.
 func (told *explained) varied(measured []Held, variants func() []Variant) {
 	if told.AllocatedBytes == nil || same(told.held.Torch.Allocated.High, told.foretold.PeakAllocatedBytes) {
 		return
 	}
+	peak, most := told.held.Torch.Allocated.High, 3
+	type near struct {
+		setting string
+		peak    int64
+	}
+	var found []near
 	for _, variant := range variants() {
-		if peak, all := variant.predicts(measured, told.Device); all {
-			told.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", variant.Setting, costmodel.Bytes(peak), share(distance(peak, told.held.Torch.Allocated.High), peak))
+		if predicted, all := variant.predicts(measured, told.Device); all && distance(predicted, peak) < distance(told.foretold.PeakAllocatedBytes, peak) {
+			found = append(found, near{variant.Setting, predicted})
 		}
+	}
+	slices.SortStableFunc(found, func(one, other near) int {
+		return cmp.Compare(distance(one.peak, peak), distance(other.peak, peak))
+	})
+	for _, one := range found[:min(most, len(found))] {
+		told.say("with %s the same plan would predict %v, %s from what was allocated, and be as near on every GPU", one.setting, costmodel.Bytes(one.peak), share(distance(one.peak, peak), one.peak))
 	}
 }
 

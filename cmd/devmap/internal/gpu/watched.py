@@ -13,15 +13,18 @@ import maps
 from shared import HERE, spending
 
 MODEL, BATCH, SEQ = "qwen2.5-0.5b", 2, 1024
+TIMED = "llama-3.2-1b", 4, 2048  # which the GPU takes longer for than Python
 SPIKE = 16  # GiB, for 300 ms
 # What a script does, the flags that plan it, the script's own.
+TRAIN = ["--mode", "train", "--loss-only"]
 KINDS = {
-    "plain": (["--mode", "train"], []),
+    "plain": (TRAIN, []),
     "generate": (["--mode", "infer", "--new-tokens", "32"], []),
-    "recompute": (["--mode", "train", "--recompute", "full"], []),
-    "lora": (["--mode", "train", "--lora-rank", "16", "--lora-targets", "all-linear"], []),
-    "two": (["--mode", "train"], []),
-    "plain, a spike, peaks reset": (["--mode", "train"], ["--spike", str(SPIKE), "--reset"]),
+    "recompute": ([*TRAIN, "--recompute", "full"], []),
+    "lora": ([*TRAIN, "--lora-rank", "16", "--lora-targets", "all-linear"], []),
+    "two": (TRAIN, []),
+    "plain, a spike, peaks reset": (TRAIN, ["--spike", str(SPIKE), "--reset"]),
+    "plain, planned for logits that are kept": (["--mode", "train"], []),
 }
 # How a script ends, the exit status that a shell gives it, what its hook says of that.
 ENDS = {"oom": (1, "out of memory"), "killed": (128 + signal.SIGKILL, "running"), "left": (0, "exit")}
@@ -71,9 +74,9 @@ def told(text):
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
 
 
-def script(shared, kind, *flags):
-    sizes = ["--batch", str(BATCH), "--seq", str(SEQ)]
-    return [sys.executable, os.path.join(HERE, "observed.py"), kind.split(",")[0], shared.config(MODEL), *sizes, *flags]
+def script(shared, kind, *flags, case=(MODEL, BATCH, SEQ)):
+    model, batch, seq = case
+    return [sys.executable, os.path.join(HERE, "observed.py"), kind.split(",")[0], shared.config(model), "--batch", str(batch), "--seq", str(seq), *flags]
 
 
 def same(figures, kind, ran, own):
@@ -97,6 +100,8 @@ def peaks(shared, figures, kind):
             figures.reaching("watch", f"{kind}: GiB in the peak beyond the plan", (ran.own[0]["allocated"] - predicted) / 2**30, SPIKE / 2, "it was there for 300 ms")
         elif len(ran.own) == 1:
             off = 100 * abs(ran.own[0]["allocated"] / predicted - 1)
+            if "--loss-only" not in plan_flags and "train" in plan_flags:
+                figures.same("watch", f"{kind}: the setting that differs is named", sum("--loss-only" in reason for reason in reasons(ran.report)), 1)
             figures.told("watch", f"{kind}: % off the plan", f"{off:.3f}", f"verdict {ran.report['verdict']}; {used} bytes by NVML; " + " | ".join(reasons(ran.report)))
 
 
@@ -107,7 +112,7 @@ def reasons(report):
 def ended(shared, figures, kind):
     status, at = ENDS[kind]
     with figures.attempt("watch", kind):
-        ran = Watched(shared, kind, ["--mode", "train"], script(shared, kind))
+        ran = Watched(shared, kind, TRAIN, script(shared, kind))
         figures.same("watch", f"{kind}: exit status {status}, and the hook's last word", (ran.status == status) + (ran.of(ran.own[0])["at"] == at), 2, f"{ran.status}, {ran.of(ran.own[0])['at']}")
         same(figures, kind, ran, ran.own[0])
 
@@ -115,7 +120,7 @@ def ended(shared, figures, kind):
 def untouched(shared, figures):
     """A process that initialises CUDA and uses no GPU has no context under the hook either."""
     with figures.attempt("watch", "init"):
-        ran = Watched(shared, "init", ["--mode", "train"], script(shared, "init"))
+        ran = Watched(shared, "init", TRAIN, script(shared, "init"))
         figures.within("watch", "init: contexts of a process that only initialised CUDA", ran.own[0]["contexts"], 0, f"{len(ran.of(ran.own[0])['gpus'])} GPUs told")
 
 
@@ -124,9 +129,9 @@ def step_time(shared, figures, rounds=3):
     seconds = {True: [], False: []}
     for i in range(rounds):
         for watched in (True, False) if i % 2 else (False, True):
-            command = script(shared, "plain", "--steps", "40")
+            command = script(shared, "plain", "--steps", "20", case=TIMED)
             if watched:
-                own = Watched(shared, f"timed {i}", ["--mode", "train"], command).own
+                own = Watched(shared, f"timed {i}", TRAIN, command).own
             else:
                 with spending(shared.spent, "the same alone"):
                     own = told(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
