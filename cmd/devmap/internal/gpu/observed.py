@@ -1,12 +1,13 @@
 """What PART=watch watches: scripts as people write them, which know nothing of devmap.
 
-usage: observed.py KIND MODEL [--batch N] [--seq N] [--steps N] [--reset] [--spike GIB]
+usage: observed.py KIND MODEL [--batch N] [--seq N] [--steps N] [--reset] [--spike GIB] [--turns FILE --place I]
 
 KIND is plain, generate, recompute, lora, two (a process more on the same GPU), oom (ends by an error that nobody
 catches), killed (by SIGKILL, long after its peak), left (by os._exit) or init (initialises CUDA and holds nothing).
 MODEL is a folder with a config. Each process prints a JSON object a line, at its end: its kind, its id, by
 torch.cuda.max_memory_allocated and max_memory_reserved the most that it held, and seconds of its steps. --reset resets
-these peaks in the midst of it, and the maximum is its own; --spike holds some GiB for 300 ms.
+these peaks in the midst of it, and the maximum is its own; --spike holds some GiB for 300 ms. With --turns four of
+them take their steps by turns: the number in FILE is that of the turn, and each makes a file beside it when it is ready.
 """
 
 import argparse
@@ -77,9 +78,33 @@ def contexts():
     return active
 
 
+def whose(path):
+    with open(path) as file:
+        return int(file.read() or -1)
+
+
+def in_turn(path, place, step, steps, of=4, rounds=3, warm=3, patience=100):
+    """Seconds of some steps a round, taken while the others wait; those that warm up are left out."""
+    seconds, begun = [], time.monotonic()
+    for turn in range(place, of * rounds, of):
+        while whose(path) != turn:
+            if time.monotonic() - begun > patience:
+                raise TimeoutError(f"turn {turn} never came: another of them ended")
+            time.sleep(0.005)
+        seconds += timed(step, warm + steps)[warm:]
+        with open(path + ".new", "w") as file:
+            file.write(str(turn + 1))
+        os.replace(path + ".new", path)
+    return seconds
+
+
 def run(kind, args):
     peaks, seconds = Peaks(), []
     step = stepping(kind, args)
+    if args.turns:
+        with open(f"{args.turns}.{args.place}", "w"):
+            pass  # it is there
+        seconds, args.steps = in_turn(args.turns, args.place, step, args.steps), 0
     for i in range(args.steps):
         seconds += timed(step, 1)
         if i == 1 and args.spike:
@@ -101,6 +126,8 @@ def main():
     parser.add_argument("--steps", type=int, default=6)
     parser.add_argument("--reset", action="store_true")
     parser.add_argument("--spike", type=float, default=0)
+    parser.add_argument("--turns", default="")
+    parser.add_argument("--place", type=int, default=0)
     args = parser.parse_args()
     if args.kind == "init":
         torch.cuda.init()

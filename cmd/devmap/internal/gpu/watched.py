@@ -13,7 +13,7 @@ import maps
 from shared import HERE, spending
 
 MODEL, BATCH, SEQ = "qwen2.5-0.5b", 2, 1024
-TIMED = "llama-3.2-1b", 4, 2048  # which the GPU takes longer for than Python
+TIMED = "llama-3.2-1b", 2, 2048  # which the GPU takes longer for than Python
 SPIKE = 16  # GiB, for 300 ms
 # What a script does, the flags that plan it, the script's own.
 TRAIN = ["--mode", "train", "--loss-only"]
@@ -32,13 +32,11 @@ SLOWER, CORE = 1, 1  # percent: of a step, of a core
 
 
 def watch(shared, figures):
-    tasks = [lambda kind=kind: peaks(shared, figures, kind) for kind in KINDS]
+    tasks = [lambda: sampled(shared, figures), *(lambda kind=kind: peaks(shared, figures, kind) for kind in KINDS)]
     tasks += [lambda kind=kind: ended(shared, figures, kind) for kind in ENDS]
-    shared.beside([*tasks, lambda: untouched(shared, figures)])
+    shared.beside([*tasks, lambda: untouched(shared, figures)], len(tasks) + 1)
     with figures.attempt("watch", "step time"):
         step_time(shared, figures)
-    with figures.attempt("watch", "what sampling takes"):
-        sampling(shared, figures)
     maps.families(shared, figures)
 
 
@@ -124,20 +122,32 @@ def untouched(shared, figures):
         figures.within("watch", "init: contexts of a process that only initialised CUDA", ran.own[0]["contexts"], 0, f"{len(ran.of(ran.own[0])['gpus'])} GPUs told")
 
 
-def step_time(shared, figures, rounds=3):
-    """Runs in turn, so that what warms up or slows down does so for both."""
-    seconds = {True: [], False: []}
-    for i in range(rounds):
-        for watched in (True, False) if i % 2 else (False, True):
-            command = script(shared, "plain", "--steps", "20", case=TIMED)
-            if watched:
-                own = Watched(shared, f"timed {i}", TRAIN, command).own
-            else:
-                with spending(shared.spent, "the same alone"):
-                    own = told(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)
-            seconds[watched] += own[0]["seconds"][3:]
-    watched, alone = statistics.median(seconds[True]), statistics.median(seconds[False])
-    figures.within("watch", "step time, % longer than alone", 100 * (watched / alone - 1), SLOWER, f"medians of {len(seconds[True])} steps: {1e3 * watched:.3f} and {1e3 * alone:.3f} ms")
+def step_time(shared, figures, patience=100):
+    """Two watched scripts and two alone, a few steps each by turns: what warms up or slows down does so for all."""
+    turns = os.path.join(shared.folder, "turn")
+    with open(turns, "w"):
+        pass
+    owns = {}
+
+    def begin(place):
+        command = script(shared, "plain", "--steps", "6", "--turns", turns, "--place", str(place), case=TIMED)
+        if place % 2:
+            owns[place] = Watched(shared, f"timed {place}", TRAIN, command).own[0]
+        else:
+            with spending(shared.spent, "the same alone"):
+                owns[place] = told(subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout)[0]
+
+    def first_turn():
+        begun = time.monotonic()
+        while not all(os.path.exists(f"{turns}.{place}") for place in range(4)) and time.monotonic() - begun < patience:
+            time.sleep(0.05)
+        with open(turns, "w") as file:
+            file.write("0")
+
+    shared.beside([first_turn, *(lambda place=place: begin(place) for place in range(4))])
+    watched, alone = (statistics.median(second for place in places for second in owns[place]["seconds"]) for places in ((1, 3), (0, 2)))
+    count = sum(len(owns[place]["seconds"]) for place in (1, 3))
+    figures.within("watch", "step time, % longer than alone", 100 * (watched / alone - 1), SLOWER, f"medians of {count} steps: {1e3 * watched:.3f} and {1e3 * alone:.3f} ms")
 
 
 def cpu_seconds(pid):
@@ -147,8 +157,13 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def sampling(shared, figures, seconds=15):
-    """What devmap itself takes, once it watches, of a core."""
+def sampled(shared, figures):
+    with figures.attempt("watch", "what sampling takes"):
+        sampling(shared, figures)
+
+
+def sampling(shared, figures, seconds=12):
+    """What devmap itself takes of a core, once it watches, while the scripts above come and go."""
     plan = os.path.join(shared.folder, "sampling.json")
     subprocess.run([shared.binary, "plan", shared.config(MODEL), "--gpus", "1", *(["--gpu", shared.gpu] if shared.gpu else []), "-o", plan], capture_output=True, check=True)
     process = subprocess.Popen([shared.binary, "watch", plan, "--", "sleep", str(seconds + 4)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
