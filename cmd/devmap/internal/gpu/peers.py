@@ -18,6 +18,7 @@ COPIES, PIPELINE, PYTORCH, SIMULATED, LOADED, EVEN = 0.97, 0.9, 1.0, 0.10, 0.85,
 TOLERANCE, SHARE, WORKSPACE = 16 * MIB, 0.001, "workspace"
 MODELS = {"llama-3.2-1b": 8, "qwen2.5-3b": 6, "llama-3.1-8b": 5}  # and how many steps
 MICRO_BATCHES, LOADS = 16, "llama-3.1-8b"
+FULLEST = {4: ("llama-3.1-8b", 8, 30)}  # by GPUs, of a pipeline whose plan is made for memory: in so many micro-batches, GiB of the fullest arena
 COUNTS = (2, 4, 8)
 NAME = "peers"
 
@@ -35,7 +36,8 @@ def peers(shared, figures):
         with figures.attempt(NAME, part.__name__):
             part(shared, figures, count)
     for more in COUNTS:
-        for what in parts if more > count else ():
+        fullest = [f"{FULLEST[more][0]} in {FULLEST[more][1]} micro-batches: fullest arena"] if more in FULLEST else []
+        for what in [*parts, *fullest] if more > count else ():
             figures.told(NAME, f"{what}, {more} GPUs", "not run", f"needs {more} GPUs")
 
 
@@ -82,9 +84,9 @@ def bits(shared, figures, count):
     engine.clear()
 
 
-def job_of(shared, count, schedule="1f1b"):
+def job_of(shared, count, schedule="1f1b", micro_batches=MICRO_BATCHES):
     spread = {"gpus": count, "schedule": schedule} if count > 1 else {}
-    return Job(mode="train", strategy="pipeline", batch=MICRO_BATCHES, micro_batches=MICRO_BATCHES, seq=shared.seq, precision="bf16-true", **spread)
+    return Job(mode="train", strategy="pipeline", batch=MICRO_BATCHES, micro_batches=micro_batches, seq=shared.seq, precision="bf16-true", **spread)
 
 
 @dataclasses.dataclass
@@ -93,7 +95,7 @@ class Pipelined:
 
     name: str
     model: str
-    schedule: str
+    job: Job
     stages: list
     report: dict
     simulated: dict
@@ -111,33 +113,45 @@ class Pipelined:
         """The same for PyTorch."""
         stages = [{"device": stage["device"], "units": stage["units"]} for stage in self.stages]
         steps = len(self.report["steps"])
-        return {"name": self.name, "model": self.model, "schedule": self.schedule, "stages": stages, "batch": MICRO_BATCHES, "micro_batches": MICRO_BATCHES, "seq": shared.seq, "steps": steps}
+        job = {name: getattr(self.job, name) for name in ("schedule", "batch", "micro_batches", "seq")}
+        return {"name": self.name, "model": self.model, "stages": stages, "steps": steps} | job
 
 
-def pipelined(shared, engine, count, model, schedule="1f1b", steps=0):
-    """The cut whose predicted step is the shortest, run by devmap."""
-    plan = engine.plan(shared.config(model), job_of(shared, count, schedule), "--objective", "time", *shared.topology(count, True))
+def pipelined(shared, engine, count, model, objective="time", **over):
+    """The cut whose predicted step is the shortest, or whose fullest GPU is the emptiest, run by devmap."""
+    job = job_of(shared, count, **over)
+    plan = engine.plan(shared.config(model), job, "--objective", objective, *shared.topology(count, True))
     with open(plan) as file:
         stages = json.load(file)["stages"]
-    ran = engine.run(plan, "--weights", "random", "--steps", str(steps or MODELS[model]))
-    return Pipelined(f"{model} {schedule} on {count} GPUs", model, schedule, stages, ran.report, engine.simulated(plan))
+    ran = engine.run(plan, "--weights", "random", "--steps", str(MODELS[model]))
+    cut = "" if objective == "time" else f" in {job.micro_batches} micro-batches, cut for {objective}"
+    return Pipelined(f"{model} {job.schedule} on {count} GPUs{cut}", model, job, stages, ran.report, engine.simulated(plan))
 
 
 def pipelines(shared, figures, count):
     engine = shared.engine("peers", spread=True)
     models = list(MODELS)[: 1 if shared.small else None]
     found = []
+
+    def added(*words, **over):
+        found.append(pipelined(shared, engine, count, *words, **over))
+        held(figures, found[-1].name, found[-1].report)
+        return found[-1]
+
     for model in models:
         with figures.attempt(NAME, f"{model} 1f1b on {count} GPUs"):
-            found.append(pipelined(shared, engine, count, model))
+            run = added(model)
             alone = engine.run(engine.plan(shared.config(model), job_of(shared, 1), *one_of(shared, engine, count)), "--weights", "random", "--steps", str(MODELS[model]))
-            scaled(figures, shared, found[-1], count, warm(alone.report))
-            held(figures, found[-1].name, found[-1].report)
+            scaled(figures, run, count, warm(alone.report))
     for schedule in ("gpipe", "interleaved"):
         with figures.attempt(NAME, f"{models[0]} {schedule} on {count} GPUs"):
-            found.append(pipelined(shared, engine, count, models[0], schedule))
-            told(figures, shared, found[-1])
-            held(figures, found[-1].name, found[-1].report)
+            told(figures, added(models[0], schedule=schedule))
+    with figures.attempt(NAME, "the fullest arena"):
+        for model, micro_batches, room in [FULLEST[count]] if count in FULLEST else []:
+            run = added(model, objective="memory", micro_batches=micro_batches)
+            most = max(device["measured"]["peak_allocated_bytes"] for device in run.report["devices"])
+            figures.within(NAME, f"{run.name}: fullest arena, GiB", most / (1 << 30), room)
+            told(figures, run)
     beside(figures, shared, engine, found)
     engine.clear()
 
@@ -156,9 +170,9 @@ def one_of(shared, engine, count):
     return ["--topology", path]
 
 
-def scaled(figures, shared, run, count, alone):
+def scaled(figures, run, count, alone):
     """Beside one GPU's rate, and the simulated step."""
-    tokens = MICRO_BATCHES * shared.seq
+    tokens = run.job.batch * run.job.seq
     ideal = count * tokens / alone * (1 - run.bubble)
     note = f"{tokens / run.seconds:.0f} tokens/s, {1e3 * run.seconds:.1f} ms; one GPU {1e3 * alone:.1f} ms; simulated bubble {100 * run.bubble:.1f} %"
     figures.reaching(NAME, f"{run.name}: tokens/s / ({count} × one GPU's × (1 − bubble))", tokens / run.seconds / ideal, PIPELINE, note)
@@ -167,10 +181,10 @@ def scaled(figures, shared, run, count, alone):
     went(figures, run)
 
 
-def told(figures, shared, run):
+def told(figures, run):
     foretold = run.simulated["step_seconds"]
     note = f"{1e3 * run.seconds:.1f} ms, simulated {1e3 * foretold:.1f} ({100 * (foretold / run.seconds - 1):+.1f} %), simulated bubble {100 * run.bubble:.1f} %"
-    figures.told(NAME, f"{run.name}: tokens/s", f"{MICRO_BATCHES * shared.seq / run.seconds:.0f}", note)
+    figures.told(NAME, f"{run.name}: tokens/s", f"{run.job.batch * run.job.seq / run.seconds:.0f}", note)
     went(figures, run)
 
 
@@ -208,8 +222,11 @@ def beside(figures, shared, engine, found):
             row = theirs[run.name]
             peaks = ", ".join(f"{device['measured']['peak_allocated_bytes'] / MIB:.0f} of {peak / MIB:.0f}" for device, peak in zip(run.report["devices"], row["peak_allocated_bytes"]))
             note = f"tokens/s on the same cut ({'+'.join(str(len(stage['units'])) for stage in run.stages)} units); {1e3 * run.seconds:.1f} ms, PyTorch {1e3 * row['seconds']:.1f} ms; arenas of PyTorch's peaks, MiB: {peaks}"
-            judge = functools.partial(figures.reaching, bar=PYTORCH, note=note) if run.schedule == "1f1b" else lambda *words: figures.told(*words[:2], f"{words[2]:.3g}", note)
-            judge(NAME, f"{run.name}: devmap / torch.distributed.pipelining", row["seconds"] / run.seconds)
+            case, ratio = f"{run.name}: devmap / torch.distributed.pipelining", row["seconds"] / run.seconds
+            if run.job.schedule == "1f1b":
+                figures.reaching(NAME, case, ratio, PYTORCH, note)
+            else:
+                figures.told(NAME, case, f"{ratio:.3g}", note)
 
 
 def even(shared, figures, count):
