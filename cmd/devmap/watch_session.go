@@ -135,7 +135,7 @@ func (session *watchSession) run(cmd *cobra.Command, stdout io.Writer) (*watch.R
 	if err != nil {
 		return nil, err
 	}
-	<-read // how it went stands in the report
+	<-read //nolint:errcheck // how it went stands in the report
 	if command != nil {
 		command.Seconds = time.Since(began).Seconds()
 	}

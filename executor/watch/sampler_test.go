@@ -40,7 +40,8 @@ func (reader *drawn) Used(into []int64) error {
 }
 
 func (reader *drawn) Processes(gpu int) ([]nvml.Process, error) {
-	if reader.asked++; reader.mute {
+	reader.asked++
+	if reader.mute {
 		return nil, nil
 	}
 	return slices.Clone(reader.now[gpu]), nil
@@ -121,7 +122,8 @@ func TestOthersMove(t *testing.T) {
 		reader.now[0] = one
 		sampler := sampled(t, reader, tree, false)
 		account := &sampler.accounts[0]
-		if account.look(test.now, nil, tree); account.moved != test.want {
+		account.look(test.now, nil, tree)
+		if account.moved != test.want {
 			t.Errorf("%s: %q, not %q", name, account.moved, test.want)
 		}
 	}
@@ -197,11 +199,13 @@ func TestRun(t *testing.T) {
 		t.Errorf("%+v", told)
 	}
 	asked := reader.asked
-	if sampler.reads(t); reader.asked != asked {
+	sampler.reads(t)
+	if reader.asked != asked {
 		t.Error("processes are asked for though nothing is new")
 	}
 	reader.now[0] = []nvml.Process{{ID: 101, Used: 5 * mib}}
-	if sampler.reads(t); reader.asked != asked+1 {
+	sampler.reads(t)
+	if reader.asked != asked+1 {
 		t.Error("a peak is taken without a look at whose it is")
 	}
 	reader.lost = errors.New("the GPU has fallen off the bus")
@@ -219,11 +223,13 @@ func TestStray(t *testing.T) {
 	reader, tree := machine()
 	sampler := sampled(t, reader, tree, false)
 	reader.now[1] = []nvml.Process{{ID: 20, Used: 400 * mib}}
-	if sampler.reads(t); len(sampler.Stray()) != 0 {
+	sampler.reads(t)
+	if len(sampler.Stray()) != 0 {
 		t.Errorf("%q", sampler.Stray())
 	}
 	reader.now[1] = append(reader.now[1], nvml.Process{ID: 101, Used: 90 * mib})
-	if sampler.reads(t); len(sampler.Stray()) != 1 || !strings.HasPrefix(sampler.Stray()[0], "the command held 90.0 MiB at most of GPU-bb (H200)") {
+	sampler.reads(t)
+	if len(sampler.Stray()) != 1 || !strings.HasPrefix(sampler.Stray()[0], "the command held 90.0 MiB at most of GPU-bb (H200)") {
 		t.Errorf("%q", sampler.Stray())
 	}
 }

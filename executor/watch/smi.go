@@ -73,7 +73,7 @@ func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
 
 // output runs the program once.
 func output(path string, args ...string) (string, error) {
-	command := exec.Command(path, args...)
+	command := exec.Command(path, args...) //nolint:gosec // it is nvidia-smi, as PATH has it
 	apart(command)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
@@ -92,7 +92,8 @@ func output(path string, args ...string) (string, error) {
 
 // begin has the program tell what GPUs hold from now on.
 func (reader *smiReader) begin(often, whose time.Duration) error {
-	reader.stream = exec.Command(reader.program, "--query-gpu=index,memory.used", smiFormat, fmt.Sprintf("--loop-ms=%d", often.Milliseconds()))
+	loop := fmt.Sprintf("--loop-ms=%d", often.Milliseconds())
+	reader.stream = exec.Command(reader.program, "--query-gpu=index,memory.used", smiFormat, loop) //nolint:gosec // likewise
 	apart(reader.stream)
 	says, err := reader.stream.StdoutPipe()
 	if err != nil {

@@ -94,16 +94,16 @@ func (live *Live) show() {
 // worth reports that there is something to say.
 func (live *Live) worth(states []watch.GPUState, since time.Duration) bool {
 	const share = 100
-	new := since >= spoken && since%always < spoken
+	worth := since >= spoken && since%always < spoken
 	for i := range states {
-		new = new || states[i].PeakBytes-live.told[i] > states[i].Total/share
+		worth = worth || states[i].PeakBytes-live.told[i] > states[i].Total/share
 	}
-	if new {
+	if worth {
 		for i := range states {
 			live.told[i] = states[i].PeakBytes
 		}
 	}
-	return new
+	return worth
 }
 
 func (live *Live) say(format string, args ...any) {

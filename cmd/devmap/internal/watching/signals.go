@@ -20,9 +20,11 @@ func Signals(child *Child) (done func()) {
 		for {
 			select {
 			case one := <-got:
-				if times[one]++; times[one] >= patience {
+				times[one]++
+				switch {
+				case times[one] >= patience:
 					child.Kill()
-				} else if !typed(one) {
+				case !typed(one):
 					child.Signal(one)
 				}
 			case <-over:
