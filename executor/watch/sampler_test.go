@@ -326,6 +326,7 @@ func TestVerdict(t *testing.T) {
 		"torch, broke off":      {within, 1, []Process{torch(1, 9*gib, 20*gib)}, report.Inconclusive, "less; the command ended: exit status"},
 		"torch on one GPU":      {within, 0, []Process{torch(1, 10*gib)}, report.Pass, "GPU 1 (H200) held 22.00 GiB at most"},
 		"two, at once or not":   {within, 0, []Process{torch(1, 10*gib, 15*gib), torch(2, 0, 15*gib)}, report.Inconclusive, "15.00 GiB to 30.00 GiB were allocated at most, 20.00 GiB were predicted: not every process"},
+		"two, one to the byte":  {within, 0, []Process{torch(1, 10*gib, 20*gib), torch(2, 0, 5*gib)}, report.Inconclusive, "20.00 GiB to 25.00 GiB were allocated at most, 20.00 GiB were predicted: not every process"},
 		"two, one of them more": {within, 0, []Process{torch(1, 10*gib, 25*gib), torch(2, 0, 15*gib)}, report.Fail, ": 5.00 GiB more"},
 	} {
 		told := watched(t, test.held, test.status, test.processes)
@@ -337,6 +338,17 @@ func TestVerdict(t *testing.T) {
 	out.GPUs[0].OutOfMemory = 1
 	if told := watched(t, within, 1, []Process{out}); told.Verdict != report.Fail || !strings.HasPrefix(told.Reasons[0], "GPU 0 (H200) ran out of memory: 9.00 GiB") {
 		t.Errorf("%s: %q", told.Verdict, told.Reasons)
+	}
+}
+
+// TestOthersDoubt: where others moved, no reading proves anything.
+func TestOthersDoubt(t *testing.T) {
+	t.Parallel()
+	for _, held := range []int64{11 << 30, 1 << 30, 50 << 30} {
+		gpu := GPUReport{Name: "H200", PredictedUsedBytes: [2]int64{11 << 30, 12 << 30}, PeakUsedBytes: held, Others: "process 5 came"}
+		if verdict, reason := gpu.judgeUsed("GPU 0", new(Report)); verdict != report.Inconclusive || !strings.HasSuffix(reason, ", while others moved: process 5 came") {
+			t.Errorf("%d: %s: %s", held, verdict, reason)
+		}
 	}
 }
 
