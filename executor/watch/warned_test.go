@@ -37,7 +37,7 @@ func TestAllowances(t *testing.T) {
 		"config.json": nil, // its graph has the warning
 		"model.json":  {train(costmodel.DeviceMap, costmodel.Workload{})},
 	} {
-		at := filepath.Join("../../fixtures/models", model)
+		at := filepath.Join("..", "..", "fixtures", "models", model)
 		if filepath.Ext(model) == ".json" {
 			at = filepath.Join(folder, model)
 		}

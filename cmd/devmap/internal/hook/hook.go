@@ -48,7 +48,7 @@ func New(snapshot string) (*Hook, error) {
 	}
 	hook := &Hook{folder: folder, snapshot: snapshot}
 	if err := hook.write(); err != nil {
-		return nil, fmt.Errorf("Python's hook: %w", errors.Join(err, hook.Close()))
+		return nil, fmt.Errorf("making Python's hook: %w", errors.Join(err, hook.Close()))
 	}
 	return hook, nil
 }

@@ -52,13 +52,17 @@ func others(field *costmodel.Field, now *costmodel.Workload) []func(*costmodel.W
 	case *bool:
 		other := !*value
 		all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
-			*field.Ref(workload).(*bool) = other //nolint:forcetypeassert // of the same field
+			if at, ok := field.Ref(workload).(*bool); ok {
+				*at = other
+			}
 			return costmodel.Set(field.Name, other)
 		})
 	case *int64:
 		for _, size := range sizes(field.Name, *value) {
 			all = append(all, func(workload *costmodel.Workload) costmodel.Setting {
-				*field.Ref(workload).(*int64) = size //nolint:forcetypeassert // of the same field
+				if at, ok := field.Ref(workload).(*int64); ok {
+					*at = size
+				}
 				return costmodel.Set(field.Name, strconv.FormatInt(size, 10))
 			})
 		}
