@@ -125,7 +125,7 @@ def traced(shared, model, step=3):
         launches = sorted((int(begin), int(end), name) for begin, end, name in (line.rstrip("\n").split("\t", 2) for line in file))
     marks = [begin for begin, _, name in launches if name == MARK]
     if len(marks) < step + 2:
-        raise RuntimeError(f"{len(launches)} kernels were traced, {len(marks)} of them {MARK}")
+        raise RuntimeError(f"{len(launches)} kernels were traced, {len(marks)} of them {MARK}; {[name for _, end, name in launches if not end]} {done.stderr[-300:]}")
     first, last = marks[-3], marks[-2]
     found = {}
     for begin, end, name in launches:

@@ -30,13 +30,24 @@ static void filled(CUcontext context, uint32_t stream, uint8_t *buffer, size_t s
 	free(buffer);
 }
 
+/* What CUPTI refuses is a line of the file, too. */
+static int refused(const char *call, CUptiResult status)
+{
+	if (status == CUPTI_SUCCESS)
+		return 0;
+	fprintf(lines, "0\t0\t%s: status %d\n", call, (int)status);
+	fflush(lines);
+	return 1;
+}
+
 int InitializeInjection(void)
 {
 	const char *path = getenv("DEVMAP_TRACE");
 	if (path == NULL || (lines = fopen(path, "a")) == NULL)
 		return 0;
-	if (cuptiActivityRegisterCallbacks(wanted, filled) || cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL))
+	if (refused("cuptiActivityRegisterCallbacks", cuptiActivityRegisterCallbacks(wanted, filled)) ||
+	    refused("cuptiActivityEnable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)))
 		return 0;
-	cuptiActivityFlushPeriod(100);
+	refused("cuptiActivityFlushPeriod", cuptiActivityFlushPeriod(100));
 	return 1;
 }
