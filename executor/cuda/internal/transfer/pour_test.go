@@ -300,6 +300,9 @@ func TestPourThatHangs(t *testing.T) {
 	if err := rig.ring.Pour(t.Context(), rig.loads, 50*time.Millisecond, func(int64) {}); !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
 		t.Errorf("%v", err)
 	}
+	if len(rig.ring.free) == rig.ring.count {
+		t.Error("a part that a copy may still be reading is free")
+	}
 	flag.Data[0] = 1 // it is let go
 	if err := end.Context.Within(func() error { return errors.Join(end.Beside.Synchronize(), flag.Free(), kernels.Unload()) }); err != nil {
 		t.Error(err)
