@@ -21,7 +21,7 @@ import time
 
 import shared
 
-# What reads times or memory, and is alone on the GPU; in the order in which all run: module, what it holds.
+# What reads times or memory, or takes a minute of the GPU, and is alone on it; in the order in which all run: module, what it holds.
 ALONE = {
     "memory": ("memory", "high water of every region = planned; NVML = a plan made beforehand from probe's topology, at every fence"),
     "arena": ("steps", "the arena of a step beside the peak of PyTorch's allocator"),
@@ -34,8 +34,10 @@ ALONE = {
     "maps": ("maps", "devmap's own maps under Accelerate on two GPUs: each GPU beside the prediction; Accelerate's own beside them"),
     "watch": ("watched", "commands under devmap watch: peaks to the byte of their own, what watching takes; emit --for torch-check of three families"),
     "faults": ("faults", "no driver, no GPU, no room, memory that is not found, a corrupted path, a killed worker, Ctrl-C: words, status, memory given back"),
+    "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
-# What is right or wrong, however long it takes: all of these at once, a process each.
+# What is right or wrong, however long it takes: some of these at once, a process each.
+TOGETHER = 3
 BESIDE = {
     "logits": ("accuracy", "logits and tokens of drawn models of every family: fp32, and bf16 beside PyTorch's own rounding"),
     "gradients": ("accuracy", "gradients and losses of drawn models of every family"),
@@ -43,7 +45,6 @@ BESIDE = {
     "bits": ("bits", "1, 2, 4 program devices, both transports, repeated runs: bit for bit; the processor's fp32 beside it"),
     "float64": ("kernels", "products and attention as a step gives them, beside float64, twice the same bits"),
     "sanitizer": ("kernels", "compute-sanitizer over every kernel: memcheck, racecheck"),
-    "trained": ("trained", "a model of bytes trained, saved, and loaded by Transformers"),
 }
 PARTS = ALONE | BESIDE
 GPU_ALONE = ("maps", "watch", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
@@ -97,14 +98,11 @@ def carried_out(name, held, figures):
 
 def side_by_side(names, seed, folder, kept, figures):
     """Each part by this script again; what one prints comes when it has ended, or when this is ended."""
-    begun = {}
-    for name in names:
-        rows = os.path.join(folder, name + ".json")
-        words = [sys.executable, __file__, *sys.argv[1:], "--part", name, "--seed", str(seed), "--rows", rows, "--table", "", "--keep", ""]
-        with open(os.path.join(folder, name + ".log"), "w") as log:
-            begun[name] = subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
-        shared.UNREAD.append(log.name)
-    while begun:
+    begun, waiting = {}, list(names)
+    while waiting or begun:
+        while waiting and len(begun) < TOGETHER:
+            name = waiting.pop(0)
+            begun[name] = started(name, seed, folder)
         time.sleep(0.1)
         for name in [name for name, process in begun.items() if process.poll() is not None]:
             del begun[name]
@@ -113,6 +111,15 @@ def side_by_side(names, seed, folder, kept, figures):
                 found = json.load(file)
                 figures.take(found)
                 kept.keep(name, found)
+
+
+def started(name, seed, folder):
+    """This script as the process of one part."""
+    rows = os.path.join(folder, name + ".json")
+    words = [sys.executable, __file__, *sys.argv[1:], "--part", name, "--seed", str(seed), "--rows", rows, "--table", "", "--keep", ""]
+    with open(os.path.join(folder, name + ".log"), "w") as log:
+        shared.UNREAD.append(log.name)
+        return subprocess.Popen(words, stdout=log, stderr=subprocess.STDOUT)
 
 
 class Kept:
