@@ -208,6 +208,22 @@ def added(left, right, sum, PRECISE: tl.constexpr):
 
 
 @triton.jit
+def load_halves(base, first, end, stride, dim, ROWS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr):
+    low = load_block(base, first, end, stride, dim, ROWS, WIDTH // 2, EXACT)
+    return low, load_block(base + WIDTH // 2, first, end, stride, dim - WIDTH // 2, ROWS, WIDTH // 2, EXACT)
+
+
+@triton.jit
+def added_halves(low, high, other_low, other_high):
+    """left·rightᵀ in halves of the heads' width. For dy·vᵀ in fp32: delta, which is
+    taken from it, is a sum y·dy of its own, so that where a query sees few keys what
+    the product errs is not taken off again (as it is in p·dy·vᵀ - p·Σ p·dy·vᵀ), and
+    one chain over 256 columns errs more than all else of dq together."""
+    sum = tl.dot(low, tl.trans(other_low), input_precision="ieee")
+    return sum + tl.dot(high, tl.trans(other_high), input_precision="ieee", max_num_imprecise_acc=1)
+
+
+@triton.jit
 def attention_dkv(q, k, v, dy, lse, delta, dk, dv, parts, q_stride, k_stride, v_stride, dy_stride, dk_stride, dv_stride, seq, heads, group, dim, splits, causal, window, scale, cap,
                   QUERIES: tl.constexpr, KEYS: tl.constexpr, WIDTH: tl.constexpr, EXACT: tl.constexpr, COLUMNS: tl.constexpr):
     """The gradients of keys and values, over all heads that share them. The grid
@@ -241,7 +257,10 @@ def attention_dkv(q, k, v, dy, lse, delta, dk, dv, parts, q_stride, k_stride, v_
         inner = scale / cap
         unit = cap * LOG2E
     key = load_block(k, first, seq, k_stride, dim, KEYS, WIDTH, EXACT)
-    value = load_block(v, first, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+    if PRECISE:
+        value_low, value_high = load_halves(v, first, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+    else:
+        value = load_block(v, first, seq, v_stride, dim, KEYS, WIDTH, EXACT)
     keys = tl.zeros([KEYS, WIDTH], tl.float32)
     values = tl.zeros([KEYS, WIDTH], tl.float32)
     begin, whole, rest, end = queries_of(first, seq, causal, window, QUERIES, KEYS)
@@ -266,7 +285,11 @@ def attention_dkv(q, k, v, dy, lse, delta, dk, dv, parts, q_stride, k_stride, v_
         slope = load_block(dy + member * dim, start, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
         values = added(part, slope, values, PRECISE)
         common = load_line(delta + member, start, seq, heads, QUERIES, COLUMNS)
-        gradient = weight * (tl.dot(value, tl.trans(slope), input_precision="ieee") - common[None, :])
+        if PRECISE:
+            slope_low, slope_high = load_halves(dy + member * dim, start, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
+            gradient = weight * (added_halves(value_low, value_high, slope_low, slope_high) - common[None, :])
+        else:
+            gradient = weight * (tl.dot(value, tl.trans(slope), input_precision="ieee") - common[None, :])
         keys = added(gradient.to(query.dtype), query, keys, PRECISE)
     if splits == 1:
         dk += token * dk_stride + share * dim
@@ -325,7 +348,10 @@ def attention_dq(q, k, v, dy, lse, delta, dq, q_stride, k_stride, v_stride, dy_s
         inner = scale / cap
         unit = cap * LOG2E
     query = load_block(q, first, seq, q_stride, dim, QUERIES, WIDTH, EXACT)
-    slope = load_block(dy, first, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
+    if PRECISE:
+        slope_low, slope_high = load_halves(dy, first, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
+    else:
+        slope = load_block(dy, first, seq, dy_stride, dim, QUERIES, WIDTH, EXACT)
     logarithm = load_line(lse, first, seq, heads, QUERIES, 1) * LOG2E
     common = load_line(delta, first, seq, heads, QUERIES, 1)
     out = tl.zeros([QUERIES, WIDTH], tl.float32)
@@ -343,7 +369,11 @@ def attention_dq(q, k, v, dy, lse, delta, dq, q_stride, k_stride, v_stride, dy_s
             weight = tl.where((column[None, :] >= (low - start)[:, None]) & (column[None, :] < (high - start)[:, None]), weight, 0.0)
         if cap > 0:
             weight = weight * (1.0 - score * score)
-        value = load_block(v, start, seq, v_stride, dim, KEYS, WIDTH, EXACT)
-        gradient = weight * (tl.dot(slope, tl.trans(value), input_precision="ieee") - common[:, None])
+        if PRECISE:
+            value_low, value_high = load_halves(v, start, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+            gradient = weight * (added_halves(slope_low, slope_high, value_low, value_high) - common[:, None])
+        else:
+            value = load_block(v, start, seq, v_stride, dim, KEYS, WIDTH, EXACT)
+            gradient = weight * (tl.dot(slope, tl.trans(value), input_precision="ieee") - common[:, None])
         out = tl.dot(gradient.to(key.dtype), key, out, input_precision="ieee")
     store_block(dq, first, seq, dq_stride, dim, out * scale, QUERIES, WIDTH, EXACT)
