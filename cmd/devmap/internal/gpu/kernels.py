@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 PRODUCT, COPY = 0.97, 0.8
-MOVES = ("norm", "gate", "activate", "softmax_sums", "loss_backward", "adamw")  # held to a copy
+MOVES = ("norm", "qknorm", "rope", "gate", "softmax_sums", "loss_backward", "adamw", "square")  # held to a copy
 TOOLS, SHARES = ("memcheck", "racecheck"), 4
 CHECKED = ("norms", "sums", "checksums", "embeddings", "gates", "ropes", "losses", "decodes", "updates")
 CUDA = ("executor", "cuda", "internal")
@@ -70,13 +70,13 @@ def kernels(shared, figures):
     if not any(line.startswith("copy ") for line in lines):
         raise RuntimeError(f"check.py: exit status {status}: " + " | ".join(last))
     for line in lines:
-        if found := re.match(r"(.+?) +([\d.]+) us +([\d.]+) TB/s +([\d.]+) of a copy(?:, +([\d.]+) of one as large)?", line):
-            name, spent, rate, largest, share = found.groups()
-            note = f"{spent} µs, {rate} TB/s, {largest} of a copy of a GB"
-            if name.startswith(MOVES) and "in L2" not in name:
-                figures.reaching("kernels", name + ": of a copy as large", float(share or largest), COPY, note)
+        if found := re.match(r"(.+?) +([\d.]+) us +([\d.]+) TB/s +([\d.]+) of a copy, +([\d.]+) of one of 2 GiB", line):
+            name, spent, rate, share, largest = found.groups()
+            note = f"{spent} µs, {rate} TB/s, {largest} of a copy of 2 GiB"
+            if name.startswith(MOVES):
+                figures.reaching("kernels", name + ": of a copy of as many bytes", float(share), COPY, note)
             else:
-                figures.told("kernels", name + ": of a copy as large", share or largest, note)
+                figures.told("kernels", name + ": of a copy of as many bytes", share, note)
         elif line.startswith("copy "):
             figures.told("kernels", "a copy", line.split(" ", 1)[1])
 

@@ -17,9 +17,10 @@ var rules = map[string]rule{
 	"eights": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		return flat(over(sizes[0]*over(sizes[1], 8), 256)), 256
 	},
-	"row":  func(_ *Call, sizes []int64) ([3]int64, int64) { return byRow(sizes, 512) },
-	"row4": func(_ *Call, sizes []int64) ([3]int64, int64) { return byRow(sizes, 1024) },
-	"rows": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
+	"row":   func(_ *Call, sizes []int64) ([3]int64, int64) { return byRow(sizes, 512) },
+	"row4":  func(_ *Call, sizes []int64) ([3]int64, int64) { return byRow(sizes, 1024) },
+	"rows":  func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 256 },
+	"warps": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(over(sizes[0], 8)), 256 },
 	"norms": func(_ *Call, sizes []int64) ([3]int64, int64) {
 		team := min(1024, over(sizes[1], 256)*32)
 		return flat(sizes[0]), team * min(8, 1024/team)
@@ -27,13 +28,13 @@ var rules = map[string]rule{
 	"columns": func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{over(sizes[0], 256), sizes[1], 1}, 256 },
 	"each":    func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(over(sizes[0], 128)), 128 },
 	"tokens":  func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(over(sizes[0], 32)), 256 },
-	"tokens1": func(call *Call, sizes []int64) ([3]int64, int64) {
+	"places": func(call *Call, sizes []int64) ([3]int64, int64) {
 		if call.matrix("order") == nil {
-			return flat(call.size("seq", 1)), 256
+			return flat(over(call.size("seq", 1), 4)), 256
 		}
-		return flat(sizes[0]), 256
+		return flat(over(sizes[0], 4)), 256
 	},
-	"parts":  func(_ *Call, sizes []int64) ([3]int64, int64) { return [3]int64{sizes[0], 2, 1}, 512 },
+	"parts":  func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 512 },
 	"one":    func(*Call, []int64) ([3]int64, int64) { return flat(1), 1024 },
 	"logits": func(_ *Call, sizes []int64) ([3]int64, int64) { return flat(sizes[0]), 1024 },
 	"squares": func(_ *Call, sizes []int64) ([3]int64, int64) {

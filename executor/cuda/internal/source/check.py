@@ -493,7 +493,7 @@ def timings():
         took = seconds(calls)
         if moved not in small:
             small[moved] = copied(moved)
-        print(f"{name:44} {took * 1e6:9.1f} us {moved / took / 1e12:6.3f} TB/s {small[moved] / took:5.2f} of a copy, {moved / took / copy:4.2f} of one of 2 GiB")
+        print(f"{name:40} {took * 1e6:9.1f} us {moved / took / 1e12:6.3f} TB/s {small[moved] / took:5.2f} of a copy, {moved / took / copy:4.2f} of one of 2 GiB")
 
     def new(r, c, dtype=BF16):
         return torch.randn(r, c, device="cuda").to(dtype)
@@ -505,7 +505,7 @@ def timings():
                          "dx": new(count, columns), "rstd": new(count, 1, F32).abs_(), "sums": new(128, columns, F32)})
         each, dims = count * columns * 2, {"style": "rms", "epsilon": 1e-6}
         for name, roles, moved in (("norm", "x weight y rstd", 2), ("norm", "x weight add y rstd", 3), ("norm_again", "x weight y rstd", 2), ("norm_backward", "dy x rstd weight add dx sums", 4)):
-            line(f"{name} {roles.split()} {count}x{columns}"[:44], moved * each, [Call(name, dims, {role: one[role] for role in roles.split()}).run for one in sets])
+            line(f"{name} {'add ' if 'add' in roles.split() else ''}{count}x{columns}", moved * each, [Call(name, dims, {role: one[role] for role in roles.split()}).run for one in sets])
         line(f"column_sums {count}x{columns}", each, [Call("column_sums", {}, {"x": one["x"], "sums": one["sums"]}).run for one in sets])
         del sets
     whole, total = torch.randint(0, 256, (1, 1 << 30), dtype=torch.uint8, device="cuda"), torch.zeros(128, dtype=torch.int64, device="cuda")
@@ -548,6 +548,10 @@ def timings():
     line("embedding 8192x2048", 2 * y.nbytes, [Call("embedding", {}, {"ids": ids, "table": table, "y": y}).run])
     line("embedding_backward 8192x2048 adds", 3 * y.nbytes, [Call("embedding_backward", {}, {"order": order, "dy": y, "d": table}, begins=False).run])
     line("embedding_backward 8192x2048 begins", 3 * y.nbytes + table.nbytes, [Call("embedding_backward", {}, {"order": order, "dy": y, "d": table}).run])
+    line("of which clearing 128256x2048", table.nbytes, [table.zero_])
+    ids.copy_(torch.multinomial(1 / torch.arange(1, 128257, device="cuda"), 8192, replacement=True).view(4, 2048))  # as words are: some of them hundreds of times
+    Call("sort", {}, {"ids": ids, "order": order}).run()
+    line("embedding_backward 8192x2048 as words", y.nbytes + 2 * len(ids.unique()) * 4096, [Call("embedding_backward", {}, {"order": order, "dy": y, "d": table}, begins=False).run])
     sequences, positions = 16, 4096
     q, keys, values, parts = new(sequences, 32 * 128), new(sequences * positions, 8 * 128), new(sequences * positions, 8 * 128), new(8 * sequences, 32 * 130, F32)
     dims = {"sequences": sequences, "heads": 32, "kv": 8, "dim": 128, "past": positions, "scale": 0.1, "positions": positions, "span": 512}

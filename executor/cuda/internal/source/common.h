@@ -23,6 +23,22 @@ __device__ inline unsigned bothHalves(float upper, float lower) {
     return result;
 }
 
+// fmaBoth is a·b + c of two values at once, rounded once: as fp32 would have it
+// rounded where c is -0, for a product of values in bf16 is exact there, or where b
+// is 1 or -1, for a sum that is not lies nowhere near half of a last place.
+__device__ inline unsigned fmaBoth(unsigned a, unsigned b, unsigned c) {
+    unsigned result;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+__device__ inline unsigned productBoth(unsigned a, unsigned b) { return fmaBoth(a, b, 0x80008000u); }
+
+__device__ inline unsigned maxBoth(unsigned a, unsigned b) {
+    unsigned result;
+    asm("max.bf16x2 %0, %1, %2;" : "=r"(result) : "r"(a), "r"(b));
+    return result;
+}
+
 template <class T> __device__ T narrow(float value);
 template <> __device__ inline float narrow<float>(float value) { return value; }
 template <> __device__ inline bf16 narrow<bf16>(float value) { return {(unsigned short)bothHalves(0, value)}; }
@@ -61,10 +77,12 @@ __device__ inline Several<8> loadEight(const float *at) {
     return {{low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w}};
 }
 
-__device__ inline void storeEight(bf16 *at, const Several<8> &values) {
+__device__ inline uint4 packed(const Several<8> &values) {
     const float *v = values.at;
-    *(uint4 *)at = make_uint4(bothHalves(v[1], v[0]), bothHalves(v[3], v[2]), bothHalves(v[5], v[4]), bothHalves(v[7], v[6]));
+    return make_uint4(bothHalves(v[1], v[0]), bothHalves(v[3], v[2]), bothHalves(v[5], v[4]), bothHalves(v[7], v[6]));
 }
+
+__device__ inline void storeEight(bf16 *at, const Several<8> &values) { *(uint4 *)at = packed(values); }
 __device__ inline void storeEight(float *at, const Several<8> &values) {
     ((float4 *)at)[0] = make_float4(values.at[0], values.at[1], values.at[2], values.at[3]);
     ((float4 *)at)[1] = make_float4(values.at[4], values.at[5], values.at[6], values.at[7]);
@@ -80,17 +98,25 @@ template <int N, class T> __device__ void store(T *at, const Several<N> &values)
     else *at = narrow<T>(values.at[0]);
 }
 
-// Held is values that are read ahead: bf16 as it lies, in half the registers.
+// Held is values as they lie: bf16 in half the registers, what is set rounded.
 template <class T, int N> struct Held {
     Several<N> values;
     __device__ void read(const T *at) { values = load<N>(at); }
+    __device__ void write(T *at) const { store<N>(at, values); }
     __device__ Several<N> get() const { return values; }
+    __device__ void set(const Several<N> &made) { EACH values.at[i] = rounded<T>(made.at[i]); }
+    __device__ void times(const Held &other) { EACH values.at[i] = rounded<T>(values.at[i] * other.values.at[i]); }
     __device__ void keep() {}
 };
 template <> struct Held<bf16, 8> {
     uint4 four;
     __device__ void read(const bf16 *at) { four = *(const uint4 *)at; }
+    __device__ void write(bf16 *at) const { *(uint4 *)at = four; }
     __device__ Several<8> get() const { return unpacked(four); }
+    __device__ void set(const Several<8> &made) { four = packed(made); }
+    __device__ void times(const Held &other) {
+        four = make_uint4(productBoth(four.x, other.four.x), productBoth(four.y, other.four.y), productBoth(four.z, other.four.z), productBoth(four.w, other.four.w));
+    }
     // keep has the compiler forget what get made, which it would hold in as many
     // registers again.
     __device__ void keep() { asm volatile("" : "+r"(four.x), "+r"(four.y), "+r"(four.z), "+r"(four.w)); }
@@ -136,10 +162,30 @@ template <class T, int N, int DEEP> struct Line {
     __device__ Line(const T *row, i64 columns) : row(row) {
         if constexpr (N == 8) over<8, DEEP>(columns, [&](int k, i64 column) { kept[k].read(row + column); });
     }
-    __device__ Several<N> get(int k, i64 column) const {
-        if constexpr (N == 8) return kept[k].get();
-        else return load<1>(row + column);
+    __device__ Several<N> get(int k, i64 column) const { return held(k, column).get(); }
+    __device__ Held<T, N> held(int k, i64 column) const {
+        if constexpr (N == 8) return kept[k];
+        Held<T, N> one;
+        one.read(row + column);
+        return one;
     }
+};
+
+// Largest is the largest of what it took, or the lowest number there is.
+template <class T, int N> struct Largest {
+    float most = -3.402823466e38f;
+    __device__ void take(const Held<T, N> &held) {
+        Several<N> values = held.get();
+        EACH most = fmaxf(most, values.at[i]);
+    }
+    __device__ float get() const { return most; }
+};
+template <> struct Largest<bf16, 8> {
+    unsigned both = 0xff7fff7fu;
+    __device__ void take(const Held<bf16, 8> &held) {
+        both = maxBoth(both, maxBoth(maxBoth(held.four.x, held.four.y), maxBoth(held.four.z, held.four.w)));
+    }
+    __device__ float get() const { return fmaxf(__uint_as_float(both << 16), __uint_as_float(both & 0xffff0000u)); }
 };
 
 __device__ inline float warpSum(float value) {
@@ -202,7 +248,16 @@ template <class T> __device__ float exponential(float value);
 template <> __device__ inline float exponential<float>(float value) { return expf(value); }
 template <> __device__ inline float exponential<bf16>(float value) { return quickPower(value * LOG2E); }
 
-// beside is exponential(value - most).
-template <class T> __device__ float beside(float value, float most);
-template <> __device__ inline float beside<float>(float value, float most) { return expf(value - most); }
-template <> __device__ inline float beside<bf16>(float value, float most) { return quickPower(fmaf(value, LOG2E, -most * LOG2E)); }
+// beside is exponential(value·unit - most).
+template <class T> __device__ float beside(float value, float unit, float most);
+template <> __device__ inline float beside<float>(float value, float unit, float most) { return expf(value * unit - most); }
+template <> __device__ inline float beside<bf16>(float value, float unit, float most) { return quickPower(fmaf(value, unit * LOG2E, -most * LOG2E)); }
+
+// inverseRoot is 1/√x.
+template <class T> __device__ float inverseRoot(float x);
+template <> __device__ inline float inverseRoot<float>(float x) { return 1 / sqrtf(x); }
+template <> __device__ inline float inverseRoot<bf16>(float x) {
+    float result;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
+}

@@ -63,36 +63,63 @@ extern "C" __global__ void sort(const int *ids, int *order, int *work, i64 count
     work[count + token] = id;
 }
 
-// embedding_backward: d += the stream's gradient, by row of the table. A block
-// has the run of sorted ids that begins at its place (others have none), or
-// without ids a position in all sequences, and adds its tokens in order. d was
-// cleared where the gradient begins. The row padding gets none.
-template <class X, class T, int N>
-__device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {
-    i64 first = blockIdx.x, end = first + 1, step = 1, id = first, token = first;
-    if (order) { // what is read is read at once: most ids are there once
-        int before = first > 0 ? order[first - 1] : -1, next = end < rows ? order[end] : -1;
-        id = order[first], token = order[rows + first];
-        if (before == id) return;
-        for (; next == id; next = end < rows ? order[end] : -1) end++;
-    } else {
-        step = seq, end = rows;
-    }
-    if (id == padding || id < 0 || id >= entries) return;
-    float factor = rounded<X>((float)scale);
-    for (i64 column = (i64)threadIdx.x * N; column < columns; column += blockDim.x * N) {
-        Several<N> sum = load<N>(d.at(id, column)), more = load<N>(dy.at(token, column));
-        EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
-        _Pragma("unroll 2") for (i64 at = first + step; at < end; at += step) {
-            more = load<N>(dy.at(order ? order[rows + at] : at, column));
+// run adds the tokens behind the first of an id, four on their way at once. It is a
+// call: most ids are there once.
+template <class X, int N> __noinline__ __device__ Several<N> run(const int *order, Matrix<X> dy, i64 at, i64 step, i64 rows, int id, i64 column, float factor, Several<N> sum) {
+    bool goes = true;
+    _Pragma("unroll 1") for (; goes; at += 4 * step) {
+        Held<X, N> slopes[4];
+        bool there[4];
+        _Pragma("unroll") for (int j = 0; j < 4; j++) {
+            i64 place = at + j * step;
+            there[j] = place < rows && (!order || order[place] == id);
+            if (there[j]) slopes[j].read(dy.at(order ? order[rows + place] : place, column));
+        }
+        _Pragma("unroll") for (int j = 0; j < 4; j++) {
+            if (!there[j]) continue;
+            Several<N> more = slopes[j].get();
             EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
         }
-        store<N>(d.at(id, column), sum);
+        goes = there[3];
+    }
+    return sum;
+}
+
+// embedding_backward: d += the stream's gradient, by row of the table. A block
+// has PLACES of the sorted ids and adds up the run that begins at each, in order; or
+// without ids positions, each in all sequences. What it needs of all its places is
+// read at once: ids, then rows. d was cleared where the gradient begins. The row
+// padding gets none.
+const int PLACES = 4;
+
+template <class X, class T, int N>
+__device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {
+    i64 first = (i64)blockIdx.x * PLACES, count = order ? rows : seq, step = order ? 1 : seq;
+    int ids[PLACES + 2], tokens[PLACES]; // of the place before, of its own and of the one behind
+    _Pragma("unroll") for (int j = 0; j < PLACES + 2; j++) {
+        i64 at = first + j - 1;
+        ids[j] = at < 0 || at >= count ? -1 : order ? order[at] : (int)at;
+        if (j > 0 && j <= PLACES) tokens[j - 1] = at >= count ? 0 : order ? order[rows + at] : (int)at;
+    }
+    auto begins = [&](int j) { return ids[j + 1] != ids[j] && ids[j + 1] != padding && ids[j + 1] >= 0 && ids[j + 1] < entries; };
+    float factor = rounded<X>((float)scale);
+    for (i64 column = (i64)threadIdx.x * N; column < columns; column += blockDim.x * N) {
+        Held<T, N> sums[PLACES];
+        Held<X, N> slopes[PLACES];
+        _Pragma("unroll") for (int j = 0; j < PLACES; j++)
+            if (begins(j)) sums[j].read(d.at(ids[j + 1], column)), slopes[j].read(dy.at(tokens[j], column));
+        _Pragma("unroll") for (int j = 0; j < PLACES; j++) {
+            if (!begins(j)) continue;
+            Several<N> sum = sums[j].get(), more = slopes[j].get();
+            EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
+            if (!order || ids[j + 2] == ids[j + 1]) sum = run<X, N>(order, dy, first + j + step, step, rows, ids[j + 1], column, factor, sum);
+            store<N>(d.at(ids[j + 1], column), sum);
+        }
     }
 }
 
 #define EMBEDDING_BACK(NAME, X, T)                                                                                                    \
-    extern "C" __global__ void __launch_bounds__(256, 6)                                                                              \
+    extern "C" __global__ void __launch_bounds__(256, 4)                                                                              \
         NAME(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {   \
         if (dy.wide() && d.wide() && columns % 8 == 0)                                                                                \
             embeddingBack<X, T, 8>(order, dy, d, rows, columns, entries, seq, padding, scale);                                     \

@@ -22,27 +22,35 @@ def held(code):
         raise RuntimeError(f"driver: {name.value.decode()}")
 
 
-def load():
-    """The functions of all modules by name, and the lines of the table by kernel."""
-    torch.zeros(1, device="cuda")  # the primary context is current
-    functions = {}
-    for path in sorted(HERE.glob("*.ptx")):
-        text, module = path.read_bytes(), ctypes.c_void_p()
-        held(cuda.cuModuleLoadData(ctypes.byref(module), text + b"\0"))
-        for name in re.findall(rb"\.entry (\w+)", text):
-            function = ctypes.c_void_p()
-            held(cuda.cuModuleGetFunction(ctypes.byref(function), module, name))
-            functions[name.decode()] = function
+class Functions(dict):
+    """Functions by name. A module is loaded when one of its functions is first asked for."""
+
+    def __init__(self):
+        super().__init__()
+        torch.zeros(1, device="cuda")  # the primary context is current
+        self.homes = {name: path for path in sorted(HERE.glob("*.ptx")) for name in re.findall(r"\.entry (\w+)", path.read_text())}
+
+    def __missing__(self, name):
+        path, module = self.homes[name], ctypes.c_void_p()
+        held(cuda.cuModuleLoadData(ctypes.byref(module), path.read_bytes() + b"\0"))
+        for other in (other for other, home in self.homes.items() if home == path):
+            self[other] = ctypes.c_void_p()
+            held(cuda.cuModuleGetFunction(ctypes.byref(self[other]), module, other.encode()))
+        return self[name]
+
+
+def table():
+    """The lines of launches.txt by kernel."""
     lines = {}
     for line in (HERE / "launches.txt").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             head, arguments = line.split(" : ")
             kernel, function, types, rule, *clear = head.split()
             lines.setdefault(kernel, []).append((function, types, rule, clear, arguments.split()))
-    return functions, lines
+    return lines
 
 
-functions, lines = load()
+functions, lines = Functions(), table()
 scratch = torch.zeros(1024, dtype=torch.float64, device="cuda")
 
 
@@ -123,6 +131,8 @@ class Call:
             return (sizes[0],), min(1024, max(32, up(sizes[1], 512 if name == "row" else 1024) * 32))
         if name == "rows":
             return (sizes[0],), 256
+        if name == "warps":
+            return (up(sizes[0], 8),), 256
         if name == "norms":
             threads = min(1024, up(sizes[1], 256) * 32)
             return (sizes[0],), threads * min(8, 1024 // threads)
@@ -132,10 +142,10 @@ class Call:
             return (up(sizes[0], 128),), 128
         if name == "tokens":
             return (up(sizes[0], 32),), 256
-        if name == "tokens1":
-            return (sizes[0] if self.matrix("order?") is not None else int(self.dims["seq"]),), 256
+        if name == "places":
+            return (up(sizes[0] if self.matrix("order?") is not None else int(self.dims["seq"]), 4),), 256
         if name == "parts":
-            return (sizes[0], 2), 512
+            return (sizes[0],), 512
         if name == "areas":
             chunks = sum(area.shape[0] * up(area.shape[1] * area.element_size(), 16) for area in self.operands.values())
             return (min(1024, max(1, up(chunks, 1024))),), 256

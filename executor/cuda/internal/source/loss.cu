@@ -10,22 +10,20 @@ __device__ inline i64 labelOf(const int *labels, unsigned row, unsigned seq) { r
 // softmax_sums goes on with each row's largest logit, Σ exp(logit - largest) and
 // its label's logit, by a part of the vocabulary that begins at first
 // (Milakov and Gimelshein, arXiv 1805.02867). A block has a row in registers and
-// reads it once.
+// reads it once. A cap keeps the order of logits: the largest is looked for before it.
 template <class T, int N, bool CAP>
 __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, float cap) {
     __shared__ float2 room[32];
     i64 row = blockIdx.x;
     Line<T, N, DEEP> line(x.at(row), columns);
-    float most = LOWEST, sum = 0;
+    bool bends = CAP && cap != 0;
+    float unit = bends ? cap : 1, sum = 0;
+    Largest<T, N> largest;
+    over<N, DEEP>(columns, [&](int k, i64 column) { largest.take(line.held(k, column)); });
+    float most = bends ? cap * bent<T>(largest.get(), cap) : largest.get();
     over<N, DEEP>(columns, [&](int k, i64 column) {
         Several<N> values = line.get(k, column);
-        float before = most;
-        EACH {
-            if (CAP && cap != 0) values.at[i] = capped<T>(values.at[i], cap);
-            most = fmaxf(most, values.at[i]);
-        }
-        sum *= exponential<T>(before - most);
-        EACH sum += beside<T>(values.at[i], most);
+        EACH sum += beside<T>(bends ? bent<T>(values.at[i], cap) : values.at[i], unit, most);
     });
     float all = warpMax(most); // of the warp, then of the block
     sum = warpSum(sum == 0 ? 0 : sum * exponential<T>(most - all));
@@ -43,7 +41,7 @@ __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, 
     else *sums.at(row, 2) = 0;
     if (label >= 0 && label < columns) {
         float logit = widen(*x.at(row, label));
-        *sums.at(row, 2) = cap != 0 ? capped<T>(logit, cap) : logit;
+        *sums.at(row, 2) = bends ? cap * bent<T>(logit, cap) : logit;
     }
     *sums.at(row, 0) = most, *sums.at(row, 1) = sum;
 }
@@ -78,13 +76,14 @@ template <class T, int N, bool CAP>
 __device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const float *counted, i64 seq, i64 first, i64 columns, float cap, i64 microBatches) {
     i64 row = blockIdx.x, label = labelOf(labels, row, seq);
     Line<T, N, DEEP> line(x.at(row), columns);
-    float logarithm = lse[row], share = label < 0 ? 0 : 1 / (*counted * microBatches);
+    bool bends = CAP && cap != 0;
+    float logarithm = lse[row], share = label < 0 ? 0 : 1 / (*counted * microBatches), unit = bends ? cap : 1;
     over<N, DEEP>(columns, [&](int k, i64 column) {
         Several<N> values = line.get(k, column);
         EACH {
-            float logit = CAP && cap != 0 ? capped<T>(values.at[i], cap) : values.at[i];
-            float gradient = beside<T>(logit, logarithm) - (first + column + i == label ? 1 : 0);
-            if (CAP && cap != 0) gradient *= cappedSlope(logit, cap);
+            float logit = bends ? bent<T>(values.at[i], cap) : values.at[i]; // in units
+            float gradient = beside<T>(logit, unit, logarithm) - (first + column + i == label ? 1 : 0);
+            if (bends) gradient *= 1 - logit * logit;
             values.at[i] = share == 0 ? 0 : gradient * share;
         }
         store<N>(x.at(row, column), values);

@@ -21,6 +21,14 @@ template <class T> __device__ bool halves(const QK<T> &task, const Frequencies &
 template <class T> struct Pair {
     Held<T, 8> first, second;
     __device__ void read(const T *at, i64 half) { first.read(at), second.read(at + half); }
+    __device__ void write(T *at, i64 half) const { first.write(at), second.write(at + half); }
+    __device__ float squares() const {
+        const int N = 8;
+        Several<8> one = first.get(), two = second.get();
+        float sum = 0;
+        EACH sum = fmaf(one.at[i], one.at[i], fmaf(two.at[i], two.at[i], sum));
+        return sum;
+    }
 };
 
 // sharedSum is the sum over lanes that have a head together, the same in all.

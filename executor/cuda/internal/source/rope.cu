@@ -1,39 +1,44 @@
 #include "rotation.h"
 
 // rope turns q and k in place, rope_backward their gradients back: the same
-// with other signs of sines (back). A block has a row of both, whose first pairs
-// are on their way while it works the angles out; a thread has N pairs of a head
-// at a time.
+// with other signs of sines (back). A warp has a row of both: each lane some angles,
+// N side by side, of one head and of every so many behind it, whose pairs are read
+// AHEAD of what is turned.
+const int AHEAD = 2;
+
 template <class T, int N>
-__device__ void rope(Matrix<T> q, Matrix<T> k, const Frequencies &turn, i64 heads, i64 kv, i64 dim, i64 seq, i64 past, bool back) {
-    __shared__ float cosines[128], sines[128];
-    i64 row = blockIdx.x, half = turn.half;
-    int each = max((int)half / N, 1), items = half > 0 ? (int)(heads + kv) * each : 0, item = threadIdx.x;
-    Held<T, N> first = {}, second = {};
-    T *at = nullptr;
-    auto fetch = [&]() {
-        if (item >= items) return;
-        int head = item / each;
-        at = (head < heads ? q.at(row, head * dim) : k.at(row, (head - heads) * dim)) + item % each * N;
-        first.read(at), second.read(at + half);
-    };
-    fetch();
-    angles<T>(turn, position(row, seq, past), cosines, sines);
-    __syncthreads();
-    for (; item < items; item += 256, fetch()) {
-        Several<N> one = first.get(), two = second.get();
-        int angle = item % each * N;
-        EACH turned<T>(one.at[i], two.at[i], cosines[angle + i], back ? -sines[angle + i] : sines[angle + i]);
-        store<N>(at, one);
-        store<N>(at + half, two);
+__device__ void rope(Matrix<T> q, Matrix<T> k, const Frequencies &turn, i64 rows, int heads, int kv, i64 dim, i64 seq, i64 past, bool back) {
+    i64 row = (i64)blockIdx.x * 8 + threadIdx.x / 32;
+    int half = (int)turn.half, lanes = N == 8 ? half / 8 : 32, lane = threadIdx.x % 32, all = heads + kv, step = 32 / max(lanes, 1);
+    if (row >= rows || lane >= step * lanes) return;
+    Held<T, N> first[AHEAD], second[AHEAD];
+    _Pragma("unroll 1") for (int pair = lane % lanes * N; pair < half; pair += lanes * N) {
+        int own = lane / lanes;
+        auto place = [&](int head) { return (head < heads ? q.at(row, head * dim) : k.at(row, (head - heads) * dim)) + pair; };
+        auto fetch = [&](int j, int head) {
+            if (head < all) first[j].read(place(head)), second[j].read(place(head) + half);
+        };
+        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) fetch(j, own + j * step);
+        Turn<T, N> by(turn, position(row, seq, past), pair, back);
+        _Pragma("unroll 1") for (; own < all; own += AHEAD * step)
+            _Pragma("unroll") for (int j = 0; j < AHEAD; j++) {
+                int head = own + j * step;
+                if (head >= all) break;
+                turned(first[j], second[j], by);
+                T *at = place(head);
+                first[j].write(at), second[j].write(at + half);
+                fetch(j, head + AHEAD * step);
+            }
     }
 }
 
 #define KERNEL(NAME, T, BACK)                                                                                                 \
-    extern "C" __global__ void __launch_bounds__(256) NAME(Matrix<T> q, Matrix<T> k, i64 heads, i64 kv, i64 dim, i64 seq,     \
-                                                           i64 past, const __grid_constant__ Frequencies turn) {              \
-        if (q.wide() && k.wide() && dim % 8 == 0 && turn.half % 8 == 0) rope<T, 8>(q, k, turn, heads, kv, dim, seq, past, BACK); \
-        else rope<T, 1>(q, k, turn, heads, kv, dim, seq, past, BACK);                                                         \
+    extern "C" __global__ void __launch_bounds__(256) NAME(Matrix<T> q, Matrix<T> k, i64 rows, i64 heads, i64 kv, i64 dim,    \
+                                                           i64 seq, i64 past, const __grid_constant__ Frequencies turn) {     \
+        if (q.wide() && k.wide() && dim % 8 == 0 && turn.half % 8 == 0)                                                        \
+            rope<T, 8>(q, k, turn, rows, (int)heads, (int)kv, dim, seq, past, BACK);                                          \
+        else                                                                                                                  \
+            rope<T, 1>(q, k, turn, rows, (int)heads, (int)kv, dim, seq, past, BACK);                                          \
     }
 KERNEL(rope_bf16, bf16, false)
 KERNEL(rope_f32, float, false)

@@ -1,5 +1,5 @@
 // Package source is the CUDA kernels of package recipe but attention and matrix
-// products: their PTX, 17 modules of 1.7 MB that compile.py makes of the sources
+// products: their PTX, 17 modules of 1.8 MB that compile.py makes of the sources
 // beside it, and how each is launched, which launches.txt says.
 package source
 
