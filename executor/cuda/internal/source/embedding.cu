@@ -63,59 +63,74 @@ extern "C" __global__ void sort(const int *ids, int *order, int *work, i64 count
     work[count + token] = id;
 }
 
-// run adds the tokens behind the first of an id, four on their way at once. It is a
-// call: most ids are there once.
-template <class X, int N> __noinline__ __device__ Several<N> run(const int *order, Matrix<X> dy, i64 at, i64 step, i64 rows, int id, i64 column, float factor, Several<N> sum) {
-    bool goes = true;
-    _Pragma("unroll 1") for (; goes; at += 4 * step) {
-        Held<X, N> slopes[4];
-        bool there[4];
-        _Pragma("unroll") for (int j = 0; j < 4; j++) {
-            i64 place = at + j * step;
-            there[j] = place < rows && (!order || order[place] == id);
-            if (there[j]) slopes[j].read(dy.at(order ? order[rows + place] : place, column));
+// run adds up the tokens of one id, in their order: RUN of them on their way at once,
+// and which the next are with them.
+template <class X, class T, int N>
+__device__ void run(const int *order, Matrix<X> dy, Matrix<T> d, i64 first, i64 step, i64 rows, i64 columns, int id, float factor) {
+    const int RUN = sizeof(X) == 2 ? 8 : 4;
+    for (i64 column = (i64)threadIdx.x * N; column < columns; column += blockDim.x * N) {
+        Several<N> sum = load<N>(d.at(id, column));
+        i64 at = first;
+        int tokens[RUN]; // -1 where there are no more
+        auto find = [&]() {
+            _Pragma("unroll") for (int j = 0; j < RUN; j++, at += step) {
+                bool there = at < rows && (!order || order[at] == id);
+                tokens[j] = !there ? -1 : order ? order[rows + at] : (int)at;
+            }
+        };
+        find();
+        _Pragma("unroll 1") while (tokens[0] >= 0) {
+            Held<X, N> slopes[RUN];
+            bool there[RUN];
+            _Pragma("unroll") for (int j = 0; j < RUN; j++) {
+                there[j] = tokens[j] >= 0;
+                if (there[j]) slopes[j].read(dy.at(tokens[j], column));
+            }
+            find();
+            _Pragma("unroll") for (int j = 0; j < RUN; j++) {
+                if (!there[j]) continue;
+                Several<N> more = slopes[j].get();
+                EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
+            }
         }
-        _Pragma("unroll") for (int j = 0; j < 4; j++) {
-            if (!there[j]) continue;
-            Several<N> more = slopes[j].get();
-            EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
-        }
-        goes = there[3];
+        store<N>(d.at(id, column), sum);
     }
-    return sum;
 }
 
 // embedding_backward: d += the stream's gradient, by row of the table. A block
-// has PLACES of the sorted ids and adds up the run that begins at each, in order; or
-// without ids positions, each in all sequences. What it needs of all its places is
-// read at once: ids, then rows. d was cleared where the gradient begins. The row
-// padding gets none.
+// has PLACES of the sorted ids: what is there once, which most are, together, with
+// what that needs read at once; then the runs that begin at its places. Without ids
+// it has positions, each in all sequences. d was cleared where the gradient begins.
+// The row padding gets none.
 const int PLACES = 4;
 
 template <class X, class T, int N>
 __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {
-    i64 first = (i64)blockIdx.x * PLACES, count = order ? rows : seq, step = order ? 1 : seq;
+    i64 first = (i64)blockIdx.x * PLACES, count = order ? rows : seq;
+    float factor = rounded<X>((float)scale);
+    auto id = [&](i64 at) { return at < 0 || at >= count ? -1 : order ? order[at] : (int)at; };
     int ids[PLACES + 2], tokens[PLACES]; // of the place before, of its own and of the one behind
     _Pragma("unroll") for (int j = 0; j < PLACES + 2; j++) {
-        i64 at = first + j - 1;
-        ids[j] = at < 0 || at >= count ? -1 : order ? order[at] : (int)at;
-        if (j > 0 && j <= PLACES) tokens[j - 1] = at >= count ? 0 : order ? order[rows + at] : (int)at;
+        ids[j] = id(first + j - 1);
+        if (order && j > 0 && j <= PLACES && first + j <= count) tokens[j - 1] = order[rows + first + j - 1];
     }
-    auto begins = [&](int j) { return ids[j + 1] != ids[j] && ids[j + 1] != padding && ids[j + 1] >= 0 && ids[j + 1] < entries; };
-    float factor = rounded<X>((float)scale);
+    auto begins = [&](int before, int id) { return id != before && id != padding && id >= 0 && id < entries; };
+    bool once[PLACES];
+    _Pragma("unroll") for (int j = 0; j < PLACES; j++) once[j] = order && begins(ids[j], ids[j + 1]) && ids[j + 2] != ids[j + 1];
     for (i64 column = (i64)threadIdx.x * N; column < columns; column += blockDim.x * N) {
         Held<T, N> sums[PLACES];
         Held<X, N> slopes[PLACES];
         _Pragma("unroll") for (int j = 0; j < PLACES; j++)
-            if (begins(j)) sums[j].read(d.at(ids[j + 1], column)), slopes[j].read(dy.at(tokens[j], column));
+            if (once[j]) sums[j].read(d.at(ids[j + 1], column)), slopes[j].read(dy.at(tokens[j], column));
         _Pragma("unroll") for (int j = 0; j < PLACES; j++) {
-            if (!begins(j)) continue;
+            if (!once[j]) continue;
             Several<N> sum = sums[j].get(), more = slopes[j].get();
             EACH sum.at[i] = fmaf(factor, more.at[i], sum.at[i]);
-            if (!order || ids[j + 2] == ids[j + 1]) sum = run<X, N>(order, dy, first + j + step, step, rows, ids[j + 1], column, factor, sum);
             store<N>(d.at(ids[j + 1], column), sum);
         }
     }
+    _Pragma("unroll 1") for (i64 at = first; at < min(first + PLACES, count); at++)
+        if (begins(id(at - 1), id(at)) && (!order || id(at + 1) == id(at))) run<X, T, N>(order, dy, d, at, order ? 1 : seq, rows, columns, id(at), factor);
 }
 
 #define EMBEDDING_BACK(NAME, X, T)                                                                                                    \

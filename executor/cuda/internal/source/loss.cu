@@ -11,13 +11,21 @@ __device__ inline i64 labelOf(const int *labels, unsigned row, unsigned seq) { r
 // its label's logit, by a part of the vocabulary that begins at first
 // (Milakov and Gimelshein, arXiv 1805.02867). A block has a row in registers and
 // reads it once. A cap keeps the order of logits: the largest is looked for before it.
+// What is needed in the end is read with the row: a block keeps its room till then.
 template <class T, int N, bool CAP>
 __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, float cap) {
     __shared__ float2 room[32];
     i64 row = blockIdx.x;
     Line<T, N, DEEP> line(x.at(row), columns);
     bool bends = CAP && cap != 0;
-    float unit = bends ? cap : 1, sum = 0;
+    float unit = bends ? cap : 1, sum = 0, before = LOWEST, so = 0, logit = 0;
+    bool labelled = false;
+    if (threadIdx.x < 32) {
+        if (first > 0) before = *sums.at(row, 0), so = *sums.at(row, 1);
+        i64 label = labelOf(labels, row, seq) - first;
+        labelled = label >= 0 && label < columns;
+        if (labelled) logit = widen(*x.at(row, label));
+    }
     Largest<T, N> largest;
     over<N, DEEP>(columns, [&](int k, i64 column) { largest.take(line.held(k, column)); });
     float most = bends ? cap * bent<T>(largest.get(), cap) : largest.get();
@@ -31,18 +39,12 @@ __device__ void softmaxSums(Matrix<T> x, const int *labels, Matrix<float> sums, 
     __syncthreads();
     if (threadIdx.x >= 32) return;
     float2 mine = threadIdx.x < blockDim.x / 32 ? room[threadIdx.x] : make_float2(LOWEST, 0);
-    float before = LOWEST, so = 0;
-    if (first > 0) before = *sums.at(row, 0), so = *sums.at(row, 1);
     most = fmaxf(warpMax(mine.x), before);
     sum = warpSum(mine.y == 0 ? 0 : mine.y * expf(mine.x - most));
     if (threadIdx.x > 0) return;
-    i64 label = labelOf(labels, row, seq) - first;
     if (first > 0) sum += so * expf(before - most);
     else *sums.at(row, 2) = 0;
-    if (label >= 0 && label < columns) {
-        float logit = widen(*x.at(row, label));
-        *sums.at(row, 2) = bends ? cap * bent<T>(logit, cap) : logit;
-    }
+    if (labelled) *sums.at(row, 2) = bends ? cap * bent<T>(logit, cap) : logit;
     *sums.at(row, 0) = most, *sums.at(row, 1) = sum;
 }
 

@@ -1,39 +1,38 @@
 #include "qknorm.h"
 
 // qknorm: RMSNorm of each head, which then turns. A warp has a row of q and k,
-// some lanes a head and every so many behind it, which are read AHEAD of what is
-// worked on.
+// some lanes a head and every so many behind it, whose next is read ahead of what is
+// worked on. Weights are read as they are needed: in registers they would cost more
+// warps than that takes.
 template <class T> __device__ void byHalves(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, i64 row) {
-    const int N = 8, AHEAD = sizeof(T) == 2 ? 2 : 1;
+    const int N = 8;
     int half = (int)turn.half, lanes = half / 8, step = 32 / lanes, mine = threadIdx.x % 32 / lanes, own = threadIdx.x % lanes * 8;
     int heads = (int)task.heads, all = heads + (int)task.kv;
     float share = 1.0f / task.dim, epsilon = (float)task.epsilon;
-    Pair<T> x[AHEAD] = {}, weights[2];
-    auto fetch = [&](int j, int head) {
-        if (head < all) x[j].read((head < heads ? task.q.at(row, head * task.dim) : task.k.at(row, (head - heads) * task.dim)) + own, half);
+    Pair<T> x = {};
+    auto fetch = [&](int head) {
+        if (head < all) x.read((head < heads ? task.q.at(row, head * task.dim) : task.k.at(row, (head - heads) * task.dim)) + own, half);
     };
-    _Pragma("unroll") for (int j = 0; j < AHEAD; j++) fetch(j, mine + j * step);
-    weights[0].read(task.qweight.at(0, own), half), weights[1].read(task.kweight.at(0, own), half);
+    fetch(mine);
     Turn<T, 8> by(turn, position(row, task.seq, task.past), own, false);
-    _Pragma("unroll 1") for (int base = 0; base < all; base += AHEAD * step)
-        _Pragma("unroll") for (int j = 0; j < AHEAD; j++) {
-            int head = base + j * step + mine;
-            float inverse = inverseRoot<T>(fmaf(sharedSum(x[j].squares(), lanes), share, epsilon));
-            Pair<T> weight = head < heads ? weights[0] : weights[1];
-            Several<8> one = x[j].first.get(), two = x[j].second.get();
-            EACH one.at[i] *= inverse, two.at[i] *= inverse;
-            if (task.gemma) {
-                Several<8> left = weight.first.get(), right = weight.second.get();
-                EACH one.at[i] *= left.at[i] + 1, two.at[i] *= right.at[i] + 1;
-            }
-            Pair<T> y;
-            y.first.set(one), y.second.set(two);
-            if (!task.gemma) y.first.times(weight.first), y.second.times(weight.second);
-            turned(y.first, y.second, by);
-            if (head < heads) y.write(yq.at(row, head * task.dim) + own, half);
-            else if (head < all) y.write(yk.at(row, (head - heads) * task.dim) + own, half);
-            fetch(j, head + AHEAD * step);
+    _Pragma("unroll 1") for (int base = 0; base < all; base += step) {
+        int head = base + mine;
+        Pair<T> y = x, weight;
+        weight.read((head < heads ? task.qweight : task.kweight).at(0, own), half);
+        float inverse = inverseRoot<T>(fmaf(sharedSum(y.squares(), lanes), share, epsilon));
+        Several<8> one = y.first.get(), two = y.second.get();
+        EACH one.at[i] *= inverse, two.at[i] *= inverse;
+        if (task.gemma) {
+            Several<8> left = weight.first.get(), right = weight.second.get();
+            EACH one.at[i] *= left.at[i] + 1, two.at[i] *= right.at[i] + 1;
         }
+        y.first.set(one), y.second.set(two);
+        if (!task.gemma) y.first.times(weight.first), y.second.times(weight.second);
+        turned(y.first, y.second, by);
+        if (head < heads) y.write(yq.at(row, head * task.dim) + own, half);
+        else if (head < all) y.write(yk.at(row, (head - heads) * task.dim) + own, half);
+        fetch(head + step);
+    }
 }
 
 template <class T> __device__ void byPairs(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, i64 row) {
@@ -67,7 +66,7 @@ template <class T> __device__ void byPairs(const QK<T> &task, Matrix<T> yq, Matr
 }
 
 #define KERNEL(NAME, T)                                                                                                                         \
-    extern "C" __global__ void __launch_bounds__(256)                                                                                           \
+    extern "C" __global__ void __launch_bounds__(256, 4)                                                                                        \
         NAME(Matrix<T> q, Matrix<T> k, Matrix<T> qweight, Matrix<T> kweight, Matrix<T> yq, Matrix<T> yk, i64 rows, i64 heads, i64 kv, i64 dim,  \
              i64 seq, i64 past, i64 style, double epsilon, const __grid_constant__ Frequencies turn) {                                          \
         i64 row = (i64)blockIdx.x * 8 + threadIdx.x / 32;                                                                                       \
