@@ -7,7 +7,7 @@ SIZE = 1000
 def _cuda_init():
     initialized.append(True)
     for _ in range(2):
-        stats.append({name: {"all": {"current": 0, "peak": 0}} for name in ("allocated_bytes", "reserved_bytes")} | {"num_ooms": 0, "num_alloc_retries": 0})
+        stats.append({"allocated_bytes": {"all": {"current": 0, "peak": 0}}, "reserved_bytes": {"all": {"current": 0, "peak": 0}}, "num_ooms": 0, "num_alloc_retries": 0})
 
 
 def _cuda_resetPeakMemoryStats(device):
