@@ -23,6 +23,9 @@ func interpreter(t *testing.T) string {
 	if err != nil {
 		t.Skipf("there is no Python here: %v", err)
 	}
+	if exec.Command(path, "-c", "import sys; sys.exit(sys.version_info < (3, 8))").Run() != nil {
+		t.Skipf("%s is older than Python 3.8, which the hook leaves alone", path)
+	}
 	return path
 }
 
