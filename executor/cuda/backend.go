@@ -53,8 +53,6 @@ func (backend *backend) Open(ctx context.Context, bound *bind.Bound) (executor.M
 		}
 	}
 	if err != nil {
-		lost := (*LostError)(nil)
-		machine.left = machine.left || errors.As(err, &lost)
 		return nil, errors.Join(err, machine.Close())
 	}
 	return machine, nil
@@ -171,8 +169,8 @@ func (machine *machine) reserve() error {
 // Close gives everything back. A GPU that is at something that does not end, or is
 // lost, gives nothing back before the process ends.
 func (machine *machine) Close() error {
-	if machine.left {
-		machine.devices, machine.gpus = nil, nil
+	if machine.left || len(machine.unanswered()) > 0 {
+		machine.left, machine.devices, machine.gpus = true, nil, nil
 		return nil
 	}
 	var all []error

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -17,10 +18,7 @@ func (machine *machine) losses(first *LostError, lanes []*lane) error {
 	all := &LostError{Err: first.Err}
 	ended := machine.ended(lanes)
 	var text strings.Builder
-	for _, gpu := range machine.gpus {
-		if machine.on(gpu)[0].do(answers) == nil {
-			continue // it waited for one that is lost
-		}
+	for _, gpu := range machine.unanswered() {
 		into := &all.With
 		for _, lane := range lanes {
 			if lane.device.gpu != gpu {
@@ -41,6 +39,17 @@ func (machine *machine) losses(first *LostError, lanes []*lane) error {
 	}
 	all.Stand = strings.TrimSuffix(text.String(), "\n")
 	return all
+}
+
+// unanswered are the GPUs whose contexts are no more.
+func (machine *machine) unanswered() (lost []*gpu) {
+	for _, gpu := range machine.gpus {
+		device := machine.on(gpu)[0]
+		if told := (*LostError)(nil); device.context != nil && errors.As(device.do(answers), &told) {
+			lost = append(lost, gpu)
+		}
+	}
+	return lost
 }
 
 // isAt reports a stream that was given a line which waits for nothing, and has not ended

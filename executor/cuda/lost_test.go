@@ -76,8 +76,33 @@ func heal(t *testing.T, machine *machine) {
 	}
 }
 
-// A GPU that is lost before the first step ends Open as it ends a step.
-func TestLostBeforeSteps(t *testing.T) {
+// A GPU that is lost outside of steps is told by whatever is asked of it next, and
+// nothing more is asked when the machine is closed.
+func TestLostOutsideSteps(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("a real GPU does not heal")
+	}
+	t.Setenv("FAKE_CUDA_ALONE", "1")
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
+	device := machine.devices[1]
+	err := device.do(func() error {
+		return errors.Join(device.kernels.Hang(device.host, nowhere), device.host.Synchronize())
+	})
+	var lost *LostError
+	if !errors.As(err, &lost) || fmt.Sprint(lost.GPUs) != "[GPU 1 (Fake 1)]" {
+		t.Errorf("%v", err)
+	}
+	if err := machine.Read(1, 0, make([]byte, 8)); !errors.As(err, &lost) {
+		t.Errorf("read: %v", err)
+	}
+	if err := machine.Read(0, 0, make([]byte, 8)); err != nil {
+		t.Errorf("the other one: %v", err)
+	}
+	heal(t, machine)
+}
+
+// What a driver answers says whether a GPU is lost.
+func TestAnswers(t *testing.T) {
 	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, backendtest.HandOn(1, 2)))
 	err := machine.devices[1].do(func() error { return &driver.Error{Call: "cuStreamSynchronize", Code: illegalAddress} })
 	if want := "GPU 1 (Fake 1) is lost: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): as the fake says"; err == nil || err.Error() != want && os.Getenv("DEVMAP_TEST_GPU") == "" {

@@ -42,5 +42,8 @@ func (machine *machine) Pour(ctx context.Context, pours []executor.Pour, told fu
 		machine.left = true
 		return &HangError{After: late.After, Stand: "it is at a copy of " + late.Place}
 	}
+	for _, gpu := range machine.unanswered() {
+		err = machine.on(gpu)[0].lost(err)
+	}
 	return err
 }

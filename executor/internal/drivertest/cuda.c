@@ -99,6 +99,7 @@ static void tell(int stopped) {
 	for (int device = 0; device < GPUS; device++)
 		for (int i = 0; lost[device] && idle > 20 && i < GPUS; i++)
 			if (i == device || !setting("FAKE_CUDA_ALONE", 0)) faults[i] = CUDA_ERROR_ILLEGAL_ADDRESS;
+	if (idle > 20) pthread_cond_broadcast(&moved);
 }
 
 static unsigned draw(unsigned below) {
@@ -416,7 +417,7 @@ CUresult cuStreamCreate(CUstream *stream, unsigned int flags) {
 	END;
 }
 static void drain(Stream *stream) {
-	while (stream->first && !faults[stream->device]) pthread_cond_wait(&moved, &lock);
+	while ((stream->first || lost[stream->device]) && !faults[stream->device]) pthread_cond_wait(&moved, &lock);
 }
 CUresult cuStreamDestroy(CUstream stream) {
 	BEGIN;
