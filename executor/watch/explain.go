@@ -115,7 +115,7 @@ func (told *explained) allocated() {
 		told.say("%s killed: a peak of its last half second is in no figure", one(torch.Killed, "a process was", "%d processes were"))
 	}
 	if torch.OutOfMemory > 0 {
-		told.say("%s found no memory: the peak is what there was room for", one(int(torch.OutOfMemory), "an allocation", "%d allocations"))
+		told.say("%s found no memory (the last wanted %v): the peak is what there was room for", one(int(torch.OutOfMemory), "an allocation", "%d allocations"), costmodel.Bytes(torch.Wanted))
 	}
 	if !same(peak, predicted) {
 		told.warned(beyond)

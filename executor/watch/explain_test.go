@@ -100,10 +100,10 @@ func TestExplain(t *testing.T) {
 		}},
 		{"killed, out of memory, others", func() Held {
 			one := held(0, 10*testGiB, 11*testGiB)
-			one.Torch.Killed, one.Torch.OutOfMemory, one.OfDevice = 1, 2, true
+			one.Torch.Killed, one.Torch.OutOfMemory, one.Torch.Wanted, one.OfDevice = 1, 2, 3*testGiB, true
 			return one
 		}, "", [3]any{0, 0, 0}, []string{
-			asPredicted, "a process was killed: a peak of its last half second is in no figure", "2 allocations found no memory: the peak is what there was room for", pool,
+			asPredicted, "a process was killed: a peak of its last half second is in no figure", "2 allocations found no memory (the last wanted 3.00 GiB): the peak is what there was room for", pool,
 			"512.0 MiB or more were outside the pool (context, kernels, libraries, or other processes), as predicted to the byte",
 		}},
 	} {

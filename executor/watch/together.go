@@ -16,6 +16,7 @@ type OnGPU struct {
 	Processes           int // that held memory of it
 	Allocated, Reserved Peak
 	OutOfMemory         int64 // how often an allocation failed for good
+	Wanted              int64 // bytes of the last that failed; of several processes the largest of these
 	Killed              int   // processes that had no time to say their last
 }
 
@@ -39,6 +40,9 @@ func Together(processes []Process) map[string]OnGPU {
 			}
 			on := found[key]
 			on.OutOfMemory += gpu.OutOfMemory
+			if process.Failed != nil && process.Failed.Index == gpu.Index {
+				on.Wanted = max(on.Wanted, process.Failed.WantedBytes)
+			}
 			if gpu.ReservedPeakBytes > 0 {
 				on.Processes++
 				if process.At == WhileRunning {

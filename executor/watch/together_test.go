@@ -21,11 +21,11 @@ func TestTogether(t *testing.T) {
 		processes []Process
 		want      OnGPU
 	}{
-		{"one", []Process{process(AtExit, 1, 5, 100)}, OnGPU{1, Peak{100, 100}, Peak{105, 105}, 0, 0}},
-		{"side by side", []Process{process(AtExit, 1, 5, 100), process(AtExit, 2, 3, 40)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0}},
-		{"one after another", []Process{process(AtExit, 6, 9, 40), process(AtExit, 1, 5, 100)}, OnGPU{2, Peak{100, 100}, Peak{105, 105}, 0, 0}},
-		{"the first killed", []Process{process(AtExit, 6, 9, 40), process(WhileRunning, 1, 5, 100)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 1}},
-		{"two of three at once", []Process{process(AtExit, 0, 10, 40), process(AtExit, 1, 2, 60), process(AtExit, 3, 4, 70)}, OnGPU{3, Peak{70, 110}, Peak{75, 120}, 0, 0}},
+		{"one", []Process{process(AtExit, 1, 5, 100)}, OnGPU{1, Peak{100, 100}, Peak{105, 105}, 0, 0, 0}},
+		{"side by side", []Process{process(AtExit, 1, 5, 100), process(AtExit, 2, 3, 40)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0, 0}},
+		{"one after another", []Process{process(AtExit, 6, 9, 40), process(AtExit, 1, 5, 100)}, OnGPU{2, Peak{100, 100}, Peak{105, 105}, 0, 0, 0}},
+		{"the first killed", []Process{process(AtExit, 6, 9, 40), process(WhileRunning, 1, 5, 100)}, OnGPU{2, Peak{100, 140}, Peak{105, 150}, 0, 0, 1}},
+		{"two of three at once", []Process{process(AtExit, 0, 10, 40), process(AtExit, 1, 2, 60), process(AtExit, 3, 4, 70)}, OnGPU{3, Peak{70, 110}, Peak{75, 120}, 0, 0, 0}},
 	} {
 		found := Together(is.processes)
 		if found[uuid] != is.want || found["other"] != (OnGPU{}) || len(found) != 2 {
@@ -33,8 +33,8 @@ func TestTogether(t *testing.T) {
 		}
 	}
 	old := process(AtOutOfMemory, 0, 1, 9)
-	old.GPUs[0].UUID, old.GPUs[0].OutOfMemory = "", 1
-	if got := Together([]Process{old})["cuda:0"]; got != (OnGPU{1, Peak{9, 9}, Peak{14, 14}, 1, 0}) {
+	old.GPUs[0].UUID, old.GPUs[0].OutOfMemory, old.Failed = "", 1, &FailedAllocation{WantedBytes: 77}
+	if got := Together([]Process{old})["cuda:0"]; got != (OnGPU{1, Peak{9, 9}, Peak{14, 14}, 1, 77, 0}) {
 		t.Errorf("%+v", got)
 	}
 }

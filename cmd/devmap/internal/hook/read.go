@@ -80,6 +80,9 @@ func parse(file string, data []byte) (*watch.Process, error) {
 			return nil, fault(place, "no peak is %d allocated and %d reserved, with %d and %d at the end", gpu.AllocatedPeakBytes, gpu.ReservedPeakBytes, gpu.AllocatedBytes, gpu.ReservedBytes)
 		}
 	}
+	if failed := process.Failed; failed != nil && min(int64(failed.Index), failed.WantedBytes, failed.FreeBytes) < 0 {
+		return nil, fault("failed", "%d bytes on GPU %d with %d free are less than nothing", failed.WantedBytes, failed.Index, failed.FreeBytes)
+	}
 	return &process, nil
 }
 

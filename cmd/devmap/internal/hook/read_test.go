@@ -44,6 +44,7 @@ func TestParse(t *testing.T) {
 		{`: 90`, `: 9`, `gpus[0]: no peak is 9 allocated`},
 		{`: 90`, `: 9000000000000000000`, `gpus[0]: no peak is`},
 		{`"index": 0`, `"index": -2`, `gpus[0].index: -2 is negative`},
+		{`"failed": null`, `"failed": {"index": 0, "wanted_bytes": -7, "free_bytes": 0}`, `failed: -7 bytes on GPU 0`},
 		{`"pid"`, `"pod"`, `unknown field "pod"`},
 		{`"pid": 7`, `"pid": 7, "pid": 7`, `duplicate`},
 	} {
