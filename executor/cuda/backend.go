@@ -145,7 +145,7 @@ func (machine *machine) reserve() error {
 	for i, device := range machine.devices {
 		err := machine.allot("cuMemCreate")
 		if err == nil {
-			err = device.do(func() error { return device.reserve(machine.senders(device)) })
+			err = device.open(machine.senders(device), machine.backend.options.Transport)
 		}
 		for j := range machine.program.Buffers {
 			if buffer := &machine.program.Buffers[j]; err == nil && int(buffer.Device) == i && buffer.Class == program.Workspace {

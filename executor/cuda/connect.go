@@ -47,7 +47,7 @@ func (machine *machine) staged(link *link) (bool, error) {
 	if err == nil && !reaches && asked == Peer {
 		err = fmt.Errorf("%s does not reach %s, into which it sends %s: --transport host goes by way of the host", from.place(), to.place(), link.channel.Name)
 	}
-	return !reaches, err
+	return !reaches || link.to.closed && from != to, err
 }
 
 // senders are the other GPUs that write into a device's slots.
@@ -68,6 +68,7 @@ func (machine *machine) Links() []executor.Link { return machine.told }
 // stage makes the relays of all links that need one.
 func (machine *machine) stage() error {
 	for _, link := range machine.linked {
+		link.staged = link.staged || link.to.closed && link.from.gpu != link.to.gpu
 		if !link.staged {
 			continue
 		}

@@ -73,7 +73,7 @@ type Transport string
 
 // The transports. Both give the same bytes, in the same slots.
 const (
-	Auto Transport = "auto" // Peer where the driver says that the GPUs reach each other, else Host
+	Auto Transport = "auto" // Peer where the driver says that the GPUs reach each other and lets them, else Host
 	Peer Transport = "peer" // from arena to arena
 	Host Transport = "host" // by way of page-locked memory of the host
 )

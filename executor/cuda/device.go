@@ -37,6 +37,7 @@ type device struct {
 	gpu     *gpu
 	context *driver.Context
 	arena   *driver.Arena
+	closed  bool             // no other GPU gets access to the arena
 	streams []*driver.Stream // of the program
 	parked  []*driver.Event  // by stream: where the host is waited for, and where a step ends
 	kernels *kernel.Kernels
@@ -133,6 +134,17 @@ func (device *device) reserve(peers []*driver.Device) (err error) {
 		return err
 	}
 	return device.host.Synchronize()
+}
+
+// open maps the arena for the GPUs that send into it. Where one gets no access it is the
+// GPU's own, and closed, unless messages are to go from memory to memory alone.
+func (device *device) open(peers []*driver.Device, transport Transport) error {
+	err := device.do(func() error { return device.reserve(peers) })
+	if denied := (*driver.AccessError)(nil); transport != Peer && errors.As(err, &denied) {
+		device.closed = true
+		return device.do(func() error { return device.reserve(nil) })
+	}
+	return err
 }
 
 // at is the address of a byte of the arena.

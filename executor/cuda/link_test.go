@@ -173,17 +173,31 @@ func TestNoPeers(t *testing.T) {
 	}
 }
 
-// A driver that says that GPUs reach each other, and gives them no access, is told with
-// the pair and the way round it.
+// Where a driver says that GPUs reach each other, and gives them no access, messages go by
+// way of the host; where they are not to, the pair is told and the way round it.
 func TestNoAccess(t *testing.T) {
 	t.Setenv("FAKE_CUDA_DENIES", "1")
 	of := parsed(t, backendtest.HandOn(1, 2))
-	_, err := made(t, Options{}).Open(context.Background(), &bind.Bound{Program: of})
+	_, err := made(t, Options{Transport: Peer}).Open(context.Background(), &bind.Bound{Program: of})
 	if want := "device 1 on GPU 1 (Fake 1): GPU 0 (Fake 0) gets no access: cuMemSetAccess: CUDA_ERROR_OF_THE_FAKE (101): as the fake says: --transport host goes another way"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	if held := driver.Held(); held != "" {
 		t.Errorf("the process still holds %s", held)
+	}
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), of)
+	want := contents(t, machine)
+	inTurn(t, of, want)
+	if _, err := machine.Step(context.Background(), &executor.Step{Number: 1}); err != nil {
+		t.Fatal(err)
+	}
+	for i, got := range contents(t, machine) {
+		if !bytes.Equal(got, want[i]) {
+			t.Errorf("device %d has other bytes", i)
+		}
+	}
+	if link := machine.Links()[4]; link.From != 0 || link.To != 1 || link.Transport != string(Host) || link.Staging == 0 {
+		t.Errorf("%+v", link)
 	}
 }
 

@@ -41,7 +41,7 @@ func paths(ordinals []int, bytes int64) (found []PathRates, err error) {
 		}
 	}
 	for _, device := range machine.devices {
-		if err := device.do(func() error { return device.reserve(device.peers(machine.gpus)) }); err != nil {
+		if err := device.open(device.peers(machine.gpus), Auto); err != nil {
 			return nil, err
 		}
 	}

@@ -24,7 +24,7 @@ func TestPaths(t *testing.T) {
 	settings := []setting{{"FAKE_CUDA_CROSS", ""}}
 	if os.Getenv("DEVMAP_TEST_GPU") == "" {
 		bytes = 4 << 20
-		settings = append(settings, setting{"FAKE_CUDA_PEERS", "0"}, setting{"FAKE_CUDA_PEERS", "0>1"}, setting{"FAKE_CUDA_CROSS", "1"})
+		settings = append(settings, setting{"FAKE_CUDA_PEERS", "0"}, setting{"FAKE_CUDA_PEERS", "0>1"}, setting{"FAKE_CUDA_DENIES", "1"}, setting{"FAKE_CUDA_CROSS", "1"})
 	}
 	for _, is := range settings {
 		for _, ordinals := range placements {
@@ -38,7 +38,7 @@ func TestPaths(t *testing.T) {
 					t.Logf("%d: %+v", i, one)
 					other, apart := one.To[1-i], ordinals[0] != ordinals[1]
 					wrong := apart && is == setting{"FAKE_CUDA_CROSS", "1"}
-					staged := wrong || apart && is.name == "FAKE_CUDA_PEERS" && !strings.HasPrefix(is.value, fmt.Sprint(i, ">"))
+					staged := wrong || apart && is.name == "FAKE_CUDA_DENIES" || apart && is.name == "FAKE_CUDA_PEERS" && !strings.HasPrefix(is.value, fmt.Sprint(i, ">"))
 					if one.Granule != 2<<20 || min(one.Inside, one.Up, one.Down, other.BytesPerSecond, other.Latency) <= 0 || one.To[i] != (PathRate{}) {
 						t.Errorf("%+v", one)
 					}
