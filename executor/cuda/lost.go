@@ -16,6 +16,9 @@ import (
 // stream is at something and waits for nothing, there it happened.
 func (machine *machine) losses(first *LostError, lanes []*lane) error {
 	all := &LostError{Err: first.Err}
+	if told := (*driver.Error)(nil); errors.As(first.Err, &told) {
+		all.Err = told // without the instruction whose call was the next one
+	}
 	ended := machine.ended(lanes)
 	var text strings.Builder
 	for _, gpu := range machine.unanswered() {
