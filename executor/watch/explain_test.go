@@ -131,18 +131,25 @@ func TestVariants(t *testing.T) {
 		other.Devices[0].Predicted.PeakAllocatedBytes, other.Devices[1].Predicted.PeakAllocatedBytes = first, second
 		return Variant{setting, other.Devices}
 	}
-	variants := []Variant{variant("--one", 12*testGiB, 13*testGiB+testMiB), variant("--other", 12*testGiB, 10*testGiB)}
+	variants := []Variant{
+		variant("--one", 12*testGiB, 13*testGiB+testMiB), variant("--other", 12*testGiB, 10*testGiB),
+		variant("--same as one", 12*testGiB, 13*testGiB), variant("--farther", 12*testGiB+10*testMiB, 13*testGiB), variant("--fourth", 12*testGiB+11*testMiB, 13*testGiB+12*testMiB),
+	}
 	got := Explain(plan, []Held{held(0, 12*testGiB, 13*testGiB), held(1, 13*testGiB, 14*testGiB)}, func() []Variant { return variants })
 	if len(got) != 2 {
 		t.Fatal(got)
 	}
 	for i, want := range []string{
 		"with --one the same plan would predict 12.00 GiB, 0 % from what was allocated, and be as near on every GPU",
-		"with --one the same plan would predict 13.00 GiB, 0.0075 % from what was allocated, and be as near on every GPU",
+		"with --same as one the same plan would predict 13.00 GiB, 0 % from what was allocated, and be as near on every GPU",
 	} {
-		if reasons := got[i].Reasons; reasons[1] != want || strings.Contains(strings.Join(reasons, " "), "--other") {
+		if reasons := got[i].Reasons; reasons[1] != want || strings.Count(strings.Join(reasons, " "), "with --") != 3 || strings.Contains(strings.Join(reasons, " "), "--other") {
 			t.Errorf("%q, want %q second", reasons, want)
 		}
+	}
+	hardly := func() []Variant { return []Variant{variant("--hardly", 10*testGiB+5*testMiB, 0)} }
+	if got := Explain(plan, []Held{held(0, 10*testGiB+20*testMiB, 11*testGiB)}, hardly); strings.Contains(strings.Join(got[0].Reasons, " "), "--hardly") {
+		t.Errorf("%q", got[0].Reasons)
 	}
 	if got := Explain(plan, []Held{held(0, 10*testGiB, 11*testGiB)}, func() []Variant { t.Error("a prediction that held asks for variants"); return nil }); len(got) != 1 {
 		t.Error(got)

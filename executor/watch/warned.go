@@ -93,6 +93,10 @@ func (told *explained) allow(allowed *allowance, found []string, warning string,
 // allocator's blocks are a larger part, are not.
 const closeShare = 200
 
+// nearer is how much nearer than the plan's own a variant's prediction is to be:
+// one that is hardly nearer says nothing.
+const nearer = 4
+
 // varied names the variants that predict what every device allocated, where the
 // plan does not: the nearest, and no more than three.
 func (told *explained) varied(measured []Held, variants func() []Variant) {
@@ -106,7 +110,7 @@ func (told *explained) varied(measured []Held, variants func() []Variant) {
 	}
 	var found []near
 	for _, variant := range variants() {
-		if predicted, all := variant.predicts(measured, told.Device); all && distance(predicted, peak) < distance(told.foretold.PeakAllocatedBytes, peak) {
+		if predicted, all := variant.predicts(measured, told.Device); all && nearer*distance(predicted, peak) <= distance(told.foretold.PeakAllocatedBytes, peak) {
 			found = append(found, near{variant.Setting, predicted})
 		}
 	}

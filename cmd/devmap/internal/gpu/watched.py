@@ -14,7 +14,7 @@ from shared import HERE, spending
 
 MODEL, BATCH, SEQ = "qwen2.5-0.5b", 2, 1024
 TIMED = "llama-3.2-1b", 2, 2048  # which the GPU takes longer for than Python
-SPIKE = 16  # GiB, for 300 ms
+SPIKE = 8  # GiB, for 300 ms
 # What a script does, the flags that plan it, the script's own.
 TRAIN = ["--mode", "train", "--loss-only"]
 KINDS = {
@@ -29,12 +29,13 @@ KINDS = {
 # How a script ends, the exit status that a shell gives it, what its hook says of that.
 ENDS = {"oom": (1, "out of memory"), "killed": (128 + signal.SIGKILL, "running"), "left": (0, "exit")}
 SLOWER, CORE = 1, 1  # percent: of a step, of a core
+SIDE_BY_SIDE = 6  # scripts, of which the largest hold 20 GiB
 
 
 def watch(shared, figures):
-    tasks = [lambda: sampled(shared, figures), *(lambda kind=kind: peaks(shared, figures, kind) for kind in KINDS)]
+    tasks = [lambda kind=kind: peaks(shared, figures, kind) for kind in KINDS]
     tasks += [lambda kind=kind: ended(shared, figures, kind) for kind in ENDS]
-    shared.beside([*tasks, lambda: untouched(shared, figures)], len(tasks) + 1)
+    shared.beside([*tasks, lambda: untouched(shared, figures)], SIDE_BY_SIDE)
     with figures.attempt("watch", "step time"):
         step_time(shared, figures)
     maps.families(shared, figures)
@@ -89,13 +90,13 @@ def peaks(shared, figures, kind):
     with figures.attempt("watch", kind):
         plan_flags, flags = KINDS[kind]
         ran = Watched(shared, kind, plan_flags, script(shared, kind, *flags))
-        figures.same("watch", f"{kind}: processes, and the exit status", len(ran.own) + (ran.status == 0), (2 if kind == "two" else 1) + 1)
+        figures.same("watch", f"{kind}: processes, and the exit status", len(ran.own) + (ran.status == 0), (2 if kind == "two" else 1) + 1, "" if ran.status == 0 else ran.said[-400:].replace("\n", " | "))
         for own in ran.own:
             same(figures, kind, ran, own)
         device = ran.report["devices"][0]
         predicted, used = device["predicted"]["peak_allocated_bytes"], device["measured"]["device_used_bytes"]
         if "--spike" in flags:
-            figures.reaching("watch", f"{kind}: GiB in the peak beyond the plan", (ran.own[0]["allocated"] - predicted) / 2**30, SPIKE / 2, "it was there for 300 ms")
+            figures.reaching("watch", f"{kind}: GiB in the peak beyond the plan", (ran.own[0]["allocated"] - predicted) / 2**30, SPIKE / 4, "it was there for 300 ms")
         elif len(ran.own) == 1:
             off = 100 * abs(ran.own[0]["allocated"] / predicted - 1)
             if "--loss-only" not in plan_flags and "train" in plan_flags:
@@ -143,6 +144,8 @@ def step_time(shared, figures, patience=100):
             time.sleep(0.05)
         with open(turns, "w") as file:
             file.write("0")
+        with figures.attempt("watch", "what sampling takes"):
+            sampling(shared, figures)
 
     shared.beside([first_turn, *(lambda place=place: begin(place) for place in range(4))])
     watched, alone = (statistics.median(second for place in places for second in owns[place]["seconds"]) for places in ((1, 3), (0, 2)))
@@ -157,20 +160,15 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def sampled(shared, figures):
-    with figures.attempt("watch", "what sampling takes"):
-        sampling(shared, figures)
-
-
-def sampling(shared, figures, seconds=12):
-    """What devmap itself takes of a core, once it watches, while the scripts above come and go."""
+def sampling(shared, figures, seconds=8):
+    """What devmap itself takes of a core, once it watches, while the GPU trains."""
     plan = os.path.join(shared.folder, "sampling.json")
     subprocess.run([shared.binary, "plan", shared.config(MODEL), "--gpus", "1", *(["--gpu", shared.gpu] if shared.gpu else []), "-o", plan], capture_output=True, check=True)
     process = subprocess.Popen([shared.binary, "watch", plan, "--", "sleep", str(seconds + 4)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     said = []
     reader = threading.Thread(target=lambda: said.append(process.stderr.read()))
     reader.start()
-    time.sleep(2)
+    time.sleep(1.5)
     before, begun = cpu_seconds(process.pid), time.monotonic()
     time.sleep(seconds)
     spent, passed = cpu_seconds(process.pid) - before, time.monotonic() - begun
