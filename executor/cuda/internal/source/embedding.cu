@@ -134,7 +134,7 @@ __device__ void embeddingBack(const int *order, Matrix<X> dy, Matrix<T> d, i64 r
 }
 
 #define EMBEDDING_BACK(NAME, X, T)                                                                                                    \
-    extern "C" __global__ void __launch_bounds__(256, 4)                                                                              \
+    extern "C" __global__ void __launch_bounds__(256, 3)                                                                              \
         NAME(const int *order, Matrix<X> dy, Matrix<T> d, i64 rows, i64 columns, i64 entries, i64 seq, i64 padding, double scale) {   \
         if (dy.wide() && d.wide() && columns % 8 == 0)                                                                                \
             embeddingBack<X, T, 8>(order, dy, d, rows, columns, entries, seq, padding, scale);                                     \

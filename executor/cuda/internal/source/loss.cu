@@ -92,16 +92,17 @@ __device__ void lossBack(Matrix<T> x, const float *lse, const int *labels, const
     });
 }
 
-#define SUMS(NAME, T)                                                                                                                    \
-    extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
+// In bf16 a multiprocessor is to be full of threads: with more registers it is slower.
+#define SUMS(NAME, T, BLOCKS)                                                                                                            \
+    extern "C" __global__ void __launch_bounds__(1024, BLOCKS)                                                                           \
         NAME(Matrix<T> x, const int *labels, Matrix<float> sums, i64 seq, i64 first, i64 columns, double cap) {                          \
         bool wide = x.wide() && columns % 8 == 0 && columns <= 2 * LONGEST;                                                                  \
         if (!wide) softmaxSums<T, 1, true>(x, labels, sums, seq, first, columns, (float)cap);                                            \
         else if (cap != 0) softmaxSums<T, 8, true>(x, labels, sums, seq, first, columns, (float)cap);                                    \
         else softmaxSums<T, 8, false>(x, labels, sums, seq, first, columns, 0);                                                          \
     }
-SUMS(softmax_sums_bf16, bf16)
-SUMS(softmax_sums_f32, float)
+SUMS(softmax_sums_bf16, bf16, 2)
+SUMS(softmax_sums_f32, float, 1)
 
 #define BACK(NAME, T)                                                                                                                    \
     extern "C" __global__ void __launch_bounds__(1024)                                                                                   \
