@@ -102,7 +102,7 @@ func (device *device) prepare(ring *transfer.Ring) (err error) {
 		device.gpu.kernels = kernel.New(device.gpu.Capability == 90 && version >= 12000)
 	}
 	device.kernels = device.gpu.kernels.Beside()
-	for range device.plan.Streams {
+	for range max(1, len(device.plan.Streams)) { // of a plan without steps it is what loading looks at bytes on
 		stream, err := driver.NewStream()
 		if err != nil {
 			return err
@@ -176,14 +176,10 @@ func (device *device) matrix(area bind.Area) kernel.Matrix {
 
 // newEnd is the device's arena as the ring's end.
 func (device *device) newEnd(ring *transfer.Ring) *transfer.End {
-	end := &transfer.End{
+	return &transfer.End{
 		Name: fmt.Sprintf("device %d on %s", device.plan.ID, device.gpu.place()),
-		Ring: ring, Context: device.context, Stream: device.host, Beside: device.host,
+		Ring: ring, Context: device.context, Stream: device.host, Beside: device.streams[0],
 	}
-	if len(device.streams) > 0 {
-		end.Beside = device.streams[0]
-	}
-	return end
 }
 
 // fill waits where a step's own streams do not wait for the host's: they begin when

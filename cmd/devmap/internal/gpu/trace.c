@@ -1,7 +1,8 @@
 /* Told of by CUDA_INJECTION64_PATH, the driver loads this into a process and calls InitializeInjection (CUDA's CUPTI
  * documentation, "Injection"): every kernel that ran is a line of the file that DEVMAP_TRACE names: begin and end in
  * nanoseconds, then its name. KERNEL is the newest CUpti_ActivityKernel of the header. Records are written as buffers
- * fill and every tenth of a second, since a process of Go runs no handlers at its end. */
+ * fill, every tenth of a second those of which no kernel still runs, and the rest before a context ends: a process of Go
+ * runs no handlers at its end. */
 
 #include <cupti.h>
 #include <stdint.h>
@@ -12,7 +13,7 @@ static FILE *lines;
 
 static void wanted(uint8_t **buffer, size_t *size, size_t *most)
 {
-	*size = 4 << 20;
+	*size = 256 << 10;
 	*most = 0;
 	*buffer = aligned_alloc(8, *size);
 }
@@ -40,8 +41,15 @@ static int refused(const char *call, CUptiResult status)
 	return 1;
 }
 
+static void ending(void *data, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void *about)
+{
+	if (domain == CUPTI_CB_DOMAIN_RESOURCE && id == CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING)
+		refused("cuptiActivityFlushAll", cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED));
+}
+
 int InitializeInjection(void)
 {
+	CUpti_SubscriberHandle subscriber;
 	const char *path = getenv("DEVMAP_TRACE");
 	if (path == NULL || (lines = fopen(path, "a")) == NULL)
 		return 0;
@@ -49,5 +57,7 @@ int InitializeInjection(void)
 	    refused("cuptiActivityEnable", cuptiActivityEnable(CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL)))
 		return 0;
 	refused("cuptiActivityFlushPeriod", cuptiActivityFlushPeriod(100));
+	if (!refused("cuptiSubscribe", cuptiSubscribe(&subscriber, ending, NULL)))
+		refused("cuptiEnableCallback", cuptiEnableCallback(1, subscriber, CUPTI_CB_DOMAIN_RESOURCE, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING));
 	return 1;
 }

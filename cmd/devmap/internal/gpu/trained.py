@@ -15,11 +15,12 @@ import models
 from engine import Job
 from transformers.models.llama import modeling_llama
 
-SEQ, BATCH, STEPS, RATE, PROMPT, NEW = 256, 8, 20000, 1e-3, 64, 64
+SEQ, BATCH, RATE, PROMPT, NEW = 256, 8, 1e-3, 64, 64
+PILOT, SECONDS, PEERS = 300, 125, 120  # steps that tell how long one takes; seconds of steps; at most so many of PyTorch's
 UNCAPTURED = 4  # steps
-BAND, LAST = 2.0, 2000
+BAND, LAST = 2.0, 1000
 TEXTS, LEFT_OUT = (".md", ".go", ".py", ".cu"), ("bin", "shared", "fixtures")
-# Thin and deep: a step is a thousand small kernels, so that PyTorch's fp32 takes no longer than the others.
+# Thin and deep: launches decide how long a step takes, so that PyTorch's fp32 takes little longer than bf16.
 MODEL = {
     "model_type": "llama", "vocab_size": 256, "hidden_size": 256, "intermediate_size": 704, "num_hidden_layers": 12, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 512, "tie_word_embeddings": True, "bos_token_id": None, "eos_token_id": None,
@@ -42,42 +43,37 @@ def lines(root, seed):
     return pieces[numpy.random.default_rng(seed).permutation(len(pieces))]
 
 
-def steps_of(shared):
-    return 4 if shared.small else STEPS
-
-
 def trained(shared, figures):
     with figures.attempt("trained", "a model of bytes"):
         engine = shared.engine("trained")
         folder, out = engine.place("bytes"), engine.place("saved")
         models.saved(models.config_of(SMALL if shared.small else MODEL), shared.seed, folder)
-        text, count, took = lines(shared.root, shared.seed), steps_of(shared), []
-        figures.told("trained", "text, bytes", str(text.size), f"{count * BATCH / len(text):.1f} times")
+        text = lines(shared.root, shared.seed)
 
-        def ours():
+        def steps(count, *flags):
             job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-mixed")
-            flags = ("--steps", str(count), "--lr", str(RATE), "--clip", "1", "--save", out)
-            ran = engine.planned(folder, job, *flags, tokens=text)
-            took.append(sum(step["seconds"] for step in ran.report["steps"]))
-            return ran.losses
+            ran = engine.planned(folder, job, "--steps", str(count), "--lr", str(RATE), "--clip", "1", *flags, tokens=text)
+            return ran.losses, sum(step["seconds"] for step in ran.report["steps"])
 
-        # PyTorch's two curves beside devmap's: no time of them is a figure.
+        count = 8 if shared.small else int(SECONDS * PILOT / steps(PILOT)[1])
+        ours, took = steps(count, "--save", out)
+        figures.told("trained", f"{count} steps of {BATCH} × {SEQ} bytes, seconds", f"{took:.0f}", f"the texts' {text.size / 1e6:.1f} MB {count * BATCH / len(text):.1f} times; loss from {ours[0]:.2f} to {numpy.mean(ours[-LAST:]):.3f}")
+        spoken(figures, engine, out, text)
+        # PyTorch's two curves side by side: no time of them is a figure.
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
-            theirs = {kind: pool.submit(shared.python, "trained.py", folder, shared.root, shared.seed, count, kind) for kind in ("bf16", "fp32")}
-            mine = ours()
-            spoken(figures, engine, out, text)
-            said = {kind: result.result().splitlines() for kind, result in theirs.items()}
-        curves = {kind: [float(word) for word in losses.split()] for kind, (losses, _) in said.items()}
-        judged(figures, mine, curves, f"{took[0]:.0f} s of steps (PyTorch's {said['bf16'][1]} and {said['fp32'][1]} s, all at once)")
+            begun = {kind: pool.submit(shared.python, "trained.py", folder, shared.root, shared.seed, count, PEERS, kind) for kind in ("bf16", "fp32")}
+            curves = {kind: [float(word) for word in result.result().split()] for kind, result in begun.items()}
+        judged(figures, ours, curves)
 
 
-def judged(figures, ours, curves, took):
-    """The mean distance of the last losses from fp32's, each of the same batch."""
-    exact, last = curves["fp32"], min(LAST, len(ours) // 2)
-    apart = [float(numpy.mean(numpy.abs(numpy.subtract(curve[-last:], exact[-last:])))) for curve in (ours, curves["bf16"])]
-    ends = ", ".join(f"{name} {numpy.mean(curve[-last:]):.4f}" for name, curve in (("devmap bf16-mixed", ours), ("PyTorch bf16", curves["bf16"]), ("PyTorch fp32", exact)))
-    figures.within("trained", f"loss after {len(ours)} steps of {BATCH} × {SEQ} bytes: from fp32 / PyTorch's bf16 from fp32", apart[0] / apart[1], BAND,
-                   f"{ends}; band {apart[1]:.2g}; {took}, from {ours[0]:.2f}")
+def judged(figures, ours, curves):
+    """The mean distance of losses from fp32's, each of the same batch, behind as many steps as all three have."""
+    count = min(map(len, (ours, *curves.values())))
+    last = min(LAST, count // 2)
+    mine, rounded, exact = (numpy.array(curve[count - last : count]) for curve in (ours, curves["bf16"], curves["fp32"]))
+    own = numpy.abs(rounded - exact).mean()
+    ends = ", ".join(f"{name} {curve.mean():.4f}" for name, curve in (("devmap bf16-mixed", mine), ("PyTorch bf16", rounded), ("PyTorch fp32", exact)))
+    figures.within("trained", f"loss of steps {count - last + 1} to {count}: from fp32 / PyTorch's bf16 from fp32", numpy.abs(mine - exact).mean() / own, BAND, f"{ends}; PyTorch's bf16 is {own:.2g} from fp32 a step")
 
 
 def spoken(figures, engine, out, text):
@@ -109,9 +105,10 @@ def taking(model, batch, autocast, capturable):
     return step
 
 
-def curve(folder, text, count, place, autocast):
-    """PyTorch's losses of the same steps: Transformers' model, fp32 weights, under autocast or not. On a GPU the steps
-    after the first are replays of one that was captured: the same kernels, without Python between them."""
+def curve(folder, text, count, seconds, place, autocast):
+    """PyTorch's losses of the same steps, as many as it takes in some seconds: Transformers' model, fp32 weights, under
+    autocast or not. On a GPU the steps after the first are replays of one that was captured: the same kernels, without
+    Python between them."""
     model = models.loaded(folder, torch.float32).to(place).train()
     model.set_attn_implementation("sdpa")
     rows, captured = torch.as_tensor(text.astype("int64"), device=place), place.type == "cuda"
@@ -120,8 +117,14 @@ def curve(folder, text, count, place, autocast):
     side = torch.cuda.Stream() if captured else None
     if captured:
         torch.cuda.synchronize()  # what was made so far is made on another stream
+    begun = time.monotonic()
     with torch.cuda.stream(side):  # None: where it is
         for index in range(count):
+            if index % 100 == 0 and index:
+                float(found[index - 1])  # the GPU is here, too
+                if time.monotonic() - begun > seconds:
+                    count = index
+                    break
             batch.copy_(rows[(torch.arange(BATCH, device=place) + index * BATCH) % len(rows)])
             if captured and index == UNCAPTURED:
                 # Without padding there is no mask; while capturing Transformers makes one, which holds the same.
@@ -136,16 +139,14 @@ def curve(folder, text, count, place, autocast):
             found[index] = loss.detach()
     if captured:
         torch.cuda.synchronize()
-    return found.tolist()
+    return found[:count].tolist()
 
 
 def main():
-    """trained.py FOLDER ROOT SEED STEPS bf16|fp32: PyTorch's losses, and how long they took."""
-    folder, root, seed, count, kind = sys.argv[1:]
-    place, begun = torch.device("cuda" if torch.cuda.is_available() else "cpu"), time.monotonic()
-    losses = curve(folder, lines(root, int(seed)), int(count), place, kind == "bf16")
-    print(*(f"{loss:.7g}" for loss in losses))
-    print(f"{time.monotonic() - begun:.0f}")
+    """trained.py FOLDER ROOT SEED STEPS SECONDS bf16|fp32: PyTorch's losses."""
+    folder, root, seed, count, seconds, kind = sys.argv[1:]
+    place = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    print(*(f"{loss:.7g}" for loss in curve(folder, lines(root, int(seed)), int(count), float(seconds), place, kind == "bf16")))
 
 
 if __name__ == "__main__":
