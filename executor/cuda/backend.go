@@ -72,7 +72,6 @@ func (machine *machine) find() error {
 	if len(asked) != 0 && len(asked) != len(machine.program.Devices) {
 		return fmt.Errorf("%d GPUs are named for a program of %d devices: name one for each", len(asked), len(machine.program.Devices))
 	}
-	machine.ring = transfer.New(machine.backend.parts, machine.backend.partSize)
 	shared := make(map[int]*gpu)
 	for i := range machine.program.Devices {
 		ordinal := i
@@ -83,7 +82,7 @@ func (machine *machine) find() error {
 			return fmt.Errorf("device %d is to be on GPU %d, and the driver shows %d", machine.program.Devices[i].ID, ordinal, len(gpus))
 		}
 		if shared[ordinal] == nil {
-			shared[ordinal] = &gpu{Device: &gpus[ordinal]}
+			shared[ordinal] = &gpu{Device: &gpus[ordinal], ring: transfer.New(machine.backend.parts, machine.backend.partSize)}
 			machine.gpus = append(machine.gpus, shared[ordinal])
 		}
 		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal]))
@@ -94,7 +93,7 @@ func (machine *machine) find() error {
 // start begins every device's thread, and loads kernels once a GPU.
 func (machine *machine) start() error {
 	for _, device := range machine.devices {
-		err := device.start(machine.ring)
+		err := device.start()
 		var told *driver.Error
 		if errors.As(err, &told) && told.Code == driver.Unavailable {
 			err = &TakenError{err}
@@ -191,16 +190,13 @@ func (machine *machine) Close() error {
 		}
 		all = append(all, device.do(func() error { return errors.Join(machine.unmark(i), device.close()) }))
 	}
-	if len(machine.devices) > 0 && machine.devices[0].context != nil {
-		all = append(all, machine.devices[0].do(machine.ring.Close))
-	}
 	for i := len(machine.devices) - 1; i >= 0; i-- { // a GPU's first device goes last, with what all share
 		device := machine.devices[i]
 		if device.context != nil {
 			all = append(all, device.do(func() error {
 				var err error
 				if machine.on(device.gpu)[0] == device {
-					err = device.gpu.kernels.Unload()
+					err = errors.Join(device.gpu.ring.Close(), device.gpu.kernels.Unload())
 				}
 				return errors.Join(err, device.context.Release())
 			}))

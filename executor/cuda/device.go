@@ -20,6 +20,7 @@ type gpu struct {
 	*driver.Device
 	granule int64
 	kernels *kernel.Kernels
+	ring    *transfer.Ring // by which values come to it
 	gauge   *memoryGauge
 }
 
@@ -75,16 +76,16 @@ func (device *device) lost(err error) error {
 }
 
 // start begins the thread, which owns the context from then on.
-func (device *device) start(ring *transfer.Ring) error {
+func (device *device) start() error {
 	go func() {
 		for task := range device.tasks {
 			task()
 		}
 	}()
-	return device.do(func() error { return device.prepare(ring) })
+	return device.do(device.prepare)
 }
 
-func (device *device) prepare(ring *transfer.Ring) (err error) {
+func (device *device) prepare() (err error) {
 	if device.context, err = device.gpu.Retain(); err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (device *device) prepare(ring *transfer.Ring) (err error) {
 	if device.host, err = driver.NewStream(); err != nil {
 		return err
 	}
-	device.end = device.newEnd(ring)
+	device.end = device.newEnd()
 	return nil
 }
 
@@ -174,11 +175,11 @@ func (device *device) matrix(area bind.Area) kernel.Matrix {
 	return kernel.Matrix{Address: device.at(area.Offset), DType: area.DType, Rows: area.Rows, Columns: area.Columns, Stride: area.Stride}
 }
 
-// newEnd is the device's arena as the ring's end.
-func (device *device) newEnd(ring *transfer.Ring) *transfer.End {
+// newEnd is the device's arena as an end of its GPU's ring.
+func (device *device) newEnd() *transfer.End {
 	return &transfer.End{
 		Name: fmt.Sprintf("device %d on %s", device.plan.ID, device.gpu.place()),
-		Ring: ring, Context: device.context, Stream: device.host, Beside: device.streams[0],
+		Ring: device.gpu.ring, Context: device.context, Stream: device.host, Beside: device.streams[0],
 	}
 }
 

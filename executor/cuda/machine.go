@@ -11,7 +11,6 @@ import (
 	"github.com/devmap-dev/devmap/executor"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/driver"
 	"github.com/devmap-dev/devmap/executor/cuda/internal/kernel"
-	"github.com/devmap-dev/devmap/executor/cuda/internal/transfer"
 	"github.com/devmap-dev/devmap/executor/internal/bind"
 	"github.com/devmap-dev/devmap/executor/program"
 )
@@ -28,7 +27,6 @@ type machine struct {
 	gauges  []*memoryGauge // of the GPUs; they stay behind Close
 	events  []marks        // by instruction
 	kept    []*prepared    // by instruction, nil where it computes nothing, or is not kept
-	ring    *transfer.Ring
 	links   map[linkKey]*link
 	linked  []*link // in the order of the first sends
 	told    []executor.Link
@@ -113,7 +111,7 @@ type backend struct {
 	options Options
 	kernels map[string]kernel.Func
 	instr   func(bound *bind.Bound, index int32) (bind.Instr, error)
-	// The ring has so many parts of so many bytes.
+	// A GPU's ring has so many parts of so many bytes.
 	parts, partSize int
 }
 

@@ -5,6 +5,7 @@ package cuda
 import (
 	"bytes"
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -54,6 +55,36 @@ func TestPour(t *testing.T) {
 		}
 		if err := machine.Pour(context.Background(), []executor.Pour{pour}, func(int64) {}); err == nil || !strings.HasPrefix(err.Error(), "device ") {
 			t.Errorf("%+v: %v", pour, err)
+		}
+	}
+}
+
+// A read that fails ends what is poured onto all GPUs, and then they can be poured to.
+func TestPourOfTwoThatEnds(t *testing.T) {
+	machine := opened(t, made(t, Options{Devices: []int{0, 1}}), parsed(t, "device 0 arena 3000000 budget 3000000\ndevice 1 arena 3000000 budget 3000000\n"))
+	broken := errors.New("broken")
+	for _, fails := range []int{0, 1, 2} {
+		var pours []executor.Pour
+		for device := range 2 {
+			pours = append(pours, executor.Pour{Device: device, Values: weights.Range{Bytes: 3_000_000, Step: 4096, Read: func(into []byte, from int64) error {
+				if device == fails && from > 1_000_000 {
+					return broken
+				}
+				for i := range into {
+					into[i] = byte(device + 7)
+				}
+				return nil
+			}}})
+		}
+		var told int64
+		err := machine.Pour(context.Background(), pours, func(bytes int64) { told += bytes })
+		if fails < 2 && !errors.Is(err, broken) || fails == 2 && (err != nil || told != 6_000_000) {
+			t.Errorf("device %d fails: %v, %d bytes were told", fails, err, told)
+		}
+	}
+	for device, got := range contents(t, machine) {
+		if !bytes.Equal(got, bytes.Repeat([]byte{byte(device + 7)}, 3_000_000)) {
+			t.Errorf("device %d has other bytes", device)
 		}
 	}
 }

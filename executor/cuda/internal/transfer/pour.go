@@ -29,14 +29,13 @@ func (err *LateError) Error() string {
 	return fmt.Sprintf("%s: its copy did not end within %v", err.Place, err.After)
 }
 
-// Pour reads values and returns when arenas have them, whose ends are primed. Readers,
-// one for each processor but one, fill parts of the ring together, a share each. Who
-// has filled one up gives the GPU the copy, and behind it, on a stream beside, a kernel
-// that sums up what came; whoever needs a part takes that of the oldest copy, when the
-// GPU's sum was compared with the one of what was read. told is called with how many
-// bytes more are there. A copy that takes longer than patience is given up
-// ([*LateError]), and the ring with it.
-func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration, told func(bytes int64)) error {
+// Pour reads values and returns when arenas have them, whose ends are primed. Readers
+// fill parts of the ring together, a share each. Who has filled one up gives the GPU the
+// copy, and behind it, on a stream beside, a kernel that sums up what came; whoever needs
+// a part takes that of the oldest copy, when the GPU's sum was compared with the one of
+// what was read. told is called with how many bytes more are there. A copy that takes
+// longer than patience is given up ([*LateError]), and the ring with it.
+func (ring *Ring) Pour(ctx context.Context, loads []Load, readers int, patience time.Duration, told func(bytes int64)) error {
 	ring.pouring.Lock() // who has some of the parts gets all of them
 	defer ring.pouring.Unlock()
 	ctx, stop := context.WithCancelCause(ctx)
@@ -47,7 +46,7 @@ func (ring *Ring) Pour(ctx context.Context, loads []Load, patience time.Duration
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		pouring.readAll()
+		pouring.readAll(readers)
 		pouring.settle()
 		close(pouring.told)
 	}()

@@ -173,7 +173,7 @@ func (rig *rig) draw(generator *rand.Rand, bytes int64) {
 }
 
 func (rig *rig) pour(ctx context.Context, loads []Load) (told int64, err error) {
-	err = rig.ring.Pour(ctx, loads, time.Minute, func(bytes int64) { told += bytes })
+	err = rig.ring.Pour(ctx, loads, 3, time.Minute, func(bytes int64) { told += bytes })
 	return told, err
 }
 
@@ -297,7 +297,7 @@ func TestPourThatHangs(t *testing.T) {
 		t.Fatal(err)
 	}
 	var late *LateError
-	if err := rig.ring.Pour(t.Context(), rig.loads, 50*time.Millisecond, func(int64) {}); !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
+	if err := rig.ring.Pour(t.Context(), rig.loads, 3, 50*time.Millisecond, func(int64) {}); !errors.As(err, &late) || !strings.HasPrefix(late.Place, "values ") {
 		t.Errorf("%v", err)
 	}
 	if len(rig.ring.free) == rig.ring.count {

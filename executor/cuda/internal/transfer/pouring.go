@@ -5,7 +5,6 @@ package transfer
 import (
 	"context"
 	"errors"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,17 +80,15 @@ func (ring *Ring) newPouring(pieces []piece) *pouring {
 	return pouring
 }
 
-// readAll reads all pieces, with as many readers as there are processors but one: while
-// one is idle Go takes none from a reader that is in the kernel (runtime/proc.go:
-// retake).
-func (pouring *pouring) readAll() {
+// readAll reads all pieces.
+func (pouring *pouring) readAll(readers int) {
 	if len(pouring.pieces) == 0 {
 		return
 	}
 	var hands sync.WaitGroup
 	hands.Go(func() { pouring.make(pouring.pieces[0].End) })
 	hands.Go(pouring.take)
-	for range max(1, runtime.GOMAXPROCS(0)-1) {
+	for range readers {
 		hands.Go(pouring.read)
 	}
 	hands.Wait()

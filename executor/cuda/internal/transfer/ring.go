@@ -32,7 +32,7 @@ type part struct {
 	at     driver.Address // of sums
 }
 
-// The ring of a machine: 64 MiB, of which most stay in a processor's caches, where
+// The ring of a GPU: 64 MiB, of which most stay in a processor's caches, where
 // GPUs read them faster than out of memory. A copy of a part comes within two
 // hundredths of the rate of a large one.
 const (
