@@ -15,7 +15,7 @@ import time
 
 EVERY = 0.5
 ENTRIES = 100000  # of torch's history of allocations: some hundred bytes each, a few kB where stacks are deep
-sleep, leave = time.sleep, os._exit  # as they are now: gevent and others replace them
+sleep = time.sleep  # as it is now: gevent and others replace it
 
 
 def begin(torch, folder, snapshot):
