@@ -47,6 +47,7 @@ BESIDE = {
     "sanitizer": ("kernels", "compute-sanitizer over every kernel: memcheck, racecheck"),
 }
 PARTS = ALONE | BESIDE
+WITH = {"peers": ("peers", "maps")}  # what asking for a part brings besides
 GPU_ALONE = ("maps", "watch", "products", "kernels", "attention", "loading", "faults", "float64", "sanitizer")
 
 
@@ -69,7 +70,7 @@ def asked():
     parser.add_argument("--rows", default="", help="a file for the figures of one part, for the process that began this one")
     args = parser.parse_args()
     args.devmap = os.path.abspath(args.devmap)
-    args.parts = [name for name in args.part.split(",") if name] or list(PARTS)
+    args.parts = [part for name in args.part.split(",") if name for part in WITH.get(name, (name,))] or list(PARTS)
     if args.parts == ["help"]:
         for name, (_, what) in PARTS.items():
             print(f"  {name:10} {what}")
