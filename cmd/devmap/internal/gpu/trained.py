@@ -3,6 +3,7 @@
 import concurrent.futures
 import os
 import re
+import statistics
 import sys
 import time
 
@@ -53,11 +54,11 @@ def trained(shared, figures):
         def steps(count, *flags):
             job = Job(mode="train", batch=BATCH, seq=SEQ, precision="bf16-mixed")
             ran = engine.planned(folder, job, "--steps", str(count), "--lr", str(RATE), "--clip", "1", *flags, tokens=text)
-            return ran.losses, sum(step["seconds"] for step in ran.report["steps"])
+            return ran.losses, [step["seconds"] for step in ran.report["steps"]]
 
-        count = 8 if shared.small else int(SECONDS * PILOT / steps(PILOT)[1])
+        count = 8 if shared.small else int(SECONDS / statistics.median(steps(PILOT)[1]))
         ours, took = steps(count, "--save", out)
-        figures.told("trained", f"{count} steps of {BATCH} × {SEQ} bytes, seconds", f"{took:.0f}", f"the texts' {text.size / 1e6:.1f} MB {count * BATCH / len(text):.1f} times; loss from {ours[0]:.2f} to {numpy.mean(ours[-LAST:]):.3f}")
+        figures.told("trained", f"{count} steps of {BATCH} × {SEQ} bytes, seconds", f"{sum(took):.0f}", f"the texts' {text.size / 1e6:.1f} MB {count * BATCH / len(text):.1f} times; loss from {ours[0]:.2f} to {numpy.mean(ours[-LAST:]):.3f}")
         spoken(figures, engine, out, text)
         # PyTorch's two curves side by side: no time of them is a figure.
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
@@ -105,10 +106,23 @@ def taking(model, batch, autocast, capturable):
     return step
 
 
+def recorded(step, side):
+    """A step as a graph, and the loss that it leaves; None where it is none."""
+    # Without padding there is no mask; while capturing Transformers makes one, which holds the same.
+    modeling_llama.create_causal_mask = lambda **_: None
+    graph = torch.cuda.CUDAGraph()
+    try:
+        with torch.cuda.graph(graph, stream=side):
+            return graph, step()
+    except RuntimeError as err:
+        print(f"not captured: {err}", file=sys.stderr)
+        return None, None
+
+
 def curve(folder, text, count, seconds, place, autocast):
     """PyTorch's losses of the same steps, as many as it takes in some seconds: Transformers' model, fp32 weights, under
-    autocast or not. On a GPU the steps after the first are replays of one that was captured: the same kernels, without
-    Python between them."""
+    autocast or not. On a GPU the steps after the first are replays of one that was captured, where it can be: the same
+    kernels, without Python between them."""
     model = models.loaded(folder, torch.float32).to(place).train()
     model.set_attn_implementation("sdpa")
     rows, captured = torch.as_tensor(text.astype("int64"), device=place), place.type == "cuda"
@@ -127,11 +141,7 @@ def curve(folder, text, count, seconds, place, autocast):
                     break
             batch.copy_(rows[(torch.arange(BATCH, device=place) + index * BATCH) % len(rows)])
             if captured and index == UNCAPTURED:
-                # Without padding there is no mask; while capturing Transformers makes one, which holds the same.
-                modeling_llama.create_causal_mask = lambda **_: None
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, stream=side):
-                    loss = step()
+                graph, loss = recorded(step, side)
             if graph:
                 graph.replay()
             else:
