@@ -34,9 +34,8 @@ is on the GPUs is shown, until Ctrl-C.
 
 The exit status is COMMAND's own (127: not found, 126: cannot be run, 128 + n: ended
 by signal n); with --strict it is 4 where the verdict is fail. Ctrl-C is COMMAND's:
-the report is written when it has ended. It reads NVML 20 times a second in a build
-with it (make cuda), and what nvidia-smi says in any other. devmap observes
-COMMAND and changes nothing of what it does.
+the report is written when it has ended. A build with NVML (make cuda) reads it 20
+times a second, any other what nvidia-smi says 10 times a second.
 
 Where COMMAND's processes are Python's and import torch, each tells the most that its
 allocator gave out, to the byte: a sitecustomize.py is put before their own, which
