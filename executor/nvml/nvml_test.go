@@ -75,6 +75,67 @@ func TestGPUs(t *testing.T) {
 	}
 }
 
+// TestFollow: readings come at an even pace, none is lost that nobody took in time,
+// and the most of those is kept.
+func TestFollow(t *testing.T) {
+	if os.Getenv("DEVMAP_TEST_GPU") != "" {
+		t.Skip("the figures are those of GPUs that are none")
+	}
+	held := filepath.Join(t.TempDir(), "held")
+	holds := func(text string) {
+		if err := errors.Join(os.WriteFile(held+".new", []byte(text), 0o600), os.Rename(held+".new", held)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	holds("1 7 100")
+	t.Setenv("FAKE_NVML_HELD", held)
+	library, err := Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := library.GPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	follower, err := library.Follow([]GPU{all[1], all[0]}, time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var count int
+	last, used := time.Duration(-1), []int64(nil)
+	take := func() {
+		if err := follower.Take(func(when time.Duration, bytes []int64) {
+			if when <= last {
+				t.Errorf("%v behind %v", when, last)
+			}
+			count, last, used = count+1, when, slices.Clone(bytes)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(100 * time.Millisecond)
+	if take(); count < 20 || count > 101 || !slices.Equal(used, []int64{100 << 20, 0}) {
+		t.Errorf("%d readings in 100 ms, the last %d", count, used)
+	}
+	time.Sleep(400 * time.Millisecond) // more than it keeps
+	holds("0 7 900")
+	time.Sleep(100 * time.Millisecond)
+	holds("")
+	time.Sleep(100 * time.Millisecond)
+	count = 0
+	if take(); count > 256 || last < 600*time.Millisecond || count == 256 && !slices.Equal(used, []int64{100 << 20, 900 << 20}) {
+		t.Errorf("%d readings, the last %v of %v", count, used, last)
+	}
+	follower.End()
+	if err := library.Close(); err != nil {
+		t.Error(err)
+	}
+	if follower, err = library.Follow(all[:1], time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	follower.End()
+}
+
 // TestOldDriver: a driver from before memory's second version and processes' third
 // is read by those before, and that is said.
 func TestOldDriver(t *testing.T) {

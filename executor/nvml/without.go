@@ -2,7 +2,10 @@
 
 package nvml
 
-import "errors"
+import (
+	"errors"
+	"time"
+)
 
 // Library is the open library.
 type Library struct{}
@@ -23,6 +26,18 @@ func (*Library) Driver() (string, error) { return "", nil }
 
 // Lacks has nothing to say.
 func (*Library) Lacks() string { return "" }
+
+// Follower reads what GPUs hold at an even pace.
+type Follower struct{}
+
+// Follow is not known.
+func (*Library) Follow([]GPU, time.Duration) (*Follower, error) { return new(Follower), nil }
+
+// Take has nothing to hand on.
+func (*Follower) Take(func(when time.Duration, used []int64)) error { return nil }
+
+// End has nothing to end.
+func (*Follower) End() {}
 
 // GPUs are none.
 func (*Library) GPUs() ([]GPU, error) { return nil, nil }

@@ -128,7 +128,7 @@ func Of(ran *Ran) *Report {
 // outlived tells of processes that are on GPUs still though the command has ended.
 func (told *Report) outlived(states []GPUState) (all []string) {
 	for i := range states {
-		if state := &states[i]; told.Command != nil && told.Command.Ended != "" && state.Processes > 0 {
+		if state := &states[i]; told.Command != nil && told.Command.Ended != "" && state.Processes > 0 && state.HeldBytes > 0 {
 			all = append(all, fmt.Sprintf("the command has ended, and processes of it are on GPU %d still: %d, with %v", state.Number, state.Processes, costmodel.Bytes(state.HeldBytes)))
 		}
 	}

@@ -3,7 +3,6 @@ package watch
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -21,11 +20,17 @@ type Settings struct {
 	Attached bool
 }
 
-// whoOften is how often processes are asked for though no peak is new: a tenant that
-// comes or leaves is seen then.
-const whoOften = 500 * time.Millisecond
+// How often readings are taken from the reader, who has them at its own pace: to wake
+// a program in Go takes as much of a core as a reading. How
+// often processes are asked for though no peak is new, so that a tenant who comes or
+// leaves is seen; and how often GPUs are looked at that the plan has no device on.
+const (
+	gather    = 500 * time.Millisecond
+	whoOften  = time.Second
+	elseOften = 2 * time.Second
+)
 
-// Sampler reads GPUs until its context ends.
+// Sampler takes readings until its context ends.
 type Sampler struct {
 	settings Settings
 	source   Source
@@ -34,11 +39,12 @@ type Sampler struct {
 	used     []int64
 
 	lock      sync.Mutex
-	accounts  []account     // of the plan's GPUs
-	elsewhere []account     // of the others, where the command is not to be
-	asked     time.Duration // when processes were, last
+	accounts  []account // of the plan's GPUs, in the order of the readings
+	elsewhere []account // of the others, where the command is not to be
+	pending   []reading
+	asked     time.Time // when processes were, last
+	strayed   time.Time // when elsewhere was looked at, last
 	samples   int64
-	busy      time.Duration // in readings
 	longest   time.Duration // between two readings
 	last      time.Duration
 	lost      error // why reading ended early
@@ -52,77 +58,96 @@ func New(settings Settings) (*Sampler, error) {
 	if err := reader.Used(sampler.used); err != nil {
 		return nil, err
 	}
+	var followed []int
 	for _, place := range settings.Places {
-		sampler.accounts = append(sampler.accounts, account{place: place})
+		sampler.accounts, followed = append(sampler.accounts, account{place: place}), append(followed, place.At)
 	}
 	for at := range sampler.gpus {
-		planned := slices.ContainsFunc(settings.Places, func(place Place) bool { return place.At == at })
-		if settings.Whose != nil && !planned {
+		if settings.Whose != nil && !slices.Contains(followed, at) {
 			sampler.elsewhere = append(sampler.elsewhere, account{place: Place{At: at}})
 		}
 	}
-	for account := range sampler.all() {
-		processes, err := reader.Processes(account.place.At)
-		account.begin(sampler.used[account.place.At], processes, err, settings.Whose, settings.Attached)
-	}
-	sampler.samples = 1
-	return sampler, nil
-}
-
-// all are the accounts of all GPUs.
-func (sampler *Sampler) all() iter.Seq[*account] {
-	return func(yield func(*account) bool) {
-		for _, some := range [][]account{sampler.accounts, sampler.elsewhere} {
-			for i := range some {
-				if !yield(&some[i]) {
-					return
-				}
-			}
+	for _, some := range [][]account{sampler.accounts, sampler.elsewhere} {
+		for i := range some {
+			processes, err := reader.Processes(some[i].place.At)
+			some[i].begin(sampler.used[some[i].place.At], processes, err, settings.Whose, settings.Attached)
 		}
 	}
+	return sampler, reader.Follow(followed)
 }
 
-// Run reads until ctx ends, and once more then. An error is why it could not.
+// Run takes readings until ctx ends, and once more then. An error is why it could not.
 func (sampler *Sampler) Run(ctx context.Context) error {
-	tick := time.NewTicker(sampler.source.Interval())
+	tick := time.NewTicker(gather)
 	defer tick.Stop()
 	for {
-		ended := false
 		select {
 		case <-tick.C:
+			if err := sampler.read(false); err != nil {
+				return err
+			}
 		case <-ctx.Done():
-			ended = true
-		}
-		if err := sampler.read(); err != nil || ended {
-			return err
+			return sampler.read(true)
 		}
 	}
 }
 
-// read takes one reading of all GPUs.
-func (sampler *Sampler) read() error {
-	begin := time.Now()
+// read takes the readings since it was last called. A new peak among them is counted
+// once it is known whose it is. At the end everything is looked at.
+func (sampler *Sampler) read(ended bool) error {
 	sampler.lock.Lock()
 	defer sampler.lock.Unlock()
-	when := begin.Sub(sampler.began)
+	sampler.pending = sampler.pending[:0]
+	sampler.lost = sampler.settings.Reader.Take(func(when time.Duration, used []int64) {
+		sampler.pending = append(sampler.pending, reading{when, slices.Clone(used)})
+	})
+	if sampler.lost != nil {
+		return sampler.lost
+	}
+	look := ended || time.Since(sampler.asked) >= whoOften
+	if look {
+		sampler.asked = time.Now()
+	}
+	for i := range sampler.accounts {
+		account := &sampler.accounts[i]
+		higher := slices.ContainsFunc(sampler.pending, func(one reading) bool { return account.higher(one.used[i]) })
+		if look || higher {
+			sampler.look(account)
+		}
+		for _, one := range sampler.pending {
+			account.sample(one.when, one.used[i])
+		}
+	}
+	for _, one := range sampler.pending {
+		sampler.longest, sampler.last = max(sampler.longest, one.when-sampler.last), one.when
+	}
+	sampler.samples += int64(len(sampler.pending))
+	if ended || time.Since(sampler.strayed) >= elseOften {
+		return sampler.stray()
+	}
+	return nil
+}
+
+// look asks whose a GPU's memory is.
+func (sampler *Sampler) look(account *account) {
+	processes, err := sampler.settings.Reader.Processes(account.place.At)
+	account.look(processes, err, sampler.settings.Whose)
+}
+
+// stray looks at the GPUs that the plan has no device on.
+func (sampler *Sampler) stray() error {
+	sampler.strayed = time.Now()
+	if len(sampler.elsewhere) == 0 {
+		return nil
+	}
 	if sampler.lost = sampler.settings.Reader.Used(sampler.used); sampler.lost != nil {
 		return sampler.lost
 	}
-	look := when-sampler.asked >= whoOften
-	for account := range sampler.all() {
-		used := sampler.used[account.place.At]
-		if look || account.higher(used) {
-			processes, err := sampler.settings.Reader.Processes(account.place.At)
-			account.look(processes, err, sampler.settings.Whose)
-		}
-		account.sample(when, used)
+	for i := range sampler.elsewhere {
+		account := &sampler.elsewhere[i]
+		sampler.look(account)
+		account.sample(0, sampler.used[account.place.At])
 	}
-	if look {
-		sampler.asked = when
-	}
-	sampler.samples++
-	sampler.longest, sampler.last = max(sampler.longest, when-sampler.last), when
-	sampler.busy += time.Since(begin)
 	return nil
 }
 
@@ -179,7 +204,6 @@ type Sampling struct {
 	Samples        int64   `json:"samples"`
 	Seconds        float64 `json:"seconds"`
 	LongestSeconds float64 `json:"longest_seconds"` // between two readings
-	BusySeconds    float64 `json:"busy_seconds"`    // in readings
 	Lost           string  `json:"lost,omitzero"`   // why readings ended early
 }
 
@@ -189,7 +213,7 @@ func (sampler *Sampler) Sampling() Sampling {
 	defer sampler.lock.Unlock()
 	told := Sampling{
 		Source: sampler.source, Samples: sampler.samples, Seconds: sampler.last.Seconds(),
-		LongestSeconds: sampler.longest.Seconds(), BusySeconds: sampler.busy.Seconds(),
+		LongestSeconds: sampler.longest.Seconds(),
 	}
 	if sampler.lost != nil {
 		told.Lost = sampler.lost.Error()

@@ -23,11 +23,32 @@ type drawn struct {
 	blank int64            // held by nobody
 	lost  error
 	asked int
+
+	followed []int
+	when     time.Duration
 }
 
 func (reader *drawn) Source() Source { return Source{Name: "drawn", IntervalSeconds: 0.001} }
 func (reader *drawn) GPUs() []GPU    { return reader.gpus }
 func (reader *drawn) Close() error   { return nil }
+
+func (reader *drawn) Follow(gpus []int) error {
+	reader.followed = gpus
+	return nil
+}
+
+func (reader *drawn) Take(each func(time.Duration, []int64)) error {
+	used, all := make([]int64, len(reader.followed)), make([]int64, len(reader.gpus))
+	if err := reader.Used(all); err != nil {
+		return err
+	}
+	for i, gpu := range reader.followed {
+		used[i] = all[gpu]
+	}
+	reader.when += time.Millisecond
+	each(reader.when, used)
+	return nil
+}
 
 func (reader *drawn) Used(into []int64) error {
 	for i := range into {
@@ -68,7 +89,7 @@ func sampled(t *testing.T, reader *drawn, tree *Tree, attached bool) *Sampler {
 
 func (sampler *Sampler) reads(t *testing.T) GPUState {
 	t.Helper()
-	if err := sampler.read(); err != nil {
+	if err := sampler.read(false); err != nil {
 		t.Fatal(err)
 	}
 	return sampler.State()[0]
@@ -96,7 +117,7 @@ func TestWhose(t *testing.T) {
 	}
 	// The first leaves, and the command goes on.
 	reader.now[0] = []nvml.Process{{ID: 101, Used: 700 * mib}, {ID: 21, Used: 9000 * mib}}
-	sampler.asked = -time.Hour
+	sampler.asked = time.Time{}
 	if state := sampler.reads(t); state.PeakBytes != 700*mib || state.Processes != 1 || state.Most != 2 {
 		t.Errorf("%+v", state)
 	}
@@ -189,13 +210,13 @@ func TestRun(t *testing.T) {
 	t.Parallel()
 	reader, tree := machine()
 	sampler := sampled(t, reader, tree, false)
-	ctx, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	ctx, stop := context.WithTimeout(t.Context(), 5*gather/2)
 	defer stop()
 	if err := sampler.Run(ctx); err != nil {
 		t.Fatal(err)
 	}
 	told := sampler.Sampling()
-	if told.Samples < 5 || told.Lost != "" || told.Seconds <= 0 || told.LongestSeconds < 0.001 || told.BusySeconds <= 0 {
+	if told.Samples != 3 || told.Lost != "" || told.Seconds != 0.003 || told.LongestSeconds != 0.001 {
 		t.Errorf("%+v", told)
 	}
 	asked := reader.asked
@@ -228,6 +249,7 @@ func TestStray(t *testing.T) {
 		t.Errorf("%q", sampler.Stray())
 	}
 	reader.now[1] = append(reader.now[1], nvml.Process{ID: 101, Used: 90 * mib})
+	sampler.strayed = time.Time{}
 	sampler.reads(t)
 	if len(sampler.Stray()) != 1 || !strings.HasPrefix(sampler.Stray()[0], "the command held 90.0 MiB at most of GPU-bb (H200)") {
 		t.Errorf("%q", sampler.Stray())
@@ -289,7 +311,7 @@ func watched(t *testing.T, held [2]int64, status int, processes []Process) *Repo
 	sampler.reads(t)
 	if status != outlived {
 		clear(reader.now)
-		sampler.asked = -time.Hour
+		sampler.asked = time.Time{}
 		sampler.reads(t)
 	}
 	command := &Command{Argv: []string{"x"}, PID: 100, ExitStatus: &status, Ended: "exit status"}

@@ -25,6 +25,12 @@ const (
 
 const smiFormat = "--format=csv,noheader,nounits"
 
+// reading is what the GPUs that are followed held at a time since the first of these.
+type reading struct {
+	when time.Duration
+	used []int64
+}
+
 // smiReader reads by nvidia-smi, which goes on telling what GPUs hold by itself.
 type smiReader struct {
 	program string
@@ -36,6 +42,9 @@ type smiReader struct {
 
 	lock  sync.Mutex
 	used  []int64
+	begun time.Time     // of the first reading that is followed
+	which []int         // GPUs that are followed
+	taken []reading     // not handed on yet
 	fresh chan struct{} // closed with the first reading of all GPUs
 	whose map[string][]nvml.Process
 	lost  error // why nothing more is told
@@ -141,6 +150,9 @@ func (reader *smiReader) listen(says io.Reader) {
 		}
 		reader.lock.Lock()
 		reader.used[index] = bytes
+		if index == len(reader.gpus)-1 {
+			reader.keep()
+		}
 		reader.lock.Unlock()
 		if told[index] = true; len(told) == len(reader.gpus) {
 			reader.wake()
@@ -188,6 +200,40 @@ func (reader *smiReader) Used(into []int64) error {
 	defer reader.lock.Unlock()
 	copy(into, reader.used)
 	return reader.lost
+}
+
+// keep adds a reading, where some GPUs are followed.
+func (reader *smiReader) keep() {
+	if reader.which == nil {
+		return
+	}
+	used := make([]int64, len(reader.which))
+	for i, gpu := range reader.which {
+		used[i] = reader.used[gpu]
+	}
+	reader.taken = append(reader.taken, reading{time.Since(reader.begun), used})
+}
+
+func (reader *smiReader) Follow(gpus []int) error {
+	reader.lock.Lock()
+	defer reader.lock.Unlock()
+	reader.begun, reader.which = time.Now(), gpus
+	reader.keep()
+	return nil
+}
+
+func (reader *smiReader) Take(each func(when time.Duration, used []int64)) error {
+	reader.lock.Lock()
+	taken, lost := reader.taken, reader.lost
+	reader.taken = nil
+	reader.lock.Unlock()
+	for i := range taken {
+		each(taken[i].when, taken[i].used)
+	}
+	if len(taken) > 0 {
+		return nil
+	}
+	return lost
 }
 
 func (reader *smiReader) Processes(gpu int) ([]nvml.Process, error) {

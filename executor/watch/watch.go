@@ -37,8 +37,14 @@ func (source *Source) Interval() time.Duration {
 type Reader interface {
 	Source() Source
 	GPUs() []GPU
-	// Used fills the bytes that all processes hold of each GPU.
+	// Used fills the bytes that all processes hold of each GPU now.
 	Used(into []int64) error
+	// Follow begins to read some of the GPUs at the source's interval, once.
+	Follow(gpus []int) error
+	// Take hands on the readings since it was last called, each with its time since
+	// the first and the bytes that all processes held of each GPU that is followed.
+	// The error is why there will be none any more.
+	Take(each func(when time.Duration, used []int64)) error
 	// Processes are those that compute on a GPU. An error is what could not be
 	// told, and nothing else fails with it.
 	Processes(gpu int) ([]nvml.Process, error)

@@ -32,7 +32,7 @@ type Live struct {
 // How often a terminal is drawn; how often a line is told where there is none, if a
 // peak has risen by a hundredth of its GPU, and how often in any case.
 const (
-	drawn  = 250 * time.Millisecond
+	drawn  = 500 * time.Millisecond
 	spoken = 10 * time.Second
 	always = time.Minute
 )
