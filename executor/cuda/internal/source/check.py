@@ -314,9 +314,9 @@ def rotated(x, heads, dim, width, positions, inverse, factor):
 
 def ropes():
     for heads, kv, dim, width, dtype, how in each([(4, 2, 64, 64), (8, 8, 128, 128), (3, 1, 80, 32), (2, 2, 20, 10), (4, 1, 256, 256)]):
-        seq, count = 37, 74
+        seq = 37
         inverse = (10000 ** (-torch.arange(0, width, 2, device="cuda").double() / width)).float()
-        for past in (None, 100000):
+        for past, count in ((None, 74), (100000, 74), (5, 3)):
             positions = torch.arange(seq, device="cuda").repeat(2) if past is None else torch.full((count,), past + 7, device="cuda")
             dims = {"heads": heads, "kv": kv, "dim": dim, "style": "rms", "epsilon": 1e-6} | ({"seq": seq} if past is None else {"past": past})
             turn, label = (inverse.tolist(), 1.1), f"{heads}/{kv}x{dim} width {width} past {past} {how}"
@@ -350,7 +350,7 @@ def ropes():
                 check("qknorm", f"{style} {label}", y, outs, dtype)
                 areas.extend(held)
                 slopes = {role: rand(count, heads_of[role] * dim, dtype, how) for role in "qk"}
-                want, parts = {}, 74
+                want, parts = {}, min(count, 74)
                 for role in "qk":
                     dx, dw = torch.autograd.grad(y[role], (x[role], w[role]), slopes[role].double())
                     want["d" + role], want[role + "sums"] = dx, dw

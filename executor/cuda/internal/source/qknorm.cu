@@ -4,9 +4,10 @@
 // some lanes a head and every so many behind it, whose next is read ahead of what is
 // worked on. Weights are read as they are needed: in registers they would cost more
 // warps than that takes.
-template <class T> __device__ void byHalves(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, i64 row) {
+template <class T> __device__ void byHalves(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, const Share &part) {
     const int N = 8;
-    int half = (int)turn.half, lanes = half / 8, step = 32 / lanes, mine = threadIdx.x % 32 / lanes, own = threadIdx.x % lanes * 8;
+    i64 row = part.row;
+    int half = (int)turn.half, lanes = half / 8, abreast = 32 / lanes, step = abreast * part.shares, mine = part.first * abreast + threadIdx.x % 32 / lanes, own = threadIdx.x % lanes * 8;
     int heads = (int)task.heads, all = heads + (int)task.kv;
     float share = 1.0f / task.dim, epsilon = (float)task.epsilon;
     Pair<T> x = {};
@@ -35,13 +36,14 @@ template <class T> __device__ void byHalves(const QK<T> &task, Matrix<T> yq, Mat
     }
 }
 
-template <class T> __device__ void byPairs(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, i64 row) {
+template <class T> __device__ void byPairs(const QK<T> &task, Matrix<T> yq, Matrix<T> yk, const Frequencies &turn, const Share &part) {
+    i64 row = part.row;
     float cosines[PAIRS], sines[PAIRS];
     OVER(p) if (p < turn.half) {
         Turn<T, 1> by(turn, position(row, task.seq, task.past), p, false);
         cosines[j] = by.cosines.get().at[0], sines[j] = by.sines.get().at[0];
     }
-    _Pragma("unroll 1") for (i64 head = 0; head < task.heads + task.kv; head++) {
+    _Pragma("unroll 1") for (i64 head = part.first; head < task.heads + task.kv; head += part.shares) {
         bool isK = head >= task.heads;
         T *from = isK ? task.k.at(row, (head - task.heads) * task.dim) : task.q.at(row, head * task.dim);
         T *to = isK ? yk.at(row, (head - task.heads) * task.dim) : yq.at(row, head * task.dim);
@@ -69,11 +71,11 @@ template <class T> __device__ void byPairs(const QK<T> &task, Matrix<T> yq, Matr
     extern "C" __global__ void __launch_bounds__(256, 4)                                                                                        \
         NAME(Matrix<T> q, Matrix<T> k, Matrix<T> qweight, Matrix<T> kweight, Matrix<T> yq, Matrix<T> yk, i64 rows, i64 heads, i64 kv, i64 dim,  \
              i64 seq, i64 past, i64 style, double epsilon, const __grid_constant__ Frequencies turn) {                                          \
-        i64 row = (i64)blockIdx.x * 8 + threadIdx.x / 32;                                                                                       \
-        if (row >= rows) return;                                                                                                                \
+        Share part(rows);                                                                                                                       \
+        if (part.row >= rows) return;                                                                                                           \
         QK<T> task{q, k, qweight, kweight, heads, kv, dim, seq, past, style, epsilon};                                                          \
-        if (halves(task, turn) && yq.wide() && yk.wide()) byHalves(task, yq, yk, turn, row);                                                    \
-        else byPairs(task, yq, yk, turn, row);                                                                                                  \
+        if (halves(task, turn) && yq.wide() && yk.wide()) byHalves(task, yq, yk, turn, part);                                                   \
+        else byPairs(task, yq, yk, turn, part);                                                                                                 \
     }
 KERNEL(qknorm_bf16, bf16)
 KERNEL(qknorm_f32, float)

@@ -15,6 +15,18 @@ struct Frequencies {
 // sequence.
 __device__ inline i64 position(i64 row, i64 seq, i64 past) { return past >= 0 ? past : (unsigned)row % (unsigned)seq; }
 
+// Share is what a warp has of a launch by "warps": a row, or where there are fewer
+// than the one block has warps, every so many of its heads.
+struct Share {
+    i64 row;
+    int first, shares;
+    __device__ Share(i64 rows) {
+        int warp = threadIdx.x / 32;
+        shares = rows < 8 ? 8 / (int)rows : 1;
+        row = (i64)blockIdx.x * 8 + warp / shares, first = warp % shares;
+    }
+};
+
 template <class T> __device__ float2 cosineAndSine(float angle);
 
 // In fp32 it is a call: for large angles its text is long.
