@@ -22,11 +22,11 @@ type tally struct {
 }
 
 // add adds what another counted in so many steps, the step's gaps aside.
-func (total *tally) add(counted *tally, steps float64) {
-	for _, of := range [][2]*work{{&total.products, &counted.products}, {&total.attention, &counted.attention}, {&total.others, &counted.others}, {&total.updates, &counted.updates}} {
+func (tally *tally) add(counted *tally, steps float64) {
+	for _, of := range [][2]*work{{&tally.products, &counted.products}, {&tally.attention, &counted.attention}, {&tally.others, &counted.others}, {&tally.updates, &counted.updates}} {
 		of[0].amount, of[0].seconds = of[0].amount+of[1].amount/steps, of[0].seconds+of[1].seconds/steps
 	}
-	total.kernels, total.passes = total.kernels+counted.kernels/steps, total.passes+counted.passes/steps
+	tally.kernels, tally.passes = tally.kernels+counted.kernels/steps, tally.passes+counted.passes/steps
 }
 
 // tallies are a GPU's: of models in bf16, of the same on fewer tokens, and in fp32.
@@ -50,10 +50,10 @@ func (work *work) rate() float64 {
 // apart tells what goes by the work of kernels from what each of them takes to begin
 // and to end, as it fills the GPU and leaves it, by the same kernels at less work: at a
 // rate, and in seconds besides.
-func (of *work) apart(less *work) (rate, besides float64) {
-	rate = (of.amount - less.amount) / (of.seconds - less.seconds)
-	if besides = less.seconds - less.amount/rate; less.amount >= of.amount || less.seconds >= of.seconds || besides < 0 {
-		return of.rate(), 0
+func (work *work) apart(less *work) (rate, besides float64) {
+	rate = (work.amount - less.amount) / (work.seconds - less.seconds)
+	if besides = less.seconds - less.amount/rate; less.amount >= work.amount || less.seconds >= work.seconds || besides < 0 {
+		return work.rate(), 0
 	}
 	return rate, besides
 }
