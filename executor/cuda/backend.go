@@ -82,7 +82,7 @@ func (machine *machine) find() error {
 			return fmt.Errorf("device %d is to be on GPU %d, and the driver shows %d", machine.program.Devices[i].ID, ordinal, len(gpus))
 		}
 		if shared[ordinal] == nil {
-			shared[ordinal] = &gpu{Device: &gpus[ordinal], ring: transfer.New(machine.backend.parts, machine.backend.partSize)}
+			shared[ordinal] = &gpu{Device: &gpus[ordinal]}
 			machine.gpus = append(machine.gpus, shared[ordinal])
 		}
 		machine.devices = append(machine.devices, newDevice(&machine.program.Devices[i], shared[ordinal]))
@@ -90,8 +90,12 @@ func (machine *machine) find() error {
 	return nil
 }
 
-// start begins every device's thread, and loads kernels once a GPU.
+// start begins every device's thread, and loads kernels once a GPU. Rings of many GPUs
+// are small ones: all of them together take no more of the host than a few.
 func (machine *machine) start() error {
+	for _, gpu := range machine.gpus {
+		gpu.ring = transfer.New(max(2, min(machine.backend.parts, transfer.MostParts/len(machine.gpus))), machine.backend.partSize)
+	}
 	for _, device := range machine.devices {
 		err := device.start()
 		var told *driver.Error

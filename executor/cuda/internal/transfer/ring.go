@@ -38,6 +38,8 @@ type part struct {
 const (
 	Parts    = 8
 	PartSize = 8 << 20
+	// MostParts is of all rings of a machine together.
+	MostParts = 32
 )
 
 const (
