@@ -8,7 +8,8 @@ import (
 	"github.com/devmap-dev/devmap/executor/nvml"
 )
 
-// nvmlOften is how often NVML is read: 0.3 ms of a core on an H200 under driver 580.
+// nvmlOften is how often NVML is read: on one H200 under driver 580 the whole of
+// watching takes 0.75 % of a core by that.
 const nvmlOften = 50 * time.Millisecond
 
 // nvmlReader reads by NVML.
