@@ -3,7 +3,6 @@
 import concurrent.futures
 import os
 import re
-import statistics
 import sys
 import time
 
@@ -17,7 +16,7 @@ from engine import Job
 from transformers.models.llama import modeling_llama
 
 SEQ, BATCH, RATE, PROMPT, NEW = 256, 8, 1e-3, 64, 64
-PILOT, SECONDS, PEERS = 300, 125, 120  # steps that tell how long one takes; seconds of steps; at most so many of PyTorch's
+PILOT, SECONDS, PEERS = 300, 125, 120  # steps of which the shortest tells how long one takes; seconds of steps; at most so many of PyTorch's
 UNCAPTURED = 4  # steps
 BAND, LAST = 2.0, 1000
 TEXTS, LEFT_OUT = (".md", ".go", ".py", ".cu"), ("bin", "shared", "fixtures")
@@ -56,7 +55,7 @@ def trained(shared, figures):
             ran = engine.planned(folder, job, "--steps", str(count), "--lr", str(RATE), "--clip", "1", *flags, tokens=text)
             return ran.losses, [step["seconds"] for step in ran.report["steps"]]
 
-        count = 8 if shared.small else int(SECONDS / statistics.median(steps(PILOT)[1]))
+        count = 8 if shared.small else int(SECONDS / min(steps(PILOT)[1]))
         ours, took = steps(count, "--save", out)
         figures.told("trained", f"{count} steps of {BATCH} × {SEQ} bytes, seconds", f"{sum(took):.0f}", f"the texts' {text.size / 1e6:.1f} MB {count * BATCH / len(text):.1f} times; loss from {ours[0]:.2f} to {numpy.mean(ours[-LAST:]):.3f}")
         spoken(figures, engine, out, text)
