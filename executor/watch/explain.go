@@ -162,9 +162,9 @@ func (told *explained) outside() {
 	outside := *used - told.held.Torch.Reserved.High
 	beyond := outside - told.foretold.OverheadBytes
 	told.OutsideBytes = &beyond
-	whose := ""
 	if told.held.OfDevice {
-		whose = ", or other processes"
+		told.say("%v were outside the pool, what other processes held may be among it (context, kernels, libraries), %s", costmodel.Bytes(outside), comparedTo(outside, told.foretold.OverheadBytes))
+		return
 	}
-	told.say("%v or more were outside the pool (context, kernels, libraries%s), %s", costmodel.Bytes(outside), whose, comparedTo(outside, told.foretold.OverheadBytes))
+	told.say("%v or more were outside the pool (context, kernels, libraries), %s", costmodel.Bytes(outside), comparedTo(outside, told.foretold.OverheadBytes))
 }

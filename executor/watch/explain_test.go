@@ -104,7 +104,7 @@ func TestExplain(t *testing.T) {
 			return one
 		}, "", [3]any{0, 0, 0}, []string{
 			asPredicted, "a process was killed: a peak of its last half second is in no figure", "2 allocations found no memory (the last wanted 3.00 GiB): the peak is what there was room for", pool,
-			"512.0 MiB or more were outside the pool (context, kernels, libraries, or other processes), as predicted to the byte",
+			"512.0 MiB were outside the pool, what other processes held may be among it (context, kernels, libraries), as predicted to the byte",
 		}},
 	} {
 		plan := predicted()
