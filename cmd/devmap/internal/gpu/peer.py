@@ -32,13 +32,15 @@ def synchronize():
 
 
 def built(path, recompute=False, implementation="sdpa"):
-    """A model in bf16 on the GPU, its weights drawn there."""
+    """A model in bf16 on the GPU, its weights drawn there. It is made on the processor, without values: made on the GPU
+    a tied head would have memory of its own until it is tied, and that might be the process's peak."""
     with open(path) as file:
         fields = json.load(file)
     config = AutoConfig.for_model(**fields)
-    with initialization.no_init_weights(), torch.device(PLACE):
+    with initialization.no_init_weights():
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation=implementation)
     model.tie_weights()
+    model.to(PLACE)
     with torch.no_grad():
         for weight in model.parameters():
             if weight.dim() > 1:
