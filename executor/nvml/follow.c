@@ -48,7 +48,7 @@ static void *follow(void *of) {
 	for (;;) {
 		int code = 0;
 		for (unsigned i = 0; i < follower->count && !code; i++) {
-			Memory memory;
+			Memory memory = {0};
 			code = call_memory(follower->devices[i], &memory);
 			used[i] = memory.used;
 		}

@@ -21,9 +21,9 @@ type Settings struct {
 }
 
 // How often readings are taken from the reader, who has them at its own pace: to wake
-// a program in Go takes as much of a core as a reading. How
-// often processes are asked for though no peak is new, so that a tenant who comes or
-// leaves is seen; and how often GPUs are looked at that the plan has no device on.
+// a program in Go takes as much of a core as a reading. How often processes are asked
+// for though no peak is new, so that a tenant who comes or leaves is seen; and how often
+// GPUs are looked at that the plan has no device on.
 const (
 	gather    = 500 * time.Millisecond
 	whoOften  = time.Second

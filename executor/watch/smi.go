@@ -3,6 +3,7 @@ package watch
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,7 @@ type smiReader struct {
 	gpus    []GPU
 	source  Source
 	stream  *exec.Cmd
+	says    io.ReadCloser // what stream writes
 	stop    chan struct{}
 	gone    sync.WaitGroup
 
@@ -80,18 +82,15 @@ func openSMI(program string, often, whose time.Duration) (*smiReader, error) {
 	return reader, nil
 }
 
-// output runs the program once.
+// output runs the program once. What it may have begun itself is not waited for.
 func output(path string, args ...string) (string, error) {
-	command := exec.Command(path, args...) //nolint:gosec // it is nvidia-smi, as PATH has it
+	ctx, stop := context.WithTimeout(context.Background(), smiPatient)
+	defer stop()
+	command := exec.CommandContext(ctx, path, args...) //nolint:gosec // it is nvidia-smi, as PATH has it
+	command.WaitDelay = time.Second
 	apart(command)
 	var out, problems bytes.Buffer
 	command.Stdout, command.Stderr = &out, &problems
-	timer := time.AfterFunc(smiPatient, func() {
-		if command.Process != nil {
-			command.Process.Kill() //nolint:errcheck // it has ended then
-		}
-	})
-	defer timer.Stop()
 	if err := command.Run(); err != nil {
 		said := strings.Join(strings.Fields(out.String()+" "+problems.String()), " ")
 		return "", fmt.Errorf("%s %s: %w: %s", smiProgram, args[0], err, said)
@@ -104,15 +103,15 @@ func (reader *smiReader) begin(often, whose time.Duration) error {
 	loop := fmt.Sprintf("--loop-ms=%d", often.Milliseconds())
 	reader.stream = exec.Command(reader.program, "--query-gpu=index,memory.used", smiFormat, loop) //nolint:gosec // likewise
 	apart(reader.stream)
-	says, err := reader.stream.StdoutPipe()
-	if err != nil {
+	var err error
+	if reader.says, err = reader.stream.StdoutPipe(); err != nil {
 		return err
 	}
 	if err := reader.stream.Start(); err != nil {
 		return fmt.Errorf("%s: %w", smiProgram, err)
 	}
 	reader.askWhose()
-	reader.gone.Go(func() { reader.listen(says) })
+	reader.gone.Go(func() { reader.listen(reader.says) })
 	reader.gone.Go(func() {
 		for tick := time.NewTicker(whose); ; {
 			select {
@@ -242,9 +241,12 @@ func (reader *smiReader) Processes(gpu int) ([]nvml.Process, error) {
 	return reader.whose[reader.gpus[gpu].UUID], reader.mute
 }
 
+// Close ends the program. Where it is a script that began another one, that ends as it
+// finds nobody who reads it.
 func (reader *smiReader) Close() error {
 	close(reader.stop)
 	reader.stream.Process.Kill() //nolint:errcheck // it may have ended
+	reader.says.Close()          //nolint:errcheck // likewise
 	reader.gone.Wait()
 	reader.stream.Wait() //nolint:errcheck // it was killed
 	return nil

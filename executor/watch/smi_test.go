@@ -122,6 +122,32 @@ esac
 	}
 }
 
+// TestSMIBehindScript: what a script in nvidia-smi's place began, and leaves behind, is
+// not waited for.
+func TestSMIBehindScript(t *testing.T) {
+	t.Parallel()
+	path := script(t, `case "$1" in
+--query-gpu=index,uuid*) echo '0, GPU-aa, H200, 1000, 1, [N/A], 580.1' ;;
+--query-compute-apps*) ;;
+*) (while echo '0, 7'; do sleep 0.1; done); exit ;;
+esac
+`)
+	reader, err := openSMI(path, 10*time.Millisecond, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- reader.Close() }()
+	select {
+	case err := <-closed:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits still")
+	}
+}
+
 func TestNoSMI(t *testing.T) {
 	t.Parallel()
 	if _, err := openSMI("nvidia-smi-that-is-nowhere", time.Second, time.Second); err == nil || !strings.Contains(err.Error(), "no nvidia-smi either") {

@@ -71,7 +71,7 @@ func (tree *Tree) descends(process int) bool {
 			return true
 		}
 		parent, _, err := tree.stat(process)
-		if err != nil || parent <= 1 {
+		if err != nil || parent < 1 {
 			return false
 		}
 		process = parent

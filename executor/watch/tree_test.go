@@ -67,6 +67,18 @@ func TestTree(t *testing.T) {
 	}
 }
 
+// TestTreeOfFirst: in a container the command may be process 1.
+func TestTreeOfFirst(t *testing.T) {
+	t.Parallel()
+	tree := NewTree(1)
+	tree.read = (&shown{parents: map[int]int{1: 0, 20: 1, 30: 0}}).read
+	for process, want := range map[int]bool{1: true, 20: true, 30: false} {
+		if ours, _ := tree.Has(process); ours != want {
+			t.Errorf("process %d: ours %v", process, ours)
+		}
+	}
+}
+
 // TestTreeOfProcesses reads real processes.
 func TestTreeOfProcesses(t *testing.T) {
 	t.Parallel()
