@@ -32,14 +32,17 @@ func (err *StartError) Error() string { return err.err.Error() }
 func (err *StartError) Unwrap() error { return err.err }
 
 // Child is the command.
-type Child struct{ command *exec.Cmd }
+type Child struct {
+	command *exec.Cmd
+	begun   chan struct{} // closed when it has begun
+}
 
 // Find looks for a command, which does not begin yet. Its first word is looked up in
 // PATH, as a shell does.
 func Find(argv []string) (*Child, error) {
 	path, err := exec.LookPath(argv[0])
 	if err == nil || errors.Is(err, exec.ErrDot) { // PATH has the folder: who set it so means it
-		return &Child{&exec.Cmd{Path: path, Args: argv}}, nil
+		return &Child{&exec.Cmd{Path: path, Args: argv}, make(chan struct{})}, nil
 	}
 	return nil, startError(argv[0], err)
 }
@@ -68,6 +71,7 @@ func (child *Child) Start(environment []string, stdout, stderr io.Writer) error 
 	if err := child.command.Start(); err != nil {
 		return startError(child.command.Args[0], err)
 	}
+	close(child.begun)
 	return nil
 }
 

@@ -11,11 +11,17 @@ const patience = 3
 
 // Signals sees to it that signals end the command and not what watches it, until
 // done is called: what a terminal sends, the command has got already; what another
-// process sends, it gets from here. Asked for the third time it is killed.
+// process sends, it gets from here, once it has begun. Asked for the third time it is
+// killed.
 func Signals(child *Child) (done func()) {
 	got, over := make(chan os.Signal, 8), make(chan struct{})
 	signal.Notify(got, watched...)
 	go func() {
+		select {
+		case <-child.begun:
+		case <-over:
+			return
+		}
 		times := make(map[os.Signal]int)
 		for {
 			select {

@@ -1,0 +1,32 @@
+//go:build unix
+
+package watching
+
+import (
+	"io"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestSignalBeforeBegin: a signal that comes as the command is being started goes on to
+// it when it has begun.
+func TestSignalBeforeBegin(t *testing.T) {
+	t.Parallel()
+	child, err := Find([]string{"sleep", "20"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer Signals(child)()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if err := child.Start(nil, io.Discard, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if status, how, err := child.Wait(); status != signalled+int(syscall.SIGTERM) || err != nil {
+		t.Errorf("%d, %s, %v", status, how, err)
+	}
+}
