@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,6 +22,9 @@ type Place struct {
 // that was measured, the GPU that it was measured on, which several devices may share.
 // notes say where GPUs are others than were planned for.
 func Places(plan *devicemap.Plan, gpus []GPU, visible []int) (places []Place, notes []string, err error) {
+	if len(plan.Devices) == 0 {
+		return nil, nil, errors.New("the plan predicts nothing, its devices are an empty list: devmap plan writes one that does")
+	}
 	if err := sameMachine(plan); err != nil {
 		return nil, nil, err
 	}

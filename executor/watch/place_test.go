@@ -39,6 +39,7 @@ func TestPlaces(t *testing.T) {
 		"cut":              {planned("accelerate", some), []int{2}, nil, 0, "GPU 2 (L4, GPU-cc) is in MIG mode"},
 		"another size":     {planned("accelerate", costmodel.Device{Name: "h100", CapacityBytes: 80 << 30}), []int{0}, []Place{{0, 0, []int{0}}}, 1, ""},
 		"another one":      {planned("accelerate", costmodel.Device{GPU: "GPU-bb"}), []int{0}, []Place{{0, 0, []int{0}}}, 1, ""},
+		"nothing":          {planned("torch"), []int{0}, nil, 0, "the plan predicts nothing"},
 		"two machines":     {planned("torch", costmodel.Device{Host: "one"}, costmodel.Device{Host: "two"}), []int{0, 1}, nil, 0, "GPUs of 2 machines (one, two)"},
 		"where it was measured": {
 			planned("devmap", costmodel.Device{GPU: "GPU-bb"}, costmodel.Device{GPU: "GPU-bb"}), []int{0, 1}, []Place{{1, 1, []int{0, 1}}}, 0, "",

@@ -95,8 +95,12 @@ func unfit(workload *costmodel.Workload) string {
 	return ""
 }
 
-// displaced says which modules are not where the program can put them.
+// displaced says which modules are not where the program can put them, or that nothing
+// is known of where they are.
 func displaced(plan *devicemap.Plan, family string) string {
+	if len(plan.Devices) == 0 {
+		return "it predicts nothing, its devices are an empty list: devmap plan writes one that does"
+	}
 	for _, entry := range plan.DeviceMap {
 		if entry.Device < 0 {
 			return fmt.Sprintf("%s is on %v: torch-check keeps all on GPUs", entry.Key, entry.Device)

@@ -136,6 +136,7 @@ func TestRefuses(t *testing.T) {
 		change   func(*devicemap.Plan)
 		want     string
 	}{
+		{costmodel.DeviceMap, llama, func(plan *devicemap.Plan) { plan.Devices = nil }, "it predicts nothing"},
 		{costmodel.DeviceMap, `{"model_type": "internlm2"}`, nil, `Transformers has no model_type "internlm2"`},
 		{costmodel.DeviceMap, `{"model_type": "t5", "architectures": ["T5ForConditionalGeneration"]}`, nil, "T5ForConditionalGeneration is no causal language model"},
 		{costmodel.DeviceMap, `{}`, nil, "names no model_type"},
