@@ -73,7 +73,7 @@ func (session *watchSession) subject() (list string, set bool, err error) {
 		if _, here := session.tree.Has(session.pid); !here {
 			return "", false, fmt.Errorf("--pid %d: there is no such process", session.pid)
 		}
-		if list, set, err = watch.Environ(session.pid, visible); err != nil {
+		if list, set, err = session.variable(visible); err != nil {
 			return "", false, fmt.Errorf("--pid %d is somebody else's, and which GPUs it sees cannot be read: %w", session.pid, err)
 		}
 		return list, set, nil
@@ -84,8 +84,16 @@ func (session *watchSession) subject() (list string, set bool, err error) {
 		}
 		session.tree, session.environment = watch.Marked(os.Environ())
 	}
-	list, set = os.LookupEnv(visible)
-	return list, set, nil
+	return session.variable(visible)
+}
+
+// variable is one of the environment of what is watched.
+func (session *watchSession) variable(name string) (value string, set bool, err error) {
+	if session.pid != 0 {
+		return watch.Environ(session.pid, name)
+	}
+	value, set = os.LookupEnv(name)
+	return value, set, nil
 }
 
 // place finds the plan's GPUs.
@@ -100,7 +108,8 @@ func (session *watchSession) place(list string, set bool) error {
 		return err
 	}
 	differ := slices.ContainsFunc(gpus, func(gpu watch.GPU) bool { return gpu.Name != gpus[0].Name })
-	if differ && os.Getenv("CUDA_DEVICE_ORDER") != "PCI_BUS_ID" {
+	order, _, _ := session.variable("CUDA_DEVICE_ORDER") //nolint:errcheck // the first one that was asked for was read
+	if differ && order != "PCI_BUS_ID" {
 		session.notes = append(session.notes, "this machine's GPUs differ, and CUDA numbers the fastest first: with CUDA_DEVICE_ORDER=PCI_BUS_ID its numbers are those used here")
 	}
 	if note := session.reader.Source().Note; note != "" {

@@ -40,7 +40,7 @@ func Watched(to io.Writer, ran *watch.Report) {
 // watchedTitle is what ran, for how long, and how that was seen.
 func watchedTitle(ran *watch.Report) string {
 	sampling := &ran.Sampling
-	seen := fmt.Sprintf("%s: %d readings in %s, %s apart at most", sampling.Name, sampling.Samples, Seconds(sampling.Seconds), Seconds(sampling.LongestSeconds))
+	seen := fmt.Sprintf("%s: %s in %s, %s apart at most", sampling.Name, Plural(sampling.Samples, "reading"), Seconds(sampling.Seconds), Seconds(sampling.LongestSeconds))
 	if ran.Command == nil {
 		return fmt.Sprintf("%s, all that is on its GPUs · %s", out.Cell(ran.Model.Name), seen)
 	}
