@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -75,6 +78,11 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 	if err := out.Spare(command.Output, plan.Model.Source, file); err != nil {
 		return err
 	}
+	if folder := filepath.Dir(command.Output); command.Output != "" {
+		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+			return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
+		}
+	}
 	session, err := newWatchSession(plan, file, argv, &command.Watch)
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
 		return unstarted(cmd, start)
@@ -126,20 +134,19 @@ func (command *watchCommand) stdout(cmd *cobra.Command) io.Writer {
 	return cmd.OutOrStdout()
 }
 
-func (command *watchCommand) write(cmd *cobra.Command, ran *watch.Report) error {
+// write tells what was watched: the command may have run for days, so that what finds no
+// room in a file is shown.
+func (command *watchCommand) write(cmd *cobra.Command, ran *watch.Report) (err error) {
 	if command.JSON || command.Output != "" {
 		var document bytes.Buffer
-		if err := devicemap.WriteJSON(&document, ran); err != nil {
-			return err
-		}
-		if err := out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(document.Bytes()); return err }); err != nil {
-			return err
+		if err = devicemap.WriteJSON(&document, ran); err == nil {
+			err = out.Write(cmd, command.Output, func(to io.Writer) error { _, err := to.Write(document.Bytes()); return err })
 		}
 	}
-	if !command.JSON {
+	if !command.JSON || err != nil {
 		show.Watched(cmd.ErrOrStderr(), ran)
 	}
-	return nil
+	return err
 }
 
 // ended is the status with which the command ends: that of what was watched, but
