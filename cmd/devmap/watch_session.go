@@ -108,7 +108,7 @@ func (session *watchSession) place(list string, set bool) error {
 		return err
 	}
 	differ := slices.ContainsFunc(gpus, func(gpu watch.GPU) bool { return gpu.Name != gpus[0].Name })
-	order, _, _ := session.variable("CUDA_DEVICE_ORDER") //nolint:errcheck // the first one that was asked for was read
+	order, _, _ := session.variable("CUDA_DEVICE_ORDER")
 	if differ && order != "PCI_BUS_ID" {
 		session.notes = append(session.notes, "this machine's GPUs differ, and CUDA numbers the fastest first: with CUDA_DEVICE_ORDER=PCI_BUS_ID its numbers are those used here")
 	}
