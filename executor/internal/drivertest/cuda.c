@@ -13,7 +13,8 @@
  * for itself), _FAIL (which call of those that need memory finds none, from 1), _REGISTER
  * (0: no memory is), _FLIP (the copy from the host of which a byte is wrong), _CROSS (a
  * byte of each copy from one GPU to another is wrong), _DENIES (GPUs that reach others get
- * no access) and _HEALED (GPUs are as if nothing had been) are read from the environment when they count. Kernels are those at the end of this file, whatever a module says. */
+ * no access) and _HEALED (GPUs are as if nothing had been) are read from the environment
+ * when they count. Kernels are those at the end of this file, whatever a module says. */
 #define _GNU_SOURCE
 #include <cuda.h>
 
