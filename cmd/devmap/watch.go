@@ -83,6 +83,7 @@ func (command *watchCommand) run(cmd *cobra.Command, file string, argv []string)
 			return fmt.Errorf("--output %q: there is no folder %q", command.Output, folder)
 		}
 	}
+	defer watching.Unbroken()()
 	session, err := newWatchSession(plan, file, argv, &command.Watch)
 	if start := (*watching.StartError)(nil); errors.As(err, &start) {
 		return unstarted(cmd, start)

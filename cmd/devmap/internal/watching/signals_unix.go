@@ -4,12 +4,23 @@ package watching
 
 import (
 	"os"
+	"os/signal"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
 var watched = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
+// Unbroken has a write to a pipe that nobody reads fail until done is called, and not
+// end the process, which has a command to watch and a folder to remove. The command has
+// the signal as ever: what is caught, and not ignored, is as it was for programs that
+// are begun.
+func Unbroken() (done func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
+}
 
 // typed reports a signal that a terminal sends to all processes in its foreground, of
 // which this and its child are.
