@@ -30,6 +30,9 @@ func (plan *Plan) consistent(file string) error {
 			return fault(place+".device", "%d is not %d, its place", prediction.Device, i)
 		}
 		m := &prediction.Predicted
+		if field, value := prediction.unlikely(); field != "" {
+			return fault(place+"."+field, "%d bytes: want 0 to %d", value, int64(mostBytes))
+		}
 		sum := m.ParamsBytes + m.GradsBytes + m.OptimizerStateBytes + m.ActivationsBytes + m.KVCacheBytes + m.WorkspaceBytes + m.CommBuffersBytes
 		if sum != m.PeakAllocatedBytes {
 			return fault(place+".predicted.peak_allocated_bytes", "%d, and the parts add up to %d", m.PeakAllocatedBytes, sum)
@@ -39,6 +42,31 @@ func (plan *Plan) consistent(file string) error {
 		}
 	}
 	return nil
+}
+
+// mostBytes is more than a GPU holds, and so little that sums of a prediction's
+// parts stay in an int64.
+const mostBytes = 1 << 56
+
+// unlikely is the first field of a prediction whose bytes no device holds, and its
+// value; none: "". What follows from the others is held to them.
+func (prediction *Prediction) unlikely() (field string, value int64) {
+	m := &prediction.Predicted
+	for _, part := range []struct {
+		field string
+		bytes int64
+	}{
+		{"capacity_bytes", prediction.CapacityBytes}, {"reserved_bytes", prediction.ReservedBytes},
+		{"predicted.params_bytes", m.ParamsBytes}, {"predicted.grads_bytes", m.GradsBytes}, {"predicted.optimizer_state_bytes", m.OptimizerStateBytes},
+		{"predicted.activations_bytes", m.ActivationsBytes}, {"predicted.kv_cache_bytes", m.KVCacheBytes}, {"predicted.workspace_bytes", m.WorkspaceBytes},
+		{"predicted.comm_buffers_bytes", m.CommBuffersBytes}, {"predicted.overhead_bytes", m.OverheadBytes},
+		{"predicted.slack_bytes[0]", m.SlackBytes[0]}, {"predicted.slack_bytes[1]", m.SlackBytes[1]}, {"predicted.device_used_bytes", m.DeviceUsedBytes},
+	} {
+		if part.bytes < 0 || part.bytes > mostBytes {
+			return part.field, part.bytes
+		}
+	}
+	return "", 0
 }
 
 // placeable reports a map with which nothing can be placed: a device that the
