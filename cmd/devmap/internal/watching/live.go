@@ -20,7 +20,7 @@ type Live struct {
 	predicted [][2]int64 // by GPU of the plan, the least and the most that it is to hold
 	states    func() []watch.GPUState
 	to        io.Writer
-	screen    *Screen // nil: there is none
+	screen    *screen // nil: there is none
 	colour    bool
 	began     time.Time
 	over      chan struct{}
@@ -40,7 +40,7 @@ const (
 // NewLive shows a plan's GPUs on a stream; colours go where NO_COLOR is not set.
 func NewLive(stderr io.Writer, title string, predicted [][2]int64, states func() []watch.GPUState) *Live {
 	return &Live{
-		title: title, predicted: predicted, states: states, to: stderr, screen: NewScreen(stderr),
+		title: title, predicted: predicted, states: states, to: stderr, screen: newScreen(stderr),
 		colour: os.Getenv("NO_COLOR") == "", over: make(chan struct{}), told: make([]int64, len(predicted)),
 	}
 }
@@ -69,13 +69,13 @@ func (live *Live) Begin() {
 	})
 }
 
-// Close ends the showing, and leaves a terminal as it was.
+// close ends the showing, and leaves a terminal as it was.
 func (live *Live) Close() {
 	live.once.Do(func() {
 		close(live.over)
 		live.gone.Wait()
 		if live.screen != nil {
-			live.screen.Close()
+			live.screen.close()
 		}
 	})
 }
@@ -83,7 +83,7 @@ func (live *Live) Close() {
 func (live *Live) show() {
 	states, since := live.states(), time.Since(live.began)
 	if live.screen != nil {
-		live.screen.Draw(live.lines(states, since, live.screen.Columns()))
+		live.screen.draw(live.lines(states, since, live.screen.width()))
 		return
 	}
 	if live.worth(states, since) {

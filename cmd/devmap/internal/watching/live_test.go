@@ -104,14 +104,14 @@ func TestPlain(t *testing.T) {
 // TestScreen: what is reserved is given back.
 func TestScreen(t *testing.T) {
 	t.Parallel()
-	if NewScreen(new(strings.Builder)) != nil {
+	if newScreen(new(strings.Builder)) != nil {
 		t.Error("a buffer is a terminal")
 	}
 	if got, want := reserve(30, 3), "\n\n\n\x1b[3A\x1b7\x1b[1;27r\x1b8"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
-	screen := &Screen{rows: 30, height: 3}
-	if got, want := screen.release(), "\x1b7\x1b[r\x1b[28;1H\x1b[J\x1b8"; got != want || screen.release() != "" {
+	shown := &screen{rows: 30, height: 3}
+	if got, want := shown.release(), "\x1b7\x1b[r\x1b[28;1H\x1b[J\x1b8"; got != want || shown.release() != "" {
 		t.Errorf("%q, want %q, once", got, want)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 )
 
-// Screen is the last lines of a terminal, below what a command writes: the rest
+// screen is the last lines of a terminal, below what a command writes: the rest
 // scrolls by itself (DECSTBM of ECMA-48 terminals, as apt draws its progress).
-type Screen struct {
+type screen struct {
 	file          *os.File
 	rows, columns int
 	height        int // lines that are ours; 0: none yet
@@ -22,17 +22,17 @@ type Screen struct {
 // room is how many lines the command has at least.
 const room = 6
 
-// NewScreen is the screen of a stream; nil where it is no terminal that can be drawn
+// newScreen is the screen of a stream; nil where it is no terminal that can be drawn
 // on.
-func NewScreen(stderr io.Writer) *Screen {
+func newScreen(stderr io.Writer) *screen {
 	if !out.Terminal(stderr) || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	return &Screen{file: out.FileOf(stderr)}
+	return &screen{file: out.FileOf(stderr)}
 }
 
-// Columns is the terminal's width now.
-func (screen *Screen) Columns() int {
+// width is the terminal's width now.
+func (screen *screen) width() int {
 	columns, _, err := term.GetSize(int(screen.file.Fd()))
 	if err != nil {
 		return 0
@@ -40,11 +40,11 @@ func (screen *Screen) Columns() int {
 	return columns
 }
 
-// Draw draws lines in place of those before, each cut where the terminal ends.
-func (screen *Screen) Draw(lines []string) {
+// draw draws lines in place of those before, each cut where the terminal ends.
+func (screen *screen) draw(lines []string) {
 	columns, rows, err := term.GetSize(int(screen.file.Fd()))
 	if err != nil || rows < len(lines)+room {
-		screen.Close()
+		screen.close()
 		return
 	}
 	var text strings.Builder
@@ -68,7 +68,7 @@ func reserve(rows, height int) string {
 }
 
 // release gives the lines back, empty.
-func (screen *Screen) release() string {
+func (screen *screen) release() string {
 	if screen.height == 0 {
 		return ""
 	}
@@ -77,8 +77,8 @@ func (screen *Screen) release() string {
 	return fmt.Sprintf("\x1b7\x1b[r\x1b[%d;1H\x1b[J\x1b8", first)
 }
 
-// Close leaves the terminal as it was.
-func (screen *Screen) Close() {
+// close leaves the terminal as it was.
+func (screen *screen) close() {
 	if text := screen.release(); text != "" {
 		screen.file.WriteString(text) //nolint:errcheck // likewise
 	}
