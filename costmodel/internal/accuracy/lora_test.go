@@ -2,9 +2,7 @@ package accuracy_test
 
 import (
 	"fmt"
-	"math"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel"
@@ -65,24 +63,9 @@ func loraRows(t *testing.T, file string) []row {
 //   - Up to 10 MiB a GPU under checkpoints, not located.
 func TestLoRA(t *testing.T) {
 	const worst, middle = .2, .1 // percent
-	var off []float64
-	var table strings.Builder
-	fmt.Fprintf(&table, "\n%-44s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
+	table := newPeaks()
 	for _, r := range slices.Concat(loraRows(t, "../../../fixtures/measured/more.json"), loraRows(t, "../../../fixtures/measured/more2.json")) {
-		devices := predictRow(t, &r)
-		for d, measured := range r.peak {
-			got := devices[d].Predicted
-			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
-			fmt.Fprintf(&table, "%-44s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
-				gib(got.PeakAllocatedBytes), gib(measured), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
-			off = append(off, math.Abs(percent))
-			if math.Abs(percent) > worst {
-				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)
-			}
-		}
+		table.add(t, &r, worst)
 	}
-	if median := summary(t, &table, "LoRA", off); median > middle {
-		t.Errorf("a median of %.3f %%; the bound is %g %%", median, middle)
-	}
-	t.Log(table.String())
+	table.end(t, "LoRA", middle)
 }

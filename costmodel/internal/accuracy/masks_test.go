@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -57,29 +55,14 @@ func maskRows(t *testing.T) []row {
 //   - A capped head without the norm on its GPU has let go of its input.
 //   - Up to 20 MiB of Gemma 3, and of LoRA with eager attention, not located.
 func TestMaskAccuracy(t *testing.T) {
-	const middle = .05 // percent
-	var off []float64
-	var table strings.Builder
-	fmt.Fprintf(&table, "\n%-48s GPU  predicted   measured    error  MiB off  at\n", "row (GiB)")
+	const trained, inferred, middle = .25, .45, .05 // percent
+	table := newPeaks()
 	for _, r := range maskRows(t) {
-		devices := predictRow(t, &r)
-		for d, measured := range r.peak {
-			got := devices[d].Predicted
-			percent := 100 * (float64(got.PeakAllocatedBytes)/float64(measured) - 1)
-			fmt.Fprintf(&table, "%-48s %3d %10.3f %10.3f %+7.3f%% %+8.2f  %s\n", r.name(), d,
-				gib(got.PeakAllocatedBytes), gib(measured), percent, float64(got.PeakAllocatedBytes-measured)/(1<<20), got.PeakAt)
-			off = append(off, math.Abs(percent))
-			worst := .25
-			if r.infers() {
-				worst = .45
-			}
-			if math.Abs(percent) > worst {
-				t.Errorf("%s, GPU %d: predicted %d B, measured %d B, off by %+.2f %%; the bound is %g %%", r.name(), d, got.PeakAllocatedBytes, measured, percent, worst)
-			}
+		worst := trained
+		if r.infers() {
+			worst = inferred
 		}
+		table.add(t, &r, worst)
 	}
-	if median := summary(t, &table, "masks", off); median > middle {
-		t.Errorf("a median of %.3f %%; the bound is %g %%", median, middle)
-	}
-	t.Log(table.String())
+	table.end(t, "masks", middle)
 }
