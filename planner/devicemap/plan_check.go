@@ -56,11 +56,19 @@ func (prediction *Prediction) unlikely() (field string, value int64) {
 		field string
 		bytes int64
 	}{
-		{"capacity_bytes", prediction.CapacityBytes}, {"reserved_bytes", prediction.ReservedBytes},
-		{"predicted.params_bytes", m.ParamsBytes}, {"predicted.grads_bytes", m.GradsBytes}, {"predicted.optimizer_state_bytes", m.OptimizerStateBytes},
-		{"predicted.activations_bytes", m.ActivationsBytes}, {"predicted.kv_cache_bytes", m.KVCacheBytes}, {"predicted.workspace_bytes", m.WorkspaceBytes},
-		{"predicted.comm_buffers_bytes", m.CommBuffersBytes}, {"predicted.overhead_bytes", m.OverheadBytes},
-		{"predicted.slack_bytes[0]", m.SlackBytes[0]}, {"predicted.slack_bytes[1]", m.SlackBytes[1]}, {"predicted.device_used_bytes", m.DeviceUsedBytes},
+		{"capacity_bytes", prediction.CapacityBytes},
+		{"reserved_bytes", prediction.ReservedBytes},
+		{"predicted.params_bytes", m.ParamsBytes},
+		{"predicted.grads_bytes", m.GradsBytes},
+		{"predicted.optimizer_state_bytes", m.OptimizerStateBytes},
+		{"predicted.activations_bytes", m.ActivationsBytes},
+		{"predicted.kv_cache_bytes", m.KVCacheBytes},
+		{"predicted.workspace_bytes", m.WorkspaceBytes},
+		{"predicted.comm_buffers_bytes", m.CommBuffersBytes},
+		{"predicted.overhead_bytes", m.OverheadBytes},
+		{"predicted.slack_bytes[0]", m.SlackBytes[0]},
+		{"predicted.slack_bytes[1]", m.SlackBytes[1]},
+		{"predicted.device_used_bytes", m.DeviceUsedBytes},
 	} {
 		if part.bytes < 0 || part.bytes > mostBytes {
 			return part.field, part.bytes

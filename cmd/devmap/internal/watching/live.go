@@ -69,7 +69,7 @@ func (live *Live) Begin() {
 	})
 }
 
-// close ends the showing, and leaves a terminal as it was.
+// Close ends the showing, and leaves a terminal as it was.
 func (live *Live) Close() {
 	live.once.Do(func() {
 		close(live.over)
