@@ -31,6 +31,16 @@ def synchronize():
         torch.cuda.synchronize()
 
 
+def drawn(model):
+    """Gives a model's weights values, where they are."""
+    with torch.no_grad():
+        for weight in model.parameters():
+            if weight.dim() > 1:
+                weight.normal_(0, 0.02)
+            else:
+                weight.fill_(1)
+
+
 def built(path, recompute=False, implementation="sdpa"):
     """A model in bf16 on the GPU, its weights drawn there. It is made on the processor, without values: made on the GPU
     a tied head would have memory of its own until it is tied, and that might be the process's peak."""
@@ -41,12 +51,7 @@ def built(path, recompute=False, implementation="sdpa"):
         model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation=implementation)
     model.tie_weights()
     model.to(PLACE)
-    with torch.no_grad():
-        for weight in model.parameters():
-            if weight.dim() > 1:
-                weight.normal_(0, 0.02)
-            else:
-                weight.fill_(1)
+    drawn(model)
     if recompute:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     return model

@@ -22,6 +22,7 @@ os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 import torch  # noqa: E402
 from torch import distributed  # noqa: E402
 from torch.distributed.pipelining import PipelineStage, Schedule1F1B, ScheduleGPipe, ScheduleInterleaved1F1B  # noqa: E402
+from peer import drawn  # noqa: E402
 from transformers import AutoConfig, AutoModelForCausalLM  # noqa: E402
 
 SCHEDULES = {"1f1b": Schedule1F1B, "gpipe": ScheduleGPipe, "interleaved": ScheduleInterleaved1F1B}
@@ -62,12 +63,7 @@ def built(path, units, place):
     with torch.device("meta"):
         whole = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16, attn_implementation="sdpa")
     stage = Stage(whole, units).to_empty(device=place)
-    with torch.no_grad():
-        for weight in stage.parameters():
-            if weight.dim() > 1:
-                weight.normal_(0, 0.02)
-            else:
-                weight.fill_(1)
+    drawn(stage)
     stage.rotary = type(whole.model.rotary_emb)(whole.config, device=place)
     return stage.train(), config.vocab_size
 
