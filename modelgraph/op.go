@@ -192,13 +192,22 @@ type Conv struct {
 	Activation string `json:"activation,omitzero"`
 }
 
-// StateSpace is a selective state-space mixer (Mamba).
+// StateSpace is a recurrent mixer: a selective state-space model (Mamba), or,
+// with Heads, one that is computed in chunks (Mamba-2, arXiv 2405.21060, and
+// the linear attentions of its form: gated delta rule, lightning attention).
 type StateSpace struct {
 	Dim    int64 `json:"dim"`
 	Inner  int64 `json:"inner"`
 	State  int64 `json:"state"`
 	Kernel int64 `json:"kernel"`
 	DtRank int64 `json:"dt_rank"`
+	// Heads share a state [Inner/Heads, State] each; 0: every channel of Inner
+	// has one of State (Mamba).
+	Heads int64 `json:"heads,omitzero"`
+	// Groups have keys and queries (B and C) of State each.
+	Groups int64 `json:"groups,omitzero"`
+	// Chunk is the tokens whose products are made at once.
+	Chunk int64 `json:"chunk,omitzero"`
 }
 
 // Rotary computes the cosines and sines of rotary positions, HeadDim wide.

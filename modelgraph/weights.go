@@ -53,7 +53,7 @@ func (layer *Layer) matrices(stored *weights, flat bool) (total, beside int64, l
 			continue
 		}
 		total = sum(total, tensor.numel)
-		if stored.beside > 0 && slices.Contains(tensor.Shape, stored.beside) && tensor.numel < stored.min/2 {
+		if slices.ContainsFunc(stored.beside, func(side int64) bool { return slices.Contains(tensor.Shape, side) }) && tensor.numel < stored.min/2 {
 			beside += tensor.numel
 		}
 		if tensor.numel > largest.numel || len(tensor.Shape) > len(largest.Shape) {
@@ -82,7 +82,7 @@ func (layer *Layer) vectors(lengths ...int64) error {
 type weights struct {
 	what     string
 	min, max int64
-	beside   int64   // matrices with this side may come on top: a bias a head
+	beside   []int64 // matrices with one of these sides may come on top: a bias a head, a norm of each
 	table    bool    // one matrix counts, the largest
 	bias     []int64 // lengths of vectors, where nothing else is one
 }
@@ -116,7 +116,7 @@ func weightsOf(op Op) (weights, bool) {
 		return op.weights(), true
 	case Attention:
 		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
-		stored.beside = op.Heads
+		stored.beside = []int64{op.Heads, op.KVHeads}
 		if op.Cross { // keys and values may come from an encoder of another width
 			stored.min, stored.max = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
 		}
@@ -126,6 +126,9 @@ func weightsOf(op Op) (weights, bool) {
 		stored.min = product(op.Out, op.Kernel)
 		return stored, true
 	case StateSpace:
+		if op.Heads > 0 {
+			return op.weights(), true
+		}
 		// Both halves of the input, the output, x's projection, dt's, A and
 		// the convolution of each channel (Gu and Dao 2023, §3).
 		count := sum(product(3, op.Dim, op.Inner), product(op.Inner, sum(2*op.DtRank, 3*op.State, op.Kernel)))
@@ -150,6 +153,18 @@ func (attention Attention) elements() int64 {
 		kv = sum(product(attention.Dim, attention.KVRank+attention.RopeDim), product(attention.KVRank, attention.Heads, max(0, attention.HeadDim-attention.RopeDim)+value))
 	}
 	return sum(q, kv, product(attention.Dim, attention.Heads, value))
+}
+
+// weights of a mixer in chunks: input, gate and output are as wide as Inner;
+// keys and queries, steps, decays and the convolution come on top, some of
+// which a kind may lack.
+func (mixer StateSpace) weights() weights {
+	keys := product(2, mixer.Groups, mixer.State)
+	return weights{
+		what: fmt.Sprintf("width %d, inner %d, %d groups of state %d", mixer.Dim, mixer.Inner, mixer.Groups, mixer.State),
+		min:  product(3, mixer.Dim, mixer.Inner),
+		max:  sum(product(3, mixer.Dim, mixer.Inner), product(mixer.Dim, sum(keys, 2*mixer.Heads)), product(mixer.Kernel, sum(mixer.Inner, keys))),
+	}
 }
 
 // weights of a mixture: experts with two or three matrices each, those that

@@ -87,7 +87,7 @@ func (assigned *assignment) index() {
 			assigned.register(i, &layer.Params[j], false)
 		}
 		for j := range layer.Buffers {
-			if persistent(layer.Buffers[j].Name) {
+			if assigned.names.stores(modelgraph.FullName(layer.Name, layer.Buffers[j].Name)) {
 				assigned.register(i, &layer.Buffers[j], true)
 			}
 		}
@@ -106,9 +106,14 @@ func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer boo
 	}
 }
 
-// persistent reports whether a checkpoint holds the buffer. Of the known
-// families only DeepSeek-V3 has one that it does.
-func persistent(name string) bool { return strings.HasSuffix(name, "e_score_correction_bias") }
+// stores reports whether a checkpoint holds the buffer of that name. Of the
+// families that no table fills only DeepSeek-V3 has one that it does.
+func (load *loading) stores(name string) bool {
+	if load.class != nil {
+		return load.class.buffers[starred(name)]
+	}
+	return strings.HasSuffix(name, "e_score_correction_bias")
+}
 
 // parent is the path of the module that holds a tensor.
 // place finds what a checkpoint tensor is for.

@@ -19,7 +19,14 @@ type attention struct {
 	scoreBias                            string
 	rotation                             modelgraph.Rotation
 	scale, scoreCap, qkEpsilon           float64
+	names                                attentionNames      // zero: a llama's
+	qkNormWhole                          bool                // the norms go over all heads at once
+	extra                                []modelgraph.Tensor // behind the projections, in place of q_norm and k_norm
 }
+
+// attentionNames are the projections of an attention that does not have a
+// llama's: q, k, v and out, or all three in one.
+type attentionNames struct{ q, k, v, fused, out string }
 
 // headDefaults are a family's defaults for head counts and width; kv 0: as
 // many as q, dim 0: hidden / q.
@@ -61,18 +68,45 @@ func (attn attention) part() part {
 		p.params = join(linearParams("W_pack", attn.dim, q+2*kv, attn.bias), linearParams("o_proj", q, attn.dim, attn.outBias))
 		return p
 	}
-	p.params = modelgraph.Params(p.op, func(linear string) bool { return linear == "o_proj" && attn.outBias || linear != "o_proj" && attn.bias })
+	if attn.names != (attentionNames{}) {
+		p.params = append(attn.spelled(), attn.extra...)
+		return p
+	}
+	bare := attn.op()
+	if attn.extra != nil {
+		bare.QKNorm, bare.QKNormWhole = "", false
+	}
+	p.params = modelgraph.Params(bare, func(linear string) bool { return linear == "o_proj" && attn.outBias || linear != "o_proj" && attn.bias })
 	if attn.sinks {
 		p.params = slices.Insert(p.params, 0, tensor("sinks", attn.heads))
 	}
+	p.params = append(p.params, attn.extra...)
 	return p
+}
+
+// spelled are the projections under the family's names.
+func (attn attention) spelled() []modelgraph.Tensor {
+	q, kv, names := attn.heads*attn.headDim, attn.kvHeads*attn.headDim, attn.names
+	out := linearParams(names.out, q, attn.dim, attn.outBias)
+	if names.fused != "" {
+		return join(linearParams(names.fused, attn.dim, q+2*kv, attn.bias), out)
+	}
+	return join(linearParams(names.q, attn.dim, q, attn.bias), linearParams(names.k, attn.dim, kv, attn.bias),
+		linearParams(names.v, attn.dim, kv, attn.bias), out)
+}
+
+// normed adds norms of q and k, each over one head, that are not q_norm and
+// k_norm, or have a bias.
+func (attn *attention) normed(q, k string, style modelgraph.NormStyle, bias bool) {
+	attn.qkNorm = style
+	attn.extra = join(attn.extra, normParams(q, attn.headDim, bias), normParams(k, attn.headDim, bias))
 }
 
 func (attn attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: attn.dim, Heads: attn.heads, KVHeads: attn.kvHeads, HeadDim: attn.headDim,
 		Window: attn.window, Scale: attn.scale, Rope: true, Rotation: attn.rotation, RopeRows: attn.ropeRows,
-		QKNorm: attn.qkNorm, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed,
+		QKNorm: attn.qkNorm, QKNormWhole: attn.qkNormWhole, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed,
 		Bidirectional: attn.bidirectional, Eager: attn.eager, ScoreBias: attn.scoreBias, SoftCap: attn.softCap, ScoreCap: attn.scoreCap,
 	}
 }

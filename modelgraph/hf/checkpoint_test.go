@@ -115,7 +115,7 @@ func checkpointOf(g *modelgraph.Graph, d modelgraph.DType) []stored {
 			}
 		}
 		for _, b := range l.Buffers {
-			if persistent(b.Name) {
+			if new(loading).stores(b.Name) {
 				out = append(out, stored{name: modelgraph.FullName(l.Name, b.Name), dtype: d, shape: b.Shape})
 			}
 		}

@@ -33,7 +33,7 @@ func isTask(class, task string) bool { return strings.HasSuffix(class, "For"+tas
 // keep the name "transformer" for old checkpoints (base_model_prefix of
 // LlamaForQuestionAnswering and its siblings).
 func answeringPath(class string) string {
-	old := []string{"Llama", "Qwen2", "Qwen3", "Qwen3Moe", "DeciLM"}
+	old := []string{"Llama", "Qwen2", "Qwen3", "Qwen3Moe", "Qwen3Next", "DeciLM", "Exaone4", "Nemotron", "SeedOss", "SmolLM3", "Ministral", "Arcee"}
 	if slices.Contains(old, strings.TrimSuffix(class, "For"+questionAnswering)) {
 		return "transformer"
 	}

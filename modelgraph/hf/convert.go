@@ -13,6 +13,8 @@ type loading struct {
 	stacks  []stack  // the first that matches applies
 	// ignore are names that the framework leaves out without a warning.
 	ignore []*regexp.Regexp
+	// class says it all where the family is filled by tables; else nil.
+	class *classNames
 }
 
 // rename gives the new name, or the same one where the rule does not match.
@@ -33,6 +35,9 @@ func (load *loading) module(name string, has func(string) bool) (slot, bool) {
 	place := slot{name: name}
 	for _, renamed := range load.renames {
 		place.name = renamed(place.name)
+	}
+	if load.class != nil {
+		place = load.class.slot(place.name)
 	}
 	for i := range load.stacks {
 		if t, ok := load.stacks[i].match(place.name); ok {

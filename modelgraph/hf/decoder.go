@@ -13,24 +13,42 @@ type part struct {
 	buffers []modelgraph.Tensor
 }
 
-// decoder is a Llama-like stack: embedding, blocks of attention and
-// feed-forward with a norm before each, final norm, rotary embedding.
-// Families differ in the parts (modeling_llama.py: LlamaModel).
+// decoder is a stack of decoder layers: embedding, blocks of attention and
+// feed-forward with norms around them, final norm, rotary embedding. Families
+// differ in the parts, in the form of a block and in the modules' names.
 type decoder struct {
 	hidden, vocab, layers int64
 
 	norm       modelgraph.NormStyle
+	normBias   bool // norms have a bias (nn.LayerNorm)
 	epsilon    float64
 	padding    int64 // as in [modelgraph.Embedding]
 	attention  func(layer int64) part
 	ffn        func(layer int64) part
-	sandwich   bool // norms after attention and feed-forward too (Gemma 2)
-	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
-	softCap    bool // logits through a scaled tanh (Gemma 2)
+	form       blockForm    // zero: a llama's
+	names      decoderNames // zero: a llama's
+	embedScale bool         // buffer embed_tokens.embed_scale (Gemma)
+	headBias   bool         // of lm_head
+	classifier bool         // what classifies tokens is called so, not score
+	softCap    bool         // logits through a scaled tanh (Gemma 2)
 	logitCap   float64
 	rotary     modelgraph.Layer // its Op and Buffers; no Op: none
 	// custom adds a decoder layer where block does not fit (DeciLM).
 	custom func(modules *builder, name string, layer int64)
+}
+
+// decoderNames are the modules of a decoder; base is where a class with a head
+// holds it.
+type decoderNames struct{ base, embed, layers, norm string }
+
+var llamaNames = decoderNames{base: "model", embed: "embed_tokens", layers: "layers", norm: "norm"}
+
+// called are the modules' names.
+func (d *decoder) called() decoderNames {
+	if d.names == (decoderNames{}) {
+		return llamaNames
+	}
+	return d.names
 }
 
 // build adds the stack at a module path ("model", or "" for the base class).
@@ -45,7 +63,7 @@ func (d *decoder) embed(modules *builder, path string) {
 	if d.embedScale {
 		op.Factor = math.Sqrt(float64(d.hidden))
 	}
-	embed := modules.add(dot(path, "embed_tokens"), op, nil, tensor("weight", d.vocab, d.hidden))
+	embed := modules.add(dot(path, d.called().embed), op, nil, tensor("weight", d.vocab, d.hidden))
 	if d.embedScale {
 		embed.Buffers = []modelgraph.Tensor{tensor("embed_scale")}
 	}
@@ -59,39 +77,15 @@ func (d *decoder) stack(modules *builder, path string) {
 		block = d.custom
 	}
 	for i := range d.layers {
-		name := indexed(dot(path, "layers"), i)
+		name := indexed(dot(path, d.called().layers), i)
 		modules.unit(name, func() { block(modules, name, i) })
 	}
-	modules.hidden = modules.add(dot(path, "norm"), d.normOp(false), []string{modules.hidden}, tensor("weight", d.hidden)).Name
+	norm := dot(path, d.called().norm)
+	d.addNorm(modules, norm, false, modules.hidden, "")
+	modules.hidden = norm
 	if d.rotary.Op != nil {
 		modules.add(dot(path, "rotary_emb"), d.rotary.Op, nil).Buffers = d.rotary.Buffers
 	}
-}
-
-// block adds one decoder layer. Modules stand in the order the framework
-// registers them; Inputs carry the order they run in.
-func (d *decoder) block(modules *builder, name string, i int64) {
-	attn, ffn := d.attention(i), d.ffn(i)
-	norms := []string{dot(name, "input_layernorm"), dot(name, "post_attention_layernorm")}
-	attnIn, ffnIn := norms[0], norms[1]
-	attnName, ffnName := dot(name, "self_attn"), dot(name, "mlp")
-	residual := modules.hidden
-	if d.sandwich {
-		ffnIn = dot(name, "pre_feedforward_layernorm")
-		d.add(modules, attnName, attn, attnIn, "")
-		d.add(modules, ffnName, ffn, ffnIn, "")
-		d.addNorm(modules, norms[0], false, residual, "")
-		d.addNorm(modules, norms[1], true, attnName, residual)
-		d.addNorm(modules, ffnIn, false, norms[1], "")
-		modules.hidden = dot(name, "post_feedforward_layernorm")
-		d.addNorm(modules, modules.hidden, true, ffnName, norms[1])
-		return
-	}
-	d.add(modules, attnName, attn, attnIn, residual)
-	d.add(modules, ffnName, ffn, ffnIn, attnName)
-	d.addNorm(modules, norms[0], false, residual, "")
-	d.addNorm(modules, norms[1], false, attnName, "")
-	modules.hidden = ffnName
 }
 
 func (d *decoder) add(modules *builder, name string, p part, in, residual string) {
@@ -99,7 +93,7 @@ func (d *decoder) add(modules *builder, name string, p part, in, residual string
 }
 
 func (d *decoder) addNorm(modules *builder, name string, post bool, in, residual string) {
-	modules.add(name, d.normOp(post), []string{in, residual}, tensor("weight", d.hidden))
+	modules.add(name, d.normOp(post), []string{in, residual}, normParams("", d.hidden, d.normBias)...)
 }
 
 func (d *decoder) normOp(post bool) modelgraph.Norm {
@@ -128,22 +122,29 @@ func rotaryRows(headDim int64) modelgraph.Layer {
 // causal adds the decoder and the head of a class (modeling_layers.py:
 // GenericForSequenceClassification and its siblings).
 func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool) {
+	base := d.called().base
 	switch {
 	case baseClass(class):
 		d.build(modules, "")
 	case isTask(class, questionAnswering):
-		d.build(modules, answeringPath(class))
+		if base == llamaNames.base {
+			base = answeringPath(class)
+		}
+		d.build(modules, base)
 		modules.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: 2}, []string{modules.hidden}, linearParams("", d.hidden, 2, true)...)
+	case isTask(class, tokenClassification) && d.classifier:
+		d.build(modules, base)
+		addClassHead(modules, "classifier", d.hidden, cfg.labels(), false, modules.hidden)
 	case isTask(class, sequenceClassification), isTask(class, tokenClassification):
-		d.build(modules, "model")
+		d.build(modules, base)
 		count := cfg.labels()
 		token := isTask(class, tokenClassification)
 		modules.add("score", modelgraph.Head{Dim: d.hidden, Vocab: count, Pooled: !token}, []string{modules.hidden}, linearParams("", d.hidden, count, token && cfg.bool(true, "token_classification_bias"))...)
 	default:
-		d.build(modules, "model")
-		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, false)...)
+		d.build(modules, base)
+		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, d.headBias)...)
 		if tied {
-			modules.tie("model.embed_tokens.weight", "lm_head.weight")
+			modules.tie(dot(base, d.called().embed, "weight"), "lm_head.weight")
 		}
 	}
 }

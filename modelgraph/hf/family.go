@@ -17,8 +17,11 @@ type family struct {
 	runs bool
 	// class is the class where architectures names none.
 	class string
-	// classes are all the classes it can build.
+	// classes are all the classes it can build; nil: those of the table that
+	// are made like a decoder's.
 	classes []string
+	// table: the config is filled by the table of config classes.
+	table bool
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
 	// unread are fields of the family's config class, by themselves or in
@@ -51,7 +54,7 @@ func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 		return f, class, false, err
 	}
 	if len(names) > 0 {
-		if f := familyWith(names[0]); f != nil && ownCode(cfg, f.classes) == "" {
+		if f := familyWith(names[0]); f != nil && ownCode(cfg, f.known()) == "" {
 			return f, names[0], true, nil
 		}
 	}
@@ -61,25 +64,45 @@ func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 // familyWith is the family that has a class.
 func familyWith(class string) *family {
 	for _, f := range families {
-		if slices.Contains(f.classes, class) {
+		if slices.Contains(f.known(), class) {
 			return f
 		}
 	}
 	return nil
 }
 
+// known are the classes that the family builds.
+func (f *family) known() []string {
+	if f.classes == nil {
+		return tableClasses(f.types[0], []string{"ForCausalLM", "Model", "For" + sequenceClassification, "For" + tokenClassification, "For" + questionAnswering})
+	}
+	return f.classes
+}
+
+// usual is the class where architectures names none.
+func (f *family) usual() string {
+	if f.class != "" {
+		return f.class
+	}
+	known := f.known()
+	if i := slices.IndexFunc(known, func(class string) bool { return strings.HasSuffix(class, "ForCausalLM") }); i >= 0 {
+		return known[i]
+	}
+	return known[0]
+}
+
 // classOf is the class that architectures names first, else the family's.
 func (f *family) classOf(cfg *config, names []string) (string, error) {
-	class := f.class
+	class := f.usual()
 	if len(names) > 0 {
 		class = names[0]
 	}
 	place, fault := "architectures[0]", ""
-	if !slices.Contains(f.classes, class) {
-		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.classes, ", "))
-	} else if own := ownCode(cfg, f.classes); own != "" {
+	if !slices.Contains(f.known(), class) {
+		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.known(), ", "))
+	} else if own := ownCode(cfg, f.known()); own != "" {
 		place = "auto_map"
-		fault = fmt.Sprintf("it says that the model is a %q of its own code, which is not known here (known: %s)", clipName(own), strings.Join(f.classes, ", "))
+		fault = fmt.Sprintf("it says that the model is a %q of its own code, which is not known here (known: %s)", clipName(own), strings.Join(f.known(), ", "))
 	}
 	if fault != "" {
 		return "", &modelgraph.SyntaxError{File: cfg.file, Place: place, Msg: fault + "; " + wayOut}

@@ -27,13 +27,13 @@ func (f *family) checkFields(cfg *config, foreign bool) error {
 	for _, name := range cfg.unread(f) {
 		v := cfg.members[name]
 		if foreign || !empty(v) && (cfg.has("auto_map") || adds(name)) {
-			return &unknownFieldError{File: cfg.file, Field: name, Value: short(v), ModelType: cfg.name("model_type"), Class: f.class}
+			return &unknownFieldError{File: cfg.file, Field: name, Value: short(v), ModelType: cfg.name("model_type"), Class: f.usual()}
 		}
 	}
 	for _, s := range cfg.shared.opened {
 		for _, name := range s.unread(slices.Collect(maps.Values(families))...) {
 			if adds(name) && !empty(s.members[name]) && !plain[s.prefix] {
-				return &unknownFieldError{File: cfg.file, Field: s.prefix + name, Value: short(s.members[name]), ModelType: cfg.name("model_type"), Class: f.class}
+				return &unknownFieldError{File: cfg.file, Field: s.prefix + name, Value: short(s.members[name]), ModelType: cfg.name("model_type"), Class: f.usual()}
 			}
 		}
 	}
@@ -47,7 +47,7 @@ var plain = map[string]bool{"auto_map.": true, "quantization_config.": true}
 // families nor these ones know to be harmless.
 func (cfg *config) unread(of ...*family) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(cfg.members)), func(name string) bool {
-		return cfg.shared.read[cfg.prefix+name] || harmless[name] || anyToken(name) ||
+		return cfg.shared.read[cfg.prefix+name] || harmless[name] || anyToken(name) || cfg.classHas(name) ||
 			slices.ContainsFunc(of, func(f *family) bool { return slices.Contains(f.unread, name) })
 	})
 }
@@ -67,7 +67,7 @@ func (cfg *config) assumedField() error {
 		fields = append(fields, "tie_word_embeddings")
 	}
 	for _, name := range fields {
-		if !slices.Contains(sizeless, name) {
+		if !slices.Contains(sizeless, name) && (cfg.class == nil || cfg.shared.read[name]) {
 			return &unknownFieldError{File: cfg.file, Field: name, ModelType: cfg.name("model_type")}
 		}
 	}

@@ -63,7 +63,7 @@ func gemmaSandwich(cfg *config, vocab int64) (*decoder, attention) {
 		hidden: hidden, vocab: vocab, layers: cfg.count(26, "num_hidden_layers"),
 		norm: modelgraph.GemmaRMSNorm, epsilon: cfg.number(1e-6, "rms_norm_eps"), padding: cfg.padding(1, vocab),
 		ffn:        func(int64) part { return mlp.part() },
-		sandwich:   true,
+		form:       gemmaBlock,
 		embedScale: true,
 	}, attn
 }

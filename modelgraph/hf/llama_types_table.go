@@ -19,39 +19,11 @@ var llamaTypes = []*llamaType{
 		},
 	},
 	{
-		model: "cwm", name: "Cwm", heads: headDefaults{kv: 8, dim: 128}, window: 8192,
-		adapt:   func(cfg *config, _ *attention, ffn *feedForward) { ffn.bias = cfg.bool(false, "mlp_bias") },
-		windows: func(*config) func(int64) bool { return func(i int64) bool { return i%4 != 0 } },
-	},
-	{
-		model: "ernie4_5", name: "Ernie4_5", heads: headDefaults{kv: 2, dim: 128}, tied: tied,
-		classes: append(causalClasses("Ernie4_5"), "Ernie4_5_ForCausalLM"), // the name in the first repositories
-		unread:  []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"},
-		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
-			attn.bias = cfg.flag("use_bias")
-			attn.outBias, ffn.bias = attn.bias, attn.bias
-		},
-	},
-	{
 		model: "eurobert", name: "EuroBert", classes: []string{"EuroBertForMaskedLM", "EuroBertModel"},
 		unread: []string{"classifier_pooling", "clf_pooling", "mask_token"},
 		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
 			llamaBiases(cfg, attn, ffn)
 			attn.bidirectional = true
-		},
-	},
-	{
-		model: "granite", name: "Granite", adapt: llamaBiases,
-		unread: []string{"embedding_multiplier", "logits_scaling", "residual_multiplier", "attention_multiplier"},
-	},
-	{
-		model: "helium", name: "Helium", heads: headDefaults{kv: 20, dim: 128},
-		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
-			llamaBiases(cfg, attn, ffn)
-			attn.outBias = false
-			if attn.heads*attn.headDim != attn.dim {
-				cfg.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", attn.headDim, attn.heads, attn.dim)
-			}
 		},
 	},
 	{
@@ -68,35 +40,6 @@ var llamaTypes = []*llamaType{
 		adapt: func(cfg *config, attn *attention, _ *feedForward) {
 			attn.bias = cfg.bool(false, "attention_bias")
 			attn.outBias = attn.bias
-		},
-	},
-	{
-		model: "ministral", name: "Ministral", heads: headDefaults{kv: 8}, window: 4096,
-		windows: func(cfg *config) func(int64) bool {
-			slides := !cfg.null("sliding_window")
-			return func(int64) bool { return slides }
-		},
-	},
-	{
-		model: "ministral3", name: "Ministral3", heads: headDefaults{kv: 8, dim: 128},
-		windows: func(cfg *config) func(int64) bool {
-			slides := cfg.has("sliding_window")
-			return func(int64) bool { return slides }
-		},
-	},
-	{
-		model: "seed_oss", name: "SeedOss", heads: headDefaults{kv: 8, dim: 128},
-		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
-			attn.bias = cfg.bool(true, "attention_bias")
-			attn.outBias = cfg.bool(false, "attention_out_bias")
-			ffn.bias = cfg.bool(false, "mlp_bias")
-		},
-	},
-	{
-		model: "smollm3", name: "SmolLM3", heads: headDefaults{kv: 4}, tied: tied, adapt: llamaBiases,
-		unread: []string{"no_rope_layers", "no_rope_layer_interval", "max_window_layers"},
-		windows: func(*config) func(int64) bool {
-			return func(int64) bool { return false }
 		},
 	},
 	{model: "xverse", name: "Xverse", unread: []string{"max_tokenizer_truncation"}}, // modeling_xverse.py

@@ -8,6 +8,10 @@ type feedForward struct {
 	dim, hidden int64
 	bias, fused bool
 	activation  string
+	// up and down are the names of a feed-forward without a gate; empty: it
+	// has one.
+	up, down string
+	extra    []modelgraph.Tensor // behind the projections
 }
 
 // gatedMLP reads intermediate_size and hidden_act with the family's defaults.
@@ -16,6 +20,19 @@ func gatedMLP(cfg *config, dim, hidden int64, activation string) feedForward {
 }
 
 func (ffn feedForward) part() part {
+	if ffn.up != "" {
+		op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Activation: ffn.activation}
+		return part{op: op, params: join(linearParams(ffn.up, ffn.dim, ffn.hidden, ffn.bias), linearParams(ffn.down, ffn.hidden, ffn.dim, ffn.bias), ffn.extra)}
+	}
 	op := modelgraph.MLP{Dim: ffn.dim, Hidden: ffn.hidden, Gated: true, Fused: ffn.fused, Activation: ffn.activation}
-	return part{op: op, params: modelgraph.Params(op, func(string) bool { return ffn.bias })}
+	return part{op: op, params: append(modelgraph.Params(op, func(string) bool { return ffn.bias }), ffn.extra...)}
+}
+
+// under are the tensors of the feed-forward in a module of that name.
+func (ffn feedForward) under(name string) []modelgraph.Tensor {
+	params := ffn.part().params
+	for i := range params {
+		params[i].Name = dot(name, params[i].Name)
+	}
+	return params
 }

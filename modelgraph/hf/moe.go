@@ -10,6 +10,7 @@ type moe struct {
 	dim, hidden, experts, topK, shared int64
 	activation                         string
 	fp32Routing                        bool
+	names                              moeNames // zero: Qwen3's
 }
 
 // routed reads num_experts_per_tok and checks it against the experts.
@@ -28,7 +29,48 @@ func (experts moe) op() modelgraph.MoE {
 	}
 }
 
-// part has the experts before the router, and after it what every token passes.
+// part has the experts before the router, and after it what every token
+// passes; or, under names of its own, the modules as names says.
 func (experts moe) part() part {
-	return part{op: experts.op(), params: modelgraph.Params(experts.op(), nil)}
+	if experts.names.router == "" {
+		return part{op: experts.op(), params: modelgraph.Params(experts.op(), nil)}
+	}
+	return experts.spelled()
+}
+
+// moeNames are the modules of a mixture whose router does not stand behind the
+// experts as gate, or which differs in what every token passes.
+type moeNames struct {
+	router string // in front of the experts, unless last
+	last   bool   // behind them
+	shared string // the module that every token passes
+	// sharedGate scales what it gives, by a number a token.
+	sharedGate string
+	sharedBias bool
+	// correction is the buffer of what the router adds, a number an expert.
+	correction string
+}
+
+func (experts moe) spelled() part {
+	names := experts.names
+	router := []modelgraph.Tensor{tensor(dot(names.router, "weight"), experts.experts, experts.dim)}
+	stacked := []modelgraph.Tensor{
+		tensor("experts.gate_up_proj", experts.experts, 2*experts.hidden, experts.dim),
+		tensor("experts.down_proj", experts.experts, experts.dim, experts.hidden),
+	}
+	var shared []modelgraph.Tensor
+	if names.shared != "" && experts.shared > 0 {
+		shared = feedForward{dim: experts.dim, hidden: experts.shared, bias: names.sharedBias, activation: experts.activation}.under(names.shared)
+	}
+	if names.sharedGate != "" {
+		shared = append(shared, tensor(dot(names.sharedGate, "weight"), 1, experts.dim))
+	}
+	p := part{op: experts.op(), params: join(router, stacked, shared)}
+	if names.last {
+		p.params = join(stacked, router, shared)
+	}
+	if names.correction != "" {
+		p.buffers = []modelgraph.Tensor{buffer(names.correction, modelgraph.F32, experts.experts)}
+	}
+	return p
 }

@@ -40,6 +40,9 @@ func fromConfig(file string, data []byte) (*modelgraph.Graph, *family, *config, 
 	if err != nil {
 		return nil, nil, cfg, err
 	}
+	if f.table {
+		cfg = cfg.filled(f.types[0])
+	}
 	graph, err := f.graph(cfg, class)
 	if err != nil {
 		return nil, nil, cfg, err

@@ -22,7 +22,8 @@ type sweepCase struct {
 
 // TestSweep: of every model type that Transformers has, a config is read as
 // Transformers reads it, tensor for tensor, or refused. Families that are
-// known here refuse few.
+// known here refuse few; those that the tables fill have draws of their own,
+// as here more experts a token than there are may be drawn (TestFamilies).
 func TestSweep(t *testing.T) {
 	var cases []sweepCase
 	readGzip(t, "../../fixtures/oracle/sweep.json.gz", &cases)
@@ -47,7 +48,7 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%d types, %d of them read: the sweep has lost some", len(types), len(read))
 	}
 	for modelType := range types {
-		if families[modelType] != nil && read[modelType] < refused[modelType] {
+		if f := families[modelType]; f != nil && !f.table && read[modelType] < refused[modelType] {
 			t.Errorf("%s: %d configs are read and %d refused", modelType, read[modelType], refused[modelType])
 		}
 	}

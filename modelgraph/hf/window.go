@@ -1,6 +1,10 @@
 package hf
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // The entries of layer_types that the families here know
 // (configuration_utils.py: ALLOWED_ATTN_LAYER_TYPES has more).
@@ -20,6 +24,17 @@ func readWindow(cfg *config, def int64) int64 {
 // layerTypes reads layer_types, one entry a layer; where the config has none,
 // sliding tells the layers with a window.
 func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []string {
+	return kindsOf(cfg, layers, []string{slidingAttention, fullAttention}, func(i int64) string {
+		if sliding(i) {
+			return slidingAttention
+		}
+		return fullAttention
+	})
+}
+
+// kindsOf reads layer_types, whose entries are of the known kinds; where the
+// config has none, kind tells a layer's.
+func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) string) []string {
 	types := make([]string, layers)
 	given := cfg.strs("layer_types")
 	if cfg.has("layer_types") && int64(len(given)) != layers {
@@ -28,14 +43,13 @@ func layerTypes(cfg *config, layers int64, sliding func(layer int64) bool) []str
 	}
 	for i := range types {
 		switch {
-		case given == nil && sliding(int64(i)):
-			types[i] = slidingAttention
-		case given == nil, given[i] == fullAttention:
-			types[i] = fullAttention
-		case given[i] == slidingAttention:
-			types[i] = slidingAttention
+		case given == nil:
+			types[i] = kind(int64(i))
+		case slices.Contains(known, given[i]):
+			types[i] = given[i]
 		default:
-			cfg.fail(fmt.Sprintf("layer_types[%d]", i), "%q is not %s or %s", given[i], slidingAttention, fullAttention)
+			types[i] = fullAttention
+			cfg.fail(fmt.Sprintf("layer_types[%d]", i), "%q is not %s", given[i], strings.Join(known, " or "))
 		}
 	}
 	return types

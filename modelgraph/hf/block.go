@@ -1,0 +1,88 @@
+package hf
+
+import "slices"
+
+// blockForm is how a decoder layer is put together: the modules' names, empty
+// for those that are not there, and the order they are registered in. A norm
+// before a part reads the residual stream; one behind a part reads its result
+// and adds the residual; without one behind, the part itself adds it.
+type blockForm struct {
+	attnNorm, attn, attnPost string
+	ffnNorm, ffn, ffnPost    string
+	// parallel: attention and feed-forward read the same residual stream, and
+	// both are added to it; without a norm of its own the feed-forward reads
+	// attention's.
+	parallel bool
+	// order is empty where it is attn, ffn, attnNorm, attnPost, ffnNorm, ffnPost.
+	order []string
+}
+
+// The forms that many families share.
+var (
+	// llamaBlock: modeling_llama.py, LlamaDecoderLayer.
+	llamaBlock = blockForm{attnNorm: "input_layernorm", attn: "self_attn", ffnNorm: "post_attention_layernorm", ffn: "mlp"}
+	// gemmaBlock has norms behind both parts too (modeling_gemma2.py).
+	gemmaBlock = blockForm{
+		attnNorm: "input_layernorm", attn: "self_attn", attnPost: "post_attention_layernorm",
+		ffnNorm: "pre_feedforward_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm",
+	}
+	// olmo2Block has norms behind alone (modeling_olmo2.py).
+	olmo2Block = blockForm{attn: "self_attn", attnPost: "post_attention_layernorm", ffn: "mlp", ffnPost: "post_feedforward_layernorm"}
+	// parallelBlock has one norm before both parts (modeling_cohere.py, modeling_phi.py).
+	parallelBlock = blockForm{attnNorm: "input_layernorm", attn: "self_attn", ffn: "mlp", parallel: true}
+)
+
+// modules are the names in the order of registration.
+func (form *blockForm) modules() []string {
+	if form.order != nil {
+		return form.order
+	}
+	return slices.DeleteFunc([]string{form.attn, form.ffn, form.attnNorm, form.attnPost, form.ffnNorm, form.ffnPost},
+		func(name string) bool { return name == "" })
+}
+
+// block adds one decoder layer. Modules stand in the order the framework
+// registers them; Inputs carry the order they run in.
+func (d *decoder) block(modules *builder, name string, i int64) {
+	form := d.form
+	if form.attn == "" {
+		form = llamaBlock
+	}
+	attn, ffn := d.attention(i), d.ffn(i)
+	residual := modules.hidden
+	adds := make(map[string]func(), 6)
+	norm := func(module string, post bool, in, beside string) string {
+		full := dot(name, module)
+		adds[module] = func() { d.addNorm(modules, full, post, in, beside) }
+		return full
+	}
+	// sublayer adds a part between its norms and returns where the sum stands.
+	sublayer := func(module, post string, p part, in, beside string) string {
+		full, sum := dot(name, module), beside
+		if post != "" {
+			sum = ""
+		}
+		adds[module] = func() { d.add(modules, full, p, in, sum) }
+		if post != "" {
+			return norm(post, true, full, beside)
+		}
+		return full
+	}
+	in := residual
+	if form.attnNorm != "" {
+		in = norm(form.attnNorm, false, residual, "")
+	}
+	mixed := sublayer(form.attn, form.attnPost, attn, in, residual)
+	switch {
+	case form.parallel && form.ffnNorm != "":
+		in = norm(form.ffnNorm, false, residual, "")
+	case form.ffnNorm != "":
+		in = norm(form.ffnNorm, false, mixed, "")
+	case !form.parallel:
+		in = mixed
+	}
+	modules.hidden = sublayer(form.ffn, form.ffnPost, ffn, in, mixed)
+	for _, module := range form.modules() {
+		adds[module]()
+	}
+}

@@ -1,0 +1,172 @@
+package hf
+
+import (
+	"cmp"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	diff "github.com/google/go-cmp/cmp"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// drawnFamily is a drawn config and what Transformers 5.17 makes of it
+// (fixtures/oracle/families.py): lists, or their digests.
+type drawnFamily struct {
+	Case, Class                  string
+	Count                        int64
+	Config                       json.RawMessage
+	Params, Buffers, Ties, Units json.RawMessage
+}
+
+// TestFamilies: names, shapes and order of the parameters, buffers, ties and
+// units of drawn configs are Transformers'. DEVMAP_ORACLE is another file, of
+// more draws (make oracle).
+func TestFamilies(t *testing.T) {
+	count := map[string]int{}
+	for _, c := range drawnFamilies(t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), "../../fixtures/oracle/families.jsonl.gz")) {
+		modelType, _, _ := strings.Cut(c.Case, "/")
+		count[modelType]++
+		t.Run(c.Case, func(t *testing.T) { c.check(t) })
+	}
+	if testing.Verbose() {
+		for _, modelType := range slices.Sorted(maps.Keys(count)) {
+			t.Logf("%s: %d configs", modelType, count[modelType])
+		}
+	}
+}
+
+// drawnFamilies are the lines of a file.
+func drawnFamilies(t *testing.T, file string) []drawnFamily {
+	t.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	unpacked, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []drawnFamily
+	for lines := json.NewDecoder(unpacked); ; {
+		var c drawnFamily
+		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
+			return cases
+		} else if err != nil {
+			t.Fatal(file, err)
+		}
+		cases = append(cases, c)
+	}
+}
+
+func (c *drawnFamily) check(t *testing.T) {
+	graph, err := FromConfig("config.json", c.Config)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, c.Config)
+	}
+	if graph.Class != c.Class || graph.ParamCount() != c.Count {
+		t.Errorf("%s of %d parameters, Transformers has %s of %d", graph.Class, graph.ParamCount(), c.Class, c.Count)
+	}
+	buffers := graphTensors(graph, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Buffers })
+	slices.Sort(buffers)
+	for _, list := range []struct {
+		of   string
+		want json.RawMessage
+		got  []string
+	}{
+		{"parameters", c.Params, graphTensors(graph, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params })},
+		{"buffers", c.Buffers, buffers}, {"ties", c.Ties, graphTies(graph)}, {"units", c.Units, unitKeys(graph)},
+	} {
+		checkList(t, list.of, list.want, list.got, c.Config)
+	}
+}
+
+// checkList compares a list with the oracle's, or with the digest of it.
+func checkList(t *testing.T, of string, want json.RawMessage, got []string, config json.RawMessage) {
+	t.Helper()
+	var lines []string
+	if json.Unmarshal(want, &lines) == nil {
+		if len(lines)+len(got) == 0 {
+			return
+		}
+		if d := diff.Diff(lines, got); d != "" {
+			t.Errorf("%s (-transformers +devmap):\n%s\n%s", of, clip(d), config)
+		}
+		return
+	}
+	sum := sha256.Sum256([]byte(strings.Join(got, "\n")))
+	if digest := `"` + hex.EncodeToString(sum[:])[:12] + `"`; digest != string(want) {
+		t.Errorf("%s are not Transformers': %s", of, config)
+	}
+}
+
+// TestFamilyFolders: of families that the tables fill, every name that
+// Transformers stores is a tensor of the graph, and every parameter of the
+// layers that were saved is stored or tied.
+func TestFamilyFolders(t *testing.T) {
+	read := 0
+	for _, c := range listedCases(t) {
+		modelType, _ := c.Config["model_type"].(string)
+		if f := families[modelType]; f == nil || !f.table {
+			continue
+		}
+		read++
+		t.Run(c.class(), func(t *testing.T) {
+			data := asJSON(t, c.Config)
+			graph, err := FromConfig("config.json", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := parseConfig("config.json", data)
+			if err != nil {
+				t.Fatal(err)
+			}
+			assigned := &assignment{graph: graph, names: loadingOf(graph, cfg)}
+			assigned.index()
+			for _, name := range c.Saved {
+				place, ok := assigned.names.module(name, func(name string) bool { return assigned.state[name] != nil })
+				if !ok {
+					t.Errorf("%q is no tensor of the graph", name)
+					continue
+				}
+				assigned.state[place.name].shared = true
+			}
+			for _, tie := range graph.Ties {
+				for _, name := range tie {
+					assigned.state[name].shared = true
+				}
+			}
+			for _, fill := range assigned.order {
+				if !fill.shared && !beyond(fill.name, c.Saved) {
+					t.Errorf("%q is not stored", fill.name)
+				}
+			}
+		})
+	}
+	if read < 8 {
+		t.Errorf("%d folders", read)
+	}
+}
+
+// beyond reports a tensor of a member of a list of which no member of that
+// number is among the names.
+func beyond(name string, names []string) bool {
+	parts := strings.Split(name, ".")
+	for i, part := range parts {
+		member := strings.Join(parts[:i+1], ".") + "."
+		if decimal(part) && !slices.ContainsFunc(names, func(saved string) bool { return strings.HasPrefix(saved, member) }) {
+			return true
+		}
+	}
+	return false
+}

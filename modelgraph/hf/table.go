@@ -1,0 +1,167 @@
+package hf
+
+import (
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// configsGz holds the config classes of Transformers 5.17, one type a line
+// (fixtures/oracle/configs.py made it from Transformers itself): a family that
+// is read by it names fields alone.
+//
+//go:embed configs.jsonl.gz
+var configsGz []byte
+
+// configClass is one line.
+type configClass struct {
+	Type string `json:"type"` // model_type
+	// Fields are those that the class has beside every config's, with their
+	// defaults; Nullable may be null.
+	Fields   map[string]jsontext.Value `json:"fields"`
+	Nullable []string                  `json:"nullable"`
+	// Aliases are other spellings (attribute_map). Where a config has both,
+	// the alias is what counts: it is set last.
+	Aliases map[string]string `json:"aliases"`
+	// Parts are the objects inside.
+	Parts map[string]configPart `json:"parts"`
+	// Classes are the model classes that Auto classes build.
+	Classes []string `json:"classes"`
+}
+
+// configPart is an object inside a config.
+type configPart struct {
+	// Type is the object's model_type: any other is refused where it is Fixed,
+	// else what an object is that names none.
+	Type  string `json:"type"`
+	Fixed bool   `json:"fixed"`
+	// Absent are the fields of the object that a config without one has.
+	Absent map[string]jsontext.Value `json:"absent"`
+}
+
+// configTable is the unpacked table.
+var configTable = sync.OnceValue(func() []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(configsGz))
+	if err == nil {
+		var table []byte
+		if table, err = io.ReadAll(reader); err == nil {
+			return table
+		}
+	}
+	panic(fmt.Sprintf("configs.jsonl.gz: %v", err)) // embedded: a build fault
+})
+
+// configClassOf is the line of a type, nil where it has none.
+func configClassOf(modelType string) *configClass {
+	head := fmt.Appendf(nil, `{"type":%q,`, modelType)
+	for line := range bytes.Lines(configTable()) {
+		if !bytes.HasPrefix(line, head) {
+			continue
+		}
+		class := new(configClass)
+		if err := json.Unmarshal(line, class, json.RejectUnknownMembers(true)); err != nil {
+			panic(fmt.Sprintf("configs.jsonl.gz: %s: %v", modelType, err))
+		}
+		return class
+	}
+	return nil
+}
+
+// filled is the config with its class's defaults where it has no field, under
+// the names that the class has; objects inside are filled when they are read
+// ([config.sub]). Nulls where the class takes none are at fault.
+func (cfg *config) filled(modelType string) *config {
+	class := configClassOf(modelType)
+	if class == nil || cfg.class != nil {
+		return cfg
+	}
+	out := *cfg
+	out.class, out.members = class, maps.Clone(cfg.members)
+	if out.members == nil {
+		out.members = make(map[string]jsontext.Value)
+	}
+	for alias, name := range class.Aliases {
+		if v, there := out.members[alias]; there {
+			out.members[name] = v
+			cfg.shared.read[cfg.prefix+alias] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(class.Fields)) {
+		switch v, there := out.members[name]; {
+		case !there:
+			out.members[name] = class.Fields[name]
+			out.assumes(name, class.Fields[name])
+		case v.Kind() == 'n' && !slices.Contains(class.Nullable, name):
+			out.fail(name, "null is not a value that a %s takes", modelType)
+		}
+	}
+	return &out
+}
+
+// assumes notes a size that a default stands in for.
+func (cfg *config) assumes(name string, v jsontext.Value) {
+	if v.Kind() == '0' && !bytes.ContainsAny(v, ".e-") && !anyToken(name) {
+		cfg.shared.assumed = append(cfg.shared.assumed, cfg.prefix+name)
+	}
+}
+
+// part is the object of that name, filled as one of its type.
+func (cfg *config) part(name string) *config {
+	s := cfg.sub(name)
+	if cfg.class == nil {
+		return s
+	}
+	rule := cfg.class.Parts[name]
+	kind := s.name("model_type")
+	switch {
+	case rule.Fixed:
+		kind = rule.Type
+	case kind == "":
+		kind = rule.Type
+	}
+	if !cfg.has(name) && len(rule.Absent) > 0 {
+		s.members = maps.Clone(rule.Absent)
+	}
+	out := s.filled(kind)
+	cfg.shared.opened[len(cfg.shared.opened)-1] = out
+	return out
+}
+
+// classHas reports a field of the config's class: its reader knows what the
+// field does to the modules.
+func (cfg *config) classHas(name string) bool {
+	if cfg.class == nil {
+		return false
+	}
+	_, there := cfg.class.Fields[name]
+	_, inside := cfg.class.Parts[name]
+	return there || inside || cfg.class.Aliases[name] != ""
+}
+
+// tableClasses are the classes of a type whose names end as one of endings.
+func tableClasses(modelType string, endings []string) []string {
+	class := configClassOf(modelType)
+	if class == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(class.Classes), func(name string) bool {
+		return !slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
+	})
+}
+
+// orZero is a size that is 0 where the config says null.
+func (cfg *config) orZero(name string) int64 {
+	if cfg.null(name) {
+		return 0
+	}
+	return cfg.dim(0, name)
+}
