@@ -115,6 +115,9 @@ type Attention struct {
 	// applied (Gemma 3 reads one and leaves it out: modeling_gemma3.py,
 	// Gemma3Attention).
 	ScoreCap float64 `json:"score_cap,omitzero"`
+	// Gated: q's projection makes a gate too, as wide as q, whose sigmoid scales
+	// what the heads give (Qwen3-Next).
+	Gated bool `json:"gated,omitzero"`
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`

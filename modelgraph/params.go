@@ -73,7 +73,7 @@ func (p *params) attention(op Attention) {
 		p.linear("o_proj", out, op.Dim)
 		p.linear("qkv_proj", op.Dim, query+key+op.KVHeads*value)
 	default:
-		p.linear("q_proj", op.Dim, query)
+		p.linear("q_proj", op.Dim, query+op.gate())
 		p.linear("k_proj", op.Dim, key)
 		p.linear("v_proj", op.Dim, op.KVHeads*value)
 		p.linear("o_proj", out, op.Dim)
@@ -89,6 +89,14 @@ func (p *params) attention(op Attention) {
 	if op.LayerScale {
 		p.add("layer_scale", op.Dim)
 	}
+}
+
+// gate is the width of the gate that q's projection makes.
+func (attention Attention) gate() int64 {
+	if !attention.Gated {
+		return 0
+	}
+	return attention.Heads * attention.HeadDim
 }
 
 // latents are the ways down to the latents and up again (DeepSeek-V2, arXiv
@@ -136,6 +144,10 @@ func (p *params) experts(op MoE) {
 // stateSpace has the mixer's own parameters before those of its modules. The
 // step's projection always has a bias.
 func (p *params) stateSpace(op StateSpace) {
+	if op.Heads > 0 {
+		p.chunked(op)
+		return
+	}
 	p.add("A_log", op.Inner, op.State)
 	p.add("D", op.Inner)
 	p.add("conv1d.weight", op.Inner, 1, op.Kernel)
@@ -144,5 +156,18 @@ func (p *params) stateSpace(op StateSpace) {
 	p.linear("x_proj", op.Inner, op.DtRank+2*op.State)
 	p.add("dt_proj.weight", op.Inner, op.DtRank)
 	p.add("dt_proj.bias", op.Inner)
+	p.linear("out_proj", op.Inner, op.Dim)
+}
+
+// chunked is Mamba-2's mixer (modeling_mamba2.py: Mamba2Mixer).
+func (p *params) chunked(op StateSpace) {
+	channels := op.Inner + 2*op.Groups*op.State
+	p.add("dt_bias", op.Heads)
+	p.add("A_log", op.Heads)
+	p.add("D", op.Heads)
+	p.add("conv1d.weight", channels, 1, op.Kernel)
+	p.bias("conv1d", channels)
+	p.linear("in_proj", op.Dim, op.Inner+channels+op.Heads)
+	p.add("norm.weight", op.Inner)
 	p.linear("out_proj", op.Inner, op.Dim)
 }

@@ -152,7 +152,7 @@ func (attention Attention) elements() int64 {
 	if attention.KVRank > 0 {
 		kv = sum(product(attention.Dim, attention.KVRank+attention.RopeDim), product(attention.KVRank, attention.Heads, max(0, attention.HeadDim-attention.RopeDim)+value))
 	}
-	return sum(q, kv, product(attention.Dim, attention.Heads, value))
+	return sum(q, kv, product(attention.Dim, attention.Heads, value), product(attention.Dim, attention.gate()))
 }
 
 // weights of a mixer in chunks: input, gate and output are as wide as Inner;

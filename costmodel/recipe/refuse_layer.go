@@ -81,6 +81,8 @@ func (model *model) attends(layer int) error {
 		return unrunnable(at, "it norms q and k over all heads at once, or by LayerNorm; it runs RMSNorm of each head")
 	case op.LayerScale:
 		return unrunnable(at, "its result is multiplied by a learned vector (layer scale); it runs branches that are added as they are")
+	case op.Gated:
+		return unrunnable(at, "its heads are scaled by a gate; it runs branches that are added as they are")
 	case op.Packed:
 		return unrunnable(at, "its tokens are images packed in one row; it runs sequences of one length")
 	}

@@ -21,6 +21,8 @@ type attention struct {
 	scale, scoreCap, qkEpsilon           float64
 	names                                attentionNames      // zero: a llama's
 	qkNormWhole                          bool                // the norms go over all heads at once
+	gated                                bool                // q_proj makes a gate beside q
+	unturned                             bool                // positions do not enter
 	extra                                []modelgraph.Tensor // behind the projections, in place of q_norm and k_norm
 }
 
@@ -105,8 +107,8 @@ func (attn *attention) normed(q, k string, style modelgraph.NormStyle, bias bool
 func (attn attention) op() modelgraph.Attention {
 	return modelgraph.Attention{
 		Dim: attn.dim, Heads: attn.heads, KVHeads: attn.kvHeads, HeadDim: attn.headDim,
-		Window: attn.window, Scale: attn.scale, Rope: true, Rotation: attn.rotation, RopeRows: attn.ropeRows,
-		QKNorm: attn.qkNorm, QKNormWhole: attn.qkNormWhole, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed,
+		Window: attn.window, Scale: attn.scale, Rope: !attn.unturned, Rotation: attn.rotation, RopeRows: attn.ropeRows,
+		QKNorm: attn.qkNorm, QKNormWhole: attn.qkNormWhole, Gated: attn.gated, QKEpsilon: attn.qkEpsilon, Fused: attn.fused || attn.packed,
 		Bidirectional: attn.bidirectional, Eager: attn.eager, ScoreBias: attn.scoreBias, SoftCap: attn.softCap, ScoreCap: attn.scoreCap,
 	}
 }

@@ -26,6 +26,7 @@ type bert struct {
 	tied      bool
 	epsilon   float64
 	padding   int64
+	lateRows  bool // the table of positions stands behind the norm (XLM-RoBERTa)
 }
 
 func readBERT(cfg *config) *bert {

@@ -13,9 +13,18 @@ func (model *bert) embeddings(modules *builder, name string) {
 			buffer("token_type_ids", int64Type, 1, model.positions),
 		}
 		types := dot(name, "token_type_embeddings") // added before the positions
-		positions := addRows(modules, dot(name, "position_embeddings"), modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}, types)
+		positions := dot(name, "position_embeddings")
+		places := func() {
+			addRows(modules, positions, modelgraph.Embedding{Vocab: model.positions, Dim: model.hidden, Index: modelgraph.PositionIndex}, types)
+		}
+		if !model.lateRows {
+			places()
+		}
 		addRows(modules, types, modelgraph.Embedding{Vocab: model.types, Dim: model.hidden, Index: modelgraph.TypeIndex}, name)
 		modules.hidden = addLayerNorm(modules, dot(name, "LayerNorm"), model.hidden, positions)
+		if model.lateRows {
+			places()
+		}
 	})
 }
 

@@ -5,10 +5,14 @@ import "slices"
 // blockForm is how a decoder layer is put together: the modules' names, empty
 // for those that are not there, and the order they are registered in. A norm
 // before a part reads the residual stream; one behind a part reads its result
-// and adds the residual; without one behind, the part itself adds it.
+// and adds the residual; without one behind, the part itself adds it. Without
+// a feed-forward, attention (or what stands in its place) is all there is.
 type blockForm struct {
 	attnNorm, attn, attnPost string
 	ffnNorm, ffn, ffnPost    string
+	// attnBeside and ffnBeside are parts that read what attention and
+	// feed-forward read, and are added too (Falcon-H1, Granite 4).
+	attnBeside, ffnBeside string
 	// parallel: attention and feed-forward read the same residual stream, and
 	// both are added to it; without a norm of its own the feed-forward reads
 	// attention's.
@@ -45,10 +49,12 @@ func (form *blockForm) modules() []string {
 // registers them; Inputs carry the order they run in.
 func (d *decoder) block(modules *builder, name string, i int64) {
 	form := d.form
+	if d.formAt != nil {
+		form = d.formAt(i)
+	}
 	if form.attn == "" {
 		form = llamaBlock
 	}
-	attn, ffn := d.attention(i), d.ffn(i)
 	residual := modules.hidden
 	adds := make(map[string]func(), 6)
 	norm := func(module string, post bool, in, beside string) string {
@@ -72,7 +78,11 @@ func (d *decoder) block(modules *builder, name string, i int64) {
 	if form.attnNorm != "" {
 		in = norm(form.attnNorm, false, residual, "")
 	}
-	mixed := sublayer(form.attn, form.attnPost, attn, in, residual)
+	mixed := sublayer(form.attn, form.attnPost, d.attention(i), in, residual)
+	if form.attnBeside != "" {
+		mixed = sublayer(form.attnBeside, "", d.attentionBeside(i), in, mixed)
+	}
+	modules.hidden = mixed
 	switch {
 	case form.parallel && form.ffnNorm != "":
 		in = norm(form.ffnNorm, false, residual, "")
@@ -81,7 +91,12 @@ func (d *decoder) block(modules *builder, name string, i int64) {
 	case !form.parallel:
 		in = mixed
 	}
-	modules.hidden = sublayer(form.ffn, form.ffnPost, ffn, in, mixed)
+	if form.ffn != "" {
+		modules.hidden = sublayer(form.ffn, form.ffnPost, d.ffn(i), in, mixed)
+	}
+	if form.ffnBeside != "" {
+		modules.hidden = sublayer(form.ffnBeside, "", d.ffnBeside(i), in, modules.hidden)
+	}
 	for _, module := range form.modules() {
 		adds[module]()
 	}

@@ -45,3 +45,16 @@ func (cfg *config) strs(name string) []string {
 	}
 	return out
 }
+
+// numbers reads a list of numbers; nil where the field is absent or null.
+func (cfg *config) numbers(name string) []float64 {
+	if !cfg.has(name) {
+		return nil
+	}
+	var out []float64
+	if json.Unmarshal(cfg.members[name], &out) != nil || len(out) > maxLayers {
+		cfg.fail(name, "%s is not a list of numbers", short(cfg.members[name]))
+		return nil
+	}
+	return out
+}

@@ -19,20 +19,25 @@ type part struct {
 type decoder struct {
 	hidden, vocab, layers int64
 
-	norm       modelgraph.NormStyle
-	normBias   bool // norms have a bias (nn.LayerNorm)
-	epsilon    float64
-	padding    int64 // as in [modelgraph.Embedding]
-	attention  func(layer int64) part
-	ffn        func(layer int64) part
-	form       blockForm    // zero: a llama's
-	names      decoderNames // zero: a llama's
-	embedScale bool         // buffer embed_tokens.embed_scale (Gemma)
-	headBias   bool         // of lm_head
-	classifier bool         // what classifies tokens is called so, not score
-	softCap    bool         // logits through a scaled tanh (Gemma 2)
-	logitCap   float64
-	rotary     modelgraph.Layer // its Op and Buffers; no Op: none
+	norm      modelgraph.NormStyle
+	normBias  bool // norms have a bias (nn.LayerNorm)
+	epsilon   float64
+	padding   int64 // as in [modelgraph.Embedding]
+	attention func(layer int64) part
+	ffn       func(layer int64) part
+	form      blockForm // zero: a llama's
+	// formAt is the form of a layer where they differ; nil: form.
+	formAt func(layer int64) blockForm
+	// attentionBeside and ffnBeside are the parts beside those.
+	attentionBeside, ffnBeside func(layer int64) part
+	names                      decoderNames // zero: a llama's
+	embedScale                 bool         // buffer embed_tokens.embed_scale (Gemma)
+	headBias                   bool         // of lm_head
+	classifier                 bool         // what classifies tokens is called so, not score
+	apart                      bool         // lm_head never shares the embedding
+	softCap                    bool         // logits through a scaled tanh (Gemma 2)
+	logitCap                   float64
+	rotary                     modelgraph.Layer // its Op and Buffers; no Op: none
 	// custom adds a decoder layer where block does not fit (DeciLM).
 	custom func(modules *builder, name string, layer int64)
 }
@@ -143,7 +148,7 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 	default:
 		d.build(modules, base)
 		modules.add("lm_head", modelgraph.Head{Dim: d.hidden, Vocab: d.vocab, SoftCap: d.softCap, LogitCap: d.logitCap}, []string{modules.hidden}, linearParams("", d.hidden, d.vocab, d.headBias)...)
-		if tied {
+		if tied && !d.apart {
 			modules.tie(dot(base, d.called().embed, "weight"), "lm_head.weight")
 		}
 	}

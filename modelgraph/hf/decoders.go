@@ -22,6 +22,9 @@ var decoderFamilies = []struct {
 	{model: "helium", read: helium},
 	{model: "ministral", read: ministral},
 	{model: "ministral3", read: ministral3},
+	{model: "qwen3_next", read: qwen3Next},
+	{model: "qwen3_5_moe_text", read: qwen35MoE},
+	{model: "qwen3_5_text", read: qwen35},
 	{model: "seed_oss", read: seedOSS},
 	{model: "smollm3", read: smolLM3},
 	{model: "minimax", read: minimax},
@@ -31,6 +34,13 @@ var decoderFamilies = []struct {
 	{model: "ernie4_5_moe", read: ernieMoE},
 	{model: "exaone4", read: exaone4},
 	{model: "falcon", read: falcon},
+	{model: "falcon_h1", read: falconH1},
+	{model: "falcon_mamba", read: falconMamba},
+	{model: "granitemoehybrid", read: graniteMoEHybrid},
+	{model: "jamba", read: jamba},
+	{model: "llama4_text", read: llama4Text},
+	{model: "mamba2", read: mamba2},
+	{model: "nemotron_h", read: nemotronH},
 	{model: "glm", read: glm},
 	{model: "glm4", read: glm4},
 	{model: "glm4_moe", read: glm4MoE},
@@ -448,21 +458,32 @@ func phimoe(cfg *config) *decoder {
 func qwen2MoE(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.bias, model.attn.outBias = cfg.on("qkv_bias"), false
+	model.qwenExperts()
+	width, below := qwenWindow(cfg), cfg.dim(0, "max_window_layers")
+	model.sliding(width, func(i int64) bool { return width > 0 && i%2 == 0 && i < below })
+	return model.done()
+}
+
+// qwenExperts gives a decoder experts in every decoder_sparse_step-th layer
+// that mlp_only_layers does not name, beside a gated feed-forward that all
+// tokens pass (modeling_qwen2_moe.py).
+func (model *parts) qwenExperts() {
+	cfg := model.cfg
 	experts := routed(cfg, moe{
 		dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.dim(0, "num_experts"), activation: model.mlp.activation,
 		shared: cfg.pos(0, "shared_expert_intermediate_size"),
 		names:  moeNames{router: "gate", shared: "shared_expert", sharedGate: "shared_expert_gate"},
 	}, 0)
-	step, only := cfg.pos(0, "decoder_sparse_step"), cfg.dims("mlp_only_layers")
+	step, only := int64(1), cfg.dims("mlp_only_layers")
+	if cfg.classHas("decoder_sparse_step") {
+		step = cfg.pos(0, "decoder_sparse_step")
+	}
 	model.ffn = func(i int64) part {
 		if experts.experts == 0 || (i+1)%step != 0 || slices.Contains(only, i) {
 			return model.mlp.part()
 		}
 		return experts.part()
 	}
-	width, below := qwenWindow(cfg), cfg.dim(0, "max_window_layers")
-	model.sliding(width, func(i int64) bool { return width > 0 && i%2 == 0 && i < below })
-	return model.done()
 }
 
 // stablelm: LayerNorms, a quarter of a head turns, parallel parts on request.

@@ -28,7 +28,7 @@ func readMamba(cfg *config) *mamba {
 	model := &mamba{
 		hidden: hidden, vocab: cfg.pos(50280, "vocab_size"), layers: cfg.count(32, "num_hidden_layers"),
 		mixer: modelgraph.StateSpace{
-			Dim: hidden, State: cfg.pos(16, "state_size"), Kernel: cfg.pos(4, "conv_kernel"), DtRank: timeStepRank(cfg, hidden),
+			Dim: hidden, State: cfg.pos(16, "state_size"), Kernel: cfg.pos(4, "conv_kernel"), DtRank: timeStepRank(cfg, hidden, "time_step_rank"),
 		},
 		bias: cfg.bool(false, "use_bias"), convBias: cfg.bool(true, "use_conv_bias"),
 		tied: cfg.bool(true, "tie_word_embeddings"),
@@ -43,8 +43,7 @@ func readMamba(cfg *config) *mamba {
 }
 
 // timeStepRank reads a number or "auto": a 16th of the hidden size, rounded up.
-func timeStepRank(cfg *config, hidden int64) int64 {
-	const name = "time_step_rank"
+func timeStepRank(cfg *config, hidden int64, name string) int64 {
 	if cfg.has(name) && cfg.members[name].Kind() == '"' {
 		if text := cfg.str("", name); text != "auto" {
 			cfg.fail(name, "%q is neither a size nor \"auto\"", text)

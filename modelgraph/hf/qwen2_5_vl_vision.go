@@ -22,7 +22,16 @@ type qwenTower struct {
 	wide               int64 // channels of a token before the merger
 	rotaryDim          int64
 	stack              *visionStack
+	merger             mergerNames
+	// What Qwen3-VL's has besides: a bias of the patches, a table of so many
+	// positions, and blocks whose outputs have mergers of their own.
+	patchBias bool
+	positions int64
+	deep      []int64
 }
+
+// mergerNames are the modules that make tokens of patches.
+type mergerNames struct{ norm, in, act, out string }
 
 // qwenVision reads a Qwen2_5_VLVisionConfig. in_chans, which published
 // configs have, is not read by the framework.
@@ -48,6 +57,7 @@ func qwenVision(cfg *config) *qwenTower {
 		attnNorm: "norm1", attn: "attn", mlpNorm: "norm2", mlpName: "mlp",
 		order: []string{"norm1", "norm2", "attn", "mlp"},
 	}
+	tower.merger = mergerNames{norm: "merger.ln_q", in: "merger.mlp.0", act: "merger.mlp.1", out: "merger.mlp.2"}
 	return tower
 }
 
@@ -85,21 +95,45 @@ func (tower *qwenTower) build(modules *builder, path string) string {
 		stream.Side, stream.Multiple = side, token
 		return stream
 	}
+	var states []string
 	modules.on(anySize(tower.tokens*tower.merged, tower.patch), func() {
+		weights := []modelgraph.Tensor{tensor("weight", tower.dim, tower.channels, tower.frames, tower.patch, tower.patch)}
+		if tower.patchBias {
+			weights = append(weights, tensor("bias", tower.dim))
+		}
 		modules.hidden = modules.add(dot(path, "patch_embed.proj"),
-			modelgraph.Conv{In: tower.channels, Out: tower.dim, Kernel: tower.pixels(), Stride: tower.pixels()}, nil,
-			tensor("weight", tower.dim, tower.channels, tower.frames, tower.patch, tower.patch)).Name
+			modelgraph.Conv{In: tower.channels, Out: tower.dim, Kernel: tower.pixels(), Stride: tower.pixels()}, nil, weights...).Name
+		if tower.positions > 0 { // a row a place of a square, between which images of other sizes interpolate
+			modules.hidden = addTable(modules, dot(path, "pos_embed"), tower.positions, tower.dim, modules.hidden)
+		}
 		modules.add(dot(path, "rotary_pos_emb"), modelgraph.Rotary{HeadDim: tower.rotaryDim, Packed: true}, nil).Buffers = axialRotary(tower.rotaryDim)
-		tower.stack.build(modules, dot(path, "blocks"), true)
-		modules.hidden = modules.add(dot(path, "merger.ln_q"), modelgraph.Norm{Dim: tower.dim, Style: modelgraph.RMSNorm},
-			[]string{modules.hidden}, tensor("weight", tower.dim)).Name
+		states = tower.stack.build(modules, dot(path, "blocks"), true)
+		norm := dot(path, tower.merger.norm)
+		modules.add(norm, modelgraph.Norm{Dim: tower.dim, Style: tower.stack.norm}, []string{modules.hidden}, styleParams(tower.stack.norm, tower.dim)...)
+		modules.hidden = norm
 	})
 	modules.on(anySize(tower.tokens, token), func() {
-		modules.hidden = addLinear(modules, dot(path, "merger.mlp.0"), tower.wide, tower.wide, "gelu", modules.hidden)
-		modules.empty(dot(path, "merger.mlp.1")) // GELU
-		modules.hidden = addLinear(modules, dot(path, "merger.mlp.2"), tower.wide, tower.out, "", modules.hidden)
+		modules.hidden = addLinear(modules, dot(path, tower.merger.in), tower.wide, tower.wide, "gelu", modules.hidden)
+		modules.empty(dot(path, tower.merger.act)) // GELU
+		modules.hidden = addLinear(modules, dot(path, tower.merger.out), tower.wide, tower.out, "", modules.hidden)
+		for i, name := range tower.deepNames(path) {
+			base := parent(name)
+			norm := addLayerNorm(modules, dot(base, "norm"), tower.wide, states[min(tower.deep[i]+1, int64(len(states)-1))])
+			wide := addLinear(modules, dot(base, "linear_fc1"), tower.wide, tower.wide, "gelu", norm)
+			modules.empty(dot(base, "act_fn"))
+			addLinear(modules, name, tower.wide, tower.out, "", wide)
+		}
 	})
 	return modules.hidden
+}
+
+// deepNames are the layers that give the features of single blocks.
+func (tower *qwenTower) deepNames(path string) []string {
+	var names []string
+	for i := range tower.deep {
+		names = append(names, dot(indexed(dot(path, "deepstack_merger_list"), int64(i)), "linear_fc2"))
+	}
+	return names
 }
 
 // axialRotary is one frequency for every two numbers of a head's half: rows

@@ -8,6 +8,8 @@ type siglip struct {
 	channels, dim int64
 	stack         *visionStack
 	head          bool // attention pooling; what it makes is not read here
+	states        []string
+	pooled        string // the layer that gives what the pooling makes; empty: none
 }
 
 // siglipTower reads a SiglipVisionConfig.
@@ -37,7 +39,7 @@ func (tower *siglip) build(modules *builder, path string) string {
 	modules.on(imageStream(tower.grid.count()), func() {
 		embeddings := dot(path, "embeddings")
 		modules.unit(embeddings, func() { tower.embed(modules, embeddings) })
-		tower.stack.build(modules, dot(path, "encoder.layers"), true)
+		tower.states = tower.stack.build(modules, dot(path, "encoder.layers"), true)
 		out = addLayerNorm(modules, dot(path, "post_layernorm"), tower.dim, modules.hidden)
 	})
 	if tower.head {
@@ -67,5 +69,5 @@ func (tower *siglip) pool(modules *builder, path, patches string) {
 		tensor("in_proj_weight", 3*tower.dim, tower.dim), tensor("in_proj_bias", 3*tower.dim),
 	}, linearParams("out_proj", tower.dim, tower.dim, true))...).Name
 	norm := addLayerNorm(modules, dot(path, "layernorm"), tower.dim, attn)
-	modules.add(dot(path, "mlp"), tower.stack.mlp.op, []string{norm, attn}, tower.stack.mlp.params...)
+	tower.pooled = modules.add(dot(path, "mlp"), tower.stack.mlp.op, []string{norm, attn}, tower.stack.mlp.params...).Name
 }

@@ -2,6 +2,7 @@ package hf
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	_ "embed"
 	"fmt"
@@ -89,9 +90,10 @@ func (cfg *config) filled(modelType string) *config {
 	if out.members == nil {
 		out.members = make(map[string]jsontext.Value)
 	}
+	spelled := make(map[string]string)
 	for alias, name := range class.Aliases {
 		if v, there := out.members[alias]; there {
-			out.members[name] = v
+			out.members[name], spelled[name] = v, alias
 			cfg.shared.read[cfg.prefix+alias] = true
 		}
 	}
@@ -101,7 +103,7 @@ func (cfg *config) filled(modelType string) *config {
 			out.members[name] = class.Fields[name]
 			out.assumes(name, class.Fields[name])
 		case v.Kind() == 'n' && !slices.Contains(class.Nullable, name):
-			out.fail(name, "null is not a value that a %s takes", modelType)
+			out.fail(cmp.Or(spelled[name], name), "null is not a value that a %s takes", modelType)
 		}
 	}
 	return &out

@@ -23,6 +23,9 @@ func side(cfg *config, def int64, name string) int64 {
 // heightWidth reads a height and a width: a list of two, or one number for both.
 func heightWidth(cfg *config, def int64, name string) (hidden, width int64) {
 	ds := cfg.dims(name)
+	if cfg.class != nil && cfg.null(name) {
+		cfg.fail(name, "null is not a height and a width")
+	}
 	switch len(ds) {
 	case 0:
 		if cfg.has(name) && cfg.fault() == nil {
@@ -65,10 +68,18 @@ func (grid patchGrid) count() int64 { return grid.rows * grid.columns }
 
 // embed adds the convolution that makes the patches.
 func (grid patchGrid) embed(modules *builder, name string, channels, dim int64) string {
+	return grid.embedWith(modules, name, channels, dim, true)
+}
+
+// embedWith is embed with a bias or without.
+func (grid patchGrid) embedWith(modules *builder, name string, channels, dim int64, bias bool) string {
+	params := []modelgraph.Tensor{tensor("weight", dim, channels, grid.height, grid.width)}
+	if bias {
+		params = append(params, tensor("bias", dim))
+	}
 	var conv *modelgraph.Layer
 	modules.on(imageStream(grid.count()), func() {
-		conv = modules.add(name, modelgraph.Conv{In: channels, Out: dim, Kernel: grid.height * grid.width, Stride: grid.height * grid.width}, nil,
-			tensor("weight", dim, channels, grid.height, grid.width), tensor("bias", dim))
+		conv = modules.add(name, modelgraph.Conv{In: channels, Out: dim, Kernel: grid.height * grid.width, Stride: grid.height * grid.width}, nil, params...)
 	})
 	return conv.Name
 }

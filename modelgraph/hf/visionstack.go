@@ -18,6 +18,8 @@ type visionStack struct {
 
 	order  []string // those four as the framework registers them
 	scales []string // LayerScale vectors, bare parameters of the block
+	// beside are modules in order that are none of the four (vectors that scale).
+	beside map[string]part
 }
 
 // build adds the blocks at path.0, path.1, …, and returns the layers that
@@ -55,7 +57,10 @@ func (v *visionStack) block(modules *builder, name string, i int64, extra []stri
 		v.mlpName:  {full(v.mlpNorm), full(v.attn)},
 	}
 	for _, module := range v.order {
-		p := parts[module]
+		p, ok := parts[module]
+		if !ok {
+			p = v.beside[module]
+		}
 		modules.add(full(module), p.op, inputs[module], slices.Clone(p.params)...).Buffers = slices.Clone(p.buffers)
 	}
 	modules.hidden = full(v.mlpName)
@@ -64,8 +69,11 @@ func (v *visionStack) block(modules *builder, name string, i int64, extra []stri
 // hiddenState picks the state that a field such as select_layer names: -1
 // the last, as a Python index; 0 is what the first block reads.
 func hiddenState(cfg *config, name string, states []string) string {
+	return stateAt(cfg, name, states, cfg.float(-1, name))
+}
+
+func stateAt(cfg *config, name string, states []string, k float64) string {
 	count := int64(len(states))
-	k := cfg.float(-1, name)
 	if k != float64(int64(k)) || int64(k) < -count || int64(k) >= count {
 		cfg.fail(name, "%v is not one of the %d hidden states of the vision tower", k, count)
 		return states[count-1]

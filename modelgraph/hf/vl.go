@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -44,6 +45,11 @@ type multimodal struct {
 	text     *decoder
 	tied     bool // lm_head shares the embedding
 	returned bool // the outputs have the features (image_hidden_states)
+	// deep are features that are added behind the first decoder layers, one
+	// each (Qwen3-VL).
+	deep []string
+	// module is the language model's, language_model where empty.
+	module string
 }
 
 // masked is a decoder that is given a mask where there are images
@@ -71,11 +77,14 @@ func (model *multimodal) build(modules *builder, cfg *config, class string) {
 	if model.returned {
 		returned(modules, image)
 	}
-	text := dot(path, "language_model")
+	text := dot(path, cmp.Or(model.module, "language_model"))
 	from := len(modules.layers)
 	model.text.build(modules, text)
 	embed := dot(text, "embed_tokens")
 	feed(modules, from, embed, image)
+	for i, name := range model.deep {
+		feed(modules, from, dot(indexed(dot(text, "layers"), int64(i)), "mlp"), name)
+	}
 	hidden := model.text.hidden
 	switch {
 	case baseClass(class):

@@ -42,6 +42,9 @@ func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) s
 		given = nil
 	}
 	for i := range types {
+		if given != nil && legacyKinds[given[i]] != "" && slices.Contains(known, linearAttention) {
+			given[i] = legacyKinds[given[i]]
+		}
 		switch {
 		case given == nil:
 			types[i] = kind(int64(i))

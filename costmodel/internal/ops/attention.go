@@ -29,6 +29,11 @@ func (op attention) cost(shape *Shape) Cost {
 		cost.Memory.Saved += (4+normed)*tokens*(dims.q+dims.k) + 4*tokens*op.normRows()
 	}
 	cost.copied(op, &dims, shape)
+	if op.Gated {
+		gate := op.Heads * op.HeadDim
+		cost.Memory.Saved += 2 * element * tokens * gate // the sigmoid's result, and the product
+		cost.FLOPs += 2 * float64(tokens) * float64(op.Dim) * float64(gate)
+	}
 	if op.LayerScale {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
 	}

@@ -1,0 +1,72 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+func init() {
+	register(family{
+		types: []string{"dinov2"}, table: true, class: "Dinov2Model", classes: []string{"Dinov2Model", "Dinov2ForImageClassification"},
+		build: func(modules *builder, cfg *config, class string) {
+			path := "dinov2"
+			if baseClass(class) {
+				path = ""
+			}
+			image, hidden := dinov2(modules, cfg, path), cfg.pos(0, "hidden_size")
+			if count := imageLabels(cfg); class == "Dinov2ForImageClassification" && count > 0 {
+				// Of the class token beside the mean of the patches.
+				modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 1}, func() { addClassHead(modules, "classifier", 2*hidden, count, true, image) })
+			}
+		},
+		maxSeq: func(*config) int64 { return 0 },
+	})
+}
+
+// dinov2 adds a Dinov2Model (modeling_dinov2.py). Only the blocks are a
+// no-split class: each bare parameter of the embeddings is a unit.
+func dinov2(modules *builder, cfg *config, path string) string {
+	hidden, grid, channels := cfg.pos(0, "hidden_size"), patches(cfg, 224, 14), cfg.pos(0, "num_channels")
+	op := visionAttention(cfg, hidden, 0, "num_attention_heads")
+	op.LayerScale = true
+	bias := cfg.bool(true, "qkv_bias")
+	params := join(linearParams("attention.query", hidden, hidden, bias), linearParams("attention.key", hidden, hidden, bias),
+		linearParams("attention.value", hidden, hidden, bias), linearParams("output.dense", hidden, hidden, true))
+	scale := part{op: modelgraph.Parameter{}, params: []modelgraph.Tensor{tensor("lambda1", hidden)}}
+	stack := &visionStack{
+		dim: hidden, layers: cfg.count(0, "num_hidden_layers"), norm: modelgraph.LayerNorm,
+		attention: func(int64) part { return part{op: op, params: params} }, mlp: dinov2MLP(cfg, hidden),
+		attnNorm: "norm1", attn: "attention", mlpNorm: "norm2", mlpName: "mlp",
+		order:  []string{"norm1", "attention", "layer_scale1", "norm2", "mlp", "layer_scale2"},
+		beside: map[string]part{"layer_scale1": scale, "layer_scale2": scale},
+	}
+	modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: grid.count() + 1}, func() {
+		bare := func(name string, shape ...int64) string {
+			return modules.add(dot(path, "embeddings", name), modelgraph.Parameter{}, nil, tensor("", shape...)).Name
+		}
+		extra := []string{bare("cls_token", 1, 1, hidden)}
+		if cfg.bool(true, "use_mask_token") { // stands for hidden patches in pre-training only
+			bare("mask_token", 1, hidden)
+		}
+		extra = append(extra, bare("position_embeddings", 1, grid.count()+1, hidden))
+		convolution := modelgraph.Conv{In: channels, Out: hidden, Kernel: grid.height * grid.width, Stride: grid.height * grid.width}
+		modules.on(modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: grid.count()}, func() {
+			modules.hidden = modules.add(dot(path, "embeddings.patch_embeddings.projection"), convolution, nil,
+				tensor("weight", hidden, channels, grid.height, grid.width), tensor("bias", hidden)).Name
+		})
+		stack.build(modules, dot(path, "encoder.layer"), true, extra...)
+		modules.hidden = addLayerNorm(modules, dot(path, "layernorm"), hidden, modules.hidden)
+	})
+	return modules.hidden
+}
+
+// dinov2MLP is Dinov2MLP, or Dinov2SwiGLUFFN, which is two thirds as wide,
+// rounded up to a multiple of 8.
+func dinov2MLP(cfg *config, hidden int64) part {
+	inner := cfg.product("mlp_ratio", hidden, cfg.pos(0, "mlp_ratio"))
+	if cfg.flag("use_swiglu_ffn") {
+		inner = (inner*2/3 + 7) / 8 * 8
+		return part{
+			op:     modelgraph.MLP{Dim: hidden, Hidden: inner, Gated: true, Fused: true, Activation: "silu", LayerScale: true},
+			params: join(linearParams("weights_in", hidden, 2*inner, true), linearParams("weights_out", inner, hidden, true)),
+		}
+	}
+	return layerScaled(feedForward{dim: hidden, hidden: inner, activation: cfg.str("", "hidden_act"), bias: true, up: "fc1", down: "fc2"}.part())
+}

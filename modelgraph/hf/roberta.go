@@ -1,0 +1,81 @@
+package hf
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+func init() {
+	register(family{
+		types: []string{"xlm-roberta"}, table: true,
+		class: "XLMRobertaForMaskedLM",
+		classes: []string{
+			"XLMRobertaForMaskedLM", "XLMRobertaModel", "XLMRobertaForCausalLM", "XLMRobertaForSequenceClassification",
+			"XLMRobertaForMultipleChoice", "XLMRobertaForTokenClassification", "XLMRobertaForQuestionAnswering",
+		},
+		build: func(modules *builder, cfg *config, class string) {
+			roberta(modules, cfg, strings.TrimPrefix(class, "XLMRoberta"))
+		},
+		// Positions are counted from behind the padding token's.
+		maxSeq: func(cfg *config) int64 { return cfg.pos(0, "max_position_embeddings") - cfg.orZero("pad_token_id") - 1 },
+	})
+}
+
+// roberta is a BERT with a head that stands before it (modeling_xlm_roberta.py).
+func roberta(modules *builder, cfg *config, class string) {
+	model := readBERT(cfg)
+	modules.epsilon = model.epsilon
+	path := "roberta"
+	if baseClass(class) {
+		path = ""
+	}
+	model.lateRows = true
+	model.embeddings(modules, dot(path, "embeddings"))
+	for i := range model.layers {
+		name := indexed(dot(path, "encoder.layer"), i)
+		modules.unit(name, func() { model.block(modules, name) })
+	}
+	pooled := modules.hidden
+	if baseClass(class) || class == "ForMultipleChoice" {
+		pooled = model.pooler(modules, path, "")
+	}
+	modules.inFront(func() {
+		switch class {
+		case "ForMaskedLM", "ForCausalLM":
+			model.lmHead(modules)
+		case "ForSequenceClassification": // of the first token
+			op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "tanh", Pooled: true}
+			dense := modules.add("classifier.dense", op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
+			addClassHead(modules, "classifier.out_proj", model.hidden, cfg.labels(), true, dense)
+		case "ForMultipleChoice":
+			addClassHead(modules, "classifier", model.hidden, 1, true, pooled)
+		case "ForTokenClassification":
+			addClassHead(modules, "classifier", model.hidden, cfg.labels(), false, modules.hidden)
+		case "ForQuestionAnswering":
+			addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
+		}
+	})
+}
+
+// lmHead is XLMRobertaLMHead, which holds its bias twice.
+func (model *bert) lmHead(modules *builder) {
+	const name = "lm_head"
+	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
+	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "gelu"}
+	dense := modules.add(dot(name, "dense"), op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
+	normed := addLayerNorm(modules, dot(name, "layer_norm"), model.hidden, dense)
+	addClassHead(modules, dot(name, "decoder"), model.hidden, model.vocab, false, normed)
+	if model.tied {
+		modules.tie(dot(name, "decoder.weight"), "roberta.embeddings.word_embeddings.weight")
+		modules.tie(dot(name, "bias"), dot(name, "decoder.bias"))
+	}
+}
+
+// inFront puts the layers that add adds before all others.
+func (modules *builder) inFront(add func()) {
+	from := len(modules.layers)
+	add()
+	modules.layers = slices.Concat(modules.layers[from:], modules.layers[:from])
+}
