@@ -58,3 +58,16 @@ func (cfg *config) numbers(name string) []float64 {
 	}
 	return out
 }
+
+// arrays reads a list of lists; nil where the field is absent or null.
+func (cfg *config) arrays(name string) [][]jsontext.Value {
+	if !cfg.has(name) {
+		return nil
+	}
+	var out [][]jsontext.Value
+	if json.Unmarshal(cfg.members[name], &out) != nil || len(out) > maxLayers {
+		cfg.fail(name, "%s is not a list of lists", short(cfg.members[name]))
+		return nil
+	}
+	return out
+}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"math"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -18,6 +19,7 @@ type part struct {
 // differ in the parts, in the form of a block and in the modules' names.
 type decoder struct {
 	hidden, vocab, layers int64
+	rows                  int64 // of the embedding, where they are not the vocabulary
 
 	norm      modelgraph.NormStyle
 	normBias  bool // norms have a bias (nn.LayerNorm)
@@ -64,11 +66,12 @@ func (d *decoder) build(modules *builder, path string) {
 
 // embed adds the embedding; its output becomes the hidden state.
 func (d *decoder) embed(modules *builder, path string) {
-	op := modelgraph.Embedding{Vocab: d.vocab, Dim: d.hidden, Scaled: d.embedScale, Padding: d.padding}
+	rows := cmp.Or(d.rows, d.vocab)
+	op := modelgraph.Embedding{Vocab: rows, Dim: d.hidden, Scaled: d.embedScale, Padding: d.padding}
 	if d.embedScale {
 		op.Factor = math.Sqrt(float64(d.hidden))
 	}
-	embed := modules.add(dot(path, d.called().embed), op, nil, tensor("weight", d.vocab, d.hidden))
+	embed := modules.add(dot(path, d.called().embed), op, nil, tensor("weight", rows, d.hidden))
 	if d.embedScale {
 		embed.Buffers = []modelgraph.Tensor{tensor("embed_scale")}
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -18,6 +19,8 @@ type visionStack struct {
 
 	order  []string // those four as the framework registers them
 	scales []string // LayerScale vectors, bare parameters of the block
+	// scaleDim is their length, dim where 0.
+	scaleDim int64
 	// beside are modules in order that are none of the four (vectors that scale).
 	beside map[string]part
 }
@@ -44,7 +47,7 @@ func (v *visionStack) build(modules *builder, path string, split bool, extra ...
 
 func (v *visionStack) block(modules *builder, name string, i int64, extra []string) {
 	for _, scale := range v.scales {
-		modules.add(dot(name, scale), modelgraph.Parameter{}, nil, tensor("", v.dim))
+		modules.add(dot(name, scale), modelgraph.Parameter{}, nil, tensor("", cmp.Or(v.scaleDim, v.dim)))
 	}
 	attn, residual := v.attention(i), modules.hidden
 	norm := part{op: modelgraph.Norm{Dim: v.dim, Style: v.norm}, params: styleParams(v.norm, v.dim)}
