@@ -117,6 +117,9 @@ func weightsOf(op Op) (weights, bool) {
 	case Attention:
 		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
 		stored.beside = []int64{op.Heads, op.KVHeads}
+		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa) come on top
+			stored.max = sum(stored.max, product(2, op.Dim, op.Heads, op.HeadDim))
+		}
 		if op.Cross { // keys and values may come from an encoder of another width
 			stored.min, stored.max = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
 		}

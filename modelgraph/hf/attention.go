@@ -50,7 +50,7 @@ func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {
 	attn := attention{dim: hidden, heads: cfg.pos(def.q, "num_attention_heads")}
 	attn.kvHeads = cfg.orNull(def.kv, attn.heads, "num_key_value_heads")
 	attn.headDim = cfg.orNull(def.dim, max(1, hidden/attn.heads), "head_dim")
-	if cfg.has("num_key_value_heads") && attn.heads%attn.kvHeads != 0 {
+	if cfg.said("num_key_value_heads") && attn.heads%attn.kvHeads != 0 {
 		cfg.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", attn.kvHeads, attn.heads)
 	}
 	cfg.product("head_dim", max(attn.heads, attn.kvHeads), attn.headDim)

@@ -17,7 +17,8 @@ type config struct {
 	prefix  string // "text_config." inside the object of that name
 	members map[string]jsontext.Value
 	shared  *reading
-	class   *configClass // whose defaults are among the members; nil: none are
+	class   *configClass    // whose defaults are among the members; nil: none are
+	stood   map[string]bool // those members that are defaults
 }
 
 // reading is what a config and the objects inside it share.

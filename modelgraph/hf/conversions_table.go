@@ -53,7 +53,7 @@ var legacy = []rename{
 
 // loadingOf collects the rules for a graph of one class.
 func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
-	if f := families[graph.Family]; f != nil && f.table {
+	if f := families[graph.Family]; f != nil && f.table && !f.named {
 		if load := tableLoading(graph.Family, graph.Class); load != nil {
 			load.ignore = append(load.ignore, ignoredNames(graph)...)
 			return load

@@ -12,16 +12,20 @@ import (
 var decoderFamilies = []struct {
 	model string
 	read  func(*config) *decoder
-	// unread is as in [family].
-	unread []string
+	// runs, named and unread are as in [family].
+	runs, named bool
+	unread      []string
 }{
 	{model: "bitnet", read: bitnet},
 	{model: "cwm", read: cwm},
 	{model: "ernie4_5", read: ernie},
+	{model: "gpt_oss", read: gptOSS, named: true, unread: []string{"experts_per_token", "swiglu_limit", "initial_context_length"}},
 	{model: "granite", read: granite},
 	{model: "helium", read: helium},
 	{model: "ministral", read: ministral},
 	{model: "ministral3", read: ministral3},
+	{model: "qwen3", read: qwen3, runs: true, named: true},
+	{model: "qwen3_moe", read: qwen3MoE, named: true, unread: []string{"norm_topk_prob", "max_window_layers", "shared_expert_intermediate_size"}},
 	{model: "qwen3_next", read: qwen3Next},
 	{model: "qwen3_5_moe_text", read: qwen35MoE},
 	{model: "qwen3_5_text", read: qwen35},
@@ -31,6 +35,13 @@ var decoderFamilies = []struct {
 	{model: "cohere", read: cohere},
 	{model: "cohere2", read: cohere2},
 	{model: "deepseek_v2", read: deepseekV2},
+	{
+		model: "deepseek_v3", read: deepseekV3, named: true,
+		unread: []string{
+			"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
+			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
+		},
+	},
 	{model: "ernie4_5_moe", read: ernieMoE},
 	{model: "exaone4", read: exaone4},
 	{model: "falcon", read: falcon},
@@ -38,9 +49,13 @@ var decoderFamilies = []struct {
 	{model: "falcon_mamba", read: falconMamba},
 	{model: "granitemoehybrid", read: graniteMoEHybrid},
 	{model: "jamba", read: jamba},
+	{model: "llama", read: llama, runs: true, named: true},
 	{model: "llama4_text", read: llama4Text},
 	{model: "mamba2", read: mamba2},
 	{model: "nemotron_h", read: nemotronH},
+	{model: "gemma", read: gemma, runs: true, named: true},
+	{model: "gemma2", read: gemma2, runs: true, named: true},
+	{model: "gemma3_text", read: gemma3Text, runs: true, named: true},
 	{model: "glm", read: glm},
 	{model: "glm4", read: glm4},
 	{model: "glm4_moe", read: glm4MoE},
@@ -49,11 +64,15 @@ var decoderFamilies = []struct {
 	{model: "hunyuan_v1_dense", read: hunyuan},
 	{model: "hunyuan_v1_moe", read: hunyuanMoE},
 	{model: "minimax_m2", read: minimaxM2},
+	{model: "mistral", read: mistral, runs: true, named: true},
+	{model: "mixtral", read: mixtral, named: true, unread: []string{"router_jitter_noise"}},
 	{model: "nemotron", read: nemotron},
 	{model: "olmo2", read: olmo2},
 	{model: "olmoe", read: olmoe},
 	{model: "phi", read: phi},
+	{model: "phi3", read: phi3, runs: true, named: true, unread: []string{"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"}},
 	{model: "phimoe", read: phimoe},
+	{model: "qwen2", read: qwen2, runs: true, named: true},
 	{model: "qwen2_moe", read: qwen2MoE},
 	{model: "stablelm", read: stablelm},
 	{model: "starcoder2", read: starcoder2},
@@ -63,7 +82,7 @@ func init() {
 	for _, kind := range decoderFamilies {
 		textModels[kind.model] = func(cfg *config) *decoder { return kind.read(cfg.filled(kind.model)) }
 		register(family{
-			types: []string{kind.model}, table: true, unread: kind.unread,
+			types: []string{kind.model}, table: true, runs: kind.runs, named: kind.named, unread: kind.unread,
 			build: func(modules *builder, cfg *config, class string) {
 				kind.read(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 			},
@@ -82,21 +101,30 @@ type parts struct {
 	rotaryDim int64
 }
 
-// llamaParts reads what a llama has: fields that the config's class lacks are
-// absent here too.
+// llamaParts reads what a llama has, of a config that is filled: fields that
+// its class lacks are absent here too.
 func llamaParts(cfg *config) *parts {
 	hidden := cfg.pos(0, "hidden_size")
-	model := &parts{cfg: cfg, decoder: &decoder{
-		hidden: hidden, vocab: cfg.pos(0, "vocab_size"), layers: cfg.count(0, "num_hidden_layers"), norm: modelgraph.RMSNorm,
-	}}
+	model := &parts{cfg: cfg, decoder: &decoder{hidden: hidden, norm: modelgraph.RMSNorm}}
 	model.attn = groupedAttention(cfg, hidden, headDefaults{})
 	model.attn.bias = cfg.on("attention_bias")
 	model.attn.outBias = model.attn.bias
-	model.mlp = feedForward{dim: hidden, activation: cfg.str("silu", "hidden_act"), bias: cfg.on("mlp_bias")}
+	model.mlp = feedForward{dim: hidden}
 	if cfg.classHas("intermediate_size") {
 		model.mlp.hidden = cfg.pos(0, "intermediate_size")
 	}
+	model.mlp.activation, model.mlp.bias = cfg.str("silu", "hidden_act"), cfg.on("mlp_bias")
+	model.vocab, model.layers = cfg.pos(0, "vocab_size"), cfg.count(0, "num_hidden_layers")
 	model.rotaryDim = model.attn.headDim
+	return model
+}
+
+// runningParts are those of a family that runs: what its layers compute is
+// read too.
+func runningParts(cfg *config) *parts {
+	model := llamaParts(cfg)
+	model.attn.rotation = cfg.rotation(model.attn.headDim, 0)
+	model.epsilon, model.padding = cfg.number(0, "rms_norm_eps"), cfg.padding(0, model.vocab)
 	return model
 }
 

@@ -22,6 +22,9 @@ type family struct {
 	classes []string
 	// table: the config is filled by the table of config classes.
 	table bool
+	// named: stored names have their rules here (conversions_table.go), not in
+	// the table of classes.
+	named bool
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
 	// unread are fields of the family's config class, by themselves or in

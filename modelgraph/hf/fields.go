@@ -63,7 +63,7 @@ func (cfg *config) harmlessAs(name, value string) {
 // assumedField is the first size that a foreign config leaves to a default.
 func (cfg *config) assumedField() error {
 	fields := cfg.shared.assumed
-	if !cfg.has("tie_word_embeddings") {
+	if !cfg.said("tie_word_embeddings") {
 		fields = append(fields, "tie_word_embeddings")
 	}
 	for _, name := range fields {

@@ -9,45 +9,32 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-func init() {
-	register(family{
-		runs:    true,
-		types:   []string{"gemma3_text"},
-		class:   "Gemma3ForCausalLM",
-		classes: []string{"Gemma3ForCausalLM", "Gemma3TextModel", "Gemma3TextForSequenceClassification"},
-		build: func(modules *builder, cfg *config, class string) {
-			gemma3Text(cfg).causal(modules, cfg, class, cfg.bool(true, "tie_word_embeddings"))
-		},
-	})
-}
-
-// gemma3Text reads a Gemma3TextConfig (configuration_gemma3.py): a Gemma 2
-// with norms on q and k, no caps by default, and windows in all but every
-// sliding_window_pattern-th layer.
+// gemma3Text is a Gemma 2 with norms on q and k, no caps by default, and
+// windows in all but every sliding_window_pattern-th layer.
 func gemma3Text(cfg *config) *decoder {
-	d, attn := gemmaSandwich(cfg, 262208)
-	attn.qkNorm = modelgraph.GemmaRMSNorm
-	attn.softCap = cfg.has("attn_logit_softcapping") && cfg.float(0, "attn_logit_softcapping") != 0
+	cfg = cfg.filled("gemma3_text")
+	model := gemmaSandwich(cfg)
+	model.qkNorms(modelgraph.GemmaRMSNorm)
+	model.attn.softCap = cfg.has("attn_logit_softcapping") && cfg.float(0, "attn_logit_softcapping") != 0
 	width := readWindow(cfg, 4096)
-	if attn.bidirectional {
+	if model.attn.bidirectional {
 		width = width/2 + 1 // the window is on both sides (Gemma3TextConfig)
 	}
 	pattern := cfg.pos(6, "sliding_window_pattern")
-	types := layerTypes(cfg, d.layers, func(i int64) bool { return (i+1)%pattern != 0 })
-	attn.qkEpsilon = d.epsilon
-	rotations := gemma3Rotations(cfg, attn.headDim)
-	d.attention = func(layer int64) part {
-		at := attn
+	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%pattern != 0 })
+	rotations := gemma3Rotations(cfg, model.attn.headDim)
+	model.attention = func(layer int64) part {
+		at := model.attn
 		at.rotation = rotations[types[layer]]
 		if types[layer] == slidingAttention {
 			at.window = width
 		}
 		return at.part()
 	}
-	d.softCap = cfg.has("final_logit_softcapping") && cfg.float(0, "final_logit_softcapping") != 0
-	d.logitCap = cfg.softCap(0, "final_logit_softcapping")
-	d.rotary = typedRotary(attn.headDim, types)
-	return d
+	model.softCap = cfg.has("final_logit_softcapping") && cfg.float(0, "final_logit_softcapping") != 0
+	model.logitCap = cfg.softCap(0, "final_logit_softcapping")
+	model.rotaryDim, model.rotary = 0, typedRotary(model.attn.headDim, types)
+	return model.done()
 }
 
 // gemma3Rotations are the rotations by layer type: those of rope_parameters,

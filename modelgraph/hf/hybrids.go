@@ -222,8 +222,8 @@ func nemotronH(cfg *config) *decoder {
 	op, mixer := chunkedHeads(cfg, hidden)
 	mixer.op = op
 	mlp := feedForward{dim: hidden, hidden: cfg.pos(0, "intermediate_size"), activation: cfg.str("", "mlp_hidden_act"), bias: cfg.on("mlp_bias"), up: "up_proj", down: "down_proj"}
-	if cfg.has("moe_latent_size") {
-		cfg.fail("moe_latent_size", "experts behind a projection are not known here")
+	if latent := cfg.orZero("moe_latent_size"); latent > 0 {
+		cfg.fail("moe_latent_size", "%d: experts behind a projection are not known here", latent)
 	}
 	shared := mlp
 	shared.hidden = cfg.pos(0, "moe_shared_expert_intermediate_size")

@@ -24,7 +24,7 @@ func latentAttention(cfg *config, hidden int64) latent {
 	if !cfg.null("q_lora_rank") {
 		attn.qRank = cfg.pos(1536, "q_lora_rank")
 	}
-	if kv := cfg.orNull(128, attn.heads, "num_key_value_heads"); cfg.has("num_key_value_heads") && attn.heads%kv != 0 {
+	if kv := cfg.orNull(128, attn.heads, "num_key_value_heads"); cfg.said("num_key_value_heads") && attn.heads%kv != 0 {
 		cfg.fail("num_key_value_heads", "%d does not divide num_attention_heads %d", kv, attn.heads)
 	}
 	cfg.product("qk_nope_head_dim", attn.heads, attn.nope+attn.rope+attn.value)

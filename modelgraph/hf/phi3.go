@@ -2,38 +2,15 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-func init() {
-	register(family{
-		runs:    true,
-		types:   []string{"phi3"},
-		class:   "Phi3ForCausalLM",
-		classes: causalClasses("Phi3", sequenceClassification, tokenClassification),
-		unread:  []string{"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"},
-		build: func(modules *builder, cfg *config, class string) {
-			phi3(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
-		},
-	})
-}
-
-// phi3 reads a Phi3Config (configuration_phi3.py): a llama whose q, k, v and
-// whose gate and up are one matrix each.
+// phi3: q, k, v and gate and up are one matrix each, a part of a head turns.
 func phi3(cfg *config) *decoder {
-	hidden := cfg.pos(3072, "hidden_size")
-	attn := groupedAttention(cfg, hidden, headDefaults{q: 32})
-	attn.fused = true
-	attn.window = readWindow(cfg, 0)
-	mlp := gatedMLP(cfg, hidden, 8192, "silu")
-	mlp.fused = true
-	vocab := cfg.pos(32064, "vocab_size")
-	model := &decoder{
-		hidden: hidden, vocab: vocab, layers: cfg.count(32, "num_hidden_layers"),
-		norm: modelgraph.RMSNorm, epsilon: cfg.number(1e-5, "rms_norm_eps"), padding: cfg.padding(32001, vocab),
-		attention: func(int64) part { return attn.part() },
-		ffn:       func(int64) part { return mlp.part() },
-	}
-	width := partialRotary(cfg, attn.headDim)
-	attn.rotation, model.rotary = phi3Rotation(cfg, attn.headDim, width), rotary(width)
-	return model
+	cfg = cfg.filled("phi3")
+	model := runningParts(cfg)
+	model.attn.fused, model.mlp.fused = true, true
+	model.attn.window = readWindow(cfg, 0)
+	model.rotaryDim = partialRotary(cfg, model.attn.headDim)
+	model.attn.rotation = phi3Rotation(cfg, model.attn.headDim, model.rotaryDim)
+	return model.done()
 }
 
 // phi3Rotation is that of Phi3Config, which has partial rotations without

@@ -86,7 +86,7 @@ func (cfg *config) filled(modelType string) *config {
 		return cfg
 	}
 	out := *cfg
-	out.class, out.members = class, maps.Clone(cfg.members)
+	out.class, out.members, out.stood = class, maps.Clone(cfg.members), make(map[string]bool)
 	if out.members == nil {
 		out.members = make(map[string]jsontext.Value)
 	}
@@ -100,21 +100,29 @@ func (cfg *config) filled(modelType string) *config {
 	for _, name := range slices.Sorted(maps.Keys(class.Fields)) {
 		switch v, there := out.members[name]; {
 		case !there:
-			out.members[name] = class.Fields[name]
+			out.members[name], out.stood[name] = class.Fields[name], true
 			out.assumes(name, class.Fields[name])
-		case v.Kind() == 'n' && !slices.Contains(class.Nullable, name):
-			out.fail(cmp.Or(spelled[name], name), "null is not a value that a %s takes", modelType)
+		case v.Kind() == 'n' && sizeLike(class.Fields[name]) && !slices.Contains(class.Nullable, name):
+			out.fail(cmp.Or(spelled[name], name), "null is not %s", aSize)
 		}
 	}
 	return &out
 }
 
-// assumes notes a size that a default stands in for.
+// sizeLike is a default that is a size.
+func sizeLike(v jsontext.Value) bool { return v.Kind() == '0' && !bytes.ContainsAny(v, ".e-") }
+
+// assumes notes a size that a default stands in for; a null may be one that is
+// worked out.
 func (cfg *config) assumes(name string, v jsontext.Value) {
-	if v.Kind() == '0' && !bytes.ContainsAny(v, ".e-") && !anyToken(name) {
+	size := sizeLike(v) || v.Kind() == 'n' && (strings.HasPrefix(name, "num_") || strings.HasSuffix(name, "_size") || strings.HasSuffix(name, "_rank"))
+	if size && !anyToken(name) {
 		cfg.shared.assumed = append(cfg.shared.assumed, cfg.prefix+name)
 	}
 }
+
+// said reports a field that the file itself has, not null.
+func (cfg *config) said(name string) bool { return cfg.has(name) && !cfg.stood[name] }
 
 // part is the object of that name, filled as one of its type.
 func (cfg *config) part(name string) *config {
@@ -149,15 +157,22 @@ func (cfg *config) classHas(name string) bool {
 	return there || inside || cfg.class.Aliases[name] != ""
 }
 
-// tableClasses are the classes of a type whose names end as one of endings.
+// tableClasses are the classes of a type whose names end as one of endings, in
+// their order.
 func tableClasses(modelType string, endings []string) []string {
 	class := configClassOf(modelType)
 	if class == nil {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(class.Classes), func(name string) bool {
-		return !slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
-	})
+	var classes []string
+	for _, ending := range endings {
+		for _, name := range class.Classes {
+			if strings.HasSuffix(name, ending) {
+				classes = append(classes, name)
+			}
+		}
+	}
+	return classes
 }
 
 // orZero is a size that is 0 where the config says null.

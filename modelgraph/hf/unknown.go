@@ -82,7 +82,8 @@ func asLlama(cfg *config) (*modelgraph.Graph, *family) {
 		}
 	}
 	f := families["llama"]
-	graph, err := f.graph(fresh, f.class)
+	fresh = fresh.filled("llama")
+	graph, err := f.graph(fresh, f.usual())
 	if err != nil {
 		return nil, nil
 	}

@@ -11,18 +11,7 @@ import (
 
 // textModels are the language models that a multimodal config may name in
 // its text_config.
-var textModels = map[string]func(*config) *decoder{
-	"gemma":       gemma,
-	"gemma2":      gemma2,
-	"gemma3_text": gemma3Text,
-	"gpt_oss":     gptOSS,
-	"llama":       llama,
-	"mistral":     mistral,
-	"phi3":        phi3,
-	"qwen2":       qwen2,
-	"qwen3":       qwen3,
-	"qwen3_moe":   qwen3MoE,
-}
+var textModels = make(map[string]func(*config) *decoder)
 
 // textModel reads the language model of a text_config, of type def where it
 // names none.
