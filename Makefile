@@ -19,6 +19,8 @@ PIPELINES = 5000
 DRAWS    = 4
 CUTS     = 40
 PART     =
+FAMILY   =
+CONFIGS  = 200
 
 # cgo is 1 where the compiler that Go would call exists, else empty.
 CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
@@ -26,7 +28,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance gpu kernels compared fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle gpu kernels compared fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -123,6 +125,15 @@ bits: ## Programs of every family and way to run, cut CUTS ways each: the refere
 
 conformance: ## devmap run beside PyTorch and Transformers, every figure with its bar (ONLY=sections SEED=n DRAWS=4 PYTHON=one that has them; else a new environment)
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
+
+# The pinned versions are those that modelgraph/hf was written after.
+oracle: ## Drawn configs of every family beside Transformers' modules on the meta device (FAMILY="types" CONFIGS=200 of each SEED=n PYTHON=one with torch 2.11.0 and transformers 5.17.0; else a new environment)
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
+	if [ -z "$$python" ]; then \
+		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
+		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0; fi; \
+	PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)" "$$python" fixtures/oracle/families.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
+	DEVMAP_ORACLE="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestFamilies$$'
 
 gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory,step; PART=help lists them; SEED=n PYTHON=python3 with torch; bin/ as it is where there is no Go)
 	@if [ '$(PART)' != help ] && command -v $(GO) >/dev/null 2>&1 && $(CGO_FOUND); then \

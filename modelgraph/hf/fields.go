@@ -4,8 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // checkFields refuses a config whose fields may say of the modules what the
@@ -84,17 +82,4 @@ func adds(name string) bool {
 		"expert", "moe", "lora_rank", "vision", "visual", "audio", "speech", "text_config", "llm_config", "mamba", "ssm_", "index_",
 		"linear_num", "linear_conv", "per_layer", "block_config", "layer_config", "pruned_heads", "altup", "adapter",
 	}, func(component string) bool { return strings.Contains(name, component) })
-}
-
-// anyToken reports whether a field names tokens, or is one of the framework's
-// own: an underscore is in front of what it keeps for itself.
-func anyToken(name string) bool {
-	return strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_token_id") || strings.HasSuffix(name, "_token_ids") ||
-		strings.HasSuffix(name, "_token_index")
-}
-
-// empty is a value that adds nothing.
-func empty(v jsontext.Value) bool {
-	v = v.Clone()
-	return v.Compact() == nil && slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }

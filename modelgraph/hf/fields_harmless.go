@@ -1,6 +1,11 @@
 package hf
 
-import "strings"
+import (
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
 
 // harmless are fields of any config that no module's shape depends on: those
 // that all configs have in Transformers 4 and 5 (configuration_utils.py:
@@ -35,4 +40,17 @@ func wordSet(words string) map[string]bool {
 		set[word] = true
 	}
 	return set
+}
+
+// anyToken reports whether a field names tokens, or is one of the framework's
+// own: an underscore is in front of what it keeps for itself.
+func anyToken(name string) bool {
+	return strings.HasPrefix(name, "_") || strings.HasSuffix(name, "_token_id") || strings.HasSuffix(name, "_token_ids") ||
+		strings.HasSuffix(name, "_token_index")
+}
+
+// empty is a value that adds nothing.
+func empty(v jsontext.Value) bool {
+	v = v.Clone()
+	return v.Compact() == nil && slices.Contains([]string{"null", "false", "0", "0.0", `""`, "[]", "{}"}, string(v))
 }

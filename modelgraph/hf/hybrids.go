@@ -284,7 +284,3 @@ func nemotronKinds(cfg *config) []string {
 	}
 	return kinds
 }
-
-// legacyKinds are older entries of layer_types (configuration_utils.py:
-// remap_legacy_layer_types).
-var legacyKinds = map[string]string{"mamba": linearAttention, "attention": fullAttention}

@@ -2,10 +2,6 @@ package hf
 
 import "github.com/devmap-dev/devmap/modelgraph"
 
-// linearAttention is the entry of layer_types for a layer with a state in
-// place of keys and values.
-const linearAttention = "linear_attention"
-
 // lightning is MiniMax's linear attention (modeling_minimax.py:
 // MiniMaxLightningAttention), as wide as the attention of its other layers,
 // with decays of a chunk in buffers.

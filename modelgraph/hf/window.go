@@ -11,7 +11,12 @@ import (
 const (
 	slidingAttention = "sliding_attention"
 	fullAttention    = "full_attention"
+	linearAttention  = "linear_attention" // a state in place of keys and values
 )
+
+// legacyKinds are older entries of layer_types (configuration_utils.py:
+// remap_legacy_layer_types).
+var legacyKinds = map[string]string{"mamba": linearAttention, "attention": fullAttention}
 
 // readWindow reads sliding_window: def where absent, 0 (all tokens) where null.
 func readWindow(cfg *config, def int64) int64 {

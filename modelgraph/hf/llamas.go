@@ -1,0 +1,147 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// This file holds decoders that differ from a llama in norms, biases or windows.
+
+// cwm: windows in all but every fourth layer.
+func cwm(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.attn.bias, model.attn.outBias = false, false
+	model.sliding(readWindow(cfg, 0), func(i int64) bool { return i%4 != 0 })
+	return model.done()
+}
+
+// ernie: a bias in all matrices or in none.
+func ernie(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	bias := cfg.on("use_bias")
+	model.attn.bias, model.attn.outBias, model.mlp.bias = bias, bias, bias
+	return model.done()
+}
+
+// granite is a llama whose embeddings, sums, scores and logits are scaled.
+func granite(cfg *config) *decoder { return llamaParts(cfg).done() }
+
+// helium: the projection out of attention has no bias, and is as wide as the
+// model.
+func helium(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.attn.outBias = false
+	if model.attn.heads*model.attn.headDim != model.hidden {
+		cfg.fail("head_dim", "%d × %d heads is not hidden_size %d, which the projection behind them has", model.attn.headDim, model.attn.heads, model.hidden)
+	}
+	return model.done()
+}
+
+// ministral: windows in all layers, if there are any.
+func ministral(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	slides := cfg.has("sliding_window")
+	model.sliding(readWindow(cfg, 0), func(int64) bool { return slides })
+	return model.done()
+}
+
+// ministral3: the same, without windows by default.
+func ministral3(cfg *config) *decoder { return ministral(cfg) }
+
+// seedOSS: a bias of its own for the projection out of attention.
+func seedOSS(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.attn.outBias = cfg.on("attention_out_bias")
+	return model.done()
+}
+
+// smolLM3: no positions in every fourth layer, windows on request.
+func smolLM3(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	width := qwenWindow(cfg)
+	interval, rope := cfg.pos(0, "no_rope_layer_interval"), cfg.dims("no_rope_layers")
+	turns := func(i int64) bool {
+		if i < int64(len(rope)) {
+			return rope[i] != 0
+		}
+		return (i+1)%interval != 0
+	}
+	model.sliding(width, func(i int64) bool { return width > 0 && !turns(i) })
+	return model.done()
+}
+
+// olmo2: norms behind the parts, norms on q and k over all heads.
+func olmo2(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.form = olmo2Block
+	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
+	return model.done()
+}
+
+// exaone4: norms behind the parts, norms on q and k, windows in all but every
+// sliding_window_pattern-th layer.
+func exaone4(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
+	pattern := cfg.orZero("sliding_window_pattern")
+	if cfg.null("sliding_window") {
+		pattern = 0
+	}
+	model.sliding(readWindow(cfg, 0), func(i int64) bool { return pattern > 0 && (i+1)%pattern != 0 })
+	return model.done()
+}
+
+// hunyuan: norms on q and k under names of their own.
+func hunyuan(cfg *config) *decoder { return hunyuanParts(cfg).done() }
+
+func hunyuanParts(cfg *config) *parts {
+	model := llamaParts(cfg)
+	model.attn.normed("query_layernorm", "key_layernorm", modelgraph.RMSNorm, false)
+	return model
+}
+
+// bitnet: norms before the projections out of attention and feed-forward.
+func bitnet(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.attn.extra = []modelgraph.Tensor{tensor("attn_sub_norm.weight", model.hidden)}
+	model.mlp.extra = []modelgraph.Tensor{tensor("ffn_sub_norm.weight", model.mlp.hidden)}
+	return model.done()
+}
+
+// starcoder2: LayerNorms, a feed-forward without a gate, biases on request.
+func starcoder2(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.layerNorms()
+	bias := cfg.on("use_bias")
+	model.attn.bias, model.attn.outBias, model.mlp.bias = bias, bias, bias
+	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
+	model.attn.window = readWindow(cfg, 0)
+	return model.done()
+}
+
+// nemotron: LayerNorms of 1 + weight, a feed-forward without a gate.
+func nemotron(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.layerNorms()
+	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
+	model.partial(0.5)
+	return model.done()
+}
+
+// glm: half of a head turns, gate and up are one matrix.
+func glm(cfg *config) *decoder { return glmParts(cfg).done() }
+
+func glmParts(cfg *config) *parts {
+	model := llamaParts(cfg)
+	model.attn.outBias, model.mlp.fused = false, true
+	model.partial(0.5)
+	return model
+}
+
+// glm4 is a glm with norms behind the parts too.
+func glm4(cfg *config) *decoder {
+	model := glmParts(cfg)
+	model.form = blockForm{
+		attnNorm: "input_layernorm", attn: "self_attn", attnPost: "post_self_attn_layernorm",
+		ffnNorm: "post_attention_layernorm", ffn: "mlp", ffnPost: "post_mlp_layernorm",
+		order: []string{"self_attn", "mlp", "input_layernorm", "post_attention_layernorm", "post_self_attn_layernorm", "post_mlp_layernorm"},
+	}
+	return model.done()
+}

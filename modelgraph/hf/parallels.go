@@ -1,0 +1,136 @@
+package hf
+
+import "github.com/devmap-dev/devmap/modelgraph"
+
+// This file holds decoders whose attention and feed-forward may run beside each
+// other.
+
+// cohere: one LayerNorm without bias before attention and feed-forward, which
+// run beside each other.
+func cohere(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
+	if cfg.on("use_qk_norm") {
+		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
+		model.attn.extra = []modelgraph.Tensor{
+			tensor("q_norm.weight", model.attn.heads, model.attn.headDim), tensor("k_norm.weight", model.attn.kvHeads, model.attn.headDim),
+		}
+	}
+	return model.done()
+}
+
+// cohere2: windows in all but every fourth layer; a head's width is never
+// given.
+func cohere2(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.norm, model.form = modelgraph.LayerNorm, parallelBlock
+	model.attn.headDim = max(1, model.hidden/model.attn.heads)
+	model.rotaryDim = model.attn.headDim
+	pattern := cfg.pos(4, "sliding_window_pattern")
+	model.sliding(readWindow(cfg, 0), func(i int64) bool { return (i+1)%pattern != 0 })
+	return model.done()
+}
+
+// falcon: one matrix for q, k and v, parallel parts behind one norm or two,
+// ALiBi in place of RoPE on request.
+func falcon(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.layerNorms()
+	model.hidden = cfg.pos(0, "n_embed", "hidden_size")
+	bias, wide := cfg.on("bias"), cfg.on("new_decoder_architecture")
+	heads := cfg.pos(0, "num_attention_heads")
+	cfg.dividesHidden(model.hidden, heads)
+	model.attn = attention{
+		dim: model.hidden, heads: heads, kvHeads: 1, headDim: max(1, model.hidden/heads), bias: bias, outBias: bias,
+		names: attentionNames{fused: "query_key_value", out: "dense"},
+	}
+	switch {
+	case wide:
+		model.attn.kvHeads = cfg.optional(heads, "num_kv_heads")
+	case !cfg.on("multi_query"):
+		model.attn.kvHeads = heads
+	}
+	model.mlp = feedForward{
+		dim: model.hidden, hidden: cfg.optional(4*model.hidden, "ffn_hidden_size"), activation: cfg.name("activation"), bias: bias,
+		up: "dense_h_to_4h", down: "dense_4h_to_h",
+	}
+	model.classifier = true
+	model.names = decoderNames{base: "transformer", embed: "word_embeddings", layers: "h", norm: "ln_f"}
+	model.form = blockForm{attnNorm: "input_layernorm", attn: "self_attention", ffn: "mlp", parallel: true, order: []string{"self_attention", "mlp", "input_layernorm"}}
+	norms := cfg.orZero("num_ln_in_parallel_attn")
+	switch {
+	case !cfg.on("parallel_attn"):
+		model.form = blockForm{attnNorm: "input_layernorm", attn: "self_attention", ffnNorm: "post_attention_layernorm", ffn: "mlp",
+			order: []string{"self_attention", "mlp", "post_attention_layernorm", "input_layernorm"}}
+	case norms == 2 || cfg.null("num_ln_in_parallel_attn") && wide:
+		model.form = blockForm{attnNorm: "ln_attn", attn: "self_attention", ffnNorm: "ln_mlp", ffn: "mlp", parallel: true}
+	}
+	model.rotaryDim = model.attn.headDim
+	if cfg.on("alibi") {
+		model.attn.eager, model.attn.scoreBias = true, "alibi"
+	}
+	return model.done()
+}
+
+// gptNeoX: one matrix for q, k and v, LayerNorms, parallel parts behind two
+// norms on request.
+func gptNeoX(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.layerNorms()
+	cfg.dividesHidden(model.hidden, model.attn.heads)
+	model.attn.kvHeads, model.attn.headDim = model.attn.heads, max(1, model.hidden/model.attn.heads)
+	model.attn.names = attentionNames{fused: "query_key_value", out: "dense"}
+	model.mlp.up, model.mlp.down, model.mlp.bias = "dense_h_to_4h", "dense_4h_to_h", true
+	model.classifier = true
+	model.names = decoderNames{base: "gpt_neox", embed: "embed_in", layers: "layers", norm: "final_layer_norm"}
+	model.form = blockForm{
+		attnNorm: "input_layernorm", attn: "attention", ffnNorm: "post_attention_layernorm", ffn: "mlp", parallel: cfg.on("use_parallel_residual"),
+		order: []string{"input_layernorm", "post_attention_layernorm", "attention", "mlp"},
+	}
+	model.rotaryDim = model.partialOf(model.attn.headDim, 0.25, "rotary_pct")
+	return model.done()
+}
+
+// phi: parallel parts behind one LayerNorm, biases everywhere, half of a head
+// turns.
+func phi(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.layerNorms()
+	model.form, model.headBias = parallelBlock, true
+	model.names = decoderNames{base: "model", embed: "embed_tokens", layers: "layers", norm: "final_layernorm"}
+	model.attn.names = attentionNames{q: "q_proj", k: "k_proj", v: "v_proj", out: "dense"}
+	model.attn.bias, model.attn.outBias = true, true
+	if cfg.on("qk_layernorm") {
+		model.attn.normed("q_layernorm", "k_layernorm", modelgraph.LayerNorm, true)
+	}
+	model.mlp.up, model.mlp.down, model.mlp.bias = "fc1", "fc2", true
+	model.partial(0.5)
+	return model.done()
+}
+
+// stablelm: LayerNorms, a quarter of a head turns, parallel parts on request.
+func stablelm(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.layerNorms()
+	cfg.dividesHidden(model.hidden, model.attn.heads)
+	model.attn.headDim = max(1, model.hidden/model.attn.heads)
+	model.attn.bias, model.attn.outBias = cfg.on("use_qkv_bias"), false
+	if cfg.on("use_parallel_residual") {
+		model.form = parallelBlock
+	}
+	if cfg.on("qk_layernorm") {
+		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
+		model.attn.extra = join(headNorms("q_layernorm.norms", model.attn.heads, model.attn.headDim), headNorms("k_layernorm.norms", model.attn.kvHeads, model.attn.headDim))
+	}
+	model.partial(0.25)
+	return model.done()
+}
+
+// headNorms are norms without bias, one a head.
+func headNorms(name string, heads, width int64) []modelgraph.Tensor {
+	var norms []modelgraph.Tensor
+	for i := range min(heads, maxLayers) {
+		norms = append(norms, tensor(dot(indexed(name, i), "weight"), width))
+	}
+	return norms
+}
