@@ -2,6 +2,7 @@ package hf
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -70,4 +71,19 @@ func (cfg *config) arrays(name string) [][]jsontext.Value {
 		return nil
 	}
 	return out
+}
+
+// perLayer reads a size that all layers have, or a list with one a layer.
+func (cfg *config) perLayer(name string, layers int64) []int64 {
+	sizes := cfg.dims(name)
+	switch {
+	case len(sizes) == 1 && cfg.members[name].Kind() != '[':
+		return slices.Repeat(sizes, int(layers))
+	case int64(len(sizes)) < layers:
+		if cfg.fault() == nil {
+			cfg.fail(name, "%d entries for num_hidden_layers %d", len(sizes), layers)
+		}
+		return make([]int64, layers)
+	}
+	return sizes
 }

@@ -9,12 +9,15 @@ var decoderFamilies = []struct {
 	// runs, named and unread are as in [family].
 	runs, named bool
 	unread      []string
+	// also are other names of the causal class (in the first repositories).
+	also []string
 }{
+	{model: "arcee", read: arcee},
 	{model: "bitnet", read: bitnet},
 	{model: "cohere", read: cohere},
 	{model: "cohere2", read: cohere2},
 	{model: "cwm", read: cwm},
-	{model: "deepseek_v2", read: deepseekV2},
+	{model: "deepseek_v2", read: deepseekV2, unread: []string{"ep_size", "scoring_func", "seq_aux"}},
 	{
 		model: "deepseek_v3", read: deepseekV3, named: true,
 		unread: []string{
@@ -22,8 +25,12 @@ var decoderFamilies = []struct {
 			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
 		},
 	},
-	{model: "ernie4_5", read: ernie},
-	{model: "ernie4_5_moe", read: ernieMoE},
+	{model: "dots1", read: dots1},
+	{model: "ernie4_5", read: ernie, also: []string{"Ernie4_5_ForCausalLM"}, unread: []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"}},
+	{
+		model: "ernie4_5_moe", read: ernieMoE,
+		unread: []string{"moe_use_aux_free", "moe_gate", "moe_capacity", "moe_group", "moe_norm_min", "moe_use_hard_gate", "moe_aux_loss_lambda"},
+	},
 	{model: "exaone4", read: exaone4},
 	{model: "falcon", read: falcon},
 	{model: "falcon_h1", read: falconH1},
@@ -41,7 +48,7 @@ var decoderFamilies = []struct {
 	{model: "granitemoehybrid", read: graniteMoEHybrid},
 	{model: "helium", read: helium},
 	{model: "hunyuan_v1_dense", read: hunyuan},
-	{model: "hunyuan_v1_moe", read: hunyuanMoE},
+	{model: "hunyuan_v1_moe", read: hunyuanMoE, unread: []string{"moe_intermediate_size", "num_shared_expert"}},
 	{model: "jamba", read: jamba},
 	{model: "llama", read: llama, runs: true, named: true},
 	{model: "llama4_text", read: llama4Text},
@@ -55,6 +62,7 @@ var decoderFamilies = []struct {
 	{model: "nemotron", read: nemotron},
 	{model: "nemotron_h", read: nemotronH},
 	{model: "olmo2", read: olmo2},
+	{model: "olmo3", read: olmo3},
 	{model: "olmoe", read: olmoe},
 	{model: "phi", read: phi},
 	{model: "phi3", read: phi3, runs: true, named: true, unread: []string{"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"}},
@@ -76,7 +84,7 @@ func init() {
 	for _, kind := range decoderFamilies {
 		textModels[kind.model] = func(cfg *config) *decoder { return kind.read(cfg.filled(kind.model)) }
 		register(family{
-			types: []string{kind.model}, table: true, runs: kind.runs, named: kind.named, unread: kind.unread,
+			types: []string{kind.model}, table: true, runs: kind.runs, named: kind.named, unread: kind.unread, also: kind.also,
 			build: func(modules *builder, cfg *config, class string) {
 				kind.read(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 			},

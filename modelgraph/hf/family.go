@@ -25,6 +25,8 @@ type family struct {
 	// named: stored names have their rules here (conversions_table.go), not in
 	// the table of classes.
 	named bool
+	// also are other names of its causal class.
+	also []string
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
 	// unread are fields of the family's config class, by themselves or in
@@ -77,7 +79,7 @@ func familyWith(class string) *family {
 // known are the classes that the family builds.
 func (f *family) known() []string {
 	if f.classes == nil {
-		return tableClasses(f.types[0], []string{"ForCausalLM", "Model", "For" + sequenceClassification, "For" + tokenClassification, "For" + questionAnswering})
+		return append(tableClasses(f.types[0], []string{"ForCausalLM", "Model", "For" + sequenceClassification, "For" + tokenClassification, "For" + questionAnswering}), f.also...)
 	}
 	return f.classes
 }

@@ -219,6 +219,10 @@ func nemotronH(cfg *config) *decoder {
 	kinds := nemotronKinds(cfg)
 	attn := groupedAttention(cfg, hidden, headDefaults{})
 	attn.unturned = true
+	// The checkpoints' own code has another name for head_dim.
+	if own := cfg.pos(attn.headDim, "attention_head_dim"); own != attn.headDim {
+		cfg.fail("attention_head_dim", "%d is not head_dim %d", own, attn.headDim)
+	}
 	op, mixer := chunkedHeads(cfg, hidden)
 	mixer.op = op
 	mlp := feedForward{dim: hidden, hidden: cfg.pos(0, "intermediate_size"), activation: cfg.str("", "mlp_hidden_act"), bias: cfg.on("mlp_bias"), up: "up_proj", down: "down_proj"}

@@ -145,3 +145,22 @@ func glm4(cfg *config) *decoder {
 	}
 	return model.done()
 }
+
+// olmo3 is an olmo2 with windows in all but every fourth layer, and frequencies
+// for each kind.
+func olmo3(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.form = olmo2Block
+	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
+	types := layerTypes(cfg, model.layers, func(i int64) bool { return (i+1)%4 != 0 })
+	model.attention = model.attn.windows(types, readWindow(cfg, 0))
+	model.rotaryDim, model.rotary = 0, typedRotary(model.attn.headDim, types)
+	return model.done()
+}
+
+// arcee: a feed-forward without a gate.
+func arcee(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
+	return model.done()
+}

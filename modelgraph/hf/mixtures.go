@@ -79,14 +79,17 @@ func graniteMoE(cfg *config) *decoder {
 	return model.done()
 }
 
-// hunyuanMoE: experts in every layer, and a feed-forward that all tokens pass.
+// hunyuanMoE: experts in every layer, and a feed-forward that all tokens pass;
+// how many there are, and how many a token goes to, may differ by layer.
 func hunyuanMoE(cfg *config) *decoder {
 	model := hunyuanParts(cfg)
-	experts := moe{
-		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_experts"), topK: cfg.pos(0, "moe_topk"), shared: model.mlp.hidden,
-		activation: model.mlp.activation, names: moeNames{router: "gate.wg", shared: "shared_mlp"},
+	experts, topK := cfg.perLayer("num_experts", model.layers), cfg.perLayer("moe_topk", model.layers)
+	model.ffn = func(i int64) part {
+		return moe{
+			dim: model.hidden, hidden: model.mlp.hidden, experts: experts[i], topK: topK[i], shared: model.mlp.hidden,
+			activation: model.mlp.activation, names: moeNames{router: "gate.wg", shared: "shared_mlp"},
+		}.part()
 	}
-	model.ffn = func(int64) part { return experts.part() }
 	return model.done()
 }
 
@@ -140,19 +143,43 @@ func glm4MoE(cfg *config) *decoder {
 		model.attn.qkNorm = modelgraph.RMSNorm
 	}
 	model.partial(0.5)
+	model.deepseekBlocks()
+	return model.done()
+}
+
+// dots1: DeepSeek-V3's experts, norms on q and k, windows on request.
+func dots1(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.attn.qkNorm = modelgraph.RMSNorm
+	model.deepseekBlocks()
+	width, from := qwenWindow(cfg), cfg.orZero("max_window_layers")
+	model.sliding(width, func(i int64) bool { return width > 0 && i >= from })
+	return model.done()
+}
+
+// deepseekBlocks gives a decoder DeepSeek-V3's experts in all layers behind
+// the first first_k_dense_replace.
+func (model *parts) deepseekBlocks() {
+	cfg := model.cfg
 	experts := moe{
-		fp32Routing: true, dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.pos(0, "n_routed_experts"), activation: model.mlp.activation,
+		fp32Routing: true, dim: model.hidden, hidden: cfg.pos(0, "moe_intermediate_size"), experts: cfg.orZero("n_routed_experts"), activation: model.mlp.activation,
 	}
-	experts.shared = cfg.product("n_shared_experts", experts.hidden, cfg.dim(0, "n_shared_experts"))
-	experts = routed(cfg, experts, 0)
-	first := cfg.dim(0, "first_k_dense_replace")
+	experts.shared = cfg.product("n_shared_experts", experts.hidden, cfg.orZero("n_shared_experts"))
+	experts.topK = max(1, cfg.orZero("num_experts_per_tok"))
+	first := cfg.orZero("first_k_dense_replace")
+	switch {
+	case first >= model.layers:
+	case experts.experts == 0:
+		cfg.fail("n_routed_experts", "there are none, and layer %d has a router", first)
+	case experts.topK > experts.experts:
+		cfg.fail("num_experts_per_tok", "a token cannot go to %d of %d experts", experts.topK, experts.experts)
+	}
 	model.ffn = func(i int64) part {
 		if i < first {
 			return model.mlp.part()
 		}
 		return experts.deepseek()
 	}
-	return model.done()
 }
 
 // ernieMoE: experts in every moe_layer_interval-th layer from
@@ -191,6 +218,7 @@ func deepseekV2(cfg *config) *decoder {
 	}
 	experts.shared = cfg.product("n_shared_experts", experts.hidden, cfg.dim(0, "n_shared_experts"))
 	experts.topK = max(1, cfg.orZero("num_experts_per_tok"))
+	cfg.harmlessAs("moe_layer_freq", "1")
 	first := cfg.dim(0, "first_k_dense_replace")
 	model.attention = func(int64) part { return attn.part() }
 	model.ffn = func(i int64) part {
