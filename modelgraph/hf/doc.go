@@ -4,7 +4,10 @@
 // From the config alone it derives the exact parameter names, shapes and
 // ties that the framework's module has (Transformers 5.17), by the rules of
 // the model's family; config files as Transformers 4 wrote them are read too.
-// A family is one file that fills a [builder]; register adds it to the table.
+// A family fills a [builder]. What its config class has by default stands in
+// the table of config classes (table.go), made from Transformers itself, so
+// that a reader names fields alone; a decoder is a llama's parts but for what
+// its reader says (parts.go, block.go), and register adds it to the table.
 // Where a checkpoint is present its tensors are assigned to the module's
 // (assign.go), so that sizes come from the files.
 package hf
