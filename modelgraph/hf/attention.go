@@ -34,16 +34,6 @@ type attentionNames struct{ q, k, v, fused, out string }
 // many as q, dim 0: hidden / q.
 type headDefaults struct{ q, kv, dim int64 }
 
-// selfAttention reads heads, KV heads and head width where heads must divide
-// the hidden size (validate_architecture of Llama, Gemma 2 and 3). heads is
-// the family's default; KV heads default to heads, the head width to
-// hidden / heads.
-func selfAttention(cfg *config, hidden, heads int64) attention {
-	attn := groupedAttention(cfg, hidden, headDefaults{q: heads})
-	cfg.dividesHidden(hidden, attn.heads)
-	return attn
-}
-
 // groupedAttention reads heads, KV heads and head width. A null count or
 // width is worked out, whatever the family's default.
 func groupedAttention(cfg *config, hidden int64, def headDefaults) attention {

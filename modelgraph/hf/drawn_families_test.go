@@ -70,6 +70,7 @@ func drawnFamilies(t *testing.T, file string) []drawnFamily {
 }
 
 func (c *drawnFamily) check(t *testing.T) {
+	t.Helper()
 	graph, err := FromConfig("config.json", c.Config)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, c.Config)
@@ -85,7 +86,9 @@ func (c *drawnFamily) check(t *testing.T) {
 		got  []string
 	}{
 		{"parameters", c.Params, graphTensors(graph, func(l *modelgraph.Layer) []modelgraph.Tensor { return l.Params })},
-		{"buffers", c.Buffers, buffers}, {"ties", c.Ties, graphTies(graph)}, {"units", c.Units, unitKeys(graph)},
+		{"buffers", c.Buffers, buffers},
+		{"ties", c.Ties, graphTies(graph)},
+		{"units", c.Units, unitKeys(graph)},
 	} {
 		checkList(t, list.of, list.want, list.got, c.Config)
 	}

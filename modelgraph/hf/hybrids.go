@@ -168,8 +168,10 @@ func graniteMoEHybrid(cfg *config) *decoder {
 	types := kindsOf(cfg, model.layers, []string{linearAttention, fullAttention}, func(int64) string { return linearAttention })
 	shared := modelgraph.MLP{Dim: model.hidden, Hidden: cfg.pos(0, "shared_intermediate_size"), Gated: true, Fused: true, Activation: model.mlp.activation}
 	all := part{op: shared, params: join(linearParams("input_linear", model.hidden, 2*shared.Hidden, false), linearParams("output_linear", shared.Hidden, model.hidden, false))}
-	form := blockForm{attnNorm: "input_layernorm", attn: "mamba", ffnNorm: "post_attention_layernorm", ffn: "shared_mlp",
-		order: []string{"input_layernorm", "post_attention_layernorm", "shared_mlp", "mamba"}}
+	form := blockForm{
+		attnNorm: "input_layernorm", attn: "mamba", ffnNorm: "post_attention_layernorm", ffn: "shared_mlp",
+		order: []string{"input_layernorm", "post_attention_layernorm", "shared_mlp", "mamba"},
+	}
 	model.ffn = func(int64) part { return all }
 	if count := cfg.orZero("num_local_experts"); count > 0 {
 		experts := routed(cfg, moe{dim: model.hidden, hidden: model.mlp.hidden, experts: count, activation: model.mlp.activation, names: moeNames{router: "router"}}, 0)

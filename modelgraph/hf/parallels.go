@@ -60,8 +60,10 @@ func falcon(cfg *config) *decoder {
 	norms := cfg.orZero("num_ln_in_parallel_attn")
 	switch {
 	case !cfg.on("parallel_attn"):
-		model.form = blockForm{attnNorm: "input_layernorm", attn: "self_attention", ffnNorm: "post_attention_layernorm", ffn: "mlp",
-			order: []string{"self_attention", "mlp", "post_attention_layernorm", "input_layernorm"}}
+		model.form = blockForm{
+			attnNorm: "input_layernorm", attn: "self_attention", ffnNorm: "post_attention_layernorm", ffn: "mlp",
+			order: []string{"self_attention", "mlp", "post_attention_layernorm", "input_layernorm"},
+		}
 	case norms == 2 || cfg.null("num_ln_in_parallel_attn") && wide:
 		model.form = blockForm{attnNorm: "ln_attn", attn: "self_attention", ffnNorm: "ln_mlp", ffn: "mlp", parallel: true}
 	}

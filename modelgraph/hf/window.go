@@ -47,7 +47,7 @@ func kindsOf(cfg *config, layers int64, known []string, kind func(layer int64) s
 		given = nil
 	}
 	for i := range types {
-		if given != nil && legacyKinds[given[i]] != "" && slices.Contains(known, linearAttention) {
+		if len(given) > 0 && legacyKinds[given[i]] != "" && slices.Contains(known, linearAttention) {
 			given[i] = legacyKinds[given[i]]
 		}
 		switch {
