@@ -1,6 +1,12 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // clipOrder is that of a CLIP block's modules.
 var clipOrder = []string{"self_attn", "layer_norm1", "mlp", "layer_norm2"}
@@ -36,12 +42,15 @@ var imageTowers = map[string]func(*config) *imageTower{
 
 // imageTowerOf reads a vision_config of any of the types.
 func imageTowerOf(cfg *config) *imageTower {
-	kind := cfg.class.Type
+	kind := cfg.name("model_type")
+	if cfg.class != nil {
+		kind = cfg.class.Type
+	}
 	if read := imageTowers[kind]; read != nil {
 		return read(cfg)
 	}
-	cfg.fail("model_type", "%q is not a vision tower that is known here", kind)
-	return clipTower(&config{file: cfg.file, shared: cfg.shared})
+	cfg.fail("model_type", "%q is not a vision tower that is known here (known: %s)", clipName(kind), strings.Join(slices.Sorted(maps.Keys(imageTowers)), ", "))
+	return clipTower((&config{file: cfg.file, shared: cfg.shared}).filled("clip_vision_model"))
 }
 
 // clipTower reads a CLIPVisionConfig.

@@ -28,6 +28,17 @@ func stages(cfg *config, name string, count int64, def []int64) []int64 {
 	return sizes
 }
 
+// shallow faults depths that are together more than any model's.
+func shallow(cfg *config, name string, depths []int64) {
+	total := int64(0)
+	for _, depth := range depths {
+		if total += min(depth, maxLayers+1); total > maxLayers {
+			cfg.fail(name, "the stages have more than %d layers", maxLayers)
+			return
+		}
+	}
+}
+
 // convNext is modeling_convnext.py: stages of convolutions, each but the first
 // behind one that halves rows and columns.
 func convNext(modules *builder, cfg *config, class string) {
@@ -38,6 +49,7 @@ func convNext(modules *builder, cfg *config, class string) {
 	count, grid, channels := cfg.pos(0, "num_stages"), patches(cfg, 224, 4), cfg.pos(0, "num_channels")
 	dims := stages(cfg, "hidden_sizes", count, []int64{96, 192, 384, 768})
 	depths := stages(cfg, "depths", count, []int64{3, 3, 9, 3})
+	shallow(cfg, "depths", depths)
 	scaled := cfg.float(0, "layer_scale_init_value") > 0
 	if cfg.fault() != nil {
 		return
@@ -70,7 +82,7 @@ func convNext(modules *builder, cfg *config, class string) {
 				dim = dims[i]
 			}
 			modules.on(fixedStream(tokens), func() {
-				for j := range min(depths[i], maxLayers) {
+				for j := range depths[i] {
 					convNextLayer(modules, indexed(dot(stage, "layers"), j), dim, cfg.str("gelu", "hidden_act"), scaled, conv)
 				}
 			})

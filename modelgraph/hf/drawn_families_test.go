@@ -28,12 +28,14 @@ type drawnFamily struct {
 	Params, Buffers, Ties, Units json.RawMessage
 }
 
+const familiesFile = "../../fixtures/oracle/families.jsonl.gz"
+
 // TestFamilies: names, shapes and order of the parameters, buffers, ties and
 // units of drawn configs are Transformers'. DEVMAP_ORACLE is another file, of
 // more draws (make oracle).
 func TestFamilies(t *testing.T) {
 	count := map[string]int{}
-	for _, c := range drawnFamilies(t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), "../../fixtures/oracle/families.jsonl.gz")) {
+	for _, c := range drawnFamilies(t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
 		modelType, _, _ := strings.Cut(c.Case, "/")
 		count[modelType]++
 		t.Run(c.Case, func(t *testing.T) { c.check(t) })
@@ -46,7 +48,7 @@ func TestFamilies(t *testing.T) {
 }
 
 // drawnFamilies are the lines of a file.
-func drawnFamilies(t *testing.T, file string) []drawnFamily {
+func drawnFamilies(t testing.TB, file string) []drawnFamily {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {

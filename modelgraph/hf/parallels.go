@@ -121,6 +121,10 @@ func stablelm(cfg *config) *decoder {
 		model.form = parallelBlock
 	}
 	if cfg.on("qk_layernorm") {
+		if most := int64(1_000_000); model.attn.heads > most/max(1, model.layers) {
+			cfg.fail("num_attention_heads", "%d heads with a norm each in %d layers are more than %d", model.attn.heads, model.layers, most)
+			return model.done()
+		}
 		model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.LayerNorm, true
 		model.attn.extra = join(headNorms("q_layernorm.norms", model.attn.heads, model.attn.headDim), headNorms("k_layernorm.norms", model.attn.kvHeads, model.attn.headDim))
 	}

@@ -25,6 +25,7 @@ func swin(modules *builder, cfg *config, class string) {
 	grid, channels, dim := patches(cfg, 224, 4), cfg.pos(0, "num_channels"), cfg.pos(0, "embed_dim")
 	depths := cfg.dims("depths")
 	heads := stages(cfg, "num_heads", int64(len(depths)), nil)
+	shallow(cfg, "depths", depths)
 	if len(depths) == 0 || len(depths) > 20 {
 		cfg.fail("depths", "%d stages are not from 1 to 20", len(depths))
 	}
@@ -37,7 +38,7 @@ func swin(modules *builder, cfg *config, class string) {
 		stage := indexed(dot(path, "encoder.layers"), int64(i))
 		modules.unit(stage, func() {
 			modules.on(fixedStream(tokens), func() {
-				for j := range min(depth, maxLayers) {
+				for j := range depth {
 					swinBlock(modules, cfg, indexed(dot(stage, "blocks"), j), dim, heads[i], fmt.Sprintf("num_heads[%d]", i))
 				}
 			})
