@@ -8,23 +8,25 @@ import (
 )
 
 func init() {
-	register(family{
-		types: []string{"xlm-roberta"}, table: true,
-		class: "XLMRobertaForMaskedLM",
-		classes: []string{
-			"XLMRobertaForMaskedLM", "XLMRobertaModel", "XLMRobertaForCausalLM", "XLMRobertaForSequenceClassification",
-			"XLMRobertaForMultipleChoice", "XLMRobertaForTokenClassification", "XLMRobertaForQuestionAnswering",
-		},
-		build: func(modules *builder, cfg *config, class string) {
-			roberta(modules, cfg, strings.TrimPrefix(class, "XLMRoberta"))
-		},
-		// Positions are counted from behind the padding token's.
-		maxSeq: func(cfg *config) int64 { return cfg.pos(0, "max_position_embeddings") - cfg.orZero("pad_token_id") - 1 },
-	})
+	for kind, name := range map[string]string{"xlm-roberta": "XLMRoberta", "roberta": "Roberta"} {
+		register(family{
+			types: []string{kind}, table: true, class: name + "ForMaskedLM",
+			classes: []string{
+				name + "ForMaskedLM", name + "Model", name + "ForCausalLM", name + "ForSequenceClassification",
+				name + "ForMultipleChoice", name + "ForTokenClassification", name + "ForQuestionAnswering",
+			},
+			build: func(modules *builder, cfg *config, class string) {
+				roberta(modules, cfg, strings.TrimPrefix(class, name), kind == "xlm-roberta")
+			},
+			// Positions are counted from behind the padding token's.
+			maxSeq: func(cfg *config) int64 { return cfg.pos(0, "max_position_embeddings") - cfg.orZero("pad_token_id") - 1 },
+		})
+	}
 }
 
-// roberta is a BERT with a head that stands before it (modeling_xlm_roberta.py).
-func roberta(modules *builder, cfg *config, class string) {
+// roberta is a BERT with another head (modeling_roberta.py), which in XLM-RoBERTa
+// stands in front.
+func roberta(modules *builder, cfg *config, class string, front bool) {
 	model := readBERT(cfg)
 	modules.epsilon = model.epsilon
 	path := "roberta"
@@ -41,10 +43,10 @@ func roberta(modules *builder, cfg *config, class string) {
 	if baseClass(class) || class == "ForMultipleChoice" {
 		pooled = model.pooler(modules, path, "")
 	}
-	modules.inFront(func() {
+	head := func() {
 		switch class {
 		case "ForMaskedLM", "ForCausalLM":
-			model.lmHead(modules)
+			model.lmHead(modules, front)
 		case "ForSequenceClassification": // of the first token
 			op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "tanh", Pooled: true}
 			dense := modules.add("classifier.dense", op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
@@ -56,11 +58,16 @@ func roberta(modules *builder, cfg *config, class string) {
 		case "ForQuestionAnswering":
 			addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
 		}
-	})
+	}
+	if front {
+		modules.inFront(head)
+		return
+	}
+	head()
 }
 
 // lmHead is XLMRobertaLMHead, which holds its bias twice.
-func (model *bert) lmHead(modules *builder) {
+func (model *bert) lmHead(modules *builder, front bool) {
 	const name = "lm_head"
 	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
 	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "gelu"}
@@ -68,7 +75,11 @@ func (model *bert) lmHead(modules *builder) {
 	normed := addLayerNorm(modules, dot(name, "layer_norm"), model.hidden, dense)
 	addClassHead(modules, dot(name, "decoder"), model.hidden, model.vocab, false, normed)
 	if model.tied {
-		modules.tie(dot(name, "decoder.weight"), "roberta.embeddings.word_embeddings.weight")
+		names := []string{"roberta.embeddings.word_embeddings.weight", dot(name, "decoder.weight")}
+		if front { // the first owns it
+			slices.Reverse(names)
+		}
+		modules.tie(names...)
 		modules.tie(dot(name, "bias"), dot(name, "decoder.bias"))
 	}
 }
