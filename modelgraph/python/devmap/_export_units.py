@@ -1,0 +1,78 @@
+"""What one device must hold whole."""
+from __future__ import annotations
+
+from typing import Dict, Iterable, List, Optional, Set, Tuple, Union
+
+import torch
+
+from ._errors import DevmapError
+
+
+def units_of(module: torch.nn.Module, no_split: Optional[Iterable[Union[str, type]]]) -> Tuple[Dict[str, str], List[str]]:
+    """For each module path inside a unit, the unit's path; and what is to be said about them.
+
+    A unit is the outermost module of a class that must not be split, as Accelerate takes them
+    (accelerate/utils/modeling.py, infer_auto_device_map: it looks at a module before its children).
+    """
+    said: List[str] = []
+    if no_split is None:
+        names = _own(module)
+        tops = _instances(module, names) if names else _members(module)
+        if not names and tops:
+            said.append(
+                f"no_split was not given and {type(module).__name__} has no _no_split_modules: the members of its "
+                f"outermost lists are kept whole ({_some(tops)})"
+            )
+    else:
+        if isinstance(no_split, (str, type)):
+            no_split = [no_split]
+        names = {one if isinstance(one, str) else one.__name__ for one in no_split}
+        classes = {type(part).__name__ for part in module.modules()}
+        for missing in sorted(names - classes):
+            known = ", ".join(sorted(classes)[:12])
+            raise DevmapError(f"export: no_split: no module is a {missing!r} (classes in {type(module).__name__}: {known})")
+        tops = _instances(module, names)
+    units: Dict[str, str] = {}
+    for path, _ in module.named_modules(remove_duplicate=False):
+        top = _outermost(path, tops)
+        if top is not None:
+            units[path] = top
+    return units, said
+
+
+def _own(module: torch.nn.Module) -> Set[str]:
+    """_no_split_modules of the module and of the models inside it (modeling_utils.py, PreTrainedModel)."""
+    names: Set[str] = set()
+    for part in module.modules():
+        names.update(getattr(part, "_no_split_modules", None) or ())
+    return names
+
+
+def _instances(module: torch.nn.Module, names: Set[str]) -> Set[str]:
+    return {path for path, part in module.named_modules(remove_duplicate=False) if path and type(part).__name__ in names}
+
+
+def _members(module: torch.nn.Module) -> Set[str]:
+    """Members of lists of two or more, where they have modules below them: blocks add what came in to what they
+    computed, outside of any module that could be moved."""
+    tops: Set[str] = set()
+    for path, part in module.named_modules(remove_duplicate=False):
+        if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)) and len(part) > 1:
+            for key, member in part._modules.items():
+                if member is not None and next(member.children(), None) is not None:
+                    tops.add(f"{path}.{key}" if path else key)
+    return tops
+
+
+def _outermost(path: str, tops: Set[str]) -> Optional[str]:
+    parts = path.split(".")
+    for count in range(1, len(parts) + 1):
+        prefix = ".".join(parts[:count])
+        if prefix in tops:
+            return prefix
+    return None
+
+
+def _some(paths: Set[str]) -> str:
+    first = sorted(paths)[:3]
+    return ", ".join(first) + (", …" if len(paths) > 3 else "")

@@ -1,0 +1,26 @@
+"""Modules around the module that is meant: what they wrap is described, under its own names."""
+from __future__ import annotations
+
+import torch
+
+# Class name of a wrapper and the attribute that holds what it wraps.
+_WRAPPERS = {
+    "DistributedDataParallel": "module",  # torch/nn/parallel/distributed.py
+    "DataParallel": "module",  # torch/nn/parallel/data_parallel.py
+    "FullyShardedDataParallel": "module",  # torch/distributed/fsdp/fully_sharded_data_parallel.py
+    "DeepSpeedEngine": "module",  # deepspeed/runtime/engine.py
+    "OptimizedModule": "_orig_mod",  # torch/_dynamo/eval_frame.py, what torch.compile returns
+}
+
+
+def unwrap(module: torch.nn.Module) -> tuple:
+    """The module inside, and what is to be said of the wrappers."""
+    said = []
+    while type(module).__name__ in _WRAPPERS:
+        wrapper = type(module).__name__
+        inner = getattr(module, _WRAPPERS[wrapper], None)
+        if not isinstance(inner, torch.nn.Module):
+            break
+        said.append(f"the module was wrapped in {wrapper}: what it wraps is described, under the names that it has there")
+        module = inner
+    return module, said
