@@ -205,7 +205,8 @@ type StateSpace struct {
 	Kernel int64 `json:"kernel"`
 	DtRank int64 `json:"dt_rank"`
 	// Heads share a state [Inner/Heads, State] each; 0: every channel of Inner
-	// has one of State (Mamba).
+	// has one of State (Mamba). A head a channel and no State is a gated
+	// convolution (LFM2).
 	Heads int64 `json:"heads,omitzero"`
 	// Groups have keys and queries (B and C) of State each.
 	Groups int64 `json:"groups,omitzero"`

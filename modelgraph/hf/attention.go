@@ -28,7 +28,10 @@ type attention struct {
 
 // attentionNames are the projections of an attention that does not have a
 // llama's: q, k, v and out, or all three in one.
-type attentionNames struct{ q, k, v, fused, out string }
+type attentionNames struct {
+	q, k, v, fused, out string
+	keysFirst           bool // k and v stand before q
+}
 
 // headDefaults are a family's defaults for head counts and width; kv 0: as
 // many as q, dim 0: hidden / q.
@@ -83,8 +86,12 @@ func (attn attention) spelled() []modelgraph.Tensor {
 	if names.fused != "" {
 		return join(linearParams(names.fused, attn.dim, q+2*kv, attn.bias), out)
 	}
-	return join(linearParams(names.q, attn.dim, q, attn.bias), linearParams(names.k, attn.dim, kv, attn.bias),
-		linearParams(names.v, attn.dim, kv, attn.bias), out)
+	queries := linearParams(names.q, attn.dim, q, attn.bias)
+	keys := join(linearParams(names.k, attn.dim, kv, attn.bias), linearParams(names.v, attn.dim, kv, attn.bias))
+	if names.keysFirst {
+		return join(keys, queries, out)
+	}
+	return join(queries, keys, out)
 }
 
 // normed adds norms of q and k, each over one head, that are not q_norm and

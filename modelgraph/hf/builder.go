@@ -68,6 +68,9 @@ var noType modelgraph.DType
 // int64Type is that of positions and token types, which are buffers.
 var int64Type = typeNamed("I64")
 
+// boolType is that of masks.
+var boolType = typeNamed("BOOL")
+
 // typeNamed is a type that this package names itself.
 func typeNamed(name string) modelgraph.DType {
 	dtype, err := modelgraph.ParseDType(name)

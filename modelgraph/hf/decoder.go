@@ -33,13 +33,19 @@ type decoder struct {
 	// attentionBeside and ffnBeside are the parts beside those.
 	attentionBeside, ffnBeside func(layer int64) part
 	names                      decoderNames // zero: a llama's
-	embedScale                 bool         // buffer embed_tokens.embed_scale (Gemma)
-	headBias                   bool         // of lm_head
-	classifier                 bool         // what classifies tokens is called so, not score
-	apart                      bool         // lm_head never shares the embedding
-	softCap                    bool         // logits through a scaled tanh (Gemma 2)
-	logitCap                   float64
-	rotary                     modelgraph.Layer // its Op and Buffers; no Op: none
+	// behind adds what stands behind the embedding: positions, a dropout.
+	behind     func(modules *builder, path string)
+	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
+	// embedFactor is what it scales by; 0: the root of the width.
+	embedFactor float64
+	bareNorms   bool // norms have no tensors (OLMo)
+	headBias    bool // of lm_head
+	classifier  bool // what classifies tokens is called so, not score
+	labelled    bool // qa_outputs has as many rows as there are labels (GPT-J)
+	apart       bool // lm_head never shares the embedding
+	softCap     bool // logits through a scaled tanh (Gemma 2)
+	logitCap    float64
+	rotary      modelgraph.Layer // its Op and Buffers; no Op: none
 	// custom adds a decoder layer where block does not fit (DeciLM).
 	custom func(modules *builder, name string, layer int64)
 }
@@ -69,13 +75,16 @@ func (d *decoder) embed(modules *builder, path string) {
 	rows := cmp.Or(d.rows, d.vocab)
 	op := modelgraph.Embedding{Vocab: rows, Dim: d.hidden, Scaled: d.embedScale, Padding: d.padding}
 	if d.embedScale {
-		op.Factor = math.Sqrt(float64(d.hidden))
+		op.Factor = cmp.Or(d.embedFactor, math.Sqrt(float64(d.hidden)))
 	}
 	embed := modules.add(dot(path, d.called().embed), op, nil, tensor("weight", rows, d.hidden))
 	if d.embedScale {
 		embed.Buffers = []modelgraph.Tensor{tensor("embed_scale")}
 	}
 	modules.hidden = embed.Name
+	if d.behind != nil {
+		d.behind(modules, path)
+	}
 }
 
 // stack adds the decoder layers, the final norm and the rotary embedding.
@@ -101,7 +110,11 @@ func (d *decoder) add(modules *builder, name string, p part, in, residual string
 }
 
 func (d *decoder) addNorm(modules *builder, name string, post bool, in, residual string) {
-	modules.add(name, d.normOp(post), []string{in, residual}, normParams("", d.hidden, d.normBias)...)
+	var params []modelgraph.Tensor
+	if !d.bareNorms {
+		params = normParams("", d.hidden, d.normBias)
+	}
+	modules.add(name, d.normOp(post), []string{in, residual}, params...)
 }
 
 func (d *decoder) normOp(post bool) modelgraph.Norm {
@@ -139,7 +152,11 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 			base = answeringPath(class)
 		}
 		d.build(modules, base)
-		modules.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: 2}, []string{modules.hidden}, linearParams("", d.hidden, 2, true)...)
+		count := int64(2) // start and end
+		if d.labelled {
+			count = cfg.labels()
+		}
+		modules.add("qa_outputs", modelgraph.Head{Dim: d.hidden, Vocab: count}, []string{modules.hidden}, linearParams("", d.hidden, count, true)...)
 	case isTask(class, tokenClassification) && d.classifier:
 		d.build(modules, base)
 		addClassHead(modules, "classifier", d.hidden, cfg.labels(), false, modules.hidden)

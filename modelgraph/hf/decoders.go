@@ -11,12 +11,17 @@ var decoderFamilies = []struct {
 	unread      []string
 	// also are other names of the causal class (in the first repositories).
 	also []string
+	// positions is the field with the longest sequence, where it has another name.
+	positions string
 }{
+	{model: "apertus", read: apertus},
 	{model: "arcee", read: arcee},
 	{model: "bitnet", read: bitnet},
+	{model: "codegen", read: codeGen},
 	{model: "cohere", read: cohere},
 	{model: "cohere2", read: cohere2},
 	{model: "cwm", read: cwm},
+	{model: "dbrx", read: dbrx, positions: "max_seq_len", unread: []string{"moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights"}},
 	{model: "deepseek_v2", read: deepseekV2, unread: []string{"ep_size", "scoring_func", "seq_aux"}},
 	{
 		model: "deepseek_v3", read: deepseekV3, named: true,
@@ -41,8 +46,11 @@ var decoderFamilies = []struct {
 	{model: "glm", read: glm},
 	{model: "glm4", read: glm4},
 	{model: "glm4_moe", read: glm4MoE},
+	{model: "gpt_bigcode", read: gptBigCode},
+	{model: "gpt_neo", read: gptNeo},
 	{model: "gpt_neox", read: gptNeoX},
 	{model: "gpt_oss", read: gptOSS, named: true, unread: []string{"experts_per_token", "swiglu_limit", "initial_context_length"}},
+	{model: "gptj", read: gptJ},
 	{model: "granite", read: granite},
 	{model: "granitemoe", read: graniteMoE},
 	{model: "granitemoehybrid", read: graniteMoEHybrid},
@@ -50,17 +58,21 @@ var decoderFamilies = []struct {
 	{model: "hunyuan_v1_dense", read: hunyuan},
 	{model: "hunyuan_v1_moe", read: hunyuanMoE, unread: []string{"moe_intermediate_size", "num_shared_expert"}},
 	{model: "jamba", read: jamba},
+	{model: "lfm2", read: lfm2},
 	{model: "llama", read: llama, runs: true, named: true},
 	{model: "llama4_text", read: llama4Text},
 	{model: "mamba2", read: mamba2},
+	{model: "minicpm3", read: miniCPM3, unread: []string{"dim_model_base", "scale_depth"}},
 	{model: "minimax", read: minimax},
 	{model: "minimax_m2", read: minimaxM2},
 	{model: "ministral", read: ministral},
 	{model: "ministral3", read: ministral3},
 	{model: "mistral", read: mistral, runs: true, named: true},
 	{model: "mixtral", read: mixtral, named: true, unread: []string{"router_jitter_noise"}},
+	{model: "mpt", read: mpt, positions: "max_seq_len", also: []string{"MPTForCausalLM"}, unread: []string{"init_config", "tokenizer_name", "verbose", "expansion_ratio", "no_bias", "norm_type", "embedding_fraction"}},
 	{model: "nemotron", read: nemotron},
 	{model: "nemotron_h", read: nemotronH},
+	{model: "olmo", read: olmo},
 	{model: "olmo2", read: olmo2},
 	{model: "olmo3", read: olmo3},
 	{model: "olmoe", read: olmoe},
@@ -83,8 +95,13 @@ var decoderFamilies = []struct {
 func init() {
 	for _, kind := range decoderFamilies {
 		textModels[kind.model] = func(cfg *config) *decoder { return kind.read(cfg.filled(kind.model)) }
+		var longest func(*config) int64
+		if kind.positions != "" {
+			longest = func(cfg *config) int64 { return cfg.pos(0, kind.positions) }
+		}
 		register(family{
-			types: []string{kind.model}, table: true, runs: kind.runs, named: kind.named, unread: kind.unread, also: kind.also,
+			maxSeq: longest,
+			types:  []string{kind.model}, table: true, runs: kind.runs, named: kind.named, unread: kind.unread, also: kind.also,
 			build: func(modules *builder, cfg *config, class string) {
 				kind.read(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 			},

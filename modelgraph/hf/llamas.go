@@ -1,6 +1,12 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // This file holds decoders that differ from a llama in norms, biases or windows.
 
@@ -162,5 +168,44 @@ func olmo3(cfg *config) *decoder {
 func arcee(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
+	return model.done()
+}
+
+// olmo: LayerNorms without weight or bias.
+func olmo(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.norm, model.bareNorms = modelgraph.LayerNorm, true
+	return model.done()
+}
+
+// apertus: norms on q and k, a feed-forward without a gate whose activation has
+// two parameters (activations.py: XIELUActivation).
+func apertus(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.form = llamaBlock
+	model.form.attnNorm, model.form.ffnNorm = "attention_layernorm", "feedforward_layernorm"
+	model.attn.qkNorm = modelgraph.RMSNorm
+	model.mlp.up, model.mlp.down = "up_proj", "down_proj"
+	ffn := model.mlp.part()
+	if model.mlp.activation == "xielu" {
+		ffn.params = append(ffn.params, tensor("act_fn.alpha_p", 1), tensor("act_fn.alpha_n", 1))
+		ffn.buffers = []modelgraph.Tensor{tensor("act_fn.beta"), tensor("act_fn.eps")}
+	}
+	model.ffn = func(int64) part { return ffn }
+	return model.done()
+}
+
+// miniCPM3: DeepSeek's latent attention before a llama's feed-forward; the
+// embedding is scaled.
+func miniCPM3(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	cfg.dividesHidden(model.hidden, model.attn.heads)
+	if cfg.null("v_head_dim") {
+		cfg.members["v_head_dim"] = jsontext.Value(strconv.FormatInt(max(1, model.hidden/model.attn.heads), 10))
+	}
+	attn := latentAttention(cfg, model.hidden)
+	model.attention = func(int64) part { return attn.part() }
+	model.rotaryDim = attn.rope
+	model.embedScale, model.embedFactor = true, cfg.number(0, "scale_emb")
 	return model.done()
 }

@@ -100,7 +100,11 @@ func (f *family) longest(cfg *config) int64 {
 	if f.maxSeq != nil {
 		return f.maxSeq(cfg)
 	}
-	return cfg.dim(0, "max_position_embeddings")
+	name := "max_position_embeddings"
+	if cfg.class != nil && cfg.class.Aliases[name] != "" {
+		name = cfg.class.Aliases[name]
+	}
+	return cfg.dim(0, name)
 }
 
 // modelName is what the config calls the model, else its folder or file.

@@ -1,0 +1,249 @@
+package hf
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// This file holds decoders from before Llama: LayerNorms, feed-forwards without
+// a gate, sizes under names of their own.
+
+// olderFields are a config's names for its sizes.
+type olderFields struct{ hidden, heads, layers, inner string }
+
+// gptFields are those of GPT-2's descendants.
+var gptFields = olderFields{hidden: "n_embd", heads: "n_head", layers: "n_layer", inner: "n_inner"}
+
+// olderParts are LayerNorms, as many KV heads as heads, and a feed-forward of
+// four times the width where the config says nothing of it.
+func olderParts(cfg *config, fields olderFields) *parts {
+	hidden := cfg.pos(0, fields.hidden)
+	heads := equalHeads(cfg, hidden, 0, fields.heads)
+	model := &parts{cfg: cfg, decoder: &decoder{hidden: hidden, classifier: true}}
+	model.layerNorms()
+	model.attn = attention{dim: hidden, heads: heads.Heads, kvHeads: heads.KVHeads, headDim: heads.HeadDim}
+	model.mlp = feedForward{dim: hidden, hidden: cfg.product(fields.hidden, 4, hidden), bias: true}
+	if fields.inner != "" {
+		model.mlp.hidden = cfg.optional(model.mlp.hidden, fields.inner)
+		model.mlp.activation = cfg.str("", "activation_function")
+	}
+	model.vocab, model.layers = cfg.pos(0, "vocab_size"), cfg.count(0, fields.layers)
+	return model
+}
+
+// gptBlock is GPT-2's (modeling_gpt2.py: GPT2Block).
+var gptBlock = blockForm{attnNorm: "ln_1", attn: "attn", ffnNorm: "ln_2", ffn: "mlp", order: []string{"ln_1", "attn", "ln_2", "mlp"}}
+
+// gptJ: one norm before attention and feed-forward, which run beside each
+// other, and in every layer the sines and cosines of all positions
+// (modeling_gptj.py).
+func gptJ(cfg *config) *decoder {
+	model := turningGPT(cfg)
+	model.attn.names = attentionNames{q: "q_proj", k: "k_proj", v: "v_proj", out: "out_proj", keysFirst: true}
+	model.labelled = true
+	return model.done()
+}
+
+// codeGen is a GPT-J with one matrix for q, k and v.
+func codeGen(cfg *config) *decoder {
+	model := turningGPT(cfg)
+	model.attn.names = attentionNames{fused: "qkv_proj", out: "out_proj"}
+	return model.done()
+}
+
+func turningGPT(cfg *config) *parts {
+	model := olderParts(cfg, gptFields)
+	model.form = blockForm{attnNorm: "ln_1", attn: "attn", ffn: "mlp", parallel: true, order: []string{"ln_1", "attn", "mlp"}}
+	model.names = decoderNames{base: "transformer", embed: "wte", layers: "h", norm: "ln_f"}
+	model.mlp.up, model.mlp.down, model.headBias = "fc_in", "fc_out", true
+	width := cfg.dim(0, "rotary_dim")
+	if width == 0 {
+		width = model.hidden // one table for all heads
+	}
+	table := buffer("embed_positions", modelgraph.F32, cfg.pos(0, "n_positions"), (width+1)/2*2)
+	model.attention = func(int64) part {
+		p := model.attn.part()
+		p.buffers = []modelgraph.Tensor{table}
+		return p
+	}
+	model.behind = func(modules *builder, path string) { modules.empty(dot(path, "drop")) }
+	return model
+}
+
+// gptNeo: windows in the layers that attention_types calls local, scores that
+// are not scaled, and in every layer a mask of all positions
+// (modeling_gpt_neo.py).
+func gptNeo(cfg *config) *decoder {
+	model := olderParts(cfg, olderFields{hidden: "hidden_size", heads: "num_heads", layers: "num_layers", inner: "intermediate_size"})
+	model.form = gptBlock
+	model.form.attn, model.form.order = "attn.attention", []string{"ln_1", "attn.attention", "ln_2", "mlp"}
+	model.names = decoderNames{base: "transformer", embed: "wte", layers: "h", norm: "ln_f"}
+	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
+	model.attn.names = attentionNames{q: "q_proj", k: "k_proj", v: "v_proj", out: "out_proj", keysFirst: true}
+	model.attn.outBias, model.attn.unturned, model.attn.scale = true, true, 1
+	positions, kinds, window := cfg.pos(0, "max_position_embeddings"), neoKinds(cfg, model.layers), cfg.pos(0, "window_size")
+	cfg.product("max_position_embeddings", positions, positions)
+	mask := buffer("bias", boolType, 1, 1, positions, positions)
+	model.attention = func(i int64) part {
+		at := model.attn
+		if kinds[i] == "local" {
+			at.window = window
+		}
+		p := at.part()
+		p.buffers = []modelgraph.Tensor{mask}
+		return p
+	}
+	model.behind = model.placesBehind(positions)
+	return model.done()
+}
+
+// placesBehind adds a table of positions, and the dropout behind it.
+func (model *parts) placesBehind(positions int64) func(modules *builder, path string) {
+	return func(modules *builder, path string) {
+		places := modelgraph.Embedding{Vocab: positions, Dim: model.hidden, Index: modelgraph.PositionIndex}
+		modules.hidden = addRows(modules, dot(path, "wpe"), places, modules.hidden)
+		modules.empty(dot(path, "drop"))
+	}
+}
+
+// neoKinds are the layers' kinds: attention_types has lists of kinds, each with
+// how often it stands there (configuration_gpt_neo.py).
+func neoKinds(cfg *config, layers int64) []string {
+	const name = "attention_types"
+	kinds := make([]string, 0, layers)
+	groups := cfg.arrays(name)
+	if !cfg.has(name) {
+		kinds = slices.Repeat([]string{"global", "local"}, 12)
+	}
+	for i, group := range groups {
+		var names []string
+		var times int64
+		if len(group) != 2 || json.Unmarshal(group[0], &names) != nil || json.Unmarshal(group[1], &times) != nil || times < 0 || times > maxLayers {
+			cfg.fail(fmt.Sprintf("%s[%d]", name, i), "it is not a list of kinds and how often they stand there")
+			return make([]string, layers)
+		}
+		if int64(len(kinds))+times*int64(len(names)) > maxLayers {
+			cfg.fail(name, "more than %d layers", maxLayers)
+			return make([]string, layers)
+		}
+		kinds = append(kinds, slices.Repeat(names, int(times))...)
+	}
+	for _, kind := range kinds {
+		if kind != "global" && kind != "local" {
+			cfg.fail(name, "%q is neither global nor local", clipName(kind))
+		}
+	}
+	if int64(len(kinds)) != layers {
+		cfg.fail(name, "%d layers, and num_layers is %d", len(kinds), layers)
+		return make([]string, layers)
+	}
+	return kinds
+}
+
+// gptBigCode: one matrix for q, k and v, of which k and v are one head's unless
+// multi_query is off (modeling_gpt_bigcode.py).
+func gptBigCode(cfg *config) *decoder {
+	model := olderParts(cfg, gptFields)
+	if cfg.flag("add_cross_attention") {
+		cfg.fail("add_cross_attention", "layers that read an encoder are not known here")
+	}
+	model.form = gptBlock
+	model.names = decoderNames{base: "transformer", embed: "wte", layers: "h", norm: "ln_f"}
+	model.mlp.up, model.mlp.down = "c_fc", "c_proj"
+	model.attn.names = attentionNames{fused: "c_attn", out: "c_proj"}
+	model.attn.bias, model.attn.outBias, model.attn.unturned = true, true, true
+	if cfg.bool(true, "multi_query") {
+		model.attn.kvHeads = 1
+	}
+	if !cfg.bool(true, "scale_attn_weights") {
+		model.attn.scale = 1
+	}
+	positions := cfg.pos(0, "n_positions")
+	cfg.product("n_positions", positions, positions)
+	places := model.placesBehind(positions)
+	model.behind = func(modules *builder, path string) {
+		places(modules, path)
+		modules.add(dot(path, "bias"), modelgraph.Opaque{}, nil).Buffers = []modelgraph.Tensor{buffer("", boolType, positions, positions)}
+	}
+	return model.done()
+}
+
+// mpt: LayerNorms without bias, ALiBi, a feed-forward of four times the width
+// whatever expansion_ratio says (modeling_mpt.py). The first repositories have
+// code of their own under another class, which hears more: it is read where
+// that changes nothing.
+func mpt(cfg *config) *decoder {
+	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})
+	model.norm, model.normBias, model.mlp.bias = modelgraph.LayerNorm, false, false
+	model.mlp.up, model.mlp.down, model.mlp.activation = "up_proj", "down_proj", "gelu"
+	model.form = blockForm{attnNorm: "norm_1", attn: "attn", ffnNorm: "norm_2", ffn: "ffn", order: []string{"norm_1", "attn", "norm_2", "ffn"}}
+	model.names = decoderNames{base: "transformer", embed: "wte", layers: "blocks", norm: "norm_f"}
+	model.attn.names = attentionNames{fused: "Wqkv", out: "out_proj"}
+	model.attn.eager, model.attn.scoreBias, model.attn.unturned = true, "alibi", true
+	if names := cfg.strs("architectures"); len(names) > 0 && names[0] == "MPTForCausalLM" {
+		mosaic(cfg)
+	}
+	return model.done()
+}
+
+// mosaic refuses what the code of the first repositories makes other modules of
+// (llm-foundry: MPTConfig).
+func mosaic(cfg *config) {
+	attn := cfg.sub("attn_config")
+	switch {
+	case cfg.pos(4, "expansion_ratio") != 4:
+		cfg.fail("expansion_ratio", "a feed-forward that is not four times as wide is not known here")
+	case !cfg.bool(true, "no_bias"):
+		cfg.fail("no_bias", "matrices with a bias are not known here")
+	case cfg.str("low_precision_layernorm", "norm_type") != "low_precision_layernorm":
+		cfg.fail("norm_type", "%q is not low_precision_layernorm", clipName(cfg.str("", "norm_type")))
+	case !attn.bool(true, "alibi") && cfg.bool(true, "learned_pos_emb"):
+		attn.fail("alibi", "it is off, so there is a table of positions, which is not known here")
+	case attn.str("multihead_attention", "attn_type") != "multihead_attention":
+		attn.fail("attn_type", "%q is not multihead_attention", clipName(attn.str("", "attn_type")))
+	case attn.flag("qk_ln"):
+		attn.fail("qk_ln", "norms on q and k are not known here")
+	case !cfg.bool(true, "tie_word_embeddings"):
+		cfg.fail("tie_word_embeddings", "a head of its own is not known here")
+	}
+}
+
+// dbrx: LayerNorms without bias, experts whose matrices are stacked by rows
+// (modeling_dbrx.py).
+func dbrx(cfg *config) *decoder {
+	model := olderParts(cfg, olderFields{hidden: "d_model", heads: "n_heads", layers: "n_layers"})
+	model.normBias = false
+	model.names = decoderNames{base: "transformer", embed: "wte", layers: "blocks", norm: "norm_f"}
+	model.form = blockForm{
+		attnNorm: "norm_attn_norm.norm_1", attn: "norm_attn_norm.attn", ffnNorm: "norm_attn_norm.norm_2", ffn: "ffn",
+		order: []string{"norm_attn_norm.norm_1", "norm_attn_norm.attn", "norm_attn_norm.norm_2", "ffn"},
+	}
+	model.attn.names = attentionNames{fused: "Wqkv", out: "out_proj"}
+	attn, ffn := cfg.sub("attn_config"), cfg.sub("ffn_config")
+	model.attn.kvHeads = attn.pos(1, "kv_n_heads")
+	if model.attn.heads%model.attn.kvHeads != 0 {
+		attn.fail("kv_n_heads", "%d does not divide n_heads %d", model.attn.kvHeads, model.attn.heads)
+	}
+	if cfg.flag("tie_word_embeddings") {
+		cfg.fail("tie_word_embeddings", "a dbrx has a head of its own")
+	}
+	experts := moe{
+		dim: model.hidden, hidden: ffn.pos(3584, "ffn_hidden_size"), experts: ffn.pos(4, "moe_num_experts"), topK: ffn.pos(1, "moe_top_k"),
+		activation: ffn.sub("ffn_act_fn").str("silu", "name"),
+	}
+	if experts.topK > experts.experts {
+		ffn.fail("moe_top_k", "a token cannot go to %d of %d experts", experts.topK, experts.experts)
+	}
+	rows := ffn.product("moe_num_experts", experts.experts, experts.hidden)
+	mixture := part{op: experts.op(), params: []modelgraph.Tensor{
+		tensor("router.layer.weight", experts.experts, model.hidden),
+		tensor("experts.mlp.w1", rows, model.hidden), tensor("experts.mlp.v1", rows, model.hidden), tensor("experts.mlp.w2", rows, model.hidden),
+	}}
+	model.ffn = func(int64) part { return mixture }
+	model.rotaryDim = model.attn.headDim
+	return model.done()
+}
