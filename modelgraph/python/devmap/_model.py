@@ -1,0 +1,74 @@
+"""What a model may be: a path or a name, a config of Transformers, a module of torch, a model.json in memory."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from ._errors import UsageError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import tempfile
+    from typing import Any
+
+
+class Model:
+    """A model as the program reads it: a path, in a temporary folder where it was in memory.
+
+    The folder lives as long as this object: what was planned of it can be read again until then.
+    """
+
+    __slots__ = ("folder", "path")
+
+    def __init__(self, model: object) -> None:
+        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        if isinstance(model, (str, os.PathLike)):
+            path = os.fspath(model)
+            if not isinstance(path, str):
+                path = os.fsdecode(path)
+            if path.startswith("-"):  # of a file, it would be read as a flag
+                path = os.path.join(os.curdir, path)
+            self.path = path
+        elif isinstance(model, dict):
+            self.path = self._write(str(model.get("name", "model")), "model.json", _json(model))
+        elif hasattr(model, "to_json_string") and hasattr(model, "model_type"):
+            self.path = os.path.dirname(self._write(_name(model), "config.json", model.to_json_string()))
+        elif _is_module(model):
+            from ._export import export
+
+            self.path = self._write(type(model).__name__, "model.json", _json(export(model)))
+        else:
+            raise UsageError(
+                f"a {type(model).__module__}.{type(model).__name__} is no model: a path, a name, a config of "
+                "Transformers, a torch.nn.Module, or what devmap.export returns"
+            )
+
+    def _write(self, name: str, file: str, text: str) -> str:
+        import tempfile
+
+        self.folder = tempfile.TemporaryDirectory(prefix="devmap-")
+        plain = "".join(char if char.isalnum() or char in "._-" else "-" for char in name).strip(".")
+        folder = os.path.join(self.folder.name, plain or "model")
+        os.mkdir(folder)
+        path = os.path.join(folder, file)
+        with open(path, "w", encoding="utf-8") as target:
+            target.write(text)
+        return path
+
+
+def _json(document: object) -> str:
+    import json
+
+    return json.dumps(document, indent=1)
+
+
+def _name(config: Any) -> str:
+    """What a config was loaded by, or its type."""
+    return os.path.basename(str(getattr(config, "name_or_path", "")).rstrip("/\\")) or str(config.model_type)
+
+
+def _is_module(model: object) -> bool:
+    """Whether it is a torch.nn.Module: where torch was not imported, nothing is."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(model, torch.nn.Module)
