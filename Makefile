@@ -14,6 +14,7 @@ HIGHS_LIMIT = 20s
 DP       =
 SWEEP_TIME = 3m
 SEED     = $$(date +%s)
+VERSION  =
 SWEEP_CASE =
 PIPELINES = 5000
 DRAWS    = 4
@@ -28,7 +29,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle gpu kernels compared fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle gpu kernels compared wheels release fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -141,6 +142,12 @@ gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory
 		$(GO) test -trimpath -tags cuda -c -o bin/cuda.test ./executor/cuda && \
 		$(GO) test -trimpath -tags cuda -c -o bin/kernel.test ./executor/cuda/internal/kernel; fi
 	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --keep bin/gpu --table bin/gpu.md
+
+wheels: ## Build bin/wheels: a Python wheel a platform, the program inside (VERSION=1.2.3; as git describes the commit)
+	@$(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -wheels bin/wheels
+
+release: ## Build bin/release: an archive a platform, with completion files, man page and checksums (VERSION=1.2.3)
+	@$(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -archives bin/release
 
 kernels: ## Make the PTX of the CUDA kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
 	@executor/cuda/internal/ptx/make.sh

@@ -32,8 +32,15 @@ func printVersion(cmd *cobra.Command) error {
 	return err
 }
 
-// version is the module's, as the build recorded it, with the commit.
+// stamp is the version of a release: -ldflags "-X main.stamp=1.2.3".
+var stamp string
+
+// version is that of the release, else the module's, as the build recorded it, with
+// the commit.
 func version() string {
+	if stamp != "" {
+		return stamp
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "(unknown)"

@@ -1,0 +1,147 @@
+// Command release builds devmap for every platform, without cgo but for the Linux
+// x86-64 program with GPUs, and packs the programs: as Python wheels (make wheels),
+// and as archives with completion files, a man page and checksums (make release).
+// It runs in the repository's root:
+//
+//	go run ./cmd/devmap/internal/release -wheels bin/wheels
+//	go run ./cmd/devmap/internal/release -archives bin/release
+//
+// Two calls at one commit, with one Go and one C compiler, write the same bytes.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// settings are what is to be made.
+type settings struct {
+	wheels, archives string // folders; empty: none
+	version          string // empty: git's
+	only             string // of the platforms' names, with commas; empty: all
+}
+
+func main() {
+	var asked settings
+	flag.StringVar(&asked.wheels, "wheels", "", "the folder that wheels are written to")
+	flag.StringVar(&asked.archives, "archives", "", "the folder that archives are written to")
+	flag.StringVar(&asked.version, "version", "", "MAJOR.MINOR.PATCH (as git describes the commit)")
+	flag.StringVar(&asked.only, "only", "", "platforms, as linux-amd64,darwin-arm64; host: this machine's (all)")
+	flag.Parse()
+	if err := run(&asked); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(asked *settings) (err error) {
+	if asked.wheels == "" && asked.archives == "" || flag.NArg() > 0 {
+		return errors.New("-wheels FOLDER or -archives FOLDER says what is made")
+	}
+	made, err := commit(asked.version)
+	if err != nil {
+		return err
+	}
+	chosen, err := choose(asked.only)
+	if err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp("", "devmap-release-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(scratch)) }()
+	for _, folder := range []string{asked.wheels, asked.archives} {
+		if folder != "" {
+			err = errors.Join(err, emptied(folder))
+		}
+	}
+	if err != nil {
+		return err
+	}
+	packer := &packer{settings: asked, made: made, scratch: scratch}
+	for i := range chosen {
+		if err := packer.pack(&chosen[i]); err != nil {
+			return fmt.Errorf("%s: %w", chosen[i].name(), err)
+		}
+	}
+	if asked.archives != "" {
+		return checksums(asked.archives)
+	}
+	return nil
+}
+
+// emptied makes a folder with none of the files in it that an earlier call made:
+// wheels of another version beside today's would be taken for today's.
+func emptied(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil { //nolint:gosec // for anybody to read
+		return err
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasPrefix(name, "devmap-") || name == sumsFile {
+			err = errors.Join(err, os.Remove(folder+"/"+name))
+		}
+	}
+	return err
+}
+
+// platform is what a program is built for.
+type platform struct {
+	system, processor string
+	gpus              bool // with the backend of GPUs: cgo, and the tag cuda
+}
+
+func (platform *platform) name() string {
+	name := platform.system + "-" + platform.processor
+	if platform.gpus {
+		name += "-cuda"
+	}
+	return name
+}
+
+// platforms are all. Of Linux on x86-64 there are two: that with the backend of GPUs
+// needs the glibc that it is built with, or a later one, and pip takes the other
+// where that is missing.
+var platforms = []platform{
+	{"linux", "amd64", true},
+	{"linux", "amd64", false},
+	{"linux", "arm64", false},
+	{"darwin", "amd64", false},
+	{"darwin", "arm64", false},
+	{"windows", "amd64", false},
+}
+
+// choose takes the platforms that are named, and says what cannot be built here.
+func choose(only string) ([]platform, error) {
+	compiler, err := compilerHere()
+	if err != nil {
+		return nil, err
+	}
+	names := strings.Split(only, ",")
+	var chosen []platform
+	var known []string
+	for _, one := range platforms {
+		known = append(known, one.name())
+		here := only == "host" && one.system == runtime.GOOS && one.processor == runtime.GOARCH
+		switch {
+		case only != "" && !here && !slices.Contains(names, one.name()):
+		case one.gpus && compiler != "":
+			fmt.Printf("%s: left out: %s; GPUs are planned for, and run nothing, in the program that is linux-amd64's\n", one.name(), compiler)
+		default:
+			chosen = append(chosen, one)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("-only %q: no platform of these is built here (known: %s, host)", only, strings.Join(known, ", "))
+	}
+	return chosen, nil
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var (
+	// A command in the list of them, and a flag with its text, as cobra prints both.
+	listedCommand = regexp.MustCompile(`(?m)^  ([a-z]+) +\S.*$`)
+	listedFlag    = regexp.MustCompile(`^ {2,6}((?:-\w, )?--\S+(?: \S+)?) {2,}(.*)$`)
+)
+
+// manual is devmap's page for man(1), written from what `devmap help` says of the
+// program and of each command, in the macros of man(7).
+func manual(ask func(arguments ...string) (string, error), made *commitMade) (string, error) {
+	about, err := ask("help")
+	if err != nil {
+		return "", err
+	}
+	text, commands, found := strings.Cut(about, "Available Commands:\n")
+	if !found {
+		return "", fmt.Errorf("devmap help lists no commands: %q", about)
+	}
+	commands, _, _ = strings.Cut(commands, "\n\n")
+	text, _, _ = strings.Cut(text, "Usage:\n")
+	var page strings.Builder
+	fmt.Fprintf(&page, ".TH DEVMAP 1 %q %q %q\n", made.when.Format("2006-01-02"), "devmap "+made.version, "User Commands")
+	page.WriteString(".SH NAME\ndevmap \\- plan how a neural network is spread over GPUs, and prove it\n")
+	page.WriteString(".SH SYNOPSIS\n.B devmap\n.I COMMAND\n[\\fIARGUMENT\\fR ...] [\\fIFLAG\\fR ...]\n.SH DESCRIPTION\n")
+	page.WriteString(asPrinted(text))
+	page.WriteString(".SH COMMANDS\n")
+	for _, line := range listedCommand.FindAllStringSubmatch(commands, -1) {
+		if line[1] == "help" {
+			continue
+		}
+		help, err := ask("help", line[1])
+		if err != nil {
+			return "", err
+		}
+		section(&page, line[1], help)
+	}
+	return page.String(), nil
+}
+
+// section is a command: what its help says, its flags as a list.
+func section(page *strings.Builder, name, help string) {
+	before, flags, _ := strings.Cut(help, "\nFlags:\n")
+	fmt.Fprintf(page, ".SS devmap %s\n%s", escaped(name), asPrinted(before))
+	for _, line := range strings.Split(flags, "\n") {
+		found := listedFlag.FindStringSubmatch(line)
+		if found == nil || found[1] == "-h, --help" {
+			continue
+		}
+		fmt.Fprintf(page, ".TP\n.B %s\n%s\n", escaped(found[1]), escaped(found[2]))
+	}
+}
+
+// asPrinted keeps lines as they are.
+func asPrinted(text string) string {
+	return ".nf\n" + escaped(strings.TrimSpace(text)) + "\n.fi\n"
+}
+
+// escaped keeps troff from reading text as its own: a backslash, a hyphen that is
+// typed, and a line that begins as a request does.
+func escaped(text string) string {
+	text = strings.NewReplacer(`\`, `\e`, "-", `\-`).Replace(text)
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+			lines[i] = `\&` + line
+		}
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/devmap-dev/devmap/cmd/devmap/internal/wheel"
+)
+
+// packer builds programs and packs them.
+type packer struct {
+	*settings
+	made    *commitMade
+	scratch string
+	extras  []file // of archives: what stands beside the program
+}
+
+// pack makes all that is asked for of one platform.
+func (packer *packer) pack(platform *platform) error {
+	program, err := platform.build(packer.scratch, packer.made.version)
+	if err != nil {
+		return err
+	}
+	if packer.wheels != "" {
+		if err := packer.wheel(program); err != nil {
+			return err
+		}
+	}
+	if packer.archives != "" {
+		return packer.archive(platform, program)
+	}
+	return nil
+}
+
+// wheel packs a program with the Python package.
+func (packer *packer) wheel(program string) error {
+	data, err := os.ReadFile(program) //nolint:gosec // which was just built
+	if err != nil {
+		return err
+	}
+	made := wheel.Wheel{
+		Name: "devmap", Version: packer.made.version, Summary: "Plan how a neural network is spread over GPUs, and prove it",
+		Binary: program, Sources: os.DirFS("modelgraph/python"), Time: packer.made.when,
+	}
+	if made.Tags, err = wheel.Platforms(data); err != nil {
+		return err
+	}
+	if made.Readme, err = os.ReadFile("modelgraph/python/README.md"); err != nil {
+		return err
+	}
+	if made.License, err = os.ReadFile("LICENSE"); err != nil {
+		return err
+	}
+	name, err := made.Write(packer.wheels)
+	if err != nil {
+		return err
+	}
+	return say(name)
+}
+
+// say prints a file that was made, with its size.
+func say(name string) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Printf("%6.1f MB  %s\n", float64(info.Size())/1e6, filepath.ToSlash(name))
+	return err
+}

@@ -1,0 +1,45 @@
+package wheel
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"time"
+)
+
+// archive writes a zip file. Its bytes follow from the entries and the time alone;
+// programs keep that they may be executed, which pip reads off the file's mode.
+func archive(to io.Writer, entries []entry, when time.Time) error {
+	writer := zip.NewWriter(to)
+	writer.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(to, flate.BestCompression)
+	})
+	for i := range entries {
+		header := &zip.FileHeader{Name: entries[i].name, Method: zip.Deflate, Modified: when.UTC()}
+		header.SetMode(0o644)
+		if entries[i].program {
+			header.SetMode(0o755)
+		}
+		file, err := writer.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := file.Write(entries[i].data); err != nil {
+			return err
+		}
+	}
+	return writer.Close()
+}
+
+// record lists files with their SHA-256 and size; of itself it has neither.
+func record(name string, entries []entry) entry {
+	var text []byte
+	for i := range entries {
+		sum := sha256.Sum256(entries[i].data)
+		text = fmt.Appendf(text, "%s,sha256=%s,%d\n", entries[i].name, base64.RawURLEncoding.EncodeToString(sum[:]), len(entries[i].data))
+	}
+	return entry{name: name, data: fmt.Appendf(text, "%s,,\n", name)}
+}

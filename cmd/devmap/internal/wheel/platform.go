@@ -1,0 +1,132 @@
+package wheel
+
+import (
+	"bytes"
+	"debug/elf"
+	"debug/macho"
+	"debug/pe"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Platforms are the tags of the platforms that a program runs on, read off its file:
+// what pip compares with the machine it is on (PyPA's "Platform compatibility tags").
+func Platforms(program []byte) ([]string, error) {
+	reader := bytes.NewReader(program)
+	if file, err := elf.NewFile(reader); err == nil {
+		return linux(file)
+	}
+	if file, err := macho.NewFile(reader); err == nil {
+		return darwin(file)
+	}
+	if file, err := pe.NewFile(reader); err == nil {
+		return windows(file)
+	}
+	return nil, errors.New("no program of Linux, macOS or Windows: neither ELF nor Mach-O nor PE")
+}
+
+// oldest is the least glibc that tags are given for, manylinux2014's: a Go program
+// that links none runs there and on all that is older.
+const oldest = 17
+
+// allowed are the libraries that every Linux with glibc has, of those that PEP 600's
+// policy allows and Go links.
+var allowed = []string{"libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1"}
+
+// linux are the tags of a program: of one that links nothing those of glibc and of
+// musl, else that of the newest glibc symbol that it needs.
+func linux(file *elf.File) ([]string, error) {
+	architecture := map[elf.Machine]string{elf.EM_X86_64: "x86_64", elf.EM_AARCH64: "aarch64"}[file.Machine]
+	if architecture == "" {
+		return nil, fmt.Errorf("a Linux program for %v, of which no tag is known here", file.Machine)
+	}
+	libraries, err := file.ImportedLibraries()
+	if err != nil {
+		return nil, err
+	}
+	least, err := leastGlibc(file, libraries)
+	if err != nil {
+		return nil, err
+	}
+	tags := []string{fmt.Sprintf("manylinux_2_%d_%s", least, architecture)}
+	if least == oldest {
+		tags = append(tags, "manylinux2014_"+architecture)
+	}
+	if len(libraries) == 0 {
+		tags = append(tags, "musllinux_1_1_"+architecture)
+	}
+	slices.Sort(tags)
+	return tags, nil
+}
+
+// leastGlibc is n of the least glibc 2.n that has all that a program needs of it.
+func leastGlibc(file *elf.File, libraries []string) (int, error) {
+	least := oldest
+	for _, library := range libraries {
+		if !slices.Contains(allowed, library) {
+			return 0, fmt.Errorf("it links %s, which not every Linux has (those that do: %s)", library, strings.Join(allowed, ", "))
+		}
+	}
+	if len(libraries) == 0 {
+		return least, nil
+	}
+	symbols, err := file.ImportedSymbols()
+	if err != nil {
+		return 0, err
+	}
+	for _, symbol := range symbols {
+		version, is := strings.CutPrefix(symbol.Version, "GLIBC_2.")
+		if !is {
+			continue
+		}
+		number, _, _ := strings.Cut(version, ".")
+		minor, err := strconv.Atoi(number)
+		if err != nil {
+			return 0, fmt.Errorf("symbol %s: version %q is none of glibc", symbol.Name, symbol.Version)
+		}
+		least = max(least, minor)
+	}
+	return least, nil
+}
+
+// Where a Mach-O file says the least macOS that it is for (mach-o/loader.h).
+const (
+	versionMinimum = 0x24 // LC_VERSION_MIN_MACOSX: command, size, version, SDK
+	buildVersion   = 0x32 // LC_BUILD_VERSION: command, size, platform, version, …
+)
+
+// darwin is the tag of the least macOS that the program's loader takes.
+func darwin(file *macho.File) ([]string, error) {
+	architecture := map[macho.Cpu]string{macho.CpuAmd64: "x86_64", macho.CpuArm64: "arm64"}[file.Cpu]
+	if architecture == "" {
+		return nil, fmt.Errorf("a macOS program for %v, of which no tag is known here", file.Cpu)
+	}
+	for _, load := range file.Loads {
+		raw, at := load.Raw(), 0
+		if len(raw) < 16 {
+			continue
+		}
+		switch file.ByteOrder.Uint32(raw) {
+		case versionMinimum:
+			at = 8
+		case buildVersion:
+			at = 12
+		default:
+			continue
+		}
+		version := binary.LittleEndian.Uint32(raw[at:])
+		return []string{fmt.Sprintf("macosx_%d_%d_%s", version>>16, version>>8&0xff, architecture)}, nil
+	}
+	return nil, errors.New("a macOS program that does not say which macOS it needs")
+}
+
+func windows(file *pe.File) ([]string, error) {
+	if file.Machine != pe.IMAGE_FILE_MACHINE_AMD64 {
+		return nil, fmt.Errorf("a Windows program for machine %#x, of which no tag is known here", file.Machine)
+	}
+	return []string{"win_amd64"}, nil
+}

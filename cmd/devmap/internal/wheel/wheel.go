@@ -1,0 +1,136 @@
+// Package wheel writes Python wheels: a package of Python's, the Go program inside
+// it, and what pip needs to know. The form is PyPA's "Binary distribution format"
+// (packaging.python.org/specifications/binary-distribution-format), written without
+// Python. The same input makes the same bytes: files in order, with one time.
+package wheel
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Wheel is what goes into one.
+type Wheel struct {
+	Name    string // of the package: its folder, its command, and its name for pip
+	Version string // as [Version] has it
+	Summary string
+	Binary  string   // the program's file
+	Tags    []string // the platforms that it runs on, as [Platforms] has them
+	// Sources are the package's folder's parent: every .py file and py.typed in the
+	// folder of that name go in.
+	Sources fs.FS
+	Readme  []byte // Markdown
+	License []byte // Apache-2.0
+	Time    time.Time
+}
+
+// Write makes the wheel's file in a folder and returns its path.
+func (wheel *Wheel) Write(folder string) (string, error) {
+	entries, err := wheel.entries()
+	if err != nil {
+		return "", err
+	}
+	name := filepath.Join(folder, wheel.File())
+	file, err := os.Create(name) //nolint:gosec // where the caller has it
+	if err != nil {
+		return "", err
+	}
+	err = archive(file, entries, wheel.Time)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return "", fmt.Errorf("writing %s: %w", name, err)
+	}
+	return name, nil
+}
+
+// File is the name of the wheel's file: any Python 3, no C interface of Python's.
+func (wheel *Wheel) File() string {
+	return fmt.Sprintf("%s-%s-py3-none-%s.whl", wheel.Name, wheel.Version, strings.Join(wheel.Tags, "."))
+}
+
+// entry is a file of the wheel.
+type entry struct {
+	name    string
+	program bool
+	data    []byte
+}
+
+// entries are all files in the order in which they stand: the package, then what
+// pip reads, the record of all last, as the form recommends.
+func (wheel *Wheel) entries() ([]entry, error) {
+	all, err := wheel.sources()
+	if err != nil {
+		return nil, err
+	}
+	program, err := os.ReadFile(wheel.Binary)
+	if err != nil {
+		return nil, err
+	}
+	name := wheel.Name
+	if slices.ContainsFunc(wheel.Tags, func(tag string) bool { return strings.HasPrefix(tag, "win") }) {
+		name += ".exe"
+	}
+	all = append(all, entry{name: path.Join(wheel.Name, "_bin", name), program: true, data: program})
+	slices.SortFunc(all, func(first, second entry) int { return strings.Compare(first.name, second.name) })
+	info := fmt.Sprintf("%s-%s.dist-info/", wheel.Name, wheel.Version)
+	all = append(all,
+		entry{name: info + "METADATA", data: wheel.metadata()},
+		entry{name: info + "WHEEL", data: wheel.tags()},
+		entry{name: info + "entry_points.txt", data: fmt.Appendf(nil, "[console_scripts]\n%s = %s.__main__:main\n", wheel.Name, wheel.Name)},
+		entry{name: info + "licenses/LICENSE", data: wheel.License},
+	)
+	return append(all, record(info+"RECORD", all)), nil
+}
+
+// sources are the package's own files.
+func (wheel *Wheel) sources() (all []entry, err error) {
+	err = fs.WalkDir(wheel.Sources, wheel.Name, func(name string, found fs.DirEntry, err error) error {
+		if err != nil || found.IsDir() || path.Ext(name) != ".py" && path.Base(name) != "py.typed" {
+			return err
+		}
+		data, err := fs.ReadFile(wheel.Sources, name)
+		all = append(all, entry{name: name, data: data})
+		return err
+	})
+	if err == nil && !slices.ContainsFunc(all, func(one entry) bool { return one.name == wheel.Name+"/__init__.py" }) {
+		err = fmt.Errorf("%s/__init__.py: %w", wheel.Name, os.ErrNotExist)
+	}
+	return all, err
+}
+
+// metadata is the package's description (Core metadata specifications, 2.4).
+func (wheel *Wheel) metadata() []byte {
+	var text strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&text, "%s: %s\n", name, value) }
+	line("Metadata-Version", "2.4")
+	line("Name", wheel.Name)
+	line("Version", wheel.Version)
+	line("Summary", wheel.Summary)
+	line("License-Expression", "Apache-2.0")
+	line("License-File", "LICENSE")
+	line("Requires-Python", ">=3.9")
+	for _, name := range []string{"Intended Audience :: Science/Research", "Programming Language :: Go", "Programming Language :: Python :: 3", "Topic :: Scientific/Engineering :: Artificial Intelligence", "Typing :: Typed"} {
+		line("Classifier", name)
+	}
+	line("Description-Content-Type", "text/markdown; charset=UTF-8")
+	text.WriteString("\n")
+	text.Write(wheel.Readme)
+	return []byte(text.String())
+}
+
+// tags says which Pythons and platforms the wheel is for, one a line.
+func (wheel *Wheel) tags() []byte {
+	text := []byte("Wheel-Version: 1.0\nGenerator: devmap\nRoot-Is-Purelib: false\n")
+	for _, tag := range wheel.Tags {
+		text = fmt.Appendf(text, "Tag: py3-none-%s\n", tag)
+	}
+	return text
+}
