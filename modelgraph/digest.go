@@ -16,6 +16,9 @@ func (graph *Graph) Digest() string {
 		fmt.Fprintf(h, "layer %q %d\n", layer.Name, layer.unit)
 		digestTensors(h, "param", layer.Params)
 		digestTensors(h, "buffer", layer.Buffers)
+		if layer.Repeat > 1 {
+			fmt.Fprintf(h, "repeat %d\n", layer.Repeat)
+		}
 		if layer.Declared != nil {
 			fmt.Fprintf(h, "declared %v\n", *layer.Declared)
 		}

@@ -19,6 +19,10 @@ type Layer struct {
 	Unit string
 	// Stream says which tokens the layer works on.
 	Stream Stream
+	// Repeat is how often the layer runs in one forward, each time on what the
+	// layers of its unit made the time before (ALBERT's groups): its tensors are
+	// there once, and all that it saves as often as it runs. 0 and 1: once.
+	Repeat int64
 	// Declared holds costs written in the model file, or nil.
 	Declared *Declared
 

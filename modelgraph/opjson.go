@@ -38,6 +38,9 @@ var opTypes = func() map[string]reflect.Type {
 // (costmodel/internal/ops: Bound).
 const maxDim = 1 << 40
 
+// maxRepeat bounds how often a layer runs.
+const maxRepeat = maxLayers
+
 // decodeOp reads {"kind": "embedding", "vocab": 32000, …}.
 func decodeOp(raw jsontext.Value) (Op, error) {
 	var members map[string]jsontext.Value

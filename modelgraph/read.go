@@ -35,6 +35,7 @@ type fileLayer struct {
 	Inputs   []string       `json:"inputs,omitzero"`
 	Unit     string         `json:"unit,omitzero"`
 	Stream   *Stream        `json:"stream,omitzero"`
+	Repeat   int64          `json:"repeat,omitzero"`
 	Declared *fileDeclared  `json:"declared,omitzero"`
 }
 
@@ -105,8 +106,11 @@ func (model *fileModel) graph() (*Graph, error) {
 }
 
 func (layer *fileLayer) layer(place string) (Layer, error) {
-	l := Layer{Name: layer.Name, Inputs: layer.Inputs, Unit: layer.Unit, Op: Opaque{}}
+	l := Layer{Name: layer.Name, Inputs: layer.Inputs, Unit: layer.Unit, Repeat: layer.Repeat, Op: Opaque{}}
 	var err error
+	if layer.Repeat < 0 || layer.Repeat > maxRepeat {
+		return l, placeError(place+".repeat", "%d is not a number of runs (0 to %d)", layer.Repeat, maxRepeat)
+	}
 	if layer.Op != nil {
 		if l.Op, err = decodeOp(layer.Op); err != nil {
 			return l, placeError(place+".op", "%v", err)

@@ -50,6 +50,30 @@ func TestReadExample(t *testing.T) {
 
 // TestReadRefuses holds every class of bad input to its one line: file, place
 // and value.
+// TestRepeat: how often a layer runs is read, written and part of what the
+// model is.
+func TestRepeat(t *testing.T) {
+	digests := make(map[string]bool)
+	for runs, field := range map[int64]string{0: "", 12: `, "repeat": 12`} {
+		g, err := modelgraph.Read(strings.NewReader(strings.Replace(example, `"unit": "h.0"`, `"unit": "h.0"`+field, 1)), "model.json")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var written strings.Builder
+		if err := modelgraph.Write(&written, g); err != nil {
+			t.Fatal(err)
+		}
+		again, err := modelgraph.Read(strings.NewReader(written.String()), "model.json")
+		if err != nil || again.Layers[1].Repeat != runs || again.Layers[0].Repeat != 0 {
+			t.Errorf("repeat %d is read again as %d: %v", runs, again.Layers[1].Repeat, err)
+		}
+		digests[again.Digest()] = true
+	}
+	if len(digests) != 2 {
+		t.Error("a model that runs layers twelve times is the one that runs them once")
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	const (
 		head = `{"format_version":"devmap.model/v1","name":"m","layers":`
@@ -70,6 +94,7 @@ func TestReadRefuses(t *testing.T) {
 		{"empty part", head + `[{"name":"a..b"}]}`, `m.json: layers[0].name: "a..b" is not a module path: it has an empty part`},
 		{"same name", head + `[` + a + `,` + a + `]}`, `m.json: layers[1].name: "a" is also the name of layers[0]`},
 		{"unknown field", one + `,"colour":1}]}`, `m.json: layers[0].colour (line 1, column 70): unknown field "colour"`},
+		{"repeats", one + `,"repeat":-1}]}`, `m.json: layers[0].repeat: -1 is not a number of runs (0 to 250000)`},
 		{"unknown field on top", `{"format_version":"devmap.model/v1","layer":[]}`, `m.json: layer (line 1, column 37): unknown field "layer"`},
 		{"unknown field of a tensor", one + `,"params":[{"name":"w","shape":[1],"type":"bf16"}]}]}`, `m.json: layers[0].params[0].type (line 1, column 104): unknown field "type"`},
 		{"unknown field of an op", one + `,"op":{"kind":"mlp","dim":1,"widht":2}}]}`, `m.json: layers[0].op: op "mlp": unknown field "widht"`},

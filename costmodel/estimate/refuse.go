@@ -1,9 +1,29 @@
 package estimate
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // refuse is the error that a field has a value which does not go with the rest
 // of the workload or with the model.
 func refuse(field string, value any, format string, args ...any) error {
 	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
+}
+
+// checkRepeated refuses checkpoints of layers that run several times: the only
+// model that has them, ALBERT, has none in Transformers 5.17
+// (modeling_albert.py: no GradientCheckpointingLayer).
+func checkRepeated(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.Recompute != costmodel.RecomputeFull && workload.Recompute != value.RecomputeSelective {
+		return nil
+	}
+	for i := range graph.Layers {
+		if layer := &graph.Layers[i]; layer.Repeat > 1 {
+			return refuse("recompute", workload.Recompute, "layer %q runs %d times in one forward, and what checkpoints of it keep is not modelled (%v takes it)",
+				layer.Name, layer.Repeat, costmodel.Set("recompute", costmodel.RecomputeNone))
+		}
+	}
+	return nil
 }

@@ -47,8 +47,12 @@ func (parser *parser) notAChain(index int) error {
 		strings.Join(reads, " and "), stream)
 }
 
-// onStream refuses layers on other tokens than the text's.
+// onStream refuses layers on other tokens than the text's, and those that run
+// more than once on them.
 func (parser *parser) onStream(layer *modelgraph.Layer) error {
+	if layer.Repeat > 1 {
+		return unrunnable(layer, "it runs %d times in one forward; it runs chains, every layer once", layer.Repeat)
+	}
 	switch layer.Stream.Kind {
 	case modelgraph.Text:
 		return nil

@@ -149,6 +149,7 @@ func TestRefusesChains(t *testing.T) {
 		"no tokens": {[]modelgraph.Layer{{Name: "tower", Op: modelgraph.Norm{Dim: 8}, Inputs: []string{}, Stream: modelgraph.Stream{Kind: modelgraph.Image, Tokens: 4}}}, `model "m": nothing in it embeds tokens`},
 		"pooled":    {[]modelgraph.Layer{embed, {Name: "score", Op: modelgraph.Head{Dim: 8, Vocab: 2, Pooled: true}}}, `layer "score": it classifies one token a sequence`},
 		"opaque":    {[]modelgraph.Layer{embed, {Name: "odd", Op: modelgraph.Opaque{}}, head}, `layer "odd": nothing says what it computes`},
+		"repeated":  {[]modelgraph.Layer{embed, {Name: "again", Op: modelgraph.Norm{Dim: 8}, Repeat: 3}, head}, `layer "again": it runs 3 times in one forward`},
 		"images":    {[]modelgraph.Layer{embed, {Name: "fixed", Op: modelgraph.Norm{Dim: 8}, Stream: modelgraph.Stream{Kind: modelgraph.Fixed, Tokens: 4}}, head}, `layer "fixed": it works on another kind of tokens than text (stream "fixed")`},
 		"unread":    {[]modelgraph.Layer{embed, stray, head}, `layer "norm": it has no kernel that reads parameter "shift"`},
 	} {

@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 func init() {
 	register(family{
@@ -16,6 +20,21 @@ func init() {
 		build:  func(modules *builder, cfg *config, class string) { readT5(cfg).build(modules, cfg, class[1:]) },
 		maxSeq: func(*config) int64 { return 0 },
 	})
+	register(family{
+		types: []string{"umt5"}, table: true, class: "UMT5ForConditionalGeneration",
+		classes: []string{
+			"UMT5ForConditionalGeneration", "UMT5Model", "UMT5EncoderModel", "UMT5ForSequenceClassification", "UMT5ForTokenClassification", "UMT5ForQuestionAnswering",
+		},
+		build:  umt5,
+		maxSeq: func(*config) int64 { return 0 },
+	})
+}
+
+// umt5 is modeling_umt5.py.
+func umt5(modules *builder, cfg *config, class string) {
+	model := readT5(cfg)
+	model.tables = true
+	model.build(modules, cfg, strings.TrimPrefix(class, "UM"))
 }
 
 // bart is configuration_bart.py: BartConfig.

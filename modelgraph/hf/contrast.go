@@ -14,13 +14,11 @@ func init() {
 			}
 			projected := cfg.pos(0, "projection_dim")
 			modules.add("logit_scale", modelgraph.Parameter{}, nil, tensor(""))
-			text := contrastText(modules, cfg.part("text_config"), clipOrder)
+			words := cfg.part("text_config")
+			text := contrastText(modules, words, "text_model", clipOrder)
 			_, image := tower.build(modules, "vision_model")
-			modules.on(imageStream(1), func() {
-				modules.add("visual_projection", modelgraph.Linear{In: tower.dim, Out: projected, Pooled: true}, []string{image}, linearParams("", tower.dim, projected, false)...)
-			})
-			width := cfg.part("text_config").pos(0, "hidden_size")
-			modules.add("text_projection", modelgraph.Linear{In: width, Out: projected, Pooled: true}, []string{text}, linearParams("", width, projected, false)...)
+			modules.on(imageStream(1), func() { addProjection(modules, "visual_projection", tower.dim, projected, false, image) })
+			addProjection(modules, "text_projection", words.pos(0, "hidden_size"), projected, false, text)
 		},
 		maxSeq: contrastLength,
 	})
@@ -33,22 +31,51 @@ func init() {
 			}
 			modules.add("logit_scale", modelgraph.Parameter{}, nil, tensor("", 1))
 			modules.add("logit_bias", modelgraph.Parameter{}, nil, tensor("", 1))
-			words := cfg.part("text_config")
-			text := contrastText(modules, words, []string{"layer_norm1", "self_attn", "layer_norm2", "mlp"})
-			width := words.pos(0, "hidden_size")
-			out := words.optional(width, "projection_size")
-			modules.add("text_model.head", modelgraph.Linear{In: width, Out: out, Pooled: true}, []string{text}, linearParams("", width, out, true)...)
+			siglipText(modules, cfg.part("text_config"), "text_model")
 			siglipImages(cfg.part("vision_config")).build(modules, "vision_model")
 		},
 		maxSeq: contrastLength,
 	})
-	for kind, read := range map[string]func(*config) *imageTower{"clip_vision_model": clipTower, "siglip_vision_model": siglipImages} {
-		register(family{
-			types: []string{kind}, table: true, classes: tableClasses(kind, []string{"VisionModel"}),
-			build:  func(modules *builder, cfg *config, _ string) { read(cfg).build(modules, "") },
-			maxSeq: func(*config) int64 { return 0 },
-		})
-	}
+	register(family{
+		types: []string{"clip_vision_model"}, table: true, class: "CLIPVisionModel", classes: []string{"CLIPVisionModel", "CLIPVisionModelWithProjection"},
+		build: func(modules *builder, cfg *config, class string) {
+			tower := clipTower(cfg)
+			if class == "CLIPVisionModel" {
+				tower.build(modules, "")
+				return
+			}
+			_, image := tower.build(modules, "vision_model")
+			modules.on(imageStream(1), func() {
+				addProjection(modules, "visual_projection", tower.dim, cfg.pos(0, "projection_dim"), false, image)
+			})
+		},
+		maxSeq: func(*config) int64 { return 0 },
+	})
+	register(family{
+		types: []string{"clip_text_model"}, table: true, class: "CLIPTextModel", classes: []string{"CLIPTextModel", "CLIPTextModelWithProjection"},
+		build: func(modules *builder, cfg *config, class string) {
+			if class == "CLIPTextModel" {
+				contrastText(modules, cfg, "", clipOrder)
+				return
+			}
+			text := contrastText(modules, cfg, "text_model", clipOrder)
+			addProjection(modules, "text_projection", cfg.pos(0, "hidden_size"), cfg.pos(0, "projection_dim"), false, text)
+		},
+	})
+	register(family{
+		types: []string{"siglip_vision_model"}, table: true, classes: []string{"SiglipVisionModel"},
+		build:  func(modules *builder, cfg *config, _ string) { siglipImages(cfg).build(modules, "") },
+		maxSeq: func(*config) int64 { return 0 },
+	})
+	register(family{
+		types: []string{"siglip_text_model"}, table: true, classes: []string{"SiglipTextModel"},
+		build: func(modules *builder, cfg *config, _ string) { siglipText(modules, cfg, "") },
+	})
+}
+
+// addProjection adds a linear layer of one position a sequence or image.
+func addProjection(modules *builder, name string, in, out int64, bias bool, input string) {
+	modules.add(name, modelgraph.Linear{In: in, Out: out, Pooled: true}, []string{input}, linearParams("", in, out, bias)...)
 }
 
 func contrastLength(cfg *config) int64 {
@@ -57,8 +84,7 @@ func contrastLength(cfg *config) int64 {
 
 // contrastText adds the text tower of a CLIP or SigLIP, whose tokens look up
 // rows of two tables.
-func contrastText(modules *builder, cfg *config, order []string) string {
-	const path = "text_model"
+func contrastText(modules *builder, cfg *config, path string, order []string) string {
 	hidden, rows := cfg.pos(0, "hidden_size"), cfg.pos(0, "max_position_embeddings")
 	vocab, stack := cfg.pos(0, "vocab_size"), clipStack(cfg, hidden, order)
 	if order[0] == clipOrder[0] { // CLIP's text is causal, SigLIP's is not
@@ -80,6 +106,13 @@ func contrastText(modules *builder, cfg *config, order []string) string {
 	})
 	stack.build(modules, dot(path, "encoder.layers"), true)
 	return addLayerNorm(modules, dot(path, "final_layer_norm"), hidden, modules.hidden)
+}
+
+// siglipText is SiglipTextModel, which projects the last token.
+func siglipText(modules *builder, cfg *config, path string) {
+	text := contrastText(modules, cfg, path, []string{"layer_norm1", "self_attn", "layer_norm2", "mlp"})
+	width := cfg.pos(0, "hidden_size")
+	addProjection(modules, dot(path, "head"), width, cfg.optional(width, "projection_size"), true, text)
 }
 
 // classifyImages adds a tower and, where there are classes, their head.

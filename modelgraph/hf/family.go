@@ -27,6 +27,12 @@ type family struct {
 	named bool
 	// also are other names of its causal class.
 	also []string
+	// kin are classes of another type that are made like one of these: a config
+	// that names one may be read by its own type's class or by that one's, so
+	// they are built where it says all on which the two differ ([agreed]).
+	kin map[string]string
+	// agreed are those fields.
+	agreed []string
 	// build adds the modules of a class.
 	build func(modules *builder, cfg *config, class string)
 	// unread are fields of the family's config class, by themselves or in
@@ -103,6 +109,14 @@ func (f *family) classOf(cfg *config, names []string) (string, error) {
 		class = names[0]
 	}
 	place, fault := "architectures[0]", ""
+	if alike := f.kin[class]; alike != "" {
+		for _, name := range f.agreed {
+			if !cfg.has(name) {
+				return "", &modelgraph.SyntaxError{File: cfg.file, Place: name, Msg: fmt.Sprintf("it is absent, and its default is another for model_type %q than for the %s that architectures names; write it into the file", clipName(cfg.name("model_type")), class)}
+			}
+		}
+		class = alike
+	}
 	if !slices.Contains(f.known(), class) {
 		fault = fmt.Sprintf("%q is not a class of %s that is known here (known: %s)", clipName(class), strings.Join(f.types, "/"), strings.Join(f.known(), ", "))
 	} else if own := ownCode(cfg, f.known()); own != "" {

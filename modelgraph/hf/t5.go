@@ -15,7 +15,12 @@ func init() {
 			"T5ForConditionalGeneration", "T5Model", "T5EncoderModel", "T5ForSequenceClassification",
 			"T5ForTokenClassification", "T5ForQuestionAnswering",
 		},
-		build: func(modules *builder, cfg *config, class string) { readT5(cfg).build(modules, cfg, class) },
+		// mT5's are T5's to the letter (modeling_mt5.py), but for the defaults.
+		kin: map[string]string{
+			"MT5ForConditionalGeneration": "T5ForConditionalGeneration", "MT5Model": "T5Model", "MT5EncoderModel": "T5EncoderModel",
+		},
+		agreed: []string{"feed_forward_proj", "vocab_size", "d_model", "d_kv", "d_ff", "num_layers", "num_heads"},
+		build:  func(modules *builder, cfg *config, class string) { readT5(cfg).build(modules, cfg, class) },
 		// Relative positions: n_positions is a record of the training.
 		maxSeq: func(*config) int64 { return 0 },
 	})
@@ -29,6 +34,7 @@ type t5 struct {
 	attention modelgraph.Attention
 	mlp       modelgraph.MLP
 	wo        modelgraph.DType // of wo.weight; noType: the model's
+	tables    bool             // every block has a table of relative positions, not the first alone (UMT5)
 }
 
 func readT5(cfg *config) *t5 {

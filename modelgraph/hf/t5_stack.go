@@ -8,7 +8,7 @@ func (model *t5) stack(modules *builder, path string, layers int64, encoder stri
 	modules.hidden = addTable(modules, dot(path, "embed_tokens"), model.vocab, model.hidden, "")
 	for i := range layers {
 		name := indexed(dot(path, "block"), i)
-		modules.unit(name, func() { model.block(modules, name, i == 0, encoder) })
+		modules.unit(name, func() { model.block(modules, name, i == 0 || model.tables, encoder) })
 	}
 	final := dot(path, "final_layer_norm")
 	model.norm(modules, final, modules.hidden)
@@ -17,12 +17,12 @@ func (model *t5) stack(modules *builder, path string, layers int64, encoder stri
 }
 
 // block is modeling_t5.py: T5Block. The first one of a stack has the table
-// of relative positions.
-func (model *t5) block(modules *builder, name string, first bool, encoder string) {
+// of relative positions, in UMT5 every one.
+func (model *t5) block(modules *builder, name string, table bool, encoder string) {
 	self := model.attention
 	self.Bidirectional = encoder == ""
 	params := model.projections()
-	if first {
+	if table {
 		params = append(params, tensor("relative_attention_bias.weight", model.buckets, self.Heads))
 	}
 	model.sublayer(modules, dot(name, "layer.0"), "SelfAttention", self, "", params)

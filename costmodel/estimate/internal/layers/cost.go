@@ -16,7 +16,34 @@ func (layer *Layer) cost() {
 		cost.Memory.Grads = layer.Shape.NewGrads
 	}
 	cost.Memory.Layer = layer.Name
-	layer.Cost = cost
+	layer.Cost = layer.repeated(cost)
+}
+
+// Times is how often the layer runs in one forward.
+func (layer *Layer) Times() int64 { return max(1, layer.Repeat) }
+
+// repeated is a cost as often as the layer runs. What is saved, or cached, stays
+// until its own run's backward; the output is that of the last run. The gradients
+// that the last run makes wait, where the engine adds up a parameter's, for
+// those of the runs before it, each of which is made beside them (torch 2.11,
+// csrc/autograd/input_buffer.cpp, accumulate); by then a run's saved tensors
+// are gone.
+func (layer *Layer) repeated(cost ops.Cost) ops.Cost {
+	more := layer.Times() - 1
+	if more == 0 {
+		return cost
+	}
+	step := &cost.Memory
+	once := step.Saved
+	step.Forward += more * (step.Saved + step.KV)
+	step.Saved += more * once
+	step.KV += more * step.KV
+	step.CacheGrowth += more * step.CacheGrowth
+	if again := step.Backward + layer.Shape.NewGrads - once; again > step.Backward && layer.Shape.Train {
+		step.Backward, step.BackwardGrads = again, step.BackwardGrads+layer.Shape.NewGrads
+	}
+	cost.FLOPs += float64(more) * cost.FLOPs
+	return cost
 }
 
 // declared lays the figures of the model file over the op's.
@@ -57,7 +84,7 @@ func (model *Model) bound() error {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if layer.Runs {
-			sum += ops.Bound(layer.Op, &layer.Shape)
+			sum += float64(layer.Times()) * ops.Bound(layer.Op, &layer.Shape)
 		}
 		if sum > maxCost {
 			return costmodel.Refuse(costmodel.Set("batch", model.Workload.Batch),

@@ -23,8 +23,7 @@ func work(model *layers.Model, index int) costmodel.Work {
 			continue
 		}
 		run++
-		forward, backward := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs, model.Frozen)
-		forward, backward = profiled(layer.Declared, forward, backward)
+		forward, backward := passes(layer, model.Frozen)
 		out.Forward, out.Backward = both(out.Forward, forward), both(out.Backward, backward)
 		out.Output = layer.Cost.Output
 		if model.Train && layer.Runs {
@@ -43,6 +42,17 @@ func work(model *layers.Model, index int) costmodel.Work {
 		out.Backward.Traffic += 3 * float64(out.Trained*elements.Weight(model.Rules.Compute))
 	}
 	return out
+}
+
+// passes are those of all its runs.
+func passes(layer *layers.Layer, frozen bool) (forward, backward costmodel.Pass) {
+	times := layer.Times()
+	once, back := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs/float64(times), frozen)
+	once, back = profiled(layer.Declared, once, back)
+	for range times {
+		forward, backward = both(forward, once), both(backward, back)
+	}
+	return forward, backward
 }
 
 // profiled puts the seconds that a layer declares in the place of its
@@ -78,14 +88,14 @@ func trained(model *layers.Model, layer *layers.Layer) int64 {
 // token is one forward of one token a sequence: a product reads every weight
 // once, attention the cache, half grown.
 func token(layer *layers.Layer, sequences int64) costmodel.Pass {
-	forward, _ := ops.Passes(layer.Op, &layer.Shape, layer.Cost.FLOPs, true)
+	forward, _ := passes(layer, true)
 	part := float64(max(1, sequences)) / float64(max(1, layer.Shape.Tokens))
 	if _, ok := layer.Op.(modelgraph.Head); ok {
 		part = 1 // it projects one position a sequence in any case
 	}
 	return costmodel.Pass{
 		Products: layer.Cost.FLOPs * part,
-		Traffic:  float64(layer.Whole.Bytes() + layer.Cost.Memory.KV + layer.Cost.Memory.CacheGrowth/2),
+		Traffic:  float64(layer.Times()*layer.Whole.Bytes() + layer.Cost.Memory.KV + layer.Cost.Memory.CacheGrowth/2),
 		Kernels:  forward.Kernels,
 	}
 }
