@@ -3,14 +3,15 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Iterable, Optional, Union
+from typing import Any, Dict, Iterable, List, Optional, Union
 
 import torch
 
 from ._errors import DevmapError
 from ._export_dtypes import entry
+from ._export_seen import Seen, look
 from ._export_ties import ties_of
-from ._export_tree import layers_of
+from ._export_tree import Layer, layers_of
 from ._export_units import units_of
 from ._export_wrapped import unwrap
 
@@ -27,13 +28,14 @@ def export(
 ) -> dict:
     """Describes module as a model.json, writes it to path if one is given, and returns it as a dict.
 
-    The module may be on any device; on the meta device it needs no memory. It is not changed and not run.
+    The module may be on any device; on the meta device it needs no memory. It is not changed and not run: a copy
+    without memory runs one training forward, in which its operations, their order and what autograd keeps are seen.
 
     no_split: class names (or classes) of modules that one device must hold whole; the module's own
         ``_no_split_modules`` where absent, as Transformers and Accelerate read them; else the members of its
         outermost lists.
-    inputs: what one forward takes, as a tuple of arguments or a dict of keyword arguments; their shapes and types
-        count, not their values or devices.
+    inputs: what one forward takes, as a tuple of arguments or a dict of keyword arguments; shapes and types count, and
+        values of integers that the forward asks for. Transformers models of text have usual ones.
     name: what tables call the model.
     """
     if not isinstance(module, torch.nn.Module):
@@ -45,10 +47,18 @@ def export(
     warnings += said
     if not layers:
         raise DevmapError(f"export: {type(module).__name__} has no parameters or buffers: there is nothing to place")
-    model = {"format_version": FORMAT, "name": name or type(module).__name__, "layers": [_layer(one) for one in layers]}
+    seen = look(module, layers, units, inputs)
+    warnings += seen.warnings
+    model: Dict[str, Any] = {"format_version": FORMAT, "name": name or type(module).__name__}
+    longest = _longest(module)
+    if longest:
+        model["max_seq"] = longest
+    model["layers"] = _layers(seen)
     ties = ties_of(module)
     if ties:
         model["ties"] = ties
+    if warnings:
+        model["warnings"] = warnings
     model["unknown"] = [f"exported from a {type(module).__name__}: its layers are known by their sizes alone"]
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
@@ -57,13 +67,34 @@ def export(
     return model
 
 
-def _layer(layer) -> dict:
-    """A layer as model.json has it."""
-    out = {"name": layer.name}
+def _longest(module: torch.nn.Module) -> Optional[int]:
+    """The longest sequence that a Transformers config names."""
+    config = getattr(module, "config", None)
+    for one in (config, getattr(config, "text_config", None)):
+        length = getattr(one, "max_position_embeddings", None)
+        if isinstance(length, int) and length > 0:
+            return length
+    return None
+
+
+def _layers(seen: Seen) -> List[dict]:
+    """Layers as model.json has them."""
+    return [_layer(one, seen) for one in seen.layers]
+
+
+def _layer(layer: Layer, seen: Seen) -> dict:
+    out: Dict[str, Any] = {"name": layer.name}
+    part = seen.parts.get(id(layer))
+    if part is not None:
+        out["op"] = part.op
     if layer.params:
         out["params"] = [entry(name, tensor) for name, tensor in layer.params]
     if layer.buffers:
         out["buffers"] = [entry(name, tensor) for name, tensor in layer.buffers]
+    if seen.ran:
+        out["inputs"] = seen.inputs.get(layer.name, [])
     if layer.unit:
         out["unit"] = layer.unit
+    if seen.streams.get(layer.name):
+        out["stream"] = seen.streams[layer.name]
     return out

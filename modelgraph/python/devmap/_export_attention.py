@@ -1,0 +1,280 @@
+"""Attention: what is between the projections of queries, keys and values and the one after them."""
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Set, Tuple
+
+from ._export_flow import SAME, Flow, common, within
+from ._export_norm import style_of
+from ._export_part import Part
+
+_SCORES = frozenset("matmul bmm baddbmm einsum rmatmul".split())
+
+
+def attentions(flow: Flow, units: Dict[str, str]) -> List[Part]:
+    """Every attention that the trace shows: calls of PyTorch's kernel, and score matrices that pass a softmax."""
+    parts = []
+    for index, step in enumerate(flow.steps):
+        core = None
+        if step.name == "scaled_dot_product_attention":
+            core = (step.inputs[:3], {index}, index, index)
+        elif step.name == "softmax":
+            core = _eager(flow, index)
+        if core is not None:
+            part = _part(flow, units, *core)
+            if part is not None:
+                parts.append(part)
+    return parts
+
+
+def _eager(flow: Flow, softmax: int) -> Optional[Tuple[List[int], Set[int], int, int]]:
+    """Queries, keys and values of a softmax over scores that were made by one product and weigh another."""
+    data = flow.data(flow.steps[softmax])
+    if not data or len(flow.shape(data[0])) < 3:
+        return None
+    product = lambda at: flow.steps[at].name in _SCORES and flow.matrix(flow.steps[at]) is None  # noqa: E731
+    scope = flow.steps[softmax].scope
+    inside = lambda at: within(flow.steps[at].scope, scope)  # noqa: E731
+    before = [at for at in flow.back(data, lambda at: product(at) or not inside(at)) if product(at) and inside(at)]
+    after = [at for at in flow.ahead(flow.steps[softmax].outputs, lambda at: product(at) or not inside(at)) if product(at) and inside(at)]
+    if not before or not after:
+        return None
+    # Of several products (a bias that is one too) the scores are the last before, the values the first after.
+    scores, values = max(before), min(after)
+    operands = [number for number in flow.data(flow.steps[scores]) if len(flow.shape(number)) >= 3][-2:]
+    others = [number for number in flow.data(flow.steps[values]) if flow.trace.maker.get(number, -1) < softmax]
+    if len(operands) < 2 or not others:
+        return None
+    between = flow.back([flow.main(flow.steps[values])], lambda at: at == scores)
+    return [*operands, others[-1]], {at for at in between if at >= scores} | {values}, scores, values
+
+
+def _part(flow: Flow, units: Dict[str, str], qkv: List[int], core: Set[int], first: int, last: int) -> Optional[Part]:
+    linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
+    scope = flow.steps[first].scope
+    ways = [sorted(at for at in flow.back([number], linear) if linear(at)) for number in qkv]
+    if not all(ways):
+        return None
+    nearest = [max(way) for way in ways]
+    out = sorted(at for at in flow.ahead(flow.steps[last].outputs, lambda at: linear(at) or flow.steps[at].name in _SCORES) if linear(at))
+    path = common([scope] + [flow.steps[at].scope for at in nearest])
+    if out:
+        wider = common([path, flow.steps[out[0]].scope])
+        if wider and (wider == path or _depth(path) - _depth(wider) <= 2) and wider not in ("",) and units.get(wider, wider) != "":
+            path, behind = wider, [out[0]]
+        else:
+            behind = []
+    else:
+        behind = []
+    inside = lambda at: within(flow.steps[at].scope, path)  # noqa: E731
+    before = {at for at in flow.back(qkv, lambda at: not inside(at)) if inside(at)}
+    entries = [at for at in sorted(before) if linear(at) and not any(linear(other) for other in flow.back(flow.data(flow.steps[at]), lambda one: not inside(one)) if inside(other))]
+    if not entries:
+        return None
+    begin = min(entries)
+    after = {at for at in flow.back([flow.main(flow.steps[at]) for at in behind], lambda at: at in core) if inside(at) and at > begin}
+    steps = {at for at in before if at >= begin} | {at for at in core if inside(at) and at >= begin} | after | set(behind)
+    scored = [number for at in core for number in flow.data(flow.steps[at])]
+    steps |= {at for at in flow.back(scored, lambda at: not inside(at)) if inside(at) and at >= begin or inside(at) and _table(flow, at)}
+    steps |= {at for at in range(begin, max(steps) + 1) if flow.steps[at].scope == scope and inside(at)}
+    op = _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps)
+    params = {name for at in steps for name in flow.params(flow.steps[at])}
+    query = flow.main(flow.steps[min(ways[0])] if entries else flow.steps[begin])
+    part = Part(path, op, steps, params, flow.main(flow.steps[_entry(flow, ways[0][-1], entries)]))
+    key = flow.main(flow.steps[_entry(flow, ways[1][-1], entries)])
+    if flow.plain(key) != flow.plain(part.main) and flow.plain(key) != flow.plain(query):
+        part.more = [key]
+        if op.get("cross") is None and _foreign(flow, key, part.main, path):
+            op["cross"] = True
+            op.pop("bidirectional", None)
+    part.tokens = _rows(flow, part.main)
+    return part
+
+
+def _table(flow: Flow, at: int) -> bool:
+    """Whether a step looks biases of scores up (T5), which may come before the projections."""
+    return flow.steps[at].name == "embedding"
+
+
+def _entry(flow: Flow, at: int, entries: List[int]) -> int:
+    """The projection that a way begins with."""
+    behind = flow.back(flow.data(flow.steps[at]), lambda one: one in entries)
+    found = [one for one in behind if one in entries]
+    return at if at in entries or not found else max(found)
+
+
+def _rows(flow: Flow, number: int) -> int:
+    shape = flow.shape(number)
+    rows = 1
+    for side in shape[:-1]:
+        rows *= side
+    return rows
+
+
+def _depth(path: str) -> int:
+    return path.count(".") + 1 if path else 0
+
+
+def _foreign(flow: Flow, key: int, query: int, path: str) -> bool:
+    """Whether keys are made of something else than queries are: not both of one tensor outside."""
+    inside = lambda at: within(flow.steps[at].scope, path)  # noqa: E731
+    roots = []
+    for number in (key, query):
+        steps = flow.back([number], lambda at: not inside(at))
+        roots.append({at for at in steps if not inside(at)})
+    return not roots[0] & roots[1]
+
+
+def _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps) -> dict:
+    heads, head_dim = _heads(flow, qkv[0])
+    value_dim = flow.shape(qkv[2])[-1]
+    entry = flow.steps[_entry(flow, nearest[0], entries)]
+    op = {"kind": "attention", "dim": flow.width_in(entry), "heads": heads, "kv_heads": 0, "head_dim": head_dim}
+    if value_dim != head_dim:
+        op["value_dim"] = value_dim
+    fused = nearest[0] == nearest[1] == nearest[2]
+    key = flow.width_out(flow.steps[nearest[1]])
+    if nearest[1] not in entries:  # latents: keys and values of one narrow product
+        narrow = flow.steps[_entry(flow, nearest[1], entries)]
+        rank = flow.width_in(flow.steps[nearest[1]])
+        op["kv_rank"], op["rope_dim"] = rank, flow.width_out(narrow) - rank
+        op["kv_heads"] = heads
+        if nearest[0] not in entries:
+            op["q_rank"] = flow.width_in(flow.steps[nearest[0]])
+    elif fused:
+        op["fused"] = True
+        op["kv_heads"] = (flow.width_out(flow.steps[nearest[0]]) - heads * head_dim) // (head_dim + value_dim)
+    elif nearest[1] == nearest[2]:
+        op["kv_heads"] = key // (head_dim + value_dim)
+    else:
+        op["kv_heads"] = key // head_dim
+    wide = flow.width_out(flow.steps[nearest[0]])
+    if not fused and "kv_rank" not in op and wide == 2 * heads * head_dim:
+        op["gated"] = True
+    _positions(flow, qkv[0], op)
+    _norms(flow, qkv[0], nearest[0], steps, op)
+    _masks(flow, first, last, core, op)
+    _said(flow.trace.modules.get(flow.steps[first].scope), op)
+    if behind:
+        op.update(result_of(flow, behind[0], steps))
+    return op
+
+
+def _said(module, op: dict) -> None:
+    """What a short forward does not show and Transformers' modules have as attributes: a window (a mask of few tokens
+    has none), and a cap of the scores that PyTorch's kernel leaves out."""
+    config = getattr(module, "config", None)
+    everywhere = None if hasattr(config, "layer_types") else getattr(config, "sliding_window", None)
+    window = getattr(module, "sliding_window", everywhere)
+    if isinstance(window, int) and not isinstance(window, bool) and window > 0:
+        op["window"] = window
+    if getattr(module, "attn_logit_softcapping", None):
+        op["soft_cap"] = True
+
+
+def _heads(flow: Flow, query: int) -> Tuple[int, int]:
+    """Heads and their width: the kernel has [batch, heads, tokens, width], a product of matrices may have both in one."""
+    shape = flow.shape(query)
+    if len(shape) == 4:
+        return shape[1], shape[3]
+    number = query
+    for _ in range(32):
+        at = flow.trace.maker.get(number)
+        if at is None or not flow.data(flow.steps[at]):
+            break
+        number = flow.data(flow.steps[at])[0]
+        if len(flow.shape(number)) == 4:
+            four = flow.shape(number)
+            return (four[1] if four[3] == shape[-1] and four[0] * four[1] == shape[0] else four[2]), four[3]
+    return 1, shape[-1]
+
+
+def _positions(flow: Flow, query: int, op: dict) -> None:
+    """Rotary positions: a cosine, or a product of complex numbers, on the way to the queries."""
+    linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
+    names = {flow.steps[at].name for at in flow.back([query], linear)}
+    if names & {"cos", "polar", "view_as_complex"} or {"neg", "cat"} <= names:
+        op["rope"] = True
+
+
+def _norms(flow: Flow, query: int, linear: int, steps: Set[int], op: dict) -> None:
+    """Norms between the projection of queries and the scores."""
+    way = flow.back([query], lambda at: at == linear)
+    style, width, _ = style_of(flow, [at for at in sorted(way) if at != linear])
+    if style is not None:
+        op["qk_norm"] = style
+        if width > op["head_dim"]:
+            op["qk_norm_whole"] = True
+
+
+def _masks(flow: Flow, first: int, last: int, core: Set[int], op: dict) -> None:
+    step = flow.steps[first]
+    names = {flow.steps[at].name for at in core}
+    if step.name != "scaled_dot_product_attention":
+        op["eager"] = True
+        if "tanh" in names:
+            op["soft_cap"] = True
+        causal = _causal_mask(flow, core, first)
+        if causal is None:
+            causal = getattr(flow.trace.modules.get(step.scope), "is_causal", None)
+        if causal is False:
+            op["bidirectional"] = True
+        return
+    causal = bool(step.keywords.get("is_causal", step.arguments[5] if len(step.arguments) > 5 else False))
+    mask = step.keywords.get("attn_mask", step.arguments[3] if len(step.arguments) > 3 else None)
+    if mask is not None:
+        if mask.is_floating_point() and mask.dim() == 4 and mask.shape[1] == op["heads"] > 1:
+            op["eager"] = True  # a bias a head: as large as the scores, and in memory
+        shown = _looks_back(flow.trace.values.of(mask))
+        causal = shown if shown is not None else bool(getattr(flow.trace.modules.get(step.scope), "is_causal", False))
+    if not causal:
+        op["bidirectional"] = True
+
+
+def _causal_mask(flow: Flow, core: Set[int], first: int) -> Optional[bool]:
+    """Whether what is added to scores, or filled in, forbids later tokens; None where nothing tells."""
+    for at in sorted(core):
+        for number in flow.data(flow.steps[at]):
+            shape = flow.shape(number)
+            value = flow.trace.values.of(flow.tensor(number))
+            if value is not None and len(shape) >= 2 and shape[-1] == shape[-2] > 1:
+                found = _looks_back(value)
+                if found is not None:
+                    return found
+    return None
+
+
+def _looks_back(mask) -> Optional[bool]:
+    """Whether the first token may not see the last, by the values of a mask."""
+    if mask is None or mask.dim() < 2 or mask.shape[-1] < 2 or mask.shape[-2] < 2:
+        return None
+    corner = mask.reshape(-1, mask.shape[-2], mask.shape[-1])[0, 0, -1].item()
+    diagonal = mask.reshape(-1, mask.shape[-2], mask.shape[-1])[0, 0, 0].item()
+    return corner != diagonal
+
+
+def result_of(flow: Flow, at: int, steps: Set[int]) -> dict:
+    """Whether a result passes a dropout, and a learned scale, before it is added to the stream; these steps join."""
+    op: dict = {}
+    number = flow.steps[at].outputs[0]
+    for _ in range(8):
+        readers = flow.readers.get(number, [])
+        if len(readers) != 1:
+            break
+        step = flow.steps[readers[0]]
+        if step.name == "dropout":
+            if _probability(step) > 0:
+                op["dropout"] = True
+        elif step.name in ("mul", "rmul") and any(flow.weight(one) is not None and len(flow.shape(one)) == 1 for one in step.inputs):
+            op["layer_scale"] = True
+        elif step.name not in SAME:
+            break
+        steps.add(readers[0])
+        number = step.outputs[0]
+    return op
+
+
+def _probability(step) -> float:
+    if step.keywords.get("training", step.arguments[2] if len(step.arguments) > 2 else True) is False:
+        return 0.0
+    value = step.keywords.get("p", step.arguments[1] if len(step.arguments) > 1 else 0.5)
+    return value if isinstance(value, (int, float)) else 0.0

@@ -1,0 +1,97 @@
+"""Parts laid over the module tree: layers with operations, in order of registration."""
+from __future__ import annotations
+
+from typing import Dict, List, Optional, Set, Tuple
+
+from ._export_attention import attentions
+from ._export_experts import mixtures
+from ._export_flow import Flow, within
+from ._export_mlp import networks
+from ._export_norm import norms
+from ._export_part import Part
+from ._export_recurrent import mixers
+from ._export_single import convolutions, embeddings, projections, rotaries, tables
+from ._export_tree import Layer
+
+
+def parts_of(flow: Flow, units: Dict[str, str], logits: Optional[int]) -> List[Part]:
+    """What devmap has operations for, the largest first: a step belongs to one part."""
+    parts: List[Part] = []
+    taken: Set[int] = set()
+
+    def take(found: List[Part]) -> None:
+        for part in found:
+            if part.steps & taken:
+                continue
+            parts.append(part)
+            taken.update(part.steps)
+
+    take(mixtures(flow, units))
+    take(mixers(flow))
+    take(attentions(flow, units))
+    take(embeddings(flow))
+    take(norms(flow, taken))
+    made_logits = _head(flow, logits)
+    take(networks(flow, units, taken | made_logits))
+    take(convolutions(flow, taken))
+    take(projections(flow, taken, logits))
+    take(tables(flow, taken))
+    take(rotaries(flow))
+    return parts
+
+
+def _head(flow: Flow, logits: Optional[int]) -> Set[int]:
+    if logits is None:
+        return set()
+    linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
+    return {at for at in flow.back([logits], linear) if linear(at)}
+
+
+def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str]) -> Tuple[List[Layer], Dict[int, Part]]:
+    """The layers of the tree with those of a part made one; and the part of each, by the layer's id."""
+    holder: Dict[str, Layer] = {}
+    for layer in layers:
+        for name, _ in layer.params:
+            holder[_full(layer.name, name)] = layer
+    place = {id(layer): index for index, layer in enumerate(layers)}
+    gone: Set[int] = set()
+    named: Dict[str, Layer] = {layer.name: layer for layer in layers}
+    out: List[Tuple[int, Layer]] = []
+    of: Dict[int, Part] = {}
+    for part in sorted(parts, key=lambda one: min(one.steps)):
+        held: List[Layer] = []
+        for name in sorted(part.params, key=lambda one: place[id(holder[one])] if one in holder else 0):
+            if name in holder and holder[name] not in held and id(holder[name]) not in gone:
+                held.append(holder[name])
+        if part.op["kind"] == "rotary":
+            held = [named[part.path]] if part.path in named else []
+        inside = [layer for layer in held if within(layer.name, part.path) or layer.name == part.path]
+        if len(inside) != len(held) or not held and part.op["kind"] != "rotary":
+            continue
+        if len(held) == 1 and held[0].name != part.path and len(held[0].params) > 0 and part.op["kind"] in ("embedding", "linear", "head", "conv", "norm"):
+            of[id(held[0])] = part
+            continue
+        if len(held) == 1 and held[0].name == part.path:
+            of[id(held[0])] = part
+            continue
+        own = named.get(part.path)
+        if not held or own is not None and own not in held and (id(own) in gone or id(own) in of):
+            continue
+        if any(other.name == part.path for _, other in out):
+            continue
+        if own is not None and own not in held:
+            held.insert(0, own)
+        layer = Layer(part.path, held[0].module, units.get(part.path, ""))
+        for one in held:
+            rest = one.name[len(part.path):].lstrip(".")
+            layer.params += [(_full(rest, name), tensor) for name, tensor in one.params]
+            layer.buffers += [(_full(rest, name), tensor) for name, tensor in one.buffers]
+        gone.update(id(one) for one in held)
+        out.append((min(place[id(one)] for one in held), layer))
+        of[id(layer)] = part
+    out += [(index, layer) for index, layer in enumerate(layers) if id(layer) not in gone]
+    return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
+
+
+def _full(path: str, name: str) -> str:
+    return f"{path}.{name}" if path and name else path or name

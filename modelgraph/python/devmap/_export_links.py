@@ -1,0 +1,72 @@
+"""What each layer reads: first what it transforms, then the residual that its result joins, then an encoder's output."""
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+from ._export_flow import Flow
+from ._export_part import Part
+from ._export_tree import Layer
+
+
+def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Dict[str, List[str]]:
+    """Inputs of the layers that ran, by name."""
+    owner: Dict[int, str] = {}
+    for layer in layers:
+        part = of.get(id(layer))
+        if part is not None:
+            owner.update((at, layer.name) for at in part.steps if part.op["kind"] != "rotary")
+    order = {name: index for index, name in enumerate(_started(owner))}
+    made: Dict[int, Optional[str]] = {}  # tensor to the layer whose result it is
+    reads: Dict[str, List[str]] = {name: [] for name in order}
+    joins: Dict[str, List[str]] = {name: [] for name in order}
+    mains = {layer.name: flow.plain(of[id(layer)].main) for layer in layers if id(layer) in of}
+    cross: Dict[str, List[str]] = {}
+    for at, step in enumerate(flow.steps):
+        sources: List[str] = []
+        for number in step.inputs:
+            name = made.get(number)
+            if name is not None and name not in sources:
+                sources.append(name)
+        mine = owner.get(at)
+        if mine is not None:
+            for number in step.inputs:
+                name = made.get(number)
+                if name is None or name == mine or order[name] > order[mine]:
+                    continue
+                into = reads if flow.plain(number) == mains[mine] else cross
+                if name not in into.setdefault(mine, []):
+                    into[mine].append(name)
+            made.update((number, mine) for number in step.outputs)
+            continue
+        if not sources:
+            continue
+        last = max(sources, key=order.__getitem__)
+        for name in sources:
+            if name != last and name not in joins[last]:
+                joins[last].append(name)
+        made.update((number, last) for number in step.outputs)
+    parts = {layer.name: of[id(layer)] for layer in layers if id(layer) in of}
+    out = {}
+    for name in order:
+        if not reads[name]:  # what it transforms was changed on its way by steps of its own
+            reads[name] = cross.get(name, [])
+        # A block that normalises after adding reads one tensor twice: as what it transforms, and as the residual.
+        out[name] = reads[name][:1] + joins[name][:1]
+        if parts[name].op.get("cross"):
+            out[name] += [one for one in _keys(parts[name], made) if one is not None and one not in out[name]][:1]
+    return out
+
+
+def _keys(part: Part, made: Dict[int, Optional[str]]) -> List[Optional[str]]:
+    """The layers that keys and values of cross-attention are made of."""
+    return [made.get(number) for number in part.more]
+
+
+def _started(owner: Dict[int, str]) -> List[str]:
+    seen: List[str] = []
+    known = set()
+    for at in sorted(owner):
+        if owner[at] not in known:
+            known.add(owner[at])
+            seen.append(owner[at])
+    return seen

@@ -1,0 +1,51 @@
+"""Which tokens a layer works on, by the rows that it sees."""
+from __future__ import annotations
+
+from typing import Dict, List, Optional
+
+from ._export_part import Part
+from ._export_tree import Layer
+
+
+def streams(layers: List[Layer], of: Dict[int, Part], inputs: Dict[str, List[str]], batch: int, seq: int, target: int) -> Dict[str, Optional[dict]]:
+    """The stream of every layer with an operation; None is the text's."""
+    out: Dict[str, Optional[dict]] = {}
+    for layer in layers:
+        part = of.get(id(layer))
+        if part is None or part.op["kind"] in ("rotary",):
+            continue
+        out[layer.name] = _of(part.tokens * (batch if part.shared else 1), batch, seq, target)
+    for layer in layers:
+        part = of.get(id(layer))
+        if part is None or layer.name not in out:
+            continue
+        kind = part.op["kind"]
+        before = [name for name in inputs.get(layer.name, []) if name in out]
+        if part.tokens == batch and kind in ("linear", "head"):
+            part.op["pooled"] = True
+            out[layer.name] = out[before[0]] if before else None
+        if kind == "conv":
+            _rate(layer.name, part, out, inputs)
+    return out
+
+
+def _of(tokens: int, batch: int, seq: int, target: int) -> Optional[dict]:
+    if seq and tokens == batch * seq:
+        return None
+    if target and tokens == batch * target:
+        return {"kind": "target"}
+    if tokens <= batch:
+        return None
+    return {"kind": "fixed", "tokens": tokens // batch if tokens % batch == 0 else tokens}
+
+
+def _rate(name: str, part: Part, out: Dict[str, Optional[dict]], inputs: Dict[str, List[str]]) -> None:
+    """A convolution that runs at a multiple of the rate of what reads it."""
+    mine = out[name]
+    readers = [out[one] for one, sources in inputs.items() if name in sources and one in out]
+    if not mine or not readers or not readers[0] or "tokens" not in mine or "tokens" not in readers[0]:
+        return
+    ratio, rest = divmod(mine["tokens"], readers[0]["tokens"])
+    if rest == 0 and ratio > 1:
+        part.op["token_ratio"] = ratio
+        out[name] = dict(readers[0])
