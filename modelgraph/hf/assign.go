@@ -3,7 +3,6 @@ package hf
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/safetensors"
@@ -56,6 +55,9 @@ func assign(graph *modelgraph.Graph, cfg *config, ck *safetensors.Checkpoint) (*
 		extras: make(map[string]*filling), quantised: make(map[string]bool),
 		configured: cfg.has("quantization_config") || cfg.has("compression_config"),
 	}
+	if unread := assigned.names.unread; len(unread) > 0 {
+		return nil, nil, fmt.Errorf("%s: Transformers makes %q of stored names by a rule that is not known here: describe the model in a model.json", ck.Dir, unread[0])
+	}
 	assigned.index()
 	for i := range ck.Tensors {
 		assigned.place(&ck.Tensors[i])
@@ -106,23 +108,19 @@ func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer boo
 	}
 }
 
-// stores reports whether a checkpoint holds the buffer of that name. Of the
-// families that no table fills only DeepSeek-V3 has one that it does.
-func (load *loading) stores(name string) bool {
-	if load.class != nil {
-		return load.class.buffers[starred(name)]
-	}
-	return strings.HasSuffix(name, "e_score_correction_bias")
-}
+// stores reports whether a checkpoint holds the buffer of that name.
+func (load *loading) stores(name string) bool { return slices.Contains(load.stored, starred(name)) }
 
-// parent is the path of the module that holds a tensor.
 // place finds what a checkpoint tensor is for.
 func (assigned *assignment) place(t *safetensors.Tensor) {
 	place, ok := assigned.names.module(t.Name, func(name string) bool { return assigned.state[name] != nil })
 	switch {
 	case ok:
-		fill := assigned.state[place.name]
-		fill.pieces = append(fill.pieces, piece{place, t})
+		for _, name := range place.targets() {
+			if fill := assigned.state[name]; fill != nil {
+				fill.pieces = append(fill.pieces, piece{place, t})
+			}
+		}
 	case assigned.names.ignored(place.name):
 		assigned.ignored.add(t.Name, t.Bytes())
 	case !assigned.placeExtra(place, t):

@@ -30,7 +30,7 @@ func (assigned *assignment) fill() error {
 
 func (assigned *assignment) fillOne(fill *filling) error {
 	assigned.choose(fill)
-	t, shape, stored := fill.tensor, composed(fill.pieces), assigned.storedType(fill)
+	t, shape, stored := fill.tensor, composed(fill.pieces, fill.tensor.Shape), assigned.storedType(fill)
 	if !slices.Equal(shape, t.Shape) {
 		if !assigned.quantised[fill.module] || !packs(stored) {
 			return assigned.misfit(fill, shape)
@@ -47,52 +47,22 @@ func (assigned *assignment) fillOne(fill *filling) error {
 	return nil
 }
 
-// choose puts stacked pieces in the order they lie in the parameter, and
-// keeps one of several tensors that claim the same place.
+// choose puts the pieces of a conversion in the order in which they lie in the
+// parameter, and keeps one of several tensors that claim the same place.
 func (assigned *assignment) choose(fill *filling) {
 	slices.SortStableFunc(fill.pieces, func(x, y piece) int {
-		return cmp.Or(cmp.Compare(x.expert, y.expert), cmp.Compare(x.source, y.source))
+		return cmp.Or(cmp.Compare(x.member, y.member), cmp.Compare(x.source, y.source))
 	})
-	if len(fill.pieces) == 1 || !slices.ContainsFunc(fill.pieces, func(p piece) bool { return !p.stacked }) {
+	if len(fill.pieces) == 1 || !slices.ContainsFunc(fill.pieces, func(p piece) bool { return p.by == nil }) {
 		return
 	}
 	keep := slices.IndexFunc(fill.pieces, func(p piece) bool { return p.stored.Name == fill.name })
 	if keep < 0 {
-		keep = slices.IndexFunc(fill.pieces, func(p piece) bool { return !p.stacked })
+		keep = slices.IndexFunc(fill.pieces, func(p piece) bool { return p.by == nil })
 	}
 	kept := fill.pieces[keep]
 	assigned.warn("%q is stored %d times: %s is read", clipName(fill.name), len(fill.pieces), assigned.at(kept.stored))
 	fill.pieces = []piece{kept}
-}
-
-// composed is the shape that the pieces make: per expert the sources one
-// under the other, experts stacked. Pieces that do not fit each other make a
-// flat list of their elements.
-func composed(ps []piece) []int64 {
-	if !ps[0].stacked {
-		return slices.Clone(ps[0].stored.Shape)
-	}
-	experts, sources := int64(ps[len(ps)-1].expert)+1, int64(0)
-	for _, p := range ps {
-		sources = max(sources, int64(p.source)+1)
-	}
-	var rows, total int64
-	rest := ps[0].stored.Shape
-	regular := int64(len(ps)) == experts*sources && len(rest) > 0
-	for i, p := range ps {
-		shape := p.stored.Shape
-		total += elements(shape)
-		regular = regular && len(shape) == len(rest) && slices.Equal(shape[1:], rest[1:]) &&
-			int64(p.expert) == int64(i)/sources && int64(p.source) == int64(i)%sources
-		if regular && int64(i) < sources {
-			rows += shape[0]
-		}
-		regular = regular && shape[0] == ps[int64(i)%sources].stored.Shape[0]
-	}
-	if !regular {
-		return []int64{total}
-	}
-	return slices.Concat([]int64{experts, rows}, rest[1:])
 }
 
 func elements(shape []int64) int64 {

@@ -122,6 +122,6 @@ func (assigned *assignment) extraTensor(layer string, fill *filling) modelgraph.
 	assigned.choose(fill)
 	return modelgraph.Tensor{
 		Name:  strings.TrimPrefix(fill.name, layer+"."),
-		Shape: composed(fill.pieces), DType: assigned.storedType(fill), Parts: assigned.parts(fill),
+		Shape: composed(fill.pieces, nil), DType: assigned.storedType(fill), Parts: assigned.parts(fill),
 	}
 }

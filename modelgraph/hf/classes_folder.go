@@ -131,7 +131,8 @@ func (l *listed) read() error {
 	for _, name := range l.class.NoSplit {
 		l.split[name] = true
 	}
-	l.names = &loading{prefix: l.class.Prefix, renames: append([]rename{l.rename}, legacy...)}
+	l.names = &loading{prefix: l.class.Prefix, renames: []rename{l.rename}}
+	l.names.add(rulesOf("legacy"), nil)
 	for _, expr := range append(slices.Clone(l.class.Ignored), `rotary_emb\.inv_freq`, `(^|\.)position_ids$`) {
 		if re, err := regexp.Compile(expr); err == nil { // Go has no lookahead: such a name is then a strange one
 			l.names.ignore = append(l.names.ignore, re)

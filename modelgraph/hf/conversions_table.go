@@ -1,105 +1,97 @@
 package hf
 
 import (
-	"regexp"
-	"slices"
-	"strings"
+	"bytes"
+	"compress/gzip"
+	_ "embed"
+	"fmt"
+	"io"
+	"sync"
 
-	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/go-json-experiment/json"
 )
 
-// conversions are the rules of the families that have some, by model type,
-// in the order of conversion_mapping.py: get_model_conversion_mapping, which
-// asks the class and then the model type of each sub-model.
-var conversions = map[string]func(load *loading, cfg *config, class string){
-	"mixtral":     func(load *loading, _ *config, _ string) { load.text("mixtral", "") },
-	"qwen3_moe":   func(load *loading, _ *config, _ string) { load.text("qwen3_moe", "") },
-	"deepseek_v3": func(load *loading, _ *config, _ string) { load.text("deepseek_v3", "") },
-	"gemma3":      func(load *loading, cfg *config, class string) { load.llava(cfg, class, true) },
-	"paligemma":   func(load *loading, cfg *config, class string) { load.llava(cfg, class, true) },
-	"internvl":    func(load *loading, cfg *config, class string) { load.llava(cfg, class, false) },
-	"qwen2_5_vl":  qwen2VLNames,
-	"vit":         vitNames,
-	"internvl_chat": func(load *loading, cfg *config, _ string) {
-		load.prefix = ""
-		load.text(cfg.sub("llm_config").str("", "model_type"), "language_model")
-	},
+// conversionsGz holds how Transformers 5.17 turns stored names into names of
+// modules (fixtures/oracle/conversions.py made it from Transformers itself):
+// the rules of conversion_mapping.py, and of each class which of them apply.
+//
+//go:embed conversions.jsonl.gz
+var conversionsGz []byte
+
+// namedClass is a class's line.
+type namedClass struct {
+	Class  string `json:"class"`
+	Type   string `json:"type"`   // model_type
+	Prefix string `json:"prefix"` // base_model_prefix
+	// Base: AutoModel makes this class for the type.
+	Base bool `json:"base"`
+	// Ignored are expressions for stored names that are left out without a
+	// warning (_keys_to_ignore_on_load_unexpected).
+	Ignored []string `json:"ignored"`
+	// Stored are the buffers of the state dict, with a star for every number
+	// that a list of modules counts.
+	Stored []string `json:"stored"`
+	// Parts are the models inside, in module order.
+	Parts []namedPart `json:"parts"`
 }
 
-// prefixes are base_model_prefix where it is not "model".
-var prefixes = map[string]string{
-	"gpt2": "transformer", "bloom": "transformer", "t5": "transformer", "mamba": "backbone",
-	"bert": "bert", "vit": "vit", "internvl_vision": "internvl_vision",
+// namedPart is a model inside another.
+type namedPart struct {
+	At      string   `json:"at"`      // its path
+	Config  string   `json:"config"`  // the path of the object it is made from; "": the whole config
+	Class   string   `json:"class"`   // "": that which AutoModel makes for the object's type
+	Type    string   `json:"type"`    // of an object that names none
+	Ignored []string `json:"ignored"` // as a class has them
 }
 
-// Names that the framework leaves out without a word
-// (_keys_to_ignore_on_load_unexpected).
-var (
-	ignoreInvFreq     = regexp.MustCompile(`rotary_emb\.inv_freq`)
-	ignorePositionIDs = regexp.MustCompile(`(^|\.)position_ids$`)
-	ignoreCausalMask  = regexp.MustCompile(`attn.bias|crossattention.bias`)
-	ignoreMTP         = regexp.MustCompile(`model\.layers\.61.*`)
-	ignoreDecoder     = regexp.MustCompile(`decoder`)
-	ignoreCrossBias   = regexp.MustCompile(`decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight`)
-)
-
-// legacy are the oldest spellings, tried for every model.
-var legacy = []rename{
-	within("LayerNorm.gamma", "LayerNorm.weight"),
-	within("LayerNorm.beta", "LayerNorm.bias"),
-	atEnd(".weight_g", ".parametrizations.weight.original0"),
-	atEnd(".weight_v", ".parametrizations.weight.original1"),
-}
-
-// loadingOf collects the rules for a graph of one class.
-func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
-	if f := families[graph.Family]; f != nil && f.table && !f.named {
-		if load := tableLoading(graph.Family, graph.Class); load != nil {
-			load.ignore = append(load.ignore, ignoredNames(graph)...)
-			return load
+// conversionTable is the unpacked table.
+var conversionTable = sync.OnceValue(func() []byte {
+	reader, err := gzip.NewReader(bytes.NewReader(conversionsGz))
+	if err == nil {
+		var table []byte
+		if table, err = io.ReadAll(reader); err == nil {
+			return table
 		}
 	}
-	load := &loading{prefix: "model"}
-	if prefix, ok := prefixes[graph.Family]; ok {
-		load.prefix = prefix
-	} else if isTask(graph.Class, questionAnswering) {
-		load.prefix = answeringPath(graph.Class)
+	panic(fmt.Sprintf("conversions.jsonl.gz: %v", err)) // embedded: a build fault
+})
+
+// conversionLine reads the first line that begins so and that ok takes.
+func conversionLine[line any](head string, ok func(*line) bool) *line {
+	for text := range bytes.Lines(conversionTable()) {
+		if !bytes.HasPrefix(text, []byte(head)) {
+			continue
+		}
+		read := new(line)
+		if err := json.Unmarshal(text, read, json.RejectUnknownMembers(true)); err != nil {
+			panic(fmt.Sprintf("conversions.jsonl.gz: %s: %v", head, err)) // embedded: a build fault
+		}
+		if ok == nil || ok(read) {
+			return read
+		}
 	}
-	if add := conversions[graph.Family]; add != nil {
-		add(load, cfg, graph.Class)
-	}
-	load.renames = append(load.renames, legacy...)
-	load.ignore = ignoredNames(graph)
-	return load
+	return nil
 }
 
-// ignoredNames lists the patterns of the class; two of them hold wherever the
-// model has such a buffer itself (_adjust_missing_and_unexpected_keys).
-func ignoredNames(graph *modelgraph.Graph) []*regexp.Regexp {
-	var res []*regexp.Regexp
-	switch {
-	case graph.Family == "gpt2":
-		res = append(res, ignoreCausalMask)
-	case graph.Family == "deepseek_v3":
-		res = append(res, ignoreMTP)
-	case graph.Class == "T5EncoderModel" || graph.Class == "T5ForTokenClassification":
-		res = append(res, ignoreDecoder)
-	case graph.Family == "t5":
-		res = append(res, ignoreCrossBias)
-	}
-	if hasBuffer(graph, "rotary_emb.inv_freq") {
-		res = append(res, ignoreInvFreq)
-	}
-	if hasBuffer(graph, "position_ids") {
-		res = append(res, ignorePositionIDs)
-	}
-	return res
+// namedClassOf is the line of a class, nil where Transformers has none: then
+// the class is of published code, which no rule is for.
+func namedClassOf(class, modelType string) *namedClass {
+	return conversionLine[namedClass](fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType), nil)
 }
 
-func hasBuffer(graph *modelgraph.Graph, suffix string) bool {
-	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
-		return slices.ContainsFunc(layer.Buffers, func(t modelgraph.Tensor) bool {
-			return strings.HasSuffix(modelgraph.FullName(layer.Name, t.Name), suffix)
-		})
-	})
+// baseOf is the line of the class that AutoModel makes for a type.
+func baseOf(modelType string) *namedClass {
+	return conversionLine(`{"class":`, func(line *namedClass) bool { return line.Base && line.Type == modelType })
+}
+
+// rulesOf are the rules kept under a class or a model type, nil for none.
+func rulesOf(name string) []nameRule {
+	found := conversionLine[struct {
+		Rules string     `json:"rules"`
+		List  []nameRule `json:"list"`
+	}](fmt.Sprintf(`{"rules":%q,`, name), nil)
+	if found == nil {
+		return nil
+	}
+	return found.List
 }

@@ -3,6 +3,7 @@ package hf
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -69,11 +70,54 @@ func (r *nameRecord) check(t *testing.T, config json.RawMessage) {
 		if ok {
 			to = s.name
 		}
-		if to != n.To || ok && s.stacked != (n.Pattern != "") {
-			t.Errorf("%s goes to %q (stacked %v), in Transformers to %q (%q)", n.From, to, s.stacked, n.To, n.Pattern)
+		if to != n.To || ok && (s.by != nil) != (n.Pattern != "") {
+			t.Errorf("%s goes to %q (stacked %v), in Transformers to %q (%q)", n.From, to, (s.by != nil), n.To, n.Pattern)
 		}
 		if !ok && l.ignored(s.name) != n.Ignored {
 			t.Errorf("%s ignored: %v, in Transformers %v", n.From, !n.Ignored, n.Ignored)
+		}
+	}
+}
+
+// TestNamedClasses: every class that a family builds is in the table, but for
+// those of published code.
+func TestNamedClasses(t *testing.T) {
+	own := []string{"baichuan", "internlm2", "internlm3", "minicpm", "nemotron-nas", "xverse"}
+	for modelType, f := range families {
+		for _, class := range f.known() {
+			if namedClassOf(class, modelType) == nil && !slices.Contains(own, modelType) && !slices.Contains(f.also, class) {
+				t.Errorf("%s of %s is not in conversions.jsonl.gz", class, modelType)
+			}
+		}
+	}
+}
+
+// TestTransform: what a rule does to a name.
+func TestTransform(t *testing.T) {
+	experts := nameRule{From: `(?P<g0>mlp.experts.(?P<n0>.*)\.gate_proj.weight)|(?P<g1>mlp.experts.(?P<n1>.*)\.up_proj.weight)`, To: []string{"mlp.experts.gate_up_proj"}, Ops: [][]any{{"MergeModulelist", 0.}, {"Concatenate", 1.}}}
+	towers := nameRule{From: `(?P<g0>^model)`, Unless: `^model(?:\.(language_model|visual))`, To: []string{"model.language_model"}}
+	norms := nameRule{From: `(?P<g0>norm(\d+))`, To: []string{`norms.\1`}}
+	for _, c := range []struct {
+		rule       nameRule
+		below      *scope
+		name, want string
+		source     int
+		member     string
+	}{
+		{experts, nil, "layers.3.mlp.experts.17.up_proj.weight_scale_inv", "layers.3.mlp.experts.gate_up_proj_scale_inv", 1, "17"},
+		{experts, nil, "layers.3.mlp.experts.0.gate_proj.weight", "layers.3.mlp.experts.gate_up_proj", 0, "0"},
+		{experts, nil, "layers.3.mlp.gate_proj.weight", "", 0, ""},
+		{experts, newScope("model", "text"), "model.text.mlp.experts.1.up_proj.weight", "model.text.mlp.experts.gate_up_proj", 1, "1"},
+		{experts, newScope("model", "text"), "text.mlp.experts.1.up_proj.weight", "text.mlp.experts.gate_up_proj", 1, "1"},
+		{experts, newScope("model", "text"), "other.mlp.experts.1.up_proj.weight", "", 0, ""},
+		{towers, nil, "model.layers.0.weight", "model.language_model.layers.0.weight", 0, ""},
+		{towers, nil, "model.visual.weight", "", 0, ""},
+		{norms, nil, "layer.norm12.weight", "layer.norms.12.weight", 0, ""},
+	} {
+		rule := newTransform(&c.rule, c.below)
+		found, ok := rule.match(c.name)
+		if ok != (c.want != "") || found.name != c.want || found.source != c.source || found.member != c.member {
+			t.Errorf("%s: %+v, %t; want %q of source %d, member %q", c.name, found, ok, c.want, c.source, c.member)
 		}
 	}
 }

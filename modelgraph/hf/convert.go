@@ -8,25 +8,26 @@ import (
 // loading says how Transformers 5.17 turns the tensor names of a checkpoint
 // into module names for one class (core_model_loading.py: rename_source_key).
 type loading struct {
-	prefix  string   // base_model_prefix
-	renames []rename // all apply, in order
-	stacks  []stack  // the first that matches applies
+	prefix     string       // base_model_prefix
+	renames    []rename     // all apply, in order
+	converters []*transform // the first that matches applies, after them
 	// ignore are names that the framework leaves out without a warning.
 	ignore []*regexp.Regexp
-	// class says it all where the family is filled by tables; else nil.
-	class *classNames
+	stored []string // buffers of the state dict, with stars
+	unread []string // what rules that are not known here make
 }
 
 // rename gives the new name, or the same one where the rule does not match.
-// Rules are functions, not expressions: 100,000 names pass through them.
 type rename func(name string) string
 
 // slot is the place of a checkpoint tensor in the module tree.
 type slot struct {
 	name string // of the parameter or buffer
-	// stacked: the tensor is source number source of expert number expert.
-	stacked        bool
-	expert, source int
+	// by is the conversion that makes it, nil for none: the tensor is one of a
+	// list of those that its source number source names, or the list's member.
+	by     *transform
+	source int
+	member int
 }
 
 // module finds the place of a checkpoint tensor among the names that the
@@ -36,12 +37,9 @@ func (load *loading) module(name string, has func(string) bool) (slot, bool) {
 	for _, renamed := range load.renames {
 		place.name = renamed(place.name)
 	}
-	if load.class != nil {
-		place = load.class.slot(place.name)
-	}
-	for i := range load.stacks {
-		if t, ok := load.stacks[i].match(place.name); ok {
-			place = t
+	for _, rule := range load.converters {
+		if found, ok := rule.match(place.name); ok {
+			place = slot{name: found.name, by: rule, source: found.source, member: memberNumber(found.member)}
 			break
 		}
 	}
@@ -55,15 +53,41 @@ func (load *loading) module(name string, has func(string) bool) (slot, bool) {
 	return place, false
 }
 
+// targets are the tensors that the place stands for: a conversion may make
+// several of one.
+func (place *slot) targets() []string {
+	if place.by == nil || len(place.by.to) == 1 {
+		return []string{place.name}
+	}
+	names := make([]string, len(place.by.to))
+	for i, to := range place.by.to {
+		names[i] = strings.Replace(place.name, place.by.to[0], to, 1)
+	}
+	return names
+}
+
+// memberNumber reads the number of an expert; one that no model has stands for
+// all that are too large or no number, so that its shape is odd.
+func memberNumber(text string) int {
+	number := 0
+	for _, digit := range text {
+		if digit < '0' || digit > '9' {
+			return maxDim
+		}
+		if number = 10*number + int(digit-'0'); number > maxDim {
+			return maxDim
+		}
+	}
+	return number
+}
+
 // based takes the base model's prefix off a name, or puts it on, where only
 // that makes it a name of the module: a checkpoint of the base model fits the
-// class with a head, and the other way round.
+// class with a head, and the other way round. Whatever stands behind the prefix
+// counts as the dot, as in the framework.
 func (load *loading) based(name string, has func(string) bool) string {
-	if load.prefix == "" {
-		return name
-	}
-	if inner, ok := strings.CutPrefix(name, load.prefix+"."); ok && has(inner) {
-		return inner
+	if inner, ok := strings.CutPrefix(name, load.prefix); ok && inner != "" && has(inner[1:]) {
+		return inner[1:]
 	}
 	if outer := load.prefix + "." + name; has(outer) {
 		return outer
@@ -78,53 +102,4 @@ func (load *loading) ignored(name string) bool {
 		}
 	}
 	return false
-}
-
-// within replaces the first old in a name (WeightRenaming).
-func within(old, to string) rename {
-	return func(name string) string { return strings.Replace(name, old, to, 1) }
-}
-
-// atStart replaces old at the start of a name.
-func atStart(old, to string) rename {
-	return func(name string) string {
-		if rest, ok := strings.CutPrefix(name, old); ok {
-			return to + rest
-		}
-		return name
-	}
-}
-
-// atEnd replaces old at the end of a name.
-func atEnd(old, to string) rename {
-	return func(name string) string {
-		if rest, ok := strings.CutSuffix(name, old); ok {
-			return rest + to
-		}
-		return name
-	}
-}
-
-// scoped applies rules to what follows the path of a sub-model, with or
-// without the prefix of the base model (WeightTransform._scoped_match).
-func scoped(prefix, path string, rules ...rename) rename {
-	inner := path
-	if inner != "" {
-		inner += "."
-	}
-	outer := prefix + "." + inner
-	return func(name string) string {
-		head := outer
-		if !strings.HasPrefix(name, head) {
-			head = inner
-		}
-		rest, ok := strings.CutPrefix(name, head)
-		if !ok {
-			return name
-		}
-		for _, rule := range rules {
-			rest = rule(rest)
-		}
-		return head + rest
-	}
 }

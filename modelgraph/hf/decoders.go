@@ -6,9 +6,9 @@ package hf
 var decoderFamilies = []struct {
 	model string
 	read  func(*config) *decoder
-	// runs, named and unread are as in [family].
-	runs, named bool
-	unread      []string
+	// runs and unread are as in [family].
+	runs   bool
+	unread []string
 	// also are other names of the causal class (in the first repositories).
 	also []string
 	// positions is the field with the longest sequence, where it has another name.
@@ -24,7 +24,7 @@ var decoderFamilies = []struct {
 	{model: "dbrx", read: dbrx, positions: "max_seq_len", unread: []string{"moe_jitter_eps", "moe_loss_weight", "moe_normalize_expert_weights"}},
 	{model: "deepseek_v2", read: deepseekV2, unread: []string{"ep_size", "scoring_func", "seq_aux"}},
 	{
-		model: "deepseek_v3", read: deepseekV3, named: true,
+		model: "deepseek_v3", read: deepseekV3,
 		unread: []string{
 			"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
 			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
@@ -40,16 +40,16 @@ var decoderFamilies = []struct {
 	{model: "falcon", read: falcon},
 	{model: "falcon_h1", read: falconH1},
 	{model: "falcon_mamba", read: falconMamba},
-	{model: "gemma", read: gemma, runs: true, named: true},
-	{model: "gemma2", read: gemma2, runs: true, named: true},
-	{model: "gemma3_text", read: gemma3Text, runs: true, named: true},
+	{model: "gemma", read: gemma, runs: true},
+	{model: "gemma2", read: gemma2, runs: true},
+	{model: "gemma3_text", read: gemma3Text, runs: true},
 	{model: "glm", read: glm},
 	{model: "glm4", read: glm4},
 	{model: "glm4_moe", read: glm4MoE},
 	{model: "gpt_bigcode", read: gptBigCode},
 	{model: "gpt_neo", read: gptNeo},
 	{model: "gpt_neox", read: gptNeoX},
-	{model: "gpt_oss", read: gptOSS, named: true, unread: []string{"experts_per_token", "swiglu_limit", "initial_context_length"}},
+	{model: "gpt_oss", read: gptOSS, unread: []string{"experts_per_token", "swiglu_limit", "initial_context_length"}},
 	{model: "gptj", read: gptJ},
 	{model: "granite", read: granite},
 	{model: "granitemoe", read: graniteMoE},
@@ -59,7 +59,7 @@ var decoderFamilies = []struct {
 	{model: "hunyuan_v1_moe", read: hunyuanMoE, unread: []string{"moe_intermediate_size", "num_shared_expert"}},
 	{model: "jamba", read: jamba},
 	{model: "lfm2", read: lfm2},
-	{model: "llama", read: llama, runs: true, named: true},
+	{model: "llama", read: llama, runs: true},
 	{model: "llama4_text", read: llama4Text},
 	{model: "mamba2", read: mamba2},
 	{model: "minicpm3", read: miniCPM3, unread: []string{"dim_model_base", "scale_depth"}},
@@ -67,8 +67,8 @@ var decoderFamilies = []struct {
 	{model: "minimax_m2", read: minimaxM2},
 	{model: "ministral", read: ministral},
 	{model: "ministral3", read: ministral3},
-	{model: "mistral", read: mistral, runs: true, named: true},
-	{model: "mixtral", read: mixtral, named: true, unread: []string{"router_jitter_noise"}},
+	{model: "mistral", read: mistral, runs: true},
+	{model: "mixtral", read: mixtral, unread: []string{"router_jitter_noise"}},
 	{model: "mpt", read: mpt, positions: "max_seq_len", also: []string{"MPTForCausalLM"}, unread: []string{"init_config", "tokenizer_name", "verbose", "expansion_ratio", "no_bias", "norm_type", "embedding_fraction"}},
 	{model: "nemotron", read: nemotron},
 	{model: "nemotron_h", read: nemotronH},
@@ -77,14 +77,14 @@ var decoderFamilies = []struct {
 	{model: "olmo3", read: olmo3},
 	{model: "olmoe", read: olmoe},
 	{model: "phi", read: phi},
-	{model: "phi3", read: phi3, runs: true, named: true, unread: []string{"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"}},
+	{model: "phi3", read: phi3, runs: true, unread: []string{"attention_bias", "mlp_bias", "lm_head_bias", "full_attn_mod", "interpolate_factor"}},
 	{model: "phimoe", read: phimoe},
-	{model: "qwen2", read: qwen2, runs: true, named: true},
+	{model: "qwen2", read: qwen2, runs: true},
 	{model: "qwen2_moe", read: qwen2MoE},
-	{model: "qwen3", read: qwen3, runs: true, named: true},
+	{model: "qwen3", read: qwen3, runs: true},
 	{model: "qwen3_5_moe_text", read: qwen35MoE},
 	{model: "qwen3_5_text", read: qwen35},
-	{model: "qwen3_moe", read: qwen3MoE, named: true, unread: []string{"norm_topk_prob", "max_window_layers", "shared_expert_intermediate_size"}},
+	{model: "qwen3_moe", read: qwen3MoE, unread: []string{"norm_topk_prob", "max_window_layers", "shared_expert_intermediate_size"}},
 	{model: "qwen3_next", read: qwen3Next},
 	{model: "seed_oss", read: seedOSS},
 	{model: "smollm3", read: smolLM3},
@@ -101,7 +101,7 @@ func init() {
 		}
 		register(family{
 			maxSeq: longest,
-			types:  []string{kind.model}, table: true, runs: kind.runs, named: kind.named, unread: kind.unread, also: kind.also,
+			types:  []string{kind.model}, table: true, runs: kind.runs, unread: kind.unread, also: kind.also,
 			build: func(modules *builder, cfg *config, class string) {
 				kind.read(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
 			},

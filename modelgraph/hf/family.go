@@ -22,9 +22,6 @@ type family struct {
 	classes []string
 	// table: the config is filled by the table of config classes.
 	table bool
-	// named: stored names have their rules here (conversions_table.go), not in
-	// the table of classes.
-	named bool
 	// also are other names of its causal class.
 	also []string
 	// kin are classes of another type that are made like one of these: a config

@@ -1,0 +1,156 @@
+package hf
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// loadingOf collects the rules for a graph of one class, in the order of
+// conversion_mapping.py: get_model_conversion_mapping. Each model in the tree
+// brings the rules of its class, else those of its type, which then hold below
+// its path; not those that a model around it has brought.
+func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
+	class := namedClassOf(graph.Class, graph.Family)
+	if class == nil {
+		class = unnamedClass(graph)
+	}
+	load := &loading{prefix: class.Prefix, stored: class.Stored}
+	brought := make(map[string][]string) // by class or type: the paths of the models that brought its rules
+	load.bring(brought, "", class.Class, class.Type)
+	load.inside(brought, "", class, cfg)
+	load.add(rulesOf("legacy"), nil)
+	load.leave(class.Ignored)
+	load.ignore = append(load.ignore, bufferNames(graph)...)
+	return load
+}
+
+// unnamedClass stands for a class that Transformers does not have: of published
+// code, which no rule is for, or of a checkpoint that spells the causal class
+// its own way.
+func unnamedClass(graph *modelgraph.Graph) *namedClass {
+	base := baseOf(graph.Family)
+	if base == nil {
+		return &namedClass{Class: graph.Class, Type: graph.Family, Prefix: "model"}
+	}
+	class := &namedClass{Class: graph.Class, Type: graph.Family, Prefix: base.Prefix, Ignored: base.Ignored}
+	for _, name := range base.Stored {
+		class.Stored = append(class.Stored, base.Prefix+"."+name)
+	}
+	return class
+}
+
+// inside brings the rules of the models inside a class's.
+func (load *loading) inside(brought map[string][]string, path string, class *namedClass, cfg *config) {
+	for _, part := range class.Parts {
+		at := strings.TrimPrefix(path+"."+part.At, ".")
+		from, kind := cfg, part.Type
+		if part.Config != "" {
+			for key := range strings.SplitSeq(part.Config, ".") {
+				from = from.sub(key)
+			}
+			kind = from.str(part.Type, "model_type")
+		}
+		if part.Class != "" {
+			load.bring(brought, at, part.Class, part.Type)
+			if !strings.Contains(at, ".") { // of children alone: modeling_utils.py, post_init
+				load.leave(part.Ignored)
+			}
+			continue
+		}
+		inner := baseOf(kind)
+		if inner == nil {
+			continue
+		}
+		load.bring(brought, at, inner.Class, kind)
+		if !strings.Contains(at, ".") {
+			load.leave(inner.Ignored)
+		}
+		load.inside(brought, at, inner, from)
+	}
+}
+
+// bring adds the rules of one model in the tree.
+func (load *loading) bring(brought map[string][]string, path, class, modelType string) {
+	above := func(name string) bool {
+		return slices.ContainsFunc(brought[name], func(seen string) bool { return seen == "" || strings.HasPrefix(path, seen+".") })
+	}
+	if above(class) {
+		return
+	}
+	rules := rulesOf(class)
+	byClass := rules != nil
+	if !byClass {
+		if above(modelType) {
+			return
+		}
+		rules = rulesOf(modelType)
+	}
+	if rules == nil {
+		return
+	}
+	var below *scope
+	if path != "" {
+		// Without a dot behind it, as Transformers removes it.
+		below = newScope(load.prefix, strings.TrimPrefix(strings.TrimPrefix(path, load.prefix), "."))
+	}
+	load.add(rules, below)
+	brought[class] = append(brought[class], path)
+	if !byClass {
+		brought[modelType] = append(brought[modelType], path)
+	}
+}
+
+func (load *loading) add(rules []nameRule, below *scope) {
+	for i := range rules {
+		if rules[i].Unread {
+			load.unread = append(load.unread, rules[i].To...)
+			continue
+		}
+		rule := newTransform(&rules[i], below)
+		if rule.converts {
+			load.converters = append(load.converters, rule)
+		} else {
+			load.renames = append(load.renames, rule.rename)
+		}
+	}
+}
+
+// leave adds names that are left out without a word; Go has no lookahead: such
+// a name is then said to be left over.
+func (load *loading) leave(exprs []string) {
+	for _, expr := range exprs {
+		if re, err := regexp.Compile(expr); err == nil {
+			load.ignore = append(load.ignore, re)
+		}
+	}
+}
+
+// Names that hold wherever the model has such a buffer itself
+// (_adjust_missing_and_unexpected_keys).
+var (
+	ignoreInvFreq     = regexp.MustCompile(`rotary_emb\.inv_freq`)
+	ignorePositionIDs = regexp.MustCompile(`(^|\.)position_ids$`)
+)
+
+// bufferNames are the names of buffers that checkpoints held once.
+func bufferNames(graph *modelgraph.Graph) []*regexp.Regexp {
+	var res []*regexp.Regexp
+	if hasBuffer(graph, "rotary_emb.inv_freq") {
+		res = append(res, ignoreInvFreq)
+	}
+	if hasBuffer(graph, "position_ids") {
+		res = append(res, ignorePositionIDs)
+	}
+	return res
+}
+
+func hasBuffer(graph *modelgraph.Graph, suffix string) bool {
+	return slices.ContainsFunc(graph.Layers, func(layer modelgraph.Layer) bool {
+		return slices.ContainsFunc(layer.Buffers, func(t modelgraph.Tensor) bool {
+			return strings.HasSuffix(modelgraph.FullName(layer.Name, t.Name), suffix)
+		})
+	})
+}
