@@ -19,7 +19,7 @@ var badSizes = []string{
 
 // nullable are the sizes that may be null: Transformers' config classes give
 // them None (or, in remote code, a default of None).
-var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_window_layers projection_size")
+var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
 
 // TestBadSizes: a size that is none is refused at its field, with the value,
 // in every family and every field that a default may stand in for; a default
@@ -29,6 +29,18 @@ func TestBadSizes(t *testing.T) {
 		base := fields{"model_type": family}
 		if slices.ContainsFunc(llamaTypes, func(l *llamaType) bool { return l.model == family }) {
 			base = asFields(t, small(t, family, fields{"tie_word_embeddings": true}))
+			if family == "internlm" { // as many as heads
+				delete(base, "num_key_value_heads")
+			}
+		}
+		switch family { // which have no defaults
+		case "exaone":
+			base = asFields(t, small(t, family, fields{"num_layers": 4}))
+			delete(base, "num_hidden_layers")
+		case "minimax_text_01":
+			base = asFields(t, small(t, family, fields{"num_local_experts": 4, "num_experts_per_tok": 2, "attn_type_list": []int{0, 1, 0, 1}, "max_position_embeddings": 64}))
+		case "chatglm":
+			base = fields{"model_type": family, "hidden_size": 64, "ffn_hidden_size": 160, "num_layers": 2, "num_attention_heads": 4, "padded_vocab_size": 256}
 		}
 		if family == "dots1" { // whose defaults make no model
 			base["n_routed_experts"], base["num_experts_per_tok"] = 8, 2

@@ -3,6 +3,7 @@ package hf
 import (
 	"cmp"
 	"math"
+	"strings"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -34,7 +35,9 @@ type decoder struct {
 	attentionBeside, ffnBeside func(layer int64) part
 	names                      decoderNames // zero: a llama's
 	// behind adds what stands behind the embedding: positions, a dropout.
-	behind     func(modules *builder, path string)
+	behind func(modules *builder, path string)
+	// ahead adds what stands behind the last norm and does not run.
+	ahead      func(modules *builder, path string)
 	embedScale bool // buffer embed_tokens.embed_scale (Gemma)
 	// embedFactor is what it scales by; 0: the root of the width.
 	embedFactor float64
@@ -52,7 +55,10 @@ type decoder struct {
 
 // decoderNames are the modules of a decoder; base is where a class with a head
 // holds it.
-type decoderNames struct{ base, embed, layers, norm string }
+type decoderNames struct {
+	base, embed, layers, norm string
+	rotary                    string // empty: rotary_emb
+}
 
 var llamaNames = decoderNames{base: "model", embed: "embed_tokens", layers: "layers", norm: "norm"}
 
@@ -101,7 +107,10 @@ func (d *decoder) stack(modules *builder, path string) {
 	d.addNorm(modules, norm, false, modules.hidden, "")
 	modules.hidden = norm
 	if d.rotary.Op != nil {
-		modules.add(dot(path, "rotary_emb"), d.rotary.Op, nil).Buffers = d.rotary.Buffers
+		modules.add(dot(path, cmp.Or(d.called().rotary, "rotary_emb")), d.rotary.Op, nil).Buffers = d.rotary.Buffers
+	}
+	if d.ahead != nil {
+		d.ahead(modules, path)
 	}
 }
 
@@ -145,6 +154,9 @@ func rotaryRows(headDim int64) modelgraph.Layer {
 func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool) {
 	base := d.called().base
 	switch {
+	case strings.HasSuffix(class, "RewardModel"):
+		d.build(modules, base)
+		d.reward(modules, class)
 	case baseClass(class):
 		d.build(modules, "")
 	case isTask(class, questionAnswering):
@@ -172,4 +184,17 @@ func (d *decoder) causal(modules *builder, cfg *config, class string, tied bool)
 			modules.tie(dot(base, d.called().embed, "weight"), "lm_head.weight")
 		}
 	}
+}
+
+// reward adds the head of Qwen 2.5's reward models (modeling_qwen2_rm.py): two
+// linear layers, and a number a token, or two for the models of steps.
+func (d *decoder) reward(modules *builder, class string) {
+	count := int64(1)
+	if strings.HasSuffix(class, "ProcessRewardModel") {
+		count = 2
+	}
+	op := modelgraph.Linear{In: d.hidden, Out: d.hidden, Activation: "relu"}
+	hidden := modules.add("score.0", op, []string{modules.hidden}, linearParams("", d.hidden, d.hidden, true)...).Name
+	modules.empty("score.1")
+	addClassHead(modules, "score.2", d.hidden, count, false, hidden)
 }

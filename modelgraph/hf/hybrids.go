@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -243,6 +244,11 @@ func nemotronH(cfg *config) *decoder {
 	}
 	of := map[string]part{linearAttention: mixer, fullAttention: attn.part(), "mlp": mlp.part(), "moe": mixture}
 	return &decoder{
+		behind: func(modules *builder, _ string) {
+			if count, said := int64(len(kinds)), cfg.whole(0, "num_hidden_layers"); said != 0 && said != count {
+				modules.warnings = append(modules.warnings, fmt.Sprintf("num_hidden_layers is %d, and the layers' kinds are %d: these count, as in Transformers", said, count))
+			}
+		},
 		hidden: hidden, vocab: cfg.pos(0, "vocab_size"), layers: int64(len(kinds)), norm: modelgraph.RMSNorm,
 		names: decoderNames{base: "model", embed: "embeddings", layers: "layers", norm: "norm_f"}, form: mixerBlock, apart: true,
 		attention: func(i int64) part { return of[kinds[i]] },

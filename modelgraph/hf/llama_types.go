@@ -15,6 +15,8 @@ type llamaType struct {
 	unread  []string
 	// adapt changes the decoder's parts where the type is not a llama's.
 	adapt func(cfg *config, attn *attention, ffn *feedForward)
+	// change does what adapt cannot, in the whole decoder.
+	change func(cfg *config, d *decoder, attn *attention, ffn *feedForward)
 	// windows are the layers that slide where layer_types does not say; nil
 	// where the type has no windows.
 	windows func(cfg *config) func(layer int64) bool
@@ -88,6 +90,9 @@ func (t *llamaType) decoder(cfg *config) *decoder {
 	if t.windows != nil {
 		slides := t.windows(cfg)
 		d.attention = attn.windows(layerTypes(cfg, layers, slides), readWindow(cfg, t.window))
+	}
+	if t.change != nil {
+		t.change(cfg, d, &attn, &ffn)
 	}
 	if t.model == "baichuan" {
 		d.rotary = modelgraph.Layer{} // in every block, and nothing is saved

@@ -2,7 +2,8 @@ package hf
 
 // llamaTypes were compared with Transformers 5.17, tensor by tensor
 // (fixtures/oracle: sweep.py), or, where it has none, with the code in the
-// checkpoints' repositories: baichuan, internlm3, minicpm, xverse.
+// checkpoints' repositories: baichuan, deepseek, internlm, internlm3, mimo,
+// minicpm, xverse.
 var llamaTypes = []*llamaType{
 	{
 		model: "baichuan", name: "Baichuan", // modeling_baichuan.py: Attention
@@ -19,6 +20,17 @@ var llamaTypes = []*llamaType{
 		},
 	},
 	{
+		model: "deepseek", name: "Deepseek",
+		unread: []string{"norm_topk_prob", "scoring_func", "seq_aux", "aux_loss_alpha"},
+		adapt: func(cfg *config, attn *attention, _ *feedForward) {
+			llamaBiases(cfg, attn, new(feedForward))
+			if !cfg.has("num_key_value_heads") {
+				cfg.fail("num_key_value_heads", "it is absent, and the default of a deepseek is not known here: write it into the file")
+			}
+		},
+		change: deepseekMoE,
+	},
+	{
 		model: "eurobert", name: "EuroBert", classes: []string{"EuroBertForMaskedLM", "EuroBertModel"},
 		unread: []string{"classifier_pooling", "clf_pooling", "mask_token"},
 		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
@@ -26,6 +38,7 @@ var llamaTypes = []*llamaType{
 			attn.bidirectional = true
 		},
 	},
+	{model: "internlm", name: "InternLM", unread: []string{"rotary"}, change: internLM},
 	{
 		model: "internlm3", name: "InternLM3", heads: headDefaults{kv: 32}, // modeling_internlm3.py
 		adapt: func(cfg *config, attn *attention, ffn *feedForward) {
@@ -34,6 +47,7 @@ var llamaTypes = []*llamaType{
 			ffn.bias = attn.outBias
 		},
 	},
+	{model: "mimo", name: "MiMo", heads: headDefaults{kv: 32}, unread: []string{"max_window_layers", "attention_bias"}, change: miMo},
 	{
 		model: "minicpm", name: "MiniCPM", tied: mustSay, // modeling_minicpm.py: scaled sums and logits
 		unread: []string{"scale_emb", "dim_model_base", "scale_depth"},

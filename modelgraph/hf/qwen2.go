@@ -1,11 +1,16 @@
 package hf
 
+import "strings"
+
 // qwen2: biases on q, k and v (modeling_qwen2.py: Qwen2Attention).
 func qwen2(cfg *config) *decoder {
 	cfg = cfg.filled("qwen2")
 	model := runningParts(cfg)
 	model.attn.bias = true
 	model.qwenWindows()
+	if names := cfg.strs("architectures"); len(names) > 0 && strings.HasSuffix(names[0], "RewardModel") {
+		cfg.unsaid("architectures", "names a class of which sizes alone are known")
+	}
 	return model.done()
 }
 
