@@ -20,7 +20,7 @@ func (graph *Graph) Digest() string {
 			fmt.Fprintf(h, "repeat %d\n", layer.Repeat)
 		}
 		if layer.Declared != nil {
-			fmt.Fprintf(h, "declared %v\n", *layer.Declared)
+			digestDeclared(h, layer.Declared)
 		}
 	}
 	for _, tie := range graph.Ties {
@@ -32,5 +32,13 @@ func (graph *Graph) Digest() string {
 func digestTensors(h hash.Hash, kind string, ts []Tensor) {
 	for i := range ts {
 		fmt.Fprintf(h, "%s %q %v %v\n", kind, ts[i].Name, ts[i].Shape, ts[i].DType)
+	}
+}
+
+func digestDeclared(h hash.Hash, declared *Declared) {
+	fmt.Fprintf(h, "declared {%v %v %v %v %v %v}\n", declared.ParamsBytes, declared.ActivationBytes, declared.WorkspaceBytes,
+		declared.OutputBytes, declared.ForwardSeconds, declared.BackwardSeconds)
+	if declared.Growth != (declaredGrowth{}) {
+		fmt.Fprintf(h, "growth %v\n", declared.Growth)
 	}
 }

@@ -31,8 +31,21 @@ type Graph struct {
 	// say, or says in a way that is not known here, in the source's words. Only
 	// a program is refused because of it: maps and costs do not depend on it.
 	Unknown []string
+	// Taken is the workload that the layers' declared costs were taken at,
+	// where the source says so.
+	Taken takenAt
 
 	layerIndex map[string]int
+}
+
+// takenAt is a workload as far as declared costs depend on it: sequences of a
+// micro-batch, tokens of each, and the precision in the words of --precision.
+// Zero fields are not known.
+type takenAt struct {
+	Batch     int64  `json:"batch,omitzero"`
+	Seq       int64  `json:"seq,omitzero"`
+	TargetSeq int64  `json:"target_seq,omitzero"`
+	Precision string `json:"precision,omitzero"`
 }
 
 // Unit is a wrap unit: consecutive layers that one device holds.

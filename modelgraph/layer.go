@@ -63,7 +63,8 @@ const (
 )
 
 // Declared is the cost of a layer as its model file states it. Activation
-// bytes are per micro-batch. A negative field means "not given".
+// bytes are per micro-batch. A negative field means "not given"; what grows
+// with the workload comes on top of it.
 type Declared struct {
 	ParamsBytes     int64
 	ActivationBytes int64
@@ -71,11 +72,27 @@ type Declared struct {
 	OutputBytes     int64
 	ForwardSeconds  float64
 	BackwardSeconds float64
+	Growth          declaredGrowth
+}
+
+// declaredGrowth is what declared bytes gain with the micro-batch.
+type declaredGrowth struct {
+	ActivationBytes bytesGrowth `json:"activation_bytes,omitzero"`
+	WorkspaceBytes  bytesGrowth `json:"workspace_bytes,omitzero"`
+	OutputBytes     bytesGrowth `json:"output_bytes,omitzero"`
+}
+
+// bytesGrowth are bytes a sequence, a token, and a pair of tokens of one
+// sequence (scores: tokens × length), of the layer's stream.
+type bytesGrowth struct {
+	Sequence int64 `json:"sequence,omitzero"`
+	Token    int64 `json:"token,omitzero"`
+	Pair     int64 `json:"pair,omitzero"`
 }
 
 // NotDeclared returns a Declared with no field given.
 func NotDeclared() Declared {
-	return Declared{-1, -1, -1, -1, -1, -1}
+	return Declared{ParamsBytes: -1, ActivationBytes: -1, WorkspaceBytes: -1, OutputBytes: -1, ForwardSeconds: -1, BackwardSeconds: -1}
 }
 
 // InputLayers are the indexes of the layers that Inputs name.

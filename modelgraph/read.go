@@ -25,6 +25,8 @@ type fileModel struct {
 	Layers        []fileLayer `json:"layers"`
 	Ties          [][]string  `json:"ties,omitzero"`
 	Unknown       []string    `json:"unknown,omitzero"`
+	Warnings      []string    `json:"warnings,omitzero"`
+	Taken         takenAt     `json:"taken,omitzero"`
 }
 
 type fileLayer struct {
@@ -52,6 +54,8 @@ type fileDeclared struct {
 	OutputBytes     *int64   `json:"output_bytes,omitzero"`
 	ForwardSeconds  *float64 `json:"forward_seconds,omitzero"`
 	BackwardSeconds *float64 `json:"backward_seconds,omitzero"`
+
+	Growth declaredGrowth `json:"growth,omitzero"`
 }
 
 // Read reads a native model (devmap.model/v1); name stands in errors.
@@ -86,6 +90,9 @@ func (model *fileModel) graph() (*Graph, error) {
 	if model.MaxSeq < 0 || model.MaxSeq > maxDim {
 		return nil, placeError("max_seq", "%d is not a sequence length", model.MaxSeq)
 	}
+	if taken := model.Taken; min(taken.Batch, taken.Seq, taken.TargetSeq) < 0 || max(taken.Batch, taken.Seq, taken.TargetSeq) > maxDim {
+		return nil, placeError("taken", "batch %d, seq %d and target_seq %d are not between 0 and 2^40", taken.Batch, taken.Seq, taken.TargetSeq)
+	}
 	if len(model.Layers) > maxLayers {
 		return nil, placeError("layers", "%d layers are more than the %d that a model may have", len(model.Layers), maxLayers)
 	}
@@ -101,7 +108,7 @@ func (model *fileModel) graph() (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	graph.MaxSeq, graph.Unknown = model.MaxSeq, model.Unknown
+	graph.MaxSeq, graph.Unknown, graph.Warnings, graph.Taken = model.MaxSeq, model.Unknown, model.Warnings, model.Taken
 	return graph, nil
 }
 
@@ -194,5 +201,33 @@ func (declared *fileDeclared) declared(place string) (*Declared, error) {
 		}
 		*v.to = *v.from
 	}
-	return &d, nil
+	return &d, d.grow(declared.Growth, place+".growth")
+}
+
+// grow takes what bytes gain with the workload; what is not given beside it
+// begins at nothing.
+func (declared *Declared) grow(growth declaredGrowth, place string) error {
+	for _, gain := range []struct {
+		name string
+		of   bytesGrowth
+		base *int64
+	}{
+		{"activation_bytes", growth.ActivationBytes, &declared.ActivationBytes},
+		{"workspace_bytes", growth.WorkspaceBytes, &declared.WorkspaceBytes},
+		{"output_bytes", growth.OutputBytes, &declared.OutputBytes},
+	} {
+		for _, part := range []struct {
+			name  string
+			bytes int64
+		}{{"sequence", gain.of.Sequence}, {"token", gain.of.Token}, {"pair", gain.of.Pair}} {
+			if part.bytes < 0 || part.bytes > maxDim {
+				return placeError(fmt.Sprintf("%s.%s.%s", place, gain.name, part.name), "%d is not between 0 and 2^40", part.bytes)
+			}
+		}
+		if gain.of != (bytesGrowth{}) {
+			*gain.base = max(0, *gain.base)
+		}
+	}
+	declared.Growth = growth
+	return nil
 }

@@ -10,7 +10,7 @@ import (
 // Write writes the graph as a native model file that [Read] reads back.
 // Where tensors lie in a checkpoint is not kept.
 func Write(writer io.Writer, graph *Graph) error {
-	model := fileModel{FormatVersion: formatVersion, Name: graph.Name, MaxSeq: graph.MaxSeq, Unknown: graph.Unknown}
+	model := fileModel{FormatVersion: formatVersion, Name: graph.Name, MaxSeq: graph.MaxSeq, Unknown: graph.Unknown, Warnings: graph.Warnings, Taken: graph.Taken}
 	for i := range graph.Layers {
 		layer, err := writeLayer(&graph.Layers[i])
 		if err != nil {
@@ -69,6 +69,6 @@ func writeDeclared(declared Declared) *fileDeclared {
 	}
 	return &fileDeclared{
 		given(&declared.ParamsBytes), given(&declared.ActivationBytes), given(&declared.WorkspaceBytes), given(&declared.OutputBytes),
-		seconds(&declared.ForwardSeconds), seconds(&declared.BackwardSeconds),
+		seconds(&declared.ForwardSeconds), seconds(&declared.BackwardSeconds), declared.Growth,
 	}
 }

@@ -12,7 +12,7 @@ import (
 // warnings adds those that no figure of a unit raises, in the order in which
 // they are told.
 func warnings(table *costmodel.Table, model *layers.Model) {
-	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, beyondLength, onGPU0, afterUnload} {
+	for _, situation := range []func(*costmodel.Table, *layers.Model) []costmodel.Message{unread, unmeasuredFlash, takenElsewhere, beyondLength, onGPU0, afterUnload} {
 		table.Warnings = append(table.Warnings, situation(table, model)...)
 	}
 }

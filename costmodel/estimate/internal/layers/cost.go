@@ -50,7 +50,9 @@ func (layer *Layer) repeated(cost ops.Cost) ops.Cost {
 func declared(cost *ops.Cost, figures *modelgraph.Declared, shape *ops.Shape) {
 	step := &cost.Memory
 	if figures.ActivationBytes >= 0 || figures.WorkspaceBytes >= 0 {
-		activations, work := max(0, figures.ActivationBytes), max(0, figures.WorkspaceBytes)
+		growth := &figures.Growth
+		activations := max(0, figures.ActivationBytes) + grown(growth.ActivationBytes.Sequence, growth.ActivationBytes.Token, growth.ActivationBytes.Pair, shape)
+		work := max(0, figures.WorkspaceBytes) + grown(growth.WorkspaceBytes.Sequence, growth.WorkspaceBytes.Token, growth.WorkspaceBytes.Pair, shape)
 		cost.Known = true
 		step.Forward = activations + work
 		if shape.Train {
@@ -70,8 +72,27 @@ func declared(cost *ops.Cost, figures *modelgraph.Declared, shape *ops.Shape) {
 		}
 	}
 	if figures.OutputBytes >= 0 {
-		cost.Output = figures.OutputBytes
+		growth := figures.Growth.OutputBytes
+		cost.Output = figures.OutputBytes + grown(growth.Sequence, growth.Token, growth.Pair, shape)
 	}
+}
+
+// grown is what declared bytes gain with the micro-batch: so many a sequence,
+// a token, and a pair of tokens of one sequence.
+func grown(sequence, token, pair int64, shape *ops.Shape) int64 {
+	return sequence*shape.Batch + token*shape.Tokens + pair*shape.Tokens*shape.Length
+}
+
+// most bounds what a layer's declared bytes gain.
+func most(figures *modelgraph.Declared, shape *ops.Shape) float64 {
+	if figures == nil {
+		return 0
+	}
+	growth := &figures.Growth
+	sequence := growth.ActivationBytes.Sequence + growth.WorkspaceBytes.Sequence + growth.OutputBytes.Sequence
+	token := growth.ActivationBytes.Token + growth.WorkspaceBytes.Token + growth.OutputBytes.Token
+	pair := growth.ActivationBytes.Pair + growth.WorkspaceBytes.Pair + growth.OutputBytes.Pair
+	return float64(sequence)*float64(shape.Batch) + float64(token)*float64(shape.Tokens) + float64(pair)*float64(shape.Tokens)*float64(shape.Length)
 }
 
 // maxCost bounds the sum of all layers' figures, so that no sum of costs
@@ -84,7 +105,7 @@ func (model *Model) bound() error {
 	for i := range model.Layers {
 		layer := &model.Layers[i]
 		if layer.Runs {
-			sum += float64(layer.Times()) * ops.Bound(layer.Op, &layer.Shape)
+			sum += float64(layer.Times()) * (ops.Bound(layer.Op, &layer.Shape) + most(layer.Declared, &layer.Shape))
 		}
 		if sum > maxCost {
 			return costmodel.Refuse(costmodel.Set("batch", model.Workload.Batch),

@@ -1,0 +1,56 @@
+package estimate
+
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// takenElsewhere says where declared costs were taken at another workload than
+// the one that is planned: bytes that do not say how they grow hold for the
+// micro-batch and the lengths that they were taken at, all bytes for the
+// precision.
+func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
+	taken, workload := model.Graph.Taken, &model.Workload
+	if workload.Mode == costmodel.Load {
+		return nil
+	}
+	var all, still []string
+	for i := range model.Layers {
+		switch declared := model.Layers[i].Declared; {
+		case declared == nil || max(declared.ActivationBytes, declared.WorkspaceBytes, declared.OutputBytes) < 0:
+		case grows(declared):
+			all = append(all, model.Layers[i].Name)
+		case max(declared.ActivationBytes, declared.WorkspaceBytes, declared.OutputBytes) > 0:
+			all, still = append(all, model.Layers[i].Name), append(still, model.Layers[i].Name)
+		}
+	}
+	var out []costmodel.Message
+	if len(all) > 0 && taken.Precision != "" && taken.Precision != string(workload.Precision) {
+		out = append(out, costmodel.Messagef("the declared costs of %q%s were taken in %s and are counted as they are; %v needs others: export the model in that type",
+			all[0], more(all), taken.Precision, costmodel.Set("precision", workload.Precision)))
+	}
+	batch := layers.MicroBatch(workload)
+	apart := taken.Batch > 0 && taken.Batch != batch || taken.Seq > 0 && taken.Seq != workload.Seq || taken.TargetSeq > 0 && taken.TargetSeq != workload.TargetSeq
+	if len(still) > 0 && apart {
+		out = append(out, costmodel.Messagef("the declared costs of %q%s were taken with %d sequences of %d tokens at once and do not say how they grow: they are counted as they are with %d of %d",
+			still[0], more(still), taken.Batch, taken.Seq, batch, workload.Seq))
+	}
+	return out
+}
+
+// grows reports bytes that say how they grow with the workload.
+func grows(declared *modelgraph.Declared) bool {
+	fixed := modelgraph.NotDeclared()
+	return declared.Growth != fixed.Growth
+}
+
+// more counts the names after the first.
+func more(names []string) string {
+	if len(names) == 1 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more", len(names)-1)
+}
