@@ -107,6 +107,10 @@ type Attention struct {
 	// the score matrix into memory.
 	Eager bool `json:"eager,omitzero"`
 	// ScoreBias names that bias: "alibi" (BLOOM), "relative" (T5); empty: none.
+	// "decomposed" (SAM: a number a row and one a column of an image, of every
+	// head) is no reason to be Eager: the kernel takes it as a mask. "global"
+	// (Longformer): tokens that see all, and that all see, beside a window, with
+	// queries, keys and values of their own.
 	ScoreBias string `json:"score_bias,omitzero"`
 	// SoftCap: the scores pass through a scaled tanh where the kernel has one:
 	// eager and flash, not SDPA (Gemma 2).

@@ -117,8 +117,8 @@ func weightsOf(op Op) (weights, bool) {
 	case Attention:
 		stored := exact(op.elements(), "width %d with %d heads of %d and %d KV heads", op.Dim, op.Heads, op.HeadDim, op.KVHeads)
 		stored.beside = []int64{op.Heads, op.KVHeads}
-		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa) come on top
-			stored.max = sum(stored.max, product(2, op.Dim, op.Heads, op.HeadDim))
+		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa), or all three of global tokens (Longformer) come on top
+			stored.max = sum(stored.max, product(3, op.Dim, op.Heads, op.HeadDim))
 		}
 		if op.Cross { // keys and values may come from an encoder of another width
 			stored.min, stored.max = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64

@@ -36,6 +36,11 @@ func (model *bert) block(modules *builder, name string) {
 		op.Cross = true
 		model.attend(modules, dot(name, "crossattention"), op)
 	}
+	model.feedForward(modules, name)
+}
+
+// feedForward is BertIntermediate and BertOutput.
+func (model *bert) feedForward(modules *builder, name string) {
 	modules.add(name, model.mlp, []string{modules.hidden, modules.hidden}, join(
 		linearParams("intermediate.dense", model.hidden, model.mlp.Hidden, true),
 		linearParams("output.dense", model.mlp.Hidden, model.hidden, true))...)

@@ -181,7 +181,5 @@ func (model *deberta) layer(modules *builder, name, table string) {
 	params = append(params, linearParams("output.dense", model.headsWidth, model.hidden, true)...)
 	modules.add(attention, model.attention, []string{modules.hidden, modules.hidden, table}, params...)
 	modules.hidden = addLayerNorm(modules, dot(attention, "output.LayerNorm"), model.hidden, attention)
-	modules.add(name, model.mlp, []string{modules.hidden, modules.hidden}, join(
-		linearParams("intermediate.dense", model.hidden, model.mlp.Hidden, true), linearParams("output.dense", model.mlp.Hidden, model.hidden, true))...)
-	modules.hidden = addLayerNorm(modules, dot(name, "output.LayerNorm"), model.hidden, name)
+	model.feedForward(modules, name)
 }

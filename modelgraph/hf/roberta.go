@@ -46,10 +46,9 @@ func roberta(modules *builder, cfg *config, class string, front bool) {
 	head := func() {
 		switch class {
 		case "ForMaskedLM", "ForCausalLM":
-			model.lmHead(modules, front)
+			model.lmHead(modules, "roberta", front)
 		case "ForSequenceClassification": // of the first token
-			op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "tanh", Pooled: true}
-			dense := modules.add("classifier.dense", op, []string{modules.hidden}, linearParams("", model.hidden, model.hidden, true)...).Name
+			dense := model.pooledLinear(modules, "classifier.dense", "tanh")
 			addClassHead(modules, "classifier.out_proj", model.hidden, cfg.labels(), true, dense)
 		case "ForMultipleChoice":
 			addClassHead(modules, "classifier", model.hidden, 1, true, pooled)
@@ -67,7 +66,7 @@ func roberta(modules *builder, cfg *config, class string, front bool) {
 }
 
 // lmHead is XLMRobertaLMHead, which holds its bias twice.
-func (model *bert) lmHead(modules *builder, front bool) {
+func (model *bert) lmHead(modules *builder, path string, front bool) {
 	const name = "lm_head"
 	modules.add(dot(name, "bias"), modelgraph.Opaque{}, nil, tensor("", model.vocab))
 	op := modelgraph.Linear{In: model.hidden, Out: model.hidden, Activation: "gelu"}
@@ -75,7 +74,7 @@ func (model *bert) lmHead(modules *builder, front bool) {
 	normed := addLayerNorm(modules, dot(name, "layer_norm"), model.hidden, dense)
 	addClassHead(modules, dot(name, "decoder"), model.hidden, model.vocab, false, normed)
 	if model.tied {
-		names := []string{"roberta.embeddings.word_embeddings.weight", dot(name, "decoder.weight")}
+		names := []string{path + ".embeddings.word_embeddings.weight", dot(name, "decoder.weight")}
 		if front { // the first owns it
 			slices.Reverse(names)
 		}

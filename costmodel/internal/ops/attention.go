@@ -152,6 +152,10 @@ type geo struct {
 	kernel   float64 // of them, the products of queries, keys and values
 }
 
+// decomposed is a bias on the scores of each head that SDPA is given as its
+// mask (modeling_sam.py, SamVisionSdpaAttention).
+const decomposed = "decomposed"
+
 func (op attention) geometry(shape *Shape) geo {
 	vd := op.ValueDim
 	if vd == 0 {
@@ -175,6 +179,9 @@ func (op attention) geometry(shape *Shape) geo {
 	if op.Window > 0 {
 		length, cached = min(length, op.Window), min(cached, op.Window)
 	}
+	if op.ScoreBias == decomposed {
+		dims.masked = op.Heads * shape.Tokens * length
+	}
 	dims.prompt, dims.cached = shape.Batch*full, shape.Batch*cached
 	if shape.Cache <= shape.Length {
 		dims.cached = dims.prompt
@@ -188,7 +195,7 @@ func (op attention) geometry(shape *Shape) geo {
 	dims.flops = 2*float64(shape.Tokens)*float64(op.Dim)*float64(dims.q+dims.out) +
 		2*float64(dims.kvTokens)*float64(op.Dim)*float64(dims.k+dims.v) +
 		dims.kernel
-	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory {
+	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory && !(op.Packed && (op.Eager || op.ScoreBias == decomposed)) {
 		dims.scores = op.Heads * shape.Tokens * full // a window masks, it saves nothing
 	}
 	return dims
