@@ -9,6 +9,7 @@ import torch
 
 from ._errors import DevmapError
 from ._export_dtypes import entry
+from ._export_notes import of_module
 from ._export_seen import Seen, look
 from ._export_ties import ties_of
 from ._export_tree import Layer, layers_of
@@ -44,12 +45,14 @@ def export(
     units, said = units_of(module, no_split)
     warnings += said
     layers, said = layers_of(module, units)
-    warnings += said
+    warnings += said + of_module(module)
     if not layers:
         raise DevmapError(f"export: {type(module).__name__} has no parameters or buffers: there is nothing to place")
     seen = look(module, layers, units, inputs)
     warnings += seen.warnings
     model: Dict[str, Any] = {"format_version": FORMAT, "name": name or type(module).__name__}
+    if seen.taken:
+        model["taken"] = seen.taken
     longest = _longest(module)
     if longest:
         model["max_seq"] = longest
@@ -70,8 +73,9 @@ def export(
 def _longest(module: torch.nn.Module) -> Optional[int]:
     """The longest sequence that a Transformers config names."""
     config = getattr(module, "config", None)
+    longest = "max_target_positions" if getattr(config, "is_encoder_decoder", False) else "max_position_embeddings"
     for one in (config, getattr(config, "text_config", None)):
-        length = getattr(one, "max_position_embeddings", None)
+        length = getattr(one, longest, None)
         if isinstance(length, int) and length > 0:
             return length
     return None
@@ -87,6 +91,10 @@ def _layer(layer: Layer, seen: Seen) -> dict:
     part = seen.parts.get(id(layer))
     if part is not None:
         out["op"] = part.op
+        if part.runs > 1:
+            out["repeat"] = part.runs
+    elif not layer.params and layer.buffers:
+        out["op"] = {"kind": "parameter"}  # buffers alone cost nothing but their bytes
     if layer.params:
         out["params"] = [entry(name, tensor) for name, tensor in layer.params]
     if layer.buffers:
@@ -97,4 +105,6 @@ def _layer(layer: Layer, seen: Seen) -> dict:
         out["unit"] = layer.unit
     if seen.streams.get(layer.name):
         out["stream"] = seen.streams[layer.name]
+    if layer.name in seen.declared:
+        out["declared"] = seen.declared[layer.name]
     return out

@@ -67,6 +67,10 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str]) -> Tup
             held = [named[part.path]] if part.path in named else []
         inside = [layer for layer in held if within(layer.name, part.path) or layer.name == part.path]
         if len(inside) != len(held) or not held and part.op["kind"] != "rotary":
+            _again(part, of)
+            continue
+        if held and all(id(one) in of for one in held):
+            _again(part, of)
             continue
         if len(held) == 1 and held[0].name != part.path and len(held[0].params) > 0 and part.op["kind"] in ("embedding", "linear", "head", "conv", "norm"):
             of[id(held[0])] = part
@@ -91,6 +95,14 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str]) -> Tup
         of[id(layer)] = part
     out += [(index, layer) for index, layer in enumerate(layers) if id(layer) not in gone]
     return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
+
+
+def _again(part: Part, of: Dict[int, Part]) -> None:
+    """A part that a part before is already: the same parameters run once more."""
+    for other in of.values():
+        if other.path == part.path and other.op["kind"] == part.op["kind"] and other.params == part.params and part.params:
+            other.runs += 1
+            other.steps |= part.steps
 
 
 def _full(path: str, name: str) -> str:

@@ -1,15 +1,15 @@
 """What each layer reads: first what it transforms, then the residual that its result joins, then an encoder's output."""
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from ._export_flow import Flow
 from ._export_part import Part
 from ._export_tree import Layer
 
 
-def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Dict[str, List[str]]:
-    """Inputs of the layers that ran, by name."""
+def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[str, List[str]], Dict[int, Optional[str]]]:
+    """Inputs of the layers that ran, by name; and of tensors the layer whose result they are."""
     owner: Dict[int, str] = {}
     for layer in layers:
         part = of.get(id(layer))
@@ -54,7 +54,7 @@ def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Dict[str, Lis
         out[name] = reads[name][:1] + joins[name][:1]
         if parts[name].op.get("cross"):
             out[name] += [one for one in _keys(parts[name], made) if one is not None and one not in out[name]][:1]
-    return out
+    return out, made
 
 
 def _keys(part: Part, made: Dict[int, Optional[str]]) -> List[Optional[str]]:

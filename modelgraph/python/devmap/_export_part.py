@@ -16,4 +16,5 @@ class Part:
     main: int  # the tensor that it transforms
     more: List[int] = dataclasses.field(default_factory=list)  # others that it reads: an encoder's output
     tokens: int = 0  # rows that it works on
+    runs: int = 1  # how often the same parameters run
     shared: bool = False  # the rows are of one sequence, for all of the batch

@@ -2,18 +2,21 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 import torch
 
 from ._export_copy import copy_of
 from ._export_flow import Flow
+from ._export_growth import declared, resized, sizes
 from ._export_inputs import prepare, usual
 from ._export_join import joined, parts_of
 from ._export_links import links
+from ._export_notes import of_trace
 from ._export_part import Part
+from ._export_rest import BESIDE, Bytes, rest_of
 from ._export_run import run
-from ._export_streams import streams
+from ._export_streams import lengths, streams
 from ._export_trace import Trace, tensors_in
 from ._export_tree import Layer
 
@@ -27,28 +30,102 @@ class Seen:
     parts: Dict[int, Part] = dataclasses.field(default_factory=dict)  # by the layer's id
     inputs: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
     streams: Dict[str, Optional[dict]] = dataclasses.field(default_factory=dict)
+    declared: Dict[str, dict] = dataclasses.field(default_factory=dict)
+    taken: Dict[str, Any] = dataclasses.field(default_factory=dict)
     warnings: List[str] = dataclasses.field(default_factory=list)
 
 
+@dataclasses.dataclass
+class Look:
+    """One forward, and what it showed."""
+
+    trace: Trace
+    layers: List[Layer]
+    parts: Dict[int, Part]
+    inputs: Dict[str, List[str]]
+    rest: Dict[str, Bytes]
+    results: Dict[str, int]
+    fault: Optional[str]
+    warnings: List[str]
+
+
 def look(module: torch.nn.Module, layers: List[Layer], units: Dict[str, str], inputs: Any) -> Seen:
-    """Runs a copy of the module and finds what devmap has operations for."""
+    """Runs a copy of the module and finds what devmap has operations for, and what is beside them."""
     given = inputs if inputs is not None else usual(module)
     if given is None:
         return Seen(layers, warnings=["inputs was not given: no forward was run, so that only weights are known"])
     args, kwargs, values = prepare(given)
-    trace, result, fault = run(copy_of(module), args, kwargs, values)
-    seen = Seen(layers, ran=True)
-    if fault is not None:
-        seen.warnings.append(f"the forward stopped before its end ({fault}): what came after is known by its weights alone")
-    for path, why in trace.failed.items():
-        seen.warnings.append(f"{path}: its forward could not be followed ({why}): it is known by its modules alone")
-    flow = Flow(trace)
-    found = parts_of(flow, units, _logits(trace, result))
-    seen.layers, seen.parts = joined(layers, found, units)
-    seen.inputs = links(flow, seen.layers, seen.parts)
-    batch, seq, target = _lengths(args, kwargs)
-    seen.streams = streams(seen.layers, seen.parts, seen.inputs, batch, seq, target)
+    first = _once(module, layers, units, args, kwargs, values)
+    size = lengths(args, kwargs)
+    seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
+    if first.fault is not None:
+        seen.warnings.append(f"the forward stopped before its end ({first.fault}): what came after is known by its weights alone")
+    seen.streams = streams(seen.layers, seen.parts, seen.inputs, *size)
+    if first.rest:
+        _declare(seen, first, size, lambda new: _again(module, layers, units, args, kwargs, values, size, new))
     return seen
+
+
+def _once(module, layers: List[Layer], units: Dict[str, str], args: tuple, kwargs: dict, values: dict) -> Look:
+    twin = copy_of(module)
+    before = [name for name, _ in twin.named_parameters()]
+    trace, result, fault = run(twin, args, kwargs, values)
+    flow = Flow(trace)
+    out, parts = joined(layers, parts_of(flow, units, _logits(trace, result)), units)
+    inputs, made = links(flow, out, parts)
+    rest, results = rest_of(flow, out, parts, made)
+    return Look(trace, out, parts, inputs, rest, results, fault, of_trace(trace, twin, before))
+
+
+def _again(module, layers, units, args, kwargs, values, size, new) -> Dict[str, Bytes]:
+    """The bytes of the same forward at another size; none where it does not run at that."""
+    known = dict(values)
+    other_args, other_kwargs = resized(args, size[:2], new, known), resized(kwargs, size[:2], new, known)
+    found = _once(module, layers, units, other_args, other_kwargs, known)
+    return found.rest if found.fault is None else {}
+
+
+def _declare(seen: Seen, first: Look, size: Tuple[int, int, int], again) -> None:
+    """Declared costs of what has no operation, in the layers' order."""
+    batch, seq, target = size
+    points = sizes(batch, seq)
+    runs = [first.rest] + [again(point) for point in points[1:]]
+    seen.taken = {"batch": batch, "precision": _precision(first)}
+    if seq:
+        seen.taken["seq"] = seq
+    if target:
+        seen.taken["target_seq"] = target
+    out: List[Layer] = []
+    still: List[str] = []
+    for layer in first.layers:
+        out.append(layer)
+        for name in (layer.name, f"{layer.name}.{BESIDE}"):
+            if name not in first.rest:
+                continue
+            at = [run[name] for run in runs if name in run]
+            costs, known = declared(points[: len(at)], at, seq >= 4 and len(at) == len(points))
+            if not known:
+                still.append(name)
+            seen.declared[name] = costs
+            if name != layer.name:
+                out.append(Layer(name, None, layer.unit or layer.name))
+                seen.inputs[name] = [layer.name]
+                if layer.name in seen.streams:
+                    seen.streams[name] = seen.streams[layer.name]
+    seen.layers = out
+    if still:
+        seen.warnings.append(f"the bytes of {still[0]}{f' and {len(still) - 1} more' if len(still) > 1 else ''} follow no simple rule of batch and length: they hold for {batch} × {seq or 'the'} tokens of this export")
+
+
+def _precision(first: Look) -> str:
+    """The precision that the forward ran in, as devmap's --precision calls it."""
+    count: Dict[torch.dtype, int] = {}
+    for number in first.trace.parameters:
+        tensor = first.trace.tensors[number]
+        count[tensor.dtype] = count.get(tensor.dtype, 0) + tensor.numel()
+    names = {torch.bfloat16: "bf16-true", torch.float16: "16-true", torch.float32: "32-true"}
+    floats = [dtype for dtype in count if dtype in names]
+    return names[max(floats, key=count.__getitem__)] if floats else "32-true"
 
 
 def _logits(trace: Trace, result: Any) -> Optional[int]:
@@ -60,18 +137,3 @@ def _logits(trace: Trace, result: Any) -> Optional[int]:
         return None
     tensors = tensors_in(result)
     return trace.number(tensors[0]) if len(tensors) == 1 else None
-
-
-def _lengths(args: tuple, kwargs: dict):
-    """Batch, tokens of a sequence, and of a decoder's, by the integers that went in."""
-    tensors = tensors_in((args, kwargs))
-    ids = [tensor for tensor in tensors if not tensor.is_floating_point() and tensor.dim() == 2]
-    batch = tensors[0].shape[0] if tensors[0].dim() else 1
-    target = kwargs.get("decoder_input_ids")
-    words = kwargs.get("input_ids", ids[0] if ids else None)
-    if words is target:
-        words = None
-    seq = words.shape[1] if words is not None and words.dim() > 1 else 0
-    if not seq and not ids and tensors[0].dim() == 3:
-        seq = tensors[0].shape[1]
-    return batch, seq, target.shape[1] if target is not None else 0

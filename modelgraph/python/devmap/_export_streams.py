@@ -1,9 +1,10 @@
 """Which tokens a layer works on, by the rows that it sees."""
 from __future__ import annotations
 
-from typing import Dict, List, Optional
+from typing import Dict, List, Optional, Tuple
 
 from ._export_part import Part
+from ._export_trace import tensors_in
 from ._export_tree import Layer
 
 
@@ -49,3 +50,19 @@ def _rate(name: str, part: Part, out: Dict[str, Optional[dict]], inputs: Dict[st
     if rest == 0 and ratio > 1:
         part.op["token_ratio"] = ratio
         out[name] = dict(readers[0])
+
+
+def lengths(args: tuple, kwargs: dict) -> Tuple[int, int, int]:
+    """Batch, tokens of a sequence, and of a decoder's, by what went in: integers of two sides are tokens, else a first
+    tensor of three sides is a sequence of vectors. 0: there is none."""
+    tensors = tensors_in((args, kwargs))
+    ids = [tensor for tensor in tensors if not tensor.is_floating_point() and tensor.dim() == 2]
+    batch = tensors[0].shape[0] if tensors[0].dim() else 1
+    target = kwargs.get("decoder_input_ids")
+    words = kwargs.get("input_ids", ids[0] if ids else None)
+    if words is target:
+        words = None
+    seq = words.shape[1] if words is not None and words.dim() > 1 else 0
+    if not seq and not ids and tensors[0].dim() == 3:
+        seq = tensors[0].shape[1]
+    return batch, seq, target.shape[1] if target is not None else 0

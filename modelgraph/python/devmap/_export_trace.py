@@ -23,7 +23,7 @@ class Step:
     outputs: List[int]
     arguments: tuple
     keywords: dict
-    saved: List[int] = dataclasses.field(default_factory=list)  # storages that autograd keeps since
+    saved: List[int] = dataclasses.field(default_factory=list)  # storages that autograd keeps for it
 
 
 @dataclasses.dataclass
@@ -55,14 +55,13 @@ class Trace(TorchFunctionMode):
         self._number: Dict[int, int] = {}
         self._scopes: List[str] = [""]
         self._current: Optional[Step] = None
-        self._kept: set = set()
         self.parameters: Dict[int, List[str]] = {}  # all names of each
         self._known: set = set()
         for name, tensor in module.named_parameters(remove_duplicate=False):
             self.parameters.setdefault(self.number(tensor), []).append(name)
-            self._known.add(_storage(tensor))
+            self._known.add(storage_of(tensor))
         for tensor in module.buffers():
-            self._known.add(_storage(tensor))
+            self._known.add(storage_of(tensor))
 
     def number(self, tensor: torch.Tensor) -> int:
         """The number of a tensor; a new one where it was not seen."""
@@ -115,13 +114,14 @@ class Trace(TorchFunctionMode):
         return [self.number(tensor) for tensor in tensors_in(value)]
 
     def pack(self, tensor: torch.Tensor) -> torch.Tensor:
-        """What autograd saves: a storage counts once, and where it is saved first; a parameter is there anyway."""
-        key = _storage(tensor)
-        if key not in self._known and key not in self._kept and self._current is not None:
-            self._kept.add(key)
-            self.tensors.append(tensor)
-            self.sizes[key] = tensor.untyped_storage().nbytes()
-            self._current.saved.append(key)
+        """Notes what autograd saves for the step that runs: storages, once each; a parameter is there anyway."""
+        key = storage_of(tensor)
+        if key not in self._known and self._current is not None:
+            if key not in self.sizes:
+                self.tensors.append(tensor)
+                self.sizes[key] = tensor.untyped_storage().nbytes()
+            if key not in self._current.saved:
+                self._current.saved.append(key)
         return tensor
 
     @contextlib.contextmanager
@@ -152,7 +152,8 @@ def _names(result: Any, trace: Trace) -> Dict[str, int]:
     return {str(name): trace.number(value) for name, value in result.items() if isinstance(value, torch.Tensor)}
 
 
-def _storage(tensor: torch.Tensor) -> object:
+def storage_of(tensor: torch.Tensor) -> int:
+    """A storage's identity, which it has on the meta device too."""
     return tensor.untyped_storage()._cdata
 
 
