@@ -11,12 +11,15 @@ from ._export_rest import Bytes
 FIELDS = ("activation", "workspace", "output")
 
 
-def sizes(batch: int, seq: int) -> List[Tuple[int, int]]:
-    """Batches and lengths to run at: as many as there are unknowns, and one more that the solution must foretell."""
-    if seq < 4:
-        return [(batch, seq), (batch + 1, seq), (batch + 3, seq)]
-    shorter, shortest = max(2, seq - seq // 3), max(1, seq - 2 * (seq // 3))
-    return [(batch, seq), (batch + 1, seq), (batch, shorter), (batch, shortest), (batch + 1, shorter)]
+def sizes(batch: int, seq: int, target: int) -> List[Tuple[int, int, int]]:
+    """Batches, lengths and a decoder's lengths to run at: as many as there are unknowns, and one more that the solution
+    must foretell. Lengths keep what they are multiples of, since models cut sequences in halves and chunks."""
+    step = max([one for one in (8, 4, 2) if one <= min(seq, target or seq) // 3] + [0])
+    step *= min(seq, target or seq) // (3 * step) if step else 0
+    if not step:
+        return [(batch, seq, target), (batch + 1, seq, target), (batch + 3, seq, target)]
+    steps = [(batch, 0), (batch + 1, 0), (batch, 1), (batch, 2), (batch + 1, 1)]
+    return [(count, seq - less * step, max(0, target - less * step)) for count, less in steps]
 
 
 def solve(points: List[Tuple[int, int]], bytes_at: List[int], grows: bool) -> Optional[Dict[str, int]]:
@@ -70,12 +73,12 @@ def declared(points: List[Tuple[int, int]], at: List[Bytes], grows: bool) -> Tup
     return out, known
 
 
-def resized(value: Any, old: Tuple[int, int], new: Tuple[int, int], values: Dict[int, torch.Tensor]) -> Any:
-    """Inputs at another size: the first side of tensors is the batch, others that are as long as the sequence are it."""
+def resized(value: Any, old: Tuple[int, int, int], new: Tuple[int, int, int], values: Dict[int, torch.Tensor]) -> Any:
+    """Inputs at another size: the first side of tensors is the batch, others that are as long as a sequence are one."""
     if isinstance(value, torch.Tensor):
         if value.dim() == 0:
             return value
-        sides = [new[0] if i == 0 and side == old[0] else new[1] if i > 0 and side == old[1] > 1 else side for i, side in enumerate(value.shape)]
+        sides = [_side(i, side, old, new) for i, side in enumerate(value.shape)]
         empty = torch.empty(sides, dtype=value.dtype, device="meta")
         known = values.get(id(value))
         if known is not None:
@@ -88,3 +91,12 @@ def resized(value: Any, old: Tuple[int, int], new: Tuple[int, int], values: Dict
     if isinstance(value, (tuple, list)):
         return type(value)(resized(one, old, new, values) for one in value)
     return value
+
+
+def _side(i: int, side: int, old: Tuple[int, int, int], new: Tuple[int, int, int]) -> int:
+    if i == 0:
+        return new[0] if side == old[0] else side
+    for before, after in zip(old[1:], new[1:]):
+        if side == before > 1:
+            return after
+    return side

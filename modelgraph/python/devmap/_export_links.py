@@ -5,6 +5,7 @@ from typing import Dict, List, Optional, Tuple
 
 from ._export_flow import Flow
 from ._export_part import Part
+from ._export_rest import holder_of, plain_layers
 from ._export_tree import Layer
 
 
@@ -15,6 +16,12 @@ def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[st
         part = of.get(id(layer))
         if part is not None:
             owner.update((at, layer.name) for at in part.steps if part.op["kind"] != "rotary")
+    plain = plain_layers(layers, of)
+    for at, step in enumerate(flow.steps):
+        if at not in owner:
+            name = holder_of(step.scope, plain)
+            if name is not None:
+                owner[at] = name
     order = {name: index for index, name in enumerate(_started(owner))}
     made: Dict[int, Optional[str]] = {}  # tensor to the layer whose result it is
     reads: Dict[str, List[str]] = {name: [] for name in order}
@@ -33,7 +40,7 @@ def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[st
                 name = made.get(number)
                 if name is None or name == mine or order[name] > order[mine]:
                     continue
-                into = reads if flow.plain(number) == mains[mine] else cross
+                into = reads if mine not in mains or flow.plain(number) == mains[mine] else cross
                 if name not in into.setdefault(mine, []):
                     into[mine].append(name)
             made.update((number, mine) for number in step.outputs)
@@ -52,7 +59,9 @@ def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[st
             reads[name] = cross.get(name, [])
         # A block that normalises after adding reads one tensor twice: as what it transforms, and as the residual.
         out[name] = reads[name][:1] + joins[name][:1]
-        if parts[name].op.get("cross"):
+        if name in plain:
+            out[name] += [one for one in reads[name][1:] if one not in out[name]]
+        elif parts[name].op.get("cross"):
             out[name] += [one for one in _keys(parts[name], made) if one is not None and one not in out[name]][:1]
     return out, made
 

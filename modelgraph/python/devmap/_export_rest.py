@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import dataclasses
 from math import prod
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, List, Optional, Set
 
 from ._export_flow import SAME, Flow
 from ._export_part import Part
@@ -23,26 +23,24 @@ class Bytes:
     output: int = 0
 
 
-def rest_of(flow: Flow, layers: List[Layer], of: Dict[int, Part], sources: Dict[int, Optional[str]]) -> Tuple[Dict[str, Bytes], Dict[str, int]]:
-    """Bytes of the layers without an operation that ran, and of what stands beside one with an operation; and of each
-    the tensor that it makes last.
+def rest_of(flow: Flow, layers: List[Layer], of: Dict[int, Part], sources: Dict[int, Optional[str]]) -> Dict[str, Bytes]:
+    """Bytes of the layers without an operation that ran, and of what stands beside one with an operation.
 
     A storage that an operation saves too is counted there: operations count their inputs.
     """
     owned: Set[int] = {at for part in of.values() for at in part.steps}
     elsewhere = {key for at in owned for key in flow.steps[at].saved}
-    plain = {layer.name: layer for layer in layers if id(layer) not in of and layer.module is not None}
+    plain = plain_layers(layers, of)
     steps: Dict[str, List[int]] = {}
     for at, step in enumerate(flow.steps):
         if at in owned or not flow.data(step) and not flow.params(step):
             continue
-        name = _holder(step.scope, plain)
+        name = holder_of(step.scope, plain)
         if name is None:
             name = _beside(flow, at, sources)
         if name is not None:
             steps.setdefault(name, []).append(at)
     out: Dict[str, Bytes] = {}
-    last: Dict[str, int] = {}
     counted: Set[int] = set()
     for name, mine in steps.items():
         kept = [key for at in mine for key in flow.steps[at].saved if key not in elsewhere]
@@ -53,11 +51,15 @@ def rest_of(flow: Flow, layers: List[Layer], of: Dict[int, Part], sources: Dict[
             continue  # additions and views between layers: nothing stays of them
         end = mine[-1]
         out[name] = Bytes(activation, _workspace(flow, mine, fresh), _size(flow, flow.steps[end].outputs[0]))
-        last[name] = flow.steps[end].outputs[0]
-    return out, last
+    return out
 
 
-def _holder(scope: str, plain: Dict[str, Layer]) -> Optional[str]:
+def plain_layers(layers: List[Layer], of: Dict[int, Part]) -> Dict[str, Layer]:
+    """Layers that are modules without an operation, by name."""
+    return {layer.name: layer for layer in layers if id(layer) not in of and layer.module is not None and layer.params}
+
+
+def holder_of(scope: str, plain: Dict[str, Layer]) -> Optional[str]:
     """The innermost layer without an operation around a step."""
     path = scope
     while path:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+from math import prod
 from typing import Any, Dict, List, Optional, Tuple
 
 import torch
@@ -44,7 +45,7 @@ class Look:
     parts: Dict[int, Part]
     inputs: Dict[str, List[str]]
     rest: Dict[str, Bytes]
-    results: Dict[str, int]
+    rows: Dict[str, int]  # of the layers without an operation
     fault: Optional[str]
     warnings: List[str]
 
@@ -60,7 +61,7 @@ def look(module: torch.nn.Module, layers: List[Layer], units: Dict[str, str], in
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
     if first.fault is not None:
         seen.warnings.append(f"the forward stopped before its end ({first.fault}): what came after is known by its weights alone")
-    seen.streams = streams(seen.layers, seen.parts, seen.inputs, *size)
+    seen.streams = streams(seen.layers, seen.parts, seen.inputs, first.rows, *size)
     if first.rest:
         _declare(seen, first, size, lambda new: _again(module, layers, units, args, kwargs, values, size, new))
     return seen
@@ -73,14 +74,25 @@ def _once(module, layers: List[Layer], units: Dict[str, str], args: tuple, kwarg
     flow = Flow(trace)
     out, parts = joined(layers, parts_of(flow, units, _logits(trace, result)), units)
     inputs, made = links(flow, out, parts)
-    rest, results = rest_of(flow, out, parts, made)
-    return Look(trace, out, parts, inputs, rest, results, fault, of_trace(trace, twin, before))
+    rest = rest_of(flow, out, parts, made)
+    return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before))
+
+
+def _rows(trace: Trace, rest: Dict[str, Bytes]) -> Dict[str, int]:
+    """Rows of what layers without an operation are called with."""
+    out: Dict[str, int] = {}
+    for call in trace.calls:
+        if call.path in rest and call.path not in out:
+            shapes = [trace.tensors[number].shape for number in call.inputs if trace.tensors[number].dim() > 1]
+            if shapes:
+                out[call.path] = prod(shapes[0][:-1])
+    return out
 
 
 def _again(module, layers, units, args, kwargs, values, size, new) -> Dict[str, Bytes]:
     """The bytes of the same forward at another size; none where it does not run at that."""
     known = dict(values)
-    other_args, other_kwargs = resized(args, size[:2], new, known), resized(kwargs, size[:2], new, known)
+    other_args, other_kwargs = resized(args, size, new, known), resized(kwargs, size, new, known)
     found = _once(module, layers, units, other_args, other_kwargs, known)
     return found.rest if found.fault is None else {}
 
@@ -88,7 +100,7 @@ def _again(module, layers, units, args, kwargs, values, size, new) -> Dict[str, 
 def _declare(seen: Seen, first: Look, size: Tuple[int, int, int], again) -> None:
     """Declared costs of what has no operation, in the layers' order."""
     batch, seq, target = size
-    points = sizes(batch, seq)
+    points = sizes(batch, seq, target)
     runs = [first.rest] + [again(point) for point in points[1:]]
     seen.taken = {"batch": batch, "precision": _precision(first)}
     if seq:
@@ -103,7 +115,10 @@ def _declare(seen: Seen, first: Look, size: Tuple[int, int, int], again) -> None
             if name not in first.rest:
                 continue
             at = [run[name] for run in runs if name in run]
-            costs, known = declared(points[: len(at)], at, seq >= 4 and len(at) == len(points))
+            stream = seen.streams.get(layer.name) or {"kind": "text"}
+            which = {"text": 1, "target": 2}.get(stream["kind"], 0)
+            mine = [(point[0], point[which] if which else 1) for point in points[: len(at)]]
+            costs, known = declared(mine, at, bool(which and mine[0][1]) and len(at) == len(points) > 3)
             if not known:
                 still.append(name)
             seen.declared[name] = costs

@@ -8,9 +8,10 @@ from ._export_trace import tensors_in
 from ._export_tree import Layer
 
 
-def streams(layers: List[Layer], of: Dict[int, Part], inputs: Dict[str, List[str]], batch: int, seq: int, target: int) -> Dict[str, Optional[dict]]:
+def streams(layers: List[Layer], of: Dict[int, Part], inputs: Dict[str, List[str]], rows: Dict[str, int],
+            batch: int, seq: int, target: int) -> Dict[str, Optional[dict]]:  # fmt: skip
     """The stream of every layer with an operation; None is the text's."""
-    out: Dict[str, Optional[dict]] = {}
+    out: Dict[str, Optional[dict]] = {name: _of(count, batch, seq, target) for name, count in rows.items()}
     for layer in layers:
         part = of.get(id(layer))
         if part is None or part.op["kind"] in ("rotary",):

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, List, Optional
 import torch
 from torch.overrides import TorchFunctionMode
 
+from ._export_kernels import kernel
 from ._export_values import ASKS, Unseen, Values
 
 
@@ -83,7 +84,7 @@ class Trace(TorchFunctionMode):
         step = Step(name.strip("_"), self._scopes[-1], self._numbers((args, kwargs)), [], args, kwargs)
         before, self._current = self._current, step
         try:
-            result = func(*args, **kwargs)
+            result = (kernel(name) or func)(*args, **kwargs)
         finally:
             self._current = before
         outputs = self._numbers(result)
