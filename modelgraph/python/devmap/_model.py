@@ -9,7 +9,6 @@ from ._errors import UsageError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import tempfile
     from typing import Any
 
 
@@ -19,10 +18,10 @@ class Model:
     The folder lives as long as this object: what was planned of it can be read again until then.
     """
 
-    __slots__ = ("folder", "path")
+    __slots__ = ("__weakref__", "folder", "path")
 
     def __init__(self, model: object) -> None:
-        self.folder: tempfile.TemporaryDirectory[str] | None = None
+        self.folder = ""
         if isinstance(model, (str, os.PathLike)):
             path = os.fspath(model)
             if not isinstance(path, str):
@@ -45,11 +44,14 @@ class Model:
             )
 
     def _write(self, name: str, file: str, text: str) -> str:
+        import shutil
         import tempfile
+        import weakref
 
-        self.folder = tempfile.TemporaryDirectory(prefix="devmap-")
+        self.folder = tempfile.mkdtemp(prefix="devmap-")
+        weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
         plain = "".join(char if char.isalnum() or char in "._-" else "-" for char in name).strip(".")
-        folder = os.path.join(self.folder.name, plain or "model")
+        folder = os.path.join(self.folder, plain or "model")
         os.mkdir(folder)
         path = os.path.join(folder, file)
         with open(path, "w", encoding="utf-8") as target:

@@ -15,7 +15,7 @@ import (
 func archive(to io.Writer, entries []entry, when time.Time) error {
 	writer := zip.NewWriter(to)
 	writer.RegisterCompressor(zip.Deflate, func(to io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(to, flate.BestCompression)
+		return flate.NewWriter(to, flate.DefaultCompression)
 	})
 	for i := range entries {
 		header := &zip.FileHeader{Name: entries[i].name, Method: zip.Deflate, Modified: when.UTC()}

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestManual(t *testing.T) {
+	texts := map[string]string{
+		"help":      "About it.\n\nUsage:\n  devmap [command]\n\nAvailable Commands:\n  help        Help\n  plan        Find it\n\nFlags:\n  -h, --help   help\n",
+		"help plan": "Finds\\it.\n.so be it\n\nUsage:\n  devmap plan MODEL [flags]\n\nFlags:\n      --gpus string     how many\n  -h, --help            help for plan\n  -o, --output string   a file\n",
+	}
+	ask := func(arguments ...string) (string, error) {
+		text, found := texts[strings.Join(arguments, " ")]
+		if !found {
+			return "", errors.New("it was not asked for")
+		}
+		return text, nil
+	}
+	made := &commitMade{version: "1.2.3", when: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
+	page, err := manual(ask, made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `.TH DEVMAP 1 "2026-11-22" "devmap 1.2.3" "User Commands"
+.SH NAME
+devmap \- plan how a neural network is spread over GPUs, and prove it
+.SH SYNOPSIS
+.B devmap
+.I COMMAND
+[\fIARGUMENT\fR ...] [\fIFLAG\fR ...]
+.SH DESCRIPTION
+.nf
+About it.
+.fi
+.SH COMMANDS
+.SS devmap plan
+.nf
+Finds\eit.
+\&.so be it
+
+Usage:
+  devmap plan MODEL [flags]
+.fi
+.TP
+.B \-\-gpus string
+how many
+.TP
+.B \-o, \-\-output string
+a file
+`
+	if page != want {
+		t.Errorf("the page is\n%s\nnot\n%s", page, want)
+	}
+}
+
+func TestTar(t *testing.T) {
+	when := time.Unix(1.7e9, 0).UTC()
+	var packed, again bytes.Buffer
+	files := []file{{"a/devmap", 0o755, []byte("program")}, {"a/LICENSE", 0o644, []byte("text")}}
+	for _, to := range []*bytes.Buffer{&packed, &again} {
+		if err := writeTar(to, files, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !bytes.Equal(packed.Bytes(), again.Bytes()) {
+		t.Error("two archives of the same files differ")
+	}
+	unzipped, err := gzip.NewReader(&packed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reader := tar.NewReader(unzipped)
+	for i := range files {
+		header, err := reader.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		data, err := io.ReadAll(reader)
+		if err != nil || header.Name != files[i].name || header.Mode != files[i].mode || !header.ModTime.Equal(when) || !bytes.Equal(data, files[i].data) {
+			t.Errorf("file %d is %+v, %q, %v", i, header, data, err)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	chosen, err := choose("darwin-arm64,windows-amd64")
+	if err != nil || len(chosen) != 2 || chosen[0].name() != "darwin-arm64" {
+		t.Errorf("%v, %v", chosen, err)
+	}
+	if _, err := choose("plan9-amd64"); err == nil || !strings.Contains(err.Error(), "known: linux-amd64-cuda, linux-amd64, ") {
+		t.Errorf("error %v", err)
+	}
+}
