@@ -29,7 +29,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle gpu kernels compared wheels release fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -148,6 +148,17 @@ wheels: ## Build bin/wheels: a Python wheel a platform, the program inside (VERS
 
 release: ## Build bin/release: an archive a platform, with completion files, man page and checksums (VERSION=1.2.3)
 	@$(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -archives bin/release
+
+python: ## The Python package in its wheel, under real Transformers, Accelerate and Lightning on the CPU (PYTHON=one that has them; else a new environment of 5 GB)
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; export PYTHONDONTWRITEBYTECODE=1; \
+	$(GO) run ./cmd/devmap/internal/release -only host -wheels "$$work"; \
+	if [ -z "$$python" ]; then \
+		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
+		"$$python" -m pip install --quiet --find-links "$$work" devmap torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 lightning; \
+		"$$python" -m pip check; "$$work/venv/bin/devmap" version; \
+	else "$$python" -m pip install --quiet --no-index --no-deps --find-links "$$work" --target "$$work/site" devmap; fi; \
+	export PYTHONPATH="$$work/site"; unset DEVMAP_BINARY; \
+	for names in 'test_*.py' 'torch_*.py'; do "$$python" -m unittest discover -s modelgraph/python/tests -p "$$names"; done
 
 kernels: ## Make the PTX of the CUDA kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
 	@executor/cuda/internal/ptx/make.sh

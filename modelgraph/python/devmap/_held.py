@@ -1,7 +1,7 @@
 """What torch held of each GPU in this process, beside a plan: measured, judged and told.
 
-The figures are those of torch's own allocator (torch.cuda.memory_stats), which keeps a peak at every allocation. They are
-read, never reset: what a program measures itself stays as it is. The judgement is that of `devmap watch`.
+The figures are those of torch's own allocator (torch.cuda.memory_stats), which keeps a peak at every allocation. They
+are read, never reset: what a program measures itself stays as it is. The judgement is that of `devmap watch`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ class Held:
         peak = foretold["peak_allocated_bytes"]
         low, high = foretold.get("peak_range_bytes") or (peak, peak)
         self.device, self.cuda, self.rank = int(device.device), cuda, rank
-        self.predicted, self.slack = (int(low), int(high)), (int(foretold["slack_bytes"][0]), int(foretold["slack_bytes"][1]))
+        self.predicted, self.slack = (
+            (int(low), int(high)),
+            (int(foretold["slack_bytes"][0]), int(foretold["slack_bytes"][1])),
+        )
         self.allocated = int(stats.get("allocated_bytes.all.peak", 0))
         self.reserved = int(stats.get("reserved_bytes.all.peak", 0))
         self.verdict, self.reason = PASS, ""
@@ -87,7 +90,9 @@ class Watch:
 
     def __init__(self, plan: Plan | Path, steps: int, strict: bool, log: Callable[[str], object] | None) -> None:
         if steps < 2:
-            raise ValueError(f"steps={steps}: a plan is of the second step and later, when the optimizer has its states")
+            raise ValueError(
+                f"steps={steps}: a plan is of the second step and later, when the optimizer has its states"
+            )
         self.plan = plan if isinstance(plan, Plan) else Plan.read(plan)
         self.steps, self.strict, self.log = steps, strict, log or printed
         self.report: list[Held] = []

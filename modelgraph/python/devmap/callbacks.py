@@ -3,14 +3,14 @@
     from devmap.callbacks import DevmapCallback       # of transformers.Trainer
     trainer = Trainer(…, callbacks=[DevmapCallback(plan)])
 
-    from devmap.callbacks import LightningCallback    # of lightning.pytorch.Trainer, or pytorch_lightning's
+    from devmap.callbacks import LightningCallback    # of lightning.pytorch.Trainer, pytorch_lightning's
     trainer = Trainer(…, callbacks=[LightningCallback(plan)])
 
-Both take the plan or its file, `steps` after which they judge (3; and once more at the end), `strict=True` to end training
-with an error (exit status 4) where the plan does not hold, and `log`, what is called with each line (printed to stderr).
-After that `callback.verdict` is "pass", "fail" or "inconclusive", and `callback.report` has a Held for each GPU of this
-process. Device maps are one process's; under ddp, zero, fsdp and hsdp each process holds its own GPU to the plan's of its
-rank.
+Both take the plan or its file, `steps` after which they judge (3; and once more at the end), `strict=True` to end
+training with an error (exit status 4) where the plan does not hold, and `log`, what is called with each line (printed
+to stderr). After that `callback.verdict` is "pass", "fail" or "inconclusive", and `callback.report` has a Held for each
+GPU of this process. Device maps are one process's; under ddp, zero, fsdp and hsdp each process holds its own GPU to the
+plan's of its rank.
 """
 
 from __future__ import annotations

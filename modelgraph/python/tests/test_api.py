@@ -11,7 +11,7 @@ import time
 import unittest
 
 import devmap
-from devmap import _flags, _words
+from devmap import _binary, _flags, _words
 
 TRAIN = {"gpus": 2, "gpu": "rtx-4090", "mode": "train", "batch": 4}
 
@@ -38,7 +38,7 @@ class PlanTest(unittest.TestCase):
 
     def test_same_as_the_command_line(self):
         words = ["plan", "gpt2", "--gpus", "2", "--mode", "train", "--batch", "2"]
-        said = subprocess.run([os.environ["DEVMAP_BINARY"], *words], capture_output=True, check=True).stdout
+        said = subprocess.run([_binary.find(), *words], capture_output=True, check=True).stdout
         self.assertEqual(planned(mode="train", batch=2).document, json.loads(said))
 
     def test_saved(self):
@@ -141,7 +141,7 @@ class FlagsTest(unittest.TestCase):
             "contiguous='no': it is True or False": {"contiguous": "no"},
             "batch={}: a dict is no value": {"batch": {}},
             "gpus=\\[\\]: it is empty": {"gpus": []},
-            'did you mean h100-80gb or h100-96gb': {"gpu": "h100"},
+            "did you mean h100-80gb or h100-96gb": {"gpu": "h100"},
             "objective='front' has several maps": {"objective": "front"},
         }
         for words, flags in cases.items():
@@ -166,7 +166,9 @@ class FlagsTest(unittest.TestCase):
             "--batch 4 --strategy ddp (gradient accumulation) (without --schedule --virtual-stages): fullest GPU 1 B": {
                 "schedule": None, "virtual_stages": None, "batch": 4, "strategy": "ddp",
             },
-            "--loss-only --contiguous=false (the loss's (own) word): fullest GPU 1 B": {"loss_only": True, "contiguous": False},
+            "--loss-only --contiguous=false (the loss's (own) word): fullest GPU 1 B": {
+                "loss_only": True, "contiguous": False,
+            },
             "--pin 'a b'\\''c=1' --ema: fullest GPU 1 B": {"pin": "a b'c=1", "ema": True},
         }  # fmt: skip
         for text, flags in cases.items():

@@ -13,7 +13,12 @@ GIB = 1 << 30
 
 
 def plan(strategy="device-map", devices=2, peak=10 * GIB, spread=None):
-    predicted = {"peak_allocated_bytes": peak, "overhead_bytes": GIB, "slack_bytes": [0, GIB], "device_used_bytes": peak}
+    predicted = {
+        "peak_allocated_bytes": peak,
+        "overhead_bytes": GIB,
+        "slack_bytes": [0, GIB],
+        "device_used_bytes": peak,
+    }
     if spread:
         predicted["peak_range_bytes"] = spread
     return Plan(json.dumps({
@@ -77,7 +82,10 @@ class HeldTest(unittest.TestCase):
 
     def test_pool(self):
         peak = 10 * GIB
-        for reserved, words in ((peak, "0.0 MiB beyond that, 0.0 MiB to 1.00 GiB were allowed for"), (peak + 3 * GIB, ": 2.00 GiB more")):
+        for reserved, words in (
+            (peak, "0.0 MiB beyond that, 0.0 MiB to 1.00 GiB were allowed for"),
+            (peak + 3 * GIB, ": 2.00 GiB more"),
+        ):
             watch = self.watch(plan(devices=1), [0], [(peak, reserved, 0)])
             self.assertEqual(watch.verdict, "pass")
             self.assertTrue(watch.report[0].pool().endswith(words), watch.report[0].pool())
@@ -86,7 +94,9 @@ class HeldTest(unittest.TestCase):
         self.torch.distributed.place, self.torch.cuda.current = (1, 2), 1
         for strategy in ("ddp", "fsdp", "zero3"):
             watch = self.watch(plan(strategy), [0, 0], [99 * GIB, 10 * GIB])
-            self.assertEqual([(held.device, held.cuda, held.rank, held.verdict) for held in watch.report], [(1, 1, 1, "pass")])
+            self.assertEqual(
+                [(held.device, held.cuda, held.rank, held.verdict) for held in watch.report], [(1, 1, 1, "pass")]
+            )
         self.assertIn("one process's, and 2 run", self.watch(plan(), [0], [1]).reason)
         self.torch.distributed.place = (1, 4)
         self.assertIn("the plan is for 2 GPUs, a process each, and 4 run", self.watch(plan("ddp"), [0], [1]).reason)
@@ -101,7 +111,9 @@ class HeldTest(unittest.TestCase):
     def test_said_once(self):
         self.watch(plan(devices=1), [0], [10 * GIB], steps=5, ended=True)
         self.assertEqual(len(self.lines), 1)
-        self.assertTrue(self.lines[0].startswith("devmap: GPU 0 (cuda:0, rank 0): pass: 10.00 GiB were allocated at most"))
+        self.assertTrue(
+            self.lines[0].startswith("devmap: GPU 0 (cuda:0, rank 0): pass: 10.00 GiB were allocated at most")
+        )
 
     def test_strict(self):
         with self.assertRaisesRegex(DevmapError, "the plan for 'm' does not hold: GPU 0") as raised:
