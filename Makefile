@@ -157,7 +157,7 @@ python: ## The Python package in its wheel, under real Transformers, Accelerate 
 		"$$python" -m pip install --quiet --find-links "$$work" devmap torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 lightning; \
 		"$$python" -m pip check; "$$work/venv/bin/devmap" version; \
 	else "$$python" -m pip install --quiet --no-index --no-deps --find-links "$$work" --target "$$work/site" devmap; fi; \
-	export PYTHONPATH="$$work/site"; unset DEVMAP_BINARY; \
+	export PYTHONPATH="$$work/site$${PYTHONPATH:+:$$PYTHONPATH}"; unset DEVMAP_BINARY; \
 	for names in 'test_*.py' 'torch_*.py'; do "$$python" -m unittest discover -s modelgraph/python/tests -p "$$names"; done
 
 kernels: ## Make the PTX of the CUDA kernels anew, in a throw-away environment (PYTHON=python3; minutes, no GPU)
