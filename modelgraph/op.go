@@ -59,6 +59,9 @@ type Attention struct {
 	Heads   int64 `json:"heads"`
 	KVHeads int64 `json:"kv_heads"`
 	HeadDim int64 `json:"head_dim"`
+	// InDim is the width that q, k and v are made of where it differs from Dim
+	// (Zamba2: the hidden state beside the embeddings).
+	InDim int64 `json:"in_dim,omitzero"`
 	// ValueDim is a head's width in V where it differs from HeadDim.
 	ValueDim int64 `json:"value_dim,omitzero"`
 	// QRank, KVRank and RopeDim are the latent ranks and the rotary part of
@@ -122,6 +125,15 @@ type Attention struct {
 	// Gated: q's projection makes a gate too, as wide as q, whose sigmoid scales
 	// what the heads give (Qwen3-Next).
 	Gated bool `json:"gated,omitzero"`
+	// SharedKV: keys and values are those of an earlier layer, whose cache holds
+	// them (Gemma 3n).
+	SharedKV bool `json:"shared_kv,omitzero"`
+	// IndexHeads, IndexDim and IndexTopK are an indexer's, which scores every
+	// key for every query, without gradient: a query sees the IndexTopK best
+	// (DeepSeek-V3.2). Its matrices are the layer's too.
+	IndexHeads int64 `json:"index_heads,omitzero"`
+	IndexDim   int64 `json:"index_dim,omitzero"`
+	IndexTopK  int64 `json:"index_top_k,omitzero"`
 	// LayerScale: the result is multiplied by a learned vector before it
 	// joins the residual stream (InternViT), which keeps the result alive.
 	LayerScale bool `json:"layer_scale,omitzero"`

@@ -1,5 +1,7 @@
 package modelgraph
 
+import "cmp"
+
 // Params are the parameters that an operation's dimensions ask for, without a
 // type: those of Transformers' module of that kind, under its names and in its
 // order (modeling_llama.py for attention and feed-forward, modeling_phi3.py
@@ -72,10 +74,13 @@ func (p *params) attention(op Attention) {
 	case op.Fused:
 		p.linear("o_proj", out, op.Dim)
 		p.linear("qkv_proj", op.Dim, query+key+op.KVHeads*value)
+	case op.SharedKV:
+		p.linear("q_proj", op.in(), query+op.gate())
+		p.linear("o_proj", out, op.Dim)
 	default:
-		p.linear("q_proj", op.Dim, query+op.gate())
-		p.linear("k_proj", op.Dim, key)
-		p.linear("v_proj", op.Dim, op.KVHeads*value)
+		p.linear("q_proj", op.in(), query+op.gate())
+		p.linear("k_proj", op.in(), key)
+		p.linear("v_proj", op.in(), op.KVHeads*value)
 		p.linear("o_proj", out, op.Dim)
 	}
 	switch {
@@ -90,6 +95,9 @@ func (p *params) attention(op Attention) {
 		p.add("layer_scale", op.Dim)
 	}
 }
+
+// in is the width that q, k and v are made of.
+func (attention Attention) in() int64 { return cmp.Or(attention.InDim, attention.Dim) }
 
 // gate is the width of the gate that q's projection makes.
 func (attention Attention) gate() int64 {

@@ -1,6 +1,7 @@
 package modelgraph
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"math/bits"
@@ -147,15 +148,18 @@ func (attention Attention) elements() int64 {
 	if value == 0 {
 		value = attention.HeadDim
 	}
-	q := product(attention.Dim, attention.Heads, attention.HeadDim)
+	q := product(attention.in(), attention.Heads, attention.HeadDim)
 	if attention.QRank > 0 {
 		q = product(attention.QRank, sum(attention.Dim, product(attention.Heads, attention.HeadDim)))
 	}
-	kv := product(attention.Dim, attention.KVHeads, attention.HeadDim+value)
+	kv := product(attention.in(), attention.KVHeads, attention.HeadDim+value)
+	if attention.SharedKV {
+		kv = 0
+	}
 	if attention.KVRank > 0 {
 		kv = sum(product(attention.Dim, attention.KVRank+attention.RopeDim), product(attention.KVRank, attention.Heads, max(0, attention.HeadDim-attention.RopeDim)+value))
 	}
-	return sum(q, kv, product(attention.Dim, attention.Heads, value), product(attention.Dim, attention.gate()))
+	return sum(q, kv, product(attention.Dim, attention.Heads, value), product(attention.in(), attention.gate()), attention.indexer())
 }
 
 // weights of a mixer in chunks: input, gate and output are as wide as Inner;
@@ -209,4 +213,13 @@ func sum(terms ...int64) int64 {
 		}
 	}
 	return total
+}
+
+// indexer is its queries' matrix, its key's, and that of the heads' weights.
+func (attention Attention) indexer() int64 {
+	if attention.IndexHeads == 0 {
+		return 0
+	}
+	from := cmp.Or(attention.QRank, attention.Dim)
+	return sum(product(from, attention.IndexHeads, attention.IndexDim), product(attention.Dim, attention.IndexDim), product(attention.Dim, attention.IndexHeads))
 }

@@ -85,6 +85,12 @@ func (model *model) attends(layer int) error {
 		return unrunnable(at, "it norms q and k over all heads at once, or by LayerNorm; it runs RMSNorm of each head")
 	case op.LayerScale:
 		return unrunnable(at, "its result is multiplied by a learned vector (layer scale); it runs branches that are added as they are")
+	case op.InDim != 0 && op.InDim != op.Dim:
+		return unrunnable(at, "it reads %d elements a token and gives %d; it runs attention of one width", op.InDim, op.Dim)
+	case op.SharedKV:
+		return unrunnable(at, "its keys and values are an earlier layer's; it runs layers that make their own")
+	case op.IndexHeads > 0:
+		return unrunnable(at, "an indexer says which keys a query sees; it runs windows")
 	case op.Gated:
 		return unrunnable(at, "its heads are scaled by a gate; it runs branches that are added as they are")
 	case op.Packed:

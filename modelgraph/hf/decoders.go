@@ -30,6 +30,13 @@ var decoderFamilies = []struct {
 			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
 		},
 	},
+	{
+		model: "deepseek_v32", read: deepseekV32,
+		unread: []string{
+			"ep_size", "scoring_func", "topk_method", "seq_aux", "n_group", "topk_group", "norm_topk_prob", "routed_scaling_factor",
+			"num_nextn_predict_layers", "num_mtp_layers", "qk_head_dim", "head_dim",
+		},
+	},
 	{model: "dots1", read: dots1},
 	{model: "ernie4_5", read: ernie, also: []string{"Ernie4_5_ForCausalLM"}, unread: []string{"compression_ratio", "use_rmsnorm", "weight_share_add_bias"}},
 	{
@@ -90,6 +97,7 @@ var decoderFamilies = []struct {
 	{model: "smollm3", read: smolLM3},
 	{model: "stablelm", read: stablelm},
 	{model: "starcoder2", read: starcoder2},
+	{model: "zamba2", read: zamba2, unread: []string{"mamba_headdim", "attention_hidden_size", "ffn_hidden_size", "kv_channels", "num_query_groups", "hybrid_layer_ids", "attention_head_dim"}},
 }
 
 func init() {

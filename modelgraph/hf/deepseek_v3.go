@@ -47,3 +47,51 @@ func (experts moe) deepseek() part {
 	p.buffers = []modelgraph.Tensor{buffer("gate.e_score_correction_bias", modelgraph.F32, experts.experts)}
 	return p
 }
+
+// deepseekV32 is a DeepSeek-V3 whose attention has an indexer
+// (modeling_deepseek_v32.py: DeepseekV32Indexer).
+func deepseekV32(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	attn := latentAttention(cfg, model.hidden)
+	heads, width := cfg.pos(0, "index_n_heads"), cfg.pos(0, "index_head_dim")
+	p := attn.part()
+	op, _ := p.op.(modelgraph.Attention)
+	op.IndexHeads, op.IndexDim, op.IndexTopK = heads, width, cfg.pos(0, "index_topk")
+	p.op = op
+	p.params = join(p.params, linearParams("indexer.wq_b", attn.qRank, cfg.product("index_n_heads", heads, width), false),
+		linearParams("indexer.wk", model.hidden, width, false), normParams("indexer.k_norm", width, true), linearParams("indexer.weights_proj", model.hidden, heads, false))
+	experts := deepseekExperts(cfg, model.hidden, model.mlp.activation)
+	sparse := mlpKinds(cfg, model.layers)
+	cfg.harmlessAs("moe_layer_freq", "1")
+	model.mlp.bias = false
+	model.attention = func(int64) part { return p }
+	model.ffn = func(i int64) part {
+		if !sparse[i] {
+			return model.mlp.part()
+		}
+		return experts.deepseek()
+	}
+	model.rotaryDim = attn.rope
+	return model.done()
+}
+
+// mlpKinds are the layers with experts: mlp_layer_types says so, else all from
+// first_k_dense_replace on.
+func mlpKinds(cfg *config, layers int64) []bool {
+	const name = "mlp_layer_types"
+	sparse, first := make([]bool, layers), cfg.dim(0, "first_k_dense_replace")
+	kinds := cfg.strs(name)
+	if cfg.has(name) && int64(len(kinds)) != layers {
+		cfg.fail(name, "%d entries for num_hidden_layers %d", len(kinds), layers)
+		return sparse
+	}
+	for i := range sparse {
+		sparse[i] = int64(i) >= first
+		if kinds != nil {
+			if sparse[i] = kinds[i] == "sparse"; !sparse[i] && kinds[i] != "dense" {
+				cfg.fail(name, "%q is neither dense nor sparse", clipName(kinds[i]))
+			}
+		}
+	}
+	return sparse
+}

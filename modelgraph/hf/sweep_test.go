@@ -82,7 +82,7 @@ func digest(g *modelgraph.Graph) string {
 // publicRead are those of public.json.gz that are read; the others are refused.
 var publicRead = wordSet(`
 albert-base-v2 apertus-8b arcee-4.5b baichuan2-13b baichuan2-7b bart-large bert-base-uncased bigbird-base bitnet-b1.58-2b bitnet-llama chatglm3-6b
-clip-vit-l14 codegen-350m command-r command-r7b convnext-tiny dbrx deberta-v3-base deepseek-llm-7b deepseek-moe-16b deepseek-v2-lite dinov2-base
+clip-vit-l14 codegen-350m command-r command-r7b convnext-tiny dbrx deberta-v3-base deepseek-llm-7b deepseek-moe-16b deepseek-v2-lite deepseek-v3.2 dinov2-base
 distilbert-base dots1 electra-base ernie-4.5-0.3b ernie-4.5-21b-a3b eurobert-210m exaone-3.5-2.4b exaone-4.0-1.2b falcon-7b falcon-h1-0.5b
 falcon-mamba-7b glm-4-9b glm-4-9b-0414 glm-4.5-air gpt-j-6b gpt-neo-1.3b gpt-neox-20b gpt-oss-20b-quantised granite-3.1-1b-a400m granite-3.1-8b
 granite-4.0-h-tiny gte-qwen2-1.5b helium-1-2b hubert-base hunyuan-7b hunyuan-a13b idefics3-8b internlm-7b internlm2_5-7b internlm3-8b internvl2-8b
@@ -90,7 +90,7 @@ jamba-v0.1 kimi-k2 lfm2-1.2b llama-3.2-11b-vision llama-4-scout longformer-base 
 mistral-small-3.1 modernbert-base moonlight-16b-a3b mpt-7b mt5-base nemotron-4-minitron-8b nemotron-h-8b olmo-1b olmo-2-7b olmo-3-7b olmoe-1b-7b phi-2
 phi-3.5-mini phi-3.5-moe phi-4-mini pythia-160m qwen1.5-moe qwen2-vl-2b qwen2.5-math-rm-72b qwen3-next-80b qwen3-vl-4b qwen3.5 roberta-base
 rwkv-4-169m sam-vit-base seed-oss-36b siglip-so400m smollm2-1.7b smollm3-3b smolvlm-2.2b stablelm-2-1.6b starcoder starcoder2-3b swin-tiny umt5-base
-wav2vec2-base xlm-roberta-base xlnet-base xverse-7b yi-6b
+wav2vec2-base xlm-roberta-base xlnet-base xverse-7b yi-6b zamba2-1.2b
 `)
 
 // TestPublicConfigs: published models have their published number of

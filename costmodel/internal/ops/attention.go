@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"cmp"
+
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -26,13 +28,17 @@ func (op attention) cost(shape *Shape) Cost {
 		if op.QKNorm == modelgraph.GemmaRMSNorm {
 			normed = 4 // (1 + weight) multiplies in fp32
 		}
-		cost.Memory.Saved += (4+normed)*tokens*(dims.q+dims.k) + 4*tokens*op.normRows()
+		keys := dims.k
+		if op.SharedKV {
+			keys = 0
+		}
+		cost.Memory.Saved += (4+normed)*tokens*(dims.q+keys) + 4*tokens*op.normRows()
 	}
 	cost.copied(op, &dims, shape)
 	if op.Gated {
 		gate := op.Heads * op.HeadDim
 		cost.Memory.Saved += 2 * element * tokens * gate // the sigmoid's result, and the product
-		cost.FLOPs += 2 * float64(tokens) * float64(op.Dim) * float64(gate)
+		cost.FLOPs += 2 * float64(tokens) * float64(op.in()) * float64(gate)
 	}
 	if op.LayerScale {
 		cost.Memory.Saved += shape.streamBytes() * op.Dim * tokens // the projection's output, for the vector's gradient
@@ -45,9 +51,9 @@ func (op attention) cost(shape *Shape) Cost {
 		inputs = 1
 	}
 	// Biases and the norms of q and k are cast too, but not kept.
-	cost.Casts = shape.casts(0, 0, op.Dim*(dims.q+dims.k+dims.v+dims.out))
-	cost.Memory.Saved += shape.casts(inputs, op.Dim, 0) + cost.Casts
-	if !op.Bidirectional {
+	cost.Casts = shape.casts(0, 0, op.in()*(dims.q+dims.made(op))+op.Dim*dims.out)
+	cost.Memory.Saved += shape.casts(inputs, op.in(), 0) + cost.Casts
+	if !op.Bidirectional && !op.SharedKV {
 		cost.cache(dims, dims.k, dims.v, shape)
 	}
 	cost.attentionPeaks(op, dims, shape)
@@ -124,7 +130,7 @@ func (cost *Cost) attentionPeaks(op attention, dims geo, shape *Shape) {
 		backwardPoint{stream + back, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), 0},
 		// the output's projection, then the queries'
 		backwardPoint{stream + element*tokens*dims.out, min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim), min(shape.NewGrads, shape.weightBytes()*dims.out*op.Dim)},
-		backwardPoint{2*stream + element*tokens*(dims.q+op.Dim), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.Dim)},
+		backwardPoint{2*stream + element*tokens*(dims.q+op.in()), shape.NewGrads, min(shape.NewGrads, shape.weightBytes()*dims.q*op.in())},
 	)
 }
 
@@ -169,6 +175,9 @@ func (op attention) geometry(shape *Shape) geo {
 	if op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention {
 		dims.masked = shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
 	}
+	if op.IndexHeads > 0 && shape.Attention != value.FlashAttention {
+		dims.masked = shape.Tokens * shape.Length // what the indexer leaves out
+	}
 	if op.Cross {
 		dims.kvTokens = shape.Encoder
 		length = shape.Encoder / max(1, shape.Batch)
@@ -192,13 +201,24 @@ func (op attention) geometry(shape *Shape) geo {
 		seen /= 2 // the causal half
 	}
 	dims.kernel = 2 * float64(shape.Tokens) * seen * float64(dims.q+dims.out)
-	dims.flops = 2*float64(shape.Tokens)*float64(op.Dim)*float64(dims.q+dims.out) +
-		2*float64(dims.kvTokens)*float64(op.Dim)*float64(dims.k+dims.v) +
+	dims.flops = 2*float64(shape.Tokens)*(float64(op.in())*float64(dims.q)+float64(op.Dim)*float64(dims.out)) +
+		2*float64(dims.kvTokens)*float64(op.in())*float64(dims.made(op)) +
 		dims.kernel
 	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory && !(op.Packed && (op.Eager || op.ScoreBias == decomposed)) {
 		dims.scores = op.Heads * shape.Tokens * full // a window masks, it saves nothing
 	}
 	return dims
+}
+
+// in is the width that q, k and v are made of.
+func (op attention) in() int64 { return cmp.Or(op.InDim, op.Dim) }
+
+// made is the width of the keys and values that the layer makes itself.
+func (dims *geo) made(op attention) int64 {
+	if op.SharedKV {
+		return 0
+	}
+	return dims.k + dims.v
 }
 
 // normRows is how many values of 1/σ the norms of q and k keep a token.

@@ -48,7 +48,7 @@ func (op attention) kernelOf(dims *geo, shape *Shape) attentionKernel {
 // kernelSaved is what the kernel and its inputs keep for backward.
 func (op attention) kernelSaved(dims *geo, shape *Shape) int64 {
 	element, tokens := shape.elementBytes(), shape.Tokens
-	saved := element*tokens*dims.q + element*dims.kvTokens*(dims.k+dims.v) + element*tokens*dims.out
+	saved := element*tokens*dims.q + element*dims.kvTokens*dims.made(op) + element*tokens*dims.out
 	fused := op.Fused && op.Rope // v is a slice that keeps the whole projection (Phi-3)
 	switch dims.by {
 	case flashKernel:

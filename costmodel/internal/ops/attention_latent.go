@@ -25,8 +25,25 @@ func (op latentAttention) cost(shape *Shape) Cost {
 	}
 	kv := 2 * float64(tokens) * (float64(op.Dim)*float64(op.KVRank+op.RopeDim) + float64(op.KVRank)*float64(op.Heads)*float64(nope+op.ValueDim))
 	cost.FLOPs = q + kv + 2*float64(tokens)*float64(dims.out*op.Dim) + float64(tokens)*float64(shape.Length)*float64(dims.q+dims.out)
+	if op.IndexHeads > 0 {
+		op.indexed(&cost, &dims, shape)
+	}
 	cost.attentionPeaks(op.attention, dims, shape)
+	if op.IndexHeads > 0 { // scores of every head beside their product with the scale, in fp32
+		indexer := 2 * 4 * op.IndexHeads * tokens * shape.Length
+		cost.Memory.Forward = max(cost.Memory.Forward, 2*shape.streamBytes()*op.Dim*tokens+element*tokens*(2*dims.q+dims.v)+indexer+cost.Memory.KV)
+	}
 	return cost
+}
+
+// indexed adds what an indexer costs (modeling_deepseek_v32.py,
+// DeepseekV32Indexer): its products, and each layer's own mask, which the
+// kernel keeps. Caches hold keys and values in full, and the indexer's keys.
+func (op latentAttention) indexed(cost *Cost, dims *geo, shape *Shape) {
+	tokens, wide := float64(shape.Tokens), float64(op.IndexHeads)*float64(op.IndexDim)
+	cost.FLOPs += 2 * tokens * (float64(op.QRank)*wide + float64(op.Dim)*float64(op.IndexDim+op.IndexHeads) + float64(shape.Length)*wide)
+	cost.Memory.Saved += shape.elementBytes() * dims.masked
+	cost.cache(*dims, dims.q+op.IndexDim, dims.v, shape)
 }
 
 func (op latentAttention) freeze(cost *Cost, shape *Shape) {

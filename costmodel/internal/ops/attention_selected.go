@@ -11,6 +11,8 @@ func (op attention) selected(selective *Selective, shape *Shape, biases int) int
 		}
 		full := op.Heads * (op.HeadDim - op.RopeDim + op.ValueDim)
 		in = append(in, []struct{ rows, width int64 }{{shape.Tokens, dims.q}, {shape.Tokens, op.KVRank + op.RopeDim}, {shape.Tokens, full}}...)
+	case op.SharedKV:
+		in = in[:1]
 	case op.Fused:
 		in = in[:1]
 		in[0].width = dims.q + dims.k + dims.v
@@ -35,9 +37,9 @@ func (op attention) selected(selective *Selective, shape *Shape, biases int) int
 func (op attention) bound(shape *Shape) bound {
 	var b bound
 	width := float64(op.HeadDim) + float64(op.ValueDim)
-	b.width = float64(op.Dim) + 4*(float64(op.Heads)+float64(op.KVHeads))*(1+width) + float64(op.QRank) + float64(op.KVRank) + float64(op.RopeDim)
-	b.matrix = float64(op.Dim) * (float64(op.Heads) + float64(op.KVHeads)) * width
+	b.width = float64(op.Dim) + float64(op.InDim) + float64(op.IndexHeads)*float64(op.IndexDim) + 4*(float64(op.Heads)+float64(op.KVHeads))*(1+width) + float64(op.QRank) + float64(op.KVRank) + float64(op.RopeDim)
+	b.matrix = (float64(op.Dim) + float64(op.InDim)) * (float64(op.Heads) + float64(op.KVHeads)) * width
 	length := max(float64(shape.Length), float64(shape.Encoder)/float64(max(1, shape.Batch)))
-	b.scores = float64(op.Heads) * float64(shape.Tokens) * length
+	b.scores = (float64(op.Heads) + float64(op.IndexHeads)) * float64(shape.Tokens) * length
 	return b
 }
