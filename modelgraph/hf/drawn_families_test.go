@@ -35,7 +35,7 @@ const familiesFile = "../../fixtures/oracle/families.jsonl.gz"
 // more draws (make oracle).
 func TestFamilies(t *testing.T) {
 	count := map[string]int{}
-	for _, c := range drawnFamilies(t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
+	for _, c := range drawnRows[drawnFamily](t, cmp.Or(os.Getenv("DEVMAP_ORACLE"), familiesFile)) {
 		modelType, _, _ := strings.Cut(c.Case, "/")
 		count[modelType]++
 		t.Run(c.Case, func(t *testing.T) { c.check(t) })
@@ -47,8 +47,8 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// drawnFamilies are the lines of a file.
-func drawnFamilies(t testing.TB, file string) []drawnFamily {
+// drawnRows are the lines of a file.
+func drawnRows[row any](t testing.TB, file string) []row {
 	t.Helper()
 	f, err := os.Open(file)
 	if err != nil {
@@ -59,9 +59,9 @@ func drawnFamilies(t testing.TB, file string) []drawnFamily {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var cases []drawnFamily
+	var cases []row
 	for lines := json.NewDecoder(unpacked); ; {
-		var c drawnFamily
+		var c row
 		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
 			return cases
 		} else if err != nil {

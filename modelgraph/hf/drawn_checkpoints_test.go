@@ -1,0 +1,118 @@
+package hf
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/safetensors"
+)
+
+// drawnCheckpoint is a folder as it is stored, and what Transformers 5.17 makes
+// of it (fixtures/oracle/checkpoints.py): lists, or their digests.
+type drawnCheckpoint struct {
+	Case, Class                       string
+	Config                            json.RawMessage
+	Stored                            []string // name, type, shape
+	Params, Ties, Missing, Unexpected json.RawMessage
+	Other                             bool // less than half is filled: it is refused
+}
+
+const checkpointsFile = "../../fixtures/oracle/checkpoints.jsonl.gz"
+
+// TestCheckpoints: names, shapes, types, order and ties of what Transformers
+// loads from drawn folders, and which parameters no file holds, or the folder
+// is refused. DEVMAP_FOLDERS is another file, of more draws (make oracle
+// FOLDERS=1).
+func TestCheckpoints(t *testing.T) {
+	all, refused := 0, 0
+	for _, c := range drawnRows[drawnCheckpoint](t, cmp.Or(os.Getenv("DEVMAP_FOLDERS"), checkpointsFile)) {
+		all++
+		t.Run(c.Case, func(t *testing.T) {
+			graph, left, err := c.read()
+			if c.Other {
+				if err == nil {
+					t.Error("most parameters are in no file, and the folder is read")
+				}
+				return
+			}
+			if err != nil {
+				refused++
+				t.Logf("refused: %v", err)
+				return
+			}
+			c.check(t, graph, left)
+		})
+	}
+	if 25*refused > all {
+		t.Errorf("%d of %d folders are refused", refused, all)
+	}
+}
+
+// read joins the config with the files, of which the headers are enough, and
+// counts what is left over.
+func (c *drawnCheckpoint) read() (*modelgraph.Graph, int, error) {
+	graph, f, cfg, err := fromConfig("config.json", c.Config)
+	if err != nil {
+		return nil, 0, err
+	}
+	if families[cfg.name("model_type")] != f {
+		return nil, 0, fmt.Errorf("read as another type")
+	}
+	checkpoint := &safetensors.Checkpoint{Dir: "folder", Files: []safetensors.File{{Name: "model.safetensors"}}}
+	for _, line := range c.Stored {
+		fields := strings.Fields(line)
+		tensor := safetensors.Tensor{Name: fields[0]}
+		if tensor.DType, err = modelgraph.ParseDType(fields[1]); err == nil {
+			err = json.Unmarshal([]byte(fields[2]), &tensor.Shape)
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+		tensor.End = elements(tensor.Shape) * tensor.DType.Bits() / 8
+		checkpoint.Tensors = append(checkpoint.Tensors, tensor)
+	}
+	graph, assigned, err := assign(graph, cfg, checkpoint)
+	if err != nil {
+		return nil, 0, err
+	}
+	return graph, assigned.unexpected.count, nil
+}
+
+func (c *drawnCheckpoint) check(t *testing.T, graph *modelgraph.Graph, left int) {
+	t.Helper()
+	params, missing := []string{}, []string{}
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for j := range layer.Params {
+			tensor := &layer.Params[j]
+			if tensor.Owner != "" {
+				continue
+			}
+			name := modelgraph.FullName(layer.Name, tensor.Name)
+			shape := strings.ReplaceAll(fmt.Sprint(tensor.Shape), " ", ",")
+			params = append(params, fmt.Sprintf("%s %v %s", name, tensor.DType, shape))
+			if len(tensor.Parts) == 0 {
+				missing = append(missing, name)
+			}
+		}
+	}
+	checkList(t, "parameters", c.Params, params, c.Config)
+	checkList(t, "ties", c.Ties, graphTies(graph), c.Config)
+	checkList(t, "parameters in no file", c.Missing, slices.Sorted(slices.Values(missing)), c.Config)
+	var names []string
+	count := 0
+	if json.Unmarshal(c.Unexpected, &names) != nil {
+		if err := json.Unmarshal(c.Unexpected, &count); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if count += len(names); (count > 0) != (left > 0) {
+		t.Errorf("%d names are left over, in Transformers %d %q", left, count, names)
+	}
+}
