@@ -128,13 +128,19 @@ conformance: ## devmap run beside PyTorch and Transformers, every figure with it
 	@$(GO) run ./cmd/devmap/internal/conformance -python "$${PYTHON:-}" -only '$(ONLY)' -seed "$(SEED)" -draws $(DRAWS)
 
 # The pinned versions are those that modelgraph/hf was written after.
-oracle: ## Drawn configs of every family beside Transformers' modules on the meta device (FAMILY="types" CONFIGS=200 of each SEED=n PYTHON=one with torch 2.11.0 and transformers 5.17.0; else a new environment)
+oracle: ## Drawn configs of every family beside Transformers' modules on the meta device; FOLDERS=1: checkpoint folders and their device maps (FAMILY="types" CONFIGS=200 of each SEED=n PYTHON=one with torch 2.11.0, transformers 5.17.0 and accelerate; else a new environment)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0; fi; \
-	PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)" "$$python" fixtures/oracle/families.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
-	DEVMAP_ORACLE="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestFamilies$$'
+		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0 accelerate==1.15.0; fi; \
+	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
+	if [ -n "$(FOLDERS)" ]; then \
+		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; \
+		DEVMAP="$$work/devmap" "$$python" fixtures/oracle/checkpoints.py $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),8) "$$work/drawn.jsonl.gz" $(FAMILY); \
+		DEVMAP_FOLDERS="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestCheckpoints$$'; \
+	else \
+		"$$python" fixtures/oracle/families.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
+		DEVMAP_ORACLE="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestFamilies$$'; fi
 
 gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory,step; PART=help lists them; SEED=n PYTHON=python3 with torch; bin/ as it is where there is no Go)
 	@if [ '$(PART)' != help ] && command -v $(GO) >/dev/null 2>&1 && $(CGO_FOUND); then \

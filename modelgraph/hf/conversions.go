@@ -19,10 +19,13 @@ func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 	}
 	load := &loading{prefix: class.Prefix, stored: class.Stored}
 	brought := make(map[string][]string) // by class or type: the paths of the models that brought its rules
-	load.bring(brought, "", class.Class, class.Type)
-	load.inside(brought, "", class, cfg)
+	class.models(cfg, func(path string, model *namedModel, child bool) {
+		load.bring(brought, path, model.Class, model.Type)
+		if child {
+			load.leave(model.Ignored)
+		}
+	})
 	load.add(rulesOf("legacy"), nil)
-	load.leave(class.Ignored)
 	load.ignore = append(load.ignore, bufferNames(graph)...)
 	return load
 }
@@ -33,43 +36,14 @@ func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 func unnamedClass(graph *modelgraph.Graph) *namedClass {
 	base := baseOf(graph.Family)
 	if base == nil {
-		return &namedClass{Class: graph.Class, Type: graph.Family, Prefix: "model"}
+		return &namedClass{namedModel: namedModel{Class: graph.Class, Type: graph.Family}, Prefix: "model"}
 	}
-	class := &namedClass{Class: graph.Class, Type: graph.Family, Prefix: base.Prefix, Ignored: base.Ignored}
+	class := &namedClass{namedModel: base.namedModel, Prefix: base.Prefix}
+	class.Class = graph.Class
 	for _, name := range base.Stored {
 		class.Stored = append(class.Stored, base.Prefix+"."+name)
 	}
 	return class
-}
-
-// inside brings the rules of the models inside a class's.
-func (load *loading) inside(brought map[string][]string, path string, class *namedClass, cfg *config) {
-	for _, part := range class.Parts {
-		at := strings.TrimPrefix(path+"."+part.At, ".")
-		from, kind := cfg, part.Type
-		if part.Config != "" {
-			for key := range strings.SplitSeq(part.Config, ".") {
-				from = from.sub(key)
-			}
-			kind = from.str(part.Type, "model_type")
-		}
-		if part.Class != "" {
-			load.bring(brought, at, part.Class, part.Type)
-			if !strings.Contains(at, ".") { // of children alone: modeling_utils.py, post_init
-				load.leave(part.Ignored)
-			}
-			continue
-		}
-		inner := baseOf(kind)
-		if inner == nil {
-			continue
-		}
-		load.bring(brought, at, inner.Class, kind)
-		if !strings.Contains(at, ".") {
-			load.leave(inner.Ignored)
-		}
-		load.inside(brought, at, inner, from)
-	}
 }
 
 // bring adds the rules of one model in the tree.

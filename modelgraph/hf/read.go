@@ -81,6 +81,7 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
+	modules.keepFloat32(float32Names(class, f.types[0], cfg, dtype))
 	graph, err := modules.graph("", dtype)
 	if err != nil {
 		var syn *modelgraph.SyntaxError

@@ -33,8 +33,7 @@ type t5 struct {
 
 	attention modelgraph.Attention
 	mlp       modelgraph.MLP
-	wo        modelgraph.DType // of wo.weight; noType: the model's
-	tables    bool             // every block has a table of relative positions, not the first alone (UMT5)
+	tables    bool // every block has a table of relative positions, not the first alone (UMT5)
 }
 
 func readT5(cfg *config) *t5 {
@@ -61,9 +60,6 @@ func readT5(cfg *config) *t5 {
 	model.mlp.Activation, model.mlp.Gated = t5Activation(cfg)
 	model.mlp.Dropout = cfg.float(0.1, "dropout_rate") > 0
 	model.attention.Dropout = model.mlp.Dropout
-	if dtype, _ := modelDType(cfg); dtype == modelgraph.F16 {
-		model.wo = modelgraph.F32 // _keep_in_fp32_modules, which acts on fp16 only
-	}
 	return model
 }
 

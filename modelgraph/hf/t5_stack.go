@@ -61,11 +61,11 @@ func (model *t5) projections() []modelgraph.Tensor {
 
 // feedForward is T5DenseActDense or T5DenseGatedActDense.
 func (model *t5) feedForward() []modelgraph.Tensor {
-	wo := buffer("wo.weight", model.wo, model.hidden, model.mlp.Hidden)
+	wo := linearParams("wo", model.mlp.Hidden, model.hidden, false)
 	if !model.mlp.Gated {
-		return append(linearParams("wi", model.hidden, model.mlp.Hidden, false), wo)
+		return join(linearParams("wi", model.hidden, model.mlp.Hidden, false), wo)
 	}
-	return append(join(
+	return join(
 		linearParams("wi_0", model.hidden, model.mlp.Hidden, false),
-		linearParams("wi_1", model.hidden, model.mlp.Hidden, false)), wo)
+		linearParams("wi_1", model.hidden, model.mlp.Hidden, false), wo)
 }
