@@ -6,7 +6,7 @@ func init() {
 	register(family{
 		types: []string{"clip"}, table: true, class: "CLIPModel", classes: []string{"CLIPModel", "CLIPForImageClassification"},
 		build: func(modules *builder, cfg *config, class string) {
-			vision := cfg.part("vision_config")
+			vision := clipPart(cfg, "vision_config")
 			tower := clipTower(vision)
 			if class == "CLIPForImageClassification" {
 				classifyImages(modules, cfg, tower)
@@ -14,13 +14,13 @@ func init() {
 			}
 			projected := cfg.pos(0, "projection_dim")
 			modules.add("logit_scale", modelgraph.Parameter{}, nil, tensor(""))
-			words := cfg.part("text_config")
+			words := clipPart(cfg, "text_config")
 			text := contrastText(modules, words, "text_model", clipOrder)
 			_, image := tower.build(modules, "vision_model")
 			modules.on(imageStream(1), func() { addProjection(modules, "visual_projection", tower.dim, projected, false, image) })
 			addProjection(modules, "text_projection", words.pos(0, "hidden_size"), projected, false, text)
 		},
-		maxSeq: contrastLength,
+		maxSeq: func(cfg *config) int64 { return clipPart(cfg, "text_config").dim(0, "max_position_embeddings") },
 	})
 	register(family{
 		types: []string{"siglip"}, table: true, class: "SiglipModel", classes: []string{"SiglipModel", "SiglipForImageClassification"},
@@ -76,6 +76,20 @@ func init() {
 // addProjection adds a linear layer of one position a sequence or image.
 func addProjection(modules *builder, name string, in, out int64, bias bool, input string) {
 	modules.add(name, modelgraph.Linear{In: in, Out: out, Pooled: true}, []string{input}, linearParams("", in, out, bias)...)
+}
+
+// clipPart is a part of a CLIPConfig. Where an object of its name with _dict is
+// there, as in the first configs, that and its defaults are the part
+// (CLIPConfig.__post_init__).
+func clipPart(cfg *config, name string) *config {
+	whole := name + "_dict"
+	if !cfg.has(whole) {
+		return cfg.part(name)
+	}
+	cfg.shared.read[cfg.prefix+name] = true
+	out := cfg.sub(whole).filled(cfg.class.Parts[name].Type)
+	cfg.shared.opened[len(cfg.shared.opened)-1] = out
+	return out
 }
 
 func contrastLength(cfg *config) int64 {

@@ -41,6 +41,11 @@ type family struct {
 
 var families = make(map[string]*family)
 
+// ownTypes are classes that are a family of their own, whatever model_type is:
+// configs name that of another, or of a later model (LLaVA's first code calls
+// itself llava, as Transformers calls its own).
+var ownTypes = make(map[string]string)
+
 // register adds a family to the table; called from init of its file.
 func register(f family) {
 	for _, kind := range f.types {
@@ -56,6 +61,9 @@ func familyOf(cfg *config) (f *family, class string, foreign bool, err error) {
 	modelType, names := cfg.name("model_type"), cfg.strs("architectures")
 	if err := cfg.fault(); err != nil {
 		return nil, "", false, err
+	}
+	if len(names) > 0 && ownTypes[names[0]] != "" {
+		modelType = ownTypes[names[0]]
 	}
 	if f := families[modelType]; f != nil {
 		class, err := f.classOf(cfg, names)

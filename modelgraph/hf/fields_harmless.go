@@ -31,7 +31,7 @@ rope_theta rope_scaling rope_parameters rope_interleave rope_local_base_freq ori
 max_position_embeddings max_sequence_length model_max_length max_seq_len seq_length sliding_window use_sliding_window
 router_aux_loss_coef output_router_logits aux_loss_alpha z_loss_coefficient
 bos_token eos_token pad_token mask_token unk_token sep_token cls_token
-unsloth_version unsloth_fixed is_causal
+unsloth_version unsloth_fixed is_causal mamba_ssm_dtype
 `)
 
 func wordSet(words string) map[string]bool {
