@@ -20,6 +20,7 @@ func init() {
 			modules.on(imageStream(1), func() { addProjection(modules, "visual_projection", tower.dim, projected, false, image) })
 			addProjection(modules, "text_projection", words.pos(0, "hidden_size"), projected, false, text)
 		},
+		unread: []string{"text_config_dict", "vision_config_dict"}, // of the part that a class has not
 		maxSeq: func(cfg *config) int64 { return clipPart(cfg, "text_config").dim(0, "max_position_embeddings") },
 	})
 	register(family{
