@@ -150,14 +150,14 @@ gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory
 	@PYTHONDONTWRITEBYTECODE=1 "$${PYTHON:-python3}" cmd/devmap/internal/gpu/gpu.py bin/devmap --part '$(PART)' --seed "$(SEED)" --keep bin/gpu --table bin/gpu.md
 
 wheels: ## Build bin/wheels: a Python wheel a platform, the program inside (VERSION=1.2.3; as git describes the commit)
-	@$(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -wheels bin/wheels
+	@CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -wheels bin/wheels
 
 release: ## Build bin/release: an archive a platform, with completion files, man page and checksums (VERSION=1.2.3)
-	@$(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -archives bin/release
+	@CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -version '$(VERSION)' -only '$(ONLY)' -archives bin/release
 
 python: ## The Python package in its wheel, under real Transformers, Accelerate and Lightning on the CPU (PYTHON=one that has them; else a new environment of 5 GB)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; export PYTHONDONTWRITEBYTECODE=1; \
-	$(GO) run ./cmd/devmap/internal/release -only host -wheels "$$work"; \
+	CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -only host -wheels "$$work"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
 		"$$python" -m pip install --quiet --find-links "$$work" devmap torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 lightning; \
