@@ -32,11 +32,10 @@ class Rows(torch.utils.data.Dataset):
         return {name: tensor[0] for name, tensor in tiny.batch("llama", rows=1).items()}
 
 
-def trained(callback, folder, **more):
+def trainer(callback, folder, **more):
     settings = {"per_device_train_batch_size": 2, "gradient_accumulation_steps": 2, "max_steps": 5, **more}
     arguments = TrainingArguments(folder, use_cpu=True, report_to=[], disable_tqdm=True, save_strategy="no", **settings)
-    trainer = Trainer(tiny.build("llama"), arguments, train_dataset=Rows(), callbacks=[callback])
-    return trainer.train().global_step
+    return Trainer(tiny.build("llama"), arguments, train_dataset=Rows(), callbacks=[callback])
 
 
 class Figures:
@@ -71,7 +70,7 @@ class TrainerTest(unittest.TestCase):
 
     def test_nothing_to_hold(self):
         callback = DevmapCallback(planned(), log=self.lines.append)
-        self.assertEqual(trained(callback, self.folder), 5)
+        self.assertEqual(trainer(callback, self.folder).train().global_step, 5)
         self.assertEqual((callback.verdict, callback.report), ("inconclusive", []))
         self.assertEqual(
             self.lines, ["devmap: there is nothing to hold: torch sees no GPU here, and the plan is for 1 GPU"]
@@ -81,21 +80,22 @@ class TrainerTest(unittest.TestCase):
         plan = planned()
         with Figures(plan.devices[0].predicted.peak_allocated_bytes):
             callback = DevmapCallback(plan, log=self.lines.append)
-            self.assertEqual(trained(callback, self.folder), 5)
+            self.assertEqual(trainer(callback, self.folder).train().global_step, 5)
         self.assertEqual(callback.verdict, "pass", self.lines)
         self.assertEqual(len(self.lines), 1)
         self.assertEqual([held.device for held in callback.report], [0])
 
     def test_strict(self):
         """The third step ends the training where the plan does not hold."""
+        strict = trainer(DevmapCallback(planned(), strict=True, log=self.lines.append), self.folder)
         with Figures(1 << 40), self.assertRaisesRegex(devmap.DevmapError, "does not hold") as raised:
-            trained(DevmapCallback(planned(), strict=True, log=self.lines.append), self.folder)
+            strict.train()
+        self.assertEqual(strict.state.global_step, 3)
         self.assertEqual(raised.exception.status, 4)
 
     def test_unlike(self):
-        trained(
-            DevmapCallback(planned(), log=self.lines.append), self.folder, per_device_train_batch_size=4, max_steps=2
-        )
+        callback = DevmapCallback(planned(), log=self.lines.append)
+        trainer(callback, self.folder, per_device_train_batch_size=4, max_steps=2).train()
         said = "devmap: note: the plan is made for per_device_train_batch_size=2, and the Trainer has 4"
         self.assertEqual(self.lines[0], said)
 
@@ -137,9 +137,10 @@ class LightningTest(unittest.TestCase):
         plan = planned()
         for peak, verdict in ((plan.devices[0].predicted.peak_allocated_bytes, "pass"), (1 << 40, "fail")):
             with Figures(peak):
+                lines.clear()
                 callback = LightningCallback(plan, log=lines.append)
                 self.trained(callback)
-            self.assertEqual(callback.verdict, verdict)
+            self.assertEqual((callback.verdict, len(lines)), (verdict, 1), lines)
         self.trained(LightningCallback(plan, log=lines.append), accumulate_grad_batches=1)
         self.assertIn("the plan is made for accumulate_grad_batches=2, and the Trainer has 1", "".join(lines))
 

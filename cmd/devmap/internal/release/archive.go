@@ -30,7 +30,7 @@ func (packer *packer) archive(platform *platform, program string) error {
 			return err
 		}
 	}
-	data, err := os.ReadFile(program) //nolint:gosec // which was just built
+	data, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func (packer *packer) archive(platform *platform, program string) error {
 		write, ending = writeZip, ".zip"
 	}
 	name := filepath.Join(packer.archives, stem+ending)
-	target, err := os.Create(name) //nolint:gosec // where the caller has it
+	target, err := os.Create(name)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func checksums(folder string) error {
 		fmt.Fprintf(&text, "%x  %s\n", sha256.Sum256(data), entry.Name())
 	}
 	name := filepath.Join(folder, sumsFile)
-	if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil { //nolint:gosec // for anybody to read
+	if err := os.WriteFile(name, []byte(text.String()), 0o644); err != nil {
 		return err
 	}
 	return say(name)

@@ -25,7 +25,7 @@ func (packer *packer) beside() ([]file, error) {
 	}
 	var files []file
 	for _, name := range []string{"LICENSE", "README.md"} {
-		data, err := os.ReadFile(name) //nolint:gosec // of these two
+		data, err := os.ReadFile(name)
 		if err != nil {
 			return nil, err
 		}

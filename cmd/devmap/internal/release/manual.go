@@ -8,7 +8,7 @@ import (
 
 var (
 	// A command in the list of them, and a flag with its text, as cobra prints both.
-	listedCommand = regexp.MustCompile(`(?m)^  ([a-z]+) +\S.*$`)
+	listedCommand = regexp.MustCompile(`(?m)^ {2}([a-z]+) +\S.*$`)
 	listedFlag    = regexp.MustCompile(`^ {2,6}((?:-\w, )?--\S+(?: \S+)?) {2,}(.*)$`)
 )
 
@@ -50,7 +50,7 @@ func section(page *strings.Builder, name, help string) {
 	fmt.Fprintf(page, ".SS devmap %s\n%s", escaped(name), asPrinted(before))
 	for _, line := range strings.Split(flags, "\n") {
 		found := listedFlag.FindStringSubmatch(line)
-		if found == nil || found[1] == "-h, --help" {
+		if len(found) == 0 || found[1] == "-h, --help" {
 			continue
 		}
 		fmt.Fprintf(page, ".TP\n.B %s\n%s\n", escaped(found[1]), escaped(found[2]))

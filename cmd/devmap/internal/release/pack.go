@@ -35,7 +35,7 @@ func (packer *packer) pack(platform *platform) error {
 
 // wheel packs a program with the Python package.
 func (packer *packer) wheel(program string) error {
-	data, err := os.ReadFile(program) //nolint:gosec // which was just built
+	data, err := os.ReadFile(program)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,13 @@ func linux(file *elf.File) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	least, err := leastGlibc(file, libraries)
+	var symbols []elf.ImportedSymbol
+	if len(libraries) > 0 {
+		if symbols, err = file.ImportedSymbols(); err != nil {
+			return nil, err
+		}
+	}
+	least, err := leastGlibc(libraries, symbols)
 	if err != nil {
 		return nil, err
 	}
@@ -64,19 +70,12 @@ func linux(file *elf.File) ([]string, error) {
 }
 
 // leastGlibc is n of the least glibc 2.n that has all that a program needs of it.
-func leastGlibc(file *elf.File, libraries []string) (int, error) {
+func leastGlibc(libraries []string, symbols []elf.ImportedSymbol) (int, error) {
 	least := oldest
 	for _, library := range libraries {
 		if !slices.Contains(allowed, library) {
 			return 0, fmt.Errorf("it links %s, which not every Linux has (those that do: %s)", library, strings.Join(allowed, ", "))
 		}
-	}
-	if len(libraries) == 0 {
-		return least, nil
-	}
-	symbols, err := file.ImportedSymbols()
-	if err != nil {
-		return 0, err
 	}
 	for _, symbol := range symbols {
 		version, is := strings.CutPrefix(symbol.Version, "GLIBC_2.")
@@ -106,10 +105,11 @@ func darwin(file *macho.File) ([]string, error) {
 		return nil, fmt.Errorf("a macOS program for %v, of which no tag is known here", file.Cpu)
 	}
 	for _, load := range file.Loads {
-		raw, at := load.Raw(), 0
+		raw := load.Raw()
 		if len(raw) < 16 {
 			continue
 		}
+		var at int
 		switch file.ByteOrder.Uint32(raw) {
 		case versionMinimum:
 			at = 8

@@ -92,6 +92,33 @@ func TestPlatformOfThis(t *testing.T) {
 	}
 }
 
+func TestLeastGlibc(t *testing.T) {
+	symbols := func(versions ...string) (all []elf.ImportedSymbol) {
+		for _, version := range versions {
+			all = append(all, elf.ImportedSymbol{Name: "s", Version: version, Library: "libc.so.6"})
+		}
+		return all
+	}
+	tests := map[string]struct {
+		libraries []string
+		symbols   []elf.ImportedSymbol
+		want      int
+		fault     string
+	}{
+		"old symbols":       {[]string{"libc.so.6"}, symbols("GLIBC_2.2.5", "GLIBC_2.14", ""), 17, ""},
+		"the newest counts": {[]string{"libc.so.6", "libresolv.so.2"}, symbols("GLIBC_2.34", "GLIBC_2.9", "GLIBC_2.17"), 34, ""},
+		"of other kinds":    {[]string{"libc.so.6"}, symbols("GCC_3.0", "GLIBCXX_3.4.21"), 17, ""},
+		"no number":         {[]string{"libc.so.6"}, symbols("GLIBC_2.x"), 0, `version "GLIBC_2.x" is none of glibc`},
+		"another library":   {[]string{"libc.so.6", "libcuda.so.1"}, nil, 0, "it links libcuda.so.1, which not every Linux has"},
+	}
+	for name, test := range tests {
+		got, err := leastGlibc(test.libraries, test.symbols)
+		if got != test.want || (err != nil) != (test.fault != "") || err != nil && !strings.Contains(err.Error(), test.fault) {
+			t.Errorf("%s: %d, %v; want %d, %q", name, got, err, test.want, test.fault)
+		}
+	}
+}
+
 // FuzzPlatforms: whatever the file, an answer or an error.
 func FuzzPlatforms(f *testing.F) {
 	for _, seed := range [][]byte{static(elf.EM_X86_64), apple(0x0100000c, buildVersion, 24, 1, 12<<16, 0, 0), microsoft(0x8664)} {

@@ -8,7 +8,7 @@ import (
 )
 
 var (
-	described = regexp.MustCompile(`^v?(.+)-([0-9]+)-g([0-9a-f]+)(-dirty)?$`)
+	described = regexp.MustCompile(`^v?(.+)-(\d+)-g([0-9a-f]+)(-dirty)?$`)
 	semantic  = regexp.MustCompile(`^v?([0-9]+)\.([0-9]+)\.([0-9]+)(?:-?(a|b|rc|alpha|beta)\.?([0-9]+))?$`)
 )
 

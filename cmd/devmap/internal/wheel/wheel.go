@@ -37,7 +37,7 @@ func (wheel *Wheel) Write(folder string) (string, error) {
 		return "", err
 	}
 	name := filepath.Join(folder, wheel.File())
-	file, err := os.Create(name) //nolint:gosec // where the caller has it
+	file, err := os.Create(name)
 	if err != nil {
 		return "", err
 	}
