@@ -136,6 +136,7 @@ def _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps) -> 
     if nearest[1] not in entries:  # latents: keys and values of one narrow product
         narrow = flow.steps[_entry(flow, nearest[1], entries)]
         rank = flow.width_in(flow.steps[nearest[1]])
+        op["value_dim"] = value_dim
         op["kv_rank"], op["rope_dim"] = rank, flow.width_out(narrow) - rank
         op["kv_heads"] = heads
         if nearest[0] not in entries:

@@ -1,0 +1,227 @@
+package planner_test
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner"
+)
+
+// exportedModel is a module of Transformers as devmap.export describes it, and
+// the config that it was built from (fixtures/oracle/exported.py).
+type exportedModel struct {
+	Case   string          `json:"case"`
+	Family string          `json:"family"`
+	Config json.RawMessage `json:"config"`
+	Model  json.RawMessage `json:"model"`
+}
+
+// nearPeak is how far the peaks of a family and of the same model exported may
+// be apart.
+const nearPeak = 0.01
+
+// TestExported: a family and the same model exported give the same plan:
+// parameters, ties, units to the byte, peaks within a percent.
+func TestExported(t *testing.T) {
+	file := os.Getenv("DEVMAP_EXPORTED")
+	if file == "" {
+		file = "../fixtures/oracle/exported.jsonl.gz"
+	}
+	type tally struct{ models, same, peaks, near int }
+	table, worst := map[string]*tally{}, map[string]float64{}
+	for _, model := range exportedModels(t, file) {
+		t.Run(model.Case, func(t *testing.T) {
+			family, err := hf.FromConfig("config.json", model.Config)
+			if err != nil {
+				t.Skip(err) // configs that devmap refuses have tests of their own
+			}
+			exported, err := modelgraph.Read(bytes.NewReader(model.Model), "model.json")
+			if err != nil {
+				t.Fatal(err)
+			}
+			row := table[model.Family]
+			if row == nil {
+				row = new(tally)
+				table[model.Family] = row
+			}
+			row.models++
+			if sameModel(t, family, exported) {
+				row.same++
+			}
+			for _, workload := range exportedWorkloads(family) {
+				want, have, ok := peaks(t, family, exported, workload)
+				if !ok {
+					continue
+				}
+				off := float64(have-want) / float64(want)
+				worst[model.Family] = max(worst[model.Family], off, -off)
+				row.peaks++
+				if max(off, -off) > nearPeak {
+					t.Errorf("%s %s: a peak of %d bytes, the family's is %d (%+.2f %%)", workload.Strategy, workload.Mode, have, want, 100*off)
+					continue
+				}
+				row.near++
+			}
+		})
+	}
+	for _, family := range slices.Sorted(func(yield func(string) bool) {
+		for name := range table {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		row := table[family]
+		t.Logf("%-16s %3d models, %3d with the same parameters, ties and units; %3d of %3d peaks within %g %% (worst %.2f %%)",
+			family, row.models, row.same, row.near, row.peaks, 100*nearPeak, 100*worst[family])
+	}
+}
+
+func exportedModels(t *testing.T, file string) []exportedModel {
+	t.Helper()
+	opened, err := os.Open(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	unpacked, err := gzip.NewReader(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var models []exportedModel
+	lines := bufio.NewScanner(unpacked)
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var model exportedModel
+		if err := json.Unmarshal(lines.Bytes(), &model); err != nil {
+			t.Fatal(err)
+		}
+		models = append(models, model)
+	}
+	if err := lines.Err(); err != nil || len(models) == 0 {
+		t.Fatalf("%s: %d models, %v", file, len(models), err)
+	}
+	return models
+}
+
+// sameModel compares what a device holds of a model: parameters by name, shape
+// and type, ties, the keys of units, elements of buffers.
+func sameModel(t *testing.T, family, exported *modelgraph.Graph) bool {
+	t.Helper()
+	same := true
+	for what, of := range map[string]func(*modelgraph.Graph) []string{"parameters": parameters, "ties": ties, "units": units, "buffers": buffers} {
+		want, have := of(family), of(exported)
+		if slices.Equal(want, have) {
+			continue
+		}
+		same = false
+		t.Errorf("%s: only the family has %.600s, only the export %.600s", what, fmt.Sprint(less(want, have)), fmt.Sprint(less(have, want)))
+	}
+	if family.ParamBytes() != exported.ParamBytes() {
+		t.Errorf("%d bytes of parameters, the family has %d", exported.ParamBytes(), family.ParamBytes())
+	}
+	return same
+}
+
+func parameters(graph *modelgraph.Graph) []string {
+	var out []string
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for j := range layer.Params {
+			tensor := &layer.Params[j]
+			out = append(out, fmt.Sprint(modelgraph.FullName(layer.Name, tensor.Name), tensor.Shape, tensor.DType))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func ties(graph *modelgraph.Graph) []string {
+	var out []string
+	for _, tie := range graph.Ties {
+		out = append(out, tie[0]+" = "+strings.Join(slices.Sorted(slices.Values(tie[1:])), " = "))
+	}
+	slices.Sort(out)
+	return out
+}
+
+func units(graph *modelgraph.Graph) []string {
+	var out []string
+	for i := range graph.Units {
+		out = append(out, graph.Units[i].Keys...)
+	}
+	slices.Sort(out)
+	return out
+}
+
+func buffers(graph *modelgraph.Graph) []string {
+	var out []string
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		for j := range layer.Buffers {
+			out = append(out, fmt.Sprint(modelgraph.FullName(layer.Name, layer.Buffers[j].Name), layer.Buffers[j].Shape))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func less(names, without []string) (out []string) {
+	for _, name := range names {
+		if !slices.Contains(without, name) {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// exportedWorkloads are those whose peaks are compared: tokens enough that
+// activations count.
+func exportedWorkloads(graph *modelgraph.Graph) []costmodel.Workload {
+	seq := int64(512)
+	if graph.MaxSeq > 0 {
+		seq = min(seq, graph.MaxSeq)
+	}
+	var out []costmodel.Workload
+	for _, strategy := range []costmodel.Strategy{costmodel.DeviceMap, costmodel.DDP, costmodel.FSDP} {
+		out = append(out, costmodel.Workload{Strategy: strategy, Mode: costmodel.Train, Batch: 4, Seq: seq})
+	}
+	return append(out, costmodel.Workload{Strategy: costmodel.DeviceMap, Mode: costmodel.Infer, Batch: 4, Seq: seq})
+}
+
+// peaks are the largest of a plan on GPUs that are large enough; false where
+// the family is not planned so either.
+func peaks(t *testing.T, family, exported *modelgraph.Graph, workload costmodel.Workload) (want, have int64, ok bool) {
+	t.Helper()
+	count := 2
+	if workload.Strategy == costmodel.DeviceMap {
+		count = 1 // one map: all units
+	}
+	gpus := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{{CapacityBytes: 1 << 50}}, count)}
+	var found [2]int64
+	for i, graph := range []*modelgraph.Graph{family, exported} {
+		plan, err := planner.Plan(context.Background(), graph, workload, gpus)
+		if err != nil {
+			if i == 0 {
+				return 0, 0, false
+			}
+			t.Errorf("%s %s: %v", workload.Strategy, workload.Mode, err)
+			return 0, 0, false
+		}
+		for j := range plan.Devices {
+			found[i] = max(found[i], plan.Devices[j].Predicted.PeakAllocatedBytes)
+		}
+	}
+	return found[0], found[1], true
+}
