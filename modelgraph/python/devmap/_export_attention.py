@@ -165,7 +165,7 @@ def _said(module, op: dict) -> None:
     has none), and a cap of the scores that PyTorch's kernel leaves out."""
     config = getattr(module, "config", None)
     everywhere = None if hasattr(config, "layer_types") else getattr(config, "sliding_window", None)
-    window = getattr(module, "sliding_window", everywhere)
+    window = getattr(module, "sliding_window", everywhere) if getattr(module, "is_sliding", True) else None
     if isinstance(window, int) and not isinstance(window, bool) and window > 0:
         op["window"] = window
     if getattr(module, "attn_logit_softcapping", None):
@@ -257,19 +257,22 @@ def result_of(flow: Flow, at: int, steps: Set[int]) -> dict:
     """Whether a result passes a dropout, and a learned scale, before it is added to the stream; these steps join."""
     op: dict = {}
     number = flow.steps[at].outputs[0]
+    way: List[int] = []  # views and casts, which belong to what comes next
     for _ in range(8):
         readers = flow.readers.get(number, [])
         if len(readers) != 1:
             break
         step = flow.steps[readers[0]]
+        way.append(readers[0])
         if step.name == "dropout":
             if _probability(step) > 0:
                 op["dropout"] = True
+            steps.update(way)
         elif step.name in ("mul", "rmul") and any(flow.weight(one) is not None and len(flow.shape(one)) == 1 for one in step.inputs):
             op["layer_scale"] = True
+            steps.update(way)
         elif step.name not in SAME:
             break
-        steps.add(readers[0])
         number = step.outputs[0]
     return op
 

@@ -1,7 +1,7 @@
 """Parts laid over the module tree: layers with operations, in order of registration."""
 from __future__ import annotations
 
-from typing import Dict, List, Optional, Set, Tuple
+from typing import Dict, Iterable, List, Optional, Set, Tuple
 
 from ._export_attention import attentions
 from ._export_experts import mixtures
@@ -30,9 +30,9 @@ def parts_of(flow: Flow, units: Dict[str, str], logits: Optional[int]) -> List[P
     take(mixers(flow))
     take(attentions(flow, units))
     take(embeddings(flow))
-    take(norms(flow, taken))
     made_logits = _head(flow, logits)
     take(networks(flow, units, taken | made_logits))
+    take(norms(flow, taken))
     take(convolutions(flow, taken))
     take(projections(flow, taken, logits))
     take(tables(flow, taken))
@@ -47,16 +47,16 @@ def _head(flow: Flow, logits: Optional[int]) -> Set[int]:
     return {at for at in flow.back([logits], linear) if linear(at)}
 
 
-def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str]) -> Tuple[List[Layer], Dict[int, Part]]:
+def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], modules: Iterable[str]) -> Tuple[List[Layer], Dict[int, Part]]:
     """The layers of the tree with those of a part made one; and the part of each, by the layer's id."""
     holder: Dict[str, Layer] = {}
     for layer in layers:
         for name, _ in layer.params:
             holder[_full(layer.name, name)] = layer
-    place = {id(layer): index for index, layer in enumerate(layers)}
+    place = {id(layer): float(index) for index, layer in enumerate(layers)}
     gone: Set[int] = set()
     named: Dict[str, Layer] = {layer.name: layer for layer in layers}
-    out: List[Tuple[int, Layer]] = []
+    out: List[Tuple[float, Layer]] = []
     of: Dict[int, Part] = {}
     for part in sorted(parts, key=lambda one: min(one.steps)):
         held: List[Layer] = []
@@ -65,6 +65,11 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str]) -> Tup
                 held.append(holder[name])
         if part.op["kind"] == "rotary":
             held = [named[part.path]] if part.path in named else []
+        if part.op["kind"] == "norm" and not part.params:
+            layer = Layer(part.path, None, units.get(part.path, ""))
+            out.append((_after(part.path, modules, layers, place), layer))
+            of[id(layer)] = part
+            continue
         inside = [layer for layer in held if within(layer.name, part.path) or layer.name == part.path]
         if len(inside) != len(held) or not held and part.op["kind"] != "rotary":
             _again(part, of)
@@ -93,8 +98,15 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str]) -> Tup
         gone.update(id(one) for one in held)
         out.append((min(place[id(one)] for one in held), layer))
         of[id(layer)] = part
-    out += [(index, layer) for index, layer in enumerate(layers) if id(layer) not in gone]
+    out += [(place[id(layer)], layer) for layer in layers if id(layer) not in gone]
     return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
+
+
+def _after(path: str, modules: Iterable[str], layers: List[Layer], place: Dict[int, float]) -> float:
+    """Where a module without tensors stands: behind the last layer that was registered before it."""
+    order = {name: index for index, name in enumerate(modules)}
+    before = [place[id(layer)] for layer in layers if order.get(layer.name, -1) < order[path] and layer.name in order]
+    return max(before, default=-1.0) + 0.5
 
 
 def _again(part: Part, of: Dict[int, Part]) -> None:

@@ -6,6 +6,7 @@ from typing import Dict, List, Optional, Set
 from ._export_activation import activation_of
 from ._export_attention import result_of
 from ._export_flow import SAME, Flow, common
+from ._export_norm import style_of
 from ._export_part import Part
 
 _BETWEEN = SAME | {"mul", "rmul"}
@@ -34,7 +35,10 @@ def _part(flow: Flow, down: int, taken: Set[int], units: Dict[str, str]) -> Opti
         return None
     middle = sorted(way - set(ups))
     found = activation_of(flow, middle)
-    if found is None or any(flow.steps[at].name not in _BETWEEN for at in middle if at not in found.steps):
+    if found is None:
+        return None
+    others = [at for at in middle if at not in found.steps and flow.steps[at].name not in _BETWEEN]
+    if others and (style_of(flow, middle)[0] is None or not _normed(flow, others)):
         return None
     if len({flow.plain(flow.main(flow.steps[at])) for at in ups}) > 1:
         return None
@@ -61,6 +65,11 @@ def _part(flow: Flow, down: int, taken: Set[int], units: Dict[str, str]) -> Opti
     part = Part(path, op, steps, params, flow.main(flow.steps[ups[0]]))
     part.tokens = _rows(flow, part.main)
     return part
+
+
+def _normed(flow: Flow, steps: List[int]) -> bool:
+    """Whether steps are those of one norm, before the last projection (BitNet)."""
+    return len({flow.steps[at].scope for at in steps}) == 1
 
 
 def _rows(flow: Flow, number: int) -> int:

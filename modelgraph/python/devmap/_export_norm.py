@@ -32,7 +32,8 @@ def style_of(flow: Flow, steps: List[int]) -> Tuple[Optional[str], int, Optional
                 for number in step.inputs
                 if flow.weight(number) and number in flow.trace.maker
             )
-            return ("gemma-rms" if shifted else "rms"), width, _added(flow, steps)
+            style = "gemma-rms" if shifted else "layer" if {"sub", "rsub"} & set(names) else "rms"  # less its mean (Cohere)
+            return style, width, _added(flow, steps)
     return None, 0, None
 
 
@@ -61,7 +62,7 @@ def norms(flow: Flow, taken: set) -> List[Part]:
             continue
         style, width, epsilon = style_of(flow, own)
         params = {name for at in own for name in flow.params(flow.steps[at])}
-        if style is None or not params or not call.inputs or any(flow.matrix(flow.steps[at]) for at in own):
+        if style is None or not call.inputs or any(flow.matrix(flow.steps[at]) for at in own):
             continue
         op = {"kind": "norm", "dim": width, "style": style}
         if _only_added(flow, call.outputs):

@@ -38,7 +38,13 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: List[str]) -> List[str
         if not line.startswith("masking_utils.py"):
             said.append(f"{path or 'the module'}: {line} asks whether values that depend on the data are so: the way that holds was followed, the other not seen")
     read = {number for step in trace.steps for number in step.inputs}
-    unread = sorted({names[0].rpartition(".")[0] or names[0] for number, names in trace.parameters.items() if number not in read})
+    called = {call.path for call in trace.calls}
+    unread = []
+    for number, names in trace.parameters.items():
+        holder = names[0].rpartition(".")[0]
+        name = names[0] if holder in called else holder
+        if number not in read and name not in unread:
+            unread.append(name)
     if unread:
         said.append(f"{_names(unread)}: not called in this forward: known by weights alone")
     made = [name for name, _ in twin.named_parameters() if name not in set(before)]

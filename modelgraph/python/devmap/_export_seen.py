@@ -72,7 +72,7 @@ def _once(module, layers: List[Layer], units: Dict[str, str], args: tuple, kwarg
     before = [name for name, _ in twin.named_parameters()]
     trace, result, fault = run(twin, args, kwargs, values)
     flow = Flow(trace)
-    out, parts = joined(layers, parts_of(flow, units, _logits(trace, result)), units)
+    out, parts = joined(layers, parts_of(flow, units, _logits(flow, result)), units, trace.modules)
     inputs, made = links(flow, out, parts)
     rest = rest_of(flow, out, parts, made)
     return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before))
@@ -143,12 +143,17 @@ def _precision(first: Look) -> str:
     return names[max(floats, key=count.__getitem__)] if floats else "32-true"
 
 
-def _logits(trace: Trace, result: Any) -> Optional[int]:
-    """The tensor that a loss would read: what the result calls so, or the one that it is."""
+def _logits(flow: Flow, result: Any) -> Optional[int]:
+    """The tensor that a loss would read: what the result calls so, or the one that it is; where the forward stopped, the
+    last product as wide as the vocabulary."""
+    if result is None:
+        rows = {flow.shape(number)[0] for step in flow.steps if step.name == "embedding" for number in step.inputs if flow.weight(number)}
+        made = [step.outputs[0] for step in flow.steps if flow.matrix(step) and flow.width_out(step) in rows]
+        return made[-1] if made else None
     if hasattr(result, "items"):
         for name in ("logits", "prediction_logits", "start_logits"):
             if isinstance(result.get(name), torch.Tensor):
-                return trace.number(result[name])
+                return flow.trace.number(result[name])
         return None
     tensors = tensors_in(result)
-    return trace.number(tensors[0]) if len(tensors) == 1 else None
+    return flow.trace.number(tensors[0]) if len(tensors) == 1 else None

@@ -111,9 +111,9 @@ def rotaries(flow: Flow) -> List[Part]:
         own = [at for at in range(call.first, call.end) if flow.steps[at].scope == call.path]
         names = {flow.steps[at].name for at in own}
         module = flow.trace.modules.get(call.path)
-        if not {"cos", "sin"} <= names or module is None or any(True for _ in module.parameters()) or len(own) != call.end - call.first:
+        if not ({"cos", "sin"} <= names or "polar" in names) or module is None or any(True for _ in module.parameters()) or len(own) != call.end - call.first:
             continue
-        width = flow.shape(call.outputs[0])[-1] if call.outputs else 0
+        width = flow.shape(call.outputs[0])[-1] * (2 if "polar" in names else 1) if call.outputs else 0
         frequencies = [one.numel() for one in module.buffers() if one.dim() == 1]
         width = max([width] + [2 * count for count in frequencies if 2 * count == 2 * width])
         parts.append(Part(call.path, {"kind": "rotary", "head_dim": width}, set(own), set(), -1))

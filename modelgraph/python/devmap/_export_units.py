@@ -53,14 +53,11 @@ def _instances(module: torch.nn.Module, names: Set[str]) -> Set[str]:
 
 
 def _members(module: torch.nn.Module) -> Set[str]:
-    """Members of lists of two or more, where they have modules below them: blocks add what came in to what they
-    computed, outside of any module that could be moved."""
+    """Members of lists: a block adds what came in to what it computed, outside of any module that could be moved."""
     tops: Set[str] = set()
     for path, part in module.named_modules(remove_duplicate=False):
-        if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)) and len(part) > 1:
-            for key, member in part._modules.items():
-                if member is not None and next(member.children(), None) is not None:
-                    tops.add(f"{path}.{key}" if path else key)
+        if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)):
+            tops.update(f"{path}.{key}" if path else key for key, member in part._modules.items() if member is not None)
     return tops
 
 
