@@ -29,7 +29,7 @@ CGO_FOUND = command -v "$$($(GO) env CC | cut -d' ' -f1)" >/dev/null 2>&1
 # Go files that gofmt holds: not hidden folders, not testdata (some is broken on purpose).
 GO_FILES = find . -path './.?*' -prune -o -name testdata -prune -o -name '*.go' -print
 
-.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
+.PHONY: help demo build test check cuda accuracy lint house tidy formatted configurations bench workloads programs bits conformance oracle exporter gpu kernels compared wheels release python fuzz sweep corpus golden fmt clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  \1|\2/p' Makefile | while IFS='|' read -r name text; do \
@@ -141,6 +141,14 @@ oracle: ## Drawn configs of every family beside Transformers' modules on the met
 	else \
 		"$$python" fixtures/oracle/families.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
 		DEVMAP_ORACLE="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/hf -count=1 -run '^TestFamilies$$'; fi
+
+exporter: ## Modules of Transformers as devmap.export describes them beside the readers of their configs: parameters, ties, units, peaks, a table (FAMILY="types" PYTHON=one with torch 2.11.0 and transformers 5.17.0; else a new environment)
+	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
+	if [ -z "$$python" ]; then \
+		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
+		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0; fi; \
+	PYTHONDONTWRITEBYTECODE=1 "$$python" fixtures/oracle/exported.py all "$$work/exported.jsonl.gz" $(FAMILY) || true; \
+	DEVMAP_EXPORTED="$$work/exported.jsonl.gz" $(GO) test ./planner -count=1 -run '^TestExported$$' -v | grep -v '^ *--- PASS\|^=== '
 
 gpu: ## devmap run on this machine's GPU, every figure with its bar (PART=memory,step; PART=help lists them; SEED=n PYTHON=python3 with torch; bin/ as it is where there is no Go)
 	@if [ '$(PART)' != help ] && command -v $(GO) >/dev/null 2>&1 && $(CGO_FOUND); then \

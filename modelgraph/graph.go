@@ -42,9 +42,13 @@ type Graph struct {
 // micro-batch, tokens of each, and the precision in the words of --precision.
 // Zero fields are not known.
 type takenAt struct {
-	Batch     int64  `json:"batch,omitzero"`
-	Seq       int64  `json:"seq,omitzero"`
-	TargetSeq int64  `json:"target_seq,omitzero"`
+	// Sequences of the micro-batch.
+	Batch int64 `json:"batch,omitzero"`
+	// Tokens of a sequence.
+	Seq int64 `json:"seq,omitzero"`
+	// Tokens of a decoder's sequence.
+	TargetSeq int64 `json:"target_seq,omitzero"`
+	// The precision, as --precision calls it.
 	Precision string `json:"precision,omitzero"`
 }
 

@@ -33,6 +33,7 @@ type Layer struct {
 // Stream is the token sequence that a layer works on. The zero value is the
 // text of the workload: batch × seq tokens.
 type Stream struct {
+	// Kind is one of [Text], [Target], [Fixed] and [Image].
 	Kind string `json:"kind,omitzero"`
 	// Tokens a sequence (Fixed) or an image (Image).
 	Tokens int64 `json:"tokens,omitzero"`
@@ -77,17 +78,23 @@ type Declared struct {
 
 // declaredGrowth is what declared bytes gain with the micro-batch.
 type declaredGrowth struct {
+	// Of what is kept for backward.
 	ActivationBytes bytesGrowth `json:"activation_bytes,omitzero"`
-	WorkspaceBytes  bytesGrowth `json:"workspace_bytes,omitzero"`
-	OutputBytes     bytesGrowth `json:"output_bytes,omitzero"`
+	// Of what is alive beside it.
+	WorkspaceBytes bytesGrowth `json:"workspace_bytes,omitzero"`
+	// Of what is handed on.
+	OutputBytes bytesGrowth `json:"output_bytes,omitzero"`
 }
 
 // bytesGrowth are bytes a sequence, a token, and a pair of tokens of one
 // sequence (scores: tokens × length), of the layer's stream.
 type bytesGrowth struct {
+	// Bytes a sequence of the micro-batch.
 	Sequence int64 `json:"sequence,omitzero"`
-	Token    int64 `json:"token,omitzero"`
-	Pair     int64 `json:"pair,omitzero"`
+	// Bytes a token of the layer's stream.
+	Token int64 `json:"token,omitzero"`
+	// Bytes a pair of tokens of one sequence.
+	Pair int64 `json:"pair,omitzero"`
 }
 
 // NotDeclared returns a Declared with no field given.

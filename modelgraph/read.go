@@ -18,43 +18,78 @@ const maxModelBytes = 256 << 20
 // here to a plan.
 const maxLayers = 250_000
 
+// fileModel and the types below are a file's fields; their comments are what
+// model.schema.json tells an editor (TestSchema).
 type fileModel struct {
-	FormatVersion string      `json:"format_version"`
-	Name          string      `json:"name"`
-	MaxSeq        int64       `json:"max_seq,omitzero"`
-	Layers        []fileLayer `json:"layers"`
-	Ties          [][]string  `json:"ties,omitzero"`
-	Unknown       []string    `json:"unknown,omitzero"`
-	Warnings      []string    `json:"warnings,omitzero"`
-	Taken         takenAt     `json:"taken,omitzero"`
+	// The JSON schema that an editor holds the file to; devmap does not read it.
+	Schema string `json:"$schema,omitzero"`
+	// The format: devmap.model/v1.
+	FormatVersion string `json:"format_version"`
+	// What tables call the model.
+	Name string `json:"name"`
+	// The longest sequence that the model takes.
+	MaxSeq int64 `json:"max_seq,omitzero"`
+	// Layers in the framework's module order.
+	Layers []fileLayer `json:"layers"`
+	// Groups of parameters, by full name (layer.parameter), that are one tensor;
+	// the first owns it.
+	Ties [][]string `json:"ties,omitzero"`
+	// What running the model would need and nobody could say, in words: a
+	// program is refused because of it, a map is not.
+	Unknown []string `json:"unknown,omitzero"`
+	// What whoever made the file saw and what not, in words: every plan tells
+	// them.
+	Warnings []string `json:"warnings,omitzero"`
+	// The workload that declared costs were taken at.
+	Taken takenAt `json:"taken,omitzero"`
 }
 
 type fileLayer struct {
-	Name     string         `json:"name"`
-	Op       jsontext.Value `json:"op,omitzero"`
-	Params   []fileTensor   `json:"params,omitzero"`
-	Buffers  []fileTensor   `json:"buffers,omitzero"`
-	Inputs   []string       `json:"inputs,omitzero"`
-	Unit     string         `json:"unit,omitzero"`
-	Stream   *Stream        `json:"stream,omitzero"`
-	Repeat   int64          `json:"repeat,omitzero"`
-	Declared *fileDeclared  `json:"declared,omitzero"`
+	// The module path as the framework names it: the key of the device map.
+	Name string `json:"name"`
+	// What it computes, with its dimensions; absent: opaque.
+	Op jsontext.Value `json:"op,omitzero"`
+	// Parameters; their elements must be those of the op's dimensions.
+	Params []fileTensor `json:"params,omitzero"`
+	// Buffers, saved or not: all lie on the layer's device.
+	Buffers []fileTensor `json:"buffers,omitzero"`
+	// The layers whose outputs it reads: what it transforms, a residual added to
+	// its result, an encoder's output. Absent: the layer before; []: none.
+	Inputs []string `json:"inputs,omitzero"`
+	// Layers of one unit are never split. Absent: a unit of its own.
+	Unit string `json:"unit,omitzero"`
+	// Which tokens it works on; absent: the text.
+	Stream *Stream `json:"stream,omitzero"`
+	// How often the layer runs in one forward; absent: once.
+	Repeat int64 `json:"repeat,omitzero"`
+	// Costs that are known better than the op gives them.
+	Declared *fileDeclared `json:"declared,omitzero"`
 }
 
 type fileTensor struct {
-	Name  string  `json:"name"`
+	// The name below the layer's; empty for a bare parameter.
+	Name string `json:"name"`
+	// Elements a dimension.
 	Shape []int64 `json:"shape"`
-	DType string  `json:"dtype"`
+	// The type as safetensors or PyTorch names it.
+	DType string `json:"dtype"`
 }
 
 type fileDeclared struct {
-	ParamsBytes     *int64   `json:"params_bytes,omitzero"`
-	ActivationBytes *int64   `json:"activation_bytes,omitzero"`
-	WorkspaceBytes  *int64   `json:"workspace_bytes,omitzero"`
-	OutputBytes     *int64   `json:"output_bytes,omitzero"`
-	ForwardSeconds  *float64 `json:"forward_seconds,omitzero"`
+	// Bytes of all parameters together, in place of params.
+	ParamsBytes *int64 `json:"params_bytes,omitzero"`
+	// Bytes kept for backward, of one micro-batch.
+	ActivationBytes *int64 `json:"activation_bytes,omitzero"`
+	// The most bytes alive beside them while the layer runs.
+	WorkspaceBytes *int64 `json:"workspace_bytes,omitzero"`
+	// Bytes handed to the next layer.
+	OutputBytes *int64 `json:"output_bytes,omitzero"`
+	// Seconds of one forward.
+	ForwardSeconds *float64 `json:"forward_seconds,omitzero"`
+	// Seconds of one backward.
 	BackwardSeconds *float64 `json:"backward_seconds,omitzero"`
 
+	// What the bytes gain with the micro-batch.
 	Growth declaredGrowth `json:"growth,omitzero"`
 }
 
