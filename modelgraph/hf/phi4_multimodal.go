@@ -1,0 +1,187 @@
+package hf
+
+import (
+	"math"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+func init() {
+	register(family{
+		types: []string{"phi4_multimodal"}, table: true, class: "Phi4MultimodalForCausalLM", classes: causalClasses("Phi4Multimodal"),
+		build: func(modules *builder, cfg *config, class string) {
+			phi4Multimodal(cfg).causal(modules, cfg, class, cfg.bool(false, "tie_word_embeddings"))
+		},
+	})
+}
+
+// silent is said of towers for sound.
+const silent = "the tower for sound holds its weights, and none of it runs: a workload has no sound"
+
+// held adds modules that hold tensors and do not run, each under its own name.
+func (modules *builder) held(name string, params ...modelgraph.Tensor) {
+	modules.add(name, modelgraph.Parameter{}, nil, params...)
+}
+
+// phi4Multimodal is modeling_phi4_multimodal.py: a Phi-3 with a SigLIP tower
+// and a Conformer behind it.
+func phi4Multimodal(cfg *config) *decoder {
+	model := llamaParts(cfg)
+	model.attn.fused, model.mlp.fused = true, true
+	model.attn.window = readWindow(cfg, 0)
+	model.rotaryDim = partialRotary(cfg, model.attn.headDim)
+	image, audio := phi4Images(cfg.part("vision_config"), model.hidden), phi4Sound(cfg.part("audio_config"), model.hidden)
+	model.ahead = func(modules *builder, path string) {
+		modules.empty(dot(path, "embed_dropout"))
+		stack := modules.hidden
+		extend := dot(path, "embed_tokens_extend")
+		feed(modules, 0, dot(path, "embed_tokens"), image(modules, dot(extend, "image_embed")))
+		audio(modules, dot(extend, "audio_embed"))
+		modules.hidden = stack
+	}
+	return model.done()
+}
+
+// phi4Images are Phi4MultimodalImageEmbedding: patches of every crop, four of
+// them pooled to one, and two linear layers.
+func phi4Images(cfg *config, hidden int64) func(modules *builder, path string) string {
+	dim := cfg.pos(0, "hidden_size")
+	stack, grid, channels := clipStack(cfg, dim, []string{"layer_norm1", "self_attn", "layer_norm2", "mlp"}), patches(cfg, 448, 14), cfg.pos(0, "num_channels")
+	pooled := (grid.rows + 1) / 2 * ((grid.columns + 1) / 2)
+	inner := cfg.pos(0, "intermediate_size")
+	return func(modules *builder, path string) string {
+		for _, name := range []string{"global_img_feature_extensor", "sub_img_feature_extensor"} {
+			shape := []int64{1, 1, dim}
+			if name[0] == 's' {
+				shape = []int64{1, 1, 1, dim}
+			}
+			modules.held(dot(path, name), tensor("", shape...))
+		}
+		modules.empty(dot(path, "drop"))
+		if grid.rows%2 != 0 {
+			modules.empty(dot(path, "img_processor_padding"))
+		}
+		tower, image := dot(path, "img_processor"), ""
+		modules.on(imageStream(grid.count()), func() {
+			patch := grid.embed(modules, dot(tower, "embeddings.patch_embedding"), channels, dim)
+			modules.hidden = addTable(modules, dot(tower, "embeddings.position_embedding"), grid.count(), dim, patch)
+			states := stack.build(modules, dot(tower, "encoder.layers"), true)
+			image = hiddenState(cfg, "feature_layer", states)
+			addLayerNorm(modules, dot(tower, "post_layernorm"), dim, modules.hidden)
+		})
+		phi4Pool(modules, dot(tower, "head"), dim, inner)
+		modules.empty(dot(path, "image_token_compression"))
+		modules.on(imageStream(pooled), func() {
+			image = addLinear(modules, dot(path, "img_projection_up"), dim, hidden, "gelu", image)
+			image = addLinear(modules, dot(path, "img_projection_down"), hidden, hidden, "", image)
+		})
+		return image
+	}
+}
+
+// phi4Pool is the pooling of the tower, whose result nobody reads.
+func phi4Pool(modules *builder, head string, dim, inner int64) {
+	modules.held(dot(head, "probe"), tensor("", 1, 1, dim))
+	modules.held(dot(head, "attention.in_proj_weight"), tensor("", 3*dim, dim))
+	modules.held(dot(head, "attention.in_proj_bias"), tensor("", 3*dim))
+	modules.held(dot(head, "attention.out_proj"), linearParams("", dim, dim, true)...)
+	modules.held(dot(head, "layernorm"), normParams("", dim, true)...)
+	modules.held(dot(head, "mlp.fc1"), linearParams("", dim, inner, true)...)
+	modules.held(dot(head, "mlp.fc2"), linearParams("", inner, dim, true)...)
+}
+
+// conformer are the sizes of Phi-4's tower for sound.
+type conformer struct {
+	hidden, inner, blocks, heads, wide, kernel, out, deep, multiplier int64
+
+	input, channels, samplings, final, buckets, rate int64
+}
+
+func phi4Conformer(cfg *config) *conformer {
+	size := func(name string) int64 { return cfg.pos(0, name) }
+	model := &conformer{
+		hidden: size("hidden_size"), inner: size("intermediate_size"), blocks: cfg.count(0, "num_blocks"), heads: size("num_attention_heads"),
+		kernel: size("kernel_size"), out: size("ext_pw_out_channel"), deep: size("depthwise_separable_out_channel"), multiplier: size("depthwise_multiplier"),
+		input: size("input_size"), channels: size("nemo_conv_channels"), buckets: size("bias_max_distance"), rate: size("downsample_rate"),
+	}
+	width := cfg.orNull(0, max(1, model.hidden/model.heads), "head_dim")
+	model.wide = cfg.product("num_attention_heads", model.heads, width)
+	if !cfg.flag("bias_symmetric") {
+		model.buckets *= 2
+	}
+	reduction := size("time_reduction")
+	if reduction%2 != 0 {
+		cfg.fail("time_reduction", "%d is no multiple of 2", reduction)
+	}
+	model.samplings = int64(math.Log2(float64(reduction)))
+	model.final = model.input
+	for range model.samplings {
+		model.final = (model.final-1)/2 + 1
+	}
+	cfg.product("nemo_conv_channels", model.channels, model.final)
+	cfg.product("depthwise_multiplier", model.hidden, model.multiplier)
+	cfg.product("downsample_rate", model.hidden, model.rate)
+	return model
+}
+
+// phi4Sound are Phi4MultimodalAudioEmbedding.
+func phi4Sound(cfg *config, hidden int64) func(modules *builder, path string) {
+	model := phi4Conformer(cfg)
+	return func(modules *builder, path string) {
+		modules.warnings = append(modules.warnings, silent)
+		modules.empty(dot(path, "drop"))
+		model.tower(modules, dot(path, "encoder"))
+		for _, what := range []string{"speech", "vision_speech"} {
+			modules.held(dot(path, "up_proj_for_"+what), linearParams("", model.hidden*model.rate, hidden, true)...)
+			modules.held(dot(path, "down_proj_for_"+what), linearParams("", hidden, hidden, true)...)
+		}
+	}
+}
+
+// tower is Phi4MultimodalAudioModel.
+func (model *conformer) tower(modules *builder, path string) {
+	modules.add(dot(path, "encoder_embedding"), modelgraph.Parameter{}, nil).Buffers = []modelgraph.Tensor{tensor("global_mean", model.input), tensor("global_invstd", model.input)}
+	conv := func(at int64, shape ...int64) {
+		modules.held(indexed(dot(path, "embed.conv"), at), tensor("weight", shape...), tensor("bias", shape[0]))
+	}
+	conv(0, model.channels, 1, 3, 3)
+	modules.empty(indexed(dot(path, "embed.conv"), 1))
+	for i := int64(1); i < model.samplings; i++ {
+		conv(3*i-1, model.channels, 1, 3, 3)
+		conv(3*i, model.channels, model.channels, 1, 1)
+		modules.empty(indexed(dot(path, "embed.conv"), 3*i+1))
+	}
+	modules.held(dot(path, "embed.out"), linearParams("", model.channels*model.final, model.hidden, true)...)
+	modules.held(dot(path, "relative_attention_bias_layer.bias_values"), tensor("weight", model.buckets, model.heads))
+	for i := range model.blocks {
+		name := indexed(dot(path, "encoders"), i)
+		modules.unit(name, func() { model.block(modules, name) })
+	}
+}
+
+// block is Phi4MultimodalAudioConformerEncoderLayer.
+func (model *conformer) block(modules *builder, name string) {
+	hidden, inner := model.hidden, model.inner
+	ffn := func(at string) {
+		modules.held(dot(name, at, "layer_norm"), normParams("", hidden, true)...)
+		modules.held(dot(name, at, "gate_up_proj"), linearParams("", hidden, 2*inner, true)...)
+		modules.held(dot(name, at, "down_proj"), linearParams("", inner, hidden, true)...)
+	}
+	ffn("feed_forward_in")
+	for _, of := range []string{"q_proj", "k_proj", "v_proj"} {
+		modules.held(dot(name, "self_attn", of), linearParams("", hidden, model.wide, true)...)
+	}
+	modules.held(dot(name, "self_attn.o_proj"), linearParams("", model.wide, hidden, true)...)
+	conv := func(at string, shape ...int64) {
+		modules.held(dot(name, "conv", at), tensor("weight", shape...), tensor("bias", shape[0]))
+	}
+	modules.held(dot(name, "conv.layer_norm"), normParams("", hidden, true)...)
+	modules.held(dot(name, "conv.glu"), tensor("b1", 1, model.out, 1), tensor("b2", 1, model.out, 1))
+	conv("glu.ext_pw_conv_1d", 2*model.out, hidden, 1)
+	conv("dw_sep_conv_1d.dw_conv", hidden*model.multiplier, 1, model.kernel)
+	conv("dw_sep_conv_1d.pw_conv", model.deep, hidden*model.multiplier, 1)
+	conv("ext_pw_conv_1d", model.out, hidden, 1)
+	ffn("feed_forward_out")
+	modules.held(dot(name, "layer_norm_att"), normParams("", hidden, true)...)
+	modules.held(dot(name, "layer_norm"), normParams("", hidden, true)...)
+}
