@@ -39,6 +39,8 @@ func TestBadSizes(t *testing.T) {
 			delete(base, "num_hidden_layers")
 		case "minimax_text_01":
 			base = asFields(t, small(t, family, fields{"num_local_experts": 4, "num_experts_per_tok": 2, "attn_type_list": []int{0, 1, 0, 1}, "max_position_embeddings": 64}))
+		case "phi4mm":
+			base = publicConfig(t, "phi-4-multimodal-instruct")
 		case "chatglm":
 			base = fields{"model_type": family, "hidden_size": 64, "ffn_hidden_size": 160, "num_layers": 2, "num_attention_heads": 4, "padded_vocab_size": 256}
 		}

@@ -95,6 +95,8 @@ type conformer struct {
 	hidden, inner, blocks, heads, wide, kernel, out, deep, multiplier int64
 
 	input, channels, samplings, final, buckets, rate int64
+
+	remote bool // under the names of Microsoft's repository
 }
 
 func phi4Conformer(cfg *config) *conformer {
@@ -109,19 +111,24 @@ func phi4Conformer(cfg *config) *conformer {
 	if !cfg.flag("bias_symmetric") {
 		model.buckets *= 2
 	}
-	reduction := size("time_reduction")
+	model.reduced(cfg, "time_reduction")
+	cfg.product("depthwise_multiplier", model.hidden, model.multiplier)
+	cfg.product("downsample_rate", model.hidden, model.rate)
+	return model
+}
+
+// reduced reads by how much the convolutions shorten a sound.
+func (model *conformer) reduced(cfg *config, name string) {
+	reduction := cfg.pos(0, name)
 	if reduction%2 != 0 {
-		cfg.fail("time_reduction", "%d is no multiple of 2", reduction)
+		cfg.fail(name, "%d is no multiple of 2", reduction)
 	}
 	model.samplings = int64(math.Log2(float64(reduction)))
 	model.final = model.input
 	for range model.samplings {
 		model.final = (model.final-1)/2 + 1
 	}
-	cfg.product("nemo_conv_channels", model.channels, model.final)
-	cfg.product("depthwise_multiplier", model.hidden, model.multiplier)
-	cfg.product("downsample_rate", model.hidden, model.rate)
-	return model
+	cfg.product("input_size", model.channels, model.final)
 }
 
 // phi4Sound are Phi4MultimodalAudioEmbedding.
@@ -162,16 +169,20 @@ func (model *conformer) tower(modules *builder, path string) {
 // block is Phi4MultimodalAudioConformerEncoderLayer.
 func (model *conformer) block(modules *builder, name string) {
 	hidden, inner := model.hidden, model.inner
+	up, down, attn := "gate_up_proj", "down_proj", []string{"q_proj", "k_proj", "v_proj", "o_proj"}
+	if model.remote {
+		up, down, attn = "net.0.linear", "net.2", []string{"linear_q", "linear_k", "linear_v", "linear_out"}
+	}
 	ffn := func(at string) {
 		modules.held(dot(name, at, "layer_norm"), normParams("", hidden, true)...)
-		modules.held(dot(name, at, "gate_up_proj"), linearParams("", hidden, 2*inner, true)...)
-		modules.held(dot(name, at, "down_proj"), linearParams("", inner, hidden, true)...)
+		modules.held(dot(name, at, up), linearParams("", hidden, 2*inner, true)...)
+		modules.held(dot(name, at, down), linearParams("", inner, hidden, true)...)
 	}
 	ffn("feed_forward_in")
-	for _, of := range []string{"q_proj", "k_proj", "v_proj"} {
+	for _, of := range attn[:3] {
 		modules.held(dot(name, "self_attn", of), linearParams("", hidden, model.wide, true)...)
 	}
-	modules.held(dot(name, "self_attn.o_proj"), linearParams("", model.wide, hidden, true)...)
+	modules.held(dot(name, "self_attn", attn[3]), linearParams("", model.wide, hidden, true)...)
 	conv := func(at string, shape ...int64) {
 		modules.held(dot(name, "conv", at), tensor("weight", shape...), tensor("bias", shape[0]))
 	}

@@ -101,6 +101,7 @@ siglip-so400m siglip-so400m-patch14-384 siglip2-base-patch16-224 smollm2-1.7b sm
 starcoder starcoder2-3b swin-tiny swin-tiny-patch4-window7-224 umt5-base vit-base-patch16-224 wan2.1-text_encoder
 wav2vec2-base wav2vec2-base-960h wav2vec2-large-xlsr-53 wav2vec2-xls-r-300m whisper-large-v3 xlm-roberta-base xlm-roberta-large xlnet-base
 xlnet-base-cased xverse-7b yi-6b zamba2-1.2b
+phi-4-multimodal-instruct minimax-text-01-published
 `)
 
 // TestPublicConfigs: published models have their published number of
@@ -126,4 +127,21 @@ func TestPublicConfigs(t *testing.T) {
 	if len(models) < 100 {
 		t.Errorf("%d models", len(models))
 	}
+}
+
+// publicConfig is one of public.json.gz.
+func publicConfig(t *testing.T, name string) fields {
+	t.Helper()
+	var models []struct {
+		Name   string
+		Config fields
+	}
+	readGzip(t, "../../fixtures/oracle/public.json.gz", &models)
+	for _, m := range models {
+		if m.Name == name {
+			return m.Config
+		}
+	}
+	t.Fatal(name + " is not in public.json.gz")
+	return nil
 }
