@@ -73,6 +73,8 @@ type fileTensor struct {
 	Shape []int64 `json:"shape"`
 	// The type as safetensors or PyTorch names it.
 	DType string `json:"dtype"`
+	// Of a buffer: state dicts hold it, so a device map must cover it.
+	Persistent bool `json:"persistent,omitzero"`
 }
 
 type fileDeclared struct {
@@ -198,7 +200,7 @@ func tensors(fs []fileTensor, place string) ([]Tensor, error) {
 		if err != nil {
 			return nil, placeError(fmt.Sprintf("%s[%d].dtype", place, i), "%v", err)
 		}
-		ts = append(ts, Tensor{Name: tensor.Name, Shape: tensor.Shape, DType: dtype})
+		ts = append(ts, Tensor{Name: tensor.Name, Shape: tensor.Shape, DType: dtype, Persistent: tensor.Persistent})
 	}
 	return ts, nil
 }

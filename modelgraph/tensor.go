@@ -18,6 +18,8 @@ type Tensor struct {
 	// Owner is the full name of the tensor that this one is tied to; empty
 	// for a tensor that owns its storage.
 	Owner string
+	// Persistent: a buffer that state dicts and checkpoints hold.
+	Persistent bool
 
 	numel, bytes int64
 }

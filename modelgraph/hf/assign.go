@@ -89,7 +89,7 @@ func (assigned *assignment) index() {
 			assigned.register(i, &layer.Params[j], false)
 		}
 		for j := range layer.Buffers {
-			if assigned.names.stores(modelgraph.FullName(layer.Name, layer.Buffers[j].Name)) {
+			if layer.Buffers[j].Persistent {
 				assigned.register(i, &layer.Buffers[j], true)
 			}
 		}
@@ -107,9 +107,6 @@ func (assigned *assignment) register(layer int, t *modelgraph.Tensor, buffer boo
 		assigned.modules[fill.module], assigned.modules[l.Name] = layer, layer
 	}
 }
-
-// stores reports whether a checkpoint holds the buffer of that name.
-func (load *loading) stores(name string) bool { return slices.Contains(load.stored, starred(name)) }
 
 // place finds what a checkpoint tensor is for.
 func (assigned *assignment) place(t *safetensors.Tensor) {

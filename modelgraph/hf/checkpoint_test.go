@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -116,7 +115,7 @@ func checkpointOf(g *modelgraph.Graph, d modelgraph.DType) []stored {
 			}
 		}
 		for _, b := range l.Buffers {
-			if strings.HasSuffix(b.Name, "e_score_correction_bias") {
+			if b.Persistent {
 				out = append(out, stored{name: modelgraph.FullName(l.Name, b.Name), dtype: d, shape: b.Shape})
 			}
 		}

@@ -46,7 +46,8 @@ func (l *listed) layers() []modelgraph.Layer {
 			continue
 		}
 		t := l.tensor(held, strings.TrimPrefix(strings.TrimPrefix(name, module), "."))
-		if _, buffer := l.class.Buffers[l.pats.match(name)]; buffer {
+		if persistent, buffer := l.class.Buffers[l.pats.match(name)]; buffer {
+			t.Persistent = persistent
 			layers[i].Buffers = append(layers[i].Buffers, t)
 		} else {
 			layers[i].Params = append(layers[i].Params, t)

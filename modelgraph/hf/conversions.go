@@ -13,11 +13,8 @@ import (
 // brings the rules of its class, else those of its type, which then hold below
 // its path; not those that a model around it has brought.
 func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
-	class := namedClassOf(graph.Class, graph.Family)
-	if class == nil {
-		class = unnamedClass(graph)
-	}
-	load := &loading{prefix: class.Prefix, stored: class.Stored}
+	class := classNames(graph.Class, graph.Family)
+	load := &loading{prefix: class.Prefix}
 	brought := make(map[string][]string) // by class or type: the paths of the models that brought its rules
 	class.models(cfg, func(path string, model *namedModel, child bool) {
 		load.bring(brought, path, model.Class, model.Type)
@@ -28,22 +25,6 @@ func loadingOf(graph *modelgraph.Graph, cfg *config) *loading {
 	load.add(rulesOf("legacy"), nil)
 	load.ignore = append(load.ignore, bufferNames(graph)...)
 	return load
-}
-
-// unnamedClass stands for a class that Transformers does not have: of published
-// code, which no rule is for, or of a checkpoint that spells the causal class
-// its own way.
-func unnamedClass(graph *modelgraph.Graph) *namedClass {
-	base := baseOf(graph.Family)
-	if base == nil {
-		return &namedClass{namedModel: namedModel{Class: graph.Class, Type: graph.Family}, Prefix: "model"}
-	}
-	class := &namedClass{namedModel: base.namedModel, Prefix: base.Prefix}
-	class.Class = graph.Class
-	for _, name := range base.Stored {
-		class.Stored = append(class.Stored, base.Prefix+"."+name)
-	}
-	return class
 }
 
 // bring adds the rules of one model in the tree.

@@ -28,6 +28,9 @@ type namedClass struct {
 	// Stored are the buffers of the state dict, with a star for every number
 	// that a list of modules counts.
 	Stored []string `json:"stored"`
+	// Made are the parameters that its code makes in float32, whatever the
+	// type it is loaded in; stars as before.
+	Made []string `json:"fp32_made"`
 	// Parts are the models inside, in module order.
 	Parts []namedPart `json:"parts"`
 }
@@ -110,10 +113,31 @@ func conversionLine[line any](head string, ok func(*line) bool) *line {
 	return nil
 }
 
-// namedClassOf is the line of a class, nil where Transformers has none: then
-// the class is of published code, which no rule is for.
+// namedClassOf is the line of a class, nil where Transformers has none.
 func namedClassOf(class, modelType string) *namedClass {
 	return conversionLine[namedClass](fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType), nil)
+}
+
+// classNames is the line of a class, or what stands for one that Transformers
+// does not have: of published code, which no rule is for, or of a checkpoint
+// that spells the causal class its own way.
+func classNames(class, modelType string) *namedClass {
+	if named := namedClassOf(class, modelType); named != nil {
+		return named
+	}
+	base := baseOf(modelType)
+	if base == nil {
+		return &namedClass{namedModel: namedModel{Class: class, Type: modelType}, Prefix: "model"}
+	}
+	named := &namedClass{namedModel: base.namedModel, Prefix: base.Prefix}
+	named.Class = class
+	for _, name := range base.Stored {
+		named.Stored = append(named.Stored, base.Prefix+"."+name)
+	}
+	for _, name := range base.Made {
+		named.Made = append(named.Made, base.Prefix+"."+name)
+	}
+	return named
 }
 
 // baseOf is the line of the class that AutoModel makes for a type.

@@ -13,7 +13,6 @@ type loading struct {
 	converters []*transform // the first that matches applies, after them
 	// ignore are names that the framework leaves out without a warning.
 	ignore []*regexp.Regexp
-	stored []string // buffers of the state dict, with stars
 	unread []string // what rules that are not known here make
 }
 

@@ -81,7 +81,9 @@ func (f *family) graph(cfg *config, class string) (*modelgraph.Graph, error) {
 	if cfg.fault() != nil {
 		return nil, cfg.fault()
 	}
-	modules.keepFloat32(float32Names(class, f.types[0], cfg, dtype))
+	named := classNames(class, f.types[0])
+	modules.keepFloat32(named, cfg, dtype)
+	modules.save(named.Stored)
 	graph, err := modules.graph("", dtype)
 	if err != nil {
 		var syn *modelgraph.SyntaxError

@@ -38,7 +38,7 @@ func (check *checker) unit(unitIndex int) Device {
 			each(modelgraph.FullName(layer.Name, layer.Params[j].Name), true)
 		}
 		for j := range layer.Buffers {
-			each(modelgraph.FullName(layer.Name, layer.Buffers[j].Name), false)
+			each(modelgraph.FullName(layer.Name, layer.Buffers[j].Name), layer.Buffers[j].Persistent)
 		}
 		if len(layer.Params)+len(layer.Buffers) == 0 {
 			each(layer.Name, layer.Declared != nil)

@@ -1,0 +1,62 @@
+package hf
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// keepFloat32 gives parameters that type which have it where the model is
+// loaded in a half type: those that modeling_utils.py, _get_dtype_plan, says,
+// and those that the class makes so.
+func (modules *builder) keepFloat32(class *namedClass, cfg *config, dtype modelgraph.DType) {
+	if dtype != modelgraph.F16 && dtype != modelgraph.BF16 {
+		return
+	}
+	planned := class.float32Names(cfg, dtype)
+	if planned == nil && len(class.Made) == 0 {
+		return
+	}
+	for i := range modules.layers {
+		layer := &modules.layers[i]
+		for j := range layer.Params {
+			param := &layer.Params[j]
+			name := modelgraph.FullName(layer.Name, param.Name)
+			if param.DType == noType && (planned != nil && planned.MatchString(name) || slices.Contains(class.Made, starred(name))) {
+				param.DType = modelgraph.F32
+			}
+		}
+	}
+}
+
+// float32Names is an expression for the parameters that stay, nil for none.
+func (class *namedClass) float32Names(cfg *config, dtype modelgraph.DType) *regexp.Regexp {
+	var names []string
+	class.models(cfg, func(_ string, model *namedModel, child bool) {
+		if child {
+			names = append(names, model.Strict...)
+		}
+		if child && dtype == modelgraph.F16 {
+			names = append(names, model.Float32...)
+		}
+	})
+	slices.Sort(names)
+	names = slices.Compact(names)
+	expr, err := regexp.Compile(strings.ReplaceAll(strings.Join(names, "|"), "*", ".*"))
+	if len(names) == 0 || err != nil {
+		return nil
+	}
+	return expr
+}
+
+// save marks the buffers that state dicts hold, by their patterns.
+func (modules *builder) save(stored []string) {
+	for i := range modules.layers {
+		layer := &modules.layers[i]
+		for j := range layer.Buffers {
+			layer.Buffers[j].Persistent = slices.Contains(stored, starred(modelgraph.FullName(layer.Name, layer.Buffers[j].Name)))
+		}
+	}
+}
