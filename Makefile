@@ -168,9 +168,10 @@ python: ## The Python package in its wheel, under real Transformers, Accelerate 
 	CGO_ENABLED=0 $(GO) run ./cmd/devmap/internal/release -only host -wheels "$$work"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet --find-links "$$work" devmap torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 lightning; \
+		"$$python" -m pip install --quiet --pre --no-index --find-links "$$work" devmap; \
+		"$$python" -m pip install --quiet torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 lightning==2.6.6; \
 		"$$python" -m pip check; "$$work/venv/bin/devmap" version; \
-	else "$$python" -m pip install --quiet --no-index --no-deps --find-links "$$work" --target "$$work/site" devmap; fi; \
+	else "$$python" -m pip install --quiet --pre --no-index --no-deps --find-links "$$work" --target "$$work/site" devmap; fi; \
 	export PYTHONPATH="$$work/site$${PYTHONPATH:+:$$PYTHONPATH}"; unset DEVMAP_BINARY; \
 	for names in 'test_*.py' 'torch_*.py'; do "$$python" -m unittest discover -s modelgraph/python/tests -p "$$names"; done
 

@@ -24,7 +24,7 @@ def find() -> str:
     if not os.path.exists(path):
         raise DevmapError(
             f"{path} is not there: this copy of the package carries no program, as a checkout's does "
-            f"(pip install devmap, or set {VARIABLE} to a devmap that was built)",
+            f"(install its wheel, or set {VARIABLE} to a devmap that was built)",
             126,
         )
     return path
@@ -47,7 +47,7 @@ def cannot_start(path: str, err: OSError) -> DevmapError:
         why = "it may not be executed: its file mode, or a file system that is mounted noexec"
     else:
         why = str(err)
-    hint = "" if os.environ.get(VARIABLE) else "; pip install --force-reinstall devmap takes the wheel of this machine"
+    hint = "" if os.environ.get(VARIABLE) else ": install the wheel that is for this machine"
     return DevmapError(f"{path} cannot be started: {why}{hint}", 126, (path,))
 
 

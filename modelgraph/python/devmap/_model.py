@@ -26,8 +26,6 @@ class Model:
             path = os.fspath(model)
             if not isinstance(path, str):
                 path = os.fsdecode(path)
-            if path.startswith("-"):  # of a file, it would be read as a flag
-                path = os.path.join(os.curdir, path)
             self.path = path
         elif isinstance(model, dict):
             self.path = self._write(str(model.get("name", "model")), "model.json", _json(model))

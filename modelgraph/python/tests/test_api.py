@@ -242,7 +242,7 @@ class ProcessTest(unittest.TestCase):
         self.assertIn("it is not there", gone.stderr)
         bare = self.python("-m", "devmap", environment={"DEVMAP_BINARY": ""})
         if bare.returncode:  # a checkout's copy has no program
-            self.assertIn("pip install devmap", bare.stderr)
+            self.assertIn("install its wheel", bare.stderr)
 
     def test_light(self):
         """Nothing but the package's first file is imported; all names are there when they are asked for."""

@@ -15,6 +15,8 @@ import (
 	"time"
 )
 
+var sampled = time.Date(2026, 11, 22, 1, 2, 4, 0, time.UTC)
+
 func sample(t *testing.T, tags ...string) *Wheel {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")
@@ -27,7 +29,7 @@ func sample(t *testing.T, tags ...string) *Wheel {
 			"devmap/__init__.py": {Data: []byte("x = 1\n")}, "devmap/py.typed": {}, "devmap/b/c.py": {Data: []byte("y = 2\n")},
 			"devmap/__pycache__/b.pyc": {Data: []byte("no source")}, "tests/test.py": {Data: []byte("none of it")},
 		},
-		Time: time.Date(2026, 11, 22, 1, 2, 4, 0, time.UTC),
+		Time: sampled,
 	}
 }
 
@@ -48,6 +50,9 @@ func contents(t *testing.T, path string) (names []string, files map[string]strin
 		data, err := io.ReadAll(opened)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !file.Modified.Equal(sampled) {
+			t.Errorf("%s is of %v, not %v", file.Name, file.Modified, sampled)
 		}
 		names, files[file.Name] = append(names, file.Name), string(data)
 		if file.Mode().Perm()&0o111 != 0 {
