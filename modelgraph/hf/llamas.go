@@ -86,7 +86,11 @@ func olmo2(cfg *config) *decoder {
 func exaone4(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.form, model.attn.qkNorm = olmo2Block, modelgraph.RMSNorm
-	pattern := cfg.orZero("sliding_window_pattern")
+	pattern := int64(0)
+	// A pattern in letters counts nowhere: the first configs have layer_types beside it.
+	if letters := cfg.has("sliding_window_pattern") && cfg.members["sliding_window_pattern"].Kind() == '"'; !letters || !cfg.has("layer_types") {
+		pattern = cfg.orZero("sliding_window_pattern")
+	}
 	if cfg.null("sliding_window") {
 		pattern = 0
 	}

@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/devmap-dev/devmap/modelgraph"
@@ -83,6 +84,9 @@ func graniteMoE(cfg *config) *decoder {
 // how many there are, and how many a token goes to, may differ by layer.
 func hunyuanMoE(cfg *config) *decoder {
 	model := hunyuanParts(cfg)
+	if name := "attention_head_dim"; cfg.has(name) && cfg.pos(0, name) != model.attn.headDim {
+		cfg.fail(name, "%d is not the %d of head_dim", cfg.pos(0, name), model.attn.headDim)
+	}
 	experts, topK := cfg.perLayer("num_experts", model.layers), cfg.perLayer("moe_topk", model.layers)
 	model.ffn = func(i int64) part {
 		return moe{
@@ -98,6 +102,14 @@ func minimaxM2(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.attn.qkNorm, model.attn.qkNormWhole = modelgraph.RMSNorm, true
 	model.attn.bias, model.attn.outBias = false, false
+	if kind := cfg.str("per_layer", "qk_norm_type"); kind != "per_layer" {
+		cfg.fail("qk_norm_type", "%q: norms of a %s are per_layer", clipName(kind), "minimax_m2")
+	}
+	for i, kind := range cfg.dims("attn_type_list") {
+		if kind != 1 {
+			cfg.fail(fmt.Sprintf("attn_type_list[%d]", i), "%d is not 1: layers without attention are not known here", kind)
+		}
+	}
 	model.partial(1)
 	experts := routed(cfg, moe{
 		dim: model.hidden, hidden: model.mlp.hidden, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation,
