@@ -1,0 +1,90 @@
+package hf
+
+import "strings"
+
+// namedClass is a class's line.
+type namedClass struct {
+	namedModel
+	Prefix string `json:"prefix"` // base_model_prefix
+	// Base: AutoModel makes this class for the type.
+	Base bool `json:"base"`
+	// Stored are the buffers of the state dict, with a star for every number
+	// that a list of modules counts.
+	Stored []string `json:"stored"`
+	// Made are the parameters that its code makes in float32, whatever the
+	// type it is loaded in; stars as before.
+	Made []string `json:"fp32_made"`
+	// Parts are the models inside, in module order.
+	Parts []namedPart `json:"parts"`
+}
+
+// namedModel is what a class says of names.
+type namedModel struct {
+	Class string `json:"class"`
+	Type  string `json:"type"` // model_type
+	// Ignored are expressions for stored names that are left out without a
+	// warning (_keys_to_ignore_on_load_unexpected).
+	Ignored []string `json:"ignored"`
+	// Float32 are expressions for parameters that stay in that type where the
+	// model is float16 (_keep_in_fp32_modules); Strict: where it is bfloat16 too.
+	Float32 []string `json:"fp32"`
+	Strict  []string `json:"fp32_strict"`
+}
+
+// namedPart is a model inside another. Its class is empty where AutoModel makes
+// it of the object in the config; the type is then of one that names none.
+type namedPart struct {
+	namedModel
+	At     string `json:"at"`     // its path
+	Config string `json:"config"` // the path of the object it is made from; "": the whole config
+}
+
+// models visits a class and the models inside it, in module order. What they
+// say of names counts for the whole where child is true: modeling_utils.py,
+// post_init, asks the direct children.
+func (class *namedClass) models(cfg *config, visit func(path string, model *namedModel, child bool)) {
+	visit("", &class.namedModel, true)
+	class.inside("", cfg, visit)
+}
+
+func (class *namedClass) inside(above string, cfg *config, visit func(path string, model *namedModel, child bool)) {
+	for i := range class.Parts {
+		part := &class.Parts[i]
+		path := strings.TrimPrefix(above+"."+part.At, ".")
+		child := !strings.Contains(path, ".")
+		if part.Class != "" {
+			visit(path, &part.namedModel, child)
+			continue
+		}
+		from := cfg
+		for key := range strings.SplitSeq(part.Config, ".") {
+			from = from.sub(key)
+		}
+		if inner := baseOf(from.str(part.Type, "model_type")); inner != nil {
+			visit(path, &inner.namedModel, child)
+			inner.inside(path, from, visit)
+		}
+	}
+}
+
+// classNames is the line of a class, or what stands for one that Transformers
+// does not have: of published code, which no rule is for, or of a checkpoint
+// that spells the causal class its own way.
+func classNames(class, modelType string) *namedClass {
+	if named := namedClassOf(class, modelType); named != nil {
+		return named
+	}
+	base := baseOf(modelType)
+	if base == nil {
+		return &namedClass{namedModel: namedModel{Class: class, Type: modelType}, Prefix: "model"}
+	}
+	named := &namedClass{namedModel: base.namedModel, Prefix: base.Prefix}
+	named.Class = class
+	for _, name := range base.Stored {
+		named.Stored = append(named.Stored, base.Prefix+"."+name)
+	}
+	for _, name := range base.Made {
+		named.Made = append(named.Made, base.Prefix+"."+name)
+	}
+	return named
+}

@@ -1,0 +1,43 @@
+package hf
+
+import (
+	"strings"
+	"testing"
+)
+
+// FuzzStoredNames: whatever names, types and shapes a folder's files have, its
+// tensors find a place or it is refused, and no parameter is counted that the
+// files make larger than themselves.
+func FuzzStoredNames(f *testing.F) {
+	cases := drawnRows[drawnCheckpoint](f, checkpointsFile)
+	for i := range cases {
+		f.Add(i, strings.Join(cases[i].Stored, "\n"))
+	}
+	f.Fuzz(func(t *testing.T, at int, stored string) {
+		if at < 0 || at >= len(cases) {
+			return
+		}
+		c := cases[at]
+		c.Stored = nil
+		for line := range strings.SplitSeq(stored, "\n") {
+			if len(strings.Fields(line)) == 3 {
+				c.Stored = append(c.Stored, line)
+			}
+		}
+		graph, _, err := c.read()
+		if err != nil {
+			return
+		}
+		for i := range graph.Layers {
+			for _, param := range graph.Layers[i].Params {
+				var held int64
+				for _, part := range param.Parts {
+					held += part.End - part.Begin
+				}
+				if len(param.Parts) > 0 && param.Numel() > 8*held {
+					t.Errorf("%s %s of %d elements is read from %d bytes", graph.Layers[i].Name, param.Name, param.Numel(), held)
+				}
+			}
+		}
+	})
+}
