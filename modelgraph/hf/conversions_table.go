@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -30,10 +31,12 @@ var conversionTable = sync.OnceValue(func() []byte {
 	panic(fmt.Sprintf("conversions.jsonl.gz: %v", err)) // embedded: a build fault
 })
 
-// conversionLine reads the first line that begins so and that ok takes.
-func conversionLine[line any](head string, ok func(*line) bool) *line {
+// conversionLine reads the first line that begins with head, has the other
+// texts and is taken by ok.
+func conversionLine[line any](ok func(*line) bool, head string, others ...string) *line {
 	for text := range bytes.Lines(conversionTable()) {
-		if !bytes.HasPrefix(text, []byte(head)) {
+		without := func(other string) bool { return !bytes.Contains(text, []byte(other)) }
+		if !bytes.HasPrefix(text, []byte(head)) || slices.ContainsFunc(others, without) {
 			continue
 		}
 		read := new(line)
@@ -49,12 +52,12 @@ func conversionLine[line any](head string, ok func(*line) bool) *line {
 
 // namedClassOf is the line of a class, nil where Transformers has none.
 func namedClassOf(class, modelType string) *namedClass {
-	return conversionLine[namedClass](fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType), nil)
+	return conversionLine[namedClass](nil, fmt.Sprintf(`{"class":%q,"type":%q,`, class, modelType))
 }
 
 // baseOf is the line of the class that AutoModel makes for a type.
 func baseOf(modelType string) *namedClass {
-	return conversionLine(`{"class":`, func(line *namedClass) bool { return line.Base && line.Type == modelType })
+	return conversionLine(func(line *namedClass) bool { return line.Type == modelType }, `{"class":`, fmt.Sprintf(`"type":%q,`, modelType), `"base":true`)
 }
 
 // rulesOf are the rules kept under a class or a model type, nil for none.
@@ -62,7 +65,7 @@ func rulesOf(name string) []nameRule {
 	found := conversionLine[struct {
 		Rules string     `json:"rules"`
 		List  []nameRule `json:"list"`
-	}](fmt.Sprintf(`{"rules":%q,`, name), nil)
+	}](nil, fmt.Sprintf(`{"rules":%q,`, name))
 	if found == nil {
 		return nil
 	}
