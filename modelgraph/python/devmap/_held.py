@@ -150,6 +150,9 @@ class Watch:
             if seen < len(devices):
                 return [], f"the plan is for {planned}, and torch sees {seen}"
             return [(device, int(device.device)) for device in devices], ""
+        if world == 0:
+            why = "torch.distributed was not begun (one process is strategy='device-map', on one GPU too)"
+            return [], f"the plan is of {self.plan.strategy}, and {why}"
         if world != len(devices):
             return [], f"the plan is for {planned}, a process each, and {world} run{'s' if world == 1 else ''}"
         return [(devices[rank], torch.cuda.current_device())], ""
@@ -163,13 +166,13 @@ class Watch:
 
 
 def _place() -> tuple[int, int]:
-    """This process's rank, and how many there are."""
+    """This process's rank, and how many there are; of one that is by itself, 0 and 0."""
     import torch
 
     distributed = torch.distributed
     if distributed.is_available() and distributed.is_initialized():
         return int(distributed.get_rank()), int(distributed.get_world_size())
-    return 0, 1
+    return 0, 0
 
 
 def _stats() -> list[tuple[int, dict[str, Any]]]:

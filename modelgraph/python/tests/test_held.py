@@ -101,6 +101,14 @@ class HeldTest(unittest.TestCase):
         self.torch.distributed.place = (1, 4)
         self.assertIn("the plan is for 2 GPUs, a process each, and 4 run", self.watch(plan("ddp"), [0], [1]).reason)
 
+    def test_alone(self):
+        """One process without torch.distributed has no buckets and no shards, whatever the plan counts."""
+        watch = self.watch(plan("ddp", devices=1), [0], [10 * GIB])
+        self.assertEqual((watch.verdict, watch.report), ("inconclusive", []))
+        self.assertIn("the plan is of ddp, and torch.distributed was not begun", watch.reason)
+        self.torch.distributed.place = (0, 1)
+        self.assertEqual(self.watch(plan("ddp", devices=1), [0], [10 * GIB]).verdict, "pass")
+
     def test_nothing_to_hold(self):
         watch = self.watch(plan(), [], [])
         self.assertEqual((watch.verdict, watch.report), ("inconclusive", []))
