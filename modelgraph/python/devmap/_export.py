@@ -86,6 +86,11 @@ def _layers(seen: Seen) -> List[dict]:
     return [_layer(one, seen) for one in seen.layers]
 
 
+def _persistent(layer: Layer, buffer: torch.Tensor) -> dict:
+    """A buffer of the state dict, which a device map must name."""
+    return {"persistent": True} if id(buffer) in layer.saved else {}
+
+
 def _layer(layer: Layer, seen: Seen) -> dict:
     out: Dict[str, Any] = {"name": layer.name}
     part = seen.parts.get(id(layer))
@@ -98,7 +103,7 @@ def _layer(layer: Layer, seen: Seen) -> dict:
     if layer.params:
         out["params"] = [entry(name, tensor) for name, tensor in layer.params]
     if layer.buffers:
-        out["buffers"] = [entry(name, tensor) for name, tensor in layer.buffers]
+        out["buffers"] = [{**entry(name, tensor), **_persistent(layer, tensor)} for name, tensor in layer.buffers]
     if seen.ran:
         out["inputs"] = seen.inputs.get(layer.name, [])
     if layer.unit:

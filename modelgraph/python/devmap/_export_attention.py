@@ -15,6 +15,8 @@ def attentions(flow: Flow, units: Dict[str, str]) -> List[Part]:
     parts = []
     for index, step in enumerate(flow.steps):
         core = None
+        if step.name == "multi_head_attention_forward":
+            parts.append(_whole(flow, index))
         if step.name == "scaled_dot_product_attention":
             core = (step.inputs[:3], {index}, index, index)
         elif step.name == "softmax":
@@ -24,6 +26,27 @@ def attentions(flow: Flow, units: Dict[str, str]) -> List[Part]:
             if part is not None:
                 parts.append(part)
     return parts
+
+
+def _whole(flow: Flow, index: int) -> Part:
+    """torch.nn.MultiheadAttention, which is one function (nn/functional.py: multi_head_attention_forward)."""
+    step = flow.steps[index]
+    query, key, width, heads = *step.inputs[:2], step.arguments[3], step.arguments[4]
+    op = {"kind": "attention", "dim": width, "heads": heads, "kv_heads": heads, "head_dim": width // heads}
+    mask = step.keywords.get("attn_mask")
+    if key != query:
+        op["cross"] = True
+    elif not step.keywords.get("is_causal") and not _looks_back(flow.trace.values.of(mask) if mask is not None else None):
+        op["bidirectional"] = True
+    if step.keywords.get("need_weights", True):
+        op["eager"] = True
+    if step.keywords.get("in_proj_weight", step.arguments[5] if len(step.arguments) > 5 else None) is not None and key == query:
+        op["fused"] = True
+    steps = {index}
+    op.update(result_of(flow, index, steps))
+    part = Part(step.scope, op, steps, set(flow.params(step)), query, tokens=_rows(flow, query))
+    part.more = [key] if key != query else []
+    return part
 
 
 def _eager(flow: Flow, softmax: int) -> Optional[Tuple[List[int], Set[int], int, int]]:

@@ -18,17 +18,13 @@ def mixtures(flow: Flow, units: Dict[str, str]) -> List[Part]:
         part = _above(flow, step.scope, units)
         if part is not None:
             parts.append(part)
-    for path in flow.trace.failed:  # a forward that could not be seen, by its modules alone
-        if not any(within(path, part.path) for part in parts):
-            part = _above(flow, path, units)
-            if part is not None:
-                parts.append(part)
     return parts
 
 
 def _above(flow: Flow, path: str, units: Dict[str, str]) -> Optional[Part]:
     """The nearest module at path or above that holds experts."""
-    while path:
+    unit = units.get(path)
+    while path and units.get(path) == unit:
         sizes = _experts(flow.trace.modules[path])
         if sizes is not None and units.get(path, "") != path:
             return _part(flow, path, *sizes)

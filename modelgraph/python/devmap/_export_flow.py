@@ -14,6 +14,7 @@ SAME = frozenset(
     "swapdims view_as reshape_as split_with_sizes tensor_split index_select pad roll dropout alpha_dropout detach_ requires_grad".split()
 )
 PRODUCTS = frozenset("linear addmm matmul mm bmm baddbmm einsum grouped_mm rmatmul _grouped_mm".split())
+_SCALINGS = frozenset("mul rmul div truediv tanh clamp".split())
 CONVOLUTIONS = frozenset("conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d".split())
 
 
@@ -122,6 +123,24 @@ class Flow:
                 break
             number = before
         return number
+
+    def straight(self, number: Optional[int]) -> List[int]:
+        """The steps from a tensor back to the linear layer that made it, which is the last; none where something else
+        than views, casts and scalings is between."""
+        way: List[int] = []
+        while number is not None and len(way) < 64:
+            at = self.trace.maker.get(number)
+            if at is None:
+                return []
+            way.append(at)
+            step = self.steps[at]
+            if self.matrix(step) is not None:
+                return way
+            data = self.data(step)
+            if step.name not in SAME | _SCALINGS or not data:
+                return []
+            number = data[0]
+        return []
 
     def readers_of(self, number: int) -> List[int]:
         """The steps that read a tensor, through views and casts."""

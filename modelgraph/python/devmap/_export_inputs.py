@@ -47,7 +47,8 @@ def usual(module: torch.nn.Module) -> Optional[dict]:
     config = getattr(module, "config", None)
     if config is None or not hasattr(module, "main_input_name"):
         return None
-    takes = inspect.signature(module.forward).parameters
+    inner = module.get_base_model() if hasattr(module, "get_base_model") else module  # peft's forward takes anything
+    takes = inspect.signature(inner.forward).parameters
     given: dict = {}
     if "pixel_values" == module.main_input_name and "input_ids" not in takes:
         given["pixel_values"] = _pixels(config)

@@ -30,21 +30,13 @@ def parts_of(flow: Flow, units: Dict[str, str], logits: Optional[int]) -> List[P
     take(mixers(flow))
     take(attentions(flow, units))
     take(embeddings(flow))
-    made_logits = _head(flow, logits)
-    take(networks(flow, units, taken | made_logits))
+    take(networks(flow, units, taken | set(flow.straight(logits)[-1:])))
     take(norms(flow, taken))
     take(convolutions(flow, taken))
     take(projections(flow, taken, logits))
     take(tables(flow, taken))
     take(rotaries(flow))
     return parts
-
-
-def _head(flow: Flow, logits: Optional[int]) -> Set[int]:
-    if logits is None:
-        return set()
-    linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
-    return {at for at in flow.back([logits], linear) if linear(at)}
 
 
 def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], modules: Iterable[str]) -> Tuple[List[Layer], Dict[int, Part]]:
@@ -84,7 +76,7 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], module
             of[id(held[0])] = part
             continue
         own = named.get(part.path)
-        if not held or own is not None and own not in held and (id(own) in gone or id(own) in of):
+        if not part.path or not held or own is not None and own not in held and (id(own) in gone or id(own) in of):
             continue
         if any(other.name == part.path for _, other in out):
             continue
@@ -94,6 +86,7 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], module
         for one in held:
             rest = one.name[len(part.path):].lstrip(".")
             layer.params += [(_full(rest, name), tensor) for name, tensor in one.params]
+            layer.saved |= one.saved
             layer.buffers += [(_full(rest, name), tensor) for name, tensor in one.buffers]
         gone.update(id(one) for one in held)
         out.append((min(place[id(one)] for one in held), layer))

@@ -29,6 +29,7 @@ def run(twin: torch.nn.Module, args: tuple, kwargs: dict, values: Dict[int, torc
         warnings.simplefilter("ignore")
         stack.enter_context(_quiet())
         stack.enter_context(torch.enable_grad())
+        stack.enter_context(torch.device("meta"))  # what a forward makes without saying where
         stack.enter_context(torch.autograd.graph.saved_tensors_hooks(trace.pack, lambda tensor: tensor))
         stack.enter_context(trace)
         try:

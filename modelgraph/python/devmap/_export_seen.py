@@ -16,7 +16,7 @@ from ._export_links import links
 from ._export_notes import of_trace
 from ._export_part import Part
 from ._export_rest import BESIDE, Bytes, rest_of
-from ._export_run import run
+from ._export_run import reason, run
 from ._export_streams import lengths, streams
 from ._export_trace import Trace, tensors_in
 from ._export_tree import Layer
@@ -56,6 +56,10 @@ def look(module: torch.nn.Module, layers: List[Layer], units: Dict[str, str], in
     if given is None:
         return Seen(layers, warnings=["inputs was not given: no forward was run, so that only weights are known"])
     args, kwargs, values = prepare(given)
+    try:
+        copy_of(module)
+    except Exception as error:  # noqa: BLE001 - what a class does to forbid it is its own
+        return Seen(layers, warnings=[f"{type(module).__name__} cannot be copied ({reason(error)}): no forward was run, so that only weights are known"])
     first = _once(module, layers, units, args, kwargs, values)
     size = lengths(args, kwargs)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)

@@ -52,15 +52,16 @@ def tables(flow: Flow, taken: Set[int]) -> List[Part]:
 def projections(flow: Flow, taken: Set[int], logits: Optional[int]) -> List[Part]:
     """Linear layers that are in nothing larger; the one that makes the logits is the head."""
     parts = []
+    way = flow.straight(logits)
     for at, step in enumerate(flow.steps):
         name = flow.matrix(step)
         if at in taken or name is None:
             continue
         main, rows = flow.main(step), prod(flow.shape(flow.main(step))[:-1])
         steps = {at}
-        if logits is not None and at in flow.back([logits], lambda one: flow.matrix(flow.steps[one]) is not None):
+        if way and at == way[-1]:
             op = {"kind": "head", "dim": flow.width_in(step), "vocab": flow.width_out(step)}
-            steps |= {one for one in flow.back([logits], lambda one: one == at)}
+            steps |= set(way)
             if any(flow.steps[one].name == "tanh" for one in steps):
                 op["soft_cap"] = True
         else:

@@ -20,6 +20,7 @@ class Layer:
     unit: str = ""
     params: List[Tuple[str, torch.Tensor]] = dataclasses.field(default_factory=list)
     buffers: List[Tuple[str, torch.Tensor]] = dataclasses.field(default_factory=list)
+    saved: Set[int] = dataclasses.field(default_factory=set)  # ids of the buffers that the state dict has
 
 
 def layers_of(module: torch.nn.Module, units: Dict[str, str]) -> Tuple[List[Layer], List[str]]:
@@ -29,7 +30,6 @@ def layers_of(module: torch.nn.Module, units: Dict[str, str]) -> Tuple[List[Laye
     above = _ancestors(path for path, _ in holders)
     counted: Set[object] = set()  # buffers that were seen
     layers: List[Layer] = []
-    said: List[str] = []
     for path, part in holders:
         unit = units.get(path, "")
         bare = path == "" or not unit and path in above
@@ -40,16 +40,17 @@ def layers_of(module: torch.nn.Module, units: Dict[str, str]) -> Tuple[List[Laye
                 if identity(tensor) in counted:
                     continue
                 counted.add(identity(tensor))
-            at = whole
+            at, name_of = whole, name
             if bare:
                 at = Layer(f"{path}.{name}" if path else name, None)
                 layers.append(at)
                 name = ""
+            if kind == "buffer" and name_of not in part._non_persistent_buffers_set:
+                at.saved.add(id(tensor))
             (at.params if kind == "param" else at.buffers).append((name, tensor))
         if not bare and (whole.params or whole.buffers):
             layers.append(whole)
-        said += _plain(path, part)
-    return layers, said
+    return layers, [word for path, part in module.named_modules() for word in _plain(path, part)]
 
 
 def _tensors(part: torch.nn.Module) -> List[Tuple[str, str, torch.Tensor]]:

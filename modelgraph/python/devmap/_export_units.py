@@ -18,7 +18,7 @@ def units_of(module: torch.nn.Module, no_split: Optional[Iterable[Union[str, typ
     if no_split is None:
         names = _own(module)
         tops = _instances(module, names) if names else _members(module)
-        if not names and tops:
+        if not names and any(next(module.get_submodule(top).children(), None) is not None for top in tops):
             said.append(
                 f"no_split was not given and {type(module).__name__} has no _no_split_modules: the members of its "
                 f"outermost lists are kept whole ({_some(tops)})"
@@ -27,7 +27,7 @@ def units_of(module: torch.nn.Module, no_split: Optional[Iterable[Union[str, typ
         if isinstance(no_split, (str, type)):
             no_split = [no_split]
         names = {one if isinstance(one, str) else one.__name__ for one in no_split}
-        classes = {type(part).__name__ for part in module.modules()}
+        classes = {kind for part in module.modules() for kind in _kinds(part)}
         for missing in sorted(names - classes):
             known = ", ".join(sorted(classes)[:12])
             raise DevmapError(f"export: no_split: no module is a {missing!r} (classes in {type(module).__name__}: {known})")
@@ -49,7 +49,15 @@ def _own(module: torch.nn.Module) -> Set[str]:
 
 
 def _instances(module: torch.nn.Module, names: Set[str]) -> Set[str]:
-    return {path for path, part in module.named_modules(remove_duplicate=False) if path and type(part).__name__ in names}
+    return {path for path, part in module.named_modules(remove_duplicate=False) if path and names & _kinds(part)}
+
+
+def _kinds(part: torch.nn.Module) -> Set[str]:
+    """The name of a module's class; of one that fully_shard gave another class (FSDPLinear) what it was too."""
+    kinds = {type(part).__name__}
+    if any(base.__name__ == "FSDPModule" for base in type(part).__mro__):
+        kinds.update(base.__name__ for base in type(part).__bases__)
+    return kinds
 
 
 def _members(module: torch.nn.Module) -> Set[str]:

@@ -42,7 +42,7 @@ class Values:
         if not outputs or sum(one.numel() for one in outputs) > LIMIT or any(one.is_floating_point() and one.dim() > 2 for one in outputs):
             return
         try:
-            with torch.no_grad():
+            with torch.no_grad(), torch.device("cpu"):
                 real = func(*self._real(args), **self._real(kwargs))
         except Exception:  # noqa: BLE001 - no value then, which is what most tensors have
             return

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import torch
 
+from ._errors import DevmapError
+
 # Class name of a wrapper and the attribute that holds what it wraps.
 _WRAPPERS = {
     "DistributedDataParallel": "module",  # torch/nn/parallel/distributed.py
@@ -23,4 +25,7 @@ def unwrap(module: torch.nn.Module) -> tuple:
             break
         said.append(f"the module was wrapped in {wrapper}: what it wraps is described, under the names that it has there")
         module = inner
+    flat = [name for name, _ in module.named_parameters() if name.rpartition(".")[2] == "_flat_param"]
+    if flat:
+        raise DevmapError(f"export: {flat[0]!r} is FullyShardedDataParallel's: it has no tensors of the model's own; export the module before it is wrapped")
     return module, said

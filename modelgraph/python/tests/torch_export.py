@@ -1,0 +1,239 @@
+"""devmap.export: what one forward without memory shows, and what is said of what it does not."""
+
+import unittest
+
+import torch
+from torch import nn
+
+import devmap
+
+WIDTH = 32
+IDS = torch.zeros((2, 16), dtype=torch.int64)
+
+
+class Mix(nn.Module):
+    """No operation that devmap knows."""
+
+    def __init__(self):
+        super().__init__()
+        self.scale, self.never = nn.Parameter(torch.ones(WIDTH)), nn.Conv1d(WIDTH, WIDTH, 3)
+
+    def forward(self, hidden):
+        spectrum = torch.fft.rfft(hidden.float(), dim=1) * torch.sigmoid(self.scale.mean())
+        return torch.tanh(torch.fft.irfft(spectrum, n=hidden.shape[1], dim=1)).to(hidden.dtype) * self.scale
+
+
+class Attend(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.qkv, self.out = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, hidden):
+        query, key, value = self.qkv(hidden).split([WIDTH, WIDTH // 2, WIDTH // 2], -1)
+        query, key, value = (one.unflatten(-1, (-1, 8)).transpose(1, 2) for one in (query, key, value))
+        key, value = key.repeat_interleave(2, 1), value.repeat_interleave(2, 1)
+        made = nn.functional.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return self.out(made.transpose(1, 2).flatten(2))
+
+
+class Block(nn.Module):
+    def __init__(self, mixer):
+        super().__init__()
+        self.norm1, self.mixer, self.norm2 = nn.LayerNorm(WIDTH), mixer, nn.RMSNorm(WIDTH)
+        self.up, self.down = nn.Linear(WIDTH, 64), nn.Linear(64, WIDTH)
+
+    def forward(self, hidden):
+        hidden = hidden + self.mixer(self.norm1(hidden))
+        return hidden + self.down(nn.functional.silu(self.up(self.norm2(hidden))))
+
+
+class Net(nn.Module):
+    def __init__(self, *mixers):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(50, WIDTH), nn.Linear(WIDTH, 50, bias=False)
+        self.blocks, self.norm = nn.ModuleList(Block(mixer) for mixer in mixers), nn.LayerNorm(WIDTH)
+        self.head.weight = self.embed.weight
+
+    def forward(self, ids):
+        hidden = self.embed(ids)
+        for block in self.blocks:
+            hidden = block(hidden)
+        return self.head(self.norm(hidden))
+
+
+def layers(model):
+    return {layer["name"]: layer for layer in model["layers"]}
+
+
+def said(model):
+    return "\n".join(model.get("warnings", []))
+
+
+class OperationsTest(unittest.TestCase):
+    def test_operations(self):
+        found = layers(devmap.export(Net(Attend()), inputs=(IDS,)))
+        attention = found["blocks.0.mixer"]
+        self.assertEqual(
+            attention["op"],
+            {"kind": "attention", "dim": WIDTH, "heads": 4, "kv_heads": 2, "head_dim": 8, "fused": True},
+        )
+        self.assertEqual(attention["inputs"], ["blocks.0.norm1", "embed"])
+        self.assertEqual([one["name"] for one in attention["params"]], ["qkv.weight", "qkv.bias", "out.weight", "out.bias"])
+        self.assertEqual(found["blocks.0"]["op"], {"kind": "mlp", "dim": WIDTH, "hidden": 64, "activation": "silu"})
+        self.assertEqual(found["blocks.0"]["inputs"], ["blocks.0.norm2", "blocks.0.mixer"])
+        self.assertEqual(found["blocks.0.norm2"]["op"]["style"], "rms")
+        self.assertEqual(found["head"]["op"], {"kind": "head", "dim": WIDTH, "vocab": 50})
+        self.assertEqual({layer.get("unit") for layer in found.values()}, {None, "blocks.0"})
+
+    def test_multihead(self):
+        """torch.nn's own blocks, whose attention is one function."""
+        net = nn.TransformerEncoder(nn.TransformerEncoderLayer(WIDTH, 4, 64, dropout=0.0, batch_first=True), 2)
+        found = layers(devmap.export(net, inputs=(torch.zeros(2, 16, WIDTH),)))
+        self.assertEqual(
+            found["layers.1.self_attn"]["op"],
+            {"kind": "attention", "dim": WIDTH, "heads": 4, "kv_heads": 4, "head_dim": 8, "bidirectional": True, "fused": True},
+        )
+        self.assertEqual(found["layers.1"]["op"], {"kind": "mlp", "dim": WIDTH, "hidden": 64, "activation": "relu"})
+
+    def test_runs(self):
+        """A module that is called three times, under two names."""
+        net = Net(Attend(), Attend(), Attend())
+        net.blocks[2] = net.blocks[0]
+        model = devmap.export(net, inputs=(IDS,))
+        found = layers(model)
+        self.assertEqual(found["blocks.0.mixer"]["repeat"], 2)
+        self.assertNotIn("repeat", found["blocks.1.mixer"])
+        self.assertIn(["blocks.0.mixer.qkv.weight", "blocks.2.mixer.qkv.weight"], model["ties"])
+        self.assertEqual(devmap.inspect(model).params, sum(one.numel() for one in net.parameters()))
+
+    def test_bytes(self):
+        """What is declared is what torch keeps, at other sizes than those of the export too."""
+        net = Net(Mix())
+        mix = layers(devmap.export(net, inputs=(IDS,)))["blocks.0.mixer"]["declared"]
+        growth = mix["growth"]["activation_bytes"]
+        parameters = {one.untyped_storage().data_ptr() for one in net.parameters()}
+        for batch, seq in ((2, 16), (5, 16), (3, 40)):
+            kept = {}
+
+            def pack(tensor, kept=kept):
+                storage = tensor.untyped_storage()
+                if storage.data_ptr() not in parameters:
+                    kept[storage.data_ptr()] = (storage.nbytes(), tensor)
+                return tensor
+
+            hidden = torch.randn(batch, seq, WIDTH, requires_grad=True)
+            with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+                out = net.blocks[0].mixer(hidden)
+            want = sum(size for size, _ in kept.values())
+            have = mix["activation_bytes"] + growth.get("sequence", 0) * batch + growth.get("token", 0) * batch * seq
+            self.assertEqual(have, want, f"{batch} × {seq}: {growth}")
+            del out
+
+    def test_plan(self):
+        """A plan of another batch than that of the export counts its bytes, and tells what was not seen."""
+        model = devmap.export(Net(Mix(), Attend()), inputs=(IDS,))
+        plans = [devmap.plan(model, gpus=["80GiB"], mode="train", batch=batch, seq=64) for batch in (2, 20)]
+        kept = [plan.devices[0].predicted.activations_bytes for plan in plans]
+        self.assertGreater(kept[1], 5 * kept[0])
+        self.assertIn("blocks.0.mixer.never: not called in this forward", "\n".join(plans[0].warnings))
+
+
+class UnseenTest(unittest.TestCase):
+    """Each is exported as far as it can be seen, says what was not, and is planned."""
+
+    def unseen(self, module, words, inputs=(IDS,), **more):
+        model = devmap.export(module, inputs=inputs, **more)
+        self.assertIn(words, said(model))
+        self.assertEqual(devmap.plan(model, gpus=2, mode="load").warnings[: len(model["warnings"])], model["warnings"])
+        return model
+
+    def test_condition(self):
+        class Either(Net):
+            def forward(self, ids):
+                hidden = self.embed(ids)
+                return self.head(hidden) if hidden.sum() > 0 else self.head(self.norm(hidden))
+
+        self.assertIn("norm: not called", said(self.unseen(Either(), "asks whether values that depend on the data are so")))
+
+    def test_loop(self):
+        class Loop(Net):
+            def forward(self, ids):
+                hidden = self.embed(ids)
+                for _ in range(int(hidden.argmax())):
+                    hidden = self.norm(hidden)
+                return self.head(hidden)
+
+        self.unseen(Loop(), "the forward stopped before its end (Unseen: ")
+
+    def test_inner_loop(self):
+        """What fails inside a block does not hide the rest."""
+
+        class Chosen(Mix):
+            def forward(self, hidden):
+                return hidden * hidden.argmax().item()
+
+        model = self.unseen(Net(Chosen(), Attend()), "blocks.0.mixer: its forward could not be followed")
+        self.assertEqual(layers(model)["blocks.1.mixer"]["op"]["kind"], "attention")
+
+    def test_values_of_inputs(self):
+        """Values that follow from the inputs alone are known."""
+
+        class Lengths(Net):
+            def forward(self, ids, lengths):
+                hidden = self.embed(ids)[:, : int(lengths.max())]
+                return self.head(self.norm(hidden)) if bool((lengths > 3).all()) else hidden
+
+        model = devmap.export(Lengths(), inputs={"ids": IDS, "lengths": torch.tensor([5, 9])})
+        self.assertEqual(layers(model)["head"]["op"]["kind"], "head")
+        self.assertNotIn("asks", said(model))
+
+    def test_made_in_forward(self):
+        class Made(Net):
+            def forward(self, ids):
+                self.late = nn.Parameter(torch.ones(WIDTH))
+                return self.head(self.embed(ids) * self.late)
+
+        module = Made()
+        self.unseen(module, "late: made in the forward")
+        self.assertNotIn("late", dict(module.named_parameters()), "the export changed the module")
+
+    def test_hooks(self):
+        net = Net(Attend())
+        net.norm.register_forward_hook(lambda *_: 1 / 0)
+        self.unseen(net, "hooks of norm were not run")
+
+    def test_frozen_and_quantised(self):
+        net = Net(Attend())
+        net.requires_grad_(False)
+        net.blocks[0].up.weight = nn.Parameter(torch.zeros(64 * WIDTH // 2, 1, dtype=torch.uint8), requires_grad=False)
+        model = self.unseen(net, "parameters take no gradient")
+        self.assertIn("stored quantised (blocks.0.up.weight)", said(model))
+        self.assertEqual(layers(model)["blocks.0.up"]["params"][0], {"name": "weight", "shape": [1024, 1], "dtype": "u8"})
+
+    def test_plain_tensor(self):
+        net = Net(Attend())
+        net.table = torch.zeros(8, 8)
+        self.unseen(net, "table is a tensor in a plain attribute, 256 bytes")
+
+    def test_no_inputs(self):
+        self.unseen(Net(Attend()), "inputs was not given", inputs=None)
+
+    def test_compiled(self):
+        model = self.unseen(torch.compile(Net(Attend())), "the module was wrapped in OptimizedModule")
+        self.assertIn("blocks.0.mixer", layers(model))
+
+    def test_refused(self):
+        for words, call in {
+            "'0.weight' has no shape yet": lambda: devmap.export(nn.Sequential(nn.LazyLinear(4)), inputs=(torch.zeros(2, 3),)),
+            "'int' is not a torch.nn.Module": lambda: devmap.export(3),
+            "no module is a 'Blok'": lambda: devmap.export(Net(), no_split=["Blok"]),
+            "there is nothing to place": lambda: devmap.export(nn.ReLU()),
+            "inputs holds no tensor": lambda: devmap.export(Net(), inputs=(3,)),
+            "inputs is a 'int'": lambda: devmap.export(Net(), inputs=3),
+        }.items():
+            with self.assertRaisesRegex(devmap.DevmapError, words):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()
