@@ -14,7 +14,7 @@ import torch
 LIMIT = 1 << 16
 
 ASKS = frozenset("__bool__ item tolist __int__ __float__ __index__ numpy __contains__".split())
-_RANDOM = frozenset("rand randn randint bernoulli dropout rand_like randn_like normal_ uniform_ multinomial random_ bernoulli_".split())
+_RANDOM = frozenset("bernoulli dropout rand_like randn_like normal_ uniform_ multinomial random_ bernoulli_".split())
 
 
 class Unseen(RuntimeError):
