@@ -34,6 +34,7 @@ func cohere2(cfg *config) *decoder {
 // falcon: one matrix for q, k and v, parallel parts behind one norm or two,
 // ALiBi in place of RoPE on request.
 func falcon(cfg *config) *decoder {
+	cfg.harmlessAs("ff_factor", "4") // what ffn_hidden_size is where it is absent
 	model := llamaParts(cfg)
 	model.layerNorms()
 	model.hidden = cfg.pos(0, "n_embed", "hidden_size")

@@ -6,16 +6,21 @@ func init() {
 	visionLanguage("qwen2_vl", "Qwen2VL", func(cfg *config) *multimodal { return qwenVL(cfg, qwen2VLText, qwen2VLTower) })
 	visionLanguage("qwen3_vl", "Qwen3VL", func(cfg *config) *multimodal { return qwenVL(cfg, qwen3VLText, qwen3VLTower) })
 	visionLanguage("qwen3_vl_moe", "Qwen3VLMoe", func(cfg *config) *multimodal { return qwenVL(cfg, qwen3VLMoEText, qwen3VLTower) })
-	visionLanguage("qwen3_5", "Qwen3_5", func(cfg *config) *multimodal { return qwenVL(cfg, turningRows(qwen35), qwen3VLTower) })
+	visionLanguage("qwen3_5", "Qwen3_5", func(cfg *config) *multimodal { return qwenVL(cfg, turningRows(qwen35), qwen3VLTower) },
+		"For"+sequenceClassification, "For"+tokenClassification)
 	visionLanguage("qwen3_5_moe", "Qwen3_5Moe", func(cfg *config) *multimodal { return qwenVL(cfg, turningRows(qwen35MoE), qwen3VLTower) })
 }
 
 // visionLanguage registers a family of XForConditionalGeneration and XModel
-// that the table of config classes fills.
-func visionLanguage(model, name string, read func(*config) *multimodal) {
+// that the table of config classes fills, and of the classes of tasks.
+func visionLanguage(model, name string, read func(*config) *multimodal, tasks ...string) {
+	classes := []string{name + "ForConditionalGeneration", name + "Model"}
+	for _, task := range tasks {
+		classes = append(classes, name+task)
+	}
 	register(family{
 		types: []string{model}, table: true,
-		class: name + "ForConditionalGeneration", classes: []string{name + "ForConditionalGeneration", name + "Model"},
+		class: name + "ForConditionalGeneration", classes: classes,
 		build:  func(modules *builder, cfg *config, class string) { read(cfg).build(modules, cfg, class) },
 		maxSeq: func(cfg *config) int64 { return cfg.textPart().dim(0, "max_position_embeddings") },
 	})

@@ -80,6 +80,8 @@ func (model *multimodal) build(modules *builder, cfg *config, class string) {
 	case isTask(class, sequenceClassification):
 		count := cfg.labels()
 		modules.add("score", modelgraph.Head{Dim: hidden, Vocab: count, Pooled: true}, []string{modules.hidden}, linearParams("", hidden, count, false)...)
+	case isTask(class, tokenClassification):
+		addClassHead(modules, "score", hidden, cfg.labels(), false, modules.hidden)
 	default:
 		owner := ""
 		if model.tied {
