@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import random
 import signal
 import statistics
 import subprocess
@@ -174,6 +175,17 @@ class FlagsTest(unittest.TestCase):
         }  # fmt: skip
         for text, flags in cases.items():
             self.assertEqual(_words.remedy(text), flags)
+
+
+    def test_any_line(self):
+        """Whatever a line is, it is read: its flags, or none."""
+        draw = random.Random(5)
+        parts = ["--gpus", "--ema", "--pin", "=", " ", "'", "'\\''", "(", ")", "(without ", ": fullest GPU ", "4", "a b", "–"]
+        for _ in range(3000):
+            text = "".join(draw.choices(parts, k=draw.randrange(12)))
+            remedy = _words.remedy(text)
+            self.assertEqual(remedy.text, text)
+            self.assertTrue(all(name and "-" not in name for name in remedy), remedy)
 
 
 class CommandsTest(unittest.TestCase):
