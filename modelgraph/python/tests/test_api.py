@@ -236,6 +236,15 @@ class ProcessTest(unittest.TestCase):
         ignored = int(self.python("-c", script).stdout.split()[1], 16)
         self.assertEqual([name for name in (signal.SIGPIPE, signal.SIGXFSZ) if ignored >> (name - 1) & 1], [])
 
+    def test_spawned(self):
+        """Where exec is not what it is elsewhere, the program is waited for, and Ctrl-C is the program's to end by."""
+        if os.name == "nt":
+            self.skipTest("os.kill ends a process there")
+        child = "import os, signal, sys, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(0.1); sys.exit(7)"
+        script = f"import sys, devmap._binary as b; sys.exit(b._spawn([sys.executable, '-c', {child!r}]) + 1)"
+        done = self.python("-c", script)
+        self.assertEqual((done.returncode, done.stderr), (8, ""))
+
     def test_cannot_start(self):
         with tempfile.TemporaryDirectory() as folder:
             wrong = os.path.join(folder, "devmap")
