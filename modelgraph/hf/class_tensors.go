@@ -56,7 +56,8 @@ func (modules *builder) save(stored []string) {
 	for i := range modules.layers {
 		layer := &modules.layers[i]
 		for j := range layer.Buffers {
-			layer.Buffers[j].Persistent = slices.Contains(stored, starred(modelgraph.FullName(layer.Name, layer.Buffers[j].Name)))
+			name := starred(modelgraph.FullName(layer.Name, layer.Buffers[j].Name))
+			layer.Buffers[j].Persistent = layer.Buffers[j].Persistent || slices.Contains(stored, name)
 		}
 	}
 }

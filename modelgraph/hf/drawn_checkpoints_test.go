@@ -20,7 +20,8 @@ type drawnCheckpoint struct {
 	Config                            json.RawMessage
 	Stored                            []string // name, type, shape
 	Params, Ties, Missing, Unexpected json.RawMessage
-	Other                             bool // less than half is filled: it is refused
+	Buffers                           json.RawMessage // of the state dict
+	Other                             bool            // less than half is filled: it is refused
 }
 
 const checkpointsFile = "../../fixtures/oracle/checkpoints.jsonl.gz"
@@ -86,9 +87,14 @@ func (c *drawnCheckpoint) read() (*modelgraph.Graph, int, error) {
 
 func (c *drawnCheckpoint) check(t *testing.T, graph *modelgraph.Graph, left int) {
 	t.Helper()
-	params, missing := []string{}, []string{}
+	params, missing, buffers := []string{}, []string{}, []string{}
 	for i := range graph.Layers {
 		layer := &graph.Layers[i]
+		for j := range layer.Buffers {
+			if layer.Buffers[j].Persistent {
+				buffers = append(buffers, modelgraph.FullName(layer.Name, layer.Buffers[j].Name))
+			}
+		}
 		for j := range layer.Params {
 			tensor := &layer.Params[j]
 			if tensor.Owner != "" {
@@ -102,6 +108,8 @@ func (c *drawnCheckpoint) check(t *testing.T, graph *modelgraph.Graph, left int)
 			}
 		}
 	}
+	slices.Sort(buffers)
+	checkList(t, "buffers of the state dict", c.Buffers, buffers, c.Config)
 	checkList(t, "parameters", c.Params, params, c.Config)
 	checkList(t, "ties", c.Ties, graphTies(graph), c.Config)
 	checkList(t, "parameters in no file", c.Missing, slices.Sorted(slices.Values(missing)), c.Config)
