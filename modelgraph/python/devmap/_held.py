@@ -32,13 +32,12 @@ class Held:
     __slots__ = ("allocated", "cuda", "device", "predicted", "rank", "reason", "reserved", "slack", "verdict")
 
     def __init__(self, device: Device, cuda: int, rank: int, stats: dict[str, Any]) -> None:
-        foretold = dict(device.predicted)
-        peak = foretold["peak_allocated_bytes"]
-        low, high = foretold.get("peak_range_bytes") or (peak, peak)
+        foretold = device.predicted
+        low, high = foretold.peak_range_bytes
         self.device, self.cuda, self.rank = int(device.device), cuda, rank
         self.predicted, self.slack = (
             (int(low), int(high)),
-            (int(foretold["slack_bytes"][0]), int(foretold["slack_bytes"][1])),
+            (int(foretold.slack_bytes[0]), int(foretold.slack_bytes[1])),
         )
         self.allocated = int(stats.get("allocated_bytes.all.peak", 0))
         self.reserved = int(stats.get("reserved_bytes.all.peak", 0))

@@ -42,6 +42,12 @@ class Predicted(Record):
         device_used_bytes: int  # as NVML tells it
         peak_at: str
 
+    @property
+    def peak_range_bytes(self) -> list[int]:
+        """Between what the peak lies: its own value twice where it is known."""
+        peak = self._fields["peak_allocated_bytes"]
+        return list(self._fields.get("peak_range_bytes") or [peak, peak])
+
 
 class Device(Record):
     """One GPU of a plan."""
@@ -69,6 +75,8 @@ class Stage(Record):
         forward_seconds: float | None
         backward_seconds: float | None
         send_seconds: float | None
+        send_back_seconds: float | None
+        update_seconds: float | None
 
 
 class Emitted(str):

@@ -12,17 +12,23 @@ class Record:
     """Read-only. A subclass names the fields that type checkers know; one that the program has since is there too."""
 
     __slots__ = ("_fields",)
+    if TYPE_CHECKING:
+        _fields: dict[str, Any]
 
     def __init__(self, fields: dict[str, Any]) -> None:
         object.__setattr__(self, "_fields", fields)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
-            raise AttributeError(name)
-        try:
-            return self._fields[name]
-        except KeyError:
-            raise AttributeError(f"{type(self).__name__} has no {name!r}: it has {', '.join(self._fields)}") from None
+    if not TYPE_CHECKING:  # a name that no subclass has is told by type checkers
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(name)
+            try:
+                return self._fields[name]
+            except KeyError:
+                raise AttributeError(
+                    f"{type(self).__name__} has no {name!r}: it has {', '.join(self._fields)}"
+                ) from None
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} is read-only")

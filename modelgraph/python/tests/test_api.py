@@ -30,6 +30,7 @@ class PlanTest(unittest.TestCase):
         self.assertEqual([device.device for device in plan.devices], [0, 1])
         predicted = plan.devices[0].predicted
         self.assertGreater(predicted.peak_allocated_bytes, predicted.params_bytes)
+        self.assertEqual(predicted.peak_range_bytes, [predicted.peak_allocated_bytes] * 2)
         self.assertEqual({stage.device for stage in plan.stages}, {0, 1})
         self.assertGreater(plan.step_seconds, 0)
         self.assertEqual(plan.warnings, [])
