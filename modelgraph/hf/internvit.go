@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // remoteInternViT is an InternViT tower as OpenGVLab's checkpoints have it
 // (modeling_intern_vit.py: InternVisionModel): the 6B one with RMSNorms, norms
@@ -17,6 +21,14 @@ type remoteInternViT struct {
 // of positions to it.
 func readInternViT(cfg *config, force int64) *remoteInternViT {
 	cfg.kind("intern_vit_6b", "intern_vit_300m")
+	if cfg.has("use_moe") && cfg.flag("use_moe") {
+		cfg.fail("use_moe", "experts of an InternViT are not known here")
+	}
+	for name := range cfg.members { // InternVL 2.5's configs size experts that use_moe turns off
+		if strings.HasPrefix(name, "moe_") || strings.HasSuffix(name, "_experts") {
+			cfg.shared.read[cfg.prefix+name] = cfg.has("use_moe")
+		}
+	}
 	hidden := cfg.pos(3200, "hidden_size")
 	op := visionAttention(cfg, hidden, 25, "num_attention_heads")
 	op.Fused, op.LayerScale = true, true
