@@ -75,6 +75,8 @@ type fileTensor struct {
 	DType string `json:"dtype"`
 	// Of a buffer: state dicts hold it, so a device map must cover it.
 	Persistent bool `json:"persistent,omitzero"`
+	// Of a parameter: training leaves it as it is.
+	Frozen bool `json:"frozen,omitzero"`
 }
 
 type fileDeclared struct {
@@ -200,7 +202,7 @@ func tensors(fs []fileTensor, place string) ([]Tensor, error) {
 		if err != nil {
 			return nil, placeError(fmt.Sprintf("%s[%d].dtype", place, i), "%v", err)
 		}
-		ts = append(ts, Tensor{Name: tensor.Name, Shape: tensor.Shape, DType: dtype, Persistent: tensor.Persistent})
+		ts = append(ts, Tensor{Name: tensor.Name, Shape: tensor.Shape, DType: dtype, Persistent: tensor.Persistent, Frozen: tensor.Frozen})
 	}
 	return ts, nil
 }

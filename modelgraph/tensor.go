@@ -20,6 +20,9 @@ type Tensor struct {
 	Owner string
 	// Persistent: a buffer that state dicts and checkpoints hold.
 	Persistent bool
+	// Frozen: training leaves it as it is, whatever is asked for: it has no
+	// gradient and no state of the optimizer.
+	Frozen bool
 
 	numel, bytes int64
 }

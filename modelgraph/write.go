@@ -49,7 +49,7 @@ func writeTensors(ts []Tensor) []fileTensor {
 		if shape == nil {
 			shape = []int64{}
 		}
-		fs = append(fs, fileTensor{Name: ts[i].Name, Shape: shape, DType: lowerASCII(ts[i].DType.String()), Persistent: ts[i].Persistent})
+		fs = append(fs, fileTensor{Name: ts[i].Name, Shape: shape, DType: lowerASCII(ts[i].DType.String()), Persistent: ts[i].Persistent, Frozen: ts[i].Frozen})
 	}
 	return fs
 }
