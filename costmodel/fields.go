@@ -68,7 +68,7 @@ var fields = told([]Field{
 	toggle("gradient_as_bucket_view", func(workload *Workload) *bool { return &workload.GradientViews }),
 	toggle("ema", func(workload *Workload) *bool { return &workload.EMA }),
 	named("strategy", "", Strategies(), func(workload *Workload) *Strategy { return &workload.Strategy }),
-	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
+	byStrategy(named("runtime", "", []string{value.Accelerate, value.DeepSpeed, value.Torch, value.Lightning, value.JAX, Devmap}, func(workload *Workload) *string { return &workload.Runtime }),
 		func(workload *Workload) bool {
 			return slices.Index(workload.Strategy.Traits().Runtimes, workload.Runtime) == 0
 		}),
@@ -76,6 +76,7 @@ var fields = told([]Field{
 		func(workload *Workload) bool { return workload.Schedule == OneFOneB }),
 	number("virtual_stages", "", func(workload *Workload) *int64 { return &workload.VirtualStages }),
 	number("shard_degree", "", func(workload *Workload) *int64 { return &workload.ShardDegree }),
+	fraction("mem_fraction", func(workload *Workload) *float64 { return &workload.MemFraction }),
 })
 
 // told gives fields what is the same for all of them.
@@ -162,6 +163,20 @@ func number(name, otherwise string, at func(*Workload) *int64) Field {
 	return field
 }
 
+// fraction is a part of something; 0 is not given.
+func fraction(name string, at func(*Workload) *float64) Field {
+	return Field{
+		Name: name, Ref: func(workload *Workload) any { return at(workload) },
+		value: func(workload *Workload) string {
+			if *at(workload) == 0 {
+				return ""
+			}
+			return strconv.FormatFloat(*at(workload), 'g', -1, 64)
+		},
+		Copy: func(to, from *Workload) { *at(to) = *at(from) },
+	}
+}
+
 func list(name string, at func(*Workload) *[]string) Field {
 	return Field{
 		Name: name, Ref: func(workload *Workload) any { return at(workload) },
@@ -205,6 +220,9 @@ func (workload *Workload) badNumber() (field, msg string) {
 		if n, ok := f.Ref(workload).(*int64); ok && (*n < f.least || *n > most) {
 			return f.Name, fmt.Sprintf("%d is not between %d and 2^32", *n, f.least)
 		}
+	}
+	if part := workload.MemFraction; !(part >= 0 && part <= 1) {
+		return "mem_fraction", fmt.Sprintf("%v is no part of a GPU's memory: it is between 0 and 1", part)
 	}
 	if workload.Batch%workload.MicroBatches != 0 {
 		return "micro_batches", fmt.Sprintf("%d does not divide the batch of %d", workload.MicroBatches, workload.Batch)

@@ -55,6 +55,8 @@ func other(t *testing.T) costmodel.Workload {
 		switch at := field.Ref(&workload).(type) {
 		case *int64:
 			*at = 3
+		case *float64:
+			*at = .5
 		case *bool:
 			*at = true
 		case *[]string:
@@ -103,6 +105,8 @@ func TestFault(t *testing.T) {
 		switch at := f.Ref(&workload).(type) {
 		case *int64:
 			*at = -1
+		case *float64:
+			*at = 1.5
 		case *bool, *[]string:
 			continue
 		default:

@@ -63,7 +63,7 @@ var strategies = []struct {
 	{Zero1, Traits{Replicated: true, ZeroStage: 1, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
 	{Zero2, Traits{Replicated: true, ZeroStage: 2, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
 	{Zero3, Traits{Replicated: true, ZeroStage: 3, Sharded: true, Groups: 1, Runtimes: []string{value.DeepSpeed}}},
-	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []string{value.Torch}}},
+	{FSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 1, Runtimes: []string{value.Torch, value.JAX}}},
 	// Groups of one GPU would be DDP, so that two groups of two are the least.
 	{HSDP, Traits{Replicated: true, ZeroStage: 3, Sharded: true, ByBlock: true, Groups: 2, MinGPUs: 4, Runtimes: []string{value.Torch}}},
 }

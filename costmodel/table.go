@@ -38,6 +38,9 @@ type Table struct {
 	// Band is how far a peak may be off, as a part of it, where the family's
 	// modelling code is unread; 0: as exact as the operations.
 	Band float64
+	// Pool is the part of a device's memory that the engine takes when it starts
+	// and never exceeds; 0: it takes what it needs.
+	Pool float64
 	// Additive: a device's peak is the sum over its units (no activations).
 	Additive bool
 	// Warnings say what the figures leave out.

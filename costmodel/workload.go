@@ -7,7 +7,8 @@ type Workload struct {
 	// Runtime is the engine whose tensors are counted: accelerate (Hugging Face's
 	// naive model parallelism), torch (DDP, FSDP2 and
 	// torch.distributed.pipelining), lightning (PyTorch Lightning's defaults on
-	// torch's engines), deepspeed or devmap (its own engine).
+	// torch's engines), deepspeed, jax (a program that XLA compiles, as OpenPI's)
+	// or devmap (its own engine).
 	Runtime      string `json:"runtime"`
 	Batch        int64  `json:"batch"`         // sequences a step
 	MicroBatches int64  `json:"micro_batches"` // equal parts of the batch
@@ -40,6 +41,9 @@ type Workload struct {
 	VirtualStages int64        `json:"virtual_stages,omitzero"`
 	// ShardDegree is over how many GPUs a parameter is cut (zero, fsdp, hsdp).
 	ShardDegree int64 `json:"shard_degree,omitzero"`
+	// MemFraction is the part of a GPU that JAX takes for its pool; 0 under
+	// engines that take what they need.
+	MemFraction float64 `json:"mem_fraction,omitzero"`
 
 	LoRARank    int64    `json:"lora_rank,omitzero"`    // 0: none
 	LoRATargets []string `json:"lora_targets,omitzero"` // module suffixes

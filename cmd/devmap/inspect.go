@@ -61,7 +61,7 @@ func (command *inspectCommand) run(cmd *cobra.Command, arg string) error {
 	if err := command.Lengths(graph); err != nil {
 		return err
 	}
-	table, err := ask.Costs(graph, workload)
+	table, err := ask.Costs(graph, command.Alone(graph, workload))
 	if err != nil {
 		return err
 	}

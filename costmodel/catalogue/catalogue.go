@@ -55,6 +55,7 @@ type data struct {
 	Workspaces map[string]constant    `json:"workspaces"`
 	Context    map[string]contextSize `json:"context"`
 	OwnContext map[string]constant    `json:"own_context"`
+	JAXContext map[string]constant    `json:"jax_context"`
 	Matmul     efficiency             `json:"matmul"`
 	Attention  map[string]efficiency  `json:"attention"`
 	Unaligned  map[string]efficiency  `json:"unaligned"`

@@ -7,6 +7,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 type overhead struct {
@@ -48,18 +49,23 @@ var loadOverhead = sync.OnceValue(func() overhead {
 // context is smaller than PyTorch's.
 func Overhead(workload *costmodel.Workload) (held costmodel.Comm, body, head [2]float64) {
 	if costmodel.StageRulesOf(workload.Runtime).Arena {
-		held.Contexts = ownContexts(workload.Mode)
+		held.Contexts = contexts(load().OwnContext, workload.Mode)
+		return held, body, head
+	}
+	if workload.Runtime == value.JAX { // whose pool is one block from the start
+		held = comm(workload)
+		held.Contexts = contexts(load().JAXContext, workload.Mode)
 		return held, body, head
 	}
 	pool := slackOf(workload)
 	return comm(workload), pool.Body, pool.Head
 }
 
-// ownContexts are the contexts of devmap's own engine beside those of PyTorch, by
-// compute capability, where they were measured.
-func ownContexts(mode costmodel.Mode) map[string][2]int64 {
+// contexts are those of another engine beside those of PyTorch, by compute
+// capability, where they were measured.
+func contexts(engine map[string]constant, mode costmodel.Mode) map[string][2]int64 {
 	found := make(map[string][2]int64)
-	for capability, own := range load().OwnContext {
+	for capability, own := range engine {
 		found[capability] = [2]int64{forCapability(load().Context, capability).of(mode), own.Bytes}
 	}
 	return found

@@ -26,6 +26,10 @@ func resolveStrategy(workload *costmodel.Workload) {
 	if workload.Schedule != costmodel.Interleaved && workload.VirtualStages == defaultStages {
 		workload.VirtualStages = 0
 	}
+	if workload.Runtime == value.JAX {
+		workload.ShardDegree = cmp.Or(workload.ShardDegree, 1) // TrainConfig.fsdp_devices (openpi training/config.py)
+		workload.MemFraction = cmp.Or(workload.MemFraction, engine.JAXFraction)
+	}
 	switch {
 	case traits.Staged:
 		workload.Schedule = cmp.Or(workload.Schedule, costmodel.OneFOneB)
@@ -45,6 +49,9 @@ func checkStrategy(workload *costmodel.Workload) (engine.Engine, error) {
 	}
 	if err := checkSelective(workload); err != nil {
 		return nil, err
+	}
+	if workload.MemFraction != 0 && workload.Runtime != value.JAX {
+		return nil, refuse("mem_fraction", workload.MemFraction, "%v is JAX's pool, and %v takes what it needs: leave it out, or add %v", workload.MemFraction, costmodel.Set("runtime", workload.Runtime), costmodel.Set("runtime", value.JAX))
 	}
 	runtime, err := engine.Of(workload)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/units"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -113,14 +114,15 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 			}
 		}
 	}
+	program := model.Workload.Runtime == value.JAX // its train state is exact all the same
 	switch {
-	case unknown == 0:
+	case unknown == 0 || program && engine.Program(model.Graph):
 		return nil
-	case model.Train && known == 0:
+	case model.Train && known == 0 && !program:
 		return refuse("mode", costmodel.Train, "of none of the %d layers with parameters is the operation or a declared cost known (the first is %q), so activations, logits and loss of a training step cannot be counted: plan the weights with %v, or describe the operations in a model.json",
 			unknown, first, costmodel.Set("mode", costmodel.Load))
 	}
-	if planned(model) { // what it cannot run it refuses, and all else is counted
+	if planned(model) && !program { // what it cannot run it refuses, and all else is counted
 		return nil
 	}
 	more := ""

@@ -7,6 +7,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // run is what an engine was measured doing.
@@ -70,6 +71,12 @@ func Unmeasured(workload *costmodel.Workload) string {
 	return ""
 }
 
-// Advice is what is known of an engine that is not built, for those who ask
-// for it; empty of others.
-func Advice(runtime string) string { return engine.Advice(runtime) }
+// Native is the strategy and the runtime that a model is a program of, as its source
+// says: OpenPI's are JAX's. Empty of models that every engine runs; of nil it is that
+// of such programs.
+func Native(graph *modelgraph.Graph) (costmodel.Strategy, string) {
+	if graph == nil || engine.Program(graph) {
+		return costmodel.FSDP, value.JAX
+	}
+	return "", ""
+}

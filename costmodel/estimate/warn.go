@@ -33,7 +33,7 @@ var readFamilies = map[string]bool{
 
 // planned reports an engine that says itself what it keeps.
 func planned(model *layers.Model) bool {
-	return costmodel.StageRulesOf(model.Workload.Runtime).Arena
+	return costmodel.StageRulesOf(model.Workload.Runtime).Arena || model.Workload.Runtime == value.JAX
 }
 
 // unread gives the figures of an unread family their band. A model file with
@@ -94,7 +94,7 @@ func checkpointOnGPU0(ranks, checkpoint int64) int64 {
 // onGPU0 applies where every rank loads the whole model.
 func onGPU0(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
 	ranks := model.Workload.World
-	if !model.Workload.Strategy.Traits().Replicated || ranks < 2 || model.Workload.Mode == costmodel.Load {
+	if !model.Workload.Strategy.Traits().Replicated || ranks < 2 || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	size := model.Graph.ParamBytes()
@@ -130,7 +130,7 @@ func leftAfterUnload(model *layers.Model) (shards, grads int64) {
 
 // afterUnload applies to FSDP, whose modules point to each other.
 func afterUnload(_ *costmodel.Table, model *layers.Model) []costmodel.Message {
-	if !model.Workload.Strategy.Traits().ByBlock || model.Workload.Mode == costmodel.Load {
+	if !model.Workload.Strategy.Traits().ByBlock || planned(model) || model.Workload.Mode == costmodel.Load {
 		return nil
 	}
 	shards, grads := leftAfterUnload(model)

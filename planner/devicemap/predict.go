@@ -64,6 +64,7 @@ func predictReplicas(table *costmodel.Table, topo *costmodel.Topology) ([]Predic
 			prediction.Predicted.PeakRangeBytes = []int64{prediction.Predicted.PeakAllocatedBytes, prediction.Predicted.PeakAllocatedBytes + table.SecondBuckets}
 		}
 		prediction.Predicted.widen(table.Band)
+		prediction.pool(table.Pool)
 		prediction.settle()
 		out[device] = prediction
 	}

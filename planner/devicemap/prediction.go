@@ -55,6 +55,23 @@ func (prediction *Prediction) settle() {
 	prediction.Share = float64(used) / float64(prediction.Budget)
 }
 
+// pool sets aside what an engine never takes that has a fraction of the device
+// for its pool from the start: the budget is pool and overhead, and the slack what
+// of the pool is free at the peak. A fraction is of what CUDA reports in total; what
+// is reserved is counted as if CUDA did not report it, as the driver's part is.
+func (prediction *Prediction) pool(fraction float64) {
+	if fraction == 0 {
+		return
+	}
+	p := &prediction.Predicted
+	free := prediction.CapacityBytes - prediction.ReservedBytes
+	taken := min(int64(fraction*float64(free)), free-p.OverheadBytes)
+	prediction.ReservedBytes = prediction.CapacityBytes - taken - p.OverheadBytes
+	beyond := max(0, taken-p.PeakAllocatedBytes)
+	p.SlackBytes = [2]int64{beyond, beyond}
+	p.DeviceUsedBytes = p.PeakAllocatedBytes + p.OverheadBytes + beyond
+}
+
 // imbalance is the largest allocated peak over the mean of all devices, idle
 // ones included.
 func imbalance(ps []Prediction) float64 {

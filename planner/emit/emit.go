@@ -33,6 +33,8 @@ var targets = []Target{
 	// ms-swift reads the same object from the file that --device_map names
 	// (swift/utils/utils.py: json_parse_to_dict).
 	{"ms-swift", deviceMap, swift, "device_map.json"},
+	// OpenPI's train.py takes no file: the environment and the flags.
+	{"openpi", openPI, openPIUsage, "openpi.sh"},
 	// torch's runtime of pipelines reads who does what, and when.
 	{"torch-schedule", torchSchedule, torchRuntime, "schedule.csv"},
 }

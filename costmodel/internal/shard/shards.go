@@ -2,6 +2,7 @@ package shard
 
 import (
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -11,6 +12,9 @@ import (
 func Of(graph *modelgraph.Graph, workload *costmodel.Workload) *costmodel.Shards {
 	if !workload.Strategy.Traits().Sharded || workload.ShardDegree < 1 {
 		return nil
+	}
+	if workload.Runtime == value.JAX {
+		return arrays(graph, workload.ShardDegree)
 	}
 	rule := RuleOf(workload.Strategy)
 	shards := &costmodel.Shards{Degree: workload.ShardDegree}

@@ -47,4 +47,5 @@ const (
 	Torch      = "torch"      // DDP, FSDP2 and torch.distributed.pipelining
 	Lightning  = "lightning"  // PyTorch Lightning's defaults on torch's engines
 	DeepSpeed  = "deepspeed"  // ZeRO's states
+	JAX        = "jax"        // a program that XLA compiles, as OpenPI's
 )

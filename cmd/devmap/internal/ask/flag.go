@@ -37,10 +37,9 @@ type flag struct {
 	on, hidden command
 
 	// values are the named values that are taken, later those that the contract
-	// has and this version has not, with what to do instead.
-	values  []string
-	later   []string
-	instead func(value string) string
+	// has and this version has not.
+	values []string
+	later  []string
 	// offers are what completion offers, where that is not the values: names of
 	// which parts are taken too.
 	offers []string

@@ -17,6 +17,9 @@ import (
 // in what the user left open.
 func (request *Request) Problem(model string) (*strategy.Problem, error) {
 	problem, err := request.posing(nil)
+	if err != nil && request.asProgram(model) { // what the flags say may be said of a program
+		problem, err = request.posing(nil)
+	}
 	if err != nil {
 		if !request.NamesDevices() { // a file that cannot be read may be one that names its own devices
 			if _, unread := ReadModel(model); unread != nil {
@@ -31,6 +34,7 @@ func (request *Request) Problem(model string) (*strategy.Problem, error) {
 	if err := request.Lengths(problem.Graph); err != nil {
 		return nil, err
 	}
+	request.native(problem.Graph, &problem.Workload)
 	given := problem.Workload
 	problem.Asked = &given
 	problem.On = func(count int, kind string) (*costmodel.Topology, []costmodel.Setting, []string) {
@@ -87,6 +91,7 @@ func (request *Request) takes(file *costmodel.Topology, change *strategy.Change)
 	if err != nil {
 		return false
 	}
+	asked.native(change.To.Graph, &problem.Workload)
 	workload, err := estimate.Resolve(change.To.Graph, estimate.On(change.To.Graph, problem.Workload, problem.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(problem.Topology, change.To.Topology) &&
 		slices.Equal(problem.Pins, change.To.Pins) && reflect.DeepEqual(problem.Together, change.To.Together) &&

@@ -90,7 +90,46 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 			}
 		}
 	}
-	return request.work, nil
+	if request.Given("mem-fraction") && !(request.work.MemFraction > 0 && request.work.MemFraction <= 1) {
+		return request.work, out.Usagef("--mem-fraction %v: it is a part of a GPU's memory, above 0 and up to 1", request.work.MemFraction)
+	}
+	workload := request.work
+	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
+		workload.Strategy = strategy // the one that it runs
+	}
+	return workload, nil
+}
+
+// Alone is a workload for a model that no GPUs are named for: a program has one.
+func (request *Request) Alone(graph *modelgraph.Graph, workload costmodel.Workload) costmodel.Workload {
+	request.native(graph, &workload)
+	if _, runtime := estimate.Native(nil); workload.Runtime == runtime {
+		workload.World = 1
+	}
+	return workload
+}
+
+// asProgram reports a model that is a program whose engine the user did not name, and
+// asks for that engine.
+func (request *Request) asProgram(model string) bool {
+	graph, err := ReadModel(model)
+	if err != nil || request.Given("strategy", "runtime") {
+		return false
+	}
+	strategy, runtime := estimate.Native(graph)
+	request.work.Strategy, request.work.Runtime = cmp.Or(strategy, request.work.Strategy), cmp.Or(runtime, request.work.Runtime)
+	return runtime != ""
+}
+
+// native gives a workload the engine that a model is a program of, where the user
+// named none.
+func (request *Request) native(graph *modelgraph.Graph, workload *costmodel.Workload) {
+	if strategy, runtime := estimate.Native(graph); runtime != "" && !request.Given("strategy", "runtime") {
+		workload.Runtime = runtime
+		if !workload.Strategy.Traits().Open {
+			workload.Strategy = strategy
+		}
+	}
 }
 
 // Lengths refuses lengths that the model does not read.

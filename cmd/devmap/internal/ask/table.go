@@ -6,7 +6,6 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner"
 )
 
@@ -134,10 +133,10 @@ var ofWorkload = map[string]flag{
 		also: []string{"device-map"},
 	},
 	"runtime": {
-		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch; devmap, its own engine, runs device-map and pipeline)",
+		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch; jax, as OpenPI's train.py runs it, fsdp; devmap, its own engine, device-map and pipeline)",
 		reopens: []string{"lora-precision"},
-		later:   []string{"megatron", "jax", "vllm", "llamacpp"}, instead: estimate.Advice,
-		meant: map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed"},
+		later:   []string{"megatron", "vllm", "llamacpp"},
+		meant: map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
 	"schedule": {
 		help: "of a pipeline: {values} (1f1b)", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},
@@ -148,7 +147,12 @@ var ofWorkload = map[string]flag{
 		help: "runs a GPU, interleaved (2)", leftOut: "2", idle: []*idleness{noSchedule},
 	},
 	"shard_degree": {
-		help: "GPUs that a parameter is cut over (all; hsdp: half)", leftOut: "all GPUs; hsdp: half of them",
+		help: "GPUs that a parameter is cut over (all; hsdp: half; jax: 1, as OpenPI's fsdp_devices)", leftOut: "all GPUs; hsdp: half of them; jax: 1",
+		also: []string{"fsdp-devices", "fsdp_devices"},
+	},
+	"mem_fraction": {
+		help: "part of a GPU that JAX takes for its pool (0.75)", leftOut: "0.75, JAX's own",
+		also: []string{"xla-python-client-mem-fraction"},
 	},
 }
 
@@ -227,7 +231,7 @@ var ownFlags = []flag{
 	{
 		name: "for", at: func(request *Request) any { return &request.For }, on: onEmit, also: []string{"engine", "target"},
 		help: "the engine: {values}", values: Targets(),
-		meant: map[string]string{"torch": "torch-schedule", "csv": "torch-schedule", "swift": "ms-swift", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
+		meant: map[string]string{"torch": "torch-schedule", "csv": "torch-schedule", "swift": "ms-swift", "jax": "openpi", "pi0": "openpi", "ms_swift": "ms-swift", "transformers": "accelerate", "huggingface": "accelerate", "hf": "accelerate"},
 	},
 }
 

@@ -45,11 +45,7 @@ func (f *flag) check(value string) error {
 	case slices.Contains(f.values, value):
 		return nil
 	case slices.Contains(f.later, value):
-		err := notBuilt(f.name, value, strings.Join(f.values, ", "))
-		if f.instead == nil || f.instead(value) == "" {
-			return err
-		}
-		return out.Usagef("%w; %s", err, f.instead(value))
+		return notBuilt(f.name, value, strings.Join(f.values, ", "))
 	}
 	near := ""
 	if guess := f.guess(value); guess != "" {

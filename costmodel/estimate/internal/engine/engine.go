@@ -48,6 +48,7 @@ var engines = map[key]Engine{
 	{costmodel.DDP, value.Torch}:            ddp{},
 	{costmodel.DDP, value.Lightning}:        lightning{},
 	{costmodel.FSDP, value.Torch}:           fsdp{},
+	{costmodel.FSDP, value.JAX}:             jax{},
 	{costmodel.HSDP, value.Torch}:           fsdp{},
 	{costmodel.Zero1, value.DeepSpeed}:      deepspeed{},
 	{costmodel.Zero2, value.DeepSpeed}:      deepspeed{},

@@ -1,11 +1,14 @@
 package engine
 
 import (
-	"fmt"
-)
+	"strings"
 
-// jax is the runtime of OpenPI, which is not built yet.
-const jax string = "jax"
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/shard"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 // JAXFraction is the part of a GPU that JAX takes for its pool unless
 // XLA_PYTHON_CLIENT_MEM_FRACTION says otherwise: of the memory that CUDA
@@ -15,13 +18,180 @@ const jax string = "jax"
 // shows the pool and a context beside it, not what the program uses.
 const JAXFraction = 0.75
 
-// Advice is what is known of an engine that is not built, for those who ask
-// for it; empty of others.
-func Advice(runtime string) string {
-	if runtime != jax {
-		return ""
+// jax is a training or a policy as OpenPI runs it (Physical-Intelligence/openpi
+// at 15a9616): one program that XLA compiles, on a mesh of all GPUs that JAX
+// sees, (GPUs / fsdp_devices, fsdp_devices). The batch is cut over both axes,
+// large arrays of the train state over the second (package shard, Axis), all
+// else is on every GPU.
+type jax struct{ base }
+
+// Precision: arrays keep their own types. Compute is bf16 (Pi0Config.dtype).
+func (jax) Precision(costmodel.Precision) (costmodel.Precision, bool) {
+	return costmodel.FP32True, true
+}
+
+// Refuse names what OpenPI's training has not.
+func (jax) Refuse(workload *costmodel.Workload) error {
+	if err := checkDegree(workload); err != nil {
+		return err
 	}
-	return fmt.Sprintf("JAX preallocates %.0f%% of a GPU when it first uses it, and every visible GPU gets a context: "+
-		"set XLA_PYTHON_CLIENT_MEM_FRACTION (0.9 for training alone) or XLA_PYTHON_CLIENT_PREALLOCATE=false; "+
-		"OpenPI's fsdp_devices cuts parameters but its mesh takes all visible GPUs: CUDA_VISIBLE_DEVICES limits them", 100*JAXFraction)
+	switch {
+	case workload.MemFraction < 0 || workload.MemFraction > 1:
+		return costmodel.Refuse(costmodel.Set("mem_fraction", workload.MemFraction), "%v is no part of a GPU's memory: it is between 0 and 1", workload.MemFraction)
+	case !workload.StoredTypes:
+		return costmodel.Refuse(costmodel.Set("precision", workload.Precision), "the arrays of a JAX model have types of their own: OpenPI trains fp32 and keeps what is frozen in bf16; leave it out")
+	case workload.LoRARank > 0:
+		return costmodel.Refuse(costmodel.Set("lora_rank", workload.LoRARank), "OpenPI's adapters are arrays of the model, of ranks that gemma.py fixes: plan pi0-lora or pi05-lora")
+	case workload.Quantize != "":
+		return costmodel.Refuse(costmodel.Set("quantize", workload.Quantize), "OpenPI quantises nothing")
+	case workload.NewTokens > 0:
+		return costmodel.Refuse(costmodel.Set("new_tokens", workload.NewTokens), "a policy makes actions, not tokens: leave it out")
+	case workload.MicroBatches > 1:
+		return costmodel.Refuse(costmodel.Set("micro_batches", workload.MicroBatches), "OpenPI has no gradient accumulation: %v works", costmodel.Set("micro_batches", 1))
+	case workload.Mode == costmodel.Train && jaxStates[workload.Optimizer] == nil:
+		return costmodel.Refuse(costmodel.Set("optimizer", workload.Optimizer), "OpenPI has optax' AdamW and SGD (training/optimizer.py): adamw, sgd and sgd-momentum work")
+	}
+	return nil
+}
+
+// jaxStates are what optax keeps: copies of each trained array in its type, and
+// counters of 4 bytes beside the step's own (ScaleByAdamState,
+// ScaleByScheduleState, TraceState).
+var jaxStates = map[string]*struct{ copies, counters int64 }{
+	costmodel.AdamW:   {2, 3},
+	costmodel.SGD:     {0, 2},
+	value.SGDMomentum: {1, 2},
+}
+
+// tree is what one GPU holds of a unit's arrays, in bytes.
+type tree struct{ params, trained, states, served int64 }
+
+// treeOf adds up the arrays of the layers of a unit that keep says.
+func treeOf(model *layers.Model, index int, keep func(name string) bool) tree {
+	var sum tree
+	workload, graph := &model.Workload, model.Graph
+	for i := graph.Units[index].First; i < graph.Units[index].End; i++ {
+		layer := &graph.Layers[i]
+		for _, array := range layer.Owned() {
+			if !keep(modelgraph.FullName(layer.Name, array.Name)) {
+				continue
+			}
+			numel := shard.Numel(array, workload.ShardDegree)
+			size := numel * array.Bytes() / max(1, array.Numel())
+			sum.params += size
+			sum.served += 2 * array.Numel()
+			if workload.EMA { // ema_params: a copy of all, the frozen too (scripts/train.py)
+				sum.states += size
+			}
+			if !array.Frozen && array.DType.Float() {
+				sum.trained += size
+				if kept := jaxStates[workload.Optimizer]; kept != nil {
+					sum.states += kept.copies * size
+				}
+			}
+		}
+		if bytes, ok := model.Layers[i].Whole.DeclaredBytes(); ok { // no array is known that could be cut
+			sum.params, sum.served = sum.params+bytes, sum.served+bytes
+			sum.trained += bytes
+			if kept := jaxStates[workload.Optimizer]; kept != nil {
+				sum.states += kept.copies * bytes
+			}
+		}
+	}
+	return sum
+}
+
+func everyArray(string) bool { return true }
+
+// Regions gives units what one GPU holds of their arrays: what PyTorch would
+// make of them stands there. What a step keeps beside is the program's
+// ([pi0Step]) where it is known, else what the model file declares.
+func (engine jax) Regions(model *layers.Model, table *costmodel.Table) error {
+	table.Workspaces, table.Pool = 0, model.Workload.MemFraction
+	for index := range table.Units {
+		unit, held := &table.Units[index], treeOf(model, index, everyArray)
+		unit.Params, unit.OptimizerState, unit.Padding, unit.StepTransient = held.params, 0, 0, 0
+		if model.Workload.Mode == costmodel.Infer { // policies are restored as bf16, whole (policies/policy_config.py)
+			unit.Params = held.served
+		}
+		if model.Train {
+			unit.OptimizerState = held.states
+			plain(unit, held.trained)
+		}
+	}
+	if model.Train && len(table.Units) > 0 {
+		table.Units[0].OptimizerState += 4 * jaxStates[model.Workload.Optimizer].counters
+	}
+	if model.Workload.Mode == costmodel.Load {
+		return nil
+	}
+	if step := pi0Of(model); step != nil {
+		step.fill(table)
+	} else {
+		warn(table, "what XLA makes of this model is not known: activations are those that the model file declares or that PyTorch's operations keep, so that every peak may be %.0f%% lower or higher; the train state is exact", 100*jaxBand)
+		table.Band = jaxBand
+	}
+	engine.situation(model, table)
+	return nil
+}
+
+// jaxBand is how far a peak may be off whose program nobody has compiled.
+const jaxBand = 0.25
+
+// plain has a unit's gradients be those of its own arrays, on one GPU.
+func plain(unit *costmodel.Unit, trained int64) {
+	unit.HeldGrads = 0
+	for k := range unit.Layers {
+		step := &unit.Layers[k]
+		step.Backward += -step.BackwardGrads
+		step.BackwardGrads, step.Grads = 0, 0
+		if k == 0 { // the last in backward
+			step.BackwardGrads, step.Grads = trained, trained
+			step.Backward += trained
+		}
+	}
+}
+
+// situation says which GPUs JAX takes, and what it does with them.
+func (jax) situation(model *layers.Model, table *costmodel.Table) {
+	workload := &model.Workload
+	pool := costmodel.Set("mem_fraction", workload.MemFraction)
+	warn(table, "JAX takes a pool of %v of every GPU that it sees when it starts, whatever the program needs (XLA_PYTHON_CLIENT_MEM_FRACTION), and nvidia-smi shows the pool: CUDA_VISIBLE_DEVICES says which GPUs it sees", pool)
+	if workload.World > 1 && workload.ShardDegree == 1 && model.Train {
+		warn(table, "with %v every one of the %d GPUs holds the whole train state: OpenPI's mesh has all GPUs that JAX sees, and what fsdp_devices does not cut is copied to each; %v cuts it over all", costmodel.Set("shard_degree", 1), workload.World, costmodel.Set("shard_degree", workload.World))
+	}
+	if model.Train && !workload.EMA && !frozenTree(model.Graph) {
+		warn(table, "OpenPI's configs keep a moving average of the weights (ema_decay 0.99) but for LoRA: %v counts it", costmodel.Setting{Field: "ema"})
+	}
+	if workload.Mode == costmodel.Infer && workload.World > 1 {
+		warn(table, "a policy runs on one GPU: JAX takes its pool on all %d, and the others stay idle", workload.World)
+	}
+}
+
+// frozenTree reports a model of which some arrays are not trained.
+func frozenTree(graph *modelgraph.Graph) bool {
+	for i := range graph.Layers {
+		for _, array := range graph.Layers[i].Owned() {
+			if array.Frozen {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tensorOf finds an array by its full name, nil where there is none.
+func tensorOf(graph *modelgraph.Graph, name string) *modelgraph.Tensor {
+	for i := range graph.Layers {
+		layer := &graph.Layers[i]
+		if !strings.HasPrefix(name, layer.Name) {
+			continue
+		}
+		for _, array := range layer.Owned() {
+			if modelgraph.FullName(layer.Name, array.Name) == name {
+				return array
+			}
+		}
+	}
+	return nil
 }

@@ -1,0 +1,61 @@
+package emit
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// openPI writes a shell script: which GPUs JAX sees, of which its mesh takes all
+// (openpi training/sharding.py, make_mesh), the part of each that it takes for its
+// pool, and what train.py is to be told (training/config.py, TrainConfig).
+func openPI(to io.Writer, plan *devicemap.Plan) error {
+	workload := &plan.Workload
+	if workload.Runtime != "jax" {
+		return &refusal{costmodel.Messagef("the plan for %q is %s's under %s, and OpenPI's models are programs of JAX: plan with %v", plan.Model.Name, workload.Strategy, workload.Runtime, costmodel.Set("runtime", "jax"))}
+	}
+	gpus := make([]string, len(plan.Topology.Devices))
+	for i := range gpus {
+		gpus[i] = strconv.Itoa(i)
+	}
+	lines := []string{
+		"#!/bin/sh",
+		"# " + plan.Model.Name + " as devmap planned it; run it in a checkout of openpi.",
+		"export CUDA_VISIBLE_DEVICES=" + strings.Join(gpus, ","),
+		"export XLA_PYTHON_CLIENT_MEM_FRACTION=" + strconv.FormatFloat(workload.MemFraction, 'g', -1, 64),
+	}
+	if workload.Mode == costmodel.Train {
+		lines = append(lines, `exec uv run scripts/train.py "$@" `+strings.Join(trainFlags(plan), " "))
+	} else {
+		lines = append(lines, `exec uv run scripts/serve_policy.py "$@"`)
+	}
+	_, err := fmt.Fprintln(to, strings.Join(lines, "\n"))
+	return err
+}
+
+// trainFlags are those that the plan was made for, over those of the config that
+// is named. Its batch is that of all GPUs (TrainConfig.batch_size).
+func trainFlags(plan *devicemap.Plan) []string {
+	workload := &plan.Workload
+	flags := []string{
+		fmt.Sprintf("--fsdp-devices %d", workload.ShardDegree),
+		fmt.Sprintf("--batch-size %d", workload.Batch*max(1, workload.World)),
+	}
+	if !workload.EMA {
+		flags = append(flags, "--ema-decay None")
+	}
+	return flags
+}
+
+// openPIUsage is how the script is run: the config says model, weights, data and what
+// is frozen.
+func openPIUsage(plan *devicemap.Plan, file string) (usage, note string) {
+	if plan.Workload.Mode != costmodel.Train {
+		return "sh " + file + " policy:checkpoint --policy.config CONFIG --policy.dir CHECKPOINT", ""
+	}
+	return "sh " + file + " CONFIG --exp-name NAME", fmt.Sprintf("CONFIG says which weights are frozen and how long prompts are: take one whose model is %s, prompts of %d tokens", plan.Model.Name, plan.Workload.Seq)
+}
