@@ -27,6 +27,9 @@ const (
 // them, planned peaks 2 to 12 % apart (measured, jax 0.11.2 on an H200).
 const pi0Band = 0.08
 
+// pi0CutBand is the same where arrays are cut over GPUs.
+const pi0CutBand = 0.12
+
 // pi0Images is what a step looks at (models/model.py, IMAGE_KEYS), of 224 pixels in
 // fp32.
 const (
@@ -128,6 +131,14 @@ func (step *pi0Step) layerWeights() int64 {
 // fill gives the units of the model what a step keeps of them.
 func (step *pi0Step) fill(table *costmodel.Table) {
 	table.Band = pi0Band
+	what := "the same step was planned by XLA 2 to 12 % apart, by the ways to run products that it found fastest"
+	switch {
+	case !step.model.Train:
+		table.Band, what = jaxBand, "a policy's forward was not measured"
+	case step.model.Workload.ShardDegree > 1:
+		table.Band, what = pi0CutBand, "of steps whose arrays are cut, most were compiled and not run"
+	}
+	warn(table, "%s (jax 0.11.2; OpenPI pins 0.5.3): every peak may be %.0f%% lower or higher", what, 100*table.Band)
 	for index := range table.Units {
 		unit := &table.Units[index]
 		unit.Declared, unit.Recompute = false, false
@@ -155,7 +166,10 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 		// The gradients of a stack are written block by block to an array that is
 		// there from the first block on; that of the embedding comes after all.
 		memory.BackwardGrads = treeOf(step.model, index, func(name string) bool { return !strings.Contains(name, "embedder") }).trained
-		memory.Backward = step.batch*step.gemmaWork() + memory.BackwardGrads + step.blockCopies() + step.gathered()
+		memory.Backward = step.batch*step.gemmaWork() + memory.BackwardGrads + step.blockCopies()
+		if step.model.Workload.ShardDegree > 1 {
+			step.atOnce(memory)
+		}
 	case towerUnit:
 		memory.Saved = step.batch * (pi0Images*tower + step.input())
 		// Each image's pass leaves gradients of its own, which are added up after the
@@ -181,9 +195,19 @@ func (step *pi0Step) blockCopies() int64 {
 	return (2 + 2 + 2 + 4) * step.layerWeights()
 }
 
-// gathered is what a GPU has of weights that are cut: XLA casts its part of every
-// array to bf16 before it is gathered, outside the scan.
-func (step *pi0Step) gathered() int64 { return 0 }
+// atOnce is backward where arrays are cut: XLA issues collectives early and waits for
+// them late, so that all gradients, the tower's of every image too, are alive
+// beside the language model's blocks. It cuts the MLP's products as the arrays are
+// cut and gathers activations, not weights, which leaves what is as wide as the MLP
+// as large as it was (both read in the programs that it compiled).
+func (step *pi0Step) atOnce(memory *costmodel.LayerMemory) {
+	for index := range step.model.Graph.Units {
+		if step.model.Graph.Units[index].Name == towerUnit {
+			more := pi0Images*treeOf(step.model, index, everyArray).trained + memory.Grads - memory.BackwardGrads
+			memory.Backward, memory.BackwardGrads = memory.Backward+more, memory.BackwardGrads+more
+		}
+	}
+}
 
 // largest is a unit's largest trained array on one GPU, in bytes.
 func (step *pi0Step) largest(index int) int64 {

@@ -1,0 +1,226 @@
+package accuracy_test
+
+import (
+	"bufio"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// jaxStep is a training step as OpenPI runs it, on so many GPUs.
+func jaxStep(t *testing.T, graph *modelgraph.Graph, gpus, degree, batch int64, ema bool) (devicemap.Predicted, *costmodel.Table) {
+	t.Helper()
+	w, err := estimate.Resolve(graph, costmodel.Workload{
+		Mode: costmodel.Train, Strategy: costmodel.FSDP, Runtime: "jax", World: gpus, ShardDegree: degree, Batch: batch, EMA: ema,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table, err := estimate.Table(graph, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := catalogue.Find("h200-141gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	topo := &costmodel.Topology{Devices: slices.Repeat([]costmodel.Device{gpu.Device(w.Mode)}, int(gpus))}
+	return devicemap.Predict(table, topo, nil)[0].Predicted, table
+}
+
+func openPIModel(t *testing.T, name string) *modelgraph.Graph {
+	t.Helper()
+	config, err := fs.ReadFile(fixtures.Models(), name+"/config.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	graph, err := hf.FromConfig("config.json", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return graph
+}
+
+// TestAccuracyJAX predicts the peaks of training steps that JAX reported
+// (peak_bytes_in_use) or planned (the same, where both are known: arguments and
+// temporaries), and prints them beside these. Programs that were compiled
+// without a GPU, so without the trials of what is fastest, have a bound of their
+// own: OpenPI's users compile with these trials.
+func TestAccuracyJAX(t *testing.T) {
+	file, err := os.Open("../../../fixtures/measured/jax_h200.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "\n%-34s  predicted   measured   error  (GB)\n", "model, batch of a GPU, GPUs, degree")
+	rows := bufio.NewScanner(file)
+	worst := map[string]float64{}
+	for rows.Scan() {
+		row := struct {
+			Model                string
+			Batch, Devices, FSDP int64
+			EMA                  bool
+			ArgumentBytes        int64  `json:"argument_bytes"`
+			TempBytes            int64  `json:"temp_bytes"`
+			PeakBytes            int64  `json:"peak_bytes"`
+			StateInUseBytes      int64  `json:"state_in_use_bytes"`
+			Compiled             string `json:"compiled"`
+		}{Devices: 1, FSDP: 1, EMA: true}
+		if err := json.Unmarshal(rows.Bytes(), &row); err != nil {
+			t.Fatal(err)
+		}
+		measured := row.ArgumentBytes + row.TempBytes
+		kind := "compiled with a GPU"
+		switch {
+		case row.Compiled != "":
+			kind = "compiled without one"
+		case row.StateInUseBytes > 0:
+			kind, measured = "run", row.PeakBytes
+			if off := measured - row.ArgumentBytes - row.TempBytes; off < 0 || off > 1<<20 {
+				t.Errorf("%s %d: the peak is %d beyond arguments and temporaries", row.Model, row.Batch, off)
+			}
+		}
+		if row.FSDP > 1 {
+			kind += ", cut"
+		}
+		got, table := jaxStep(t, openPIModel(t, row.Model), row.Devices, row.FSDP, row.Batch/row.Devices, row.EMA)
+		off := 100 * float64(got.PeakAllocatedBytes-measured) / float64(measured)
+		worst[kind] = max(worst[kind], math.Abs(off))
+		if low, high := got.PeakRangeBytes[0], got.PeakRangeBytes[1]; row.Compiled == "" && (measured < low || measured > high) {
+			t.Errorf("%s %d: %d is not in %v", row.Model, row.Batch, measured, got.PeakRangeBytes)
+		}
+		fmt.Fprintf(&out, "%-9s %3d × %d, degree %d  %10.2f %10.2f %+7.1f%%  %s\n", row.Model, row.Batch/row.Devices, row.Devices, row.FSDP,
+			float64(got.PeakAllocatedBytes)/1e9, float64(measured)/1e9, off, kind)
+		_ = table
+	}
+	for kind, bound := range map[string]float64{"run": 5, "compiled with a GPU": 5, "compiled without one": 12, "compiled without one, cut": 12} {
+		if worst[kind] == 0 || worst[kind] > bound {
+			t.Errorf("%s: worst %.1f%%, bound %v%%", kind, worst[kind], bound)
+		}
+		delete(worst, kind)
+	}
+	if len(worst) > 0 {
+		t.Errorf("kinds without a bound: %v", worst)
+	}
+	t.Log(out.String())
+}
+
+// goldenTrees is fixtures/oracle/openpi.json.gz: OpenPI's train states where JAX
+// puts them on eight devices, and trees that were drawn.
+func goldenTrees(t *testing.T) (golden struct {
+	Models []struct {
+		Name   string
+		Config map[string]any
+		States []struct {
+			EMA                        bool
+			Degree, Bytes, Params, Opt int64
+		}
+	}
+	Trees []struct {
+		Arrays []struct {
+			Shape []int64
+			DType string
+		}
+		Parts map[string][]int64
+	}
+},
+) {
+	t.Helper()
+	path := os.Getenv("DEVMAP_OPENPI")
+	if path == "" {
+		path = "../../../fixtures/oracle/openpi.json.gz"
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(text).Decode(&golden); err != nil {
+		t.Fatal(err)
+	}
+	return golden
+}
+
+// TestAccuracyJAXState: what one device of eight holds of the whole train state is
+// what OpenPI's fsdp_sharding places there, to the byte.
+func TestAccuracyJAXState(t *testing.T) {
+	checked := 0
+	for _, model := range goldenTrees(t).Models {
+		model.Config["model_type"] = map[bool]string{false: "pi0", true: "pi05"}[model.Config["pi05"] == true]
+		config, err := json.Marshal(model.Config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		graph, err := hf.FromConfig("config.json", config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, state := range model.States {
+			got, table := jaxStep(t, graph, 8, state.Degree, 1, state.EMA)
+			var params, held int64
+			for i := range table.Units {
+				params, held = params+table.Units[i].Params, held+table.Units[i].Params+table.Units[i].OptimizerState
+			}
+			if params != state.Params || held != state.Bytes || got.ParamsBytes != params || got.ParamsBytes+got.OptimizerStateBytes != held {
+				t.Errorf("%s, degree %d, ema %v: %d of %d bytes are parameters, JAX has %d of %d", model.Name, state.Degree, state.EMA, params, held, state.Params, state.Bytes)
+			}
+			checked++
+		}
+	}
+	t.Logf("%d train states are those of JAX to the byte", checked)
+}
+
+// TestAccuracyJAXTrees: the parts of any tree of arrays, as a model of its own.
+func TestAccuracyJAXTrees(t *testing.T) {
+	types := map[string]modelgraph.DType{"float32": modelgraph.F32, "bfloat16": modelgraph.BF16}
+	int8, err := modelgraph.ParseDType("i8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	types["int8"] = int8
+	arrays := 0
+	for n, tree := range goldenTrees(t).Trees {
+		layers := make([]modelgraph.Layer, len(tree.Arrays))
+		for i, array := range tree.Arrays {
+			tensor, err := modelgraph.NewTensor("w", types[array.DType], array.Shape...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			layers[i] = modelgraph.Layer{Name: fmt.Sprint("layer", i), Op: modelgraph.Opaque{}, Params: []modelgraph.Tensor{tensor}}
+		}
+		graph, err := modelgraph.New("tree", layers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, degree := range []int64{1, 2, 4, 8} {
+			_, table := jaxStep(t, graph, 8, degree, 1, false)
+			shards := estimate.Shards(graph, &table.Workload)
+			for i, want := range tree.Parts[fmt.Sprint(degree)] {
+				array := &graph.Layers[i].Params[0]
+				each := array.Bytes() / max(1, array.Numel())
+				if got := table.Units[i].Params; got != want || shards.Params[i].RankNumel[0]*each != want || len(shards.Params[i].RankNumel) != int(degree) {
+					t.Errorf("tree %d, array %v %s over %d: %d bytes, shards %v, JAX has %d", n, array.Shape, array.DType, degree, got, shards.Params[i].RankNumel, want)
+				}
+				arrays++
+			}
+		}
+	}
+	t.Logf("%d parts of drawn arrays are those of JAX", arrays)
+}
