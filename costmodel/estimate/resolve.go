@@ -47,6 +47,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkPositions(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
 		func() error { return checkFlash(graph, &workload) },
+		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
 	} {
 		if err := fault(); err != nil {

@@ -26,6 +26,7 @@ func Table(graph *modelgraph.Graph, workload costmodel.Workload) (*costmodel.Tab
 		func() error { return checkStreams(graph, &workload) },
 		func() error { return checkFrozen(graph, &workload, runtime) },
 		func() error { return checkFlash(graph, &workload) },
+		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkStored(graph, &workload) },
 	} {
 		if err := fault(); err != nil {

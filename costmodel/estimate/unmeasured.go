@@ -5,9 +5,7 @@ import (
 	"slices"
 
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate/internal/engine"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
-	"github.com/devmap-dev/devmap/modelgraph"
 )
 
 // run is what an engine was measured doing.
@@ -26,6 +24,7 @@ var measured = map[run][]costmodel.Precision{
 	{costmodel.DDP, value.Torch, costmodel.Train}:            {costmodel.BF16True, costmodel.BF16Mixed},
 	{costmodel.DDP, value.Lightning, costmodel.Train}:        {costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True},
 	{costmodel.FSDP, value.Torch, costmodel.Train}:           {costmodel.BF16True, costmodel.BF16Mixed, costmodel.FP32True},
+	{costmodel.FSDP, value.JAX, costmodel.Train}:             {costmodel.FP32True},
 	{costmodel.HSDP, value.Torch, costmodel.Train}:           {costmodel.BF16True, costmodel.BF16Mixed},
 	{costmodel.Zero1, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
 	{costmodel.Zero2, value.DeepSpeed, costmodel.Train}:      {costmodel.BF16Mixed},
@@ -63,20 +62,10 @@ func Unmeasured(workload *costmodel.Workload) string {
 		return fmt.Sprintf("%s with %s", who, workload.Optimizer)
 	case workload.Recompute == value.RecomputeSelective:
 		return fmt.Sprintf("%s with selective recompute", who)
-	case workload.EMA:
+	case workload.EMA && workload.Runtime != value.JAX:
 		return fmt.Sprintf("%s with a moving average", who)
 	case workload.Loss == value.LossChunked || workload.Loss == value.LossFused:
 		return fmt.Sprintf("%s with a %s loss", who, workload.Loss)
 	}
 	return ""
-}
-
-// Native is the strategy and the runtime that a model is a program of, as its source
-// says: OpenPI's are JAX's. Empty of models that every engine runs; of nil it is that
-// of such programs.
-func Native(graph *modelgraph.Graph) (costmodel.Strategy, string) {
-	if graph == nil || engine.Program(graph) {
-		return costmodel.FSDP, value.JAX
-	}
-	return "", ""
 }

@@ -22,6 +22,10 @@ const (
 	loraTargets = "all-linear"
 )
 
+// largestPool is the part of a GPU that OpenPI's README has JAX take where memory is
+// short.
+const largestPool = 0.9
+
 const (
 	accumulates = "gradient accumulation"
 	freezes     = "the model itself frozen"
@@ -44,6 +48,10 @@ func (problem *Problem) edits() []edit {
 	train := workload.Mode == costmodel.Train
 	if workload.Mode == costmodel.Load {
 		return nil
+	}
+	if _, program := estimate.Native(nil); workload.Runtime == program {
+		add(workload.MemFraction < largestPool, "", func(w *costmodel.Workload) { w.MemFraction = largestPool })
+		train = false // what is recomputed and trained is the program's own
 	}
 	add(train && cmp.Or(workload.Recompute, costmodel.RecomputeNone) == costmodel.RecomputeNone, "",
 		func(w *costmodel.Workload) { w.Recompute = costmodel.RecomputeFull })

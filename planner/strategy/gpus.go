@@ -6,6 +6,7 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/catalogue"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 )
 
 // maxGPUs bounds the search for enough.
@@ -60,7 +61,10 @@ func (problem *Problem) asking(count int, kind string) *Problem {
 	}
 	changed := *problem
 	changed.Topology, changed.set, changed.without = topo, set, without
-	if changed.Workload.ShardDegree == problem.gpus() {
+	switch _, program := estimate.Native(nil); {
+	case changed.Workload.Runtime == program && problem.Workload.Mode == costmodel.Train:
+		changed.Workload.ShardDegree = int64(count) // more GPUs help none of them otherwise
+	case changed.Workload.ShardDegree == problem.gpus():
 		changed.Workload.ShardDegree = 0 // over all
 	}
 	return &changed

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
 )
 
@@ -39,7 +40,16 @@ func (problem *Problem) variants() []costmodel.Workload {
 			if asked := problem.Workload.Runtime; asked != "" && asked != runtime || asked == "" && runtime == costmodel.Devmap {
 				continue // devmap's own engine is asked for by name
 			}
+			_, native := estimate.Native(problem.Graph)
+			_, program := estimate.Native(nil)
+			if problem.Workload.Runtime == "" && (runtime == program) != (native == program) && (runtime == program || problem.open()) {
+				continue // a program has one engine, which is asked for by name for other models
+			}
 			workload := problem.of(strategy, runtime)
+			if runtime == program && workload.ShardDegree == 0 {
+				out = append(out, problem.degrees(workload)...)
+				continue
+			}
 			if !strategy.Traits().Staged {
 				out = append(out, workload)
 				continue
@@ -51,6 +61,19 @@ func (problem *Problem) variants() []costmodel.Workload {
 				}
 				out = append(out, workload)
 			}
+		}
+	}
+	return out
+}
+
+// degrees are the workload cut over each number of GPUs that divides them all: JAX
+// leaves that open.
+func (problem *Problem) degrees(workload costmodel.Workload) []costmodel.Workload {
+	var out []costmodel.Workload
+	for degree := range problem.gpus() {
+		if degree++; problem.gpus()%degree == 0 {
+			workload.ShardDegree = degree
+			out = append(out, workload)
 		}
 	}
 	return out

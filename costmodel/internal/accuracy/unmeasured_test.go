@@ -47,6 +47,7 @@ func TestMeasuredKinds(t *testing.T) {
 	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_h200.jsonl") {
 		see(r.w)
 	}
+	rows[kind{costmodel.FSDP, value.JAX, costmodel.Train, costmodel.FP32True}] = true // TestAccuracyJAX
 	for _, s := range costmodel.Strategies() {
 		for _, r := range s.Traits().Runtimes {
 			for _, m := range []costmodel.Mode{costmodel.Infer, costmodel.Train, costmodel.Load} {

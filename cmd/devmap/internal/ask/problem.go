@@ -17,8 +17,10 @@ import (
 // in what the user left open.
 func (request *Request) Problem(model string) (*strategy.Problem, error) {
 	problem, err := request.posing(nil)
-	if err != nil && request.asProgram(model) { // what the flags say may be said of a program
-		problem, err = request.posing(nil)
+	if err != nil { // what the flags say may be said of a program
+		if graph, unread := ReadModel(model); unread == nil && request.asProgram(graph) {
+			problem, err = request.posing(nil)
+		}
 	}
 	if err != nil {
 		if !request.NamesDevices() { // a file that cannot be read may be one that names its own devices
@@ -87,11 +89,11 @@ func (request *Request) takes(file *costmodel.Topology, change *strategy.Change)
 	if copyFlags(request.cmd.Flags(), again.Flags(), change) != nil || asked.Refuse() != nil {
 		return false
 	}
+	asked.asProgram(change.To.Graph)
 	problem, err := asked.posing(file)
 	if err != nil {
 		return false
 	}
-	asked.native(change.To.Graph, &problem.Workload)
 	workload, err := estimate.Resolve(change.To.Graph, estimate.On(change.To.Graph, problem.Workload, problem.Topology))
 	return err == nil && reflect.DeepEqual(workload, change.Row.Resolved) && reflect.DeepEqual(problem.Topology, change.To.Topology) &&
 		slices.Equal(problem.Pins, change.To.Pins) && reflect.DeepEqual(problem.Together, change.To.Together) &&

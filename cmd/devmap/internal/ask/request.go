@@ -111,14 +111,13 @@ func (request *Request) Alone(graph *modelgraph.Graph, workload costmodel.Worklo
 
 // asProgram reports a model that is a program whose engine the user did not name, and
 // asks for that engine.
-func (request *Request) asProgram(model string) bool {
-	graph, err := ReadModel(model)
-	if err != nil || request.Given("strategy", "runtime") {
+func (request *Request) asProgram(graph *modelgraph.Graph) bool {
+	strategy, runtime := estimate.Native(graph)
+	if runtime == "" || request.Given("strategy", "runtime") {
 		return false
 	}
-	strategy, runtime := estimate.Native(graph)
-	request.work.Strategy, request.work.Runtime = cmp.Or(strategy, request.work.Strategy), cmp.Or(runtime, request.work.Runtime)
-	return runtime != ""
+	request.work.Strategy, request.work.Runtime = strategy, runtime
+	return true
 }
 
 // native gives a workload the engine that a model is a program of, where the user

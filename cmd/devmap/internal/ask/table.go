@@ -136,7 +136,7 @@ var ofWorkload = map[string]flag{
 		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch; jax, as OpenPI's train.py runs it, fsdp; devmap, its own engine, device-map and pipeline)",
 		reopens: []string{"lora-precision"},
 		later:   []string{"megatron", "vllm", "llamacpp"},
-		meant: map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
+		meant:   map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
 	"schedule": {
 		help: "of a pipeline: {values} (1f1b)", idle: []*idleness{nothingRuns, noSchedule, allAlike}, reopens: []string{"virtual-stages"},

@@ -70,5 +70,8 @@ func Described(workload *costmodel.Workload) string {
 	if workload.Strategy.Traits().Staged {
 		text += fmt.Sprintf(" %s, %s", workload.Schedule, Plural(max(1, workload.MicroBatches), "micro-batch"))
 	}
+	if workload.MemFraction > 0 { // JAX's, whose arrays may be cut over fewer GPUs than there are
+		text += fmt.Sprintf(" over %d", workload.ShardDegree)
+	}
 	return text
 }

@@ -160,7 +160,7 @@ func (jax) situation(model *layers.Model, table *costmodel.Table) {
 	if workload.World > 1 && workload.ShardDegree == 1 && model.Train {
 		warn(table, "with %v every one of the %d GPUs holds the whole train state: OpenPI's mesh has all GPUs that JAX sees, and what fsdp_devices does not cut is copied to each; %v cuts it over all", costmodel.Set("shard_degree", 1), workload.World, costmodel.Set("shard_degree", workload.World))
 	}
-	if model.Train && !workload.EMA && !frozenTree(model.Graph) {
+	if model.Train && Program(model.Graph) && !workload.EMA && !frozenTree(model.Graph) {
 		warn(table, "OpenPI's configs keep a moving average of the weights (ema_decay 0.99) but for LoRA: %v counts it", costmodel.Setting{Field: "ema"})
 	}
 	if workload.Mode == costmodel.Infer && workload.World > 1 {
