@@ -77,6 +77,9 @@ func workloads(pair key) []costmodel.Workload {
 func TestConformance(t *testing.T) {
 	const config = `{"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 1000, "max_position_embeddings": 64, "tie_word_embeddings": %t}`
 	for pair, engine := range engines {
+		if pair.runtime == value.JAX { // whose arrays keep their types, and are cut by another rule: TestJAX
+			continue
+		}
 		for _, tied := range []bool{false, true} {
 			g, err := hf.FromConfig("config.json", fmt.Appendf(nil, config, tied))
 			if err != nil {
