@@ -151,7 +151,7 @@ var ofWorkload = map[string]flag{
 		also: []string{"fsdp-devices", "fsdp_devices"},
 	},
 	"mem_fraction": {
-		help: "part of a GPU that JAX takes for its pool (0.75)", leftOut: "0.75, JAX's own",
+		help: "part of a GPU that JAX takes for its pool (0.75)",
 		also: []string{"xla-python-client-mem-fraction"},
 	},
 }
