@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         lora_targets: Sequence[str] | str | None
         loss: str | None
         loss_only: bool | None
+        mem_fraction: float | None
         micro_batches: int | None
         mode: str | None
         new_tokens: int | None
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
         lora_targets: Sequence[str] | str | None
         loss: str | None
         loss_only: bool | None
+        mem_fraction: float | None
         micro_batches: int | None
         mode: str | None
         new_tokens: int | None
@@ -89,6 +91,7 @@ if TYPE_CHECKING:
         lora_targets: Sequence[str] | str | None
         loss: str | None
         loss_only: bool | None
+        mem_fraction: float | None
         micro_batches: int | None
         mode: str | None
         new_tokens: int | None
@@ -119,6 +122,7 @@ if TYPE_CHECKING:
         lora_targets: Sequence[str] | str | None
         loss: str | None
         loss_only: bool | None
+        mem_fraction: float | None
         micro_batches: int | None
         mode: str | None
         new_tokens: int | None
@@ -157,6 +161,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lora_targets": "stringSlice",
         "loss": "string",
         "loss_only": "bool",
+        "mem_fraction": "float64",
         "micro_batches": "int64",
         "mode": "string",
         "new_tokens": "int64",
@@ -189,6 +194,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lora_targets": "stringSlice",
         "loss": "string",
         "loss_only": "bool",
+        "mem_fraction": "float64",
         "micro_batches": "int64",
         "mode": "string",
         "new_tokens": "int64",
@@ -222,6 +228,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lora_targets": "stringSlice",
         "loss": "string",
         "loss_only": "bool",
+        "mem_fraction": "float64",
         "micro_batches": "int64",
         "mode": "string",
         "new_tokens": "int64",
@@ -253,6 +260,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "lora_targets": "stringSlice",
         "loss": "string",
         "loss_only": "bool",
+        "mem_fraction": "float64",
         "micro_batches": "int64",
         "mode": "string",
         "new_tokens": "int64",
