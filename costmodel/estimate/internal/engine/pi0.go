@@ -94,11 +94,12 @@ func (step *pi0Step) carried() (gemma, tower int64) {
 // tensors as wide as the MLP (gate, up, what their product gives, and gradients of
 // two), the scores of all heads in fp32 and the probabilities in bf16 (gemma.py,
 // Attention, has no fused kernel), and six as wide as the hidden state. With
-// adapters gate and up are sums of two products, and three more are alive.
+// adapters gate and up are sums of two products, which are kept until they are
+// added: nine are alive (counted in what XLA laid out for a batch of 64).
 func (step *pi0Step) gemmaWork() int64 {
 	wide, all := int64(5), step.prefix+step.suffix
 	if step.adapted {
-		wide = 8
+		wide = 9
 	}
 	mlp := 2 * (step.prefix*step.hidden[0] + step.suffix*step.hidden[1])
 	return wide*mlp + (4+2)*step.heads*all*all + 6*2*(step.prefix*step.width[0]+step.suffix*step.width[1])
@@ -186,11 +187,10 @@ func (step *pi0Step) train(index int, unit *costmodel.Unit) {
 
 // blockCopies are a block's weights and gradients that the scan's body has of its
 // own: weights cast to bf16, gradients as the products make them (bf16) and cast to
-// the stack's fp32. Frozen weights are bf16 already and have no gradient: a copy of
-// the block's, and a transposed one for its products.
+// the stack's fp32. Frozen weights are bf16 already and have no gradient.
 func (step *pi0Step) blockCopies() int64 {
 	if step.frozen {
-		return (2 + 2) * step.layerWeights()
+		return 2 * step.layerWeights()
 	}
 	return (2 + 2 + 2 + 4) * step.layerWeights()
 }
