@@ -1,6 +1,7 @@
 package hf
 
 import (
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -8,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/devmap-dev/devmap/modelgraph"
 )
@@ -16,7 +17,7 @@ import (
 // TestPi0 holds the arrays of OpenPI's models to those of its own code
 // (fixtures/oracle/openpi.py): names, shapes, types, and which are frozen.
 func TestPi0(t *testing.T) {
-	file, err := os.Open("../../fixtures/oracle/openpi.json.gz")
+	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +65,7 @@ func TestPi0(t *testing.T) {
 		}
 		slices.Sort(got)
 		slices.Sort(want)
-		if diff := cmp.Diff(want, got); diff != "" {
+		if diff := gocmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-OpenPI +here):\n%s", model.Name, diff)
 		}
 		if count := counts[model.Name]; count != 0 && graph.ParamCount() != count {

@@ -2,6 +2,7 @@ package accuracy_test
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"encoding/json"
 	"fmt"
@@ -147,11 +148,7 @@ func goldenTrees(t *testing.T) (golden struct {
 },
 ) {
 	t.Helper()
-	path := os.Getenv("DEVMAP_OPENPI")
-	if path == "" {
-		path = "../../../fixtures/oracle/openpi.json.gz"
-	}
-	file, err := os.Open(path)
+	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../../fixtures/oracle/openpi.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,6 +189,55 @@ func TestAccuracyJAXState(t *testing.T) {
 		}
 	}
 	t.Logf("%d train states are those of JAX to the byte", checked)
+}
+
+// TestAccuracyJAXStatic: weights, gradients, AdamW's states and the average of one GPU,
+// as OpenPI trains in full and with adapters.
+func TestAccuracyJAXStatic(t *testing.T) {
+	for name, is := range map[string]struct {
+		ema bool
+		gb  string
+	}{"pi0": {true, "64.76"}, "pi0-lora": {false, "13.13"}} {
+		_, table := jaxStep(t, openPIModel(t, name), 1, 1, 32, is.ema)
+		var held int64
+		for i := range table.Units {
+			unit := &table.Units[i]
+			held += unit.Params + unit.OptimizerState
+			for k := range unit.Layers {
+				held += unit.Layers[k].Grads
+			}
+		}
+		if got := fmt.Sprintf("%.2f", float64(held)/1e9); got != is.gb {
+			t.Errorf("%s: %s GB, want %s", name, got, is.gb)
+		}
+	}
+}
+
+// TestAccuracyJAXPool: with a pool, what NVML shows of a GPU is the pool and the context,
+// and the driver's part, whatever runs (H200, rows of measured/seeds.json, MiB).
+func TestAccuracyJAXPool(t *testing.T) {
+	const driver = 615
+	for fraction, used := range map[float64]int64{.75: 108541, .3: 44121, .6: 87067} {
+		w, err := estimate.Resolve(openPIModel(t, "pi0"), costmodel.Workload{Strategy: costmodel.FSDP, Runtime: "jax", World: 1, MemFraction: fraction})
+		if err != nil {
+			t.Fatal(err)
+		}
+		table, err := estimate.Table(openPIModel(t, "pi0"), w)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpu, err := catalogue.Find("h200-141gb")
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := devicemap.Predict(table, &costmodel.Topology{Devices: []costmodel.Device{gpu.Device(w.Mode)}}, nil)[0]
+		if off := got.Predicted.DeviceUsedBytes>>20 + driver - used; off < -2 || off > 2 {
+			t.Errorf("a pool of %v: %d MiB beside the driver's, measured %d", fraction, got.Predicted.DeviceUsedBytes>>20, used)
+		}
+		if got.HeadroomBytes != got.Predicted.SlackBytes[0] || got.Predicted.SlackBytes[0] != got.Predicted.SlackBytes[1] {
+			t.Errorf("a pool of %v: the room %d is not what of the pool is free %v", fraction, got.HeadroomBytes, got.Predicted.SlackBytes)
+		}
+	}
 }
 
 // TestAccuracyJAXTrees: the parts of any tree of arrays, as a model of its own.
