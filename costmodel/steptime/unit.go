@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
 )
 
 // UnitSeconds are the times of one unit on one device, in seconds.
@@ -26,13 +27,17 @@ type UnitSeconds struct {
 // these are whole picoseconds ([Ticks]).
 func Unit(table *costmodel.Table, topo *costmodel.Topology, device, unit int) UnitSeconds {
 	on, work, precision := &topo.Devices[device], &table.Units[unit].Work, table.Workload.Precision
+	update := precision
+	if table.Workload.Runtime == value.JAX { // fp32 arrays are cast as they are used (openpi models/pi0_config.py, dtype)
+		precision = costmodel.BF16True
+	}
 	if table.Workload.Runtime == costmodel.Devmap {
 		return planned(onOwn(on), work, &table.Workload)
 	}
 	out := UnitSeconds{
 		Forward: passSeconds(on, work.Forward, precision), Issue: issueSeconds(on, work.Forward),
 		Token: passSeconds(on, work.Token, precision), IssueToken: issueSeconds(on, work.Token),
-		Update: updateSeconds(on, work.Update, precision),
+		Update: updateSeconds(on, work.Update, update),
 	}
 	if table.Workload.Mode == costmodel.Train {
 		out.Backward, out.IssueBack = passSeconds(on, work.Backward, precision), issueBackSeconds(on, work.Backward)

@@ -163,6 +163,9 @@ func (jax) situation(model *layers.Model, table *costmodel.Table) {
 	if model.Train && Program(model.Graph) && !workload.EMA && !frozenTree(model.Graph) {
 		warn(table, "OpenPI's configs keep a moving average of the weights (ema_decay 0.99) but for LoRA: %v counts it", costmodel.Setting{Field: "ema"})
 	}
+	if Program(model.Graph) && model.Train && workload.Recompute != costmodel.RecomputeNone {
+		warn(table, "%v changes nothing: OpenPI scans its blocks under remat in any case", costmodel.Set("recompute", workload.Recompute))
+	}
 	if workload.Mode == costmodel.Infer && workload.World > 1 {
 		warn(table, "a policy runs on one GPU: JAX takes its pool on all %d, and the others stay idle", workload.World)
 	}
