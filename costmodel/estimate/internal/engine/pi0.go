@@ -27,6 +27,9 @@ const (
 // them, planned peaks 2 to 12 % apart (measured, jax 0.11.2 on an H200).
 const pi0Band = 0.08
 
+// pi0ActBand is the same of a policy.
+const pi0ActBand = 0.1
+
 // pi0CutBand is the same where arrays are cut over GPUs.
 const pi0CutBand = 0.12
 
@@ -135,7 +138,7 @@ func (step *pi0Step) fill(table *costmodel.Table) {
 	what := "the same step was planned by XLA 2 to 12 % apart, by the ways to run products that it found fastest"
 	switch {
 	case !step.model.Train:
-		table.Band, what = jaxBand, "a policy's forward was not measured"
+		table.Band, what = pi0ActBand, "a policy's step was compiled and not run"
 	case step.model.Workload.ShardDegree > 1:
 		table.Band, what = pi0CutBand, "of steps whose arrays are cut, most were compiled and not run"
 	}
@@ -224,16 +227,18 @@ func (step *pi0Step) largest(index int) int64 {
 }
 
 // act is a policy's step (pi0.py, sample_actions): one pass of the prefix leaves the
-// keys and values of every block, then the expert runs ten times over its tokens.
+// keys and values of every block, then the expert runs ten times over its tokens. A
+// block's forward has two tensors as wide as the MLP, or the scores in fp32 and the
+// probabilities in bf16, beside two as wide as the hidden state; and the gate's weights
+// of the block, which the scan slices off.
 func (step *pi0Step) act(unit *costmodel.Unit) {
 	memory := &unit.Layers[0]
 	if unit.Name != gemmaUnit {
 		return
 	}
-	all := step.prefix + step.suffix
 	memory.KV = step.batch * 2 * 2 * step.depth * step.prefix * step.headDim
-	mlp := 2 * step.prefix * step.hidden[0]
-	memory.Forward = memory.KV + step.batch*(3*mlp+(4+2)*step.heads*step.prefix*all+4*2*step.prefix*step.width[0])
+	widest := max(2*2*step.prefix*step.hidden[0], (4+2)*step.heads*step.prefix*step.prefix)
+	memory.Forward = memory.KV + step.batch*(widest+2*2*step.prefix*step.width[0]) + 2*2*step.width[0]*step.hidden[0]
 }
 
 // times is the work of a unit: products, and the traffic of what no product makes.
