@@ -125,7 +125,7 @@ var ofWorkload = map[string]flag{
 	"strategy": {
 		help: "how the model is spread: {values}", otherwise: string(costmodel.DeviceMap),
 		// What an engine makes of adapters follows it.
-		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "shard-degree"},
+		reopens: []string{"runtime", "lora-precision", "schedule", "virtual-stages", "shard-degree", "mem-fraction"},
 		meant: map[string]string{
 			"auto-map": "device-map", "device_map": "device-map", "naive": "device-map", "pp": "pipeline", "dp": "ddp", "data-parallel": "ddp", "zero": "zero1, zero2 or zero3", "zero-1": "zero1", "zero-2": "zero2", "zero-3": "zero3", "deepspeed": "zero1, zero2 or zero3",
 			"fsdp1": "fsdp", "fsdp2": "fsdp", "full-shard": "fsdp", "full_shard": "fsdp", "hybrid": "hsdp", "hybrid-shard": "hsdp",
@@ -134,7 +134,7 @@ var ofWorkload = map[string]flag{
 	},
 	"runtime": {
 		help:    "whose tensors are counted: {values} (accelerate for device-map, deepspeed for zero1–3, else torch; jax, as OpenPI's train.py runs it, fsdp; devmap, its own engine, device-map and pipeline)",
-		reopens: []string{"lora-precision"},
+		reopens: []string{"lora-precision", "mem-fraction"},
 		later:   []string{"megatron", "vllm", "llamacpp"},
 		meant:   map[string]string{"transformers": "accelerate", "hf": "accelerate", "huggingface": "accelerate", "pytorch": "torch", "pytorch-lightning": "lightning", "pl": "lightning", "ds": "deepspeed", "openpi": "jax", "xla": "jax", "flax": "jax"},
 	},
