@@ -1,5 +1,10 @@
 """devmap.export: what one forward without memory shows, and what is said of what it does not."""
 
+import json
+import os
+import pathlib
+import re
+import tempfile
 import unittest
 
 import torch
@@ -233,6 +238,24 @@ class UnseenTest(unittest.TestCase):
         }.items():
             with self.assertRaisesRegex(devmap.DevmapError, words):
                 call()
+
+
+class DocumentTest(unittest.TestCase):
+    def test_as_written(self):
+        """The example of FORMATS.md, and the layer that it shows."""
+        text = pathlib.Path(__file__).resolve().parents[3].joinpath("FORMATS.md").read_text()
+        text = text[text.index("### A module exported") :]
+        code, shown = (re.search(f"```{kind}\n(.*?)```", text, re.S).group(1) for kind in ("python", "json"))
+        before = os.getcwd()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            try:
+                exec(compile(code, "FORMATS.md", "exec"), {"print": lambda *_: None})  # noqa: S102
+                written = layers(json.loads(pathlib.Path("net.json").read_text()))
+            finally:
+                os.chdir(before)
+        shown = json.loads(shown)
+        self.assertEqual(written[shown["name"]], shown)
 
 
 if __name__ == "__main__":
