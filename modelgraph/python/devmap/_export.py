@@ -1,9 +1,11 @@
 """devmap.export: a model.json (devmap.model/v1) of any torch.nn.Module."""
+
 from __future__ import annotations
 
 import json
 import os
-from typing import Any, Dict, Iterable, List, Optional, Union
+from collections.abc import Iterable
+from typing import Any
 
 import torch
 
@@ -21,11 +23,11 @@ FORMAT = "devmap.model/v1"
 
 def export(
     module: torch.nn.Module,
-    path: Optional[Union[str, os.PathLike]] = None,
+    path: str | os.PathLike | None = None,
     *,
-    no_split: Optional[Iterable[Union[str, type]]] = None,
+    no_split: Iterable[str | type] | None = None,
     inputs: Any = None,
-    name: Optional[str] = None,
+    name: str | None = None,
 ) -> dict:
     """Describes module as a model.json, writes it to path if one is given, and returns it as a dict.
 
@@ -50,7 +52,7 @@ def export(
         raise DevmapError(f"export: {type(module).__name__} has no parameters or buffers: there is nothing to place")
     seen = look(module, layers, units, inputs)
     warnings += seen.warnings
-    model: Dict[str, Any] = {"format_version": FORMAT, "name": name or type(module).__name__}
+    model: dict[str, Any] = {"format_version": FORMAT, "name": name or type(module).__name__}
     if seen.taken:
         model["taken"] = seen.taken
     longest = _longest(module)
@@ -70,7 +72,7 @@ def export(
     return model
 
 
-def _longest(module: torch.nn.Module) -> Optional[int]:
+def _longest(module: torch.nn.Module) -> int | None:
     """The longest sequence that a Transformers config names."""
     config = getattr(module, "config", None)
     longest = "max_target_positions" if getattr(config, "is_encoder_decoder", False) else "max_position_embeddings"
@@ -81,7 +83,7 @@ def _longest(module: torch.nn.Module) -> Optional[int]:
     return None
 
 
-def _layers(seen: Seen) -> List[dict]:
+def _layers(seen: Seen) -> list[dict]:
     """Layers as model.json has them."""
     return [_layer(one, seen) for one in seen.layers]
 
@@ -92,7 +94,7 @@ def _persistent(layer: Layer, buffer: torch.Tensor) -> dict:
 
 
 def _layer(layer: Layer, seen: Seen) -> dict:
-    out: Dict[str, Any] = {"name": layer.name}
+    out: dict[str, Any] = {"name": layer.name}
     part = seen.parts.get(id(layer))
     if part is not None:
         out["op"] = part.op

@@ -1,32 +1,53 @@
 """What a network's activation is called."""
+
 from __future__ import annotations
 
 import dataclasses
-from typing import List, Optional, Set
 
 from ._export_flow import SAME, Flow
 
 # Names as Transformers' ACT2FN has them (activations.py), by the torch function.
 _FUNCTIONS = {
-    "silu": "silu", "relu": "relu", "relu_": "relu", "tanh": "tanh", "sigmoid": "sigmoid", "mish": "mish", "relu6": "relu6",
-    "leaky_relu": "leaky_relu", "elu": "elu", "selu": "selu", "hardswish": "hardswish", "softplus": "softplus", "celu": "celu",
-    "hardtanh": "hardtanh", "logsigmoid": "logsigmoid", "hardsigmoid": "hardsigmoid", "softsign": "softsign",
+    "silu": "silu",
+    "relu": "relu",
+    "relu_": "relu",
+    "tanh": "tanh",
+    "sigmoid": "sigmoid",
+    "mish": "mish",
+    "relu6": "relu6",
+    "leaky_relu": "leaky_relu",
+    "elu": "elu",
+    "selu": "selu",
+    "hardswish": "hardswish",
+    "softplus": "softplus",
+    "celu": "celu",
+    "hardtanh": "hardtanh",
+    "logsigmoid": "logsigmoid",
+    "hardsigmoid": "hardsigmoid",
+    "softsign": "softsign",
 }
 # Those that are written in Python, by their class (torch calls them step by step).
 _CLASSES = {
-    "NewGELUActivation": "gelu_new", "FastGELUActivation": "gelu_fast", "QuickGELUActivation": "quick_gelu",
-    "ReLUSquaredActivation": "relu2", "BloomGelu": "gelu_pytorch_tanh", "ClippedGELUActivation": "gelu_10", "LaplaceActivation": "laplace",
-    "AccurateGELUActivation": "gelu_accurate", "XIELUActivation": "xielu", "MishActivation": "mish",
+    "NewGELUActivation": "gelu_new",
+    "FastGELUActivation": "gelu_fast",
+    "QuickGELUActivation": "quick_gelu",
+    "ReLUSquaredActivation": "relu2",
+    "BloomGelu": "gelu_pytorch_tanh",
+    "ClippedGELUActivation": "gelu_10",
+    "LaplaceActivation": "laplace",
+    "AccurateGELUActivation": "gelu_accurate",
+    "XIELUActivation": "xielu",
+    "MishActivation": "mish",
 }
 
 
 @dataclasses.dataclass
 class Activation:
     name: str
-    steps: Set[int]
+    steps: set[int]
 
 
-def activation_of(flow: Flow, steps: List[int]) -> Optional[Activation]:
+def activation_of(flow: Flow, steps: list[int]) -> Activation | None:
     """The activation among steps between two projections; None where none is known."""
     for at in steps:
         step = flow.steps[at]
@@ -56,5 +77,5 @@ def activation_of(flow: Flow, steps: List[int]) -> Optional[Activation]:
     return None
 
 
-def _squared(flow: Flow, at: int) -> Set[int]:
+def _squared(flow: Flow, at: int) -> set[int]:
     return {one for one in flow.readers.get(flow.steps[at].outputs[0], ()) if flow.steps[one].name in ("square", "pow")}

@@ -1,7 +1,6 @@
 """Attention: what is between the projections of queries, keys and values and the one after them."""
-from __future__ import annotations
 
-from typing import Dict, List, Optional, Set, Tuple
+from __future__ import annotations
 
 from ._export_flow import SAME, Flow, common, within
 from ._export_norm import style_of
@@ -10,7 +9,7 @@ from ._export_part import Part
 _SCORES = frozenset("matmul bmm baddbmm einsum rmatmul".split())
 
 
-def attentions(flow: Flow, units: Dict[str, str]) -> List[Part]:
+def attentions(flow: Flow, units: dict[str, str]) -> list[Part]:
     """Every attention that the trace shows: calls of PyTorch's kernel, and score matrices that pass a softmax."""
     parts = []
     for index, step in enumerate(flow.steps):
@@ -36,11 +35,16 @@ def _whole(flow: Flow, index: int) -> Part:
     mask = step.keywords.get("attn_mask")
     if key != query:
         op["cross"] = True
-    elif not step.keywords.get("is_causal") and not _looks_back(flow.trace.values.of(mask) if mask is not None else None):
+    elif not step.keywords.get("is_causal") and not _looks_back(
+        flow.trace.values.of(mask) if mask is not None else None
+    ):
         op["bidirectional"] = True
     if step.keywords.get("need_weights", True):
         op["eager"] = True
-    if step.keywords.get("in_proj_weight", step.arguments[5] if len(step.arguments) > 5 else None) is not None and key == query:
+    if (
+        step.keywords.get("in_proj_weight", step.arguments[5] if len(step.arguments) > 5 else None) is not None
+        and key == query
+    ):
         op["fused"] = True
     steps = {index}
     op.update(result_of(flow, index, steps))
@@ -49,7 +53,7 @@ def _whole(flow: Flow, index: int) -> Part:
     return part
 
 
-def _eager(flow: Flow, softmax: int) -> Optional[Tuple[List[int], Set[int], int, int]]:
+def _eager(flow: Flow, softmax: int) -> tuple[list[int], set[int], int, int] | None:
     """Queries, keys and values of a softmax over scores that were made by one product and weigh another."""
     data = flow.data(flow.steps[softmax])
     if not data or len(flow.shape(data[0])) < 3:
@@ -58,7 +62,11 @@ def _eager(flow: Flow, softmax: int) -> Optional[Tuple[List[int], Set[int], int,
     scope = flow.steps[softmax].scope
     inside = lambda at: within(flow.steps[at].scope, scope)  # noqa: E731
     before = [at for at in flow.back(data, lambda at: product(at) or not inside(at)) if product(at) and inside(at)]
-    after = [at for at in flow.ahead(flow.steps[softmax].outputs, lambda at: product(at) or not inside(at)) if product(at) and inside(at)]
+    after = [
+        at
+        for at in flow.ahead(flow.steps[softmax].outputs, lambda at: product(at) or not inside(at))
+        if product(at) and inside(at)
+    ]
     if not before or not after:
         return None
     # Of several products (a bias that is one too) the scores are the last before, the values the first after.
@@ -71,18 +79,27 @@ def _eager(flow: Flow, softmax: int) -> Optional[Tuple[List[int], Set[int], int,
     return [*operands, others[-1]], {at for at in between if at >= scores} | {values}, scores, values
 
 
-def _part(flow: Flow, units: Dict[str, str], qkv: List[int], core: Set[int], first: int, last: int) -> Optional[Part]:
+def _part(flow: Flow, units: dict[str, str], qkv: list[int], core: set[int], first: int, last: int) -> Part | None:
     linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
     scope = flow.steps[first].scope
     ways = [sorted(at for at in flow.back([number], linear) if linear(at)) for number in qkv]
     if not all(ways):
         return None
     nearest = [max(way) for way in ways]
-    out = sorted(at for at in flow.ahead(flow.steps[last].outputs, lambda at: linear(at) or flow.steps[at].name in _SCORES) if linear(at))
+    out = sorted(
+        at
+        for at in flow.ahead(flow.steps[last].outputs, lambda at: linear(at) or flow.steps[at].name in _SCORES)
+        if linear(at)
+    )
     path = common([scope] + [flow.steps[at].scope for at in nearest])
     if out:
         wider = common([path, flow.steps[out[0]].scope])
-        if wider and (wider == path or _depth(path) - _depth(wider) <= 2) and wider not in ("",) and units.get(wider, wider) != "":
+        if (
+            wider
+            and (wider == path or _depth(path) - _depth(wider) <= 2)
+            and wider not in ("",)
+            and units.get(wider, wider) != ""
+        ):
             path, behind = wider, [out[0]]
         else:
             behind = []
@@ -90,14 +107,33 @@ def _part(flow: Flow, units: Dict[str, str], qkv: List[int], core: Set[int], fir
         behind = []
     inside = lambda at: within(flow.steps[at].scope, path)  # noqa: E731
     before = {at for at in flow.back(qkv, lambda at: not inside(at)) if inside(at)}
-    entries = [at for at in sorted(before) if linear(at) and not any(linear(other) for other in flow.back(flow.data(flow.steps[at]), lambda one: not inside(one)) if inside(other))]
+    entries = [
+        at
+        for at in sorted(before)
+        if linear(at)
+        and not any(
+            linear(other)
+            for other in flow.back(flow.data(flow.steps[at]), lambda one: not inside(one))
+            if inside(other)
+        )
+    ]
     if not entries:
         return None
     begin = min(entries)
-    after = {at for at in flow.back([flow.main(flow.steps[at]) for at in behind], lambda at: at in core) if inside(at) and at > begin}
-    steps = {at for at in before if at >= begin} | {at for at in core if inside(at) and at >= begin} | after | set(behind)
+    after = {
+        at
+        for at in flow.back([flow.main(flow.steps[at]) for at in behind], lambda at: at in core)
+        if inside(at) and at > begin
+    }
+    steps = (
+        {at for at in before if at >= begin} | {at for at in core if inside(at) and at >= begin} | after | set(behind)
+    )
     scored = [number for at in core for number in flow.data(flow.steps[at])]
-    steps |= {at for at in flow.back(scored, lambda at: not inside(at)) if inside(at) and at >= begin or inside(at) and _table(flow, at)}
+    steps |= {
+        at
+        for at in flow.back(scored, lambda at: not inside(at))
+        if inside(at) and at >= begin or inside(at) and _table(flow, at)
+    }
     steps |= {at for at in range(begin, max(steps) + 1) if flow.steps[at].scope == scope and inside(at)}
     op = _op(flow, qkv, ways, nearest, entries, behind, core, first, last, steps)
     params = {name for at in steps for name in flow.params(flow.steps[at])}
@@ -118,7 +154,7 @@ def _table(flow: Flow, at: int) -> bool:
     return flow.steps[at].name == "embedding"
 
 
-def _entry(flow: Flow, at: int, entries: List[int]) -> int:
+def _entry(flow: Flow, at: int, entries: list[int]) -> int:
     """The projection that a way begins with."""
     behind = flow.back(flow.data(flow.steps[at]), lambda one: one in entries)
     found = [one for one in behind if one in entries]
@@ -195,8 +231,8 @@ def _said(module, op: dict) -> None:
         op["soft_cap"] = True
 
 
-def _heads(flow: Flow, query: int) -> Tuple[int, int]:
-    """Heads and their width: the kernel has [batch, heads, tokens, width], a product of matrices may have both in one."""
+def _heads(flow: Flow, query: int) -> tuple[int, int]:
+    """Heads and their width: the kernel has [batch, heads, tokens, width], a product may have both in one."""
     shape = flow.shape(query)
     if len(shape) == 4:
         return shape[1], shape[3]
@@ -220,7 +256,7 @@ def _positions(flow: Flow, query: int, op: dict) -> None:
         op["rope"] = True
 
 
-def _norms(flow: Flow, query: int, linear: int, steps: Set[int], op: dict) -> None:
+def _norms(flow: Flow, query: int, linear: int, steps: set[int], op: dict) -> None:
     """Norms between the projection of queries and the scores."""
     way = flow.back([query], lambda at: at == linear)
     style, width, _ = style_of(flow, [at for at in sorted(way) if at != linear])
@@ -230,7 +266,7 @@ def _norms(flow: Flow, query: int, linear: int, steps: Set[int], op: dict) -> No
             op["qk_norm_whole"] = True
 
 
-def _masks(flow: Flow, first: int, last: int, core: Set[int], op: dict) -> None:
+def _masks(flow: Flow, first: int, last: int, core: set[int], op: dict) -> None:
     step = flow.steps[first]
     names = {flow.steps[at].name for at in core}
     if step.name != "scaled_dot_product_attention":
@@ -254,7 +290,7 @@ def _masks(flow: Flow, first: int, last: int, core: Set[int], op: dict) -> None:
         op["bidirectional"] = True
 
 
-def _causal_mask(flow: Flow, core: Set[int], first: int) -> Optional[bool]:
+def _causal_mask(flow: Flow, core: set[int], first: int) -> bool | None:
     """Whether what is added to scores, or filled in, forbids later tokens; None where nothing tells."""
     for at in sorted(core):
         for number in flow.data(flow.steps[at]):
@@ -267,7 +303,7 @@ def _causal_mask(flow: Flow, core: Set[int], first: int) -> Optional[bool]:
     return None
 
 
-def _looks_back(mask) -> Optional[bool]:
+def _looks_back(mask) -> bool | None:
     """Whether the first token may not see the last, by the values of a mask."""
     if mask is None or mask.dim() < 2 or mask.shape[-1] < 2 or mask.shape[-2] < 2:
         return None
@@ -276,11 +312,11 @@ def _looks_back(mask) -> Optional[bool]:
     return corner != diagonal
 
 
-def result_of(flow: Flow, at: int, steps: Set[int]) -> dict:
+def result_of(flow: Flow, at: int, steps: set[int]) -> dict:
     """Whether a result passes a dropout, and a learned scale, before it is added to the stream; these steps join."""
     op: dict = {}
     number = flow.steps[at].outputs[0]
-    way: List[int] = []  # views and casts, which belong to what comes next
+    way: list[int] = []  # views and casts, which belong to what comes next
     for _ in range(8):
         readers = flow.readers.get(number, [])
         if len(readers) != 1:
@@ -291,7 +327,9 @@ def result_of(flow: Flow, at: int, steps: Set[int]) -> dict:
             if _probability(step) > 0:
                 op["dropout"] = True
             steps.update(way)
-        elif step.name in ("mul", "rmul") and any(flow.weight(one) is not None and len(flow.shape(one)) == 1 for one in step.inputs):
+        elif step.name in ("mul", "rmul") and any(
+            flow.weight(one) is not None and len(flow.shape(one)) == 1 for one in step.inputs
+        ):
             op["layer_scale"] = True
             steps.update(way)
         elif step.name not in SAME:

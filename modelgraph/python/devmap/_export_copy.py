@@ -1,4 +1,5 @@
 """A copy of a module without memory, to run instead of it."""
+
 from __future__ import annotations
 
 import copy

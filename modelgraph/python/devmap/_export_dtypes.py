@@ -1,4 +1,5 @@
 """Tensors as model.json writes them."""
+
 from __future__ import annotations
 
 import torch
@@ -7,11 +8,24 @@ from ._errors import DevmapError
 
 # torch's name of a type to the short one of model.json (modelgraph/dtype.go), where they differ.
 _SHORT = {
-    "bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64", "complex64": "c64",
-    "int8": "i8", "int16": "i16", "int32": "i32", "int64": "i64",
-    "uint8": "u8", "uint16": "u16", "uint32": "u32", "uint64": "u64",
-    "float8_e4m3fn": "f8_e4m3", "float8_e8m0fnu": "f8_e8m0",
-    "qint8": "i8", "quint8": "u8", "qint32": "i32",
+    "bfloat16": "bf16",
+    "float16": "f16",
+    "float32": "f32",
+    "float64": "f64",
+    "complex64": "c64",
+    "int8": "i8",
+    "int16": "i16",
+    "int32": "i32",
+    "int64": "i64",
+    "uint8": "u8",
+    "uint16": "u16",
+    "uint32": "u32",
+    "uint64": "u64",
+    "float8_e4m3fn": "f8_e4m3",
+    "float8_e8m0fnu": "f8_e8m0",
+    "qint8": "i8",
+    "quint8": "u8",
+    "qint32": "i32",
 }
 _KNOWN = frozenset(_SHORT.values()) | {"bool", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn_x2"}
 

@@ -1,7 +1,6 @@
 """Mixtures of experts: a router that chooses, and experts in one tensor or in a list."""
-from __future__ import annotations
 
-from typing import Dict, List, Optional, Set
+from __future__ import annotations
 
 import torch
 
@@ -9,9 +8,9 @@ from ._export_flow import Flow, within
 from ._export_part import Part
 
 
-def mixtures(flow: Flow, units: Dict[str, str]) -> List[Part]:
+def mixtures(flow: Flow, units: dict[str, str]) -> list[Part]:
     """Modules that choose among experts below them."""
-    parts: List[Part] = []
+    parts: list[Part] = []
     for step in flow.steps:
         if step.name != "topk" or any(within(step.scope, part.path) for part in parts):
             continue
@@ -21,7 +20,7 @@ def mixtures(flow: Flow, units: Dict[str, str]) -> List[Part]:
     return parts
 
 
-def _above(flow: Flow, path: str, units: Dict[str, str]) -> Optional[Part]:
+def _above(flow: Flow, path: str, units: dict[str, str]) -> Part | None:
     """The nearest module at path or above that holds experts."""
     unit = units.get(path)
     while path and units.get(path) == unit:
@@ -33,7 +32,7 @@ def _above(flow: Flow, path: str, units: Dict[str, str]) -> Optional[Part]:
 
 
 def _experts(module: torch.nn.Module):
-    """Experts, hidden and outer width of the experts below a module: stacked [experts, ·, ·], or a list of networks."""
+    """Experts, hidden and outer width of the experts below a module: stacked, or a list of networks."""
     for part in module.modules():
         stacked = [one for one in part._parameters.values() if one is not None and one.dim() == 3]
         if len(stacked) >= 2 and len({one.shape[0] for one in stacked}) == 1:
@@ -47,7 +46,11 @@ def _experts(module: torch.nn.Module):
         if isinstance(part, torch.nn.ModuleList) and len(part) > 1:
             matrices = [one for one in part[0].parameters() if one.dim() == 2]
             if len(matrices) in (2, 3) and len({type(one) for one in part}) == 1:
-                down = matrices[-1] if len(matrices) == 2 else min(matrices, key=lambda one: [two.shape for two in matrices].count(one.shape))
+                down = (
+                    matrices[-1]
+                    if len(matrices) == 2
+                    else min(matrices, key=lambda one: [two.shape for two in matrices].count(one.shape))
+                )
                 return len(part), down.shape[1], down.shape[0], part
     return None
 
@@ -60,7 +63,13 @@ def _part(flow: Flow, path: str, experts: int, hidden: int, dim: int, holder: to
     steps = {at for at, step in enumerate(flow.steps) if within(step.scope, path)}
     calls = [call for call in flow.trace.calls if call.path == path]
     choice = [flow.steps[at] for at in sorted(steps) if flow.steps[at].name == "topk"]
-    op = {"kind": "moe", "dim": dim, "hidden": hidden, "experts": experts, "top_k": flow.shape(choice[-1].outputs[0])[-1] if choice else 1}
+    op = {
+        "kind": "moe",
+        "dim": dim,
+        "hidden": hidden,
+        "experts": experts,
+        "top_k": flow.shape(choice[-1].outputs[0])[-1] if choice else 1,
+    }
     shared = _shared(flow, path, holder)
     if shared:
         op["shared_hidden"] = shared
@@ -91,7 +100,7 @@ def _path(flow: Flow, module: torch.nn.Module) -> str:
 def _shared(flow: Flow, path: str, holder: torch.nn.Module) -> int:
     """The width of the networks beside the experts, which every token passes."""
     module = flow.trace.modules[path]
-    inside: Set[int] = {id(part) for part in holder.modules()}
+    inside: set[int] = {id(part) for part in holder.modules()}
     width = 0
     for part in module.modules():
         linears = [one for one in part.children() if isinstance(one, torch.nn.Linear)]
@@ -100,12 +109,18 @@ def _shared(flow: Flow, path: str, holder: torch.nn.Module) -> int:
     return width
 
 
-def _router32(flow: Flow, steps: Set[int], experts: int) -> bool:
+def _router32(flow: Flow, steps: set[int], experts: int) -> bool:
     """Whether the router's product is in fp32 while the experts' are not."""
     for at in sorted(steps):
         step = flow.steps[at]
         if flow.matrix(step) is not None and flow.width_out(step) == experts:
             name = flow.matrix(step)
-            stored = next((flow.tensor(number) for number, known in flow.trace.parameters.items() if known[0] == name), None)
-            return flow.tensor(step.outputs[0]).dtype == torch.float32 and stored is not None and stored.dtype != torch.float32
+            stored = next(
+                (flow.tensor(number) for number, known in flow.trace.parameters.items() if known[0] == name), None
+            )
+            return (
+                flow.tensor(step.outputs[0]).dtype == torch.float32
+                and stored is not None
+                and stored.dtype != torch.float32
+            )
     return False

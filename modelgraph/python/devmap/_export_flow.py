@@ -1,7 +1,8 @@
 """Who made a tensor and who reads it, over the steps of a trace."""
+
 from __future__ import annotations
 
-from typing import Callable, Dict, List, Optional, Set
+from typing import Callable
 
 import torch
 
@@ -9,9 +10,10 @@ from ._export_trace import Step, Trace
 
 # Steps whose result is the same numbers, or some of them, in another shape or type.
 SAME = frozenset(
-    "view reshape transpose contiguous to type type_as float half bfloat16 double getitem unsqueeze squeeze expand permute "
-    "flatten unflatten chunk split unbind clone detach movedim narrow select expand_as repeat_interleave repeat t mT T swapaxes "
-    "swapdims view_as reshape_as split_with_sizes tensor_split index_select pad roll dropout alpha_dropout detach_ requires_grad".split()
+    "view reshape transpose contiguous to type type_as float half bfloat16 double getitem unsqueeze squeeze expand "
+    "permute flatten unflatten chunk split unbind clone detach movedim narrow select expand_as repeat_interleave "
+    "repeat t mT T swapaxes swapdims view_as reshape_as split_with_sizes tensor_split index_select pad roll dropout "
+    "alpha_dropout detach_ requires_grad".split()
 )
 PRODUCTS = frozenset("linear addmm matmul mm bmm baddbmm einsum grouped_mm rmatmul _grouped_mm".split())
 _SCALINGS = frozenset("mul rmul div truediv tanh clamp".split())
@@ -24,21 +26,21 @@ class Flow:
     def __init__(self, trace: Trace):
         self.trace = trace
         self.steps = trace.steps
-        self.readers: Dict[int, List[int]] = {}
+        self.readers: dict[int, list[int]] = {}
         for index, step in enumerate(trace.steps):
             for number in set(step.inputs):
                 self.readers.setdefault(number, []).append(index)
-        self._weights: Dict[int, Optional[str]] = {}
+        self._weights: dict[int, str | None] = {}
         self._names = {names[0]: names for names in trace.parameters.values()}
 
     def tensor(self, number: int) -> torch.Tensor:
         return self.trace.tensors[number]
 
-    def shape(self, number: int) -> List[int]:
+    def shape(self, number: int) -> list[int]:
         return list(self.tensor(number).shape)
 
-    def weight(self, number: int) -> Optional[str]:
-        """The parameter that a tensor is, or is a view or a cast of ((1 + weight) counts as weight), by its first name."""
+    def weight(self, number: int) -> str | None:
+        """The parameter that a tensor is, or is a view or a cast of, by its first name; 1 + weight is one too."""
         if number in self.trace.parameters:
             return self.trace.parameters[number][0]
         if number not in self._weights:
@@ -51,11 +53,11 @@ class Flow:
                     self._weights[number] = names.pop()
         return self._weights[number]
 
-    def data(self, step: Step) -> List[int]:
+    def data(self, step: Step) -> list[int]:
         """The inputs that are no parameters."""
         return [number for number in step.inputs if self.weight(number) is None]
 
-    def matrix(self, step: Step) -> Optional[str]:
+    def matrix(self, step: Step) -> str | None:
         """The weight that a step multiplies with, where it is a linear layer."""
         if step.name not in PRODUCTS:
             return None
@@ -65,7 +67,7 @@ class Flow:
                 return name
         return None
 
-    def params(self, step: Step) -> List[str]:
+    def params(self, step: Step) -> list[str]:
         """All parameters that a step reads; of a tied one the name that it has where the step is."""
         found = []
         for name in map(self.weight, step.inputs):
@@ -85,9 +87,9 @@ class Flow:
         data = self.data(step)
         return data[0] if data else step.inputs[0]
 
-    def back(self, numbers: List[int], stop: Callable[[int], bool]) -> Set[int]:
+    def back(self, numbers: list[int], stop: Callable[[int], bool]) -> set[int]:
         """The steps behind tensors, up to those where stop says so, which are in it."""
-        seen: Set[int] = set()
+        seen: set[int] = set()
         queue = list(numbers)
         while queue:
             number = queue.pop()
@@ -99,9 +101,9 @@ class Flow:
                 queue.extend(self.data(self.steps[at]))
         return seen
 
-    def ahead(self, numbers: List[int], stop: Callable[[int], bool]) -> Set[int]:
+    def ahead(self, numbers: list[int], stop: Callable[[int], bool]) -> set[int]:
         """The steps that tensors reach, up to those where stop says so, which are in it."""
-        seen: Set[int] = set()
+        seen: set[int] = set()
         queue = list(numbers)
         while queue:
             for at in self.readers.get(queue.pop(), ()):
@@ -124,10 +126,10 @@ class Flow:
             number = before
         return number
 
-    def straight(self, number: Optional[int]) -> List[int]:
+    def straight(self, number: int | None) -> list[int]:
         """The steps from a tensor back to the linear layer that made it, which is the last; none where something else
         than views, casts and scalings is between."""
-        way: List[int] = []
+        way: list[int] = []
         while number is not None and len(way) < 64:
             at = self.trace.maker.get(number)
             if at is None:
@@ -142,7 +144,7 @@ class Flow:
             number = data[0]
         return []
 
-    def readers_of(self, number: int) -> List[int]:
+    def readers_of(self, number: int) -> list[int]:
         """The steps that read a tensor, through views and casts."""
         ahead = self.ahead([number], lambda at: self.steps[at].name not in SAME)
         return sorted(at for at in ahead if self.steps[at].name not in SAME)
@@ -156,7 +158,7 @@ def within(path: str, module: str) -> bool:
 def common(paths) -> str:
     """The deepest module that holds all paths."""
     parts = [path.split(".") if path else [] for path in paths]
-    out: List[str] = []
+    out: list[str] = []
     for names in zip(*parts):
         if len(set(names)) > 1:
             break

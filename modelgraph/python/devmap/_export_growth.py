@@ -1,8 +1,9 @@
 """How declared bytes grow with the micro-batch: the same forward at a few sizes, solved exactly."""
+
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable
 
 import torch
 
@@ -11,7 +12,7 @@ from ._export_rest import Bytes
 FIELDS = ("activation", "workspace", "output")
 
 
-def sizes(batch: int, seq: int, target: int) -> List[Tuple[int, int, int]]:
+def sizes(batch: int, seq: int, target: int) -> list[tuple[int, int, int]]:
     """Batches, lengths and a decoder's lengths to run at: as many as there are unknowns, and one more that the solution
     must foretell. Lengths keep what they are multiples of, since models cut sequences in halves and chunks."""
     step = max([one for one in (8, 4, 2) if one <= min(seq, target or seq) // 3] + [0])
@@ -22,10 +23,10 @@ def sizes(batch: int, seq: int, target: int) -> List[Tuple[int, int, int]]:
     return [(count, seq - less * step, max(0, target - less * step)) for count, less in steps]
 
 
-def solve(points: List[Tuple[int, int]], bytes_at: List[int], grows: bool) -> Optional[Dict[str, int]]:
-    """fixed + sequence·B + token·B·S + pair·B·S² through all points, in whole bytes that are not negative; None if
-    there is no such form."""
-    terms: List[Tuple[str, Callable[[int, int], int]]] = [("fixed", lambda b, s: 1), ("sequence", lambda b, s: b)]
+def solve(points: list[tuple[int, int]], bytes_at: list[int], grows: bool) -> dict[str, int] | None:
+    """fixed + sequence·B + token·B·S + pair·B·S² through all points, in whole bytes that are not negative; None
+    if there is no such form."""
+    terms: list[tuple[str, Callable[[int, int], int]]] = [("fixed", lambda b, s: 1), ("sequence", lambda b, s: b)]
     if grows:
         terms += [("token", lambda b, s: b * s), ("pair", lambda b, s: b * s * s)]
     rows = [[Fraction(form(*point)) for _, form in terms] + [Fraction(value)] for point, value in zip(points, bytes_at)]
@@ -40,7 +41,7 @@ def solve(points: List[Tuple[int, int]], bytes_at: List[int], grows: bool) -> Op
     return {name: int(value) for (name, _), value in zip(terms, found) if value}
 
 
-def _gauss(rows: List[List[Fraction]]) -> Optional[List[Fraction]]:
+def _gauss(rows: list[list[Fraction]]) -> list[Fraction] | None:
     for i in range(len(rows)):
         pivot = next((j for j in range(i, len(rows)) if rows[j][i]), None)
         if pivot is None:
@@ -53,10 +54,10 @@ def _gauss(rows: List[List[Fraction]]) -> Optional[List[Fraction]]:
     return [row[-1] for row in rows]
 
 
-def declared(points: List[Tuple[int, int]], at: List[Bytes], grows: bool) -> Tuple[dict, bool]:
+def declared(points: list[tuple[int, int]], at: list[Bytes], grows: bool) -> tuple[dict, bool]:
     """A layer's `declared`, and whether it says how all of its bytes grow."""
-    out: Dict[str, Any] = {}
-    growth: Dict[str, Dict[str, int]] = {}
+    out: dict[str, Any] = {}
+    growth: dict[str, dict[str, int]] = {}
     known = True
     for field in FIELDS:
         values = [getattr(one, field) for one in at]
@@ -73,7 +74,7 @@ def declared(points: List[Tuple[int, int]], at: List[Bytes], grows: bool) -> Tup
     return out, known
 
 
-def resized(value: Any, old: Tuple[int, int, int], new: Tuple[int, int, int], values: Dict[int, torch.Tensor]) -> Any:
+def resized(value: Any, old: tuple[int, int, int], new: tuple[int, int, int], values: dict[int, torch.Tensor]) -> Any:
     """Inputs at another size: the first side of tensors is the batch, others that are as long as a sequence are one."""
     if isinstance(value, torch.Tensor):
         if value.dim() == 0:
@@ -93,7 +94,7 @@ def resized(value: Any, old: Tuple[int, int, int], new: Tuple[int, int, int], va
     return value
 
 
-def _side(i: int, side: int, old: Tuple[int, int, int], new: Tuple[int, int, int]) -> int:
+def _side(i: int, side: int, old: tuple[int, int, int], new: tuple[int, int, int]) -> int:
     if i == 0:
         return new[0] if side == old[0] else side
     for before, after in zip(old[1:], new[1:]):

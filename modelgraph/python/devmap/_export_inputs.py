@@ -1,8 +1,9 @@
 """What a forward is run with."""
+
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import torch
 
@@ -13,9 +14,9 @@ from ._export_trace import tensors_in
 BATCH, SEQ, TARGET = 2, 37, 29
 
 
-def prepare(inputs: Any) -> Tuple[tuple, dict, Dict[int, torch.Tensor]]:
+def prepare(inputs: Any) -> tuple[tuple, dict, dict[int, torch.Tensor]]:
     """Arguments and keyword arguments on the meta device, and the values of those that had some."""
-    values: Dict[int, torch.Tensor] = {}
+    values: dict[int, torch.Tensor] = {}
 
     def bare(value: Any) -> Any:
         if isinstance(value, torch.Tensor):
@@ -36,13 +37,15 @@ def prepare(inputs: Any) -> Tuple[tuple, dict, Dict[int, torch.Tensor]]:
     elif isinstance(inputs, (tuple, list)):
         args, kwargs = tuple(bare(value) for value in inputs), {}
     else:
-        raise DevmapError(f"export: inputs is a {type(inputs).__name__!r}: give a tuple of arguments or a dict of keyword arguments")
+        raise DevmapError(
+            f"export: inputs is a {type(inputs).__name__!r}: give a tuple of arguments or a dict of keyword arguments"
+        )
     if not tensors_in((args, kwargs)):
         raise DevmapError("export: inputs holds no tensor")
     return args, kwargs, values
 
 
-def usual(module: torch.nn.Module) -> Optional[dict]:
+def usual(module: torch.nn.Module) -> dict | None:
     """Inputs of a Transformers model, from its config; None where the module does not say what it takes."""
     config = getattr(module, "config", None)
     if config is None or not hasattr(module, "main_input_name"):
@@ -64,7 +67,10 @@ def usual(module: torch.nn.Module) -> Optional[dict]:
     if "use_cache" in takes:
         given["use_cache"] = False
     dtype = next((one.dtype for one in module.parameters() if one.is_floating_point()), torch.float32)
-    given = {name: value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value for name, value in given.items()}
+    given = {
+        name: value.to(dtype) if isinstance(value, torch.Tensor) and value.is_floating_point() else value
+        for name, value in given.items()
+    }
     return given if tensors_in(given) else None
 
 
@@ -74,5 +80,5 @@ def _ids(length: int) -> torch.Tensor:
 
 def _pixels(config: Any) -> torch.Tensor:
     side = getattr(config, "image_size", None) or 224
-    sides: List[int] = list(side) if isinstance(side, (tuple, list)) else [side, side]
+    sides: list[int] = list(side) if isinstance(side, (tuple, list)) else [side, side]
     return torch.empty((BATCH, getattr(config, "num_channels", None) or 3, *sides), device="meta")

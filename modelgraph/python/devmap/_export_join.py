@@ -1,7 +1,8 @@
 """Parts laid over the module tree: layers with operations, in order of registration."""
+
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Set, Tuple
+from collections.abc import Iterable
 
 from ._export_attention import attentions
 from ._export_experts import mixtures
@@ -14,12 +15,12 @@ from ._export_single import convolutions, embeddings, projections, rotaries, tab
 from ._export_tree import Layer
 
 
-def parts_of(flow: Flow, units: Dict[str, str], logits: Optional[int]) -> List[Part]:
+def parts_of(flow: Flow, units: dict[str, str], logits: int | None) -> list[Part]:
     """What devmap has operations for, the largest first: a step belongs to one part."""
-    parts: List[Part] = []
-    taken: Set[int] = set()
+    parts: list[Part] = []
+    taken: set[int] = set()
 
-    def take(found: List[Part]) -> None:
+    def take(found: list[Part]) -> None:
         for part in found:
             if part.steps & taken:
                 continue
@@ -39,19 +40,21 @@ def parts_of(flow: Flow, units: Dict[str, str], logits: Optional[int]) -> List[P
     return parts
 
 
-def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], modules: Iterable[str]) -> Tuple[List[Layer], Dict[int, Part]]:
+def joined(
+    layers: list[Layer], parts: list[Part], units: dict[str, str], modules: Iterable[str]
+) -> tuple[list[Layer], dict[int, Part]]:
     """The layers of the tree with those of a part made one; and the part of each, by the layer's id."""
-    holder: Dict[str, Layer] = {}
+    holder: dict[str, Layer] = {}
     for layer in layers:
         for name, _ in layer.params:
             holder[_full(layer.name, name)] = layer
     place = {id(layer): float(index) for index, layer in enumerate(layers)}
-    gone: Set[int] = set()
-    named: Dict[str, Layer] = {layer.name: layer for layer in layers}
-    out: List[Tuple[float, Layer]] = []
-    of: Dict[int, Part] = {}
+    gone: set[int] = set()
+    named: dict[str, Layer] = {layer.name: layer for layer in layers}
+    out: list[tuple[float, Layer]] = []
+    of: dict[int, Part] = {}
     for part in sorted(parts, key=lambda one: min(one.steps)):
-        held: List[Layer] = []
+        held: list[Layer] = []
         for name in sorted(part.params, key=lambda one: place[id(holder[one])] if one in holder else 0):
             if name in holder and holder[name] not in held and id(holder[name]) not in gone:
                 held.append(holder[name])
@@ -69,7 +72,12 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], module
         if held and all(id(one) in of for one in held):
             _again(part, of)
             continue
-        if len(held) == 1 and held[0].name != part.path and len(held[0].params) > 0 and part.op["kind"] in ("embedding", "linear", "head", "conv", "norm"):
+        if (
+            len(held) == 1
+            and held[0].name != part.path
+            and len(held[0].params) > 0
+            and part.op["kind"] in ("embedding", "linear", "head", "conv", "norm")
+        ):
             of[id(held[0])] = part
             continue
         if len(held) == 1 and held[0].name == part.path:
@@ -84,7 +92,7 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], module
             held.insert(0, own)
         layer = Layer(part.path, held[0].module, units.get(part.path, ""))
         for one in held:
-            rest = one.name[len(part.path):].lstrip(".")
+            rest = one.name[len(part.path) :].lstrip(".")
             layer.params += [(_full(rest, name), tensor) for name, tensor in one.params]
             layer.saved |= one.saved
             layer.buffers += [(_full(rest, name), tensor) for name, tensor in one.buffers]
@@ -95,17 +103,22 @@ def joined(layers: List[Layer], parts: List[Part], units: Dict[str, str], module
     return [layer for _, layer in sorted(out, key=lambda one: one[0])], of
 
 
-def _after(path: str, modules: Iterable[str], layers: List[Layer], place: Dict[int, float]) -> float:
+def _after(path: str, modules: Iterable[str], layers: list[Layer], place: dict[int, float]) -> float:
     """Where a module without tensors stands: behind the last layer that was registered before it."""
     order = {name: index for index, name in enumerate(modules)}
     before = [place[id(layer)] for layer in layers if order.get(layer.name, -1) < order[path] and layer.name in order]
     return max(before, default=-1.0) + 0.5
 
 
-def _again(part: Part, of: Dict[int, Part]) -> None:
+def _again(part: Part, of: dict[int, Part]) -> None:
     """A part that a part before is already: the same parameters run once more."""
     for other in of.values():
-        if other.path == part.path and other.op["kind"] == part.op["kind"] and other.params == part.params and part.params:
+        if (
+            other.path == part.path
+            and other.op["kind"] == part.op["kind"]
+            and other.params == part.params
+            and part.params
+        ):
             other.runs += 1
             other.steps |= part.steps
 

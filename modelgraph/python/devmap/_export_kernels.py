@@ -1,7 +1,8 @@
 """What CUDA's kernels keep where the meta device takes another way."""
+
 from __future__ import annotations
 
-from typing import Any, Callable, Optional
+from typing import Any, Callable
 
 import torch
 
@@ -24,16 +25,20 @@ class _Attention(torch.autograd.Function):
         raise NotImplementedError  # nothing goes back
 
 
-def kernel(name: str) -> Optional[Callable]:
+def kernel(name: str) -> Callable | None:
     """What stands for a function of torch while a forward is followed; None: itself."""
     return {"scaled_dot_product_attention": _attention, "dropout": _dropout}.get(name)
 
 
-def _attention(query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **_: Any) -> Any:
+def _attention(
+    query: Any, key: Any, value: Any, attn_mask: Any = None, dropout_p: float = 0.0, is_causal: bool = False, **_: Any
+) -> Any:
     return _Attention.apply(query, key, value, attn_mask)
 
 
-def _dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, train: Optional[bool] = None) -> Any:  # noqa: A002
+def _dropout(
+    input: Any, p: float = 0.5, training: bool = True, inplace: bool = False, train: bool | None = None
+) -> Any:  # noqa: A002
     """On CUDA a dropout keeps a byte an element (aten/src/ATen/native/Dropout.cpp: is_fused_kernel_acceptable)."""
     training = training if train is None else train
     if not training or not 0 < p < 1:

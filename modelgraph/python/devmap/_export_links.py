@@ -1,7 +1,6 @@
-"""What each layer reads: first what it transforms, then the residual that its result joins, then an encoder's output."""
-from __future__ import annotations
+"""What each layer reads: what it transforms, the residual that its result joins, an encoder's output."""
 
-from typing import Dict, List, Optional, Tuple
+from __future__ import annotations
 
 from ._export_flow import Flow
 from ._export_part import Part
@@ -9,9 +8,9 @@ from ._export_rest import holder_of, plain_layers
 from ._export_tree import Layer
 
 
-def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[str, List[str]], Dict[int, Optional[str]]]:
+def links(flow: Flow, layers: list[Layer], of: dict[int, Part]) -> tuple[dict[str, list[str]], dict[int, str | None]]:
     """Inputs of the layers that ran, by name; and of tensors the layer whose result they are."""
-    owner: Dict[int, str] = {}
+    owner: dict[int, str] = {}
     for layer in layers:
         part = of.get(id(layer))
         if part is not None:
@@ -23,13 +22,13 @@ def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[st
             if name is not None:
                 owner[at] = name
     order = {name: index for index, name in enumerate(_started(owner))}
-    made: Dict[int, Optional[str]] = {}  # tensor to the layer whose result it is
-    reads: Dict[str, List[str]] = {name: [] for name in order}
-    joins: Dict[str, List[str]] = {name: [] for name in order}
+    made: dict[int, str | None] = {}  # tensor to the layer whose result it is
+    reads: dict[str, list[str]] = {name: [] for name in order}
+    joins: dict[str, list[str]] = {name: [] for name in order}
     mains = {layer.name: flow.plain(of[id(layer)].main) for layer in layers if id(layer) in of}
-    cross: Dict[str, List[str]] = {}
+    cross: dict[str, list[str]] = {}
     for at, step in enumerate(flow.steps):
-        sources: List[str] = []
+        sources: list[str] = []
         for number in step.inputs:
             name = made.get(number)
             if name is not None and name not in sources:
@@ -66,13 +65,13 @@ def links(flow: Flow, layers: List[Layer], of: Dict[int, Part]) -> Tuple[Dict[st
     return out, made
 
 
-def _keys(part: Part, made: Dict[int, Optional[str]]) -> List[Optional[str]]:
+def _keys(part: Part, made: dict[int, str | None]) -> list[str | None]:
     """The layers that keys and values of cross-attention are made of."""
     return [made.get(number) for number in part.more]
 
 
-def _started(owner: Dict[int, str]) -> List[str]:
-    seen: List[str] = []
+def _started(owner: dict[int, str]) -> list[str]:
+    seen: list[str] = []
     known = set()
     for at in sorted(owner):
         if owner[at] not in known:

@@ -1,7 +1,6 @@
 """Feed-forward networks: two or three projections around an activation."""
-from __future__ import annotations
 
-from typing import Dict, List, Optional, Set
+from __future__ import annotations
 
 from ._export_activation import activation_of
 from ._export_attention import result_of
@@ -12,10 +11,10 @@ from ._export_part import Part
 _BETWEEN = SAME | {"mul", "rmul"}
 
 
-def networks(flow: Flow, units: Dict[str, str], taken: Set[int]) -> List[Part]:
+def networks(flow: Flow, units: dict[str, str], taken: set[int]) -> list[Part]:
     """Every projection that reads what an activation made of one projection of the same input, or of two."""
-    parts: List[Part] = []
-    used: Set[int] = set()
+    parts: list[Part] = []
+    used: set[int] = set()
     for down, step in enumerate(flow.steps):
         if down in taken or down in used or flow.matrix(step) is None:
             continue
@@ -26,7 +25,7 @@ def networks(flow: Flow, units: Dict[str, str], taken: Set[int]) -> List[Part]:
     return parts
 
 
-def _part(flow: Flow, down: int, taken: Set[int], units: Dict[str, str]) -> Optional[Part]:
+def _part(flow: Flow, down: int, taken: set[int], units: dict[str, str]) -> Part | None:
     linear = lambda at: flow.matrix(flow.steps[at]) is not None  # noqa: E731
     step = flow.steps[down]
     way = flow.back([flow.main(step)], lambda at: linear(at) or at in taken)
@@ -67,7 +66,7 @@ def _part(flow: Flow, down: int, taken: Set[int], units: Dict[str, str]) -> Opti
     return part
 
 
-def _normed(flow: Flow, steps: List[int]) -> bool:
+def _normed(flow: Flow, steps: list[int]) -> bool:
     """Whether steps are those of one norm, before the last projection (BitNet)."""
     return len({flow.steps[at].scope for at in steps}) == 1
 

@@ -1,13 +1,12 @@
 """Normalisations of the last dimension."""
-from __future__ import annotations
 
-from typing import List, Optional, Tuple
+from __future__ import annotations
 
 from ._export_flow import Flow
 from ._export_part import Part
 
 
-def style_of(flow: Flow, steps: List[int]) -> Tuple[Optional[str], int, Optional[float]]:
+def style_of(flow: Flow, steps: list[int]) -> tuple[str | None, int, float | None]:
     """The style of the first norm among steps, its width and its epsilon; None where there is none.
 
     A root mean square is told by what it does: a mean, a reciprocal root, a product with a weight, to which some add 1.
@@ -32,17 +31,19 @@ def style_of(flow: Flow, steps: List[int]) -> Tuple[Optional[str], int, Optional
                 for number in step.inputs
                 if flow.weight(number) and number in flow.trace.maker
             )
-            style = "gemma-rms" if shifted else "layer" if {"sub", "rsub"} & set(names) else "rms"  # less its mean (Cohere)
+            style = (
+                "gemma-rms" if shifted else "layer" if {"sub", "rsub"} & set(names) else "rms"
+            )  # less its mean (Cohere)
             return style, width, _added(flow, steps)
     return None, 0, None
 
 
-def _epsilon(step, place: int) -> Optional[float]:
+def _epsilon(step, place: int) -> float | None:
     value = step.keywords.get("eps", step.arguments[place] if len(step.arguments) > place else None)
     return value if isinstance(value, float) else None
 
 
-def _added(flow: Flow, steps: List[int]) -> Optional[float]:
+def _added(flow: Flow, steps: list[int]) -> float | None:
     for at in steps:
         step = flow.steps[at]
         if step.name in ("add", "radd") and not any(flow.weight(number) for number in step.inputs):
@@ -52,7 +53,7 @@ def _added(flow: Flow, steps: List[int]) -> Optional[float]:
     return None
 
 
-def norms(flow: Flow, taken: set) -> List[Part]:
+def norms(flow: Flow, taken: set) -> list[Part]:
     """Modules that do nothing but normalise."""
     parts = []
     for call in flow.trace.calls:
@@ -77,8 +78,8 @@ def norms(flow: Flow, taken: set) -> List[Part]:
     return parts
 
 
-def _only_added(flow: Flow, outputs: List[int]) -> bool:
-    """Whether the result does nothing but join the stream that it left (Gemma 2), after what was normalised was made."""
+def _only_added(flow: Flow, outputs: list[int]) -> bool:
+    """Whether the result does nothing but join the stream that it left (Gemma 2)."""
     readers = [at for number in outputs[:1] for at in flow.readers_of(number)]
     if len(readers) != 1 or flow.steps[readers[0]].name not in ("add", "radd", "iadd"):
         return False

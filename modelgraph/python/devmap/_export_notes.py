@@ -1,7 +1,6 @@
 """What is to be said of a module: what one forward did not show, and what model.json has no field for."""
-from __future__ import annotations
 
-from typing import List
+from __future__ import annotations
 
 import torch
 
@@ -10,33 +9,44 @@ from ._export_trace import Trace
 _FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
-def of_module(module: torch.nn.Module) -> List[str]:
+def of_module(module: torch.nn.Module) -> list[str]:
     """What can be seen without running it."""
-    said: List[str] = []
+    said: list[str] = []
     frozen = [name for name, one in module.named_parameters() if not one.requires_grad and one.is_floating_point()]
     total = sum(1 for _ in module.parameters())
     if frozen:
         said.append(
-            f"{len(frozen)} of {total} parameters take no gradient ({frozen[0]}{', …' if len(frozen) > 1 else ''}): a plan for training "
+            f"{len(frozen)} of {total} parameters take no gradient ({_first(frozen)}): a plan for training "
             "counts gradients and optimizer states of all (--lora-rank plans adapters on the base model)"
         )
     packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS]
     if packed:
-        said.append(f"{len(packed)} parameters are stored quantised ({packed[0]}{', …' if len(packed) > 1 else ''}): their bytes are counted as stored, what their layers unpack is not")
-    hooked = [path or "the module" for path, part in module.named_modules() if part._forward_hooks or part._forward_pre_hooks]
+        said.append(
+            f"{len(packed)} parameters are stored quantised ({_first(packed)}): their bytes are counted as stored, "
+            "what their layers unpack is not"
+        )
+    hooked = [
+        path or "the module" for path, part in module.named_modules() if part._forward_hooks or part._forward_pre_hooks
+    ]
     if hooked:
         said.append(f"hooks of {_names(hooked)} were not run: what they keep or change was not seen")
     return said
 
 
-def of_trace(trace: Trace, twin: torch.nn.Module, before: List[str]) -> List[str]:
+def of_trace(trace: Trace, twin: torch.nn.Module, before: list[str]) -> list[str]:
     """What the forward did, and did not."""
-    said: List[str] = []
+    said: list[str] = []
     for path, why in trace.failed.items():
-        said.append(f"{path}: its forward could not be followed ({why}): it is known by its modules alone, its result taken to be like what goes in")
+        said.append(
+            f"{path}: its forward could not be followed ({why}): it is known by its modules alone, its result taken to "
+            "be like what goes in"
+        )
     for path, line in trace.guessed.items():
         if not line.startswith("masking_utils.py"):
-            said.append(f"{path or 'the module'}: {line} asks whether values that depend on the data are so: the way that holds was followed, the other not seen")
+            said.append(
+                f"{path or 'the module'}: {line} asks whether values that depend on the data are so: the way that "
+                "holds was followed, the other not seen"
+            )
     read = {number for step in trace.steps for number in step.inputs}
     called = {call.path for call in trace.calls}
     unread = []
@@ -53,5 +63,9 @@ def of_trace(trace: Trace, twin: torch.nn.Module, before: List[str]) -> List[str
     return said
 
 
-def _names(names: List[str]) -> str:
+def _first(names: list[str]) -> str:
+    return names[0] + (", …" if len(names) > 1 else "")
+
+
+def _names(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")

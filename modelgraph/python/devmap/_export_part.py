@@ -1,8 +1,8 @@
 """A part of a model that devmap has an operation for."""
+
 from __future__ import annotations
 
 import dataclasses
-from typing import List, Set
 
 
 @dataclasses.dataclass
@@ -11,10 +11,10 @@ class Part:
 
     path: str  # the module that holds it, which gives the layer its name
     op: dict
-    steps: Set[int]
-    params: Set[str]  # full names of its parameters
+    steps: set[int]
+    params: set[str]  # full names of its parameters
     main: int  # the tensor that it transforms
-    more: List[int] = dataclasses.field(default_factory=list)  # others that it reads: an encoder's output
+    more: list[int] = dataclasses.field(default_factory=list)  # others that it reads: an encoder's output
     tokens: int = 0  # rows that it works on
     runs: int = 1  # how often the same parameters run
     shared: bool = False  # the rows are of one sequence, for all of the batch

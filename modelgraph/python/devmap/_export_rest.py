@@ -1,9 +1,9 @@
 """What devmap has no operation for: the bytes that torch keeps for it, as declared costs."""
+
 from __future__ import annotations
 
 import dataclasses
 from math import prod
-from typing import Dict, List, Optional, Set
 
 from ._export_flow import SAME, Flow
 from ._export_part import Part
@@ -23,15 +23,15 @@ class Bytes:
     output: int = 0
 
 
-def rest_of(flow: Flow, layers: List[Layer], of: Dict[int, Part], sources: Dict[int, Optional[str]]) -> Dict[str, Bytes]:
+def rest_of(flow: Flow, layers: list[Layer], of: dict[int, Part], sources: dict[int, str | None]) -> dict[str, Bytes]:
     """Bytes of the layers without an operation that ran, and of what stands beside one with an operation.
 
     A storage that an operation saves too is counted there: operations count their inputs.
     """
-    owned: Set[int] = {at for part in of.values() for at in part.steps}
+    owned: set[int] = {at for part in of.values() for at in part.steps}
     elsewhere = {key for at in owned for key in flow.steps[at].saved}
     plain = plain_layers(layers, of)
-    steps: Dict[str, List[int]] = {}
+    steps: dict[str, list[int]] = {}
     for at, step in enumerate(flow.steps):
         if at in owned or not flow.data(step) and not flow.params(step):
             continue
@@ -40,8 +40,8 @@ def rest_of(flow: Flow, layers: List[Layer], of: Dict[int, Part], sources: Dict[
             name = _beside(flow, at, sources)
         if name is not None:
             steps.setdefault(name, []).append(at)
-    out: Dict[str, Bytes] = {}
-    counted: Set[int] = set()
+    out: dict[str, Bytes] = {}
+    counted: set[int] = set()
     for name, mine in steps.items():
         kept = [key for at in mine for key in flow.steps[at].saved if key not in elsewhere]
         fresh = set(kept) - counted
@@ -54,12 +54,12 @@ def rest_of(flow: Flow, layers: List[Layer], of: Dict[int, Part], sources: Dict[
     return out
 
 
-def plain_layers(layers: List[Layer], of: Dict[int, Part]) -> Dict[str, Layer]:
+def plain_layers(layers: list[Layer], of: dict[int, Part]) -> dict[str, Layer]:
     """Layers that are modules without an operation, by name."""
     return {layer.name: layer for layer in layers if id(layer) not in of and layer.module is not None and layer.params}
 
 
-def holder_of(scope: str, plain: Dict[str, Layer]) -> Optional[str]:
+def holder_of(scope: str, plain: dict[str, Layer]) -> str | None:
     """The innermost layer without an operation around a step."""
     path = scope
     while path:
@@ -69,19 +69,19 @@ def holder_of(scope: str, plain: Dict[str, Layer]) -> Optional[str]:
     return None
 
 
-def _beside(flow: Flow, at: int, sources: Dict[int, Optional[str]]) -> Optional[str]:
+def _beside(flow: Flow, at: int, sources: dict[int, str | None]) -> str | None:
     """The layer whose result a step outside of all layers reads last."""
     names = [sources[number] for number in flow.steps[at].inputs if sources.get(number)]
     return f"{names[-1]}.{BESIDE}" if names else None
 
 
-def _workspace(flow: Flow, mine: List[int], kept: Set[int]) -> int:
+def _workspace(flow: Flow, mine: list[int], kept: set[int]) -> int:
     """The most that is alive beside what is kept: in forward, results that no later step reads are gone; in backward a
     step has the gradients of its results and of what it read."""
     inside = set(mine)
-    ends: Dict[int, int] = {}
-    sizes: Dict[int, int] = {}
-    begins: Dict[int, int] = {}
+    ends: dict[int, int] = {}
+    sizes: dict[int, int] = {}
+    begins: dict[int, int] = {}
     for at in mine:
         for number in flow.steps[at].outputs:
             key = storage_of(flow.tensor(number))
@@ -96,7 +96,14 @@ def _workspace(flow: Flow, mine: List[int], kept: Set[int]) -> int:
     for at in mine:
         step = flow.steps[at]
         if step.name not in SAME:
-            back = max(back, sum(_size(flow, number) for number in step.outputs + flow.data(step) if flow.tensor(number).is_floating_point()))
+            back = max(
+                back,
+                sum(
+                    _size(flow, number)
+                    for number in step.outputs + flow.data(step)
+                    if flow.tensor(number).is_floating_point()
+                ),
+            )
     return max(alive, back)
 
 

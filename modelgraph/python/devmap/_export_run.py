@@ -1,17 +1,20 @@
 """Runs a module's copy once, on tensors that have no memory."""
+
 from __future__ import annotations
 
 import contextlib
 import logging
 import warnings
-from typing import Any, Dict, Optional, Tuple
+from typing import Any
 
 import torch
 
 from ._export_trace import Trace, tensors_in
 
 
-def run(twin: torch.nn.Module, args: tuple, kwargs: dict, values: Dict[int, torch.Tensor]) -> Tuple[Trace, Any, Optional[str]]:
+def run(
+    twin: torch.nn.Module, args: tuple, kwargs: dict, values: dict[int, torch.Tensor]
+) -> tuple[Trace, Any, str | None]:
     """The trace of one training forward; what it returned; and, where it did not come to its end, why.
 
     values are of the inputs, by the id of those without.

@@ -1,9 +1,10 @@
 """What one forward shows of a module."""
+
 from __future__ import annotations
 
 import dataclasses
 from math import prod
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any
 
 import torch
 
@@ -26,14 +27,14 @@ from ._export_tree import Layer
 class Seen:
     """Layers with what is known of them."""
 
-    layers: List[Layer]
+    layers: list[Layer]
     ran: bool = False
-    parts: Dict[int, Part] = dataclasses.field(default_factory=dict)  # by the layer's id
-    inputs: Dict[str, List[str]] = dataclasses.field(default_factory=dict)
-    streams: Dict[str, Optional[dict]] = dataclasses.field(default_factory=dict)
-    declared: Dict[str, dict] = dataclasses.field(default_factory=dict)
-    taken: Dict[str, Any] = dataclasses.field(default_factory=dict)
-    warnings: List[str] = dataclasses.field(default_factory=list)
+    parts: dict[int, Part] = dataclasses.field(default_factory=dict)  # by the layer's id
+    inputs: dict[str, list[str]] = dataclasses.field(default_factory=dict)
+    streams: dict[str, dict | None] = dataclasses.field(default_factory=dict)
+    declared: dict[str, dict] = dataclasses.field(default_factory=dict)
+    taken: dict[str, Any] = dataclasses.field(default_factory=dict)
+    warnings: list[str] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass
@@ -41,16 +42,16 @@ class Look:
     """One forward, and what it showed."""
 
     trace: Trace
-    layers: List[Layer]
-    parts: Dict[int, Part]
-    inputs: Dict[str, List[str]]
-    rest: Dict[str, Bytes]
-    rows: Dict[str, int]  # of the layers without an operation
-    fault: Optional[str]
-    warnings: List[str]
+    layers: list[Layer]
+    parts: dict[int, Part]
+    inputs: dict[str, list[str]]
+    rest: dict[str, Bytes]
+    rows: dict[str, int]  # of the layers without an operation
+    fault: str | None
+    warnings: list[str]
 
 
-def look(module: torch.nn.Module, layers: List[Layer], units: Dict[str, str], inputs: Any) -> Seen:
+def look(module: torch.nn.Module, layers: list[Layer], units: dict[str, str], inputs: Any) -> Seen:
     """Runs a copy of the module and finds what devmap has operations for, and what is beside them."""
     given = inputs if inputs is not None else usual(module)
     if given is None:
@@ -59,19 +60,27 @@ def look(module: torch.nn.Module, layers: List[Layer], units: Dict[str, str], in
     try:
         copy_of(module)
     except Exception as error:  # noqa: BLE001 - what a class does to forbid it is its own
-        return Seen(layers, warnings=[f"{type(module).__name__} cannot be copied ({reason(error)}): no forward was run, so that only weights are known"])
+        return Seen(
+            layers,
+            warnings=[
+                f"{type(module).__name__} cannot be copied ({reason(error)}): no forward was run, so that only weights "
+                "are known"
+            ],
+        )
     first = _once(module, layers, units, args, kwargs, values)
     size = lengths(args, kwargs)
     seen = Seen(first.layers, True, first.parts, first.inputs, warnings=first.warnings)
     if first.fault is not None:
-        seen.warnings.append(f"the forward stopped before its end ({first.fault}): what came after is known by its weights alone")
+        seen.warnings.append(
+            f"the forward stopped before its end ({first.fault}): what came after is known by its weights alone"
+        )
     seen.streams = streams(seen.layers, seen.parts, seen.inputs, first.rows, *size)
     if first.rest:
         _declare(seen, first, size, lambda new: _again(module, layers, units, args, kwargs, values, size, new))
     return seen
 
 
-def _once(module, layers: List[Layer], units: Dict[str, str], args: tuple, kwargs: dict, values: dict) -> Look:
+def _once(module, layers: list[Layer], units: dict[str, str], args: tuple, kwargs: dict, values: dict) -> Look:
     twin = copy_of(module)
     before = [name for name, _ in twin.named_parameters()]
     trace, result, fault = run(twin, args, kwargs, values)
@@ -82,9 +91,9 @@ def _once(module, layers: List[Layer], units: Dict[str, str], args: tuple, kwarg
     return Look(trace, out, parts, inputs, rest, _rows(trace, rest), fault, of_trace(trace, twin, before))
 
 
-def _rows(trace: Trace, rest: Dict[str, Bytes]) -> Dict[str, int]:
+def _rows(trace: Trace, rest: dict[str, Bytes]) -> dict[str, int]:
     """Rows of what layers without an operation are called with."""
-    out: Dict[str, int] = {}
+    out: dict[str, int] = {}
     for call in trace.calls:
         if call.path in rest and call.path not in out:
             shapes = [trace.tensors[number].shape for number in call.inputs if trace.tensors[number].dim() > 1]
@@ -93,7 +102,7 @@ def _rows(trace: Trace, rest: Dict[str, Bytes]) -> Dict[str, int]:
     return out
 
 
-def _again(module, layers, units, args, kwargs, values, size, new) -> Dict[str, Bytes]:
+def _again(module, layers, units, args, kwargs, values, size, new) -> dict[str, Bytes]:
     """The bytes of the same forward at another size; none where it does not run at that."""
     known = dict(values)
     other_args, other_kwargs = resized(args, size, new, known), resized(kwargs, size, new, known)
@@ -101,7 +110,7 @@ def _again(module, layers, units, args, kwargs, values, size, new) -> Dict[str, 
     return found.rest if found.fault is None else {}
 
 
-def _declare(seen: Seen, first: Look, size: Tuple[int, int, int], again) -> None:
+def _declare(seen: Seen, first: Look, size: tuple[int, int, int], again) -> None:
     """Declared costs of what has no operation, in the layers' order."""
     batch, seq, target = size
     points = sizes(batch, seq, target)
@@ -111,8 +120,8 @@ def _declare(seen: Seen, first: Look, size: Tuple[int, int, int], again) -> None
         seen.taken["seq"] = seq
     if target:
         seen.taken["target_seq"] = target
-    out: List[Layer] = []
-    still: List[str] = []
+    out: list[Layer] = []
+    still: list[str] = []
     for layer in first.layers:
         out.append(layer)
         for name in (layer.name, f"{layer.name}.{BESIDE}"):
@@ -133,12 +142,15 @@ def _declare(seen: Seen, first: Look, size: Tuple[int, int, int], again) -> None
                     seen.streams[name] = seen.streams[layer.name]
     seen.layers = out
     if still:
-        seen.warnings.append(f"the bytes of {still[0]}{f' and {len(still) - 1} more' if len(still) > 1 else ''} follow no simple rule of batch and length: they hold for {batch} × {seq or 'the'} tokens of this export")
+        seen.warnings.append(
+            f"the bytes of {still[0]}{f' and {len(still) - 1} more' if len(still) > 1 else ''} follow no simple rule "
+            f"of batch and length: they hold for {batch} × {seq or 'the'} tokens of this export"
+        )
 
 
 def _precision(first: Look) -> str:
     """The precision that the forward ran in, as devmap's --precision calls it."""
-    count: Dict[torch.dtype, int] = {}
+    count: dict[torch.dtype, int] = {}
     for number in first.trace.parameters:
         tensor = first.trace.tensors[number]
         count[tensor.dtype] = count.get(tensor.dtype, 0) + tensor.numel()
@@ -147,11 +159,17 @@ def _precision(first: Look) -> str:
     return names[max(floats, key=count.__getitem__)] if floats else "32-true"
 
 
-def _logits(flow: Flow, result: Any) -> Optional[int]:
-    """The tensor that a loss would read: what the result calls so, or the one that it is; where the forward stopped, the
-    last product as wide as the vocabulary."""
+def _logits(flow: Flow, result: Any) -> int | None:
+    """The tensor that a loss would read: what the result calls so, or the one that it is; where the forward stopped,
+    the last product as wide as the vocabulary."""
     if result is None:
-        rows = {flow.shape(number)[0] for step in flow.steps if step.name == "embedding" for number in step.inputs if flow.weight(number)}
+        rows = {
+            flow.shape(number)[0]
+            for step in flow.steps
+            if step.name == "embedding"
+            for number in step.inputs
+            if flow.weight(number)
+        }
         made = [step.outputs[0] for step in flow.steps if flow.matrix(step) and flow.width_out(step) in rows]
         return made[-1] if made else None
     if hasattr(result, "items"):

@@ -1,17 +1,16 @@
 """Which tokens a layer works on, by the rows that it sees."""
-from __future__ import annotations
 
-from typing import Dict, List, Optional, Tuple
+from __future__ import annotations
 
 from ._export_part import Part
 from ._export_trace import tensors_in
 from ._export_tree import Layer
 
 
-def streams(layers: List[Layer], of: Dict[int, Part], inputs: Dict[str, List[str]], rows: Dict[str, int],
-            batch: int, seq: int, target: int) -> Dict[str, Optional[dict]]:  # fmt: skip
+def streams(layers: list[Layer], of: dict[int, Part], inputs: dict[str, list[str]], rows: dict[str, int],
+            batch: int, seq: int, target: int) -> dict[str, dict | None]:  # fmt: skip
     """The stream of every layer with an operation; None is the text's."""
-    out: Dict[str, Optional[dict]] = {name: _of(count, batch, seq, target) for name, count in rows.items()}
+    out: dict[str, dict | None] = {name: _of(count, batch, seq, target) for name, count in rows.items()}
     for layer in layers:
         part = of.get(id(layer))
         if part is None or part.op["kind"] in ("rotary",):
@@ -31,7 +30,7 @@ def streams(layers: List[Layer], of: Dict[int, Part], inputs: Dict[str, List[str
     return out
 
 
-def _of(tokens: int, batch: int, seq: int, target: int) -> Optional[dict]:
+def _of(tokens: int, batch: int, seq: int, target: int) -> dict | None:
     if seq and tokens == batch * seq:
         return None
     if target and tokens == batch * target:
@@ -41,7 +40,7 @@ def _of(tokens: int, batch: int, seq: int, target: int) -> Optional[dict]:
     return {"kind": "fixed", "tokens": tokens // batch if tokens % batch == 0 else tokens}
 
 
-def _rate(name: str, part: Part, out: Dict[str, Optional[dict]], inputs: Dict[str, List[str]]) -> None:
+def _rate(name: str, part: Part, out: dict[str, dict | None], inputs: dict[str, list[str]]) -> None:
     """A convolution that runs at a multiple of the rate of what reads it."""
     mine = out[name]
     readers = [out[one] for one, sources in inputs.items() if name in sources and one in out]
@@ -53,7 +52,7 @@ def _rate(name: str, part: Part, out: Dict[str, Optional[dict]], inputs: Dict[st
         out[name] = dict(readers[0])
 
 
-def lengths(args: tuple, kwargs: dict) -> Tuple[int, int, int]:
+def lengths(args: tuple, kwargs: dict) -> tuple[int, int, int]:
     """Batch, tokens of a sequence, and of a decoder's, by what went in: integers of two sides are tokens, else a first
     tensor of three sides is a sequence of vectors. 0: there is none."""
     tensors = tensors_in((args, kwargs))

@@ -1,4 +1,5 @@
 """Parameters that are one tensor under several names."""
+
 from __future__ import annotations
 
 import torch

@@ -1,11 +1,12 @@
 """One forward on tensors without memory, call by call."""
+
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -20,11 +21,11 @@ class Step:
 
     name: str
     scope: str  # path of the module whose forward made the call
-    inputs: List[int]
-    outputs: List[int]
+    inputs: list[int]
+    outputs: list[int]
     arguments: tuple
     keywords: dict
-    saved: List[int] = dataclasses.field(default_factory=list)  # storages that autograd keeps for it
+    saved: list[int] = dataclasses.field(default_factory=list)  # storages that autograd keeps for it
 
 
 @dataclasses.dataclass
@@ -34,9 +35,9 @@ class Call:
     path: str
     first: int  # steps [first, end)
     end: int
-    inputs: List[int]
-    outputs: List[int]
-    kinds: Dict[str, int] = dataclasses.field(default_factory=dict)  # outputs by the name that the result gives them
+    inputs: list[int]
+    outputs: list[int]
+    kinds: dict[str, int] = dataclasses.field(default_factory=dict)  # outputs by the name that the result gives them
 
 
 class Trace(TorchFunctionMode):
@@ -44,19 +45,19 @@ class Trace(TorchFunctionMode):
 
     def __init__(self, module: torch.nn.Module):
         super().__init__()
-        self.steps: List[Step] = []
-        self.calls: List[Call] = []
-        self.tensors: List[torch.Tensor] = []
-        self.maker: Dict[int, int] = {}  # tensor to the step that made it
-        self.failed: Dict[str, str] = {}  # module path to why its forward was not seen
-        self.modules: Dict[str, torch.nn.Module] = {}
-        self.guessed: Dict[str, str] = {}  # module path to the line that asked for what nothing says
+        self.steps: list[Step] = []
+        self.calls: list[Call] = []
+        self.tensors: list[torch.Tensor] = []
+        self.maker: dict[int, int] = {}  # tensor to the step that made it
+        self.failed: dict[str, str] = {}  # module path to why its forward was not seen
+        self.modules: dict[str, torch.nn.Module] = {}
+        self.guessed: dict[str, str] = {}  # module path to the line that asked for what nothing says
         self.values = Values()
-        self.sizes: Dict[object, int] = {}  # bytes of a storage
-        self._number: Dict[int, int] = {}
-        self._scopes: List[str] = [""]
-        self._current: Optional[Step] = None
-        self.parameters: Dict[int, List[str]] = {}  # all names of each
+        self.sizes: dict[object, int] = {}  # bytes of a storage
+        self._number: dict[int, int] = {}
+        self._scopes: list[str] = [""]
+        self._current: Step | None = None
+        self.parameters: dict[int, list[str]] = {}  # all names of each
         self._known: set = set()
         for name, tensor in module.named_parameters(remove_duplicate=False):
             self.parameters.setdefault(self.number(tensor), []).append(name)
@@ -111,7 +112,7 @@ class Trace(TorchFunctionMode):
             return True
         raise Unseen(f"{line} asks for the value of a tensor ({name.strip('_')})")
 
-    def _numbers(self, value: Any) -> List[int]:
+    def _numbers(self, value: Any) -> list[int]:
         return [self.number(tensor) for tensor in tensors_in(value)]
 
     def pack(self, tensor: torch.Tensor) -> torch.Tensor:
@@ -147,7 +148,7 @@ def _is_view(func: Callable) -> bool:
     return any(func is getattr(torch.Tensor, name).__get__ for name in ("T", "mT"))
 
 
-def _names(result: Any, trace: Trace) -> Dict[str, int]:
+def _names(result: Any, trace: Trace) -> dict[str, int]:
     if not hasattr(result, "items"):
         return {}
     return {str(name): trace.number(value) for name, value in result.items() if isinstance(value, torch.Tensor)}
@@ -158,7 +159,7 @@ def storage_of(tensor: torch.Tensor) -> int:
     return tensor.untyped_storage()._cdata
 
 
-def tensors_in(value: Any) -> List[torch.Tensor]:
+def tensors_in(value: Any) -> list[torch.Tensor]:
     """The tensors in nested tuples, lists, dicts and objects of frameworks (ModelOutput is a dict)."""
     if isinstance(value, torch.Tensor):
         return [value]
@@ -169,4 +170,7 @@ def tensors_in(value: Any) -> List[torch.Tensor]:
     return []
 
 
-_PROPERTIES = frozenset("size dim numel stride is_contiguous element_size storage_offset data_ptr nelement __len__ is_floating_point is_complex get_device".split())
+_PROPERTIES = frozenset(
+    "size dim numel stride is_contiguous element_size storage_offset data_ptr nelement __len__ is_floating_point "
+    "is_complex get_device".split()
+)

@@ -1,8 +1,8 @@
 """The module tree as layers: who holds which tensors, in order of registration."""
+
 from __future__ import annotations
 
 import dataclasses
-from typing import Dict, List, Optional, Set, Tuple
 
 import torch
 from torch.nn.parameter import is_lazy
@@ -16,20 +16,20 @@ class Layer:
     """A layer of model.json: tensors have names relative to its own."""
 
     name: str
-    module: Optional[torch.nn.Module]  # None: a bare parameter
+    module: torch.nn.Module | None  # None: a bare parameter
     unit: str = ""
-    params: List[Tuple[str, torch.Tensor]] = dataclasses.field(default_factory=list)
-    buffers: List[Tuple[str, torch.Tensor]] = dataclasses.field(default_factory=list)
-    saved: Set[int] = dataclasses.field(default_factory=set)  # ids of the buffers that the state dict has
+    params: list[tuple[str, torch.Tensor]] = dataclasses.field(default_factory=list)
+    buffers: list[tuple[str, torch.Tensor]] = dataclasses.field(default_factory=list)
+    saved: set[int] = dataclasses.field(default_factory=set)  # ids of the buffers that the state dict has
 
 
-def layers_of(module: torch.nn.Module, units: Dict[str, str]) -> Tuple[List[Layer], List[str]]:
+def layers_of(module: torch.nn.Module, units: dict[str, str]) -> tuple[list[Layer], list[str]]:
     """A layer for each module that holds tensors itself. Outside a unit, tensors of a module that has such modules
     below it are layers of their own, as a device map names them."""
     holders = [(path, part) for path, part in module.named_modules(remove_duplicate=False) if _tensors(part)]
     above = _ancestors(path for path, _ in holders)
-    counted: Set[object] = set()  # buffers that were seen
-    layers: List[Layer] = []
+    counted: set[object] = set()  # buffers that were seen
+    layers: list[Layer] = []
     for path, part in holders:
         unit = units.get(path, "")
         bare = path == "" or not unit and path in above
@@ -53,14 +53,14 @@ def layers_of(module: torch.nn.Module, units: Dict[str, str]) -> Tuple[List[Laye
     return layers, [word for path, part in module.named_modules() for word in _plain(path, part)]
 
 
-def _tensors(part: torch.nn.Module) -> List[Tuple[str, str, torch.Tensor]]:
-    """The tensors that a module registers itself; buffers whether they are saved or not: all are moved to its device."""
+def _tensors(part: torch.nn.Module) -> list[tuple[str, str, torch.Tensor]]:
+    """The tensors that a module registers itself; buffers saved or not: all are moved to its device."""
     params = [("param", name, tensor) for name, tensor in part._parameters.items() if tensor is not None]
     return params + [("buffer", name, tensor) for name, tensor in part._buffers.items() if tensor is not None]
 
 
-def _ancestors(paths) -> Set[str]:
-    above: Set[str] = set()
+def _ancestors(paths) -> set[str]:
+    above: set[str] = set()
     for path in paths:
         while "." in path:
             path = path.rpartition(".")[0]
@@ -71,14 +71,16 @@ def _ancestors(paths) -> Set[str]:
 def _check(path: str, name: str, tensor: torch.Tensor) -> None:
     if is_lazy(tensor):
         raise DevmapError(
-            f"export: {path + '.' + name if path else name!r} has no shape yet (torch.nn.LazyModule): run one forward, then export"
+            f"export: {path + '.' + name if path else name!r} has no shape yet (torch.nn.LazyModule): run one forward, "
+            "then export"
         )
 
 
-def _plain(path: str, part: torch.nn.Module) -> List[str]:
+def _plain(path: str, part: torch.nn.Module) -> list[str]:
     """Tensors in plain attributes: no framework moves or counts them."""
     return [
-        f"{path + '.' if path else ''}{name} is a tensor in a plain attribute, {value.numel() * value.element_size():,} bytes: "
+        f"{path + '.' if path else ''}{name} is a tensor in a plain attribute, "
+        f"{value.numel() * value.element_size():,} bytes: "
         "no device map moves it, and it is not counted"
         for name, value in vars(part).items()
         if isinstance(value, torch.Tensor) and value.numel() > 1

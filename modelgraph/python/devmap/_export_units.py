@@ -1,20 +1,21 @@
 """What one device must hold whole."""
+
 from __future__ import annotations
 
-from typing import Dict, Iterable, List, Optional, Set, Tuple, Union
+from collections.abc import Iterable
 
 import torch
 
 from ._errors import DevmapError
 
 
-def units_of(module: torch.nn.Module, no_split: Optional[Iterable[Union[str, type]]]) -> Tuple[Dict[str, str], List[str]]:
+def units_of(module: torch.nn.Module, no_split: Iterable[str | type] | None) -> tuple[dict[str, str], list[str]]:
     """For each module path inside a unit, the unit's path; and what is to be said about them.
 
     A unit is the outermost module of a class that must not be split, as Accelerate takes them
     (accelerate/utils/modeling.py, infer_auto_device_map: it looks at a module before its children).
     """
-    said: List[str] = []
+    said: list[str] = []
     if no_split is None:
         names = _own(module)
         tops = _instances(module, names) if names else _members(module)
@@ -30,9 +31,11 @@ def units_of(module: torch.nn.Module, no_split: Optional[Iterable[Union[str, typ
         classes = {kind for part in module.modules() for kind in _kinds(part)}
         for missing in sorted(names - classes):
             known = ", ".join(sorted(classes)[:12])
-            raise DevmapError(f"export: no_split: no module is a {missing!r} (classes in {type(module).__name__}: {known})")
+            raise DevmapError(
+                f"export: no_split: no module is a {missing!r} (classes in {type(module).__name__}: {known})"
+            )
         tops = _instances(module, names)
-    units: Dict[str, str] = {}
+    units: dict[str, str] = {}
     for path, _ in module.named_modules(remove_duplicate=False):
         top = _outermost(path, tops)
         if top is not None:
@@ -40,19 +43,19 @@ def units_of(module: torch.nn.Module, no_split: Optional[Iterable[Union[str, typ
     return units, said
 
 
-def _own(module: torch.nn.Module) -> Set[str]:
+def _own(module: torch.nn.Module) -> set[str]:
     """_no_split_modules of the module and of the models inside it (modeling_utils.py, PreTrainedModel)."""
-    names: Set[str] = set()
+    names: set[str] = set()
     for part in module.modules():
         names.update(getattr(part, "_no_split_modules", None) or ())
     return names
 
 
-def _instances(module: torch.nn.Module, names: Set[str]) -> Set[str]:
+def _instances(module: torch.nn.Module, names: set[str]) -> set[str]:
     return {path for path, part in module.named_modules(remove_duplicate=False) if path and names & _kinds(part)}
 
 
-def _kinds(part: torch.nn.Module) -> Set[str]:
+def _kinds(part: torch.nn.Module) -> set[str]:
     """The name of a module's class; of one that fully_shard gave another class (FSDPLinear) what it was too."""
     kinds = {type(part).__name__}
     if any(base.__name__ == "FSDPModule" for base in type(part).__mro__):
@@ -60,16 +63,16 @@ def _kinds(part: torch.nn.Module) -> Set[str]:
     return kinds
 
 
-def _members(module: torch.nn.Module) -> Set[str]:
+def _members(module: torch.nn.Module) -> set[str]:
     """Members of lists: a block adds what came in to what it computed, outside of any module that could be moved."""
-    tops: Set[str] = set()
+    tops: set[str] = set()
     for path, part in module.named_modules(remove_duplicate=False):
         if isinstance(part, (torch.nn.ModuleList, torch.nn.Sequential)):
             tops.update(f"{path}.{key}" if path else key for key, member in part._modules.items() if member is not None)
     return tops
 
 
-def _outermost(path: str, tops: Set[str]) -> Optional[str]:
+def _outermost(path: str, tops: set[str]) -> str | None:
     parts = path.split(".")
     for count in range(1, len(parts) + 1):
         prefix = ".".join(parts[:count])
@@ -78,6 +81,6 @@ def _outermost(path: str, tops: Set[str]) -> Optional[str]:
     return None
 
 
-def _some(paths: Set[str]) -> str:
+def _some(paths: set[str]) -> str:
     first = sorted(paths)[:3]
     return ", ".join(first) + (", …" if len(paths) > 3 else "")

@@ -4,9 +4,10 @@ A forward on the meta device cannot ask a tensor for its value. Most that ask do
 inputs and of constants (lengths, positions, masks, grids of patches): of these, as far as they are small, the same
 calls are made on the CPU beside. What asks for others (a router's choice, a stopping rule) is data-dependent.
 """
+
 from __future__ import annotations
 
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable
 
 import torch
 
@@ -25,13 +26,13 @@ class Values:
     """Values by the id of the tensor without one; the trace keeps those tensors alive."""
 
     def __init__(self) -> None:
-        self._of: Dict[int, torch.Tensor] = {}
+        self._of: dict[int, torch.Tensor] = {}
 
     def give(self, tensor: torch.Tensor, value: torch.Tensor) -> None:
         if value.numel() <= LIMIT:
             self._of[id(tensor)] = value.detach().to("cpu")
 
-    def of(self, tensor: torch.Tensor) -> Optional[torch.Tensor]:
+    def of(self, tensor: torch.Tensor) -> torch.Tensor | None:
         return self._of.get(id(tensor))
 
     def follow(self, func: Callable, args: tuple, kwargs: dict, result: Any) -> None:
@@ -39,7 +40,11 @@ class Values:
         if getattr(func, "__name__", "") in _RANDOM:
             return
         outputs = list(_leaves(result))
-        if not outputs or sum(one.numel() for one in outputs) > LIMIT or any(one.is_floating_point() and one.dim() > 2 for one in outputs):
+        if (
+            not outputs
+            or sum(one.numel() for one in outputs) > LIMIT
+            or any(one.is_floating_point() and one.dim() > 2 for one in outputs)
+        ):
             return
         try:
             with torch.no_grad(), torch.device("cpu"):

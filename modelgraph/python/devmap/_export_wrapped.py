@@ -1,4 +1,5 @@
 """Modules around the module that is meant: what they wrap is described, under its own names."""
+
 from __future__ import annotations
 
 import torch
@@ -23,9 +24,14 @@ def unwrap(module: torch.nn.Module) -> tuple:
         inner = getattr(module, _WRAPPERS[wrapper], None)
         if not isinstance(inner, torch.nn.Module):
             break
-        said.append(f"the module was wrapped in {wrapper}: what it wraps is described, under the names that it has there")
+        said.append(
+            f"the module was wrapped in {wrapper}: what it wraps is described, under the names that it has there"
+        )
         module = inner
     flat = [name for name, _ in module.named_parameters() if name.rpartition(".")[2] == "_flat_param"]
     if flat:
-        raise DevmapError(f"export: {flat[0]!r} is FullyShardedDataParallel's: it has no tensors of the model's own; export the module before it is wrapped")
+        raise DevmapError(
+            f"export: {flat[0]!r} is FullyShardedDataParallel's: it has no tensors of the model's own; export the "
+            "module before it is wrapped"
+        )
     return module, said

@@ -7,10 +7,9 @@ import re
 import tempfile
 import unittest
 
+import devmap
 import torch
 from torch import nn
-
-import devmap
 
 WIDTH = 32
 IDS = torch.zeros((2, 16), dtype=torch.int64)
@@ -83,7 +82,9 @@ class OperationsTest(unittest.TestCase):
             {"kind": "attention", "dim": WIDTH, "heads": 4, "kv_heads": 2, "head_dim": 8, "fused": True},
         )
         self.assertEqual(attention["inputs"], ["blocks.0.norm1", "embed"])
-        self.assertEqual([one["name"] for one in attention["params"]], ["qkv.weight", "qkv.bias", "out.weight", "out.bias"])
+        self.assertEqual(
+            [one["name"] for one in attention["params"]], ["qkv.weight", "qkv.bias", "out.weight", "out.bias"]
+        )
         self.assertEqual(found["blocks.0"]["op"], {"kind": "mlp", "dim": WIDTH, "hidden": 64, "activation": "silu"})
         self.assertEqual(found["blocks.0"]["inputs"], ["blocks.0.norm2", "blocks.0.mixer"])
         self.assertEqual(found["blocks.0.norm2"]["op"]["style"], "rms")
@@ -96,7 +97,15 @@ class OperationsTest(unittest.TestCase):
         found = layers(devmap.export(net, inputs=(torch.zeros(2, 16, WIDTH),)))
         self.assertEqual(
             found["layers.1.self_attn"]["op"],
-            {"kind": "attention", "dim": WIDTH, "heads": 4, "kv_heads": 4, "head_dim": 8, "bidirectional": True, "fused": True},
+            {
+                "kind": "attention",
+                "dim": WIDTH,
+                "heads": 4,
+                "kv_heads": 4,
+                "head_dim": 8,
+                "bidirectional": True,
+                "fused": True,
+            },
         )
         self.assertEqual(found["layers.1"]["op"], {"kind": "mlp", "dim": WIDTH, "hidden": 64, "activation": "relu"})
 
@@ -158,7 +167,9 @@ class UnseenTest(unittest.TestCase):
                 hidden = self.embed(ids)
                 return self.head(hidden) if hidden.sum() > 0 else self.head(self.norm(hidden))
 
-        self.assertIn("norm: not called", said(self.unseen(Either(), "asks whether values that depend on the data are so")))
+        self.assertIn(
+            "norm: not called", said(self.unseen(Either(), "asks whether values that depend on the data are so"))
+        )
 
     def test_loop(self):
         class Loop(Net):
@@ -213,7 +224,9 @@ class UnseenTest(unittest.TestCase):
         net.blocks[0].up.weight = nn.Parameter(torch.zeros(64 * WIDTH // 2, 1, dtype=torch.uint8), requires_grad=False)
         model = self.unseen(net, "parameters take no gradient")
         self.assertIn("stored quantised (blocks.0.up.weight)", said(model))
-        self.assertEqual(layers(model)["blocks.0.up"]["params"][0], {"name": "weight", "shape": [1024, 1], "dtype": "u8"})
+        self.assertEqual(
+            layers(model)["blocks.0.up"]["params"][0], {"name": "weight", "shape": [1024, 1], "dtype": "u8"}
+        )
 
     def test_plain_tensor(self):
         net = Net(Attend())
@@ -229,7 +242,9 @@ class UnseenTest(unittest.TestCase):
 
     def test_refused(self):
         for words, call in {
-            "'0.weight' has no shape yet": lambda: devmap.export(nn.Sequential(nn.LazyLinear(4)), inputs=(torch.zeros(2, 3),)),
+            "'0.weight' has no shape yet": lambda: devmap.export(
+                nn.Sequential(nn.LazyLinear(4)), inputs=(torch.zeros(2, 3),)
+            ),
             "'int' is not a torch.nn.Module": lambda: devmap.export(3),
             "no module is a 'Blok'": lambda: devmap.export(Net(), no_split=["Blok"]),
             "there is nothing to place": lambda: devmap.export(nn.ReLU()),
