@@ -49,6 +49,7 @@ var decoderFamilies = []struct {
 	{model: "falcon_mamba", read: falconMamba},
 	{model: "gemma", read: gemma, runs: true},
 	{model: "gemma2", read: gemma2, runs: true},
+	{model: "gemma3n_text", read: gemma3nText},
 	{model: "gemma3_text", read: gemma3Text, runs: true},
 	{model: "glm", read: glm},
 	{model: "glm4", read: glm4},
