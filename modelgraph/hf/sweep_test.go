@@ -106,6 +106,7 @@ smolvlm-256m smolvlm2-2.2b stablelm-2-1.6b stablelm-2-12b stablelm-zephyr-3b sta
 swin-tiny-patch4-window7-224 umt5-base vit-base-patch16-224 vit-large-in21k wan2.1-text_encoder wav2vec2-base wav2vec2-base-960h
 wav2vec2-large-xlsr-53 wav2vec2-xls-r-300m whisper-large-v3 whisper-tiny xlm-roberta-base xlm-roberta-large xlnet-base xlnet-base-cased xverse-7b
 yi-6b zamba2-1.2b
+gemma-3n-e2b gemma-3n-e2b-it
 `)
 
 // TestPublicConfigs: published models have their published number of
