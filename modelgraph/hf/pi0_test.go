@@ -17,7 +17,7 @@ import (
 // TestPi0 holds the arrays of OpenPI's models to those of its own code
 // (fixtures/oracle/openpi.py): names, shapes, types, and which are frozen.
 func TestPi0(t *testing.T) {
-	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi.json.gz"))
+	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../fixtures/oracle/openpi/trees.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

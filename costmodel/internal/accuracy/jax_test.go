@@ -141,7 +141,7 @@ func TestAccuracyJAX(t *testing.T) {
 	t.Log(out.String())
 }
 
-// goldenTrees is fixtures/oracle/openpi.json.gz: OpenPI's train states where JAX
+// goldenTrees is fixtures/oracle/openpi/trees.json.gz: OpenPI's train states where JAX
 // puts them on eight devices, and trees that were drawn.
 func goldenTrees(t *testing.T) (golden struct {
 	Models []struct {
@@ -162,7 +162,7 @@ func goldenTrees(t *testing.T) (golden struct {
 },
 ) {
 	t.Helper()
-	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../../fixtures/oracle/openpi.json.gz"))
+	file, err := os.Open(cmp.Or(os.Getenv("DEVMAP_OPENPI"), "../../../fixtures/oracle/openpi/trees.json.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}
