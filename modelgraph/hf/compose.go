@@ -17,25 +17,11 @@ func composed(pieces []piece, want []int64) []int64 {
 	}
 	lists, whole := bySource(pieces)
 	for _, op := range rule.ops {
-		if !whole {
-			break
-		}
-		switch name, dims := opOf(op); name {
-		case "MergeModulelist":
-			for i := range lists {
-				lists[i], whole = mergedShape(lists[i], dims[0], whole)
-			}
-		case "Concatenate":
-			lists, whole = concatenatedShape(lists, dims[0])
-		case "Chunk":
-			whole = len(lists) == 1 && len(lists[0]) == 1 && chunkedShape(lists[0][0], dims[0], len(rule.to))
-		case "Transpose":
-			whole = len(lists) == 1 && len(lists[0]) == 1 && transposedShape(lists[0][0], dims, want)
-		default:
-			whole = false
+		if whole {
+			lists, whole = rule.apply(op, lists, want)
 		}
 	}
-	if whole && len(lists) == 1 && len(lists[0]) == 1 {
+	if whole && alone(lists) {
 		return lists[0][0]
 	}
 	var total int64
@@ -43,6 +29,29 @@ func composed(pieces []piece, want []int64) []int64 {
 		total += elements(pieces[i].stored.Shape)
 	}
 	return []int64{total}
+}
+
+// alone reports one source with one shape.
+func alone(lists [][][]int64) bool { return len(lists) == 1 && len(lists[0]) == 1 }
+
+// apply does one operation.
+func (rule *transform) apply(op []any, lists [][][]int64, want []int64) ([][][]int64, bool) {
+	name, dims := opOf(op)
+	switch {
+	case name == "MergeModulelist":
+		whole := true
+		for i := range lists {
+			lists[i], whole = mergedShape(lists[i], dims[0], whole)
+		}
+		return lists, whole
+	case name == "Concatenate":
+		return concatenatedShape(lists, dims[0])
+	case name == "Chunk" && alone(lists):
+		return lists, chunkedShape(lists[0][0], dims[0], len(rule.to))
+	case name == "Transpose" && alone(lists):
+		return lists, transposedShape(lists[0][0], dims, want)
+	}
+	return nil, false
 }
 
 // opOf is an operation's name and its numbers.

@@ -48,16 +48,16 @@ func TestFamilies(t *testing.T) {
 }
 
 // drawnRows are the lines of a file.
-func drawnRows[row any](t testing.TB, file string) []row {
-	t.Helper()
+func drawnRows[row any](tb testing.TB, file string) []row {
+	tb.Helper()
 	f, err := os.Open(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	unpacked, err := gzip.NewReader(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var cases []row
 	for lines := json.NewDecoder(unpacked); ; {
@@ -65,7 +65,7 @@ func drawnRows[row any](t testing.TB, file string) []row {
 		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
 			return cases
 		} else if err != nil {
-			t.Fatal(file, err)
+			tb.Fatal(file, err)
 		}
 		cases = append(cases, c)
 	}

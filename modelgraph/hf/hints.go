@@ -14,7 +14,7 @@ func hintsOf(expr string) []string {
 }
 
 func hintsIn(tree *syntax.Regexp) []string {
-	switch tree.Op {
+	switch tree.Op { //nolint:exhaustive // the others have no text for sure
 	case syntax.OpLiteral:
 		if tree.Flags&syntax.FoldCase == 0 {
 			return []string{string(tree.Rune)}
