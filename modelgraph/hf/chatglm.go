@@ -57,7 +57,9 @@ func chatGLM(modules *builder, cfg *config, class string) {
 		names: decoderNames{embed: "embedding.word_embeddings", layers: "encoder.layers", norm: "encoder.final_layernorm"},
 		behind: func(modules *builder, path string) { // half of a head turns
 			rows := modules.add(dot(path, "rotary_pos_emb"), modelgraph.Rotary{HeadDim: max(1, attn.headDim/2)}, nil)
-			rows.Buffers = []modelgraph.Tensor{tensor("inv_freq", (attn.headDim/2+1)/2)}
+			turned := tensor("inv_freq", (attn.headDim/2+1)/2)
+			turned.Persistent = true
+			rows.Buffers = []modelgraph.Tensor{turned}
 		},
 	}
 	d.build(modules, path)

@@ -147,7 +147,9 @@ func phi4Sound(cfg *config, hidden int64) func(modules *builder, path string) {
 
 // tower is Phi4MultimodalAudioModel.
 func (model *conformer) tower(modules *builder, path string) {
-	modules.add(dot(path, "encoder_embedding"), modelgraph.Parameter{}, nil).Buffers = []modelgraph.Tensor{tensor("global_mean", model.input), tensor("global_invstd", model.input)}
+	mean, scale := tensor("global_mean", model.input), tensor("global_invstd", model.input)
+	mean.Persistent, scale.Persistent = true, true
+	modules.add(dot(path, "encoder_embedding"), modelgraph.Parameter{}, nil).Buffers = []modelgraph.Tensor{mean, scale}
 	conv := func(at int64, shape ...int64) {
 		modules.held(indexed(dot(path, "embed.conv"), at), tensor("weight", shape...), tensor("bias", shape[0]))
 	}
