@@ -17,16 +17,7 @@ func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message
 	if workload.Mode == costmodel.Load {
 		return nil
 	}
-	var all, still []string
-	for i := range model.Layers {
-		switch declared := model.Layers[i].Declared; {
-		case declared == nil || max(declared.ActivationBytes, declared.WorkspaceBytes, declared.OutputBytes) < 0:
-		case grows(declared):
-			all = append(all, model.Layers[i].Name)
-		case max(declared.ActivationBytes, declared.WorkspaceBytes, declared.OutputBytes) > 0:
-			all, still = append(all, model.Layers[i].Name), append(still, model.Layers[i].Name)
-		}
-	}
+	all, still := declaredBytes(model)
 	var out []costmodel.Message
 	if len(all) > 0 && taken.Precision != "" && taken.Precision != string(workload.Precision) {
 		out = append(out, costmodel.Messagef("the declared costs of %q%s were taken in %s and are counted as they are; %v needs others: export the model in that type",
@@ -39,6 +30,25 @@ func takenElsewhere(_ *costmodel.Table, model *layers.Model) []costmodel.Message
 			still[0], more(still), taken.Batch, taken.Seq, batch, workload.Seq))
 	}
 	return out
+}
+
+// declaredBytes names the layers whose bytes are declared, and those of them
+// that do not say how they grow.
+func declaredBytes(model *layers.Model) (all, still []string) {
+	for i := range model.Layers {
+		declared := model.Layers[i].Declared
+		if declared == nil {
+			continue
+		}
+		most := max(declared.ActivationBytes, declared.WorkspaceBytes, declared.OutputBytes)
+		switch {
+		case grows(declared):
+			all = append(all, model.Layers[i].Name)
+		case most > 0:
+			all, still = append(all, model.Layers[i].Name), append(still, model.Layers[i].Name)
+		}
+	}
+	return all, still
 }
 
 // grows reports bytes that say how they grow with the workload.
