@@ -10,7 +10,7 @@ import (
 
 func init() {
 	register(family{
-		types: []string{"pi0", "pi05"}, class: "Pi0", classes: []string{"Pi0"},
+		types: []string{"openpi_pi0", "openpi_pi05"}, class: "Pi0", classes: []string{"Pi0"},
 		build:  func(modules *builder, cfg *config, _ string) { readPi0(cfg).build(modules) },
 		maxSeq: func(cfg *config) int64 { return readPi0(cfg).words },
 		unread: []string{"discrete_state_input", "pytorch_compile_mode"},
@@ -18,9 +18,9 @@ func init() {
 }
 
 // pi0 is a Pi0Config of OpenPI (Physical-Intelligence/openpi at 15a9616,
-// models/pi0_config.py) as a config.json: its own fields, and model_type as its
-// property of that name has it. The arrays are those of the JAX model, named
-// by their path in nnx.state and joined with dots. Blocks are scanned, so that
+// models/pi0_config.py) as a config.json: its own fields, and a model_type of ours,
+// as Transformers' pi0 is another module tree. The arrays are those of the JAX model,
+// named by their path in nnx.state and joined with dots. Blocks are scanned, so that
 // an array of all of them is one, stacked along its first axis. Those that
 // get_freeze_filter names are frozen, and bf16 as scripts/train.py makes them.
 type pi0 struct {
@@ -54,8 +54,8 @@ const (
 var pi0Tower = struct{ width, depth, hidden, heads, tokens int64 }{1152, 27, 4304, 16, (pi0Side / pi0Patch) * (pi0Side / pi0Patch)}
 
 func readPi0(cfg *config) *pi0 {
-	model := &pi0{adaptive: cfg.bool(cfg.name("model_type") == "pi05", "pi05")}
-	if model.adaptive != (cfg.name("model_type") == "pi05") {
+	model := &pi0{adaptive: cfg.bool(cfg.name("model_type") == "openpi_pi05", "pi05")}
+	if model.adaptive != (cfg.name("model_type") == "openpi_pi05") {
 		cfg.fail("pi05", "%v contradicts the model_type %q", model.adaptive, cfg.name("model_type"))
 	}
 	words := int64(48)

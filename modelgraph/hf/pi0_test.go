@@ -41,9 +41,9 @@ func TestPi0(t *testing.T) {
 	}
 	counts := map[string]int64{"pi0": 3_238_048_528, "pi05": 3_353_433_872, "pi0-lora": 3_238_048_528 + 27_869_184 + 22_118_400, "pi05-lora": 3_353_433_872 + 27_869_184 + 22_118_400}
 	for _, model := range golden.Models {
-		model.Config["model_type"] = "pi0"
+		model.Config["model_type"] = "openpi_pi0"
 		if model.Config["pi05"] == true {
-			model.Config["model_type"] = "pi05"
+			model.Config["model_type"] = "openpi_pi05"
 		}
 		config, err := json.Marshal(model.Config)
 		if err != nil {

@@ -81,7 +81,7 @@ func TestFixturesSayWhatTheyLack(t *testing.T) {
 	want := map[string]string{
 		"bloom-176b": sizes("bloom"), "deepseek-v3": sizes("deepseek_v3"), "gpt-oss-20b": sizes("gpt_oss"),
 		"llama-3_1-nemotron-ultra-253b-v1": sizes("nemotron-nas"), "mamba-2.8b": sizes("mamba"), "mixtral-8x7b": sizes("mixtral"),
-		"pi0": sizes("pi0"), "pi0-lora": sizes("pi0"), "pi05": sizes("pi05"), "pi05-lora": sizes("pi05"),
+		"pi0": sizes("openpi_pi0"), "pi0-lora": sizes("openpi_pi0"), "pi05": sizes("openpi_pi05"), "pi05-lora": sizes("openpi_pi05"),
 		"opt-13b": sizes("opt"), "paligemma-3b": sizes("paligemma"), "qwen2.5-vl-3b": sizes("qwen2_5_vl"), "qwen3-30b-a3b": sizes("qwen3_moe"),
 		"t5-11b": sizes("t5"), "vit-large": sizes("vit"), "whisper-large-v3": sizes("whisper"),
 	}

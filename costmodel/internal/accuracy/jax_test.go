@@ -181,7 +181,7 @@ func goldenTrees(t *testing.T) (golden struct {
 func TestAccuracyJAXState(t *testing.T) {
 	checked := 0
 	for _, model := range goldenTrees(t).Models {
-		model.Config["model_type"] = map[bool]string{false: "pi0", true: "pi05"}[model.Config["pi05"] == true]
+		model.Config["model_type"] = map[bool]string{false: "openpi_pi0", true: "openpi_pi05"}[model.Config["pi05"] == true]
 		config, err := json.Marshal(model.Config)
 		if err != nil {
 			t.Fatal(err)

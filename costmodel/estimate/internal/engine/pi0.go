@@ -9,7 +9,7 @@ import (
 )
 
 // pi0Family is the family whose program is known: pi0 and pi0.5.
-const pi0Family = "pi0"
+const pi0Family = "openpi_pi0"
 
 // Program reports a model that is a program of JAX: its layers are arrays, and no
 // other engine runs them.
