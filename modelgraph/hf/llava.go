@@ -6,6 +6,7 @@ import (
 
 func init() {
 	visionLanguage("llava", "Llava", llava)
+	visionLanguage("llava_next", "LlavaNext", llavaNext)
 	visionLanguage("mistral3", "Mistral3", mistral3)
 }
 
@@ -68,6 +69,19 @@ func llava(cfg *config) *multimodal {
 			return image
 		},
 	}
+}
+
+// llavaNext reads a LlavaNextConfig: a llava with a row that ends every row of
+// patches (modeling_llava_next.py). Of its tiles each is an image here.
+func llavaNext(cfg *config) *multimodal {
+	model := llava(cfg)
+	model.tied = cfg.bool(false, "tie_word_embeddings") // its own switch alone
+	features, width := model.features, model.text.hidden
+	model.features = func(modules *builder, path string) string {
+		modules.add(dot(path, "image_newline"), modelgraph.Parameter{}, nil, tensor("", width))
+		return features(modules, path)
+	}
+	return model
 }
 
 // mistral3 reads a Mistral3Config: patches normed and joined in squares before

@@ -8,7 +8,7 @@ import (
 )
 
 func init() {
-	for kind, name := range map[string]string{"xlm-roberta": "XLMRoberta", "roberta": "Roberta"} {
+	for kind, name := range map[string]string{"xlm-roberta": "XLMRoberta", "camembert": "Camembert", "roberta": "Roberta"} {
 		register(family{
 			types: []string{kind}, table: true, class: name + "ForMaskedLM",
 			classes: []string{
@@ -16,7 +16,7 @@ func init() {
 				name + "ForMultipleChoice", name + "ForTokenClassification", name + "ForQuestionAnswering",
 			},
 			build: func(modules *builder, cfg *config, class string) {
-				roberta(modules, cfg, strings.TrimPrefix(class, name), kind == "xlm-roberta")
+				roberta(modules, cfg, strings.TrimPrefix(class, name), kind != "roberta")
 			},
 			// Positions are counted from behind the padding token's.
 			maxSeq: func(cfg *config) int64 { return cfg.pos(0, "max_position_embeddings") - cfg.orZero("pad_token_id") - 1 },
@@ -25,7 +25,7 @@ func init() {
 }
 
 // roberta is a BERT with another head (modeling_roberta.py), which in XLM-RoBERTa
-// stands in front.
+// and CamemBERT stands in front.
 func roberta(modules *builder, cfg *config, class string, front bool) {
 	model := readBERT(cfg)
 	modules.epsilon = model.epsilon

@@ -93,7 +93,7 @@ gpt-j-6b gpt-neo-1.3b gpt-neox-20b gpt-oss-120b gpt-oss-20b-quantised gpt2 grani
 granite-4.0-h-small granite-4.0-h-tiny gte-modernbert gte-qwen2-1.5b helium-1-2b hubert-base hubert-base-ls960 hubert-large-ls960-ft hunyuan-7b
 hunyuan-7b-v1 hunyuan-a13b idefics3-8b internlm-7b internlm2_5-7b internlm3-8b internvl2-8b internvl2_5-1b internvl3-1b-hf internvl3-8b
 ip-adapter-image_encoder jamba-1.5-mini jamba-v0.1 kimi-k2 lfm2-1.2b llama-3.1-8b-bnb llama-3.2-11b-vision llama-3.2-11b-vision-instruct
-llama-3.2-90b-vision llama-4-maverick-17b-128e-instruct llama-4-scout llama-4-scout-published llava-1.5-13b-hf llava-1.5-7b-hf llava-v1.5-7b
+llama-3.2-90b-vision llama-4-maverick-17b-128e-instruct llama-4-scout llama-4-scout-published llava-1.5-13b-hf llava-1.5-7b-hf llava-v1.5-7b llava-v1.6-mistral-7b-hf
 longformer-base longformer-base-4096 mamba-130m-hf mamba-codestral-7b mamba2-2.7b mamba2-370m-hf mimo-7b minicpm3-4b minimax-m2 minimax-text-01-hf
 minimax-text-01-published ministral-8b minitron-4b mistral-nemo mistral-small-3.1 mistral-small-3.1-24b mms-1b-all modernbert-base modernbert-large
 moonlight-16b-a3b mpt-7b mt5-base mt5-small nemotron-4-minitron-8b nemotron-h-8b nvidia-nemotron-3.5-lightning-30b-a3b-nvfp4 olmo-1b olmo-2-7b
