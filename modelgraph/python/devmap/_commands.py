@@ -136,11 +136,18 @@ class Estimate:
         return f"<devmap.Estimate: {len(fits)} of {len(rows)} strategies fit{best}>"
 
 
-def check(model: object, map: Plan | Mapping[str, int | str] | Path, **flags: Unpack[CheckFlags]) -> Check:
+def check(
+    model: object,
+    map: Plan | Mapping[str, int | str] | Path,
+    *,
+    inputs: Any = None,
+    no_split: Any = None,
+    **flags: Unpack[CheckFlags],
+) -> Check:
     """Judges a map: a Plan, a device map (module → GPU), or a file that holds one. All faults are told at once."""
     import tempfile
 
-    read = Model(model)
+    read = Model(model, inputs, no_split, flags.get("mode") != "load")
     typed = words("check", dict(flags))
     with tempfile.TemporaryDirectory(prefix="devmap-") as folder:
         path = os.path.join(folder, "map.json")
@@ -155,17 +162,21 @@ def check(model: object, map: Plan | Mapping[str, int | str] | Path, **flags: Un
     return Check(json.loads(ran.stdout), _warnings(ran.stderr))
 
 
-def inspect(model: object, **flags: Unpack[InspectFlags]) -> Inspection:
+def inspect(
+    model: object, *, inputs: Any = None, no_split: Any = None, **flags: Unpack[InspectFlags]
+) -> Inspection:
     """Units, parameters, bytes, FLOPs and activation bytes of a model."""
-    read = Model(model)
+    read = Model(model, inputs, no_split, flags.get("mode") != "load")
     return Inspection(json.loads(run(["inspect", "--json", *words("inspect", dict(flags)), "--", read.path]).stdout))
 
 
-def estimate(model: object, gpus: GPUs | None = None, **flags: Unpack[EstimateFlags]) -> Estimate:
+def estimate(
+    model: object, gpus: GPUs | None = None, *, inputs: Any = None, no_split: Any = None, **flags: Unpack[EstimateFlags]
+) -> Estimate:
     """Every strategy side by side. Where none fits the rows say what is missing, and `remedies` what would help."""
     from ._errors import Infeasible
 
-    read = Model(model)
+    read = Model(model, inputs, no_split, flags.get("mode") != "load")
     ran = run(["estimate", "--json", *words("estimate", {"gpus": gpus, **flags}), "--", read.path], allowed=(0, 3))
     error = ran.error() if ran.status else None
     if error is not None and not ran.stdout:

@@ -20,8 +20,13 @@ class Model:
 
     __slots__ = ("__weakref__", "folder", "path")
 
-    def __init__(self, model: object) -> None:
+    def __init__(self, model: object, inputs: Any = None, no_split: Any = None, ran: bool = True) -> None:
+        """inputs and no_split are those of devmap.export; ran: what is asked counts operations, not weights alone."""
         self.folder = ""
+        module = _is_module(model)
+        if not module and (inputs is not None or no_split is not None):
+            said = "inputs" if inputs is not None else "no_split"
+            raise UsageError(f"{said} is of a torch.nn.Module, which is exported; this model is a {type(model).__name__}")
         if isinstance(model, (str, os.PathLike)):
             path = os.fspath(model)
             if not isinstance(path, str):
@@ -31,10 +36,16 @@ class Model:
             self.path = self._write(str(model.get("name", "model")), "model.json", _json(model))
         elif hasattr(model, "to_json_string") and hasattr(model, "model_type"):
             self.path = os.path.dirname(self._write(_name(model), "config.json", model.to_json_string()))
-        elif _is_module(model):
+        elif module:
             from ._export import export
 
-            self.path = self._write(type(model).__name__, "model.json", _json(export(model)))
+            document = export(model, inputs=inputs, no_split=no_split)  # type: ignore[arg-type]
+            if ran and not any("op" in layer or "declared" in layer for layer in document["layers"]):
+                raise UsageError(
+                    f"what {type(model).__name__} computes is not known, so activations cannot be counted: pass "
+                    "inputs=(…), what one forward takes, or mode='load', which plans the weights alone"
+                )
+            self.path = self._write(type(model).__name__, "model.json", _json(document))
         else:
             raise UsageError(
                 f"a {type(model).__module__}.{type(model).__name__} is no model: a path, a name, a config of "

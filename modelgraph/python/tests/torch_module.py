@@ -50,6 +50,19 @@ class ModuleTest(unittest.TestCase):
             hooked = dispatch_model(model, dict.fromkeys(places, "cpu"), main_device="cpu", force_hooks=True)
             torch.testing.assert_close(hooked(ids), whole, rtol=0, atol=0)
 
+    def test_inputs(self):
+        """What a forward takes makes steps countable; without it the words say what to pass."""
+        model, ids = Model(), torch.zeros(2, 16, dtype=torch.long)
+        plan = devmap.plan(model, gpus=2, mode="train", batch=2, seq=16, inputs=(ids,), no_split=["Block"])
+        self.assertGreater(plan.devices[0].predicted.activations_bytes, 0)
+        self.assertTrue(devmap.check(model, plan, gpus=2, mode="train", batch=2, seq=16, inputs=(ids,)))
+        self.assertTrue(devmap.estimate(model, gpus=2, mode="train", batch=2, seq=16, inputs=(ids,)).rows)
+        self.assertTrue(any(unit.flops for unit in devmap.inspect(model, seq=16, inputs=(ids,)).units))
+        with self.assertRaisesRegex(devmap.UsageError, r"pass inputs=\(…\).*or mode='load'"):
+            devmap.plan(model, gpus=2, mode="train")
+        with self.assertRaisesRegex(devmap.UsageError, "inputs is of a torch.nn.Module"):
+            devmap.plan("gpt2", gpus=2, inputs=(ids,))
+
     def test_meta(self):
         """On the meta device it is the same model."""
         with torch.device("meta"):
