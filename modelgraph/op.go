@@ -104,6 +104,10 @@ type Attention struct {
 	Transposed bool `json:"transposed,omitzero"`
 	// Cross: keys and values come from an encoder's output.
 	Cross bool `json:"cross,omitzero"`
+	// Joint: a second stream's tokens have projections of their own and attend
+	// with the first's (Esser et al. 2024, §4: MM-DiT); or both lie in one row,
+	// and the projection of the result is another layer's (FLUX's single blocks).
+	Joint bool `json:"joint,omitzero"`
 	// Bidirectional: no causal mask, and no KV cache.
 	Bidirectional bool `json:"bidirectional,omitzero"`
 	// Eager: a bias on the scores (T5, BLOOM's ALiBi) or a soft cap forces

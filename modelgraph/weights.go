@@ -121,6 +121,9 @@ func weightsOf(op Op) (weights, bool) {
 		if op.ScoreBias != "" { // keys and queries of relative positions (DeBERTa), or all three of global tokens (Longformer) come on top
 			stored.max = sum(stored.max, product(3, op.Dim, op.Heads, op.HeadDim))
 		}
+		if op.Joint { // q, k and v; what the second stream has comes on top
+			stored.min, stored.max = product(3, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
+		}
 		if op.Cross { // keys and values may come from an encoder of another width
 			stored.min, stored.max = product(2, op.Dim, op.Heads, op.HeadDim), math.MaxInt64
 		}

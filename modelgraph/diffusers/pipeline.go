@@ -1,0 +1,135 @@
+package diffusers
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/hf"
+)
+
+// indexName is the file that makes a folder a pipeline's
+// (pipeline_utils.py: DiffusionPipeline.config_name).
+const indexName = "model_index.json"
+
+// Pipeline is what a pipeline's folder holds.
+type Pipeline struct {
+	Folder string
+	Class  string // as FluxPipeline
+	// Components are those that have weights, in the order of model_index.json.
+	Components []Component
+}
+
+// Component is a model of a pipeline.
+type Component struct {
+	Name    string // its folder's, as transformer
+	Library string // diffusers, transformers, or a module of the pipeline's own
+	Class   string
+	Graph   *modelgraph.Graph // nil where it could not be read
+	Fault   error             // why not
+}
+
+// maxIndexBytes bounds a model_index.json, and a component's config.json.
+const maxIndexBytes = 64 << 20
+
+// Open reads a pipeline's folder: model_index.json and each component's
+// config.json; weights are not needed. A component that is missing or of an
+// unknown class has a Fault, and the others are read.
+func Open(folder string) (*Pipeline, error) {
+	place := filepath.Join(folder, indexName)
+	data, err := modelgraph.ReadSmall(place, "a pipeline's index", maxIndexBytes)
+	if err != nil {
+		return nil, err
+	}
+	pipeline, err := parseIndex(place, data)
+	if err != nil {
+		return nil, err
+	}
+	pipeline.Folder = folder
+	for i := range pipeline.Components {
+		component := &pipeline.Components[i]
+		component.Graph, component.Fault = component.read(folder)
+	}
+	return pipeline, nil
+}
+
+// parseIndex reads a model_index.json: of each component the library and the
+// class, or two nulls where the pipeline goes without it.
+func parseIndex(file string, data []byte) (*Pipeline, error) {
+	fault := func(place, format string, args ...any) error {
+		return &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
+	}
+	pipeline := new(Pipeline)
+	decoder := jsontext.NewDecoder(strings.NewReader(string(data)))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil, fault("", "this is not a JSON object")
+	}
+	for decoder.PeekKind() != '}' {
+		token, err := decoder.ReadToken()
+		if err != nil {
+			return nil, fault("", "%v", err)
+		}
+		name := token.String()
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, fault(name, "%v", err)
+		}
+		switch {
+		case name == "_class_name":
+			if err := json.Unmarshal(value, &pipeline.Class); err != nil {
+				return nil, fault(name, "%s is not a class of diffusers", short(value))
+			}
+		case strings.HasPrefix(name, "_") || value.Kind() != '[':
+		default:
+			var pair [2]*string
+			if err := json.Unmarshal(value, &pair); err != nil {
+				return nil, fault(name, "%s is not [library, class]", short(value))
+			}
+			if pair[0] == nil || pair[1] == nil || weightless(*pair[1]) {
+				continue
+			}
+			if name != filepath.Base(name) || strings.ContainsAny(name, `/\:`) || name == ".." {
+				return nil, fault(clip(name), "it is not the name of a folder inside the pipeline's")
+			}
+			pipeline.Components = append(pipeline.Components, Component{Name: name, Library: *pair[0], Class: *pair[1]})
+		}
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, fault("", "%v", err)
+	}
+	if pipeline.Class == "" {
+		return nil, fault("_class_name", "it names no pipeline")
+	}
+	return pipeline, nil
+}
+
+// weightless are classes of what a pipeline holds besides models.
+func weightless(class string) bool {
+	return slices.ContainsFunc([]string{"Scheduler", "Tokenizer", "TokenizerFast", "Processor", "FeatureExtractor", "ImageProcessorPil", "ImageProcessorFast"},
+		func(ending string) bool { return strings.HasSuffix(class, ending) })
+}
+
+// read reads a component's config by the rules of its library.
+func (component *Component) read(folder string) (*modelgraph.Graph, error) {
+	place := filepath.Join(folder, component.Name, hf.ConfigName)
+	data, err := modelgraph.ReadSmall(place, "a component's config", maxIndexBytes)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || os.IsNotExist(err):
+		return nil, fmt.Errorf("%s: the folder has no %s/%s: download it, or plan without it", component.Name, component.Name, hf.ConfigName)
+	case err != nil:
+		return nil, err
+	case component.Library == "transformers":
+		return hf.FromConfig(place, data)
+	case readers[component.Class] == nil:
+		return nil, fmt.Errorf("%s: %q of %s is not a class that is known here", component.Name, clip(component.Class), clip(component.Library))
+	}
+	return FromConfig(place, data)
+}

@@ -1,0 +1,144 @@
+package diffusers
+
+import (
+	"math/bits"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// autoencoderHunyuanVideo is AutoencoderKLHunyuanVideo
+// (autoencoder_kl_hunyuan_video.py).
+func autoencoderHunyuanVideo(cfg *config, root module) {
+	widths := cfg.sizes("block_out_channels")
+	layers, latent := cfg.count("layers_per_block"), cfg.size("latent_channels")
+	cfg.forBlocks("block_out_channels", widths, len(cfg.kinds("down_block_types", "HunyuanVideoDownBlock3D")))
+	cfg.forBlocks("block_out_channels", widths, len(cfg.kinds("up_block_types", "HunyuanVideoUpBlock3D")))
+	cfg.only("temporal_compression_ratio", "4")
+	attended, last := cfg.flag("mid_block_add_attention"), len(widths)-1
+	// A block changes the sides of the frames while that is left to do, and
+	// their number in the two before the last.
+	spatial := bits.Len64(uint64(cfg.size("spatial_compression_ratio"))) - 1
+	sampled := func(i int) bool { return i < spatial || i >= last-2 && i < last }
+	middle := func(mod module) {
+		if attended {
+			mod.pixelAttention(widths[last])
+		}
+		mod.causal3D(0, widths[last], widths[last])
+		mod.causal3D(1, widths[last], widths[last])
+	}
+	encoder := root.in("encoder")
+	encoder.conv("conv_in.conv", cfg.size("in_channels"), widths[0], 3, 3, 3)
+	in := widths[0]
+	for i, out := range widths {
+		block := encoder.in("down_blocks").at(i)
+		for j := range layers {
+			block.causal3D(j, in, out)
+			in = out
+		}
+		if sampled(i) {
+			block.conv("downsamplers.0.conv.conv", out, out, 3, 3, 3)
+		}
+	}
+	middle(encoder.in("mid_block"))
+	encoder.norm("conv_norm_out", in, modelgraph.LayerNorm, true)
+	encoder.conv("conv_out.conv", in, 2*latent, 3, 3, 3)
+	decoder := root.in("decoder")
+	in = widths[last]
+	decoder.conv("conv_in.conv", latent, in, 3, 3, 3)
+	for i := range widths {
+		out, block := widths[last-i], decoder.in("up_blocks").at(i)
+		for j := range layers + 1 {
+			block.causal3D(j, in, out)
+			in = out
+		}
+		if sampled(i) {
+			block.conv("upsamplers.0.conv.conv", out, out, 3, 3, 3)
+		}
+	}
+	middle(decoder.in("mid_block"))
+	decoder.norm("conv_norm_out", widths[0], modelgraph.LayerNorm, true)
+	decoder.conv("conv_out.conv", widths[0], cfg.size("out_channels"), 3, 3, 3)
+	root.conv("quant_conv", 2*latent, 2*latent, 1, 1, 1)
+	root.conv("post_quant_conv", latent, latent, 1, 1, 1)
+}
+
+// causal3D is HunyuanVideoResnetBlockCausal3D.
+func (mod module) causal3D(index int, in, out int64) {
+	block := mod.in("resnets").at(index)
+	block.norm("norm1", in, modelgraph.LayerNorm, true)
+	block.conv("conv1.conv", in, out, 3, 3, 3)
+	block.norm("norm2", out, modelgraph.LayerNorm, true)
+	block.conv("conv2.conv", out, out, 3, 3, 3)
+	if in != out {
+		block.conv("conv_shortcut.conv", in, out, 1, 1, 1)
+	}
+}
+
+// autoencoderCogVideoX is AutoencoderKLCogVideoX (autoencoder_kl_cogvideox.py),
+// whose decoder's norms read the latents.
+func autoencoderCogVideoX(cfg *config, root module) {
+	widths := cfg.sizes("block_out_channels")
+	layers, latent := cfg.count("layers_per_block"), cfg.size("latent_channels")
+	cfg.forBlocks("block_out_channels", widths, len(cfg.kinds("down_block_types", "CogVideoXDownBlock3D")))
+	cfg.forBlocks("block_out_channels", widths, len(cfg.kinds("up_block_types", "CogVideoXUpBlock3D")))
+	last := len(widths) - 1
+	encoder := root.in("encoder")
+	encoder.conv("conv_in.conv", cfg.size("in_channels"), widths[0], 3, 3, 3)
+	in := widths[0]
+	for i, out := range widths {
+		block := encoder.in("down_blocks").at(i)
+		for j := range layers {
+			block.spatialResnet(j, in, out, 0)
+			in = out
+		}
+		if i < last {
+			block.conv("downsamplers.0.conv", out, out, 3, 3)
+		}
+	}
+	encoder.in("mid_block").spatialResnet(0, in, in, 0)
+	encoder.in("mid_block").spatialResnet(1, in, in, 0)
+	encoder.norm("norm_out", in, modelgraph.LayerNorm, true)
+	encoder.conv("conv_out.conv", in, 2*latent, 3, 3, 3)
+	decoder := root.in("decoder")
+	in = widths[last]
+	decoder.conv("conv_in.conv", latent, in, 3, 3, 3)
+	decoder.in("mid_block").spatialResnet(0, in, in, latent)
+	decoder.in("mid_block").spatialResnet(1, in, in, latent)
+	for i := range widths {
+		out, block := widths[last-i], decoder.in("up_blocks").at(i)
+		for j := range layers + 1 {
+			block.spatialResnet(j, in, out, latent)
+			in = out
+		}
+		if i < last {
+			block.conv("upsamplers.0.conv", out, out, 3, 3)
+		}
+	}
+	decoder.spatialNorm("norm_out", widths[0], latent)
+	decoder.conv("conv_out.conv", widths[0], cfg.size("out_channels"), 3, 3, 3)
+	quantConvs(cfg, root, cfg.size("out_channels"), 1, 1, 1) // out_channels, as diffusers has it
+}
+
+// spatialResnet is CogVideoXResnetBlock3D; latent 0 is an encoder's.
+func (mod module) spatialResnet(index int, in, out, latent int64) {
+	block := mod.in("resnets").at(index)
+	block.spatialNorm("norm1", in, latent)
+	block.spatialNorm("norm2", out, latent)
+	block.conv("conv1.conv", in, out, 3, 3, 3)
+	block.conv("conv2.conv", out, out, 3, 3, 3)
+	if in != out {
+		block.conv("conv_shortcut", in, out, 1, 1, 1)
+	}
+}
+
+// spatialNorm is CogVideoXSpatialNorm3D, or a plain norm.
+func (mod module) spatialNorm(name string, dim, latent int64) {
+	if latent == 0 {
+		mod.norm(name, dim, modelgraph.LayerNorm, true)
+		return
+	}
+	norm := mod.in(name)
+	norm.norm("norm_layer", dim, modelgraph.LayerNorm, true)
+	norm.conv("conv_y.conv", latent, dim, 1, 1, 1)
+	norm.conv("conv_b.conv", latent, dim, 1, 1, 1)
+}
