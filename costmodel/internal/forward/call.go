@@ -1,0 +1,37 @@
+package forward
+
+import "cmp"
+
+// Call is what a component is called with. Sizes of pictures are in pixels.
+type Call struct {
+	Batch         int64
+	Height, Width int64
+	Frames        int64 // 1 for images
+	Tokens, Text  int64 // of a transformer's streams, a sequence
+	Decode        bool  // of an autoencoder; else it encodes
+	Tiling        bool
+	Tile          int64 // the side of a tile, in pixels; 0: 512
+	Slicing       bool
+	// Split is the number of GPUs that share the tokens of a transformer.
+	Split int64
+	// Streamed: a module's weights are brought when it runs, and taken away.
+	Streamed bool
+	// Grouped: a block's are.
+	Grouped bool
+}
+
+// share is what one GPU has of so many tokens.
+func (call Call) share(tokens int64) int64 {
+	split := max(1, call.Split)
+	return (tokens + split - 1) / split
+}
+
+// tile is the side of a tile.
+func (call Call) tile() int64 { return cmp.Or(call.Tile, 512) }
+
+// Cost is what a forward takes beside the component's own tensors.
+type Cost struct {
+	PeakBytes int64
+	FLOPs     float64
+	Traffic   float64 // bytes read and written
+}

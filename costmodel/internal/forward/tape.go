@@ -1,0 +1,102 @@
+package forward
+
+import "strings"
+
+// tape is what a walk leaves behind: bytes alive, the most that were, and the
+// work that was done.
+type tape struct {
+	live, peak int64
+	width      int64 // bytes of a value in the component's type
+	flops      float64
+	gpus       int64   // GPUs that share the tokens
+	bare       bool    // without what libraries take for a kernel
+	streamed   bool    // weights are there only while their module runs
+	grouped    bool    // a block's are
+	traffic    float64 // bytes of matrices and activations that kernels read and wrote
+}
+
+// value is a tensor's storage. It is freed when nothing holds it any more.
+type value struct {
+	bytes int64
+	holds int
+}
+
+// quantum is what the allocator rounds sizes to (CUDACachingAllocator.cpp:
+// kMinBlockSize).
+const quantum = 512
+
+// alloc is a new storage of that many bytes.
+func (tape *tape) alloc(bytes int64) *value {
+	bytes = (bytes + quantum - 1) / quantum * quantum
+	tape.live += bytes
+	tape.peak = max(tape.peak, tape.live)
+	tape.traffic += float64(bytes)
+	return &value{bytes: bytes, holds: 1}
+}
+
+// new is a tensor of so many elements in the component's type.
+func (tape *tape) new(elements int64) *value { return tape.alloc(elements * tape.width) }
+
+// single is a tensor in single precision.
+func (tape *tape) single(elements int64) *value { return tape.alloc(elements * 4) }
+
+// weight is a module's weights while it runs, where they are not there before.
+func (tape *tape) weight(mod module, name string) *value {
+	if !tape.streamed {
+		return nil
+	}
+	elements := int64(1)
+	for _, side := range mod.shapes[mod.in(name).path+".weight"] {
+		elements *= side
+	}
+	return tape.new(elements + mod.out(name))
+}
+
+// block is a block's weights while it runs, where they are not there before.
+func (tape *tape) block(mod module) *value {
+	if !tape.grouped {
+		return nil
+	}
+	total := int64(0)
+	for name, shape := range mod.shapes {
+		if strings.HasPrefix(name, mod.path+".") {
+			elements := int64(1)
+			for _, side := range shape {
+				elements *= side
+			}
+			total += elements
+		}
+	}
+	return tape.new(total)
+}
+
+// hold is another name for a value: a view, a member of a tuple. Nil, a view of
+// what the caller has, needs none.
+func (held *value) hold() *value {
+	if held != nil {
+		held.holds++
+	}
+	return held
+}
+
+// drop takes names away. Nil values have none.
+func (tape *tape) drop(values ...*value) {
+	for _, dropped := range values {
+		if dropped == nil {
+			continue
+		}
+		if dropped.holds--; dropped.holds == 0 {
+			tape.live -= dropped.bytes
+		}
+		if dropped.holds < 0 {
+			panic("forward: a value is dropped twice")
+		}
+	}
+}
+
+// become gives a name to a new value, and takes it from the old one.
+func (tape *tape) become(name **value, fresh *value) {
+	old := *name
+	*name = fresh
+	tape.drop(old)
+}

@@ -1,0 +1,84 @@
+package phases
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+)
+
+// Of is what a pipeline holds on so many GPUs of one kind: a plan of the degrees
+// that are asked for, or, on several GPUs where none are, of all that make them
+// up: those that fit first, the fastest of them in front. What could not be read
+// is left out, with a warning.
+func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int) ([]*Plan, error) {
+	var plans []*Plan
+	var fault error
+	for _, work := range asked.over(int64(gpus)) {
+		plan, err := of(pipeline, work, gpu)
+		if err != nil {
+			fault = err
+			continue
+		}
+		plans = append(plans, plan)
+	}
+	if len(plans) == 0 {
+		return nil, fault
+	}
+	budget := gpu.Budget() - gpu.ContextBytes
+	slices.SortStableFunc(plans, func(a, b *Plan) int { return a.compare(b, budget) })
+	return plans, nil
+}
+
+// over are the workloads whose degrees make up so many GPUs: the one that is
+// asked for where it says degrees, else all. On one GPU there is one.
+func (work Workload) over(gpus int64) []Workload {
+	if work.CFGDegree+work.Ulysses+work.Ring+work.PipeFusion > 0 || gpus == 1 {
+		return []Workload{work}
+	}
+	var all []Workload
+	for cfg := int64(1); cfg <= min(2, gpus); cfg++ {
+		for _, ulysses := range divisors(gpus, gpus) {
+			for _, ring := range divisors(gpus, gpus) {
+				rest := cfg * ulysses * ring
+				if gpus%rest != 0 {
+					continue
+				}
+				made := work
+				made.CFGDegree, made.Ulysses, made.Ring, made.PipeFusion = cfg, ulysses, ring, gpus/rest
+				all = append(all, made)
+				if work.FullyShardDegree == 0 && made.PipeFusion == 1 {
+					made.FullyShardDegree = gpus
+					all = append(all, made)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// peak is the most that a GPU holds.
+func (plan *Plan) peak() int64 {
+	most := int64(0)
+	for _, phase := range plan.Phases {
+		for _, held := range phase.Memory {
+			most = max(most, held.Total())
+		}
+	}
+	return most
+}
+
+// compare puts what fits a budget before what does not, the faster first, and of
+// those that take as long the one that cuts no weights, then the one that holds
+// less.
+func (plan *Plan) compare(other *Plan, budget int64) int {
+	fits := func(of *Plan) int {
+		if of.peak() <= budget {
+			return 0
+		}
+		return 1
+	}
+	return cmp.Or(cmp.Compare(fits(plan), fits(other)), cmp.Compare(plan.Seconds, other.Seconds),
+		cmp.Compare(plan.Workload.FullyShardDegree, other.Workload.FullyShardDegree), cmp.Compare(plan.peak(), other.peak()))
+}

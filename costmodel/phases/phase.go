@@ -1,0 +1,158 @@
+package phases
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/forward"
+	"github.com/devmap-dev/devmap/modelgraph"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+)
+
+// Plan is what a pipeline holds and how long it takes.
+type Plan struct {
+	Workload Workload
+	Phases   []Phase
+	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
+	Warnings []string // what the plan goes without, and what was not measured
+}
+
+// Phase is a part of a run: encode, denoise or decode.
+type Phase struct {
+	Name      string
+	Component string // the one that makes the peak
+	// Memory is what each GPU holds at the phase's peak.
+	Memory  []costmodel.Memory
+	Seconds float64
+}
+
+// measuredPipelines were held to a GPU; of the others only components were, or
+// nothing.
+var measuredPipelines = []string{"CogVideoXPipeline", "FluxPipeline", "StableDiffusionXLPipeline"}
+
+// of is the plan of one workload, on as many GPUs as its degrees ask for.
+func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Plan, error) {
+	work, own, err := asked.filled(pipeline.Class)
+	if err != nil {
+		return nil, err
+	}
+	run := &running{work: work, rule: own, gpu: gpu}
+	plan := &Plan{Workload: work}
+	for i := range pipeline.Components {
+		component := &pipeline.Components[i]
+		if component.Fault != nil {
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%v; the plan is without it", component.Fault))
+			continue
+		}
+		run.add(component)
+		plan.Warnings = append(plan.Warnings, component.Graph.Warnings...)
+	}
+	if run.denoiser == nil {
+		return nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))
+	}
+	if err := run.degrees(); err != nil {
+		return nil, err
+	}
+	for _, phase := range []func() (Phase, error){run.encode, run.denoise, run.decode} {
+		made, err := phase()
+		if err != nil {
+			return nil, err
+		}
+		if made.Name != "" {
+			plan.Phases, plan.Seconds = append(plan.Phases, made), plan.Seconds+made.Seconds
+		}
+	}
+	plan.Warnings = append(plan.Warnings, run.unmeasured(pipeline.Class)...)
+	return plan, nil
+}
+
+// unmeasured tells what of it no GPU was asked about.
+func (run *running) unmeasured(class string) []string {
+	var notes []string
+	if !slices.Contains(measuredPipelines, class) {
+		notes = append(notes, fmt.Sprintf("%s was not measured as a whole: its peaks are diffusers' forwards read line by line, with a band of 5 %%", class))
+	}
+	if run.work.gpus() > 1 || run.work.FullyShardDegree > 1 {
+		notes = append(notes, "xDiT's buffers were read, not measured: peaks have a band of 10 %, and NCCL's own memory comes on top")
+	}
+	return notes
+}
+
+// running is a pipeline under a workload.
+type running struct {
+	work     Workload
+	rule     rule
+	gpu      costmodel.Device
+	all      []*diffusers.Component
+	encoders []*diffusers.Component
+	denoiser *diffusers.Component
+	decoder  *diffusers.Component
+}
+
+func (run *running) add(component *diffusers.Component) {
+	run.all = append(run.all, component)
+	switch component.Name {
+	case "transformer", "unet":
+		run.denoiser = component
+	case "transformer_2": // Wan 2.2's second expert takes the later steps
+	case "vae":
+		run.decoder = component
+	default:
+		run.encoders = append(run.encoders, component)
+	}
+}
+
+// width is the bytes of a value.
+func width(graph *modelgraph.Graph) int64 { return max(1, int64(graph.DType.Bits())/8) }
+
+// heads are those of the denoiser's first attention.
+func (run *running) heads() int64 {
+	for i := range run.denoiser.Graph.Layers {
+		if op, ok := run.denoiser.Graph.Layers[i].Op.(modelgraph.Attention); ok {
+			return op.Heads
+		}
+	}
+	return 1
+}
+
+// degrees refuses what xDiT cannot cut.
+func (run *running) degrees() error {
+	heads := run.heads()
+	blocks := int64(len(blocksOf(run.denoiser.Graph)))
+	switch work := run.work; {
+	case heads%work.Ulysses != 0:
+		return fmt.Errorf("ulysses %d does not divide the %d heads of %s: %v do", work.Ulysses, heads, run.denoiser.Class, divisors(heads, 8))
+	case work.PipeFusion > blocks:
+		return fmt.Errorf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
+	case work.gpus() > 1 && work.Offload != "":
+		return fmt.Errorf("offload %s is of one GPU: xDiT keeps weights on its GPUs; with --fully-shard-degree they are cut", work.Offload)
+	case run.denoiser.Name == "unet" && work.Ulysses*work.Ring*work.PipeFusion > 1:
+		return fmt.Errorf("xDiT cuts transformers: of a UNet it runs the prompt and its negative on two GPUs (cfg degree 2)")
+	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
+		return fmt.Errorf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
+	case run.work.FullyShardDegree > run.work.gpus():
+		return fmt.Errorf("fully_shard degree %d is more than the %d GPUs of the other degrees", run.work.FullyShardDegree, run.work.gpus())
+	}
+	return nil
+}
+
+// divisors of a number, up to a limit.
+func divisors(number, limit int64) []int64 {
+	var list []int64
+	for i := int64(1); i <= min(number, limit); i++ {
+		if number%i == 0 {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// roofline is the time of work at the GPU's rates: products, or traffic.
+func (run *running) roofline(cost forward.Cost) float64 {
+	if run.gpu.FLOPS == 0 {
+		return 0
+	}
+	return max(cost.FLOPs/run.gpu.FLOPS, cost.Traffic/cmp.Or(run.gpu.BytesPerSecond, 1e30))
+}

@@ -1,0 +1,81 @@
+package phases
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Workload is what a pipeline is asked for. Zero sizes are the pipeline's own.
+type Workload struct {
+	Height int64 `json:"height"` // pixels
+	Width  int64 `json:"width"`
+	Frames int64 `json:"frames"`
+	Steps  int64 `json:"steps"`
+	Batch  int64 `json:"batch"` // pictures, or videos, at once
+	// Offload keeps weights on the host until they run: "model" a component at
+	// a time, "group" a block, "sequential" a module.
+	Offload    string `json:"offload,omitzero"`
+	VAETiling  bool   `json:"vae_tiling,omitzero"`
+	VAESlicing bool   `json:"vae_slicing,omitzero"`
+	// The degrees of xDiT: of the prompt and its negative, of the tokens'
+	// heads, of the tokens in a ring, of blocks in a pipeline, of shards of
+	// weights. Their product but for the last is the number of GPUs.
+	CFGDegree        int64 `json:"cfg_degree,omitzero"`
+	Ulysses          int64 `json:"ulysses,omitzero"`
+	Ring             int64 `json:"ring,omitzero"`
+	PipeFusion       int64 `json:"pipefusion,omitzero"`
+	FullyShardDegree int64 `json:"fully_shard_degree,omitzero"`
+}
+
+// offloads are the values of Offload.
+var offloads = []string{"", "model", "sequential", "group"}
+
+// filled has the pipeline's own sizes where none are asked for, and degrees of
+// 1.
+func (work Workload) filled(class string) (Workload, rule, error) {
+	own, known := rules[class]
+	if !known {
+		return work, own, fmt.Errorf("%q is not a pipeline that is known here (known: %s)", class, strings.Join(slices.Sorted(maps.Keys(rules)), ", "))
+	}
+	if !slices.Contains(offloads, work.Offload) {
+		return work, own, fmt.Errorf("offload %q is not known (known: model, sequential, group)", work.Offload)
+	}
+	for size, usual := range map[*int64]int64{
+		&work.Height: own.height, &work.Width: own.width, &work.Frames: own.frames, &work.Steps: own.steps, &work.Batch: 1,
+		&work.CFGDegree: 1, &work.Ulysses: 1, &work.Ring: 1, &work.PipeFusion: 1, &work.FullyShardDegree: 1,
+	} {
+		if *size == 0 {
+			*size = usual
+		}
+		if *size < 1 || *size > 1<<20 {
+			return work, own, fmt.Errorf("%d is not a size from 1 to %d", *size, 1<<20)
+		}
+	}
+	return work, own, work.fits(own)
+}
+
+// fits refuses sizes that the components do not take.
+func (work Workload) fits(own rule) error {
+	const square, between = 16, 4 // pixels a token; frames a latent
+	for name, size := range map[string]int64{"height": work.Height, "width": work.Width} {
+		if size%square != 0 {
+			return fmt.Errorf("%s %d is no multiple of %d, the side of a token: %d and %d are", name, size, square, size/square*square, (size/square+1)*square)
+		}
+	}
+	switch {
+	case own.frames == 1 && work.Frames != 1:
+		return fmt.Errorf("frames %d: the pipeline makes pictures", work.Frames)
+	case (work.Frames-1)%between != 0:
+		return fmt.Errorf("frames %d is not 1 + a multiple of %d: %d and %d are", work.Frames, between, (work.Frames-1)/between*between+1, ((work.Frames-1)/between+1)*between+1)
+	case work.CFGDegree > 2:
+		return fmt.Errorf("cfg degree %d: there are a prompt and its negative, so 1 or 2", work.CFGDegree)
+	case work.CFGDegree == 2 && !own.guided:
+		return fmt.Errorf("cfg degree 2: the pipeline has no negative prompt to denoise beside (its guidance is an input of the transformer): 1")
+	}
+	return nil
+}
+
+// gpus is the number of GPUs that the degrees ask for.
+func (work Workload) gpus() int64 { return work.CFGDegree * work.Ulysses * work.Ring * work.PipeFusion }
