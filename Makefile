@@ -129,15 +129,18 @@ conformance: ## devmap run beside PyTorch and Transformers, every figure with it
 
 # The pinned versions are those that modelgraph/hf was written after; OpenPI's are those of its pyproject.toml.
 OPENPI_PINS = jax==0.5.3 jaxlib==0.5.3 flax==0.10.2 'numpy<2' beartype==0.19.0 jaxtyping==0.2.36 augmax einops chex==0.1.90 orbax-checkpoint==0.11.13 optax dm-tree equinox==0.11.12 ml_collections==1.0.0
-oracle: ## Drawn configs of every family beside Transformers' modules on the meta device; FOLDERS=1: checkpoint folders and their device maps; OPENPI=CHECKOUT: the arrays of its models, and where JAX puts them on eight devices of the host (FAMILY="types" CONFIGS=200 of each SEED=n PYTHON=one with torch 2.11.0, transformers 5.17.0 and accelerate; else a new environment)
+oracle: ## Drawn configs of every family beside Transformers' modules on the meta device; FOLDERS=1: checkpoint folders and their device maps; OPENPI=CHECKOUT: the arrays of its models, and where JAX puts them on eight devices of the host; COMPONENTS=1: diffusers' components (FAMILY="types" CONFIGS=200 of each SEED=n PYTHON=one with torch 2.11.0, transformers 5.17.0, accelerate, and diffusers 0.42.1 for components; else a new environment)
 	@set -e; work=$$(mktemp -d); trap 'rm -rf "$$work"' EXIT; python="$${PYTHON:-}"; \
 	if [ -z "$$python" ]; then \
 		python3 -m venv "$$work/venv"; python="$$work/venv/bin/python"; \
-		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==5.17.0 accelerate==1.15.0); fi; \
+		"$$python" -m pip install --quiet $(if $(OPENPI),$(OPENPI_PINS),torch==2.11.0 transformers==5.17.0 accelerate==1.15.0 $(if $(COMPONENTS),diffusers==0.42.1)); fi; \
 	export PYTHONDONTWRITEBYTECODE=1 ORACLE_SEED="$(SEED)"; \
 	if [ -n "$(OPENPI)" ]; then \
 		OPENPI="$(OPENPI)" "$$python" fixtures/oracle/openpi.py > "$$work/openpi.json.gz"; \
 		DEVMAP_OPENPI="$$work/openpi.json.gz" $(GO) test ./modelgraph/hf ./costmodel/internal/accuracy -count=1 -run '^(TestPi0|TestAccuracyJAX.*)$$'; \
+	elif [ -n "$(COMPONENTS)" ]; then \
+		"$$python" fixtures/oracle/components.py $(CONFIGS) "$$work/drawn.jsonl.gz" $(FAMILY); \
+		DEVMAP_COMPONENTS="$$work/drawn.jsonl.gz" $(GO) test ./modelgraph/diffusers -count=1 -run '^TestComponents$$'; \
 	elif [ -n "$(FOLDERS)" ]; then \
 		$(GO) build -trimpath -o "$$work/devmap" ./cmd/devmap; \
 		DEVMAP="$$work/devmap" "$$python" fixtures/oracle/checkpoints.py $(if $(filter command%,$(origin CONFIGS)),$(CONFIGS),8) "$$work/drawn.jsonl.gz" $(FAMILY); \

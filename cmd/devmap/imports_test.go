@@ -28,8 +28,9 @@ var allowed = map[string][]string{
 	"modelgraph/gguf":        {"modelgraph"},
 	"modelgraph/onnx":        {"modelgraph"},
 	"modelgraph/benchfile":   {"modelgraph"},
+	"modelgraph/diffusers":   {"modelgraph", "modelgraph/hf", "modelgraph/safetensors"},
 	"modelgraph/load": {
-		"modelgraph", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/benchfile",
+		"modelgraph", "modelgraph/diffusers", "modelgraph/hf", "modelgraph/safetensors", "modelgraph/gguf", "modelgraph/onnx", "modelgraph/benchfile",
 	},
 
 	"costmodel":           {"modelgraph"},
@@ -38,6 +39,7 @@ var allowed = map[string][]string{
 	"costmodel/timeline":  {"costmodel", "costmodel/order"},
 	"costmodel/steptime":  {"modelgraph", "costmodel", "costmodel/order"},
 	"costmodel/catalogue": {"costmodel"},
+	"costmodel/phases":    {"modelgraph", "modelgraph/diffusers", "modelgraph/hf", "modelgraph/safetensors", "costmodel"},
 	"costmodel/estimate": {
 		"modelgraph", "costmodel", "costmodel/catalogue", "costmodel/recipe",
 	},

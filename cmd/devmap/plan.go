@@ -48,6 +48,7 @@ what would is printed.
 	}
 	command.Request = ask.New(cmd)
 	command.Probe = probing(cmd)
+	cmd.Flags().Lookup("steps").DefValue = "0" // the pipeline's own, not one run
 	return cmd
 }
 
@@ -56,6 +57,12 @@ func (command *planCommand) run(cmd *cobra.Command, arg string) error {
 		return err
 	}
 	if err := out.Spare(command.Output, arg, arg, command.TopologyFile()); err != nil {
+		return err
+	}
+	if folder := pipelineFolder(arg); folder != "" {
+		return command.pipeline(cmd, arg, folder)
+	}
+	if err := command.OfModel(arg); err != nil {
 		return err
 	}
 	if read, data := command.posedFile(arg); read != nil {

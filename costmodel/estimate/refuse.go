@@ -12,6 +12,16 @@ func refuse(field string, value any, format string, args ...any) error {
 	return costmodel.Refuse(costmodel.Set(field, value), format, args...)
 }
 
+// checkComponent refuses a component of a diffusion pipeline: what its forward
+// holds depends on pictures, not on a sequence (costmodel/phases works it out).
+func checkComponent(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if graph.Family != "diffusers" || workload.Mode == costmodel.Load {
+		return nil
+	}
+	return refuse("mode", workload.Mode, "%s is a component of a diffusion pipeline: plan the pipeline's folder, the one with model_index.json, where one component can be asked for alone (%v takes it, weights alone)",
+		graph.Class, costmodel.Set("mode", costmodel.Load))
+}
+
 // checkRepeated refuses checkpoints of layers that run several times: the only
 // model that has them, ALBERT, has none in Transformers 5.17
 // (modeling_albert.py: no GradientCheckpointingLayer).

@@ -49,6 +49,7 @@ func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Wo
 		func() error { return checkFlash(graph, &workload) },
 		func() error { return checkProgram(graph, &workload) },
 		func() error { return checkRepeated(graph, &workload) },
+		func() error { return checkComponent(graph, &workload) },
 	} {
 		if err := fault(); err != nil {
 			return workload, err

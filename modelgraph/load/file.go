@@ -12,6 +12,7 @@ import (
 
 	"github.com/devmap-dev/devmap/modelgraph"
 	"github.com/devmap-dev/devmap/modelgraph/benchfile"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
 	"github.com/devmap-dev/devmap/modelgraph/hf"
 	"github.com/devmap-dev/devmap/modelgraph/internal/filekind"
 )
@@ -65,6 +66,8 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 		return modelgraph.Read(bytes.NewReader(data), path)
 	case top.has("weight_map"):
 		return fromIndex(path)
+	case top.has("_class_name") && !top.has("model_type"):
+		return diffusers.FromConfig(path, data)
 	case top.has("peft_type"):
 		return nil, fmt.Errorf("%s: the config of a PEFT adapter, not of a model; give the base model and lora_rank", path)
 	}

@@ -118,6 +118,11 @@ func folder(dir string) (*modelgraph.Graph, error) {
 		defer f.Close() //nolint:errcheck // opened for reading
 		return modelgraph.Read(f, filepath.Join(dir, nativeName))
 	}
+	if config := filepath.Join(dir, hf.ConfigName); holds(hf.ConfigName) {
+		if data, err := readFile(config); err == nil && sniff(data).has("_class_name") {
+			return fromBytes(config, data)
+		}
+	}
 	graph, err := hf.FromFolder(dir)
 	var none *hf.NoModelError
 	if errors.As(err, &none) {

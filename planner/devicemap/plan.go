@@ -35,7 +35,15 @@ type Plan struct {
 	DeviceMap Flat               `json:"device_map,omitzero"`
 	Stages    []Stage            `json:"stages,omitzero"`
 	Shards    *costmodel.Shards  `json:"shards,omitzero"`
-	Devices   []Prediction       `json:"devices"`
+	// Phases are a diffusion pipeline's, and Pipeline what it was asked for.
+	Phases []struct {
+		Name      string       `json:"name"`
+		Component string       `json:"component"` // the one that makes the peak
+		Devices   []Prediction `json:"devices"`
+		Seconds   float64      `json:"seconds,omitzero"`
+	} `json:"phases,omitzero"`
+	Pipeline jsontext.Value `json:"pipeline,omitzero"`
+	Devices  []Prediction   `json:"devices"`
 	// Objective is what was minimised and what is proved.
 	Objective struct {
 		Name       string  `json:"name"`
@@ -188,7 +196,7 @@ func parsePlan(file string, data []byte) (*Plan, []Fault, error) {
 	switch replicated := p.Workload.Strategy.Traits().Replicated; { // every GPU runs the whole model
 	case replicated && p.RawMap != nil:
 		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: fmt.Sprintf("under %s every GPU runs the whole model: there is none", p.Workload.Strategy)}
-	case !replicated && p.RawMap == nil:
+	case !replicated && p.RawMap == nil && len(p.Phases) == 0:
 		return nil, nil, &modelgraph.SyntaxError{File: file, Place: "device_map", Msg: "missing"}
 	}
 	if err := p.consistent(file); err != nil || p.RawMap == nil {

@@ -13,7 +13,8 @@ func (plan *Plan) consistent(file string) error {
 	fault := func(place, format string, args ...any) error {
 		return &modelgraph.SyntaxError{File: file, Place: place, Msg: fmt.Sprintf(format, args...)}
 	}
-	if field, msg := plan.Workload.Fault(); field != "" {
+	// A diffusion pipeline's workload is in its own object.
+	if field, msg := plan.Workload.Fault(); field != "" && len(plan.Phases) == 0 {
 		return fault("workload."+field, "%s", msg)
 	}
 	count := len(plan.Topology.Devices)

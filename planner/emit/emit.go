@@ -33,6 +33,10 @@ var targets = []Target{
 	// ms-swift reads the same object from the file that --device_map names
 	// (swift/utils/utils.py: json_parse_to_dict).
 	{"ms-swift", deviceMap, swift, "device_map.json"},
+	// diffusers reads nothing: its pipelines are called.
+	{"diffusers", diffusersCalls, diffusersUsage, "generate.py"},
+	// xDiT's examples read flags (xfuser/config/args.py: xFuserArgs).
+	{"xdit", xditFlags, xditUsage, "xdit.args"},
 	// OpenPI's train.py takes no file: the environment and the flags.
 	{"openpi", openPI, openPIUsage, "openpi.sh"},
 	// torch's runtime of pipelines reads who does what, and when.
@@ -71,6 +75,8 @@ func deviceMap(to io.Writer, plan *devicemap.Plan) error {
 	switch {
 	case strategy.Traits().Staged:
 		return &refusal{costmodel.Messagef("the plan for %q is a pipeline's: its stages run side by side in %s (\"stages\" lists the units of each), and its peaks are theirs; one process with a device map runs the GPUs in turn and holds other bytes on each: plan that with %v", plan.Model.Name, pipelines(plan), costmodel.Set("strategy", costmodel.DeviceMap))}
+	case len(plan.Phases) > 0:
+		return fmt.Errorf("the plan for %q is of a diffusion pipeline, whose components run one after another: emit --for diffusers or xdit", plan.Model.Name)
 	case len(plan.DeviceMap) == 0:
 		return fmt.Errorf("the plan for %q has no device map: its strategy is %s", plan.Model.Name, strategy)
 	case plan.Workload.Mode == costmodel.Train && offloads(plan):

@@ -110,11 +110,16 @@ if TYPE_CHECKING:
     class PlanFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        cfg_degree: int | None
+        component: str | None
         contiguous: bool | None
         ema: bool | None
         explain: bool | None
+        frames: int | None
+        fully_shard_degree: int | None
         gpu: str | None
         gradient_as_bucket_view: bool | None
+        height: int | None
         image_size: int | None
         images: int | None
         lora_precision: str | None
@@ -130,20 +135,27 @@ if TYPE_CHECKING:
         offload: str | None
         optimizer: str | None
         pin: Mapping[str, int] | Sequence[str] | str | None
+        pipefusion: int | None
         precision: str | None
         quantize: str | None
         recompute: str | None
         reserve: int | str | Sequence[int | str] | None
+        ring: int | None
         runtime: str | None
         schedule: str | None
         seq: int | None
         shard_degree: int | None
+        steps: int | None
         strategy: str | None
         target_seq: int | None
         time_limit: float | str | None
         together: Sequence[Sequence[str] | str] | str | None
         topology: str | PathLike[str] | None
+        ulysses: int | None
+        vae_slicing: bool | None
+        vae_tiling: bool | None
         virtual_stages: int | None
+        width: int | None
 
 
 COMMANDS: dict[str, dict[str, str]] = {
@@ -247,12 +259,17 @@ COMMANDS: dict[str, dict[str, str]] = {
     "plan": {
         "attention": "string",
         "batch": "int64",
+        "cfg_degree": "int64",
+        "component": "string",
         "contiguous": "bool",
         "ema": "bool",
         "explain": "bool",
+        "frames": "int64",
+        "fully_shard_degree": "int64",
         "gpu": "string",
         "gpus": "string",
         "gradient_as_bucket_view": "bool",
+        "height": "int64",
         "image_size": "int64",
         "images": "int64",
         "lora_precision": "string",
@@ -268,19 +285,26 @@ COMMANDS: dict[str, dict[str, str]] = {
         "offload": "string",
         "optimizer": "string",
         "pin": "stringArray",
+        "pipefusion": "int64",
         "precision": "string",
         "quantize": "string",
         "recompute": "string",
         "reserve": "stringArray",
+        "ring": "int64",
         "runtime": "string",
         "schedule": "string",
         "seq": "int64",
         "shard_degree": "int64",
+        "steps": "int64",
         "strategy": "string",
         "target_seq": "int64",
         "time_limit": "duration",
         "together": "stringArray",
         "topology": "string",
+        "ulysses": "int64",
+        "vae_slicing": "bool",
+        "vae_tiling": "bool",
         "virtual_stages": "int64",
+        "width": "int64",
     },
 }

@@ -2,6 +2,7 @@ package ask
 
 import (
 	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -28,6 +29,7 @@ type Request struct {
 	Trace                     string
 	TimeLimit                 time.Duration
 	Run                       Run
+	Generation                Generation
 	Watch                     Watch
 	// Probe measures this machine's GPUs for --gpus auto: a topology file. Nil: this
 	// build cannot.
@@ -220,7 +222,7 @@ func (request *Request) refuseAnywhere() error {
 // refuseOffload reports --offload where nothing would heed it.
 func (request *Request) refuseOffload() error {
 	switch {
-	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload:
+	case commands[request.cmd.Name()]&searching == 0, request.offload == noOffload, slices.Contains(offloadModes, request.offload):
 		return nil
 	case request.cmd.Name() != "plan":
 		return out.Usagef("--offload %s: it is for devmap plan", request.offload)

@@ -47,8 +47,9 @@ var runFlags = []flag{
 		help: "of token ids where there is no --tokens, and of --weights random",
 	},
 	{
-		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun, otherwise: "1", leftOut: "1",
-		help: "how often the program runs, each time with the next batch", idle: []*idleness{nothingRuns},
+		name: "steps", at: func(request *Request) any { return &request.Run.Steps }, on: onRun | onPlan, otherwise: "1", leftOut: "1",
+		help:   "how often the program runs, each time with the next batch",
+		helpOn: map[command]string{onPlan: "denoising steps of a diffusion pipeline (its own)"}, idle: []*idleness{nothingRuns},
 		also: []string{"max-steps", "max_steps", "iterations", "num-steps"},
 	},
 	{

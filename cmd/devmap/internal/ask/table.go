@@ -11,7 +11,7 @@ import (
 
 // flags are all, in the order in which they are printed: those of a workload as
 // its fields are told, after what the GPUs are.
-var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, ownFlags, programFlags, runFlags, watchFlags, unbuiltFlags)
+var flags = slices.Concat(deviceFlags, workloadFlags(), placementFlags, generationFlags, ownFlags, programFlags, runFlags, watchFlags, unbuiltFlags)
 
 // workloadFlags sets what the workload's fields say of their flags.
 func workloadFlags() []flag {
@@ -196,7 +196,7 @@ var placementFlags = []flag{
 	},
 	{
 		name: "offload", at: func(request *Request) any { return &request.offload }, on: placing, hidden: onCheck, otherwise: noOffload,
-		help: "units that may leave the GPUs: {values}", values: []string{noOffload, string(planner.CPU), string(planner.Disk)},
+		help: "units that may leave the GPUs: {values}", values: slices.Concat([]string{noOffload, string(planner.CPU), string(planner.Disk)}, offloadModes),
 		meant: map[string]string{"off": "none", "ram": "cpu", "host": "cpu", "nvme": "disk", "ssd": "disk"},
 	},
 }
