@@ -33,6 +33,10 @@ type LayerMemory struct {
 	AccumPeak int64
 	// Grads are the gradients that its backward leaves.
 	Grads int64
+	// GatheredForward, GatheredAgain and GatheredBackward are the parameters of
+	// other GPUs that are there while it runs forward, is recomputed, and runs
+	// backward, where these come and go module by module (zero3).
+	GatheredForward, GatheredAgain, GatheredBackward int64
 	// Weights are the parameters that its forward reads, tied ones too: what
 	// is copied for it where the unit is offloaded.
 	Weights int64

@@ -1,5 +1,7 @@
 package costmodel
 
+import "github.com/devmap-dev/devmap/costmodel/internal/zero"
+
 // Workload is what the model is asked to do: the resolved flags.
 type Workload struct {
 	Mode     Mode     `json:"mode"`
@@ -65,6 +67,9 @@ type Workload struct {
 	// GradientViews: DDP's gradients are views of its buckets.
 	GradientViews bool `json:"gradient_as_bucket_view,omitzero"`
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
+
+	// DeepSpeed are the settings of its configuration file; nil: its defaults.
+	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
 }
 
 // Mode is the kind of work.

@@ -8,9 +8,9 @@ import (
 // replicas are the engines of the replicated strategies.
 var replicas = map[costmodel.Strategy]func(table *costmodel.Table, all unitList, resident Resident) Producer{
 	costmodel.DDP:   whole,
-	costmodel.Zero1: whole,
-	costmodel.Zero2: whole,
-	costmodel.Zero3: whole, // DeepSpeed: what is cut is no tensor of its own (estimate counts its states alone)
+	costmodel.Zero1: gathered,
+	costmodel.Zero2: gathered,
+	costmodel.Zero3: gathered,
 	costmodel.FSDP:  sharded,
 	costmodel.HSDP:  sharded,
 }

@@ -23,8 +23,7 @@ type fakeRow struct {
 	rank int
 }
 
-// fakeRows are those of a file; offloaded optimizers are left out, which no
-// plan has.
+// fakeRows are those of a file.
 func fakeRows(t *testing.T, file string) []fakeRow {
 	t.Helper()
 	f, err := os.Open(file)
@@ -37,9 +36,6 @@ func fakeRows(t *testing.T, file string) []fakeRow {
 		var rank distRank
 		if err := json.Unmarshal(s.Bytes(), &rank); err != nil {
 			t.Fatal(file, err)
-		}
-		if strings.Contains(rank.Case, "offopt") {
-			continue
 		}
 		rows = append(rows, newFakeRow(t, rank))
 	}
@@ -63,8 +59,11 @@ func newFakeRow(t *testing.T, rank distRank) fakeRow {
 	switch r.engine {
 	case "zero1", "zero2", "zero3":
 		r.w.Strategy, r.w.Precision = costmodel.Strategy(r.engine), ""
+		r.zeroSettings(t, opts, number)
 	case "lora-fsdp2":
 		r.w.Strategy, r.w.Precision = costmodel.FSDP, costmodel.BF16True
+	case "lora-hsdp":
+		r.w.Strategy, r.w.Precision = costmodel.HSDP, costmodel.BF16True
 	}
 	for _, o := range opts {
 		if n, ok := strings.CutPrefix(o, "ga"); ok {
@@ -78,7 +77,7 @@ func newFakeRow(t *testing.T, rank distRank) fakeRow {
 	if slices.Contains(opts, "all") {
 		r.w.LoRATargets = []string{"all-linear"}
 	}
-	if slices.Contains(opts, "fp32") {
+	if slices.Contains(opts, "fp32") || slices.Contains(opts, "a32") {
 		r.w.LoRAPrecision = value.AdaptersFP32
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
 
 // deepspeed is DeepSpeed's ZeRO (0.19.8): model states as
@@ -54,14 +55,21 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 	table.OutputsDropped = true
 	stage := model.Workload.Strategy.Traits().ZeroStage
 	if stage == 3 {
-		table.Buckets += gatheredWhole(model)
+		gatherModules(model, table)
 	}
 	if model.Train {
-		sum := zeroSum{model: model, stage: stage, grad: elements.Weight(model.Rules.Compute), master: elements.Mixed(model.Workload.Precision)}
+		sum := zeroSum{model: model, stage: int(stage), set: settingsOf(&model.Workload), grad: elements.Weight(model.Rules.Compute), master: elements.Mixed(model.Workload.Precision)}
+		sum.summed = sum.grad
+		if sum.set.FP32Gradients {
+			sum.summed = 4
+		}
 		for unit := range table.Units {
 			sum.states(&table.Units[unit], model.Unit(unit))
 		}
 		table.Units[0].StepTransient = sum.step()
+		if stage < 3 {
+			sum.buckets(table)
+		}
 		warnZero(model, table, stage)
 	}
 }
@@ -73,6 +81,8 @@ type zeroSum struct {
 	part      int64 // trained elements of the rank
 	whole     int64 // and of all ranks
 	grad      int64 // bytes of a gradient's element
+	summed    int64 // and of the sum of several
+	set       zero.Settings
 	master    bool  // the gradients are copied to fp32
 	transient int64 // of the optimizer itself
 }
@@ -87,6 +97,9 @@ func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 		for _, tensor := range updated(&sum.model.Layers[i].Whole, sum.model) {
 			part := sum.share(tensor.numel)
 			state, transient := sum.state(tensor, part)
+			if sum.set.OffloadOptimizer {
+				state, transient = 0, 0
+			}
 			unit.OptimizerState += state
 			sum.transient += transient
 			sum.part += part
@@ -117,27 +130,32 @@ func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient in
 	return state, transient
 }
 
-// gradients sets what a unit's backward leaves. ZeRO 1 reduces when
-// backward is done, so that all gradients are there by then. ZeRO 2 reduces as
-// they come and keeps the rank's part, beside the sum of earlier
-// micro-batches (stage_1_and_2.py, independent_gradient_partition_epilogue:
-// all_grad_tensors). ZeRO 3 has a flat buffer for its part throughout
-// (stage3.py, grad_partitions_flat_buffer).
+// gradients sets what a unit's backward leaves. ZeRO 1 reduces when backward
+// is done, so that all gradients are there by then, and with several
+// micro-batches throughout. ZeRO 2 copies each to the bucket as it comes, and
+// of what was reduced the rank's part to a buffer that the sum of earlier
+// micro-batches is added to (stage_1_and_2.py, copy_grads_in_partition). ZeRO 3
+// has a flat buffer for its part throughout (stage3.py,
+// grad_partitions_flat_buffer). Offloaded, both are in host memory.
 func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
-	if sum.stage == 1 {
+	if sum.stage == 1 && !sum.set.Overlap {
+		unit.HeldGrads = unit.HeldGrads / sum.grad * sum.summed
+		for k := range unit.Layers {
+			unit.Layers[k].Grads = unit.Layers[k].Grads / sum.grad * sum.summed
+		}
 		return
 	}
 	unit.HeldGrads = 0
 	for k, i := range exec {
-		grads := &sum.model.Layers[i].Grads
-		part := sum.share(grads.First - grads.Waits) // a tied gradient waits whole for its last use
-		if sum.stage == 3 {
-			unit.HeldGrads += part
-			part = 0
-		} else if sum.model.Workload.MicroBatches > 1 {
-			unit.HeldGrads += part
+		grads, step := &sum.model.Layers[i].Grads, &unit.Layers[k]
+		if sum.stage == 3 && sum.set.OffloadParams {
+			unit.Params = 0
 		}
-		unit.Layers[k].Grads = part + grads.Waits
+		if sum.stage == 3 && !sum.set.OffloadOptimizer {
+			unit.HeldGrads += sum.share(grads.First-grads.Waits) / sum.grad * sum.summed
+		}
+		step.Grads = grads.Waits // a tied gradient waits whole for its last use
+		step.Backward, step.BackwardGrads = step.AccumPeak, 0
 	}
 }
 
@@ -147,10 +165,12 @@ func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 // go, and the optimizer runs. ZeRO 3 does so for sub_group_size elements at a
 // time.
 func (sum *zeroSum) step() int64 {
-	const subGroup = 1e9
+	if sum.set.OffloadOptimizer {
+		return 0
+	}
 	group, kept := sum.part, sum.part*sum.grad
 	if sum.stage == 3 {
-		group = min(group, subGroup)
+		group = min(group, sum.set.SubGroup)
 	}
 	flat, fp32 := group*sum.grad, int64(0)
 	if sum.master {
@@ -171,10 +191,6 @@ func (sum *zeroSum) step() int64 {
 func (sum *zeroSum) share(whole int64) int64 {
 	return shard.Share(whole, sum.model.Workload.ShardDegree)
 }
-
-// persistent is the most elements of a parameter that stays whole on every
-// rank once it was gathered (zero/config.py, param_persistence_threshold).
-const persistent = 1e5
 
 // updatedTensor is a parameter that gets gradients.
 type updatedTensor struct {
@@ -200,34 +216,6 @@ func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
 		}
 	}
 	return out
-}
-
-// gatheredWhole is what a rank holds whole beside its parts: the largest unit,
-// and all small parameters of the others, which stay
-// (zero/parameter_offload.py, mark_persistent_parameters).
-func gatheredWhole(model *layers.Model) int64 {
-	var small, largest int64
-	for unit := range model.Graph.Units {
-		var whole, stays int64
-		for _, i := range model.Unit(unit) {
-			part := &model.Layers[i].Whole
-			if bytes, ok := part.DeclaredBytes(); ok {
-				whole += bytes
-				continue
-			}
-			for j := range part.Params {
-				whole += part.Stored(j) // a tied head gathers the embedding's
-			}
-			for j, tensor := range part.Owned() {
-				if tensor.Numel() <= persistent {
-					stays += part.Stored(j)
-				}
-			}
-		}
-		small += stays
-		largest = max(largest, whole-stays)
-	}
-	return small + largest
 }
 
 // warnZero says what is not counted, and what DeepSpeed itself would say.

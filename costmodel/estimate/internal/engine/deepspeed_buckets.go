@@ -1,0 +1,61 @@
+package engine
+
+import "github.com/devmap-dev/devmap/costmodel"
+
+// buckets are what ZeRO 1 and 2 hold of gradients besides: the bucket that
+// they are copied to, which the first gradient of a backward allocates
+// (stage_1_and_2.py, setup_buckets), twice where communication overlaps, and
+// the rank's part of them from the micro-batches before. ZeRO 1 frees the
+// bucket when the last micro-batch is reduced.
+func (sum *zeroSum) buckets(table *costmodel.Table) {
+	several := sum.model.Workload.MicroBatches > 1
+	bucket := sum.set.ReduceBucket * reducedAs(sum.model)
+	if sum.set.Overlap {
+		bucket *= 2
+	}
+	if !sum.set.Contiguous {
+		bucket = 0
+	}
+	if sum.stage == 1 && several {
+		table.Buckets += bucket
+		bucket = 0
+	}
+	for unit := range table.Units {
+		for k := range table.Units[unit].Layers {
+			if step := &table.Units[unit].Layers[k]; !step.Loss {
+				step.GatheredBackward = bucket
+			}
+		}
+	}
+	elements, largest := sum.firstPart()
+	if sum.set.OffloadOptimizer {
+		table.Buckets += largest * sum.grad // temp_grad_buffer_for_gpu_offload
+		return
+	}
+	if sum.stage == 2 && several {
+		table.Units[0].HeldGrads += elements * sum.summed
+	}
+}
+
+// firstPart is how many elements the parameters have that the first rank's
+// part of the flat weights begins in, whole: of one that crosses its end all
+// is kept (stage_1_and_2.py, get_partition_info). largest is the largest of
+// any.
+func (sum *zeroSum) firstPart() (inPart, largest int64) {
+	end := sum.share(sum.whole)
+	var start int64
+	for i := range sum.model.Layers {
+		layer := &sum.model.Layers[i]
+		if !layer.Runs {
+			continue
+		}
+		for _, tensor := range updated(&layer.Whole, sum.model) {
+			if start < end {
+				inPart += tensor.numel
+			}
+			start += tensor.numel
+			largest = max(largest, tensor.numel)
+		}
+	}
+	return inPart, largest
+}

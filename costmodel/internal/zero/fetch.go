@@ -1,0 +1,160 @@
+package zero
+
+// Limits are those of gathering, in elements (zero/config.py).
+type Limits struct {
+	Prefetch int64 `json:"stage3_prefetch_bucket_size"`
+	Live     int64 `json:"stage3_max_live_parameters"`
+	Reuse    int64 `json:"stage3_max_reuse_distance"`
+}
+
+// Moment is what is gathered when one step of a trace has run: Most at once
+// while it ran, and After it. Bytes on one rank, without persistent parameters.
+// Live are the elements gathered or on their way, as the coordinator counts
+// them.
+type Moment struct{ Most, After, Live int64 }
+
+type status int
+
+const (
+	cut status = iota
+	inFlight
+	gathered
+)
+
+// coordinator is PartitionedParameterCoordinator
+// (zero/partitioned_param_coordinator.py) as far as memory goes: it gathers what
+// a module reads before it runs, then what the next ones will read, and lets go
+// of what is not read again soon.
+type coordinator struct {
+	trace  *Trace
+	limits Limits
+	ranks  int64
+	copies bool // parts lie in host memory: a single rank copies them too
+
+	state    []status
+	handle   []*gather
+	skipped  []int // by parameter: the last use that prefetching has passed (most recent step id)
+	active   []map[int]bool
+	backward []int         // modules whose backward is under way, the last one last
+	lent     map[int][]int // frozen parameters that a recomputed block gathered, by such a module
+	queued   int           // of the trace's queue
+	at       int           // modules entered
+	live     int64         // elements that are gathered or on their way
+
+	now, most int64
+}
+
+// gather is one collective.
+type gather struct {
+	params []int
+	buffer int64 // from which several parameters are copied out; one alone is its own
+	waited bool
+	left   int // of the parameters, those that no module has waited for
+}
+
+// Walk is what each step of a trace holds gathered. Parts are cut over ranks;
+// copies says that they lie in host memory.
+func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
+	trace.record()
+	count := len(trace.Params)
+	run := coordinator{
+		trace: trace, limits: limits, ranks: ranks, copies: copies,
+		state: make([]status, count), handle: make([]*gather, count), skipped: make([]int, count),
+		active: make([]map[int]bool, count), lent: make(map[int][]int),
+	}
+	for param := range trace.Params {
+		run.skipped[param] = -1
+		run.active[param] = make(map[int]bool)
+		if trace.Params[param].Persistent {
+			run.state[param] = gathered // after the step before (stage3.py, _post_step)
+		}
+	}
+	out := make([]Moment, len(trace.Steps))
+	for i := range trace.Steps {
+		run.most = run.now
+		if step := &trace.Steps[i]; step.Ends {
+			run.release(step)
+		} else {
+			run.fetch(step)
+		}
+		out[i] = Moment{Most: run.most, After: run.now, Live: run.live}
+	}
+	return out
+}
+
+func (run *coordinator) hold(bytes int64) {
+	run.now += bytes
+	run.most = max(run.most, run.now)
+}
+
+// size is a gathered parameter, with the padding of its parts.
+func (run *coordinator) size(param int) int64 {
+	each := &run.trace.Params[param]
+	if run.ranks == 1 && !run.copies { // a view of the only part
+		return 0
+	}
+	return blocks((each.Numel + run.ranks - 1) / run.ranks * run.ranks * each.Bytes)
+}
+
+// blocks rounds to the allocator's blocks of 512 B.
+// blocks2
+func blocks(bytes int64) int64 { return (bytes + 511) / 512 * 512 }
+
+// fetch is fetch_sub_module.
+func (run *coordinator) fetch(step *Step) {
+	if step.Backward {
+		run.backward = append(run.backward, step.Module)
+	}
+	run.gather(step.Params)
+	for _, param := range step.Params {
+		run.active[param][step.Module] = true
+		run.lend(param, step)
+		if run.handle[param] != nil {
+			run.wait(param)
+		}
+	}
+	run.pass(step.Params)
+	run.prefetch()
+	run.at++
+}
+
+// gather starts a collective for parameters that are cut
+// (partition_parameters.py, all_gather_coalesced): one alone is gathered in
+// place, several into one buffer.
+func (run *coordinator) gather(params []int) {
+	var group gather
+	for _, param := range params {
+		if run.state[param] != cut {
+			continue
+		}
+		run.state[param] = inFlight
+		run.handle[param] = &group
+		group.params = append(group.params, param)
+		run.live += run.trace.Params[param].Numel
+		group.buffer += run.size(param)
+	}
+	group.left = len(group.params)
+	run.hold(group.buffer)
+}
+
+// wait is a handle's wait: all of its parameters are copied out at once, and
+// the buffer stays until each of them was waited for.
+func (run *coordinator) wait(param int) {
+	group := run.handle[param]
+	several := len(group.params) > 1 && run.ranks > 1
+	if !group.waited && several {
+		for _, other := range group.params {
+			run.hold(run.size(other))
+		}
+	}
+	if !group.waited {
+		group.waited = true
+		for _, other := range group.params {
+			run.state[other] = gathered
+		}
+	}
+	if group.left--; group.left == 0 && several {
+		run.hold(-group.buffer)
+	}
+	run.handle[param] = nil
+}

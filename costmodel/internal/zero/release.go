@@ -1,0 +1,99 @@
+package zero
+
+import "slices"
+
+// lend notes a frozen parameter that a recomputed block gathers in the middle
+// of a module's backward: that module lets go of it
+// (update_recompute_parameters).
+func (run *coordinator) lend(param int, step *Step) {
+	if step.Backward || len(run.backward) == 0 || !run.trace.Params[param].Frozen {
+		return
+	}
+	to := run.backward[len(run.backward)-1]
+	run.lent[to] = append(run.lent[to], param)
+}
+
+// pass takes what a module reads off the queue.
+func (run *coordinator) pass(params []int) {
+	open := 0
+	for _, param := range params {
+		if run.skipped[param] < run.at {
+			open++
+		}
+	}
+	for ; open > 0 && run.queued < len(run.trace.queue); open-- {
+		next := run.trace.queue[run.queued]
+		run.queued++
+		run.skipped[next.param] = next.at
+	}
+}
+
+// prefetch gathers what the next modules read: whole parameters until the
+// bucket is full, or as many are live as may be. Each module that is entered
+// does so, those without parameters too, so that it runs ahead until the limit
+// of live parameters holds it.
+func (run *coordinator) prefetch() {
+	if run.limits.Prefetch <= 0 {
+		return
+	}
+	room := min(run.limits.Live-run.live, run.limits.Prefetch)
+	var ahead []int
+	var elements int64
+	for run.queued < len(run.trace.queue) && elements < room {
+		next := run.trace.queue[run.queued]
+		run.queued++
+		run.skipped[next.param] = max(run.skipped[next.param], next.at)
+		if run.state[next.param] == cut && !slices.Contains(ahead, next.param) {
+			ahead = append(ahead, next.param)
+			elements += run.trace.Params[next.param].Numel
+		}
+	}
+	if len(ahead) > 0 {
+		run.gather(ahead)
+	}
+}
+
+// release is release_sub_module.
+func (run *coordinator) release(step *Step) {
+	own := step.Params
+	for _, param := range own {
+		delete(run.active[param], step.Module)
+		if !run.stays(param) {
+			run.free(param)
+		}
+	}
+	if !step.Backward {
+		return
+	}
+	for _, param := range run.lent[step.Module] {
+		delete(run.active[param], step.Module)
+		if !run.trace.Params[param].Persistent {
+			run.free(param)
+		}
+	}
+	delete(run.lent, step.Module)
+	if k := slices.Index(run.backward, step.Module); k >= 0 {
+		run.backward = slices.Delete(run.backward, k, k+1)
+	}
+}
+
+// stays reports that a parameter is kept although a module is done with it:
+// it persists, prefetching has passed a later use of it and would not gather
+// it again, or one comes within the reuse distance (__params_to_release).
+func (run *coordinator) stays(param int) bool {
+	if run.trace.Params[param].Persistent || run.skipped[param] > run.at {
+		return true
+	}
+	next, ok := run.trace.next(param, run.at)
+	return ok && run.trace.sum[next]-run.trace.sum[run.at] < run.limits.Reuse
+}
+
+// free gives up a gathered parameter that no module is using.
+func (run *coordinator) free(param int) {
+	if run.state[param] != gathered || len(run.active[param]) > 0 {
+		return
+	}
+	run.state[param] = cut
+	run.live -= run.trace.Params[param].Numel
+	run.hold(-run.size(param))
+}
