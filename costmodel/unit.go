@@ -37,6 +37,9 @@ type LayerMemory struct {
 	// other GPUs that are there while it runs forward, is recomputed, and runs
 	// backward, where these come and go module by module (zero3).
 	GatheredForward, GatheredAgain, GatheredBackward int64
+	// Reducing is what the reduction of gradients takes for a moment when its
+	// backward is done (zero2, zero3).
+	Reducing int64
 	// Weights are the parameters that its forward reads, tied ones too: what
 	// is copied for it where the unit is offloaded.
 	Weights int64

@@ -24,13 +24,25 @@ func beside(held unitList, emit func(Event)) func(Event) {
 			}
 		}
 	}
+	var done *costmodel.LayerMemory // its backward's moment has passed
 	return func(event Event) {
+		if event.What == "" {
+			emit(event)
+			if done != nil && done.Reducing > 0 {
+				emit(Event{Over: buffers(done.Reducing + done.GatheredBackward), What: "reduction after ", Layer: done.Layer})
+			}
+			done = nil
+			return
+		}
 		step := layers[event.Layer]
 		if step == nil {
 			step = loss
 		}
 		if step != nil {
 			event.Over.CommBuffers += gatheredAt(step, event.What)
+		}
+		if event.What == "backward of " || event.What == "loss backward" {
+			done = step
 		}
 		emit(event)
 	}

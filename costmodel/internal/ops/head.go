@@ -86,7 +86,7 @@ func (op head) freeze(cost *Cost, shape *Shape) {
 	}
 	nV, in := positions*op.Vocab, op.Dim*positions
 	eager := shape.eager(op)
-	if eager && shape.HeadAlone && !elements.Mixed(shape.Precision) {
+	if eager && shape.HeadAlone && !elements.Mixed(shape.Precision) && !shape.LinearInputs {
 		cost.Memory.Saved -= shape.elementBytes() * in
 		cost.Memory.Forward -= shape.elementBytes() * in
 	}

@@ -66,7 +66,7 @@ func (shape *Shape) kept(outputShared bool) int64 {
 	var total int64
 	inputs, output := shape.adapters()
 	for i, adapter := range inputs {
-		total += shape.input(adapter, i > 0) + shape.inner(adapter)
+		total += shape.input(adapter, i > 0 || shape.LinearInputs && shape.InputGrad) + shape.inner(adapter)
 	}
 	if output != nil {
 		total += shape.input(output, outputShared) + shape.inner(output)

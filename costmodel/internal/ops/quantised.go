@@ -49,9 +49,12 @@ func (shape *Shape) quantBackward(in, out, element int64) int64 {
 	return bytes
 }
 
-// keepsInputs: LLM.int8() keeps its input as an attribute of the node, for
+// attributes: LLM.int8() keeps its input as an attribute of the node, for
 // as long as the graph lives (MatMul8bitLt.forward: ctx.tensors).
-func (shape *Shape) keepsInputs() bool { return shape.Quantize == value.Int8 }
+func (shape *Shape) attributes() bool { return shape.Quantize == value.Int8 }
+
+// keepsInputs: a frozen linear layer keeps its input nevertheless.
+func (shape *Shape) keepsInputs() bool { return shape.attributes() || shape.LinearInputs }
 
 // wide is the size of an element between a feed-forward's linear layers: a
 // quantised one gives its output the type of its input, under autocast too

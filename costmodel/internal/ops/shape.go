@@ -48,6 +48,8 @@ type Shape struct {
 	Frozen, InputGrad bool
 	Adapters          []Adapter
 	Adapters16        bool // they are read in 16 bits
+	// LinearInputs: frozen linear layers keep their inputs.
+	LinearInputs bool
 	// Recompute: forward runs again in backward, up to the last tensor that is
 	// kept (torch/utils/checkpoint.py, early_stop).
 	Recompute bool

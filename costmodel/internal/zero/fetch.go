@@ -1,5 +1,7 @@
 package zero
 
+import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
+
 // Limits are those of gathering, in elements (zero/config.py).
 type Limits struct {
 	Prefetch int64 `json:"stage3_prefetch_bucket_size"`
@@ -33,7 +35,8 @@ type coordinator struct {
 
 	state    []status
 	handle   []*gather
-	skipped  []int // by parameter: the last use that prefetching has passed (most recent step id)
+	holds    []int64 // by parameter, where it is gathered
+	skipped  []int   // by parameter: the last use that prefetching has passed (most recent step id)
 	active   []map[int]bool
 	backward []int         // modules whose backward is under way, the last one last
 	lent     map[int][]int // frozen parameters that a recomputed block gathered, by such a module
@@ -59,7 +62,7 @@ func Walk(trace *Trace, limits Limits, ranks int64, copies bool) []Moment {
 	count := len(trace.Params)
 	run := coordinator{
 		trace: trace, limits: limits, ranks: ranks, copies: copies,
-		state: make([]status, count), handle: make([]*gather, count), skipped: make([]int, count),
+		state: make([]status, count), handle: make([]*gather, count), holds: make([]int64, count), skipped: make([]int, count),
 		active: make([]map[int]bool, count), lent: make(map[int][]int),
 	}
 	for param := range trace.Params {
@@ -87,18 +90,17 @@ func (run *coordinator) hold(bytes int64) {
 	run.most = max(run.most, run.now)
 }
 
-// size is a gathered parameter, with the padding of its parts.
+// size is a gathered parameter, with the padding of its parts. Buffers of
+// several and what is copied out of them are cut from one another, so that they
+// lose nothing to the allocator's segments.
 func (run *coordinator) size(param int) int64 {
 	each := &run.trace.Params[param]
 	if run.ranks == 1 && !run.copies { // a view of the only part
 		return 0
 	}
-	return blocks((each.Numel + run.ranks - 1) / run.ranks * run.ranks * each.Bytes)
+	bytes := (each.Numel + run.ranks - 1) / run.ranks * run.ranks * each.Bytes
+	return (bytes + 511) / 512 * 512
 }
-
-// blocks rounds to the allocator's blocks of 512 B.
-// blocks2
-func blocks(bytes int64) int64 { return (bytes + 511) / 512 * 512 }
 
 // fetch is fetch_sub_module.
 func (run *coordinator) fetch(step *Step) {
@@ -134,6 +136,12 @@ func (run *coordinator) gather(params []int) {
 		group.buffer += run.size(param)
 	}
 	group.left = len(group.params)
+	if group.left == 1 && group.buffer > 0 {
+		if run.trace.Params[group.params[0]].Numel >= run.limits.Prefetch { // larger than any buffer of several
+			group.buffer += allocator.Rounding(group.buffer)
+		}
+		run.holds[group.params[0]] = group.buffer
+	}
 	run.hold(group.buffer)
 }
 
@@ -144,7 +152,8 @@ func (run *coordinator) wait(param int) {
 	several := len(group.params) > 1 && run.ranks > 1
 	if !group.waited && several {
 		for _, other := range group.params {
-			run.hold(run.size(other))
+			run.holds[other] = run.size(other)
+			run.hold(run.holds[other])
 		}
 	}
 	if !group.waited {

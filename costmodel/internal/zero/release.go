@@ -95,5 +95,6 @@ func (run *coordinator) free(param int) {
 	}
 	run.state[param] = cut
 	run.live -= run.trace.Params[param].Numel
-	run.hold(-run.size(param))
+	run.hold(-run.holds[param])
+	run.holds[param] = 0
 }

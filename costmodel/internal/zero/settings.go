@@ -1,5 +1,7 @@
 package zero
 
+import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
+
 // Settings are what a configuration file decides of memory: its
 // zero_optimization, in elements (zero/config.py), and what stands beside it.
 type Settings struct {
@@ -36,7 +38,8 @@ func Persistent(trace *Trace, ranks int64) int64 {
 	var total int64
 	for i := range trace.Params {
 		if each := &trace.Params[i]; each.Persistent && ranks > 1 {
-			total += blocks((each.Numel + ranks - 1) / ranks * ranks * each.Bytes)
+			bytes := (each.Numel + ranks - 1) / ranks * ranks * each.Bytes
+			total += bytes + allocator.Rounding(bytes)
 		}
 	}
 	return total

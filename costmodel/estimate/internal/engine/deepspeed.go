@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -44,7 +47,10 @@ func (deepspeed) Refuse(workload *costmodel.Workload) error { return checkDegree
 
 func (deepspeed) Rules(workload *costmodel.Workload) layers.Rules {
 	cut := workload.Strategy.Traits().Sharded
-	return layers.Rules{Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsStay: workload.MicroBatches > 1 && !cut}
+	return layers.Rules{
+		Compute: gathered(workload.Precision), Masters: true, Cut: cut, GradsStay: workload.MicroBatches > 1 && !cut,
+		LinearInputs: cut, // zero.Init puts its own linear function in place of torch's (zero/linear.py)
+	}
 }
 
 // Regions: PyTorch's allocator lays out what the figures say.
@@ -70,6 +76,8 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		if stage < 3 {
 			sum.buckets(table)
 		}
+		sum.reductions(table)
+		table.Units[0].Padding += sum.rounding()
 		warnZero(model, table, stage)
 	}
 }
@@ -78,10 +86,12 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 type zeroSum struct {
 	model     *layers.Model
 	stage     int
-	part      int64 // trained elements of the rank
-	whole     int64 // and of all ranks
-	grad      int64 // bytes of a gradient's element
-	summed    int64 // and of the sum of several
+	part      int64   // trained elements of the rank
+	whole     int64   // and of all ranks
+	largest   int64   // of one tensor
+	groups    []int64 // of the parts that are updated one after another
+	grad      int64   // bytes of a gradient's element
+	summed    int64   // and of the sum of several
 	set       zero.Settings
 	master    bool  // the gradients are copied to fp32
 	transient int64 // of the optimizer itself
@@ -104,6 +114,8 @@ func (sum *zeroSum) states(unit *costmodel.Unit, exec []int) {
 			sum.transient += transient
 			sum.part += part
 			sum.whole += tensor.numel
+			sum.largest = max(sum.largest, part)
+			sum.group(part)
 		}
 	}
 	sum.gradients(unit, exec)
@@ -140,8 +152,10 @@ func (sum *zeroSum) state(tensor updatedTensor, part int64) (state, transient in
 func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 	if sum.stage == 1 && !sum.set.Overlap {
 		unit.HeldGrads = unit.HeldGrads / sum.grad * sum.summed
-		for k := range unit.Layers {
-			unit.Layers[k].Grads = unit.Layers[k].Grads / sum.grad * sum.summed
+		for k, i := range exec {
+			step := &unit.Layers[k]
+			step.Grads = step.Grads / sum.grad * sum.summed
+			step.Backward = max(step.Backward, 2*sum.model.Layers[i].Grads.Second)
 		}
 		return
 	}
@@ -156,6 +170,9 @@ func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 		}
 		step.Grads = grads.Waits // a tied gradient waits whole for its last use
 		step.Backward, step.BackwardGrads = step.AccumPeak, 0
+		if grads.Second > 0 { // its sum is a tensor of its own
+			step.Backward = max(step.Backward, 2*grads.Second)
+		}
 	}
 }
 
@@ -169,9 +186,10 @@ func (sum *zeroSum) step() int64 {
 		return 0
 	}
 	group, kept := sum.part, sum.part*sum.grad
-	if sum.stage == 3 {
-		group = min(group, sum.set.SubGroup)
+	if sum.stage == 3 && len(sum.groups) > 0 {
+		group = slices.Max(sum.groups)
 	}
+	norm := 8 * min(group, sum.largest) // in fp64 (zero/utils.py, get_norm_dtype), a tensor at a time
 	flat, fp32 := group*sum.grad, int64(0)
 	if sum.master {
 		fp32 = 4 * group
@@ -180,11 +198,40 @@ func (sum *zeroSum) step() int64 {
 	if sum.stage != 3 {
 		updating -= kept // averaged_gradients go before the update
 	}
-	peak := max(flat+fp32, updating)
+	peak := max(norm, flat+fp32, updating)
 	if sum.stage == 1 { // the walk still counts all ranks' gradients
 		peak += kept - sum.whole*sum.grad
 	}
 	return max(0, peak)
+}
+
+// group adds a tensor's part to those that are updated together: ZeRO 3 ends
+// one with the tensor that fills it (stage3.py, _create_fp16_sub_groups).
+func (sum *zeroSum) group(part int64) {
+	last := len(sum.groups) - 1
+	if last < 0 || sum.stage == 3 && sum.groups[last] >= sum.set.SubGroup {
+		sum.groups, last = append(sum.groups, 0), last+1
+	}
+	sum.groups[last] += part
+}
+
+// rounding is what the allocator adds to the flat tensors that a rank has
+// throughout: they come before anything is cached.
+func (sum *zeroSum) rounding() int64 {
+	each := elements.Weight(sum.model.Workload.Precision)
+	state, _ := sum.model.Optimizer.State(nil, 1, each)
+	var total int64
+	if !sum.set.OffloadOptimizer {
+		for _, part := range sum.groups {
+			total += allocator.Rounding(part*each) * (1 + state/each)
+		}
+	}
+	if sum.stage == 3 {
+		total += allocator.Rounding(sum.part*sum.grad) + allocator.Rounding(sum.part*sum.summed)
+	} else {
+		total += allocator.Rounding(sum.whole * sum.grad)
+	}
+	return total
 }
 
 // share is a rank's part of a number of elements or bytes, rounded up.

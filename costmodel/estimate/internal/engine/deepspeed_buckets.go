@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/devmap-dev/devmap/costmodel"
+import (
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+)
 
 // buckets are what ZeRO 1 and 2 hold of gradients besides: the bucket that
 // they are copied to, which the first gradient of a backward allocates
@@ -9,7 +12,11 @@ import "github.com/devmap-dev/devmap/costmodel"
 // bucket when the last micro-batch is reduced.
 func (sum *zeroSum) buckets(table *costmodel.Table) {
 	several := sum.model.Workload.MicroBatches > 1
-	bucket := sum.set.ReduceBucket * reducedAs(sum.model)
+	bucket := sum.set.ReduceBucket * sum.grad
+	if sum.stage == 1 {
+		bucket = sum.set.ReduceBucket * sum.summed
+	}
+	bucket += allocator.Rounding(bucket)
 	if sum.set.Overlap {
 		bucket *= 2
 	}
@@ -58,4 +65,49 @@ func (sum *zeroSum) firstPart() (inPart, largest int64) {
 		}
 	}
 	return inPart, largest
+}
+
+// reductions sets what each layer's backward sets off: gradients fill the
+// bucket in the order in which they are made, and where the next one has no
+// room, all that are in it are laid end to end and reduced (stage_1_and_2.py,
+// allreduce_bucket; comm/coalesced_collectives.py, reduce_scatter_coalesced,
+// but for one alone). The last are reduced when backward is done. ZeRO 1 reduces
+// then alone, when as much has been freed.
+func (sum *zeroSum) reductions(table *costmodel.Table) {
+	if sum.stage == 1 {
+		return
+	}
+	filled, count := int64(0), 0
+	each := sum.grad
+	if sum.set.FP32Gradients {
+		each += 4
+	}
+	reduce := func(step *costmodel.LayerMemory, next int64) {
+		if count > 1 || sum.stage == 2 {
+			step.Reducing = max(step.Reducing, filled*each+next*sum.grad)
+		}
+		filled, count = 0, 0
+	}
+	var last *costmodel.LayerMemory
+	for unit := len(table.Units) - 1; unit >= 0; unit-- {
+		exec := sum.model.Unit(unit)
+		for k := len(exec) - 1; k >= 0; k-- {
+			layer, step := &sum.model.Layers[exec[k]], &table.Units[unit].Layers[k]
+			if !layer.Runs {
+				continue
+			}
+			last = step
+			tensors := updated(&layer.Whole, sum.model)
+			for j := len(tensors) - 1; j >= 0; j-- {
+				if filled > 0 && filled+tensors[j].numel > sum.set.ReduceBucket {
+					reduce(step, tensors[j].numel)
+				}
+				filled += tensors[j].numel
+				count++
+			}
+		}
+	}
+	if last != nil {
+		reduce(last, 0)
+	}
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/zero"
 )
@@ -29,7 +30,8 @@ func gatherModules(model *layers.Model, table *costmodel.Table) {
 	}
 	table.Buckets += zero.Persistent(trace, model.Workload.ShardDegree)
 	if model.Train && set.Contiguous {
-		table.Buckets += set.ReduceBucket * reducedAs(model)
+		bucket := set.ReduceBucket * reducedAs(model)
+		table.Buckets += bucket + allocator.Rounding(bucket)
 	}
 }
 

@@ -19,6 +19,8 @@ type Rules struct {
 	// GradsStay: gradients stay from one micro-batch to the next, or from one
 	// step to the next.
 	GradsStay bool
+	// LinearInputs: linear layers keep their inputs, frozen ones too.
+	LinearInputs bool
 	// Untied: every user of a tied parameter has a copy of its own.
 	Untied bool
 	// Padding: the allocator's rounding of what the optimizer has of an MLP is

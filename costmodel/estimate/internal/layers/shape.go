@@ -39,7 +39,8 @@ func (model *Model) shape(i int) ops.Shape {
 		NewGrads: layer.Grads.First, SecondGrads: layer.Grads.Second, Weights: layer.ParamCount(),
 		Attention: workload.Attention, Loss: workload.Loss, Recompute: model.Recomputes,
 		Adapters: layer.Whole.Adapters, Quantize: workload.Quantize,
-		Images: workload.Images > 0, InputKept: model.inputKept(i),
+		LinearInputs: model.Rules.LinearInputs,
+		Images:       workload.Images > 0, InputKept: model.inputKept(i),
 	}
 	if workload.NewTokens > 0 {
 		shape.Logits = shape.Batch // generation projects the last position alone
@@ -58,7 +59,7 @@ func (model *Model) inputKept(i int) bool {
 		return false
 	}
 	// Frozen linear layers keep no input, but those of LLM.int8().
-	reads := !model.Frozen || model.Workload.Quantize == value.Int8
+	reads := !model.Frozen || model.Workload.Quantize == value.Int8 || model.Rules.LinearInputs
 	switch op := model.Layers[in[0]].Op.(type) {
 	case modelgraph.Norm:
 		return reads && !op.Post && !elements.Mixed(model.Rules.Compute)
