@@ -64,11 +64,18 @@ func newFakeRow(t *testing.T, rank distRank) fakeRow {
 		r.w.Strategy, r.w.Precision = costmodel.FSDP, costmodel.BF16True
 	case "lora-hsdp":
 		r.w.Strategy, r.w.Precision = costmodel.HSDP, costmodel.BF16True
+	case "lora-ddp": // a group of one: DDP holds as much in any
+		r.w.Strategy, r.w.Precision, r.w.World, r.w.LoRAPrecision = costmodel.DDP, costmodel.BF16True, 2, value.AdaptersBF16
+	case "lora-1f1b":
+		r.w.Strategy, r.w.Schedule, r.w.LoRAPrecision = costmodel.Pipeline, costmodel.OneFOneB, value.AdaptersBF16
 	}
 	for _, o := range opts {
 		if n, ok := strings.CutPrefix(o, "ga"); ok {
 			r.w.MicroBatches = number(n)
 			r.w.Batch *= r.w.MicroBatches
+		}
+		if n, ok := strings.CutPrefix(o, "mb"); ok {
+			r.w.MicroBatches = number(n)
 		}
 		if n, err := strconv.ParseInt(strings.TrimPrefix(o, "r"), 10, 64); err == nil {
 			r.w.LoRARank, r.w.LoRATargets = n, []string{"q_proj", "v_proj"}

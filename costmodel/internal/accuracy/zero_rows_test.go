@@ -78,9 +78,32 @@ func TestPredictRows(t *testing.T) {
 			continue
 		}
 		r := newFakeRow(t, distRank{Case: line})
+		if r.engine == "lora-1f1b" {
+			r.ranks[0].Bounds = evenly(t, r.model, int(r.w.World))
+		}
 		got, at := predictFake(t, &r)
 		if err := json.NewEncoder(out).Encode(map[string]any{"case": line, "predicted": got, "at": at}); err != nil {
 			t.Fatal(err)
 		}
 	}
+}
+
+// evenly are the layers of each stage, the first ones with one more.
+func evenly(t *testing.T, model string, stages int) [][2]int {
+	t.Helper()
+	var config struct {
+		Layers int `json:"num_hidden_layers"`
+	}
+	if err := json.Unmarshal(distConfig(t, model), &config); err != nil {
+		t.Fatal(model, err)
+	}
+	var out [][2]int
+	for stage, at := 0, 0; stage < stages; stage++ {
+		end := at + config.Layers/stages
+		if stage < config.Layers%stages {
+			end++
+		}
+		out, at = append(out, [2]int{at, end}), end
+	}
+	return out
 }
