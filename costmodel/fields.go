@@ -203,6 +203,11 @@ func (workload *Workload) Fault() (field, msg string) {
 			return f.Name, fmt.Sprintf("%q is unknown (known: %s)", f.value(workload), strings.Join(f.Values, ", "))
 		}
 	}
+	if workload.DeepSpeed != nil {
+		if err := workload.DeepSpeed.Fault(); err != nil {
+			return "deepspeed", err.Error()
+		}
+	}
 	return workload.badNumber()
 }
 

@@ -24,6 +24,9 @@ const maxTokens = 1 << 32
 // from the strategy and its engine. Faults are [*costmodel.FieldError].
 func Resolve(graph *modelgraph.Graph, workload costmodel.Workload) (costmodel.Workload, error) {
 	workload.Mode = cmp.Or(workload.Mode, costmodel.Infer)
+	if err := resolveDeepSpeed(graph, &workload); err != nil {
+		return workload, err
+	}
 	if workload.Mode == costmodel.Train {
 		workload.Optimizer = cmp.Or(workload.Optimizer, costmodel.AdamW)
 		workload.Recompute = cmp.Or(workload.Recompute, costmodel.RecomputeNone)

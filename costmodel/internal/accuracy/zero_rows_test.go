@@ -13,7 +13,7 @@ import (
 
 // zeroSettings are those of a row of DeepSpeed's, whose options are words.
 func (r *fakeRow) zeroSettings(t *testing.T, opts []string, number func(string) int64) {
-	set := zero.Defaults(int(r.engine[4] - '0'))
+	set := zero.Defaults(int64(r.engine[4] - '0'))
 	has := func(word string) bool { return slices.Contains(opts, word) }
 	if has("hfauto") {
 		hidden := hiddenOf(t, r.model)

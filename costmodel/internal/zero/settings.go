@@ -1,10 +1,15 @@
 package zero
 
-import "github.com/devmap-dev/devmap/costmodel/internal/allocator"
+import (
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
+)
 
 // Settings are what a configuration file decides of memory: its
 // zero_optimization, in elements (zero/config.py), and what stands beside it.
 type Settings struct {
+	Stage           int64 `json:"stage"`
 	ReduceBucket    int64 `json:"reduce_bucket_size"`
 	AllgatherBucket int64 `json:"allgather_bucket_size"`
 	Limits
@@ -12,24 +17,88 @@ type Settings struct {
 	SubGroup    int64 `json:"sub_group_size"`
 	Contiguous  bool  `json:"contiguous_gradients"`
 	Overlap     bool  `json:"overlap_comm"`
-	// OffloadOptimizer and OffloadParams keep these in host memory; Pinned it
-	// is page-locked.
-	OffloadOptimizer bool `json:"offload_optimizer,omitzero"`
-	OffloadParams    bool `json:"offload_param,omitzero"`
-	PinnedOptimizer  bool `json:"offload_optimizer_pin_memory,omitzero"`
-	PinnedParams     bool `json:"offload_param_pin_memory,omitzero"`
+	// OffloadOptimizer and OffloadParams keep these in host memory, page-locked
+	// unless Pageable.
+	OffloadOptimizer  bool `json:"offload_optimizer,omitzero"`
+	OffloadParams     bool `json:"offload_param,omitzero"`
+	PageableOptimizer bool `json:"offload_optimizer_pageable,omitzero"`
+	PageableParams    bool `json:"offload_param_pageable,omitzero"`
 	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype,
 	// or a 16-bit module without a bf16 or fp16 section).
 	FP32Gradients bool    `json:"fp32_gradients,omitzero"`
 	Clipping      float64 `json:"gradient_clipping,omitzero"`
+	// GatherOnSave: stage3_gather_16bit_weights_on_model_save.
+	GatherOnSave bool `json:"stage3_gather_16bit_weights_on_model_save,omitzero"`
+
+	// Asked is what the file says that the workload says too, until the two were
+	// compared.
+	Asked Asked `json:"-"`
 }
 
+// Asked is the part of a configuration file that flags can say as well. Zero
+// says nothing of a number, [Auto] leaves it to the trainer.
+type Asked struct {
+	MicroBatch   int64  // train_micro_batch_size_per_gpu
+	Accumulation int64  // gradient_accumulation_steps
+	TrainBatch   int64  // train_batch_size
+	Section      string // SectionNone, SectionBF16, …
+	Optimizer    string // optimizer.type, in lower case
+}
+
+// The sections of a configuration that say how numbers are kept.
+const (
+	SectionNone = "none" // neither bf16 nor fp16 is enabled
+	SectionBF16 = "bf16"
+	SectionTrue = "bf16-true" // with master weights, gradients and states in bf16
+	SectionFP16 = "fp16"
+)
+
+// Auto is a size that the trainer fills in: Transformers, of the model
+// (transformers/integrations/deepspeed.py, trainer_config_finalize).
+const Auto = -1
+
 // Defaults are DeepSpeed's own.
-func Defaults(stage int) Settings {
+func Defaults(stage int64) Settings {
 	return Settings{
+		Stage:        stage,
 		ReduceBucket: 5e8, AllgatherBucket: 5e8, Limits: Limits{Prefetch: 5e7, Live: 1e9, Reuse: 1e9},
 		Persistence: 1e5, SubGroup: 1e9, Contiguous: true, Overlap: stage == 3,
 	}
+}
+
+// Fill gives the sizes that are left to the trainer their values for a model
+// of this width.
+func (set *Settings) Fill(hidden int64) {
+	fill := func(size *int64, value int64) {
+		if *size == Auto {
+			*size = value
+		}
+	}
+	fill(&set.ReduceBucket, hidden*hidden)
+	fill(&set.Prefetch, hidden*hidden*9/10)
+	fill(&set.Persistence, 10*hidden)
+}
+
+// Fault is the first value that a resolved configuration cannot have.
+func (set *Settings) Fault() error {
+	for _, size := range []struct {
+		name  string
+		value int64
+		least int64
+	}{
+		{"reduce_bucket_size", set.ReduceBucket, 1}, {"allgather_bucket_size", set.AllgatherBucket, 0},
+		{"stage3_prefetch_bucket_size", set.Prefetch, 0}, {"stage3_max_live_parameters", set.Live, 0},
+		{"stage3_max_reuse_distance", set.Reuse, 0}, {"stage3_param_persistence_threshold", set.Persistence, 0}, {"sub_group_size", set.SubGroup, 1},
+	} {
+		const most = 1 << 50
+		if size.value < size.least || size.value > most {
+			return fmt.Errorf("%s is %d: between %d and 2^50 elements work", size.name, size.value, size.least)
+		}
+	}
+	if set.Stage < 1 || set.Stage > 3 {
+		return fmt.Errorf("stage is %d: 1, 2 and 3 work", set.Stage)
+	}
+	return nil
 }
 
 // Persistent is what a rank holds of parameters that stay gathered, beside its

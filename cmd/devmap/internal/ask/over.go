@@ -56,5 +56,11 @@ func (request *Request) over(planned costmodel.Workload) costmodel.Workload {
 			f.field.Copy(&workload, &request.work)
 		}
 	}
+	switch {
+	case request.work.DeepSpeed != nil:
+		workload.DeepSpeed = request.work.DeepSpeed
+	case workload.Strategy != planned.Strategy:
+		workload.DeepSpeed = nil // another strategy's
+	}
 	return workload
 }

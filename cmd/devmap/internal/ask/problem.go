@@ -54,7 +54,7 @@ func (request *Request) posing(file *costmodel.Topology) (*strategy.Problem, err
 	if err != nil {
 		return nil, err
 	}
-	if request.cmd.Name() == "estimate" && !request.Given("strategy") {
+	if request.cmd.Name() == "estimate" && !request.Given("strategy") && workload.DeepSpeed == nil {
 		workload.Strategy = costmodel.Auto
 	}
 	if !request.Given("micro-batches") {

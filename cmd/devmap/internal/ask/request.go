@@ -21,6 +21,7 @@ import (
 type Request struct {
 	work                      costmodel.Workload
 	gpus, gpu, topology       string
+	dsConfig                  string
 	objective, offload        string
 	pins, together, reserve   []string
 	JSON, Explain, Contiguous bool
@@ -95,7 +96,10 @@ func (request *Request) Workload() (costmodel.Workload, error) {
 	if request.Given("mem-fraction") && !(request.work.MemFraction > 0 && request.work.MemFraction <= 1) {
 		return request.work, out.Usagef("--mem-fraction %v: it is a part of a GPU's memory, above 0 and up to 1", request.work.MemFraction)
 	}
-	workload := request.work
+	workload, err := request.configured()
+	if err != nil {
+		return workload, err
+	}
 	if strategy, runtime := estimate.Native(nil); workload.Runtime == runtime && !request.Given("strategy") {
 		workload.Strategy = strategy // the one that it runs
 	}

@@ -221,6 +221,11 @@ var ownFlags = []flag{
 		},
 	},
 	{
+		name: "ds-config", at: func(request *Request) any { return &request.dsConfig }, on: placing, again: true,
+		help: "DeepSpeed's configuration file: its stage is the strategy, and its sizes, batch and precision are the plan's",
+		also: []string{"deepspeed", "deepspeed-config", "deepspeed_config", "ds_config"},
+	},
+	{
 		name: "time-limit", at: func(request *Request) any { return &request.TimeLimit }, on: onPlan | onCheck, hidden: onCheck, posed: true, also: []string{"timeout"},
 		otherwise: planner.DefaultTimeLimit.String(), help: "then the best map, with its proven gap",
 	},

@@ -53,7 +53,7 @@ func settingsOf(workload *costmodel.Workload) zero.Settings {
 	if workload.DeepSpeed != nil {
 		return *workload.DeepSpeed
 	}
-	return zero.Defaults(int(workload.Strategy.Traits().ZeroStage))
+	return zero.Defaults(int64(workload.Strategy.Traits().ZeroStage))
 }
 
 // reducedAs is the size of an element of gradients as they are reduced: that

@@ -1,0 +1,163 @@
+package estimate
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/costmodel/internal/elements"
+	"github.com/devmap-dev/devmap/costmodel/internal/value"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// ReadDeepSpeed reads DeepSpeed's configuration file (0.19.8) for
+// [costmodel.Workload]'s field of the name. What it says of the batch, the
+// precision and the stage is compared with the workload's own fields, or takes
+// their place, when that is resolved; sizes that are "auto" are then those
+// that Transformers fills in. Faults name the file and the key.
+func ReadDeepSpeed(file string, text []byte) (*zero.Settings, error) { return zero.Read(file, text) }
+
+// configured is a setting of the configuration beside the flag that says
+// something else.
+const configured = "the DeepSpeed configuration says "
+
+// resolveDeepSpeed lays a configuration under a workload: it fills in what that
+// leaves open. A contradiction is a [*costmodel.FieldError].
+func resolveDeepSpeed(graph *modelgraph.Graph, workload *costmodel.Workload) error {
+	if workload.DeepSpeed == nil {
+		return nil
+	}
+	set := *workload.DeepSpeed
+	workload.DeepSpeed = &set
+	asked := set.Asked
+	set.Asked = zero.Asked{}
+	stage := costmodel.Strategy(fmt.Sprintf("zero%d", set.Stage))
+	workload.Strategy = cmp.Or(workload.Strategy, stage)
+	if workload.Strategy != stage {
+		return refuse("strategy", workload.Strategy, "%s contradicts the file: "+configured+"zero_optimization.stage %d, which is %v", workload.Strategy, set.Stage, costmodel.Set("strategy", stage))
+	}
+	set.Fill(widthOf(graph))
+	for _, fault := range []error{
+		askedBatch(workload, &asked),
+		askedPrecision(graph, workload, &asked),
+		askedOptimizer(workload, &asked),
+	} {
+		if fault != nil {
+			return fault
+		}
+	}
+	if err := set.Fault(); err != nil {
+		return refuse("deepspeed", "", "%w", err)
+	}
+	return nil
+}
+
+// widthOf is config.hidden_size.
+func widthOf(graph *modelgraph.Graph) int64 {
+	for i := range graph.Layers {
+		if attention, ok := graph.Layers[i].Op.(modelgraph.Attention); ok && graph.Layers[i].Stream.Kind == modelgraph.Text {
+			return attention.Dim
+		}
+	}
+	for i := range graph.Layers {
+		if embedding, ok := graph.Layers[i].Op.(modelgraph.Embedding); ok {
+			return embedding.Dim
+		}
+	}
+	return 0
+}
+
+// askedBatch works out the batch as DeepSpeed does (runtime/config.py,
+// _set_batch_related_parameters, _batch_assertion): what is said of the three
+// numbers gives the others.
+func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
+	micro, steps, train, gpus := asked.MicroBatch, asked.Accumulation, asked.TrainBatch, max(1, workload.World)
+	said := func(number int64) bool { return number > 0 }
+	switch {
+	case said(train) && said(micro) && !said(steps):
+		steps = max(1, train/micro/gpus)
+	case said(train) && said(steps) && !said(micro):
+		micro = train / gpus / steps
+	case said(train) && !said(micro):
+		micro, steps = train/gpus, 1
+	case said(micro) && !said(steps):
+		steps = max(1, cmp.Or(workload.MicroBatches, 1))
+		if asked.Accumulation == 0 && asked.TrainBatch == 0 {
+			steps = 1
+		}
+	}
+	if said(train) && said(workload.World) && train != micro*steps*gpus {
+		return refuse("batch", cmp.Or(workload.Batch, train), configured+"train_batch_size %d, which is not train_micro_batch_size_per_gpu %d × gradient_accumulation_steps %d × %d GPUs: %d is",
+			train, micro, steps, gpus, max(1, micro)*max(1, steps)*gpus)
+	}
+	if said(steps) {
+		if workload.MicroBatches > 0 && workload.MicroBatches != steps {
+			return refuse("micro_batches", workload.MicroBatches, "%d contradicts the file: "+configured+"gradient_accumulation_steps %d", workload.MicroBatches, steps)
+		}
+		workload.MicroBatches = steps
+	}
+	if !said(micro) {
+		return nil
+	}
+	batch := micro * max(1, workload.MicroBatches)
+	if workload.Batch > 0 && workload.Batch != batch {
+		return refuse("batch", workload.Batch, "%d contradicts the file: "+configured+"train_micro_batch_size_per_gpu %d × gradient_accumulation_steps %d, which is %v", workload.Batch, micro, max(1, workload.MicroBatches), costmodel.Set("batch", batch))
+	}
+	workload.Batch = batch
+	return nil
+}
+
+// askedPrecision is what the bf16 and fp16 sections mean for a model. Without
+// either the module stays as it is, and gradients and masters are fp32
+// (engine.py, get_data_types).
+func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked *zero.Asked) error {
+	var means costmodel.Precision
+	switch asked.Section {
+	case zero.SectionBF16:
+		means = costmodel.BF16Mixed
+	case zero.SectionTrue:
+		means = costmodel.BF16True
+	case zero.SectionFP16:
+		means = costmodel.FP16Mixed
+	case zero.SectionNone:
+		means = costmodel.FP32True
+		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); elements.Weight(stored) < 4 || elements.Mixed(stored) {
+			means, workload.DeepSpeed.FP32Gradients = costmodel.BF16Mixed, true
+			if stored == costmodel.FP16True || stored == costmodel.FP16Mixed {
+				means = costmodel.FP16Mixed
+			}
+		}
+	default:
+		return nil
+	}
+	if workload.Precision != "" && workload.Precision != means {
+		return refuse("precision", workload.Precision, "%s contradicts the file: "+configured+"%s, which is %v", workload.Precision, sections[asked.Section], costmodel.Set("precision", means))
+	}
+	workload.Precision = means
+	return nil
+}
+
+// sections are what stands in the file.
+var sections = map[string]string{
+	zero.SectionBF16: "bf16.enabled", zero.SectionFP16: "fp16.enabled",
+	zero.SectionTrue: "bf16.bf16_master_weights_and_grads", zero.SectionNone: "neither bf16.enabled nor fp16.enabled",
+}
+
+// optimizers are DeepSpeed's names of those that are modelled.
+var optimizers = map[string]string{"adam": costmodel.AdamW, "adamw": costmodel.AdamW, "sgd": costmodel.SGD, "muon": value.Muon}
+
+func askedOptimizer(workload *costmodel.Workload, asked *zero.Asked) error {
+	if asked.Optimizer == "" || workload.Mode != costmodel.Train {
+		return nil
+	}
+	means, ok := optimizers[asked.Optimizer]
+	switch {
+	case !ok:
+		return refuse("optimizer", cmp.Or(workload.Optimizer, asked.Optimizer), configured+"optimizer.type %q, which is not modelled (Adam, AdamW, SGD and Muon are)", asked.Optimizer)
+	case workload.Optimizer != "" && workload.Optimizer != means:
+		return refuse("optimizer", workload.Optimizer, "%s contradicts the file: "+configured+"optimizer.type %q, which is %v", workload.Optimizer, asked.Optimizer, costmodel.Set("optimizer", means))
+	}
+	workload.Optimizer = means
+	return nil
+}

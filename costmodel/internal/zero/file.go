@@ -1,0 +1,143 @@
+package zero
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/agnivade/levenshtein"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
+
+// object is a part of a configuration file.
+type object map[string]any
+
+// reader reads a configuration file. The first fault stays.
+type reader struct {
+	file  string
+	fault error
+}
+
+// Read reads a configuration file (ds_config.json). Sections that do not change
+// what GPUs hold are passed over; unknown keys, and those that change it in a
+// way that is not modelled, are faults.
+func Read(file string, text []byte) (*Settings, error) {
+	var root object
+	if err := modelgraph.DecodeJSON(file, text, &root, false); err != nil {
+		return nil, err
+	}
+	read := reader{file: file}
+	read.known("", root, topKeys)
+	zero := read.section(root, "", "zero_optimization")
+	if zero == nil {
+		return nil, fmt.Errorf("%s: there is no zero_optimization: without a stage DeepSpeed trains whole replicas", file)
+	}
+	set := Defaults(read.whole(zero, "zero_optimization", "stage", 0, false))
+	read.known("zero_optimization", zero, zeroKeys)
+	read.zero(zero, &set)
+	read.precision(root, &set)
+	read.asked(root, &set)
+	for _, section := range refused {
+		if part := read.section(root, "", section.name); part != nil && read.flag(part, section.name, "enabled", section.enabled) {
+			read.fail(section.name, "it changes what GPUs hold in a way that is not modelled (%s)", section.why)
+		}
+	}
+	if read.fault != nil {
+		return nil, read.fault
+	}
+	return &set, nil
+}
+
+// fail notes a fault at a place.
+func (read *reader) fail(place, format string, args ...any) {
+	if read.fault == nil {
+		read.fault = fmt.Errorf("%s: %s: %s", read.file, place, fmt.Sprintf(format, args...))
+	}
+}
+
+func at(place, key string) string {
+	if place == "" {
+		return key
+	}
+	return place + "." + key
+}
+
+// known refuses keys that DeepSpeed does not have: in zero_optimization it
+// refuses them itself, elsewhere it passes over them without a word.
+func (read *reader) known(place string, part object, keys []string) {
+	var unknown []string
+	for key := range part {
+		if !slices.Contains(keys, key) {
+			unknown = append(unknown, key)
+		}
+	}
+	slices.Sort(unknown)
+	for _, key := range unknown {
+		read.fail(at(place, key), "DeepSpeed has no such key (nearest: %s)", nearest(key, keys))
+	}
+}
+
+func nearest(word string, keys []string) string {
+	best := slices.Clone(keys)
+	slices.SortStableFunc(best, func(a, b string) int {
+		return levenshtein.ComputeDistance(a, word) - levenshtein.ComputeDistance(b, word)
+	})
+	return strings.Join(best[:min(2, len(best))], ", ")
+}
+
+// section is an object in another; nil where there is none.
+func (read *reader) section(part object, place, key string) object {
+	switch value := part[key].(type) {
+	case nil:
+		return nil
+	case map[string]any:
+		return value
+	default:
+		read.fail(at(place, key), "%s is no object", show(value))
+		return nil
+	}
+}
+
+// whole is a whole number, written as 500000000 or 5e8, or [Auto] where that
+// is taken.
+func (read *reader) whole(part object, place, key string, otherwise int64, auto bool) int64 {
+	value, ok := part[key]
+	if !ok || value == nil {
+		return otherwise
+	}
+	if value == "auto" && auto {
+		return Auto
+	}
+	number, ok := value.(float64)
+	if !ok || number != math.Trunc(number) || number < 0 || number > 1<<50 {
+		read.fail(at(place, key), "%s is no whole number", show(value))
+		return otherwise
+	}
+	return int64(number)
+}
+
+// flag is a truth value; "auto" is what is said otherwise.
+func (read *reader) flag(part object, place, key string, otherwise bool) bool {
+	switch value := part[key].(type) {
+	case nil:
+		return otherwise
+	case bool:
+		return value
+	default:
+		if value != "auto" {
+			read.fail(at(place, key), "%s is not true or false", show(value))
+		}
+		return otherwise
+	}
+}
+
+func show(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "a value"
+	}
+	return string(text[:min(len(text), 60)])
+}
