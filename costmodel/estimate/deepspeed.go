@@ -123,7 +123,8 @@ func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked
 	case zero.SectionNone:
 		means = costmodel.FP32True
 		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); elements.Weight(stored) < 4 || elements.Mixed(stored) {
-			means, workload.DeepSpeed.FP32Gradients = costmodel.BF16Mixed, true
+			means = costmodel.BF16Mixed
+			workload.DeepSpeed.FP32Gradients, workload.DeepSpeed.FP32Reduction = true, true
 			if stored == costmodel.FP16True || stored == costmodel.FP16Mixed {
 				means = costmodel.FP16Mixed
 			}

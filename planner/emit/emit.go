@@ -32,7 +32,10 @@ var targets = []Target{
 	{"accelerate", deviceMap, transformers, "device_map.json"},
 	// ms-swift reads the same object from the file that --device_map names
 	// (swift/utils/utils.py: json_parse_to_dict).
-	{"ms-swift", deviceMap, swift, "device_map.json"},
+	{"ms-swift", swiftFile, swift, "device_map.json"},
+	// DeepSpeed reads its settings: deepspeed.initialize, Trainer's
+	// deepspeed=, ms-swift's --deepspeed.
+	{"deepspeed", deepSpeed, initialize, "ds_config.json"},
 	// diffusers reads nothing: its pipelines are called.
 	{"diffusers", diffusersCalls, diffusersUsage, "generate.py"},
 	// xDiT's examples read flags (xfuser/config/args.py: xFuserArgs).

@@ -63,7 +63,7 @@ func TestGolden(t *testing.T) {
 			}
 		})
 	}
-	if len(emit.Names()) != len(maps)+4 { // TestOpenPI, TestPipeline, TestSchedule
+	if len(emit.Names()) != len(maps)+5 { // TestDeepSpeed, TestOpenPI, TestPipeline, TestSchedule
 		t.Errorf("engines %v: add the golden file of a new one", emit.Names())
 	}
 }
@@ -79,7 +79,7 @@ func target(t *testing.T, name string) emit.Target {
 }
 
 func TestRefuses(t *testing.T) {
-	if _, err := emit.For("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, diffusers, ms-swift, openpi, torch-schedule, xdit)` {
+	if _, err := emit.For("vllm"); err == nil || err.Error() != `unknown engine "vllm" (built: accelerate, deepspeed, diffusers, ms-swift, openpi, torch-schedule, xdit)` {
 		t.Errorf("error %v", err)
 	}
 	piped := &devicemap.Plan{DeviceMap: plan.DeviceMap, Workload: costmodel.Workload{Strategy: costmodel.Pipeline}}

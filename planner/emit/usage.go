@@ -67,8 +67,15 @@ func attention(workload *costmodel.Workload) string {
 // checkpoints (swift/arguments/base_args/base_args.py, tuner_type;
 // swift/trainers/arguments.py, gradient_checkpointing).
 func swift(plan *devicemap.Plan, file string) (usage, note string) {
+	if zeroPlan(plan) {
+		return swiftZero(plan, file)
+	}
+	return swiftArgs(plan, "--device_map "+file)
+}
+
+func swiftArgs(plan *devicemap.Plan, placed string) (usage, note string) {
 	workload := &plan.Workload
-	args := []string{"--model MODEL", "--device_map " + file}
+	args := []string{"--model MODEL", placed}
 	add := func(name, value string) { args = append(args, "--"+name+" "+value) }
 	if a := attention(workload); a != "" {
 		add("attn_impl", a)
@@ -110,7 +117,11 @@ func swiftPrecision(workload *costmodel.Workload) []string {
 	if workload.StoredTypes || workload.Precision == "" {
 		return nil
 	}
-	out := []string{"--torch_dtype " + strings.TrimPrefix(loaded(workload), "torch.")}
+	kind := strings.TrimPrefix(loaded(workload), "torch.")
+	if workload.Runtime == deepSpeedRuntime && workload.Precision != costmodel.FP32True { // its masters are its own
+		kind = map[bool]string{true: "float16", false: "bfloat16"}[workload.Precision == costmodel.FP16Mixed]
+	}
+	out := []string{"--torch_dtype " + kind}
 	switch workload.Precision {
 	case costmodel.BF16Mixed:
 		out = append(out, "--bf16 true")

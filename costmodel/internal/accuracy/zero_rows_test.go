@@ -37,6 +37,7 @@ func (r *fakeRow) zeroSettings(t *testing.T, opts []string, number func(string) 
 	set.Contiguous = !has("nocontig")
 	set.OffloadOptimizer, set.OffloadParams = has("offopt"), has("offparam")
 	set.FP32Gradients = has("nosection-bf16")
+	set.FP32Reduction = set.FP32Gradients
 	switch {
 	case has("master"):
 		r.w.Precision = costmodel.BF16True

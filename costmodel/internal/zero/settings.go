@@ -23,9 +23,11 @@ type Settings struct {
 	OffloadParams     bool `json:"offload_param,omitzero"`
 	PageableOptimizer bool `json:"offload_optimizer_pageable,omitzero"`
 	PageableParams    bool `json:"offload_param_pageable,omitzero"`
-	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype,
-	// or a 16-bit module without a bf16 or fp16 section).
+	// FP32Gradients: gradients are summed in fp32 (data_types.grad_accum_dtype).
+	// FP32Reduction: they are reduced so, too: a 16-bit module without a bf16 or
+	// fp16 section.
 	FP32Gradients bool    `json:"fp32_gradients,omitzero"`
+	FP32Reduction bool    `json:"fp32_reduction,omitzero"`
 	Clipping      float64 `json:"gradient_clipping,omitzero"`
 	// GatherOnSave: stage3_gather_16bit_weights_on_model_save.
 	GatherOnSave bool `json:"stage3_gather_16bit_weights_on_model_save,omitzero"`

@@ -60,7 +60,7 @@ func settingsOf(workload *costmodel.Workload) zero.Settings {
 // of the section's type, which is fp32 without one (engine.py,
 // communication_data_type).
 func reducedAs(model *layers.Model) int64 {
-	if settingsOf(&model.Workload).FP32Gradients {
+	if settingsOf(&model.Workload).FP32Reduction {
 		return 4
 	}
 	return elements.Weight(model.Rules.Compute)

@@ -1,0 +1,142 @@
+package emit
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/planner/devicemap"
+)
+
+// deepSpeedRuntime is the name of DeepSpeed among runtimes.
+const deepSpeedRuntime = "deepspeed"
+
+// zeroConfig is what deepspeed.initialize reads (DeepSpeed 0.19.8,
+// runtime/config.py). Where the plan was made without a file of the user's,
+// sizes are left out: DeepSpeed's own are the plan's.
+type zeroConfig struct {
+	MicroBatch   int64            `json:"train_micro_batch_size_per_gpu"`
+	Accumulation int64            `json:"gradient_accumulation_steps"`
+	TrainBatch   int64            `json:"train_batch_size"`
+	Clipping     float64          `json:"gradient_clipping,omitempty"`
+	BF16         map[string]bool  `json:"bf16,omitempty"`
+	FP16         map[string]bool  `json:"fp16,omitempty"`
+	DataTypes    map[string]any   `json:"data_types,omitempty"`
+	Zero         zeroOptimization `json:"zero_optimization"`
+	// An optimizer of torch's own is used as it is.
+	Untested bool  `json:"zero_allow_untested_optimizer"`
+	ForceCPU *bool `json:"zero_force_ds_cpu_optimizer,omitempty"`
+}
+
+type zeroOptimization struct {
+	Stage        int            `json:"stage"`
+	Contiguous   *bool          `json:"contiguous_gradients,omitempty"`
+	Overlap      *bool          `json:"overlap_comm,omitempty"`
+	Reduce       int64          `json:"reduce_bucket_size,omitempty"`
+	Allgather    int64          `json:"allgather_bucket_size,omitempty"`
+	Prefetch     *int64         `json:"stage3_prefetch_bucket_size,omitempty"`
+	Live         *int64         `json:"stage3_max_live_parameters,omitempty"`
+	Reuse        *int64         `json:"stage3_max_reuse_distance,omitempty"`
+	Persistence  *int64         `json:"stage3_param_persistence_threshold,omitempty"`
+	SubGroup     int64          `json:"sub_group_size,omitempty"`
+	GatherOnSave bool           `json:"stage3_gather_16bit_weights_on_model_save,omitempty"`
+	Optimizer    map[string]any `json:"offload_optimizer,omitempty"`
+	Params       map[string]any `json:"offload_param,omitempty"`
+}
+
+// deepSpeed writes a configuration with the settings that the plan counts.
+func deepSpeed(to io.Writer, plan *devicemap.Plan) error {
+	workload := &plan.Workload
+	stage := workload.Strategy.Traits().ZeroStage
+	switch {
+	case workload.Runtime != deepSpeedRuntime:
+		return &refusal{costmodel.Messagef("the plan for %q is not DeepSpeed's: its strategy is %s under %s; %v, zero2 and zero3 are", plan.Model.Name, workload.Strategy, workload.Runtime, costmodel.Set("strategy", "zero1"))}
+	case workload.Mode != costmodel.Train:
+		return &refusal{costmodel.Messagef("the plan for %q is for %v: deepspeed.initialize trains (plan it with %v)", plan.Model.Name, costmodel.Set("mode", workload.Mode), costmodel.Set("mode", costmodel.Train))}
+	}
+	steps := max(1, workload.MicroBatches)
+	config := zeroConfig{
+		MicroBatch: workload.Batch / steps, Accumulation: steps, TrainBatch: workload.Batch * max(1, workload.World),
+		Zero: zeroOptimization{Stage: int(stage)}, Untested: true,
+	}
+	config.precision(workload)
+	config.settings(workload)
+	text, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(append(text, '\n'))
+	return err
+}
+
+// precision are the sections of the plan's precision; fp32 has none.
+func (config *zeroConfig) precision(workload *costmodel.Workload) {
+	set := workload.DeepSpeed
+	switch {
+	case set != nil && set.FP32Reduction: // a 16-bit module without a section
+	case workload.Precision == costmodel.BF16Mixed:
+		config.BF16 = map[string]bool{"enabled": true}
+	case workload.Precision == costmodel.BF16True:
+		config.BF16 = map[string]bool{"enabled": true, "bf16_master_weights_and_grads": true, "bf16_optimizer_states": true}
+	case workload.Precision == costmodel.FP16Mixed || workload.Precision == costmodel.FP16True:
+		config.FP16 = map[string]bool{"enabled": true}
+	}
+	if set != nil && set.FP32Gradients && !set.FP32Reduction {
+		config.DataTypes = map[string]any{"grad_accum_dtype": "fp32"}
+	}
+}
+
+// settings are those of the file that the plan was made with.
+func (config *zeroConfig) settings(workload *costmodel.Workload) {
+	set, zero := workload.DeepSpeed, &config.Zero
+	if set == nil {
+		return
+	}
+	config.Clipping = set.Clipping
+	zero.Contiguous, zero.Overlap, zero.Reduce, zero.Allgather = &set.Contiguous, &set.Overlap, set.ReduceBucket, set.AllgatherBucket
+	if zero.Stage == 3 {
+		zero.Prefetch, zero.Live, zero.Reuse, zero.Persistence = &set.Prefetch, &set.Live, &set.Reuse, &set.Persistence
+		zero.SubGroup, zero.GatherOnSave = set.SubGroup, set.GatherOnSave
+	}
+	if set.OffloadOptimizer {
+		zero.Optimizer = map[string]any{"device": "cpu", "pin_memory": !set.PageableOptimizer}
+		config.ForceCPU = new(bool)
+	}
+	if set.OffloadParams {
+		zero.Params = map[string]any{"device": "cpu", "pin_memory": !set.PageableParams}
+	}
+}
+
+// initialize is how DeepSpeed's own users read the file.
+func initialize(plan *devicemap.Plan, file string) (usage, note string) {
+	workload := &plan.Workload
+	usage = fmt.Sprintf("deepspeed --num_gpus %d SCRIPT, which calls deepspeed.initialize(model=model, optimizer=optimizer, config=%q)", workload.World, file)
+	if workload.Strategy == costmodel.Zero3 {
+		note = fmt.Sprintf("the plan counts a model that is cut as it is built: inside deepspeed.zero.Init(config_dict_or_path=%q), or by from_pretrained once Trainer has read the file", file)
+	}
+	return usage, note
+}
+
+// swiftFile writes what ms-swift reads of a plan: a device map, or DeepSpeed's
+// configuration.
+func swiftFile(to io.Writer, plan *devicemap.Plan) error {
+	if zeroPlan(plan) {
+		return deepSpeed(to, plan)
+	}
+	return deviceMap(to, plan)
+}
+
+func zeroPlan(plan *devicemap.Plan) bool { return plan.Workload.Runtime == deepSpeedRuntime }
+
+// swiftZero is ms-swift's command for a plan of DeepSpeed's, a process a GPU.
+func swiftZero(plan *devicemap.Plan, file string) (usage, note string) {
+	command, _ := swiftArgs(plan, "--deepspeed "+file)
+	usage = "NPROC_PER_NODE=" + strconv.FormatInt(max(1, plan.Workload.World), 10) + " " + command
+	if !strings.Contains(usage, "--max_length") {
+		return usage, note
+	}
+	return usage, "values that the file and the command both have must agree: Transformers refuses others (integrations/deepspeed.py, trainer_config_finalize)"
+}
