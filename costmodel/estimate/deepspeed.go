@@ -109,8 +109,9 @@ func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
 }
 
 // askedPrecision is what the bf16 and fp16 sections mean for a model. Without
-// either the module stays as it is, and gradients and masters are fp32
-// (engine.py, get_data_types).
+// either a module stays as it is, and gradients and masters are fp32
+// (engine.py, get_data_types); under zero.Init it is made in fp32
+// (partition_parameters.py, _set_dtype).
 func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked *zero.Asked) error {
 	var means costmodel.Precision
 	switch asked.Section {
@@ -122,7 +123,7 @@ func askedPrecision(graph *modelgraph.Graph, workload *costmodel.Workload, asked
 		means = costmodel.FP16Mixed
 	case zero.SectionNone:
 		means = costmodel.FP32True
-		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); elements.Weight(stored) < 4 || elements.Mixed(stored) {
+		if stored := cmp.Or(workload.Precision, mainPrecision(graph)); workload.DeepSpeed.Stage < 3 && (elements.Weight(stored) < 4 || elements.Mixed(stored)) {
 			means = costmodel.BF16Mixed
 			workload.DeepSpeed.FP32Gradients, workload.DeepSpeed.FP32Reduction = true, true
 			if stored == costmodel.FP16True || stored == costmodel.FP16Mixed {

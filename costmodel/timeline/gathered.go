@@ -2,23 +2,26 @@ package timeline
 
 import "github.com/devmap-dev/devmap/costmodel"
 
-// gathered is the engine of one rank whose parameters are gathered module by
-// module: DeepSpeed's ZeRO 3. The step is that of a GPU with the whole model;
-// what is gathered stands beside each layer.
+// gathered is the engine of one rank of DeepSpeed's: the step is that of a GPU
+// with the whole model. Beside each layer stands what ZeRO 3 has gathered by
+// then, module by module, or ZeRO 1 and 2's bucket, and what reduction takes
+// where gradients fill the bucket.
 func gathered(table *costmodel.Table, held unitList, resident Resident) Producer {
 	return func(emit func(Event)) {
 		DeviceMap(table.Workload.Mode, held, resident)(beside(held, emit))
 	}
 }
 
-// beside adds to the moments of each layer what is gathered while it runs.
+// beside adds to the moments of each layer what stands beside it. Reduction is
+// set off by the hook of one of the layer's gradients: counted while all that
+// the layer kept is there.
 func beside(held unitList, emit func(Event)) func(Event) {
-	layers := make(map[string]*costmodel.LayerMemory)
+	layers, outputs := make(map[string]*costmodel.LayerMemory), make(map[string]int64)
 	var loss *costmodel.LayerMemory
 	for _, unit := range held {
 		for i := range unit.Layers {
 			step := &unit.Layers[i]
-			layers[step.Layer] = step
+			layers[step.Layer], outputs[step.Layer] = step, unit.Output
 			if step.Loss {
 				loss = step
 			}
@@ -27,11 +30,14 @@ func beside(held unitList, emit func(Event)) func(Event) {
 	var done *costmodel.LayerMemory // its backward's moment has passed
 	return func(event Event) {
 		if event.What == "" {
-			emit(event)
 			if done != nil && done.Reducing > 0 {
-				emit(Event{Over: buffers(done.Reducing + done.GatheredBackward), What: "reduction after ", Layer: done.Layer})
+				emit(Event{
+					Over: costmodel.Memory{Activations: outputs[done.Layer], CommBuffers: done.Reducing + done.GatheredBackward},
+					What: "reduction in ", Layer: done.Layer,
+				})
 			}
 			done = nil
+			emit(event)
 			return
 		}
 		step := layers[event.Layer]

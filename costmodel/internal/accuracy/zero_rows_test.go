@@ -2,6 +2,7 @@ package accuracy_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -37,11 +38,12 @@ func (r *fakeRow) zeroSettings(t *testing.T, opts []string, number func(string) 
 	set.Contiguous = !has("nocontig")
 	set.OffloadOptimizer, set.OffloadParams = has("offopt"), has("offparam")
 	set.FP32Gradients = has("nosection-bf16")
+	set.FP32Gradients = set.FP32Gradients && set.Stage < 3
 	set.FP32Reduction = set.FP32Gradients
 	switch {
 	case has("master"):
 		r.w.Precision = costmodel.BF16True
-	case has("nosection-fp32"):
+	case has("nosection-fp32"), has("nosection-bf16") && set.Stage == 3: // zero.Init makes it fp32
 		r.w.Precision = costmodel.FP32True
 	}
 	r.w.DeepSpeed = &set
@@ -59,7 +61,57 @@ func hiddenOf(t *testing.T, model string) int64 {
 	return config.Hidden
 }
 
-// TestPredictRows writes what rows that are not measured yet would show.
+// TestZeroAccuracy predicts rows of fake_group_zero.jsonl: DeepSpeed's stages
+// by models, worlds up to 64, buckets, offload and accumulation, and adapters
+// under all strategies (measured/how/measure_zero.py). What is left:
+//   - Qwen2.5 0.5B and 1.5B: activations of 9.5 and 17.5 segments of 2 MiB pay
+//     1 MiB each where they are allocated anew, and nothing where they are cut
+//     from what the parameters' first copies left.
+//   - DDP: a copy of the adapters' gradients that some ranks hold
+//     (costmodel.Table's SecondBuckets).
+func TestZeroAccuracy(t *testing.T) {
+	judgeFake(t, fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl"), "ZeRO and adapters", .5, .03)
+}
+
+// TestZeroPredicted: what was predicted before the rows were measured
+// (zero_predicted.jsonl, committed before the machine was started) beside what
+// was then measured.
+func TestZeroPredicted(t *testing.T) {
+	measured := make(map[string]int64)
+	for _, r := range fakeRows(t, "../../../fixtures/measured/fake_group_zero.jsonl") {
+		measured[r.name] = r.ranks[0].Peak
+	}
+	text, err := os.ReadFile("../../../fixtures/measured/zero_predicted.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var off []float64
+	within := 0
+	for line := range strings.Lines(string(text)) {
+		var row struct {
+			Case      string
+			Predicted int64
+		}
+		if err := json.Unmarshal([]byte(line), &row); err != nil {
+			t.Fatal(err)
+		}
+		if peak, ok := measured[row.Case]; ok {
+			percent := math.Abs(100 * (float64(row.Predicted)/float64(peak) - 1))
+			off = append(off, percent)
+			if percent <= .5 {
+				within++
+			}
+		}
+	}
+	slices.Sort(off)
+	if len(off) < 60 || off[len(off)/2] > .03 || within < len(off)-4 {
+		t.Errorf("of %d rows %d were predicted within 0.5 %%", len(off), within)
+	}
+	t.Logf("%d rows, %d within 0.5 %%, median %.3f %%, worst %.2f %%", len(off), within, off[len(off)/2], off[len(off)-1])
+}
+
+// TestPredictRows writes down what rows will show before they are measured:
+// PREDICT_ROWS names a file of cases.
 func TestPredictRows(t *testing.T) {
 	list := os.Getenv("PREDICT_ROWS")
 	if list == "" {

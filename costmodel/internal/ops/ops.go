@@ -26,7 +26,10 @@ func Of(op modelgraph.Op, shape *Shape) Cost {
 	cost.Memory.KV, cost.Memory.CacheGrowth, cost.Memory.HeadPeak, cost.Memory.UntilBodyEnd, cost.Arguments = 0, 0, 0, 0, 0
 	if shape.Frozen {
 		cost = cost.frozen(asked, shape)
-		cost.Casts = 0 // autocast caches copies of trained weights alone
+		cost.Casts = 0                             // autocast caches copies of trained weights alone
+		if shape.LinearInputs && shape.InputGrad { // it keeps what a trained one does
+			cost.Memory.Saved += asked.slack(shape)
+		}
 	} else {
 		cost.Memory.Saved += asked.slack(shape)
 	}

@@ -1,11 +1,8 @@
 package engine
 
 import (
-	"slices"
-
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate/internal/layers"
-	"github.com/devmap-dev/devmap/costmodel/internal/allocator"
 	"github.com/devmap-dev/devmap/costmodel/internal/elements"
 	"github.com/devmap-dev/devmap/costmodel/internal/shard"
 	"github.com/devmap-dev/devmap/costmodel/internal/value"
@@ -78,7 +75,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		}
 		sum.reductions(table)
 		table.Units[0].Padding += sum.rounding()
-		warnZero(model, table, stage)
+		sum.warn(table)
 	}
 }
 
@@ -176,64 +173,6 @@ func (sum *zeroSum) gradients(unit *costmodel.Unit, exec []int) {
 	}
 }
 
-// step is what the optimizer's step takes beside the gradients that backward
-// left (stage_1_and_2.py and stage3.py, step): the rank's gradients are
-// flattened, and copied to fp32 under mixed precision; then the 16-bit ones
-// go, and the optimizer runs. ZeRO 3 does so for sub_group_size elements at a
-// time.
-func (sum *zeroSum) step() int64 {
-	if sum.set.OffloadOptimizer {
-		return 0
-	}
-	group, kept := sum.part, sum.part*sum.grad
-	if sum.stage == 3 && len(sum.groups) > 0 {
-		group = slices.Max(sum.groups)
-	}
-	norm := 8 * min(group, sum.largest) // in fp64 (zero/utils.py, get_norm_dtype), a tensor at a time
-	flat, fp32 := group*sum.grad, int64(0)
-	if sum.master {
-		fp32 = 4 * group
-	}
-	updating := max(flat, fp32) + sum.transient*group/max(1, sum.part)
-	if sum.stage != 3 {
-		updating -= kept // averaged_gradients go before the update
-	}
-	peak := max(norm, flat+fp32, updating)
-	if sum.stage == 1 { // the walk still counts all ranks' gradients
-		peak += kept - sum.whole*sum.grad
-	}
-	return max(0, peak)
-}
-
-// group adds a tensor's part to those that are updated together: ZeRO 3 ends
-// one with the tensor that fills it (stage3.py, _create_fp16_sub_groups).
-func (sum *zeroSum) group(part int64) {
-	last := len(sum.groups) - 1
-	if last < 0 || sum.stage == 3 && sum.groups[last] >= sum.set.SubGroup {
-		sum.groups, last = append(sum.groups, 0), last+1
-	}
-	sum.groups[last] += part
-}
-
-// rounding is what the allocator adds to the flat tensors that a rank has
-// throughout: they come before anything is cached.
-func (sum *zeroSum) rounding() int64 {
-	each := elements.Weight(sum.model.Workload.Precision)
-	state, _ := sum.model.Optimizer.State(nil, 1, each)
-	var total int64
-	if !sum.set.OffloadOptimizer {
-		for _, part := range sum.groups {
-			total += allocator.Rounding(part*each) * (1 + state/each)
-		}
-	}
-	if sum.stage == 3 {
-		total += allocator.Rounding(sum.part*sum.grad) + allocator.Rounding(sum.part*sum.summed)
-	} else {
-		total += allocator.Rounding(sum.whole * sum.grad)
-	}
-	return total
-}
-
 // share is a rank's part of a number of elements or bytes, rounded up.
 func (sum *zeroSum) share(whole int64) int64 {
 	return shard.Share(whole, sum.model.Workload.ShardDegree)
@@ -263,24 +202,4 @@ func updated(whole *layers.Part, model *layers.Model) []updatedTensor {
 		}
 	}
 	return out
-}
-
-// warnZero says what is not counted, and what DeepSpeed itself would say.
-func warnZero(model *layers.Model, table *costmodel.Table, stage int) {
-	not := "reduce_bucket_size, 1 GB of bf16 gradients by default, and allgather_bucket_size"
-	who := "ZeRO-2 estimator"
-	params, cluster := model.Graph.ParamCount(), Cluster{GPUsPerNode: model.Workload.World, Nodes: 1}
-	said := Zero2ModelStates(params, cluster, false)
-	switch stage {
-	case 1:
-		who += ", for gradients cut as well,"
-	case 3:
-		not = "reduce_bucket_size, prefetch_bucket_size, and parameters that stay gathered up to max_live_parameters, 2 GB of bf16 by default"
-		who, said = "ZeRO-3 estimator", Zero3ModelStates(params, LargestLayer(model.Graph), cluster, Offload{})
-	}
-	warn(table, "DeepSpeed's buckets are not counted: %s", not)
-	if params == 0 {
-		return // declared bytes alone: nothing for the estimator to count
-	}
-	warn(table, "DeepSpeed's own %s says %v a GPU for the states without offload: 16-bit weights, both copies of the gradients, fp32 master and states", who, costmodel.Bytes(said.GPU))
 }

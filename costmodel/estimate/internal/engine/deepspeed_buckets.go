@@ -34,37 +34,14 @@ func (sum *zeroSum) buckets(table *costmodel.Table) {
 			}
 		}
 	}
-	elements, largest := sum.firstPart()
+	part := sum.firstPart()
 	if sum.set.OffloadOptimizer {
-		table.Buckets += largest * sum.grad // temp_grad_buffer_for_gpu_offload
+		table.Buckets += part.largest * sum.grad // temp_grad_buffer_for_gpu_offload
 		return
 	}
 	if sum.stage == 2 && several {
-		table.Units[0].HeldGrads += elements * sum.summed
+		table.Units[0].HeldGrads += part.elements * sum.summed
 	}
-}
-
-// firstPart is how many elements the parameters have that the first rank's
-// part of the flat weights begins in, whole: of one that crosses its end all
-// is kept (stage_1_and_2.py, get_partition_info). largest is the largest of
-// any.
-func (sum *zeroSum) firstPart() (inPart, largest int64) {
-	end := sum.share(sum.whole)
-	var start int64
-	for i := range sum.model.Layers {
-		layer := &sum.model.Layers[i]
-		if !layer.Runs {
-			continue
-		}
-		for _, tensor := range updated(&layer.Whole, sum.model) {
-			if start < end {
-				inPart += tensor.numel
-			}
-			start += tensor.numel
-			largest = max(largest, tensor.numel)
-		}
-	}
-	return inPart, largest
 }
 
 // reductions sets what each layer's backward sets off: gradients fill the
