@@ -32,7 +32,8 @@ func beside(held unitList, emit func(Event)) func(Event) {
 		if event.What == "" {
 			if done != nil && done.Reducing > 0 {
 				emit(Event{
-					Over: costmodel.Memory{Activations: outputs[done.Layer], CommBuffers: done.Reducing + done.GatheredBackward},
+					// A tied gradient that waited is in the sum by then.
+					Over: costmodel.Memory{Activations: outputs[done.Layer], Grads: min(0, done.Grads), CommBuffers: done.Reducing + done.GatheredBackward},
 					What: "reduction in ", Layer: done.Layer,
 				})
 			}
