@@ -68,7 +68,11 @@ type Workload struct {
 	GradientViews bool `json:"gradient_as_bucket_view,omitzero"`
 	EMA           bool `json:"ema,omitzero"` // a moving average of the trained weights
 
-	// DeepSpeed are the settings of its configuration file; nil: its defaults.
+	// DeepSpeed are the settings of its configuration file, which
+	// workload.DeepSpeed.Read reads; nil: its defaults. What the file says of the
+	// batch, the precision and the stage is compared with the other fields, or
+	// takes their place, when the workload is resolved; sizes that are "auto" are
+	// then those that Transformers fills in.
 	DeepSpeed *zero.Settings `json:"deepspeed,omitzero"`
 }
 

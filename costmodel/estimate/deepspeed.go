@@ -11,13 +11,6 @@ import (
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
-// ReadDeepSpeed reads DeepSpeed's configuration file (0.19.8) for
-// [costmodel.Workload]'s field of the name. What it says of the batch, the
-// precision and the stage is compared with the workload's own fields, or takes
-// their place, when that is resolved; sizes that are "auto" are then those
-// that Transformers fills in. Faults name the file and the key.
-func ReadDeepSpeed(file string, text []byte) (*zero.Settings, error) { return zero.Read(file, text) }
-
 // configured is a setting of the configuration beside the flag that says
 // something else.
 const configured = "the DeepSpeed configuration says "

@@ -8,25 +8,35 @@ import (
 
 	"github.com/devmap-dev/devmap/costmodel"
 	"github.com/devmap-dev/devmap/costmodel/estimate"
+	"github.com/devmap-dev/devmap/costmodel/internal/zero"
+	"github.com/devmap-dev/devmap/fixtures"
+	"github.com/devmap-dev/devmap/modelgraph/load"
 )
 
-func ExampleReadDeepSpeed() {
-	set, err := estimate.ReadDeepSpeed("ds_config.json", []byte(`{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
-		"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": 1e8}}`))
+func ExampleResolve_deepSpeed() {
+	workload := costmodel.Workload{Mode: costmodel.Train, World: 8}
+	var err error
+	workload.DeepSpeed, err = workload.DeepSpeed.Read("ds_config.json", []byte(`{"train_micro_batch_size_per_gpu": 2, "gradient_accumulation_steps": 4,
+		"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "reduce_bucket_size": "auto"}}`))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	workload := costmodel.Workload{Mode: costmodel.Train, World: 8, DeepSpeed: set}
-	fmt.Println(set.Stage, set.ReduceBucket, set.Overlap, workload.DeepSpeed == set)
-	// Output: 3 100000000 true true
+	model, err := load.Model("llama-3.1-8b", load.Options{BuiltIn: fixtures.Models()})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	workload, err = estimate.Resolve(model, workload)
+	fmt.Println(workload.Strategy, workload.Batch, workload.MicroBatches, workload.Precision, workload.DeepSpeed.ReduceBucket, err)
+	// Output: zero3 8 4 bf16-mixed 16777216 <nil>
 }
 
 // withFile is a workload under a configuration, resolved for a small Llama on
 // 8 GPUs.
 func withFile(t *testing.T, text string, workload costmodel.Workload) (costmodel.Workload, error) {
 	t.Helper()
-	set, err := estimate.ReadDeepSpeed("ds.json", []byte(text))
+	set, err := zero.Read("ds.json", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +117,7 @@ func TestOffloadHost(t *testing.T) {
 	}{
 		{`{"bf16": {"enabled": true}, "zero_optimization": {"stage": 3, "offload_optimizer": {"device": "cpu"}}}`, 0, "2.59 GiB of host memory a GPU, 883.9 MiB of it page-locked"},
 	} {
-		set, err := estimate.ReadDeepSpeed("ds.json", []byte(c.text))
+		set, err := zero.Read("ds.json", []byte(c.text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/devmap-dev/devmap/cmd/devmap/internal/out"
 	"github.com/devmap-dev/devmap/costmodel"
-	"github.com/devmap-dev/devmap/costmodel/estimate"
 	"github.com/devmap-dev/devmap/modelgraph"
 )
 
@@ -20,7 +19,7 @@ func (request *Request) configured() (costmodel.Workload, error) {
 	if err != nil {
 		return request.work, err
 	}
-	if request.work.DeepSpeed, err = estimate.ReadDeepSpeed(request.dsConfig, text); err != nil {
+	if request.work.DeepSpeed, err = request.work.DeepSpeed.Read(request.dsConfig, text); err != nil {
 		return request.work, err
 	}
 	work := request.work
