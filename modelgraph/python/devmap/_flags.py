@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     class CheckFlags(TypedDict, total=False):
         attention: str | None
         batch: int | None
+        ds_config: str | None
         ema: bool | None
         gpu: str | None
         gpus: int | str | Sequence[int | str] | None
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
         attention: str | None
         batch: int | None
         contiguous: bool | None
+        ds_config: str | None
         ema: bool | None
         gpu: str | None
         gradient_as_bucket_view: bool | None
@@ -113,6 +115,7 @@ if TYPE_CHECKING:
         cfg_degree: int | None
         component: str | None
         contiguous: bool | None
+        ds_config: str | None
         ema: bool | None
         explain: bool | None
         frames: int | None
@@ -162,6 +165,7 @@ COMMANDS: dict[str, dict[str, str]] = {
     "check": {
         "attention": "string",
         "batch": "int64",
+        "ds_config": "string",
         "ema": "bool",
         "gpu": "string",
         "gpus": "string",
@@ -195,6 +199,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "attention": "string",
         "batch": "int64",
         "contiguous": "bool",
+        "ds_config": "string",
         "ema": "bool",
         "gpu": "string",
         "gpus": "string",
@@ -262,6 +267,7 @@ COMMANDS: dict[str, dict[str, str]] = {
         "cfg_degree": "int64",
         "component": "string",
         "contiguous": "bool",
+        "ds_config": "string",
         "ema": "bool",
         "explain": "bool",
         "frames": "int64",
