@@ -74,6 +74,9 @@ func (sum *zeroSum) reductions(table *costmodel.Table) {
 				continue
 			}
 			last = step
+			if !sum.set.Contiguous { // gradients stay as they are made until they are reduced
+				step.GatheredBackward += filled * sum.grad
+			}
 			tensors := updated(&layer.Whole, sum.model)
 			for j := len(tensors) - 1; j >= 0; j-- {
 				if filled > 0 && filled+tensors[j].numel > sum.set.ReduceBucket {
