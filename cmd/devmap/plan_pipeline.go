@@ -113,7 +113,8 @@ func pipelinePlan(pipeline *diffusers.Pipeline, source string, plan *phases.Plan
 	document.Pipeline, _ = json.Marshal(struct { // numbers and words
 		Class           string `json:"class"`
 		phases.Workload `json:",inline"`
-	}{pipeline.Class, plan.Workload})
+		After           any `json:"after"`
+	}{pipeline.Class, plan.Workload, plan.After})
 	document.Objective.Name, document.Objective.Status = "memory", "feasible"
 	document.Devices = make([]devicemap.Prediction, len(topology.Devices))
 	document.Phases = slices.Grow(document.Phases, len(plan.Phases))[:len(plan.Phases)]

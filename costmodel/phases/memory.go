@@ -52,7 +52,7 @@ func unitBytes(graph *modelgraph.Graph, unit *modelgraph.Unit) int64 {
 // held is what stands on a GPU while a component runs: everything, that
 // component alone, or a part of it; and what its shards are gathered into.
 func (run *running) held(component *diffusers.Component, stage int64) costmodel.Memory {
-	memory := costmodel.Memory{Workspace: run.gpu.WorkspaceBytes + ltWorkspace}
+	memory := costmodel.Memory{Workspace: run.workspaces()}
 	switch run.work.Offload {
 	case "sequential": // the walk brings weights itself
 		return memory
@@ -142,15 +142,22 @@ func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component
 		return
 	}
 	for _, sharded := range run.all {
-		if sharded != run.denoiser && forward.Bytes(sharded.Graph) < 4<<30 {
+		whole, cut := run.cutWhole(sharded)
+		if !cut {
 			continue
 		}
-		whole := forward.Bytes(sharded.Graph)
 		memory.Params -= whole - whole/degree
 		if sharded == component {
 			memory.CommBuffers += gathered(sharded.Graph)
 		}
 	}
+}
+
+// cutWhole is the size of a component, and whether its weights are sharded where
+// any are: the denoiser's, and those of large encoders.
+func (run *running) cutWhole(component *diffusers.Component) (int64, bool) {
+	whole := forward.Bytes(component.Graph)
+	return whole, component == run.denoiser || whole >= 4<<30
 }
 
 // gathered is what of a sharded component is whole at a time: two blocks, and

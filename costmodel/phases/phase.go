@@ -16,7 +16,10 @@ type Plan struct {
 	Workload Workload
 	Phases   []Phase
 	Seconds  float64  // of all phases, by the roofline; 0: the GPU's rates are not known
-	Warnings []string // what the plan goes without, and what was not measured
+	Warnings []string // what the plan goes without, what was not measured, and what is left after it
+	// After is what stays on each GPU of the plan when the run is over, after each
+	// step of making room for another model.
+	After []left
 }
 
 // Phase is a part of a run: encode, denoise or decode.
@@ -64,7 +67,8 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 			plan.Phases, plan.Seconds = append(plan.Phases, made), plan.Seconds+made.Seconds
 		}
 	}
-	plan.Warnings = append(plan.Warnings, run.unmeasured(pipeline.Class)...)
+	plan.After = run.after(plan.Phases)
+	plan.Warnings = append(append(plan.Warnings, run.unmeasured(pipeline.Class)...), run.next(plan.After)...)
 	return plan, nil
 }
 

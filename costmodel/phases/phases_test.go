@@ -1,6 +1,7 @@
 package phases
 
 import (
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -37,6 +38,14 @@ var flux = map[string]string{
 	"vae/config.json":            `{"_class_name":"AutoencoderKL","down_block_types":["DownEncoderBlock2D","DownEncoderBlock2D","DownEncoderBlock2D","DownEncoderBlock2D"],"up_block_types":["UpDecoderBlock2D","UpDecoderBlock2D","UpDecoderBlock2D","UpDecoderBlock2D"],"block_out_channels":[128,256,512,512],"layers_per_block":2,"latent_channels":16,"use_quant_conv":false,"use_post_quant_conv":false,"sample_size":1024}`,
 	"text_encoder/config.json":   `{"architectures":["CLIPTextModel"],"model_type":"clip_text_model","hidden_size":768,"intermediate_size":3072,"num_hidden_layers":12,"num_attention_heads":12,"projection_dim":768,"vocab_size":49408,"max_position_embeddings":77,"torch_dtype":"bfloat16"}`,
 	"text_encoder_2/config.json": `{"architectures":["T5EncoderModel"],"model_type":"t5","d_model":4096,"d_ff":10240,"d_kv":64,"num_heads":64,"num_layers":24,"vocab_size":32128,"feed_forward_proj":"gated-gelu","tie_word_embeddings":false,"torch_dtype":"bfloat16"}`,
+}
+
+// fluxSmall has few blocks.
+func fluxSmall() map[string]string {
+	files := maps.Clone(flux)
+	files["transformer/config.json"] = `{"_class_name":"FluxTransformer2DModel","guidance_embeds":true,"num_layers":3,"num_single_layers":4}`
+	files["text_encoder_2/config.json"] = strings.Replace(flux["text_encoder_2/config.json"], `"num_layers":24`, `"num_layers":3`, 1)
+	return files
 }
 
 var h200 = costmodel.Device{Name: "H200", CapacityBytes: 150 << 30, WorkspaceBytes: 32 << 20, FLOPS: 800e12}
@@ -136,13 +145,7 @@ func TestShares(t *testing.T) {
 // its 252,020,224 bytes stayed beside the transformer under model offloading:
 // the pipeline itself runs it before.
 func TestOffloadsMeasured(t *testing.T) {
-	files := map[string]string{}
-	for name, text := range flux {
-		files[name] = text
-	}
-	files["transformer/config.json"] = `{"_class_name":"FluxTransformer2DModel","guidance_embeds":true,"num_layers":3,"num_single_layers":4}`
-	files["text_encoder_2/config.json"] = strings.Replace(flux["text_encoder_2/config.json"], `"num_layers":24`, `"num_layers":3`, 1)
-	pipeline := folder(t, files)
+	pipeline := folder(t, fluxSmall())
 	for mode, want := range map[string][3]int64{
 		"":           {5423944704, 5675126272, 7737592832},
 		"model":      {1713461760, 4080958464 - 252020224, 2761829376},
