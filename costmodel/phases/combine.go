@@ -16,6 +16,10 @@ func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus
 	var plans []*Plan
 	var fault error
 	for _, work := range asked.over(int64(gpus)) {
+		if err := work.product(int64(gpus)); err != nil {
+			fault = err
+			continue
+		}
 		plan, err := of(pipeline, work, gpu)
 		if err != nil {
 			fault = err
@@ -24,7 +28,7 @@ func Of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus
 		plans = append(plans, plan)
 	}
 	if len(plans) == 0 {
-		return nil, fault
+		return nil, remedied(pipeline, asked, gpu, int64(gpus), fault)
 	}
 	budget := gpu.Budget() - gpu.ContextBytes
 	slices.SortStableFunc(plans, func(a, b *Plan) int { return a.compare(b, budget) })

@@ -37,25 +37,8 @@ var measuredPipelines = []string{"CogVideoXPipeline", "FluxPipeline", "StableDif
 
 // of is the plan of one workload, on as many GPUs as its degrees ask for.
 func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Plan, error) {
-	work, own, err := asked.filled(pipeline.Class)
+	run, plan, err := begin(pipeline, asked, gpu)
 	if err != nil {
-		return nil, err
-	}
-	run := &running{work: work, rule: own, gpu: gpu}
-	plan := &Plan{Workload: work}
-	for i := range pipeline.Components {
-		component := &pipeline.Components[i]
-		if component.Fault != nil {
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%v; the plan is without it", component.Fault))
-			continue
-		}
-		run.add(component)
-		plan.Warnings = append(plan.Warnings, component.Graph.Warnings...)
-	}
-	if run.denoiser == nil {
-		return nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))
-	}
-	if err := run.degrees(); err != nil {
 		return nil, err
 	}
 	for _, phase := range []func() (Phase, error){run.encode, run.denoise, run.decode} {
@@ -70,6 +53,29 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 	plan.After = run.after(plan.Phases)
 	plan.Warnings = append(append(plan.Warnings, run.unmeasured(pipeline.Class)...), run.next(plan.After)...)
 	return plan, nil
+}
+
+// begin reads a workload and the components, and refuses what cannot be.
+func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*running, *Plan, error) {
+	work, own, err := asked.filled(pipeline.Class)
+	if err != nil {
+		return nil, nil, err
+	}
+	run := &running{work: work, rule: own, gpu: gpu}
+	plan := &Plan{Workload: work}
+	for i := range pipeline.Components {
+		component := &pipeline.Components[i]
+		if component.Fault != nil {
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%v; the plan is without it", component.Fault))
+			continue
+		}
+		run.add(component)
+		plan.Warnings = append(plan.Warnings, component.Graph.Warnings...)
+	}
+	if run.denoiser == nil {
+		return nil, nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))
+	}
+	return run, plan, run.degrees()
 }
 
 // unmeasured tells what of it no GPU was asked about.
@@ -119,27 +125,6 @@ func (run *running) heads() int64 {
 		}
 	}
 	return 1
-}
-
-// degrees refuses what xDiT cannot cut.
-func (run *running) degrees() error {
-	heads := run.heads()
-	blocks := int64(len(blocksOf(run.denoiser.Graph)))
-	switch work := run.work; {
-	case heads%work.Ulysses != 0:
-		return fmt.Errorf("ulysses %d does not divide the %d heads of %s: %v do", work.Ulysses, heads, run.denoiser.Class, divisors(heads, 8))
-	case work.PipeFusion > blocks:
-		return fmt.Errorf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
-	case work.gpus() > 1 && work.Offload != "":
-		return fmt.Errorf("offload %s is of one GPU: xDiT keeps weights on its GPUs; with --fully-shard-degree they are cut", work.Offload)
-	case run.denoiser.Name == "unet" && work.Ulysses*work.Ring*work.PipeFusion > 1:
-		return fmt.Errorf("xDiT cuts transformers: of a UNet it runs the prompt and its negative on two GPUs (cfg degree 2)")
-	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
-		return fmt.Errorf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
-	case run.work.FullyShardDegree > run.work.gpus():
-		return fmt.Errorf("fully_shard degree %d is more than the %d GPUs of the other degrees", run.work.FullyShardDegree, run.work.gpus())
-	}
-	return nil
 }
 
 // divisors of a number, up to a limit.

@@ -92,6 +92,9 @@ func TestRefused(t *testing.T) {
 		"1008 and 1024 are":                      {Height: 1023},
 		"pipefusion 99 is more than the 57":      {PipeFusion: 99},
 		"makes pictures":                         {Frames: 5},
+		"does not divide the 64 rows of tokens":  {Ring: 3},
+		"fully_shard degree 3 does not divide":   {Ulysses: 2, FullyShardDegree: 3},
+		"pipefusion 2: a GPU of the":             {PipeFusion: 2, FullyShardDegree: 2},
 		"offload model is of one GPU":            {Offload: "model", Ulysses: 2},
 		`offload "disk" is not known`:            {Offload: "disk"},
 	} {

@@ -9,16 +9,20 @@ type rule struct {
 	// packed: squares of two latents are tokens before the transformer sees
 	// them.
 	packed bool
+	// rows: xDiT cuts whole rows of tokens (xfuser/core/distributed/
+	// runtime_state.py: _calc_patches_metadata, latents_height % num_sp_patches);
+	// the others' tokens are filled up.
+	rows bool
 }
 
 // rules are the defaults of __call__ and of the components, by class
 // (diffusers/pipelines, 0.42).
 var rules = map[string]rule{
-	"CogVideoXPipeline":         {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true},
-	"FluxPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true},
+	"CogVideoXPipeline":         {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},
+	"FluxPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true},
 	"HunyuanVideoPipeline":      {height: 720, width: 1280, frames: 129, steps: 50, text: 256},
 	"QwenImagePipeline":         {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, guided: true, apart: true},
-	"StableDiffusion3Pipeline":  {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true},
+	"StableDiffusion3Pipeline":  {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true, rows: true},
 	"StableDiffusionXLPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true},
 	"WanPipeline":               {height: 480, width: 832, frames: 81, steps: 50, text: 512, guided: true, apart: true},
 }

@@ -56,12 +56,15 @@ func (work Workload) filled(class string) (Workload, rule, error) {
 	return work, own, work.fits(own)
 }
 
+// tokenSide is the pixels of a token's side: eight a latent, two latents.
+const tokenSide = 16
+
 // fits refuses sizes that the components do not take.
 func (work Workload) fits(own rule) error {
-	const square, between = 16, 4 // pixels a token; frames a latent
+	const between = 4 // frames a latent
 	for name, size := range map[string]int64{"height": work.Height, "width": work.Width} {
-		if size%square != 0 {
-			return fmt.Errorf("%s %d is no multiple of %d, the side of a token: %d and %d are", name, size, square, size/square*square, (size/square+1)*square)
+		if size%tokenSide != 0 {
+			return fmt.Errorf("%s %d is no multiple of %d, the side of a token: %d and %d are", name, size, tokenSide, max(1, size/tokenSide)*tokenSide, (size/tokenSide+1)*tokenSide)
 		}
 	}
 	switch {
@@ -70,9 +73,9 @@ func (work Workload) fits(own rule) error {
 	case (work.Frames-1)%between != 0:
 		return fmt.Errorf("frames %d is not 1 + a multiple of %d: %d and %d are", work.Frames, between, (work.Frames-1)/between*between+1, ((work.Frames-1)/between+1)*between+1)
 	case work.CFGDegree > 2:
-		return fmt.Errorf("cfg degree %d: there are a prompt and its negative, so 1 or 2", work.CFGDegree)
+		return refusedf("cfg degree %d: there are a prompt and its negative, so 1 or 2", work.CFGDegree)
 	case work.CFGDegree == 2 && !own.guided:
-		return fmt.Errorf("cfg degree 2: the pipeline has no negative prompt to denoise beside (its guidance is an input of the transformer): 1")
+		return refusedf("cfg degree 2: the pipeline has no negative prompt to denoise beside (its guidance is an input of the transformer): 1")
 	}
 	return nil
 }

@@ -1,0 +1,142 @@
+package phases
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/devmap-dev/devmap/costmodel"
+	"github.com/devmap-dev/devmap/modelgraph/diffusers"
+)
+
+// degreeError is a rule of xDiT's that degrees break.
+type degreeError struct{ rule string }
+
+func (err *degreeError) Error() string { return err.rule }
+
+// refusedf is a [degreeError].
+func refusedf(format string, args ...any) error {
+	return &degreeError{fmt.Sprintf(format, args...)}
+}
+
+// degrees refuses what xDiT cannot cut.
+func (run *running) degrees() error {
+	heads := run.heads()
+	blocks := int64(len(blocksOf(run.denoiser.Graph)))
+	work := run.work
+	parts := work.Ulysses * work.Ring
+	switch gpus := work.gpus(); {
+	case gpus > 1 && work.Offload != "":
+		return fmt.Errorf("offload %s is of one GPU: xDiT keeps weights on its GPUs; with --fully-shard-degree they are cut", work.Offload)
+	case run.denoiser.Name == "unet" && parts*work.PipeFusion > 1:
+		return refusedf("xDiT cuts transformers: of a UNet it runs the prompt and its negative on two GPUs (cfg degree 2)")
+	case heads%work.Ulysses != 0:
+		return refusedf("ulysses %d does not divide the %d heads of %s", work.Ulysses, heads, run.denoiser.Class)
+	case run.rule.rows && work.Height/tokenSide%parts != 0:
+		return refusedf("ulysses × ring = %d does not divide the %d rows of tokens of height %d (%d pixels each)", parts, work.Height/tokenSide, work.Height, tokenSide)
+	case work.PipeFusion > blocks:
+		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
+	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
+		return refusedf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
+	case gpus%work.FullyShardDegree != 0:
+		return refusedf("fully_shard degree %d does not divide the %d GPUs of the other degrees", work.FullyShardDegree, gpus)
+	}
+	return nil
+}
+
+// product refuses degrees that are asked for and make up another number of GPUs
+// (xfuser/config/config.py: ParallelConfig, "parallel_world_size must be equal to
+// world_size").
+func (work Workload) product(gpus int64) error {
+	for _, degree := range []*int64{&work.CFGDegree, &work.Ulysses, &work.Ring, &work.PipeFusion} {
+		*degree = max(1, *degree)
+	}
+	if made := work.gpus(); made != gpus {
+		return refusedf("cfg × ulysses × ring × pipefusion = %d × %d × %d × %d = %d, and there are %d GPUs",
+			work.CFGDegree, work.Ulysses, work.Ring, work.PipeFusion, made, gpus)
+	}
+	return nil
+}
+
+// farthest is how many GPUs more or fewer are tried for a remedy.
+const farthest = 64
+
+// remedied adds to a broken rule the degrees nearest to those asked for that
+// work on as many GPUs, or else the nearest number of GPUs for which some do.
+func remedied(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64, fault error) error {
+	var broken *degreeError
+	if !errors.As(fault, &broken) {
+		return fault
+	}
+	for away := range min(gpus, farthest) + 1 {
+		for _, count := range []int64{gpus - away, gpus + away} {
+			if works := nearest(pipeline, asked, gpu, count); count > 0 && len(works) > 0 {
+				return fmt.Errorf("%w; on --gpus %d: %s", fault, count, strings.Join(works[:min(3, len(works))], ", or "))
+			}
+		}
+	}
+	return fault
+}
+
+// nearest are the flags of all degrees that work on so many GPUs, those nearest
+// to what was asked for first: by the sum of how often each is doubled or
+// halved.
+func nearest(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device, gpus int64) []string {
+	free := asked
+	free.CFGDegree, free.Ulysses, free.Ring, free.PipeFusion = 0, 0, 0, 0
+	var list []Workload
+	for _, work := range free.over(gpus) {
+		for _, shards := range []int64{asked.FullyShardDegree, gpus, 1} {
+			work.FullyShardDegree = shards
+			if run, _, err := begin(pipeline, work, gpu); err == nil && !slices.Contains(list, run.work) {
+				list = append(list, run.work)
+			}
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Workload) int { return cmp.Compare(a.away(asked), b.away(asked)) })
+	var flags []string
+	for _, work := range list {
+		flags = append(flags, work.flags())
+	}
+	return flags
+}
+
+// away is how far degrees are from others.
+func (work Workload) away(asked Workload) float64 {
+	total := 0.0
+	other := asked.degreeFlags()
+	for i, degree := range work.degreeFlags() {
+		total += math.Abs(math.Log2(float64(max(1, degree.count))) - math.Log2(float64(max(1, other[i].count))))
+	}
+	return total
+}
+
+// degreeFlag is a degree as the command line has it.
+type degreeFlag struct {
+	name  string
+	count int64
+}
+
+func (work Workload) degreeFlags() []degreeFlag {
+	return []degreeFlag{
+		{"--cfg-degree", work.CFGDegree}, {"--ulysses", work.Ulysses}, {"--ring", work.Ring},
+		{"--pipefusion", work.PipeFusion}, {"--fully-shard-degree", work.FullyShardDegree},
+	}
+}
+
+// flags are the degrees that are more than 1.
+func (work Workload) flags() string {
+	var words []string
+	for _, degree := range work.degreeFlags() {
+		if degree.count > 1 {
+			words = append(words, fmt.Sprintf("%s %d", degree.name, degree.count))
+		}
+	}
+	if len(words) == 0 {
+		return "no degrees"
+	}
+	return strings.Join(words, " ")
+}

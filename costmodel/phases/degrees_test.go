@@ -1,0 +1,62 @@
+package phases
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestRemedies: each refusal names degrees, and these work as printed.
+func TestRemedies(t *testing.T) {
+	pipeline := folder(t, fluxSmall())
+	for _, c := range []struct {
+		gpus  int
+		asked Workload
+		want  string
+	}{
+		{4, Workload{Ulysses: 2}, "= 1 × 2 × 1 × 1 = 2, and there are 4 GPUs; on --gpus 4: --ulysses 2 --pipefusion 2, or --ulysses 2 --ring 2, or --ulysses 4"},
+		{5, Workload{Ulysses: 5}, "ulysses 5 does not divide the 24 heads of FluxTransformer2DModel; on --gpus 5: --pipefusion 5"},
+		{3, Workload{Ring: 3}, "ulysses × ring = 3 does not divide the 64 rows of tokens of height 1024 (16 pixels each); on --gpus 3: --pipefusion 3"},
+		{2, Workload{CFGDegree: 2}, "cfg degree 2: the pipeline has no negative prompt"},
+		{4, Workload{CFGDegree: 4}, "cfg degree 4: there are a prompt and its negative"},
+		{11, Workload{PipeFusion: 11}, "pipefusion 11 is more than the 7 blocks of FluxTransformer2DModel; on --gpus 10: --ring 2 --pipefusion 5, or --ulysses 2 --pipefusion 5"},
+		{4, Workload{Ulysses: 4, FullyShardDegree: 3}, "fully_shard degree 3 does not divide the 4 GPUs of the other degrees; on --gpus 4: --ulysses 4 --fully-shard-degree 4"},
+		{4, Workload{FullyShardDegree: 3}, "; on --gpus 4: "},
+		{2, Workload{PipeFusion: 2, FullyShardDegree: 2}, "one of the two; on --gpus 2: "},
+		{1, Workload{Ulysses: 2}, "= 2, and there are 1 GPUs; on --gpus 1: no degrees"},
+	} {
+		_, err := Of(pipeline, c.asked, h200, c.gpus)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v on %d: %v, want %q", c.asked, c.gpus, err, c.want)
+			continue
+		}
+		_, remedies, _ := strings.Cut(err.Error(), "; on --gpus ")
+		gpus, remedies, _ := strings.Cut(remedies, ": ")
+		count, _ := strconv.Atoi(gpus)
+		for _, flags := range strings.Split(remedies, ", or ") {
+			if _, err := Of(pipeline, workloadOf(t, flags), h200, count); err != nil {
+				t.Errorf("%q of %v: %v", flags, c.asked, err)
+			}
+		}
+	}
+}
+
+// workloadOf reads degrees as they are printed.
+func workloadOf(t *testing.T, flags string) Workload {
+	var work Workload
+	if flags == "no degrees" {
+		return work
+	}
+	words := strings.Fields(flags)
+	for i := 0; i+1 < len(words); i += 2 {
+		count, err := strconv.ParseInt(words[i+1], 10, 64)
+		place := map[string]*int64{
+			"--cfg-degree": &work.CFGDegree, "--ulysses": &work.Ulysses, "--ring": &work.Ring, "--pipefusion": &work.PipeFusion, "--fully-shard-degree": &work.FullyShardDegree,
+		}[words[i]]
+		if err != nil || place == nil {
+			t.Fatalf("%q", flags)
+		}
+		*place = count
+	}
+	return work
+}
