@@ -86,25 +86,31 @@ def projections(flow: Flow, taken: set[int], logits: int | None) -> list[Part]:
 
 
 def convolutions(flow: Flow, taken: set[int]) -> list[Part]:
-    """Convolutions; one that reads no position twice has its stride."""
+    """Convolutions. Positions of the input for each of the output are the stride, whether or not some are read twice:
+    it says how much is kept for the weight's gradient. Where that is no whole number (a convolution that is transposed,
+    or at an edge without padding) torch's bytes are declared instead. What an activation behind it keeps is declared: a
+    convolution that reads its result counts that already."""
     parts = []
     for at, step in enumerate(flow.steps):
         if step.name not in CONVOLUTIONS or at in taken or not flow.params(step):
             continue
-        kernel = next(
-            flow.tensor(number) for number in step.inputs if flow.weight(number) and len(flow.shape(number)) > 1
+        kernels = (
+            flow.tensor(number) for number in step.inputs if flow.weight(number) and flow.tensor(number).dim() > 1
         )
+        kernel = next(kernels, None)
+        if kernel is None:  # made of parameters: weight and spectral norms
+            continue
         result = flow.shape(step.outputs[0])
         main = flow.main(step)
         channels = flow.shape(main)[1] if len(flow.shape(main)) == len(result) else flow.shape(main)[0]
         positions = prod(result) // max(1, result[1])
         op = {"kind": "conv", "in": channels, "out": result[1], "kernel": prod(kernel.shape[2:])}
-        strided = prod(flow.shape(main)) // max(1, channels)
-        if positions and strided // positions > 1 and strided // positions >= op["kernel"]:
-            op["stride"] = strided // positions
-        steps = {at}
-        _activated(flow, step, op, steps)
-        parts.append(Part(step.scope, op, steps, set(flow.params(step)), main, tokens=positions))
+        read = prod(flow.shape(main)) // max(1, channels)
+        if not positions or read % positions:
+            continue
+        if read > positions:
+            op["stride"] = read // positions
+        parts.append(Part(step.scope, op, {at}, set(flow.params(step)), main, tokens=positions))
     return parts
 
 
