@@ -61,6 +61,8 @@ class Ran:
 
     def error(self) -> DevmapError:
         """The error that the program told as it ended: the line that begins with its name, and those behind it."""
+        if self.status < 0:
+            return DevmapError(f"{self.command[0]} was ended by signal {-self.status}", self.status, self.command)
         lines = self.stderr.splitlines()
         begin = next((i for i, line in enumerate(lines) if line.startswith("devmap: ")), 0)
         said = lines[begin:] or [f"ended with status {self.status} and said nothing"]
@@ -81,6 +83,9 @@ def run(arguments: Sequence[str], allowed: Sequence[int] = (0,)) -> Ran:
     import subprocess
 
     command = [find(), *arguments]
+    if any("\0" in word for word in arguments):
+        word = next(word for word in arguments if "\0" in word)
+        raise UsageError(f"{word!r} has a zero byte, which no argument of a program can hold")
     try:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     except OSError as err:

@@ -64,12 +64,19 @@ def export(
         model["ties"] = ties
     if warnings:
         model["warnings"] = warnings
-    model["unknown"] = [f"exported from a {type(module).__name__}: its layers are known by their sizes alone"]
+    model["unknown"] = [f"exported from a {type(module).__name__}: {_known(seen)}"]
     if path is not None:
         with open(path, "w", encoding="utf-8") as file:
             json.dump(model, file, indent=1)
             file.write("\n")
     return model
+
+
+def _known(seen: Seen) -> str:
+    """Why devmap's own engine cannot run it: that takes numbers (epsilons, bases, scales), which no forward shows."""
+    if seen.parts:
+        return "its layers are known by their operations' sizes, not by their formulas"
+    return "its layers are known by their own sizes alone"
 
 
 def _longest(module: torch.nn.Module) -> int | None:

@@ -16,8 +16,9 @@ def of_module(module: torch.nn.Module) -> list[str]:
     total = sum(1 for _ in module.parameters())
     if frozen:
         said.append(
-            f"{len(frozen)} of {total} parameters take no gradient ({_first(frozen)}): a plan for training "
-            "counts gradients and optimizer states of all (--lora-rank plans adapters on the base model)"
+            f"{len(frozen)} of {total} parameters take no gradient ({_first(frozen)}): a plan for training counts "
+            "gradients and optimizer states of all, an upper bound (lora_rank plans adapters on the base model; "
+            "what a model.json calls frozen counts under --runtime jax alone)"
         )
     packed = [name for name, one in module.named_parameters() if one.dtype not in _FLOATS]
     if packed:

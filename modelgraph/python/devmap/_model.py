@@ -26,7 +26,9 @@ class Model:
         module = _is_module(model)
         if not module and (inputs is not None or no_split is not None):
             said = "inputs" if inputs is not None else "no_split"
-            raise UsageError(f"{said} is of a torch.nn.Module, which is exported; this model is a {type(model).__name__}")
+            raise UsageError(
+                f"{said} is of a torch.nn.Module, which is exported; this model is a {type(model).__name__}"
+            )
         if isinstance(model, (str, os.PathLike)):
             path = os.fspath(model)
             if not isinstance(path, str):
@@ -42,8 +44,8 @@ class Model:
             document = export(model, inputs=inputs, no_split=no_split)  # type: ignore[arg-type]
             if ran and not any("op" in layer or "declared" in layer for layer in document["layers"]):
                 raise UsageError(
-                    f"what {type(model).__name__} computes is not known, so activations cannot be counted: pass "
-                    "inputs=(…), what one forward takes, or mode='load', which plans the weights alone"
+                    f"what {type(model).__name__} computes is not known, so activations cannot be counted: "
+                    f"{_seen(document, inputs)}, or mode='load', which plans the weights alone"
                 )
             self.path = self._write(type(model).__name__, "model.json", _json(document))
         else:
@@ -68,10 +70,20 @@ class Model:
         return path
 
 
+def _seen(document: dict[str, Any], inputs: Any) -> str:
+    """What to do where a forward showed nothing: give it inputs; where it had some, why it could not be seen."""
+    if inputs is None:
+        return "pass inputs=(…), what one forward takes"
+    return "; ".join(document.get("warnings", [])[-1:]) or "inputs showed no operation"
+
+
 def _json(document: object) -> str:
     import json
 
-    return json.dumps(document, indent=1)
+    try:
+        return json.dumps(document, indent=1)
+    except (TypeError, ValueError) as err:
+        raise UsageError(f"the model is no JSON document: {err}") from err
 
 
 def _name(config: Any) -> str:

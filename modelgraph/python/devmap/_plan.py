@@ -90,7 +90,10 @@ class Plan:
     """A placement, what every GPU holds under it, and the proof. `document` is all of it (devmap.plan/v1)."""
 
     def __init__(self, text: str, table: str = "", model: Model | None = None) -> None:
-        self.document: dict[str, Any] = json.loads(text)
+        try:
+            self.document: dict[str, Any] = json.loads(text)
+        except ValueError as err:
+            raise DevmapError(f"no plan: {err}") from err
         version = self.document.get("format_version") if isinstance(self.document, dict) else None
         if version != "devmap.plan/v1":
             raise DevmapError(f"no plan: its format_version is {version!r}, not 'devmap.plan/v1'")
@@ -99,8 +102,12 @@ class Plan:
     @classmethod
     def read(cls, path: Path) -> Plan:
         """A plan that was saved, or that `devmap plan -o` wrote."""
-        with open(path, encoding="utf-8") as file:
-            return cls(file.read())
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text = file.read()
+        try:
+            return cls(text)
+        except DevmapError as err:
+            raise DevmapError(f"{os.fspath(path)}: {err}") from err
 
     @property
     def model(self) -> str:

@@ -226,6 +226,20 @@ class ProcessTest(unittest.TestCase):
         self.assertRegex(done.stdout, r"^devmap \S+ \w+/\w+ go")
         self.assertEqual(self.python("-m", "devmap", "plan", "gpt2").returncode, 2)
 
+    def test_no_documents(self):
+        """What is no plan, or no argument of a program, is told in words."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "a b\nü.json")
+            for text in (b"{", b"[]", b"\xff\x00"):
+                with open(path, "wb") as file:
+                    file.write(text)
+                with self.assertRaisesRegex(devmap.DevmapError, r"a b\nü.json: no plan: "):
+                    devmap.Plan.read(path)
+        for model in ("a\0b", {"name": object()}):
+            with self.assertRaisesRegex(devmap.UsageError, "zero byte|no JSON document"):
+                devmap.plan(model, gpus=1)
+        self.assertIn("ended by signal 9", str(_binary.Ran(["devmap"], -9, "", "").error()))
+
     def test_signals(self):
         """What Python ignores is not ignored in what the program starts."""
         if os.name == "nt" or not os.path.exists("/proc/self/status"):

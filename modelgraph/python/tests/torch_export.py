@@ -1,5 +1,6 @@
 """devmap.export: what one forward without memory shows, and what is said of what it does not."""
 
+import importlib.util
 import json
 import os
 import pathlib
@@ -253,6 +254,115 @@ class UnseenTest(unittest.TestCase):
         }.items():
             with self.assertRaisesRegex(devmap.DevmapError, words):
                 call()
+
+
+class ConvolutionTest(unittest.TestCase):
+    def test_bytes(self):
+        """What is kept of convolutions with strides, at edges, transposed and with activations is what torch keeps."""
+        conv, up = nn.Conv2d, nn.ConvTranspose2d
+        for name, net in {
+            "stride, batch norm": nn.Sequential(conv(3, 8, 3, 2, 1), nn.BatchNorm2d(8), conv(8, 4, 3, 2, 1)),
+            "stride, activations": nn.Sequential(
+                conv(3, 8, 3, 2, 1), nn.ReLU(), conv(8, 16, 3, 2, 1), nn.GELU(), conv(16, 4, 3, 2, 1)
+            ),
+            "edge": nn.Sequential(conv(3, 8, 3), nn.Sigmoid(), conv(8, 16, 3)),
+            "transposed": nn.Sequential(up(3, 8, 2, 2), nn.Sigmoid(), up(8, 4, 4, 2, 1)),
+            "patches": nn.Sequential(conv(3, 8, 4, 4), nn.Sigmoid(), conv(8, 4, 4, 4)),
+        }.items():
+            model = devmap.export(net, inputs=(torch.zeros(2, 3, 32, 32),))
+            for batch in (2, 4):
+                seen = devmap.inspect(model, mode="train", batch=batch, seq=1, precision="32-true")
+                kept = self.kept(net, torch.zeros(batch, 3, 32, 32))
+                self.assertEqual(sum(unit.activation_bytes for unit in seen.units), kept, f"{name}, {batch}")
+
+    def test_made(self):
+        """Kernels that are made of parameters, by a norm of weights."""
+        norms = nn.utils.parametrizations
+        net = nn.Sequential(norms.weight_norm(nn.Conv2d(3, 8, 3)), norms.spectral_norm(nn.Conv2d(8, 4, 3)))
+        model = devmap.export(net, inputs=(torch.zeros(2, 3, 32, 32),))
+        self.assertEqual(devmap.inspect(model).params, sum(one.numel() for one in net.parameters()))
+        self.assertTrue(devmap.plan(model, gpus=2, mode="train", batch=2).device_map)
+
+    def kept(self, net, pixels):
+        own = {one.untyped_storage().data_ptr() for one in (*net.parameters(), *net.buffers())}
+        found = {}
+
+        def pack(tensor):
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in own:
+                found[storage.data_ptr()] = (storage.nbytes(), tensor)
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            net(pixels)
+        return sum(size for size, _ in found.values())
+
+
+class WrappedTest(unittest.TestCase):
+    """Modules as frameworks for training wrap them, in a group of four processes of which this one is real."""
+
+    @classmethod
+    def setUpClass(cls):
+        from torch.testing._internal.distributed.fake_pg import FakeStore
+
+        torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=4)
+        cls.addClassCleanup(torch.distributed.destroy_process_group)
+        cls.bare = devmap.export(Net(Attend()), inputs=(IDS,))
+
+    def test_ddp(self):
+        model = devmap.export(nn.parallel.DistributedDataParallel(Net(Attend())), inputs=(IDS,))
+        self.assertEqual(model["warnings"][1:], self.bare["warnings"])
+        self.assertIn("wrapped in DistributedDataParallel", model["warnings"][0])
+        self.assertEqual({**model, "warnings": 0}, {**self.bare, "warnings": 0})
+
+    def test_fsdp2(self):
+        from torch.distributed.device_mesh import init_device_mesh
+        from torch.distributed.fsdp import fully_shard
+
+        net, mesh = Net(Attend()), init_device_mesh("cpu", (4,))
+        for part in (*net.blocks, net):
+            fully_shard(part, mesh=mesh)
+        model = devmap.export(net, inputs=(IDS,), no_split=["Block"])
+        self.assertIn("cannot be copied", said(model))
+        self.assertIn("only weights are known", said(model))
+        self.assertIn("by their own sizes alone", model["unknown"][0])
+        for asked in (devmap.inspect, lambda one: devmap.plan(one, gpus=2, mode="load")):
+            asked(model)
+        self.assertEqual(devmap.inspect(model).params, devmap.inspect(self.bare).params)
+        self.assertEqual(layers(model)["blocks.0.up"]["params"], [
+            {"name": "weight", "shape": [64, WIDTH], "dtype": "f32"}, {"name": "bias", "shape": [64], "dtype": "f32"},
+        ])  # fmt: skip
+        with self.assertRaisesRegex(devmap.UsageError, "cannot be copied.*mode='load'"):
+            devmap.plan(net, gpus=2, mode="train", inputs=(IDS,))
+
+    def test_pieces(self):
+        """Parameters that are this process's pieces are refused, under whatever names."""
+        from torch.distributed.fsdp import FullyShardedDataParallel
+
+        cpu = torch.device("cpu")
+        for names in (False, True):
+            inner = Net(Attend())
+            inner.blocks[0] = FullyShardedDataParallel(inner.blocks[0], use_orig_params=names, device_id=cpu)
+            whole = FullyShardedDataParallel(Net(Attend()), use_orig_params=names, device_id=cpu)
+            for net, place in ((whole, "the module"), (inner, "blocks.0")):
+                with self.assertRaisesRegex(devmap.DevmapError, f"'{place}' is a FullyShardedDataParallel"):
+                    devmap.export(net, inputs=(IDS,))
+        net = Net(Attend())
+        net.norm.weight = nn.Parameter(torch.empty(0))
+        net.norm.weight.ds_shape = torch.Size([WIDTH])
+        with self.assertRaisesRegex(devmap.DevmapError, "'norm.weight' is partitioned by ZeRO-3"):
+            devmap.export(net, inputs=(IDS,))
+
+    @unittest.skipUnless(importlib.util.find_spec("peft"), "peft is not there")
+    def test_peft(self):
+        import peft
+
+        net = peft.get_peft_model(Net(Attend()), peft.LoraConfig(r=4, target_modules=["up", "down"]))
+        model = devmap.export(net, inputs=(IDS,))
+        self.assertRegex(said(model), r"\d+ of \d+ parameters take no gradient .*an upper bound \(lora_rank")
+        self.assertIn("not by their formulas", model["unknown"][0])
+        plan = devmap.plan(model, gpus=2, mode="train", batch=2, seq=16)
+        self.assertEqual(plan.document["model"]["params"], sum(one.numel() for one in net.parameters()))
 
 
 class DocumentTest(unittest.TestCase):
