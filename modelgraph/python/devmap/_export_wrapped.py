@@ -47,6 +47,6 @@ def _whole(module: torch.nn.Module) -> None:
     for name, one in module.named_parameters():
         if hasattr(one, "ds_shape") and tuple(one.ds_shape) != tuple(one.shape):
             raise DevmapError(
-                f"export: {name!r} is partitioned by ZeRO-3, its tensor here has the shape {list(one.shape)}; export the "
-                "module as it is built outside of deepspeed.zero.Init"
+                f"export: {name!r} is partitioned by ZeRO-3, its tensor here has the shape {list(one.shape)}; export "
+                "the module as it is built outside of deepspeed.zero.Init"
             )

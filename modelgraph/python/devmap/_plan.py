@@ -251,8 +251,9 @@ def plan(
     model is a path (a folder with config.json, a config.json, a model.json, a .safetensors file), a name, a config of
     Transformers, a torch.nn.Module (it is exported), or what devmap.export returned. gpus is how many, or the capacity
     of each: 4, "80GiB,24GiB", ["80GiB", "24GiB"]. All flags of `devmap help plan` are keywords: mode="train", batch=4,
-    gpu="h200-141gb", pin={"lm_head": 3}, …. inputs and no_split are those of devmap.export, for a module: what one forward
-    takes, without which only weights can be planned (Transformers models of text need none), and what is kept whole.
+    gpu="h200-141gb", pin={"lm_head": 3}, …. inputs and no_split are those of devmap.export, for a module: what one
+    forward takes, without which only weights can be planned (Transformers models of text need none), and what is kept
+    whole.
 
     Raises Infeasible with its remedies where nothing fits, UsageError where a flag is wrong.
     """

@@ -181,7 +181,8 @@ class FlagsTest(unittest.TestCase):
     def test_any_line(self):
         """Whatever a line is, it is read: its flags, or none."""
         draw = random.Random(5)
-        parts = ["--gpus", "--ema", "--pin", "=", " ", "'", "'\\''", "(", ")", "(without ", ": fullest GPU ", "4", "a b", "–"]
+        parts = ["--gpus", "--ema", "--pin", "=", " ", "'", "'\\''", "(", ")", "(without ", ": fullest GPU "]
+        parts += ["4", "a b", "–"]
         for _ in range(3000):
             text = "".join(draw.choices(parts, k=draw.randrange(12)))
             remedy = _words.remedy(text)
