@@ -31,7 +31,6 @@ var allowances = []allowance{
 	{text: regexp.MustCompile(`load without map_location puts ` + size + ` on GPU 0`), more: true, first: true, room: printed},
 	{text: regexp.MustCompile("after `del model` " + size + ` stay on every GPU`), more: true, room: printed},
 	{text: regexp.MustCompile(`are not counted, so peaks are lower bounds`), more: true},
-	{text: regexp.MustCompile(`DeepSpeed's buckets are not counted`), more: true},
 	{text: regexp.MustCompile(`attention runs in fp32 with it; under autocast`), less: true},
 	{text: regexp.MustCompile(`the weights are stored as .* from the config alone they are counted as`), more: true, less: true},
 }

@@ -19,7 +19,7 @@ var badSizes = []string{
 
 // nullable are the sizes that may be null: Transformers' config classes give
 // them None (or, in remote code, a default of None).
-var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
+var nullable = wordSet("head_dim num_key_value_heads sliding_window n_inner word_embed_proj_dim q_lora_rank pooler_output_size attention_chunk_size max_token_len max_window_layers kv_channels rotary_dim shared_intermediate_size projection_size")
 
 // TestBadSizes: a size that is none is refused at its field, with the value,
 // in every family and every field that a default may stand in for; a default
