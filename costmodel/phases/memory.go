@@ -2,6 +2,7 @@ package phases
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -310,15 +311,39 @@ func (run *running) decode() (Phase, error) {
 		return Phase{}, nil
 	}
 	graph := run.decoder.Graph
-	call := forward.Call{Batch: run.work.Batch, Height: run.work.Height, Width: run.work.Width, Frames: run.work.Frames, Decode: true,
-		Tiling: run.work.VAETiling, Slicing: run.work.VAESlicing, Streamed: run.work.Offload == "sequential", Tile: sampleSize(graph)}
-	cost, err := forward.Of(graph, call, width(graph))
+	cost, err := forward.Of(graph, run.decoding(), width(graph))
 	if err != nil {
 		return Phase{}, err
 	}
 	phase := Phase{Name: "decode", Seconds: run.roofline(cost)}
 	run.larger(&phase, run.decoder, cost.PeakBytes+run.embeddings()+run.latents(), 0)
 	return phase, nil
+}
+
+// decoding is what the autoencoder is called with.
+func (run *running) decoding() forward.Call {
+	work := run.work
+	return forward.Call{Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Decode: true,
+		Tiling: work.VAETiling, Slicing: work.VAESlicing, Streamed: work.Offload == "sequential", Tile: sampleSize(run.decoder.Graph)}
+}
+
+// single tells what an autoencoder takes that is loaded in single precision, as
+// diffusers' page of Wan does it (torch_dtype=torch.float32 of
+// AutoencoderKLWan.from_pretrained): neither its config nor its folder says so.
+func (run *running) single() []string {
+	if run.decoder == nil || run.decoder.Class != "AutoencoderKLWan" || width(run.decoder.Graph) != 2 {
+		return nil
+	}
+	if run.work.Offload != "" && run.work.Offload != "model" {
+		return []string{"the vae is counted in bf16: loaded in float32, as Wan's documentation does, its weights and activations are twice as large or more"}
+	}
+	cost, err := forward.Of(run.decoder.Graph, run.decoding(), 4)
+	if err != nil {
+		return nil
+	}
+	held := run.held(run.decoder, 0)
+	peak := held.Total() + forward.Bytes(run.decoder.Graph) + cost.PeakBytes + run.embeddings() + run.latents()
+	return []string{fmt.Sprintf("the vae is counted in bf16: loaded in float32, as Wan's documentation does, GPU 0 holds %v while it decodes", costmodel.Bytes(peak))}
 }
 
 // communication is the time of a step's messages: what compute hides, and what

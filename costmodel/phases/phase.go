@@ -51,7 +51,9 @@ func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Pl
 		}
 	}
 	plan.After = run.after(plan.Phases)
-	plan.Warnings = append(append(plan.Warnings, run.unmeasured(pipeline.Class)...), run.next(plan.After)...)
+	for _, notes := range [][]string{run.unmeasured(pipeline.Class), run.single(), run.next(plan.After)} {
+		plan.Warnings = append(plan.Warnings, notes...)
+	}
 	return plan, nil
 }
 
