@@ -37,6 +37,8 @@ func (run *running) degrees() error {
 		return refusedf("ulysses %d does not divide the %d heads of %s", work.Ulysses, heads, run.denoiser.Class)
 	case run.rule.rows && work.Height/tokenSide%parts != 0:
 		return refusedf("ulysses × ring = %d does not divide the %d rows of tokens of height %d (%d pixels each)", parts, work.Height/tokenSide, work.Height, tokenSide)
+	case run.rule.whole && work.tokens()%parts != 0:
+		return refusedf("ulysses × ring = %d does not divide the %d tokens of a video", parts, work.tokens())
 	case work.PipeFusion > blocks:
 		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
 	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
@@ -45,6 +47,11 @@ func (run *running) degrees() error {
 		return refusedf("fully_shard degree %d does not divide the %d GPUs of the other degrees", work.FullyShardDegree, gpus)
 	}
 	return nil
+}
+
+// tokens are a video's: four frames a latent after the first.
+func (work Workload) tokens() int64 {
+	return ((work.Frames-1)/4 + 1) * (work.Height / tokenSide) * (work.Width / tokenSide)
 }
 
 // product refuses degrees that are asked for and make up another number of GPUs

@@ -60,3 +60,15 @@ func workloadOf(t *testing.T, flags string) Workload {
 	}
 	return work
 }
+
+// TestVideoTokens: HunyuanVideo's tokens are 33 × 45 × 80.
+func TestVideoTokens(t *testing.T) {
+	pipeline := folder(t, map[string]string{
+		"model_index.json":        `{"_class_name":"HunyuanVideoPipeline","transformer":["diffusers","HunyuanVideoTransformer3DModel"]}`,
+		"transformer/config.json": `{"_class_name":"HunyuanVideoTransformer3DModel"}`,
+	})
+	const want = "ulysses × ring = 7 does not divide the 118800 tokens of a video; on --gpus 7: --pipefusion 7"
+	if _, err := Of(pipeline, Workload{Ring: 7}, h200, 7); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+}

@@ -13,6 +13,9 @@ type rule struct {
 	// runtime_state.py: _calc_patches_metadata, latents_height % num_sp_patches);
 	// the others' tokens are filled up.
 	rows bool
+	// whole: shares of all tokens are chunked and gathered again, so they must be
+	// as large as each other (examples/hunyuan_video_usp_example.py).
+	whole bool
 }
 
 // rules are the defaults of __call__ and of the components, by class
@@ -20,7 +23,7 @@ type rule struct {
 var rules = map[string]rule{
 	"CogVideoXPipeline":         {height: 480, width: 720, frames: 49, steps: 50, text: 226, guided: true, rows: true},
 	"FluxPipeline":              {height: 1024, width: 1024, frames: 1, steps: 28, text: 512, packed: true, rows: true},
-	"HunyuanVideoPipeline":      {height: 720, width: 1280, frames: 129, steps: 50, text: 256},
+	"HunyuanVideoPipeline":      {height: 720, width: 1280, frames: 129, steps: 50, text: 256, whole: true},
 	"QwenImagePipeline":         {height: 1024, width: 1024, frames: 1, steps: 50, text: 512, packed: true, guided: true, apart: true},
 	"StableDiffusion3Pipeline":  {height: 1024, width: 1024, frames: 1, steps: 28, text: 333, guided: true, rows: true},
 	"StableDiffusionXLPipeline": {height: 1024, width: 1024, frames: 1, steps: 50, text: 77, guided: true},
