@@ -21,18 +21,7 @@ func init() {
 func llama4Text(cfg *config) *decoder {
 	model := llamaParts(cfg)
 	model.mlp.hidden = cfg.pos(0, "intermediate_size_mlp")
-	inner := cfg.pos(0, "intermediate_size")
-	experts := routed(cfg, moe{dim: model.hidden, hidden: inner, shared: inner, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation}, 0)
-	mixture := part{op: experts.op(), params: join([]modelgraph.Tensor{
-		tensor("experts.gate_up_proj", experts.experts, model.hidden, 2*inner), tensor("experts.down_proj", experts.experts, inner, model.hidden),
-	}, linearParams("router", model.hidden, experts.experts, false), feedForward{dim: model.hidden, hidden: inner}.under("shared_expert"))}
-	step, given := cfg.pos(0, "interleave_moe_layer_step"), cfg.dims("moe_layers")
-	model.ffn = func(i int64) part {
-		if cfg.has("moe_layers") && slices.Contains(given, i) || !cfg.has("moe_layers") && (i+1)%step == 0 {
-			return mixture
-		}
-		return model.mlp.part()
-	}
+	model.ffn = llama4FFN(cfg, model)
 	model.form = llamaBlock
 	model.form.ffn = "feed_forward"
 	interval, rope, chunk := cfg.pos(0, "no_rope_layer_interval"), cfg.dims("no_rope_layers"), cfg.orZero("attention_chunk_size")
@@ -61,6 +50,31 @@ func llama4Text(cfg *config) *decoder {
 		return at.part()
 	}
 	return model.done()
+}
+
+// llama4FFN is the feed-forward of a layer: experts or not. A list of layers
+// with experts that is empty (Llama Guard 4) leaves their sizes zero.
+func llama4FFN(cfg *config, model *parts) func(int64) part {
+	given, listed := cfg.dims("moe_layers"), cfg.has("moe_layers")
+	if listed && len(given) == 0 {
+		cfg.orZero("num_local_experts")
+		cfg.orZero("num_experts_per_tok")
+		return func(int64) part { return model.mlp.part() }
+	}
+	inner, step := cfg.pos(0, "intermediate_size"), int64(1)
+	if !listed {
+		step = cfg.pos(0, "interleave_moe_layer_step")
+	}
+	experts := routed(cfg, moe{dim: model.hidden, hidden: inner, shared: inner, experts: cfg.pos(0, "num_local_experts"), activation: model.mlp.activation}, 0)
+	mixture := part{op: experts.op(), params: join([]modelgraph.Tensor{
+		tensor("experts.gate_up_proj", experts.experts, model.hidden, 2*inner), tensor("experts.down_proj", experts.experts, inner, model.hidden),
+	}, linearParams("router", model.hidden, experts.experts, false), feedForward{dim: model.hidden, hidden: inner}.under("shared_expert"))}
+	return func(i int64) part {
+		if listed && slices.Contains(given, i) || !listed && (i+1)%step == 0 {
+			return mixture
+		}
+		return model.mlp.part()
+	}
 }
 
 // llama4 adds a Llama4ForConditionalGeneration (modeling_llama4.py), whose

@@ -99,7 +99,12 @@ func exaone4(cfg *config) *decoder {
 }
 
 // hunyuan: norms on q and k under names of their own.
-func hunyuan(cfg *config) *decoder { return hunyuanParts(cfg).done() }
+func hunyuan(cfg *config) *decoder {
+	for _, name := range []string{"num_experts", "moe_topk", "num_shared_expert"} { // published beside those of its mixture
+		cfg.harmlessAs(name, "1")
+	}
+	return hunyuanParts(cfg).done()
+}
 
 func hunyuanParts(cfg *config) *parts {
 	model := llamaParts(cfg)
