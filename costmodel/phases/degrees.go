@@ -41,6 +41,8 @@ func (run *running) degrees() error {
 		return refusedf("ulysses × ring = %d does not divide the %d tokens of a video", parts, work.tokens())
 	case work.PipeFusion > blocks:
 		return refusedf("pipefusion %d is more than the %d blocks of %s", work.PipeFusion, blocks, run.denoiser.Class)
+	case stageOf(blocks-1, blocks, work.PipeFusion) != work.PipeFusion-1:
+		return refusedf("pipefusion %d leaves a GPU without a block: xDiT gives %d of the %d of %s to each, rounded up", work.PipeFusion, (blocks+work.PipeFusion-1)/work.PipeFusion, blocks, run.denoiser.Class)
 	case work.FullyShardDegree > 1 && work.PipeFusion > 1:
 		return refusedf("fully_shard degree %d and pipefusion %d: a GPU of the pipeline has its own blocks alone, and nothing to share: one of the two", work.FullyShardDegree, work.PipeFusion)
 	case gpus%work.FullyShardDegree != 0:

@@ -15,11 +15,11 @@ func TestRemedies(t *testing.T) {
 		want  string
 	}{
 		{4, Workload{Ulysses: 2}, "= 1 × 2 × 1 × 1 = 2, and there are 4 GPUs; on --gpus 4: --ulysses 2 --pipefusion 2, or --ulysses 2 --ring 2, or --ulysses 4"},
-		{5, Workload{Ulysses: 5}, "ulysses 5 does not divide the 24 heads of FluxTransformer2DModel; on --gpus 5: --pipefusion 5"},
+		{5, Workload{Ulysses: 5}, "ulysses 5 does not divide the 24 heads of FluxTransformer2DModel; on --gpus 4: --ulysses 4, or"},
 		{3, Workload{Ring: 3}, "ulysses × ring = 3 does not divide the 64 rows of tokens of height 1024 (16 pixels each); on --gpus 3: --pipefusion 3"},
 		{2, Workload{CFGDegree: 2}, "cfg degree 2: the pipeline has no negative prompt"},
 		{4, Workload{CFGDegree: 4}, "cfg degree 4: there are a prompt and its negative"},
-		{11, Workload{PipeFusion: 11}, "pipefusion 11 is more than the 7 blocks of FluxTransformer2DModel; on --gpus 10: --ring 2 --pipefusion 5, or --ulysses 2 --pipefusion 5"},
+		{11, Workload{PipeFusion: 11}, "pipefusion 11 is more than the 7 blocks of FluxTransformer2DModel; on --gpus 12: --ring 4 --pipefusion 3, or"},
 		{4, Workload{Ulysses: 4, FullyShardDegree: 3}, "fully_shard degree 3 does not divide the 4 GPUs of the other degrees; on --gpus 4: --ulysses 4 --fully-shard-degree 4"},
 		{4, Workload{FullyShardDegree: 3}, "; on --gpus 4: "},
 		{2, Workload{PipeFusion: 2, FullyShardDegree: 2}, "one of the two; on --gpus 2: "},

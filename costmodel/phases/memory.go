@@ -125,9 +125,10 @@ func decoderGroups(graph *modelgraph.Graph) int64 {
 }
 
 // cut takes away what xDiT leaves to other GPUs of the denoiser, and of the
-// largest encoder where weights are sharded: FSDP2 keeps a shard, and gathers
-// the block that runs and the next; what is in no block is gathered for the
-// whole forward.
+// encoders where weights are sharded, but for CLIPs and the autoencoder
+// (xfuser/model_executor/models/runner_models: fsdp_strategy): a GPU keeps a
+// shard, and gathers the block that runs and the next; what is in no block is
+// gathered for the whole forward.
 func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component, stage int64) {
 	graph := run.denoiser.Graph
 	blocks := blocksOf(graph)
@@ -177,15 +178,12 @@ func gathered(graph *modelgraph.Graph) int64 {
 	return rest
 }
 
-// stageOf is the stage of a block: as even as whole blocks allow, the first
-// stages one more (xfuser/model_executor/models/transformers/base_transformer.py:
+// stageOf is the stage of a block where nobody says attn_layer_num_for_pp: every
+// stage has as many as an even split rounded up, and the last what is left
+// (xfuser/model_executor/models/transformers/base_transformer.py:
 // _split_transformer_blocks).
 func stageOf(block, blocks, stages int64) int64 {
-	each, more := blocks/stages, blocks%stages
-	if block < more*(each+1) {
-		return block / (each + 1)
-	}
-	return more + (block-more*(each+1))/max(1, each)
+	return block / ((blocks + stages - 1) / stages)
 }
 
 // encode is the largest of the encoders' moments.

@@ -91,6 +91,7 @@ func TestRefused(t *testing.T) {
 		"cfg degree 2: the pipeline has no":      {CFGDegree: 2},
 		"1008 and 1024 are":                      {Height: 1023},
 		"pipefusion 99 is more than the 57":      {PipeFusion: 99},
+		"pipefusion 32 leaves a GPU without":     {PipeFusion: 32},
 		"makes pictures":                         {Frames: 5},
 		"does not divide the 64 rows of tokens":  {Ring: 3},
 		"fully_shard degree 3 does not divide":   {Ulysses: 2, FullyShardDegree: 3},
