@@ -56,12 +56,13 @@ func llama4Text(cfg *config) *decoder {
 // with experts that is empty (Llama Guard 4) leaves their sizes zero.
 func llama4FFN(cfg *config, model *parts) func(int64) part {
 	given, listed := cfg.dims("moe_layers"), cfg.has("moe_layers")
+	step := cfg.orZero("interleave_moe_layer_step")
 	if listed && len(given) == 0 {
 		cfg.orZero("num_local_experts")
 		cfg.orZero("num_experts_per_tok")
 		return func(int64) part { return model.mlp.part() }
 	}
-	inner, step := cfg.pos(0, "intermediate_size"), int64(1)
+	inner := cfg.pos(0, "intermediate_size")
 	if !listed {
 		step = cfg.pos(0, "interleave_moe_layer_step")
 	}
