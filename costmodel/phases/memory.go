@@ -124,11 +124,9 @@ func decoderGroups(graph *modelgraph.Graph) int64 {
 	return total + blocks[strconv.Itoa(max(0, last-1))]
 }
 
-// cut takes away what xDiT leaves to other GPUs of the denoiser, and of the
-// encoders where weights are sharded, but for CLIPs and the autoencoder
-// (xfuser/model_executor/models/runner_models: fsdp_strategy): a GPU keeps a
-// shard, and gathers the block that runs and the next; what is in no block is
-// gathered for the whole forward.
+// cut takes away what xDiT leaves to other GPUs of the denoiser, and of encoders
+// where weights are sharded: a GPU keeps a shard, and gathers the block that runs
+// and the next; what is in no block is gathered from the first forward on.
 func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component, stage int64) {
 	graph := run.denoiser.Graph
 	blocks := blocksOf(graph)
@@ -151,26 +149,39 @@ func (run *running) cut(memory *costmodel.Memory, component *diffusers.Component
 		memory.Params -= whole - whole/degree
 		if sharded == component {
 			memory.CommBuffers += gathered(sharded.Graph)
+		} else { // FSDP1 frees blocks after a forward, and not the root
+			memory.CommBuffers += outside(sharded.Graph)
 		}
 	}
 }
 
 // cutWhole is the size of a component, and whether its weights are sharded where
-// any are: the denoiser's, and those of large encoders.
+// any are: all but CLIPs and the autoencoder (xfuser/model_executor/models/
+// runner_models: fsdp_strategy).
 func (run *running) cutWhole(component *diffusers.Component) (int64, bool) {
 	whole := forward.Bytes(component.Graph)
-	return whole, component == run.denoiser || whole >= 4<<30
+	return whole, component != run.decoder && !strings.HasPrefix(component.Graph.Class, "CLIP")
+}
+
+// outside is what of a component is in no block: FSDP's root, which stays whole
+// from its first forward on (torch/distributed/fsdp/_runtime_utils.py:
+// _post_forward_reshard).
+func outside(graph *modelgraph.Graph) int64 {
+	rest := forward.Bytes(graph)
+	for _, block := range blocksOf(graph) {
+		rest -= unitBytes(graph, block)
+	}
+	return rest
 }
 
 // gathered is what of a sharded component is whole at a time: two blocks, and
 // what is in none.
 func gathered(graph *modelgraph.Graph) int64 {
-	rest := forward.Bytes(graph)
 	var sizes []int64
 	for _, block := range blocksOf(graph) {
 		sizes = append(sizes, unitBytes(graph, block))
-		rest -= sizes[len(sizes)-1]
 	}
+	rest := outside(graph)
 	slices.Sort(sizes)
 	for _, size := range sizes[max(0, len(sizes)-2):] {
 		rest += size
@@ -232,7 +243,7 @@ func (run *running) call() forward.Call {
 	work := run.work
 	call := forward.Call{
 		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Text: run.rule.text,
-		Split: work.Ulysses * work.Ring * work.PipeFusion, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group",
+		Split: work.Ulysses * work.Ring * work.PipeFusion, Ring: work.Ring, Streamed: work.Offload == "sequential", Grouped: work.Offload == "group",
 	}
 	if run.rule.guided && !run.rule.apart && work.CFGDegree == 1 {
 		call.Batch *= 2

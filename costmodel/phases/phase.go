@@ -35,6 +35,10 @@ type Phase struct {
 // nothing.
 var measuredPipelines = []string{"CogVideoXPipeline", "FluxPipeline", "StableDiffusionXLPipeline"}
 
+// measuredXDiT were held to two GPUs under xDiT, all degrees but PipeFusion's
+// (fixtures/measured/xdit_h200.jsonl).
+var measuredXDiT = []string{"FluxPipeline", "StableDiffusion3Pipeline"}
+
 // of is the plan of one workload, on as many GPUs as its degrees ask for.
 func of(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (*Plan, error) {
 	run, plan, err := begin(pipeline, asked, gpu)
@@ -86,7 +90,10 @@ func (run *running) unmeasured(class string) []string {
 	if !slices.Contains(measuredPipelines, class) {
 		notes = append(notes, fmt.Sprintf("%s was not measured as a whole: its peaks are diffusers' forwards read line by line, with a band of 5 %%", class))
 	}
-	if run.work.gpus() > 1 || run.work.FullyShardDegree > 1 {
+	switch distributed := run.work.gpus() > 1 || run.work.FullyShardDegree > 1; {
+	case distributed && run.work.PipeFusion == 1 && slices.Contains(measuredXDiT, class):
+		notes = append(notes, "xDiT was measured on two GPUs, within 1.5 %; NCCL's own memory comes on top")
+	case distributed:
 		notes = append(notes, "xDiT's buffers were read, not measured: peaks have a band of 10 %, and NCCL's own memory comes on top")
 	}
 	return notes

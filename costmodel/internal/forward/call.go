@@ -14,6 +14,8 @@ type Call struct {
 	Slicing       bool
 	// Split is the number of GPUs that share the tokens of a transformer.
 	Split int64
+	// Ring is the number of them that keys and values go round.
+	Ring int64
 	// Streamed: a module's weights are brought when it runs, and taken away.
 	Streamed bool
 	// Grouped: a block's are.
@@ -24,6 +26,15 @@ type Call struct {
 func (call Call) share(tokens int64) int64 {
 	split := max(1, call.Split)
 	return (tokens + split - 1) / split
+}
+
+// shareText is what one GPU has of a prompt's tokens: all of them where they
+// do not divide (xfuser: split_text_embed_in_sp).
+func (call Call) shareText() int64 {
+	if call.Text%max(1, call.Split) != 0 {
+		return call.Text
+	}
+	return call.share(call.Text)
 }
 
 // tile is the side of a tile.

@@ -12,7 +12,7 @@ func (sizes joint) rows() int64      { return sizes.batch * (sizes.image + sizes
 
 // flux is FluxTransformer2DModel.forward (transformer_flux.py).
 func flux(tape *tape, root module, call Call) {
-	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.share(call.Text), dim: root.out("x_embedder")}
+	sizes := joint{batch: call.Batch, image: call.share(call.Tokens), text: call.shareText(), dim: root.out("x_embedder")}
 	inputs := []*value{
 		tape.new(sizes.imageRows() * root.inward("x_embedder")), tape.new(sizes.textRows() * root.inward("context_embedder")),
 		tape.new(sizes.batch * root.inward("time_text_embed.text_embedder.linear_1")), tape.new(sizes.batch),

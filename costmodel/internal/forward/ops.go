@@ -132,6 +132,7 @@ func (tape *tape) attend(batch, _, queries, keys, dim int64) *value {
 	out := tape.new(batch * queries * dim)
 	tape.drop(tape.alloc(1), seed, offset)
 	if queries == keys {
+		tape.ringed(batch * queries * dim)
 		keys *= tape.gpus
 	}
 	tape.flops += 4 * float64(batch) * float64(queries) * float64(keys) * float64(dim)
@@ -144,10 +145,22 @@ func (tape *tape) attend(batch, _, queries, keys, dim int64) *value {
 // of a part of the heads (all_to_all wants its input apart from its output:
 // yunchang/comm/all_to_all.py), as many bytes as they were.
 func (tape *tape) exchanged(elements int64, own bool) []*value {
-	if tape.gpus == 1 || !own {
+	if tape.gpus <= tape.ring || !own {
 		return nil
 	}
 	return []*value{tape.new(elements), tape.new(elements), tape.new(elements), tape.new(elements)}
+}
+
+// ringed is ring attention where one part of the keys' result joins another's:
+// keys and values of every GPU of the ring are gathered at once, both results
+// are in single precision, and so are two terms of the sum
+// (torch/distributed/tensor/experimental/_context_parallel/_attention.py:
+// _templated_ring_attention, _SDPAMerger._merge_one).
+func (tape *tape) ringed(elements int64) {
+	if tape.ring < 2 {
+		return
+	}
+	tape.drop(tape.new(2*tape.ring*elements), tape.single(elements), tape.single(elements), tape.single(elements), tape.single(elements))
 }
 
 // split copies a part of the rows of a batch, which lies apart in every

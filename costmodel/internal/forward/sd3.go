@@ -4,7 +4,7 @@ package forward
 func sd3(tape *tape, root module, call Call) {
 	channels, patch := root.inward("pos_embed.proj"), root.side("pos_embed.proj", 2)
 	height, width := call.Height/pixels, call.Width/pixels
-	sizes := joint{batch: call.Batch, image: call.share((height / patch) * (width / patch)), text: call.share(call.Text), dim: root.out("pos_embed.proj")}
+	sizes := joint{batch: call.Batch, image: call.share((height / patch) * (width / patch)), text: call.shareText(), dim: root.out("pos_embed.proj")}
 	inputs := []*value{
 		tape.new(sizes.batch * channels * height * width), tape.new(sizes.textRows() * root.inward("context_embedder")),
 		tape.new(sizes.batch * root.inward("time_text_embed.text_embedder.linear_1")), tape.single(sizes.batch),

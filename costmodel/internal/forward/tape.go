@@ -9,6 +9,7 @@ type tape struct {
 	width      int64 // bytes of a value in the component's type
 	flops      float64
 	gpus       int64   // GPUs that share the tokens
+	ring       int64   // GPUs that keys and values go round
 	bare       bool    // without what libraries take for a kernel
 	streamed   bool    // weights are there only while their module runs
 	grouped    bool    // a block's are
