@@ -28,16 +28,16 @@ type drawn struct {
 	Params, Buffers json.RawMessage
 }
 
-func drawnComponents(t testing.TB) []drawn {
-	t.Helper()
+func drawnComponents(tb testing.TB) []drawn {
+	tb.Helper()
 	f, err := os.Open(cmp.Or(os.Getenv("DEVMAP_COMPONENTS"), "../../fixtures/oracle/components.jsonl.gz"))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	unpacked, err := gzip.NewReader(f)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	var cases []drawn
 	for lines := json.NewDecoder(unpacked); ; {
@@ -45,7 +45,7 @@ func drawnComponents(t testing.TB) []drawn {
 		if err := lines.Decode(&c); errors.Is(err, io.EOF) {
 			return cases
 		} else if err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		cases = append(cases, c)
 	}

@@ -82,24 +82,8 @@ func parseIndex(file string, data []byte) (*Pipeline, error) {
 		if err != nil {
 			return nil, fault(name, "%v", err)
 		}
-		switch {
-		case name == "_class_name":
-			if err := json.Unmarshal(value, &pipeline.Class); err != nil {
-				return nil, fault(name, "%s is not a class of diffusers", short(value))
-			}
-		case strings.HasPrefix(name, "_") || value.Kind() != '[':
-		default:
-			var pair [2]*string
-			if err := json.Unmarshal(value, &pair); err != nil {
-				return nil, fault(name, "%s is not [library, class]", short(value))
-			}
-			if pair[0] == nil || pair[1] == nil || weightless(*pair[1]) {
-				continue
-			}
-			if name != filepath.Base(name) || strings.ContainsAny(name, `/\:`) || name == ".." {
-				return nil, fault(clip(name), "it is not the name of a folder inside the pipeline's")
-			}
-			pipeline.Components = append(pipeline.Components, Component{Name: name, Library: *pair[0], Class: *pair[1]})
+		if err := pipeline.member(name, value, fault); err != nil {
+			return nil, err
 		}
 	}
 	if _, err := decoder.ReadToken(); err != nil {
@@ -109,6 +93,32 @@ func parseIndex(file string, data []byte) (*Pipeline, error) {
 		return nil, fault("_class_name", "it names no pipeline")
 	}
 	return pipeline, nil
+}
+
+// member reads a member of a model_index.json: the pipeline's class, or a
+// component, which is left out where it has no weights.
+func (pipeline *Pipeline) member(name string, value jsontext.Value, fault func(place, format string, args ...any) error) error {
+	switch {
+	case name == "_class_name":
+		if err := json.Unmarshal(value, &pipeline.Class); err != nil {
+			return fault(name, "%s is not a class of diffusers", short(value))
+		}
+		return nil
+	case strings.HasPrefix(name, "_") || value.Kind() != '[':
+		return nil
+	}
+	var pair [2]*string
+	if err := json.Unmarshal(value, &pair); err != nil {
+		return fault(name, "%s is not [library, class]", short(value))
+	}
+	if pair[0] == nil || pair[1] == nil || weightless(*pair[1]) {
+		return nil
+	}
+	if name != filepath.Base(name) || strings.ContainsAny(name, `/\:`) || name == ".." {
+		return fault(clip(name), "it is not the name of a folder inside the pipeline's")
+	}
+	pipeline.Components = append(pipeline.Components, Component{Name: name, Library: *pair[0], Class: *pair[1]})
+	return nil
 }
 
 // weightless are classes of what a pipeline holds besides models.

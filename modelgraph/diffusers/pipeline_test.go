@@ -8,9 +8,9 @@ import (
 )
 
 // fluxFolder writes FLUX.1-dev's folder without weights.
-func fluxFolder(t testing.TB) string {
-	t.Helper()
-	dir := t.TempDir()
+func fluxFolder(tb testing.TB) string {
+	tb.Helper()
+	dir := tb.TempDir()
 	for name, text := range map[string]string{
 		"model_index.json":                `{"_class_name":"FluxPipeline","_diffusers_version":"0.30.0","scheduler":["diffusers","FlowMatchEulerDiscreteScheduler"],"text_encoder":["transformers","CLIPTextModel"],"text_encoder_2":["transformers","T5EncoderModel"],"tokenizer":["transformers","CLIPTokenizer"],"tokenizer_2":["transformers","T5TokenizerFast"],"image_encoder":[null,null],"transformer":["diffusers","FluxTransformer2DModel"],"vae":["diffusers","AutoencoderKL"]}`,
 		"transformer/config.json":         `{"_class_name":"FluxTransformer2DModel","guidance_embeds":true}`,
@@ -21,10 +21,10 @@ func fluxFolder(t testing.TB) string {
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	return dir
@@ -51,7 +51,7 @@ func TestOpen(t *testing.T) {
 	if err := os.RemoveAll(filepath.Join(dir, "text_encoder_2")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "vae/config.json"), []byte(`{"_class_name":"AutoencoderDC"}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "vae", "config.json"), []byte(`{"_class_name":"AutoencoderDC"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if pipeline, err = Open(dir); err != nil {

@@ -63,9 +63,8 @@ func (mod module) norm(name string, dim int64, style modelgraph.NormStyle, bias 
 
 // gamma is an RMS norm over channels, whose weight is shaped to be broadcast
 // (autoencoder_kl_wan.py: WanRMS_norm).
-func (mod module) gamma(name string, dim int64, sides int) {
-	shape := append([]int64{dim}, ones(sides)...)
-	mod.add(name, modelgraph.Norm{Dim: dim, Style: modelgraph.RMSNorm}, []modelgraph.Tensor{{Name: "gamma", Shape: shape}})
+func (mod module) gamma(name string, dim int64) {
+	mod.add(name, modelgraph.Norm{Dim: dim, Style: modelgraph.RMSNorm}, []modelgraph.Tensor{{Name: "gamma", Shape: []int64{dim, 1, 1, 1}}})
 }
 
 // conv is a convolution with a kernel of those sides, and a bias.
@@ -130,14 +129,6 @@ func matrices(in, out int64, bias bool, names ...string) []modelgraph.Tensor {
 
 // untyped is what a tensor has before the component's type is known.
 var untyped modelgraph.DType
-
-func ones(count int) []int64 {
-	sides := make([]int64, count)
-	for i := range sides {
-		sides[i] = 1
-	}
-	return sides
-}
 
 // graph finishes the tree.
 func (collected *tree) graph(name string) (*modelgraph.Graph, error) {

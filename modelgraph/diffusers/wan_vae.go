@@ -71,14 +71,14 @@ func causalVAE(cfg *config, root module, base, decoderBase, in, out int64) {
 			before = width / 2
 		}
 	}
-	decoder.gamma("norm_out", before, 3)
+	decoder.gamma("norm_out", before)
 	decoder.conv("conv_out", before, out, 3, 3, 3)
 }
 
 // causalEnd are the middle and the output of an encoder.
 func causalEnd(encoder module, width, out int64) {
 	causalMiddle(encoder.in("mid_block"), width)
-	encoder.gamma("norm_out", width, 3)
+	encoder.gamma("norm_out", width)
 	encoder.conv("conv_out", width, out, 3, 3, 3)
 }
 
@@ -95,9 +95,9 @@ func causalMiddle(mod module, width int64) {
 
 // causalResnet is WanResidualBlock.
 func (mod module) causalResnet(in, out int64) {
-	mod.gamma("norm1", in, 3)
+	mod.gamma("norm1", in)
 	mod.conv("conv1", in, out, 3, 3, 3)
-	mod.gamma("norm2", out, 3)
+	mod.gamma("norm2", out)
 	mod.conv("conv2", out, out, 3, 3, 3)
 	if in != out {
 		mod.conv("conv_shortcut", in, out, 1, 1, 1)

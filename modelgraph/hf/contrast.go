@@ -5,21 +5,7 @@ import "github.com/devmap-dev/devmap/modelgraph"
 func init() {
 	register(family{
 		types: []string{"clip"}, table: true, class: "CLIPModel", classes: []string{"CLIPModel", "CLIPForImageClassification"},
-		build: func(modules *builder, cfg *config, class string) {
-			vision := clipPart(cfg, "vision_config")
-			tower := clipTower(vision)
-			if class == "CLIPForImageClassification" {
-				classifyImages(modules, cfg, tower)
-				return
-			}
-			projected := cfg.pos(0, "projection_dim")
-			modules.add("logit_scale", modelgraph.Parameter{}, nil, tensor(""))
-			words := clipPart(cfg, "text_config")
-			text := contrastText(modules, words, "text_model", clipOrder)
-			_, image := tower.build(modules, "vision_model")
-			modules.on(imageStream(1), func() { addProjection(modules, "visual_projection", tower.dim, projected, false, image) })
-			addProjection(modules, "text_projection", words.pos(0, "hidden_size"), projected, false, text)
-		},
+		build:  buildClip,
 		unread: []string{"text_config_dict", "vision_config_dict"}, // of the part that a class has not
 		maxSeq: func(cfg *config) int64 { return clipPart(cfg, "text_config").dim(0, "max_position_embeddings") },
 	})
@@ -72,6 +58,23 @@ func init() {
 		types: []string{"siglip_text_model"}, table: true, classes: []string{"SiglipTextModel"},
 		build: func(modules *builder, cfg *config, _ string) { siglipText(modules, cfg, "") },
 	})
+}
+
+// buildClip is CLIPModel, and the class of images alone.
+func buildClip(modules *builder, cfg *config, class string) {
+	vision := clipPart(cfg, "vision_config")
+	tower := clipTower(vision)
+	if class == "CLIPForImageClassification" {
+		classifyImages(modules, cfg, tower)
+		return
+	}
+	projected := cfg.pos(0, "projection_dim")
+	modules.add("logit_scale", modelgraph.Parameter{}, nil, tensor(""))
+	words := clipPart(cfg, "text_config")
+	text := contrastText(modules, words, "text_model", clipOrder)
+	_, image := tower.build(modules, "vision_model")
+	modules.on(imageStream(1), func() { addProjection(modules, "visual_projection", tower.dim, projected, false, image) })
+	addProjection(modules, "text_projection", words.pos(0, "hidden_size"), projected, false, text)
 }
 
 // addProjection adds a linear layer of one position a sequence or image.

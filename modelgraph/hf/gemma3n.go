@@ -57,7 +57,7 @@ func readGemma3n(cfg *config) *gemma3n {
 	model.logitCap = cfg.softCap(0, "final_logit_softcapping")
 	model.rotary = typedRotary(model.attn.headDim, model.types)
 	model.custom = model.layer
-	model.behind = func(modules *builder, path string) { model.own = dot(path, "per_layer_projection_norm") }
+	model.behind = func(_ *builder, path string) { model.own = dot(path, "per_layer_projection_norm") }
 	model.ahead = model.beside
 	return model
 }
@@ -180,10 +180,10 @@ func (model *gemma3n) join(modules *builder, path string, into, out []string) {
 	first, norm := dot(indexed(dot(path, "layers"), 0), "altup"), dot(path, "norm")
 	for i := range modules.layers {
 		layer := &modules.layers[i]
-		switch {
-		case layer.Name == first:
+		switch layer.Name {
+		case first:
 			layer.Inputs = append(slices.Clone(layer.Inputs), into...)
-		case layer.Name == norm:
+		case norm:
 			before := layer.Inputs
 			layer.Inputs = append(slices.Clone(before), out...)
 			for j := range modules.layers {

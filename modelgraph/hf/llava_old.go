@@ -114,7 +114,7 @@ func oldProjector(modules *builder, cfg *config, hidden int64) string {
 		return project(name, in, "", nil)
 	}
 	deep := deepProjector.FindStringSubmatch(kind)
-	if deep == nil || deep[1] == "0" {
+	if len(deep) == 0 || deep[1] == "0" {
 		cfg.fail("mm_projector_type", "%q is not known here (known: linear, mlp2x_gelu and the like)", clipName(kind))
 		return ""
 	}

@@ -124,7 +124,7 @@ func (cfg *config) only(want map[string]string) {
 func phi4MMExtend(cfg *config, hidden int64) func(modules *builder, path string) {
 	extend := cfg.sub("embd_layer")
 	extend.only(map[string]string{"embedding_cls": `"image_audio"`})
-	extend.sub("image_embd_layer").only(map[string]string{
+	extend.sub("image_embd_layer").only(map[string]string{ //nolint:gosec // fields of a config, whose tokens are no secrets
 		"embedding_cls": `"tune_image"`, "image_token_compression_cls": `"avg_pool_2d"`, "projection_cls": `"mlp"`, "use_hd_transform": "true", "with_learnable_separator": "true",
 	})
 	sound := extend.sub("audio_embd_layer")

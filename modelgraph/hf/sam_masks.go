@@ -14,14 +14,14 @@ func (model *sam) maskDecoder(modules *builder, path string) {
 		cfg.fail("hidden_size", "%d is no multiple of 8", hidden)
 		return
 	}
-	score := modules.add(dot(path, "iou_token"), modelgraph.Parameter{}, nil, tensor("weight", 1, hidden)).Name
+	modules.add(dot(path, "iou_token"), modelgraph.Parameter{}, nil, tensor("weight", 1, hidden))
 	tokens := modules.add(dot(path, "mask_tokens"), modelgraph.Parameter{}, nil, tensor("weight", masks, hidden)).Name
 	both := dot(path, "transformer")
 	image := model.image
 	modules.hidden = tokens
 	for i := range cfg.count(2, "num_hidden_layers") {
 		name := indexed(dot(both, "layers"), i)
-		modules.unit(name, func() { image = model.twoWay(modules, name, hidden, image, score) })
+		modules.unit(name, func() { image = model.twoWay(modules, name, hidden, image) })
 	}
 	last := dot(both, "final_attn_token_to_image")
 	modules.unit(last, func() {
@@ -64,7 +64,7 @@ func (model *sam) attend(modules *builder, name string, hidden, rate int64, quer
 
 // twoWay is SamTwoWayAttentionBlock, and gives the layer of the image's
 // tokens behind it.
-func (model *sam) twoWay(modules *builder, name string, hidden int64, image, score string) string {
+func (model *sam) twoWay(modules *builder, name string, hidden int64, image string) string {
 	cfg := model.masks
 	const rate = 2 // whatever attention_downsample_rate says
 	norm := func(module, input string) string { return addLayerNorm(modules, dot(name, module), hidden, input) }

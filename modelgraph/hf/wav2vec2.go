@@ -69,13 +69,20 @@ func wav2Vec2(modules *builder, cfg *config, path, class string) {
 	}
 	modules.hidden = addLinear(modules, dot(projection, "projection"), wide, model.hidden, "", extracted)
 	model.encoder(dot(model.path, "encoder"))
-	out := model.hidden
-	if cfg.on("add_adapter") {
-		if out = model.adapter(dot(model.path, "adapter")); class != "Model" && class != "ForCTC" && class != "ForPreTraining" || class == "ForPreTraining" && out != model.hidden {
-			cfg.fail("add_adapter", "adapters do not go with the class of architectures")
-		}
+	model.head(class, model.adapted(class), wide, extracted)
+}
+
+// adapted adds the adapter where there is one, and is the width of what a head
+// reads.
+func (model *speech) adapted(class string) int64 {
+	if !model.cfg.on("add_adapter") {
+		return model.hidden
 	}
-	model.head(class, out, wide, extracted)
+	out := model.adapter(dot(model.path, "adapter"))
+	if class != "Model" && class != "ForCTC" && class != "ForPreTraining" || class == "ForPreTraining" && out != model.hidden {
+		model.cfg.fail("add_adapter", "adapters do not go with the class of architectures")
+	}
+	return out
 }
 
 // head is that of a class; what it projects is out wide.

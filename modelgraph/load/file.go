@@ -46,7 +46,6 @@ func readFile(path string) ([]byte, error) {
 // fromBytes reads a file by what is in it.
 func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	top := sniff(data)
-	version, ours := top["format_version"]
 	has := top.has
 	if !top.object() {
 		has = nil
@@ -54,12 +53,19 @@ func fromBytes(path string, data []byte) (*modelgraph.Graph, error) {
 	if what := filekind.NotText(data); what != "" && !top.object() {
 		return nil, &modelgraph.SyntaxError{File: path, Msg: what}
 	}
-	if reader := benchfile.Reader(data, has); reader != nil && !ours {
+	if reader := benchfile.Reader(data, has); reader != nil && !top.has("format_version") {
 		return fromBenchmark(path, data, reader)
 	}
-	switch {
-	case !top.object():
+	if !top.object() {
 		return nil, fmt.Errorf("%s: not a JSON object, so neither a model.json nor a config.json, and not a graph.txt of PipeDream; it begins with %q", path, beginning(data))
+	}
+	return fromObject(path, data, top)
+}
+
+// fromObject reads a JSON object by its members.
+func fromObject(path string, data []byte, top topLevel) (*modelgraph.Graph, error) {
+	version, ours := top["format_version"]
+	switch {
 	case ours && !strings.HasPrefix(version, "devmap.model/") && strings.HasPrefix(version, "devmap."):
 		return nil, fmt.Errorf("%s: format_version: %q is not a model; give the model that it was made from (its model.source)", path, version)
 	case ours || top.has("layers") && !top.has("model_type"):

@@ -60,7 +60,7 @@ func deepSpeed(to io.Writer, plan *devicemap.Plan) error {
 	steps := max(1, workload.MicroBatches)
 	config := zeroConfig{
 		MicroBatch: workload.Batch / steps, Accumulation: steps, TrainBatch: workload.Batch * max(1, workload.World),
-		Zero: zeroOptimization{Stage: int(stage)}, Untested: true,
+		Zero: zeroOptimization{Stage: stage}, Untested: true,
 	}
 	config.precision(workload)
 	config.settings(workload)

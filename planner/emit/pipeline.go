@@ -113,8 +113,10 @@ func xditFlags(to io.Writer, plan *devicemap.Plan) error {
 		flag  string
 		count int64
 	}{
-		{"--ulysses_degree", asked.Ulysses}, {"--ring_degree", asked.Ring},
-		{"--pipefusion_parallel_degree", asked.PipeFusion}, {"--fully_shard_degree", asked.FullyShardDegree},
+		{"--ulysses_degree", asked.Ulysses},
+		{"--ring_degree", asked.Ring},
+		{"--pipefusion_parallel_degree", asked.PipeFusion},
+		{"--fully_shard_degree", asked.FullyShardDegree},
 	} {
 		if degree.count > 1 {
 			flags = append(flags, fmt.Sprintf("%s %d", degree.flag, degree.count))

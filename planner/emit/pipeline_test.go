@@ -15,14 +15,22 @@ func TestPipeline(t *testing.T) {
 		devices       int
 		want, fault   string
 	}{
-		{"diffusers", `{"class":"FluxPipeline","height":1024,"width":768,"steps":28,"batch":1,"frames":1,"offload":"group","vae_tiling":true}`, 1,
-			"import torch\nfrom diffusers import FluxPipeline\n\npipe = FluxPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\npipe.vae.enable_tiling()\narguments = dict(height=1024, width=768, num_inference_steps=28)\n", ""},
-		{"diffusers", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"batch":2,"frames":81,"vae_slicing":true}`, 1,
-			"import torch\nfrom diffusers import WanPipeline\n\npipe = WanPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.to(\"cuda\")\npipe.vae.enable_slicing()\narguments = dict(height=480, width=832, num_inference_steps=50, num_frames=81, num_videos_per_prompt=2)\n", ""},
-		{"xdit", `{"class":"FluxPipeline","height":1024,"width":1024,"steps":28,"batch":1,"frames":1,"ulysses":2,"ring":2,"cfg_degree":1,"fully_shard_degree":4}`, 4,
-			"--height 1024 --width 1024 --num_inference_steps 28 --ulysses_degree 2 --ring_degree 2 --fully_shard_degree 4\n", ""},
-		{"xdit", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"frames":81,"cfg_degree":2,"offload":"model"}`, 2,
-			"--height 480 --width 832 --num_inference_steps 50 --num_frames 81 --use_cfg_parallel --enable_model_cpu_offload\n", ""},
+		{
+			"diffusers", `{"class":"FluxPipeline","height":1024,"width":768,"steps":28,"batch":1,"frames":1,"offload":"group","vae_tiling":true}`, 1,
+			"import torch\nfrom diffusers import FluxPipeline\n\npipe = FluxPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.enable_group_offload(onload_device=torch.device(\"cuda\"), offload_device=torch.device(\"cpu\"),\n                          offload_type=\"block_level\", num_blocks_per_group=1)\npipe.vae.enable_tiling()\narguments = dict(height=1024, width=768, num_inference_steps=28)\n", "",
+		},
+		{
+			"diffusers", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"batch":2,"frames":81,"vae_slicing":true}`, 1,
+			"import torch\nfrom diffusers import WanPipeline\n\npipe = WanPipeline.from_pretrained(\"dir\", torch_dtype=torch.bfloat16)\npipe.to(\"cuda\")\npipe.vae.enable_slicing()\narguments = dict(height=480, width=832, num_inference_steps=50, num_frames=81, num_videos_per_prompt=2)\n", "",
+		},
+		{
+			"xdit", `{"class":"FluxPipeline","height":1024,"width":1024,"steps":28,"batch":1,"frames":1,"ulysses":2,"ring":2,"cfg_degree":1,"fully_shard_degree":4}`, 4,
+			"--height 1024 --width 1024 --num_inference_steps 28 --ulysses_degree 2 --ring_degree 2 --fully_shard_degree 4\n", "",
+		},
+		{
+			"xdit", `{"class":"WanPipeline","height":480,"width":832,"steps":50,"frames":81,"cfg_degree":2,"offload":"model"}`, 2,
+			"--height 480 --width 832 --num_inference_steps 50 --num_frames 81 --use_cfg_parallel --enable_model_cpu_offload\n", "",
+		},
 		{"diffusers", `{"class":"FluxPipeline"}`, 4, "", "emit --for xdit"},
 		{"xdit", `{"class":"FluxPipeline","offload":"group"}`, 1, "", "emit --for diffusers"},
 		{"diffusers", `{"class":"x; import os"}`, 1, "", "is no class of Python"},

@@ -37,31 +37,48 @@ func (problem *Problem) variants() []costmodel.Workload {
 			continue
 		}
 		for _, runtime := range strategy.Traits().Runtimes {
-			if asked := problem.Workload.Runtime; asked != "" && asked != runtime || asked == "" && runtime == costmodel.Devmap {
-				continue // devmap's own engine is asked for by name
+			if !problem.tries(runtime) {
+				continue
 			}
-			_, native := estimate.Native(problem.Graph)
 			_, program := estimate.Native(nil)
-			if problem.Workload.Runtime == "" && (runtime == program) != (native == program) && (runtime == program || problem.open()) {
-				continue // a program has one engine, which is asked for by name for other models
-			}
 			workload := problem.of(strategy, runtime)
-			if runtime == program && workload.ShardDegree == 0 {
+			switch {
+			case runtime == program && workload.ShardDegree == 0:
 				out = append(out, problem.degrees(workload)...)
-				continue
-			}
-			if !strategy.Traits().Staged {
-				out = append(out, workload)
-				continue
-			}
-			for _, kind := range schedules(&problem.Workload) {
-				workload.Schedule, workload.VirtualStages = kind, 0
-				if kind == costmodel.Interleaved {
-					workload.VirtualStages = problem.Workload.VirtualStages
-				}
+			case strategy.Traits().Staged:
+				out = append(out, problem.scheduled(workload)...)
+			default:
 				out = append(out, workload)
 			}
 		}
+	}
+	return out
+}
+
+// tries: the runtime is the one that is asked for, or, where none is, one that
+// need not be asked for by name, as devmap's own engine has to be, and that of
+// programs for other models. A program has one engine.
+func (problem *Problem) tries(runtime string) bool {
+	if asked := problem.Workload.Runtime; asked != "" {
+		return asked == runtime
+	}
+	_, native := estimate.Native(problem.Graph)
+	_, program := estimate.Native(nil)
+	if (runtime == program) != (native == program) && (runtime == program || problem.open()) {
+		return false
+	}
+	return runtime != costmodel.Devmap
+}
+
+// scheduled are the workload under each schedule.
+func (problem *Problem) scheduled(workload costmodel.Workload) []costmodel.Workload {
+	var out []costmodel.Workload
+	for _, kind := range schedules(&problem.Workload) {
+		workload.Schedule, workload.VirtualStages = kind, 0
+		if kind == costmodel.Interleaved {
+			workload.VirtualStages = problem.Workload.VirtualStages
+		}
+		out = append(out, workload)
 	}
 	return out
 }
@@ -70,8 +87,8 @@ func (problem *Problem) variants() []costmodel.Workload {
 // leaves that open.
 func (problem *Problem) degrees(workload costmodel.Workload) []costmodel.Workload {
 	var out []costmodel.Workload
-	for degree := range problem.gpus() {
-		if degree++; problem.gpus()%degree == 0 {
+	for degree := int64(1); degree <= problem.gpus(); degree++ {
+		if problem.gpus()%degree == 0 {
 			workload.ShardDegree = degree
 			out = append(out, workload)
 		}

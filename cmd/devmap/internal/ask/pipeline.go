@@ -54,7 +54,7 @@ func (request *Request) Steps() int64 {
 	if !request.Given("steps") {
 		return 0
 	}
-	return int64(request.Run.Steps)
+	return request.Run.Steps
 }
 
 // Batch is that of --batch.
