@@ -61,12 +61,12 @@ func widthOf(graph *modelgraph.Graph) int64 {
 	return 0
 }
 
-// askedBatch works out the batch as DeepSpeed does (runtime/config.py,
-// _set_batch_related_parameters, _batch_assertion): what is said of the three
-// numbers gives the others.
-func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
-	micro, steps, train, gpus := asked.MicroBatch, asked.Accumulation, asked.TrainBatch, max(1, workload.World)
-	said := func(number int64) bool { return number > 0 }
+func said(number int64) bool { return number > 0 }
+
+// resolvedBatch is the micro-batch and the number of them, 0 where nothing says.
+func resolvedBatch(workload *costmodel.Workload, asked *zero.Asked, gpus int64) (micro, steps int64) {
+	micro, steps = asked.MicroBatch, asked.Accumulation
+	train := asked.TrainBatch
 	switch {
 	case said(train) && said(micro) && !said(steps):
 		steps = max(1, train/micro/gpus)
@@ -80,6 +80,15 @@ func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
 			steps = 1
 		}
 	}
+	return micro, steps
+}
+
+// askedBatch works out the batch as DeepSpeed does (runtime/config.py,
+// _set_batch_related_parameters, _batch_assertion): what is said of the three
+// numbers gives the others.
+func askedBatch(workload *costmodel.Workload, asked *zero.Asked) error {
+	train, gpus := asked.TrainBatch, max(1, workload.World)
+	micro, steps := resolvedBatch(workload, asked, gpus)
 	if said(train) && said(workload.World) && train != micro*steps*gpus {
 		return refuse("batch", cmp.Or(workload.Batch, train), configured+"train_batch_size %d, which is not train_micro_batch_size_per_gpu %d × gradient_accumulation_steps %d × %d GPUs: %d is",
 			train, micro, steps, gpus, max(1, micro)*max(1, steps)*gpus)

@@ -49,7 +49,7 @@ func TestRepeatedLayers(t *testing.T) {
 	for name, of := range map[string]func(costmodel.Unit) float64{
 		"products": func(unit costmodel.Unit) float64 { return unit.Work.Backward.Products },
 		"traffic":  func(unit costmodel.Unit) float64 { return unit.Work.Forward.Traffic },
-		"saved":    func(unit costmodel.Unit) float64 { return saved(unit) },
+		"saved":    saved,
 	} {
 		if a, b := of(once), of(often); a <= 0 || b < 11.99*a || b > 12.01*a {
 			t.Errorf("%s: %g of one run, %g of twelve", name, a, b)

@@ -102,19 +102,7 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	if model.Workload.Mode == costmodel.Load {
 		return nil
 	}
-	known, unknown, first := 0, 0, ""
-	for i := range model.Layers {
-		switch layer := &model.Layers[i]; {
-		case len(layer.Params) == 0:
-		case layer.Cost.Known:
-			known++
-		default:
-			unknown++
-			if unknown == 1 {
-				first = layer.Name
-			}
-		}
-	}
+	known, unknown, first := countKnown(model)
 	program := model.Workload.Runtime == value.JAX // its train state is exact all the same
 	switch {
 	case unknown == 0 || program && engine.Program(model.Graph):
@@ -132,6 +120,23 @@ func checkKnown(table *costmodel.Table, model *layers.Model) error {
 	}
 	table.Warnings = append(table.Warnings, costmodel.Messagef("no operation or cost is known for layer %q%s: activations of these are not counted, so peaks are lower bounds", first, more))
 	return nil
+}
+
+// countKnown counts the layers with parameters, and names the first unknown one.
+func countKnown(model *layers.Model) (known, unknown int, first string) {
+	for i := range model.Layers {
+		switch layer := &model.Layers[i]; {
+		case len(layer.Params) == 0:
+		case layer.Cost.Known:
+			known++
+		default:
+			unknown++
+			if unknown == 1 {
+				first = layer.Name
+			}
+		}
+	}
+	return known, unknown, first
 }
 
 // Shards is what each rank holds of every parameter under a resolved workload

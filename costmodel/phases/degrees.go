@@ -131,8 +131,11 @@ type degreeFlag struct {
 
 func (work Workload) degreeFlags() []degreeFlag {
 	return []degreeFlag{
-		{"--cfg-degree", work.CFGDegree}, {"--ulysses", work.Ulysses}, {"--ring", work.Ring},
-		{"--pipefusion", work.PipeFusion}, {"--fully-shard-degree", work.FullyShardDegree},
+		{"--cfg-degree", work.CFGDegree},
+		{"--ulysses", work.Ulysses},
+		{"--ring", work.Ring},
+		{"--pipefusion", work.PipeFusion},
+		{"--fully-shard-degree", work.FullyShardDegree},
 	}
 }
 

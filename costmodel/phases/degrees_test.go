@@ -43,6 +43,7 @@ func TestRemedies(t *testing.T) {
 
 // workloadOf reads degrees as they are printed.
 func workloadOf(t *testing.T, flags string) Workload {
+	t.Helper()
 	var work Workload
 	if flags == "no degrees" {
 		return work

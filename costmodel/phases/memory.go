@@ -332,8 +332,10 @@ func (run *running) decode() (Phase, error) {
 // decoding is what the autoencoder is called with.
 func (run *running) decoding() forward.Call {
 	work := run.work
-	return forward.Call{Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Decode: true,
-		Tiling: work.VAETiling, Slicing: work.VAESlicing, Streamed: work.Offload == "sequential", Tile: sampleSize(run.decoder.Graph)}
+	return forward.Call{
+		Batch: work.Batch, Height: work.Height, Width: work.Width, Frames: work.Frames, Decode: true,
+		Tiling: work.VAETiling, Slicing: work.VAESlicing, Streamed: work.Offload == "sequential", Tile: sampleSize(run.decoder.Graph),
+	}
 }
 
 // single tells what an autoencoder takes that is loaded in single precision, as

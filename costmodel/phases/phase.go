@@ -81,7 +81,21 @@ func begin(pipeline *diffusers.Pipeline, asked Workload, gpu costmodel.Device) (
 	if run.denoiser == nil {
 		return nil, nil, fmt.Errorf("the %s has no transformer or unet that could be read: %d components were, and there is nothing to plan", pipeline.Class, len(run.all))
 	}
-	return run, plan, run.degrees()
+	if err := run.degrees(); err != nil {
+		return nil, nil, err
+	}
+	return run, plan, nil
+}
+
+// running is a pipeline under a workload.
+type running struct {
+	work     Workload
+	rule     rule
+	gpu      costmodel.Device
+	all      []*diffusers.Component
+	encoders []*diffusers.Component
+	denoiser *diffusers.Component
+	decoder  *diffusers.Component
 }
 
 // unmeasured tells what of it no GPU was asked about.
@@ -99,17 +113,6 @@ func (run *running) unmeasured(class string) []string {
 	return notes
 }
 
-// running is a pipeline under a workload.
-type running struct {
-	work     Workload
-	rule     rule
-	gpu      costmodel.Device
-	all      []*diffusers.Component
-	encoders []*diffusers.Component
-	denoiser *diffusers.Component
-	decoder  *diffusers.Component
-}
-
 func (run *running) add(component *diffusers.Component) {
 	run.all = append(run.all, component)
 	switch component.Name {
@@ -124,7 +127,7 @@ func (run *running) add(component *diffusers.Component) {
 }
 
 // width is the bytes of a value.
-func width(graph *modelgraph.Graph) int64 { return max(1, int64(graph.DType.Bits())/8) }
+func width(graph *modelgraph.Graph) int64 { return max(1, graph.DType.Bits()/8) }
 
 // heads are those of the denoiser's first attention.
 func (run *running) heads() int64 {

@@ -13,21 +13,21 @@ import (
 )
 
 // folder writes a pipeline's folder without weights.
-func folder(t testing.TB, files map[string]string) *diffusers.Pipeline {
-	t.Helper()
-	dir := t.TempDir()
+func folder(tb testing.TB, files map[string]string) *diffusers.Pipeline {
+	tb.Helper()
+	dir := tb.TempDir()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	pipeline, err := diffusers.Open(dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return pipeline
 }

@@ -85,6 +85,16 @@ func (model *model) attends(layer int) error {
 		return unrunnable(at, "it norms q and k over all heads at once, or by LayerNorm; it runs RMSNorm of each head")
 	case op.LayerScale:
 		return unrunnable(at, "its result is multiplied by a learned vector (layer scale); it runs branches that are added as they are")
+	}
+	if err := attendsTo(at, &op); err != nil {
+		return err
+	}
+	return model.attendsHow(at, &op)
+}
+
+// attendsTo refuses what attention reads, and is scaled by, that no kernel takes.
+func attendsTo(at *modelgraph.Layer, op *modelgraph.Attention) error {
+	switch {
 	case op.InDim != 0 && op.InDim != op.Dim:
 		return unrunnable(at, "it reads %d elements a token and gives %d; it runs attention of one width", op.InDim, op.Dim)
 	case op.SharedKV:
@@ -96,7 +106,7 @@ func (model *model) attends(layer int) error {
 	case op.Packed:
 		return unrunnable(at, "its tokens are images packed in one row; it runs sequences of one length")
 	}
-	return model.attendsHow(at, &op)
+	return nil
 }
 
 // attendsHow refuses what a mask, a cache or a rotation is not made for.

@@ -285,11 +285,11 @@ func TestAccuracyJAXPool(t *testing.T) {
 // TestAccuracyJAXTrees: the parts of any tree of arrays, as a model of its own.
 func TestAccuracyJAXTrees(t *testing.T) {
 	types := map[string]modelgraph.DType{"float32": modelgraph.F32, "bfloat16": modelgraph.BF16}
-	int8, err := modelgraph.ParseDType("i8")
+	bytes, err := modelgraph.ParseDType("i8")
 	if err != nil {
 		t.Fatal(err)
 	}
-	types["int8"] = int8
+	types["int8"] = bytes
 	arrays := 0
 	for n, tree := range goldenTrees(t).Trees {
 		layers := make([]modelgraph.Layer, len(tree.Arrays))

@@ -14,6 +14,7 @@ import (
 
 // zeroSettings are those of a row of DeepSpeed's, whose options are words.
 func (r *fakeRow) zeroSettings(t *testing.T, opts []string, number func(string) int64) {
+	t.Helper()
 	set := zero.Defaults(int64(r.engine[4] - '0'))
 	has := func(word string) bool { return slices.Contains(opts, word) }
 	if has("hfauto") {
@@ -25,8 +26,13 @@ func (r *fakeRow) zeroSettings(t *testing.T, opts []string, number func(string) 
 		to   *int64
 		each int64
 	}{
-		{"rb", &set.ReduceBucket, 1e6}, {"ag", &set.AllgatherBucket, 1e6}, {"pf", &set.Prefetch, 1e6}, {"ml", &set.Live, 1e6},
-		{"mr", &set.Reuse, 1e6}, {"sg", &set.SubGroup, 1e6}, {"pt", &set.Persistence, 1e3},
+		{"rb", &set.ReduceBucket, 1e6},
+		{"ag", &set.AllgatherBucket, 1e6},
+		{"pf", &set.Prefetch, 1e6},
+		{"ml", &set.Live, 1e6},
+		{"mr", &set.Reuse, 1e6},
+		{"sg", &set.SubGroup, 1e6},
+		{"pt", &set.Persistence, 1e3},
 	} {
 		for _, opt := range opts {
 			if n, ok := strings.CutPrefix(opt, size.key); ok && n != "" && strings.Trim(n, "0123456789") == "" {

@@ -3,7 +3,7 @@ package forward
 // joint are the sizes of a transformer with an image's and a text's stream.
 type joint struct {
 	batch, image, text int64 // tokens a sequence
-	dim, heads         int64
+	dim                int64
 }
 
 func (sizes joint) imageRows() int64 { return sizes.batch * sizes.image }

@@ -86,7 +86,8 @@ func (tape *tape) drop(values ...*value) {
 		if dropped == nil {
 			continue
 		}
-		if dropped.holds--; dropped.holds == 0 {
+		dropped.holds--
+		if dropped.holds == 0 {
 			tape.live -= dropped.bytes
 		}
 		if dropped.holds < 0 {

@@ -7,20 +7,7 @@ import "strings"
 // weights is less than a hundredth of them.
 func textEncoder(tape *tape, root module, call Call) {
 	rows := call.Batch * call.Text
-	widest, dim, heads := int64(0), int64(0), int64(0)
-	for name, shape := range root.shapes {
-		if len(shape) != 2 || strings.Contains(name, "embed") || strings.Contains(name, "shared") || strings.Contains(name, "visual") || strings.HasPrefix(name, "lm_head") {
-			continue
-		}
-		tape.flops += 2 * float64(rows) * float64(shape[0]) * float64(shape[1])
-		tape.traffic += float64(tape.width) * float64(shape[0]) * float64(shape[1])
-		if shape[0] > widest {
-			widest, dim = shape[0], shape[1]
-		}
-	}
-	for _, count := range root.heads {
-		heads = max(heads, count)
-	}
+	widest, dim, heads := tape.textSizes(root, rows)
 	if tape.streamed { // the table of tokens is the largest of what comes and goes
 		tape.drop(tape.new(root.largest()))
 	}
@@ -83,4 +70,23 @@ func (found *modules) relative() bool {
 		}
 	}
 	return false
+}
+
+// textSizes counts the products of an encoder's matrices over so many rows, and
+// finds the widest of them, what it reads, and the heads of its attention.
+func (tape *tape) textSizes(root module, rows int64) (widest, dim, heads int64) {
+	for name, shape := range root.shapes {
+		if len(shape) != 2 || strings.Contains(name, "embed") || strings.Contains(name, "shared") || strings.Contains(name, "visual") || strings.HasPrefix(name, "lm_head") {
+			continue
+		}
+		tape.flops += 2 * float64(rows) * float64(shape[0]) * float64(shape[1])
+		tape.traffic += float64(tape.width) * float64(shape[0]) * float64(shape[1])
+		if shape[0] > widest {
+			widest, dim = shape[0], shape[1]
+		}
+	}
+	for _, count := range root.heads {
+		heads = max(heads, count)
+	}
+	return widest, dim, heads
 }

@@ -160,7 +160,7 @@ func (run *causalVAE) encode(pixels picture) *value {
 	run.clear()
 	encoder := run.root.in("encoder")
 	var out, last *value
-	for i := int64(0); i < 1+(pixels.frames-1)/4; i++ {
+	for i := range 1 + (pixels.frames-1)/4 {
 		x := pixels
 		x.value, x.frames = nil, 4
 		if i == 0 {
@@ -357,7 +357,7 @@ func (run *causalVAE) grow(mod module, input picture) picture {
 	large := x
 	large.value = nil
 	large.height, large.width = 2*x.height, 2*x.width
-	grown := large
+	var grown picture
 	if run.width < 4 {
 		raised := run.single(x.elements())
 		wide := run.single(large.elements())

@@ -172,12 +172,7 @@ func (op attention) geometry(shape *Shape) geo {
 		out: op.Heads * vd, kvTokens: shape.Tokens,
 	}
 	length, cached := shape.Length, shape.Cache
-	if op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention {
-		dims.masked = shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
-	}
-	if op.IndexHeads > 0 && shape.Attention != value.FlashAttention {
-		dims.masked = shape.Tokens * shape.Length // what the indexer leaves out
-	}
+	dims.masked = op.maskOf(&dims, shape)
 	if op.Cross {
 		dims.kvTokens = shape.Encoder
 		length = shape.Encoder / max(1, shape.Batch)
@@ -204,10 +199,22 @@ func (op attention) geometry(shape *Shape) geo {
 	dims.flops = 2*float64(shape.Tokens)*(float64(op.in())*float64(dims.q)+float64(op.Dim)*float64(dims.out)) +
 		2*float64(dims.kvTokens)*float64(op.in())*float64(dims.made(op)) +
 		dims.kernel
-	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory && !(op.Packed && (op.Eager || op.ScoreBias == decomposed)) {
+	if dims.by = op.kernelOf(&dims, shape); dims.by == scoresInMemory && (!op.Packed || !op.Eager && op.ScoreBias != decomposed) {
 		dims.scores = op.Heads * shape.Tokens * full // a window masks, it saves nothing
 	}
 	return dims
+}
+
+// maskOf is a mask that windows, images or an indexer bring, with the keys and
+// values that are repeated for it.
+func (op attention) maskOf(dims *geo, shape *Shape) int64 {
+	switch {
+	case op.IndexHeads > 0 && shape.Attention != value.FlashAttention:
+		return shape.Tokens * shape.Length // what the indexer leaves out
+	case op.windowed(shape) || op.ImageMask && shape.Images && shape.Attention != value.FlashAttention:
+		return shape.Tokens*(dims.q+dims.out-dims.k-dims.v) + shape.Tokens*shape.Length
+	}
+	return 0
 }
 
 // in is the width that q, k and v are made of.

@@ -162,7 +162,8 @@ func (run *coordinator) wait(param int) {
 			run.state[other] = gathered
 		}
 	}
-	if group.left--; group.left == 0 && several {
+	group.left--
+	if group.left == 0 && several {
 		run.hold(-group.buffer)
 	}
 	run.handle[param] = nil

@@ -13,9 +13,13 @@ func (read *reader) zero(part object, set *Settings) {
 		to   *int64
 		auto bool
 	}{
-		{"reduce_bucket_size", &set.ReduceBucket, true}, {"allgather_bucket_size", &set.AllgatherBucket, false},
-		{"stage3_prefetch_bucket_size", &set.Prefetch, true}, {"stage3_param_persistence_threshold", &set.Persistence, true},
-		{"stage3_max_live_parameters", &set.Live, false}, {"stage3_max_reuse_distance", &set.Reuse, false}, {"sub_group_size", &set.SubGroup, false},
+		{"reduce_bucket_size", &set.ReduceBucket, true},
+		{"allgather_bucket_size", &set.AllgatherBucket, false},
+		{"stage3_prefetch_bucket_size", &set.Prefetch, true},
+		{"stage3_param_persistence_threshold", &set.Persistence, true},
+		{"stage3_max_live_parameters", &set.Live, false},
+		{"stage3_max_reuse_distance", &set.Reuse, false},
+		{"sub_group_size", &set.SubGroup, false},
 	} {
 		*size.to = read.whole(part, place, size.key, *size.to, size.auto)
 	}

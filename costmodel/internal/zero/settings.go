@@ -88,9 +88,13 @@ func (set *Settings) Fault() error {
 		value int64
 		least int64
 	}{
-		{"reduce_bucket_size", set.ReduceBucket, 1}, {"allgather_bucket_size", set.AllgatherBucket, 0},
-		{"stage3_prefetch_bucket_size", set.Prefetch, 0}, {"stage3_max_live_parameters", set.Live, 0},
-		{"stage3_max_reuse_distance", set.Reuse, 0}, {"stage3_param_persistence_threshold", set.Persistence, 0}, {"sub_group_size", set.SubGroup, 1},
+		{"reduce_bucket_size", set.ReduceBucket, 1},
+		{"allgather_bucket_size", set.AllgatherBucket, 0},
+		{"stage3_prefetch_bucket_size", set.Prefetch, 0},
+		{"stage3_max_live_parameters", set.Live, 0},
+		{"stage3_max_reuse_distance", set.Reuse, 0},
+		{"stage3_param_persistence_threshold", set.Persistence, 0},
+		{"sub_group_size", set.SubGroup, 1},
 	} {
 		const most = 1 << 50
 		if size.value < size.least || size.value > most {

@@ -61,7 +61,7 @@ func (deepspeed) Finish(model *layers.Model, table *costmodel.Table) {
 		gatherModules(model, table)
 	}
 	if model.Train {
-		sum := zeroSum{model: model, stage: int(stage), set: settingsOf(&model.Workload), grad: elements.Weight(model.Rules.Compute), master: elements.Mixed(model.Workload.Precision)}
+		sum := zeroSum{model: model, stage: stage, set: settingsOf(&model.Workload), grad: elements.Weight(model.Rules.Compute), master: elements.Mixed(model.Workload.Precision)}
 		sum.summed = sum.grad
 		if sum.set.FP32Gradients {
 			sum.summed = 4
