@@ -294,13 +294,13 @@ func (run *causalVAE) resnet(block module, input picture) picture {
 // middle is WanMidBlock.
 func (run *causalVAE) middle(mod module, x picture) picture {
 	hidden := run.resnet(mod.at("resnets", 0), x)
-	run.replace(&hidden, run.attention(mod.in("attentions.0"), hidden))
+	run.replace(&hidden, run.attention(hidden))
 	run.replace(&hidden, run.resnet(mod.at("resnets", 1), hidden))
 	return hidden
 }
 
 // attention is WanAttentionBlock: inside each frame.
-func (run *causalVAE) attention(attn module, input picture) picture {
+func (run *causalVAE) attention(input picture) picture {
 	flat := input
 	flat.batch, flat.frames = input.batch*input.frames, 1
 	var rows *value

@@ -100,7 +100,7 @@ func (build *modules) layer(i int, ofBlock bool) {
 func (build *modules) projection(layer *layers.Layer, i int, dir string, node *module) *module {
 	at := build.module(i)
 	node.calls = append(node.calls, at)
-	at.still = build.model.Frozen && !layer.Shape.InputGrad && (len(layer.Whole.Adapters) <= 0 || !build.leadsBack(i, dir))
+	at.still = build.model.Frozen && !layer.Shape.InputGrad && (len(layer.Whole.Adapters) == 0 || !build.leadsBack(i, dir))
 	for k := range layer.Whole.Adapters {
 		adapter := &layer.Whole.Adapters[k]
 		if adapter.Module != dir {
