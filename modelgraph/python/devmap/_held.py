@@ -181,3 +181,24 @@ def _stats() -> list[tuple[int, dict[str, Any]]]:
     if not torch.cuda.is_available() or not torch.cuda.is_initialized():
         return []
     return [(cuda, torch.cuda.memory_stats(cuda)) for cuda in range(torch.cuda.device_count())]
+
+
+class Watching:
+    """What the callbacks share: a Watch, and what it found."""
+
+    def __init__(
+        self, plan: Plan | Path, steps: int = 3, strict: bool = False, log: Callable[[str], object] | None = None
+    ) -> None:
+        self.watch = Watch(plan, steps, strict, log)
+
+    @property
+    def report(self) -> list[Held]:
+        return self.watch.report
+
+    @property
+    def verdict(self) -> str:
+        return self.watch.verdict
+
+    @property
+    def reason(self) -> str:
+        return self.watch.reason

@@ -6,15 +6,11 @@ import importlib
 import sys
 
 from ._errors import DevmapError
-from ._held import Watch
+from ._held import Watching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
-
-    from ._held import Held
-    from ._plan import Path, Plan
 
 PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
@@ -30,25 +26,8 @@ def package() -> Any:
     raise DevmapError("LightningCallback is of Lightning, and neither lightning nor pytorch_lightning is installed")
 
 
-class LightningCallback(package().Callback):  # type: ignore[misc] # one of two packages' class
+class LightningCallback(Watching, package().Callback):  # type: ignore[misc] # one of two packages' class
     """Holds a plan against what torch held: see devmap.callbacks."""
-
-    def __init__(
-        self, plan: Plan | Path, steps: int = 3, strict: bool = False, log: Callable[[str], object] | None = None
-    ) -> None:
-        self.watch = Watch(plan, steps, strict, log)
-
-    @property
-    def report(self) -> list[Held]:
-        return self.watch.report
-
-    @property
-    def verdict(self) -> str:
-        return self.watch.verdict
-
-    @property
-    def reason(self) -> str:
-        return self.watch.reason
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         self.watch.begin(trainer.global_step)

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from transformers import TrainerCallback
 
-from ._held import Watch
+from ._held import Watching
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
-    from ._held import Held
-    from ._plan import Path, Plan
 
-
-class DevmapCallback(TrainerCallback):  # type: ignore[misc] # transformers has no types here
+class DevmapCallback(Watching, TrainerCallback):  # type: ignore[misc] # transformers has no types here
     """Holds a plan against what torch held: see devmap.callbacks."""
-
-    def __init__(
-        self, plan: Plan | Path, steps: int = 3, strict: bool = False, log: Callable[[str], object] | None = None
-    ) -> None:
-        self.watch = Watch(plan, steps, strict, log)
-
-    @property
-    def report(self) -> list[Held]:
-        return self.watch.report
-
-    @property
-    def verdict(self) -> str:
-        return self.watch.verdict
-
-    @property
-    def reason(self) -> str:
-        return self.watch.reason
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         self.watch.begin(state.global_step)
