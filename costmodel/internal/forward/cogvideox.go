@@ -22,12 +22,7 @@ func cogVideoX(tape *tape, root module, call Call) {
 	temb := tape.timestepEmbedding(root.in("time_embedding"), sizes.batch)
 	both := tape.cogPatches(root, sizes, turned)
 	image, text := both, both.hold()
-	for i := range root.count("transformer_blocks") {
-		block := root.at("transformer_blocks", i)
-		weights := tape.block(block)
-		tape.cogBlock(block, sizes, turned, &image, &text)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "transformer_blocks", func(block module) { tape.cogBlock(block, sizes, turned, &image, &text) })
 	tape.become(&image, tape.layerNorm(sizes.imageRows(), sizes.dim))
 	tape.jointEnd(root, sizes, &image, temb)
 	tape.drop(image, text, temb)

@@ -32,14 +32,7 @@ func autoencoderCogVideoX(tape *tape, root module, call Call) {
 			kept = append(kept, run.decode(part))
 		}
 	}
-	if len(kept) > 1 {
-		total := int64(0)
-		for _, slice := range kept {
-			total += slice.bytes
-		}
-		tape.drop(tape.alloc(total))
-	}
-	tape.drop(kept...)
+	tape.joined(kept)
 	tape.drop(latents.value)
 }
 

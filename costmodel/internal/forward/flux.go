@@ -23,18 +23,8 @@ func flux(tape *tape, root module, call Call) {
 	text := tape.linear(root, "context_embedder", sizes.textRows())
 	ids := tape.new((sizes.image + sizes.text) * 3)
 	angles := tape.fluxAngles(sizes.image+sizes.text, root)
-	for i := range root.count("transformer_blocks") {
-		block := root.at("transformer_blocks", i)
-		weights := tape.block(block)
-		tape.fluxDouble(block, sizes, &image, &text)
-		tape.drop(weights)
-	}
-	for i := range root.count("single_transformer_blocks") {
-		block := root.at("single_transformer_blocks", i)
-		weights := tape.block(block)
-		tape.fluxSingle(block, sizes, &image, &text)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "transformer_blocks", func(block module) { tape.fluxDouble(block, sizes, &image, &text) })
+	tape.blocks(root, "single_transformer_blocks", func(block module) { tape.fluxSingle(block, sizes, &image, &text) })
 	tape.jointEnd(root, sizes, &image, temb)
 	tape.drop(image, text, temb, ids)
 	tape.drop(angles...)

@@ -21,18 +21,8 @@ func hunyuanVideo(tape *tape, root module, call Call) {
 	image := tape.conv(root, "x_embedder.proj", sizes.imageRows())
 	text := tape.linear(root, "context_embedder.proj_in", sizes.textRows())
 	mask := tape.alloc(sizes.batch * (sizes.image + sizes.text))
-	for i := range root.count("transformer_blocks") {
-		block := root.at("transformer_blocks", i)
-		weights := tape.block(block)
-		tape.hunyuanDouble(block, sizes, &image, &text)
-		tape.drop(weights)
-	}
-	for i := range root.count("single_transformer_blocks") {
-		block := root.at("single_transformer_blocks", i)
-		weights := tape.block(block)
-		tape.hunyuanSingle(block, sizes, &image, &text)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "transformer_blocks", func(block module) { tape.hunyuanDouble(block, sizes, &image, &text) })
+	tape.blocks(root, "single_transformer_blocks", func(block module) { tape.hunyuanSingle(block, sizes, &image, &text) })
 	tape.jointEnd(root, sizes, &image, temb)
 	tape.drop(image, text, temb, mask)
 	tape.drop(angles...)

@@ -12,12 +12,7 @@ func qwenImage(tape *tape, root module, call Call) {
 	temb := tape.timestepEmbedding(root.in("time_text_embed.timestep_embedder"), sizes.batch)
 	width := sizes.dim / root.at("transformer_blocks", 0).in("attn").headCount()
 	angles := tape.qwenAngles(sizes, width)
-	for i := range root.count("transformer_blocks") {
-		block := root.at("transformer_blocks", i)
-		weights := tape.block(block)
-		tape.qwenBlock(block, sizes, &image, &text)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "transformer_blocks", func(block module) { tape.qwenBlock(block, sizes, &image, &text) })
 	tape.jointEnd(root, sizes, &image, temb)
 	tape.drop(image, text, temb)
 	tape.drop(angles...)

@@ -17,12 +17,7 @@ func sd3(tape *tape, root module, call Call) {
 	tape.drop(placed)
 	temb := tape.conditions(root.in("time_text_embed"), sizes.batch)
 	text := tape.linear(root, "context_embedder", sizes.textRows())
-	for i := range root.count("transformer_blocks") {
-		block := root.at("transformer_blocks", i)
-		weights := tape.block(block)
-		tape.jointBlock(block, sizes, &image, &text)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "transformer_blocks", func(block module) { tape.jointBlock(block, sizes, &image, &text) })
 	tape.jointEnd(root, sizes, &image, temb)
 	tape.drop(image, text, temb)
 	tape.drop(inputs...)

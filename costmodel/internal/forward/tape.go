@@ -53,6 +53,28 @@ func (tape *tape) weight(mod module, name string) *value {
 	return tape.new(elements + mod.out(name))
 }
 
+// blocks runs those of a list in order, each with its weights.
+func (tape *tape) blocks(root module, list string, run func(block module)) {
+	for i := range root.count(list) {
+		block := root.at(list, i)
+		weights := tape.block(block)
+		run(block)
+		tape.drop(weights)
+	}
+}
+
+// joined takes a batch's slices away, when several were copied into one.
+func (tape *tape) joined(slices []*value) {
+	if len(slices) > 1 {
+		total := int64(0)
+		for _, slice := range slices {
+			total += slice.bytes
+		}
+		tape.drop(tape.alloc(total))
+	}
+	tape.drop(slices...)
+}
+
 // block is a block's weights while it runs, where they are not there before.
 func (tape *tape) block(mod module) *value {
 	if !tape.grouped {

@@ -16,12 +16,7 @@ func unet(tape *tape, root module, call Call) {
 	sample = tape.convolved(root, "conv_in", latents, sample)
 	skipped := []picture{sample}
 	sample.hold()
-	for i := range root.count("down_blocks") {
-		block := root.at("down_blocks", i)
-		weights := tape.block(block)
-		skipped = append(skipped, run.down(block, &sample)...)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "down_blocks", func(block module) { skipped = append(skipped, run.down(block, &sample)...) })
 	if root.has("mid_block.resnets.0.conv1.weight") {
 		middle := root.in("mid_block")
 		hidden := tape.resnet(middle.at("resnets", 0), sample, true)

@@ -30,14 +30,7 @@ func autoencoderKL(tape *tape, root module, call Call) {
 			done = append(done, run.decode(part).value)
 		}
 	}
-	if len(done) > 1 {
-		total := int64(0)
-		for _, part := range done {
-			total += part.bytes
-		}
-		tape.drop(tape.alloc(total))
-	}
-	tape.drop(done...)
+	tape.joined(done)
 	tape.drop(whole.value)
 }
 

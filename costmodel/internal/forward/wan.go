@@ -34,12 +34,7 @@ func wan(tape *tape, root module, call Call) {
 	steps := tape.linear(embed, "time_proj", sizes.batch)
 	tape.drop(active)
 	text := tape.timestepEmbedding(embed.in("text_embedder"), sizes.batch*sizes.text)
-	for i := range root.count("blocks") {
-		block := root.at("blocks", i)
-		weights := tape.block(block)
-		tape.wanBlock(block, sizes, turn, &hidden)
-		tape.drop(weights)
-	}
+	tape.blocks(root, "blocks", func(block module) { tape.wanBlock(block, sizes, turn, &hidden) })
 	normed := tape.singleNorm(sizes, true)
 	tape.become(&hidden, normed)
 	tape.become(&hidden, tape.linear(root, "proj_out", sizes.rows()))

@@ -44,14 +44,7 @@ func causal(tape *tape, root module, call Call, exact bool) {
 			done = append(done, run.decode(part))
 		}
 	}
-	if parts > 1 {
-		total := int64(0)
-		for _, slice := range done {
-			total += slice.bytes
-		}
-		tape.drop(tape.alloc(total))
-	}
-	tape.drop(done...)
+	tape.joined(done)
 	tape.drop(latents.value)
 }
 
