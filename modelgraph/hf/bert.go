@@ -1,6 +1,10 @@
 package hf
 
-import "github.com/devmap-dev/devmap/modelgraph"
+import (
+	"strings"
+
+	"github.com/devmap-dev/devmap/modelgraph"
+)
 
 func init() {
 	register(family{
@@ -75,14 +79,8 @@ func (model *bert) build(modules *builder, cfg *config, class string) {
 		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)
 	case "BertForNextSentencePrediction":
 		addClassHead(modules, "cls.seq_relationship", model.hidden, 2, true, pooled)
-	case "BertForSequenceClassification":
-		addClassHead(modules, "classifier", model.hidden, cfg.labels(), true, pooled)
-	case "BertForMultipleChoice":
-		addClassHead(modules, "classifier", model.hidden, 1, true, pooled)
-	case "BertForTokenClassification":
-		addClassHead(modules, "classifier", model.hidden, cfg.labels(), false, modules.hidden)
-	case "BertForQuestionAnswering":
-		addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
+	default:
+		model.taskHead(modules, cfg, strings.TrimPrefix(class, "Bert"), pooled)
 	}
 }
 

@@ -50,12 +50,8 @@ func roberta(modules *builder, cfg *config, class string, front bool) {
 		case "ForSequenceClassification": // of the first token
 			dense := model.pooledLinear(modules, "classifier.dense", "tanh")
 			addClassHead(modules, "classifier.out_proj", model.hidden, cfg.labels(), true, dense)
-		case "ForMultipleChoice":
-			addClassHead(modules, "classifier", model.hidden, 1, true, pooled)
-		case "ForTokenClassification":
-			addClassHead(modules, "classifier", model.hidden, cfg.labels(), false, modules.hidden)
-		case "ForQuestionAnswering":
-			addClassHead(modules, "qa_outputs", model.hidden, cfg.labels(), false, modules.hidden)
+		default:
+			model.taskHead(modules, cfg, class, pooled)
 		}
 	}
 	if front {
