@@ -1,15 +1,12 @@
 package diffusers
 
 import (
-	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"fmt"
-	"io"
-	"sync"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
 // componentsGz holds the arguments of diffusers' constructors with their
@@ -19,31 +16,16 @@ import (
 //go:embed components.jsonl.gz
 var componentsGz []byte
 
-var componentTable = sync.OnceValue(func() []byte {
-	reader, err := gzip.NewReader(bytes.NewReader(componentsGz))
-	if err == nil {
-		var table []byte
-		if table, err = io.ReadAll(reader); err == nil {
-			return table
-		}
-	}
-	panic(fmt.Sprintf("components.jsonl.gz: %v", err)) // embedded: a build fault
-})
+var componentTable = embedded.New("components.jsonl.gz", componentsGz)
 
 // defaultsOf are the fields of a class, nil where it is not known.
 func defaultsOf(class string) map[string]jsontext.Value {
-	head := fmt.Appendf(nil, `{"class":%q,`, class)
-	for line := range bytes.Lines(componentTable()) {
-		if !bytes.HasPrefix(line, head) {
-			continue
-		}
+	for line := range componentTable.Lines(fmt.Sprintf(`{"class":%q,`, class)) {
 		var entry struct {
 			Class  string                    `json:"class"`
 			Fields map[string]jsontext.Value `json:"fields"`
 		}
-		if err := json.Unmarshal(line, &entry); err != nil {
-			panic(fmt.Sprintf("components.jsonl.gz: %s: %v", class, err))
-		}
+		componentTable.Read(line, &entry)
 		return entry.Fields
 	}
 	return nil

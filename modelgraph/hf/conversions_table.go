@@ -2,14 +2,11 @@ package hf
 
 import (
 	"bytes"
-	"compress/gzip"
 	_ "embed"
 	"fmt"
-	"io"
 	"slices"
-	"sync"
 
-	"github.com/go-json-experiment/json"
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
 // conversionsGz holds how Transformers 5.17 turns stored names into names of
@@ -19,30 +16,18 @@ import (
 //go:embed conversions.jsonl.gz
 var conversionsGz []byte
 
-// conversionTable is the unpacked table.
-var conversionTable = sync.OnceValue(func() []byte {
-	reader, err := gzip.NewReader(bytes.NewReader(conversionsGz))
-	if err == nil {
-		var table []byte
-		if table, err = io.ReadAll(reader); err == nil {
-			return table
-		}
-	}
-	panic(fmt.Sprintf("conversions.jsonl.gz: %v", err)) // embedded: a build fault
-})
+var conversionTable = embedded.New("conversions.jsonl.gz", conversionsGz)
 
 // conversionLine reads the first line that begins with head, has the other
 // texts and is taken by ok.
 func conversionLine[line any](ok func(*line) bool, head string, others ...string) *line {
-	for text := range bytes.Lines(conversionTable()) {
+	for text := range conversionTable.Lines(head) {
 		without := func(other string) bool { return !bytes.Contains(text, []byte(other)) }
-		if !bytes.HasPrefix(text, []byte(head)) || slices.ContainsFunc(others, without) {
+		if slices.ContainsFunc(others, without) {
 			continue
 		}
 		read := new(line)
-		if err := json.Unmarshal(text, read, json.RejectUnknownMembers(true)); err != nil {
-			panic(fmt.Sprintf("conversions.jsonl.gz: %s: %v", head, err)) // embedded: a build fault
-		}
+		conversionTable.Read(text, read)
 		if ok == nil || ok(read) {
 			return read
 		}

@@ -3,17 +3,15 @@ package hf
 import (
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	_ "embed"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/devmap-dev/devmap/modelgraph/internal/embedded"
 )
 
 // configsGz holds the config classes of Transformers 5.17, one type a line
@@ -49,29 +47,13 @@ type configPart struct {
 	Absent map[string]jsontext.Value `json:"absent"`
 }
 
-// configTable is the unpacked table.
-var configTable = sync.OnceValue(func() []byte {
-	reader, err := gzip.NewReader(bytes.NewReader(configsGz))
-	if err == nil {
-		var table []byte
-		if table, err = io.ReadAll(reader); err == nil {
-			return table
-		}
-	}
-	panic(fmt.Sprintf("configs.jsonl.gz: %v", err)) // embedded: a build fault
-})
+var configTable = embedded.New("configs.jsonl.gz", configsGz)
 
 // configClassOf is the line of a type, nil where it has none.
 func configClassOf(modelType string) *configClass {
-	head := fmt.Appendf(nil, `{"type":%q,`, modelType)
-	for line := range bytes.Lines(configTable()) {
-		if !bytes.HasPrefix(line, head) {
-			continue
-		}
+	for line := range configTable.Lines(fmt.Sprintf(`{"type":%q,`, modelType)) {
 		class := new(configClass)
-		if err := json.Unmarshal(line, class, json.RejectUnknownMembers(true)); err != nil {
-			panic(fmt.Sprintf("configs.jsonl.gz: %s: %v", modelType, err))
-		}
+		configTable.Read(line, class)
 		return class
 	}
 	return nil
