@@ -1,0 +1,144 @@
+package stagechain
+
+import (
+	"context"
+	"math"
+)
+
+// probe is one question: the pipeline of the least sum among those whose every
+// stage keeps the limit.
+type probe struct {
+	*Problem
+	limit float64
+	// most is what the sum may be; what is above it is of no use to the caller.
+	most float64
+	// next is the least time above the limit of a stage that was refused for
+	// it: up to there the answer is the same.
+	next float64
+	// open[from] are the ways to run the units from there on.
+	open    [][]partial
+	stopped bool
+}
+
+// partial is a way to run the units from some one on: what it has used, and
+// where it comes from.
+type partial struct {
+	devices, degree, to, then int32
+	after                     After
+	sum, largest              float64
+}
+
+// ask fills open from the end of the chain. Its cost is that of one call of Time
+// for each stretch, degree and partial that ends it, and no partial is kept that
+// another one of the same place beats in all it has used.
+func (problem *Problem) ask(ctx context.Context, limit, most float64) *probe {
+	asked := &probe{Problem: problem, limit: limit, most: most, next: math.Inf(1), open: make([][]partial, problem.Units+1)}
+	asked.open[problem.Units] = []partial{{}}
+	for to := problem.Units; to > 0; to-- {
+		if ctx.Err() != nil {
+			asked.stopped = true
+			return asked
+		}
+		if len(asked.open[to]) == 0 {
+			continue
+		}
+		for from := to - 1; from >= 0; from-- {
+			if !asked.stage(from, to) && problem.Grows {
+				break
+			}
+		}
+	}
+	return asked
+}
+
+// stage puts units [from, to) before every partial at to. It reports whether a
+// longer stage may do where none of these did: not if all were too slow.
+func (asked *probe) stage(from, to int) (longer bool) {
+	for degree := range asked.Degrees {
+		devices := int32(asked.Degrees[degree].Devices())
+		for then := range asked.open[to] {
+			rest := &asked.open[to][then]
+			fits, all := asked.room(rest, devices, from)
+			if !fits {
+				longer = longer || all
+				continue
+			}
+			time := asked.Time(from, to, degree, rest.after)
+			if !(time <= asked.limit) {
+				asked.next = min(asked.next, time)
+				continue
+			}
+			longer = true
+			next := partial{
+				devices: rest.devices + devices, degree: int32(degree), to: int32(to), then: int32(then),
+				after: After{rest.after.Stages + 1, rest.after.Replicas + asked.Degrees[degree].Data},
+				sum:   rest.sum + time, largest: max(rest.largest, time),
+			}
+			if next.sum <= asked.most {
+				asked.keep(from, &next)
+			}
+		}
+	}
+	return longer
+}
+
+// room: the devices and stages that are left do for this stage and those before
+// it; all: they do for the stage that takes all units before it too.
+func (asked *probe) room(rest *partial, devices int32, from int) (fits, all bool) {
+	left := int32(asked.Devices) - rest.devices - devices
+	stages := asked.MostStages - rest.after.Stages - 1
+	if asked.MostStages == 0 {
+		stages = asked.Units
+	}
+	all = stages >= 0 && (left == 0 || left > 0 && !asked.Exactly)
+	if from == 0 {
+		return all, all
+	}
+	return left > 0 && stages > 0, all
+}
+
+// keep adds a partial unless another beats it, and drops those that it beats.
+func (asked *probe) keep(from int, next *partial) {
+	kept := asked.open[from]
+	count := 0
+	for i := range kept {
+		if asked.beats(&kept[i], next) {
+			return
+		}
+	}
+	for i := range kept {
+		if !asked.beats(next, &kept[i]) {
+			kept[count] = kept[i]
+			count++
+		}
+	}
+	asked.open[from] = append(kept[:count], *next)
+}
+
+// beats: what can be put before the other can be put before this one, for no
+// more. Of the sum only as much counts as the value does.
+func (asked *probe) beats(one, other *partial) bool {
+	if one.devices > other.devices || asked.Exactly && one.devices != other.devices {
+		return false
+	}
+	return one.after.Stages <= other.after.Stages && one.after.Replicas <= other.after.Replicas && (asked.Fill == 0 || one.sum <= other.sum)
+}
+
+// best is the pipeline of the least sum, nil where there is none.
+func (asked *probe) best() (stages []Stage, largest, sum float64) {
+	if asked.stopped || len(asked.open[0]) == 0 {
+		return nil, 0, 0
+	}
+	least := &asked.open[0][0]
+	for i := range asked.open[0] {
+		if asked.open[0][i].sum < least.sum {
+			least = &asked.open[0][i]
+		}
+	}
+	largest, sum = least.largest, least.sum
+	for from := 0; from < asked.Units; {
+		stages = append(stages, Stage{From: from, To: int(least.to), Degree: int(least.degree)})
+		from, least = int(least.to), &asked.open[least.to][least.then]
+	}
+	return stages, largest, sum
+}

@@ -1,0 +1,124 @@
+package stagechain
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/devmap-dev/devmap/planner/internal/solve/certificate"
+)
+
+// precision is how near the bound must come for the answer to be the optimum.
+const precision = 1e-9
+
+// span is a range of the slowest stage's time that is still to be searched,
+// low ≤ time < high: no pipeline of it has a sum below this one.
+type span struct{ low, high, sum float64 }
+
+// search is the best pipeline so far, and the spans that may hold a better one.
+type search struct {
+	*Problem
+	stages []Stage
+	value  float64
+	spans  []span
+}
+
+// Solve finds the pipeline of the least value, and proves it.
+//
+// The least sum under a limit falls in steps as the limit rises. Each question
+// settles one whole step: its pipeline's slowest stage is where it begins. The
+// spans between are taken by their bounds, Steady times their low end and Fill
+// times the sum at their high one, until none is below the answer's value.
+//
+// The end of ctx leaves the best pipeline so far, or ctx's error where there is
+// none. No pipeline at all is [ErrNone].
+func Solve(ctx context.Context, problem *Problem) (*Solution, error) {
+	if err := problem.Check(); err != nil {
+		return nil, err
+	}
+	call := &search{Problem: problem, value: math.Inf(1)}
+	first := problem.ask(ctx, math.MaxFloat64, math.Inf(1))
+	stages, largest, sum := first.best()
+	switch {
+	case first.stopped:
+		return nil, fmt.Errorf("no pipeline found in the time given: %w", context.Cause(ctx))
+	case stages == nil:
+		return nil, ErrNone
+	}
+	call.take(stages, largest, sum)
+	call.spans = []span{{0, largest, sum}}
+	for len(call.spans) > 0 && ctx.Err() == nil {
+		call.split(ctx)
+	}
+	return call.answer(ctx.Err() != nil)
+}
+
+func (call *search) take(stages []Stage, largest, sum float64) {
+	if value := call.Problem.value(largest, sum); value < call.value {
+		call.value, call.stages = value, stages
+	}
+}
+
+// bound is what no pipeline of the span is below.
+func (call *search) bound(of span) float64 { return call.Problem.value(of.low, of.sum) }
+
+// split asks in the middle of the span of the least bound, and puts what it
+// leaves open in its place.
+func (call *search) split(ctx context.Context) {
+	least := 0
+	for i, each := range call.spans {
+		if call.bound(each) < call.bound(call.spans[least]) {
+			least = i
+		}
+	}
+	of := call.spans[least]
+	if call.bound(of) >= call.value*(1-precision) {
+		call.spans = nil
+		return
+	}
+	middle := of.low + (of.high-of.low)/2
+	if !(middle < of.high) || of.high-of.low < precision*of.high {
+		middle = of.low
+	}
+	most := math.Inf(1)
+	if call.Fill > 0 {
+		most = (call.value - call.Steady*of.low) / call.Fill
+	}
+	asked := call.ask(ctx, middle, most)
+	if asked.stopped {
+		return
+	}
+	call.spans = append(call.spans[:least], call.spans[least+1:]...)
+	// Between middle and next nothing changes.
+	if asked.next < of.high {
+		call.add(span{asked.next, of.high, of.sum})
+	}
+	if stages, largest, sum := asked.best(); stages != nil {
+		call.take(stages, largest, sum)
+		call.add(span{of.low, largest, sum})
+	}
+}
+
+func (call *search) add(of span) {
+	if of.low < of.high && call.bound(of) < call.value*(1-precision) {
+		call.spans = append(call.spans, of)
+	}
+}
+
+func (call *search) answer(stopped bool) (*Solution, error) {
+	lower := call.value
+	for _, each := range call.spans {
+		lower = min(lower, call.bound(each)*(1-precision))
+	}
+	found, err := call.Score(call.stages)
+	if err != nil {
+		return nil, fmt.Errorf("the answer fails its check (please report this): %w", err)
+	}
+	claim := certificate.Claim{
+		Value: call.value, LowerBound: lower, Rounding: certificate.Sums, Stopped: stopped,
+		Bound: "dynamic programming over the stages' ends, devices and replicas, for every time of the slowest stage",
+	}
+	out := &Solution{Stages: call.stages, Method: "search over the time of the slowest stage, dynamic programming over the stages' ends, devices and replicas"}
+	out.Certificate, err = claim.Certify(found)
+	return out, err
+}
